@@ -1,0 +1,356 @@
+//! steps and payloads <-> bytes: the header, the directory, the checksums, and the reader under every codec.
+//!
+//! ```text
+//!   header, 40 bytes | payloads, shard by shard | directory | footer, 24 bytes
+//! ```
+//!
+//! A file is written front to back in one pass: what is known only at the end stands at the end. The footer's last four
+//! bytes close the file, so a cut is seen at once; one checksum covers header, directory and footer and is checked by every
+//! open; the other covers the payloads and is checked by `verify`. Payloads have no offsets in the directory: their lengths follow
+//! from their geometries, and `place` says where each one starts. So parts cannot overlap, whatever a file claims.
+//!
+//! docs/format.md draws the bytes.
+
+use bytes::Bytes;
+use xxhash_rust::xxh3::{Xxh3, xxh3_64};
+
+use crate::error::FormatError;
+use crate::hash::{Domain, Hasher, Salt};
+use crate::leaves::{Column, Contains, Part};
+use crate::steps::{Leaf, Role, Step};
+
+/// The newest version of the format; all versions so far.
+pub const VERSION: u16 = 1;
+
+/// The first byte is not text, the last two break when line ends are translated.
+const MAGIC: [u8; 8] = *b"\x89tamis\r\n";
+const CLOSING: [u8; 4] = *b"sieV";
+const HEADER: usize = 40;
+const FOOTER: usize = 24;
+/// More steps than any recipe has.
+const MAX_STEPS: u64 = 64;
+/// More shards than any builder makes (2^32 keys have 4,096).
+pub(crate) const MAX_SHARD_BITS: u32 = 24;
+
+/// What the header says.
+///
+/// ```text
+///    0  89 t a m i s 0d 0a                             magic
+///    8  version u16 | hash u8 | domain u8 | shard bits u8 | 0 0 0
+///   16  seed u64, 0 or the secret key, 2 x u64
+///   32  keys u64
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Header {
+    pub(crate) hasher: Hasher,
+    pub(crate) domain: Domain,
+    /// log2 of the number of shards.
+    pub(crate) shard_bits: u32,
+    /// Distinct keys.
+    pub(crate) keys: u64,
+}
+
+impl Header {
+    fn encode(&self) -> [u8; HEADER] {
+        let mut out = [0; HEADER];
+        out[..8].copy_from_slice(&MAGIC);
+        out[8..10].copy_from_slice(&VERSION.to_le_bytes());
+        out[10] = self.hasher.is_keyed() as u8;
+        out[11] = (self.domain == Domain::U64) as u8;
+        out[12] = self.shard_bits as u8;
+        let [a, b] = self.hasher.words();
+        out[16..24].copy_from_slice(&a.to_le_bytes());
+        out[24..32].copy_from_slice(&b.to_le_bytes());
+        out[32..40].copy_from_slice(&self.keys.to_le_bytes());
+        out
+    }
+
+    /// Checks the mark and the version; the fields are read once the checksum is known to hold.
+    fn check(bytes: &[u8]) -> Result<&[u8; HEADER], FormatError> {
+        let head = &bytes[..bytes.len().min(MAGIC.len())];
+        if head != &MAGIC[..head.len()] || head.is_empty() {
+            return Err(FormatError::Magic);
+        }
+        let found = bytes.len() as u64;
+        let needed = (HEADER + FOOTER) as u64;
+        let Some(header) = bytes.first_chunk::<HEADER>().filter(|_| found >= needed) else {
+            return Err(FormatError::Truncated { what: "the header", needed, found });
+        };
+        let version = u16::from_le_bytes([header[8], header[9]]);
+        match version {
+            VERSION => Ok(header),
+            0 => Err(FormatError::invalid("version is 0, expected 1")),
+            found => Err(FormatError::Version { found, supported: VERSION }),
+        }
+    }
+
+    fn decode(header: &[u8; HEADER]) -> Result<Header, FormatError> {
+        let mut from = Reader::new(&header[10..], "header");
+        let [keyed, domain, shard_bits, zeros @ ..] = from.array::<6>()?;
+        let (a, b) = (u64::from_le_bytes(from.array()?), u64::from_le_bytes(from.array()?));
+        let keys = u64::from_le_bytes(from.array()?);
+        let hasher = match (keyed, b) {
+            (0, 0) => Hasher::seeded(a),
+            (1, _) => Hasher::keyed([a, b]),
+            (0, _) => return Err(FormatError::invalid("header: a seed has 64 bits, the other 64 must be zero")),
+            (id, _) => return Err(FormatError::invalid(format!("header: hash is {id}, expected 0 or 1"))),
+        };
+        let domain = match domain {
+            0 => Domain::Bytes,
+            1 => Domain::U64,
+            id => return Err(FormatError::invalid(format!("header: key domain is {id}, expected 0 or 1"))),
+        };
+        if shard_bits as u32 > MAX_SHARD_BITS || zeros != [0; 3] {
+            return Err(FormatError::invalid(format!(
+                "header: 2^{shard_bits} shards, or reserved bytes that are not 0"
+            )));
+        }
+        Ok(Header { hasher, domain, shard_bits: shard_bits as u32, keys })
+    }
+}
+
+/// Where a payload of `len` bytes starts, when everything before it ends at `end`: large ones on a cache line.
+pub(crate) fn place(end: u64, len: u64) -> u64 {
+    if len < 1 << 16 { end } else { end.next_multiple_of(64) }
+}
+
+/// A whole file, taken apart.
+#[derive(Debug)]
+pub(crate) struct Contents {
+    pub(crate) header: Header,
+    pub(crate) steps: Vec<Step>,
+}
+
+/// Reads and checks everything but the payloads.
+pub(crate) fn open(bytes: &Bytes) -> Result<Contents, FormatError> {
+    let header = Header::check(bytes)?;
+    let (directory, _) = directory(bytes)?;
+    let header = Header::decode(header)?;
+    let mut from = Reader::new(directory, "directory");
+    let count = from.within("number of steps", 0..=MAX_STEPS)?;
+    let shards = 1u64 << header.shard_bits;
+    // Every geometry takes a byte at least: nothing is allocated that the file's length does not pay for.
+    if count.max(1) * shards > directory.len() as u64 {
+        return Err(FormatError::invalid(format!("directory: too short for {count} steps of {shards} shards")));
+    }
+    let mut kinds = Vec::with_capacity(count as usize);
+    for _ in 0..count {
+        let role = Role::decode(from.u8()?)?;
+        kinds.push((role, from.u8()?));
+    }
+    let mut steps = Vec::with_capacity(kinds.len());
+    for (number, &(role, tag)) in kinds.iter().enumerate() {
+        let leaf = Leaf::decode(tag, &mut from, header.shard_bits, Salt::new(number as u64))?;
+        if role == Role::Decide && !leaf.decides() {
+            return Err(FormatError::invalid(format!("directory: a {} cannot decide", leaf.name())));
+        }
+        steps.push(Step { role, leaf });
+    }
+    if !from.is_empty() {
+        return Err(FormatError::invalid("directory: bytes after its end"));
+    }
+    let end = (bytes.len() - FOOTER - directory.len()) as u64;
+    lay_out(&mut steps, shards, bytes, end)?;
+    Ok(Contents { header, steps })
+}
+
+/// Gives every part its place in the file, shard by shard; the last must end at `payload_end`.
+fn lay_out(steps: &mut [Step], shards: u64, bytes: &Bytes, payload_end: u64) -> Result<(), FormatError> {
+    let mut end = HEADER as u64;
+    for shard in 0..shards as usize {
+        for step in steps.iter_mut() {
+            let len = step.leaf.payload_len(shard);
+            let start = place(end, len);
+            let Some(next) = start.checked_add(len).filter(|&next| next <= payload_end) else {
+                return Err(FormatError::Truncated { what: "the payload", needed: len, found: payload_end - end });
+            };
+            end = next;
+            step.leaf.set_place(shard, start as usize, bytes.slice(start as usize..end as usize));
+        }
+    }
+    match end == payload_end {
+        true => Ok(()),
+        false => Err(FormatError::invalid(format!("{} bytes between payload and directory", payload_end - end))),
+    }
+}
+
+/// The directory's bytes and the payload's checksum, the closing mark and the checksum of all but the payload checked.
+fn directory(bytes: &[u8]) -> Result<(&[u8], u64), FormatError> {
+    let found = bytes.len() as u64;
+    let truncated = FormatError::Truncated { what: "the footer", needed: found + 1, found };
+    let Some((front, footer)) = bytes.split_last_chunk::<FOOTER>().filter(|(front, _)| front.len() >= HEADER) else {
+        return Err(truncated);
+    };
+    let mut from = Reader::new(footer, "footer");
+    let payload_sum = u64::from_le_bytes(from.array()?);
+    let len = u32::from_le_bytes(from.array()?) as usize;
+    let sum = u64::from_le_bytes(from.array()?);
+    if from.array()? != CLOSING {
+        return Err(truncated);
+    }
+    let Some(start) = front.len().checked_sub(len).filter(|&start| start >= HEADER) else {
+        return Err(FormatError::Checksum { part: "header and directory" });
+    };
+    if sum != meta_sum(&bytes[..HEADER], &bytes[start..front.len() + 12]) {
+        return Err(FormatError::Checksum { part: "header and directory" });
+    }
+    Ok((&front[start..], payload_sum))
+}
+
+/// The checksum of the header, and of the directory with the two fields that follow it.
+fn meta_sum(header: &[u8], directory: &[u8]) -> u64 {
+    let mut sum = Xxh3::new();
+    sum.update(header);
+    sum.update(directory);
+    sum.digest()
+}
+
+/// Checks the payload's checksum.
+pub(crate) fn verify(bytes: &[u8]) -> Result<(), FormatError> {
+    let (directory, sum) = directory(bytes)?;
+    let payload = &bytes[HEADER..bytes.len() - FOOTER - directory.len()];
+    if xxh3_64(payload) == sum { Ok(()) } else { Err(FormatError::Checksum { part: "payload" }) }
+}
+
+/// Reads the parts of one column and leaves their places open.
+pub(crate) fn decode_column<G: Contains + Clone>(
+    from: &mut Reader<'_>,
+    bits: u32,
+    salt: Salt,
+) -> Result<Column<G>, FormatError> {
+    let part = |from: &mut Reader<'_>| Ok(Part { geometry: G::decode(from, salt)?, payload: Bytes::new(), start: 0 });
+    let parts: Result<Box<[_]>, _> = (0..1u64 << bits).map(|_| part(from)).collect();
+    Column::new(bits, parts?).ok_or_else(|| FormatError::invalid("directory: no shards"))
+}
+
+/// Writes a file front to back.
+#[cfg(feature = "build")]
+pub(crate) struct Writer<W> {
+    out: W,
+    header: [u8; HEADER],
+    /// Bytes written, and the running checksum of those after the header.
+    at: u64,
+    sum: Xxh3,
+    /// Step by step, the geometries of the shards so far.
+    geometries: Vec<Vec<u8>>,
+    kinds: Vec<(Role, u8)>,
+}
+
+/// One shard's part of one step, ready to be written.
+#[cfg(feature = "build")]
+pub(crate) struct Encoded {
+    pub(crate) geometry: Vec<u8>,
+    pub(crate) payload: Vec<u8>,
+}
+
+#[cfg(feature = "build")]
+impl<W: std::io::Write> Writer<W> {
+    /// Starts a file with these steps, each a role and a leaf's tag.
+    pub(crate) fn new(mut out: W, header: &Header, kinds: Vec<(Role, u8)>) -> std::io::Result<Writer<W>> {
+        let header = header.encode();
+        out.write_all(&header)?;
+        let geometries = vec![vec![]; kinds.len()];
+        Ok(Writer { out, header, at: HEADER as u64, sum: Xxh3::new(), geometries, kinds })
+    }
+
+    /// Appends a shard: one part per step. Shards come in order.
+    pub(crate) fn shard(&mut self, parts: &[Encoded]) -> std::io::Result<()> {
+        for (part, geometries) in parts.iter().zip(&mut self.geometries) {
+            let gap = place(self.at, part.payload.len() as u64) - self.at;
+            let zeros = [0; 64];
+            for bytes in [&zeros[..gap as usize], &part.payload] {
+                self.out.write_all(bytes)?;
+                self.sum.update(bytes);
+                self.at += bytes.len() as u64;
+            }
+            geometries.extend_from_slice(&part.geometry);
+        }
+        Ok(())
+    }
+
+    /// Writes directory and footer; returns the output and the file's length.
+    pub(crate) fn finish(mut self) -> std::io::Result<(W, u64)> {
+        let mut tail = vec![];
+        put_varint(&mut tail, self.kinds.len() as u64);
+        for (role, tag) in &self.kinds {
+            tail.extend_from_slice(&[role.encode(), *tag]);
+        }
+        for geometries in &self.geometries {
+            tail.extend_from_slice(geometries);
+        }
+        let len = u32::try_from(tail.len()).map_err(|_| std::io::Error::other("the directory exceeds 4 GiB"))?;
+        tail.extend_from_slice(&self.sum.digest().to_le_bytes());
+        tail.extend_from_slice(&len.to_le_bytes());
+        let sum = meta_sum(&self.header, &tail);
+        tail.extend_from_slice(&sum.to_le_bytes());
+        tail.extend_from_slice(&CLOSING);
+        self.out.write_all(&tail)?;
+        Ok((self.out, self.at + tail.len() as u64))
+    }
+}
+
+/// Appends `value` in groups of seven bits, low group first: small numbers take one byte.
+pub(crate) fn put_varint(out: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+/// Reads a directory. Every method checks that its bytes are there.
+pub(crate) struct Reader<'a> {
+    bytes: &'a [u8],
+    what: &'static str,
+}
+
+impl<'a> Reader<'a> {
+    pub(crate) fn new(bytes: &'a [u8], what: &'static str) -> Reader<'a> {
+        Reader { bytes, what }
+    }
+
+    /// The next `N` bytes.
+    pub(crate) fn array<const N: usize>(&mut self) -> Result<[u8; N], FormatError> {
+        let Some((head, rest)) = self.bytes.split_first_chunk::<N>() else {
+            let found = self.bytes.len() as u64;
+            return Err(FormatError::Truncated { what: self.what, needed: N as u64, found });
+        };
+        self.bytes = rest;
+        Ok(*head)
+    }
+
+    pub(crate) fn u8(&mut self) -> Result<u8, FormatError> {
+        Ok(u8::from_le_bytes(self.array()?))
+    }
+
+    /// A number written by [`put_varint`], in its shortest form.
+    pub(crate) fn varint(&mut self) -> Result<u64, FormatError> {
+        let mut value = 0u64;
+        for shift in (0..64).step_by(7) {
+            let byte = self.u8()?;
+            let group = (byte & 0x7f) as u64;
+            if (group << shift) >> shift != group || (byte == 0 && shift > 0) {
+                break;
+            }
+            value |= group << shift;
+            if byte < 0x80 {
+                return Ok(value);
+            }
+        }
+        Err(FormatError::invalid(format!("{}: a number is too long", self.what)))
+    }
+
+    /// A number that must lie in `range`.
+    pub(crate) fn within(&mut self, name: &str, range: std::ops::RangeInclusive<u64>) -> Result<u64, FormatError> {
+        let value = self.varint()?;
+        if range.contains(&value) {
+            return Ok(value);
+        }
+        let (low, high) = range.into_inner();
+        Err(FormatError::invalid(format!("{}: {name} is {value}, expected {low} to {high}", self.what)))
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+}

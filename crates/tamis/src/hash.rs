@@ -1,0 +1,318 @@
+//! key -> Digest: a key is hashed once, to 128 bits, and never seen again.
+//!
+//! Everything behind this file works on [`Digest`]s. A layer that needs random bits of its own asks
+//! [`Digest::salted`] with its [`Salt`]; two layers with different salts err independently, which is what every
+//! composite filter relies on (layers that share their bits err together: a trap of public code).
+//!
+//! Three ways in:
+//!
+//! * bytes are hashed with XXH3-128 and a seed: fast, the same on every platform, not secret;
+//! * a `u64` takes one 64 x 64 -> 128 bit multiplication. The low half of the product by an odd constant is a bijection of
+//!   the integer, so distinct integers have distinct digests; [`Digest::salted`] is the second round that makes the
+//!   bits random (the shape of wyhash: two multiplications and a fold);
+//! * with a secret key, both go through SipHash-2-4-128, for queries that an adversary may choose.
+//!
+//! Which one, its seed and the key's domain are in the file: a filter of strings refuses an integer.
+
+use std::borrow::Cow;
+use std::hash::Hasher as _;
+
+use siphasher::sip128::{Hasher128, SipHasher24};
+use xxhash_rust::xxh3::xxh3_128_with_seed;
+
+/// 128 bits that stand for a key. Ordered by the high half first: shards are ranges of digests.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct Digest {
+    /// High half; its top bits choose the shard.
+    pub hi: u64,
+    /// Low half.
+    pub lo: u64,
+}
+
+impl Digest {
+    /// 64 bits of this key for the owner of `salt`, independent of the bits for any other salt.
+    #[inline(always)]
+    pub fn salted(self, salt: Salt) -> u64 {
+        // Two different operations: equal ones on neighbouring words make compilers use a vector for two scalars.
+        fold(self.hi ^ salt.a, self.lo.wrapping_add(salt.b))
+    }
+
+    /// The top `bits` bits: the shard of this key. `bits` is at most 32.
+    #[inline(always)]
+    pub fn shard(self, bits: u32) -> usize {
+        // Two shifts, because a shift by 64 is not defined and `bits` may be 0.
+        ((self.hi >> 1) >> (63 - bits)) as usize
+    }
+}
+
+/// The product of two words, its halves folded together.
+#[inline(always)]
+pub(crate) fn fold(a: u64, b: u64) -> u64 {
+    let p = a as u128 * b as u128;
+    (p as u64) ^ ((p >> 64) as u64)
+}
+
+/// A bijective scrambler of 64 bits (the finaliser of SplitMix64), for seeds and salts, not for keys.
+pub(crate) const fn scramble(x: u64) -> u64 {
+    let mut z = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+/// What makes one layer's bits independent of another's. Made from small integers, which is what a file stores.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Salt {
+    a: u64,
+    b: u64,
+}
+
+impl Salt {
+    /// The salt with this number.
+    pub const fn new(number: u64) -> Salt {
+        let a = scramble(number);
+        Salt { a, b: scramble(a) }
+    }
+
+    /// The `i`-th salt below this one: a retry with other bits, or a level of a structure with several.
+    pub const fn child(self, i: u64) -> Salt {
+        let a = scramble(self.a ^ scramble(i));
+        Salt { a, b: scramble(a ^ self.b) }
+    }
+}
+
+/// What kind of keys a filter was built from. A query in the other domain is refused.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Domain {
+    /// Strings of bytes; text is its UTF-8 bytes.
+    Bytes,
+    /// Unsigned 64-bit integers.
+    U64,
+}
+
+impl std::fmt::Display for Domain {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Domain::Bytes => "bytes",
+            Domain::U64 => "u64",
+        })
+    }
+}
+
+/// Odd, so that the low half of a product with it is a bijection.
+const INTEGER: u64 = 0x9fb2_1c65_1e98_df25;
+
+/// The hash function of one filter: unkeyed with a public seed, or keyed with a secret.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Hasher {
+    keyed: bool,
+    /// The seed and zero, or the two words of the secret key.
+    words: [u64; 2],
+    /// The scrambled seed, ready for the integer path.
+    integer: u64,
+}
+
+impl std::fmt::Debug for Hasher {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // A secret key does not belong in a log.
+        match self.keyed {
+            true => f.write_str("Hasher::keyed(..)"),
+            false => write!(f, "Hasher::seeded({})", self.words[0]),
+        }
+    }
+}
+
+impl Hasher {
+    /// XXH3-128 with a seed. Reproducible; anyone can compute it.
+    pub fn seeded(seed: u64) -> Hasher {
+        Hasher { keyed: false, words: [seed, 0], integer: scramble(seed) }
+    }
+
+    /// SipHash-2-4-128 with a secret key, for queries chosen by an adversary.
+    pub fn keyed(key: [u64; 2]) -> Hasher {
+        Hasher { keyed: true, words: key, integer: 0 }
+    }
+
+    /// Whether this is the keyed hash.
+    pub fn is_keyed(&self) -> bool {
+        self.keyed
+    }
+
+    /// The seed and zero, or the secret key: what the file stores.
+    pub fn words(&self) -> [u64; 2] {
+        self.words
+    }
+
+    /// The digest of a string of bytes.
+    #[inline]
+    pub fn bytes(&self, key: &[u8]) -> Digest {
+        if self.keyed {
+            return self.sip(key);
+        }
+        let h = xxh3_128_with_seed(key, self.words[0]);
+        Digest { hi: (h >> 64) as u64, lo: h as u64 }
+    }
+
+    /// The digest of an integer.
+    #[inline(always)]
+    pub fn integer(&self, key: u64) -> Digest {
+        if self.keyed {
+            return self.sip(&key.to_le_bytes());
+        }
+        self.seeded_integer(key)
+    }
+
+    /// The digest of an integer, by the hash without a secret.
+    #[inline(always)]
+    fn seeded_integer(&self, key: u64) -> Digest {
+        let p = (key ^ self.integer) as u128 * INTEGER as u128;
+        let lo = p as u64;
+        Digest { hi: (p >> 64) as u64 ^ lo, lo }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn sip(&self, key: &[u8]) -> Digest {
+        let mut sip = SipHasher24::new_with_keys(self.words[0], self.words[1]);
+        sip.write(key);
+        let h = sip.finish128();
+        Digest { hi: h.h1, lo: h.h2 }
+    }
+}
+
+/// Something a filter can be asked about: text, bytes or a `u64`, owned or borrowed.
+///
+/// ```
+/// use tamis::{Hasher, Key};
+/// let hasher = Hasher::seeded(0);
+/// assert_eq!("abc".digest(&hasher), b"abc".digest(&hasher));
+/// assert_ne!(1u64.digest(&hasher), "1".digest(&hasher));
+/// ```
+pub trait Key {
+    /// The domain every key of this type is in.
+    const DOMAIN: Domain;
+    /// The digest of this key.
+    fn digest(&self, hasher: &Hasher) -> Digest;
+    /// The digest of this key if `hasher` is known to have no secret key; may be quicker.
+    #[inline(always)]
+    fn seeded_digest(&self, hasher: &Hasher) -> Digest {
+        self.digest(hasher)
+    }
+}
+
+impl Key for u64 {
+    const DOMAIN: Domain = Domain::U64;
+    #[inline(always)]
+    fn digest(&self, hasher: &Hasher) -> Digest {
+        hasher.integer(*self)
+    }
+    #[inline(always)]
+    fn seeded_digest(&self, hasher: &Hasher) -> Digest {
+        hasher.seeded_integer(*self)
+    }
+}
+
+macro_rules! key_as_bytes {
+    ($($type:ty),*) => { $(
+        impl Key for $type {
+            const DOMAIN: Domain = Domain::Bytes;
+            #[inline]
+            fn digest(&self, hasher: &Hasher) -> Digest {
+                hasher.bytes(self.as_ref())
+            }
+        }
+    )* };
+}
+key_as_bytes!(str, String, [u8], Vec<u8>);
+
+impl<const N: usize> Key for [u8; N] {
+    const DOMAIN: Domain = Domain::Bytes;
+    #[inline]
+    fn digest(&self, hasher: &Hasher) -> Digest {
+        hasher.bytes(self)
+    }
+}
+
+impl<T: Key + ToOwned + ?Sized> Key for Cow<'_, T> {
+    const DOMAIN: Domain = T::DOMAIN;
+    #[inline]
+    fn digest(&self, hasher: &Hasher) -> Digest {
+        self.as_ref().digest(hasher)
+    }
+}
+
+impl<T: Key + ?Sized> Key for &T {
+    const DOMAIN: Domain = T::DOMAIN;
+    #[inline(always)]
+    fn digest(&self, hasher: &Hasher) -> Digest {
+        (**self).digest(hasher)
+    }
+    #[inline(always)]
+    fn seeded_digest(&self, hasher: &Hasher) -> Digest {
+        (**self).seeded_digest(hasher)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The file promises the same bytes on every platform; these digests must never change.
+    #[test]
+    fn digests_are_fixed_for_ever() {
+        let hasher = Hasher::seeded(0);
+        // The reference vector of XXH3-128 for the empty string.
+        assert_eq!(hasher.bytes(b""), Digest { hi: 0x99aa_06d3_0147_98d8, lo: 0x6001_c324_468d_497f });
+        let p = 0x2a ^ scramble(0);
+        let p = p as u128 * INTEGER as u128;
+        assert_eq!(hasher.integer(42).lo, p as u64);
+        // SplitMix64 with state 0 starts with this number.
+        assert_eq!(scramble(0), 0xe220_a839_7b1d_cdaf);
+        // The reference vector of SipHash-2-4-128: key 00..0f, message 00.
+        let key = [0x0706_0504_0302_0100, 0x0f0e_0d0c_0b0a_0908];
+        let sip = Hasher::keyed(key).bytes(&[0]);
+        assert_eq!(sip.hi.to_le_bytes(), [0xda, 0x87, 0xc1, 0xd8, 0x6b, 0x99, 0xaf, 0x44]);
+        assert_eq!(sip.lo.to_le_bytes(), [0x34, 0x76, 0x59, 0x11, 0x9b, 0x22, 0xfc, 0x45]);
+    }
+
+    #[test]
+    fn shards_are_the_top_bits() {
+        let d = Digest { hi: 0xabcd_0000_0000_0000, lo: 0 };
+        assert_eq!([0, 1, 4, 8, 16].map(|b| d.shard(b)), [0, 1, 0xa, 0xab, 0xabcd]);
+    }
+
+    /// Integers come in patterns: counters, multiples, single bits. Salted bits must look random for all of them.
+    #[test]
+    fn integers_in_patterns_spread_evenly() {
+        let hasher = Hasher::seeded(7);
+        type Pattern = fn(u64) -> u64;
+        let patterns: [(&str, Pattern); 6] = [
+            ("counter", |i| i),
+            ("multiples of 2^20", |i| i << 20),
+            ("multiples of 2^44", |i| i << 44),
+            ("multiples of 1000003", |i| i * 1_000_003),
+            ("descending", |i| u64::MAX - i),
+            ("two halves", |i| (i >> 8) << 40 | (i & 255)),
+        ];
+        const N: u64 = 1 << 18;
+        const BINS: usize = 1024;
+        for (name, pattern) in patterns {
+            for number in 0..4 {
+                let salt = Salt::new(number);
+                let mut low = [0u32; BINS];
+                let mut high = [0u32; BINS];
+                for i in 0..N {
+                    let h = hasher.integer(pattern(i)).salted(salt);
+                    low[h as usize % BINS] += 1;
+                    high[(h >> 54) as usize] += 1;
+                }
+                let mean = N as f64 / BINS as f64;
+                for bins in [low, high] {
+                    let chi: f64 = bins.iter().map(|&c| (c as f64 - mean).powi(2) / mean).sum();
+                    // chi-square with 1023 degrees of freedom: mean 1023, sigma 45; six sigma on either side.
+                    assert!((750.0..1300.0).contains(&chi), "{name}, salt {number}: chi-square {chi}");
+                }
+            }
+        }
+    }
+}

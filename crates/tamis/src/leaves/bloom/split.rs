@@ -1,0 +1,310 @@
+//! digests -> 256-bit blocks: the split-block Bloom filter.
+//!
+//! The 64 bits of a key are used twice. Their high end, multiplied by the number of blocks, chooses the block, so any
+//! number of blocks will do; the low 32 bits, multiplied by eight odd constants, choose one bit in each of the block's eight
+//! 32-bit lanes. The two uses overlap only beyond 2^32 blocks.
+//!
+//! ```text
+//!   hash   hhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhh llllllllllllllllllllllllllllllll
+//!          block = hash * blocks >> 64      bit of lane i = l * odd[i] >> 27
+//! ```
+//!
+//! The processor's vector instructions are chosen when a file is opened, not when a key is asked for: a query for one key is
+//! one indirect call ([`Ask`](crate::arch::Ask)), and a batch is dispatched once.
+
+use super::{BATCH, reduce};
+use crate::arch::{Answer, Base, Isa, Kernel, Level, dispatch, prefetch};
+use crate::error::FormatError;
+use crate::format::{Reader, put_varint};
+use crate::hash::{Digest, Salt};
+use crate::leaves::{Choose, Column, Contains, Geometry, Part};
+use crate::math::bloom::MAX_BLOCKS;
+
+const BLOCK: usize = 32;
+type Block = [u8; BLOCK];
+
+/// No key is in this block, which stands in for one that is not there.
+const NOTHING: &Block = &[0; BLOCK];
+
+/// How to read a split-block filter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct SplitBlock {
+    blocks: u64,
+    /// How many keys were inserted: what the rate depends on.
+    keys: u64,
+    salt: Salt,
+    level: Level,
+}
+
+impl SplitBlock {
+    /// The block of a key and what chooses its bits.
+    #[inline(always)]
+    fn locate(&self, key: Digest) -> (usize, u32) {
+        let hash = key.salted(self.salt);
+        // On a 32-bit processor a payload that is there has fewer blocks than a usize can count.
+        (usize::try_from(reduce(hash, self.blocks)).unwrap_or(usize::MAX), hash as u32)
+    }
+
+    /// The block of a key, or an empty one where there is none.
+    #[inline(always)]
+    fn find<'a>(&self, blocks: &'a [Block], key: Digest) -> (&'a Block, u32) {
+        let (block, hash) = self.locate(key);
+        (blocks.get(block).unwrap_or(NOTHING), hash)
+    }
+}
+
+/// One query.
+struct One;
+
+impl Answer<Part<SplitBlock>> for One {
+    #[inline(always)]
+    fn answer<I: Isa>(part: &Part<SplitBlock>, key: Digest) -> bool {
+        let (block, hash) = part.geometry.locate(key);
+        part.payload.as_chunks().0.get(block).is_some_and(|block| I::block_contains(block, hash))
+    }
+}
+
+/// Many queries.
+struct AskMany<'a> {
+    column: &'a Column<SplitBlock>,
+    keys: &'a [Digest],
+    out: &'a mut [bool],
+}
+
+impl Kernel for AskMany<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run<I: Isa>(self) {
+        let AskMany { column, keys, out } = self;
+        match column.parts() {
+            // With a single part the compiler keeps all of it in registers.
+            [part] => {
+                let (geometry, blocks) = (part.geometry, part.payload.as_chunks().0);
+                ask_many::<I>(keys, out, |key| geometry.find(blocks, key));
+            }
+            _ => ask_many::<I>(keys, out, |key| {
+                let part = column.part(key);
+                part.geometry.find(part.payload.as_chunks().0, key)
+            }),
+        }
+    }
+}
+
+#[inline(always)]
+fn ask_many<'a, I: Isa>(keys: &[Digest], out: &mut [bool], find: impl Fn(Digest) -> (&'a Block, u32)) {
+    let mut found = [(NOTHING, 0); BATCH];
+    for (keys, out) in keys.chunks(BATCH).zip(out.chunks_mut(BATCH)) {
+        for (found, &key) in found.iter_mut().zip(keys) {
+            *found = find(key);
+            // A payload may start anywhere, so a block may lie in two cache lines.
+            prefetch(found.0, 0);
+            prefetch(found.0, BLOCK - 1);
+        }
+        for (out, &(block, hash)) in out.iter_mut().zip(&found) {
+            *out = I::block_contains(block, hash);
+        }
+    }
+}
+
+impl Contains for SplitBlock {
+    fn contains(&self, payload: &[u8], key: Digest) -> bool {
+        let (block, hash) = self.find(payload.as_chunks().0, key);
+        Base::block_contains(block, hash)
+    }
+
+    fn alike(&self, _: &SplitBlock) -> bool {
+        true
+    }
+
+    fn choose<C: Choose<SplitBlock>>(&self, chooser: C) -> C::Chosen {
+        chooser.choose::<One>(self.level)
+    }
+
+    fn ask_many(&self, column: &Column<SplitBlock>, _: &[u8], keys: &[Digest], out: &mut [bool]) {
+        dispatch(self.level, AskMany { column, keys, out });
+    }
+}
+
+/// What the planner chooses.
+#[cfg(feature = "build")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Params {
+    /// The number of 256-bit blocks, at most 2^40.
+    pub(crate) blocks: u64,
+}
+
+#[cfg(feature = "build")]
+mod build {
+    use super::*;
+    use crate::BuildError;
+    use crate::leaves::bloom::zeros;
+    use crate::math::bloom::{BLOCK_BITS, split_block_blocks};
+
+    impl Params {
+        /// The size that spends `bits` bits on each of `n` keys.
+        pub(crate) fn for_bits_per_key(n: u64, bits: f64) -> Result<Params, BuildError> {
+            let blocks = (n as f64 * bits / BLOCK_BITS as f64).ceil();
+            if !(bits > 0.0 && blocks <= MAX_BLOCKS as f64) {
+                let reason = format!("split-block Bloom filter: {bits} bits for each of {n} keys is not a size");
+                return Err(BuildError::Unreachable { reason });
+            }
+            Ok(Params { blocks: blocks as u64 })
+        }
+
+        /// The smallest size whose predicted rate with `n` keys is at most `rate`.
+        pub(crate) fn for_rate(n: u64, rate: f64) -> Result<Params, BuildError> {
+            let blocks = split_block_blocks(n, rate).ok_or_else(|| BuildError::Unreachable {
+                reason: format!("split-block Bloom filter: no size gives a rate of {rate} with {n} keys"),
+            })?;
+            Ok(Params { blocks })
+        }
+    }
+
+    /// Many insertions.
+    struct InsertMany<'a> {
+        geometry: SplitBlock,
+        payload: &'a mut [u8],
+        keys: &'a [Digest],
+    }
+
+    impl Kernel for InsertMany<'_> {
+        type Output = ();
+        #[inline(always)]
+        fn run<I: Isa>(self) {
+            let (blocks, _) = self.payload.as_chunks_mut::<BLOCK>();
+            let mut found = [(0, 0); BATCH];
+            for keys in self.keys.chunks(BATCH) {
+                for (found, &key) in found.iter_mut().zip(keys) {
+                    *found = self.geometry.locate(key);
+                    let at = found.0.wrapping_mul(BLOCK);
+                    prefetch(blocks.as_flattened(), at);
+                    prefetch(blocks.as_flattened(), at.wrapping_add(BLOCK - 1));
+                }
+                for &(block, hash) in &found[..keys.len()] {
+                    if let Some(block) = blocks.get_mut(block) {
+                        I::block_insert(block, hash);
+                    }
+                }
+            }
+        }
+    }
+
+    /// One insertion.
+    struct Insert<'a>(&'a mut Block, u32);
+
+    impl Kernel for Insert<'_> {
+        type Output = ();
+        #[inline(always)]
+        fn run<I: Isa>(self) {
+            I::block_insert(self.0, self.1);
+        }
+    }
+
+    impl SplitBlock {
+        /// How to read a filter that holds `keys` keys; without any its payload is `payload_len` zeros.
+        pub(crate) fn new(params: &Params, keys: u64, salt: Salt) -> Result<SplitBlock, BuildError> {
+            if params.blocks > MAX_BLOCKS {
+                let reason = format!("split-block Bloom filter: {} blocks, at most {MAX_BLOCKS}", params.blocks);
+                return Err(BuildError::Unreachable { reason });
+            }
+            Ok(SplitBlock { blocks: params.blocks, keys, salt, level: Level::detect() })
+        }
+
+        /// Appends the payload that holds `keys`. Without keys it is empty, whatever the parameters say.
+        pub(crate) fn build(
+            keys: &[Digest],
+            params: &Params,
+            salt: Salt,
+            out: &mut Vec<u8>,
+        ) -> Result<SplitBlock, BuildError> {
+            let blocks = if keys.is_empty() { 0 } else { params.blocks };
+            if blocks == 0 && !keys.is_empty() {
+                let reason = format!("split-block Bloom filter: no blocks for {} keys", keys.len());
+                return Err(BuildError::Unreachable { reason });
+            }
+            let filter = SplitBlock::new(&Params { blocks }, keys.len() as u64, salt)?;
+            filter.insert_many(zeros(out, filter.payload_len())?, keys);
+            Ok(filter)
+        }
+
+        /// The same table with another number of keys.
+        pub(crate) fn holding(self, keys: u64) -> SplitBlock {
+            SplitBlock { keys, ..self }
+        }
+
+        /// Adds a key to a payload of this geometry.
+        #[inline]
+        pub(crate) fn insert(&self, payload: &mut [u8], key: Digest) {
+            let (block, hash) = self.locate(key);
+            if let Some(block) = payload.as_chunks_mut().0.get_mut(block) {
+                dispatch(self.level, Insert(block, hash));
+            }
+        }
+
+        /// Adds many keys.
+        pub(crate) fn insert_many(&self, payload: &mut [u8], keys: &[Digest]) {
+            dispatch(self.level, InsertMany { geometry: *self, payload, keys });
+        }
+    }
+}
+
+/// Directory: blocks, keys (varints). Payload: blocks * 32 bytes; a block is eight little-endian 32-bit lanes.
+impl Geometry for SplitBlock {
+    fn encode(&self, out: &mut Vec<u8>) {
+        put_varint(out, self.blocks);
+        put_varint(out, self.keys);
+    }
+
+    fn decode(from: &mut Reader<'_>, salt: Salt) -> Result<Self, FormatError> {
+        let blocks = from.within("number of blocks", 0..=MAX_BLOCKS)?;
+        let keys = from.varint()?;
+        Ok(SplitBlock { blocks, keys, salt, level: Level::detect() })
+    }
+
+    fn payload_len(&self) -> u64 {
+        self.blocks * BLOCK as u64
+    }
+
+    fn rate(&self) -> f64 {
+        crate::math::bloom::split_block_rate(self.keys, self.blocks)
+    }
+
+    fn details(&self) -> String {
+        format!("{} blocks of 256 bits", self.blocks)
+    }
+}
+
+#[cfg(all(test, feature = "build"))]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::Hasher;
+
+    /// The bytes and the answers do not depend on the processor.
+    #[test]
+    fn every_level_gives_the_same_bytes_and_answers() {
+        let hasher = Hasher::seeded(3);
+        let digests: Vec<Digest> = (0..4000).map(|i| hasher.integer(i)).collect();
+        for (n, blocks) in [(1, 1), (2, 3), (63, 5), (64, 5), (65, 7), (2000, 78), (2000, 20)] {
+            let mut seen: Option<(Vec<u8>, Vec<bool>)> = None;
+            for level in Level::available() {
+                let geometry = SplitBlock { level, ..SplitBlock::new(&Params { blocks }, 0, Salt::new(9)).unwrap() };
+                let mut many = vec![0; geometry.payload_len() as usize];
+                geometry.insert_many(&mut many, &digests[..n]);
+                let mut single = vec![0; many.len()];
+                for &key in &digests[..n] {
+                    geometry.insert(&mut single, key);
+                }
+                assert!(many == single, "{level:?}, {n} keys, {blocks} blocks");
+                let answers: Vec<bool> = digests.iter().map(|&key| geometry.contains(&many, key)).collect();
+                assert!(answers[..n].iter().all(|&yes| yes));
+                let column = Column::of(0, &many, vec![(geometry, 0..many.len())]);
+                let mut batch = vec![false; digests.len()];
+                column.contains_many(&many, &digests, &mut batch);
+                assert!(answers == batch, "{level:?}, {n} keys, {blocks} blocks");
+                let seen = seen.get_or_insert_with(|| (many.clone(), answers.clone()));
+                assert!(*seen == (many, answers), "{level:?}, {n} keys, {blocks} blocks");
+            }
+        }
+    }
+}

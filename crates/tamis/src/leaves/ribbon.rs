@@ -1,0 +1,792 @@
+//! digests -> static function or filter in about width bits per key: bumped, standard and homogeneous ribbons.
+//!
+//! # The idea
+//!
+//! Every key is one linear equation over GF(2): the parity of the solution bits under a random band of `w` coefficients,
+//! starting at a row that its hash chooses, must equal the key's value. Sorted by start the equations form a ribbon:
+//!
+//! ```text
+//!   start row ->
+//!   key a   1 0 1 1 0 . . . . . . .          w = 5 coefficients per key, n keys, m rows.
+//!   key b   . 1 1 0 0 1 . . . . . .          Elimination never leaves the band, so a step costs one
+//!   key c   . . . 1 0 1 1 0 . . . .          word operation; back substitution from the last row
+//!   key d   . . . . . 1 1 0 1 1 . .          gives one column of solution bits per value bit.
+//! ```
+//!
+//! A query is `width` parities of two words. There are three ways to make the system solvable:
+//!
+//! * **standard** [Ribbon]: a few percent more rows than keys, another salt when it fails. For a few thousand keys; with more
+//!   the needed slack grows.
+//! * **bumped** [BuRR]: *fewer* rows than keys. Rows come in buckets; where a bucket cannot take all its keys, those with
+//!   the smallest offsets are *bumped* to the next level, in one of three steps that two bits per bucket record. Overloading the
+//!   first level by 2 or 4 % leaves almost no row empty: .4 % overhead at 8 bits, and construction never restarts.
+//! * **homogeneous** [HomRibbon]: all right-hand sides zero, free rows random. Dependent equations are redundant, so it cannot
+//!   fail at all; members read zero, strangers read zero with probability 2^-width (a little more: docs/math.md, *Ribbon rate*).
+//!
+//! # Layout
+//!
+//! Rows come in blocks of 64, and the words of all columns of a block lie side by side, so a query touches two (w = 64) or
+//! three (w = 128) neighbouring blocks:
+//!
+//! ```text
+//!   level 0: block 0 [col 0 | col 1 | .. | col r-1] block 1 [..] ..  thresholds, 2 bits per bucket;  level 1: ..
+//! ```
+//!
+//! All columns are evaluated before the one comparison: leaving early after each column costs more in mispredicted
+//! branches than it saves (two to three times slower). With a *fractional* width r + p, blocks from `cut` on have one column more;
+//! a key checks the extra bit when its first block has it.
+//!
+//! A level is eliminated in *strips* of 65,536 or 98,304 rows that end in `pad` rows of their own: strips are independent, so
+//! two or three of them advance in lockstep, each hiding the other's load latency.
+//!
+//! # Why not the neighbours
+//!
+//! Binary fuse filters need 9-13 % more space for the same rate and answer a little faster; Bloom filters need 44 % and more.
+//!
+//! Papers: [Ribbon] section 2, [BuRR] sections 3 and 4 (bumping, thresholds, the overloaded first level), [HomRibbon] section 3.
+
+use std::marker::PhantomData;
+
+use crate::arch::{self, Answer, Isa, Kernel, Level as Cpu};
+use crate::error::FormatError;
+use crate::format::{Reader, put_varint};
+use crate::hash::{Digest, Salt, fold, scramble};
+use crate::leaves::{Choose, Column, Contains, Geometry, Never, Part, Retrieve, bits_in_words};
+
+#[cfg(feature = "build")]
+mod build;
+#[cfg(feature = "build")]
+mod eliminate;
+#[cfg(feature = "build")]
+pub(crate) use build::{Params, build};
+
+/// The widest value.
+pub(crate) const MAX_WIDTH: u32 = 32;
+
+/// The constants of one kind of level. Their numbers are in files: an entry of [`SHAPES`] never changes.
+#[derive(Debug, PartialEq, Eq)]
+struct Shape {
+    /// Coefficients per key: 64 or 128.
+    band: u32,
+    /// Rows per bucket; 0: one bucket, as large as the level needs (the standard ribbon).
+    bucket: u64,
+    /// A bucket may bump its keys with offsets below `bumps[1]`, below `bumps[2]`, or all.
+    bumps: [u64; 4],
+    /// Whether the level has thresholds at all.
+    bumping: bool,
+    /// Starts are multiples of this: 1, or 8 where a query reads whole bytes.
+    align: u64,
+    /// log2 of the buckets per strip.
+    strip: u32,
+    /// Rows at the end of a strip that belong to no bucket: at least `band`, so that strips are independent.
+    pad: u64,
+}
+
+/// Found by a search over about 70 configurations; `cargo run --release -p tamis-bench -- filters` shows what they reach.
+#[rustfmt::skip]
+const SHAPES: [Shape; 6] = [
+    // Standard: small sets and last levels.
+    Shape { band: 128, bucket: 0, bumps: [0; 4], bumping: false, align: 1, strip: 0, pad: 127 },
+    // Bumped, w = 64: 5 bits and more; 2 to 4 bits.
+    Shape { band: 64, bucket: 128, bumps: [0, 24, 56, 128], bumping: true, align: 1, strip: 9, pad: 64 },
+    Shape { band: 64, bucket: 192, bumps: [0, 24, 56, 192], bumping: true, align: 1, strip: 9, pad: 64 },
+    // Bumped, w = 128: one bit, read as sixteen bytes; more bits.
+    Shape { band: 128, bucket: 512, bumps: [0, 40, 104, 512], bumping: true, align: 8, strip: 7, pad: 128 },
+    Shape { band: 128, bucket: 512, bumps: [0, 40, 104, 512], bumping: true, align: 1, strip: 7, pad: 128 },
+    // Homogeneous, w = 64.
+    Shape { band: 64, bucket: 128, bumps: [0; 4], bumping: false, align: 1, strip: 9, pad: 64 },
+];
+const STANDARD: usize = 0;
+const BIT: usize = 3;
+const HOMOGENEOUS: usize = 5;
+
+/// More rows than this in one level are refused: 2^40 of them are a terabit per column.
+const MAX_ROWS: u64 = 1 << 40;
+
+/// The numbers of a level that a query computes with. A kernel knows them when it is compiled, because they follow from the
+/// shape: what is left of the arithmetic are shifts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Frame {
+    /// Rows per bucket.
+    bucket: u64,
+    /// `!(align - 1)`.
+    align: u64,
+    /// `bumps` of the shape, 16 bits each; 0 for none.
+    bumps: u64,
+    strip: u32,
+    pad: u64,
+}
+
+impl Frame {
+    const fn of(shape: &Shape, bucket: u64) -> Frame {
+        let [a, b, c, d] = shape.bumps;
+        Frame {
+            bucket: if shape.bucket == 0 { bucket } else { shape.bucket },
+            align: !(shape.align - 1),
+            bumps: a | b << 16 | c << 32 | d << 48,
+            strip: shape.strip,
+            pad: shape.pad,
+        }
+    }
+
+    /// Bucket and offset: two multiplications, no division, any bucket size.
+    #[inline(always)]
+    fn bucket_of(self, buckets: u64, h: u64) -> (u64, u64) {
+        let p = h as u128 * buckets as u128;
+        ((p >> 64) as u64, (((p as u64) >> 32) * self.bucket) >> 32)
+    }
+
+    /// The first row of a key's band.
+    #[inline(always)]
+    fn row(self, bucket: u64, offset: u64) -> u64 {
+        bucket * self.bucket + (offset & self.align) + (bucket >> self.strip) * self.pad
+    }
+
+    /// Whether the bucket passes keys with this offset on to the next level. Thresholds start at `at`.
+    #[inline(always)]
+    fn bumped(self, payload: &[u8], at: u64, bucket: u64, offset: u64) -> bool {
+        if self.bumps == 0 {
+            return false;
+        }
+        let byte = payload.get((at + bucket / 4) as usize).copied().unwrap_or(0);
+        let step = (byte >> (2 * (bucket & 3))) & 3;
+        offset < (self.bumps >> (16 * step)) & 0xffff
+    }
+}
+
+/// One level: where its rows are and which keys it passes on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Level {
+    shape: u8,
+    /// Which rehash made this level solvable; 0 for the first level, whose salt is the leaf's.
+    attempt: u32,
+    /// What that rehash starts from.
+    twist: u64,
+    buckets: u64,
+    frame: Frame,
+    /// Coefficients beyond the last row of a tiny level are cut off.
+    mask: u128,
+    /// From which block on there is a column more, and how many blocks there are.
+    cut: u64,
+    blocks: u64,
+    /// Offsets in the payload: rows, then thresholds.
+    rows_at: u64,
+    bumps_at: u64,
+}
+
+impl Level {
+    /// The level with `buckets` buckets (of `bucket` rows, for the standard shape), its bytes placed from `at` on.
+    fn new(shape: usize, attempt: u32, buckets: u64, bucket: u64, width: Width, at: u64) -> Level {
+        let s = &SHAPES[shape];
+        let tiny = shape == STANDARD && bucket == 0;
+        let frame = Frame::of(s, bucket.max(1));
+        let strips = buckets.div_ceil(1 << s.strip);
+        let rows = match shape {
+            // A tiny standard level has one start and fewer rows than coefficients.
+            STANDARD if tiny => 64,
+            STANDARD => bucket + s.pad,
+            _ => buckets * s.bucket + strips * s.pad,
+        };
+        let blocks = rows.div_ceil(64);
+        let starts = if shape == STANDARD { frame.bucket } else { rows };
+        let cut = width.cut(starts);
+        let words = blocks * width.whole as u64 + blocks.saturating_sub(cut);
+        let mask = if tiny { u64::MAX as u128 } else { u128::MAX };
+        Level {
+            shape: shape as u8,
+            attempt,
+            twist: scramble(attempt as u64),
+            buckets,
+            frame,
+            mask,
+            cut,
+            blocks,
+            rows_at: at,
+            bumps_at: at + words * 8,
+        }
+    }
+
+    /// The probability that a random value agrees with a stored one: one bit more is compared beyond the cut.
+    fn rate(&self, width: Width) -> f64 {
+        let starts = if self.shape as usize == STANDARD { self.frame.bucket } else { self.blocks * 64 };
+        let wide = 1.0 - (self.cut as f64 * 64.0 / starts as f64).min(1.0);
+        (1.0 - wide / 2.0) * 0.5f64.powi(width.whole as i32)
+    }
+
+    fn shape(&self) -> &'static Shape {
+        &SHAPES[self.shape as usize]
+    }
+
+    /// Where the level's bytes end.
+    fn end(&self) -> u64 {
+        self.bumps_at + if self.shape().bumping { self.buckets.div_ceil(4) } else { 0 }
+    }
+
+    /// The hash that this level sees of a key whose hash on the level before was `h`.
+    #[inline]
+    fn rehash(&self, h: u64) -> u64 {
+        fold(h ^ self.twist, 0xd6e8_feb8_6659_fd93)
+    }
+
+    /// Bucket and offset of a key.
+    #[cfg(feature = "build")]
+    #[inline(always)]
+    fn bucket_of(&self, h: u64) -> (u64, u64) {
+        self.frame.bucket_of(self.buckets, h)
+    }
+
+    /// Where block `block` starts, in bytes, with `whole` columns before the cut.
+    #[inline(always)]
+    fn block_at(&self, whole: u32, block: u64) -> usize {
+        (self.rows_at + (block * whole as u64 + block.saturating_sub(self.cut)) * 8) as usize
+    }
+
+    /// The value under a key's band: any band, any width, any bytes. What the kernels below do faster.
+    fn value(&self, width: Width, payload: &[u8], h: u64, row: u64) -> u32 {
+        let (block, shift) = (row / 64, row % 64);
+        let band = band(h, self.shape()) & self.mask;
+        let words = [(band << shift) as u64, ((band << shift) >> 64) as u64, ((band >> 1) >> (127 - shift)) as u64];
+        let columns = width.columns(block >= self.cut);
+        let mut value = 0;
+        for column in 0..columns {
+            let mut x = 0;
+            for (i, word) in words.iter().enumerate() {
+                let at = self.block_at(width.whole, block + i as u64) + 8 * column as usize;
+                x ^= word & load(payload, at);
+            }
+            value |= (x.count_ones() & 1) << column;
+        }
+        value
+    }
+}
+
+/// Eight bytes at `at`, as far as they exist.
+#[inline(always)]
+fn load(payload: &[u8], at: usize) -> u64 {
+    match payload.get(at..).and_then(|rest| rest.first_chunk()) {
+        Some(bytes) => u64::from_le_bytes(*bytes),
+        None => 0,
+    }
+}
+
+/// The coefficients of a key. Bit 0 belongs to the first row; it is set where starts may be anywhere.
+#[inline(always)]
+fn band(h: u64, shape: &Shape) -> u128 {
+    let low = fold(h, BAND.0);
+    if shape.band == 64 {
+        return (low | 1) as u128;
+    }
+    let high = fold(h, BAND.1);
+    // With aligned starts the first coefficient is random; one bit of the low word is set, so that it is never zero.
+    let low = low | if shape.align == 1 { 1 } else { 1 << 63 };
+    (high as u128) << 64 | low as u128
+}
+const BAND: (u64, u64) = (0xe703_7ed1_a0b4_28db, 0x8ebc_6af0_9c88_c6e3);
+
+/// The fingerprint of a key: bits that the start does not use.
+#[inline(always)]
+fn fingerprint(h: u64) -> u32 {
+    h as u32
+}
+
+/// Bits per value: `whole`, and one more from a cut on that leaves `part` 256ths of the starts with it, or a little more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Width {
+    pub(crate) whole: u32,
+    pub(crate) part: u32,
+}
+
+impl Width {
+    /// The first block with an extra column, for a level where keys start in the first `starts` rows: so that `part` 256ths
+    /// of the starts, and no fewer, lie beyond it.
+    fn cut(self, starts: u64) -> u64 {
+        if self.part == 0 { u64::MAX } else { starts * (256 - self.part as u64) / (256 * 64) }
+    }
+
+    /// Columns of a block on one side of the cut.
+    #[inline(always)]
+    fn columns(self, extra: bool) -> u32 {
+        self.whole + extra as u32
+    }
+
+    #[inline(always)]
+    fn mask(self, extra: bool) -> u32 {
+        u32::MAX >> (32 - self.columns(extra)) // 1..=32 columns: the width is checked when it is made
+    }
+}
+
+/// How to read one ribbon.
+#[derive(Clone, Debug)]
+pub(crate) struct Ribbon {
+    cpu: Cpu,
+    salt: Salt,
+    attempt: u32,
+    width: Width,
+    /// The part of their fingerprint that members read: all of it, or nothing for a homogeneous ribbon.
+    stored: u32,
+    fast: Fast,
+    /// Levels, the first one apart because nearly all queries end there. No level: no keys.
+    first: Level,
+    rest: Box<[Level]>,
+    empty: bool,
+}
+
+/// Which straight-line kernel answers for the first level and those of its shape.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fast {
+    /// Bands of 64: the shape and the columns to read; with a fraction, the last one is there only in some blocks.
+    Columns { shape: u8, columns: u8, part: bool },
+    /// Bands of 128, one bit, starts on bytes.
+    Bit,
+    /// Anything else.
+    Any,
+}
+
+impl Ribbon {
+    fn new(salt: Salt, attempt: u32, width: Width, homogeneous: bool, levels: &[Level]) -> Ribbon {
+        let empty = levels.is_empty();
+        let first = levels.first().copied().unwrap_or(Level::new(STANDARD, 0, 0, 0, width, 0));
+        let columns = width.columns(width.part > 0);
+        let fast = match first.shape().band {
+            // Only hostile bytes have it otherwise.
+            _ if (first.shape as usize == HOMOGENEOUS) != homogeneous => Fast::Any,
+            64 if columns <= 8 => Fast::Columns { shape: first.shape, columns: columns as u8, part: width.part > 0 },
+            128 if columns == 1 && first.shape().align == 8 => Fast::Bit,
+            _ => Fast::Any,
+        };
+        Ribbon {
+            cpu: Cpu::detect(),
+            salt: salt.child(attempt as u64),
+            attempt,
+            width,
+            stored: if homogeneous { 0 } else { u32::MAX },
+            fast,
+            first,
+            rest: levels.get(1..).unwrap_or(&[]).into(),
+            empty,
+        }
+    }
+
+    fn levels(&self) -> impl Iterator<Item = &Level> {
+        (!self.empty).then_some(&self.first).into_iter().chain(&self.rest)
+    }
+
+    /// The value and the mask of valid bits for any key on any level, without any kernel.
+    fn value_and_mask(&self, payload: &[u8], mut h: u64) -> (u32, u32) {
+        for (i, level) in self.levels().enumerate() {
+            if i > 0 {
+                h = level.rehash(h);
+            }
+            let (bucket, offset) = level.frame.bucket_of(level.buckets, h);
+            if !level.frame.bumped(payload, level.bumps_at, bucket, offset) {
+                let row = level.frame.row(bucket, offset);
+                return (level.value(self.width, payload, h, row), self.width.mask(row / 64 >= level.cut));
+            }
+        }
+        (0, 0) // no builder leaves a key without a level; hostile bytes may
+    }
+
+    /// Whether a key with this hash reads what a member reads, without any kernel.
+    #[inline(never)]
+    fn matches(&self, payload: &[u8], h: u64) -> bool {
+        let (value, mask) = self.value_and_mask(payload, h);
+        !self.empty && (value ^ self.expected(h)) & mask == 0
+    }
+
+    /// What a member reads.
+    #[inline(always)]
+    fn expected(&self, h: u64) -> u32 {
+        fingerprint(h) & self.stored
+    }
+
+    /// Whether a key that the first level passed on reads what a member reads. Apart, because the few keys it serves shall
+    /// not cost the others registers.
+    #[inline(never)]
+    fn deep<K: Lookup>(&self, payload: &[u8], h: u64) -> bool {
+        arch::dispatch(self.cpu, Deep::<K> { ribbon: self, payload, h, kernel: PhantomData })
+    }
+}
+
+/// A way to read a level's value, for one shape and width.
+trait Lookup: Copy + 'static {
+    const SHAPE: usize;
+    const FRAME: Frame = Frame::of(&SHAPES[Self::SHAPE], 0);
+    /// The thresholds of four buckets, for every byte that records their steps.
+    const THRESHOLDS: &'static [[u16; 4]; 256] = &thresholds(&SHAPES[Self::SHAPE]);
+    /// Bytes that a query reads from its first block on.
+    const BYTES: usize;
+
+    /// Where in the payload a row's query starts to read.
+    fn place(level: &Level, row: u64) -> usize;
+
+    /// Whether the value at a row is `expected`; nothing if the payload is too short.
+    fn check<I: Isa>(level: &Level, payload: &[u8], h: u64, expected: u32, row: u64) -> Option<bool>;
+
+    /// What a member reads.
+    #[inline(always)]
+    fn expected(h: u64) -> u32 {
+        if Self::SHAPE == HOMOGENEOUS { 0 } else { fingerprint(h) }
+    }
+
+    /// [`Frame::bumped`], with one look at a table.
+    #[inline(always)]
+    fn bumped(payload: &[u8], at: u64, bucket: u64, offset: u64) -> bool {
+        if !SHAPES[Self::SHAPE].bumping {
+            return false;
+        }
+        let byte = payload.get((at + bucket / 4) as usize).copied().unwrap_or(0);
+        offset < Self::THRESHOLDS[byte as usize][(bucket & 3) as usize] as u64
+    }
+}
+
+const fn thresholds(shape: &Shape) -> [[u16; 4]; 256] {
+    let mut table = [[0; 4]; 256];
+    let mut i = 0;
+    while i < 1024 {
+        table[i / 4][i % 4] = shape.bumps[(i / 4) >> (2 * (i % 4)) & 3] as u16;
+        i += 1;
+    }
+    table
+}
+
+/// Bands of 64 bits.
+#[derive(Clone, Copy)]
+struct Columns<const SHAPE: usize, const R: usize, const PART: bool>;
+
+impl<const SHAPE: usize, const R: usize, const PART: bool> Lookup for Columns<SHAPE, R, PART> {
+    const SHAPE: usize = SHAPE;
+    const BYTES: usize = 16 * R;
+
+    #[inline(always)]
+    fn place(level: &Level, row: u64) -> usize {
+        match PART {
+            true => level.block_at(R as u32 - 1, row >> 6),
+            false => (level.rows_at + (row >> 6) * (8 * R as u64)) as usize,
+        }
+    }
+
+    #[inline(always)]
+    fn check<I: Isa>(level: &Level, payload: &[u8], h: u64, expected: u32, row: u64) -> Option<bool> {
+        let mask = u32::MAX >> (32 - R);
+        let (low, high) = spread(h, row);
+        let block = row >> 6;
+        let first = Self::place(level, row);
+        if !PART {
+            let at = first & (usize::MAX >> 1);
+            let (first, second) = payload.get(at..at + 16 * R)?.split_at(8 * R);
+            let value = I::parities::<R>(first, second, low, high);
+            return Some((value ^ expected) & mask == 0);
+        }
+        let second = level.block_at(R as u32 - 1, block + 1);
+        let value = I::parities::<R>(words::<R>(payload, first)?, words::<R>(payload, second)?, low, high);
+        Some((value ^ expected) & (mask >> (block < level.cut) as u32) == 0)
+    }
+}
+
+/// Bands of 128 bits that start on a byte, one column.
+#[derive(Clone, Copy)]
+struct Bit;
+
+impl Lookup for Bit {
+    const SHAPE: usize = BIT;
+    const BYTES: usize = 16;
+
+    #[inline(always)]
+    fn place(level: &Level, row: u64) -> usize {
+        (level.rows_at + (row >> 3)) as usize
+    }
+
+    #[inline(always)]
+    fn check<I: Isa>(level: &Level, payload: &[u8], h: u64, expected: u32, row: u64) -> Option<bool> {
+        let band = band(h, &SHAPES[BIT]);
+        let at = Self::place(level, row);
+        let bytes: &[u8; 16] = payload.get(at..)?.first_chunk()?;
+        let x = u128::from_le_bytes(*bytes) & band;
+        Some((x as u64 ^ (x >> 64) as u64).count_ones() & 1 == expected & 1)
+    }
+}
+
+/// `R` words from `at` on, if they are there.
+#[inline(always)]
+fn words<const R: usize>(payload: &[u8], at: usize) -> Option<&[u8]> {
+    // A place is far below 2^63; saying so spares a check for overflow.
+    let at = at & (usize::MAX >> 1);
+    payload.get(at..at + 8 * R)
+}
+
+/// A band of 64 coefficients, split over the two blocks it covers.
+#[inline(always)]
+fn spread(h: u64, row: u64) -> (u64, u64) {
+    let band = fold(h, BAND.0) | 1;
+    // 63 minus the shift, as the complement of its six bits.
+    (band << (row & 63), (band >> 1) >> (!row & 63))
+}
+
+/// Calls `$run!(kernel)` with the kernel of a ribbon, or `$any`.
+macro_rules! with_kernel {
+    ($ribbon:expr, $any:expr, $run:ident) => {
+        with_kernel!($ribbon, $any, $run:
+            (2 1 false) (5 1 false) (2 2 false) (2 3 false) (2 4 false) (1 5 false) (1 6 false) (1 7 false) (1 8 false)
+            (5 2 false) (5 3 false) (5 4 false) (5 5 false) (5 6 false) (5 7 false) (5 8 false)
+            (2 2 true) (2 3 true) (2 4 true) (2 5 true) (1 6 true) (1 7 true) (1 8 true)
+            (5 2 true) (5 3 true) (5 4 true) (5 5 true) (5 6 true) (5 7 true) (5 8 true))
+    };
+    ($ribbon:expr, $any:expr, $run:ident: $(($shape:literal $columns:literal $part:literal))*) => {
+        match $ribbon.fast {
+            $(Fast::Columns { shape: $shape, columns: $columns, part: $part } => $run!(Columns<$shape, $columns, $part>),)*
+            Fast::Bit => $run!(Bit),
+            _ => $any,
+        }
+    };
+}
+
+/// One query that the first level passed on.
+struct Deep<'a, K> {
+    ribbon: &'a Ribbon,
+    payload: &'a [u8],
+    h: u64,
+    kernel: PhantomData<K>,
+}
+
+impl<K: Lookup> Kernel for Deep<'_, K> {
+    type Output = bool;
+    #[inline(always)]
+    fn run<I: Isa>(self) -> bool {
+        let Deep { ribbon, payload, mut h, .. } = self;
+        let expected = K::expected(h);
+        for level in &ribbon.rest {
+            // All levels but the last have the shape of the first.
+            if level.shape != ribbon.first.shape {
+                break;
+            }
+            h = level.rehash(h);
+            let (bucket, offset) = K::FRAME.bucket_of(level.buckets, h);
+            if !K::bumped(payload, level.bumps_at, bucket, offset) {
+                let row = K::FRAME.row(bucket, offset);
+                if let Some(found) = K::check::<I>(level, payload, h, expected, row) {
+                    return found;
+                }
+                break;
+            }
+        }
+        ribbon.matches(payload, self.h)
+    }
+}
+
+/// One query.
+struct One<K>(PhantomData<K>);
+
+impl<K: Lookup> Answer<Part<Ribbon>> for One<K> {
+    #[inline(always)]
+    fn answer<I: Isa>(part: &Part<Ribbon>, key: Digest) -> bool {
+        let (ribbon, payload) = (&part.geometry, &part.payload[..]);
+        let level = &ribbon.first;
+        let h = key.salted(ribbon.salt);
+        let (bucket, offset) = K::FRAME.bucket_of(level.buckets, h);
+        if K::bumped(payload, level.bumps_at, bucket, offset) {
+            return ribbon.deep::<K>(payload, h);
+        }
+        let row = K::FRAME.row(bucket, offset);
+        match K::check::<I>(level, payload, h, K::expected(h), row) {
+            Some(found) => found,
+            None => ribbon.matches(payload, h),
+        }
+    }
+}
+
+/// One query of any shape.
+struct Any;
+
+impl Answer<Part<Ribbon>> for Any {
+    #[inline(always)]
+    fn answer<I: Isa>(part: &Part<Ribbon>, key: Digest) -> bool {
+        part.geometry.matches(&part.payload, key.salted(part.geometry.salt))
+    }
+}
+
+/// Keys per round of a batch: enough loads in flight, few enough to stay in the first cache.
+const BATCH: usize = 32;
+
+/// Many queries: all places first, prefetched; then all values; then the few that were bumped.
+struct Many<'a, K> {
+    column: &'a Column<Ribbon>,
+    keys: &'a [Digest],
+    out: &'a mut [bool],
+    kernel: PhantomData<K>,
+}
+
+impl<K: Lookup> Kernel for Many<'_, K> {
+    type Output = ();
+    #[inline(always)]
+    fn run<I: Isa>(self) {
+        match self.column.parts() {
+            // With one part its geometry stays in registers.
+            [part] => self.rounds::<I>(|_| part),
+            _ => {
+                let column = self.column;
+                self.rounds::<I>(|key| column.part(key))
+            }
+        }
+    }
+}
+
+impl<'a, K: Lookup> Many<'a, K> {
+    #[inline(always)]
+    fn rounds<I: Isa>(self, part: impl Fn(Digest) -> &'a Part<Ribbon>) {
+        let Many { keys, out, .. } = self;
+        let mut hashes = [0u64; BATCH];
+        let mut rows = [0u64; BATCH];
+        let mut bumped = [0u8; BATCH];
+        for (keys, out) in keys.chunks(BATCH).zip(out.chunks_mut(BATCH)) {
+            let mut count = 0;
+            for (i, &key) in keys.iter().enumerate() {
+                let part = part(key);
+                let (ribbon, payload) = (&part.geometry, &part.payload[..]);
+                let level = &ribbon.first;
+                let h = key.salted(ribbon.salt);
+                let (bucket, offset) = K::FRAME.bucket_of(level.buckets, h);
+                let row = K::FRAME.row(bucket, offset);
+                hashes[i] = h;
+                rows[i] = row;
+                let at = K::place(level, row);
+                arch::prefetch(payload, at);
+                arch::prefetch(payload, at + K::BYTES - 1);
+                bumped[count % BATCH] = i as u8;
+                count += K::bumped(payload, level.bumps_at, bucket, offset) as usize;
+            }
+            for (i, (&key, out)) in keys.iter().zip(out.iter_mut()).enumerate() {
+                let part = part(key);
+                let (ribbon, payload) = (&part.geometry, &part.payload[..]);
+                let h = hashes[i];
+                let found = K::check::<I>(&ribbon.first, payload, h, K::expected(h), rows[i]);
+                *out = found.unwrap_or(true);
+                if found.is_none() {
+                    *out = ribbon.matches(payload, h);
+                }
+            }
+            for &i in &bumped[..count] {
+                let i = i as usize;
+                let part = part(keys[i]);
+                out[i] = part.geometry.deep::<K>(&part.payload, hashes[i]);
+            }
+        }
+    }
+}
+
+impl Contains for Ribbon {
+    fn contains(&self, payload: &[u8], key: Digest) -> bool {
+        self.matches(payload, key.salted(self.salt))
+    }
+
+    fn alike(&self, other: &Ribbon) -> bool {
+        self.fast == other.fast && self.empty == other.empty
+    }
+
+    fn choose<C: Choose<Ribbon>>(&self, chooser: C) -> C::Chosen {
+        macro_rules! run {
+            ($kernel:ty) => {
+                chooser.choose::<One<$kernel>>(self.cpu)
+            };
+        }
+        match self.empty {
+            true => chooser.choose::<Never>(self.cpu),
+            false => with_kernel!(self, chooser.choose::<Any>(self.cpu), run),
+        }
+    }
+
+    fn ask_many(&self, column: &Column<Ribbon>, _: &[u8], keys: &[Digest], out: &mut [bool]) {
+        macro_rules! run {
+            ($kernel:ty) => {
+                arch::dispatch(self.cpu, Many::<$kernel> { column, keys, out, kernel: PhantomData })
+            };
+        }
+        let one_by_one = |out: &mut [bool]| {
+            for (out, &key) in out.iter_mut().zip(keys) {
+                *out = column.contains(key);
+            }
+        };
+        match self.empty {
+            true => out.fill(false),
+            false => with_kernel!(self, one_by_one(out), run),
+        }
+    }
+}
+
+impl Retrieve for Ribbon {
+    fn get(&self, payload: &[u8], key: Digest) -> u32 {
+        self.value_and_mask(payload, key.salted(self.salt)).0
+    }
+}
+
+/// Directory entry, all varints:
+///
+/// ```text
+///   attempt | width * 256 | homogeneous (0, 1) | number of levels | per level: shape, attempt, buckets
+///                                                                  (standard shape: rows per bucket instead of buckets)
+/// ```
+impl Geometry for Ribbon {
+    fn encode(&self, out: &mut Vec<u8>) {
+        put_varint(out, self.attempt as u64);
+        put_varint(out, (self.width.whole * 256 + self.width.part) as u64);
+        put_varint(out, (self.stored == 0) as u64);
+        put_varint(out, self.levels().count() as u64);
+        for level in self.levels() {
+            put_varint(out, level.shape as u64);
+            put_varint(out, level.attempt as u64);
+            let standard = level.shape as usize == STANDARD;
+            // A tiny level has one start, written as 0.
+            let bucket = if level.mask == u128::MAX { level.frame.bucket } else { 0 };
+            put_varint(out, if standard { bucket } else { level.buckets });
+        }
+    }
+
+    fn decode(from: &mut Reader<'_>, salt: Salt) -> Result<Ribbon, FormatError> {
+        let attempt = from.within("attempt", 0..=u32::MAX as u64)? as u32;
+        let width = from.within("width", 256..=MAX_WIDTH as u64 * 256)? as u32;
+        let width = Width { whole: width / 256, part: width % 256 };
+        let homogeneous = from.within("homogeneous", 0..=1)? == 1;
+        let count = from.within("levels", 0..=64)?;
+        let mut levels = Vec::with_capacity(count as usize);
+        let mut at = 0;
+        for _ in 0..count {
+            let shape = from.within("shape", 0..=SHAPES.len() as u64 - 1)? as usize;
+            let attempt = from.within("attempt", 0..=u32::MAX as u64)? as u32;
+            let level = match shape {
+                STANDARD => {
+                    // The offset in a bucket is a 32-bit fraction.
+                    let bucket = from.within("rows", 0..=u32::MAX as u64)?;
+                    Level::new(STANDARD, attempt, 1, bucket, width, at)
+                }
+                _ => {
+                    let buckets = from.within("buckets", 1..=MAX_ROWS / SHAPES[shape].bucket)?;
+                    Level::new(shape, attempt, buckets, 0, width, at)
+                }
+            };
+            at = level.end();
+            levels.push(level);
+        }
+        Ok(Ribbon::new(salt, attempt, width, homogeneous, &levels))
+    }
+
+    fn payload_len(&self) -> u64 {
+        self.levels().last().map_or(0, Level::end)
+    }
+
+    fn rate(&self) -> f64 {
+        if self.empty { 0.0 } else { self.first.rate(self.width) }
+    }
+
+    fn details(&self) -> String {
+        let width = (self.width.whole * 256 + self.width.part) as u16;
+        let kind = match (self.stored == 0, self.first.shape().bumping) {
+            (true, _) => "homogeneous",
+            (false, true) => "bumped",
+            (false, false) => "standard",
+        };
+        let levels = match self.levels().count() {
+            1 => "1 level".to_string(),
+            n => format!("{n} levels"),
+        };
+        format!("{} bits, {kind}, band {}, {levels}", bits_in_words(width), self.first.shape().band)
+    }
+}

@@ -1,0 +1,312 @@
+//! digests -> the rows of a ribbon, level by level.
+
+use super::eliminate::{Item, Lane, Lockstep, ROWS, Rhs, Solve, Valued};
+use super::{HOMOGENEOUS, Level, MAX_WIDTH, Ribbon, SHAPES, STANDARD, Width};
+use crate::arch::{self, Level as Cpu};
+use crate::error::BuildError;
+use crate::hash::{Digest, Salt};
+use crate::leaves::{Geometry, Values};
+
+/// What kind of ribbon to build.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Params {
+    /// Bits per value times 256; a fraction only with fingerprints.
+    pub(crate) width: u16,
+    /// Whether bands have 128 coefficients instead of 64: smaller, slower to build and to ask.
+    pub(crate) wide: bool,
+    /// Rows per key times 1024 for a homogeneous ribbon; none for one that stores its values.
+    pub(crate) homogeneous: Option<u16>,
+}
+
+/// Sets up to this size become a standard ribbon, in one level.
+const SMALL: usize = 10_000;
+/// What a bumped ribbon's levels leave over becomes a standard level once it is this small.
+const LAST: usize = 3_000;
+/// A standard level tries this many hashes before it gets more rows, and this many in all.
+const TRIES: u32 = 6;
+const ATTEMPTS: u32 = 64;
+/// A level bumps a few percent of its keys: more levels than this mean that hashes are equal.
+const LEVELS: usize = 12;
+
+impl Params {
+    pub(super) fn width(&self) -> Width {
+        Width { whole: self.width as u32 / 256, part: self.width as u32 % 256 }
+    }
+
+    /// The shape of the first level for more than a few keys.
+    fn shape(&self) -> usize {
+        match (self.homogeneous, self.wide, self.width) {
+            (Some(_), ..) => HOMOGENEOUS,
+            (None, _, 256) => 3,
+            (None, true, _) => 4,
+            (None, false, ..1280) => 2,
+            (None, false, _) => 1,
+        }
+    }
+
+    /// Rows of a first level of `n` keys: fewer than keys where it is overloaded.
+    fn rows(&self, n: u64) -> u64 {
+        match (self.homogeneous, self.shape()) {
+            (Some(rows), _) => n * rows as u64 / 1024,
+            (None, 1) => n * 1000 / 1040,
+            (None, 2) => n * 1000 / 1040,
+            (None, _) => n * 1000 / 1020,
+        }
+    }
+
+    /// The payload in bits for `n` keys, or a little more: what is bumped is not known before building. The two constants
+    /// cover what was seen with 10,001 to 1,400,000 keys and every width; half a percent too much is the rule, 2 % the most.
+    pub(crate) fn bits(&self, n: u64) -> f64 {
+        let width = self.width as f64 / 256.0;
+        match (n, self.homogeneous) {
+            (0, _) => 0.0,
+            (..=10_000, _) => {
+                let level = Level::new(STANDARD, 0, 1, self.starts(n, 0), self.width(), 0);
+                level.end() as f64 * 8.0
+            }
+            (_, Some(rows)) => (n as f64 * rows as f64 / 1024.0 + 192.0) * width,
+            _ => {
+                let bucket = SHAPES[self.shape()].bucket as f64;
+                (n as f64 * 1.003 + (bucket * 0.625).max(192.0)) * width + n as f64 * 2.2 / bucket
+            }
+        }
+    }
+
+    /// Starts of a standard level of `n` keys at the given attempt; 0 for a level of 64 rows.
+    fn starts(&self, n: u64, attempt: u32) -> u64 {
+        let width = self.width as u64 / 256;
+        let rows = match self.homogeneous {
+            // Every row less than these doubles the strangers whose equation says nothing new: (4 + width / 4) / 128 more.
+            Some(_) => n + 8 + width + n * (32 + 2 * width) / 1024,
+            // 1.2 % and four rows of slack, and more after every few failures.
+            None => {
+                let relaxed = (attempt / TRIES) as u64;
+                n + 4 + n * (12 + 10 * relaxed) / 1000 + 8 * relaxed
+            }
+        };
+        // Whole blocks, because they are stored whole.
+        match rows.div_ceil(64) {
+            ..=1 => 0,
+            blocks => blocks * 64 - SHAPES[STANDARD].pad,
+        }
+    }
+
+    /// The probability that a stranger reads what a member reads.
+    pub(crate) fn rate(&self) -> f64 {
+        let width = self.width();
+        (1.0 - width.part as f64 / 512.0) * 0.5f64.powi(width.whole as i32)
+    }
+}
+
+/// Builds a ribbon on distinct keys and appends its payload to `out`.
+pub(crate) fn build(
+    keys: &[Digest],
+    values: Values<'_>,
+    params: &Params,
+    salt: Salt,
+    out: &mut Vec<u8>,
+) -> Result<Ribbon, BuildError> {
+    build_on(Cpu::detect(), keys, values, params, salt, out)
+}
+
+/// The same on a given instruction set.
+pub(super) fn build_on(
+    cpu: Cpu,
+    keys: &[Digest],
+    values: Values<'_>,
+    params: &Params,
+    salt: Salt,
+    out: &mut Vec<u8>,
+) -> Result<Ribbon, BuildError> {
+    let width = params.width();
+    let columns = width.whole + (width.part > 0) as u32;
+    let given = matches!(values, Values::Given(_));
+    if width.whole == 0 || columns > MAX_WIDTH || (width.part > 0 && given) {
+        let reason = format!("a ribbon holds values of 1 to 32 bits, not of {}", params.width as f64 / 256.0);
+        return Err(BuildError::Unreachable { reason });
+    }
+    let start = out.len();
+    for attempt in 0..ATTEMPTS {
+        let salted = salt.child(attempt as u64);
+        let mut builder = Builder { cpu, params, width, columns, out, start, levels: vec![] };
+        let solved = match values {
+            _ if params.homogeneous.is_some() => {
+                builder.keys(keys.len(), attempt, |i| Valued { hash: keys[i].salted(salted), value: 0 })
+            }
+            Values::Fingerprints => builder.keys(keys.len(), attempt, |i| keys[i].salted(salted)),
+            Values::Given(values) => builder.keys(keys.len(), attempt, |i| Valued {
+                hash: keys[i].salted(salted),
+                value: values.get(i).copied().unwrap_or(0),
+            }),
+        };
+        if solved {
+            let ribbon = Ribbon::new(salt, attempt, width, params.homogeneous.is_some(), &builder.levels);
+            debug_assert_eq!(ribbon.payload_len(), (out.len() - start) as u64);
+            return Ok(ribbon);
+        }
+        out.truncate(start);
+    }
+    Err(BuildError::Unsolvable { structure: "ribbon", keys: keys.len(), attempts: ATTEMPTS })
+}
+
+struct Builder<'a> {
+    cpu: Cpu,
+    params: &'a Params,
+    width: Width,
+    columns: u32,
+    out: &'a mut Vec<u8>,
+    /// Where the payload starts in `out`.
+    start: usize,
+    levels: Vec<Level>,
+}
+
+impl Builder<'_> {
+    fn keys<T: Item>(&mut self, n: usize, attempt: u32, key: impl Fn(usize) -> T) -> bool {
+        match self.columns {
+            ..=8 => self.levels::<T, u8>(n, attempt, key),
+            _ => self.levels::<T, u32>(n, attempt, key),
+        }
+    }
+
+    fn levels<T: Item, V: Rhs>(&mut self, n: usize, attempt: u32, key: impl Fn(usize) -> T) -> bool {
+        match n {
+            0 => return true,
+            // The salt of the whole structure is what changes between attempts.
+            1..=SMALL => return self.standard::<T, V>(n, attempt, 0, key),
+            _ => {}
+        }
+        let mut bumped = match SHAPES[self.params.shape()].band {
+            64 => self.bumping::<T, V, false>(n, key),
+            _ => self.bumping::<T, V, true>(n, key),
+        };
+        while bumped.len() > LAST {
+            if self.levels.len() > LEVELS {
+                return false;
+            }
+            let level = self.level(self.params.shape(), 0, 1, 0);
+            let key = |i: usize| Valued { hash: level.rehash(bumped[i].hash), ..bumped[i] };
+            bumped = match level.shape().band {
+                64 => self.bumping::<Valued, V, false>(bumped.len(), key),
+                _ => self.bumping::<Valued, V, true>(bumped.len(), key),
+            };
+        }
+        bumped.is_empty()
+            || (0..ATTEMPTS).any(|attempt| {
+                let level = self.level(STANDARD, attempt, 1, 0);
+                let key = |i: usize| Valued { hash: level.rehash(bumped[i].hash), ..bumped[i] };
+                self.standard::<Valued, V>(bumped.len(), attempt, attempt, key)
+            })
+    }
+
+    /// A level placed behind what is written so far.
+    fn level(&self, shape: usize, attempt: u32, buckets: u64, bucket: u64) -> Level {
+        Level::new(shape, attempt, buckets, bucket, self.width, (self.out.len() - self.start) as u64)
+    }
+
+    fn mask(&self) -> u32 {
+        u32::MAX >> (32 - self.columns)
+    }
+
+    /// One level of one bucket that must take every key.
+    fn standard<T: Item, V: Rhs>(&mut self, n: usize, attempt: u32, rehash: u32, key: impl Fn(usize) -> T) -> bool {
+        let level = self.level(STANDARD, rehash, 1, self.params.starts(n as u64, attempt));
+        let rows = level.blocks as usize * 64;
+        if rows > ROWS {
+            return false;
+        }
+        let keys: Vec<T> = (0..n).map(key).collect();
+        let mut lane = Lane::<T, V>::new();
+        lane.load(&level, 0, 1, rows, &keys);
+        let lanes = std::slice::from_mut(&mut lane);
+        arch::dispatch(self.cpu, Lockstep::<T, V, true> { lanes, level: &level, mask: self.mask() });
+        if !lane.bumped.is_empty() {
+            return false;
+        }
+        self.write::<T, V, true>(&level, &lane, 0, level.blocks);
+        self.levels.push(level);
+        true
+    }
+
+    /// One level of many buckets; returns the keys it passes on.
+    fn bumping<T: Item, V: Rhs, const WIDE: bool>(&mut self, n: usize, key: impl Fn(usize) -> T) -> Vec<Valued> {
+        let shape = &SHAPES[self.params.shape()];
+        let (bucket, per_strip) = (shape.bucket, 1u64 << shape.strip);
+        let rows = self.params.rows(n as u64);
+        // Half of the pad rows get used.
+        let pads = rows.div_ceil(bucket * per_strip) * shape.pad / 2;
+        let buckets = (rows.saturating_sub(pads) + bucket / 2).div_euclid(bucket).max(1);
+        let level = self.level(self.params.shape(), 0, buckets, 0);
+        let strips = buckets.div_ceil(per_strip) as usize;
+
+        // Scatter by strip: twice over the keys, because hashing is cheaper than memory.
+        let strip = |key: T| (level.bucket_of(key.hash()).0 >> shape.strip) as usize;
+        let mut ends = vec![0usize; strips + 1];
+        for i in 0..n {
+            ends[strip(key(i))] += 1;
+        }
+        let mut sum = 0;
+        for end in &mut ends {
+            sum += std::mem::replace(end, sum);
+        }
+        let mut keys = vec![T::default(); n];
+        for i in 0..n {
+            let key = key(i);
+            let at = &mut ends[strip(key)];
+            keys[*at] = key;
+            *at += 1;
+        }
+
+        let mask = self.mask();
+        let mut lanes: Vec<Lane<T, V>> = (0..strips.min(3)).map(|_| Lane::new()).collect();
+        let mut bumped = vec![];
+        let mut steps = vec![0u8; buckets.div_ceil(4) as usize];
+        for group in (0..strips).step_by(3) {
+            let count = (strips - group).min(3);
+            for (i, lane) in lanes.iter_mut().enumerate().take(count) {
+                let strip = group + i;
+                let first = strip as u64 * per_strip;
+                let inside = (buckets - first).min(per_strip);
+                let start = if strip == 0 { 0 } else { ends[strip - 1] };
+                let rows = (inside * bucket + shape.pad) as usize;
+                lane.load(&level, first, inside as usize, rows, &keys[start..ends[strip]]);
+            }
+            let lanes = &mut lanes[..count];
+            arch::dispatch(self.cpu, Lockstep::<T, V, WIDE> { lanes, level: &level, mask });
+            for (i, lane) in lanes.iter().enumerate() {
+                let first = (group + i) as u64 * per_strip;
+                let inside = (buckets - first).min(per_strip);
+                let block = (first * bucket + (group + i) as u64 * shape.pad) / 64;
+                self.write::<T, V, WIDE>(&level, lane, block, (inside * bucket + shape.pad) / 64);
+                for (j, &step) in lane.steps.iter().enumerate() {
+                    let bucket = first as usize + j;
+                    steps[bucket / 4] |= step << (2 * (bucket % 4));
+                }
+                bumped.extend(lane.bumped.iter().map(|key| key.rehashed(mask, key.hash())));
+            }
+        }
+        if shape.bumping {
+            self.out.extend_from_slice(&steps);
+        }
+        self.levels.push(level);
+        bumped
+    }
+
+    /// Solves a lane and appends its blocks, the first of which is `first`.
+    fn write<T: Item, V: Rhs, const WIDE: bool>(&mut self, level: &Level, lane: &Lane<T, V>, first: u64, blocks: u64) {
+        let columns = self.columns as usize;
+        let mut words = vec![0u64; blocks as usize * columns];
+        let free = self.params.homogeneous.map(|_| first ^ self.levels.len() as u64);
+        let solve = Solve::<T, V, WIDE> { lane, blocks: blocks as usize, columns, words: &mut words, free };
+        arch::dispatch(self.cpu, solve);
+        self.out.reserve(words.len() * 8);
+        for (block, words) in (first..).zip(words.chunks_exact(columns)) {
+            for word in &words[..self.width.columns(block >= level.cut) as usize] {
+                self.out.extend_from_slice(&word.to_le_bytes());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

@@ -1,0 +1,333 @@
+//! keys -> laws of the ribbon, against the definition and against chance, on every instruction set.
+#![allow(clippy::unwrap_used)]
+
+use super::super::*;
+use super::*;
+use crate::arch::Ask;
+use crate::leaves::{Column, Contains, Find, Retrieve};
+
+const FILTER: Params = Params { width: 2048, wide: false, homogeneous: None };
+
+/// `n` sorted distinct digests; other `seed`s give others.
+fn digests(n: usize, seed: u64) -> Vec<Digest> {
+    let digest = |i: u64| {
+        let hi = scramble(scramble(seed) ^ i);
+        Digest { hi, lo: scramble(hi) }
+    };
+    let mut keys: Vec<Digest> = (0..n as u64).map(digest).collect();
+    keys.sort_unstable();
+    keys
+}
+
+fn make_on(cpu: Cpu, keys: &[Digest], values: Values<'_>, params: &Params) -> (Ribbon, Vec<u8>) {
+    let mut payload = vec![];
+    let mut ribbon = build_on(cpu, keys, values, params, Salt::new(3), &mut payload).unwrap();
+    assert_eq!(ribbon.payload_len(), payload.len() as u64);
+    ribbon.cpu = cpu;
+    (ribbon, payload)
+}
+
+fn make(keys: &[Digest], params: &Params) -> (Ribbon, Vec<u8>) {
+    make_on(Cpu::detect(), keys, Values::Fingerprints, params)
+}
+
+/// A column is found in itself.
+struct Itself;
+impl Find<Column<Ribbon>, Ribbon> for Itself {
+    fn find(column: &Column<Ribbon>) -> Option<&Column<Ribbon>> {
+        Some(column)
+    }
+}
+
+/// The answers of the fast ways, alone and in a batch, which must be those of the plain way.
+fn answers(ribbon: &Ribbon, payload: &[u8], asked: &[Digest]) -> Vec<bool> {
+    let column = Column::of(0, payload, vec![(ribbon.clone(), 0..payload.len())]);
+    let ask: Ask<Column<Ribbon>> = column.ask::<_, Itself>();
+    let plain: Vec<bool> = asked.iter().map(|&key| ribbon.contains(payload, key)).collect();
+    let mut batch = vec![false; asked.len()];
+    column.contains_many(payload, asked, &mut batch);
+    assert!(asked.iter().zip(&plain).all(|(&key, &answer)| ask.call(&column, key) == answer), "{}", ribbon.details());
+    assert!(batch == plain, "{}", ribbon.details());
+    plain
+}
+
+/// Every kernel: whole and fractional widths, one bit, wide bands, homogeneous rows.
+fn all_params() -> Vec<Params> {
+    let mut all = vec![];
+    for wide in [false, true] {
+        let whole = (1..=10).chain([16, 31, 32]).map(|width| width * 256);
+        let widths = whole.chain((1..=9).map(|width| width * 256 + 100)).chain([257, 511, 31 * 256 + 255]);
+        all.extend(widths.map(|width| Params { width, wide, homogeneous: None }));
+    }
+    for width in [256, 300, 1024, 2048, 2100, 8192] {
+        all.push(Params { width, wide: false, homogeneous: Some(1130) });
+    }
+    all
+}
+
+#[test]
+fn every_instruction_set_makes_the_same_bytes_and_answers() {
+    let strangers = digests(700, 2);
+    for params in all_params() {
+        for n in [0, 1, 60, 3000, 13_000] {
+            let keys = digests(n, 1);
+            let asked = [&keys[keys.len().saturating_sub(700)..], &strangers].concat();
+            let (ribbon, payload) = make_on(Cpu::available()[0], &keys, Values::Fingerprints, &params);
+            let expected = answers(&ribbon, &payload, &asked);
+            assert!(!expected[..n.min(700)].contains(&false), "{params:?}, {n} keys");
+            assert!(keys.iter().all(|&key| ribbon.contains(&payload, key)), "{params:?}, {n} keys");
+            for cpu in Cpu::available() {
+                let (ribbon, bytes) = make_on(cpu, &keys, Values::Fingerprints, &params);
+                assert!(bytes == payload, "{params:?}, {n} keys, {cpu:?}");
+                assert!(answers(&ribbon, &payload, &asked) == expected, "{params:?}, {n} keys, {cpu:?}");
+            }
+        }
+    }
+}
+
+/// Large enough for several strips in lockstep.
+#[test]
+fn several_strips_on_every_instruction_set() {
+    let keys = digests(300_000, 1);
+    for width in [256, 1024, 1700, 2048] {
+        let params = Params { width, ..FILTER };
+        let (ribbon, payload) = make_on(Cpu::available()[0], &keys, Values::Fingerprints, &params);
+        assert!(ribbon.first.buckets > 1 << ribbon.first.frame.strip, "one strip");
+        for cpu in Cpu::available() {
+            let (ribbon, bytes) = make_on(cpu, &keys, Values::Fingerprints, &params);
+            assert!(bytes == payload, "{width}, {cpu:?}");
+            assert!(!answers(&ribbon, &bytes, &keys).contains(&false), "{width}, {cpu:?}");
+        }
+    }
+}
+
+/// Every n up to 2,000 and around the size from which on a ribbon is bumped; of the others every seventh, or all of them
+/// when TAMIS_SLOW is set.
+fn every_n(width: u16) {
+    let step = if std::env::var_os("TAMIS_SLOW").is_some() { 1 } else { 7 };
+    let chosen = |n: &usize| *n <= 2000 || (9_950..10_100).contains(n) || n.is_multiple_of(step);
+    let all = digests(20_000, 1);
+    let params = Params { width, ..FILTER };
+    let mut payload = vec![];
+    let mut attempts = 0;
+    for n in (0..=20_000).filter(chosen) {
+        // A stretch of the sorted digests is as random as any for a salted hash.
+        let keys = &all[(all.len() - n) / 2..][..n];
+        payload.clear();
+        let ribbon = build(keys, Values::Fingerprints, &params, Salt::new(n as u64), &mut payload).unwrap();
+        assert_eq!(ribbon.payload_len(), payload.len() as u64, "{n}");
+        attempts += ribbon.attempt;
+        assert!(ribbon.attempt < 24, "{n} keys: attempt {}", ribbon.attempt);
+        if n <= 300 || n % 70 == 0 {
+            assert!(keys.iter().all(|&key| ribbon.contains(&payload, key)), "{n} keys");
+        }
+        // What the planner counts on: never less than there is, and not much more.
+        let (bits, predicted) = (payload.len() as f64 * 8.0, params.bits(n as u64));
+        assert!(bits <= predicted || ribbon.attempt >= TRIES, "{n} keys: {bits} bits, {predicted} predicted");
+        assert!(predicted <= bits * 1.035, "{n} keys: {bits} bits, {predicted} predicted");
+    }
+    // Small sets often need a second salt, large ones never.
+    assert!(attempts < 20_000, "{attempts} attempts failed");
+}
+
+#[test]
+fn every_n_builds_with_one_bit() {
+    every_n(256);
+}
+
+#[test]
+fn every_n_builds_with_eight_bits() {
+    every_n(2048);
+}
+
+#[test]
+fn functions_of_every_width_return_their_values() {
+    for n in [1, 2, 50, 1000, 12_000, 40_000] {
+        let keys = digests(n, 4);
+        for width in 1..=32u16 {
+            let mask = u32::MAX >> (32 - width);
+            let values: Vec<u32> = keys.iter().map(|key| scramble(key.lo) as u32 & mask).collect();
+            for wide in [false, true] {
+                let params = Params { width: width * 256, wide, homogeneous: None };
+                let (ribbon, payload) = make_on(Cpu::detect(), &keys, Values::Given(&values), &params);
+                let right = keys.iter().zip(&values).all(|(&key, &value)| ribbon.get(&payload, key) == value);
+                assert!(right, "{n} keys, {width} bits, wide {wide}");
+            }
+        }
+    }
+}
+
+/// The share of strangers lies within four standard deviations of what the geometry says.
+#[test]
+fn rates_are_what_the_geometry_says() {
+    let strangers = digests(300_000, 2);
+    for n in [1000, 30_000] {
+        let keys = digests(n, 1);
+        for width in [256, 256 + 64, 512 + 200, 1024, 1280 + 128, 1700, 2048] {
+            for wide in [false, true] {
+                let (ribbon, payload) = make(&keys, &Params { width, wide, homogeneous: None });
+                let expected = ribbon.rate() * strangers.len() as f64;
+                let sigma = (expected * (1.0 - ribbon.rate())).sqrt();
+                let found = answers(&ribbon, &payload, &strangers).iter().filter(|&&yes| yes).count() as f64;
+                assert!((found - expected).abs() < 4.0 * sigma, "{n} keys, {width}: {found}, expected {expected:.0}");
+            }
+        }
+    }
+}
+
+/// The cut never leaves more starts with the short fingerprint than the width allows.
+#[test]
+fn fractions_are_rounded_to_the_safe_side() {
+    for n in [1, 2, 60, 64, 65, 130, 1000, 9999, 10_001, 30_000] {
+        let keys = digests(n, 1);
+        for part in [1, 37, 128, 200, 255] {
+            for wide in [false, true] {
+                let params = Params { width: 3 * 256 + part, wide, homogeneous: None };
+                let (ribbon, payload) = make(&keys, &params);
+                assert!(ribbon.rate() <= params.rate() * 1.000_001, "{n} keys, {part}");
+                assert!(keys.iter().all(|&key| ribbon.contains(&payload, key)), "{n} keys, {part}");
+            }
+        }
+    }
+}
+
+/// No right-hand side, no failure: the first salt always serves, and no value is read.
+#[test]
+fn homogeneous_ribbons_never_try_again() {
+    for n in (0..200).chain([1000, 9999, 10_000, 10_001, 50_000, 200_000]) {
+        let keys = digests(n, 5);
+        for width in [256, 1024, 2048, 2100] {
+            let params = Params { width, wide: false, homogeneous: Some(1130) };
+            let (ribbon, payload) = make(&keys, &params);
+            assert_eq!((ribbon.attempt, ribbon.levels().count()), (0, (n > 0) as usize), "{n} keys");
+            assert!(!answers(&ribbon, &payload, &keys).contains(&false), "{n} keys, {width}");
+        }
+    }
+}
+
+#[test]
+fn the_bytes_follow_from_keys_and_salt_alone() {
+    let keys = digests(14_000, 6);
+    for params in [FILTER, Params { wide: true, ..FILTER }, Params { homogeneous: Some(1130), ..FILTER }] {
+        let (ribbon, payload) = make(&keys, &params);
+        let (again, bytes) = make(&keys, &params);
+        assert!(bytes == payload && again.levels().eq(ribbon.levels()));
+        // Appended to what is there already.
+        let mut out = vec![7; 13];
+        build(&keys, Values::Fingerprints, &params, Salt::new(3), &mut out).unwrap();
+        assert!(out[..13] == [7; 13] && out[13..] == payload);
+        let mut other = vec![];
+        build(&keys, Values::Fingerprints, &params, Salt::new(4), &mut other).unwrap();
+        assert!(other != payload, "two salts, the same bytes");
+    }
+}
+
+/// Two values for one key: an error after a bounded number of attempts.
+#[test]
+fn contradictions_are_unsolvable() {
+    for n in [2, 300, 5000, 20_000] {
+        let mut keys = digests(n, 7);
+        keys[1] = keys[0];
+        let mut values: Vec<u32> = (0..n as u32).map(|i| i & 7).collect();
+        let params = Params { width: 3 * 256, ..FILTER };
+        let mut out = vec![1, 2, 3];
+        let error = build(&keys, Values::Given(&values), &params, Salt::new(0), &mut out).unwrap_err();
+        assert!(matches!(error, BuildError::Unsolvable { structure: "ribbon", keys, .. } if keys == n), "{error}");
+        assert_eq!(out, [1, 2, 3], "a failed build leaves nothing behind");
+        // The same value twice says nothing new.
+        values[1] = values[0];
+        let (ribbon, payload) = make_on(Cpu::detect(), &keys, Values::Given(&values), &params);
+        assert!(keys.iter().zip(&values).all(|(&key, &value)| ribbon.get(&payload, key) == value));
+    }
+    // As many as there are: all equal, with two values.
+    let keys = vec![digests(1, 1)[0]; 12_000];
+    let values: Vec<u32> = (0..12_000).map(|i| i & 1).collect();
+    let params = Params { width: 256, ..FILTER };
+    assert!(build(&keys, Values::Given(&values), &params, Salt::new(0), &mut vec![]).is_err());
+}
+
+#[test]
+fn impossible_widths_are_refused() {
+    let keys = digests(10, 1);
+    for (width, values) in [
+        (0, Values::Fingerprints),
+        (255, Values::Fingerprints),
+        (32 * 256 + 1, Values::Fingerprints),
+        (u16::MAX, Values::Fingerprints),
+        (300, Values::Given(&[0; 10])),
+    ] {
+        let params = Params { width, ..FILTER };
+        let error = build(&keys, values, &params, Salt::new(0), &mut vec![]).unwrap_err();
+        assert!(error.to_string().starts_with("a ribbon holds values of 1 to 32 bits, not of"), "{error}");
+    }
+}
+
+fn decode(bytes: &[u8]) -> Result<Ribbon, FormatError> {
+    let mut from = Reader::new(bytes, "directory");
+    let ribbon = Ribbon::decode(&mut from, Salt::new(3))?;
+    if from.is_empty() { Ok(ribbon) } else { Err(FormatError::invalid("bytes left")) }
+}
+
+#[test]
+fn geometries_round_trip_and_cuts_are_found() {
+    let strangers = digests(1000, 2);
+    for params in all_params() {
+        for n in [0, 1, 64, 3000, 13_000, 60_000] {
+            let keys = digests(n, 1);
+            let (ribbon, payload) = make(&keys, &params);
+            let mut bytes = vec![];
+            ribbon.encode(&mut bytes);
+            let again = decode(&bytes).unwrap();
+            assert_eq!(again.payload_len(), ribbon.payload_len());
+            assert_eq!((again.rate(), again.details()), (ribbon.rate(), ribbon.details()));
+            assert!(again.levels().eq(ribbon.levels()));
+            assert!(answers(&again, &payload, &strangers) == answers(&ribbon, &payload, &strangers));
+            assert!((0..bytes.len()).all(|len| decode(&bytes[..len]).is_err()), "{params:?}, {n} keys");
+            if n > 10_000 {
+                break; // one bumped ribbon of each kind is enough
+            }
+        }
+    }
+}
+
+/// Any geometry that decodes answers on any payload, also on one of the wrong length; and all ways to ask agree.
+#[test]
+fn hostile_geometries_and_payloads_never_panic() {
+    let asked = digests(100, 8);
+    let mut state = 1;
+    let mut random = |below: u64| {
+        state = scramble(state);
+        state % below
+    };
+    let mut decoded = 0;
+    for _ in 0..30_000 {
+        let mut bytes = vec![];
+        let levels = random(4);
+        for value in [random(3), 256 + random(32 * 256), random(2), levels] {
+            put_varint(&mut bytes, value);
+        }
+        for _ in 0..levels {
+            put_varint(&mut bytes, random(SHAPES.len() as u64));
+            put_varint(&mut bytes, random(3));
+            let log = random(12);
+            put_varint(&mut bytes, random(2 << log));
+        }
+        if random(4) == 0 {
+            let at = random(bytes.len() as u64) as usize;
+            bytes[at] = random(256) as u8;
+        }
+        let Ok(ribbon) = decode(&bytes) else { continue };
+        if ribbon.payload_len() > 1 << 16 {
+            assert!(!answers(&ribbon, &[], &asked).is_empty());
+            continue;
+        }
+        decoded += 1;
+        let whole: Vec<u8> = (0..ribbon.payload_len() + 9).map(|_| random(256) as u8).collect();
+        let len = ribbon.payload_len() as usize;
+        for payload in [&whole[..len], &whole, &whole[..len / 2], &whole[..len.saturating_sub(1)], &[]] {
+            answers(&ribbon, payload, &asked);
+            assert!(asked.iter().all(|&key| ribbon.get(payload, key) <= ribbon.width.mask(ribbon.width.part > 0)));
+        }
+    }
+    assert!(decoded > 3000, "{decoded}");
+}

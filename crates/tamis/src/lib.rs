@@ -1,0 +1,56 @@
+//! keys -> a few bits each -> yes or no: membership filters that know what they must refuse.
+//!
+//! A filter answers "is this key in the set?" in a few bits per key: always yes for a key of the set, and rarely for
+//! another.
+//!
+//! ```
+//! let filter = tamis::build(["ads.example", "spam.example"]).fpr(0.01).finish()?;
+//! assert!(filter.contains("spam.example")?);
+//!
+//! let bytes = filter.as_bytes().to_vec(); // to disk, into a message, into the program itself
+//! assert!(tamis::Filter::open(bytes)?.contains("ads.example")?);
+//! # Ok::<(), tamis::Error>(())
+//! ```
+//!
+//! The path of a key, and the modules along it:
+//!
+//! ```text
+//!   keys ──hash──▶ digests ──shard──▶ shards ──plan──▶ plan ──build──▶ bytes ──query──▶ yes / no
+//!                                                     leaves, steps, format
+//! ```
+//!
+//! Without the feature `build` (on by default) only the last arrow is left, with few dependencies.
+
+// Encoders live beside their decoders; without `build` nothing calls them.
+#![cfg_attr(not(feature = "build"), allow(dead_code))]
+
+#[cfg(feature = "build")]
+pub mod bloom;
+#[cfg(feature = "build")]
+pub mod build;
+pub mod error;
+pub mod format;
+pub mod hash;
+pub mod math;
+#[cfg(feature = "build")]
+pub mod plan;
+pub mod query;
+#[cfg(feature = "build")]
+pub mod shard;
+pub mod steps;
+
+pub(crate) mod arch;
+pub(crate) mod leaves;
+
+#[cfg(feature = "build")]
+pub use bloom::Bloom;
+#[cfg(feature = "build")]
+pub use build::{Build, Collector, Digests, Progress, Report, build, build_digests, stream};
+pub use error::{BuildError, Error, FormatError, QueryError};
+pub use hash::{Digest, Domain, Hasher, Key, Salt};
+#[cfg(feature = "build")]
+pub use plan::{Effort, Goal, Kind};
+pub use query::{Filter, Layer};
+#[cfg(feature = "build")]
+pub use shard::{Limits, OnConflict, Stats};
+pub use steps::Role;

@@ -1,0 +1,3 @@
+//! counts -> sizes and rates: every formula of the crate, each with the paper it comes from.
+
+pub mod bloom;

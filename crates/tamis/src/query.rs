@@ -1,0 +1,189 @@
+//! bytes -> Filter: open, ask, verify.
+
+use std::path::Path;
+
+use bytes::Bytes;
+
+use crate::arch::Ask;
+use crate::error::{Error, FormatError, QueryError};
+use crate::format::{self, Contents, Header};
+use crate::hash::{Digest, Domain, Hasher, Key};
+use crate::steps::{self, ROUND, Role, Steps};
+
+/// A filter: bytes, and how to read them.
+///
+/// A filter comes from bytes and from nowhere else: a vector, a static array, a memory map. Opening checks header and
+/// directory, is cheap, copies no payload and cannot panic. It is `Send + Sync`: share it between threads as it is.
+///
+/// ```
+/// let filter = tamis::build(["ann", "bob", "eve"]).fpr(0.01).finish()?;
+/// assert!(filter.contains("bob")?);
+/// let again = tamis::Filter::open(filter.as_bytes().to_vec())?;
+/// assert!(again.contains("eve")?);
+/// # Ok::<(), tamis::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Filter {
+    bytes: Bytes,
+    header: Header,
+    steps: Steps,
+    ask: Ask<Steps>,
+    /// The domain, if the hash has no secret.
+    plain: Option<Domain>,
+}
+
+impl Filter {
+    /// Opens a filter. A `Vec<u8>`, a `&'static [u8]` and a [`Bytes`] are taken over without copying.
+    ///
+    /// Header and directory are checked, the payload is not: see [`Filter::verify`].
+    ///
+    /// ```
+    /// let error = tamis::Filter::open(&b"not a filter"[..]).unwrap_err();
+    /// assert_eq!(error, tamis::FormatError::Magic);
+    /// ```
+    pub fn open(bytes: impl Into<Bytes>) -> Result<Filter, FormatError> {
+        let bytes = bytes.into();
+        let Contents { header, steps } = format::open(&bytes)?;
+        let steps = Steps::new(steps);
+        let ask = steps.ask();
+        let plain = (!header.hasher.is_keyed()).then_some(header.domain);
+        Ok(Filter { bytes, header, steps, ask, plain })
+    }
+
+    /// Opens a file as a memory map: nothing is read but what queries touch.
+    ///
+    /// The file must not be changed while the filter lives. Replacing it by renaming another file over it (as
+    /// [`Build::finish_to`](crate::Build::finish_to) does) is safe: the map keeps the old one.
+    #[cfg(feature = "mmap")]
+    pub fn map(path: impl AsRef<Path>) -> Result<Filter, Error> {
+        Ok(Filter::open(crate::arch::map(path.as_ref())?)?)
+    }
+
+    /// Reads a whole file into memory, in huge pages where the system has them: the fastest to query.
+    pub fn read(path: impl AsRef<Path>) -> Result<Filter, Error> {
+        let mut file = std::fs::File::open(path)?;
+        let mut arena = crate::arch::Arena::new(file.metadata()?.len());
+        std::io::copy(&mut file, &mut arena)?;
+        Ok(Filter::open(arena.finish())?)
+    }
+
+    /// Whether the key may be in the set: always true for a key of the set, and rarely for others.
+    ///
+    /// A key of the wrong domain (an integer asked of a filter of strings) is refused with an error, because "no" would be
+    /// a guess.
+    #[inline]
+    pub fn contains<K: Key>(&self, key: K) -> Result<bool, QueryError> {
+        // One test for the common case: the right domain and no secret.
+        if self.plain != Some(K::DOMAIN) {
+            return self.contains_carefully(key);
+        }
+        Ok(self.ask.call(&self.steps, key.seeded_digest(&self.header.hasher)))
+    }
+
+    /// The same with all checks.
+    #[inline(never)]
+    fn contains_carefully<K: Key>(&self, key: K) -> Result<bool, QueryError> {
+        self.check::<K>()?;
+        Ok(self.ask.call(&self.steps, key.digest(&self.header.hasher)))
+    }
+
+    /// Asks for many keys at once, several times faster than one by one when the filter is larger than the caches.
+    /// `answers` is as long as `keys`.
+    ///
+    /// ```
+    /// let filter = tamis::build(0..1000u64).finish()?;
+    /// let mut answers = [false; 3];
+    /// filter.contains_many(&[5, 500, 999_999], &mut answers)?;
+    /// assert_eq!(answers[..2], [true, true]);
+    /// # Ok::<(), tamis::Error>(())
+    /// ```
+    pub fn contains_many<K: Key>(&self, keys: &[K], answers: &mut [bool]) -> Result<(), QueryError> {
+        self.check::<K>()?;
+        if keys.len() != answers.len() {
+            return Err(QueryError::Length { keys: keys.len(), answers: answers.len() });
+        }
+        let hasher = self.header.hasher;
+        let mut digests = [Digest::default(); ROUND];
+        for (keys, answers) in keys.chunks(ROUND).zip(answers.chunks_mut(ROUND)) {
+            let pairs = digests.iter_mut().zip(keys);
+            match self.plain {
+                Some(_) => pairs.for_each(|(digest, key)| *digest = key.seeded_digest(&hasher)),
+                None => pairs.for_each(|(digest, key)| *digest = key.digest(&hasher)),
+            }
+            steps::contains_many(&self.steps, &self.bytes, &digests[..keys.len()], answers);
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn check<K: Key>(&self) -> Result<(), QueryError> {
+        match K::DOMAIN == self.header.domain {
+            true => Ok(()),
+            false => Err(QueryError::Domain { filter: self.header.domain, query: K::DOMAIN }),
+        }
+    }
+
+    /// Reads the whole payload and compares its checksum.
+    pub fn verify(&self) -> Result<(), FormatError> {
+        format::verify(&self.bytes)
+    }
+
+    /// The bytes of the filter: what to store, what to send.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// How many distinct keys the filter was built from.
+    pub fn len(&self) -> u64 {
+        self.header.keys
+    }
+
+    /// Whether the filter was built from no key at all.
+    pub fn is_empty(&self) -> bool {
+        self.header.keys == 0
+    }
+
+    /// The domain of its keys.
+    pub fn domain(&self) -> Domain {
+        self.header.domain
+    }
+
+    /// Its hash function.
+    pub fn hasher(&self) -> &Hasher {
+        &self.header.hasher
+    }
+
+    /// How many shards it has.
+    pub fn shards(&self) -> u64 {
+        1 << self.header.shard_bits
+    }
+
+    /// The expected share of strangers, keys that nobody listed, that it lets through.
+    pub fn rate(&self) -> f64 {
+        steps::rate(&self.steps)
+    }
+
+    /// What is in it, step by step.
+    pub fn layers(&self) -> impl Iterator<Item = Layer> + '_ {
+        self.steps.iter().map(|step| Layer {
+            role: step.role,
+            structure: step.leaf.name(),
+            details: step.leaf.details(),
+            bytes: (0..self.shards() as usize).map(|shard| step.leaf.payload_len(shard)).sum(),
+        })
+    }
+}
+
+/// One step of a filter, for a person to read.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Layer {
+    /// What the step's answer means.
+    pub role: Role,
+    /// The elementary structure.
+    pub structure: &'static str,
+    /// Its parameters, in words.
+    pub details: String,
+    /// Payload bytes, all shards together.
+    pub bytes: u64,
+}

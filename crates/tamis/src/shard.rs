@@ -1,0 +1,410 @@
+//! digests -> Shards: sorted, distinct, disjoint; in memory or in temporary files; and what the planner counts.
+//!
+//! ```text
+//!   keys ──────▶ Intake ──finish──▶ Sorted ──┐
+//!                 │  ▲                       ├──census──▶ Shards ──load(i)──▶ Shard { keys, negatives }
+//!   negatives ──▶ Intake ──finish──▶ Sorted ─┘   Stats, conflicts
+//!                 ▼  │
+//!             temporary file
+//! ```
+//!
+//! Every structure is built from one shard, all digests with the same top bits, which fits in memory and in one thread's
+//! hands. How many shards there are follows from the number of distinct keys alone (`shard_bits`), and what a shard holds
+//! from the sets of keys and negatives alone: order of the input, threads and limits leave no trace, so that a file's bytes are
+//! reproducible.
+//!
+//! Up to the memory limit an `Intake` sorts in place and shards are slices. Past it, sorted runs go to one unnamed temporary
+//! file per side. The number of shards needs the exact number of distinct keys, and runs repeat one another's keys, so the
+//! *census* reads every range of digests once, both sides together: it counts, adds weights and finds the keys that are
+//! also negatives. Why not an estimate of the number of keys: the bytes would follow the estimate. Why not merge the runs into one
+//! while counting: twice the disk, and loading from hundreds of runs costs little more than loading from one.
+//!
+//! Memory. The limit covers the records that intakes gather and the census reads; it is raised to `MIN_MEMORY`. On top come
+//! less than 1 MiB per thread of fixed buffers (the sort's copy, a block of the file, an index). The census
+//! takes as many threads as have room for a *cell* each (a 4096th of the digests, the unit in which runs are read); one cell is its
+//! minimum, which matters only for digests that somebody picked to share their top bits, or beyond 2^12 times the limit. The limit
+//! does not cover the shards that the caller loads and holds: `Shards::cost` says what each will take.
+
+use std::borrow::Cow;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::error::BuildError;
+use crate::hash::Digest;
+
+mod intake;
+mod record;
+mod sort;
+mod spill;
+#[cfg(test)]
+mod tests;
+mod workers;
+
+pub use intake::{Intake, Sorted};
+pub use record::{Record, Tagged};
+pub use workers::Stop;
+pub(crate) use workers::run;
+
+/// A shard has at most this many keys, if its digests are spread evenly: 24 MB.
+pub(crate) const SHARD_KEYS: u64 = 1_500_000;
+/// The least memory that a [`Workspace`] works with; a lower limit is raised to it. The index of a run is then 1 % of the run.
+pub const MIN_MEMORY: u64 = 4 << 20;
+/// Runs are indexed by this many top bits.
+const CELL_BITS: u32 = 12;
+/// A conflict is reported with at most this many examples.
+const EXAMPLES: usize = 8;
+
+/// The number of top bits that choose the shard, for `n` distinct keys: the least that leaves at most `per_shard` to each.
+///
+/// With [`SHARD_KEYS`], which only tests replace, a million keys are one shard, ten million are 8, a hundred million 128. It is part
+/// of the promise of equal bytes for equal sets, and must not depend on anything else.
+pub(crate) fn shard_bits(n: u64, per_shard: u64) -> u32 {
+    // 31 bits serve 3 * 10^15 keys, and every index of a shard fits in 32 bits.
+    (0..31).find(|&bits| n >> bits <= per_shard).unwrap_or(31)
+}
+
+/// How much memory and disk a build may use.
+///
+/// ```
+/// let limits = tamis::Limits { memory: 256 << 20, tmp: Some("/var/tmp".into()), ..Default::default() };
+/// assert_eq!(limits.disk, u64::MAX);
+/// ```
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// Bytes of memory for the whole build, as far as gathering and sorting keys go, all threads together; 2 GiB unless set. At
+    /// least 4 MiB are used. A build gives 5/8 of it to the keys; a [`Workspace`] of your own takes all of it. Shards under
+    /// construction come on top: about 60 MB per thread.
+    pub memory: u64,
+    /// Bytes of temporary files; no limit unless set.
+    pub disk: u64,
+    /// Where temporary files are created; the system's directory for them unless set. They have no name and vanish with the process.
+    pub tmp: Option<PathBuf>,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { memory: 2 << 30, disk: u64::MAX, tmp: None }
+    }
+}
+
+/// What becomes of a key that is also listed as a negative.
+///
+/// ```
+/// assert_eq!(tamis::OnConflict::default(), tamis::OnConflict::Error);
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum OnConflict {
+    /// The build fails with [`BuildError::Conflict`], which says how many and which.
+    #[default]
+    Error,
+    /// It stays a key; the negative is dropped.
+    Keep,
+    /// It is dropped from the keys and stays a negative.
+    Drop,
+}
+
+/// What is known about the keys before a filter is planned: counts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub struct Stats {
+    /// Distinct keys, without those that a conflict dropped.
+    pub keys: u64,
+    /// Keys that repeated an earlier one.
+    pub duplicate_keys: u64,
+    /// Distinct listed negatives, without those that a conflict dropped.
+    pub negatives: u64,
+    /// Negatives that repeated an earlier one.
+    pub duplicate_negatives: u64,
+    /// Distinct keys that were also listed as negatives.
+    pub conflicts: u64,
+    /// The weights of those `negatives`, added up; stops at `u64::MAX`.
+    pub negative_weight: u64,
+}
+
+/// What the intakes of one build share: limits, threads, and the count of disk in use.
+#[derive(Debug)]
+pub struct Workspace {
+    /// Bytes, [`MIN_MEMORY`] at least.
+    pub memory: u64,
+    /// Threads for sorting and counting.
+    pub threads: usize,
+    disk: u64,
+    dir: PathBuf,
+    /// Bytes of temporary files in use.
+    used: AtomicU64,
+    cell_bits: u32,
+    shard_keys: u64,
+}
+
+impl Workspace {
+    /// A workspace within these limits.
+    pub fn new(limits: &Limits, threads: usize) -> Arc<Workspace> {
+        Arc::new(Workspace {
+            memory: limits.memory.max(MIN_MEMORY),
+            threads: threads.max(1),
+            disk: limits.disk,
+            dir: limits.tmp.clone().unwrap_or_else(std::env::temp_dir),
+            used: AtomicU64::new(0),
+            cell_bits: CELL_BITS,
+            shard_keys: SHARD_KEYS,
+        })
+    }
+
+    fn cells(&self) -> usize {
+        1 << self.cell_bits
+    }
+
+    /// The cells that hold all digests whose top `bits` bits lie in `range`, which is not empty.
+    fn cover(&self, bits: u32, range: std::ops::Range<usize>) -> std::ops::Range<usize> {
+        match self.cell_bits.checked_sub(bits) {
+            Some(finer) => range.start << finer..range.end << finer,
+            None => {
+                let coarser = bits - self.cell_bits;
+                range.start >> coarser..((range.end - 1) >> coarser) + 1
+            }
+        }
+    }
+
+    /// Counts bytes that are about to be written.
+    fn take_disk(&self, bytes: u64) -> Result<(), BuildError> {
+        let take = |used: u64| used.checked_add(bytes).filter(|&used| used <= self.disk);
+        match self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take) {
+            Ok(_) => Ok(()),
+            Err(_) => Err(BuildError::DiskLimit { limit: self.disk }),
+        }
+    }
+
+    /// An error of the temporary file, which has no name, says where it is.
+    fn explain(&self, error: io::Error) -> BuildError {
+        let message = format!("temporary file in {}: {error}", self.dir.display());
+        BuildError::Io(io::Error::new(error.kind(), message))
+    }
+}
+
+/// The keys, with or without their places in the input.
+#[derive(Debug)]
+pub enum Keys {
+    /// 16 bytes each. A conflict with a negative is found and counted, but its examples need places.
+    Plain(Sorted<Digest>),
+    /// 32 bytes each.
+    Tagged(Sorted<Tagged>),
+}
+
+/// All shards of one build.
+#[derive(Debug)]
+pub struct Shards {
+    /// A shard is the digests that share this many top bits.
+    pub bits: u32,
+    /// What was counted.
+    pub stats: Stats,
+    keys: Keys,
+    negatives: Option<Sorted<Tagged>>,
+    on_conflict: OnConflict,
+}
+
+/// One shard: both sides sorted by digest, distinct and disjoint.
+#[derive(Debug)]
+pub struct Shard<'a> {
+    /// The keys.
+    pub keys: Cow<'a, [Digest]>,
+    /// The listed negatives with their weights.
+    pub negatives: Cow<'a, [Tagged]>,
+}
+
+impl Shards {
+    /// Takes the census.
+    pub fn new(
+        keys: Keys,
+        negatives: Option<Sorted<Tagged>>,
+        on_conflict: OnConflict,
+        stop: Stop<'_>,
+    ) -> Result<Shards, BuildError> {
+        let (census, listed, shard_keys) = match &keys {
+            Keys::Plain(keys) => (census(keys, negatives.as_ref(), stop)?, keys.count(), keys.workspace().shard_keys),
+            Keys::Tagged(keys) => (census(keys, negatives.as_ref(), stop)?, keys.count(), keys.workspace().shard_keys),
+        };
+        let listed_negatives = negatives.as_ref().map_or(0, Sorted::count);
+        let mut stats = Stats {
+            keys: census.keys,
+            duplicate_keys: listed - census.keys,
+            negatives: census.negatives,
+            duplicate_negatives: listed_negatives - census.negatives,
+            conflicts: census.conflicts,
+            negative_weight: census.weight,
+        };
+        match on_conflict {
+            OnConflict::Error if census.conflicts > 0 => {
+                return Err(BuildError::Conflict { count: census.conflicts, first: census.first });
+            }
+            OnConflict::Error => {}
+            OnConflict::Keep => stats.negatives -= census.conflicts,
+            OnConflict::Drop => {
+                stats.keys -= census.conflicts;
+                stats.negative_weight = census.weight.saturating_add(census.conflict_weight);
+            }
+        }
+        let bits = shard_bits(stats.keys, shard_keys);
+        Ok(Shards { bits, stats, keys, negatives, on_conflict })
+    }
+
+    /// The number of shards.
+    pub fn count(&self) -> usize {
+        1 << self.bits
+    }
+
+    /// Loads one shard on this thread: slices if everything stayed in memory.
+    pub fn load(&self, shard: usize, stop: Stop<'_>) -> Result<Shard<'_>, BuildError> {
+        workers::check(stop)?;
+        let mut keys = match &self.keys {
+            Keys::Plain(keys) => keys.range(self.bits, shard, stop)?,
+            Keys::Tagged(keys) => Cow::Owned(keys.range(self.bits, shard, stop)?.iter().map(|k| k.digest).collect()),
+        };
+        let mut negatives = match &self.negatives {
+            Some(negatives) => negatives.range(self.bits, shard, stop)?,
+            None => Cow::Borrowed(&[][..]),
+        };
+        if self.stats.conflicts > 0 {
+            match self.on_conflict {
+                OnConflict::Error => {}
+                OnConflict::Keep => subtract(&mut negatives, &keys),
+                OnConflict::Drop => subtract(&mut keys, &negatives),
+            }
+        }
+        Ok(Shard { keys, negatives })
+    }
+
+    /// Bytes that [`Shards::load`] allocates for this shard at most, not counting a buffer of 64 KiB.
+    pub fn cost(&self, shard: usize) -> u64 {
+        // What is in memory is copied only to take conflicts out.
+        let edit = |policy| self.stats.conflicts > 0 && self.on_conflict == policy;
+        let keys = match &self.keys {
+            Keys::Plain(keys) => match keys.in_memory().is_some() && !edit(OnConflict::Drop) {
+                true => 0,
+                false => 16 * keys.at_most(self.bits, shard),
+            },
+            // The digests alone, next to the records if these are read from disk.
+            Keys::Tagged(keys) => match keys.in_memory() {
+                Some(_) => 16 * keys.at_most(self.bits, shard),
+                None => (32 + 16) * keys.at_most(self.bits, shard),
+            },
+        };
+        let negatives = match &self.negatives {
+            Some(negatives) if negatives.in_memory().is_none() || edit(OnConflict::Keep) => {
+                32 * negatives.at_most(self.bits, shard)
+            }
+            _ => 0,
+        };
+        keys + negatives
+    }
+}
+
+/// Removes from one sorted list what another holds.
+fn subtract<A: Record, B: Record>(from: &mut Cow<'_, [A]>, other: &[B]) {
+    let mut other = other.iter().map(B::order).peekable();
+    from.to_mut().retain(|record| {
+        let order = record.order();
+        while other.next_if(|&o| o < order).is_some() {}
+        other.peek() != Some(&order)
+    });
+}
+
+/// What the ranges of both sides add up to.
+#[derive(Default)]
+struct Census {
+    keys: u64,
+    negatives: u64,
+    /// Of the negatives that are not keys.
+    weight: u64,
+    conflicts: u64,
+    /// Of the negatives that are keys.
+    conflict_weight: u64,
+    /// The first conflicts by (ordinal of the key, ordinal of the negative), at most [`EXAMPLES`] of them.
+    first: Vec<(u64, u64)>,
+}
+
+impl Census {
+    fn of<K: Record>(keys: &[K], negatives: &[Tagged]) -> Census {
+        let mut census = Census { keys: keys.len() as u64, negatives: negatives.len() as u64, ..Default::default() };
+        let mut rest = keys.iter().peekable();
+        for negative in negatives {
+            let order = negative.order();
+            while rest.next_if(|key| key.order() < order).is_some() {}
+            match rest.peek().filter(|key| key.order() == order) {
+                None => census.weight = census.weight.saturating_add(negative.weight),
+                Some(key) => {
+                    census.conflicts += 1;
+                    census.conflict_weight = census.conflict_weight.saturating_add(negative.weight);
+                    census.first.extend(key.ordinal().map(|ordinal| (ordinal, negative.ordinal)));
+                    if census.first.len() >= 1024 {
+                        census.trim();
+                    }
+                }
+            }
+        }
+        census.trim();
+        census
+    }
+
+    fn trim(&mut self) {
+        self.first.sort_unstable();
+        self.first.truncate(EXAMPLES);
+    }
+
+    fn add(mut self, other: Census) -> Census {
+        self.keys += other.keys;
+        self.negatives += other.negatives;
+        self.weight = self.weight.saturating_add(other.weight);
+        self.conflicts += other.conflicts;
+        self.conflict_weight = self.conflict_weight.saturating_add(other.conflict_weight);
+        self.first.extend(other.first);
+        self.trim();
+        self
+    }
+}
+
+/// Reads both sides once, range by range.
+fn census<K: Record>(
+    keys: &Sorted<K>,
+    negatives: Option<&Sorted<Tagged>>,
+    stop: Stop<'_>,
+) -> Result<Census, BuildError> {
+    if let (Some(keys), None) = (keys.in_memory(), negatives) {
+        return Ok(Census { keys: keys.len() as u64, ..Default::default() });
+    }
+    let workspace = keys.workspace();
+    let cost = |cell: usize| keys.cost(cell..cell + 1) + negatives.map_or(0, |n| n.cost(cell..cell + 1));
+    let memory = keys.memory() + negatives.map_or(0, Sorted::memory);
+    let largest = (0..workspace.cells()).map(cost).max().unwrap_or(0);
+    let threads = match largest {
+        0 => workspace.threads,
+        _ => (memory / (largest + spill::BLOCK as u64)).clamp(1, workspace.threads as u64) as usize,
+    };
+    // More than a shard at a time gains nothing: fresh memory costs more than a few more reads.
+    let room = (memory / threads as u64).saturating_sub(spill::BLOCK as u64).min(SHARD_KEYS * Digest::SIZE as u64);
+
+    // As many cells at a time as fit, and not so many that a thread goes without.
+    let longest = workspace.cells().div_ceil(8 * threads);
+    let mut ranges = Vec::new();
+    let (mut start, mut sum) = (0, 0);
+    for cell in 0..workspace.cells() {
+        let next = cost(cell);
+        if cell > start && (cell - start == longest || sum + next > room) {
+            ranges.push(start..cell);
+            (start, sum) = (cell, 0);
+        }
+        sum += next;
+    }
+    ranges.push(start..workspace.cells());
+
+    let counts = run(ranges, threads, |cells| {
+        workers::check(stop)?;
+        let keys = keys.cells(cells.clone(), stop)?;
+        match negatives {
+            Some(negatives) => Ok(Census::of(&keys, &negatives.cells(cells, stop)?)),
+            None => Ok(Census::of(&keys, &[])),
+        }
+    })?;
+    Ok(counts.into_iter().fold(Census::default(), Census::add))
+}

@@ -1,0 +1,219 @@
+//! a stream of records -> `Sorted`: records by ranges of digests, in memory or in runs on disk.
+//!
+//! Records gather in one vector. A full vector is sorted and merged; if that frees half of it, which it does when keys repeat,
+//! gathering goes on. Otherwise it becomes a run in a temporary file ([`super::spill`]).
+//!
+//! Memory: five eighths of an intake's share hold records. The vector grows by doubling, and while it moves, old and new
+//! space are alive together: 15/16 of the share. The rest is for one block of writing and an index.
+
+use std::borrow::Cow;
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::Workspace;
+use super::record::Record;
+use super::sort::{ascend, sort_distinct};
+use super::spill::Spill;
+use super::workers::Stop;
+use crate::error::BuildError;
+
+/// Takes in the records of one side, keys or negatives.
+#[derive(Debug)]
+pub struct Intake<R> {
+    buffer: Vec<R>,
+    /// The most records that the buffer may hold.
+    room: usize,
+    /// Records taken in so far.
+    count: u64,
+    spill: Option<Spill>,
+    memory: u64,
+    workspace: Arc<Workspace>,
+}
+
+impl<R: Record> Intake<R> {
+    /// An intake that may use `memory` bytes: the workspace's memory, or a part of it if there are several intakes.
+    pub fn new(workspace: &Arc<Workspace>, memory: u64) -> Intake<R> {
+        let room = usize::try_from(memory / 8 * 5 / R::SIZE as u64).unwrap_or(usize::MAX).max(MIN_ROOM);
+        Intake { buffer: Vec::new(), room, count: 0, spill: None, memory, workspace: workspace.clone() }
+    }
+
+    /// Takes in one record. Now and then this sorts and writes all that have gathered.
+    #[inline]
+    pub fn push(&mut self, record: R, stop: Stop<'_>) -> Result<(), BuildError> {
+        if self.buffer.len() == self.buffer.capacity() {
+            self.make_room(stop)?;
+        }
+        self.buffer.push(record);
+        self.count += 1;
+        Ok(())
+    }
+
+    /// Takes in many records.
+    pub fn push_slice(&mut self, mut records: &[R], stop: Stop<'_>) -> Result<(), BuildError> {
+        while !records.is_empty() {
+            if self.buffer.len() == self.buffer.capacity() {
+                self.make_room(stop)?;
+            }
+            let fit = records.len().min(self.buffer.capacity() - self.buffer.len());
+            let (now, later) = records.split_at(fit);
+            self.buffer.extend_from_slice(now);
+            self.count += fit as u64;
+            records = later;
+        }
+        Ok(())
+    }
+
+    /// How many records came in, which is also the ordinal of the next.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Ends the intake.
+    pub fn finish(mut self, stop: Stop<'_>) -> Result<Sorted<R>, BuildError> {
+        sort_distinct(&mut self.buffer, self.workspace.threads, stop)?;
+        let store = match self.spill {
+            None => Store::Memory(self.buffer),
+            Some(mut spill) => {
+                spill.write(&self.buffer, stop)?;
+                Store::Disk(spill)
+            }
+        };
+        Ok(Sorted { store, count: self.count, memory: self.memory, workspace: self.workspace })
+    }
+
+    /// Leaves the buffer with space for one record at least.
+    #[cold]
+    fn make_room(&mut self, stop: Stop<'_>) -> Result<(), BuildError> {
+        let have = self.buffer.capacity();
+        if have < self.room {
+            let want = have.saturating_mul(2).clamp(MIN_ROOM, self.room);
+            // Where the system has no more memory to give, the disk has to do.
+            match self.buffer.try_reserve_exact(want - self.buffer.len()) {
+                Ok(()) => return Ok(()),
+                Err(_) if have == 0 => return Err(BuildError::Io(std::io::ErrorKind::OutOfMemory.into())),
+                Err(_) => {}
+            }
+        }
+        sort_distinct(&mut self.buffer, self.workspace.threads, stop)?;
+        if self.buffer.len() > have / 2 {
+            let spill = match &mut self.spill {
+                Some(spill) => spill,
+                none => none.insert(Spill::new(self.workspace.clone())?),
+            };
+            spill.write(&self.buffer, stop)?;
+            self.buffer.clear();
+        }
+        Ok(())
+    }
+}
+
+/// The smallest buffer, in records.
+const MIN_ROOM: usize = 16;
+
+/// All records of one side, ready to be read by ranges of digests.
+#[derive(Debug)]
+pub struct Sorted<R> {
+    store: Store<R>,
+    count: u64,
+    memory: u64,
+    workspace: Arc<Workspace>,
+}
+
+#[derive(Debug)]
+enum Store<R> {
+    /// Sorted and distinct.
+    Memory(Vec<R>),
+    /// The same, and somebody else's too.
+    Shared(Arc<[R]>),
+    /// Runs, each sorted and distinct.
+    Disk(Spill),
+}
+
+impl<R: Record> Sorted<R> {
+    /// Records that are in memory already: taken as they are if they ascend, else copied and sorted.
+    pub fn shared(records: Arc<[R]>, workspace: &Arc<Workspace>, stop: Stop<'_>) -> Result<Sorted<R>, BuildError> {
+        if !ascend(&records) {
+            let mut intake = Intake::new(workspace, workspace.memory);
+            intake.push_slice(&records, stop)?;
+            return intake.finish(stop);
+        }
+        let count = records.len() as u64;
+        Ok(Sorted { store: Store::Shared(records), count, memory: workspace.memory, workspace: workspace.clone() })
+    }
+
+    /// How many records came in, repeated ones included.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// All records, if they stayed in memory.
+    pub fn in_memory(&self) -> Option<&[R]> {
+        match &self.store {
+            Store::Memory(records) => Some(records),
+            Store::Shared(records) => Some(records),
+            Store::Disk(_) => None,
+        }
+    }
+
+    /// Memory that reading may use: none for what is there already.
+    pub(super) fn memory(&self) -> u64 {
+        if self.in_memory().is_some() { 0 } else { self.memory }
+    }
+
+    pub(super) fn workspace(&self) -> &Workspace {
+        &self.workspace
+    }
+
+    /// The sorted, distinct records whose top `bits` bits are `index`; a slice of what is in memory, or read from disk.
+    pub fn range(&self, bits: u32, index: usize, stop: Stop<'_>) -> Result<Cow<'_, [R]>, BuildError> {
+        self.load(bits, index..index + 1, |r| r.digest().shard(bits) == index, stop)
+    }
+
+    /// The records of some cells, which are ranges of [`Workspace::cell_bits`] bits.
+    pub(super) fn cells(&self, cells: Range<usize>, stop: Stop<'_>) -> Result<Cow<'_, [R]>, BuildError> {
+        self.load(self.workspace.cell_bits, cells, |_| true, stop)
+    }
+
+    fn load(
+        &self,
+        bits: u32,
+        range: Range<usize>,
+        keep: impl Fn(&R) -> bool,
+        stop: Stop<'_>,
+    ) -> Result<Cow<'_, [R]>, BuildError> {
+        match &self.store {
+            Store::Memory(_) | Store::Shared(_) => {
+                let records = self.in_memory().unwrap_or(&[]);
+                let start = records.partition_point(|r| r.digest().shard(bits) < range.start);
+                let len = records[start..].partition_point(|r| r.digest().shard(bits) < range.end);
+                Ok(Cow::Borrowed(&records[start..start + len]))
+            }
+            Store::Disk(spill) => {
+                let mut records = spill.read(self.workspace.cover(bits, range), keep, stop)?;
+                // Whoever loads ranges does so on several threads already.
+                sort_distinct(&mut records, 1, stop)?;
+                Ok(Cow::Owned(records))
+            }
+        }
+    }
+
+    /// How many records [`Sorted::range`] returns at most; exact for what is in memory.
+    pub(super) fn at_most(&self, bits: u32, index: usize) -> u64 {
+        match &self.store {
+            Store::Memory(_) | Store::Shared(_) => {
+                let records = self.in_memory().unwrap_or(&[]);
+                let below = |end: usize| records.partition_point(|r| r.digest().shard(bits) < end);
+                (below(index + 1) - below(index)) as u64
+            }
+            Store::Disk(spill) => spill.records(self.workspace.cover(bits, index..index + 1)),
+        }
+    }
+
+    /// Bytes that reading these cells takes at most.
+    pub(super) fn cost(&self, cells: Range<usize>) -> u64 {
+        match &self.store {
+            Store::Memory(_) | Store::Shared(_) => 0,
+            Store::Disk(spill) => spill.records(cells) * R::SIZE as u64,
+        }
+    }
+}

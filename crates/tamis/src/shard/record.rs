@@ -1,0 +1,121 @@
+//! what is known about one listed key -> fixed-size records that can be sorted, merged and written.
+//!
+//! Plain keys are their digest, 16 bytes. Where a weight or the place in the input matters, a record is [`Tagged`], 32 bytes.
+//! Equal digests become one record; merging is commutative and associative, so its result does not depend on the order in
+//! which threads and runs meet.
+
+use crate::hash::Digest;
+
+/// A record of fixed size that stands for one digest.
+pub trait Record: Copy + Send + Sync + 'static {
+    /// Bytes of a written record.
+    const SIZE: usize;
+
+    /// What it is sorted by.
+    fn digest(&self) -> Digest;
+
+    /// Where it stood in the input, if that is kept.
+    fn ordinal(&self) -> Option<u64>;
+
+    /// Takes in another record of the same digest.
+    fn merge(&mut self, other: &Self);
+
+    /// Writes exactly [`Record::SIZE`] bytes.
+    fn write(&self, out: &mut [u8]);
+
+    /// Reads what [`Record::write`] wrote.
+    fn read(from: &[u8]) -> Self;
+
+    /// The digest as one number: a comparison of two takes no branch.
+    #[inline(always)]
+    fn order(&self) -> u128 {
+        let digest = self.digest();
+        (digest.hi as u128) << 64 | digest.lo as u128
+    }
+}
+
+impl Record for Digest {
+    const SIZE: usize = 16;
+
+    #[inline(always)]
+    fn digest(&self) -> Digest {
+        *self
+    }
+
+    fn ordinal(&self) -> Option<u64> {
+        None
+    }
+
+    #[inline(always)]
+    fn merge(&mut self, _: &Digest) {}
+
+    #[inline(always)]
+    fn write(&self, out: &mut [u8]) {
+        put(out, [self.hi, self.lo]);
+    }
+
+    #[inline(always)]
+    fn read(from: &[u8]) -> Digest {
+        let [hi, lo] = words(from);
+        Digest { hi, lo }
+    }
+}
+
+/// A digest with its weight and its place in the input, from which file and line are found again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Tagged {
+    /// The key's digest.
+    pub digest: Digest,
+    /// How often it is asked for; the weights of equal keys add up and stop at `u64::MAX`.
+    pub weight: u64,
+    /// Its position in the input, from 0; the first one of equal keys.
+    pub ordinal: u64,
+}
+
+impl Record for Tagged {
+    const SIZE: usize = 32;
+
+    #[inline(always)]
+    fn digest(&self) -> Digest {
+        self.digest
+    }
+
+    fn ordinal(&self) -> Option<u64> {
+        Some(self.ordinal)
+    }
+
+    #[inline(always)]
+    fn merge(&mut self, other: &Tagged) {
+        self.weight = self.weight.saturating_add(other.weight);
+        self.ordinal = self.ordinal.min(other.ordinal);
+    }
+
+    #[inline(always)]
+    fn write(&self, out: &mut [u8]) {
+        put(out, [self.digest.hi, self.digest.lo, self.weight, self.ordinal]);
+    }
+
+    #[inline(always)]
+    fn read(from: &[u8]) -> Tagged {
+        let [hi, lo, weight, ordinal] = words(from);
+        Tagged { digest: Digest { hi, lo }, weight, ordinal }
+    }
+}
+
+/// Writes little-endian words to the front of `out`.
+#[inline(always)]
+fn put<const N: usize>(out: &mut [u8], words: [u64; N]) {
+    for (bytes, word) in out.as_chunks_mut::<8>().0.iter_mut().zip(words) {
+        *bytes = word.to_le_bytes();
+    }
+}
+
+/// Reads little-endian words from the front of `from`.
+#[inline(always)]
+pub(super) fn words<const N: usize>(from: &[u8]) -> [u64; N] {
+    let mut words = [0; N];
+    for (word, bytes) in words.iter_mut().zip(from.as_chunks::<8>().0) {
+        *word = u64::from_le_bytes(*bytes);
+    }
+    words
+}

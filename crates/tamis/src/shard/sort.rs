@@ -1,0 +1,350 @@
+//! records in any order -> sorted, distinct, in place.
+//!
+//! Digests are random bits, so a radix sort from the top needs few passes, each of which moves every record once:
+//!
+//! ```text
+//!   1,000,000 records ──8 bits──▶ 256 buckets of 4,000 ──10 bits──▶ 262,144 buckets of 4 ──▶ insertion sort
+//!                       in place                        by a copy in cache
+//! ```
+//!
+//! A pass counts its digit, which fixes the borders of the buckets. In place, it then sends records home: the record at `i`
+//! goes to the next free slot of its bucket and the record that was there comes to `i`. `i` moves on at once instead of following
+//! the record it received (American flag sort follows it), so the swaps do not wait for one another and their cache misses
+//! overlap; what was left behind is met again in the next round [Ska]. Every step brings one record home, hence n steps for a
+//! pass. A bucket that fits in the cache is copied and read from the copy in order: no rounds, no branch to mispredict. Insertion
+//! sort runs over the whole bucket at the end, as buckets of four cost more to set up than to sort.
+//!
+//! With several threads the first pass is shared in the manner of PARADIS: every bucket is cut into one stripe per
+//! thread, and a thread moves records between its own stripes only. A record whose stripe is full stays where it is. Of random
+//! records few stay (the square root of the size of a stripe), and one thread brings them home in the end. Stripes are
+//! disjoint slices, so all of this is safe code. The buckets are then independent jobs.
+//!
+//! Input that is not random (keys chosen by an adversary, one key repeated) ends after [`DEPTH`] passes in the standard
+//! library's comparison sort, which is linear for equal keys and n log n for all others.
+//!
+//! Why not `sort_unstable` on the whole: twice the time for a million digests, by
+//! `cargo test --release -p tamis --lib shard::tests::measure -- --ignored --nocapture`. Why not LSD radix: it needs a second buffer, and half
+//! of the memory limit with it.
+//!
+//! * [Ska] M. Skarupke, "I wrote a faster sorting algorithm", 2016: the loop without cycles.
+//! * [PARADIS] M. Cho et al., "PARADIS: an efficient parallel algorithm for in-place radix sort", VLDB 2015, section 3: stripes
+//!   and repair.
+
+use super::record::Record;
+use super::workers::{self, Stop, check};
+use crate::error::BuildError;
+
+/// Bits of one digit at most: the heads of all buckets stay in the first-level cache.
+const DIGIT: u32 = 11;
+/// Passes before the comparison sort takes over.
+const DEPTH: u32 = 4;
+/// A bucket of this many records is sorted by way of a copy: 256 or 512 KiB.
+const CACHED: usize = 1 << 14;
+/// Passes in place aim at buckets of this size, so that few exceed `CACHED`.
+const BUCKET: usize = CACHED / 4;
+/// The last pass aims at buckets of this size.
+const LEAF: usize = 4;
+/// So many records are left to the insertion sort.
+const FEW: usize = 32;
+/// Fewer records are not worth a second thread.
+const SHARED: usize = 1 << 16;
+
+/// Whether records are sorted and distinct already.
+pub(crate) fn ascend<R: Record>(records: &[R]) -> bool {
+    records.is_sorted_by(|a, b| a.order() < b.order())
+}
+
+/// Sorts by digest and merges records with equal digests.
+///
+/// After an error (only [`BuildError::Cancelled`] is possible) the vector holds the same records in some order.
+pub(crate) fn sort_distinct<R: Record>(records: &mut Vec<R>, threads: usize, stop: Stop<'_>) -> Result<(), BuildError> {
+    check(stop)?;
+    if ascend(records) {
+        return Ok(());
+    }
+    let threads = if records.len() < SHARED { 1 } else { threads.max(1) };
+    // Records of one shard share their top bits: they cannot tell buckets apart.
+    let first = records.first().map_or(0, |r| r.digest().hi);
+    let mut differ = 0;
+    for part in records.chunks(SHARED) {
+        check(stop)?;
+        differ |= part.iter().fold(0, |bits, r| bits | (r.digest().hi ^ first));
+    }
+    let digit = Digit::below(64 - differ.leading_zeros(), records.len(), BUCKET);
+    let bounds = match threads {
+        1 => split(records, digit, stop)?,
+        _ => split_shared(records, digit, threads, stop)?,
+    };
+    let mut buckets = Vec::with_capacity(digit.count());
+    let mut rest = records.as_mut_slice();
+    for (i, &end) in bounds[1..=digit.count()].iter().enumerate() {
+        let (bucket, tail) = rest.split_at_mut(end - bounds[i]);
+        buckets.push(bucket);
+        rest = tail;
+    }
+    let kept = workers::run(buckets, threads, |bucket| {
+        sort(bucket, digit.shift, DEPTH - 1, &mut Vec::new(), stop)?;
+        Ok(distinct(bucket))
+    })?;
+    let mut end = 0;
+    for (&start, kept) in bounds.iter().zip(kept) {
+        if end < start {
+            records.copy_within(start..start + kept, end);
+        }
+        end += kept;
+    }
+    records.truncate(end);
+    Ok(())
+}
+
+/// Some consecutive bits of the high half.
+#[derive(Clone, Copy)]
+struct Digit {
+    shift: u32,
+    bits: u32,
+}
+
+impl Digit {
+    /// The digit right below bit `top` that leads from `n` records to buckets of half to all of `size`, in several passes of
+    /// the same width if one is too narrow.
+    fn below(top: u32, n: usize, size: usize) -> Digit {
+        let wanted = (n / size).max(1).ilog2() + 1;
+        let bits = wanted.div_ceil(wanted.div_ceil(DIGIT)).min(top);
+        Digit { shift: top - bits, bits }
+    }
+
+    fn count(self) -> usize {
+        1 << self.bits
+    }
+
+    #[inline(always)]
+    fn of<R: Record>(self, record: &R) -> usize {
+        // The mask is also what shows the compiler that no index is out of bounds.
+        (record.digest().hi >> self.shift) as usize & ((1 << self.bits) - 1) & (BUCKETS - 1)
+    }
+}
+
+/// Room for every bucket of the widest digit.
+const BUCKETS: usize = 1 << DIGIT;
+/// Where buckets begin, and after the last one where it ends.
+type Bounds = [usize; BUCKETS + 1];
+
+fn count<R: Record>(records: &[R], digit: Digit, stop: Stop<'_>) -> Result<[usize; BUCKETS], BuildError> {
+    let mut counts = [0; BUCKETS];
+    for part in records.chunks(SHARED) {
+        check(stop)?;
+        part.iter().for_each(|record| counts[digit.of(record)] += 1);
+    }
+    Ok(counts)
+}
+
+fn bounds(counts: &[usize; BUCKETS]) -> Bounds {
+    let mut bounds = [0; BUCKETS + 1];
+    let mut end = 0;
+    for (bound, count) in bounds[1..].iter_mut().zip(counts) {
+        end += count;
+        *bound = end;
+    }
+    bounds
+}
+
+/// Sorts all bits below `top`, above which the records agree.
+fn sort<R: Record>(
+    records: &mut [R],
+    top: u32,
+    depth: u32,
+    copy: &mut Vec<R>,
+    stop: Stop<'_>,
+) -> Result<(), BuildError> {
+    if records.len() <= FEW {
+        insertion_sort(records);
+        return Ok(());
+    }
+    check(stop)?;
+    if depth == 0 || top == 0 {
+        records.sort_unstable_by_key(R::order);
+        return Ok(());
+    }
+    if records.len() <= CACHED {
+        let digit = Digit::below(top, records.len(), LEAF);
+        let ends = scatter(records, digit, copy);
+        let mut start = 0;
+        for end in ends[..digit.count()].iter().map(|&end| end as usize) {
+            if end - start > FEW {
+                sort(&mut records[start..end], digit.shift, depth - 1, copy, stop)?;
+            }
+            start = end;
+        }
+        insertion_sort(records);
+        return Ok(());
+    }
+    let digit = Digit::below(top, records.len(), BUCKET);
+    let bounds = split(records, digit, stop)?;
+    for pair in bounds[..=digit.count()].windows(2) {
+        sort(&mut records[pair[0]..pair[1]], digit.shift, depth - 1, copy, stop)?;
+    }
+    Ok(())
+}
+
+/// [`split`] by way of a copy, for [`CACHED`] records at most; returns where buckets end.
+fn scatter<R: Record>(records: &mut [R], digit: Digit, copy: &mut Vec<R>) -> [u16; BUCKETS] {
+    // One small array does it all: counts become starts, and each start moves on to be the end.
+    let mut heads = [0u16; BUCKETS];
+    records.iter().for_each(|record| heads[digit.of(record)] += 1);
+    let mut start = 0;
+    for head in &mut heads[..digit.count()] {
+        start += std::mem::replace(head, start);
+    }
+    copy.clear();
+    copy.extend_from_slice(records);
+    for record in copy {
+        let head = &mut heads[digit.of(record)];
+        records[*head as usize] = *record;
+        *head += 1;
+    }
+    heads
+}
+
+#[inline(always)]
+fn insertion_sort<R: Record>(records: &mut [R]) {
+    for i in 1..records.len() {
+        let record = records[i];
+        let mut hole = i;
+        while hole > 0 && records[hole - 1].order() > record.order() {
+            records[hole] = records[hole - 1];
+            hole -= 1;
+        }
+        records[hole] = record;
+    }
+}
+
+/// Merges equal neighbours towards the front and returns how many records are left.
+fn distinct<R: Record>(records: &mut [R]) -> usize {
+    let Some(first) = records.windows(2).position(|w| w[0].order() == w[1].order()) else { return records.len() };
+    let mut last = first;
+    for i in first + 1..records.len() {
+        let record = records[i];
+        if records[last].order() == record.order() {
+            records[last].merge(&record);
+        } else {
+            last += 1;
+            records[last] = record;
+        }
+    }
+    last + 1
+}
+
+/// Brings every record into its bucket.
+fn split<R: Record>(records: &mut [R], digit: Digit, stop: Stop<'_>) -> Result<Bounds, BuildError> {
+    let bounds = bounds(&count(records, digit, stop)?);
+    let mut heads = [0; BUCKETS];
+    heads.copy_from_slice(&bounds[..BUCKETS]);
+    settle(records, digit, &mut heads, &bounds, stop)?;
+    Ok(bounds)
+}
+
+/// Brings the records home that lie between the head and the end of a bucket; those below the head are home.
+fn settle<R: Record>(
+    records: &mut [R],
+    digit: Digit,
+    heads: &mut [usize; BUCKETS],
+    bounds: &Bounds,
+    stop: Stop<'_>,
+) -> Result<(), BuildError> {
+    let mut open = true;
+    while open {
+        open = false;
+        for bucket in 0..digit.count() {
+            let (start, end) = (heads[bucket], bounds[bucket + 1]);
+            if end - start > SHARED / BUCKETS {
+                check(stop)?;
+            }
+            // The head moves by at most one per step, so it never passes `i`.
+            for i in start..end {
+                let record = records[i];
+                let home = &mut heads[digit.of(&record)];
+                records[i] = records[*home];
+                records[*home] = record;
+                *home += 1;
+            }
+            open |= heads[bucket] < end;
+        }
+    }
+    Ok(())
+}
+
+/// [`split`] by several threads.
+fn split_shared<R: Record>(
+    records: &mut [R],
+    digit: Digit,
+    threads: usize,
+    stop: Stop<'_>,
+) -> Result<Bounds, BuildError> {
+    let parts = records.chunks(records.len().div_ceil(threads)).collect();
+    let mut counts = [0; BUCKETS];
+    for part in workers::run(parts, threads, |part| count(part, digit, stop))? {
+        counts.iter_mut().zip(part).for_each(|(sum, count)| *sum += count);
+    }
+    let bounds = bounds(&counts);
+
+    // One stripe of every bucket for every thread.
+    let stripe = |bucket: usize, t: usize| (counts[bucket] as u128 * t as u128 / threads as u128) as usize;
+    let mut stripes: Vec<Vec<&mut [R]>> = Vec::new();
+    stripes.resize_with(threads, || Vec::with_capacity(digit.count()));
+    let mut rest = &mut *records;
+    for bucket in 0..digit.count() {
+        for (t, stripes) in stripes.iter_mut().enumerate() {
+            let (head, tail) = rest.split_at_mut(stripe(bucket, t + 1) - stripe(bucket, t));
+            stripes.push(head);
+            rest = tail;
+        }
+    }
+    let home = workers::run(stripes, threads, |mut stripes| settle_stripes(&mut stripes, digit, stop))?;
+
+    // In every bucket, records that are not home change places with later ones that are: one open end per bucket again.
+    let mut heads = [0; BUCKETS];
+    for bucket in 0..digit.count() {
+        let start = |t: usize| bounds[bucket] + stripe(bucket, t);
+        let head = bounds[bucket] + home.iter().map(|home| home[bucket]).sum::<usize>();
+        let stray = (0..threads).flat_map(|t| start(t) + home[t][bucket]..start(t + 1).min(head));
+        let late = (0..threads).flat_map(|t| start(t).max(head)..start(t) + home[t][bucket]);
+        for (a, b) in stray.zip(late) {
+            records.swap(a, b);
+        }
+        heads[bucket] = head;
+    }
+    settle(records, digit, &mut heads, &bounds, stop)?;
+    Ok(bounds)
+}
+
+/// [`settle`] within one thread's stripes; returns how many records of each stripe are home.
+fn settle_stripes<R: Record>(
+    stripes: &mut [&mut [R]],
+    digit: Digit,
+    stop: Stop<'_>,
+) -> Result<[usize; BUCKETS], BuildError> {
+    let mut heads = [0; BUCKETS];
+    loop {
+        let (mut moved, mut left) = (0, 0);
+        for bucket in 0..stripes.len() {
+            check(stop)?;
+            for i in heads[bucket]..stripes[bucket].len() {
+                let record = stripes[bucket][i];
+                let home = digit.of(&record);
+                let head = heads[home];
+                if let Some(slot) = stripes[home].get_mut(head) {
+                    let other = std::mem::replace(slot, record);
+                    // Where `slot` is the record's own place, `other` is the record.
+                    stripes[bucket][i] = other;
+                    heads[home] = head + 1;
+                    moved += 1;
+                }
+            }
+            left += stripes[bucket].len() - heads[bucket];
+        }
+        // What is left after few moves waits for full stripes.
+        if moved <= left {
+            return Ok(heads);
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! changed, cut and foreign bytes -> an error, or answers; never a panic, never more memory than the bytes pay for.
+
+use std::time::{Duration, Instant};
+
+use tamis::{Filter, FormatError};
+
+use super::repair::{FOOTER, HEADER, Parts};
+use super::{SHAPES, ask_many, integers, mix};
+
+/// One small file of every shape: one standard level, 4-wise, 3-wise, Bloom; and ribbons with several levels.
+fn files() -> Vec<(String, Vec<u8>)> {
+    let mut files = vec![];
+    for (name, kind, effort) in SHAPES {
+        for n in [0, 40] {
+            let filter = tamis::build(integers(n, 1)).kind(kind).effort(effort).fpr(0.06).finish().unwrap();
+            files.push((format!("{name}, {n} keys"), filter.as_bytes().to_vec()));
+        }
+    }
+    files
+}
+
+/// Larger ones, for the mutator.
+fn large_files() -> Vec<(String, Vec<u8>)> {
+    let mut files = files();
+    for (name, kind, effort) in SHAPES {
+        for rate in [0.5, 0.06] {
+            let filter = tamis::build(integers(12_000, 1)).kind(kind).effort(effort).fpr(rate).finish().unwrap();
+            files.push((format!("{name}, 12,000 keys, {rate}"), filter.as_bytes().to_vec()));
+        }
+    }
+    files
+}
+
+#[test]
+fn the_helper_takes_files_apart_and_together() {
+    for (name, file) in files() {
+        assert_eq!(Parts::of(&file).unwrap().file(), file, "{name}");
+    }
+}
+
+#[test]
+fn every_cut_is_an_error() {
+    for (name, file) in files() {
+        for len in 0..file.len() {
+            let error = Filter::open(file[..len].to_vec()).expect_err(&name);
+            match len {
+                0 => assert_eq!(error, FormatError::Magic),
+                _ => assert!(matches!(error, FormatError::Truncated { .. }), "{name}, {len} bytes: {error}"),
+            }
+            assert!(Filter::open(file[file.len() - len..].to_vec()).is_err(), "{name}: the last {len} bytes");
+        }
+    }
+}
+
+#[test]
+fn trailing_bytes_are_an_error() {
+    for (name, file) in files() {
+        for tail in [&b"\0"[..], b"\n", b"sieV", &file[file.len() - FOOTER..], &file] {
+            assert!(Filter::open([&file[..], tail].concat()).is_err(), "{name}, {} bytes more", tail.len());
+        }
+    }
+}
+
+/// Every value of every byte outside the payload is covered by what `open` checks.
+#[test]
+fn every_changed_byte_of_the_frame_is_found_by_open() {
+    for (name, file) in files() {
+        let payload = Parts::of(&file).unwrap().payload.len();
+        for at in (0..HEADER).chain(HEADER + payload..file.len()) {
+            let mut changed = file.clone();
+            for flip in 1..=255 {
+                changed[at] = file[at] ^ flip;
+                let error = Filter::open(changed.clone()).expect_err(&name);
+                match at {
+                    0..8 => assert_eq!(error, FormatError::Magic),
+                    8..10 => assert!(matches!(error, FormatError::Version { .. } | FormatError::Invalid { .. })),
+                    _ if at >= file.len() - 4 => assert!(matches!(error, FormatError::Truncated { .. })),
+                    _ => assert!(matches!(error, FormatError::Checksum { .. }), "{name}, byte {at}: {error}"),
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn every_changed_byte_of_the_payload_is_found_by_verify() {
+    let asked: Vec<u64> = (0..64).collect();
+    for (name, file) in files() {
+        let payload = Parts::of(&file).unwrap().payload.len();
+        for at in HEADER..HEADER + payload {
+            for flip in [1, 0x10, 0x80, 0xff] {
+                let mut changed = file.clone();
+                changed[at] ^= flip;
+                // Opening reads no payload, and any payload gives answers.
+                let filter = Filter::open(changed).unwrap();
+                assert_eq!(filter.verify(), Err(FormatError::Checksum { part: "payload" }), "{name}, byte {at}");
+                agree(&filter, &asked, &name);
+            }
+        }
+    }
+}
+
+/// Asks alone and in a batch, whatever the answers are.
+fn agree(filter: &Filter, asked: &[u64], what: &str) {
+    if filter.domain() == tamis::Domain::U64 {
+        let alone: Vec<bool> = asked.iter().map(|key| filter.contains(key).unwrap()).collect();
+        assert_eq!(ask_many(filter, asked), alone, "{what}");
+    } else {
+        let asked: Vec<[u8; 8]> = asked.iter().map(|key| key.to_le_bytes()).collect();
+        let alone: Vec<bool> = asked.iter().map(|key| filter.contains(key).unwrap()).collect();
+        assert_eq!(ask_many(filter, &asked), alone, "{what}");
+    }
+    assert!((0.0..=1.0).contains(&filter.rate()), "{what}: rate {}", filter.rate());
+    for layer in filter.layers() {
+        assert!(layer.bytes <= filter.as_bytes().len() as u64 && !layer.structure.is_empty(), "{what}");
+    }
+}
+
+#[test]
+fn foreign_files_are_told_apart() {
+    let noise: Vec<u8> = (0..5000).map(|i| mix(i) as u8).collect();
+    for foreign in
+        [&b""[..], b"\n", b"# a list of hosts\n0.0.0.0 ads.example\n", &[0; 4096], b"\x7fELF\x02\x01\x01", &noise]
+    {
+        let error = Filter::open(foreign.to_vec()).unwrap_err();
+        assert_eq!(error, FormatError::Magic);
+        assert_eq!(error.to_string(), "not a tamis file (the first eight bytes are not its mark)");
+    }
+    // Sent as text, with its line ends translated.
+    let file = files().remove(1).1;
+    let translated: Vec<u8> = file.iter().copied().filter(|&byte| byte != b'\r').collect();
+    assert_eq!(Filter::open(translated).unwrap_err(), FormatError::Magic);
+    let path = tempfile::NamedTempFile::new().unwrap().into_temp_path();
+    assert_eq!(Filter::map(&path).unwrap_err().to_string(), FormatError::Magic.to_string(), "an empty file");
+}
+
+#[test]
+fn a_newer_version_is_named() {
+    for version in [2u16, 3, 256, u16::MAX] {
+        let mut parts = Parts::of(&files()[1].1).unwrap();
+        parts.header[8..10].copy_from_slice(&version.to_le_bytes());
+        let error = Filter::open(parts.file()).unwrap_err();
+        assert_eq!(error, FormatError::Version { found: version, supported: 1 });
+        let text = format!("format version {version} is newer than this build reads (up to 1); upgrade tamis");
+        assert_eq!(error.to_string(), text);
+    }
+    let mut parts = Parts::of(&files()[1].1).unwrap();
+    parts.header[8] = 0;
+    assert_eq!(Filter::open(parts.file()).unwrap_err().to_string(), "invalid file: version is 0, expected 1");
+}
+
+/// Fields that no writer produces, behind checksums that hold.
+#[test]
+fn impossible_fields_are_named() {
+    let change = |edit: &dyn Fn(&mut Parts)| {
+        let mut parts = Parts::of(&files()[1].1).unwrap();
+        edit(&mut parts);
+        Filter::open(parts.file()).unwrap_err().to_string()
+    };
+    for (expected, edit) in [
+        ("invalid file: header: hash is 7", &(|p: &mut Parts| p.header[10] = 7) as &dyn Fn(&mut Parts)),
+        ("invalid file: header: key domain is 2", &|p| p.header[11] = 2),
+        ("invalid file: header: 2^25 shards", &|p| p.header[12] = 25),
+        ("invalid file: header: 2^0 shards, or reserved bytes", &|p| p.header[14] = 1),
+        ("invalid file: header: a seed has 64 bits", &|p| p.header[24] = 1),
+        ("invalid file: directory: number of steps is 65, expected 0 to 64", &|p| p.directory[0] = 65),
+        ("invalid file: directory: the role of a step is 3", &|p| p.directory[1] = 3),
+        ("invalid file: directory: unknown structure 99; upgrade tamis", &|p| p.directory[2] = 99),
+        ("invalid file: directory: too short for 1 steps of 16777216 shards", &|p| p.header[12] = 24),
+        ("invalid file: directory: bytes after its end", &|p| p.directory.push(0)),
+        ("invalid file: 3 bytes between payload and directory", &|p| p.payload.extend([0; 3])),
+        ("cut short: the payload needs", &|p| p.payload.truncate(p.payload.len() - 1)),
+        ("cut short: directory needs 1 bytes, 0 are there", &|p| p.directory.truncate(p.directory.len() - 1)),
+        ("cut short: directory needs 1 bytes, 0 are there", &|p| p.directory.clear()),
+        ("invalid file: directory: a number is too long", &|p| p.directory[0] |= 0x80),
+    ] {
+        let text = change(edit);
+        assert!(text.starts_with(expected), "{text}; expected {expected}");
+    }
+}
+
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, n: usize) -> usize {
+        self.0 += 1;
+        (mix(self.0) % n.max(1) as u64) as usize
+    }
+
+    /// Edits a part of a file in one of the ways in which bytes go wrong.
+    fn edit(&mut self, bytes: &mut Vec<u8>) {
+        const ODD: [u8; 10] = [0, 1, 2, 3, 4, 0x40, 0x7f, 0x80, 0x81, 0xff];
+        let (at, other) = (self.below(bytes.len()), self.below(bytes.len()));
+        match self.below(6) {
+            _ if bytes.is_empty() => bytes.push(self.below(256) as u8),
+            0 => bytes[at] ^= 1 << self.below(8),
+            1 => bytes[at] = ODD[self.below(ODD.len())],
+            2 => bytes[at] = self.below(256) as u8,
+            3 => bytes.insert(at, ODD[self.below(ODD.len())]),
+            4 => drop(bytes.remove(at)),
+            _ => bytes.swap(at, other),
+        }
+    }
+}
+
+/// Changes headers, directories and payloads, repairs the checksums, and opens: the decoder's own checks must hold.
+///
+/// For as many seconds as TAMIS_MUTATE_SECONDS says, 3 unless it is set; TAMIS_MUTATE_SEED continues elsewhere.
+#[test]
+fn repaired_mutations_never_panic() {
+    let number = |name: &str, otherwise| std::env::var(name).map_or(otherwise, |text| text.parse().unwrap());
+    let seed = number("TAMIS_MUTATE_SEED", 0);
+    let end = Instant::now() + Duration::from_secs(number("TAMIS_MUTATE_SECONDS", 3));
+    let files = large_files();
+    let mut random = Random(seed << 32);
+    let asked: Vec<u64> = integers(40, 1).chain(integers(40, 2)).collect();
+    let (mut tried, mut opened) = (0u64, 0u64);
+    while Instant::now() < end {
+        let (name, file) = &files[random.below(files.len())];
+        let mut parts = Parts::of(file).unwrap();
+        if random.below(4) == 0 {
+            // Two files as the steps of one: the geometries follow one another, as do the payloads.
+            let other = Parts::of(&files[random.below(files.len())].1).unwrap();
+            let (mine, theirs) = (&parts.directory, &other.directory);
+            parts.directory = [&[2], &mine[1..3], &theirs[1..3], &mine[3..], &theirs[3..]].concat();
+            parts.directory[1] = random.below(3) as u8;
+            parts.directory[3] = random.below(3) as u8;
+            parts.payload.extend_from_slice(&other.payload);
+        }
+        for _ in 0..random.below(4) {
+            match random.below(8) {
+                0 => {
+                    let at = 8 + random.below(HEADER - 8);
+                    parts.header[at] = [0, 1, 2, 24, 0xff][random.below(5)];
+                }
+                1 => random.edit(&mut parts.payload),
+                _ => random.edit(&mut parts.directory),
+            }
+        }
+        // Opening must not allocate what the bytes do not pay for; it would show in the clock.
+        let started = Instant::now();
+        parts.fit(1 << 18);
+        let file = parts.file();
+        let filter = Filter::open(file);
+        assert!(started.elapsed() < Duration::from_secs(1), "{name}: {:?} to open", started.elapsed());
+        tried += 1;
+        if let Ok(filter) = filter {
+            opened += 1;
+            filter.verify().unwrap();
+            agree(&filter, &asked, name);
+        }
+    }
+    println!("{tried} files tried, {opened} opened");
+    assert!(opened * 20 > tried, "only {opened} of {tried} files opened: the mutations are too wild to test queries");
+}

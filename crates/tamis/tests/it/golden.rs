@@ -1,0 +1,95 @@
+//! files of format version 1 -> opened, asked, and built again byte by byte.
+//!
+//! A file that was written once opens for ever, and equal keys give equal bytes on every platform. When the format changes
+//! before its first release, `TAMIS_BLESS=1 cargo test -p tamis golden` writes the files anew; after it, never.
+
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
+use bytes::Bytes;
+use tamis::{Domain, Effort, Filter, Kind};
+
+const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden");
+
+fn path(name: &str) -> PathBuf {
+    Path::new(FOLDER).join(name).with_extension("tamis")
+}
+
+fn keys() -> impl Iterator<Item = String> {
+    (0..1000).map(|i| format!("key-{i}"))
+}
+
+fn blessing() -> bool {
+    std::env::var_os("TAMIS_BLESS").is_some()
+}
+
+/// Every golden file as it is built now; written anew, before any test looks, when that is asked for.
+static ALL: LazyLock<Vec<(String, Filter)>> = LazyLock::new(|| {
+    let all = all();
+    for (name, filter) in all.iter().filter(|_| blessing()) {
+        std::fs::write(path(name), filter.as_bytes()).unwrap();
+    }
+    all
+});
+
+fn all() -> Vec<(String, Filter)> {
+    let mut all = vec![];
+    for (name, kind) in Kind::ALL {
+        if kind != Kind::Auto {
+            all.push((name.to_string(), tamis::build(keys()).kind(kind).finish().unwrap()));
+        }
+    }
+    // More than one level; bands of 128 bits; a width of one bit.
+    let many = || (0..12_000).map(|i| format!("key-{i}"));
+    all.push(("ribbon-bumped".into(), tamis::build(many()).fpr(0.06).finish().unwrap()));
+    all.push(("ribbon-smallest".into(), tamis::build(many()).fpr(0.1).effort(Effort::Smallest).finish().unwrap()));
+    all.push(("ribbon-bit".into(), tamis::build(many()).fpr(0.5).finish().unwrap()));
+    all.push(("u64".into(), tamis::build(0..1000u64).finish().unwrap()));
+    all.push(("keyed".into(), tamis::build(keys()).keyed([0x0123_4567_89ab_cdef, 42]).finish().unwrap()));
+    all.push(("empty".into(), tamis::build([""; 0]).finish().unwrap()));
+    all
+}
+
+#[test]
+fn the_same_keys_give_the_same_files() {
+    for (name, filter) in &*ALL {
+        let file = std::fs::read(path(name)).unwrap_or_else(|e| panic!("{name}: {e}"));
+        assert!(file == filter.as_bytes(), "{name}: other bytes than the golden file's");
+    }
+}
+
+#[test]
+fn every_golden_file_opens_and_answers() {
+    let expected = ALL.len();
+    let mut found = 0;
+    for entry in std::fs::read_dir(FOLDER).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_stem().unwrap().to_str().unwrap();
+        let filter = Filter::map(&path).unwrap_or_else(|e| panic!("{name}: {e}"));
+        filter.verify().unwrap();
+        found += 1;
+        let (n, yes) = match name {
+            "empty" => (0, 0),
+            "u64" => (1000, (0..1000u64).filter(|key| filter.contains(key).unwrap()).count()),
+            _ if name.starts_with("ribbon-") => (12_000, keys().filter(|key| filter.contains(key).unwrap()).count()),
+            _ => (1000, keys().filter(|key| filter.contains(key).unwrap()).count()),
+        };
+        assert_eq!((filter.len(), yes as u64), (n, n.min(1000)), "{name}");
+        assert_eq!(filter.domain(), if name == "u64" { Domain::U64 } else { Domain::Bytes }, "{name}");
+        assert_eq!(filter.hasher().is_keyed(), name == "keyed", "{name}");
+    }
+    assert_eq!(found, expected, "a golden file without a builder, or the reverse");
+}
+
+/// A filter inside the program: no copy is made.
+#[test]
+fn a_static_array_is_a_filter() {
+    static FILE: &[u8] = include_bytes!("../golden/ribbon.tamis");
+    if blessing() {
+        return; // what was compiled in is the old file
+    }
+    let filter = Filter::open(Bytes::from_static(FILE)).unwrap();
+    assert!(std::ptr::eq(filter.as_bytes(), FILE));
+    assert!(keys().all(|key| filter.contains(key) == Ok(true)));
+    assert!(std::ptr::eq(Filter::open(FILE).unwrap().as_bytes(), FILE));
+}

@@ -1,0 +1,66 @@
+//! the public API -> the law book: one binary, one module per question.
+//!
+//! ```text
+//!   laws      what every structure keeps, by one macro        golden    files of format version 1, byte by byte
+//!   oracle    odd keys and odd sets, against a HashSet        corrupt   changed, cut and foreign bytes
+//!   rates     measured against promised rates; budgets        limits    threads, memory, disk, files, cancelling
+//!   ladder    up to ten million keys; only with TAMIS_SLOW
+//! ```
+#![cfg(all(feature = "build", feature = "mmap"))]
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use tamis::{Effort, Filter, Kind};
+
+mod corrupt;
+mod golden;
+mod ladder;
+mod laws;
+mod limits;
+mod oracle;
+mod rates;
+mod repair;
+
+/// Distinct integers without a pattern; other `seed`s give others, except for chance.
+fn integers(n: u64, seed: u64) -> impl Iterator<Item = u64> + Clone {
+    (0..n).map(move |i| mix(seed << 40 | i))
+}
+
+/// A bijection that scatters (the finaliser of MurmurHash3).
+fn mix(x: u64) -> u64 {
+    let x = (x ^ (x >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
+    let x = (x ^ (x >> 33)).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
+    x ^ (x >> 33)
+}
+
+/// A filter on the integers of seed 1.
+fn filter(n: u64, kind: Kind, fpr: f64) -> Filter {
+    tamis::build(integers(n, 1)).kind(kind).fpr(fpr).threads(1).finish().unwrap()
+}
+
+/// Every kind, each once more for another effort where that changes what is built.
+const SHAPES: [(&str, Kind, Effort); 9] = [
+    ("auto", Kind::Auto, Effort::Balanced),
+    ("auto, fast", Kind::Auto, Effort::Fast),
+    ("ribbon", Kind::Ribbon, Effort::Balanced),
+    ("ribbon, smallest", Kind::Ribbon, Effort::Smallest),
+    ("homogeneous", Kind::Homogeneous, Effort::Balanced),
+    ("fuse", Kind::Fuse, Effort::Balanced),
+    ("fuse4", Kind::Fuse4, Effort::Balanced),
+    ("bloom", Kind::Bloom, Effort::Balanced),
+    ("classic-bloom", Kind::ClassicBloom, Effort::Balanced),
+];
+
+/// A new law book that misses a kind fails here.
+#[test]
+fn the_shapes_cover_every_kind() {
+    for (name, kind) in Kind::ALL {
+        assert!(SHAPES.iter().any(|shape| shape.1 == kind), "{name}");
+    }
+}
+
+/// Answers of `contains_many` for any number of keys.
+fn ask_many<K: tamis::Key>(filter: &Filter, keys: &[K]) -> Vec<bool> {
+    let mut answers = vec![false; keys.len()];
+    filter.contains_many(keys, &mut answers).unwrap();
+    answers
+}

@@ -1,0 +1,190 @@
+//! odd keys and odd sets -> the answers of a `HashSet`, except for strangers.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+use proptest::prelude::*;
+use tamis::{BuildError, Domain, Effort, Error, Filter, Key, Kind, QueryError};
+
+use super::{SHAPES, ask_many, integers};
+
+/// Every way to spell a key, every odd content.
+fn odd_keys() -> Vec<Vec<u8>> {
+    let mut keys = vec![
+        b"".to_vec(),
+        b"\0".to_vec(),
+        b"\0\0".to_vec(),
+        b"a\0b".to_vec(),
+        b"a\0c".to_vec(),
+        b"\xff\xfe\xc3\x28".to_vec(), // not UTF-8
+        "\u{feff}h\u{e9}".as_bytes().to_vec(),
+        b" line\r\n".to_vec(),
+        vec![b'x'; 1 << 20],
+        [vec![b'x'; (1 << 20) - 1], vec![b'y']].concat(),
+    ];
+    // Around every length at which hashing changes its ways.
+    keys.extend((1..=300).map(|len| vec![0x5a; len]));
+    keys
+}
+
+#[test]
+fn odd_bytes_are_keys_like_others() {
+    let keys = odd_keys();
+    for (name, kind, effort) in SHAPES {
+        for build in [tamis::build(&keys), tamis::build(&keys).keyed([3, 9])] {
+            let filter = build.kind(kind).effort(effort).fpr(1e-4).finish().unwrap();
+            assert_eq!(filter.len(), keys.len() as u64);
+            assert!(keys.iter().all(|key| filter.contains(key) == Ok(true)), "{name}");
+            assert!(!ask_many(&filter, &keys).contains(&false), "{name}");
+            // Near misses of odd keys: 290 of them pass with a chance of 1e-4 each.
+            let misses = keys.iter().map(|key| [&key[..], b"\0z"].concat());
+            let wrong = misses.filter(|miss| filter.contains(miss).unwrap()).count();
+            assert!(wrong <= 2, "{name}: {wrong} of {} pass", keys.len());
+        }
+    }
+}
+
+#[test]
+fn a_key_is_its_bytes_however_it_is_spelt() {
+    let filter = tamis::build(["abc"]).fpr(1e-6).finish().unwrap();
+    fn yes(filter: &Filter, key: impl Key) -> bool {
+        filter.contains(key).unwrap()
+    }
+    assert!(yes(&filter, "abc") && yes(&filter, String::from("abc")) && yes(&filter, b"abc"));
+    assert!(yes(&filter, &b"abc"[..]) && yes(&filter, b"abc".to_vec()) && yes(&filter, Cow::Borrowed("abc")));
+    assert!(!yes(&filter, "abd") && !yes(&filter, "ab") && !yes(&filter, "abc\0"));
+}
+
+#[test]
+fn integers_at_the_edges() {
+    let keys = [0, 1, u64::MAX, u64::MAX - 1, 1 << 63, u32::MAX as u64, 1 << 32];
+    for (name, kind, effort) in SHAPES {
+        let filter = tamis::build(keys).kind(kind).effort(effort).fpr(1e-5).finish().unwrap();
+        assert!(keys.iter().all(|key| filter.contains(key) == Ok(true)), "{name}");
+        let wrong = (2..500u64).filter(|key| filter.contains(key).unwrap()).count();
+        assert!(wrong <= 1, "{name}");
+    }
+}
+
+#[test]
+fn equal_keys_are_one_key() {
+    for (name, kind, effort) in SHAPES {
+        let filter = tamis::build(std::iter::repeat_n("same", 30_000)).kind(kind).effort(effort).finish().unwrap();
+        assert_eq!(filter.len(), 1, "{name}");
+        let once = tamis::build(["same"]).kind(kind).effort(effort).finish().unwrap();
+        assert!(filter.as_bytes() == once.as_bytes(), "{name}");
+    }
+}
+
+#[test]
+fn the_other_domain_is_refused_not_guessed() {
+    let text = tamis::build(["a", "b"]).finish().unwrap();
+    let numbers = tamis::build([1u64, 2]).finish().unwrap();
+    assert_eq!((text.domain(), numbers.domain()), (Domain::Bytes, Domain::U64));
+    let refused = text.contains(7u64).unwrap_err();
+    assert_eq!(refused, QueryError::Domain { filter: Domain::Bytes, query: Domain::U64 });
+    assert_eq!(refused.to_string(), "the filter holds bytes keys and was asked for a u64 key");
+    let refused = numbers.contains("7").unwrap_err();
+    assert_eq!(refused.to_string(), "the filter holds u64 keys and was asked for a bytes key");
+    assert_eq!(numbers.contains_many(&["7"], &mut [false]), Err(refused));
+    // Even of an empty filter, and in an empty batch: the question is wrong, not the answer.
+    assert!(tamis::build([0u64; 0]).finish().unwrap().contains("x").is_err());
+    assert!(numbers.contains_many::<&str>(&[], &mut []).is_err());
+}
+
+#[test]
+fn a_collector_takes_one_domain() {
+    let mut keys = tamis::stream().start();
+    keys.push("a").unwrap();
+    let refused = keys.push(1u64).unwrap_err();
+    assert!(matches!(refused, BuildError::MixedDomains));
+    assert_eq!(refused.to_string(), "some keys are integers and some are bytes; a filter holds one kind");
+    // What was taken before stays, and the collector is of use.
+    keys.push("b").unwrap();
+    let filter = keys.finish().unwrap();
+    assert_eq!((filter.len(), filter.contains("a"), filter.contains("b")), (2, Ok(true), Ok(true)));
+}
+
+#[test]
+fn a_collector_builds_what_build_builds() {
+    let mut keys = tamis::stream().fpr(0.02).kind(Kind::Fuse).effort(Effort::Fast).seed(4).start();
+    integers(5000, 1).for_each(|key| keys.push(key).unwrap());
+    let whole = tamis::build(integers(5000, 1)).fpr(0.02).kind(Kind::Fuse).seed(4).finish().unwrap();
+    assert!(keys.finish().unwrap().as_bytes() == whole.as_bytes());
+    assert_eq!(tamis::stream().start().finish().unwrap().len(), 0);
+}
+
+#[test]
+fn the_hash_is_in_the_file() {
+    let bytes = |build: tamis::Build<std::ops::Range<u64>>| build.finish().unwrap().as_bytes().to_vec();
+    let build = || tamis::build(0..500u64);
+    let all = [bytes(build()), bytes(build().seed(1)), bytes(build().keyed([0, 0])), bytes(build().keyed([0, 1]))];
+    for (i, one) in all.iter().enumerate() {
+        let filter = Filter::open(one.clone()).unwrap();
+        assert_eq!(filter.hasher().is_keyed(), i >= 2);
+        assert!((0..500u64).all(|key| filter.contains(key) == Ok(true)));
+        assert!(all[..i].iter().all(|other| other != one));
+    }
+    let keyed = Filter::open(all[3].clone()).unwrap();
+    assert_eq!(keyed.hasher().words(), [0, 1]);
+    assert!(!format!("{keyed:?}").contains("words"), "a secret key in a log");
+}
+
+#[test]
+fn a_keyed_filter_errs_as_rarely() {
+    let filter = tamis::build(integers(20_000, 1)).keyed([11, 12]).fpr(0.01).finish().unwrap();
+    let found = integers(100_000, 2).filter(|key| filter.contains(key).unwrap()).count() as f64;
+    let expected = 1e5 * filter.rate();
+    assert!((found - expected).abs() < 4.0 * expected.sqrt(), "{found} of 100,000, expected {expected}");
+}
+
+#[test]
+fn threads_share_a_filter() {
+    let filter = tamis::build(integers(20_000, 1)).finish().unwrap();
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| assert!(integers(20_000, 1).all(|key| filter.contains(key) == Ok(true))));
+        }
+    });
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Any small set of any bytes, any shape, any goal: members yes, strangers almost always no.
+    #[test]
+    fn any_set_of_bytes(
+        keys in prop::collection::hash_set(prop::collection::vec(any::<u8>(), 0..12), 0..400),
+        others in prop::collection::hash_set(prop::collection::vec(any::<u8>(), 0..12), 0..400),
+        shape in 0..SHAPES.len(),
+        log_rate in 1.0..20.0f64,
+        seed in any::<u64>(),
+    ) {
+        let (_, kind, effort) = SHAPES[shape];
+        let rate = (-log_rate).exp2();
+        let filter = tamis::build(&keys).kind(kind).effort(effort).fpr(rate).seed(seed).finish();
+        let filter = match filter {
+            Err(Error::Build(BuildError::Unreachable { .. })) if kind == Kind::Bloom => return Ok(()),
+            filter => filter.unwrap(),
+        };
+        prop_assert_eq!(filter.len(), keys.len() as u64);
+        prop_assert!(keys.iter().all(|key| filter.contains(key) == Ok(true)));
+        let strangers: Vec<&Vec<u8>> = others.difference(&keys).collect();
+        let answers = ask_many(&filter, &strangers);
+        let alone: Vec<bool> = strangers.iter().map(|key| filter.contains(key).unwrap()).collect();
+        prop_assert_eq!(&answers, &alone);
+        let expected = strangers.len() as f64 * filter.rate();
+        let passed = answers.iter().filter(|&&yes| yes).count() as f64;
+        prop_assert!(passed <= expected + 6.0 * expected.sqrt() + 6.0, "{} pass, expected {}", passed, expected);
+    }
+
+    /// Sets of integers that are close together or far apart.
+    #[test]
+    fn any_set_of_integers(keys in prop::collection::vec(any::<u64>(), 0..300), shift in 0..64u32, shape in 0..SHAPES.len()) {
+        let keys: HashSet<u64> = keys.into_iter().map(|key| key >> shift).collect();
+        let (_, kind, effort) = SHAPES[shape];
+        let filter = tamis::build(&keys).kind(kind).effort(effort).finish().unwrap();
+        prop_assert_eq!(filter.len(), keys.len() as u64);
+        prop_assert!(keys.iter().all(|key| filter.contains(key) == Ok(true)));
+    }
+}

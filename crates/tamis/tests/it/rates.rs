@@ -1,0 +1,191 @@
+//! goals -> what is measured: the share of strangers let through, and the bits spent.
+
+use tamis::{BuildError, Effort, Error, Filter, Kind};
+
+use super::{SHAPES, integers};
+
+/// How many of `strangers` keys that are not in it the filter lets through.
+fn passed(filter: &Filter, strangers: u64) -> u64 {
+    let (mut keys, mut answers) = ([0u64; 4096], [false; 4096]);
+    let mut all = integers(strangers, 2);
+    let mut count = 0;
+    loop {
+        let len = keys.iter_mut().zip(&mut all).map(|(place, key)| *place = key).count();
+        if len == 0 {
+            return count;
+        }
+        filter.contains_many(&keys[..len], &mut answers[..len]).unwrap();
+        count += answers[..len].iter().filter(|&&yes| yes).count() as u64;
+    }
+}
+
+/// The measured rate lies within four standard deviations of the promised one, and the promise keeps the goal.
+fn check(name: &str, kind: Kind, effort: Effort, n: u64, goal: f64) {
+    let filter = tamis::build(integers(n, 1)).kind(kind).effort(effort).fpr(goal).finish().unwrap();
+    let rate = filter.rate();
+    assert!(rate <= goal * 1.0001, "{name}, {n} keys: promises {rate}, asked for {goal}");
+    // Enough strangers for a sigma of 4 % of the rate; of the lowest rates, as many as a test has time for.
+    let strangers = ((600.0 / rate) as u64).clamp(20_000, 4_000_000);
+    let expected = strangers as f64 * rate;
+    let sigma = (expected * (1.0 - rate)).sqrt();
+    let found = passed(&filter, strangers) as f64;
+    assert!(
+        (found - expected).abs() <= 4.0 * sigma,
+        "{name}, {n} keys, goal {goal}: {found} of {strangers} passed, expected {expected:.1} +- {sigma:.1}"
+    );
+}
+
+/// Small filters differ much from one another, so the mean over many seeds is measured; it must keep the goal, and from a
+/// thousand keys on be what was promised.
+fn small(index: usize, n: u64, goal: f64) {
+    const SEEDS: u64 = 100;
+    const EACH: u64 = 4000;
+    let (name, kind, effort) = SHAPES[index];
+    let (mut shares, mut promised) = (vec![], 0.0);
+    for seed in 0..if n < 1000 { SEEDS } else { SEEDS / 5 } {
+        let build = tamis::build(integers(n, 1)).kind(kind).effort(effort).fpr(goal).seed(seed);
+        let filter = build.threads(1).finish().unwrap();
+        promised += filter.rate();
+        shares.push(passed(&filter, EACH) as f64 / EACH as f64);
+    }
+    let count = shares.len() as f64;
+    let (mean, promised) = (shares.iter().sum::<f64>() / count, promised / count);
+    let variance = shares.iter().map(|share| (share - mean).powi(2)).sum::<f64>() / (count - 1.0);
+    // Both the chance of the strangers and that of the filters is in the variance of the shares.
+    let sigma = (variance / count).sqrt().max((goal / (count * EACH as f64)).sqrt());
+    assert!(promised <= goal * 1.0001, "{name}, {n} keys: promises {promised}, asked for {goal}");
+    assert!(mean <= goal + 4.0 * sigma, "{name}, {n} keys, goal {goal}: {mean} pass, +- {sigma}");
+    let near = (mean - promised).abs() <= 4.0 * sigma;
+    assert!(n < 1000 || near, "{name}, {n} keys, goal {goal}: {mean} pass, promised {promised} +- {sigma}");
+}
+
+/// One test per shape: they run side by side, and a failure names the structure.
+macro_rules! rates {
+    ($($name:ident: $index:expr;)*) => { $(
+        mod $name {
+            #[test]
+            fn whole_widths() {
+                let (name, kind, effort) = super::SHAPES[$index];
+                for r in 1..=16 {
+                    super::check(name, kind, effort, 25_000, 0.5f64.powi(r));
+                }
+            }
+
+            #[test]
+            fn fractions() {
+                let (name, kind, effort) = super::SHAPES[$index];
+                for goal in [0.3, 0.03, 0.01, 0.007, 0.001] {
+                    super::check(name, kind, effort, 100_000, goal);
+                }
+            }
+
+            #[test]
+            fn small_sets() {
+                for n in [1, 2, 10, 60, 64, 100, 500, 1000, 9000] {
+                    for goal in [0.3, 0.125, 0.01] {
+                        super::small($index, n, goal);
+                    }
+                }
+            }
+
+            #[test]
+            fn budgets() {
+                super::budgets($index);
+            }
+        }
+    )* };
+}
+
+rates! {
+    auto_fast: 1;
+    ribbon: 2;
+    ribbon_smallest: 3;
+    homogeneous: 4;
+    fuse: 5;
+    fuse4: 6;
+    bloom: 7;
+    classic_bloom: 8;
+}
+
+/// A budget of bits per key covers the whole file, and large sets use it up.
+fn budgets(index: usize) {
+    let (name, kind, effort) = SHAPES[index];
+    for n in [100u64, 1000, 10_000, 10_001, 60_000, 300_000] {
+        for budget in [9.0, 10.5, 13.0, 17.3] {
+            let build = tamis::build(integers(n, 1)).kind(kind).effort(effort).bits_per_key(budget).threads(1);
+            let filter = match build.finish() {
+                Ok(filter) => filter,
+                Err(Error::Build(BuildError::Unreachable { .. })) if n == 100 => continue,
+                Err(e) => panic!("{name}, {n} keys, {budget} bits: {e}"),
+            };
+            let spent = filter.as_bytes().len() as f64 * 8.0 / n as f64;
+            assert!(spent <= budget, "{name}, {n} keys: {spent} bits spent, {budget} allowed");
+            assert!(n < 10_000 || spent > budget * 0.96, "{name}, {n} keys: {spent} bits spent of {budget}");
+        }
+    }
+}
+
+fn refused(build: tamis::Build<impl IntoIterator<Item = u64>>) -> String {
+    match build.finish() {
+        Err(Error::Build(e @ BuildError::Unreachable { .. })) => e.to_string(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn impossible_goals_are_refused_in_words() {
+    for (name, kind, effort) in SHAPES {
+        let build = || tamis::build(integers(100, 1)).kind(kind).effort(effort);
+        for (rate, text) in [(0.0, "0"), (1.0, "1"), (-0.5, "-0.5"), (f64::NAN, "NaN"), (f64::INFINITY, "inf")] {
+            let expected = format!("the rate for strangers must lie between 0 and 1, not {text}");
+            assert_eq!(refused(build().fpr(rate)), expected, "{name}");
+        }
+        for (bits, text) in [(0.0, "0"), (-3.0, "-3"), (f64::NAN, "NaN"), (1e9, "1000000000")] {
+            let expected = format!("the bits per key must lie between 0 and 4096, not {text}");
+            assert_eq!(refused(build().bits_per_key(bits)), expected, "{name}");
+        }
+    }
+    for kind in [Kind::Auto, Kind::Ribbon, Kind::Homogeneous, Kind::Fuse, Kind::Fuse4] {
+        assert_eq!(
+            refused(tamis::build(integers(100, 1)).kind(kind).fpr(1e-12)),
+            "a rate of 0.000000000001 needs more than 32 bits per key; the lowest is 2.4e-10"
+        );
+    }
+    // A goal is checked even where there is nothing to build.
+    assert!(refused(tamis::build([0u64; 0]).fpr(2.0)).contains("not 2"));
+}
+
+/// A budget that is too small is answered with the smallest that works; and it does work.
+#[test]
+fn the_smallest_budget_is_named_and_works() {
+    for (name, kind, effort) in SHAPES {
+        for n in [10u64, 1000, 50_000] {
+            let build = || tamis::build(integers(n, 1)).kind(kind).effort(effort);
+            let text = match kind {
+                // Bloom filters have a size for nearly any budget; only room for the file itself may be missing.
+                Kind::Bloom | Kind::ClassicBloom if n > 1000 => continue,
+                _ => refused(build().bits_per_key(0.1)),
+            };
+            let Some((_, smallest)) = text.split_once("the smallest that works is ") else {
+                panic!("{name}, {n} keys: {text}");
+            };
+            let smallest: f64 = smallest.parse().unwrap();
+            // The number is rounded to hundredths.
+            let filter = build().bits_per_key(smallest + 0.01).finish().unwrap();
+            assert!(filter.as_bytes().len() as f64 * 8.0 <= (smallest + 0.01) * n as f64, "{name}, {n} keys");
+            assert!(integers(n, 1).all(|key| filter.contains(key) == Ok(true)));
+        }
+    }
+}
+
+#[test]
+fn more_bits_let_fewer_strangers_through() {
+    for (name, kind, effort) in SHAPES {
+        let rate = |bits| {
+            let build = tamis::build(integers(20_000, 1)).kind(kind).effort(effort).bits_per_key(bits);
+            build.finish().unwrap().rate()
+        };
+        let rates = [3.0, 5.0, 8.0, 12.0, 20.0].map(rate);
+        assert!(rates.is_sorted_by(|a, b| a > b), "{name}: {rates:?}");
+    }
+}

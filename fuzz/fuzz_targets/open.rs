@@ -1,0 +1,52 @@
+//! any bytes -> an error or a filter that answers: as they are, and with their checksums repaired.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use tamis::{Domain, Filter};
+
+#[path = "../../crates/tamis/tests/it/repair.rs"]
+mod repair;
+
+fuzz_target!(|bytes: &[u8]| {
+    ask(bytes.to_vec());
+    // Behind a checksum that holds, the decoder sees everything: the header is given, the rest is cut in two where the first
+    // byte says.
+    let Some((&len, rest)) = bytes.split_first() else { return };
+    let (header, rest) = rest.split_at(rest.len().min(repair::HEADER - 10));
+    let mut whole = b"\x89tamis\r\n\x01\x00".to_vec();
+    whole.extend_from_slice(header);
+    whole.resize(repair::HEADER, 0);
+    let (directory, payload) = rest.split_at(rest.len().min(len as usize));
+    let mut parts = repair::Parts { header: whole, payload: payload.to_vec(), directory: directory.to_vec() };
+    parts.fit(1 << 16);
+    ask(parts.file());
+    // A sound file with changes: the same, from its own parts.
+    if let Some(mut parts) = repair::Parts::of(bytes) {
+        parts.fit(1 << 16);
+        ask(parts.file());
+    }
+});
+
+/// If it opens, all ways to ask agree.
+fn ask(bytes: Vec<u8>) {
+    let len = bytes.len() as u64;
+    let Ok(filter) = Filter::open(bytes) else { return };
+    let _ = filter.verify();
+    assert!((0.0..=1.0).contains(&filter.rate()));
+    for layer in filter.layers() {
+        assert!(layer.bytes <= len);
+    }
+    let keys: Vec<u64> = (0..40u64).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
+    let mut answers = vec![false; keys.len()];
+    match filter.domain() {
+        Domain::U64 => {
+            filter.contains_many(&keys, &mut answers).unwrap();
+            assert!(keys.iter().zip(&answers).all(|(key, &answer)| filter.contains(key) == Ok(answer)));
+        }
+        Domain::Bytes => {
+            let keys: Vec<[u8; 8]> = keys.iter().map(|key| key.to_le_bytes()).collect();
+            filter.contains_many(&keys, &mut answers).unwrap();
+            assert!(keys.iter().zip(&answers).all(|(key, &answer)| filter.contains(key) == Ok(answer)));
+        }
+    }
+}

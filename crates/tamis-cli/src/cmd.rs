@@ -1,0 +1,175 @@
+//! arguments -> an answer and an exit code: one file per command, and the words they share.
+
+pub(crate) mod build;
+pub(crate) mod inspect;
+pub(crate) mod query;
+pub(crate) mod verify;
+
+use std::fmt;
+use std::fs;
+use std::io::{self, Write};
+use std::path::Path;
+
+use anyhow::{Error, Result, anyhow, bail};
+use serde_json::Value;
+use tamis::{Domain, Filter, QueryError};
+
+/// Standard output was closed by whoever reads it.
+#[derive(Debug)]
+pub(crate) struct Closed;
+
+impl fmt::Display for Closed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("standard output is closed")
+    }
+}
+
+impl std::error::Error for Closed {}
+
+/// What became of a write to standard output.
+fn to_stdout(result: io::Result<()>) -> Result<()> {
+    result.map_err(|error| match error.kind() {
+        io::ErrorKind::BrokenPipe => Error::new(Closed),
+        _ => Error::new(error).context("standard output"),
+    })
+}
+
+/// Opens a filter; errors name the file.
+fn open(path: &Path) -> Result<Filter> {
+    match fs::metadata(path) {
+        Ok(data) if data.is_dir() => bail!("{}: is a directory, expected a filter file", path.display()),
+        Ok(data) if !data.is_file() => {
+            bail!("{}: is a pipe or a device, expected a filter file, which is read at any place", path.display())
+        }
+        _ => {}
+    }
+    Filter::map(path).map_err(|error| match error {
+        tamis::Error::Io(e) if e.kind() == io::ErrorKind::NotFound => anyhow!("{}: no such file", path.display()),
+        error => Error::new(error).context(path.display().to_string()),
+    })
+}
+
+/// A question that the filter refused to answer; says what would help.
+fn refused(path: &Path, error: QueryError) -> Error {
+    let path = path.display();
+    match error {
+        QueryError::Domain { filter: Domain::U64, .. } => {
+            anyhow!(
+                "{path}: the filter holds integers, and the keys are text; with --integers they are read as numbers"
+            )
+        }
+        QueryError::Domain { .. } => {
+            anyhow!("{path}: the filter holds text, and the keys are integers; expected text, without --integers")
+        }
+        error => Error::new(error).context(path.to_string()),
+    }
+}
+
+/// Writes a value as one line of JSON to standard output.
+fn print_json(value: &Value) -> Result<()> {
+    print(&format!("{value}\n"))
+}
+
+/// Writes lines to standard output.
+fn print(text: &str) -> Result<()> {
+    let mut out = io::stdout().lock();
+    to_stdout(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
+}
+
+/// What a report says about a filter's layers.
+fn layers(filter: &Filter) -> Vec<Value> {
+    let layers = filter.layers().map(|layer| {
+        serde_json::json!({
+            "role": format!("{:?}", layer.role).to_lowercase(),
+            "structure": layer.structure,
+            "details": layer.details,
+            "bytes": layer.bytes,
+        })
+    });
+    layers.collect()
+}
+
+/// The line about keys that nobody listed, with three digits that mean something.
+fn strangers(rate: f64) -> String {
+    let percent = 100.0 * rate;
+    let digits = if percent > 0.0 { (2.0 - percent.log10().floor()).clamp(0.0, 20.0) as usize } else { 0 };
+    format!("strangers   {percent:.digits$} % of unlisted keys are let through\n")
+}
+
+/// 1234567 as "1,234,567".
+fn grouped(n: u64) -> String {
+    let digits = n.to_string();
+    let mut out = String::with_capacity(digits.len() * 4 / 3);
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// The sizes of a filter, beside the least that any filter with its rate can have.
+fn size(bytes: u64, keys: u64, rate: Option<f64>) -> String {
+    let mut out = format!("{} bytes", grouped(bytes));
+    if let Some(bits) = bits_per_key(bytes, keys) {
+        out += &format!(", {bits:.3} bits per key");
+        if let Some(bound) = rate.and_then(bound) {
+            out += &format!("; the information bound is {bound:.3}, so {:.1} % above it", 100.0 * (bits / bound - 1.0));
+        }
+    }
+    out
+}
+
+/// Bits per key, none for no keys.
+fn bits_per_key(bytes: u64, keys: u64) -> Option<f64> {
+    (keys > 0).then(|| bytes as f64 * 8.0 / keys as f64)
+}
+
+/// The distance of a size to the bound, as a share of the bound.
+fn overhead(bits: Option<f64>, bound: Option<f64>) -> Option<f64> {
+    Some(bits? / bound? - 1.0)
+}
+
+/// The fewest bits per key any filter with this rate can have.
+fn bound(rate: f64) -> Option<f64> {
+    (rate > 0.0).then(|| -rate.log2())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_for_people() {
+        let groups = [(0, "0"), (999, "999"), (1000, "1,000"), (1_234_567, "1,234,567"), (100_000, "100,000")];
+        for (n, text) in groups {
+            assert_eq!(grouped(n), text);
+        }
+        let shares = [
+            (0.0, "0"),
+            (1.0, "100"),
+            (0.380_859, "38.1"),
+            (0.009_979, "0.998"),
+            (2f64.powi(-32), "0.0000000233"),
+            (f64::MIN_POSITIVE, "0.00000000000000000000"),
+        ];
+        for (rate, text) in shares {
+            assert_eq!(strangers(rate), format!("strangers   {text} % of unlisted keys are let through\n"));
+        }
+    }
+
+    #[test]
+    fn sizes_stand_beside_the_bound() {
+        assert_eq!(
+            size(1000, 1000, Some(2f64.powi(-5))),
+            "1,000 bytes, 8.000 bits per key; the information bound is 5.000, so 60.0 % above it"
+        );
+        assert_eq!(size(1000, 1000, None), "1,000 bytes, 8.000 bits per key");
+        assert_eq!(size(72, 0, Some(0.0)), "72 bytes");
+        assert_eq!(
+            (overhead(Some(8.0), Some(5.0)), overhead(None, Some(5.0)), overhead(Some(8.0), None)),
+            (Some(0.6000000000000001), None, None)
+        );
+    }
+}

@@ -1,0 +1,65 @@
+//! a filter file -> what is in it, layer by layer.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use anyhow::Result;
+use serde_json::json;
+
+use super::{bits_per_key, bound, grouped, layers, open, overhead, print, print_json, size, strangers};
+use crate::Outcome;
+
+/// Show what is in a filter file: keys, hash, layers and sizes.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    /// The filter file
+    #[arg(value_name = "FILE")]
+    filter: PathBuf,
+    /// Report as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(args: Args) -> Result<Outcome> {
+    let filter = open(&args.filter)?;
+    let hasher = filter.hasher();
+    // The secret of a keyed filter stays in the file.
+    let seed = (!hasher.is_keyed()).then(|| hasher.words()[0]);
+    let bytes = filter.as_bytes().len() as u64;
+    let (bits, bound) = (bits_per_key(bytes, filter.len()), bound(filter.rate()));
+    if args.json {
+        print_json(&json!({
+            "file": args.filter.display().to_string(),
+            "version": tamis::format::VERSION,
+            "keys": filter.len(),
+            "domain": filter.domain().to_string(),
+            "hash": if hasher.is_keyed() { "siphash-2-4-128" } else { "xxh3-128" },
+            "seed": seed,
+            "bytes": bytes,
+            "bits_per_key": bits,
+            "bound_bits_per_key": bound,
+            "overhead": overhead(bits, bound),
+            "rate": filter.rate(),
+            "shards": filter.shards(),
+            "layers": layers(&filter),
+        }))?;
+        return Ok(Outcome::Yes);
+    }
+    let mut out = String::new();
+    let _ = writeln!(out, "file        {}, format version {}", args.filter.display(), tamis::format::VERSION);
+    let _ = writeln!(out, "keys        {} ({})", grouped(filter.len()), filter.domain());
+    let _ = match seed {
+        Some(seed) => writeln!(out, "hash        XXH3-128, seed {seed}"),
+        None => writeln!(out, "hash        SipHash-2-4-128, secret key"),
+    };
+    let _ = writeln!(out, "size        {}", size(bytes, filter.len(), Some(filter.rate())));
+    out += &strangers(filter.rate());
+    let _ = writeln!(out, "shards      {}", filter.shards());
+    for (i, layer) in filter.layers().enumerate() {
+        let role = format!("{:?}", layer.role).to_lowercase();
+        let size = grouped(layer.bytes);
+        let _ = writeln!(out, "layer {i}     {role}: {}, {}, {size} bytes", layer.structure, layer.details);
+    }
+    print(&out)?;
+    Ok(Outcome::Yes)
+}

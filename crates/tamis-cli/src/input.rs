@@ -1,0 +1,208 @@
+//! files and standard input -> keys: every format and every compression ends in the same call of a closure.
+//!
+//! ```text
+//!   source ──▶ decode ──▶ lines ─────┐
+//!   path, -    gzip       delimited ─┼──▶ Sink ──▶ visit(key, ordinal)
+//!              zstd       jsonl ─────┤     │
+//!              xz         parquet ───┘     └──▶ Places: ordinal -> file and line
+//! ```
+//!
+//! * **Compression is recognised by content**, whatever the file is called, and only one buffer of it is in memory.
+//! * **The format is the file's extension** (`.csv`, `.tsv`, `.jsonl` or `.ndjson`, `.parquet`, also under `.gz`, `.zst`,
+//!   `.xz`), or [`Options::format`]; everything else, standard input too, is text with one key per line.
+//! * **A key is bytes or an integer.** Text is bytes, "17" included. Integers are the numbers of a jsonl column and the
+//!   integer columns of parquet files. One call yields one kind; the first key of the other kind is an error.
+//! * **Empty is not a key.** Blank lines, empty fields, nulls are skipped and counted in [`Counts::blank`].
+//!
+//! Which column is read:
+//!
+//! | file    | `--column NAME`                     | none                                          | `--column '#2'`          |
+//! |---------|-------------------------------------|-----------------------------------------------|--------------------------|
+//! | csv tsv | the first row is the header         | one column only; **every** row is a key       | the second; no header    |
+//! | jsonl   | that field of each object           | one field, the same in each, or bare values   | (a name like any other)  |
+//! | parquet | that column                         | one column only                               | (a name like any other)  |
+//! | text    | an error, unless it is called `.txt`| the whole line                                | an error                 |
+//!
+//! A csv file without a header must not lose its first key to a guess, for a lost key is a wrong answer later, while a
+//! header that is taken for a key costs a few bits: hence every row counts until a column is named. Quotes have
+//! a meaning in csv and none in tsv, as in the IANA description of it: logs are full of lone quotes, and one of them
+//! would swallow the rest of the file. A `.txt` file is text whatever the column, so that a table of keys can be
+//! built against a plain list of exclusions; for any other name the column would be silently ignored.
+//!
+//! Errors name the file, the line (record, row) and what was expected; the closure's own errors pass unchanged.
+
+mod decode;
+mod delimited;
+mod jsonl;
+mod lines;
+mod parquet;
+mod place;
+mod sink;
+mod source;
+
+use std::io::{self, Read};
+use std::ops::ControlFlow;
+use std::str::FromStr;
+
+use anyhow::{Result, bail};
+
+pub(crate) use place::{Places, Unit};
+pub(crate) use source::{Source, total_bytes};
+
+use sink::Sink;
+
+/// One key, valid during the call.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum KeyRef<'a> {
+    /// A line, a text or a binary value.
+    Bytes(&'a [u8]),
+    /// A number.
+    U64(u64),
+}
+
+/// How keys are written in a file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Format {
+    /// One key per line.
+    Text,
+    /// Comma-separated fields, quoted where needed.
+    Csv,
+    /// Tab-separated fields, never quoted.
+    Tsv,
+    /// One JSON value per line.
+    Jsonl,
+    /// Apache Parquet.
+    Parquet,
+}
+
+impl FromStr for Format {
+    type Err = anyhow::Error;
+
+    fn from_str(name: &str) -> Result<Format> {
+        Ok(match name {
+            "text" => Format::Text,
+            "csv" => Format::Csv,
+            "tsv" => Format::Tsv,
+            "jsonl" => Format::Jsonl,
+            "parquet" => Format::Parquet,
+            _ => bail!("unknown format {name:?}, expected text, csv, tsv, jsonl or parquet"),
+        })
+    }
+}
+
+/// What is read and how text is cleaned up.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Options {
+    /// The column of tables.
+    pub(crate) column: Option<String>,
+    /// White space at both ends of a text key is dropped (Unicode's; only ASCII's in bytes that are not UTF-8).
+    pub(crate) trim: bool,
+    /// Text keys are lower-cased (by Unicode's rules; only A-Z in bytes that are not UTF-8).
+    pub(crate) lowercase: bool,
+    /// Text keys are decimal numbers.
+    pub(crate) integers: bool,
+    /// Keys of text files end with a NUL byte, and newlines are part of them. Tables do not care.
+    pub(crate) null_separated: bool,
+    /// For every input, instead of what its name says.
+    pub(crate) format: Option<Format>,
+}
+
+/// What was read.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Counts {
+    /// Keys given to the closure.
+    pub(crate) keys: u64,
+    /// Blank lines, empty values, nulls.
+    pub(crate) blank: u64,
+    /// The sum of the keys' lengths; an integer counts 8.
+    pub(crate) key_bytes: u64,
+    /// Bytes of the inputs, compressed as they are.
+    pub(crate) read_bytes: u64,
+}
+
+/// What receives the keys with their running number over all inputs, from 0; `Break` ends the reading.
+pub(crate) type Visit<'a> = dyn FnMut(KeyRef<'_>, u64) -> Result<ControlFlow<()>> + 'a;
+
+/// Gives every key of `inputs` to `visit`, in order. `progress` hears the running sum of bytes read, to be compared with
+/// [`total_bytes`]; it is called about once per buffer of 64 KiB or more.
+pub(crate) fn for_each(
+    inputs: &[Source],
+    options: &Options,
+    progress: &mut dyn FnMut(u64),
+    visit: &mut Visit<'_>,
+) -> Result<(Counts, Places)> {
+    read_all(inputs, options, &mut io::stdin().lock(), progress, visit)
+}
+
+/// [`for_each`] with any reader as standard input.
+pub(crate) fn read_all(
+    inputs: &[Source],
+    options: &Options,
+    stdin: &mut dyn Read,
+    progress: &mut dyn FnMut(u64),
+    visit: &mut Visit<'_>,
+) -> Result<(Counts, Places)> {
+    // All names are looked at before the first key is read: a typing error should not show after an hour.
+    if inputs.iter().filter(|input| matches!(input, Source::Stdin)).count() > 1 {
+        bail!("standard input (-) can be read only once");
+    }
+    for input in inputs {
+        input.check()?;
+        let format = format_of(input, options);
+        if format == Format::Text && options.column.is_some() && !input.has_extension("txt") {
+            bail!(
+                "{input}: --column does not apply to text lines; expected a .csv, .tsv, .jsonl or .parquet file, or --format"
+            );
+        }
+        if format == Format::Parquet && !input.is_regular() {
+            bail!("{input}: parquet needs a regular file, its table of contents is at the end");
+        }
+    }
+
+    let mut sink = Sink::new(options, progress, visit);
+    for input in inputs {
+        let format = format_of(input, options);
+        let unit = match format {
+            Format::Parquet => Unit::Row,
+            Format::Text if options.null_separated => Unit::Record,
+            _ => Unit::Line,
+        };
+        sink.begin(input.to_string(), unit);
+        let flow = if format == Format::Parquet {
+            parquet::read(input, &mut sink)?
+        } else {
+            let raw = source::Raw::open(input, &mut *stdin, sink.meter())?;
+            let mut reader = decode::decode(raw).map_err(|e| sink.error(e))?;
+            // Only `-0` promises records byte for byte.
+            if unit == Unit::Line {
+                reader = decode::skip_mark(reader).map_err(|e| sink.error(e))?;
+            }
+            match format {
+                Format::Csv => delimited::read(reader, delimited::CSV, &mut sink)?,
+                Format::Tsv => delimited::read(reader, delimited::TSV, &mut sink)?,
+                Format::Jsonl => jsonl::read(reader, &mut sink)?,
+                Format::Text | Format::Parquet => lines::read(reader, &mut sink)?,
+            }
+        };
+        if flow.is_break() {
+            break;
+        }
+    }
+    Ok(sink.finish())
+}
+
+/// The format of one input: what the options say, else what its name says.
+pub(crate) fn format_of(input: &Source, options: &Options) -> Format {
+    const NAMES: [(&str, Format); 5] = [
+        ("csv", Format::Csv),
+        ("tsv", Format::Tsv),
+        ("jsonl", Format::Jsonl),
+        ("ndjson", Format::Jsonl),
+        ("parquet", Format::Parquet),
+    ];
+    let by_name = || NAMES.iter().find(|(extension, _)| input.has_extension(extension)).map(|&(_, format)| format);
+    options.format.or_else(by_name).unwrap_or(Format::Text)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,283 @@
+//! raw bytes -> text bytes: decompression, chosen by the first bytes and never by the name.
+//!
+//! Concatenated gzip members, zstd frames and xz streams are one text, as their tools have it. Archives and
+//! compressors that are not read here are refused by their signature: their bytes would pass as lines, and a filter of garbage
+//! looks like any other filter.
+
+use std::io::{self, BufReader, Cursor, Read};
+use std::rc::Rc;
+
+use flate2::bufread::MultiGzDecoder;
+use liblzma::bufread::XzDecoder;
+use liblzma::stream::{CONCATENATED, Stream};
+use zstd::stream::read::Decoder as ZstdDecoder;
+
+use super::source::{Meter, Raw};
+
+/// Compressed bytes are read in pieces of this size.
+const BUFFER: usize = 1 << 16;
+
+/// What an xz decoder may allocate: xz -9 asks for 65 MiB, the largest dictionary for 4 GiB.
+const XZ_MEMORY: u64 = 2 << 30;
+
+/// The largest zstd window: `zstd --long=31` writes 2 GiB, which a 32-bit machine cannot map.
+const ZSTD_WINDOW_LOG: u32 = if usize::BITS >= 64 { 31 } else { 27 };
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Packing {
+    Gzip,
+    Zstd,
+    Xz,
+    Refused(&'static str),
+}
+
+/// First bytes. A zstd file may begin with a skippable frame (pzstd's do), whose first byte is 0x50 to 0x5f.
+const SIGNATURES: [(&[u8], Packing); 7] = [
+    (b"\x1f\x8b\x08", Packing::Gzip),
+    (b"\x28\xb5\x2f\xfd", Packing::Zstd),
+    (b"\xfd7zXZ\x00", Packing::Xz),
+    (b"BZh91AY&SY", Packing::Refused("bzip2")),
+    (b"PK\x03\x04", Packing::Refused("a zip archive")),
+    (b"\x04\x22\x4d\x18", Packing::Refused("lz4")),
+    (b"7z\xbc\xaf\x27\x1c", Packing::Refused("a 7z archive")),
+];
+
+const SKIPPABLE: &[u8] = b"\x50\x2a\x4d\x18";
+
+/// U+FEFF in UTF-8, which editors put in front of text.
+const MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// The text of an input.
+pub(super) fn decode(mut raw: Raw<'_>) -> io::Result<Box<dyn Read + '_>> {
+    let start = head(&mut raw, |head| {
+        skippable(head).is_some_and(|n| n < 4) || SIGNATURES.iter().any(|(signature, _)| begins(signature, head))
+    })?;
+    let packing = if skippable(&start) == Some(4) {
+        Some(Packing::Zstd)
+    } else {
+        SIGNATURES.iter().find(|(signature, _)| start.starts_with(signature)).map(|&(_, packing)| packing)
+    };
+    let (meter, begin) = raw.meter();
+    let whole = Cursor::new(start).chain(raw);
+    let Some(packing) = packing else { return Ok(Box::new(whole)) };
+    let packed = BufReader::with_capacity(BUFFER, whole);
+    let (name, reader): (_, Box<dyn Read + '_>) = match packing {
+        Packing::Gzip => ("gzip", Box::new(MultiGzDecoder::new(packed))),
+        Packing::Zstd => {
+            let mut decoder = ZstdDecoder::with_buffer(packed)?;
+            decoder.window_log_max(ZSTD_WINDOW_LOG)?;
+            ("zstd", Box::new(decoder))
+        }
+        Packing::Xz => {
+            let stream = Stream::new_stream_decoder(XZ_MEMORY, CONCATENATED)?;
+            ("xz", Box::new(XzDecoder::new_stream(packed, stream)))
+        }
+        Packing::Refused(what) => {
+            let message = format!("is {what}, expected plain, gzip, zstd or xz data; unpack it first");
+            return Err(io::Error::new(io::ErrorKind::Unsupported, message));
+        }
+    };
+    Ok(Box::new(Decoded { reader, name, meter, begin }))
+}
+
+/// The same text without a byte order mark.
+pub(super) fn skip_mark<'a>(mut reader: Box<dyn Read + 'a>) -> io::Result<Box<dyn Read + 'a>> {
+    let mut start = head(&mut reader, |head| begins(MARK, head))?;
+    if start == MARK {
+        start.clear();
+    }
+    Ok(Box::new(Cursor::new(start).chain(reader)))
+}
+
+/// Reads no further than `undecided` asks for, so that a line typed at a terminal is not held back.
+fn head(reader: &mut dyn Read, undecided: impl Fn(&[u8]) -> bool) -> io::Result<Vec<u8>> {
+    let mut head = Vec::new();
+    while undecided(&head) {
+        if reader.take(1).read_to_end(&mut head)? == 0 {
+            break;
+        }
+    }
+    Ok(head)
+}
+
+/// Whether `head` is a beginning of `signature`, and not all of it.
+fn begins(signature: &[u8], head: &[u8]) -> bool {
+    head.len() < signature.len() && signature.starts_with(head)
+}
+
+/// How many of a skippable frame's four first bytes `head` has; `None` if it begins otherwise.
+fn skippable(head: &[u8]) -> Option<usize> {
+    let n = head.len().min(SKIPPABLE.len());
+    let matches = (0..n).all(|i| if i == 0 { head[i] & 0xf0 == SKIPPABLE[0] } else { head[i] == SKIPPABLE[i] });
+    matches.then_some(n)
+}
+
+/// A decoder whose errors say where they are.
+struct Decoded<'a> {
+    reader: Box<dyn Read + 'a>,
+    name: &'static str,
+    meter: Rc<Meter>,
+    begin: u64,
+}
+
+impl Read for Decoded<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.reader.read(buffer).map_err(|e| {
+            if self.meter.failed.get() || e.kind() == io::ErrorKind::Interrupted {
+                return e;
+            }
+            // The decoder may be up to one buffer behind the meter.
+            let (name, near) = (self.name, self.meter.bytes.get() - self.begin);
+            let message = match e.kind() {
+                io::ErrorKind::UnexpectedEof => format!("the {name} data ends too early, after {near} bytes"),
+                _ => format!("the {name} data is damaged near byte {near} of the file ({e})"),
+            };
+            io::Error::new(e.kind(), message)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::io::Write;
+
+    use super::super::source::Source;
+    use super::*;
+
+    /// Reads one byte at a time, as a slow pipe does.
+    struct Slow<'a>(&'a [u8]);
+
+    impl Read for Slow<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            let n = 1.min(buffer.len());
+            self.0.read(&mut buffer[..n])
+        }
+    }
+
+    fn unpack(bytes: &[u8]) -> io::Result<Vec<u8>> {
+        let mut slow = Slow(bytes);
+        let raw = Raw::open(&Source::Stdin, &mut slow, Rc::default()).unwrap();
+        let mut out = Vec::new();
+        decode(raw)?.read_to_end(&mut out)?;
+        Ok(out)
+    }
+
+    fn gzip(data: &[u8]) -> Vec<u8> {
+        let mut out = Vec::new();
+        flate2::bufread::GzEncoder::new(data, flate2::Compression::default()).read_to_end(&mut out).unwrap();
+        out
+    }
+
+    fn xz(data: &[u8]) -> Vec<u8> {
+        let mut out = Vec::new();
+        liblzma::bufread::XzEncoder::new(data, 6).read_to_end(&mut out).unwrap();
+        out
+    }
+
+    /// With a checksum, as the command writes it; without one most damage would go unseen.
+    fn zst(data: &[u8]) -> Vec<u8> {
+        let mut encoder = zstd::Encoder::new(Vec::new(), 3).unwrap();
+        encoder.include_checksum(true).unwrap();
+        encoder.write_all(data).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    /// Text that does not shrink to nothing, so that cuts fall inside blocks.
+    fn text() -> Vec<u8> {
+        (0..3000u32).flat_map(|i| format!("{:x}\n", i.wrapping_mul(0x9e37_79b9)).into_bytes()).collect()
+    }
+
+    type Packer = fn(&[u8]) -> Vec<u8>;
+
+    fn packers() -> [(&'static str, Packer); 3] {
+        [("gzip", gzip), ("zstd", zst), ("xz", xz)]
+    }
+
+    #[test]
+    fn concatenated_parts_are_one_text() {
+        for (name, pack) in packers() {
+            let text = text();
+            let packed = [pack(&text), pack(b""), pack(b"tail")].concat();
+            assert_eq!(unpack(&packed).unwrap(), [&text[..], b"tail"].concat(), "{name}");
+            assert_eq!(unpack(&pack(b"")).unwrap(), b"", "{name}");
+        }
+    }
+
+    #[test]
+    fn zstd_may_begin_with_a_skippable_frame() {
+        let frame = |first: u8| {
+            [&[first][..], b"\x2a\x4d\x18\x03\0\0\0abc", &zstd::encode_all(&b"x\n"[..], 3).unwrap()].concat()
+        };
+        assert_eq!(unpack(&frame(0x50)).unwrap(), b"x\n");
+        assert_eq!(unpack(&frame(0x5f)).unwrap(), b"x\n");
+        assert_eq!(unpack(&frame(0x60)).unwrap(), frame(0x60));
+    }
+
+    #[test]
+    fn every_cut_is_an_error() {
+        for (name, pack) in packers() {
+            let packed = pack(&text());
+            let signature = SIGNATURES.iter().find(|(s, _)| packed.starts_with(s)).unwrap().0.len();
+            for cut in 0..packed.len() {
+                // Cuts near the ends, and a sample of those between.
+                if cut > 64 && cut + 64 < packed.len() && cut % 97 != 0 {
+                    continue;
+                }
+                let got = unpack(&packed[..cut]);
+                if cut < signature {
+                    assert_eq!(got.unwrap(), &packed[..cut], "{name}: too short to be known");
+                } else {
+                    let message = got.expect_err(&format!("{name} cut at {cut}")).to_string();
+                    assert_eq!(message, format!("the {name} data ends too early, after {cut} bytes"));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn damage_is_an_error_that_says_where() {
+        for (name, pack) in packers() {
+            let mut packed = pack(&text());
+            let middle = packed.len() / 2;
+            for byte in &mut packed[middle..middle + 16] {
+                *byte = !*byte;
+            }
+            let message = unpack(&packed).expect_err(name).to_string();
+            assert!(message.starts_with(&format!("the {name} data is damaged near byte ")), "{message}");
+        }
+    }
+
+    #[test]
+    fn other_packers_are_refused_by_name() {
+        for (bytes, what) in [(&b"BZh91AY&SY..."[..], "bzip2"), (b"PK\x03\x04...", "a zip archive")] {
+            let message = unpack(bytes).unwrap_err().to_string();
+            assert_eq!(message, format!("is {what}, expected plain, gzip, zstd or xz data; unpack it first"));
+        }
+        assert_eq!(unpack(b"BZh9 is a word").unwrap(), b"BZh9 is a word");
+    }
+
+    #[test]
+    fn plain_text_is_untouched_and_read_no_further_than_needed() {
+        for text in [&b""[..], b"\x1f", b"\x1f\x8b", b"\xfd7zX", b"a", b"(\xb5", b"P", b"PK"] {
+            assert_eq!(unpack(text).unwrap(), text);
+        }
+        let mut input = Cursor::new(b"ab\n".to_vec());
+        assert_eq!(head(&mut input, |h| begins(b"xyz", h)).unwrap(), b"a");
+        assert_eq!(input.position(), 1);
+    }
+
+    #[test]
+    fn byte_order_mark() {
+        let strip = |bytes: &'static [u8]| {
+            let mut out = Vec::new();
+            skip_mark(Box::new(Slow(bytes))).unwrap().read_to_end(&mut out).unwrap();
+            out
+        };
+        assert_eq!(strip(b"\xef\xbb\xbfa"), b"a");
+        assert_eq!(strip(b"\xef\xbb\xbf\xef\xbb\xbfa"), b"\xef\xbb\xbfa");
+        assert_eq!(strip(b"\xef\xbba"), b"\xef\xbba");
+        assert_eq!(strip(b"\xef"), b"\xef");
+        assert_eq!(strip(b""), b"");
+    }
+}

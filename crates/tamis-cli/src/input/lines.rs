@@ -1,0 +1,173 @@
+//! text -> lines: one buffer that grows to the longest line, and `memchr`.
+//!
+//! A line ends with LF or CRLF, a record of `-0` with NUL; the last one may lack its end. Any other byte is
+//! part of the key, NUL and what is not UTF-8 included.
+
+use std::io::{self, Read};
+use std::ops::ControlFlow;
+
+use anyhow::Result;
+use memchr::memchr;
+
+use super::sink::Sink;
+
+/// Where the buffer begins: large enough to make system calls rare, small enough for the second-level cache.
+const BUFFER: usize = 1 << 18;
+
+/// The longest line. Whatever is longer is not a list of keys.
+const LIMIT: usize = 1 << 30;
+
+/// Every line is a key.
+pub(super) fn read(reader: Box<dyn Read + '_>, sink: &mut Sink<'_>) -> Result<ControlFlow<()>> {
+    let null_separated = sink.options().null_separated;
+    let mut lines = Lines::new(reader, if null_separated { 0 } else { b'\n' });
+    while let Some((number, line)) = lines.next().map_err(|(line, e)| sink.error_at(line, e))? {
+        let key = if null_separated { line } else { line.strip_suffix(b"\r").unwrap_or(line) };
+        if sink.text(number, key)?.is_break() {
+            return Ok(ControlFlow::Break(()));
+        }
+    }
+    Ok(ControlFlow::Continue(()))
+}
+
+/// The number of the line that could not be read, and why.
+type Failure = (u64, io::Error);
+
+/// A text cut at a byte.
+pub(super) struct Lines<'a> {
+    reader: Box<dyn Read + 'a>,
+    separator: u8,
+    limit: usize,
+    buffer: Vec<u8>,
+    /// The current line begins here.
+    start: usize,
+    /// No separator between `start` and here.
+    scanned: usize,
+    /// The bytes read end here.
+    end: usize,
+    ended: bool,
+    number: u64,
+}
+
+impl<'a> Lines<'a> {
+    pub(super) fn new(reader: Box<dyn Read + 'a>, separator: u8) -> Lines<'a> {
+        Lines::with_sizes(reader, separator, BUFFER, LIMIT)
+    }
+
+    fn with_sizes(reader: Box<dyn Read + 'a>, separator: u8, buffer: usize, limit: usize) -> Lines<'a> {
+        let buffer = vec![0; buffer];
+        Lines { reader, separator, limit, buffer, start: 0, scanned: 0, end: 0, ended: false, number: 0 }
+    }
+
+    /// The next line without its separator, and its number from 1.
+    #[inline]
+    pub(super) fn next(&mut self) -> Result<Option<(u64, &[u8])>, Failure> {
+        loop {
+            if let Some(i) = memchr(self.separator, &self.buffer[self.scanned..self.end]) {
+                let line = self.start..self.scanned + i;
+                self.start = line.end + 1;
+                self.scanned = self.start;
+                self.number += 1;
+                return Ok(Some((self.number, &self.buffer[line])));
+            }
+            self.scanned = self.end;
+            if self.ended {
+                if self.start == self.end {
+                    return Ok(None);
+                }
+                let line = self.start..self.end;
+                self.start = self.end;
+                self.number += 1;
+                return Ok(Some((self.number, &self.buffer[line])));
+            }
+            self.fill().map_err(|e| (self.number + 1, e))?;
+        }
+    }
+
+    /// Reads more behind the unfinished line, which moves to the front.
+    fn fill(&mut self) -> io::Result<()> {
+        self.buffer.copy_within(self.start..self.end, 0);
+        self.end -= self.start;
+        self.scanned -= self.start;
+        self.start = 0;
+        if self.end > self.limit {
+            let message = format!("longer than {} bytes, expected one key per line", self.limit);
+            return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+        }
+        if self.end == self.buffer.len() {
+            // One byte more than the limit: the separator of the longest line.
+            self.buffer.resize((2 * self.end).min(self.limit + 1), 0);
+        }
+        match self.reader.read(&mut self.buffer[self.end..]) {
+            Ok(0) => self.ended = true,
+            Ok(n) => self.end += n,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    /// Gives pieces of 1, 2, 3, ... bytes and an interruption now and then.
+    struct Pieces<'a>(&'a [u8], usize);
+
+    impl Read for Pieces<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            self.1 += 1;
+            if self.1.is_multiple_of(5) {
+                return Err(io::ErrorKind::Interrupted.into());
+            }
+            let n = buffer.len().min(self.1 % 7 + 1);
+            self.0.read(&mut buffer[..n])
+        }
+    }
+
+    fn cut(text: &[u8], separator: u8, buffer: usize) -> Vec<Vec<u8>> {
+        let mut lines = Lines::with_sizes(Box::new(Pieces(text, 0)), separator, buffer, 1 << 20);
+        let mut all = Vec::new();
+        while let Some((number, line)) = lines.next().unwrap() {
+            all.push(line.to_vec());
+            assert_eq!(number, all.len() as u64);
+        }
+        all
+    }
+
+    /// All texts of up to seven bytes over {a, LF}, at buffers that make every line cross an edge.
+    #[test]
+    fn agrees_with_split() {
+        for bits in 1u32..256 {
+            let length = 31 - bits.leading_zeros();
+            let text: Vec<u8> = (0..length).map(|i| if bits >> i & 1 == 1 { b'\n' } else { b'a' }).collect();
+            let mut expected: Vec<Vec<u8>> = text.split(|&b| b == b'\n').map(<[u8]>::to_vec).collect();
+            // What follows the last separator is a line only if it has bytes.
+            if expected.last().is_some_and(Vec::is_empty) {
+                expected.pop();
+            }
+            for buffer in [1, 2, 3, 64] {
+                assert_eq!(cut(&text, b'\n', buffer), expected, "{text:?} at {buffer}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_line_over_the_limit_is_an_error_with_its_number() {
+        let text = [&b"a\n"[..], &vec![b'x'; 2000], b"\n"].concat();
+        for limit in [2000, 2001, 5000] {
+            let mut lines = Lines::with_sizes(Box::new(&text[..]), b'\n', 16, limit);
+            lines.next().unwrap();
+            assert_eq!(lines.next().unwrap().map(|(_, line)| line.len()), Some(2000));
+        }
+        for limit in [1000, 1999] {
+            let mut lines = Lines::with_sizes(Box::new(&text[..]), b'\n', 16, limit);
+            assert_eq!(lines.next().unwrap(), Some((1, &b"a"[..])));
+            let (line, error) = lines.next().unwrap_err();
+            assert_eq!(line, 2);
+            assert!(error.to_string().contains(&limit.to_string()), "{error}");
+        }
+    }
+}

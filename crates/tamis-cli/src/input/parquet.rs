@@ -1,0 +1,215 @@
+//! parquet -> one column, a batch of rows at a time.
+//!
+//! The table of contents at the end of the file names the row groups; in each, the one column is read page by page through the
+//! column reader, so that memory holds a page, a dictionary and a batch. Arrow's readers would bring a dozen crates to build whole
+//! arrays from the same pages.
+//!
+//! | column                                        | keys                                        |
+//! |-----------------------------------------------|---------------------------------------------|
+//! | text, enum, JSON, BSON, binary, fixed, UUID   | the bytes                                   |
+//! | integers of 8 to 64 bits, signed and unsigned | u64; a negative number is an error          |
+//! | null                                          | none, counted as blank                      |
+//! | dates, times, decimals, floats, booleans      | an error: equal values have several forms   |
+//! | lists, maps, structs                          | an error: a row may have any number of them |
+
+use std::io::{Read, Seek, SeekFrom};
+use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use ::parquet::basic::{ConvertedType, LogicalType, Repetition, Type as Physical};
+use ::parquet::column::reader::{ColumnReader, ColumnReaderImpl};
+use ::parquet::data_type::{ByteArray, DataType, FixedLenByteArray};
+use ::parquet::errors::ParquetError;
+use ::parquet::file::reader::FileReader;
+use ::parquet::file::serialized_reader::SerializedFileReader;
+use ::parquet::schema::types::{ColumnDescriptor, SchemaDescriptor};
+use anyhow::{Result, bail};
+
+use super::sink::{Sink, list_columns};
+use super::source::Source;
+
+/// Rows decoded at a time.
+const BATCH: usize = 4096;
+
+/// The first and the last four bytes of a file. Encrypted ones end otherwise, and are refused by the crate.
+const SIGNATURE: &[u8] = b"PAR1";
+
+/// The chosen column of every row.
+pub(super) fn read(source: &Source, sink: &mut Sink<'_>) -> Result<ControlFlow<()>> {
+    let mut file = source.open_file()?;
+    let size = file.metadata().map_err(|e| sink.error(e))?.len();
+    let mut first = Vec::new();
+    (&file).take(4).read_to_end(&mut first).map_err(|e| sink.error(e))?;
+    if first != SIGNATURE {
+        bail!(sink.error("does not begin with PAR1, expected a parquet file (not compressed as a whole)"));
+    }
+    file.seek(SeekFrom::Start(0)).map_err(|e| sink.error(e))?;
+    let reader = guard(|| SerializedFileReader::new(file)).map_err(|e| sink.error(e))?;
+    let metadata = reader.metadata();
+    let (leaf, signed) = choose(metadata.file_metadata().schema_descr(), sink)?;
+    let total =
+        metadata.row_groups().iter().fold(0, |sum: u64, group| sum.saturating_add(group.num_rows().max(0) as u64));
+
+    let meter = sink.meter();
+    let mut rows = Rows { nullable: false, row: 0, total, size, base: meter.bytes.get(), sink };
+    for i in 0..reader.num_row_groups() {
+        let group = guard(|| reader.get_row_group(i)).map_err(|e| rows.error(e))?;
+        let expected = rows.row.saturating_add(group.metadata().num_rows().max(0) as u64);
+        let chunk = group.metadata().column(leaf);
+        let offset = chunk.dictionary_page_offset().unwrap_or(chunk.data_page_offset());
+        if offset < 0 || chunk.compressed_size() < 0 {
+            bail!(rows.error("the file is damaged: the next row group has a negative offset or size"));
+        }
+        rows.nullable = chunk.column_descr().max_def_level() > 0;
+        let column = guard(|| group.get_column_reader(leaf)).map_err(|e| rows.error(e))?;
+        let flow = match column {
+            ColumnReader::Int32ColumnReader(column) if signed => rows.drain(column, |rows, &v| rows.signed(v.into())),
+            ColumnReader::Int64ColumnReader(column) if signed => rows.drain(column, |rows, &v| rows.signed(v)),
+            // Unsigned integers are stored as the signed ones with the same bits.
+            ColumnReader::Int32ColumnReader(column) => rows.drain(column, |rows, &v| rows.unsigned((v as u32).into())),
+            ColumnReader::Int64ColumnReader(column) => rows.drain(column, |rows, &v| rows.unsigned(v as u64)),
+            ColumnReader::ByteArrayColumnReader(column) => {
+                rows.drain(column, |rows, v: &ByteArray| rows.sink.text(rows.row, v.data()))
+            }
+            ColumnReader::FixedLenByteArrayColumnReader(column) => {
+                rows.drain(column, |rows, v: &FixedLenByteArray| rows.sink.text(rows.row, v.data()))
+            }
+            _ => bail!(rows.error("the column has another type than the schema says")),
+        }?;
+        if flow.is_break() {
+            return Ok(flow);
+        }
+        if rows.row != expected {
+            bail!(rows.error(format_args!("the row group ends too early, expected rows up to {expected}")));
+        }
+    }
+    meter.bytes.set(rows.base + size);
+    Ok(ControlFlow::Continue(()))
+}
+
+/// The column's number among the leaves, and whether its integers are signed.
+fn choose(schema: &SchemaDescriptor, sink: &Sink<'_>) -> Result<(usize, bool)> {
+    let fields = schema.root_schema().get_fields();
+    let names = || list_columns(fields.iter().map(|field| field.name().into()));
+    let field = match &sink.options().column {
+        Some(name) => fields.iter().find(|field| field.name() == name),
+        None if fields.len() == 1 => fields.first(),
+        None => bail!(sink.error(format_args!(
+            "has {} columns ({}), expected one; choose with --column NAME",
+            fields.len(),
+            names()
+        ))),
+    };
+    let Some(field) = field else {
+        let name = sink.options().column.as_deref().unwrap_or_default();
+        bail!(sink.error(format_args!("no column {name:?}, the file has {}", names())));
+    };
+    let info = field.get_basic_info();
+    let repeated = info.has_repetition() && info.repetition() == Repetition::REPEATED;
+    let leaf = schema.columns().iter().position(|leaf| leaf.path().parts() == [field.name()]);
+    let Some(leaf) = leaf.filter(|_| field.is_primitive() && !repeated) else {
+        bail!(sink.error(format_args!("the column {:?} is nested, expected one value per row", field.name())));
+    };
+    match signedness(&schema.column(leaf)) {
+        Some(signed) => Ok((leaf, signed)),
+        None => {
+            let descriptor = schema.column(leaf);
+            let physical = descriptor.physical_type();
+            let logical = match (descriptor.logical_type_ref(), descriptor.converted_type()) {
+                (Some(logical), _) => format!(" ({logical:?})"),
+                (None, ConvertedType::NONE) => String::new(),
+                (None, converted) => format!(" ({converted})"),
+            };
+            bail!(sink.error(format_args!(
+                "the column {:?} is {physical}{logical}, expected text, binary or integers",
+                field.name()
+            )))
+        }
+    }
+}
+
+/// Whether the column's integers are signed (anything for bytes); `None` for types that are no keys.
+fn signedness(column: &ColumnDescriptor) -> Option<bool> {
+    use ConvertedType as C;
+    use LogicalType as L;
+    match (column.physical_type(), column.logical_type_ref(), column.converted_type()) {
+        (Physical::INT32 | Physical::INT64, Some(L::Integer(integer)), _) => Some(integer.is_signed),
+        (Physical::INT32 | Physical::INT64, None, converted) => match converted {
+            C::NONE | C::INT_8 | C::INT_16 | C::INT_32 | C::INT_64 => Some(true),
+            C::UINT_8 | C::UINT_16 | C::UINT_32 | C::UINT_64 => Some(false),
+            _ => None,
+        },
+        (Physical::BYTE_ARRAY, None | Some(L::String | L::Enum | L::Json | L::Bson), converted) => {
+            matches!(converted, C::NONE | C::UTF8 | C::ENUM | C::JSON | C::BSON).then_some(false)
+        }
+        (Physical::FIXED_LEN_BYTE_ARRAY, None | Some(L::Uuid), C::NONE) => Some(false),
+        _ => None,
+    }
+}
+
+/// The rows of a file on their way to the sink.
+struct Rows<'a, 'b> {
+    nullable: bool,
+    /// The current row, from 1.
+    row: u64,
+    total: u64,
+    size: u64,
+    base: u64,
+    sink: &'a mut Sink<'b>,
+}
+
+impl Rows<'_, '_> {
+    /// All values of one row group.
+    fn drain<T: DataType>(
+        &mut self,
+        mut column: ColumnReaderImpl<T>,
+        mut emit: impl FnMut(&mut Self, &T::T) -> Result<ControlFlow<()>>,
+    ) -> Result<ControlFlow<()>> {
+        let (mut levels, mut values): (Vec<i16>, Vec<T::T>) = (Vec::new(), Vec::new());
+        loop {
+            levels.clear();
+            values.clear();
+            let batch = guard(|| column.read_records(BATCH, Some(&mut levels), None, &mut values));
+            let (records, _, _) = batch.map_err(|e| self.error(e))?;
+            if records == 0 {
+                return Ok(ControlFlow::Continue(()));
+            }
+            // Only a column of several is read, so bytes would not reach the file's size: the rows' share stands for them.
+            let share = u128::from(self.size) * u128::from(self.row) / u128::from(self.total.max(1));
+            self.sink.meter().bytes.set(self.base + u64::try_from(share).unwrap_or(self.size).min(self.size));
+            let mut values = values.iter();
+            for i in 0..records {
+                self.row += 1;
+                if self.nullable && levels.get(i) != Some(&1) {
+                    self.sink.blank(1);
+                    continue;
+                }
+                let Some(value) = values.next() else { bail!(self.error("fewer values than rows")) };
+                if emit(self, value)?.is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
+            }
+        }
+    }
+
+    fn signed(&mut self, value: i64) -> Result<ControlFlow<()>> {
+        match u64::try_from(value) {
+            Ok(value) => self.unsigned(value),
+            Err(_) => bail!(self.sink.error_at(self.row, format_args!("found {value}, expected 0 or more"))),
+        }
+    }
+
+    fn unsigned(&mut self, value: u64) -> Result<ControlFlow<()>> {
+        self.sink.integer(self.row, value)
+    }
+
+    /// An error behind the rows already read.
+    fn error(&self, message: impl std::fmt::Display) -> anyhow::Error {
+        self.sink.error(format_args!("after row {}: {message}", self.row))
+    }
+}
+
+/// The crate meets some damaged files with a panic. Here they are errors like the others, below the panic's own words.
+fn guard<T>(read: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, ParquetError> {
+    catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| Err(ParquetError::General("the file is damaged".into())))
+}

@@ -1,0 +1,232 @@
+//! values of any format -> keys: clean-up, blanks, numbering, places and progress, in one place for all formats.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::ops::ControlFlow;
+use std::rc::Rc;
+
+use anyhow::{Error, Result, anyhow, bail};
+
+use super::place::{Places, Unit};
+use super::source::Meter;
+use super::{Counts, KeyRef, Options, Visit};
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Text,
+    Integer,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Kind::Text => "text",
+            Kind::Integer => "integers",
+        })
+    }
+}
+
+/// Where the readers of all formats put what they find.
+pub(super) struct Sink<'a> {
+    options: &'a Options,
+    counts: Counts,
+    places: Places,
+    kind: Option<Kind>,
+    /// Holds a key that had to be changed.
+    scratch: Vec<u8>,
+    meter: Rc<Meter>,
+    reported: u64,
+    progress: &'a mut dyn FnMut(u64),
+    visit: &'a mut Visit<'a>,
+}
+
+impl<'a> Sink<'a> {
+    pub(super) fn new(options: &'a Options, progress: &'a mut dyn FnMut(u64), visit: &'a mut Visit<'a>) -> Sink<'a> {
+        Sink {
+            options,
+            counts: Counts::default(),
+            places: Places::default(),
+            kind: None,
+            scratch: Vec::new(),
+            meter: Rc::default(),
+            reported: 0,
+            progress,
+            visit,
+        }
+    }
+
+    pub(super) fn options(&self) -> &'a Options {
+        self.options
+    }
+
+    pub(super) fn meter(&self) -> Rc<Meter> {
+        Rc::clone(&self.meter)
+    }
+
+    /// What follows comes from this file.
+    pub(super) fn begin(&mut self, name: String, unit: Unit) {
+        self.places.begin(name, unit);
+    }
+
+    /// A text value on this line. Empty ones, also those that are empty after trimming, are no keys.
+    #[inline]
+    pub(super) fn text(&mut self, line: u64, text: &[u8]) -> Result<ControlFlow<()>> {
+        let mut key = text;
+        if self.options.trim {
+            key = trim(key);
+        }
+        if key.is_empty() {
+            self.blank(1);
+            return Ok(ControlFlow::Continue(()));
+        }
+        if self.options.integers {
+            let number = str::from_utf8(key).ok().and_then(|key| key.parse().ok());
+            let wrong = || self.error_at(line, format!("{} is not a number from 0 to 2^64 - 1", quote(key)));
+            return self.integer(line, number.ok_or_else(wrong)?);
+        }
+        let ordinal = self.admit(line, Kind::Text)?;
+        if self.options.lowercase {
+            lowercase(key, &mut self.scratch);
+            key = &self.scratch;
+        }
+        self.counts.key_bytes += key.len() as u64;
+        (self.visit)(KeyRef::Bytes(key), ordinal)
+    }
+
+    /// A number on this line.
+    #[inline]
+    pub(super) fn integer(&mut self, line: u64, value: u64) -> Result<ControlFlow<()>> {
+        let ordinal = self.admit(line, Kind::Integer)?;
+        self.counts.key_bytes += 8;
+        (self.visit)(KeyRef::U64(value), ordinal)
+    }
+
+    /// Lines or values that hold no key.
+    #[inline]
+    pub(super) fn blank(&mut self, n: u64) {
+        self.counts.blank += n;
+        self.report();
+    }
+
+    /// An error at a line of the current file.
+    pub(super) fn error_at(&self, line: u64, message: impl fmt::Display) -> Error {
+        let (name, unit, _) = self.places.current();
+        anyhow!("{name}: {unit} {line}: {message}")
+    }
+
+    /// An error of the current file as a whole.
+    pub(super) fn error(&self, message: impl fmt::Display) -> Error {
+        anyhow!("{}: {message}", self.places.current().0)
+    }
+
+    pub(super) fn finish(mut self) -> (Counts, Places) {
+        self.report();
+        self.counts.read_bytes = self.meter.bytes.get();
+        (self.counts, self.places)
+    }
+
+    #[inline]
+    fn admit(&mut self, line: u64, kind: Kind) -> Result<u64> {
+        if self.kind != Some(kind) {
+            self.settle(line, kind)?;
+        }
+        self.report();
+        self.counts.keys += 1;
+        Ok(self.places.push(line))
+    }
+
+    /// The first key decides what the others must be.
+    #[cold]
+    fn settle(&mut self, line: u64, kind: Kind) -> Result<()> {
+        if let Some(expected) = self.kind {
+            let first = self.places.locate(0).map_or(String::new(), |place| format!(" (the first at {place})"));
+            bail!(self.error_at(line, format_args!("found {kind}, but the keys before are {expected}{first}")));
+        }
+        self.kind = Some(kind);
+        Ok(())
+    }
+
+    #[inline]
+    fn report(&mut self) {
+        let bytes = self.meter.bytes.get();
+        if bytes != self.reported {
+            self.reported = bytes;
+            (self.progress)(bytes);
+        }
+    }
+}
+
+/// A key for a message: printable, and not all of a megabyte.
+fn quote(key: &[u8]) -> String {
+    const SHOWN: usize = 60;
+    match key.get(..SHOWN) {
+        Some(head) => format!("\"{}...\"", head.escape_ascii()),
+        None => format!("\"{}\"", key.escape_ascii()),
+    }
+}
+
+fn trim(key: &[u8]) -> &[u8] {
+    match str::from_utf8(key) {
+        Ok(text) => text.trim().as_bytes(),
+        Err(_) => key.trim_ascii(),
+    }
+}
+
+fn lowercase(key: &[u8], out: &mut Vec<u8>) {
+    out.clear();
+    match str::from_utf8(key) {
+        Ok(text) if !text.is_ascii() => out.extend_from_slice(text.to_lowercase().as_bytes()),
+        _ => {
+            out.extend_from_slice(key);
+            out.make_ascii_lowercase();
+        }
+    }
+}
+
+/// The names of columns for a message: quoted, and not all of a thousand.
+pub(super) fn list_columns<'n>(names: impl ExactSizeIterator<Item = Cow<'n, str>>) -> String {
+    const SHOWN: usize = 20;
+    let total = names.len();
+    let mut list = names.take(SHOWN).map(|name| format!("{name:?}")).collect::<Vec<_>>().join(", ");
+    if total > SHOWN {
+        list.push_str(&format!(" and {} more", total - SHOWN));
+    }
+    list
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn trimming_is_unicode_for_text_and_ascii_for_bytes() {
+        assert_eq!(trim(" \t\u{a0}\u{2003}a b\u{3000}\r".as_bytes()), b"a b");
+        assert_eq!(trim(b" \xff \t"), b"\xff");
+        assert_eq!(trim(" \u{a0}".as_bytes()), b"");
+    }
+
+    #[test]
+    fn lower_case_is_unicode_for_text_and_ascii_for_bytes() {
+        let lower = |key: &[u8]| {
+            let mut out = b"left over".to_vec();
+            lowercase(key, &mut out);
+            out
+        };
+        assert_eq!(lower(b"ABC.Example"), b"abc.example");
+        assert_eq!(lower("ÉCOLE ΟΔΟΣ".as_bytes()), "école οδος".as_bytes());
+        assert_eq!(lower(b"A\xc9Z"), b"a\xc9z");
+    }
+
+    #[test]
+    fn quotes_are_printable_and_short() {
+        assert_eq!(quote(b"1x\n\xff"), r#""1x\n\xff""#);
+        assert_eq!(quote(&[b'7'; 1000]), format!("\"{}...\"", "7".repeat(60)));
+    }
+
+    #[test]
+    fn long_lists_are_cut() {
+        let names: Vec<String> = (0..30).map(|i| format!("c{i}")).collect();
+        let list = list_columns(names.iter().map(|name| name.as_str().into()));
+        assert!(list.starts_with("\"c0\", \"c1\"") && list.ends_with("\"c19\" and 10 more"), "{list}");
+    }
+}

@@ -1,0 +1,647 @@
+//! files of every kind on disk -> keys, counts, places and errors: whole readings.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use ::parquet::basic::Compression;
+use ::parquet::column::writer::ColumnWriter;
+use ::parquet::data_type::{ByteArray, FixedLenByteArray};
+use ::parquet::file::properties::WriterProperties;
+use ::parquet::file::writer::SerializedFileWriter;
+use ::parquet::schema::parser::parse_message_type;
+
+use super::*;
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Key {
+    B(Vec<u8>),
+    N(u64),
+}
+
+fn texts(keys: &[&str]) -> Vec<Key> {
+    keys.iter().map(|key| Key::B(key.as_bytes().to_vec())).collect()
+}
+
+fn numbers(keys: &[u64]) -> Vec<Key> {
+    keys.iter().map(|&key| Key::N(key)).collect()
+}
+
+/// A folder of inputs, and `-`.
+struct Desk {
+    folder: tempfile::TempDir,
+    stdin: Vec<u8>,
+    options: Options,
+}
+
+/// All that a reading gives.
+struct Reading {
+    keys: Vec<Key>,
+    counts: Counts,
+    places: Places,
+    progress: Vec<u64>,
+}
+
+impl Desk {
+    fn new() -> Desk {
+        Desk { folder: tempfile::tempdir().unwrap(), stdin: Vec::new(), options: Options::default() }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        if name == "-" { PathBuf::from(name) } else { self.folder.path().join(name) }
+    }
+
+    fn put(&self, name: &str, bytes: impl AsRef<[u8]>) {
+        fs::write(self.path(name), bytes).unwrap();
+    }
+
+    fn column(mut self, name: &str) -> Desk {
+        self.options.column = Some(name.into());
+        self
+    }
+
+    fn try_read(&self, names: &[&str]) -> Result<Reading> {
+        let inputs: Vec<Source> = names.iter().map(|name| self.path(name).into()).collect();
+        let (mut keys, mut progress) = (Vec::new(), Vec::new());
+        let (counts, places) = read_all(
+            &inputs,
+            &self.options,
+            &mut &self.stdin[..],
+            &mut |bytes| progress.push(bytes),
+            &mut |key, ordinal| {
+                assert_eq!(ordinal, keys.len() as u64);
+                keys.push(match key {
+                    KeyRef::Bytes(bytes) => Key::B(bytes.to_vec()),
+                    KeyRef::U64(value) => Key::N(value),
+                });
+                Ok(ControlFlow::Continue(()))
+            },
+        )?;
+        let key_bytes = keys.iter().map(|key| if let Key::B(bytes) = key { bytes.len() as u64 } else { 8 }).sum();
+        assert_eq!((counts.keys, counts.key_bytes), (keys.len() as u64, key_bytes));
+        assert!(progress.is_sorted() && progress.last().is_none_or(|&last| last == counts.read_bytes));
+        if let Some(total) = total_bytes(&inputs) {
+            assert_eq!(counts.read_bytes, total);
+        }
+        Ok(Reading { keys, counts, places, progress })
+    }
+
+    #[track_caller]
+    fn read(&self, names: &[&str]) -> Reading {
+        self.try_read(names).unwrap()
+    }
+
+    /// The error's text with the folder left out, so that file names stand alone.
+    #[track_caller]
+    fn error(&self, names: &[&str]) -> String {
+        let Err(error) = self.try_read(names) else { panic!("{names:?} was read") };
+        let folder = format!("{}{}", self.folder.path().display(), std::path::MAIN_SEPARATOR);
+        format!("{error:#}").replace(&folder, "")
+    }
+}
+
+fn gzip(data: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    flate2::bufread::GzEncoder::new(data, flate2::Compression::fast()).read_to_end(&mut out).unwrap();
+    out
+}
+
+fn xz(data: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    liblzma::bufread::XzEncoder::new(data, 1).read_to_end(&mut out).unwrap();
+    out
+}
+
+fn zst(data: &[u8]) -> Vec<u8> {
+    zstd::encode_all(data, 1).unwrap()
+}
+
+#[test]
+fn lines_of_every_sort() {
+    let desk = Desk::new();
+    desk.put("unix", "a\nb\n\nc\n");
+    desk.put("dos", "a\r\nb\r\n\r\nc\r\n");
+    desk.put("open", "a\nb\n\nc");
+    desk.put("marked", "\u{feff}a\nb\n\nc\n");
+    for name in ["unix", "dos", "open", "marked"] {
+        let reading = desk.read(&[name]);
+        assert_eq!(reading.keys, texts(&["a", "b", "c"]), "{name}");
+        assert_eq!(reading.counts.blank, 1, "{name}");
+        let lines: Vec<u64> = (0..3).map(|i| reading.places.locate(i).unwrap().line).collect();
+        assert_eq!(lines, [1, 2, 4], "{name}");
+    }
+    desk.put("empty", "");
+    desk.put("newline", "\n");
+    assert_eq!(desk.read(&["empty"]).counts, Counts::default());
+    assert_eq!(desk.read(&["newline"]).counts, Counts { blank: 1, read_bytes: 1, ..Counts::default() });
+}
+
+#[test]
+fn bytes_are_bytes() {
+    let desk = Desk::new();
+    desk.put("raw", b"\0\nx\0y\n\xff\xfe\xc3\n \t\na\rb\n\xef\xbb\xbfz\n\r\r\n");
+    let expected: [&[u8]; 7] = [b"\0", b"x\0y", b"\xff\xfe\xc3", b" \t", b"a\rb", b"\xef\xbb\xbfz", b"\r"];
+    assert_eq!(desk.read(&["raw"]).keys, expected.map(|key| Key::B(key.to_vec())));
+}
+
+#[test]
+fn lines_longer_than_any_buffer() {
+    let desk = Desk::new();
+    let long = vec![b'x'; 2_000_001];
+    desk.put("long", [b"a\n", &long[..], b"\r\nb\n", &long].concat());
+    let keys = [b"a".to_vec(), long.clone(), b"b".to_vec(), long].map(Key::B);
+    assert_eq!(desk.read(&["long"]).keys, keys);
+}
+
+#[test]
+fn null_separated_records() {
+    let mut desk = Desk::new();
+    desk.options.null_separated = true;
+    desk.put("nul", b"\xef\xbb\xbfa\nb\0\0c\r\0\r\n");
+    let reading = desk.read(&["nul"]);
+    assert_eq!(reading.keys, [&b"\xef\xbb\xbfa\nb"[..], b"c\r", b"\r\n"].map(|key| Key::B(key.to_vec())));
+    assert_eq!(reading.counts.blank, 1);
+    assert!(reading.places.locate(2).unwrap().to_string().ends_with("nul record 4"));
+}
+
+#[test]
+fn clean_up_applies_to_every_text_format() {
+    let mut desk = Desk::new();
+    desk.put("a.txt", " A É \n \t\n\u{a0}\nB\n");
+    desk.put("a.csv", "\" A É \"\n\" \"\n\"\u{a0}\"\nB\n");
+    desk.put("a.jsonl", "\" A É \"\n\" \"\n\"\\u00a0\"\n\"B\"\n");
+    (desk.options.trim, desk.options.lowercase) = (true, true);
+    for name in ["a.txt", "a.csv", "a.jsonl"] {
+        let reading = desk.read(&[name]);
+        assert_eq!(reading.keys, texts(&["a é", "b"]), "{name}");
+        assert_eq!(reading.counts.blank, 2, "{name}");
+        assert_eq!(reading.places.locate(1).unwrap().line, 4, "{name}");
+    }
+    desk.options.trim = false;
+    assert_eq!(desk.read(&["a.txt"]).keys, texts(&[" a é ", " \t", "\u{a0}", "b"]));
+}
+
+#[test]
+fn compression_by_content_under_any_name() {
+    let desk = Desk::new();
+    let text: String = (0..50_000).map(|i| format!("key{}\n", i * 7919 % 100_003)).collect();
+    desk.put("plain.gz", &text);
+    desk.put("a", gzip(text.as_bytes()));
+    desk.put("b.txt", zst(text.as_bytes()));
+    desk.put("c.gz", xz(text.as_bytes()));
+    let expected: Vec<Key> = text.lines().map(|line| Key::B(line.into())).collect();
+    for name in ["plain.gz", "a", "b.txt", "c.gz"] {
+        assert!(desk.read(&[name]).keys == expected, "{name}");
+    }
+    // Progress counts what lies on the disk, and comes more than once.
+    let reading = desk.read(&["a", "plain.gz"]);
+    assert!(reading.progress.len() > 3, "{:?}", reading.progress);
+    assert_eq!(reading.keys.len(), 100_000);
+    assert_eq!(reading.places.locate(50_000).unwrap().file, 1);
+}
+
+#[test]
+fn damaged_streams_name_file_and_line() {
+    let desk = Desk::new();
+    let text: String = (0..40_000u32).map(|i| format!("{:x}\n", i.wrapping_mul(0x9e37_79b9))).collect();
+    for (kind, packed) in [("gzip", gzip(text.as_bytes())), ("zstd", zst(text.as_bytes())), ("xz", xz(text.as_bytes()))]
+    {
+        let cut = packed.len() / 2;
+        desk.put("cut", &packed[..cut]);
+        let error = desk.error(&["cut"]);
+        assert!(error.starts_with("cut: line "), "{error}");
+        assert!(error.ends_with(&format!(": the {kind} data ends too early, after {cut} bytes")), "{error}");
+        desk.put("cut.csv", &packed[..cut]);
+        assert!(desk.error(&["cut.csv"]).ends_with(&format!("the {kind} data ends too early, after {cut} bytes")));
+        desk.put("more", [&packed[..], b"junk that is no member"].concat());
+        let error = desk.error(&["more"]);
+        assert!(error.contains(&format!("the {kind} data is damaged near byte")), "{error}");
+    }
+    desk.put("x.txt.bz2", b"BZh91AY&SY....");
+    assert_eq!(
+        desk.error(&["x.txt.bz2"]),
+        "x.txt.bz2: is bzip2, expected plain, gzip, zstd or xz data; unpack it first"
+    );
+}
+
+#[test]
+fn standard_input_is_read_once() {
+    let mut desk = Desk::new();
+    desk.stdin = gzip(b"s\nt\n");
+    desk.put("f", "a\n");
+    let reading = desk.read(&["f", "-", "f"]);
+    assert_eq!(reading.keys, texts(&["a", "s", "t", "a"]));
+    assert_eq!(reading.places.locate(2).unwrap().to_string(), "standard input line 2");
+    assert_eq!(desk.error(&["-", "f", "-"]), "standard input (-) can be read only once");
+    desk.options.format = Some(Format::Jsonl);
+    desk.stdin = b"\"s\"\n".to_vec();
+    assert_eq!(desk.read(&["-"]).keys, texts(&["s"]));
+    desk.options.format = Some(Format::Parquet);
+    assert!(desk.error(&["-"]).starts_with("standard input: parquet needs a regular file"));
+}
+
+#[test]
+fn what_is_not_a_file_of_keys() {
+    let desk = Desk::new();
+    fs::create_dir(desk.path("dir")).unwrap();
+    desk.put("f", "a\n");
+    assert_eq!(desk.error(&["dir"]), "dir: is a directory, expected a file of keys");
+    assert_eq!(desk.error(&["f", "none"]), "none: no such file");
+    assert_eq!(desk.error(&["f/below"]).split(": ").next(), Some("f/below"));
+}
+
+#[test]
+fn the_closure_can_stop_and_fail() {
+    let desk = Desk::new();
+    desk.put("a", "1\n2\n3\n");
+    desk.put("b.csv", "4\n");
+    let inputs = [desk.path("a").into(), desk.path("b.csv").into()];
+    let read = |stop: u64, fail: u64| {
+        read_all(&inputs, &desk.options, &mut io::empty(), &mut |_| {}, &mut |_, ordinal| {
+            if ordinal == fail {
+                bail!("the closure's own words");
+            }
+            Ok(if ordinal == stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        })
+    };
+    for stop in 0..4 {
+        assert_eq!(read(stop, 9).unwrap().0.keys, stop + 1);
+    }
+    assert_eq!(format!("{:#}", read(9, 3).unwrap_err()), "the closure's own words");
+}
+
+#[test]
+fn places_over_several_files() {
+    let desk = Desk::new();
+    desk.put("a.txt", "\n\nx\n\ny\n");
+    desk.put("none.txt", "\n");
+    desk.put("b.csv", "id,v\n1,\"p\nq\"\n\n2,r\n3,\n4,s\n");
+    desk.put("c.jsonl", "{\"v\":\"j\"}\n\n{\"w\":1}\n{\"v\":null}\n{\"v\":\"k\"}\n");
+    let reading = desk.column("v").read(&["a.txt", "none.txt", "b.csv", "c.jsonl"]);
+    assert_eq!(reading.keys, texts(&["x", "y", "p\nq", "r", "s", "j", "k"]));
+    let places: Vec<(usize, u64)> =
+        (0..7).map(|i| reading.places.locate(i).map(|place| (place.file, place.line)).unwrap()).collect();
+    assert_eq!(places, [(0, 3), (0, 5), (2, 2), (2, 5), (2, 7), (3, 1), (3, 5)]);
+    assert_eq!(reading.places.locate(7), None);
+    assert_eq!(reading.counts.blank, 3 + 1 + 2 + 3);
+}
+
+#[test]
+fn csv_columns() {
+    let desk = Desk::new();
+    desk.put("one.csv", "name\nx\n\"y,z\"\n\"\"\n");
+    assert_eq!(desk.read(&["one.csv"]).keys, texts(&["name", "x", "y,z"]));
+    desk.put("two.csv.gz", gzip("\u{feff}id,na\"me\r\n7,x\r\n8,y\r\n".as_bytes()));
+    desk.put("ragged.csv", "id,name\n1,a\n2,b,c\n");
+    desk.put("twice.csv", "id,id\n1,2\n");
+    desk.put("empty.csv", "");
+    desk.put("open.csv", "id,name\n1,a\n2,\"b\n3,c\n");
+    desk.put("wide.csv", "a\nb\nc,d\n");
+    assert_eq!(
+        desk.error(&["two.csv.gz"]),
+        "two.csv.gz: has 2 columns (\"id\", \"na\\\"me\"), expected one; choose with --column NAME, or --column '#N' if there is no header"
+    );
+    assert_eq!(desk.error(&["wide.csv"]), "wide.csv: line 3: expected 1 field as in the first row, found 2");
+    assert_eq!(desk.read(&["empty.csv"]).keys, []);
+    let desk = desk.column("id");
+    let reading = desk.read(&["two.csv.gz"]);
+    assert_eq!(reading.keys, texts(&["7", "8"]));
+    assert_eq!(reading.places.locate(1).unwrap().line, 3);
+    assert_eq!(desk.error(&["one.csv"]), "one.csv: no column \"id\", the header has \"name\"");
+    assert_eq!(desk.error(&["ragged.csv"]), "ragged.csv: line 3: expected 2 fields as in the first row, found 3");
+    assert_eq!(desk.error(&["twice.csv"]), "twice.csv: more than one column is called \"id\"");
+    assert_eq!(desk.error(&["empty.csv"]), "empty.csv: is empty, expected a header with the column \"id\"");
+    assert_eq!(desk.error(&["open.csv"]), "open.csv: line 3: a quoted field is never closed");
+    let desk = desk.column("#2");
+    assert_eq!(desk.read(&["two.csv.gz"]).keys, texts(&["na\"me", "x", "y"]));
+    assert_eq!(desk.error(&["one.csv"]), "one.csv: no column #2, the first row has 1 field, counted from 1");
+    assert!(desk.column("#0").error(&["one.csv"]).contains("no column #0"));
+}
+
+#[test]
+fn tsv_columns() {
+    let desk = Desk::new().column("k");
+    desk.put("a.tsv", "k\tn\n\"a\t1\nb, c\t2\n");
+    assert_eq!(desk.read(&["a.tsv"]).keys, texts(&["\"a", "b, c"]));
+    let error = Desk { options: Options::default(), ..desk }.error(&["a.tsv"]);
+    assert!(error.contains("has 2 columns (\"k\", \"n\")"), "{error}");
+}
+
+#[test]
+fn a_column_of_text_lines_is_a_mistake() {
+    let desk = Desk::new().column("id");
+    desk.put("keys", "a\n");
+    desk.put("keys.txt", "a\n");
+    desk.put("keys.txt.zst", zst(b"a\n"));
+    assert!(desk.error(&["keys"]).starts_with("keys: --column does not apply to text lines"));
+    assert!(desk.error(&["-"]).starts_with("standard input: --column does not apply to text lines"));
+    assert_eq!(desk.read(&["keys.txt", "keys.txt.zst"]).keys, texts(&["a", "a"]));
+}
+
+#[test]
+fn jsonl_values() {
+    let desk = Desk::new();
+    desk.put("bare.jsonl", "\"a\"\r\n  \n\"\\u00e9\\n\"\nnull\n\"\"\n");
+    let reading = desk.read(&["bare.jsonl"]);
+    assert_eq!(reading.keys, texts(&["a", "é\n"]));
+    assert_eq!(reading.counts.blank, 3);
+    desk.put("numbers.ndjson", "0\n18446744073709551615\n");
+    assert_eq!(desk.read(&["numbers.ndjson"]).keys, numbers(&[0, u64::MAX]));
+    desk.put("only.jsonl", "{}\n{\"u\\u0072l\": \"a\"}\n{}\n{\"url\": \"b\", \"url\": \"c\"}\n");
+    assert_eq!(desk.read(&["only.jsonl"]).keys, texts(&["a", "c"]));
+    desk.put("deep.jsonl", "{\"x\": [1, {\"id\": 2}], \"id\": 5, \"y\": {\"id\": 6}}\n{\"x\": 1}\n{\"id\": null}\n");
+    let desk = desk.column("id");
+    let reading = desk.read(&["deep.jsonl"]);
+    assert_eq!((reading.keys, reading.counts.blank), (numbers(&[5]), 2));
+}
+
+#[test]
+fn jsonl_errors() {
+    let expected = "expected text or an integer from 0 to 2^64 - 1";
+    for (text, message) in [
+        (
+            "\"a\"\n7\n".to_string(),
+            "line 2: found integers, but the keys before are text (the first at x.jsonl line 1)".into(),
+        ),
+        (
+            "1\n\"a\"\n".into(),
+            "line 2: found text, but the keys before are integers (the first at x.jsonl line 1)".into(),
+        ),
+        ("1\n\n-1\n".into(), format!("line 3: found a negative number, {expected}")),
+        ("1.5\n".into(), format!("line 1: found a fraction or a number beyond 64 bits, {expected}")),
+        ("18446744073709551616\n".into(), format!("line 1: found a fraction or a number beyond 64 bits, {expected}")),
+        ("true\n".into(), format!("line 1: found true or false, {expected}")),
+        ("[1, [2]]\n".into(), format!("line 1: found an array, {expected}")),
+        ("{\"a\": {\"b\": 1}}\n".into(), format!("line 1: found an object, {expected}")),
+        ("{\"a\":1}\n2\n".into(), "line 2: expected an object with the field \"a\"".into()),
+        ("2\n{\"a\":1}\n".into(), "line 2: found an object, but the lines before are bare values".into()),
+        (
+            "{\"a\":1,\"b\":2}\n".into(),
+            "line 1: found 2 fields (\"a\", \"b\"), expected one; choose with --column NAME".into(),
+        ),
+        (
+            "{\"a\":1}\n{\"b\":2}\n".into(),
+            "line 2: found 2 fields (\"a\", \"b\"), expected one; choose with --column NAME".into(),
+        ),
+        ("\"a\"\n{\"a\n".into(), "line 2: found an object, but the lines before are bare values".into()),
+        ("abc\n".into(), "line 1: expected a JSON value: expected value at column 1".into()),
+        ("\"a\" \"b\"\n".into(), "line 1: expected a JSON value: trailing characters at column 5".into()),
+        ("\"a".into(), "line 1: expected a JSON value: EOF while parsing a string at column 2".into()),
+    ] {
+        let desk = Desk::new();
+        desk.put("x.jsonl", &text);
+        assert_eq!(desk.error(&["x.jsonl"]), format!("x.jsonl: {message}"), "{text}");
+    }
+    let desk = Desk::new().column("id");
+    desk.put("x.jsonl", "\n{\"a\":1,\"b\":{}}\n{\"c\":1}\n");
+    assert_eq!(desk.error(&["x.jsonl"]), "x.jsonl: no object has the field \"id\", the first has \"a\", \"b\"");
+    desk.put("x.jsonl", b"{\"id\":\"\xff\"}\n");
+    assert!(desk.error(&["x.jsonl"]).starts_with("x.jsonl: line 1: expected a JSON value: invalid unicode"));
+    desk.put("x.jsonl", "[".repeat(100_000));
+    assert!(desk.error(&["x.jsonl"]).starts_with("x.jsonl: line 1: expected"));
+}
+
+/// One column of a test file; `None` is a null.
+enum Column {
+    I32(Vec<Option<i32>>),
+    I64(Vec<Option<i64>>),
+    Bytes(Vec<Option<Vec<u8>>>),
+    Fixed(Vec<Option<Vec<u8>>>),
+}
+
+fn split<T: Clone>(column: &[Option<T>]) -> (Vec<T>, Vec<i16>) {
+    (column.iter().flatten().cloned().collect(), column.iter().map(|value| value.is_some().into()).collect())
+}
+
+/// The row groups of a file, each with all columns.
+fn parquet_file(schema: &str, compression: Compression, groups: &[Vec<Column>]) -> Vec<u8> {
+    let schema = Arc::new(parse_message_type(&format!("message m {{ {schema} }}")).unwrap());
+    let properties =
+        Arc::new(WriterProperties::builder().set_compression(compression).set_data_page_row_count_limit(1000).build());
+    let mut out = Vec::new();
+    let mut writer = SerializedFileWriter::new(&mut out, schema, properties).unwrap();
+    for group in groups {
+        let mut row_group = writer.next_row_group().unwrap();
+        for column in group {
+            let mut column_writer = row_group.next_column().unwrap().unwrap();
+            match (column_writer.untyped(), column) {
+                (ColumnWriter::Int32ColumnWriter(writer), Column::I32(column)) => {
+                    let (values, levels) = split(column);
+                    writer.write_batch(&values, Some(&levels), None).unwrap();
+                }
+                (ColumnWriter::Int64ColumnWriter(writer), Column::I64(column)) => {
+                    let (values, levels) = split(column);
+                    writer.write_batch(&values, Some(&levels), None).unwrap();
+                }
+                (ColumnWriter::ByteArrayColumnWriter(writer), Column::Bytes(column)) => {
+                    let (values, levels) = split(column);
+                    let values: Vec<ByteArray> = values.into_iter().map(ByteArray::from).collect();
+                    writer.write_batch(&values, Some(&levels), None).unwrap();
+                }
+                (ColumnWriter::FixedLenByteArrayColumnWriter(writer), Column::Fixed(column)) => {
+                    let (values, levels) = split(column);
+                    let values: Vec<FixedLenByteArray> = values.into_iter().map(FixedLenByteArray::from).collect();
+                    writer.write_batch(&values, Some(&levels), None).unwrap();
+                }
+                _ => panic!("the schema and the column differ"),
+            }
+            column_writer.close().unwrap();
+        }
+        row_group.close().unwrap();
+    }
+    writer.close().unwrap();
+    out
+}
+
+fn strings(keys: &[Option<&str>]) -> Column {
+    Column::Bytes(keys.iter().map(|key| key.map(|key| key.as_bytes().to_vec())).collect())
+}
+
+#[test]
+fn parquet_text_in_several_groups_and_codecs() {
+    for codec in [
+        Compression::UNCOMPRESSED,
+        Compression::SNAPPY,
+        Compression::ZSTD(Default::default()),
+        Compression::GZIP(Default::default()),
+    ] {
+        let desk = Desk::new();
+        // Few distinct values make a dictionary, many make plain pages; both span batches and groups.
+        let few: Vec<String> = (0..9000).map(|i| format!("k{}", i % 5)).collect();
+        let many: Vec<String> = (0..9000).map(|i| format!("key number {i}")).collect();
+        let column = |keys: &[String]| Column::Bytes(keys.iter().map(|key| Some(key.clone().into_bytes())).collect());
+        let groups = [vec![column(&few)], vec![strings(&[Some("x"), None, Some(""), Some("y")])], vec![column(&many)]];
+        desk.put("a.parquet", parquet_file("optional binary k (UTF8);", codec, &groups));
+        let reading = desk.read(&["a.parquet"]);
+        let middle = ["x".to_string(), "y".to_string()];
+        let expected: Vec<Key> = few.iter().chain(&middle).chain(&many).map(|key| Key::B(key.clone().into())).collect();
+        assert!(reading.keys == expected, "{codec:?}");
+        assert_eq!(reading.counts.blank, 2);
+        assert_eq!(reading.places.locate(9001).unwrap().line, 9004);
+        assert!(reading.places.locate(9002).unwrap().to_string().ends_with("a.parquet row 9005"));
+        assert!(reading.progress.len() > 3, "{:?}", reading.progress);
+    }
+}
+
+#[test]
+fn parquet_integers_of_every_width() {
+    let wide = [Some(0), None, Some(i64::MAX)];
+    let narrow = [Some(0), None, Some(i32::MAX)];
+    for (schema, column, expected) in [
+        ("optional int64 k;", Column::I64(wide.to_vec()), [0, i64::MAX as u64]),
+        ("optional int64 k (INTEGER(64,true));", Column::I64(wide.to_vec()), [0, i64::MAX as u64]),
+        ("optional int64 k (INTEGER(64,false));", Column::I64(vec![Some(0), None, Some(-1)]), [0, u64::MAX]),
+        ("optional int64 k (UINT_64);", Column::I64(vec![Some(0), None, Some(-1)]), [0, u64::MAX]),
+        ("optional int32 k;", Column::I32(narrow.to_vec()), [0, i32::MAX as u64]),
+        ("optional int32 k (INT_8);", Column::I32(vec![Some(0), None, Some(127)]), [0, 127]),
+        ("optional int32 k (INTEGER(16,false));", Column::I32(vec![Some(0), None, Some(65535)]), [0, 65535]),
+        ("optional int32 k (UINT_32);", Column::I32(vec![Some(0), None, Some(-1)]), [0, u32::MAX as u64]),
+        ("required int64 k;", Column::I64(vec![Some(5), Some(6)]), [5, 6]),
+    ] {
+        let desk = Desk::new();
+        desk.put("a.parquet", parquet_file(schema, Compression::SNAPPY, &[vec![column]]));
+        let reading = desk.read(&["a.parquet"]);
+        assert_eq!(reading.keys, numbers(&expected), "{schema}");
+        assert_eq!(reading.counts.blank, u64::from(schema.starts_with("optional")), "{schema}");
+    }
+}
+
+#[test]
+fn parquet_binary_and_fixed() {
+    let desk = Desk::new();
+    let raw = || vec![Some(vec![0xff, 0, 1]), None, Some(vec![2, 3, 4])];
+    desk.put("a.parquet", parquet_file("optional binary k;", Compression::SNAPPY, &[vec![Column::Bytes(raw())]]));
+    let fixed = parquet_file("optional fixed_len_byte_array(3) k;", Compression::SNAPPY, &[vec![Column::Fixed(raw())]]);
+    desk.put("b.PARQUET", fixed);
+    let expected = [vec![0xff, 0, 1], vec![2, 3, 4]].map(Key::B);
+    assert_eq!(desk.read(&["a.parquet"]).keys, expected);
+    assert_eq!(desk.read(&["b.PARQUET"]).keys, expected);
+}
+
+#[test]
+fn parquet_errors() {
+    let desk = Desk::new();
+    let put = |name: &str, schema: &str, groups: &[Vec<Column>]| {
+        desk.put(name, parquet_file(schema, Compression::SNAPPY, groups))
+    };
+    put(
+        "minus.parquet",
+        "optional int32 k;",
+        &[vec![Column::I32(vec![Some(1), None])], vec![Column::I32(vec![Some(2), Some(-3)])]],
+    );
+    assert_eq!(desk.error(&["minus.parquet"]), "minus.parquet: row 4: found -3, expected 0 or more");
+    put(
+        "two.parquet",
+        "optional binary url (UTF8); optional int64 id;",
+        &[vec![strings(&[Some("x"), Some("y")]), Column::I64(vec![Some(1), Some(2)])]],
+    );
+    assert_eq!(
+        desk.error(&["two.parquet"]),
+        "two.parquet: has 2 columns (\"url\", \"id\"), expected one; choose with --column NAME"
+    );
+    put("date.parquet", "optional int32 k (DATE);", &[]);
+    assert_eq!(
+        desk.error(&["date.parquet"]),
+        "date.parquet: the column \"k\" is INT32 (Date), expected text, binary or integers"
+    );
+    put("double.parquet", "optional double k;", &[]);
+    assert_eq!(
+        desk.error(&["double.parquet"]),
+        "double.parquet: the column \"k\" is DOUBLE, expected text, binary or integers"
+    );
+    put("decimal.parquet", "optional int64 k (DECIMAL(9,2));", &[]);
+    assert!(desk.error(&["decimal.parquet"]).contains("expected text, binary or integers"));
+    put("list.parquet", "repeated int64 k;", &[]);
+    assert_eq!(desk.error(&["list.parquet"]), "list.parquet: the column \"k\" is nested, expected one value per row");
+    put("group.parquet", "optional group k { optional int64 v; }", &[]);
+    assert_eq!(desk.error(&["group.parquet"]), "group.parquet: the column \"k\" is nested, expected one value per row");
+    desk.put("text.parquet", "a\n");
+    assert!(desk.error(&["text.parquet"]).starts_with("text.parquet: does not begin with PAR1"));
+    desk.put("a.txt", "a\n");
+    put("n.parquet", "required int64 k;", &[vec![Column::I64(vec![Some(1)])]]);
+    assert_eq!(
+        desk.error(&["a.txt", "n.parquet"]),
+        "n.parquet: row 1: found integers, but the keys before are text (the first at a.txt line 1)"
+    );
+    let desk = desk.column("id");
+    assert_eq!(desk.read(&["two.parquet"]).keys, numbers(&[1, 2]));
+    assert_eq!(desk.error(&["minus.parquet"]), "minus.parquet: no column \"id\", the file has \"k\"");
+}
+
+/// Cuts and flipped bits give an error or other keys, and never a panic.
+#[test]
+fn parquet_damage() {
+    let desk = Desk::new();
+    let keys: Vec<Option<String>> = (0..60).map(|i| (i % 7 > 0).then(|| format!("key{}", i % 40))).collect();
+    let column = || Column::Bytes(keys.iter().map(|key| key.as_ref().map(|key| key.clone().into_bytes())).collect());
+    let whole = parquet_file("optional binary k (UTF8);", Compression::SNAPPY, &[vec![column()], vec![column()]]);
+    assert_eq!(desk.options.column, None);
+    for cut in (0..whole.len()).step_by(whole.len() / 40) {
+        desk.put("cut.parquet", &whole[..cut]);
+        assert!(desk.error(&["cut.parquet"]).starts_with("cut.parquet: "), "cut at {cut}");
+    }
+    let mut errors = 0;
+    for at in (0..whole.len()).step_by(3) {
+        let mut flipped = whole.clone();
+        flipped[at] ^= 1 << (at % 8);
+        desk.put("flipped.parquet", &flipped);
+        errors += usize::from(desk.try_read(&["flipped.parquet"]).is_err());
+    }
+    assert!(errors > whole.len() / 20, "{errors} flips were noticed, of {} bytes", whole.len());
+}
+
+/// `cargo test --release -p tamis-cli -- --ignored --nocapture throughput`
+#[test]
+#[ignore = "a measurement"]
+fn throughput() {
+    let mut text = Vec::new();
+    let mut i = 0u64;
+    while text.len() < 200 << 20 {
+        i += 1;
+        text.extend_from_slice(
+            format!("host{:x}.example.org/path\n", i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20).as_bytes(),
+        );
+    }
+    let megabytes = text.len() as f64 / 1e6;
+    let json: Vec<u8> = text[..40 << 20]
+        .split(|&b| b == b'\n')
+        .flat_map(|line| [b"{\"n\":17,\"k\":\"", line, b"\"}\n"].concat())
+        .collect();
+    let json_megabytes = json.len() as f64 / 1e6;
+    let mut desk = Desk::new();
+    desk.put("plain", &text);
+    desk.put("gz", gzip(&text));
+    desk.put("zst", zst(&text));
+    desk.put("xz", xz(&text[..40 << 20]));
+    desk.put("plain.csv", &text);
+    desk.put("plain.jsonl", &json);
+    println!("{megabytes:.0} MB of text, {i} lines");
+    let mut time = |name: &str, megabytes: f64, clean: bool| {
+        desk.options = Options { trim: clean, lowercase: clean, ..Options::default() };
+        desk.options.column = name.ends_with("jsonl").then(|| "k".into());
+        let mut best = f64::MAX;
+        for _ in 0..5 {
+            let start = std::time::Instant::now();
+            let mut sum = 0;
+            let inputs = [desk.path(name).into()];
+            let visit = &mut |key: KeyRef<'_>, _| {
+                if let KeyRef::Bytes(bytes) = key {
+                    sum += bytes.len() as u64 + u64::from(bytes[0]);
+                }
+                Ok(ControlFlow::Continue(()))
+            };
+            let (counts, _) = for_each(&inputs, &desk.options, &mut |_| {}, visit).unwrap();
+            assert!(counts.keys > 0 && sum > counts.key_bytes);
+            best = best.min(start.elapsed().as_secs_f64());
+        }
+        println!("{name}{}: {:.0} MB/s", if clean { " --trim --lowercase" } else { "" }, megabytes / best);
+    };
+    time("plain", megabytes, false);
+    time("plain", megabytes, true);
+    time("gz", megabytes, false);
+    time("zst", megabytes, false);
+    time("xz", f64::from(40 << 20) / 1e6, false);
+    time("plain.csv", megabytes, false);
+    time("plain.jsonl", json_megabytes, false);
+}

@@ -1,0 +1,76 @@
+//! an interrupt (Ctrl-C, a hang-up, `kill`) -> the end of a build that leaves nothing behind.
+//!
+//! ```text
+//!   reading ──build()──▶ building ──▶ done
+//!      │                    │
+//!      ▼ exit at once       ▼ flag: the library removes its temporary file
+//! ```
+//!
+//! A read of standard input may wait for ever, and no flag ends it. But as long as keys are read there is no file with a
+//! name (spilled keys are in files without one), so the handler itself ends the program. Once the filter is written there
+//! is a temporary file beside its place; then the handler raises a flag, and the build stops between two shards
+//! and removes it. The two sides agree on where the build stands by one compare-and-swap each. A second interrupt
+//! ends the program whatever it does.
+
+use std::io::{self, IsTerminal, Write};
+use std::process;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+
+use anyhow::Result;
+use tamis::BuildError;
+
+/// What a shell expects of a program that was interrupted.
+pub(crate) const CODE: u8 = 130;
+
+const READING: u8 = 0;
+const BUILDING: u8 = 1;
+const ENDED: u8 = 2;
+
+/// The interrupt handler of a build.
+pub(crate) struct Interrupt {
+    phase: Arc<AtomicU8>,
+    cancel: Arc<AtomicBool>,
+}
+
+impl Interrupt {
+    /// Installs the handler; once per program.
+    pub(crate) fn install() -> Result<Interrupt> {
+        let (phase, cancel) = (Arc::new(AtomicU8::new(READING)), Arc::new(AtomicBool::new(false)));
+        let (at, flag) = (Arc::clone(&phase), Arc::clone(&cancel));
+        let handler = move || match at.compare_exchange(READING, ENDED, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => {
+                say();
+                process::exit(CODE.into());
+            }
+            Err(_) if flag.swap(true, Ordering::Relaxed) => process::exit(CODE.into()),
+            Err(_) => {}
+        };
+        match ctrlc::try_set_handler(handler) {
+            // One of the signals is ignored already: under nohup a build is to outlive its terminal.
+            Ok(()) | Err(ctrlc::Error::MultipleHandlers) => Ok(Interrupt { phase, cancel }),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The flag that stops a build.
+    pub(crate) fn flag(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.cancel)
+    }
+
+    /// From here on there may be a temporary file.
+    pub(crate) fn build(&self) -> Result<()> {
+        match self.phase.compare_exchange(READING, BUILDING, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => Ok(()),
+            Err(_) => Err(BuildError::Cancelled.into()),
+        }
+    }
+}
+
+/// Tells the user.
+pub(crate) fn say() {
+    let mut err = io::stderr();
+    // A progress bar may stand in the line.
+    let lead = if err.is_terminal() { "\r\x1b[2K" } else { "" };
+    let _ = writeln!(err, "{lead}tamis: interrupted; nothing was written");
+}

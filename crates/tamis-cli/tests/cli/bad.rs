@@ -1,0 +1,154 @@
+//! what is wrong -> one line that says so, exit code 2, and nothing left on the disk.
+
+use crate::desk::{Desk, numbers};
+
+#[test]
+fn words_of_the_command_line() {
+    let desk = Desk::new();
+    let share = "expected a share between 0 and 1, like 0.01";
+    let bits = "expected a number of bits between 0 and 4096, like 9.5";
+    let kinds = "expected one of auto, ribbon, homogeneous, fuse, fuse4, bloom, classic-bloom";
+    let sizes = "is not a number of bytes like 512M or 2G";
+    for (option, value, expected) in [
+        ("--fpr <P>", "0", share),
+        ("--fpr <P>", "1", share),
+        ("--fpr <P>", "2", share),
+        ("--fpr <P>", "-0.5", share),
+        ("--fpr <P>", "nan", share),
+        ("--fpr <P>", "inf", share),
+        ("--fpr <P>", "1%", share),
+        ("--bits-per-key <B>", "0", bits),
+        ("--bits-per-key <B>", "-3", bits),
+        ("--bits-per-key <B>", "5000", bits),
+        ("--kind <KIND>", "nonsense", kinds),
+        ("--effort <EFFORT>", "nonsense", "expected fast, balanced or smallest"),
+        ("--memory <SIZE>", "nonsense", "unknown unit \"nonsense\", expected K, M, G or T"),
+        ("--memory <SIZE>", "2X", "unknown unit \"X\", expected K, M, G or T"),
+        ("--disk <SIZE>", "1.2.3", &format!("\"1.2.3\" {sizes}")),
+        ("--threads <N>", "0", "0 is not in 1..=1024"),
+        ("--threads <N>", "65535", "65535 is not in 1..=1024"),
+        ("--format <FORMAT>", "xml", "unknown format \"xml\", expected text, csv, tsv, jsonl or parquet"),
+    ] {
+        let name = option.split(' ').next().unwrap();
+        let message = desk.error(&format!("build -o out.tamis {name} {value}"));
+        assert_eq!(message, format!("invalid value '{value}' for '{option}': {expected}; see --help"));
+    }
+    for (line, expected) in [
+        ("build keys.txt", "the following required arguments were not provided: --output <FILE>; see --help"),
+        ("build -o", "a value is required for '--output <FILE>' but none was supplied; see --help"),
+        ("build -o x --fp 2", "unexpected argument '--fp' found; a similar argument exists: '--fpr'; see --help"),
+        ("query --json -v x", "the argument '--json' cannot be used with '--invert'; see --help"),
+        ("biuld", "unrecognized subcommand 'biuld'; a similar subcommand exists: 'build'; see --help"),
+    ] {
+        assert_eq!(desk.error(line), expected);
+    }
+}
+
+#[test]
+fn inputs_and_outputs_that_are_not_there() {
+    let desk = Desk::new();
+    desk.put("keys.txt", "one\n");
+    for (line, expected) in [
+        ("build missing.txt -o out.tamis", "missing.txt: no such file"),
+        ("build keys.txt missing.txt -o out.tamis", "missing.txt: no such file"),
+        ("build tmp -o out.tamis", "tmp: is a directory, expected a file of keys"),
+        ("build - - -o out.tamis", "standard input (-) can be read only once"),
+        ("build keys.txt -o tmp", "tmp: is a directory, expected a file to write"),
+        ("build keys.txt -o none/out.tamis", "none/out.tamis: no such directory: none"),
+        ("build keys.txt -o out.tamis --tmp none", "none: no such directory, expected one for temporary files"),
+        ("inspect tmp", "tmp: is a directory, expected a filter file"),
+        ("verify tmp", "tmp: is a directory, expected a filter file"),
+        ("query tmp keys.txt", "tmp: is a directory, expected a filter file"),
+        ("query missing.tamis keys.txt", "missing.tamis: no such file"),
+    ] {
+        assert_eq!(desk.error(line), expected);
+    }
+    if cfg!(unix) {
+        let expected = "/dev/null: is a pipe or a device, expected a filter file, which is read at any place";
+        assert_eq!(desk.error("inspect /dev/null"), expected);
+    }
+    desk.run("build keys.txt -o out.tamis").text(0);
+    assert_eq!(desk.error("query out.tamis none"), "none: no such file");
+    assert_eq!(desk.error("verify out.tamis --keys tmp"), "tmp: is a directory, expected a file of keys");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk() {
+    let desk = Desk::new();
+    desk.put("keys.txt", numbers(0..20_000));
+    let message = desk.error("build keys.txt -o /dev/full");
+    assert_eq!(message, "/dev/full: No space left on device (os error 28)");
+    desk.run("build keys.txt -o out.tamis").text(0);
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    for line in ["query out.tamis keys.txt", "query -c out.tamis keys.txt", "inspect out.tamis"] {
+        let run = desk.command(line).stdout(full.try_clone().unwrap()).output().unwrap();
+        let message = String::from_utf8(run.stderr).unwrap();
+        let expected = "tamis: standard output: No space left on device (os error 28)\n";
+        assert_eq!((run.status.code(), message.as_str()), (Some(2), expected), "{line}");
+    }
+}
+
+#[test]
+fn keys_of_the_other_kind() {
+    let desk = Desk::new();
+    desk.put("numbers.txt", "1\n2\n");
+    desk.put("mixed.jsonl", "1\n\"one\"\n");
+    desk.run("build --integers numbers.txt -o numbers.tamis").text(0);
+    desk.run("build numbers.txt -o text.tamis").text(0);
+    let integers =
+        "numbers.tamis: the filter holds integers, and the keys are text; with --integers they are read as numbers";
+    let text = "text.tamis: the filter holds text, and the keys are integers; expected text, without --integers";
+    assert_eq!(desk.error("query numbers.tamis numbers.txt"), integers);
+    assert_eq!(desk.error("verify numbers.tamis --keys numbers.txt"), integers);
+    assert_eq!(desk.error("query --integers text.tamis numbers.txt"), text);
+    assert_eq!(desk.error("verify text.tamis --integers --keys numbers.txt"), text);
+    let message = desk.error("build mixed.jsonl -o out.tamis");
+    let expected =
+        "mixed.jsonl: line 2: found text, but the keys before are integers (the first at mixed.jsonl line 1)";
+    assert_eq!(message, expected);
+}
+
+#[test]
+fn files_that_are_not_filters() {
+    let desk = Desk::new();
+    desk.put("keys.txt", numbers(0..1000));
+    desk.put("empty", "");
+    desk.run("build keys.txt -o good.tamis").text(0);
+    let good = desk.read("good.tamis");
+    let mark = "not a tamis file (the first eight bytes are not its mark)";
+    let damaged = "damaged: the checksum of the header and directory does not match";
+    let changed = |at: usize, to: u8| {
+        let mut bytes = good.clone();
+        assert_ne!(bytes[at], to);
+        bytes[at] = to;
+        bytes
+    };
+    let last = good.len() - 1;
+    for (bytes, expected) in [
+        (vec![], mark),
+        (b"one\ntwo\nthree\n".to_vec(), mark),
+        (changed(0, 0), mark),
+        (changed(8, 9), "format version 9 is newer than this build reads (up to 1); upgrade tamis"),
+        (changed(20, 1), damaged),
+        (changed(32, 1), damaged),
+        (changed(last - 10, good[last - 10] ^ 1), damaged),
+        (good[..20].to_vec(), "cut short: the header needs 64 bytes, 20 are there"),
+        (good[..last].to_vec(), "cut short: the footer needs "),
+        (good[..good.len() / 2].to_vec(), "cut short: the footer needs "),
+        ([&good[..], b"more"].concat(), "cut short: the footer needs "),
+    ] {
+        desk.put("bad.tamis", bytes);
+        for line in ["inspect bad.tamis", "verify bad.tamis", "query bad.tamis keys.txt"] {
+            let message = desk.error(line);
+            assert!(message.starts_with(&format!("bad.tamis: {expected}")), "{line}: {message}");
+            assert_eq!(message.matches("tamis: ").count(), 1, "said twice: {message}");
+        }
+    }
+    // Damage inside the payload is not looked for by every command, but by one.
+    desk.put("bad.tamis", changed(60, good[60] ^ 1));
+    desk.run("inspect bad.tamis").text(0);
+    for line in ["verify bad.tamis", "verify --json bad.tamis", "verify bad.tamis --keys keys.txt"] {
+        assert_eq!(desk.error(line), "bad.tamis: damaged: the checksum of the payload does not match");
+    }
+}

@@ -1,0 +1,11 @@
+//! the `tamis` program, run as a user runs it -> exit codes, output, messages, and what is left on the disk.
+
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod answers;
+mod bad;
+mod desk;
+mod formats;
+mod goals;
+#[cfg(unix)]
+mod signals;

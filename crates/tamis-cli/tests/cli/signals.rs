@@ -1,0 +1,104 @@
+//! signals -> a build that ends, says so and leaves nothing behind.
+
+use std::fs;
+use std::io::Write;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::desk::{Desk, Run, numbers};
+
+fn send(signal: &str, child: &Child) {
+    let done = Command::new("kill").args([format!("-{signal}"), child.id().to_string()]).status().unwrap();
+    assert!(done.success());
+}
+
+/// Waits until `ready`, ten seconds at most; whether it came to that.
+fn within_time(mut ready: impl FnMut() -> bool) -> bool {
+    let start = Instant::now();
+    while !ready() {
+        if start.elapsed() > Duration::from_secs(10) {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    true
+}
+
+/// The end of a program that must come to it by itself.
+fn end(mut child: Child) -> Run {
+    if !within_time(|| child.try_wait().unwrap().is_some()) {
+        child.kill().unwrap();
+        panic!("the signal did not end it");
+    }
+    child.wait_with_output().unwrap().into()
+}
+
+/// A test that was started with interrupts ignored (a background job of a script) hands that on to what it starts.
+fn ignored() -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    // SIGHUP is 1, SIGINT 2, SIGTERM 15.
+    mask & (1 | 2 | 1 << 14) != 0
+}
+
+/// A build that has read these keys and waits for more. They are more than a pipe holds, so it is past its start.
+fn waiting(desk: &Desk, program: &str, line: &str) -> (Child, ChildStdin) {
+    let mut child = desk.around(program, line).stdin(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(numbers(0..100_000).as_bytes()).unwrap();
+    (child, stdin)
+}
+
+#[test]
+fn a_build_that_waits_for_input_ends_at_once() {
+    if ignored() {
+        return;
+    }
+    let desk = Desk::new();
+    desk.put("out.tamis", "old");
+    for signal in ["INT", "TERM", "HUP"] {
+        // With little memory there is a temporary file by then, without a name.
+        let line = "build --integers --memory 4M -o out.tamis";
+        let (child, mut stdin) = waiting(&desk, env!("CARGO_BIN_EXE_tamis"), line);
+        stdin.write_all(numbers(100_000..300_000).as_bytes()).unwrap();
+        send(signal, &child);
+        // Standard input stays open: nothing but the signal ends the read.
+        let run = end(child);
+        drop(stdin);
+        assert_eq!((run.code, run.err.as_str()), (Some(130), "tamis: interrupted; nothing was written\n"), "{signal}");
+        assert!(run.out.is_empty());
+        assert_eq!(desk.names(), ["out.tamis", "tmp"]);
+        assert_eq!(desk.read("out.tamis"), b"old");
+    }
+}
+
+#[test]
+fn a_build_that_writes_removes_its_temporary_file() {
+    if ignored() {
+        return;
+    }
+    let desk = Desk::new();
+    desk.put("out.tamis", "old");
+    desk.put("keys.txt", numbers(0..1_600_000));
+    let part = |desk: &Desk| desk.names().iter().any(|name| name.ends_with(".part"));
+    let child = desk.command("build --integers --threads 1 --effort smallest keys.txt -o out.tamis").spawn().unwrap();
+    assert!(within_time(|| part(&desk)));
+    send("INT", &child);
+    let run = end(child);
+    assert_eq!((run.code, run.err.as_str()), (Some(130), "tamis: interrupted; nothing was written\n"));
+    assert_eq!(desk.names(), ["keys.txt", "out.tamis", "tmp"]);
+    assert_eq!(desk.read("out.tamis"), b"old");
+}
+
+#[test]
+fn a_build_under_nohup_outlives_its_terminal() {
+    let desk = Desk::new();
+    desk.put("hup.sh", format!("trap '' HUP; exec {} build --integers -o out.tamis", env!("CARGO_BIN_EXE_tamis")));
+    let (child, stdin) = waiting(&desk, "sh", "hup.sh");
+    send("HUP", &child);
+    std::thread::sleep(Duration::from_millis(50));
+    drop(stdin);
+    let report = end(child).text(0);
+    assert!(report.starts_with("keys        100,000, 0 duplicates dropped\n"), "{report}");
+}

@@ -1,0 +1,293 @@
+//! safe calls -> the operating system: the only unsafe code of the benchmarks.
+//!
+//! Three things the standard library does not tell: how much memory is in use and was in use at most, how much processor
+//! time went by, and what a child process needed.
+//!
+//! Memory is counted where it is asked for, because resident memory depends on what the allocator kept from the
+//! candidate before. Two doors lead to memory, and both are watched:
+//!
+//! ```text
+//!   Box, Vec, ...      ──▶ Counter, the global allocator ──▶ malloc
+//!   anonymous mmap     ──▶ mmap, mmap64, munmap below    ──▶ system call      (Linux with glibc)
+//! ```
+//!
+//! The second door works by name: the linker prefers the functions of this program to those of the C library. glibc's own
+//! malloc and thread stacks go through internal names and are not counted twice. Mapped files are not counted: they are
+//! page cache.
+#![allow(unsafe_code)]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, ExitStatus};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::time::Duration;
+
+static LIVE: AtomicUsize = AtomicUsize::new(0);
+static PEAK: AtomicUsize = AtomicUsize::new(0);
+
+/// Bytes in use now.
+pub(crate) fn live() -> usize {
+    LIVE.load(Relaxed)
+}
+
+/// The most bytes that were in use since the last [`reset_peak`].
+pub(crate) fn peak() -> usize {
+    PEAK.load(Relaxed)
+}
+
+/// Starts a new peak at what is in use now.
+pub(crate) fn reset_peak() {
+    PEAK.store(live(), Relaxed);
+}
+
+fn grow(bytes: usize) {
+    let now = LIVE.fetch_add(bytes, Relaxed) + bytes;
+    PEAK.fetch_max(now, Relaxed);
+}
+
+fn shrink(bytes: usize) {
+    LIVE.fetch_sub(bytes, Relaxed);
+}
+
+/// The system's allocator with a meter.
+struct Counter;
+
+#[global_allocator]
+static COUNTER: Counter = Counter;
+
+// SAFETY: every call is passed on to `System` unchanged; counting touches two atomics and allocates nothing.
+unsafe impl GlobalAlloc for Counter {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        grow(layout.size());
+        // SAFETY: the caller's promises are those `System` asks for.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        grow(layout.size());
+        // SAFETY: as in `alloc`.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        shrink(layout.size());
+        // SAFETY: as in `alloc`.
+        unsafe { System.dealloc(block, layout) }
+    }
+
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        // Large blocks are moved by remapping pages, so old and new do not exist side by side.
+        if size >= layout.size() {
+            grow(size - layout.size())
+        } else {
+            shrink(layout.size() - size)
+        }
+        // SAFETY: as in `alloc`.
+        unsafe { System.realloc(block, layout, size) }
+    }
+}
+
+#[cfg(all(target_os = "linux", target_env = "gnu", target_pointer_width = "64"))]
+mod maps {
+    use std::ops::Range;
+    use std::sync::Mutex;
+
+    use libc::{MAP_ANONYMOUS, MAP_FAILED, SYS_mmap, SYS_munmap, c_int, c_void, off_t, size_t};
+
+    /// The anonymous maps that exist, as ranges of addresses.
+    static MAPS: Mutex<Vec<Range<usize>>> = Mutex::new(Vec::new());
+
+    /// Maps are whole pages.
+    const PAGE: usize = 4096;
+
+    /// Takes `gone` out of `maps` and returns how many bytes of it were there.
+    pub(super) fn remove(maps: &mut Vec<Range<usize>>, gone: Range<usize>) -> usize {
+        let mut removed = 0;
+        for map in std::mem::take(maps) {
+            let cut = map.start.max(gone.start)..map.end.min(gone.end);
+            if cut.is_empty() {
+                maps.push(map);
+                continue;
+            }
+            removed += cut.len();
+            maps.extend([map.start..cut.start, cut.end..map.end].into_iter().filter(|rest| !rest.is_empty()));
+        }
+        removed
+    }
+
+    fn note(gone: Range<usize>, new: Option<Range<usize>>) {
+        let Ok(mut maps) = MAPS.lock() else { return };
+        super::shrink(remove(&mut maps, gone));
+        if let Some(new) = new {
+            super::grow(new.len());
+            maps.push(new);
+        }
+    }
+
+    fn pages(start: *mut c_void, len: size_t) -> Range<usize> {
+        let start = start as usize;
+        start..start.saturating_add(len.next_multiple_of(PAGE))
+    }
+
+    // SAFETY: the same contract as the C library's function of this name, and the same system call behind it.
+    #[unsafe(no_mangle)]
+    unsafe extern "C" fn mmap(
+        addr: *mut c_void,
+        len: size_t,
+        prot: c_int,
+        flags: c_int,
+        fd: c_int,
+        off: off_t,
+    ) -> *mut c_void {
+        // SAFETY: the arguments are those of the system call; with 64-bit pointers the offset needs no splitting.
+        let at = unsafe { libc::syscall(SYS_mmap, addr, len, prot, flags, fd, off) } as *mut c_void;
+        if at != MAP_FAILED {
+            let new = pages(at, len);
+            note(new.clone(), (flags & MAP_ANONYMOUS != 0).then_some(new));
+        }
+        at
+    }
+
+    // SAFETY: as `mmap`; with 64-bit pointers both names mean the same function.
+    #[unsafe(no_mangle)]
+    unsafe extern "C" fn mmap64(
+        addr: *mut c_void,
+        len: size_t,
+        prot: c_int,
+        flags: c_int,
+        fd: c_int,
+        off: off_t,
+    ) -> *mut c_void {
+        // SAFETY: the caller's promises are those of `mmap`.
+        unsafe { mmap(addr, len, prot, flags, fd, off) }
+    }
+
+    // SAFETY: as `mmap`.
+    #[unsafe(no_mangle)]
+    unsafe extern "C" fn munmap(addr: *mut c_void, len: size_t) -> c_int {
+        // Noted first: once the pages are gone another thread may be given the same addresses.
+        note(pages(addr, len), None);
+        // SAFETY: the arguments are those of the system call.
+        unsafe { libc::syscall(SYS_munmap, addr, len) as c_int }
+    }
+}
+
+/// Processor time of all threads of this process so far. Unlike wall time it does not run while others have the core.
+pub(crate) fn cpu_time() -> Duration {
+    let mut t = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `t` is a valid place for the result. The clock exists on every Unix, so the call cannot fail.
+    unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &mut t) };
+    Duration::new(t.tv_sec as u64, t.tv_nsec as u32)
+}
+
+/// What a child process needed.
+pub(crate) struct Usage {
+    /// How it ended.
+    pub(crate) status: ExitStatus,
+    /// Processor time, user and system.
+    pub(crate) cpu: Duration,
+    /// Peak resident memory in bytes. Not below that of this process when the child was started: the kernel's reading
+    /// begins before the child replaces the program.
+    pub(crate) peak: u64,
+}
+
+/// Waits for a child and says what it needed.
+pub(crate) fn wait(child: Child) -> io::Result<Usage> {
+    let mut status = 0;
+    // SAFETY: `rusage` is plain integers, for which zeros are valid.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    loop {
+        // SAFETY: both pointers are to live values; the child is ours and is taken by value, so nobody waits for it twice.
+        let done = unsafe { libc::wait4(child.id() as libc::pid_t, &mut status, 0, &mut usage) };
+        if done >= 0 {
+            break;
+        }
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+    let time = |t: libc::timeval| Duration::new(t.tv_sec as u64, t.tv_usec as u32 * 1000);
+    // Linux counts in kibibytes, Apple in bytes.
+    let unit = if cfg!(target_vendor = "apple") { 1 } else { 1024 };
+    Ok(Usage {
+        status: ExitStatus::from_raw(status),
+        cpu: time(usage.ru_utime) + time(usage.ru_stime),
+        peak: usage.ru_maxrss as u64 * unit,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::measure;
+
+    /// Other tests allocate at the same time; this much they do not.
+    const BIG: usize = 256 << 20;
+    const SLACK: usize = 32 << 20;
+
+    #[test]
+    fn the_allocator_counts_what_is_kept_and_what_was_needed() {
+        let (kept, memory) = measure::memory(|| {
+            drop(vec![0u8; 2 * BIG]);
+            let mut v = Vec::<u8>::with_capacity(16);
+            v.reserve_exact(BIG);
+            v
+        });
+        assert!(memory.kept.abs_diff(BIG) < SLACK, "{memory:?}");
+        assert!(memory.peak.abs_diff(2 * BIG) < SLACK, "{memory:?}");
+        let before = live();
+        drop(kept);
+        assert!((before - live()).abs_diff(BIG) < SLACK);
+    }
+
+    #[cfg(all(target_os = "linux", target_env = "gnu", target_pointer_width = "64"))]
+    #[test]
+    fn anonymous_maps_are_counted() {
+        type Map = unsafe extern "C" fn(*mut libc::c_void, usize, i32, i32, i32, i64) -> *mut libc::c_void;
+        for map in [libc::mmap as Map, libc::mmap64 as Map] {
+            let (at, memory) = measure::memory(|| {
+                let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+                // SAFETY: a new private map at an address the kernel chooses.
+                let at = unsafe { map(std::ptr::null_mut(), BIG, libc::PROT_READ, flags, -1, 0) };
+                assert_ne!(at, libc::MAP_FAILED);
+                at
+            });
+            assert!(memory.kept.abs_diff(BIG) < SLACK, "{memory:?}");
+            let before = live();
+            // SAFETY: the map made above, used by nobody.
+            assert_eq!(unsafe { libc::munmap(at, BIG) }, 0);
+            assert!((before - live()).abs_diff(BIG) < SLACK);
+        }
+    }
+
+    #[cfg(all(target_os = "linux", target_env = "gnu", target_pointer_width = "64"))]
+    #[test]
+    fn maps_are_cut_where_they_are_unmapped() {
+        let whole = || vec![0..10, 20..30];
+        #[allow(clippy::single_range_in_vec_init)]
+        let second = vec![20..30];
+        for (gone, removed, rest) in [
+            (10..20, 0, whole()),
+            (0..10, 10, second),
+            (5..25, 10, vec![0..5, 25..30]),
+            (22..24, 2, vec![0..10, 20..22, 24..30]),
+            (0..100, 20, vec![]),
+        ] {
+            let mut maps = whole();
+            assert_eq!(maps::remove(&mut maps, gone.clone()), removed, "{gone:?}");
+            assert_eq!(maps, rest, "{gone:?}");
+        }
+    }
+
+    #[test]
+    fn a_child_is_waited_for_and_measured() {
+        let script = "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; exit 3";
+        let child = std::process::Command::new("sh").args(["-c", script]).spawn().unwrap();
+        let usage = wait(child).unwrap();
+        assert_eq!(usage.status.code(), Some(3));
+        assert!(usage.cpu > Duration::ZERO && usage.peak > 100 << 10);
+    }
+}

@@ -1,0 +1,73 @@
+//! command line -> tables: the measurements behind every number the documentation quotes.
+//!
+//! ```text
+//!   cargo run --release -p tamis-bench -- filters --n 1000000
+//!   cargo run --release -p tamis-bench -- end-to-end --n 10000000
+//! ```
+//!
+//! One file per experiment; an experiment turns [`candidate::Candidate`]s into rows, [`table`] prints them. The candidates
+//! of this repository are in [`ours`], those of other libraries in `peers` (a feature, so that a quick build needs none of
+//! them). Exit code 1: some structure answered wrongly or could not be built; the last column says which. Needs Unix.
+
+use std::error::Error;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+mod arch;
+mod candidate;
+mod end_to_end;
+mod filters;
+mod machine;
+mod measure;
+mod ours;
+#[cfg(feature = "peers")]
+mod peers;
+mod stream;
+mod table;
+
+/// Measures tamis beside other libraries, in one run, on one machine.
+#[derive(Parser)]
+#[command(version)]
+struct Cli {
+    #[command(subcommand)]
+    experiment: Experiment,
+    /// Write the results as JSON to this file; `-` prints JSON instead of the table.
+    #[arg(long, global = true, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+#[derive(Subcommand)]
+enum Experiment {
+    /// Approximate filters on random 64-bit keys: size, false positives, build, query, memory.
+    Filters(filters::Options),
+    /// The `tamis` command on a file of random text keys: time and resident memory of whole processes.
+    EndToEnd(end_to_end::Options),
+}
+
+fn run(cli: &Cli) -> Result<bool, Box<dyn Error>> {
+    match &cli.experiment {
+        Experiment::Filters(options) => {
+            let report = filters::run(options)?;
+            table::publish(&report, report.table(), cli.json.as_deref())?;
+            Ok(report.is_clean())
+        }
+        Experiment::EndToEnd(options) => {
+            let report = end_to_end::run(options)?;
+            table::publish(&report, report.table(), cli.json.as_deref())?;
+            Ok(report.is_clean())
+        }
+    }
+}
+
+fn main() -> ExitCode {
+    match run(&Cli::parse()) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(e) => {
+            eprintln!("tamis-bench: {e}");
+            ExitCode::from(2)
+        }
+    }
+}

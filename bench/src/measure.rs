@@ -1,0 +1,84 @@
+//! work -> numbers: clocks, medians and memory readings.
+
+use std::time::{Duration, Instant};
+
+use crate::arch;
+
+/// Processor time of all threads. For work on one thread this is the time to report: a preempted run costs nothing.
+pub(crate) fn cpu<T>(work: impl FnOnce() -> T) -> (T, Duration) {
+    let start = arch::cpu_time();
+    let result = work();
+    (result, arch::cpu_time() - start)
+}
+
+/// Wall time: for work on several threads.
+pub(crate) fn wall<T>(work: impl FnOnce() -> T) -> (T, Duration) {
+    let start = Instant::now();
+    let result = work();
+    (result, start.elapsed())
+}
+
+/// Nanoseconds for each of `n` things.
+pub(crate) fn nanos_each(time: Duration, n: usize) -> f64 {
+    time.as_nanos() as f64 / n as f64
+}
+
+/// Bytes of memory, heap and anonymous maps, beyond what was in use before.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Memory {
+    /// Still in use after the work: its result.
+    pub(crate) kept: usize,
+    /// In use at the worst moment, the result included.
+    pub(crate) peak: usize,
+}
+
+/// What `work` allocates. Nothing else may be running.
+pub(crate) fn memory<T>(work: impl FnOnce() -> T) -> (T, Memory) {
+    let before = arch::live();
+    arch::reset_peak();
+    let result = work();
+    let kept = arch::live().saturating_sub(before);
+    (result, Memory { kept, peak: arch::peak().saturating_sub(before) })
+}
+
+/// The middle value, or the mean of the two middle ones; nothing of nothing.
+pub(crate) fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
+    let mut values: Vec<f64> = values.into_iter().collect();
+    values.sort_by(f64::total_cmp);
+    let (n, middle) = (values.len(), values.len() / 2);
+    match n {
+        0 => None,
+        _ if n % 2 == 1 => Some(values[middle]),
+        _ => Some((values[middle - 1] + values[middle]) / 2.0),
+    }
+}
+
+/// The least of `repetitions` timings of the same work: noise only ever adds.
+pub(crate) fn least(repetitions: usize, mut work: impl FnMut() -> Duration) -> Duration {
+    (0..repetitions).map(|_| work()).min().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn medians() {
+        assert_eq!(median([]), None);
+        assert_eq!(median([3.0]), Some(3.0));
+        assert_eq!(median([9.0, 1.0, 2.0]), Some(2.0));
+        assert_eq!(median([9.0, 1.0, 2.0, 4.0]), Some(3.0));
+    }
+
+    #[test]
+    fn sleeping_costs_wall_time_and_no_processor_time() {
+        let nap = Duration::from_millis(80);
+        assert!(wall(|| std::thread::sleep(nap)).1 >= nap);
+        // Processor time is the whole process's, and other tests may run on another core: compare with a busy loop.
+        let spin = |for_: Duration| {
+            let start = Instant::now();
+            while start.elapsed() < for_ {}
+        };
+        assert!(cpu(|| spin(nap)).1 > Duration::from_millis(10));
+    }
+}

@@ -1,0 +1,76 @@
+//! the library -> candidates: the structures of this repository.
+//!
+//! Peers are given distinct keys and trust that they are. Ours start from distinct digests in memory, which is where a structure
+//! starts; the rows "from keys" show the whole front door: hashing, sorting, dropping duplicates, and then the same.
+
+use std::sync::Arc;
+
+use tamis::{Digest, Domain, Effort, Filter, Hasher, Kind};
+
+use crate::candidate::{Built, Candidate};
+
+/// What is built.
+#[derive(Clone, Copy)]
+struct Wanted {
+    kind: Kind,
+    effort: Effort,
+    rate: f64,
+}
+
+/// The structures of this repository that the filter experiment measures.
+pub(crate) fn filters() -> Vec<Candidate> {
+    use Effort::{Balanced, Smallest};
+    use Kind::{Bloom, ClassicBloom, Fuse, Fuse4, Homogeneous, Ribbon};
+    const BITS8: f64 = 1.0 / 256.0;
+    let rows = [
+        ("ribbon 8 bit", Ribbon, Balanced, BITS8),
+        ("ribbon 8 bit, band 128", Ribbon, Smallest, BITS8),
+        ("ribbon 3 bit", Ribbon, Balanced, 0.125),
+        ("ribbon 1 bit", Ribbon, Balanced, 0.5),
+        ("ribbon 1 %", Ribbon, Balanced, 0.01),
+        ("ribbon homogeneous 8 bit", Homogeneous, Balanced, BITS8),
+        ("fuse 3-wise 8 bit", Fuse, Balanced, BITS8),
+        ("fuse 4-wise 8 bit", Fuse4, Balanced, BITS8),
+        ("split-block Bloom 1.26 %", Bloom, Balanced, 0.0126),
+        ("split-block Bloom 0.37 %", Bloom, Balanced, 0.0037),
+        ("classic Bloom 1 %", ClassicBloom, Balanced, 0.01),
+    ];
+    let wanted = |kind, effort, rate| Wanted { kind, effort, rate };
+    let digests = rows.iter().map(|&(name, k, e, r)| from_digests(name, wanted(k, e, r)));
+    let keys = [rows[0], rows[6], rows[8]];
+    let keys = keys.into_iter().map(|(name, k, e, r)| from_keys(name, wanted(k, e, r)));
+    digests.chain(keys).collect()
+}
+
+fn from_digests(name: &str, Wanted { kind, effort, rate }: Wanted) -> Candidate {
+    let hasher = Hasher::seeded(0);
+    let prepare = move |keys: &[u64]| {
+        let mut digests: Vec<Digest> = keys.iter().map(|&key| hasher.integer(key)).collect();
+        digests.sort_unstable();
+        Arc::from(digests)
+    };
+    let build = move |digests: &Arc<[Digest]>, threads| {
+        let build = tamis::build_digests(Arc::clone(digests), hasher, Domain::U64);
+        Ok(built(build.kind(kind).effort(effort).fpr(rate).threads(threads).finish()?))
+    };
+    Candidate::prepared(format!("tamis {name}"), prepare, build).threads()
+}
+
+fn from_keys(name: &str, Wanted { kind, effort, rate }: Wanted) -> Candidate {
+    let build = move |keys: &[u64], threads| {
+        Ok(built(tamis::build(keys).kind(kind).effort(effort).fpr(rate).threads(threads).finish()?))
+    };
+    Candidate::new(format!("tamis {name}, from keys"), build).threads()
+}
+
+fn built(filter: Filter) -> Built {
+    let bytes = filter.as_bytes().len();
+    let contains = |f: &Filter, key: u64| f.contains(key).unwrap_or(false);
+    // The lengths agree and the domain is right; a wrong answer would show as a missing key.
+    let batch = |f: &Filter, keys: &[u64], out: &mut [bool]| {
+        let _ = f.contains_many(keys, out);
+    };
+    let mut built = Built::with_batch(filter, contains, batch);
+    built.bytes = Some(bytes);
+    built
+}

@@ -2,8 +2,6 @@
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-mod measure;
-
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicUsize;
 

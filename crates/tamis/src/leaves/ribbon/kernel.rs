@@ -1,0 +1,278 @@
+//! a level and a hash -> whether a member reads this: the straight-line queries of a ribbon.
+//!
+//! One kernel per shape and number of columns, compiled for every instruction set. What a kernel knows when it is compiled,
+//! the frame of its levels and the number of columns, is not computed with; what it does not serve goes the plain way of
+//! [`Ribbon::matches`], which gives the same answers.
+
+use std::marker::PhantomData;
+
+use super::{BAND, BIT, Frame, HOMOGENEOUS, Level, Ribbon, SHAPES, Shape, band, fingerprint};
+use crate::arch::{self, Answer, Isa, Kernel};
+use crate::hash::{Digest, fold};
+use crate::leaves::{Column, Part};
+
+/// A way to read a level's value, for one shape and width.
+pub(super) trait Lookup: Copy + 'static {
+    const SHAPE: usize;
+    const FRAME: Frame = Frame::of(&SHAPES[Self::SHAPE], 0);
+    /// The thresholds of four buckets, for every byte that records their steps.
+    const THRESHOLDS: &'static [[u16; 4]; 256] = &thresholds(&SHAPES[Self::SHAPE]);
+    /// Bytes that a query reads from its first block on.
+    const BYTES: usize;
+
+    /// Where in the payload a row's query starts to read.
+    fn place(level: &Level, row: u64) -> usize;
+
+    /// Whether the value at a row is `expected`; nothing if the payload is too short.
+    fn check<I: Isa>(level: &Level, payload: &[u8], h: u64, expected: u32, row: u64) -> Option<bool>;
+
+    /// What a member reads.
+    #[inline(always)]
+    fn expected(h: u64) -> u32 {
+        if Self::SHAPE == HOMOGENEOUS { 0 } else { fingerprint(h) }
+    }
+
+    /// [`Frame::bumped`], with one look at a table.
+    #[inline(always)]
+    fn bumped(payload: &[u8], at: u64, bucket: u64, offset: u64) -> bool {
+        if !SHAPES[Self::SHAPE].bumping {
+            return false;
+        }
+        let byte = payload.get((at + bucket / 4) as usize).copied().unwrap_or(0);
+        offset < Self::THRESHOLDS[byte as usize][(bucket & 3) as usize] as u64
+    }
+}
+
+const fn thresholds(shape: &Shape) -> [[u16; 4]; 256] {
+    let mut table = [[0; 4]; 256];
+    let mut i = 0;
+    while i < 1024 {
+        table[i / 4][i % 4] = shape.bumps[(i / 4) >> (2 * (i % 4)) & 3] as u16;
+        i += 1;
+    }
+    table
+}
+
+/// Bands of 64 bits.
+#[derive(Clone, Copy)]
+pub(super) struct Columns<const SHAPE: usize, const R: usize, const PART: bool>;
+
+impl<const SHAPE: usize, const R: usize, const PART: bool> Lookup for Columns<SHAPE, R, PART> {
+    const SHAPE: usize = SHAPE;
+    const BYTES: usize = 16 * R;
+
+    #[inline(always)]
+    fn place(level: &Level, row: u64) -> usize {
+        match PART {
+            true => level.block_at(R as u32 - 1, row >> 6),
+            false => (level.rows_at + (row >> 6) * (8 * R as u64)) as usize,
+        }
+    }
+
+    #[inline(always)]
+    fn check<I: Isa>(level: &Level, payload: &[u8], h: u64, expected: u32, row: u64) -> Option<bool> {
+        let mask = u32::MAX >> (32 - R);
+        let (low, high) = spread(h, row);
+        let block = row >> 6;
+        let first = Self::place(level, row);
+        if !PART {
+            let at = first & (usize::MAX >> 1);
+            let (first, second) = payload.get(at..at + 16 * R)?.split_at(8 * R);
+            let value = I::parities::<R>(first, second, low, high);
+            return Some((value ^ expected) & mask == 0);
+        }
+        let second = level.block_at(R as u32 - 1, block + 1);
+        let value = I::parities::<R>(words::<R>(payload, first)?, words::<R>(payload, second)?, low, high);
+        Some((value ^ expected) & (mask >> (block < level.cut) as u32) == 0)
+    }
+}
+
+/// Bands of 128 bits that start on a byte, one column.
+#[derive(Clone, Copy)]
+pub(super) struct Bit;
+
+impl Lookup for Bit {
+    const SHAPE: usize = BIT;
+    const BYTES: usize = 16;
+
+    #[inline(always)]
+    fn place(level: &Level, row: u64) -> usize {
+        (level.rows_at + (row >> 3)) as usize
+    }
+
+    #[inline(always)]
+    fn check<I: Isa>(level: &Level, payload: &[u8], h: u64, expected: u32, row: u64) -> Option<bool> {
+        let band = band(h, &SHAPES[BIT]);
+        let at = Self::place(level, row);
+        let bytes: &[u8; 16] = payload.get(at..)?.first_chunk()?;
+        let x = u128::from_le_bytes(*bytes) & band;
+        Some((x as u64 ^ (x >> 64) as u64).count_ones() & 1 == expected & 1)
+    }
+}
+
+/// `R` words from `at` on, if they are there.
+#[inline(always)]
+fn words<const R: usize>(payload: &[u8], at: usize) -> Option<&[u8]> {
+    // A place is far below 2^63; saying so spares a check for overflow.
+    let at = at & (usize::MAX >> 1);
+    payload.get(at..at + 8 * R)
+}
+
+/// A band of 64 coefficients, split over the two blocks it covers.
+#[inline(always)]
+fn spread(h: u64, row: u64) -> (u64, u64) {
+    let band = fold(h, BAND.0) | 1;
+    // 63 minus the shift, as the complement of its six bits.
+    (band << (row & 63), (band >> 1) >> (!row & 63))
+}
+
+/// Calls `$run!(kernel)` with the kernel of a ribbon, or `$any`.
+macro_rules! with_kernel {
+    ($ribbon:expr, $any:expr, $run:ident) => {
+        with_kernel!($ribbon, $any, $run:
+            (2 1 false) (5 1 false) (2 2 false) (2 3 false) (2 4 false) (1 5 false) (1 6 false) (1 7 false) (1 8 false)
+            (5 2 false) (5 3 false) (5 4 false) (5 5 false) (5 6 false) (5 7 false) (5 8 false)
+            (2 2 true) (2 3 true) (2 4 true) (2 5 true) (1 6 true) (1 7 true) (1 8 true)
+            (5 2 true) (5 3 true) (5 4 true) (5 5 true) (5 6 true) (5 7 true) (5 8 true))
+    };
+    ($ribbon:expr, $any:expr, $run:ident: $(($shape:literal $columns:literal $part:literal))*) => {
+        match $ribbon.fast {
+            $(Fast::Columns { shape: $shape, columns: $columns, part: $part } => $run!(Columns<$shape, $columns, $part>),)*
+            Fast::Bit => $run!(Bit),
+            _ => $any,
+        }
+    };
+}
+
+/// One query that the first level passed on.
+pub(super) struct Deep<'a, K> {
+    pub(super) ribbon: &'a Ribbon,
+    pub(super) payload: &'a [u8],
+    pub(super) h: u64,
+    pub(super) kernel: PhantomData<K>,
+}
+
+impl<K: Lookup> Kernel for Deep<'_, K> {
+    type Output = bool;
+    #[inline(always)]
+    fn run<I: Isa>(self) -> bool {
+        let Deep { ribbon, payload, mut h, .. } = self;
+        let expected = K::expected(h);
+        for level in &ribbon.rest {
+            // All levels but the last have the shape of the first.
+            if level.shape != ribbon.first.shape {
+                break;
+            }
+            h = level.rehash(h);
+            let (bucket, offset) = K::FRAME.bucket_of(level.buckets, h);
+            if !K::bumped(payload, level.bumps_at, bucket, offset) {
+                let row = K::FRAME.row(bucket, offset);
+                if let Some(found) = K::check::<I>(level, payload, h, expected, row) {
+                    return found;
+                }
+                break;
+            }
+        }
+        ribbon.matches(payload, self.h)
+    }
+}
+
+/// One query.
+pub(super) struct One<K>(PhantomData<K>);
+
+impl<K: Lookup> Answer<Part<Ribbon>> for One<K> {
+    #[inline(always)]
+    fn answer<I: Isa>(part: &Part<Ribbon>, key: Digest) -> bool {
+        let (ribbon, payload) = (&part.geometry, &part.payload[..]);
+        let level = &ribbon.first;
+        let h = key.salted(ribbon.salt);
+        let (bucket, offset) = K::FRAME.bucket_of(level.buckets, h);
+        if K::bumped(payload, level.bumps_at, bucket, offset) {
+            return ribbon.deep::<K>(payload, h);
+        }
+        let row = K::FRAME.row(bucket, offset);
+        match K::check::<I>(level, payload, h, K::expected(h), row) {
+            Some(found) => found,
+            None => ribbon.matches(payload, h),
+        }
+    }
+}
+
+/// One query of any shape.
+pub(super) struct Any;
+
+impl Answer<Part<Ribbon>> for Any {
+    #[inline(always)]
+    fn answer<I: Isa>(part: &Part<Ribbon>, key: Digest) -> bool {
+        part.geometry.matches(&part.payload, key.salted(part.geometry.salt))
+    }
+}
+
+/// Keys per round of a batch: enough loads in flight, few enough to stay in the first cache.
+const BATCH: usize = 32;
+
+/// Many queries: all places first, prefetched; then all values; then the few that were bumped.
+pub(super) struct Many<'a, K> {
+    pub(super) column: &'a Column<Ribbon>,
+    pub(super) keys: &'a [Digest],
+    pub(super) out: &'a mut [bool],
+    pub(super) kernel: PhantomData<K>,
+}
+
+impl<K: Lookup> Kernel for Many<'_, K> {
+    type Output = ();
+    #[inline(always)]
+    fn run<I: Isa>(self) {
+        match self.column.parts() {
+            // With one part its geometry stays in registers.
+            [part] => self.rounds::<I>(|_| part),
+            _ => {
+                let column = self.column;
+                self.rounds::<I>(|key| column.part(key))
+            }
+        }
+    }
+}
+
+impl<'a, K: Lookup> Many<'a, K> {
+    #[inline(always)]
+    fn rounds<I: Isa>(self, part: impl Fn(Digest) -> &'a Part<Ribbon>) {
+        let Many { keys, out, .. } = self;
+        let mut hashes = [0u64; BATCH];
+        let mut rows = [0u64; BATCH];
+        let mut bumped = [0u8; BATCH];
+        for (keys, out) in keys.chunks(BATCH).zip(out.chunks_mut(BATCH)) {
+            let mut count = 0;
+            for (i, &key) in keys.iter().enumerate() {
+                let part = part(key);
+                let (ribbon, payload) = (&part.geometry, &part.payload[..]);
+                let level = &ribbon.first;
+                let h = key.salted(ribbon.salt);
+                let (bucket, offset) = K::FRAME.bucket_of(level.buckets, h);
+                let row = K::FRAME.row(bucket, offset);
+                hashes[i] = h;
+                rows[i] = row;
+                let at = K::place(level, row);
+                arch::prefetch(payload, at);
+                arch::prefetch(payload, at + K::BYTES - 1);
+                bumped[count % BATCH] = i as u8;
+                count += K::bumped(payload, level.bumps_at, bucket, offset) as usize;
+            }
+            for (i, (&key, out)) in keys.iter().zip(out.iter_mut()).enumerate() {
+                let part = part(key);
+                let (ribbon, payload) = (&part.geometry, &part.payload[..]);
+                let h = hashes[i];
+                let found = K::check::<I>(&ribbon.first, payload, h, K::expected(h), rows[i]);
+                *out = found.unwrap_or(true);
+                if found.is_none() {
+                    *out = ribbon.matches(payload, h);
+                }
+            }
+            for &i in &bumped[..count] {
+                let i = i as usize;
+                let part = part(keys[i]);
+                out[i] = part.geometry.deep::<K>(&part.payload, hashes[i]);
+            }
+        }
+    }
+}

@@ -11,7 +11,7 @@ use crate::format::{self, Encoded, Header, Writer};
 use crate::hash::{Digest, Domain, Hasher, Key, Salt};
 use crate::leaves::bloom::{Classic, SplitBlock, classic, split};
 use crate::leaves::{Contains, Geometry};
-use crate::steps::{BLOOM, Leaf, Role, SPLIT_BLOCK};
+use crate::steps::{BLOOM, Leaf, Role, SPLIT_BLOCK, Step};
 
 /// A Bloom filter that keys can be added to.
 ///
@@ -135,17 +135,24 @@ impl Bloom {
         format::verify(&bytes)?;
         let contents = format::open(&bytes)?;
         let Header { hasher, domain, keys, .. } = contents.header;
-        let (table, payload) = match contents.steps.first().map(|step| (step.role, &step.leaf)) {
-            Some((Role::Refuse, Leaf::SplitBlock(column))) if contents.steps.len() == 1 => match column.parts() {
-                [part] => (Table::SplitBlock(part.geometry), part.payload.to_vec()),
-                _ => return Err(FormatError::invalid("a Bloom filter in several shards cannot be taken up")),
-            },
-            Some((Role::Refuse, Leaf::Bloom(column))) if contents.steps.len() == 1 => match column.parts() {
-                [part] => (Table::Classic(part.geometry), part.payload.to_vec()),
-                _ => return Err(FormatError::invalid("a Bloom filter in several shards cannot be taken up")),
-            },
-            _ => return Err(FormatError::invalid("not a Bloom filter: only those take more keys")),
+        if contents.header.shard_bits > 0 {
+            return Err(FormatError::invalid("a Bloom filter in several shards cannot be taken up"));
+        }
+        let only = match &contents.steps[..] {
+            [Step { role: Role::Refuse, leaf }] => Some(leaf),
+            _ => None,
         };
+        let found = match only {
+            Some(Leaf::SplitBlock(column)) => {
+                column.parts().first().map(|p| (Table::SplitBlock(p.geometry), &p.payload))
+            }
+            Some(Leaf::Bloom(column)) => column.parts().first().map(|p| (Table::Classic(p.geometry), &p.payload)),
+            _ => None,
+        };
+        let Some((table, payload)) = found else {
+            return Err(FormatError::invalid("not a Bloom filter: only those take more keys"));
+        };
+        let payload = payload.to_vec();
         // Without keys a built filter has no table, and a key that is put nowhere is not found again.
         if payload.is_empty() {
             return Err(FormatError::invalid("a Bloom filter without a table takes no keys"));

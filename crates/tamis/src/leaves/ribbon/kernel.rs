@@ -263,10 +263,7 @@ impl<'a, K: Lookup> Many<'a, K> {
                 let (ribbon, payload) = (&part.geometry, &part.payload[..]);
                 let h = hashes[i];
                 let found = K::check::<I>(&ribbon.first, payload, h, K::expected(h), rows[i]);
-                *out = found.unwrap_or(true);
-                if found.is_none() {
-                    *out = ribbon.matches(payload, h);
-                }
+                *out = found.unwrap_or_else(|| ribbon.matches(payload, h));
             }
             for &i in &bumped[..count] {
                 let i = i as usize;

@@ -410,7 +410,7 @@ mod tests {
         assert!(report.is_clean());
         let (row, median) = (&report.rows[0], report.rows[0].median.as_ref().unwrap());
         assert_eq!((median.bits, row.fpr, row.bound()), (64.0, Some(0.0), None));
-        assert!(median.peak_bits >= 64.0 && median.build > 0.0 && median.build_parallel.unwrap() > 0.0);
+        assert!(median.build > 0.0 && median.build_parallel.unwrap() > 0.0);
         assert!(!report.table().columns.iter().any(|c| c == "failures"));
     }
 
@@ -434,32 +434,6 @@ mod tests {
         let mut report = compare(&options, &[set("exact", 0, false)]);
         report.rows[0].fpr = Some(1.0 / 256.0);
         assert_eq!((report.rows[0].bound(), report.rows[0].waste()), (Some(8.0), Some(700.0)));
-    }
-
-    #[cfg(feature = "peers")]
-    #[test]
-    fn every_peer_takes_part_and_answers_rightly() {
-        let options = small(5000);
-        let report = run(&options).unwrap();
-        assert_eq!(report.reference, Some(REFERENCE));
-        assert!(report.is_clean(), "{}", report.table());
-        for row in &report.rows {
-            let fpr = row.fpr.unwrap();
-            // Wide enough for every row, and the narrow ribbons are meant to let more through.
-            let most = if row.name.contains(" 1 bit") {
-                0.6
-            } else if row.name.contains(" 3 bit") {
-                0.15
-            } else {
-                0.04
-            };
-            assert!(fpr < most, "{}: {fpr}", row.name);
-            assert!(row.waste().is_none_or(|waste| waste > -5.0), "{}: {:?}", row.name, row.waste());
-        }
-        let reference = report.rows.iter().find(|row| row.name == REFERENCE).unwrap();
-        assert_eq!(reference.ratio.as_ref().unwrap().build, 1.0);
-        // 100,000 strangers at 2^-8: 391 expected, sigma 20.
-        assert!((reference.fpr.unwrap() - 1.0 / 256.0).abs() < 0.0012);
     }
 
     #[cfg(feature = "peers")]

@@ -12,11 +12,11 @@ fn send(signal: &str, child: &Child) {
     assert!(done.success());
 }
 
-/// Waits until `ready`, ten seconds at most; whether it came to that.
+/// Waits until `ready`, a minute at most; whether it came to that.
 fn within_time(mut ready: impl FnMut() -> bool) -> bool {
     let start = Instant::now();
     while !ready() {
-        if start.elapsed() > Duration::from_secs(10) {
+        if start.elapsed() > Duration::from_secs(60) {
             return false;
         }
         std::thread::sleep(Duration::from_millis(1));

@@ -1,3 +1,4 @@
 //! counts -> sizes and rates: every formula of the crate, each with the paper it comes from.
 
 pub mod bloom;
+pub mod bounds;

@@ -117,7 +117,7 @@ impl Bloom {
 
     /// The filter as a file.
     pub fn snapshot(&self) -> Result<Vec<u8>, BuildError> {
-        let header = Header { hasher: self.hasher, domain: self.domain, shard_bits: 0, keys: self.keys };
+        let header = Header { hasher: self.hasher, domain: self.domain, shard_bits: 0, keys: self.keys, negatives: 0 };
         let tag = match self.table {
             Table::SplitBlock(_) => SPLIT_BLOCK,
             Table::Classic(_) => BLOOM,
@@ -125,7 +125,7 @@ impl Bloom {
         let mut geometry = vec![];
         with_table!(&self.current(), table => table.encode(&mut geometry));
         let mut writer = Writer::new(Vec::new(), &header, vec![(Role::Refuse, tag)])?;
-        writer.shard(&[Encoded { geometry, payload: self.payload.clone() }])?;
+        writer.shard(&[Encoded { geometry, payload: self.payload.clone().into() }])?;
         Ok(writer.finish()?.0)
     }
 

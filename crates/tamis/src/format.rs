@@ -1,7 +1,7 @@
 //! steps and payloads <-> bytes: the header, the directory, the checksums, and the reader under every codec.
 //!
 //! ```text
-//!   header, 40 bytes | payloads, shard by shard | directory | footer, 24 bytes
+//!   header, 48 bytes | payloads, shard by shard | directory | footer, 24 bytes
 //! ```
 //!
 //! A file is written front to back in one pass: what is known only at the end stands at the end. The footer's last four
@@ -25,7 +25,7 @@ pub const VERSION: u16 = 1;
 /// The first byte is not text, the last two break when line ends are translated.
 const MAGIC: [u8; 8] = *b"\x89tamis\r\n";
 const CLOSING: [u8; 4] = *b"sieV";
-const HEADER: usize = 40;
+const HEADER: usize = 48;
 const FOOTER: usize = 24;
 /// More steps than any recipe has.
 const MAX_STEPS: u64 = 64;
@@ -38,7 +38,7 @@ pub(crate) const MAX_SHARD_BITS: u32 = 24;
 ///    0  89 t a m i s 0d 0a                             magic
 ///    8  version u16 | hash u8 | domain u8 | shard bits u8 | 0 0 0
 ///   16  seed u64, 0 or the secret key, 2 x u64
-///   32  keys u64
+///   32  keys u64 | negatives u64
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
@@ -48,6 +48,9 @@ pub(crate) struct Header {
     pub(crate) shard_bits: u32,
     /// Distinct keys.
     pub(crate) keys: u64,
+    /// Distinct keys that are known not to be in the set, and that the filter is right about; an estimate if they are very
+    /// many. For the reader's information.
+    pub(crate) negatives: u64,
 }
 
 impl Header {
@@ -62,6 +65,7 @@ impl Header {
         out[16..24].copy_from_slice(&a.to_le_bytes());
         out[24..32].copy_from_slice(&b.to_le_bytes());
         out[32..40].copy_from_slice(&self.keys.to_le_bytes());
+        out[40..48].copy_from_slice(&self.negatives.to_le_bytes());
         out
     }
 
@@ -88,7 +92,7 @@ impl Header {
         let mut from = Reader::new(&header[10..], "header");
         let [keyed, domain, shard_bits, zeros @ ..] = from.array::<6>()?;
         let (a, b) = (u64::from_le_bytes(from.array()?), u64::from_le_bytes(from.array()?));
-        let keys = u64::from_le_bytes(from.array()?);
+        let (keys, negatives) = (u64::from_le_bytes(from.array()?), u64::from_le_bytes(from.array()?));
         let hasher = match (keyed, b) {
             (0, 0) => Hasher::seeded(a),
             (1, _) => Hasher::keyed([a, b]),
@@ -105,7 +109,7 @@ impl Header {
                 "header: 2^{shard_bits} shards, or reserved bytes that are not 0"
             )));
         }
-        Ok(Header { hasher, domain, shard_bits: shard_bits as u32, keys })
+        Ok(Header { hasher, domain, shard_bits: shard_bits as u32, keys, negatives })
     }
 }
 
@@ -141,9 +145,6 @@ pub(crate) fn open(bytes: &Bytes) -> Result<Contents, FormatError> {
     let mut steps = Vec::with_capacity(kinds.len());
     for (number, &(role, tag)) in kinds.iter().enumerate() {
         let leaf = Leaf::decode(tag, &mut from, header.shard_bits, Salt::new(number as u64))?;
-        if role == Role::Decide && !leaf.decides() {
-            return Err(FormatError::invalid(format!("directory: a {} cannot decide", leaf.name())));
-        }
         steps.push(Step { role, leaf });
     }
     if !from.is_empty() {
@@ -240,7 +241,7 @@ pub(crate) struct Writer<W> {
 #[cfg(feature = "build")]
 pub(crate) struct Encoded {
     pub(crate) geometry: Vec<u8>,
-    pub(crate) payload: Vec<u8>,
+    pub(crate) payload: Bytes,
 }
 
 #[cfg(feature = "build")]
@@ -258,7 +259,7 @@ impl<W: std::io::Write> Writer<W> {
         for (part, geometries) in parts.iter().zip(&mut self.geometries) {
             let gap = place(self.at, part.payload.len() as u64) - self.at;
             let zeros = [0; 64];
-            for bytes in [&zeros[..gap as usize], &part.payload] {
+            for bytes in [&zeros[..gap as usize], &part.payload[..]] {
                 self.out.write_all(bytes)?;
                 self.sum.update(bytes);
                 self.at += bytes.len() as u64;

@@ -16,6 +16,7 @@ use crate::hash::{Digest, Salt};
 
 pub(crate) mod bloom;
 pub(crate) mod fuse;
+pub(crate) mod integrated;
 mod pack;
 pub(crate) mod ribbon;
 
@@ -80,8 +81,10 @@ pub(crate) enum Values<'a> {
     /// A fingerprint of each key: the function becomes a filter.
     Fingerprints,
     /// One value per key, in the order of the keys, each below 2^width.
-    #[allow(dead_code, reason = "exact bits and maps will store values; so far only tests do")]
     Given(&'a [u32]),
+    /// A fingerprint of each key that is wanted, and for the others one whose lowest bit is wrong: the leaf says yes to the
+    /// first and no to the second, and to a stranger as seldom as any filter ([Chained] section 4.2.1, strategy (a)).
+    Signed(&'a [bool]),
 }
 
 /// One shard's part of a column.
@@ -123,22 +126,25 @@ impl<G: Contains + Clone> Column<G> {
         Column::new(bits, parts.into_iter().map(part).collect()).unwrap()
     }
 
-    /// The fastest way to find this column in `T`, with `find`, and to ask it for one key.
-    pub(crate) fn ask<T: ?Sized, F: Find<T, G>>(&self) -> Ask<T> {
-        struct Chooser<T: ?Sized, F>(PhantomData<T>, PhantomData<F>, bool);
-        impl<G, T: ?Sized, F: Find<T, G>> Choose<G> for Chooser<T, F> {
+    /// The fastest way to find this column in `T`, with `F`, to ask it for one key, and to go on from there as `E` does.
+    pub(crate) fn ask<T: ?Sized, F: Find<T, G>, E: Finish<T>>(&self) -> Ask<T> {
+        struct Chooser<T: ?Sized, F, E> {
+            single: bool,
+            kinds: PhantomData<(F, E, T)>,
+        }
+        impl<G, T: ?Sized, F: Find<T, G>, E: Finish<T>> Choose<G> for Chooser<T, F, E> {
             type Chosen = Ask<T>;
             fn choose<A: Answer<Part<G>>>(self, level: Level) -> Ask<T> {
-                match self.2 {
-                    true => Ask::new::<Single<F, G, A>>(level),
-                    false => Ask::new::<Sharded<F, G, A>>(level),
+                match E::QUICK && self.single {
+                    true => E::finish::<Single<F, G, A>>(level),
+                    false => E::finish::<Sharded<F, G, A>>(level),
                 }
             }
         }
         if self.alike {
-            return self.first.geometry.choose(Chooser::<T, F>(PhantomData, PhantomData, self.bits == 0));
+            return self.first.geometry.choose(Chooser::<T, F, E> { single: self.bits == 0, kinds: PhantomData });
         }
-        Ask::new::<Sharded<F, G, Slowly>>(Level::detect())
+        E::finish::<Sharded<F, G, Slowly>>(Level::detect())
     }
 
     /// Asks for many keys. `file` is the whole file: parts know their place.
@@ -185,6 +191,26 @@ impl<G> Column<G> {
 pub(crate) trait Find<T: ?Sized, G> {
     /// The column, if it is there.
     fn find(inside: &T) -> Option<&Column<G>>;
+}
+
+/// What becomes of a column's answer in something larger.
+pub(crate) trait Finish<T: ?Sized> {
+    /// Whether a column of one part is worth code of its own.
+    const QUICK: bool;
+
+    /// The way to ask the whole, if `A` asks the column.
+    fn finish<A: Answer<T>>(level: Level) -> Ask<T>;
+}
+
+/// The column's answer is the answer.
+pub(crate) struct Whole;
+
+impl<T: ?Sized> Finish<T> for Whole {
+    const QUICK: bool = true;
+
+    fn finish<A: Answer<T>>(level: Level) -> Ask<T> {
+        Ask::new::<A>(level)
+    }
 }
 
 /// Asks the only part of a column.

@@ -1,23 +1,35 @@
 //! counts + a goal -> the list of steps to build, as plain integers.
 //!
 //! With nothing known but the keys there is one step, `P`, and the question is only which leaf, and how wide. The
-//! default is the ribbon: as small as filters get.
+//! default is the ribbon: as small as filters get. With known negatives the recipes say how leaves are put together; the
+//! default is `P E`.
+//!
+//! A plan depends on the number of keys and on an estimate of the number of negatives that is the same for any order of
+//! the input, and more negatives never make the first filter of a `P E` narrower: so a sieve of that width, built when the keys are
+//! complete, may let negatives go long before their number is known (`build/sieve.rs`).
 
 use crate::error::BuildError;
-use crate::format::Encoded;
-use crate::hash::{Digest, Salt};
 use crate::leaves::bloom::{classic, split};
-use crate::leaves::{Geometry, Values, fuse, ribbon};
-use crate::shard::{SHARD_KEYS, Stats, shard_bits};
-use crate::steps::{BLOOM, FUSE, RIBBON, Role, SPLIT_BLOCK};
+use crate::leaves::integrated::Parts;
+use crate::leaves::{fuse, integrated, ribbon};
+use crate::recipes::{cascade, chained, fpfs};
+use crate::shard::{SHARD_KEYS, Sketch, shard_bits};
+use crate::steps::Role;
+
+mod structure;
+
+pub(crate) use structure::Structure;
 
 /// What a filter shall reach for strangers: keys that nobody listed.
 #[derive(Clone, Copy, PartialEq, Debug)]
+#[non_exhaustive]
 pub enum Goal {
     /// At most this share of them is let through; the filter is as small as that allows.
     Rate(f64),
     /// At most this many bits per key, file and all; as few strangers as that allows.
     BitsPerKey(f64),
+    /// Strangers will not be asked for, or do not matter: the smallest filter that is right about every listed key.
+    Exact,
 }
 
 /// Which structure to use.
@@ -30,6 +42,15 @@ pub enum Goal {
 /// | [`Fuse4`](Kind::Fuse4) | 8.62 | between the two |
 /// | [`Bloom`](Kind::Bloom) | 12.9 | the fastest to build and to ask; one cache line; keys can be added |
 /// | [`ClassicBloom`](Kind::ClassicBloom) | 11.5 | keys can be added |
+///
+/// These know only the keys. With keys to exclude:
+///
+/// | kind | what it is | good for |
+/// |---|---|---|
+/// | [`Chained`](Kind::Chained) | a filter, then one exact bit | the smallest; the default |
+/// | [`Integrated`](Kind::Integrated) | the same in one word | members, at the speed of a plain filter |
+/// | [`Cascade`](Kind::Cascade) | filters of each other's errors | Bloom filters all the way |
+/// | [`Naive`](Kind::Naive) | one filter on both sides | few excluded keys |
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub enum Kind {
@@ -48,11 +69,34 @@ pub enum Kind {
     Bloom,
     /// The Bloom filter of 1970.
     ClassicBloom,
+    /// A filter and one exact bit for whoever passes: ChainedFilter's `&`, or two filters.
+    Chained(Base),
+    /// Filters in turn on keys and negatives, and one exact bit: ChainedFilter's `& ~`.
+    Cascade(Base),
+    /// A filter and its exact bit in the same words.
+    Integrated(Base, Parts),
+    /// One filter that holds the excluded keys too, with the wrong fingerprint. Building it takes memory for all of them.
+    Naive(Base),
+}
+
+/// The elementary structure under a construction of several.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub enum Base {
+    /// Bumped ribbon: the smallest.
+    #[default]
+    Ribbon,
+    /// 3-wise binary fuse: the fastest.
+    Fuse,
+    /// 4-wise binary fuse.
+    Fuse4,
+    /// Classic Bloom filters, with an exact bit on a ribbon; for [`Kind::Cascade`] only.
+    Bloom,
 }
 
 impl Kind {
     /// Every kind with its name on the command line.
-    pub const ALL: [(&'static str, Kind); 7] = [
+    pub const ALL: [(&'static str, Kind); 24] = [
         ("auto", Kind::Auto),
         ("ribbon", Kind::Ribbon),
         ("homogeneous", Kind::Homogeneous),
@@ -60,7 +104,29 @@ impl Kind {
         ("fuse4", Kind::Fuse4),
         ("bloom", Kind::Bloom),
         ("classic-bloom", Kind::ClassicBloom),
+        ("chained", Kind::Chained(Base::Ribbon)),
+        ("chained-fuse", Kind::Chained(Base::Fuse)),
+        ("chained-fuse4", Kind::Chained(Base::Fuse4)),
+        ("cascade", Kind::Cascade(Base::Ribbon)),
+        ("cascade-fuse", Kind::Cascade(Base::Fuse)),
+        ("cascade-fuse4", Kind::Cascade(Base::Fuse4)),
+        ("cascade-bloom", Kind::Cascade(Base::Bloom)),
+        ("integrated", Kind::Integrated(Base::Fuse, Parts::One)),
+        ("integrated-two", Kind::Integrated(Base::Fuse, Parts::Two)),
+        ("integrated-hybrid", Kind::Integrated(Base::Fuse, Parts::Hybrid)),
+        ("integrated-general", Kind::Integrated(Base::Fuse, Parts::General)),
+        ("integrated-ribbon", Kind::Integrated(Base::Ribbon, Parts::One)),
+        ("integrated-ribbon-two", Kind::Integrated(Base::Ribbon, Parts::Two)),
+        ("integrated-ribbon-hybrid", Kind::Integrated(Base::Ribbon, Parts::Hybrid)),
+        ("integrated-ribbon-general", Kind::Integrated(Base::Ribbon, Parts::General)),
+        ("naive", Kind::Naive(Base::Ribbon)),
+        ("naive-fuse", Kind::Naive(Base::Fuse)),
     ];
+
+    /// Whether it can make use of negatives.
+    fn knows_negatives(self) -> bool {
+        matches!(self, Kind::Auto | Kind::Chained(_) | Kind::Cascade(_) | Kind::Integrated(..) | Kind::Naive(_))
+    }
 }
 
 /// How hard to look for a smaller filter.
@@ -75,33 +141,86 @@ pub enum Effort {
     Smallest,
 }
 
-/// One leaf to build, the same for every shard.
+/// What is wanted, and of how many keys.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(crate) enum Structure {
-    /// Bits per key times 256.
-    SplitBlock {
-        bits_per_key: u32,
-    },
-    /// Bits per key times 256.
-    Bloom {
-        bits_per_key: u32,
-        hashes: u8,
-    },
-    Fuse(fuse::Params),
-    Ribbon(ribbon::Params),
+pub(crate) struct Request {
+    pub(crate) keys: u64,
+    /// About how many known negatives.
+    pub(crate) negatives: u64,
+    pub(crate) goal: Goal,
+    pub(crate) kind: Kind,
+    pub(crate) effort: Effort,
+    /// Of a cascade: how much shorter every list is than the one before.
+    pub(crate) delta: f64,
+    /// Bits of the first stage times 256, where the caller chose them.
+    pub(crate) first: Option<u16>,
+}
+
+/// One step to build.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Step {
+    pub(crate) role: Role,
+    pub(crate) structure: Structure,
 }
 
 /// What will be built.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Plan {
-    pub(crate) steps: Vec<(Role, Structure)>,
+pub(crate) struct Plan {
+    pub(crate) steps: Vec<Step>,
+}
+
+/// Chooses the steps.
+pub(crate) fn plan(request: &Request) -> Result<Plan, BuildError> {
+    request.check()?;
+    // The number of many negatives is an estimate: a budget must do for four standard deviations more.
+    let more = match request.goal {
+        Goal::BitsPerKey(_) if request.negatives > Sketch::EXACT => request.negatives / 32,
+        _ => 0,
+    };
+    let request = &Request { negatives: request.negatives + more, ..*request };
+    let Request { keys, negatives, goal, kind, effort, .. } = *request;
+    let steps = match kind {
+        // Without keys there is nothing to spend bits on, and nothing to exclude from.
+        _ if keys == 0 => {
+            let kind = if kind.knows_negatives() { Kind::Ribbon } else { kind };
+            vec![plain(&Request { goal: Goal::Rate(0.5), kind, ..*request })?]
+        }
+        // Without negatives the answer is yes.
+        _ if negatives == 0 && goal == Goal::Exact => vec![],
+        Kind::Auto if negatives == 0 => match effort {
+            Effort::Fast => vec![plain(&Request { kind: Kind::Fuse, ..*request })?],
+            _ => vec![plain(&Request { kind: Kind::Ribbon, ..*request })?],
+        },
+        Kind::Auto => match effort {
+            Effort::Fast => chained::steps(Base::Fuse, request)?,
+            _ => chained::steps(Base::Ribbon, request)?,
+        },
+        Kind::Chained(base) => chained::steps(base, request)?,
+        Kind::Cascade(base) => cascade::steps(base, request)?,
+        Kind::Integrated(base, parts) => fpfs::integrated(base, parts, request)?,
+        Kind::Naive(base) => fpfs::naive(base, request)?,
+        _ => vec![plain(request)?],
+    };
+    Ok(Plan { steps })
 }
 
 impl Plan {
     /// About how many bytes the file will have; rather a little more than less.
-    pub(crate) fn bytes(&self, n: u64) -> u64 {
-        let bits: f64 = self.steps.iter().map(|(_, structure)| structure.bits(n)).sum();
-        ((bits * 1.01 + file_bits(n, bits / n.max(1) as f64)) / 8.0) as u64 + 4096
+    pub(crate) fn bytes(&self, request: &Request) -> u64 {
+        let bits = request.bits_of(&self.steps);
+        let per_key = bits / request.keys.max(1) as f64;
+        ((bits * 1.01 + file_bits(request.keys, self.steps.len(), per_key)) / 8.0) as u64 + 4096
+    }
+
+    /// A filter on the keys alone that lets through every negative which the plan's first step lets through, for this number of
+    /// negatives and for any larger one.
+    pub(crate) fn sieve(&self, request: &Request) -> Option<Structure> {
+        match (&self.steps[..], request.goal) {
+            // With a budget, more negatives leave fewer bits for the first step.
+            (_, Goal::BitsPerKey(_)) => None,
+            ([Step { role: Role::Refuse, structure }, Step { role: Role::Decide, .. }], _) => structure.nested(),
+            _ => None,
+        }
     }
 }
 
@@ -111,74 +230,189 @@ fn homogeneous_rows(width: u16) -> u16 {
     1104 + width / 64
 }
 
-/// Everything of a file that is not payload: header, footer, and for every shard an entry in the directory and, before a
+/// Everything of a file that is not payload: header, footer, and for every part an entry in the directory and, before a
 /// large payload, a gap.
-fn file_bits(n: u64, bits_per_key: f64) -> f64 {
-    let shards = (1u64 << shard_bits(n, SHARD_KEYS)) as f64;
+fn file_bits(n: u64, steps: usize, bits_per_key: f64) -> f64 {
+    let parts = ((steps as u64) << shard_bits(n, SHARD_KEYS)) as f64;
     let large = n as f64 * bits_per_key.max(32.0) >= (8 << 16) as f64;
-    8.0 * (68.0 + shards * if large { 88.0 } else { 24.0 })
+    8.0 * (76.0 + parts * if large { 88.0 } else { 24.0 })
 }
 
-/// Chooses the steps for these counts.
-pub(crate) fn plan(stats: &Stats, goal: Goal, kind: Kind, effort: Effort) -> Result<Plan, BuildError> {
-    check(goal)?;
-    let kind = match (kind, effort) {
-        (Kind::Auto, Effort::Fast) => Kind::Fuse,
-        (Kind::Auto, _) => Kind::Ribbon,
-        (kind, _) => kind,
-    };
-    let n = stats.keys;
-    // Without keys there is nothing to spend bits on.
-    let goal = if n == 0 { Goal::Rate(0.5) } else { goal };
+/// Narrowest and widest values of a leaf, in 256ths of a bit.
+const NARROWEST: u16 = 256;
+const WIDEST: u16 = 32 * 256;
+
+impl Request {
+    fn check(&self) -> Result<(), BuildError> {
+        let reason = match self.goal {
+            Goal::Rate(rate) if !(rate > 0.0 && rate < 1.0) => {
+                format!("the rate for strangers must lie between 0 and 1, not {rate}")
+            }
+            Goal::BitsPerKey(bits) if !(bits > 0.0 && bits <= 4096.0) => {
+                format!("the bits per key must lie between 0 and 4096, not {bits}")
+            }
+            _ if self.negatives > 0 && !self.kind.knows_negatives() => {
+                let name = Kind::ALL.iter().find(|(_, kind)| *kind == self.kind).map_or("this kind", |(name, _)| name);
+                format!("{name} knows only its keys; to exclude others use chained, cascade, integrated or naive")
+            }
+            Goal::Exact if self.negatives == 0 && !self.kind.knows_negatives() => {
+                "an exact filter needs the keys that are not in the set".to_string()
+            }
+            _ => return Ok(()),
+        };
+        Err(BuildError::Unreachable { reason })
+    }
+
+    /// The first width, in 256ths of a bit, that `reached` says yes to; it turns from no to yes once.
+    pub(crate) fn widest(&self, reached: impl Fn(u16) -> Result<bool, BuildError>) -> Result<u16, BuildError> {
+        let (mut low, mut high) = (NARROWEST, WIDEST + 1);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if reached(middle)? { high = middle } else { low = middle + 1 }
+        }
+        match self.goal {
+            _ if low <= WIDEST => Ok(low),
+            Goal::Rate(rate) => Err(self.too_low(rate)),
+            _ => Err(BuildError::Unreachable { reason: "no width is enough".into() }),
+        }
+    }
+
+    /// A rate that no width reaches.
+    pub(crate) fn too_low(&self, rate: f64) -> BuildError {
+        let reason = format!("a rate of {rate} needs more than 32 bits per key; the lowest is 2.4e-10");
+        BuildError::Unreachable { reason }
+    }
+
+    /// Bits for the payload of a filter of several steps, where the goal is a budget.
+    pub(crate) fn room(&self, steps: usize) -> Result<f64, BuildError> {
+        let Goal::BitsPerKey(bits) = self.goal else { return Ok(f64::INFINITY) };
+        Ok(allowed(self.keys, bits) - file_bits(self.keys, steps, bits))
+    }
+
+    /// A budget below the `least` bits that the payload takes.
+    pub(crate) fn too_few(&self, steps: usize, least: f64) -> BuildError {
+        let Goal::BitsPerKey(bits) = self.goal else { return self.too_low(0.0) };
+        too_few(self.keys, bits, least + file_bits(self.keys, steps, bits))
+    }
+
+    /// Payload bits of a list of steps, rather more than less: how many pass a filter is chance.
+    pub(crate) fn bits_of(&self, steps: &[Step]) -> f64 {
+        let (mut keys, mut negatives, mut bits) = (self.keys as f64, self.negatives as f64, 0.0);
+        for Step { role, structure } in steps {
+            let whole = |x: f64| x.ceil() as u64;
+            let [most_keys, most_negatives] =
+                [(keys, self.keys), (negatives, self.negatives)].map(|(x, all)| most(x, all));
+            match (role, structure) {
+                (Role::Refuse, _) => {
+                    bits += structure.bits(most_keys);
+                    negatives *= structure.rate_at(whole(keys));
+                }
+                (Role::Admit, _) => {
+                    bits += structure.bits(most_negatives);
+                    keys *= structure.rate_at(whole(negatives));
+                }
+                (Role::Decide, Structure::Integrated(params)) => bits += params.bits(most_keys, most_negatives),
+                (Role::Decide, _) => bits += structure.bits(most_keys + most_negatives),
+            }
+        }
+        bits
+    }
+}
+
+/// How many of `all` pass where this many are expected to, but for one time in 30,000: four standard deviations more.
+pub(crate) fn most(expected: f64, all: u64) -> u64 {
+    ((expected + 4.0 * expected.sqrt()).ceil() as u64).min(all)
+}
+
+impl Base {
+    /// A leaf of a given width; `nested` if narrower ones on the same keys shall be its first bits.
+    pub(crate) fn leaf(self, request: &Request, width: u16, nested: bool) -> Result<Structure, BuildError> {
+        let wide = request.effort == Effort::Smallest;
+        Ok(match self {
+            Base::Ribbon => Structure::Ribbon(ribbon::Params { width, wide, homogeneous: None, nested }),
+            Base::Fuse => Structure::Fuse(fuse::Params { arity: fuse::Arity::Three, width }),
+            Base::Fuse4 => Structure::Fuse(fuse::Params { arity: fuse::Arity::Four, width }),
+            Base::Bloom => {
+                let reason = "a Bloom filter cannot hold an exact bit; only a cascade is made of them".to_string();
+                return Err(BuildError::Unreachable { reason });
+            }
+        })
+    }
+
+    /// One exact bit.
+    pub(crate) fn exact(self, request: &Request) -> Result<Structure, BuildError> {
+        if self == Base::Bloom { Base::Ribbon.leaf(request, 256, false) } else { self.leaf(request, 256, false) }
+    }
+
+    /// A leaf for `n` keys with this rate for strangers, or less.
+    pub(crate) fn with_rate(self, request: &Request, n: u64, rate: f64) -> Result<Structure, BuildError> {
+        if self == Base::Bloom {
+            let classic::Params { bits, hashes } = classic::Params::for_rate(n, rate)?;
+            return Ok(Structure::Bloom { bits_per_key: per_key(bits, n, Goal::Rate(rate))?, hashes });
+        }
+        let wanted = Request { goal: Goal::Rate(rate), ..*request };
+        let width = wanted.widest(|width| Ok(self.leaf(request, width, true)?.rate() <= rate))?;
+        self.leaf(request, width, true)
+    }
+
+    /// The same for both stages in one word.
+    pub(crate) fn integrated(self) -> Result<integrated::Base, BuildError> {
+        match self {
+            Base::Ribbon => Ok(integrated::Base::Ribbon),
+            Base::Fuse => Ok(integrated::Base::Fuse(fuse::Arity::Three)),
+            Base::Fuse4 => Ok(integrated::Base::Fuse(fuse::Arity::Four)),
+            Base::Bloom => Err(BuildError::Unreachable { reason: "a Bloom filter cannot hold an exact bit".into() }),
+        }
+    }
+}
+
+/// One filter on the keys.
+fn plain(request: &Request) -> Result<Step, BuildError> {
+    let Request { keys: n, goal, effort, .. } = *request;
     let fuse = |arity| move |width| Structure::Fuse(fuse::Params { arity, width });
     let wide = effort == Effort::Smallest;
-    let structure = match kind {
-        Kind::Auto | Kind::Ribbon => {
-            widest(n, goal, |width| Structure::Ribbon(ribbon::Params { width, wide, homogeneous: None }))?
-        }
+    let structure = match request.kind {
         Kind::Homogeneous => {
-            let params = |width| ribbon::Params { width, wide: false, homogeneous: Some(homogeneous_rows(width)) };
-            widest(n, goal, |width| Structure::Ribbon(params(width)))?
+            let homogeneous = |width| Some(homogeneous_rows(width));
+            let params = |width| ribbon::Params { width, wide: false, homogeneous: homogeneous(width), nested: false };
+            widest(request, |width| Structure::Ribbon(params(width)))?
         }
-        Kind::Fuse => widest(n, goal, fuse(fuse::Arity::Three))?,
-        Kind::Fuse4 => widest(n, goal, fuse(fuse::Arity::Four))?,
+        Kind::Fuse => widest(request, fuse(fuse::Arity::Three))?,
+        Kind::Fuse4 => widest(request, fuse(fuse::Arity::Four))?,
         Kind::Bloom => {
             let params = match goal {
-                Goal::Rate(rate) => split::Params::for_rate(n, rate)?,
                 Goal::BitsPerKey(bits) => split::Params::for_bits_per_key(n, budget(n, bits, 256)?)?,
+                Goal::Rate(rate) => split::Params::for_rate(n, rate)?,
+                Goal::Exact => split::Params::for_rate(n, 0.5)?,
             };
             Structure::SplitBlock { bits_per_key: per_key(params.blocks * 256, n, goal)? }
         }
         Kind::ClassicBloom => {
             let params = match goal {
-                Goal::Rate(rate) => classic::Params::for_rate(n, rate)?,
                 Goal::BitsPerKey(bits) => classic::Params::for_bits_per_key(n, budget(n, bits, 64)?)?,
+                Goal::Rate(rate) => classic::Params::for_rate(n, rate)?,
+                Goal::Exact => classic::Params::for_rate(n, 0.5)?,
             };
             Structure::Bloom { bits_per_key: per_key(params.bits, n, goal)?, hashes: params.hashes }
         }
+        _ => widest(request, |width| {
+            Structure::Ribbon(ribbon::Params { width, wide, homogeneous: None, nested: false })
+        })?,
     };
-    Ok(Plan { steps: vec![(Role::Refuse, structure)] })
+    Ok(Step { role: Role::Refuse, structure })
 }
 
-fn check(goal: Goal) -> Result<(), BuildError> {
-    let reason = match goal {
-        Goal::Rate(rate) if !(rate > 0.0 && rate < 1.0) => {
-            format!("the rate for strangers must lie between 0 and 1, not {rate}")
-        }
-        Goal::BitsPerKey(bits) if !(bits > 0.0 && bits <= 4096.0) => {
-            format!("the bits per key must lie between 0 and 4096, not {bits}")
-        }
-        _ => return Ok(()),
-    };
-    Err(BuildError::Unreachable { reason })
+/// All bits of a budget; a little more, lest 16.56 bits for each of 100 keys be rounded to less than 1656.
+fn allowed(n: u64, bits: f64) -> f64 {
+    bits * n as f64 * (1.0 + 1e-12)
 }
 
 /// What is left of a budget of bits per key for a table whose size in each shard is rounded up to a multiple of `unit` bits.
 fn budget(n: u64, bits: f64, unit: u64) -> Result<f64, BuildError> {
     let round = (unit << shard_bits(n, SHARD_KEYS)) as f64;
-    let least = file_bits(n, bits) + 2.0 * round;
-    let left = bits * n as f64 - file_bits(n, bits) - round;
-    if left < round { Err(too_few(n, bits, least)) } else { Ok(left / n as f64) }
+    let file = file_bits(n, 1, bits);
+    let left = allowed(n, bits) - file - round;
+    if left < round { Err(too_few(n, bits, file + 2.0 * round)) } else { Ok(left / n as f64) }
 }
 
 /// A budget below the `least` bits that a file of `n` keys takes.
@@ -191,7 +425,7 @@ fn too_few(n: u64, bits: f64, least: f64) -> BuildError {
 /// Bits per key in 256ths, rounded to the safe side of the goal.
 fn per_key(bits: u64, n: u64, goal: Goal) -> Result<u32, BuildError> {
     let exact = bits as f64 * 256.0 / n.max(1) as f64;
-    let rounded = if matches!(goal, Goal::Rate(_)) { exact.ceil() } else { exact.floor() };
+    let rounded = if matches!(goal, Goal::BitsPerKey(_)) { exact.floor() } else { exact.ceil() };
     if rounded > u32::MAX as f64 {
         let reason =
             format!("Bloom filter: a rate this low needs {:.0} bits per key, at most 2^24 are possible", exact / 256.0);
@@ -200,103 +434,22 @@ fn per_key(bits: u64, n: u64, goal: Goal) -> Result<u32, BuildError> {
     Ok(rounded.max(1.0) as u32)
 }
 
-/// The width, in 256ths of a bit, that meets the goal: rates fall and sizes grow with it.
-fn widest(n: u64, goal: Goal, with: impl Fn(u16) -> Structure) -> Result<Structure, BuildError> {
-    const NARROWEST: u16 = 256;
-    const WIDEST: u16 = 32 * 256;
-    let fits = |width: u16| match goal {
-        Goal::Rate(rate) => with(width).rate() <= rate,
-        Goal::BitsPerKey(bits) => with(width).bits(n) + file_bits(n, bits) > bits * n as f64,
-    };
-    // Both questions turn from no to yes once: the first width with a low rate, or the first that is too large.
-    let (mut low, mut high) = (NARROWEST, WIDEST + 1);
-    while low < high {
-        let middle = low + (high - low) / 2;
-        if fits(middle) { high = middle } else { low = middle + 1 }
-    }
-    match goal {
-        Goal::Rate(rate) if low > WIDEST => Err(BuildError::Unreachable {
-            reason: format!("a rate of {rate} needs more than 32 bits per key; the lowest is 2.4e-10"),
-        }),
-        Goal::Rate(_) => Ok(with(low)),
-        Goal::BitsPerKey(bits) if low == NARROWEST => {
-            Err(too_few(n, bits, with(NARROWEST).bits(n) + file_bits(n, bits)))
-        }
-        Goal::BitsPerKey(_) => Ok(with(low.min(WIDEST + 1) - 1)),
-    }
-}
-
-impl Structure {
-    /// The tag in a directory.
-    pub(crate) fn tag(&self) -> u8 {
-        match self {
-            Structure::SplitBlock { .. } => SPLIT_BLOCK,
-            Structure::Bloom { .. } => BLOOM,
-            Structure::Fuse(_) => FUSE,
-            Structure::Ribbon(_) => RIBBON,
-        }
-    }
-
-    /// Expected payload bits for `n` keys.
-    fn bits(&self, n: u64) -> f64 {
-        match self {
-            Structure::SplitBlock { bits_per_key } | Structure::Bloom { bits_per_key, .. } => {
-                n as f64 * *bits_per_key as f64 / 256.0
-            }
-            Structure::Fuse(params) => fuse::payload_bits(n, params) as f64,
-            Structure::Ribbon(params) => params.bits(n),
-        }
-    }
-
-    /// The rate for strangers of the structures whose rate does not depend on their load.
-    fn rate(&self) -> f64 {
-        match self {
-            Structure::Fuse(params) => fuse::rate(params.width),
-            Structure::Ribbon(params) => params.rate(),
-            Structure::SplitBlock { .. } | Structure::Bloom { .. } => 1.0,
-        }
-    }
-
-    /// Builds the leaf of one shard.
-    pub(crate) fn build(&self, keys: &[Digest], values: Values<'_>, salt: Salt) -> Result<Encoded, BuildError> {
-        let n = keys.len() as u64;
-        let mut payload = vec![];
-        let mut geometry = vec![];
-        match *self {
-            Structure::SplitBlock { bits_per_key } => {
-                let params = split::Params { blocks: (n * bits_per_key as u64).div_ceil(256 * 256) };
-                split::SplitBlock::build(keys, &params, salt, &mut payload)?.encode(&mut geometry);
-            }
-            Structure::Bloom { bits_per_key, hashes } => {
-                let params = classic::Params { bits: (n * bits_per_key as u64).div_ceil(256), hashes };
-                classic::Classic::build(keys, &params, salt, &mut payload)?.encode(&mut geometry);
-            }
-            Structure::Fuse(params) => fuse::build(keys, values, &params, salt, &mut payload)?.encode(&mut geometry),
-            Structure::Ribbon(params) => {
-                ribbon::build(keys, values, &params, salt, &mut payload)?.encode(&mut geometry)
+/// The structure whose width meets the goal: rates fall and sizes grow with it.
+fn widest(request: &Request, with: impl Fn(u16) -> Structure) -> Result<Structure, BuildError> {
+    let n = request.keys;
+    match request.goal {
+        Goal::Exact => Ok(with(NARROWEST)),
+        Goal::Rate(rate) => Ok(with(request.widest(|width| Ok(with(width).rate() <= rate))?)),
+        Goal::BitsPerKey(bits) => {
+            let size = |width| with(width).bits(n) + file_bits(n, 1, bits);
+            match request.widest(|width| Ok(size(width) > allowed(n, bits))) {
+                Ok(NARROWEST) => Err(too_few(n, bits, size(NARROWEST))),
+                Ok(width) => Ok(with(width - 1)),
+                Err(_) => Ok(with(WIDEST)),
             }
         }
-        Ok(Encoded { geometry, payload })
     }
 }
 
 #[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used, clippy::panic)]
-    use super::*;
-
-    /// A goal that no size reaches is an error, not a filter with another rate.
-    #[test]
-    fn a_bloom_filter_reaches_its_rate_or_is_refused() {
-        for n in [1, 10, 1000] {
-            let stats = Stats { keys: n, ..Stats::default() };
-            let plan = |rate| plan(&stats, Goal::Rate(rate), Kind::ClassicBloom, Effort::Balanced);
-            for rate in [1e-300, 5e-324] {
-                assert!(matches!(plan(rate), Err(BuildError::Unreachable { .. })), "{rate}");
-            }
-            let Structure::Bloom { bits_per_key, hashes } = plan(1e-100).unwrap().steps[0].1 else { panic!() };
-            let bits = (n * bits_per_key as u64).div_ceil(256);
-            assert!(crate::math::bloom::classic_rate(n, bits, hashes.into()) <= 1e-100);
-        }
-    }
-}
+mod tests;

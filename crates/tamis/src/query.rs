@@ -115,6 +115,20 @@ impl Filter {
         Ok(())
     }
 
+    /// The same for digests that were made with this filter's hasher; `answers` is as long as `keys`.
+    #[cfg(feature = "build")]
+    pub(crate) fn contains_digests(&self, keys: &[Digest], answers: &mut [bool]) {
+        for (keys, answers) in keys.chunks(ROUND).zip(answers.chunks_mut(ROUND)) {
+            steps::contains_many(&self.steps, &self.bytes, keys, answers);
+        }
+    }
+
+    /// One shard of its first step, as it was built.
+    #[cfg(feature = "build")]
+    pub(crate) fn part(&self, shard: usize) -> Option<format::Encoded> {
+        self.steps.iter().next()?.leaf.part(shard)
+    }
+
     #[inline(always)]
     fn check<K: Key>(&self) -> Result<(), QueryError> {
         match K::DOMAIN == self.header.domain {
@@ -136,6 +150,25 @@ impl Filter {
     /// How many distinct keys the filter was built from.
     pub fn len(&self) -> u64 {
         self.header.keys
+    }
+
+    /// About how many keys the filter was told to exclude: exact up to 16,384, then an estimate with a
+    /// standard deviation of 0.8 %.
+    pub fn negatives(&self) -> u64 {
+        self.header.negatives
+    }
+
+    /// The fewest bits, on average over all sets, for a filter that is right about as many listed keys on either side and lets no
+    /// more strangers through ([`math::bounds::free_set`](crate::math::bounds::free_set)).
+    ///
+    /// ```
+    /// let filter = tamis::build(0..3000u64).fpr(1.0 / 256.0).finish()?;
+    /// let (bits, bound) = (filter.as_bytes().len() as f64 * 8.0, filter.bound());
+    /// assert!(bound / 3000.0 > 7.9 && bits > bound && bits < 1.1 * bound);
+    /// # Ok::<(), tamis::Error>(())
+    /// ```
+    pub fn bound(&self) -> f64 {
+        crate::math::bounds::free_set(self.header.keys, self.header.negatives, self.rate()).bits
     }
 
     /// Whether the filter was built from no key at all.

@@ -1,9 +1,9 @@
 //! digests -> Shards: sorted, distinct, disjoint; in memory or in temporary files; and what the planner counts.
 //!
 //! ```text
-//!   keys ──────▶ Intake ──finish──▶ Sorted ──┐
-//!                 │  ▲                       ├──census──▶ Shards ──load(i)──▶ Shard { keys, negatives }
-//!   negatives ──▶ Intake ──finish──▶ Sorted ─┘   Stats, conflicts
+//!   keys ──────▶ Intake ──finish──▶ Sorted ──┐            ┌──keys(i)──▶ all of them
+//!                 │  ▲                       ├──census──▶ Shards
+//!   negatives ──▶ Intake ──finish──▶ Sorted ─┘   Stats,   └──negatives(i)──▶ part by part
 //!                 ▼  │
 //!             temporary file
 //! ```
@@ -23,7 +23,8 @@
 //! less than 1 MiB per thread of fixed buffers (the sort's copy, a block of the file, an index). The census
 //! takes as many threads as have room for a *cell* each (a 4096th of the digests, the unit in which runs are read); one cell is its
 //! minimum, which matters only for digests that somebody picked to share their top bits, or beyond 2^12 times the limit. The limit
-//! does not cover the shards that the caller loads and holds: `Shards::cost` says what each will take.
+//! does not cover the shards that the caller loads and holds: `Shards::cost` says what each will take. The keys of a shard are
+//! loaded as a whole, for construction needs them all; its negatives, of which there may be any number, are read in parts.
 
 use std::borrow::Cow;
 use std::io;
@@ -35,7 +36,9 @@ use crate::error::BuildError;
 use crate::hash::Digest;
 
 mod intake;
+mod negatives;
 mod record;
+mod sketch;
 mod sort;
 mod spill;
 #[cfg(test)]
@@ -44,6 +47,7 @@ mod workers;
 
 pub use intake::{Intake, Sorted};
 pub use record::{Record, Tagged};
+pub(crate) use sketch::Sketch;
 pub use workers::Stop;
 pub(crate) use workers::run;
 
@@ -75,7 +79,8 @@ pub(crate) fn shard_bits(n: u64, per_shard: u64) -> u32 {
 pub struct Limits {
     /// Bytes of memory for the whole build, as far as gathering and sorting keys go, all threads together; 2 GiB unless set. At
     /// least 4 MiB are used. A build gives 5/8 of it to the keys; a [`Workspace`] of your own takes all of it. Shards under
-    /// construction come on top: about 60 MB per thread.
+    /// construction come on top: about 60 MB per thread, and more where excluded keys are part of the first leaf (as in
+    /// [`Kind::Naive`](crate::Kind::Naive)): they do not count for the number of shards.
     pub memory: u64,
     /// Bytes of temporary files; no limit unless set.
     pub disk: u64,
@@ -117,6 +122,9 @@ pub struct Stats {
     pub negatives: u64,
     /// Negatives that repeated an earlier one.
     pub duplicate_negatives: u64,
+    /// Whether `negatives` and `duplicate_negatives` are estimates, with a standard deviation of 0.8 % of all: negatives that
+    /// stage one refuses are let go at once, and whether two of them were equal is not known.
+    pub estimated: bool,
     /// Distinct keys that were also listed as negatives.
     pub conflicts: u64,
     /// The weights of those `negatives`, added up; stops at `u64::MAX`.
@@ -136,6 +144,8 @@ pub struct Workspace {
     used: AtomicU64,
     cell_bits: u32,
     shard_keys: u64,
+    /// Negatives of one part, about.
+    part: u64,
 }
 
 impl Workspace {
@@ -149,6 +159,7 @@ impl Workspace {
             used: AtomicU64::new(0),
             cell_bits: CELL_BITS,
             shard_keys: SHARD_KEYS,
+            part: negatives::PART,
         })
     }
 
@@ -199,18 +210,11 @@ pub struct Shards {
     pub bits: u32,
     /// What was counted.
     pub stats: Stats,
+    /// About how many distinct negatives were listed: the same for any order and any limit.
+    pub(crate) about: u64,
     keys: Keys,
     negatives: Option<Sorted<Tagged>>,
     on_conflict: OnConflict,
-}
-
-/// One shard: both sides sorted by digest, distinct and disjoint.
-#[derive(Debug)]
-pub struct Shard<'a> {
-    /// The keys.
-    pub keys: Cow<'a, [Digest]>,
-    /// The listed negatives with their weights.
-    pub negatives: Cow<'a, [Tagged]>,
 }
 
 impl Shards {
@@ -233,6 +237,7 @@ impl Shards {
             duplicate_negatives: listed_negatives - census.negatives,
             conflicts: census.conflicts,
             negative_weight: census.weight,
+            estimated: false,
         };
         match on_conflict {
             OnConflict::Error if census.conflicts > 0 => {
@@ -246,7 +251,15 @@ impl Shards {
             }
         }
         let bits = shard_bits(stats.keys, shard_keys);
-        Ok(Shards { bits, stats, keys, negatives, on_conflict })
+        Ok(Shards { bits, stats, about: 0, keys, negatives, on_conflict })
+    }
+
+    /// About how many distinct negatives the filter will be right about: those that a conflict made keys are none.
+    pub(crate) fn known(&self) -> u64 {
+        match self.on_conflict {
+            OnConflict::Keep => self.about.saturating_sub(self.stats.conflicts),
+            _ => self.about,
+        }
     }
 
     /// The number of shards.
@@ -254,33 +267,62 @@ impl Shards {
         1 << self.bits
     }
 
-    /// Loads one shard on this thread: slices if everything stayed in memory.
-    pub fn load(&self, shard: usize, stop: Stop<'_>) -> Result<Shard<'_>, BuildError> {
+    /// The same keys with other negatives.
+    pub fn with_negatives(
+        self,
+        negatives: Sorted<Tagged>,
+        on_conflict: OnConflict,
+        stop: Stop<'_>,
+    ) -> Result<Shards, BuildError> {
+        Shards::new(self.keys, Some(negatives), on_conflict, stop)
+    }
+
+    /// Loads the keys of one shard on this thread, sorted and distinct: a slice if everything stayed in memory.
+    pub fn keys(&self, shard: usize, stop: Stop<'_>) -> Result<Cow<'_, [Digest]>, BuildError> {
         workers::check(stop)?;
         let mut keys = match &self.keys {
             Keys::Plain(keys) => keys.range(self.bits, shard, stop)?,
             Keys::Tagged(keys) => Cow::Owned(keys.range(self.bits, shard, stop)?.iter().map(|k| k.digest).collect()),
         };
-        let mut negatives = match &self.negatives {
-            Some(negatives) => negatives.range(self.bits, shard, stop)?,
-            None => Cow::Borrowed(&[][..]),
-        };
-        if self.stats.conflicts > 0 {
-            match self.on_conflict {
-                OnConflict::Error => {}
-                OnConflict::Keep => subtract(&mut negatives, &keys),
-                OnConflict::Drop => subtract(&mut keys, &negatives),
-            }
+        if let Some(negatives) = self.listed(OnConflict::Drop) {
+            negatives::each(negatives, self.bits, shard, stop, |part| {
+                subtract(&mut keys, part);
+                Ok(())
+            })?;
         }
-        Ok(Shard { keys, negatives })
+        Ok(keys)
     }
 
-    /// Bytes that [`Shards::load`] allocates for this shard at most, not counting a buffer of 64 KiB.
+    /// The negatives, if there are conflicts that `policy` settles.
+    fn listed(&self, policy: OnConflict) -> Option<&Sorted<Tagged>> {
+        self.negatives.as_ref().filter(|_| self.stats.conflicts > 0 && self.on_conflict == policy)
+    }
+
+    /// Reads the negatives of one shard, whose keys are `keys`, in parts: sorted, distinct, and none of them a key.
+    pub fn negatives(
+        &self,
+        shard: usize,
+        keys: &[Digest],
+        stop: Stop<'_>,
+        mut part: impl FnMut(&[Tagged]) -> Result<(), BuildError>,
+    ) -> Result<(), BuildError> {
+        let Some(negatives) = &self.negatives else { return Ok(()) };
+        let keep = self.listed(OnConflict::Keep).is_some();
+        negatives::each(negatives, self.bits, shard, stop, |listed| match keep {
+            false => part(listed),
+            true => {
+                let mut listed = Cow::Borrowed(listed);
+                subtract(&mut listed, keys);
+                part(&listed)
+            }
+        })
+    }
+
+    /// Bytes that the keys of this shard and a part of its negatives take at most, not counting a buffer of 64 KiB.
     pub fn cost(&self, shard: usize) -> u64 {
         // What is in memory is copied only to take conflicts out.
-        let edit = |policy| self.stats.conflicts > 0 && self.on_conflict == policy;
         let keys = match &self.keys {
-            Keys::Plain(keys) => match keys.in_memory().is_some() && !edit(OnConflict::Drop) {
+            Keys::Plain(keys) => match keys.in_memory().is_some() && self.listed(OnConflict::Drop).is_none() {
                 true => 0,
                 false => 16 * keys.at_most(self.bits, shard),
             },
@@ -291,8 +333,8 @@ impl Shards {
             },
         };
         let negatives = match &self.negatives {
-            Some(negatives) if negatives.in_memory().is_none() || edit(OnConflict::Keep) => {
-                32 * negatives.at_most(self.bits, shard)
+            Some(negatives) if negatives.in_memory().is_none() || self.listed(OnConflict::Keep).is_some() => {
+                32 * negatives::largest(negatives, self.bits, shard)
             }
             _ => 0,
         };

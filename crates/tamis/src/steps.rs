@@ -3,15 +3,20 @@
 //! A filter is a list of steps, and every step asks one leaf:
 //!
 //! ```text
-//!   Refuse   leaf on the keys         "no" ends with no          P
-//!   Admit    leaf on the negatives    "no" ends with yes         N
-//!   Decide   one exact bit            the bit is the answer      E
-//!   (end)                             yes                        A
+//!   Refuse   leaf on the keys         "no" ends with no               P
+//!   Admit    leaf on the negatives    "no" ends with yes              N
+//!   Decide   leaf on both             its answer is the answer        E
+//!   (end)                             yes                             A
 //! ```
 //!
-//! Bloom, fuse and ribbon filters are `P`; longer lists are made by the recipes. One evaluator serves them all, alone and in
-//! batches: each step answers for the keys that are still undecided, and the survivors are moved together before the next,
-//! so that every step prefetches a full batch.
+//! Bloom, fuse and ribbon filters are `P`; longer lists are made by the recipes. A leaf that decides is a filter like the
+//! others, of one bit as a rule, that holds the negatives which got this far with the wrong fingerprint
+//! (`Values::Signed`): it never errs on a key it was built on, and lets half of the strangers through.
+//!
+//! One evaluator serves all lists, alone and in batches: each step answers for the keys that are still undecided, and the
+//! survivors are moved together before the next, so that every step prefetches a full batch.
+
+use std::marker::PhantomData;
 
 use bytes::Bytes;
 
@@ -21,8 +26,9 @@ use crate::format::{Reader, decode_column};
 use crate::hash::{Digest, Salt};
 use crate::leaves::bloom::{Classic, SplitBlock};
 use crate::leaves::fuse::Fuse;
+use crate::leaves::integrated::Integrated;
 use crate::leaves::ribbon::Ribbon;
-use crate::leaves::{Column, Find, Geometry, Retrieve};
+use crate::leaves::{Column, Find, Finish, Geometry, Whole};
 
 /// What an answer of the step's leaf means.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -31,7 +37,7 @@ pub enum Role {
     Refuse,
     /// A leaf on known negatives: its "no" is a yes.
     Admit,
-    /// One exact bit, which is the answer.
+    /// A leaf on the keys and on the negatives that got this far: its answer is the answer.
     Decide,
 }
 
@@ -68,6 +74,7 @@ macro_rules! with_column {
             Leaf::Bloom($column) => $body,
             Leaf::Fuse($column) => $body,
             Leaf::Ribbon($column) => $body,
+            Leaf::Integrated($column) => $body,
         }
     };
 }
@@ -76,51 +83,82 @@ macro_rules! with_column {
 #[derive(Debug, Clone)]
 pub(crate) struct Steps {
     first: Option<Step>,
-    rest: Box<[Step]>,
+    rest: Box<[Next]>,
+}
+
+/// A step after the first, and the fastest way to ask it for one key.
+#[derive(Debug, Clone)]
+struct Next {
+    step: Step,
+    ask: Ask<Step>,
 }
 
 impl Steps {
     pub(crate) fn new(steps: Vec<Step>) -> Steps {
         let mut steps = steps.into_iter();
-        Steps { first: steps.next(), rest: steps.collect() }
+        let first = steps.next();
+        let next =
+            |step: Step| Next { ask: with_column!(&step.leaf, column => column.ask::<Step, Own, Later>()), step };
+        Steps { first, rest: steps.map(next).collect() }
     }
 
     /// All steps in order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Step> {
-        self.first.iter().chain(&self.rest)
+        self.first.iter().chain(self.rest.iter().map(|next| &next.step))
     }
 
-    /// The leaf of a list of one refusing step.
+    /// The leaf of a list whose answer is that of its only leaf.
     #[inline(always)]
     fn only(&self) -> Option<&Leaf> {
         match (&self.first, &self.rest[..]) {
-            (Some(Step { role: Role::Refuse, leaf }), []) => Some(leaf),
+            (Some(Step { role: Role::Refuse, leaf }), []) | (Some(Step { role: Role::Decide, leaf }), _) => Some(leaf),
             _ => None,
         }
     }
 
     /// The fastest way to ask for one key.
     pub(crate) fn ask(&self) -> Ask<Steps> {
-        match self.only() {
-            Some(leaf) => with_column!(leaf, column => column.ask::<Steps, First>()),
-            None => Ask::new::<StepByStep>(Level::detect()),
+        match (self.only(), &self.first) {
+            (Some(leaf), _) => with_column!(leaf, column => column.ask::<Steps, First, Whole>()),
+            (None, Some(Step { role: Role::Refuse, leaf })) => {
+                with_column!(leaf, column => column.ask::<Steps, First, WithRest>())
+            }
+            _ => Ask::new::<StepByStep>(Level::detect()),
         }
+    }
+
+    /// The answer of the steps after the first.
+    #[inline(never)]
+    fn rest(&self, key: Digest) -> bool {
+        for Next { step, ask } in &self.rest {
+            let yes = ask.call(step, key);
+            match step.role {
+                Role::Refuse if !yes => return false,
+                Role::Admit if !yes => return true,
+                Role::Decide => return yes,
+                _ => {}
+            }
+        }
+        true
     }
 }
 
 /// The leaves there are. The tags are in files and are never reused.
 #[derive(Debug, Clone)]
+#[allow(clippy::large_enum_variant, reason = "there is one per step, and a query shall have no pointer to follow")]
 pub(crate) enum Leaf {
     SplitBlock(Column<SplitBlock>),
     Bloom(Column<Classic>),
     Fuse(Column<Fuse>),
     Ribbon(Column<Ribbon>),
+    Integrated(Column<Integrated>),
 }
 
 pub(crate) const SPLIT_BLOCK: u8 = 1;
 pub(crate) const BLOOM: u8 = 2;
 pub(crate) const FUSE: u8 = 3;
 pub(crate) const RIBBON: u8 = 4;
+pub(crate) const INTEGRATED: u8 = 5;
 
 impl Leaf {
     pub(crate) fn decode(tag: u8, from: &mut Reader<'_>, bits: u32, salt: Salt) -> Result<Leaf, FormatError> {
@@ -129,6 +167,7 @@ impl Leaf {
             BLOOM => Leaf::Bloom(decode_column(from, bits, salt)?),
             FUSE => Leaf::Fuse(decode_column(from, bits, salt)?),
             RIBBON => Leaf::Ribbon(decode_column(from, bits, salt)?),
+            INTEGRATED => Leaf::Integrated(decode_column(from, bits, salt)?),
             _ => return Err(FormatError::invalid(format!("directory: unknown structure {tag}; upgrade tamis"))),
         })
     }
@@ -140,17 +179,16 @@ impl Leaf {
             Leaf::Bloom(_) => "classic Bloom",
             Leaf::Fuse(_) => "binary fuse",
             Leaf::Ribbon(_) => "ribbon",
+            Leaf::Integrated(_) => "integrated",
         }
     }
 
-    /// Whether the leaf can hold an exact bit.
-    pub(crate) fn decides(&self) -> bool {
-        matches!(self, Leaf::Fuse(_) | Leaf::Ribbon(_))
-    }
-
-    /// The parameters of the first shard, in words; the others differ in size alone.
+    /// The parameters of the largest shard, in words; the others differ in size alone.
     pub(crate) fn details(&self) -> String {
-        with_column!(self, column => column.parts().first().map(|part| part.geometry.details()).unwrap_or_default())
+        with_column!(self, column => {
+            let largest = column.parts().iter().max_by_key(|part| part.geometry.payload_len());
+            largest.map(|part| part.geometry.details()).unwrap_or_default()
+        })
     }
 
     /// The share of strangers the leaf says yes to, on average over the shards.
@@ -166,6 +204,16 @@ impl Leaf {
         with_column!(self, column => column.parts().get(shard).map_or(0, |part| part.geometry.payload_len()))
     }
 
+    /// One shard, as it was built.
+    #[cfg(feature = "build")]
+    pub(crate) fn part(&self, shard: usize) -> Option<crate::format::Encoded> {
+        with_column!(self, column => column.parts().get(shard).map(|part| {
+            let mut geometry = vec![];
+            part.geometry.encode(&mut geometry);
+            crate::format::Encoded { geometry, payload: part.payload.clone() }
+        }))
+    }
+
     /// Says where one shard's payload lies.
     pub(crate) fn set_place(&mut self, shard: usize, start: usize, payload: Bytes) {
         with_column!(self, column => column.set_place(shard, start, payload))
@@ -175,27 +223,15 @@ impl Leaf {
         with_column!(self, column => column.contains(key))
     }
 
-    fn contains_many(&self, file: &[u8], keys: &[Digest], out: &mut [bool]) {
+    pub(crate) fn contains_many(&self, file: &[u8], keys: &[Digest], out: &mut [bool]) {
         with_column!(self, column => column.contains_many(file, keys, out))
-    }
-
-    #[inline]
-    fn bit(&self, key: Digest) -> bool {
-        fn value<G: Retrieve>(column: &Column<G>, key: Digest) -> u32 {
-            let part = column.part(key);
-            part.geometry.get(&part.payload, key)
-        }
-        let value = match self {
-            Leaf::Fuse(column) => value(column, key),
-            Leaf::Ribbon(column) => value(column, key),
-            Leaf::SplitBlock(_) | Leaf::Bloom(_) => 0, // refused when the file was opened
-        };
-        value & 1 == 1
     }
 }
 
 /// Finds the column of the first step.
 struct First;
+/// Finds the column of a step.
+struct Own;
 
 macro_rules! find_first {
     ($($variant:ident of $geometry:ty),*) => { $(
@@ -208,25 +244,59 @@ macro_rules! find_first {
                 }
             }
         }
+        impl Find<Step, $geometry> for Own {
+            #[inline(always)]
+            fn find(step: &Step) -> Option<&Column<$geometry>> {
+                match &step.leaf {
+                    Leaf::$variant(column) => Some(column),
+                    _ => None,
+                }
+            }
+        }
     )* };
 }
-find_first!(SplitBlock of SplitBlock, Bloom of Classic, Fuse of Fuse, Ribbon of Ribbon);
+find_first!(SplitBlock of SplitBlock, Bloom of Classic, Fuse of Fuse, Ribbon of Ribbon, Integrated of Integrated);
 
-/// Asks one step after the other.
+/// A column that refuses, inlined; then the other steps.
+struct WithRest;
+
+impl Finish<Steps> for WithRest {
+    const QUICK: bool = true;
+
+    fn finish<A: Answer<Steps>>(level: Level) -> Ask<Steps> {
+        struct Then<A>(PhantomData<A>);
+        impl<A: Answer<Steps>> Answer<Steps> for Then<A> {
+            #[inline(always)]
+            fn answer<I: Isa>(steps: &Steps, key: Digest) -> bool {
+                A::answer::<I>(steps, key) && steps.rest(key)
+            }
+        }
+        Ask::new::<Then<A>>(level)
+    }
+}
+
+/// A column after the first: fewer keys come this far.
+struct Later;
+
+impl Finish<Step> for Later {
+    const QUICK: bool = false;
+
+    fn finish<A: Answer<Step>>(level: Level) -> Ask<Step> {
+        Ask::new::<A>(level)
+    }
+}
+
+/// A list that begins with an admitting step, or is empty.
 struct StepByStep;
 
 impl Answer<Steps> for StepByStep {
     #[inline(always)]
     fn answer<I: Isa>(steps: &Steps, key: Digest) -> bool {
-        for Step { role, leaf } in steps.iter() {
-            match role {
-                Role::Refuse if !leaf.contains(key) => return false,
-                Role::Admit if !leaf.contains(key) => return true,
-                Role::Decide => return leaf.bit(key),
-                _ => {}
-            }
+        match &steps.first {
+            None => true,
+            Some(Step { role: Role::Admit, leaf }) => !leaf.contains(key) || steps.rest(key),
+            Some(Step { leaf, .. }) => leaf.contains(key) && steps.rest(key),
         }
-        true
     }
 }
 
@@ -249,21 +319,18 @@ pub(crate) fn contains_many(steps: &Steps, file: &[u8], keys: &[Digest], out: &m
     }
     out[..count].fill(true);
     for Step { role, leaf } in steps.iter() {
-        if *role == Role::Decide {
-            for (&key, &place) in open[..count].iter().zip(&places) {
-                out[place as usize] = leaf.bit(key);
-            }
-            return;
-        }
         leaf.contains_many(file, &open[..count], &mut answers[..count]);
         let mut kept = 0;
         for i in 0..count {
             let place = places[i];
-            if *role == Role::Refuse {
+            if *role != Role::Admit {
                 out[place as usize] = answers[i];
             }
             (open[kept], places[kept]) = (open[i], place);
             kept += answers[i] as usize;
+        }
+        if *role == Role::Decide {
+            return;
         }
         count = kept;
     }
@@ -280,8 +347,7 @@ pub(crate) fn rate(steps: &Steps) -> f64 {
                 admitted += undecided - passed;
                 undecided = passed;
             }
-            // A bit that nobody chose is a coin.
-            Role::Decide => return (admitted + undecided / 2.0).min(1.0),
+            Role::Decide => return (admitted + passed).min(1.0),
         }
     }
     (admitted + undecided).min(1.0) // sums of rounded numbers may exceed it

@@ -44,11 +44,13 @@ use crate::arch::{self, Answer, Isa, Level};
 use crate::error::FormatError;
 use crate::format::{Reader, put_varint};
 use crate::hash::{Digest, Salt};
-use crate::leaves::pack::{Cells, Packed, Whole};
+use crate::leaves::pack::{Cells, Packed, Short, Whole};
 use crate::leaves::{Choose, Column, Contains, Geometry, Never, Part, Retrieve, bits_in_words};
 
 #[cfg(feature = "build")]
 mod peel;
+#[cfg(feature = "build")]
+pub(in crate::leaves) use peel::{Space, size, solve_field};
 #[cfg(feature = "build")]
 pub(crate) use peel::{build, payload_bits};
 
@@ -81,7 +83,7 @@ const MAX_LOG: u64 = 18;
 /// More slots than memory has bytes; it keeps every product below 2^64.
 const MAX_SLOTS: u64 = 1 << 40;
 /// Seeds tried before giving up. One or two are the rule.
-const ATTEMPTS: u64 = 64;
+pub(in crate::leaves) const ATTEMPTS: u64 = 64;
 /// Low bits of a hash that are always zero; construction keeps a count there.
 const COUNT: u64 = 63;
 /// Odd; gives the fourth window, for which h has no bits left.
@@ -94,28 +96,32 @@ enum Shape {
     Three8,
     Three16,
     Three32,
+    ThreeShort,
     ThreePacked,
     Four8,
     Four16,
     Four32,
+    FourShort,
     FourPacked,
 }
 
 /// Calls `$f::<cells, arity>(cells, arguments)` for the shape of `$fuse`; `$empty` for a table without keys.
 macro_rules! shaped {
-    ($fuse:expr, $empty:expr, $f:ident $(<$more:ty>)?, $($arg:expr),*) => {{
+    ($fuse:expr, $empty:expr, $f:ident $(<$($more:ty),+>)?, $($arg:expr),*) => {{
         let fuse: &Fuse = $fuse;
-        let packed = Packed::new(fuse.bits, fuse.cut);
+        let (short, packed) = (Short::new(fuse.bits, fuse.cut), Packed::new(fuse.bits, fuse.cut));
         match fuse.shape {
             Shape::Empty => $empty,
-            Shape::Three8 => $f::<_, 3 $(, $more)?>(Whole::<1>, $($arg),*),
-            Shape::Three16 => $f::<_, 3 $(, $more)?>(Whole::<2>, $($arg),*),
-            Shape::Three32 => $f::<_, 3 $(, $more)?>(Whole::<4>, $($arg),*),
-            Shape::ThreePacked => $f::<_, 3 $(, $more)?>(packed, $($arg),*),
-            Shape::Four8 => $f::<_, 4 $(, $more)?>(Whole::<1>, $($arg),*),
-            Shape::Four16 => $f::<_, 4 $(, $more)?>(Whole::<2>, $($arg),*),
-            Shape::Four32 => $f::<_, 4 $(, $more)?>(Whole::<4>, $($arg),*),
-            Shape::FourPacked => $f::<_, 4 $(, $more)?>(packed, $($arg),*),
+            Shape::Three8 => $f::<_, 3 $($(, $more)+)?>(Whole::<1>, $($arg),*),
+            Shape::Three16 => $f::<_, 3 $($(, $more)+)?>(Whole::<2>, $($arg),*),
+            Shape::Three32 => $f::<_, 3 $($(, $more)+)?>(Whole::<4>, $($arg),*),
+            Shape::ThreeShort => $f::<_, 3 $($(, $more)+)?>(short, $($arg),*),
+            Shape::ThreePacked => $f::<_, 3 $($(, $more)+)?>(packed, $($arg),*),
+            Shape::Four8 => $f::<_, 4 $($(, $more)+)?>(Whole::<1>, $($arg),*),
+            Shape::Four16 => $f::<_, 4 $($(, $more)+)?>(Whole::<2>, $($arg),*),
+            Shape::Four32 => $f::<_, 4 $($(, $more)+)?>(Whole::<4>, $($arg),*),
+            Shape::FourShort => $f::<_, 4 $($(, $more)+)?>(short, $($arg),*),
+            Shape::FourPacked => $f::<_, 4 $($(, $more)+)?>(packed, $($arg),*),
         }
     }};
 }
@@ -150,7 +156,7 @@ pub(crate) struct Fuse {
 }
 
 impl Fuse {
-    const EMPTY: Fuse = Fuse {
+    pub(in crate::leaves) const EMPTY: Fuse = Fuse {
         salt: Salt::new(0),
         range: 0,
         len: 1,
@@ -164,17 +170,20 @@ impl Fuse {
     };
 
     /// A table of `starts + arity - 1` segments. The numbers are within the bounds that `decode` checks.
-    fn new(params: &Params, log: u64, starts: u64, attempt: u64, salt: Salt) -> Fuse {
+    pub(in crate::leaves) fn new(params: &Params, log: u64, starts: u64, attempt: u64, salt: Salt) -> Fuse {
         let range = starts << log;
         let wide = (range * u64::from(params.width & 255)).div_ceil(256);
+        let whole = wide == 0;
         let shape = match (params.arity, params.width) {
             (Arity::Three, 0x0800) => Shape::Three8,
             (Arity::Three, 0x1000) => Shape::Three16,
             (Arity::Three, 0x2000) => Shape::Three32,
+            (Arity::Three, ..=0x0900) if whole => Shape::ThreeShort,
             (Arity::Three, _) => Shape::ThreePacked,
             (Arity::Four, 0x0800) => Shape::Four8,
             (Arity::Four, 0x1000) => Shape::Four16,
             (Arity::Four, 0x2000) => Shape::Four32,
+            (Arity::Four, ..=0x0900) if whole => Shape::FourShort,
             (Arity::Four, _) => Shape::FourPacked,
         };
         Fuse {
@@ -191,6 +200,16 @@ impl Fuse {
         }
     }
 
+    /// Bits of a value times 256; 0 for no keys.
+    pub(in crate::leaves) fn width(&self) -> u16 {
+        self.width
+    }
+
+    /// Whether there are no keys.
+    pub(in crate::leaves) fn is_empty(&self) -> bool {
+        self.shape == Shape::Empty
+    }
+
     fn probes(&self) -> u64 {
         fn arity<C: Cells, const K: usize>(_: C) -> u64 {
             K as u64
@@ -200,7 +219,7 @@ impl Fuse {
 
     /// The key's bits for this table.
     #[inline(always)]
-    fn hash(&self, key: Digest) -> u64 {
+    pub(in crate::leaves) fn hash(&self, key: Digest) -> u64 {
         key.salted(self.salt) & !COUNT
     }
 
@@ -226,15 +245,66 @@ impl Fuse {
 
 /// What a filter stores for a hash; its low bits, as many as there are in a cell.
 #[inline(always)]
-fn fingerprint(h: u64) -> u32 {
+pub(in crate::leaves) fn fingerprint(h: u64) -> u32 {
     (h >> 6 ^ h >> 32) as u32
 }
 
+/// How a query sees a geometry that has a fuse table in it: as nothing else, or with bits that do not count for every key
+/// and with somebody else to ask.
+pub(in crate::leaves) trait View: 'static {
+    type Of: 'static;
+
+    fn fuse(of: &Self::Of) -> &Fuse;
+
+    /// The bits that count for a hash, of all there are in a cell.
+    #[inline(always)]
+    fn mask(_: &Self::Of, _h: u64, all: u32) -> u32 {
+        all
+    }
+
+    /// Whether a match in the bits of `mask` is an answer.
+    #[inline(always)]
+    fn settled(_: &Self::Of, _mask: u32) -> bool {
+        true
+    }
+
+    /// Whether a key that matched, and that was no answer, is in.
+    fn settle(_: &Self::Of, _payload: &[u8], _key: Digest) -> bool {
+        true
+    }
+}
+
+/// A table and nothing else.
+struct Itself;
+
+impl View for Itself {
+    type Of = Fuse;
+    #[inline(always)]
+    fn fuse(of: &Fuse) -> &Fuse {
+        of
+    }
+}
+
+/// The bits that count for a key, if it matches in them.
 #[inline(always)]
-fn contains<C: Cells, const K: usize>(cells: C, fuse: &Fuse, payload: &[u8], key: Digest) -> bool {
+fn matching<C: Cells, const K: usize, V: View>(cells: C, of: &V::Of, payload: &[u8], key: Digest) -> Option<u32> {
+    let fuse = V::fuse(of);
     let h = fuse.hash(key);
     // A payload that is too short cannot say no.
-    fuse.sum::<C, K>(cells, payload, h).is_none_or(|(sum, mask)| (sum ^ fingerprint(h)) & mask == 0)
+    let Some((sum, all)) = fuse.sum::<C, K>(cells, payload, h) else { return Some(u32::MAX) };
+    let mask = V::mask(of, h, all);
+    ((sum ^ fingerprint(h)) & mask == 0).then_some(mask)
+}
+
+#[inline(always)]
+fn contains<C: Cells, const K: usize, V: View>(cells: C, of: &V::Of, payload: &[u8], key: Digest) -> bool {
+    matching::<C, K, V>(cells, of, payload, key).is_some_and(|mask| V::settled(of, mask) || V::settle(of, payload, key))
+}
+
+/// Asks on. Apart, and with few arguments, because the few keys it serves shall not cost the others registers.
+#[inline(never)]
+fn settle<V: View>(part: &Part<V::Of>, key: Digest) -> bool {
+    V::settle(&part.geometry, &part.payload, key)
 }
 
 #[inline(never)]
@@ -246,17 +316,23 @@ fn get<C: Cells, const K: usize>(cells: C, fuse: &Fuse, payload: &[u8], key: Dig
 const BLOCK: usize = 64;
 
 /// The cells are those of the first part and give the type; every shard has its own cut.
-fn ask_many<C: Cells, const K: usize>(_: C, column: &Column<Fuse>, file: &[u8], keys: &[Digest], out: &mut [bool]) {
+fn ask_many<C: Cells, const K: usize, V: View>(
+    _: C,
+    column: &Column<V::Of>,
+    file: &[u8],
+    keys: &[Digest],
+    out: &mut [bool],
+) {
     match column.parts() {
         // With one part its geometry stays in registers.
-        [part] => in_blocks::<C, K>(|_| part, file, keys, out),
-        _ => in_blocks::<C, K>(|key| column.part(key), file, keys, out),
+        [part] => in_blocks::<C, K, V>(|_| part, file, keys, out),
+        _ => in_blocks::<C, K, V>(|key| column.part(key), file, keys, out),
     }
 }
 
 #[inline(always)]
-fn in_blocks<'a, C: Cells, const K: usize>(
-    part: impl Fn(Digest) -> &'a Part<Fuse>,
+fn in_blocks<'a, C: Cells, const K: usize, V: View>(
+    part: impl Fn(Digest) -> &'a Part<V::Of>,
     file: &[u8],
     keys: &[Digest],
     out: &mut [bool],
@@ -266,7 +342,7 @@ fn in_blocks<'a, C: Cells, const K: usize>(
     for (keys, out) in keys.chunks(BLOCK).zip(out.chunks_mut(BLOCK)) {
         for ((&key, addresses), wanted) in keys.iter().zip(&mut addresses).zip(&mut wanted) {
             let part = part(key);
-            let fuse = &part.geometry;
+            let fuse = V::fuse(&part.geometry);
             let cells = C::new(fuse.bits, fuse.cut);
             let h = fuse.hash(key);
             let slots = fuse.slots::<K>(h);
@@ -274,49 +350,98 @@ fn in_blocks<'a, C: Cells, const K: usize>(
             for &address in &*addresses {
                 arch::prefetch(file, C::byte(address));
             }
-            *wanted = (fingerprint(h), cells.mask(slots[0]));
+            *wanted = (fingerprint(h), V::mask(&part.geometry, h, cells.mask(slots[0])));
         }
-        for ((out, addresses), &(fingerprint, mask)) in out.iter_mut().zip(&addresses).zip(&wanted) {
+        for (((out, &key), addresses), &(fingerprint, mask)) in out.iter_mut().zip(keys).zip(&addresses).zip(&wanted) {
             let mut sum = Some(fingerprint);
             for &address in addresses {
                 sum = sum.and_then(|sum| Some(sum ^ C::load(file, address)?));
             }
             // As in `contains`, bytes that are not there cannot say no.
             *out = sum.is_none_or(|sum| sum & mask == 0);
+            if *out && sum.is_some() {
+                let part = part(key);
+                *out = V::settled(&part.geometry, mask) || settle::<V>(part, key);
+            }
         }
     }
 }
 
 /// One query on tables of cells `C`.
-struct One<C, const K: usize>(PhantomData<C>);
+struct One<C, const K: usize, V>(PhantomData<(C, V)>);
 
-impl<C: Cells, const K: usize> Answer<Part<Fuse>> for One<C, K> {
+impl<C: Cells, const K: usize, V: View> Answer<Part<V::Of>> for One<C, K, V> {
     #[inline(always)]
-    fn answer<I: Isa>(part: &Part<Fuse>, key: Digest) -> bool {
-        let fuse = &part.geometry;
-        contains::<C, K>(C::new(fuse.bits, fuse.cut), fuse, &part.payload, key)
+    fn answer<I: Isa>(part: &Part<V::Of>, key: Digest) -> bool {
+        let fuse = V::fuse(&part.geometry);
+        matching::<C, K, V>(C::new(fuse.bits, fuse.cut), &part.geometry, &part.payload, key)
+            .is_some_and(|mask| V::settled(&part.geometry, mask) || settle::<V>(part, key))
+    }
+}
+
+/// What [`Contains`] asks of a geometry, for one with a fuse table in it.
+impl Fuse {
+    /// [`Contains::contains`].
+    pub(in crate::leaves) fn contains_in<V: View>(of: &V::Of, payload: &[u8], key: Digest) -> bool {
+        shaped!(V::fuse(of), false, contains<V>, of, payload, key)
+    }
+
+    /// [`Contains::alike`].
+    pub(in crate::leaves) fn same_shape(&self, other: &Fuse) -> bool {
+        self.shape == other.shape
+    }
+
+    /// [`Contains::choose`].
+    pub(in crate::leaves) fn choose_in<V: View, D: Choose<V::Of>>(&self, chooser: D) -> D::Chosen {
+        fn choose<C: Cells, const K: usize, V: View, D: Choose<V::Of>>(_: C, chooser: D, level: Level) -> D::Chosen {
+            chooser.choose::<One<C, K, V>>(level)
+        }
+        let level = Level::detect();
+        shaped!(self, chooser.choose::<Never>(level), choose<V, D>, chooser, level)
+    }
+
+    /// The same for one part, which needs no column: `file` is where it says it starts.
+    #[cfg(feature = "build")]
+    pub(in crate::leaves) fn ask_part_in<V: View>(part: &Part<V::Of>, file: &[u8], keys: &[Digest], out: &mut [bool]) {
+        fn ask<C: Cells, const K: usize, V: View>(
+            _: C,
+            part: &Part<V::Of>,
+            file: &[u8],
+            keys: &[Digest],
+            out: &mut [bool],
+        ) {
+            in_blocks::<C, K, V>(|_| part, file, keys, out);
+        }
+        shaped!(V::fuse(&part.geometry), out.fill(false), ask<V>, part, file, keys, out)
+    }
+
+    /// [`Contains::ask_many`].
+    pub(in crate::leaves) fn ask_many_in<V: View>(
+        &self,
+        column: &Column<V::Of>,
+        file: &[u8],
+        keys: &[Digest],
+        out: &mut [bool],
+    ) {
+        shaped!(self, out.fill(false), ask_many<V>, column, file, keys, out)
     }
 }
 
 impl Contains for Fuse {
     fn contains(&self, payload: &[u8], key: Digest) -> bool {
-        shaped!(self, false, contains, self, payload, key)
+        Fuse::contains_in::<Itself>(self, payload, key)
     }
 
     fn alike(&self, other: &Fuse) -> bool {
-        self.shape == other.shape
+        self.same_shape(other)
     }
 
     fn choose<C: Choose<Fuse>>(&self, chooser: C) -> C::Chosen {
-        fn choose<C: Cells, const K: usize, D: Choose<Fuse>>(_: C, chooser: D, level: Level) -> D::Chosen {
-            chooser.choose::<One<C, K>>(level)
-        }
-        let level = Level::detect();
-        shaped!(self, chooser.choose::<Never>(level), choose<C>, chooser, level)
+        self.choose_in::<Itself, C>(chooser)
     }
 
     fn ask_many(&self, column: &Column<Fuse>, file: &[u8], keys: &[Digest], out: &mut [bool]) {
-        shaped!(self, out.fill(false), ask_many, column, file, keys, out)
+        self.ask_many_in::<Itself>(column, file, keys, out)
     }
 }
 

@@ -3,6 +3,9 @@
 //! Packed cells are read with one unaligned little-endian load of eight bytes: a cell of at most 32 bits that starts at
 //! any of the eight bits of its first byte ends within 39. The payload is padded so that the last load stays inside.
 //!
+//! Packed cells of up to nine bits, if all have the same, end within sixteen bits: a load of two bytes serves, and seldom
+//! crosses a cache line, as one of eight bytes does every eighth time.
+//!
 //! A width need not be whole. With a *cut*, cells before it have r bits and the others r + 1, and the place of a cell is
 //! still a formula without branches:
 //!
@@ -31,7 +34,7 @@ pub(crate) trait Cells: Copy {
     /// The bits that count in the cells of a key whose first slot is this one.
     fn mask(self, first: u64) -> u32;
 
-    /// Puts bits into a cell that is still zero. `value` is within the width; a slot past the end changes nothing.
+    /// Puts bits into a cell where they are still zero. `value` is within the width; a slot past the end changes nothing.
     #[cfg(feature = "build")]
     fn fill(self, payload: &mut [u8], slot: u64, value: u32);
 
@@ -83,7 +86,9 @@ impl<const N: usize> Cells for Whole<N> {
     #[inline(always)]
     fn fill(self, payload: &mut [u8], slot: u64, value: u32) {
         if let Some(cell) = payload.as_chunks_mut::<N>().0.get_mut(slot as usize) {
-            cell.copy_from_slice(&value.to_le_bytes()[..N]);
+            for (byte, new) in cell.iter_mut().zip(value.to_le_bytes()) {
+                *byte |= new;
+            }
         }
     }
 
@@ -156,14 +161,71 @@ impl Cells for Packed {
     }
 }
 
+/// Cells of `bits` bits, nine at most: as [`Packed`] without a cut, and read faster.
+#[derive(Clone, Copy)]
+pub(crate) struct Short {
+    bits: u32,
+}
+
+impl Short {
+    #[inline(always)]
+    fn packed(self) -> Packed {
+        Packed { bits: self.bits, cut: u64::MAX }
+    }
+}
+
+impl Cells for Short {
+    #[inline(always)]
+    fn new(bits: u32, _cut: u64) -> Self {
+        Short { bits }
+    }
+
+    #[inline(always)]
+    fn address(self, start: usize, slot: u64) -> u64 {
+        8 * start as u64 + slot * self.bits as u64
+    }
+
+    #[inline(always)]
+    fn byte(address: u64) -> usize {
+        (address >> 3) as usize
+    }
+
+    #[inline(always)]
+    fn load(file: &[u8], address: u64) -> Option<u32> {
+        let at = Self::byte(address);
+        let window = file.get(at..at.wrapping_add(2))?.first_chunk()?;
+        Some(u32::from(u16::from_le_bytes(*window)) >> (address & 7))
+    }
+
+    #[inline(always)]
+    fn read(self, payload: &[u8], slot: u64) -> Option<u32> {
+        Self::load(payload, slot * self.bits as u64)
+    }
+
+    #[inline(always)]
+    fn mask(self, _first: u64) -> u32 {
+        ((1u64 << self.bits) - 1) as u32
+    }
+
+    #[cfg(feature = "build")]
+    #[inline(always)]
+    fn fill(self, payload: &mut [u8], slot: u64, value: u32) {
+        self.packed().fill(payload, slot, value);
+    }
+
+    fn payload_len(self, slots: u64) -> u64 {
+        self.packed().payload_len(slots)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::hash::scramble;
 
-    /// What goes in comes out, cell by cell, and the last load ends where the payload ends.
-    fn round_trip<C: Cells>(cells: C, slots: u64) {
+    /// What goes in comes out, cell by cell, and the last load ends less than `spare` bytes before the payload ends.
+    fn round_trip<C: Cells>(cells: C, slots: u64, spare: usize) {
         let len = cells.payload_len(slots) as usize;
         let mut payload = vec![0; len];
         let value = |slot| scramble(slot) as u32 & cells.mask(slot);
@@ -176,21 +238,24 @@ mod tests {
             assert_eq!(C::load(&file, cells.address(3, slot)).unwrap() & cells.mask(slot), value(slot));
             assert!((3..file.len()).contains(&C::byte(cells.address(3, slot))));
         }
-        assert!(cells.read(&payload[..len - 1], slots - 1).is_none());
+        assert!(cells.read(&payload[..len - spare], slots - 1).is_none());
         assert!(C::load(&payload, cells.address(len, 0)).is_none() && cells.read(&payload, 1 << 40).is_none());
     }
 
     #[test]
     fn cells_hold_what_they_are_given() {
         for slots in [1, 2, 3, 64, 1001] {
-            round_trip(Whole::<1>, slots);
-            round_trip(Whole::<2>, slots);
-            round_trip(Whole::<4>, slots);
+            round_trip(Whole::<1>, slots, 1);
+            round_trip(Whole::<2>, slots, 1);
+            round_trip(Whole::<4>, slots, 1);
+            for bits in 1..=9 {
+                round_trip(Short { bits }, slots, 7);
+            }
             for bits in 1..=32 {
-                round_trip(Packed { bits, cut: u64::MAX }, slots);
+                round_trip(Packed { bits, cut: u64::MAX }, slots, 1);
                 if bits < 32 {
-                    round_trip(Packed { bits, cut: slots / 3 }, slots);
-                    round_trip(Packed { bits, cut: 0 }, slots);
+                    round_trip(Packed { bits, cut: slots / 3 }, slots, 1);
+                    round_trip(Packed { bits, cut: 0 }, slots, 1);
                 }
             }
         }

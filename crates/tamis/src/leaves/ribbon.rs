@@ -52,7 +52,8 @@ use crate::error::FormatError;
 use crate::format::{Reader, put_varint};
 use crate::hash::{Digest, Salt, fold, scramble};
 use crate::leaves::{Choose, Column, Contains, Geometry, Never, Retrieve, bits_in_words};
-use kernel::{Any, Bit, Columns, Deep, Lookup, Many, One};
+use kernel::{Any, Bit, Deep, Many, One};
+pub(in crate::leaves) use kernel::{Columns, Lookup, spread};
 
 #[macro_use]
 mod kernel;
@@ -60,6 +61,8 @@ mod kernel;
 mod build;
 #[cfg(feature = "build")]
 mod eliminate;
+#[cfg(feature = "build")]
+pub(in crate::leaves) use build::{Extra, extra};
 #[cfg(feature = "build")]
 pub(crate) use build::{Params, build};
 
@@ -87,11 +90,10 @@ struct Shape {
 
 /// Found by a search over about 70 configurations; `cargo run --release -p tamis-bench -- filters` shows what they reach.
 #[rustfmt::skip]
-const SHAPES: [Shape; 6] = [
+const SHAPES: [Shape; 5] = [
     // Standard: small sets and last levels.
     Shape { band: 128, bucket: 0, bumps: [0; 4], bumping: false, align: 1, strip: 0, pad: 127 },
-    // Bumped, w = 64: 5 bits and more; 2 to 4 bits.
-    Shape { band: 64, bucket: 128, bumps: [0, 24, 56, 128], bumping: true, align: 1, strip: 9, pad: 64 },
+    // Bumped, w = 64.
     Shape { band: 64, bucket: 192, bumps: [0, 24, 56, 192], bumping: true, align: 1, strip: 9, pad: 64 },
     // Bumped, w = 128: one bit, read as sixteen bytes; more bits.
     Shape { band: 128, bucket: 512, bumps: [0, 40, 104, 512], bumping: true, align: 8, strip: 7, pad: 128 },
@@ -100,8 +102,10 @@ const SHAPES: [Shape; 6] = [
     Shape { band: 64, bucket: 128, bumps: [0; 4], bumping: false, align: 1, strip: 9, pad: 64 },
 ];
 const STANDARD: usize = 0;
-const BIT: usize = 3;
-const HOMOGENEOUS: usize = 5;
+const NARROW: usize = 1;
+const BIT: usize = 2;
+const WIDE: usize = 3;
+const HOMOGENEOUS: usize = 4;
 
 /// More rows than this in one level are refused: 2^40 of them are a terabit per column.
 const MAX_ROWS: u64 = 1 << 40;
@@ -109,7 +113,7 @@ const MAX_ROWS: u64 = 1 << 40;
 /// The numbers of a level that a query computes with. A kernel knows them when it is compiled, because they follow from the
 /// shape: what is left of the arithmetic are shifts.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Frame {
+pub(in crate::leaves) struct Frame {
     /// Rows per bucket.
     bucket: u64,
     /// `!(align - 1)`.
@@ -134,20 +138,20 @@ impl Frame {
 
     /// Bucket and offset: two multiplications, no division, any bucket size.
     #[inline(always)]
-    fn bucket_of(self, buckets: u64, h: u64) -> (u64, u64) {
+    pub(in crate::leaves) fn bucket_of(self, buckets: u64, h: u64) -> (u64, u64) {
         let p = h as u128 * buckets as u128;
         ((p >> 64) as u64, (((p as u64) >> 32) * self.bucket) >> 32)
     }
 
     /// The first row of a key's band.
     #[inline(always)]
-    fn row(self, bucket: u64, offset: u64) -> u64 {
+    pub(in crate::leaves) fn row(self, bucket: u64, offset: u64) -> u64 {
         bucket * self.bucket + (offset & self.align) + (bucket >> self.strip) * self.pad
     }
 
     /// Whether the bucket passes keys with this offset on to the next level. Thresholds start at `at`.
     #[inline(always)]
-    fn bumped(self, payload: &[u8], at: u64, bucket: u64, offset: u64) -> bool {
+    pub(in crate::leaves) fn bumped(self, payload: &[u8], at: u64, bucket: u64, offset: u64) -> bool {
         if self.bumps == 0 {
             return false;
         }
@@ -159,22 +163,22 @@ impl Frame {
 
 /// One level: where its rows are and which keys it passes on.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Level {
+pub(in crate::leaves) struct Level {
     shape: u8,
     /// Which rehash made this level solvable; 0 for the first level, whose salt is the leaf's.
     attempt: u32,
     /// What that rehash starts from.
     twist: u64,
-    buckets: u64,
-    frame: Frame,
+    pub(in crate::leaves) buckets: u64,
+    pub(in crate::leaves) frame: Frame,
     /// Coefficients beyond the last row of a tiny level are cut off.
     mask: u128,
     /// From which block on there is a column more, and how many blocks there are.
     cut: u64,
-    blocks: u64,
+    pub(in crate::leaves) blocks: u64,
     /// Offsets in the payload: rows, then thresholds.
     rows_at: u64,
-    bumps_at: u64,
+    pub(in crate::leaves) bumps_at: u64,
 }
 
 impl Level {
@@ -216,13 +220,23 @@ impl Level {
         (1.0 - wide / 2.0) * 0.5f64.powi(width.whole as i32)
     }
 
+    /// Rows per bucket; 0 for a tiny level, which has one start.
+    fn bucket(&self) -> u64 {
+        if self.mask == u128::MAX { self.frame.bucket } else { 0 }
+    }
+
+    /// Bytes of the thresholds.
+    pub(in crate::leaves) fn steps_len(&self) -> u64 {
+        if self.shape().bumping { self.buckets.div_ceil(4) } else { 0 }
+    }
+
     fn shape(&self) -> &'static Shape {
         &SHAPES[self.shape as usize]
     }
 
     /// Where the level's bytes end.
     fn end(&self) -> u64 {
-        self.bumps_at + if self.shape().bumping { self.buckets.div_ceil(4) } else { 0 }
+        self.bumps_at + self.steps_len()
     }
 
     /// The hash that this level sees of a key whose hash on the level before was `h`.
@@ -245,7 +259,7 @@ impl Level {
     }
 
     /// The value under a key's band: any band, any width, any bytes. What the kernels below do faster.
-    fn value(&self, width: Width, payload: &[u8], h: u64, row: u64) -> u32 {
+    pub(in crate::leaves) fn value(&self, width: Width, payload: &[u8], h: u64, row: u64) -> u32 {
         let (block, shift) = (row / 64, row % 64);
         let band = band(h, self.shape()) & self.mask;
         let words = [(band << shift) as u64, ((band << shift) >> 64) as u64, ((band >> 1) >> (127 - shift)) as u64];
@@ -288,7 +302,7 @@ const BAND: (u64, u64) = (0xe703_7ed1_a0b4_28db, 0x8ebc_6af0_9c88_c6e3);
 
 /// The fingerprint of a key: bits that the start does not use.
 #[inline(always)]
-fn fingerprint(h: u64) -> u32 {
+pub(in crate::leaves) fn fingerprint(h: u64) -> u32 {
     h as u32
 }
 
@@ -321,22 +335,22 @@ impl Width {
 /// How to read one ribbon.
 #[derive(Clone, Debug)]
 pub(crate) struct Ribbon {
-    cpu: Cpu,
-    salt: Salt,
+    pub(in crate::leaves) cpu: Cpu,
+    pub(in crate::leaves) salt: Salt,
     attempt: u32,
     width: Width,
     /// The part of their fingerprint that members read: all of it, or nothing for a homogeneous ribbon.
     stored: u32,
-    fast: Fast,
+    pub(in crate::leaves) fast: Fast,
     /// Levels, the first one apart because nearly all queries end there. No level: no keys.
-    first: Level,
+    pub(in crate::leaves) first: Level,
     rest: Box<[Level]>,
     empty: bool,
 }
 
 /// Which straight-line kernel answers for the first level and those of its shape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fast {
+pub(in crate::leaves) enum Fast {
     /// Bands of 64: the shape and the columns to read; with a fraction, the last one is there only in some blocks.
     Columns { shape: u8, columns: u8, part: bool },
     /// Bands of 128, one bit, starts on bytes.
@@ -370,6 +384,16 @@ impl Ribbon {
         }
     }
 
+    /// Bits of a value times 256.
+    pub(in crate::leaves) fn width(&self) -> u16 {
+        (self.width.whole * 256 + self.width.part) as u16
+    }
+
+    /// Whether there are no keys.
+    pub(in crate::leaves) fn is_empty(&self) -> bool {
+        self.empty
+    }
+
     fn levels(&self) -> impl Iterator<Item = &Level> {
         (!self.empty).then_some(&self.first).into_iter().chain(&self.rest)
     }
@@ -391,9 +415,14 @@ impl Ribbon {
 
     /// Whether a key with this hash reads what a member reads, without any kernel.
     #[inline(never)]
-    fn matches(&self, payload: &[u8], h: u64) -> bool {
+    pub(in crate::leaves) fn matches(&self, payload: &[u8], h: u64) -> bool {
         let (value, mask) = self.value_and_mask(payload, h);
         !self.empty && (value ^ self.expected(h)) & mask == 0
+    }
+
+    /// Whether values are stored, and not all zero.
+    pub(in crate::leaves) fn stores(&self) -> bool {
+        self.stored != 0
     }
 
     /// What a member reads.
@@ -405,7 +434,7 @@ impl Ribbon {
     /// Whether a key that the first level passed on reads what a member reads. Apart, because the few keys it serves shall
     /// not cost the others registers.
     #[inline(never)]
-    fn deep<K: Lookup>(&self, payload: &[u8], h: u64) -> bool {
+    pub(in crate::leaves) fn deep<K: Lookup>(&self, payload: &[u8], h: u64) -> bool {
         arch::dispatch(self.cpu, Deep::<K> { ribbon: self, payload, h, kernel: PhantomData })
     }
 }
@@ -464,16 +493,14 @@ impl Retrieve for Ribbon {
 impl Geometry for Ribbon {
     fn encode(&self, out: &mut Vec<u8>) {
         put_varint(out, self.attempt as u64);
-        put_varint(out, (self.width.whole * 256 + self.width.part) as u64);
+        put_varint(out, self.width() as u64);
         put_varint(out, (self.stored == 0) as u64);
         put_varint(out, self.levels().count() as u64);
         for level in self.levels() {
             put_varint(out, level.shape as u64);
             put_varint(out, level.attempt as u64);
             let standard = level.shape as usize == STANDARD;
-            // A tiny level has one start, written as 0.
-            let bucket = if level.mask == u128::MAX { level.frame.bucket } else { 0 };
-            put_varint(out, if standard { bucket } else { level.buckets });
+            put_varint(out, if standard { level.bucket() } else { level.buckets });
         }
     }
 
@@ -514,7 +541,6 @@ impl Geometry for Ribbon {
     }
 
     fn details(&self) -> String {
-        let width = (self.width.whole * 256 + self.width.part) as u16;
         let kind = match (self.stored == 0, self.first.shape().bumping) {
             (true, _) => "homogeneous",
             (false, true) => "bumped",
@@ -524,6 +550,6 @@ impl Geometry for Ribbon {
             1 => "1 level".to_string(),
             n => format!("{n} levels"),
         };
-        format!("{} bits, {kind}, band {}, {levels}", bits_in_words(width), self.first.shape().band)
+        format!("{} bits, {kind}, band {}, {levels}", bits_in_words(self.width()), self.first.shape().band)
     }
 }

@@ -33,8 +33,14 @@ pub struct Intake<R> {
 impl<R: Record> Intake<R> {
     /// An intake that may use `memory` bytes: the workspace's memory, or a part of it if there are several intakes.
     pub fn new(workspace: &Arc<Workspace>, memory: u64) -> Intake<R> {
-        let room = usize::try_from(memory / 8 * 5 / R::SIZE as u64).unwrap_or(usize::MAX).max(MIN_ROOM);
-        Intake { buffer: Vec::new(), room, count: 0, spill: None, memory, workspace: workspace.clone() }
+        Intake {
+            buffer: Vec::new(),
+            room: room::<R>(memory),
+            count: 0,
+            spill: None,
+            memory,
+            workspace: workspace.clone(),
+        }
     }
 
     /// Takes in one record. Now and then this sorts and writes all that have gathered.
@@ -46,6 +52,36 @@ impl<R: Record> Intake<R> {
         self.buffer.push(record);
         self.count += 1;
         Ok(())
+    }
+
+    /// From now on this intake may use `memory` bytes only.
+    pub fn share(&mut self, memory: u64, stop: Stop<'_>) -> Result<(), BuildError> {
+        self.memory = memory;
+        self.room = room::<R>(memory);
+        if self.buffer.capacity() > self.room {
+            sort_distinct(&mut self.buffer, self.workspace.threads, stop)?;
+            if self.buffer.len() > self.room {
+                self.spill(stop)?;
+            }
+            self.buffer.shrink_to(self.room);
+        }
+        Ok(())
+    }
+
+    /// Lets records go that `keep`, asked for a part of them at a time, says no to; those on disk stay.
+    pub(crate) fn retain(&mut self, mut keep: impl FnMut(&[R], &mut [bool])) {
+        let mut kept = 0;
+        let mut answers = [false; PART];
+        for start in (0..self.buffer.len()).step_by(PART) {
+            let end = self.buffer.len().min(start + PART);
+            let answers = &mut answers[..end - start];
+            keep(&self.buffer[start..end], answers);
+            for (at, yes) in (start..end).zip(answers) {
+                self.buffer[kept] = self.buffer[at];
+                kept += *yes as usize;
+            }
+        }
+        self.buffer.truncate(kept);
     }
 
     /// Takes in many records.
@@ -95,18 +131,31 @@ impl<R: Record> Intake<R> {
             }
         }
         sort_distinct(&mut self.buffer, self.workspace.threads, stop)?;
-        if self.buffer.len() > have / 2 {
-            let spill = match &mut self.spill {
-                Some(spill) => spill,
-                none => none.insert(Spill::new(self.workspace.clone())?),
-            };
-            spill.write(&self.buffer, stop)?;
-            self.buffer.clear();
+        match self.buffer.len() > have / 2 {
+            true => self.spill(stop),
+            false => Ok(()),
         }
+    }
+
+    /// Moves the sorted buffer to disk.
+    fn spill(&mut self, stop: Stop<'_>) -> Result<(), BuildError> {
+        let spill = match &mut self.spill {
+            Some(spill) => spill,
+            none => none.insert(Spill::new(self.workspace.clone())?),
+        };
+        spill.write(&self.buffer, stop)?;
+        self.buffer.clear();
         Ok(())
     }
 }
 
+/// The most records that fit in so many bytes, with what a growing buffer takes.
+fn room<R: Record>(memory: u64) -> usize {
+    usize::try_from(memory / 8 * 5 / R::SIZE as u64).unwrap_or(usize::MAX).max(MIN_ROOM)
+}
+
+/// Records that [`Intake::retain`] asks for at a time.
+const PART: usize = 256;
 /// The smallest buffer, in records.
 const MIN_ROOM: usize = 16;
 

@@ -21,7 +21,7 @@ fn digest(i: u64) -> Digest {
 fn workspace(memory: u64, threads: usize) -> Arc<Workspace> {
     let new = Workspace::new(&Limits::default(), threads);
     let mut workspace = Arc::into_inner(new).unwrap();
-    (workspace.memory, workspace.cell_bits, workspace.shard_keys) = (memory, 3, 10);
+    (workspace.memory, workspace.cell_bits, workspace.shard_keys, workspace.part) = (memory, 3, 10, 4);
     Arc::new(workspace)
 }
 
@@ -48,12 +48,19 @@ struct Content {
 
 fn content(shards: &Shards) -> Content {
     let load = |i| {
-        let Shard { keys, negatives } = shards.load(i, GO).unwrap();
-        let owned = |cow: bool, bytes: usize| if cow { bytes as u64 } else { 0 };
-        let cost = owned(matches!(keys, Cow::Owned(_)), 16 * keys.len())
-            + owned(matches!(negatives, Cow::Owned(_)), 32 * negatives.len());
-        assert!(cost <= shards.cost(i));
-        (keys.into_owned(), negatives.into_owned())
+        let keys = shards.keys(i, GO).unwrap();
+        let (mut negatives, mut largest) = (vec![], 0);
+        let part = |part: &[Tagged]| {
+            negatives.extend_from_slice(part);
+            largest = largest.max(part.len());
+            Ok(())
+        };
+        shards.negatives(i, &keys, GO, part).unwrap();
+        assert!(largest <= 4);
+        if let Cow::Owned(keys) = &keys {
+            assert!(16 * keys.len() as u64 <= shards.cost(i));
+        }
+        (keys.into_owned(), negatives)
     };
     Content { bits: shards.bits, stats: shards.stats, shards: (0..shards.count()).map(load).collect() }
 }
@@ -254,7 +261,7 @@ fn shards_finer_than_cells() {
     expected.sort();
     let mut rest = &expected[..];
     for i in (0..shards.count()).step_by(1000) {
-        let keys = shards.load(i, GO).unwrap().keys;
+        let keys = shards.keys(i, GO).unwrap();
         rest = &rest[rest.partition_point(|d| d.shard(15) < i)..];
         assert_eq!(keys[..], rest[..rest.partition_point(|d| d.shard(15) == i)]);
     }
@@ -265,7 +272,7 @@ fn in_memory_shards_are_slices() {
     let keys: Vec<_> = (0..1000).map(digest).collect();
     let keys = Keys::Plain(intake(&keys, &workspace(1 << 20, 1)).unwrap());
     let shards = Shards::new(keys, None, OnConflict::Error, GO).unwrap();
-    assert!(matches!(shards.load(3, GO).unwrap().keys, Cow::Borrowed(_)));
+    assert!(matches!(shards.keys(3, GO).unwrap(), Cow::Borrowed(_)));
     assert_eq!(shards.cost(3), 0);
 }
 
@@ -371,7 +378,10 @@ fn every_question_can_stop_the_work() {
             sides[1].push_slice(&keys[..50], stop)?;
             let [keys, negatives] = sides.map(|side| side.finish(stop));
             let shards = Shards::new(Keys::Tagged(keys?), Some(negatives?), OnConflict::Drop, stop)?;
-            (0..shards.count()).try_for_each(|i| shards.load(i, stop).map(drop))
+            (0..shards.count()).try_for_each(|i| {
+                let keys = shards.keys(i, stop)?;
+                shards.negatives(i, &keys, stop, |_| Ok(()))
+            })
         };
         let asked = AtomicUsize::new(0);
         work(&|| asked.fetch_add(1, Ordering::Relaxed) == usize::MAX).unwrap();

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use bytes::Bytes;
-use tamis::{Domain, Effort, Filter, Kind};
+use tamis::{Base, Domain, Effort, Filter, Kind, Parts};
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden");
 
@@ -17,6 +17,11 @@ fn path(name: &str) -> PathBuf {
 
 fn keys() -> impl Iterator<Item = String> {
     (0..1000).map(|i| format!("key-{i}"))
+}
+
+/// Keys that are excluded.
+fn others() -> impl Iterator<Item = String> {
+    (0..4000).map(|i| format!("other-{i}"))
 }
 
 fn blessing() -> bool {
@@ -35,15 +40,24 @@ static ALL: LazyLock<Vec<(String, Filter)>> = LazyLock::new(|| {
 fn all() -> Vec<(String, Filter)> {
     let mut all = vec![];
     for (name, kind) in Kind::ALL {
-        if kind != Kind::Auto {
-            all.push((name.to_string(), tamis::build(keys()).kind(kind).finish().unwrap()));
+        match super::PLAIN.iter().any(|(plain, _)| *plain == name) {
+            true if kind == Kind::Auto => {}
+            true => all.push((name.to_string(), tamis::build(keys()).kind(kind).finish().unwrap())),
+            false => all.push((name.to_string(), tamis::build(keys()).exclude(others()).kind(kind).finish().unwrap())),
         }
     }
+    // Exact; the sides exchanged; more than one level.
+    let exact = tamis::build(keys()).exclude(others()).exact().finish();
+    all.push(("exact".into(), exact.unwrap()));
+    all.push(("exact-swapped".into(), tamis::build(keys()).exclude(others().take(50)).exact().finish().unwrap()));
     // More than one level; bands of 128 bits; a width of one bit.
     let many = || (0..12_000).map(|i| format!("key-{i}"));
     all.push(("ribbon-bumped".into(), tamis::build(many()).fpr(0.06).finish().unwrap()));
     all.push(("ribbon-smallest".into(), tamis::build(many()).fpr(0.1).effort(Effort::Smallest).finish().unwrap()));
     all.push(("ribbon-bit".into(), tamis::build(many()).fpr(0.5).finish().unwrap()));
+    let many_integrated = tamis::build(many()).exclude(others()).kind(Kind::Integrated(Base::Ribbon, Parts::Two));
+    all.push(("ribbon-integrated".into(), many_integrated.finish().unwrap()));
+    all.push(("ribbon-chained".into(), tamis::build(many()).exclude(others()).finish().unwrap()));
     all.push(("u64".into(), tamis::build(0..1000u64).finish().unwrap()));
     all.push(("keyed".into(), tamis::build(keys()).keyed([0x0123_4567_89ab_cdef, 42]).finish().unwrap()));
     all.push(("empty".into(), tamis::build([""; 0]).finish().unwrap()));
@@ -75,6 +89,8 @@ fn every_golden_file_opens_and_answers() {
             _ => (1000, keys().filter(|key| filter.contains(key).unwrap()).count()),
         };
         assert_eq!((filter.len(), yes as u64), (n, n.min(1000)), "{name}");
+        let excluded = others().take(filter.negatives() as usize);
+        assert!(excluded.into_iter().all(|key| filter.contains(key) == Ok(false)), "{name}");
         assert_eq!(filter.domain(), if name == "u64" { Domain::U64 } else { Domain::Bytes }, "{name}");
         assert_eq!(filter.hasher().is_keyed(), name == "keyed", "{name}");
     }

@@ -1,12 +1,12 @@
 //! changed bytes -> the same with checksums that hold: lets tests reach the decoder behind them.
 //!
 //! ```text
-//!   header, 40 bytes | payload | directory | payload sum u64, directory length u32, sum u64, "sieV"
+//!   header, 48 bytes | payload | directory | payload sum u64, directory length u32, sum u64, "sieV"
 //! ```
 
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
-pub(crate) const HEADER: usize = 40;
+pub(crate) const HEADER: usize = 48;
 pub(crate) const FOOTER: usize = 24;
 
 /// A file in its three parts; the footer follows from them.

@@ -24,14 +24,14 @@
 use super::{ATTEMPTS, Arity, COUNT, Fuse, Params, Shape, fingerprint, shaped};
 use crate::error::BuildError;
 use crate::hash::{Digest, Salt};
-use crate::leaves::pack::{Cells, Packed, Whole};
+use crate::leaves::pack::{Cells, Packed, Short, Whole};
 use crate::leaves::{Geometry, Values};
 
 /// From this many keys on: log2 of the cells in a segment, and slots per thousand keys.
 type Size = (u64, u64, u64);
 
 #[rustfmt::skip]
-const THREE: [Size; 41] = [
+const THREE: [Size; 43] = [
     (1, 0, 3000),
     (2, 2, 4000),
     (4, 3, 3500),
@@ -67,12 +67,14 @@ const THREE: [Size; 41] = [
     (393216, 12, 1145),
     (524288, 13, 1140),
     (786432, 13, 1130),
+    (960_000, 12, 1126),
     (1 << 20, 13, 1125),
-    (1 << 22, 14, 1125),
-    (1 << 24, 15, 1125),
-    (1 << 26, 16, 1125),
-    (1 << 28, 17, 1125),
-    (1 << 30, 18, 1125),
+    (1_700_000, 13, 1118),
+    (2_500_000, 14, 1112),
+    (1 << 24, 15, 1115),
+    (1 << 26, 16, 1115),
+    (1 << 28, 17, 1115),
+    (1 << 30, 18, 1115),
 ];
 #[rustfmt::skip]
 const FOUR: [Size; 42] = [
@@ -120,8 +122,8 @@ const FOUR: [Size; 42] = [
     (1 << 30, 17, 1070),
 ];
 
-/// log2 of the segment and the number of segments a key can start in.
-fn size(n: u64, arity: Arity, attempt: u64) -> (u64, u64) {
+/// log2 of the segment and the number of segments a key can start in, for at least one key.
+pub(in crate::leaves) fn size(n: u64, arity: Arity, attempt: u64) -> (u64, u64) {
     let (sizes, probes): (&[Size], u64) = match arity {
         Arity::Three => (&THREE, 3),
         Arity::Four => (&FOUR, 4),
@@ -175,20 +177,21 @@ fn check(keys: &[Digest], values: Values<'_>, params: &Params) -> Result<(), Bui
     if !(256..=8192).contains(&width) {
         return unreachable(format!("a binary fuse has 1 to 32 bits per value, not {}", f64::from(width) / 256.0));
     }
-    if let Values::Given(given) = values {
-        if width & 255 != 0 {
-            return unreachable("given values need a whole number of bits".into());
-        }
-        if given.len() != keys.len() {
-            return unreachable(format!("{} values for {} keys", given.len(), keys.len()));
-        }
+    let given = match values {
+        Values::Fingerprints => return Ok(()),
+        Values::Given(given) => given.len(),
+        Values::Signed(wanted) => wanted.len(),
+    };
+    match (width & 255, given == keys.len()) {
+        (0, true) => Ok(()),
+        (0, false) => unreachable(format!("{given} values for {} keys", keys.len())),
+        _ => unreachable("given values need a whole number of bits".into()),
     }
-    Ok(())
 }
 
 /// The working memory, kept between attempts.
 #[derive(Default)]
-struct Space {
+pub(in crate::leaves) struct Space {
     /// Hashes in the order of their first segment; then the queue and the peeled keys.
     rows: Vec<u64>,
     /// Per slot: the xor of its keys' hashes, plus their number.
@@ -208,60 +211,100 @@ fn solve<C: Cells, const K: usize>(
     space: &mut Space,
     out: &mut Vec<u8>,
 ) -> bool {
-    let slots = (fuse.range + (K as u64 - 1) * fuse.len) as usize;
-    space.rows.resize(slots + 1, 0);
-    space.cells.clear();
-    space.cells.resize(slots, 0);
+    let hashes = keys.iter().map(|&key| fuse.hash(key));
+    let start = out.len();
     match values {
-        Values::Fingerprints => solve_with::<C, K, false>(cells, fuse, keys, &[], space, out),
+        Values::Fingerprints => {
+            solve_with::<C, K, _, false>(cells, fuse, hashes.map(|h| (h, 0)), u32::MAX, space, start, out)
+        }
         Values::Given(given) => {
-            space.values.resize(keys.len(), 0);
-            space.sums.clear();
-            space.sums.resize(slots, 0);
-            solve_with::<C, K, true>(cells, fuse, keys, given, space, out)
+            solve_with::<C, K, _, true>(cells, fuse, hashes.zip(given.iter().copied()), u32::MAX, space, start, out)
+        }
+        Values::Signed(wanted) => {
+            let values = hashes.zip(wanted).map(|(h, &yes)| (h, fingerprint(h) ^ !yes as u32));
+            solve_with::<C, K, _, true>(cells, fuse, values, u32::MAX, space, start, out)
         }
     }
 }
 
-fn solve_with<C: Cells, const K: usize, const GIVEN: bool>(
-    cells: C,
+/// One salt, for `rows` of (hash, value), in the bits `field` of the cells alone: a payload that starts at `start` in `out`
+/// and is zero in these bits keeps its others; one that is not there yet is appended. False, and nothing changed, if
+/// the rows cannot be solved.
+pub(in crate::leaves) fn solve_field<R: Iterator<Item = (u64, u32)> + Clone>(
     fuse: &Fuse,
-    keys: &[Digest],
-    given: &[u32],
+    rows: R,
+    field: u32,
     space: &mut Space,
+    start: usize,
     out: &mut Vec<u8>,
 ) -> bool {
-    scatter::<GIVEN>(fuse, keys, given, space);
-    if !fill::<K, GIVEN>(fuse, keys.len(), space) || !peel::<K, GIVEN>(fuse, keys.len(), space) {
-        return false;
+    fn given<C: Cells, const K: usize, R: Iterator<Item = (u64, u32)> + Clone>(
+        cells: C,
+        fuse: &Fuse,
+        rows: R,
+        field: u32,
+        space: &mut Space,
+        (start, out): (usize, &mut Vec<u8>),
+    ) -> bool {
+        solve_with::<C, K, R, true>(cells, fuse, rows, field, space, start, out)
     }
-    let start = out.len();
+    shaped!(fuse, true, given<R>, fuse, rows, field, space, (start, out))
+}
+
+fn solve_with<C: Cells, const K: usize, R: Iterator<Item = (u64, u32)> + Clone, const GIVEN: bool>(
+    cells: C,
+    fuse: &Fuse,
+    rows: R,
+    field: u32,
+    space: &mut Space,
+    start: usize,
+    out: &mut Vec<u8>,
+) -> bool {
+    let slots = (fuse.range + (K as u64 - 1) * fuse.len) as usize;
+    space.rows.resize(slots + 1, 0);
+    space.cells.clear();
+    space.cells.resize(slots, 0);
+    if GIVEN {
+        space.values.resize(slots, 0);
+        space.sums.clear();
+        space.sums.resize(slots, 0);
+    }
+    let solved = scatter::<R, GIVEN>(fuse, rows, space)
+        .filter(|&n| fill::<K, GIVEN>(fuse, n, space) && peel::<K, GIVEN>(fuse, n, space));
+    let Some(n) = solved else { return false };
     out.resize(start + fuse.payload_len() as usize, 0);
-    assign::<C, K, GIVEN>(cells, fuse, keys.len(), space, &mut out[start..]);
+    assign::<C, K, GIVEN>(cells, fuse, n, field, space, &mut out[start..]);
     true
 }
 
-/// Hashes the keys and sorts them by their first segment, by counting.
-fn scatter<const GIVEN: bool>(fuse: &Fuse, keys: &[Digest], given: &[u32], space: &mut Space) {
+/// Sorts the rows by their first segment, by counting, and says how many there are; nothing if they are more than slots.
+fn scatter<R: Iterator<Item = (u64, u32)> + Clone, const GIVEN: bool>(
+    fuse: &Fuse,
+    rows: R,
+    space: &mut Space,
+) -> Option<usize> {
     let starts = fuse.range >> fuse.log;
     let segment = |h: u64| ((h as u128 * starts as u128) >> 64) as usize;
     let mut ends = vec![0usize; starts as usize];
-    for &key in keys {
-        ends[segment(fuse.hash(key))] += 1;
+    for (h, _) in rows.clone() {
+        ends[segment(h)] += 1;
     }
     let mut sum = 0;
     for end in &mut ends {
         sum += std::mem::replace(end, sum);
     }
-    for (i, &key) in keys.iter().enumerate() {
-        let h = fuse.hash(key);
+    if sum > space.cells.len() {
+        return None;
+    }
+    for (h, value) in rows {
         let at = &mut ends[segment(h)];
         space.rows[*at] = h;
         if GIVEN {
-            space.values[*at] = given[i];
+            space.values[*at] = value;
         }
         *at += 1;
     }
+    Some(sum)
 }
 
 /// Adds every key to its cells. False if a cell has so many keys that its count could run over.
@@ -332,6 +375,7 @@ fn assign<C: Cells, const K: usize, const GIVEN: bool>(
     cells: C,
     fuse: &Fuse,
     n: usize,
+    field: u32,
     space: &Space,
     payload: &mut [u8],
 ) {
@@ -341,9 +385,9 @@ fn assign<C: Cells, const K: usize, const GIVEN: bool>(
         let slots = fuse.slots::<K>(h);
         let mut value = if GIVEN { space.values[i] } else { fingerprint(h) };
         for slot in slots {
-            // The key's own cell is still zero.
+            // The key's own cell is still zero in these bits.
             value ^= cells.read(payload, slot).unwrap_or(0);
         }
-        cells.fill(payload, slots[(row & COUNT) as usize % K], value & cells.mask(slots[0]));
+        cells.fill(payload, slots[(row & COUNT) as usize % K], value & field & cells.mask(slots[0]));
     }
 }

@@ -302,3 +302,50 @@ fn what_cannot_be_built_is_an_error_and_leaves_no_trace() {
         assert!(matches!(error, BuildError::Unsolvable { attempts: 1, .. }), "{error}");
     }
 }
+
+/// What passes a filter passes every one of fewer whole bits on the same keys: those are its low bits.
+#[test]
+fn narrow_filters_are_the_low_bits_of_wide_ones() {
+    for (n, arity) in [(1, Arity::Three), (900, Arity::Four), (30_000, Arity::Three)] {
+        let (keys, strangers) = (digests(n, 5), digests(30_000, 6));
+        let mut whole = vec![true; strangers.len()];
+        for width in [256, 300, 512, 1280, 1281, 1535, 2048, 2100, 4096] {
+            let (fuse, payload) = filter(&keys, arity, width, 3);
+            for (key, whole) in strangers.iter().zip(&mut whole) {
+                let now = fuse.contains(&payload, *key);
+                assert!(!now || *whole, "{n} keys, width {width}");
+                if width.is_multiple_of(256) {
+                    *whole = now;
+                }
+            }
+        }
+    }
+}
+
+/// Keys are found, the others are not, and strangers pass as they pass any filter of this width.
+#[test]
+fn signed_values_tell_keys_from_negatives() {
+    for (n, width) in [(1, 256), (2, 256), (300, 256), (300, 1024), (30_000, 256), (30_000, 768)] {
+        for arity in ARITIES {
+            let keys = digests(n, 7);
+            let wanted: Vec<bool> = (0..n).map(|i| i % 3 == 0).collect();
+            let mut payload = vec![];
+            let params = Params { arity, width };
+            let fuse = build(&keys, Values::Signed(&wanted), &params, Salt::new(3), &mut payload).unwrap();
+            assert!(keys.iter().zip(&wanted).all(|(key, &yes)| fuse.contains(&payload, *key) == yes), "{n} keys");
+            if n > 100 {
+                let passed = digests(40_000, 8).iter().filter(|key| fuse.contains(&payload, **key)).count();
+                let expected = 4e4 * 0.5f64.powi(i32::from(width / 256));
+                assert!((passed as f64 - expected).abs() < 5.0 * expected.sqrt(), "{n} keys: {passed} of {expected}");
+            }
+        }
+    }
+    let short = build(
+        &digests(3, 1),
+        Values::Signed(&[true]),
+        &Params { arity: Arity::Three, width: 256 },
+        Salt::new(0),
+        &mut vec![],
+    );
+    assert!(matches!(short, Err(BuildError::Unreachable { .. })));
+}

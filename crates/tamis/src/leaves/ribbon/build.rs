@@ -1,7 +1,7 @@
 //! digests -> the rows of a ribbon, level by level.
 
 use super::eliminate::{Item, Lane, Lockstep, ROWS, Rhs, Solve, Valued};
-use super::{HOMOGENEOUS, Level, MAX_WIDTH, Ribbon, SHAPES, STANDARD, Width};
+use super::{BIT, HOMOGENEOUS, Level, MAX_WIDTH, NARROW, Ribbon, SHAPES, STANDARD, WIDE, Width, fingerprint};
 use crate::arch::{self, Level as Cpu};
 use crate::error::BuildError;
 use crate::hash::{Digest, Salt};
@@ -16,6 +16,8 @@ pub(crate) struct Params {
     pub(crate) wide: bool,
     /// Rows per key times 1024 for a homogeneous ribbon; none for one that stores its values.
     pub(crate) homogeneous: Option<u16>,
+    /// Whether a filter of one bit shall be the first column of wider ones on the same keys. Two bits and more always are.
+    pub(crate) nested: bool,
 }
 
 /// Sets up to this size become a standard ribbon, in one level.
@@ -35,23 +37,46 @@ impl Params {
 
     /// The shape of the first level for more than a few keys.
     fn shape(&self) -> usize {
-        match (self.homogeneous, self.wide, self.width) {
-            (Some(_), ..) => HOMOGENEOUS,
-            (None, _, 256) => 3,
-            (None, true, _) => 4,
-            (None, false, ..1280) => 2,
-            (None, false, _) => 1,
+        match self.homogeneous {
+            Some(_) => HOMOGENEOUS,
+            None if self.width == 256 && !self.nested => BIT,
+            None if self.wide => WIDE,
+            None => NARROW,
         }
+    }
+
+    /// Whether keys are bumped for their equation alone, whatever its value. A dependent equation agrees with the others by
+    /// chance, and the wider the values the more rarely; not to make use of it costs nothing from two bits on, and makes a
+    /// narrow filter the first columns of a wide one on the same keys: what passes the wide one passes the narrow one.
+    fn strict(&self, values: Values<'_>) -> bool {
+        matches!(values, Values::Fingerprints) && !matches!(self.shape(), BIT | HOMOGENEOUS)
     }
 
     /// Rows of a first level of `n` keys: fewer than keys where it is overloaded.
     fn rows(&self, n: u64) -> u64 {
         match (self.homogeneous, self.shape()) {
             (Some(rows), _) => n * rows as u64 / 1024,
-            (None, 1) => n * 1000 / 1040,
-            (None, 2) => n * 1000 / 1040,
+            (None, NARROW) => n * 1000 / 1040,
             (None, _) => n * 1000 / 1020,
         }
+    }
+
+    /// Buckets of a level of `n` keys.
+    fn buckets(&self, n: u64) -> u64 {
+        let shape = &SHAPES[self.shape()];
+        let rows = self.rows(n);
+        // Half of the pad rows get used.
+        let pads = rows.div_ceil(shape.bucket << shape.strip) * shape.pad / 2;
+        (rows.saturating_sub(pads) + shape.bucket / 2).div_euclid(shape.bucket).max(1)
+    }
+
+    /// Rows in the first level for `n` keys, and its buckets if they have thresholds.
+    pub(in crate::leaves) fn first(&self, n: u64) -> (u64, u64) {
+        let level = match n {
+            ..=10_000 => Level::new(STANDARD, 0, 1, self.starts(n, 0), self.width(), 0),
+            _ => Level::new(self.shape(), 0, self.buckets(n), 0, self.width(), 0),
+        };
+        (level.blocks * 64, 4 * level.steps_len())
     }
 
     /// The payload in bits for `n` keys, or a little more: what is bumped is not known before building. The two constants
@@ -67,7 +92,7 @@ impl Params {
             (_, Some(rows)) => (n as f64 * rows as f64 / 1024.0 + 192.0) * width,
             _ => {
                 let bucket = SHAPES[self.shape()].bucket as f64;
-                (n as f64 * 1.003 + (bucket * 0.625).max(192.0)) * width + n as f64 * 2.2 / bucket
+                (n as f64 * 1.003 + (bucket * 0.625).max(336.0)) * width + n as f64 * 2.2 / bucket
             }
         }
     }
@@ -120,7 +145,7 @@ pub(super) fn build_on(
 ) -> Result<Ribbon, BuildError> {
     let width = params.width();
     let columns = width.whole + (width.part > 0) as u32;
-    let given = matches!(values, Values::Given(_));
+    let given = !matches!(values, Values::Fingerprints);
     if width.whole == 0 || columns > MAX_WIDTH || (width.part > 0 && given) {
         let reason = format!("a ribbon holds values of 1 to 32 bits, not of {}", params.width as f64 / 256.0);
         return Err(BuildError::Unreachable { reason });
@@ -128,7 +153,8 @@ pub(super) fn build_on(
     let start = out.len();
     for attempt in 0..ATTEMPTS {
         let salted = salt.child(attempt as u64);
-        let mut builder = Builder { cpu, params, width, columns, out, start, levels: vec![] };
+        let strict = params.strict(values);
+        let mut builder = Builder { cpu, params, width, columns, strict, out, start, levels: vec![] };
         let solved = match values {
             _ if params.homogeneous.is_some() => {
                 builder.keys(keys.len(), attempt, |i| Valued { hash: keys[i].salted(salted), value: 0 })
@@ -137,6 +163,10 @@ pub(super) fn build_on(
             Values::Given(values) => builder.keys(keys.len(), attempt, |i| Valued {
                 hash: keys[i].salted(salted),
                 value: values.get(i).copied().unwrap_or(0),
+            }),
+            Values::Signed(wanted) => builder.keys(keys.len(), attempt, |i| {
+                let hash = keys[i].salted(salted);
+                Valued { hash, value: fingerprint(hash) ^ !wanted.get(i).is_none_or(|&yes| yes) as u32 }
             }),
         };
         if solved {
@@ -149,11 +179,49 @@ pub(super) fn build_on(
     Err(BuildError::Unsolvable { structure: "ribbon", keys: keys.len(), attempts: ATTEMPTS })
 }
 
+/// One more column for the first level of a ribbon, with equations of its own.
+pub(in crate::leaves) struct Extra {
+    /// A word per block.
+    pub(in crate::leaves) words: Vec<u8>,
+    /// Which rows it does not hold; nothing where it holds all.
+    pub(in crate::leaves) steps: Vec<u8>,
+}
+
+/// Solves a column for `rows` of (hash, bit) in the places of a ribbon's first level. Where there are no thresholds it may not
+/// be solvable, and then there is none.
+pub(in crate::leaves) fn extra(ribbon: &Ribbon, rows: &[(u64, u32)]) -> Option<Extra> {
+    let params = Params { width: 256, wide: false, homogeneous: None, nested: true };
+    let (width, first) = (params.width(), &ribbon.first);
+    let mut words = vec![];
+    let mut builder = Builder {
+        cpu: ribbon.cpu,
+        params: &params,
+        width,
+        columns: 1,
+        strict: false,
+        out: &mut words,
+        start: 0,
+        levels: vec![],
+    };
+    let row = |i: usize| rows.get(i).map_or(Valued::default(), |&(hash, value)| Valued { hash, value });
+    let level = Level::new(first.shape as usize, 0, first.buckets, first.bucket(), width, 0);
+    match (level.shape().bumping, level.shape().band) {
+        (false, _) if !builder.take_all::<Valued, u8>(level, rows.len(), row) => return None,
+        (false, _) => {}
+        (true, 64) => drop(builder.take_some::<Valued, u8, false>(level, rows.len(), row)),
+        (true, _) => drop(builder.take_some::<Valued, u8, true>(level, rows.len(), row)),
+    }
+    let steps = words.split_off(level.bumps_at as usize);
+    Some(Extra { words, steps })
+}
+
 struct Builder<'a> {
     cpu: Cpu,
     params: &'a Params,
     width: Width,
     columns: u32,
+    /// See [`Params::strict`].
+    strict: bool,
     out: &'a mut Vec<u8>,
     /// Where the payload starts in `out`.
     start: usize,
@@ -210,6 +278,11 @@ impl Builder<'_> {
     /// One level of one bucket that must take every key.
     fn standard<T: Item, V: Rhs>(&mut self, n: usize, attempt: u32, rehash: u32, key: impl Fn(usize) -> T) -> bool {
         let level = self.level(STANDARD, rehash, 1, self.params.starts(n as u64, attempt));
+        self.take_all::<T, V>(level, n, key)
+    }
+
+    /// The same for a level of a given size.
+    fn take_all<T: Item, V: Rhs>(&mut self, level: Level, n: usize, key: impl Fn(usize) -> T) -> bool {
         let rows = level.blocks as usize * 64;
         if rows > ROWS {
             return false;
@@ -218,7 +291,10 @@ impl Builder<'_> {
         let mut lane = Lane::<T, V>::new();
         lane.load(&level, 0, 1, rows, &keys);
         let lanes = std::slice::from_mut(&mut lane);
-        arch::dispatch(self.cpu, Lockstep::<T, V, true> { lanes, level: &level, mask: self.mask() });
+        arch::dispatch(
+            self.cpu,
+            Lockstep::<T, V, true> { lanes, level: &level, mask: self.mask(), strict: self.strict },
+        );
         if !lane.bumped.is_empty() {
             return false;
         }
@@ -229,13 +305,19 @@ impl Builder<'_> {
 
     /// One level of many buckets; returns the keys it passes on.
     fn bumping<T: Item, V: Rhs, const WIDE: bool>(&mut self, n: usize, key: impl Fn(usize) -> T) -> Vec<Valued> {
-        let shape = &SHAPES[self.params.shape()];
+        let level = self.level(self.params.shape(), 0, self.params.buckets(n as u64), 0);
+        self.take_some::<T, V, WIDE>(level, n, key)
+    }
+
+    /// The same for a level of a given size.
+    fn take_some<T: Item, V: Rhs, const WIDE: bool>(
+        &mut self,
+        level: Level,
+        n: usize,
+        key: impl Fn(usize) -> T,
+    ) -> Vec<Valued> {
+        let (shape, buckets) = (level.shape(), level.buckets);
         let (bucket, per_strip) = (shape.bucket, 1u64 << shape.strip);
-        let rows = self.params.rows(n as u64);
-        // Half of the pad rows get used.
-        let pads = rows.div_ceil(bucket * per_strip) * shape.pad / 2;
-        let buckets = (rows.saturating_sub(pads) + bucket / 2).div_euclid(bucket).max(1);
-        let level = self.level(self.params.shape(), 0, buckets, 0);
         let strips = buckets.div_ceil(per_strip) as usize;
 
         // Scatter by strip: twice over the keys, because hashing is cheaper than memory.
@@ -271,7 +353,7 @@ impl Builder<'_> {
                 lane.load(&level, first, inside as usize, rows, &keys[start..ends[strip]]);
             }
             let lanes = &mut lanes[..count];
-            arch::dispatch(self.cpu, Lockstep::<T, V, WIDE> { lanes, level: &level, mask });
+            arch::dispatch(self.cpu, Lockstep::<T, V, WIDE> { lanes, level: &level, mask, strict: self.strict });
             for (i, lane) in lanes.iter().enumerate() {
                 let first = (group + i) as u64 * per_strip;
                 let inside = (buckets - first).min(per_strip);

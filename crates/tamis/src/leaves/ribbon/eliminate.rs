@@ -238,7 +238,7 @@ impl<T: Item, V: Rhs> Lane<T, V> {
 
     /// One step of elimination; false when the strip is done.
     #[inline(always)]
-    fn step<const WIDE: bool>(&mut self, e: &mut Equation<V>, level: &Level, mask: u32) -> bool {
+    fn step<const WIDE: bool>(&mut self, e: &mut Equation<V>, level: &Level, mask: u32, strict: bool) -> bool {
         let i = e.row & MASK;
         let pivot = self.low[i];
         if pivot == 0 {
@@ -263,7 +263,7 @@ impl<T: Item, V: Rhs> Lane<T, V> {
                 return true;
             }
             // The equation says nothing new, or contradicts the others.
-            if e.value == V::default() {
+            if e.value == V::default() && !strict {
                 self.at += 1;
             } else {
                 self.bump();
@@ -294,19 +294,21 @@ pub(super) struct Lockstep<'a, T, V, const WIDE: bool> {
     pub(super) lanes: &'a mut [Lane<T, V>],
     pub(super) level: &'a Level,
     pub(super) mask: u32,
+    /// Whether a dependent equation is refused even where it agrees with the others.
+    pub(super) strict: bool,
 }
 
 impl<T: Item, V: Rhs, const WIDE: bool> Kernel for Lockstep<'_, T, V, WIDE> {
     type Output = ();
     #[inline(always)]
     fn run<I: Isa>(self) {
-        let Lockstep { lanes, level, mask } = self;
+        let Lockstep { lanes, level, mask, strict } = self;
         let level = *level;
         // Local equations stay in registers.
         let (mut x, mut y, mut z) = (Equation::default(), Equation::default(), Equation::default());
         macro_rules! turn {
             ($lane:ident, $equation:ident) => {
-                $lane.step::<WIDE>(&mut $equation, &level, mask)
+                $lane.step::<WIDE>(&mut $equation, &level, mask, strict)
             };
         }
         match lanes {

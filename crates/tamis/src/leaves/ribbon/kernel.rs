@@ -6,13 +6,13 @@
 
 use std::marker::PhantomData;
 
-use super::{BAND, BIT, Frame, HOMOGENEOUS, Level, Ribbon, SHAPES, Shape, band, fingerprint};
+use super::{BAND, BIT, Fast, Frame, HOMOGENEOUS, Level, Ribbon, SHAPES, Shape, band, fingerprint};
 use crate::arch::{self, Answer, Isa, Kernel};
 use crate::hash::{Digest, fold};
 use crate::leaves::{Column, Part};
 
 /// A way to read a level's value, for one shape and width.
-pub(super) trait Lookup: Copy + 'static {
+pub(in crate::leaves) trait Lookup: Copy + 'static {
     const SHAPE: usize;
     const FRAME: Frame = Frame::of(&SHAPES[Self::SHAPE], 0);
     /// The thresholds of four buckets, for every byte that records their steps.
@@ -55,7 +55,7 @@ const fn thresholds(shape: &Shape) -> [[u16; 4]; 256] {
 
 /// Bands of 64 bits.
 #[derive(Clone, Copy)]
-pub(super) struct Columns<const SHAPE: usize, const R: usize, const PART: bool>;
+pub(in crate::leaves) struct Columns<const SHAPE: usize, const R: usize, const PART: bool>;
 
 impl<const SHAPE: usize, const R: usize, const PART: bool> Lookup for Columns<SHAPE, R, PART> {
     const SHAPE: usize = SHAPE;
@@ -120,7 +120,7 @@ fn words<const R: usize>(payload: &[u8], at: usize) -> Option<&[u8]> {
 
 /// A band of 64 coefficients, split over the two blocks it covers.
 #[inline(always)]
-fn spread(h: u64, row: u64) -> (u64, u64) {
+pub(in crate::leaves) fn spread(h: u64, row: u64) -> (u64, u64) {
     let band = fold(h, BAND.0) | 1;
     // 63 minus the shift, as the complement of its six bits.
     (band << (row & 63), (band >> 1) >> (!row & 63))
@@ -130,10 +130,10 @@ fn spread(h: u64, row: u64) -> (u64, u64) {
 macro_rules! with_kernel {
     ($ribbon:expr, $any:expr, $run:ident) => {
         with_kernel!($ribbon, $any, $run:
-            (2 1 false) (5 1 false) (2 2 false) (2 3 false) (2 4 false) (1 5 false) (1 6 false) (1 7 false) (1 8 false)
-            (5 2 false) (5 3 false) (5 4 false) (5 5 false) (5 6 false) (5 7 false) (5 8 false)
-            (2 2 true) (2 3 true) (2 4 true) (2 5 true) (1 6 true) (1 7 true) (1 8 true)
-            (5 2 true) (5 3 true) (5 4 true) (5 5 true) (5 6 true) (5 7 true) (5 8 true))
+            (1 1 false) (1 2 false) (1 3 false) (1 4 false) (1 5 false) (1 6 false) (1 7 false) (1 8 false)
+            (4 1 false) (4 2 false) (4 3 false) (4 4 false) (4 5 false) (4 6 false) (4 7 false) (4 8 false)
+            (1 2 true) (1 3 true) (1 4 true) (1 5 true) (1 6 true) (1 7 true) (1 8 true)
+            (4 2 true) (4 3 true) (4 4 true) (4 5 true) (4 6 true) (4 7 true) (4 8 true))
     };
     ($ribbon:expr, $any:expr, $run:ident: $(($shape:literal $columns:literal $part:literal))*) => {
         match $ribbon.fast {
@@ -142,6 +142,22 @@ macro_rules! with_kernel {
             _ => $any,
         }
     };
+}
+
+impl Ribbon {
+    /// Whether the only bit of a key is `bit`; nothing where no kernel serves.
+    #[inline(always)]
+    pub(in crate::leaves) fn bit_is<I: Isa>(&self, payload: &[u8], key: Digest, bit: u32) -> Option<bool> {
+        if self.fast != Fast::Bit {
+            return None;
+        }
+        let h = key.salted(self.salt);
+        let (bucket, offset) = Bit::FRAME.bucket_of(self.first.buckets, h);
+        if Bit::bumped(payload, self.first.bumps_at, bucket, offset) {
+            return None;
+        }
+        Bit::check::<I>(&self.first, payload, h, bit, Bit::FRAME.row(bucket, offset))
+    }
 }
 
 /// One query that the first level passed on.

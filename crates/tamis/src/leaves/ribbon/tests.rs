@@ -6,7 +6,7 @@ use super::*;
 use crate::arch::Ask;
 use crate::leaves::{Column, Contains, Find, Retrieve};
 
-const FILTER: Params = Params { width: 2048, wide: false, homogeneous: None };
+const FILTER: Params = Params { width: 2048, wide: false, homogeneous: None, nested: false };
 
 /// `n` sorted distinct digests; other `seed`s give others.
 fn digests(n: usize, seed: u64) -> Vec<Digest> {
@@ -42,7 +42,7 @@ impl Find<Column<Ribbon>, Ribbon> for Itself {
 /// The answers of the fast ways, alone and in a batch, which must be those of the plain way.
 fn answers(ribbon: &Ribbon, payload: &[u8], asked: &[Digest]) -> Vec<bool> {
     let column = Column::of(0, payload, vec![(ribbon.clone(), 0..payload.len())]);
-    let ask: Ask<Column<Ribbon>> = column.ask::<_, Itself>();
+    let ask: Ask<Column<Ribbon>> = column.ask::<_, Itself, crate::leaves::Whole>();
     let plain: Vec<bool> = asked.iter().map(|&key| ribbon.contains(payload, key)).collect();
     let mut batch = vec![false; asked.len()];
     column.contains_many(payload, asked, &mut batch);
@@ -57,10 +57,10 @@ fn all_params() -> Vec<Params> {
     for wide in [false, true] {
         let whole = (1..=10).chain([16, 31, 32]).map(|width| width * 256);
         let widths = whole.chain((1..=9).map(|width| width * 256 + 100)).chain([257, 511, 31 * 256 + 255]);
-        all.extend(widths.map(|width| Params { width, wide, homogeneous: None }));
+        all.extend(widths.map(|width| Params { width, wide, homogeneous: None, nested: false }));
     }
     for width in [256, 300, 1024, 2048, 2100, 8192] {
-        all.push(Params { width, wide: false, homogeneous: Some(1130) });
+        all.push(Params { width, wide: false, homogeneous: Some(1130), nested: false });
     }
     all
 }
@@ -148,7 +148,7 @@ fn functions_of_every_width_return_their_values() {
             let mask = u32::MAX >> (32 - width);
             let values: Vec<u32> = keys.iter().map(|key| scramble(key.lo) as u32 & mask).collect();
             for wide in [false, true] {
-                let params = Params { width: width * 256, wide, homogeneous: None };
+                let params = Params { width: width * 256, wide, homogeneous: None, nested: false };
                 let (ribbon, payload) = make_on(Cpu::detect(), &keys, Values::Given(&values), &params);
                 let right = keys.iter().zip(&values).all(|(&key, &value)| ribbon.get(&payload, key) == value);
                 assert!(right, "{n} keys, {width} bits, wide {wide}");
@@ -165,7 +165,7 @@ fn rates_are_what_the_geometry_says() {
         let keys = digests(n, 1);
         for width in [256, 256 + 64, 512 + 200, 1024, 1280 + 128, 1700, 2048] {
             for wide in [false, true] {
-                let (ribbon, payload) = make(&keys, &Params { width, wide, homogeneous: None });
+                let (ribbon, payload) = make(&keys, &Params { width, wide, homogeneous: None, nested: false });
                 let expected = ribbon.rate() * strangers.len() as f64;
                 let sigma = (expected * (1.0 - ribbon.rate())).sqrt();
                 let found = answers(&ribbon, &payload, &strangers).iter().filter(|&&yes| yes).count() as f64;
@@ -182,7 +182,7 @@ fn fractions_are_rounded_to_the_safe_side() {
         let keys = digests(n, 1);
         for part in [1, 37, 128, 200, 255] {
             for wide in [false, true] {
-                let params = Params { width: 3 * 256 + part, wide, homogeneous: None };
+                let params = Params { width: 3 * 256 + part, wide, homogeneous: None, nested: false };
                 let (ribbon, payload) = make(&keys, &params);
                 assert!(ribbon.rate() <= params.rate() * 1.000_001, "{n} keys, {part}");
                 assert!(keys.iter().all(|&key| ribbon.contains(&payload, key)), "{n} keys, {part}");
@@ -197,7 +197,7 @@ fn homogeneous_ribbons_never_try_again() {
     for n in (0..200).chain([1000, 9999, 10_000, 10_001, 50_000, 200_000]) {
         let keys = digests(n, 5);
         for width in [256, 1024, 2048, 2100] {
-            let params = Params { width, wide: false, homogeneous: Some(1130) };
+            let params = Params { width, wide: false, homogeneous: Some(1130), nested: false };
             let (ribbon, payload) = make(&keys, &params);
             assert_eq!((ribbon.attempt, ribbon.levels().count()), (0, (n > 0) as usize), "{n} keys");
             assert!(!answers(&ribbon, &payload, &keys).contains(&false), "{n} keys, {width}");
@@ -330,4 +330,41 @@ fn hostile_geometries_and_payloads_never_panic() {
         }
     }
     assert!(decoded > 3000, "{decoded}");
+}
+
+/// What passes a wide filter passes every narrower one on the same keys: a narrow filter is the first columns of a wide one.
+#[test]
+fn narrow_filters_are_the_first_columns_of_wide_ones() {
+    for (n, wide) in [(1, false), (60, false), (9000, false), (40_000, false), (40_000, true)] {
+        let keys = digests(n, 5);
+        let strangers = digests(30_000, 6);
+        let mut before: Vec<bool> = vec![true; strangers.len()];
+        for width in [256, 512, 700, 768, 1279, 1280, 1281, 2048, 2304, 4096] {
+            let params = Params { width, wide, homogeneous: None, nested: true };
+            let (ribbon, payload) = make(&keys, &params);
+            for (key, before) in strangers.iter().zip(&mut before) {
+                let now = ribbon.contains(&payload, *key);
+                assert!(!now || *before, "{n} keys, width {width}");
+                *before = now;
+            }
+        }
+    }
+}
+
+/// Keys are found, the others are not, and strangers pass as they pass any filter of this width.
+#[test]
+fn signed_values_tell_keys_from_negatives() {
+    for (n, width) in [(1, 256), (2, 256), (300, 256), (300, 1024), (30_000, 256), (30_000, 768)] {
+        let keys = digests(n, 7);
+        let wanted: Vec<bool> = (0..keys.len()).map(|i| i % 3 == 0).collect();
+        let mut payload = vec![];
+        let params = Params { width, wide: false, homogeneous: None, nested: false };
+        let ribbon = build(&keys, Values::Signed(&wanted), &params, Salt::new(3), &mut payload).unwrap();
+        assert!(keys.iter().zip(&wanted).all(|(key, &yes)| ribbon.contains(&payload, *key) == yes), "{n} keys");
+        if n > 100 {
+            let passed = digests(40_000, 8).iter().filter(|k| ribbon.contains(&payload, **k)).count();
+            let expected = 4e4 * 0.5f64.powi(width as i32 / 256);
+            assert!((passed as f64 - expected).abs() < 5.0 * expected.sqrt(), "{n} keys: {passed} of {expected}");
+        }
+    }
 }

@@ -1,0 +1,356 @@
+//! keys and negatives, in any order -> sorted sides -> a filter.
+//!
+//! ```text
+//!   Collector   push(key)*  exclude(key)*     in any order; negatives are kept, on disk past the memory limit
+//!      │ seal
+//!   Sealed      exclude(key)*                 keys are complete: negatives pass a sieve, and few are kept
+//!      │ finish
+//!   Filter
+//! ```
+
+use std::fmt;
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::sieve::Sieve;
+use super::{Options, Progress, Report, to_file, write};
+use crate::arch::Arena;
+use crate::error::{BuildError, Error};
+use crate::hash::{Digest, Domain, Key};
+use crate::query::Filter;
+use crate::shard::{Intake, Keys, OnConflict, Shards, Sketch, Sorted, Tagged, Workspace};
+use crate::steps::ROUND;
+
+/// How often the progress callback is called while keys come in.
+const TELL: u64 = 1 << 16;
+
+/// Takes keys in; sorts and spills them on the way.
+pub struct Collector {
+    options: Options,
+    domain: Option<Domain>,
+    workspace: Arc<Workspace>,
+    keys: Side,
+    negatives: Option<Negatives>,
+    count: u64,
+}
+
+/// The keys, with or without their places.
+enum Side {
+    Plain(Intake<Digest>),
+    Tagged(Intake<Tagged>),
+}
+
+/// The negatives so far.
+struct Negatives {
+    intake: Intake<Tagged>,
+    sketch: Sketch,
+    /// Negatives that came, those that a sieve let go included.
+    count: u64,
+}
+
+impl Negatives {
+    fn new(workspace: &Arc<Workspace>) -> Negatives {
+        Negatives { intake: Intake::new(workspace, workspace.memory / 2), sketch: Sketch::new(), count: 0 }
+    }
+
+    fn push(&mut self, digest: Digest, options: &Options) -> Result<(), BuildError> {
+        self.sketch.add(digest);
+        self.keep(digest, self.count, options)?;
+        self.count += 1;
+        Ok(())
+    }
+
+    fn keep(&mut self, digest: Digest, ordinal: u64, options: &Options) -> Result<(), BuildError> {
+        self.intake.push(Tagged { digest, weight: 1, ordinal }, &|| options.stop())
+    }
+}
+
+impl fmt::Debug for Collector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Collector of {} keys: {:?}", self.count, self.options)
+    }
+}
+
+impl Options {
+    fn tell(&self, count: u64, progress: Progress) -> Result<(), BuildError> {
+        if !count.is_multiple_of(TELL) {
+            return Ok(());
+        }
+        if self.stop() {
+            return Err(BuildError::Cancelled);
+        }
+        if let Some(tell) = &self.progress {
+            tell(progress);
+        }
+        Ok(())
+    }
+}
+
+/// A filter holds one kind of keys.
+fn same_domain<K: Key>(domain: &mut Option<Domain>) -> Result<(), BuildError> {
+    match *domain.get_or_insert(K::DOMAIN) == K::DOMAIN {
+        true => Ok(()),
+        false => Err(BuildError::MixedDomains),
+    }
+}
+
+impl Collector {
+    pub(super) fn new(options: Options, domain: Option<Domain>) -> Collector {
+        let workspace = options.workspace();
+        let keys = match options.places {
+            true => Side::Tagged(Intake::new(&workspace, workspace.memory / 2)),
+            false => Side::Plain(Intake::new(&workspace, workspace.memory)),
+        };
+        let negatives = options.places.then(|| Negatives::new(&workspace));
+        Collector { options, domain, workspace, keys, negatives, count: 0 }
+    }
+
+    /// Adds a key. Equal keys count once.
+    pub fn push<K: Key>(&mut self, key: K) -> Result<(), BuildError> {
+        same_domain::<K>(&mut self.domain)?;
+        let options = &self.options;
+        let digest = key.digest(&options.hasher);
+        let stop = || options.stop();
+        match &mut self.keys {
+            Side::Plain(keys) => keys.push(digest, &stop)?,
+            Side::Tagged(keys) => keys.push(Tagged { digest, weight: 1, ordinal: self.count }, &stop)?,
+        }
+        self.count += 1;
+        options.tell(self.count, Progress::Read { keys: self.count })
+    }
+
+    /// Adds a key that must never match. It is kept until all keys are known; where they come first, [`Collector::seal`] saves
+    /// memory and time.
+    ///
+    /// ```
+    /// let mut filter = tamis::stream().excluding().start();
+    /// filter.exclude("news.example")?;
+    /// filter.push("ads.example")?;
+    /// let filter = filter.finish()?;
+    /// assert!(filter.contains("ads.example")? && !filter.contains("news.example")?);
+    /// # Ok::<(), tamis::Error>(())
+    /// ```
+    pub fn exclude<K: Key>(&mut self, key: K) -> Result<(), BuildError> {
+        same_domain::<K>(&mut self.domain)?;
+        let options = &self.options;
+        let negatives = match &mut self.negatives {
+            Some(negatives) => negatives,
+            none => {
+                // From now on there are two sides to share the memory.
+                let (half, stop) = (self.workspace.memory / 2, || options.stop());
+                match &mut self.keys {
+                    Side::Plain(keys) => keys.share(half, &stop)?,
+                    Side::Tagged(keys) => keys.share(half, &stop)?,
+                }
+                none.insert(Negatives::new(&self.workspace))
+            }
+        };
+        negatives.push(key.digest(&options.hasher), options)?;
+        options.tell(negatives.count, Progress::Excluded { keys: negatives.count })
+    }
+
+    /// No more keys will come: negatives can be let go from now on.
+    ///
+    /// ```
+    /// let mut keys = tamis::stream().fpr(0.01).excluding().start();
+    /// for key in 0..1000u64 {
+    ///     keys.push(key)?;
+    /// }
+    /// let mut sealed = keys.seal()?;
+    /// for key in 1000..1_000_000u64 {
+    ///     sealed.exclude(key)?;
+    /// }
+    /// let filter = sealed.finish()?;
+    /// assert!(filter.contains(7u64)? && !filter.contains(77_777u64)?);
+    /// # Ok::<(), tamis::Error>(())
+    /// ```
+    pub fn seal(self) -> Result<Sealed, Error> {
+        let Collector { options, domain, workspace, keys, negatives, count } = self;
+        if let Some(tell) = &options.progress {
+            tell(Progress::Read { keys: count });
+        }
+        let stop = || options.stop();
+        let keys = match keys {
+            Side::Plain(keys) => Keys::Plain(keys.finish(&stop)?),
+            Side::Tagged(keys) => Keys::Tagged(keys.finish(&stop)?),
+        };
+        let shards = Shards::new(keys, None, OnConflict::Error, &stop)?;
+        Ok(Sealed::new(shards, negatives, workspace, domain, options))
+    }
+
+    /// Builds the filter in memory.
+    pub fn finish(self) -> Result<Filter, Error> {
+        self.seal()?.finish()
+    }
+
+    /// Builds the filter into a file: see [`Build::finish_to`](super::Build::finish_to).
+    pub fn finish_to(self, path: impl AsRef<Path>) -> Result<Report, Error> {
+        self.seal()?.finish_to(path)
+    }
+}
+
+/// All keys of a filter to be; takes keys to exclude.
+pub struct Sealed {
+    options: Options,
+    domain: Option<Domain>,
+    workspace: Arc<Workspace>,
+    /// The keys alone.
+    shards: Shards,
+    negatives: Option<Negatives>,
+    sieve: Sieve,
+    /// Negatives that were not yet looked at: a sieve is asked for many at a time.
+    batch: Vec<Digest>,
+}
+
+impl fmt::Debug for Sealed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Sealed with {} keys: {:?}", self.shards.stats.keys, self.options)
+    }
+}
+
+impl Sealed {
+    fn new(
+        shards: Shards,
+        negatives: Option<Negatives>,
+        workspace: Arc<Workspace>,
+        domain: Option<Domain>,
+        options: Options,
+    ) -> Sealed {
+        Sealed { options, domain, workspace, shards, negatives, sieve: Sieve::new(), batch: Vec::with_capacity(ROUND) }
+    }
+
+    /// Both sides hashed already.
+    pub(super) fn of_digests(
+        keys: Arc<[Digest]>,
+        excluded: Option<Arc<[Digest]>>,
+        domain: Domain,
+        options: Options,
+    ) -> Result<Sealed, Error> {
+        let (workspace, cancel) = (options.workspace(), options.clone());
+        let stop = || cancel.stop();
+        let sorted = Sorted::shared(keys.clone(), &workspace, &stop)?;
+        let shards = Shards::new(Keys::Plain(sorted), None, OnConflict::Error, &stop)?;
+        let mut sealed = Sealed::new(shards, None, workspace, Some(domain), options);
+        let Some(excluded) = excluded else { return Ok(sealed) };
+        for digests in excluded.chunks(ROUND) {
+            sealed.batch.extend_from_slice(digests);
+            sealed.look()?;
+        }
+        match sealed.settle() {
+            // The digests are at hand: where they stand is easily found.
+            Err(Error::Build(BuildError::Conflict { count, .. })) => {
+                Err(BuildError::Conflict { count, first: conflicts(&keys, &excluded) }.into())
+            }
+            other => other,
+        }
+    }
+
+    /// Adds a key that must never match.
+    pub fn exclude<K: Key>(&mut self, key: K) -> Result<(), Error> {
+        same_domain::<K>(&mut self.domain)?;
+        self.batch.push(key.digest(&self.options.hasher));
+        match self.batch.len() < ROUND {
+            true => Ok(()),
+            false => self.look(),
+        }
+    }
+
+    /// Lets go what the sieve refuses and keeps the rest.
+    fn look(&mut self) -> Result<(), Error> {
+        let Sealed { options, workspace, shards, negatives, sieve, batch, domain } = self;
+        if batch.is_empty() {
+            return Ok(());
+        }
+        let negatives = negatives.get_or_insert_with(|| Negatives::new(workspace));
+        let domain = domain.unwrap_or(Domain::Bytes);
+        if sieve.refresh(shards, &mut negatives.sketch, negatives.count, domain, options)? {
+            // What an earlier, coarser sieve let through.
+            let mut digests = [Digest::default(); ROUND];
+            negatives.intake.retain(|records, keep| {
+                digests.iter_mut().zip(records).for_each(|(digest, record)| *digest = record.digest);
+                sieve.ask(&digests[..records.len()], keep);
+            });
+        }
+        // More than a round if an error came between: what it left is still there, and nothing is lost.
+        for batch in batch.chunks(ROUND) {
+            let mut passing = [true; ROUND];
+            sieve.ask(batch, &mut passing[..batch.len()]);
+            for (&digest, passing) in batch.iter().zip(passing) {
+                negatives.sketch.add(digest);
+                if passing {
+                    negatives.keep(digest, negatives.count, options)?;
+                }
+                negatives.count += 1;
+            }
+        }
+        batch.clear();
+        // One call for every so many, however they fall into batches.
+        if negatives.count % TELL < ROUND as u64 {
+            options.tell(TELL, Progress::Excluded { keys: negatives.count })?;
+        }
+        Ok(())
+    }
+
+    /// No more negatives: finds the conflicts.
+    fn settle(mut self) -> Result<Sealed, Error> {
+        self.look()?;
+        let Some(mut listed) = self.negatives.take() else { return Ok(self) };
+        let Sealed { options, shards, sieve, .. } = self;
+        if let Some(tell) = &options.progress {
+            tell(Progress::Excluded { keys: listed.count });
+        }
+        let stop = || options.stop();
+        let mut shards = shards.with_negatives(listed.intake.finish(&stop)?, options.on_conflict, &stop)?;
+        shards.about = listed.sketch.distinct();
+        if sieve.is_active() {
+            let known = shards.known().min(listed.count);
+            let stats = &mut shards.stats;
+            stats.estimated = true;
+            stats.negatives = known;
+            stats.duplicate_negatives = listed.count.saturating_sub(shards.about);
+            stats.negative_weight = listed.count;
+        }
+        Ok(Sealed { options, shards, sieve, negatives: None, ..self })
+    }
+
+    /// Builds the filter in memory.
+    pub fn finish(self) -> Result<Filter, Error> {
+        Ok(self.finish_with_report()?.0)
+    }
+
+    /// Builds the filter in memory and says what was read.
+    pub fn finish_with_report(self) -> Result<(Filter, Report), Error> {
+        let (arena, report) = self.write(Arena::new)?;
+        Ok((Filter::open(arena.finish())?, report))
+    }
+
+    /// Builds the filter into a file: see [`Build::finish_to`](super::Build::finish_to).
+    pub fn finish_to(self, path: impl AsRef<Path>) -> Result<Report, Error> {
+        to_file(path.as_ref(), |out| self.write(|_| out))
+    }
+
+    fn write<W: Write>(self, out: impl FnOnce(u64) -> W) -> Result<(W, Report), Error> {
+        let Sealed { options, domain, shards, sieve, .. } = self.settle()?;
+        write(&shards, &sieve, domain.unwrap_or(Domain::Bytes), &options, out)
+    }
+}
+
+/// The first keys that are also excluded, as (position among the keys, position among the excluded).
+fn conflicts(keys: &[Digest], excluded: &[Digest]) -> Vec<(u64, u64)> {
+    let sorted = |digests: &[Digest]| {
+        let mut sorted: Vec<(Digest, u64)> = digests.iter().copied().zip(0..).collect();
+        sorted.sort_unstable();
+        sorted.dedup_by_key(|(digest, _)| *digest);
+        sorted
+    };
+    let excluded = sorted(excluded);
+    let find = |&(key, place): &(Digest, u64)| {
+        let at = excluded.binary_search_by_key(&key, |&(digest, _)| digest).ok()?;
+        Some((place, excluded[at].1))
+    };
+    let mut first: Vec<(u64, u64)> = sorted(keys).iter().filter_map(find).collect();
+    first.sort_unstable();
+    first.truncate(8);
+    first
+}

@@ -1,0 +1,96 @@
+//! keys, complete; negatives, one after the other -> the few negatives that stage one will let through.
+//!
+//! A chained filter stores only the negatives that pass its first stage, which is built from the keys alone. So when the keys
+//! are complete, a million negatives per key need no room: stage one is built at once, and what it refuses is forgotten.
+//!
+//! ```text
+//!   700,000,000 negatives ──▶ sieve, w bits ──▶ about 2,500 are kept
+//!                               ▲
+//!                             w grows with the negatives seen so far
+//! ```
+//!
+//! The width of stage one depends on how many negatives there are, which is not known before the last has come. But it only
+//! grows with them, and a filter of fewer bits on the same keys refuses nothing that a wider one lets through: it is made of the
+//! same columns (`Structure::nested`). So the sieve has the width that is right for the negatives seen so far, and is built anew
+//! when that width grows: a logarithmic number of times. The bytes of the filter are those without a sieve.
+
+use super::{Options, write_plan};
+use crate::arch::Arena;
+use crate::error::Error;
+use crate::hash::{Digest, Domain};
+use crate::plan::{Goal, Plan, Step, Structure, plan};
+use crate::query::Filter;
+use crate::shard::{OnConflict, Shards, Sketch};
+use crate::steps::Role;
+
+/// Negatives between two looks at their number, at least.
+const LOOK: u64 = 1 << 12;
+
+/// Refuses negatives that stage one will refuse.
+pub(super) struct Sieve {
+    filter: Option<(Structure, Filter)>,
+    /// When to look next, in negatives.
+    next: u64,
+}
+
+impl Sieve {
+    pub(super) fn new() -> Sieve {
+        Sieve { filter: None, next: LOOK }
+    }
+
+    /// Whether negatives may have been let go.
+    pub(super) fn is_active(&self) -> bool {
+        self.filter.is_some()
+    }
+
+    /// The filter, if it is the leaf that a plan begins with.
+    pub(super) fn first(&self, plan: &Plan) -> Option<&Filter> {
+        let (structure, filter) = self.filter.as_ref()?;
+        plan.steps.first().filter(|step| step.structure == *structure).map(|_| filter)
+    }
+
+    /// Builds the sieve, or a wider one, if `count` negatives call for it; says whether it did.
+    pub(super) fn refresh(
+        &mut self,
+        shards: &Shards,
+        sketch: &mut Sketch,
+        count: u64,
+        domain: Domain,
+        options: &Options,
+    ) -> Result<bool, Error> {
+        // A key that a conflict drops would not be in stage one. With a budget there is no sieve, and whether it is enough
+        // is known when all negatives are.
+        let without = options.on_conflict == OnConflict::Drop || matches!(options.goal, Goal::BitsPerKey(_));
+        if count < self.next || without {
+            return Ok(false);
+        }
+        let request = options.request(shards.stats.keys, sketch.distinct());
+        // Building it pays when it can be asked as often as it has keys, and must fit in what a build may use. Fewer distinct
+        // negatives than keys may yet be listed themselves by the first stage, and then none can be let go.
+        if request.negatives < request.keys || request.keys == 0 {
+            self.next = count + (count / 8).max(LOOK);
+            return Ok(false);
+        }
+        // An error comes again, for it is not the last look.
+        let planned = plan(&request)?;
+        self.next = count + (count / 8).max(LOOK);
+        let Some(structure) = planned.sieve(&request) else { return Ok(false) };
+        let fits = structure.bits(request.keys) / 8.0 < options.limits.memory as f64 / 4.0;
+        if !fits || self.filter.as_ref().is_some_and(|(built, _)| *built == structure) {
+            return Ok(false);
+        }
+        let plan = Plan { steps: vec![Step { role: Role::Refuse, structure }] };
+        let quiet = Options { progress: None, ..options.clone() };
+        let arena = Arena::new(plan.bytes(&request));
+        let (arena, _) = write_plan(shards, &plan, None, 0, domain, &quiet, arena)?;
+        self.filter = Some((structure, Filter::open(arena.finish())?));
+        Ok(true)
+    }
+
+    /// Which of `negatives` may pass stage one; leaves `passing` alone where there is no sieve.
+    pub(super) fn ask(&self, negatives: &[Digest], passing: &mut [bool]) {
+        if let Some((_, filter)) = &self.filter {
+            filter.contains_digests(negatives, passing);
+        }
+    }
+}

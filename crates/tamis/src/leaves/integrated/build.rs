@@ -1,0 +1,385 @@
+//! keys and negatives -> the words of both stages: what fits where, on fuse tables and on ribbons.
+//!
+//! ```text
+//!   stage one     solved for the keys
+//!   F             the negatives that match it: the only ones that are kept in memory
+//!   share         the elements are counted by weight, and the largest share that the table has room for is taken
+//!   stage two     one system per bit, for the keys and the elements of F that have it
+//!   rest          a table of one bit for those who have none
+//! ```
+
+use bytes::Bytes;
+
+use super::bands::Bands;
+use super::rest::Rest;
+use super::rule::{Rule, WHOLE, coin, weight};
+use super::{Base, Integrated, MAX_FIRST, Params, Parts};
+use crate::error::BuildError;
+use crate::hash::{Digest, Salt};
+use crate::leaves::fuse::{self, Arity, Fuse};
+use crate::leaves::ribbon::{self, Extra};
+use crate::leaves::{Column, Geometry, Part, Values};
+
+/// Digests that must not match. They may be more than memory holds, and are read again when a seed fails.
+pub(crate) trait Negatives {
+    /// Hands all of them to `part`, a slice at a time, in the same order every time; its errors are passed on.
+    fn each(&self, part: &mut dyn FnMut(&[Digest]) -> Result<(), BuildError>) -> Result<(), BuildError>;
+
+    /// How many there are.
+    fn count(&self) -> Result<u64, BuildError> {
+        let mut count = 0;
+        self.each(&mut |part| {
+            count += part.len() as u64;
+            Ok(())
+        })?;
+        Ok(count)
+    }
+}
+
+impl Negatives for &[Digest] {
+    fn each(&self, part: &mut dyn FnMut(&[Digest]) -> Result<(), BuildError>) -> Result<(), BuildError> {
+        part(self)
+    }
+}
+
+impl Params {
+    /// The payload in bits for this many keys and negatives, as expected: how many negatives pass stage one is chance.
+    pub(crate) fn bits(&self, keys: u64, negatives: u64) -> f64 {
+        let (s, f) = (keys, (negatives as f64 * 0.5f64.powi(self.first.into())).round() as u64);
+        let (first, columns) = (u16::from(self.first), self.parts.columns());
+        let both = (first + columns as u16) * 256;
+        match (self.base, self.parts) {
+            _ if s == 0 => 0.0,
+            (Base::Fuse(arity), Parts::One) => {
+                fuse::payload_bits(room_for_all(s, f), &fuse::Params { arity, width: both }) as f64
+            }
+            (Base::Fuse(arity), _) => {
+                let bits = |n, width| fuse::payload_bits(n, &fuse::Params { arity, width }) as f64;
+                bits(s, both) + bits((s + f).saturating_sub(s * u64::from(columns)), 256)
+            }
+            (Base::Ribbon, _) => {
+                let stage = ribbon::Params { width: first * 256, wide: false, homogeneous: None, nested: true };
+                let (rows, buckets) = stage.first(s);
+                let rest = ribbon::Params { width: 256, ..stage };
+                let columns = columns.into();
+                stage.bits(s)
+                    + (columns * (rows + 2 * buckets)) as f64
+                    + rest.bits(left_over(s, f, columns, rows, buckets))
+            }
+        }
+    }
+
+    /// The share of strangers that match, or a little more: what General makes of room that is left depends on the
+    /// data.
+    pub(crate) fn rate(&self) -> f64 {
+        Rule::new(self.first.into(), self.parts, 0).rate()
+    }
+}
+
+/// A table for all s + f elements is made before F is known: for what is expected, and two standard deviations.
+fn room_for_all(s: u64, f: u64) -> u64 {
+    s + f + (4.0 * f as f64).sqrt().ceil() as u64
+}
+
+/// Elements without a second-stage bit in the first level of a ribbon.
+fn left_over(s: u64, f: u64, columns: u64, rows: u64, buckets: u64) -> u64 {
+    if buckets == 0 {
+        return (s + f).saturating_sub(columns * s);
+    }
+    // The first level of stage one bumps these; stage two a few more.
+    let bumped = (s + f) as f64 * (1.0 - rows as f64 / s as f64).max(0.0);
+    let room = columns as f64 * rows as f64 * FULL;
+    let inside = (s + f) as f64 - bumped;
+    (bumped + (inside - room * 0.98).max(0.0)) as u64
+}
+
+/// Elements of a column of stage two per row of a bumping level.
+const FULL: f64 = 1.01;
+
+/// Builds an integrated filter on distinct, sorted keys and on negatives that are none of them, and appends its payload
+/// to `out`; on an error `out` is as before.
+pub(crate) fn build(
+    keys: &[Digest],
+    negatives: &dyn Negatives,
+    params: &Params,
+    salt: Salt,
+    out: &mut Vec<u8>,
+) -> Result<Integrated, BuildError> {
+    let first = u32::from(params.first);
+    if !(1..=MAX_FIRST).contains(&first) {
+        let reason = format!("the first stage of an integrated filter has 1 to {MAX_FIRST} bits, not {first}");
+        return Err(BuildError::Unreachable { reason });
+    }
+    if keys.is_empty() {
+        return Ok(Integrated::empty());
+    }
+    let start = out.len();
+    let built = match params.base {
+        Base::Fuse(arity) => on_fuse(arity, keys, negatives, params, salt, out),
+        Base::Ribbon => on_ribbon(keys, negatives, params, salt, out),
+    };
+    match &built {
+        Ok(built) => debug_assert_eq!(built.payload_len(), (out.len() - start) as u64),
+        Err(_) => out.truncate(start),
+    }
+    built
+}
+
+/// Keys asked at once while F is gathered.
+const ROUND: usize = 1024;
+
+/// The negatives that match stage one, sorted.
+fn survivors(
+    negatives: &dyn Negatives,
+    mut ask: impl FnMut(&[Digest], &mut [bool]),
+) -> Result<Vec<Digest>, BuildError> {
+    let mut found = vec![];
+    let mut matched = [false; ROUND];
+    negatives.each(&mut |part| {
+        for asked in part.chunks(ROUND) {
+            let matched = &mut matched[..asked.len()];
+            ask(asked, matched);
+            found.extend(asked.iter().zip(&*matched).filter(|(_, matched)| **matched).map(|(&key, _)| key));
+        }
+        Ok(())
+    })?;
+    found.sort_unstable();
+    Ok(found)
+}
+
+/// Both sides of stage two, each with its hash.
+struct Elements<'a, H> {
+    keys: &'a [Digest],
+    survivors: &'a [Digest],
+    hash: H,
+}
+
+impl<H: Fn(Digest) -> u64 + Copy> Elements<'_, H> {
+    /// All elements: the digest, its hash, whether it is a key.
+    fn all(&self) -> impl Iterator<Item = (Digest, u64, bool)> + Clone {
+        let hash = self.hash;
+        let keys = self.keys.iter().map(move |&key| (key, hash(key), true));
+        keys.chain(self.survivors.iter().map(move |&key| (key, hash(key), false)))
+    }
+
+    /// The rows of one column: keys that check it, and elements of F that it refuses; with all fingerprint bits, right
+    /// for the ones and wrong for the others.
+    fn rows(
+        &self,
+        rule: Rule,
+        column: u32,
+        fingerprint: impl Fn(u64) -> u32 + Copy,
+    ) -> impl Iterator<Item = (u64, u32)> + Clone {
+        self.all().filter_map(move |(_, h, key)| {
+            let mask = if key { rule.mask(h) } else { rule.mask(h) & rule.pick(h) };
+            (mask & 1 << (rule.first + column) != 0).then(|| (h, if key { fingerprint(h) } else { !fingerprint(h) }))
+        })
+    }
+}
+
+/// How many elements each column would have, by weight.
+struct Loads {
+    /// Elements that are there whatever the share.
+    always: [usize; 2],
+    /// Elements that are there if the share exceeds their weight.
+    below: [Vec<u32>; 2],
+}
+
+impl Loads {
+    /// Counts (hash, whether it is a key).
+    fn new(parts: Parts, elements: impl Iterator<Item = (u64, bool)>) -> Loads {
+        let mut loads = Loads { always: [0; 2], below: [(); 2].map(|()| vec![0; WHOLE as usize]) };
+        let rule = Rule::new(1, parts, WHOLE);
+        for (h, key) in elements {
+            let picked = (rule.pick(h) != 2) as usize;
+            let weight = weight(h) as usize;
+            match parts {
+                Parts::General => {
+                    loads.always[picked] += 1;
+                    loads.below[1 - picked][weight] += key as u32;
+                }
+                _ => loads.below[picked][weight] += 1,
+            }
+        }
+        loads
+    }
+
+    /// The largest share with which no column has more than `room` elements; nothing if there is none.
+    fn share(&self, room: usize) -> Option<u32> {
+        let mut loads = self.always;
+        for weight in 0..=WHOLE {
+            if loads.iter().any(|&load| load > room) {
+                return weight.checked_sub(1);
+            }
+            for (load, below) in loads.iter_mut().zip(&self.below) {
+                *load += below.get(weight as usize).copied().unwrap_or(0) as usize;
+            }
+        }
+        Some(WHOLE)
+    }
+}
+
+/// The rule that fills columns with room for so many elements. General needs room for all elements once; without it, it
+/// is Two.
+fn rule(first: u32, parts: Parts, room: usize, elements: impl Iterator<Item = (u64, bool)> + Clone) -> Rule {
+    if parts == Parts::One {
+        return Rule::new(first, parts, WHOLE);
+    }
+    match Loads::new(parts, elements.clone()).share(room) {
+        Some(share) => Rule::new(first, parts, share),
+        None => Rule::new(first, Parts::Two, Loads::new(Parts::Two, elements).share(room).unwrap_or(0)),
+    }
+}
+
+/// The keys of the rest, sorted, and what they read there.
+fn rest_of(elements: impl Iterator<Item = (Digest, u64, bool)>) -> (Vec<Digest>, Vec<u32>) {
+    let mut rest: Vec<(Digest, u32)> = elements.map(|(key, h, is_key)| (key, coin(h) ^ !is_key as u32)).collect();
+    rest.sort_unstable();
+    rest.into_iter().unzip()
+}
+
+/// Stage one alone, while F is gathered.
+struct StageOne {
+    fuse: Fuse,
+    low: u32,
+}
+
+impl fuse::View for StageOne {
+    type Of = StageOne;
+    #[inline(always)]
+    fn fuse(of: &StageOne) -> &Fuse {
+        &of.fuse
+    }
+    #[inline(always)]
+    fn mask(of: &StageOne, _: u64, _: u32) -> u32 {
+        of.low
+    }
+}
+
+/// Both stages peel on one geometry, or the next seed is tried.
+fn on_fuse(
+    arity: Arity,
+    keys: &[Digest],
+    negatives: &dyn Negatives,
+    params: &Params,
+    salt: Salt,
+    out: &mut Vec<u8>,
+) -> Result<Integrated, BuildError> {
+    let (first, columns) = (u32::from(params.first), params.parts.columns());
+    let width = (first + columns) as u16 * 256;
+    let (s, start) = (keys.len() as u64, out.len());
+    let mut room = match params.parts {
+        Parts::One => room_for_all(s, (negatives.count()? as f64 * 0.5f64.powi(first as i32)) as u64),
+        _ => s,
+    };
+    let unsolvable = |attempts| BuildError::Unsolvable { structure: "integrated fuse", keys: keys.len(), attempts };
+    let mut space = fuse::Space::default();
+    for attempt in 0..fuse::ATTEMPTS {
+        out.truncate(start);
+        let (log, starts) = fuse::size(room, arity, attempt);
+        let fuse = Fuse::new(&fuse::Params { arity, width }, log, starts, attempt, salt);
+        let low = Rule::new(first, params.parts, 0).low();
+        let rows = keys.iter().map(|&key| fuse.hash(key)).map(|h| (h, fuse::fingerprint(h)));
+        if !fuse::solve_field(&fuse, rows, low, &mut space, start, out) {
+            // Equal digests fail with every salt; so say so at once.
+            if attempt == 0 && keys.windows(2).any(|pair| pair[0] == pair[1]) {
+                return Err(unsolvable(1));
+            }
+            continue;
+        }
+        let part = Part { geometry: StageOne { fuse: fuse.clone(), low }, payload: Bytes::new(), start };
+        let survivors =
+            survivors(negatives, |asked, matched| Fuse::ask_part_in::<StageOne>(&part, out, asked, matched))?;
+        let elements = Elements { keys, survivors: &survivors, hash: |key| fuse.hash(key) };
+        let rule = rule(first, params.parts, room as usize, elements.all().map(|(_, h, key)| (h, key)));
+        let solved = (0..columns).all(|column| {
+            let rows = elements.rows(rule, column, fuse::fingerprint);
+            fuse::solve_field(&fuse, rows, 1 << (first + column), &mut space, start, out)
+        });
+        if !solved {
+            if attempt == 0 && survivors.iter().any(|key| keys.binary_search(key).is_ok()) {
+                return Err(unsolvable(1));
+            }
+            if params.parts == Parts::One {
+                room = room.max(room_for_all(s, survivors.len() as u64));
+            }
+            continue;
+        }
+        let open = elements.all().filter(|&(_, h, _)| rule.mask(h) & rule.pick(h) == 0);
+        let (keys, values) = rest_of(open);
+        let bit = fuse::Params { arity, width: 256 };
+        let rest = fuse::build(&keys, Values::Given(&values), &bit, Rest::salt(salt), out)?;
+        return Ok(Integrated::on_fuse(rule, fuse, rest));
+    }
+    Err(unsolvable(fuse::ATTEMPTS as u32))
+}
+
+/// Stage one is a ribbon; stage two takes what its columns hold and leaves the others to the rest.
+fn on_ribbon(
+    keys: &[Digest],
+    negatives: &dyn Negatives,
+    params: &Params,
+    salt: Salt,
+    out: &mut Vec<u8>,
+) -> Result<Integrated, BuildError> {
+    let first = u32::from(params.first);
+    let parts = if params.parts == Parts::One { Parts::Hybrid } else { params.parts };
+    let stage = ribbon::Params { width: first as u16 * 256, wide: false, homogeneous: None, nested: true };
+    let mut payload = vec![];
+    let ribbon = ribbon::build(keys, Values::Fingerprints, &stage, salt, &mut payload)?;
+    let part = Part { geometry: ribbon.clone(), payload: payload.into(), start: 0 };
+    let column = Column::new(0, [part].into()).ok_or_else(|| BuildError::Unreachable { reason: "no ribbon".into() })?;
+    let survivors = survivors(negatives, |asked, matched| column.contains_many(&[], asked, matched))?;
+    let payload = &column.part(Digest::default()).payload;
+
+    let level = ribbon.first;
+    let place = |h| level.frame.bucket_of(level.buckets, h);
+    let passed_on = |h| {
+        let (bucket, offset) = place(h);
+        level.frame.bumped(payload, level.bumps_at, bucket, offset)
+    };
+    let salted = ribbon.salt;
+    let elements = Elements { keys, survivors: &survivors, hash: |key: Digest| key.salted(salted) };
+    let here = elements.all().filter(|&(_, h, _)| !passed_on(h)).map(|(_, h, key)| (h, key));
+    let mut room = match level.steps_len() {
+        0 => keys.len(),
+        _ => (level.blocks as f64 * 64.0 * FULL) as usize,
+    };
+    // A column without thresholds must hold all of its elements. With fewer of them it does, at the latest with none.
+    let (rule, extras) = loop {
+        let rule = rule(first, parts, room, here.clone());
+        let column = |column| {
+            let rows = elements.rows(rule, column, ribbon::fingerprint).filter(|&(h, _)| !passed_on(h));
+            let rows: Vec<(u64, u32)> = rows.map(|(h, value)| (h, value >> (first + column) & 1)).collect();
+            ribbon::extra(&ribbon, &rows)
+        };
+        match (0..parts.columns()).map(column).collect::<Option<Vec<Extra>>>() {
+            Some(extras) => break (rule, extras),
+            None => room -= room / 64 + 1,
+        }
+    };
+    let open = |h| {
+        let (bucket, offset) = place(h);
+        let bit = rule.mask(h) & rule.pick(h);
+        let held = |(i, extra): (u32, &Extra)| {
+            bit & 1 << (first + i) != 0 && !level.frame.bumped(&extra.steps, 0, bucket, offset)
+        };
+        passed_on(h) || !(0..).zip(&extras).any(held)
+    };
+    let (keys, values) = rest_of(elements.all().filter(|&(_, h, _)| open(h)));
+
+    let (rows, others) = payload.split_at(level.bumps_at as usize);
+    for (block, rows) in rows.chunks_exact(8 * first as usize).enumerate() {
+        out.extend_from_slice(rows);
+        for extra in &extras {
+            out.extend_from_slice(&extra.words[8 * block..][..8]);
+        }
+    }
+    out.extend_from_slice(others);
+    for extra in &extras {
+        out.extend_from_slice(&extra.steps);
+    }
+    let bit = ribbon::Params { width: 256, ..stage };
+    let rest = ribbon::build(&keys, Values::Given(&values), &bit, Rest::salt(salt), out)?;
+    Ok(Integrated::on_ribbon(rule, Bands::new(ribbon, parts.columns()), rest))
+}

@@ -1,0 +1,121 @@
+//! one leaf to build -> its size, its rate, its bytes.
+
+use bytes::Bytes;
+
+use crate::error::BuildError;
+use crate::format::Encoded;
+use crate::hash::{Digest, Salt};
+use crate::leaves::bloom::{classic, split};
+use crate::leaves::{Geometry, Values, fuse, integrated, ribbon};
+use crate::math::bloom::{classic_rate, split_block_rate};
+use crate::steps::{BLOOM, FUSE, INTEGRATED, RIBBON, SPLIT_BLOCK};
+
+/// One leaf to build, the same for every shard.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) enum Structure {
+    /// Bits per key times 256.
+    SplitBlock {
+        bits_per_key: u32,
+    },
+    /// Bits per key times 256.
+    Bloom {
+        bits_per_key: u32,
+        hashes: u8,
+    },
+    Fuse(fuse::Params),
+    Ribbon(ribbon::Params),
+    /// Built from keys and negatives.
+    Integrated(integrated::Params),
+}
+
+impl Structure {
+    /// The tag in a directory.
+    pub(crate) fn tag(&self) -> u8 {
+        match self {
+            Structure::SplitBlock { .. } => SPLIT_BLOCK,
+            Structure::Bloom { .. } => BLOOM,
+            Structure::Fuse(_) => FUSE,
+            Structure::Ribbon(_) => RIBBON,
+            Structure::Integrated(_) => INTEGRATED,
+        }
+    }
+
+    /// Expected payload bits for `n` keys; of an integrated leaf, without negatives.
+    pub(crate) fn bits(&self, n: u64) -> f64 {
+        match self {
+            Structure::SplitBlock { bits_per_key } | Structure::Bloom { bits_per_key, .. } => {
+                n as f64 * *bits_per_key as f64 / 256.0
+            }
+            Structure::Fuse(params) => fuse::payload_bits(n, params) as f64,
+            Structure::Ribbon(params) => params.bits(n),
+            Structure::Integrated(params) => params.bits(n, 0),
+        }
+    }
+
+    /// The rate for strangers of the structures whose rate does not depend on their load; 1 for the others.
+    pub(crate) fn rate(&self) -> f64 {
+        match self {
+            Structure::Fuse(params) => fuse::rate(params.width),
+            Structure::Ribbon(params) => params.rate(),
+            Structure::Integrated(params) => params.rate(),
+            Structure::SplitBlock { .. } | Structure::Bloom { .. } => 1.0,
+        }
+    }
+
+    /// The rate for strangers with `n` keys.
+    pub(crate) fn rate_at(&self, n: u64) -> f64 {
+        match *self {
+            _ if n == 0 => 0.0,
+            Structure::SplitBlock { bits_per_key } => split_block_rate(n, blocks(n, bits_per_key)),
+            Structure::Bloom { bits_per_key, hashes } => classic_rate(n, table(n, bits_per_key), hashes.into()),
+            _ => self.rate(),
+        }
+    }
+
+    /// How many bits of a key are compared, rounded down, if a filter of fewer whole bits on the same keys refuses nothing that
+    /// this one lets through.
+    pub(crate) fn nested(&self) -> Option<Structure> {
+        match *self {
+            Structure::Fuse(params) => Some(Structure::Fuse(fuse::Params { width: params.width & !255, ..params })),
+            Structure::Ribbon(params) if params.homogeneous.is_none() && params.nested => {
+                Some(Structure::Ribbon(ribbon::Params { width: params.width & !255, ..params }))
+            }
+            _ => None,
+        }
+    }
+
+    /// Builds the leaf of one shard.
+    pub(crate) fn build(&self, keys: &[Digest], values: Values<'_>, salt: Salt) -> Result<Encoded, BuildError> {
+        let n = keys.len() as u64;
+        let mut payload = vec![];
+        let mut geometry = vec![];
+        match *self {
+            Structure::SplitBlock { bits_per_key } => {
+                let params = split::Params { blocks: blocks(n, bits_per_key) };
+                split::SplitBlock::build(keys, &params, salt, &mut payload)?.encode(&mut geometry);
+            }
+            Structure::Bloom { bits_per_key, hashes } => {
+                let params = classic::Params { bits: table(n, bits_per_key), hashes };
+                classic::Classic::build(keys, &params, salt, &mut payload)?.encode(&mut geometry);
+            }
+            Structure::Fuse(params) => fuse::build(keys, values, &params, salt, &mut payload)?.encode(&mut geometry),
+            Structure::Ribbon(params) => {
+                ribbon::build(keys, values, &params, salt, &mut payload)?.encode(&mut geometry)
+            }
+            Structure::Integrated(params) => {
+                integrated::build(keys, &&[][..], &params, salt, &mut payload)?.encode(&mut geometry)
+            }
+        }
+        Ok(Encoded { geometry, payload: Bytes::from(payload) })
+    }
+}
+
+/// Blocks of a split-block filter.
+fn blocks(n: u64, bits_per_key: u32) -> u64 {
+    (n * bits_per_key as u64).div_ceil(256 * 256)
+}
+
+/// Bits of a classic filter.
+fn table(n: u64, bits_per_key: u32) -> u64 {
+    (n * bits_per_key as u64).div_ceil(256)
+}

@@ -1,0 +1,111 @@
+//! requests -> plans: goals are met or refused, and more negatives never narrow the first step.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use super::*;
+
+fn request(keys: u64, negatives: u64) -> Request {
+    let (goal, kind, effort) = (Goal::Rate(0.01), Kind::Auto, Effort::Balanced);
+    Request { keys, negatives, goal, kind, effort, delta: 0.5, first: None }
+}
+
+/// A goal that no size reaches is an error, not a filter with another rate.
+#[test]
+fn a_bloom_filter_reaches_its_rate_or_is_refused() {
+    for n in [1, 10, 1000] {
+        let plan = |rate| plan(&Request { goal: Goal::Rate(rate), kind: Kind::ClassicBloom, ..request(n, 0) });
+        for rate in [1e-300, 5e-324] {
+            assert!(matches!(plan(rate), Err(BuildError::Unreachable { .. })), "{rate}");
+        }
+        let Structure::Bloom { bits_per_key, hashes } = plan(1e-100).unwrap().steps[0].structure else { panic!() };
+        let bits = (n * bits_per_key as u64).div_ceil(256);
+        assert!(crate::math::bloom::classic_rate(n, bits, hashes.into()) <= 1e-100);
+    }
+}
+
+/// The width of the first of two steps; 0 if there is one.
+fn first_width(plan: &Plan) -> u16 {
+    match &plan.steps[..] {
+        [Step { role: Role::Refuse, structure: Structure::Ribbon(params) }, _] => params.width,
+        [Step { role: Role::Refuse, structure: Structure::Fuse(params) }, _] => params.width,
+        [_] => 0,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A sieve built for few negatives must serve a plan for many.
+#[test]
+fn more_negatives_never_narrow_the_first_step() {
+    for base in [Base::Ribbon, Base::Fuse, Base::Fuse4] {
+        for goal in [Goal::Exact, Goal::Rate(0.3), Goal::Rate(0.01), Goal::Rate(1e-5)] {
+            for keys in [1, 50, 3000, 20_000, 2_000_000] {
+                let mut before = 0;
+                let mut negatives = keys;
+                for _ in 0..90 {
+                    let request = Request { goal, kind: Kind::Chained(base), ..request(keys, negatives) };
+                    let plan = plan(&request).unwrap();
+                    let width = first_width(&plan);
+                    assert!(
+                        width >= before,
+                        "{base:?}, {goal:?}, {keys} keys, {negatives} negatives: {before}, {width}"
+                    );
+                    before = width;
+                    assert_eq!(plan.sieve(&request).is_some(), width > 0);
+                    negatives += negatives / 4 + 1;
+                }
+            }
+        }
+    }
+}
+
+/// Algorithm 1 rounds log2 lambda down; the best width for the sizes there are is that or next to it.
+#[test]
+fn the_first_stage_has_about_log_lambda_bits() {
+    for (lambda, bits) in [(1, 0..=0), (2, 0..=1), (3, 1..=1), (5, 2..=2), (10, 3..=3), (100, 6..=6), (1000, 9..=9)] {
+        let request = Request { goal: Goal::Exact, ..request(1_000_000, lambda * 1_000_000) };
+        let width = first_width(&plan(&request).unwrap());
+        assert!(width.is_multiple_of(256) && bits.contains(&(width / 256)), "{lambda}: {width}");
+    }
+}
+
+/// Sides change where there are more keys than negatives.
+#[test]
+fn the_shorter_side_is_listed() {
+    let request = Request { goal: Goal::Exact, ..request(1_000_000, 20_000) };
+    let steps = plan(&request).unwrap().steps;
+    assert_eq!(steps.iter().map(|step| step.role).collect::<Vec<_>>(), [Role::Admit, Role::Decide]);
+    assert!(request.bits_of(&steps) < 0.25 * 1e6);
+}
+
+#[test]
+fn budgets_are_spent_and_not_exceeded() {
+    for kind in
+        [Kind::Chained(Base::Ribbon), Kind::Chained(Base::Fuse), Kind::Naive(Base::Ribbon), Kind::Cascade(Base::Bloom)]
+    {
+        for bits in [6.0, 9.5, 14.0, 60.0] {
+            let request = Request { goal: Goal::BitsPerKey(bits), kind, ..request(100_000, 200_000) };
+            match plan(&request) {
+                Ok(plan) => assert!(request.bits_of(&plan.steps) < bits * 1e5, "{kind:?} {bits}"),
+                Err(BuildError::Unreachable { reason }) => assert!(reason.contains("too few"), "{reason}"),
+                Err(error) => panic!("{error}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn what_makes_no_sense_is_refused() {
+    let reason = |request: Request| match plan(&request) {
+        Err(BuildError::Unreachable { reason }) => reason,
+        other => panic!("{other:?}"),
+    };
+    let excluded = request(10, 10);
+    assert!(reason(Request { kind: Kind::Ribbon, ..excluded }).starts_with("ribbon knows only its keys"));
+    assert!(
+        reason(Request { kind: Kind::Bloom, goal: Goal::Exact, ..request(10, 0) }).starts_with("an exact filter needs")
+    );
+    assert!(reason(Request { kind: Kind::Chained(Base::Bloom), ..excluded }).starts_with("a Bloom filter cannot"));
+    for delta in [0.0, 1.0, -1.0, f64::NAN, f64::INFINITY] {
+        let cascade = Request { kind: Kind::Cascade(Base::Fuse), delta, ..excluded };
+        assert!(reason(cascade).starts_with("delta must lie between 0 and 1"));
+    }
+}

@@ -1,0 +1,5 @@
+//! counts + a goal -> steps: how elementary leaves are put together, one file per construction.
+
+pub(crate) mod cascade;
+pub(crate) mod chained;
+pub(crate) mod fpfs;

@@ -109,12 +109,12 @@ fn grouped(n: u64) -> String {
     out
 }
 
-/// The sizes of a filter, beside the least that any filter with its rate can have.
-fn size(bytes: u64, keys: u64, rate: Option<f64>) -> String {
+/// The sizes of a filter, beside the least bits per key that any filter as good can have.
+fn size(bytes: u64, keys: u64, bound: Option<f64>) -> String {
     let mut out = format!("{} bytes", grouped(bytes));
     if let Some(bits) = bits_per_key(bytes, keys) {
         out += &format!(", {bits:.3} bits per key");
-        if let Some(bound) = rate.and_then(bound) {
+        if let Some(bound) = bound {
             out += &format!("; the information bound is {bound:.3}, so {:.1} % above it", 100.0 * (bits / bound - 1.0));
         }
     }
@@ -131,9 +131,10 @@ fn overhead(bits: Option<f64>, bound: Option<f64>) -> Option<f64> {
     Some(bits? / bound? - 1.0)
 }
 
-/// The fewest bits per key any filter with this rate can have.
-fn bound(rate: f64) -> Option<f64> {
-    (rate > 0.0).then(|| -rate.log2())
+/// The fewest bits per key for any filter that excludes as much and lets no more strangers through.
+fn bound(filter: &Filter) -> Option<f64> {
+    let bits = filter.bound();
+    (!filter.is_empty() && bits > 0.0).then(|| bits / filter.len() as f64)
 }
 
 #[cfg(test)]
@@ -162,11 +163,11 @@ mod tests {
     #[test]
     fn sizes_stand_beside_the_bound() {
         assert_eq!(
-            size(1000, 1000, Some(2f64.powi(-5))),
+            size(1000, 1000, Some(5.0)),
             "1,000 bytes, 8.000 bits per key; the information bound is 5.000, so 60.0 % above it"
         );
         assert_eq!(size(1000, 1000, None), "1,000 bytes, 8.000 bits per key");
-        assert_eq!(size(72, 0, Some(0.0)), "72 bytes");
+        assert_eq!(size(72, 0, None), "72 bytes");
         assert_eq!(
             (overhead(Some(8.0), Some(5.0)), overhead(None, Some(5.0)), overhead(Some(8.0), None)),
             (Some(0.6000000000000001), None, None)

@@ -1,4 +1,4 @@
-//! keys -> a filter file, and a report of what became of them.
+//! keys, and keys to exclude -> a filter file, and a report of what became of them.
 
 use std::fmt::{self, Write as _};
 use std::fs;
@@ -7,14 +7,15 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Result, anyhow, bail};
 use serde_json::json;
-use tamis::{Collector, Effort, Filter, Kind, Limits, Progress};
+use tamis::math::bounds::free_set;
+use tamis::{BuildError, Collector, Effort, Filter, Kind, Limits, OnConflict, Progress, Sealed, Stats};
 
-use super::{bits_per_key, bound, grouped, layers, overhead, print, size, strangers};
+use super::{bits_per_key, grouped, layers, overhead, print, size, strangers};
 use crate::Outcome;
 use crate::args::{self, Reading};
-use crate::input::{self, Counts, KeyRef, Source, total_bytes};
+use crate::input::{self, Counts, KeyRef, Places, Source, total_bytes};
 use crate::interrupt::Interrupt;
 use crate::progress::Bar;
 
@@ -23,6 +24,9 @@ use crate::progress::Bar;
 /// Keys stand one per line, or in a column of a table (.csv, .tsv, .jsonl, .parquet); gzip, zstd and xz are recognised by
 /// their content. Blank lines are no keys, and equal keys count once. No keys at all make a filter that lets nothing
 /// through.
+///
+/// Keys listed with --exclude never match, whatever the rate for keys that nobody listed; there may be any number of them. If
+/// listed keys are the only ones that will be asked for, --exact makes the smallest file.
 ///
 /// Prints how many keys there are, what was built, its bits per key beside the information bound, and the share of
 /// unlisted keys that it lets through.
@@ -40,7 +44,17 @@ pub(crate) struct Args {
     /// Spend at most this many bits per key instead
     #[arg(long, value_name = "B", conflicts_with = "fpr", value_parser = bits, allow_negative_numbers = true)]
     bits_per_key: Option<f64>,
-    /// The structure: auto, ribbon, homogeneous, fuse, fuse4, bloom or classic-bloom
+    /// Files of keys that must never match; - is standard input. May be repeated
+    #[arg(long, value_name = "FILE", num_args = 1, action = clap::ArgAction::Append)]
+    exclude: Vec<PathBuf>,
+    /// Only listed keys will be asked for, wanted or excluded: the smallest file, and any answer for others
+    #[arg(long, conflicts_with_all = ["fpr", "bits_per_key"])]
+    exact: bool,
+    /// A key both wanted and excluded: error (say which), keep (it is wanted) or drop (it is excluded)
+    #[arg(long, value_name = "WHAT", default_value = "error", value_parser = on_conflict)]
+    on_conflict: OnConflict,
+    /// The structure: auto, or one of ribbon, homogeneous, fuse, fuse4, bloom, classic-bloom; with --exclude one of chained,
+    /// cascade, integrated, naive, alone or followed by what it is made of (chained-fuse, cascade-bloom, ...)
     #[arg(long, default_value = "auto", value_parser = kind)]
     kind: Kind,
     /// How hard to look for a smaller filter: fast, balanced or smallest
@@ -86,6 +100,15 @@ fn kind(name: &str) -> Result<Kind, String> {
     found.ok_or_else(|| format!("expected one of {}", Kind::ALL.map(|(name, _)| name).join(", ")))
 }
 
+fn on_conflict(name: &str) -> Result<OnConflict, String> {
+    match name {
+        "error" => Ok(OnConflict::Error),
+        "keep" => Ok(OnConflict::Keep),
+        "drop" => Ok(OnConflict::Drop),
+        _ => Err("expected error, keep or drop".to_string()),
+    }
+}
+
 fn effort(name: &str) -> Result<Effort, String> {
     match name {
         "fast" => Ok(Effort::Fast),
@@ -97,24 +120,79 @@ fn effort(name: &str) -> Result<Effort, String> {
 
 pub(crate) fn run(args: Args) -> Result<Outcome> {
     let sources = args::sources(&args.keys);
-    let output = Output::new(&args.output, &sources)?;
+    let excluded = if args.exclude.is_empty() { vec![] } else { args::sources(&args.exclude) };
+    let all: Vec<Source> = sources.iter().chain(&excluded).cloned().collect();
+    if all.iter().filter(|source| matches!(source, Source::Stdin)).count() > 1 {
+        bail!("standard input (-) can be read only once");
+    }
+    // Also those that are read last: a typing error should not show after an hour.
+    for source in &all {
+        source.check()?;
+    }
+    let output = Output::new(&args.output, &all)?;
     if let Some(dir) = args.tmp.as_ref().filter(|dir| !dir.is_dir()) {
         bail!("{}: no such directory, expected one for temporary files", dir.display());
     }
     let interrupt = Interrupt::install()?;
     let mut keys = collector(&args, &interrupt)?;
-    let counts = read(&sources, &args.reading, &mut keys)?;
+    let (read, places) = read("reading", &sources, &args.reading, &mut |key| match key {
+        KeyRef::Bytes(bytes) => keys.push(bytes),
+        KeyRef::U64(number) => keys.push(number),
+    })?;
+    let mut keys = keys.seal()?;
+    let mut inputs = Inputs { keys: read, excluded: None, places: [places, Places::default()] };
+    if !excluded.is_empty() {
+        let (counts, places) = self::read("excluding", &excluded, &args.reading, &mut |key| match key {
+            KeyRef::Bytes(bytes) => keys.exclude(bytes),
+            KeyRef::U64(number) => keys.exclude(number),
+        })?;
+        (inputs.excluded, inputs.places[1]) = (Some(counts), places);
+    }
     interrupt.build()?;
-    let built = output.write(keys).with_context(|| output.to_string())?;
+    let built = match output.write(keys) {
+        Err(error) => match error.downcast_ref() {
+            Some(tamis::Error::Build(BuildError::Conflict { count, first })) => {
+                return Err(inputs.conflict(*count, first));
+            }
+            _ => return Err(error.context(output.to_string())),
+        },
+        Ok(built) => built,
+    };
     let report = match args.json {
-        true => format!("{}\n", as_json(&output, &counts, &built)),
-        false => as_text(&output, &counts, &built),
+        true => format!("{}\n", as_json(&args, &output, &inputs, &built)),
+        false => as_text(&args, &output, &inputs, &built),
     };
     match output {
         Output::File(_) => print(&report)?,
         Output::Stdout | Output::Device(_) => io::stderr().write_all(report.as_bytes())?,
     }
     Ok(Outcome::Yes)
+}
+
+/// What was read, and where it stands.
+struct Inputs {
+    keys: Counts,
+    excluded: Option<Counts>,
+    /// Of keys and of excluded keys.
+    places: [Places; 2],
+}
+
+impl Inputs {
+    /// Keys on both sides: how many, and where the first ones are.
+    fn conflict(&self, count: u64, first: &[(u64, u64)]) -> anyhow::Error {
+        let keys = if count == 1 { "key is" } else { "keys are" };
+        let mut message = format!("{} {keys} both wanted and excluded", grouped(count));
+        for (i, &(key, negative)) in first.iter().enumerate() {
+            if let (Some(key), Some(negative)) = (self.places[0].locate(key), self.places[1].locate(negative)) {
+                let lead = if i == 0 { ": " } else { ", " };
+                let _ = write!(message, "{lead}{key} = {negative}");
+            }
+        }
+        if count > first.len() as u64 {
+            message += ", ...";
+        }
+        anyhow!("{message}; expected none, or --on-conflict keep (they are keys) or drop (they are excluded)")
+    }
 }
 
 /// Where the filter goes.
@@ -128,7 +206,7 @@ enum Output {
 
 /// What was built; the filter itself where it can be read again.
 struct Built {
-    keys: u64,
+    stats: Stats,
     bytes: u64,
     filter: Option<Filter>,
 }
@@ -170,20 +248,20 @@ impl Output {
         Ok(Output::File(if path.is_symlink() { real.unwrap_or(path.to_path_buf()) } else { path.to_path_buf() }))
     }
 
-    fn write(&self, keys: Collector) -> Result<Built> {
+    fn write(&self, keys: Sealed) -> Result<Built> {
         let (report, filter) = match self {
             // Nobody has seen enough of half a filter: a closed pipe is an error here.
             Output::Stdout => {
-                let filter = keys.finish()?;
+                let (filter, report) = keys.finish_with_report()?;
                 let mut out = io::stdout().lock();
                 out.write_all(filter.as_bytes())?;
                 out.flush()?;
-                return Ok(Built { keys: filter.len(), bytes: filter.as_bytes().len() as u64, filter: Some(filter) });
+                (report, Some(filter))
             }
             Output::File(path) => (keys.finish_to(path)?, Some(Filter::map(path)?)),
             Output::Device(path) => (keys.finish_to(path)?, None),
         };
-        Ok(Built { keys: report.stats.keys, bytes: report.bytes, filter })
+        Ok(Built { stats: report.stats, bytes: report.bytes, filter })
     }
 }
 
@@ -202,7 +280,10 @@ fn collector(args: &Args, interrupt: &Interrupt) -> Result<Collector> {
         }
     };
     let build = tamis::stream().kind(args.kind).effort(args.effort).limits(limits).cancel(interrupt.flag());
+    let build = build.on_conflict(args.on_conflict);
+    let build = if args.exclude.is_empty() { build } else { build.excluding() };
     let build = match args.bits_per_key {
+        _ if args.exact => build.exact(),
         Some(bits) => build.bits_per_key(bits),
         None => build.fpr(args.fpr),
     };
@@ -220,51 +301,90 @@ fn secret() -> Result<[u64; 2]> {
     Ok([word()?, word()?])
 }
 
-fn read(sources: &[Source], reading: &Reading, keys: &mut Collector) -> Result<Counts> {
-    let bar = Bar::bytes("reading", total_bytes(sources));
-    let (counts, _) = input::for_each(sources, &reading.options(), &mut |bytes| bar.at(bytes), &mut |key, _| {
-        match key {
-            KeyRef::Bytes(bytes) => keys.push(bytes)?,
-            KeyRef::U64(number) => keys.push(number)?,
-        }
+fn read<E: Into<tamis::Error>>(
+    what: &'static str,
+    sources: &[Source],
+    reading: &Reading,
+    push: &mut dyn FnMut(KeyRef<'_>) -> Result<(), E>,
+) -> Result<(Counts, Places)> {
+    let bar = Bar::bytes(what, total_bytes(sources));
+    input::for_each(sources, &reading.options(), &mut |bytes| bar.at(bytes), &mut |key, _| {
+        push(key).map_err(Into::into)?;
         Ok(ControlFlow::Continue(()))
-    })?;
-    Ok(counts)
+    })
 }
 
-fn as_json(output: &Output, counts: &Counts, built: &Built) -> serde_json::Value {
-    let filter = built.filter.as_ref();
-    let rate = filter.map(Filter::rate);
-    let (bits, bound) = (bits_per_key(built.bytes, built.keys), rate.and_then(bound));
+/// The fewest bits per key for any filter that is right about the listed keys and serves strangers as asked for.
+fn bound(args: &Args, built: &Built) -> Option<f64> {
+    let Stats { keys, negatives, .. } = built.stats;
+    let rate = built.filter.as_ref()?.rate();
+    let allowed = match args.bits_per_key {
+        _ if args.exact => 1.0,
+        // More negatives than strangers call for make a filter stricter than it was asked to be.
+        None if negatives > 0 => args.fpr.max(rate),
+        _ => rate,
+    };
+    let bits = free_set(keys, negatives, allowed).bits;
+    (keys > 0 && bits > 0.0).then(|| bits / keys as f64)
+}
+
+fn as_json(args: &Args, output: &Output, inputs: &Inputs, built: &Built) -> serde_json::Value {
+    let Built { stats, bytes, filter } = built;
+    let filter = filter.as_ref();
+    let (bits, bound) = (bits_per_key(*bytes, stats.keys), bound(args, built));
+    let excluded = inputs.excluded.map(|counts| {
+        json!({
+            "keys": stats.negatives,
+            "duplicates": stats.duplicate_negatives,
+            "estimated": stats.estimated,
+            "blank": counts.blank,
+            "conflicts": stats.conflicts,
+        })
+    });
     json!({
         "file": output.to_string(),
-        "keys": built.keys,
-        "duplicates": counts.keys - built.keys,
-        "blank": counts.blank,
-        "bytes": built.bytes,
+        "keys": stats.keys,
+        "duplicates": stats.duplicate_keys,
+        "blank": inputs.keys.blank,
+        "excluded": excluded,
+        "bytes": bytes,
         "bits_per_key": bits,
         "bound_bits_per_key": bound,
         "overhead": overhead(bits, bound),
-        "rate": rate,
+        "rate": filter.map(Filter::rate),
         "domain": filter.map(|f| f.domain().to_string()),
         "shards": filter.map(Filter::shards),
         "layers": filter.map(layers),
     })
 }
 
-fn as_text(output: &Output, counts: &Counts, built: &Built) -> String {
-    let (keys, duplicates) = (grouped(built.keys), grouped(counts.keys - built.keys));
-    let mut out = format!("keys        {keys}, {duplicates} duplicates dropped");
-    if counts.blank > 0 {
-        let _ = write!(out, ", {} blank lines skipped", grouped(counts.blank));
+fn as_text(args: &Args, output: &Output, inputs: &Inputs, built: &Built) -> String {
+    let Built { stats, bytes, filter } = built;
+    let blank = |counts: &Counts| match counts.blank {
+        0 => String::new(),
+        lines => format!(", {} blank lines skipped", grouped(lines)),
+    };
+    let mut out = String::new();
+    let (keys, duplicates) = (grouped(stats.keys), grouped(stats.duplicate_keys));
+    let _ = writeln!(out, "keys        {keys}, {duplicates} duplicates dropped{}", blank(&inputs.keys));
+    if let Some(counts) = &inputs.excluded {
+        let (negatives, duplicates) = (grouped(stats.negatives), grouped(stats.duplicate_negatives));
+        let numbers = match stats.estimated {
+            // The difference of two large numbers, one of them an estimate, says nothing about duplicates.
+            true => format!("{} listed, about {negatives} of them distinct", grouped(counts.keys)),
+            false => format!("{negatives}, {duplicates} duplicates dropped"),
+        };
+        let _ = writeln!(out, "excluded    {numbers}{}", blank(counts));
     }
-    let _ = writeln!(out);
-    let filter = built.filter.as_ref();
+    if stats.conflicts > 0 {
+        let became = if args.on_conflict == OnConflict::Keep { "stay keys" } else { "are no keys" };
+        let _ = writeln!(out, "conflicts   {} both wanted and excluded: they {became}", grouped(stats.conflicts));
+    }
+    let filter = filter.as_ref();
     for layer in filter.iter().flat_map(|filter| filter.layers()) {
         let _ = writeln!(out, "structure   {}: {}", layer.structure, layer.details);
     }
-    let rate = filter.map(Filter::rate);
     let _ = writeln!(out, "file        {output}");
-    let _ = writeln!(out, "size        {}", size(built.bytes, built.keys, rate));
-    out + &rate.map(strangers).unwrap_or_default()
+    let _ = writeln!(out, "size        {}", size(*bytes, stats.keys, bound(args, built)));
+    out + &filter.map(|filter| strangers(filter.rate())).unwrap_or_default()
 }

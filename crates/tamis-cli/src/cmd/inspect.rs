@@ -26,12 +26,13 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     // The secret of a keyed filter stays in the file.
     let seed = (!hasher.is_keyed()).then(|| hasher.words()[0]);
     let bytes = filter.as_bytes().len() as u64;
-    let (bits, bound) = (bits_per_key(bytes, filter.len()), bound(filter.rate()));
+    let (bits, bound) = (bits_per_key(bytes, filter.len()), bound(&filter));
     if args.json {
         print_json(&json!({
             "file": args.filter.display().to_string(),
             "version": tamis::format::VERSION,
             "keys": filter.len(),
+            "excluded": filter.negatives(),
             "domain": filter.domain().to_string(),
             "hash": if hasher.is_keyed() { "siphash-2-4-128" } else { "xxh3-128" },
             "seed": seed,
@@ -48,11 +49,14 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     let mut out = String::new();
     let _ = writeln!(out, "file        {}, format version {}", args.filter.display(), tamis::format::VERSION);
     let _ = writeln!(out, "keys        {} ({})", grouped(filter.len()), filter.domain());
+    if filter.negatives() > 0 {
+        let _ = writeln!(out, "excluded    {}{}", about(&filter), grouped(filter.negatives()));
+    }
     let _ = match seed {
         Some(seed) => writeln!(out, "hash        XXH3-128, seed {seed}"),
         None => writeln!(out, "hash        SipHash-2-4-128, secret key"),
     };
-    let _ = writeln!(out, "size        {}", size(bytes, filter.len(), Some(filter.rate())));
+    let _ = writeln!(out, "size        {}", size(bytes, filter.len(), bound));
     out += &strangers(filter.rate());
     let _ = writeln!(out, "shards      {}", filter.shards());
     for (i, layer) in filter.layers().enumerate() {
@@ -62,4 +66,9 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     }
     print(&out)?;
     Ok(Outcome::Yes)
+}
+
+/// Few excluded keys are counted, many are estimated.
+fn about(filter: &tamis::Filter) -> &'static str {
+    if filter.negatives() < 1 << 14 { "" } else { "about " }
 }

@@ -1,10 +1,11 @@
-//! a filter file and the keys it should hold -> whether it does.
+//! a filter file, the keys it should hold and those it should not -> whether it does.
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
+use tamis::Filter;
 
 use super::{grouped, open, print, print_json, refused};
 use crate::Outcome;
@@ -12,9 +13,9 @@ use crate::args::{self, Reading};
 use crate::input::{self, KeyRef, total_bytes};
 use crate::progress::Bar;
 
-/// Check a filter file: its checksum and, with --keys, that it holds every one of them.
+/// Check a filter file: its checksum and, with --keys and --exclude, that it says yes to the first and no to the second.
 ///
-/// Exit code 0 if all is well, 1 if a key is missing (the first ones are shown), 2 if the file is damaged or on another
+/// Exit code 0 if all is well, 1 if an answer is wrong (the first ones are shown), 2 if the file is damaged or on another
 /// error.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
@@ -24,6 +25,9 @@ pub(crate) struct Args {
     /// Files of keys that must be found; - is standard input
     #[arg(long, value_name = "KEYS", num_args = 1..)]
     keys: Vec<PathBuf>,
+    /// Files of keys that must not be found; - is standard input
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    exclude: Vec<PathBuf>,
     #[command(flatten)]
     reading: Reading,
     /// Report as JSON
@@ -31,58 +35,87 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// Missing keys that are shown.
+/// Wrong answers that are shown.
 const EXAMPLES: usize = 5;
+
+/// What came of asking for a list of keys.
+#[derive(Default)]
+struct Asked {
+    checked: u64,
+    wrong: u64,
+    /// As a line, and as fields.
+    examples: Vec<(String, Value)>,
+}
 
 pub(crate) fn run(args: Args) -> Result<Outcome> {
     let filter = open(&args.filter)?;
     filter.verify().with_context(|| args.filter.display().to_string())?;
-    let (mut checked, mut missing) = (0, 0);
-    // As a line, and as fields.
-    let mut examples: Vec<(String, Value)> = vec![];
-    if !args.keys.is_empty() {
-        let sources = args::sources(&args.keys);
-        let bar = Bar::bytes("checking", total_bytes(&sources));
-        let mut ordinals = vec![];
-        let progress = &mut |bytes| bar.at(bytes);
-        let (counts, places) = input::for_each(&sources, &args.reading.options(), progress, &mut |key, ordinal| {
-            let answer = match key {
-                // Nobody knows what an empty filter would have held.
-                _ if filter.is_empty() => Ok(false),
-                KeyRef::Bytes(bytes) => filter.contains(bytes),
-                KeyRef::U64(number) => filter.contains(number),
-            };
-            if !answer.map_err(|error| refused(&args.filter, error))? {
-                missing += 1;
-                if ordinals.len() < EXAMPLES {
-                    let text = match key {
-                        KeyRef::Bytes(bytes) => String::from_utf8_lossy(&bytes[..bytes.len().min(200)]).into_owned(),
-                        KeyRef::U64(number) => number.to_string(),
-                    };
-                    ordinals.push((ordinal, text));
-                }
-            }
-            Ok(ControlFlow::Continue(()))
-        })?;
-        checked = counts.keys;
-        let example = |(ordinal, key): (u64, String)| {
-            let place = places.locate(ordinal)?;
-            let (unit, position) = (place.unit.to_string(), place.line);
-            let fields = json!({ "file": place.name, "unit": unit, "position": position, "key": key });
-            Some((format!("missing     {place}: {key}\n"), fields))
-        };
-        examples = ordinals.into_iter().filter_map(example).collect();
+    if [&args.keys, &args.exclude].into_iter().flatten().filter(|path| path.as_os_str() == "-").count() > 1 {
+        bail!("standard input (-) can be read only once");
     }
+    let keys = ask(&args, &filter, &args.keys, true)?;
+    let excluded = ask(&args, &filter, &args.exclude, false)?;
+    let wrong = keys.wrong + excluded.wrong;
     if args.json {
-        let examples: Vec<_> = examples.into_iter().map(|(_, fields)| fields).collect();
-        print_json(&json!({ "checksum": true, "checked": checked, "missing": missing, "examples": examples }))?;
+        let fields = |asked: Asked| asked.examples.into_iter().map(|(_, fields)| fields).collect::<Vec<_>>();
+        let excluded = (!args.exclude.is_empty())
+            .then(|| json!({ "checked": excluded.checked, "found": excluded.wrong, "examples": fields(excluded) }));
+        print_json(&json!({
+            "checksum": true,
+            "checked": keys.checked,
+            "missing": keys.wrong,
+            "examples": fields(keys),
+            "excluded": excluded,
+        }))?;
     } else {
         let mut out = "checksum    right\n".to_string();
         if !args.keys.is_empty() {
-            out += &format!("keys        {} checked, {} missing\n", grouped(checked), grouped(missing));
+            out += &format!("keys        {} checked, {} missing\n", grouped(keys.checked), grouped(keys.wrong));
         }
-        out.extend(examples.into_iter().map(|(line, _)| line));
+        if !args.exclude.is_empty() {
+            out += &format!("excluded    {} checked, {} found\n", grouped(excluded.checked), grouped(excluded.wrong));
+        }
+        out.extend(keys.examples.into_iter().chain(excluded.examples).map(|(line, _)| line));
         print(&out)?;
     }
-    Ok(if missing == 0 { Outcome::Yes } else { Outcome::No })
+    Ok(if wrong == 0 { Outcome::Yes } else { Outcome::No })
+}
+
+/// Asks for every key of these files; `wanted` is the right answer.
+fn ask(args: &Args, filter: &Filter, files: &[PathBuf], wanted: bool) -> Result<Asked> {
+    if files.is_empty() {
+        return Ok(Asked::default());
+    }
+    let sources = args::sources(files);
+    let bar = Bar::bytes("checking", total_bytes(&sources));
+    let mut wrong = 0;
+    let mut first = vec![];
+    let progress = &mut |bytes| bar.at(bytes);
+    let (counts, places) = input::for_each(&sources, &args.reading.options(), progress, &mut |key, ordinal| {
+        let answer = match key {
+            // Nobody knows what an empty filter would have held.
+            _ if filter.is_empty() => Ok(false),
+            KeyRef::Bytes(bytes) => filter.contains(bytes),
+            KeyRef::U64(number) => filter.contains(number),
+        };
+        if answer.map_err(|error| refused(&args.filter, error))? != wanted {
+            wrong += 1;
+            if first.len() < EXAMPLES {
+                let text = match key {
+                    KeyRef::Bytes(bytes) => String::from_utf8_lossy(&bytes[..bytes.len().min(200)]).into_owned(),
+                    KeyRef::U64(number) => number.to_string(),
+                };
+                first.push((ordinal, text));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    })?;
+    let what = if wanted { "missing     " } else { "found       " };
+    let example = |(ordinal, key): (u64, String)| {
+        let place = places.locate(ordinal)?;
+        let (unit, position) = (place.unit.to_string(), place.line);
+        let fields = json!({ "file": place.name, "unit": unit, "position": position, "key": key });
+        Some((format!("{what}{place}: {key}\n"), fields))
+    };
+    Ok(Asked { checked: counts.keys, wrong, examples: first.into_iter().filter_map(example).collect() })
 }

@@ -45,7 +45,7 @@ impl Source {
     }
 
     /// Whether it is there and not a directory.
-    pub(super) fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self) -> Result<()> {
         let Source::File(path) = self else { return Ok(()) };
         if fs::metadata(path).map_err(|e| self.io_error(e))?.is_dir() {
             bail!("{self}: is a directory, expected a file of keys");

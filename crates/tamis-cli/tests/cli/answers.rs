@@ -76,9 +76,9 @@ fn verify_shows_what_is_missing() {
         { "file": "some.txt", "unit": "line", "position": 3, "key": "not-there.example" },
         { "file": "some.txt", "unit": "line", "position": 5, "key": "nor-this.example" },
     ]);
-    assert_eq!(answer, json!({ "checksum": true, "checked": 4, "missing": 2, "examples": examples }));
+    assert_eq!(answer, json!({ "checksum": true, "checked": 4, "missing": 2, "examples": examples, "excluded": null }));
     let answer = desk.run("verify d.tamis --json").json(0);
-    assert_eq!(answer, json!({ "checksum": true, "checked": 0, "missing": 0, "examples": [] }));
+    assert_eq!(answer, json!({ "checksum": true, "checked": 0, "missing": 0, "examples": [], "excluded": null }));
     desk.feed("verify d.tamis --keys -", "0.ackzany.com\n").text(0);
 }
 
@@ -174,7 +174,8 @@ fn reports_in_json_have_their_fields() {
         names.sort();
         names.join(" ")
     };
-    let common = "bits_per_key blank bound_bits_per_key bytes domain duplicates file keys layers overhead rate shards";
+    let common =
+        "bits_per_key blank bound_bits_per_key bytes domain duplicates excluded file keys layers overhead rate shards";
     assert_eq!(fields(&built), common);
     let (size, rate) = (desk.read("k.tamis").len() as f64, built["rate"].as_f64().unwrap());
     assert_eq!((&built["file"], &built["domain"], &built["shards"]), (&json!("k.tamis"), &json!("bytes"), &json!(1)));
@@ -194,7 +195,7 @@ fn reports_in_json_have_their_fields() {
 
     let inspected = desk.run("inspect k.tamis --json").json(0);
     let expected =
-        "bits_per_key bound_bits_per_key bytes domain file hash keys layers overhead rate seed shards version";
+        "bits_per_key bound_bits_per_key bytes domain excluded file hash keys layers overhead rate seed shards version";
     assert_eq!(fields(&inspected), expected);
     assert_eq!((&inspected["hash"], &inspected["seed"]), (&json!("xxh3-128"), &json!(7)));
     assert_eq!(inspected["version"], json!(1));
@@ -222,7 +223,7 @@ fn the_document_shows_what_is_printed() {
         assert_eq!(run.err, "", "{command}");
         printed = printed.replace(example, &format!("{command}\n{}", String::from_utf8(run.out).unwrap()));
     }
-    assert_eq!(examples.len(), 7);
+    assert_eq!(examples.len(), 9);
     if std::env::var_os("TAMIS_BLESS").is_some() {
         fs::write(&path, &printed).unwrap();
     }
@@ -235,11 +236,11 @@ fn help_names_every_option_and_fits_a_terminal() {
     for (command, options) in [
         (
             "build",
-            "--output --fpr --bits-per-key --kind --effort --seed --keyed --memory --disk --tmp --threads --json",
+            "--output --fpr --bits-per-key --exclude --exact --on-conflict --kind --effort --seed --keyed --memory --disk --tmp --threads --json",
         ),
         ("query", "--invert --count --tsv --json"),
         ("inspect", "--json"),
-        ("verify", "--keys --json"),
+        ("verify", "--keys --exclude --json"),
     ] {
         let help = desk.run(&format!("{command} --help")).text(0);
         options.split(' ').for_each(|option| assert!(help.contains(option), "{command} {option}"));

@@ -7,7 +7,8 @@ fn words_of_the_command_line() {
     let desk = Desk::new();
     let share = "expected a share between 0 and 1, like 0.01";
     let bits = "expected a number of bits between 0 and 4096, like 9.5";
-    let kinds = "expected one of auto, ribbon, homogeneous, fuse, fuse4, bloom, classic-bloom";
+    let kinds = &format!("expected one of {}", tamis::Kind::ALL.map(|(name, _)| name).join(", "));
+    assert!(kinds.contains("auto, ribbon, ") && kinds.contains("classic-bloom, chained, "));
     let sizes = "is not a number of bytes like 512M or 2G";
     for (option, value, expected) in [
         ("--fpr <P>", "0", share),
@@ -133,7 +134,7 @@ fn files_that_are_not_filters() {
         (changed(20, 1), damaged),
         (changed(32, 1), damaged),
         (changed(last - 10, good[last - 10] ^ 1), damaged),
-        (good[..20].to_vec(), "cut short: the header needs 64 bytes, 20 are there"),
+        (good[..20].to_vec(), "cut short: the header needs 72 bytes, 20 are there"),
         (good[..last].to_vec(), "cut short: the footer needs "),
         (good[..good.len() / 2].to_vec(), "cut short: the footer needs "),
         ([&good[..], b"more"].concat(), "cut short: the footer needs "),

@@ -7,5 +7,6 @@ mod bad;
 mod desk;
 mod formats;
 mod goals;
+mod negatives;
 #[cfg(unix)]
 mod signals;

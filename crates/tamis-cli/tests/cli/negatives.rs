@@ -1,0 +1,177 @@
+//! --exclude, --exact, --on-conflict -> files that are right about both lists, and what the reports say of them.
+
+use serde_json::json;
+
+use crate::desk::{Desk, numbers, quickstart};
+
+/// The README's example: no well-known domain is taken for a member.
+#[test]
+fn excluded_keys_never_match() {
+    let desk = Desk::new();
+    let (deny, allow) = (quickstart("deny.txt"), quickstart("allow.txt"));
+    for more in
+        ["", "--exact", "--fpr 0.3", "--bits-per-key 9", "--kind chained-fuse", "--kind cascade-bloom", "--keyed"]
+    {
+        let report = desk.run(&format!("build {deny} --exclude {allow} -o d.tamis {more}")).text(0);
+        let words: Vec<_> = report.lines().map(|line| line.split_whitespace().next().unwrap()).collect();
+        assert_eq!((words[0], words[1]), ("keys", "excluded"), "{report}");
+        let numbers = ["excluded    30,335, 0 duplicates dropped\n", "excluded    30,335 listed, about 30,"];
+        assert!(numbers.iter().any(|numbers| report.contains(numbers)), "{report}");
+        assert!(report.contains("the information bound is "), "{report}");
+        let verified = desk.run(&format!("verify d.tamis --keys {deny} --exclude {allow}")).text(0);
+        let expected =
+            "checksum    right\nkeys        93,514 checked, 0 missing\nexcluded    30,335 checked, 0 found\n";
+        assert_eq!(verified, expected, "{more}");
+        desk.run(&format!("query d.tamis {allow}")).text(1);
+    }
+    let inspected = desk.run("inspect d.tamis").text(0);
+    assert!(inspected.contains("\nexcluded    about 30,"), "{inspected}");
+}
+
+/// A name that is wrong is found before the first key is read.
+#[test]
+fn a_missing_list_shows_at_once() {
+    let desk = Desk::new();
+    desk.put("keys.csv", "a,b\nc,d\n");
+    let error = desk.error("build keys.csv --exclude nowhere.txt -o k.tamis");
+    assert!(error.contains("nowhere.txt: no such file"), "{error}");
+}
+
+/// Listed keys and nothing else: smaller than any filter that knows only the keys.
+#[test]
+fn exact_is_small() {
+    let desk = Desk::new();
+    desk.put("keys.txt", numbers(0..20_000));
+    desk.put("others.txt", numbers(20_000..80_000));
+    let report = desk.run("build --integers keys.txt --exclude others.txt -o e.tamis --exact --json").json(0);
+    assert_eq!((&report["keys"], &report["rate"]), (&json!(20_000), &json!(0.25)));
+    let bits = report["bits_per_key"].as_f64().unwrap();
+    // f(0, 3) = 3.245
+    assert!((report["bound_bits_per_key"].as_f64().unwrap() - 3.245).abs() < 0.03, "{report}");
+    assert!((3.5..3.65).contains(&bits), "{report}");
+    let excluded = &report["excluded"];
+    assert_eq!((&excluded["blank"], &excluded["conflicts"]), (&json!(0), &json!(0)));
+    assert!((excluded["keys"].as_f64().unwrap() / 6e4 - 1.0).abs() < 0.04, "{report}");
+    desk.run("verify --integers e.tamis --keys keys.txt --exclude others.txt").text(0);
+}
+
+#[test]
+fn verify_shows_what_should_not_be_found() {
+    let desk = Desk::new();
+    desk.put("keys.txt", "one\ntwo\nthree\n");
+    desk.put("others.txt", "four\n\ntwo\n");
+    desk.run("build keys.txt -o k.tamis --fpr 1e-9").text(0);
+    let answer = desk.run("verify k.tamis --keys keys.txt --exclude others.txt").text(1);
+    let expected = "checksum    right\nkeys        3 checked, 0 missing\nexcluded    2 checked, 1 found\n\
+                    found       others.txt line 3: two\n";
+    assert_eq!(answer, expected);
+    let answer = desk.run("verify k.tamis --exclude others.txt --json").json(1);
+    let example = json!({ "file": "others.txt", "unit": "line", "position": 3, "key": "two" });
+    assert_eq!(answer["excluded"], json!({ "checked": 2, "found": 1, "examples": [example] }));
+}
+
+#[test]
+fn a_conflict_is_named_or_settled() {
+    let desk = Desk::new();
+    desk.put("deny.txt", "a\n\nb\nc\nd\n");
+    desk.put("allow.txt", "x\nc\n");
+    desk.put("more.txt", "b\nb\n");
+    let build = "build deny.txt --exclude allow.txt --exclude more.txt -o f.tamis";
+    assert_eq!(
+        desk.error(build),
+        "2 keys are both wanted and excluded: deny.txt line 3 = more.txt line 1, deny.txt line 4 = allow.txt line 2; \
+         expected none, or --on-conflict keep (they are keys) or drop (they are excluded)"
+    );
+    let report = desk.run(&format!("{build} --on-conflict keep")).text(0);
+    assert!(
+        report.starts_with(
+            "keys        4, 0 duplicates dropped, 1 blank lines skipped\nexcluded    1, 1 duplicates dropped\n"
+        ),
+        "{report}"
+    );
+    assert!(report.contains("\nconflicts   2 both wanted and excluded: they stay keys\n"), "{report}");
+    desk.run("verify f.tamis --keys deny.txt").text(0);
+    let report = desk.run(&format!("{build} --on-conflict drop")).text(0);
+    assert!(report.contains("\nconflicts   2 both wanted and excluded: they are no keys\n"), "{report}");
+    desk.run("verify f.tamis --exclude allow.txt more.txt").text(0);
+    desk.feed("verify f.tamis --keys -", "a\nd\n").text(0);
+    let json = desk.run(&format!("{build} --on-conflict drop --json")).json(0);
+    assert_eq!(
+        (&json["keys"], &json["excluded"]["conflicts"], &json["excluded"]["keys"]),
+        (&json!(2), &json!(2), &json!(3))
+    );
+    // Many are counted, few are shown.
+    desk.put("many.txt", numbers(0..1000));
+    let message = desk.error("build many.txt --exclude many.txt -o f2.tamis");
+    assert!(
+        message.starts_with("1,000 keys are both wanted and excluded: many.txt line 1 = many.txt line 1, "),
+        "{message}"
+    );
+    assert!(message.contains("line 8, ...; expected none"), "{message}");
+}
+
+#[test]
+fn empty_sides_are_fine() {
+    let desk = Desk::new();
+    desk.put("keys.txt", "a\nb\n");
+    desk.put("none.txt", "\n");
+    for goal in ["", "--exact"] {
+        let report = desk.run(&format!("build keys.txt --exclude none.txt -o f.tamis {goal}")).text(0);
+        assert!(report.contains("\nexcluded    0, 0 duplicates dropped, 1 blank lines skipped\n"), "{report}");
+        desk.run("verify f.tamis --keys keys.txt").text(0);
+        desk.run(&format!("build none.txt --exclude keys.txt -o g.tamis {goal}")).text(0);
+        desk.run("verify g.tamis --exclude keys.txt").text(0);
+    }
+}
+
+#[test]
+fn words_that_do_not_go_together() {
+    let desk = Desk::new();
+    desk.put("keys.txt", "a\n");
+    desk.put("others.txt", "b\n");
+    desk.put("numbers.jsonl", "1\n2\n");
+    for (line, expected) in [
+        ("build - --exclude - -o f.tamis", "standard input (-) can be read only once"),
+        ("build --exclude - -o f.tamis", "standard input (-) can be read only once"),
+        ("build keys.txt --exclude none.txt -o f.tamis", "none.txt: no such file"),
+        ("build keys.txt --exclude tmp -o f.tamis", "tmp: is a directory, expected a file of keys"),
+        (
+            "build keys.txt --exclude others.txt -o others.txt",
+            "others.txt: is a file of keys and would be replaced by the filter",
+        ),
+        (
+            "build keys.txt --exact --fpr 0.1 -o f.tamis",
+            "the argument '--exact' cannot be used with '--fpr <P>'; see --help",
+        ),
+        (
+            "build keys.txt --on-conflict ask -o f.tamis",
+            "invalid value 'ask' for '--on-conflict <WHAT>': expected error, keep or drop; see --help",
+        ),
+        (
+            "build keys.txt --exclude numbers.jsonl -o f.tamis",
+            "some keys are integers and some are bytes; a filter holds one kind",
+        ),
+        (
+            "build keys.txt --exclude others.txt --kind ribbon -o f.tamis",
+            "f.tamis: ribbon knows only its keys; to exclude others use chained, cascade, integrated or naive",
+        ),
+        (
+            "build keys.txt --exact --kind bloom -o f.tamis",
+            "f.tamis: an exact filter needs the keys that are not in the set",
+        ),
+    ] {
+        assert_eq!(desk.error(line), expected, "{line}");
+    }
+}
+
+/// Twenty thousand negatives for each key, in little memory and no disk.
+#[test]
+fn negatives_stream() {
+    let desk = Desk::new();
+    desk.put("keys.txt", numbers(0..50));
+    let line = "build --integers keys.txt --exclude - -o f.tamis --fpr 0.004 --memory 4M --disk 1M --json";
+    let report = desk.feed(line, numbers(50..1_000_000)).json(0);
+    assert_eq!(report["excluded"]["estimated"], json!(true));
+    assert!(report["bytes"].as_u64().unwrap() < 500, "{report}");
+    desk.feed("verify --integers f.tamis --keys keys.txt --exclude -", numbers(50..1_000_000)).text(0);
+}

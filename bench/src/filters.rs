@@ -119,7 +119,7 @@ struct Row {
 }
 
 impl Row {
-    /// The least bits per key that any filter with this rate needs, log2(1/fpr) [Carter 1978].
+    /// The least bits per key that any filter with this rate needs, log2(1/fpr) \[Carter 1978\].
     fn bound(&self) -> Option<f64> {
         self.fpr.filter(|&fpr| fpr > 0.0).map(|fpr| -fpr.log2())
     }

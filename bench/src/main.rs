@@ -3,6 +3,9 @@
 //! ```text
 //!   cargo run --release -p tamis-bench -- filters --n 1000000
 //!   cargo run --release -p tamis-bench -- end-to-end --n 10000000
+//!   cargo run --release -p tamis-bench -- exact
+//!   cargo run --release -p tamis-bench -- paper fpfs
+//!   cargo run --release -p tamis-bench -- paper chained
 //! ```
 //!
 //! One file per experiment; an experiment turns [`candidate::Candidate`]s into rows, [`table`] prints them. The candidates
@@ -15,17 +18,24 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use crate::paper::Paper;
+
 mod arch;
 mod candidate;
 mod end_to_end;
+mod exact;
 mod filters;
+mod golomb;
+mod listed;
 mod machine;
 mod measure;
 mod ours;
+mod paper;
 #[cfg(feature = "peers")]
 mod peers;
 mod stream;
 mod table;
+mod xor;
 
 /// Measures tamis beside other libraries, in one run, on one machine.
 #[derive(Parser)]
@@ -44,18 +54,38 @@ enum Experiment {
     Filters(filters::Options),
     /// The `tamis` command on a file of random text keys: time and resident memory of whole processes.
     EndToEnd(end_to_end::Options),
+    /// Filters that know all keys they will be asked for: bits over the bound, build and queries.
+    Exact(exact::Options),
+    /// The figures of a paper, our numbers beside its own.
+    #[command(subcommand)]
+    Paper(paper::Paper),
 }
 
 fn run(cli: &Cli) -> Result<bool, Box<dyn Error>> {
     match &cli.experiment {
         Experiment::Filters(options) => {
             let report = filters::run(options)?;
-            table::publish(&report, report.table(), cli.json.as_deref())?;
+            table::publish(&report, &[report.table()], cli.json.as_deref())?;
             Ok(report.is_clean())
         }
         Experiment::EndToEnd(options) => {
             let report = end_to_end::run(options)?;
-            table::publish(&report, report.table(), cli.json.as_deref())?;
+            table::publish(&report, &[report.table()], cli.json.as_deref())?;
+            Ok(report.is_clean())
+        }
+        Experiment::Exact(options) => {
+            let report = exact::run(options)?;
+            table::publish(&report, &[report.table()], cli.json.as_deref())?;
+            Ok(report.is_clean())
+        }
+        Experiment::Paper(Paper::Fpfs(options)) => {
+            let report = paper::fpfs::run(options)?;
+            table::publish(&report, &report.tables(), cli.json.as_deref())?;
+            Ok(report.is_clean())
+        }
+        Experiment::Paper(Paper::Chained(options)) => {
+            let report = paper::chained::run(options)?;
+            table::publish(&report, &report.tables(), cli.json.as_deref())?;
             Ok(report.is_clean())
         }
     }

@@ -9,6 +9,8 @@ use tamis::{Digest, Domain, Effort, Filter, Hasher, Kind};
 
 use crate::candidate::{Built, Candidate};
 
+pub(crate) mod listed;
+
 /// What is built.
 #[derive(Clone, Copy)]
 struct Wanted {

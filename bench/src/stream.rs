@@ -4,6 +4,7 @@
 //! strangers drawn from the same stream need no comparison to be known disjoint.
 
 /// An endless stream of distinct numbers.
+#[derive(Clone)]
 pub(crate) struct Stream(u64);
 
 impl Stream {
@@ -29,6 +30,13 @@ impl Stream {
     pub(crate) fn sample(&mut self, keys: &[u64], n: usize) -> Vec<u64> {
         let below = |x: u64| ((x as u128 * keys.len() as u128) >> 64) as usize;
         (0..n).map(|_| keys[below(self.draw())]).collect()
+    }
+
+    /// Puts `keys` into random order.
+    pub(crate) fn shuffle(&mut self, keys: &mut [u64]) {
+        for end in (1..keys.len()).rev() {
+            keys.swap(end, ((u128::from(self.draw()) * (end as u128 + 1)) >> 64) as usize);
+        }
     }
 }
 
@@ -56,6 +64,13 @@ mod tests {
         // 50,000 draws from 100,000 hit 39,347 different ones on average, sigma about 100.
         let hit = sample.iter().collect::<HashSet<_>>().len();
         assert!((38_700..40_000).contains(&hit), "{hit}");
+        let mut shuffled = numbers.clone();
+        stream.shuffle(&mut shuffled);
+        assert_ne!(shuffled, numbers);
+        shuffled.sort_unstable();
+        let mut sorted = numbers;
+        sorted.sort_unstable();
+        assert_eq!(shuffled, sorted);
         assert!(Stream::new(2).take(1000).iter().all(|k| !distinct.contains(k)));
     }
 }

@@ -51,13 +51,15 @@ impl fmt::Display for Table {
     }
 }
 
-/// Prints the table, writes the JSON, or prints the JSON instead.
-pub(crate) fn publish(report: &impl Serialize, table: Table, json: Option<&Path>) -> Result<(), Box<dyn Error>> {
+/// Prints the tables, writes the JSON, or prints the JSON instead.
+pub(crate) fn publish(report: &impl Serialize, tables: &[Table], json: Option<&Path>) -> Result<(), Box<dyn Error>> {
     if json == Some(Path::new("-")) {
         println!("{}", serde_json::to_string_pretty(report)?);
         return Ok(());
     }
-    print!("{table}");
+    for (i, table) in tables.iter().enumerate() {
+        print!("{}{table}", if i > 0 { "\n" } else { "" });
+    }
     if let Some(file) = json {
         let text = serde_json::to_string_pretty(report)? + "\n";
         fs::write(file, text).map_err(|e| format!("{}: {e}", file.display()))?;

@@ -1,0 +1,318 @@
+//! a way to build a filter from keys and negatives -> sizes, times and wrong answers.
+//!
+//! The counterpart of [`crate::candidate`] for filters that are told what they must refuse. Every listed key is asked
+//! after every build: a key that is refused or a negative that passes is a failure, not a rate.
+
+use std::error::Error;
+use std::hint::black_box;
+
+use serde::Serialize;
+
+use crate::candidate::Built;
+use crate::measure;
+use crate::stream::Stream;
+
+/// What a build gives: something to ask, and its size.
+pub(crate) struct Made {
+    /// Answers.
+    pub(crate) built: Built,
+    /// Bits of the whole structure.
+    pub(crate) bits: usize,
+    /// Extra bits a of \[FPFS\], where the structure has them.
+    pub(crate) extra: Option<u32>,
+}
+
+impl Made {
+    /// A structure of so many bits.
+    pub(crate) fn new(built: Built, bits: usize) -> Made {
+        Made { built, bits, extra: None }
+    }
+}
+
+type Outcome = Result<Made, Box<dyn Error>>;
+type Ready<'a> = Box<dyn FnOnce() -> Outcome + 'a>;
+type Build = Box<dyn Fn(&[u64], &[u64]) -> Outcome>;
+type Prepare = Box<dyn Fn(&[u64], &[u64]) -> Ready<'static>>;
+
+/// A structure that takes part.
+pub(crate) struct Listed {
+    /// The row's name.
+    pub(crate) name: String,
+    /// Whether negatives that pass are a failure: false for filters that are not told about them.
+    pub(crate) refuses: bool,
+    build: Maker,
+}
+
+/// How a structure is built: at once, or in two steps of which only the second is timed.
+enum Maker {
+    Whole(Build),
+    Prepared(Prepare),
+}
+
+impl Listed {
+    /// A structure whose `build` is given distinct keys and distinct negatives.
+    pub(crate) fn new(name: impl Into<String>, build: impl Fn(&[u64], &[u64]) -> Outcome + 'static) -> Listed {
+        Listed { name: name.into(), refuses: true, build: Maker::Whole(Box::new(build)) }
+    }
+
+    /// A structure that starts from something made of the lists beforehand; making it is not timed.
+    pub(crate) fn prepared<P: 'static>(
+        name: impl Into<String>,
+        prepare: impl Fn(&[u64], &[u64]) -> P + 'static,
+        build: impl Fn(P) -> Outcome + Clone + 'static,
+    ) -> Listed {
+        let ready = move |keys: &[u64], negatives: &[u64]| -> Ready<'static> {
+            let (prepared, build) = (prepare(keys, negatives), build.clone());
+            Box::new(move || build(prepared))
+        };
+        Listed { name: name.into(), refuses: true, build: Maker::Prepared(Box::new(ready)) }
+    }
+
+    /// Does what is not timed; the result builds.
+    fn ready<'a>(&'a self, keys: &'a [u64], negatives: &'a [u64]) -> Ready<'a> {
+        match &self.build {
+            Maker::Whole(build) => Box::new(move || build(keys, negatives)),
+            Maker::Prepared(prepare) => prepare(keys, negatives),
+        }
+    }
+
+    /// A structure that knows no negatives and may let some pass.
+    pub(crate) fn plain(mut self) -> Listed {
+        self.refuses = false;
+        self
+    }
+}
+
+/// What one structure showed in one round. Query times in nanoseconds.
+#[derive(Clone, Serialize)]
+pub(crate) struct Sample {
+    /// Of the whole structure.
+    pub(crate) bits: f64,
+    /// Bits in use at the worst moment of the build, the structure included, the lists not.
+    pub(crate) peak: f64,
+    /// Milliseconds.
+    pub(crate) build: f64,
+    pub(crate) members: f64,
+    pub(crate) negatives: f64,
+    pub(crate) strangers: f64,
+    /// Members and negatives as they come in the two lists together.
+    pub(crate) mixed: f64,
+    pub(crate) members_batch: Option<f64>,
+    pub(crate) negatives_batch: Option<f64>,
+}
+
+/// What must not happen.
+#[derive(Default, PartialEq, Serialize)]
+pub(crate) struct Wrong {
+    /// Keys the filter said no to, in a loop or in a batch.
+    pub(crate) false_negatives: usize,
+    /// Listed negatives it said yes to.
+    pub(crate) false_positives: usize,
+    /// Builds that ended in an error.
+    pub(crate) builds: Vec<String>,
+}
+
+impl Wrong {
+    /// For the table's last column.
+    pub(crate) fn describe(&self) -> String {
+        let counts = [(self.false_negatives, "keys refused"), (self.false_positives, "negatives passed")];
+        let parts = counts.iter().filter(|c| c.0 > 0).map(|(n, what)| format!("{n} {what}"));
+        parts.chain(self.builds.iter().cloned()).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// One structure's results over all rounds.
+#[derive(Serialize)]
+pub(crate) struct Row {
+    pub(crate) name: String,
+    pub(crate) extra: Option<u32>,
+    /// Medians over the rounds; none if every build failed.
+    pub(crate) median: Option<Sample>,
+    /// The share of strangers that passed, over all rounds.
+    pub(crate) rate: Option<f64>,
+    /// Listed negatives that passed a filter that is not told about them, mean over the rounds.
+    pub(crate) passed: Option<f64>,
+    pub(crate) wrong: Wrong,
+    #[serde(skip)]
+    samples: Vec<Sample>,
+    #[serde(skip)]
+    strangers: (usize, usize),
+    #[serde(skip)]
+    passed_sum: usize,
+}
+
+/// What every round draws.
+pub(crate) struct Draw<'a> {
+    pub(crate) keys: &'a [u64],
+    pub(crate) negatives: &'a [u64],
+    /// Strangers that are asked and counted.
+    pub(crate) strangers: &'a [u64],
+    /// Queries per timing.
+    pub(crate) queries: usize,
+}
+
+/// Repetitions of every query timing; the least counts.
+const REPETITIONS: usize = 3;
+
+impl Row {
+    /// A row before its first round.
+    pub(crate) fn new(listed: &Listed) -> Row {
+        Row {
+            name: listed.name.clone(),
+            extra: None,
+            median: None,
+            rate: None,
+            passed: None,
+            wrong: Wrong::default(),
+            samples: Vec::new(),
+            strangers: (0, 0),
+            passed_sum: 0,
+        }
+    }
+
+    /// Builds once, asks for everything that is listed, times queries.
+    pub(crate) fn round(&mut self, listed: &Listed, draw: &Draw<'_>, stream: &mut Stream) {
+        let ready = listed.ready(draw.keys, draw.negatives);
+        let ((made, time), memory) = measure::memory(|| measure::cpu(ready));
+        let made = match made {
+            Ok(made) => made,
+            Err(e) => return self.wrong.builds.push(e.to_string()),
+        };
+        self.extra = made.extra;
+        let built = &made.built;
+        let mut out = Vec::new();
+        let mut passing = |keys: &[u64]| {
+            let one_by_one = built.count(keys);
+            if !built.has_batch() {
+                return (one_by_one, one_by_one);
+            }
+            out.clear();
+            out.resize(keys.len(), false);
+            built.batch(keys, &mut out);
+            (one_by_one, out.iter().filter(|&&yes| yes).count())
+        };
+        let (found, found_batch) = passing(draw.keys);
+        self.wrong.false_negatives += draw.keys.len() - found.min(found_batch);
+        let passed: usize = draw.negatives.chunks(1 << 20).map(&mut passing).map(|(a, b)| a.max(b)).sum();
+        if listed.refuses {
+            self.wrong.false_positives += passed;
+        }
+        self.passed_sum += passed;
+        self.strangers.0 += built.count(draw.strangers);
+        self.strangers.1 += draw.strangers.len();
+
+        let sample = |from: &[u64], stream: &mut Stream| match from {
+            [] => Vec::new(),
+            from => stream.sample(from, draw.queries),
+        };
+        let members = sample(draw.keys, stream);
+        let negatives = sample(draw.negatives, stream);
+        let strangers = &draw.strangers[..draw.queries.min(draw.strangers.len())];
+        let share = (draw.keys.len() as u128 * draw.queries as u128
+            / (draw.keys.len() + draw.negatives.len()).max(1) as u128) as usize;
+        let mut mixed: Vec<u64> = members.iter().take(share).chain(negatives.iter().skip(share)).copied().collect();
+        stream.shuffle(&mut mixed);
+        let time_loop = |queries: &[u64]| {
+            let once = || measure::cpu(|| black_box(built.count(black_box(queries)))).1;
+            measure::nanos_each(measure::least(REPETITIONS, once), queries.len().max(1))
+        };
+        let mut out = vec![false; draw.queries];
+        let mut time_batch = |queries: &[u64]| {
+            let out = &mut out[..queries.len()];
+            let once = || measure::cpu(|| built.batch(black_box(queries), black_box(&mut *out))).1;
+            built.has_batch().then(|| measure::nanos_each(measure::least(REPETITIONS, once), queries.len().max(1)))
+        };
+        self.samples.push(Sample {
+            bits: made.bits as f64,
+            peak: memory.peak as f64 * 8.0,
+            build: time.as_secs_f64() * 1e3,
+            members: time_loop(&members),
+            negatives: time_loop(&negatives),
+            strangers: time_loop(strangers),
+            mixed: time_loop(&mixed),
+            members_batch: time_batch(&members),
+            negatives_batch: time_batch(&negatives),
+        });
+    }
+
+    /// Takes the medians.
+    pub(crate) fn finish(&mut self) {
+        let rounds = self.samples.len();
+        if rounds == 0 {
+            return;
+        }
+        let median = |field: fn(&Sample) -> f64| measure::median(self.samples.iter().map(field)).unwrap_or(0.0);
+        let some = |field: fn(&Sample) -> Option<f64>| measure::median(self.samples.iter().filter_map(field));
+        self.median = Some(Sample {
+            bits: median(|s| s.bits),
+            peak: median(|s| s.peak),
+            build: median(|s| s.build),
+            members: median(|s| s.members),
+            negatives: median(|s| s.negatives),
+            strangers: median(|s| s.strangers),
+            mixed: median(|s| s.mixed),
+            members_batch: some(|s| s.members_batch),
+            negatives_batch: some(|s| s.negatives_batch),
+        });
+        self.rate = (self.strangers.1 > 0).then(|| self.strangers.0 as f64 / self.strangers.1 as f64);
+        self.passed = Some(self.passed_sum as f64 / rounds as f64);
+    }
+}
+
+/// Runs all structures, interleaved, on fresh keys every round.
+pub(crate) fn compare(
+    all: &[Listed],
+    rounds: usize,
+    stream: &mut Stream,
+    mut lists: impl FnMut(&mut Stream) -> (Vec<u64>, Vec<u64>),
+    strangers: usize,
+    queries: usize,
+) -> Vec<Row> {
+    let mut rows: Vec<Row> = all.iter().map(Row::new).collect();
+    for round in 0..rounds {
+        let (keys, negatives) = lists(stream);
+        let strangers = stream.take(strangers);
+        let draw = Draw { keys: &keys, negatives: &negatives, strangers: &strangers, queries };
+        for turn in 0..all.len() {
+            let i = (turn + round) % all.len();
+            eprint!("\r\x1b[K{} keys, {} negatives, round {}: {}", keys.len(), negatives.len(), round + 1, all[i].name);
+            rows[i].round(&all[i], &draw, stream);
+        }
+    }
+    eprint!("\r\x1b[K");
+    rows.iter_mut().for_each(Row::finish);
+    rows
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use std::collections::HashSet;
+
+    /// An exact set of keys that loses some and takes some negatives for keys.
+    fn set(name: &str, lost: usize, added: usize) -> Listed {
+        Listed::new(name, move |keys, negatives| {
+            let set: HashSet<u64> = keys.iter().skip(lost).chain(negatives.iter().take(added)).copied().collect();
+            Ok(Made::new(Built::new(set, |set, key| set.contains(&key)), 64 * keys.len()))
+        })
+    }
+
+    #[test]
+    fn wrong_answers_are_counted() {
+        let broken = Listed::new("broken", |_, _| Err("no luck".into()));
+        let all = [set("right", 0, 0), set("wrong", 3, 5), set("plain", 0, 7).plain(), broken];
+        let rows = compare(&all, 2, &mut Stream::new(1), |s| (s.take(100), s.take(200)), 1000, 50);
+        assert!(rows[0].wrong == Wrong::default());
+        assert_eq!((rows[0].median.as_ref().unwrap().bits, rows[0].rate), (6400.0, Some(0.0)));
+        assert_eq!(rows[1].wrong.describe(), "6 keys refused, 10 negatives passed");
+        assert_eq!((rows[2].wrong.describe(), rows[2].passed), (String::new(), Some(7.0)));
+        assert!(rows[3].median.is_none() && rows[3].wrong.describe() == "no luck, no luck");
+    }
+
+    #[test]
+    fn empty_lists_are_measured() {
+        let rows = compare(&[set("right", 0, 0)], 1, &mut Stream::new(1), |_| (vec![], vec![]), 0, 10);
+        assert!(rows[0].wrong == Wrong::default() && rows[0].rate.is_none());
+    }
+}

@@ -1,0 +1,16 @@
+//! a paper -> its figures again: our numbers beside those that were printed.
+
+use clap::Subcommand;
+
+pub(crate) mod chained;
+mod data;
+pub(crate) mod fpfs;
+
+/// Which paper.
+#[derive(Subcommand)]
+pub(crate) enum Paper {
+    /// Filters with a false-positive-free set: figures 5 to 13 and the three case studies.
+    Fpfs(fpfs::Options),
+    /// ChainedFilter: figures 4, 6, 7 and table 2.
+    Chained(chained::Options),
+}

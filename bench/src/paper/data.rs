@@ -1,0 +1,92 @@
+//! files of real data -> sets of 64-bit keys.
+//!
+//! The files are those of the folder that `TAMIS_DATA` names. Text is hashed to 64 bits, and a collision between keys
+//! and negatives, which would make an experiment impossible and not wrong, is looked for.
+
+use std::collections::HashSet;
+use std::error::Error;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use tamis::Hasher;
+
+/// Keys and negatives, distinct and disjoint.
+pub(crate) struct Sets {
+    pub(crate) keys: Vec<u64>,
+    pub(crate) negatives: Vec<u64>,
+}
+
+/// The folder of data, if there is one.
+pub(crate) fn folder() -> Option<PathBuf> {
+    std::env::var_os("TAMIS_DATA").map(PathBuf::from).filter(|dir| dir.is_dir())
+}
+
+/// The whole of a compressed file.
+fn read(file: &Path) -> Result<Vec<u8>, Box<dyn Error>> {
+    let named = |e: std::io::Error| format!("{}: {e}", file.file_name().unwrap_or_default().display());
+    let open = File::open(file).map_err(named)?;
+    let mut bytes = Vec::new();
+    match file.extension().and_then(|e| e.to_str()) {
+        Some("xz") => liblzma::read::XzDecoder::new(open).read_to_end(&mut bytes).map_err(named)?,
+        _ => zstd::Decoder::new(open).map_err(named)?.read_to_end(&mut bytes).map_err(named)?,
+    };
+    Ok(bytes)
+}
+
+fn lines(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    bytes.split(|&b| b == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line)).filter(|line| !line.is_empty())
+}
+
+/// Hashes both sides; what is a key is not a negative.
+fn sets<'a>(keys: impl Iterator<Item = &'a [u8]>, negatives: impl Iterator<Item = &'a [u8]>) -> Sets {
+    let hasher = Hasher::seeded(0);
+    let hash = |line: &[u8]| hasher.bytes(line).lo;
+    let distinct = |numbers: HashSet<u64>| {
+        let mut numbers: Vec<u64> = numbers.into_iter().collect();
+        numbers.sort_unstable();
+        numbers
+    };
+    let keys: HashSet<u64> = keys.map(hash).collect();
+    let negatives = negatives.map(hash).filter(|key| !keys.contains(key)).collect();
+    Sets { keys: distinct(keys), negatives: distinct(negatives) }
+}
+
+/// The Birkbeck corpus: `$` before a word, its misspellings below it. Keys are the words.
+pub(crate) fn spelling(dir: &Path) -> Result<Sets, Box<dyn Error>> {
+    let bytes = read(&dir.join("spelling/birkbeck-missp.dat.xz"))?;
+    let words = lines(&bytes).filter_map(|line| line.strip_prefix(b"$"));
+    Ok(sets(words, lines(&bytes).filter(|line| line[0] != b'$')))
+}
+
+/// Phishing hosts against the million domains of the Tranco list.
+pub(crate) fn urls(dir: &Path) -> Result<Sets, Box<dyn Error>> {
+    let hosts = read(&dir.join("urls/phishing-hosts.txt.zst"))?;
+    let ranked = read(&dir.join("urls/tranco-top1m.txt.zst"))?;
+    Ok(sets(lines(&hosts), lines(&ranked)))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn both_sides_are_distinct_and_disjoint() {
+        let text = b"$word\r\nwrod\r\nworld\r\n$world\r\nwrold\r\nwrod\r\n\r\n";
+        let words = lines(text).filter_map(|line| line.strip_prefix(b"$"));
+        let sets = sets(words, lines(text).filter(|line| line[0] != b'$'));
+        assert_eq!((sets.keys.len(), sets.negatives.len()), (2, 2));
+    }
+
+    /// The numbers of the paper's section 5.1.
+    #[test]
+    fn the_corpus_has_the_sizes_of_the_paper() {
+        let Some(dir) = folder() else {
+            eprintln!("skipped: TAMIS_DATA names no folder");
+            return;
+        };
+        let sets = spelling(&dir).unwrap();
+        assert_eq!((sets.keys.len(), sets.negatives.len()), (6136, 32_894));
+    }
+}

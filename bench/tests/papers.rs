@@ -1,0 +1,60 @@
+//! the experiments on listed negatives, small, in processes of their own -> what they print is JSON and right.
+#![allow(clippy::unwrap_used)]
+
+use std::process::Command;
+
+use serde_json::Value;
+
+fn report(options: &str) -> Value {
+    let output = Command::new(env!("CARGO_BIN_EXE_tamis-bench")).args(options.split(' ')).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn rows(group: &Value) -> impl Iterator<Item = (&str, &Value)> {
+    group["rows"].as_array().unwrap().iter().map(|row| (row["name"].as_str().unwrap(), row))
+}
+
+/// Every structure takes part at every lambda, and the smallest of ours is near what its construction costs.
+#[test]
+fn exact_structures() {
+    let report = report("exact --n 4000 --lambdas 1,3,16 --rounds 2 --queries 2000 --strangers 5000 --json -");
+    let groups = report["groups"].as_array().unwrap();
+    assert_eq!(groups.len(), 3);
+    for (group, perfect) in groups.iter().zip([2.0, 3.5, 6.0]) {
+        let bits = |name: &str| {
+            let (_, row) = rows(group).find(|(found, _)| *found == name).unwrap();
+            row["median"]["bits"].as_f64().unwrap() / 4000.0
+        };
+        assert!(rows(group).all(|(_, row)| row["wrong"]["builds"].as_array().unwrap().is_empty()));
+        let ribbon = bits("tamis chained ribbon");
+        // Small ribbons take a few percent, and the file's header 0.2 bits per key.
+        assert!(ribbon > 0.99 * perfect && ribbon < 1.06 * perfect + 0.3, "{ribbon}, {perfect}");
+        if cfg!(feature = "peers") {
+            assert!(ribbon < bits("rust_cascade") && ribbon < bits("sux VFilter + VFunc"));
+        }
+    }
+}
+
+/// The sizes of figure 8 follow the formulas, and only filters without a free set let negatives pass.
+#[test]
+fn free_sets() {
+    let options = "paper fpfs --part measured --n 3000 --negatives 1000,100000 --bits 8 --rounds 1 --queries 1000";
+    let report = report(&format!("{options} --strangers 100000 --json -"));
+    for group in report["measured"].as_array().unwrap() {
+        for (name, row) in rows(group) {
+            let passed = row["passed"].as_f64().unwrap();
+            assert_eq!(row["wrong"]["false_positives"], 0, "{name}");
+            assert!(passed == 0.0 || name.contains("no free set"), "{name}: {passed}");
+        }
+    }
+}
+
+#[test]
+fn chained_filters() {
+    let report = report("paper chained --n 3000 --lambdas 2,16 --rounds 1 --queries 1000 --threshold-keys 0 --json -");
+    for group in report["throughput"].as_array().unwrap() {
+        let exact = rows(group).filter(|(name, _)| !name.contains("approximate"));
+        assert!(exact.into_iter().all(|(_, row)| row["passed"] == 0.0 && row["wrong"]["false_negatives"] == 0));
+    }
+}

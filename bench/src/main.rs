@@ -6,6 +6,7 @@
 //!   cargo run --release -p tamis-bench -- exact
 //!   cargo run --release -p tamis-bench -- paper fpfs
 //!   cargo run --release -p tamis-bench -- paper chained
+//!   cargo run --release -p tamis-bench -- steer-table
 //! ```
 //!
 //! One file per experiment; an experiment turns [`candidate::Candidate`]s into rows, [`table`] prints them. The candidates
@@ -33,6 +34,7 @@ mod ours;
 mod paper;
 #[cfg(feature = "peers")]
 mod peers;
+mod steer_table;
 mod stream;
 mod table;
 mod xor;
@@ -56,6 +58,8 @@ enum Experiment {
     EndToEnd(end_to_end::Options),
     /// Filters that know all keys they will be asked for: bits over the bound, build and queries.
     Exact(exact::Options),
+    /// The table that plans of steered columns are made from: prints Rust source.
+    SteerTable(steer_table::Options),
     /// The figures of a paper, our numbers beside its own.
     #[command(subcommand)]
     Paper(paper::Paper),
@@ -77,6 +81,10 @@ fn run(cli: &Cli) -> Result<bool, Box<dyn Error>> {
             let report = exact::run(options)?;
             table::publish(&report, &[report.table()], cli.json.as_deref())?;
             Ok(report.is_clean())
+        }
+        Experiment::SteerTable(options) => {
+            print!("{}", steer_table::run(options)?);
+            Ok(true)
         }
         Experiment::Paper(Paper::Fpfs(options)) => {
             let report = paper::fpfs::run(options)?;

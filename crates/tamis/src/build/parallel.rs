@@ -135,8 +135,14 @@ mod tests {
             let mut shards = Shards::new(Keys::Plain(sorted), None, OnConflict::Error, &|| false).unwrap();
             shards.bits = 6;
             let plan = plan(&options.request(2000, 0)).unwrap();
-            let header =
-                Header { hasher: options.hasher, domain: Domain::U64, shard_bits: 6, keys: 2000, negatives: 0 };
+            let header = Header {
+                hasher: options.hasher,
+                domain: Domain::U64,
+                shard_bits: 6,
+                partitioned: false,
+                keys: 2000,
+                negatives: 0,
+            };
             let mut writer = Writer::new(Vec::new(), &header, vec![]).unwrap();
             let built = catch_unwind(AssertUnwindSafe(|| build_shards(&shards, &plan, None, &options, &mut writer)));
             send.send(built.is_err()).unwrap();

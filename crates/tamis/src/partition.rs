@@ -198,11 +198,14 @@ impl Table {
 
 /// Labels and their groups -> a table; none if there is no salt that tells all labels apart.
 #[cfg(feature = "build")]
-pub(crate) fn encode_table(labels: &[(Label, u8)], out: &mut Vec<u8>) -> Option<()> {
+pub(crate) fn encode_table(
+    labels: impl ExactSizeIterator<Item = (Label, u8)> + Clone,
+    out: &mut Vec<u8>,
+) -> Option<()> {
     let width = fingerprint_width(labels.len() as u64);
     for attempt in 0..ATTEMPTS {
-        let entry = |(label, group): &(Label, u8)| (label.fingerprint(attempt, width), *group);
-        let mut entries: Vec<(u64, u8)> = labels.iter().map(entry).collect();
+        let entry = |(label, group): (Label, u8)| (label.fingerprint(attempt, width), group);
+        let mut entries: Vec<(u64, u8)> = labels.clone().map(entry).collect();
         entries.sort_unstable();
         if entries.is_sorted_by(|a, b| a.0 < b.0) {
             crate::format::put_varint(out, labels.len() as u64);
@@ -243,7 +246,7 @@ mod tests {
     fn every_label_is_found_and_no_other() {
         for n in [0, 1, 2, 3, 255, 256, 257, 5000] {
             let (known, mut bytes) = (labels(n), vec![]);
-            encode_table(&known, &mut bytes).unwrap();
+            encode_table(known.iter().copied(), &mut bytes).unwrap();
             let table = decode(&bytes, 3).unwrap();
             assert!(known.iter().all(|(label, group)| table.find(label) == Some(*group)), "{n}");
             assert_eq!((table.len() as u64, table.sizes(3).iter().sum::<u64>()), (n, n));
@@ -264,13 +267,13 @@ mod tests {
         let pair: Vec<Label> = pair.iter().map(|(_, i)| Label::new(&hasher, &i.to_le_bytes())).collect();
         assert_eq!(pair[0].fingerprint(0, 4), pair[1].fingerprint(0, 4));
         assert_ne!(pair[0].fingerprint(1, 4), pair[1].fingerprint(1, 4));
-        assert!(encode_table(&[(pair[0], 1), (pair[0], 1)], &mut vec![]).is_none());
+        assert!(encode_table([(pair[0], 1), (pair[0], 1)].into_iter(), &mut vec![]).is_none());
     }
 
     #[test]
     fn tables_that_no_writer_makes_are_refused() {
         let mut bytes = vec![];
-        encode_table(&labels(3), &mut bytes).unwrap();
+        encode_table(labels(3).into_iter(), &mut bytes).unwrap();
         assert!(decode(&bytes, 2).is_ok());
         assert!(decode(&bytes, 1).unwrap_err().to_string().contains("the group of a label is 2, expected 0 to 1"));
         for cut in 0..bytes.len() {

@@ -223,7 +223,7 @@ fn the_document_shows_what_is_printed() {
         assert_eq!(run.err, "", "{command}");
         printed = printed.replace(example, &format!("{command}\n{}", String::from_utf8(run.out).unwrap()));
     }
-    assert_eq!(examples.len(), 9);
+    assert_eq!(examples.len(), 12);
     if std::env::var_os("TAMIS_BLESS").is_some() {
         fs::write(&path, &printed).unwrap();
     }
@@ -236,11 +236,11 @@ fn help_names_every_option_and_fits_a_terminal() {
     for (command, options) in [
         (
             "build",
-            "--output --fpr --bits-per-key --exclude --exact --on-conflict --kind --effort --seed --keyed --memory --disk --tmp --threads --json",
+            "--output --fpr --bits-per-key --exclude --exact --on-conflict --kind --effort --seed --keyed --memory --disk --tmp --threads --json --partition-column",
         ),
-        ("query", "--invert --count --tsv --json"),
+        ("query", "--invert --count --tsv --json --partition --partition-column"),
         ("inspect", "--json"),
-        ("verify", "--keys --exclude --json"),
+        ("verify", "--keys --exclude --json --partition-column"),
     ] {
         let help = desk.run(&format!("{command} --help")).text(0);
         options.split(' ').for_each(|option| assert!(help.contains(option), "{command} {option}"));

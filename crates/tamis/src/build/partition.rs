@@ -8,8 +8,8 @@
 //!
 //! Which labels share a group is known when all keys and negatives are counted, so both sides are gathered first, on
 //! disk past the memory limit, and read twice: to be counted label by label, and to be handed to their groups. A group is
-//! built like any filter, of digests that are a key's mixed with its label's. Its negatives pass its sieve on the way, whose width is
-//! the last one from the start: their number is known.
+//! built like any filter, of digests that are a key's mixed with its label's. Its negatives pass its sieve on the way, which has
+//! its last width from the start: their number is known.
 //!
 //! Labels have numbers in the order of their appearance. What a file holds is in the order of their digests.
 
@@ -21,12 +21,13 @@ use std::sync::Arc;
 
 use super::collect::{Sealed, same_domain};
 use super::groups::{Count, choose};
-use super::parallel::build_shards;
+use super::parallel::in_order;
+use super::shard::build_shard;
 use super::sieve::Sieve;
 use super::{Options, Progress, Report, to_file};
 use crate::arch::Arena;
 use crate::error::{BuildError, Error};
-use crate::format::{Header, MAX_SHARD_BITS, Reader, Writer, decode_steps, put_varint};
+use crate::format::{Encoded, Header, MAX_SHARD_BITS, Reader, Writer, decode_steps, put_varint};
 use crate::hash::{Digest, Domain, Hasher, Key};
 use crate::math::bounds::free_set;
 use crate::partition::{Label, encode_table, fingerprint_width};
@@ -135,8 +136,8 @@ impl Partitioned {
         let (keys, negatives) = (keys.finish(&stop)?, negatives.finish(&stop)?);
         let tally = Tally::new(&keys, &negatives, labels.len(), options.on_conflict, &stop)?;
         let stats = tally.stats;
-        let counts = tally.keys.iter().zip(&tally.negatives);
-        let counts: Vec<Count> = counts.map(|(&keys, &negatives)| Count { keys, negatives }).collect();
+        let counts = tally.keys.into_iter().zip(tally.negatives);
+        let counts: Vec<Count> = counts.map(|(keys, negatives)| Count { keys, negatives }).collect();
         let (group_of, groups) = choose(&counts, options.goal);
         let labels = labels.sorted();
 
@@ -160,7 +161,7 @@ impl Partitioned {
         let (lists, rates) = write_groups(&parts, &groups, &options, &mut writer)?;
 
         // In the order of digests, for sums of rounded numbers depend on theirs.
-        let bound = |&(_, number): &(Label, u32)| {
+        let bound = |&(_, number): &(Digest, u32)| {
             let (Count { keys, negatives }, group) = (counts[number as usize], group_of[number as usize] as usize);
             group.checked_sub(1).map_or(0.0, |group| free_set(keys, negatives, rates[group]).bits)
         };
@@ -168,8 +169,8 @@ impl Partitioned {
         let mut directory = (bound.round() as u64).to_le_bytes().to_vec();
         put_varint(&mut directory, groups.len() as u64);
         directory.extend_from_slice(&lists);
-        let labels: Vec<_> = labels.into_iter().map(|(label, number)| (label, group_of[number as usize])).collect();
-        if encode_table(&labels, &mut directory).is_none() {
+        let entry = |&(digest, number): &(Digest, u32)| (Label::of(digest), group_of[number as usize]);
+        if encode_table(labels.iter().map(entry), &mut directory).is_none() {
             let (structure, attempts) = ("table of labels", crate::partition::ATTEMPTS as u32);
             return Err(BuildError::Unsolvable { structure, keys: labels.len(), attempts }.into());
         }
@@ -221,10 +222,10 @@ impl Labels {
     }
 
     /// All labels by their digests.
-    fn sorted(self) -> Vec<(Label, u32)> {
+    fn sorted(self) -> Vec<(Digest, u32)> {
         let mut labels: Vec<(Digest, u32)> = self.numbers.into_iter().collect();
         labels.sort_unstable();
-        labels.into_iter().map(|(digest, number)| (Label::of(digest), number)).collect()
+        labels
     }
 }
 
@@ -351,36 +352,50 @@ fn find(group_of: &[u8], record: &Labelled) -> Option<usize> {
     (*group_of.get(record.label as usize)? as usize).checked_sub(1)
 }
 
-/// Builds and writes all groups; returns their part of the directory, and the rates that their bounds are for.
+/// Builds and writes all groups, several shards at a time whichever group they are of; returns their part of the
+/// directory, and the rates that their bounds are for.
 fn write_groups<W: Write>(
     parts: &[Part],
     groups: &[Count],
     options: &Options,
     writer: &mut Writer<W>,
 ) -> Result<(Vec<u8>, Vec<f64>), Error> {
-    let shards = |part: &Part| if part.plan.steps.is_empty() { 0 } else { part.shards.count() as u64 };
-    let total: u64 = parts.iter().map(shards).sum();
-    let (mut lists, mut rates, mut done) = (vec![], vec![], 0);
-    for (part, count) in parts.iter().zip(groups) {
-        let Part { shards: built, sieve, plan, .. } = part;
-        let bits = if plan.steps.is_empty() { 0 } else { built.bits };
-        writer.start(plan.steps.iter().map(|step| (step.role, step.structure.tag())).collect());
-        if !plan.steps.is_empty() {
-            let progress = options.progress.clone().map(|tell| -> Arc<dyn Fn(Progress) + Send + Sync> {
-                Arc::new(move |progress| match progress {
-                    Progress::Built { shards, .. } => tell(Progress::Built { shards: done + shards, total }),
-                    other => tell(other),
-                })
-            });
-            build_shards(built, plan, sieve.first(plan), &Options { progress, ..options.clone() }, writer)?;
+    // A list of no steps has no parts to shard.
+    let bits = |part: &Part| if part.plan.steps.is_empty() { 0 } else { part.shards.bits };
+    let mut jobs = vec![];
+    for (group, part) in parts.iter().enumerate().filter(|(_, part)| !part.plan.steps.is_empty()) {
+        jobs.extend((0..part.shards.count()).map(|shard| (group, shard)));
+    }
+    let work = |job: usize| {
+        let (group, shard) = jobs[job];
+        let Part { shards, sieve, plan, .. } = &parts[group];
+        build_shard(shards, plan, sieve.first(plan), shard, &|| options.stop())
+    };
+    writer.start(vec![]);
+    let mut lists = vec![writer.list(); parts.len()];
+    in_order(jobs.len(), options.threads, work, |job, built: Vec<Encoded>| {
+        let (group, shard) = jobs[job];
+        let Part { shards, plan, .. } = &parts[group];
+        if shard == 0 {
+            writer.start(plan.steps.iter().map(|step| (step.role, step.structure.tag())).collect());
         }
-        done += shards(part);
-        let list = writer.list();
-        for number in [bits as u64, count.keys, count.negatives] {
-            put_varint(&mut lists, number);
+        writer.shard(&built)?;
+        if shard + 1 == shards.count() {
+            lists[group] = writer.list();
         }
-        lists.extend_from_slice(&list);
-        let steps = Steps::new(decode_steps(&mut Reader::new(&list, "directory"), bits)?);
+        if let Some(tell) = &options.progress {
+            tell(Progress::Built { shards: job as u64 + 1, total: jobs.len() as u64 });
+        }
+        Ok(())
+    })?;
+
+    let (mut directory, mut rates) = (vec![], vec![]);
+    for ((part, count), list) in parts.iter().zip(groups).zip(&lists) {
+        for number in [bits(part) as u64, count.keys, count.negatives] {
+            put_varint(&mut directory, number);
+        }
+        directory.extend_from_slice(list);
+        let steps = Steps::new(decode_steps(&mut Reader::new(list, "directory"), bits(part))?);
         let rate = steps::rate(&steps);
         rates.push(match options.goal {
             Goal::Exact => 1.0,
@@ -389,5 +404,5 @@ fn write_groups<W: Write>(
             _ => rate,
         });
     }
-    Ok((lists, rates))
+    Ok((directory, rates))
 }

@@ -139,11 +139,11 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     }
     let interrupt = Interrupt::install()?;
     let mut keys = door(&args, &interrupt)?;
-    let (read, places) = read("reading", &sources, &args.reading, &mut |key, label| keys.push(key, label))?;
+    let (read, places) = read("reading", &sources, &args.reading, |key, label| keys.push(key, label))?;
     let mut keys = keys.seal()?;
     let mut inputs = Inputs { keys: read, excluded: None, places: [places, Places::default()] };
     if !excluded.is_empty() {
-        let exclude = &mut |key: KeyRef<'_>, label: Option<&[u8]>| keys.exclude(key, label);
+        let exclude = |key: KeyRef<'_>, label: Option<&[u8]>| keys.exclude(key, label);
         let (counts, places) = self::read("excluding", &excluded, &args.reading, exclude)?;
         (inputs.excluded, inputs.places[1]) = (Some(counts), places);
     }
@@ -308,7 +308,7 @@ fn read(
     what: &'static str,
     sources: &[Source],
     reading: &Reading,
-    push: &mut dyn FnMut(KeyRef<'_>, Option<&[u8]>) -> Result<()>,
+    mut push: impl FnMut(KeyRef<'_>, Option<&[u8]>) -> Result<()>,
 ) -> Result<(Counts, Places)> {
     let bar = Bar::bytes(what, total_bytes(sources));
     input::for_each(sources, &reading.options(), &mut |bytes| bar.at(bytes), &mut |key, label, _| {

@@ -38,6 +38,15 @@ fn ask(bytes: Vec<u8>) {
     }
     let keys: Vec<u64> = (0..40u64).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
     let mut answers = vec![false; keys.len()];
+    if filter.is_partitioned() {
+        for label in ["", "a", "b"] {
+            let keys: Vec<[u8; 8]> = keys.iter().map(|key| key.to_le_bytes()).collect();
+            if filter.contains_many_in(label, &keys, &mut answers).is_ok() {
+                assert!(keys.iter().zip(&answers).all(|(key, &answer)| filter.contains_in(label, key) == Ok(answer)));
+            }
+        }
+        return;
+    }
     match filter.domain() {
         Domain::U64 => {
             filter.contains_many(&keys, &mut answers).unwrap();

@@ -12,6 +12,9 @@ pub(crate) struct Reading {
     /// The column of .csv, .tsv, .jsonl and .parquet inputs; '#2' is the second of a csv or tsv without a header
     #[arg(long, value_name = "NAME")]
     column: Option<String>,
+    /// The column of labels: a key belongs to its label and is asked for under it. Labels are taken as they are
+    #[arg(long, value_name = "NAME", requires = "column")]
+    partition_column: Option<String>,
     /// Read every input as text, csv, tsv, jsonl or parquet, whatever its name says
     #[arg(long)]
     format: Option<Format>,
@@ -33,12 +36,18 @@ impl Reading {
     pub(crate) fn options(&self) -> input::Options {
         input::Options {
             column: self.column.clone(),
+            partition_column: self.partition_column.clone(),
             trim: self.trim,
             lowercase: self.lowercase,
             integers: self.integers,
             null_separated: self.null_separated,
             format: self.format,
         }
+    }
+
+    /// Whether every key comes with a label.
+    pub(crate) fn is_partitioned(&self) -> bool {
+        self.partition_column.is_some()
     }
 
     /// What separates keys in output.

@@ -1,6 +1,7 @@
 //! arguments -> an answer and an exit code: one file per command, and the words they share.
 
 pub(crate) mod build;
+pub(crate) mod door;
 pub(crate) mod inspect;
 pub(crate) mod query;
 pub(crate) mod verify;
@@ -65,6 +66,17 @@ fn refused(path: &Path, error: QueryError) -> Error {
     }
 }
 
+/// A filter whose keys carry labels is asked with them, any other without: "no" would be a guess.
+fn check_labels(path: &Path, filter: &Filter, labelled: bool, options: &str) -> Result<()> {
+    match (filter.is_partitioned(), labelled) {
+        (true, false) => {
+            bail!("{}: the filter is partitioned, and the keys have no labels; expected {options}", path.display())
+        }
+        (false, true) => bail!("{}: the filter is not partitioned; expected keys without {options}", path.display()),
+        _ => Ok(()),
+    }
+}
+
 /// Writes a value as one line of JSON to standard output.
 fn print_json(value: &Value) -> Result<()> {
     print(&format!("{value}\n"))
@@ -80,6 +92,7 @@ fn print(text: &str) -> Result<()> {
 fn layers(filter: &Filter) -> Vec<Value> {
     let layers = filter.layers().map(|layer| {
         serde_json::json!({
+            "group": layer.group,
             "role": format!("{:?}", layer.role).to_lowercase(),
             "structure": layer.structure,
             "details": layer.details,
@@ -87,6 +100,38 @@ fn layers(filter: &Filter) -> Vec<Value> {
         })
     });
     layers.collect()
+}
+
+/// What a report says about the groups of a partitioned filter.
+fn groups(filter: &Filter) -> Option<Vec<Value>> {
+    let group = |group: tamis::Group| {
+        serde_json::json!({
+            "labels": group.labels,
+            "keys": group.keys,
+            "excluded": group.negatives,
+            "shards": group.shards,
+            "rate": group.rate,
+        })
+    };
+    filter.is_partitioned().then(|| filter.groups().map(group).collect())
+}
+
+/// How many labels a partitioned filter knows.
+fn partitions(filter: &Filter) -> Option<u64> {
+    filter.is_partitioned().then(|| filter.partitions())
+}
+
+/// The lines about labels and groups.
+fn partition_lines(filter: &Filter) -> String {
+    let Some(labels) = partitions(filter) else { return String::new() };
+    let count = |n: u64, what: &str| format!("{} {what}{}", grouped(n), if n == 1 { "" } else { "s" });
+    let groups: Vec<tamis::Group> = filter.groups().collect();
+    let mut out = format!("partitions  {} in {}\n", count(labels, "label"), count(groups.len() as u64, "group"));
+    for (i, group) in groups.iter().enumerate() {
+        let (labels, keys) = (count(group.labels, "label"), count(group.keys, "key"));
+        out += &format!("group {i:<5} {labels}, {keys}, {} excluded\n", grouped(group.negatives));
+    }
+    out
 }
 
 /// The line about keys that nobody listed, with three digits that mean something.

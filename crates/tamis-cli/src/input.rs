@@ -29,6 +29,9 @@
 //! would swallow the rest of the file. A `.txt` file is text whatever the column, so that a table of keys can be
 //! built against a plain list of exclusions; for any other name the column would be silently ignored.
 //!
+//! With a second column, of labels, every key is given with the label of its row. A label is text; a number is its decimal
+//! digits, and nothing at all, like a null, is the empty label.
+//!
 //! Errors name the file, the line (record, row) and what was expected; the closure's own errors pass unchanged.
 
 mod decode;
@@ -95,6 +98,8 @@ impl FromStr for Format {
 pub(crate) struct Options {
     /// The column of tables.
     pub(crate) column: Option<String>,
+    /// The column of labels; with it `column` is set.
+    pub(crate) partition_column: Option<String>,
     /// White space at both ends of a text key is dropped (Unicode's; only ASCII's in bytes that are not UTF-8).
     pub(crate) trim: bool,
     /// Text keys are lower-cased (by Unicode's rules; only A-Z in bytes that are not UTF-8).
@@ -120,8 +125,9 @@ pub(crate) struct Counts {
     pub(crate) read_bytes: u64,
 }
 
-/// What receives the keys with their running number over all inputs, from 0; `Break` ends the reading.
-pub(crate) type Visit<'a> = dyn FnMut(KeyRef<'_>, u64) -> Result<ControlFlow<()>> + 'a;
+/// What receives the keys, each with its label if there is a column of them and with its running number over all inputs, from 0;
+/// `Break` ends the reading.
+pub(crate) type Visit<'a> = dyn FnMut(KeyRef<'_>, Option<&[u8]>, u64) -> Result<ControlFlow<()>> + 'a;
 
 /// Gives every key of `inputs` to `visit`, in order. `progress` hears the running sum of bytes read, to be compared with
 /// [`total_bytes`]; it is called about once per buffer of 64 KiB or more.
@@ -146,9 +152,17 @@ pub(crate) fn read_all(
     if inputs.iter().filter(|input| matches!(input, Source::Stdin)).count() > 1 {
         bail!("standard input (-) can be read only once");
     }
+    if options.partition_column.is_some() && options.partition_column == options.column {
+        bail!("--column and --partition-column name the same column, expected one of keys and one of labels");
+    }
     for input in inputs {
         input.check()?;
         let format = format_of(input, options);
+        if format == Format::Text && options.partition_column.is_some() {
+            bail!(
+                "{input}: text lines have no column of labels; expected a .csv, .tsv, .jsonl or .parquet file, or --format"
+            );
+        }
         if format == Format::Text && options.column.is_some() && !input.has_extension("txt") {
             bail!(
                 "{input}: --column does not apply to text lines; expected a .csv, .tsv, .jsonl or .parquet file, or --format"

@@ -117,7 +117,14 @@ impl Bloom {
 
     /// The filter as a file.
     pub fn snapshot(&self) -> Result<Vec<u8>, BuildError> {
-        let header = Header { hasher: self.hasher, domain: self.domain, shard_bits: 0, keys: self.keys, negatives: 0 };
+        let header = Header {
+            hasher: self.hasher,
+            domain: self.domain,
+            shard_bits: 0,
+            partitioned: false,
+            keys: self.keys,
+            negatives: 0,
+        };
         let tag = match self.table {
             Table::SplitBlock(_) => SPLIT_BLOCK,
             Table::Classic(_) => BLOOM,

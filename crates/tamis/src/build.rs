@@ -21,12 +21,15 @@ use crate::query::Filter;
 use crate::shard::{Limits, OnConflict, Shards, Stats, Workspace};
 
 mod collect;
+mod groups;
 mod parallel;
+mod partition;
 mod shard;
 mod sieve;
 mod target;
 
 pub use collect::{Collector, Sealed};
+pub use partition::Partitioned;
 use sieve::Sieve;
 use target::to_file;
 
@@ -339,6 +342,11 @@ impl Build<()> {
     pub fn start(self) -> Collector {
         Collector::new(self.options, None)
     }
+
+    /// Opens the door for keys that carry labels, each label with keys to exclude of its own: see [`Partitioned`].
+    pub fn partitioned(self) -> Partitioned {
+        Partitioned::new(self.options)
+    }
 }
 
 impl<I: IntoIterator<Item: Key>, N: IntoIterator<Item: Key>> Build<I, N> {
@@ -446,7 +454,8 @@ fn write_plan<W: Write>(
     }
     // A list of no steps has no parts to shard.
     let shard_bits = if plan.steps.is_empty() { 0 } else { shards.bits };
-    let header = Header { hasher: options.hasher, domain, shard_bits, keys: shards.stats.keys, negatives };
+    let header =
+        Header { hasher: options.hasher, domain, shard_bits, partitioned: false, keys: shards.stats.keys, negatives };
     let kinds = plan.steps.iter().map(|step| (step.role, step.structure.tag())).collect();
     let mut writer = Writer::new(out, &header, kinds)?;
     if !plan.steps.is_empty() {

@@ -145,6 +145,11 @@ pub enum QueryError {
         /// Room for answers.
         answers: usize,
     },
+    /// A filter whose keys carry labels was asked without one, or one without labels was asked with one.
+    Partition {
+        /// Whether the filter's keys carry labels.
+        partitioned: bool,
+    },
 }
 
 impl fmt::Display for QueryError {
@@ -155,6 +160,12 @@ impl fmt::Display for QueryError {
             }
             QueryError::Length { keys, answers } => {
                 write!(f, "{keys} keys need room for as many answers, not {answers}")
+            }
+            QueryError::Partition { partitioned: true } => {
+                f.write_str("the filter is partitioned: a key is asked for under a label")
+            }
+            QueryError::Partition { partitioned: false } => {
+                f.write_str("the filter is not partitioned: a key is asked for without a label")
             }
         }
     }

@@ -17,7 +17,8 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 use crate::error::FormatError;
 use crate::hash::{Domain, Hasher, Salt};
 use crate::leaves::{Column, Contains, Part};
-use crate::steps::{Leaf, Role, Step};
+use crate::partition::{Group, MAX_GROUPS, Partitions, Table};
+use crate::steps::{Leaf, Role, Step, Steps};
 
 /// The newest version of the format; all versions so far.
 pub const VERSION: u16 = 1;
@@ -36,7 +37,7 @@ pub(crate) const MAX_SHARD_BITS: u32 = 24;
 ///
 /// ```text
 ///    0  89 t a m i s 0d 0a                             magic
-///    8  version u16 | hash u8 | domain u8 | shard bits u8 | 0 0 0
+///    8  version u16 | hash u8 | domain u8 | shard bits u8 | partitioned u8 | 0 0
 ///   16  seed u64, 0 or the secret key, 2 x u64
 ///   32  keys u64 | negatives u64
 /// ```
@@ -44,8 +45,10 @@ pub(crate) const MAX_SHARD_BITS: u32 = 24;
 pub(crate) struct Header {
     pub(crate) hasher: Hasher,
     pub(crate) domain: Domain,
-    /// log2 of the number of shards.
+    /// log2 of the number of shards; 0 in a partitioned file, whose groups have their own.
     pub(crate) shard_bits: u32,
+    /// Whether keys carry labels.
+    pub(crate) partitioned: bool,
     /// Distinct keys.
     pub(crate) keys: u64,
     /// Distinct keys that are known not to be in the set, and that the filter is right about; an estimate if they are very
@@ -61,6 +64,7 @@ impl Header {
         out[10] = self.hasher.is_keyed() as u8;
         out[11] = (self.domain == Domain::U64) as u8;
         out[12] = self.shard_bits as u8;
+        out[13] = self.partitioned as u8;
         let [a, b] = self.hasher.words();
         out[16..24].copy_from_slice(&a.to_le_bytes());
         out[24..32].copy_from_slice(&b.to_le_bytes());
@@ -90,7 +94,7 @@ impl Header {
 
     fn decode(header: &[u8; HEADER]) -> Result<Header, FormatError> {
         let mut from = Reader::new(&header[10..], "header");
-        let [keyed, domain, shard_bits, zeros @ ..] = from.array::<6>()?;
+        let [keyed, domain, shard_bits, partitioned, zeros @ ..] = from.array::<6>()?;
         let (a, b) = (u64::from_le_bytes(from.array()?), u64::from_le_bytes(from.array()?));
         let (keys, negatives) = (u64::from_le_bytes(from.array()?), u64::from_le_bytes(from.array()?));
         let hasher = match (keyed, b) {
@@ -104,12 +108,18 @@ impl Header {
             1 => Domain::U64,
             id => return Err(FormatError::invalid(format!("header: key domain is {id}, expected 0 or 1"))),
         };
-        if shard_bits as u32 > MAX_SHARD_BITS || zeros != [0; 3] {
+        if shard_bits as u32 > MAX_SHARD_BITS || zeros != [0; 2] {
             return Err(FormatError::invalid(format!(
                 "header: 2^{shard_bits} shards, or reserved bytes that are not 0"
             )));
         }
-        Ok(Header { hasher, domain, shard_bits: shard_bits as u32, keys, negatives })
+        let partitioned = match (partitioned, shard_bits) {
+            (0, _) => false,
+            (1, 0) => true,
+            (1, _) => return Err(FormatError::invalid("header: shards of a partitioned file, expected none")),
+            (id, _) => return Err(FormatError::invalid(format!("header: partitioned is {id}, expected 0 or 1"))),
+        };
+        Ok(Header { hasher, domain, shard_bits: shard_bits as u32, partitioned, keys, negatives })
     }
 }
 
@@ -122,7 +132,9 @@ pub(crate) fn place(end: u64, len: u64) -> u64 {
 #[derive(Debug)]
 pub(crate) struct Contents {
     pub(crate) header: Header,
+    /// None in a partitioned file.
     pub(crate) steps: Vec<Step>,
+    pub(crate) partitions: Option<Partitions>,
 }
 
 /// Reads and checks everything but the payloads.
@@ -131,10 +143,27 @@ pub(crate) fn open(bytes: &Bytes) -> Result<Contents, FormatError> {
     let (directory, _) = directory(bytes)?;
     let header = Header::decode(header)?;
     let mut from = Reader::new(directory, "directory");
+    let mut places = Places { end: HEADER as u64, last: (bytes.len() - FOOTER - directory.len()) as u64, bytes };
+    let (steps, partitions) = match header.partitioned {
+        true => (vec![], Some(decode_partitions(&mut from, &mut places)?)),
+        false => (decode_steps(&mut from, header.shard_bits)?, None),
+    };
+    if !from.is_empty() {
+        return Err(FormatError::invalid("directory: bytes after its end"));
+    }
+    let mut contents = Contents { header, steps, partitions };
+    places.lay_out(&mut contents.steps, header.shard_bits)?;
+    places.check()?;
+    Ok(contents)
+}
+
+/// Reads one list of steps and leaves the places of its payloads open.
+pub(crate) fn decode_steps(from: &mut Reader<'_>, bits: u32) -> Result<Vec<Step>, FormatError> {
+    let room = from.len();
     let count = from.within("number of steps", 0..=MAX_STEPS)?;
-    let shards = 1u64 << header.shard_bits;
+    let shards = 1u64 << bits;
     // Every geometry takes a byte at least: nothing is allocated that the file's length does not pay for.
-    if count.max(1) * shards > directory.len() as u64 {
+    if count.max(1) * shards > room {
         return Err(FormatError::invalid(format!("directory: too short for {count} steps of {shards} shards")));
     }
     let mut kinds = Vec::with_capacity(count as usize);
@@ -144,34 +173,70 @@ pub(crate) fn open(bytes: &Bytes) -> Result<Contents, FormatError> {
     }
     let mut steps = Vec::with_capacity(kinds.len());
     for (number, &(role, tag)) in kinds.iter().enumerate() {
-        let leaf = Leaf::decode(tag, &mut from, header.shard_bits, Salt::new(number as u64))?;
+        let leaf = Leaf::decode(tag, from, bits, Salt::new(number as u64))?;
         steps.push(Step { role, leaf });
     }
-    if !from.is_empty() {
-        return Err(FormatError::invalid("directory: bytes after its end"));
-    }
-    let end = (bytes.len() - FOOTER - directory.len()) as u64;
-    lay_out(&mut steps, shards, bytes, end)?;
-    Ok(Contents { header, steps })
+    Ok(steps)
 }
 
-/// Gives every part its place in the file, shard by shard; the last must end at `payload_end`.
-fn lay_out(steps: &mut [Step], shards: u64, bytes: &Bytes, payload_end: u64) -> Result<(), FormatError> {
-    let mut end = HEADER as u64;
-    for shard in 0..shards as usize {
-        for step in steps.iter_mut() {
-            let len = step.leaf.payload_len(shard);
-            let start = place(end, len);
-            let Some(next) = start.checked_add(len).filter(|&next| next <= payload_end) else {
-                return Err(FormatError::Truncated { what: "the payload", needed: len, found: payload_end - end });
-            };
-            end = next;
-            step.leaf.set_place(shard, start as usize, bytes.slice(start as usize..end as usize));
-        }
+/// Reads the directory of a partitioned file: the bound, the groups, the labels.
+///
+/// ```text
+///   bound in bits u64
+///   number of groups             varint, 0 to 255
+///   per group: shard bits        varint, 0 to 24
+///              keys, negatives   varints
+///              its list of steps, as in an ordinary directory
+///   the table of labels          see `partition::Table`
+/// ```
+fn decode_partitions(from: &mut Reader<'_>, places: &mut Places<'_>) -> Result<Partitions, FormatError> {
+    let bound = u64::from_le_bytes(from.array()?);
+    let count = from.within("number of groups", 0..=MAX_GROUPS as u64)?;
+    let mut groups = vec![];
+    for _ in 0..count {
+        let shard_bits = from.within("shard bits of a group", 0..=MAX_SHARD_BITS as u64)? as u32;
+        let (keys, negatives) = (from.varint()?, from.varint()?);
+        let mut steps = decode_steps(from, shard_bits)?;
+        places.lay_out(&mut steps, shard_bits)?;
+        let steps = Steps::new(steps);
+        groups.push(Group { ask: steps.ask(), steps, shard_bits, keys, negatives });
     }
-    match end == payload_end {
-        true => Ok(()),
-        false => Err(FormatError::invalid(format!("{} bytes between payload and directory", payload_end - end))),
+    let table = Table::decode(from, groups.len(), places.bytes)?;
+    Ok(Partitions { groups, table, bound })
+}
+
+/// Gives payloads their places, one after the other.
+struct Places<'a> {
+    /// Where the next one may start.
+    end: u64,
+    /// Where the last one must end.
+    last: u64,
+    bytes: &'a Bytes,
+}
+
+impl Places<'_> {
+    /// Every part of a list of steps, shard by shard.
+    fn lay_out(&mut self, steps: &mut [Step], bits: u32) -> Result<(), FormatError> {
+        for shard in 0..1usize << bits {
+            for step in steps.iter_mut() {
+                let len = step.leaf.payload_len(shard);
+                let start = place(self.end, len);
+                let Some(next) = start.checked_add(len).filter(|&next| next <= self.last) else {
+                    let found = self.last - self.end;
+                    return Err(FormatError::Truncated { what: "the payload", needed: len, found });
+                };
+                self.end = next;
+                step.leaf.set_place(shard, start as usize, self.bytes.slice(start as usize..next as usize));
+            }
+        }
+        Ok(())
+    }
+
+    fn check(&self) -> Result<(), FormatError> {
+        match self.last - self.end {
+            0 => Ok(()),
+            gap => Err(FormatError::invalid(format!("{gap} bytes between payload and directory"))),
+        }
     }
 }
 
@@ -269,16 +334,34 @@ impl<W: std::io::Write> Writer<W> {
         Ok(())
     }
 
-    /// Writes directory and footer; returns the output and the file's length.
-    pub(crate) fn finish(mut self) -> std::io::Result<(W, u64)> {
-        let mut tail = vec![];
-        put_varint(&mut tail, self.kinds.len() as u64);
+    /// Starts another list of steps: a partitioned file has one for every group.
+    pub(crate) fn start(&mut self, kinds: Vec<(Role, u8)>) {
+        self.geometries = vec![vec![]; kinds.len()];
+        self.kinds = kinds;
+    }
+
+    /// The list of steps so far, as a directory holds it.
+    pub(crate) fn list(&self) -> Vec<u8> {
+        let mut list = vec![];
+        put_varint(&mut list, self.kinds.len() as u64);
         for (role, tag) in &self.kinds {
-            tail.extend_from_slice(&[role.encode(), *tag]);
+            list.extend_from_slice(&[role.encode(), *tag]);
         }
         for geometries in &self.geometries {
-            tail.extend_from_slice(geometries);
+            list.extend_from_slice(geometries);
         }
+        list
+    }
+
+    /// Writes directory and footer; returns the output and the file's length.
+    pub(crate) fn finish(self) -> std::io::Result<(W, u64)> {
+        let directory = self.list();
+        self.close(directory)
+    }
+
+    /// The same with a directory that was put together elsewhere.
+    pub(crate) fn close(mut self, directory: Vec<u8>) -> std::io::Result<(W, u64)> {
+        let mut tail = directory;
         let len = u32::try_from(tail.len()).map_err(|_| std::io::Error::other("the directory exceeds 4 GiB"))?;
         tail.extend_from_slice(&self.sum.digest().to_le_bytes());
         tail.extend_from_slice(&len.to_le_bytes());
@@ -349,6 +432,21 @@ impl<'a> Reader<'a> {
         }
         let (low, high) = range.into_inner();
         Err(FormatError::invalid(format!("{}: {name} is {value}, expected {low} to {high}", self.what)))
+    }
+
+    /// The next `len` bytes, where they are.
+    pub(crate) fn take(&mut self, len: u64) -> Result<&'a [u8], FormatError> {
+        let found = self.len();
+        let split = usize::try_from(len).ok().and_then(|len| self.bytes.split_at_checked(len));
+        let Some((head, rest)) = split else {
+            return Err(FormatError::Truncated { what: self.what, needed: len, found });
+        };
+        self.bytes = rest;
+        Ok(head)
+    }
+
+    pub(crate) fn len(&self) -> u64 {
+        self.bytes.len() as u64
     }
 
     pub(crate) fn is_empty(&self) -> bool {

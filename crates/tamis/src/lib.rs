@@ -41,19 +41,20 @@ pub mod steps;
 
 pub(crate) mod arch;
 pub(crate) mod leaves;
+pub(crate) mod partition;
 #[cfg(feature = "build")]
 pub(crate) mod recipes;
 
 #[cfg(feature = "build")]
 pub use bloom::Bloom;
 #[cfg(feature = "build")]
-pub use build::{Build, Collector, Digests, Progress, Report, Sealed, build, build_digests, stream};
+pub use build::{Build, Collector, Digests, Partitioned, Progress, Report, Sealed, build, build_digests, stream};
 pub use error::{BuildError, Error, FormatError, QueryError};
 pub use hash::{Digest, Domain, Hasher, Key, Salt};
 pub use leaves::integrated::Parts;
 #[cfg(feature = "build")]
 pub use plan::{Base, Effort, Goal, Kind};
-pub use query::{Filter, Layer};
+pub use query::{Filter, Group, Layer};
 #[cfg(feature = "build")]
 pub use shard::{Limits, OnConflict, Stats};
 pub use steps::Role;

@@ -8,6 +8,7 @@ use crate::arch::Ask;
 use crate::error::{Error, FormatError, QueryError};
 use crate::format::{self, Contents, Header};
 use crate::hash::{Digest, Domain, Hasher, Key};
+use crate::partition::{self, Label, Partitions};
 use crate::steps::{self, ROUND, Role, Steps};
 
 /// A filter: bytes, and how to read them.
@@ -28,8 +29,9 @@ pub struct Filter {
     header: Header,
     steps: Steps,
     ask: Ask<Steps>,
-    /// The domain, if the hash has no secret.
+    /// The domain, if the hash has no secret and keys carry no labels.
     plain: Option<Domain>,
+    partitions: Option<Box<Partitions>>,
 }
 
 impl Filter {
@@ -43,11 +45,11 @@ impl Filter {
     /// ```
     pub fn open(bytes: impl Into<Bytes>) -> Result<Filter, FormatError> {
         let bytes = bytes.into();
-        let Contents { header, steps } = format::open(&bytes)?;
+        let Contents { header, steps, partitions } = format::open(&bytes)?;
         let steps = Steps::new(steps);
         let ask = steps.ask();
-        let plain = (!header.hasher.is_keyed()).then_some(header.domain);
-        Ok(Filter { bytes, header, steps, ask, plain })
+        let plain = (!header.hasher.is_keyed() && partitions.is_none()).then_some(header.domain);
+        Ok(Filter { bytes, header, steps, ask, plain, partitions: partitions.map(Box::new) })
     }
 
     /// Opens a file as a memory map: nothing is read but what queries touch.
@@ -70,7 +72,7 @@ impl Filter {
     /// Whether the key may be in the set: always true for a key of the set, and rarely for others.
     ///
     /// A key of the wrong domain (an integer asked of a filter of strings) is refused with an error, because "no" would be
-    /// a guess.
+    /// a guess. So is any key, if the keys carry labels: see [`Filter::contains_in`].
     #[inline]
     pub fn contains<K: Key>(&self, key: K) -> Result<bool, QueryError> {
         // One test for the common case: the right domain and no secret.
@@ -131,10 +133,115 @@ impl Filter {
 
     #[inline(always)]
     fn check<K: Key>(&self) -> Result<(), QueryError> {
+        match self.partitions.is_none() {
+            true => self.check_domain::<K>(),
+            false => Err(QueryError::Partition { partitioned: true }),
+        }
+    }
+
+    fn check_domain<K: Key>(&self) -> Result<(), QueryError> {
         match K::DOMAIN == self.header.domain {
             true => Ok(()),
             false => Err(QueryError::Domain { filter: self.header.domain, query: K::DOMAIN }),
         }
+    }
+
+    fn labelled(&self) -> Result<&Partitions, QueryError> {
+        self.partitions.as_deref().ok_or(QueryError::Partition { partitioned: false })
+    }
+
+    /// Whether the key may be in the set under this label: always true for a key that carries it, rarely for others, and never
+    /// for a key that is excluded under it.
+    ///
+    /// Under a label that no key carries the answer is false, whether the label is known or not: see [`Filter::knows`]. A
+    /// filter whose keys carry no labels refuses the question, and [`Filter::contains`] that of one whose keys do.
+    ///
+    /// ```
+    /// let mut keys = tamis::stream().exact().partitioned();
+    /// keys.push("DE", 17u64)?;
+    /// keys.exclude("FR", 17u64)?;
+    /// let filter = keys.finish()?;
+    /// assert!(filter.contains_in("DE", 17u64)? && !filter.contains_in("FR", 17u64)?);
+    /// assert!(!filter.contains_in("IT", 17u64)? && !filter.knows("IT"));
+    /// assert!(filter.contains(17u64).is_err());
+    /// # Ok::<(), tamis::Error>(())
+    /// ```
+    pub fn contains_in<K: Key>(&self, label: impl AsRef<[u8]>, key: K) -> Result<bool, QueryError> {
+        let partitions = self.labelled()?;
+        self.check_domain::<K>()?;
+        let hasher = &self.header.hasher;
+        let label = Label::new(hasher, label.as_ref());
+        let ask = |group: &partition::Group| group.ask.call(&group.steps, label.mix(key.digest(hasher)));
+        Ok(partitions.group(&label).is_some_and(ask))
+    }
+
+    /// Asks for many keys under one label at once; `answers` is as long as `keys`.
+    ///
+    /// ```
+    /// let mut keys = tamis::stream().fpr(0.01).partitioned();
+    /// for key in 0..1000u64 {
+    ///     keys.push(if key < 500 { "low" } else { "high" }, key)?;
+    /// }
+    /// let filter = keys.finish()?;
+    /// let mut answers = [false; 2];
+    /// filter.contains_many_in("low", &[5, 499], &mut answers)?;
+    /// assert_eq!(answers, [true, true]);
+    /// # Ok::<(), tamis::Error>(())
+    /// ```
+    pub fn contains_many_in<K: Key>(
+        &self,
+        label: impl AsRef<[u8]>,
+        keys: &[K],
+        answers: &mut [bool],
+    ) -> Result<(), QueryError> {
+        let partitions = self.labelled()?;
+        self.check_domain::<K>()?;
+        if keys.len() != answers.len() {
+            return Err(QueryError::Length { keys: keys.len(), answers: answers.len() });
+        }
+        let hasher = &self.header.hasher;
+        let label = Label::new(hasher, label.as_ref());
+        let Some(group) = partitions.group(&label) else {
+            answers.fill(false);
+            return Ok(());
+        };
+        let mut digests = [Digest::default(); ROUND];
+        for (keys, answers) in keys.chunks(ROUND).zip(answers.chunks_mut(ROUND)) {
+            digests.iter_mut().zip(keys).for_each(|(digest, key)| *digest = label.mix(key.digest(hasher)));
+            steps::contains_many(&group.steps, &self.bytes, &digests[..keys.len()], answers);
+        }
+        Ok(())
+    }
+
+    /// Whether the keys carry labels.
+    pub fn is_partitioned(&self) -> bool {
+        self.partitions.is_some()
+    }
+
+    /// How many labels it knows, those with nothing but excluded keys included; 0 if keys carry none.
+    pub fn partitions(&self) -> u64 {
+        self.partitions.as_ref().map_or(0, |partitions| partitions.table.len() as u64)
+    }
+
+    /// Whether this label was listed, with a key or with an excluded one. Only fingerprints of labels are stored: a label that
+    /// was not listed is taken for a listed one less than once in 2^32.
+    pub fn knows(&self, label: impl AsRef<[u8]>) -> bool {
+        let label = Label::new(&self.header.hasher, label.as_ref());
+        self.partitions.as_ref().is_some_and(|partitions| partitions.table.find(&label).is_some())
+    }
+
+    /// The groups of labels that share a list of steps, for a person to read; none if keys carry no labels.
+    pub fn groups(&self) -> impl Iterator<Item = Group> + '_ {
+        let partitions = self.partitions.as_deref();
+        let sizes = partitions.map(|p| p.table.sizes(p.groups.len())).unwrap_or_default();
+        let groups = partitions.map_or(&[][..], |partitions| &partitions.groups);
+        groups.iter().zip(sizes.into_iter().skip(1)).map(|(group, labels)| Group {
+            labels,
+            keys: group.keys,
+            negatives: group.negatives,
+            shards: 1 << group.shard_bits,
+            rate: steps::rate(&group.steps),
+        })
     }
 
     /// Reads the whole payload and compares its checksum.
@@ -153,13 +260,14 @@ impl Filter {
     }
 
     /// About how many keys the filter was told to exclude: exact up to 16,384, then an estimate with a
-    /// standard deviation of 0.8 %.
+    /// standard deviation of 0.8 %. Always exact if keys carry labels.
     pub fn negatives(&self) -> u64 {
         self.header.negatives
     }
 
     /// The fewest bits, on average over all sets, for a filter that is right about as many listed keys on either side and lets no
-    /// more strangers through ([`math::bounds::free_set`](crate::math::bounds::free_set)).
+    /// more strangers through ([`math::bounds::free_set`](crate::math::bounds::free_set)). If keys carry labels, the sum of the
+    /// labels' bounds for what was asked for, computed when the filter was built.
     ///
     /// ```
     /// let filter = tamis::build(0..3000u64).fpr(1.0 / 256.0).finish()?;
@@ -168,7 +276,10 @@ impl Filter {
     /// # Ok::<(), tamis::Error>(())
     /// ```
     pub fn bound(&self) -> f64 {
-        crate::math::bounds::free_set(self.header.keys, self.header.negatives, self.rate()).bits
+        match &self.partitions {
+            Some(partitions) => partitions.bound as f64,
+            None => crate::math::bounds::free_set(self.header.keys, self.header.negatives, self.rate()).bits,
+        }
     }
 
     /// Whether the filter was built from no key at all.
@@ -186,31 +297,62 @@ impl Filter {
         &self.header.hasher
     }
 
-    /// How many shards it has.
+    /// How many shards it has, all groups together.
     pub fn shards(&self) -> u64 {
-        1 << self.header.shard_bits
+        match &self.partitions {
+            Some(partitions) => partitions.groups.iter().map(|group| 1 << group.shard_bits).sum(),
+            None => 1 << self.header.shard_bits,
+        }
     }
 
-    /// The expected share of strangers, keys that nobody listed, that it lets through.
+    /// The expected share of strangers, keys that nobody listed, that it lets through. If keys carry labels, of strangers under
+    /// the label of a key, on average over the keys.
     pub fn rate(&self) -> f64 {
-        steps::rate(&self.steps)
+        match &self.partitions {
+            Some(partitions) => partitions.rate(),
+            None => steps::rate(&self.steps),
+        }
     }
 
-    /// What is in it, step by step.
+    /// What is in it, step by step; if keys carry labels, group by group.
     pub fn layers(&self) -> impl Iterator<Item = Layer> + '_ {
-        self.steps.iter().map(|step| Layer {
-            role: step.role,
-            structure: step.leaf.name(),
-            details: step.leaf.details(),
-            bytes: (0..self.shards() as usize).map(|shard| step.leaf.payload_len(shard)).sum(),
+        let groups = self.partitions.iter().flat_map(|partitions| partitions.groups.iter().enumerate());
+        let groups = groups.map(|(number, group)| (Some(number), &group.steps, group.shard_bits));
+        let lists = groups.chain(std::iter::once((None, &self.steps, self.header.shard_bits)));
+        lists.flat_map(|(group, steps, bits)| {
+            steps.iter().map(move |step| Layer {
+                group,
+                role: step.role,
+                structure: step.leaf.name(),
+                details: step.leaf.details(),
+                bytes: (0..1usize << bits).map(|shard| step.leaf.payload_len(shard)).sum(),
+            })
         })
     }
+}
+
+/// Labels of about the same number of negatives per key, for a person to read.
+#[derive(Clone, Copy, PartialEq, Debug)]
+#[non_exhaustive]
+pub struct Group {
+    /// How many labels it has.
+    pub labels: u64,
+    /// Distinct keys, each with its label.
+    pub keys: u64,
+    /// Distinct excluded keys, each with its label.
+    pub negatives: u64,
+    /// How many shards it has.
+    pub shards: u64,
+    /// The expected share of strangers that it lets through under its labels.
+    pub rate: f64,
 }
 
 /// One step of a filter, for a person to read.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Layer {
+    /// The group whose step it is, if keys carry labels.
+    pub group: Option<usize>,
     /// What the step's answer means.
     pub role: Role,
     /// The elementary structure.

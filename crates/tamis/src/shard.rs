@@ -36,6 +36,7 @@ use crate::error::BuildError;
 use crate::hash::Digest;
 
 mod intake;
+mod labels;
 mod negatives;
 mod record;
 mod sketch;
@@ -46,6 +47,8 @@ mod tests;
 mod workers;
 
 pub use intake::{Intake, Sorted};
+pub(crate) use labels::{Tally, walk};
+pub(crate) use record::Labelled;
 pub use record::{Record, Tagged};
 pub(crate) use sketch::Sketch;
 pub use workers::Stop;
@@ -226,30 +229,14 @@ impl Shards {
         stop: Stop<'_>,
     ) -> Result<Shards, BuildError> {
         let (census, listed, shard_keys) = match &keys {
-            Keys::Plain(keys) => (census(keys, negatives.as_ref(), stop)?, keys.count(), keys.workspace().shard_keys),
-            Keys::Tagged(keys) => (census(keys, negatives.as_ref(), stop)?, keys.count(), keys.workspace().shard_keys),
-        };
-        let listed_negatives = negatives.as_ref().map_or(0, Sorted::count);
-        let mut stats = Stats {
-            keys: census.keys,
-            duplicate_keys: listed - census.keys,
-            negatives: census.negatives,
-            duplicate_negatives: listed_negatives - census.negatives,
-            conflicts: census.conflicts,
-            negative_weight: census.weight,
-            estimated: false,
-        };
-        match on_conflict {
-            OnConflict::Error if census.conflicts > 0 => {
-                return Err(BuildError::Conflict { count: census.conflicts, first: census.first });
+            Keys::Plain(keys) => {
+                (census(keys, negatives.as_ref(), stop, |_, _| {})?, keys.count(), keys.workspace().shard_keys)
             }
-            OnConflict::Error => {}
-            OnConflict::Keep => stats.negatives -= census.conflicts,
-            OnConflict::Drop => {
-                stats.keys -= census.conflicts;
-                stats.negative_weight = census.weight.saturating_add(census.conflict_weight);
+            Keys::Tagged(keys) => {
+                (census(keys, negatives.as_ref(), stop, |_, _| {})?, keys.count(), keys.workspace().shard_keys)
             }
-        }
+        };
+        let stats = census.stats(listed, negatives.as_ref().map_or(0, Sorted::count), on_conflict)?;
         let bits = shard_bits(stats.keys, shard_keys);
         Ok(Shards { bits, stats, about: 0, keys, negatives, on_conflict })
     }
@@ -367,18 +354,18 @@ struct Census {
 }
 
 impl Census {
-    fn of<K: Record>(keys: &[K], negatives: &[Tagged]) -> Census {
+    fn of<K: Record, N: Record>(keys: &[K], negatives: &[N]) -> Census {
         let mut census = Census { keys: keys.len() as u64, negatives: negatives.len() as u64, ..Default::default() };
         let mut rest = keys.iter().peekable();
         for negative in negatives {
             let order = negative.order();
             while rest.next_if(|key| key.order() < order).is_some() {}
             match rest.peek().filter(|key| key.order() == order) {
-                None => census.weight = census.weight.saturating_add(negative.weight),
+                None => census.weight = census.weight.saturating_add(negative.weight()),
                 Some(key) => {
                     census.conflicts += 1;
-                    census.conflict_weight = census.conflict_weight.saturating_add(negative.weight);
-                    census.first.extend(key.ordinal().map(|ordinal| (ordinal, negative.ordinal)));
+                    census.conflict_weight = census.conflict_weight.saturating_add(negative.weight());
+                    census.first.extend(key.ordinal().zip(negative.ordinal()));
                     if census.first.len() >= 1024 {
                         census.trim();
                     }
@@ -387,6 +374,31 @@ impl Census {
         }
         census.trim();
         census
+    }
+
+    /// What was counted, of so many listed keys and negatives, once conflicts are settled.
+    fn stats(self, keys: u64, negatives: u64, on_conflict: OnConflict) -> Result<Stats, BuildError> {
+        let mut stats = Stats {
+            keys: self.keys,
+            duplicate_keys: keys - self.keys,
+            negatives: self.negatives,
+            duplicate_negatives: negatives - self.negatives,
+            conflicts: self.conflicts,
+            negative_weight: self.weight,
+            estimated: false,
+        };
+        match on_conflict {
+            OnConflict::Error if self.conflicts > 0 => {
+                return Err(BuildError::Conflict { count: self.conflicts, first: self.first });
+            }
+            OnConflict::Error => {}
+            OnConflict::Keep => stats.negatives -= self.conflicts,
+            OnConflict::Drop => {
+                stats.keys -= self.conflicts;
+                stats.negative_weight = self.weight.saturating_add(self.conflict_weight);
+            }
+        }
+        Ok(stats)
     }
 
     fn trim(&mut self) {
@@ -406,22 +418,44 @@ impl Census {
     }
 }
 
-/// Reads both sides once, range by range.
-fn census<K: Record>(
+/// Reads both sides once, range by range; `tally` may count what it likes, on several threads.
+fn census<K: Record, N: Record>(
     keys: &Sorted<K>,
-    negatives: Option<&Sorted<Tagged>>,
+    negatives: Option<&Sorted<N>>,
     stop: Stop<'_>,
+    tally: impl Fn(&[K], &[N]) + Sync,
 ) -> Result<Census, BuildError> {
-    if let (Some(keys), None) = (keys.in_memory(), negatives) {
-        return Ok(Census { keys: keys.len() as u64, ..Default::default() });
+    if let (Some(all), None) = (keys.in_memory(), negatives) {
+        tally(all, &[]);
+        return Ok(Census { keys: all.len() as u64, ..Default::default() });
     }
+    let (ranges, threads) = ranges(keys, negatives, keys.workspace().threads);
+    let counts = run(ranges, threads, |cells| {
+        workers::check(stop)?;
+        let keys = keys.cells(cells.clone(), stop)?;
+        let negatives = match negatives {
+            Some(negatives) => negatives.cells(cells, stop)?,
+            None => Cow::Borrowed(&[][..]),
+        };
+        tally(&keys, &negatives);
+        Ok(Census::of(&keys, &negatives))
+    })?;
+    Ok(counts.into_iter().fold(Census::default(), Census::add))
+}
+
+/// All cells in ranges that fit in what the sides may use, and how many threads may read one each.
+fn ranges<K: Record, N: Record>(
+    keys: &Sorted<K>,
+    negatives: Option<&Sorted<N>>,
+    threads: usize,
+) -> (Vec<std::ops::Range<usize>>, usize) {
     let workspace = keys.workspace();
     let cost = |cell: usize| keys.cost(cell..cell + 1) + negatives.map_or(0, |n| n.cost(cell..cell + 1));
     let memory = keys.memory() + negatives.map_or(0, Sorted::memory);
     let largest = (0..workspace.cells()).map(cost).max().unwrap_or(0);
     let threads = match largest {
-        0 => workspace.threads,
-        _ => (memory / (largest + spill::BLOCK as u64)).clamp(1, workspace.threads as u64) as usize,
+        0 => threads,
+        _ => (memory / (largest + spill::BLOCK as u64)).clamp(1, threads as u64) as usize,
     };
     // More than a shard at a time gains nothing: fresh memory costs more than a few more reads.
     let room = (memory / threads as u64).saturating_sub(spill::BLOCK as u64).min(SHARD_KEYS * Digest::SIZE as u64);
@@ -439,14 +473,5 @@ fn census<K: Record>(
         sum += next;
     }
     ranges.push(start..workspace.cells());
-
-    let counts = run(ranges, threads, |cells| {
-        workers::check(stop)?;
-        let keys = keys.cells(cells.clone(), stop)?;
-        match negatives {
-            Some(negatives) => Ok(Census::of(&keys, &negatives.cells(cells, stop)?)),
-            None => Ok(Census::of(&keys, &[])),
-        }
-    })?;
-    Ok(counts.into_iter().fold(Census::default(), Census::add))
+    (ranges, threads)
 }

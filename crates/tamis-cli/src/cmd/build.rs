@@ -10,9 +10,10 @@ use std::sync::OnceLock;
 use anyhow::{Result, anyhow, bail};
 use serde_json::json;
 use tamis::math::bounds::free_set;
-use tamis::{BuildError, Collector, Effort, Filter, Kind, Limits, OnConflict, Progress, Sealed, Stats};
+use tamis::{BuildError, Effort, Filter, Kind, Limits, OnConflict, Progress, Stats};
 
-use super::{bits_per_key, grouped, layers, overhead, print, size, strangers};
+use super::door::Door;
+use super::{bits_per_key, grouped, groups, layers, overhead, partition_lines, partitions, print, size, strangers};
 use crate::Outcome;
 use crate::args::{self, Reading};
 use crate::input::{self, Counts, KeyRef, Places, Source, total_bytes};
@@ -27,6 +28,9 @@ use crate::progress::Bar;
 ///
 /// Keys listed with --exclude never match, whatever the rate for keys that nobody listed; there may be any number of them. If
 /// listed keys are the only ones that will be asked for, --exact makes the smallest file.
+///
+/// With --partition-column every key, wanted or excluded, belongs to the label in that column of its row, and each label
+/// gets as many bits as its own excluded keys call for. A key may be wanted under one label and excluded under another.
 ///
 /// Prints how many keys there are, what was built, its bits per key beside the information bound, and the share of
 /// unlisted keys that it lets through.
@@ -139,18 +143,13 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         bail!("{}: no such directory, expected one for temporary files", dir.display());
     }
     let interrupt = Interrupt::install()?;
-    let mut keys = collector(&args, &interrupt)?;
-    let (read, places) = read("reading", &sources, &args.reading, &mut |key| match key {
-        KeyRef::Bytes(bytes) => keys.push(bytes),
-        KeyRef::U64(number) => keys.push(number),
-    })?;
+    let mut keys = door(&args, &interrupt)?;
+    let (read, places) = read("reading", &sources, &args.reading, |key, label| keys.push(key, label))?;
     let mut keys = keys.seal()?;
     let mut inputs = Inputs { keys: read, excluded: None, places: [places, Places::default()] };
     if !excluded.is_empty() {
-        let (counts, places) = self::read("excluding", &excluded, &args.reading, &mut |key| match key {
-            KeyRef::Bytes(bytes) => keys.exclude(bytes),
-            KeyRef::U64(number) => keys.exclude(number),
-        })?;
+        let exclude = |key: KeyRef<'_>, label: Option<&[u8]>| keys.exclude(key, label);
+        let (counts, places) = self::read("excluding", &excluded, &args.reading, exclude)?;
         (inputs.excluded, inputs.places[1]) = (Some(counts), places);
     }
     interrupt.build()?;
@@ -253,11 +252,11 @@ impl Output {
         Ok(Output::File(if path.is_symlink() { real.unwrap_or(path.to_path_buf()) } else { path.to_path_buf() }))
     }
 
-    fn write(&self, keys: Sealed) -> Result<Built> {
+    fn write(&self, keys: Door) -> Result<Built> {
         let (report, filter) = match self {
             // Nobody has seen enough of half a filter: a closed pipe is an error here.
             Output::Stdout => {
-                let (filter, report) = keys.finish_with_report()?;
+                let (filter, report) = keys.finish()?;
                 let mut out = io::stdout().lock();
                 out.write_all(filter.as_bytes())?;
                 out.flush()?;
@@ -270,7 +269,7 @@ impl Output {
     }
 }
 
-fn collector(args: &Args, interrupt: &Interrupt) -> Result<Collector> {
+fn door(args: &Args, interrupt: &Interrupt) -> Result<Door> {
     let limits = Limits { memory: args.memory, disk: args.disk.unwrap_or(u64::MAX), tmp: args.tmp.clone() };
     // Not before there is something to show: until then the line belongs to the bar of the reading.
     let bar = OnceLock::new();
@@ -298,7 +297,11 @@ fn collector(args: &Args, interrupt: &Interrupt) -> Result<Collector> {
         Some(threads) => build.threads(threads.into()),
         None => build,
     };
-    Ok(build.progress(tell).start())
+    let build = build.progress(tell);
+    Ok(match args.reading.is_partitioned() {
+        true => Door::Labelled(Box::new(build.partitioned())),
+        false => Door::Open(Box::new(build.start())),
+    })
 }
 
 /// 128 bits from the system.
@@ -307,15 +310,15 @@ fn secret() -> Result<[u64; 2]> {
     Ok([word()?, word()?])
 }
 
-fn read<E: Into<tamis::Error>>(
+fn read(
     what: &'static str,
     sources: &[Source],
     reading: &Reading,
-    push: &mut dyn FnMut(KeyRef<'_>) -> Result<(), E>,
+    mut push: impl FnMut(KeyRef<'_>, Option<&[u8]>) -> Result<()>,
 ) -> Result<(Counts, Places)> {
     let bar = Bar::bytes(what, total_bytes(sources));
-    input::for_each(sources, &reading.options(), &mut |bytes| bar.at(bytes), &mut |key, _| {
-        push(key).map_err(Into::into)?;
+    input::for_each(sources, &reading.options(), &mut |bytes| bar.at(bytes), &mut |key, label, _| {
+        push(key, label)?;
         Ok(ControlFlow::Continue(()))
     })
 }
@@ -323,11 +326,16 @@ fn read<E: Into<tamis::Error>>(
 /// The fewest bits per key for any filter that is right about the listed keys and serves strangers as asked for.
 fn bound(args: &Args, built: &Built) -> Option<f64> {
     let Stats { keys, negatives, .. } = built.stats;
+    let filter = built.filter.as_ref()?;
+    // The sum over its labels, for what was asked for, is in the file.
+    if filter.is_partitioned() {
+        return super::bound(filter);
+    }
     if let Some(share) = args.allow {
         let bits = tamis::math::bounds::f(share, negatives as f64 / keys.max(1) as f64);
         return (keys > 0 && bits > 0.0).then_some(bits);
     }
-    let rate = built.filter.as_ref()?.rate();
+    let rate = filter.rate();
     let allowed = match args.bits_per_key {
         _ if args.exact => 1.0,
         // More negatives than strangers call for make a filter stricter than it was asked to be.
@@ -364,6 +372,8 @@ fn as_json(args: &Args, output: &Output, inputs: &Inputs, built: &Built) -> serd
         "rate": filter.map(Filter::rate),
         "domain": filter.map(|f| f.domain().to_string()),
         "shards": filter.map(Filter::shards),
+        "partitions": filter.and_then(partitions),
+        "groups": filter.and_then(groups),
         "layers": filter.map(layers),
     })
 }
@@ -391,8 +401,10 @@ fn as_text(args: &Args, output: &Output, inputs: &Inputs, built: &Built) -> Stri
         let _ = writeln!(out, "conflicts   {} both wanted and excluded: they {became}", grouped(stats.conflicts));
     }
     let filter = filter.as_ref();
+    out += &filter.map(partition_lines).unwrap_or_default();
     for layer in filter.iter().flat_map(|filter| filter.layers()) {
-        let _ = writeln!(out, "structure   {}: {}", layer.structure, layer.details);
+        let group = layer.group.map(|group| format!("group {group}, ")).unwrap_or_default();
+        let _ = writeln!(out, "structure   {group}{}: {}", layer.structure, layer.details);
     }
     let _ = writeln!(out, "file        {output}");
     let _ = writeln!(out, "size        {}", size(*bytes, stats.keys, bound(args, built)));

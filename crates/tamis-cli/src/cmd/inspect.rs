@@ -6,7 +6,10 @@ use std::path::PathBuf;
 use anyhow::Result;
 use serde_json::json;
 
-use super::{bits_per_key, bound, grouped, layers, open, overhead, print, print_json, size, strangers};
+use super::{
+    bits_per_key, bound, grouped, groups, layers, open, overhead, partition_lines, partitions, print, print_json, size,
+    strangers,
+};
 use crate::Outcome;
 
 /// Show what is in a filter file: keys, hash, layers and sizes.
@@ -42,6 +45,8 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
             "overhead": overhead(bits, bound),
             "rate": filter.rate(),
             "shards": filter.shards(),
+            "partitions": partitions(&filter),
+            "groups": groups(&filter),
             "layers": layers(&filter),
         }))?;
         return Ok(Outcome::Yes);
@@ -59,10 +64,12 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     let _ = writeln!(out, "size        {}", size(bytes, filter.len(), bound));
     out += &strangers(filter.rate());
     let _ = writeln!(out, "shards      {}", filter.shards());
+    out += &partition_lines(&filter);
     for (i, layer) in filter.layers().enumerate() {
         let role = format!("{:?}", layer.role).to_lowercase();
         let size = grouped(layer.bytes);
-        let _ = writeln!(out, "layer {i}     {role}: {}, {}, {size} bytes", layer.structure, layer.details);
+        let group = layer.group.map(|group| format!("group {group}, ")).unwrap_or_default();
+        let _ = writeln!(out, "layer {i:<5} {group}{role}: {}, {}, {size} bytes", layer.structure, layer.details);
     }
     print(&out)?;
     Ok(Outcome::Yes)
@@ -70,5 +77,5 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
 
 /// Few excluded keys are counted, many are estimated.
 fn about(filter: &tamis::Filter) -> &'static str {
-    if filter.negatives() < 1 << 14 { "" } else { "about " }
+    if filter.negatives() < 1 << 14 || filter.is_partitioned() { "" } else { "about " }
 }

@@ -7,9 +7,9 @@ use std::path::PathBuf;
 
 use anyhow::{Error, Result};
 use serde_json::json;
-use tamis::Filter;
+use tamis::{Filter, Key, QueryError};
 
-use super::{open, print, print_json, refused, to_stdout};
+use super::{check_labels, open, print, print_json, refused, to_stdout};
 use crate::Outcome;
 use crate::args::{self, Reading};
 use crate::input::{self, KeyRef, total_bytes};
@@ -39,6 +39,9 @@ pub(crate) struct Args {
     /// Print a JSON object for every key, or with -c one of the counts
     #[arg(long, conflicts_with_all = ["invert", "tsv"])]
     json: bool,
+    /// Ask for all keys under this label of a partitioned filter; a label that it does not know has no keys
+    #[arg(long, value_name = "LABEL", conflicts_with = "partition_column")]
+    partition: Option<String>,
     #[command(flatten)]
     reading: Reading,
 }
@@ -48,6 +51,8 @@ const BATCH: usize = 1 << 13;
 
 pub(crate) fn run(args: Args) -> Result<Outcome> {
     let filter = open(&args.filter)?;
+    let labelled = args.partition.is_some() || args.reading.is_partitioned();
+    check_labels(&args.filter, &filter, labelled, "--partition LABEL or --partition-column NAME")?;
     let sources = args::sources(&args.inputs);
     // A bar would be torn apart by the keys printed beside it.
     let bar = args.count.then(|| Bar::bytes("asking", total_bytes(&sources)));
@@ -58,8 +63,8 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     };
     let asker = RefCell::new(Asker::new(&filter, &args));
     let mut stdin = Prompt { asker: &asker, stdin: io::stdin().lock(), failed: None };
-    let read = input::read_all(&sources, &args.reading.options(), &mut stdin, &mut progress, &mut |key, _| {
-        asker.borrow_mut().push(key)?;
+    let read = input::read_all(&sources, &args.reading.options(), &mut stdin, &mut progress, &mut |key, label, _| {
+        asker.borrow_mut().push(key, label.or(args.partition.as_deref().map(str::as_bytes)))?;
         Ok(ControlFlow::Continue(()))
     });
     let failed = stdin.failed;
@@ -108,6 +113,8 @@ struct Asker<'a> {
     text: Vec<u8>,
     ends: Vec<usize>,
     numbers: Vec<u64>,
+    /// Labels, and how many keys in a row carry each.
+    runs: Vec<(Vec<u8>, usize)>,
     answers: Vec<bool>,
     found: u64,
 }
@@ -115,10 +122,16 @@ struct Asker<'a> {
 impl<'a> Asker<'a> {
     fn new(filter: &'a Filter, args: &'a Args) -> Asker<'a> {
         let out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
-        Asker { filter, args, out, text: vec![], ends: vec![], numbers: vec![], answers: vec![], found: 0 }
+        let (text, ends, numbers, runs, answers) = (vec![], vec![], vec![], vec![], vec![]);
+        Asker { filter, args, out, text, ends, numbers, runs, answers, found: 0 }
     }
 
-    fn push(&mut self, key: KeyRef<'_>) -> Result<()> {
+    fn push(&mut self, key: KeyRef<'_>, label: Option<&[u8]>) -> Result<()> {
+        match (label, self.runs.last_mut()) {
+            (None, _) => {}
+            (Some(label), Some((last, count))) if last == label => *count += 1,
+            (Some(label), _) => self.runs.push((label.to_vec(), 1)),
+        }
         match key {
             KeyRef::Bytes(bytes) => {
                 self.text.extend_from_slice(bytes);
@@ -147,30 +160,56 @@ impl<'a> Asker<'a> {
         let asked = match keys.is_empty() {
             // Nobody knows what an empty filter would have held.
             _ if self.filter.is_empty() => Ok(()),
-            false => self.filter.contains_many(&keys, &mut self.answers),
-            true => self.filter.contains_many(&self.numbers, &mut self.answers),
+            false => ask_many(self.filter, &self.runs, &keys, &mut self.answers),
+            true => ask_many(self.filter, &self.runs, &self.numbers, &mut self.answers),
         };
         asked.map_err(|error| refused(&self.args.filter, error))?;
         self.found += self.answers.iter().filter(|&&found| found).count() as u64;
         if !self.args.count {
             let numbers: Vec<String> = self.numbers.iter().map(u64::to_string).collect();
             let keys = keys.into_iter().chain(numbers.iter().map(|n| n.as_bytes()));
-            for (key, &found) in keys.zip(&self.answers) {
-                to_stdout(write_answer(&mut self.out, self.args, key, found))?;
+            let labels = self.runs.iter().flat_map(|(label, count)| std::iter::repeat_n(Some(&label[..]), *count));
+            let labels = labels.chain(std::iter::repeat(None));
+            for ((key, &found), label) in keys.zip(&self.answers).zip(labels) {
+                to_stdout(write_answer(&mut self.out, self.args, key, label, found))?;
             }
         }
         self.text.clear();
         self.ends.clear();
         self.numbers.clear();
+        self.runs.clear();
         Ok(())
     }
 }
 
+/// Asks for keys together: without labels, or label by label.
+fn ask_many<K: Key>(
+    filter: &Filter,
+    runs: &[(Vec<u8>, usize)],
+    mut keys: &[K],
+    mut answers: &mut [bool],
+) -> Result<(), QueryError> {
+    if runs.is_empty() {
+        return filter.contains_many(keys, answers);
+    }
+    for (label, count) in runs {
+        let (now, later) = keys.split_at(*count);
+        let (room, rest) = answers.split_at_mut(*count);
+        filter.contains_many_in(label, now, room)?;
+        (keys, answers) = (later, rest);
+    }
+    Ok(())
+}
+
 /// Prints one key as the options want it.
-fn write_answer(out: &mut impl Write, args: &Args, key: &[u8], found: bool) -> io::Result<()> {
+fn write_answer(out: &mut impl Write, args: &Args, key: &[u8], label: Option<&[u8]>, found: bool) -> io::Result<()> {
     let end = args.reading.separator();
     if args.json {
-        writeln!(out, "{}", json!({ "key": String::from_utf8_lossy(key), "found": found }))
+        let mut answer = json!({ "key": String::from_utf8_lossy(key), "found": found });
+        if let Some(label) = label {
+            answer["partition"] = String::from_utf8_lossy(label).into();
+        }
+        writeln!(out, "{answer}")
     } else if args.tsv {
         out.write_all(key)?;
         out.write_all(&[b'\t', b'0' + found as u8, end])

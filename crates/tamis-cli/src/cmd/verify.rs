@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 use tamis::Filter;
 
-use super::{grouped, open, print, print_json, refused};
+use super::{check_labels, grouped, open, print, print_json, refused};
 use crate::Outcome;
 use crate::args::{self, Reading};
 use crate::input::{self, KeyRef, total_bytes};
@@ -53,6 +53,9 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     if [&args.keys, &args.exclude].into_iter().flatten().filter(|path| path.as_os_str() == "-").count() > 1 {
         bail!("standard input (-) can be read only once");
     }
+    if !(args.keys.is_empty() && args.exclude.is_empty()) {
+        check_labels(&args.filter, &filter, args.reading.is_partitioned(), "--partition-column NAME")?;
+    }
     let keys = ask(&args, &filter, &args.keys, true)?;
     let excluded = ask(&args, &filter, &args.exclude, false)?;
     let wrong = keys.wrong + excluded.wrong;
@@ -91,31 +94,35 @@ fn ask(args: &Args, filter: &Filter, files: &[PathBuf], wanted: bool) -> Result<
     let mut wrong = 0;
     let mut first = vec![];
     let progress = &mut |bytes| bar.at(bytes);
-    let (counts, places) = input::for_each(&sources, &args.reading.options(), progress, &mut |key, ordinal| {
-        let answer = match key {
+    let (counts, places) = input::for_each(&sources, &args.reading.options(), progress, &mut |key, label, ordinal| {
+        let answer = match (key, label) {
             // Nobody knows what an empty filter would have held.
             _ if filter.is_empty() => Ok(false),
-            KeyRef::Bytes(bytes) => filter.contains(bytes),
-            KeyRef::U64(number) => filter.contains(number),
+            (KeyRef::Bytes(bytes), None) => filter.contains(bytes),
+            (KeyRef::U64(number), None) => filter.contains(number),
+            (KeyRef::Bytes(bytes), Some(label)) => filter.contains_in(label, bytes),
+            (KeyRef::U64(number), Some(label)) => filter.contains_in(label, number),
         };
         if answer.map_err(|error| refused(&args.filter, error))? != wanted {
             wrong += 1;
             if first.len() < EXAMPLES {
+                let short = |bytes: &[u8]| String::from_utf8_lossy(&bytes[..bytes.len().min(200)]).into_owned();
                 let text = match key {
-                    KeyRef::Bytes(bytes) => String::from_utf8_lossy(&bytes[..bytes.len().min(200)]).into_owned(),
+                    KeyRef::Bytes(bytes) => short(bytes),
                     KeyRef::U64(number) => number.to_string(),
                 };
-                first.push((ordinal, text));
+                first.push((ordinal, text, label.map(short)));
             }
         }
         Ok(ControlFlow::Continue(()))
     })?;
     let what = if wanted { "missing     " } else { "found       " };
-    let example = |(ordinal, key): (u64, String)| {
+    let example = |(ordinal, key, label): (u64, String, Option<String>)| {
         let place = places.locate(ordinal)?;
         let (unit, position) = (place.unit.to_string(), place.line);
-        let fields = json!({ "file": place.name, "unit": unit, "position": position, "key": key });
-        Some((format!("{what}{place}: {key}\n"), fields))
+        let fields = json!({ "file": place.name, "unit": unit, "position": position, "key": key, "partition": label });
+        let under = label.map(|label| format!(" under {label:?}")).unwrap_or_default();
+        Some((format!("{what}{place}: {key}{under}\n"), fields))
     };
     Ok(Asked { checked: counts.keys, wrong, examples: first.into_iter().filter_map(example).collect() })
 }

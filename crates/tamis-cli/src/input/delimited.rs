@@ -56,6 +56,9 @@ pub(super) fn read(reader: Box<dyn Read + '_>, dialect: Dialect, sink: &mut Sink
             let message = format!("expected {} as in the first row, found {}", fields(found.width), rows.width());
             bail!(sink.error_at(rows.row_line, message));
         }
+        if let Some(label) = found.label {
+            sink.label(rows.field(label));
+        }
         if sink.text(rows.row_line, rows.field(found.index))?.is_break() {
             return Ok(ControlFlow::Break(()));
         }
@@ -70,9 +73,10 @@ fn fields(n: usize) -> String {
     format!("{n} field{}", if n == 1 { "" } else { "s" })
 }
 
-/// Which field of each record is the key.
+/// Which field of each record is the key, and which its label.
 struct Column {
     index: usize,
+    label: Option<usize>,
     width: usize,
     /// Whether the first row holds names.
     header: bool,
@@ -81,28 +85,44 @@ struct Column {
 /// Finds the column in the first row.
 fn choose(first: &Rows<'_>, sink: &Sink<'_>) -> Result<Column> {
     let width = first.width();
-    let names = || list_columns((0..width).map(|i| String::from_utf8_lossy(first.field(i))));
     let Some(name) = &sink.options().column else {
         if width > 1 {
+            let names = list_columns((0..width).map(|i| String::from_utf8_lossy(first.field(i))));
             let message = format!(
-                "has {width} columns ({}), expected one; choose with --column NAME, or --column '#N' if there is no header",
-                names()
+                "has {width} columns ({names}), expected one; choose with --column NAME, or --column '#N' if there is no header"
             );
             bail!(sink.error(message));
         }
-        return Ok(Column { index: 0, width, header: false });
+        return Ok(Column { index: 0, label: None, width, header: false });
     };
+    let (index, header) = find(name, first, sink)?;
+    let label = match &sink.options().partition_column {
+        Some(name) => Some(find(name, first, sink)?),
+        None => None,
+    };
+    if label.is_some_and(|(_, named)| named != header) {
+        bail!(sink.error("one column by its name and one by its number, expected both by name or both by number"));
+    }
+    Ok(Column { index, label: label.map(|(index, _)| index), width, header })
+}
+
+/// The column of this name or number in the first row, and whether that row holds names.
+fn find(name: &str, first: &Rows<'_>, sink: &Sink<'_>) -> Result<(usize, bool)> {
+    let width = first.width();
     if let Some(number) = name.strip_prefix('#').and_then(|digits| digits.parse::<usize>().ok()) {
         if number == 0 || number > width {
             bail!(sink.error(format_args!("no column {name}, the first row has {}, counted from 1", fields(width))));
         }
-        return Ok(Column { index: number - 1, width, header: false });
+        return Ok((number - 1, false));
     }
     let mut matches = (0..width).filter(|&i| first.field(i) == name.as_bytes());
     match (matches.next(), matches.next()) {
-        (Some(index), None) => Ok(Column { index, width, header: true }),
+        (Some(index), None) => Ok((index, true)),
         (Some(_), Some(_)) => bail!(sink.error(format_args!("more than one column is called {name:?}"))),
-        (None, _) => bail!(sink.error(format_args!("no column {name:?}, the header has {}", names()))),
+        (None, _) => {
+            let names = list_columns((0..width).map(|i| String::from_utf8_lossy(first.field(i))));
+            bail!(sink.error(format_args!("no column {name:?}, the header has {names}")))
+        }
     }
 }
 

@@ -21,8 +21,9 @@ pub(super) fn read(reader: Box<dyn Read + '_>, sink: &mut Sink<'_>) -> Result<Co
         Some(name) => Shape::Objects(name.clone()),
         None => Shape::Unknown,
     };
-    // Whether the column was met, and the fields of the first object in case it never is.
-    let (mut met, mut fields) = (false, None);
+    let labels = sink.options().partition_column.as_deref();
+    // Whether the columns were met, and the fields of the first object in case one never is.
+    let (mut met, mut met_label, mut fields) = (false, labels.is_none(), None);
     while let Some((number, line)) = lines.next().map_err(|(line, e)| sink.error_at(line, e))? {
         let line = line.trim_ascii();
         if line.is_empty() {
@@ -49,7 +50,8 @@ pub(super) fn read(reader: Box<dyn Read + '_>, sink: &mut Sink<'_>) -> Result<Co
                 bail!(sink.error_at(number, "found an object, but the lines before are bare values"))
             }
             (Shape::Objects(name) | Shape::Only(name), true) => {
-                let row = parse(line, RowSeed(name)).map_err(|e| sink.error_at(number, syntax(&e)))?;
+                let row =
+                    parse(line, RowSeed { key: name, label: labels }).map_err(|e| sink.error_at(number, syntax(&e)))?;
                 if row.others && matches!(shape, Shape::Only(_)) {
                     let mut names = names(line).map_err(|e| sink.error_at(number, syntax(&e)))?;
                     if !names.contains(name) {
@@ -58,8 +60,17 @@ pub(super) fn read(reader: Box<dyn Read + '_>, sink: &mut Sink<'_>) -> Result<Co
                     bail!(sink.error_at(number, several(&names)));
                 }
                 met |= row.value.is_some();
-                if !met && fields.is_none() {
+                met_label |= row.label.is_some();
+                if !(met && met_label) && fields.is_none() {
                     fields = Some(names(line).map_err(|e| sink.error_at(number, syntax(&e)))?);
+                }
+                match row.label.unwrap_or(Value::Null) {
+                    Value::Null => sink.label(b""),
+                    Value::Text(text) => sink.label(text.as_bytes()),
+                    Value::Integer(value) => sink.label(value.to_string().as_bytes()),
+                    Value::Other(what) => {
+                        bail!(sink.error_at(number, format_args!("the label is {what}, expected text or an integer")))
+                    }
                 }
                 row.value.unwrap_or(Value::Null)
             }
@@ -84,13 +95,16 @@ pub(super) fn read(reader: Box<dyn Read + '_>, sink: &mut Sink<'_>) -> Result<Co
             return Ok(ControlFlow::Break(()));
         }
     }
-    match (&shape, met, fields) {
-        (Shape::Objects(name), false, Some(fields)) => {
-            let list = list_columns(fields.iter().map(|name| name.as_str().into()));
-            bail!(sink.error(format_args!("no object has the field {name:?}, the first has {list}")))
-        }
-        _ => Ok(ControlFlow::Continue(())),
+    let missing = match (&shape, labels) {
+        (Shape::Objects(name), _) if !met => Some(name.as_str()),
+        (_, Some(name)) if !met_label => Some(name),
+        _ => None,
+    };
+    if let (Some(name), Some(fields)) = (missing, fields) {
+        let list = list_columns(fields.iter().map(|name| name.as_str().into()));
+        bail!(sink.error(format_args!("no object has the field {name:?}, the first has {list}")))
     }
+    Ok(ControlFlow::Continue(()))
 }
 
 /// What the lines of a file look like.
@@ -193,14 +207,25 @@ impl<'de> Visitor<'de> for ValueSeed {
     }
 }
 
-/// One object and the value of one of its fields.
+/// One object and the values of the fields that matter.
 struct Row<'de> {
     value: Option<Value<'de>>,
+    label: Option<Value<'de>>,
     others: bool,
 }
 
-/// The name of the field. A field that stands twice has its last value, as in most readers of JSON.
-struct RowSeed<'n>(&'n str);
+/// The names of the fields. A field that stands twice has its last value, as in most readers of JSON.
+struct RowSeed<'n> {
+    key: &'n str,
+    label: Option<&'n str>,
+}
+
+/// Which field a name means.
+enum Field {
+    Key,
+    Label,
+    Other,
+}
 
 impl<'de> DeserializeSeed<'de> for RowSeed<'_> {
     type Value = Row<'de>;
@@ -218,39 +243,45 @@ impl<'de> Visitor<'de> for RowSeed<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Row<'de>, A::Error> {
-        let mut row = Row { value: None, others: false };
-        while let Some(wanted) = fields.next_key_seed(NameSeed(self.0))? {
-            if wanted {
-                row.value = Some(fields.next_value_seed(ValueSeed)?);
-            } else {
-                row.others = true;
-                fields.next_value::<IgnoredAny>()?;
+        let mut row = Row { value: None, label: None, others: false };
+        while let Some(field) = fields.next_key_seed(NameSeed(&self))? {
+            match field {
+                Field::Key => row.value = Some(fields.next_value_seed(ValueSeed)?),
+                Field::Label => row.label = Some(fields.next_value_seed(ValueSeed)?),
+                Field::Other => {
+                    row.others = true;
+                    fields.next_value::<IgnoredAny>()?;
+                }
             }
         }
         Ok(row)
     }
 }
 
-/// Whether a name is this one, without a copy.
-struct NameSeed<'n>(&'n str);
+/// Whether a name is one of these, without a copy.
+struct NameSeed<'n>(&'n RowSeed<'n>);
 
 impl<'de> DeserializeSeed<'de> for NameSeed<'_> {
-    type Value = bool;
+    type Value = Field;
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<bool, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Field, D::Error> {
         deserializer.deserialize_str(self)
     }
 }
 
 impl Visitor<'_> for NameSeed<'_> {
-    type Value = bool;
+    type Value = Field;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a name")
     }
 
-    fn visit_str<E>(self, name: &str) -> Result<bool, E> {
-        Ok(name == self.0)
+    fn visit_str<E>(self, name: &str) -> Result<Field, E> {
+        Ok(match name {
+            name if name == self.0.key => Field::Key,
+            name if Some(name) == self.0.label => Field::Label,
+            _ => Field::Other,
+        })
     }
 }
 

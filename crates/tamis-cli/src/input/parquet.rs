@@ -11,6 +11,8 @@
 //! | null                                          | none, counted as blank                      |
 //! | dates, times, decimals, floats, booleans      | an error: equal values have several forms   |
 //! | lists, maps, structs                          | an error: a row may have any number of them |
+//!
+//! A column of labels is read beside it, as many rows at a time.
 
 use std::io::{Read, Seek, SeekFrom};
 use std::ops::ControlFlow;
@@ -46,22 +48,35 @@ pub(super) fn read(source: &Source, sink: &mut Sink<'_>) -> Result<ControlFlow<(
     file.seek(SeekFrom::Start(0)).map_err(|e| sink.error(e))?;
     let reader = guard(|| SerializedFileReader::new(file)).map_err(|e| sink.error(e))?;
     let metadata = reader.metadata();
-    let (leaf, signed) = choose(metadata.file_metadata().schema_descr(), sink)?;
+    let schema = metadata.file_metadata().schema_descr();
+    let (leaf, signed) = choose(schema, sink.options().column.as_deref(), sink)?;
+    let labels = match &sink.options().partition_column {
+        Some(name) => Some(choose(schema, Some(name), sink)?),
+        None => None,
+    };
     let total =
         metadata.row_groups().iter().fold(0, |sum: u64, group| sum.saturating_add(group.num_rows().max(0) as u64));
 
     let meter = sink.meter();
-    let mut rows = Rows { nullable: false, row: 0, total, size, base: meter.bytes.get(), sink };
+    let mut rows = Rows { nullable: false, row: 0, total, size, base: meter.bytes.get(), labels: None, sink };
     for i in 0..reader.num_row_groups() {
         let group = guard(|| reader.get_row_group(i)).map_err(|e| rows.error(e))?;
         let expected = rows.row.saturating_add(group.metadata().num_rows().max(0) as u64);
-        let chunk = group.metadata().column(leaf);
-        let offset = chunk.dictionary_page_offset().unwrap_or(chunk.data_page_offset());
-        if offset < 0 || chunk.compressed_size() < 0 {
-            bail!(rows.error("the file is damaged: the next row group has a negative offset or size"));
+        let open = |leaf: usize, rows: &Rows<'_, '_>| {
+            let chunk = group.metadata().column(leaf);
+            let offset = chunk.dictionary_page_offset().unwrap_or(chunk.data_page_offset());
+            if offset < 0 || chunk.compressed_size() < 0 {
+                bail!(rows.error("the file is damaged: the next row group has a negative offset or size"));
+            }
+            let column = guard(|| group.get_column_reader(leaf)).map_err(|e| rows.error(e))?;
+            Ok((column, chunk.column_descr().max_def_level() > 0))
+        };
+        let (column, nullable) = open(leaf, &rows)?;
+        rows.nullable = nullable;
+        if let Some((leaf, signed)) = labels {
+            let (column, nullable) = open(leaf, &rows)?;
+            rows.labels = Some(Labels { column, signed, nullable });
         }
-        rows.nullable = chunk.column_descr().max_def_level() > 0;
-        let column = guard(|| group.get_column_reader(leaf)).map_err(|e| rows.error(e))?;
         let flow = match column {
             ColumnReader::Int32ColumnReader(column) if signed => rows.drain(column, |rows, &v| rows.signed(v.into())),
             ColumnReader::Int64ColumnReader(column) if signed => rows.drain(column, |rows, &v| rows.signed(v)),
@@ -88,10 +103,10 @@ pub(super) fn read(source: &Source, sink: &mut Sink<'_>) -> Result<ControlFlow<(
 }
 
 /// The column's number among the leaves, and whether its integers are signed.
-fn choose(schema: &SchemaDescriptor, sink: &Sink<'_>) -> Result<(usize, bool)> {
+fn choose(schema: &SchemaDescriptor, name: Option<&str>, sink: &Sink<'_>) -> Result<(usize, bool)> {
     let fields = schema.root_schema().get_fields();
     let names = || list_columns(fields.iter().map(|field| field.name().into()));
-    let field = match &sink.options().column {
+    let field = match name {
         Some(name) => fields.iter().find(|field| field.name() == name),
         None if fields.len() == 1 => fields.first(),
         None => bail!(sink.error(format_args!(
@@ -101,7 +116,7 @@ fn choose(schema: &SchemaDescriptor, sink: &Sink<'_>) -> Result<(usize, bool)> {
         ))),
     };
     let Some(field) = field else {
-        let name = sink.options().column.as_deref().unwrap_or_default();
+        let name = name.unwrap_or_default();
         bail!(sink.error(format_args!("no column {name:?}, the file has {}", names())));
     };
     let info = field.get_basic_info();
@@ -155,7 +170,56 @@ struct Rows<'a, 'b> {
     total: u64,
     size: u64,
     base: u64,
+    labels: Option<Labels>,
     sink: &'a mut Sink<'b>,
+}
+
+/// The labels of one row group.
+struct Labels {
+    column: ColumnReader,
+    signed: bool,
+    nullable: bool,
+}
+
+impl Labels {
+    /// The labels of the next rows; fewer only at the end.
+    fn next(&mut self, rows: usize) -> Result<Vec<Vec<u8>>, ParquetError> {
+        let (signed, nullable) = (self.signed, self.nullable);
+        match &mut self.column {
+            ColumnReader::Int32ColumnReader(column) if signed => take(column, nullable, rows, |v| v.to_string().into()),
+            ColumnReader::Int64ColumnReader(column) if signed => take(column, nullable, rows, |v| v.to_string().into()),
+            ColumnReader::Int32ColumnReader(column) => take(column, nullable, rows, |&v| (v as u32).to_string().into()),
+            ColumnReader::Int64ColumnReader(column) => take(column, nullable, rows, |&v| (v as u64).to_string().into()),
+            ColumnReader::ByteArrayColumnReader(column) => {
+                take(column, nullable, rows, |v: &ByteArray| v.data().to_vec())
+            }
+            ColumnReader::FixedLenByteArrayColumnReader(column) => {
+                take(column, nullable, rows, |v: &FixedLenByteArray| v.data().to_vec())
+            }
+            _ => Err(ParquetError::General("the column of labels has another type than the schema says".into())),
+        }
+    }
+}
+
+/// The values of the next rows as text; nulls are empty.
+fn take<T: DataType>(
+    column: &mut ColumnReaderImpl<T>,
+    nullable: bool,
+    rows: usize,
+    text: impl Fn(&T::T) -> Vec<u8>,
+) -> Result<Vec<Vec<u8>>, ParquetError> {
+    let (mut levels, mut values): (Vec<i16>, Vec<T::T>) = (Vec::new(), Vec::new());
+    let mut found = 0;
+    while found < rows {
+        let (records, _, _) = column.read_records(rows - found, Some(&mut levels), None, &mut values)?;
+        if records == 0 {
+            break;
+        }
+        found += records;
+    }
+    let mut values = values.iter();
+    let null = |i: usize| nullable && levels.get(i) != Some(&1);
+    Ok((0..found).map(|i| if null(i) { vec![] } else { values.next().map(&text).unwrap_or_default() }).collect())
 }
 
 impl Rows<'_, '_> {
@@ -177,9 +241,20 @@ impl Rows<'_, '_> {
             // Only a column of several is read, so bytes would not reach the file's size: the rows' share stands for them.
             let share = u128::from(self.size) * u128::from(self.row) / u128::from(self.total.max(1));
             self.sink.meter().bytes.set(self.base + u64::try_from(share).unwrap_or(self.size).min(self.size));
+            let labels = match &mut self.labels {
+                Some(labels) => guard(|| labels.next(records)),
+                None => Ok(vec![]),
+            };
+            let labels = labels.map_err(|e| self.error(e))?;
+            if self.labels.is_some() && labels.len() < records {
+                bail!(self.error("fewer labels than rows"));
+            }
             let mut values = values.iter();
             for i in 0..records {
                 self.row += 1;
+                if let Some(label) = labels.get(i) {
+                    self.sink.label(label);
+                }
                 if self.nullable && levels.get(i) != Some(&1) {
                     self.sink.blank(1);
                     continue;

@@ -34,6 +34,8 @@ pub(super) struct Sink<'a> {
     kind: Option<Kind>,
     /// Holds a key that had to be changed.
     scratch: Vec<u8>,
+    /// The label of the next key, if there is a column of them.
+    label: Option<Vec<u8>>,
     meter: Rc<Meter>,
     reported: u64,
     progress: &'a mut dyn FnMut(u64),
@@ -48,6 +50,7 @@ impl<'a> Sink<'a> {
             places: Places::default(),
             kind: None,
             scratch: Vec::new(),
+            label: options.partition_column.as_ref().map(|_| Vec::new()),
             meter: Rc::default(),
             reported: 0,
             progress,
@@ -66,6 +69,15 @@ impl<'a> Sink<'a> {
     /// What follows comes from this file.
     pub(super) fn begin(&mut self, name: String, unit: Unit) {
         self.places.begin(name, unit);
+    }
+
+    /// The label of what comes next.
+    #[inline]
+    pub(super) fn label(&mut self, text: &[u8]) {
+        if let Some(label) = &mut self.label {
+            label.clear();
+            label.extend_from_slice(text);
+        }
     }
 
     /// A text value on this line. Empty ones, also those that are empty after trimming, are no keys.
@@ -90,7 +102,7 @@ impl<'a> Sink<'a> {
             key = &self.scratch;
         }
         self.counts.key_bytes += key.len() as u64;
-        (self.visit)(KeyRef::Bytes(key), ordinal)
+        (self.visit)(KeyRef::Bytes(key), self.label.as_deref(), ordinal)
     }
 
     /// A number on this line.
@@ -98,7 +110,7 @@ impl<'a> Sink<'a> {
     pub(super) fn integer(&mut self, line: u64, value: u64) -> Result<ControlFlow<()>> {
         let ordinal = self.admit(line, Kind::Integer)?;
         self.counts.key_bytes += 8;
-        (self.visit)(KeyRef::U64(value), ordinal)
+        (self.visit)(KeyRef::U64(value), self.label.as_deref(), ordinal)
     }
 
     /// Lines or values that hold no key.

@@ -69,7 +69,7 @@ impl Desk {
             &self.options,
             &mut &self.stdin[..],
             &mut |bytes| progress.push(bytes),
-            &mut |key, ordinal| {
+            &mut |key, _, ordinal| {
                 assert_eq!(ordinal, keys.len() as u64);
                 keys.push(match key {
                     KeyRef::Bytes(bytes) => Key::B(bytes.to_vec()),
@@ -258,7 +258,7 @@ fn the_closure_can_stop_and_fail() {
     desk.put("b.csv", "4\n");
     let inputs = [desk.path("a").into(), desk.path("b.csv").into()];
     let read = |stop: u64, fail: u64| {
-        read_all(&inputs, &desk.options, &mut io::empty(), &mut |_| {}, &mut |_, ordinal| {
+        read_all(&inputs, &desk.options, &mut io::empty(), &mut |_| {}, &mut |_, _, ordinal| {
             if ordinal == fail {
                 bail!("the closure's own words");
             }
@@ -589,4 +589,78 @@ fn parquet_damage() {
         errors += usize::from(desk.try_read(&["flipped.parquet"]).is_err());
     }
     assert!(errors > whole.len() / 20, "{errors} flips were noticed, of {} bytes", whole.len());
+}
+
+/// The keys of a reading, each with its label.
+fn pairs(desk: &Desk, name: &str) -> Vec<(String, String)> {
+    let mut pairs = vec![];
+    let inputs = [desk.path(name).into()];
+    read_all(&inputs, &desk.options, &mut io::empty(), &mut |_| {}, &mut |key, label, _| {
+        let key = match key {
+            KeyRef::Bytes(bytes) => String::from_utf8(bytes.to_vec()).unwrap(),
+            KeyRef::U64(value) => value.to_string(),
+        };
+        pairs.push((String::from_utf8(label.unwrap().to_vec()).unwrap(), key));
+        Ok(ControlFlow::Continue(()))
+    })
+    .unwrap();
+    pairs
+}
+
+#[test]
+fn labels_of_every_format() {
+    let mut desk = Desk::new().column("key");
+    desk.options.partition_column = Some("label".into());
+    desk.options.lowercase = true;
+    desk.put("t.csv", "x,label,key\n,A,k1\n1,,k2\n2,\"b,\nc\",K3\n3,d,\n");
+    desk.put("t.tsv", "key\tlabel\nk1\tA\nk2\t\nk3\tb c\n");
+    desk.put("t.jsonl", "{\"label\":\"A\",\"key\":\"k1\"}\n{\"key\":\"k2\"}\n{\"key\":\"k3\",\"label\":17}\n{\"key\":\"k4\",\"label\":null}\n");
+    let expect = |rows: &[(&str, &str)]| rows.iter().map(|(l, k)| (l.to_string(), k.to_string())).collect::<Vec<_>>();
+    // Keys are lower-cased, labels are as they are.
+    assert_eq!(pairs(&desk, "t.csv"), expect(&[("A", "k1"), ("", "k2"), ("b,\nc", "k3")]));
+    assert_eq!(pairs(&desk, "t.tsv"), expect(&[("A", "k1"), ("", "k2"), ("b c", "k3")]));
+    assert_eq!(pairs(&desk, "t.jsonl"), expect(&[("A", "k1"), ("", "k2"), ("17", "k3"), ("", "k4")]));
+
+    desk.put("bad.csv", "key,other\n1,2\n");
+    assert_eq!(desk.error(&["bad.csv"]), "bad.csv: no column \"label\", the header has \"key\", \"other\"");
+    desk.put("bad.jsonl", "{\"key\":\"a\"}\n");
+    assert_eq!(desk.error(&["bad.jsonl"]), "bad.jsonl: no object has the field \"label\", the first has \"key\"");
+    desk.put("odd.jsonl", "{\"key\":\"a\",\"label\":[1]}\n");
+    assert_eq!(desk.error(&["odd.jsonl"]), "odd.jsonl: line 1: the label is an array, expected text or an integer");
+    desk.put("lines.txt", "a\n");
+    let text =
+        "lines.txt: text lines have no column of labels; expected a .csv, .tsv, .jsonl or .parquet file, or --format";
+    assert_eq!(desk.error(&["lines.txt"]), text);
+
+    desk.options.partition_column = Some("#2".into());
+    let mixed = "t.csv: one column by its name and one by its number, expected both by name or both by number";
+    assert_eq!(desk.error(&["t.csv"]), mixed);
+    desk.options.column = Some("#1".into());
+    assert_eq!(pairs(&desk, "t.tsv")[1..], expect(&[("A", "k1"), ("", "k2"), ("b c", "k3")]));
+    desk.options.partition_column = Some("#1".into());
+    let same = "--column and --partition-column name the same column, expected one of keys and one of labels";
+    assert_eq!(desk.error(&["t.csv"]), same);
+}
+
+/// Nulls on either side, several batches, pages and row groups: keys and labels stay beside each other.
+#[test]
+fn parquet_labels() {
+    let mut desk = Desk::new().column("key");
+    desk.options.partition_column = Some("label".into());
+    let rows = 10_000usize;
+    let key = |i: usize| (i % 11 != 3).then(|| format!("k{i}"));
+    let label = |i: usize| (i % 7 != 5).then_some((i * i % 1009) as i64 - 500);
+    let group = || {
+        let keys: Vec<Option<String>> = (0..rows).map(key).collect();
+        let keys = strings(&keys.iter().map(Option::as_deref).collect::<Vec<_>>());
+        vec![Column::I64((0..rows).map(label).collect()), keys]
+    };
+    let schema = "optional int64 label; optional binary key (UTF8);";
+    desk.put("t.parquet", parquet_file(schema, Compression::SNAPPY, &[group(), group()]));
+    let pair = |i: usize| Some((label(i).map(|label| label.to_string()).unwrap_or_default(), key(i)?));
+    let expected: Vec<_> = (0..rows).filter_map(pair).collect();
+    assert_eq!(pairs(&desk, "t.parquet"), [expected.clone(), expected].concat());
+
+    desk.options.partition_column = Some("none".into());
+    assert_eq!(desk.error(&["t.parquet"]), "t.parquet: no column \"none\", the file has \"label\", \"key\"");
 }

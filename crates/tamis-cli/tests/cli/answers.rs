@@ -73,8 +73,8 @@ fn verify_shows_what_is_missing() {
     assert_eq!(answer, expected);
     let answer = desk.run("verify d.tamis --json --keys some.txt").json(1);
     let examples = json!([
-        { "file": "some.txt", "unit": "line", "position": 3, "key": "not-there.example" },
-        { "file": "some.txt", "unit": "line", "position": 5, "key": "nor-this.example" },
+        { "file": "some.txt", "unit": "line", "position": 3, "key": "not-there.example", "partition": null },
+        { "file": "some.txt", "unit": "line", "position": 5, "key": "nor-this.example", "partition": null },
     ]);
     assert_eq!(answer, json!({ "checksum": true, "checked": 4, "missing": 2, "examples": examples, "excluded": null }));
     let answer = desk.run("verify d.tamis --json").json(0);
@@ -174,9 +174,10 @@ fn reports_in_json_have_their_fields() {
         names.sort();
         names.join(" ")
     };
-    let common =
-        "bits_per_key blank bound_bits_per_key bytes domain duplicates excluded file keys layers overhead rate shards";
+    let common = "bits_per_key blank bound_bits_per_key bytes domain duplicates excluded file groups keys layers \
+                  overhead partitions rate shards";
     assert_eq!(fields(&built), common);
+    assert_eq!((&built["partitions"], &built["groups"]), (&json!(null), &json!(null)));
     let (size, rate) = (desk.read("k.tamis").len() as f64, built["rate"].as_f64().unwrap());
     assert_eq!((&built["file"], &built["domain"], &built["shards"]), (&json!("k.tamis"), &json!("bytes"), &json!(1)));
     assert_eq!((&built["keys"], &built["duplicates"], &built["blank"]), (&json!(3), &json!(1), &json!(3)));
@@ -190,12 +191,12 @@ fn reports_in_json_have_their_fields() {
     near("bound_bits_per_key", -rate.log2());
     near("overhead", size * 8.0 / 3.0 / -rate.log2() - 1.0);
     let layer = &built["layers"][0];
-    assert_eq!(fields(layer), "bytes details role structure");
+    assert_eq!(fields(layer), "bytes details group role structure");
     assert_eq!((&layer["role"], &layer["structure"]), (&json!("refuse"), &json!("ribbon")));
 
     let inspected = desk.run("inspect k.tamis --json").json(0);
-    let expected =
-        "bits_per_key bound_bits_per_key bytes domain excluded file hash keys layers overhead rate seed shards version";
+    let expected = "bits_per_key bound_bits_per_key bytes domain excluded file groups hash keys layers overhead \
+                    partitions rate seed shards version";
     assert_eq!(fields(&inspected), expected);
     assert_eq!((&inspected["hash"], &inspected["seed"]), (&json!("xxh3-128"), &json!(7)));
     assert_eq!(inspected["version"], json!(1));
@@ -223,7 +224,7 @@ fn the_document_shows_what_is_printed() {
         assert_eq!(run.err, "", "{command}");
         printed = printed.replace(example, &format!("{command}\n{}", String::from_utf8(run.out).unwrap()));
     }
-    assert_eq!(examples.len(), 9);
+    assert_eq!(examples.len(), 12);
     if std::env::var_os("TAMIS_BLESS").is_some() {
         fs::write(&path, &printed).unwrap();
     }
@@ -236,11 +237,11 @@ fn help_names_every_option_and_fits_a_terminal() {
     for (command, options) in [
         (
             "build",
-            "--output --fpr --bits-per-key --exclude --exact --allow --on-conflict --kind --effort --seed --keyed --memory --disk --tmp --threads --json",
+            "--output --fpr --bits-per-key --exclude --exact --allow --on-conflict --kind --effort --seed --keyed --memory --disk --tmp --threads --json --partition-column",
         ),
-        ("query", "--invert --count --tsv --json"),
+        ("query", "--invert --count --tsv --json --partition --partition-column"),
         ("inspect", "--json"),
-        ("verify", "--keys --exclude --json"),
+        ("verify", "--keys --exclude --json --partition-column"),
     ] {
         let help = desk.run(&format!("{command} --help")).text(0);
         options.split(' ').for_each(|option| assert!(help.contains(option), "{command} {option}"));

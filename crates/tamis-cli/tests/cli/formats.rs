@@ -30,7 +30,7 @@ fn xz(data: &[u8]) -> Vec<u8> {
 }
 
 /// A table with a text column `host` and an integer column `id`.
-fn parquet_table(hosts: &[&str]) -> Vec<u8> {
+pub(crate) fn parquet_table(hosts: &[&str]) -> Vec<u8> {
     let schema = "message m { required binary host (UTF8); required int64 id; }";
     let mut out = vec![];
     let schema = Arc::new(parse_message_type(schema).unwrap());

@@ -8,5 +8,6 @@ mod desk;
 mod formats;
 mod goals;
 mod negatives;
+mod partitions;
 #[cfg(unix)]
 mod signals;

@@ -100,7 +100,7 @@ fn verify_shows_what_should_not_be_found() {
                     found       others.txt line 3: two\n";
     assert_eq!(answer, expected);
     let answer = desk.run("verify k.tamis --exclude others.txt --json").json(1);
-    let example = json!({ "file": "others.txt", "unit": "line", "position": 3, "key": "two" });
+    let example = json!({ "file": "others.txt", "unit": "line", "position": 3, "key": "two", "partition": null });
     assert_eq!(answer["excluded"], json!({ "checked": 2, "found": 1, "examples": [example] }));
 }
 

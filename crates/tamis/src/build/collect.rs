@@ -45,13 +45,21 @@ enum Side {
 struct Negatives {
     intake: Intake<Tagged>,
     sketch: Sketch,
+    /// How many distinct ones there will be, if somebody has counted them.
+    counted: Option<u64>,
     /// Negatives that came, those that a sieve let go included.
     count: u64,
 }
 
 impl Negatives {
     fn new(workspace: &Arc<Workspace>) -> Negatives {
-        Negatives { intake: Intake::new(workspace, workspace.memory / 2), sketch: Sketch::new(), count: 0 }
+        let intake = Intake::new(workspace, workspace.memory / 2);
+        Negatives { intake, sketch: Sketch::new(), counted: None, count: 0 }
+    }
+
+    /// How many distinct ones there are, about.
+    fn distinct(&mut self) -> u64 {
+        self.counted.unwrap_or_else(|| self.sketch.distinct())
     }
 
     fn push(&mut self, digest: Digest, options: &Options) -> Result<(), BuildError> {
@@ -73,7 +81,7 @@ impl fmt::Debug for Collector {
 }
 
 impl Options {
-    fn tell(&self, count: u64, progress: Progress) -> Result<(), BuildError> {
+    pub(super) fn tell(&self, count: u64, progress: Progress) -> Result<(), BuildError> {
         if !count.is_multiple_of(TELL) {
             return Ok(());
         }
@@ -88,7 +96,7 @@ impl Options {
 }
 
 /// A filter holds one kind of keys.
-fn same_domain<K: Key>(domain: &mut Option<Domain>) -> Result<(), BuildError> {
+pub(super) fn same_domain<K: Key>(domain: &mut Option<Domain>) -> Result<(), BuildError> {
     match *domain.get_or_insert(K::DOMAIN) == K::DOMAIN {
         true => Ok(()),
         false => Err(BuildError::MixedDomains),
@@ -246,10 +254,40 @@ impl Sealed {
         }
     }
 
+    /// The keys of one group of labels, which has this many distinct negatives; these may use `memory` bytes.
+    pub(super) fn of_group(
+        keys: Sorted<Digest>,
+        negatives: u64,
+        memory: u64,
+        workspace: &Arc<Workspace>,
+        domain: Domain,
+        options: Options,
+    ) -> Result<Sealed, Error> {
+        let shards = Shards::new(Keys::Plain(keys), None, OnConflict::Error, &|| options.stop())?;
+        let listed = Negatives {
+            intake: Intake::new(workspace, memory),
+            sketch: Sketch::new(),
+            counted: Some(negatives),
+            count: 0,
+        };
+        Ok(Sealed::new(shards, Some(listed), workspace.clone(), Some(domain), options))
+    }
+
+    /// No more negatives: all that a build needs.
+    pub(super) fn into_parts(self) -> Result<(Shards, Sieve), Error> {
+        let Sealed { shards, sieve, .. } = self.settle()?;
+        Ok((shards, sieve))
+    }
+
     /// Adds a key that must never match.
     pub fn exclude<K: Key>(&mut self, key: K) -> Result<(), Error> {
         same_domain::<K>(&mut self.domain)?;
-        self.batch.push(key.digest(&self.options.hasher));
+        self.exclude_digest(key.digest(&self.options.hasher))
+    }
+
+    /// The same for a digest.
+    pub(super) fn exclude_digest(&mut self, digest: Digest) -> Result<(), Error> {
+        self.batch.push(digest);
         match self.batch.len() < ROUND {
             true => Ok(()),
             false => self.look(),
@@ -264,7 +302,8 @@ impl Sealed {
         }
         let negatives = negatives.get_or_insert_with(|| Negatives::new(workspace));
         let domain = domain.unwrap_or(Domain::Bytes);
-        if sieve.refresh(shards, &mut negatives.sketch, negatives.count, domain, options)? {
+        let count = negatives.count;
+        if sieve.refresh(shards, || negatives.distinct(), count, domain, options)? {
             // What an earlier, coarser sieve let through.
             let mut digests = [Digest::default(); ROUND];
             negatives.intake.retain(|records, keep| {
@@ -277,7 +316,9 @@ impl Sealed {
             let mut passing = [true; ROUND];
             sieve.ask(batch, &mut passing[..batch.len()]);
             for (&digest, passing) in batch.iter().zip(passing) {
-                negatives.sketch.add(digest);
+                if negatives.counted.is_none() {
+                    negatives.sketch.add(digest);
+                }
                 if passing {
                     negatives.keep(digest, negatives.count, options)?;
                 }
@@ -301,8 +342,9 @@ impl Sealed {
             tell(Progress::Excluded { keys: listed.count });
         }
         let stop = || options.stop();
+        let about = listed.distinct();
         let mut shards = shards.with_negatives(listed.intake.finish(&stop)?, options.on_conflict, &stop)?;
-        shards.about = listed.sketch.distinct();
+        shards.about = about;
         if sieve.is_active() {
             let known = shards.known().min(listed.count);
             let stats = &mut shards.stats;

@@ -16,12 +16,11 @@ use crate::plan::Plan;
 use crate::query::Filter;
 use crate::shard::Shards;
 
-/// Who is to build which shard next, and what is ready to be written.
-#[derive(Default)]
-struct Queue {
+/// Who is to do which job next, and what is ready to be written.
+struct Queue<T> {
     next: usize,
     written: usize,
-    ready: BTreeMap<usize, Result<Vec<Encoded>, BuildError>>,
+    ready: BTreeMap<usize, Result<T, BuildError>>,
     over: bool,
 }
 
@@ -40,23 +39,34 @@ pub(super) fn build_shards<W: Write>(
             tell(Progress::Built { shards: done as u64, total: count as u64 });
         }
     };
-    let threads = options.threads.min(count);
     // Fewer shards than threads: what can be done on several threads inside a shard is.
-    let inside = (options.threads / threads.max(1)).max(1);
+    let inside = (options.threads / count.max(1)).max(1);
+    let work = |shard: usize| build_shard(shards, plan, first, shard, inside, &cancelled);
+    in_order(count, options.threads, work, |shard, parts: Vec<Encoded>| {
+        writer.shard(&parts)?;
+        tell(shard + 1);
+        Ok(())
+    })
+}
+
+/// Does jobs on several threads and hands their results to `write` in order.
+pub(super) fn in_order<T: Send>(
+    count: usize,
+    threads: usize,
+    work: impl Fn(usize) -> Result<T, BuildError> + Sync,
+    mut write: impl FnMut(usize, T) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let threads = threads.min(count);
     if threads <= 1 {
-        for shard in 0..count {
-            writer.shard(&build_shard(shards, plan, first, shard, inside, &cancelled)?)?;
-            tell(shard + 1);
-        }
-        return Ok(());
+        return (0..count).try_for_each(|job| write(job, work(job)?));
     }
-    // Workers may be this many shards ahead of the writer: enough not to wait for each other, few enough for memory.
+    // Workers may be this many jobs ahead of the writer: enough not to wait for each other, few enough for memory.
     let ahead = threads + 1;
-    let queue = Mutex::new(Queue::default());
+    let queue = Mutex::new(Queue { next: 0, written: 0, ready: BTreeMap::new(), over: false });
     let changed = Condvar::new();
     // Nothing panics while it holds the lock, so a poisoned one is still sound.
     let lock = || queue.lock().unwrap_or_else(PoisonError::into_inner);
-    let work = || {
+    let worker = || {
         loop {
             let mut state = lock();
             while !state.over && state.next < count && state.next >= state.written + ahead {
@@ -65,13 +75,13 @@ pub(super) fn build_shards<W: Write>(
             if state.over || state.next >= count {
                 return;
             }
-            let shard = state.next;
+            let job = state.next;
             state.next += 1;
             drop(state);
             // Should a worker panic all the same, the writer must not wait for ever: it hears of an error.
-            let parts = catch_unwind(AssertUnwindSafe(|| build_shard(shards, plan, first, shard, inside, &cancelled)));
+            let done = catch_unwind(AssertUnwindSafe(|| work(job)));
             let lost = || BuildError::Io(io::Error::other("a worker panicked"));
-            lock().ready.insert(shard, parts.unwrap_or_else(|_| Err(lost())));
+            lock().ready.insert(job, done.unwrap_or_else(|_| Err(lost())));
             changed.notify_all();
         }
     };
@@ -88,30 +98,26 @@ pub(super) fn build_shards<W: Write>(
             changed.notify_all();
         });
         // A thread that the system refuses to start is done without; the first must start, or nobody would work.
-        std::thread::Builder::new().spawn_scoped(scope, work)?;
+        std::thread::Builder::new().spawn_scoped(scope, worker)?;
         for _ in 1..threads {
-            if std::thread::Builder::new().spawn_scoped(scope, work).is_err() {
+            if std::thread::Builder::new().spawn_scoped(scope, worker).is_err() {
                 break;
             }
         }
-        let mut write = || -> Result<(), Error> {
-            for shard in 0..count {
-                let mut state = lock();
-                let parts = loop {
-                    match state.ready.remove(&shard) {
-                        Some(parts) => break parts,
-                        None => state = changed.wait(state).unwrap_or_else(PoisonError::into_inner),
-                    }
-                };
-                drop(state);
-                writer.shard(&parts?)?;
-                lock().written += 1;
-                changed.notify_all();
-                tell(shard + 1);
-            }
-            Ok(())
-        };
-        write()
+        for job in 0..count {
+            let mut state = lock();
+            let done = loop {
+                match state.ready.remove(&job) {
+                    Some(done) => break done,
+                    None => state = changed.wait(state).unwrap_or_else(PoisonError::into_inner),
+                }
+            };
+            drop(state);
+            write(job, done?)?;
+            lock().written += 1;
+            changed.notify_all();
+        }
+        Ok(())
     })
 }
 
@@ -137,8 +143,14 @@ mod tests {
             let mut shards = Shards::new(Keys::Plain(sorted), None, OnConflict::Error, &|| false).unwrap();
             shards.bits = 6;
             let plan = plan(&options.request(2000, 0)).unwrap();
-            let header =
-                Header { hasher: options.hasher, domain: Domain::U64, shard_bits: 6, keys: 2000, negatives: 0 };
+            let header = Header {
+                hasher: options.hasher,
+                domain: Domain::U64,
+                shard_bits: 6,
+                partitioned: false,
+                keys: 2000,
+                negatives: 0,
+            };
             let mut writer = Writer::new(Vec::new(), &header, vec![]).unwrap();
             let built = catch_unwind(AssertUnwindSafe(|| build_shards(&shards, &plan, None, &options, &mut writer)));
             send.send(built.is_err()).unwrap();

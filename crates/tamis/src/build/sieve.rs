@@ -20,7 +20,7 @@ use crate::error::Error;
 use crate::hash::{Digest, Domain};
 use crate::plan::{Goal, Plan, Step, Structure, plan};
 use crate::query::Filter;
-use crate::shard::{OnConflict, Shards, Sketch};
+use crate::shard::{OnConflict, Shards};
 use crate::steps::Role;
 
 /// Negatives between two looks at their number, at least.
@@ -49,11 +49,12 @@ impl Sieve {
         plan.steps.first().filter(|step| step.structure == *structure).map(|_| filter)
     }
 
-    /// Builds the sieve, or a wider one, if `count` negatives call for it; says whether it did.
+    /// Builds the sieve, or a wider one, if `count` negatives, of which `distinct` are known to differ, call for it; says
+    /// whether it did.
     pub(super) fn refresh(
         &mut self,
         shards: &Shards,
-        sketch: &mut Sketch,
+        distinct: impl FnOnce() -> u64,
         count: u64,
         domain: Domain,
         options: &Options,
@@ -64,7 +65,7 @@ impl Sieve {
         if count < self.next || without {
             return Ok(false);
         }
-        let request = options.request(shards.stats.keys, sketch.distinct());
+        let request = options.request(shards.stats.keys, distinct());
         // Building it pays when it can be asked as often as it has keys, and must fit in what a build may use. Fewer distinct
         // negatives than keys may yet be listed themselves by the first stage, and then none can be let go.
         if request.negatives < request.keys || request.keys == 0 {

@@ -1,6 +1,7 @@
 //! what is known about one listed key -> fixed-size records that can be sorted, merged and written.
 //!
-//! Plain keys are their digest, 16 bytes. Where a weight or the place in the input matters, a record is [`Tagged`], 32 bytes.
+//! Plain keys are their digest, 16 bytes. Where a weight or the place in the input matters, a record is [`Tagged`], 32 bytes;
+//! where keys carry labels, [`Labelled`], 32 bytes too.
 //! Equal digests become one record; merging is commutative and associative, so its result does not depend on the order in
 //! which threads and runs meet.
 
@@ -16,6 +17,11 @@ pub trait Record: Copy + Send + Sync + 'static {
 
     /// Where it stood in the input, if that is kept.
     fn ordinal(&self) -> Option<u64>;
+
+    /// How often it was listed, or is asked for.
+    fn weight(&self) -> u64 {
+        1
+    }
 
     /// Takes in another record of the same digest.
     fn merge(&mut self, other: &Self);
@@ -84,6 +90,10 @@ impl Record for Tagged {
         Some(self.ordinal)
     }
 
+    fn weight(&self) -> u64 {
+        self.weight
+    }
+
     #[inline(always)]
     fn merge(&mut self, other: &Tagged) {
         self.weight = self.weight.saturating_add(other.weight);
@@ -99,6 +109,48 @@ impl Record for Tagged {
     fn read(from: &[u8]) -> Tagged {
         let [hi, lo, weight, ordinal] = words(from);
         Tagged { digest: Digest { hi, lo }, weight, ordinal }
+    }
+}
+
+/// A digest of a key under a label, with the label's number and the key's place in the input.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Labelled {
+    /// Of the key, mixed with the label's.
+    pub(crate) digest: Digest,
+    /// Numbers are given in the order of appearance, and leave no trace in a file.
+    pub(crate) label: u32,
+    /// Its position in the input, from 0; the first one of equal keys.
+    pub(crate) ordinal: u64,
+}
+
+impl Record for Labelled {
+    const SIZE: usize = 32;
+
+    #[inline(always)]
+    fn digest(&self) -> Digest {
+        self.digest
+    }
+
+    fn ordinal(&self) -> Option<u64> {
+        Some(self.ordinal)
+    }
+
+    #[inline(always)]
+    fn merge(&mut self, other: &Labelled) {
+        // Equal digests have equal labels, but for one chance in 2^128.
+        self.label = self.label.min(other.label);
+        self.ordinal = self.ordinal.min(other.ordinal);
+    }
+
+    #[inline(always)]
+    fn write(&self, out: &mut [u8]) {
+        put(out, [self.digest.hi, self.digest.lo, self.label as u64, self.ordinal]);
+    }
+
+    #[inline(always)]
+    fn read(from: &[u8]) -> Labelled {
+        let [hi, lo, label, ordinal] = words(from);
+        Labelled { digest: Digest { hi, lo }, label: label as u32, ordinal }
     }
 }
 

@@ -25,7 +25,14 @@ fn digest(key: u64) -> Digest {
 }
 
 fn write(shard_bits: u32, steps: &[Planned]) -> Vec<u8> {
-    let header = Header { hasher: Hasher::seeded(9), domain: Domain::U64, shard_bits, keys: 0, negatives: 0 };
+    let header = Header {
+        hasher: Hasher::seeded(9),
+        domain: Domain::U64,
+        shard_bits,
+        partitioned: false,
+        keys: 0,
+        negatives: 0,
+    };
     let kinds = steps.iter().map(|(role, structure, _)| (*role, structure.tag())).collect();
     let mut writer = Writer::new(vec![], &header, kinds).unwrap();
     for shard in 0..1 << shard_bits {

@@ -19,8 +19,27 @@ fn files() -> Vec<(String, Vec<u8>)> {
     for (name, kind) in &Kind::ALL[PLAIN.len()..] {
         files.push((format!("{name}, 40 keys"), knowing(*kind, 40, 90, 0.06)));
     }
+    files.push(("partitioned, no keys".to_string(), partitioned(0)));
+    files.push(("partitioned".to_string(), partitioned(40)));
     files
 }
+
+/// A file of several groups and labels of every kind: with keys, without, without negatives.
+fn partitioned(keys: u64) -> Vec<u8> {
+    let mut all = tamis::stream().exact().partitioned();
+    for (label, lambda) in LABELS.iter().zip([0, 1, 2, 90]) {
+        for key in integers(keys, 1) {
+            all.push(label, key).unwrap();
+        }
+        for key in integers(keys * lambda, 2) {
+            all.exclude(label, key).unwrap();
+            all.exclude("others", key).unwrap();
+        }
+    }
+    all.finish().unwrap().as_bytes().to_vec()
+}
+
+const LABELS: [&str; 4] = ["", "a", "b", "c"];
 
 /// The file of a filter that knows its negatives: lists of several steps, and two tables in one leaf.
 fn knowing(kind: Kind, keys: u64, negatives: u64, rate: f64) -> Vec<u8> {
@@ -39,6 +58,10 @@ fn large_files() -> Vec<(String, Vec<u8>)> {
     }
     for (name, kind) in &Kind::ALL[PLAIN.len()..] {
         files.push((format!("{name}, 12,000 keys"), knowing(*kind, 12_000, 30_000, 0.06)));
+    }
+    // Several times: their directories have more to go wrong.
+    for i in 1..6 {
+        files.push((format!("partitioned, {i}"), partitioned(40 * i)));
     }
     files
 }
@@ -114,7 +137,14 @@ fn every_changed_byte_of_the_payload_is_found_by_verify() {
 
 /// Asks alone and in a batch, whatever the answers are.
 fn agree(filter: &Filter, asked: &[u64], what: &str) {
-    if filter.domain() == tamis::Domain::U64 {
+    if filter.is_partitioned() {
+        for label in LABELS.into_iter().chain(["others", "nobody"]) {
+            agree_in(filter, label, asked, what);
+        }
+        assert_eq!(filter.contains(7u64), Err(tamis::QueryError::Partition { partitioned: true }), "{what}");
+        assert!(filter.groups().all(|group| (0.0..=1.0).contains(&group.rate)), "{what}");
+        assert!(filter.groups().map(|group| group.labels).sum::<u64>() <= filter.partitions(), "{what}");
+    } else if filter.domain() == tamis::Domain::U64 {
         let alone: Vec<bool> = asked.iter().map(|key| filter.contains(key).unwrap()).collect();
         assert_eq!(ask_many(filter, asked), alone, "{what}");
     } else {
@@ -127,6 +157,21 @@ fn agree(filter: &Filter, asked: &[u64], what: &str) {
     for layer in filter.layers() {
         assert!(layer.bytes <= filter.as_bytes().len() as u64 && !layer.structure.is_empty(), "{what}");
     }
+}
+
+/// The same under a label.
+fn agree_in(filter: &Filter, label: &str, asked: &[u64], what: &str) {
+    fn both<K: tamis::Key>(filter: &Filter, label: &str, keys: &[K]) -> (Vec<bool>, Vec<bool>) {
+        let mut together = vec![false; keys.len()];
+        filter.contains_many_in(label, keys, &mut together).unwrap();
+        (keys.iter().map(|key| filter.contains_in(label, key).unwrap()).collect(), together)
+    }
+    let (alone, together) = match filter.domain() {
+        tamis::Domain::U64 => both(filter, label, asked),
+        tamis::Domain::Bytes => both(filter, label, &asked.iter().map(|key| key.to_le_bytes()).collect::<Vec<_>>()),
+    };
+    assert_eq!(alone, together, "{what}, label {label:?}");
+    assert!(filter.knows(label) || !alone.contains(&true), "{what}, label {label:?}");
 }
 
 #[test]
@@ -192,6 +237,40 @@ fn impossible_fields_are_named() {
     }
 }
 
+/// The same for the directory of a partitioned file.
+#[test]
+fn impossible_partitions_are_named() {
+    let file = partitioned(40);
+    let sound = Parts::of(&file).unwrap();
+    let change = |edit: &dyn Fn(&mut Parts)| {
+        let mut parts = sound.clone();
+        edit(&mut parts);
+        Filter::open(parts.file()).unwrap_err().to_string()
+    };
+    // Bound, number of groups; then shard bits, keys and negatives of the first. At the end five labels of six bytes.
+    let labels = sound.directory.len() - 5 * 6;
+    for (expected, edit) in [
+        ("invalid file: header: partitioned is 2", &(|p: &mut Parts| p.header[13] = 2) as &dyn Fn(&mut Parts)),
+        ("invalid file: header: shards of a partitioned file, expected none", &|p| p.header[12] = 1),
+        ("invalid file: header: 2^0 shards, or reserved bytes that are not 0", &|p| p.header[14] = 1),
+        ("cut short: directory needs 8 bytes, 7 are there", &|p| p.directory.truncate(7)),
+        ("invalid file: directory: shard bits of a group is 25, expected 0 to 24", &|p| p.directory[9] = 25),
+        ("invalid file: directory: too short for", &|p| p.directory[9] = 24),
+        ("invalid file: directory: the group of a label is 9, expected 0 to ", &|p| p.directory[labels + 5] = 9),
+        ("invalid file: directory: the labels are not in order", &|p| p.directory[labels + 4] = 0xff),
+        ("invalid file: directory: attempt of the labels is 64, expected 0 to 63", &|p| p.directory[labels - 1] = 64),
+        ("cut short: directory needs 36 bytes, 30 are there", &|p| p.directory[labels - 2] = 6),
+        ("invalid file: directory: bytes after its end", &|p| p.directory.push(0)),
+        ("invalid file: 3 bytes between payload and directory", &|p| p.payload.extend([0; 3])),
+        ("cut short: the payload needs", &|p| p.payload.truncate(p.payload.len() - 1)),
+        // Read as an ordinary file, the bound is no list of steps.
+        ("", &|p| p.header[13] = 0),
+    ] {
+        let text = change(edit);
+        assert!(text.starts_with(expected), "{text}; expected {expected}");
+    }
+}
+
 struct Random(u64);
 
 impl Random {
@@ -231,7 +310,7 @@ fn repaired_mutations_never_panic() {
     while Instant::now() < end {
         let (name, file) = &files[random.below(files.len())];
         let mut parts = Parts::of(file).unwrap();
-        if random.below(4) == 0 {
+        if random.below(4) == 0 && parts.header[13] == 0 {
             // Two files as the steps of one: the geometries follow one another, as do the payloads.
             let other = Parts::of(&files[random.below(files.len())].1).unwrap();
             let (mine, theirs) = (&parts.directory, &other.directory);

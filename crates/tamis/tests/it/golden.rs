@@ -68,7 +68,33 @@ fn all() -> Vec<(String, Filter)> {
     all.push(("u64".into(), tamis::build(0..1000u64).finish().unwrap()));
     all.push(("keyed".into(), tamis::build(keys()).keyed([0x0123_4567_89ab_cdef, 42]).finish().unwrap()));
     all.push(("empty".into(), tamis::build([""; 0]).finish().unwrap()));
+    all.push(("partitioned".into(), partitioned()));
     all
+}
+
+/// The keys under two labels, with few and with many excluded; and labels of one side only.
+fn partitioned() -> Filter {
+    let mut all = tamis::stream().exact().partitioned();
+    for key in keys() {
+        all.push("few", &key).unwrap();
+        all.push("many", &key).unwrap();
+    }
+    others().take(500).for_each(|key| all.exclude("few", key).unwrap());
+    (0..10).flat_map(|_| others()).enumerate().for_each(|(i, key)| all.exclude("many", format!("{i} {key}")).unwrap());
+    all.push("key", "key-0").unwrap();
+    all.exclude("other", "other-0").unwrap();
+    all.finish().unwrap()
+}
+
+fn ask_partitioned(filter: &Filter) {
+    assert!(keys().all(|key| filter.contains_in("few", &key) == Ok(true)));
+    assert!(keys().all(|key| filter.contains_in("many", &key) == Ok(true)));
+    assert!(others().take(500).all(|key| filter.contains_in("few", key) == Ok(false)));
+    let many = (0..10).flat_map(|_| others()).enumerate();
+    assert!(many.into_iter().all(|(i, key)| filter.contains_in("many", format!("{i} {key}")) == Ok(false)));
+    assert_eq!((filter.contains_in("key", "key-0"), filter.contains_in("other", "other-0")), (Ok(true), Ok(false)));
+    assert_eq!((filter.partitions(), filter.len(), filter.negatives()), (4, 2001, 40_501));
+    assert!(filter.groups().count() > 1 && !filter.knows("none"));
 }
 
 #[test]
@@ -89,6 +115,10 @@ fn every_golden_file_opens_and_answers() {
         let filter = Filter::map(&path).unwrap_or_else(|e| panic!("{name}: {e}"));
         filter.verify().unwrap();
         found += 1;
+        if name == "partitioned" {
+            ask_partitioned(&filter);
+            continue;
+        }
         let (n, yes) = match name {
             "empty" => (0, 0),
             "u64" => (1000, (0..1000u64).filter(|key| filter.contains(key).unwrap()).count()),

@@ -5,6 +5,7 @@
 //!   oracle    odd keys and odd sets, against a HashSet        corrupt   changed, cut and foreign bytes
 //!   rates     measured against promised rates; budgets        limits    threads, memory, disk, files, cancelling
 //!   ladder    up to ten million keys; only with TAMIS_SLOW  negatives the laws of filters that know their negatives
+//!   partitions keys that carry labels
 //! ```
 #![cfg(all(feature = "build", feature = "mmap"))]
 #![allow(clippy::unwrap_used, clippy::panic)]
@@ -18,6 +19,7 @@ mod laws;
 mod limits;
 mod negatives;
 mod oracle;
+mod partitions;
 mod rates;
 mod repair;
 mod steered;

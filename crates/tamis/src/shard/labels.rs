@@ -1,0 +1,74 @@
+//! keys and negatives that carry labels -> how many of each a label has; then the records themselves, in order.
+//!
+//! How labels are grouped depends on how many distinct keys and negatives each has, so both sides are read once to be
+//! counted, and once more to be handed on.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::intake::Sorted;
+use super::record::{Labelled, Record};
+use super::workers::{Stop, check};
+use super::{OnConflict, Stats, census, ranges, subtract};
+use crate::error::BuildError;
+
+/// Distinct keys and negatives of every label, by the label's number.
+pub(crate) struct Tally {
+    pub(crate) stats: Stats,
+    pub(crate) keys: Vec<u64>,
+    pub(crate) negatives: Vec<u64>,
+}
+
+impl Tally {
+    /// Reads both sides once and settles conflicts, which are equal keys under equal labels.
+    pub(crate) fn new(
+        keys: &Sorted<Labelled>,
+        negatives: &Sorted<Labelled>,
+        labels: usize,
+        on_conflict: OnConflict,
+        stop: Stop<'_>,
+    ) -> Result<Tally, BuildError> {
+        let counters = || (0..labels).map(|_| AtomicU64::new(0)).collect::<Vec<_>>();
+        let counts = [counters(), counters()];
+        let count = |side: usize, record: &Labelled| {
+            // Every label of a record has a number below `labels`; the disk may be damaged.
+            if let Some(count) = counts[side].get(record.label as usize) {
+                count.fetch_add(1, Ordering::Relaxed);
+            }
+        };
+        let census = census(keys, Some(negatives), stop, |keys, negatives| {
+            let mut rest = negatives.iter().peekable();
+            for key in keys {
+                while let Some(negative) = rest.next_if(|negative| negative.order() < key.order()) {
+                    count(1, negative);
+                }
+                match rest.next_if(|negative| negative.order() == key.order()) {
+                    Some(negative) if on_conflict == OnConflict::Drop => count(1, negative),
+                    _ => count(0, key),
+                }
+            }
+            rest.for_each(|negative| count(1, negative));
+        })?;
+        let stats = census.stats(keys.count(), negatives.count(), on_conflict)?;
+        let [keys, negatives] = counts.map(|counts| counts.into_iter().map(AtomicU64::into_inner).collect());
+        Ok(Tally { stats, keys, negatives })
+    }
+}
+
+/// Hands on all records, sorted and distinct, a range at a time, without those that `other` has too.
+pub(crate) fn walk<E: From<BuildError>>(
+    records: &Sorted<Labelled>,
+    other: Option<&Sorted<Labelled>>,
+    stop: Stop<'_>,
+    mut part: impl FnMut(&[Labelled]) -> Result<(), E>,
+) -> Result<(), E> {
+    let (ranges, _) = ranges(records, other, 1);
+    for cells in ranges {
+        check(stop)?;
+        let mut found = records.cells(cells.clone(), stop)?;
+        if let Some(other) = other {
+            subtract(&mut found, &other.cells(cells, stop)?);
+        }
+        part(&found)?;
+    }
+    Ok(())
+}

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::error::{BuildError, Error};
 use crate::format::{Header, MAX_SHARD_BITS, Writer};
 use crate::hash::{Digest, Domain, Hasher, Key};
-use crate::plan::{Columns, Effort, Goal, Kind, Plan, Request, plan};
+use crate::plan::{Columns, Effort, Goal, Kind, Layout, Plan, Request, plan};
 use crate::query::Filter;
 use crate::shard::{Limits, OnConflict, Shards, Stats, Workspace};
 
@@ -124,6 +124,7 @@ struct Options {
     goal: Goal,
     kind: Kind,
     effort: Effort,
+    layout: Layout,
     hasher: Hasher,
     delta: f64,
     first: Option<u16>,
@@ -150,6 +151,7 @@ impl Default for Options {
             goal: Goal::Rate(0.01),
             kind: Kind::Auto,
             effort: Effort::Balanced,
+            layout: Layout::Auto,
             hasher: Hasher::seeded(0),
             delta: 0.5,
             first: None,
@@ -171,8 +173,8 @@ impl Options {
     }
 
     fn request(&self, keys: u64, negatives: u64) -> Request {
-        let Options { goal, kind, effort, delta, first, columns, .. } = *self;
-        Request { keys, negatives, goal, kind, effort, delta, first, columns }
+        let Options { goal, kind, effort, layout, delta, first, columns, .. } = *self;
+        Request { keys, negatives, goal, kind, effort, layout, delta, first, columns }
     }
 
     fn stop(&self) -> bool {
@@ -272,6 +274,19 @@ impl<I, N> Build<I, N> {
     /// How hard to look for a smaller filter.
     pub fn effort(mut self, effort: Effort) -> Self {
         self.options.effort = effort;
+        self
+    }
+
+    /// How the bits of a filter with excluded keys are laid out: as small as can be, or side by side.
+    ///
+    /// ```
+    /// let filter = tamis::build(0..5000u64).exclude(5000..45_000).exact().layout(tamis::Layout::Local).finish()?;
+    /// assert!((0..45_000).all(|key| filter.contains(key) == Ok(key < 5000)));
+    /// assert_eq!(filter.layers().count(), 1);
+    /// # Ok::<(), tamis::Error>(())
+    /// ```
+    pub fn layout(mut self, layout: Layout) -> Self {
+        self.options.layout = layout;
         self
     }
 

@@ -17,6 +17,7 @@ use crate::hash::{Digest, Salt};
 pub(crate) mod bloom;
 pub(crate) mod fuse;
 pub(crate) mod integrated;
+pub(crate) mod local;
 mod pack;
 pub(crate) mod ribbon;
 pub(crate) mod steered;

@@ -53,7 +53,7 @@ pub use error::{BuildError, Error, FormatError, QueryError};
 pub use hash::{Digest, Domain, Hasher, Key, Salt};
 pub use leaves::integrated::Parts;
 #[cfg(feature = "build")]
-pub use plan::{Base, Effort, Goal, Kind};
+pub use plan::{Base, Effort, Goal, Kind, Layout};
 pub use query::{Filter, Group, Layer};
 #[cfg(feature = "build")]
 pub use shard::{Limits, OnConflict, Stats};

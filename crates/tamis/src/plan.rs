@@ -12,7 +12,7 @@ use crate::error::BuildError;
 use crate::leaves::bloom::{classic, split};
 use crate::leaves::integrated::Parts;
 use crate::leaves::{fuse, integrated, ribbon};
-use crate::recipes::{cascade, chained, fpfs, steered};
+use crate::recipes::{cascade, chained, fpfs, local, steered};
 use crate::shard::{SHARD_KEYS, Sketch, shard_bits};
 use crate::steps::Role;
 
@@ -152,6 +152,30 @@ pub enum Effort {
     Smallest,
 }
 
+/// How the bits of an exact set are laid out.
+///
+/// ```
+/// use tamis::Layout;
+/// let build = || tamis::build(0..1000u64).exclude(1000..9000).exact();
+/// let filter = build().layout(Layout::Local).finish()?;
+/// assert!((0..9000).all(|key| filter.contains(key) == Ok(key < 1000)));
+/// assert_eq!(filter.layers().count(), 1);
+/// # Ok::<(), tamis::Error>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub enum Layout {
+    /// The planner chooses: compact, for now.
+    #[default]
+    Auto,
+    /// One structure after the other: the smallest.
+    Compact,
+    /// All bits of a key side by side, in one or two cache lines: the fastest for members, and a few percent larger. For
+    /// excluded keys and [`Kind::Auto`]. It changes nothing without excluded keys, and for an exact set with far fewer of
+    /// them than keys, which is stored by the excluded ones.
+    Local,
+}
+
 /// What is wanted, and of how many keys.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Request {
@@ -161,6 +185,7 @@ pub(crate) struct Request {
     pub(crate) goal: Goal,
     pub(crate) kind: Kind,
     pub(crate) effort: Effort,
+    pub(crate) layout: Layout,
     /// Of a cascade: how much shorter every list is than the one before.
     pub(crate) delta: f64,
     /// Bits of the first stage times 256, where the caller chose them.
@@ -234,6 +259,7 @@ pub(crate) fn plan(request: &Request) -> Result<Plan, BuildError> {
             Effort::Fast => plan(vec![plain(&Request { kind: Kind::Fuse, ..*request })?]),
             _ => plan(vec![plain(&Request { kind: Kind::Ribbon, ..*request })?]),
         },
+        Kind::Auto | Kind::Steered if local::wanted(request)? => local::plan(request)?,
         Kind::Auto | Kind::Steered if effort == Effort::Fast => match goal {
             // Nothing is known of whom it may let pass.
             Goal::Share(share) => {
@@ -304,6 +330,9 @@ impl Request {
                     "{name} knows only its keys; to exclude others use steered, chained, cascade, integrated or naive"
                 )
             }
+            _ if self.layout == Layout::Local && self.kind != Kind::Auto && self.negatives > 0 => {
+                "the local layout is one of auto; leave out the kind, or the layout".to_string()
+            }
             Goal::Exact if self.negatives == 0 && !self.kind.knows_negatives() => {
                 "an exact filter needs the keys that are not in the set".to_string()
             }
@@ -369,6 +398,7 @@ impl Request {
                     keys *= structure.rate_at(whole(negatives));
                 }
                 (Role::Decide, Structure::Integrated(params)) => bits += params.bits(most_keys, most_negatives),
+                (Role::Decide, Structure::Local(params)) => bits += local::bits(params, most_keys, most_negatives),
                 (Role::Decide, _) => bits += structure.bits(most_keys + most_negatives),
             }
         }

@@ -3,4 +3,5 @@
 pub(crate) mod cascade;
 pub(crate) mod chained;
 pub(crate) mod fpfs;
+pub(crate) mod local;
 pub(crate) mod steered;

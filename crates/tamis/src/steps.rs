@@ -27,6 +27,7 @@ use crate::hash::{Digest, Salt};
 use crate::leaves::bloom::{Classic, SplitBlock};
 use crate::leaves::fuse::Fuse;
 use crate::leaves::integrated::Integrated;
+use crate::leaves::local::Local;
 use crate::leaves::ribbon::Ribbon;
 use crate::leaves::steered::Steered;
 use crate::leaves::{Column, Find, Finish, Geometry, Whole};
@@ -77,6 +78,7 @@ macro_rules! with_column {
             Leaf::Ribbon($column) => $body,
             Leaf::Integrated($column) => $body,
             Leaf::Steered($column) => $body,
+            Leaf::Local($column) => $body,
         }
     };
 }
@@ -155,6 +157,7 @@ pub(crate) enum Leaf {
     Ribbon(Column<Ribbon>),
     Integrated(Column<Integrated>),
     Steered(Column<Steered>),
+    Local(Column<Local>),
 }
 
 pub(crate) const SPLIT_BLOCK: u8 = 1;
@@ -163,6 +166,7 @@ pub(crate) const FUSE: u8 = 3;
 pub(crate) const RIBBON: u8 = 4;
 pub(crate) const INTEGRATED: u8 = 5;
 pub(crate) const STEERED: u8 = 6;
+pub(crate) const LOCAL: u8 = 7;
 
 impl Leaf {
     pub(crate) fn decode(tag: u8, from: &mut Reader<'_>, bits: u32, salt: Salt) -> Result<Leaf, FormatError> {
@@ -173,6 +177,7 @@ impl Leaf {
             RIBBON => Leaf::Ribbon(decode_column(from, bits, salt)?),
             INTEGRATED => Leaf::Integrated(decode_column(from, bits, salt)?),
             STEERED => Leaf::Steered(decode_column(from, bits, salt)?),
+            LOCAL => Leaf::Local(decode_column(from, bits, salt)?),
             _ => return Err(FormatError::invalid(format!("directory: unknown structure {tag}; upgrade tamis"))),
         })
     }
@@ -186,6 +191,7 @@ impl Leaf {
             Leaf::Ribbon(_) => "ribbon",
             Leaf::Integrated(_) => "integrated",
             Leaf::Steered(_) => "steered ribbon",
+            Leaf::Local(_) => "local",
         }
     }
 
@@ -267,7 +273,8 @@ find_first!(
     Fuse of Fuse,
     Ribbon of Ribbon,
     Integrated of Integrated,
-    Steered of Steered
+    Steered of Steered,
+    Local of Local
 );
 
 /// A column that refuses, inlined; then the other steps.

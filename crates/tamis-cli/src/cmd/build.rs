@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 use anyhow::{Result, anyhow, bail};
 use serde_json::json;
 use tamis::math::bounds::free_set;
-use tamis::{BuildError, Effort, Filter, Kind, Limits, OnConflict, Progress, Stats};
+use tamis::{BuildError, Effort, Filter, Kind, Layout, Limits, OnConflict, Progress, Stats};
 
 use super::door::Door;
 use super::{bits_per_key, grouped, groups, layers, overhead, partition_lines, partitions, print, size, strangers};
@@ -69,6 +69,9 @@ pub(crate) struct Args {
     /// How hard to look for a smaller filter: fast, balanced or smallest
     #[arg(long, default_value = "balanced", value_parser = effort)]
     effort: Effort,
+    /// With --exclude, how bits are laid out: auto, compact (the smallest) or local (side by side: members are found faster)
+    #[arg(long, default_value = "auto", value_parser = layout)]
+    layout: Layout,
     /// Seed of the hash: equal keys and seeds give equal files
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
@@ -124,6 +127,15 @@ fn effort(name: &str) -> Result<Effort, String> {
         "balanced" => Ok(Effort::Balanced),
         "smallest" => Ok(Effort::Smallest),
         _ => Err("expected fast, balanced or smallest".to_string()),
+    }
+}
+
+fn layout(name: &str) -> Result<Layout, String> {
+    match name {
+        "auto" => Ok(Layout::Auto),
+        "compact" => Ok(Layout::Compact),
+        "local" => Ok(Layout::Local),
+        _ => Err("expected auto, compact or local".to_string()),
     }
 }
 
@@ -284,7 +296,7 @@ fn door(args: &Args, interrupt: &Interrupt) -> Result<Door> {
         }
     };
     let build = tamis::stream().kind(args.kind).effort(args.effort).limits(limits).cancel(interrupt.flag());
-    let build = build.on_conflict(args.on_conflict);
+    let build = build.layout(args.layout).on_conflict(args.on_conflict);
     let build = if args.exclude.is_empty() { build } else { build.excluding() };
     let build = match args.bits_per_key {
         _ if args.exact => build.exact(),

@@ -23,6 +23,7 @@ fn words_of_the_command_line() {
         ("--bits-per-key <B>", "5000", bits),
         ("--kind <KIND>", "nonsense", kinds),
         ("--effort <EFFORT>", "nonsense", "expected fast, balanced or smallest"),
+        ("--layout <LAYOUT>", "nonsense", "expected auto, compact or local"),
         ("--memory <SIZE>", "nonsense", "unknown unit \"nonsense\", expected K, M, G or T"),
         ("--memory <SIZE>", "2X", "unknown unit \"X\", expected K, M, G or T"),
         ("--disk <SIZE>", "1.2.3", &format!("\"1.2.3\" {sizes}")),

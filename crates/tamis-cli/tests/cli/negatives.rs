@@ -18,6 +18,7 @@ fn excluded_keys_never_match() {
         "--kind chained-fuse",
         "--kind cascade-bloom",
         "--effort smallest --exact",
+        "--layout local",
         "--keyed",
     ] {
         let report = desk.run(&format!("build {deny} --exclude {allow} -o d.tamis {more}")).text(0);
@@ -87,6 +88,23 @@ fn an_allowed_share_matches() {
     }
     let error = desk.error("build --integers keys.txt -o f.tamis --allow 0.1");
     assert!(error.contains("--exclude"), "{error}");
+}
+
+/// All bits side by side are one layer.
+#[test]
+fn a_layout_can_be_chosen() {
+    let desk = Desk::new();
+    desk.put("keys.txt", numbers(0..20_000));
+    desk.put("others.txt", numbers(20_000..80_000));
+    let build = "build --integers keys.txt --exclude others.txt -o e.tamis --exact --json --layout";
+    let local = desk.run(&format!("{build} local")).json(0);
+    let layers = local["layers"].as_array().unwrap();
+    assert_eq!((layers.len(), &layers[0]["structure"]), (1, &json!("local")), "{local}");
+    assert!((3.3..3.5).contains(&local["bits_per_key"].as_f64().unwrap()), "{local}");
+    desk.run("verify --integers e.tamis --keys keys.txt --exclude others.txt").text(0);
+    assert_ne!(desk.run(&format!("{build} compact")).json(0)["layers"], local["layers"]);
+    let error = desk.error("build --integers keys.txt --exclude others.txt -o e.tamis --layout local --kind naive");
+    assert!(error.contains("the local layout is one of auto"), "{error}");
 }
 
 #[test]

@@ -17,7 +17,7 @@ use crate::error::BuildError;
 use crate::format::{Encoded, Reader};
 use crate::hash::{Digest, Salt};
 use crate::leaves::steered::{self, Others};
-use crate::leaves::{Geometry, Values, integrated};
+use crate::leaves::{Geometry, Values, integrated, local};
 use crate::plan::{Plan, Step, Structure};
 use crate::query::Filter;
 use crate::recipes::steered::Weigher;
@@ -96,6 +96,15 @@ pub(super) fn build_shard(
                         None => integrated::build(&keys, &listed, &params, salt, &mut payload)?,
                         Some(left) => integrated::build(&keys, &&left.digests[..], &params, salt, &mut payload)?,
                     };
+                    let mut geometry = vec![];
+                    leaf.encode(&mut geometry);
+                    Encoded { geometry, payload: payload.into() }
+                }
+                Structure::Local(params) => {
+                    let left = listed.take(&mut negatives)?;
+                    let mut payload = vec![];
+                    let (skip, out) = (shards.bits, &mut payload);
+                    let leaf = local::build(&keys, &left.digests, &params, skip, salt, threads, stop, out)?;
                     let mut geometry = vec![];
                     leaf.encode(&mut geometry);
                     Encoded { geometry, payload: payload.into() }

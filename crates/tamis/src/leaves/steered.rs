@@ -49,7 +49,7 @@ use crate::hash::{Digest, Salt, fold};
 use crate::leaves::{Choose, Column, Contains, Geometry, Never, Part};
 
 #[cfg(feature = "build")]
-mod beam;
+pub(in crate::leaves) mod beam;
 #[cfg(feature = "build")]
 mod build;
 #[cfg(feature = "build")]

@@ -6,9 +6,9 @@ use crate::error::BuildError;
 use crate::format::Encoded;
 use crate::hash::{Digest, Salt};
 use crate::leaves::bloom::{classic, split};
-use crate::leaves::{Geometry, Values, fuse, integrated, ribbon, steered};
+use crate::leaves::{Geometry, Values, fuse, integrated, local, ribbon, steered};
 use crate::math::bloom::{classic_rate, split_block_rate};
-use crate::steps::{BLOOM, FUSE, INTEGRATED, RIBBON, SPLIT_BLOCK, STEERED};
+use crate::steps::{BLOOM, FUSE, INTEGRATED, LOCAL, RIBBON, SPLIT_BLOCK, STEERED};
 
 /// One leaf to build, the same for every shard.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -28,6 +28,8 @@ pub(crate) enum Structure {
     Integrated(integrated::Params),
     /// Built from one side, to refuse the other.
     Steered(steered::Params),
+    /// Built from keys and negatives.
+    Local(local::Params),
 }
 
 impl Structure {
@@ -40,6 +42,7 @@ impl Structure {
             Structure::Ribbon(_) => RIBBON,
             Structure::Integrated(_) => INTEGRATED,
             Structure::Steered(_) => STEERED,
+            Structure::Local(_) => LOCAL,
         }
     }
 
@@ -53,6 +56,7 @@ impl Structure {
             Structure::Ribbon(params) => params.bits(n),
             Structure::Integrated(params) => params.bits(n, 0),
             Structure::Steered(params) => params.bits(n),
+            Structure::Local(params) => params.bits(n),
         }
     }
 
@@ -63,6 +67,7 @@ impl Structure {
             Structure::Ribbon(params) => params.rate(),
             Structure::Integrated(params) => params.rate(),
             Structure::Steered(params) => params.rate(),
+            Structure::Local(params) => params.rate(),
             Structure::SplitBlock { .. } | Structure::Bloom { .. } => 1.0,
         }
     }
@@ -118,6 +123,10 @@ impl Structure {
             }
             Structure::Steered(_) => {
                 let reason = "a steered column is built from both sides".into();
+                return Err(BuildError::Unreachable { reason });
+            }
+            Structure::Local(_) => {
+                let reason = "a local filter is built from both sides".into();
                 return Err(BuildError::Unreachable { reason });
             }
         }

@@ -5,7 +5,7 @@ use super::*;
 
 fn request(keys: u64, negatives: u64) -> Request {
     let (goal, kind, effort) = (Goal::Rate(0.01), Kind::Auto, Effort::Balanced);
-    Request { keys, negatives, goal, kind, effort, delta: 0.5, first: None, columns: None }
+    Request { keys, negatives, goal, kind, effort, layout: Layout::Auto, delta: 0.5, first: None, columns: None }
 }
 
 /// A goal that no size reaches is an error, not a filter with another rate.

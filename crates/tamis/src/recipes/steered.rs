@@ -36,7 +36,7 @@ use optimise::{MAX_COLUMNS, Values};
 pub(crate) use survivors::share;
 
 /// More negatives per key are left to plain bits.
-const STEERED: u64 = 16;
+pub(crate) const MOST: u64 = 16;
 /// With fewer keys, what every step adds to the file is more than steering saves.
 const FEWEST: u64 = 256;
 /// Columns of fewer keys leave more others than was measured on many: where a share was promised, plain bits keep it.
@@ -92,7 +92,7 @@ pub(crate) fn plan(request: &Request) -> Result<Plan, BuildError> {
 
 /// Whole bits that leave at most 16 others for each of `listed`.
 fn whole_bits(listed: u64, others: u64) -> u16 {
-    (0..32).find(|&bits| others >> bits <= STEERED * listed).unwrap_or(32)
+    (0..32).find(|&bits| others >> bits <= MOST * listed).unwrap_or(32)
 }
 
 fn beam(request: &Request) -> u16 {

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use tamis::{Filter, FormatError, Kind};
+use tamis::{Filter, FormatError, Kind, Layout};
 
 use super::repair::{FOOTER, HEADER, Parts};
 use super::{PLAIN, SHAPES, ask_many, integers, mix};
@@ -21,7 +21,14 @@ fn files() -> Vec<(String, Vec<u8>)> {
     }
     files.push(("partitioned, no keys".to_string(), partitioned(0)));
     files.push(("partitioned".to_string(), partitioned(40)));
+    files.push(("local, 40 keys".into(), local(40, 90)));
     files
+}
+
+/// The file of a filter with all columns side by side.
+fn local(keys: u64, negatives: u64) -> Vec<u8> {
+    let build = tamis::build(integers(keys, 1)).exclude(integers(negatives, 2)).exact().layout(Layout::Local);
+    build.finish().unwrap().as_bytes().to_vec()
 }
 
 /// A file of several groups and labels of every kind: with keys, without, without negatives.
@@ -58,6 +65,9 @@ fn large_files() -> Vec<(String, Vec<u8>)> {
     }
     for (name, kind) in &Kind::ALL[PLAIN.len()..] {
         files.push((format!("{name}, 12,000 keys"), knowing(*kind, 12_000, 30_000, 0.06)));
+    }
+    for negatives in [12_000, 36_000, 96_000] {
+        files.push((format!("local, 12,000 keys, {negatives} excluded"), local(12_000, negatives)));
     }
     // Several times: their directories have more to go wrong.
     for i in 1..6 {

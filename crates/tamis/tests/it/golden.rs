@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use bytes::Bytes;
-use tamis::{Base, Domain, Effort, Filter, Kind, Parts};
+use tamis::{Base, Domain, Effort, Filter, Kind, Layout, Parts};
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden");
 
@@ -57,6 +57,9 @@ fn all() -> Vec<(String, Filter)> {
     all.push(("steered-both-sides".into(), both.unwrap()));
     all.push(("steered-share".into(), tamis::build(keys()).exclude(steered(100)).allow(0.3).finish().unwrap()));
     all.push(("steered-many".into(), tamis::build(keys()).exclude(steered(2000)).exact().finish().unwrap()));
+    let local = || tamis::build(keys()).exclude(others()).layout(Layout::Local);
+    all.push(("local".into(), local().exact().finish().unwrap()));
+    all.push(("local-rate".into(), local().fpr(0.001).finish().unwrap()));
     // More than one level; bands of 128 bits; a width of one bit.
     let many = || (0..12_000).map(|i| format!("key-{i}"));
     all.push(("ribbon-bumped".into(), tamis::build(many()).fpr(0.06).finish().unwrap()));

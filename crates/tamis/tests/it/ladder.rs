@@ -1,6 +1,6 @@
 //! up to ten million keys -> every one held: slow, and only when TAMIS_SLOW is set.
 
-use tamis::Kind;
+use tamis::{Kind, Layout};
 
 use super::{ask_many, filter, integers};
 
@@ -25,5 +25,25 @@ fn up_to_ten_million_keys() {
             assert!((passed - expected).abs() < 4.0 * expected.sqrt(), "{kind:?}, {n} keys: {passed} pass");
             println!("{kind:?}, {n} keys: {:.3} bits each", filter.as_bytes().len() as f64 * 8.0 / n as f64);
         }
+    }
+}
+
+/// All columns side by side: few keys and many, one shard and two, with and without steered columns and plain bits before them.
+#[test]
+fn local_up_to_a_million_and_more() {
+    if std::env::var_os("TAMIS_SLOW").is_none() {
+        println!("skipped: set TAMIS_SLOW to climb to a million keys");
+        return;
+    }
+    for (n, lambda) in
+        [(10, 8), (1000, 8), (10_000, 300), (100_000, 40), (1_000_000, 8), (1_600_000, 1), (1_600_000, 3)]
+    {
+        let (keys, negatives): (Vec<u64>, Vec<u64>) = (integers(n, 1).collect(), integers(lambda * n, 2).collect());
+        let build = tamis::build(keys.clone()).exclude(negatives.clone()).exact().layout(Layout::Local);
+        let filter = build.finish().unwrap();
+        assert!(!ask_many(&filter, &keys).contains(&false), "{n} keys, {lambda} each");
+        assert!(!ask_many(&filter, &negatives).contains(&true), "{n} keys, {lambda} each");
+        assert!(keys.iter().step_by(11).all(|key| filter.contains(key) == Ok(true)), "{n} keys, {lambda} each");
+        println!("{n} keys, {lambda} each: {:.3} bits", filter.as_bytes().len() as f64 * 8.0 / n as f64);
     }
 }

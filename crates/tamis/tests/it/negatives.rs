@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use tamis::{Base, Build, BuildError, Effort, Error, Filter, Kind, Limits, OnConflict, Parts};
+use tamis::{Base, Build, BuildError, Effort, Error, Filter, Kind, Layout, Limits, OnConflict, Parts};
 
 use super::{ask_many, integers};
 
@@ -11,13 +11,13 @@ const RATES: [f64; 4] = [0.4, 0.1, 0.01, 1.0 / 4096.0];
 
 /// Gives the whole book to each recipe.
 macro_rules! laws {
-    ($($name:ident: $kind:expr, $effort:expr;)*) => {
+    ($($name:ident: $kind:expr, $effort:expr $(, $layout:expr)?;)*) => {
         const BOOK: &[Kind] = &[$($kind),*];
         $(mod $name {
             use super::*;
 
             fn want<I, N>(build: Build<I, N>) -> Build<I, N> {
-                build.kind($kind).effort($effort)
+                build.kind($kind).effort($effort)$(.layout($layout))?
             }
 
             #[test]
@@ -131,6 +131,8 @@ laws! {
     integrated_ribbon_general: Kind::Integrated(Base::Ribbon, Parts::General), Effort::Balanced;
     naive: Kind::Naive(Base::Ribbon), Effort::Balanced;
     naive_fuse: Kind::Naive(Base::Fuse), Effort::Balanced;
+    local: Kind::Auto, Effort::Balanced, Layout::Local;
+    local_smallest: Kind::Auto, Effort::Smallest, Layout::Local;
 }
 
 fn reversed(keys: &[u64]) -> Vec<u64> {
@@ -183,6 +185,37 @@ fn sizes_stand_near_the_bound() {
     assert!((1.2..1.35).contains(&fuse), "{fuse}");
     let cascade = size(Kind::Cascade(Base::Bloom));
     assert!((1.7..2.2).contains(&cascade), "{cascade}");
+}
+
+/// The local layout is one leaf, or one after plain bits; it takes a few percent more than the bound.
+#[test]
+fn the_local_layout_is_one_leaf() {
+    let n = 100_000u64;
+    for (lambda, leaves, most) in [(1, 1, 1.04), (3, 1, 1.07), (8, 1, 1.07), (200, 2, 1.08)] {
+        let build = tamis::build(integers(n, 1)).exclude(integers(lambda * n, 2)).exact().layout(Layout::Local);
+        let filter = build.finish().unwrap();
+        assert_eq!(filter.layers().count(), leaves, "{lambda}");
+        let bound = tamis::math::bounds::f(0.0, lambda as f64) * n as f64;
+        let ratio = filter.as_bytes().len() as f64 * 8.0 / bound;
+        assert!((1.0..most).contains(&ratio), "{lambda}: {ratio}");
+        right(&filter, n, lambda * n, &format!("local, {lambda}"));
+    }
+}
+
+#[test]
+fn the_local_layout_knows_what_it_cannot_do() {
+    let build = || tamis::build(integers(100, 1)).exclude(integers(300, 2)).layout(Layout::Local);
+    let text = build().bits_per_key(9.0).finish().unwrap_err().to_string();
+    assert!(text.contains("the local layout keeps no budget of bits"), "{text}");
+    let text = build().kind(Kind::Chained(Base::Fuse)).finish().unwrap_err().to_string();
+    assert!(text.contains("the local layout is one of auto"), "{text}");
+    // An exact set with far fewer negatives than keys is stored by them, whatever the layout.
+    let few =
+        |layout| tamis::build(integers(9000, 1)).exclude(integers(300, 2)).exact().layout(layout).finish().unwrap();
+    assert!(few(Layout::Local).as_bytes() == few(Layout::Auto).as_bytes());
+    // Without excluded keys there is nothing to lay out.
+    let plain = |layout| tamis::build(integers(100, 1)).layout(layout).finish().unwrap();
+    assert!(plain(Layout::Local).as_bytes() == plain(Layout::Auto).as_bytes());
 }
 
 /// Few negatives of many keys are stored instead of the keys.

@@ -20,18 +20,18 @@ pub(crate) const SMALLEST: u16 = 512;
 const LOOK: u32 = 8;
 
 /// One strip to search.
-pub(super) struct Strip<'a> {
+pub(in crate::leaves) struct Strip<'a> {
     /// For every row the band of the key that fixes it, its first coefficient included; 0 for a free row.
-    pub(super) pivots: &'a [u64],
+    pub(in crate::leaves) pivots: &'a [u64],
     /// Where the negatives that start at a row are found in `bands`: one entry more than rows.
-    pub(super) starts: &'a [u32],
-    pub(super) bands: &'a [u64],
+    pub(in crate::leaves) starts: &'a [u32],
+    pub(in crate::leaves) bands: &'a [u64],
     /// As many as bands, or none if all weigh the same.
-    pub(super) weights: &'a [u32],
+    pub(in crate::leaves) weights: &'a [u32],
 }
 
 /// The search with `K` states; `ROOM` is twice that.
-pub(super) struct Beam<'a, const K: usize, const ROOM: usize>(pub(super) Strip<'a>);
+pub(in crate::leaves) struct Beam<'a, const K: usize, const ROOM: usize>(pub(in crate::leaves) Strip<'a>);
 
 /// The states, in `ROOM` lanes of which at most `K` are in use.
 struct States<const ROOM: usize> {

@@ -1,0 +1,322 @@
+//! digests to match, digests never to match -> octets, thresholds and a rest that tell them apart.
+//!
+//! Strips are independent, so each is a job: its steered columns one after the other; then, when it is known how many negatives are
+//! left in all, its exact columns. What these bump is gathered for the rest.
+//! Keys and negatives are sorted by row once, because all columns have the same.
+
+use super::exact::{self, Equation};
+use super::{
+    BUCKET, LEAST, Local, MASKS, MAX_EXACT, MAX_ROWS, MAX_STEERED, REST, Size, WHOLE, bump, coin, head,
+    octets_per_word, pad,
+};
+use crate::arch::{Level, dispatch};
+use crate::error::BuildError;
+use crate::hash::{Digest, Salt, fold};
+use crate::leaves::steered::beam::{BALANCED, Beam, SMALLEST, Strip};
+use crate::leaves::{Values, ribbon};
+use crate::shard::{Stop, run};
+
+/// Rows of a strip, about.
+const STRIP: u64 = 1 << 16;
+
+/// Elements of the exact columns per row: a few more than there is room for, so that hardly a row stays empty.
+pub(crate) const FULL: (u64, u64) = (102, 100);
+
+/// What the planner chooses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Params {
+    /// Steered columns, 0 to 6.
+    pub(crate) columns: u8,
+    /// Exact columns, 1 or 2; two columns at least in all.
+    pub(crate) exact: u8,
+    /// Rows beyond one per key, in 1024ths.
+    pub(crate) slack: u16,
+    /// States of the search for a steered column.
+    pub(crate) beam: u16,
+}
+
+impl Params {
+    fn size(&self, n: u64) -> Size {
+        let rows = n + (n * u64::from(self.slack)).div_ceil(1024);
+        let strips = ((rows + STRIP / 2) / STRIP).max(1);
+        let rows = rows.div_ceil(strips).next_multiple_of(8).max(LEAST);
+        Size { steered: self.columns.into(), exact: self.exact.into(), strips, rows }
+    }
+
+    /// Bits of the payload before the rest, for `n` keys.
+    pub(crate) fn bits(&self, n: u64) -> f64 {
+        if n == 0 {
+            return 0.0;
+        }
+        let Size { strips, rows, .. } = self.size(n);
+        let (columns, exact) = (u64::from(self.columns) + u64::from(self.exact), u64::from(self.exact));
+        (strips * (rows * columns + 2 * exact * rows.div_ceil(BUCKET)) + 8 * pad(columns as usize)) as f64
+    }
+
+    /// The share of strangers that pass.
+    pub(crate) fn rate(&self) -> f64 {
+        0.5f64.powi(i32::from(self.columns) + 1)
+    }
+}
+
+/// The ribbon of the rest.
+pub(crate) const REST_PARAMS: ribbon::Params =
+    ribbon::Params { width: 256, wide: false, homogeneous: None, nested: false };
+
+/// Builds the leaf on `keys` and on `negatives` that are none of them, and appends its payload to `out`; on an error `out` is
+/// as before. Both are sorted and agree in their top `skip` bits.
+#[allow(clippy::too_many_arguments, reason = "each is a thing of its own")]
+pub(crate) fn build(
+    keys: &[Digest],
+    negatives: &[Digest],
+    params: &Params,
+    skip: u32,
+    salt: Salt,
+    threads: usize,
+    stop: Stop<'_>,
+    out: &mut Vec<u8>,
+) -> Result<Local, BuildError> {
+    build_on(Level::detect(), keys, negatives, params, skip, salt, threads, stop, out)
+}
+
+/// The same on a given instruction set.
+#[allow(clippy::too_many_arguments, reason = "each is a thing of its own")]
+pub(super) fn build_on(
+    level: Level,
+    keys: &[Digest],
+    negatives: &[Digest],
+    params: &Params,
+    skip: u32,
+    salt: Salt,
+    threads: usize,
+    stop: Stop<'_>,
+    out: &mut Vec<u8>,
+) -> Result<Local, BuildError> {
+    let (steered, exact) = (u64::from(params.columns), u64::from(params.exact));
+    let size = params.size(keys.len() as u64);
+    if steered > MAX_STEERED
+        || !(1..=MAX_EXACT).contains(&exact)
+        || steered + exact < 2
+        || size.rows.saturating_mul(size.strips) > MAX_ROWS
+    {
+        return Err(BuildError::Unreachable {
+            reason: format!("{} keys with {params:?} are no local filter", keys.len()),
+        });
+    }
+    if keys.is_empty() {
+        return Ok(Local::empty(salt));
+    }
+    let mut local = Local::new(skip, size, WHOLE, salt, None);
+    let mut jobs = Vec::with_capacity(size.strips as usize);
+    let (mut left, mut others) = (keys, negatives);
+    for strip in 0..size.strips {
+        let (keys, later) = left.split_at(left.partition_point(|&key| local.strip(key) <= strip));
+        let (negatives, later_negatives) = others.split_at(others.partition_point(|&key| local.strip(key) <= strip));
+        jobs.push(Job { keys, negatives });
+        (left, others) = (later, later_negatives);
+    }
+    let steered = run(jobs, threads, |job| {
+        crate::shard::check(stop)?;
+        Ok(job.steer(&local, level, params.beam))
+    })?;
+    // As many elements as the exact columns have room for.
+    let elements: usize = steered.iter().map(|strip| strip.keys.len() + strip.survivors.len()).sum();
+    let room = size.strips * size.rows * u64::from(size.exact) * FULL.0 / FULL.1;
+    local.share = (u64::from(WHOLE) * room / elements.max(1) as u64).min(WHOLE.into()) as u32;
+    let done = run(steered, threads, |strip| {
+        crate::shard::check(stop)?;
+        Ok(strip.decide(&local))
+    })?;
+    let start = out.len();
+    let mut rest = vec![];
+    for built in &done {
+        out.extend_from_slice(&built.octets);
+        rest.extend_from_slice(&built.bumped);
+    }
+    out.resize(out.len() + pad(local.columns()) as usize, 0);
+    let steps: Vec<u8> = done.iter().flat_map(|built| &built.steps).copied().collect();
+    out.extend(steps.chunks(4).map(|four| four.iter().rev().fold(0, |byte, step| byte << 2 | step)));
+    debug_assert_eq!(local.rest_at, (out.len() - start) as u64);
+    rest.sort_unstable();
+    let (bumped, values): (Vec<Digest>, Vec<u32>) = rest.into_iter().unzip();
+    let built = ribbon::build(&bumped, Values::Given(&values), &REST_PARAMS, salt.child(REST), threads, out);
+    let rest = built.inspect_err(|_| out.truncate(start))?;
+    Ok(Local::new(skip, size, local.share, salt, Some(rest)))
+}
+
+/// One strip to build.
+struct Job<'a> {
+    keys: &'a [Digest],
+    negatives: &'a [Digest],
+}
+
+/// A strip whose steered columns are there.
+struct Steered<'a> {
+    job: Job<'a>,
+    octets: Vec<u8>,
+    keys: Vec<Element>,
+    survivors: Vec<Element>,
+}
+
+/// A strip that is built.
+struct Built {
+    octets: Vec<u8>,
+    /// A step for each bucket and exact column.
+    steps: Vec<u8>,
+    /// Who has the exact bit in the rest, and which it is.
+    bumped: Vec<(Digest, u32)>,
+}
+
+/// An element of a strip: its hash, and the number of its digest.
+#[derive(Clone, Copy, Default)]
+struct Element {
+    h: u64,
+    number: u32,
+}
+
+impl<'a> Job<'a> {
+    /// The steered columns, each against the negatives that pass those before.
+    fn steer(self, local: &Local, level: Level, beam: u16) -> Steered<'a> {
+        let rows = local.rows as usize;
+        let keys = by_row(local, self.keys);
+        let mut survivors = by_row(local, self.negatives);
+        let mut octets = vec![0; rows / 8 * local.columns()];
+        for column in 0..local.steered as usize {
+            let pivots = eliminate(rows, keys.iter().map(|key| local.equation(column, key.h)));
+            let mut starts = vec![0u32; rows + 1];
+            let bands: Vec<u64> = survivors
+                .iter()
+                .map(|other| {
+                    let (row, band) = local.equation(column, other.h);
+                    starts[row as usize + 1] += 1;
+                    band
+                })
+                .collect();
+            for row in 0..rows {
+                starts[row + 1] += starts[row];
+            }
+            let strip = Strip { pivots: &pivots, starts: &starts, bands: &bands, weights: &[] };
+            let words = match beam {
+                SMALLEST => dispatch(level, Beam::<{ SMALLEST as usize }, { 2 * SMALLEST as usize }>(strip)),
+                _ => dispatch(level, Beam::<{ BALANCED as usize }, { 2 * BALANCED as usize }>(strip)),
+            };
+            let mut bands = bands.iter();
+            survivors.retain(|other| {
+                let (row, band) = (local.row(other.h) as usize, bands.next().copied().unwrap_or(0));
+                (window(&words, row) & band).count_ones() & 1 == 0
+            });
+            put(&mut octets, local.columns(), column, &words);
+        }
+        Steered { job: self, octets, keys, survivors }
+    }
+}
+
+impl Steered<'_> {
+    /// The exact columns, and who is left to the rest.
+    fn decide(self, local: &Local) -> Built {
+        let Steered { job, mut octets, keys, survivors } = self;
+        let mut all: Vec<(Element, bool)> = keys.iter().map(|&e| (e, true)).collect();
+        all.extend(survivors.iter().map(|&e| (e, false)));
+        // Rows grow with hashes.
+        all.sort_by_key(|(element, _)| element.h);
+        let (mut solved, mut equations) = (vec![], vec![]);
+        for pick in 0..local.exact {
+            let column = (local.steered + pick) as usize;
+            let has = |h: u64| local.pick(h) == pick && !local.outside(h);
+            equations.clear();
+            equations.extend(all.iter().filter(|(element, _)| has(element.h)).map(|&(element, key)| {
+                let (row, band) = local.equation(column, element.h);
+                Equation { row, band, value: (coin(element.h) == 1) == key }
+            }));
+            let exact::Solved { words, steps } = exact::solve(local.rows, &equations);
+            put(&mut octets, local.columns(), column, &words);
+            solved.push(steps);
+        }
+        let mut bumped = vec![];
+        for &(Element { h, number }, key) in &all {
+            let row = local.row(h);
+            let step = solved.get(local.pick(h) as usize).and_then(|steps| steps.get((row / BUCKET) as usize));
+            if local.outside(h) || row % BUCKET < bump(step.copied().unwrap_or(0)) {
+                let digest = if key { job.keys } else { job.negatives }[number as usize];
+                bumped.push((digest, coin(h) as u32 ^ u32::from(!key)));
+            }
+        }
+        let buckets = local.rows.div_ceil(BUCKET) as usize;
+        let steps = (0..buckets).flat_map(|bucket| solved.iter().map(move |steps| steps[bucket])).collect();
+        Built { octets, steps, bumped }
+    }
+}
+
+/// Writes one column into the octets.
+fn put(octets: &mut [u8], columns: usize, column: usize, words: &[u64]) {
+    let bytes = words.iter().flat_map(|word| word.to_le_bytes());
+    octets.iter_mut().skip(column).step_by(columns).zip(bytes).for_each(|(to, byte)| *to = byte);
+}
+
+impl Local {
+    /// First row in the strip, and the coefficients of one column from there on.
+    fn equation(&self, column: usize, h: u64) -> (u64, u64) {
+        let row = self.row(h);
+        let (columns, taken) = (self.columns(), octets_per_word(self.columns()));
+        let mut band = 0;
+        for (k, &number) in MASKS.iter().take(8 / taken).enumerate() {
+            let mut word = fold(h, number);
+            if k == 0 {
+                word = head(columns, word, row);
+            }
+            for i in 0..taken {
+                let byte = word >> (8 * (i * columns + column)) & 0xff;
+                band |= byte << (8 * (k * taken + i));
+            }
+        }
+        (row, band >> (row % 8))
+    }
+}
+
+/// The 64 bits from a row on.
+#[inline(always)]
+fn window(words: &[u64], row: usize) -> u64 {
+    let word = |i: usize| words.get(i).copied().unwrap_or(0);
+    let (low, high) = (word(row / 64), word(row / 64 + 1));
+    low >> (row % 64) | high << 1 << (63 - row % 64)
+}
+
+/// The elements of a strip in the order of their rows.
+fn by_row(local: &Local, digests: &[Digest]) -> Vec<Element> {
+    let mut starts = vec![0u32; local.rows as usize + 1];
+    for digest in digests {
+        starts[local.row(digest.salted(local.salt)) as usize + 1] += 1;
+    }
+    for row in 0..local.rows as usize {
+        starts[row + 1] += starts[row];
+    }
+    let mut sorted = vec![Element::default(); digests.len()];
+    for (number, digest) in digests.iter().enumerate() {
+        let h = digest.salted(local.salt);
+        let at = &mut starts[local.row(h) as usize];
+        sorted[*at as usize] = Element { h, number: number as u32 };
+        *at += 1;
+    }
+    sorted
+}
+
+/// For every row the equation that fixes it, 0 for a free one. An equation that says nothing new is left out.
+fn eliminate(rows: usize, equations: impl Iterator<Item = (u64, u64)>) -> Vec<u64> {
+    let mut pivots = vec![0u64; rows];
+    for (row, mut band) in equations {
+        let mut row = row as usize;
+        // A band ends with the strip, so that what is left of it does too: the row is there.
+        while band != 0 {
+            let shift = band.trailing_zeros();
+            row += shift as usize;
+            band >>= shift;
+            let Some(pivot) = pivots.get_mut(row) else { break };
+            if *pivot == 0 {
+                *pivot = band;
+                break;
+            }
+            band ^= *pivot;
+        }
+    }
+    pivots
+}

@@ -58,3 +58,25 @@ fn chained_filters() {
         assert!(exact.into_iter().all(|(_, row)| row["passed"] == 0.0 && row["wrong"]["false_negatives"] == 0));
     }
 }
+
+/// Every structure is right about certificates, and those that know the issuers are measured against the lower bound.
+#[test]
+fn certificates() {
+    let options = "certificates --n 3000 --certificates 100000 --issuers 20 --rounds 1 --queries 1000 --sample 50000";
+    let report = report(&format!("{options} --json -"));
+    let (bound, whole) = (report["bound"].as_f64().unwrap(), report["bound_without_issuers"].as_f64().unwrap());
+    assert!(bound < 0.9 * whole, "{bound}, {whole}");
+    for (name, row) in rows(&report) {
+        assert_eq!((row["revoked_missed"].as_u64(), row["valid_refused"].as_u64()), (Some(0), Some(0)), "{name}");
+        let bits = 8.0 * row["median"]["bytes"].as_f64().unwrap();
+        assert!(bits > bound && bits < 1.5 * whole, "{name}: {bits}, {bound}, {whole}");
+    }
+    if cfg!(feature = "peers") {
+        let bytes = |name: &str| {
+            let (_, row) = rows(&report).find(|(found, _)| found.contains(name)).unwrap();
+            row["median"]["bytes"].as_f64().unwrap()
+        };
+        // Twenty blocks are few enough that knowing the issuer pays.
+        assert!(bytes("clubcard, a block") < bytes("clubcard, one block"));
+    }
+}

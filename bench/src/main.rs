@@ -7,6 +7,7 @@
 //!   cargo run --release -p tamis-bench -- certificates
 //!   cargo run --release -p tamis-bench -- paper fpfs
 //!   cargo run --release -p tamis-bench -- paper chained
+//!   cargo run --release -p tamis-bench -- steer-table
 //! ```
 //!
 //! One file per experiment; an experiment turns [`candidate::Candidate`]s into rows, [`table`] prints them. The candidates
@@ -35,6 +36,7 @@ mod ours;
 mod paper;
 #[cfg(feature = "peers")]
 mod peers;
+mod steer_table;
 mod stream;
 mod table;
 mod xor;
@@ -60,6 +62,8 @@ enum Experiment {
     Exact(exact::Options),
     /// Revoked certificates of many issuers, a generated case: bytes with and without knowing the issuer.
     Certificates(certificates::Options),
+    /// The table that plans of steered columns are made from: prints Rust source.
+    SteerTable(steer_table::Options),
     /// The figures of a paper, our numbers beside its own.
     #[command(subcommand)]
     Paper(paper::Paper),
@@ -86,6 +90,10 @@ fn run(cli: &Cli) -> Result<bool, Box<dyn Error>> {
             let report = certificates::run(options)?;
             table::publish(&report, &[report.table()], cli.json.as_deref())?;
             Ok(report.is_clean())
+        }
+        Experiment::SteerTable(options) => {
+            print!("{}", steer_table::run(options)?);
+            Ok(true)
         }
         Experiment::Paper(Paper::Fpfs(options)) => {
             let report = paper::fpfs::run(options)?;

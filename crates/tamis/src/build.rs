@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::error::{BuildError, Error};
 use crate::format::{Header, MAX_SHARD_BITS, Writer};
 use crate::hash::{Digest, Domain, Hasher, Key};
-use crate::plan::{Effort, Goal, Kind, Plan, Request, plan};
+use crate::plan::{Columns, Effort, Goal, Kind, Plan, Request, plan};
 use crate::query::Filter;
 use crate::shard::{Limits, OnConflict, Shards, Stats, Workspace};
 
@@ -124,6 +124,7 @@ struct Options {
     hasher: Hasher,
     delta: f64,
     first: Option<u16>,
+    columns: Option<Columns>,
     on_conflict: OnConflict,
     /// Whether keys keep their places in the input, to be shown in conflicts.
     places: bool,
@@ -149,6 +150,7 @@ impl Default for Options {
             hasher: Hasher::seeded(0),
             delta: 0.5,
             first: None,
+            columns: None,
             on_conflict: OnConflict::Error,
             places: false,
             limits: Limits::default(),
@@ -166,8 +168,8 @@ impl Options {
     }
 
     fn request(&self, keys: u64, negatives: u64) -> Request {
-        let Options { goal, kind, effort, delta, first, .. } = *self;
-        Request { keys, negatives, goal, kind, effort, delta, first }
+        let Options { goal, kind, effort, delta, first, columns, .. } = *self;
+        Request { keys, negatives, goal, kind, effort, delta, first, columns }
     }
 
     fn stop(&self) -> bool {
@@ -203,6 +205,38 @@ impl<I, N> Build<I, N> {
     /// ```
     pub fn exact(mut self) -> Self {
         self.options.goal = Goal::Exact;
+        self
+    }
+
+    /// Of the excluded keys at most this share may match; other keys than the listed ones do not matter. Between
+    /// [`exact`](Build::exact) and a filter that knows nothing of them: smaller than both. An excluded key that is listed
+    /// several times counts as often, and those with large counts match last.
+    ///
+    /// ```
+    /// let filter = tamis::build(0..10_000u64).exclude(10_000..310_000).allow(0.01).finish()?;
+    /// assert!((0..10_000).all(|key| filter.contains(key) == Ok(true)));
+    /// let matching = (10_000..310_000u64).filter(|&key| filter.contains(key) == Ok(true)).count();
+    /// assert!(matching <= 3000);
+    /// assert!(filter.as_bytes().len() * 8 < 50_000); // a filter of 1 % takes 66,000
+    /// # Ok::<(), tamis::Error>(())
+    /// ```
+    pub fn allow(mut self, share: f64) -> Self {
+        self.options.goal = Goal::Share(share);
+        self
+    }
+
+    /// The steered columns of [`Kind::Steered`], chosen by hand: how many rows each has beyond one per key, as a share of the
+    /// keys, between 1/32 and 4. At most eight. With [`first_bits`](Build::first_bits) plain bits come before them; an exact
+    /// bit comes after them unless the goal is [`allow`](Build::allow).
+    ///
+    /// ```
+    /// let filter = tamis::build(0..5000u64).exclude(5000..20_000).kind(tamis::Kind::Steered).columns(&[0.25]).exact().finish()?;
+    /// assert_eq!(filter.layers().count(), 2);
+    /// assert!((0..20_000).all(|key| filter.contains(key) == Ok(key < 5000)));
+    /// # Ok::<(), tamis::Error>(())
+    /// ```
+    pub fn columns(mut self, slacks: &[f64]) -> Self {
+        self.options.columns = Some(Columns::new(slacks));
         self
     }
 
@@ -277,8 +311,9 @@ impl<I, N> Build<I, N> {
 
 impl<I> Build<I> {
     /// Keys that must never match, whatever the goal for strangers: of the same kind as the keys, any number of them. Nearly
-    /// all are let go at once, and `build` holds the few that are hard to tell from the keys: for [`Kind::Chained`], which is
-    /// the default, unless the goal is a budget of bits or [`OnConflict::Drop`] is set. Otherwise they are gathered like keys.
+    /// all are let go at once, and `build` holds the few that are hard to tell from the keys: for [`Kind::Steered`], which is
+    /// the default, and [`Kind::Chained`], unless the goal is a budget of bits or a share of them, or [`OnConflict::Drop`] is
+    /// set. Otherwise they are gathered like keys.
     ///
     /// ```
     /// let allowed = ["shop.example", "news.example"];
@@ -385,7 +420,9 @@ fn write<W: Write>(
     let request = options.request(shards.stats.keys, shards.about);
     let plan = plan(&request)?;
     let bytes = plan.bytes(&request);
-    let (out, bytes) = write_plan(shards, &plan, sieve.first(&plan), shards.known(), domain, options, out(bytes))?;
+    // Where some of them may match, nothing is promised about any.
+    let known = if matches!(request.goal, Goal::Share(_)) { 0 } else { shards.known() };
+    let (out, bytes) = write_plan(shards, &plan, sieve.first(&plan), known, domain, options, out(bytes))?;
     // The last shards are built without asking: whoever stopped meanwhile wants no file.
     if options.stop() {
         return Err(BuildError::Cancelled.into());

@@ -19,6 +19,7 @@ pub(crate) mod fuse;
 pub(crate) mod integrated;
 mod pack;
 pub(crate) mod ribbon;
+pub(crate) mod steered;
 
 /// How to read one shard's payload of one leaf.
 pub(crate) trait Geometry: Sized {

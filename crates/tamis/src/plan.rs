@@ -12,7 +12,7 @@ use crate::error::BuildError;
 use crate::leaves::bloom::{classic, split};
 use crate::leaves::integrated::Parts;
 use crate::leaves::{fuse, integrated, ribbon};
-use crate::recipes::{cascade, chained, fpfs};
+use crate::recipes::{cascade, chained, fpfs, steered};
 use crate::shard::{SHARD_KEYS, Sketch, shard_bits};
 use crate::steps::Role;
 
@@ -30,6 +30,9 @@ pub enum Goal {
     BitsPerKey(f64),
     /// Strangers will not be asked for, or do not matter: the smallest filter that is right about every listed key.
     Exact,
+    /// Of the listed negatives at most this share is let through, of their weight if they have weights; strangers do not
+    /// matter. For [`Kind::Steered`], which is the default.
+    Share(f64),
 }
 
 /// Which structure to use.
@@ -47,7 +50,8 @@ pub enum Goal {
 ///
 /// | kind | what it is | good for |
 /// |---|---|---|
-/// | [`Chained`](Kind::Chained) | a filter, then one exact bit | the smallest; the default |
+/// | [`Steered`](Kind::Steered) | a filter, columns that are steered against the excluded keys, one exact bit | the smallest; the default |
+/// | [`Chained`](Kind::Chained) | a filter, then one exact bit | faster to build and to ask, up to 10 % larger |
 /// | [`Integrated`](Kind::Integrated) | the same in one word | members, at the speed of a plain filter |
 /// | [`Cascade`](Kind::Cascade) | filters of each other's errors | Bloom filters all the way |
 /// | [`Naive`](Kind::Naive) | one filter on both sides | few excluded keys |
@@ -69,6 +73,8 @@ pub enum Kind {
     Bloom,
     /// The Bloom filter of 1970.
     ClassicBloom,
+    /// A filter, columns whose free bits are chosen against the excluded keys, and one exact bit: see [`Build::columns`](crate::Build::columns).
+    Steered,
     /// A filter and one exact bit for whoever passes: ChainedFilter's `&`, or two filters.
     Chained(Base),
     /// Filters in turn on keys and negatives, and one exact bit: ChainedFilter's `& ~`.
@@ -96,7 +102,7 @@ pub enum Base {
 
 impl Kind {
     /// Every kind with its name on the command line.
-    pub const ALL: [(&'static str, Kind); 24] = [
+    pub const ALL: [(&'static str, Kind); 25] = [
         ("auto", Kind::Auto),
         ("ribbon", Kind::Ribbon),
         ("homogeneous", Kind::Homogeneous),
@@ -104,6 +110,7 @@ impl Kind {
         ("fuse4", Kind::Fuse4),
         ("bloom", Kind::Bloom),
         ("classic-bloom", Kind::ClassicBloom),
+        ("steered", Kind::Steered),
         ("chained", Kind::Chained(Base::Ribbon)),
         ("chained-fuse", Kind::Chained(Base::Fuse)),
         ("chained-fuse4", Kind::Chained(Base::Fuse4)),
@@ -125,7 +132,10 @@ impl Kind {
 
     /// Whether it can make use of negatives.
     fn knows_negatives(self) -> bool {
-        matches!(self, Kind::Auto | Kind::Chained(_) | Kind::Cascade(_) | Kind::Integrated(..) | Kind::Naive(_))
+        matches!(
+            self,
+            Kind::Auto | Kind::Steered | Kind::Chained(_) | Kind::Cascade(_) | Kind::Integrated(..) | Kind::Naive(_)
+        )
     }
 }
 
@@ -134,10 +144,11 @@ impl Kind {
 pub enum Effort {
     /// The quickest to build and to ask: a fuse filter where the choice is free.
     Fast,
-    /// A ribbon with bands of 64 bits.
+    /// A ribbon with bands of 64 bits; against excluded keys, a search of 64 states.
     #[default]
     Balanced,
-    /// A ribbon with bands of 128 bits: a few tenths of a percent smaller, twice as slow to build.
+    /// A ribbon with bands of 128 bits: a few tenths of a percent smaller, twice as slow to build. Against excluded keys, a
+    /// search of 512 states.
     Smallest,
 }
 
@@ -154,6 +165,34 @@ pub(crate) struct Request {
     pub(crate) delta: f64,
     /// Bits of the first stage times 256, where the caller chose them.
     pub(crate) first: Option<u16>,
+    /// Slacks of steered columns, where the caller chose them.
+    pub(crate) columns: Option<Columns>,
+}
+
+/// Slacks in 1024ths.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Columns {
+    slacks: [u16; Columns::MOST],
+    count: u8,
+}
+
+impl Columns {
+    /// The most columns there can be.
+    pub(crate) const MOST: usize = 8;
+
+    /// The first of these slacks, each between 1/32 and 4.
+    pub(crate) fn new(slacks: &[f64]) -> Columns {
+        let mut columns = Columns::default();
+        for (to, &slack) in columns.slacks.iter_mut().zip(slacks) {
+            *to = (slack * 1024.0).round().clamp(32.0, 4096.0) as u16;
+            columns.count += 1;
+        }
+        columns
+    }
+
+    pub(crate) fn as_slice(&self) -> &[u16] {
+        &self.slacks[..self.count as usize]
+    }
 }
 
 /// One step to build.
@@ -167,6 +206,9 @@ pub(crate) struct Step {
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Plan {
     pub(crate) steps: Vec<Step>,
+    /// A filter on the keys alone that lets through every negative which the plan's first step lets through, for this number of
+    /// negatives and for any larger one.
+    pub(crate) sieve: Option<Structure>,
 }
 
 /// Chooses the steps.
@@ -179,48 +221,47 @@ pub(crate) fn plan(request: &Request) -> Result<Plan, BuildError> {
     };
     let request = &Request { negatives: request.negatives + more, ..*request };
     let Request { keys, negatives, goal, kind, effort, .. } = *request;
-    let steps = match kind {
+    let plan = Plan::new;
+    Ok(match kind {
         // Without keys there is nothing to spend bits on, and nothing to exclude from.
         _ if keys == 0 => {
             let kind = if kind.knows_negatives() { Kind::Ribbon } else { kind };
-            vec![plain(&Request { goal: Goal::Rate(0.5), kind, ..*request })?]
+            plan(vec![plain(&Request { goal: Goal::Rate(0.5), kind, columns: None, ..*request })?])
         }
         // Without negatives the answer is yes.
-        _ if negatives == 0 && goal == Goal::Exact => vec![],
+        _ if negatives == 0 && matches!(goal, Goal::Exact | Goal::Share(_)) => plan(vec![]),
         Kind::Auto if negatives == 0 => match effort {
-            Effort::Fast => vec![plain(&Request { kind: Kind::Fuse, ..*request })?],
-            _ => vec![plain(&Request { kind: Kind::Ribbon, ..*request })?],
+            Effort::Fast => plan(vec![plain(&Request { kind: Kind::Fuse, ..*request })?]),
+            _ => plan(vec![plain(&Request { kind: Kind::Ribbon, ..*request })?]),
         },
-        Kind::Auto => match effort {
-            Effort::Fast => chained::steps(Base::Fuse, request)?,
-            _ => chained::steps(Base::Ribbon, request)?,
+        Kind::Auto | Kind::Steered if effort == Effort::Fast => match goal {
+            // Nothing is known of whom it may let pass.
+            Goal::Share(share) => {
+                plan(vec![plain(&Request { kind: Kind::Fuse, goal: Goal::Rate(share), ..*request })?])
+            }
+            _ => chained::plan(Base::Fuse, request)?,
         },
-        Kind::Chained(base) => chained::steps(base, request)?,
-        Kind::Cascade(base) => cascade::steps(base, request)?,
-        Kind::Integrated(base, parts) => fpfs::integrated(base, parts, request)?,
-        Kind::Naive(base) => fpfs::naive(base, request)?,
-        _ => vec![plain(request)?],
-    };
-    Ok(Plan { steps })
+        Kind::Steered if negatives == 0 => plan(vec![plain(&Request { kind: Kind::Ribbon, ..*request })?]),
+        Kind::Auto | Kind::Steered => steered::plan(request)?,
+        Kind::Chained(base) => chained::plan(base, request)?,
+        Kind::Cascade(base) => plan(cascade::steps(base, request)?),
+        Kind::Integrated(base, parts) => plan(fpfs::integrated(base, parts, request)?),
+        Kind::Naive(base) => plan(fpfs::naive(base, request)?),
+        _ => plan(vec![plain(request)?]),
+    })
 }
 
 impl Plan {
+    /// A plan that needs all negatives.
+    pub(crate) fn new(steps: Vec<Step>) -> Plan {
+        Plan { steps, sieve: None }
+    }
+
     /// About how many bytes the file will have; rather a little more than less.
     pub(crate) fn bytes(&self, request: &Request) -> u64 {
         let bits = request.bits_of(&self.steps);
         let per_key = bits / request.keys.max(1) as f64;
         ((bits * 1.01 + file_bits(request.keys, self.steps.len(), per_key)) / 8.0) as u64 + 4096
-    }
-
-    /// A filter on the keys alone that lets through every negative which the plan's first step lets through, for this number of
-    /// negatives and for any larger one.
-    pub(crate) fn sieve(&self, request: &Request) -> Option<Structure> {
-        match (&self.steps[..], request.goal) {
-            // With a budget, more negatives leave fewer bits for the first step.
-            (_, Goal::BitsPerKey(_)) => None,
-            ([Step { role: Role::Refuse, structure }, Step { role: Role::Decide, .. }], _) => structure.nested(),
-            _ => None,
-        }
     }
 }
 
@@ -251,9 +292,17 @@ impl Request {
             Goal::BitsPerKey(bits) if !(bits > 0.0 && bits <= 4096.0) => {
                 format!("the bits per key must lie between 0 and 4096, not {bits}")
             }
+            Goal::Share(share) if !(share > 0.0 && share < 1.0) => {
+                format!("the share of excluded keys that may match must lie between 0 and 1, not {share}")
+            }
+            Goal::Share(_) if !matches!(self.kind, Kind::Auto | Kind::Steered) => {
+                "a share of the excluded keys may match only where columns are steered: use steered".to_string()
+            }
             _ if self.negatives > 0 && !self.kind.knows_negatives() => {
                 let name = Kind::ALL.iter().find(|(_, kind)| *kind == self.kind).map_or("this kind", |(name, _)| name);
-                format!("{name} knows only its keys; to exclude others use chained, cascade, integrated or naive")
+                format!(
+                    "{name} knows only its keys; to exclude others use steered, chained, cascade, integrated or naive"
+                )
             }
             Goal::Exact if self.negatives == 0 && !self.kind.knows_negatives() => {
                 "an exact filter needs the keys that are not in the set".to_string()
@@ -303,6 +352,14 @@ impl Request {
             let [most_keys, most_negatives] =
                 [(keys, self.keys), (negatives, self.negatives)].map(|(x, all)| most(x, all));
             match (role, structure) {
+                (Role::Refuse, Structure::Steered(params)) => {
+                    bits += params.bits(most_keys);
+                    negatives = (negatives * params.passing(negatives / keys.max(1.0)) * MORE).min(negatives);
+                }
+                (Role::Admit, Structure::Steered(params)) => {
+                    bits += params.bits(most_negatives);
+                    keys = (keys * params.passing(keys / negatives.max(1.0)) * MORE).min(keys);
+                }
                 (Role::Refuse, _) => {
                     bits += structure.bits(most_keys);
                     negatives *= structure.rate_at(whole(keys));
@@ -318,6 +375,9 @@ impl Request {
         bits
     }
 }
+
+/// What a steered column may let through beyond what was measured once.
+const MORE: f64 = 1.004;
 
 /// How many of `all` pass where this many are expected to, but for one time in 30,000: four standard deviations more.
 pub(crate) fn most(expected: f64, all: u64) -> u64 {
@@ -383,7 +443,7 @@ fn plain(request: &Request) -> Result<Step, BuildError> {
             let params = match goal {
                 Goal::BitsPerKey(bits) => split::Params::for_bits_per_key(n, budget(n, bits, 256)?)?,
                 Goal::Rate(rate) => split::Params::for_rate(n, rate)?,
-                Goal::Exact => split::Params::for_rate(n, 0.5)?,
+                Goal::Exact | Goal::Share(_) => split::Params::for_rate(n, 0.5)?,
             };
             Structure::SplitBlock { bits_per_key: per_key(params.blocks * 256, n, goal)? }
         }
@@ -391,7 +451,7 @@ fn plain(request: &Request) -> Result<Step, BuildError> {
             let params = match goal {
                 Goal::BitsPerKey(bits) => classic::Params::for_bits_per_key(n, budget(n, bits, 64)?)?,
                 Goal::Rate(rate) => classic::Params::for_rate(n, rate)?,
-                Goal::Exact => classic::Params::for_rate(n, 0.5)?,
+                Goal::Exact | Goal::Share(_) => classic::Params::for_rate(n, 0.5)?,
             };
             Structure::Bloom { bits_per_key: per_key(params.bits, n, goal)?, hashes: params.hashes }
         }
@@ -438,7 +498,7 @@ fn per_key(bits: u64, n: u64, goal: Goal) -> Result<u32, BuildError> {
 fn widest(request: &Request, with: impl Fn(u16) -> Structure) -> Result<Structure, BuildError> {
     let n = request.keys;
     match request.goal {
-        Goal::Exact => Ok(with(NARROWEST)),
+        Goal::Exact | Goal::Share(_) => Ok(with(NARROWEST)),
         Goal::Rate(rate) => Ok(with(request.widest(|width| Ok(with(width).rate() <= rate))?)),
         Goal::BitsPerKey(bits) => {
             let size = |width| with(width).bits(n) + file_bits(n, 1, bits);

@@ -3,3 +3,4 @@
 pub(crate) mod cascade;
 pub(crate) mod chained;
 pub(crate) mod fpfs;
+pub(crate) mod steered;

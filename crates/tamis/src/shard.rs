@@ -49,7 +49,7 @@ pub use intake::{Intake, Sorted};
 pub use record::{Record, Tagged};
 pub(crate) use sketch::Sketch;
 pub use workers::Stop;
-pub(crate) use workers::run;
+pub(crate) use workers::{check, each, run};
 
 /// A shard has at most this many keys, if its digests are spread evenly: 24 MB.
 pub(crate) const SHARD_KEYS: u64 = 1_500_000;

@@ -28,6 +28,7 @@ use crate::leaves::bloom::{Classic, SplitBlock};
 use crate::leaves::fuse::Fuse;
 use crate::leaves::integrated::Integrated;
 use crate::leaves::ribbon::Ribbon;
+use crate::leaves::steered::Steered;
 use crate::leaves::{Column, Find, Finish, Geometry, Whole};
 
 /// What an answer of the step's leaf means.
@@ -75,6 +76,7 @@ macro_rules! with_column {
             Leaf::Fuse($column) => $body,
             Leaf::Ribbon($column) => $body,
             Leaf::Integrated($column) => $body,
+            Leaf::Steered($column) => $body,
         }
     };
 }
@@ -152,6 +154,7 @@ pub(crate) enum Leaf {
     Fuse(Column<Fuse>),
     Ribbon(Column<Ribbon>),
     Integrated(Column<Integrated>),
+    Steered(Column<Steered>),
 }
 
 pub(crate) const SPLIT_BLOCK: u8 = 1;
@@ -159,6 +162,7 @@ pub(crate) const BLOOM: u8 = 2;
 pub(crate) const FUSE: u8 = 3;
 pub(crate) const RIBBON: u8 = 4;
 pub(crate) const INTEGRATED: u8 = 5;
+pub(crate) const STEERED: u8 = 6;
 
 impl Leaf {
     pub(crate) fn decode(tag: u8, from: &mut Reader<'_>, bits: u32, salt: Salt) -> Result<Leaf, FormatError> {
@@ -168,6 +172,7 @@ impl Leaf {
             FUSE => Leaf::Fuse(decode_column(from, bits, salt)?),
             RIBBON => Leaf::Ribbon(decode_column(from, bits, salt)?),
             INTEGRATED => Leaf::Integrated(decode_column(from, bits, salt)?),
+            STEERED => Leaf::Steered(decode_column(from, bits, salt)?),
             _ => return Err(FormatError::invalid(format!("directory: unknown structure {tag}; upgrade tamis"))),
         })
     }
@@ -180,6 +185,7 @@ impl Leaf {
             Leaf::Fuse(_) => "binary fuse",
             Leaf::Ribbon(_) => "ribbon",
             Leaf::Integrated(_) => "integrated",
+            Leaf::Steered(_) => "steered ribbon",
         }
     }
 
@@ -255,7 +261,14 @@ macro_rules! find_first {
         }
     )* };
 }
-find_first!(SplitBlock of SplitBlock, Bloom of Classic, Fuse of Fuse, Ribbon of Ribbon, Integrated of Integrated);
+find_first!(
+    SplitBlock of SplitBlock,
+    Bloom of Classic,
+    Fuse of Fuse,
+    Ribbon of Ribbon,
+    Integrated of Integrated,
+    Steered of Steered
+);
 
 /// A column that refuses, inlined; then the other steps.
 struct WithRest;

@@ -50,11 +50,16 @@ pub(crate) struct Args {
     /// Only listed keys will be asked for, wanted or excluded: the smallest file, and any answer for others
     #[arg(long, conflicts_with_all = ["fpr", "bits_per_key"])]
     exact: bool,
+    /// At most this share of the excluded keys may match, and any answer for keys that nobody listed: smaller still. A key
+    /// that is excluded several times counts as often
+    #[arg(long, value_name = "P", conflicts_with_all = ["fpr", "bits_per_key", "exact"], requires = "exclude", value_parser = rate, allow_negative_numbers = true)]
+    allow: Option<f64>,
     /// A key both wanted and excluded: error (say which), keep (it is wanted) or drop (it is excluded)
     #[arg(long, value_name = "WHAT", default_value = "error", value_parser = on_conflict)]
     on_conflict: OnConflict,
-    /// The structure: auto, or one of ribbon, homogeneous, fuse, fuse4, bloom, classic-bloom; with --exclude one of chained,
-    /// cascade, integrated, naive, alone or followed by what it is made of (chained-fuse, cascade-bloom, ...)
+    /// The structure: auto, or one of ribbon, homogeneous, fuse, fuse4, bloom, classic-bloom; with --exclude one of steered,
+    /// chained, cascade, integrated, naive, the last four alone or followed by what they are made of (chained-fuse,
+    /// cascade-bloom, ...)
     #[arg(long, default_value = "auto", value_parser = kind)]
     kind: Kind,
     /// How hard to look for a smaller filter: fast, balanced or smallest
@@ -284,6 +289,7 @@ fn collector(args: &Args, interrupt: &Interrupt) -> Result<Collector> {
     let build = if args.exclude.is_empty() { build } else { build.excluding() };
     let build = match args.bits_per_key {
         _ if args.exact => build.exact(),
+        _ if args.allow.is_some() => build.allow(args.allow.unwrap_or_default()),
         Some(bits) => build.bits_per_key(bits),
         None => build.fpr(args.fpr),
     };
@@ -317,6 +323,10 @@ fn read<E: Into<tamis::Error>>(
 /// The fewest bits per key for any filter that is right about the listed keys and serves strangers as asked for.
 fn bound(args: &Args, built: &Built) -> Option<f64> {
     let Stats { keys, negatives, .. } = built.stats;
+    if let Some(share) = args.allow {
+        let bits = tamis::math::bounds::f(share, negatives as f64 / keys.max(1) as f64);
+        return (keys > 0 && bits > 0.0).then_some(bits);
+    }
     let rate = built.filter.as_ref()?.rate();
     let allowed = match args.bits_per_key {
         _ if args.exact => 1.0,

@@ -236,7 +236,7 @@ fn help_names_every_option_and_fits_a_terminal() {
     for (command, options) in [
         (
             "build",
-            "--output --fpr --bits-per-key --exclude --exact --on-conflict --kind --effort --seed --keyed --memory --disk --tmp --threads --json",
+            "--output --fpr --bits-per-key --exclude --exact --allow --on-conflict --kind --effort --seed --keyed --memory --disk --tmp --threads --json",
         ),
         ("query", "--invert --count --tsv --json"),
         ("inspect", "--json"),

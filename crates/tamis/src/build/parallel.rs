@@ -41,9 +41,11 @@ pub(super) fn build_shards<W: Write>(
         }
     };
     let threads = options.threads.min(count);
+    // Fewer shards than threads: what can be done on several threads inside a shard is.
+    let inside = (options.threads / threads.max(1)).max(1);
     if threads <= 1 {
         for shard in 0..count {
-            writer.shard(&build_shard(shards, plan, first, shard, &cancelled)?)?;
+            writer.shard(&build_shard(shards, plan, first, shard, inside, &cancelled)?)?;
             tell(shard + 1);
         }
         return Ok(());
@@ -67,7 +69,7 @@ pub(super) fn build_shards<W: Write>(
             state.next += 1;
             drop(state);
             // Should a worker panic all the same, the writer must not wait for ever: it hears of an error.
-            let parts = catch_unwind(AssertUnwindSafe(|| build_shard(shards, plan, first, shard, &cancelled)));
+            let parts = catch_unwind(AssertUnwindSafe(|| build_shard(shards, plan, first, shard, inside, &cancelled)));
             let lost = || BuildError::Io(io::Error::other("a worker panicked"));
             lock().ready.insert(shard, parts.unwrap_or_else(|_| Err(lost())));
             changed.notify_all();

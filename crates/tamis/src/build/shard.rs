@@ -8,31 +8,36 @@
 //!   Decide   built on these      and on these, with the wrong fingerprint
 //! ```
 //!
-//! Until the first step has refused most of them, negatives are read in parts and not kept.
+//! A steered column is built on one side and looks at the other, which it leaves shorter. Until the first step has refused
+//! most of them, negatives are read in parts and not kept.
 
 use std::borrow::Cow;
 
 use crate::error::BuildError;
 use crate::format::{Encoded, Reader};
 use crate::hash::{Digest, Salt};
+use crate::leaves::steered::{self, Others};
 use crate::leaves::{Geometry, Values, integrated};
 use crate::plan::{Plan, Step, Structure};
 use crate::query::Filter;
+use crate::recipes::steered::Weigher;
 use crate::shard::{Shards, Stop, Tagged};
 use crate::steps::{Leaf, ROUND, Role};
 
-/// Builds one shard; `first` has the leaf of the first step, if that is there already.
+/// Builds one shard on `threads` threads; `first` has the leaf of the first step, if that is there already.
 pub(super) fn build_shard(
     shards: &Shards,
     plan: &Plan,
     first: Option<&Filter>,
     shard: usize,
+    threads: usize,
     stop: Stop<'_>,
 ) -> Result<Vec<Encoded>, BuildError> {
     let all = shards.keys(shard, stop)?;
-    let listed = Listed { shards, shard, keys: &all, stop };
+    let weigher = Weigher::new(plan, &shards.stats);
+    let listed = Listed { shards, shard, keys: &all, stop, weigher };
     let mut keys = Cow::Borrowed(&all[..]);
-    let mut negatives: Option<Vec<Digest>> = None;
+    let mut negatives: Option<Others> = None;
     let mut parts = Vec::with_capacity(plan.steps.len());
     for (number, &Step { role, structure }) in plan.steps.iter().enumerate() {
         if stop() {
@@ -41,24 +46,43 @@ pub(super) fn build_shard(
         let salt = Salt::new(number as u64);
         let last = number + 1 == plan.steps.len();
         let part = match role {
+            Role::Refuse | Role::Admit if matches!(structure, Structure::Steered(_)) => {
+                let Structure::Steered(params) = structure else { continue };
+                let left = listed.take(&mut negatives)?;
+                let mut payload = vec![];
+                let (bits, out) = (shards.bits, &mut payload);
+                let leaf = if role == Role::Refuse {
+                    let leaf = steered::build(&keys, left, &params, bits, salt, threads, stop, out)?;
+                    left.digests.shrink_to_fit(); // most of them are gone, and the next step has needs of its own
+                    leaf
+                } else {
+                    let mut side = Others { digests: keys.into_owned(), weights: vec![] };
+                    let leaf = steered::build(&left.digests, &mut side, &params, bits, salt, threads, stop, out)?;
+                    keys = Cow::Owned(side.digests);
+                    leaf
+                };
+                let mut geometry = vec![];
+                leaf.encode(&mut geometry);
+                Encoded { geometry, payload: payload.into() }
+            }
             Role::Refuse => {
                 let made = first.filter(|_| number == 0).and_then(|filter| filter.part(shard));
                 let part = match made {
                     Some(part) => part,
-                    None => structure.build(&keys, Values::Fingerprints, salt)?,
+                    None => structure.build(&keys, Values::Fingerprints, salt, threads)?,
                 };
                 if !last {
                     let probe = Probe::new(&structure, &part, salt)?;
                     negatives = Some(match &negatives {
                         None => listed.passing(&probe)?,
-                        Some(left) => probe.passing(left),
+                        Some(left) => probe.others(left),
                     });
                 }
                 part
             }
             Role::Admit => {
                 let left = listed.take(&mut negatives)?;
-                let part = structure.build(left, Values::Fingerprints, salt)?;
+                let part = structure.build(&left.digests, Values::Fingerprints, salt, threads)?;
                 if !last {
                     keys = Cow::Owned(Probe::new(&structure, &part, salt)?.passing(&keys));
                 }
@@ -70,7 +94,7 @@ pub(super) fn build_shard(
                     let mut payload = vec![];
                     let leaf = match &negatives {
                         None => integrated::build(&keys, &listed, &params, salt, &mut payload)?,
-                        Some(left) => integrated::build(&keys, &&left[..], &params, salt, &mut payload)?,
+                        Some(left) => integrated::build(&keys, &&left.digests[..], &params, salt, &mut payload)?,
                     };
                     let mut geometry = vec![];
                     leaf.encode(&mut geometry);
@@ -78,10 +102,10 @@ pub(super) fn build_shard(
                 }
                 _ => {
                     let left = listed.take(&mut negatives)?;
-                    let both = [&keys[..], left].concat();
+                    let both = [&keys[..], &left.digests].concat();
                     let mut wanted = vec![true; both.len()];
                     wanted[keys.len()..].fill(false);
-                    structure.build(&both, Values::Signed(&wanted), salt)?
+                    structure.build(&both, Values::Signed(&wanted), salt, threads)?
                 }
             },
         };
@@ -96,44 +120,56 @@ struct Listed<'a> {
     shard: usize,
     keys: &'a [Digest],
     stop: Stop<'a>,
+    /// Where weights matter.
+    weigher: Option<Weigher>,
 }
 
 impl Listed<'_> {
     /// Those that pass.
-    fn passing(&self, probe: &Probe) -> Result<Vec<Digest>, BuildError> {
-        let mut passing = vec![];
-        integrated::Negatives::each(self, &mut |part| {
-            probe.pass(part, &mut passing);
+    fn passing(&self, probe: &Probe) -> Result<Others, BuildError> {
+        let mut passing = Others::default();
+        self.weighed(|digests, weights| {
+            probe.pass(digests, weights, &mut passing);
             Ok(())
         })?;
         Ok(passing)
     }
 
     /// All of them, unless fewer are left already.
-    fn take<'a>(&self, left: &'a mut Option<Vec<Digest>>) -> Result<&'a [Digest], BuildError> {
+    fn take<'a>(&self, left: &'a mut Option<Others>) -> Result<&'a mut Others, BuildError> {
         if left.is_none() {
-            let mut all = vec![];
-            integrated::Negatives::each(self, &mut |part| {
-                all.extend_from_slice(part);
+            let mut all = Others::default();
+            self.weighed(|digests, weights| {
+                all.digests.extend_from_slice(digests);
+                all.weights.extend_from_slice(weights);
                 Ok(())
             })?;
             *left = Some(all);
         }
-        Ok(left.as_deref().unwrap_or(&[]))
+        Ok(left.get_or_insert_default())
+    }
+
+    /// All of them, piece by piece, with their weights if these matter.
+    fn weighed(&self, mut part: impl FnMut(&[Digest], &[u32]) -> Result<(), BuildError>) -> Result<(), BuildError> {
+        let (mut digests, mut weights) = (Vec::with_capacity(PIECE), vec![]);
+        self.shards.negatives(self.shard, self.keys, self.stop, |records: &[Tagged]| {
+            for records in records.chunks(PIECE) {
+                digests.clear();
+                digests.extend(records.iter().map(|record| record.digest));
+                if let Some(weigher) = self.weigher {
+                    weights.clear();
+                    weights.extend(records.iter().map(|record| weigher.weigh(record.weight)));
+                }
+                part(&digests, &weights)?;
+            }
+            Ok(())
+        })
     }
 }
 
 impl integrated::Negatives for Listed<'_> {
     fn each(&self, part: &mut dyn FnMut(&[Digest]) -> Result<(), BuildError>) -> Result<(), BuildError> {
-        let mut digests = Vec::with_capacity(PIECE);
-        self.shards.negatives(self.shard, self.keys, self.stop, |records: &[Tagged]| {
-            for records in records.chunks(PIECE) {
-                digests.clear();
-                digests.extend(records.iter().map(|record| record.digest));
-                part(&digests)?;
-            }
-            Ok(())
-        })
+        self.weighed(|digests, _| part(digests))
     }
 }
 
@@ -156,19 +192,28 @@ impl Probe {
         Ok(Probe { leaf, payload: part.payload.clone() })
     }
 
-    /// Appends those of `keys` that pass.
-    fn pass(&self, keys: &[Digest], passing: &mut Vec<Digest>) {
+    /// Appends those of `keys` that pass, with their weights if they have any.
+    fn pass(&self, keys: &[Digest], weights: &[u32], passing: &mut Others) {
         let mut answers = [false; ROUND];
-        for keys in keys.chunks(ROUND) {
+        for (round, keys) in keys.chunks(ROUND).enumerate() {
             let answers = &mut answers[..keys.len()];
             self.leaf.contains_many(&self.payload, keys, answers);
-            passing.extend(keys.iter().zip(answers).filter(|(_, yes)| **yes).map(|(key, _)| *key));
+            let passed = |yes: &bool| *yes;
+            passing.digests.extend(keys.iter().zip(&*answers).filter(|(_, yes)| passed(yes)).map(|(key, _)| *key));
+            let weights = weights.get(round * ROUND..).unwrap_or(&[]);
+            passing.weights.extend(weights.iter().zip(&*answers).filter(|(_, yes)| passed(yes)).map(|(w, _)| *w));
         }
     }
 
-    fn passing(&self, keys: &[Digest]) -> Vec<Digest> {
-        let mut passing = vec![];
-        self.pass(keys, &mut passing);
+    fn others(&self, left: &Others) -> Others {
+        let mut passing = Others::default();
+        self.pass(&left.digests, &left.weights, &mut passing);
         passing
+    }
+
+    fn passing(&self, keys: &[Digest]) -> Vec<Digest> {
+        let mut passing = Others::default();
+        self.pass(keys, &[], &mut passing);
+        passing.digests
     }
 }

@@ -74,12 +74,12 @@ impl Sieve {
         // An error comes again, for it is not the last look.
         let planned = plan(&request)?;
         self.next = count + (count / 8).max(LOOK);
-        let Some(structure) = planned.sieve(&request) else { return Ok(false) };
+        let Some(structure) = planned.sieve else { return Ok(false) };
         let fits = structure.bits(request.keys) / 8.0 < options.limits.memory as f64 / 4.0;
         if !fits || self.filter.as_ref().is_some_and(|(built, _)| *built == structure) {
             return Ok(false);
         }
-        let plan = Plan { steps: vec![Step { role: Role::Refuse, structure }] };
+        let plan = Plan::new(vec![Step { role: Role::Refuse, structure }]);
         let quiet = Options { progress: None, ..options.clone() };
         let arena = Arena::new(plan.bytes(&request));
         let (arena, _) = write_plan(shards, &plan, None, 0, domain, &quiet, arena)?;

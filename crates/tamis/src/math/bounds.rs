@@ -50,6 +50,39 @@ pub fn f(eps: f64, lambda: f64) -> f64 {
     if eps == 0.0 { f64::INFINITY } else { -eps.log2() }
 }
 
+/// The share of `mu` known negatives per key that pass one column with `1 + slack` rows per key, if the best of all
+/// its solutions is taken: the `x` below 1/2 with `mu (1 - H(x)) = slack`, or 0 where even that is not all.
+///
+/// ```
+/// use tamis::math::bounds::steered;
+/// assert_eq!(steered(5.0, 0.0), 0.5); // nothing to choose
+/// assert!((steered(2.0, 0.25) - 0.295).abs() < 0.001);
+/// assert_eq!(steered(0.5, 0.5), 0.0); // a bit for every negative
+/// ```
+pub fn steered(mu: f64, slack: f64) -> f64 {
+    let (mut low, mut high) = (0.0, 0.5);
+    // H grows up to 1/2.
+    for _ in 0..60 {
+        let x: f64 = (low + high) / 2.0;
+        let entropy = -(x * x.ln() + (1.0 - x) * (-x).ln_1p()) * LOG2_E;
+        if mu * (1.0 - entropy) < slack { high = x } else { low = x }
+    }
+    if mu * (1.0 - 0.0) <= slack { 0.0 } else { (low + high) / 2.0 }
+}
+
+/// Bits per key of `r` plain bits and an exact bit that wasted nothing: `r + 1 - lambda log2(1 - 2^-(r + 1))`, the least that passes no
+/// known negative and `2^-(r + 1)` of all strangers (\[FPFS\], the bound of [`free_set_simple`]).
+///
+/// ```
+/// use tamis::math::bounds::{f, steered_ideal};
+/// assert_eq!(steered_ideal(3.0, 1), f(0.0, 3.0)); // with one negative less than a power of two, r bits lose nothing
+/// assert!(steered_ideal(4.0, 1) < 1.006 * f(0.0, 4.0)); // and little between them
+/// ```
+pub fn steered_ideal(lambda: f64, r: u32) -> f64 {
+    let last = f64::from(r) + 1.0;
+    last - lambda * (-(-last).exp2()).ln_1p() * LOG2_E
+}
+
 /// `x ln(1 + 1/x)`: 0 at 0, 1 at infinity.
 fn ring(x: f64) -> f64 {
     // Below the normal numbers 1/x overflows.

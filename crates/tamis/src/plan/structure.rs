@@ -6,9 +6,9 @@ use crate::error::BuildError;
 use crate::format::Encoded;
 use crate::hash::{Digest, Salt};
 use crate::leaves::bloom::{classic, split};
-use crate::leaves::{Geometry, Values, fuse, integrated, ribbon};
+use crate::leaves::{Geometry, Values, fuse, integrated, ribbon, steered};
 use crate::math::bloom::{classic_rate, split_block_rate};
-use crate::steps::{BLOOM, FUSE, INTEGRATED, RIBBON, SPLIT_BLOCK};
+use crate::steps::{BLOOM, FUSE, INTEGRATED, RIBBON, SPLIT_BLOCK, STEERED};
 
 /// One leaf to build, the same for every shard.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -26,6 +26,8 @@ pub(crate) enum Structure {
     Ribbon(ribbon::Params),
     /// Built from keys and negatives.
     Integrated(integrated::Params),
+    /// Built from one side, to refuse the other.
+    Steered(steered::Params),
 }
 
 impl Structure {
@@ -37,6 +39,7 @@ impl Structure {
             Structure::Fuse(_) => FUSE,
             Structure::Ribbon(_) => RIBBON,
             Structure::Integrated(_) => INTEGRATED,
+            Structure::Steered(_) => STEERED,
         }
     }
 
@@ -49,6 +52,7 @@ impl Structure {
             Structure::Fuse(params) => fuse::payload_bits(n, params) as f64,
             Structure::Ribbon(params) => params.bits(n),
             Structure::Integrated(params) => params.bits(n, 0),
+            Structure::Steered(params) => params.bits(n),
         }
     }
 
@@ -58,6 +62,7 @@ impl Structure {
             Structure::Fuse(params) => fuse::rate(params.width),
             Structure::Ribbon(params) => params.rate(),
             Structure::Integrated(params) => params.rate(),
+            Structure::Steered(params) => params.rate(),
             Structure::SplitBlock { .. } | Structure::Bloom { .. } => 1.0,
         }
     }
@@ -84,8 +89,14 @@ impl Structure {
         }
     }
 
-    /// Builds the leaf of one shard.
-    pub(crate) fn build(&self, keys: &[Digest], values: Values<'_>, salt: Salt) -> Result<Encoded, BuildError> {
+    /// Builds the leaf of one shard, on several threads if it can.
+    pub(crate) fn build(
+        &self,
+        keys: &[Digest],
+        values: Values<'_>,
+        salt: Salt,
+        threads: usize,
+    ) -> Result<Encoded, BuildError> {
         let n = keys.len() as u64;
         let mut payload = vec![];
         let mut geometry = vec![];
@@ -100,10 +111,14 @@ impl Structure {
             }
             Structure::Fuse(params) => fuse::build(keys, values, &params, salt, &mut payload)?.encode(&mut geometry),
             Structure::Ribbon(params) => {
-                ribbon::build(keys, values, &params, salt, &mut payload)?.encode(&mut geometry)
+                ribbon::build(keys, values, &params, salt, threads, &mut payload)?.encode(&mut geometry)
             }
             Structure::Integrated(params) => {
                 integrated::build(keys, &&[][..], &params, salt, &mut payload)?.encode(&mut geometry)
+            }
+            Structure::Steered(_) => {
+                let reason = "a steered column is built from both sides".into();
+                return Err(BuildError::Unreachable { reason });
             }
         }
         Ok(Encoded { geometry, payload: Bytes::from(payload) })

@@ -5,7 +5,7 @@ use super::*;
 
 fn request(keys: u64, negatives: u64) -> Request {
     let (goal, kind, effort) = (Goal::Rate(0.01), Kind::Auto, Effort::Balanced);
-    Request { keys, negatives, goal, kind, effort, delta: 0.5, first: None }
+    Request { keys, negatives, goal, kind, effort, delta: 0.5, first: None, columns: None }
 }
 
 /// A goal that no size reaches is an error, not a filter with another rate.
@@ -49,7 +49,7 @@ fn more_negatives_never_narrow_the_first_step() {
                         "{base:?}, {goal:?}, {keys} keys, {negatives} negatives: {before}, {width}"
                     );
                     before = width;
-                    assert_eq!(plan.sieve(&request).is_some(), width > 0);
+                    assert_eq!(plan.sieve.is_some(), width > 0);
                     negatives += negatives / 4 + 1;
                 }
             }
@@ -61,7 +61,8 @@ fn more_negatives_never_narrow_the_first_step() {
 #[test]
 fn the_first_stage_has_about_log_lambda_bits() {
     for (lambda, bits) in [(1, 0..=0), (2, 0..=1), (3, 1..=1), (5, 2..=2), (10, 3..=3), (100, 6..=6), (1000, 9..=9)] {
-        let request = Request { goal: Goal::Exact, ..request(1_000_000, lambda * 1_000_000) };
+        let kind = Kind::Chained(Base::Ribbon);
+        let request = Request { goal: Goal::Exact, kind, ..request(1_000_000, lambda * 1_000_000) };
         let width = first_width(&plan(&request).unwrap());
         assert!(width.is_multiple_of(256) && bits.contains(&(width / 256)), "{lambda}: {width}");
     }
@@ -70,17 +71,24 @@ fn the_first_stage_has_about_log_lambda_bits() {
 /// Sides change where there are more keys than negatives.
 #[test]
 fn the_shorter_side_is_listed() {
-    let request = Request { goal: Goal::Exact, ..request(1_000_000, 20_000) };
-    let steps = plan(&request).unwrap().steps;
-    assert_eq!(steps.iter().map(|step| step.role).collect::<Vec<_>>(), [Role::Admit, Role::Decide]);
-    assert!(request.bits_of(&steps) < 0.25 * 1e6);
+    for (kind, bits) in [(Kind::Chained(Base::Ribbon), 0.25), (Kind::Steered, 0.15)] {
+        let request = Request { goal: Goal::Exact, kind, ..request(1_000_000, 20_000) };
+        let steps = plan(&request).unwrap().steps;
+        let roles: Vec<_> = steps.iter().map(|step| step.role).collect();
+        assert_eq!((roles[0], roles[roles.len() - 1]), (Role::Admit, Role::Decide));
+        assert!(request.bits_of(&steps) < bits * 1e6);
+    }
 }
 
 #[test]
 fn budgets_are_spent_and_not_exceeded() {
-    for kind in
-        [Kind::Chained(Base::Ribbon), Kind::Chained(Base::Fuse), Kind::Naive(Base::Ribbon), Kind::Cascade(Base::Bloom)]
-    {
+    for kind in [
+        Kind::Steered,
+        Kind::Chained(Base::Ribbon),
+        Kind::Chained(Base::Fuse),
+        Kind::Naive(Base::Ribbon),
+        Kind::Cascade(Base::Bloom),
+    ] {
         for bits in [6.0, 9.5, 14.0, 60.0] {
             let request = Request { goal: Goal::BitsPerKey(bits), kind, ..request(100_000, 200_000) };
             match plan(&request) {
@@ -107,5 +115,50 @@ fn what_makes_no_sense_is_refused() {
     for delta in [0.0, 1.0, -1.0, f64::NAN, f64::INFINITY] {
         let cascade = Request { kind: Kind::Cascade(Base::Fuse), delta, ..excluded };
         assert!(reason(cascade).starts_with("delta must lie between 0 and 1"));
+    }
+}
+
+/// The sieve of a steered plan: never wider than the first filter for any larger number of negatives, and growing.
+#[test]
+fn a_sieve_serves_every_later_plan() {
+    for goal in [Goal::Exact, Goal::Rate(0.3), Goal::Rate(0.01), Goal::Rate(1e-5)] {
+        for keys in [1, 50, 3000, 20_000, 2_000_000] {
+            let mut sieves = 0;
+            let mut negatives = keys;
+            for _ in 0..90 {
+                let request = Request { goal, ..request(keys, negatives) };
+                let planned = plan(&request).unwrap();
+                if let Some(sieve) = planned.sieve {
+                    let Structure::Ribbon(params) = sieve else { panic!("{sieve:?}") };
+                    assert!(params.width >= sieves && params.width % 256 == 0 && params.nested);
+                    sieves = params.width;
+                }
+                let first = match planned.steps.first() {
+                    Some(Step { role: Role::Refuse, structure: Structure::Ribbon(params) }) => params.width,
+                    _ => 0,
+                };
+                assert!(first >= sieves, "{goal:?}, {keys} keys, {negatives} negatives: {first}, {sieves}");
+                negatives += negatives / 4 + 1;
+            }
+        }
+    }
+}
+
+/// What the optimiser promises is near the bound for every number of negatives per key, and what is planned is what it promised.
+#[test]
+fn exact_plans_are_near_the_bound() {
+    // A plan counts on a little more than it will need.
+    for (effort, most) in [(Effort::Balanced, 1.066), (Effort::Smallest, 1.048)] {
+        for i in 0..160 {
+            let lambda = 2f64.powf(f64::from(i) / 16.0);
+            for lambda in [lambda, 1.0 / lambda] {
+                let keys = 1_400_000u64;
+                let request =
+                    Request { goal: Goal::Exact, effort, ..request(keys, (keys as f64 * lambda).round() as u64) };
+                let bits = request.bits_of(&plan(&request).unwrap().steps) / keys as f64;
+                let over = bits / crate::math::bounds::f(0.0, lambda);
+                assert!(over > 1.0 && over < most, "{effort:?} {lambda}: {over}");
+            }
+        }
     }
 }

@@ -50,7 +50,7 @@ pub(crate) fn steps(base: Base, request: &Request) -> Result<Vec<Step>, BuildErr
         Ok(steps)
     };
     match goal {
-        Goal::Exact => with_first(fair),
+        Goal::Exact | Goal::Share(_) => with_first(fair),
         Goal::Rate(rate) => with_first(fair.min(rate)),
         Goal::BitsPerKey(_) => {
             let room = request.room(FILTERS as usize + 1)?;

@@ -16,10 +16,22 @@
 //! it does not know. For exactness only: strangers nearly all get a yes.
 
 use crate::error::BuildError;
-use crate::plan::{Base, Goal, Request, Step, most};
+use crate::plan::{Base, Goal, Plan, Request, Step, most};
 use crate::steps::Role;
 
-/// The steps of a request.
+/// The steps of a request. The first of them, rounded down to whole bits, may sieve the negatives before all of them are known:
+/// with more it is not narrower. Not so with a budget, where more negatives leave fewer bits for it.
+pub(crate) fn plan(base: Base, request: &Request) -> Result<Plan, BuildError> {
+    let steps = steps(base, request)?;
+    let sieve = match (&steps[..], request.goal) {
+        (_, Goal::BitsPerKey(_)) => None,
+        ([Step { role: Role::Refuse, structure }, Step { role: Role::Decide, .. }], _) => structure.nested(),
+        _ => None,
+    };
+    Ok(Plan { steps, sieve })
+}
+
+/// The steps alone.
 pub(crate) fn steps(base: Base, request: &Request) -> Result<Vec<Step>, BuildError> {
     let Request { keys, negatives, goal, .. } = *request;
     let exact = base.leaf(request, 256, false)?;
@@ -28,7 +40,7 @@ pub(crate) fn steps(base: Base, request: &Request) -> Result<Vec<Step>, BuildErr
     let mut role = Role::Refuse;
     let width = match (request.first, goal) {
         (Some(width), _) => width,
-        (None, Goal::Exact) => {
+        (None, Goal::Exact | Goal::Share(_)) => {
             let whole = || (0..=32).map(|bits| bits * 256);
             let (width, bits) = smallest(base, request, whole(), keys, negatives)?;
             let (swapped, fewer) = smallest(base, request, whole(), negatives, keys)?;

@@ -17,7 +17,7 @@ pub(crate) fn naive(base: Base, request: &Request) -> Result<Vec<Step>, BuildErr
     let all = request.keys + request.negatives;
     let leaf = |width: u16| base.leaf(request, width, false);
     let width = match request.goal {
-        Goal::Exact => 256,
+        Goal::Exact | Goal::Share(_) => 256,
         // Values that are not fingerprints have whole bits.
         Goal::Rate(rate) => {
             let least = request.widest(|width| Ok(leaf(width)?.rate() <= rate))?;
@@ -46,7 +46,7 @@ pub(crate) fn integrated(base: Base, parts: Parts, request: &Request) -> Result<
     let smallest = |some: &mut dyn Iterator<Item = Params>| some.min_by(|a, b| bits(a).total_cmp(&bits(b)));
     let params = match (request.first, request.goal) {
         (Some(width), _) => Some(Params { base, first: width.div_ceil(256).clamp(1, WIDEST.into()) as u8, parts }),
-        (None, Goal::Exact) => smallest(&mut all.clone()),
+        (None, Goal::Exact | Goal::Share(_)) => smallest(&mut all.clone()),
         (None, Goal::Rate(rate)) => {
             let found = smallest(&mut all.clone().filter(|params| params.rate() <= rate));
             Some(found.ok_or_else(|| request.too_low(rate))?)

@@ -15,6 +15,11 @@ pub(crate) fn check(stop: Stop<'_>) -> Result<(), BuildError> {
     if stop() { Err(BuildError::Cancelled) } else { Ok(()) }
 }
 
+/// [`run`] for work that cannot fail.
+pub(crate) fn each<J: Send, T: Send>(jobs: Vec<J>, threads: usize, work: impl Fn(J) -> T + Sync) -> Vec<T> {
+    run(jobs, threads, |job| Ok(work(job))).unwrap_or_default()
+}
+
 /// Runs every job on at most `threads` threads, this one among them, and returns the results in the order of the jobs.
 ///
 /// After an error no new job is started; of several errors the one of the earliest job is returned. A thread that the

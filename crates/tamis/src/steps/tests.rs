@@ -35,7 +35,7 @@ fn write(shard_bits: u32, steps: &[Planned]) -> Vec<u8> {
             keys.sort_unstable();
             let (digests, bits): (Vec<_>, Vec<_>) = keys.into_iter().unzip();
             let values = if *role == Role::Decide { Values::Signed(&bits) } else { Values::Fingerprints };
-            structure.build(&digests, values, Salt::new(number as u64)).unwrap()
+            structure.build(&digests, values, Salt::new(number as u64), 2).unwrap()
         });
         writer.shard(&parts.collect::<Vec<_>>()).unwrap();
     }

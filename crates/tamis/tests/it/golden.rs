@@ -50,6 +50,13 @@ fn all() -> Vec<(String, Filter)> {
     let exact = tamis::build(keys()).exclude(others()).exact().finish();
     all.push(("exact".into(), exact.unwrap()));
     all.push(("exact-swapped".into(), tamis::build(keys()).exclude(others().take(50)).exact().finish().unwrap()));
+    // Columns on the keys, on both sides, on a share of the keys, and behind plain bits.
+    let steered = |lambda: u64| (0..lambda * 100).map(|i| format!("other-{i}"));
+    all.push(("steered-three".into(), tamis::build(keys()).exclude(steered(150)).exact().finish().unwrap()));
+    let both = tamis::build(keys()).exclude(steered(18)).effort(Effort::Smallest).exact().finish();
+    all.push(("steered-both-sides".into(), both.unwrap()));
+    all.push(("steered-share".into(), tamis::build(keys()).exclude(steered(100)).allow(0.3).finish().unwrap()));
+    all.push(("steered-many".into(), tamis::build(keys()).exclude(steered(2000)).exact().finish().unwrap()));
     // More than one level; bands of 128 bits; a width of one bit.
     let many = || (0..12_000).map(|i| format!("key-{i}"));
     all.push(("ribbon-bumped".into(), tamis::build(many()).fpr(0.06).finish().unwrap()));

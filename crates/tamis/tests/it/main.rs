@@ -20,6 +20,7 @@ mod negatives;
 mod oracle;
 mod rates;
 mod repair;
+mod steered;
 
 /// Distinct integers without a pattern; other `seed`s give others, except for chance.
 fn integers(n: u64, seed: u64) -> impl Iterator<Item = u64> + Clone {

@@ -110,6 +110,8 @@ macro_rules! laws {
 laws! {
     auto: Kind::Auto, Effort::Balanced;
     auto_fast: Kind::Auto, Effort::Fast;
+    auto_smallest: Kind::Auto, Effort::Smallest;
+    steered: Kind::Steered, Effort::Balanced;
     chained: Kind::Chained(Base::Ribbon), Effort::Balanced;
     chained_smallest: Kind::Chained(Base::Ribbon), Effort::Smallest;
     chained_fuse: Kind::Chained(Base::Fuse), Effort::Balanced;

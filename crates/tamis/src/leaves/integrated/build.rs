@@ -326,7 +326,7 @@ fn on_ribbon(
     let parts = if params.parts == Parts::One { Parts::Hybrid } else { params.parts };
     let stage = ribbon::Params { width: first as u16 * 256, wide: false, homogeneous: None, nested: true };
     let mut payload = vec![];
-    let ribbon = ribbon::build(keys, Values::Fingerprints, &stage, salt, &mut payload)?;
+    let ribbon = ribbon::build(keys, Values::Fingerprints, &stage, salt, 1, &mut payload)?;
     let part = Part { geometry: ribbon.clone(), payload: payload.into(), start: 0 };
     let column = Column::new(0, [part].into()).ok_or_else(|| BuildError::Unreachable { reason: "no ribbon".into() })?;
     let survivors = survivors(negatives, |asked, matched| column.contains_many(&[], asked, matched))?;
@@ -380,6 +380,6 @@ fn on_ribbon(
         out.extend_from_slice(&extra.steps);
     }
     let bit = ribbon::Params { width: 256, ..stage };
-    let rest = ribbon::build(&keys, Values::Given(&values), &bit, Rest::salt(salt), out)?;
+    let rest = ribbon::build(&keys, Values::Given(&values), &bit, Rest::salt(salt), 1, out)?;
     Ok(Integrated::on_ribbon(rule, Bands::new(ribbon, parts.columns()), rest))
 }

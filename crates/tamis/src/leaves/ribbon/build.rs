@@ -6,6 +6,7 @@ use crate::arch::{self, Level as Cpu};
 use crate::error::BuildError;
 use crate::hash::{Digest, Salt};
 use crate::leaves::{Geometry, Values};
+use crate::shard::each;
 
 /// What kind of ribbon to build.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,9 +130,10 @@ pub(crate) fn build(
     values: Values<'_>,
     params: &Params,
     salt: Salt,
+    threads: usize,
     out: &mut Vec<u8>,
 ) -> Result<Ribbon, BuildError> {
-    build_on(Cpu::detect(), keys, values, params, salt, out)
+    build_on(Cpu::detect(), keys, values, params, salt, threads, out)
 }
 
 /// The same on a given instruction set.
@@ -141,6 +143,7 @@ pub(super) fn build_on(
     values: Values<'_>,
     params: &Params,
     salt: Salt,
+    threads: usize,
     out: &mut Vec<u8>,
 ) -> Result<Ribbon, BuildError> {
     let width = params.width();
@@ -154,7 +157,7 @@ pub(super) fn build_on(
     for attempt in 0..ATTEMPTS {
         let salted = salt.child(attempt as u64);
         let strict = params.strict(values);
-        let mut builder = Builder { cpu, params, width, columns, strict, out, start, levels: vec![] };
+        let mut builder = Builder { cpu, threads, params, width, columns, strict, out, start, levels: vec![] };
         let solved = match values {
             _ if params.homogeneous.is_some() => {
                 builder.keys(keys.len(), attempt, |i| Valued { hash: keys[i].salted(salted), value: 0 })
@@ -195,6 +198,7 @@ pub(in crate::leaves) fn extra(ribbon: &Ribbon, rows: &[(u64, u32)]) -> Option<E
     let mut words = vec![];
     let mut builder = Builder {
         cpu: ribbon.cpu,
+        threads: 1,
         params: &params,
         width,
         columns: 1,
@@ -217,6 +221,7 @@ pub(in crate::leaves) fn extra(ribbon: &Ribbon, rows: &[(u64, u32)]) -> Option<E
 
 struct Builder<'a> {
     cpu: Cpu,
+    threads: usize,
     params: &'a Params,
     width: Width,
     columns: u32,
@@ -298,7 +303,8 @@ impl Builder<'_> {
         if !lane.bumped.is_empty() {
             return false;
         }
-        self.write::<T, V, true>(&level, &lane, 0, level.blocks);
+        let blocks = self.solve::<T, V, true>(&level, &lane, 0, level.blocks);
+        self.out.extend_from_slice(&blocks);
         self.levels.push(level);
         true
     }
@@ -338,32 +344,47 @@ impl Builder<'_> {
             *at += 1;
         }
 
+        // Strips in threes, which advance together; several threads take ranges of them. What comes out is the same.
         let mask = self.mask();
-        let mut lanes: Vec<Lane<T, V>> = (0..strips.min(3)).map(|_| Lane::new()).collect();
+        let groups = strips.div_ceil(3);
+        let workers = self.threads.clamp(1, groups.max(1));
+        let ranges = (0..workers).map(|i| groups * i / workers..groups * (i + 1) / workers).collect();
+        let solved = each(ranges, workers, |range: std::ops::Range<usize>| {
+            let mut lanes: Vec<Lane<T, V>> = (0..strips.min(3)).map(|_| Lane::new()).collect();
+            let mut solved = Solved { blocks: vec![], steps: vec![], bumped: vec![] };
+            for group in range.map(|group| 3 * group) {
+                let count = (strips - group).min(3);
+                for (i, lane) in lanes.iter_mut().enumerate().take(count) {
+                    let strip = group + i;
+                    let first = strip as u64 * per_strip;
+                    let inside = (buckets - first).min(per_strip);
+                    let start = if strip == 0 { 0 } else { ends[strip - 1] };
+                    let rows = (inside * bucket + shape.pad) as usize;
+                    lane.load(&level, first, inside as usize, rows, &keys[start..ends[strip]]);
+                }
+                let lanes = &mut lanes[..count];
+                arch::dispatch(self.cpu, Lockstep::<T, V, WIDE> { lanes, level: &level, mask, strict: self.strict });
+                for (i, lane) in lanes.iter().enumerate() {
+                    let first = (group + i) as u64 * per_strip;
+                    let inside = (buckets - first).min(per_strip);
+                    let block = (first * bucket + (group + i) as u64 * shape.pad) / 64;
+                    let blocks = self.solve::<T, V, WIDE>(&level, lane, block, (inside * bucket + shape.pad) / 64);
+                    solved.blocks.extend_from_slice(&blocks);
+                    solved.steps.extend_from_slice(&lane.steps);
+                    solved.bumped.extend(lane.bumped.iter().map(|key| key.rehashed(mask, key.hash())));
+                }
+            }
+            solved
+        });
         let mut bumped = vec![];
         let mut steps = vec![0u8; buckets.div_ceil(4) as usize];
-        for group in (0..strips).step_by(3) {
-            let count = (strips - group).min(3);
-            for (i, lane) in lanes.iter_mut().enumerate().take(count) {
-                let strip = group + i;
-                let first = strip as u64 * per_strip;
-                let inside = (buckets - first).min(per_strip);
-                let start = if strip == 0 { 0 } else { ends[strip - 1] };
-                let rows = (inside * bucket + shape.pad) as usize;
-                lane.load(&level, first, inside as usize, rows, &keys[start..ends[strip]]);
-            }
-            let lanes = &mut lanes[..count];
-            arch::dispatch(self.cpu, Lockstep::<T, V, WIDE> { lanes, level: &level, mask, strict: self.strict });
-            for (i, lane) in lanes.iter().enumerate() {
-                let first = (group + i) as u64 * per_strip;
-                let inside = (buckets - first).min(per_strip);
-                let block = (first * bucket + (group + i) as u64 * shape.pad) / 64;
-                self.write::<T, V, WIDE>(&level, lane, block, (inside * bucket + shape.pad) / 64);
-                for (j, &step) in lane.steps.iter().enumerate() {
-                    let bucket = first as usize + j;
-                    steps[bucket / 4] |= step << (2 * (bucket % 4));
-                }
-                bumped.extend(lane.bumped.iter().map(|key| key.rehashed(mask, key.hash())));
+        let mut bucket = 0;
+        for mut part in solved {
+            self.out.extend_from_slice(&part.blocks);
+            bumped.append(&mut part.bumped);
+            for step in part.steps {
+                steps[bucket / 4] |= step << (2 * (bucket % 4));
+                bucket += 1;
             }
         }
         if shape.bumping {
@@ -373,20 +394,35 @@ impl Builder<'_> {
         bumped
     }
 
-    /// Solves a lane and appends its blocks, the first of which is `first`.
-    fn write<T: Item, V: Rhs, const WIDE: bool>(&mut self, level: &Level, lane: &Lane<T, V>, first: u64, blocks: u64) {
+    /// The blocks of a lane, the first of which is `first`.
+    fn solve<T: Item, V: Rhs, const WIDE: bool>(
+        &self,
+        level: &Level,
+        lane: &Lane<T, V>,
+        first: u64,
+        blocks: u64,
+    ) -> Vec<u8> {
         let columns = self.columns as usize;
         let mut words = vec![0u64; blocks as usize * columns];
         let free = self.params.homogeneous.map(|_| first ^ self.levels.len() as u64);
         let solve = Solve::<T, V, WIDE> { lane, blocks: blocks as usize, columns, words: &mut words, free };
         arch::dispatch(self.cpu, solve);
-        self.out.reserve(words.len() * 8);
+        let mut bytes = Vec::with_capacity(words.len() * 8);
         for (block, words) in (first..).zip(words.chunks_exact(columns)) {
             for word in &words[..self.width.columns(block >= level.cut) as usize] {
-                self.out.extend_from_slice(&word.to_le_bytes());
+                bytes.extend_from_slice(&word.to_le_bytes());
             }
         }
+        bytes
     }
+}
+
+/// Some strips of a level.
+struct Solved {
+    blocks: Vec<u8>,
+    /// One per bucket.
+    steps: Vec<u8>,
+    bumped: Vec<Valued>,
 }
 
 #[cfg(test)]

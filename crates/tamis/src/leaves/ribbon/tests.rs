@@ -21,7 +21,7 @@ fn digests(n: usize, seed: u64) -> Vec<Digest> {
 
 fn make_on(cpu: Cpu, keys: &[Digest], values: Values<'_>, params: &Params) -> (Ribbon, Vec<u8>) {
     let mut payload = vec![];
-    let mut ribbon = build_on(cpu, keys, values, params, Salt::new(3), &mut payload).unwrap();
+    let mut ribbon = build_on(cpu, keys, values, params, Salt::new(3), 1, &mut payload).unwrap();
     assert_eq!(ribbon.payload_len(), payload.len() as u64);
     ribbon.cpu = cpu;
     (ribbon, payload)
@@ -114,7 +114,7 @@ fn every_n(width: u16) {
         // A stretch of the sorted digests is as random as any for a salted hash.
         let keys = &all[(all.len() - n) / 2..][..n];
         payload.clear();
-        let ribbon = build(keys, Values::Fingerprints, &params, Salt::new(n as u64), &mut payload).unwrap();
+        let ribbon = build(keys, Values::Fingerprints, &params, Salt::new(n as u64), 1, &mut payload).unwrap();
         assert_eq!(ribbon.payload_len(), payload.len() as u64, "{n}");
         attempts += ribbon.attempt;
         assert!(ribbon.attempt < 24, "{n} keys: attempt {}", ribbon.attempt);
@@ -214,10 +214,10 @@ fn the_bytes_follow_from_keys_and_salt_alone() {
         assert!(bytes == payload && again.levels().eq(ribbon.levels()));
         // Appended to what is there already.
         let mut out = vec![7; 13];
-        build(&keys, Values::Fingerprints, &params, Salt::new(3), &mut out).unwrap();
+        build(&keys, Values::Fingerprints, &params, Salt::new(3), 1, &mut out).unwrap();
         assert!(out[..13] == [7; 13] && out[13..] == payload);
         let mut other = vec![];
-        build(&keys, Values::Fingerprints, &params, Salt::new(4), &mut other).unwrap();
+        build(&keys, Values::Fingerprints, &params, Salt::new(4), 1, &mut other).unwrap();
         assert!(other != payload, "two salts, the same bytes");
     }
 }
@@ -231,7 +231,7 @@ fn contradictions_are_unsolvable() {
         let mut values: Vec<u32> = (0..n as u32).map(|i| i & 7).collect();
         let params = Params { width: 3 * 256, ..FILTER };
         let mut out = vec![1, 2, 3];
-        let error = build(&keys, Values::Given(&values), &params, Salt::new(0), &mut out).unwrap_err();
+        let error = build(&keys, Values::Given(&values), &params, Salt::new(0), 1, &mut out).unwrap_err();
         assert!(matches!(error, BuildError::Unsolvable { structure: "ribbon", keys, .. } if keys == n), "{error}");
         assert_eq!(out, [1, 2, 3], "a failed build leaves nothing behind");
         // The same value twice says nothing new.
@@ -243,7 +243,7 @@ fn contradictions_are_unsolvable() {
     let keys = vec![digests(1, 1)[0]; 12_000];
     let values: Vec<u32> = (0..12_000).map(|i| i & 1).collect();
     let params = Params { width: 256, ..FILTER };
-    assert!(build(&keys, Values::Given(&values), &params, Salt::new(0), &mut vec![]).is_err());
+    assert!(build(&keys, Values::Given(&values), &params, Salt::new(0), 1, &mut vec![]).is_err());
 }
 
 #[test]
@@ -257,7 +257,7 @@ fn impossible_widths_are_refused() {
         (300, Values::Given(&[0; 10])),
     ] {
         let params = Params { width, ..FILTER };
-        let error = build(&keys, values, &params, Salt::new(0), &mut vec![]).unwrap_err();
+        let error = build(&keys, values, &params, Salt::new(0), 1, &mut vec![]).unwrap_err();
         assert!(error.to_string().starts_with("a ribbon holds values of 1 to 32 bits, not of"), "{error}");
     }
 }
@@ -359,12 +359,28 @@ fn signed_values_tell_keys_from_negatives() {
         let wanted: Vec<bool> = (0..keys.len()).map(|i| i % 3 == 0).collect();
         let mut payload = vec![];
         let params = Params { width, wide: false, homogeneous: None, nested: false };
-        let ribbon = build(&keys, Values::Signed(&wanted), &params, Salt::new(3), &mut payload).unwrap();
+        let ribbon = build(&keys, Values::Signed(&wanted), &params, Salt::new(3), 1, &mut payload).unwrap();
         assert!(keys.iter().zip(&wanted).all(|(key, &yes)| ribbon.contains(&payload, *key) == yes), "{n} keys");
         if n > 100 {
             let passed = digests(40_000, 8).iter().filter(|k| ribbon.contains(&payload, **k)).count();
             let expected = 4e4 * 0.5f64.powi(width as i32 / 256);
             assert!((passed as f64 - expected).abs() < 5.0 * expected.sqrt(), "{n} keys: {passed} of {expected}");
         }
+    }
+}
+
+/// Strips are shared out among threads; the bytes are the same.
+#[test]
+fn threads_leave_no_trace() {
+    let keys = digests(600_000, 1);
+    for width in [256, 3 * 256] {
+        let params = Params { width, ..FILTER };
+        let built = |threads| {
+            let mut payload = vec![];
+            build(&keys, Values::Fingerprints, &params, Salt::new(1), threads, &mut payload).unwrap();
+            payload
+        };
+        let alone = built(1);
+        assert!([2, 5, 100].into_iter().all(|threads| built(threads) == alone), "{width}");
     }
 }

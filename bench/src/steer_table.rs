@@ -1,0 +1,58 @@
+//! nothing -> the table of survivors that plans of steered columns are made from, as Rust source.
+//!
+//! One filter of one steered column for every number of others per key and every slack; counted are those that pass it.
+
+use std::error::Error;
+use std::fmt::Write;
+
+use clap::Args;
+use tamis::{Effort, Kind};
+
+/// Slacks, in 1024ths: those of `crates/tamis/src/recipes/steered/survivors.rs`.
+const SLACKS: [u16; 12] = [32, 48, 64, 80, 96, 128, 160, 208, 256, 320, 416, 512];
+/// Others per key: 2^(i/2).
+const LINES: std::ops::RangeInclusive<i32> = -6..=10;
+
+/// What to measure.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Keys of every column.
+    #[arg(long, default_value_t = 500_000)]
+    n: u64,
+    /// Only every so many lines, for a quick look.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
+    step: u16,
+    /// Only beams of 64 states.
+    #[arg(long)]
+    balanced: bool,
+}
+
+/// Both tables, as they stand in the source.
+pub(crate) fn run(options: &Options) -> Result<String, Box<dyn Error>> {
+    let mut source = String::new();
+    let beams = [("SHARE_64", Effort::Balanced), ("SHARE_512", Effort::Smallest)];
+    for (name, effort) in beams.into_iter().take(if options.balanced { 1 } else { 2 }) {
+        writeln!(source, "#[rustfmt::skip]")?;
+        writeln!(source, "pub(super) const {name}: [[u32; SLACKS.len()]; LINES] = [")?;
+        for line in LINES.step_by(options.step.into()) {
+            let others = (options.n as f64 * 2f64.powf(f64::from(line) / 2.0)).round() as u64;
+            eprintln!("{name}: {:.3} others per key", others as f64 / options.n as f64);
+            let shares: Result<Vec<String>, _> =
+                SLACKS.iter().map(|&slack| Ok(share(options.n, others, slack, effort)?.to_string())).collect();
+            writeln!(source, "    [{}],", shares.map_err(|e: tamis::Error| e)?.join(", "))?;
+        }
+        writeln!(source, "];\n")?;
+    }
+    Ok(source)
+}
+
+/// How many 100,000ths of the others pass.
+fn share(n: u64, others: u64, slack: u16, effort: Effort) -> Result<u64, tamis::Error> {
+    let build = tamis::build(0..n).exclude(n..n + others).kind(Kind::Steered).effort(effort);
+    let filter = build.columns(&[f64::from(slack) / 1024.0]).allow(0.5).finish()?;
+    let asked: Vec<u64> = (n..n + others).collect();
+    let mut answers = vec![false; asked.len()];
+    filter.contains_many(&asked, &mut answers)?;
+    let passing = answers.iter().filter(|yes| **yes).count() as f64;
+    Ok((passing * 1e5 / others.max(1) as f64).round() as u64)
+}

@@ -1,0 +1,226 @@
+//! digests to match, digests to refuse -> one steered column, and those of the second that pass it.
+
+use super::beam::{BALANCED, Beam, SMALLEST, Strip};
+use super::{LEAST, MAX_ROWS, Steered, TAIL, WHOLE, passes};
+use crate::arch::{Level, dispatch};
+use crate::error::BuildError;
+use crate::hash::{Digest, Salt};
+use crate::shard::{Stop, run};
+
+/// Rows of a strip, about: with fewer, the rows at its end that start no band cost more; with more, fewer threads share the
+/// work and it leaves the second cache.
+const STRIP: u64 = 1 << 16;
+
+/// What the planner chooses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Params {
+    /// Rows beyond one per key, in 1024ths.
+    pub(crate) slack: u16,
+    /// States of the search: [`BALANCED`] or [`SMALLEST`].
+    pub(crate) beam: u16,
+    /// How many 256ths of the keys the column knows, 1 to 256.
+    pub(crate) share: u16,
+}
+
+impl Params {
+    /// A column for all keys.
+    pub(crate) fn new(slack: u16, beam: u16) -> Params {
+        Params { slack, beam, share: WHOLE }
+    }
+
+    /// Strips, and rows of each, for `n` keys.
+    fn size(&self, n: u64) -> (u64, u64) {
+        if n == 0 {
+            return (0, LEAST);
+        }
+        let known = (n * u64::from(self.share)).div_ceil(WHOLE.into());
+        let rows = known + (known * u64::from(self.slack)).div_ceil(1024);
+        let strips = ((rows + STRIP / 2) / STRIP).max(1);
+        (strips, rows.div_ceil(strips).next_multiple_of(8).max(LEAST))
+    }
+
+    /// Payload bits for `n` keys.
+    pub(crate) fn bits(&self, n: u64) -> f64 {
+        let (strips, rows) = self.size(n);
+        (strips * rows) as f64
+    }
+
+    /// The share of others that pass, of `mu` for every key.
+    pub(crate) fn passing(&self, mu: f64) -> f64 {
+        let known = f64::from(self.share) / f64::from(WHOLE);
+        1.0 - known * (1.0 - crate::recipes::steered::share(mu, self.slack.into(), self.beam))
+    }
+
+    /// The share of strangers that pass.
+    pub(crate) fn rate(&self) -> f64 {
+        1.0 - f64::from(self.share) / 512.0
+    }
+}
+
+/// What a column shall refuse.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Others {
+    /// Sorted.
+    pub(crate) digests: Vec<Digest>,
+    /// How much each of them matters, or nothing if they all matter the same.
+    pub(crate) weights: Vec<u32>,
+}
+
+/// Builds a column on `keys`, appends its payload to `out` and leaves in `others` those that pass. Both are sorted and agree
+/// in their top `skip` bits.
+#[allow(clippy::too_many_arguments, reason = "each is a thing of its own")]
+pub(crate) fn build(
+    keys: &[Digest],
+    others: &mut Others,
+    params: &Params,
+    skip: u32,
+    salt: Salt,
+    threads: usize,
+    stop: Stop<'_>,
+    out: &mut Vec<u8>,
+) -> Result<Steered, BuildError> {
+    build_on(Level::detect(), keys, others, params, skip, salt, threads, stop, out)
+}
+
+/// The same on a given instruction set.
+#[allow(clippy::too_many_arguments, reason = "each is a thing of its own")]
+pub(super) fn build_on(
+    level: Level,
+    keys: &[Digest],
+    others: &mut Others,
+    params: &Params,
+    skip: u32,
+    salt: Salt,
+    threads: usize,
+    stop: Stop<'_>,
+    out: &mut Vec<u8>,
+) -> Result<Steered, BuildError> {
+    let (strips, rows) = params.size(keys.len() as u64);
+    if !(1..=WHOLE).contains(&params.share) || rows.saturating_mul(strips) > MAX_ROWS {
+        let reason = format!("{} keys with {params:?} are no steered column", keys.len());
+        return Err(BuildError::Unreachable { reason });
+    }
+    let column = Steered::new(skip, strips, rows, params.share, salt);
+    let Others { digests, weights } = others;
+    if keys.is_empty() {
+        digests.clear();
+        weights.clear();
+        return Ok(column);
+    }
+    let mut jobs = Vec::with_capacity(strips as usize);
+    let (mut left, mut left_weights) = (&mut digests[..], &mut weights[..]);
+    let mut start = 0;
+    for strip in 0..strips {
+        let end = start + keys[start..].partition_point(|&key| column.strip(key) <= strip);
+        let count = left.partition_point(|&other| column.strip(other) <= strip);
+        let (others, later) = left.split_at_mut(count);
+        let (weights, later_weights) = left_weights.split_at_mut(count.min(left_weights.len()));
+        jobs.push(Job { keys: &keys[start..end], others, weights });
+        (start, left, left_weights) = (end, later, later_weights);
+    }
+    let unknown = left.len();
+    let done = run(jobs, threads, |job| {
+        crate::shard::check(stop)?;
+        Ok((job.others.len(), job.build(level, &column, params.beam)))
+    })?;
+    // Those that pass move together, strip by strip; then those that the column does not know.
+    let (mut from, mut to) = (0, 0);
+    let mut close = |from: usize, count: usize, to: usize| {
+        digests.copy_within(from..from + count, to);
+        if !weights.is_empty() {
+            weights.copy_within(from..from + count, to);
+        }
+    };
+    out.reserve(column.strips as usize * (rows / 8) as usize);
+    for (count, (bits, kept)) in done {
+        out.extend(bits.iter().flat_map(|word| word.to_le_bytes()).take((rows / 8) as usize));
+        close(from, kept, to);
+        (from, to) = (from + count, to + kept);
+    }
+    close(from, unknown, to);
+    digests.truncate(to + unknown);
+    weights.truncate(to + unknown);
+    Ok(column)
+}
+
+/// One strip: its keys, and its others, in place.
+struct Job<'a> {
+    keys: &'a [Digest],
+    others: &'a mut [Digest],
+    weights: &'a mut [u32],
+}
+
+impl Job<'_> {
+    /// The rows, 64 to a word, and how many others pass: these are at the front afterwards.
+    fn build(self, level: Level, column: &Steered, beam: u16) -> (Vec<u64>, usize) {
+        let Job { keys, others, weights } = self;
+        let rows = column.rows as usize;
+        let pivots = eliminate(column, keys);
+
+        // Bands sorted by row: how many start at each, then where; hashing twice is cheaper than keeping rows.
+        let mut starts = vec![0u32; rows + 2];
+        for &other in others.iter() {
+            starts[column.equation(other).0 as usize + 2] += 1;
+        }
+        for row in 2..rows + 2 {
+            starts[row] += starts[row - 1];
+        }
+        let mut bands = vec![0u64; others.len()];
+        let mut weighed = vec![0u32; weights.len()];
+        for (i, &other) in others.iter().enumerate() {
+            let (row, band) = column.equation(other);
+            let at = &mut starts[row as usize + 1];
+            bands[*at as usize] = cut(row, band);
+            if let Some(&weight) = weights.get(i) {
+                weighed[*at as usize] = weight;
+            }
+            *at += 1;
+        }
+        let strip = Strip { pivots: &pivots, starts: &starts[..=rows], bands: &bands, weights: &weighed };
+        let bits = match beam {
+            SMALLEST => dispatch(level, Beam::<{ SMALLEST as usize }, { 2 * SMALLEST as usize }>(strip)),
+            _ => dispatch(level, Beam::<{ BALANCED as usize }, { 2 * BALANCED as usize }>(strip)),
+        };
+        let bytes: Vec<u8> = bits.iter().flat_map(|word| word.to_le_bytes()).take(rows / 8).collect();
+        let mut kept = 0;
+        for i in 0..others.len() {
+            let (row, band) = column.equation(others[i]);
+            others[kept] = others[i];
+            if let Some(&weight) = weights.get(i) {
+                weights[kept] = weight;
+            }
+            kept += passes(&bytes, ((row / 8) as usize, band << (row % 8))) as usize;
+        }
+        (bits, kept)
+    }
+}
+
+/// What is left of a band that ends with the eighth byte.
+#[inline(always)]
+fn cut(row: u64, band: u64) -> u64 {
+    band << (row % 8) >> (row % 8)
+}
+
+/// For every row the equation that fixes it, 0 for a free one. An equation that says nothing new is left out.
+fn eliminate(column: &Steered, keys: &[Digest]) -> Vec<u64> {
+    let mut pivots = vec![0u64; column.rows as usize];
+    for &key in keys {
+        let (row, band) = column.equation(key);
+        let (mut row, mut band) = (row as usize, cut(row, band));
+        // A band ends with the strip, so that what is left of it does too: the row is there.
+        while band != 0 {
+            let shift = band.trailing_zeros();
+            row += shift as usize;
+            band >>= shift;
+            let Some(pivot) = pivots.get_mut(row) else { break };
+            if *pivot == 0 {
+                *pivot = band;
+                break;
+            }
+            band ^= *pivot;
+        }
+    }
+    pivots
+}
+
+const _: () = assert!(LEAST > TAIL);

@@ -1,0 +1,92 @@
+#![allow(clippy::unwrap_used)]
+use super::build::build_on;
+use super::*;
+use crate::hash::scramble;
+
+fn digests(range: std::ops::Range<u64>) -> Vec<Digest> {
+    let mut digests: Vec<Digest> = range.map(|i| Digest { hi: scramble(i), lo: scramble(!i) }).collect();
+    digests.sort_unstable();
+    digests
+}
+
+fn column(
+    level: Level,
+    n: u64,
+    others: u64,
+    params: &Params,
+    threads: usize,
+) -> (Steered, Vec<u8>, Others, Vec<Digest>) {
+    let keys = digests(0..n);
+    let mut left = Others { digests: digests(1 << 40..(1 << 40) + others), weights: vec![] };
+    let mut out = vec![];
+    let column = build_on(level, &keys, &mut left, params, 0, Salt::new(3), threads, &|| false, &mut out).unwrap();
+    (column, out, left, keys)
+}
+
+#[test]
+fn a_column_knows_its_keys_and_who_is_left() {
+    for (n, others) in
+        [(0, 10), (1, 0), (1, 5), (2, 30), (9, 100), (63, 500), (64, 64), (65, 65), (1000, 3000), (200_000, 400_000)]
+    {
+        for share in [WHOLE, 100, 1] {
+            let params = Params { slack: 100, beam: BALANCED, share };
+            let (column, bytes, left, keys) = column(Level::detect(), n, others, &params, 2);
+            assert_eq!(bytes.len() as u64, column.payload_len());
+            assert!(keys.iter().all(|&key| column.contains(&bytes, key)), "{n} {others}");
+            let mut passing = digests(1 << 40..(1 << 40) + others);
+            passing.retain(|&key| column.contains(&bytes, key));
+            assert_eq!(passing, left.digests, "{n} {others} {share}");
+            assert!(n > 1 || share < WHOLE || left.digests.len() as u64 <= others / 2 + 1);
+        }
+    }
+}
+
+#[test]
+fn every_instruction_set_and_any_threads_give_the_same_bytes() {
+    for beam in [BALANCED, SMALLEST] {
+        let params = Params::new(150, beam);
+        let (_, bytes, left, _) = column(Level::detect(), 70_000, 150_000, &params, 1);
+        for level in Level::available() {
+            for threads in [1, 2, 7] {
+                let (_, again, others, _) = column(level, 70_000, 150_000, &params, threads);
+                assert!(bytes == again && left.digests == others.digests, "{level:?} {threads}");
+            }
+        }
+    }
+}
+
+/// Weights decide who is refused first, and travel with whom they belong to.
+#[test]
+fn heavy_ones_are_refused_first() {
+    let (keys, all) = (digests(0..20_000), digests(1 << 40..(1 << 40) + 100_000));
+    let heavy = |i: usize| i.is_multiple_of(4);
+    let weights: Vec<u32> = (0..all.len()).map(|i| if heavy(i) { 100 } else { 1 }).collect();
+    let mut left = Others { digests: all.clone(), weights };
+    let params = Params::new(200, BALANCED);
+    build(&keys, &mut left, &params, 0, Salt::new(1), 1, &|| false, &mut vec![]).unwrap();
+    assert_eq!(left.digests.len(), left.weights.len());
+    let heavier = left.weights.iter().filter(|&&weight| weight == 100).count();
+    assert!(heavier < 9000 && left.digests.len() > 40_000, "{heavier} of {}", left.digests.len());
+    for (digest, weight) in left.digests.iter().zip(&left.weights) {
+        assert_eq!(heavy(all.binary_search(digest).unwrap()), *weight == 100);
+    }
+}
+
+#[test]
+fn a_search_can_be_stopped() {
+    let mut left = Others { digests: digests(1000..2000), weights: vec![] };
+    let stopped =
+        build(&digests(0..100), &mut left, &Params::new(100, BALANCED), 0, Salt::new(1), 1, &|| true, &mut vec![]);
+    assert!(matches!(stopped, Err(crate::BuildError::Cancelled)));
+}
+
+#[test]
+fn odd_geometries_are_refused() {
+    let decode = |bytes: &[u8]| Steered::decode(&mut Reader::new(bytes, "test"), Salt::new(0));
+    assert!(decode(&[0]).is_ok() && decode(&[1, 8, 128, 2, 0]).is_ok());
+    // No octets, too few, no share, more than all, more skipped than there are shards, rows without end.
+    for bytes in [&[1, 0, 1, 0][..], &[1, 7, 1, 0], &[1, 8, 0, 0], &[1, 8, 129, 2, 0], &[1, 8, 1, 25]] {
+        assert!(decode(bytes).is_err(), "{bytes:?}");
+    }
+    assert!(decode(&[255, 255, 255, 255, 31, 255, 255, 255, 255, 31, 1, 0]).is_err());
+}

@@ -1,0 +1,246 @@
+//! keys, known negatives, a goal -> plain bits, steered columns, an exact bit: exact sets within a few percent of entropy.
+//!
+//! ```text
+//!   keys        ──▶ P, w bits ──▶ P P .. N .. ──▶ E ──▶ yes
+//!   negatives   ──▶ P ──at most 16 per key──▶ P P .. N .. ──about 1 per key──▶ E ──▶ no
+//! ```
+//!
+//! Steering pays where negatives per key are few: of hundreds, a column refuses little more than half whatever it tries. So
+//! plain ribbon bits come first, as many as leave at most 16 negatives per key; then columns whose number, sides and slacks
+//! `optimise.rs` finds; then one exact bit. Columns on the negatives (`Admit`) close the gaps between the powers of two: they cost
+//! mu bits per key instead of one.
+//!
+//! * **Exact**: the smallest of all. With fewer negatives than keys the sides are exchanged.
+//! * **A rate or a budget for strangers**: columns on the keys only, because `Admit` says yes to half of all strangers. Every
+//!   column halves them as a plain bit does, so that w shrinks by the number of columns; where steering saves nothing the plan
+//!   is the chained filter.
+//! * **A share of the negatives may pass** (`Goal::Share`): no exact bit; the last column may be for a part of the keys. Where
+//!   negatives have weights, the search adds these up, and the light ones pass first.
+//!
+//! The sieve (`build/sieve.rs`) wants to know how wide the first filter will be at least, however many negatives are still to
+//! come: that grows with the negatives, for they are to be at most 16 per key behind it.
+
+use crate::error::BuildError;
+use crate::leaves::steered::{BALANCED, Params, SMALLEST};
+use crate::plan::{Base, Effort, Goal, Plan, Request, Step, Structure};
+use crate::recipes::chained;
+use crate::shard::Stats;
+use crate::steps::Role;
+
+mod optimise;
+mod survivors;
+mod table;
+
+pub(crate) use optimise::Column;
+use optimise::{MAX_COLUMNS, Values};
+pub(crate) use survivors::share;
+
+/// More negatives per key are left to plain bits.
+const STEERED: u64 = 16;
+/// With fewer keys, what every step adds to the file is more than steering saves.
+const FEWEST: u64 = 256;
+/// Columns of fewer keys leave more others than was measured on many: where a share was promised, plain bits keep it.
+const SURE: u64 = 4096;
+/// Bits that a step adds to a small file besides its payload.
+const STEP: f64 = 96.0;
+
+/// The steps of a request, and the narrowest first filter that any larger number of negatives may have.
+pub(crate) fn plan(request: &Request) -> Result<Plan, BuildError> {
+    let Request { keys, negatives, goal, .. } = *request;
+    if let Some(columns) = request.columns {
+        return Ok(Plan::new(by_hand(request, columns.as_slice())?));
+    }
+    if let Goal::Share(allowed) = goal {
+        return Ok(Plan::new(leaving(request, allowed)?));
+    }
+    if request.first.is_some() {
+        return chained::plan(Base::Ribbon, request);
+    }
+    let chained = chained::steps(Base::Ribbon, request);
+    let sieve = sieve(request)?;
+    if keys.min(negatives) < FEWEST {
+        return Ok(Plan { steps: chained?, sieve });
+    }
+    let steered = match goal {
+        Goal::Exact if negatives < keys => vec![exact(request, negatives, keys, true)?],
+        Goal::Exact => vec![exact(request, keys, negatives, false)?],
+        _ => on_keys(request)?,
+    };
+    // Of those that reach the goal, the smallest; a chained filter is asked faster, so it may be a little larger.
+    let fits = |steps: &Vec<Step>| request.room(steps.len()).is_ok_and(|room| request.bits_of(steps) <= room);
+    let best = steered
+        .into_iter()
+        .filter(fits)
+        .map(|steps| (request.bits_of(&steps) + STEP * steps.len() as f64, steps))
+        .min_by(|a, b| match goal {
+            Goal::BitsPerKey(_) => rate(&a.1).total_cmp(&rate(&b.1)),
+            _ => a.0.total_cmp(&b.0),
+        });
+    let steps = match (chained, best) {
+        (Ok(chained), Some((bits, steps))) => {
+            let better = match goal {
+                Goal::BitsPerKey(_) => rate(&steps) < 0.97 * rate(&chained),
+                _ => bits < 0.997 * (request.bits_of(&chained) + STEP * chained.len() as f64),
+            };
+            if better { steps } else { chained }
+        }
+        (Err(_), Some((_, steps))) => steps,
+        (chained, None) => chained?,
+    };
+    Ok(Plan { steps, sieve })
+}
+
+/// Whole bits that leave at most 16 others for each of `listed`.
+fn whole_bits(listed: u64, others: u64) -> u16 {
+    (0..32).find(|&bits| others >> bits <= STEERED * listed).unwrap_or(32)
+}
+
+fn beam(request: &Request) -> u16 {
+    if request.effort == Effort::Smallest { SMALLEST } else { BALANCED }
+}
+
+/// The filter that the first step will hold at least.
+fn sieve(request: &Request) -> Result<Option<Structure>, BuildError> {
+    let enough = whole_bits(request.keys, request.negatives);
+    let bits = match request.goal {
+        // Columns, an exact bit and a fraction may take the place of so many plain bits.
+        Goal::Rate(rate) => ((-rate.log2()) as u16).saturating_sub(MAX_COLUMNS as u16 + 2).max(enough),
+        Goal::Exact => enough,
+        _ => return Ok(None),
+    };
+    if bits == 0 { Ok(None) } else { Base::Ribbon.leaf(request, bits.min(32) * 256, true).map(Some) }
+}
+
+/// The share of strangers that steps let through.
+fn rate(steps: &[Step]) -> f64 {
+    steps.iter().map(|step| step.structure.rate()).product()
+}
+
+/// A plain filter, if it has bits.
+fn plain(request: &Request, role: Role, width: u16) -> Result<Vec<Step>, BuildError> {
+    match width {
+        0 => Ok(vec![]),
+        _ => Ok(vec![Step { role, structure: Base::Ribbon.leaf(request, width, true)? }]),
+    }
+}
+
+fn decide(request: &Request) -> Result<Step, BuildError> {
+    Ok(Step { role: Role::Decide, structure: Base::Ribbon.exact(request)? })
+}
+
+/// A column of a plan as a step; with the sides exchanged it is the other's.
+fn step(request: &Request, column: Column, exchanged: bool) -> Step {
+    let (role, slack) = match (column, exchanged) {
+        (Column::Keys(slack), false) | (Column::Negatives(slack), true) => (Role::Refuse, slack),
+        (Column::Negatives(slack), false) | (Column::Keys(slack), true) => (Role::Admit, slack),
+    };
+    Step { role, structure: Structure::Steered(Params::new(slack, beam(request))) }
+}
+
+/// The smallest for `listed` keys against `others`.
+fn exact(request: &Request, listed: u64, others: u64, exchanged: bool) -> Result<Vec<Step>, BuildError> {
+    let width = whole_bits(listed, others);
+    let mu = others as f64 / (1u64 << width) as f64 / listed as f64;
+    let role = if exchanged { Role::Admit } else { Role::Refuse };
+    let mut steps = plain(request, role, 256 * width)?;
+    let columns = Values::of(beam(request)).exact(mu);
+    steps.extend(columns.into_iter().map(|column| step(request, column, exchanged)));
+    steps.push(decide(request)?);
+    Ok(steps)
+}
+
+/// Plans with columns on the keys only: for every number of columns the narrowest first filter that does, and wider ones.
+fn on_keys(request: &Request) -> Result<Vec<Vec<Step>>, BuildError> {
+    let Request { keys, negatives, goal, .. } = *request;
+    let values = Values::of(beam(request));
+    let enough = 256 * whole_bits(keys, negatives);
+    let mut plans = vec![];
+    for count in 1..=MAX_COLUMNS {
+        let least = match goal {
+            Goal::Rate(rate) => {
+                let reached = |width: u16| {
+                    Ok(Base::Ribbon.leaf(request, width, true)?.rate() * 0.5f64.powi(count as i32 + 1) <= rate)
+                };
+                // Without a first filter, if the columns are enough.
+                if 0.5f64.powi(count as i32 + 1) <= rate { 0 } else { request.widest(reached)? }
+            }
+            _ => 0,
+        };
+        let least = least.max(enough);
+        let widths = (0..6).map(|more| if more == 0 { least } else { (least / 256 + more) * 256 });
+        for width in widths.filter(|&width| width <= 32 * 256) {
+            let mut steps = plain(request, Role::Refuse, width)?;
+            let mu = negatives as f64 / keys as f64 * rate(&steps);
+            steps.extend(values.on_keys(mu, count).into_iter().map(|column| step(request, column, false)));
+            steps.push(decide(request)?);
+            plans.push(steps);
+        }
+    }
+    Ok(plans)
+}
+
+/// Lets a share of the negatives pass.
+fn leaving(request: &Request, allowed: f64) -> Result<Vec<Step>, BuildError> {
+    let Request { keys, negatives, .. } = *request;
+    let values = Values::of(beam(request));
+    let lambda = negatives as f64 / keys as f64;
+    // How many pass is chance: a little fewer are aimed at.
+    let expected = negatives as f64 * allowed;
+    let target = ((expected - 3.0 * expected.sqrt()).max(0.9 * expected) * 0.995 / keys as f64).max(1e-9);
+    let mut best: Option<(f64, Vec<Step>)> = None;
+    let wanted = Request { goal: Goal::Rate(target / lambda), ..*request };
+    let alone = wanted.widest(|width| Ok(Base::Ribbon.leaf(request, width, true)?.rate() <= target / lambda))?;
+    let steered = if keys < SURE { 0..0 } else { 0..alone / 256 + 1 };
+    for width in steered.map(|bits| bits * 256).chain([alone]) {
+        let mut steps = plain(request, Role::Refuse, width)?;
+        let Some((_, columns)) = values.leaving(lambda * rate(&steps), target, MAX_COLUMNS - 1) else { continue };
+        steps.extend(columns.into_iter().map(|column| {
+            let params = Params { slack: column.slack, beam: beam(request), share: column.share };
+            Step { role: Role::Refuse, structure: Structure::Steered(params) }
+        }));
+        let bits = request.bits_of(&steps) + STEP * steps.len() as f64;
+        if best.as_ref().is_none_or(|(least, _)| bits < *least) {
+            best = Some((bits, steps));
+        }
+    }
+    best.map(|(_, steps)| steps).ok_or_else(|| request.too_low(allowed))
+}
+
+/// Slacks and first bits chosen by the caller.
+fn by_hand(request: &Request, slacks: &[u16]) -> Result<Vec<Step>, BuildError> {
+    let mut steps = plain(request, Role::Refuse, request.first.unwrap_or(0))?;
+    steps.extend(slacks.iter().map(|&slack| step(request, Column::Keys(slack), false)));
+    if !matches!(request.goal, Goal::Share(_)) {
+        steps.push(decide(request)?);
+    }
+    Ok(steps)
+}
+
+/// Turns the weights of negatives into small integers that a search can add up.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Weigher {
+    /// 2^20 / mean weight.
+    scale: u64,
+}
+
+/// A negative of mean weight.
+const MEAN: u64 = 16;
+/// The heaviest: whatever weighs more is as sure to be refused.
+const HEAVIEST: u64 = 1024;
+
+impl Weigher {
+    /// Weights matter where some negatives may pass and not all weigh the same.
+    pub(crate) fn new(plan: &Plan, stats: &Stats) -> Option<Weigher> {
+        let exact = plan.steps.last().is_none_or(|step| step.role == Role::Decide);
+        let steered = plan.steps.iter().any(|step| matches!(step.structure, Structure::Steered(_)));
+        if exact || !steered || stats.negatives == 0 || stats.negative_weight == stats.negatives {
+            return None;
+        }
+        Some(Weigher { scale: ((u128::from(stats.negatives) << 20) / u128::from(stats.negative_weight.max(1))) as u64 })
+    }
+
+    pub(crate) fn weigh(self, weight: u64) -> u32 {
+        let scaled = (u128::from(weight) * u128::from(self.scale) * u128::from(MEAN)) >> 20;
+        scaled.clamp(1, HEAVIEST.into()) as u32
+    }
+}

@@ -1,0 +1,214 @@
+//! others per key -> the columns that make a steered filter smallest: dynamic programming over the measured survivors.
+//!
+//! The state is mu, the negatives per key that are still undecided; V(mu) is the least bits per key from there on:
+//!
+//! ```text
+//!   E     C (1 + mu)                                          the exact bit, on keys and negatives
+//!   P(s)  1 + s + V(mu x)             x = share(mu, s)        a column on the keys, steered against the negatives
+//!   N(s)  mu (1 + s) + y V(mu / y)    y = share(1 / mu, s)    a column on the negatives, steered against the keys
+//! ```
+//!
+//! V is kept on a grid of mu and taken to be linear between its points. A plan is found by looking one step ahead from the mu it
+//! really has, as long as an E at once is not the best.
+
+use std::sync::OnceLock;
+
+use super::survivors::share;
+use crate::leaves::steered::SMALLEST;
+use crate::math::portable::log2;
+
+/// A column to build: which side is listed, and its slack in 1024ths.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) enum Column {
+    Keys(u16),
+    Negatives(u16),
+}
+
+/// What an exact bit costs per element, measured: `cargo run --release -p tamis-bench -- filters`.
+const EXACT: f64 = 1.0067;
+/// The grid: mu from 2^-4 to 2^5.
+const POINTS: usize = 145;
+const LOWEST: f64 = -4.0;
+const PER_OCTAVE: f64 = 16.0;
+/// Slacks that are tried, in 1024ths.
+const LEAST: u16 = 40;
+const MOST: u16 = 512;
+/// A column costs a query its time: it must save this much, in bits per key.
+const WORTH: f64 = 0.002;
+/// More columns than any plan has.
+pub(super) const MAX_COLUMNS: usize = 4;
+
+/// The least bits per key from every state on, for one beam.
+pub(super) struct Values {
+    beam: u16,
+    /// With columns on both sides.
+    both: Vec<f64>,
+    /// With exactly so many columns, all on the keys.
+    keys: Vec<Vec<f64>>,
+}
+
+impl Values {
+    /// Computed once.
+    pub(super) fn of(beam: u16) -> &'static Values {
+        static BALANCED: OnceLock<Values> = OnceLock::new();
+        static WIDE: OnceLock<Values> = OnceLock::new();
+        if beam == SMALLEST { &WIDE } else { &BALANCED }.get_or_init(|| Values::compute(beam))
+    }
+
+    fn compute(beam: u16) -> Values {
+        let exact: Vec<f64> = grid().map(|mu| EXACT * (1.0 + mu)).collect();
+        let mut values = Values { beam, both: exact.clone(), keys: vec![exact] };
+        for _ in 0..MAX_COLUMNS {
+            let last = values.keys.last().map_or(&[][..], Vec::as_slice);
+            let next = grid().map(|mu| values.best_on_keys(mu, last).1).collect();
+            values.keys.push(next);
+        }
+        // One column more in every round, until there is nothing to gain.
+        for _ in 0..2 * MAX_COLUMNS {
+            let next: Vec<f64> = grid()
+                .zip(&values.both)
+                .map(|(mu, &now)| now.min(values.best_of_both(mu, &values.both).map_or(now, |(_, bits)| bits)))
+                .collect();
+            let settled = next.iter().zip(&values.both).all(|(next, now)| now - next < 1e-9);
+            values.both = next;
+            if settled {
+                break;
+            }
+        }
+        values
+    }
+
+    /// A column on the keys that is best before what `then` costs.
+    fn best_on_keys(&self, mu: f64, then: &[f64]) -> (u16, f64) {
+        let bits = |slack: u16| {
+            let s = f64::from(slack);
+            1.0 + s / 1024.0 + WORTH + at(then, mu * share(mu, s, self.beam))
+        };
+        slacks().map(|slack| (slack, bits(slack))).fold((LEAST, f64::INFINITY), |a, b| if b.1 < a.1 { b } else { a })
+    }
+
+    /// The same on the negatives.
+    fn best_on_negatives(&self, mu: f64, then: &[f64]) -> (u16, f64) {
+        let bits = |slack: u16| {
+            let s = f64::from(slack);
+            let kept = share(1.0 / mu, s, self.beam);
+            mu * (1.0 + s / 1024.0) + WORTH + kept * at(then, mu / kept)
+        };
+        slacks().map(|slack| (slack, bits(slack))).fold((LEAST, f64::INFINITY), |a, b| if b.1 < a.1 { b } else { a })
+    }
+
+    /// The better of the two; none where neither is measured.
+    fn best_of_both(&self, mu: f64, then: &[f64]) -> Option<(Column, f64)> {
+        let measured = 0.125..=32.0;
+        let keys = measured.contains(&mu).then(|| self.best_on_keys(mu, then));
+        let negatives = (mu < 4.0 && measured.contains(&(1.0 / mu))).then(|| self.best_on_negatives(mu, then));
+        let keys = keys.map(|(slack, bits)| (Column::Keys(slack), bits));
+        let negatives = negatives.map(|(slack, bits)| (Column::Negatives(slack), bits));
+        keys.into_iter().chain(negatives).min_by(|a, b| a.1.total_cmp(&b.1))
+    }
+
+    /// Columns on both sides, and then an exact bit.
+    pub(super) fn exact(&self, mut mu: f64) -> Vec<Column> {
+        let mut columns = vec![];
+        while columns.len() < 2 * MAX_COLUMNS {
+            match self.best_of_both(mu, &self.both) {
+                Some((column, bits)) if bits < EXACT * (1.0 + mu) => {
+                    columns.push(column);
+                    mu = self.after(mu, column);
+                }
+                _ => break,
+            }
+        }
+        columns
+    }
+
+    /// `count` columns on the keys, and then an exact bit.
+    pub(super) fn on_keys(&self, mut mu: f64, count: usize) -> Vec<Column> {
+        let mut columns = vec![];
+        for then in self.keys.iter().take(count).rev() {
+            let column = Column::Keys(self.best_on_keys(mu, then).0);
+            columns.push(column);
+            mu = self.after(mu, column);
+        }
+        columns
+    }
+
+    /// Negatives per key that a column leaves.
+    pub(super) fn after(&self, mu: f64, column: Column) -> f64 {
+        match column {
+            Column::Keys(slack) => mu * share(mu, slack.into(), self.beam),
+            Column::Negatives(slack) => mu / share(1.0 / mu, slack.into(), self.beam),
+        }
+    }
+
+    /// The fewest bits per key of whole columns on the keys that leave at most `target` of `mu` negatives per key; the last of them
+    /// may be for a share of the keys, in 256ths.
+    pub(super) fn leaving(&self, mu: f64, target: f64, count: usize) -> Option<(f64, Vec<Last>)> {
+        if mu <= target {
+            return Some((0.0, vec![]));
+        }
+        if count == 0 || mu > 32.0 {
+            return None;
+        }
+        let ending = COARSE.iter().filter_map(|&slack| {
+            let left = share(mu, slack.into(), self.beam);
+            let wanted = (1.0 - target / mu) / (1.0 - left);
+            let share = (wanted * 256.0).ceil();
+            let bits = share / 256.0 * (1.0 + f64::from(slack) / 1024.0);
+            (share <= 256.0).then(|| (bits + WORTH, vec![Last { slack, share: share as u16 }]))
+        });
+        let going_on = COARSE.iter().filter_map(|&slack| {
+            let (bits, mut columns) = self.leaving(self.after(mu, Column::Keys(slack)), target, count - 1)?;
+            columns.insert(0, Last { slack, share: 256 });
+            Some((bits + 1.0 + f64::from(slack) / 1024.0 + WORTH, columns))
+        });
+        ending.chain(going_on).min_by(|a, b| a.0.total_cmp(&b.0))
+    }
+}
+
+/// A column on a share of the keys.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct Last {
+    pub(super) slack: u16,
+    pub(super) share: u16,
+}
+
+fn slacks() -> impl Iterator<Item = u16> {
+    (LEAST..=MOST).step_by(8)
+}
+
+/// Slacks tried where the search is exhaustive.
+const COARSE: [u16; 14] = [56, 72, 88, 104, 128, 160, 192, 224, 264, 304, 352, 400, 456, 512];
+
+/// The points of the grid, from multiplications alone.
+fn grid() -> impl Iterator<Item = f64> {
+    (0..POINTS).map(point)
+}
+
+fn point(i: usize) -> f64 {
+    static GRID: OnceLock<[f64; POINTS]> = OnceLock::new();
+    let points = || {
+        let mut mu = 0.0625 / STEP;
+        std::array::from_fn(|_| {
+            mu *= STEP;
+            mu
+        })
+    };
+    GRID.get_or_init(points).get(i).copied().unwrap_or(32.0)
+}
+
+/// 2^(1/16).
+const STEP: f64 = 1.044_273_782_427_413_8;
+
+/// V between the points of the grid; below the grid nothing is left but the exact bit.
+fn at(values: &[f64], mu: f64) -> f64 {
+    let place = (log2(mu.max(1e-9)) - LOWEST) * PER_OCTAVE;
+    if place < 0.0 {
+        return EXACT * (1.0 + mu);
+    }
+    let below = (place as usize).min(POINTS - 2);
+    // V / (1 + mu) is nearly constant, which V is not.
+    let per = |i: usize| values.get(i).map_or(EXACT, |v| v / (1.0 + point(i)));
+    let part = (place - below as f64).min(1.0);
+    (per(below) * (1.0 - part) + per(below + 1) * part) * (1.0 + mu)
+}

@@ -1,0 +1,104 @@
+//! steered columns by hand and by plan -> shares that pass, weights, sizes.
+
+use tamis::{Build, BuildError, Effort, Error, Kind, Limits};
+
+use super::{ask_many, integers};
+
+/// The share of the first `t` integers of seed 2 that pass.
+fn passing(filter: &tamis::Filter, t: u64) -> f64 {
+    let asked: Vec<u64> = integers(t, 2).collect();
+    ask_many(filter, &asked).iter().filter(|yes| **yes).count() as f64 / t as f64
+}
+
+fn listed(n: u64, t: u64) -> Build<impl Iterator<Item = u64>, impl Iterator<Item = u64>> {
+    tamis::build(integers(n, 1)).exclude(integers(t, 2))
+}
+
+#[test]
+fn no_more_than_the_allowed_share_passes() {
+    for (n, t) in [(300, 3000), (20_000, 200_000), (20_000, 30_000), (5000, 1_000_000), (30_000, 900)] {
+        for share in [0.5, 0.3, 0.1, 0.03, 0.01, 0.001] {
+            for effort in [Effort::Fast, Effort::Balanced, Effort::Smallest] {
+                let filter = listed(n, t).allow(share).effort(effort).finish().unwrap();
+                let keys: Vec<u64> = integers(n, 1).collect();
+                assert!(!ask_many(&filter, &keys).contains(&false));
+                let measured = passing(&filter, t);
+                // What is expected to pass is aimed at, and chance decides.
+                let most = share + 3.0 * (share / t as f64).sqrt();
+                assert!(measured <= most, "{n} {t} {share} {effort:?}: {measured}");
+                assert_eq!(filter.negatives(), 0);
+            }
+        }
+    }
+}
+
+/// Smaller than a filter with that rate, which knows nothing of whom it may let pass, and near the bound.
+#[test]
+fn an_allowed_share_saves_bits() {
+    for (lambda, share) in [(10, 0.03), (30, 0.1), (30, 0.01), (100, 0.01)] {
+        let n = 20_000;
+        let bits = |filter: &tamis::Filter| filter.as_bytes().len() as f64 * 8.0 / n as f64;
+        let knowing = bits(&listed(n, lambda * n).allow(share).finish().unwrap());
+        let plain = bits(&tamis::build(integers(n, 1)).fpr(share).finish().unwrap());
+        let bound = tamis::math::bounds::f(share, lambda as f64);
+        assert!(knowing < 0.99 * plain && knowing < 1.12 * bound, "{lambda} {share}: {knowing} {plain} {bound}");
+    }
+}
+
+/// Negatives that are listed often pass less often.
+#[test]
+fn light_ones_pass_first() {
+    let (n, t) = (20_000, 100_000);
+    let heavy = t / 4;
+    let negatives: Vec<u64> = integers(t, 2).chain((0..15).flat_map(|_| integers(heavy, 2))).collect();
+    let build = |negatives: Vec<u64>| tamis::build(integers(n, 1)).exclude(negatives).allow(0.2);
+    let filter = build(negatives.clone()).finish().unwrap();
+    let all = passing(&filter, t);
+    let of_heavy = passing(&filter, heavy);
+    assert!(of_heavy < 0.7 * all, "{of_heavy} {all}");
+    let mut reversed = negatives;
+    reversed.reverse();
+    let tiny = Limits { memory: 1, ..Limits::default() };
+    assert!(build(reversed).limits(tiny).threads(3).finish().unwrap().as_bytes() == filter.as_bytes());
+}
+
+#[test]
+fn columns_by_hand() {
+    let (n, t) = (3000, 20_000);
+    for slacks in [&[][..], &[0.1], &[0.1, 0.25], &[0.0, 9.0, f64::NAN], &[0.06; 12]] {
+        for first in [0.0, 1.0, 2.5] {
+            let build = listed(n, t).kind(Kind::Steered).columns(slacks).first_bits(first).exact();
+            let filter = build.finish().unwrap();
+            let steps = slacks.len().min(8) + 1 + (first > 0.0) as usize;
+            assert_eq!(filter.layers().count(), steps);
+            assert!(integers(n, 1).all(|key| filter.contains(key) == Ok(true)));
+            assert!(integers(t, 2).all(|key| filter.contains(key) == Ok(false)), "{slacks:?} {first}");
+        }
+    }
+}
+
+#[test]
+fn shares_that_cannot_be() {
+    for share in [0.0, -1.0, 1.0, 2.0, f64::NAN] {
+        let error = listed(10, 10).allow(share).finish().unwrap_err();
+        assert!(matches!(error, Error::Build(BuildError::Unreachable { .. })), "{share}: {error}");
+    }
+    let chained = listed(10, 10).allow(0.1).kind(Kind::Chained(tamis::Base::Ribbon)).finish();
+    assert!(matches!(chained, Err(Error::Build(BuildError::Unreachable { .. }))));
+    // Nobody is excluded: nobody need be refused.
+    let all = tamis::build(integers(10, 1)).allow(0.1).finish().unwrap();
+    assert!(integers(10, 1).all(|key| all.contains(key) == Ok(true)));
+}
+
+/// More than one shard: strips begin anew in each.
+#[test]
+fn shards_have_strips_of_their_own() {
+    let (n, t) = (1_600_000, 3_200_000);
+    let filter = listed(n, t).exact().finish().unwrap();
+    assert!(filter.shards() > 1);
+    assert!(passing(&filter, t) == 0.0);
+    let keys: Vec<u64> = integers(n, 1).collect();
+    assert!(!ask_many(&filter, &keys).contains(&false));
+    let bits = filter.as_bytes().len() as f64 * 8.0 / n as f64;
+    assert!(bits < 1.056 * tamis::math::bounds::f(0.0, 2.0), "{bits}");
+}

@@ -83,7 +83,7 @@ fn run(cli: &Cli) -> Result<bool, Box<dyn Error>> {
         }
         Experiment::Exact(options) => {
             let report = exact::run(options)?;
-            table::publish(&report, &[report.table()], cli.json.as_deref())?;
+            table::publish(&report, &report.tables(), cli.json.as_deref())?;
             Ok(report.is_clean())
         }
         Experiment::Certificates(options) => {

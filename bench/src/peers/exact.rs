@@ -20,12 +20,13 @@ use super::clubcard::{self, Block, Item, Part};
 use super::pool;
 use crate::candidate::Built;
 use crate::listed::{Listed, Made};
+use crate::ours::listed::SLOW;
 
 /// All peers of the experiment on exact membership.
 pub(crate) fn exact() -> Vec<Listed> {
     vec![
         Listed::new("clubcard", clubcard),
-        Listed::new("rust_cascade", cascade),
+        Listed::new("rust_cascade", cascade).at_most(SLOW),
         Listed::new("sux VFilter + VFunc", two_functions),
     ]
 }

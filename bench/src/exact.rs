@@ -122,9 +122,10 @@ pub(crate) fn run(options: &Options) -> Result<Report<'_>, Box<dyn Error>> {
 }
 
 fn exact(options: &Options, stream: &mut Stream) -> Vec<Group> {
-    let mut all = ours::listed::exact();
+    let all = ours::listed::exact().into_iter();
     #[cfg(feature = "peers")]
-    all.extend(crate::peers::exact::exact());
+    let all = all.chain(crate::peers::exact::exact());
+    let all: Vec<Listed> = all.collect();
     let group = |&lambda: &f64| {
         let (keys, negatives) = options.sizes(lambda);
         let rows = options.rows(lambda, &all, stream);

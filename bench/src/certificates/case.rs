@@ -32,6 +32,7 @@ use crate::stream::{Stream, scramble};
 /// What is asked for.
 #[derive(Clone, Copy)]
 pub(crate) struct Certificate {
+    #[cfg_attr(not(feature = "peers"), allow(dead_code))]
     pub(crate) issuer: u32,
     pub(crate) key: u64,
 }

@@ -73,7 +73,7 @@ fn shares_that_may_pass() {
         assert!((number("told nothing", "passed") - may).abs() < 6.0 * may.sqrt());
         let [bits, plain] = ["steered", "told nothing"].map(|name| number(name, "bits") / 20_000.0);
         let bound = group["bound"].as_f64().unwrap();
-        assert!(bound < bits && bits < 0.95 * plain, "{bits}, {plain}, {bound}");
+        assert!(bound < bits && bits < 0.97 * plain, "{bits}, {plain}, {bound}");
     }
 }
 

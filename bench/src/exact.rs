@@ -34,7 +34,7 @@ pub(crate) struct Options {
     shares: Vec<share::Wanted>,
     /// Keys and negatives together are at most this many; with many negatives there are fewer keys. With more than 20
     /// million the cascades and what starts from digests take no part: they would take most of the time.
-    #[arg(long, default_value_t = 101_000_000)]
+    #[arg(long, default_value_t = 32_000_000)]
     most: usize,
     /// Rounds; the table shows medians.
     #[arg(long, default_value_t = 1)]

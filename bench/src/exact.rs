@@ -1,11 +1,12 @@
 //! keys and all their negatives -> one table: filters that make no error on any listed key, side by side.
 //!
 //! Bits are compared with the information bound f(0, lambda) of \[Chained\]; every listed key is asked after every build,
-//! in every round. Structures take turns on the same fresh keys, as in [`crate::filters`].
+//! in every round. Structures take turns on the same fresh keys, as in [`crate::filters`]. A second table is about filters
+//! that may let a share of the negatives pass (`share.rs`).
 
 use std::error::Error;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use serde::Serialize;
 use tamis::math::bounds;
 
@@ -15,19 +16,28 @@ use crate::ours;
 use crate::stream::Stream;
 use crate::table::{Table, number};
 
+mod share;
+
 #[derive(Args, Serialize)]
 pub(crate) struct Options {
+    /// Which tables.
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Part::Exact, Part::Share])]
+    part: Vec<Part>,
     /// Number of keys.
     #[arg(long, default_value_t = 1_000_000)]
     n: usize,
     /// Negatives per key.
-    #[arg(long, value_delimiter = ',', default_values_t = [1.0, 2.0, 3.0, 4.0, 5.0, 8.0, 16.0, 30.0, 100.0])]
+    #[arg(long, value_delimiter = ',', default_values_t = [1.0, 2.0, 3.0, 4.0, 5.0, 7.0, 8.0, 15.0, 16.0, 30.0, 31.0, 63.0, 100.0, 1000.0])]
     lambdas: Vec<f64>,
-    /// Keys and negatives together are at most this many; with many negatives there are fewer keys.
-    #[arg(long, default_value_t = 20_000_000)]
+    /// Negatives per key and the share of them that may pass.
+    #[arg(long, value_delimiter = ',', value_name = "LAMBDA:SHARE,...", default_values_t = share::DEFAULT)]
+    shares: Vec<share::Wanted>,
+    /// Keys and negatives together are at most this many; with many negatives there are fewer keys. With more than 20
+    /// million the cascades and what starts from digests take no part: they would take most of the time.
+    #[arg(long, default_value_t = 32_000_000)]
     most: usize,
     /// Rounds; the table shows medians.
-    #[arg(long, default_value_t = 3)]
+    #[arg(long, default_value_t = 1)]
     rounds: usize,
     /// Queries per timing.
     #[arg(long, default_value_t = 1_000_000)]
@@ -42,6 +52,39 @@ pub(crate) struct Options {
     #[arg(long, default_value_t = 1)]
     seed: u64,
 }
+
+/// A table.
+#[derive(Clone, Copy, PartialEq, ValueEnum, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Part {
+    /// No listed negative may pass.
+    Exact,
+    /// A share of them may.
+    Share,
+}
+
+impl Options {
+    /// How many keys and negatives, with `lambda` negatives per key.
+    fn sizes(&self, lambda: f64) -> (usize, usize) {
+        let keys = self.n.min((self.most as f64 / (1.0 + lambda)) as usize).max(1);
+        (keys, (keys as f64 * lambda).round() as usize)
+    }
+
+    /// Measures those structures that take part with `lambda` negatives per key.
+    fn rows(&self, lambda: f64, all: &[Listed], stream: &mut Stream) -> Vec<Row> {
+        let (keys, negatives) = self.sizes(lambda);
+        let wanted = |listed: &&Listed| {
+            let named = self.only.is_empty() || self.only.iter().any(|part| listed.name.contains(part));
+            named && listed.takes(keys + negatives)
+        };
+        let all: Vec<&Listed> = all.iter().filter(wanted).collect();
+        let lists = |stream: &mut Stream| (stream.take(keys), stream.take(negatives));
+        listed::compare(&all, self.rounds, stream, lists, self.strangers, self.queries)
+    }
+}
+
+/// More negatives per key never reach a steered column: plain bits refuse the others.
+const STEERED: usize = 16;
 
 /// All structures at one lambda.
 #[derive(Serialize)]
@@ -59,45 +102,60 @@ pub(crate) struct Report<'a> {
     machine: Machine,
     options: &'a Options,
     groups: Vec<Group>,
+    shares: Vec<share::Group>,
 }
 
 /// Measures every structure that the options select, at every lambda.
 pub(crate) fn run(options: &Options) -> Result<Report<'_>, Box<dyn Error>> {
-    let mut all = ours::listed::exact();
-    #[cfg(feature = "peers")]
-    all.extend(crate::peers::exact::exact());
-    all.retain(|listed| options.only.is_empty() || options.only.iter().any(|part| listed.name.contains(part)));
-    if all.is_empty() {
+    let mut lambdas = options.lambdas.iter().copied().chain(options.shares.iter().map(share::Wanted::lambda));
+    if options.n == 0 || options.rounds == 0 || lambdas.any(|lambda| !(0.0..1e6).contains(&lambda)) {
+        return Err("--n and --rounds must be at least 1, --lambdas and --shares from 0 to a million".into());
+    }
+    let mut stream = Stream::new(options.seed);
+    let has = |part| options.part.contains(&part);
+    let groups = if has(Part::Exact) { exact(options, &mut stream) } else { Vec::new() };
+    let shares = if has(Part::Share) { share::run(options, &mut stream) } else { Vec::new() };
+    if groups.iter().all(|group| group.rows.is_empty()) && shares.iter().all(|group| group.rows.is_empty()) {
         return Err("no structure has such a name".into());
     }
-    if options.n == 0 || options.rounds == 0 || options.lambdas.iter().any(|l| !(0.0..1e6).contains(l)) {
-        return Err("--n and --rounds must be at least 1, --lambdas from 0 to a million".into());
-    }
-    Ok(compare(options, &all))
+    Ok(Report { machine: Machine::read(), options, groups, shares })
 }
 
-fn compare<'a>(options: &'a Options, all: &[Listed]) -> Report<'a> {
-    let mut stream = Stream::new(options.seed);
+fn exact(options: &Options, stream: &mut Stream) -> Vec<Group> {
+    let all = ours::listed::exact().into_iter();
+    #[cfg(feature = "peers")]
+    let all = all.chain(crate::peers::exact::exact());
+    let all: Vec<Listed> = all.collect();
     let group = |&lambda: &f64| {
-        let keys = options.n.min((options.most as f64 / (1.0 + lambda)) as usize).max(1);
-        let negatives = (keys as f64 * lambda).round() as usize;
-        let lists = |stream: &mut Stream| (stream.take(keys), stream.take(negatives));
-        let rows = listed::compare(all, options.rounds, &mut stream, lists, options.strangers, options.queries);
+        let (keys, negatives) = options.sizes(lambda);
+        let rows = options.rows(lambda, &all, stream);
         // With few keys the ratio is not quite lambda.
         Group { lambda, keys, negatives, bound: bounds::f(0.0, negatives as f64 / keys as f64), rows }
     };
-    let groups = options.lambdas.iter().map(group).collect();
-    Report { machine: Machine::read(), options, groups }
+    options.lambdas.iter().map(group).collect()
 }
 
 impl Report<'_> {
     /// Whether every structure was built and exact.
     pub(crate) fn is_clean(&self) -> bool {
-        self.groups.iter().flat_map(|group| &group.rows).all(|row| row.wrong.describe().is_empty())
+        let exact = self.groups.iter().flat_map(|group| &group.rows);
+        exact.chain(self.shares.iter().flat_map(|group| &group.rows)).all(|row| row.wrong.describe().is_empty())
     }
 
     /// The results as Markdown.
-    pub(crate) fn table(&self) -> Table {
+    pub(crate) fn tables(&self) -> Vec<Table> {
+        let exact = (!self.groups.is_empty()).then(|| self.exact_table());
+        exact.into_iter().chain((!self.shares.is_empty()).then(|| share::table(&self.shares, self))).collect()
+    }
+
+    /// What both tables were measured on.
+    fn setting(&self) -> String {
+        let Options { rounds, seed, .. } = *self.options;
+        let s = if rounds == 1 { "" } else { "s" };
+        format!("random u64 keys, {rounds} round{s}, seed {seed}. {}.", self.machine)
+    }
+
+    fn exact_table(&self) -> Table {
         let columns = [
             "lambda, structure",
             "keys",
@@ -106,17 +164,20 @@ impl Report<'_> {
             "over",
             "strangers %",
             "build",
+            "build, 2 threads",
             "member",
             "negative",
             "mixed",
             "member batch",
             "negative batch",
             "peak bits/element",
+            "peak bits/steered",
             "wrong",
         ];
         let cells = |group: &Group, row: &Row| {
             let sample = row.median.as_ref();
             let elements = (group.keys + group.negatives) as f64;
+            let steered = (group.keys + group.negatives.min(STEERED * group.keys)) as f64;
             let some = |field: fn(&Sample) -> f64| sample.map(field);
             let bits = some(|s| s.bits).map(|bits| bits / group.keys as f64);
             let over = bits.filter(|_| group.bound > 0.0).map(|bits| bits / group.bound);
@@ -128,27 +189,28 @@ impl Report<'_> {
                 number(over, 3),
                 number(row.rate.map(|rate| rate * 100.0), 2),
                 number(some(|s| s.build).map(|ms| ms * 1e6 / elements), 1),
+                number(sample.and_then(|s| s.build_twice).map(|ms| ms * 1e6 / elements), 1),
                 number(some(|s| s.members), 1),
                 number(some(|s| s.negatives), 1),
                 number(some(|s| s.mixed), 1),
                 number(sample.and_then(|s| s.members_batch), 1),
                 number(sample.and_then(|s| s.negatives_batch), 1),
                 number(some(|s| s.peak).map(|bits| bits / elements), 0),
+                number(some(|s| s.peak).map(|bits| bits / steered), 0),
                 row.wrong.describe(),
             ]
         };
         let rows = self.groups.iter().flat_map(|group| group.rows.iter().map(move |row| cells(group, row)));
         Table {
-            head: format!(
-                "Exact membership, random u64 keys, {} rounds, seed {}. {}.",
-                self.options.rounds, self.options.seed, self.machine
-            ),
+            head: format!("Exact membership, {}", self.setting()),
             columns: columns.map(String::from).to_vec(),
             rows: rows.collect(),
-            note: "over: bits over the bound f(0, lambda). Times in ns of processor time, one thread: build per \
-                   listed element (keys and negatives), queries per key; member and negative from their lists, \
+            note: "over: bits over the bound f(0, lambda). Times in ns of processor time, one thread (builds \
+                   with 2 threads: wall time): build per listed element (keys and negatives), queries per key; member and negative from their lists, \
                    mixed from both as often as they are listed. strangers: the share of keys on neither list that \
-                   pass. peak: memory while building, the lists not included."
+                   pass. peak: memory while building, the lists not included; by listed element, and by \
+                   those that may reach a steered column: the keys and at most 16 negatives for each. Cascades and \
+                   what starts from digests take no part with more than 20 million listed elements."
                 .into(),
         }
     }
@@ -159,44 +221,57 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    /// Every structure, ours and the peers', is exact at few and many negatives and not below the bound.
-    #[test]
-    fn every_structure_is_exact() {
-        let options = Options {
-            n: 3000,
+    fn small(n: usize, only: &[&str]) -> Options {
+        Options {
+            part: vec![Part::Exact, Part::Share],
+            n,
             lambdas: vec![1.0, 2.0, 5.0, 30.0],
+            shares: vec!["10:0.03".parse().unwrap()],
             most: 60_000,
             rounds: 1,
             queries: 2000,
             strangers: 20_000,
-            only: vec![],
+            only: only.iter().map(ToString::to_string).collect(),
             seed: 1,
-        };
+        }
+    }
+
+    /// Every structure, ours and the peers', is exact at few and many negatives and not below the bound.
+    #[test]
+    fn every_structure_is_exact() {
+        let options = small(3000, &[]);
         let report = run(&options).unwrap();
         for group in &report.groups {
             assert_eq!(group.keys, if group.lambda == 30.0 { 1935 } else { 3000 });
             for row in &group.rows {
                 assert_eq!(row.wrong.describe(), "", "{}, lambda {}", row.name, group.lambda);
-                let over = row.median.as_ref().unwrap().bits / group.keys as f64 / group.bound;
+                let sample = row.median.as_ref().unwrap();
+                let over = sample.bits / group.keys as f64 / group.bound;
                 assert!((1.0..3.5).contains(&over), "{}, lambda {}: {over}", row.name, group.lambda);
+                assert_eq!(sample.build_twice.is_some(), row.name.starts_with("tamis"), "{}", row.name);
             }
         }
         assert!(report.is_clean());
+        assert_eq!(report.tables().len(), 2);
+    }
+
+    #[test]
+    fn slow_rows_leave_large_sets_to_the_others() {
+        let names = |elements: usize| -> Vec<String> {
+            let all = ours::listed::exact().into_iter();
+            all.filter(|listed| listed.takes(elements)).map(|listed| listed.name).collect()
+        };
+        let (few, many) = (names(20_000_000), names(20_000_001));
+        assert_eq!(many.len() + 5, few.len());
+        assert!(many.iter().all(|name| !name.contains("cascade") && !name.contains("digests")));
     }
 
     #[test]
     fn unknown_names_and_bad_numbers_are_errors() {
-        let bad = |only: &str, n: usize| Options {
-            n,
-            lambdas: vec![1.0],
-            most: 1000,
-            rounds: 1,
-            queries: 10,
-            strangers: 0,
-            only: vec![only.to_string()],
-            seed: 1,
-        };
-        assert!(run(&bad("no such filter", 10)).is_err());
-        assert!(run(&bad("", 0)).is_err());
+        assert!(run(&small(10, &["no such filter"])).is_err());
+        assert!(run(&small(0, &[])).is_err());
+        let mut negative = small(10, &[]);
+        negative.lambdas.push(-1.0);
+        assert!(run(&negative).is_err());
     }
 }

@@ -3,6 +3,7 @@
 //! The counterpart of [`crate::candidate`] for filters that are told what they must refuse. Every listed key is asked
 //! after every build: a key that is refused or a negative that passes is a failure, not a rate.
 
+use std::borrow::Borrow;
 use std::error::Error;
 use std::hint::black_box;
 
@@ -30,16 +31,20 @@ impl Made {
 }
 
 type Outcome = Result<Made, Box<dyn Error>>;
-type Ready<'a> = Box<dyn FnOnce() -> Outcome + 'a>;
-type Build = Box<dyn Fn(&[u64], &[u64]) -> Outcome>;
+type Ready<'a> = Box<dyn Fn(usize) -> Outcome + 'a>;
+type Build = Box<dyn Fn(&[u64], &[u64], usize) -> Outcome>;
 type Prepare = Box<dyn Fn(&[u64], &[u64]) -> Ready<'static>>;
 
 /// A structure that takes part.
 pub(crate) struct Listed {
     /// The row's name.
     pub(crate) name: String,
-    /// Whether negatives that pass are a failure: false for filters that are not told about them.
-    pub(crate) refuses: bool,
+    /// The share of the negatives that may pass; more is a failure.
+    allowed: f64,
+    /// With more keys and negatives than this it takes no part.
+    most: usize,
+    /// Whether the build is timed on two threads too.
+    twice: bool,
     build: Maker,
 }
 
@@ -50,36 +55,70 @@ enum Maker {
 }
 
 impl Listed {
+    fn of(name: impl Into<String>, build: Maker) -> Listed {
+        Listed { name: name.into(), allowed: 0.0, most: usize::MAX, twice: false, build }
+    }
+
     /// A structure whose `build` is given distinct keys and distinct negatives.
     pub(crate) fn new(name: impl Into<String>, build: impl Fn(&[u64], &[u64]) -> Outcome + 'static) -> Listed {
-        Listed { name: name.into(), refuses: true, build: Maker::Whole(Box::new(build)) }
+        Listed::threaded(name, move |keys, negatives, _| build(keys, negatives))
+    }
+
+    /// A structure whose `build` is also given a number of threads.
+    pub(crate) fn threaded(
+        name: impl Into<String>,
+        build: impl Fn(&[u64], &[u64], usize) -> Outcome + 'static,
+    ) -> Listed {
+        Listed::of(name, Maker::Whole(Box::new(build)))
     }
 
     /// A structure that starts from something made of the lists beforehand; making it is not timed.
     pub(crate) fn prepared<P: 'static>(
         name: impl Into<String>,
         prepare: impl Fn(&[u64], &[u64]) -> P + 'static,
-        build: impl Fn(P) -> Outcome + Clone + 'static,
+        build: impl Fn(&P, usize) -> Outcome + Clone + 'static,
     ) -> Listed {
         let ready = move |keys: &[u64], negatives: &[u64]| -> Ready<'static> {
             let (prepared, build) = (prepare(keys, negatives), build.clone());
-            Box::new(move || build(prepared))
+            Box::new(move |threads| build(&prepared, threads))
         };
-        Listed { name: name.into(), refuses: true, build: Maker::Prepared(Box::new(ready)) }
+        Listed::of(name, Maker::Prepared(Box::new(ready)))
     }
 
-    /// Does what is not timed; the result builds.
+    /// Does what is not timed; the result builds with a number of threads.
     fn ready<'a>(&'a self, keys: &'a [u64], negatives: &'a [u64]) -> Ready<'a> {
         match &self.build {
-            Maker::Whole(build) => Box::new(move || build(keys, negatives)),
+            Maker::Whole(build) => Box::new(move |threads| build(keys, negatives, threads)),
             Maker::Prepared(prepare) => prepare(keys, negatives),
         }
     }
 
     /// A structure that knows no negatives and may let some pass.
-    pub(crate) fn plain(mut self) -> Listed {
-        self.refuses = false;
+    pub(crate) fn plain(self) -> Listed {
+        self.allowing(1.0)
+    }
+
+    /// A structure that may let this share of the negatives pass.
+    pub(crate) fn allowing(mut self, share: f64) -> Listed {
+        self.allowed = share;
         self
+    }
+
+    /// Builds are timed on two threads too.
+    pub(crate) fn twice(mut self) -> Listed {
+        self.twice = true;
+        self
+    }
+
+    /// Takes no part with more keys and negatives than this.
+    pub(crate) fn at_most(mut self, elements: usize) -> Listed {
+        self.most = elements;
+        self
+    }
+
+    /// Whether the structure takes part with so many keys and negatives.
+    pub(crate) fn takes(&self, elements: usize) -> bool {
+        elements <= self.most
     }
 }
 
@@ -90,8 +129,10 @@ pub(crate) struct Sample {
     pub(crate) bits: f64,
     /// Bits in use at the worst moment of the build, the structure included, the lists not.
     pub(crate) peak: f64,
-    /// Milliseconds.
+    /// Milliseconds of processor time, one thread.
     pub(crate) build: f64,
+    /// Milliseconds of wall time, two threads.
+    pub(crate) build_twice: Option<f64>,
     pub(crate) members: f64,
     pub(crate) negatives: f64,
     pub(crate) strangers: f64,
@@ -106,7 +147,7 @@ pub(crate) struct Sample {
 pub(crate) struct Wrong {
     /// Keys the filter said no to, in a loop or in a batch.
     pub(crate) false_negatives: usize,
-    /// Listed negatives it said yes to.
+    /// Listed negatives it said yes to, where they are more than may pass.
     pub(crate) false_positives: usize,
     /// Builds that ended in an error.
     pub(crate) builds: Vec<String>,
@@ -173,7 +214,8 @@ impl Row {
     /// Builds once, asks for everything that is listed, times queries.
     pub(crate) fn round(&mut self, listed: &Listed, draw: &Draw<'_>, stream: &mut Stream) {
         let ready = listed.ready(draw.keys, draw.negatives);
-        let ((made, time), memory) = measure::memory(|| measure::cpu(ready));
+        let build_twice = listed.twice.then(|| measure::wall(|| ready(2)).1.as_secs_f64() * 1e3);
+        let ((made, time), memory) = measure::memory(|| measure::cpu(|| ready(1)));
         let made = match made {
             Ok(made) => made,
             Err(e) => return self.wrong.builds.push(e.to_string()),
@@ -194,7 +236,7 @@ impl Row {
         let (found, found_batch) = passing(draw.keys);
         self.wrong.false_negatives += draw.keys.len() - found.min(found_batch);
         let passed: usize = draw.negatives.chunks(1 << 20).map(&mut passing).map(|(a, b)| a.max(b)).sum();
-        if listed.refuses {
+        if passed as f64 > listed.allowed * draw.negatives.len() as f64 {
             self.wrong.false_positives += passed;
         }
         self.passed_sum += passed;
@@ -226,6 +268,7 @@ impl Row {
             bits: made.bits as f64,
             peak: memory.peak as f64 * 8.0,
             build: time.as_secs_f64() * 1e3,
+            build_twice,
             members: time_loop(&members),
             negatives: time_loop(&negatives),
             strangers: time_loop(strangers),
@@ -247,6 +290,7 @@ impl Row {
             bits: median(|s| s.bits),
             peak: median(|s| s.peak),
             build: median(|s| s.build),
+            build_twice: some(|s| s.build_twice),
             members: median(|s| s.members),
             negatives: median(|s| s.negatives),
             strangers: median(|s| s.strangers),
@@ -261,22 +305,23 @@ impl Row {
 
 /// Runs all structures, interleaved, on fresh keys every round.
 pub(crate) fn compare(
-    all: &[Listed],
+    all: &[impl Borrow<Listed>],
     rounds: usize,
     stream: &mut Stream,
     mut lists: impl FnMut(&mut Stream) -> (Vec<u64>, Vec<u64>),
     strangers: usize,
     queries: usize,
 ) -> Vec<Row> {
-    let mut rows: Vec<Row> = all.iter().map(Row::new).collect();
+    let mut rows: Vec<Row> = all.iter().map(|listed| Row::new(listed.borrow())).collect();
     for round in 0..rounds {
         let (keys, negatives) = lists(stream);
         let strangers = stream.take(strangers);
         let draw = Draw { keys: &keys, negatives: &negatives, strangers: &strangers, queries };
         for turn in 0..all.len() {
             let i = (turn + round) % all.len();
-            eprint!("\r\x1b[K{} keys, {} negatives, round {}: {}", keys.len(), negatives.len(), round + 1, all[i].name);
-            rows[i].round(&all[i], &draw, stream);
+            let listed = all[i].borrow();
+            eprint!("\r\x1b[K{} keys, {} negatives, round {}: {}", keys.len(), negatives.len(), round + 1, listed.name);
+            rows[i].round(listed, &draw, stream);
         }
     }
     eprint!("\r\x1b[K");
@@ -308,6 +353,19 @@ mod tests {
         assert_eq!(rows[1].wrong.describe(), "6 keys refused, 10 negatives passed");
         assert_eq!((rows[2].wrong.describe(), rows[2].passed), (String::new(), Some(7.0)));
         assert!(rows[3].median.is_none() && rows[3].wrong.describe() == "no luck, no luck");
+    }
+
+    /// A share may pass and not more; two threads are timed where they are asked for.
+    #[test]
+    fn shares_and_threads() {
+        let all = [set("within", 0, 20).allowing(0.1).twice(), set("beyond", 0, 21).allowing(0.1)];
+        let rows = compare(&all, 1, &mut Stream::new(1), |s| (s.take(100), s.take(200)), 0, 50);
+        assert_eq!((rows[0].wrong.describe(), rows[0].passed), (String::new(), Some(20.0)));
+        assert_eq!(rows[1].wrong.describe(), "21 negatives passed");
+        let twice = |row: &Row| row.median.as_ref().unwrap().build_twice.is_some();
+        assert!(twice(&rows[0]) && !twice(&rows[1]));
+        let small = set("small", 0, 0).at_most(300);
+        assert!(small.takes(300) && !small.takes(301));
     }
 
     #[test]

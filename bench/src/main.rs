@@ -4,6 +4,7 @@
 //!   cargo run --release -p tamis-bench -- filters --n 1000000
 //!   cargo run --release -p tamis-bench -- end-to-end --n 10000000
 //!   cargo run --release -p tamis-bench -- exact
+//!   cargo run --release -p tamis-bench -- certificates
 //!   cargo run --release -p tamis-bench -- paper fpfs
 //!   cargo run --release -p tamis-bench -- paper chained
 //!   cargo run --release -p tamis-bench -- steer-table
@@ -23,6 +24,7 @@ use crate::paper::Paper;
 
 mod arch;
 mod candidate;
+mod certificates;
 mod end_to_end;
 mod exact;
 mod filters;
@@ -58,6 +60,8 @@ enum Experiment {
     EndToEnd(end_to_end::Options),
     /// Filters that know all keys they will be asked for: bits over the bound, build and queries.
     Exact(exact::Options),
+    /// Revoked certificates of many issuers, a generated case: bytes with and without knowing the issuer.
+    Certificates(certificates::Options),
     /// The table that plans of steered columns are made from: prints Rust source.
     SteerTable(steer_table::Options),
     /// The figures of a paper, our numbers beside its own.
@@ -79,6 +83,11 @@ fn run(cli: &Cli) -> Result<bool, Box<dyn Error>> {
         }
         Experiment::Exact(options) => {
             let report = exact::run(options)?;
+            table::publish(&report, &report.tables(), cli.json.as_deref())?;
+            Ok(report.is_clean())
+        }
+        Experiment::Certificates(options) => {
+            let report = certificates::run(options)?;
             table::publish(&report, &[report.table()], cli.json.as_deref())?;
             Ok(report.is_clean())
         }

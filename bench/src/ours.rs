@@ -9,6 +9,7 @@ use tamis::{Digest, Domain, Effort, Filter, Hasher, Kind};
 
 use crate::candidate::{Built, Candidate};
 
+pub(crate) mod certificates;
 pub(crate) mod listed;
 
 /// What is built.

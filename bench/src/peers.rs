@@ -18,6 +18,8 @@ use sux::func::shard_edge::FuseLge3Shards;
 use crate::candidate::{Built, Candidate, Outcome};
 use crate::stream::scramble;
 
+pub(crate) mod certificates;
+mod clubcard;
 pub(crate) mod exact;
 
 /// The row all ratios refer to: the filter most Rust programs would take today.

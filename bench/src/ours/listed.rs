@@ -6,12 +6,29 @@
 use std::error::Error;
 use std::sync::Arc;
 
-use tamis::{Base, Digest, Domain, Filter, Hasher, Kind, Parts};
+use tamis::{Base, Digest, Domain, Effort, Filter, Hasher, Kind, Layout, Parts};
 
 use super::built;
 use crate::listed::{Listed, Made};
 
-/// Exact membership: chained on every base, cascades, and one exact bit for everything.
+/// A build on both lists.
+type Both<'a> = tamis::Build<&'a [u64], &'a [u64]>;
+/// What a row asks of it.
+type Shape = for<'a> fn(Both<'a>) -> Both<'a>;
+
+/// The steered ribbon; a row for every way to build it.
+const STEERED: [(&str, Shape); 2] = [
+    ("tamis steered", |build| build.kind(Kind::Steered).layout(Layout::Compact)),
+    ("tamis steered smallest", |build| build.kind(Kind::Steered).effort(Effort::Smallest)),
+];
+
+/// The same with all columns side by side; there is an exact bit among them.
+const LOCAL: (&str, Shape) = ("tamis steered local", |build| build.kind(Kind::Steered).layout(Layout::Local));
+
+/// With more keys and negatives than this a cascade takes most of the time, and hashing is little beside the rest.
+pub(crate) const SLOW: usize = 20_000_000;
+
+/// Exact membership: steered, chained on every base, cascades.
 pub(crate) fn exact() -> Vec<Listed> {
     let rows = [
         ("tamis chained ribbon", Kind::Chained(Base::Ribbon)),
@@ -20,13 +37,34 @@ pub(crate) fn exact() -> Vec<Listed> {
         ("tamis cascade ribbon", Kind::Cascade(Base::Ribbon)),
         ("tamis cascade Bloom", Kind::Cascade(Base::Bloom)),
     ];
-    let keys = rows.into_iter().map(|(name, kind)| from_keys(name, kind, None));
-    let digests = rows.into_iter().take(2).map(|(name, kind)| from_digests(name, kind));
-    keys.chain(digests).collect()
+    let steered =
+        STEERED.into_iter().chain([LOCAL]).map(|(name, shape)| shaped(name, move |build| shape(build).exact()));
+    let keys = rows.into_iter().map(|(name, kind)| {
+        let listed = from_keys(name, kind, None);
+        if matches!(kind, Kind::Cascade(_)) { listed.at_most(SLOW) } else { listed }
+    });
+    let digests = [("tamis steered", Kind::Steered), rows[0], rows[1]];
+    let digests = digests.into_iter().map(|(name, kind)| from_digests(name, kind).at_most(SLOW));
+    steered.chain(keys).chain(digests).map(Listed::twice).collect()
+}
+
+/// A share of the negatives may pass: steered, beside a filter of that rate that is told nothing.
+pub(crate) fn share(share: f64) -> Vec<Listed> {
+    let allow = |(name, shape): (&str, Shape)| shaped(name, move |build| shape(build).allow(share)).allowing(share);
+    let plain = from_keys("tamis ribbon, told nothing", Kind::Ribbon, Some(share));
+    STEERED.into_iter().map(allow).chain([plain]).map(Listed::twice).collect()
+}
+
+/// Bits per key of a steered ribbon on the first integers, `n` of them, against the next ones.
+pub(crate) fn steered_bits(n: usize, negatives: usize, share: f64) -> Result<f64, tamis::Error> {
+    let (keys, all) = (n as u64, (n + negatives) as u64);
+    let build = tamis::build(0..keys).exclude(keys..all).kind(Kind::Steered);
+    let filter = if share > 0.0 { build.allow(share) } else { build.exact() }.finish()?;
+    Ok(filter.as_bytes().len() as f64 * 8.0 / n as f64)
 }
 
 /// The constructions of \[FPFS\] and the filters without a free set they are compared with.
-pub(crate) const FREE_SET: [(&str, Kind); 8] = [
+pub(crate) const FREE_SET: [(&str, Kind); 9] = [
     ("tamis fuse, no free set", Kind::Fuse),
     ("tamis fuse TF", Kind::Chained(Base::Fuse)),
     ("tamis fuse IF, c = 1", Kind::Integrated(Base::Fuse, Parts::One)),
@@ -35,6 +73,7 @@ pub(crate) const FREE_SET: [(&str, Kind); 8] = [
     ("tamis ribbon TF", Kind::Chained(Base::Ribbon)),
     ("tamis ribbon IF, c = 1", Kind::Integrated(Base::Ribbon, Parts::One)),
     ("tamis ribbon IF, c = 2", Kind::Integrated(Base::Ribbon, Parts::Two)),
+    ("tamis steered", Kind::Steered),
 ];
 
 /// [`FREE_SET`] with `r` bits.
@@ -42,13 +81,14 @@ pub(crate) fn free_set(r: u32) -> Vec<Listed> {
     FREE_SET.iter().map(|&(name, kind)| from_keys(name, kind, Some(0.5f64.powi(r as i32)))).collect()
 }
 
-/// What \[Chained\] compares: one exact bit for everything, two stages, a cascade, and an approximate filter at a rate at
+/// What \[Chained\] compares: one exact bit for everything, two stages, plain or steered, a cascade, and an approximate filter at a rate at
 /// which one listed negative passes on average.
 pub(crate) fn chained() -> Vec<Listed> {
     vec![
         from_keys("tamis fuse, exact", Kind::Naive(Base::Fuse), None),
         from_keys("tamis fuse, chained", Kind::Chained(Base::Fuse), None),
         from_keys("tamis ribbon, chained", Kind::Chained(Base::Ribbon), None),
+        from_keys("tamis steered", Kind::Steered, None),
         from_keys("tamis Bloom, cascade", Kind::Cascade(Base::Bloom), None),
         Listed::new("tamis fuse, approximate", |keys, negatives| {
             let rate = 1.0 / negatives.len().max(2) as f64;
@@ -60,21 +100,30 @@ pub(crate) fn chained() -> Vec<Listed> {
 
 /// Whether a kind can be told what to refuse.
 pub(crate) fn knows_negatives(kind: Kind) -> bool {
-    matches!(kind, Kind::Auto | Kind::Chained(_) | Kind::Cascade(_) | Kind::Integrated(..) | Kind::Naive(_))
+    use Kind::{Auto, Cascade, Chained, Integrated, Naive, Steered};
+    matches!(kind, Auto | Steered | Chained(_) | Cascade(_) | Integrated(..) | Naive(_))
+}
+
+/// From keys and negatives, as `shape` wants it.
+fn shaped(name: &str, shape: impl for<'a> Fn(Both<'a>) -> Both<'a> + 'static) -> Listed {
+    Listed::threaded(name, move |keys, negatives, threads| {
+        Ok(made(shape(tamis::build(keys).exclude(negatives)).threads(threads).finish()?))
+    })
 }
 
 /// From keys and negatives; without a rate, exact.
 fn from_keys(name: &str, kind: Kind, rate: Option<f64>) -> Listed {
-    let knows = knows_negatives(kind);
-    let listed = Listed::new(name, move |keys, negatives| {
-        let build = tamis::build(keys).kind(kind).threads(1);
-        let build = match rate {
-            Some(rate) => build.fpr(rate),
-            None => build.exact(),
+    if !knows_negatives(kind) {
+        let build = move |keys: &[u64], threads| {
+            let build = tamis::build(keys).kind(kind).threads(threads);
+            if let Some(rate) = rate { build.fpr(rate) } else { build }.finish()
         };
-        Ok(made(if knows { build.exclude(negatives).finish()? } else { build.finish()? }))
-    });
-    if knows { listed } else { listed.plain() }
+        return Listed::threaded(name, move |keys, _, threads| Ok(made(build(keys, threads)?))).plain();
+    }
+    shaped(name, move |build| {
+        let build = build.kind(kind);
+        if let Some(rate) = rate { build.fpr(rate) } else { build.exact() }
+    })
 }
 
 fn from_digests(name: &str, kind: Kind) -> Listed {
@@ -85,9 +134,9 @@ fn from_digests(name: &str, kind: Kind) -> Listed {
         digests.into()
     };
     let prepare = move |keys: &[u64], negatives: &[u64]| (digests(keys), digests(negatives));
-    let build = move |(keys, negatives): (Arc<[Digest]>, Arc<[Digest]>)| -> Result<Made, Box<dyn Error>> {
-        let build = tamis::build_digests(keys, hasher, Domain::U64).exclude_digests(negatives);
-        Ok(made(build.exact().kind(kind).threads(1).finish()?))
+    let build = move |(keys, negatives): &(Arc<[Digest]>, Arc<[Digest]>), threads| -> Result<Made, Box<dyn Error>> {
+        let build = tamis::build_digests(Arc::clone(keys), hasher, Domain::U64).exclude_digests(Arc::clone(negatives));
+        Ok(made(build.exact().kind(kind).threads(threads).finish()?))
     };
     Listed::prepared(format!("{name}, from digests"), prepare, build)
 }

@@ -2,7 +2,8 @@
 //!
 //! The figures are printed without numbers; what the text says about them is in the notes below our tables. The cases
 //! have numbers, which stand beside ours in `cases.rs`. Everything is built on the paper's own elementary structure
-//! ([`crate::xor`]); rows called tamis are the same constructions on the structures of this library.
+//! ([`crate::xor`]); rows called tamis are the same constructions on the structures of this library, and its
+//! steered ribbon.
 
 use std::error::Error;
 

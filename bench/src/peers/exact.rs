@@ -1,14 +1,12 @@
 //! other libraries -> structures that tell keys from listed negatives without error.
 //!
 //! * clubcard and rust_cascade are Mozilla's, made for revoked certificates: a ribbon and an exact bit, and a cascade of
-//!   Bloom filters. Both want bytes; clubcard leaves the hash to the caller and gets our cheap one.
+//!   Bloom filters. Both want bytes.
 //! * sux has no such filter, but both parts: a VFilter of floor(log2 lambda) bits, and a VFunc of one bit on the keys and
 //!   on the negatives that pass.
 
 use std::error::Error;
 
-use clubcard::builder::{ApproximateRibbon, ClubcardBuilder, ExactRibbon};
-use clubcard::{ApproximateSizeOf, AsQuery, Clubcard, Equation, Filterable, Queryable};
 use dsi_progress_logger::no_logging;
 use mem_dbg::{MemSize, SizeFlags};
 use rust_cascade::{Cascade, CascadeBuilder, HashAlgorithm};
@@ -18,83 +16,33 @@ use sux::func::{VBuilder, VFunc};
 use sux::traits::{TryIntoUnaligned, Unaligned};
 use tamis::math::bounds;
 
+use super::clubcard::{self, Block, Item, Part};
 use super::pool;
 use crate::candidate::Built;
 use crate::listed::{Listed, Made};
-use crate::stream::scramble;
+use crate::ours::listed::SLOW;
 
 /// All peers of the experiment on exact membership.
 pub(crate) fn exact() -> Vec<Listed> {
     vec![
         Listed::new("clubcard", clubcard),
-        Listed::new("rust_cascade", cascade),
+        Listed::new("rust_cascade", cascade).at_most(SLOW),
         Listed::new("sux VFilter + VFunc", two_functions),
     ]
 }
 
 type Outcome = Result<Made, Box<dyn Error>>;
 
-/// Words of a clubcard's equation: what Mozilla uses.
-const WORDS: usize = 4;
-
-/// A key as clubcard wants it.
-struct Item {
-    bytes: [u8; 8],
-    included: bool,
-}
-
-impl Item {
-    fn new(key: u64, included: bool) -> Item {
-        Item { bytes: key.to_le_bytes(), included }
-    }
-}
-
-impl AsQuery<WORDS> for Item {
-    fn as_query(&self, m: usize) -> Equation<WORDS> {
-        let hash = scramble(u64::from_le_bytes(self.bytes) ^ 0x2545_f491_4f6c_dd1d);
-        let mut words = [1u64, 2, 3, 4].map(|i| scramble(hash.wrapping_add(i.wrapping_mul(0x9e37_79b9_7f4a_7c15))));
-        words[0] |= 1;
-        Equation::homogeneous(((u128::from(hash) * m as u128) >> 64) as usize, words)
-    }
-
-    fn block(&self) -> &[u8] {
-        &[]
-    }
-
-    fn discriminant(&self) -> &[u8] {
-        &self.bytes
-    }
-}
-
-impl Filterable<WORDS> for Item {
-    fn included(&self) -> bool {
-        self.included
-    }
-}
-
-impl Queryable<WORDS> for Item {
-    type UniverseMetadata = ();
-    type PartitionMetadata = ();
-
-    fn in_universe(&self, _: &()) -> bool {
-        true
-    }
-}
-
 fn clubcard(keys: &[u64], negatives: &[u64]) -> Outcome {
-    let mut builder = ClubcardBuilder::<WORDS, Item>::new();
-    let mut first = builder.new_approx_builder(&[]);
-    first.set_universe_size(keys.len() + negatives.len());
-    keys.iter().for_each(|&key| first.insert(Item::new(key, true)));
-    builder.collect_approx_ribbons(vec![ApproximateRibbon::from(first)]);
-    let mut second = builder.new_exact_builder(&[]);
-    keys.iter().for_each(|&key| second.insert(Item::new(key, true)));
-    negatives.iter().for_each(|&key| second.insert(Item::new(key, false)));
-    let second = ExactRibbon::from(second);
-    builder.collect_exact_ribbons(vec![second]);
-    let card: Clubcard<WORDS, (), ()> = builder.build::<Item>((), ());
-    let bits = card.approximate_size_of() * 8;
-    Ok(Made::new(Built::new(card, |card, key| card.unchecked_contains(&Item::new(key, false))), bits))
+    let part = |_| Part {
+        block: Block::Only,
+        keys: keys.iter().copied(),
+        negatives: negatives.iter().copied(),
+        counts: (keys.len(), negatives.len()),
+    };
+    let card = clubcard::build(1, part);
+    let (bytes, _) = clubcard::bytes(&card);
+    Ok(Made::new(Built::new(card, |card, key| card.unchecked_contains(&Item::new(Block::Only, key))), bytes * 8))
 }
 
 /// With SHA-256, as it is used. With MurmurHash3, its other hash, a million keys and two million negatives were seen to grow

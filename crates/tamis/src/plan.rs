@@ -171,7 +171,7 @@ pub enum Layout {
     /// One structure after the other: the smallest.
     Compact,
     /// All bits of a key side by side, in one or two cache lines: the fastest for members, and a few percent larger. For
-    /// excluded keys and [`Kind::Auto`]. It changes nothing without excluded keys, and for an exact set with far fewer of
+    /// excluded keys and [`Kind::Steered`]. It changes nothing without excluded keys, and for an exact set with far fewer of
     /// them than keys, which is stored by the excluded ones.
     Local,
 }
@@ -330,8 +330,11 @@ impl Request {
                     "{name} knows only its keys; to exclude others use steered, chained, cascade, integrated or naive"
                 )
             }
-            _ if self.layout == Layout::Local && self.kind != Kind::Auto && self.negatives > 0 => {
-                "the local layout is one of auto; leave out the kind, or the layout".to_string()
+            _ if self.layout == Layout::Local
+                && !matches!(self.kind, Kind::Auto | Kind::Steered)
+                && self.negatives > 0 =>
+            {
+                "the local layout is one of steered columns; leave out the kind, or the layout".to_string()
             }
             Goal::Exact if self.negatives == 0 && !self.kind.knows_negatives() => {
                 "an exact filter needs the keys that are not in the set".to_string()

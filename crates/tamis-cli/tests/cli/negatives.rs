@@ -104,7 +104,7 @@ fn a_layout_can_be_chosen() {
     desk.run("verify --integers e.tamis --keys keys.txt --exclude others.txt").text(0);
     assert_ne!(desk.run(&format!("{build} compact")).json(0)["layers"], local["layers"]);
     let error = desk.error("build --integers keys.txt --exclude others.txt -o e.tamis --layout local --kind naive");
-    assert!(error.contains("the local layout is one of auto"), "{error}");
+    assert!(error.contains("the local layout is one of steered"), "{error}");
 }
 
 #[test]

@@ -1,0 +1,351 @@
+//! a generated case of revoked certificates -> one table: exact filters that know who issued a certificate, and others.
+//!
+//! Every issuer revokes its own share of what it issued, so a structure that treats issuers apart has a lower bound, the
+//! sum over issuers of `n f(0, lambda)` \[Chained\]. What that gains is set against what many small structures and an index
+//! of them cost. `certificates/case.rs` says how the case is made. Valid certificates stream into every build and are made
+//! while it asks for them: none of the lists is in memory, and making a key is in the time of the build.
+
+use std::error::Error;
+use std::hint::black_box;
+
+use clap::Args;
+use serde::Serialize;
+
+use crate::machine::Machine;
+use crate::measure;
+use crate::ours;
+use crate::stream::Stream;
+use crate::table::{Table, number};
+
+pub(crate) mod case;
+
+use case::{Case, Certificate, Issuer};
+
+#[derive(Args, Serialize)]
+pub(crate) struct Options {
+    /// Revoked certificates.
+    #[arg(long, default_value_t = 1_000_000)]
+    n: u64,
+    /// All certificates, the revoked included.
+    #[arg(long, default_value_t = 100_000_000)]
+    certificates: u64,
+    /// Who issues them.
+    #[arg(long, default_value_t = 800)]
+    issuers: usize,
+    /// Rounds, each with keys of its own; the table shows medians.
+    #[arg(long, default_value_t = 3)]
+    rounds: usize,
+    /// Queries per timing.
+    #[arg(long, default_value_t = 1_000_000)]
+    queries: usize,
+    /// Valid certificates that are asked for after every build, beside all revoked ones.
+    #[arg(long, default_value_t = 10_000_000)]
+    sample: usize,
+    /// Only structures whose name contains one of these.
+    #[arg(long, value_delimiter = ',', value_name = "SUBSTR,...")]
+    only: Vec<String>,
+    /// Seed of shares and keys.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+}
+
+/// A structure that takes part.
+pub(crate) struct Entrant {
+    /// The row's name.
+    pub(crate) name: &'static str,
+    /// Builds it on one thread.
+    pub(crate) build: fn(&Case) -> Result<Made, Box<dyn Error>>,
+}
+
+/// What a build gives.
+pub(crate) struct Made {
+    /// All that a client needs.
+    bytes: usize,
+    /// Bytes of its index of issuers, where it has one that can be told apart.
+    pub(crate) index: Option<usize>,
+    count: Count,
+}
+
+/// How many of some certificates are revoked.
+type Count = Box<dyn Fn(&[Certificate]) -> usize>;
+
+impl Made {
+    /// A structure of so many bytes, and how to ask whether a certificate is revoked.
+    pub(crate) fn new<F: 'static>(
+        filter: F,
+        bytes: usize,
+        revoked: impl Fn(&F, Certificate) -> bool + 'static,
+    ) -> Made {
+        let count = move |all: &[Certificate]| all.iter().filter(|&&one| revoked(&filter, one)).count();
+        Made { bytes, index: None, count: Box::new(count) }
+    }
+}
+
+/// What one structure showed in one round, or the medians.
+#[derive(Clone, Serialize)]
+struct Sample {
+    bytes: f64,
+    index: Option<f64>,
+    /// Seconds.
+    build: f64,
+    /// Bytes in use at the worst moment of the build.
+    peak: f64,
+    /// Nanoseconds a query.
+    revoked: f64,
+    valid: f64,
+}
+
+/// One structure's results over all rounds.
+#[derive(Serialize)]
+struct Row {
+    name: &'static str,
+    median: Option<Sample>,
+    /// Revoked certificates that were said to be valid, over all rounds.
+    revoked_missed: usize,
+    /// Valid certificates that were said to be revoked, over all rounds.
+    valid_refused: usize,
+    /// Builds that ended in an error.
+    builds: Vec<String>,
+    #[serde(skip)]
+    samples: Vec<Sample>,
+}
+
+/// The results.
+#[derive(Serialize)]
+pub(crate) struct Report<'a> {
+    machine: Machine,
+    options: &'a Options,
+    issuers: Vec<Issuer>,
+    /// Bits, with the issuers known and without.
+    bound: f64,
+    bound_without_issuers: f64,
+    rows: Vec<Row>,
+}
+
+/// Repetitions of every query timing; the least counts.
+const REPETITIONS: usize = 3;
+/// So many certificates are made and asked for at a time.
+const CHUNK: usize = 1 << 16;
+
+/// Measures every structure that the options select.
+pub(crate) fn run(options: &Options) -> Result<Report<'_>, Box<dyn Error>> {
+    let mut all = ours::certificates::entrants();
+    #[cfg(feature = "peers")]
+    all.extend(crate::peers::certificates::entrants());
+    all.retain(|entrant| options.only.is_empty() || options.only.iter().any(|part| entrant.name.contains(part)));
+    if all.is_empty() {
+        return Err("no structure has such a name".into());
+    }
+    if options.n == 0 || options.rounds == 0 {
+        return Err("--n and --rounds must be at least 1".into());
+    }
+    let mut stream = Stream::new(options.seed);
+    let mut case = Case::new(options.issuers, options.certificates, options.n, &mut stream)?;
+    let mut rows: Vec<Row> = all.iter().map(|entrant| Row::new(entrant.name)).collect();
+    for round in 0..options.rounds {
+        for turn in 0..all.len() {
+            let i = (turn + round) % all.len();
+            eprint!("\r\x1b[Kround {}: {}", round + 1, all[i].name);
+            rows[i].round(&all[i], &case, options, &mut stream);
+        }
+        case.renew(&mut stream);
+    }
+    eprint!("\r\x1b[K");
+    rows.iter_mut().for_each(Row::finish);
+    let (bound, bound_without_issuers) = (case.bound(), case.bound_without_issuers());
+    Ok(Report { machine: Machine::read(), options, issuers: case.issuers, bound, bound_without_issuers, rows })
+}
+
+impl Row {
+    fn new(name: &'static str) -> Row {
+        Row { name, median: None, revoked_missed: 0, valid_refused: 0, builds: Vec::new(), samples: Vec::new() }
+    }
+
+    /// Builds once, asks for all revoked and for a sample of valid certificates, times queries.
+    fn round(&mut self, entrant: &Entrant, case: &Case, options: &Options, stream: &mut Stream) {
+        let ((made, time), memory) = measure::memory(|| measure::cpu(|| (entrant.build)(case)));
+        let made = match made {
+            Ok(made) => made,
+            Err(e) => return self.builds.push(e.to_string()),
+        };
+        let mut revoked = case.revoked().peekable();
+        while revoked.peek().is_some() {
+            let chunk: Vec<Certificate> = revoked.by_ref().take(CHUNK).collect();
+            self.revoked_missed += chunk.len() - (made.count)(&chunk);
+        }
+        for start in (0..options.sample).step_by(CHUNK) {
+            let valid = case.sample(false, CHUNK.min(options.sample - start), stream);
+            self.valid_refused += (made.count)(&valid);
+        }
+        let mut time_loop = |revoked: bool| {
+            let queries = case.sample(revoked, options.queries, stream);
+            let once = || measure::cpu(|| black_box((made.count)(black_box(&queries)))).1;
+            measure::nanos_each(measure::least(REPETITIONS, once), queries.len().max(1))
+        };
+        self.samples.push(Sample {
+            bytes: made.bytes as f64,
+            index: made.index.map(|bytes| bytes as f64),
+            build: time.as_secs_f64(),
+            peak: memory.peak as f64,
+            revoked: time_loop(true),
+            valid: time_loop(false),
+        });
+    }
+
+    /// Takes the medians.
+    fn finish(&mut self) {
+        if self.samples.is_empty() {
+            return;
+        }
+        let median = |field: fn(&Sample) -> f64| measure::median(self.samples.iter().map(field)).unwrap_or(0.0);
+        self.median = Some(Sample {
+            bytes: median(|s| s.bytes),
+            index: measure::median(self.samples.iter().filter_map(|s| s.index)),
+            build: median(|s| s.build),
+            peak: median(|s| s.peak),
+            revoked: median(|s| s.revoked),
+            valid: median(|s| s.valid),
+        });
+    }
+
+    /// For the table's last column.
+    fn wrong(&self) -> String {
+        let counts = [(self.revoked_missed, "revoked missed"), (self.valid_refused, "valid refused")];
+        let parts = counts.iter().filter(|c| c.0 > 0).map(|(n, what)| format!("{n} {what}"));
+        parts.chain(self.builds.iter().cloned()).collect::<Vec<_>>().join(", ")
+    }
+}
+
+impl Report<'_> {
+    /// Whether every structure was built and right.
+    pub(crate) fn is_clean(&self) -> bool {
+        self.rows.iter().all(|row| row.wrong().is_empty())
+    }
+
+    /// The results as Markdown.
+    pub(crate) fn table(&self) -> Table {
+        let n = self.options.n as f64;
+        let bound = |name: &str, bits: f64| {
+            let over = number((self.bound > 0.0).then(|| bits / self.bound), 3);
+            let mut cells =
+                vec![name.to_string(), format!("{:.0}", (bits / 8.0).ceil()), number(Some(bits / n), 3), over];
+            cells.resize(COLUMNS.len() - 1, "-".to_string());
+            cells.push(String::new());
+            cells
+        };
+        let mut rows = vec![
+            bound("bound, issuers known", self.bound),
+            bound("bound, issuers not known", self.bound_without_issuers),
+        ];
+        rows.extend(self.rows.iter().map(|row| {
+            let some = |field: fn(&Sample) -> f64| row.median.as_ref().map(field);
+            let bytes = some(|s| s.bytes);
+            vec![
+                row.name.to_string(),
+                number(bytes, 0),
+                number(bytes.map(|bytes| bytes * 8.0 / n), 3),
+                number(bytes.filter(|_| self.bound > 0.0).map(|bytes| bytes * 8.0 / self.bound), 3),
+                number(row.median.as_ref().and_then(|s| s.index), 0),
+                number(some(|s| s.build), 2),
+                number(some(|s| s.build * 1e9).map(|nanos| nanos / self.options.certificates as f64), 1),
+                number(some(|s| s.revoked), 1),
+                number(some(|s| s.valid), 1),
+                number(some(|s| s.peak / 1e6), 0),
+                row.wrong(),
+            ]
+        }));
+        let count = |which: fn(&Issuer) -> bool| self.issuers.iter().filter(|issuer| which(issuer)).count();
+        Table {
+            head: format!(
+                "{} revoked of {} certificates of {} issuers (generated; {} revoked none, {} a tenth and more, {} more \
+                 than half), {} rounds, seed {}. {}.",
+                self.options.n,
+                self.options.certificates,
+                self.options.issuers,
+                count(|issuer| issuer.revoked == 0),
+                count(|issuer| issuer.revoked * 10 >= issuer.issued),
+                count(|issuer| issuer.revoked * 2 > issuer.issued),
+                self.options.rounds,
+                self.options.seed,
+                self.machine
+            ),
+            columns: COLUMNS.map(String::from).to_vec(),
+            rows,
+            note: "bytes: all that a client needs; clubcard's as Mozilla's client writes it, without dates and logs, with 4 \
+                   bytes for an issuer, and none where nothing is revoked. over: over the bound with issuers known. index: \
+                   of the bytes, those that say where an issuer's part is, exceptions included. Times of one thread, \
+                   processor time; a build makes the certificates it reads. peak: memory while building. wrong: of all \
+                   revoked and of a sample of valid certificates."
+                .into(),
+        }
+    }
+}
+
+const COLUMNS: [&str; 11] = [
+    "structure",
+    "bytes",
+    "bits/revoked",
+    "over",
+    "index",
+    "build s",
+    "ns/certificate",
+    "revoked ns",
+    "valid ns",
+    "peak MB",
+    "wrong",
+];
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn options(n: u64, only: &str) -> Options {
+        let only = vec![only.to_string()];
+        Options { n, certificates: 40_000, issuers: 30, rounds: 2, queries: 500, sample: 70_000, only, seed: 1 }
+    }
+
+    /// Every structure, ours and the peers', is right, and not below its bound.
+    #[test]
+    fn every_structure_is_right() {
+        let options = options(1500, "");
+        let report = run(&options).unwrap();
+        assert!(report.is_clean());
+        assert!(report.bound < report.bound_without_issuers);
+        for row in &report.rows {
+            let bytes = row.median.as_ref().unwrap().bytes;
+            let bound = if row.name.contains("one ") { report.bound_without_issuers } else { report.bound };
+            assert!(bytes * 8.0 > bound && bytes * 8.0 < 2.5 * bound, "{}: {bytes}, {bound}", row.name);
+        }
+        assert_eq!(report.table().rows.len(), report.rows.len() + 2);
+    }
+
+    /// A structure that forgets some and refuses others is found out.
+    #[test]
+    fn wrong_answers_are_counted() {
+        let options = options(1500, "");
+        let mut stream = Stream::new(1);
+        let case = Case::new(options.issuers, options.certificates, options.n, &mut stream).unwrap();
+        let entrant = Entrant {
+            name: "wrong",
+            build: |case| {
+                let revoked: std::collections::HashSet<u64> = case.revoked().skip(3).map(|c| c.key).collect();
+                Ok(Made::new(revoked, 1, |set, c| set.contains(&c.key) || c.issuer == 1))
+            },
+        };
+        let mut row = Row::new("wrong");
+        row.round(&entrant, &case, &options, &mut stream);
+        row.finish();
+        assert_eq!(row.revoked_missed, 3);
+        // The second issuer has an eighth of all.
+        assert!((5_000..13_000).contains(&row.valid_refused), "{}", row.valid_refused);
+        assert!(row.wrong().starts_with("3 revoked missed, "));
+    }
+
+    #[test]
+    fn unknown_names_and_bad_numbers_are_errors() {
+        assert!(run(&options(1500, "no such filter")).is_err());
+        assert!(run(&options(0, "")).is_err());
+        assert!(run(&options(50_000, "")).is_err());
+    }
+}

@@ -1,0 +1,149 @@
+//! keys, negatives, the share of them that may pass -> bits over the bound f(eps, lambda), and the share that does pass.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::Serialize;
+use tamis::math::bounds;
+
+use super::{Options, Report};
+use crate::listed::Row;
+use crate::ours;
+use crate::stream::Stream;
+use crate::table::{Table, number};
+
+/// Negatives per key, and the share of them that may pass.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub(super) struct Wanted {
+    lambda: f64,
+    share: f64,
+}
+
+impl Wanted {
+    const fn new(lambda: f64, share: f64) -> Wanted {
+        Wanted { lambda, share }
+    }
+
+    pub(super) fn lambda(&self) -> f64 {
+        self.lambda
+    }
+}
+
+/// What is measured unless something else is asked for.
+pub(super) const DEFAULT: [Wanted; 7] = [
+    Wanted::new(10.0, 0.03),
+    Wanted::new(10.0, 0.01),
+    Wanted::new(30.0, 0.1),
+    Wanted::new(30.0, 0.01),
+    Wanted::new(100.0, 0.01),
+    Wanted::new(100.0, 0.001),
+    Wanted::new(1000.0, 0.001),
+];
+
+impl fmt::Display for Wanted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.lambda, self.share)
+    }
+}
+
+impl FromStr for Wanted {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Wanted, String> {
+        let numbers = text.split_once(':').and_then(|(a, b)| Some((a.parse().ok()?, b.parse().ok()?)));
+        match numbers {
+            Some((lambda, share)) if share > 0.0 && share < 1.0 => Ok(Wanted::new(lambda, share)),
+            _ => Err("wants negatives per key and a share between 0 and 1, as in 10:0.03".into()),
+        }
+    }
+}
+
+/// All structures at one lambda and one share.
+#[derive(Serialize)]
+pub(super) struct Group {
+    wanted: Wanted,
+    keys: usize,
+    negatives: usize,
+    bound: f64,
+    pub(super) rows: Vec<Row>,
+}
+
+/// Measures what the options name.
+pub(super) fn run(options: &Options, stream: &mut Stream) -> Vec<Group> {
+    let group = |&wanted: &Wanted| {
+        let (keys, negatives) = options.sizes(wanted.lambda);
+        let rows = options.rows(wanted.lambda, &ours::listed::share(wanted.share), stream);
+        let bound = bounds::f(wanted.share, negatives as f64 / keys as f64);
+        Group { wanted, keys, negatives, bound, rows }
+    };
+    options.shares.iter().map(group).collect()
+}
+
+/// The results as Markdown.
+pub(super) fn table(groups: &[Group], report: &Report<'_>) -> Table {
+    let columns = [
+        "lambda, structure",
+        "keys",
+        "may pass %",
+        "pass %",
+        "bits/key",
+        "bound",
+        "over",
+        "build",
+        "build, 2 threads",
+        "member",
+        "negative",
+        "member batch",
+        "negative batch",
+        "peak bits/element",
+        "wrong",
+    ];
+    let cells = |group: &Group, row: &Row| {
+        let sample = row.median.as_ref();
+        let elements = (group.keys + group.negatives) as f64;
+        let bits = sample.map(|s| s.bits / group.keys as f64);
+        vec![
+            format!("{}, {}", group.wanted.lambda, row.name),
+            group.keys.to_string(),
+            format!("{}", group.wanted.share * 100.0),
+            number(row.passed.map(|passed| passed * 100.0 / group.negatives as f64), 4),
+            number(bits, 3),
+            number(Some(group.bound), 3),
+            number(bits.map(|bits| bits / group.bound), 3),
+            number(sample.map(|s| s.build * 1e6 / elements), 1),
+            number(sample.and_then(|s| s.build_twice).map(|ms| ms * 1e6 / elements), 1),
+            number(sample.map(|s| s.members), 1),
+            number(sample.map(|s| s.negatives), 1),
+            number(sample.and_then(|s| s.members_batch), 1),
+            number(sample.and_then(|s| s.negatives_batch), 1),
+            number(sample.map(|s| s.peak / elements), 0),
+            row.wrong.describe(),
+        ]
+    };
+    let rows = groups.iter().flat_map(|group| group.rows.iter().map(move |row| cells(group, row)));
+    Table {
+        head: format!("A share of the negatives may pass, {}", report.setting()),
+        columns: columns.map(String::from).to_vec(),
+        rows: rows.collect(),
+        note: "over: bits over the bound f(share, lambda). pass: the share of the listed negatives that pass; more than \
+               may pass is wrong, except for the filter that is told nothing. Times and memory as in the table of exact \
+               membership."
+            .into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn pairs_are_read_as_they_are_written() {
+        for wanted in DEFAULT {
+            assert_eq!(wanted.to_string().parse(), Ok(wanted));
+        }
+        for bad in ["", "10", "10:", "10:0", "10:1", "10:x", "10:0.1:2", "10:NaN"] {
+            assert!(bad.parse::<Wanted>().is_err(), "{bad}");
+        }
+    }
+}

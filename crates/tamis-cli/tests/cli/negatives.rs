@@ -205,7 +205,7 @@ fn words_that_do_not_go_together() {
         ),
         (
             "build keys.txt --exclude others.txt --kind ribbon -o f.tamis",
-            "f.tamis: ribbon knows only its keys; to exclude others use chained, cascade, integrated or naive",
+            "f.tamis: ribbon knows only its keys; to exclude others use steered, chained, cascade, integrated or naive",
         ),
         (
             "build keys.txt --exact --kind bloom -o f.tamis",

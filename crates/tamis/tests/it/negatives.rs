@@ -208,7 +208,7 @@ fn the_local_layout_knows_what_it_cannot_do() {
     let text = build().bits_per_key(9.0).finish().unwrap_err().to_string();
     assert!(text.contains("the local layout keeps no budget of bits"), "{text}");
     let text = build().kind(Kind::Chained(Base::Fuse)).finish().unwrap_err().to_string();
-    assert!(text.contains("the local layout is one of auto"), "{text}");
+    assert!(text.contains("the local layout is one of steered"), "{text}");
     // An exact set with far fewer negatives than keys is stored by them, whatever the layout.
     let few =
         |layout| tamis::build(integers(9000, 1)).exclude(integers(300, 2)).exact().layout(layout).finish().unwrap();

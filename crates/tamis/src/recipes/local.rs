@@ -6,11 +6,10 @@
 //!   strangers  rate 2^-(w + c + 1)
 //! ```
 //!
-//! All columns have n (1 + s) rows. One with mu negatives per key leaves mu x of them, where mu (1 - H(x)) = s if the search
-//! were perfect; a beam makes use of a part of s that hardly depends on mu, so that a short table of that part is all there is to
-//! measure. Where slack is small there are stretches without a free row, in all columns at once because they share their rows, and what
-//! starts there passes. From there on it is arithmetic: for every number of columns and every slack the bits of the octets and of the rest
-//! are known, and the fewest win.
+//! All columns have n (1 + s) rows, and what each of them leaves is measured (`steered::share`). Where slack is small there are
+//! stretches without a free row, in all columns at once because they share their rows, and what starts there passes. From there
+//! on it is arithmetic: for every number of columns and every slack the bits of the octets and of the rest are known, and the
+//! fewest win.
 
 use crate::error::BuildError;
 use crate::leaves::local::{FULL, MAX_STEERED, Params, REST_PARAMS};
@@ -34,20 +33,6 @@ const ASKING: f64 = 0.3;
 /// Rows, in 100,000ths, in stretches where keys lie so densely that no row is free and all columns are 0: there every negative passes.
 /// Slack, share.
 const FULL_STRETCHES: [(u16, u16); 4] = [(64, 2300), (80, 260), (96, 30), (128, 0)];
-
-/// The part of the slack that a search makes use of, in 1024ths: slack, part with 64 states, part with 512.
-const USED: [(u16, u16, u16); 10] = [
-    (64, 538, 655),
-    (80, 585, 697),
-    (96, 619, 729),
-    (128, 660, 767),
-    (160, 692, 796),
-    (208, 726, 825),
-    (256, 745, 841),
-    (320, 767, 859),
-    (416, 789, 876),
-    (512, 803, 886),
-];
 
 /// Whether a request gets it: where it was asked for, or where nobody said and it costs next to nothing.
 ///
@@ -171,8 +156,8 @@ fn cost(params: &Params, mu: f64) -> (f64, f64) {
 
 /// Negatives per key that are left after the steered columns.
 fn left(params: &Params, mu: f64) -> f64 {
-    let slack = f64::from(params.slack) / 1024.0 * used(params.slack, params.beam);
-    let left = (0..params.columns).fold(mu, |mu, _| mu * share(slack / mu.max(1e-9)));
+    let share = |mu: f64| steered::share(mu, params.slack.into(), params.beam);
+    let left = (0..params.columns).fold(mu, |mu, _| mu * share(mu));
     let zero = if params.columns == 0 { 0.0 } else { full_stretches(params.slack) };
     left + (mu - left) * zero
 }
@@ -185,54 +170,9 @@ fn full_stretches(slack: u16) -> f64 {
     (f64::from(a) + (f64::from(b) - f64::from(a)) * along) / 1e5
 }
 
-/// The part of the slack that a search makes use of.
-fn used(slack: u16, beam: u16) -> f64 {
-    let part = |line: &(u16, u16, u16)| f64::from(if beam == SMALLEST { line.2 } else { line.1 }) / 1024.0;
-    let mut before = &USED[0];
-    for line in &USED {
-        if slack <= line.0 {
-            let along = f64::from(slack.saturating_sub(before.0)) / f64::from((line.0 - before.0).max(1));
-            return part(before) + (part(line) - part(before)) * along;
-        }
-        before = line;
-    }
-    part(before)
-}
-
-/// The x below 1/2 with 1 - H(x) = y, in nothing but sums and products: the same on every platform.
-fn share(y: f64) -> f64 {
-    // 1 - H(x) is the sum of t^k / (k (2k - 1)) over 2 ln 2, with t = (1 - 2x)^2. Newton's steps, from below.
-    const TERMS: u32 = 40;
-    let wanted = y * 2.0 * std::f64::consts::LN_2;
-    let mut t = (wanted / (1.0 + wanted / 6.0)).min(0.9);
-    for _ in 0..8 {
-        let (mut power, mut sum, mut slope) = (1.0, 0.0, 0.0);
-        for k in 1..=TERMS {
-            let odd = f64::from(2 * k - 1);
-            slope += power / odd;
-            power *= t;
-            sum += power / (f64::from(k) * odd);
-        }
-        t = (t - (sum - wanted) / slope).clamp(0.0, 0.999);
-    }
-    (1.0 - t.sqrt()) / 2.0
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// The inverse of the entropy is one, as far as columns are steered.
-    #[test]
-    fn the_share_inverts_the_entropy() {
-        for i in 1..=90 {
-            let x = 0.05 + 0.449 * f64::from(i) / 90.0;
-            let entropy = -x * x.log2() - (1.0 - x) * (1.0 - x).log2();
-            assert!((share(1.0 - entropy) - x).abs() < 2e-3, "{x}: {}", share(1.0 - entropy));
-        }
-        assert!((share(0.0) - 0.5).abs() < 1e-9);
-        assert!(share(5.0) < 0.05);
-    }
 
     /// What the essay of the leaf promises.
     #[test]

@@ -2,11 +2,11 @@
 //!
 //! ```text
 //!   keys        ──▶ P, w bits ──▶ P P .. N .. ──▶ E ──▶ yes
-//!   negatives   ──▶ P ──at most 16 per key──▶ P P .. N .. ──about 1 per key──▶ E ──▶ no
+//!   negatives   ──▶ P ──at most 18 per key──▶ P P .. N .. ──about 1 per key──▶ E ──▶ no
 //! ```
 //!
 //! Steering pays where negatives per key are few: of hundreds, a column refuses little more than half whatever it tries. So
-//! plain ribbon bits come first, as many as leave at most 16 negatives per key; then columns whose number, sides and slacks
+//! plain ribbon bits come first, as many as leave a few negatives per key; then columns whose number, sides and slacks
 //! `optimise.rs` finds; then one exact bit. Columns on the negatives (`Admit`) close the gaps between the powers of two: they cost
 //! mu bits per key instead of one.
 //!
@@ -18,7 +18,7 @@
 //!   negatives have weights, the search adds these up, and the light ones pass first.
 //!
 //! The sieve (`build/sieve.rs`) wants to know how wide the first filter will be at least, however many negatives are still to
-//! come: that grows with the negatives, for they are to be at most 16 per key behind it.
+//! come: that grows with the negatives, for they are to be few behind it.
 
 use crate::error::BuildError;
 use crate::leaves::steered::{BALANCED, Params, SMALLEST};
@@ -35,8 +35,9 @@ pub(crate) use optimise::Column;
 use optimise::{MAX_COLUMNS, Values};
 pub(crate) use survivors::share;
 
-/// More negatives per key are left to plain bits.
-pub(crate) const MOST: u64 = 16;
+/// More negatives per key are left to plain bits. A little more than a power of two, so that estimates of their number do not
+/// decide for sets that have one.
+pub(crate) const MOST: u64 = 18;
 /// With fewer keys, what every step adds to the file is more than steering saves.
 const FEWEST: u64 = 256;
 /// Columns of fewer keys leave more others than was measured on many: where a share was promised, plain bits keep it.
@@ -56,7 +57,8 @@ pub(crate) fn plan(request: &Request) -> Result<Plan, BuildError> {
     if request.first.is_some() {
         return chained::plan(Base::Ribbon, request);
     }
-    let chained = chained::steps(Base::Ribbon, request);
+    // Of the same bands as the sieve, or it would let through what the sieve has let go.
+    let chained = chained::steps(Base::Ribbon, &Request { effort: Effort::Balanced, ..*request });
     let sieve = sieve(request)?;
     if keys.min(negatives) < FEWEST {
         return Ok(Plan { steps: chained?, sieve });
@@ -108,7 +110,7 @@ fn sieve(request: &Request) -> Result<Option<Structure>, BuildError> {
         Goal::Exact => enough,
         _ => return Ok(None),
     };
-    if bits == 0 { Ok(None) } else { Base::Ribbon.leaf(request, bits.min(32) * 256, true).map(Some) }
+    if bits == 0 { Ok(None) } else { filter(request, bits.min(32) * 256).map(Some) }
 }
 
 /// The share of strangers that steps let through.
@@ -116,11 +118,16 @@ fn rate(steps: &[Step]) -> f64 {
     steps.iter().map(|step| step.structure.rate()).product()
 }
 
+/// A plain filter. Bands of 64 whatever the effort: others are asked twice as slowly, and save next to nothing.
+fn filter(request: &Request, width: u16) -> Result<Structure, BuildError> {
+    Base::Ribbon.leaf(&Request { effort: Effort::Balanced, ..*request }, width, true)
+}
+
 /// A plain filter, if it has bits.
 fn plain(request: &Request, role: Role, width: u16) -> Result<Vec<Step>, BuildError> {
     match width {
         0 => Ok(vec![]),
-        _ => Ok(vec![Step { role, structure: Base::Ribbon.leaf(request, width, true)? }]),
+        _ => Ok(vec![Step { role, structure: filter(request, width)? }]),
     }
 }
 
@@ -158,9 +165,7 @@ fn on_keys(request: &Request) -> Result<Vec<Vec<Step>>, BuildError> {
     for count in 1..=MAX_COLUMNS {
         let least = match goal {
             Goal::Rate(rate) => {
-                let reached = |width: u16| {
-                    Ok(Base::Ribbon.leaf(request, width, true)?.rate() * 0.5f64.powi(count as i32 + 1) <= rate)
-                };
+                let reached = |width: u16| Ok(filter(request, width)?.rate() * 0.5f64.powi(count as i32 + 1) <= rate);
                 // Without a first filter, if the columns are enough.
                 if 0.5f64.powi(count as i32 + 1) <= rate { 0 } else { request.widest(reached)? }
             }
@@ -187,9 +192,13 @@ fn leaving(request: &Request, allowed: f64) -> Result<Vec<Step>, BuildError> {
     // How many pass is chance: a little fewer are aimed at.
     let expected = negatives as f64 * allowed;
     let target = ((expected - 3.0 * expected.sqrt()).max(0.9 * expected) * 0.995 / keys as f64).max(1e-9);
-    let mut best: Option<(f64, Vec<Step>)> = None;
+    // Nobody need pass: where negatives are few, telling them all from the keys is the smallest.
+    let exactly =
+        if negatives < keys { exact(request, negatives, keys, true)? } else { exact(request, keys, negatives, false)? };
+    let size = |steps: &[Step]| request.bits_of(steps) + STEP * steps.len() as f64;
+    let mut best = Some((size(&exactly), exactly));
     let wanted = Request { goal: Goal::Rate(target / lambda), ..*request };
-    let alone = wanted.widest(|width| Ok(Base::Ribbon.leaf(request, width, true)?.rate() <= target / lambda))?;
+    let alone = wanted.widest(|width| Ok(filter(request, width)?.rate() <= target / lambda))?;
     let steered = if keys < SURE { 0..0 } else { 0..alone / 256 + 1 };
     for width in steered.map(|bits| bits * 256).chain([alone]) {
         let mut steps = plain(request, Role::Refuse, width)?;
@@ -198,7 +207,7 @@ fn leaving(request: &Request, allowed: f64) -> Result<Vec<Step>, BuildError> {
             let params = Params { slack: column.slack, beam: beam(request), share: column.share };
             Step { role: Role::Refuse, structure: Structure::Steered(params) }
         }));
-        let bits = request.bits_of(&steps) + STEP * steps.len() as f64;
+        let bits = size(&steps);
         if best.as_ref().is_none_or(|(least, _)| bits < *least) {
             best = Some((bits, steps));
         }

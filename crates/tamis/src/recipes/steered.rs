@@ -92,7 +92,7 @@ pub(crate) fn plan(request: &Request) -> Result<Plan, BuildError> {
     Ok(Plan { steps, sieve })
 }
 
-/// Whole bits that leave at most 16 others for each of `listed`.
+/// Whole bits that leave at most 18 others for each of `listed`.
 fn whole_bits(listed: u64, others: u64) -> u16 {
     (0..32).find(|&bits| others >> bits <= MOST * listed).unwrap_or(32)
 }

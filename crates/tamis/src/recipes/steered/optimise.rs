@@ -32,7 +32,7 @@ const LOWEST: f64 = -4.0;
 const PER_OCTAVE: f64 = 16.0;
 /// Slacks that are tried, in 1024ths.
 const LEAST: u16 = 40;
-const MOST: u16 = 512;
+const MOST: u16 = 800;
 /// A column costs a query its time: it must save this much, in bits per key.
 const WORTH: f64 = 0.002;
 /// More columns than any plan has.
@@ -178,7 +178,7 @@ fn slacks() -> impl Iterator<Item = u16> {
 }
 
 /// Slacks tried where the search is exhaustive.
-const COARSE: [u16; 14] = [56, 72, 88, 104, 128, 160, 192, 224, 264, 304, 352, 400, 456, 512];
+const COARSE: [u16; 16] = [56, 72, 88, 104, 128, 160, 192, 224, 264, 304, 352, 400, 456, 512, 640, 800];
 
 /// The points of the grid, from multiplications alone.
 fn grid() -> impl Iterator<Item = f64> {

@@ -15,7 +15,7 @@ use crate::leaves::steered::SMALLEST;
 use crate::math::portable::log2;
 
 /// Slacks of the columns of a table, in 1024ths.
-pub(super) const SLACKS: [u16; 12] = [32, 48, 64, 80, 96, 128, 160, 208, 256, 320, 416, 512];
+pub(super) const SLACKS: [u16; 14] = [32, 48, 64, 80, 96, 128, 160, 208, 256, 320, 416, 512, 640, 800];
 /// Lines of a table: others per key are 2^-3, 2^-2.5, ... 2^5.
 pub(super) const LINES: usize = 17;
 const FIRST: f64 = -3.0;
@@ -44,7 +44,7 @@ mod tests {
     fn more_slack_and_fewer_others_leave_fewer() {
         for beam in [BALANCED, SMALLEST] {
             let mut before = [1.0; 60];
-            for slack in (32..=512).step_by(8) {
+            for slack in (32..=800).step_by(8) {
                 let now: [f64; 60] =
                     std::array::from_fn(|i| share(2f64.powf(i as f64 / 7.0 - 3.0), slack.into(), beam));
                 assert!(now.is_sorted_by(|a, b| *a < b + 0.002), "{beam} {slack} {now:?}");

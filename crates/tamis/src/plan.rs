@@ -165,7 +165,7 @@ pub enum Effort {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub enum Layout {
-    /// The planner chooses: compact, for now.
+    /// The planner chooses: local for exact sets of 100,000 keys and more where it costs next to nothing, else compact.
     #[default]
     Auto,
     /// One structure after the other: the smallest.
@@ -255,19 +255,22 @@ pub(crate) fn plan(request: &Request) -> Result<Plan, BuildError> {
         }
         // Without negatives the answer is yes.
         _ if negatives == 0 && matches!(goal, Goal::Exact | Goal::Share(_)) => plan(vec![]),
-        Kind::Auto if negatives == 0 => match effort {
+        Kind::Auto | Kind::Steered if negatives == 0 => match effort {
             Effort::Fast => plan(vec![plain(&Request { kind: Kind::Fuse, ..*request })?]),
             _ => plan(vec![plain(&Request { kind: Kind::Ribbon, ..*request })?]),
         },
         Kind::Auto | Kind::Steered if local::wanted(request)? => local::plan(request)?,
         Kind::Auto | Kind::Steered if effort == Effort::Fast => match goal {
-            // Nothing is known of whom it may let pass.
+            // Nothing is known of whom it may let pass. A share that no width reaches is left to an exact set.
             Goal::Share(share) => {
-                plan(vec![plain(&Request { kind: Kind::Fuse, goal: Goal::Rate(share), ..*request })?])
+                let goal = Goal::Rate(steered::aim(share, negatives));
+                match plain(&Request { kind: Kind::Fuse, goal, ..*request }) {
+                    Ok(step) => plan(vec![step]),
+                    Err(_) => plan(chained::steps(Base::Fuse, request)?),
+                }
             }
             _ => chained::plan(Base::Fuse, request)?,
         },
-        Kind::Steered if negatives == 0 => plan(vec![plain(&Request { kind: Kind::Ribbon, ..*request })?]),
         Kind::Auto | Kind::Steered => steered::plan(request)?,
         Kind::Chained(base) => chained::plan(base, request)?,
         Kind::Cascade(base) => plan(cascade::steps(base, request)?),

@@ -163,3 +163,36 @@ fn exact_plans_are_near_the_bound() {
         }
     }
 }
+
+/// Without excluded keys neither the steered kind nor the local layout changes anything.
+#[test]
+fn nothing_to_steer_against_is_a_plain_filter() {
+    for effort in [Effort::Fast, Effort::Balanced, Effort::Smallest] {
+        for goal in [Goal::Rate(0.01), Goal::BitsPerKey(9.0), Goal::Exact] {
+            let auto = plan(&Request { goal, effort, ..request(5000, 0) }).unwrap();
+            for layout in [Layout::Auto, Layout::Local, Layout::Compact] {
+                let steered = Request { goal, effort, layout, kind: Kind::Steered, ..request(5000, 0) };
+                assert_eq!(plan(&steered).unwrap(), auto, "{goal:?} {effort:?} {layout:?}");
+            }
+        }
+    }
+}
+
+/// A share is planned for with room for chance at every effort, and one that no width reaches is an exact set.
+#[test]
+fn every_share_has_a_plan() {
+    for effort in [Effort::Fast, Effort::Balanced, Effort::Smallest] {
+        for keys in [1, 300, 5000, 200_000] {
+            for negatives in [1, keys, 11 * keys, 5000 * keys] {
+                for share in [1e-300, 1e-12, 1e-3, 0.3, 0.999] {
+                    let request = Request { goal: Goal::Share(share), effort, ..request(keys, negatives) };
+                    let steps = plan(&request).unwrap().steps;
+                    let exact = steps.last().is_some_and(|step| step.role == Role::Decide);
+                    let passing: f64 = steps.iter().map(|step| step.structure.rate()).product();
+                    let steered = steps.iter().any(|step| matches!(step.structure, Structure::Steered(_)));
+                    assert!(exact || steered || passing < share, "{request:?} {steps:?}");
+                }
+            }
+        }
+    }
+}

@@ -92,7 +92,7 @@ pub(crate) fn plan(request: &Request) -> Result<Plan, BuildError> {
     Ok(Plan { steps, sieve })
 }
 
-/// Whole bits that leave at most 18 others for each of `listed`.
+/// Whole bits that leave at most [`MOST`] others for each of `listed`.
 fn whole_bits(listed: u64, others: u64) -> u16 {
     (0..32).find(|&bits| others >> bits <= MOST * listed).unwrap_or(32)
 }
@@ -184,23 +184,28 @@ fn on_keys(request: &Request) -> Result<Vec<Vec<Step>>, BuildError> {
     Ok(plans)
 }
 
+/// The share to plan for, so that hardly ever more than `allowed` pass: how many do is chance.
+pub(crate) fn aim(allowed: f64, negatives: u64) -> f64 {
+    let expected = negatives as f64 * allowed;
+    (expected - 3.0 * expected.sqrt()).max(0.9 * expected) * 0.995 / negatives.max(1) as f64
+}
+
 /// Lets a share of the negatives pass.
 fn leaving(request: &Request, allowed: f64) -> Result<Vec<Step>, BuildError> {
     let Request { keys, negatives, .. } = *request;
     let values = Values::of(beam(request));
     let lambda = negatives as f64 / keys as f64;
-    // How many pass is chance: a little fewer are aimed at.
-    let expected = negatives as f64 * allowed;
-    let target = ((expected - 3.0 * expected.sqrt()).max(0.9 * expected) * 0.995 / keys as f64).max(1e-9);
+    let aimed = aim(allowed, negatives);
+    let target = lambda * aimed;
     // Nobody need pass: where negatives are few, telling them all from the keys is the smallest.
     let exactly =
         if negatives < keys { exact(request, negatives, keys, true)? } else { exact(request, keys, negatives, false)? };
     let size = |steps: &[Step]| request.bits_of(steps) + STEP * steps.len() as f64;
-    let mut best = Some((size(&exactly), exactly));
-    let wanted = Request { goal: Goal::Rate(target / lambda), ..*request };
-    let alone = wanted.widest(|width| Ok(filter(request, width)?.rate() <= target / lambda))?;
-    let steered = if keys < SURE { 0..0 } else { 0..alone / 256 + 1 };
-    for width in steered.map(|bits| bits * 256).chain([alone]) {
+    let mut best = (size(&exactly), exactly);
+    // A share that no width reaches is left to the exact set.
+    let alone = request.widest(|width| Ok(filter(request, width)?.rate() <= aimed)).ok();
+    let steered = if keys < SURE { 0..0 } else { 0..alone.unwrap_or(32 * 256) / 256 + 1 };
+    for width in steered.map(|bits| bits * 256).chain(alone) {
         let mut steps = plain(request, Role::Refuse, width)?;
         let Some((_, columns)) = values.leaving(lambda * rate(&steps), target, MAX_COLUMNS - 1) else { continue };
         steps.extend(columns.into_iter().map(|column| {
@@ -208,11 +213,11 @@ fn leaving(request: &Request, allowed: f64) -> Result<Vec<Step>, BuildError> {
             Step { role: Role::Refuse, structure: Structure::Steered(params) }
         }));
         let bits = size(&steps);
-        if best.as_ref().is_none_or(|(least, _)| bits < *least) {
-            best = Some((bits, steps));
+        if bits < best.0 {
+            best = (bits, steps);
         }
     }
-    best.map(|(_, steps)| steps).ok_or_else(|| request.too_low(allowed))
+    Ok(best.1)
 }
 
 /// Slacks and first bits chosen by the caller.

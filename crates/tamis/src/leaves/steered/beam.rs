@@ -7,7 +7,7 @@
 //!
 //! What became of a state's earlier bits is not kept row by row. Every 64 rows the windows are written down, for they are
 //! exactly the bits of these rows, and with each the number of the state that it came from 64 rows before. From the best state
-//! at the end one walks these links back: 10 bytes per state and 64 rows.
+//! at the end one walks these links back: 16 bytes per state and 64 rows.
 
 use crate::arch::{Isa, Kernel};
 

@@ -7,7 +7,7 @@
 //!
 //! Only counts matter, and bins are integers: the cut is the same for any order of the labels.
 
-use crate::math::bounds::free_set;
+use crate::math::portable::log2;
 use crate::plan::Goal;
 
 /// Bits of a list of steps besides what its keys need: its entry in the directory, and the last block of every table. Exact
@@ -69,12 +69,28 @@ pub(super) fn choose(labels: &[Count], goal: Goal) -> (Vec<u8>, Vec<Count>) {
     (labels.iter().map(group).collect(), groups)
 }
 
+/// `math::bounds::free_set` for `count`, with a logarithm that is the same everywhere: it decides what is in a file.
+pub(super) fn bound(count: Count, rate: f64) -> f64 {
+    let (keys, negatives) = (count.keys as f64, count.negatives as f64);
+    let rate = rate.min(keys / (keys + negatives));
+    let of_keys = -keys * log2(rate);
+    if count.negatives == 0 { of_keys } else { of_keys - negatives * log2(1.0 - rate) }
+}
+
+/// `math::bounds::f` for all keys of `count`, in the same way.
+pub(super) fn share_bound(count: Count, share: f64) -> f64 {
+    let (keys, negatives) = (count.keys as f64, count.negatives as f64);
+    let part = |x: f64| if x > 0.0 { log2(1.0 + x) + x * log2(1.0 + 1.0 / x) } else { 0.0 };
+    let lambda = negatives / keys;
+    keys * (part(lambda) - part(share * lambda))
+}
+
 /// The ends of the runs of bins whose sum of costs is least, for a filter that lets a share `rate` of strangers pass.
 fn cut(bins: &[Count], rate: f64) -> Vec<usize> {
     // Whole bits: sums do not depend on how they are added up.
     let cost = |count: Count| match count.keys {
         0 => 0,
-        _ => (free_set(count.keys, count.negatives, rate).bits * OVERHEAD + FIXED).ceil() as u64,
+        _ => (bound(count, rate) * OVERHEAD + FIXED).ceil() as u64,
     };
     // The least cost of the bins before each place, and where the last run of them starts.
     let mut best = vec![(0u64, 0usize)];
@@ -149,13 +165,28 @@ mod tests {
         assert_eq!(choose(&[count(0, 5)], Goal::Exact), (vec![0], vec![]));
     }
 
+    #[test]
+    fn the_price_of_a_group_is_the_bound() {
+        for (keys, negatives) in [(1, 0), (1, 1), (5000, 3), (3, 5000), (100_000, 100_000_000), (1 << 40, 1 << 10)] {
+            for rate in [1.0, 0.3, 1e-6] {
+                let exact = crate::math::bounds::free_set(keys, negatives, rate).bits;
+                let found = bound(count(keys, negatives), rate);
+                let near = |a: f64, b: f64| (a - b).abs() <= 1e-9 * b + 1e-12 * (keys + negatives) as f64;
+                assert!(near(found, exact), "{keys} {negatives} {rate}: {found} {exact}");
+                let (found, lambda) = (share_bound(count(keys, negatives), rate), negatives as f64 / keys as f64);
+                let exact = keys as f64 * crate::math::bounds::f(rate, lambda);
+                assert!(near(found, exact), "{keys} {negatives} {rate}: {found} {exact}");
+            }
+        }
+    }
+
     /// Against every way to cut a few bins.
     #[test]
     fn the_cut_is_the_best() {
         let bins = [count(1000, 0), count(30, 40), count(2000, 9000), count(50, 1000), count(900, 40_000)];
         let cost = |bins: &[Count]| {
             let sum = bins.iter().copied().fold(Count::default(), Count::add);
-            (free_set(sum.keys, sum.negatives, 1.0).bits * OVERHEAD + FIXED).ceil() as u64
+            (bound(sum, 1.0) * OVERHEAD + FIXED).ceil() as u64
         };
         let price = |ends: &[usize]| {
             let mut start = 0;

@@ -20,7 +20,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::collect::{Sealed, same_domain};
-use super::groups::{Count, choose};
+use super::groups::{Count, bound as bound_of, choose, share_bound};
 use super::parallel::in_order;
 use super::shard::build_shard;
 use super::sieve::Sieve;
@@ -29,7 +29,6 @@ use crate::arch::Arena;
 use crate::error::{BuildError, Error};
 use crate::format::{Encoded, Header, MAX_SHARD_BITS, Reader, Writer, decode_steps, put_varint};
 use crate::hash::{Digest, Domain, Hasher, Key};
-use crate::math::bounds::{f, free_set};
 use crate::partition::{Label, encode_table, fingerprint_width};
 use crate::plan::{Goal, Plan, plan};
 use crate::query::Filter;
@@ -163,11 +162,11 @@ impl Partitioned {
 
         // In the order of digests, for sums of rounded numbers depend on theirs.
         let bound = |&(_, number): &(Digest, u32)| {
-            let (Count { keys, negatives }, group) = (counts[number as usize], group_of[number as usize] as usize);
+            let (count, group) = (counts[number as usize], group_of[number as usize] as usize);
             match (group.checked_sub(1), options.goal) {
                 (None, _) => 0.0,
-                (Some(_), Goal::Share(share)) => keys as f64 * f(share, negatives as f64 / keys as f64),
-                (Some(group), _) => free_set(keys, negatives, rates[group]).bits,
+                (Some(_), Goal::Share(share)) => share_bound(count, share),
+                (Some(group), _) => bound_of(count, rates[group]),
             }
         };
         let bound: f64 = labels.iter().map(bound).sum();

@@ -222,7 +222,7 @@ impl<I, N> Build<I, N> {
     /// assert!((0..10_000).all(|key| filter.contains(key) == Ok(true)));
     /// let matching = (10_000..310_000u64).filter(|&key| filter.contains(key) == Ok(true)).count();
     /// assert!(matching <= 3000);
-    /// assert!(filter.as_bytes().len() * 8 < 50_000); // a filter of 1 % takes 66,000
+    /// assert!(filter.as_bytes().len() * 8 < 64_000); // a filter of 1 % takes 68,000
     /// # Ok::<(), tamis::Error>(())
     /// ```
     pub fn allow(mut self, share: f64) -> Self {

@@ -263,7 +263,7 @@ pub(crate) fn plan(request: &Request) -> Result<Plan, BuildError> {
         Kind::Auto | Kind::Steered if effort == Effort::Fast => match goal {
             // Nothing is known of whom it may let pass. A share that no width reaches is left to an exact set.
             Goal::Share(share) => {
-                let goal = Goal::Rate(steered::aim(share, negatives));
+                let goal = Goal::Rate(steered::aim(share, keys, negatives));
                 match plain(&Request { kind: Kind::Fuse, goal, ..*request }) {
                     Ok(step) => plan(vec![step]),
                     Err(_) => plan(chained::steps(Base::Fuse, request)?),

@@ -42,6 +42,10 @@ pub(crate) const MOST: u64 = 18;
 const FEWEST: u64 = 256;
 /// Columns of fewer keys leave more others than was measured on many: where a share was promised, plain bits keep it.
 const SURE: u64 = 4096;
+/// With little slack there is now and then a stretch of rows without a free one, where all others pass. Among many strips these
+/// are as many as was measured; one in a single strip is more than a promised share allows.
+const MANY: u64 = 1 << 18;
+const AMPLE: u16 = 160;
 /// Bits that a step adds to a small file besides its payload.
 const STEP: f64 = 96.0;
 
@@ -184,10 +188,12 @@ fn on_keys(request: &Request) -> Result<Vec<Vec<Step>>, BuildError> {
     Ok(plans)
 }
 
-/// The share to plan for, so that hardly ever more than `allowed` pass: how many do is chance.
-pub(crate) fn aim(allowed: f64, negatives: u64) -> f64 {
+/// The share to plan for, so that hardly ever more than `allowed` pass: how many do is chance, and columns of few keys refuse a
+/// little less than was measured on many.
+pub(crate) fn aim(allowed: f64, keys: u64, negatives: u64) -> f64 {
     let expected = negatives as f64 * allowed;
-    (expected - 3.0 * expected.sqrt()).max(0.9 * expected) * 0.995 / negatives.max(1) as f64
+    let few = 1.0 - 400.0 / keys.max(4000) as f64;
+    (expected - 3.0 * expected.sqrt()).max(0.8 * expected) * 0.995 * few / negatives.max(1) as f64
 }
 
 /// Lets a share of the negatives pass.
@@ -195,7 +201,7 @@ fn leaving(request: &Request, allowed: f64) -> Result<Vec<Step>, BuildError> {
     let Request { keys, negatives, .. } = *request;
     let values = Values::of(beam(request));
     let lambda = negatives as f64 / keys as f64;
-    let aimed = aim(allowed, negatives);
+    let aimed = aim(allowed, keys, negatives);
     let target = lambda * aimed;
     // Nobody need pass: where negatives are few, telling them all from the keys is the smallest.
     let exactly =
@@ -205,9 +211,11 @@ fn leaving(request: &Request, allowed: f64) -> Result<Vec<Step>, BuildError> {
     // A share that no width reaches is left to the exact set.
     let alone = request.widest(|width| Ok(filter(request, width)?.rate() <= aimed)).ok();
     let steered = if keys < SURE { 0..0 } else { 0..alone.unwrap_or(32 * 256) / 256 + 1 };
+    let least = if keys < MANY { AMPLE } else { 0 };
     for width in steered.map(|bits| bits * 256).chain(alone) {
         let mut steps = plain(request, Role::Refuse, width)?;
-        let Some((_, columns)) = values.leaving(lambda * rate(&steps), target, MAX_COLUMNS - 1) else { continue };
+        let left = lambda * rate(&steps);
+        let Some((_, columns)) = values.leaving(left, target, MAX_COLUMNS - 1, least) else { continue };
         steps.extend(columns.into_iter().map(|column| {
             let params = Params { slack: column.slack, beam: beam(request), share: column.share };
             Step { role: Role::Refuse, structure: Structure::Steered(params) }

@@ -142,23 +142,24 @@ impl Values {
     }
 
     /// The fewest bits per key of whole columns on the keys that leave at most `target` of `mu` negatives per key; the last of them
-    /// may be for a share of the keys, in 256ths.
-    pub(super) fn leaving(&self, mu: f64, target: f64, count: usize) -> Option<(f64, Vec<Last>)> {
+    /// may be for a share of the keys, in 256ths. All have a slack of `least` 1024ths and more.
+    pub(super) fn leaving(&self, mu: f64, target: f64, count: usize, least: u16) -> Option<(f64, Vec<Last>)> {
         if mu <= target {
             return Some((0.0, vec![]));
         }
         if count == 0 || mu > 32.0 {
             return None;
         }
-        let ending = COARSE.iter().filter_map(|&slack| {
+        let slacks = || COARSE.iter().filter(|&&slack| slack >= least);
+        let ending = slacks().filter_map(|&slack| {
             let left = share(mu, slack.into(), self.beam);
             let wanted = (1.0 - target / mu) / (1.0 - left);
             let share = (wanted * 256.0).ceil();
             let bits = share / 256.0 * (1.0 + f64::from(slack) / 1024.0);
             (share <= 256.0).then(|| (bits + WORTH, vec![Last { slack, share: share as u16 }]))
         });
-        let going_on = COARSE.iter().filter_map(|&slack| {
-            let (bits, mut columns) = self.leaving(self.after(mu, Column::Keys(slack)), target, count - 1)?;
+        let going_on = slacks().filter_map(|&slack| {
+            let (bits, mut columns) = self.leaving(self.after(mu, Column::Keys(slack)), target, count - 1, least)?;
             columns.insert(0, Last { slack, share: 256 });
             Some((bits + 1.0 + f64::from(slack) / 1024.0 + WORTH, columns))
         });

@@ -38,6 +38,7 @@ pub mod query;
 #[cfg(feature = "build")]
 pub mod shard;
 pub mod steps;
+pub mod workload;
 
 pub(crate) mod arch;
 pub(crate) mod leaves;

@@ -2,5 +2,5 @@
 
 pub mod bloom;
 pub mod bounds;
-#[cfg(feature = "build")]
 pub(crate) mod portable;
+pub mod stack;

@@ -1,0 +1,339 @@
+//! rates of layers -> rates, sizes and costs of a stack: filters on keys and on known negatives by turns.
+//!
+//! ```text
+//!    layer          1 keys      2 known     3 keys      ...   T, odd: keys
+//!    passes         alpha_1     alpha_2     alpha_3
+//!    else           refuse      accept      refuse            (past the last: accept)
+//!
+//!    key            passes 1, 3, 5 ...       gets to layer i if it passed 2, 4 ... before it
+//!    known          passes 2, 4, 6 ...       gets to layer i if it passed 1, 3 ... before it
+//!    unknown        is in no layer           gets to layer i if it passed all before it
+//! ```
+//!
+//! `nu` is the number of known negatives per key (|N_f| / |P|), `psi` the share of all negative queries that fall on
+//! them. Sizes are bits per key. Layers are counted from 1, and their number is odd. Functions named `endless_` are the
+//! limits for many layers of one rate.
+//!
+//! Paper: \[Stacked\], sections 4 to 7; what was corrected is said where it is used. Derivations are in `docs/math.md`.
+//! Logarithms are those of `math::portable`, so that plans are the same everywhere.
+
+use super::portable::{exp2, log2};
+
+pub mod chained;
+pub mod optimise;
+pub mod theorems;
+
+pub use chained::{Chained, chained};
+pub use optimise::{Aim, Limits, Stack, fixed, integer, varied};
+pub use theorems::{best_alpha, most_known, observed, saved, step};
+
+/// The size of a filter by its rate: `s(alpha) = (log2(1/alpha) + c) / f` bits per key (\[Stacked\], section 5.2).
+///
+/// ```
+/// use tamis::math::stack::Size;
+/// assert!((Size::BLOOM.bits(0.01) - 9.585).abs() < 0.001);
+/// assert_eq!(Size::CUCKOO.bits(1.0 / 64.0), 9.0 / 0.95);
+/// assert!((Size::BLOOM.alpha(10.0) - 0.00819).abs() < 0.00001);
+/// ```
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Size {
+    /// Bits a key costs besides its fingerprint, 0 or more.
+    pub c: f64,
+    /// The share of the table that is used, above 0.
+    pub f: f64,
+}
+
+impl Size {
+    /// Bloom filter: 1 / ln 2 bits per bit.
+    pub const BLOOM: Size = Size { c: 0.0, f: std::f64::consts::LN_2 };
+    /// Cuckoo filter with four slots a bucket: two buckets of four are compared, 3 bits.
+    pub const CUCKOO: Size = Size { c: 3.0, f: 0.95 };
+    /// Cuckoo filter with sorted buckets, which saves one bit.
+    pub const CUCKOO_SEMI_SORTED: Size = Size { c: 2.0, f: 0.95 };
+    /// Quotient filter with 2.125 bits of metadata a slot.
+    pub const QUOTIENT: Size = Size { c: 2.125, f: 0.95 };
+    /// Binary fuse filter with three probes.
+    pub const FUSE: Size = Size { c: 0.0, f: 1.0 / 1.125 };
+    /// Binary fuse filter with four probes.
+    pub const FUSE4: Size = Size { c: 0.0, f: 1.0 / 1.075 };
+    /// Bumped ribbon.
+    pub const RIBBON: Size = Size { c: 0.0, f: 1.0 / 1.005 };
+
+    /// Bits per key of a filter with rate `alpha`.
+    pub fn bits(self, alpha: f64) -> f64 {
+        // Numbers that are not normal have no portable logarithm.
+        (self.c - log2(alpha.max(f64::MIN_POSITIVE))) / self.f
+    }
+
+    /// The rate of a filter with `bits` per key; 1 where they hold no fingerprint.
+    pub fn alpha(self, bits: f64) -> f64 {
+        exp2(-(bits * self.f - self.c).max(0.0))
+    }
+}
+
+/// Layers a query is expected to ask, or the bounds of them, by what it asks for.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Checks {
+    /// For a key.
+    pub key: f64,
+    /// For a known negative.
+    pub known: f64,
+    /// For any other value.
+    pub unknown: f64,
+}
+
+/// The share of known negatives that pass: the product of the odd rates (\[Stacked\], section 4.1).
+///
+/// ```
+/// use tamis::math::stack::known_rate;
+/// assert_eq!(known_rate(&[0.5, 0.1, 0.25]), 0.125);
+/// ```
+pub fn known_rate(alphas: &[f64]) -> f64 {
+    alphas.iter().step_by(2).product()
+}
+
+/// The share of other negatives that pass: those each negative layer refuses, and those that get past the last layer
+/// (\[Stacked\], section 4.1). It is the bound for any query, EFPB (section 4.3).
+///
+/// ```
+/// use tamis::math::stack::unknown_rate;
+/// assert_eq!(unknown_rate(&[0.5, 0.5, 0.25]), 0.25 + 0.25 * 0.25);
+/// ```
+pub fn unknown_rate(alphas: &[f64]) -> f64 {
+    let (mut reach, mut accepted) = (1.0, 0.0);
+    for (i, alpha) in alphas.iter().enumerate() {
+        if i % 2 == 1 {
+            accepted += reach * (1.0 - alpha);
+        }
+        reach *= alpha;
+    }
+    accepted + reach
+}
+
+/// The expected rate of a stack, EFPR, where a share `psi` of all negative queries is known (\[Stacked\], section 4.1).
+///
+/// ```
+/// use tamis::math::stack::expected_rate;
+/// assert_eq!(expected_rate(0.75, &[0.5, 0.5, 0.25]), 0.75 * 0.125 + 0.25 * 0.3125);
+/// ```
+pub fn expected_rate(psi: f64, alphas: &[f64]) -> f64 {
+    psi * known_rate(alphas) + (1.0 - psi) * unknown_rate(alphas)
+}
+
+/// [`expected_rate`] for layers of one rate (\[Stacked\], equation 1):
+/// `psi alpha^((T + 1) / 2) + (1 - psi) (alpha + alpha^(T + 1)) / (1 + alpha)`.
+///
+/// ```
+/// use tamis::math::stack::{equal_rate, expected_rate};
+/// assert!((equal_rate(0.7, 0.1, 5) - expected_rate(0.7, &[0.1; 5])).abs() < 1e-15);
+/// ```
+pub fn equal_rate(psi: f64, alpha: f64, layers: u32) -> f64 {
+    psi * power(alpha, layers.div_ceil(2)) + (1.0 - psi) * equal_bound(alpha, layers)
+}
+
+/// [`unknown_rate`] for layers of one rate.
+fn equal_bound(alpha: f64, layers: u32) -> f64 {
+    (alpha + power(alpha, layers + 1)) / (1.0 + alpha)
+}
+
+/// [`equal_rate`] without end: `(1 - psi) alpha / (1 + alpha)`; with a `psi` of 0 the bound for any query.
+///
+/// \[Stacked\], section 5.2.2, which has `alpha / (1 - alpha)` for the bound: the sum alternates, so it is
+/// `alpha / (1 + alpha)`.
+///
+/// ```
+/// use tamis::math::stack::{endless_rate, equal_rate};
+/// assert!((endless_rate(0.0, 0.25) - 0.2).abs() < 1e-15);
+/// assert!((equal_rate(0.9, 0.25, 41) - endless_rate(0.9, 0.25)).abs() < 1e-12);
+/// ```
+pub fn endless_rate(psi: f64, alpha: f64) -> f64 {
+    (1.0 - psi) * alpha / (1.0 + alpha)
+}
+
+/// Bits per key of the layers on keys (\[Stacked\], section 4.2): a key is in one if it passed all layers on negatives.
+///
+/// ```
+/// use tamis::math::stack::{Size, positive_bits};
+/// let size = Size { c: 0.0, f: 1.0 };
+/// assert_eq!(positive_bits(size, &[0.25, 0.5, 0.125]), 2.0 + 3.0 / 2.0);
+/// ```
+pub fn positive_bits(size: Size, alphas: &[f64]) -> f64 {
+    let (mut reach, mut bits) = (1.0, 0.0);
+    for pair in alphas.chunks(2) {
+        bits += reach * size.bits(pair[0]);
+        reach *= pair.get(1).copied().unwrap_or(1.0);
+    }
+    bits
+}
+
+/// Bits per key of the layers on `nu` known negatives per key (\[Stacked\], section 4.2): a negative is in one if it
+/// passed all layers on keys before.
+///
+/// ```
+/// use tamis::math::stack::{Size, negative_bits};
+/// let size = Size { c: 0.0, f: 1.0 };
+/// assert_eq!(negative_bits(size, 2.0, &[0.25, 0.5, 0.125]), 2.0 * 0.25 * 1.0);
+/// ```
+pub fn negative_bits(size: Size, nu: f64, alphas: &[f64]) -> f64 {
+    let (mut reach, mut bits) = (1.0, 0.0);
+    for pair in alphas.chunks(2) {
+        reach *= pair[0];
+        bits += pair.get(1).map_or(0.0, |&alpha| reach * size.bits(alpha));
+    }
+    nu * bits
+}
+
+/// Bits per key of a stack: [`positive_bits`] and [`negative_bits`].
+///
+/// ```
+/// use tamis::math::stack::{Size, bits};
+/// // [Stacked], section 3: as many negatives as keys at 1 % cost 2 % over one layer.
+/// assert!((bits(Size::BLOOM, 1.0, &[0.01; 3]) / Size::BLOOM.bits(0.01) - 1.02).abs() < 1e-9);
+/// ```
+pub fn bits(size: Size, nu: f64, alphas: &[f64]) -> f64 {
+    positive_bits(size, alphas) + negative_bits(size, nu, alphas)
+}
+
+/// [`bits`] for layers of one rate: both sums are geometric, with (T + 1) / 2 and (T - 1) / 2 terms.
+///
+/// ```
+/// use tamis::math::stack::{Size, bits, equal_bits};
+/// assert!((equal_bits(Size::CUCKOO, 3.0, 0.1, 5) - bits(Size::CUCKOO, 3.0, &[0.1; 5])).abs() < 1e-9);
+/// ```
+pub fn equal_bits(size: Size, nu: f64, alpha: f64, layers: u32) -> f64 {
+    let terms = |count| (1.0 - power(alpha, count)) / (1.0 - alpha);
+    size.bits(alpha) * (terms(layers.div_ceil(2)) + nu * alpha * terms(layers / 2))
+}
+
+/// [`equal_bits`] without end, and the bound of it (\[Stacked\], equation 2):
+/// `s(alpha) (1 / (1 - alpha) + nu alpha / (1 - alpha))`.
+///
+/// ```
+/// use tamis::math::stack::{Size, endless_bits};
+/// assert!((endless_bits(Size::BLOOM, 1.0, 0.01) / Size::BLOOM.bits(0.01) - 1.0202).abs() < 0.0001);
+/// ```
+pub fn endless_bits(size: Size, nu: f64, alpha: f64) -> f64 {
+    size.bits(alpha) * (1.0 + nu * alpha) / (1.0 - alpha)
+}
+
+/// A bound for the probability that the size of a stack is off its expectation by a share of `k` or more, for layers
+/// that are made for the entries they get (\[Stacked\], section 4.2, by Chebyshev's inequality).
+///
+/// ```
+/// use tamis::math::stack::{Size, deviation};
+/// // A million keys and as many negatives at 1 %: more than 2 % off in one case of forty thousand.
+/// assert!(deviation(Size::BLOOM, 1_000_000, 1.0, &[0.01; 5], 0.02) < 1.0 / 20_000.0);
+/// ```
+pub fn deviation(size: Size, keys: u64, nu: f64, alphas: &[f64], k: f64) -> f64 {
+    let min = alphas.iter().copied().fold(1.0, f64::min);
+    let max = alphas.iter().copied().fold(0.0, f64::max);
+    let spread = size.bits(min) * (1.0 - min) / (size.bits(max) * (1.0 - max));
+    let weight = (1.0 + nu) / ((1.0 + nu * min) * (1.0 + nu * min));
+    (max / (k * k) * spread * spread * weight / keys as f64).min(1.0)
+}
+
+/// How the expected rate changes where the share of queries on the known negatives goes from `before` to `after`
+/// (\[Stacked\], section 4.3): linearly, and no further than to [`unknown_rate`].
+///
+/// ```
+/// use tamis::math::stack::{shift, unknown_rate};
+/// let alphas = [0.01; 3];
+/// assert!((shift(&alphas, 0.9, 0.4) - 0.5 * (unknown_rate(&alphas) - 0.0001)).abs() < 1e-15);
+/// ```
+pub fn shift(alphas: &[f64], before: f64, after: f64) -> f64 {
+    (after - before) * (known_rate(alphas) - unknown_rate(alphas))
+}
+
+/// Insertions and queries that construction takes, in filter operations (\[Stacked\], section 4.4 and Algorithm 1).
+///
+/// A layer takes the entries of its side that get to it and is asked for those of the other. The paper gives the sums
+/// without end; these are the finite ones, for any rates.
+///
+/// ```
+/// use tamis::math::stack::construction;
+/// // 100 keys and 1000 negatives, 1 layer: all are asked.
+/// assert_eq!(construction(100, 1000, &[0.5]), (100.0, 1000.0));
+/// assert_eq!(construction(100, 1000, &[0.5, 0.25, 0.5]), (100.0 + 500.0 + 25.0, 1000.0 + 100.0 + 500.0));
+/// ```
+pub fn construction(keys: u64, known: u64, alphas: &[f64]) -> (f64, f64) {
+    // Entries of the side this layer holds, and of the other.
+    let (mut own, mut other) = (keys as f64, known as f64);
+    let (mut inserted, mut asked) = (0.0, 0.0);
+    for alpha in alphas {
+        inserted += own;
+        asked += other;
+        (own, other) = (other * alpha, own);
+    }
+    (inserted, asked)
+}
+
+/// [`construction`] without end (\[Stacked\], section 4.4): insertions and queries,
+/// `|P| / (1 - alpha) + |N_f| alpha / (1 - alpha)` and the same with |N_f| more.
+///
+/// ```
+/// use tamis::math::stack::{construction, endless_construction};
+/// let (inserted, asked) = endless_construction(100, 1000, 0.1);
+/// let many = construction(100, 1000, &[0.1; 41]);
+/// assert!((many.0 - inserted).abs() < 1e-9 && (many.1 - asked).abs() < 1e-9);
+/// ```
+pub fn endless_construction(keys: u64, known: u64, alpha: f64) -> (f64, f64) {
+    let inserted = (keys as f64 + known as f64 * alpha) / (1.0 - alpha);
+    (inserted, inserted + known as f64)
+}
+
+/// Layers a query is expected to ask, exactly: the sum of the probabilities that it gets to each (\[Stacked\], section
+/// 4.4).
+///
+/// ```
+/// use tamis::math::stack::checks;
+/// let checks = checks(&[0.5, 0.25, 0.125]);
+/// assert_eq!((checks.key, checks.known, checks.unknown), (2.25, 2.0, 1.625));
+/// ```
+pub fn checks(alphas: &[f64]) -> Checks {
+    let mut sum = Checks::default();
+    let mut reach = Checks { key: 1.0, known: 1.0, unknown: 1.0 };
+    for (i, alpha) in alphas.iter().enumerate() {
+        sum.key += reach.key;
+        sum.known += reach.known;
+        sum.unknown += reach.unknown;
+        if i % 2 == 0 {
+            reach.known *= alpha
+        } else {
+            reach.key *= alpha
+        }
+        reach.unknown *= alpha;
+    }
+    sum
+}
+
+/// [`checks`] without end: `2 / (1 - alpha)`, `(1 + alpha) / (1 - alpha)` and `1 / (1 - alpha)`.
+///
+/// \[Stacked\], equation 3; its bound for known negatives, `(1 + 2 alpha) / (1 - alpha)`, is not the sum but above it.
+///
+/// ```
+/// use tamis::math::stack::{checks, endless_checks};
+/// let (many, limit) = (checks(&[0.1; 41]), endless_checks(0.1));
+/// assert!((many.key - limit.key).abs() < 1e-9);
+/// assert!((many.known - limit.known).abs() < 1e-9 && limit.known < 1.2 / 0.9);
+/// assert!((many.unknown - limit.unknown).abs() < 1e-9);
+/// ```
+pub fn endless_checks(alpha: f64) -> Checks {
+    let rest = 1.0 - alpha;
+    Checks { key: 2.0 / rest, known: (1.0 + alpha) / rest, unknown: 1.0 / rest }
+}
+
+/// A whole power by squaring: the same everywhere.
+fn power(mut base: f64, mut exponent: u32) -> f64 {
+    let mut result = 1.0;
+    while exponent > 0 {
+        if exponent & 1 == 1 {
+            result *= base;
+        }
+        base *= base;
+        exponent >>= 1;
+    }
+    result
+}
+
+#[cfg(test)]
+mod tests;

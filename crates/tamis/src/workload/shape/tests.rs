@@ -1,3 +1,6 @@
+//! weights -> masses: sums by hand, laws at their ends, and weights that are none.
+#![allow(clippy::unwrap_used)]
+
 use super::*;
 
 #[test]

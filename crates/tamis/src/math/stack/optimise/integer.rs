@@ -1,24 +1,22 @@
 //! a workload -> a stack of whole fingerprints: branch and bound over their lengths, two layers at a time.
 
-use super::{Aim, Problem, Stack, Sums};
+use super::{Aim, LEAST_ENTRIES, Problem, Stack, Sums};
 use crate::math::stack::Size;
 use crate::workload::Shape;
 
-/// Pairs of layers looked at, at most: a tenth of a second. Few negatives of much weight may need more; then what is left
-/// of the last round is not searched.
-const MOST_LOOKS: u64 = 1 << 20;
+/// Pairs of layers looked at, at most: a tenth of a second. Only where next to nothing is unknown a search needs more;
+/// then what is left of the deepest stacks is not searched.
+const MOST_LOOKS: u64 = 1 << 19;
 
-/// What a round may lose, in units of what the whole may lose: the first rounds are short and cut most branches of the last.
-const ROUNDS: [f64; 3] = [16.0, 4.0, 1.0];
+/// Layers at most, by round: the best short stack cuts most branches of deeper ones. A layer deeper than the last is for
+/// 1/8 of the keys and of the negatives at most, and mostly for far fewer.
+const ROUNDS: [usize; 3] = [3, 5, 7];
 
 /// Bits of the first layer's fingerprints at most.
 const FIRST_WIDTH: u32 = 32;
 
 /// Bits of the others: few entries get there.
 const MOST_WIDTH: u32 = 16;
-
-/// Layers at most: a deeper one is for 1/8 of the keys and of the negatives at most, and mostly for far fewer.
-const MOST_LAYERS: usize = 7;
 
 /// The best stack whose layers have fingerprints of whole bits, up to 32 in the first and 16 in the others (\[Stacked\], section 5.2.3), to within the
 /// `epsilon` of the limits; none where no filter keeps the limits.
@@ -43,9 +41,9 @@ pub fn integer(size: Size, keys: u64, shape: &Shape, limits: &super::Limits) -> 
         return None;
     }
     let problem = Problem { size, keys, shape, limits };
-    let mut search = Search { problem, best: f64::INFINITY, found: Vec::new(), path: Vec::new(), looks: 0, part: 1.0 };
-    for part in ROUNDS {
-        search.part = part * 2.0 / 3.0;
+    let mut search = Search { problem, best: f64::INFINITY, found: Vec::new(), path: Vec::new(), looks: 0, most: 0 };
+    for most in ROUNDS {
+        search.most = most;
         search.expand(&Node { sums: Sums::default(), keys: 1.0, known: 1.0 });
     }
     let alphas: Vec<f64> = search.found.iter().map(|&width| half(width)).collect();
@@ -75,8 +73,8 @@ struct Search<'a> {
     /// Lengths on the way to the current node.
     path: Vec<u32>,
     looks: u64,
-    /// What this round may lose, in units of the slack.
-    part: f64,
+    /// Layers at most in this round.
+    most: usize,
 }
 
 impl Search<'_> {
@@ -101,7 +99,7 @@ impl Search<'_> {
                 self.best = value;
                 self.found.clone_from(&self.path);
             }
-            if self.path.len() + 2 <= MOST_LAYERS {
+            if self.path.len() + 2 <= self.most {
                 for second in 1..=MOST_WIDTH {
                     let mut sums = sums;
                     sums.known += node.known * passed * self.bits(second);
@@ -112,7 +110,7 @@ impl Search<'_> {
                     let next = Node { sums, keys: node.keys * half(second), known: node.known * passed };
                     self.looks += 1;
                     if self.looks < MOST_LOOKS
-                        && self.bound(&next) < self.best - self.problem.limits.slack(self.best) * self.part
+                        && self.bound(&next) < self.best - self.problem.limits.slack(self.best) * 2.0 / 3.0
                     {
                         self.path.push(second);
                         self.expand(&next);
@@ -166,14 +164,22 @@ impl Search<'_> {
         checks.unknown += node.keys * node.known;
         let Some(most_mass) = self.problem.most_mass(&checks) else { return f64::INFINITY };
         let least = node.sums.keys + node.keys * self.bits(1);
+        let fewest = (LEAST_ENTRIES / node.sums.first).ceil();
+        if fewest > shape.known() as f64 {
+            return f64::INFINITY;
+        }
         match limits.aim {
             Aim::LeastRate { bits } => {
                 let most = ((bits - least) / node.sums.known * keys as f64).max(0.0) as u64;
+                // As many as fit, as the limit on layers allows, and as there are.
+                if (most.min(shape.top(most_mass)) as f64) < fewest - 1.0 {
+                    return f64::INFINITY;
+                }
                 (1.0 - shape.mass(most.saturating_add(1)).min(most_mass)) * unknown
             }
             Aim::LeastBits { rate } => match self.problem.fewest(0.0, unknown, rate) {
                 Some(known) if shape.mass(known.saturating_sub(1)) <= most_mass => {
-                    least + self.problem.nu(known.saturating_sub(1)) * node.sums.known
+                    least + self.problem.nu(known.saturating_sub(1).max(fewest as u64)) * node.sums.known
                 }
                 _ => f64::INFINITY,
             },

@@ -1,3 +1,6 @@
+//! limits -> stacks: kept to the last digit, and as good as every stack tried one by one.
+#![allow(clippy::unwrap_used)]
+
 use super::*;
 
 /// A search.
@@ -37,6 +40,72 @@ fn table_2() {
         assert!((2.94e-3..2.98e-3).contains(&cuckoo.efpr) && cuckoo.bits <= 10.0, "{cuckoo:?}");
         let sorted = integer(Size::CUCKOO_SEMI_SORTED, 1_000_000, &shape, &limits).unwrap();
         assert!((1.13e-3..1.15e-3).contains(&sorted.efpr) && sorted.bits <= 10.0, "{sorted:?}");
+    }
+}
+
+#[test]
+fn limits_are_kept_and_numbers_are_true() {
+    let caps = [(None, None), (Some(0.02), None), (None, Some(1.0)), (Some(0.1), Some(1.05))];
+    for shape in small().iter().chain([&paper()]) {
+        for size in [Size::BLOOM, Size::CUCKOO] {
+            for limits in [Limits::bits(5.0), Limits::bits(10.3), Limits::rate(0.1), Limits::rate(1e-4)] {
+                for (most_efpb, most_checks) in caps {
+                    let limits = Limits { most_efpb, most_checks, ..limits };
+                    for (i, search) in SEARCHES.iter().enumerate() {
+                        let Some(stack) = search(size, 1000, shape, &limits) else { continue };
+                        assert_eq!(stack, Stack::new(size, 1000, shape, stack.known, stack.alphas.clone()));
+                        let problem = Problem { size, keys: 1000, shape, limits: &limits };
+                        assert!(problem.keeps(&stack), "{i} {limits:?} {stack:?}");
+                        assert!(stack.known <= shape.known() && stack.alphas.len() % 2 == 1);
+                        assert!(stack.alphas.len() == 1 || stack.known as f64 * stack.alphas[0] >= LEAST_ENTRIES);
+                        assert!(i < 2 || stack.widths().is_some());
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The best endless stack of equal layers, by trying every number of negatives.
+fn every_number(size: Size, keys: u64, shape: &Shape, bits: f64) -> f64 {
+    let mut best = size.alpha(bits);
+    for known in 1..=shape.known() {
+        let nu = known as f64 / keys as f64;
+        let (mut low, mut high) = (0.0, crate::math::stack::best_alpha(size, nu).min(MOST_ALPHA));
+        if crate::math::stack::endless_bits(size, nu, high) > bits {
+            break;
+        }
+        for _ in 0..60 {
+            let middle = (low + high) / 2.0;
+            if crate::math::stack::endless_bits(size, nu, middle) > bits { low = middle } else { high = middle }
+        }
+        if known as f64 * high / (1.0 + high) >= LEAST_ENTRIES * 1.05 {
+            best = best.min((1.0 - shape.mass(known)) * high / (1.0 + high));
+        }
+    }
+    best
+}
+
+#[test]
+fn fixed_skips_nothing() {
+    for shape in small() {
+        for size in [Size::BLOOM, Size::CUCKOO, Size::FUSE] {
+            for keys in [10, 100, 1000] {
+                for bits in [5.0, 8.0, 12.0] {
+                    let limits = Limits { epsilon: 1e-5, ..Limits::bits(bits) };
+                    let stack = fixed(size, keys, &shape, &limits).unwrap();
+                    let best = every_number(size, keys, &shape, bits);
+                    // With layers cut off it may be better than the endless stack.
+                    assert!(
+                        stack.efpr <= best + limits.epsilon.min(best * 0.01).max(1e-6),
+                        "{size:?} {keys} {bits}: {} for {best}",
+                        stack.efpr
+                    );
+                    let polished = varied(size, keys, &shape, &limits).unwrap();
+                    assert!(polished.efpr <= stack.efpr);
+                }
+            }
+        }
     }
 }
 

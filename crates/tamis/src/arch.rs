@@ -228,17 +228,17 @@ impl<T: ?Sized> Ask<T> {
     }
 }
 
-/// Asks for the cache line of `bytes[at]`. Only a hint: any `at` is allowed.
+/// Asks for the cache line of `items[at]`. Only a hint: any `at` is allowed.
 #[inline(always)]
-pub(crate) fn prefetch(bytes: &[u8], at: usize) {
+pub(crate) fn prefetch<T>(items: &[T], at: usize) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         // SAFETY: prefetching never faults, whatever the address, and SSE is part of x86-64.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(bytes.as_ptr().wrapping_add(at) as *const i8) }
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(items.as_ptr().wrapping_add(at) as *const i8) }
     }
     #[cfg(not(target_arch = "x86_64"))]
-    let _ = (bytes, at);
+    let _ = (items, at);
 }
 
 /// A file as bytes, without reading it.

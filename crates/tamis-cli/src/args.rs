@@ -42,6 +42,7 @@ impl Reading {
             integers: self.integers,
             null_separated: self.null_separated,
             format: self.format,
+            counted: false,
         }
     }
 

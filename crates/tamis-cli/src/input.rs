@@ -32,10 +32,15 @@
 //! With a second column, of labels, every key is given with the label of its row. A label is text; a number is its decimal
 //! digits, and nothing at all, like a null, is the empty label.
 //!
+//! Expected queries ([`expect`]) are keys with counts: the column of counts takes the place of the labels, and a text line may
+//! end with a tab and its count.
+//!
 //! Errors name the file, the line (record, row) and what was expected; the closure's own errors pass unchanged.
 
 mod decode;
 mod delimited;
+#[expect(dead_code, reason = "no command takes expected queries yet")]
+pub(crate) mod expect;
 mod jsonl;
 mod lines;
 mod parquet;
@@ -110,6 +115,20 @@ pub(crate) struct Options {
     pub(crate) null_separated: bool,
     /// For every input, instead of what its name says.
     pub(crate) format: Option<Format>,
+    /// The inputs are expected queries: labels are counts, and text lines may have one.
+    pub(crate) counted: bool,
+}
+
+impl Options {
+    /// What the user calls the column of keys.
+    fn column_option(&self) -> &'static str {
+        if self.counted { "--expect-column" } else { "--column" }
+    }
+
+    /// What the second column holds, and what the user calls it.
+    fn label_words(&self) -> (&'static str, &'static str) {
+        if self.counted { ("count", "--count-column") } else { ("label", "--partition-column") }
+    }
 }
 
 /// What was read.
@@ -152,20 +171,21 @@ pub(crate) fn read_all(
     if inputs.iter().filter(|input| matches!(input, Source::Stdin)).count() > 1 {
         bail!("standard input (-) can be read only once");
     }
+    let (column, (label, labels)) = (options.column_option(), options.label_words());
     if options.partition_column.is_some() && options.partition_column == options.column {
-        bail!("--column and --partition-column name the same column, expected one of keys and one of labels");
+        bail!("{column} and {labels} name the same column, expected one of keys and one of {label}s");
     }
     for input in inputs {
         input.check()?;
         let format = format_of(input, options);
         if format == Format::Text && options.partition_column.is_some() {
             bail!(
-                "{input}: text lines have no column of labels; expected a .csv, .tsv, .jsonl or .parquet file, or --format"
+                "{input}: text lines have no column of {label}s; expected a .csv, .tsv, .jsonl or .parquet file, or --format"
             );
         }
         if format == Format::Text && options.column.is_some() && !input.has_extension("txt") {
             bail!(
-                "{input}: --column does not apply to text lines; expected a .csv, .tsv, .jsonl or .parquet file, or --format"
+                "{input}: {column} does not apply to text lines; expected a .csv, .tsv, .jsonl or .parquet file, or --format"
             );
         }
         if format == Format::Parquet && !input.is_regular() {
@@ -195,6 +215,7 @@ pub(crate) fn read_all(
                 Format::Csv => delimited::read(reader, delimited::CSV, &mut sink)?,
                 Format::Tsv => delimited::read(reader, delimited::TSV, &mut sink)?,
                 Format::Jsonl => jsonl::read(reader, &mut sink)?,
+                Format::Text | Format::Parquet if options.counted => expect::read(reader, &mut sink)?,
                 Format::Text | Format::Parquet => lines::read(reader, &mut sink)?,
             }
         };
@@ -215,7 +236,11 @@ pub(crate) fn format_of(input: &Source, options: &Options) -> Format {
         ("parquet", Format::Parquet),
     ];
     let by_name = || NAMES.iter().find(|(extension, _)| input.has_extension(extension)).map(|&(_, format)| format);
-    options.format.or_else(by_name).unwrap_or(Format::Text)
+    match options.format.or_else(by_name).unwrap_or(Format::Text) {
+        // Lines of key, tab and count are just what such a file is called.
+        Format::Tsv if options.counted && options.column.is_none() => Format::Text,
+        format => format,
+    }
 }
 
 #[cfg(test)]

@@ -88,8 +88,9 @@ fn choose(first: &Rows<'_>, sink: &Sink<'_>) -> Result<Column> {
     let Some(name) = &sink.options().column else {
         if width > 1 {
             let names = list_columns((0..width).map(|i| String::from_utf8_lossy(first.field(i))));
+            let option = sink.options().column_option();
             let message = format!(
-                "has {width} columns ({names}), expected one; choose with --column NAME, or --column '#N' if there is no header"
+                "has {width} columns ({names}), expected one; choose with {option} NAME, or {option} '#N' if there is no header"
             );
             bail!(sink.error(message));
         }

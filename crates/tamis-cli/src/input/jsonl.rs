@@ -35,7 +35,7 @@ pub(super) fn read(reader: Box<dyn Read + '_>, sink: &mut Sink<'_>) -> Result<Co
             shape = if is_object {
                 let mut names = names(line).map_err(|e| sink.error_at(number, syntax(&e)))?;
                 if names.len() > 1 {
-                    bail!(sink.error_at(number, several(&names)));
+                    bail!(sink.error_at(number, several(&names, sink)));
                 }
                 // An object without fields decides nothing.
                 names.pop().map_or(Shape::Unknown, Shape::Only)
@@ -57,7 +57,7 @@ pub(super) fn read(reader: Box<dyn Read + '_>, sink: &mut Sink<'_>) -> Result<Co
                     if !names.contains(name) {
                         names.insert(0, name.clone());
                     }
-                    bail!(sink.error_at(number, several(&names)));
+                    bail!(sink.error_at(number, several(&names, sink)));
                 }
                 met |= row.value.is_some();
                 met_label |= row.label.is_some();
@@ -69,7 +69,8 @@ pub(super) fn read(reader: Box<dyn Read + '_>, sink: &mut Sink<'_>) -> Result<Co
                     Value::Text(text) => sink.label(text.as_bytes()),
                     Value::Integer(value) => sink.label(value.to_string().as_bytes()),
                     Value::Other(what) => {
-                        bail!(sink.error_at(number, format_args!("the label is {what}, expected text or an integer")))
+                        let (label, _) = sink.options().label_words();
+                        bail!(sink.error_at(number, format_args!("the {label} is {what}, expected text or an integer")))
                     }
                 }
                 row.value.unwrap_or(Value::Null)
@@ -119,9 +120,10 @@ enum Shape {
     Only(String),
 }
 
-fn several(names: &[String]) -> String {
+fn several(names: &[String], sink: &Sink<'_>) -> String {
     let list = list_columns(names.iter().map(|name| name.as_str().into()));
-    format!("found {} fields ({list}), expected one; choose with --column NAME", names.len())
+    let option = sink.options().column_option();
+    format!("found {} fields ({list}), expected one; choose with {option} NAME", names.len())
 }
 
 /// serde_json counts lines too, but it sees only one.

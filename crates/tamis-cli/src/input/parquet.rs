@@ -110,9 +110,10 @@ fn choose(schema: &SchemaDescriptor, name: Option<&str>, sink: &Sink<'_>) -> Res
         Some(name) => fields.iter().find(|field| field.name() == name),
         None if fields.len() == 1 => fields.first(),
         None => bail!(sink.error(format_args!(
-            "has {} columns ({}), expected one; choose with --column NAME",
+            "has {} columns ({}), expected one; choose with {} NAME",
             fields.len(),
-            names()
+            names(),
+            sink.options().column_option()
         ))),
     };
     let Some(field) = field else {
@@ -247,7 +248,7 @@ impl Rows<'_, '_> {
             };
             let labels = labels.map_err(|e| self.error(e))?;
             if self.labels.is_some() && labels.len() < records {
-                bail!(self.error("fewer labels than rows"));
+                bail!(self.error(format_args!("fewer {}s than rows", self.sink.options().label_words().0)));
             }
             let mut values = values.iter();
             for i in 0..records {

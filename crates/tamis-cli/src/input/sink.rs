@@ -50,7 +50,7 @@ impl<'a> Sink<'a> {
             places: Places::default(),
             kind: None,
             scratch: Vec::new(),
-            label: options.partition_column.as_ref().map(|_| Vec::new()),
+            label: (options.partition_column.is_some() || options.counted).then(Vec::new),
             meter: Rc::default(),
             reported: 0,
             progress,
@@ -66,9 +66,12 @@ impl<'a> Sink<'a> {
         Rc::clone(&self.meter)
     }
 
-    /// What follows comes from this file.
+    /// What follows comes from this file. A query counts once until something else is said.
     pub(super) fn begin(&mut self, name: String, unit: Unit) {
         self.places.begin(name, unit);
+        if self.options.counted {
+            self.label(b"1");
+        }
     }
 
     /// The label of what comes next.
@@ -169,7 +172,7 @@ impl<'a> Sink<'a> {
 }
 
 /// A key for a message: printable, and not all of a megabyte.
-fn quote(key: &[u8]) -> String {
+pub(super) fn quote(key: &[u8]) -> String {
     const SHOWN: usize = 60;
     match key.get(..SHOWN) {
         Some(head) => format!("\"{}...\"", head.escape_ascii()),
@@ -177,7 +180,7 @@ fn quote(key: &[u8]) -> String {
     }
 }
 
-fn trim(key: &[u8]) -> &[u8] {
+pub(super) fn trim(key: &[u8]) -> &[u8] {
     match str::from_utf8(key) {
         Ok(text) => text.trim().as_bytes(),
         Err(_) => key.trim_ascii(),

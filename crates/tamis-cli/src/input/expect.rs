@@ -1,0 +1,393 @@
+//! a log of queries, or queries with counts -> keys and weights: what will be asked of a filter.
+//!
+//! ```text
+//!   a log                one query per line; a query that stands there twice counts twice
+//!   key<TAB>count        a number of queries, a fraction too, behind the last tab of every line
+//!   csv tsv jsonl parquet     --expect-column, and --count-column if there is one; else every row counts once
+//! ```
+//!
+//! A text file is one or the other as a whole, and its first line that is not blank decides: does a number follow its last tab? If it
+//! does, all others must have one as well. A log may have tabs and numbers in it after its first line; but where that one has
+//! a tab and no number behind it, and the next one has, it is a header, and to count it as a query, and all the others as queries
+//! that end with a number, would be wrong in silence.
+//!
+//! Keys are cleaned up like all keys. A name that ends with `.tsv` means text lines here, unless a column is named.
+
+use std::io::Read;
+use std::ops::ControlFlow;
+
+use anyhow::{Error, Result, anyhow, bail};
+use memchr::memrchr;
+use tamis::workload::units;
+
+use super::lines::Lines;
+use super::sink::{Sink, quote, trim};
+use super::{Counts, KeyRef, Options, Places, Source};
+
+/// What receives the queries, each with its weight, which is 1 in a log and may be 0 where counts are given. `Break` ends the
+/// reading.
+pub(crate) type Visit<'a> = dyn FnMut(KeyRef<'_>, f64) -> Result<ControlFlow<()>> + 'a;
+
+impl Options {
+    /// The options of expected queries beside keys that are read with these: the same clean-up, other columns.
+    pub(crate) fn for_queries(&self, column: Option<String>, counts: Option<String>) -> Options {
+        Options { column, partition_column: counts, counted: true, ..self.clone() }
+    }
+}
+
+/// Gives every query of `inputs` to `visit`, in order. The options are those of [`Options::for_queries`], and progress is
+/// that of [`super::for_each`]. All weights together are less than 2^44.
+pub(crate) fn for_each(
+    inputs: &[Source],
+    options: &Options,
+    progress: &mut dyn FnMut(u64),
+    visit: &mut Visit<'_>,
+) -> Result<Counts> {
+    read_all(inputs, options, &mut std::io::stdin().lock(), progress, visit)
+}
+
+/// [`for_each`] with any reader as standard input.
+fn read_all(
+    inputs: &[Source],
+    options: &Options,
+    stdin: &mut dyn Read,
+    progress: &mut dyn FnMut(u64),
+    visit: &mut Visit<'_>,
+) -> Result<Counts> {
+    if options.partition_column.is_some() && options.column.is_none() {
+        bail!("--count-column without --expect-column, expected the column of queries beside that of counts");
+    }
+    let mut total = 0u64;
+    // Only the places know the line, and they come when the reading has ended.
+    let mut wrong: Option<(u64, String)> = None;
+    let (counts, places) = super::read_all(inputs, options, stdin, progress, &mut |key, count, ordinal| {
+        let weighed = match count {
+            None | Some(b"1") => Ok(1.0),
+            Some(text) => number(text),
+        };
+        let added = weighed.and_then(|weight| {
+            let units = units(weight).map_err(|e| e.to_string())?;
+            total = total.checked_add(units).ok_or("the counts up to here add up to 2^44 or more; scale them down")?;
+            Ok(weight)
+        });
+        match added {
+            Ok(weight) => visit(key, weight),
+            Err(message) => {
+                wrong = Some((ordinal, message));
+                Ok(ControlFlow::Break(()))
+            }
+        }
+    })?;
+    match wrong {
+        Some((ordinal, message)) => Err(error_at(&places, ordinal, &message)),
+        None => Ok(counts),
+    }
+}
+
+fn error_at(places: &Places, ordinal: u64, message: &str) -> Error {
+    match places.locate(ordinal) {
+        Some(place) => anyhow!("{}: {} {}: {message}", place.name, place.unit, place.line),
+        None => anyhow!("{message}"),
+    }
+}
+
+/// A count as it is written, of any size and sign.
+fn number(text: &[u8]) -> Result<f64, String> {
+    let parsed = str::from_utf8(text.trim_ascii()).ok().and_then(|text| text.parse().ok());
+    parsed.ok_or_else(|| format!("{} is not a count, expected a number as in key<TAB>17", quote(text)))
+}
+
+/// What the lines of a file are.
+enum Shape {
+    /// Queries; the first one, on this line, may yet turn out to be a header.
+    Log { header: Option<u64> },
+    /// Queries and counts, the first on this line.
+    Counted(u64),
+}
+
+/// Every line is a query, or every line is a query and its count.
+pub(super) fn read(reader: Box<dyn Read + '_>, sink: &mut Sink<'_>) -> Result<ControlFlow<()>> {
+    let options = sink.options();
+    let mut lines = Lines::new(reader, if options.null_separated { 0 } else { b'\n' });
+    let mut shape: Option<Shape> = None;
+    while let Some((at, line)) = lines.next().map_err(|(line, e)| sink.error_at(line, e))? {
+        let line = if options.null_separated { line } else { line.strip_suffix(b"\r").unwrap_or(line) };
+        if line.is_empty() || (options.trim && trim(line).is_empty()) {
+            sink.blank(1);
+            continue;
+        }
+        let shape = shape.get_or_insert_with(|| match split(line) {
+            Some((_, count)) if number(count).is_ok() => Shape::Counted(at),
+            tab => Shape::Log { header: tab.map(|_| at) },
+        });
+        let query = match shape {
+            Shape::Counted(first) => {
+                let Some((query, count)) = split(line) else {
+                    let message = format!(
+                        "{} has no count, but line {first} has one; expected key<TAB>count on every line, or on none",
+                        quote(line)
+                    );
+                    bail!(sink.error_at(at, message));
+                };
+                sink.label(count);
+                query
+            }
+            Shape::Log { header } => {
+                if let Some(first) = header.filter(|&first| first < at) {
+                    if split(line).is_some_and(|(_, count)| number(count).is_ok()) {
+                        let message = format!(
+                            "has a count, but line {first} has none; expected key<TAB>count on every line, without a header"
+                        );
+                        bail!(sink.error_at(at, message));
+                    }
+                    *header = None;
+                }
+                line
+            }
+        };
+        if sink.text(at, query)?.is_break() {
+            return Ok(ControlFlow::Break(()));
+        }
+    }
+    Ok(ControlFlow::Continue(()))
+}
+
+/// A line at its last tab.
+fn split(line: &[u8]) -> Option<(&[u8], &[u8])> {
+    let tab = memrchr(b'\t', line)?;
+    Some((&line[..tab], &line[tab + 1..]))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::fs;
+    use std::io::Write;
+    use std::path::PathBuf;
+
+    use super::super::Format;
+    use super::*;
+
+    type Queries = Vec<(String, f64)>;
+
+    /// Reads one file of this name; integers are written with a sign before them.
+    fn read_named(name: &str, bytes: &[u8], options: &Options) -> Result<(Queries, Counts)> {
+        let folder = tempfile::tempdir()?;
+        let path = if name == "-" { PathBuf::from("-") } else { folder.path().join(name) };
+        if name != "-" {
+            fs::write(&path, bytes)?;
+        }
+        let mut queries = Vec::new();
+        let counts = read_all(&[Source::from(path)], options, &mut &bytes[..], &mut |_| {}, &mut |key, weight| {
+            queries.push(match key {
+                KeyRef::Bytes(key) => (String::from_utf8_lossy(key).into_owned(), weight),
+                KeyRef::U64(key) => (format!("+{key}"), weight),
+            });
+            Ok(ControlFlow::Continue(()))
+        });
+        // The folder's name is random.
+        let folder = format!("{}/", folder.path().display());
+        counts.map(|counts| (queries, counts)).map_err(|e| anyhow!("{}", e.to_string().replace(&folder, "")))
+    }
+
+    fn plain() -> Options {
+        Options::default().for_queries(None, None)
+    }
+
+    fn columns(keys: &str, counts: Option<&str>) -> Options {
+        Options::default().for_queries(Some(keys.into()), counts.map(String::from))
+    }
+
+    fn read(bytes: &[u8]) -> Queries {
+        read_named("log", bytes, &plain()).unwrap().0
+    }
+
+    fn fails(name: &str, bytes: &[u8], options: &Options) -> String {
+        let message = read_named(name, bytes, options).unwrap_err().to_string();
+        assert!(!message.contains('\n'), "{message}");
+        message
+    }
+
+    fn expected(queries: &[(&str, f64)]) -> Queries {
+        queries.iter().map(|&(key, weight)| (key.into(), weight)).collect()
+    }
+
+    #[test]
+    fn a_log_counts_every_line_once() {
+        assert_eq!(read(b"a\nb\na"), expected(&[("a", 1.0), ("b", 1.0), ("a", 1.0)]));
+        assert_eq!(read(b""), []);
+        assert_eq!(read(b"17\n18\n"), expected(&[("17", 1.0), ("18", 1.0)]));
+        // Tabs and numbers behind them are part of a query where the first has none.
+        assert_eq!(read(b"a\nb\t7\n"), expected(&[("a", 1.0), ("b\t7", 1.0)]));
+        assert_eq!(read(b"a\tx\nb\tc\nd\t7\n"), expected(&[("a\tx", 1.0), ("b\tc", 1.0), ("d\t7", 1.0)]));
+        assert_eq!(read(b"a\t\n"), expected(&[("a\t", 1.0)]));
+    }
+
+    #[test]
+    fn counts_stand_behind_the_last_tab() {
+        let text = b"a\t3\nb c\t0.5\nd\te\t1e3\nf\t 12 \ng\t0\nh\t+1\ni\t1\n";
+        let queries = [("a", 3.0), ("b c", 0.5), ("d\te", 1000.0), ("f", 12.0), ("g", 0.0), ("h", 1.0), ("i", 1.0)];
+        for name in ["log", "log.tsv", "log.txt", "log.counts", "-"] {
+            assert_eq!(read_named(name, text, &plain()).unwrap().0, expected(&queries), "{name}");
+        }
+    }
+
+    #[test]
+    fn keys_are_cleaned_up_like_all_keys() {
+        let text = b"\xef\xbb\xbf\r\n A \t3\r\n\r\nB\t4\r\n\t5\r\n  \t6";
+        let (queries, counts) = read_named("log", text, &plain()).unwrap();
+        assert_eq!(queries, expected(&[(" A ", 3.0), ("B", 4.0), ("  ", 6.0)]));
+        assert_eq!((counts.keys, counts.blank, counts.read_bytes), (3, 3, text.len() as u64));
+
+        let keys = Options { trim: true, lowercase: true, ..Options::default() };
+        let options = keys.for_queries(None, None);
+        let (queries, counts) = read_named("log", text, &options).unwrap();
+        assert_eq!(queries, expected(&[("a", 3.0), ("b", 4.0)]));
+        assert_eq!((counts.keys, counts.blank), (2, 4));
+        let (queries, counts) = read_named("log", b" \n X\n\t\ny \n", &options).unwrap();
+        assert_eq!((queries, counts.blank), (expected(&[("x", 1.0), ("y", 1.0)]), 2));
+
+        let keys = Options { integers: true, null_separated: true, ..Options::default() };
+        let options = keys.for_queries(None, None);
+        assert_eq!(read_named("log", b"7\t2\x008\t3", &options).unwrap().0, expected(&[("+7", 2.0), ("+8", 3.0)]));
+        assert!(fails("log", b"7\t2\x00x\t3", &options).starts_with("log: record 2: \"x\" is not a number"));
+    }
+
+    #[test]
+    fn compression_is_seen_through() {
+        let text = b"a\t3\nb\t4\n";
+        let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        gzip.write_all(text).unwrap();
+        let mut xz = liblzma::write::XzEncoder::new(Vec::new(), 1);
+        xz.write_all(text).unwrap();
+        for packed in [gzip.finish().unwrap(), xz.finish().unwrap(), zstd::encode_all(&text[..], 1).unwrap()] {
+            for name in ["log", "log.tsv.gz", "-"] {
+                assert_eq!(read_named(name, &packed, &plain()).unwrap().0, expected(&[("a", 3.0), ("b", 4.0)]));
+            }
+        }
+    }
+
+    #[test]
+    fn a_file_that_mixes_is_refused() {
+        let message = fails("log", b"\na\t3\n\nb\nc\t4\n", &plain());
+        assert_eq!(
+            message,
+            "log: line 4: \"b\" has no count, but line 2 has one; expected key<TAB>count on every line, or on none"
+        );
+        let message = fails("-", b"a\t3\nb\tx\n", &plain());
+        assert_eq!(message, "standard input: line 2: \"x\" is not a count, expected a number as in key<TAB>17");
+        let message = fails("log", b"host\thits\n\na\t3\n", &plain());
+        assert_eq!(
+            message,
+            "log: line 3: has a count, but line 1 has none; expected key<TAB>count on every line, without a header"
+        );
+    }
+
+    #[test]
+    fn counts_that_make_no_sense_are_refused_with_their_line() {
+        let cases: [(&str, &str); 14] = [
+            ("-1", "a weight of -1 makes no sense, expected a number from 0 to 2^43"),
+            ("-1e-300", "makes no sense"),
+            ("nan", "a weight of NaN makes no sense"),
+            ("inf", "a weight of inf makes no sense"),
+            ("-Infinity", "a weight of -inf makes no sense"),
+            ("1e400", "a weight of inf makes no sense"),
+            ("1e300", "is more than 2^43; scale the weights down"),
+            ("0.0000001", "is less than 2^-20; scale the weights up"),
+            ("", "\"\" is not a count"),
+            ("1,000", "\"1,000\" is not a count"),
+            ("0x10", "\"0x10\" is not a count"),
+            ("1 2", "\"1 2\" is not a count"),
+            ("\u{661}", "is not a count"),
+            ("8796093022208\nc\t8796093022208", "add up to 2^44 or more"),
+        ];
+        for (count, what) in cases {
+            let message = fails("log", format!("a\t3\nb\t{count}\nd\t4\n").as_bytes(), &plain());
+            let line = if count.contains('\n') { 3 } else { 2 };
+            assert!(message.starts_with(&format!("log: line {line}: ")) && message.contains(what), "{message}");
+        }
+        // Of the first line too, if a number is what it is.
+        for count in ["-1", "NaN", "1e999", "1e-9"] {
+            let message = fails("log", format!("a\t{count}\n").as_bytes(), &plain());
+            assert!(message.starts_with("log: line 1: a weight of "), "{message}");
+        }
+        let long = [b"a\t3\nb\t", &[b'9'; 5000][..], b"x"].concat();
+        assert!(fails("log", &long, &plain()).len() < 200);
+    }
+
+    #[test]
+    fn tables_have_columns_of_queries_and_counts() {
+        let csv = b"query,n\n\"a,b\",3\nc,0.5\n,9\n";
+        let pairs = [("a,b", 3.0), ("c", 0.5)];
+        assert_eq!(read_named("log.csv", csv, &columns("query", Some("n"))).unwrap().0, expected(&pairs));
+        assert_eq!(
+            read_named("log.csv", csv, &columns("query", None)).unwrap().0,
+            expected(&[("a,b", 1.0), ("c", 1.0)])
+        );
+        let tsv = b"a\tx\t3\nc\ty\t4\n";
+        let pairs = [("a", 3.0), ("c", 4.0)];
+        assert_eq!(read_named("log.tsv", tsv, &columns("#1", Some("#3"))).unwrap().0, expected(&pairs));
+        let jsonl = b"{\"q\":\"a\",\"n\":3}\n{\"q\":\"c\",\"n\":\"4\"}\n";
+        assert_eq!(read_named("log.jsonl", jsonl, &columns("q", Some("n"))).unwrap().0, expected(&pairs));
+        let numbers = b"{\"q\":5,\"n\":3}\n";
+        assert_eq!(read_named("l.jsonl", numbers, &columns("q", Some("n"))).unwrap().0, expected(&[("+5", 3.0)]));
+        let bare = Options { format: Some(Format::Jsonl), ..plain() };
+        assert_eq!(read_named("-", b"\"a\"\n\"a\"\n", &bare).unwrap().0, expected(&[("a", 1.0), ("a", 1.0)]));
+    }
+
+    #[test]
+    fn errors_of_tables_speak_of_counts() {
+        let both = columns("q", Some("n"));
+        for (name, text, options, what) in [
+            ("l.csv", &b"q,n\na,\n"[..], &both, "l.csv: line 2: \"\" is not a count"),
+            ("l.csv", b"q,n\na,-4\n", &both, "l.csv: line 2: a weight of -4 makes no sense"),
+            ("l.csv", b"q,n\na,4\n", &plain(), "--expect-column NAME"),
+            ("l.csv", b"q,m\na,4\n", &both, "no column \"n\""),
+            ("l.jsonl", b"{\"q\":\"a\",\"n\":1.5}\n", &both, "l.jsonl: line 1: the count is "),
+            ("l.jsonl", b"{\"q\":\"a\",\"n\":1}\n{\"q\":\"a\"}\n", &both, "l.jsonl: line 2: \"\" is not a count"),
+            ("l.jsonl", b"{\"q\":\"a\",\"n\":1}\n", &plain(), "choose with --expect-column NAME"),
+            ("l.log", b"a\n", &both, "text lines have no column of counts"),
+            ("l.log", b"a\n", &columns("q", None), "--expect-column does not apply to text lines"),
+            ("l.csv", b"q,n\n", &columns("q", Some("q")), "--expect-column and --count-column name the same column"),
+            ("l.csv", b"q,n\n", &Options::default().for_queries(None, Some("n".into())), "--count-column without"),
+        ] {
+            let message = fails(name, text, options);
+            assert!(message.contains(what), "{message}");
+        }
+    }
+
+    /// A count said in one file says nothing about the next.
+    #[test]
+    fn every_file_is_of_its_own_kind() {
+        let folder = tempfile::tempdir().unwrap();
+        let files = [("counts", "a\t5\n"), ("log", "b\n"), ("more", "c\t6\n"), ("one.csv", "d\n")];
+        let inputs = files.map(|(name, text)| {
+            let path = folder.path().join(name);
+            fs::write(&path, text).unwrap();
+            Source::from(path)
+        });
+        let mut weights = Vec::new();
+        let mut heard = 0;
+        let counts = read_all(&inputs, &plain(), &mut &b""[..], &mut |bytes| heard = bytes, &mut |_, weight| {
+            weights.push(weight);
+            Ok(ControlFlow::Continue(()))
+        });
+        assert_eq!(counts.unwrap().read_bytes, heard);
+        assert_eq!(weights, [5.0, 1.0, 6.0, 1.0]);
+    }
+
+    #[test]
+    fn the_receiver_may_end_the_reading_and_its_errors_pass() {
+        let options = plain();
+        let mut seen = 0;
+        let mut first = |_: KeyRef<'_>, _: f64| {
+            seen += 1;
+            Ok(ControlFlow::Break(()))
+        };
+        read_all(&[Source::Stdin], &options, &mut &b"a\t1\nb\n"[..], &mut |_| {}, &mut first).unwrap();
+        assert_eq!(seen, 1);
+        let mut refuse = |_: KeyRef<'_>, _: f64| Err(anyhow!("no more"));
+        let error = read_all(&[Source::Stdin], &options, &mut &b"a\n"[..], &mut |_| {}, &mut refuse).unwrap_err();
+        assert_eq!(error.to_string(), "no more");
+    }
+}

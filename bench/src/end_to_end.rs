@@ -89,7 +89,7 @@ fn time_open(file: &Path) -> Option<(f64, u64)> {
 }
 
 /// A random name: the number in base 36, so that different numbers are different names, under a few common endings.
-fn write_key(out: &mut impl Write, mut number: u64) -> std::io::Result<()> {
+pub(crate) fn write_key(out: &mut impl Write, mut number: u64) -> std::io::Result<()> {
     let ending = [".example.com", ".example.org", ".test"][(number % 3) as usize];
     let mut digits = [0u8; 13];
     let mut len = 0;

@@ -7,6 +7,7 @@
 //!   cargo run --release -p tamis-bench -- certificates
 //!   cargo run --release -p tamis-bench -- paper fpfs
 //!   cargo run --release -p tamis-bench -- paper chained
+//!   cargo run --release -p tamis-bench -- count-log
 //!   cargo run --release -p tamis-bench -- steer-table
 //! ```
 //!
@@ -25,6 +26,7 @@ use crate::paper::Paper;
 mod arch;
 mod candidate;
 mod certificates;
+mod count_log;
 mod end_to_end;
 mod exact;
 mod filters;
@@ -62,6 +64,8 @@ enum Experiment {
     Exact(exact::Options),
     /// Revoked certificates of many issuers, a generated case: bytes with and without knowing the issuer.
     Certificates(certificates::Options),
+    /// A log of queries, generated: time and memory to count it, beside `sort | uniq -c`.
+    CountLog(count_log::Options),
     /// The table that plans of steered columns are made from: prints Rust source.
     SteerTable(steer_table::Options),
     /// The figures of a paper, our numbers beside its own.
@@ -88,6 +92,15 @@ fn run(cli: &Cli) -> Result<bool, Box<dyn Error>> {
         }
         Experiment::Certificates(options) => {
             let report = certificates::run(options)?;
+            table::publish(&report, &[report.table()], cli.json.as_deref())?;
+            Ok(report.is_clean())
+        }
+        Experiment::CountLog(options) => {
+            if let Some(log) = &options.log {
+                print!("{}", count_log::count_alone(log, options)?);
+                return Ok(true);
+            }
+            let report = count_log::run(options)?;
             table::publish(&report, &[report.table()], cli.json.as_deref())?;
             Ok(report.is_clean())
         }

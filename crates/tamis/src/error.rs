@@ -150,6 +150,13 @@ pub enum QueryError {
         /// Whether the filter's keys carry labels.
         partitioned: bool,
     },
+    /// A filter that keys are added to has no place for another. Nothing was changed.
+    Full {
+        /// Keys it holds.
+        keys: u64,
+        /// Keys it was made for.
+        capacity: u64,
+    },
 }
 
 impl fmt::Display for QueryError {
@@ -166,6 +173,9 @@ impl fmt::Display for QueryError {
             }
             QueryError::Partition { partitioned: false } => {
                 f.write_str("the filter is not partitioned: a key is asked for without a label")
+            }
+            QueryError::Full { keys, capacity } => {
+                write!(f, "the filter is full: it holds {keys} keys and was made for {capacity}")
             }
         }
     }

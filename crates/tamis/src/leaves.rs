@@ -15,6 +15,9 @@ use crate::format::Reader;
 use crate::hash::{Digest, Salt};
 
 pub(crate) mod bloom;
+pub(crate) mod cuckoo;
+#[cfg(feature = "build")]
+pub(crate) mod dynamic;
 pub(crate) mod fuse;
 pub(crate) mod integrated;
 pub(crate) mod local;

@@ -28,6 +28,8 @@
 pub mod bloom;
 #[cfg(feature = "build")]
 pub mod build;
+#[cfg(feature = "build")]
+pub mod cuckoo;
 pub mod error;
 pub mod format;
 pub mod hash;
@@ -50,6 +52,8 @@ pub(crate) mod recipes;
 pub use bloom::Bloom;
 #[cfg(feature = "build")]
 pub use build::{Build, Collector, Digests, Partitioned, Progress, Report, Sealed, build, build_digests, stream};
+#[cfg(feature = "build")]
+pub use cuckoo::Cuckoo;
 pub use error::{BuildError, Error, FormatError, QueryError};
 pub use hash::{Digest, Domain, Hasher, Key, Salt};
 pub use leaves::integrated::Parts;

@@ -2,5 +2,6 @@
 
 pub mod bloom;
 pub mod bounds;
+pub mod cuckoo;
 pub(crate) mod portable;
 pub mod stack;

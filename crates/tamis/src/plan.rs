@@ -11,7 +11,7 @@
 use crate::error::BuildError;
 use crate::leaves::bloom::{classic, split};
 use crate::leaves::integrated::Parts;
-use crate::leaves::{fuse, integrated, ribbon};
+use crate::leaves::{cuckoo, fuse, integrated, ribbon};
 use crate::recipes::{cascade, chained, fpfs, local, steered};
 use crate::shard::{SHARD_KEYS, Sketch, shard_bits};
 use crate::steps::Role;
@@ -45,6 +45,7 @@ pub enum Goal {
 /// | [`Fuse4`](Kind::Fuse4) | 8.62 | between the two |
 /// | [`Bloom`](Kind::Bloom) | 12.9 | the fastest to build and to ask; one cache line; keys can be added |
 /// | [`ClassicBloom`](Kind::ClassicBloom) | 11.5 | keys can be added |
+/// | [`Cuckoo`](Kind::Cuckoo) | 11.6 | keys can be added and removed; 10.5 with [`Effort::Smallest`] |
 ///
 /// These know only the keys. With keys to exclude:
 ///
@@ -73,6 +74,8 @@ pub enum Kind {
     Bloom,
     /// The Bloom filter of 1970.
     ClassicBloom,
+    /// Cuckoo filter: see [`Cuckoo`](crate::Cuckoo). With [`Effort::Smallest`] its buckets are semi-sorted.
+    Cuckoo,
     /// A filter, columns whose free bits are chosen against the excluded keys, and one exact bit: see [`Build::columns`](crate::Build::columns).
     Steered,
     /// A filter and one exact bit for whoever passes: ChainedFilter's `&`, or two filters.
@@ -102,7 +105,7 @@ pub enum Base {
 
 impl Kind {
     /// Every kind with its name on the command line.
-    pub const ALL: [(&'static str, Kind); 25] = [
+    pub const ALL: [(&'static str, Kind); 26] = [
         ("auto", Kind::Auto),
         ("ribbon", Kind::Ribbon),
         ("homogeneous", Kind::Homogeneous),
@@ -110,6 +113,7 @@ impl Kind {
         ("fuse4", Kind::Fuse4),
         ("bloom", Kind::Bloom),
         ("classic-bloom", Kind::ClassicBloom),
+        ("cuckoo", Kind::Cuckoo),
         ("steered", Kind::Steered),
         ("chained", Kind::Chained(Base::Ribbon)),
         ("chained-fuse", Kind::Chained(Base::Fuse)),
@@ -491,6 +495,15 @@ fn plain(request: &Request) -> Result<Step, BuildError> {
             };
             Structure::Bloom { bits_per_key: per_key(params.bits, n, goal)?, hashes: params.hashes }
         }
+        Kind::Cuckoo => Structure::Cuckoo(match goal {
+            Goal::BitsPerKey(_) => {
+                let shards = 1 << shard_bits(n, SHARD_KEYS);
+                let params = cuckoo::Params::for_room(n, shards, request.room(1)?, wide);
+                params.map_err(|least| request.too_few(1, least))?
+            }
+            Goal::Rate(rate) => cuckoo::Params::for_rate(n, rate, wide)?,
+            Goal::Exact | Goal::Share(_) => cuckoo::Params::for_rate(n, 0.5, wide)?,
+        }),
         _ => widest(request, |width| {
             Structure::Ribbon(ribbon::Params { width, wide, homogeneous: None, nested: false })
         })?,

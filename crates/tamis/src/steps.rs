@@ -25,6 +25,7 @@ use crate::error::FormatError;
 use crate::format::{Reader, decode_column};
 use crate::hash::{Digest, Salt};
 use crate::leaves::bloom::{Classic, SplitBlock};
+use crate::leaves::cuckoo::Cuckoo;
 use crate::leaves::fuse::Fuse;
 use crate::leaves::integrated::Integrated;
 use crate::leaves::local::Local;
@@ -79,6 +80,7 @@ macro_rules! with_column {
             Leaf::Integrated($column) => $body,
             Leaf::Steered($column) => $body,
             Leaf::Local($column) => $body,
+            Leaf::Cuckoo($column) => $body,
         }
     };
 }
@@ -158,6 +160,7 @@ pub(crate) enum Leaf {
     Integrated(Column<Integrated>),
     Steered(Column<Steered>),
     Local(Column<Local>),
+    Cuckoo(Column<Cuckoo>),
 }
 
 pub(crate) const SPLIT_BLOCK: u8 = 1;
@@ -167,6 +170,7 @@ pub(crate) const RIBBON: u8 = 4;
 pub(crate) const INTEGRATED: u8 = 5;
 pub(crate) const STEERED: u8 = 6;
 pub(crate) const LOCAL: u8 = 7;
+pub(crate) const CUCKOO: u8 = 8;
 
 impl Leaf {
     pub(crate) fn decode(tag: u8, from: &mut Reader<'_>, bits: u32, salt: Salt) -> Result<Leaf, FormatError> {
@@ -178,6 +182,7 @@ impl Leaf {
             INTEGRATED => Leaf::Integrated(decode_column(from, bits, salt)?),
             STEERED => Leaf::Steered(decode_column(from, bits, salt)?),
             LOCAL => Leaf::Local(decode_column(from, bits, salt)?),
+            CUCKOO => Leaf::Cuckoo(decode_column(from, bits, salt)?),
             _ => return Err(FormatError::invalid(format!("directory: unknown structure {tag}; upgrade tamis"))),
         })
     }
@@ -192,6 +197,7 @@ impl Leaf {
             Leaf::Integrated(_) => "integrated",
             Leaf::Steered(_) => "steered ribbon",
             Leaf::Local(_) => "local",
+            Leaf::Cuckoo(_) => "cuckoo",
         }
     }
 
@@ -274,7 +280,8 @@ find_first!(
     Ribbon of Ribbon,
     Integrated of Integrated,
     Steered of Steered,
-    Local of Local
+    Local of Local,
+    Cuckoo of Cuckoo
 );
 
 /// A column that refuses, inlined; then the other steps.

@@ -180,7 +180,7 @@ pub fn classic_bits(n: u64, rate: f64) -> Option<u64> {
 }
 
 /// The smallest size in `1..=max` that is large enough, where no size that is not follows one that is; 0 without keys.
-fn smallest(n: u64, max: u64, guess: u64, enough: impl Fn(u64) -> bool) -> Option<u64> {
+pub(super) fn smallest(n: u64, max: u64, guess: u64, enough: impl Fn(u64) -> bool) -> Option<u64> {
     if n == 0 {
         return Some(0);
     }
@@ -199,7 +199,7 @@ fn smallest(n: u64, max: u64, guess: u64, enough: impl Fn(u64) -> bool) -> Optio
 }
 
 /// `base` to the power `exponent` by multiplications, the same ones everywhere.
-fn power(mut base: f64, mut exponent: u64) -> f64 {
+pub(super) fn power(mut base: f64, mut exponent: u64) -> f64 {
     let mut result = 1.0;
     while exponent > 0 {
         if exponent & 1 == 1 {
@@ -212,7 +212,7 @@ fn power(mut base: f64, mut exponent: u64) -> f64 {
 }
 
 /// 1 - exp(-c) for c >= 0, with all digits also for small c.
-fn one_minus_exp(c: f64) -> f64 {
+pub(super) fn one_minus_exp(c: f64) -> f64 {
     if c > 64.0 {
         return 1.0;
     }

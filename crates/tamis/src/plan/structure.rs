@@ -6,9 +6,9 @@ use crate::error::BuildError;
 use crate::format::Encoded;
 use crate::hash::{Digest, Salt};
 use crate::leaves::bloom::{classic, split};
-use crate::leaves::{Geometry, Values, fuse, integrated, local, ribbon, steered};
+use crate::leaves::{Geometry, Values, cuckoo, fuse, integrated, local, ribbon, steered};
 use crate::math::bloom::{classic_rate, split_block_rate};
-use crate::steps::{BLOOM, FUSE, INTEGRATED, LOCAL, RIBBON, SPLIT_BLOCK, STEERED};
+use crate::steps::{BLOOM, CUCKOO, FUSE, INTEGRATED, LOCAL, RIBBON, SPLIT_BLOCK, STEERED};
 
 /// One leaf to build, the same for every shard.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -30,6 +30,7 @@ pub(crate) enum Structure {
     Steered(steered::Params),
     /// Built from keys and negatives.
     Local(local::Params),
+    Cuckoo(cuckoo::Params),
 }
 
 impl Structure {
@@ -43,6 +44,7 @@ impl Structure {
             Structure::Integrated(_) => INTEGRATED,
             Structure::Steered(_) => STEERED,
             Structure::Local(_) => LOCAL,
+            Structure::Cuckoo(_) => CUCKOO,
         }
     }
 
@@ -57,6 +59,7 @@ impl Structure {
             Structure::Integrated(params) => params.bits(n, 0),
             Structure::Steered(params) => params.bits(n),
             Structure::Local(params) => params.bits(n),
+            Structure::Cuckoo(params) => params.payload_bits(n),
         }
     }
 
@@ -68,7 +71,7 @@ impl Structure {
             Structure::Integrated(params) => params.rate(),
             Structure::Steered(params) => params.rate(),
             Structure::Local(params) => params.rate(),
-            Structure::SplitBlock { .. } | Structure::Bloom { .. } => 1.0,
+            Structure::SplitBlock { .. } | Structure::Bloom { .. } | Structure::Cuckoo(_) => 1.0,
         }
     }
 
@@ -78,6 +81,7 @@ impl Structure {
             _ if n == 0 => 0.0,
             Structure::SplitBlock { bits_per_key } => split_block_rate(n, blocks(n, bits_per_key)),
             Structure::Bloom { bits_per_key, hashes } => classic_rate(n, table(n, bits_per_key), hashes.into()),
+            Structure::Cuckoo(params) => params.rate(n),
             _ => self.rate(),
         }
     }
@@ -120,6 +124,9 @@ impl Structure {
             }
             Structure::Integrated(params) => {
                 integrated::build(keys, &&[][..], &params, salt, &mut payload)?.encode(&mut geometry)
+            }
+            Structure::Cuckoo(params) => {
+                cuckoo::Cuckoo::build(keys, &params, salt, &mut payload)?.encode(&mut geometry)
             }
             Structure::Steered(_) => {
                 let reason = "a steered column is built from both sides".into();

@@ -1,0 +1,230 @@
+//! additions, removals and snapshots in any order -> what a multiset says, or an error that changes nothing.
+#![allow(clippy::unwrap_used)]
+
+use std::collections::HashMap;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::{Effort, Filter, Kind};
+
+type New = fn(Domain, Hasher, u64, f64) -> Result<Cuckoo, BuildError>;
+const FORMS: [New; 2] = [Cuckoo::new, Cuckoo::semi_sorted];
+
+fn both(capacity: u64, rate: f64) -> [Cuckoo; 2] {
+    FORMS.map(|new| new(Domain::U64, Hasher::seeded(3), capacity, rate).unwrap())
+}
+
+#[test]
+fn every_capacity_is_reached() {
+    for rate in [0.3, 0.03, 0.001, 1e-6] {
+        for capacity in (0..300).chain([500, 1000, 3000, 20_000]) {
+            for mut filter in both(capacity, rate) {
+                assert!(filter.is_empty() && filter.rate() == 0.0 && filter.capacity() == capacity);
+                assert!(!filter.contains(7u64).unwrap() && !filter.remove(7u64).unwrap());
+                for key in 0..capacity {
+                    filter.insert(key).unwrap();
+                }
+                assert!((0..capacity).all(|key| filter.contains(key).unwrap()), "{capacity} keys at {rate}");
+                assert_eq!(filter.len(), capacity);
+                assert!(filter.rate() <= rate, "{capacity} keys at {rate}: {}", filter.rate());
+                for key in 0..capacity {
+                    assert!(filter.remove(key).unwrap(), "{capacity} keys at {rate}");
+                }
+                assert!(filter.is_empty() && filter.payload.iter().all(|&byte| byte == 0));
+            }
+        }
+    }
+}
+
+/// Capacities are reached whatever the keys are: many tables of sizes that are the hardest.
+#[test]
+fn no_keys_are_unlucky() {
+    let rounds = if std::env::var_os("TAMIS_SLOW").is_some() { 20 } else { 1 };
+    for (capacity, tables) in [(10, 2000), (50, 1000), (100, 500), (300, 200), (1000, 100), (4000, 30), (100_000, 2)] {
+        for rate in [0.42, 0.2, 0.1, 0.01] {
+            for table in 0..tables * rounds {
+                let mut filter = Cuckoo::new(Domain::U64, Hasher::seeded(table), capacity, rate).unwrap();
+                let refused = (0..capacity).find(|&key| filter.insert(key).is_err());
+                assert_eq!(refused, None, "capacity {capacity}, rate {rate}, seed {table}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_full_filter_loses_nothing() {
+    for rate in [0.3, 0.01, 1e-7] {
+        for capacity in [0, 1, 5, 100, 2000] {
+            for mut filter in both(capacity, rate) {
+                let mut keys = 0u64;
+                let error = loop {
+                    let before = filter.payload.clone();
+                    match filter.insert(keys) {
+                        Ok(()) => keys += 1,
+                        Err(error) => {
+                            assert!(filter.payload == before, "{capacity} keys at {rate}");
+                            break error;
+                        }
+                    }
+                };
+                assert_eq!(error, QueryError::Full { keys, capacity });
+                let text = format!("the filter is full: it holds {keys} keys and was made for {capacity}");
+                assert_eq!(error.to_string(), text);
+                assert!(filter.len() == keys && keys >= capacity);
+                assert!((0..keys).all(|key| filter.contains(key).unwrap()), "{capacity} keys at {rate}");
+                // What goes makes room.
+                assert!(filter.remove(0u64).unwrap());
+                filter.insert(0u64).unwrap();
+                assert!((0..keys).all(|key| filter.contains(key).unwrap()), "{capacity} keys at {rate}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_key_can_be_there_eight_times() {
+    for mut filter in both(1000, 0.001) {
+        (0..8).for_each(|_| filter.insert(5u64).unwrap());
+        let before = filter.payload.clone();
+        assert_eq!(filter.insert(5u64), Err(QueryError::Full { keys: 8, capacity: 1000 }));
+        assert!(filter.payload == before);
+        (10..500u64).for_each(|key| filter.insert(key).unwrap());
+        for left in (0..8).rev() {
+            assert!(filter.contains(5u64).unwrap() && filter.remove(5u64).unwrap());
+            assert_eq!(filter.len(), 490 + left);
+        }
+        assert!(!filter.remove(5u64).unwrap() && (10..500u64).all(|key| filter.contains(key).unwrap()));
+    }
+}
+
+#[test]
+fn keys_stay_through_snapshots() {
+    for mut filter in both(2000, 0.01) {
+        for round in 0..4u64 {
+            (round * 500..round * 500 + 500).for_each(|key| filter.insert(key).unwrap());
+            let bytes = filter.snapshot().unwrap();
+            let opened = Filter::open(bytes.clone()).unwrap();
+            assert_eq!((opened.len(), opened.rate()), (filter.len(), filter.rate()));
+            filter = Cuckoo::restore(bytes.clone()).unwrap();
+            assert!(filter.snapshot().unwrap() == bytes && filter.capacity() == 2000);
+            for key in 0..round * 500 + 500 {
+                assert!(filter.contains(key).unwrap() && opened.contains(key).unwrap());
+            }
+        }
+        let found = (10_000..60_000u64).filter(|&key| filter.contains(key).unwrap()).count() as f64;
+        let expected = filter.rate() * 50_000.0;
+        assert!((found - expected).abs() < 5.0 * expected.sqrt(), "{found} strangers, expected {expected}");
+    }
+}
+
+#[test]
+fn a_built_filter_can_be_taken_up() {
+    for effort in [Effort::Balanced, Effort::Smallest] {
+        let built = crate::build(0..500u64).kind(Kind::Cuckoo).effort(effort).finish().unwrap();
+        let mut filter = Cuckoo::restore(built.as_bytes().to_vec()).unwrap();
+        assert_eq!((filter.len(), filter.capacity(), filter.rate()), (500, 500, built.rate()));
+        assert!((0..250u64).all(|key| filter.remove(key).unwrap()));
+        (1000..1200u64).for_each(|key| filter.insert(key).unwrap());
+        assert!((250..500u64).chain(1000..1200).all(|key| filter.contains(key).unwrap()));
+        assert_eq!(filter.len(), 450);
+    }
+}
+
+#[test]
+fn what_cannot_be_taken_up_is_refused() {
+    let error = |bytes: &[u8]| Cuckoo::restore(bytes.to_vec()).unwrap_err().to_string();
+    let ribbon = crate::build(0..500u64).finish().unwrap();
+    assert_eq!(error(ribbon.as_bytes()), "invalid file: not a cuckoo filter");
+    let empty = crate::build([0u64; 0]).kind(Kind::Cuckoo).finish().unwrap();
+    assert_eq!(error(empty.as_bytes()), "invalid file: a cuckoo filter without a table takes no keys");
+    let [plain, _] = both(10, 0.01);
+    let mut bytes = plain.snapshot().unwrap();
+    bytes[50] ^= 1;
+    assert_eq!(error(&bytes), "damaged: the checksum of the payload does not match");
+    assert!(plain.contains("text").is_err() && plain.clone().insert("text").is_err());
+    for rate in [0.0, 1.0, -1.0, f64::NAN] {
+        let error = Cuckoo::new(Domain::U64, Hasher::seeded(0), 10, rate).unwrap_err().to_string();
+        assert_eq!(error, format!("the rate for strangers must lie between 0 and 1, not {rate}"));
+    }
+    let error = |capacity, rate| Cuckoo::new(Domain::U64, Hasher::seeded(0), capacity, rate).unwrap_err().to_string();
+    assert!(error(10, 1e-12).contains("more than 32 bits"));
+    assert!(error(u64::MAX, 0.01).contains("buckets, at most"));
+    assert!(error(1 << 41, 0.01).contains("no memory for a table"));
+}
+
+/// A payload that nobody wrote, behind a checksum that holds: all calls end, and counts stay what they can be.
+#[test]
+fn hostile_snapshots_neither_panic_nor_loop() {
+    for (round, filter) in both(200, 0.01).into_iter().cycle().take(200).enumerate() {
+        let mut hostile = filter;
+        for (i, byte) in hostile.payload.iter_mut().enumerate() {
+            *byte = match round % 5 {
+                0 => 0xff,
+                1 => 0x11,
+                _ => crate::hash::scramble((round * 1000 + i) as u64) as u8,
+            };
+        }
+        let mut restored = Cuckoo::restore(hostile.snapshot().unwrap()).unwrap();
+        for key in 0..300u64 {
+            let before = restored.payload.clone();
+            match restored.insert(key) {
+                Ok(()) => assert!(restored.contains(key).unwrap()),
+                Err(_) => assert!(restored.payload == before),
+            }
+            if key % 3 == 0 {
+                let there = restored.contains(key).unwrap();
+                assert_eq!(restored.remove(key).unwrap(), there);
+            }
+        }
+        assert!((0.0..=1.0).contains(&restored.rate()) && restored.snapshot().is_ok());
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// A multiset of at most eight copies of a key is the oracle. Fingerprints are wide enough that no stranger passes.
+    #[test]
+    fn a_multiset_agrees(
+        changes in prop::collection::vec((any::<bool>(), 0..60u64), 0..600),
+        capacity in 0..120u64,
+        form in 0..2usize,
+        seed in any::<u64>(),
+    ) {
+        let mut filter = FORMS[form](Domain::U64, Hasher::seeded(seed), capacity, 1e-8).unwrap();
+        let mut oracle: HashMap<u64, u64> = HashMap::new();
+        let mut total = 0;
+        for (i, (add, key)) in changes.into_iter().enumerate() {
+            let distinct = oracle.values().all(|&copies| copies < 2);
+            let copies = oracle.entry(key).or_default();
+            if add {
+                let before = filter.payload.clone();
+                match filter.insert(key) {
+                    Ok(()) => {
+                        *copies += 1;
+                        total += 1;
+                        prop_assert!(*copies <= 8);
+                    }
+                    Err(error) => {
+                        prop_assert_eq!(error, QueryError::Full { keys: total, capacity });
+                        prop_assert!(filter.payload == before);
+                        // Copies crowd together; distinct keys find room.
+                        prop_assert!(!distinct || total >= capacity);
+                    }
+                }
+            } else {
+                prop_assert_eq!(filter.remove(key).unwrap(), *copies > 0);
+                total -= u64::from(*copies > 0);
+                *copies = copies.saturating_sub(1);
+            }
+            prop_assert_eq!(filter.len(), total);
+            if i % 100 == 99 {
+                filter = Cuckoo::restore(filter.snapshot().unwrap()).unwrap();
+            }
+            for (&key, &copies) in &oracle {
+                prop_assert_eq!(filter.contains(key).unwrap(), copies > 0);
+            }
+        }
+    }
+}

@@ -1,0 +1,258 @@
+//! digests -> fingerprints in buckets of four: the cuckoo filter, whose keys come and go.
+//!
+//! A key is a fingerprint of 4 to 32 bits, never zero, in one of two buckets. The second bucket follows from the first and the
+//! fingerprint, and the first from the second in the same way, so a fingerprint can be moved without its key ([Cuckoo]):
+//!
+//! ```text
+//!   other(i) = (r - i) mod buckets        r = a hash of the fingerprint; made odd if the number of buckets is even
+//! ```
+//!
+//! A reflection is its own inverse for any number of buckets; the usual xor wants a power of two and wastes up to half of the
+//! table. With an even number and an odd r the two buckets always differ; with an odd number one bucket in all of them is its own
+//! other one.
+//!
+//! What a stranger meets depends on no placement: it passes if some key has its fingerprint and its pair of buckets. That is why
+//! [`crate::math::cuckoo::rate`] is exact at every load.
+//!
+//! A query compares four fingerprints at once in each bucket: two cache lines. Changes are in [`change`]; `semi-sorted` buckets
+//! ([`bucket`]) save a bit per key and cost a look at a table.
+
+use std::marker::PhantomData;
+
+use self::bucket::{Buckets, Word, width, word_bytes};
+use crate::arch::{Answer, Isa, Kernel, Level, dispatch, prefetch};
+use crate::error::FormatError;
+use crate::format::{Reader, put_varint};
+use crate::hash::{Digest, Salt};
+use crate::leaves::{Choose, Column, Contains, Geometry, Part};
+use crate::math::cuckoo::{BITS, MAX_BUCKETS};
+
+mod bucket;
+#[cfg(feature = "build")]
+mod change;
+
+#[cfg(feature = "build")]
+pub(crate) use change::Params;
+
+/// Salts that a construction tries.
+const ATTEMPTS: u64 = 64;
+/// Keys that are located and prefetched together.
+const BATCH: usize = 64;
+
+/// How to read a cuckoo filter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Cuckoo {
+    buckets: u64,
+    /// Bits of a fingerprint.
+    bits: u32,
+    semi_sorted: bool,
+    attempt: u64,
+    /// Keys it holds, a repeated one as often as it was added.
+    keys: u64,
+    /// Keys it was made for.
+    capacity: u64,
+    /// That of the attempt.
+    salt: Salt,
+    level: Level,
+}
+
+/// Runs `$body` with the type of the buckets.
+macro_rules! with_buckets {
+    ($geometry:expr, $buckets:ident => $body:expr) => {
+        match ($geometry.bits > 16, $geometry.semi_sorted) {
+            (false, false) => {
+                let $buckets = Buckets::<u64, false>::new($geometry.bits);
+                $body
+            }
+            (false, true) => {
+                let $buckets = Buckets::<u64, true>::new($geometry.bits);
+                $body
+            }
+            (true, false) => {
+                let $buckets = Buckets::<u128, false>::new($geometry.bits);
+                $body
+            }
+            (true, true) => {
+                let $buckets = Buckets::<u128, true>::new($geometry.bits);
+                $body
+            }
+        }
+    };
+}
+#[cfg(feature = "build")]
+use with_buckets;
+
+impl Cuckoo {
+    /// The first bucket of a key, and its fingerprint.
+    #[inline(always)]
+    fn locate(&self, key: Digest) -> (u64, u32) {
+        let hash = key.salted(self.salt);
+        let values = (1u64 << self.bits) - 1;
+        (reduce(hash, self.buckets), ((((hash & 0xffff_ffff) * values) >> 32) + 1) as u32)
+    }
+
+    /// The other bucket of a fingerprint in this one.
+    #[inline(always)]
+    fn other(&self, bucket: u64, fingerprint: u32) -> u64 {
+        let hash = Digest { hi: u64::from(fingerprint), lo: 0 }.salted(self.salt);
+        let mirror = reduce(hash, self.buckets) | (!self.buckets & 1);
+        let other = mirror.wrapping_sub(bucket);
+        if bucket > mirror { other.wrapping_add(self.buckets) } else { other }
+    }
+
+    /// Both buckets of a key, and its fingerprint.
+    #[inline(always)]
+    fn find(&self, key: Digest) -> Place {
+        let (first, fingerprint) = self.locate(key);
+        Place { first, second: self.other(first, fingerprint), fingerprint }
+    }
+}
+
+/// Where a key may be, and what is there.
+#[derive(Clone, Copy, Default)]
+struct Place {
+    first: u64,
+    second: u64,
+    fingerprint: u32,
+}
+
+/// A position below `size` from the high bits of `hash`, without a division.
+#[inline(always)]
+fn reduce(hash: u64, size: u64) -> u64 {
+    ((hash as u128 * size as u128) >> 64) as u64
+}
+
+impl<W: Word, const SEMI: bool> Buckets<W, SEMI> {
+    #[inline(always)]
+    fn contains(&self, payload: &[u8], place: Place) -> bool {
+        let Place { first, second, fingerprint } = place;
+        let all = self.all(fingerprint);
+        // Both, whatever the first says: a branch that nobody can guess costs more.
+        self.has(payload, first, fingerprint, all) | self.has(payload, second, fingerprint, all)
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, payload: &[u8], place: Place) {
+        prefetch(payload, self.byte(place.first));
+        prefetch(payload, self.byte(place.second));
+    }
+}
+
+/// One query.
+struct One<W, const SEMI: bool>(PhantomData<W>);
+
+impl<W: Word, const SEMI: bool> Answer<Part<Cuckoo>> for One<W, SEMI> {
+    #[inline(always)]
+    fn answer<I: Isa>(part: &Part<Cuckoo>, key: Digest) -> bool {
+        Buckets::<W, SEMI>::new(part.geometry.bits).contains(&part.payload, part.geometry.find(key))
+    }
+}
+
+/// Many queries.
+struct AskMany<'a, W, const SEMI: bool> {
+    buckets: Buckets<W, SEMI>,
+    column: &'a Column<Cuckoo>,
+    keys: &'a [Digest],
+    out: &'a mut [bool],
+}
+
+impl<W: Word, const SEMI: bool> Kernel for AskMany<'_, W, SEMI> {
+    type Output = ();
+    #[inline(always)]
+    fn run<I: Isa>(self) {
+        let AskMany { buckets, column, keys, out } = self;
+        match column.parts() {
+            // With a single part the compiler keeps all of it in registers.
+            [part] => {
+                let (geometry, payload) = (part.geometry, &part.payload[..]);
+                ask_many(buckets, keys, out, |key| (payload, geometry.find(key)));
+            }
+            _ => ask_many(buckets, keys, out, |key| {
+                let part = column.part(key);
+                (&part.payload[..], part.geometry.find(key))
+            }),
+        }
+    }
+}
+
+#[inline(always)]
+fn ask_many<'a, W: Word, const SEMI: bool>(
+    buckets: Buckets<W, SEMI>,
+    keys: &[Digest],
+    out: &mut [bool],
+    find: impl Fn(Digest) -> (&'a [u8], Place),
+) {
+    let mut found = [(&[][..], Place::default()); BATCH];
+    for (keys, out) in keys.chunks(BATCH).zip(out.chunks_mut(BATCH)) {
+        for (found, &key) in found.iter_mut().zip(keys) {
+            *found = find(key);
+            buckets.prefetch(found.0, found.1);
+        }
+        for (out, &(payload, place)) in out.iter_mut().zip(&found) {
+            *out = buckets.contains(payload, place);
+        }
+    }
+}
+
+impl Contains for Cuckoo {
+    fn contains(&self, payload: &[u8], key: Digest) -> bool {
+        with_buckets!(self, buckets => buckets.contains(payload, self.find(key)))
+    }
+
+    fn alike(&self, other: &Cuckoo) -> bool {
+        (self.bits, self.semi_sorted) == (other.bits, other.semi_sorted)
+    }
+
+    fn choose<C: Choose<Cuckoo>>(&self, chooser: C) -> C::Chosen {
+        match (self.bits > 16, self.semi_sorted) {
+            (false, false) => chooser.choose::<One<u64, false>>(self.level),
+            (false, true) => chooser.choose::<One<u64, true>>(self.level),
+            (true, false) => chooser.choose::<One<u128, false>>(self.level),
+            (true, true) => chooser.choose::<One<u128, true>>(self.level),
+        }
+    }
+
+    fn ask_many(&self, column: &Column<Cuckoo>, _: &[u8], keys: &[Digest], out: &mut [bool]) {
+        with_buckets!(self, buckets => dispatch(self.level, AskMany { buckets, column, keys, out }));
+    }
+}
+
+/// Directory: buckets, bits, semi-sorted, attempt, keys, capacity (varints). Payload: the buckets, bit after bit, and zeros up to the
+/// end of the word in which the last one starts.
+impl Geometry for Cuckoo {
+    fn encode(&self, out: &mut Vec<u8>) {
+        let Cuckoo { buckets, bits, semi_sorted, attempt, keys, capacity, .. } = *self;
+        for value in [buckets, bits.into(), semi_sorted.into(), attempt, keys, capacity] {
+            put_varint(out, value);
+        }
+    }
+
+    fn decode(from: &mut Reader<'_>, salt: Salt) -> Result<Self, FormatError> {
+        let buckets = from.within("number of buckets", 0..=MAX_BUCKETS)?;
+        let bits = from.within("bits of a fingerprint", (*BITS.start()).into()..=(*BITS.end()).into())? as u32;
+        let semi_sorted = from.within("semi-sorted", 0..=1)? == 1;
+        let attempt = from.within("attempt", 0..=ATTEMPTS - 1)?;
+        let (keys, capacity) = (from.varint()?, from.varint()?);
+        let salt = salt.child(attempt);
+        Ok(Cuckoo { buckets, bits, semi_sorted, attempt, keys, capacity, salt, level: Level::detect() })
+    }
+
+    fn payload_len(&self) -> u64 {
+        match self.buckets.checked_sub(1) {
+            Some(last) => last * u64::from(width(self.bits, self.semi_sorted)) / 8 + word_bytes(self.bits),
+            None => 0,
+        }
+    }
+
+    fn rate(&self) -> f64 {
+        crate::math::cuckoo::rate(self.keys, self.buckets, self.bits)
+    }
+
+    fn details(&self) -> String {
+        let sorted = if self.semi_sorted { ", semi-sorted" } else { "" };
+        format!("{} buckets of four fingerprints of {} bits{sorted}", self.buckets, self.bits)
+    }
+}
+
+#[cfg(all(test, feature = "build"))]
+mod tests;

@@ -1,0 +1,315 @@
+//! a table + a key -> the table with one fingerprint more or less, or as it was.
+//!
+//! A key goes into the emptier of its buckets. If both are full, others must make room: a breadth-first search from the two
+//! looks at the other buckets of all fingerprints there, then at those of the fingerprints in these, until one has a free lane. Only then
+//! is anything moved, from the free lane backwards: nobody is left over, and a search that finds nothing has changed nothing.
+//!
+//! ```text
+//!   [full]──x──▶[full]──y──▶[free]       y moves, then x, then the new one takes the place of x
+//! ```
+//!
+//! The path that is found first is a shortest one, so it never takes the same fingerprint out of the same bucket twice, and every
+//! fingerprint it wants to move is still there when its turn comes.
+
+use super::bucket::{Buckets, Word, width, word_bytes};
+use super::{ATTEMPTS, BATCH, Cuckoo, Place, with_buckets};
+use crate::arch::{Isa, Kernel, Level, dispatch, prefetch};
+use crate::error::BuildError;
+use crate::hash::{Digest, Salt};
+use crate::leaves::Geometry;
+use crate::leaves::bloom::zeros;
+use crate::leaves::dynamic::{Full, Insert, Remove};
+use crate::math::cuckoo::{self, BITS, MAX_BUCKETS};
+
+/// Buckets that a search looks at: at a load of 95 % it takes ten, and once in millions of keys a thousand.
+const SEARCH: usize = 4096;
+/// Salts that are tried before the table grows.
+const PATIENCE: u64 = 16;
+
+/// A bucket on the way to a free lane.
+struct Node {
+    bucket: u64,
+    /// The node from which it was reached; its own number for the two where the search began.
+    from: u32,
+    /// The fingerprint that would move here from there.
+    moved: u32,
+}
+
+impl Cuckoo {
+    /// Puts a fingerprint into one of its buckets; false, and nothing is changed, if no way was found.
+    #[inline(always)]
+    fn put<W: Word, const SEMI: bool>(&self, buckets: &Buckets<W, SEMI>, payload: &mut [u8], place: Place) -> bool {
+        let (first, second) = (buckets.read(payload, place.first), buckets.read(payload, place.second));
+        let empty = W::from(0);
+        // Lanes are filled from the lowest, so the emptier bucket is the smaller number; after removals it may not be.
+        let [near, far] = match second < first {
+            true => [(place.second, second), (place.first, first)],
+            false => [(place.first, first), (place.second, second)],
+        };
+        for (bucket, lanes) in [near, far] {
+            if let Some(at) = buckets.find(lanes, empty) {
+                buckets.write(payload, bucket, lanes | (W::from(place.fingerprint) << at));
+                return true;
+            }
+        }
+        self.make_room(buckets, payload, place)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn make_room<W: Word, const SEMI: bool>(
+        &self,
+        buckets: &Buckets<W, SEMI>,
+        payload: &mut [u8],
+        place: Place,
+    ) -> bool {
+        let start = |number, bucket| Node { bucket, from: number, moved: place.fingerprint };
+        let mut nodes = Vec::with_capacity(64);
+        nodes.extend([start(0, place.first), start(1, place.second)]);
+        let mut next = 0;
+        while next < nodes.len() && nodes.len() < SEARCH {
+            let bucket = nodes[next].bucket;
+            let four = buckets.four(buckets.read(payload, bucket));
+            let others = four.map(|fingerprint| self.other(bucket, fingerprint));
+            others.iter().for_each(|&other| prefetch(payload, buckets.byte(other)));
+            for (i, (&fingerprint, &other)) in four.iter().zip(&others).enumerate() {
+                // Equal ones lead to the same place.
+                if four[..i].contains(&fingerprint) {
+                    continue;
+                }
+                let lanes = buckets.read(payload, other);
+                if let Some(at) = buckets.find(lanes, W::from(0)) {
+                    buckets.write(payload, other, lanes | (W::from(fingerprint) << at));
+                    self.shift(buckets, payload, &nodes, next, fingerprint);
+                    return true;
+                }
+                nodes.push(Node { bucket: other, from: next as u32, moved: fingerprint });
+            }
+            next += 1;
+        }
+        false
+    }
+
+    /// Follows the nodes back to where the search began: in each, what has moved on makes room for what moves in.
+    fn shift<W: Word, const SEMI: bool>(
+        &self,
+        buckets: &Buckets<W, SEMI>,
+        payload: &mut [u8],
+        nodes: &[Node],
+        mut number: usize,
+        mut gone: u32,
+    ) {
+        while let Some(&Node { bucket, from, moved }) = nodes.get(number) {
+            let lanes = buckets.read(payload, bucket);
+            if let Some(at) = buckets.find(lanes, buckets.all(gone)) {
+                buckets.write(payload, bucket, lanes ^ (W::from(gone ^ moved) << at));
+            }
+            if from as usize == number {
+                return;
+            }
+            (number, gone) = (from as usize, moved);
+        }
+    }
+
+    /// Takes out one fingerprint; false if it is in neither bucket.
+    fn take<W: Word, const SEMI: bool>(&self, buckets: &Buckets<W, SEMI>, payload: &mut [u8], place: Place) -> bool {
+        let all = buckets.all(place.fingerprint);
+        for bucket in [place.first, place.second] {
+            let lanes = buckets.read(payload, bucket);
+            if let Some(at) = buckets.find(lanes, all) {
+                buckets.write(payload, bucket, lanes ^ (W::from(place.fingerprint) << at));
+                return true;
+            }
+        }
+        false
+    }
+}
+
+impl Insert for Cuckoo {
+    #[inline]
+    fn insert(&mut self, payload: &mut [u8], key: Digest) -> Result<(), Full> {
+        let place = self.find(key);
+        if !with_buckets!(self, buckets => self.put(&buckets, payload, place)) {
+            return Err(Full { keys: self.keys, capacity: self.capacity });
+        }
+        self.keys = self.keys.saturating_add(1); // a file may claim any number
+        Ok(())
+    }
+}
+
+impl Remove for Cuckoo {
+    #[inline]
+    fn remove(&mut self, payload: &mut [u8], key: Digest) -> bool {
+        let place = self.find(key);
+        let taken = with_buckets!(self, buckets => self.take(&buckets, payload, place));
+        self.keys = self.keys.saturating_sub(taken.into());
+        taken
+    }
+}
+
+/// Many insertions; false if one found no place.
+struct InsertMany<'a, W, const SEMI: bool> {
+    geometry: Cuckoo,
+    buckets: Buckets<W, SEMI>,
+    payload: &'a mut [u8],
+    keys: &'a [Digest],
+}
+
+impl<W: Word, const SEMI: bool> Kernel for InsertMany<'_, W, SEMI> {
+    type Output = bool;
+    #[inline(always)]
+    fn run<I: Isa>(self) -> bool {
+        let InsertMany { geometry, buckets, payload, keys } = self;
+        let mut places = [Place::default(); BATCH];
+        for keys in keys.chunks(BATCH) {
+            for (place, &key) in places.iter_mut().zip(keys) {
+                *place = geometry.find(key);
+                buckets.prefetch(payload, *place);
+            }
+            for &place in &places[..keys.len()] {
+                if !geometry.put(&buckets, payload, place) {
+                    return false;
+                }
+            }
+        }
+        true
+    }
+}
+
+/// What the planner chooses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Params {
+    /// Bits of a fingerprint, 4 to 32.
+    pub(crate) bits: u8,
+    /// Whether the low nibbles of a bucket are coded together.
+    pub(crate) semi_sorted: bool,
+    /// Places per key, times 2^16; a table has no fewer than a load of 95 % leaves.
+    pub(crate) places: u32,
+}
+
+impl Params {
+    /// The smallest table with which `n` keys have at most this rate.
+    pub(crate) fn for_rate(n: u64, rate: f64, semi_sorted: bool) -> Result<Params, BuildError> {
+        let (bits, buckets) = table(n, |_| cuckoo::buckets(n), rate, semi_sorted)?;
+        let mut params = Params { bits: bits as u8, semi_sorted, places: places(n, buckets) };
+        if params.buckets(n) < buckets {
+            params.places = params.places.saturating_add(1);
+        }
+        Ok(params)
+    }
+
+    /// The widest fingerprints in at most `room` bits for `n` keys in `shards` shards, and as many buckets as fit; or the least number
+    /// of bits that is enough.
+    pub(crate) fn for_room(n: u64, shards: u64, room: f64, semi_sorted: bool) -> Result<Params, f64> {
+        // Each shard rounds its buckets up, and ends with part of a word.
+        let lost = |bits| (shards * (u64::from(width(bits, semi_sorted)) + 8 * word_bytes(bits))) as f64;
+        let least = |bits| (cuckoo::buckets(n) * u64::from(width(bits, semi_sorted))) as f64 + lost(bits);
+        let Some(bits) = BITS.rev().find(|&bits| least(bits) <= room) else { return Err(least(*BITS.start())) };
+        let buckets = ((room - lost(bits)) / f64::from(width(bits, semi_sorted))) as u64;
+        // No more than the widest fingerprints can use.
+        let buckets = buckets.min(64 * cuckoo::buckets(n));
+        Ok(Params { bits: bits as u8, semi_sorted, places: places(n, buckets) })
+    }
+
+    /// Buckets for `n` keys.
+    fn buckets(&self, n: u64) -> u64 {
+        let wanted = (u128::from(n) * u128::from(self.places)).div_ceil(4 << 16);
+        (wanted as u64).max(cuckoo::buckets(n))
+    }
+
+    /// Payload bits for `n` keys.
+    pub(crate) fn payload_bits(&self, n: u64) -> f64 {
+        let bits = u32::from(self.bits);
+        (self.buckets(n) * u64::from(width(bits, self.semi_sorted)) + 8 * word_bytes(bits)) as f64
+    }
+
+    /// The rate with `n` keys.
+    pub(crate) fn rate(&self, n: u64) -> f64 {
+        cuckoo::rate(n, self.buckets(n), self.bits.into())
+    }
+}
+
+/// Places per key, times 2^16, that make this number of buckets, or a few less for many keys.
+fn places(n: u64, buckets: u64) -> u32 {
+    u32::try_from((u128::from(buckets) << 18) / u128::from(n.max(1))).unwrap_or(u32::MAX)
+}
+
+fn table(n: u64, least: impl Fn(u32) -> u64, rate: f64, semi_sorted: bool) -> Result<(u32, u64), BuildError> {
+    if !(rate > 0.0 && rate < 1.0) {
+        let reason = format!("the rate for strangers must lie between 0 and 1, not {rate}");
+        return Err(BuildError::Unreachable { reason });
+    }
+    cuckoo::table(n, least, rate, semi_sorted).ok_or_else(|| {
+        let reason =
+            format!("cuckoo filter: a rate of {rate} needs fingerprints of more than 32 bits; the lowest is 1e-9");
+        BuildError::Unreachable { reason }
+    })
+}
+
+impl Cuckoo {
+    /// How to read an empty table for `capacity` keys that come one by one; its payload is `payload_len` zeros.
+    pub(crate) fn empty(capacity: u64, rate: f64, semi_sorted: bool, salt: Salt) -> Result<Cuckoo, BuildError> {
+        let (bits, buckets) = table(capacity.max(1), |bits| cuckoo::roomy(capacity, bits), rate, semi_sorted)?;
+        let geometry = Cuckoo {
+            buckets,
+            bits,
+            semi_sorted,
+            attempt: 0,
+            keys: 0,
+            capacity,
+            salt: salt.child(0),
+            level: Level::detect(),
+        };
+        geometry.check()
+    }
+
+    fn check(self) -> Result<Cuckoo, BuildError> {
+        if self.buckets > MAX_BUCKETS {
+            let reason = format!("cuckoo filter: {} buckets, at most {MAX_BUCKETS}", self.buckets);
+            return Err(BuildError::Unreachable { reason });
+        }
+        Ok(self)
+    }
+
+    /// Appends the payload that holds distinct `keys`. Without keys it is empty, whatever the parameters say.
+    pub(crate) fn build(keys: &[Digest], params: &Params, salt: Salt, out: &mut Vec<u8>) -> Result<Cuckoo, BuildError> {
+        let n = keys.len() as u64;
+        let start = out.len();
+        for attempt in 0..ATTEMPTS {
+            let planned = if n == 0 { 0 } else { params.buckets(n) };
+            // Other salts first; then, if fingerprints are short and luck is bad, more room.
+            let more = attempt.saturating_sub(PATIENCE - 1) * planned.div_ceil(32);
+            let geometry = Cuckoo {
+                buckets: planned + more,
+                bits: params.bits.into(),
+                semi_sorted: params.semi_sorted,
+                attempt,
+                keys: n,
+                capacity: n,
+                salt: salt.child(attempt),
+                level: Level::detect(),
+            };
+            let geometry = geometry.check()?;
+            out.truncate(start);
+            let payload = zeros(out, geometry.payload_len())?;
+            let all = with_buckets!(geometry, buckets => {
+                dispatch(geometry.level, InsertMany { geometry, buckets, payload, keys })
+            });
+            if all {
+                return Ok(geometry);
+            }
+        }
+        out.truncate(start);
+        Err(BuildError::Unsolvable { structure: "cuckoo filter", keys: keys.len(), attempts: ATTEMPTS as u32 })
+    }
+
+    /// Keys it holds.
+    pub(crate) fn keys(&self) -> u64 {
+        self.keys
+    }
+
+    /// Keys it was made for.
+    pub(crate) fn capacity(&self) -> u64 {
+        self.capacity
+    }
+}

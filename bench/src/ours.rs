@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use tamis::{Digest, Domain, Effort, Filter, Hasher, Kind};
+use tamis::{Cuckoo, Digest, Domain, Effort, Filter, Hasher, Kind};
 
 use crate::candidate::{Built, Candidate};
 
@@ -23,7 +23,7 @@ struct Wanted {
 /// The structures of this repository that the filter experiment measures.
 pub(crate) fn filters() -> Vec<Candidate> {
     use Effort::{Balanced, Smallest};
-    use Kind::{Bloom, ClassicBloom, Fuse, Fuse4, Homogeneous, Ribbon};
+    use Kind::{Bloom, ClassicBloom, Cuckoo, Fuse, Fuse4, Homogeneous, Ribbon};
     const BITS8: f64 = 1.0 / 256.0;
     let rows = [
         ("ribbon 8 bit", Ribbon, Balanced, BITS8),
@@ -37,12 +37,17 @@ pub(crate) fn filters() -> Vec<Candidate> {
         ("split-block Bloom 1.26 %", Bloom, Balanced, 0.0126),
         ("split-block Bloom 0.37 %", Bloom, Balanced, 0.0037),
         ("classic Bloom 1 %", ClassicBloom, Balanced, 0.01),
+        ("cuckoo 3 %", Cuckoo, Balanced, 0.03),
+        ("cuckoo 0.4 %", Cuckoo, Balanced, BITS8),
+        ("cuckoo 0.4 %, semi-sorted", Cuckoo, Smallest, BITS8),
     ];
     let wanted = |kind, effort, rate| Wanted { kind, effort, rate };
     let digests = rows.iter().map(|&(name, k, e, r)| from_digests(name, wanted(k, e, r)));
     let keys = [rows[0], rows[6], rows[8]];
     let keys = keys.into_iter().map(|(name, k, e, r)| from_keys(name, wanted(k, e, r)));
-    digests.chain(keys).collect()
+    let inserted = [("cuckoo 3 %, insert", 0.03), ("cuckoo 0.4 %, insert", BITS8)];
+    let inserted = inserted.into_iter().map(|(name, rate)| one_by_one(name, rate));
+    digests.chain(keys).chain(inserted).collect()
 }
 
 fn from_digests(name: &str, Wanted { kind, effort, rate }: Wanted) -> Candidate {
@@ -64,6 +69,18 @@ fn from_keys(name: &str, Wanted { kind, effort, rate }: Wanted) -> Candidate {
         Ok(built(tamis::build(keys).kind(kind).effort(effort).fpr(rate).threads(threads).finish()?))
     };
     Candidate::new(format!("tamis {name}, from keys"), build).threads()
+}
+
+/// Keys are added one by one, as those of a set that changes.
+fn one_by_one(name: &str, rate: f64) -> Candidate {
+    let build = move |keys: &[u64], _| {
+        let mut filter = Cuckoo::new(Domain::U64, Hasher::seeded(0), keys.len() as u64, rate)?;
+        let refused = keys.iter().filter(|&&key| filter.insert(key).is_err()).count();
+        let mut built = Built::new(filter, |f, key| f.contains(key).unwrap_or(false));
+        built.refused = refused;
+        Ok(built)
+    };
+    Candidate::new(format!("tamis {name}"), build)
 }
 
 fn built(filter: Filter) -> Built {

@@ -103,6 +103,8 @@ fn every_kind_and_effort_works() {
         ("--kind fuse4", "binary fuse"),
         ("--kind bloom", "split-block Bloom"),
         ("--kind classic-bloom", "classic Bloom"),
+        ("--kind cuckoo", "cuckoo"),
+        ("--kind cuckoo --effort smallest", "cuckoo"),
         ("--effort fast", "binary fuse"),
         ("--effort balanced", "ribbon"),
         ("--effort smallest", "ribbon"),

@@ -93,3 +93,81 @@ pub fn table(n: u64, least: impl Fn(u32) -> u64, goal: f64, semi_sorted: bool) -
     }
     best
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[track_caller]
+    fn close(a: f64, b: f64, relative: f64) {
+        assert!((a - b).abs() <= relative * b.abs(), "{a}, expected {b}");
+    }
+
+    #[test]
+    fn rates_of_tables_that_can_be_counted() {
+        // One bucket: a stranger is compared with every key.
+        close(rate(3, 1, 4), 1.0 - (14.0f64 / 15.0).powi(3), 1e-14);
+        // Two buckets are one pair.
+        close(rate(5, 2, 5), 1.0 - (30.0f64 / 31.0).powi(5), 1e-14);
+        // Three: a pair, and a bucket of its own.
+        let (pair, lone) = (1.0 - 2.0 / 45.0, 1.0 - 1.0 / 45.0f64);
+        close(rate(4, 3, 4), 1.0 - (2.0 * f64::powi(pair, 4) + lone.powi(4)) / 3.0, 1e-14);
+        assert_eq!((rate(0, 5, 8), rate(5, 0, 8)), (0.0, 0.0));
+    }
+
+    /// Fan et al. give 8 / 2^f as an upper bound for a full table, and r + 3 bits for a rate of 2^-r.
+    #[test]
+    fn rates_of_the_paper() {
+        for bits in 7..=32 {
+            let full = rate(3_800_000, 1_000_000, bits);
+            assert!(full < 8.0 / (bits as f64).exp2(), "{bits} bits: {full}");
+            close(full, 7.6 / ((bits as f64).exp2() - 1.0), 0.04);
+            close(rate(1_900_000, 1_000_000, bits), full / 2.0, 0.02);
+            let goal = 0.5f64.powi(bits as i32 - 3);
+            assert_eq!(table(1_000_000, |_| buckets(1_000_000), goal, false), Some((bits, 263_158)));
+        }
+        // All digits of the smallest: the bits are many and the keys are few.
+        close(rate(1, 1 << 40, 32), 2.0 / (2f64.powi(40) * (2f64.powi(32) - 1.0)), 1e-12);
+        assert_eq!(rate(u64::MAX, 4, 4), 1.0);
+    }
+
+    #[test]
+    fn the_two_ways_to_a_power_meet() {
+        for n in [1, 7, 1000, 100_000] {
+            let (p, q) = (0.000_999_9, 0.001_000_1);
+            close(any(p, n), -(n as f64 * (-p).ln_1p()).exp_m1(), 1e-12);
+            close(any(q, n), -(n as f64 * (-q).ln_1p()).exp_m1(), 1e-12);
+        }
+    }
+
+    #[test]
+    fn tables_reach_their_goal_and_are_the_smallest() {
+        for n in [1, 2, 3, 10, 100, 12_345] {
+            for goal in [0.5, 0.3, 0.06, 0.03, 0.02, 0.015, 0.001, 1e-6, 1.5e-9] {
+                for semi_sorted in [false, true] {
+                    let width = |bits: u32| u64::from(4 * bits - 4 * u32::from(semi_sorted));
+                    let (bits, found) = table(n, |_| buckets(n), goal, semi_sorted).unwrap();
+                    assert!(rate(n, found, bits) <= goal && found >= buckets(n));
+                    for other in BITS {
+                        let fit = (width(bits) * found - 1) / width(other);
+                        let smaller = fit >= buckets(n) && fit <= 2 * buckets(n) && rate(n, fit, other) <= goal;
+                        assert!(!smaller, "{n} keys at {goal}: {other} bits in {fit} buckets, not {bits} in {found}");
+                    }
+                }
+            }
+        }
+        assert_eq!(table(100, |_| buckets(100), 1e-12, false), None);
+        assert_eq!(table(100, |_| buckets(100), f64::NAN, false), None);
+    }
+
+    #[test]
+    fn loads_are_those_that_were_promised() {
+        assert_eq!([0, 1, 3, 4, 19, 20].map(buckets), [0, 1, 1, 2, 5, 6]);
+        for n in [0, 1, 1000, 1 << 40] {
+            assert!(roomy(n, 4) >= roomy(n, 5) && roomy(n, 5) >= roomy(n, 6) && roomy(n, 6) == roomy(n, 32));
+            assert!(roomy(n, 32) > buckets(n) && roomy(n, 32) <= buckets(n) * 1006 / 1000 + 5);
+        }
+        assert!(buckets(u64::MAX) > 1 << 60 && roomy(u64::MAX, 4) > 1 << 60);
+    }
+}

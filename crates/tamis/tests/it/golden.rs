@@ -68,6 +68,8 @@ fn all() -> Vec<(String, Filter)> {
     let many_integrated = tamis::build(many()).exclude(others()).kind(Kind::Integrated(Base::Ribbon, Parts::Two));
     all.push(("ribbon-integrated".into(), many_integrated.finish().unwrap()));
     all.push(("ribbon-chained".into(), tamis::build(many()).exclude(others()).finish().unwrap()));
+    let cuckoo = tamis::build(keys()).kind(Kind::Cuckoo).fpr(1e-4).effort(Effort::Smallest);
+    all.push(("cuckoo-semi-sorted".into(), cuckoo.finish().unwrap()));
     all.push(("u64".into(), tamis::build(0..1000u64).finish().unwrap()));
     all.push(("keyed".into(), tamis::build(keys()).keyed([0x0123_4567_89ab_cdef, 42]).finish().unwrap()));
     all.push(("empty".into(), tamis::build([""; 0]).finish().unwrap()));

@@ -84,6 +84,8 @@ laws! {
     fuse4: Kind::Fuse4, Effort::Balanced;
     bloom: Kind::Bloom, Effort::Balanced;
     classic_bloom: Kind::ClassicBloom, Effort::Balanced;
+    cuckoo: Kind::Cuckoo, Effort::Balanced;
+    cuckoo_smallest: Kind::Cuckoo, Effort::Smallest;
 }
 
 /// All keys, alone and in batches.

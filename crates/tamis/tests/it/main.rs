@@ -42,7 +42,7 @@ fn filter(n: u64, kind: Kind, fpr: f64) -> Filter {
 }
 
 /// Every kind that knows only keys, each once more for another effort where that changes what is built.
-const SHAPES: [(&str, Kind, Effort); 9] = [
+const SHAPES: [(&str, Kind, Effort); 11] = [
     ("auto", Kind::Auto, Effort::Balanced),
     ("auto, fast", Kind::Auto, Effort::Fast),
     ("ribbon", Kind::Ribbon, Effort::Balanced),
@@ -52,10 +52,12 @@ const SHAPES: [(&str, Kind, Effort); 9] = [
     ("fuse4", Kind::Fuse4, Effort::Balanced),
     ("bloom", Kind::Bloom, Effort::Balanced),
     ("classic-bloom", Kind::ClassicBloom, Effort::Balanced),
+    ("cuckoo", Kind::Cuckoo, Effort::Balanced),
+    ("cuckoo, smallest", Kind::Cuckoo, Effort::Smallest),
 ];
 
 /// The kinds that need no negatives: the first in the list.
-const PLAIN: &[(&str, Kind)] = Kind::ALL.split_at(7).0;
+const PLAIN: &[(&str, Kind)] = Kind::ALL.split_at(8).0;
 
 /// A new law book that misses a kind fails here.
 #[test]

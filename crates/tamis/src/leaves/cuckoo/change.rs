@@ -21,7 +21,7 @@ use crate::leaves::bloom::zeros;
 use crate::leaves::dynamic::{Full, Insert, Remove};
 use crate::math::cuckoo::{self, BITS, MAX_BUCKETS};
 
-/// Buckets that a search looks at: at a load of 95 % it takes ten, and once in millions of keys a thousand.
+/// Buckets that a search looks at. At a load of 95 % it takes seven on average, and once in millions of keys a few hundred.
 const SEARCH: usize = 4096;
 /// Salts that are tried before the table grows.
 const PATIENCE: u64 = 16;

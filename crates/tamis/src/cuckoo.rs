@@ -67,7 +67,7 @@ impl Cuckoo {
     /// Adds a key. The same key can be added up to eight times, and removed as often.
     ///
     /// A table without a place for the key is [`QueryError::Full`], and nothing is changed. Up to its capacity a filter takes distinct
-    /// keys but for the rarest of chances, and beyond it a few percent more, at a higher rate.
+    /// keys, but for one filter in a hundred thousand; and beyond it a few percent more, at a higher rate.
     ///
     /// ```
     /// use tamis::{Cuckoo, Domain, Hasher, QueryError};

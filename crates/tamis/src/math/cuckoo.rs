@@ -14,6 +14,9 @@ use super::bloom::{one_minus_exp, power, smallest};
 pub const SLOTS: u64 = 4;
 /// The bits that a fingerprint can have.
 pub const BITS: RangeInclusive<u32> = 4..=32;
+/// The bits where keys come one by one. With four, more than eight keys of one fingerprint and one pair are no rarity: a hundredth of
+/// all tables of a million keys would refuse one.
+pub const CHANGING_BITS: RangeInclusive<u32> = 5..=32;
 /// The most buckets.
 pub const MAX_BUCKETS: u64 = 1 << 40;
 
@@ -62,20 +65,22 @@ pub fn buckets(n: u64) -> u64 {
 /// Buckets in which `n` keys that come one by one find a place: a few more than [`buckets`], because a small table, or one of short
 /// fingerprints, has more bad luck than others and cannot begin again.
 pub fn roomy(n: u64, bits: u32) -> u64 {
-    let more = match bits {
-        4 => n / 12,
-        5 => n / 40,
-        _ => n / 200,
-    };
-    buckets(n.saturating_add(more)).saturating_add(4)
+    let more = if bits < 6 { n / 40 } else { n / 200 };
+    buckets(n.saturating_add(more)).saturating_add(6)
 }
 
-/// Bits of a fingerprint and number of buckets of the smallest table in which `n` keys have at most this rate; `least` are the fewest
-/// buckets for fingerprints of so many bits. None if 32 bits are not enough at half the load.
-pub fn table(n: u64, least: impl Fn(u32) -> u64, goal: f64, semi_sorted: bool) -> Option<(u32, u64)> {
+/// Bits of a fingerprint and number of buckets of the smallest table in which `n` keys have at most this rate. `choice` are the bits
+/// there are, and `least` the fewest buckets with so many. None if no bits are enough at half the load.
+pub fn table(
+    n: u64,
+    choice: RangeInclusive<u32>,
+    least: impl Fn(u32) -> u64,
+    goal: f64,
+    semi_sorted: bool,
+) -> Option<(u32, u64)> {
     let size = |bits: u32, buckets: u64| u128::from(buckets) * u128::from(4 * bits - 4 * u32::from(semi_sorted));
     let mut best: Option<(u32, u64)> = None;
-    for bits in BITS {
+    for bits in choice {
         let least = least(bits).max(1);
         let most = least.saturating_mul(2);
         let found = match rate(n, least, bits) <= goal {
@@ -125,7 +130,7 @@ mod tests {
             close(full, 7.6 / ((bits as f64).exp2() - 1.0), 0.04);
             close(rate(1_900_000, 1_000_000, bits), full / 2.0, 0.02);
             let goal = 0.5f64.powi(bits as i32 - 3);
-            assert_eq!(table(1_000_000, |_| buckets(1_000_000), goal, false), Some((bits, 263_158)));
+            assert_eq!(table(1_000_000, BITS, |_| buckets(1_000_000), goal, false), Some((bits, 263_158)));
         }
         // All digits of the smallest: the bits are many and the keys are few.
         close(rate(1, 1 << 40, 32), 2.0 / (2f64.powi(40) * (2f64.powi(32) - 1.0)), 1e-12);
@@ -147,7 +152,7 @@ mod tests {
             for goal in [0.5, 0.3, 0.06, 0.03, 0.02, 0.015, 0.001, 1e-6, 1.5e-9] {
                 for semi_sorted in [false, true] {
                     let width = |bits: u32| u64::from(4 * bits - 4 * u32::from(semi_sorted));
-                    let (bits, found) = table(n, |_| buckets(n), goal, semi_sorted).unwrap();
+                    let (bits, found) = table(n, BITS, |_| buckets(n), goal, semi_sorted).unwrap();
                     assert!(rate(n, found, bits) <= goal && found >= buckets(n));
                     for other in BITS {
                         let fit = (width(bits) * found - 1) / width(other);
@@ -157,17 +162,17 @@ mod tests {
                 }
             }
         }
-        assert_eq!(table(100, |_| buckets(100), 1e-12, false), None);
-        assert_eq!(table(100, |_| buckets(100), f64::NAN, false), None);
+        assert_eq!(table(100, BITS, |_| buckets(100), 1e-12, false), None);
+        assert_eq!(table(100, BITS, |_| buckets(100), f64::NAN, false), None);
     }
 
     #[test]
     fn loads_are_those_that_were_promised() {
         assert_eq!([0, 1, 3, 4, 19, 20].map(buckets), [0, 1, 1, 2, 5, 6]);
         for n in [0, 1, 1000, 1 << 40] {
-            assert!(roomy(n, 4) >= roomy(n, 5) && roomy(n, 5) >= roomy(n, 6) && roomy(n, 6) == roomy(n, 32));
-            assert!(roomy(n, 32) > buckets(n) && roomy(n, 32) <= buckets(n) * 1006 / 1000 + 5);
+            assert!(roomy(n, 5) >= roomy(n, 6) && roomy(n, 6) == roomy(n, 32));
+            assert!(roomy(n, 32) > buckets(n) && roomy(n, 32) <= buckets(n) * 1006 / 1000 + 7);
         }
-        assert!(buckets(u64::MAX) > 1 << 60 && roomy(u64::MAX, 4) > 1 << 60);
+        assert!(buckets(u64::MAX) > 1 << 60 && roomy(u64::MAX, 5) > 1 << 60);
     }
 }

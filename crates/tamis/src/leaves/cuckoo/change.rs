@@ -11,6 +11,8 @@
 //! The path that is found first is a shortest one, so it never takes the same fingerprint out of the same bucket twice, and every
 //! fingerprint it wants to move is still there when its turn comes.
 
+use std::ops::RangeInclusive;
+
 use super::bucket::{Buckets, Word, width, word_bytes};
 use super::{ATTEMPTS, BATCH, Cuckoo, Place, with_buckets};
 use crate::arch::{Isa, Kernel, Level, dispatch, prefetch};
@@ -19,7 +21,7 @@ use crate::hash::{Digest, Salt};
 use crate::leaves::Geometry;
 use crate::leaves::bloom::zeros;
 use crate::leaves::dynamic::{Full, Insert, Remove};
-use crate::math::cuckoo::{self, BITS, MAX_BUCKETS};
+use crate::math::cuckoo::{self, BITS, CHANGING_BITS, MAX_BUCKETS};
 
 /// Buckets that a search looks at. At a load of 95 % it takes seven on average, and once in millions of keys a few hundred.
 const SEARCH: usize = 4096;
@@ -190,7 +192,7 @@ pub(crate) struct Params {
 impl Params {
     /// The smallest table with which `n` keys have at most this rate.
     pub(crate) fn for_rate(n: u64, rate: f64, semi_sorted: bool) -> Result<Params, BuildError> {
-        let (bits, buckets) = table(n, |_| cuckoo::buckets(n), rate, semi_sorted)?;
+        let (bits, buckets) = table(n, BITS, |_| cuckoo::buckets(n), rate, semi_sorted)?;
         let mut params = Params { bits: bits as u8, semi_sorted, places: places(n, buckets) };
         if params.buckets(n) < buckets {
             params.places = params.places.saturating_add(1);
@@ -234,12 +236,18 @@ fn places(n: u64, buckets: u64) -> u32 {
     u32::try_from((u128::from(buckets) << 18) / u128::from(n.max(1))).unwrap_or(u32::MAX)
 }
 
-fn table(n: u64, least: impl Fn(u32) -> u64, rate: f64, semi_sorted: bool) -> Result<(u32, u64), BuildError> {
+fn table(
+    n: u64,
+    choice: RangeInclusive<u32>,
+    least: impl Fn(u32) -> u64,
+    rate: f64,
+    semi_sorted: bool,
+) -> Result<(u32, u64), BuildError> {
     if !(rate > 0.0 && rate < 1.0) {
         let reason = format!("the rate for strangers must lie between 0 and 1, not {rate}");
         return Err(BuildError::Unreachable { reason });
     }
-    cuckoo::table(n, least, rate, semi_sorted).ok_or_else(|| {
+    cuckoo::table(n, choice, least, rate, semi_sorted).ok_or_else(|| {
         let reason =
             format!("cuckoo filter: a rate of {rate} needs fingerprints of more than 32 bits; the lowest is 1e-9");
         BuildError::Unreachable { reason }
@@ -249,7 +257,8 @@ fn table(n: u64, least: impl Fn(u32) -> u64, rate: f64, semi_sorted: bool) -> Re
 impl Cuckoo {
     /// How to read an empty table for `capacity` keys that come one by one; its payload is `payload_len` zeros.
     pub(crate) fn empty(capacity: u64, rate: f64, semi_sorted: bool, salt: Salt) -> Result<Cuckoo, BuildError> {
-        let (bits, buckets) = table(capacity.max(1), |bits| cuckoo::roomy(capacity, bits), rate, semi_sorted)?;
+        let least = |bits| cuckoo::roomy(capacity, bits);
+        let (bits, buckets) = table(capacity.max(1), CHANGING_BITS, least, rate, semi_sorted)?;
         let geometry = Cuckoo {
             buckets,
             bits,

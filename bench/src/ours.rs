@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use tamis::{Cuckoo, Digest, Domain, Effort, Filter, Hasher, Kind};
 
-use crate::candidate::{Built, Candidate};
+use crate::candidate::{Built, Candidate, Outcome};
 
 pub(crate) mod certificates;
 pub(crate) mod listed;
@@ -23,8 +23,10 @@ struct Wanted {
 /// The structures of this repository that the filter experiment measures.
 pub(crate) fn filters() -> Vec<Candidate> {
     use Effort::{Balanced, Smallest};
-    use Kind::{Bloom, ClassicBloom, Cuckoo, Fuse, Fuse4, Homogeneous, Ribbon};
+    use Kind::{Bloom, ClassicBloom, Cuckoo, Fuse, Fuse4, Homogeneous, Quotient, Ribbon};
     const BITS8: f64 = 1.0 / 256.0;
+    // Remainders of eight bits at full load.
+    const QUOTIENT: f64 = 0.95 * BITS8;
     let rows = [
         ("ribbon 8 bit", Ribbon, Balanced, BITS8),
         ("ribbon 8 bit, band 128", Ribbon, Smallest, BITS8),
@@ -40,6 +42,7 @@ pub(crate) fn filters() -> Vec<Candidate> {
         ("cuckoo 3 %", Cuckoo, Balanced, 0.03),
         ("cuckoo 0.4 %", Cuckoo, Balanced, BITS8),
         ("cuckoo 0.4 %, semi-sorted", Cuckoo, Smallest, BITS8),
+        ("quotient 0.37 %", Quotient, Balanced, QUOTIENT),
     ];
     let wanted = |kind, effort, rate| Wanted { kind, effort, rate };
     let digests = rows.iter().map(|&(name, k, e, r)| from_digests(name, wanted(k, e, r)));
@@ -47,7 +50,17 @@ pub(crate) fn filters() -> Vec<Candidate> {
     let keys = keys.into_iter().map(|(name, k, e, r)| from_keys(name, wanted(k, e, r)));
     let inserted = [("cuckoo 3 %, insert", 0.03), ("cuckoo 0.4 %, insert", BITS8)];
     let inserted = inserted.into_iter().map(|(name, rate)| one_by_one(name, rate));
-    digests.chain(keys).chain(inserted).collect()
+    let quotient = Candidate::new("tamis quotient 0.37 %, insert", |keys, _| quotient(keys, QUOTIENT));
+    digests.chain(keys).chain(inserted).chain([quotient]).collect()
+}
+
+/// Keys are added one by one to a filter that is full in the end.
+fn quotient(keys: &[u64], rate: f64) -> Outcome {
+    let mut filter = tamis::Quotient::new(Domain::U64, Hasher::seeded(0), keys.len() as u64, rate)?;
+    let refused = keys.iter().filter(|&&key| filter.insert(key).is_err()).count();
+    let mut built = Built::new(filter, |f, key| f.contains(key).unwrap_or(false));
+    built.refused = refused;
+    Ok(built)
 }
 
 fn from_digests(name: &str, Wanted { kind, effort, rate }: Wanted) -> Candidate {

@@ -17,6 +17,7 @@ use crate::hash::Digest;
 
 pub(crate) mod block;
 mod parity;
+mod select;
 
 /// A loop that [`dispatch`] compiles for several instruction sets. `run` must be `#[inline(always)]`.
 pub(crate) trait Kernel {
@@ -45,6 +46,12 @@ pub(crate) trait Isa: Copy + 'static {
     fn block_insert(block: &mut [u8; 32], hash: u32) {
         block::insert(block, hash);
     }
+
+    /// The place of the `rank`-th one of a word, counted from 0; 64 if there are not so many.
+    #[inline(always)]
+    fn select(word: u64, rank: u32) -> u32 {
+        select::scalar(word, rank)
+    }
 }
 
 /// Portable code.
@@ -68,6 +75,13 @@ impl Isa for V3 {
     fn block_insert(block: &mut [u8; 32], hash: u32) {
         // SAFETY: as above.
         unsafe { block::insert_avx2(block, hash) }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    fn select(word: u64, rank: u32) -> u32 {
+        // SAFETY: as above, for bmi1 and bmi2.
+        unsafe { select::pdep(word, rank) }
     }
 }
 
@@ -98,6 +112,13 @@ impl Isa for V4 {
     fn block_insert(block: &mut [u8; 32], hash: u32) {
         // SAFETY: as above.
         unsafe { block::insert_avx2(block, hash) }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    fn select(word: u64, rank: u32) -> u32 {
+        // SAFETY: as above, for bmi1 and bmi2.
+        unsafe { select::pdep(word, rank) }
     }
 }
 

@@ -157,6 +157,11 @@ pub enum QueryError {
         /// Keys it was made for.
         capacity: u64,
     },
+    /// Two filters cannot become one.
+    Unlike {
+        /// What they do not share.
+        what: &'static str,
+    },
 }
 
 impl fmt::Display for QueryError {
@@ -177,6 +182,7 @@ impl fmt::Display for QueryError {
             QueryError::Full { keys, capacity } => {
                 write!(f, "the filter is full: it holds {keys} keys and was made for {capacity}")
             }
+            QueryError::Unlike { what } => write!(f, "the filters cannot be merged: they differ in {what}"),
         }
     }
 }

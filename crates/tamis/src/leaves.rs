@@ -22,6 +22,7 @@ pub(crate) mod fuse;
 pub(crate) mod integrated;
 pub(crate) mod local;
 mod pack;
+pub(crate) mod quotient;
 pub(crate) mod ribbon;
 pub(crate) mod steered;
 

@@ -38,6 +38,8 @@ pub mod math;
 pub mod plan;
 pub mod query;
 #[cfg(feature = "build")]
+pub mod quotient;
+#[cfg(feature = "build")]
 pub mod shard;
 pub mod steps;
 pub mod workload;
@@ -60,6 +62,8 @@ pub use leaves::integrated::Parts;
 #[cfg(feature = "build")]
 pub use plan::{Base, Effort, Goal, Kind, Layout};
 pub use query::{Filter, Group, Layer};
+#[cfg(feature = "build")]
+pub use quotient::Quotient;
 #[cfg(feature = "build")]
 pub use shard::{Limits, OnConflict, Stats};
 pub use steps::Role;

@@ -4,4 +4,5 @@ pub mod bloom;
 pub mod bounds;
 pub mod cuckoo;
 pub(crate) mod portable;
+pub mod quotient;
 pub mod stack;

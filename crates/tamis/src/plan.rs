@@ -11,7 +11,8 @@
 use crate::error::BuildError;
 use crate::leaves::bloom::{classic, split};
 use crate::leaves::integrated::Parts;
-use crate::leaves::{cuckoo, fuse, integrated, ribbon};
+use crate::leaves::{cuckoo, fuse, integrated, quotient, ribbon};
+use crate::math::quotient as quotients;
 use crate::recipes::{cascade, chained, fpfs, local, steered};
 use crate::shard::{SHARD_KEYS, Sketch, shard_bits};
 use crate::steps::Role;
@@ -46,6 +47,7 @@ pub enum Goal {
 /// | [`Bloom`](Kind::Bloom) | 12.9 | the fastest to build and to ask; one cache line; keys can be added |
 /// | [`ClassicBloom`](Kind::ClassicBloom) | 11.5 | keys can be added |
 /// | [`Cuckoo`](Kind::Cuckoo) | 11.6 | keys can be added and removed; 10.5 with [`Effort::Smallest`] |
+/// | [`Quotient`](Kind::Quotient) | 10.7 | keys can be added, counted, merged and taken out again |
 ///
 /// These know only the keys. With keys to exclude:
 ///
@@ -76,6 +78,8 @@ pub enum Kind {
     ClassicBloom,
     /// Cuckoo filter: see [`Cuckoo`](crate::Cuckoo). With [`Effort::Smallest`] its buckets are semi-sorted.
     Cuckoo,
+    /// Quotient filter: see [`Quotient`](crate::Quotient).
+    Quotient,
     /// A filter, columns whose free bits are chosen against the excluded keys, and one exact bit: see [`Build::columns`](crate::Build::columns).
     Steered,
     /// A filter and one exact bit for whoever passes: ChainedFilter's `&`, or two filters.
@@ -105,7 +109,7 @@ pub enum Base {
 
 impl Kind {
     /// Every kind with its name on the command line.
-    pub const ALL: [(&'static str, Kind); 26] = [
+    pub const ALL: [(&'static str, Kind); 27] = [
         ("auto", Kind::Auto),
         ("ribbon", Kind::Ribbon),
         ("homogeneous", Kind::Homogeneous),
@@ -114,6 +118,7 @@ impl Kind {
         ("bloom", Kind::Bloom),
         ("classic-bloom", Kind::ClassicBloom),
         ("cuckoo", Kind::Cuckoo),
+        ("quotient", Kind::Quotient),
         ("steered", Kind::Steered),
         ("chained", Kind::Chained(Base::Ribbon)),
         ("chained-fuse", Kind::Chained(Base::Fuse)),
@@ -504,11 +509,35 @@ fn plain(request: &Request) -> Result<Step, BuildError> {
             Goal::Rate(rate) => cuckoo::Params::for_rate(n, rate, wide)?,
             Goal::Exact | Goal::Share(_) => cuckoo::Params::for_rate(n, 0.5, wide)?,
         }),
+        Kind::Quotient => Structure::Quotient(quotient_params(n, goal)?),
         _ => widest(request, |width| {
             Structure::Ribbon(ribbon::Params { width, wide, homogeneous: None, nested: false })
         })?,
     };
     Ok(Step { role: Role::Refuse, structure })
+}
+
+/// Slots and remainders of a quotient filter.
+fn quotient_params(n: u64, goal: Goal) -> Result<quotient::Params, BuildError> {
+    let with_rate = |rate: f64| {
+        let size = quotients::size(n, rate).ok_or_else(|| BuildError::Unreachable {
+            reason: format!(
+                "quotient filter: no size gives a rate of {rate} with {n} keys; remainders have 32 bits at most"
+            ),
+        });
+        Ok(quotient::Params::new(n, size?, false))
+    };
+    match goal {
+        Goal::Rate(rate) => with_rate(rate),
+        Goal::Exact | Goal::Share(_) => with_rate(0.5),
+        Goal::BitsPerKey(per_key) => {
+            let spare = quotient::Params::spare(n, 1 << shard_bits(n, SHARD_KEYS));
+            let file = file_bits(n, 1, per_key);
+            let size = quotients::size_within(n, spare, allowed(n, per_key) - file);
+            let least = || too_few(n, per_key, file + quotients::bits((quotients::slots(n) + spare) as f64, 1));
+            Ok(quotient::Params::new(n, size.ok_or_else(least)?, true))
+        }
+    }
 }
 
 /// All bits of a budget; a little more, lest 16.56 bits for each of 100 keys be rounded to less than 1656.

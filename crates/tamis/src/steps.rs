@@ -29,6 +29,7 @@ use crate::leaves::cuckoo::Cuckoo;
 use crate::leaves::fuse::Fuse;
 use crate::leaves::integrated::Integrated;
 use crate::leaves::local::Local;
+use crate::leaves::quotient::Quotient;
 use crate::leaves::ribbon::Ribbon;
 use crate::leaves::steered::Steered;
 use crate::leaves::{Column, Find, Finish, Geometry, Whole};
@@ -81,6 +82,7 @@ macro_rules! with_column {
             Leaf::Steered($column) => $body,
             Leaf::Local($column) => $body,
             Leaf::Cuckoo($column) => $body,
+            Leaf::Quotient($column) => $body,
         }
     };
 }
@@ -161,6 +163,7 @@ pub(crate) enum Leaf {
     Steered(Column<Steered>),
     Local(Column<Local>),
     Cuckoo(Column<Cuckoo>),
+    Quotient(Column<Quotient>),
 }
 
 pub(crate) const SPLIT_BLOCK: u8 = 1;
@@ -171,6 +174,7 @@ pub(crate) const INTEGRATED: u8 = 5;
 pub(crate) const STEERED: u8 = 6;
 pub(crate) const LOCAL: u8 = 7;
 pub(crate) const CUCKOO: u8 = 8;
+pub(crate) const QUOTIENT: u8 = 9;
 
 impl Leaf {
     pub(crate) fn decode(tag: u8, from: &mut Reader<'_>, bits: u32, salt: Salt) -> Result<Leaf, FormatError> {
@@ -183,6 +187,7 @@ impl Leaf {
             STEERED => Leaf::Steered(decode_column(from, bits, salt)?),
             LOCAL => Leaf::Local(decode_column(from, bits, salt)?),
             CUCKOO => Leaf::Cuckoo(decode_column(from, bits, salt)?),
+            QUOTIENT => Leaf::Quotient(decode_column(from, bits, salt)?),
             _ => return Err(FormatError::invalid(format!("directory: unknown structure {tag}; upgrade tamis"))),
         })
     }
@@ -198,6 +203,7 @@ impl Leaf {
             Leaf::Steered(_) => "steered ribbon",
             Leaf::Local(_) => "local",
             Leaf::Cuckoo(_) => "cuckoo",
+            Leaf::Quotient(_) => "quotient",
         }
     }
 
@@ -281,7 +287,8 @@ find_first!(
     Integrated of Integrated,
     Steered of Steered,
     Local of Local,
-    Cuckoo of Cuckoo
+    Cuckoo of Cuckoo,
+    Quotient of Quotient
 );
 
 /// A column that refuses, inlined; then the other steps.

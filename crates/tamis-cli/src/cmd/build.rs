@@ -61,7 +61,7 @@ pub(crate) struct Args {
     /// A key both wanted and excluded: error (say which), keep (it is wanted) or drop (it is excluded)
     #[arg(long, value_name = "WHAT", default_value = "error", value_parser = on_conflict)]
     on_conflict: OnConflict,
-    /// The structure: auto, or one of ribbon, homogeneous, fuse, fuse4, bloom, classic-bloom, cuckoo; with --exclude one of
+    /// The structure: auto, or one of ribbon, homogeneous, fuse, fuse4, bloom, classic-bloom, cuckoo, quotient; with --exclude one of
     /// steered, chained, cascade, integrated, naive, the last four alone or followed by what they are made of (chained-fuse,
     /// cascade-bloom, ...)
     #[arg(long, default_value = "auto", value_parser = kind)]

@@ -105,6 +105,7 @@ fn every_kind_and_effort_works() {
         ("--kind classic-bloom", "classic Bloom"),
         ("--kind cuckoo", "cuckoo"),
         ("--kind cuckoo --effort smallest", "cuckoo"),
+        ("--kind quotient", "quotient"),
         ("--effort fast", "binary fuse"),
         ("--effort balanced", "ribbon"),
         ("--effort smallest", "ribbon"),

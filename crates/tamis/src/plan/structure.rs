@@ -6,9 +6,10 @@ use crate::error::BuildError;
 use crate::format::Encoded;
 use crate::hash::{Digest, Salt};
 use crate::leaves::bloom::{classic, split};
-use crate::leaves::{Geometry, Values, cuckoo, fuse, integrated, local, ribbon, steered};
+use crate::leaves::{Geometry, Values, cuckoo, fuse, integrated, local, quotient, ribbon, steered};
 use crate::math::bloom::{classic_rate, split_block_rate};
-use crate::steps::{BLOOM, CUCKOO, FUSE, INTEGRATED, LOCAL, RIBBON, SPLIT_BLOCK, STEERED};
+use crate::shard::{SHARD_KEYS, shard_bits};
+use crate::steps::{BLOOM, CUCKOO, FUSE, INTEGRATED, LOCAL, QUOTIENT, RIBBON, SPLIT_BLOCK, STEERED};
 
 /// One leaf to build, the same for every shard.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -31,6 +32,7 @@ pub(crate) enum Structure {
     /// Built from keys and negatives.
     Local(local::Params),
     Cuckoo(cuckoo::Params),
+    Quotient(quotient::Params),
 }
 
 impl Structure {
@@ -45,6 +47,7 @@ impl Structure {
             Structure::Steered(_) => STEERED,
             Structure::Local(_) => LOCAL,
             Structure::Cuckoo(_) => CUCKOO,
+            Structure::Quotient(_) => QUOTIENT,
         }
     }
 
@@ -60,6 +63,7 @@ impl Structure {
             Structure::Steered(params) => params.bits(n),
             Structure::Local(params) => params.bits(n),
             Structure::Cuckoo(params) => params.payload_bits(n),
+            Structure::Quotient(params) => params.bits(n, 1 << shard_bits(n, SHARD_KEYS)),
         }
     }
 
@@ -71,7 +75,9 @@ impl Structure {
             Structure::Integrated(params) => params.rate(),
             Structure::Steered(params) => params.rate(),
             Structure::Local(params) => params.rate(),
-            Structure::SplitBlock { .. } | Structure::Bloom { .. } | Structure::Cuckoo(_) => 1.0,
+            Structure::SplitBlock { .. } | Structure::Bloom { .. } | Structure::Cuckoo(_) | Structure::Quotient(_) => {
+                1.0
+            }
         }
     }
 
@@ -82,6 +88,7 @@ impl Structure {
             Structure::SplitBlock { bits_per_key } => split_block_rate(n, blocks(n, bits_per_key)),
             Structure::Bloom { bits_per_key, hashes } => classic_rate(n, table(n, bits_per_key), hashes.into()),
             Structure::Cuckoo(params) => params.rate(n),
+            Structure::Quotient(params) => params.rate(n),
             _ => self.rate(),
         }
     }
@@ -127,6 +134,9 @@ impl Structure {
             }
             Structure::Cuckoo(params) => {
                 cuckoo::Cuckoo::build(keys, &params, salt, &mut payload)?.encode(&mut geometry)
+            }
+            Structure::Quotient(params) => {
+                quotient::Quotient::build(keys, &params, salt, &mut payload)?.encode(&mut geometry)
             }
             Structure::Steered(_) => {
                 let reason = "a steered column is built from both sides".into();

@@ -86,6 +86,7 @@ laws! {
     classic_bloom: Kind::ClassicBloom, Effort::Balanced;
     cuckoo: Kind::Cuckoo, Effort::Balanced;
     cuckoo_smallest: Kind::Cuckoo, Effort::Smallest;
+    quotient: Kind::Quotient, Effort::Balanced;
 }
 
 /// All keys, alone and in batches.

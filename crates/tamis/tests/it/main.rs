@@ -42,7 +42,7 @@ fn filter(n: u64, kind: Kind, fpr: f64) -> Filter {
 }
 
 /// Every kind that knows only keys, each once more for another effort where that changes what is built.
-const SHAPES: [(&str, Kind, Effort); 11] = [
+const SHAPES: [(&str, Kind, Effort); 12] = [
     ("auto", Kind::Auto, Effort::Balanced),
     ("auto, fast", Kind::Auto, Effort::Fast),
     ("ribbon", Kind::Ribbon, Effort::Balanced),
@@ -54,10 +54,11 @@ const SHAPES: [(&str, Kind, Effort); 11] = [
     ("classic-bloom", Kind::ClassicBloom, Effort::Balanced),
     ("cuckoo", Kind::Cuckoo, Effort::Balanced),
     ("cuckoo, smallest", Kind::Cuckoo, Effort::Smallest),
+    ("quotient", Kind::Quotient, Effort::Balanced),
 ];
 
 /// The kinds that need no negatives: the first in the list.
-const PLAIN: &[(&str, Kind)] = Kind::ALL.split_at(8).0;
+const PLAIN: &[(&str, Kind)] = Kind::ALL.split_at(9).0;
 
 /// A new law book that misses a kind fails here.
 #[test]

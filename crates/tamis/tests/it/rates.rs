@@ -107,6 +107,7 @@ rates! {
     classic_bloom: 8;
     cuckoo: 9;
     cuckoo_smallest: 10;
+    quotient: 11;
 }
 
 /// A budget of bits per key covers the whole file, and large sets use it up.

@@ -1,0 +1,198 @@
+//! digests -> short remainders in sorted runs: the quotient filter with ranks and selects, which also gives keys back.
+//!
+//! A key is a fingerprint F below `slots * 2^r`: `F = hi(hash * slots * 2^r)`, so any number of slots will do. Its upper part, the
+//! quotient `F >> r`, is the slot where it would like to be; the slot keeps the lower r bits. Remainders of one quotient are a run,
+//! sorted; runs lie in the order of their quotients and give way to the right, into a few spare blocks at the end. Two bits per
+//! slot and a byte per block tell the runs apart again (see `table.rs`), so that the very set of fingerprints is there:
+//!
+//! ```text
+//!   quotient    0   1   2   3   4   5   6   7           1 -> a b c,  2 -> d,  5 -> e f
+//!   occupied    .   1   1   .   .   1   .   .
+//!   ends        .   .   .   1   1   .   1   .
+//!   slot        -   a   b   c   d   e   f   -
+//! ```
+//!
+//! * *Deleting* takes a fingerprint out, and a key that was put in twice is there twice (its remainder is repeated).
+//! * *Growing* moves the highest bit of all remainders to the quotients: F stays what it is, and no key is needed.
+//! * *Merging* is the merging of two sorted lists.
+//! * *The bytes follow from the set*: free slots are zero, so neither the order of insertions nor what was deleted leaves a trace.
+//!
+//! Paper: [Quotient] Pandey, Bender, Johnson, Patro 2017, sections 3 and 4. Unlike there, `offset` counts what earlier blocks
+//! take of a block, and there are no counters. The rate is computed in [`crate::math::quotient`].
+
+use crate::arch::{Answer, Base, Isa, Kernel, Level, dispatch, prefetch};
+use crate::error::FormatError;
+use crate::format::{Reader, put_varint};
+use crate::hash::{Digest, Salt};
+use crate::leaves::{Choose, Column, Contains, Geometry, Part};
+use crate::math::quotient::{MAX_FINGERPRINTS, MAX_REMAINDER, MAX_SLOTS};
+
+#[cfg(feature = "build")]
+mod build;
+#[cfg(feature = "build")]
+mod change;
+mod table;
+
+#[cfg(feature = "build")]
+pub(crate) use build::{Held, Params};
+use table::{BLOCK, Table};
+
+/// Keys that are located and prefetched together before the first is answered.
+const BATCH: usize = 64;
+
+/// How to read a quotient filter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Quotient {
+    /// Slots that a key can want.
+    slots: u64,
+    /// Bits of a remainder.
+    remainder: u32,
+    /// Blocks of 64 slots; a few more than `slots` ask for.
+    blocks: u64,
+    /// Fingerprints in it.
+    keys: u64,
+    /// A one for each of the remainders that are compared at once.
+    ones: u64,
+    salt: Salt,
+    level: Level,
+}
+
+impl Quotient {
+    /// Quotient and remainder of a key.
+    #[inline(always)]
+    fn locate(&self, key: Digest) -> (usize, u64) {
+        let product = key.salted(self.salt) as u128 * (self.slots << self.remainder) as u128;
+        self.split((product >> 64) as u64)
+    }
+
+    /// Quotient and remainder of a fingerprint.
+    #[inline(always)]
+    fn split(&self, fingerprint: u64) -> (usize, u64) {
+        // On a 32-bit processor a payload that is there has fewer slots than a usize can count.
+        let quotient = usize::try_from(fingerprint >> self.remainder).unwrap_or(usize::MAX);
+        (quotient, fingerprint & ((1 << self.remainder) - 1))
+    }
+
+    #[inline(always)]
+    fn table(&self) -> Table {
+        Table { remainder: self.remainder, blocks: usize::try_from(self.blocks).unwrap_or(0) }
+    }
+
+    #[inline(always)]
+    fn ask<I: Isa>(&self, payload: &[u8], (quotient, remainder): (usize, u64)) -> bool {
+        self.table().has::<I>(payload, quotient, remainder, self.ones)
+    }
+}
+
+/// One query.
+struct One;
+
+impl Answer<Part<Quotient>> for One {
+    #[inline(always)]
+    fn answer<I: Isa>(part: &Part<Quotient>, key: Digest) -> bool {
+        part.geometry.ask::<I>(&part.payload, part.geometry.locate(key))
+    }
+}
+
+/// Many queries.
+struct AskMany<'a> {
+    column: &'a Column<Quotient>,
+    keys: &'a [Digest],
+    out: &'a mut [bool],
+}
+
+impl Kernel for AskMany<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run<I: Isa>(self) {
+        let AskMany { column, keys, out } = self;
+        match column.parts() {
+            // With a single part the compiler keeps all of it in registers.
+            [part] => {
+                let (geometry, payload) = (part.geometry, &part.payload[..]);
+                ask_many::<I>(keys, out, |_| (&geometry, payload));
+            }
+            _ => ask_many::<I>(keys, out, |key| {
+                let part = column.part(key);
+                (&part.geometry, &part.payload)
+            }),
+        }
+    }
+}
+
+#[inline(always)]
+fn ask_many<'a, I: Isa>(keys: &[Digest], out: &mut [bool], part: impl Fn(Digest) -> (&'a Quotient, &'a [u8])) {
+    let mut found = [(0, 0); BATCH];
+    for (keys, out) in keys.chunks(BATCH).zip(out.chunks_mut(BATCH)) {
+        for (found, &key) in found.iter_mut().zip(keys) {
+            let (geometry, payload) = part(key);
+            *found = geometry.locate(key);
+            let table = geometry.table();
+            // The words of the block, and the remainders about the slot where the run would like to be.
+            prefetch(payload, table.words_at(found.0 / BLOCK));
+            prefetch(payload, table.place(found.0).0);
+        }
+        for ((out, &found), &key) in out.iter_mut().zip(&found).zip(keys) {
+            let (geometry, payload) = part(key);
+            *out = geometry.ask::<I>(payload, found);
+        }
+    }
+}
+
+impl Contains for Quotient {
+    fn contains(&self, payload: &[u8], key: Digest) -> bool {
+        self.ask::<Base>(payload, self.locate(key))
+    }
+
+    fn alike(&self, _: &Quotient) -> bool {
+        true
+    }
+
+    fn choose<C: Choose<Quotient>>(&self, chooser: C) -> C::Chosen {
+        chooser.choose::<One>(self.level)
+    }
+
+    fn ask_many(&self, column: &Column<Quotient>, _: &[u8], keys: &[Digest], out: &mut [bool]) {
+        dispatch(self.level, AskMany { column, keys, out });
+    }
+}
+
+/// Directory: slots, bits of a remainder, blocks, keys (varints). Payload: `blocks * (17 + 8 r)` bytes, see `table.rs`.
+impl Geometry for Quotient {
+    fn encode(&self, out: &mut Vec<u8>) {
+        for number in [self.slots, self.remainder.into(), self.blocks, self.keys] {
+            put_varint(out, number);
+        }
+    }
+
+    fn decode(from: &mut Reader<'_>, salt: Salt) -> Result<Self, FormatError> {
+        let slots = from.within("number of slots", 0..=MAX_SLOTS)?;
+        let remainder = from.within("bits of a remainder", 1..=MAX_REMAINDER.into())? as u32;
+        if slots > MAX_FINGERPRINTS >> remainder {
+            return Err(FormatError::invalid(format!(
+                "directory: {slots} slots of {remainder} bits, more than 2^62 fingerprints"
+            )));
+        }
+        // Every quotient has a slot; without slots there is no payload.
+        let least = slots.div_ceil(BLOCK as u64);
+        let most = if slots == 0 { 0 } else { MAX_SLOTS };
+        let blocks = from.within("number of blocks", least..=most)?;
+        let keys = from.within("number of keys", 0..=blocks * BLOCK as u64)?;
+        Ok(Quotient { slots, remainder, blocks, keys, ones: table::lanes(remainder), salt, level: Level::detect() })
+    }
+
+    fn payload_len(&self) -> u64 {
+        self.blocks * (8 * u64::from(self.remainder) + table::META as u64)
+    }
+
+    fn rate(&self) -> f64 {
+        crate::math::quotient::rate(self.keys, self.slots, self.remainder)
+    }
+
+    fn details(&self) -> String {
+        format!("{} slots of {} bits", self.slots, self.remainder)
+    }
+}
+
+#[cfg(all(test, feature = "build"))]
+mod tests;

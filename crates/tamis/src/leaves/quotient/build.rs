@@ -11,7 +11,7 @@ use crate::leaves::dynamic::{Full, Insert, Remove};
 use crate::math::quotient::{MAX_FINGERPRINTS, MAX_REMAINDER, MAX_SLOTS, bits, capacity, rate, slots};
 
 /// Slots after the last that a key can want. At the load of 19/20 the runs reach k slots past the end with probability
-/// exp(-0.1 k): two times in a billion they reach past this, and then an insertion fails early.
+/// exp(-0.1 k): a few times in a billion they reach past this, and then an insertion fails early.
 const SPARE: u64 = 192;
 
 /// What the planner chooses.

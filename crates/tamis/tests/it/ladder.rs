@@ -10,7 +10,7 @@ fn up_to_ten_million_keys() {
         println!("skipped: set TAMIS_SLOW to climb to ten million keys");
         return;
     }
-    for kind in [Kind::Ribbon, Kind::Fuse, Kind::Cuckoo] {
+    for kind in [Kind::Ribbon, Kind::Fuse, Kind::Cuckoo, Kind::Quotient] {
         for n in
             [1, 3, 10, 100, 1000, 10_000, 10_001, 30_000, 100_000, 300_000, 1_000_000, 1_500_001, 3_000_000, 10_000_000]
         {

@@ -156,6 +156,8 @@ fn impossible_goals_are_refused_in_words() {
     }
     let cuckoo = refused(tamis::build(integers(100, 1)).kind(Kind::Cuckoo).fpr(1e-12));
     assert!(cuckoo.contains("needs fingerprints of more than 32 bits"), "{cuckoo}");
+    let quotient = refused(tamis::build(integers(100, 1)).kind(Kind::Quotient).fpr(1e-12));
+    assert!(quotient.contains("remainders have 32 bits at most"), "{quotient}");
     // A goal is checked even where there is nothing to build.
     assert!(refused(tamis::build([0u64; 0]).fpr(2.0)).contains("not 2"));
 }
@@ -190,8 +192,11 @@ fn more_bits_let_fewer_strangers_through() {
             let build = tamis::build(integers(20_000, 1)).kind(kind).effort(effort).bits_per_key(bits);
             build.finish().unwrap().rate()
         };
-        // Fingerprints have four bits at least.
-        let least = if kind == Kind::Cuckoo { 4.5 } else { 3.0 };
+        let least = match kind {
+            Kind::Cuckoo => 4.5,   // fingerprints have four bits at least
+            Kind::Quotient => 3.5, // a slot has three bits and an eighth at least
+            _ => 3.0,
+        };
         let rates = [least, 5.0, 8.0, 12.0, 20.0].map(rate);
         assert!(rates.is_sorted_by(|a, b| a > b), "{name}: {rates:?}");
     }

@@ -52,7 +52,7 @@ use crate::error::FormatError;
 use crate::format::{Reader, put_varint};
 use crate::hash::{Digest, Salt, fold, scramble};
 use crate::leaves::{Choose, Column, Contains, Geometry, Never, Retrieve, bits_in_words};
-use kernel::{Any, Bit, Deep, Many, One};
+use kernel::{Any, Bit, Broad, Deep, Many, One};
 pub(in crate::leaves) use kernel::{Columns, Lookup, spread};
 
 #[macro_use]
@@ -173,7 +173,8 @@ pub(in crate::leaves) struct Level {
     pub(in crate::leaves) frame: Frame,
     /// Coefficients beyond the last row of a tiny level are cut off.
     mask: u128,
-    /// From which block on there is a column more, and how many blocks there are.
+    /// Columns of every block; from which block on there is one more, and how many blocks there are.
+    whole: u32,
     cut: u64,
     pub(in crate::leaves) blocks: u64,
     /// Offsets in the payload: rows, then thresholds.
@@ -206,6 +207,7 @@ impl Level {
             buckets,
             frame,
             mask,
+            whole: width.whole,
             cut,
             blocks,
             rows_at: at,
@@ -353,6 +355,8 @@ pub(crate) struct Ribbon {
 pub(in crate::leaves) enum Fast {
     /// Bands of 64: the shape and the columns to read; with a fraction, the last one is there only in some blocks.
     Columns { shape: u8, columns: u8, part: bool },
+    /// Bumped, bands of 64, more than eight columns.
+    Broad,
     /// Bands of 128, one bit, starts on bytes.
     Bit,
     /// Anything else.
@@ -368,6 +372,7 @@ impl Ribbon {
             // Only hostile bytes have it otherwise.
             _ if (first.shape as usize == HOMOGENEOUS) != homogeneous => Fast::Any,
             64 if columns <= 8 => Fast::Columns { shape: first.shape, columns: columns as u8, part: width.part > 0 },
+            64 if first.shape as usize == Broad::SHAPE => Fast::Broad,
             128 if columns == 1 && first.shape().align == 8 => Fast::Bit,
             _ => Fast::Any,
         };

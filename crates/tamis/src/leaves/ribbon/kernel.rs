@@ -6,7 +6,7 @@
 
 use std::marker::PhantomData;
 
-use super::{BAND, BIT, Fast, Frame, HOMOGENEOUS, Level, Ribbon, SHAPES, Shape, band, fingerprint};
+use super::{BAND, BIT, Fast, Frame, HOMOGENEOUS, Level, NARROW, Ribbon, SHAPES, Shape, band, fingerprint, load};
 use crate::arch::{self, Answer, Isa, Kernel};
 use crate::hash::{Digest, fold};
 use crate::leaves::{Column, Part};
@@ -87,6 +87,38 @@ impl<const SHAPE: usize, const R: usize, const PART: bool> Lookup for Columns<SH
     }
 }
 
+/// Bumped ribbons with bands of 64 bits and more than eight columns. The first eight refuse nearly every stranger, so the others are
+/// read one by one, and there is one kernel for all of them.
+#[derive(Clone, Copy)]
+pub(super) struct Broad;
+
+impl Lookup for Broad {
+    const SHAPE: usize = NARROW;
+    const BYTES: usize = 16 * 8;
+
+    #[inline(always)]
+    fn place(level: &Level, row: u64) -> usize {
+        level.block_at(level.whole, row >> 6)
+    }
+
+    #[inline(always)]
+    fn check<I: Isa>(level: &Level, payload: &[u8], h: u64, expected: u32, row: u64) -> Option<bool> {
+        let (low, high) = spread(h, row);
+        let block = row >> 6;
+        let (first, second) = (level.block_at(level.whole, block), level.block_at(level.whole, block + 1));
+        let value = I::parities::<8>(words::<8>(payload, first)?, words::<8>(payload, second)?, low, high);
+        if (value ^ expected) & 0xff != 0 {
+            return Some(false);
+        }
+        let columns = level.whole + (block >= level.cut) as u32;
+        let agrees = |column: u32| {
+            let [first, second] = [first, second].map(|at| load(payload, at + 8 * column as usize));
+            (low & first ^ high & second).count_ones() & 1 == expected >> column & 1
+        };
+        Some((8..columns).all(agrees))
+    }
+}
+
 /// Bands of 128 bits that start on a byte, one column.
 #[derive(Clone, Copy)]
 pub(super) struct Bit;
@@ -138,6 +170,7 @@ macro_rules! with_kernel {
     ($ribbon:expr, $any:expr, $run:ident: $(($shape:literal $columns:literal $part:literal))*) => {
         match $ribbon.fast {
             $(Fast::Columns { shape: $shape, columns: $columns, part: $part } => $run!(Columns<$shape, $columns, $part>),)*
+            Fast::Broad => $run!(Broad),
             Fast::Bit => $run!(Bit),
             _ => $any,
         }

@@ -138,6 +138,7 @@ mod build {
     use super::*;
     use crate::BuildError;
     use crate::leaves::bloom::zeros;
+    use crate::leaves::dynamic::{self, Full};
     use crate::math::bloom::{BLOCK_BITS, split_block_blocks};
 
     impl Params {
@@ -197,6 +198,14 @@ mod build {
         #[inline(always)]
         fn run<I: Isa>(self) {
             I::block_insert(self.0, self.1);
+        }
+    }
+
+    impl dynamic::Insert for SplitBlock {
+        fn insert(&mut self, payload: &mut [u8], key: Digest) -> Result<(), Full> {
+            SplitBlock::insert(self, payload, key);
+            *self = self.holding(self.keys.saturating_add(1));
+            Ok(())
         }
     }
 

@@ -58,16 +58,31 @@ impl Values {
     fn compute(beam: u16) -> Values {
         let exact: Vec<f64> = grid().map(|mu| EXACT * (1.0 + mu)).collect();
         let mut values = Values { beam, both: exact.clone(), keys: vec![exact] };
+        // Where every column leads from every point: asked for in every round below, and the same in all of them.
+        let ahead = |on_keys: bool| -> Vec<Vec<Ahead>> {
+            let from = |mu: f64| slacks().map(|slack| values.ahead(mu, slack, on_keys)).collect();
+            grid().map(from).collect()
+        };
+        let (keys, negatives) = (ahead(true), ahead(false));
+        let least = |choices: &[Ahead], then: &[f64]| {
+            choices.iter().map(|ahead| ahead.bits(then)).fold(f64::INFINITY, |a, b| if b < a { b } else { a })
+        };
         for _ in 0..MAX_COLUMNS {
             let last = values.keys.last().map_or(&[][..], Vec::as_slice);
-            let next = grid().map(|mu| values.best_on_keys(mu, last).1).collect();
+            let next = keys.iter().map(|choices| least(choices, last)).collect();
             values.keys.push(next);
         }
         // One column more in every round, until there is nothing to gain.
         for _ in 0..2 * MAX_COLUMNS {
             let next: Vec<f64> = grid()
                 .zip(&values.both)
-                .map(|(mu, &now)| now.min(values.best_of_both(mu, &values.both).map_or(now, |(_, bits)| bits)))
+                .zip(keys.iter().zip(&negatives))
+                .map(|((mu, &now), (keys, negatives))| {
+                    let (on_keys, on_negatives) = measured(mu);
+                    let keys = if on_keys { least(keys, &values.both) } else { now };
+                    let negatives = if on_negatives { least(negatives, &values.both) } else { now };
+                    now.min(keys).min(negatives)
+                })
                 .collect();
             let settled = next.iter().zip(&values.both).all(|(next, now)| now - next < 1e-9);
             values.both = next;
@@ -78,30 +93,29 @@ impl Values {
         values
     }
 
-    /// A column on the keys that is best before what `then` costs.
-    fn best_on_keys(&self, mu: f64, then: &[f64]) -> (u16, f64) {
-        let bits = |slack: u16| {
-            let s = f64::from(slack);
-            1.0 + s / 1024.0 + WORTH + at(then, mu * share(mu, s, self.beam))
-        };
-        slacks().map(|slack| (slack, bits(slack))).fold((LEAST, f64::INFINITY), |a, b| if b.1 < a.1 { b } else { a })
+    /// What a column costs from `mu` on, and where it leads.
+    fn ahead(&self, mu: f64, slack: u16, on_keys: bool) -> Ahead {
+        let s = f64::from(slack);
+        match on_keys {
+            true => Ahead { cost: 1.0 + s / 1024.0 + WORTH, kept: 1.0, then: Place::of(mu * share(mu, s, self.beam)) },
+            false => {
+                let kept = share(1.0 / mu, s, self.beam);
+                Ahead { cost: mu * (1.0 + s / 1024.0) + WORTH, kept, then: Place::of(mu / kept) }
+            }
+        }
     }
 
-    /// The same on the negatives.
-    fn best_on_negatives(&self, mu: f64, then: &[f64]) -> (u16, f64) {
-        let bits = |slack: u16| {
-            let s = f64::from(slack);
-            let kept = share(1.0 / mu, s, self.beam);
-            mu * (1.0 + s / 1024.0) + WORTH + kept * at(then, mu / kept)
-        };
+    /// A column, on the keys or on the negatives, that is best before what `then` costs.
+    fn best(&self, mu: f64, then: &[f64], on_keys: bool) -> (u16, f64) {
+        let bits = |slack: u16| self.ahead(mu, slack, on_keys).bits(then);
         slacks().map(|slack| (slack, bits(slack))).fold((LEAST, f64::INFINITY), |a, b| if b.1 < a.1 { b } else { a })
     }
 
     /// The better of the two; none where neither is measured.
     fn best_of_both(&self, mu: f64, then: &[f64]) -> Option<(Column, f64)> {
-        let measured = 0.125..=32.0;
-        let keys = measured.contains(&mu).then(|| self.best_on_keys(mu, then));
-        let negatives = (mu < 4.0 && measured.contains(&(1.0 / mu))).then(|| self.best_on_negatives(mu, then));
+        let (on_keys, on_negatives) = measured(mu);
+        let keys = on_keys.then(|| self.best(mu, then, true));
+        let negatives = on_negatives.then(|| self.best(mu, then, false));
         let keys = keys.map(|(slack, bits)| (Column::Keys(slack), bits));
         let negatives = negatives.map(|(slack, bits)| (Column::Negatives(slack), bits));
         keys.into_iter().chain(negatives).min_by(|a, b| a.1.total_cmp(&b.1))
@@ -126,7 +140,7 @@ impl Values {
     pub(super) fn on_keys(&self, mut mu: f64, count: usize) -> Vec<Column> {
         let mut columns = vec![];
         for then in self.keys.iter().take(count).rev() {
-            let column = Column::Keys(self.best_on_keys(mu, then).0);
+            let column = Column::Keys(self.best(mu, then, true).0);
             columns.push(column);
             mu = self.after(mu, column);
         }
@@ -201,15 +215,46 @@ fn point(i: usize) -> f64 {
 /// 2^(1/16).
 const STEP: f64 = 1.044_273_782_427_413_8;
 
-/// V between the points of the grid; below the grid nothing is left but the exact bit.
-fn at(values: &[f64], mu: f64) -> f64 {
-    let place = (log2(mu.max(1e-9)) - LOWEST) * PER_OCTAVE;
-    if place < 0.0 {
-        return EXACT * (1.0 + mu);
+/// Whether columns on the keys, and on the negatives, were measured for so many negatives per key.
+fn measured(mu: f64) -> (bool, bool) {
+    let measured = 0.125..=32.0;
+    (measured.contains(&mu), mu < 4.0 && measured.contains(&(1.0 / mu)))
+}
+
+/// A column, seen from one state.
+struct Ahead {
+    cost: f64,
+    /// The share of keys that go on.
+    kept: f64,
+    /// The state behind it.
+    then: Place,
+}
+
+impl Ahead {
+    fn bits(&self, then: &[f64]) -> f64 {
+        self.cost + self.kept * self.then.at(then)
     }
-    let below = (place as usize).min(POINTS - 2);
-    // V / (1 + mu) is nearly constant, which V is not.
-    let per = |i: usize| values.get(i).map_or(EXACT, |v| v / (1.0 + point(i)));
-    let part = (place - below as f64).min(1.0);
-    (per(below) * (1.0 - part) + per(below + 1) * part) * (1.0 + mu)
+}
+
+/// A state between the points of the grid.
+struct Place {
+    mu: f64,
+    /// The point below it and the part of the way to the next; none below the grid, where nothing is left but the exact bit.
+    between: Option<(usize, f64)>,
+}
+
+impl Place {
+    fn of(mu: f64) -> Place {
+        let place = (log2(mu.max(1e-9)) - LOWEST) * PER_OCTAVE;
+        let below = (place.max(0.0) as usize).min(POINTS - 2);
+        Place { mu, between: (place >= 0.0).then_some((below, (place - below as f64).min(1.0))) }
+    }
+
+    /// V there.
+    fn at(&self, values: &[f64]) -> f64 {
+        let Some((below, part)) = self.between else { return EXACT * (1.0 + self.mu) };
+        // V / (1 + mu) is nearly constant, which V is not.
+        let per = |i: usize| values.get(i).map_or(EXACT, |v| v / (1.0 + point(i)));
+        (per(below) * (1.0 - part) + per(below + 1) * part) * (1.0 + self.mu)
+    }
 }

@@ -16,11 +16,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::error::{BuildError, Error};
 use crate::format::{Header, MAX_SHARD_BITS, Writer};
 use crate::hash::{Digest, Domain, Hasher, Key};
-use crate::plan::{Columns, Effort, Goal, Kind, Layout, Plan, Request, plan};
+use crate::plan::{Columns, Comparison, Effort, Goal, Kind, Layout, Plan, Request, plan};
 use crate::query::Filter;
 use crate::shard::{Limits, OnConflict, Shards, Stats, Workspace};
 
 mod collect;
+mod expect;
 mod groups;
 mod parallel;
 mod partition;
@@ -29,6 +30,7 @@ mod sieve;
 mod target;
 
 pub use collect::{Collector, Sealed};
+pub use expect::{Outcome, Prediction};
 pub use partition::Partitioned;
 use sieve::Sieve;
 use target::to_file;
@@ -45,7 +47,7 @@ pub fn build<I>(keys: I) -> Build<I>
 where
     I: IntoIterator<Item: Key>,
 {
-    Build { keys, negatives: std::iter::empty(), options: Options::default() }
+    Build { keys, negatives: std::iter::empty(), expected: std::iter::empty(), options: Options::default() }
 }
 
 /// Starts a filter on keys that will be pushed one by one, from a source that may fail.
@@ -60,7 +62,7 @@ where
 /// # Ok::<(), tamis::Error>(())
 /// ```
 pub fn stream() -> Build<()> {
-    Build { keys: (), negatives: std::iter::empty(), options: Options::default() }
+    Build { keys: (), negatives: std::iter::empty(), expected: std::iter::empty(), options: Options::default() }
 }
 
 /// Starts a filter on digests that were made before with `hasher`, as an engine has them that hashes its keys once. Digests
@@ -76,7 +78,8 @@ pub fn stream() -> Build<()> {
 /// ```
 pub fn build_digests(digests: impl Into<Arc<[Digest]>>, hasher: Hasher, domain: Domain) -> Build<Digests> {
     let keys = Digests { digests: digests.into(), excluded: None, domain };
-    Build { keys, negatives: std::iter::empty(), options: Options { hasher, ..Options::default() } }
+    let options = Options { hasher, ..Options::default() };
+    Build { keys, negatives: std::iter::empty(), expected: std::iter::empty(), options }
 }
 
 /// Keys that are hashed already: see [`build_digests`].
@@ -110,12 +113,14 @@ pub enum Progress {
     },
 }
 
-/// A filter to be: what is wanted of it, and how it may be made. `N` are the keys to exclude, none at first.
+/// A filter to be: what is wanted of it, and how it may be made. `N` are the keys to exclude and `Q` the queries to expect,
+/// none at first.
 #[must_use = "nothing is built before `finish`"]
 #[derive(Debug)]
-pub struct Build<I, N = std::iter::Empty<u64>> {
+pub struct Build<I, N = std::iter::Empty<u64>, Q = std::iter::Empty<(u64, f64)>> {
     keys: I,
     negatives: N,
+    expected: Q,
     options: Options,
 }
 
@@ -130,6 +135,14 @@ struct Options {
     first: Option<u16>,
     columns: Option<Columns>,
     on_conflict: OnConflict,
+    /// The most strangers that may pass, where queries are expected.
+    cap: Option<f64>,
+    /// The share of queries outside the sample, if the caller knows better than the estimate.
+    unseen: Option<f64>,
+    /// Room for more keys, as a share of them.
+    spare: f64,
+    /// Whether queries are expected: then the plan is not known before they are counted.
+    expecting: bool,
     /// Whether keys keep their places in the input, to be shown in conflicts.
     places: bool,
     limits: Limits,
@@ -157,6 +170,10 @@ impl Default for Options {
             first: None,
             columns: None,
             on_conflict: OnConflict::Error,
+            cap: None,
+            unseen: None,
+            spare: 0.0,
+            expecting: false,
             places: false,
             limits: Limits::default(),
             threads: std::thread::available_parallelism().map_or(1, |n| n.get()),
@@ -173,8 +190,8 @@ impl Options {
     }
 
     fn request(&self, keys: u64, negatives: u64) -> Request {
-        let Options { goal, kind, effort, layout, delta, first, columns, .. } = *self;
-        Request { keys, negatives, goal, kind, effort, layout, delta, first, columns }
+        let Options { goal, kind, effort, layout, delta, first, columns, spare, .. } = *self;
+        Request { keys, negatives, goal, kind, effort, layout, delta, first, columns, spare }
     }
 
     fn stop(&self) -> bool {
@@ -186,7 +203,7 @@ impl Options {
 /// under construction, about 60 MB per thread.
 const GATHER: (u64, u64) = (5, 8);
 
-impl<I, N> Build<I, N> {
+impl<I, N, Q> Build<I, N, Q> {
     /// Lets at most this share of strangers through. The default is 0.01.
     pub fn fpr(mut self, rate: f64) -> Self {
         self.options.goal = Goal::Rate(rate);
@@ -245,6 +262,30 @@ impl<I, N> Build<I, N> {
         self
     }
 
+    /// With queries to expect: lets at most this share of all others through, those that nobody expects. No limit unless set.
+    ///
+    /// ```
+    /// let popular = || (1000..50_000u64).map(|site| (site, 2.0));
+    /// let build = || tamis::build(0..1000u64).fpr(0.01);
+    /// let open = build().expect(popular()).finish()?;
+    /// let strict = build().expect(popular()).max_rate_unknown(0.001).finish()?;
+    /// assert!(open.rate() > 0.01 && strict.rate() <= 0.001);
+    /// # Ok::<(), tamis::Error>(())
+    /// ```
+    pub fn max_rate_unknown(mut self, rate: f64) -> Self {
+        self.options.cap = Some(rate);
+        self
+    }
+
+    /// With queries to expect: the share of negative queries to come that are for none of them. Unless set, it is estimated from
+    /// the sample: as many as there are values in it that were asked for once ([Stacked] section 5.1).
+    ///
+    /// [Stacked]: https://doi.org/10.14778/3436905.3436919
+    pub fn unseen(mut self, share: f64) -> Self {
+        self.options.unseen = Some(share);
+        self
+    }
+
     /// What becomes of a key that is also excluded. By default the build fails and says which.
     pub fn on_conflict(mut self, policy: OnConflict) -> Self {
         self.options.on_conflict = policy;
@@ -262,6 +303,21 @@ impl<I, N> Build<I, N> {
     /// How much shorter every list of a [`Kind::Cascade`] is than the one before, between 0 and 1; 0.5 unless set.
     pub fn delta(mut self, delta: f64) -> Self {
         self.options.delta = delta;
+        self
+    }
+
+    /// Room for this share of keys more, for structures that take keys after they were built: [`Kind::Bloom`],
+    /// [`Kind::ClassicBloom`], [`Kind::Cuckoo`], [`Kind::Quotient`] and [`Kind::Stacked`] on the last three. The goal is reached when the
+    /// room is used up.
+    ///
+    /// ```
+    /// let filter = tamis::build(0..1000u64).kind(tamis::Kind::Cuckoo).spare(0.5).finish()?;
+    /// let mut filter = tamis::Cuckoo::restore(filter.as_bytes().to_vec())?;
+    /// (1000..1500u64).try_for_each(|key| filter.insert(key))?;
+    /// # Ok::<(), tamis::Error>(())
+    /// ```
+    pub fn spare(mut self, share: f64) -> Self {
+        self.options.spare = share;
         self
     }
 
@@ -327,7 +383,7 @@ impl<I, N> Build<I, N> {
     }
 }
 
-impl<I> Build<I> {
+impl<I, Q> Build<I, std::iter::Empty<u64>, Q> {
     /// Keys that must never match, whatever the goal for strangers: of the same kind as the keys, any number of them. Nearly
     /// all are let go at once, and `build` holds the few that are hard to tell from the keys: for [`Kind::Steered`], which is
     /// the default, and [`Kind::Chained`], unless the goal is a budget of bits or a share of them, or [`OnConflict::Drop`] is
@@ -340,9 +396,31 @@ impl<I> Build<I> {
     /// assert!(!filter.contains("news.example")?);
     /// # Ok::<(), tamis::Error>(())
     /// ```
-    pub fn exclude<N: IntoIterator<Item: Key>>(self, negatives: N) -> Build<I, N> {
-        let Build { keys, options, .. } = self;
-        Build { keys, negatives, options: Options { places: true, ..options } }
+    pub fn exclude<N: IntoIterator<Item: Key>>(self, negatives: N) -> Build<I, N, Q> {
+        let Build { keys, expected, options, .. } = self;
+        Build { keys, negatives, expected, options: Options { places: true, ..options } }
+    }
+}
+
+impl<I, N> Build<I, N> {
+    /// The queries to come, each with how often it is asked, or a sample of them: of the same kind as the keys, in any order; the
+    /// weights of equal ones add up, and those that are keys are dropped. The planner then chooses the structure, and which of them it
+    /// shall know, by what happens on these queries: [`fpr`](Build::fpr) is the share of *expected* negative queries that may
+    /// pass, and [`bits_per_key`](Build::bits_per_key) asks for the smallest such share. Whoever was not expected may pass more
+    /// often: [`max_rate_unknown`](Build::max_rate_unknown) limits that. [`Report::workload`] says what came of it.
+    ///
+    /// Weights are counts: a value that was asked for once stands for others that were not seen yet ([`unseen`](Build::unseen)).
+    ///
+    /// ```
+    /// let popular = (1000..2000u64).map(|site| (site, 1e6 / (site - 999) as f64));
+    /// let filter = tamis::build(0..1000u64).expect(popular).bits_per_key(10.0).finish()?;
+    /// assert!((0..1000u64).all(|key| filter.contains(key) == Ok(true)));
+    /// assert_eq!(filter.contains(1000u64), Ok(false)); // the most popular of them all
+    /// # Ok::<(), tamis::Error>(())
+    /// ```
+    pub fn expect<K: Key, Q: IntoIterator<Item = (K, f64)>>(self, queries: Q) -> Build<I, N, Q> {
+        let Build { keys, negatives, options, .. } = self;
+        Build { keys, negatives, expected: queries, options: Options { expecting: true, ..options } }
     }
 }
 
@@ -350,6 +428,12 @@ impl Build<()> {
     /// [`Collector::exclude`] will be called: keys keep their places in the input, so that a conflict can show them.
     pub fn excluding(mut self) -> Self {
         self.options.places = true;
+        self
+    }
+
+    /// [`Collector::expect`] or [`Sealed::expect`] will be called: keys to exclude are kept until all is known.
+    pub fn expecting(mut self) -> Self {
+        self.options.expecting = true;
         self
     }
 
@@ -364,7 +448,13 @@ impl Build<()> {
     }
 }
 
-impl<I: IntoIterator<Item: Key>, N: IntoIterator<Item: Key>> Build<I, N> {
+impl<I, N, K, Q> Build<I, N, Q>
+where
+    I: IntoIterator<Item: Key>,
+    N: IntoIterator<Item: Key>,
+    K: Key,
+    Q: IntoIterator<Item = (K, f64)>,
+{
     /// Builds the filter in memory.
     pub fn finish(self) -> Result<Filter, Error> {
         self.collect()?.finish()
@@ -385,6 +475,18 @@ impl<I: IntoIterator<Item: Key>, N: IntoIterator<Item: Key>> Build<I, N> {
         self.collect()?.finish_to(path)
     }
 
+    /// All designs side by side, for these keys and this goal, and which of them would be built. Builds nothing.
+    ///
+    /// ```
+    /// let plan = tamis::build(0..1000u64).exclude(1000..9000u64).fpr(0.01).plan()?;
+    /// let chosen = plan.chosen().unwrap();
+    /// assert!(chosen.forecast.as_ref().unwrap().unknown_rate <= 0.01);
+    /// # Ok::<(), tamis::Error>(())
+    /// ```
+    pub fn plan(self) -> Result<Comparison, Error> {
+        self.collect()?.plan()
+    }
+
     fn collect(self) -> Result<Sealed, Error> {
         let mut collector = Collector::new(self.options, Some(<I::Item as Key>::DOMAIN));
         for key in self.keys {
@@ -393,6 +495,9 @@ impl<I: IntoIterator<Item: Key>, N: IntoIterator<Item: Key>> Build<I, N> {
         let mut sealed = collector.seal()?;
         for key in self.negatives {
             sealed.exclude(key)?;
+        }
+        for (key, weight) in self.expected {
+            sealed.expect(key, weight)?;
         }
         Ok(sealed)
     }
@@ -429,28 +534,36 @@ pub struct Report {
     pub stats: Stats,
     /// The length of the file.
     pub bytes: u64,
+    /// What was made of the queries to expect, if there are any.
+    pub workload: Option<Outcome>,
 }
 
-/// Plans, builds and writes a filter to `out`, which is told how many bytes to expect.
+/// Plans, builds and writes a filter to `out`, which is told how many bytes to expect. Where queries are expected the plan is made
+/// already.
 fn write<W: Write>(
     shards: &Shards,
     sieve: &Sieve,
+    planned: Option<Plan>,
     domain: Domain,
     options: &Options,
     out: impl FnOnce(u64) -> W,
 ) -> Result<(W, Report), Error> {
     // As the sieve counted them: a plan for fewer could have a narrower first stage, which lets more through.
     let request = options.request(shards.stats.keys, shards.about);
-    let plan = plan(&request)?;
+    let plan = match planned {
+        Some(plan) => plan,
+        None => plan(&request)?,
+    };
     let bytes = plan.bytes(&request);
     // Where some of them may match, nothing is promised about any.
-    let known = if matches!(request.goal, Goal::Share(_)) { 0 } else { shards.known() };
+    let promised = !matches!(request.goal, Goal::Share(_)) && plan.promises(request.keys);
+    let known = if promised { shards.known() } else { 0 };
     let (out, bytes) = write_plan(shards, &plan, sieve.first(&plan), known, domain, options, out(bytes))?;
     // The last shards are built without asking: whoever stopped meanwhile wants no file.
     if options.stop() {
         return Err(BuildError::Cancelled.into());
     }
-    Ok((out, Report { stats: shards.stats, bytes }))
+    Ok((out, Report { stats: shards.stats, bytes, workload: None }))
 }
 
 /// Builds and writes what was planned; `first` has the leaf of the first step, if that is there already.

@@ -17,8 +17,13 @@ use crate::recipes::{cascade, chained, fpfs, local, steered};
 use crate::shard::{SHARD_KEYS, Sketch, shard_bits};
 use crate::steps::Role;
 
+mod choose;
+mod outlook;
 mod structure;
 
+pub use choose::{Candidate, Comparison, Forecast};
+pub(crate) use choose::{Design, Expected, SOMEBODY, compare};
+pub(crate) use outlook::outlook;
 pub(crate) use structure::Structure;
 
 /// What a filter shall reach for strangers: keys that nobody listed.
@@ -58,6 +63,12 @@ pub enum Goal {
 /// | [`Integrated`](Kind::Integrated) | the same in one word | members, at the speed of a plain filter |
 /// | [`Cascade`](Kind::Cascade) | filters of each other's errors | Bloom filters all the way |
 /// | [`Naive`](Kind::Naive) | one filter on both sides | few excluded keys |
+///
+/// With queries to expect, all of these and:
+///
+/// | kind | what it is | good for |
+/// |---|---|---|
+/// | [`Stacked`](Kind::Stacked) | filters of keys and frequent queries in turn | layers of Bloom, cuckoo or quotient filters |
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub enum Kind {
@@ -90,6 +101,9 @@ pub enum Kind {
     Integrated(Base, Parts),
     /// One filter that holds the excluded keys too, with the wrong fingerprint. Building it takes memory for all of them.
     Naive(Base),
+    /// Filters in turn on keys and on queries to expect, which then pass seldom: see [`Build::expect`](crate::Build::expect). On
+    /// Bloom, cuckoo and quotient filters it takes keys after it was built: [`Stacked`](crate::Stacked).
+    Stacked(Base),
 }
 
 /// The elementary structure under a construction of several.
@@ -103,13 +117,17 @@ pub enum Base {
     Fuse,
     /// 4-wise binary fuse.
     Fuse4,
-    /// Classic Bloom filters, with an exact bit on a ribbon; for [`Kind::Cascade`] only.
+    /// Classic Bloom filters; for [`Kind::Stacked`], and with an exact bit on a ribbon for [`Kind::Cascade`].
     Bloom,
+    /// Cuckoo filters; for [`Kind::Stacked`].
+    Cuckoo,
+    /// Quotient filters; for [`Kind::Stacked`].
+    Quotient,
 }
 
 impl Kind {
     /// Every kind with its name on the command line.
-    pub const ALL: [(&'static str, Kind); 27] = [
+    pub const ALL: [(&'static str, Kind); 33] = [
         ("auto", Kind::Auto),
         ("ribbon", Kind::Ribbon),
         ("homogeneous", Kind::Homogeneous),
@@ -137,6 +155,12 @@ impl Kind {
         ("integrated-ribbon-general", Kind::Integrated(Base::Ribbon, Parts::General)),
         ("naive", Kind::Naive(Base::Ribbon)),
         ("naive-fuse", Kind::Naive(Base::Fuse)),
+        ("stacked", Kind::Stacked(Base::Ribbon)),
+        ("stacked-fuse", Kind::Stacked(Base::Fuse)),
+        ("stacked-fuse4", Kind::Stacked(Base::Fuse4)),
+        ("stacked-bloom", Kind::Stacked(Base::Bloom)),
+        ("stacked-cuckoo", Kind::Stacked(Base::Cuckoo)),
+        ("stacked-quotient", Kind::Stacked(Base::Quotient)),
     ];
 
     /// Whether it can make use of negatives.
@@ -201,6 +225,8 @@ pub(crate) struct Request {
     pub(crate) first: Option<u16>,
     /// Slacks of steered columns, where the caller chose them.
     pub(crate) columns: Option<Columns>,
+    /// Room for more keys, as a share of them.
+    pub(crate) spare: f64,
 }
 
 /// Slacks in 1024ths.
@@ -248,6 +274,10 @@ pub(crate) struct Plan {
 /// Chooses the steps.
 pub(crate) fn plan(request: &Request) -> Result<Plan, BuildError> {
     request.check()?;
+    if request.spare > 0.0 {
+        let grown = request.grown();
+        return Ok(Plan::new(roomy(plan(&grown)?.steps, request, request.negatives)?));
+    }
     // The number of many negatives is an estimate: a budget must do for four standard deviations more.
     let more = match request.goal {
         Goal::BitsPerKey(_) if request.negatives > Sketch::EXACT => request.negatives / 32,
@@ -285,6 +315,8 @@ pub(crate) fn plan(request: &Request) -> Result<Plan, BuildError> {
         Kind::Cascade(base) => plan(cascade::steps(base, request)?),
         Kind::Integrated(base, parts) => plan(fpfs::integrated(base, parts, request)?),
         Kind::Naive(base) => plan(fpfs::naive(base, request)?),
+        // Nothing is expected: the first layer is all there is.
+        Kind::Stacked(base) => plan(vec![plain(&Request { kind: base.alone(), ..*request })?]),
         _ => plan(vec![plain(request)?]),
     })
 }
@@ -293,6 +325,11 @@ impl Plan {
     /// A plan that needs all negatives.
     pub(crate) fn new(steps: Vec<Step>) -> Plan {
         Plan { steps, sieve: None }
+    }
+
+    /// Whether all negatives of a build get a no.
+    pub(crate) fn promises(&self, keys: u64) -> bool {
+        keys == 0 || self.steps.last().is_none_or(|step| step.role == Role::Decide)
     }
 
     /// About how many bytes the file will have; rather a little more than less.
@@ -321,7 +358,39 @@ fn file_bits(n: u64, steps: usize, bits_per_key: f64) -> f64 {
 const NARROWEST: u16 = 256;
 const WIDEST: u16 = 32 * 256;
 
+/// Keys more for which there is room at least in a layer behind the first: a key that was a known negative goes through all of them.
+const SOME: f64 = 64.0;
+
+/// Makes room for more keys in steps that were planned for all of them, with so many negatives.
+pub(crate) fn roomy(mut steps: Vec<Step>, request: &Request, negatives: u64) -> Result<Vec<Step>, BuildError> {
+    let (mut keys, mut negatives) = (request.grown().keys as f64, negatives as f64);
+    for (i, step) in steps.iter_mut().enumerate() {
+        if step.role == Role::Admit {
+            keys *= step.structure.rate_at(negatives.ceil() as u64);
+            continue;
+        }
+        negatives *= step.structure.rate_at(keys.ceil() as u64);
+        let some = if i == 0 { 0.0 } else { SOME / keys.max(1.0) };
+        let room = step.structure.with_room(request.spare.max(some));
+        step.structure = room.ok_or_else(|| BuildError::Unreachable {
+            reason: "room for more keys is for structures that take them: use bloom, classic-bloom, cuckoo, quotient, or stacked on the last three"
+                .into(),
+        })?;
+    }
+    Ok(steps)
+}
+
 impl Request {
+    /// The same for as many keys as there will be when the room is used up; a budget stays what it is in bits.
+    pub(crate) fn grown(&self) -> Request {
+        let keys = (self.keys as f64 * (1.0 + self.spare)).ceil() as u64;
+        let goal = match self.goal {
+            Goal::BitsPerKey(bits) => Goal::BitsPerKey(bits * self.keys as f64 / keys.max(1) as f64),
+            goal => goal,
+        };
+        Request { keys, goal, spare: 0.0, ..*self }
+    }
+
     fn check(&self) -> Result<(), BuildError> {
         let reason = match self.goal {
             Goal::Rate(rate) if !(rate > 0.0 && rate < 1.0) => {
@@ -332,6 +401,9 @@ impl Request {
             }
             Goal::Share(share) if !(share > 0.0 && share < 1.0) => {
                 format!("the share of excluded keys that may match must lie between 0 and 1, not {share}")
+            }
+            _ if !(self.spare >= 0.0 && self.spare <= 1000.0) => {
+                format!("the room for more keys must be a share of them from 0 to 1000, not {}", self.spare)
             }
             Goal::Share(_) if !matches!(self.kind, Kind::Auto | Kind::Steered) => {
                 "a share of the excluded keys may match only where columns are steered: use steered".to_string()
@@ -437,11 +509,23 @@ impl Base {
             Base::Ribbon => Structure::Ribbon(ribbon::Params { width, wide, homogeneous: None, nested }),
             Base::Fuse => Structure::Fuse(fuse::Params { arity: fuse::Arity::Three, width }),
             Base::Fuse4 => Structure::Fuse(fuse::Params { arity: fuse::Arity::Four, width }),
-            Base::Bloom => {
-                let reason = "a Bloom filter cannot hold an exact bit; only a cascade is made of them".to_string();
+            Base::Bloom | Base::Cuckoo | Base::Quotient => {
+                let reason = "Bloom, cuckoo and quotient filters cannot hold an exact bit".to_string();
                 return Err(BuildError::Unreachable { reason });
             }
         })
+    }
+
+    /// A filter of one leaf.
+    fn alone(self) -> Kind {
+        match self {
+            Base::Ribbon => Kind::Ribbon,
+            Base::Fuse => Kind::Fuse,
+            Base::Fuse4 => Kind::Fuse4,
+            Base::Bloom => Kind::ClassicBloom,
+            Base::Cuckoo => Kind::Cuckoo,
+            Base::Quotient => Kind::Quotient,
+        }
     }
 
     /// One exact bit.
@@ -451,9 +535,14 @@ impl Base {
 
     /// A leaf for `n` keys with this rate for strangers, or less.
     pub(crate) fn with_rate(self, request: &Request, n: u64, rate: f64) -> Result<Structure, BuildError> {
-        if self == Base::Bloom {
-            let classic::Params { bits, hashes } = classic::Params::for_rate(n, rate)?;
-            return Ok(Structure::Bloom { bits_per_key: per_key(bits, n, Goal::Rate(rate))?, hashes });
+        match self {
+            Base::Bloom => {
+                let classic::Params { bits, hashes } = classic::Params::for_rate(n, rate)?;
+                return Ok(Structure::Bloom { bits_per_key: per_key(bits, n, Goal::Rate(rate))?, hashes });
+            }
+            Base::Cuckoo => return Ok(Structure::Cuckoo(cuckoo::Params::for_rate(n, rate, true)?)),
+            Base::Quotient => return Ok(Structure::Quotient(quotient_params(n, Goal::Rate(rate))?)),
+            Base::Ribbon | Base::Fuse | Base::Fuse4 => {}
         }
         let wanted = Request { goal: Goal::Rate(rate), ..*request };
         let width = wanted.widest(|width| Ok(self.leaf(request, width, true)?.rate() <= rate))?;
@@ -466,7 +555,10 @@ impl Base {
             Base::Ribbon => Ok(integrated::Base::Ribbon),
             Base::Fuse => Ok(integrated::Base::Fuse(fuse::Arity::Three)),
             Base::Fuse4 => Ok(integrated::Base::Fuse(fuse::Arity::Four)),
-            Base::Bloom => Err(BuildError::Unreachable { reason: "a Bloom filter cannot hold an exact bit".into() }),
+            Base::Bloom | Base::Cuckoo | Base::Quotient => {
+                let reason = "Bloom, cuckoo and quotient filters cannot hold an exact bit".into();
+                Err(BuildError::Unreachable { reason })
+            }
         }
     }
 }

@@ -4,4 +4,5 @@ pub(crate) mod cascade;
 pub(crate) mod chained;
 pub(crate) mod fpfs;
 pub(crate) mod local;
+pub(crate) mod stacked;
 pub(crate) mod steered;

@@ -1,9 +1,9 @@
 //! keys and negatives, in any order -> sorted sides -> a filter.
 //!
 //! ```text
-//!   Collector   push(key)*  exclude(key)*     in any order; negatives are kept, on disk past the memory limit
+//!   Collector   push* exclude* expect*        in any order; negatives are kept, on disk past the memory limit
 //!      │ seal
-//!   Sealed      exclude(key)*                 keys are complete: negatives pass a sieve, and few are kept
+//!   Sealed      exclude(key)*  expect(..)*    keys are complete: negatives pass a sieve, and few are kept
 //!      │ finish
 //!   Filter
 //! ```
@@ -13,14 +13,17 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
+use super::expect::{Foreseen, Workload, too_late};
 use super::sieve::Sieve;
 use super::{Options, Progress, Report, to_file, write};
 use crate::arch::Arena;
 use crate::error::{BuildError, Error};
 use crate::hash::{Digest, Domain, Key};
+use crate::plan::{Comparison, Plan, compare};
 use crate::query::Filter;
 use crate::shard::{Intake, Keys, OnConflict, Shards, Sketch, Sorted, Tagged, Workspace};
 use crate::steps::ROUND;
+use crate::workload::{Counter, units};
 
 /// How often the progress callback is called while keys come in.
 const TELL: u64 = 1 << 16;
@@ -32,6 +35,7 @@ pub struct Collector {
     workspace: Arc<Workspace>,
     keys: Side,
     negatives: Option<Negatives>,
+    expected: Option<Counter>,
     count: u64,
 }
 
@@ -111,7 +115,7 @@ impl Collector {
             false => Side::Plain(Intake::new(&workspace, workspace.memory)),
         };
         let negatives = options.places.then(|| Negatives::new(&workspace));
-        Collector { options, domain, workspace, keys, negatives, count: 0 }
+        Collector { options, domain, workspace, keys, negatives, expected: None, count: 0 }
     }
 
     /// Adds a key. Equal keys count once.
@@ -158,6 +162,23 @@ impl Collector {
         options.tell(negatives.count, Progress::Excluded { keys: negatives.count })
     }
 
+    /// Adds a query to expect, with how often it is asked: see [`Build::expect`](super::Build::expect).
+    ///
+    /// ```
+    /// let mut keys = tamis::stream().bits_per_key(12.0).expecting().start();
+    /// for key in 0..1000u64 {
+    ///     keys.push(key)?;
+    ///     keys.expect(key + 5000, 1e9 / (key + 1) as f64)?;
+    /// }
+    /// let filter = keys.finish()?;
+    /// assert!(filter.contains(7u64)? && !filter.contains(5000u64)?);
+    /// # Ok::<(), tamis::Error>(())
+    /// ```
+    pub fn expect<K: Key>(&mut self, key: K, weight: f64) -> Result<(), BuildError> {
+        same_domain::<K>(&mut self.domain)?;
+        take_expected(&mut self.expected, key.digest(&self.options.hasher), weight, &self.options)
+    }
+
     /// No more keys will come: negatives can be let go from now on.
     ///
     /// ```
@@ -174,7 +195,7 @@ impl Collector {
     /// # Ok::<(), tamis::Error>(())
     /// ```
     pub fn seal(self) -> Result<Sealed, Error> {
-        let Collector { options, domain, workspace, keys, negatives, count } = self;
+        let Collector { options, domain, workspace, keys, negatives, expected, count } = self;
         if let Some(tell) = &options.progress {
             tell(Progress::Read { keys: count });
         }
@@ -184,7 +205,7 @@ impl Collector {
             Side::Tagged(keys) => Keys::Tagged(keys.finish(&stop)?),
         };
         let shards = Shards::new(keys, None, OnConflict::Error, &stop)?;
-        Ok(Sealed::new(shards, negatives, workspace, domain, options))
+        Ok(Sealed { expected, ..Sealed::new(shards, negatives, workspace, domain, options) })
     }
 
     /// Builds the filter in memory.
@@ -206,6 +227,7 @@ pub struct Sealed {
     /// The keys alone.
     shards: Shards,
     negatives: Option<Negatives>,
+    expected: Option<Counter>,
     sieve: Sieve,
     /// Negatives that were not yet looked at: a sieve is asked for many at a time.
     batch: Vec<Digest>,
@@ -225,7 +247,8 @@ impl Sealed {
         domain: Option<Domain>,
         options: Options,
     ) -> Sealed {
-        Sealed { options, domain, workspace, shards, negatives, sieve: Sieve::new(), batch: Vec::with_capacity(ROUND) }
+        let (sieve, batch) = (Sieve::new(), Vec::with_capacity(ROUND));
+        Sealed { options, domain, workspace, shards, negatives, expected: None, sieve, batch }
     }
 
     /// Both sides hashed already.
@@ -285,6 +308,17 @@ impl Sealed {
         self.exclude_digest(key.digest(&self.options.hasher))
     }
 
+    /// Adds a query to expect: see [`Build::expect`](super::Build::expect). Where keys to exclude came before, it must have been
+    /// announced with [`expecting`](super::Build::expecting).
+    pub fn expect<K: Key>(&mut self, key: K, weight: f64) -> Result<(), Error> {
+        same_domain::<K>(&mut self.domain)?;
+        if self.sieve.is_active() {
+            return Err(too_late());
+        }
+        self.options.expecting = true;
+        Ok(take_expected(&mut self.expected, key.digest(&self.options.hasher), weight, &self.options)?)
+    }
+
     /// The same for a digest.
     pub(super) fn exclude_digest(&mut self, digest: Digest) -> Result<(), Error> {
         self.batch.push(digest);
@@ -296,7 +330,7 @@ impl Sealed {
 
     /// Lets go what the sieve refuses and keeps the rest.
     fn look(&mut self) -> Result<(), Error> {
-        let Sealed { options, workspace, shards, negatives, sieve, batch, domain } = self;
+        let Sealed { options, workspace, shards, negatives, sieve, batch, domain, .. } = self;
         if batch.is_empty() {
             return Ok(());
         }
@@ -356,26 +390,83 @@ impl Sealed {
         Ok(Sealed { options, shards, sieve, negatives: None, ..self })
     }
 
+    /// Counts the queries to expect, plans for them, and makes those the filter shall know its negatives.
+    fn foresee(mut self) -> Result<(Sealed, Option<Foreseen>), Error> {
+        self.look()?;
+        let Some(counter) = self.expected.take() else { return Ok((self, None)) };
+        let Some(workload) = Workload::new(counter.finish(), &self.shards, &self.options)? else {
+            return Ok((self, None));
+        };
+        let Sealed { options, workspace, shards, negatives, .. } = &mut self;
+        let excluded = negatives.as_mut().map_or(0, Negatives::distinct);
+        let (comparison, design) = workload.plan(shards.stats.keys, excluded, options)?;
+        let negatives = negatives.get_or_insert_with(|| Negatives::new(workspace));
+        workload.heaviest(design.known, |record| negatives.intake.push(record, &|| options.stop()))?;
+        negatives.count += design.known;
+        negatives.counted = Some(excluded + design.known);
+        Ok((self, Some(Foreseen { workload, comparison, design })))
+    }
+
+    /// All designs side by side, and which of them [`finish`](Sealed::finish) would build: see [`Build::plan`](super::Build::plan).
+    pub fn plan(self) -> Result<Comparison, Error> {
+        let (sealed, foreseen) = self.foresee()?;
+        if let Some(foreseen) = foreseen {
+            return Ok(foreseen.comparison);
+        }
+        let Sealed { options, shards, .. } = sealed.settle()?;
+        Ok(compare(&options.request(shards.stats.keys, shards.about), None)?.0)
+    }
+
     /// Builds the filter in memory.
     pub fn finish(self) -> Result<Filter, Error> {
-        Ok(self.finish_with_report()?.0)
+        let (sealed, foreseen) = self.foresee()?;
+        let (arena, _) = sealed.write(foreseen.map(|foreseen| foreseen.design.plan), Arena::new)?;
+        Ok(Filter::open(arena.finish())?)
     }
 
     /// Builds the filter in memory and says what was read.
     pub fn finish_with_report(self) -> Result<(Filter, Report), Error> {
-        let (arena, report) = self.write(Arena::new)?;
-        Ok((Filter::open(arena.finish())?, report))
+        let (sealed, foreseen) = self.foresee()?;
+        let plan = foreseen.as_ref().map(|foreseen| foreseen.design.plan.clone());
+        let (arena, mut report) = sealed.write(plan, Arena::new)?;
+        let filter = Filter::open(arena.finish())?;
+        report.workload = foreseen.map(|foreseen| foreseen.outcome(filter.len(), Some(&filter)));
+        Ok((filter, report))
     }
 
     /// Builds the filter into a file: see [`Build::finish_to`](super::Build::finish_to).
     pub fn finish_to(self, path: impl AsRef<Path>) -> Result<Report, Error> {
-        to_file(path.as_ref(), |out| self.write(|_| out))
+        let path = path.as_ref();
+        let (sealed, foreseen) = self.foresee()?;
+        let plan = foreseen.as_ref().map(|foreseen| foreseen.design.plan.clone());
+        let mut report = to_file(path, |out| sealed.write(plan, |_| out))?;
+        if let Some(foreseen) = foreseen {
+            // A pipe cannot be asked.
+            let filter = if path.is_file() { Some(Filter::read(path)?) } else { None };
+            report.workload = Some(foreseen.outcome(report.stats.keys, filter.as_ref()));
+        }
+        Ok(report)
     }
 
-    fn write<W: Write>(self, out: impl FnOnce(u64) -> W) -> Result<(W, Report), Error> {
+    fn write<W: Write>(self, plan: Option<Plan>, out: impl FnOnce(u64) -> W) -> Result<(W, Report), Error> {
         let Sealed { options, domain, shards, sieve, .. } = self.settle()?;
-        write(&shards, &sieve, domain.unwrap_or(Domain::Bytes), &options, out)
+        write(&shards, &sieve, plan, domain.unwrap_or(Domain::Bytes), &options, out)
     }
+}
+
+/// Counts a query to expect.
+fn take_expected(
+    counter: &mut Option<Counter>,
+    digest: Digest,
+    weight: f64,
+    options: &Options,
+) -> Result<(), BuildError> {
+    let units = units(weight)?;
+    let counter = counter.get_or_insert_with(|| Counter::new(options.limits.memory / 2));
+    if units > 0 {
+        counter.push(digest, units)?;
+    }
+    Ok(())
 }
 
 /// The first keys that are also excluded, as (position among the keys, position among the excluded).

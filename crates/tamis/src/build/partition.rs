@@ -183,7 +183,7 @@ impl Partitioned {
         if options.stop() {
             return Err(BuildError::Cancelled.into());
         }
-        Ok((out, Report { stats, bytes }))
+        Ok((out, Report { stats, bytes, workload: None }))
     }
 }
 

@@ -61,7 +61,9 @@ impl Sieve {
     ) -> Result<bool, Error> {
         // A key that a conflict drops would not be in stage one. With a budget there is no sieve, and whether it is enough
         // is known when all negatives are.
-        let without = options.on_conflict == OnConflict::Drop || matches!(options.goal, Goal::BitsPerKey(_));
+        // Nor is there one where queries are expected: the plan is chosen when all are counted.
+        let without =
+            options.on_conflict == OnConflict::Drop || matches!(options.goal, Goal::BitsPerKey(_)) || options.expecting;
         if count < self.next || without {
             return Ok(false);
         }

@@ -24,6 +24,8 @@ pub mod optimise;
 pub mod theorems;
 
 pub use chained::{Chained, chained};
+#[cfg(feature = "build")]
+pub(crate) use optimise::integer_soon;
 pub use optimise::{Aim, Limits, Stack, fixed, integer, varied};
 pub use theorems::{best_alpha, most_known, observed, saved, step};
 

@@ -93,6 +93,20 @@ impl Structure {
         }
     }
 
+    /// The same with room for a share of keys more, if it takes keys after it was built.
+    pub(crate) fn with_room(self, spare: f64) -> Option<Structure> {
+        let more = |size: u32| (f64::from(size) * (1.0 + spare)).ceil().min(u32::MAX.into()) as u32;
+        Some(match self {
+            Structure::SplitBlock { bits_per_key } => Structure::SplitBlock { bits_per_key: more(bits_per_key) },
+            Structure::Bloom { bits_per_key, hashes } => Structure::Bloom { bits_per_key: more(bits_per_key), hashes },
+            Structure::Cuckoo(params) => Structure::Cuckoo(cuckoo::Params { places: more(params.places), ..params }),
+            Structure::Quotient(params) => {
+                Structure::Quotient(quotient::Params { per_key: more(params.per_key), ..params })
+            }
+            _ => return None,
+        })
+    }
+
     /// How many bits of a key are compared, rounded down, if a filter of fewer whole bits on the same keys refuses nothing that
     /// this one lets through.
     pub(crate) fn nested(&self) -> Option<Structure> {

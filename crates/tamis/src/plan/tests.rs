@@ -5,7 +5,18 @@ use super::*;
 
 fn request(keys: u64, negatives: u64) -> Request {
     let (goal, kind, effort) = (Goal::Rate(0.01), Kind::Auto, Effort::Balanced);
-    Request { keys, negatives, goal, kind, effort, layout: Layout::Auto, delta: 0.5, first: None, columns: None }
+    Request {
+        keys,
+        negatives,
+        goal,
+        kind,
+        effort,
+        layout: Layout::Auto,
+        delta: 0.5,
+        first: None,
+        columns: None,
+        spare: 0.0,
+    }
 }
 
 /// A goal that no size reaches is an error, not a filter with another rate.
@@ -111,7 +122,10 @@ fn what_makes_no_sense_is_refused() {
     assert!(
         reason(Request { kind: Kind::Bloom, goal: Goal::Exact, ..request(10, 0) }).starts_with("an exact filter needs")
     );
-    assert!(reason(Request { kind: Kind::Chained(Base::Bloom), ..excluded }).starts_with("a Bloom filter cannot"));
+    assert!(
+        reason(Request { kind: Kind::Chained(Base::Bloom), ..excluded })
+            .starts_with("Bloom, cuckoo and quotient filters cannot")
+    );
     for delta in [0.0, 1.0, -1.0, f64::NAN, f64::INFINITY] {
         let cascade = Request { kind: Kind::Cascade(Base::Fuse), delta, ..excluded };
         assert!(reason(cascade).starts_with("delta must lie between 0 and 1"));

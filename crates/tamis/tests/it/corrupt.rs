@@ -50,8 +50,14 @@ const LABELS: [&str; 4] = ["", "a", "b", "c"];
 
 /// The file of a filter that knows its negatives: lists of several steps, and two tables in one leaf.
 fn knowing(kind: Kind, keys: u64, negatives: u64, rate: f64) -> Vec<u8> {
-    let build = tamis::build(integers(keys, 1)).exclude(integers(negatives, 2)).kind(kind).fpr(rate);
-    build.finish().unwrap().as_bytes().to_vec()
+    let build = tamis::build(integers(keys, 1)).kind(kind).fpr(rate);
+    let others = integers(negatives, 2);
+    // A stack knows them by how often they are asked for.
+    let filter = match kind {
+        Kind::Stacked(_) => build.expect(others.map(|key| (key, 9.0))).unseen(0.5).finish(),
+        _ => build.exclude(others).finish(),
+    };
+    filter.unwrap().as_bytes().to_vec()
 }
 
 /// Larger ones, for the mutator.

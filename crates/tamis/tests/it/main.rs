@@ -5,7 +5,7 @@
 //!   oracle    odd keys and odd sets, against a HashSet        corrupt   changed, cut and foreign bytes
 //!   rates     measured against promised rates; budgets        limits    threads, memory, disk, files, cancelling
 //!   ladder    up to ten million keys; only with TAMIS_SLOW  negatives the laws of filters that know their negatives
-//!   partitions keys that carry labels
+//!   partitions keys that carry labels                        expect    queries to expect, and what happens on them
 //! ```
 #![cfg(all(feature = "build", feature = "mmap"))]
 #![allow(clippy::unwrap_used, clippy::panic)]
@@ -13,6 +13,7 @@
 use tamis::{Effort, Filter, Kind};
 
 mod corrupt;
+mod expect;
 mod golden;
 mod ladder;
 mod laws;

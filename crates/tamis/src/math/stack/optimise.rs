@@ -11,6 +11,8 @@ mod varied;
 
 pub use fixed::fixed;
 pub use integer::integer;
+#[cfg(feature = "build")]
+pub(crate) use integer::integer_soon;
 pub(super) use sweep::{Family, sweep};
 pub use varied::varied;
 

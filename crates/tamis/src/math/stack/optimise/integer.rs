@@ -37,11 +37,22 @@ const MOST_WIDTH: u32 = 16;
 /// # Ok::<(), tamis::workload::ShapeError>(())
 /// ```
 pub fn integer(size: Size, keys: u64, shape: &Shape, limits: &super::Limits) -> Option<Stack> {
+    search(size, keys, shape, limits, MOST_LOOKS)
+}
+
+/// The same within a few milliseconds: good, and nearly always the best.
+#[cfg(feature = "build")]
+pub(crate) fn integer_soon(size: Size, keys: u64, shape: &Shape, limits: &super::Limits) -> Option<Stack> {
+    search(size, keys, shape, limits, MOST_LOOKS >> 8)
+}
+
+fn search(size: Size, keys: u64, shape: &Shape, limits: &super::Limits, most_looks: u64) -> Option<Stack> {
     if keys == 0 || !limits.possible() {
         return None;
     }
     let problem = Problem { size, keys, shape, limits };
-    let mut search = Search { problem, best: f64::INFINITY, found: Vec::new(), path: Vec::new(), looks: 0, most: 0 };
+    let mut search =
+        Search { problem, best: f64::INFINITY, found: Vec::new(), path: Vec::new(), looks: 0, most_looks, most: 0 };
     for most in ROUNDS {
         search.most = most;
         search.expand(&Node { sums: Sums::default(), keys: 1.0, known: 1.0 });
@@ -73,6 +84,7 @@ struct Search<'a> {
     /// Lengths on the way to the current node.
     path: Vec<u32>,
     looks: u64,
+    most_looks: u64,
     /// Layers at most in this round.
     most: usize,
 }
@@ -109,7 +121,7 @@ impl Search<'_> {
                     sums.checks.unknown += unknown * passed;
                     let next = Node { sums, keys: node.keys * half(second), known: node.known * passed };
                     self.looks += 1;
-                    if self.looks < MOST_LOOKS
+                    if self.looks < self.most_looks
                         && self.bound(&next) < self.best - self.problem.limits.slack(self.best) * 2.0 / 3.0
                     {
                         self.path.push(second);

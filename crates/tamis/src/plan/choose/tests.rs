@@ -1,0 +1,123 @@
+#![allow(clippy::unwrap_used)]
+use super::*;
+use crate::plan::{Effort, Layout};
+
+fn request(keys: u64, negatives: u64, goal: Goal) -> Request {
+    Request {
+        keys,
+        negatives,
+        goal,
+        kind: Kind::Auto,
+        effort: Effort::Balanced,
+        layout: Layout::Auto,
+        delta: 0.5,
+        first: None,
+        columns: None,
+        spare: 0.0,
+    }
+}
+
+fn zipf(exponent: f64) -> Shape {
+    Shape::zipf(exponent, 100_000_000, 50_000_000).unwrap()
+}
+
+fn rate_of(comparison: &Comparison, name: &str) -> f64 {
+    let found = comparison.candidates.iter().find(|c| c.name == name).unwrap();
+    found.forecast.as_ref().unwrap().workload_rate.unwrap()
+}
+
+/// The setting of [Stacked] section 8: 10 bits, a million keys, a hundred million negatives of which the top half is known.
+#[test]
+fn the_planner_beats_stacked_bloom_by_far() {
+    for (exponent, times) in [(0.5, 20.0), (0.75, 27.0), (1.0, 36.0), (1.25, 48.0)] {
+        let shape = zipf(exponent);
+        let expected = Expected { shape: &shape, cap: None };
+        let (comparison, design) = compare(&request(1_000_000, 0, Goal::BitsPerKey(10.0)), Some(expected)).unwrap();
+        let (stacked, chosen) = (rate_of(&comparison, "stacked-bloom"), design.workload_rate.unwrap());
+        println!("{exponent}: {chosen:.3e}, stacked Bloom {stacked:.3e}, {:.1} times", stacked / chosen);
+        assert!(stacked >= times * chosen, "{exponent}: {chosen:.3e}, stacked Bloom {stacked:.3e}");
+        if exponent == 1.0 {
+            assert!((1.70e-3..1.78e-3).contains(&stacked), "{stacked}");
+            assert!(rate_of(&comparison, "stacked-cuckoo") <= 2.0e-3);
+        }
+        // Strangers fare no worse than with the best plain Bloom filter.
+        assert!(design.outlook.strangers <= rate_of(&comparison, "classic-bloom"));
+    }
+}
+
+#[test]
+fn a_cap_on_strangers_is_kept() {
+    let shape = zipf(1.0);
+    for cap in [0.5, 0.01, 0.001, 1e-5] {
+        let expected = Expected { shape: &shape, cap: Some(cap) };
+        let (comparison, design) = compare(&request(100_000, 0, Goal::Rate(0.01)), Some(expected)).unwrap();
+        assert!(design.outlook.strangers <= cap && design.workload_rate.unwrap() <= 0.01);
+        for forecast in comparison.candidates.iter().filter_map(|c| c.forecast.as_ref().ok()) {
+            assert!(forecast.unknown_rate <= cap * 1.0001, "{forecast:?}");
+        }
+    }
+}
+
+/// Nothing that the planner looked at is better than what it takes, by more than the slack for speed.
+#[test]
+fn the_best_is_chosen() {
+    let shape = zipf(0.75);
+    let expected = Some(Expected { shape: &shape, cap: None });
+    for goal in [Goal::BitsPerKey(6.0), Goal::BitsPerKey(14.0), Goal::Rate(0.03), Goal::Rate(1e-4)] {
+        let (comparison, design) = compare(&request(300_000, 0, goal), expected).unwrap();
+        let open = comparison.candidates.iter().filter(|c| eligible(c.kind, Effort::Balanced));
+        for forecast in open.filter_map(|c| c.forecast.as_ref().ok()) {
+            match goal {
+                Goal::BitsPerKey(bits) => {
+                    assert!(forecast.bits_per_key <= bits * 1.0001, "{goal:?} {forecast:?}");
+                    assert!(design.workload_rate.unwrap() <= 1.031 * forecast.workload_rate.unwrap());
+                }
+                _ => assert!(design.outlook.bits <= 1.004 * forecast.bits_per_key * 300_000.0, "{forecast:?}"),
+            }
+        }
+        assert_eq!(comparison.candidates.iter().filter(|c| c.chosen).count(), 1);
+        assert!(!comparison.reasons.is_empty());
+    }
+}
+
+/// Without expected queries the planner marks what a plain build makes.
+#[test]
+fn without_expectations_the_plan_is_the_builds() {
+    for (negatives, goal) in [(0, Goal::Rate(0.01)), (80_000, Goal::Exact), (500, Goal::Rate(0.001))] {
+        let request = request(10_000, negatives, goal);
+        let (comparison, design) = compare(&request, None).unwrap();
+        assert_eq!(design.plan.steps, plan(&request).unwrap().steps);
+        assert_eq!(comparison.candidates.iter().filter(|c| c.chosen).count(), 1);
+    }
+}
+
+#[test]
+fn what_cannot_be_reached_says_what_could() {
+    let shape = zipf(1.0);
+    let expected = Some(Expected { shape: &shape, cap: Some(1e-4) });
+    let bloom = Request { kind: Kind::ClassicBloom, ..request(100_000, 0, Goal::BitsPerKey(15.0)) };
+    let error = compare(&bloom, expected).unwrap_err().to_string();
+    assert!(error.contains("these could:") && error.contains("ribbon"), "{error}");
+    let tiny = compare(&request(100_000, 0, Goal::BitsPerKey(0.001)), Some(Expected { shape: &shape, cap: None }));
+    let error = tiny.unwrap_err().to_string();
+    assert!(error.contains("the smallest that works is"), "{error}");
+    let excluded = Request { kind: Kind::Stacked(Base::Bloom), ..request(1000, 10, Goal::Rate(0.01)) };
+    let error = compare(&excluded, expected).unwrap_err().to_string();
+    assert!(error.contains("to exclude others use"), "{error}");
+}
+
+/// All sizes, skews and goals give a plan or an error, and the plan is quick.
+#[test]
+fn plans_for_all_sizes() {
+    for keys in [0, 1, 2, 10, 1000, 1_000_000, 1 << 40] {
+        for known in [1, 2, 1000, 1_000_000] {
+            let shape = Shape::new([(2.0, known)], 0.25).unwrap();
+            for goal in [Goal::Rate(0.3), Goal::Rate(1e-9), Goal::BitsPerKey(12.0), Goal::Exact] {
+                let expected = Some(Expected { shape: &shape, cap: None });
+                if let Ok((_, design)) = compare(&request(keys, 0, goal), expected) {
+                    assert!(design.known <= known && design.outlook.strangers <= 1.0, "{keys} {known} {goal:?}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! queries to expect -> filters that do as predicted on them.
+
+use tamis::{BuildError, Error, Filter, Kind, Report};
+
+use super::integers;
+
+/// Keys 1; expected queries 2, skewed, each with its weight.
+fn popular(n: u64) -> impl Iterator<Item = (u64, f64)> {
+    integers(n, 2).zip(1u64..).map(|(key, rank)| (key, (1e6 / rank as f64).ceil()))
+}
+
+const KEYS: u64 = 20_000;
+const POPULAR: u64 = 60_000;
+
+fn report(
+    build: tamis::Build<impl IntoIterator<Item = u64>, std::iter::Empty<u64>, impl IntoIterator<Item = (u64, f64)>>,
+) -> Result<(Filter, Report), Error> {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let report = build.finish_to(file.path())?;
+    Ok((Filter::read(file.path())?, report))
+}
+
+/// Every kind that can be planned for the expected queries holds its keys, keeps its budget, and does on the queries what was said.
+#[test]
+fn every_kind_does_what_was_predicted() {
+    for (name, kind) in Kind::ALL {
+        for bits in [8.0, 13.0] {
+            let build =
+                tamis::build(integers(KEYS, 1)).kind(kind).expect(popular(POPULAR)).unseen(0.2).bits_per_key(bits);
+            let (filter, report) = match report(build) {
+                Ok(both) => both,
+                // A cascade of many negatives does not fit in eight bits, and says so.
+                Err(Error::Build(BuildError::Unreachable { reason })) if bits == 8.0 => {
+                    assert!(reason.contains("these could") || reason.contains("works is"), "{name}: {reason}");
+                    continue;
+                }
+                Err(error) => panic!("{name}, {bits} bits: {error}"),
+            };
+            let what = format!("{name}, {bits} bits");
+            assert!(integers(KEYS, 1).all(|key| filter.contains(key) == Ok(true)), "{what}");
+            let workload = report.workload.unwrap();
+            let (predicted, real) = (workload.predicted, workload.real.unwrap());
+            assert!(real.bits_per_key <= bits * 1.0001, "{what}: {real:?}");
+            assert!(real.bits_per_key <= 1.02 * predicted.bits_per_key + 0.05, "{what}: {real:?} {predicted:?}");
+            // A quotient filter may need more slots at its end than it does, and a stack of few keys has many ends.
+            assert!(real.bits_per_key >= 0.9 * predicted.bits_per_key, "{what}: {real:?} {predicted:?}");
+            // Which bits an integrated filter compares is found out when it is built: here the worst is promised.
+            let lucky = matches!(kind, Kind::Integrated(_, parts) if parts != tamis::Parts::One);
+            let ratio = real.unknown_rate / predicted.unknown_rate;
+            assert!(ratio < 1.1 && (lucky || ratio > 0.9), "{what}: {real:?} {predicted:?}");
+            // The heaviest query alone is a twelfth of the seen ones: what passes among few heavy ones is chance.
+            let slack = 0.3 * predicted.workload_rate + 3e-3;
+            let more = real.workload_rate - predicted.workload_rate;
+            assert!(more < slack && (lucky || more > -slack), "{what}: {real:?} {predicted:?}");
+            // Measured here as well.
+            let (mut passing, mut all) = (0.0, 0.0);
+            for (key, weight) in popular(POPULAR) {
+                all += weight;
+                passing += if filter.contains(key).unwrap() { weight } else { 0.0 };
+            }
+            let measured = 0.8 * passing / all + 0.2 * filter.rate();
+            assert!((measured - real.workload_rate).abs() < 1e-9, "{what}: {measured} {real:?}");
+        }
+    }
+}
+
+/// What ends in an exact bit never lets a known one through.
+#[test]
+fn known_queries_never_match_where_a_step_decides() {
+    for kind in [Kind::Auto, Kind::Steered, Kind::Chained(tamis::Base::Fuse), Kind::Cascade(tamis::Base::Bloom)] {
+        let build = tamis::build(integers(KEYS, 1)).kind(kind).expect(popular(POPULAR)).bits_per_key(14.0);
+        let (filter, report) = report(build).unwrap();
+        let workload = report.workload.unwrap();
+        assert_eq!(workload.known, POPULAR, "{kind:?}: all are worth knowing at 14 bits");
+        assert!(popular(POPULAR).all(|(key, _)| filter.contains(key) == Ok(false)), "{kind:?}");
+        assert_eq!(filter.negatives(), POPULAR);
+    }
+}
+
+/// The heaviest are known, whatever the order, and equal weights are cut without a pattern.
+#[test]
+fn the_heaviest_are_known() {
+    let many = || integers(400_000, 2).zip(0u64..).map(|(key, i)| (key, if i % 4 == 0 { 30.0 } else { 2.0 }));
+    let build = tamis::build(integers(2000, 1)).expect(many()).unseen(0.0).bits_per_key(9.0);
+    let (filter, report) = report(build).unwrap();
+    let workload = report.workload.unwrap();
+    println!("{workload:?}");
+    assert!(workload.known >= 100_000 && workload.known < 400_000, "{workload:?}");
+    let heavy = many().filter(|&(_, weight)| weight == 30.0);
+    assert!(heavy.clone().count() == 100_000 && heavy.into_iter().all(|(key, _)| filter.contains(key) == Ok(false)));
+}
+
+#[test]
+fn order_and_threads_leave_no_trace() {
+    let build = |threads: usize, turn: usize| {
+        let mut queries: Vec<(u64, f64)> = popular(30_000).chain(popular(1000)).collect();
+        queries.rotate_left(turn);
+        let build = tamis::build(integers(5000, 1)).expect(queries).bits_per_key(9.5).threads(threads);
+        build.finish().unwrap().as_bytes().to_vec()
+    };
+    let first = build(1, 0);
+    assert!(first == build(2, 7) && first == build(1, 12_345));
+}
+
+#[test]
+fn queries_for_keys_are_dropped_and_counted() {
+    let both = popular(1000).chain(integers(500, 1).map(|key| (key, 3.0)));
+    let (filter, report) = report(tamis::build(integers(2000, 1)).expect(both).fpr(0.01)).unwrap();
+    let workload = report.workload.unwrap();
+    assert_eq!((workload.keys, workload.distinct), (500, 1000));
+    assert!(integers(2000, 1).all(|key| filter.contains(key) == Ok(true)));
+    // Nothing but keys is nothing to plan for.
+    let only = integers(500, 1).map(|key| (key, 3.0));
+    let (filter, report) = self::report(tamis::build(integers(2000, 1)).expect(only).fpr(0.01)).unwrap();
+    assert!(report.workload.is_none());
+    assert_eq!(filter.as_bytes(), tamis::build(integers(2000, 1)).fpr(0.01).finish().unwrap().as_bytes());
+}
+
+/// A rate is one on the expected queries, and a cap one on all others.
+#[test]
+fn rates_and_caps_are_kept() {
+    for (goal, cap) in [(0.01, None), (0.001, None), (0.01, Some(0.005)), (0.05, Some(1e-4))] {
+        let build = tamis::build(integers(KEYS, 1)).expect(popular(POPULAR)).unseen(0.3).fpr(goal);
+        let build = match cap {
+            Some(cap) => build.max_rate_unknown(cap),
+            None => build,
+        };
+        let (_, report) = report(build).unwrap();
+        let workload = report.workload.unwrap();
+        let real = workload.real.unwrap();
+        assert!(workload.predicted.workload_rate <= goal && real.workload_rate <= 1.2 * goal, "{goal} {workload:?}");
+        assert!(real.unknown_rate <= 1.02 * cap.unwrap_or(1.0), "{cap:?} {workload:?}");
+    }
+}
+
+/// Excluded keys never match, whatever is expected.
+#[test]
+fn excluded_keys_never_match() {
+    for kind in [Kind::Auto, Kind::Chained(tamis::Base::Ribbon), Kind::Integrated(tamis::Base::Fuse, tamis::Parts::One)]
+    {
+        let build =
+            tamis::build(integers(3000, 1)).kind(kind).exclude(integers(20_000, 3)).expect(popular(5000)).fpr(0.01);
+        let filter = build.finish().unwrap();
+        assert!(integers(3000, 1).all(|key| filter.contains(key) == Ok(true)));
+        assert!(integers(20_000, 3).all(|key| filter.contains(key) == Ok(false)), "{kind:?}");
+    }
+}
+
+#[test]
+fn bad_weights_and_goals_are_refused() {
+    for weight in [-1.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e-12, 1e30] {
+        let error = tamis::build(0..9u64).expect([(77u64, weight)]).finish().unwrap_err().to_string();
+        assert!(error.contains("weight") || error.contains("count"), "{weight}: {error}");
+    }
+    let many = std::iter::repeat_n((77u64, 8e12), 4);
+    let error = tamis::build(0..9u64).expect(many).finish().unwrap_err().to_string();
+    assert!(error.contains("add up"), "{error}");
+    // Zero is never asked.
+    tamis::build(0..9u64).expect([(77u64, 0.0)]).finish().unwrap();
+    for cap in [0.0, -0.5, 1.5, f64::NAN] {
+        let error =
+            tamis::build(0..9u64).expect([(77u64, 2.0)]).max_rate_unknown(cap).finish().unwrap_err().to_string();
+        assert!(error.contains("between 0 and 1"), "{error}");
+    }
+    for unseen in [-0.5, 1.5, f64::NAN] {
+        let error = tamis::build(0..9u64).expect([(77u64, 2.0)]).unseen(unseen).finish().unwrap_err().to_string();
+        assert!(error.contains("between 0 and 1"), "{error}");
+    }
+    let error = tamis::build(["text"]).expect([(77u64, 2.0)]).finish().unwrap_err().to_string();
+    assert!(error.contains("kind") || error.contains("both"), "{error}");
+}
+
+/// A sieve that has let excluded keys go has decided on a plan.
+#[test]
+fn expectations_come_in_time() {
+    let mut keys = tamis::stream().fpr(0.01).excluding().start();
+    integers(1000, 1).for_each(|key| keys.push(key).unwrap());
+    let mut sealed = keys.seal().unwrap();
+    integers(200_000, 3).for_each(|key| sealed.exclude(key).unwrap());
+    let error = sealed.expect(77u64, 2.0).unwrap_err().to_string();
+    assert!(error.contains("expecting"), "{error}");
+    let mut keys = tamis::stream().fpr(0.01).excluding().expecting().start();
+    integers(1000, 1).for_each(|key| keys.push(key).unwrap());
+    let mut sealed = keys.seal().unwrap();
+    integers(200_000, 3).for_each(|key| sealed.exclude(key).unwrap());
+    popular(1000).for_each(|(key, weight)| sealed.expect(key, weight).unwrap());
+    let filter = sealed.finish().unwrap();
+    assert!(integers(200_000, 3).all(|key| filter.contains(key) == Ok(false)));
+}

@@ -157,6 +157,11 @@ pub enum QueryError {
         /// Keys it was made for.
         capacity: u64,
     },
+    /// The filter cannot do this.
+    Unsupported {
+        /// What it cannot.
+        what: &'static str,
+    },
     /// Two filters cannot become one.
     Unlike {
         /// What they do not share.
@@ -182,6 +187,7 @@ impl fmt::Display for QueryError {
             QueryError::Full { keys, capacity } => {
                 write!(f, "the filter is full: it holds {keys} keys and was made for {capacity}")
             }
+            QueryError::Unsupported { what } => f.write_str(what),
             QueryError::Unlike { what } => write!(f, "the filters cannot be merged: they differ in {what}"),
         }
     }

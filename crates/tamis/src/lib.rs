@@ -41,6 +41,8 @@ pub mod query;
 pub mod quotient;
 #[cfg(feature = "build")]
 pub mod shard;
+#[cfg(feature = "build")]
+pub mod stacked;
 pub mod steps;
 pub mod workload;
 
@@ -66,4 +68,6 @@ pub use query::{Filter, Group, Layer};
 pub use quotient::Quotient;
 #[cfg(feature = "build")]
 pub use shard::{Limits, OnConflict, Stats};
+#[cfg(feature = "build")]
+pub use stacked::Stacked;
 pub use steps::Role;

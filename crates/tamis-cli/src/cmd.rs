@@ -3,8 +3,10 @@
 pub(crate) mod build;
 pub(crate) mod door;
 pub(crate) mod inspect;
+pub(crate) mod plan;
 pub(crate) mod query;
 pub(crate) mod verify;
+mod wanted;
 
 use std::fmt;
 use std::fs;
@@ -136,9 +138,14 @@ fn partition_lines(filter: &Filter) -> String {
 
 /// The line about keys that nobody listed, with three digits that mean something.
 fn strangers(rate: f64) -> String {
-    let percent = 100.0 * rate;
+    format!("strangers   {} of unlisted keys are let through\n", percent(rate))
+}
+
+/// A share in percent, with three digits that mean something.
+fn percent(share: f64) -> String {
+    let percent = 100.0 * share;
     let digits = if percent > 0.0 { (2.0 - percent.log10().floor()).clamp(0.0, 20.0) as usize } else { 0 };
-    format!("strangers   {percent:.digits$} % of unlisted keys are let through\n")
+    format!("{percent:.digits$} %")
 }
 
 /// 1234567 as "1,234,567".

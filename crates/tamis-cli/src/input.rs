@@ -39,7 +39,6 @@
 
 mod decode;
 mod delimited;
-#[expect(dead_code, reason = "no command takes expected queries yet")]
 pub(crate) mod expect;
 mod jsonl;
 mod lines;

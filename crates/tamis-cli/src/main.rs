@@ -28,6 +28,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Build(cmd::build::Args),
+    Plan(cmd::plan::Args),
     Query(cmd::query::Args),
     Inspect(cmd::inspect::Args),
     Verify(cmd::verify::Args),
@@ -49,6 +50,7 @@ fn main() -> ExitCode {
     };
     let result = match command {
         Command::Build(args) => cmd::build::run(args),
+        Command::Plan(args) => cmd::plan::run(args),
         Command::Query(args) => cmd::query::run(args),
         Command::Inspect(args) => cmd::inspect::run(args),
         Command::Verify(args) => cmd::verify::run(args),

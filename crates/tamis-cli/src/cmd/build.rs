@@ -3,22 +3,21 @@
 use std::fmt::{self, Write as _};
 use std::fs;
 use std::io::{self, Write as _};
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, bail};
 use serde_json::json;
 use tamis::math::bounds::free_set;
-use tamis::{BuildError, Effort, Filter, Kind, Layout, Limits, OnConflict, Progress, Stats};
+use tamis::{BuildError, Filter, OnConflict, Report, Stats};
 
 use super::door::Door;
-use super::{bits_per_key, grouped, groups, layers, overhead, partition_lines, partitions, print, size, strangers};
+use super::wanted::{Inputs, Wanted};
+use super::{
+    bits_per_key, grouped, groups, layers, overhead, partition_lines, partitions, percent, print, size, strangers,
+};
 use crate::Outcome;
-use crate::args::{self, Reading};
-use crate::input::{self, Counts, KeyRef, Places, Source, total_bytes};
+use crate::input::{Counts, Source};
 use crate::interrupt::Interrupt;
-use crate::progress::Bar;
 
 /// Build a filter from keys.
 ///
@@ -36,134 +35,21 @@ use crate::progress::Bar;
 /// unlisted keys that it lets through.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
-    /// Files of keys; - or none is standard input
-    #[arg(value_name = "KEYS")]
-    keys: Vec<PathBuf>,
+    #[command(flatten)]
+    wanted: Wanted,
     /// The filter file, replaced only when the new one is complete; - is standard output
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    /// Let at most this share of unlisted keys through
-    #[arg(long, value_name = "P", default_value = "0.01", value_parser = rate, allow_negative_numbers = true)]
-    fpr: f64,
-    /// Spend at most this many bits per key instead
-    #[arg(long, value_name = "B", conflicts_with = "fpr", value_parser = bits, allow_negative_numbers = true)]
-    bits_per_key: Option<f64>,
-    /// Files of keys that must never match; - is standard input. May be repeated
-    #[arg(long, value_name = "FILE", num_args = 1, action = clap::ArgAction::Append)]
-    exclude: Vec<PathBuf>,
-    /// Only listed keys will be asked for, wanted or excluded: the smallest file, and any answer for others
-    #[arg(long, conflicts_with_all = ["fpr", "bits_per_key"])]
-    exact: bool,
-    /// At most this share of the excluded keys may match, and any answer for keys that nobody listed: smaller still. A key
-    /// that is excluded several times counts as often
-    #[arg(long, value_name = "P", conflicts_with_all = ["fpr", "bits_per_key", "exact"], requires = "exclude", value_parser = rate, allow_negative_numbers = true)]
-    allow: Option<f64>,
-    /// A key both wanted and excluded: error (say which), keep (it is wanted) or drop (it is excluded)
-    #[arg(long, value_name = "WHAT", default_value = "error", value_parser = on_conflict)]
-    on_conflict: OnConflict,
-    /// The structure: auto, or one of ribbon, homogeneous, fuse, fuse4, bloom, classic-bloom, cuckoo, quotient; with --exclude one of
-    /// steered, chained, cascade, integrated, naive, the last four alone or followed by what they are made of (chained-fuse,
-    /// cascade-bloom, ...)
-    #[arg(long, default_value = "auto", value_parser = kind)]
-    kind: Kind,
-    /// How hard to look for a smaller filter: fast, balanced or smallest
-    #[arg(long, default_value = "balanced", value_parser = effort)]
-    effort: Effort,
-    /// With --exclude, how bits are laid out: auto, compact (the smallest) or local (side by side: members are found faster)
-    #[arg(long, default_value = "auto", value_parser = layout)]
-    layout: Layout,
-    /// Seed of the hash: equal keys and seeds give equal files
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    seed: u64,
-    /// Hash with a random secret key (kept in the file), for queries that an adversary may choose
-    #[arg(long, conflicts_with = "seed")]
-    keyed: bool,
-    /// Memory for gathering and sorting keys, 4M at least; what does not fit goes to temporary files. Every thread takes some 60 MB more
-    #[arg(long, value_name = "SIZE", default_value = "2G", value_parser = args::bytes)]
-    memory: u64,
-    /// Disk space for temporary files; no limit unless given
-    #[arg(long, value_name = "SIZE", value_parser = args::bytes)]
-    disk: Option<u64>,
-    /// Directory of temporary files; the system's unless given
-    #[arg(long, value_name = "DIR")]
-    tmp: Option<PathBuf>,
-    /// Threads; as many as processors unless given
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    threads: Option<u16>,
-    #[command(flatten)]
-    reading: Reading,
     /// Report as JSON
     #[arg(long)]
     json: bool,
 }
 
-fn rate(text: &str) -> Result<f64, String> {
-    let rate = text.parse().ok().filter(|&rate: &f64| rate > 0.0 && rate < 1.0);
-    rate.ok_or_else(|| "expected a share between 0 and 1, like 0.01".to_string())
-}
-
-fn bits(text: &str) -> Result<f64, String> {
-    let bits = text.parse().ok().filter(|&bits: &f64| bits > 0.0 && bits <= 4096.0);
-    bits.ok_or_else(|| "expected a number of bits between 0 and 4096, like 9.5".to_string())
-}
-
-fn kind(name: &str) -> Result<Kind, String> {
-    let found = Kind::ALL.iter().find(|(known, _)| *known == name).map(|&(_, kind)| kind);
-    found.ok_or_else(|| format!("expected one of {}", Kind::ALL.map(|(name, _)| name).join(", ")))
-}
-
-fn on_conflict(name: &str) -> Result<OnConflict, String> {
-    match name {
-        "error" => Ok(OnConflict::Error),
-        "keep" => Ok(OnConflict::Keep),
-        "drop" => Ok(OnConflict::Drop),
-        _ => Err("expected error, keep or drop".to_string()),
-    }
-}
-
-fn effort(name: &str) -> Result<Effort, String> {
-    match name {
-        "fast" => Ok(Effort::Fast),
-        "balanced" => Ok(Effort::Balanced),
-        "smallest" => Ok(Effort::Smallest),
-        _ => Err("expected fast, balanced or smallest".to_string()),
-    }
-}
-
-fn layout(name: &str) -> Result<Layout, String> {
-    match name {
-        "auto" => Ok(Layout::Auto),
-        "compact" => Ok(Layout::Compact),
-        "local" => Ok(Layout::Local),
-        _ => Err("expected auto, compact or local".to_string()),
-    }
-}
-
 pub(crate) fn run(args: Args) -> Result<Outcome> {
-    let sources = args::sources(&args.keys);
-    let excluded = if args.exclude.is_empty() { vec![] } else { args::sources(&args.exclude) };
-    let all: Vec<Source> = sources.iter().chain(&excluded).cloned().collect();
-    if all.iter().filter(|source| matches!(source, Source::Stdin)).count() > 1 {
-        bail!("standard input (-) can be read only once");
-    }
-    // Also those that are read last: a typing error should not show after an hour.
-    for source in &all {
-        source.check()?;
-    }
-    let output = Output::new(&args.output, &all)?;
-    if let Some(dir) = args.tmp.as_ref().filter(|dir| !dir.is_dir()) {
-        bail!("{}: no such directory, expected one for temporary files", dir.display());
-    }
+    let sources = args.wanted.sources()?;
+    let output = Output::new(&args.output, sources.all())?;
     let interrupt = Interrupt::install()?;
-    let mut keys = door(&args, &interrupt)?;
-    let (read, places) = read("reading", &sources, &args.reading, |key, label| keys.push(key, label))?;
-    let mut keys = keys.seal()?;
-    let mut inputs = Inputs { keys: read, excluded: None, places: [places, Places::default()] };
-    if !excluded.is_empty() {
-        let exclude = |key: KeyRef<'_>, label: Option<&[u8]>| keys.exclude(key, label);
-        let (counts, places) = self::read("excluding", &excluded, &args.reading, exclude)?;
-        (inputs.excluded, inputs.places[1]) = (Some(counts), places);
-    }
+    let (keys, inputs) = args.wanted.gather(&sources, &interrupt)?;
     interrupt.build()?;
     let built = match output.write(keys) {
         Err(error) => match error.downcast_ref() {
@@ -175,40 +61,14 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         Ok(built) => built,
     };
     let report = match args.json {
-        true => format!("{}\n", as_json(&args, &output, &inputs, &built)),
-        false => as_text(&args, &output, &inputs, &built),
+        true => format!("{}\n", as_json(&args.wanted, &output, &inputs, &built)),
+        false => as_text(&args.wanted, &output, &inputs, &built),
     };
     match output {
         Output::File(_) => print(&report)?,
         Output::Stdout | Output::Device(_) => io::stderr().write_all(report.as_bytes())?,
     }
     Ok(Outcome::Yes)
-}
-
-/// What was read, and where it stands.
-struct Inputs {
-    keys: Counts,
-    excluded: Option<Counts>,
-    /// Of keys and of excluded keys.
-    places: [Places; 2],
-}
-
-impl Inputs {
-    /// Keys on both sides: how many, and where the first ones are.
-    fn conflict(&self, count: u64, first: &[(u64, u64)]) -> anyhow::Error {
-        let keys = if count == 1 { "key is" } else { "keys are" };
-        let mut message = format!("{} {keys} both wanted and excluded", grouped(count));
-        for (i, &(key, negative)) in first.iter().enumerate() {
-            if let (Some(key), Some(negative)) = (self.places[0].locate(key), self.places[1].locate(negative)) {
-                let lead = if i == 0 { ": " } else { ", " };
-                let _ = write!(message, "{lead}{key} = {negative}");
-            }
-        }
-        if count > first.len() as u64 {
-            message += ", ...";
-        }
-        anyhow!("{message}; expected none, or --on-conflict keep (they are keys) or drop (they are excluded)")
-    }
 }
 
 /// Where the filter goes.
@@ -222,8 +82,7 @@ enum Output {
 
 /// What was built; the filter itself where it can be read again.
 struct Built {
-    stats: Stats,
-    bytes: u64,
+    report: Report,
     filter: Option<Filter>,
 }
 
@@ -238,7 +97,7 @@ impl fmt::Display for Output {
 
 impl Output {
     /// Finds out now what would stop the writing after an hour of reading.
-    fn new(path: &Path, sources: &[Source]) -> Result<Output> {
+    fn new<'a>(path: &Path, sources: impl Iterator<Item = &'a Source>) -> Result<Output> {
         if path.as_os_str() == "-" {
             return Ok(Output::Stdout);
         }
@@ -277,67 +136,13 @@ impl Output {
             Output::File(path) => (keys.finish_to(path)?, Some(Filter::map(path)?)),
             Output::Device(path) => (keys.finish_to(path)?, None),
         };
-        Ok(Built { stats: report.stats, bytes: report.bytes, filter })
+        Ok(Built { report, filter })
     }
 }
 
-fn door(args: &Args, interrupt: &Interrupt) -> Result<Door> {
-    let limits = Limits { memory: args.memory, disk: args.disk.unwrap_or(u64::MAX), tmp: args.tmp.clone() };
-    // Not before there is something to show: until then the line belongs to the bar of the reading.
-    let bar = OnceLock::new();
-    let tell = move |progress| {
-        if let Progress::Built { shards, total } = progress {
-            let bar = bar.get_or_init(Bar::shards);
-            bar.of(total);
-            bar.at(shards);
-            if shards == total {
-                bar.clear();
-            }
-        }
-    };
-    let build = tamis::stream().kind(args.kind).effort(args.effort).limits(limits).cancel(interrupt.flag());
-    let build = build.layout(args.layout).on_conflict(args.on_conflict);
-    let build = if args.exclude.is_empty() { build } else { build.excluding() };
-    let build = match args.bits_per_key {
-        _ if args.exact => build.exact(),
-        _ if args.allow.is_some() => build.allow(args.allow.unwrap_or_default()),
-        Some(bits) => build.bits_per_key(bits),
-        None => build.fpr(args.fpr),
-    };
-    let build = if args.keyed { build.keyed(secret()?) } else { build.seed(args.seed) };
-    let build = match args.threads {
-        Some(threads) => build.threads(threads.into()),
-        None => build,
-    };
-    let build = build.progress(tell);
-    Ok(match args.reading.is_partitioned() {
-        true => Door::Labelled(Box::new(build.partitioned())),
-        false => Door::Open(Box::new(build.start())),
-    })
-}
-
-/// 128 bits from the system.
-fn secret() -> Result<[u64; 2]> {
-    let word = || getrandom::u64().map_err(|e| anyhow!("--keyed: the system gives no random numbers: {e}"));
-    Ok([word()?, word()?])
-}
-
-fn read(
-    what: &'static str,
-    sources: &[Source],
-    reading: &Reading,
-    mut push: impl FnMut(KeyRef<'_>, Option<&[u8]>) -> Result<()>,
-) -> Result<(Counts, Places)> {
-    let bar = Bar::bytes(what, total_bytes(sources));
-    input::for_each(sources, &reading.options(), &mut |bytes| bar.at(bytes), &mut |key, label, _| {
-        push(key, label)?;
-        Ok(ControlFlow::Continue(()))
-    })
-}
-
 /// The fewest bits per key for any filter that is right about the listed keys and serves strangers as asked for.
-fn bound(args: &Args, built: &Built) -> Option<f64> {
-    let Stats { keys, negatives, .. } = built.stats;
+fn bound(args: &Wanted, built: &Built) -> Option<f64> {
+    let Stats { keys, negatives, .. } = built.report.stats;
     let filter = built.filter.as_ref()?;
     // The sum over its labels, for what was asked for, is in the file.
     if filter.is_partitioned() {
@@ -358,8 +163,8 @@ fn bound(args: &Args, built: &Built) -> Option<f64> {
     (keys > 0 && bits > 0.0).then(|| bits / keys as f64)
 }
 
-fn as_json(args: &Args, output: &Output, inputs: &Inputs, built: &Built) -> serde_json::Value {
-    let Built { stats, bytes, filter } = built;
+fn as_json(args: &Wanted, output: &Output, inputs: &Inputs, built: &Built) -> serde_json::Value {
+    let Built { report: Report { stats, bytes, workload, .. }, filter } = built;
     let filter = filter.as_ref();
     let (bits, bound) = (bits_per_key(*bytes, stats.keys), bound(args, built));
     let excluded = inputs.excluded.map(|counts| {
@@ -371,12 +176,34 @@ fn as_json(args: &Args, output: &Output, inputs: &Inputs, built: &Built) -> serd
             "conflicts": stats.conflicts,
         })
     });
+    let rates = |rates: &tamis::build::Prediction| {
+        json!({
+            "bits_per_key": rates.bits_per_key,
+            "workload_rate": rates.workload_rate,
+            "unknown_rate": rates.unknown_rate,
+        })
+    };
+    let expected = inputs.expected.zip(workload.as_ref()).map(|(counts, workload)| {
+        json!({
+            "queries": workload.queries,
+            "keys": workload.distinct,
+            "dropped": workload.keys,
+            "blank": counts.blank,
+            "counted": workload.counted,
+            "unseen": workload.unseen,
+            "known": workload.known,
+            "known_share": workload.known_share,
+            "predicted": rates(&workload.predicted),
+            "real": workload.real.as_ref().map(rates),
+        })
+    });
     json!({
         "file": output.to_string(),
         "keys": stats.keys,
         "duplicates": stats.duplicate_keys,
         "blank": inputs.keys.blank,
         "excluded": excluded,
+        "expected": expected,
         "bytes": bytes,
         "bits_per_key": bits,
         "bound_bits_per_key": bound,
@@ -390,8 +217,8 @@ fn as_json(args: &Args, output: &Output, inputs: &Inputs, built: &Built) -> serd
     })
 }
 
-fn as_text(args: &Args, output: &Output, inputs: &Inputs, built: &Built) -> String {
-    let Built { stats, bytes, filter } = built;
+fn as_text(args: &Wanted, output: &Output, inputs: &Inputs, built: &Built) -> String {
+    let Built { report: Report { stats, bytes, workload, .. }, filter } = built;
     let blank = |counts: &Counts| match counts.blank {
         0 => String::new(),
         lines => format!(", {} blank lines skipped", grouped(lines)),
@@ -408,6 +235,29 @@ fn as_text(args: &Args, output: &Output, inputs: &Inputs, built: &Built) -> Stri
         };
         let _ = writeln!(out, "excluded    {numbers}{}", blank(counts));
     }
+    if let Some(counts) = &inputs.expected {
+        let _ = match workload {
+            None => writeln!(out, "expected    no query that is not for a key{}", blank(counts)),
+            Some(w) => writeln!(
+                out,
+                "expected    {:.0} queries for {} keys, {} of them dropped because they are in the set{}",
+                w.queries,
+                grouped(w.distinct + w.keys),
+                grouped(w.keys),
+                blank(counts)
+            ),
+        };
+    }
+    if let Some(w) = workload {
+        let how = if w.counted { "" } else { "; memory was short, and light ones count as unseen" };
+        let _ = writeln!(
+            out,
+            "known       {} of them, {} of negative queries; {} are for unseen keys{how}",
+            grouped(w.known),
+            percent(w.known_share),
+            percent(w.unseen)
+        );
+    }
     if stats.conflicts > 0 {
         let became = if args.on_conflict == OnConflict::Keep { "stay keys" } else { "are no keys" };
         let _ = writeln!(out, "conflicts   {} both wanted and excluded: they {became}", grouped(stats.conflicts));
@@ -420,5 +270,17 @@ fn as_text(args: &Args, output: &Output, inputs: &Inputs, built: &Built) -> Stri
     }
     let _ = writeln!(out, "file        {output}");
     let _ = writeln!(out, "size        {}", size(*bytes, stats.keys, bound(args, built)));
+    if let Some(w) = workload {
+        let line = |name: &str, rates: &tamis::build::Prediction| {
+            let [workload, unknown] = [rates.workload_rate, rates.unknown_rate].map(percent);
+            format!(
+                "{name} {:.3} bits per key, {workload} of expected queries pass, {unknown} of unknown keys\n",
+                rates.bits_per_key
+            )
+        };
+        out += &line("predicted  ", &w.predicted);
+        out += &w.real.as_ref().map(|real| line("real       ", real)).unwrap_or_default();
+        return out;
+    }
     out + &filter.map(|filter| strangers(filter.rate())).unwrap_or_default()
 }

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Result, bail};
+use tamis::plan::Comparison;
 use tamis::{Collector, Filter, Partitioned, Report, Sealed};
 
 use crate::input::KeyRef;
@@ -56,6 +57,29 @@ impl Door {
             (Door::Labelled(keys), KeyRef::U64(number)) => keys.exclude(label, number).map_err(Into::into),
         };
         Ok(excluded?)
+    }
+
+    /// Adds a query to expect.
+    pub(crate) fn expect(&mut self, key: KeyRef<'_>, weight: f64) -> Result<()> {
+        let expected = match (self, key) {
+            (Door::Sealed(keys), KeyRef::Bytes(bytes)) => keys.expect(bytes, weight),
+            (Door::Sealed(keys), KeyRef::U64(number)) => keys.expect(number, weight),
+            (Door::Open(keys), KeyRef::Bytes(bytes)) => keys.expect(bytes, weight).map_err(Into::into),
+            (Door::Open(keys), KeyRef::U64(number)) => keys.expect(number, weight).map_err(Into::into),
+            (Door::Labelled(_), _) => bail!("expected queries carry no labels"),
+        };
+        Ok(expected?)
+    }
+
+    /// All designs side by side.
+    pub(crate) fn plan(self) -> Result<Comparison> {
+        Ok(match self {
+            Door::Open(keys) => keys.seal()?.plan()?,
+            Door::Sealed(keys) => keys.plan()?,
+            Door::Labelled(_) => {
+                bail!("--partition-column: every group of labels has a plan of its own; expected keys without labels")
+            }
+        })
     }
 
     /// Builds the filter in memory.

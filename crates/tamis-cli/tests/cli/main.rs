@@ -5,6 +5,7 @@
 mod answers;
 mod bad;
 mod desk;
+mod expect;
 mod formats;
 mod goals;
 mod negatives;

@@ -1,0 +1,116 @@
+//! keys, keys to exclude, queries to expect -> every design side by side, and the one that would be built.
+
+use std::fmt::Write as _;
+
+use anyhow::Result;
+use serde_json::json;
+use tamis::BuildError;
+use tamis::plan::{Candidate, Comparison, Forecast};
+
+use super::wanted::Wanted;
+use super::{percent, print, print_json};
+use crate::Outcome;
+use crate::interrupt::Interrupt;
+
+/// Compare designs for these keys; builds nothing.
+///
+/// Takes what `build` takes, and prints for every structure: its steps (P a filter on the keys, N one on negatives, E an exact bit),
+/// bits per key and their distance to the information bound, the share of expected queries and of unknown keys that would
+/// pass, and about how many cache lines a query reads. The one that `build` would make is marked.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    wanted: Wanted,
+    /// Report as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(args: Args) -> Result<Outcome> {
+    let sources = args.wanted.sources()?;
+    let interrupt = Interrupt::install()?;
+    let (keys, inputs) = args.wanted.gather(&sources, &interrupt)?;
+    interrupt.build()?;
+    let plan = match keys.plan() {
+        Err(error) => match error.downcast_ref() {
+            Some(tamis::Error::Build(BuildError::Conflict { count, first })) => {
+                return Err(inputs.conflict(*count, first));
+            }
+            _ => return Err(error),
+        },
+        Ok(plan) => plan,
+    };
+    match args.json {
+        true => print_json(&as_json(&plan))?,
+        false => print(&as_text(&plan))?,
+    }
+    Ok(Outcome::Yes)
+}
+
+fn as_json(plan: &Comparison) -> serde_json::Value {
+    let candidate = |candidate: &Candidate| {
+        let forecast = candidate.forecast.as_ref();
+        json!({
+            "kind": candidate.name,
+            "chosen": candidate.chosen,
+            "steps": forecast.ok().map(|f| &f.steps),
+            "known": forecast.ok().map(|f| f.known),
+            "bits_per_key": forecast.ok().map(|f| f.bits_per_key),
+            "bound_bits_per_key": forecast.ok().map(|f| f.bound),
+            "workload_rate": forecast.ok().and_then(|f| f.workload_rate),
+            "unknown_rate": forecast.ok().map(|f| f.unknown_rate),
+            "lines": forecast.ok().map(|f| f.lines),
+            "member_lines": forecast.ok().map(|f| f.member_lines),
+            "reason": forecast.err(),
+        })
+    };
+    json!({
+        "candidates": plan.candidates.iter().map(candidate).collect::<Vec<_>>(),
+        "chosen": plan.chosen().map(|chosen| chosen.name),
+        "reasons": plan.reasons,
+    })
+}
+
+const HEAD: [&str; 8] = ["", "structure", "steps", "bits/key", "over bound", "expected", "unknown", "lines"];
+
+fn as_text(plan: &Comparison) -> String {
+    let row = |candidate: &Candidate, forecast: &Forecast| -> [String; 8] {
+        let over = match forecast.bound > 0.0 {
+            true => format!("{:.1} %", 100.0 * (forecast.bits_per_key / forecast.bound - 1.0)),
+            false => "-".to_string(),
+        };
+        [
+            if candidate.chosen { "*" } else { "" }.to_string(),
+            candidate.name.to_string(),
+            forecast.steps.clone(),
+            format!("{:.3}", forecast.bits_per_key),
+            over,
+            forecast.workload_rate.map_or("-".to_string(), percent),
+            percent(forecast.unknown_rate),
+            format!("{:.1}", forecast.lines),
+        ]
+    };
+    let rows: Vec<[String; 8]> =
+        plan.candidates.iter().filter_map(|c| Some(row(c, c.forecast.as_ref().ok()?))).collect();
+    let head = HEAD.map(str::to_string);
+    let width = |column: usize| std::iter::once(&head).chain(&rows).map(|row| row[column].len()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..HEAD.len()).map(width).collect();
+    let mut out = String::new();
+    for row in std::iter::once(&head).chain(&rows) {
+        for (column, (cell, &width)) in row.iter().zip(&widths).enumerate() {
+            // Words to the left, numbers to the right.
+            let _ = if column < 3 { write!(out, "{cell:<width$}  ") } else { write!(out, "{cell:>width$}  ") };
+        }
+        out.truncate(out.trim_end().len());
+        out.push('\n');
+    }
+    out.push('\n');
+    for reason in &plan.reasons {
+        let _ = writeln!(out, "{reason}");
+    }
+    let refused = |c: &Candidate| c.forecast.as_ref().err().map(|reason| format!("{}: {reason}", c.name));
+    for line in plan.candidates.iter().filter_map(refused) {
+        let _ = writeln!(out, "not {line}");
+    }
+    out
+}

@@ -1,0 +1,285 @@
+//! arguments of `build` and `plan` -> the keys of a filter to be, read and counted.
+
+use std::fmt::Write as _;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+use anyhow::{Result, anyhow, bail};
+use tamis::{Effort, Kind, Layout, Limits, OnConflict, Progress};
+
+use super::door::Door;
+use super::grouped;
+use crate::args::{self, Reading};
+use crate::input::{self, Counts, KeyRef, Places, Source, expect, total_bytes};
+use crate::interrupt::Interrupt;
+use crate::progress::Bar;
+
+/// What a filter shall be made of, and what it shall reach.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Wanted {
+    /// Files of keys; - or none is standard input
+    #[arg(value_name = "KEYS")]
+    keys: Vec<PathBuf>,
+    /// Let at most this share of unlisted keys through; with --expect, of the expected queries
+    #[arg(long, value_name = "P", default_value = "0.01", value_parser = rate, allow_negative_numbers = true)]
+    pub(super) fpr: f64,
+    /// Spend at most this many bits per key instead
+    #[arg(long, value_name = "B", conflicts_with = "fpr", value_parser = bits, allow_negative_numbers = true)]
+    pub(super) bits_per_key: Option<f64>,
+    /// Files of keys that must never match; - is standard input. May be repeated
+    #[arg(long, value_name = "FILE", num_args = 1, action = clap::ArgAction::Append)]
+    exclude: Vec<PathBuf>,
+    /// Files of queries to come: lines of key<TAB>count, or a log of queries, one per line, which is counted; - is standard input.
+    /// May be repeated
+    #[arg(long, value_name = "FILE", num_args = 1, action = clap::ArgAction::Append, conflicts_with_all = ["allow", "partition_column"])]
+    expect: Vec<PathBuf>,
+    /// The column of queries in .csv, .tsv, .jsonl and .parquet files of --expect
+    #[arg(long, value_name = "NAME", requires = "expect")]
+    expect_column: Option<String>,
+    /// The column of counts beside it; without it every row counts once
+    #[arg(long, value_name = "NAME", requires = "expect_column")]
+    count_column: Option<String>,
+    /// With --expect: let at most this share of keys through that nobody expects
+    #[arg(long, value_name = "P", requires = "expect", value_parser = rate, allow_negative_numbers = true)]
+    max_rate_unknown: Option<f64>,
+    /// With --expect: the share of queries to come that are for none of the expected keys; estimated from the counts unless given
+    #[arg(long, value_name = "P", requires = "expect", value_parser = share, allow_negative_numbers = true)]
+    unseen: Option<f64>,
+    /// Only listed keys will be asked for, wanted or excluded: the smallest file, and any answer for others
+    #[arg(long, conflicts_with_all = ["fpr", "bits_per_key"])]
+    pub(super) exact: bool,
+    /// At most this share of the excluded keys may match, and any answer for keys that nobody listed: smaller still. A key
+    /// that is excluded several times counts as often
+    #[arg(long, value_name = "P", conflicts_with_all = ["fpr", "bits_per_key", "exact"], requires = "exclude", value_parser = rate, allow_negative_numbers = true)]
+    pub(super) allow: Option<f64>,
+    /// A key both wanted and excluded: error (say which), keep (it is wanted) or drop (it is excluded)
+    #[arg(long, value_name = "WHAT", default_value = "error", value_parser = on_conflict)]
+    pub(super) on_conflict: OnConflict,
+    /// The structure: auto, or one of ribbon, homogeneous, fuse, fuse4, bloom, classic-bloom, cuckoo, quotient; with --exclude or --expect
+    /// one of steered, chained, cascade, integrated, naive, the last four alone or followed by what they are made of
+    /// (chained-fuse, cascade-bloom, ...); with --expect also stacked, alone or followed by what it is made of
+    #[arg(long, default_value = "auto", value_parser = kind)]
+    kind: Kind,
+    /// Room for this share of keys more, in structures that take keys after they were built: bloom, classic-bloom, cuckoo, quotient, and
+    /// stacked on the last three
+    #[arg(long, value_name = "SHARE", default_value_t = 0.0, allow_negative_numbers = true)]
+    spare: f64,
+    /// How hard to look for a smaller filter: fast, balanced or smallest
+    #[arg(long, default_value = "balanced", value_parser = effort)]
+    effort: Effort,
+    /// With --exclude, how bits are laid out: auto, compact (the smallest) or local (side by side: members are found faster)
+    #[arg(long, default_value = "auto", value_parser = layout)]
+    layout: Layout,
+    /// Seed of the hash: equal keys and seeds give equal files
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+    /// Hash with a random secret key (kept in the file), for queries that an adversary may choose
+    #[arg(long, conflicts_with = "seed")]
+    keyed: bool,
+    /// Memory for gathering and sorting keys, 4M at least; what does not fit goes to temporary files. Every thread takes some 60 MB
+    /// more, and the counts of expected queries up to half of it
+    #[arg(long, value_name = "SIZE", default_value = "2G", value_parser = args::bytes)]
+    memory: u64,
+    /// Disk space for temporary files; no limit unless given
+    #[arg(long, value_name = "SIZE", value_parser = args::bytes)]
+    disk: Option<u64>,
+    /// Directory of temporary files; the system's unless given
+    #[arg(long, value_name = "DIR")]
+    tmp: Option<PathBuf>,
+    /// Threads; as many as processors unless given
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+    #[command(flatten)]
+    reading: Reading,
+}
+
+fn rate(text: &str) -> Result<f64, String> {
+    let rate = text.parse().ok().filter(|&rate: &f64| rate > 0.0 && rate < 1.0);
+    rate.ok_or_else(|| "expected a share between 0 and 1, like 0.01".to_string())
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    let share = text.parse().ok().filter(|share: &f64| (0.0..=1.0).contains(share));
+    share.ok_or_else(|| "expected a share from 0 to 1, like 0.2".to_string())
+}
+
+fn bits(text: &str) -> Result<f64, String> {
+    let bits = text.parse().ok().filter(|&bits: &f64| bits > 0.0 && bits <= 4096.0);
+    bits.ok_or_else(|| "expected a number of bits between 0 and 4096, like 9.5".to_string())
+}
+
+fn kind(name: &str) -> Result<Kind, String> {
+    let found = Kind::ALL.iter().find(|(known, _)| *known == name).map(|&(_, kind)| kind);
+    found.ok_or_else(|| format!("expected one of {}", Kind::ALL.map(|(name, _)| name).join(", ")))
+}
+
+fn on_conflict(name: &str) -> Result<OnConflict, String> {
+    match name {
+        "error" => Ok(OnConflict::Error),
+        "keep" => Ok(OnConflict::Keep),
+        "drop" => Ok(OnConflict::Drop),
+        _ => Err("expected error, keep or drop".to_string()),
+    }
+}
+
+fn effort(name: &str) -> Result<Effort, String> {
+    match name {
+        "fast" => Ok(Effort::Fast),
+        "balanced" => Ok(Effort::Balanced),
+        "smallest" => Ok(Effort::Smallest),
+        _ => Err("expected fast, balanced or smallest".to_string()),
+    }
+}
+
+fn layout(name: &str) -> Result<Layout, String> {
+    match name {
+        "auto" => Ok(Layout::Auto),
+        "compact" => Ok(Layout::Compact),
+        "local" => Ok(Layout::Local),
+        _ => Err("expected auto, compact or local".to_string()),
+    }
+}
+
+impl Wanted {
+    /// All inputs, looked at before the first is read: a typing error should not show after an hour.
+    pub(super) fn sources(&self) -> Result<Sources> {
+        let named = |names: &[PathBuf]| if names.is_empty() { vec![] } else { args::sources(names) };
+        let sources =
+            Sources { keys: args::sources(&self.keys), excluded: named(&self.exclude), expected: named(&self.expect) };
+        if sources.all().filter(|source| matches!(source, Source::Stdin)).count() > 1 {
+            bail!("standard input (-) can be read only once");
+        }
+        sources.all().try_for_each(Source::check)?;
+        if let Some(dir) = self.tmp.as_ref().filter(|dir| !dir.is_dir()) {
+            bail!("{}: no such directory, expected one for temporary files", dir.display());
+        }
+        Ok(sources)
+    }
+
+    /// Reads everything.
+    pub(super) fn gather(&self, sources: &Sources, interrupt: &Interrupt) -> Result<(Door, Inputs)> {
+        let mut keys = door(self, interrupt)?;
+        let (read, places) = read("reading", &sources.keys, &self.reading, |key, label| keys.push(key, label))?;
+        let mut keys = keys.seal()?;
+        let mut inputs = Inputs { keys: read, excluded: None, expected: None, places: [places, Places::default()] };
+        if !sources.expected.is_empty() {
+            let bar = Bar::bytes("expecting", total_bytes(&sources.expected));
+            let options = self.reading.options().for_queries(self.expect_column.clone(), self.count_column.clone());
+            let take = &mut |key: KeyRef<'_>, weight: f64| {
+                keys.expect(key, weight)?;
+                Ok(ControlFlow::Continue(()))
+            };
+            inputs.expected = Some(expect::for_each(&sources.expected, &options, &mut |bytes| bar.at(bytes), take)?);
+        }
+        if !sources.excluded.is_empty() {
+            let exclude = |key: KeyRef<'_>, label: Option<&[u8]>| keys.exclude(key, label);
+            let (counts, places) = self::read("excluding", &sources.excluded, &self.reading, exclude)?;
+            (inputs.excluded, inputs.places[1]) = (Some(counts), places);
+        }
+        Ok((keys, inputs))
+    }
+}
+
+/// The inputs by what they are for.
+pub(super) struct Sources {
+    keys: Vec<Source>,
+    excluded: Vec<Source>,
+    expected: Vec<Source>,
+}
+
+impl Sources {
+    pub(super) fn all(&self) -> impl Iterator<Item = &Source> {
+        self.keys.iter().chain(&self.excluded).chain(&self.expected)
+    }
+}
+
+/// What was read, and where it stands.
+pub(super) struct Inputs {
+    pub(super) keys: Counts,
+    pub(super) excluded: Option<Counts>,
+    pub(super) expected: Option<Counts>,
+    /// Of keys and of excluded keys.
+    places: [Places; 2],
+}
+
+impl Inputs {
+    /// Keys on both sides: how many, and where the first ones are.
+    pub(super) fn conflict(&self, count: u64, first: &[(u64, u64)]) -> anyhow::Error {
+        let keys = if count == 1 { "key is" } else { "keys are" };
+        let mut message = format!("{} {keys} both wanted and excluded", grouped(count));
+        for (i, &(key, negative)) in first.iter().enumerate() {
+            if let (Some(key), Some(negative)) = (self.places[0].locate(key), self.places[1].locate(negative)) {
+                let lead = if i == 0 { ": " } else { ", " };
+                let _ = write!(message, "{lead}{key} = {negative}");
+            }
+        }
+        if count > first.len() as u64 {
+            message += ", ...";
+        }
+        anyhow!("{message}; expected none, or --on-conflict keep (they are keys) or drop (they are excluded)")
+    }
+}
+
+fn door(args: &Wanted, interrupt: &Interrupt) -> Result<Door> {
+    let limits = Limits { memory: args.memory, disk: args.disk.unwrap_or(u64::MAX), tmp: args.tmp.clone() };
+    // Not before there is something to show: until then the line belongs to the bar of the reading.
+    let bar = OnceLock::new();
+    let tell = move |progress| {
+        if let Progress::Built { shards, total } = progress {
+            let bar = bar.get_or_init(Bar::shards);
+            bar.of(total);
+            bar.at(shards);
+            if shards == total {
+                bar.clear();
+            }
+        }
+    };
+    let build = tamis::stream().kind(args.kind).effort(args.effort).limits(limits).cancel(interrupt.flag());
+    let build = build.layout(args.layout).spare(args.spare).on_conflict(args.on_conflict);
+    let build = if args.exclude.is_empty() { build } else { build.excluding() };
+    let build = if args.expect.is_empty() { build } else { build.expecting() };
+    let build = match args.max_rate_unknown {
+        Some(rate) => build.max_rate_unknown(rate),
+        None => build,
+    };
+    let build = match args.unseen {
+        Some(share) => build.unseen(share),
+        None => build,
+    };
+    let build = match args.bits_per_key {
+        _ if args.exact => build.exact(),
+        _ if args.allow.is_some() => build.allow(args.allow.unwrap_or_default()),
+        Some(bits) => build.bits_per_key(bits),
+        None => build.fpr(args.fpr),
+    };
+    let build = if args.keyed { build.keyed(secret()?) } else { build.seed(args.seed) };
+    let build = match args.threads {
+        Some(threads) => build.threads(threads.into()),
+        None => build,
+    };
+    let build = build.progress(tell);
+    Ok(match args.reading.is_partitioned() {
+        true => Door::Labelled(Box::new(build.partitioned())),
+        false => Door::Open(Box::new(build.start())),
+    })
+}
+
+/// 128 bits from the system.
+fn secret() -> Result<[u64; 2]> {
+    let word = || getrandom::u64().map_err(|e| anyhow!("--keyed: the system gives no random numbers: {e}"));
+    Ok([word()?, word()?])
+}
+
+fn read(
+    what: &'static str,
+    sources: &[Source],
+    reading: &Reading,
+    mut push: impl FnMut(KeyRef<'_>, Option<&[u8]>) -> Result<()>,
+) -> Result<(Counts, Places)> {
+    let bar = Bar::bytes(what, total_bytes(sources));
+    input::for_each(sources, &reading.options(), &mut |bytes| bar.at(bytes), &mut |key, label, _| {
+        push(key, label)?;
+        Ok(ControlFlow::Continue(()))
+    })
+}

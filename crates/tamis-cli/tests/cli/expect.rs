@@ -1,0 +1,113 @@
+//! queries to expect -> plans, filters and errors.
+
+use std::fmt::Write as _;
+
+use super::desk::Desk;
+
+/// 2000 keys, and a list of 3000 queries with counts of which the last thousand are keys.
+fn desk() -> Desk {
+    let desk = Desk::new();
+    desk.put("keys", (0..2000).map(|i| format!("key{i}\n")).collect::<String>());
+    let mut queries = String::new();
+    for i in 0..2000 {
+        let _ = writeln!(queries, "query{i}\t{}", 1_000_000 / (i + 1));
+    }
+    (1000..2000).for_each(|i| queries += &format!("key{i}\t7\n"));
+    desk.put("queries", queries);
+    desk
+}
+
+#[test]
+fn expected_queries_are_planned_for() {
+    let desk = desk();
+    let report = desk.run("build keys --expect queries --bits-per-key 12 -o f --json").json(0);
+    let expected = &report["expected"];
+    assert_eq!((expected["keys"].as_u64(), expected["dropped"].as_u64()), (Some(2000), Some(1000)));
+    assert_eq!((expected["counted"].as_bool(), expected["blank"].as_u64()), (Some(true), Some(0)));
+    assert!(report["bits_per_key"].as_f64() <= Some(12.0));
+    assert_eq!(expected["known"].as_u64(), Some(2000));
+    let rate = |what: &str| expected[what]["workload_rate"].as_f64().unwrap();
+    assert!(rate("real") < 1e-4 && rate("predicted") < 1e-4, "{expected}");
+    // Every expected query that is no key is refused, every key found.
+    desk.put("asked", (0..2000).map(|i| format!("query{i}\n")).collect::<String>());
+    assert_eq!(desk.run("query f asked -c").text(1), "0\n");
+    assert_eq!(desk.run("query f keys -c").text(0), "2000\n");
+    let text = desk.run("build keys --expect queries --bits-per-key 12 -o f").text(0);
+    for word in ["expected    ", "known       2,000 of them", "predicted   ", "real        "] {
+        assert!(text.contains(word), "{text}");
+    }
+}
+
+/// A log is counted, and makes the same filter as its counts.
+#[test]
+fn a_log_is_counted() {
+    let desk = desk();
+    let (mut log, mut counts) = (String::new(), String::new());
+    for i in 0..300u32 {
+        let count = 600 / (i + 1);
+        (0..count).for_each(|_| log += &format!("query{i}\n"));
+        counts += &format!("query{i}\t{count}\n");
+    }
+    desk.put("log", log);
+    desk.put("counts", counts);
+    desk.run("build keys --expect log --fpr 0.001 -o a").text(0);
+    desk.run("build keys --expect counts --fpr 0.001 -o b").text(0);
+    assert!(desk.read("a") == desk.read("b"));
+}
+
+#[test]
+fn plans_are_tables() {
+    let desk = desk();
+    let text = desk.run("plan keys --expect queries --bits-per-key 10").text(0);
+    let head = text.lines().next().unwrap();
+    for word in ["structure", "steps", "bits/key", "over bound", "expected", "unknown", "lines"] {
+        assert!(head.contains(word), "{text}");
+    }
+    assert_eq!(text.lines().filter(|line| line.starts_with('*')).count(), 1, "{text}");
+    for name in ["classic-bloom", "fuse ", "ribbon", "stacked-bloom", "chained ", "cascade", "integrated", "steered"] {
+        assert!(text.contains(name), "{name}: {text}");
+    }
+    // What is marked is what is built.
+    let plan = desk.run("plan keys --expect queries --bits-per-key 10 --json").json(0);
+    let chosen = plan["candidates"].as_array().unwrap().iter().find(|c| c["chosen"] == true).unwrap();
+    assert_eq!(plan["chosen"], chosen["kind"]);
+    let report = desk.run("build keys --expect queries --bits-per-key 10 -o f --json").json(0);
+    assert_eq!(report["expected"]["predicted"]["bits_per_key"], chosen["bits_per_key"]);
+    assert_eq!(report["expected"]["predicted"]["workload_rate"], chosen["workload_rate"]);
+    // Without queries, and with one structure.
+    assert!(desk.run("plan keys").text(0).lines().any(|line| line.starts_with("*  ribbon")));
+    assert!(desk.run("plan keys --kind fuse").text(0).contains("fuse was asked for"));
+    assert_eq!(desk.names(), ["f", "keys", "queries", "tmp"]);
+}
+
+#[test]
+fn bad_expectations_are_refused() {
+    let desk = desk();
+    for (line, expected) in [
+        ("query\t-1", "expected"),
+        ("query\tNaN", "expected"),
+        ("query\tinf", "expected"),
+        ("query\t1e300", "scale the weights down"),
+        ("query\tmany", "expected"),
+        ("query", "expected"),
+    ] {
+        desk.put("bad", format!("first\t1\n{line}\n"));
+        let complaint = desk.run("build keys --expect bad -o f").complaint();
+        assert!(complaint.starts_with("bad: line 2: ") && complaint.contains(expected), "{complaint}");
+    }
+    let complaint = desk.run("build keys --expect missing -o f").complaint();
+    assert!(complaint.contains("missing: no such file"), "{complaint}");
+    let complaint = desk.run("build keys --max-rate-unknown 0.1 -o f").complaint();
+    assert!(complaint.contains("--expect"), "{complaint}");
+    let complaint = desk.run("build keys --expect queries --max-rate-unknown 2 -o f").complaint();
+    assert!(complaint.contains("expected a share between 0 and 1"), "{complaint}");
+    let complaint = desk.run("build keys --expect queries --bits-per-key 0.01 -o f").complaint();
+    assert!(complaint.contains("the smallest that works is"), "{complaint}");
+    let complaint = desk
+        .run("build keys --expect queries --kind classic-bloom --bits-per-key 16 --max-rate-unknown 0.0001 -o f")
+        .complaint();
+    assert!(complaint.contains("these could: "), "{complaint}");
+    let complaint = desk.run("build keys --expect queries --exclude keys --kind stacked -o f").complaint();
+    assert!(complaint.contains("use steered"), "{complaint}");
+    assert_eq!(desk.names(), ["bad", "keys", "queries", "tmp"]);
+}

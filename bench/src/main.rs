@@ -7,6 +7,7 @@
 //!   cargo run --release -p tamis-bench -- certificates
 //!   cargo run --release -p tamis-bench -- paper fpfs
 //!   cargo run --release -p tamis-bench -- paper chained
+//!   cargo run --release -p tamis-bench -- paper stacked
 //!   cargo run --release -p tamis-bench -- count-log
 //!   cargo run --release -p tamis-bench -- steer-table
 //! ```
@@ -115,6 +116,11 @@ fn run(cli: &Cli) -> Result<bool, Box<dyn Error>> {
         }
         Experiment::Paper(Paper::Chained(options)) => {
             let report = paper::chained::run(options)?;
+            table::publish(&report, &report.tables(), cli.json.as_deref())?;
+            Ok(report.is_clean())
+        }
+        Experiment::Paper(Paper::Stacked(options)) => {
+            let report = paper::stacked::run(options)?;
             table::publish(&report, &report.tables(), cli.json.as_deref())?;
             Ok(report.is_clean())
         }

@@ -5,6 +5,7 @@ use clap::Subcommand;
 pub(crate) mod chained;
 mod data;
 pub(crate) mod fpfs;
+pub(crate) mod stacked;
 
 /// Which paper.
 #[derive(Subcommand)]
@@ -13,4 +14,6 @@ pub(crate) enum Paper {
     Fpfs(fpfs::Options),
     /// ChainedFilter: figures 4, 6, 7 and table 2.
     Chained(chained::Options),
+    /// Stacked filters: table 2, figures 2 to 5, and the planner beside them.
+    Stacked(stacked::Options),
 }

@@ -109,6 +109,94 @@ fn chained_filters() {
     }
 }
 
+/// A filter of [Stacked] that was built and keeps its promises.
+fn kept(row: &Value) {
+    assert!(row["failed"].is_null() && row["lost"] == 0, "{row}");
+    assert!(row["exact"] == false || row["known_passing"] == 0, "{row}");
+    assert!(number(row, "bits") <= number(row, "budget"), "{row}");
+}
+
+fn number(row: &Value, field: &str) -> f64 {
+    row[field].as_f64().unwrap()
+}
+
+/// On skewed queries a stack beats the Bloom filter and the planner beats the stack, as planned; nothing excluded passes.
+#[test]
+fn stacked_filters() {
+    let options = "paper stacked --n 5000 --part figure3,shares,planner --bits 10 --rounds 1 --queries 1000";
+    let report = report(&format!("{options} --json -"));
+    for set in report["figure3"].as_array().unwrap().iter().filter(|set| set["skipped"].is_null()) {
+        let rows = set["rows"].as_array().unwrap();
+        let [plain, stacked, planner] = [0, 1, 2].map(|i| number(&rows[i], "efpr"));
+        rows.iter().for_each(kept);
+        assert!(stacked < 0.9 * plain && planner < stacked, "{}: {plain}, {stacked}, {planner}", set["name"]);
+        // A device is waited for where a filter lets pass, and nowhere else.
+        let [slow, fast] = [0, 2].map(|i| number(&rows[i], "hdd"));
+        assert!(fast > 2.0 * slow, "{slow}, {fast}");
+    }
+    for three in report["shares"].as_array().unwrap() {
+        three["rows"].as_array().unwrap().iter().for_each(kept);
+    }
+    for pair in report["planner"].as_array().unwrap() {
+        let (stacked, planner) = (&pair["stacked"], &pair["planner"]);
+        [stacked, planner].into_iter().for_each(kept);
+        assert!(number(planner, "efpr") < number(stacked, "efpr"), "{pair}");
+        assert!(planner["known"].as_u64().unwrap() > 0 && planner["exact"] == true, "{pair}");
+        // More than a million unknown values are asked for: what passes of them is near what was planned.
+        for row in [stacked, planner] {
+            let ratio = number(row, "unknown_rate") / number(row, "predicted_unknown");
+            assert!((0.6..1.5).contains(&ratio), "{ratio}: {row}");
+        }
+    }
+}
+
+/// Loads that are not what was told: the planner's filter stays below the Bloom filter, a stack does not.
+#[test]
+fn stacked_filters_on_other_loads() {
+    let options =
+        "paper stacked --n 5000 --part figure5,speed --negatives-per-key 60 --rounds 1 --queries 1000 --json -";
+    let output = Command::new(env!("CARGO_BIN_EXE_tamis-bench")).args(options.split(' ')).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let figure = &report["figure5"];
+    for shift in figure["shifts"].as_array().unwrap() {
+        shift["rows"].as_array().unwrap().iter().for_each(kept);
+        let even = &shift["shift"]["even"];
+        // With little skew a stack gains little, and few keys pay for its layers.
+        let loses = even[1].as_f64().is_some_and(|share| (0.4..1.0).contains(&share));
+        assert!(number(shift, "at") < 1.0 || loses, "{even}");
+        assert!(even[2].is_null(), "{even}");
+    }
+    for three in figure["misspecified"].as_array().unwrap().iter().chain(figure["uniform"].as_array().unwrap()) {
+        let rows = three["rows"].as_array().unwrap();
+        rows.iter().for_each(kept);
+        assert!(number(&rows[2], "efpr") < 0.5 * number(&rows[0], "efpr"), "{three}");
+    }
+    assert_eq!(figure["construction"].as_array().map(Vec::len), Some(5));
+    let speed = report["speed"].as_array().unwrap();
+    assert_eq!(speed.len(), 5);
+    for pair in speed {
+        let rows = pair["rows"].as_array().unwrap();
+        rows.iter().for_each(kept);
+        let timed = |i: usize| pair["times"][i][0].as_f64().is_some_and(|time| time > 0.0);
+        assert!([0, 1].into_iter().all(timed), "{pair}");
+    }
+}
+
+/// The searches of table 2 find what the paper found, and figure 2 says what the text says.
+#[test]
+fn stacked_formulas() {
+    let report = report("paper stacked --part table2,figure2 --rounds 1 --json -");
+    for search in report["table2"].as_array().unwrap() {
+        let rate = |i: usize| search["cells"][i]["efpr"].as_f64().unwrap();
+        assert!((rate(0) - 0.00172).abs() < 0.00004 && rate(1) <= 1.0001 * rate(0), "{search}");
+    }
+    let line = &report["figure2"]["least_psi"][1];
+    assert_eq!(line["known_per_key"], 0.5);
+    assert!((line["values"][0].as_f64().unwrap() - 0.25).abs() < 0.01, "{line}");
+    assert!(report["figure3"].is_null() && report["planner"].is_null());
+}
+
 /// Every structure is right about certificates, and those that know the issuers are measured against the lower bound.
 #[test]
 fn certificates() {

@@ -34,7 +34,7 @@ fn read(file: &Path) -> Result<Vec<u8>, Box<dyn Error>> {
     Ok(bytes)
 }
 
-fn lines(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+fn lines(bytes: &[u8]) -> impl Iterator<Item = &[u8]> + Clone {
     bytes.split(|&b| b == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line)).filter(|line| !line.is_empty())
 }
 
@@ -66,6 +66,22 @@ pub(crate) fn urls(dir: &Path) -> Result<Sets, Box<dyn Error>> {
     Ok(sets(lines(&hosts), lines(&ranked)))
 }
 
+/// The same, and the domains in the order of their ranks.
+pub(crate) fn ranked_urls(dir: &Path) -> Result<Sets, Box<dyn Error>> {
+    let hosts = read(&dir.join("urls/phishing-hosts.txt.zst"))?;
+    let ranked = read(&dir.join("urls/tranco-top1m.txt.zst"))?;
+    Ok(in_order(lines(&hosts), lines(&ranked)))
+}
+
+/// Hashes both sides and keeps the order of the negatives.
+fn in_order<'a>(keys: impl Iterator<Item = &'a [u8]>, negatives: impl Iterator<Item = &'a [u8]> + Clone) -> Sets {
+    let Sets { keys, negatives: wanted } = sets(keys, negatives.clone());
+    let mut wanted: HashSet<u64> = wanted.into_iter().collect();
+    let hasher = Hasher::seeded(0);
+    let negatives = negatives.map(|line| hasher.bytes(line).lo).filter(|key| wanted.remove(key)).collect();
+    Sets { keys, negatives }
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -77,6 +93,13 @@ mod tests {
         let words = lines(text).filter_map(|line| line.strip_prefix(b"$"));
         let sets = sets(words, lines(text).filter(|line| line[0] != b'$'));
         assert_eq!((sets.keys.len(), sets.negatives.len()), (2, 2));
+    }
+
+    #[test]
+    fn ranks_are_kept() {
+        let hash = |line: &str| Hasher::seeded(0).bytes(line.as_bytes()).lo;
+        let sets = in_order(lines(b"bad\n"), lines(b"zeta\nbad\nalpha\nzeta\n"));
+        assert_eq!((sets.keys, sets.negatives), (vec![hash("bad")], vec![hash("zeta"), hash("alpha")]));
     }
 
     /// The numbers of the paper's section 5.1.

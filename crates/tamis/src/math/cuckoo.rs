@@ -1,6 +1,6 @@
 //! keys and buckets -> false positive rate, and back: the formulas of the cuckoo filter.
 //!
-//! A key has a fingerprint, one of `F = 2^bits - 1` values, and a pair of buckets, one of about `m / 2` ([Cuckoo]). A stranger is let
+//! A key has a fingerprint, one of `F = 2^bits - 1` values, and a pair of buckets, one of about `m / 2` (\[Cuckoo\]). A stranger is let
 //! through if some key has both in common with it: where the fingerprints lie, and who had to move, does not matter. So the rate is
 //! exact for any number of keys, not only for a full table, and the usual `1 - (1 - 1/2^bits)^8` is its value there, nearly.
 //!

@@ -119,16 +119,16 @@ pub fn classic_rate(n: u64, bits: u64, hashes: u32) -> f64 {
 fn occupancy(mut balls: u64, m: f64, k: usize) -> f64 {
     const SIDE: usize = MAX_HASHES as usize + 1;
     type Matrix = [[f64; SIDE]; SIDE];
-    fn product(a: &Matrix, b: &Matrix, k: usize) -> Matrix {
-        let mut c = [[0.0; SIDE]; SIDE];
+    fn product(a: &Matrix, b: &Matrix, k: usize, c: &mut Matrix) {
         for row in 0..=k {
             for column in 0..=row {
                 c[row][column] = (column..=row).map(|i| a[row][i] * b[i][column]).sum();
             }
         }
-        c
     }
-    let mut step = [[0.0; SIDE]; SIDE];
+    // Planners ask thousands of times, and most of these matrices is never looked at: they change places, and are not copied.
+    let zeros = || Box::new([[0.0; SIDE]; SIDE]);
+    let (mut step, mut free) = (zeros(), zeros());
     // The k balls of the query hit `distinct` bins. With m < k no more than m bins can be empty.
     let mut distinct = [0.0; SIDE];
     distinct[0] = 1.0;
@@ -143,13 +143,22 @@ fn occupancy(mut balls: u64, m: f64, k: usize) -> f64 {
             }
         }
     }
-    let mut result: Option<Matrix> = None;
+    let mut result: Option<Box<Matrix>> = None;
     while balls > 0 {
         if balls & 1 == 1 {
-            result = Some(result.map_or(step, |r| product(&r, &step, k)));
+            result = Some(match result {
+                None => step.clone(),
+                Some(so_far) => {
+                    product(&so_far, &step, k, &mut free);
+                    std::mem::replace(&mut free, so_far)
+                }
+            });
         }
         balls >>= 1;
-        step = product(&step, &step, k);
+        if balls > 0 {
+            product(&step, &step, k, &mut free);
+            std::mem::swap(&mut step, &mut free);
+        }
     }
     let hit = result.unwrap_or(step);
     (0..=k).map(|d| distinct[d] * hit[d][0]).sum::<f64>().min(1.0)

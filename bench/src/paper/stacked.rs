@@ -34,6 +34,9 @@ pub(crate) struct Options {
     /// Budgets of figure 3 in bits per key.
     #[arg(long, value_delimiter = ',', default_values_t = [6.0, 8.0, 10.0, 12.0, 14.0])]
     bits: Vec<f64>,
+    /// Budgets of the planner's part in bits per key.
+    #[arg(long, value_delimiter = ',', default_values_t = [8.0, 10.0, 12.0])]
+    budgets: Vec<f64>,
     /// Rounds of timings; the tables show medians. (The paper has 25.)
     #[arg(long, default_value_t = 5)]
     rounds: usize,

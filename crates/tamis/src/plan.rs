@@ -163,6 +163,19 @@ impl Kind {
         ("stacked-quotient", Kind::Stacked(Base::Quotient)),
     ];
 
+    /// Whether it takes keys after it was built, or is not named yet.
+    fn takes_keys(self) -> bool {
+        matches!(
+            self,
+            Kind::Auto
+                | Kind::Bloom
+                | Kind::ClassicBloom
+                | Kind::Cuckoo
+                | Kind::Quotient
+                | Kind::Stacked(Base::Bloom | Base::Cuckoo | Base::Quotient)
+        )
+    }
+
     /// Whether it can make use of negatives.
     fn knows_negatives(self) -> bool {
         matches!(
@@ -275,8 +288,7 @@ pub(crate) struct Plan {
 pub(crate) fn plan(request: &Request) -> Result<Plan, BuildError> {
     request.check()?;
     if request.spare > 0.0 {
-        let grown = request.grown();
-        return Ok(Plan::new(roomy(plan(&grown)?.steps, request, request.negatives)?));
+        return Ok(Plan::new(spared(request, |grown| Ok((plan(grown)?.steps, 0)))?.0));
     }
     // The number of many negatives is an estimate: a budget must do for four standard deviations more.
     let more = match request.goal {
@@ -358,11 +370,45 @@ fn file_bits(n: u64, steps: usize, bits_per_key: f64) -> f64 {
 const NARROWEST: u16 = 256;
 const WIDEST: u16 = 32 * 256;
 
-/// Keys more for which there is room at least in a layer behind the first: a key that was a known negative goes through all of them.
+/// Why a structure is refused where room for more keys is wanted.
+const NO_ROOM: &str = "room for more keys is for structures that take them: use bloom, classic-bloom, cuckoo, quotient, stacked-bloom, stacked-cuckoo or stacked-quotient";
+
+/// Keys more for which a layer behind the first has room: a key that was a known negative goes through all of them.
 const SOME: f64 = 64.0;
 
+/// Steps with room for more keys, planned by `plan` for as many as there will be, and how many expected queries they know.
+pub(crate) fn spared(
+    request: &Request,
+    plan: impl Fn(&Request) -> Result<(Vec<Step>, u64), BuildError>,
+) -> Result<(Vec<Step>, u64), BuildError> {
+    let mut grown = request.grown();
+    // Tables are rounded up in every shard.
+    let rounding = (512u64 << shard_bits(request.keys, SHARD_KEYS)) as f64;
+    let mut least = f64::INFINITY;
+    for _ in 0..8 {
+        let (steps, known) = plan(&grown).map_err(|error| match error {
+            BuildError::Unreachable { reason } => {
+                BuildError::Unreachable { reason: format!("counted with the keys to come: {reason}") }
+            }
+            error => error,
+        })?;
+        let negatives = request.negatives + known;
+        let steps = roomy(steps, request, negatives)?;
+        let bits = Request { negatives, ..*request }.bits_of(&steps) + rounding * steps.len() as f64;
+        let room = request.room(steps.len())?;
+        match grown.goal {
+            Goal::BitsPerKey(budget) if bits > room => {
+                least = least.min(bits);
+                grown.goal = Goal::BitsPerKey(budget * 0.999 * (room / bits).clamp(0.5, 1.0));
+            }
+            _ => return Ok((steps, known)),
+        }
+    }
+    Err(request.too_few(1, least))
+}
+
 /// Makes room for more keys in steps that were planned for all of them, with so many negatives.
-pub(crate) fn roomy(mut steps: Vec<Step>, request: &Request, negatives: u64) -> Result<Vec<Step>, BuildError> {
+fn roomy(mut steps: Vec<Step>, request: &Request, negatives: u64) -> Result<Vec<Step>, BuildError> {
     let (mut keys, mut negatives) = (request.grown().keys as f64, negatives as f64);
     for (i, step) in steps.iter_mut().enumerate() {
         if step.role == Role::Admit {
@@ -372,10 +418,7 @@ pub(crate) fn roomy(mut steps: Vec<Step>, request: &Request, negatives: u64) -> 
         negatives *= step.structure.rate_at(keys.ceil() as u64);
         let some = if i == 0 { 0.0 } else { SOME / keys.max(1.0) };
         let room = step.structure.with_room(request.spare.max(some));
-        step.structure = room.ok_or_else(|| BuildError::Unreachable {
-            reason: "room for more keys is for structures that take them: use bloom, classic-bloom, cuckoo, quotient, or stacked on the last three"
-                .into(),
-        })?;
+        step.structure = room.ok_or_else(|| BuildError::Unreachable { reason: NO_ROOM.into() })?;
     }
     Ok(steps)
 }
@@ -405,6 +448,7 @@ impl Request {
             _ if !(self.spare >= 0.0 && self.spare <= 1000.0) => {
                 format!("the room for more keys must be a share of them from 0 to 1000, not {}", self.spare)
             }
+            _ if self.spare > 0.0 && !self.kind.takes_keys() => NO_ROOM.to_string(),
             Goal::Share(_) if !matches!(self.kind, Kind::Auto | Kind::Steered) => {
                 "a share of the excluded keys may match only where columns are steered: use steered".to_string()
             }

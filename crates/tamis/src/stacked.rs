@@ -11,8 +11,8 @@
 //! ```
 //!
 //! The layers on negatives never change, so a key that is taken out walks the very same path. It may have been a known negative
-//! itself: then every `N` knows it, and it goes into every `P`. The deep ones are small, and are full first; with
-//! [`spare`](crate::Build::spare) room they take 64 such keys at least. What is lost is precision, not truth: known negatives that the first
+//! itself: then every `N` knows it, and it goes into every `P`. The deep ones are small, and full
+//! first; one that nobody reached when the stack was built has no room at all. What is lost is precision, not truth: known negatives that the first
 //! layer refused are in no other layer, and a new key may make one of them pass it. Its rate is then the first layer's.
 //!
 //! A walk that finds a full layer undoes what it did.
@@ -94,6 +94,10 @@ impl Part {
     }
 
     fn insert(&mut self, key: Digest) -> Result<(), Full> {
+        // A layer that nobody reached when the stack was built has no table: a key put there would not be found again.
+        if self.payload.is_empty() {
+            return Err(Full { keys: 0, capacity: 0 });
+        }
         with_table!(&mut self.table, table => Insert::insert(table, &mut self.payload, key))
     }
 

@@ -20,16 +20,13 @@ pub(super) struct Pair {
 /// What was hoped for at ten bits, by the formulas with a little less.
 const GOALS: [f64; 4] = [20.0, 27.0, 36.0, 48.0];
 
-/// Budgets in bits per key.
-const BUDGETS: [f64; 3] = [8.0, 10.0, 12.0];
-
 /// Builds both at every skew and budget.
 pub(super) fn run(options: &Options) -> Result<Vec<Pair>, String> {
     let total = options.negatives();
     let mut pairs = Vec::new();
     for (eta, goal) in ETAS.into_iter().zip(GOALS) {
         let load = Load::random(options.n, total, total / 2, eta, options.seed);
-        for bits in BUDGETS {
+        for &bits in &options.budgets {
             let [stacked, planner] = [build(&load, STACKED, bits)?.row, build(&load, PLANNER, bits)?.row];
             pairs.push(Pair { eta, stacked, planner, goal: (bits == BITS).then_some(goal) });
         }

@@ -13,7 +13,7 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::expect::{Foreseen, Workload, too_late};
+use super::expect::{Foreseen, Workload, no_dropping, strictest, too_late};
 use super::sieve::Sieve;
 use super::{Options, Progress, Report, to_file, write};
 use crate::arch::Arena;
@@ -51,6 +51,8 @@ struct Negatives {
     sketch: Sketch,
     /// How many distinct ones there will be, if somebody has counted them.
     counted: Option<u64>,
+    /// How many of them are excluded, where the others are queries to expect.
+    excluded: Option<u64>,
     /// Negatives that came, those that a sieve let go included.
     count: u64,
 }
@@ -58,7 +60,7 @@ struct Negatives {
 impl Negatives {
     fn new(workspace: &Arc<Workspace>) -> Negatives {
         let intake = Intake::new(workspace, workspace.memory / 2);
-        Negatives { intake, sketch: Sketch::new(), counted: None, count: 0 }
+        Negatives { intake, sketch: Sketch::new(), counted: None, excluded: None, count: 0 }
     }
 
     /// How many distinct ones there are, about.
@@ -291,6 +293,7 @@ impl Sealed {
             intake: Intake::new(workspace, memory),
             sketch: Sketch::new(),
             counted: Some(negatives),
+            excluded: None,
             count: 0,
         };
         Ok(Sealed::new(shards, Some(listed), workspace.clone(), Some(domain), options))
@@ -379,6 +382,10 @@ impl Sealed {
         let about = listed.distinct();
         let mut shards = shards.with_negatives(listed.intake.finish(&stop)?, options.on_conflict, &stop)?;
         shards.about = about;
+        if let Some(excluded) = listed.excluded {
+            shards.stats.negatives = excluded.min(shards.stats.negatives);
+            shards.stats.duplicate_negatives = listed.count.saturating_sub(excluded);
+        }
         if sieve.is_active() {
             let known = shards.known().min(listed.count);
             let stats = &mut shards.stats;
@@ -394,7 +401,12 @@ impl Sealed {
     fn foresee(mut self) -> Result<(Sealed, Option<Foreseen>), Error> {
         self.look()?;
         let Some(counter) = self.expected.take() else { return Ok((self, None)) };
+        if self.options.on_conflict == OnConflict::Drop && self.negatives.is_some() {
+            return Err(no_dropping());
+        }
         let Some(workload) = Workload::new(counter.finish(), &self.shards, &self.options)? else {
+            // Nobody is expected but keys: what is asked of strangers holds for all the others.
+            self.options.goal = strictest(self.options.goal, self.options.cap)?;
             return Ok((self, None));
         };
         let Sealed { options, workspace, shards, negatives, .. } = &mut self;
@@ -402,8 +414,8 @@ impl Sealed {
         let (comparison, design) = workload.plan(shards.stats.keys, excluded, options)?;
         let negatives = negatives.get_or_insert_with(|| Negatives::new(workspace));
         workload.heaviest(design.known, |record| negatives.intake.push(record, &|| options.stop()))?;
-        negatives.count += design.known;
         negatives.counted = Some(excluded + design.known);
+        negatives.excluded = Some(excluded);
         Ok((self, Some(Foreseen { workload, comparison, design })))
     }
 

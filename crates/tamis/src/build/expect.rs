@@ -11,7 +11,7 @@
 use super::Options;
 use crate::error::{BuildError, Error};
 use crate::hash::Digest;
-use crate::plan::{Comparison, Design, Expected, compare};
+use crate::plan::{Comparison, Design, Expected, Goal, compare};
 use crate::query::Filter;
 use crate::shard::{Shards, Tagged};
 use crate::steps::ROUND;
@@ -95,10 +95,7 @@ impl Workload {
 
     /// Plans for them, and for `excluded` keys that must never match.
     pub(super) fn plan(&self, keys: u64, excluded: u64, options: &Options) -> Result<(Comparison, Design), BuildError> {
-        if let Some(cap) = options.cap.filter(|cap| !(*cap > 0.0 && *cap <= 1.0)) {
-            let reason = format!("the rate for unknown keys must lie between 0 and 1, not {cap}");
-            return Err(BuildError::Unreachable { reason });
-        }
+        check(options.cap)?;
         let expected = Expected { shape: &self.shape, cap: options.cap };
         compare(&options.request(keys, excluded), Some(expected))
     }
@@ -207,5 +204,37 @@ impl From<crate::workload::ShapeError> for BuildError {
 /// Expected queries that come after excluded keys were let go.
 pub(super) fn too_late() -> Error {
     let reason = "expected queries must be announced with `expecting`, or come before the excluded keys".into();
+    BuildError::Unreachable { reason }.into()
+}
+
+fn check(cap: Option<f64>) -> Result<(), BuildError> {
+    match cap.filter(|cap| !(*cap > 0.0 && *cap <= 1.0)) {
+        None => Ok(()),
+        Some(cap) => {
+            let reason = format!("the rate for unknown keys must lie between 0 and 1, not {cap}");
+            Err(BuildError::Unreachable { reason })
+        }
+    }
+}
+
+/// A goal that also keeps a cap on strangers.
+pub(super) fn strictest(goal: Goal, cap: Option<f64>) -> Result<Goal, BuildError> {
+    check(cap)?;
+    let refuse = |what: &str| {
+        let reason = format!("{what} says nothing of unknown keys, and no query is expected: a rate is what they need");
+        Err(BuildError::Unreachable { reason })
+    };
+    match (goal, cap) {
+        (goal, None) => Ok(goal),
+        (Goal::Rate(rate), Some(cap)) => Ok(Goal::Rate(rate.min(cap))),
+        (Goal::BitsPerKey(_), Some(_)) => refuse("a budget of bits"),
+        (Goal::Exact | Goal::Share(_), Some(_)) => refuse("an exact set"),
+    }
+}
+
+/// Which keys a conflict drops is known when all excluded keys are, and the plan must be made before.
+pub(super) fn no_dropping() -> Error {
+    let reason =
+        "keys that are excluded cannot be dropped while queries are expected: keep them, or leave them out".into();
     BuildError::Unreachable { reason }.into()
 }

@@ -21,7 +21,7 @@
 use std::f64::consts::{LN_2, LOG2_E};
 
 use super::outlook::{Outlook, outlook};
-use super::{Base, Effort, Goal, Kind, Plan, Request, Step, plan, roomy};
+use super::{Base, Effort, Goal, Kind, Plan, Request, Step, plan, spared};
 use crate::error::BuildError;
 use crate::leaves::integrated::Parts;
 use crate::math::bounds::free_set;
@@ -217,6 +217,14 @@ fn unreachable(
     designs: &[(Kind, Result<Design, String>)],
 ) -> BuildError {
     let first = designs.iter().find_map(|(_, design)| design.as_ref().err()).cloned().unwrap_or_default();
+    if let (Kind::Auto, Some(cap), Goal::BitsPerKey(bits)) = (request.kind, expected.and_then(|e| e.cap), request.goal)
+    {
+        let least = -cap.log2();
+        let reason = format!(
+            "no structure of {bits} bits per key keeps unknown keys below a rate of {cap}, which takes {least:.2} at least"
+        );
+        return BuildError::Unreachable { reason };
+    }
     if request.kind == Kind::Auto {
         // The design that comes closest knows the smallest budget.
         let least = |reason: &str| -> Option<f64> { reason.rsplit("works is ").next()?.parse().ok() };
@@ -251,7 +259,8 @@ fn design(kind: Kind, request: &Request, expected: Option<Expected<'_>>) -> Resu
     let judge = |steps: Vec<Step>, known: u64| -> Result<Design, BuildError> {
         let negatives = request.negatives.saturating_add(known);
         let outlook = outlook(&steps, &Request { negatives, ..request });
-        let psi = shape.mass(known);
+        // Sums of shares are rounded: what is left of one may be nothing.
+        let psi = if 1.0 - shape.mass(known) < 1e-12 { 1.0 } else { shape.mass(known) };
         let rate = psi * outlook.listed + (1.0 - psi) * outlook.strangers;
         let cap = cap.unwrap_or(1.0);
         if outlook.strangers > cap * (1.0 + 1e-9) {
@@ -266,12 +275,13 @@ fn design(kind: Kind, request: &Request, expected: Option<Expected<'_>>) -> Resu
         }
         Ok(Design { plan: Plan::new(steps), known, outlook, workload_rate: Some(rate) })
     };
-    if let Kind::Stacked(base) = kind {
-        if request.spare > 0.0 {
-            let (steps, known) = stacked::steps(base, &request.grown(), shape, cap)?;
-            return judge(roomy(steps, &request, known)?, known);
-        }
-        let (steps, known) = stacked::steps(base, &request, shape, cap)?;
+    if let Kind::Stacked(base) = kind
+        && request.keys > 0
+    {
+        let (steps, known) = match request.spare > 0.0 {
+            true => spared(&request, |grown| stacked::steps(base, grown, shape, cap))?,
+            false => stacked::steps(base, &request, shape, cap)?,
+        };
         return judge(steps, known);
     }
     // With values that it knows, strangers may pass a little more often.

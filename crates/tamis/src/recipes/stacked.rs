@@ -128,8 +128,8 @@ fn fit(base: Base, request: &Request, stack: &Stack) -> Result<Vec<Step>, BuildE
     let mut least = f64::INFINITY;
     let mut found = None;
     // Powers of two, from where no filter is small enough to where the budget was forgotten.
-    let (mut low, mut high) = (-1.0, 2.0);
-    for _ in 0..12 {
+    let (mut low, mut high) = (-1.0, 7.0);
+    for _ in 0..13 {
         let middle = (low + high) / 2.0;
         let steps = layers(base, request, stack, exp2(middle))?;
         let (bits, room) = (counted.bits_of(&steps), request.room(steps.len())?);

@@ -103,3 +103,24 @@ fn what_is_no_stack_is_refused() {
     let mut one = Stacked::restore(cuckoo.as_bytes().to_vec()).unwrap();
     assert!(one.remove(7u64).unwrap() && !one.remove(1_000_000u64).unwrap_or(true));
 }
+
+/// Deep layers that no key reached have no table: a key that would go there is refused, and none is lost.
+#[test]
+fn no_key_is_lost_in_an_empty_layer() {
+    for base in BASES {
+        for (keys, spare) in [(20u64, 0.0), (20, 0.2), (200, 0.2)] {
+            let often = (10_000..12_000u64).map(|key| (key, 50.0));
+            let build =
+                crate::build(0..keys).kind(Kind::Stacked(base)).expect(often).unseen(0.05).spare(spare).fpr(0.001);
+            let mut stack = Stacked::restore(build.finish().unwrap().as_bytes().to_vec()).unwrap();
+            let mut inside: Vec<u64> = (0..keys).collect();
+            for key in 10_000..12_000 {
+                match stack.insert(key) {
+                    Ok(()) => inside.push(key),
+                    Err(error) => assert!(matches!(error, QueryError::Full { .. }), "{error}"),
+                }
+            }
+            assert!(inside.iter().all(|&key| stack.contains(key).unwrap()), "{base:?}, {keys} keys, {spare}");
+        }
+    }
+}

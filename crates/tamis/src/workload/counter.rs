@@ -44,7 +44,8 @@ const HEAVIEST: f64 = (1u64 << 43) as f64;
 /// # Ok::<(), tamis::BuildError>(())
 /// ```
 pub fn units(weight: f64) -> Result<u64, BuildError> {
-    let wrong = |why: &str| Err(BuildError::Unreachable { reason: format!("a weight of {weight:?} {why}") });
+    let shown = || if weight.abs() < 1e15 { weight.to_string() } else { format!("{weight:e}") };
+    let wrong = |why: &str| Err(BuildError::Unreachable { reason: format!("a weight of {} {why}", shown()) });
     if !weight.is_finite() || weight < 0.0 {
         return wrong("makes no sense, expected a number from 0 to 2^43");
     }
@@ -614,7 +615,7 @@ mod tests {
         }
         assert_eq!(units(1.0 / ONE as f64).unwrap(), 1);
         for (weight, expected) in [
-            (-1.0, "-1.0 makes no sense"),
+            (-1.0, "-1 makes no sense"),
             (f64::NAN, "NaN"),
             (f64::INFINITY, "inf"),
             (f64::NEG_INFINITY, "-inf"),

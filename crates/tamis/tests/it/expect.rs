@@ -187,3 +187,66 @@ fn expectations_come_in_time() {
     let filter = sealed.finish().unwrap();
     assert!(integers(200_000, 3).all(|key| filter.contains(key) == Ok(false)));
 }
+
+/// A cap on strangers holds where nothing but keys is expected, and where nothing is.
+#[test]
+fn a_cap_holds_without_expectations() {
+    for queries in [0, 500] {
+        let only = || integers(queries, 1).map(|key| (key, 3.0));
+        let build = || tamis::build(integers(2000, 1)).expect(only()).max_rate_unknown(1e-4);
+        if queries > 0 {
+            assert!(build().fpr(0.01).finish().unwrap().rate() <= 1e-4);
+            let error = build().bits_per_key(9.0).finish().unwrap_err().to_string();
+            assert!(error.contains("a rate is what they need"), "{error}");
+        }
+    }
+}
+
+/// Room for more keys costs no more than the budget, and is there.
+#[test]
+fn spare_room_keeps_the_budget() {
+    let stacks = [tamis::Base::Bloom, tamis::Base::Cuckoo, tamis::Base::Quotient].map(Kind::Stacked);
+    for kind in [Kind::Bloom, Kind::ClassicBloom, Kind::Cuckoo, Kind::Quotient].into_iter().chain(stacks) {
+        for (n, bits, spare) in [(3000, 9.0, 0.1), (10_000, 20.0, 0.3), (10_000, 15.0, 0.01), (1000, 30.0, 0.3)] {
+            let what = format!("{kind:?}, {n} keys, {bits} bits, {spare}");
+            let build = || tamis::build(integers(n, 1)).kind(kind).bits_per_key(bits).spare(spare);
+            let plain = build().finish().unwrap();
+            let told = build().expect(popular(2 * n)).finish().unwrap();
+            for filter in [plain, told] {
+                let real = filter.as_bytes().len() as f64 * 8.0 / n as f64;
+                assert!(real <= bits, "{what}: {real}");
+                let mut stack = tamis::Stacked::restore(filter.as_bytes().to_vec()).unwrap();
+                let more = (n as f64 * spare * 0.9) as u64;
+                let refused = integers(more, 9).filter(|key| stack.insert(*key).is_err()).count();
+                assert!(refused as f64 <= 0.02 * more as f64, "{what}: {refused} of {more} refused");
+            }
+        }
+    }
+    let error = tamis::build(integers(9, 1)).kind(Kind::Ribbon).spare(0.5).finish().unwrap_err().to_string();
+    assert!(error.contains("room for more keys"), "{error}");
+}
+
+/// Expected queries are not counted as excluded keys, and keys are not dropped behind the planner's back.
+#[test]
+fn excluded_keys_are_counted_apart() {
+    let build = || tamis::build(integers(1000, 1)).exclude(integers(500, 3).chain(integers(500, 3))).bits_per_key(14.0);
+    let (_, report) = {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let report = build().expect(popular(3000)).finish_to(file.path()).unwrap();
+        (file, report)
+    };
+    assert_eq!((report.stats.negatives, report.stats.duplicate_negatives), (500, 500));
+    assert_eq!(report.workload.unwrap().known, 3000);
+    let error = build().expect(popular(3000)).on_conflict(tamis::OnConflict::Drop).finish().unwrap_err().to_string();
+    assert!(error.contains("cannot be dropped"), "{error}");
+}
+
+/// No keys at all make a filter that lets nothing through, whatever is expected.
+#[test]
+fn no_keys_and_expectations() {
+    for (name, kind) in Kind::ALL {
+        let filter = tamis::build(integers(0, 1)).kind(kind).expect(popular(100)).finish();
+        let filter = filter.unwrap_or_else(|e| panic!("{name}: {e}"));
+        assert!(popular(100).all(|(key, _)| filter.contains(key) == Ok(false)), "{name}");
+    }
+}

@@ -265,7 +265,7 @@ impl<I, N, Q> Build<I, N, Q> {
     /// With queries to expect: lets at most this share of all others through, those that nobody expects. No limit unless set.
     ///
     /// ```
-    /// let popular = || (1000..50_000u64).map(|site| (site, 2.0));
+    /// let popular = || (1000..3000u64).map(|site| (site, 2.0));
     /// let build = || tamis::build(0..1000u64).fpr(0.01);
     /// let open = build().expect(popular()).finish()?;
     /// let strict = build().expect(popular()).max_rate_unknown(0.001).finish()?;

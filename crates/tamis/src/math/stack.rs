@@ -17,6 +17,7 @@
 //! Paper: \[Stacked\], sections 4 to 7; what was corrected is said where it is used. Derivations are in `docs/math.md`.
 //! Logarithms are those of `math::portable`, so that plans are the same everywhere.
 
+use super::bloom::power;
 use super::portable::{exp2, log2};
 
 pub mod chained;
@@ -130,12 +131,12 @@ pub fn expected_rate(psi: f64, alphas: &[f64]) -> f64 {
 /// assert!((equal_rate(0.7, 0.1, 5) - expected_rate(0.7, &[0.1; 5])).abs() < 1e-15);
 /// ```
 pub fn equal_rate(psi: f64, alpha: f64, layers: u32) -> f64 {
-    psi * power(alpha, layers.div_ceil(2)) + (1.0 - psi) * equal_bound(alpha, layers)
+    psi * power(alpha, layers.div_ceil(2).into()) + (1.0 - psi) * equal_bound(alpha, layers)
 }
 
 /// [`unknown_rate`] for layers of one rate.
 fn equal_bound(alpha: f64, layers: u32) -> f64 {
-    (alpha + power(alpha, layers + 1)) / (1.0 + alpha)
+    (alpha + power(alpha, u64::from(layers) + 1)) / (1.0 + alpha)
 }
 
 /// [`equal_rate`] without end: `(1 - psi) alpha / (1 + alpha)`; with a `psi` of 0 the bound for any query.
@@ -203,7 +204,7 @@ pub fn bits(size: Size, nu: f64, alphas: &[f64]) -> f64 {
 /// assert!((equal_bits(Size::CUCKOO, 3.0, 0.1, 5) - bits(Size::CUCKOO, 3.0, &[0.1; 5])).abs() < 1e-9);
 /// ```
 pub fn equal_bits(size: Size, nu: f64, alpha: f64, layers: u32) -> f64 {
-    let terms = |count| (1.0 - power(alpha, count)) / (1.0 - alpha);
+    let terms = |count: u32| (1.0 - power(alpha, count.into())) / (1.0 - alpha);
     size.bits(alpha) * (terms(layers.div_ceil(2)) + nu * alpha * terms(layers / 2))
 }
 
@@ -322,19 +323,6 @@ pub fn checks(alphas: &[f64]) -> Checks {
 pub fn endless_checks(alpha: f64) -> Checks {
     let rest = 1.0 - alpha;
     Checks { key: 2.0 / rest, known: (1.0 + alpha) / rest, unknown: 1.0 / rest }
-}
-
-/// A whole power by squaring: the same everywhere.
-fn power(mut base: f64, mut exponent: u32) -> f64 {
-    let mut result = 1.0;
-    while exponent > 0 {
-        if exponent & 1 == 1 {
-            result *= base;
-        }
-        base *= base;
-        exponent >>= 1;
-    }
-    result
 }
 
 #[cfg(test)]

@@ -33,111 +33,33 @@ pub(super) fn build_shard(
     threads: usize,
     stop: Stop<'_>,
 ) -> Result<Vec<Encoded>, BuildError> {
-    let all = shards.keys(shard, stop)?;
+    let keys = shards.keys(shard, stop)?;
     let weigher = Weigher::new(plan, &shards.stats);
-    let listed = Listed { shards, shard, keys: &all, stop, weigher };
-    let mut keys = Cow::Borrowed(&all[..]);
-    let mut negatives: Option<Others> = None;
-    let mut parts = Vec::with_capacity(plan.steps.len());
-    for (number, &Step { role, structure }) in plan.steps.iter().enumerate() {
-        if stop() {
-            return Err(BuildError::Cancelled);
-        }
-        let salt = Salt::new(number as u64);
-        let last = number + 1 == plan.steps.len();
-        let part = match role {
-            Role::Refuse | Role::Admit if matches!(structure, Structure::Steered(_)) => {
-                let Structure::Steered(params) = structure else { continue };
-                let left = listed.take(&mut negatives)?;
-                let mut payload = vec![];
-                let (bits, out) = (shards.bits, &mut payload);
-                let leaf = if role == Role::Refuse {
-                    let leaf = steered::build(&keys, left, &params, bits, salt, threads, stop, out)?;
-                    left.digests.shrink_to_fit(); // most of them are gone, and the next step has needs of its own
-                    leaf
-                } else {
-                    let mut side = Others { digests: keys.into_owned(), weights: vec![] };
-                    let leaf = steered::build(&left.digests, &mut side, &params, bits, salt, threads, stop, out)?;
-                    keys = Cow::Owned(side.digests);
-                    leaf
-                };
-                let mut geometry = vec![];
-                leaf.encode(&mut geometry);
-                Encoded { geometry, payload: payload.into() }
-            }
-            Role::Refuse => {
-                let made = first.filter(|_| number == 0).and_then(|filter| filter.part(shard));
-                let part = match made {
-                    Some(part) => part,
-                    None => structure.build(&keys, Values::Fingerprints, salt, threads)?,
-                };
-                if !last {
-                    let probe = Probe::new(&structure, &part, salt)?;
-                    negatives = Some(match &negatives {
-                        None => listed.passing(&probe)?,
-                        Some(left) => probe.others(left),
-                    });
-                }
-                part
-            }
-            Role::Admit => {
-                let left = listed.take(&mut negatives)?;
-                let part = structure.build(&left.digests, Values::Fingerprints, salt, threads)?;
-                if !last {
-                    keys = Cow::Owned(Probe::new(&structure, &part, salt)?.passing(&keys));
-                }
-                part
-            }
-            Role::Decide => match structure {
-                // It finds out itself which negatives matter, and may have to do so again.
-                Structure::Integrated(params) => {
-                    let mut payload = vec![];
-                    let leaf = match &negatives {
-                        None => integrated::build(&keys, &listed, &params, salt, &mut payload)?,
-                        Some(left) => integrated::build(&keys, &&left.digests[..], &params, salt, &mut payload)?,
-                    };
-                    let mut geometry = vec![];
-                    leaf.encode(&mut geometry);
-                    Encoded { geometry, payload: payload.into() }
-                }
-                Structure::Local(params) => {
-                    let left = listed.take(&mut negatives)?;
-                    let mut payload = vec![];
-                    let (skip, out) = (shards.bits, &mut payload);
-                    let leaf = local::build(&keys, &left.digests, &params, skip, salt, threads, stop, out)?;
-                    let mut geometry = vec![];
-                    leaf.encode(&mut geometry);
-                    Encoded { geometry, payload: payload.into() }
-                }
-                _ => {
-                    let left = listed.take(&mut negatives)?;
-                    let both = [&keys[..], &left.digests].concat();
-                    let mut wanted = vec![true; both.len()];
-                    wanted[keys.len()..].fill(false);
-                    structure.build(&both, Values::Signed(&wanted), salt, threads)?
-                }
-            },
-        };
-        parts.push(part);
-    }
-    Ok(parts)
+    let negatives = Listed { shards, shard, keys: &keys, stop, weigher };
+    let first = first.and_then(|filter| filter.part(shard));
+    Work { skip: shards.bits, salt: 0, threads, stop }.steps(plan, &keys, &negatives, first)
+}
+
+/// How the steps of a shard are built.
+#[derive(Clone, Copy)]
+pub(crate) struct Work<'a> {
+    /// Top bits in which all digests agree.
+    pub(crate) skip: u32,
+    /// The number of the first step's salt.
+    pub(crate) salt: u64,
+    pub(crate) threads: usize,
+    pub(crate) stop: Stop<'a>,
 }
 
 /// The negatives of a shard, wherever they are.
-struct Listed<'a> {
-    shards: &'a Shards,
-    shard: usize,
-    keys: &'a [Digest],
-    stop: Stop<'a>,
-    /// Where weights matter.
-    weigher: Option<Weigher>,
-}
+pub(crate) trait Negatives: integrated::Negatives {
+    /// All of them in order, piece by piece, with their weights if these matter.
+    fn weighed(&self, part: &mut dyn FnMut(&[Digest], &[u32]) -> Result<(), BuildError>) -> Result<(), BuildError>;
 
-impl Listed<'_> {
     /// Those that pass.
     fn passing(&self, probe: &Probe) -> Result<Others, BuildError> {
         let mut passing = Others::default();
-        self.weighed(|digests, weights| {
+        self.weighed(&mut |digests, weights| {
             probe.pass(digests, weights, &mut passing);
             Ok(())
         })?;
@@ -148,7 +70,7 @@ impl Listed<'_> {
     fn take<'a>(&self, left: &'a mut Option<Others>) -> Result<&'a mut Others, BuildError> {
         if left.is_none() {
             let mut all = Others::default();
-            self.weighed(|digests, weights| {
+            self.weighed(&mut |digests, weights| {
                 all.digests.extend_from_slice(digests);
                 all.weights.extend_from_slice(weights);
                 Ok(())
@@ -157,9 +79,125 @@ impl Listed<'_> {
         }
         Ok(left.get_or_insert_default())
     }
+}
 
-    /// All of them, piece by piece, with their weights if these matter.
-    fn weighed(&self, mut part: impl FnMut(&[Digest], &[u32]) -> Result<(), BuildError>) -> Result<(), BuildError> {
+/// In memory, and all worth the same.
+impl Negatives for &[Digest] {
+    fn weighed(&self, part: &mut dyn FnMut(&[Digest], &[u32]) -> Result<(), BuildError>) -> Result<(), BuildError> {
+        part(self, &[])
+    }
+}
+
+impl Work<'_> {
+    /// One part per step of a plan; `first` is the first of them, if it is there already. Keys and negatives are sorted and
+    /// distinct.
+    pub(crate) fn steps<N: Negatives>(
+        &self,
+        plan: &Plan,
+        keys: &[Digest],
+        listed: &N,
+        mut first: Option<Encoded>,
+    ) -> Result<Vec<Encoded>, BuildError> {
+        let Work { skip, threads, stop, .. } = *self;
+        let mut keys = Cow::Borrowed(keys);
+        let mut negatives: Option<Others> = None;
+        let mut parts = Vec::with_capacity(plan.steps.len());
+        for (number, &Step { role, structure }) in plan.steps.iter().enumerate() {
+            if stop() {
+                return Err(BuildError::Cancelled);
+            }
+            let salt = Salt::new(self.salt + number as u64);
+            let last = number + 1 == plan.steps.len();
+            let part = match role {
+                Role::Refuse | Role::Admit if matches!(structure, Structure::Steered(_)) => {
+                    let Structure::Steered(params) = structure else { continue };
+                    let left = listed.take(&mut negatives)?;
+                    let mut payload = vec![];
+                    let out = &mut payload;
+                    let leaf = if role == Role::Refuse {
+                        let leaf = steered::build(&keys, left, &params, skip, salt, threads, stop, out)?;
+                        left.digests.shrink_to_fit(); // most of them are gone, and the next step has needs of its own
+                        leaf
+                    } else {
+                        let mut side = Others { digests: keys.into_owned(), weights: vec![] };
+                        let leaf = steered::build(&left.digests, &mut side, &params, skip, salt, threads, stop, out)?;
+                        keys = Cow::Owned(side.digests);
+                        leaf
+                    };
+                    let mut geometry = vec![];
+                    leaf.encode(&mut geometry);
+                    Encoded { geometry, payload: payload.into() }
+                }
+                Role::Refuse => {
+                    let part = match first.take().filter(|_| number == 0) {
+                        Some(part) => part,
+                        None => structure.build(&keys, Values::Fingerprints, salt, threads)?,
+                    };
+                    if !last {
+                        let probe = Probe::new(&structure, &part, salt)?;
+                        negatives = Some(match &negatives {
+                            None => listed.passing(&probe)?,
+                            Some(left) => probe.others(left),
+                        });
+                    }
+                    part
+                }
+                Role::Admit => {
+                    let left = listed.take(&mut negatives)?;
+                    let part = structure.build(&left.digests, Values::Fingerprints, salt, threads)?;
+                    if !last {
+                        keys = Cow::Owned(Probe::new(&structure, &part, salt)?.passing(&keys));
+                    }
+                    part
+                }
+                Role::Decide => match structure {
+                    // It finds out itself which negatives matter, and may have to do so again.
+                    Structure::Integrated(params) => {
+                        let mut payload = vec![];
+                        let leaf = match &negatives {
+                            None => integrated::build(&keys, listed, &params, salt, &mut payload)?,
+                            Some(left) => integrated::build(&keys, &&left.digests[..], &params, salt, &mut payload)?,
+                        };
+                        let mut geometry = vec![];
+                        leaf.encode(&mut geometry);
+                        Encoded { geometry, payload: payload.into() }
+                    }
+                    Structure::Local(params) => {
+                        let left = listed.take(&mut negatives)?;
+                        let mut payload = vec![];
+                        let out = &mut payload;
+                        let leaf = local::build(&keys, &left.digests, &params, skip, salt, threads, stop, out)?;
+                        let mut geometry = vec![];
+                        leaf.encode(&mut geometry);
+                        Encoded { geometry, payload: payload.into() }
+                    }
+                    _ => {
+                        let left = listed.take(&mut negatives)?;
+                        let both = [&keys[..], &left.digests].concat();
+                        let mut wanted = vec![true; both.len()];
+                        wanted[keys.len()..].fill(false);
+                        structure.build(&both, Values::Signed(&wanted), salt, threads)?
+                    }
+                },
+            };
+            parts.push(part);
+        }
+        Ok(parts)
+    }
+}
+
+/// The negatives of one of several shards.
+struct Listed<'a> {
+    shards: &'a Shards,
+    shard: usize,
+    keys: &'a [Digest],
+    stop: Stop<'a>,
+    /// Where weights matter.
+    weigher: Option<Weigher>,
+}
+
+impl Negatives for Listed<'_> {
+    fn weighed(&self, part: &mut dyn FnMut(&[Digest], &[u32]) -> Result<(), BuildError>) -> Result<(), BuildError> {
         let (mut digests, mut weights) = (Vec::with_capacity(PIECE), vec![]);
         self.shards.negatives(self.shard, self.keys, self.stop, |records: &[Tagged]| {
             for records in records.chunks(PIECE) {
@@ -178,7 +216,7 @@ impl Listed<'_> {
 
 impl integrated::Negatives for Listed<'_> {
     fn each(&self, part: &mut dyn FnMut(&[Digest]) -> Result<(), BuildError>) -> Result<(), BuildError> {
-        self.weighed(|digests, _| part(digests))
+        self.weighed(&mut |digests, _| part(digests))
     }
 }
 
@@ -186,7 +224,7 @@ impl integrated::Negatives for Listed<'_> {
 const PIECE: usize = 8 * ROUND;
 
 /// A part that was just built, to be asked.
-struct Probe {
+pub(crate) struct Probe {
     leaf: Leaf,
     payload: bytes::Bytes,
 }

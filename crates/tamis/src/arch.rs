@@ -275,6 +275,14 @@ pub(crate) fn map(path: &std::path::Path) -> std::io::Result<bytes::Bytes> {
     Ok(bytes::Bytes::from_owner(map))
 }
 
+/// A whole file, in huge pages where the system has them.
+pub(crate) fn read(path: &std::path::Path) -> std::io::Result<bytes::Bytes> {
+    let mut file = std::fs::File::open(path)?;
+    let mut arena = Arena::new(file.metadata()?.len());
+    std::io::copy(&mut file, &mut arena)?;
+    Ok(arena.finish())
+}
+
 /// Memory for a whole filter: a vector while it is small; then pages, so that the lines of a structure are cache lines, and
 /// huge ones where the system has them: fewer misses of the address cache.
 #[derive(Debug, Default)]

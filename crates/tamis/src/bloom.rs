@@ -7,7 +7,7 @@
 use bytes::Bytes;
 
 use crate::error::{BuildError, FormatError, QueryError};
-use crate::format::{self, Encoded, Header, Writer};
+use crate::format::{self, Encoded, Form, Header, Writer};
 use crate::hash::{Digest, Domain, Hasher, Key, Salt};
 use crate::leaves::bloom::{Classic, SplitBlock, classic, split};
 use crate::leaves::{Contains, Geometry};
@@ -121,7 +121,7 @@ impl Bloom {
             hasher: self.hasher,
             domain: self.domain,
             shard_bits: 0,
-            partitioned: false,
+            form: Form::Filter,
             keys: self.keys,
             negatives: 0,
         };

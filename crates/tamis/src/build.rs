@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::error::{BuildError, Error};
-use crate::format::{Header, MAX_SHARD_BITS, Writer};
+use crate::format::{Form, Header, MAX_SHARD_BITS, Writer};
 use crate::hash::{Digest, Domain, Hasher, Key};
 use crate::plan::{Columns, Comparison, Effort, Goal, Kind, Layout, Plan, Request, plan};
 use crate::query::Filter;
@@ -29,11 +29,14 @@ mod shard;
 mod sieve;
 mod target;
 
+pub(crate) use collect::same_domain;
 pub use collect::{Collector, Sealed};
 pub use expect::{Outcome, Prediction};
+pub(crate) use parallel::in_order;
 pub use partition::Partitioned;
+pub(crate) use shard::Work;
 use sieve::Sieve;
-use target::to_file;
+pub(crate) use target::to_file;
 
 /// Starts a filter on these keys: anything that iterates over text, bytes or `u64`.
 ///
@@ -125,12 +128,12 @@ pub struct Build<I, N = std::iter::Empty<u64>, Q = std::iter::Empty<(u64, f64)>>
 }
 
 #[derive(Clone)]
-struct Options {
+pub(crate) struct Options {
     goal: Goal,
     kind: Kind,
-    effort: Effort,
-    layout: Layout,
-    hasher: Hasher,
+    pub(crate) effort: Effort,
+    pub(crate) layout: Layout,
+    pub(crate) hasher: Hasher,
     delta: f64,
     first: Option<u16>,
     columns: Option<Columns>,
@@ -145,10 +148,10 @@ struct Options {
     expecting: bool,
     /// Whether keys keep their places in the input, to be shown in conflicts.
     places: bool,
-    limits: Limits,
-    threads: usize,
-    progress: Option<Arc<dyn Fn(Progress) + Send + Sync>>,
-    cancel: Arc<AtomicBool>,
+    pub(crate) limits: Limits,
+    pub(crate) threads: usize,
+    pub(crate) progress: Option<Arc<dyn Fn(Progress) + Send + Sync>>,
+    pub(crate) cancel: Arc<AtomicBool>,
 }
 
 impl fmt::Debug for Options {
@@ -184,7 +187,7 @@ impl Default for Options {
 }
 
 impl Options {
-    fn workspace(&self) -> Arc<Workspace> {
+    pub(crate) fn workspace(&self) -> Arc<Workspace> {
         let memory = self.limits.memory / GATHER.1 * GATHER.0;
         Workspace::new(&Limits { memory, ..self.limits.clone() }, self.threads)
     }
@@ -194,7 +197,7 @@ impl Options {
         Request { keys, negatives, goal, kind, effort, layout, delta, first, columns, spare }
     }
 
-    fn stop(&self) -> bool {
+    pub(crate) fn stop(&self) -> bool {
         self.cancel.load(Ordering::Relaxed)
     }
 }
@@ -583,7 +586,7 @@ fn write_plan<W: Write>(
     // A list of no steps has no parts to shard.
     let shard_bits = if plan.steps.is_empty() { 0 } else { shards.bits };
     let header =
-        Header { hasher: options.hasher, domain, shard_bits, partitioned: false, keys: shards.stats.keys, negatives };
+        Header { hasher: options.hasher, domain, shard_bits, form: Form::Filter, keys: shards.stats.keys, negatives };
     let kinds = plan.steps.iter().map(|step| (step.role, step.structure.tag())).collect();
     let mut writer = Writer::new(out, &header, kinds)?;
     if !plan.steps.is_empty() {

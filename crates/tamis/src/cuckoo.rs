@@ -7,7 +7,7 @@
 use bytes::Bytes;
 
 use crate::error::{BuildError, FormatError, QueryError};
-use crate::format::{self, Encoded, Header, Writer};
+use crate::format::{self, Encoded, Form, Header, Writer};
 use crate::hash::{Digest, Domain, Hasher, Key, Salt};
 use crate::leaves::bloom::zeros;
 use crate::leaves::dynamic::{Full, Insert, Remove};
@@ -132,7 +132,7 @@ impl Cuckoo {
             hasher: self.hasher,
             domain: self.domain,
             shard_bits: 0,
-            partitioned: false,
+            form: Form::Filter,
             keys: self.len(),
             negatives: 0,
         };

@@ -30,6 +30,18 @@ pub enum BuildError {
         /// What was asked for, what is possible.
         reason: String,
     },
+    /// Keys of a map that come with two different values.
+    TwoValues {
+        /// How many distinct keys.
+        count: u64,
+        /// The first few, as the positions of two of their pairs in the input, both from 0.
+        first: Vec<(u64, u64)>,
+    },
+    /// A value that the alphabet or the width of a map does not have.
+    Value {
+        /// The value, and what was declared.
+        reason: String,
+    },
     /// The keys come from both domains.
     MixedDomains,
     /// The temporary files would grow past the limit the caller set.
@@ -57,7 +69,14 @@ impl fmt::Display for BuildError {
             BuildError::Unsolvable { structure, keys, attempts } => {
                 write!(f, "{structure}: no solution for {keys} keys after {attempts} seeds; are two of them equal?")
             }
-            BuildError::Unreachable { reason } => f.write_str(reason),
+            BuildError::TwoValues { count, first } => {
+                write!(f, "{count} {} two values", if *count == 1 { "key has" } else { "keys have" })?;
+                for (i, (one, other)) in first.iter().enumerate() {
+                    write!(f, "{}pairs {one} and {other}", if i == 0 { ": " } else { ", " })?;
+                }
+                Ok(())
+            }
+            BuildError::Unreachable { reason } | BuildError::Value { reason } => f.write_str(reason),
             BuildError::MixedDomains => {
                 f.write_str("some keys are integers and some are bytes; a filter holds one kind")
             }
@@ -97,6 +116,13 @@ pub enum FormatError {
         /// Which field, what it holds, what it may hold.
         reason: String,
     },
+    /// The file is a tamis file, and holds something else.
+    Form {
+        /// What it holds.
+        found: &'static str,
+        /// What was expected.
+        expected: &'static str,
+    },
     /// The bytes were changed after they were written.
     Checksum {
         /// Which part: the header and directory, or the payload.
@@ -122,6 +148,7 @@ impl fmt::Display for FormatError {
                 write!(f, "cut short: {what} needs {needed} bytes, {found} are there")
             }
             FormatError::Invalid { reason } => write!(f, "invalid file: {reason}"),
+            FormatError::Form { found, expected } => write!(f, "the file holds a {found}, expected a {expected}"),
             FormatError::Checksum { part } => write!(f, "damaged: the checksum of the {part} does not match"),
         }
     }

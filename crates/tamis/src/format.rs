@@ -37,7 +37,7 @@ pub(crate) const MAX_SHARD_BITS: u32 = 24;
 ///
 /// ```text
 ///    0  89 t a m i s 0d 0a                             magic
-///    8  version u16 | hash u8 | domain u8 | shard bits u8 | partitioned u8 | 0 0
+///    8  version u16 | hash u8 | domain u8 | shard bits u8 | form u8 | 0 0
 ///   16  seed u64, 0 or the secret key, 2 x u64
 ///   32  keys u64 | negatives u64
 /// ```
@@ -47,13 +47,46 @@ pub(crate) struct Header {
     pub(crate) domain: Domain,
     /// log2 of the number of shards; 0 in a partitioned file, whose groups have their own.
     pub(crate) shard_bits: u32,
-    /// Whether keys carry labels.
-    pub(crate) partitioned: bool,
+    pub(crate) form: Form,
     /// Distinct keys.
     pub(crate) keys: u64,
     /// Distinct keys that are known not to be in the set, and that the filter is right about; an estimate if they are very
-    /// many. For the reader's information.
+    /// many. For the reader's information. Of a map: how many distinct values there are.
     pub(crate) negatives: u64,
+}
+
+/// What a file holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// A list of steps.
+    Filter = 0,
+    /// A list of steps per group of labels.
+    Partitioned = 1,
+    /// A tree that leads keys to values.
+    Map = 2,
+    /// The same for positions.
+    Sequence = 3,
+}
+
+impl Form {
+    fn decode(byte: u8) -> Result<Form, FormatError> {
+        match byte {
+            0 => Ok(Form::Filter),
+            1 => Ok(Form::Partitioned),
+            2 => Ok(Form::Map),
+            3 => Ok(Form::Sequence),
+            _ => Err(FormatError::invalid(format!("header: form is {byte}, expected 0 to 3"))),
+        }
+    }
+
+    /// In words.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Form::Filter | Form::Partitioned => "filter",
+            Form::Map => "map",
+            Form::Sequence => "sequence",
+        }
+    }
 }
 
 impl Header {
@@ -64,7 +97,7 @@ impl Header {
         out[10] = self.hasher.is_keyed() as u8;
         out[11] = (self.domain == Domain::U64) as u8;
         out[12] = self.shard_bits as u8;
-        out[13] = self.partitioned as u8;
+        out[13] = self.form as u8;
         let [a, b] = self.hasher.words();
         out[16..24].copy_from_slice(&a.to_le_bytes());
         out[24..32].copy_from_slice(&b.to_le_bytes());
@@ -94,7 +127,7 @@ impl Header {
 
     fn decode(header: &[u8; HEADER]) -> Result<Header, FormatError> {
         let mut from = Reader::new(&header[10..], "header");
-        let [keyed, domain, shard_bits, partitioned, zeros @ ..] = from.array::<6>()?;
+        let [keyed, domain, shard_bits, form, zeros @ ..] = from.array::<6>()?;
         let (a, b) = (u64::from_le_bytes(from.array()?), u64::from_le_bytes(from.array()?));
         let (keys, negatives) = (u64::from_le_bytes(from.array()?), u64::from_le_bytes(from.array()?));
         let hasher = match (keyed, b) {
@@ -113,13 +146,11 @@ impl Header {
                 "header: 2^{shard_bits} shards, or reserved bytes that are not 0"
             )));
         }
-        let partitioned = match (partitioned, shard_bits) {
-            (0, _) => false,
-            (1, 0) => true,
-            (1, _) => return Err(FormatError::invalid("header: shards of a partitioned file, expected none")),
-            (id, _) => return Err(FormatError::invalid(format!("header: partitioned is {id}, expected 0 or 1"))),
-        };
-        Ok(Header { hasher, domain, shard_bits: shard_bits as u32, partitioned, keys, negatives })
+        let form = Form::decode(form)?;
+        if form == Form::Partitioned && shard_bits != 0 {
+            return Err(FormatError::invalid("header: shards of a partitioned file, expected none"));
+        }
+        Ok(Header { hasher, domain, shard_bits: shard_bits as u32, form, keys, negatives })
     }
 }
 
@@ -137,28 +168,33 @@ pub(crate) struct Contents {
     pub(crate) partitions: Option<Partitions>,
 }
 
-/// Reads and checks everything but the payloads.
-pub(crate) fn open(bytes: &Bytes) -> Result<Contents, FormatError> {
+/// Header and directory of a file, checked as far as their checksum goes, and the places for its payloads.
+pub(crate) fn parts(bytes: &Bytes) -> Result<(Header, Reader<'_>, Places<'_>), FormatError> {
     let header = Header::check(bytes)?;
     let (directory, _) = directory(bytes)?;
     let header = Header::decode(header)?;
-    let mut from = Reader::new(directory, "directory");
-    let mut places = Places { end: HEADER as u64, last: (bytes.len() - FOOTER - directory.len()) as u64, bytes };
-    let (steps, partitions) = match header.partitioned {
-        true => (vec![], Some(decode_partitions(&mut from, &mut places)?)),
-        false => (decode_steps(&mut from, header.shard_bits)?, None),
+    let from = Reader::new(directory, "directory");
+    let places = Places { end: HEADER as u64, last: (bytes.len() - FOOTER - directory.len()) as u64, bytes };
+    Ok((header, from, places))
+}
+
+/// Reads and checks everything of a filter but the payloads.
+pub(crate) fn open(bytes: &Bytes) -> Result<Contents, FormatError> {
+    let (header, mut from, mut places) = parts(bytes)?;
+    let (steps, partitions) = match header.form {
+        Form::Filter => (decode_steps(&mut from, header.shard_bits, 0)?, None),
+        Form::Partitioned => (vec![], Some(decode_partitions(&mut from, &mut places)?)),
+        other => return Err(FormatError::Form { found: other.name(), expected: Form::Filter.name() }),
     };
-    if !from.is_empty() {
-        return Err(FormatError::invalid("directory: bytes after its end"));
-    }
+    from.end()?;
     let mut contents = Contents { header, steps, partitions };
-    places.lay_out(&mut contents.steps, header.shard_bits)?;
+    places.lay_out(contents.steps.iter_mut().map(|step| &mut step.leaf).collect(), header.shard_bits)?;
     places.check()?;
     Ok(contents)
 }
 
-/// Reads one list of steps and leaves the places of its payloads open.
-pub(crate) fn decode_steps(from: &mut Reader<'_>, bits: u32) -> Result<Vec<Step>, FormatError> {
+/// Reads one list of steps, whose salts have numbers from `first` on, and leaves the places of its payloads open.
+pub(crate) fn decode_steps(from: &mut Reader<'_>, bits: u32, first: u64) -> Result<Vec<Step>, FormatError> {
     let room = from.len();
     let count = from.within("number of steps", 0..=MAX_STEPS)?;
     let shards = 1u64 << bits;
@@ -173,7 +209,7 @@ pub(crate) fn decode_steps(from: &mut Reader<'_>, bits: u32) -> Result<Vec<Step>
     }
     let mut steps = Vec::with_capacity(kinds.len());
     for (number, &(role, tag)) in kinds.iter().enumerate() {
-        let leaf = Leaf::decode(tag, from, bits, Salt::new(number as u64))?;
+        let leaf = Leaf::decode(tag, from, bits, Salt::new(first + number as u64))?;
         steps.push(Step { role, leaf });
     }
     Ok(steps)
@@ -196,8 +232,8 @@ fn decode_partitions(from: &mut Reader<'_>, places: &mut Places<'_>) -> Result<P
     for _ in 0..count {
         let shard_bits = from.within("shard bits of a group", 0..=MAX_SHARD_BITS as u64)? as u32;
         let (keys, negatives) = (from.varint()?, from.varint()?);
-        let mut steps = decode_steps(from, shard_bits)?;
-        places.lay_out(&mut steps, shard_bits)?;
+        let mut steps = decode_steps(from, shard_bits, 0)?;
+        places.lay_out(steps.iter_mut().map(|step| &mut step.leaf).collect(), shard_bits)?;
         let steps = Steps::new(steps);
         groups.push(Group { ask: steps.ask(), steps, shard_bits, keys, negatives });
     }
@@ -206,33 +242,34 @@ fn decode_partitions(from: &mut Reader<'_>, places: &mut Places<'_>) -> Result<P
 }
 
 /// Gives payloads their places, one after the other.
-struct Places<'a> {
+pub(crate) struct Places<'a> {
     /// Where the next one may start.
     end: u64,
     /// Where the last one must end.
     last: u64,
-    bytes: &'a Bytes,
+    pub(crate) bytes: &'a Bytes,
 }
 
 impl Places<'_> {
-    /// Every part of a list of steps, shard by shard.
-    fn lay_out(&mut self, steps: &mut [Step], bits: u32) -> Result<(), FormatError> {
+    /// Every part of some leaves, shard by shard.
+    pub(crate) fn lay_out(&mut self, mut leaves: Vec<&mut Leaf>, bits: u32) -> Result<(), FormatError> {
         for shard in 0..1usize << bits {
-            for step in steps.iter_mut() {
-                let len = step.leaf.payload_len(shard);
+            for leaf in &mut leaves {
+                let len = leaf.payload_len(shard);
                 let start = place(self.end, len);
                 let Some(next) = start.checked_add(len).filter(|&next| next <= self.last) else {
                     let found = self.last - self.end;
                     return Err(FormatError::Truncated { what: "the payload", needed: len, found });
                 };
                 self.end = next;
-                step.leaf.set_place(shard, start as usize, self.bytes.slice(start as usize..next as usize));
+                leaf.set_place(shard, start as usize, self.bytes.slice(start as usize..next as usize));
             }
         }
         Ok(())
     }
 
-    fn check(&self) -> Result<(), FormatError> {
+    /// Nothing may be left over.
+    pub(crate) fn check(&self) -> Result<(), FormatError> {
         match self.last - self.end {
             0 => Ok(()),
             gap => Err(FormatError::invalid(format!("{gap} bytes between payload and directory"))),
@@ -353,6 +390,11 @@ impl<W: std::io::Write> Writer<W> {
         list
     }
 
+    /// The geometries of every step so far.
+    pub(crate) fn geometries(&self) -> &[Vec<u8>] {
+        &self.geometries
+    }
+
     /// Writes directory and footer; returns the output and the file's length.
     pub(crate) fn finish(self) -> std::io::Result<(W, u64)> {
         let directory = self.list();
@@ -451,5 +493,13 @@ impl<'a> Reader<'a> {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.bytes.is_empty()
+    }
+
+    /// Nothing may follow.
+    pub(crate) fn end(&self) -> Result<(), FormatError> {
+        match self.is_empty() {
+            true => Ok(()),
+            false => Err(FormatError::invalid(format!("{}: bytes after its end", self.what))),
+        }
     }
 }

@@ -193,6 +193,14 @@ impl<G> Column<G> {
     }
 }
 
+impl<G: Retrieve> Column<G> {
+    /// The value of a key.
+    pub(crate) fn get(&self, key: Digest) -> u32 {
+        let part = self.part(key);
+        part.geometry.get(&part.payload, key)
+    }
+}
+
 /// Finds a column inside something larger.
 pub(crate) trait Find<T: ?Sized, G> {
     /// The column, if it is there.

@@ -33,6 +33,7 @@ pub mod cuckoo;
 pub mod error;
 pub mod format;
 pub mod hash;
+pub mod maps;
 pub mod math;
 #[cfg(feature = "build")]
 pub mod plan;
@@ -61,6 +62,9 @@ pub use cuckoo::Cuckoo;
 pub use error::{BuildError, Error, FormatError, QueryError};
 pub use hash::{Digest, Domain, Hasher, Key, Salt};
 pub use leaves::integrated::Parts;
+pub use maps::{Map, Sequence};
+#[cfg(feature = "build")]
+pub use maps::{map, sequence};
 #[cfg(feature = "build")]
 pub use plan::{Base, Effort, Goal, Kind, Layout};
 pub use query::{Filter, Group, Layer};

@@ -63,10 +63,7 @@ impl Filter {
 
     /// Reads a whole file into memory, in huge pages where the system has them: the fastest to query.
     pub fn read(path: impl AsRef<Path>) -> Result<Filter, Error> {
-        let mut file = std::fs::File::open(path)?;
-        let mut arena = crate::arch::Arena::new(file.metadata()?.len());
-        std::io::copy(&mut file, &mut arena)?;
-        Ok(Filter::open(arena.finish())?)
+        Ok(Filter::open(crate::arch::read(path.as_ref())?)?)
     }
 
     /// Whether the key may be in the set: always true for a key of the set, and rarely for others.

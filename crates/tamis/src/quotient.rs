@@ -12,7 +12,7 @@ use bytes::Bytes;
 
 use crate::arch::Ask;
 use crate::error::{BuildError, FormatError, QueryError};
-use crate::format::{self, Encoded, Header, Writer};
+use crate::format::{self, Encoded, Form, Header, Writer};
 use crate::hash::{Digest, Domain, Hasher, Key, Salt};
 use crate::leaves::Geometry;
 use crate::leaves::dynamic::{Full, Insert, Remove};
@@ -196,7 +196,7 @@ impl Quotient {
             hasher: self.hasher,
             domain: self.domain,
             shard_bits: 0,
-            partitioned: false,
+            form: Form::Filter,
             keys: self.len(),
             negatives: 0,
         };

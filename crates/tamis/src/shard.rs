@@ -48,7 +48,7 @@ mod workers;
 
 pub use intake::{Intake, Sorted};
 pub(crate) use labels::{Tally, walk};
-pub(crate) use record::Labelled;
+pub(crate) use record::{Labelled, Paired};
 pub use record::{Record, Tagged};
 pub(crate) use sketch::Sketch;
 pub use workers::Stop;
@@ -164,6 +164,11 @@ impl Workspace {
             shard_keys: SHARD_KEYS,
             part: negatives::PART,
         })
+    }
+
+    /// The most keys of a shard.
+    pub(crate) fn shard_keys(&self) -> u64 {
+        self.shard_keys
     }
 
     fn cells(&self) -> usize {

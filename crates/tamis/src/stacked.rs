@@ -20,7 +20,7 @@
 use bytes::Bytes;
 
 use crate::error::{BuildError, FormatError, QueryError};
-use crate::format::{self, Encoded, Header, Writer};
+use crate::format::{self, Encoded, Form, Header, Writer};
 use crate::hash::{Digest, Domain, Key};
 use crate::leaves::bloom::{Classic, SplitBlock};
 use crate::leaves::cuckoo::Cuckoo;
@@ -125,7 +125,7 @@ impl Stacked {
         format::verify(&bytes)?;
         let contents = format::open(&bytes)?;
         let header = contents.header;
-        if header.partitioned {
+        if header.form != Form::Filter {
             return Err(FormatError::invalid("a partitioned filter is not a stack"));
         }
         let layers: Vec<Layer> = contents.steps.iter().map(layer).collect::<Result<_, _>>()?;

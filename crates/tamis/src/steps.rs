@@ -247,6 +247,26 @@ impl Leaf {
         with_column!(self, column => column.contains(key))
     }
 
+    /// Whether it can hold values.
+    pub(crate) fn retrieves(&self) -> bool {
+        matches!(self, Leaf::Fuse(_) | Leaf::Ribbon(_))
+    }
+
+    /// The value of a key, if it holds values.
+    #[inline(always)]
+    pub(crate) fn get(&self, key: Digest) -> u32 {
+        match self {
+            Leaf::Fuse(column) => column.get(key),
+            Leaf::Ribbon(column) => column.get(key),
+            _ => 0,
+        }
+    }
+
+    /// The values of many keys, if it holds values.
+    pub(crate) fn get_many(&self, _file: &[u8], keys: &[Digest], out: &mut [u32]) {
+        out.iter_mut().zip(keys).for_each(|(out, &key)| *out = self.get(key));
+    }
+
     pub(crate) fn contains_many(&self, file: &[u8], keys: &[Digest], out: &mut [bool]) {
         with_column!(self, column => column.contains_many(file, keys, out))
     }

@@ -87,7 +87,7 @@ impl fmt::Debug for Collector {
 }
 
 impl Options {
-    pub(super) fn tell(&self, count: u64, progress: Progress) -> Result<(), BuildError> {
+    pub(crate) fn tell(&self, count: u64, progress: Progress) -> Result<(), BuildError> {
         if !count.is_multiple_of(TELL) {
             return Ok(());
         }
@@ -102,7 +102,7 @@ impl Options {
 }
 
 /// A filter holds one kind of keys.
-pub(super) fn same_domain<K: Key>(domain: &mut Option<Domain>) -> Result<(), BuildError> {
+pub(crate) fn same_domain<K: Key>(domain: &mut Option<Domain>) -> Result<(), BuildError> {
     match *domain.get_or_insert(K::DOMAIN) == K::DOMAIN {
         true => Ok(()),
         false => Err(BuildError::MixedDomains),

@@ -50,7 +50,7 @@ pub(super) fn build_shards<W: Write>(
 }
 
 /// Does jobs on several threads and hands their results to `write` in order.
-pub(super) fn in_order<T: Send>(
+pub(crate) fn in_order<T: Send>(
     count: usize,
     threads: usize,
     work: impl Fn(usize) -> Result<T, BuildError> + Sync,
@@ -125,7 +125,7 @@ pub(super) fn in_order<T: Send>(
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::format::Header;
+    use crate::format::{Form, Header};
     use crate::hash::{Digest, Domain};
     use crate::plan::plan;
     use crate::shard::{Keys, OnConflict, Sorted};
@@ -147,7 +147,7 @@ mod tests {
                 hasher: options.hasher,
                 domain: Domain::U64,
                 shard_bits: 6,
-                partitioned: false,
+                form: Form::Filter,
                 keys: 2000,
                 negatives: 0,
             };

@@ -27,7 +27,7 @@ use super::sieve::Sieve;
 use super::{Options, Progress, Report, to_file};
 use crate::arch::Arena;
 use crate::error::{BuildError, Error};
-use crate::format::{Encoded, Header, MAX_SHARD_BITS, Reader, Writer, decode_steps, put_varint};
+use crate::format::{Encoded, Form, Header, MAX_SHARD_BITS, Reader, Writer, decode_steps, put_varint};
 use crate::hash::{Digest, Domain, Hasher, Key};
 use crate::partition::{Label, encode_table, fingerprint_width};
 use crate::plan::{Goal, Plan, plan};
@@ -151,7 +151,7 @@ impl Partitioned {
             hasher: options.hasher,
             domain,
             shard_bits: 0,
-            partitioned: true,
+            form: Form::Partitioned,
             keys: stats.keys,
             // Where some of them may match, nothing is promised about any.
             negatives: if matches!(options.goal, Goal::Share(_)) { 0 } else { stats.negatives },
@@ -401,7 +401,7 @@ fn write_groups<W: Write>(
             put_varint(&mut directory, number);
         }
         directory.extend_from_slice(list);
-        let steps = Steps::new(decode_steps(&mut Reader::new(list, "directory"), bits(part))?);
+        let steps = Steps::new(decode_steps(&mut Reader::new(list, "directory"), bits(part), 0)?);
         let rate = steps::rate(&steps);
         rates.push(match options.goal {
             Goal::Exact => 1.0,

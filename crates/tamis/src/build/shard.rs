@@ -51,10 +51,13 @@ pub(crate) struct Work<'a> {
     pub(crate) stop: Stop<'a>,
 }
 
+/// Whoever takes digests, and their weights if these matter.
+type Taker<'a> = dyn FnMut(&[Digest], &[u32]) -> Result<(), BuildError> + 'a;
+
 /// The negatives of a shard, wherever they are.
 pub(crate) trait Negatives: integrated::Negatives {
     /// All of them in order, piece by piece, with their weights if these matter.
-    fn weighed(&self, part: &mut dyn FnMut(&[Digest], &[u32]) -> Result<(), BuildError>) -> Result<(), BuildError>;
+    fn weighed(&self, part: &mut Taker<'_>) -> Result<(), BuildError>;
 
     /// Those that pass.
     fn passing(&self, probe: &Probe) -> Result<Others, BuildError> {
@@ -83,7 +86,7 @@ pub(crate) trait Negatives: integrated::Negatives {
 
 /// In memory, and all worth the same.
 impl Negatives for &[Digest] {
-    fn weighed(&self, part: &mut dyn FnMut(&[Digest], &[u32]) -> Result<(), BuildError>) -> Result<(), BuildError> {
+    fn weighed(&self, part: &mut Taker<'_>) -> Result<(), BuildError> {
         part(self, &[])
     }
 }
@@ -197,7 +200,7 @@ struct Listed<'a> {
 }
 
 impl Negatives for Listed<'_> {
-    fn weighed(&self, part: &mut dyn FnMut(&[Digest], &[u32]) -> Result<(), BuildError>) -> Result<(), BuildError> {
+    fn weighed(&self, part: &mut Taker<'_>) -> Result<(), BuildError> {
         let (mut digests, mut weights) = (Vec::with_capacity(PIECE), vec![]);
         self.shards.negatives(self.shard, self.keys, self.stop, |records: &[Tagged]| {
             for records in records.chunks(PIECE) {

@@ -4,21 +4,20 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use super::Report;
 use crate::error::Error;
 
 /// Writes through a temporary file that takes its place when it is complete.
-pub(super) fn to_file(
+pub(crate) fn to_file<R>(
     path: &Path,
-    write: impl FnOnce(BufWriter<Target>) -> Result<(BufWriter<Target>, Report), Error>,
-) -> Result<Report, Error> {
+    write: impl FnOnce(BufWriter<Target>) -> Result<(BufWriter<Target>, R), Error>,
+) -> Result<R, Error> {
     let (target, report) = write(BufWriter::with_capacity(1 << 20, Target::new(path)?))?;
     target.into_inner().map_err(io::IntoInnerError::into_error)?.commit()?;
     Ok(report)
 }
 
 /// Where a filter goes: a temporary file beside its place, renamed at the end; or a device or pipe, written as it is.
-pub(super) enum Target {
+pub(crate) enum Target {
     Direct(File),
     Temporary(tempfile::NamedTempFile, PathBuf),
 }

@@ -55,11 +55,11 @@ impl Tally {
 }
 
 /// Hands on all records, sorted and distinct, a range at a time, without those that `other` has too.
-pub(crate) fn walk<E: From<BuildError>>(
-    records: &Sorted<Labelled>,
-    other: Option<&Sorted<Labelled>>,
+pub(crate) fn walk<R: Record, E: From<BuildError>>(
+    records: &Sorted<R>,
+    other: Option<&Sorted<R>>,
     stop: Stop<'_>,
-    mut part: impl FnMut(&[Labelled]) -> Result<(), E>,
+    mut part: impl FnMut(&[R]) -> Result<(), E>,
 ) -> Result<(), E> {
     let (ranges, _) = ranges(records, other, 1);
     for cells in ranges {

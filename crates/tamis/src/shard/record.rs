@@ -1,7 +1,7 @@
 //! what is known about one listed key -> fixed-size records that can be sorted, merged and written.
 //!
 //! Plain keys are their digest, 16 bytes. Where a weight or the place in the input matters, a record is [`Tagged`], 32 bytes;
-//! where keys carry labels, [`Labelled`], 32 bytes too.
+//! where keys carry labels, [`Labelled`], 32 bytes too; where they have values, [`Paired`], 40 bytes.
 //! Equal digests become one record; merging is commutative and associative, so its result does not depend on the order in
 //! which threads and runs meet.
 
@@ -151,6 +151,55 @@ impl Record for Labelled {
     fn read(from: &[u8]) -> Labelled {
         let [hi, lo, label, ordinal] = words(from);
         Labelled { digest: Digest { hi, lo }, label: label as u32, ordinal }
+    }
+}
+
+/// A digest with a value, and the places in the input of the first pair and of the first that contradicts it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Paired {
+    pub(crate) digest: Digest,
+    pub(crate) value: u64,
+    /// The position of the pair in the input, from 0; the first one of equal keys, whose value counts.
+    pub(crate) ordinal: u64,
+    /// The first position at which the same key has another value; [`Paired::NONE`] if there is none.
+    pub(crate) rival: u64,
+}
+
+impl Paired {
+    /// No position.
+    pub(crate) const NONE: u64 = u64::MAX;
+}
+
+impl Record for Paired {
+    const SIZE: usize = 40;
+
+    #[inline(always)]
+    fn digest(&self) -> Digest {
+        self.digest
+    }
+
+    fn ordinal(&self) -> Option<u64> {
+        Some(self.ordinal)
+    }
+
+    #[inline(always)]
+    fn merge(&mut self, other: &Paired) {
+        let (first, later) = if self.ordinal <= other.ordinal { (*self, *other) } else { (*other, *self) };
+        // Whoever contradicts the later one agrees with the first, or comes after the later one: it need not be looked at
+        // where the two differ.
+        let rival = if first.value == later.value { later.rival } else { later.ordinal };
+        *self = Paired { rival: first.rival.min(rival), ..first };
+    }
+
+    #[inline(always)]
+    fn write(&self, out: &mut [u8]) {
+        put(out, [self.digest.hi, self.digest.lo, self.value, self.ordinal, self.rival]);
+    }
+
+    #[inline(always)]
+    fn read(from: &[u8]) -> Paired {
+        let [hi, lo, value, ordinal, rival] = words(from);
+        Paired { digest: Digest { hi, lo }, value, ordinal, rival }
     }
 }
 

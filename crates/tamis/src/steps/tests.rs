@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
-use crate::format::{Header, Writer, open};
+use crate::format::{Form, Header, Writer, open};
 use crate::hash::{Domain, Hasher, scramble};
 use crate::leaves::{Values, fuse, ribbon};
 use crate::plan::Structure;
@@ -29,7 +29,7 @@ fn write(shard_bits: u32, steps: &[Planned]) -> Vec<u8> {
         hasher: Hasher::seeded(9),
         domain: Domain::U64,
         shard_bits,
-        partitioned: false,
+        form: Form::Filter,
         keys: 0,
         negatives: 0,
     };

@@ -1,0 +1,526 @@
+//! pairs of keys and values -> a map: the front door, and the construction behind it.
+//!
+//! ```text
+//!   pairs ──push──▶ Intake ──▶ Sorted ──count──▶ plan ──▶ workers, one shard each ──in order──▶ Writer
+//! ```
+//!
+//! Pairs are gathered as the keys of a filter are, in memory or on disk, and read twice: to count the values, and shard by
+//! shard to be led down the tree. Equal pairs count once; a key with two values is an error that names both.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use super::count::{Census, Values};
+use super::plan::{Node, Wanted, plan};
+use super::query::Map;
+use super::shard::{Shape, Symbols};
+use super::table;
+use super::tree::{Frame, Target};
+use super::value::{ToValue, Value};
+use crate::arch::Arena;
+use crate::build::{Options, Progress, in_order, same_domain, to_file};
+use crate::error::{BuildError, Error};
+use crate::format::{Form, Header, MAX_SHARD_BITS, Writer, put_varint};
+use crate::hash::{Domain, Hasher, Key};
+use crate::leaves::{fuse, ribbon};
+use crate::plan::{Effort, Layout, Structure};
+use crate::shard::{Intake, Limits, Paired, Workspace, shard_bits};
+use crate::steps::Role;
+
+/// Starts a map of these pairs: keys are text, bytes or `u64`, values numbers, text or bytes.
+///
+/// ```
+/// let map = tamis::map([("ann", "red"), ("bob", "blue"), ("eve", "red")]).finish()?;
+/// assert_eq!(map.get_bytes("bob")?, Some(&b"blue"[..]));
+/// # Ok::<(), tamis::Error>(())
+/// ```
+pub fn map<I, K: Key, V: ToValue>(pairs: I) -> Build<I>
+where
+    I: IntoIterator<Item = (K, V)>,
+{
+    Build { pairs, options: Settings::default() }
+}
+
+/// Starts a map of pairs that will be pushed one by one, from a source that may fail.
+///
+/// ```
+/// let mut pairs = tamis::maps::stream().start();
+/// for line in "ann 3\nbob 5".lines() {
+///     let (key, value) = line.split_once(' ').unwrap();
+///     pairs.push(key, value)?;
+/// }
+/// assert_eq!(pairs.finish()?.len(), 2);
+/// # Ok::<(), tamis::Error>(())
+/// ```
+pub fn stream() -> Build<()> {
+    Build { pairs: (), options: Settings::default() }
+}
+
+/// How a map stores its values.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub enum Kind {
+    /// Compressed, unless that saves next to nothing.
+    #[default]
+    Auto,
+    /// Close to the entropy of the values: frequent values take less than rare ones.
+    Compressed,
+    /// Every value takes the same number of bits, and half a percent: a static function on a ribbon.
+    Ribbon,
+    /// The same on a binary fuse table: 13 % larger, and read faster.
+    Fuse,
+}
+
+impl Kind {
+    /// All of them with their names.
+    pub const ALL: [(&'static str, Kind); 4] =
+        [("auto", Kind::Auto), ("compressed", Kind::Compressed), ("ribbon", Kind::Ribbon), ("fuse", Kind::Fuse)];
+}
+
+/// A map to be: what is wanted of it, and how it may be made.
+#[must_use = "nothing is built before `finish`"]
+#[derive(Debug)]
+pub struct Build<I> {
+    pub(super) pairs: I,
+    pub(super) options: Settings,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Settings {
+    pub(super) form: Form,
+    pub(super) common: Options,
+    kind: Kind,
+    fingerprint: u32,
+    width: Option<u32>,
+    alphabet: Option<Arc<Alphabet>>,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        let mut common = Options::default();
+        common.layout = Layout::Compact;
+        Settings { form: Form::Map, common, kind: Kind::Auto, fingerprint: 0, width: None, alphabet: None }
+    }
+}
+
+/// The values that a map may have.
+#[derive(Debug, Default)]
+struct Alphabet {
+    numbers: HashSet<u64>,
+    bytes: HashSet<Vec<u8>>,
+}
+
+impl Alphabet {
+    fn has(&self, value: Value<'_>) -> bool {
+        match value {
+            Value::Number(number) => self.numbers.contains(&number),
+            Value::Bytes(bytes) => self.bytes.contains(bytes),
+        }
+    }
+}
+
+impl<I> Build<I> {
+    /// How values are stored; the planner chooses unless told.
+    pub fn kind(mut self, kind: Kind) -> Self {
+        self.options.kind = kind;
+        self
+    }
+
+    /// Spends so many bits per key, at most 32, on recognising absent keys: all but one in 2^bits of them get no value. Without,
+    /// which is the default, an absent key gets any value.
+    ///
+    /// ```
+    /// let map = tamis::map((0..1000u64).map(|key| (key, key % 7))).fingerprint(16).finish()?;
+    /// assert_eq!(map.get_u64(500)?, Some(3));
+    /// assert_eq!(map.get_u64(5000)?, None);
+    /// # Ok::<(), tamis::Error>(())
+    /// ```
+    pub fn fingerprint(mut self, bits: u32) -> Self {
+        self.options.fingerprint = bits.min(32);
+        self
+    }
+
+    /// Values are numbers below 2^bits, and a larger one is an error. A function of fixed width then has so many bits for each,
+    /// even if the values at hand need fewer.
+    pub fn width(mut self, bits: u32) -> Self {
+        self.options.width = Some(bits.clamp(1, 64));
+        self
+    }
+
+    /// Only these values may occur: any other is an error.
+    ///
+    /// ```
+    /// let error = tamis::map([("ann", "red"), ("bob", "green")]).alphabet(["red", "blue"]).finish().unwrap_err();
+    /// assert_eq!(error.to_string(), "the value green is not one of the 2 that were declared");
+    /// ```
+    pub fn alphabet<V: ToValue>(mut self, values: impl IntoIterator<Item = V>) -> Self {
+        let mut alphabet = Alphabet::default();
+        for value in values {
+            match value.to_value() {
+                Value::Number(number) => drop(alphabet.numbers.insert(number)),
+                Value::Bytes(bytes) => drop(alphabet.bytes.insert(bytes.to_vec())),
+            }
+        }
+        self.options.alphabet = Some(Arc::new(alphabet));
+        self
+    }
+
+    /// How hard to look for a smaller map.
+    pub fn effort(mut self, effort: Effort) -> Self {
+        self.options.common.effort = effort;
+        self
+    }
+
+    /// [`Layout::Local`] puts the stages of every exact node side by side ([Chained], Remark of Theorem 5.1): larger by a
+    /// few percent, and fewer cache lines are touched.
+    ///
+    /// [Chained]: https://doi.org/10.48550/arXiv.2308.13649
+    pub fn layout(mut self, layout: Layout) -> Self {
+        self.options.common.layout = layout;
+        self
+    }
+
+    /// The seed of the hash; equal pairs, options and seeds give equal bytes. The default is 0.
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.options.common.hasher = Hasher::seeded(seed);
+        self
+    }
+
+    /// Hashes with this secret key instead, for keys an adversary may choose. The key is stored in the file.
+    pub fn keyed(mut self, key: [u64; 2]) -> Self {
+        self.options.common.hasher = Hasher::keyed(key);
+        self
+    }
+
+    /// Limits of memory and disk, and where temporary files go. Distinct values that are text or bytes are held in memory on
+    /// top of them.
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.options.common.limits = limits;
+        self
+    }
+
+    /// How many threads to use, at most 1024; all of them by default. The bytes are the same for any number.
+    pub fn threads(mut self, threads: usize) -> Self {
+        self.options.common.threads = threads.clamp(1, 1024);
+        self
+    }
+
+    /// Is told how far the build has come, about every 65,536 pairs and after every shard.
+    pub fn progress(mut self, tell: impl Fn(Progress) + Send + Sync + 'static) -> Self {
+        self.options.common.progress = Some(Arc::new(tell));
+        self
+    }
+
+    /// The build stops with [`BuildError::Cancelled`] soon after this becomes true.
+    pub fn cancel(mut self, flag: Arc<AtomicBool>) -> Self {
+        self.options.common.cancel = flag;
+        self
+    }
+}
+
+impl Build<()> {
+    /// Opens the door for pairs.
+    pub fn start(self) -> Collector {
+        Collector::new(self.options)
+    }
+}
+
+impl<I, K: Key, V: ToValue> Build<I>
+where
+    I: IntoIterator<Item = (K, V)>,
+{
+    /// Builds the map in memory.
+    pub fn finish(self) -> Result<Map, Error> {
+        self.collect()?.finish()
+    }
+
+    /// Builds the map into a file; an existing file is replaced when, and only when, the new one is complete.
+    pub fn finish_to(self, path: impl AsRef<Path>) -> Result<Report, Error> {
+        self.collect()?.finish_to(path)
+    }
+
+    fn collect(self) -> Result<Collector, Error> {
+        let mut collector = Collector::new(self.options);
+        collector.domain = Some(K::DOMAIN);
+        for (key, value) in self.pairs {
+            collector.push(key, value)?;
+        }
+        Ok(collector)
+    }
+}
+
+/// What was built.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Report {
+    /// Distinct keys.
+    pub keys: u64,
+    /// Pairs that repeated an earlier one.
+    pub duplicates: u64,
+    /// Distinct values; of very many numbers, nothing.
+    pub values: Option<u64>,
+    /// The entropy of the values in bits, all keys together; of very many numbers, nothing.
+    pub entropy: Option<f64>,
+    /// The length of the file.
+    pub bytes: u64,
+}
+
+/// Takes pairs in; sorts and spills them on the way.
+pub struct Collector {
+    options: Settings,
+    domain: Option<Domain>,
+    workspace: Arc<Workspace>,
+    pairs: Intake<Paired>,
+    values: Values,
+}
+
+impl fmt::Debug for Collector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Collector of {} pairs: {:?}", self.pairs.count(), self.options)
+    }
+}
+
+impl Collector {
+    pub(super) fn new(options: Settings) -> Collector {
+        let workspace = options.common.workspace();
+        let pairs = Intake::new(&workspace, workspace.memory);
+        Collector { options, domain: None, workspace, pairs, values: Values::default() }
+    }
+
+    /// Adds a key with its value.
+    pub fn push<K: Key, V: ToValue>(&mut self, key: K, value: V) -> Result<(), BuildError> {
+        same_domain::<K>(&mut self.domain)?;
+        let Settings { common, width, alphabet, .. } = &self.options;
+        let value = value.to_value();
+        match (value, width) {
+            (Value::Number(number), Some(width)) if *width < 64 && number >> width > 0 => {
+                let reason = format!("the value {number} does not fit in {width} bits");
+                return Err(BuildError::Value { reason });
+            }
+            (Value::Bytes(_), Some(width)) => {
+                let reason = format!("the value {value} is not a number of {width} bits");
+                return Err(BuildError::Value { reason });
+            }
+            _ => {}
+        }
+        if let Some(alphabet) = alphabet
+            && !alphabet.has(value)
+        {
+            let count = alphabet.numbers.len() + alphabet.bytes.len();
+            let reason = format!("the value {value} is not one of the {count} that were declared");
+            return Err(BuildError::Value { reason });
+        }
+        let value = self.values.number(value)?;
+        let (digest, ordinal) = (key.digest(&common.hasher), self.pairs.count());
+        self.pairs.push(Paired { digest, value, ordinal, rival: Paired::NONE }, &|| common.stop())?;
+        common.tell(self.pairs.count(), Progress::Read { keys: self.pairs.count() })
+    }
+
+    /// Builds the map in memory.
+    pub fn finish(self) -> Result<Map, Error> {
+        Ok(self.finish_with_report()?.0)
+    }
+
+    /// Builds the map in memory and says what was read.
+    pub fn finish_with_report(self) -> Result<(Map, Report), Error> {
+        let (arena, report) = self.write(Arena::new)?;
+        Ok((Map::open(arena.finish())?, report))
+    }
+
+    /// Builds the map into a file: see [`Build::finish_to`].
+    pub fn finish_to(self, path: impl AsRef<Path>) -> Result<Report, Error> {
+        to_file(path.as_ref(), |out| self.write(|_| out))
+    }
+
+    pub(super) fn write<W: Write>(self, out: impl FnOnce(u64) -> W) -> Result<(W, Report), Error> {
+        let Collector { options, domain, workspace, pairs, values } = self;
+        let common = &options.common;
+        if let Some(tell) = &common.progress {
+            tell(Progress::Read { keys: pairs.count() });
+        }
+        let stop = || common.stop();
+        let pairs = pairs.finish(&stop)?;
+        let census = Census::new(&pairs, &values, &stop)?;
+        let bits = shard_bits(census.keys, workspace.shard_keys());
+        if bits > MAX_SHARD_BITS {
+            let reason = format!("{} keys are more than a file holds", census.keys);
+            return Err(BuildError::Unreachable { reason }.into());
+        }
+        let plan = options.plan(&census, &values, bits)?;
+        let shape = plan.shape();
+        // A tree without nodes has no parts to shard.
+        let bits = if shape.kinds().is_empty() { 0 } else { bits };
+        let header = Header {
+            hasher: common.hasher,
+            domain: domain.unwrap_or(Domain::Bytes),
+            shard_bits: bits,
+            form: options.form,
+            keys: census.keys,
+            negatives: census.counts.as_ref().map_or(0, |counts| counts.len() as u64),
+        };
+        let out = out(plan.bytes);
+        let mut writer = Writer::new(out, &header, shape.kinds())?;
+        let count = 1usize << bits;
+        let inside = (common.threads / count).max(1);
+        if !shape.kinds().is_empty() {
+            let work = |shard: usize| shape.build(&pairs.range(bits, shard, &stop)?, bits, inside, &stop);
+            in_order(count, common.threads, work, |shard, parts| {
+                writer.shard(&parts)?;
+                if let Some(tell) = &common.progress {
+                    tell(Progress::Built { shards: shard as u64 + 1, total: count as u64 });
+                }
+                Ok(())
+            })?;
+        }
+        let mut directory = vec![];
+        put_varint(&mut directory, census.entropy().unwrap_or(0.0).round() as u64);
+        shape.encode(writer.geometries(), &mut directory);
+        directory.extend_from_slice(&plan.table);
+        let (out, bytes) = writer.close(directory)?;
+        if common.stop() {
+            return Err(BuildError::Cancelled.into());
+        }
+        let report = Report {
+            keys: census.keys,
+            duplicates: pairs.count() - census.keys,
+            values: census.counts.as_ref().map(|counts| counts.len() as u64),
+            entropy: census.entropy(),
+            bytes,
+        };
+        Ok((out, report))
+    }
+}
+
+/// A map that is ready to be built.
+struct Planned {
+    fingerprint: u32,
+    structure: Flats,
+    root: Target,
+    nodes: Vec<Node>,
+    symbols: Symbols,
+    table: Vec<u8>,
+    /// About how long the file will be.
+    bytes: u64,
+}
+
+/// The structure of flat nodes.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Flats {
+    Ribbon,
+    Fuse,
+}
+
+impl Flats {
+    pub(super) fn leaf(self, bits: u32) -> Structure {
+        let width = 256 * bits as u16;
+        match self {
+            Flats::Ribbon => Structure::Ribbon(ribbon::Params { width, wide: false, homogeneous: None, nested: false }),
+            Flats::Fuse => Structure::Fuse(fuse::Params { arity: fuse::Arity::Three, width }),
+        }
+    }
+}
+
+impl Planned {
+    fn shape(&self) -> Shape<'_> {
+        let Planned { fingerprint, structure, root, nodes, symbols, .. } = self;
+        Shape::new(*fingerprint, *structure, *root, nodes, symbols)
+    }
+}
+
+/// A compressed map that is not smaller than this share of a function is a function, which is read faster.
+const WORTH: f64 = 0.98;
+
+impl Settings {
+    fn plan(&self, census: &Census, values: &Values, bits: u32) -> Result<Planned, BuildError> {
+        let function = match values {
+            Values::Numbers | Values::None => Some(self.function(census)),
+            Values::Bytes { .. } => None,
+        };
+        let uniform = matches!(self.kind, Kind::Ribbon | Kind::Fuse);
+        if uniform && let Some(function) = function {
+            return Ok(function);
+        }
+        let Some(counts) = &census.counts else {
+            let too_many =
+                || format!("more than {} different values are not compressed; use ribbon or fuse", table::MOST);
+            return function
+                .filter(|_| self.kind == Kind::Auto)
+                .ok_or_else(|| BuildError::Unreachable { reason: too_many() });
+        };
+        let Options { effort, layout, .. } = self.common;
+        let wanted = Wanted { effort, layout, shards: 1 << bits, uniform };
+        let each: Vec<u64> = counts.iter().map(|&(_, count)| count).collect();
+        let tree = plan(&each, &wanted)?;
+        let mut table = vec![];
+        let listed =
+            counts.iter().zip(&tree.classes).map(|(&(value, _), &class)| (values.value(value), class as usize));
+        table::encode(values.domain(), &tree.sizes, listed, &mut table);
+        let bytes = (tree.bits / 8.0) as u64 + table.len() as u64;
+        if self.kind == Kind::Auto
+            && let Some(function) = function
+            && bytes as f64 > WORTH * function.bytes as f64
+        {
+            return Ok(function);
+        }
+        let symbols = Symbols::listed(counts.iter().map(|&(value, _)| value).zip(tree.symbols.iter().copied()));
+        Ok(Planned {
+            fingerprint: self.fingerprint,
+            structure: self.flats(),
+            root: tree.root,
+            nodes: tree.nodes,
+            symbols,
+            table,
+            bytes: bytes + (census.keys * u64::from(self.fingerprint)) / 8 + 4096,
+        })
+    }
+
+    fn flats(&self) -> Flats {
+        if self.kind == Kind::Fuse { Flats::Fuse } else { Flats::Ribbon }
+    }
+
+    /// A function of fixed width: values less the least of them.
+    fn function(&self, census: &Census) -> Planned {
+        let (least, bits) = match self.width {
+            Some(width) => (0, width),
+            None => (census.least, 64 - (census.most - census.least).leading_zeros()),
+        };
+        let mut table = vec![];
+        table::encode_offset(least, &mut table);
+        let (root, nodes) = match bits {
+            0 => (Target::Symbol(0), vec![]),
+            _ if census.keys == 0 => (Target::Symbol(0), vec![]),
+            _ => (Target::Node(0), vec![Node::Symbols { bits, first: 0 }]),
+        };
+        let structure = self.flats();
+        let whole = u64::from(bits + self.fingerprint);
+        let each = if self.kind == Kind::Fuse { 1.14 } else { 1.006 };
+        Planned {
+            fingerprint: self.fingerprint,
+            structure,
+            root,
+            nodes,
+            symbols: Symbols::Offset(least),
+            table,
+            bytes: (census.keys as f64 * whole as f64 * each / 8.0) as u64 + 4096,
+        }
+    }
+}
+
+/// A node as a directory has it.
+pub(super) fn frame<'a>(node: &Node, fingerprint: u32, children: &'a mut Vec<Target>) -> Frame<'a> {
+    match node {
+        Node::Exact { yes, no, .. } => Frame::Exact { yes: *yes, no: *no },
+        Node::Symbols { bits, first } => Frame::Symbols { bits: *bits, fingerprint, first: u64::from(*first) },
+        Node::Children { bits, children: own } => {
+            *children = own.iter().map(|&(target, _)| target).collect();
+            Frame::Children { bits: *bits, fingerprint, children }
+        }
+    }
+}
+
+/// A filter in front of the tree.
+pub(super) const FRONT: Role = Role::Refuse;

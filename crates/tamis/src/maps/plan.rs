@@ -1,0 +1,303 @@
+//! how often each value occurs -> the tree of a compressed map.
+//!
+//! [Chained] section 5.2 stores a Huffman code in a chained filter, bit by bit. A Huffman code spends a whole bit on every
+//! choice, however lopsided, and the filter saves some of that; here the tree itself is made for what its nodes can do:
+//!
+//! ```text
+//!   exact node   n keys, a share p of them yes:   n H(p) bits and a few percent            (steered ribbon)
+//!   flat node    n keys, b bits each:             n b bits and half a percent              (plain ribbon)
+//! ```
+//!
+//! A flat node is right where all its ways are equally likely, an exact one where they are not. So:
+//!
+//! 1. **Classes.** Values in the order of their counts are cut into runs of 2^b whose counts are about equal; a flat node
+//!    of b bits tells the values of a class apart. A class of M keys takes M (b + log2(n / M)) bits, its share of the choice of
+//!    the class included; the table of values takes log2 of (all values / its values) for each value to say whose class it is; a
+//!    node has a price. All of that is a sum over classes, so dynamic programming over the cuts finds the best. Frequent
+//!    values are classes of their own.
+//! 2. **A Huffman tree over the classes.** Each of its inner nodes is exact if that is smaller than a bit per key, with the
+//!    minority as the positive side (the chain rule holds for any tree, so what counts is only what a node loses).
+//! 3. **Inner nodes that are not exact are joined**: where all ways of a node are open for d levels, one flat node of d
+//!    bits takes their place.
+//!
+//! Symbols are numbered in the order of the tree's leaves, so every node stands for a range of symbols.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use super::tree::{MAX_FAN, Target};
+use crate::error::BuildError;
+use crate::leaves::ribbon;
+use crate::math::portable::log2;
+use crate::plan::{self, Effort, Goal, Kind, Layout, Request};
+
+/// A tree to build.
+#[derive(Debug)]
+pub(crate) struct Tree {
+    pub(crate) root: Target,
+    pub(crate) nodes: Vec<Node>,
+    /// The symbol of every value, in the order of the counts given.
+    pub(crate) symbols: Vec<u32>,
+    /// The class of every value.
+    pub(crate) classes: Vec<u32>,
+    /// How many values each class has, in the order of their symbols.
+    pub(crate) sizes: Vec<u32>,
+    /// About how many bits it will take, without the table of values.
+    pub(crate) bits: f64,
+}
+
+/// A node to build.
+#[derive(Debug)]
+pub(crate) enum Node {
+    /// Symbols below `middle` are the positive side.
+    Exact { plan: plan::Plan, yes: Target, no: Target, middle: u32 },
+    /// The value is the symbol less `first`.
+    Symbols { bits: u32, first: u32 },
+    /// One child for every value, with the symbol from which on it is meant.
+    Children { bits: u32, children: Vec<(Target, u32)> },
+}
+
+/// What a tree is made for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wanted {
+    pub(crate) effort: Effort,
+    pub(crate) layout: Layout,
+    pub(crate) shards: u64,
+    /// One flat node for all, as a function of fixed width has it.
+    pub(crate) uniform: bool,
+}
+
+/// Bits that a shard of a node takes besides its payload, about.
+const NODE: f64 = 8.0 * 24.0;
+/// What flat nodes take beyond their bits.
+const FLAT: f64 = 1.006;
+/// What the choice of a class takes beyond its entropy, about.
+const CHOICE: f64 = 1.02;
+
+/// The tree for values of these counts, none of them 0.
+pub(crate) fn plan(counts: &[u64], wanted: &Wanted) -> Result<Tree, BuildError> {
+    // By count; equal counts stay in the order of their values.
+    let mut order: Vec<u32> = (0..counts.len() as u32).collect();
+    order.sort_by_key(|&value| (Reverse(counts[value as usize]), value));
+    let sorted: Vec<u64> = order.iter().map(|&value| counts[value as usize]).collect();
+    let classes = match wanted.uniform {
+        true => vec![Class { start: 0, end: counts.len(), bits: bits_for(counts.len()), keys: counts.iter().sum() }],
+        false => classes(&sorted, wanted),
+    };
+    let mut planner = Planner {
+        wanted,
+        arms: arms(&classes),
+        classes: &classes,
+        tree: Tree {
+            root: Target::Symbol(0),
+            nodes: vec![],
+            symbols: vec![0; counts.len()],
+            classes: vec![0; counts.len()],
+            sizes: vec![],
+            bits: 0.0,
+        },
+        order: &order,
+        next: 0,
+    };
+    planner.decide()?;
+    if let Some(root) = planner.arms.len().checked_sub(1) {
+        planner.tree.root = planner.emit(root);
+    }
+    Ok(planner.tree)
+}
+
+/// Bits that tell so many values apart.
+fn bits_for(values: usize) -> u32 {
+    values.next_power_of_two().ilog2()
+}
+
+/// Values of about the same count: a run of the sorted counts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Class {
+    start: usize,
+    end: usize,
+    bits: u32,
+    keys: u64,
+}
+
+/// The best classes for counts that descend.
+fn classes(counts: &[u64], wanted: &Wanted) -> Vec<Class> {
+    let all = counts.len();
+    let mut sums = vec![0u64; all + 1];
+    for (i, count) in counts.iter().enumerate() {
+        sums[i + 1] = sums[i] + count;
+    }
+    let keys = sums[all] as f64;
+    let cost = |class: &Class| {
+        let mass = class.keys as f64;
+        let choice = CHOICE * log2(keys / mass);
+        let listed = (class.end - class.start) as f64 * log2(all as f64 / (class.end - class.start) as f64);
+        let flat = if class.bits > 0 { FLAT * f64::from(class.bits) } else { 0.0 };
+        let nodes = if class.bits > 0 { 3.0 } else { 1.5 };
+        mass * (choice + flat) + listed + nodes * NODE * wanted.shards as f64
+    };
+    // The best way to cover all values before a cut, and its last class. Cuts are the rarer the further down, 32 for every
+    // power of two: there are a few hundred of them whatever the number of values.
+    let mut best: Vec<(f64, Option<Class>)> = vec![(f64::INFINITY, None); all + 1];
+    best[0].0 = 0.0;
+    for start in 0..all {
+        let (before, _) = best[start];
+        if before == f64::INFINITY {
+            continue;
+        }
+        for bits in 0..=bits_for(all - start) {
+            let end = all.min(start + (1 << bits));
+            if end < all && !end.is_multiple_of(1 << end.ilog2().saturating_sub(5)) {
+                continue;
+            }
+            let class = Class { start, end, bits, keys: sums[end] - sums[start] };
+            let total = before + cost(&class);
+            if total < best[end].0 {
+                best[end] = (total, Some(class));
+            }
+        }
+    }
+    let mut classes = vec![];
+    let mut end = all;
+    while let Some((_, Some(class))) = best.get(end) {
+        classes.push(*class);
+        end = class.start;
+    }
+    classes.reverse();
+    classes
+}
+
+/// A node of the Huffman tree; the last is the root.
+#[derive(Debug)]
+struct Arm {
+    keys: u64,
+    /// The class it is, or its two sides, the smaller one first.
+    below: Result<usize, [usize; 2]>,
+    /// The filter, if it is an exact node.
+    exact: Option<plan::Plan>,
+    /// How many levels below it are open.
+    open: u32,
+}
+
+fn arms(classes: &[Class]) -> Vec<Arm> {
+    let leaf =
+        |(class, Class { keys, .. }): (usize, &Class)| Arm { keys: *keys, below: Ok(class), exact: None, open: 0 };
+    let mut arms: Vec<Arm> = classes.iter().enumerate().map(leaf).collect();
+    let mut heap: BinaryHeap<_> =
+        arms.iter().enumerate().map(|(arm, Arm { keys, .. })| Reverse((*keys, arm))).collect();
+    while let (Some(Reverse((least, small))), Some(Reverse((more, large)))) = (heap.pop(), heap.pop()) {
+        heap.push(Reverse((least + more, arms.len())));
+        arms.push(Arm { keys: least + more, below: Err([small, large]), exact: None, open: 0 });
+    }
+    arms
+}
+
+struct Planner<'a> {
+    wanted: &'a Wanted,
+    arms: Vec<Arm>,
+    classes: &'a [Class],
+    tree: Tree,
+    order: &'a [u32],
+    /// The next symbol.
+    next: u32,
+}
+
+impl Planner<'_> {
+    /// Which arms are exact nodes, and how far the others can be joined.
+    fn decide(&mut self) -> Result<(), BuildError> {
+        for arm in 0..self.arms.len() {
+            let Err([small, large]) = self.arms[arm].below else { continue };
+            let [yes, no] = [small, large].map(|arm| self.arms[arm].keys);
+            // Near a half a filter cannot win.
+            if (yes as f64) < 0.47 * (yes + no) as f64 {
+                let request = exact(yes, no, self.wanted);
+                let plan = plan::plan(&request)?;
+                let shards = self.wanted.shards as f64;
+                let bits = request.bits_of(&plan.steps) + NODE * shards * plan.steps.len() as f64;
+                if bits < flat_bits(yes + no, 1) + NODE * shards {
+                    self.tree.bits += bits;
+                    self.arms[arm].exact = Some(plan);
+                    continue;
+                }
+            }
+            let open = self.arms[small].open.min(self.arms[large].open);
+            self.arms[arm].open = (open + 1).min(MAX_FAN);
+        }
+        Ok(())
+    }
+
+    /// Makes nodes of an arm and of all below it.
+    fn emit(&mut self, arm: usize) -> Target {
+        let (below, exact, open) = (self.arms[arm].below, self.arms[arm].exact.take(), self.arms[arm].open);
+        let number = self.tree.nodes.len();
+        match (below, exact) {
+            (Ok(class), _) => self.class(class),
+            (Err([small, large]), Some(plan)) => {
+                // Its place is taken first: children come later.
+                self.tree.nodes.push(Node::Symbols { bits: 1, first: 0 });
+                let yes = self.emit(small);
+                let middle = self.next;
+                let no = self.emit(large);
+                self.tree.nodes[number] = Node::Exact { plan, yes, no, middle };
+                Target::Node(number as u32)
+            }
+            (Err(_), None) => {
+                self.tree.nodes.push(Node::Symbols { bits: 1, first: 0 });
+                self.tree.bits += flat_bits(self.arms[arm].keys, open) + NODE * self.wanted.shards as f64;
+                let mut level = vec![arm];
+                for _ in 0..open {
+                    let sides = |&arm: &usize| self.arms[arm].below.err().unwrap_or([arm, arm]);
+                    level = level.iter().flat_map(sides).collect();
+                }
+                let child = |arm: usize| {
+                    let first = self.next;
+                    (self.emit(arm), first)
+                };
+                let children = level.into_iter().map(child).collect();
+                self.tree.nodes[number] = Node::Children { bits: open, children };
+                Target::Node(number as u32)
+            }
+        }
+    }
+
+    /// Numbers the values of a class.
+    fn class(&mut self, class: usize) -> Target {
+        let Class { start, end, bits, keys } = self.classes[class];
+        let first = self.next;
+        let mut values = self.order[start..end].to_vec();
+        values.sort_unstable();
+        for value in values {
+            self.tree.symbols[value as usize] = self.next;
+            self.tree.classes[value as usize] = self.tree.sizes.len() as u32;
+            self.next += 1;
+        }
+        self.tree.sizes.push((end - start) as u32);
+        if bits == 0 {
+            return Target::Symbol(first.into());
+        }
+        self.tree.bits += flat_bits(keys, bits) + NODE * self.wanted.shards as f64;
+        self.tree.nodes.push(Node::Symbols { bits, first });
+        Target::Node(self.tree.nodes.len() as u32 - 1)
+    }
+}
+
+/// Payload bits of a flat node, about.
+fn flat_bits(keys: u64, bits: u32) -> f64 {
+    ribbon::Params { width: 256 * bits.min(32) as u16, wide: false, homogeneous: None, nested: false }.bits(keys)
+}
+
+/// The filter of an exact node.
+fn exact(yes: u64, no: u64, wanted: &Wanted) -> Request {
+    Request {
+        keys: yes,
+        negatives: no,
+        goal: Goal::Exact,
+        kind: Kind::Auto,
+        effort: wanted.effort,
+        layout: wanted.layout,
+        delta: 0.5,
+        first: None,
+        columns: None,
+        spare: 0.0,
+    }
+}

@@ -1,0 +1,257 @@
+//! bytes -> Map: open, get, verify.
+
+use std::path::Path;
+
+use bytes::Bytes;
+
+use super::table::Table;
+use super::tree::{self, Contents, Tree};
+use super::value::Value;
+use crate::error::{Error, FormatError, QueryError};
+use crate::format::{self, Form, Header};
+use crate::hash::{Digest, Domain, Hasher, Key};
+use crate::steps::ROUND;
+
+/// A map: bytes, and how to read them.
+///
+/// Like a [`Filter`](crate::Filter) it comes from bytes and from nowhere else: a vector, a static array, a memory map. Opening
+/// checks header and directory and decodes the table of values; it copies no payload and cannot panic.
+///
+/// ```
+/// let map = tamis::map((0..1000u64).map(|key| (key, key / 100))).finish()?;
+/// assert_eq!(map.get_u64(321)?, Some(3));
+/// # Ok::<(), tamis::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Map {
+    bytes: Bytes,
+    header: Header,
+    tree: Tree,
+    table: Table,
+    entropy: u64,
+    /// The domain of the keys, if the hash has no secret and there are keys.
+    plain: Option<Domain>,
+}
+
+impl Map {
+    /// Opens a map. A `Vec<u8>`, a `&'static [u8]` and a [`Bytes`] are taken over without copying.
+    ///
+    /// ```
+    /// let filter = tamis::build(["ann"]).finish()?;
+    /// let error = tamis::Map::open(filter.as_bytes().to_vec()).unwrap_err();
+    /// assert_eq!(error.to_string(), "the file holds a filter, expected a map");
+    /// # Ok::<(), tamis::Error>(())
+    /// ```
+    pub fn open(bytes: impl Into<Bytes>) -> Result<Map, FormatError> {
+        Map::of(bytes.into(), Form::Map)
+    }
+
+    pub(super) fn of(bytes: Bytes, form: Form) -> Result<Map, FormatError> {
+        let Contents { header, tree, table, entropy } = tree::open(&bytes, form)?;
+        let plain = (!header.hasher.is_keyed() && header.keys > 0).then_some(header.domain);
+        Ok(Map { bytes, header, tree, table, entropy, plain })
+    }
+
+    /// Opens a file as a memory map: nothing is read but what queries touch. See [`Filter::map`](crate::Filter::map).
+    #[cfg(feature = "mmap")]
+    pub fn mmap(path: impl AsRef<Path>) -> Result<Map, Error> {
+        Ok(Map::open(crate::arch::map(path.as_ref())?)?)
+    }
+
+    /// Reads a whole file into memory.
+    pub fn read(path: impl AsRef<Path>) -> Result<Map, Error> {
+        Ok(Map::open(crate::arch::read(path.as_ref())?)?)
+    }
+
+    /// The value of a key. For a key that the map was not built from: nothing if that is seen, by its fingerprint, else any
+    /// value.
+    #[inline]
+    pub fn get<K: Key>(&self, key: K) -> Result<Option<Value<'_>>, QueryError> {
+        Ok(self.symbol(key)?.and_then(|symbol| self.table.get(symbol)))
+    }
+
+    /// The same for a map whose values are numbers.
+    #[inline]
+    pub fn get_u64<K: Key>(&self, key: K) -> Result<Option<u64>, QueryError> {
+        let symbol = self.symbol(key)?;
+        match symbol.and_then(|symbol| self.table.number(symbol)) {
+            None => self.check_values(Domain::U64).map(|()| None),
+            number => Ok(number),
+        }
+    }
+
+    /// The same for a map whose values are text or bytes.
+    #[inline]
+    pub fn get_bytes<K: Key>(&self, key: K) -> Result<Option<&[u8]>, QueryError> {
+        self.check_values(Domain::Bytes)?;
+        match self.get(key)? {
+            Some(Value::Bytes(bytes)) => Ok(Some(bytes)),
+            _ => Ok(None),
+        }
+    }
+
+    /// The values of many keys: faster than one by one where the map is larger than the caches.
+    ///
+    /// ```
+    /// use tamis::maps::Value::Number;
+    /// let map = tamis::map((0..1000u64).map(|key| (key, key % 7))).finish()?;
+    /// assert_eq!(map.get_many(&[7u64, 8])?, [Some(Number(0)), Some(Number(1))]);
+    /// # Ok::<(), tamis::Error>(())
+    /// ```
+    pub fn get_many<K: Key>(&self, keys: &[K]) -> Result<Vec<Option<Value<'_>>>, QueryError> {
+        let mut values = vec![None; keys.len()];
+        self.each(keys, |at, symbol| values[at] = symbol.and_then(|symbol| self.table.get(symbol)))?;
+        Ok(values)
+    }
+
+    /// The same for a map whose values are numbers; `values` is as long as `keys`.
+    pub fn get_many_u64<K: Key>(&self, keys: &[K], values: &mut [Option<u64>]) -> Result<(), QueryError> {
+        self.check_values(Domain::U64)?;
+        if keys.len() != values.len() {
+            return Err(QueryError::Length { keys: keys.len(), answers: values.len() });
+        }
+        self.each(keys, |at, symbol| values[at] = symbol.and_then(|symbol| self.table.number(symbol)))
+    }
+
+    /// Hands on the symbols of many keys.
+    fn each<K: Key>(&self, keys: &[K], mut found: impl FnMut(usize, Option<u64>)) -> Result<(), QueryError> {
+        self.check::<K>()?;
+        let mut symbols = [None; ROUND];
+        let mut digests = [Digest::default(); ROUND];
+        let mut scratch = self.tree.scratch();
+        for (round, keys) in keys.chunks(ROUND).enumerate() {
+            digests.iter_mut().zip(keys).for_each(|(digest, key)| *digest = key.digest(&self.header.hasher));
+            let symbols = &mut symbols[..keys.len()];
+            self.tree.find_many(&self.bytes, &digests[..keys.len()], symbols, &mut scratch);
+            for (at, &symbol) in symbols.iter().enumerate() {
+                found(round * ROUND + at, symbol.filter(|_| self.header.keys > 0));
+            }
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn symbol<K: Key>(&self, key: K) -> Result<Option<u64>, QueryError> {
+        // One test for the common case: the right domain, no secret, keys at all.
+        if self.plain != Some(K::DOMAIN) {
+            return self.symbol_carefully(key);
+        }
+        Ok(self.tree.find(key.seeded_digest(&self.header.hasher)))
+    }
+
+    #[inline(never)]
+    fn symbol_carefully<K: Key>(&self, key: K) -> Result<Option<u64>, QueryError> {
+        self.check::<K>()?;
+        let symbol = self.tree.find(key.digest(&self.header.hasher));
+        Ok(symbol.filter(|_| self.header.keys > 0))
+    }
+
+    fn check<K: Key>(&self) -> Result<(), QueryError> {
+        match K::DOMAIN == self.header.domain || self.header.keys == 0 {
+            true => Ok(()),
+            false => Err(QueryError::Domain { filter: self.header.domain, query: K::DOMAIN }),
+        }
+    }
+
+    fn check_values(&self, wanted: Domain) -> Result<(), QueryError> {
+        match self.table.domain() == wanted || self.header.keys == 0 {
+            true => Ok(()),
+            false if wanted == Domain::U64 => Err(QueryError::Unsupported { what: "the values of this map are bytes" }),
+            false => Err(QueryError::Unsupported { what: "the values of this map are numbers" }),
+        }
+    }
+
+    /// Checks that the payload is as it was written.
+    pub fn verify(&self) -> Result<(), FormatError> {
+        format::verify(&self.bytes)
+    }
+
+    /// The bytes, to be stored and opened again.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Distinct keys.
+    pub fn len(&self) -> u64 {
+        self.header.keys
+    }
+
+    /// Whether it has no keys.
+    pub fn is_empty(&self) -> bool {
+        self.header.keys == 0
+    }
+
+    /// What kind of keys it was built from.
+    pub fn domain(&self) -> Domain {
+        self.header.domain
+    }
+
+    /// What kind of values it holds.
+    pub fn values(&self) -> Domain {
+        self.table.domain()
+    }
+
+    /// How many distinct values its keys have; nothing for very many numbers.
+    pub fn distinct(&self) -> Option<u64> {
+        Some(self.header.negatives).filter(|&distinct| distinct > 0 || self.header.keys == 0)
+    }
+
+    /// All values by their symbols, if the map has a table of them.
+    pub fn table(&self) -> impl Iterator<Item = Value<'_>> {
+        (0..self.table.len().unwrap_or(0)).filter_map(|symbol| self.table.get(symbol))
+    }
+
+    /// The entropy of the values, in bits for all keys together; nothing for very many numbers.
+    pub fn entropy(&self) -> Option<u64> {
+        self.distinct().map(|_| self.entropy)
+    }
+
+    /// Its hash function.
+    pub fn hasher(&self) -> &Hasher {
+        &self.header.hasher
+    }
+
+    /// How many shards it has.
+    pub fn shards(&self) -> u64 {
+        1 << self.header.shard_bits
+    }
+
+    /// The share of absent keys that get a value.
+    pub fn rate(&self) -> f64 {
+        if self.is_empty() { 0.0 } else { self.tree.rate() }
+    }
+
+    /// What is in it, node by node, in the order of the tree.
+    pub fn layers(&self) -> impl Iterator<Item = Layer> + '_ {
+        let shards = 0..1usize << self.header.shard_bits;
+        self.tree.parts().into_iter().flat_map(move |(node, depth, what, leaves)| {
+            let layer = |leaf: &crate::steps::Leaf| Layer {
+                node,
+                depth,
+                purpose: what.clone(),
+                structure: leaf.name(),
+                details: leaf.details(),
+                bytes: shards.clone().map(|shard| leaf.payload_len(shard)).sum(),
+            };
+            leaves.into_iter().map(layer).collect::<Vec<_>>()
+        })
+    }
+}
+
+/// One structure of a map, for a person to read.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Layer {
+    /// The node it belongs to; nothing for the filter in front.
+    pub node: Option<usize>,
+    /// How far below the root.
+    pub depth: usize,
+    /// What the node is for, in words.
+    pub purpose: String,
+    /// The elementary structure.
+    pub structure: &'static str,
+    /// Its parameters, in words.
+    pub details: String,
+    /// Payload bytes, all shards together.
+    pub bytes: u64,
+}

@@ -1,0 +1,212 @@
+//! symbols in order -> bytes -> the symbol at any position: a map whose keys are positions.
+
+use std::path::Path;
+
+use bytes::Bytes;
+
+use super::query::{Layer, Map};
+use super::value::Value;
+use crate::error::{Error, FormatError};
+use crate::format::Form;
+use crate::hash::Domain;
+
+/// A sequence that takes about the entropy of its symbols, and whose symbols are read in any order ([Chained] section 5.2).
+///
+/// ```
+/// use tamis::maps::Value::Number;
+/// let text = b"mississippi";
+/// let sequence = tamis::sequence(text).finish()?;
+/// assert_eq!(sequence.get(4), Some(Number(b'i'.into())));
+/// assert_eq!(sequence.get(11), None);
+/// let again: Vec<u8> = sequence.iter().filter_map(|symbol| symbol.as_u64()).map(|symbol| symbol as u8).collect();
+/// assert_eq!(again, text);
+/// # Ok::<(), tamis::Error>(())
+/// ```
+///
+/// [Chained]: https://doi.org/10.48550/arXiv.2308.13649
+#[derive(Debug)]
+pub struct Sequence {
+    map: Map,
+}
+
+impl Sequence {
+    /// Opens a sequence. A `Vec<u8>`, a `&'static [u8]` and a [`Bytes`] are taken over without copying.
+    pub fn open(bytes: impl Into<Bytes>) -> Result<Sequence, FormatError> {
+        let map = Map::of(bytes.into(), Form::Sequence)?;
+        match map.domain() {
+            Domain::U64 => Ok(Sequence { map }),
+            Domain::Bytes => Err(FormatError::invalid("header: the keys of a sequence are bytes, expected u64")),
+        }
+    }
+
+    /// Opens a file as a memory map: see [`Filter::map`](crate::Filter::map).
+    #[cfg(feature = "mmap")]
+    pub fn mmap(path: impl AsRef<Path>) -> Result<Sequence, Error> {
+        Ok(Sequence::open(crate::arch::map(path.as_ref())?)?)
+    }
+
+    /// Reads a whole file into memory.
+    pub fn read(path: impl AsRef<Path>) -> Result<Sequence, Error> {
+        Ok(Sequence::open(crate::arch::read(path.as_ref())?)?)
+    }
+
+    /// The symbol at a position; nothing behind the end.
+    #[inline]
+    pub fn get(&self, position: u64) -> Option<Value<'_>> {
+        if position >= self.len() {
+            return None;
+        }
+        // The keys of a sequence are numbers, which was checked when it was opened.
+        self.map.get(position).ok().flatten()
+    }
+
+    /// The symbols of many positions: faster than one by one where the sequence is larger than the caches.
+    pub fn get_many(&self, positions: &[u64]) -> Vec<Option<Value<'_>>> {
+        let mut symbols = self.map.get_many(positions).unwrap_or_default();
+        for (symbol, &position) in symbols.iter_mut().zip(positions) {
+            if position >= self.len() {
+                *symbol = None;
+            }
+        }
+        symbols
+    }
+
+    /// All symbols in order.
+    pub fn iter(&self) -> impl Iterator<Item = Value<'_>> {
+        let starts = (0..self.len()).step_by(CHUNK as usize);
+        starts.flat_map(|start| {
+            let positions: Vec<u64> = (start..self.len().min(start.saturating_add(CHUNK))).collect();
+            self.get_many(&positions).into_iter().map(|symbol| symbol.unwrap_or(Value::Number(0)))
+        })
+    }
+
+    /// How many symbols it has.
+    pub fn len(&self) -> u64 {
+        self.map.len()
+    }
+
+    /// Whether it has no symbols.
+    pub fn is_empty(&self) -> bool {
+        self.map.is_empty()
+    }
+
+    /// The bytes, to be stored and opened again.
+    pub fn as_bytes(&self) -> &[u8] {
+        self.map.as_bytes()
+    }
+
+    /// Checks that the payload is as it was written.
+    pub fn verify(&self) -> Result<(), FormatError> {
+        self.map.verify()
+    }
+
+    /// What kind of symbols it holds.
+    pub fn values(&self) -> Domain {
+        self.map.values()
+    }
+
+    /// How many distinct symbols there are; nothing for very many numbers.
+    pub fn distinct(&self) -> Option<u64> {
+        self.map.distinct()
+    }
+
+    /// The entropy of the symbols in bits, all together; nothing for very many numbers.
+    pub fn entropy(&self) -> Option<u64> {
+        self.map.entropy()
+    }
+
+    /// What is in it, node by node, in the order of the tree.
+    pub fn layers(&self) -> impl Iterator<Item = Layer> + '_ {
+        self.map.layers()
+    }
+}
+
+/// Positions that an iterator reads at a time.
+const CHUNK: u64 = 1024;
+
+#[cfg(feature = "build")]
+pub use construction::{SequenceBuild, sequence};
+
+#[cfg(feature = "build")]
+mod construction {
+    use std::path::Path;
+
+    use super::Sequence;
+    use crate::arch::Arena;
+    use crate::build::to_file;
+    use crate::error::Error;
+    use crate::format::Form;
+    use crate::maps::build::{Build, Collector, Kind, Report};
+    use crate::maps::{ToValue, map};
+    use crate::plan::{Effort, Layout};
+
+    /// Starts a sequence of these symbols: numbers, text or bytes.
+    ///
+    /// ```
+    /// let days = ["mon", "tue", "wed"];
+    /// let sequence = tamis::sequence(days.iter().cycle().take(1000)).finish()?;
+    /// assert_eq!(sequence.get(7).unwrap().to_string(), "tue");
+    /// # Ok::<(), tamis::Error>(())
+    /// ```
+    pub fn sequence<I: IntoIterator<Item: ToValue>>(symbols: I) -> SequenceBuild<I> {
+        SequenceBuild { build: map(std::iter::empty::<(u64, u64)>()), symbols }
+    }
+
+    /// A sequence to be.
+    #[must_use = "nothing is built before `finish`"]
+    #[derive(Debug)]
+    pub struct SequenceBuild<I> {
+        build: Build<std::iter::Empty<(u64, u64)>>,
+        symbols: I,
+    }
+
+    impl<I: IntoIterator<Item: ToValue>> SequenceBuild<I> {
+        /// How symbols are stored; the planner chooses unless told.
+        pub fn kind(self, kind: Kind) -> Self {
+            SequenceBuild { build: self.build.kind(kind), ..self }
+        }
+
+        /// How hard to look for a smaller sequence.
+        pub fn effort(self, effort: Effort) -> Self {
+            SequenceBuild { build: self.build.effort(effort), ..self }
+        }
+
+        /// [`Layout::Local`] puts the stages of every exact node side by side ([Chained], Remark of Theorem 5.1).
+        ///
+        /// [Chained]: https://doi.org/10.48550/arXiv.2308.13649
+        pub fn layout(self, layout: Layout) -> Self {
+            SequenceBuild { build: self.build.layout(layout), ..self }
+        }
+
+        /// The seed of the hash; equal symbols, options and seeds give equal bytes. The default is 0.
+        pub fn seed(self, seed: u64) -> Self {
+            SequenceBuild { build: self.build.seed(seed), ..self }
+        }
+
+        /// How many threads to use; all of them by default. The bytes are the same for any number.
+        pub fn threads(self, threads: usize) -> Self {
+            SequenceBuild { build: self.build.threads(threads), ..self }
+        }
+
+        /// Builds the sequence in memory.
+        pub fn finish(self) -> Result<Sequence, Error> {
+            let (arena, _) = self.collect()?.write(Arena::new)?;
+            Ok(Sequence::open(arena.finish())?)
+        }
+
+        /// Builds the sequence into a file; an existing file is replaced when, and only when, the new one is complete.
+        pub fn finish_to(self, path: impl AsRef<Path>) -> Result<Report, Error> {
+            to_file(path.as_ref(), |out| self.collect()?.write(|_| out))
+        }
+
+        fn collect(self) -> Result<Collector, Error> {
+            let mut options = self.build.options;
+            options.form = Form::Sequence;
+            let mut pairs = Collector::new(options);
+            for (position, symbol) in (0u64..).zip(self.symbols) {
+                pairs.push(position, symbol)?;
+            }
+            Ok(pairs)
+        }
+    }
+}

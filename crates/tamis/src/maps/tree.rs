@@ -1,0 +1,430 @@
+//! a digest -> a symbol: the tree of a map, and its bytes.
+//!
+//! ```text
+//!   digest ──▶ front ──▶ node ──▶ node ──▶ symbol ──table──▶ value
+//!              absent?
+//!   exact   a list of steps: yes or no               the minority of the keys that get here is the positive side
+//!   flat    a function of some bits                  its value is a child's number, or a symbol's
+//! ```
+//!
+//! A child has a higher number than its parent, so that every walk ends. The front is a filter of fingerprints for maps that
+//! recognise absent keys; where the first node is flat it holds the fingerprints itself, beside its values.
+
+use bytes::Bytes;
+
+use super::table::Table;
+use crate::arch::Ask;
+use crate::error::FormatError;
+use crate::format::{self, Form, Header, Reader, decode_steps};
+use crate::hash::{Digest, Salt};
+use crate::steps::{self, Leaf, ROUND, Step, Steps};
+
+/// More nodes than any plan has.
+const MAX_NODES: u64 = 1 << 12;
+/// Bits of a flat node with children.
+pub(crate) const MAX_FAN: u32 = 8;
+/// Bits of one leaf's values.
+pub(crate) const WORD: u32 = 32;
+/// Of the fingerprints; no step has this number.
+pub(crate) const FINGERPRINT: Salt = Salt::new(1 << 33);
+
+/// Where a walk goes on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Target {
+    Node(u32),
+    Symbol(u64),
+}
+
+impl Target {
+    #[cfg(feature = "build")]
+    pub(crate) fn encode(self, out: &mut Vec<u8>) {
+        format::put_varint(
+            out,
+            match self {
+                Target::Symbol(symbol) => 2 * symbol,
+                Target::Node(node) => 2 * u64::from(node) + 1,
+            },
+        );
+    }
+
+    /// Reads a target of node `from`, or of nobody, among so many nodes.
+    fn decode(reader: &mut Reader<'_>, from: Option<u64>, nodes: u64) -> Result<Target, FormatError> {
+        let code = reader.varint()?;
+        match code & 1 {
+            0 => Ok(Target::Symbol(code >> 1)),
+            _ if code >> 1 < nodes && from.is_none_or(|from| code >> 1 > from) => Ok(Target::Node((code >> 1) as u32)),
+            _ => {
+                Err(FormatError::invalid(format!("directory: node {} leads to node {}", from.unwrap_or(0), code >> 1)))
+            }
+        }
+    }
+}
+
+/// A place where ways part.
+#[derive(Debug)]
+#[allow(clippy::large_enum_variant, reason = "there are a dozen, and a query shall have no pointer to follow")]
+pub(crate) enum Node {
+    Exact { steps: Steps, ask: Ask<Steps>, yes: Target, no: Target },
+    Flat(Flat),
+}
+
+/// A static function and where its values lead.
+#[derive(Debug)]
+pub(crate) struct Flat {
+    /// Thirty-two bits of every value each, low ones first; the last one the rest.
+    leaves: Box<[Leaf]>,
+    bits: u32,
+    /// Bits above the value that tell keys from strangers.
+    fingerprint: u32,
+    to: To,
+}
+
+#[derive(Debug)]
+enum To {
+    /// The value counts from this symbol on.
+    Symbols(u64),
+    /// One for every value.
+    Children(Box<[Target]>),
+}
+
+impl Flat {
+    #[inline(always)]
+    fn get(&self, key: Digest) -> Option<Target> {
+        let value = match &self.leaves[..] {
+            [leaf] => u128::from(leaf.get(key)),
+            leaves => leaves.iter().rev().fold(0, |value, leaf| value << WORD | u128::from(leaf.get(key))),
+        };
+        self.target(value, key)
+    }
+
+    #[inline(always)]
+    fn target(&self, value: u128, key: Digest) -> Option<Target> {
+        if self.fingerprint > 0 && (value >> self.bits) as u32 != fingerprint(key, self.fingerprint) {
+            return None;
+        }
+        let value = value as u64 & (u64::MAX >> (64 - self.bits));
+        match &self.to {
+            To::Symbols(first) => Some(Target::Symbol(first.wrapping_add(value))),
+            To::Children(children) => children.get(value as usize).copied(),
+        }
+    }
+
+    fn get_many(&self, file: &[u8], keys: &[Digest], out: &mut [Option<Target>]) {
+        let mut words = [0; ROUND];
+        let mut values = [0u128; ROUND];
+        for (keys, out) in keys.chunks(ROUND).zip(out.chunks_mut(ROUND)) {
+            let (words, values) = (&mut words[..keys.len()], &mut values[..keys.len()]);
+            values.fill(0);
+            for leaf in self.leaves.iter().rev() {
+                leaf.get_many(file, keys, words);
+                values.iter_mut().zip(&*words).for_each(|(value, word)| *value = *value << WORD | u128::from(*word));
+            }
+            for ((out, &value), &key) in out.iter_mut().zip(&*values).zip(keys) {
+                *out = self.target(value, key);
+            }
+        }
+    }
+}
+
+/// So many bits that a key's value carries to be recognised.
+#[inline(always)]
+pub(crate) fn fingerprint(key: Digest, bits: u32) -> u32 {
+    key.salted(FINGERPRINT) as u32 & (u32::MAX >> (32 - bits))
+}
+
+/// How many leaves hold so many bits.
+pub(crate) fn words(bits: u32) -> u32 {
+    bits.div_ceil(WORD)
+}
+
+/// Places of keys that wait at every node.
+pub(crate) struct Scratch(Vec<Vec<u16>>);
+
+/// The whole tree.
+#[derive(Debug)]
+pub(crate) struct Tree {
+    front: Option<(Steps, Ask<Steps>)>,
+    root: Target,
+    nodes: Box<[Node]>,
+}
+
+impl Tree {
+    /// The symbol of a key; nothing for a key that is seen to be absent.
+    #[inline(always)]
+    pub(crate) fn find(&self, key: Digest) -> Option<u64> {
+        if let Some((steps, ask)) = &self.front
+            && !ask.call(steps, key)
+        {
+            return None;
+        }
+        let mut at = self.root;
+        loop {
+            match at {
+                Target::Symbol(symbol) => return Some(symbol),
+                Target::Node(node) => {
+                    at = match self.nodes.get(node as usize)? {
+                        Node::Exact { steps, ask, yes, no } => match ask.call(steps, key) {
+                            true => *yes,
+                            false => *no,
+                        },
+                        Node::Flat(flat) => flat.get(key)?,
+                    }
+                }
+            }
+        }
+    }
+
+    /// Room for [`Tree::find_many`] to work in: whose turn comes at which node.
+    pub(crate) fn scratch(&self) -> Scratch {
+        Scratch(vec![vec![]; self.nodes.len()])
+    }
+
+    /// The symbols of many keys: node by node, so that every structure is asked for many keys at once.
+    pub(crate) fn find_many(&self, file: &[u8], keys: &[Digest], out: &mut [Option<u64>], scratch: &mut Scratch) {
+        let waiting = &mut scratch.0;
+        let mut answers = [false; ROUND];
+        let mut targets = [None; ROUND];
+        let mut asked = [Digest::default(); ROUND];
+        for (keys, out) in keys.chunks(ROUND).zip(out.chunks_mut(ROUND)) {
+            let answers = &mut answers[..keys.len()];
+            match &self.front {
+                Some((steps, _)) => steps::contains_many(steps, file, keys, answers),
+                None => answers.fill(true),
+            }
+            let mut go = |waiting: &mut Vec<Vec<u16>>, place: u16, target: Option<Target>| match target {
+                Some(Target::Symbol(symbol)) => out[place as usize] = Some(symbol),
+                Some(Target::Node(node)) if (node as usize) < waiting.len() => waiting[node as usize].push(place),
+                _ => out[place as usize] = None,
+            };
+            for (place, yes) in answers.iter().enumerate() {
+                go(waiting, place as u16, yes.then_some(self.root));
+            }
+            for (number, node) in self.nodes.iter().enumerate() {
+                let places = std::mem::take(&mut waiting[number]);
+                for (digest, &place) in asked.iter_mut().zip(&places) {
+                    *digest = keys[place as usize];
+                }
+                let asked = &asked[..places.len()];
+                match node {
+                    _ if places.is_empty() => {}
+                    Node::Exact { steps, yes, no, .. } => {
+                        let answers = &mut answers[..places.len()];
+                        steps::contains_many(steps, file, asked, answers);
+                        for (&place, &answer) in places.iter().zip(&*answers) {
+                            go(waiting, place, Some(if answer { *yes } else { *no }));
+                        }
+                    }
+                    Node::Flat(flat) => {
+                        let targets = &mut targets[..places.len()];
+                        flat.get_many(file, asked, targets);
+                        for (&place, &target) in places.iter().zip(&*targets) {
+                            go(waiting, place, target);
+                        }
+                    }
+                }
+                // Its memory serves the next round.
+                waiting[number] = places;
+                waiting[number].clear();
+            }
+        }
+    }
+
+    /// The share of strangers that get a value.
+    pub(crate) fn rate(&self) -> f64 {
+        match (&self.front, self.root, &self.nodes[..]) {
+            (Some((steps, _)), ..) => steps::rate(steps),
+            (None, Target::Node(0), [Node::Flat(flat), ..]) => 0.5f64.powi(flat.fingerprint as i32),
+            _ => 1.0,
+        }
+    }
+
+    /// What is in it, for a person: (which node, how deep, what it does, its leaves).
+    pub(crate) fn parts(&self) -> Vec<(Option<usize>, usize, String, Vec<&Leaf>)> {
+        let mut parts = vec![];
+        if let Some((steps, _)) = &self.front {
+            parts.push((None, 0, "recognises keys".to_string(), steps.iter().map(|step| &step.leaf).collect()));
+        }
+        let mut depths = vec![0; self.nodes.len()];
+        for (number, node) in self.nodes.iter().enumerate() {
+            let depth = depths[number];
+            let mut below = |target: &Target| {
+                if let Target::Node(child) = target {
+                    depths[*child as usize] = depth + 1;
+                }
+            };
+            parts.push(match node {
+                Node::Exact { steps, yes, no, .. } => {
+                    [yes, no].into_iter().for_each(&mut below);
+                    (Some(number), depth, "two ways".to_string(), steps.iter().map(|step| &step.leaf).collect())
+                }
+                Node::Flat(Flat { leaves, bits, to, fingerprint }) => {
+                    let what = match to {
+                        To::Symbols(_) if *fingerprint > 0 => {
+                            format!("values of {bits} bits, {fingerprint} more to recognise keys")
+                        }
+                        To::Symbols(_) => format!("values of {bits} bits"),
+                        To::Children(children) => {
+                            children.iter().for_each(&mut below);
+                            format!("{} ways", children.len())
+                        }
+                    };
+                    (Some(number), depth, what, leaves.iter().collect())
+                }
+            });
+        }
+        parts
+    }
+}
+
+/// A map, taken apart.
+#[derive(Debug)]
+pub(crate) struct Contents {
+    pub(crate) header: Header,
+    pub(crate) tree: Tree,
+    pub(crate) table: Table,
+    /// What the values say about themselves, in bits.
+    pub(crate) entropy: u64,
+}
+
+const EXACT: u8 = 0;
+const SYMBOLS: u8 = 1;
+const CHILDREN: u8 = 2;
+
+/// A node whose payloads have no places yet.
+enum Raw {
+    Exact { steps: Vec<Step>, yes: Target, no: Target },
+    Flat { leaves: Vec<Leaf>, bits: u32, fingerprint: u32, to: To },
+}
+
+/// Reads and checks everything of a map but the payloads.
+///
+/// ```text
+///   entropy of the values in bits  varint
+///   the front                      a list of steps, none or one
+///   root                           target: twice a symbol, or twice a node's number and one more
+///   number of nodes                varint, 0 to 4096
+///   per node: kind u8              0: exact, 1: flat with symbols, 2: flat with children
+///     0: yes, no                   targets; a list of steps, as in an ordinary directory
+///     1: bits                      varint, 1 to 64
+///        fingerprint               varint, 0 to 32
+///        first symbol              varint; the list
+///     2: bits                      varint, 1 to 8; the fingerprint; a target for every value; the list
+///     1, 2: a list of steps, fuse or ribbon: one for every 32 bits of value and fingerprint
+///   the table of values            see `maps::table`
+/// ```
+///
+/// Salts have the numbers of the leaves in this order.
+pub(crate) fn open(bytes: &Bytes, expected: Form) -> Result<Contents, FormatError> {
+    let (header, mut from, mut places) = format::parts(bytes)?;
+    if header.form != expected {
+        return Err(FormatError::Form { found: header.form.name(), expected: expected.name() });
+    }
+    let bits = header.shard_bits;
+    let entropy = from.varint()?;
+    let mut front = decode_steps(&mut from, bits, 0)?;
+    let root = Target::decode(&mut from, None, MAX_NODES)?;
+    let count = from.within("number of nodes", 0..=MAX_NODES.min(from.len()))?;
+    if matches!(root, Target::Node(root) if u64::from(root) >= count) {
+        return Err(FormatError::invalid("directory: the root is no node"));
+    }
+    let mut salt = front.len() as u64;
+    let mut raw = Vec::with_capacity(count as usize);
+    for number in 0..count {
+        let node = decode_node(&mut from, number, count, bits, salt)?;
+        salt += match &node {
+            Raw::Exact { steps, .. } => steps.len() as u64,
+            Raw::Flat { leaves, .. } => leaves.len() as u64,
+        };
+        raw.push(node);
+    }
+    let table = Table::decode(&mut from, bytes)?;
+    from.end()?;
+
+    let mut leaves: Vec<&mut Leaf> = front.iter_mut().map(|step| &mut step.leaf).collect();
+    for node in &mut raw {
+        match node {
+            Raw::Exact { steps, .. } => leaves.extend(steps.iter_mut().map(|step| &mut step.leaf)),
+            Raw::Flat { leaves: own, .. } => leaves.extend(own),
+        }
+    }
+    places.lay_out(leaves, bits)?;
+    places.check()?;
+    let listed = |steps: Vec<Step>| {
+        let steps = Steps::new(steps);
+        let ask = steps.ask();
+        (steps, ask)
+    };
+    let node = |raw: Raw| match raw {
+        Raw::Exact { steps, yes, no } => {
+            let (steps, ask) = listed(steps);
+            Node::Exact { steps, ask, yes, no }
+        }
+        Raw::Flat { leaves, bits, fingerprint, to } => {
+            Node::Flat(Flat { leaves: leaves.into(), bits, fingerprint, to })
+        }
+    };
+    let nodes = raw.into_iter().map(node).collect();
+    let front = if front.is_empty() { None } else { Some(listed(front)) };
+    Ok(Contents { header, tree: Tree { front, root, nodes }, table, entropy })
+}
+
+fn decode_node(from: &mut Reader<'_>, number: u64, nodes: u64, shards: u32, salt: u64) -> Result<Raw, FormatError> {
+    let kind = from.u8()?;
+    if kind == EXACT {
+        let [yes, no] = [Target::decode(from, Some(number), nodes)?, Target::decode(from, Some(number), nodes)?];
+        return Ok(Raw::Exact { steps: decode_steps(from, shards, salt)?, yes, no });
+    }
+    if kind > CHILDREN {
+        return Err(FormatError::invalid(format!("directory: the kind of a node is {kind}, expected 0 to 2")));
+    }
+    let widest = if kind == CHILDREN { MAX_FAN } else { 64 };
+    let bits = from.within("bits of a node", 1..=widest.into())? as u32;
+    let fingerprint = from.within("bits of a fingerprint", 0..=32)? as u32;
+    let to = match kind {
+        CHILDREN => {
+            let child = |_| Target::decode(from, Some(number), nodes);
+            To::Children((0..1u32 << bits).map(child).collect::<Result<_, _>>()?)
+        }
+        _ => To::Symbols(from.varint()?),
+    };
+    let leaves: Vec<Leaf> = decode_steps(from, shards, salt)?.into_iter().map(|step| step.leaf).collect();
+    if leaves.len() != words(bits + fingerprint) as usize || !leaves.iter().all(Leaf::retrieves) {
+        let reason = format!("directory: a node of {bits} bits and {fingerprint} more has no function of so many");
+        return Err(FormatError::invalid(reason));
+    }
+    Ok(Raw::Flat { leaves, bits, fingerprint, to })
+}
+
+/// What a directory says of a node besides its leaves.
+#[cfg(feature = "build")]
+pub(crate) enum Frame<'a> {
+    Exact { yes: Target, no: Target },
+    Symbols { bits: u32, fingerprint: u32, first: u64 },
+    Children { bits: u32, fingerprint: u32, children: &'a [Target] },
+}
+
+#[cfg(feature = "build")]
+impl Frame<'_> {
+    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
+        let mut flat = |kind: u8, bits: u32, fingerprint: u32| {
+            out.push(kind);
+            format::put_varint(out, bits.into());
+            format::put_varint(out, fingerprint.into());
+        };
+        match *self {
+            Frame::Exact { yes, no } => {
+                out.push(EXACT);
+                yes.encode(out);
+                no.encode(out);
+            }
+            Frame::Symbols { bits, fingerprint, first } => {
+                flat(SYMBOLS, bits, fingerprint);
+                format::put_varint(out, first);
+            }
+            Frame::Children { bits, fingerprint, children } => {
+                flat(CHILDREN, bits, fingerprint);
+                children.iter().for_each(|child| child.encode(out));
+            }
+        }
+    }
+}

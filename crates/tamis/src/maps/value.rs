@@ -1,0 +1,114 @@
+//! a number, text or bytes -> the value of a key.
+
+use std::borrow::Cow;
+
+use crate::hash::Domain;
+
+/// What a map holds for a key: a number, or bytes that lie in the map.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Value<'a> {
+    /// An unsigned integer.
+    Number(u64),
+    /// Text or other bytes.
+    Bytes(&'a [u8]),
+}
+
+impl<'a> Value<'a> {
+    /// The number, if it is one.
+    pub fn as_u64(&self) -> Option<u64> {
+        match *self {
+            Value::Number(number) => Some(number),
+            Value::Bytes(_) => None,
+        }
+    }
+
+    /// The bytes, if it is not a number.
+    pub fn as_bytes(&self) -> Option<&'a [u8]> {
+        match *self {
+            Value::Number(_) => None,
+            Value::Bytes(bytes) => Some(bytes),
+        }
+    }
+
+    /// Numbers or bytes.
+    pub fn domain(&self) -> Domain {
+        match self {
+            Value::Number(_) => Domain::U64,
+            Value::Bytes(_) => Domain::Bytes,
+        }
+    }
+}
+
+/// Text as it is, other bytes as an escaped string, numbers in decimal.
+impl std::fmt::Display for Value<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Value::Number(number) => number.fmt(f),
+            Value::Bytes(bytes) => match std::str::from_utf8(bytes) {
+                Ok(text) => f.write_str(text),
+                Err(_) => bytes.escape_ascii().fmt(f),
+            },
+        }
+    }
+}
+
+/// Something that can be the value of a key: an unsigned integer, a bool, text, bytes; owned or borrowed.
+///
+/// ```
+/// use tamis::maps::{ToValue, Value};
+/// assert_eq!(7u8.to_value(), Value::Number(7));
+/// assert_eq!("seven".to_value(), Value::Bytes(b"seven"));
+/// ```
+pub trait ToValue {
+    /// The value.
+    fn to_value(&self) -> Value<'_>;
+}
+
+macro_rules! number {
+    ($($type:ty),*) => { $(
+        impl ToValue for $type {
+            #[inline]
+            fn to_value(&self) -> Value<'_> {
+                Value::Number(u64::from(*self))
+            }
+        }
+    )* };
+}
+number!(bool, u8, u16, u32, u64);
+
+macro_rules! bytes {
+    ($($type:ty),*) => { $(
+        impl ToValue for $type {
+            #[inline]
+            fn to_value(&self) -> Value<'_> {
+                Value::Bytes(self.as_ref())
+            }
+        }
+    )* };
+}
+bytes!(str, String, [u8], Vec<u8>);
+
+impl<const N: usize> ToValue for [u8; N] {
+    fn to_value(&self) -> Value<'_> {
+        Value::Bytes(self)
+    }
+}
+
+impl ToValue for Value<'_> {
+    fn to_value(&self) -> Value<'_> {
+        *self
+    }
+}
+
+impl<T: ToValue + ?Sized> ToValue for &T {
+    #[inline]
+    fn to_value(&self) -> Value<'_> {
+        (**self).to_value()
+    }
+}
+
+impl<T: ToValue + ToOwned + ?Sized> ToValue for Cow<'_, T> {
+    fn to_value(&self) -> Value<'_> {
+        self.as_ref().to_value()
+    }
+}

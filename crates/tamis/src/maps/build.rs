@@ -225,7 +225,7 @@ impl<I> Build<I> {
 impl Build<()> {
     /// Opens the door for pairs.
     pub fn start(self) -> Collector {
-        Collector::new(self.options)
+        Collector::new(self.options, None)
     }
 }
 
@@ -244,8 +244,7 @@ where
     }
 
     fn collect(self) -> Result<Collector, Error> {
-        let mut collector = Collector::new(self.options);
-        collector.domain = Some(K::DOMAIN);
+        let mut collector = Collector::new(self.options, Some(K::DOMAIN));
         for (key, value) in self.pairs {
             collector.push(key, value)?;
         }
@@ -285,10 +284,10 @@ impl fmt::Debug for Collector {
 }
 
 impl Collector {
-    pub(super) fn new(options: Settings) -> Collector {
+    pub(super) fn new(options: Settings, domain: Option<Domain>) -> Collector {
         let workspace = options.common.workspace();
         let pairs = Intake::new(&workspace, workspace.memory);
-        Collector { options, domain: None, workspace, pairs, values: Values::default() }
+        Collector { options, domain, workspace, pairs, values: Values::default() }
     }
 
     /// Adds a key with its value.
@@ -434,6 +433,9 @@ impl Planned {
 /// A compressed map that is not smaller than this share of a function is a function, which is read faster.
 const WORTH: f64 = 0.98;
 
+/// With more values the table of them matters.
+const MANY: usize = 256;
+
 impl Settings {
     fn plan(&self, census: &Census, values: &Values, bits: u32) -> Result<Planned, BuildError> {
         let function = match values {
@@ -452,14 +454,23 @@ impl Settings {
                 .ok_or_else(|| BuildError::Unreachable { reason: too_many() });
         };
         let Options { effort, layout, .. } = self.common;
-        let wanted = Wanted { effort, layout, shards: 1 << bits, uniform };
         let each: Vec<u64> = counts.iter().map(|&(_, count)| count).collect();
-        let tree = plan(&each, &wanted)?;
-        let mut table = vec![];
-        let listed =
-            counts.iter().zip(&tree.classes).map(|(&(value, _), &class)| (values.value(value), class as usize));
-        table::encode(values.domain(), &tree.sizes, listed, &mut table);
-        let bytes = (tree.bits / 8.0) as u64 + table.len() as u64;
+        // What the table will take is known when it is there: of two plans, the smaller.
+        let made = |naming: f64| {
+            let wanted = Wanted { effort, layout, shards: 1 << bits, uniform, naming };
+            let tree = plan(&each, &wanted)?;
+            let classes = tree.classes.iter().map(|&class| class as usize);
+            let mut table = vec![];
+            let listed = counts.iter().map(|&(value, _)| values.value(value)).zip(classes);
+            table::encode(values.domain(), &tree.sizes, listed, &mut table);
+            Ok::<_, BuildError>(((tree.bits / 8.0) as u64 + table.len() as u64, tree, table))
+        };
+        let mut best = made(1.0)?;
+        if each.len() > MANY && !uniform {
+            let other = made(0.0)?;
+            best = if other.0 < best.0 { other } else { best };
+        }
+        let (bytes, tree, table) = best;
         if self.kind == Kind::Auto
             && let Some(function) = function
             && bytes as f64 > WORTH * function.bytes as f64

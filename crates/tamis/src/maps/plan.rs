@@ -65,6 +65,9 @@ pub(crate) struct Wanted {
     pub(crate) shards: u64,
     /// One flat node for all, as a function of fixed width has it.
     pub(crate) uniform: bool,
+    /// How much the table of values is expected to take for naming classes: 1 if values of all counts are mixed, less if
+    /// neighbours have about the same.
+    pub(crate) naming: f64,
 }
 
 /// Bits that a shard of a node takes besides its payload, about.
@@ -134,7 +137,7 @@ fn classes(counts: &[u64], wanted: &Wanted) -> Vec<Class> {
         let listed = (class.end - class.start) as f64 * log2(all as f64 / (class.end - class.start) as f64);
         let flat = if class.bits > 0 { FLAT * f64::from(class.bits) } else { 0.0 };
         let nodes = if class.bits > 0 { 3.0 } else { 1.5 };
-        mass * (choice + flat) + listed + nodes * NODE * wanted.shards as f64
+        mass * (choice + flat) + wanted.naming * listed + nodes * NODE * wanted.shards as f64
     };
     // The best way to cover all values before a cut, and its last class. Cuts are the rarer the further down, 32 for every
     // power of two: there are a few hundred of them whatever the number of values.

@@ -136,6 +136,7 @@ mod construction {
     use crate::build::to_file;
     use crate::error::Error;
     use crate::format::Form;
+    use crate::hash::Domain;
     use crate::maps::build::{Build, Collector, Kind, Report};
     use crate::maps::{ToValue, map};
     use crate::plan::{Effort, Layout};
@@ -202,7 +203,7 @@ mod construction {
         fn collect(self) -> Result<Collector, Error> {
             let mut options = self.build.options;
             options.form = Form::Sequence;
-            let mut pairs = Collector::new(options);
+            let mut pairs = Collector::new(options, Some(Domain::U64));
             for (position, symbol) in (0u64..).zip(self.symbols) {
                 pairs.push(position, symbol)?;
             }

@@ -110,6 +110,8 @@ impl Spill {
         let count = usize::try_from(self.records(cells.clone())).unwrap_or(usize::MAX);
         records.try_reserve_exact(count).map_err(|_| BuildError::Io(io::ErrorKind::OutOfMemory.into()))?;
         let mut block = vec![0; BLOCK];
+        // Whole records.
+        let whole = (BLOCK / R::SIZE * R::SIZE) as u64;
         for run in &self.runs {
             check(stop)?;
             let piece = self.position(run, cells.start)?..self.position(run, cells.end)?;
@@ -117,7 +119,7 @@ impl Spill {
             let mut at = origin + piece.start * R::SIZE as u64;
             let end = origin + piece.end * R::SIZE as u64;
             while at < end {
-                let bytes = &mut block[..(end - at).min(BLOCK as u64) as usize];
+                let bytes = &mut block[..(end - at).min(whole) as usize];
                 read_exact_at(&self.file, bytes, at).map_err(|e| self.workspace.explain(e))?;
                 records.extend(bytes.chunks_exact(R::SIZE).map(R::read).filter(&keep));
                 at += bytes.len() as u64;

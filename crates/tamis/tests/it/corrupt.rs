@@ -266,7 +266,9 @@ fn impossible_partitions_are_named() {
     // Bound, number of groups; then shard bits, keys and negatives of the first. At the end five labels of six bytes.
     let labels = sound.directory.len() - 5 * 6;
     for (expected, edit) in [
-        ("invalid file: header: partitioned is 2", &(|p: &mut Parts| p.header[13] = 2) as &dyn Fn(&mut Parts)),
+        ("invalid file: header: form is 4", &(|p: &mut Parts| p.header[13] = 4) as &dyn Fn(&mut Parts)),
+        ("the file holds a map, expected a filter", &|p| p.header[13] = 2),
+        ("the file holds a sequence, expected a filter", &|p| p.header[13] = 3),
         ("invalid file: header: shards of a partitioned file, expected none", &|p| p.header[12] = 1),
         ("invalid file: header: 2^0 shards, or reserved bytes that are not 0", &|p| p.header[14] = 1),
         ("cut short: directory needs 8 bytes, 7 are there", &|p| p.directory.truncate(7)),
@@ -287,16 +289,16 @@ fn impossible_partitions_are_named() {
     }
 }
 
-struct Random(u64);
+pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
-    fn below(&mut self, n: usize) -> usize {
+    pub(crate) fn below(&mut self, n: usize) -> usize {
         self.0 += 1;
         (mix(self.0) % n.max(1) as u64) as usize
     }
 
     /// Edits a part of a file in one of the ways in which bytes go wrong.
-    fn edit(&mut self, bytes: &mut Vec<u8>) {
+    pub(crate) fn edit(&mut self, bytes: &mut Vec<u8>) {
         const ODD: [u8; 10] = [0, 1, 2, 3, 4, 0x40, 0x7f, 0x80, 0x81, 0xff];
         let (at, other) = (self.below(bytes.len()), self.below(bytes.len()));
         match self.below(6) {
@@ -347,7 +349,7 @@ fn repaired_mutations_never_panic() {
         }
         // Opening must not allocate what the bytes do not pay for; it would show in the clock.
         let started = Instant::now();
-        parts.fit(1 << 18);
+        parts.fit(1 << 18, Filter::open);
         let file = parts.file();
         let filter = Filter::open(file);
         assert!(started.elapsed() < Duration::from_secs(60), "{name}: {:?} to open", started.elapsed());

@@ -6,6 +6,7 @@
 //!   rates     measured against promised rates; budgets        limits    threads, memory, disk, files, cancelling
 //!   ladder    up to ten million keys; only with TAMIS_SLOW  negatives the laws of filters that know their negatives
 //!   partitions keys that carry labels                        expect    queries to expect, and what happens on them
+//!   maps      keys that have values: all of the above, for maps and sequences
 //! ```
 #![cfg(all(feature = "build", feature = "mmap"))]
 #![allow(clippy::unwrap_used, clippy::panic)]
@@ -18,6 +19,7 @@ mod golden;
 mod ladder;
 mod laws;
 mod limits;
+mod maps;
 mod negatives;
 mod oracle;
 mod partitions;

@@ -45,9 +45,9 @@ impl Parts {
 
     /// Gives the payload the length that the directory asks for, as far as the decoder's refusals tell: then the file opens
     /// and queries run on a geometry that no builder made.
-    pub(crate) fn fit(&mut self, longest: usize) {
+    pub(crate) fn fit<T>(&mut self, longest: usize, open: impl Fn(Vec<u8>) -> Result<T, tamis::FormatError>) {
         for _ in 0..8 {
-            match tamis::Filter::open(self.file()) {
+            match open(self.file()) {
                 Err(tamis::FormatError::Truncated { what: "the payload", needed, found }) => {
                     let more = needed.saturating_sub(found).max(1) as usize;
                     if more > longest || self.payload.len() + more > longest {

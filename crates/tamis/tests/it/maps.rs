@@ -1,0 +1,581 @@
+//! the law book -> maps and sequences: against the pairs they were built from, byte by byte, and with bytes that are wrong.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use tamis::maps::{Build, Kind, ToValue, Value};
+use tamis::{BuildError, Domain, Effort, Error, Filter, FormatError, Layout, Limits, Map, QueryError, Sequence};
+
+use super::corrupt::Random;
+use super::repair::{HEADER, Parts};
+use super::{integers, mix};
+
+/// Every way to build a map.
+const SHAPES: [(&str, Kind, Effort, Layout); 8] = [
+    ("auto", Kind::Auto, Effort::Balanced, Layout::Compact),
+    ("compressed", Kind::Compressed, Effort::Balanced, Layout::Compact),
+    ("compressed, fast", Kind::Compressed, Effort::Fast, Layout::Compact),
+    ("compressed, smallest", Kind::Compressed, Effort::Smallest, Layout::Compact),
+    ("compressed, auto layout", Kind::Compressed, Effort::Balanced, Layout::Auto),
+    ("local", Kind::Compressed, Effort::Balanced, Layout::Local),
+    ("ribbon", Kind::Ribbon, Effort::Balanced, Layout::Compact),
+    ("fuse", Kind::Fuse, Effort::Balanced, Layout::Compact),
+];
+
+/// Every law of values: name, and the value of the `i`-th key.
+type Law = (&'static str, fn(u64) -> u64);
+const LAWS: [Law; 9] = [
+    ("one value", |_| 7),
+    ("two, even", |i| mix(i) & 1),
+    ("two, lopsided", |i| (mix(i) % 50 == 0) as u64),
+    ("geometric", |i| mix(i).trailing_zeros() as u64),
+    ("three", |i| 5 + mix(i) % 3),
+    ("a thousand", |i| mix(i) % 1000),
+    ("Zipf", |i| 3000 / (1 + mix(i) % 3000)),
+    ("far apart", |i| (mix(i) % 5) << 61),
+    ("all different", |i| i),
+];
+
+fn want<I>(build: Build<I>, shape: usize) -> Build<I> {
+    let (_, kind, effort, layout) = SHAPES[shape];
+    build.kind(kind).effort(effort).layout(layout)
+}
+
+fn pairs(n: u64, law: fn(u64) -> u64) -> impl Iterator<Item = (u64, u64)> + Clone {
+    integers(n, 1).zip((0..n).map(law))
+}
+
+/// Every pair, alone and in a batch; and what the map says of itself.
+fn holds(map: &Map, pairs: &[(u64, u64)], what: &str) {
+    assert_eq!((map.len(), map.is_empty()), (pairs.len() as u64, pairs.is_empty()), "{what}");
+    for &(key, value) in pairs {
+        assert_eq!(map.get_u64(key), Ok(Some(value)), "{what}, key {key}");
+        assert_eq!(map.get(key), Ok(Some(Value::Number(value))), "{what}, key {key}");
+    }
+    let keys: Vec<u64> = pairs.iter().map(|pair| pair.0).collect();
+    let mut values = vec![None; keys.len()];
+    map.get_many_u64(&keys, &mut values).unwrap();
+    assert!(values.iter().zip(pairs).all(|(found, pair)| *found == Some(pair.1)), "{what}");
+    assert!(map.get_many(&keys).unwrap().iter().zip(pairs).all(|(found, pair)| *found == Some(Value::Number(pair.1))));
+    map.verify().unwrap();
+}
+
+#[test]
+fn every_key_has_its_value_for_every_small_n() {
+    for shape in 0..SHAPES.len() {
+        for (law, value) in LAWS {
+            for n in (0..=20).chain([63, 64, 65, 128, 129, 300]) {
+                let pairs: Vec<(u64, u64)> = pairs(n, value).collect();
+                for bits in [0, 5] {
+                    let map = want(tamis::map(pairs.iter().copied()), shape).fingerprint(bits).threads(1).finish();
+                    holds(&map.unwrap(), &pairs, &format!("{}, {law}, {n} keys, {bits} bits", SHAPES[shape].0));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn every_key_has_its_value_for_larger_n() {
+    for shape in 0..SHAPES.len() {
+        for (law, value) in LAWS {
+            for n in [2000, 10_000, 10_001, 40_000] {
+                let pairs: Vec<(u64, u64)> = pairs(n, value).collect();
+                let map = want(tamis::map(pairs.iter().copied()), shape).finish().unwrap();
+                holds(&map, &pairs, &format!("{}, {law}, {n} keys", SHAPES[shape].0));
+            }
+        }
+    }
+}
+
+/// Widths of functions, up to the two words of a fingerprint beside 64 bits.
+#[test]
+fn functions_of_every_width() {
+    for kind in [Kind::Ribbon, Kind::Fuse] {
+        for width in 1..=64 {
+            let pairs: Vec<(u64, u64)> =
+                integers(300, 1).zip(integers(300, 2).map(|value| value >> (64 - width))).collect();
+            for bits in [0, 1, 32] {
+                let build = tamis::map(pairs.iter().copied()).kind(kind).width(width).fingerprint(bits);
+                let map = build.threads(1).finish().unwrap();
+                holds(&map, &pairs, &format!("{kind:?}, {width} bits and {bits}"));
+            }
+        }
+    }
+}
+
+#[test]
+fn text_and_bytes_are_values() {
+    let words: Vec<String> = (0..5000u64).map(|i| format!("word-{}", mix(i).leading_zeros())).collect();
+    let odd: [&[u8]; 5] = [b"", b"\0", b"\xff\xfe", b"a\tb\nc", &[0x61; 3000]];
+    for shape in 0..SHAPES.len() {
+        let map = want(tamis::map(words.iter().enumerate().map(|(i, word)| (format!("key {i}"), word))), shape);
+        let map = map.fingerprint(20).finish().unwrap();
+        assert_eq!((map.domain(), map.values()), (Domain::Bytes, Domain::Bytes));
+        for (i, word) in words.iter().enumerate() {
+            assert_eq!(map.get_bytes(format!("key {i}")), Ok(Some(word.as_bytes())), "{}", SHAPES[shape].0);
+        }
+        let absent = (0..5000).filter(|i| map.get_bytes(format!("absent {i}")) != Ok(None)).count();
+        assert!(absent < 5, "{absent} of 5000 absent keys have a value");
+        let map = want(tamis::map((0..5u64).zip(odd)), shape).finish().unwrap();
+        for (i, value) in odd.iter().enumerate() {
+            assert_eq!(map.get(i as u64), Ok(Some(Value::Bytes(value))), "{}", SHAPES[shape].0);
+        }
+    }
+}
+
+/// Close to the entropy, for laws of every kind; the bytes count, the table of values among them.
+#[test]
+fn compressed_maps_are_close_to_the_entropy() {
+    let n = 200_000;
+    for (law, value, over, smallest) in [
+        ("omega 3", (|i| omega(i, 3)) as fn(u64) -> u64, 0.095, 0.085),
+        ("omega 4", |i| omega(i, 4), 0.045, 0.035),
+        ("omega 10", |i| omega(i, 10), 0.035, 0.030),
+        ("one in a thousand", |i| (mix(i) % 1000 == 0) as u64, 0.009, 0.009),
+        ("two", |i| mix(i) & 1, 0.012, 0.012),
+        ("ten", |i| mix(i) % 10, 0.075, 0.065),
+        ("256", |i| mix(i) & 255, 0.06, 0.06),
+        ("one value", |_| 3, 0.006, 0.006),
+    ] {
+        for (effort, most) in [(Effort::Balanced, over), (Effort::Smallest, smallest)] {
+            let map = tamis::map(pairs(n, value)).kind(Kind::Compressed).effort(effort).finish().unwrap();
+            let mut counts: HashMap<u64, u64> = HashMap::new();
+            (0..n).for_each(|i| *counts.entry(value(i)).or_default() += 1);
+            let entropy: f64 = counts.values().map(|&count| count as f64 * (n as f64 / count as f64).log2()).sum();
+            assert_eq!(map.distinct(), Some(counts.len() as u64), "{law}");
+            assert!((map.entropy().unwrap() as f64 - entropy).abs() <= 1.0, "{law}");
+            let bits = map.as_bytes().len() as f64 * 8.0 - entropy;
+            assert!(bits <= most * n as f64, "{law}, {effort:?}: {} bits per key over entropy", bits / n as f64);
+        }
+    }
+}
+
+/// The law of [Chained] section 5.2.3: every symbol is `omega` times as frequent as the next.
+fn omega(i: u64, omega: u64) -> u64 {
+    let mut x = mix(i);
+    let mut symbol = 0;
+    while x % omega == 0 && symbol < 40 {
+        x /= omega;
+        symbol += 1;
+    }
+    symbol
+}
+
+#[test]
+fn functions_take_their_width() {
+    let n = 200_000;
+    for width in [1u32, 4, 8, 16, 32] {
+        let map = tamis::map(integers(n, 1).zip(integers(n, 2).map(|value| value >> (64 - width)))).width(width);
+        let bits = map.kind(Kind::Ribbon).finish().unwrap().as_bytes().len() as f64 * 8.0 / n as f64;
+        assert!(bits < 1.013 * f64::from(width) + 0.005, "{bits} bits for {width}");
+    }
+}
+
+/// Absent keys pass as often as their fingerprint says.
+#[test]
+fn absent_keys_are_recognised() {
+    let (n, asked) = (20_000, 400_000);
+    for shape in 0..SHAPES.len() {
+        for (law, value) in [LAWS[0], LAWS[3], LAWS[5]] {
+            for bits in [1, 4, 9] {
+                let map = want(tamis::map(pairs(n, value)), shape).fingerprint(bits).finish().unwrap();
+                let strangers: Vec<u64> = integers(asked, 9).collect();
+                let mut found = vec![None; strangers.len()];
+                map.get_many_u64(&strangers, &mut found).unwrap();
+                assert!(strangers.iter().zip(&found).all(|(&key, &found)| map.get_u64(key) == Ok(found)));
+                let passed = found.iter().filter(|found| found.is_some()).count() as f64;
+                // A class that is not full recognises some more.
+                let (rate, sigma) = (map.rate(), (asked as f64 * map.rate()).sqrt());
+                assert_eq!(rate, 0.5f64.powi(bits as i32));
+                assert!(passed <= asked as f64 * rate + 5.0 * sigma, "{}, {law}, {bits}: {passed}", SHAPES[shape].0);
+                assert!(passed >= 0.4 * asked as f64 * rate, "{}, {law}, {bits}: {passed}", SHAPES[shape].0);
+            }
+        }
+    }
+    // Without fingerprints everybody gets a value that some key has, or none.
+    let map = tamis::map(pairs(n, LAWS[3].1)).kind(Kind::Compressed).finish().unwrap();
+    assert_eq!(map.rate(), 1.0);
+    assert!(integers(1000, 9).all(|key| map.get_u64(key).unwrap().is_none_or(|value| value < 64)));
+}
+
+#[test]
+fn one_value_takes_no_bits() {
+    for (value, kind) in [(0, Kind::Auto), (77, Kind::Ribbon), (u64::MAX, Kind::Compressed)] {
+        let map = tamis::map(integers(100_000, 1).map(|key| (key, value))).kind(kind).finish().unwrap();
+        assert!(map.as_bytes().len() < 128, "{} bytes", map.as_bytes().len());
+        assert_eq!(map.get_u64(5), Ok(Some(value)));
+        assert_eq!((map.layers().count(), map.rate(), map.entropy()), (0, 1.0, Some(0)));
+    }
+}
+
+#[test]
+fn empty_maps_know_nobody() {
+    for shape in 0..SHAPES.len() {
+        for bits in [0, 8] {
+            let map = want(tamis::map([(0u64, 0u64); 0]), shape).fingerprint(bits).finish().unwrap();
+            assert_eq!((map.len(), map.rate(), map.distinct()), (0, 0.0, Some(0)));
+            assert!(integers(100, 1).all(|key| map.get_u64(key) == Ok(None)));
+            assert_eq!(map.get_many(&[1u64, 2, 3]).unwrap(), [None; 3]);
+            assert_eq!(map.get_bytes("anybody"), Ok(None));
+        }
+    }
+    let map = tamis::maps::stream().start().finish().unwrap();
+    assert_eq!((map.get("anybody"), map.get(7u64)), (Ok(None), Ok(None)));
+    let nothing = tamis::sequence([0u8; 0]).finish().unwrap();
+    assert_eq!((nothing.len(), nothing.get(0), nothing.iter().count()), (0, None, 0));
+}
+
+#[test]
+fn two_values_for_a_key_are_an_error() {
+    let pairs = [("a", 1u64), ("b", 2), ("c", 3), ("b", 2), ("a", 4), ("a", 1), ("c", 5), ("a", 6)];
+    let error = tamis::map(pairs).finish().unwrap_err();
+    assert_eq!(error.to_string(), "2 keys have two values: pairs 0 and 4, pairs 2 and 6");
+    assert!(matches!(error, Error::Build(BuildError::TwoValues { count: 2, .. })));
+    // Whatever the order in which pairs meet, the first one counts and the first one that contradicts it is named.
+    for memory in [1, 1 << 30] {
+        let many = || integers(300_000, 1).chain(integers(300_000, 1).step_by(1000)).map(|key| (key, key % 7));
+        let torn = many().chain([(integers(1, 1).next().unwrap(), 9)]);
+        let limits = Limits { memory, ..Limits::default() };
+        assert!(tamis::map(many()).limits(limits.clone()).finish().is_ok());
+        let error = tamis::map(torn).limits(limits).finish().unwrap_err();
+        assert_eq!(error.to_string(), "1 key has two values: pairs 0 and 300300");
+    }
+}
+
+#[test]
+fn values_that_were_not_declared_are_an_error() {
+    let refused = |build: Result<Map, Error>| build.unwrap_err().to_string();
+    let numbers = || tamis::map([("a", 1u64), ("b", 256)]);
+    assert_eq!(refused(numbers().width(8).finish()), "the value 256 does not fit in 8 bits");
+    assert!(numbers().width(9).finish().is_ok() && numbers().width(64).finish().is_ok());
+    assert_eq!(
+        refused(numbers().alphabet([1u64, 2, 3]).finish()),
+        "the value 256 is not one of the 3 that were declared"
+    );
+    assert!(numbers().alphabet([1u64, 256, 3]).finish().is_ok());
+    let words = || tamis::map([("a", "x"), ("b", "y")]);
+    assert_eq!(refused(words().alphabet(["x"]).finish()), "the value y is not one of the 1 that were declared");
+    assert_eq!(refused(words().width(3).finish()), "the value x is not a number of 3 bits");
+    let mut mixed = tamis::maps::stream().start();
+    mixed.push("a", 1u64).unwrap();
+    let error = mixed.push("b", "one").unwrap_err();
+    assert_eq!(error.to_string(), "some values are numbers and some are bytes; a map holds one kind");
+    assert!(matches!(mixed.push(1u64, 1u64).unwrap_err(), BuildError::MixedDomains));
+}
+
+#[test]
+fn queries_of_the_wrong_kind_are_refused() {
+    let numbers = tamis::map([("a", 1u64), ("b", 2)]).finish().unwrap();
+    assert_eq!(numbers.get(1u64), Err(QueryError::Domain { filter: Domain::Bytes, query: Domain::U64 }));
+    assert_eq!(
+        numbers.get_many(&[1u64]).unwrap_err().to_string(),
+        "the filter holds bytes keys and was asked for a u64 key"
+    );
+    assert_eq!(numbers.get_bytes("a").unwrap_err().to_string(), "the values of this map are numbers");
+    let words = tamis::map([("a", "x"), ("b", "y")]).finish().unwrap();
+    assert_eq!(words.get_u64("a").unwrap_err().to_string(), "the values of this map are bytes");
+    assert_eq!(words.get_many_u64(&["a"], &mut [None]).unwrap_err().to_string(), "the values of this map are bytes");
+    assert_eq!(numbers.get_many_u64(&["a"], &mut []), Err(QueryError::Length { keys: 1, answers: 0 }));
+}
+
+#[test]
+fn files_of_another_kind_are_named() {
+    let map = tamis::map([("a", 1u64), ("b", 2)]).finish().unwrap().as_bytes().to_vec();
+    let sequence = tamis::sequence(b"abc").finish().unwrap().as_bytes().to_vec();
+    let filter = tamis::build(["a"]).finish().unwrap().as_bytes().to_vec();
+    let form = |found, expected| Some(FormatError::Form { found, expected });
+    assert_eq!(Map::open(filter.clone()).err(), form("filter", "map"));
+    assert_eq!(Map::open(sequence.clone()).err(), form("sequence", "map"));
+    assert_eq!(Sequence::open(filter).err(), form("filter", "sequence"));
+    assert_eq!(Sequence::open(map.clone()).err(), form("map", "sequence"));
+    assert_eq!(Filter::open(map).err(), form("map", "filter"));
+    assert_eq!(Filter::open(sequence).err(), form("sequence", "filter"));
+    assert_eq!(Map::open(&b"no file"[..]).err(), Some(FormatError::Magic));
+}
+
+/// Order, repetition, threads and memory leave no trace.
+#[test]
+fn the_pairs_alone_decide_the_bytes() {
+    let dir = tempfile::tempdir().unwrap();
+    let limits = Limits { memory: 1, tmp: Some(dir.path().into()), ..Limits::default() };
+    for shape in 0..SHAPES.len() {
+        for (law, value) in [LAWS[3], LAWS[6], LAWS[8]] {
+            let pairs: Vec<(u64, u64)> = pairs(150_000, value).collect();
+            let build = |pairs: Vec<(u64, u64)>| want(tamis::map(pairs), shape).seed(3).fingerprint(3);
+            let map = build(pairs.clone()).threads(1).finish().unwrap();
+            let mut other: Vec<(u64, u64)> = pairs.iter().rev().copied().collect();
+            other.extend_from_slice(&pairs[..5000]);
+            let other = build(other).threads(3).limits(limits.clone()).finish().unwrap();
+            assert!(map.as_bytes() == other.as_bytes(), "{}, {law}", SHAPES[shape].0);
+            let path = dir.path().join("map.tamis");
+            let report = build(pairs.clone()).finish_to(&path).unwrap();
+            assert_eq!((report.keys, report.duplicates, report.bytes), (150_000, 0, map.as_bytes().len() as u64));
+            for opened in
+                [Map::mmap(&path).unwrap(), Map::read(&path).unwrap(), Map::open(map.as_bytes().to_vec()).unwrap()]
+            {
+                assert!(opened.as_bytes() == map.as_bytes());
+                assert!(pairs.iter().step_by(97).all(|&(key, value)| opened.get_u64(key) == Ok(Some(value))));
+            }
+            std::fs::remove_file(path).unwrap();
+        }
+    }
+    // Text has its numbers in the order of appearance: they must not show.
+    let words: Vec<(u64, String)> = pairs(9000, LAWS[6].1).map(|(key, value)| (key, format!("w{value}"))).collect();
+    let map = tamis::map(words.iter().cloned()).finish().unwrap();
+    let other = tamis::map(words.iter().rev().cloned()).finish().unwrap();
+    assert!(map.as_bytes() == other.as_bytes());
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn several_shards() {
+    const N: u64 = 2_000_000;
+    for shape in [1, 3, 5, 6, 7] {
+        // Some values are too rare for every shard to have one.
+        let value = |i: u64| if i % 700_000 == 3 { 1000 + i / 700_000 } else { omega(i, 5) };
+        let pairs = || integers(N, 1).zip((0..N).map(value));
+        let map = want(tamis::map(pairs()), shape).finish().unwrap();
+        assert_eq!((map.shards(), map.len()), (2, N));
+        for (start, chunk) in pairs().collect::<Vec<_>>().chunks(1000).enumerate() {
+            let keys: Vec<u64> = chunk.iter().map(|pair| pair.0).collect();
+            let mut found = vec![None; keys.len()];
+            map.get_many_u64(&keys, &mut found).unwrap();
+            for (&(key, value), found) in chunk.iter().zip(found) {
+                assert_eq!(found, Some(value), "{}, chunk {start}", SHAPES[shape].0);
+                if start % 16 == 0 {
+                    assert_eq!(map.get_u64(key), Ok(Some(value)), "{}", SHAPES[shape].0);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_secret_key_is_kept() {
+    let build = || tamis::map((0..3000u64).map(|key| (key, key % 5)));
+    let map = build().keyed([1, 2]).finish().unwrap();
+    assert!(map.hasher().is_keyed() && (0..3000).all(|key| map.get_u64(key) == Ok(Some(key % 5))));
+    let mut found = vec![None; 3000];
+    map.get_many_u64(&(0..3000).collect::<Vec<u64>>(), &mut found).unwrap();
+    assert!((0..3000).zip(found).all(|(key, found)| found == Some(key % 5)));
+    assert!(map.as_bytes() != build().keyed([1, 3]).finish().unwrap().as_bytes());
+}
+
+#[test]
+fn a_cancelled_build_leaves_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let (path, flag) = (dir.path().join("map.tamis"), Arc::new(AtomicBool::new(true)));
+    let error = tamis::map(pairs(100_000, LAWS[3].1)).cancel(flag).finish_to(&path).unwrap_err();
+    assert_eq!(error.to_string(), "cancelled");
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn very_many_values_are_a_function() {
+    let n = (1 << 22) + 5;
+    let build = || tamis::map((0..n).map(|key: u64| (key, key)));
+    let map = build().finish().unwrap();
+    assert_eq!((map.distinct(), map.entropy()), (None, None));
+    assert!((0..n).step_by(1013).all(|key| map.get_u64(key) == Ok(Some(key))));
+    let error = build().kind(Kind::Compressed).finish().unwrap_err();
+    assert_eq!(error.to_string(), "more than 4194304 different values are not compressed; use ribbon or fuse");
+}
+
+fn sequences<T: ToValue + Clone>(symbols: &[T], what: &str) {
+    for (name, kind, effort, layout) in SHAPES {
+        let build = tamis::sequence(symbols.iter().cloned()).kind(kind).effort(effort).layout(layout);
+        let sequence = build.finish().unwrap();
+        assert_eq!(sequence.len(), symbols.len() as u64);
+        for (i, symbol) in symbols.iter().enumerate() {
+            assert_eq!(sequence.get(i as u64), Some(symbol.to_value()), "{what}, {name}, {i}");
+        }
+        assert!(sequence.iter().eq(symbols.iter().map(ToValue::to_value)), "{what}, {name}");
+        for beyond in [sequence.len(), sequence.len() + 1, u64::MAX] {
+            assert_eq!(sequence.get(beyond), None);
+            assert_eq!(sequence.get_many(&[beyond]), [None]);
+        }
+        let again = Sequence::open(sequence.as_bytes().to_vec()).unwrap();
+        assert!(again.iter().eq(sequence.iter()));
+        again.verify().unwrap();
+    }
+}
+
+#[test]
+fn sequences_are_what_they_were() {
+    for n in [0, 1, 2, 3, 255, 256, 257, 1023, 1024, 1025, 5000] {
+        for (law, value) in LAWS {
+            sequences(&(0..n).map(value).collect::<Vec<u64>>(), &format!("{law}, {n}"));
+        }
+    }
+    sequences(b"a random access sequence of bytes", "text");
+    sequences(&["mon", "tue", "wed"], "words");
+    sequences(&[true, false, true], "truth");
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("sequence.tamis");
+    let report = tamis::sequence(b"abracadabra").finish_to(&path).unwrap();
+    assert_eq!((report.keys, report.values, report.duplicates), (11, Some(5), 0));
+    assert_eq!(Sequence::mmap(&path).unwrap().get(4), Some(Value::Number(b'c'.into())));
+    assert_eq!(Sequence::read(&path).unwrap().values(), Domain::U64);
+}
+
+const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden-maps");
+
+fn golden() -> Vec<(&'static str, Vec<u8>)> {
+    let keys = |n: u64| (0..n).map(|i| format!("key-{i}"));
+    let map = |n: u64, value: fn(u64) -> u64| tamis::map(keys(n).zip((0..n).map(value)));
+    let made = |build: Result<Map, Error>| build.unwrap().as_bytes().to_vec();
+    let compressed = |n, value| map(n, value).kind(Kind::Compressed);
+    vec![
+        ("empty", made(map(0, LAWS[0].1).finish())),
+        ("single", made(map(1000, LAWS[0].1).finish())),
+        ("function", made(map(1000, LAWS[5].1).kind(Kind::Ribbon).finish())),
+        ("function-fuse", made(map(1000, LAWS[5].1).kind(Kind::Fuse).fingerprint(7).finish())),
+        ("function-wide", made(map(1000, mix).fingerprint(30).finish())),
+        ("function-bumped", made(map(12_000, LAWS[5].1).kind(Kind::Ribbon).finish())),
+        ("compressed", made(compressed(12_000, LAWS[3].1).finish())),
+        ("compressed-fingerprint", made(compressed(12_000, LAWS[3].1).fingerprint(8).finish())),
+        ("compressed-zipf", made(compressed(12_000, LAWS[6].1).finish())),
+        ("compressed-smallest", made(compressed(12_000, LAWS[6].1).effort(Effort::Smallest).finish())),
+        ("compressed-local", made(compressed(12_000, LAWS[3].1).layout(Layout::Local).finish())),
+        ("text", made(tamis::map(keys(3000).zip((0..3000).map(|i| format!("value-{}", omega(i, 3))))).finish())),
+        ("u64", made(tamis::map((0..3000u64).map(|key| (key, omega(key, 4)))).finish())),
+        ("keyed", made(map(1000, LAWS[3].1).keyed([0x0123_4567_89ab_cdef, 42]).finish())),
+        ("sequence", tamis::sequence((0..3000).map(|i| omega(i, 4) as u8)).finish().unwrap().as_bytes().to_vec()),
+    ]
+}
+
+fn path(name: &str) -> PathBuf {
+    Path::new(FOLDER).join(name).with_extension("tamis")
+}
+
+#[test]
+fn the_same_pairs_give_the_same_files() {
+    let all = golden();
+    let blessing = std::env::var_os("TAMIS_BLESS").is_some();
+    for (name, bytes) in &all {
+        if blessing {
+            std::fs::create_dir_all(FOLDER).unwrap();
+            std::fs::write(path(name), bytes).unwrap();
+        }
+        let file = std::fs::read(path(name)).unwrap_or_else(|e| panic!("{name}: {e}"));
+        assert!(file == *bytes, "{name}: other bytes than the golden file's");
+        match *name {
+            "sequence" => {
+                let sequence = Sequence::mmap(path(name)).unwrap();
+                assert!(sequence.iter().eq((0..3000).map(|i| Value::Number(omega(i, 4)))));
+            }
+            _ => Map::mmap(path(name)).unwrap().verify().unwrap(),
+        }
+    }
+    assert_eq!(std::fs::read_dir(FOLDER).unwrap().count(), all.len(), "a golden file without a builder");
+}
+
+/// Every cut and every changed byte outside the payload is found; of the payload, by `verify`.
+#[test]
+fn damaged_files_are_found() {
+    for (name, file) in golden().into_iter().filter(|(_, file)| file.len() < 3000) {
+        let open = |bytes: Vec<u8>| match name {
+            "sequence" => Sequence::open(bytes).map(|_| ()),
+            _ => Map::open(bytes).map(|_| ()),
+        };
+        open(file.clone()).unwrap();
+        for len in 0..file.len() {
+            assert!(open(file[..len].to_vec()).is_err(), "{name}, {len} bytes");
+        }
+        let payload = HEADER..HEADER + Parts::of(&file).unwrap().payload.len();
+        for at in 0..file.len() {
+            for flip in [1, 0x80, 0xff] {
+                let mut changed = file.clone();
+                changed[at] ^= flip;
+                assert_eq!(open(changed.clone()).is_ok(), payload.contains(&at), "{name}, byte {at}");
+                if payload.contains(&at) && name != "sequence" {
+                    let map = Map::open(changed).unwrap();
+                    assert_eq!(map.verify(), Err(FormatError::Checksum { part: "payload" }), "{name}, byte {at}");
+                }
+            }
+        }
+    }
+}
+
+/// Fields that no writer produces, behind checksums that hold.
+#[test]
+fn impossible_fields_are_named() {
+    let map = tamis::map([("a", 1u64), ("b", 2), ("c", 9)]).kind(Kind::Compressed).finish().unwrap();
+    let sound = Parts::of(map.as_bytes()).unwrap();
+    let change = |edit: &dyn Fn(&mut Parts)| {
+        let mut parts = sound.clone();
+        edit(&mut parts);
+        Map::open(parts.file()).unwrap_err().to_string()
+    };
+    // Entropy, no front, root, nodes; then the kind, bits, fingerprint and first symbol of the only node.
+    assert_eq!(sound.directory[1..5], [0, 1, 1, 1], "{:?}", sound.directory);
+    for (expected, edit) in [
+        (
+            "invalid file: directory: node 0 leads to node 4096",
+            &(|p: &mut Parts| drop(p.directory.splice(2..3, [0x81, 0x40]))) as &dyn Fn(&mut Parts),
+        ),
+        ("invalid file: directory: the root is no node", &|p| p.directory[2] = 5),
+        ("invalid file: directory: the kind of a node is 3, expected 0 to 2", &|p| p.directory[4] = 3),
+        ("invalid file: directory: bits of a node is 0, expected 1 to 64", &|p| p.directory[5] = 0),
+        ("invalid file: directory: bits of a node is 65, expected 1 to 64", &|p| p.directory[5] = 65),
+        ("invalid file: directory: bits of a fingerprint is 33, expected 0 to 32", &|p| p.directory[6] = 33),
+        ("invalid file: directory: a node of 40 bits and 0 more has no function of so many", &|p| p.directory[5] = 40),
+        ("invalid file: directory: number of nodes is 127", &|p| p.directory[3] = 127),
+        ("the file holds a sequence, expected a map", &|p| p.header[13] = 3),
+        ("the file holds a filter, expected a map", &|p| p.header[13] = 0),
+        ("invalid file: directory: bytes after its end", &|p| p.directory.push(0)),
+    ] {
+        let text = change(edit);
+        assert!(text.starts_with(expected), "{text}; expected {expected}");
+    }
+}
+
+/// Changes headers, directories and payloads, repairs the checksums, and opens: the decoder's own checks must hold.
+#[test]
+fn repaired_mutations_never_panic() {
+    let number = |name: &str, otherwise| std::env::var(name).map_or(otherwise, |text| text.parse().unwrap());
+    let end = Instant::now() + Duration::from_secs(number("TAMIS_MUTATE_SECONDS", 3));
+    let files = golden();
+    let mut random = Random(number("TAMIS_MUTATE_SEED", 0) << 32 | 1 << 31);
+    let asked: Vec<u64> = integers(300, 1).collect();
+    let (mut tried, mut opened) = (0u64, 0u64);
+    while Instant::now() < end {
+        let (name, file) = &files[random.below(files.len())];
+        let mut parts = Parts::of(file).unwrap();
+        parts.header[13] = 2;
+        for _ in 0..random.below(4) {
+            match random.below(8) {
+                0 => parts.header[8 + random.below(HEADER - 8)] = [0, 1, 2, 24, 0xff][random.below(5)],
+                1 => random.edit(&mut parts.payload),
+                _ => random.edit(&mut parts.directory),
+            }
+        }
+        let started = Instant::now();
+        parts.fit(1 << 18, Map::open);
+        let map = Map::open(parts.file());
+        assert!(started.elapsed() < Duration::from_secs(60), "{name}: {:?} to open", started.elapsed());
+        tried += 1;
+        let Ok(map) = map else { continue };
+        opened += 1;
+        map.verify().unwrap();
+        match map.domain() {
+            Domain::U64 => agree(&map, &asked, name),
+            Domain::Bytes => agree(&map, &asked.iter().map(|key| key.to_le_bytes()).collect::<Vec<_>>(), name),
+        }
+    }
+    println!("{tried} files tried, {opened} opened");
+    assert!(opened * 20 > tried, "only {opened} of {tried} files opened: the mutations are too wild to test queries");
+}
+
+/// Asks alone and in a batch, whatever the answers are.
+fn agree<K: tamis::Key>(map: &Map, keys: &[K], what: &str) {
+    let alone: Vec<Option<Value<'_>>> = keys.iter().map(|key| map.get(key).unwrap()).collect();
+    assert_eq!(map.get_many(keys).unwrap(), alone, "{what}");
+    assert!((0.0..=1.0).contains(&map.rate()), "{what}: rate {}", map.rate());
+    assert!(map.layers().all(|layer| layer.bytes <= map.as_bytes().len() as u64), "{what}");
+    assert!(map.table().count() as u64 <= map.as_bytes().len() as u64 * 1024, "{what}");
+}

@@ -409,7 +409,10 @@ struct Planned {
 /// The structure of flat nodes.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Flats {
-    Ribbon,
+    Ribbon {
+        /// Bands of 128: smaller, and read more slowly.
+        wide: bool,
+    },
     Fuse,
 }
 
@@ -417,7 +420,9 @@ impl Flats {
     pub(super) fn leaf(self, bits: u32) -> Structure {
         let width = 256 * bits as u16;
         match self {
-            Flats::Ribbon => Structure::Ribbon(ribbon::Params { width, wide: false, homogeneous: None, nested: false }),
+            Flats::Ribbon { wide } => {
+                Structure::Ribbon(ribbon::Params { width, wide, homogeneous: None, nested: false })
+            }
             Flats::Fuse => Structure::Fuse(fuse::Params { arity: fuse::Arity::Three, width }),
         }
     }
@@ -490,7 +495,10 @@ impl Settings {
     }
 
     fn flats(&self) -> Flats {
-        if self.kind == Kind::Fuse { Flats::Fuse } else { Flats::Ribbon }
+        match self.kind {
+            Kind::Fuse => Flats::Fuse,
+            _ => Flats::Ribbon { wide: self.common.effort == Effort::Smallest },
+        }
     }
 
     /// A function of fixed width: values less the least of them.

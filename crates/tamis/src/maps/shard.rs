@@ -92,7 +92,7 @@ impl<'a> Shape<'a> {
 
     /// The filter in front, if there is one.
     fn front(&self) -> Option<Structure> {
-        (self.front > 0).then(|| Flats::Ribbon.leaf(self.front))
+        (self.front > 0).then(|| Flats::Ribbon { wide: false }.leaf(self.front))
     }
 
     /// Bits beside the values of a node.

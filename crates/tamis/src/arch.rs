@@ -192,58 +192,61 @@ fn run_v4<K: Kernel>(kernel: K) -> K::Output {
     kernel.run::<V4>()
 }
 
-/// How something answers for one key. `answer` must be `#[inline(always)]`.
-pub(crate) trait Answer<T: ?Sized> {
+/// How something answers for one key: yes or no, or with a value. `answer` must be `#[inline(always)]`.
+pub(crate) trait Answer<T: ?Sized, O = bool> {
     /// The query itself.
-    fn answer<I: Isa>(asked: &T, key: Digest) -> bool;
+    fn answer<I: Isa>(asked: &T, key: Digest) -> O;
 }
 
 /// A query compiled for the best instruction set: chosen once, when a file is opened, so that asking is one indirect call
 /// with everything in registers. A [`Kernel`] per key would pass its parts through memory, and one function for all
 /// structures would save registers for the hungriest of them: both cost more than many a query.
-pub(crate) struct Ask<T: ?Sized>(unsafe fn(&T, Digest) -> bool);
+pub(crate) struct Ask<T: ?Sized, O = bool>(unsafe fn(&T, Digest) -> O);
 
-impl<T: ?Sized> Clone for Ask<T> {
+/// The same for a value.
+pub(crate) type Fetch<T> = Ask<T, u32>;
+
+impl<T: ?Sized, O> Clone for Ask<T, O> {
     fn clone(&self) -> Self {
         *self
     }
 }
-impl<T: ?Sized> Copy for Ask<T> {}
+impl<T: ?Sized, O> Copy for Ask<T, O> {}
 
-impl<T: ?Sized> std::fmt::Debug for Ask<T> {
+impl<T: ?Sized, O> std::fmt::Debug for Ask<T, O> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Ask")
     }
 }
 
-impl<T: ?Sized> Ask<T> {
+impl<T: ?Sized, O> Ask<T, O> {
     /// The way `A` answers, compiled for `level`.
-    pub(crate) fn new<A: Answer<T>>(level: Level) -> Ask<T> {
-        fn base<T: ?Sized, A: Answer<T>>(asked: &T, key: Digest) -> bool {
+    pub(crate) fn new<A: Answer<T, O>>(level: Level) -> Ask<T, O> {
+        fn base<T: ?Sized, O, A: Answer<T, O>>(asked: &T, key: Digest) -> O {
             A::answer::<Base>(asked, key)
         }
         #[cfg(target_arch = "x86_64")]
         #[target_feature(enable = "popcnt,bmi1,bmi2,lzcnt,avx2")]
-        fn v3<T: ?Sized, A: Answer<T>>(asked: &T, key: Digest) -> bool {
+        fn v3<T: ?Sized, O, A: Answer<T, O>>(asked: &T, key: Digest) -> O {
             A::answer::<V3>(asked, key)
         }
         #[cfg(target_arch = "x86_64")]
         #[target_feature(enable = "popcnt,bmi1,bmi2,lzcnt,avx2,avx512f,avx512bw,avx512vl,avx512vbmi,avx512vpopcntdq")]
-        fn v4<T: ?Sized, A: Answer<T>>(asked: &T, key: Digest) -> bool {
+        fn v4<T: ?Sized, O, A: Answer<T, O>>(asked: &T, key: Digest) -> O {
             A::answer::<V4>(asked, key)
         }
         match level.0 {
-            Set::Base => Ask(base::<T, A>),
+            Set::Base => Ask(base::<T, O, A>),
             #[cfg(target_arch = "x86_64")]
-            Set::V3 => Ask(v3::<T, A>),
+            Set::V3 => Ask(v3::<T, O, A>),
             #[cfg(target_arch = "x86_64")]
-            Set::V4 => Ask(v4::<T, A>),
+            Set::V4 => Ask(v4::<T, O, A>),
         }
     }
 
     /// Asks.
     #[inline(always)]
-    pub(crate) fn call(&self, asked: &T, key: Digest) -> bool {
+    pub(crate) fn call(&self, asked: &T, key: Digest) -> O {
         // SAFETY: `new` chose the function for a Level, so detection found every feature it enables.
         unsafe { (self.0)(asked, key) }
     }

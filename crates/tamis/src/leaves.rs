@@ -9,7 +9,7 @@ use std::marker::PhantomData;
 
 use bytes::Bytes;
 
-use crate::arch::{Answer, Ask, Isa, Level};
+use crate::arch::{Answer, Ask, Fetch, Isa, Level};
 use crate::error::FormatError;
 use crate::format::Reader;
 use crate::hash::{Digest, Salt};
@@ -62,17 +62,23 @@ pub(crate) trait Contains: Geometry {
 }
 
 /// Someone who wants to know how a leaf answers, as a type.
-pub(crate) trait Choose<G> {
+pub(crate) trait Choose<G, O = bool> {
     /// What becomes of it.
     type Chosen;
     /// Is told.
-    fn choose<A: Answer<Part<G>>>(self, level: Level) -> Self::Chosen;
+    fn choose<A: Answer<Part<G>, O>>(self, level: Level) -> Self::Chosen;
 }
 
 /// A leaf that holds a value for every key it was built on; any value for other keys.
-pub(crate) trait Retrieve: Geometry {
-    /// The value of one key.
+pub(crate) trait Retrieve: Contains {
+    /// The value of one key, whatever the shape.
     fn get(&self, payload: &[u8], key: Digest) -> u32;
+
+    /// Tells `chooser` the fast way to read values from parts that are all [`Contains::alike`] this one.
+    fn choose_value<C: Choose<Self, u32>>(&self, chooser: C) -> C::Chosen;
+
+    /// The values of many keys of any shards of a column whose parts are all like this one; `out` is as long as `keys`.
+    fn get_many(&self, column: &Column<Self>, file: &[u8], keys: &[Digest], out: &mut [u32]);
 }
 
 /// A width in 256ths of a bit, as a person writes it.
@@ -180,6 +186,47 @@ impl<G: Contains + Clone> Column<G> {
     }
 }
 
+/// How values are read; maps are made of it.
+#[allow(dead_code)]
+impl<G: Retrieve> Column<G> {
+    /// The fastest way to find this column in `T`, with `F`, and to read the value of one key.
+    pub(crate) fn fetch<T: ?Sized, F: Find<T, G>>(&self) -> Fetch<T> {
+        struct Chooser<T: ?Sized, F> {
+            single: bool,
+            kinds: PhantomData<(F, T)>,
+        }
+        impl<G, T: ?Sized, F: Find<T, G>> Choose<G, u32> for Chooser<T, F> {
+            type Chosen = Fetch<T>;
+            fn choose<A: Answer<Part<G>, u32>>(self, level: Level) -> Fetch<T> {
+                match self.single {
+                    true => Fetch::new::<Single<F, G, A>>(level),
+                    false => Fetch::new::<Sharded<F, G, A>>(level),
+                }
+            }
+        }
+        if self.alike {
+            return self.first.geometry.choose_value(Chooser::<T, F> { single: self.bits == 0, kinds: PhantomData });
+        }
+        Fetch::new::<Sharded<F, G, Slowly>>(Level::detect())
+    }
+
+    /// The values of many keys. `file` is the whole file: parts know their place.
+    pub(crate) fn get_many(&self, file: &[u8], keys: &[Digest], out: &mut [u32]) {
+        if self.alike {
+            return self.first.geometry.get_many(self, file, keys, out);
+        }
+        for (out, &key) in out.iter_mut().zip(keys) {
+            *out = self.get(key);
+        }
+    }
+
+    /// The value of one key, whatever the shape.
+    pub(crate) fn get(&self, key: Digest) -> u32 {
+        let part = self.part(key);
+        part.geometry.get(&part.payload, key)
+    }
+}
+
 impl<G> Column<G> {
     /// All parts, in the order of the shards.
     pub(crate) fn parts(&self) -> &[Part<G>] {
@@ -190,14 +237,6 @@ impl<G> Column<G> {
     #[inline(always)]
     pub(crate) fn part(&self, key: Digest) -> &Part<G> {
         self.parts.get(key.shard(self.bits)).unwrap_or(&self.first)
-    }
-}
-
-impl<G: Retrieve> Column<G> {
-    /// The value of a key.
-    pub(crate) fn get(&self, key: Digest) -> u32 {
-        let part = self.part(key);
-        part.geometry.get(&part.payload, key)
     }
 }
 
@@ -227,23 +266,34 @@ impl<T: ?Sized> Finish<T> for Whole {
     }
 }
 
+/// The answer of a column that is not there: what denies nothing.
+trait Missing {
+    const MISSING: Self;
+}
+impl Missing for bool {
+    const MISSING: bool = true;
+}
+impl Missing for u32 {
+    const MISSING: u32 = 0;
+}
+
 /// Asks the only part of a column.
 struct Single<F, G, A>(PhantomData<(F, G, A)>);
 
-impl<T: ?Sized, F: Find<T, G>, G, A: Answer<Part<G>>> Answer<T> for Single<F, G, A> {
+impl<T: ?Sized, F: Find<T, G>, G, O: Missing, A: Answer<Part<G>, O>> Answer<T, O> for Single<F, G, A> {
     #[inline(always)]
-    fn answer<I: Isa>(asked: &T, key: Digest) -> bool {
-        F::find(asked).is_none_or(|column| A::answer::<I>(&column.first, key))
+    fn answer<I: Isa>(asked: &T, key: Digest) -> O {
+        F::find(asked).map_or(O::MISSING, |column| A::answer::<I>(&column.first, key))
     }
 }
 
 /// Asks the part of a column that the key belongs to.
 struct Sharded<F, G, A>(PhantomData<(F, G, A)>);
 
-impl<T: ?Sized, F: Find<T, G>, G, A: Answer<Part<G>>> Answer<T> for Sharded<F, G, A> {
+impl<T: ?Sized, F: Find<T, G>, G, O: Missing, A: Answer<Part<G>, O>> Answer<T, O> for Sharded<F, G, A> {
     #[inline(always)]
-    fn answer<I: Isa>(asked: &T, key: Digest) -> bool {
-        F::find(asked).is_none_or(|column| A::answer::<I>(column.part(key), key))
+    fn answer<I: Isa>(asked: &T, key: Digest) -> O {
+        F::find(asked).map_or(O::MISSING, |column| A::answer::<I>(column.part(key), key))
     }
 }
 
@@ -257,12 +307,22 @@ impl<G: Contains> Answer<Part<G>> for Slowly {
     }
 }
 
-/// A leaf without keys.
-pub(crate) struct Never;
-
-impl<G> Answer<Part<G>> for Never {
+impl<G: Retrieve> Answer<Part<G>, u32> for Slowly {
     #[inline(always)]
-    fn answer<I: Isa>(_: &Part<G>, _: Digest) -> bool {
-        false
+    fn answer<I: Isa>(part: &Part<G>, key: Digest) -> u32 {
+        part.geometry.get(&part.payload, key)
     }
 }
+
+/// A leaf without keys: no, or zero.
+pub(crate) struct Never;
+
+impl<G, O: Default> Answer<Part<G>, O> for Never {
+    #[inline(always)]
+    fn answer<I: Isa>(_: &Part<G>, _: Digest) -> O {
+        O::default()
+    }
+}
+
+#[cfg(all(test, feature = "build"))]
+mod tests;

@@ -307,7 +307,7 @@ fn settle<V: View>(part: &Part<V::Of>, key: Digest) -> bool {
     V::settle(&part.geometry, &part.payload, key)
 }
 
-#[inline(never)]
+#[inline(always)]
 fn get<C: Cells, const K: usize>(cells: C, fuse: &Fuse, payload: &[u8], key: Digest) -> u32 {
     fuse.sum::<C, K>(cells, payload, fuse.hash(key)).map_or(0, |(sum, mask)| sum & mask)
 }
@@ -325,22 +325,56 @@ fn ask_many<C: Cells, const K: usize, V: View>(
 ) {
     match column.parts() {
         // With one part its geometry stays in registers.
-        [part] => in_blocks::<C, K, V>(|_| part, file, keys, out),
-        _ => in_blocks::<C, K, V>(|key| column.part(key), file, keys, out),
+        [part] => ask_in_blocks::<C, K, V>(|_| part, file, keys, out),
+        _ => ask_in_blocks::<C, K, V>(|key| column.part(key), file, keys, out),
+    }
+}
+
+/// The same for values.
+fn get_many<C: Cells, const K: usize>(_: C, column: &Column<Fuse>, file: &[u8], keys: &[Digest], out: &mut [u32]) {
+    // As in `get`, bytes that are not there are no value.
+    let value = |sum: Option<u32>, mask, _| sum.map_or(0, |sum| sum & mask);
+    let start = |_: &Fuse, _, all| (0, all);
+    match column.parts() {
+        [part] => in_blocks::<C, K, Itself, _>(|_| part, start, value, file, keys, out),
+        _ => in_blocks::<C, K, Itself, _>(|key| column.part(key), start, value, file, keys, out),
     }
 }
 
 #[inline(always)]
-fn in_blocks<'a, C: Cells, const K: usize, V: View>(
+fn ask_in_blocks<'a, C: Cells, const K: usize, V: View>(
     part: impl Fn(Digest) -> &'a Part<V::Of>,
     file: &[u8],
     keys: &[Digest],
     out: &mut [bool],
 ) {
+    let wanted = |of: &V::Of, h, all| (fingerprint(h), V::mask(of, h, all));
+    let answer = |sum: Option<u32>, mask, key| match sum {
+        Some(sum) if sum & mask == 0 => {
+            let part = part(key);
+            V::settled(&part.geometry, mask) || settle::<V>(part, key)
+        }
+        // As in `contains`, bytes that are not there cannot say no.
+        sum => sum.is_none(),
+    };
+    in_blocks::<C, K, V, _>(&part, wanted, answer, file, keys, out);
+}
+
+/// For every key `start` says, by its hash and the bits of its cells, what the sum of these starts with and which bits count,
+/// and `finish` what follows from the sum.
+#[inline(always)]
+fn in_blocks<'a, C: Cells, const K: usize, V: View, O>(
+    part: impl Fn(Digest) -> &'a Part<V::Of>,
+    start: impl Fn(&V::Of, u64, u32) -> (u32, u32),
+    finish: impl Fn(Option<u32>, u32, Digest) -> O,
+    file: &[u8],
+    keys: &[Digest],
+    out: &mut [O],
+) {
     let mut addresses = [[0; K]; BLOCK];
-    let mut wanted = [(0, 0); BLOCK];
+    let mut starts = [(0, 0); BLOCK];
     for (keys, out) in keys.chunks(BLOCK).zip(out.chunks_mut(BLOCK)) {
-        for ((&key, addresses), wanted) in keys.iter().zip(&mut addresses).zip(&mut wanted) {
+        for ((&key, addresses), from) in keys.iter().zip(&mut addresses).zip(&mut starts) {
             let part = part(key);
             let fuse = V::fuse(&part.geometry);
             let cells = C::new(fuse.bits, fuse.cut);
@@ -350,19 +384,14 @@ fn in_blocks<'a, C: Cells, const K: usize, V: View>(
             for &address in &*addresses {
                 arch::prefetch(file, C::byte(address));
             }
-            *wanted = (fingerprint(h), V::mask(&part.geometry, h, cells.mask(slots[0])));
+            *from = start(&part.geometry, h, cells.mask(slots[0]));
         }
-        for (((out, &key), addresses), &(fingerprint, mask)) in out.iter_mut().zip(keys).zip(&addresses).zip(&wanted) {
-            let mut sum = Some(fingerprint);
+        for (((out, &key), addresses), &(from, mask)) in out.iter_mut().zip(keys).zip(&addresses).zip(&starts) {
+            let mut sum = Some(from);
             for &address in addresses {
                 sum = sum.and_then(|sum| Some(sum ^ C::load(file, address)?));
             }
-            // As in `contains`, bytes that are not there cannot say no.
-            *out = sum.is_none_or(|sum| sum & mask == 0);
-            if *out && sum.is_some() {
-                let part = part(key);
-                *out = V::settled(&part.geometry, mask) || settle::<V>(part, key);
-            }
+            *out = finish(sum, mask, key);
         }
     }
 }
@@ -376,6 +405,17 @@ impl<C: Cells, const K: usize, V: View> Answer<Part<V::Of>> for One<C, K, V> {
         let fuse = V::fuse(&part.geometry);
         matching::<C, K, V>(C::new(fuse.bits, fuse.cut), &part.geometry, &part.payload, key)
             .is_some_and(|mask| V::settled(&part.geometry, mask) || settle::<V>(part, key))
+    }
+}
+
+/// One value from tables of cells `C`.
+struct Value<C, const K: usize>(PhantomData<C>);
+
+impl<C: Cells, const K: usize> Answer<Part<Fuse>, u32> for Value<C, K> {
+    #[inline(always)]
+    fn answer<I: Isa>(part: &Part<Fuse>, key: Digest) -> u32 {
+        let fuse = &part.geometry;
+        get::<C, K>(C::new(fuse.bits, fuse.cut), fuse, &part.payload, key)
     }
 }
 
@@ -410,7 +450,7 @@ impl Fuse {
             keys: &[Digest],
             out: &mut [bool],
         ) {
-            in_blocks::<C, K, V>(|_| part, file, keys, out);
+            ask_in_blocks::<C, K, V>(|_| part, file, keys, out);
         }
         shaped!(V::fuse(&part.geometry), out.fill(false), ask<V>, part, file, keys, out)
     }
@@ -446,9 +486,20 @@ impl Contains for Fuse {
 }
 
 impl Retrieve for Fuse {
-    #[inline]
     fn get(&self, payload: &[u8], key: Digest) -> u32 {
         shaped!(self, 0, get, self, payload, key)
+    }
+
+    fn choose_value<D: Choose<Fuse, u32>>(&self, chooser: D) -> D::Chosen {
+        fn choose<C: Cells, const K: usize, D: Choose<Fuse, u32>>(_: C, chooser: D, level: Level) -> D::Chosen {
+            chooser.choose::<Value<C, K>>(level)
+        }
+        let level = Level::detect();
+        shaped!(self, chooser.choose::<Never>(level), choose<D>, chooser, level)
+    }
+
+    fn get_many(&self, column: &Column<Fuse>, file: &[u8], keys: &[Digest], out: &mut [u32]) {
+        shaped!(self, out.fill(0), get_many, column, file, keys, out)
     }
 }
 

@@ -53,7 +53,7 @@ use crate::format::{Reader, put_varint};
 use crate::hash::{Digest, Salt, fold, scramble};
 use crate::leaves::{Choose, Column, Contains, Geometry, Never, Retrieve, bits_in_words};
 use kernel::{Any, Bit, Broad, Deep, Many, One};
-pub(in crate::leaves) use kernel::{Columns, Lookup, spread};
+pub(in crate::leaves) use kernel::{Columns, Lookup, Outcome, spread};
 
 #[macro_use]
 mod kernel;
@@ -425,6 +425,12 @@ impl Ribbon {
         !self.empty && (value ^ self.expected(h)) & mask == 0
     }
 
+    /// The value of a key with this hash, without any kernel.
+    #[inline(never)]
+    fn read(&self, payload: &[u8], h: u64) -> u32 {
+        self.value_and_mask(payload, h).0
+    }
+
     /// Whether values are stored, and not all zero.
     pub(in crate::leaves) fn stores(&self) -> bool {
         self.stored != 0
@@ -436,11 +442,11 @@ impl Ribbon {
         fingerprint(h) & self.stored
     }
 
-    /// Whether a key that the first level passed on reads what a member reads. Apart, because the few keys it serves shall
-    /// not cost the others registers.
+    /// What a key that the first level passed on reads. Apart, because the few keys it serves shall not cost the others
+    /// registers.
     #[inline(never)]
-    pub(in crate::leaves) fn deep<K: Lookup>(&self, payload: &[u8], h: u64) -> bool {
-        arch::dispatch(self.cpu, Deep::<K> { ribbon: self, payload, h, kernel: PhantomData })
+    pub(in crate::leaves) fn deep<K: Lookup, O: Outcome>(&self, payload: &[u8], h: u64) -> O {
+        arch::dispatch(self.cpu, Deep::<K, O> { ribbon: self, payload, h, kinds: PhantomData })
     }
 }
 
@@ -468,7 +474,7 @@ impl Contains for Ribbon {
     fn ask_many(&self, column: &Column<Ribbon>, _: &[u8], keys: &[Digest], out: &mut [bool]) {
         macro_rules! run {
             ($kernel:ty) => {
-                arch::dispatch(self.cpu, Many::<$kernel> { column, keys, out, kernel: PhantomData })
+                arch::dispatch(self.cpu, Many::<$kernel, bool> { column, keys, out, kernel: PhantomData })
             };
         }
         let one_by_one = |out: &mut [bool]| {
@@ -485,7 +491,36 @@ impl Contains for Ribbon {
 
 impl Retrieve for Ribbon {
     fn get(&self, payload: &[u8], key: Digest) -> u32 {
-        self.value_and_mask(payload, key.salted(self.salt)).0
+        self.read(payload, key.salted(self.salt))
+    }
+
+    fn choose_value<C: Choose<Ribbon, u32>>(&self, chooser: C) -> C::Chosen {
+        macro_rules! run {
+            ($kernel:ty) => {
+                chooser.choose::<One<$kernel>>(self.cpu)
+            };
+        }
+        match self.empty {
+            true => chooser.choose::<Never>(self.cpu),
+            false => with_value_kernel!(self, chooser.choose::<Any>(self.cpu), run),
+        }
+    }
+
+    fn get_many(&self, column: &Column<Ribbon>, _: &[u8], keys: &[Digest], out: &mut [u32]) {
+        macro_rules! run {
+            ($kernel:ty) => {
+                arch::dispatch(self.cpu, Many::<$kernel, u32> { column, keys, out, kernel: PhantomData })
+            };
+        }
+        let one_by_one = |out: &mut [u32]| {
+            for (out, &key) in out.iter_mut().zip(keys) {
+                *out = column.get(key);
+            }
+        };
+        match self.empty {
+            true => out.fill(0),
+            false => with_value_kernel!(self, one_by_one(out), run),
+        }
     }
 }
 

@@ -108,7 +108,7 @@ impl Integrated {
 #[inline(never)]
 fn deep<K: Lookup>(part: &Part<Integrated>, key: Digest) -> bool {
     part.geometry.bands.as_ref().is_none_or(|bands| {
-        bands.ribbon.deep::<K>(bands.shifted(&part.payload), key.salted(bands.ribbon.salt)) && says(part, key)
+        bands.ribbon.deep::<K, bool>(bands.shifted(&part.payload), key.salted(bands.ribbon.salt)) && says(part, key)
     })
 }
 

@@ -1,8 +1,8 @@
-//! a level and a hash -> whether a member reads this: the straight-line queries of a ribbon.
+//! a level and a hash -> the value there, or whether a member reads it: the straight-line queries of a ribbon.
 //!
 //! One kernel per shape and number of columns, compiled for every instruction set. What a kernel knows when it is compiled,
 //! the frame of its levels and the number of columns, is not computed with; what it does not serve goes the plain way of
-//! [`Ribbon::matches`], which gives the same answers.
+//! [`Outcome::plainly`], which gives the same answers.
 
 use std::marker::PhantomData;
 
@@ -23,8 +23,17 @@ pub(in crate::leaves) trait Lookup: Copy + 'static {
     /// Where in the payload a row's query starts to read.
     fn place(level: &Level, row: u64) -> usize;
 
+    /// The bits of a value that starts at a row.
+    fn mask(level: &Level, row: u64) -> u32;
+
+    /// The value at a row, no bits outside its mask; nothing if the payload is too short.
+    fn value<I: Isa>(level: &Level, payload: &[u8], h: u64, row: u64) -> Option<u32>;
+
     /// Whether the value at a row is `expected`; nothing if the payload is too short.
-    fn check<I: Isa>(level: &Level, payload: &[u8], h: u64, expected: u32, row: u64) -> Option<bool>;
+    #[inline(always)]
+    fn check<I: Isa>(level: &Level, payload: &[u8], h: u64, expected: u32, row: u64) -> Option<bool> {
+        Some((Self::value::<I>(level, payload, h, row)? ^ expected) & Self::mask(level, row) == 0)
+    }
 
     /// What a member reads.
     #[inline(always)]
@@ -70,25 +79,27 @@ impl<const SHAPE: usize, const R: usize, const PART: bool> Lookup for Columns<SH
     }
 
     #[inline(always)]
-    fn check<I: Isa>(level: &Level, payload: &[u8], h: u64, expected: u32, row: u64) -> Option<bool> {
-        let mask = u32::MAX >> (32 - R);
+    fn mask(level: &Level, row: u64) -> u32 {
+        u32::MAX >> (32 - R as u32 + (PART && row >> 6 < level.cut) as u32)
+    }
+
+    #[inline(always)]
+    fn value<I: Isa>(level: &Level, payload: &[u8], h: u64, row: u64) -> Option<u32> {
         let (low, high) = spread(h, row);
-        let block = row >> 6;
         let first = Self::place(level, row);
         if !PART {
             let at = first & (usize::MAX >> 1);
             let (first, second) = payload.get(at..at + 16 * R)?.split_at(8 * R);
-            let value = I::parities::<R>(first, second, low, high);
-            return Some((value ^ expected) & mask == 0);
+            return Some(I::parities::<R>(first, second, low, high));
         }
-        let second = level.block_at(R as u32 - 1, block + 1);
+        let second = level.block_at(R as u32 - 1, (row >> 6) + 1);
         let value = I::parities::<R>(words::<R>(payload, first)?, words::<R>(payload, second)?, low, high);
-        Some((value ^ expected) & (mask >> (block < level.cut) as u32) == 0)
+        Some(value & Self::mask(level, row))
     }
 }
 
-/// Bumped ribbons with bands of 64 bits and more than eight columns. The first eight refuse nearly every stranger, so the others are
-/// read one by one, and there is one kernel for all of them.
+/// Bumped ribbons with bands of 64 bits and more than eight columns: one kernel for all of them. The first eight columns refuse
+/// nearly every stranger, so a check reads the others one by one; a value reads all of them, eight at a time.
 #[derive(Clone, Copy)]
 pub(super) struct Broad;
 
@@ -99,6 +110,30 @@ impl Lookup for Broad {
     #[inline(always)]
     fn place(level: &Level, row: u64) -> usize {
         level.block_at(level.whole, row >> 6)
+    }
+
+    #[inline(always)]
+    fn mask(level: &Level, row: u64) -> u32 {
+        u32::MAX >> (32 - level.whole - (row >> 6 >= level.cut) as u32)
+    }
+
+    #[inline(always)]
+    fn value<I: Isa>(level: &Level, payload: &[u8], h: u64, row: u64) -> Option<u32> {
+        let (low, high) = spread(h, row);
+        let block = row >> 6;
+        let (first, second) = (level.block_at(level.whole, block), level.block_at(level.whole, block + 1));
+        let last = level.whole + (block >= level.cut) as u32 - 8;
+        let (mut value, mut column) = (0, 0);
+        loop {
+            // The last eight may overlap those before: equal bits.
+            let at = 8 * column as usize;
+            let (first, second) = (words::<8>(payload, first + at)?, words::<8>(payload, second + at)?);
+            value |= I::parities::<8>(first, second, low, high) << column;
+            if column >= last {
+                return Some(value);
+            }
+            column = last.min(column + 8);
+        }
     }
 
     #[inline(always)]
@@ -133,12 +168,17 @@ impl Lookup for Bit {
     }
 
     #[inline(always)]
-    fn check<I: Isa>(level: &Level, payload: &[u8], h: u64, expected: u32, row: u64) -> Option<bool> {
+    fn mask(_: &Level, _: u64) -> u32 {
+        1
+    }
+
+    #[inline(always)]
+    fn value<I: Isa>(level: &Level, payload: &[u8], h: u64, row: u64) -> Option<u32> {
         let band = band(h, &SHAPES[BIT]);
         let at = Self::place(level, row);
         let bytes: &[u8; 16] = payload.get(at..)?.first_chunk()?;
         let x = u128::from_le_bytes(*bytes) & band;
-        Some((x as u64 ^ (x >> 64) as u64).count_ones() & 1 == expected & 1)
+        Some((x as u64 ^ (x >> 64) as u64).count_ones() & 1)
     }
 }
 
@@ -177,6 +217,47 @@ macro_rules! with_kernel {
     };
 }
 
+/// The same for values, whose width is whole and which are not all zero.
+macro_rules! with_value_kernel {
+    ($ribbon:expr, $any:expr, $run:ident) => {
+        with_kernel!($ribbon, $any, $run:
+            (1 1 false) (1 2 false) (1 3 false) (1 4 false) (1 5 false) (1 6 false) (1 7 false) (1 8 false))
+    };
+}
+
+/// What a query finds out: whether a member reads this, or the value itself.
+pub(in crate::leaves) trait Outcome: Sized {
+    /// At a row; nothing if the payload is too short. `key` is the hash of the key on the first level, `h` on this one.
+    fn at<K: Lookup, I: Isa>(level: &Level, payload: &[u8], key: u64, h: u64, row: u64) -> Option<Self>;
+
+    /// For a hash, without any kernel.
+    fn plainly(ribbon: &Ribbon, payload: &[u8], h: u64) -> Self;
+}
+
+impl Outcome for bool {
+    #[inline(always)]
+    fn at<K: Lookup, I: Isa>(level: &Level, payload: &[u8], key: u64, h: u64, row: u64) -> Option<bool> {
+        K::check::<I>(level, payload, h, K::expected(key), row)
+    }
+
+    #[inline(always)]
+    fn plainly(ribbon: &Ribbon, payload: &[u8], h: u64) -> bool {
+        ribbon.matches(payload, h)
+    }
+}
+
+impl Outcome for u32 {
+    #[inline(always)]
+    fn at<K: Lookup, I: Isa>(level: &Level, payload: &[u8], _: u64, h: u64, row: u64) -> Option<u32> {
+        K::value::<I>(level, payload, h, row)
+    }
+
+    #[inline(always)]
+    fn plainly(ribbon: &Ribbon, payload: &[u8], h: u64) -> u32 {
+        ribbon.read(payload, h)
+    }
+}
+
 impl Ribbon {
     /// Whether the only bit of a key is `bit`; nothing where no kernel serves.
     #[inline(always)]
@@ -194,19 +275,18 @@ impl Ribbon {
 }
 
 /// One query that the first level passed on.
-pub(super) struct Deep<'a, K> {
+pub(super) struct Deep<'a, K, O> {
     pub(super) ribbon: &'a Ribbon,
     pub(super) payload: &'a [u8],
     pub(super) h: u64,
-    pub(super) kernel: PhantomData<K>,
+    pub(super) kinds: PhantomData<(K, O)>,
 }
 
-impl<K: Lookup> Kernel for Deep<'_, K> {
-    type Output = bool;
+impl<K: Lookup, O: Outcome> Kernel for Deep<'_, K, O> {
+    type Output = O;
     #[inline(always)]
-    fn run<I: Isa>(self) -> bool {
+    fn run<I: Isa>(self) -> O {
         let Deep { ribbon, payload, mut h, .. } = self;
-        let expected = K::expected(h);
         for level in &ribbon.rest {
             // All levels but the last have the shape of the first.
             if level.shape != ribbon.first.shape {
@@ -216,33 +296,33 @@ impl<K: Lookup> Kernel for Deep<'_, K> {
             let (bucket, offset) = K::FRAME.bucket_of(level.buckets, h);
             if !K::bumped(payload, level.bumps_at, bucket, offset) {
                 let row = K::FRAME.row(bucket, offset);
-                if let Some(found) = K::check::<I>(level, payload, h, expected, row) {
+                if let Some(found) = O::at::<K, I>(level, payload, self.h, h, row) {
                     return found;
                 }
                 break;
             }
         }
-        ribbon.matches(payload, self.h)
+        O::plainly(ribbon, payload, self.h)
     }
 }
 
 /// One query.
 pub(super) struct One<K>(PhantomData<K>);
 
-impl<K: Lookup> Answer<Part<Ribbon>> for One<K> {
+impl<K: Lookup, O: Outcome> Answer<Part<Ribbon>, O> for One<K> {
     #[inline(always)]
-    fn answer<I: Isa>(part: &Part<Ribbon>, key: Digest) -> bool {
+    fn answer<I: Isa>(part: &Part<Ribbon>, key: Digest) -> O {
         let (ribbon, payload) = (&part.geometry, &part.payload[..]);
         let level = &ribbon.first;
         let h = key.salted(ribbon.salt);
         let (bucket, offset) = K::FRAME.bucket_of(level.buckets, h);
         if K::bumped(payload, level.bumps_at, bucket, offset) {
-            return ribbon.deep::<K>(payload, h);
+            return ribbon.deep::<K, O>(payload, h);
         }
         let row = K::FRAME.row(bucket, offset);
-        match K::check::<I>(level, payload, h, K::expected(h), row) {
+        match O::at::<K, I>(level, payload, h, h, row) {
             Some(found) => found,
-            None => ribbon.matches(payload, h),
+            None => O::plainly(ribbon, payload, h),
         }
     }
 }
@@ -250,10 +330,10 @@ impl<K: Lookup> Answer<Part<Ribbon>> for One<K> {
 /// One query of any shape.
 pub(super) struct Any;
 
-impl Answer<Part<Ribbon>> for Any {
+impl<O: Outcome> Answer<Part<Ribbon>, O> for Any {
     #[inline(always)]
-    fn answer<I: Isa>(part: &Part<Ribbon>, key: Digest) -> bool {
-        part.geometry.matches(&part.payload, key.salted(part.geometry.salt))
+    fn answer<I: Isa>(part: &Part<Ribbon>, key: Digest) -> O {
+        O::plainly(&part.geometry, &part.payload, key.salted(part.geometry.salt))
     }
 }
 
@@ -261,14 +341,14 @@ impl Answer<Part<Ribbon>> for Any {
 const BATCH: usize = 32;
 
 /// Many queries: all places first, prefetched; then all values; then the few that were bumped.
-pub(super) struct Many<'a, K> {
+pub(super) struct Many<'a, K, O> {
     pub(super) column: &'a Column<Ribbon>,
     pub(super) keys: &'a [Digest],
-    pub(super) out: &'a mut [bool],
+    pub(super) out: &'a mut [O],
     pub(super) kernel: PhantomData<K>,
 }
 
-impl<K: Lookup> Kernel for Many<'_, K> {
+impl<K: Lookup, O: Outcome> Kernel for Many<'_, K, O> {
     type Output = ();
     #[inline(always)]
     fn run<I: Isa>(self) {
@@ -283,7 +363,7 @@ impl<K: Lookup> Kernel for Many<'_, K> {
     }
 }
 
-impl<'a, K: Lookup> Many<'a, K> {
+impl<'a, K: Lookup, O: Outcome> Many<'a, K, O> {
     #[inline(always)]
     fn rounds<I: Isa>(self, part: impl Fn(Digest) -> &'a Part<Ribbon>) {
         let Many { keys, out, .. } = self;
@@ -311,13 +391,13 @@ impl<'a, K: Lookup> Many<'a, K> {
                 let part = part(key);
                 let (ribbon, payload) = (&part.geometry, &part.payload[..]);
                 let h = hashes[i];
-                let found = K::check::<I>(&ribbon.first, payload, h, K::expected(h), rows[i]);
-                *out = found.unwrap_or_else(|| ribbon.matches(payload, h));
+                let found = O::at::<K, I>(&ribbon.first, payload, h, h, rows[i]);
+                *out = found.unwrap_or_else(|| O::plainly(ribbon, payload, h));
             }
             for &i in &bumped[..count] {
                 let i = i as usize;
                 let part = part(keys[i]);
-                out[i] = part.geometry.deep::<K>(&part.payload, hashes[i]);
+                out[i] = part.geometry.deep::<K, O>(&part.payload, hashes[i]);
             }
         }
     }

@@ -40,15 +40,19 @@
 
 use std::marker::PhantomData;
 
-use crate::arch::{self, Answer, Isa, Level};
+use crate::arch::{Answer, Isa, Level};
 use crate::error::FormatError;
 use crate::format::{Reader, put_varint};
 use crate::hash::{Digest, Salt};
 use crate::leaves::pack::{Cells, Packed, Short, Whole};
 use crate::leaves::{Choose, Column, Contains, Geometry, Never, Part, Retrieve, bits_in_words};
 
+mod many;
 #[cfg(feature = "build")]
 mod peel;
+#[cfg(feature = "build")]
+use many::ask_in_blocks;
+use many::{ask_many, get_many};
 #[cfg(feature = "build")]
 pub(in crate::leaves) use peel::{Space, size, solve_field};
 #[cfg(feature = "build")]
@@ -310,90 +314,6 @@ fn settle<V: View>(part: &Part<V::Of>, key: Digest) -> bool {
 #[inline(always)]
 fn get<C: Cells, const K: usize>(cells: C, fuse: &Fuse, payload: &[u8], key: Digest) -> u32 {
     fuse.sum::<C, K>(cells, payload, fuse.hash(key)).map_or(0, |(sum, mask)| sum & mask)
-}
-
-/// Keys whose cells are asked from memory before the first one is looked at.
-const BLOCK: usize = 64;
-
-/// The cells are those of the first part and give the type; every shard has its own cut.
-fn ask_many<C: Cells, const K: usize, V: View>(
-    _: C,
-    column: &Column<V::Of>,
-    file: &[u8],
-    keys: &[Digest],
-    out: &mut [bool],
-) {
-    match column.parts() {
-        // With one part its geometry stays in registers.
-        [part] => ask_in_blocks::<C, K, V>(|_| part, file, keys, out),
-        _ => ask_in_blocks::<C, K, V>(|key| column.part(key), file, keys, out),
-    }
-}
-
-/// The same for values.
-fn get_many<C: Cells, const K: usize>(_: C, column: &Column<Fuse>, file: &[u8], keys: &[Digest], out: &mut [u32]) {
-    // As in `get`, bytes that are not there are no value.
-    let value = |sum: Option<u32>, mask, _| sum.map_or(0, |sum| sum & mask);
-    let start = |_: &Fuse, _, all| (0, all);
-    match column.parts() {
-        [part] => in_blocks::<C, K, Itself, _>(|_| part, start, value, file, keys, out),
-        _ => in_blocks::<C, K, Itself, _>(|key| column.part(key), start, value, file, keys, out),
-    }
-}
-
-#[inline(always)]
-fn ask_in_blocks<'a, C: Cells, const K: usize, V: View>(
-    part: impl Fn(Digest) -> &'a Part<V::Of>,
-    file: &[u8],
-    keys: &[Digest],
-    out: &mut [bool],
-) {
-    let wanted = |of: &V::Of, h, all| (fingerprint(h), V::mask(of, h, all));
-    let answer = |sum: Option<u32>, mask, key| match sum {
-        Some(sum) if sum & mask == 0 => {
-            let part = part(key);
-            V::settled(&part.geometry, mask) || settle::<V>(part, key)
-        }
-        // As in `contains`, bytes that are not there cannot say no.
-        sum => sum.is_none(),
-    };
-    in_blocks::<C, K, V, _>(&part, wanted, answer, file, keys, out);
-}
-
-/// For every key `start` says, by its hash and the bits of its cells, what the sum of these starts with and which bits count,
-/// and `finish` what follows from the sum.
-#[inline(always)]
-fn in_blocks<'a, C: Cells, const K: usize, V: View, O>(
-    part: impl Fn(Digest) -> &'a Part<V::Of>,
-    start: impl Fn(&V::Of, u64, u32) -> (u32, u32),
-    finish: impl Fn(Option<u32>, u32, Digest) -> O,
-    file: &[u8],
-    keys: &[Digest],
-    out: &mut [O],
-) {
-    let mut addresses = [[0; K]; BLOCK];
-    let mut starts = [(0, 0); BLOCK];
-    for (keys, out) in keys.chunks(BLOCK).zip(out.chunks_mut(BLOCK)) {
-        for ((&key, addresses), from) in keys.iter().zip(&mut addresses).zip(&mut starts) {
-            let part = part(key);
-            let fuse = V::fuse(&part.geometry);
-            let cells = C::new(fuse.bits, fuse.cut);
-            let h = fuse.hash(key);
-            let slots = fuse.slots::<K>(h);
-            *addresses = slots.map(|slot| cells.address(part.start, slot));
-            for &address in &*addresses {
-                arch::prefetch(file, C::byte(address));
-            }
-            *from = start(&part.geometry, h, cells.mask(slots[0]));
-        }
-        for (((out, &key), addresses), &(from, mask)) in out.iter_mut().zip(keys).zip(&addresses).zip(&starts) {
-            let mut sum = Some(from);
-            for &address in addresses {
-                sum = sum.and_then(|sum| Some(sum ^ C::load(file, address)?));
-            }
-            *out = finish(sum, mask, key);
-        }
-    }
 }
 
 /// One query on tables of cells `C`.

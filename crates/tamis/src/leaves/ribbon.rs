@@ -51,7 +51,7 @@ use crate::arch::{self, Level as Cpu};
 use crate::error::FormatError;
 use crate::format::{Reader, put_varint};
 use crate::hash::{Digest, Salt, fold, scramble};
-use crate::leaves::{Choose, Column, Contains, Geometry, Never, Retrieve, bits_in_words};
+use crate::leaves::{Choose, Column, Contains, Geometry, Never, bits_in_words};
 use kernel::{Any, Bit, Broad, Deep, Many, One};
 pub(in crate::leaves) use kernel::{Columns, Lookup, Outcome, spread};
 
@@ -61,6 +61,7 @@ mod kernel;
 mod build;
 #[cfg(feature = "build")]
 mod eliminate;
+mod values;
 #[cfg(feature = "build")]
 pub(in crate::leaves) use build::{Extra, extra};
 #[cfg(feature = "build")]
@@ -359,6 +360,8 @@ pub(in crate::leaves) enum Fast {
     Broad,
     /// Bands of 128, one bit, starts on bytes.
     Bit,
+    /// Standard, a whole width: the columns to read at once, eight at most. Only values have kernels for it.
+    Small { columns: u8 },
     /// Anything else.
     Any,
 }
@@ -374,6 +377,7 @@ impl Ribbon {
             64 if columns <= 8 => Fast::Columns { shape: first.shape, columns: columns as u8, part: width.part > 0 },
             64 if first.shape as usize == Broad::SHAPE => Fast::Broad,
             128 if columns == 1 && first.shape().align == 8 => Fast::Bit,
+            _ if first.shape as usize == STANDARD && width.part == 0 => Fast::Small { columns: columns.min(8) as u8 },
             _ => Fast::Any,
         };
         Ribbon {
@@ -485,41 +489,6 @@ impl Contains for Ribbon {
         match self.empty {
             true => out.fill(false),
             false => with_kernel!(self, one_by_one(out), run),
-        }
-    }
-}
-
-impl Retrieve for Ribbon {
-    fn get(&self, payload: &[u8], key: Digest) -> u32 {
-        self.read(payload, key.salted(self.salt))
-    }
-
-    fn choose_value<C: Choose<Ribbon, u32>>(&self, chooser: C) -> C::Chosen {
-        macro_rules! run {
-            ($kernel:ty) => {
-                chooser.choose::<One<$kernel>>(self.cpu)
-            };
-        }
-        match self.empty {
-            true => chooser.choose::<Never>(self.cpu),
-            false => with_value_kernel!(self, chooser.choose::<Any>(self.cpu), run),
-        }
-    }
-
-    fn get_many(&self, column: &Column<Ribbon>, _: &[u8], keys: &[Digest], out: &mut [u32]) {
-        macro_rules! run {
-            ($kernel:ty) => {
-                arch::dispatch(self.cpu, Many::<$kernel, u32> { column, keys, out, kernel: PhantomData })
-            };
-        }
-        let one_by_one = |out: &mut [u32]| {
-            for (out, &key) in out.iter_mut().zip(keys) {
-                *out = column.get(key);
-            }
-        };
-        match self.empty {
-            true => out.fill(0),
-            false => with_value_kernel!(self, one_by_one(out), run),
         }
     }
 }

@@ -58,17 +58,22 @@ fn value(key: Digest, bits: u16) -> u32 {
     (scramble(key.lo) as u32) >> (32 - bits)
 }
 
-/// A column of the keys by shard; what comes before it in the file belongs to others.
-fn column<G: Kind>(shards: &[Vec<Digest>], variant: u32, bits: u16, level: Level) -> (Column<G>, Vec<u8>) {
+/// A column of the keys by shard, for any level; what comes before it in the file belongs to others.
+fn column<G: Kind>(shards: &[Vec<Digest>], variant: u32, bits: u16) -> (impl Fn(Level) -> Column<G>, Vec<u8>) {
     let mut file = vec![0xa5; 11];
     let mut part = |keys: &Vec<Digest>| {
         let start = file.len();
         let values: Vec<u32> = keys.iter().map(|&key| value(key, bits)).collect();
-        let geometry = G::build(keys, &values, variant, bits, &mut file).on(level);
+        let geometry = G::build(keys, &values, variant, bits, &mut file);
         (geometry, start..file.len())
     };
-    let parts = shards.iter().map(&mut part).collect();
-    (Column::of(shards.len().ilog2(), &file, parts), file)
+    let parts: Vec<_> = shards.iter().map(&mut part).collect();
+    let (shard_bits, whole) = (shards.len().ilog2(), file.clone());
+    let on = move |level| {
+        let parts = parts.iter().map(|(leaf, range)| (leaf.clone().on(level), range.clone()));
+        Column::of(shard_bits, &whole, parts.collect())
+    };
+    (on, file)
 }
 
 struct Itself;
@@ -112,8 +117,9 @@ fn every_way<G: Kind>(shards: &[Vec<Digest>], step: usize, widths: &[u16]) {
     let asked = [&keys[..], &strangers].concat();
     for variant in 0..G::VARIANTS {
         for &bits in widths {
+            let (column, file) = column::<G>(shards, variant, bits);
             for level in Level::available() {
-                let (column, file) = column::<G>(shards, variant, bits, level);
+                let column = column(level);
                 let what = format!("{}, {level:?}, {} keys", column.first.geometry.details(), keys.len());
                 let found = read(&column, &file, level, &asked, &what);
                 assert!(keys.iter().zip(&found).all(|(&key, &found)| found == value(key, bits)), "{what}");

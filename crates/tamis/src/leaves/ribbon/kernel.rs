@@ -17,8 +17,20 @@ pub(in crate::leaves) trait Lookup: Copy + 'static {
     const FRAME: Frame = Frame::of(&SHAPES[Self::SHAPE], 0);
     /// The thresholds of four buckets, for every byte that records their steps.
     const THRESHOLDS: &'static [[u16; 4]; 256] = &thresholds(&SHAPES[Self::SHAPE]);
-    /// Bytes that a query reads from its first block on.
+    /// Bytes that a check reads from its first block on, or nearly all.
     const BYTES: usize;
+
+    /// The numbers of a level: known when this is compiled, but for levels whose buckets are as large as they need.
+    #[inline(always)]
+    fn frame(_: &Level) -> Frame {
+        Self::FRAME
+    }
+
+    /// Bytes that a value takes from its first block on.
+    #[inline(always)]
+    fn span(_: &Level) -> usize {
+        Self::BYTES
+    }
 
     /// Where in the payload a row's query starts to read.
     fn place(level: &Level, row: u64) -> usize;
@@ -110,6 +122,11 @@ impl Lookup for Broad {
     #[inline(always)]
     fn place(level: &Level, row: u64) -> usize {
         level.block_at(level.whole, row >> 6)
+    }
+
+    #[inline(always)]
+    fn span(level: &Level) -> usize {
+        16 * level.whole as usize
     }
 
     #[inline(always)]
@@ -217,18 +234,13 @@ macro_rules! with_kernel {
     };
 }
 
-/// The same for values, whose width is whole and which are not all zero.
-macro_rules! with_value_kernel {
-    ($ribbon:expr, $any:expr, $run:ident) => {
-        with_kernel!($ribbon, $any, $run:
-            (1 1 false) (1 2 false) (1 3 false) (1 4 false) (1 5 false) (1 6 false) (1 7 false) (1 8 false))
-    };
-}
-
 /// What a query finds out: whether a member reads this, or the value itself.
 pub(in crate::leaves) trait Outcome: Sized {
     /// At a row; nothing if the payload is too short. `key` is the hash of the key on the first level, `h` on this one.
     fn at<K: Lookup, I: Isa>(level: &Level, payload: &[u8], key: u64, h: u64, row: u64) -> Option<Self>;
+
+    /// Asks for the bytes at a place.
+    fn prefetch<K: Lookup>(level: &Level, payload: &[u8], at: usize);
 
     /// For a hash, without any kernel.
     fn plainly(ribbon: &Ribbon, payload: &[u8], h: u64) -> Self;
@@ -241,20 +253,14 @@ impl Outcome for bool {
     }
 
     #[inline(always)]
+    fn prefetch<K: Lookup>(_: &Level, payload: &[u8], at: usize) {
+        arch::prefetch(payload, at);
+        arch::prefetch(payload, at + K::BYTES - 1);
+    }
+
+    #[inline(always)]
     fn plainly(ribbon: &Ribbon, payload: &[u8], h: u64) -> bool {
         ribbon.matches(payload, h)
-    }
-}
-
-impl Outcome for u32 {
-    #[inline(always)]
-    fn at<K: Lookup, I: Isa>(level: &Level, payload: &[u8], _: u64, h: u64, row: u64) -> Option<u32> {
-        K::value::<I>(level, payload, h, row)
-    }
-
-    #[inline(always)]
-    fn plainly(ribbon: &Ribbon, payload: &[u8], h: u64) -> u32 {
-        ribbon.read(payload, h)
     }
 }
 
@@ -293,9 +299,9 @@ impl<K: Lookup, O: Outcome> Kernel for Deep<'_, K, O> {
                 break;
             }
             h = level.rehash(h);
-            let (bucket, offset) = K::FRAME.bucket_of(level.buckets, h);
+            let (bucket, offset) = K::frame(level).bucket_of(level.buckets, h);
             if !K::bumped(payload, level.bumps_at, bucket, offset) {
-                let row = K::FRAME.row(bucket, offset);
+                let row = K::frame(level).row(bucket, offset);
                 if let Some(found) = O::at::<K, I>(level, payload, self.h, h, row) {
                     return found;
                 }
@@ -315,11 +321,11 @@ impl<K: Lookup, O: Outcome> Answer<Part<Ribbon>, O> for One<K> {
         let (ribbon, payload) = (&part.geometry, &part.payload[..]);
         let level = &ribbon.first;
         let h = key.salted(ribbon.salt);
-        let (bucket, offset) = K::FRAME.bucket_of(level.buckets, h);
+        let (bucket, offset) = K::frame(level).bucket_of(level.buckets, h);
         if K::bumped(payload, level.bumps_at, bucket, offset) {
             return ribbon.deep::<K, O>(payload, h);
         }
-        let row = K::FRAME.row(bucket, offset);
+        let row = K::frame(level).row(bucket, offset);
         match O::at::<K, I>(level, payload, h, h, row) {
             Some(found) => found,
             None => O::plainly(ribbon, payload, h),
@@ -377,13 +383,12 @@ impl<'a, K: Lookup, O: Outcome> Many<'a, K, O> {
                 let (ribbon, payload) = (&part.geometry, &part.payload[..]);
                 let level = &ribbon.first;
                 let h = key.salted(ribbon.salt);
-                let (bucket, offset) = K::FRAME.bucket_of(level.buckets, h);
-                let row = K::FRAME.row(bucket, offset);
+                let (bucket, offset) = K::frame(level).bucket_of(level.buckets, h);
+                let row = K::frame(level).row(bucket, offset);
                 hashes[i] = h;
                 rows[i] = row;
                 let at = K::place(level, row);
-                arch::prefetch(payload, at);
-                arch::prefetch(payload, at + K::BYTES - 1);
+                O::prefetch::<K>(level, payload, at);
                 bumped[count % BATCH] = i as u8;
                 count += K::bumped(payload, level.bumps_at, bucket, offset) as usize;
             }

@@ -187,7 +187,6 @@ impl<G: Contains + Clone> Column<G> {
 }
 
 /// How values are read; maps are made of it.
-#[allow(dead_code)]
 impl<G: Retrieve> Column<G> {
     /// The fastest way to find this column in `T`, with `F`, and to read the value of one key.
     pub(crate) fn fetch<T: ?Sized, F: Find<T, G>>(&self) -> Fetch<T> {
@@ -231,6 +230,12 @@ impl<G> Column<G> {
     /// All parts, in the order of the shards.
     pub(crate) fn parts(&self) -> &[Part<G>] {
         &self.parts
+    }
+
+    /// The same where it may be known that there is one part.
+    #[inline(always)]
+    pub(crate) fn part_of<const SINGLE: bool>(&self, key: Digest) -> &Part<G> {
+        if SINGLE { &self.first } else { self.part(key) }
     }
 
     /// The part for a key.

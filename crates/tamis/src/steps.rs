@@ -20,7 +20,7 @@ use std::marker::PhantomData;
 
 use bytes::Bytes;
 
-use crate::arch::{Answer, Ask, Isa, Level};
+use crate::arch::{Answer, Ask, Fetch, Isa, Level};
 use crate::error::FormatError;
 use crate::format::{Reader, decode_column};
 use crate::hash::{Digest, Salt};
@@ -132,6 +132,23 @@ impl Steps {
                 with_column!(leaf, column => column.ask::<Steps, First, WithRest>())
             }
             _ => Ask::new::<StepByStep>(Level::detect()),
+        }
+    }
+
+    /// The fastest way to ask for one key of which nothing is known: all steps are asked, without waiting for the first. Where
+    /// any answer is as likely as the other, a step more costs less than a branch that nobody can foresee.
+    pub(crate) fn ask_at_once(&self) -> Ask<Steps> {
+        let steered = |step: &Step| matches!(step.leaf, Leaf::Steered(_));
+        match self.rest.split_last() {
+            Some((Next { step: Step { role: Role::Decide, leaf: Leaf::Ribbon(last) }, .. }, others))
+                if others.iter().map(|next| &next.step).chain(&self.first).all(steered) && last.is_bit() =>
+            {
+                match last.parts().len() {
+                    1 => Ask::new::<AtOnce<true>>(Level::detect()),
+                    _ => Ask::new::<AtOnce<false>>(Level::detect()),
+                }
+            }
+            _ => self.ask(),
         }
     }
 
@@ -247,24 +264,22 @@ impl Leaf {
         with_column!(self, column => column.contains(key))
     }
 
-    /// Whether it can hold values.
-    pub(crate) fn retrieves(&self) -> bool {
-        matches!(self, Leaf::Fuse(_) | Leaf::Ribbon(_))
-    }
-
-    /// The value of a key, if it holds values.
-    #[inline(always)]
-    pub(crate) fn get(&self, key: Digest) -> u32 {
+    /// The fastest way to read the value of one key, if it holds values.
+    pub(crate) fn fetch(&self) -> Option<Fetch<Leaf>> {
         match self {
-            Leaf::Fuse(column) => column.get(key),
-            Leaf::Ribbon(column) => column.get(key),
-            _ => 0,
+            Leaf::Fuse(column) => Some(column.fetch::<Leaf, Own>()),
+            Leaf::Ribbon(column) => Some(column.fetch::<Leaf, Own>()),
+            _ => None,
         }
     }
 
     /// The values of many keys, if it holds values.
-    pub(crate) fn get_many(&self, _file: &[u8], keys: &[Digest], out: &mut [u32]) {
-        out.iter_mut().zip(keys).for_each(|(out, &key)| *out = self.get(key));
+    pub(crate) fn get_many(&self, file: &[u8], keys: &[Digest], out: &mut [u32]) {
+        match self {
+            Leaf::Fuse(column) => column.get_many(file, keys, out),
+            Leaf::Ribbon(column) => column.get_many(file, keys, out),
+            _ => out.fill(0),
+        }
     }
 
     pub(crate) fn contains_many(&self, file: &[u8], keys: &[Digest], out: &mut [bool]) {
@@ -274,7 +289,7 @@ impl Leaf {
 
 /// Finds the column of the first step.
 struct First;
-/// Finds the column of a step.
+/// Finds the column of a step, or of a leaf.
 struct Own;
 
 macro_rules! find_first {
@@ -291,7 +306,13 @@ macro_rules! find_first {
         impl Find<Step, $geometry> for Own {
             #[inline(always)]
             fn find(step: &Step) -> Option<&Column<$geometry>> {
-                match &step.leaf {
+                Own::find(&step.leaf)
+            }
+        }
+        impl Find<Leaf, $geometry> for Own {
+            #[inline(always)]
+            fn find(leaf: &Leaf) -> Option<&Column<$geometry>> {
+                match leaf {
                     Leaf::$variant(column) => Some(column),
                     _ => None,
                 }
@@ -337,6 +358,36 @@ impl Finish<Step> for Later {
 
     fn finish<A: Answer<Step>>(level: Level) -> Ask<Step> {
         Ask::new::<A>(level)
+    }
+}
+
+/// Steered columns and one bit that decides, all of them asked; whether there is one shard.
+struct AtOnce<const SINGLE: bool>;
+
+impl<const SINGLE: bool> AtOnce<SINGLE> {
+    /// The answer from a steered column on, if it is `yes` behind it.
+    #[inline(always)]
+    fn before(step: &Step, key: Digest, yes: bool) -> bool {
+        let Leaf::Steered(column) = &step.leaf else { return yes };
+        let passes = column.part_of::<SINGLE>(key).passes(key);
+        passes & yes | !passes & (step.role == Role::Admit)
+    }
+}
+
+impl<const SINGLE: bool> Answer<Steps> for AtOnce<SINGLE> {
+    #[inline(always)]
+    fn answer<I: Isa>(steps: &Steps, key: Digest) -> bool {
+        let Some((Next { step: Step { leaf: Leaf::Ribbon(last), .. }, .. }, others)) = steps.rest.split_last() else {
+            return StepByStep::answer::<I>(steps, key);
+        };
+        let mut yes = last.part_of::<SINGLE>(key).bit::<I>(key);
+        for Next { step, .. } in others.iter().rev() {
+            yes = Self::before(step, key, yes);
+        }
+        match &steps.first {
+            Some(step) => Self::before(step, key, yes),
+            None => yes,
+        }
     }
 }
 

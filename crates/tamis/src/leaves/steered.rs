@@ -122,6 +122,14 @@ fn passes(payload: &[u8], (at, band): (usize, u64)) -> bool {
     bytes.is_none_or(|bytes| (u64::from_le_bytes(*bytes) & band).count_ones() & 1 == 0)
 }
 
+impl Part<Steered> {
+    /// Whether a key passes; nobody does where there are no keys.
+    #[inline(always)]
+    pub(crate) fn passes(&self, key: Digest) -> bool {
+        !self.geometry.is_empty() & passes(&self.payload, self.geometry.find(key))
+    }
+}
+
 /// One query.
 struct One;
 

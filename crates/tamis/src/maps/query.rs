@@ -5,7 +5,7 @@ use std::path::Path;
 use bytes::Bytes;
 
 use super::table::Table;
-use super::tree::{self, Contents, Tree};
+use super::tree::{self, Contents, Function, Tree};
 use super::value::Value;
 use crate::error::{Error, FormatError, QueryError};
 use crate::format::{self, Form, Header};
@@ -31,6 +31,8 @@ pub struct Map {
     entropy: u64,
     /// The domain of the keys, if the hash has no secret and there are keys.
     plain: Option<Domain>,
+    /// For numbers of one function, which is all there is: the function, and the least number.
+    quick: Option<(Function, u64)>,
 }
 
 impl Map {
@@ -49,7 +51,11 @@ impl Map {
     pub(super) fn of(bytes: Bytes, form: Form) -> Result<Map, FormatError> {
         let Contents { header, tree, table, entropy } = tree::open(&bytes, form)?;
         let plain = (!header.hasher.is_keyed() && header.keys > 0).then_some(header.domain);
-        Ok(Map { bytes, header, tree, table, entropy, plain })
+        let quick = match table {
+            Table::Offset(least) => tree.function().map(|function| (function, least)),
+            _ => None,
+        };
+        Ok(Map { bytes, header, tree, table, entropy, plain, quick })
     }
 
     /// Opens a file as a memory map: nothing is read but what queries touch. See [`Filter::map`](crate::Filter::map).
@@ -73,6 +79,12 @@ impl Map {
     /// The same for a map whose values are numbers.
     #[inline]
     pub fn get_u64<K: Key>(&self, key: K) -> Result<Option<u64>, QueryError> {
+        if let Some((function, least)) = &self.quick
+            && self.plain == Some(K::DOMAIN)
+        {
+            let symbol = function.get(key.seeded_digest(&self.header.hasher));
+            return Ok(Some(least.wrapping_add(symbol)));
+        }
         let symbol = self.symbol(key)?;
         match symbol.and_then(|symbol| self.table.number(symbol)) {
             None => self.check_values(Domain::U64).map(|()| None),

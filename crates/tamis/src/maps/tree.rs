@@ -13,7 +13,7 @@
 use bytes::Bytes;
 
 use super::table::Table;
-use crate::arch::Ask;
+use crate::arch::{Ask, Fetch};
 use crate::error::FormatError;
 use crate::format::{self, Form, Header, Reader, decode_steps};
 use crate::hash::{Digest, Salt};
@@ -71,8 +71,11 @@ pub(crate) enum Node {
 /// A static function and where its values lead.
 #[derive(Debug)]
 pub(crate) struct Flat {
-    /// Thirty-two bits of every value each, low ones first; the last one the rest.
-    leaves: Box<[Leaf]>,
+    /// The low 32 bits of every value, or all if there are fewer.
+    leaf: Leaf,
+    fetch: Fetch<Leaf>,
+    /// The others, 32 bits each; the last one the rest.
+    more: Box<[(Leaf, Fetch<Leaf>)]>,
     bits: u32,
     /// Bits above the value that tell keys from strangers.
     fingerprint: u32,
@@ -90,11 +93,13 @@ enum To {
 impl Flat {
     #[inline(always)]
     fn get(&self, key: Digest) -> Option<Target> {
-        let value = match &self.leaves[..] {
-            [leaf] => u128::from(leaf.get(key)),
-            leaves => leaves.iter().rev().fold(0, |value, leaf| value << WORD | u128::from(leaf.get(key))),
-        };
-        self.target(value, key)
+        let low = self.fetch.call(&self.leaf, key);
+        if self.more.is_empty() && self.fingerprint == 0 {
+            return self.lead(low.into());
+        }
+        let more =
+            self.more.iter().rev().fold(0, |value, (leaf, fetch)| value << WORD | u128::from(fetch.call(leaf, key)));
+        self.target(more << WORD | u128::from(low), key)
     }
 
     #[inline(always)]
@@ -102,7 +107,13 @@ impl Flat {
         if self.fingerprint > 0 && (value >> self.bits) as u32 != fingerprint(key, self.fingerprint) {
             return None;
         }
-        let value = value as u64 & (u64::MAX >> (64 - self.bits));
+        self.lead(value as u64)
+    }
+
+    /// Where a value leads.
+    #[inline(always)]
+    fn lead(&self, value: u64) -> Option<Target> {
+        let value = value & (u64::MAX >> (64 - self.bits));
         match &self.to {
             To::Symbols(first) => Some(Target::Symbol(first.wrapping_add(value))),
             To::Children(children) => children.get(value as usize).copied(),
@@ -115,7 +126,7 @@ impl Flat {
         for (keys, out) in keys.chunks(ROUND).zip(out.chunks_mut(ROUND)) {
             let (words, values) = (&mut words[..keys.len()], &mut values[..keys.len()]);
             values.fill(0);
-            for leaf in self.leaves.iter().rev() {
+            for leaf in self.more.iter().rev().map(|(leaf, _)| leaf).chain([&self.leaf]) {
                 leaf.get_many(file, keys, words);
                 values.iter_mut().zip(&*words).for_each(|(value, word)| *value = *value << WORD | u128::from(*word));
             }
@@ -135,6 +146,23 @@ pub(crate) fn fingerprint(key: Digest, bits: u32) -> u32 {
 /// How many leaves hold so many bits.
 pub(crate) fn words(bits: u32) -> u32 {
     bits.div_ceil(WORD)
+}
+
+/// A function, and nothing on the way to it.
+#[derive(Debug)]
+pub(crate) struct Function {
+    leaf: Leaf,
+    fetch: Fetch<Leaf>,
+    mask: u64,
+    first: u64,
+}
+
+impl Function {
+    /// The symbol of a key.
+    #[inline(always)]
+    pub(crate) fn get(&self, key: Digest) -> u64 {
+        (u64::from(self.fetch.call(&self.leaf, key)) & self.mask).wrapping_add(self.first)
+    }
 }
 
 /// Places of keys that wait at every node.
@@ -229,6 +257,20 @@ impl Tree {
         }
     }
 
+    /// The whole tree as one function, if it is one of at most 32 bits without fingerprints.
+    pub(crate) fn function(&self) -> Option<Function> {
+        match (&self.front, self.root, &self.nodes[..]) {
+            (
+                None,
+                Target::Node(0),
+                [Node::Flat(Flat { leaf, fetch, more, bits, fingerprint: 0, to: To::Symbols(first) })],
+            ) if more.is_empty() => {
+                Some(Function { leaf: leaf.clone(), fetch: *fetch, mask: u64::MAX >> (64 - bits), first: *first })
+            }
+            _ => None,
+        }
+    }
+
     /// The share of strangers that get a value.
     pub(crate) fn rate(&self) -> f64 {
         match (&self.front, self.root, &self.nodes[..]) {
@@ -257,7 +299,7 @@ impl Tree {
                     [yes, no].into_iter().for_each(&mut below);
                     (Some(number), depth, "two ways".to_string(), steps.iter().map(|step| &step.leaf).collect())
                 }
-                Node::Flat(Flat { leaves, bits, to, fingerprint }) => {
+                Node::Flat(Flat { leaf, more, bits, to, fingerprint, .. }) => {
                     let what = match to {
                         To::Symbols(_) if *fingerprint > 0 => {
                             format!("values of {bits} bits, {fingerprint} more to recognise keys")
@@ -268,7 +310,7 @@ impl Tree {
                             format!("{} ways", children.len())
                         }
                     };
-                    (Some(number), depth, what, leaves.iter().collect())
+                    (Some(number), depth, what, [leaf].into_iter().chain(more.iter().map(|(leaf, _)| leaf)).collect())
                 }
             });
         }
@@ -356,14 +398,18 @@ pub(crate) fn open(bytes: &Bytes, expected: Form) -> Result<Contents, FormatErro
     };
     let node = |raw: Raw| match raw {
         Raw::Exact { steps, yes, no } => {
-            let (steps, ask) = listed(steps);
-            Node::Exact { steps, ask, yes, no }
+            let steps = Steps::new(steps);
+            let ask = steps.ask_at_once();
+            Some(Node::Exact { steps, ask, yes, no })
         }
         Raw::Flat { leaves, bits, fingerprint, to } => {
-            Node::Flat(Flat { leaves: leaves.into(), bits, fingerprint, to })
+            let mut leaves = leaves.into_iter().map(|leaf| leaf.fetch().map(|fetch| (leaf, fetch)));
+            let ((leaf, fetch), more) = (leaves.next()??, leaves.collect::<Option<_>>()?);
+            Some(Node::Flat(Flat { leaf, fetch, more, bits, fingerprint, to }))
         }
     };
-    let nodes = raw.into_iter().map(node).collect();
+    let nodes: Option<_> = raw.into_iter().map(node).collect();
+    let nodes = nodes.ok_or_else(|| FormatError::invalid("directory: the leaf of a node holds no values"))?;
     let front = if front.is_empty() { None } else { Some(listed(front)) };
     Ok(Contents { header, tree: Tree { front, root, nodes }, table, entropy })
 }
@@ -388,7 +434,7 @@ fn decode_node(from: &mut Reader<'_>, number: u64, nodes: u64, shards: u32, salt
         _ => To::Symbols(from.varint()?),
     };
     let leaves: Vec<Leaf> = decode_steps(from, shards, salt)?.into_iter().map(|step| step.leaf).collect();
-    if leaves.len() != words(bits + fingerprint) as usize || !leaves.iter().all(Leaf::retrieves) {
+    if leaves.len() != words(bits + fingerprint) as usize {
         let reason = format!("directory: a node of {bits} bits and {fingerprint} more has no function of so many");
         return Err(FormatError::invalid(reason));
     }

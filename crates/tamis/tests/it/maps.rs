@@ -14,7 +14,8 @@ use super::repair::{HEADER, Parts};
 use super::{integers, mix};
 
 /// Every way to build a map.
-const SHAPES: [(&str, Kind, Effort, Layout); 8] = [
+type Shape = (&'static str, Kind, Effort, Layout);
+const SHAPES: [Shape; 8] = [
     ("auto", Kind::Auto, Effort::Balanced, Layout::Compact),
     ("compressed", Kind::Compressed, Effort::Balanced, Layout::Compact),
     ("compressed, fast", Kind::Compressed, Effort::Fast, Layout::Compact),
@@ -30,7 +31,7 @@ type Law = (&'static str, fn(u64) -> u64);
 const LAWS: [Law; 9] = [
     ("one value", |_| 7),
     ("two, even", |i| mix(i) & 1),
-    ("two, lopsided", |i| (mix(i) % 50 == 0) as u64),
+    ("two, lopsided", |i| mix(i).is_multiple_of(50) as u64),
     ("geometric", |i| mix(i).trailing_zeros() as u64),
     ("three", |i| 5 + mix(i) % 3),
     ("a thousand", |i| mix(i) % 1000),
@@ -39,8 +40,7 @@ const LAWS: [Law; 9] = [
     ("all different", |i| i),
 ];
 
-fn want<I>(build: Build<I>, shape: usize) -> Build<I> {
-    let (_, kind, effort, layout) = SHAPES[shape];
+fn want<I>(build: Build<I>, (_, kind, effort, layout): Shape) -> Build<I> {
     build.kind(kind).effort(effort).layout(layout)
 }
 
@@ -65,13 +65,13 @@ fn holds(map: &Map, pairs: &[(u64, u64)], what: &str) {
 
 #[test]
 fn every_key_has_its_value_for_every_small_n() {
-    for shape in 0..SHAPES.len() {
+    for shape in SHAPES {
         for (law, value) in LAWS {
             for n in (0..=20).chain([63, 64, 65, 128, 129, 300]) {
                 let pairs: Vec<(u64, u64)> = pairs(n, value).collect();
                 for bits in [0, 5] {
                     let map = want(tamis::map(pairs.iter().copied()), shape).fingerprint(bits).threads(1).finish();
-                    holds(&map.unwrap(), &pairs, &format!("{}, {law}, {n} keys, {bits} bits", SHAPES[shape].0));
+                    holds(&map.unwrap(), &pairs, &format!("{}, {law}, {n} keys, {bits} bits", shape.0));
                 }
             }
         }
@@ -80,12 +80,12 @@ fn every_key_has_its_value_for_every_small_n() {
 
 #[test]
 fn every_key_has_its_value_for_larger_n() {
-    for shape in 0..SHAPES.len() {
+    for shape in SHAPES {
         for (law, value) in LAWS {
             for n in [2000, 10_000, 10_001, 40_000] {
                 let pairs: Vec<(u64, u64)> = pairs(n, value).collect();
                 let map = want(tamis::map(pairs.iter().copied()), shape).finish().unwrap();
-                holds(&map, &pairs, &format!("{}, {law}, {n} keys", SHAPES[shape].0));
+                holds(&map, &pairs, &format!("{}, {law}, {n} keys", shape.0));
             }
         }
     }
@@ -111,18 +111,18 @@ fn functions_of_every_width() {
 fn text_and_bytes_are_values() {
     let words: Vec<String> = (0..5000u64).map(|i| format!("word-{}", mix(i).leading_zeros())).collect();
     let odd: [&[u8]; 5] = [b"", b"\0", b"\xff\xfe", b"a\tb\nc", &[0x61; 3000]];
-    for shape in 0..SHAPES.len() {
+    for shape in SHAPES {
         let map = want(tamis::map(words.iter().enumerate().map(|(i, word)| (format!("key {i}"), word))), shape);
         let map = map.fingerprint(20).finish().unwrap();
         assert_eq!((map.domain(), map.values()), (Domain::Bytes, Domain::Bytes));
         for (i, word) in words.iter().enumerate() {
-            assert_eq!(map.get_bytes(format!("key {i}")), Ok(Some(word.as_bytes())), "{}", SHAPES[shape].0);
+            assert_eq!(map.get_bytes(format!("key {i}")), Ok(Some(word.as_bytes())), "{}", shape.0);
         }
         let absent = (0..5000).filter(|i| map.get_bytes(format!("absent {i}")) != Ok(None)).count();
         assert!(absent < 5, "{absent} of 5000 absent keys have a value");
         let map = want(tamis::map((0..5u64).zip(odd)), shape).finish().unwrap();
         for (i, value) in odd.iter().enumerate() {
-            assert_eq!(map.get(i as u64), Ok(Some(Value::Bytes(value))), "{}", SHAPES[shape].0);
+            assert_eq!(map.get(i as u64), Ok(Some(Value::Bytes(value))), "{}", shape.0);
         }
     }
 }
@@ -135,7 +135,7 @@ fn compressed_maps_are_close_to_the_entropy() {
         ("omega 3", (|i| omega(i, 3)) as fn(u64) -> u64, 0.095, 0.085),
         ("omega 4", |i| omega(i, 4), 0.045, 0.035),
         ("omega 10", |i| omega(i, 10), 0.035, 0.030),
-        ("one in a thousand", |i| (mix(i) % 1000 == 0) as u64, 0.009, 0.009),
+        ("one in a thousand", |i| mix(i).is_multiple_of(1000) as u64, 0.009, 0.009),
         ("two", |i| mix(i) & 1, 0.012, 0.012),
         ("ten", |i| mix(i) % 10, 0.075, 0.065),
         ("256", |i| mix(i) & 255, 0.06, 0.06),
@@ -158,7 +158,7 @@ fn compressed_maps_are_close_to_the_entropy() {
 fn omega(i: u64, omega: u64) -> u64 {
     let mut x = mix(i);
     let mut symbol = 0;
-    while x % omega == 0 && symbol < 40 {
+    while x.is_multiple_of(omega) && symbol < 40 {
         x /= omega;
         symbol += 1;
     }
@@ -179,7 +179,7 @@ fn functions_take_their_width() {
 #[test]
 fn absent_keys_are_recognised() {
     let (n, asked) = (20_000, 400_000);
-    for shape in 0..SHAPES.len() {
+    for shape in SHAPES {
         for (law, value) in [LAWS[0], LAWS[3], LAWS[5]] {
             for bits in [1, 4, 9] {
                 let map = want(tamis::map(pairs(n, value)), shape).fingerprint(bits).finish().unwrap();
@@ -191,8 +191,8 @@ fn absent_keys_are_recognised() {
                 // A class that is not full recognises some more.
                 let (rate, sigma) = (map.rate(), (asked as f64 * map.rate()).sqrt());
                 assert_eq!(rate, 0.5f64.powi(bits as i32));
-                assert!(passed <= asked as f64 * rate + 5.0 * sigma, "{}, {law}, {bits}: {passed}", SHAPES[shape].0);
-                assert!(passed >= 0.4 * asked as f64 * rate, "{}, {law}, {bits}: {passed}", SHAPES[shape].0);
+                assert!(passed <= asked as f64 * rate + 5.0 * sigma, "{}, {law}, {bits}: {passed}", shape.0);
+                assert!(passed >= 0.4 * asked as f64 * rate, "{}, {law}, {bits}: {passed}", shape.0);
             }
         }
     }
@@ -214,7 +214,7 @@ fn one_value_takes_no_bits() {
 
 #[test]
 fn empty_maps_know_nobody() {
-    for shape in 0..SHAPES.len() {
+    for shape in SHAPES {
         for bits in [0, 8] {
             let map = want(tamis::map([(0u64, 0u64); 0]), shape).fingerprint(bits).finish().unwrap();
             assert_eq!((map.len(), map.rate(), map.distinct()), (0, 0.0, Some(0)));
@@ -302,7 +302,7 @@ fn files_of_another_kind_are_named() {
 fn the_pairs_alone_decide_the_bytes() {
     let dir = tempfile::tempdir().unwrap();
     let limits = Limits { memory: 1, tmp: Some(dir.path().into()), ..Limits::default() };
-    for shape in 0..SHAPES.len() {
+    for shape in SHAPES {
         for (law, value) in [LAWS[3], LAWS[6], LAWS[8]] {
             let pairs: Vec<(u64, u64)> = pairs(150_000, value).collect();
             let build = |pairs: Vec<(u64, u64)>| want(tamis::map(pairs), shape).seed(3).fingerprint(3);
@@ -310,7 +310,7 @@ fn the_pairs_alone_decide_the_bytes() {
             let mut other: Vec<(u64, u64)> = pairs.iter().rev().copied().collect();
             other.extend_from_slice(&pairs[..5000]);
             let other = build(other).threads(3).limits(limits.clone()).finish().unwrap();
-            assert!(map.as_bytes() == other.as_bytes(), "{}, {law}", SHAPES[shape].0);
+            assert!(map.as_bytes() == other.as_bytes(), "{}, {law}", shape.0);
             let path = dir.path().join("map.tamis");
             let report = build(pairs.clone()).finish_to(&path).unwrap();
             assert_eq!((report.keys, report.duplicates, report.bytes), (150_000, 0, map.as_bytes().len() as u64));
@@ -334,7 +334,7 @@ fn the_pairs_alone_decide_the_bytes() {
 #[test]
 fn several_shards() {
     const N: u64 = 2_000_000;
-    for shape in [1, 3, 5, 6, 7] {
+    for shape in [1, 3, 5, 6, 7].map(|i: usize| SHAPES[i]) {
         // Some values are too rare for every shard to have one.
         let value = |i: u64| if i % 700_000 == 3 { 1000 + i / 700_000 } else { omega(i, 5) };
         let pairs = || integers(N, 1).zip((0..N).map(value));
@@ -345,9 +345,9 @@ fn several_shards() {
             let mut found = vec![None; keys.len()];
             map.get_many_u64(&keys, &mut found).unwrap();
             for (&(key, value), found) in chunk.iter().zip(found) {
-                assert_eq!(found, Some(value), "{}, chunk {start}", SHAPES[shape].0);
-                if start % 16 == 0 {
-                    assert_eq!(map.get_u64(key), Ok(Some(value)), "{}", SHAPES[shape].0);
+                assert_eq!(found, Some(value), "{}, chunk {start}", shape.0);
+                if start.is_multiple_of(16) {
+                    assert_eq!(map.get_u64(key), Ok(Some(value)), "{}", shape.0);
                 }
             }
         }

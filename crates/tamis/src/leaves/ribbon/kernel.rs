@@ -280,6 +280,24 @@ impl Ribbon {
     }
 }
 
+impl Column<Ribbon> {
+    /// Whether [`Part::bit`] serves most keys.
+    pub(crate) fn is_bit(&self) -> bool {
+        self.parts().iter().all(|part| part.geometry.fast == Fast::Bit)
+    }
+}
+
+impl Part<Ribbon> {
+    /// Whether a key's only bit is that of a member.
+    #[inline(always)]
+    pub(crate) fn bit<I: Isa>(&self, key: Digest) -> bool {
+        let (ribbon, payload) = (&self.geometry, &self.payload[..]);
+        let h = key.salted(ribbon.salt);
+        let says = ribbon.bit_is::<I>(payload, key, fingerprint(h));
+        says.unwrap_or_else(|| ribbon.deep::<Bit, bool>(payload, h))
+    }
+}
+
 /// One query that the first level passed on.
 pub(super) struct Deep<'a, K, O> {
     pub(super) ribbon: &'a Ribbon,

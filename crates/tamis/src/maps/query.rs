@@ -28,6 +28,7 @@ pub struct Map {
     header: Header,
     tree: Tree,
     table: Table,
+    table_len: u64,
     entropy: u64,
     /// The domain of the keys, if the hash has no secret and there are keys.
     plain: Option<Domain>,
@@ -49,13 +50,13 @@ impl Map {
     }
 
     pub(super) fn of(bytes: Bytes, form: Form) -> Result<Map, FormatError> {
-        let Contents { header, tree, table, entropy } = tree::open(&bytes, form)?;
+        let Contents { header, tree, table, table_len, entropy } = tree::open(&bytes, form)?;
         let plain = (!header.hasher.is_keyed() && header.keys > 0).then_some(header.domain);
         let quick = match table {
             Table::Offset(least) => tree.function().map(|function| (function, least)),
             _ => None,
         };
-        Ok(Map { bytes, header, tree, table, entropy, plain, quick })
+        Ok(Map { bytes, header, tree, table, table_len, entropy, plain, quick })
     }
 
     /// Opens a file as a memory map: nothing is read but what queries touch. See [`Filter::map`](crate::Filter::map).
@@ -211,6 +212,11 @@ impl Map {
     /// All values by their symbols, if the map has a table of them.
     pub fn table(&self) -> impl Iterator<Item = Value<'_>> {
         (0..self.table.len().unwrap_or(0)).filter_map(|symbol| self.table.get(symbol))
+    }
+
+    /// How many bytes of the file the table of values takes; the structures of [`layers`](Map::layers) have most of the others.
+    pub fn table_bytes(&self) -> u64 {
+        self.table_len
     }
 
     /// The entropy of the values, in bits for all keys together; nothing for very many numbers.

@@ -324,6 +324,8 @@ pub(crate) struct Contents {
     pub(crate) header: Header,
     pub(crate) tree: Tree,
     pub(crate) table: Table,
+    /// How long the table is in the file.
+    pub(crate) table_len: u64,
     /// What the values say about themselves, in bits.
     pub(crate) entropy: u64,
 }
@@ -379,7 +381,9 @@ pub(crate) fn open(bytes: &Bytes, expected: Form) -> Result<Contents, FormatErro
         };
         raw.push(node);
     }
+    let before = from.len();
     let table = Table::decode(&mut from, bytes)?;
+    let table_len = before - from.len();
     from.end()?;
 
     let mut leaves: Vec<&mut Leaf> = front.iter_mut().map(|step| &mut step.leaf).collect();
@@ -411,7 +415,7 @@ pub(crate) fn open(bytes: &Bytes, expected: Form) -> Result<Contents, FormatErro
     let nodes: Option<_> = raw.into_iter().map(node).collect();
     let nodes = nodes.ok_or_else(|| FormatError::invalid("directory: the leaf of a node holds no values"))?;
     let front = if front.is_empty() { None } else { Some(listed(front)) };
-    Ok(Contents { header, tree: Tree { front, root, nodes }, table, entropy })
+    Ok(Contents { header, tree: Tree { front, root, nodes }, table, table_len, entropy })
 }
 
 fn decode_node(from: &mut Reader<'_>, number: u64, nodes: u64, shards: u32, salt: u64) -> Result<Raw, FormatError> {

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
+use anyhow::{Result, anyhow, bail};
 use clap::Args;
+use tamis::Limits;
 
 use crate::input::{self, Format, Source};
 
@@ -15,35 +17,13 @@ pub(crate) struct Reading {
     /// The column of labels: a key belongs to its label and is asked for under it. Labels are taken as they are
     #[arg(long, value_name = "NAME", requires = "column")]
     partition_column: Option<String>,
-    /// Read every input as text, csv, tsv, jsonl or parquet, whatever its name says
-    #[arg(long)]
-    format: Option<Format>,
-    /// Drop white space around text keys
-    #[arg(long)]
-    trim: bool,
-    /// Turn text keys into lower case
-    #[arg(long)]
-    lowercase: bool,
-    /// Text keys are decimal numbers from 0 to 2^64 - 1: the filter holds integers
-    #[arg(long)]
-    integers: bool,
-    /// Keys of text inputs end with a NUL byte instead of a newline
-    #[arg(short = '0')]
-    null_separated: bool,
+    #[command(flatten)]
+    cleaning: Cleaning,
 }
 
 impl Reading {
     pub(crate) fn options(&self) -> input::Options {
-        input::Options {
-            column: self.column.clone(),
-            partition_column: self.partition_column.clone(),
-            trim: self.trim,
-            lowercase: self.lowercase,
-            integers: self.integers,
-            null_separated: self.null_separated,
-            format: self.format,
-            counted: false,
-        }
+        self.cleaning.options(self.column.as_ref(), self.partition_column.as_ref())
     }
 
     /// Whether every key comes with a label.
@@ -53,7 +33,94 @@ impl Reading {
 
     /// What separates keys in output.
     pub(crate) fn separator(&self) -> u8 {
+        self.cleaning.separator()
+    }
+}
+
+/// What a file of keys is, and what is done to text.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Cleaning {
+    /// Read every input as text, csv, tsv, jsonl or parquet, whatever its name says
+    #[arg(long)]
+    format: Option<Format>,
+    /// Drop white space around text keys
+    #[arg(long)]
+    trim: bool,
+    /// Turn text keys into lower case
+    #[arg(long)]
+    lowercase: bool,
+    /// Text keys are decimal numbers from 0 to 2^64 - 1: the file holds integers
+    #[arg(long)]
+    integers: bool,
+    /// Keys of text inputs end with a NUL byte instead of a newline
+    #[arg(short = '0')]
+    null_separated: bool,
+}
+
+impl Cleaning {
+    /// The options of a reading of these columns, of keys and of what stands beside them.
+    pub(crate) fn options(&self, column: Option<&String>, second: Option<&String>) -> input::Options {
+        input::Options {
+            column: column.cloned(),
+            partition_column: second.cloned(),
+            trim: self.trim,
+            lowercase: self.lowercase,
+            integers: self.integers,
+            null_separated: self.null_separated,
+            format: self.format,
+            beside: input::Beside::default(),
+        }
+    }
+
+    /// What separates keys in output.
+    pub(crate) fn separator(&self) -> u8 {
         if self.null_separated { 0 } else { b'\n' }
+    }
+}
+
+/// What a build may use.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Means {
+    /// Seed of the hash: equal keys and seeds give equal files
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// Hash with a random secret key (kept in the file), for queries that an adversary may choose
+    #[arg(long, conflicts_with = "seed")]
+    pub(crate) keyed: bool,
+    /// Memory for gathering and sorting keys, 4M at least; what does not fit goes to temporary files. Every thread takes some 60 MB
+    /// more, and the counts of expected queries up to half of it
+    #[arg(long, value_name = "SIZE", default_value = "2G", value_parser = bytes)]
+    memory: u64,
+    /// Disk space for temporary files; no limit unless given
+    #[arg(long, value_name = "SIZE", value_parser = bytes)]
+    disk: Option<u64>,
+    /// Directory of temporary files; the system's unless given
+    #[arg(long, value_name = "DIR")]
+    tmp: Option<PathBuf>,
+    /// Threads; as many as processors unless given
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) threads: Option<u16>,
+}
+
+impl Means {
+    pub(crate) fn limits(&self) -> Limits {
+        Limits { memory: self.memory, disk: self.disk.unwrap_or(u64::MAX), tmp: self.tmp.clone() }
+    }
+
+    /// Whether there is room for temporary files where they shall go.
+    pub(crate) fn check(&self) -> Result<()> {
+        match &self.tmp {
+            Some(dir) if !dir.is_dir() => {
+                bail!("{}: no such directory, expected one for temporary files", dir.display())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The secret key, 128 bits from the system, if there shall be one.
+    pub(crate) fn secret(&self) -> Result<Option<[u64; 2]>> {
+        let word = || getrandom::u64().map_err(|e| anyhow!("--keyed: the system gives no random numbers: {e}"));
+        Ok(if self.keyed { Some([word()?, word()?]) } else { None })
     }
 }
 

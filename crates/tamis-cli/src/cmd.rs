@@ -3,7 +3,10 @@
 pub(crate) mod build;
 pub(crate) mod door;
 pub(crate) mod inspect;
+pub(crate) mod map;
+mod output;
 pub(crate) mod plan;
+mod prompt;
 pub(crate) mod query;
 pub(crate) mod verify;
 mod wanted;
@@ -15,7 +18,7 @@ use std::path::Path;
 
 use anyhow::{Error, Result, anyhow, bail};
 use serde_json::Value;
-use tamis::{Domain, Filter, QueryError};
+use tamis::{Domain, Filter, FormatError, QueryError};
 
 /// Standard output was closed by whoever reads it.
 #[derive(Debug)]
@@ -39,14 +42,22 @@ fn to_stdout(result: io::Result<()>) -> Result<()> {
 
 /// Opens a filter; errors name the file.
 fn open(path: &Path) -> Result<Filter> {
+    at(path, "filter", |path| Filter::map(path))
+}
+
+/// Opens a file that holds `what`.
+fn at<T>(path: &Path, what: &str, open: impl FnOnce(&Path) -> Result<T, tamis::Error>) -> Result<T> {
     match fs::metadata(path) {
-        Ok(data) if data.is_dir() => bail!("{}: is a directory, expected a filter file", path.display()),
+        Ok(data) if data.is_dir() => bail!("{}: is a directory, expected a {what} file", path.display()),
         Ok(data) if !data.is_file() => {
-            bail!("{}: is a pipe or a device, expected a filter file, which is read at any place", path.display())
+            bail!("{}: is a pipe or a device, expected a {what} file, which is read at any place", path.display())
         }
         _ => {}
     }
-    Filter::map(path).map_err(|error| match error {
+    open(path).map_err(|error| match error {
+        tamis::Error::Format(FormatError::Form { found: "map", .. }) => {
+            anyhow!("{}: the file holds a map, expected a {what}; `tamis map` reads it", path.display())
+        }
         tamis::Error::Io(e) if e.kind() == io::ErrorKind::NotFound => anyhow!("{}: no such file", path.display()),
         error => Error::new(error).context(path.display().to_string()),
     })

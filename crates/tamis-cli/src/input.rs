@@ -32,8 +32,8 @@
 //! With a second column, of labels, every key is given with the label of its row. A label is text; a number is its decimal
 //! digits, and nothing at all, like a null, is the empty label.
 //!
-//! Expected queries ([`expect`]) are keys with counts: the column of counts takes the place of the labels, and a text line may
-//! end with a tab and its count.
+//! Expected queries ([`expect`]) are keys with counts, and what a map is made of ([`pairs`]) are keys with values: their column
+//! takes the place of the labels, and a text line has them behind a tab.
 //!
 //! Errors name the file, the line (record, row) and what was expected; the closure's own errors pass unchanged.
 
@@ -42,6 +42,7 @@ mod delimited;
 pub(crate) mod expect;
 mod jsonl;
 mod lines;
+pub(crate) mod pairs;
 mod parquet;
 mod place;
 mod sink;
@@ -114,19 +115,48 @@ pub(crate) struct Options {
     pub(crate) null_separated: bool,
     /// For every input, instead of what its name says.
     pub(crate) format: Option<Format>,
-    /// The inputs are expected queries: labels are counts, and text lines may have one.
-    pub(crate) counted: bool,
+    /// What the second column holds.
+    pub(crate) beside: Beside,
+}
+
+/// What stands beside a key.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) enum Beside {
+    /// The label of a partition.
+    #[default]
+    Label,
+    /// How often it is asked for: the inputs are expected queries, and text lines may have one.
+    Count,
+    /// Its value: the inputs are pairs, and text lines must have one.
+    Value,
+}
+
+/// What stands beside one key, valid during the call.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Label<'a> {
+    /// As text; a number is its decimal digits.
+    pub(crate) text: &'a [u8],
+    /// The number, where the format tells numbers from text.
+    pub(crate) number: Option<u64>,
 }
 
 impl Options {
     /// What the user calls the column of keys.
     fn column_option(&self) -> &'static str {
-        if self.counted { "--expect-column" } else { "--column" }
+        match self.beside {
+            Beside::Label => "--column",
+            Beside::Count => "--expect-column",
+            Beside::Value => "--key-column",
+        }
     }
 
     /// What the second column holds, and what the user calls it.
     fn label_words(&self) -> (&'static str, &'static str) {
-        if self.counted { ("count", "--count-column") } else { ("label", "--partition-column") }
+        match self.beside {
+            Beside::Label => ("label", "--partition-column"),
+            Beside::Count => ("count", "--count-column"),
+            Beside::Value => ("value", "--value-column"),
+        }
     }
 }
 
@@ -145,7 +175,7 @@ pub(crate) struct Counts {
 
 /// What receives the keys, each with its label if there is a column of them and with its running number over all inputs, from 0;
 /// `Break` ends the reading.
-pub(crate) type Visit<'a> = dyn FnMut(KeyRef<'_>, Option<&[u8]>, u64) -> Result<ControlFlow<()>> + 'a;
+pub(crate) type Visit<'a> = dyn FnMut(KeyRef<'_>, Option<Label<'_>>, u64) -> Result<ControlFlow<()>> + 'a;
 
 /// Gives every key of `inputs` to `visit`, in order. `progress` hears the running sum of bytes read, to be compared with
 /// [`total_bytes`]; it is called about once per buffer of 64 KiB or more.
@@ -214,8 +244,11 @@ pub(crate) fn read_all(
                 Format::Csv => delimited::read(reader, delimited::CSV, &mut sink)?,
                 Format::Tsv => delimited::read(reader, delimited::TSV, &mut sink)?,
                 Format::Jsonl => jsonl::read(reader, &mut sink)?,
-                Format::Text | Format::Parquet if options.counted => expect::read(reader, &mut sink)?,
-                Format::Text | Format::Parquet => lines::read(reader, &mut sink)?,
+                Format::Text | Format::Parquet => match options.beside {
+                    Beside::Label => lines::read(reader, &mut sink)?,
+                    Beside::Count => expect::read(reader, &mut sink)?,
+                    Beside::Value => pairs::read(reader, &mut sink)?,
+                },
             }
         };
         if flow.is_break() {
@@ -236,8 +269,8 @@ pub(crate) fn format_of(input: &Source, options: &Options) -> Format {
     ];
     let by_name = || NAMES.iter().find(|(extension, _)| input.has_extension(extension)).map(|&(_, format)| format);
     match options.format.or_else(by_name).unwrap_or(Format::Text) {
-        // Lines of key, tab and count are just what such a file is called.
-        Format::Tsv if options.counted && options.column.is_none() => Format::Text,
+        // Lines of key, tab and something else are just what such a file is called.
+        Format::Tsv if options.beside != Beside::Label && options.column.is_none() => Format::Text,
         format => format,
     }
 }

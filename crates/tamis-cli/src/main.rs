@@ -32,6 +32,7 @@ enum Command {
     Query(cmd::query::Args),
     Inspect(cmd::inspect::Args),
     Verify(cmd::verify::Args),
+    Map(cmd::map::Args),
 }
 
 /// The answer of a command that did its work.
@@ -54,6 +55,7 @@ fn main() -> ExitCode {
         Command::Query(args) => cmd::query::run(args),
         Command::Inspect(args) => cmd::inspect::run(args),
         Command::Verify(args) => cmd::verify::run(args),
+        Command::Map(args) => cmd::map::run(args),
     };
     match result {
         Ok(Outcome::Yes) => ExitCode::SUCCESS,

@@ -1,9 +1,11 @@
 //! how far the work has come -> a bar on a terminal, and nothing in a pipe.
 
 use std::io::{self, IsTerminal};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use tamis::Progress;
 
 /// A bar on standard error that disappears when it is dropped.
 pub(crate) struct Bar(ProgressBar);
@@ -19,8 +21,24 @@ impl Bar {
     }
 
     /// A bar over shards.
-    pub(crate) fn shards() -> Bar {
+    fn shards() -> Bar {
         Bar::new("building", Some(0), "{msg} {wide_bar} shard {pos}/{len}, {eta} left")
+    }
+
+    /// What a build is told to tell: a bar over shards, and not before there is something to show. Until then the line belongs
+    /// to the bar of the reading.
+    pub(crate) fn told() -> impl Fn(Progress) + Send + Sync + 'static {
+        let bar = OnceLock::new();
+        move |progress| {
+            if let Progress::Built { shards, total } = progress {
+                let bar: &Bar = bar.get_or_init(Bar::shards);
+                bar.of(total);
+                bar.at(shards);
+                if shards == total {
+                    bar.clear();
+                }
+            }
+        }
     }
 
     fn new(what: &'static str, total: Option<u64>, template: &str) -> Bar {
@@ -40,11 +58,11 @@ impl Bar {
         self.0.set_position(position);
     }
 
-    pub(crate) fn of(&self, total: u64) {
+    fn of(&self, total: u64) {
         self.0.set_length(total);
     }
 
-    pub(crate) fn clear(&self) {
+    fn clear(&self) {
         self.0.finish_and_clear();
     }
 }

@@ -1,22 +1,20 @@
 //! keys, and keys to exclude -> a filter file, and a report of what became of them.
 
-use std::fmt::{self, Write as _};
-use std::fs;
+use std::fmt::Write as _;
 use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use serde_json::json;
 use tamis::math::bounds::free_set;
 use tamis::{BuildError, Filter, OnConflict, Report, Stats};
 
 use super::door::Door;
+use super::output::Output;
 use super::wanted::{Inputs, Wanted};
-use super::{
-    bits_per_key, grouped, groups, layers, overhead, partition_lines, partitions, percent, print, size, strangers,
-};
+use super::{bits_per_key, grouped, groups, layers, overhead, partition_lines, partitions, percent, size, strangers};
 use crate::Outcome;
-use crate::input::{Counts, Source};
+use crate::input::Counts;
 use crate::interrupt::Interrupt;
 
 /// Build a filter from keys.
@@ -47,11 +45,11 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: Args) -> Result<Outcome> {
     let sources = args.wanted.sources()?;
-    let output = Output::new(&args.output, sources.all())?;
+    let output = Output::new(&args.output, sources.all(), "filter")?;
     let interrupt = Interrupt::install()?;
     let (keys, inputs) = args.wanted.gather(&sources, &interrupt)?;
     interrupt.build()?;
-    let built = match output.write(keys) {
+    let built = match write(&output, keys) {
         Err(error) => match error.downcast_ref() {
             Some(tamis::Error::Build(BuildError::Conflict { count, first })) => {
                 return Err(inputs.conflict(*count, first));
@@ -64,20 +62,8 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         true => format!("{}\n", as_json(&args.wanted, &output, &inputs, &built)),
         false => as_text(&args.wanted, &output, &inputs, &built),
     };
-    match output {
-        Output::File(_) => print(&report)?,
-        Output::Stdout | Output::Device(_) => io::stderr().write_all(report.as_bytes())?,
-    }
+    output.report(&report)?;
     Ok(Outcome::Yes)
-}
-
-/// Where the filter goes.
-enum Output {
-    Stdout,
-    /// A regular file, or what will be one.
-    File(PathBuf),
-    /// A pipe or a device: written as it is, and never read again. It may be where the report would go.
-    Device(PathBuf),
 }
 
 /// What was built; the filter itself where it can be read again.
@@ -86,58 +72,20 @@ struct Built {
     filter: Option<Filter>,
 }
 
-impl fmt::Display for Output {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Output::Stdout => f.write_str("standard output"),
-            Output::File(path) | Output::Device(path) => path.display().fmt(f),
+fn write(output: &Output, keys: Door) -> Result<Built> {
+    let (report, filter) = match output {
+        // Nobody has seen enough of half a filter: a closed pipe is an error here.
+        Output::Stdout => {
+            let (filter, report) = keys.finish()?;
+            let mut out = io::stdout().lock();
+            out.write_all(filter.as_bytes())?;
+            out.flush()?;
+            (report, Some(filter))
         }
-    }
-}
-
-impl Output {
-    /// Finds out now what would stop the writing after an hour of reading.
-    fn new<'a>(path: &Path, sources: impl Iterator<Item = &'a Source>) -> Result<Output> {
-        if path.as_os_str() == "-" {
-            return Ok(Output::Stdout);
-        }
-        // A link stays, and what it points to is replaced.
-        let real = fs::canonicalize(path);
-        match fs::metadata(path) {
-            Ok(data) if data.is_dir() => bail!("{}: is a directory, expected a file to write", path.display()),
-            Ok(data) if !data.is_file() => return Ok(Output::Device(path.to_path_buf())),
-            _ => {}
-        }
-        for source in sources {
-            if let Source::File(input) = source
-                && real.is_ok()
-                && fs::canonicalize(input).ok() == real.as_ref().ok().cloned()
-            {
-                bail!("{}: is a file of keys and would be replaced by the filter", path.display());
-            }
-        }
-        let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        if !dir.is_dir() {
-            bail!("{}: no such directory: {}", path.display(), dir.display());
-        }
-        Ok(Output::File(if path.is_symlink() { real.unwrap_or(path.to_path_buf()) } else { path.to_path_buf() }))
-    }
-
-    fn write(&self, keys: Door) -> Result<Built> {
-        let (report, filter) = match self {
-            // Nobody has seen enough of half a filter: a closed pipe is an error here.
-            Output::Stdout => {
-                let (filter, report) = keys.finish()?;
-                let mut out = io::stdout().lock();
-                out.write_all(filter.as_bytes())?;
-                out.flush()?;
-                (report, Some(filter))
-            }
-            Output::File(path) => (keys.finish_to(path)?, Some(Filter::map(path)?)),
-            Output::Device(path) => (keys.finish_to(path)?, None),
-        };
-        Ok(Built { report, filter })
-    }
+        Output::File(path) => (keys.finish_to(path)?, Some(Filter::map(path)?)),
+        Output::Device(path) => (keys.finish_to(path)?, None),
+    };
+    Ok(Built { report, filter })
 }
 
 /// The fewest bits per key for any filter that is right about the listed keys and serves strangers as asked for.

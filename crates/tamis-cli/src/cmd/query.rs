@@ -1,14 +1,15 @@
 //! a filter and keys -> the keys that are in it.
 
 use std::cell::RefCell;
-use std::io::{self, BufWriter, Read, Write};
+use std::io::{self, BufWriter, Write};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use anyhow::{Error, Result};
+use anyhow::Result;
 use serde_json::json;
 use tamis::{Filter, Key, QueryError};
 
+use super::prompt::Prompt;
 use super::{check_labels, open, print, print_json, refused, to_stdout};
 use crate::Outcome;
 use crate::args::{self, Reading};
@@ -62,9 +63,9 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         }
     };
     let asker = RefCell::new(Asker::new(&filter, &args));
-    let mut stdin = Prompt { asker: &asker, stdin: io::stdin().lock(), failed: None };
+    let mut stdin = Prompt::new(|| asker.borrow_mut().finish());
     let read = input::read_all(&sources, &args.reading.options(), &mut stdin, &mut progress, &mut |key, label, _| {
-        asker.borrow_mut().push(key, label.or(args.partition.as_deref().map(str::as_bytes)))?;
+        asker.borrow_mut().push(key, label.map(|label| label.text).or(args.partition.as_deref().map(str::as_bytes)))?;
         Ok(ControlFlow::Continue(()))
     });
     let failed = stdin.failed;
@@ -82,26 +83,6 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         _ => {}
     }
     Ok(if selected > 0 { Outcome::Yes } else { Outcome::No })
-}
-
-/// Standard input that has every key answered before it waits for the next: a person types, a log grows.
-struct Prompt<'a, 'b> {
-    asker: &'a RefCell<Asker<'b>>,
-    stdin: io::StdinLock<'static>,
-    /// Why there is nothing more to read.
-    failed: Option<Error>,
-}
-
-impl Read for Prompt<'_, '_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        match self.asker.borrow_mut().finish() {
-            Ok(()) => self.stdin.read(buffer),
-            Err(error) => {
-                self.failed = Some(error);
-                Ok(0)
-            }
-        }
-    }
 }
 
 /// Gathers keys, asks for them together, and prints what was asked for.

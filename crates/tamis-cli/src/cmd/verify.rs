@@ -95,6 +95,7 @@ fn ask(args: &Args, filter: &Filter, files: &[PathBuf], wanted: bool) -> Result<
     let mut first = vec![];
     let progress = &mut |bytes| bar.at(bytes);
     let (counts, places) = input::for_each(&sources, &args.reading.options(), progress, &mut |key, label, ordinal| {
+        let label = label.map(|label| label.text);
         let answer = match (key, label) {
             // Nobody knows what an empty filter would have held.
             _ if filter.is_empty() => Ok(false),

@@ -3,14 +3,13 @@
 use std::fmt::Write as _;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
-use std::sync::OnceLock;
 
 use anyhow::{Result, anyhow, bail};
-use tamis::{Effort, Kind, Layout, Limits, OnConflict, Progress};
+use tamis::{Effort, Kind, Layout, OnConflict};
 
 use super::door::Door;
 use super::grouped;
-use crate::args::{self, Reading};
+use crate::args::{self, Means, Reading};
 use crate::input::{self, Counts, KeyRef, Places, Source, expect, total_bytes};
 use crate::interrupt::Interrupt;
 use crate::progress::Bar;
@@ -71,25 +70,8 @@ pub(crate) struct Wanted {
     /// With --exclude, how bits are laid out: auto, compact (the smallest) or local (side by side: members are found faster)
     #[arg(long, default_value = "auto", value_parser = layout)]
     layout: Layout,
-    /// Seed of the hash: equal keys and seeds give equal files
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    seed: u64,
-    /// Hash with a random secret key (kept in the file), for queries that an adversary may choose
-    #[arg(long, conflicts_with = "seed")]
-    keyed: bool,
-    /// Memory for gathering and sorting keys, 4M at least; what does not fit goes to temporary files. Every thread takes some 60 MB
-    /// more, and the counts of expected queries up to half of it
-    #[arg(long, value_name = "SIZE", default_value = "2G", value_parser = args::bytes)]
-    memory: u64,
-    /// Disk space for temporary files; no limit unless given
-    #[arg(long, value_name = "SIZE", value_parser = args::bytes)]
-    disk: Option<u64>,
-    /// Directory of temporary files; the system's unless given
-    #[arg(long, value_name = "DIR")]
-    tmp: Option<PathBuf>,
-    /// Threads; as many as processors unless given
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    threads: Option<u16>,
+    #[command(flatten)]
+    means: Means,
     #[command(flatten)]
     reading: Reading,
 }
@@ -123,7 +105,7 @@ fn on_conflict(name: &str) -> Result<OnConflict, String> {
     }
 }
 
-fn effort(name: &str) -> Result<Effort, String> {
+pub(super) fn effort(name: &str) -> Result<Effort, String> {
     match name {
         "fast" => Ok(Effort::Fast),
         "balanced" => Ok(Effort::Balanced),
@@ -151,9 +133,7 @@ impl Wanted {
             bail!("standard input (-) can be read only once");
         }
         sources.all().try_for_each(Source::check)?;
-        if let Some(dir) = self.tmp.as_ref().filter(|dir| !dir.is_dir()) {
-            bail!("{}: no such directory, expected one for temporary files", dir.display());
-        }
+        self.means.check()?;
         Ok(sources)
     }
 
@@ -222,20 +202,8 @@ impl Inputs {
 }
 
 fn door(args: &Wanted, interrupt: &Interrupt) -> Result<Door> {
-    let limits = Limits { memory: args.memory, disk: args.disk.unwrap_or(u64::MAX), tmp: args.tmp.clone() };
-    // Not before there is something to show: until then the line belongs to the bar of the reading.
-    let bar = OnceLock::new();
-    let tell = move |progress| {
-        if let Progress::Built { shards, total } = progress {
-            let bar = bar.get_or_init(Bar::shards);
-            bar.of(total);
-            bar.at(shards);
-            if shards == total {
-                bar.clear();
-            }
-        }
-    };
-    let build = tamis::stream().kind(args.kind).effort(args.effort).limits(limits).cancel(interrupt.flag());
+    let build =
+        tamis::stream().kind(args.kind).effort(args.effort).limits(args.means.limits()).cancel(interrupt.flag());
     let build = build.layout(args.layout).spare(args.spare).on_conflict(args.on_conflict);
     let build = if args.exclude.is_empty() { build } else { build.excluding() };
     let build = if args.expect.is_empty() { build } else { build.expecting() };
@@ -253,22 +221,19 @@ fn door(args: &Wanted, interrupt: &Interrupt) -> Result<Door> {
         Some(bits) => build.bits_per_key(bits),
         None => build.fpr(args.fpr),
     };
-    let build = if args.keyed { build.keyed(secret()?) } else { build.seed(args.seed) };
-    let build = match args.threads {
+    let build = match args.means.secret()? {
+        Some(key) => build.keyed(key),
+        None => build.seed(args.means.seed),
+    };
+    let build = match args.means.threads {
         Some(threads) => build.threads(threads.into()),
         None => build,
     };
-    let build = build.progress(tell);
+    let build = build.progress(Bar::told());
     Ok(match args.reading.is_partitioned() {
         true => Door::Labelled(Box::new(build.partitioned())),
         false => Door::Open(Box::new(build.start())),
     })
-}
-
-/// 128 bits from the system.
-fn secret() -> Result<[u64; 2]> {
-    let word = || getrandom::u64().map_err(|e| anyhow!("--keyed: the system gives no random numbers: {e}"));
-    Ok([word()?, word()?])
 }
 
 fn read(
@@ -279,7 +244,7 @@ fn read(
 ) -> Result<(Counts, Places)> {
     let bar = Bar::bytes(what, total_bytes(sources));
     input::for_each(sources, &reading.options(), &mut |bytes| bar.at(bytes), &mut |key, label, _| {
-        push(key, label)?;
+        push(key, label.map(|label| label.text))?;
         Ok(ControlFlow::Continue(()))
     })
 }

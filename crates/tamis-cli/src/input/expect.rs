@@ -16,13 +16,13 @@
 use std::io::Read;
 use std::ops::ControlFlow;
 
-use anyhow::{Error, Result, anyhow, bail};
+use anyhow::{Result, bail};
 use memchr::memrchr;
 use tamis::workload::units;
 
 use super::lines::Lines;
 use super::sink::{Sink, quote, trim};
-use super::{Counts, KeyRef, Options, Places, Source};
+use super::{Beside, Counts, KeyRef, Options, Source};
 
 /// What receives the queries, each with its weight, which is 1 in a log and may be 0 where counts are given. `Break` ends the
 /// reading.
@@ -31,7 +31,7 @@ pub(crate) type Visit<'a> = dyn FnMut(KeyRef<'_>, f64) -> Result<ControlFlow<()>
 impl Options {
     /// The options of expected queries beside keys that are read with these: the same clean-up, other columns.
     pub(crate) fn for_queries(&self, column: Option<String>, counts: Option<String>) -> Options {
-        Options { column, partition_column: counts, counted: true, ..self.clone() }
+        Options { column, partition_column: counts, beside: Beside::Count, ..self.clone() }
     }
 }
 
@@ -61,7 +61,7 @@ fn read_all(
     // Only the places know the line, and they come when the reading has ended.
     let mut wrong: Option<(u64, String)> = None;
     let (counts, places) = super::read_all(inputs, options, stdin, progress, &mut |key, count, ordinal| {
-        let weighed = match count {
+        let weighed = match count.map(|count| count.text) {
             None | Some(b"1") => Ok(1.0),
             Some(text) => number(text),
         };
@@ -79,15 +79,8 @@ fn read_all(
         }
     })?;
     match wrong {
-        Some((ordinal, message)) => Err(error_at(&places, ordinal, &message)),
+        Some((ordinal, message)) => Err(places.error(ordinal, &message)),
         None => Ok(counts),
-    }
-}
-
-fn error_at(places: &Places, ordinal: u64, message: &str) -> Error {
-    match places.locate(ordinal) {
-        Some(place) => anyhow!("{}: {} {}: {message}", place.name, place.unit, place.line),
-        None => anyhow!("{message}"),
     }
 }
 
@@ -164,6 +157,8 @@ mod tests {
     use std::fs;
     use std::io::Write;
     use std::path::PathBuf;
+
+    use anyhow::anyhow;
 
     use super::super::Format;
     use super::*;

@@ -65,9 +65,9 @@ pub(super) fn read(reader: Box<dyn Read + '_>, sink: &mut Sink<'_>) -> Result<Co
                     fields = Some(names(line).map_err(|e| sink.error_at(number, syntax(&e)))?);
                 }
                 match row.label.unwrap_or(Value::Null) {
-                    Value::Null => sink.label(b""),
+                    Value::Null => sink.no_label(),
                     Value::Text(text) => sink.label(text.as_bytes()),
-                    Value::Integer(value) => sink.label(value.to_string().as_bytes()),
+                    Value::Integer(value) => sink.label_number(value),
                     Value::Other(what) => {
                         let (label, _) = sink.options().label_words();
                         bail!(sink.error_at(number, format_args!("the {label} is {what}, expected text or an integer")))

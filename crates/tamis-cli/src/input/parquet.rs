@@ -27,6 +27,7 @@ use ::parquet::file::serialized_reader::SerializedFileReader;
 use ::parquet::schema::types::{ColumnDescriptor, SchemaDescriptor};
 use anyhow::{Result, bail};
 
+use super::Beside;
 use super::sink::{Sink, list_columns};
 use super::source::Source;
 
@@ -184,31 +185,50 @@ struct Labels {
 
 impl Labels {
     /// The labels of the next rows; fewer only at the end.
-    fn next(&mut self, rows: usize) -> Result<Vec<Vec<u8>>, ParquetError> {
+    fn next(&mut self, rows: usize) -> Result<Vec<Cell>, ParquetError> {
         let (signed, nullable) = (self.signed, self.nullable);
         match &mut self.column {
-            ColumnReader::Int32ColumnReader(column) if signed => take(column, nullable, rows, |v| v.to_string().into()),
-            ColumnReader::Int64ColumnReader(column) if signed => take(column, nullable, rows, |v| v.to_string().into()),
-            ColumnReader::Int32ColumnReader(column) => take(column, nullable, rows, |&v| (v as u32).to_string().into()),
-            ColumnReader::Int64ColumnReader(column) => take(column, nullable, rows, |&v| (v as u64).to_string().into()),
+            ColumnReader::Int32ColumnReader(column) if signed => {
+                take(column, nullable, rows, |&v| Cell::signed(v.into()))
+            }
+            ColumnReader::Int64ColumnReader(column) if signed => take(column, nullable, rows, |&v| Cell::signed(v)),
+            ColumnReader::Int32ColumnReader(column) => {
+                take(column, nullable, rows, |&v| Cell::Number((v as u32).into()))
+            }
+            ColumnReader::Int64ColumnReader(column) => take(column, nullable, rows, |&v| Cell::Number(v as u64)),
             ColumnReader::ByteArrayColumnReader(column) => {
-                take(column, nullable, rows, |v: &ByteArray| v.data().to_vec())
+                take(column, nullable, rows, |v: &ByteArray| Cell::Text(v.data().to_vec()))
             }
             ColumnReader::FixedLenByteArrayColumnReader(column) => {
-                take(column, nullable, rows, |v: &FixedLenByteArray| v.data().to_vec())
+                take(column, nullable, rows, |v: &FixedLenByteArray| Cell::Text(v.data().to_vec()))
             }
             _ => Err(ParquetError::General("the column of labels has another type than the schema says".into())),
         }
     }
 }
 
-/// The values of the next rows as text; nulls are empty.
+/// One label.
+enum Cell {
+    Null,
+    Text(Vec<u8>),
+    Number(u64),
+    /// No key, but a label like any other.
+    Negative(i64),
+}
+
+impl Cell {
+    fn signed(value: i64) -> Cell {
+        u64::try_from(value).map_or(Cell::Negative(value), Cell::Number)
+    }
+}
+
+/// The values of the next rows.
 fn take<T: DataType>(
     column: &mut ColumnReaderImpl<T>,
     nullable: bool,
     rows: usize,
-    text: impl Fn(&T::T) -> Vec<u8>,
-) -> Result<Vec<Vec<u8>>, ParquetError> {
+    cell: impl Fn(&T::T) -> Cell,
+) -> Result<Vec<Cell>, ParquetError> {
     let (mut levels, mut values): (Vec<i16>, Vec<T::T>) = (Vec::new(), Vec::new());
     let mut found = 0;
     while found < rows {
@@ -220,7 +240,7 @@ fn take<T: DataType>(
     }
     let mut values = values.iter();
     let null = |i: usize| nullable && levels.get(i) != Some(&1);
-    Ok((0..found).map(|i| if null(i) { vec![] } else { values.next().map(&text).unwrap_or_default() }).collect())
+    Ok((0..found).map(|i| if null(i) { Cell::Null } else { values.next().map_or(Cell::Null, &cell) }).collect())
 }
 
 impl Rows<'_, '_> {
@@ -253,8 +273,15 @@ impl Rows<'_, '_> {
             let mut values = values.iter();
             for i in 0..records {
                 self.row += 1;
-                if let Some(label) = labels.get(i) {
-                    self.sink.label(label);
+                match labels.get(i) {
+                    None => {}
+                    Some(Cell::Null) => self.sink.no_label(),
+                    Some(Cell::Text(text)) => self.sink.label(text),
+                    Some(&Cell::Number(number)) => self.sink.label_number(number),
+                    Some(Cell::Negative(value)) if self.sink.options().beside == Beside::Value => {
+                        bail!(self.sink.error_at(self.row, format_args!("the value is {value}, expected 0 or more")))
+                    }
+                    Some(Cell::Negative(value)) => self.sink.label(value.to_string().as_bytes()),
                 }
                 if self.nullable && levels.get(i) != Some(&1) {
                     self.sink.blank(1);

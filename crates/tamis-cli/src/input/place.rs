@@ -13,6 +13,8 @@
 
 use std::fmt;
 
+use anyhow::{Error, anyhow};
+
 /// What a file is counted in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Unit {
@@ -83,6 +85,14 @@ impl Places {
         let file = self.files.partition_point(|lines| lines.first <= ordinal).checked_sub(1)?;
         let lines = &self.files[file];
         Some(Place { file, name: &lines.name, unit: lines.unit, line: lines.line(ordinal - lines.first) })
+    }
+
+    /// What is wrong with that key.
+    pub(crate) fn error(&self, ordinal: u64, message: &str) -> Error {
+        match self.locate(ordinal) {
+            Some(place) => anyhow!("{}: {} {}: {message}", place.name, place.unit, place.line),
+            None => anyhow!("{message}"),
+        }
     }
 
     /// From here on keys belong to this file.

@@ -9,7 +9,7 @@ use anyhow::{Error, Result, anyhow, bail};
 
 use super::place::{Places, Unit};
 use super::source::Meter;
-use super::{Counts, KeyRef, Options, Visit};
+use super::{Beside, Counts, KeyRef, Label, Options, Visit};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
@@ -36,6 +36,10 @@ pub(super) struct Sink<'a> {
     scratch: Vec<u8>,
     /// The label of the next key, if there is a column of them.
     label: Option<Vec<u8>>,
+    /// The same as a number, if it is one.
+    number: Option<u64>,
+    /// There is no label, not even an empty one.
+    null: bool,
     meter: Rc<Meter>,
     reported: u64,
     progress: &'a mut dyn FnMut(u64),
@@ -50,7 +54,9 @@ impl<'a> Sink<'a> {
             places: Places::default(),
             kind: None,
             scratch: Vec::new(),
-            label: (options.partition_column.is_some() || options.counted).then(Vec::new),
+            label: (options.partition_column.is_some() || options.beside != Beside::Label).then(Vec::new),
+            number: None,
+            null: false,
             meter: Rc::default(),
             reported: 0,
             progress,
@@ -69,7 +75,7 @@ impl<'a> Sink<'a> {
     /// What follows comes from this file. A query counts once until something else is said.
     pub(super) fn begin(&mut self, name: String, unit: Unit) {
         self.places.begin(name, unit);
-        if self.options.counted {
+        if self.options.beside == Beside::Count {
             self.label(b"1");
         }
     }
@@ -80,7 +86,20 @@ impl<'a> Sink<'a> {
         if let Some(label) = &mut self.label {
             label.clear();
             label.extend_from_slice(text);
+            (self.number, self.null) = (None, false);
         }
+    }
+
+    /// The label of what comes next is a number.
+    pub(super) fn label_number(&mut self, number: u64) {
+        self.label(number.to_string().as_bytes());
+        self.number = Some(number);
+    }
+
+    /// What comes next has no label: the empty one for partitions, and nothing that a map could hold.
+    pub(super) fn no_label(&mut self) {
+        self.label(b"");
+        self.null = self.options.beside == Beside::Value;
     }
 
     /// A text value on this line. Empty ones, also those that are empty after trimming, are no keys.
@@ -105,7 +124,8 @@ impl<'a> Sink<'a> {
             key = &self.scratch;
         }
         self.counts.key_bytes += key.len() as u64;
-        (self.visit)(KeyRef::Bytes(key), self.label.as_deref(), ordinal)
+        let label = self.label.as_deref().map(|text| Label { text, number: self.number });
+        (self.visit)(KeyRef::Bytes(key), label, ordinal)
     }
 
     /// A number on this line.
@@ -113,7 +133,8 @@ impl<'a> Sink<'a> {
     pub(super) fn integer(&mut self, line: u64, value: u64) -> Result<ControlFlow<()>> {
         let ordinal = self.admit(line, Kind::Integer)?;
         self.counts.key_bytes += 8;
-        (self.visit)(KeyRef::U64(value), self.label.as_deref(), ordinal)
+        let label = self.label.as_deref().map(|text| Label { text, number: self.number });
+        (self.visit)(KeyRef::U64(value), label, ordinal)
     }
 
     /// Lines or values that hold no key.
@@ -144,6 +165,9 @@ impl<'a> Sink<'a> {
     fn admit(&mut self, line: u64, kind: Kind) -> Result<u64> {
         if self.kind != Some(kind) {
             self.settle(line, kind)?;
+        }
+        if self.null {
+            bail!(self.error_at(line, "the key has no value, expected text or an integer"));
         }
         self.report();
         self.counts.keys += 1;

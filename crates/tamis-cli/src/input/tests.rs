@@ -600,7 +600,7 @@ fn pairs(desk: &Desk, name: &str) -> Vec<(String, String)> {
             KeyRef::Bytes(bytes) => String::from_utf8(bytes.to_vec()).unwrap(),
             KeyRef::U64(value) => value.to_string(),
         };
-        pairs.push((String::from_utf8(label.unwrap().to_vec()).unwrap(), key));
+        pairs.push((String::from_utf8(label.unwrap().text.to_vec()).unwrap(), key));
         Ok(ControlFlow::Continue(()))
     })
     .unwrap();

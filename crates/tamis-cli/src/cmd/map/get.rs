@@ -1,0 +1,166 @@
+//! a map and keys -> the values of the keys.
+
+use std::cell::RefCell;
+use std::io::{self, BufWriter, Write};
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+use anyhow::Result;
+use serde_json::json;
+use tamis::Map;
+use tamis::maps::Value;
+
+use super::super::prompt::Prompt;
+use super::super::{print, print_json, to_stdout};
+use super::{open, refused};
+use crate::Outcome;
+use crate::args::{self, Cleaning};
+use crate::input::{self, KeyRef, total_bytes};
+use crate::progress::Bar;
+
+/// Print the values of keys: key, tab, value.
+///
+/// Keys that are seen to be absent are left out; without --fingerprint at the build none is, and an absent key gets any value. Exit code
+/// 0 if a key has a value, 1 if none has one, 2 on an error.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    /// The map file
+    #[arg(value_name = "FILE")]
+    map: PathBuf,
+    /// Files of keys; - or none is standard input
+    #[arg(value_name = "INPUT")]
+    inputs: Vec<PathBuf>,
+    /// Print absent keys too, with an empty value
+    #[arg(long)]
+    all: bool,
+    /// Print only how many keys have a value
+    #[arg(short, long, conflicts_with = "all")]
+    count: bool,
+    /// Print a JSON object for every key, absent ones too, or with -c one of the counts
+    #[arg(long, conflicts_with = "all")]
+    json: bool,
+    /// The column of keys of .csv, .tsv, .jsonl and .parquet inputs; '#2' is the second of a csv or tsv without a header
+    #[arg(long, value_name = "NAME")]
+    column: Option<String>,
+    #[command(flatten)]
+    cleaning: Cleaning,
+}
+
+/// Keys asked for in one call.
+const BATCH: usize = 1 << 13;
+
+pub(crate) fn run(args: Args) -> Result<Outcome> {
+    let map = open(&args.map)?;
+    let sources = args::sources(&args.inputs);
+    // A bar would be torn apart by the values printed beside it.
+    let bar = args.count.then(|| Bar::bytes("asking", total_bytes(&sources)));
+    let mut progress = |bytes| {
+        if let Some(bar) = &bar {
+            bar.at(bytes);
+        }
+    };
+    let asker = RefCell::new(Asker::new(&map, &args));
+    let mut stdin = Prompt::new(|| asker.borrow_mut().finish());
+    let options = args.cleaning.options(args.column.as_ref(), None);
+    let read = input::read_all(&sources, &options, &mut stdin, &mut progress, &mut |key, _, _| {
+        asker.borrow_mut().push(key)?;
+        Ok(ControlFlow::Continue(()))
+    });
+    let failed = stdin.failed;
+    let mut asker = asker.into_inner();
+    // What was read before a bad line is still answered, and the bad line is what the user hears of.
+    let finished = asker.finish();
+    failed.map_or(Ok(()), Err)?;
+    let (counts, _) = read?;
+    finished?;
+    drop(bar);
+    let found = asker.found;
+    match (args.count, args.json) {
+        (true, true) => print_json(&json!({ "keys": counts.keys, "found": found, "blank": counts.blank }))?,
+        (true, false) => print(&format!("{found}\n"))?,
+        _ => {}
+    }
+    Ok(if found > 0 { Outcome::Yes } else { Outcome::No })
+}
+
+/// Gathers keys, asks for them together, and prints what was asked for.
+struct Asker<'a> {
+    map: &'a Map,
+    args: &'a Args,
+    out: BufWriter<io::StdoutLock<'static>>,
+    /// Byte keys behind each other, and where each ends; or integers.
+    text: Vec<u8>,
+    ends: Vec<usize>,
+    numbers: Vec<u64>,
+    found: u64,
+}
+
+impl<'a> Asker<'a> {
+    fn new(map: &'a Map, args: &'a Args) -> Asker<'a> {
+        let out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
+        Asker { map, args, out, text: vec![], ends: vec![], numbers: vec![], found: 0 }
+    }
+
+    fn push(&mut self, key: KeyRef<'_>) -> Result<()> {
+        match key {
+            KeyRef::Bytes(bytes) => {
+                self.text.extend_from_slice(bytes);
+                self.ends.push(self.text.len());
+            }
+            KeyRef::U64(number) => self.numbers.push(number),
+        }
+        let full = self.ends.len() + self.numbers.len() >= BATCH || self.text.len() >= 1 << 22;
+        if full { self.ask() } else { Ok(()) }
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        self.ask()?;
+        to_stdout(self.out.flush())
+    }
+
+    fn ask(&mut self) -> Result<()> {
+        let mut start = 0;
+        let keys: Vec<&[u8]> =
+            self.ends.iter().map(|&end| &self.text[std::mem::replace(&mut start, end)..end]).collect();
+        let asked = match (keys.is_empty(), self.numbers.is_empty()) {
+            (true, true) => return Ok(()),
+            (false, _) => self.map.get_many(&keys),
+            (true, false) => self.map.get_many(&self.numbers),
+        };
+        let values = asked.map_err(|error| refused(&self.args.map, error))?;
+        self.found += values.iter().flatten().count() as u64;
+        if !self.args.count {
+            let numbers: Vec<String> = self.numbers.iter().map(u64::to_string).collect();
+            let keys = keys.into_iter().chain(numbers.iter().map(|number| number.as_bytes()));
+            for (key, value) in keys.zip(values) {
+                to_stdout(write_answer(&mut self.out, self.args, key, value))?;
+            }
+        }
+        self.text.clear();
+        self.ends.clear();
+        self.numbers.clear();
+        Ok(())
+    }
+}
+
+/// Prints one key and its value as the options want it.
+fn write_answer(out: &mut impl Write, args: &Args, key: &[u8], value: Option<Value<'_>>) -> io::Result<()> {
+    if args.json {
+        let value = value.map(|value| match value {
+            Value::Number(number) => number.to_string(),
+            Value::Bytes(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+        });
+        return writeln!(out, "{}", json!({ "key": String::from_utf8_lossy(key), "value": value }));
+    }
+    if value.is_none() && !args.all {
+        return Ok(());
+    }
+    out.write_all(key)?;
+    out.write_all(b"\t")?;
+    match value {
+        Some(Value::Number(number)) => write!(out, "{number}")?,
+        Some(Value::Bytes(bytes)) => out.write_all(bytes)?,
+        None => {}
+    }
+    out.write_all(&[args.cleaning.separator()])
+}

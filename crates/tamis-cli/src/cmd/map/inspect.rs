@@ -1,0 +1,81 @@
+//! a map file -> what is in it, node by node.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use anyhow::Result;
+use serde_json::json;
+
+use super::super::{bits_per_key, grouped, overhead, print, print_json};
+use super::{Worth, kind, layers, open, strangers, values, words};
+use crate::Outcome;
+
+/// Show what is in a map file: keys, values, the tree of structures and sizes.
+///
+/// Every node of the tree is a line, or several if it has several structures, further to the right than the node above it.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    /// The map file
+    #[arg(value_name = "FILE")]
+    map: PathBuf,
+    /// Report as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(args: Args) -> Result<Outcome> {
+    let map = open(&args.map)?;
+    let hasher = map.hasher();
+    // The secret of a keyed map stays in the file.
+    let seed = (!hasher.is_keyed()).then(|| hasher.words()[0]);
+    let bytes = map.as_bytes().len() as u64;
+    let bits = bits_per_key(bytes, map.len());
+    let worth = Worth::new(map.len(), map.entropy().map(|bits| bits as f64), map.rate());
+    if args.json {
+        print_json(&json!({
+            "file": args.map.display().to_string(),
+            "version": tamis::format::VERSION,
+            "keys": map.len(),
+            "values": map.distinct(),
+            "domain": words(map.domain()),
+            "value_domain": words(map.values()),
+            "hash": if hasher.is_keyed() { "siphash-2-4-128" } else { "xxh3-128" },
+            "seed": seed,
+            "kind": kind(&map),
+            "bytes": bytes,
+            "bits_per_key": bits,
+            "entropy_per_key": worth.entropy,
+            "bound_bits_per_key": worth.bound(),
+            "overhead": overhead(bits, worth.bound()),
+            "rate": map.rate(),
+            "shards": map.shards(),
+            "table_bytes": map.table_bytes(),
+            "layers": layers(&map),
+        }))?;
+        return Ok(Outcome::Yes);
+    }
+    let mut out = String::new();
+    let _ = writeln!(out, "file        {}, format version {}", args.map.display(), tamis::format::VERSION);
+    let _ = writeln!(out, "keys        {} ({})", grouped(map.len()), words(map.domain()));
+    out += &values(map.distinct(), map.values());
+    let _ = match seed {
+        Some(seed) => writeln!(out, "hash        XXH3-128, seed {seed}"),
+        None => writeln!(out, "hash        SipHash-2-4-128, secret key"),
+    };
+    out += &worth.size(bytes, map.len());
+    out += &strangers(map.rate());
+    let _ = writeln!(out, "shards      {}", map.shards());
+    let mut payload = 0;
+    for layer in map.layers() {
+        let name = layer.node.map_or("front".to_string(), |node| format!("node {node}"));
+        let (inset, size) = ("  ".repeat(layer.depth), grouped(layer.bytes));
+        let what = format!("{}: {}, {}", layer.purpose, layer.structure, layer.details);
+        let _ = writeln!(out, "{name:<11} {inset}{what}, {size} bytes");
+        payload += layer.bytes;
+    }
+    let _ = writeln!(out, "table       {} bytes of values", grouped(map.table_bytes()));
+    let rest = bytes.saturating_sub(payload).saturating_sub(map.table_bytes());
+    let _ = writeln!(out, "rest        {} bytes: header, directory, footer", grouped(rest));
+    print(&out)?;
+    Ok(Outcome::Yes)
+}

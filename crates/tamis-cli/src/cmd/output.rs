@@ -1,0 +1,66 @@
+//! a path -> where a file of ours goes, and where the report of it.
+
+use std::fmt;
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
+
+use super::print;
+use crate::input::Source;
+
+/// Where a file goes.
+pub(super) enum Output {
+    Stdout,
+    /// A regular file, or what will be one.
+    File(PathBuf),
+    /// A pipe or a device: written as it is, and never read again. It may be where the report would go.
+    Device(PathBuf),
+}
+
+impl fmt::Display for Output {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Output::Stdout => f.write_str("standard output"),
+            Output::File(path) | Output::Device(path) => path.display().fmt(f),
+        }
+    }
+}
+
+impl Output {
+    /// `what` goes there. Finds out now what would stop the writing after an hour of reading.
+    pub(super) fn new<'a>(path: &Path, sources: impl Iterator<Item = &'a Source>, what: &str) -> Result<Output> {
+        if path.as_os_str() == "-" {
+            return Ok(Output::Stdout);
+        }
+        // A link stays, and what it points to is replaced.
+        let real = fs::canonicalize(path);
+        match fs::metadata(path) {
+            Ok(data) if data.is_dir() => bail!("{}: is a directory, expected a file to write", path.display()),
+            Ok(data) if !data.is_file() => return Ok(Output::Device(path.to_path_buf())),
+            _ => {}
+        }
+        for source in sources {
+            if let Source::File(input) = source
+                && real.is_ok()
+                && fs::canonicalize(input).ok() == real.as_ref().ok().cloned()
+            {
+                bail!("{}: is a file of keys and would be replaced by the {what}", path.display());
+            }
+        }
+        let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        if !dir.is_dir() {
+            bail!("{}: no such directory: {}", path.display(), dir.display());
+        }
+        Ok(Output::File(if path.is_symlink() { real.unwrap_or(path.to_path_buf()) } else { path.to_path_buf() }))
+    }
+
+    /// Prints a report where it does not end up in the file.
+    pub(super) fn report(&self, report: &str) -> Result<()> {
+        match self {
+            Output::File(_) => print(report),
+            Output::Stdout | Output::Device(_) => Ok(io::stderr().write_all(report.as_bytes())?),
+        }
+    }
+}

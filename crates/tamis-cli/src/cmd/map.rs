@@ -89,6 +89,7 @@ fn nodes(map: &Map) -> usize {
 /// What it is, in a word.
 fn kind(map: &Map) -> &'static str {
     match nodes(map) {
+        _ if map.is_empty() => "empty",
         0 => "constant",
         1 => "function",
         _ => "compressed",

@@ -11,7 +11,7 @@ use parquet::schema::parser::parse_message_type;
 
 use crate::desk::{Desk, quickstart};
 
-fn gzip(data: &[u8]) -> Vec<u8> {
+pub(crate) fn gzip(data: &[u8]) -> Vec<u8> {
     let mut out = vec![];
     flate2::bufread::GzEncoder::new(data, flate2::Compression::fast()).read_to_end(&mut out).unwrap();
     out

@@ -8,6 +8,7 @@ mod desk;
 mod expect;
 mod formats;
 mod goals;
+mod maps;
 mod negatives;
 mod partitions;
 #[cfg(unix)]

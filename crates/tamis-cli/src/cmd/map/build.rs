@@ -285,15 +285,15 @@ fn as_text(output: &Output, counts: &Counts, report: &Report, map: Option<&Map>)
     let Some(map) = map else {
         let distinct = report.values.map_or("very many".to_string(), grouped);
         let _ = writeln!(out, "values      {distinct}\nfile        {output}");
-        return out + &Worth::new(report.keys, report.entropy, 1.0).size(report.bytes, report.keys);
+        return out + &Worth::new(report.keys, None, 1.0).size(report.bytes, report.keys);
     };
     out += &values(report.values, map.values());
     let count = nodes(map);
-    if count == 0 {
-        out += "structure   constant: the value of every key is the same\n";
-    }
-    if count > 1 {
-        let _ = writeln!(out, "structure   compressed: a tree of {count} nodes");
+    match kind(map) {
+        "empty" => out += "structure   none: there are no keys\n",
+        "constant" => out += "structure   constant: the value of every key is the same\n",
+        "compressed" => drop(writeln!(out, "structure   compressed: a tree of {count} nodes")),
+        _ => {}
     }
     for layer in map.layers().filter(|layer| count <= 1 || layer.node.is_none()) {
         let _ = writeln!(out, "structure   {}: {}, {}", layer.purpose, layer.structure, layer.details);

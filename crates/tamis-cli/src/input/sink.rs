@@ -167,7 +167,9 @@ impl<'a> Sink<'a> {
             self.settle(line, kind)?;
         }
         if self.null {
-            bail!(self.error_at(line, "the key has no value, expected text or an integer"));
+            let column = self.options.partition_column.as_deref().unwrap_or_default();
+            let message = format!("the key has no value, expected text or an integer in the column {column:?}");
+            bail!(self.error_at(line, message));
         }
         self.report();
         self.counts.keys += 1;

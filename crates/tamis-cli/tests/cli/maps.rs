@@ -1,6 +1,10 @@
 //! keys with values -> maps: what the commands print, how they end, and what they refuse.
 
 use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::process::Stdio;
+use std::sync::mpsc;
+use std::time::Duration;
 
 use serde_json::json;
 
@@ -10,8 +14,8 @@ use crate::formats::{gzip, parquet_table};
 /// 3000 keys; most have the value `red`.
 fn colours() -> String {
     let colour = |i: u32| match i {
-        _ if i % 100 == 0 => "green, and blue",
-        _ if i % 10 == 0 => "blue",
+        _ if i.is_multiple_of(100) => "green, and blue",
+        _ if i.is_multiple_of(10) => "blue",
         _ => "red",
     };
     (0..3000).map(|i| format!("key{i}\t{}\n", colour(i))).collect()
@@ -492,6 +496,30 @@ fn files_of_the_other_kind() {
     bytes.truncate(100);
     desk.put("bad.tamis", &bytes);
     assert!(desk.error("map get bad.tamis keys").starts_with("bad.tamis: cut short: "));
+}
+
+#[test]
+fn a_key_that_is_typed_is_answered_before_the_next() {
+    let desk = Desk::new();
+    desk.put("pairs", colours());
+    desk.run("map build pairs -o m.tamis --fingerprint 16").text(0);
+    let mut child = desk.command("map get m.tamis").stdin(Stdio::piped()).spawn().unwrap();
+    let (mut stdin, stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+    let (send, answers) = mpsc::channel();
+    let reader =
+        std::thread::spawn(move || BufReader::new(stdout).lines().try_for_each(|line| send.send(line.unwrap())));
+    for (key, answer) in [("key1", "key1\tred"), ("key10", "key10\tblue")] {
+        stdin.write_all(format!("no\n{key}\n").as_bytes()).unwrap();
+        assert_eq!(answers.recv_timeout(Duration::from_secs(10)).as_deref(), Ok(answer));
+    }
+    drop(stdin);
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    reader.join().unwrap().unwrap();
+    // What was read before a bad line is answered.
+    desk.feed("map build --integers -o n.tamis", "1\ta\n2\tb\n").text(0);
+    let run = desk.feed("map get --integers n.tamis", "1\n2\nx\n1\n");
+    assert_eq!((run.code, &run.out[..]), (Some(2), &b"1\ta\n2\tb\n"[..]));
+    assert_eq!(run.err, "tamis: standard input: line 3: \"x\" is not a number from 0 to 2^64 - 1\n");
 }
 
 /// The pipe of the README.

@@ -92,6 +92,25 @@ fn a_build_that_writes_removes_its_temporary_file() {
 }
 
 #[test]
+fn a_map_that_is_built_removes_its_temporary_file() {
+    if ignored() {
+        return;
+    }
+    let desk = Desk::new();
+    desk.put("out.tamis", "old");
+    desk.put("pairs.tsv", (0..1_600_000u32).map(|i| format!("{i}\t{}\n", i.trailing_zeros())).collect::<String>());
+    let part = |desk: &Desk| desk.names().iter().any(|name| name.ends_with(".part"));
+    let line = "map build --integers --threads 1 --effort smallest pairs.tsv -o out.tamis";
+    let child = desk.command(line).spawn().unwrap();
+    assert!(within_time(|| part(&desk)));
+    send("INT", &child);
+    let run = end(child);
+    assert_eq!((run.code, run.err.as_str()), (Some(130), "tamis: interrupted; nothing was written\n"));
+    assert_eq!(desk.names(), ["out.tamis", "pairs.tsv", "tmp"]);
+    assert_eq!(desk.read("out.tamis"), b"old");
+}
+
+#[test]
 fn a_build_under_nohup_outlives_its_terminal() {
     let desk = Desk::new();
     desk.put("hup.sh", format!("trap '' HUP; exec {} build --integers -o out.tamis", env!("CARGO_BIN_EXE_tamis")));

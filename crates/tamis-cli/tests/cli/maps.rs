@@ -249,7 +249,7 @@ fn seeds_threads_and_memory() {
         desk.read("m.tamis")
     };
     let plain = build("");
-    assert!(plain == build("--threads 1 --memory 4M --tmp tmp --disk 1G"));
+    assert!(plain == build("--threads 1"));
     assert!(plain == build("--seed 0") && plain != build("--seed 1"));
     assert!(build("--keyed") != build("--keyed"));
     let inspected = desk.run("map inspect m.tamis").text(0);
@@ -266,6 +266,12 @@ fn seeds_threads_and_memory() {
         assert_eq!(first_words(&run.err), ["keys", "values", "file", "size"], "{}", run.err);
     }
     assert_eq!(desk.names(), ["m.tamis", "pairs", "tmp"]);
+    // More than memory holds goes to the disk and makes the same file.
+    desk.put("pairs", (0..300_000u32).map(|i| format!("{i}\t{}\n", i.trailing_zeros())).collect::<String>());
+    assert!(build("") == build("--memory 4M --tmp tmp --disk 1G"));
+    desk.run("map verify m.tamis --pairs pairs").text(0);
+    let message = desk.error("map build pairs -o m.tamis --memory 4M --disk 1M");
+    assert_eq!(message, "temporary files would exceed the disk limit of 1048576 bytes");
 }
 
 #[test]

@@ -7,6 +7,7 @@
 //!   cargo run --release -p tamis-bench -- certificates
 //!   cargo run --release -p tamis-bench -- paper fpfs
 //!   cargo run --release -p tamis-bench -- paper chained
+//!   cargo run --release -p tamis-bench -- paper chained --apps huffman,zipf,functions
 //!   cargo run --release -p tamis-bench -- paper stacked
 //!   cargo run --release -p tamis-bench -- count-log
 //!   cargo run --release -p tamis-bench -- steer-table
@@ -34,6 +35,7 @@ mod filters;
 mod golomb;
 mod listed;
 mod machine;
+mod mapped;
 mod measure;
 mod ours;
 mod paper;

@@ -12,7 +12,7 @@ pub(crate) mod stacked;
 pub(crate) enum Paper {
     /// Filters with a false-positive-free set: figures 5 to 13 and the three case studies.
     Fpfs(fpfs::Options),
-    /// ChainedFilter: figures 4, 6, 7 and table 2.
+    /// ChainedFilter: figures 4, 6, 7, 8 and table 2, and maps beside them.
     Chained(chained::Options),
     /// Stacked filters: table 2, figures 2 to 5, and the planner beside them.
     Stacked(stacked::Options),

@@ -21,6 +21,7 @@ use crate::stream::scramble;
 pub(crate) mod certificates;
 mod clubcard;
 pub(crate) mod exact;
+pub(crate) mod maps;
 
 /// The row all ratios refer to: the filter most Rust programs would take today.
 pub(crate) const REFERENCE: &str = "xorf BinaryFuse8";

@@ -20,6 +20,7 @@
 use crate::stream::scramble;
 
 pub(crate) mod free_set;
+pub(crate) mod shared;
 
 /// How cells are counted for a number of entries.
 #[derive(Clone, Copy)]

@@ -1,4 +1,4 @@
-//! \[Chained\] -> figures 4, 6, 7 and table 2, recomputed and measured.
+//! \[Chained\] -> figures 4, 6, 7, 8 and table 2, recomputed and measured.
 //!
 //! The exact Bloomier filter stores one bit for every key and every negative. The chained filter asks `floor(log2
 //! lambda)` bits on the keys first and stores the exact bit only for what passes. Both are built on the paper's own
@@ -6,23 +6,31 @@
 
 use std::error::Error;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use serde::Serialize;
 use tamis::math::bounds;
 
 use crate::candidate::Built;
 use crate::listed::{self, Listed, Made, Row};
 use crate::machine::Machine;
+use crate::mapped;
 use crate::ours;
 use crate::stream::Stream;
 use crate::table::{Table as Printed, number};
 use crate::xor::Table;
 
+mod functions;
+mod huffman;
+mod maps;
 mod threshold;
+mod zipf;
 
 #[derive(Args, Serialize)]
 pub(crate) struct Options {
-    /// Keys of figure 7 and table 2.
+    /// Which applications; without it figures 4, 6, 7 and table 2.
+    #[arg(long, value_enum, value_delimiter = ',')]
+    apps: Vec<App>,
+    /// Keys of figure 7 and table 2, symbols of figure 8, keys of functions.
     #[arg(long, default_value_t = 1_000_000)]
     n: usize,
     /// Negatives per key.
@@ -32,7 +40,19 @@ pub(crate) struct Options {
     /// leaves both out.
     #[arg(long, default_value_t = 100_000)]
     threshold_keys: usize,
-    /// Rounds of figure 7; the table shows medians. 0 leaves figure 7 and table 2 out.
+    /// Symbols of figure 8: how many times more frequent each is than the next.
+    #[arg(long, value_delimiter = ',', default_values_t = 3..=10u32)]
+    omegas: Vec<u32>,
+    /// Keys of the table on Zipf's law.
+    #[arg(long, value_delimiter = ',', default_values_t = [1_000_000, 10_000_000])]
+    zipf_keys: Vec<usize>,
+    /// Bits of the values of functions.
+    #[arg(long, value_delimiter = ',', default_values_t = [1, 4, 8, 16, 32])]
+    widths: Vec<u32>,
+    /// Only structures whose name contains one of these, in figures 7 and 8 and the tables after it.
+    #[arg(long, value_delimiter = ',', value_name = "SUBSTR,...")]
+    only: Vec<String>,
+    /// Rounds; the tables show medians. 0 leaves figure 7 and table 2 out.
     #[arg(long, default_value_t = 3)]
     rounds: usize,
     /// Queries per timing.
@@ -41,6 +61,47 @@ pub(crate) struct Options {
     /// Seed of the random keys.
     #[arg(long, default_value_t = 1)]
     seed: u64,
+}
+
+/// An application.
+#[derive(Clone, Copy, PartialEq, ValueEnum, Serialize)]
+enum App {
+    /// Static dictionaries, section 5.1: figures 6 and 7, table 2.
+    Dictionary,
+    /// Huffman codes with random access, section 5.2: figure 8.
+    Huffman,
+    /// Maps with values from a large alphabet, by Zipf's law; not in the paper.
+    Zipf,
+    /// Maps with values of a fixed width; not in the paper.
+    Functions,
+}
+
+impl Options {
+    fn has(&self, app: App) -> bool {
+        self.apps.contains(&app)
+    }
+
+    /// Figures 6 and 7: without a choice as with this one.
+    fn dictionary(&self) -> bool {
+        self.apps.is_empty() || self.has(App::Dictionary)
+    }
+
+    fn wants(&self, name: &str) -> bool {
+        self.only.is_empty() || self.only.iter().any(|part| name.contains(part))
+    }
+
+    fn check(&self) -> Result<(), &'static str> {
+        let maps = self.apps.iter().any(|&app| app != App::Dictionary);
+        match () {
+            () if self.n == 0 || self.lambdas.contains(&0) || self.zipf_keys.contains(&0) => {
+                Err("--n, --lambdas and --zipf-keys must be at least 1")
+            }
+            () if self.omegas.iter().any(|&omega| omega < 2) => Err("--omegas must be at least 2"),
+            () if self.widths.iter().any(|width| !(1..=32).contains(width)) => Err("--widths must be from 1 to 32"),
+            () if maps && self.rounds == 0 => Err("maps need --rounds of at least 1"),
+            () => Ok(()),
+        }
+    }
 }
 
 /// Cells per entry of the paper's experiments.
@@ -148,39 +209,68 @@ pub(crate) struct Report<'a> {
     surface: Vec<Surface>,
     thresholds: Vec<threshold::Point>,
     throughput: Vec<Group>,
+    huffman: Vec<maps::Group>,
+    zipf: Vec<maps::Group>,
+    functions: Vec<maps::Group>,
 }
 
 /// Computes and measures.
 pub(crate) fn run(options: &Options) -> Result<Report<'_>, Box<dyn Error>> {
-    if options.n == 0 || options.lambdas.contains(&0) {
-        return Err("--n and --lambdas must be at least 1".into());
-    }
+    options.check()?;
     let mut stream = Stream::new(options.seed);
-    let all = structures();
+    let throughput =
+        if options.dictionary() && options.rounds > 0 { measured(options, &mut stream) } else { Vec::new() };
+    let thresholds = match options.threshold_keys {
+        n if n > 0 && options.dictionary() => {
+            options.lambdas.iter().map(|&lambda| threshold::point(n, lambda)).collect::<Result<_, _>>()?
+        }
+        _ => Vec::new(),
+    };
+    let surface = if options.apps.is_empty() { surface(options.threshold_keys)? } else { Vec::new() };
+    let mut of = |app, run: fn(&Options, &mut Stream) -> Vec<maps::Group>| {
+        if options.has(app) { run(options, &mut stream) } else { Vec::new() }
+    };
+    let huffman = of(App::Huffman, huffman::run);
+    let zipf = of(App::Zipf, zipf::run);
+    let functions = of(App::Functions, functions::run);
+    let report =
+        Report { machine: Machine::read(), options, surface, thresholds, throughput, huffman, zipf, functions };
+    let listed = report.throughput.iter().any(|group| !group.rows.is_empty());
+    if !options.only.is_empty() && !listed && report.maps().all(|group| group.rows.is_empty()) {
+        return Err("no structure has such a name".into());
+    }
+    Ok(report)
+}
+
+/// Figure 7.
+fn measured(options: &Options, stream: &mut Stream) -> Vec<Group> {
+    let all: Vec<Listed> = structures().into_iter().filter(|listed| options.wants(&listed.name)).collect();
     let group = |&lambda: &u32| {
         let lists = |stream: &mut Stream| (stream.take(options.n), stream.take(options.n * lambda as usize));
-        let rows = listed::compare(&all, options.rounds, &mut stream, lists, 0, options.queries);
+        let rows = listed::compare(&all, options.rounds, stream, lists, 0, options.queries);
         Group { lambda, rows }
     };
-    let throughput =
-        if options.rounds == 0 { Vec::new() } else { options.lambdas.iter().map(group).collect::<Vec<_>>() };
-    let thresholds = match options.threshold_keys {
-        0 => Vec::new(),
-        n => options.lambdas.iter().map(|&lambda| threshold::point(n, lambda)).collect::<Result<_, _>>()?,
-    };
-    let surface = surface(options.threshold_keys)?;
-    Ok(Report { machine: Machine::read(), options, surface, thresholds, throughput })
+    options.lambdas.iter().map(group).collect()
 }
 
 impl Report<'_> {
-    /// Whether every filter was exact.
+    /// Whether every filter was exact and every map right.
     pub(crate) fn is_clean(&self) -> bool {
         self.throughput.iter().flat_map(|group| &group.rows).all(|row| row.wrong.describe().is_empty())
+            && self.maps().flat_map(|group| &group.rows).all(mapped::Row::is_clean)
+    }
+
+    /// What was measured on maps.
+    fn maps(&self) -> impl Iterator<Item = &maps::Group> {
+        [&self.huffman, &self.zipf, &self.functions].into_iter().flatten()
     }
 
     /// The results as Markdown.
     pub(crate) fn tables(&self) -> Vec<Printed> {
-        let mut tables = vec![self.surface_table()];
+        let mut tables = Vec::new();
+        if !self.surface.is_empty() {
+            tables.push(self.surface_table());
+        }
         if !self.thresholds.is_empty() {
             tables.push(threshold::table(&self.thresholds, self.options.threshold_keys));
         }
@@ -188,6 +278,10 @@ impl Report<'_> {
             tables.push(self.throughput_table());
             tables.push(self.summary_table());
         }
+        let maps: [(_, fn(&[maps::Group], &Options, &Machine) -> Printed); 3] =
+            [(&self.huffman, huffman::table), (&self.zipf, zipf::table), (&self.functions, functions::table)];
+        let maps = maps.into_iter().filter(|(groups, _)| !groups.is_empty());
+        tables.extend(maps.map(|(groups, table)| table(groups, self.options, &self.machine)));
         tables
     }
 
@@ -352,10 +446,26 @@ mod tests {
         }
     }
 
+    fn small(n: usize, apps: &[App]) -> Options {
+        Options {
+            apps: apps.to_vec(),
+            n,
+            lambdas: vec![2, 16],
+            threshold_keys: 0,
+            omegas: vec![3, 10],
+            zipf_keys: vec![n],
+            widths: vec![1, 8, 32],
+            only: Vec::new(),
+            rounds: 1,
+            queries: 1000,
+            seed: 1,
+        }
+    }
+
     /// The sizes follow from the construction: 64 % less at lambda = 16, and every answer is right.
     #[test]
     fn figure_7_has_the_space_of_the_paper() {
-        let options = Options { n: 20_000, lambdas: vec![2, 16], threshold_keys: 0, rounds: 1, queries: 1000, seed: 1 };
+        let options = small(20_000, &[]);
         let report = run(&options).unwrap();
         assert!(report.is_clean());
         let bits = |group: usize, row: usize| report.throughput[group].rows[row].median.as_ref().unwrap().bits / 2e4;
@@ -365,5 +475,43 @@ mod tests {
         }
         assert!((1.0 - bits(1, 1) / bits(1, 0) - 0.64).abs() < 0.03);
         assert_eq!(report.tables().len(), 3);
+    }
+
+    /// The savings of figure 8 at omega = 10 follow from the construction, and every value is right.
+    #[test]
+    fn figure_8_has_the_space_of_the_paper() {
+        let options = small(200_000, &[App::Huffman]);
+        let report = run(&options).unwrap();
+        assert!(report.is_clean() && report.throughput.is_empty() && report.surface.is_empty());
+        let group = report.huffman.iter().find(|group| group.of == 10).unwrap();
+        let bits = |part: &str| group.bits(group.rows.iter().find(|row| row.name.contains(part)).unwrap()).unwrap();
+        let less = |part: &str| 1.0 - bits(part) / bits("exact Bloomier");
+        assert!((less("chained, as") - 0.483).abs() < 0.04, "{}", less("chained, as"));
+        assert!((less("chained, shared") - 0.392).abs() < 0.06, "{}", less("chained, shared"));
+        // One bit for nine of ten symbols, 1.11 on average.
+        assert!((bits("in order") - 1.111).abs() < 0.002 && group.needed < 0.53);
+        assert_eq!(report.tables().len(), 1);
+    }
+
+    #[test]
+    fn the_other_maps_are_right() {
+        let options = small(60_000, &[App::Zipf, App::Functions]);
+        let report = run(&options).unwrap();
+        assert!(report.is_clean() && report.huffman.is_empty());
+        assert_eq!((report.zipf.len(), report.functions.len(), report.tables().len()), (1, 3, 2));
+    }
+
+    #[test]
+    fn bad_numbers_and_unknown_names_are_errors() {
+        let refused = |change: fn(&mut Options)| {
+            let mut options = small(100, &[App::Huffman]);
+            change(&mut options);
+            assert!(run(&options).is_err());
+        };
+        refused(|options| options.n = 0);
+        refused(|options| options.omegas.push(1));
+        refused(|options| options.widths.push(33));
+        refused(|options| options.rounds = 0);
+        refused(|options| options.only.push("no such map".into()));
     }
 }

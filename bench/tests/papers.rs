@@ -109,6 +109,27 @@ fn chained_filters() {
     }
 }
 
+/// Every map of figure 8 and of the tables after it is right, and none is below the entropy.
+#[test]
+fn maps() {
+    let options = "paper chained --apps huffman,zipf,functions --n 20000 --omegas 3,10 --zipf-keys 30000 --widths 1,8";
+    let report = report(&format!("{options} --rounds 1 --queries 1000 --json -"));
+    assert_eq!(report["surface"].as_array().map(Vec::len), Some(0));
+    for (app, groups) in [("huffman", 2), ("zipf", 1), ("functions", 2)] {
+        let found = report[app].as_array().unwrap();
+        assert_eq!(found.len(), groups);
+        for group in found {
+            let (n, needed) = (number(group, "keys"), number(group, "needed"));
+            for (name, row) in rows(group) {
+                let sample = &row["median"];
+                assert!(row["wrong"] == 0 && row["failed"] == serde_json::json!([]), "{app}, {name}: {row}");
+                assert!(number(sample, "bytes") * 8.0 > n * needed, "{app}, {name}: {sample}, {needed}");
+                assert!(!sample["read"].is_null() || !sample["in_order"].is_null(), "{app}, {name}");
+            }
+        }
+    }
+}
+
 /// A filter of [Stacked] that was built and keeps its promises.
 fn kept(row: &Value) {
     assert!(row["failed"].is_null() && row["lost"] == 0, "{row}");

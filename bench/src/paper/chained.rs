@@ -278,7 +278,7 @@ impl Report<'_> {
             tables.push(self.throughput_table());
             tables.push(self.summary_table());
         }
-        let maps: [(_, fn(&[maps::Group], &Options, &Machine) -> Printed); 3] =
+        let maps: [(_, maps::Print); 3] =
             [(&self.huffman, huffman::table), (&self.zipf, zipf::table), (&self.functions, functions::table)];
         let maps = maps.into_iter().filter(|(groups, _)| !groups.is_empty());
         tables.extend(maps.map(|(groups, table)| table(groups, self.options, &self.machine)));

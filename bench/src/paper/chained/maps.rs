@@ -2,9 +2,10 @@
 
 use serde::Serialize;
 
+use crate::machine::Machine;
 use crate::mapped::{Mapped, Pairs, Row, Sample};
 use crate::stream::Stream;
-use crate::table::number;
+use crate::table::{Table, number};
 
 use super::Options;
 
@@ -46,12 +47,16 @@ impl Group {
     }
 }
 
+/// How the groups of an application are printed.
+pub(super) type Print = fn(&[Group], &Options, &Machine) -> Table;
+
 /// The names of [`times`].
 pub(super) const TIMES: [&str; 6] = ["read", "batch", "in order", "build", "build, 2 threads", "speedup"];
 
 /// What every table ends with, but for the last column.
 pub(super) fn times(row: &Row) -> Vec<String> {
-    let fields: [(fn(&Sample) -> Option<f64>, usize); 6] = [
+    type Field = fn(&Sample) -> Option<f64>;
+    let fields: [(Field, usize); 6] = [
         (|s| s.read, 1),
         (|s| s.batch, 1),
         (|s| s.in_order, 1),

@@ -254,7 +254,7 @@ mod tests {
     fn many_symbols() {
         let mut stream = Stream::new(1);
         let mut values: Vec<u64> = (0..100_000).collect();
-        values.extend(stream.take(200_000).into_iter().map(|x| (x >> 44) * (x & 0xf_ffff) >> 24));
+        values.extend(stream.take(200_000).into_iter().map(|x| ((x >> 44) * (x & 0xf_ffff)) >> 24));
         stream.shuffle(&mut values);
         let bits = back(&values);
         assert!((12.0..17.0).contains(&bits), "{bits}");

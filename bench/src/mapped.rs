@@ -56,7 +56,6 @@ impl Mapped {
     }
 
     /// A structure whose `build` uses the number of threads it is given.
-    #[cfg_attr(not(feature = "peers"), allow(dead_code))]
     pub(crate) fn threaded(name: impl Into<String>, build: impl Fn(&Pairs, usize) -> Outcome + 'static) -> Mapped {
         Mapped { name: name.into(), threads: true, build: Box::new(build) }
     }
@@ -86,7 +85,6 @@ impl Built {
     }
 
     /// A map that can also be asked for many keys in one call.
-    #[cfg_attr(not(test), allow(dead_code))]
     pub(crate) fn with_batch<M: 'static>(
         bytes: usize,
         map: M,
@@ -106,7 +104,6 @@ impl Built {
     }
 
     /// A map that can also be read from the first value to the last.
-    #[cfg_attr(not(test), allow(dead_code))]
     pub(crate) fn and_in_order(mut self, read_all: impl Fn(&mut [u64]) + 'static) -> Built {
         self.in_order = Some(Box::new(read_all));
         self

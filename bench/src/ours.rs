@@ -11,6 +11,7 @@ use crate::candidate::{Built, Candidate, Outcome};
 
 pub(crate) mod certificates;
 pub(crate) mod listed;
+pub(crate) mod maps;
 
 /// What is built.
 #[derive(Clone, Copy)]

@@ -3,6 +3,7 @@
 use crate::machine::Machine;
 use crate::mapped::{Mapped, Pairs, Row, Sample};
 use crate::measure;
+use crate::ours;
 use crate::stream::Stream;
 use crate::table::{Table, number};
 
@@ -18,7 +19,7 @@ fn pairs(n: usize, width: u32, stream: &mut Stream) -> Pairs {
 }
 
 fn structures(width: u32) -> Vec<Mapped> {
-    let all = std::iter::empty();
+    let all = ours::maps::fixed().into_iter();
     #[cfg(feature = "peers")]
     let all = all.chain([crate::peers::maps::fixed()]).chain(crate::peers::maps::slices(width));
     #[cfg(not(feature = "peers"))]

@@ -5,6 +5,7 @@
 
 use crate::machine::Machine;
 use crate::mapped::{Built, Mapped, Pairs, Row};
+use crate::ours;
 use crate::stream::Stream;
 use crate::table::{Table, number};
 
@@ -49,6 +50,7 @@ pub(super) fn raw() -> Mapped {
 /// The rows of the figure.
 fn structures() -> Vec<Mapped> {
     let all = std::iter::once(raw()).chain(bits::filters());
+    let all = all.chain(ours::maps::compressed()).chain([ours::maps::sequence()]).chain(ours::maps::fixed());
     #[cfg(feature = "peers")]
     let all = all.chain(crate::peers::maps::compressed()).chain([crate::peers::maps::fixed()]);
     all.collect()

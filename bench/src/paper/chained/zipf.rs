@@ -2,6 +2,7 @@
 
 use crate::machine::Machine;
 use crate::mapped::{Mapped, Pairs, Row};
+use crate::ours;
 use crate::stream::Stream;
 use crate::table::{Table, number};
 
@@ -36,7 +37,7 @@ fn pairs(n: usize, stream: &mut Stream) -> Pairs {
 }
 
 fn structures() -> Vec<Mapped> {
-    let all = std::iter::once(huffman::raw());
+    let all = std::iter::once(huffman::raw()).chain(ours::maps::compressed()).chain(ours::maps::fixed());
     #[cfg(feature = "peers")]
     let all = all.chain(crate::peers::maps::compressed()).chain([crate::peers::maps::fixed()]);
     all.collect()

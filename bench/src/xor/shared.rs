@@ -20,7 +20,8 @@ impl Shared {
     /// Yes for `members`, no for `others`; `per_entry` cells for each member.
     pub(crate) fn build(members: &[u64], others: &[u64], per_entry: f64, seed: u64) -> Result<Shared, String> {
         let lambda = others.len() as f64 / members.len().max(1) as f64;
-        let columns = lambda.max(1.0).log2().ceil().min(30.0) as u32;
+        // A hair more than a power of two is no reason for another bit: seeds and cells have more to spare than that.
+        let columns = (0.99 * lambda).max(1.0).log2().ceil().min(30.0) as u32;
         for attempt in 0..ATTEMPTS {
             let more = 1.0 + 0.01 * (attempt / 5) as f64;
             let cells = (members.len() as f64 * per_entry * more).ceil() as usize;
@@ -84,7 +85,7 @@ mod tests {
     fn both_sides_are_right_and_the_size_is_that_of_the_remark() {
         for (n, lambda) in [(0, 0), (1, 3), (10, 0), (300, 1), (20_000, 2), (20_000, 9)] {
             let mut stream = Stream::new(n as u64);
-            let (members, others) = (stream.take(n), stream.take(n * lambda));
+            let (members, others) = (stream.take(n), stream.take(n * lambda + 7));
             let filter = Shared::build(&members, &others, 1.13, 3).unwrap();
             assert!(members.iter().all(|&key| filter.contains(key)));
             assert!(!others.iter().any(|&key| filter.contains(key)));

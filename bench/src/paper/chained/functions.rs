@@ -66,7 +66,7 @@ pub(super) fn table(groups: &[Group], options: &Options, machine: &Machine) -> T
     let first = ["width, structure", "bits/key", "over width", "read / sux", "batch / sux"];
     Table {
         head: format!(
-            "Functions: random values for {} random u64 keys, {} rounds, seed {}. {machine}.",
+            "Functions: random values for {} random u64 keys, rounds: {}, seed {}. {machine}.",
             options.n, options.rounds, options.seed
         ),
         columns: first.into_iter().chain(TIMES).chain(["wrong"]).map(String::from).collect(),

@@ -84,7 +84,7 @@ pub(super) fn table(groups: &[Group], options: &Options, machine: &Machine) -> T
     };
     let first = ["omega, structure", "entropy", "bits/key", "over entropy", "less space %"];
     Table {
-        head: format!("Figure 8: {} symbols, {} rounds, seed {}. {machine}.", options.n, options.rounds, options.seed),
+        head: format!("Figure 8: {} symbols, rounds: {}, seed {}. {machine}.", options.n, options.rounds, options.seed),
         columns: first.into_iter().chain(TIMES).chain(["wrong"]).map(String::from).collect(),
         rows: groups.iter().flat_map(|group| group.rows.iter().map(move |row| cells(group, row))).collect(),
         note: format!(

@@ -71,7 +71,7 @@ pub(super) fn table(groups: &[Group], options: &Options, machine: &Machine) -> T
     let first = ["keys, structure", "entropy", "bits/key", "over entropy", "%"];
     Table {
         head: format!(
-            "Random u64 keys, {ALPHABET} values with counts by Zipf's law (exponent 1), {} rounds, seed {}. {machine}.",
+            "Random u64 keys, {ALPHABET} values with counts by Zipf's law (exponent 1), rounds: {}, seed {}. {machine}.",
             options.rounds, options.seed
         ),
         columns: first.into_iter().chain(TIMES).chain(["wrong"]).map(String::from).collect(),

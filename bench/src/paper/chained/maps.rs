@@ -37,7 +37,9 @@ impl Group {
             pairs
         };
         let all: Vec<&Mapped> = all.iter().filter(|mapped| options.wants(&mapped.name)).collect();
-        let rows = crate::mapped::compare(&all, options.rounds, stream, draw, options.queries);
+        // With nothing to measure nothing is drawn.
+        let rounds = if all.is_empty() { 0 } else { options.rounds };
+        let rows = crate::mapped::compare(&all, rounds, stream, draw, options.queries);
         Group { of, keys, needed: first.unwrap_or(0.0), rows }
     }
 

@@ -63,7 +63,7 @@ fn the_round_of_all_commands() {
     let expected = ["file", "keys", "values", "hash", "size", "strangers", "shards"];
     assert_eq!(first_words(&inspected)[..7], expected, "{inspected}");
     let lines: Vec<&str> = inspected.lines().skip(7).collect();
-    assert!(lines[0].starts_with("node 0      two ways: "), "{inspected}");
+    assert!(lines[0].starts_with("node 0      yes or no: "), "{inspected}");
     assert!(lines.iter().any(|line| line.starts_with("node 1        2 ways: ")), "{inspected}");
     assert!(inspected.contains("\ntable       ") && inspected.contains("\nrest        "), "{inspected}");
     // The parts are all of the file.

@@ -304,3 +304,118 @@ fn exact(yes: u64, no: u64, wanted: &Wanted) -> Request {
         spare: 0.0,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    const WANTED: Wanted =
+        Wanted { effort: Effort::Balanced, layout: Layout::Compact, shards: 1, uniform: false, naming: 1.0 };
+
+    /// Every symbol has one way, every node one parent, and every node stands for the symbols it says.
+    fn check(tree: &Tree, values: usize) {
+        let mut seen = vec![0; tree.nodes.len()];
+        let mut reached = vec![];
+        if values > 0 {
+            walk(tree, tree.root, 0..values as u32, &mut seen, &mut reached);
+        }
+        assert_eq!(reached, (0..values as u32).collect::<Vec<_>>());
+        assert!(seen.iter().all(|&times| times == 1), "{seen:?}");
+        let mut symbols = tree.symbols.clone();
+        symbols.sort_unstable();
+        assert!(symbols.iter().copied().eq(0..values as u32));
+        assert_eq!(tree.sizes.iter().sum::<u32>() as usize, values);
+        // Inside a class symbols ascend with their values.
+        let mut last = vec![None; tree.sizes.len()];
+        for (&class, &symbol) in tree.classes.iter().zip(&tree.symbols) {
+            assert!(last[class as usize].is_none_or(|last| last < symbol));
+            last[class as usize] = Some(symbol);
+        }
+    }
+
+    fn walk(tree: &Tree, at: Target, range: std::ops::Range<u32>, seen: &mut [u32], reached: &mut Vec<u32>) {
+        let Target::Node(number) = at else {
+            assert_eq!(at, Target::Symbol(range.start.into()));
+            assert_eq!(range.len(), 1);
+            return reached.push(range.start);
+        };
+        seen[number as usize] += 1;
+        let later = |target: &Target| match target {
+            Target::Node(child) => assert!(*child > number),
+            Target::Symbol(_) => {}
+        };
+        match &tree.nodes[number as usize] {
+            Node::Exact { yes, no, middle, .. } => {
+                [yes, no].into_iter().for_each(later);
+                walk(tree, *yes, range.start..*middle, seen, reached);
+                walk(tree, *no, *middle..range.end, seen, reached);
+            }
+            Node::Symbols { bits, first } => {
+                assert_eq!(*first, range.start);
+                assert!(range.len() <= 1 << bits);
+                reached.extend(range);
+            }
+            Node::Children { bits, children } => {
+                assert_eq!(children.len(), 1 << bits);
+                let ends = children.iter().skip(1).map(|child| child.1).chain([range.end]);
+                for ((target, first), end) in children.iter().zip(ends) {
+                    later(target);
+                    walk(tree, *target, *first..end, seen, reached);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn trees_lead_to_every_value() {
+        let laws: [fn(u64) -> u64; 6] =
+            [|_| 1, |_| 1000, |i| i + 1, |i| 1_000_000 / (i + 1), |i| 1 << (i % 40), |i| 1 + 1_000_000 * (i % 2)];
+        for law in laws {
+            for values in (0..40).chain([63, 64, 65, 255, 256, 257, 1000, 5000]) {
+                let counts: Vec<u64> = (0..values).map(law).collect();
+                for (uniform, naming) in [(false, 1.0), (false, 0.0), (true, 1.0)] {
+                    let wanted = Wanted { uniform, naming, ..WANTED };
+                    let tree = plan(&counts, &wanted).unwrap();
+                    check(&tree, counts.len());
+                    assert!(!uniform || tree.nodes.len() <= 1);
+                }
+            }
+        }
+    }
+
+    /// Theorem 5.1 of \[Chained\] is about any tree; the shapes here are those that its figures have.
+    #[test]
+    fn shapes_follow_the_counts() {
+        let shape = |counts: &[u64]| {
+            let tree = plan(counts, &WANTED).unwrap();
+            let exact = tree.nodes.iter().filter(|node| matches!(node, Node::Exact { .. })).count();
+            (exact, tree.nodes.len() - exact)
+        };
+        assert_eq!(shape(&[]), (0, 0));
+        assert_eq!(shape(&[7]), (0, 0));
+        // Equal counts: one function. Lopsided ones: filters.
+        assert_eq!(shape(&[100_000; 2]), (0, 1));
+        assert_eq!(shape(&[100_000; 256]), (0, 1));
+        assert_eq!(shape(&[100_000, 5000]), (1, 0));
+        assert_eq!(shape(&[1_000_000, 100_000, 10_000]), (2, 0));
+        // Ten equal ones: eight and two, told apart by a filter.
+        assert_eq!(shape(&[100_000; 10]), (1, 2));
+        // Of few keys nothing is worth a filter.
+        assert_eq!(shape(&[8, 2, 1, 1]).0, 0);
+    }
+
+    /// About as many bits as the values are worth, by the estimate itself.
+    #[test]
+    fn plans_are_near_the_entropy() {
+        for omega in 3..=10u64 {
+            let counts: Vec<u64> =
+                (0..40).map(|i| 1_000_000 / omega.pow(i.min(19))).take_while(|&count| count > 0).collect();
+            let keys = counts.iter().sum::<u64>() as f64;
+            let entropy: f64 = counts.iter().map(|&count| count as f64 * log2(keys / count as f64)).sum();
+            let tree = plan(&counts, &WANTED).unwrap();
+            let over = (tree.bits - entropy) / keys;
+            assert!(over > 0.0 && over < 0.1, "omega {omega}: {over}");
+        }
+    }
+}

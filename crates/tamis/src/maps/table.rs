@@ -243,3 +243,110 @@ pub(crate) fn encode<'a>(
     out.extend_from_slice(&coded);
     out.extend_from_slice(&blob);
 }
+
+#[cfg(all(test, feature = "build"))]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::hash::scramble;
+
+    fn decode(bytes: &[u8]) -> Result<Table, FormatError> {
+        let bytes = Bytes::copy_from_slice(bytes);
+        let mut from = Reader::new(&bytes, "directory");
+        let table = Table::decode(&mut from, &bytes)?;
+        from.end()?;
+        Ok(table)
+    }
+
+    /// Values with classes as a plan makes them -> the sizes of the classes and, by symbol, which value.
+    fn classes(values: usize, class: impl Fn(usize) -> usize) -> (Vec<u32>, Vec<usize>, Vec<usize>) {
+        let classes: Vec<usize> = (0..values).map(class).collect();
+        let count = classes.iter().max().map_or(0, |most| most + 1);
+        let sizes = (0..count).map(|class| classes.iter().filter(|&&c| c == class).count() as u32).collect();
+        let mut order: Vec<usize> = (0..values).collect();
+        order.sort_by_key(|&value| (classes[value], value));
+        (sizes, classes, order)
+    }
+
+    #[test]
+    fn values_come_back_by_their_symbols() {
+        for n in [0usize, 1, 2, 3, 100, 3000] {
+            let laws: [fn(usize) -> usize; 4] =
+                [|_| 0, |i| (scramble(i as u64).trailing_zeros() as usize).min(9), |i| (i / 100).min(20), |i| i % 7];
+            for law in laws {
+                let (sizes, classes, order) = classes(n, law);
+                // Dense classes only: a plan has no empty ones.
+                if sizes.contains(&0) {
+                    continue;
+                }
+                let mut numbers: Vec<u64> = (0..n as u64).map(|i| scramble(i) >> (i % 60)).collect();
+                numbers.extend([0, u64::MAX].iter().take(n));
+                numbers.sort_unstable();
+                numbers.dedup();
+                numbers.truncate(n);
+                if numbers.len() == n {
+                    let mut bytes = vec![];
+                    let values = numbers.iter().map(|&value| Value::Number(value)).zip(classes.iter().copied());
+                    encode(Domain::U64, &sizes, values, &mut bytes);
+                    let table = decode(&bytes).unwrap();
+                    assert_eq!((table.len(), table.get(n as u64)), (Some(n as u64), None));
+                    for (symbol, &value) in order.iter().enumerate() {
+                        assert_eq!(table.get(symbol as u64), Some(Value::Number(numbers[value])));
+                    }
+                }
+                let words: Vec<Vec<u8>> = (0..n).map(|i| format!("{i:05}").repeat(i % 3).into_bytes()).collect();
+                let mut bytes = vec![];
+                let values = words.iter().map(|word| Value::Bytes(word)).zip(classes.iter().copied());
+                encode(Domain::Bytes, &sizes, values, &mut bytes);
+                let table = decode(&bytes).unwrap();
+                for (symbol, &value) in order.iter().enumerate() {
+                    assert_eq!(table.get(symbol as u64), Some(Value::Bytes(&words[value])));
+                }
+                for cut in 0..bytes.len() {
+                    assert!(decode(&bytes[..cut]).is_err(), "{n}, {cut} of {}", bytes.len());
+                }
+            }
+        }
+    }
+
+    /// Neighbours of one class cost next to nothing; classes in any order cost their entropy.
+    #[test]
+    fn tables_take_the_entropy_of_their_classes() {
+        let size = |class: fn(usize) -> usize| {
+            let (sizes, classes, _) = classes(50_000, class);
+            let mut bytes = vec![];
+            encode(Domain::U64, &sizes, (0..50_000).map(Value::Number).zip(classes), &mut bytes);
+            bytes.len() as f64 * 8.0 / 50_000.0
+        };
+        assert!(size(|_| 0) < 0.03);
+        assert!(size(|i| i / 10_000) < 0.15);
+        // Two bits are the entropy of halves, quarters, eighths ...
+        let zipf = size(|i| (scramble(i as u64).trailing_zeros() as usize).min(10));
+        assert!((1.95..2.08).contains(&zipf), "{zipf}");
+    }
+
+    #[test]
+    fn tables_that_no_writer_makes_are_refused() {
+        let refused = |bytes: &[u8]| decode(bytes).unwrap_err().to_string();
+        assert_eq!(refused(&[3]), "invalid file: directory: kind of values is 3, expected 0 to 2");
+        // Four million values in two bytes.
+        assert!(refused(&[1, 1, 0x80, 0x80, 0x80, 2, 2, 0, 0]).contains("4194304 values in 2 bytes"));
+        assert!(refused(&[1, 2, 0xff, 0xff, 0xff, 1, 0xff, 0xff, 0xff, 1, 1, 0]).contains("values in 1 bytes"));
+        assert!(refused(&[1, 1, 0, 0]).contains("values of a class is 0, expected 1 to 4194304"));
+        // A class of three that gets four, and numbers beyond the last.
+        let mut bytes = vec![];
+        let values = [(Value::Number(u64::MAX - 1), 0), (Value::Number(u64::MAX), 0), (Value::Number(1), 0)];
+        encode(Domain::U64, &[3], values.into_iter(), &mut bytes);
+        assert!(refused(&bytes).contains("a value exceeds 2^64"));
+        let mut bytes = vec![];
+        let values = (0..4u64).map(|i| (Value::Number(i), 0));
+        encode(Domain::U64, &[3, 1], values, &mut bytes);
+        assert!(refused(&bytes).contains("more values of a class than it has"));
+        let mut bytes = vec![];
+        encode(Domain::U64, &[1], [(Value::Number(7), 0)].into_iter(), &mut bytes);
+        let coded = bytes[3] + 3;
+        bytes[3] = coded;
+        bytes.extend([0; 3]);
+        assert!(refused(&bytes).contains("bytes after the table of values"));
+    }
+}

@@ -297,7 +297,7 @@ impl Tree {
             parts.push(match node {
                 Node::Exact { steps, yes, no, .. } => {
                     [yes, no].into_iter().for_each(&mut below);
-                    (Some(number), depth, "two ways".to_string(), steps.iter().map(|step| &step.leaf).collect())
+                    (Some(number), depth, "yes or no".to_string(), steps.iter().map(|step| &step.leaf).collect())
                 }
                 Node::Flat(Flat { leaf, more, bits, to, fingerprint, .. }) => {
                     let what = match to {

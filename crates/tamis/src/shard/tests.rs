@@ -437,3 +437,28 @@ fn integers_in_patterns_fill_shards_evenly() {
         assert!(shards.iter().all(|n| (810..1190).contains(n)), "{name}: {shards:?}");
     }
 }
+
+/// The first pair of a key counts, and the first that contradicts it is named, in whatever order pairs meet.
+#[test]
+fn pairs_merge_in_any_order() {
+    let pair = |ordinal: u64, value: u64| Paired { digest: Digest::default(), value, ordinal, rival: Paired::NONE };
+    for values in [[1, 1, 1, 1], [1, 2, 1, 2], [1, 1, 2, 1], [1, 2, 2, 1], [1, 2, 3, 4], [1, 1, 1, 2]] {
+        let rival = values.iter().position(|&value| value != 1).map_or(Paired::NONE, |at| at as u64);
+        let expected = Paired { rival, ..pair(0, 1) };
+        for order in 0..24u64 {
+            let mut left: Vec<Paired> = (0..).zip(values).map(|(ordinal, value)| pair(ordinal, value)).collect();
+            let mut shuffled: Vec<Paired> =
+                (1..=4).map(|n| left.remove((order as usize * 7 / n) % left.len())).collect();
+            // From the left, from the right, and two by two.
+            let fold = |pairs: &[Paired]| pairs.iter().copied().reduce(|mut a, b| (a.merge(&b), a).1).unwrap();
+            assert_eq!(fold(&shuffled), expected);
+            let halves = [fold(&shuffled[..2]), fold(&shuffled[2..])];
+            assert_eq!(fold(&halves), expected);
+            shuffled.reverse();
+            assert_eq!(fold(&shuffled), expected);
+            let mut bytes = [0; Paired::SIZE];
+            expected.write(&mut bytes);
+            assert_eq!(Paired::read(&bytes), expected);
+        }
+    }
+}

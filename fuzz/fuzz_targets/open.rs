@@ -1,8 +1,8 @@
-//! any bytes -> an error or a filter that answers: as they are, and with their checksums repaired.
+//! any bytes -> an error, or a filter or map that answers: as they are, and with their checksums repaired.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use tamis::{Domain, Filter};
+use tamis::{Domain, Filter, FormatError, Map, Sequence};
 
 #[path = "../../crates/tamis/tests/it/repair.rs"]
 mod repair;
@@ -18,18 +18,36 @@ fuzz_target!(|bytes: &[u8]| {
     whole.resize(repair::HEADER, 0);
     let (directory, payload) = rest.split_at(rest.len().min(len as usize));
     let mut parts = repair::Parts { header: whole, payload: payload.to_vec(), directory: directory.to_vec() };
-    parts.fit(1 << 16);
+    parts.fit(1 << 16, open);
     ask(parts.file());
     // A sound file with changes: the same, from its own parts.
     if let Some(mut parts) = repair::Parts::of(bytes) {
-        parts.fit(1 << 16);
+        parts.fit(1 << 16, open);
         ask(parts.file());
     }
 });
 
+/// Opens whatever the header says it is.
+fn open(bytes: Vec<u8>) -> Result<(), FormatError> {
+    match bytes.get(13) {
+        Some(2) => Map::open(bytes).map(drop),
+        Some(3) => Sequence::open(bytes).map(drop),
+        _ => Filter::open(bytes).map(drop),
+    }
+}
+
 /// If it opens, all ways to ask agree.
 fn ask(bytes: Vec<u8>) {
     let len = bytes.len() as u64;
+    if let Ok(map) = Map::open(bytes.clone()) {
+        return ask_map(&map, len);
+    }
+    if let Ok(sequence) = Sequence::open(bytes.clone()) {
+        let positions: Vec<u64> = (0..40).collect();
+        let together = sequence.get_many(&positions);
+        assert!(positions.iter().zip(together).all(|(&position, symbol)| sequence.get(position) == symbol));
+        return;
+    }
     let Ok(filter) = Filter::open(bytes) else { return };
     let _ = filter.verify();
     assert!((0.0..=1.0).contains(&filter.rate()));
@@ -56,6 +74,24 @@ fn ask(bytes: Vec<u8>) {
             let keys: Vec<[u8; 8]> = keys.iter().map(|key| key.to_le_bytes()).collect();
             filter.contains_many(&keys, &mut answers).unwrap();
             assert!(keys.iter().zip(&answers).all(|(key, &answer)| filter.contains(key) == Ok(answer)));
+        }
+    }
+}
+
+fn ask_map(map: &Map, len: u64) {
+    let _ = map.verify();
+    assert!((0.0..=1.0).contains(&map.rate()));
+    assert!(map.layers().all(|layer| layer.bytes <= len));
+    let keys: Vec<u64> = (0..40u64).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
+    match map.domain() {
+        Domain::U64 => {
+            let together = map.get_many(&keys).unwrap();
+            assert!(keys.iter().zip(together).all(|(key, value)| map.get(key) == Ok(value)));
+        }
+        Domain::Bytes => {
+            let keys: Vec<[u8; 8]> = keys.iter().map(|key| key.to_le_bytes()).collect();
+            let together = map.get_many(&keys).unwrap();
+            assert!(keys.iter().zip(together).all(|(key, value)| map.get(key) == Ok(value)));
         }
     }
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod build;
 pub(crate) mod door;
+mod gathered;
 pub(crate) mod inspect;
 pub(crate) mod map;
 mod output;

@@ -9,6 +9,7 @@ use anyhow::Result;
 use serde_json::json;
 use tamis::{Filter, Key, QueryError};
 
+use super::gathered::Gathered;
 use super::prompt::Prompt;
 use super::{check_labels, open, print, print_json, refused, to_stdout};
 use crate::Outcome;
@@ -46,9 +47,6 @@ pub(crate) struct Args {
     #[command(flatten)]
     reading: Reading,
 }
-
-/// Keys asked for in one call.
-const BATCH: usize = 1 << 13;
 
 pub(crate) fn run(args: Args) -> Result<Outcome> {
     let filter = open(&args.filter)?;
@@ -90,10 +88,7 @@ struct Asker<'a> {
     filter: &'a Filter,
     args: &'a Args,
     out: BufWriter<io::StdoutLock<'static>>,
-    /// Byte keys behind each other, and where each ends; or integers.
-    text: Vec<u8>,
-    ends: Vec<usize>,
-    numbers: Vec<u64>,
+    keys: Gathered,
     /// Labels, and how many keys in a row carry each.
     runs: Vec<(Vec<u8>, usize)>,
     answers: Vec<bool>,
@@ -103,8 +98,7 @@ struct Asker<'a> {
 impl<'a> Asker<'a> {
     fn new(filter: &'a Filter, args: &'a Args) -> Asker<'a> {
         let out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
-        let (text, ends, numbers, runs, answers) = (vec![], vec![], vec![], vec![], vec![]);
-        Asker { filter, args, out, text, ends, numbers, runs, answers, found: 0 }
+        Asker { filter, args, out, keys: Gathered::default(), runs: vec![], answers: vec![], found: 0 }
     }
 
     fn push(&mut self, key: KeyRef<'_>, label: Option<&[u8]>) -> Result<()> {
@@ -113,15 +107,7 @@ impl<'a> Asker<'a> {
             (Some(label), Some((last, count))) if last == label => *count += 1,
             (Some(label), _) => self.runs.push((label.to_vec(), 1)),
         }
-        match key {
-            KeyRef::Bytes(bytes) => {
-                self.text.extend_from_slice(bytes);
-                self.ends.push(self.text.len());
-            }
-            KeyRef::U64(number) => self.numbers.push(number),
-        }
-        let full = self.ends.len() + self.numbers.len() >= BATCH || self.text.len() >= 1 << 22;
-        if full { self.ask() } else { Ok(()) }
+        if self.keys.push(key) { self.ask() } else { Ok(()) }
     }
 
     fn finish(&mut self) -> Result<()> {
@@ -130,34 +116,28 @@ impl<'a> Asker<'a> {
     }
 
     fn ask(&mut self) -> Result<()> {
-        if self.ends.is_empty() && self.numbers.is_empty() {
+        if self.keys.len() == 0 {
             return Ok(());
         }
-        let mut start = 0;
-        let keys: Vec<&[u8]> =
-            self.ends.iter().map(|&end| &self.text[std::mem::replace(&mut start, end)..end]).collect();
+        let keys = self.keys.bytes();
         self.answers.clear();
-        self.answers.resize(keys.len() + self.numbers.len(), false);
+        self.answers.resize(self.keys.len(), false);
         let asked = match keys.is_empty() {
             // Nobody knows what an empty filter would have held.
             _ if self.filter.is_empty() => Ok(()),
             false => ask_many(self.filter, &self.runs, &keys, &mut self.answers),
-            true => ask_many(self.filter, &self.runs, &self.numbers, &mut self.answers),
+            true => ask_many(self.filter, &self.runs, &self.keys.numbers, &mut self.answers),
         };
         asked.map_err(|error| refused(&self.args.filter, error))?;
         self.found += self.answers.iter().filter(|&&found| found).count() as u64;
         if !self.args.count {
-            let numbers: Vec<String> = self.numbers.iter().map(u64::to_string).collect();
-            let keys = keys.into_iter().chain(numbers.iter().map(|n| n.as_bytes()));
             let labels = self.runs.iter().flat_map(|(label, count)| std::iter::repeat_n(Some(&label[..]), *count));
             let labels = labels.chain(std::iter::repeat(None));
-            for ((key, &found), label) in keys.zip(&self.answers).zip(labels) {
+            for ((key, &found), label) in self.keys.names().iter().zip(&self.answers).zip(labels) {
                 to_stdout(write_answer(&mut self.out, self.args, key, label, found))?;
             }
         }
-        self.text.clear();
-        self.ends.clear();
-        self.numbers.clear();
+        self.keys.clear();
         self.runs.clear();
         Ok(())
     }

@@ -10,6 +10,7 @@ use serde_json::json;
 use tamis::Map;
 use tamis::maps::Value;
 
+use super::super::gathered::Gathered;
 use super::super::prompt::Prompt;
 use super::super::{print, print_json, to_stdout};
 use super::{open, refused};
@@ -45,9 +46,6 @@ pub(crate) struct Args {
     #[command(flatten)]
     cleaning: Cleaning,
 }
-
-/// Keys asked for in one call.
-const BATCH: usize = 1 << 13;
 
 pub(crate) fn run(args: Args) -> Result<Outcome> {
     let map = open(&args.map)?;
@@ -88,29 +86,18 @@ struct Asker<'a> {
     map: &'a Map,
     args: &'a Args,
     out: BufWriter<io::StdoutLock<'static>>,
-    /// Byte keys behind each other, and where each ends; or integers.
-    text: Vec<u8>,
-    ends: Vec<usize>,
-    numbers: Vec<u64>,
+    keys: Gathered,
     found: u64,
 }
 
 impl<'a> Asker<'a> {
     fn new(map: &'a Map, args: &'a Args) -> Asker<'a> {
         let out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
-        Asker { map, args, out, text: vec![], ends: vec![], numbers: vec![], found: 0 }
+        Asker { map, args, out, keys: Gathered::default(), found: 0 }
     }
 
     fn push(&mut self, key: KeyRef<'_>) -> Result<()> {
-        match key {
-            KeyRef::Bytes(bytes) => {
-                self.text.extend_from_slice(bytes);
-                self.ends.push(self.text.len());
-            }
-            KeyRef::U64(number) => self.numbers.push(number),
-        }
-        let full = self.ends.len() + self.numbers.len() >= BATCH || self.text.len() >= 1 << 22;
-        if full { self.ask() } else { Ok(()) }
+        if self.keys.push(key) { self.ask() } else { Ok(()) }
     }
 
     fn finish(&mut self) -> Result<()> {
@@ -119,26 +106,20 @@ impl<'a> Asker<'a> {
     }
 
     fn ask(&mut self) -> Result<()> {
-        let mut start = 0;
-        let keys: Vec<&[u8]> =
-            self.ends.iter().map(|&end| &self.text[std::mem::replace(&mut start, end)..end]).collect();
-        let asked = match (keys.is_empty(), self.numbers.is_empty()) {
-            (true, true) => return Ok(()),
-            (false, _) => self.map.get_many(&keys),
-            (true, false) => self.map.get_many(&self.numbers),
+        let bytes = self.keys.bytes();
+        let asked = match bytes.is_empty() {
+            _ if self.keys.len() == 0 => return Ok(()),
+            false => self.map.get_many(&bytes),
+            true => self.map.get_many(&self.keys.numbers),
         };
         let values = asked.map_err(|error| refused(&self.args.map, error))?;
         self.found += values.iter().flatten().count() as u64;
         if !self.args.count {
-            let numbers: Vec<String> = self.numbers.iter().map(u64::to_string).collect();
-            let keys = keys.into_iter().chain(numbers.iter().map(|number| number.as_bytes()));
-            for (key, value) in keys.zip(values) {
+            for (key, value) in self.keys.names().iter().zip(values) {
                 to_stdout(write_answer(&mut self.out, self.args, key, value))?;
             }
         }
-        self.text.clear();
-        self.ends.clear();
-        self.numbers.clear();
+        self.keys.clear();
         Ok(())
     }
 }

@@ -3,7 +3,9 @@
 //! The pairs walk down the tree together. At an exact node they part into two lists, the keys and the negatives of its
 //! filter; at a flat node every pair leaves the number of its way in the function and goes on to that child.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use super::build::{FRONT, Flats, frame};
 use super::plan::Node;
@@ -13,8 +15,8 @@ use crate::error::BuildError;
 use crate::format::{Encoded, put_varint};
 use crate::hash::{Digest, Salt};
 use crate::leaves::Values;
-use crate::plan::Structure;
-use crate::shard::{Paired, Stop};
+use crate::plan::{Plan, Structure};
+use crate::shard::{self as workers, Paired, Stop};
 use crate::steps::Role;
 
 /// Numbers of values -> symbols.
@@ -83,6 +85,30 @@ impl Crowd {
     }
 }
 
+/// A node to build, apart from the others.
+struct Job<'a> {
+    number: usize,
+    /// The number of its first salt.
+    salt: u64,
+    work: Task<'a>,
+}
+
+enum Task<'a> {
+    /// The first against the second.
+    Exact(&'a Plan, Arc<Vec<Digest>>, Arc<Vec<Digest>>),
+    /// The value of every key.
+    Flat(u32, Arc<Vec<Digest>>, Vec<u64>),
+}
+
+impl Job<'_> {
+    fn keys(&self) -> usize {
+        match &self.work {
+            Task::Exact(_, yes, no) => yes.len() + no.len(),
+            Task::Flat(_, keys, _) => keys.len(),
+        }
+    }
+}
+
 impl<'a> Shape<'a> {
     pub(super) fn new(bits: u32, flats: Flats, root: Target, nodes: &'a [Node], symbols: &'a Symbols) -> Shape<'a> {
         let beside = root == Target::Node(0) && !matches!(nodes.first(), None | Some(Node::Exact { .. }));
@@ -146,7 +172,7 @@ impl<'a> Shape<'a> {
         }
     }
 
-    /// Builds one shard.
+    /// Builds one shard. Nodes of few keys are left to one thread each, and those with many are built by all of them.
     pub(super) fn build(
         &self,
         pairs: &[Paired],
@@ -154,82 +180,120 @@ impl<'a> Shape<'a> {
         threads: usize,
         stop: Stop<'_>,
     ) -> Result<Vec<Encoded>, BuildError> {
-        let mut crowds: Vec<Option<Crowd>> = vec![];
-        crowds.resize_with(self.nodes.len(), Default::default);
         let all = Crowd {
             digests: pairs.iter().map(|pair| pair.digest).collect(),
             symbols: pairs.iter().map(|pair| self.symbols.get(pair.value)).collect(),
         };
-        let mut parts = vec![];
+        let mut parts: Vec<Vec<Encoded>> = vec![];
         if let Some(front) = self.front() {
-            parts.push(front.build(&all.digests, Values::Fingerprints, Salt::new(0), threads)?);
+            parts.push(vec![front.build(&all.digests, Values::Fingerprints, Salt::new(0), threads)?]);
         }
-        let go = |crowds: &mut Vec<Option<Crowd>>, target: Target, crowd: Crowd| {
-            if let Target::Node(node) = target {
-                crowds[node as usize] = Some(crowd);
+        let before = parts.len();
+        parts.resize_with(before + self.nodes.len(), Vec::new);
+        let mut later = vec![];
+        self.jobs(all, before as u64, &mut |job: Job<'_>| {
+            workers::check(stop)?;
+            match threads == 1 || job.keys() * threads >= pairs.len() {
+                true => parts[before + job.number] = self.node(&job, skip, threads, stop)?,
+                false => later.push(job),
+            }
+            Ok(())
+        })?;
+        later.sort_by_key(|job| Reverse(job.keys()));
+        let numbers: Vec<usize> = later.iter().map(|job| job.number).collect();
+        let built = workers::run(later, threads, |job| self.node(&job, skip, 1, stop))?;
+        for (number, built) in numbers.into_iter().zip(built) {
+            parts[before + number] = built;
+        }
+        Ok(parts.into_iter().flatten().collect())
+    }
+
+    /// Leads a crowd down the tree and hands on what is to be built at every node.
+    fn jobs(
+        &self,
+        all: Crowd,
+        mut salt: u64,
+        take: &mut dyn FnMut(Job<'a>) -> Result<(), BuildError>,
+    ) -> Result<(), BuildError> {
+        let mut crowds: Vec<Option<Crowd>> = vec![];
+        crowds.resize_with(self.nodes.len(), Default::default);
+        // Who goes on shares the digests with the node that is built.
+        let go = |crowds: &mut Vec<Option<Crowd>>, target: Target, crowd: Crowd| -> Arc<Vec<Digest>> {
+            match target {
+                Target::Node(node) => {
+                    let digests = Arc::new(crowd.digests.clone());
+                    crowds[node as usize] = Some(crowd);
+                    digests
+                }
+                Target::Symbol(_) => Arc::new(crowd.digests),
             }
         };
-        go(&mut crowds, self.root, all);
+        if let Target::Node(root) = self.root {
+            crowds[root as usize] = Some(all);
+        }
         for (number, node) in self.nodes.iter().enumerate() {
-            if stop() {
-                return Err(BuildError::Cancelled);
-            }
             let crowd = crowds[number].take().unwrap_or_default();
-            match node {
+            let work = match node {
                 Node::Exact { plan, yes, no, middle } => {
                     let mut sides = [Crowd::default(), Crowd::default()];
                     for (digest, symbol) in crowd.iter() {
                         sides[(symbol >= u64::from(*middle)) as usize].push(digest, symbol);
                     }
                     drop(crowd);
-                    let work = Work { skip, salt: parts.len() as u64, threads, stop };
-                    parts.extend(work.steps(plan, &sides[0].digests, &&sides[1].digests[..], None)?);
                     let [yeses, noes] = sides;
-                    go(&mut crowds, *yes, yeses);
-                    go(&mut crowds, *no, noes);
+                    Task::Exact(plan, go(&mut crowds, *yes, yeses), go(&mut crowds, *no, noes))
                 }
                 Node::Symbols { bits, first } => {
-                    let ways = crowd.symbols.iter().map(|symbol| symbol - u64::from(*first));
-                    self.flat(number, *bits, &crowd.digests, ways, threads, &mut parts)?;
+                    let Crowd { digests, mut symbols } = crowd;
+                    symbols.iter_mut().for_each(|symbol| *symbol -= u64::from(*first));
+                    Task::Flat(*bits, Arc::new(digests), symbols)
                 }
                 Node::Children { bits, children } => {
                     let way = |symbol: u64| children.partition_point(|&(_, first)| u64::from(first) <= symbol) - 1;
                     let ways: Vec<u64> = crowd.symbols.iter().map(|&symbol| way(symbol) as u64).collect();
-                    self.flat(number, *bits, &crowd.digests, ways.iter().copied(), threads, &mut parts)?;
                     let mut below: Vec<Crowd> = vec![];
                     below.resize_with(children.len(), Crowd::default);
                     for ((digest, symbol), &way) in crowd.iter().zip(&ways) {
                         below[way as usize].push(digest, symbol);
                     }
                     for ((target, _), crowd) in children.iter().zip(below) {
-                        go(&mut crowds, *target, crowd);
+                        if let Target::Node(node) = target {
+                            crowds[*node as usize] = Some(crowd);
+                        }
                     }
+                    Task::Flat(*bits, Arc::new(crowd.digests), ways)
                 }
-            }
-        }
-        Ok(parts)
-    }
-
-    /// The leaves of a flat node: one for every 32 bits of value and fingerprint.
-    fn flat(
-        &self,
-        number: usize,
-        bits: u32,
-        digests: &[Digest],
-        values: impl Iterator<Item = u64> + Clone,
-        threads: usize,
-        parts: &mut Vec<Encoded>,
-    ) -> Result<(), BuildError> {
-        let beside = self.beside(number);
-        for (word, leaf) in self.leaves(number, bits).iter().enumerate() {
-            let piece = |(&digest, value): (&Digest, u64)| {
-                let mark = if beside > 0 { u128::from(fingerprint(digest, beside)) << bits } else { 0 };
-                ((u128::from(value) | mark) >> (word as u32 * tree::WORD)) as u32
             };
-            let pieces: Vec<u32> = digests.iter().zip(values.clone()).map(piece).collect();
-            let salt = Salt::new(parts.len() as u64);
-            parts.push(leaf.build(digests, Values::Given(&pieces), salt, threads)?);
+            let leaves = match node {
+                Node::Exact { plan, .. } => plan.steps.len(),
+                Node::Symbols { bits, .. } | Node::Children { bits, .. } => self.leaves(number, *bits).len(),
+            };
+            take(Job { number, salt, work })?;
+            salt += leaves as u64;
         }
         Ok(())
+    }
+
+    /// The leaves of a node.
+    fn node(&self, job: &Job<'_>, skip: u32, threads: usize, stop: Stop<'_>) -> Result<Vec<Encoded>, BuildError> {
+        workers::check(stop)?;
+        let Job { number, salt, work } = job;
+        let (bits, digests, values) = match work {
+            Task::Exact(plan, yes, no) => {
+                return Work { skip, salt: *salt, threads, stop }.steps(plan, yes, &&no[..], None);
+            }
+            Task::Flat(bits, digests, values) => (*bits, digests, values),
+        };
+        let beside = self.beside(*number);
+        let mut parts = vec![];
+        for (word, leaf) in (0..).zip(self.leaves(*number, bits)) {
+            let piece = |(&digest, &value): (&Digest, &u64)| {
+                let mark = if beside > 0 { u128::from(fingerprint(digest, beside)) << bits } else { 0 };
+                ((u128::from(value) | mark) >> (word * tree::WORD)) as u32
+            };
+            let pieces: Vec<u32> = digests.iter().zip(values).map(piece).collect();
+            parts.push(leaf.build(digests, Values::Given(&pieces), Salt::new(salt + u64::from(word)), threads)?);
+        }
+        Ok(parts)
     }
 }

@@ -344,16 +344,18 @@ impl Builder<'_> {
             *at += 1;
         }
 
-        // Strips in threes, which advance together; several threads take ranges of them. What comes out is the same.
+        // Strips in threes, which advance together, or in twos where threads would wait for one another; several threads take
+        // ranges of them. What comes out is the same.
         let mask = self.mask();
-        let groups = strips.div_ceil(3);
+        let together = if self.threads > 1 && strips < 12 * self.threads { 2 } else { 3 };
+        let groups = strips.div_ceil(together);
         let workers = self.threads.clamp(1, groups.max(1));
         let ranges = (0..workers).map(|i| groups * i / workers..groups * (i + 1) / workers).collect();
         let solved = each(ranges, workers, |range: std::ops::Range<usize>| {
-            let mut lanes: Vec<Lane<T, V>> = (0..strips.min(3)).map(|_| Lane::new()).collect();
+            let mut lanes: Vec<Lane<T, V>> = (0..strips.min(together)).map(|_| Lane::new()).collect();
             let mut solved = Solved { blocks: vec![], steps: vec![], bumped: vec![] };
-            for group in range.map(|group| 3 * group) {
-                let count = (strips - group).min(3);
+            for group in range.map(|group| together * group) {
+                let count = (strips - group).min(together);
                 for (i, lane) in lanes.iter_mut().enumerate().take(count) {
                     let strip = group + i;
                     let first = strip as u64 * per_strip;

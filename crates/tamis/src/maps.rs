@@ -1,7 +1,7 @@
 //! keys and their values -> a few bits each -> the value of a key: static functions, compressed maps, sequences.
 //!
 //! A map holds a value for every key and not the keys themselves. Asked for a key that it was not built from it returns any
-//! value, unless fingerprints tell strangers apart ([`Build::fingerprint`]).
+//! value, or none by chance, unless fingerprints tell strangers apart ([`Build::fingerprint`]).
 //!
 //! ```
 //! let colours = [("ann", "red"), ("bob", "blue"), ("eve", "red")];

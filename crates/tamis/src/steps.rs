@@ -138,7 +138,7 @@ impl Steps {
     /// The fastest way to ask for one key of which nothing is known: all steps are asked, without waiting for the first. Where
     /// any answer is as likely as the other, a step more costs less than a branch that nobody can foresee.
     pub(crate) fn ask_at_once(&self) -> Ask<Steps> {
-        let steered = |step: &Step| matches!(step.leaf, Leaf::Steered(_));
+        let steered = |step: &Step| matches!(step, Step { role: Role::Refuse | Role::Admit, leaf: Leaf::Steered(_) });
         match self.rest.split_last() {
             Some((Next { step: Step { role: Role::Decide, leaf: Leaf::Ribbon(last) }, .. }, others))
                 if others.iter().map(|next| &next.step).chain(&self.first).all(steered) && last.is_bit() =>

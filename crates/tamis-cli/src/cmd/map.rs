@@ -19,7 +19,7 @@ use crate::input;
 /// Maps: a value for every key.
 ///
 /// A map takes about as many bits per key as its values are worth (their entropy) and does not hold the keys. A key that it
-/// was not built from gets any of the values, unless fingerprints tell it apart.
+/// was not built from gets any value, or none by chance, unless fingerprints tell it apart.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -91,7 +91,7 @@ fn kind(map: &Map) -> &'static str {
     match nodes(map) {
         _ if map.is_empty() => "empty",
         0 => "constant",
-        1 => "function",
+        1 if map.is_function() => "function",
         _ => "compressed",
     }
 }
@@ -165,7 +165,10 @@ fn words(domain: Domain) -> &'static str {
 
 /// The line about keys that are not there.
 fn strangers(rate: f64) -> String {
-    format!("strangers   {} of absent keys get a value\n", percent(rate))
+    match rate {
+        1.0.. => "strangers   any value for absent keys\n".to_string(),
+        _ => format!("strangers   {} of absent keys get a value\n", percent(rate)),
+    }
 }
 
 /// Bytes for a message or for JSON: as text, and not all of a megabyte.

@@ -113,8 +113,12 @@ pub(super) fn read(reader: Box<dyn Read + '_>, sink: &mut Sink<'_>) -> Result<Co
         let Some(tab) = memchr(b'\t', line) else {
             bail!(sink.error_at(at, format_args!("{} has no tab, expected key<TAB>value", quote(line))));
         };
+        let key = &line[..tab];
+        if key.is_empty() || (options.trim && trim(key).is_empty()) {
+            bail!(sink.error_at(at, "the key is empty, expected key<TAB>value"));
+        }
         sink.label(&line[tab + 1..]);
-        if sink.text(at, &line[..tab])?.is_break() {
+        if sink.text(at, key)?.is_break() {
             return Ok(ControlFlow::Break(()));
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! An arithmetic coder of single decisions. Every decision has a [`Chance`] that learns: it moves a little towards what it saw. The
 //! interval `low ..= high` shrinks by every decision, and bytes on which both ends agree are written. No chance ever falls
-//! below 1/128, so that a decision takes a hundredth of a bit at least, and a reader knows how many decisions some bytes can
+//! below 1/66, so that a decision takes a fiftieth of a bit at least, and a reader knows how many decisions some bytes can
 //! be worth.
 
 use crate::error::FormatError;
@@ -18,7 +18,7 @@ impl Default for Chance {
 }
 
 impl Chance {
-    /// What is left when a chance has moved as far as it goes, in 4096ths.
+    /// Chances move towards this many 4096ths, or so many less than all; they stop 31 before.
     const LEAST: u16 = 32;
 
     fn learn(&mut self, yes: bool) {
@@ -35,7 +35,7 @@ impl Chance {
 }
 
 /// More decisions than this cannot come out of a byte.
-pub(crate) const MOST_PER_BYTE: u64 = 1024;
+pub(crate) const MOST_PER_BYTE: u64 = 512;
 
 /// Decisions on the way to a number below 2^64.
 #[derive(Clone, Debug)]

@@ -25,7 +25,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::tree::{MAX_FAN, Target};
+use super::tree::{MAX_FAN, Target, WORD};
 use crate::error::BuildError;
 use crate::leaves::ribbon;
 use crate::math::portable::log2;
@@ -285,8 +285,12 @@ impl Planner<'_> {
 }
 
 /// Payload bits of a flat node, about.
-fn flat_bits(keys: u64, bits: u32) -> f64 {
-    ribbon::Params { width: 256 * bits.min(32) as u16, wide: false, homogeneous: None, nested: false }.bits(keys)
+pub(crate) fn flat_bits(keys: u64, bits: u32) -> f64 {
+    let leaf = |bits: u32| {
+        ribbon::Params { width: 256 * bits as u16, wide: false, homogeneous: None, nested: false }.bits(keys)
+    };
+    let words = f64::from(bits / WORD) * leaf(WORD);
+    if bits % WORD == 0 { words } else { words + leaf(bits % WORD) }
 }
 
 /// The filter of an exact node.

@@ -70,8 +70,8 @@ impl Map {
         Ok(Map::open(crate::arch::read(path.as_ref())?)?)
     }
 
-    /// The value of a key. For a key that the map was not built from: nothing if that is seen, by its fingerprint, else any
-    /// value.
+    /// The value of a key. For a key that the map was not built from: nothing if that is seen, by its fingerprint or by a symbol that
+    /// no value has, else any value.
     #[inline]
     pub fn get<K: Key>(&self, key: K) -> Result<Option<Value<'_>>, QueryError> {
         Ok(self.symbol(key)?.and_then(|symbol| self.table.get(symbol)))
@@ -122,6 +122,19 @@ impl Map {
         self.check_values(Domain::U64)?;
         if keys.len() != values.len() {
             return Err(QueryError::Length { keys: keys.len(), answers: values.len() });
+        }
+        if let Some((function, least)) = &self.quick
+            && self.plain == Some(K::DOMAIN)
+        {
+            let mut digests = [Digest::default(); ROUND];
+            for (keys, values) in keys.chunks(ROUND).zip(values.chunks_mut(ROUND)) {
+                let hasher = &self.header.hasher;
+                digests.iter_mut().zip(keys).for_each(|(digest, key)| *digest = key.seeded_digest(hasher));
+                function.get_many(&self.bytes, &digests[..keys.len()], |at, symbol| {
+                    values[at] = Some(least.wrapping_add(symbol));
+                });
+            }
+            return Ok(());
         }
         self.each(keys, |at, symbol| values[at] = symbol.and_then(|symbol| self.table.number(symbol)))
     }
@@ -224,6 +237,11 @@ impl Map {
         self.distinct().map(|_| self.entropy)
     }
 
+    /// Whether every value takes the same number of bits: a function of fixed width, and nothing else.
+    pub fn is_function(&self) -> bool {
+        self.tree.is_function()
+    }
+
     /// Its hash function.
     pub fn hasher(&self) -> &Hasher {
         &self.header.hasher
@@ -234,7 +252,7 @@ impl Map {
         1 << self.header.shard_bits
     }
 
-    /// The share of absent keys that get a value.
+    /// The share of absent keys that get a value, at most: by their fingerprints.
     pub fn rate(&self) -> f64 {
         if self.is_empty() { 0.0 } else { self.tree.rate() }
     }

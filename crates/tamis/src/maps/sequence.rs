@@ -62,7 +62,8 @@ impl Sequence {
 
     /// The symbols of many positions: faster than one by one where the sequence is larger than the caches.
     pub fn get_many(&self, positions: &[u64]) -> Vec<Option<Value<'_>>> {
-        let mut symbols = self.map.get_many(positions).unwrap_or_default();
+        // As above: no question of a number is refused.
+        let mut symbols = self.map.get_many(positions).unwrap_or_else(|_| vec![None; positions.len()]);
         for (symbol, &position) in symbols.iter_mut().zip(positions) {
             if position >= self.len() {
                 *symbol = None;
@@ -76,8 +77,13 @@ impl Sequence {
         let starts = (0..self.len()).step_by(CHUNK as usize);
         starts.flat_map(|start| {
             let positions: Vec<u64> = (start..self.len().min(start.saturating_add(CHUNK))).collect();
-            self.get_many(&positions).into_iter().map(|symbol| symbol.unwrap_or(Value::Number(0)))
+            // Only a damaged sequence lacks a symbol.
+            self.get_many(&positions).into_iter().map(|symbol| symbol.unwrap_or(self.nothing()))
         })
+    }
+
+    fn nothing(&self) -> Value<'static> {
+        if self.values() == Domain::U64 { Value::Number(0) } else { Value::Bytes(&[]) }
     }
 
     /// How many symbols it has.
@@ -130,16 +136,19 @@ pub use construction::{SequenceBuild, sequence};
 #[cfg(feature = "build")]
 mod construction {
     use std::path::Path;
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicBool;
 
     use super::Sequence;
     use crate::arch::Arena;
-    use crate::build::to_file;
+    use crate::build::{Progress, to_file};
     use crate::error::Error;
     use crate::format::Form;
     use crate::hash::Domain;
     use crate::maps::build::{Build, Collector, Kind, Report};
     use crate::maps::{ToValue, map};
     use crate::plan::{Effort, Layout};
+    use crate::shard::Limits;
 
     /// Starts a sequence of these symbols: numbers, text or bytes.
     ///
@@ -177,6 +186,31 @@ mod construction {
         /// [Chained]: https://doi.org/10.48550/arXiv.2308.13649
         pub fn layout(self, layout: Layout) -> Self {
             SequenceBuild { build: self.build.layout(layout), ..self }
+        }
+
+        /// Only these symbols may occur: any other is an error.
+        pub fn alphabet<V: ToValue>(self, values: impl IntoIterator<Item = V>) -> Self {
+            SequenceBuild { build: self.build.alphabet(values), ..self }
+        }
+
+        /// Symbols are numbers below 2^bits, and a larger one is an error.
+        pub fn width(self, bits: u32) -> Self {
+            SequenceBuild { build: self.build.width(bits), ..self }
+        }
+
+        /// Limits of memory and disk, and where temporary files go.
+        pub fn limits(self, limits: Limits) -> Self {
+            SequenceBuild { build: self.build.limits(limits), ..self }
+        }
+
+        /// Is told how far the build has come.
+        pub fn progress(self, tell: impl Fn(Progress) + Send + Sync + 'static) -> Self {
+            SequenceBuild { build: self.build.progress(tell), ..self }
+        }
+
+        /// The build stops with [`BuildError::Cancelled`](crate::BuildError::Cancelled) soon after this becomes true.
+        pub fn cancel(self, flag: Arc<AtomicBool>) -> Self {
+            SequenceBuild { build: self.build.cancel(flag), ..self }
         }
 
         /// The seed of the hash; equal symbols, options and seeds give equal bytes. The default is 0.

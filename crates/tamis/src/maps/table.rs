@@ -81,7 +81,7 @@ impl Table {
     ///   else: classes                varint, at least 1 if there are values
     ///         values of each class   varints
     ///         length, coded values   varint, so many bytes
-    ///   2: length, the values' bytes one after the other, in ascending order
+    ///   2: the values' bytes one after the other, in ascending order
     /// ```
     pub(crate) fn decode(from: &mut Reader<'_>, bytes: &Bytes) -> Result<Table, FormatError> {
         let kind = from.u8()?;

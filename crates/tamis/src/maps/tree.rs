@@ -17,7 +17,7 @@ use crate::arch::{Ask, Fetch};
 use crate::error::FormatError;
 use crate::format::{self, Form, Header, Reader, decode_steps};
 use crate::hash::{Digest, Salt};
-use crate::steps::{self, Leaf, ROUND, Step, Steps};
+use crate::steps::{self, Leaf, ROUND, Role, Step, Steps};
 
 /// More nodes than any plan has.
 const MAX_NODES: u64 = 1 << 12;
@@ -104,7 +104,8 @@ impl Flat {
 
     #[inline(always)]
     fn target(&self, value: u128, key: Digest) -> Option<Target> {
-        if self.fingerprint > 0 && (value >> self.bits) as u32 != fingerprint(key, self.fingerprint) {
+        let mark = (value >> self.bits) as u32;
+        if self.fingerprint > 0 && mark & (u32::MAX >> (32 - self.fingerprint)) != fingerprint(key, self.fingerprint) {
             return None;
         }
         self.lead(value as u64)
@@ -137,6 +138,19 @@ impl Flat {
     }
 }
 
+/// Sends a key on its way: to the end, or to wait at a node.
+#[inline(always)]
+fn go(waiting: &mut [Vec<u16>], out: &mut Option<u64>, place: u16, target: Option<Target>) {
+    match target {
+        Some(Target::Symbol(symbol)) => *out = Some(symbol),
+        Some(Target::Node(node)) => match waiting.get_mut(node as usize) {
+            Some(waiting) => waiting.push(place),
+            None => *out = None,
+        },
+        None => *out = None,
+    }
+}
+
 /// So many bits that a key's value carries to be recognised.
 #[inline(always)]
 pub(crate) fn fingerprint(key: Digest, bits: u32) -> u32 {
@@ -162,6 +176,16 @@ impl Function {
     #[inline(always)]
     pub(crate) fn get(&self, key: Digest) -> u64 {
         (u64::from(self.fetch.call(&self.leaf, key)) & self.mask).wrapping_add(self.first)
+    }
+
+    /// The symbols of at most [`ROUND`] keys.
+    pub(crate) fn get_many(&self, file: &[u8], keys: &[Digest], mut found: impl FnMut(usize, u64)) {
+        let mut words = [0; ROUND];
+        let words = &mut words[..keys.len().min(ROUND)];
+        self.leaf.get_many(file, keys, words);
+        for (at, &word) in words.iter().enumerate() {
+            found(at, (u64::from(word) & self.mask).wrapping_add(self.first));
+        }
     }
 }
 
@@ -219,34 +243,36 @@ impl Tree {
                 Some((steps, _)) => steps::contains_many(steps, file, keys, answers),
                 None => answers.fill(true),
             }
-            let mut go = |waiting: &mut Vec<Vec<u16>>, place: u16, target: Option<Target>| match target {
-                Some(Target::Symbol(symbol)) => out[place as usize] = Some(symbol),
-                Some(Target::Node(node)) if (node as usize) < waiting.len() => waiting[node as usize].push(place),
-                _ => out[place as usize] = None,
-            };
-            for (place, yes) in answers.iter().enumerate() {
-                go(waiting, place as u16, yes.then_some(self.root));
+            for (place, (out, yes)) in out.iter_mut().zip(&*answers).enumerate() {
+                go(waiting, out, place as u16, yes.then_some(self.root));
             }
             for (number, node) in self.nodes.iter().enumerate() {
                 let places = std::mem::take(&mut waiting[number]);
-                for (digest, &place) in asked.iter_mut().zip(&places) {
-                    *digest = keys[place as usize];
+                if places.is_empty() {
+                    continue;
                 }
-                let asked = &asked[..places.len()];
+                // Where all are waiting they are asked for as they are.
+                let some = &mut asked[..places.len()];
+                let asked = match places.len() == keys.len() {
+                    true => keys,
+                    false => {
+                        some.iter_mut().zip(&places).for_each(|(digest, &place)| *digest = keys[place as usize]);
+                        some
+                    }
+                };
                 match node {
-                    _ if places.is_empty() => {}
                     Node::Exact { steps, yes, no, .. } => {
                         let answers = &mut answers[..places.len()];
                         steps::contains_many(steps, file, asked, answers);
                         for (&place, &answer) in places.iter().zip(&*answers) {
-                            go(waiting, place, Some(if answer { *yes } else { *no }));
+                            go(waiting, &mut out[place as usize], place, Some(if answer { *yes } else { *no }));
                         }
                     }
                     Node::Flat(flat) => {
                         let targets = &mut targets[..places.len()];
                         flat.get_many(file, asked, targets);
                         for (&place, &target) in places.iter().zip(&*targets) {
-                            go(waiting, place, target);
+                            go(waiting, &mut out[place as usize], place, target);
                         }
                     }
                 }
@@ -255,6 +281,11 @@ impl Tree {
                 waiting[number].clear();
             }
         }
+    }
+
+    /// Whether there is one flat node and no other.
+    pub(crate) fn is_function(&self) -> bool {
+        matches!(&self.nodes[..], [Node::Flat(Flat { to: To::Symbols(_), .. })])
     }
 
     /// The whole tree as one function, if it is one of at most 32 bits without fingerprints.
@@ -366,6 +397,9 @@ pub(crate) fn open(bytes: &Bytes, expected: Form) -> Result<Contents, FormatErro
     let bits = header.shard_bits;
     let entropy = from.varint()?;
     let mut front = decode_steps(&mut from, bits, 0)?;
+    if front.len() > 1 || front.iter().any(|step| step.role != Role::Refuse) {
+        return Err(FormatError::invalid("directory: the front of a map is one filter that refuses, or none"));
+    }
     let root = Target::decode(&mut from, None, MAX_NODES)?;
     let count = from.within("number of nodes", 0..=MAX_NODES.min(from.len()))?;
     if matches!(root, Target::Node(root) if u64::from(root) >= count) {

@@ -76,6 +76,13 @@ macro_rules! number {
 }
 number!(bool, u8, u16, u32, u64);
 
+impl ToValue for usize {
+    #[inline]
+    fn to_value(&self) -> Value<'_> {
+        Value::Number(*self as u64)
+    }
+}
+
 macro_rules! bytes {
     ($($type:ty),*) => { $(
         impl ToValue for $type {

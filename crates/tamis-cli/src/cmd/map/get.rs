@@ -21,7 +21,7 @@ use crate::progress::Bar;
 
 /// Print the values of keys: key, tab, value.
 ///
-/// Keys that are seen to be absent are left out; without --fingerprint at the build none is, and an absent key gets any value. Exit code
+/// Keys that are seen to be absent are left out; without --fingerprint at the build few are, and an absent key gets any value. Exit code
 /// 0 if a key has a value, 1 if none has one, 2 on an error.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
@@ -127,10 +127,7 @@ impl<'a> Asker<'a> {
 /// Prints one key and its value as the options want it.
 fn write_answer(out: &mut impl Write, args: &Args, key: &[u8], value: Option<Value<'_>>) -> io::Result<()> {
     if args.json {
-        let value = value.map(|value| match value {
-            Value::Number(number) => number.to_string(),
-            Value::Bytes(bytes) => String::from_utf8_lossy(bytes).into_owned(),
-        });
+        let value = value.map(|value| value.to_string());
         return writeln!(out, "{}", json!({ "key": String::from_utf8_lossy(key), "value": value }));
     }
     if value.is_none() && !args.all {

@@ -23,6 +23,9 @@ pub(crate) struct Args {
     json: bool,
 }
 
+/// Nodes further down are shown as if they were here.
+const DEEPEST: usize = 24;
+
 pub(crate) fn run(args: Args) -> Result<Outcome> {
     let map = open(&args.map)?;
     let hasher = map.hasher();
@@ -68,7 +71,8 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     let mut payload = 0;
     for layer in map.layers() {
         let name = layer.node.map_or("front".to_string(), |node| format!("node {node}"));
-        let (inset, size) = ("  ".repeat(layer.depth), grouped(layer.bytes));
+        // A deep tree, as no builder makes it, shall not fill the screen with blanks.
+        let (inset, size) = ("  ".repeat(layer.depth.min(DEEPEST)), grouped(layer.bytes));
         let what = format!("{}: {}, {}", layer.purpose, layer.structure, layer.details);
         let _ = writeln!(out, "{name:<11} {inset}{what}, {size} bytes");
         payload += layer.bytes;

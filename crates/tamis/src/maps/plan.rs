@@ -289,8 +289,8 @@ pub(crate) fn flat_bits(keys: u64, bits: u32) -> f64 {
     let leaf = |bits: u32| {
         ribbon::Params { width: 256 * bits as u16, wide: false, homogeneous: None, nested: false }.bits(keys)
     };
-    let words = f64::from(bits / WORD) * leaf(WORD);
-    if bits % WORD == 0 { words } else { words + leaf(bits % WORD) }
+    let rest = bits % WORD;
+    f64::from(bits / WORD) * leaf(WORD) + if rest > 0 { leaf(rest) } else { 0.0 }
 }
 
 /// The filter of an exact node.

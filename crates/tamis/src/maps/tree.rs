@@ -138,16 +138,28 @@ impl Flat {
     }
 }
 
-/// Sends a key on its way: to the end, or to wait at a node.
-#[inline(always)]
-fn go(waiting: &mut [Vec<u16>], out: &mut Option<u64>, place: u16, target: Option<Target>) {
-    match target {
-        Some(Target::Symbol(symbol)) => *out = Some(symbol),
-        Some(Target::Node(node)) => match waiting.get_mut(node as usize) {
-            Some(waiting) => waiting.push(place),
-            None => *out = None,
-        },
-        None => *out = None,
+/// Sends keys on their way, each by its answer: to the end, or to wait at a node. Without a branch for any of them.
+fn send(
+    waiting: &mut [Waiting],
+    out: &mut [Option<u64>],
+    places: &[u16],
+    answers: &[bool],
+    yes: Option<Target>,
+    no: Option<Target>,
+) {
+    let symbol = |target: Option<Target>| match target {
+        Some(Target::Symbol(symbol)) => Some(symbol),
+        _ => None,
+    };
+    let ends = [symbol(no), symbol(yes)];
+    for (&place, &answer) in places.iter().zip(answers) {
+        out[place as usize] = ends[answer as usize];
+    }
+    for (target, wanted) in [(yes, true), (no, false)] {
+        if let Some(Target::Node(node)) = target {
+            let waiting = &mut waiting[node as usize];
+            places.iter().zip(answers).for_each(|(&place, &answer)| waiting.push(place, answer == wanted));
+        }
     }
 }
 
@@ -189,8 +201,23 @@ impl Function {
     }
 }
 
-/// Places of keys that wait at every node.
-pub(crate) struct Scratch(Vec<Vec<u16>>);
+/// Who waits at every node.
+pub(crate) struct Scratch(Vec<Waiting>);
+
+/// Places of keys that wait at a node. A key waits at one node at a time, so there is room for all.
+#[derive(Clone, Copy)]
+struct Waiting {
+    places: [u16; ROUND],
+    count: usize,
+}
+
+impl Waiting {
+    #[inline(always)]
+    fn push(&mut self, place: u16, stays: bool) {
+        self.places[self.count % ROUND] = place;
+        self.count += stays as usize;
+    }
+}
 
 /// The whole tree.
 #[derive(Debug)]
@@ -215,7 +242,7 @@ impl Tree {
                 Target::Symbol(symbol) => return Some(symbol),
                 Target::Node(node) => {
                     at = match self.nodes.get(node as usize)? {
-                        Node::Exact { steps, ask, yes, no } => match ask.call(steps, key) {
+                        Node::Exact { steps, ask, yes, no, .. } => match ask.call(steps, key) {
                             true => *yes,
                             false => *no,
                         },
@@ -226,59 +253,55 @@ impl Tree {
         }
     }
 
-    /// Room for [`Tree::find_many`] to work in: whose turn comes at which node.
+    /// Room for [`Tree::find_many`] to work in.
     pub(crate) fn scratch(&self) -> Scratch {
-        Scratch(vec![vec![]; self.nodes.len()])
+        Scratch(vec![Waiting { places: [0; ROUND], count: 0 }; self.nodes.len()])
     }
 
-    /// The symbols of many keys: node by node, so that every structure is asked for many keys at once.
+    /// The symbols of at most [`ROUND`] keys: node by node, so that every structure is asked for many keys at once.
     pub(crate) fn find_many(&self, file: &[u8], keys: &[Digest], out: &mut [Option<u64>], scratch: &mut Scratch) {
-        let waiting = &mut scratch.0;
-        let mut answers = [false; ROUND];
+        let waiting = &mut scratch.0[..];
+        let mut answers = [true; ROUND];
+        if let Some((steps, _)) = &self.front {
+            steps::contains_many(steps, file, keys, &mut answers[..keys.len()]);
+        }
+        let all: [u16; ROUND] = std::array::from_fn(|place| place as u16);
+        out.fill(None);
+        send(waiting, out, &all[..keys.len()], &answers[..keys.len()], Some(self.root), None);
         let mut targets = [None; ROUND];
         let mut asked = [Digest::default(); ROUND];
-        for (keys, out) in keys.chunks(ROUND).zip(out.chunks_mut(ROUND)) {
-            let answers = &mut answers[..keys.len()];
-            match &self.front {
-                Some((steps, _)) => steps::contains_many(steps, file, keys, answers),
-                None => answers.fill(true),
+        for (number, node) in self.nodes.iter().enumerate() {
+            let Waiting { places, count } = waiting[number];
+            if count == 0 {
+                continue;
             }
-            for (place, (out, yes)) in out.iter_mut().zip(&*answers).enumerate() {
-                go(waiting, out, place as u16, yes.then_some(self.root));
-            }
-            for (number, node) in self.nodes.iter().enumerate() {
-                let places = std::mem::take(&mut waiting[number]);
-                if places.is_empty() {
-                    continue;
+            waiting[number].count = 0;
+            let (places, some) = (&places[..count], &mut asked[..count]);
+            // Where all are waiting they are asked for as they are.
+            let asked = match count == keys.len() {
+                true => keys,
+                false => {
+                    some.iter_mut().zip(places).for_each(|(digest, &place)| *digest = keys[place as usize]);
+                    some
                 }
-                // Where all are waiting they are asked for as they are.
-                let some = &mut asked[..places.len()];
-                let asked = match places.len() == keys.len() {
-                    true => keys,
-                    false => {
-                        some.iter_mut().zip(&places).for_each(|(digest, &place)| *digest = keys[place as usize]);
-                        some
-                    }
-                };
-                match node {
-                    Node::Exact { steps, yes, no, .. } => {
-                        let answers = &mut answers[..places.len()];
-                        steps::contains_many(steps, file, asked, answers);
-                        for (&place, &answer) in places.iter().zip(&*answers) {
-                            go(waiting, &mut out[place as usize], place, Some(if answer { *yes } else { *no }));
-                        }
-                    }
-                    Node::Flat(flat) => {
-                        let targets = &mut targets[..places.len()];
-                        flat.get_many(file, asked, targets);
-                        for (&place, &target) in places.iter().zip(&*targets) {
-                            go(waiting, &mut out[place as usize], place, target);
+            };
+            match node {
+                Node::Exact { steps, yes, no, .. } => {
+                    let answers = &mut answers[..count];
+                    steps::contains_many_at_once(steps, file, asked, answers);
+                    send(waiting, out, places, answers, Some(*yes), Some(*no));
+                }
+                Node::Flat(flat) => {
+                    let targets = &mut targets[..count];
+                    flat.get_many(file, asked, targets);
+                    for (&place, &target) in places.iter().zip(&*targets) {
+                        match target {
+                            Some(Target::Symbol(symbol)) => out[place as usize] = Some(symbol),
+                            Some(Target::Node(node)) => waiting[node as usize].push(place, true),
+                            None => {}
                         }
                     }
                 }
-                // Its memory serves the next round.
-                waiting[number] = places;
-                waiting[number].clear();
             }
         }
     }

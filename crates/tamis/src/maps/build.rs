@@ -343,7 +343,7 @@ impl Collector {
         }
         let stop = || common.stop();
         let pairs = pairs.finish(&stop)?;
-        let census = Census::new(&pairs, &values, &stop)?;
+        let census = Census::new(&pairs, &values, common.threads, &stop)?;
         let bits = shard_bits(census.keys, workspace.shard_keys());
         if bits > MAX_SHARD_BITS {
             let reason = format!("{} keys are more than a file holds", census.keys);

@@ -7,7 +7,7 @@ use super::value::Value;
 use crate::error::BuildError;
 use crate::hash::Domain;
 use crate::math::portable::log2;
-use crate::shard::{Paired, Sorted, Stop, walk};
+use crate::shard::{Paired, Sorted, Stop, each, walk};
 
 /// The values of a map so far: numbers stand for themselves, bytes are numbered in the order of appearance.
 #[derive(Debug, Default)]
@@ -80,26 +80,31 @@ pub(super) struct Census {
 const EXAMPLES: usize = 8;
 
 impl Census {
-    pub(super) fn new(pairs: &Sorted<Paired>, values: &Values, stop: Stop<'_>) -> Result<Census, BuildError> {
-        let mut tally = Tally::default();
-        let (mut keys, mut least, mut most) = (0, u64::MAX, 0);
-        let (mut torn, mut first) = (0u64, vec![]);
-        walk(pairs, None, stop, |pairs| {
-            keys += pairs.len() as u64;
-            for pair in pairs {
-                least = least.min(pair.value);
-                most = most.max(pair.value);
-                tally.add(pair.value);
-                if pair.rival != Paired::NONE {
-                    torn += 1;
-                    first.push((pair.ordinal, pair.rival));
-                    if first.len() >= 1024 {
-                        trim(&mut first);
-                    }
-                }
+    pub(super) fn new(
+        pairs: &Sorted<Paired>,
+        values: &Values,
+        threads: usize,
+        stop: Stop<'_>,
+    ) -> Result<Census, BuildError> {
+        let mut sum = Sum::default();
+        match pairs.in_memory() {
+            Some(all) => {
+                // Each has a table of its own.
+                let threads = threads.clamp(1, 8);
+                let part = all.len().div_ceil(threads).max(1);
+                let sums = each(all.chunks(part).collect(), threads, |pairs| {
+                    let mut sum = Sum::default();
+                    sum.add(pairs);
+                    sum
+                });
+                sums.into_iter().for_each(|part| sum.merge(part));
             }
-            Ok::<(), BuildError>(())
-        })?;
+            None => walk(pairs, None, stop, |pairs| {
+                sum.add(pairs);
+                Ok::<(), BuildError>(())
+            })?,
+        }
+        let Sum { keys, least, most, torn, mut first, tally } = sum;
         if torn > 0 {
             trim(&mut first);
             return Err(BuildError::TwoValues { count: torn, first });
@@ -115,6 +120,54 @@ impl Census {
     pub(super) fn entropy(&self) -> Option<f64> {
         let each = |&(_, count): &(u64, u64)| count as f64 * log2(self.keys as f64 / count as f64);
         self.counts.as_ref().map(|counts| counts.iter().map(each).sum())
+    }
+}
+
+/// What some pairs add up to.
+#[derive(Debug)]
+struct Sum {
+    keys: u64,
+    least: u64,
+    most: u64,
+    /// Keys with two values, and the first of them.
+    torn: u64,
+    first: Vec<(u64, u64)>,
+    tally: Tally,
+}
+
+impl Default for Sum {
+    fn default() -> Sum {
+        Sum { keys: 0, least: u64::MAX, most: 0, torn: 0, first: vec![], tally: Tally::default() }
+    }
+}
+
+impl Sum {
+    fn add(&mut self, pairs: &[Paired]) {
+        self.keys += pairs.len() as u64;
+        for pair in pairs {
+            self.least = self.least.min(pair.value);
+            self.most = self.most.max(pair.value);
+            self.tally.add(pair.value, 1);
+            if pair.rival != Paired::NONE {
+                self.torn += 1;
+                self.first.push((pair.ordinal, pair.rival));
+                if self.first.len() >= 1024 {
+                    trim(&mut self.first);
+                }
+            }
+        }
+    }
+
+    fn merge(&mut self, other: Sum) {
+        self.keys += other.keys;
+        self.least = self.least.min(other.least);
+        self.most = self.most.max(other.most);
+        self.torn += other.torn;
+        self.first.extend(other.first);
+        match other.tally.finish() {
+            Some(counts) => counts.into_iter().for_each(|(value, count)| self.tally.add(value, count)),
+            None => self.tally.distinct = MOST + 1,
+        }
     }
 }
 
@@ -135,7 +188,7 @@ struct Tally {
 const SMALL: u64 = 1 << 22;
 
 impl Tally {
-    fn add(&mut self, value: u64) {
+    fn add(&mut self, value: u64, times: u64) {
         if self.distinct > MOST {
             return;
         }
@@ -149,7 +202,7 @@ impl Tally {
             _ => self.large.entry(value).or_insert(0),
         };
         self.distinct += (*count == 0) as u64;
-        *count += 1;
+        *count += times;
     }
 
     fn finish(self) -> Option<Vec<(u64, u64)>> {

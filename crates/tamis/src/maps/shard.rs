@@ -75,6 +75,27 @@ struct Crowd {
 }
 
 impl Crowd {
+    /// Everybody, by the side of a node: before the symbol `middle`, or from it on. Several threads take parts of them.
+    fn sides(everybody: &[Paired], symbols: &Symbols, middle: u64, threads: usize) -> [Crowd; 2] {
+        let part = everybody.len().div_ceil(threads).max(1);
+        let parts = workers::each(everybody.chunks(part).collect(), threads, |pairs: &[Paired]| {
+            let mut sides = [Crowd::default(), Crowd::default()];
+            for pair in pairs {
+                let symbol = symbols.get(pair.value);
+                sides[(symbol >= middle) as usize].push(pair.digest, symbol);
+            }
+            sides
+        });
+        let mut sides = [Crowd::default(), Crowd::default()];
+        for part in parts {
+            for (side, mut part) in sides.iter_mut().zip(part) {
+                side.digests.append(&mut part.digests);
+                side.symbols.append(&mut part.symbols);
+            }
+        }
+        sides
+    }
+
     fn push(&mut self, digest: Digest, symbol: u64) {
         self.digests.push(digest);
         self.symbols.push(symbol);
@@ -180,18 +201,15 @@ impl<'a> Shape<'a> {
         threads: usize,
         stop: Stop<'_>,
     ) -> Result<Vec<Encoded>, BuildError> {
-        let all = Crowd {
-            digests: pairs.iter().map(|pair| pair.digest).collect(),
-            symbols: pairs.iter().map(|pair| self.symbols.get(pair.value)).collect(),
-        };
         let mut parts: Vec<Vec<Encoded>> = vec![];
         if let Some(front) = self.front() {
-            parts.push(vec![front.build(&all.digests, Values::Fingerprints, Salt::new(0), threads)?]);
+            let digests: Vec<Digest> = pairs.iter().map(|pair| pair.digest).collect();
+            parts.push(vec![front.build(&digests, Values::Fingerprints, Salt::new(0), threads)?]);
         }
         let before = parts.len();
         parts.resize_with(before + self.nodes.len(), Vec::new);
         let mut later = vec![];
-        self.jobs(all, before as u64, &mut |job: Job<'_>| {
+        self.jobs(pairs, threads, before as u64, &mut |job: Job<'_>| {
             workers::check(stop)?;
             match threads == 1 || job.keys() * threads >= pairs.len() {
                 true => parts[before + job.number] = self.node(&job, skip, threads, stop)?,
@@ -208,10 +226,11 @@ impl<'a> Shape<'a> {
         Ok(parts.into_iter().flatten().collect())
     }
 
-    /// Leads a crowd down the tree and hands on what is to be built at every node.
+    /// Leads everybody down the tree and hands on what is to be built at every node.
     fn jobs(
         &self,
-        all: Crowd,
+        everybody: &[Paired],
+        threads: usize,
         mut salt: u64,
         take: &mut dyn FnMut(Job<'a>) -> Result<(), BuildError>,
     ) -> Result<(), BuildError> {
@@ -228,19 +247,30 @@ impl<'a> Shape<'a> {
                 Target::Symbol(_) => Arc::new(crowd.digests),
             }
         };
-        if let Target::Node(root) = self.root {
-            crowds[root as usize] = Some(all);
-        }
         for (number, node) in self.nodes.iter().enumerate() {
-            let crowd = crowds[number].take().unwrap_or_default();
+            let first = self.root == Target::Node(number as u32);
+            let crowd = match node {
+                Node::Exact { .. } if first => Crowd::default(),
+                _ if first => Crowd {
+                    digests: everybody.iter().map(|pair| pair.digest).collect(),
+                    symbols: everybody.iter().map(|pair| self.symbols.get(pair.value)).collect(),
+                },
+                _ => crowds[number].take().unwrap_or_default(),
+            };
             let work = match node {
                 Node::Exact { plan, yes, no, middle } => {
-                    let mut sides = [Crowd::default(), Crowd::default()];
-                    for (digest, symbol) in crowd.iter() {
-                        sides[(symbol >= u64::from(*middle)) as usize].push(digest, symbol);
-                    }
+                    let middle = u64::from(*middle);
+                    let [yeses, noes] = match first {
+                        true => Crowd::sides(everybody, self.symbols, middle, threads),
+                        false => {
+                            let mut sides = [Crowd::default(), Crowd::default()];
+                            for (digest, symbol) in crowd.iter() {
+                                sides[(symbol >= middle) as usize].push(digest, symbol);
+                            }
+                            sides
+                        }
+                    };
                     drop(crowd);
-                    let [yeses, noes] = sides;
                     Task::Exact(plan, go(&mut crowds, *yes, yeses), go(&mut crowds, *no, noes))
                 }
                 Node::Symbols { bits, first } => {

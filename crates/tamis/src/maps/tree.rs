@@ -204,17 +204,17 @@ impl Function {
 /// Who waits at every node.
 pub(crate) struct Scratch(Vec<Waiting>);
 
-/// Places of keys that wait at a node. A key waits at one node at a time, so there is room for all.
+/// Places of keys that wait at a node. A key waits at one node at a time, so there is room for all, and for one that does not stay.
 #[derive(Clone, Copy)]
 struct Waiting {
-    places: [u16; ROUND],
+    places: [u16; ROUND + 1],
     count: usize,
 }
 
 impl Waiting {
     #[inline(always)]
     fn push(&mut self, place: u16, stays: bool) {
-        self.places[self.count % ROUND] = place;
+        self.places[self.count.min(ROUND)] = place;
         self.count += stays as usize;
     }
 }
@@ -255,7 +255,7 @@ impl Tree {
 
     /// Room for [`Tree::find_many`] to work in.
     pub(crate) fn scratch(&self) -> Scratch {
-        Scratch(vec![Waiting { places: [0; ROUND], count: 0 }; self.nodes.len()])
+        Scratch(vec![Waiting { places: [0; ROUND + 1], count: 0 }; self.nodes.len()])
     }
 
     /// The symbols of at most [`ROUND`] keys: node by node, so that every structure is asked for many keys at once.
@@ -277,8 +277,8 @@ impl Tree {
             }
             waiting[number].count = 0;
             let (places, some) = (&places[..count], &mut asked[..count]);
-            // Where all are waiting they are asked for as they are.
-            let asked = match count == keys.len() {
+            // At the root, unless some were refused, all are waiting in order, and are asked for as they are.
+            let asked = match count == keys.len() && self.root == Target::Node(number as u32) {
                 true => keys,
                 false => {
                     some.iter_mut().zip(places).for_each(|(digest, &place)| *digest = keys[place as usize]);

@@ -86,7 +86,8 @@ impl Crowd {
             }
             sides
         });
-        let mut sides = [Crowd::default(), Crowd::default()];
+        let mut parts = parts.into_iter();
+        let mut sides = parts.next().unwrap_or_default();
         for part in parts {
             for (side, mut part) in sides.iter_mut().zip(part) {
                 side.digests.append(&mut part.digests);

@@ -23,7 +23,7 @@ fn main() -> Result<(), Error> {
         let bits = |bytes: f64| bytes * 8.0 / map.len() as f64;
         let entropy = map.entropy().unwrap_or(0) as f64 / 8.0;
         println!(
-            "{name:<24} {:.3} bits per network, the entropy is {:.3}; {:.1} % of strangers get a country",
+            "{name:<24} {:.3} bits per network, the entropy is {:.3}; at most {:.1} % of strangers get a country",
             bits(map.as_bytes().len() as f64),
             bits(entropy),
             100.0 * map.rate(),

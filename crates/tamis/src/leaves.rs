@@ -288,7 +288,11 @@ struct Single<F, G, A>(PhantomData<(F, G, A)>);
 impl<T: ?Sized, F: Find<T, G>, G, O: Missing, A: Answer<Part<G>, O>> Answer<T, O> for Single<F, G, A> {
     #[inline(always)]
     fn answer<I: Isa>(asked: &T, key: Digest) -> O {
-        F::find(asked).map_or(O::MISSING, |column| A::answer::<I>(&column.first, key))
+        match F::find(asked) {
+            // Not by a closure: it would be compiled for any processor.
+            Some(column) => A::answer::<I>(&column.first, key),
+            None => O::MISSING,
+        }
     }
 }
 
@@ -298,7 +302,11 @@ struct Sharded<F, G, A>(PhantomData<(F, G, A)>);
 impl<T: ?Sized, F: Find<T, G>, G, O: Missing, A: Answer<Part<G>, O>> Answer<T, O> for Sharded<F, G, A> {
     #[inline(always)]
     fn answer<I: Isa>(asked: &T, key: Digest) -> O {
-        F::find(asked).map_or(O::MISSING, |column| A::answer::<I>(column.part(key), key))
+        match F::find(asked) {
+            // Not by a closure: it would be compiled for any processor.
+            Some(column) => A::answer::<I>(column.part(key), key),
+            None => O::MISSING,
+        }
     }
 }
 

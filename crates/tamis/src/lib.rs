@@ -35,6 +35,7 @@ pub mod format;
 pub mod hash;
 pub mod maps;
 pub mod math;
+pub mod multiset;
 #[cfg(feature = "build")]
 pub mod plan;
 pub mod query;

@@ -208,7 +208,7 @@ pub(super) fn smallest(n: u64, max: u64, guess: u64, enough: impl Fn(u64) -> boo
 }
 
 /// `base` to the power `exponent` by multiplications, the same ones everywhere.
-pub(super) fn power(mut base: f64, mut exponent: u64) -> f64 {
+pub(crate) fn power(mut base: f64, mut exponent: u64) -> f64 {
     let mut result = 1.0;
     while exponent > 0 {
         if exponent & 1 == 1 {

@@ -66,6 +66,8 @@ pub(crate) enum Form {
     Map = 2,
     /// The same for positions.
     Sequence = 3,
+    /// Segments that lead keys to lists of sets.
+    Sets = 4,
 }
 
 impl Form {
@@ -75,7 +77,8 @@ impl Form {
             1 => Ok(Form::Partitioned),
             2 => Ok(Form::Map),
             3 => Ok(Form::Sequence),
-            _ => Err(FormatError::invalid(format!("header: form is {byte}, expected 0 to 3"))),
+            4 => Ok(Form::Sets),
+            _ => Err(FormatError::invalid(format!("header: form is {byte}, expected 0 to 4"))),
         }
     }
 
@@ -85,6 +88,7 @@ impl Form {
             Form::Filter | Form::Partitioned => "filter",
             Form::Map => "map",
             Form::Sequence => "sequence",
+            Form::Sets => "set index",
         }
     }
 }
@@ -147,8 +151,9 @@ impl Header {
             )));
         }
         let form = Form::decode(form)?;
-        if form == Form::Partitioned && shard_bits != 0 {
-            return Err(FormatError::invalid("header: shards of a partitioned file, expected none"));
+        if matches!(form, Form::Partitioned | Form::Sets) && shard_bits != 0 {
+            let what = if form == Form::Sets { form.name() } else { "partitioned file" };
+            return Err(FormatError::invalid(format!("header: shards of a {what}, expected none")));
         }
         Ok(Header { hasher, domain, shard_bits: shard_bits as u32, form, keys, negatives })
     }
@@ -255,17 +260,27 @@ impl Places<'_> {
     pub(crate) fn lay_out(&mut self, mut leaves: Vec<&mut Leaf>, bits: u32) -> Result<(), FormatError> {
         for shard in 0..1usize << bits {
             for leaf in &mut leaves {
-                let len = leaf.payload_len(shard);
-                let start = place(self.end, len);
-                let Some(next) = start.checked_add(len).filter(|&next| next <= self.last) else {
-                    let found = self.last - self.end;
-                    return Err(FormatError::Truncated { what: "the payload", needed: len, found });
-                };
-                self.end = next;
-                leaf.set_place(shard, start as usize, self.bytes.slice(start as usize..next as usize));
+                let (start, payload) = self.next(leaf.payload_len(shard))?;
+                leaf.set_place(shard, start, payload);
             }
         }
         Ok(())
+    }
+
+    /// The next payload, of so many bytes.
+    pub(crate) fn take(&mut self, len: u64) -> Result<Bytes, FormatError> {
+        Ok(self.next(len)?.1)
+    }
+
+    /// Where it starts, too.
+    fn next(&mut self, len: u64) -> Result<(usize, Bytes), FormatError> {
+        let start = place(self.end, len);
+        let Some(next) = start.checked_add(len).filter(|&next| next <= self.last) else {
+            let found = self.last - self.end;
+            return Err(FormatError::Truncated { what: "the payload", needed: len, found });
+        };
+        self.end = next;
+        Ok((start as usize, self.bytes.slice(start as usize..next as usize)))
     }
 
     /// Nothing may be left over.
@@ -358,15 +373,20 @@ impl<W: std::io::Write> Writer<W> {
 
     /// Appends a shard: one part per step. Shards come in order.
     pub(crate) fn shard(&mut self, parts: &[Encoded]) -> std::io::Result<()> {
-        for (part, geometries) in parts.iter().zip(&mut self.geometries) {
-            let gap = place(self.at, part.payload.len() as u64) - self.at;
-            let zeros = [0; 64];
-            for bytes in [&zeros[..gap as usize], &part.payload[..]] {
-                self.out.write_all(bytes)?;
-                self.sum.update(bytes);
-                self.at += bytes.len() as u64;
-            }
-            geometries.extend_from_slice(&part.geometry);
+        for (at, part) in parts.iter().enumerate().take(self.geometries.len()) {
+            self.payload(&part.payload)?;
+            self.geometries[at].extend_from_slice(&part.geometry);
+        }
+        Ok(())
+    }
+
+    /// Appends a payload.
+    pub(crate) fn payload(&mut self, payload: &[u8]) -> std::io::Result<()> {
+        let gap = place(self.at, payload.len() as u64) - self.at;
+        for bytes in [&[0; 64][..gap as usize], payload] {
+            self.out.write_all(bytes)?;
+            self.sum.update(bytes);
+            self.at += bytes.len() as u64;
         }
         Ok(())
     }

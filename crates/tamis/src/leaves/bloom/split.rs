@@ -45,6 +45,11 @@ impl SplitBlock {
         (usize::try_from(reduce(hash, self.blocks)).unwrap_or(usize::MAX), hash as u32)
     }
 
+    /// Asks a payload that is no part of a column for many keys; `out` is as long as `keys`.
+    pub(crate) fn contains_many(&self, payload: &[u8], keys: &[Digest], out: &mut [bool]) {
+        dispatch(self.level, AskPayload { geometry: *self, payload, keys, out });
+    }
+
     /// The block of a key, or an empty one where there is none.
     #[inline(always)]
     fn find<'a>(&self, blocks: &'a [Block], key: Digest) -> (&'a Block, u32) {
@@ -87,6 +92,23 @@ impl Kernel for AskMany<'_> {
                 part.geometry.find(part.payload.as_chunks().0, key)
             }),
         }
+    }
+}
+
+/// Many queries of one payload.
+struct AskPayload<'a> {
+    geometry: SplitBlock,
+    payload: &'a [u8],
+    keys: &'a [Digest],
+    out: &'a mut [bool],
+}
+
+impl Kernel for AskPayload<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run<I: Isa>(self) {
+        let blocks = self.payload.as_chunks().0;
+        ask_many::<I>(self.keys, self.out, |key| self.geometry.find(blocks, key));
     }
 }
 

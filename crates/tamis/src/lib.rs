@@ -66,6 +66,9 @@ pub use leaves::integrated::Parts;
 pub use maps::{Map, Sequence};
 #[cfg(feature = "build")]
 pub use maps::{map, sequence};
+pub use multiset::Sets;
+#[cfg(feature = "build")]
+pub use multiset::sets;
 #[cfg(feature = "build")]
 pub use plan::{Base, Effort, Goal, Kind, Layout};
 pub use query::{Filter, Group, Layer};

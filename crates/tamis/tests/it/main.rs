@@ -7,6 +7,7 @@
 //!   ladder    up to ten million keys; only with TAMIS_SLOW  negatives the laws of filters that know their negatives
 //!   partitions keys that carry labels                        expect    queries to expect, and what happens on them
 //!   maps      keys that have values: all of the above, for maps and sequences
+//!   sets      keys that are in many sets: all of the above, for indexes
 //! ```
 #![cfg(all(feature = "build", feature = "mmap"))]
 #![allow(clippy::unwrap_used, clippy::panic)]
@@ -25,6 +26,7 @@ mod oracle;
 mod partitions;
 mod rates;
 mod repair;
+mod sets;
 mod steered;
 
 /// Distinct integers without a pattern; other `seed`s give others, except for chance.

@@ -239,7 +239,7 @@ fn simulate_cuckoo(rows: Rows, m: u64, bits: u32, tables: usize) {
 
 #[test]
 fn cuckoo_tables_measured() {
-    simulate_cuckoo(Rows { sets: 100, repetitions: 1, partitions: 0 }, 1537, 6, 60);
-    simulate_cuckoo(Rows { sets: 100, repetitions: 1, partitions: 0 }, 1600, 9, 60);
-    simulate_cuckoo(Rows { sets: 100, repetitions: 3, partitions: 60 }, 1600, 4, 60);
+    simulate_cuckoo(Rows { sets: 100, repetitions: 1, partitions: 0 }, 1537, 6, 30);
+    simulate_cuckoo(Rows { sets: 100, repetitions: 1, partitions: 0 }, 1600, 9, 30);
+    simulate_cuckoo(Rows { sets: 100, repetitions: 3, partitions: 60 }, 1600, 4, 40);
 }

@@ -2,7 +2,7 @@
 //!
 //! Two steps. First every design is sized by formulas that can be solved for the size: what a column may be reported with (one number,
 //! found by bisection), then bits for each number of hashes or each fingerprint. Then the best is sized again by the exact
-//! prediction. Multiplicities above 32 are put together in steps of a tenth first, so that the time does not depend on the census.
+//! prediction. Multiplicities above 32 are put together in steps of a fifth first, so that the time does not depend on the census.
 
 use super::{Body, COUNTER, Census, Filled, Group, Options, Shape, Sketch, Tuned, Wish};
 use super::{existence_bits, expect, row_words, side_bits, unreachable};
@@ -16,12 +16,14 @@ use crate::math::portable::{exp2, log2};
 pub(super) const MOST_WORDS: u64 = MAX_BITS / 64;
 /// Bits of a fingerprint.
 const FINGERPRINTS: std::ops::RangeInclusive<u32> = 4..=16;
-/// Limits of the side table that are tried.
-const LIMITS: [u32; 16] = [0, 2, 4, 6, 8, 10, 12, 16, 20, 28, 40, 64, 128, 400, 2000, 10_000];
+/// Limits of the side table that are tried. Not 0: with all keys in it, it would be an exact table, and no sketch.
+const LIMITS: [u32; 15] = [2, 4, 6, 8, 10, 12, 16, 20, 28, 40, 64, 128, 400, 2000, 10_000];
 /// Designs this much larger than the smallest are as good, if their queries are cheaper.
 const SLACK: f64 = 1.03;
 /// The same for false sets in a given space.
 const RATE_SLACK: f64 = 1.05;
+/// Fewer false sets than this are none.
+const NONE: f64 = 1e-9;
 /// What a candidate of one repetition costs when it is looked up in the others, in cache lines.
 const CANDIDATE: f64 = 1.0 / 16.0;
 /// The least space: a cache line.
@@ -97,7 +99,7 @@ fn merge(groups: &[Group]) -> Vec<Group> {
                 last.keys = keys;
             }
             _ => {
-                end = if group.v < 32.0 { group.v + 1.0 } else { group.v * 1.1 };
+                end = if group.v < 32.0 { group.v + 1.0 } else { group.v * 1.2 };
                 merged.push(*group);
             }
         }
@@ -273,13 +275,17 @@ impl Field<'_> {
     fn candidate(&self, layout: &Layout, body: Body, existence: Option<f64>, filter: f64, rate: f64) -> Candidate {
         let (table, cells) = body.size();
         let counters = if self.options.counting { COUNTER * cells } else { 0.0 };
-        let mut cost = body.lines(self.sets);
+        let mut known = body.lines(self.sets) + f64::from(u8::from(layout.side > 0.0));
         if layout.rows.repetitions > 1 {
             let shared = layout.rows.shared(layout.mean);
             let tested = layout.mean + f64::from(self.sets) * (shared + (1.0 - shared) * rate);
-            cost += tested * f64::from(layout.rows.repetitions) * CANDIDATE;
+            known += tested * f64::from(layout.rows.repetitions) * CANDIDATE;
         }
-        cost += f64::from(u8::from(existence.is_some())) + f64::from(u8::from(layout.side > 0.0));
+        // Half of the queries are taken to be for strangers, which a filter in front stops.
+        let cost = match existence {
+            Some(rate) => 1.0 + known * 0.5 * (1.0 + rate),
+            None => known,
+        };
         let bits = table + counters + filter + layout.side;
         Candidate { shape: Shape { body, existence, heavy: layout.heavy }, bits, absent: 0.0, present: 0.0, cost }
     }
@@ -359,9 +365,9 @@ impl Field<'_> {
         candidates.retain(|c| !worse(c.absent, c.present));
         let least = |values: &mut dyn Iterator<Item = f64>| values.fold(f64::INFINITY, f64::min);
         let present = least(&mut candidates.iter().map(|c| c.present));
-        candidates.retain(|c| c.present <= present * RATE_SLACK + 1e-12);
+        candidates.retain(|c| c.present <= present * RATE_SLACK + NONE);
         let absent = least(&mut candidates.iter().map(|c| c.absent));
-        candidates.retain(|c| c.absent <= absent * RATE_SLACK + 1e-15);
+        candidates.retain(|c| c.absent <= absent * RATE_SLACK + NONE);
         candidates.sort_by(|a, b| a.cost.total_cmp(&b.cost).then(a.present.total_cmp(&b.present)));
         let exact = candidates.iter().take(3).map(|c| expect(all, self.sets, &c.shape));
         exact.into_iter().find(|t| !worse(t.absent, t.present)).or(theirs)
@@ -373,21 +379,32 @@ impl Field<'_> {
         let partitions = if repetitions == 1 { 0 } else { partitions };
         match self.kind {
             Sketch::Bloom => {
-                let words = (bits / cell / 64.0) as u64;
-                if words < row_words(layout.rows.columns()) {
+                let (least, mut words) = (row_words(layout.rows.columns()), (bits / cell / 64.0) as u64);
+                if words < least {
                     return Vec::new();
+                }
+                if layout.load == 0.0 {
+                    // All keys are in the side table, and space for none of them would be wasted.
+                    words = least;
                 }
                 let best = words as f64 * 64.0 * std::f64::consts::LN_2 / layout.load.max(1.0);
                 let most = ((best + 1.0).min(f64::from(MAX_HASHES)) as u32).max(1);
-                let least = if few { most.saturating_sub(1).max(1) } else { (most * 2 / 3).max(1) };
+                // Where there is more space than rates need, few hashes are enough.
+                let least = match (few, most > 20) {
+                    (_, true) => most / 3,
+                    (true, _) => most.saturating_sub(1).max(1),
+                    (false, _) => (most * 2 / 3).max(1),
+                };
                 (least..=most).map(|hashes| Body::Bloom { words, hashes, repetitions, partitions }).collect()
             }
             Sketch::Cuckoo => FINGERPRINTS
                 .filter_map(|bits_each| {
                     let slot = f64::from(bits_each) + cell - 1.0;
                     let buckets = (bits / slot / cuckoo::SLOTS as f64) as u64;
-                    let fits = buckets >= layout.room(bits_each);
-                    fits.then_some(Body::Cuckoo { buckets, bits: bits_each, repetitions, partitions })
+                    let least = layout.room(bits_each);
+                    let chosen = if layout.load == 0.0 { least } else { buckets };
+                    let body = Body::Cuckoo { buckets: chosen, bits: bits_each, repetitions, partitions };
+                    (buckets >= least).then_some(body)
                 })
                 .collect(),
         }

@@ -1,0 +1,79 @@
+//! rows of partitions, one per repetition -> the sets that are in all of them.
+//!
+//! A set is an answer if its partition is marked in every repetition. The repetition with the fewest marks names the candidates;
+//! the others are only looked at where a candidate has its place.
+
+use crate::arch::Level;
+use crate::multiset::groups::Groups;
+
+/// What a query needs besides its answer, kept from one to the next.
+#[derive(Debug, Clone)]
+pub(crate) struct Scratch {
+    pub(crate) level: Level,
+    /// A row of marks for each repetition, one behind the other.
+    pub(crate) rows: Vec<u64>,
+}
+
+impl Scratch {
+    /// For the best instruction set of this processor.
+    pub(crate) fn new() -> Scratch {
+        Scratch::with(Level::detect())
+    }
+
+    /// For this instruction set.
+    pub(crate) fn with(level: Level) -> Scratch {
+        Scratch { level, rows: vec![] }
+    }
+}
+
+/// Appends the places of the ones of a word, the lowest of which counts as `base`.
+#[inline(always)]
+pub(crate) fn push_ones(word: u64, base: u32, out: &mut Vec<u32>) {
+    let mut rest = word;
+    while rest != 0 {
+        out.push(base + rest.trailing_zeros());
+        rest &= rest - 1;
+    }
+}
+
+/// The bits of word `at` of a row that has `width` places.
+#[inline(always)]
+pub(crate) fn inside(at: usize, width: u32) -> u64 {
+    match (width as usize).saturating_sub(64 * at) {
+        left @ 0..64 => (1 << left) - 1,
+        _ => u64::MAX,
+    }
+}
+
+/// Appends, ascending, the sets whose partition is marked in every row.
+#[inline(always)]
+pub(crate) fn coalesce(groups: &Groups, rows: &[u64], out: &mut Vec<u32>) {
+    let words = groups.width().div_ceil(64) as usize;
+    let ones = |row: &[u64]| row.iter().map(|word| word.count_ones()).sum::<u32>();
+    let rows = rows.chunks_exact(words.max(1));
+    let Some((fewest, row)) = (0..).zip(rows.clone()).min_by_key(|(_, row)| ones(row)) else { return };
+    let start = out.len();
+    for (base, &word) in (0..).step_by(64).zip(row) {
+        let mut rest = word;
+        while rest != 0 {
+            out.extend_from_slice(groups.members(fewest, base + rest.trailing_zeros()));
+            rest &= rest - 1;
+        }
+    }
+    for (t, row) in (0..).zip(rows) {
+        if t == fewest {
+            continue;
+        }
+        // All are written, and those that stay are counted: a branch that nobody can guess costs more.
+        let mut kept = start;
+        for i in start..out.len() {
+            let id = out[i];
+            let offset = groups.offset(t, id);
+            let word = row.get(offset as usize / 64).copied().unwrap_or(0);
+            out[kept] = id;
+            kept += (word >> (offset % 64) & 1) as usize;
+        }
+        out.truncate(kept);
+    }
+    out[start..].sort_unstable();
+}

@@ -1,0 +1,34 @@
+//! the shape of a sketch -> what the rest of an index wants to know.
+
+use super::CscCuckoo;
+use crate::math::csc::fingerprints;
+use crate::multiset::groups::Groups;
+
+impl CscCuckoo {
+    /// The partitions of so many sets.
+    pub(crate) fn groups(&self, sets: u32) -> Groups {
+        Groups::new(self.repetitions, self.partitions, sets)
+    }
+
+    /// How many repetitions there are, of how many partitions.
+    pub(crate) fn repeated(&self) -> (u32, u32) {
+        (self.repetitions, self.partitions)
+    }
+
+    /// The share of places in a row of one table at which a key is seen that is not there, as full as the tables are: it is compared with the
+    /// fingerprints of two buckets ([CSC] equation 2, corrected).
+    pub(crate) fn rate(&self, payload: &[u8]) -> f64 {
+        1.0 - (1.0 - 1.0 / fingerprints(self.bits)).powf(8.0 * self.fill(payload))
+    }
+
+    /// The parameters in words.
+    pub(crate) fn details(&self) -> String {
+        let CscCuckoo { buckets, bits, repetitions, partitions, counting } = *self;
+        let counts = if counting { " with counts" } else { "" };
+        let more = match repetitions {
+            1 => String::new(),
+            _ => format!(", {repetitions} repetitions of {partitions} partitions"),
+        };
+        format!("{buckets} buckets of 4 fingerprints of {bits} bits{counts}{more}")
+    }
+}

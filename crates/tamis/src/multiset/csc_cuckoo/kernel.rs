@@ -1,0 +1,172 @@
+//! a key's two runs of buckets -> a bit for every set whose buckets have its fingerprint.
+//!
+//! 64 buckets give a word of bits. A bucket has the fingerprint if one of its lanes is zero after an exclusive or with it, and
+//! the usual test for a zero lane, `(x - 1) & !x` in its top bit, is never wrong about whether there is one. With 16 and 8 bits the
+//! buckets are whole words and a step is a vector of them; other widths are read one by one.
+
+use super::{CscCuckoo, Lanes, Run};
+use crate::arch::{Isa, Kernel, dispatch};
+use crate::hash::Digest;
+use crate::multiset::coalesce::{Scratch, coalesce, inside, push_ones};
+use crate::multiset::groups::Groups;
+
+pub(super) fn find(
+    shape: &CscCuckoo,
+    payload: &[u8],
+    groups: &Groups,
+    key: Digest,
+    scratch: &mut Scratch,
+    out: &mut Vec<u32>,
+) {
+    match shape.bits {
+        16 => dispatch(scratch.level, Find::<16> { shape, payload, groups, key, scratch, out }),
+        8 => dispatch(scratch.level, Find::<8> { shape, payload, groups, key, scratch, out }),
+        _ => dispatch(scratch.level, Find::<0> { shape, payload, groups, key, scratch, out }),
+    }
+}
+
+/// One query; `BITS` is 0 for all widths without a loop of their own.
+struct Find<'a, const BITS: u32> {
+    shape: &'a CscCuckoo,
+    payload: &'a [u8],
+    groups: &'a Groups,
+    key: Digest,
+    scratch: &'a mut Scratch,
+    out: &'a mut Vec<u32>,
+}
+
+impl<const BITS: u32> Kernel for Find<'_, BITS> {
+    type Output = ();
+    #[inline(always)]
+    fn run<I: Isa>(self) {
+        let Find { shape, payload, groups, key, scratch, out } = self;
+        let width = groups.width();
+        let (mut tables, _) = shape.parts(payload);
+        if shape.repetitions == 1 {
+            let Some(table) = tables.next() else { return };
+            Runs::<BITS>::new(shape, table, 0, key).each(width, |at, word| push_ones(word, (64 * at) as u32, out));
+            return;
+        }
+        scratch.rows.clear();
+        for (t, table) in (0..).zip(tables) {
+            let mut any = 0;
+            Runs::<BITS>::new(shape, table, t, key).each(width, |_, word| {
+                any |= word;
+                scratch.rows.push(word);
+            });
+            if any == 0 {
+                return;
+            }
+        }
+        coalesce(groups, &scratch.rows, out);
+    }
+}
+
+/// The two runs of a key in one table.
+struct Runs<'a, const BITS: u32> {
+    table: &'a [u8],
+    buckets: u64,
+    run: Run,
+    lanes: Lanes,
+    all: u64,
+}
+
+impl<'a, const BITS: u32> Runs<'a, BITS> {
+    #[inline(always)]
+    fn new(shape: &CscCuckoo, table: &'a [u8], t: u32, key: Digest) -> Self {
+        let (run, lanes) = (shape.run(t, key), Lanes::new(shape.bits));
+        Runs { table, buckets: shape.buckets, run, lanes, all: lanes.all(run.fingerprint) }
+    }
+
+    /// Gives a word of bits for every 64 places of the runs, and its number.
+    #[inline(always)]
+    fn each(&self, width: u32, mut visit: impl FnMut(usize, u64)) {
+        let buckets = self.buckets;
+        // Where the next 64 buckets start. The second run is read upwards too, and its words turned round.
+        let mut first = self.run.first;
+        let mut second = self.back(self.run.second, 63);
+        for at in 0..width.div_ceil(64) as usize {
+            let found = self.word(first) | self.word(second).reverse_bits();
+            visit(at, found & inside(at, width));
+            first += 64;
+            if first >= buckets {
+                first %= buckets;
+            }
+            second = self.back(second, 64);
+        }
+    }
+
+    /// So many buckets earlier.
+    #[inline(always)]
+    fn back(&self, bucket: u64, by: u64) -> u64 {
+        if bucket >= by { bucket - by } else { (bucket + self.buckets - by % self.buckets) % self.buckets }
+    }
+
+    /// Which of 64 buckets from `first` on have the fingerprint.
+    #[inline(always)]
+    fn word(&self, first: u64) -> u64 {
+        if first + 64 > self.buckets {
+            return self.gather(first);
+        }
+        let start = first as usize;
+        match BITS {
+            16 => self.table.get(8 * start..8 * (start + 64)).map_or(0, |part| sixteen(part, self.all)),
+            8 => self.table.get(4 * start..4 * (start + 64)).map_or(0, |part| eight(part, self.all as u32)),
+            _ => (0..64).fold(0, |word, i| word | self.has(first + i) << i),
+        }
+    }
+
+    /// 1 if a bucket has the fingerprint.
+    #[inline(always)]
+    fn has(&self, bucket: u64) -> u64 {
+        let x = self.lanes.read(self.table, bucket) ^ self.all;
+        u64::from(x.wrapping_sub(self.lanes.ones) & !x & self.lanes.tops != 0)
+    }
+
+    /// The same as `word`, past the end of the table and on at its beginning.
+    #[cold]
+    #[inline(never)]
+    fn gather(&self, first: u64) -> u64 {
+        let (mut word, mut bucket) = (0, first);
+        for i in 0..64 {
+            word |= self.has(bucket) << i;
+            bucket = if bucket + 1 >= self.buckets { 0 } else { bucket + 1 };
+        }
+        word
+    }
+}
+
+/// Which of 64 buckets of four times 16 bits have a lane of `all`'s.
+#[inline(always)]
+fn sixteen(part: &[u8], all: u64) -> u64 {
+    const ONES: u64 = 0x0001_0001_0001_0001;
+    let mut found = [0; 8];
+    for (step, part) in part.as_chunks::<64>().0.iter().enumerate() {
+        for (i, (found, bytes)) in found.iter_mut().zip(part.as_chunks().0).enumerate() {
+            let x = u64::from_le_bytes(*bytes) ^ all;
+            let zero = x.wrapping_sub(ONES) & !x & (ONES << 15);
+            // A constant or nothing: a blend, not a shift for each lane.
+            *found |= (if zero == 0 { 0 } else { 1u64 << i }) << (8 * step);
+        }
+    }
+    found.iter().fold(0, |all, found| all | found)
+}
+
+/// The same with 8 bits; half of the buckets at a time, so that a lane has a bit for each.
+#[inline(always)]
+fn eight(part: &[u8], all: u32) -> u64 {
+    const ONES: u32 = 0x0101_0101;
+    let mut word = 0;
+    for (half, part) in part.as_chunks::<128>().0.iter().enumerate() {
+        let mut found = [0; 16];
+        for (step, part) in part.as_chunks::<64>().0.iter().enumerate() {
+            for (i, (found, bytes)) in found.iter_mut().zip(part.as_chunks().0).enumerate() {
+                let x = u32::from_le_bytes(*bytes) ^ all;
+                let zero = x.wrapping_sub(ONES) & !x & (ONES << 7);
+                *found |= (if zero == 0 { 0 } else { 1u32 << i }) << (16 * step);
+            }
+        }
+        word |= u64::from(found.iter().fold(0, |all, found| all | found)) << (32 * half);
+    }
+    word
+}

@@ -1,0 +1,377 @@
+//! an index -> one that changes: pairs come and go, sets are added and removed, indexes are merged; and its snapshot as a file.
+//!
+//! Segments stay in the file's bytes until one of them is changed. New pairs go into the last sketch that has room for them; where there is none a new
+//! segment begins, as large as all others together, so that an index that keeps growing has few of them. A frozen segment never changes.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use super::build::{check_name, planned};
+use super::index::{Desk, Index, MAX_SEGMENTS, Named};
+use super::query::Sets;
+use super::segment::{Body, Content, NONE, Numbers, Segment, Sketch};
+use super::sketch::list;
+use super::tune::{self, Census, Wish};
+use crate::build::to_file;
+use crate::error::{BuildError, Error, QueryError};
+use crate::hash::{Digest, Key};
+
+/// An index that can be changed.
+///
+/// ```
+/// use tamis::multiset::{Editor, Kind};
+/// let index = tamis::sets([("ann", "red"), ("bob", "red")]).kind(Kind::Cuckoo).room(100).finish()?;
+/// let mut editor = Editor::new(&index);
+/// let blue = editor.add_set("blue")?;
+/// editor.insert("ann", blue)?;
+/// editor.remove("bob", 0)?;
+/// let index = tamis::Sets::open(editor.snapshot()?)?;
+/// assert_eq!(index.find("ann")?, [0, 1]);
+/// assert!(index.find("bob")?.is_empty());
+/// # Ok::<(), tamis::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Editor {
+    index: Index,
+    by_name: HashMap<Box<str>, u32>,
+    /// The segment that takes new pairs, and the numbers of its sets there.
+    open: Option<(usize, HashMap<u32, u32>)>,
+}
+
+/// The fewest pairs that a new segment is made for.
+const FEW: u64 = 1 << 12;
+
+impl Editor {
+    /// Takes up an index. Nothing is copied yet.
+    pub fn new(sets: &Sets) -> Editor {
+        let index = sets.index().clone();
+        let alive = (0..).zip(&index.names).filter(|(_, named)| !named.removed);
+        let by_name = alive.map(|(id, named)| (named.name.clone(), id)).collect();
+        Editor { index, by_name, open: None }
+    }
+
+    /// The number of the set with this name, which is new unless it was there before.
+    pub fn add_set(&mut self, name: &str) -> Result<u32, BuildError> {
+        if let Some(&id) = self.by_name.get(name) {
+            return Ok(id);
+        }
+        let id = check_name(name, self.index.names.len())?;
+        self.index.names.push(Named { name: name.into(), removed: false, pairs: 0 });
+        self.by_name.insert(name.into(), id);
+        Ok(id)
+    }
+
+    /// The number of a set.
+    pub fn id(&self, name: &str) -> Option<u32> {
+        self.by_name.get(name).copied()
+    }
+
+    /// Marks a set as removed: it is never named again, and its number and its room are not used again. Its pairs stay in the tables; of a cuckoo
+    /// sketch they can be [taken out](Editor::remove) before.
+    pub fn remove_set(&mut self, name: &str) -> Result<(), BuildError> {
+        let Some(id) = self.by_name.remove(name) else {
+            return Err(BuildError::Value { reason: format!("no set is named {name:?}") });
+        };
+        self.index.names[id as usize].removed = true;
+        self.index.removed += 1;
+        Ok(())
+    }
+
+    /// Puts a key into a set. A pair that is put in twice has to be taken out twice.
+    pub fn insert<K: Key>(&mut self, key: K, set: u32) -> Result<(), Error> {
+        if self.index.segments.is_empty() {
+            self.index.domain = K::DOMAIN;
+        }
+        self.index.check::<K>()?;
+        self.known(set)?;
+        let key = self.index.named(&key);
+        let heavy = self.index.segments.iter_mut().find_map(|segment| match &mut segment.content {
+            Content::Sketch(sketch) if sketch.heavy.find(key, &mut vec![]) => {
+                let local = segment.numbers.add(set);
+                sketch.groups.grow(segment.numbers.len());
+                list(&mut sketch.heavy, key, local);
+                segment.pairs = segment.pairs.saturating_add(1);
+                Some(())
+            }
+            _ => None,
+        });
+        if heavy.is_none() {
+            let at = self.target()?;
+            let known = self.open.as_mut().filter(|(open, _)| *open == at).map(|(_, known)| known);
+            let segment = &mut self.index.segments[at];
+            let local = match known {
+                Some(known) => *known.entry(set).or_insert_with(|| segment.numbers.add(set)),
+                None => segment.numbers.add(set),
+            };
+            segment.insert(key, local);
+        } else {
+            // Numbers of sets may have changed behind the table of them.
+            self.open = None;
+        }
+        let named = &mut self.index.names[set as usize];
+        named.pairs = named.pairs.saturating_add(1);
+        Ok(())
+    }
+
+    fn known(&self, set: u32) -> Result<(), BuildError> {
+        match self.index.names.get(set as usize).is_some_and(|named| !named.removed) {
+            true => Ok(()),
+            false => Err(BuildError::Value { reason: format!("there is no set {set}") }),
+        }
+    }
+
+    /// The segment that takes the next pair.
+    fn target(&mut self) -> Result<usize, BuildError> {
+        let takes =
+            |segment: &Segment| matches!(segment.content, Content::Sketch(_)) && segment.pairs < segment.capacity;
+        if let Some((at, _)) = &self.open
+            && self.index.segments.get(*at).is_some_and(takes)
+        {
+            return Ok(*at);
+        }
+        let at = match self.index.segments.iter().rposition(takes) {
+            Some(at) => at,
+            None => {
+                let segment = self.fresh()?;
+                self.push(segment)?;
+                self.index.segments.len() - 1
+            }
+        };
+        let numbers = &self.index.segments[at].numbers;
+        self.open = Some((at, numbers.iter().zip(0..).filter(|&(set, _)| set != NONE).collect()));
+        Ok(at)
+    }
+
+    /// An empty sketch like the last one, for as many pairs as there are.
+    fn fresh(&self) -> Result<Segment, BuildError> {
+        let kind = self.index.segments.iter().rev().find_map(|segment| match &segment.content {
+            Content::Sketch(Sketch { body: Body::Cuckoo(_), .. }) => Some(tune::Sketch::Cuckoo),
+            Content::Sketch(_) => Some(tune::Sketch::Bloom),
+            Content::Frozen(_) => None,
+        });
+        let (keys, pairs) = (self.index.keys(), self.index.pairs());
+        let each = (pairs / keys.max(1)).clamp(1, u64::from(u32::MAX)) as u32;
+        let sets = self.index.names.len() as u32;
+        let census = Census { sets, multiplicities: vec![(each.min(sets.max(1)), keys.max(1))] };
+        let capacity = pairs.max(FEW);
+        let census = planned(&census, capacity);
+        let wish = Wish::Targets { absent: 0.01, present: 0.1 };
+        let options = tune::Options { heavy: Some(u32::MAX), ..tune::Options::default() };
+        let tuned = tune::tune(kind.unwrap_or(tune::Sketch::Bloom), &census, wish, &options)?;
+        let sketch = Sketch::empty(&tuned.shape, false, 0, census.keys())?;
+        Ok(Segment { keys: 0, pairs: 0, capacity, numbers: Numbers::Same(0), content: Content::Sketch(sketch) })
+    }
+
+    fn push(&mut self, segment: Segment) -> Result<(), BuildError> {
+        if self.index.segments.len() >= MAX_SEGMENTS {
+            return Err(BuildError::Unreachable { reason: format!("more than {MAX_SEGMENTS} segments; build anew") });
+        }
+        self.index.segments.push(segment);
+        Ok(())
+    }
+
+    /// Takes a key out of a set: false, and nothing is changed, if it is not there. Only cuckoo sketches and those with counts give a pair back.
+    ///
+    /// Like any cuckoo filter this one knows fingerprints: taking out a pair that was never put in may take out another's.
+    pub fn remove<K: Key>(&mut self, key: K, set: u32) -> Result<bool, Error> {
+        self.index.check::<K>()?;
+        self.known(set)?;
+        let key = self.index.named(&key);
+        let (mut desk, mut ids) = (Desk::default(), vec![]);
+        let mut holding = vec![];
+        for (at, segment) in self.index.segments.iter().enumerate() {
+            ids.clear();
+            desk.find_in(segment, key, &mut ids);
+            if ids.binary_search(&set).is_ok() {
+                if !segment.gives_back(key) {
+                    let what =
+                        "only cuckoo sketches and sketches with counts give pairs back; a whole set can be marked";
+                    return Err(QueryError::Unsupported { what }.into());
+                }
+                holding.push(at);
+            }
+        }
+        let mut removed = false;
+        for at in holding {
+            removed |= self.index.segments[at].remove(key, set);
+        }
+        if removed {
+            let named = &mut self.index.names[set as usize];
+            named.pairs = named.pairs.saturating_sub(1);
+        }
+        Ok(removed)
+    }
+
+    /// Takes in another index: its segments are put beside those that are here, sets of one name become one set.
+    ///
+    /// ```
+    /// let one = tamis::sets([("ann", "red")]).finish()?;
+    /// let two = tamis::sets([("ann", "blue"), ("bob", "red")]).finish()?;
+    /// let mut both = tamis::multiset::Editor::new(&one);
+    /// both.merge(&two)?;
+    /// assert_eq!(both.find("ann")?, [0, 1]);
+    /// let other = tamis::sets([("eve", "red")]).seed(7).finish()?;
+    /// assert_eq!(both.merge(&other).unwrap_err().to_string(), "the indexes cannot be merged: their seeds are 0 and 7");
+    /// # Ok::<(), tamis::Error>(())
+    /// ```
+    pub fn merge(&mut self, other: &Sets) -> Result<(), BuildError> {
+        let theirs = other.index();
+        if let Some(reason) = unlike(&self.index, theirs) {
+            return Err(BuildError::Unreachable { reason: format!("the indexes cannot be merged: {reason}") });
+        }
+        if self.index.segments.len() + theirs.segments.len() > MAX_SEGMENTS {
+            return Err(BuildError::Unreachable { reason: format!("more than {MAX_SEGMENTS} segments; build anew") });
+        }
+        if self.index.segments.is_empty() {
+            (self.index.hasher, self.index.domain) = (theirs.hasher, theirs.domain);
+            self.index.kmer = theirs.kmer;
+        }
+        let mut numbers = vec![];
+        for named in &theirs.names {
+            if named.removed {
+                numbers.push(NONE);
+                continue;
+            }
+            let id = self.add_set(&named.name)?;
+            let ours = &mut self.index.names[id as usize];
+            ours.pairs = ours.pairs.saturating_add(named.pairs);
+            numbers.push(id);
+        }
+        for segment in &theirs.segments {
+            let sets = segment.numbers.iter().map(|set| numbers.get(set as usize).copied().unwrap_or(NONE));
+            self.push(Segment { numbers: Numbers::listed(sets.collect()), ..segment.clone() })?;
+        }
+        Ok(())
+    }
+
+    /// The sets of a key: see [`Sets::find`].
+    pub fn find<K: Key>(&self, key: K) -> Result<Vec<u32>, QueryError> {
+        self.index.check::<K>()?;
+        let mut ids = vec![];
+        self.index.find(self.index.named(&key), &mut Desk::default(), &mut ids);
+        Ok(ids)
+    }
+
+    /// Whether so many more pairs fit into the sketches that are there.
+    pub fn has_room(&self, pairs: u64) -> bool {
+        let free = |segment: &Segment| match segment.content {
+            Content::Sketch(_) => segment.capacity.saturating_sub(segment.pairs),
+            Content::Frozen(_) => 0,
+        };
+        self.index.segments.iter().map(free).max().unwrap_or(0) >= pairs
+    }
+
+    /// The index as a file.
+    pub fn snapshot(&self) -> Result<Vec<u8>, BuildError> {
+        Ok(self.index.write(Vec::new())?.0)
+    }
+
+    /// Writes the index to a file, which is replaced when, and only when, the new one is complete; returns its length.
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<u64, Error> {
+        to_file(path.as_ref(), |out| Ok(self.index.write(out)?))
+    }
+}
+
+/// What keeps two indexes apart.
+fn unlike(ours: &Index, theirs: &Index) -> Option<String> {
+    if ours.segments.is_empty() || theirs.segments.is_empty() {
+        return None;
+    }
+    if ours.kmer != theirs.kmer {
+        let words = |kmer: u32| if kmer == 0 { "no k-mers".to_string() } else { format!("{kmer}-mers") };
+        return Some(format!("their keys are {} and {}", words(ours.kmer), words(theirs.kmer)));
+    }
+    if ours.domain != theirs.domain {
+        return Some(format!("their keys are {} and {}", ours.domain, theirs.domain));
+    }
+    if ours.hasher == theirs.hasher {
+        return None;
+    }
+    match (ours.hasher.is_keyed(), theirs.hasher.is_keyed()) {
+        (false, false) => Some(format!("their seeds are {} and {}", ours.hasher.words()[0], theirs.hasher.words()[0])),
+        (true, true) => Some("their secret keys differ".into()),
+        _ => Some("one is hashed with a secret key and the other is not".into()),
+    }
+}
+
+impl Numbers {
+    /// The number of a set of the file, which is new here unless it was there.
+    fn add(&mut self, set: u32) -> u32 {
+        if let Some(local) = self.local(set) {
+            return local;
+        }
+        let local = self.len();
+        match self {
+            Numbers::Same(count) if *count == set => *count += 1,
+            _ => {
+                let mut sets: Vec<u32> = self.iter().collect();
+                sets.push(set);
+                *self = Numbers::listed(sets);
+            }
+        }
+        local
+    }
+}
+
+impl Segment {
+    /// Puts a pair into a sketch.
+    fn insert(&mut self, key: Digest, local: u32) {
+        let Content::Sketch(sketch) = &mut self.content else { return };
+        sketch.groups.grow(self.numbers.len());
+        if sketch.existence.is_some() {
+            if !sketch.exists(key) {
+                self.keys = self.keys.saturating_add(1);
+                sketch.announce(&[key]);
+                if let Some((filter, _)) = &mut sketch.existence {
+                    *filter = filter.holding(self.keys);
+                }
+            }
+        } else {
+            self.keys = self.keys.saturating_add(1);
+        }
+        sketch.add(key, local, 1);
+        self.pairs = self.pairs.saturating_add(1);
+    }
+
+    /// Whether a pair of this key can be taken out.
+    fn gives_back(&self, key: Digest) -> bool {
+        match &self.content {
+            Content::Frozen(_) => false,
+            Content::Sketch(sketch) => {
+                let body = match &sketch.body {
+                    Body::Cuckoo(_) => true,
+                    Body::Bloom(body) => body.counting(),
+                };
+                body || sketch.heavy.find(key, &mut vec![])
+            }
+        }
+    }
+
+    /// Takes a pair out; false if it is not there.
+    fn remove(&mut self, key: Digest, set: u32) -> bool {
+        let (Some(local), Content::Sketch(sketch)) = (self.numbers.local(set), &mut self.content) else { return false };
+        let Sketch { body, groups, heavy, extra, words, .. } = sketch;
+        let mut ids = vec![];
+        let side = if heavy.find(key, &mut ids) { Some(heavy) } else { None };
+        let side = side.or_else(|| {
+            ids.clear();
+            extra.find(key, &mut ids).then_some(extra)
+        });
+        let removed = match (side, ids.binary_search(&local)) {
+            (Some(side), Ok(at)) => {
+                ids.remove(at);
+                match ids.is_empty() {
+                    true => drop(side.open().remove(&key)),
+                    false => drop(side.open().insert(key, ids)),
+                }
+                true
+            }
+            _ => match body {
+                Body::Cuckoo(body) => body.remove(words.change(), groups, key, local),
+                Body::Bloom(body) => body.remove(words.change(), groups, key, local),
+            },
+        };
+        self.pairs = self.pairs.saturating_sub(u64::from(removed));
+        removed
+    }
+}

@@ -1,0 +1,110 @@
+//! keys that stay -> a filter, a map from key to colour, and the colours' lists: the static index.
+//!
+//! Keys of real data share their lists: the 600,000 sites of the country data have 51,000 different ones, and the k-mers of ten genomes
+//! 400. A *colour* is a distinct list. The index is three parts, each of which tamis has anyway:
+//!
+//! ```text
+//!   key ──▶ filter, a ribbon ──no──▶ no sets
+//!             │ yes
+//!             ▼
+//!           map, compressed ──▶ colour ──▶ lists ──▶ sets
+//! ```
+//!
+//! A present key gets its own list, exactly. An absent one gets nothing, but for the share that the filter lets through: it gets the list of some colour.
+//! Filter and map are whole files inside the file, asked by digest.
+
+use super::key::Hashed;
+use super::lists::Lists;
+use crate::error::FormatError;
+#[cfg(feature = "build")]
+use crate::format::put_varint;
+use crate::format::{Places, Reader};
+use crate::hash::{Digest, Domain};
+use crate::maps::Map;
+use crate::query::Filter;
+
+/// A static index.
+#[derive(Debug)]
+pub(crate) struct Frozen {
+    /// None if every absent key may get a list.
+    pub(crate) filter: Option<Filter>,
+    pub(crate) map: Map,
+    pub(crate) lists: Lists,
+}
+
+/// Keys that are asked for together.
+pub(super) const BATCH: usize = crate::steps::ROUND;
+
+impl Frozen {
+    /// Appends the list of a key.
+    pub(super) fn find(&self, key: Digest, ids: &mut Vec<u32>) {
+        // Both hold digests as bytes: `decode` made sure that they cannot refuse one.
+        if self.filter.as_ref().is_none_or(|filter| filter.contains(Hashed(key)) == Ok(true))
+            && let Ok(Some(colour)) = self.map.get_u64(Hashed(key))
+        {
+            self.lists.read(colour, ids);
+        }
+    }
+
+    /// Appends the lists of at most [`BATCH`] keys, one after the other; `ends` says where each of them ends.
+    pub(super) fn find_many(&self, keys: &[Digest], ids: &mut Vec<u32>, ends: &mut Vec<usize>) {
+        let (mut yes, mut colours) = ([true; BATCH], [None; BATCH]);
+        let yes = &mut yes[..keys.len()];
+        let mut passed = [Hashed(Digest::default()); BATCH];
+        passed.iter_mut().zip(keys).for_each(|(to, &key)| *to = Hashed(key));
+        if let Some(filter) = &self.filter {
+            let _ = filter.contains_many(&passed[..keys.len()], yes); // cannot fail: see above
+        }
+        let mut count = 0;
+        for at in 0..keys.len() {
+            passed[count] = passed[at];
+            count += yes[at] as usize;
+        }
+        let _ = self.map.get_many_u64(&passed[..count], &mut colours[..count]);
+        let mut next = colours[..count].iter();
+        // Neighbours in a sequence mostly have the colour of the one before.
+        let mut last: (Option<u64>, usize, usize) = (None, 0, 0);
+        for &yes in &*yes {
+            let colour = if yes { next.next().copied().flatten() } else { None };
+            if let Some(number) = colour {
+                let start = ids.len();
+                match last {
+                    (Some(known), from, to) if known == number => ids.extend_from_within(from..to),
+                    _ => self.lists.read(number, ids),
+                }
+                last = (colour, start, ids.len());
+            }
+            ends.push(ids.len());
+        }
+    }
+
+    #[cfg(feature = "build")]
+    pub(super) fn encode(&self, out: &mut Vec<u8>) {
+        put_varint(out, self.filter.as_ref().map_or(0, |filter| filter.as_bytes().len() as u64));
+        put_varint(out, self.map.as_bytes().len() as u64);
+        self.lists.encode(out);
+    }
+
+    pub(super) fn decode(from: &mut Reader<'_>, sets: u32, places: &mut Places<'_>) -> Result<Frozen, FormatError> {
+        let (filter, map) = (from.varint()?, from.varint()?);
+        let mut lists = Lists::decode(from, sets)?;
+        let filter = match filter {
+            0 => None,
+            len => Some(Filter::open(places.take(len)?)?),
+        };
+        let map = Map::open(places.take(map)?)?;
+        lists.set_payload(places.take(lists.payload_len())?);
+        let plain = |filter: &Filter| !filter.is_partitioned() && filter.domain() == Domain::Bytes;
+        let numbers = map.domain() == Domain::Bytes && (map.values() == Domain::U64 || map.is_empty());
+        if !filter.as_ref().is_none_or(plain) || !numbers {
+            return Err(FormatError::invalid("directory: a frozen segment has a plain filter and a map to numbers"));
+        }
+        Ok(Frozen { filter, map, lists })
+    }
+
+    /// What goes into the file, in this order.
+    pub(super) fn payloads(&self) -> [&[u8]; 3] {
+        let filter = self.filter.as_ref().map_or(&[][..], Filter::as_bytes);
+        [filter, self.map.as_bytes(), self.lists.payload()]
+    }
+}

@@ -1,0 +1,189 @@
+//! the number of a set -> the partition it belongs to, in every repetition, and back.
+//!
+//! With one repetition every set has a place of its own in a row: its number. With several, the sets share fewer places, and each
+//! repetition deals them out in another way ([CSC] section 4.2): sets that meet in one repetition part in the next.
+//!
+//! ```text
+//!   repetition 0    partition 0: {3, 8}    partition 1: {0, 5, 6}    partition 2: {1, 2, 4, 7}
+//!   repetition 1    partition 0: {0, 1, 8} partition 1: {2, 3}       partition 2: {4, 5, 6, 7}
+//! ```
+//!
+//! Nothing of this is stored in a file: a partition is a hash of the set's number and the repetition.
+
+use crate::hash::scramble;
+
+/// The most repetitions.
+pub(crate) const MAX_REPETITIONS: u32 = 8;
+/// The most partitions; the members of all of them are tabled in memory.
+pub(crate) const MAX_PARTITIONS: u32 = 1 << 20;
+
+/// New sets that are put in their places one by one; more of them and the tables are made anew.
+const FEW: u32 = 16;
+
+/// Which partition every set belongs to.
+#[derive(Debug, Clone)]
+pub(crate) struct Groups {
+    /// 0 if there is one repetition.
+    partitions: u32,
+    sets: u32,
+    /// One for each repetition; none if there is one.
+    tables: Vec<Table>,
+}
+
+/// The members of the partitions of one repetition.
+#[derive(Debug, Clone)]
+struct Table {
+    /// Where each partition's members start, and where the last one's end.
+    starts: Vec<u32>,
+    /// All sets, those of a partition side by side and ascending.
+    members: Vec<u32>,
+}
+
+impl Groups {
+    /// The partitions of `sets` sets; `partitions` has no meaning if there is one repetition.
+    pub(crate) fn new(repetitions: u32, partitions: u32, sets: u32) -> Groups {
+        let repetitions = repetitions.min(MAX_REPETITIONS);
+        if repetitions <= 1 {
+            return Groups { partitions: 0, sets, tables: vec![] };
+        }
+        let partitions = partitions.clamp(1, MAX_PARTITIONS);
+        let tables = (0..repetitions).map(|t| Table::new(t, partitions, sets)).collect();
+        Groups { partitions, sets, tables }
+    }
+
+    /// How many sets there are.
+    pub(crate) fn sets(&self) -> u32 {
+        self.sets
+    }
+
+    /// Places in a row: one per set, or one per partition.
+    pub(crate) fn width(&self) -> u32 {
+        if self.tables.is_empty() { self.sets } else { self.partitions }
+    }
+
+    /// Makes it `sets` sets in all; those that are there stay where they are.
+    #[cfg(feature = "build")]
+    pub(crate) fn grow(&mut self, sets: u32) {
+        for (t, table) in (0..).zip(&mut self.tables) {
+            if sets.saturating_sub(self.sets) > FEW {
+                *table = Table::new(t, self.partitions, sets);
+            } else {
+                (self.sets..sets).for_each(|id| table.insert(partition(t, id, self.partitions), id));
+            }
+        }
+        self.sets = self.sets.max(sets);
+    }
+
+    /// The place of a set in the rows of repetition `t`.
+    #[inline(always)]
+    pub(crate) fn offset(&self, t: u32, id: u32) -> u32 {
+        if self.partitions == 0 { id } else { partition(t, id, self.partitions) }
+    }
+
+    /// The sets of a partition, ascending; none if there is one repetition.
+    #[inline(always)]
+    pub(crate) fn members(&self, t: u32, partition: u32) -> &[u32] {
+        let Some(table) = self.tables.get(t as usize) else { return &[] };
+        let at = partition as usize;
+        let (Some(&start), Some(&end)) = (table.starts.get(at), table.starts.get(at + 1)) else { return &[] };
+        table.members.get(start as usize..end as usize).unwrap_or(&[])
+    }
+}
+
+#[inline(always)]
+fn partition(t: u32, id: u32, partitions: u32) -> u32 {
+    let hash = scramble(u64::from(t) << 32 | u64::from(id));
+    (((hash >> 32) * u64::from(partitions)) >> 32) as u32
+}
+
+impl Table {
+    /// Counts, then deals out.
+    fn new(t: u32, partitions: u32, sets: u32) -> Table {
+        let mut starts = vec![0u32; partitions as usize + 1];
+        (0..sets).for_each(|id| starts[partition(t, id, partitions) as usize + 1] += 1);
+        for p in 0..partitions as usize {
+            starts[p + 1] += starts[p];
+        }
+        let mut members = vec![0; sets as usize];
+        let mut next = starts.clone();
+        for id in 0..sets {
+            let next = &mut next[partition(t, id, partitions) as usize];
+            members[*next as usize] = id;
+            *next += 1;
+        }
+        Table { starts, members }
+    }
+
+    /// Puts the newest set behind the others of its partition.
+    #[cfg(feature = "build")]
+    fn insert(&mut self, partition: u32, id: u32) {
+        let (_, later) = self.starts.split_at_mut(partition as usize + 1);
+        self.members.insert(later[0] as usize, id);
+        later.iter_mut().for_each(|start| *start += 1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn members_are_the_sets_with_that_offset() {
+        for (repetitions, partitions, sets) in [(2, 1, 5), (2, 7, 0), (3, 10, 1000), (8, 300, 40)] {
+            let groups = Groups::new(repetitions, partitions, sets);
+            for t in 0..repetitions {
+                let mut all: Vec<u32> = vec![];
+                for p in 0..partitions {
+                    let members = groups.members(t, p);
+                    assert!(members.is_sorted() && members.iter().all(|&id| groups.offset(t, id) == p));
+                    all.extend(members);
+                }
+                all.sort_unstable();
+                assert!(all.into_iter().eq(0..sets));
+                assert!(groups.members(t, partitions).is_empty());
+            }
+            assert_eq!(groups.width(), partitions);
+        }
+    }
+
+    #[test]
+    fn alone_a_set_is_its_own_place() {
+        let groups = Groups::new(1, 0, 99);
+        assert_eq!((groups.sets(), groups.width(), groups.offset(0, 57)), (99, 99, 57));
+    }
+
+    /// One by one or at once: the same tables.
+    #[test]
+    #[cfg(feature = "build")]
+    fn growing_is_starting_larger() {
+        for repetitions in [1, 2, 4] {
+            for steps in [1, 5, 100] {
+                let mut grown = Groups::new(repetitions, 13, 3);
+                let mut sets = 3;
+                while sets < 300 {
+                    sets += steps;
+                    grown.grow(sets);
+                    assert_eq!(format!("{grown:?}"), format!("{:?}", Groups::new(repetitions, 13, sets)));
+                }
+                grown.grow(10);
+                assert_eq!(grown.sets(), sets, "it never shrinks");
+            }
+        }
+    }
+
+    /// Partitions are even, and two repetitions independent.
+    #[test]
+    fn partitions_are_even() {
+        let groups = Groups::new(3, 100, 100_000);
+        let mut together = 0;
+        for t in 0..3 {
+            for p in 0..100 {
+                let size = groups.members(t, p).len();
+                assert!((1000 - 190..1000 + 190).contains(&size), "{size}");
+            }
+            together += (0..100_000).filter(|&id| groups.offset(t, id) == groups.offset((t + 1) % 3, id)).count();
+        }
+        // 300,000 trials of 1/100: 3,000 +- 54.
+        assert!((2700..3300).contains(&together), "{together}");
+    }
+}

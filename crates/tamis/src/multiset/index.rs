@@ -1,0 +1,243 @@
+//! names of sets and segments -> the sets of a key: what an opened index and a changing one share.
+//!
+//! ```text
+//!   directory:  k-mer length, 0 if keys are none | sets | per set: name, mark, pairs | segments
+//! ```
+
+use super::coalesce::Scratch;
+use super::frozen::BATCH;
+use super::key::name;
+use super::segment::{Segment, distinct};
+use crate::error::{FormatError, QueryError};
+use crate::format::{Form, Header, Places, Reader};
+#[cfg(feature = "build")]
+use crate::format::{Writer, put_varint};
+use crate::hash::{Digest, Domain, Hasher, Key};
+
+/// The most sets of an index.
+pub const MAX_SETS: u32 = 1 << 24;
+/// The longest name of a set, in bytes.
+pub const MAX_NAME: usize = 1 << 12;
+/// The most segments.
+pub(crate) const MAX_SEGMENTS: usize = 1 << 12;
+/// The longest k-mer.
+pub const MAX_KMER: u32 = 32;
+
+/// Everything of an index but the bytes it came from.
+#[derive(Clone, Debug)]
+pub(crate) struct Index {
+    pub(crate) hasher: Hasher,
+    pub(crate) domain: Domain,
+    /// Keys are k-mers of this length; 0 if they are something else.
+    pub(crate) kmer: u32,
+    pub(crate) names: Vec<Named>,
+    pub(crate) segments: Vec<Segment>,
+    /// How many sets are marked as removed.
+    pub(crate) removed: u32,
+}
+
+/// One set.
+#[derive(Clone, Debug)]
+pub(crate) struct Named {
+    pub(crate) name: Box<str>,
+    pub(crate) removed: bool,
+    /// Distinct keys, as far as segments know.
+    pub(crate) pairs: u64,
+}
+
+/// Memory that queries use again and again.
+#[derive(Debug)]
+pub(crate) struct Desk {
+    scratch: Scratch,
+    /// Lists of one segment, and where each ends.
+    ids: Vec<u32>,
+    ends: Vec<usize>,
+    /// Lists of all segments, by key.
+    lists: Vec<Vec<u32>>,
+}
+
+impl Default for Desk {
+    fn default() -> Desk {
+        Desk { scratch: Scratch::new(), ids: vec![], ends: vec![], lists: vec![] }
+    }
+}
+
+impl Desk {
+    /// Appends the sets of one segment.
+    #[cfg(feature = "build")]
+    pub(crate) fn find_in(&mut self, segment: &Segment, key: Digest, ids: &mut Vec<u32>) {
+        segment.find(key, &mut self.scratch, ids);
+    }
+}
+
+impl Index {
+    pub(crate) fn keys(&self) -> u64 {
+        self.segments.iter().fold(0, |sum, segment| sum.saturating_add(segment.keys))
+    }
+
+    pub(crate) fn pairs(&self) -> u64 {
+        self.segments.iter().fold(0, |sum, segment| sum.saturating_add(segment.pairs))
+    }
+
+    /// The number of a set that is not removed.
+    pub(crate) fn id(&self, name: &str) -> Option<u32> {
+        let at = self.names.iter().position(|named| !named.removed && *named.name == *name);
+        at.map(|at| at as u32)
+    }
+
+    pub(crate) fn check<K: Key>(&self) -> Result<(), QueryError> {
+        match K::DOMAIN == self.domain || self.segments.is_empty() {
+            true => Ok(()),
+            false => Err(QueryError::Domain { filter: self.domain, query: K::DOMAIN }),
+        }
+    }
+
+    /// The name of a key of the right domain.
+    pub(crate) fn named<K: Key>(&self, key: &K) -> Digest {
+        name(key.digest(&self.hasher))
+    }
+
+    /// Writes the sets of a key into `ids`, ascending.
+    pub(crate) fn find(&self, key: Digest, desk: &mut Desk, ids: &mut Vec<u32>) {
+        ids.clear();
+        for segment in &self.segments {
+            segment.find(key, &mut desk.scratch, ids);
+        }
+        self.tidy(ids);
+    }
+
+    /// The sets of a key, with how often it is in each.
+    pub(crate) fn frequencies(&self, key: Digest) -> Vec<(u32, u8)> {
+        let (mut scratch, mut ids) = (Scratch::new(), vec![]);
+        let mut sums = std::collections::BTreeMap::<u32, u8>::new();
+        for segment in &self.segments {
+            ids.clear();
+            segment.find(key, &mut scratch, &mut ids);
+            for &id in ids.iter().filter(|&&id| self.alive(id)) {
+                let sum = sums.entry(id).or_insert(0);
+                *sum = sum.saturating_add(segment.frequency(key, id));
+            }
+        }
+        sums.into_iter().collect()
+    }
+
+    /// What several segments said, put together, without removed sets.
+    fn tidy(&self, ids: &mut Vec<u32>) {
+        if self.segments.len() > 1 {
+            ids.sort_unstable();
+            distinct(ids, 0);
+        }
+        if self.removed > 0 {
+            ids.retain(|&id| self.alive(id));
+        }
+    }
+
+    fn alive(&self, id: u32) -> bool {
+        self.names.get(id as usize).is_some_and(|named| !named.removed)
+    }
+
+    /// Tells the sets of every key, in order.
+    pub(crate) fn find_many<K: Key>(&self, keys: &[K], mut found: impl FnMut(usize, &[u32])) {
+        let mut desk = Desk::default();
+        let mut names = [Digest::default(); BATCH];
+        for (round, keys) in keys.chunks(BATCH).enumerate() {
+            names.iter_mut().zip(keys).for_each(|(to, key)| *to = self.named(key));
+            self.find_some(&names[..keys.len()], &mut desk, |at, ids| found(round * BATCH + at, ids));
+        }
+    }
+
+    /// The same for at most [`BATCH`] names.
+    fn find_some(&self, names: &[Digest], desk: &mut Desk, mut found: impl FnMut(usize, &[u32])) {
+        let Desk { scratch, ids, ends, lists } = desk;
+        if let ([segment], 0) = (&self.segments[..], self.removed) {
+            segment.find_many(names, scratch, ids, ends);
+            let mut start = 0;
+            for (at, &end) in ends.iter().enumerate() {
+                found(at, &ids[start..end]);
+                start = end;
+            }
+            return;
+        }
+        lists.resize_with(names.len(), Vec::new);
+        lists.iter_mut().for_each(Vec::clear);
+        for segment in &self.segments {
+            segment.find_many(names, scratch, ids, ends);
+            let mut start = 0;
+            for (list, &end) in lists.iter_mut().zip(&*ends) {
+                list.extend_from_slice(&ids[start..end]);
+                start = end;
+            }
+        }
+        for (at, list) in lists.iter_mut().enumerate() {
+            self.tidy(list);
+            found(at, list);
+        }
+    }
+
+    pub(crate) fn decode(header: &Header, mut from: Reader<'_>, mut places: Places<'_>) -> Result<Index, FormatError> {
+        let kmer = from.within("length of k-mers", 0..=u64::from(MAX_KMER))? as u32;
+        let count = from.within("number of sets", 0..=u64::from(MAX_SETS))?;
+        // A set takes three bytes at least.
+        if count > from.len() / 3 {
+            return Err(FormatError::invalid(format!("directory: too short for {count} sets")));
+        }
+        let mut names = Vec::with_capacity(count as usize);
+        for _ in 0..count {
+            let len = from.within("length of a name", 0..=MAX_NAME as u64)?;
+            let name = str::from_utf8(from.take(len)?)
+                .map_err(|_| FormatError::invalid("directory: the name of a set is not text"))?;
+            let removed = from.within("mark of a set", 0..=1)? == 1;
+            names.push(Named { name: name.into(), removed, pairs: from.varint()? });
+        }
+        let count = from.within("number of segments", 0..=MAX_SEGMENTS as u64)?;
+        let sets = names.len() as u32;
+        let segments: Vec<Segment> =
+            (0..count).map(|_| Segment::decode(&mut from, sets, &mut places)).collect::<Result<_, _>>()?;
+        from.end()?;
+        places.check()?;
+        let removed = names.iter().filter(|named| named.removed).count() as u32;
+        Ok(Index { hasher: header.hasher, domain: header.domain, kmer, names, segments, removed })
+    }
+
+    /// Writes the whole file.
+    #[cfg(feature = "build")]
+    pub(crate) fn write<W: std::io::Write>(&self, out: W) -> std::io::Result<(W, u64)> {
+        let header = Header {
+            hasher: self.hasher,
+            domain: self.domain,
+            shard_bits: 0,
+            form: Form::Sets,
+            keys: self.keys(),
+            negatives: self.pairs(),
+        };
+        let mut writer = Writer::new(out, &header, vec![])?;
+        let mut directory = vec![];
+        put_varint(&mut directory, u64::from(self.kmer));
+        put_varint(&mut directory, self.names.len() as u64);
+        for Named { name, removed, pairs } in &self.names {
+            put_varint(&mut directory, name.len() as u64);
+            directory.extend_from_slice(name.as_bytes());
+            directory.push(*removed as u8);
+            put_varint(&mut directory, *pairs);
+        }
+        put_varint(&mut directory, self.segments.len() as u64);
+        for segment in &self.segments {
+            segment.encode(&mut directory);
+            segment.payloads(|payload| writer.payload(payload))?;
+        }
+        writer.close(directory)
+    }
+
+    /// About how long the file will be.
+    #[cfg(feature = "build")]
+    pub(crate) fn about(&self) -> u64 {
+        let mut sum = 4096 + self.names.len() as u64 * 32;
+        for segment in &self.segments {
+            let _ = segment.payloads(|payload| {
+                sum += payload.len() as u64 + 64;
+                Ok::<(), ()>(())
+            });
+        }
+        sum
+    }
+}

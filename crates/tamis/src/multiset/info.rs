@@ -1,0 +1,79 @@
+//! a segment -> its parts and what to expect of it, for a person.
+
+use super::segment::{Body, Content, Segment, Sketch, with_body};
+use crate::leaves::Geometry;
+use crate::math::csc::Rows;
+
+/// What one segment of an index is made of.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct SegmentInfo {
+    /// `bloom`, `cuckoo` or `frozen`.
+    pub kind: &'static str,
+    /// Sets that it knows.
+    pub sets: u32,
+    /// Distinct keys; an upper bound once keys were added one by one.
+    pub keys: u64,
+    /// Pairs of a key and a set.
+    pub pairs: u64,
+    /// Pairs that it was planned for.
+    pub capacity: u64,
+    /// Its parameters, in words.
+    pub details: String,
+    /// Its parts and their bytes.
+    pub parts: Vec<(&'static str, u64)>,
+    /// False sets to expect for a key that is in no set.
+    pub absent: f64,
+    /// False sets to expect for a key that is in as many sets as keys are on average.
+    pub present: f64,
+}
+
+impl SegmentInfo {
+    /// Looks at the whole table of a sketch: what it does depends on how full it is.
+    pub(super) fn new(segment: &Segment) -> SegmentInfo {
+        let (sets, keys, pairs) = (segment.numbers.len(), segment.keys, segment.pairs);
+        let each = pairs as f64 / keys.max(1) as f64;
+        let (kind, details, parts, absent, present) = match &segment.content {
+            Content::Frozen(frozen) => {
+                let [filter, map, lists] = frozen.payloads().map(|payload| payload.len() as u64);
+                let rate = frozen.filter.as_ref().map_or(1.0, |filter| filter.rate());
+                let details = format!("{} colours", frozen.lists.len());
+                ("frozen", details, vec![("filter", filter), ("map", map), ("lists", lists)], rate * each, 0.0)
+            }
+            Content::Sketch(sketch) => {
+                let kind = if matches!(sketch.body, Body::Bloom(_)) { "bloom" } else { "cuckoo" };
+                let (absent, present) = sketch.false_sets(sets, each);
+                (kind, sketch.details(), sketch.parts(), absent, present)
+            }
+        };
+        SegmentInfo { kind, sets, keys, pairs, capacity: segment.capacity, details, parts, absent, present }
+    }
+}
+
+impl Sketch {
+    /// For keys of no set and of so many.
+    fn false_sets(&self, sets: u32, each: f64) -> (f64, f64) {
+        let rate = with_body!(&self.body, body => body.rate(&self.words));
+        let (repetitions, partitions) = with_body!(&self.body, body => body.repeated());
+        let rows = Rows { sets, repetitions, partitions };
+        let passing = self.existence.as_ref().map_or(1.0, |(filter, _)| filter.rate());
+        (passing * rows.false_sets(0.0, rate), rows.false_sets(each, rate))
+    }
+
+    fn details(&self) -> String {
+        let mut details = with_body!(&self.body, body => body.details());
+        for (side, what) in [(&self.heavy, "heavy keys"), (&self.extra, "keys without room")] {
+            if !side.is_empty() {
+                details += &format!(", {} {what}", side.len());
+            }
+        }
+        details
+    }
+
+    fn parts(&self) -> Vec<(&'static str, u64)> {
+        let filter = self.existence.as_ref().map_or(0, |(_, payload)| payload.len() as u64);
+        let sides = [&self.heavy, &self.extra].map(|side| side.bytes()).iter().sum();
+        let parts = [("filter", filter), ("side tables", sides), ("table", self.words.len() as u64)];
+        parts.into_iter().filter(|&(_, bytes)| bytes > 0).collect()
+    }
+}

@@ -1,0 +1,260 @@
+//! bytes -> Sets: open, find, count, verify.
+
+use std::path::Path;
+
+use bytes::Bytes;
+
+use super::index::{Desk, Index};
+use super::info::SegmentInfo;
+use crate::error::{Error, FormatError, QueryError};
+use crate::format::{self, Form};
+use crate::hash::{Domain, Hasher, Key};
+
+/// An index of many sets: bytes, and how to read them.
+///
+/// Like a [`Filter`](crate::Filter) it comes from bytes and from nowhere else: a vector, a static array, a memory map. Opening checks header
+/// and directory, reads the names of the sets, copies no table and cannot panic.
+///
+/// ```
+/// let index = tamis::sets([("ann", "red"), ("bob", "red"), ("ann", "blue")]).finish()?;
+/// let names: Vec<&str> = index.find("ann")?.into_iter().filter_map(|id| index.name(id)).collect();
+/// assert_eq!(names, ["red", "blue"]);
+/// assert!(index.find("eve")?.is_empty());
+/// # Ok::<(), tamis::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Sets {
+    bytes: Bytes,
+    index: Index,
+}
+
+impl Sets {
+    /// Opens an index. A `Vec<u8>`, a `&'static [u8]` and a [`Bytes`] are taken over without copying.
+    ///
+    /// ```
+    /// let filter = tamis::build(["ann"]).finish()?;
+    /// let error = tamis::Sets::open(filter.as_bytes().to_vec()).unwrap_err();
+    /// assert_eq!(error.to_string(), "the file holds a filter, expected a set index");
+    /// # Ok::<(), tamis::Error>(())
+    /// ```
+    pub fn open(bytes: impl Into<Bytes>) -> Result<Sets, FormatError> {
+        let bytes = bytes.into();
+        let (header, from, places) = format::parts(&bytes)?;
+        if header.form != Form::Sets {
+            return Err(FormatError::Form { found: header.form.name(), expected: Form::Sets.name() });
+        }
+        let index = Index::decode(&header, from, places)?;
+        Ok(Sets { index, bytes })
+    }
+
+    /// Opens a file as a memory map: nothing is read but what queries touch. See [`Filter::map`](crate::Filter::map).
+    #[cfg(feature = "mmap")]
+    pub fn mmap(path: impl AsRef<Path>) -> Result<Sets, Error> {
+        Ok(Sets::open(crate::arch::map(path.as_ref())?)?)
+    }
+
+    /// Reads a whole file into memory.
+    pub fn read(path: impl AsRef<Path>) -> Result<Sets, Error> {
+        Ok(Sets::open(crate::arch::read(path.as_ref())?)?)
+    }
+
+    /// Checks that the tables are as they were written.
+    pub fn verify(&self) -> Result<(), FormatError> {
+        format::verify(&self.bytes)
+    }
+
+    /// The bytes, to be stored and opened again.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// The numbers of the sets that hold this key, ascending. No set that holds it is left out; some may be named that do not: see
+    /// [`SegmentInfo::absent`] and [`SegmentInfo::present`] for how many to expect.
+    pub fn find<K: Key>(&self, key: K) -> Result<Vec<u32>, QueryError> {
+        let mut ids = vec![];
+        self.find_into(key, &mut ids)?;
+        Ok(ids)
+    }
+
+    /// The same in a vector of the caller's, whose content is replaced.
+    pub fn find_into<K: Key>(&self, key: K, ids: &mut Vec<u32>) -> Result<(), QueryError> {
+        self.index.check::<K>()?;
+        self.index.find(self.index.named(&key), &mut Desk::default(), ids);
+        Ok(())
+    }
+
+    /// Tells the sets of many keys, in their order: several times faster than one by one where the index is larger than the caches.
+    ///
+    /// ```
+    /// let index = tamis::sets((0..1000u64).map(|key| (key, format!("s{}", key % 3)))).finish()?;
+    /// let mut sizes = [0; 3];
+    /// index.find_many(&[0u64, 1, 2, 3], |at, ids| ids.iter().for_each(|&id| sizes[id as usize] += 1))?;
+    /// assert_eq!(sizes, [2, 1, 1]);
+    /// # Ok::<(), tamis::Error>(())
+    /// ```
+    pub fn find_many<K: Key>(&self, keys: &[K], found: impl FnMut(usize, &[u32])) -> Result<(), QueryError> {
+        self.index.check::<K>()?;
+        self.index.find_many(keys, found);
+        Ok(())
+    }
+
+    /// The sets of a key as a bitmap.
+    ///
+    /// ```
+    /// let index = tamis::sets([("ann", "red"), ("bob", "blue"), ("eve", "red"), ("eve", "blue")]).finish()?;
+    /// let both = index.bitmap("ann")? | index.bitmap("bob")?;
+    /// assert_eq!(both, index.bitmap("eve")?);
+    /// # Ok::<(), tamis::Error>(())
+    /// ```
+    #[cfg(feature = "roaring")]
+    pub fn bitmap<K: Key>(&self, key: K) -> Result<roaring::RoaringBitmap, QueryError> {
+        // Ids ascend, so that none is out of order.
+        Ok(self.find(key)?.into_iter().collect())
+    }
+
+    /// How many of these keys every set holds. Equal keys count as often as they are listed.
+    ///
+    /// ```
+    /// let index = tamis::sets([("ann", "red"), ("bob", "red"), ("ann", "blue")]).finish()?;
+    /// let tally = index.tally(&["ann", "bob", "eve"])?;
+    /// assert_eq!((tally.keys, tally.found, tally.counts), (3, 2, vec![2, 1]));
+    /// # Ok::<(), tamis::Error>(())
+    /// ```
+    pub fn tally<K: Key>(&self, keys: &[K]) -> Result<Tally, QueryError> {
+        let mut tally = Tally { keys: keys.len() as u64, found: 0, counts: vec![0; self.index.names.len()] };
+        self.find_many(keys, |_, ids| {
+            tally.found += !ids.is_empty() as u64;
+            for &id in ids {
+                tally.counts[id as usize] += 1;
+            }
+        })?;
+        Ok(tally)
+    }
+
+    /// The sets that hold at least this share of the keys, with how many they hold: a search for a sequence by its k-mers.
+    ///
+    /// ```
+    /// let index = tamis::sets([("ann", "red"), ("bob", "red"), ("ann", "blue")]).finish()?;
+    /// assert_eq!(index.at_least(&["ann", "bob"], 0.8)?, [(0, 2)]);
+    /// assert_eq!(index.at_least(&["ann", "bob"], 0.5)?, [(0, 2), (1, 1)]);
+    /// # Ok::<(), tamis::Error>(())
+    /// ```
+    pub fn at_least<K: Key>(&self, keys: &[K], share: f64) -> Result<Vec<(u32, u64)>, QueryError> {
+        Ok(self.tally(keys)?.at_least(share))
+    }
+
+    /// The sets that hold any of these keys, ascending.
+    pub fn union<K: Key>(&self, keys: &[K]) -> Result<Vec<u32>, QueryError> {
+        let tally = self.tally(keys)?;
+        Ok(tally.iter().map(|(id, _)| id).collect())
+    }
+
+    /// The sets that hold all of these keys, ascending; all sets, if there are no keys.
+    ///
+    /// ```
+    /// let index = tamis::sets([("ann", "red"), ("bob", "red"), ("ann", "blue")]).finish()?;
+    /// assert_eq!(index.union(&["ann", "bob"])?, [0, 1]);
+    /// assert_eq!(index.intersection(&["ann", "bob"])?, [0]);
+    /// # Ok::<(), tamis::Error>(())
+    /// ```
+    pub fn intersection<K: Key>(&self, keys: &[K]) -> Result<Vec<u32>, QueryError> {
+        if keys.is_empty() {
+            return Ok(self.names().map(|(id, _)| id).collect());
+        }
+        let tally = self.tally(keys)?;
+        Ok(tally.iter().filter(|&(_, count)| count == tally.keys).map(|(id, _)| id).collect())
+    }
+
+    /// The sets of a key with how often the key was put into each: of an index that was built with counts. 255 stands for any larger number, and
+    /// for every pair of an index without counts it is 1.
+    pub fn frequencies<K: Key>(&self, key: K) -> Result<Vec<(u32, u8)>, QueryError> {
+        self.index.check::<K>()?;
+        Ok(self.index.frequencies(self.index.named(&key)))
+    }
+
+    /// How many sets there are, without those that were removed.
+    pub fn sets(&self) -> u32 {
+        self.index.names.len() as u32 - self.index.removed
+    }
+
+    /// All sets that were not removed, with their numbers.
+    pub fn names(&self) -> impl Iterator<Item = (u32, &str)> + '_ {
+        let all = (0..).zip(&self.index.names);
+        all.filter(|(_, named)| !named.removed).map(|(id, named)| (id, &*named.name))
+    }
+
+    /// The name of a set; nothing if there is none with this number, or it was removed.
+    pub fn name(&self, id: u32) -> Option<&str> {
+        self.index.names.get(id as usize).filter(|named| !named.removed).map(|named| &*named.name)
+    }
+
+    /// The number of a set.
+    pub fn id(&self, name: &str) -> Option<u32> {
+        self.index.id(name)
+    }
+
+    /// How many keys a set has; an upper bound once keys were added one by one.
+    pub fn size(&self, id: u32) -> u64 {
+        self.index.names.get(id as usize).map_or(0, |named| named.pairs)
+    }
+
+    /// Distinct keys of all segments added up; a key that was also added later counts again.
+    pub fn keys(&self) -> u64 {
+        self.index.keys()
+    }
+
+    /// Pairs of a key and a set, counted like [`keys`](Sets::keys).
+    pub fn pairs(&self) -> u64 {
+        self.index.pairs()
+    }
+
+    /// The length of its k-mers, if its keys are some.
+    pub fn kmer(&self) -> Option<u32> {
+        Some(self.index.kmer).filter(|&kmer| kmer > 0)
+    }
+
+    /// What kind of keys it holds.
+    pub fn domain(&self) -> Domain {
+        self.index.domain
+    }
+
+    /// Its hash function.
+    pub fn hasher(&self) -> &Hasher {
+        &self.index.hasher
+    }
+
+    /// What is in it.
+    pub fn segments(&self) -> impl Iterator<Item = SegmentInfo> + '_ {
+        self.index.segments.iter().map(SegmentInfo::new)
+    }
+
+    pub(super) fn index(&self) -> &Index {
+        &self.index
+    }
+}
+
+/// How many keys of a query every set holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Tally {
+    /// Keys that were asked for.
+    pub keys: u64,
+    /// Keys that are in any set.
+    pub found: u64,
+    /// By the number of a set; 0 for removed ones.
+    pub counts: Vec<u64>,
+}
+
+impl Tally {
+    /// The sets that hold some key, with how many.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, u64)> + '_ {
+        (0..).zip(self.counts.iter().copied()).filter(|&(_, count)| count > 0)
+    }
+
+    /// The sets that hold at least this share of the keys, and one of them at least.
+    pub fn at_least(&self, share: f64) -> Vec<(u32, u64)> {
+        // A product that is a little more than the whole number it stands for asks for that number.
+        let least = share * self.keys as f64 * (1.0 - 1e-12);
+        self.iter().filter(|&(_, count)| count as f64 >= least).collect()
+    }
+}

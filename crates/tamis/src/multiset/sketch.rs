@@ -1,0 +1,155 @@
+//! sorted pairs + a shape -> a segment that is a sketch: a filter in front, heavy keys aside, all others in the table.
+
+use super::csc_bloom::CscBloom;
+use super::csc_cuckoo::CscCuckoo;
+use super::groups::Groups;
+use super::pairs::{each_key, sets_of};
+use super::segment::{Body, Content, EXISTENCE, Numbers, Segment, Sketch, with_body};
+use super::side::Side;
+use super::tune::{self, Census, Shape};
+use super::words::Words;
+use crate::error::BuildError;
+use crate::hash::Digest;
+use crate::leaves::Geometry;
+use crate::leaves::bloom::{SplitBlock, split, zeros};
+use crate::shard::{Record, Sorted, Stop};
+
+/// Keys that go into the filter at a time.
+const PART: usize = 1024;
+/// How often a cuckoo table may turn out too small.
+const ATTEMPTS: u32 = 12;
+
+impl Sketch {
+    /// An empty one for so many sets and keys.
+    pub(super) fn empty(shape: &Shape, counting: bool, sets: u32, keys: u64) -> Result<Sketch, BuildError> {
+        let body = match shape.body {
+            tune::Body::Bloom { words, hashes, repetitions, partitions } => {
+                Body::Bloom(CscBloom::new(words, hashes, repetitions, partitions, counting)?)
+            }
+            tune::Body::Cuckoo { buckets, bits, repetitions, partitions } => {
+                Body::Cuckoo(CscCuckoo::new(buckets, bits, repetitions, partitions, counting)?)
+            }
+        };
+        let existence = match shape.existence.filter(|&rate| rate < 1.0) {
+            None => None,
+            Some(rate) => {
+                let filter = SplitBlock::new(&split::Params::for_rate(keys.max(1), rate)?, 0, EXISTENCE)?;
+                Some((filter, empty(filter.payload_len())?))
+            }
+        };
+        let words = empty(with_body!(&body, body => body.payload_len()))?;
+        let groups: Groups = with_body!(&body, body => body.groups(sets));
+        Ok(Sketch { body, groups, existence, heavy: Side::default(), extra: Side::default(), words })
+    }
+
+    /// Puts a pair into the table, or beside it where that is full.
+    pub(super) fn add(&mut self, key: Digest, set: u32, times: u8) {
+        let Sketch { body, groups, words, extra, .. } = self;
+        let full = match body {
+            Body::Bloom(body) => {
+                body.add(words.change(), groups, key, set, times);
+                false
+            }
+            Body::Cuckoo(body) => body.add(words.change(), groups, key, set, times).is_err(),
+        };
+        if full {
+            list(extra, key, set);
+        }
+    }
+}
+
+/// Adds a set to the list of a key.
+pub(super) fn list(side: &mut Side, key: Digest, set: u32) {
+    let ids = side.open().entry(key).or_default();
+    if let Err(at) = ids.binary_search(&set) {
+        ids.insert(at, set);
+    }
+}
+
+fn empty(len: u64) -> Result<Words, BuildError> {
+    let mut bytes = vec![];
+    zeros(&mut bytes, len)?;
+    Ok(Words::Own(bytes))
+}
+
+/// Builds the segment. A cuckoo table in which more than a few pairs find no place is made larger.
+pub(super) fn build<R: Record>(
+    pairs: &Sorted<R>,
+    census: &Census,
+    shape: Shape,
+    capacity: u64,
+    counting: bool,
+    stop: Stop<'_>,
+) -> Result<Segment, BuildError> {
+    let mut shape = shape;
+    for attempt in 0.. {
+        let segment = fill(pairs, census, &shape, capacity, counting, stop)?;
+        let Content::Sketch(sketch) = &segment.content else { return Ok(segment) };
+        let few = 8 + census.keys() / 1000;
+        let tune::Body::Cuckoo { buckets, .. } = &mut shape.body else { return Ok(segment) };
+        if sketch.extra.len() as u64 <= few || attempt == ATTEMPTS {
+            return Ok(segment);
+        }
+        *buckets += (*buckets / 25).max(1);
+    }
+    Err(BuildError::Cancelled)
+}
+
+fn fill<R: Record>(
+    pairs: &Sorted<R>,
+    census: &Census,
+    shape: &Shape,
+    capacity: u64,
+    counting: bool,
+    stop: Stop<'_>,
+) -> Result<Segment, BuildError> {
+    let keys = census.keys();
+    // A table that will grow holds as many more keys as pairs.
+    let expected = (keys as f64 * (capacity as f64 / census.pairs().max(1) as f64).max(1.0)) as u64;
+    let mut sketch = Sketch::empty(shape, counting, census.sets, expected)?;
+    let mut sets = vec![];
+    let mut names = Vec::with_capacity(PART);
+    let most = shape.heavy.map_or(usize::MAX, |most| most as usize);
+    each_key(pairs, stop, |key, pairs| {
+        if sketch.existence.is_some() {
+            names.push(key);
+            if names.len() == PART {
+                sketch.announce(&names);
+                names.clear();
+            }
+        }
+        if pairs.len() > most {
+            sets_of(pairs, &mut sets);
+            sketch.heavy.open().insert(key, sets.clone());
+            return Ok(());
+        }
+        match (&sketch.body, counting) {
+            (Body::Bloom(body), false) => {
+                sets_of(pairs, &mut sets);
+                body.insert_list(sketch.words.change(), &sketch.groups, key, &sets);
+            }
+            _ => {
+                for pair in pairs {
+                    let times = pair.weight().min(u64::from(u8::MAX)) as u8;
+                    sketch.add(key, super::key::parts(pair.digest()).1, times);
+                }
+            }
+        }
+        Ok::<(), BuildError>(())
+    })?;
+    sketch.announce(&names);
+    if let Some((filter, _)) = &mut sketch.existence {
+        *filter = filter.holding(keys);
+    }
+    let numbers = Numbers::Same(census.sets);
+    Ok(Segment { keys, pairs: census.pairs(), capacity, numbers, content: Content::Sketch(sketch) })
+}
+
+impl Sketch {
+    /// Makes keys known to the filter in front.
+    pub(super) fn announce(&mut self, keys: &[Digest]) {
+        if let Some((filter, payload)) = &mut self.existence {
+            filter.insert_many(payload.change(), keys);
+        }
+    }
+}

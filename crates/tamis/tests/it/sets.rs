@@ -1,0 +1,557 @@
+//! the law book -> indexes of many sets: against the pairs they were built from, byte by byte, and with bytes that are wrong.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use tamis::multiset::tune::{Body, Shape};
+use tamis::multiset::{Build, Editor, Kind};
+use tamis::{BuildError, Domain, Error, Filter, FormatError, Limits, Map, Sets};
+
+use super::corrupt::Random;
+use super::repair::{HEADER, Parts};
+use super::{integers, mix};
+
+/// Every way to build an index.
+type Way = (&'static str, fn(Build<()>) -> Build<()>);
+
+fn by_hand(body: Body) -> Shape {
+    Shape { body, existence: None, heavy: None }
+}
+
+const WAYS: [Way; 9] = [
+    ("auto", |build| build),
+    ("bloom", |build| build.kind(Kind::Bloom)),
+    ("bloom, alone", |build| build.kind(Kind::Bloom).existence(1.0).heavy(u32::MAX)),
+    ("bloom, counting", |build| build.kind(Kind::Bloom).counts(true)),
+    ("bloom, three repetitions", |build| {
+        build.shape(by_hand(Body::Bloom { words: 2000, hashes: 3, repetitions: 3, partitions: 7 }))
+    }),
+    ("cuckoo", |build| build.kind(Kind::Cuckoo)),
+    ("cuckoo, counting", |build| build.kind(Kind::Cuckoo).counts(true)),
+    ("cuckoo, two repetitions", |build| {
+        build.shape(by_hand(Body::Cuckoo { buckets: 900, bits: 13, repetitions: 2, partitions: 9 }))
+    }),
+    ("frozen, no filter", |build| build.kind(Kind::Frozen).existence(1.0)),
+];
+
+/// Every law of lists: name, sets, and whether set `s` holds key `i`.
+type Law = (&'static str, u32, fn(u64, u64) -> bool);
+const LAWS: [Law; 7] = [
+    ("one set", 1, |_, _| true),
+    ("one of ten", 10, |i, s| mix(i) % 10 == s),
+    ("every set", 70, |_, _| true),
+    ("skewed", 100, |i, s| mix(i << 8 | s) % (2 + s * s) == 0),
+    ("none or all", 65, |i, _| i % 3 == 0),
+    ("few keys in many", 300, |i, s| mix(i << 9 | s) % 100 < if i % 50 == 0 { 90 } else { 1 }),
+    ("three thousand sets", 3000, |i, s| mix(i) % 3000 == s || mix(i + 1) % 3000 == s),
+];
+
+fn lists(keys: u64, (_, sets, holds): Law) -> Vec<(u64, Vec<u32>)> {
+    integers(keys, 1).zip(0..).map(|(key, i)| (key, (0..sets).filter(|&s| holds(i, u64::from(s))).collect())).collect()
+}
+
+fn name(set: u32) -> String {
+    format!("set {set}")
+}
+
+fn build(build: Build<()>, sets: u32, lists: &[(u64, Vec<u32>)]) -> Result<Sets, Error> {
+    let mut pairs = build.start();
+    for set in 0..sets {
+        assert_eq!(pairs.set(&name(set)).unwrap(), set);
+    }
+    for (key, list) in lists {
+        for &set in list {
+            pairs.push(*key, set)?;
+        }
+    }
+    pairs.finish()
+}
+
+/// No set is missed, alone and in a batch, which agree. Returns how many false sets the keys had.
+fn holds(index: &Sets, lists: &[(u64, Vec<u32>)], what: &str) -> usize {
+    let mut extra = 0;
+    let keys: Vec<u64> = lists.iter().map(|list| list.0).collect();
+    let mut seen = 0;
+    index
+        .find_many(&keys, |at, ids| {
+            assert_eq!(at, seen);
+            seen += 1;
+            let (key, list) = &lists[at];
+            assert!(ids.is_sorted_by(|a, b| a < b), "{what}");
+            assert!(list.iter().all(|set| ids.binary_search(set).is_ok()), "{what}: key {at}, {list:?} became {ids:?}");
+            assert_eq!(index.find(*key).unwrap(), ids, "{what}: key {at}");
+            extra += ids.len() - list.len();
+        })
+        .unwrap();
+    assert_eq!(seen, keys.len());
+    index.verify().unwrap();
+    extra
+}
+
+#[test]
+fn no_set_is_missed_for_every_small_n() {
+    for (way, want) in WAYS {
+        for law in LAWS {
+            for n in [0, 1, 2, 3, 10, 64, 65, 257] {
+                let what = format!("{way}, {}, {n} keys", law.0);
+                let lists = lists(n, law);
+                let index = build(want(tamis::multiset::stream()).threads(1), law.1, &lists).unwrap();
+                let extra = holds(&index, &lists, &what);
+                if way == "auto" || way.starts_with("frozen") {
+                    let missing = lists.iter().filter(|list| list.1.is_empty()).count();
+                    assert!(extra == 0 || missing > 0, "{what}: {extra} false sets");
+                }
+                let pairs: usize = lists.iter().map(|list| list.1.len()).sum();
+                assert_eq!((index.sets(), index.pairs()), (law.1, pairs as u64), "{what}");
+                let opened = Sets::open(index.as_bytes().to_vec()).unwrap();
+                assert_eq!(opened.names().map(|(id, _)| id).collect::<Vec<_>>(), (0..law.1).collect::<Vec<_>>());
+                assert_eq!(opened.name(law.1 - 1), Some(&name(law.1 - 1)[..]));
+                assert_eq!(opened.id(&name(law.1 - 1)), Some(law.1 - 1));
+            }
+        }
+    }
+}
+
+#[test]
+fn no_set_is_missed_for_larger_n() {
+    for (way, want) in WAYS.into_iter().filter(|way| !way.0.contains("repetitions")) {
+        for law in LAWS {
+            let lists = lists(8000, law);
+            let index = build(want(tamis::multiset::stream()), law.1, &lists).unwrap();
+            let extra = holds(&index, &lists, &format!("{way}, {}", law.0));
+            let known = lists.iter().filter(|list| !list.1.is_empty()).count();
+            // Asked for: a tenth of a set for each key.
+            assert!(extra < known / 5 + 20, "{way}, {}: {extra} false sets of {known} keys", law.0);
+            if index.segments().all(|segment| segment.kind == "frozen") {
+                let strangers = lists.iter().filter(|list| list.1.is_empty());
+                let false_sets: usize = strangers.map(|list| index.find(list.0).unwrap().len()).sum();
+                assert_eq!(extra, false_sets, "{way}, {}: false sets of keys that are there", law.0);
+            }
+        }
+    }
+}
+
+/// What was asked for is what strangers get.
+#[test]
+fn false_sets_are_as_many_as_asked_for() {
+    let law = LAWS[3];
+    let lists = lists(20_000, law);
+    let strangers: Vec<u64> = integers(100_000, 9).collect();
+    for kind in [Kind::Bloom, Kind::Cuckoo, Kind::Frozen] {
+        for absent in [0.3, 0.01] {
+            let index = build(tamis::multiset::stream().kind(kind).absent(absent).present(0.3), law.1, &lists).unwrap();
+            let mut found = 0;
+            index.find_many(&strangers, |_, ids| found += ids.len()).unwrap();
+            let measured = found as f64 / strangers.len() as f64;
+            // Lists come whole, so that the spread is that of their number.
+            let sigma = (absent * 10.0 / strangers.len() as f64).sqrt();
+            assert!(measured < 1.05 * absent + 4.0 * sigma, "{kind:?}: {measured} false sets, asked for {absent}");
+            let info = index.segments().next().unwrap();
+            assert!((measured - info.absent).abs() < 0.15 * info.absent + 4.0 * sigma, "{kind:?}: {measured} {info:?}");
+        }
+    }
+}
+
+#[test]
+fn tallies_unions_and_intersections_are_those_of_the_lists() {
+    let law = LAWS[3];
+    let lists = lists(3000, law);
+    let index = build(tamis::multiset::stream(), law.1, &lists).unwrap();
+    for part in lists.chunks(70) {
+        let keys: Vec<u64> = part.iter().filter(|list| !list.1.is_empty()).map(|list| list.0).collect();
+        let tally = index.tally(&keys).unwrap();
+        let count = |set: u32| part.iter().filter(|list| list.1.contains(&set)).count() as u64;
+        assert_eq!((tally.keys, tally.found), (keys.len() as u64, keys.len() as u64));
+        assert_eq!(tally.counts, (0..law.1).map(count).collect::<Vec<_>>());
+        let most = tally.counts.iter().max().copied().unwrap();
+        let share = most as f64 / keys.len() as f64;
+        let best = index.at_least(&keys, share).unwrap();
+        assert!(!best.is_empty() && best.iter().all(|&(set, n)| n == most && tally.counts[set as usize] == most));
+        let union: BTreeSet<u32> = part.iter().flat_map(|list| list.1.clone()).collect();
+        assert_eq!(index.union(&keys).unwrap(), union.into_iter().collect::<Vec<_>>());
+        let all: Vec<u32> = (0..law.1).filter(|&set| count(set) == keys.len() as u64).collect();
+        assert_eq!(index.intersection(&keys).unwrap(), all);
+        let first = index.bitmap(keys[0]).unwrap();
+        assert!(first.iter().eq(index.find(keys[0]).unwrap()));
+    }
+    assert_eq!(index.intersection::<u64>(&[]).unwrap().len(), 100);
+    assert!(index.union::<u64>(&[]).unwrap().is_empty());
+}
+
+/// Pairs in any order, threads and memory: the same bytes.
+#[test]
+fn the_bytes_depend_on_the_pairs_alone() {
+    let law = LAWS[5];
+    let mut lists = lists(4000, law);
+    for (way, want) in WAYS {
+        let whole = build(want(tamis::multiset::stream()).threads(1), law.1, &lists).unwrap();
+        lists.reverse();
+        let limits = Limits { memory: 1 << 20, ..Limits::default() };
+        let turned = build(want(tamis::multiset::stream()).threads(3).limits(limits), law.1, &lists).unwrap();
+        assert!(whole.as_bytes() == turned.as_bytes(), "{way}");
+    }
+}
+
+#[test]
+fn counts_are_kept() {
+    for kind in [Kind::Bloom, Kind::Cuckoo] {
+        let mut pairs = tamis::multiset::stream().kind(kind).counts(true).start();
+        let sets: Vec<u32> = (0..5).map(|set| pairs.set(&name(set)).unwrap()).collect();
+        for key in 0..500u64 {
+            for &set in sets.iter().filter(|&&set| u64::from(set) <= key % 5) {
+                pairs.push_times(key, set, 1 + (key * 7 + u64::from(set)) % 300).unwrap();
+            }
+            pairs.push(key, 0).unwrap();
+        }
+        let index = pairs.finish().unwrap();
+        let mut right = 0;
+        for key in 0..500u64 {
+            for (set, count) in index.frequencies(key).unwrap() {
+                if u64::from(set) > key % 5 {
+                    continue; // a false set
+                }
+                let times = 1 + (key * 7 + u64::from(set)) % 300 + u64::from(set == 0);
+                assert!(u64::from(count) >= times.min(255), "{kind:?}, key {key}, set {set}: {count} of {times}");
+                right += (u64::from(count) == times.min(255)) as u32;
+            }
+        }
+        assert!(right > 1450, "{kind:?}: {right} of 1500 counts are exact");
+    }
+    assert!(matches!(
+        tamis::sets([("a", "b")]).kind(Kind::Frozen).counts(true).finish(),
+        Err(Error::Build(BuildError::Unreachable { .. }))
+    ));
+}
+
+/// Random changes, against a map of sets.
+#[test]
+fn an_editor_keeps_what_it_was_told() {
+    for kind in [Kind::Bloom, Kind::Cuckoo, Kind::Frozen] {
+        let start: Vec<(u64, String)> = (0..300).map(|key| (key, name(key as u32 % 7))).collect();
+        let mut known: BTreeMap<(u64, String), u32> = BTreeMap::new();
+        start.iter().for_each(|pair| *known.entry(pair.clone()).or_default() += 1);
+        let index = tamis::sets(start).kind(kind).finish().unwrap();
+        let mut editor = Editor::new(&index);
+        let mut random = Random(7);
+        for round in 0..12_000 {
+            let (key, set) = (random.below(2000) as u64, name(random.below(40) as u32));
+            let pair = (key, set.clone());
+            match random.below(10) {
+                0 if kind == Kind::Cuckoo => {
+                    let id = editor.id(&set);
+                    let removed = id.map(|id| editor.remove(key, id).unwrap());
+                    let count = known.get(&pair).copied().unwrap_or(0);
+                    // A stranger may share the fingerprint of a pair, and then takes it: this test leaves such pairs alone.
+                    assert!(count == 0 || removed == Some(true));
+                    if count == 0 && removed == Some(true) {
+                        panic!("a false pair in {round} rounds: use another seed");
+                    }
+                    match count {
+                        0 | 1 => drop(known.remove(&pair)),
+                        _ => *known.get_mut(&pair).unwrap() -= 1,
+                    }
+                }
+                1 if random.below(300) == 0 => {
+                    match editor.id(&set) {
+                        Some(_) => editor.remove_set(&set).unwrap(),
+                        None => assert!(editor.remove_set(&set).is_err()),
+                    }
+                    known.retain(|pair, _| pair.1 != set);
+                }
+                2 if random.below(300) == 0 => {
+                    editor = Editor::new(&Sets::open(editor.snapshot().unwrap()).unwrap());
+                }
+                _ => {
+                    let id = editor.add_set(&set).unwrap();
+                    editor.insert(key, id).unwrap();
+                    *known.entry(pair).or_default() += 1;
+                }
+            }
+        }
+        let index = Sets::open(editor.snapshot().unwrap()).unwrap();
+        index.verify().unwrap();
+        for (key, set) in known.keys() {
+            let id = editor.id(set).unwrap();
+            assert_eq!(index.id(set), Some(id));
+            assert!(editor.find(*key).unwrap().contains(&id), "{kind:?}: {key} is not in {set}");
+            assert!(index.find(*key).unwrap().contains(&id), "{kind:?}: {key} is not in {set}");
+        }
+        let found: usize = (0..2000u64).map(|key| index.find(key).unwrap().len()).sum();
+        assert!(found < known.len() * 11 / 10 + 100, "{kind:?}: {found} sets for {} pairs", known.len());
+    }
+}
+
+#[test]
+fn merged_indexes_answer_for_both() {
+    let laws = [LAWS[1], LAWS[3], LAWS[5]];
+    for (way, want) in WAYS {
+        let parts: Vec<(Vec<(u64, Vec<u32>)>, Sets)> = laws
+            .iter()
+            .map(|law| {
+                let lists = lists(500, *law);
+                let index = build(want(tamis::multiset::stream()), law.1, &lists).unwrap();
+                (lists, index)
+            })
+            .collect();
+        let mut editor = Editor::new(&parts[2].1);
+        editor.merge(&parts[0].1).unwrap();
+        editor.merge(&parts[1].1).unwrap();
+        let merged = Sets::open(editor.snapshot().unwrap()).unwrap();
+        assert_eq!((merged.sets(), merged.segments().count()), (300, 3), "{way}");
+        for (lists, _) in &parts {
+            holds_at_least(&merged, lists, way);
+        }
+        // One set is gone, for all segments; and for those who merge the rest.
+        editor.remove_set("set 3").unwrap();
+        let without = Sets::open(editor.snapshot().unwrap()).unwrap();
+        assert_eq!((without.sets(), without.name(3), without.id("set 3")), (299, None, None), "{way}");
+        let mut fresh = Editor::new(&tamis::sets([(1u64, "other")]).finish().unwrap());
+        fresh.merge(&without).unwrap();
+        let again = Sets::open(fresh.snapshot().unwrap()).unwrap();
+        assert_eq!(again.sets(), 300, "{way}");
+        for key in integers(500, 1) {
+            let before: Vec<&str> = merged.find(key).unwrap().iter().map(|&id| merged.name(id).unwrap()).collect();
+            let names = |index: &Sets| -> BTreeSet<String> {
+                index.find(key).unwrap().iter().map(|&id| index.name(id).unwrap().to_string()).collect()
+            };
+            let expected: BTreeSet<String> =
+                before.into_iter().filter(|name| *name != "set 3").map(str::to_string).collect();
+            assert_eq!(names(&without), expected, "{way}");
+            assert!(names(&again).is_superset(&expected), "{way}");
+        }
+    }
+}
+
+fn holds_at_least(index: &Sets, lists: &[(u64, Vec<u32>)], what: &str) {
+    for (key, list) in lists {
+        let names: BTreeSet<&str> = index.find(*key).unwrap().iter().map(|&id| index.name(id).unwrap()).collect();
+        assert!(list.iter().all(|&set| names.contains(&name(set)[..])), "{what}");
+    }
+}
+
+#[test]
+fn what_cannot_be_merged_says_why() {
+    let one = || tamis::sets([(1u64, "a")]);
+    let base = one().kmer(31).finish().unwrap();
+    for (other, expected) in [
+        (one().kmer(21).finish().unwrap(), "their keys are 31-mers and 21-mers"),
+        (one().finish().unwrap(), "their keys are 31-mers and no k-mers"),
+        (one().kmer(31).seed(9).finish().unwrap(), "their seeds are 0 and 9"),
+        (one().kmer(31).keyed([1, 2]).finish().unwrap(), "one is hashed with a secret key and the other is not"),
+        (tamis::sets([("x", "a")]).kmer(31).finish().unwrap(), "their keys are u64 and bytes"),
+    ] {
+        let error = Editor::new(&base).merge(&other).unwrap_err().to_string();
+        assert_eq!(error, format!("the indexes cannot be merged: {expected}"));
+    }
+    Editor::new(&base).merge(&tamis::sets([("x", "a")].into_iter().take(0)).finish().unwrap()).unwrap();
+}
+
+#[test]
+fn bad_input_is_refused() {
+    let text = |error: Error| error.to_string();
+    let index = tamis::sets([(1u64, "a")]).finish().unwrap();
+    assert!(index.find("1").unwrap_err().to_string().contains("asked for a bytes key"));
+    let mut pairs = tamis::multiset::stream().start();
+    assert_eq!(pairs.push(1u64, 0).unwrap_err().to_string(), "set 0 of 0: numbers come from `set`");
+    let long = "x".repeat(5000);
+    assert!(pairs.set(&long).unwrap_err().to_string().contains("at most 4096"));
+    let set = pairs.set("a").unwrap();
+    pairs.push(1u64, set).unwrap();
+    assert!(matches!(pairs.push("a", set), Err(BuildError::MixedDomains)));
+    for wrong in [0.0, -1.0, f64::NAN] {
+        let error = text(tamis::sets([("a", "b")]).absent(wrong).finish().unwrap_err());
+        assert!(error.contains("false sets for absent keys, expected more than 0"), "{error}");
+        assert!(tamis::sets([("a", "b")]).kind(Kind::Bloom).present(wrong).finish().is_err());
+        assert!(tamis::sets([("a", "b")]).bits_per_pair(wrong).finish().is_err());
+        assert!(tamis::sets([("a", "b")]).existence(wrong).finish().is_err());
+    }
+    let mut editor = Editor::new(&index);
+    assert_eq!(editor.remove_set("b").unwrap_err().to_string(), "no set is named \"b\"");
+    assert_eq!(text(editor.insert(5u64, 7).unwrap_err()), "there is no set 7");
+    assert!(text(editor.remove(1u64, 0).unwrap_err()).starts_with("only cuckoo sketches"));
+    assert!(!editor.remove(2u64, 0).unwrap());
+    assert!(Filter::open(index.as_bytes().to_vec()).is_err() && Map::open(index.as_bytes().to_vec()).is_err());
+    let stop = Arc::new(AtomicBool::new(true));
+    let cancelled = tamis::sets((0..100_000u64).map(|key| (key, "a"))).cancel(stop).finish();
+    assert!(matches!(cancelled, Err(Error::Build(BuildError::Cancelled))));
+}
+
+#[test]
+fn a_hundred_thousand_sets() {
+    let sets = 100_000u32;
+    let list = |key: u64| -> Vec<u32> {
+        let mut list: Vec<u32> = (0..1 + key % 3).map(|i| (mix(key * 5 + i) % u64::from(sets)) as u32).collect();
+        list.sort_unstable();
+        list.dedup();
+        list
+    };
+    let mut lists: Vec<(u64, Vec<u32>)> = (0..2000).map(|key| (key, list(key))).collect();
+    lists.push((5_000_000, (0..sets).collect()));
+    for kind in [Kind::Bloom, Kind::Cuckoo, Kind::Frozen] {
+        let index = build(tamis::multiset::stream().kind(kind), sets, &lists).unwrap();
+        holds(&index, &lists, &format!("{kind:?}"));
+    }
+}
+
+#[test]
+fn an_index_freezes() {
+    let law = LAWS[3];
+    let lists = lists(2000, law);
+    let sketch = build(tamis::multiset::stream().kind(Kind::Bloom).kmer(31).seed(5), law.1, &lists).unwrap();
+    let keys: Vec<u64> = lists.iter().map(|list| list.0).collect();
+    let frozen = sketch.freeze(keys.iter().copied()).unwrap();
+    assert_eq!((frozen.kmer(), frozen.sets(), frozen.hasher()), (Some(31), 100, sketch.hasher()));
+    assert!(frozen.segments().all(|segment| segment.kind == "frozen"));
+    for key in keys {
+        // A key that the sketch finds nowhere is not in the frozen index, and a stranger there.
+        let expected = sketch.find(key).unwrap();
+        if !expected.is_empty() {
+            assert_eq!(frozen.find(key).unwrap(), expected);
+        }
+    }
+}
+
+const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden-sets");
+
+fn golden_lists() -> Vec<(u64, Vec<u32>)> {
+    lists(400, ("golden", 90, |i, s| mix(i << 8 | s) % (3 + s) == 0 || i % 97 == 0))
+}
+
+fn golden() -> Vec<(String, Vec<u8>)> {
+    let bytes = |index: Sets| index.as_bytes().to_vec();
+    let mut all: Vec<(String, Vec<u8>)> = WAYS
+        .iter()
+        .map(|(way, want)| {
+            let index = build(want(tamis::multiset::stream()).kmer(31), 90, &golden_lists()).unwrap();
+            (way.replace(", ", "-").replace(' ', "-"), bytes(index))
+        })
+        .collect();
+    let mut editor = Editor::new(&Sets::open(all[0].1.clone()).unwrap());
+    all[1..].iter().for_each(|(_, file)| editor.merge(&Sets::open(file.clone()).unwrap()).unwrap());
+    editor.remove_set("set 5").unwrap();
+    let new = editor.add_set("new").unwrap();
+    editor.insert(77u64, new).unwrap();
+    all.push(("merged".into(), editor.snapshot().unwrap()));
+    all.push(("text".into(), bytes(tamis::sets([("ann", "red"), ("bob", "red"), ("ann", "blue")]).finish().unwrap())));
+    all.push(("empty".into(), bytes(tamis::sets([("", "")].into_iter().take(0)).finish().unwrap())));
+    all
+}
+
+fn path(name: &str) -> PathBuf {
+    Path::new(FOLDER).join(name).with_extension("tamis")
+}
+
+#[test]
+fn the_same_pairs_give_the_same_files() {
+    let all = golden();
+    let blessing = std::env::var_os("TAMIS_BLESS").is_some();
+    for (name, bytes) in &all {
+        if blessing {
+            std::fs::create_dir_all(FOLDER).unwrap();
+            std::fs::write(path(name), bytes).unwrap();
+        }
+        let file = std::fs::read(path(name)).unwrap_or_else(|e| panic!("{name}: {e}"));
+        assert!(file == *bytes, "{name}: other bytes than the golden file's");
+        let index = Sets::mmap(path(name)).unwrap();
+        index.verify().unwrap();
+        // What the files say, not what was just built.
+        match &name[..] {
+            "text" => assert_eq!(index.find("ann"), Ok(vec![0, 1])),
+            "empty" => assert_eq!((index.sets(), index.find("ann")), (0, Ok(vec![]))),
+            "merged" => {
+                assert_eq!(index.id("new").map(|new| index.find(77u64).unwrap().contains(&new)), Some(true));
+                for (key, list) in golden_lists() {
+                    let found = index.find(key).unwrap();
+                    assert!(list.iter().all(|&set| found.contains(&set) != (set == 5)));
+                }
+            }
+            _ => drop(holds(&index, &golden_lists(), name)),
+        }
+    }
+    assert_eq!(std::fs::read_dir(FOLDER).unwrap().count(), all.len(), "a golden file without a builder");
+}
+
+/// Every cut and every changed byte outside the payload is found; of the payload, by `verify`.
+#[test]
+fn damaged_files_are_found() {
+    for (name, file) in golden().into_iter().filter(|(_, file)| file.len() < 9000) {
+        Sets::open(file.clone()).unwrap();
+        for len in 0..file.len() {
+            assert!(Sets::open(file[..len].to_vec()).is_err(), "{name}, {len} bytes");
+        }
+        let payload = HEADER..HEADER + Parts::of(&file).unwrap().payload.len();
+        for at in 0..file.len() {
+            let mut changed = file.clone();
+            changed[at] ^= 0x41;
+            match Sets::open(changed) {
+                Ok(index) => {
+                    assert!(payload.contains(&at), "{name}, byte {at}");
+                    assert_eq!(index.verify(), Err(FormatError::Checksum { part: "payload" }), "{name}, byte {at}");
+                }
+                // The files inside a frozen segment have sums of their own.
+                Err(_) => assert!(!payload.contains(&at) || file[at..].len() > 24, "{name}, byte {at}"),
+            }
+        }
+    }
+}
+
+/// Changes headers, directories and payloads, repairs the checksums, and opens: the decoder's own checks must hold.
+#[test]
+fn repaired_mutations_never_panic() {
+    let number = |name: &str, otherwise| std::env::var(name).map_or(otherwise, |text| text.parse().unwrap());
+    let end = Instant::now() + Duration::from_secs(number("TAMIS_MUTATE_SECONDS", 3));
+    let files = golden();
+    let mut random = Random(number("TAMIS_MUTATE_SEED", 0) << 32 | 1 << 30);
+    let asked: Vec<u64> = integers(300, 1).collect();
+    let (mut tried, mut opened) = (0u64, 0u64);
+    while Instant::now() < end {
+        let (name, file) = &files[random.below(files.len())];
+        let mut parts = Parts::of(file).unwrap();
+        for _ in 0..random.below(4) {
+            match random.below(8) {
+                0 => parts.header[8 + random.below(HEADER - 8)] = [0, 1, 2, 24, 0xff][random.below(5)],
+                1..4 => random.edit(&mut parts.payload),
+                _ => random.edit(&mut parts.directory),
+            }
+        }
+        let started = Instant::now();
+        parts.fit(1 << 18, Sets::open);
+        let index = Sets::open(parts.file());
+        assert!(started.elapsed() < Duration::from_secs(60), "{name}: {:?} to open", started.elapsed());
+        tried += 1;
+        let Ok(index) = index else { continue };
+        opened += 1;
+        index.verify().unwrap();
+        match index.domain() {
+            Domain::U64 => agree(&index, &asked, name),
+            Domain::Bytes => agree(&index, &asked.iter().map(|key| key.to_le_bytes()).collect::<Vec<_>>(), name),
+        }
+        assert!(started.elapsed() < Duration::from_secs(60), "{name}: {:?} to ask", started.elapsed());
+    }
+    println!("{tried} files tried, {opened} opened");
+    assert!(opened * 20 > tried, "only {opened} of {tried} files opened: the mutations are too wild to test queries");
+}
+
+/// Asks alone and in a batch, changes what can be changed, whatever the answers are.
+fn agree<K: tamis::Key>(index: &Sets, keys: &[K], what: &str) {
+    let alone: Vec<Vec<u32>> = keys.iter().map(|key| index.find(key).unwrap()).collect();
+    index.find_many(keys, |at, ids| assert!(alone[at] == ids, "{what}")).unwrap();
+    assert!(alone.iter().flatten().all(|&id| index.name(id).is_some()), "{what}");
+    for info in index.segments() {
+        assert!(info.absent >= 0.0 && info.present >= 0.0, "{what}: {info:?}");
+        assert!(info.parts.iter().map(|part| part.1).sum::<u64>() <= index.as_bytes().len() as u64, "{what}");
+    }
+    let mut editor = Editor::new(index);
+    let Ok(set) = editor.add_set("another") else { return };
+    for (at, key) in keys.iter().enumerate().take(20) {
+        if editor.insert(key, set).is_err() {
+            return;
+        }
+        assert!(editor.find(key).unwrap().contains(&set), "{what}, key {at}");
+        let _ = editor.remove(key, 0);
+    }
+    Sets::open(editor.snapshot().unwrap()).unwrap();
+}

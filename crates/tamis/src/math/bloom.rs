@@ -221,7 +221,7 @@ pub(crate) fn power(mut base: f64, mut exponent: u64) -> f64 {
 }
 
 /// 1 - exp(-c) for c >= 0, with all digits also for small c.
-pub(super) fn one_minus_exp(c: f64) -> f64 {
+pub(crate) fn one_minus_exp(c: f64) -> f64 {
     if c > 64.0 {
         return 1.0;
     }

@@ -6,7 +6,8 @@
 //! * Equation 2 and Theorem 3 have the slots of a bucket twice; a stranger is compared with `2 |S| / m` fingerprints, not `2 a |S| / m`.
 //! * Theorem 2 bounds what [`zeros`] and [`Rows::offsets`] say exactly: two sets of one key that share a partition set the same bits.
 //! * A key does not collide with itself as a stranger does. In a Bloom table its own hash cannot have set the bit of a set it is not in.
-//!   In a cuckoo table its pairs have one fingerprint, and the second bucket of one may be the first bucket of another.
+//!   In a cuckoo table its pairs have one fingerprint, and the second bucket of one may be the first bucket of another; slots that know
+//!   in which of their buckets they are keep them apart, at the price of a bit of the fingerprint.
 //!
 //! As in [`bloom`](super::bloom), only operations that every platform rounds the same way are used. Multiplicities are of type `f64`
 //! because a planner puts neighbouring ones together.
@@ -94,13 +95,13 @@ pub fn bloom_column(m: f64, k: u32, zeros: f64, d: f64) -> f64 {
 }
 
 /// The probability that no pair has the fingerprint and the pair of buckets that a stranger has in a given column (\[CSC\], equation 2,
-/// corrected): the product over all keys of `1 - 2 v / (m F)` with `F = 2^bits - 1` fingerprints. The keys come as (sets `v`, number of
+/// corrected): the product over all keys of `1 - 2 v / (m F)` with `F = 2^bits - 2`, twice the number of fingerprints. The keys come as (sets `v`, number of
 /// keys).
 ///
 /// ```
 /// // The table is full to 95 %: a stranger is compared with 7.6 fingerprints, and not with four times as many.
 /// let misses = tamis::math::csc::misses(250_000.0, 12, [(1.0, 950_000.0)]);
-/// assert!(((1.0 - misses) * 4095.0 - 7.6).abs() < 0.01);
+/// assert!(((1.0 - misses) * 4094.0 - 7.6).abs() < 0.01);
 /// ```
 pub fn misses(m: f64, bits: u32, keys: impl IntoIterator<Item = (f64, f64)>) -> f64 {
     let chance = 2.0 / (m * fingerprints(bits));
@@ -108,15 +109,10 @@ pub fn misses(m: f64, bits: u32, keys: impl IntoIterator<Item = (f64, f64)>) -> 
     1.0 - one_minus_exp(sum)
 }
 
-/// The probability that a column is reported, for a key that is not in it and is in `v` others. Its own pairs have its fingerprint, and
-/// each lies in the bucket opposite with probability `1/m`.
-pub fn cuckoo_column(m: f64, misses: f64, v: f64) -> f64 {
-    1.0 - misses * (1.0 - v / m).max(0.0)
-}
-
-/// How many fingerprints there are; zero is an empty slot.
+/// How many values a slot has: a fingerprint, which is not zero, and one bit that says in which of its two buckets it is. A stranger meets
+/// one of two buckets with one of them.
 pub fn fingerprints(bits: u32) -> f64 {
-    ((1u64 << bits.clamp(1, 63)) - 1) as f64
+    ((1u64 << bits.clamp(2, 63)) - 2) as f64
 }
 
 /// By what factor repetitions lower the rate for a key of `v` sets at the same size and number of hashes (\[CSC\], equation 9). The

@@ -530,7 +530,9 @@ impl Settings {
             Some(_) => Some(false),
             None => None,
         };
-        let options = tune::Options { existence, heavy: self.heavy, counting: self.counts, ..Default::default() };
+        // A list beside the table has no counts.
+        let heavy = if self.counts { Some(u32::MAX) } else { self.heavy };
+        let options = tune::Options { existence, heavy, counting: self.counts, ..Default::default() };
         let tuned = tune::tune(sketch, census, wish, &options)?;
         match self.existence {
             None => Ok(tuned),

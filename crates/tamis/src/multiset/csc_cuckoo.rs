@@ -8,10 +8,14 @@
 //! ```
 //!
 //! The mirror is its own inverse for any number of buckets, so a fingerprint moves without its key, and the second buckets of
-//! neighbouring sets are neighbours too: a query reads two runs of buckets and compares every slot with one fingerprint. The mirror
+//! neighbouring sets are neighbours too: a query reads two runs of buckets and compares every slot with one value. The mirror
 //! is odd if the number of buckets is even: then the two always differ.
 //!
-//! If two pairs of a key share a bucket then they share both, so it does not matter which of their copies is taken out.
+//! A slot's lowest bit says whether its fingerprint is in its second bucket; the others are the fingerprint, which is never zero. Without
+//! that bit a key's own pairs would answer for other sets wherever its two runs overlap (one set in so many buckets, for each of its
+//! pairs and every set: a false set in ten answers if sets are many and the table is small). With it they cannot, and a stranger
+//! meets as many equal slots as with a fingerprint one bit longer. Pairs that could be confused are alike in both buckets, so it
+//! does not matter which copy is taken out.
 //!
 //! With several repetitions there are as many tables, and sets share buckets by partitions ([`Groups`]); each pair has its
 //! own copy, so that one can go without the other. With counts a pair that is there already is counted, up to 255, and not stored again.
@@ -35,10 +39,7 @@ mod about;
 mod change;
 mod kernel;
 
-#[cfg(feature = "build")]
-pub(crate) use change::Full;
-
-/// Bits of a fingerprint.
+/// Bits of a slot.
 const BITS: std::ops::RangeInclusive<u32> = 4..=16;
 /// The most buckets of a table.
 const MAX_BUCKETS: u64 = 1 << 40;
@@ -61,7 +62,7 @@ const SALTS: [Salt; MAX_REPETITIONS as usize] = {
 pub(crate) struct CscCuckoo {
     /// Buckets of each table.
     buckets: u64,
-    /// Bits of a fingerprint.
+    /// Bits of a slot.
     bits: u32,
     repetitions: u32,
     /// 0 exactly if there is one repetition.
@@ -76,7 +77,8 @@ struct Run {
     /// The two buckets of the first set, or partition.
     first: u64,
     second: u64,
-    fingerprint: u64,
+    /// What a slot of the first run has; one more in the second.
+    value: u64,
 }
 
 /// How the buckets of one table are read: four lanes in a word.
@@ -95,10 +97,10 @@ impl Lanes {
         Lanes { bits, ones, tops: ones << (bits - 1) }
     }
 
-    /// The same fingerprint in every lane.
+    /// The same value in every lane.
     #[inline(always)]
-    fn all(&self, fingerprint: u64) -> u64 {
-        self.ones * fingerprint
+    fn all(&self, value: u64) -> u64 {
+        self.ones * value
     }
 
     /// The lanes of a bucket, and whatever follows them; zero where there is none.
@@ -116,10 +118,10 @@ impl Lanes {
         !(((x & low) + low) | x) & self.tops
     }
 
-    /// The first slot of a bucket that has what is in every lane of `all`.
+    /// The first slot of a bucket that has this value.
     #[inline(always)]
-    fn find(&self, table: &[u8], bucket: u64, all: u64) -> Option<u64> {
-        match self.equal(self.read(table, bucket), all) {
+    fn find(&self, table: &[u8], bucket: u64, value: u64) -> Option<u64> {
+        match self.equal(self.read(table, bucket), self.all(value)) {
             0 => None,
             found => Some(4 * bucket + u64::from(found.trailing_zeros() / self.bits)),
         }
@@ -130,26 +132,27 @@ impl CscCuckoo {
     #[inline(always)]
     fn run(&self, t: u32, key: Digest) -> Run {
         let hash = key.salted(SALTS[t as usize % SALTS.len()]);
-        let fingerprint = (((hash & 0xffff_ffff) * ((1 << self.bits) - 1)) >> 32) + 1;
-        let first = reduce(hash, self.buckets);
-        Run { first, second: self.other(first, fingerprint), fingerprint }
+        let fingerprint = (((hash & 0xffff_ffff) * ((1 << (self.bits - 1)) - 1)) >> 32) + 1;
+        let (first, value) = (reduce(hash, self.buckets), 2 * fingerprint);
+        Run { first, second: self.other(first, value), value }
     }
 
-    /// The other bucket of a fingerprint in this one.
+    /// The other bucket of a value in this one.
     #[inline(always)]
-    fn other(&self, bucket: u64, fingerprint: u64) -> u64 {
-        let mirror = reduce(scramble(fingerprint), self.buckets) | (!self.buckets & 1);
+    fn other(&self, bucket: u64, value: u64) -> u64 {
+        let mirror = reduce(scramble(value >> 1), self.buckets) | (!self.buckets & 1);
         let other = mirror.wrapping_sub(bucket);
         if bucket > mirror { other.wrapping_add(self.buckets) } else { other }
     }
 
-    /// The two buckets of a place in a run.
+    /// The two buckets of a place in the runs, and the value in each.
     #[inline(always)]
-    fn pair(&self, run: Run, offset: u32) -> [u64; 2] {
+    fn pair(&self, run: Run, offset: u32) -> [(u64, u64); 2] {
         let (offset, buckets) = (u64::from(offset), self.buckets);
         let offset = if offset < buckets { offset } else { offset % buckets };
         let (first, second) = (run.first + offset, run.second + buckets - offset);
-        [first, second].map(|bucket| if bucket < buckets { bucket } else { bucket - buckets })
+        let [first, second] = [first, second].map(|bucket| if bucket < buckets { bucket } else { bucket - buckets });
+        [(first, run.value), (second, run.value | 1)]
     }
 
     /// Bytes of one table: whole words and one more.
@@ -188,7 +191,7 @@ impl CscCuckoo {
     /// Reads what [`CscCuckoo::encode`] wrote, every number checked.
     pub(crate) fn decode(from: &mut Reader<'_>) -> Result<CscCuckoo, FormatError> {
         let buckets = from.within("buckets of a table", 1..=MAX_BUCKETS)?;
-        let bits = from.within("bits of a fingerprint", (*BITS.start()).into()..=(*BITS.end()).into())? as u32;
+        let bits = from.within("bits of a slot", (*BITS.start()).into()..=(*BITS.end()).into())? as u32;
         let repetitions = from.within("repetitions", 1..=MAX_REPETITIONS.into())? as u32;
         let allowed = if repetitions == 1 { 0..=0 } else { 1..=MAX_PARTITIONS.into() };
         let partitions = from.within("partitions", allowed)? as u32;
@@ -239,8 +242,8 @@ impl CscCuckoo {
     fn slot(&self, t: u32, table: &[u8], groups: &Groups, key: Digest, set: u32) -> Option<u64> {
         let run = self.run(t, key);
         let lanes = Lanes::new(self.bits);
-        let all = lanes.all(run.fingerprint);
-        self.pair(run, groups.offset(t, set)).into_iter().find_map(|bucket| lanes.find(table, bucket, all))
+        let pair = self.pair(run, groups.offset(t, set));
+        pair.into_iter().find_map(|(bucket, value)| lanes.find(table, bucket, value))
     }
 
     /// The share of slots that are in use, of the fullest table.

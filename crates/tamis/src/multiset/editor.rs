@@ -172,7 +172,8 @@ impl Editor {
 
     /// Takes a key out of a set: false, and nothing is changed, if it is not there. Only cuckoo sketches and those with counts give a pair back.
     ///
-    /// Like any cuckoo filter this one knows fingerprints: taking out a pair that was never put in may take out another's.
+    /// Like any cuckoo filter this one knows fingerprints: taking out a pair that was never put in may take out another's. Where several segments
+    /// name the pair, by mistake or because it was put in twice, it stays, and the error says so.
     pub fn remove<K: Key>(&mut self, key: K, set: u32) -> Result<bool, Error> {
         self.index.check::<K>()?;
         self.known(set)?;
@@ -191,10 +192,16 @@ impl Editor {
                 holding.push(at);
             }
         }
-        let mut removed = false;
-        for at in holding {
-            removed |= self.index.segments[at].remove(key, set);
-        }
+        let removed = match holding[..] {
+            [] => false,
+            [at] => self.index.segments[at].remove(key, set),
+            // One of them may name it by mistake, and to take it out there would take out another's.
+            _ => {
+                let what =
+                    "several segments name this pair, and which of them hold it is not known; build the index anew";
+                return Err(QueryError::Unsupported { what }.into());
+            }
+        };
         if removed {
             let named = &mut self.index.names[set as usize];
             named.pairs = named.pairs.saturating_sub(1);

@@ -107,7 +107,7 @@ fn fill<R: Record>(
     // A table that will grow holds as many more keys as pairs.
     let expected = (keys as f64 * (capacity as f64 / census.pairs().max(1) as f64).max(1.0)) as u64;
     let mut sketch = Sketch::empty(shape, counting, census.sets, expected)?;
-    let mut sets = vec![];
+    let mut queue = Queue::default();
     let mut names = Vec::with_capacity(PART);
     let most = shape.heavy.map_or(usize::MAX, |most| most as usize);
     each_key(pairs, stop, |key, pairs| {
@@ -119,30 +119,71 @@ fn fill<R: Record>(
             }
         }
         if pairs.len() > most {
+            let mut sets = vec![];
             sets_of(pairs, &mut sets);
-            sketch.heavy.open().insert(key, sets.clone());
-            return Ok(());
-        }
-        match (&sketch.body, counting) {
-            (Body::Bloom(body), false) => {
-                sets_of(pairs, &mut sets);
-                body.insert_list(sketch.words.change(), &sketch.groups, key, &sets);
+            sketch.heavy.open().insert(key, sets);
+        } else if counting {
+            for pair in pairs {
+                let times = pair.weight().min(u64::from(u8::MAX)) as u8;
+                sketch.add(key, super::key::parts(pair.digest()).1, times);
             }
-            _ => {
-                for pair in pairs {
-                    let times = pair.weight().min(u64::from(u8::MAX)) as u8;
-                    sketch.add(key, super::key::parts(pair.digest()).1, times);
-                }
-            }
+        } else {
+            queue.push(&mut sketch, key, pairs);
         }
         Ok::<(), BuildError>(())
     })?;
+    queue.flush(&mut sketch);
     sketch.announce(&names);
     if let Some((filter, _)) = &mut sketch.existence {
         *filter = filter.holding(keys);
     }
     let numbers = Numbers::Same(census.sets);
     Ok(Segment { keys, pairs: census.pairs(), capacity, numbers, content: Content::Sketch(sketch) })
+}
+
+/// Keys that wait for the cache lines of their pairs.
+#[derive(Default)]
+struct Queue {
+    keys: Vec<(Digest, usize)>,
+    sets: Vec<u32>,
+}
+
+/// How many wait.
+const WAITING: usize = 16;
+
+impl Queue {
+    fn push<R: Record>(&mut self, sketch: &mut Sketch, key: Digest, pairs: &[R]) {
+        if self.keys.len() == WAITING {
+            self.flush(sketch);
+        }
+        let start = self.sets.len();
+        self.sets.extend(pairs.iter().map(|pair| super::key::parts(pair.digest()).1));
+        self.keys.push((key, self.sets.len()));
+        let sets = &self.sets[start..];
+        with_body!(&sketch.body, body => body.prefetch_list(&sketch.words, &sketch.groups, key, sets));
+    }
+
+    fn flush(&mut self, sketch: &mut Sketch) {
+        let mut start = 0;
+        for &(key, end) in &self.keys {
+            let sets = &self.sets[start..end];
+            start = end;
+            let Sketch { body, groups, words, .. } = &mut *sketch;
+            let full = match body {
+                Body::Bloom(body) => {
+                    body.insert_list(words.change(), groups, key, sets);
+                    false
+                }
+                Body::Cuckoo(body) => body.insert_list(words.change(), groups, key, sets).is_err(),
+            };
+            // As many as fit, and the others aside.
+            if full {
+                sets.iter().for_each(|&set| sketch.add(key, set, 1));
+            }
+        }
+        self.keys.clear();
+        self.sets.clear();
+    }
 }
 
 impl Sketch {

@@ -19,11 +19,12 @@
 //! # Ok::<(), tamis::BuildError>(())
 //! ```
 
+mod layout;
 mod search;
 
 use crate::error::BuildError;
 use crate::math::bloom::{BLOCK_BITS, split_block_blocks};
-use crate::math::csc::{Rows, bloom_column, cuckoo_column, log2_choose, misses, zeros};
+use crate::math::csc::{Rows, bloom_column, log2_choose, misses, zeros};
 use crate::math::cuckoo;
 
 /// What a body is made of.
@@ -115,7 +116,15 @@ impl Body {
         }
     }
 
-    /// Bits of all repetitions, and how many of them are cells that a counter can stand beside.
+    /// Bits that a counter adds to a cell: it takes the place of a bit, and stands beside a fingerprint.
+    fn counter(&self) -> f64 {
+        match self {
+            Body::Bloom { .. } => COUNTER - 1.0,
+            Body::Cuckoo { .. } => COUNTER,
+        }
+    }
+
+    /// Bits of all repetitions, and how many cells or slots they are that can count.
     fn size(&self) -> (f64, f64) {
         match *self {
             Body::Bloom { words, repetitions, .. } => {
@@ -190,11 +199,11 @@ pub enum Wish {
 /// What a search may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
-    /// An existence filter: yes, no, or where it pays. In a given space it is made only if it is asked for.
+    /// An existence filter: yes, no, or where it pays. In a given space it is made where strangers would else get more false sets than with the paper's settings.
     pub existence: Option<bool>,
     /// Keys in more sets than this go to the side table; without a limit the search finds one. `Some(u32::MAX)`: none go.
     pub heavy: Option<u32>,
-    /// A byte for a count beside every cell of a Bloom table, every slot of a cuckoo table.
+    /// A byte for a count in the place of every bit of a Bloom table, beside every slot of a cuckoo table.
     pub counting: bool,
     /// The most repetitions, 1 to 4.
     pub repetitions: u32,
@@ -263,7 +272,7 @@ impl<'a> Filled<'a> {
         let d = self.rows.offsets(v);
         let column = match *self.body {
             Body::Bloom { words, hashes, .. } => bloom_column(words as f64 * 64.0, hashes, self.free, d),
-            Body::Cuckoo { buckets, .. } => cuckoo_column(buckets as f64, self.free, d),
+            Body::Cuckoo { .. } => 1.0 - self.free,
         };
         self.rows.false_sets(v, column)
     }
@@ -324,9 +333,9 @@ pub fn present_at(census: &Census, shape: &Shape, v: u32) -> f64 {
     Filled::new(&shape.body, census.sets, shape.heavy, &census.groups()).false_sets(f64::from(v))
 }
 
-/// The bits that counters add: a byte beside each cell of a Bloom table, each slot of a cuckoo table.
+/// The bits that counters add: a byte in the place of each bit of a Bloom table, beside each slot of a cuckoo table.
 pub fn counters(shape: &Shape) -> f64 {
-    shape.body.size().1 * COUNTER
+    shape.body.size().1 * shape.body.counter()
 }
 
 /// The paper's settings (\[CSC\], section 6.3) in so many bits per pair: three hashes, three repetitions, a partition for every ten

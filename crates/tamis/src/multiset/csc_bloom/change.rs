@@ -1,6 +1,7 @@
 //! tables + a pair -> the tables with that pair, or without it.
 
 use super::{CscBloom, MAX_HASHES, MAX_WORDS};
+use crate::arch::prefetch;
 use crate::error::BuildError;
 use crate::hash::Digest;
 use crate::multiset::groups::{Groups, MAX_PARTITIONS, MAX_REPETITIONS};
@@ -44,6 +45,19 @@ impl CscBloom {
                 }
             }
         });
+    }
+
+    /// Asks for the cache lines that [`CscBloom::insert_list`] will change.
+    pub(crate) fn prefetch_list(&self, payload: &[u8], groups: &Groups, key: Digest, sets: &[u32]) {
+        for t in 0..self.repetitions {
+            let start = (u64::from(t) * self.table_len()) as usize;
+            for anchor in self.anchors(t, key) {
+                for &set in sets {
+                    let cell = anchor.cell(groups.offset(t, set), self.words) as usize;
+                    prefetch(payload, start.wrapping_add(if self.counting { cell } else { cell / 8 }));
+                }
+            }
+        }
     }
 
     /// Adds a pair so many times.

@@ -30,6 +30,7 @@ impl Index {
     }
 
     fn insert(&mut self, key: Digest, sets: &[u32]) {
+        self.shape.prefetch_list(&self.payload, &self.groups, key, sets);
         self.shape.insert_list(&mut self.payload, &self.groups, key, sets);
     }
 
@@ -108,7 +109,6 @@ fn emerging_sets() {
 fn close(what: &str, total: usize, keys: u64, expected: f64, clump: f64) {
     let mean = expected * keys as f64;
     let sigma = (mean * clump).sqrt() + 0.01 * mean;
-    eprintln!("{what}: {total} of {mean:.1} expected, {:.2} sigma", (total as f64 - mean) / sigma);
     assert!((total as f64 - mean).abs() < 5.0 * sigma, "{what}: {total}, expected {mean} +- {sigma}");
 }
 
@@ -289,8 +289,12 @@ fn numbers_are_checked() {
     }
 }
 
+fn cases() -> ProptestConfig {
+    ProptestConfig { cases: if std::env::var_os("TAMIS_SLOW").is_some() { 5000 } else { 300 }, ..Default::default() }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: if std::env::var_os("TAMIS_SLOW").is_some() { 5000 } else { 300 }, ..Default::default() })]
+    #![proptest_config(cases())]
 
     /// Any shape, any payload, also one that is too short: an answer, the same at every level.
     #[test]

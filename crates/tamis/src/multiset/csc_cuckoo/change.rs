@@ -22,10 +22,11 @@ pub(crate) struct Full;
 /// What adding a pair does to one table.
 #[derive(Debug, Clone, Copy)]
 struct Plan {
-    fingerprint: u64,
+    /// What the new slot has.
+    value: u64,
     /// The pair is there and is counted.
     present: bool,
-    /// Slots: the new fingerprint goes to the first, what was there to the second, and so on; the last is free.
+    /// Slots: the new value goes to the first, what was there to the second, and so on; the last is free.
     chain: [u64; CHAIN],
     len: usize,
 }
@@ -33,7 +34,7 @@ struct Plan {
 /// A bucket on the way to a free slot.
 struct Node {
     bucket: u64,
-    /// The node from which it was reached, and the slot there whose fingerprint would move here.
+    /// The node from which it was reached, and the slot there that would move here; where the search began, its own number.
     from: usize,
     slot: u64,
     depth: usize,
@@ -51,7 +52,7 @@ impl CscCuckoo {
         let allowed = if repetitions == 1 { 0..=0 } else { 1..=MAX_PARTITIONS };
         let reason = match () {
             _ if !(1..=MAX_BUCKETS).contains(&buckets) => format!("{buckets} buckets, 1 to {MAX_BUCKETS} are possible"),
-            _ if !BITS.contains(&bits) => format!("fingerprints of {bits} bits, {BITS:?} are possible"),
+            _ if !BITS.contains(&bits) => format!("slots of {bits} bits, {BITS:?} are possible"),
             _ if !(1..=MAX_REPETITIONS).contains(&repetitions) => {
                 format!("{repetitions} repetitions, 1 to {MAX_REPETITIONS} are possible")
             }
@@ -82,6 +83,15 @@ impl CscCuckoo {
             }
         }
         Ok(())
+    }
+
+    /// Asks for the cache lines where [`CscCuckoo::insert_list`] will look first.
+    pub(crate) fn prefetch_list(&self, payload: &[u8], groups: &Groups, key: Digest, sets: &[u32]) {
+        for (t, &run) in (0..self.repetitions).zip(&self.runs(key)) {
+            for (bucket, _) in sets.iter().flat_map(|&set| self.pair(run, groups.offset(t, set))) {
+                prefetch(payload, self.place(t, 4 * bucket).0);
+            }
+        }
     }
 
     /// Adds a pair so many times; without counts once, however often it is there already.
@@ -133,7 +143,7 @@ impl CscCuckoo {
         if times == 0 {
             return Ok(());
         }
-        let none = Plan { fingerprint: 0, present: false, chain: [0; CHAIN], len: 0 };
+        let none = Plan { value: 0, present: false, chain: [0; CHAIN], len: 0 };
         let mut plans = [none; MAX_REPETITIONS as usize];
         let mut planned = 0;
         for (((t, table), plan), &run) in (0..).zip(self.parts(payload).0).zip(&mut plans).zip(runs) {
@@ -152,32 +162,32 @@ impl CscCuckoo {
     fn plan(&self, table: &[u8], run: Run, offset: u32) -> Option<Plan> {
         let lanes = Lanes::new(self.bits);
         let pair = self.pair(run, offset);
-        let plan = |present, slot| {
+        let plan = |present, slot, value| {
             let mut chain = [0; CHAIN];
             chain[0] = slot;
-            Some(Plan { fingerprint: run.fingerprint, present, chain, len: 1 })
+            Some(Plan { value, present, chain, len: 1 })
         };
         if self.counting {
-            let all = lanes.all(run.fingerprint);
-            if let Some(slot) = pair.into_iter().find_map(|bucket| lanes.find(table, bucket, all)) {
-                return plan(true, slot);
+            for (bucket, value) in pair {
+                if let Some(slot) = lanes.find(table, bucket, value) {
+                    return plan(true, slot, value);
+                }
             }
         }
-        let [first, second] = pair.map(|bucket| lanes.equal(lanes.read(table, bucket), 0).count_ones());
-        let emptier = if second > first { pair[1] } else { pair[0] };
-        match lanes.find(table, emptier, 0) {
-            Some(slot) => plan(false, slot),
-            None => self.search(table, &lanes, pair, run.fingerprint),
+        let [first, second] = pair.map(|(bucket, _)| lanes.equal(lanes.read(table, bucket), 0).count_ones());
+        let (bucket, value) = if second > first { pair[1] } else { pair[0] };
+        match lanes.find(table, bucket, 0) {
+            Some(slot) => plan(false, slot, value),
+            None => self.search(table, &lanes, pair),
         }
     }
 
     /// A shortest chain from two full buckets to a free slot.
     #[cold]
     #[inline(never)]
-    fn search(&self, table: &[u8], lanes: &Lanes, pair: [u64; 2], fingerprint: u64) -> Option<Plan> {
-        let start = |bucket| Node { bucket, from: usize::MAX, slot: 0, depth: 1 };
+    fn search(&self, table: &[u8], lanes: &Lanes, pair: [(u64, u64); 2]) -> Option<Plan> {
         let mut nodes = Vec::with_capacity(64);
-        nodes.extend(pair.map(start));
+        nodes.extend([0, 1].map(|from| Node { bucket: pair[from].0, from, slot: 0, depth: 1 }));
         let mut next = 0;
         while let Some(&Node { bucket, depth, .. }) = nodes.get(next)
             && nodes.len() < SEARCH
@@ -185,17 +195,17 @@ impl CscCuckoo {
         {
             let word = lanes.read(table, bucket);
             let four = [0, 1, 2, 3].map(|lane| word >> (lane * self.bits) & ((1 << self.bits) - 1));
-            let others = four.map(|fingerprint| self.other(bucket, fingerprint));
+            let others = four.map(|value| self.other(bucket, value));
             others.iter().for_each(|&other| prefetch(table, (other * u64::from(self.bits) / 2) as usize));
             for (lane, &other) in others.iter().enumerate() {
-                // Equal ones lead to the same place.
-                if four[..lane].contains(&four[lane]) {
+                // Equal fingerprints lead to the same place.
+                if four[..lane].iter().any(|value| value >> 1 == four[lane] >> 1) {
                     continue;
                 }
                 let slot = 4 * bucket + lane as u64;
                 nodes.push(Node { bucket: other, from: next, slot, depth: depth + 1 });
                 if let Some(free) = lanes.find(table, other, 0) {
-                    return Some(chain(&nodes, free, fingerprint));
+                    return Some(chain(&nodes, free, pair));
                 }
             }
             next += 1;
@@ -215,10 +225,11 @@ impl CscCuckoo {
         for pair in chain.windows(2).rev() {
             let [from, to] = *pair else { continue };
             let (moved, count) = (self.read(payload, t, from), self.count(payload, t, from));
-            self.write(payload, t, to, moved);
+            // From a first bucket to a second, or back.
+            self.write(payload, t, to, moved ^ 1);
             self.set_count(payload, t, to, count);
         }
-        self.write(payload, t, slot, plan.fingerprint);
+        self.write(payload, t, slot, plan.value);
         self.set_count(payload, t, slot, times);
     }
 
@@ -234,11 +245,11 @@ impl CscCuckoo {
         bytes.map_or(0, |bytes| u64::from_le_bytes(*bytes)) >> shift & ((1 << self.bits) - 1)
     }
 
-    fn write(&self, payload: &mut [u8], t: u32, slot: u64, fingerprint: u64) {
+    fn write(&self, payload: &mut [u8], t: u32, slot: u64, value: u64) {
         let (at, shift) = self.place(t, slot);
         let Some(bytes) = payload.get_mut(at..).and_then(|rest| rest.first_chunk_mut()) else { return };
         let others = u64::from_le_bytes(*bytes) & !(((1 << self.bits) - 1) << shift);
-        *bytes = (others | fingerprint << shift).to_le_bytes();
+        *bytes = (others | value << shift).to_le_bytes();
     }
 
     /// Where the count of a slot is.
@@ -259,17 +270,17 @@ impl CscCuckoo {
 }
 
 /// The way to the last node, and the free slot there.
-fn chain(nodes: &[Node], free: u64, fingerprint: u64) -> Plan {
-    let mut plan = Plan { fingerprint, present: false, chain: [0; CHAIN], len: 1 };
-    let mut slots = [0; CHAIN];
-    slots[0] = free;
-    let mut node = nodes.last();
-    while let Some(&Node { from, slot, .. }) = node.filter(|node| node.from != usize::MAX) {
-        slots[plan.len] = slot;
-        plan.len += 1;
-        node = nodes.get(from);
+fn chain(nodes: &[Node], free: u64, pair: [(u64, u64); 2]) -> Plan {
+    let mut slots = [free; CHAIN];
+    let (mut len, mut at) = (1, nodes.len().saturating_sub(1));
+    // The first two nodes are where the search began.
+    while let Some(&Node { from, slot, .. }) = nodes.get(at)
+        && at > 1
+    {
+        slots[len] = slot;
+        len += 1;
+        at = from;
     }
-    // Found from the end.
-    plan.chain.iter_mut().zip(slots[..plan.len].iter().rev()).for_each(|(to, &slot)| *to = slot);
-    plan
+    slots[..len].reverse();
+    Plan { value: pair[at & 1].1, present: false, chain: slots, len }
 }

@@ -1,6 +1,6 @@
-//! a key's two runs of buckets -> a bit for every set whose buckets have its fingerprint.
+//! a key's two runs of buckets -> a bit for every set whose buckets have its values.
 //!
-//! 64 buckets give a word of bits. A bucket has the fingerprint if one of its lanes is zero after an exclusive or with it, and
+//! 64 buckets give a word of bits. A bucket has the value if one of its lanes is zero after an exclusive or with it, and
 //! the usual test for a zero lane, `(x - 1) & !x` in its top bit, is never wrong about whether there is one. With 16 and 8 bits the
 //! buckets are whole words and a step is a vector of them; other widths are read one by one.
 
@@ -68,25 +68,24 @@ struct Runs<'a, const BITS: u32> {
     buckets: u64,
     run: Run,
     lanes: Lanes,
-    all: u64,
 }
 
 impl<'a, const BITS: u32> Runs<'a, BITS> {
     #[inline(always)]
     fn new(shape: &CscCuckoo, table: &'a [u8], t: u32, key: Digest) -> Self {
-        let (run, lanes) = (shape.run(t, key), Lanes::new(shape.bits));
-        Runs { table, buckets: shape.buckets, run, lanes, all: lanes.all(run.fingerprint) }
+        Runs { table, buckets: shape.buckets, run: shape.run(t, key), lanes: Lanes::new(shape.bits) }
     }
 
     /// Gives a word of bits for every 64 places of the runs, and its number.
     #[inline(always)]
     fn each(&self, width: u32, mut visit: impl FnMut(usize, u64)) {
         let buckets = self.buckets;
+        let [near, far] = [self.run.value, self.run.value | 1].map(|value| self.lanes.all(value));
         // Where the next 64 buckets start. The second run is read upwards too, and its words turned round.
         let mut first = self.run.first;
         let mut second = self.back(self.run.second, 63);
         for at in 0..width.div_ceil(64) as usize {
-            let found = self.word(first) | self.word(second).reverse_bits();
+            let found = self.word(first, near) | self.word(second, far).reverse_bits();
             visit(at, found & inside(at, width));
             first += 64;
             if first >= buckets {
@@ -102,34 +101,45 @@ impl<'a, const BITS: u32> Runs<'a, BITS> {
         if bucket >= by { bucket - by } else { (bucket + self.buckets - by % self.buckets) % self.buckets }
     }
 
-    /// Which of 64 buckets from `first` on have the fingerprint.
+    /// Which of 64 buckets from `first` on have the value of every lane of `all`.
     #[inline(always)]
-    fn word(&self, first: u64) -> u64 {
+    fn word(&self, first: u64, all: u64) -> u64 {
         if first + 64 > self.buckets {
-            return self.gather(first);
+            return self.gather(first, all);
         }
         let start = first as usize;
         match BITS {
-            16 => self.table.get(8 * start..8 * (start + 64)).map_or(0, |part| sixteen(part, self.all)),
-            8 => self.table.get(4 * start..4 * (start + 64)).map_or(0, |part| eight(part, self.all as u32)),
-            _ => (0..64).fold(0, |word, i| word | self.has(first + i) << i),
+            16 => self.table.get(8 * start..8 * (start + 64)).map_or(0, |part| sixteen(part, all)),
+            8 => self.table.get(4 * start..4 * (start + 64)).map_or(0, |part| eight(part, all as u32)),
+            _ => self.others(first, all),
         }
     }
 
-    /// 1 if a bucket has the fingerprint.
+    /// The same with any other number of bits: one bucket after the other, up to the next that has the value.
     #[inline(always)]
-    fn has(&self, bucket: u64) -> u64 {
-        let x = self.lanes.read(self.table, bucket) ^ self.all;
+    fn others(&self, first: u64, all: u64) -> u64 {
+        let (mut word, mut at) = (0, first);
+        while let Some(found) = (at..first + 64).find(|&bucket| self.has(bucket, all) != 0) {
+            word |= 1 << (found - first);
+            at = found + 1;
+        }
+        word
+    }
+
+    /// 1 if a bucket has the value.
+    #[inline(always)]
+    fn has(&self, bucket: u64, all: u64) -> u64 {
+        let x = self.lanes.read(self.table, bucket) ^ all;
         u64::from(x.wrapping_sub(self.lanes.ones) & !x & self.lanes.tops != 0)
     }
 
     /// The same as `word`, past the end of the table and on at its beginning.
     #[cold]
     #[inline(never)]
-    fn gather(&self, first: u64) -> u64 {
+    fn gather(&self, first: u64, all: u64) -> u64 {
         let (mut word, mut bucket) = (0, first);
         for i in 0..64 {
-            word |= self.has(bucket) << i;
+            word |= self.has(bucket, all) << i;
             bucket = if bucket + 1 >= self.buckets { 0 } else { bucket + 1 };
         }
         word
@@ -140,33 +150,45 @@ impl<'a, const BITS: u32> Runs<'a, BITS> {
 #[inline(always)]
 fn sixteen(part: &[u8], all: u64) -> u64 {
     const ONES: u64 = 0x0001_0001_0001_0001;
-    let mut found = [0; 8];
-    for (step, part) in part.as_chunks::<64>().0.iter().enumerate() {
-        for (i, (found, bytes)) in found.iter_mut().zip(part.as_chunks().0).enumerate() {
-            let x = u64::from_le_bytes(*bytes) ^ all;
-            let zero = x.wrapping_sub(ONES) & !x & (ONES << 15);
-            // A constant or nothing: a blend, not a shift for each lane.
-            *found |= (if zero == 0 { 0 } else { 1u64 << i }) << (8 * step);
-        }
-    }
-    found.iter().fold(0, |all, found| all | found)
-}
-
-/// The same with 8 bits; half of the buckets at a time, so that a lane has a bit for each.
-#[inline(always)]
-fn eight(part: &[u8], all: u32) -> u64 {
-    const ONES: u32 = 0x0101_0101;
     let mut word = 0;
-    for (half, part) in part.as_chunks::<128>().0.iter().enumerate() {
-        let mut found = [0; 16];
-        for (step, part) in part.as_chunks::<64>().0.iter().enumerate() {
-            for (i, (found, bytes)) in found.iter_mut().zip(part.as_chunks().0).enumerate() {
-                let x = u32::from_le_bytes(*bytes) ^ all;
-                let zero = x.wrapping_sub(ONES) & !x & (ONES << 7);
-                *found |= (if zero == 0 { 0 } else { 1u32 << i }) << (16 * step);
+    for (step, part) in part.as_chunks::<64>().0.iter().enumerate() {
+        let mut zero = [0; 8];
+        for (zero, bytes) in zero.iter_mut().zip(part.as_chunks().0) {
+            let x = u64::from_le_bytes(*bytes) ^ all;
+            *zero = x.wrapping_sub(ONES) & !x & (ONES << 15);
+        }
+        // Hardly ever; and a loop with a branch is not turned inside out by the compiler.
+        if zero.iter().fold(0, |any, zero| any | zero) != 0 {
+            for (i, &zero) in zero.iter().enumerate() {
+                word |= u64::from(zero != 0) << (8 * step + i);
             }
         }
-        word |= u64::from(found.iter().fold(0, |all, found| all | found)) << (32 * half);
     }
     word
+}
+
+/// The same with 8 bits.
+#[inline(always)]
+fn eight(part: &[u8], all: u32) -> u64 {
+    let ([a, b, c, d], _) = part.as_chunks::<64>() else { return 0 };
+    let half = |a, b| {
+        // A lane has a bit for each of its two buckets.
+        let (a, b) = (eight_lanes(a, all), eight_lanes(b, all));
+        let both = a.iter().zip(&b).fold(0, |word, (a, b)| word | a | b << 16);
+        u64::from(both)
+    };
+    half(a, b) | half(c, d) << 32
+}
+
+/// Bit i of lane i, of the buckets that have a lane of `all`'s.
+#[inline(always)]
+fn eight_lanes(part: &[u8; 64], all: u32) -> [u32; 16] {
+    const ONES: u32 = 0x0101_0101;
+    let mut found = [0; 16];
+    for (i, (found, bytes)) in found.iter_mut().zip(part.as_chunks().0).enumerate() {
+        let x = u32::from_le_bytes(*bytes) ^ all;
+        let zero = x.wrapping_sub(ONES) & !x & (ONES << 7);
+        *found = if zero == 0 { 0 } else { 1 << i };
+    }
+    found
 }

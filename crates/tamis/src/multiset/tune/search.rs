@@ -4,6 +4,7 @@
 //! found by bisection), then bits for each number of hashes or each fingerprint. Then the best is sized again by the exact
 //! prediction. Multiplicities above 32 are put together in steps of a fifth first, so that the time does not depend on the census.
 
+use super::layout::{Chance, Layout, partitions, room};
 use super::{Body, COUNTER, Census, Filled, Group, Options, Shape, Sketch, Tuned, Wish};
 use super::{existence_bits, expect, row_words, side_bits, unreachable};
 use crate::error::BuildError;
@@ -28,23 +29,6 @@ const NONE: f64 = 1e-9;
 const CANDIDATE: f64 = 1.0 / 16.0;
 /// The least space: a cache line.
 const LEAST_BITS: f64 = 512.0;
-
-/// One way to lay out rows, and what of the census is in them.
-struct Layout {
-    rows: Rows,
-    heavy: Option<u32>,
-    side: f64,
-    /// (keys times sets that may be false, probability of a shared partition), by group.
-    chances: Vec<(f64, f64)>,
-    /// Different pairs (key, column) of a table, and pairs.
-    load: f64,
-    pairs: f64,
-    /// The mean multiplicity of keys, and of pairs.
-    mean: f64,
-    clump: f64,
-    /// Keys of which more than eight pairs share a partition: so many a pair of buckets cannot hold.
-    crowded: f64,
-}
 
 struct Candidate {
     shape: Shape,
@@ -160,14 +144,21 @@ impl Field<'_> {
                     tried.push(partitions);
                     let rows = Rows { sets: n, repetitions, partitions };
                     let b = f64::from(rows.columns());
+                    let chance = |g: &Group| Chance {
+                        keys: g.keys,
+                        columns: rows.offsets(g.v),
+                        others: f64::from(n) - g.v,
+                        shared: rows.shared(g.v),
+                    };
+                    let groups = light().map(chance).collect::<Vec<_>>();
                     let crowd =
                         |v: f64| (0..9).map(|i| (v - f64::from(i)).max(0.0) / f64::from(i + 1)).product::<f64>();
                     layouts.push(Layout {
                         rows,
                         heavy,
                         side,
-                        chances: light().map(|g| (g.keys * (f64::from(n) - g.v), rows.shared(g.v))).collect(),
-                        load: light().map(|g| g.keys * rows.offsets(g.v)).sum(),
+                        load: groups.iter().map(|g: &Chance| g.keys * g.columns).sum(),
+                        groups,
                         pairs,
                         mean,
                         clump,
@@ -211,7 +202,7 @@ impl Field<'_> {
                 let strangers = absent / (f64::from(self.sets) * existence.unwrap_or(1.0));
                 let root = exp2(log2(strangers.min(1.0)) / f64::from(layout.rows.repetitions));
                 let rate = most.min(root);
-                for body in self.bodies(&layout, rate, most) {
+                for body in self.bodies(&layout, rate) {
                     let candidate = self.candidate(&layout, body, existence, filter, rate);
                     if candidate.bits <= fewest * SLACK {
                         fewest = fewest.min(candidate.bits);
@@ -229,19 +220,30 @@ impl Field<'_> {
         // The solved sizes are good to a percent or so: of the cheapest few, the first that stays as small when it is sized exactly.
         let mut best: Option<Tuned> = None;
         for candidate in candidates.iter().take(8) {
-            let Some(found) = self.fit(all, &candidate.shape, absent, present) else { continue };
-            if found.bits <= fewest * SLACK {
-                return Some(found);
-            }
+            let Some(found) = self.fit(&candidate.shape, absent, present) else { continue };
             if best.is_none_or(|b| found.bits < b.bits) {
                 best = Some(found);
             }
+            if found.bits <= fewest * SLACK {
+                best = Some(found);
+                break;
+            }
         }
-        best
+        // Now with every multiplicity by itself, which is a matter of less than a thousandth.
+        let mut shape = best?.shape;
+        for _ in 0..16 {
+            let found = expect(all, self.sets, &shape);
+            if found.absent <= absent && found.present <= present {
+                return Some(found);
+            }
+            let size = shape.body.table();
+            shape.body = resize(&shape.body, size + size / 2048 + 1);
+        }
+        None
     }
 
-    /// Bodies of a layout in which a column is reported with probability `rate`, and with `most` for keys that are there.
-    fn bodies(&self, layout: &Layout, rate: f64, most: f64) -> Vec<Body> {
+    /// Bodies of a layout in which a column is reported with probability `rate`.
+    fn bodies(&self, layout: &Layout, rate: f64) -> Vec<Body> {
         let Rows { repetitions, partitions, .. } = layout.rows;
         let partitions = if repetitions == 1 { 0 } else { partitions };
         match self.kind {
@@ -263,8 +265,7 @@ impl Field<'_> {
             Sketch::Cuckoo => FINGERPRINTS
                 .map(|bits| {
                     let met = 2.0 * layout.load / fingerprints(bits);
-                    let own = (met + layout.clump) / most;
-                    let buckets = (met / minus_ln(rate)).max(own).ceil() as u64;
+                    let buckets = (met / minus_ln(rate)).ceil() as u64;
                     Body::Cuckoo { buckets: buckets.max(layout.room(bits)), bits, repetitions, partitions }
                 })
                 .filter(|body| body.size().0 <= MAX_BITS as f64)
@@ -274,7 +275,7 @@ impl Field<'_> {
 
     fn candidate(&self, layout: &Layout, body: Body, existence: Option<f64>, filter: f64, rate: f64) -> Candidate {
         let (table, cells) = body.size();
-        let counters = if self.options.counting { COUNTER * cells } else { 0.0 };
+        let counters = if self.options.counting { body.counter() * cells } else { 0.0 };
         let mut known = body.lines(self.sets) + f64::from(u8::from(layout.side > 0.0));
         if layout.rows.repetitions > 1 {
             let shared = layout.rows.shared(layout.mean);
@@ -291,20 +292,19 @@ impl Field<'_> {
     }
 
     /// The smallest body of a shape that keeps both promises by the exact prediction.
-    fn fit(&self, all: &[Group], shape: &Shape, absent: f64, present: f64) -> Option<Tuned> {
-        let kept = |t: &Tuned| t.absent <= absent && t.present <= present;
+    fn fit(&self, shape: &Shape, absent: f64, present: f64) -> Option<Tuned> {
         let strangers = absent / shape.existence.unwrap_or(1.0);
         let enough = |size: u64| {
             let body = resize(&shape.body, size);
             let filled = Filled::new(&body, self.sets, shape.heavy, self.groups);
             filled.false_sets(0.0) <= strangers && filled.present(self.groups) <= present
         };
+        let columns = shape.body.rows(self.sets).columns();
         let (size, least, most) = match shape.body {
-            Body::Bloom { words, .. } => (words, row_words(shape.body.rows(self.sets).columns()), MOST_WORDS),
+            Body::Bloom { words, .. } => (words, row_words(columns), MOST_WORDS),
             // How many buckets hold the pairs does not depend on promises.
             Body::Cuckoo { buckets, bits, .. } => {
                 let light = self.groups.iter().filter(|g| shape.heavy.is_none_or(|limit| g.v <= f64::from(limit)));
-                let columns = shape.body.rows(self.sets).columns();
                 (buckets, room(light.copied(), columns, bits).min(buckets), cuckoo::MAX_BUCKETS)
             }
         };
@@ -319,35 +319,30 @@ impl Field<'_> {
             let middle = low + (high - low) / 2;
             *(if enough(middle) { &mut high } else { &mut low }) = middle;
         }
-        // Now with every multiplicity by itself, which is a matter of less than a thousandth.
-        for _ in 0..16 {
-            let found = expect(all, self.sets, &Shape { body: resize(&shape.body, high), ..*shape });
-            if kept(&found) {
-                return Some(found);
-            }
-            high += high / 2048 + 1;
-        }
-        None
+        Some(expect(self.groups, self.sets, &Shape { body: resize(&shape.body, high), ..*shape }))
     }
 
     /// The fewest false sets in a given space.
     fn spend(&self, census: &Census, all: &[Group], bits_per_pair: f64) -> Option<Tuned> {
         let space = (bits_per_pair * census.pairs() as f64).max(LEAST_BITS).min(MAX_BITS as f64);
-        let cell = if self.options.counting { 1.0 + COUNTER } else { 1.0 };
+        // Of a Bloom table a cell; of a cuckoo table a slot, and its fingerprint less a bit.
+        let cell = match (self.options.counting, self.kind) {
+            (false, _) => 1.0,
+            (true, Sketch::Bloom) => COUNTER,
+            (true, Sketch::Cuckoo) => 1.0 + COUNTER,
+        };
         let mut candidates = Vec::new();
-        for &(existence, filter) in &self.filters(false, (2..=16).step_by(2)) {
+        for &(existence, filter) in &self.filters(true, (2..=16).step_by(2)) {
             for layout in self.layouts(0.1) {
                 let left = (space - filter - layout.side) / f64::from(layout.rows.repetitions);
+                let mut ready = None;
                 for body in self.bodies_within(&layout, left, cell, existence.is_some()) {
-                    let shape = Shape { body, existence, heavy: layout.heavy };
-                    let filled = Filled::new(&body, self.sets, layout.heavy, self.groups);
-                    let absent = filled.false_sets(0.0);
+                    let (absent, present) = layout.false_sets(&body, &mut ready);
                     let rate =
                         exp2(log2((absent / f64::from(self.sets)).max(1e-300)) / f64::from(layout.rows.repetitions));
                     let mut candidate = self.candidate(&layout, body, existence, filter, rate);
                     candidate.absent = absent * existence.unwrap_or(1.0);
-                    candidate.present = filled.present(self.groups);
-                    candidate.shape = shape;
+                    candidate.present = present / self.keys;
                     candidates.push(candidate);
                 }
             }
@@ -411,47 +406,14 @@ impl Field<'_> {
     }
 }
 
-impl Layout {
-    /// The largest probability of a false column with which the keys that are there have `budget` false sets in all.
-    fn column(&self, budget: f64) -> Option<f64> {
-        let r = u64::from(self.rows.repetitions);
-        let sum = |rate: f64| -> f64 {
-            self.chances.iter().map(|&(weight, shared)| weight * power(shared + (1.0 - shared) * rate, r)).sum()
-        };
-        const MOST: f64 = 0.95;
-        if sum(MOST) <= budget {
-            return Some(MOST);
+impl Body {
+    /// The size of one table.
+    fn table(&self) -> u64 {
+        match *self {
+            Body::Bloom { words, .. } => words,
+            Body::Cuckoo { buckets, .. } => buckets,
         }
-        if r == 1 {
-            return Some(budget / sum(1.0));
-        }
-        // In logarithms, as rates are small; one that is smaller than this is no rate.
-        let (mut low, mut high) = (-60.0, 0.0);
-        if sum(exp2(low)) > budget {
-            return None;
-        }
-        for _ in 0..24 {
-            let middle = 0.5 * (low + high);
-            *(if sum(exp2(middle)) <= budget { &mut low } else { &mut high }) = middle;
-        }
-        Some(exp2(low))
     }
-
-    /// The fewest buckets.
-    fn room(&self, bits: u32) -> u64 {
-        buckets(self.pairs, self.clump, self.rows.columns(), bits)
-    }
-}
-
-fn room(light: impl Iterator<Item = Group>, columns: u32, bits: u32) -> u64 {
-    let (pairs, squares) = light.fold((0.0, 0.0), |(p, s), g| (p + g.keys * g.v, s + g.keys * g.v * g.v));
-    buckets(pairs, if pairs > 0.0 { squares / pairs } else { 0.0 }, columns, bits)
-}
-
-/// The fewest buckets for pairs that come in runs: a few more than for single keys, as a run has the luck of one key.
-fn buckets(pairs: f64, clump: f64, columns: u32, bits: u32) -> u64 {
-    let roomy = cuckoo::roomy(pairs as u64, bits);
-    roomy.saturating_add((6.0 * clump) as u64).max(u64::from(columns))
 }
 
 fn resize(body: &Body, size: u64) -> Body {
@@ -461,17 +423,6 @@ fn resize(body: &Body, size: u64) -> Body {
         Body::Cuckoo { buckets, .. } => *buckets = size,
     }
     body
-}
-
-/// Numbers of partitions to try: those at which partitions shared by chance are as rare as `d` false sets ask, and shares of all sets.
-fn partitions(sets: u32, repetitions: u32, mean: f64, d: f64) -> Vec<u32> {
-    if repetitions == 1 {
-        return vec![0];
-    }
-    let n = f64::from(sets);
-    let base = mean.max(1.0) * exp2(log2((n / d).max(1.0)) / f64::from(repetitions));
-    let tries = [base, 1.5 * base, 2.0 * base, 3.0 * base, 5.0 * base, 0.5 * base, n / 50.0, n / 10.0, n / 3.0, n];
-    tries.into_iter().map(|b| (b.ceil() as u32).clamp(1, sets.max(1))).collect()
 }
 
 /// The paper's settings in so many bits, if their rows fit.

@@ -1,5 +1,5 @@
 //! censuses of real and of odd shape -> promises kept, never worse than the paper, and quick.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::panic)]
 use super::*;
 
 /// Keys by a power law: about `keys` of them, multiplicities 1 to `most`, counts falling as `v^-slope`.
@@ -90,7 +90,7 @@ fn a_space_is_used_and_not_exceeded() {
                     assert!(found.bits <= space, "{name}: {} of {space}, {found:?}", found.bits);
                     assert_eq!(found.shape.existence.is_some(), existence.is_some(), "{name}");
                     let more = tune(kind, &census, Wish::BitsPerPair(2.0 * bits), &options).unwrap();
-                    assert!(more.present <= found.present * 1.05 + 1e-12, "{name}: {more:?} {found:?}");
+                    assert!(more.present <= found.present * 1.05 + 1e-9, "{name}: {more:?} {found:?}");
                 }
             }
         }
@@ -201,7 +201,6 @@ fn it_is_quick() {
                 let found = tune(kind, &wide, wish, &Options { existence, ..Options::default() }).unwrap();
                 let took = start.elapsed();
                 assert!(took.as_millis() < 1500, "{kind:?} {wish:?} {existence:?}: {took:?}, {found:?}");
-                println!("{kind:?} {wish:?} {existence:?}: {took:?} {found:?}");
             }
         }
     }

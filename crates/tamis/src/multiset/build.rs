@@ -20,7 +20,7 @@ use super::index::{Index, MAX_KMER, MAX_NAME, MAX_SETS, Named};
 use super::key;
 use super::pairs::{Gather, census};
 use super::query::Sets;
-use super::segment::Segment;
+use super::segment::{Segment, most_partitions};
 use super::sketch;
 use super::tune::{self, Census, Shape, Wish};
 use crate::arch::Arena;
@@ -514,6 +514,12 @@ impl Settings {
 
     fn tuned(&self, kind: Kind, census: &Census) -> Result<tune::Tuned, BuildError> {
         if let Some(shape) = &self.shape {
+            let (tune::Body::Bloom { partitions, .. } | tune::Body::Cuckoo { partitions, .. }) = shape.body;
+            let most = most_partitions(census.sets);
+            if partitions > most {
+                let reason = format!("{partitions} partitions of {} sets, at most {most} are possible", census.sets);
+                return Err(BuildError::Unreachable { reason });
+            }
             return Ok(tune::predict(census, shape));
         }
         let wish = match self.budget {

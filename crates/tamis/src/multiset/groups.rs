@@ -171,6 +171,14 @@ mod tests {
         }
     }
 
+    /// Bodies in files were filled by these offsets.
+    #[test]
+    fn offsets_are_fixed_for_ever() {
+        let groups = Groups::new(3, 245, 0);
+        let offsets = [(0, 0), (1, 0), (2, 0), (0, 1), (2, 2455)].map(|(t, id)| groups.offset(t, id));
+        assert_eq!(offsets, [216, 187, 221, 138, 46]);
+    }
+
     /// Partitions are even, and two repetitions independent.
     #[test]
     fn partitions_are_even() {

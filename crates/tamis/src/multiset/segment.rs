@@ -309,11 +309,19 @@ impl Segment {
         let local = numbers.len();
         let content = match kind {
             FROZEN => Content::Frozen(Frozen::decode(from, local, places)?.into()),
-            BLOOM | CUCKOO => Content::Sketch(Sketch::decode(kind, from, local, places)?),
+            BLOOM | CUCKOO => {
+                let most = most_partitions(sets);
+                Content::Sketch(Sketch::decode(kind, from, local, most, places)?)
+            }
             other => return Err(FormatError::invalid(format!("directory: segment of kind {other}, expected 0 to 2"))),
         };
         Ok(Segment { keys, pairs, capacity, numbers, content })
     }
+}
+
+/// The most partitions of a file with so many sets: they are tabled in memory, and more would only cost.
+pub(crate) fn most_partitions(sets: u32) -> u32 {
+    sets.max(256)
 }
 
 const FROZEN: u8 = 0;
@@ -321,7 +329,13 @@ const BLOOM: u8 = 1;
 const CUCKOO: u8 = 2;
 
 impl Sketch {
-    fn decode(kind: u8, from: &mut Reader<'_>, sets: u32, places: &mut Places<'_>) -> Result<Sketch, FormatError> {
+    fn decode(
+        kind: u8,
+        from: &mut Reader<'_>,
+        sets: u32,
+        most: u32,
+        places: &mut Places<'_>,
+    ) -> Result<Sketch, FormatError> {
         let existence = match from.within("filters in front", 0..=1)? {
             0 => None,
             _ => Some(SplitBlock::decode(from, EXISTENCE)?),
@@ -331,6 +345,10 @@ impl Sketch {
             BLOOM => Body::Bloom(CscBloom::decode(from)?),
             _ => Body::Cuckoo(CscCuckoo::decode(from)?),
         };
+        let (_, partitions) = with_body!(&body, body => body.repeated());
+        if partitions > most {
+            return Err(FormatError::invalid(format!("directory: {partitions} partitions, expected at most {most}")));
+        }
         let existence = match existence {
             None => None,
             Some(filter) => Some((filter, Words::Shared(places.take(filter.payload_len())?))),

@@ -478,7 +478,7 @@ impl Settings {
     ) -> Result<Option<Segment>, Error> {
         let kind = self.kind()?;
         for (what, sets) in [("absent", self.absent), ("present", self.present)] {
-            if !(sets > 0.0) {
+            if sets.is_nan() || sets <= 0.0 {
                 let reason = format!("{sets} false sets for {what} keys, expected more than 0");
                 return Err(BuildError::Unreachable { reason }.into());
             }
@@ -490,7 +490,7 @@ impl Settings {
             // A stranger that passes gets the list of some key.
             let list = census.pairs() as f64 / census.keys() as f64;
             let rate = self.existence.unwrap_or(self.absent / list);
-            if !(rate > 0.0) {
+            if rate.is_nan() || rate <= 0.0 {
                 let reason = format!("a share of {rate} of absent keys, expected more than 0");
                 return Err(BuildError::Unreachable { reason }.into());
             }
@@ -528,7 +528,7 @@ impl Settings {
         };
         let sketch = if kind == Kind::Cuckoo { tune::Sketch::Cuckoo } else { tune::Sketch::Bloom };
         let existence = match self.existence {
-            Some(rate) if !(rate > 0.0) => {
+            Some(rate) if rate.is_nan() || rate <= 0.0 => {
                 let reason = format!("a share of {rate} of absent keys, expected more than 0");
                 return Err(BuildError::Unreachable { reason });
             }

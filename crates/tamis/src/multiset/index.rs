@@ -9,9 +9,9 @@ use super::frozen::BATCH;
 use super::key::name;
 use super::segment::{Segment, distinct};
 use crate::error::{FormatError, QueryError};
-use crate::format::{Form, Header, Places, Reader};
 #[cfg(feature = "build")]
-use crate::format::{Writer, put_varint};
+use crate::format::{Form, Writer, put_varint};
+use crate::format::{Header, Places, Reader};
 use crate::hash::{Digest, Domain, Hasher, Key};
 
 /// The most sets of an index.

@@ -237,6 +237,7 @@ impl Lists {
 
 #[cfg(all(test, feature = "build"))]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::hash::scramble;
 

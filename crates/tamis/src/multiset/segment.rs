@@ -34,6 +34,7 @@ pub(crate) struct Segment {
 
 /// What answers.
 #[derive(Clone, Debug)]
+#[allow(clippy::large_enum_variant)] // there are few segments, and a pointer less to follow
 pub(crate) enum Content {
     Sketch(Sketch),
     Frozen(std::sync::Arc<Frozen>),

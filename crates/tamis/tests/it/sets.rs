@@ -43,13 +43,15 @@ const LAWS: [Law; 7] = [
     ("one set", 1, |_, _| true),
     ("one of ten", 10, |i, s| mix(i) % 10 == s),
     ("every set", 70, |_, _| true),
-    ("skewed", 100, |i, s| mix(i << 8 | s) % (2 + s * s) == 0),
+    ("skewed", 100, |i, s| mix(i << 8 | s).is_multiple_of(2 + s * s)),
     ("none or all", 65, |i, _| i % 3 == 0),
     ("few keys in many", 300, |i, s| mix(i << 9 | s) % 100 < if i % 50 == 0 { 90 } else { 1 }),
     ("three thousand sets", 3000, |i, s| mix(i) % 3000 == s || mix(i + 1) % 3000 == s),
 ];
 
-fn lists(keys: u64, (_, sets, holds): Law) -> Vec<(u64, Vec<u32>)> {
+type Lists = Vec<(u64, Vec<u32>)>;
+
+fn lists(keys: u64, (_, sets, holds): Law) -> Lists {
     integers(keys, 1).zip(0..).map(|(key, i)| (key, (0..sets).filter(|&s| holds(i, u64::from(s))).collect())).collect()
 }
 
@@ -296,7 +298,7 @@ fn an_editor_keeps_what_it_was_told() {
 fn merged_indexes_answer_for_both() {
     let laws = [LAWS[1], LAWS[3], LAWS[5]];
     for (way, want) in WAYS {
-        let parts: Vec<(Vec<(u64, Vec<u32>)>, Sets)> = laws
+        let parts: Vec<(Lists, Sets)> = laws
             .iter()
             .map(|law| {
                 let lists = lists(500, *law);
@@ -425,7 +427,7 @@ fn an_index_freezes() {
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden-sets");
 
 fn golden_lists() -> Vec<(u64, Vec<u32>)> {
-    lists(400, ("golden", 90, |i, s| mix(i << 8 | s) % (3 + s) == 0 || i % 97 == 0))
+    lists(400, ("golden", 90, |i, s| mix(i << 8 | s).is_multiple_of(3 + s) || i % 97 == 0))
 }
 
 fn golden() -> Vec<(String, Vec<u8>)> {

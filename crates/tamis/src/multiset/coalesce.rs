@@ -36,6 +36,35 @@ pub(crate) fn push_ones(word: u64, base: u32, out: &mut Vec<u32>) {
     }
 }
 
+/// Appends the places of the ones of eight words, the lowest of which counts as `base`.
+///
+/// Where the ones are nobody can guess, and a branch for each would cost more than all the rest of a query. So two places are written for every word, whether
+/// it has them or not, and what counts is how many it has.
+#[inline(always)]
+pub(crate) fn push_eight(words: &[u64; 8], base: u32, out: &mut Vec<u32>) {
+    let start = out.len();
+    let total: u32 = words.iter().map(|word| word.count_ones()).sum();
+    // Two more than there are: the last word writes them.
+    out.resize(start + total as usize + 2, 0);
+    let mut at = start;
+    for (base, &word) in (base..).step_by(64).zip(words) {
+        let mut rest = word;
+        if let Some([one, two]) = out.get_mut(at..).and_then(|rest| rest.first_chunk_mut::<2>()) {
+            *one = base + rest.trailing_zeros();
+            rest &= rest.wrapping_sub(1);
+            *two = base + rest.trailing_zeros();
+            rest &= rest.wrapping_sub(1);
+        }
+        let more = out.get_mut(at + 2..).unwrap_or(&mut []);
+        for place in more.iter_mut().take(word.count_ones().saturating_sub(2) as usize) {
+            *place = base + rest.trailing_zeros();
+            rest &= rest.wrapping_sub(1);
+        }
+        at += word.count_ones() as usize;
+    }
+    out.truncate(start + total as usize);
+}
+
 /// The bits of word `at` of a row that has `width` places.
 #[inline(always)]
 pub(crate) fn inside(at: usize, width: u32) -> u64 {

@@ -147,7 +147,7 @@ impl Editor {
         let kind = self.index.segments.iter().rev().find_map(|segment| match &segment.content {
             Content::Sketch(Sketch { body: Body::Cuckoo(_), .. }) => Some(tune::Sketch::Cuckoo),
             Content::Sketch(_) => Some(tune::Sketch::Bloom),
-            Content::Frozen(_) => None,
+            Content::Frozen(..) => None,
         });
         let (keys, pairs) = (self.index.keys(), self.index.pairs());
         let each = (pairs / keys.max(1)).clamp(1, u64::from(u32::MAX)) as u32;
@@ -246,7 +246,12 @@ impl Editor {
         }
         for segment in &theirs.segments {
             let sets = segment.numbers.iter().map(|set| numbers.get(set as usize).copied().unwrap_or(NONE));
-            self.push(Segment { numbers: Numbers::listed(sets.collect()), ..segment.clone() })?;
+            let numbers = Numbers::listed(sets.collect());
+            let content = match &segment.content {
+                Content::Frozen(frozen, _) => Content::frozen(frozen.clone(), &numbers),
+                content => content.clone(),
+            };
+            self.push(Segment { numbers, content, ..*segment })?;
         }
         Ok(())
     }
@@ -263,7 +268,7 @@ impl Editor {
     pub fn has_room(&self, pairs: u64) -> bool {
         let free = |segment: &Segment| match segment.content {
             Content::Sketch(_) => segment.capacity.saturating_sub(segment.pairs),
-            Content::Frozen(_) => 0,
+            Content::Frozen(..) => 0,
         };
         self.index.segments.iter().map(free).max().unwrap_or(0) >= pairs
     }
@@ -343,7 +348,7 @@ impl Segment {
     /// Whether a pair of this key can be taken out.
     fn gives_back(&self, key: Digest) -> bool {
         match &self.content {
-            Content::Frozen(_) => false,
+            Content::Frozen(..) => false,
             Content::Sketch(sketch) => {
                 let body = match &sketch.body {
                     Body::Cuckoo(_) => true,

@@ -145,12 +145,7 @@ pub(super) fn build<R: Record>(
     let frozen = Frozen { filter, map: map.finish()?, lists };
     let (keys, pairs) = (census.keys(), census.pairs());
     let count = frozen.lists.len();
-    let segment = Segment {
-        keys,
-        pairs,
-        capacity: pairs,
-        numbers: Numbers::listed(by_size),
-        content: Content::Frozen(frozen.into()),
-    };
+    let numbers = Numbers::listed(by_size);
+    let segment = Segment { keys, pairs, capacity: pairs, content: Content::frozen(frozen.into(), &numbers), numbers };
     Ok(Built { segment, colours: count })
 }

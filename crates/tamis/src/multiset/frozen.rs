@@ -15,6 +15,7 @@
 
 use super::key::Hashed;
 use super::lists::Lists;
+use super::segment::Numbers;
 use crate::error::FormatError;
 #[cfg(feature = "build")]
 use crate::format::put_varint;
@@ -32,22 +33,87 @@ pub(crate) struct Frozen {
     pub(crate) lists: Lists,
 }
 
+/// The lists of the first colours, which most keys have, as numbers of the file.
+///
+/// They are read when a segment is opened: a few thousand numbers, for which most queries need not decode anything.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Hot {
+    ends: Vec<u32>,
+    ids: Vec<u32>,
+}
+
+/// The most colours and the most numbers that are kept.
+const HOT: (u64, usize) = (1 << 12, 1 << 14);
+
+impl Hot {
+    pub(super) fn new(frozen: &Frozen, numbers: &Numbers) -> Hot {
+        let mut hot = Hot::default();
+        for colour in 0..frozen.lists.len().min(HOT.0) {
+            let start = hot.ids.len();
+            frozen.read(colour, numbers, &mut hot.ids);
+            if hot.ids.len() > HOT.1 {
+                hot.ids.truncate(start);
+                hot.ids.shrink_to_fit();
+                break;
+            }
+            hot.ends.push(hot.ids.len() as u32);
+        }
+        hot
+    }
+
+    #[inline]
+    fn list(&self, colour: u64) -> Option<&[u32]> {
+        let at = usize::try_from(colour).ok()?;
+        let end = *self.ends.get(at)?;
+        let start = if at == 0 { 0 } else { self.ends[at - 1] };
+        self.ids.get(start as usize..end as usize)
+    }
+}
+
 /// Keys that are asked for together.
 pub(super) const BATCH: usize = crate::steps::ROUND;
 
 impl Frozen {
-    /// Appends the list of a key.
-    pub(super) fn find(&self, key: Digest, ids: &mut Vec<u32>) {
+    /// The colour of a key; nothing if it is in no set.
+    fn colour(&self, key: Digest) -> Option<u64> {
         // Both hold digests as bytes: `decode` made sure that they cannot refuse one.
-        if self.filter.as_ref().is_none_or(|filter| filter.contains(Hashed(key)) == Ok(true))
-            && let Ok(Some(colour)) = self.map.get_u64(Hashed(key))
-        {
-            self.lists.read(colour, ids);
+        if !self.filter.as_ref().is_none_or(|filter| filter.contains(Hashed(key)) == Ok(true)) {
+            return None;
+        }
+        self.map.get_u64(Hashed(key)).ok().flatten()
+    }
+
+    /// Appends the list of a key, as numbers of the file.
+    pub(super) fn find(&self, key: Digest, hot: &Hot, numbers: &Numbers, ids: &mut Vec<u32>) {
+        if let Some(colour) = self.colour(key) {
+            self.list(colour, hot, numbers, ids);
         }
     }
 
+    #[inline]
+    fn list(&self, colour: u64, hot: &Hot, numbers: &Numbers, ids: &mut Vec<u32>) {
+        match hot.list(colour) {
+            Some(list) => ids.extend_from_slice(list),
+            None => self.read(colour, numbers, ids),
+        }
+    }
+
+    fn read(&self, colour: u64, numbers: &Numbers, ids: &mut Vec<u32>) {
+        let start = ids.len();
+        self.lists.read(colour, ids);
+        let kept = numbers.translate(&mut ids[start..]);
+        ids.truncate(start + kept);
+    }
+
     /// Appends the lists of at most [`BATCH`] keys, one after the other; `ends` says where each of them ends.
-    pub(super) fn find_many(&self, keys: &[Digest], ids: &mut Vec<u32>, ends: &mut Vec<usize>) {
+    pub(super) fn find_many(
+        &self,
+        keys: &[Digest],
+        hot: &Hot,
+        numbers: &Numbers,
+        ids: &mut Vec<u32>,
+        ends: &mut Vec<usize>,
+    ) {
         let (mut yes, mut colours) = ([true; BATCH], [None; BATCH]);
         let yes = &mut yes[..keys.len()];
         let mut passed = [Hashed(Digest::default()); BATCH];
@@ -62,17 +128,9 @@ impl Frozen {
         }
         let _ = self.map.get_many_u64(&passed[..count], &mut colours[..count]);
         let mut next = colours[..count].iter();
-        // Neighbours in a sequence mostly have the colour of the one before.
-        let mut last: (Option<u64>, usize, usize) = (None, 0, 0);
         for &yes in &*yes {
-            let colour = if yes { next.next().copied().flatten() } else { None };
-            if let Some(number) = colour {
-                let start = ids.len();
-                match last {
-                    (Some(known), from, to) if known == number => ids.extend_from_within(from..to),
-                    _ => self.lists.read(number, ids),
-                }
-                last = (colour, start, ids.len());
+            if let Some(colour) = if yes { next.next().copied().flatten() } else { None } {
+                self.list(colour, hot, numbers, ids);
             }
             ends.push(ids.len());
         }

@@ -37,6 +37,8 @@ struct Table {
     starts: Vec<u32>,
     /// All sets, those of a partition side by side and ascending.
     members: Vec<u32>,
+    /// The partition of every set: looked up more quickly than hashed.
+    places: Vec<u32>,
 }
 
 impl Groups {
@@ -77,7 +79,11 @@ impl Groups {
     /// The place of a set in the rows of repetition `t`.
     #[inline(always)]
     pub(crate) fn offset(&self, t: u32, id: u32) -> u32 {
-        if self.partitions == 0 { id } else { partition(t, id, self.partitions) }
+        let Some(table) = self.tables.get(t as usize) else { return id };
+        match table.places.get(id as usize) {
+            Some(&place) => place,
+            None => partition(t, id, self.partitions),
+        }
     }
 
     /// The sets of a partition, ascending; none if there is one repetition.
@@ -100,18 +106,19 @@ impl Table {
     /// Counts, then deals out.
     fn new(t: u32, partitions: u32, sets: u32) -> Table {
         let mut starts = vec![0u32; partitions as usize + 1];
-        (0..sets).for_each(|id| starts[partition(t, id, partitions) as usize + 1] += 1);
+        let places: Vec<u32> = (0..sets).map(|id| partition(t, id, partitions)).collect();
+        places.iter().for_each(|&place| starts[place as usize + 1] += 1);
         for p in 0..partitions as usize {
             starts[p + 1] += starts[p];
         }
         let mut members = vec![0; sets as usize];
         let mut next = starts.clone();
-        for id in 0..sets {
-            let next = &mut next[partition(t, id, partitions) as usize];
+        for (id, &place) in (0..).zip(&places) {
+            let next = &mut next[place as usize];
             members[*next as usize] = id;
             *next += 1;
         }
-        Table { starts, members }
+        Table { starts, members, places }
     }
 
     /// Puts the newest set behind the others of its partition.
@@ -119,6 +126,7 @@ impl Table {
     fn insert(&mut self, partition: u32, id: u32) {
         let (_, later) = self.starts.split_at_mut(partition as usize + 1);
         self.members.insert(later[0] as usize, id);
+        self.places.push(partition);
         later.iter_mut().for_each(|start| *start += 1);
     }
 }

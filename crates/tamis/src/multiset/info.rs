@@ -34,7 +34,7 @@ impl SegmentInfo {
         let (sets, keys, pairs) = (segment.numbers.len(), segment.keys, segment.pairs);
         let each = pairs as f64 / keys.max(1) as f64;
         let (kind, details, parts, absent, present) = match &segment.content {
-            Content::Frozen(frozen) => {
+            Content::Frozen(frozen, _) => {
                 let [filter, map, lists] = frozen.payloads().map(|payload| payload.len() as u64);
                 let rate = frozen.filter.as_ref().map_or(1.0, |filter| filter.rate());
                 let details = format!("{} colours", frozen.lists.len());

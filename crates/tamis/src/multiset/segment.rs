@@ -5,9 +5,11 @@
 //! table holds all pairs of both, and four times the pairs of two small sketches would find false sets where two segments find two times as many.
 
 use super::coalesce::Scratch;
+use std::sync::Arc;
+
 use super::csc_bloom::CscBloom;
 use super::csc_cuckoo::CscCuckoo;
-use super::frozen::Frozen;
+use super::frozen::{Frozen, Hot};
 use super::groups::Groups;
 use super::side::Side;
 use super::words::Words;
@@ -37,7 +39,14 @@ pub(crate) struct Segment {
 #[allow(clippy::large_enum_variant)] // there are few segments, and a pointer less to follow
 pub(crate) enum Content {
     Sketch(Sketch),
-    Frozen(std::sync::Arc<Frozen>),
+    Frozen(Arc<Frozen>, Hot),
+}
+
+impl Content {
+    pub(crate) fn frozen(frozen: Arc<Frozen>, numbers: &Numbers) -> Content {
+        let hot = Hot::new(&frozen, numbers);
+        Content::Frozen(frozen, hot)
+    }
 }
 
 /// Which sets of the file a segment's sets are.
@@ -87,7 +96,7 @@ impl Numbers {
 
     /// Turns numbers of the segment from `start` on into those of the file, ascending; returns where they end.
     #[inline]
-    fn translate(&self, ids: &mut [u32]) -> usize {
+    pub(super) fn translate(&self, ids: &mut [u32]) -> usize {
         let Numbers::Listed { sets, ascending } = self else { return ids.len() };
         for id in &mut *ids {
             *id = sets.get(*id as usize).copied().unwrap_or(NONE);
@@ -183,6 +192,8 @@ impl Sketch {
 
     fn find(&self, key: Digest, scratch: &mut Scratch, ids: &mut Vec<u32>) {
         if self.exists(key) {
+            // All lines at once: the loops below wait for one after the other.
+            with_body!(&self.body, body => body.prefetch(&self.words, key, self.groups.sets()));
             self.find_present(key, scratch, ids);
         }
     }
@@ -225,7 +236,7 @@ impl Segment {
         let start = ids.len();
         match &self.content {
             Content::Sketch(sketch) => sketch.find(key, scratch, ids),
-            Content::Frozen(frozen) => frozen.find(key, ids),
+            Content::Frozen(frozen, hot) => return frozen.find(key, hot, &self.numbers, ids),
         }
         let kept = self.numbers.translate(&mut ids[start..]);
         ids.truncate(start + kept);
@@ -237,7 +248,7 @@ impl Segment {
         ends.clear();
         match &self.content {
             Content::Sketch(sketch) => sketch.find_many(keys, scratch, ids, ends),
-            Content::Frozen(frozen) => frozen.find_many(keys, ids, ends),
+            Content::Frozen(frozen, hot) => return frozen.find_many(keys, hot, &self.numbers, ids, ends),
         }
         if self.numbers == Numbers::Same(self.numbers.len()) {
             return;
@@ -262,14 +273,14 @@ impl Segment {
     #[cfg(feature = "build")]
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         out.push(match &self.content {
-            Content::Frozen(_) => FROZEN,
+            Content::Frozen(..) => FROZEN,
             Content::Sketch(Sketch { body: Body::Bloom(_), .. }) => BLOOM,
             Content::Sketch(Sketch { body: Body::Cuckoo(_), .. }) => CUCKOO,
         });
         [self.keys, self.pairs, self.capacity].into_iter().for_each(|number| put_varint(out, number));
         self.numbers.encode(out);
         match &self.content {
-            Content::Frozen(frozen) => frozen.encode(out),
+            Content::Frozen(frozen, _) => frozen.encode(out),
             Content::Sketch(sketch) => {
                 out.push(sketch.existence.is_some() as u8);
                 if let Some((filter, _)) = &sketch.existence {
@@ -287,7 +298,7 @@ impl Segment {
     #[cfg(feature = "build")]
     pub(crate) fn payloads<E>(&self, mut put: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
         match &self.content {
-            Content::Frozen(frozen) => frozen.payloads().into_iter().try_for_each(put),
+            Content::Frozen(frozen, _) => frozen.payloads().into_iter().try_for_each(put),
             Content::Sketch(sketch) => {
                 if let Some((_, payload)) = &sketch.existence {
                     put(payload)?;
@@ -309,7 +320,7 @@ impl Segment {
         let numbers = Numbers::decode(from, sets)?;
         let local = numbers.len();
         let content = match kind {
-            FROZEN => Content::Frozen(Frozen::decode(from, local, places)?.into()),
+            FROZEN => Content::frozen(Frozen::decode(from, local, places)?.into(), &numbers),
             BLOOM | CUCKOO => {
                 let most = most_partitions(sets);
                 Content::Sketch(Sketch::decode(kind, from, local, most, places)?)

@@ -6,7 +6,7 @@
 use super::{Anchor, CscBloom, MAX_HASHES};
 use crate::arch::{Isa, Kernel, dispatch};
 use crate::hash::Digest;
-use crate::multiset::coalesce::{Scratch, coalesce, inside, push_ones};
+use crate::multiset::coalesce::{Scratch, coalesce, inside, push_eight};
 use crate::multiset::groups::Groups;
 
 /// Words of a step.
@@ -47,9 +47,7 @@ impl<const COUNTING: bool> Kernel for Find<'_, COUNTING> {
             let Some(table) = tables.next() else { return };
             Rows::<COUNTING>::new(shape, table, 0, key).each(width, |at, eight| {
                 if any(&eight) != 0 {
-                    for (i, &word) in eight.iter().enumerate() {
-                        push_ones(word, (64 * (at + i)) as u32, out);
-                    }
+                    push_eight(&eight, (64 * at) as u32, out);
                 }
             });
             return;

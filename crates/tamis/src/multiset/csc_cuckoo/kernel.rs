@@ -1,8 +1,8 @@
 //! a key's two runs of buckets -> a bit for every set whose buckets have its values.
 //!
-//! 64 buckets give a word of bits. A bucket has the value if one of its lanes is zero after an exclusive or with it, and
-//! the usual test for a zero lane, `(x - 1) & !x` in its top bit, is never wrong about whether there is one. With 16 and 8 bits the
-//! buckets are whole words and a step is a vector of them; other widths are read one by one.
+//! 64 buckets give a word of bits. With 16 and 8 bits the lanes are whole numbers, and a loop over them compares a vector at a time; other widths are
+//! read bucket by bucket: one has the value if one of its lanes is zero after an exclusive or with it, and the usual test for a zero lane, `(x - 1) & !x` in its
+//! top bit, is never wrong about whether there is one.
 
 use super::{CscCuckoo, Lanes, Run};
 use crate::arch::{Isa, Kernel, dispatch};
@@ -146,28 +146,26 @@ impl<'a, const BITS: u32> Runs<'a, BITS> {
     }
 }
 
-/// Which of 64 buckets of four times 16 bits have a lane of `all`'s.
+/// Which of 64 buckets of four times 16 bits have a lane of `all`'s. Mostly none has: that is found out with one comparison of vectors after the other,
+/// and which it is only where there is one.
 #[inline(always)]
 fn sixteen(part: &[u8], all: u64) -> u64 {
     const ONES: u64 = 0x0001_0001_0001_0001;
+    let value = (all as u16).to_le_bytes();
+    if !part.as_chunks::<2>().0.iter().fold(false, |any, lane| any | (*lane == value)) {
+        return 0;
+    }
     let mut word = 0;
     for (step, part) in part.as_chunks::<64>().0.iter().enumerate() {
-        let mut zero = [0; 8];
-        for (zero, bytes) in zero.iter_mut().zip(part.as_chunks().0) {
+        for (i, bytes) in part.as_chunks().0.iter().enumerate() {
             let x = u64::from_le_bytes(*bytes) ^ all;
-            *zero = x.wrapping_sub(ONES) & !x & (ONES << 15);
-        }
-        // Hardly ever; and a loop with a branch is not turned inside out by the compiler.
-        if zero.iter().fold(0, |any, zero| any | zero) != 0 {
-            for (i, &zero) in zero.iter().enumerate() {
-                word |= u64::from(zero != 0) << (8 * step + i);
-            }
+            word |= u64::from(x.wrapping_sub(ONES) & !x & (ONES << 15) != 0) << (8 * step + i);
         }
     }
     word
 }
 
-/// The same with 8 bits.
+/// The same with 8 bits, where one of them mostly has.
 #[inline(always)]
 fn eight(part: &[u8], all: u32) -> u64 {
     let ([a, b, c, d], _) = part.as_chunks::<64>() else { return 0 };

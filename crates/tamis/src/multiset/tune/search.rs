@@ -24,7 +24,7 @@ const SLACK: f64 = 1.03;
 /// The same for false sets in a given space.
 const RATE_SLACK: f64 = 1.05;
 /// Fewer false sets than this are none.
-const NONE: f64 = 1e-9;
+const NONE: f64 = 0.02;
 /// What a candidate of one repetition costs when it is looked up in the others, in cache lines.
 const CANDIDATE: f64 = 1.0 / 16.0;
 /// The least space: a cache line.

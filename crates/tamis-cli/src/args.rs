@@ -72,6 +72,18 @@ impl Cleaning {
         }
     }
 
+    /// An option that was given, if one was.
+    pub(crate) fn given(&self) -> Option<&'static str> {
+        let given = [
+            (self.format.is_some(), "--format"),
+            (self.trim, "--trim"),
+            (self.lowercase, "--lowercase"),
+            (self.integers, "--integers"),
+            (self.null_separated, "-0"),
+        ];
+        given.into_iter().find(|&(given, _)| given).map(|(_, name)| name)
+    }
+
     /// What separates keys in output.
     pub(crate) fn separator(&self) -> u8 {
         if self.null_separated { 0 } else { b'\n' }
@@ -87,6 +99,13 @@ pub(crate) struct Means {
     /// Hash with a random secret key (kept in the file), for queries that an adversary may choose
     #[arg(long, conflicts_with = "seed")]
     pub(crate) keyed: bool,
+    #[command(flatten)]
+    pub(crate) room: Room,
+}
+
+/// Memory, disk and threads.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Room {
     /// Memory for gathering and sorting keys, 4M at least; what does not fit goes to temporary files. Every thread takes some 60 MB
     /// more, and the counts of expected queries up to half of it
     #[arg(long, value_name = "SIZE", default_value = "2G", value_parser = bytes)]
@@ -102,7 +121,7 @@ pub(crate) struct Means {
     pub(crate) threads: Option<u16>,
 }
 
-impl Means {
+impl Room {
     pub(crate) fn limits(&self) -> Limits {
         Limits { memory: self.memory, disk: self.disk.unwrap_or(u64::MAX), tmp: self.tmp.clone() }
     }
@@ -116,7 +135,9 @@ impl Means {
             _ => Ok(()),
         }
     }
+}
 
+impl Means {
     /// The secret key, 128 bits from the system, if there shall be one.
     pub(crate) fn secret(&self) -> Result<Option<[u64; 2]>> {
         let word = || getrandom::u64().map_err(|e| anyhow!("--keyed: the system gives no random numbers: {e}"));

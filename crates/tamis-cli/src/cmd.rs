@@ -9,6 +9,7 @@ mod output;
 pub(crate) mod plan;
 mod prompt;
 pub(crate) mod query;
+pub(crate) mod sets;
 pub(crate) mod verify;
 mod wanted;
 
@@ -58,6 +59,9 @@ fn at<T>(path: &Path, what: &str, open: impl FnOnce(&Path) -> Result<T, tamis::E
     open(path).map_err(|error| match error {
         tamis::Error::Format(FormatError::Form { found: "map", .. }) => {
             anyhow!("{}: the file holds a map, expected a {what}; `tamis map` reads it", path.display())
+        }
+        tamis::Error::Format(FormatError::Form { found: "set index", .. }) => {
+            anyhow!("{}: the file holds a set index, expected a {what}; `tamis sets` reads it", path.display())
         }
         tamis::Error::Io(e) if e.kind() == io::ErrorKind::NotFound => anyhow!("{}: no such file", path.display()),
         error => Error::new(error).context(path.display().to_string()),

@@ -33,7 +33,8 @@
 //! digits, and nothing at all, like a null, is the empty label.
 //!
 //! Expected queries ([`expect`]) are keys with counts, and what a map is made of ([`pairs`]) are keys with values: their column
-//! takes the place of the labels, and a text line has them behind a tab.
+//! takes the place of the labels, and a text line has them behind a tab. Keys of many sets ([`sets`]) are such pairs too, or the keys of
+//! one file for every set, or the k-mers of sequences ([`kmers`]).
 //!
 //! Errors name the file, the line (record, row) and what was expected; the closure's own errors pass unchanged.
 
@@ -41,10 +42,12 @@ mod decode;
 mod delimited;
 pub(crate) mod expect;
 mod jsonl;
+pub(crate) mod kmers;
 mod lines;
 pub(crate) mod pairs;
 mod parquet;
 mod place;
+pub(crate) mod sets;
 mod sink;
 mod source;
 
@@ -129,6 +132,10 @@ pub(crate) enum Beside {
     Count,
     /// Its value: the inputs are pairs, and text lines must have one.
     Value,
+    /// The sets that hold it, behind commas: text lines must have one or more.
+    Sets,
+    /// The number of its input, from 0.
+    File,
 }
 
 /// What stands beside one key, valid during the call.
@@ -144,7 +151,7 @@ impl Options {
     /// What the user calls the column of keys.
     fn column_option(&self) -> &'static str {
         match self.beside {
-            Beside::Label => "--column",
+            Beside::Label | Beside::Sets | Beside::File => "--column",
             Beside::Count => "--expect-column",
             Beside::Value => "--key-column",
         }
@@ -153,9 +160,10 @@ impl Options {
     /// What the second column holds, and what the user calls it.
     fn label_words(&self) -> (&'static str, &'static str) {
         match self.beside {
-            Beside::Label => ("label", "--partition-column"),
+            Beside::Label | Beside::File => ("label", "--partition-column"),
             Beside::Count => ("count", "--count-column"),
             Beside::Value => ("value", "--value-column"),
+            Beside::Sets => ("set", "--set-column"),
         }
     }
 }
@@ -245,9 +253,9 @@ pub(crate) fn read_all(
                 Format::Tsv => delimited::read(reader, delimited::TSV, &mut sink)?,
                 Format::Jsonl => jsonl::read(reader, &mut sink)?,
                 Format::Text | Format::Parquet => match options.beside {
-                    Beside::Label => lines::read(reader, &mut sink)?,
+                    Beside::Label | Beside::File => lines::read(reader, &mut sink)?,
                     Beside::Count => expect::read(reader, &mut sink)?,
-                    Beside::Value => pairs::read(reader, &mut sink)?,
+                    Beside::Value | Beside::Sets => pairs::read(reader, &mut sink)?,
                 },
             }
         };
@@ -270,7 +278,9 @@ pub(crate) fn format_of(input: &Source, options: &Options) -> Format {
     let by_name = || NAMES.iter().find(|(extension, _)| input.has_extension(extension)).map(|&(_, format)| format);
     match options.format.or_else(by_name).unwrap_or(Format::Text) {
         // Lines of key, tab and something else are just what such a file is called.
-        Format::Tsv if options.beside != Beside::Label && options.column.is_none() => Format::Text,
+        Format::Tsv if !matches!(options.beside, Beside::Label | Beside::File) && options.column.is_none() => {
+            Format::Text
+        }
         format => format,
     }
 }

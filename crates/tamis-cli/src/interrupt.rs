@@ -65,6 +65,14 @@ impl Interrupt {
             Err(_) => Err(BuildError::Cancelled.into()),
         }
     }
+
+    /// Whether to go on, between two steps of which none looks at the flag.
+    pub(crate) fn check(&self) -> Result<()> {
+        match self.cancel.load(Ordering::Relaxed) {
+            true => Err(BuildError::Cancelled.into()),
+            false => Ok(()),
+        }
+    }
 }
 
 /// Tells the user.

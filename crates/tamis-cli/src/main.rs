@@ -33,6 +33,7 @@ enum Command {
     Inspect(cmd::inspect::Args),
     Verify(cmd::verify::Args),
     Map(cmd::map::Args),
+    Sets(cmd::sets::Args),
 }
 
 /// The answer of a command that did its work.
@@ -56,6 +57,7 @@ fn main() -> ExitCode {
         Command::Inspect(args) => cmd::inspect::run(args),
         Command::Verify(args) => cmd::verify::run(args),
         Command::Map(args) => cmd::map::run(args),
+        Command::Sets(args) => cmd::sets::run(args),
     };
     match result {
         Ok(Outcome::Yes) => ExitCode::SUCCESS,

@@ -133,7 +133,7 @@ impl Wanted {
             bail!("standard input (-) can be read only once");
         }
         sources.all().try_for_each(Source::check)?;
-        self.means.check()?;
+        self.means.room.check()?;
         Ok(sources)
     }
 
@@ -203,7 +203,7 @@ impl Inputs {
 
 fn door(args: &Wanted, interrupt: &Interrupt) -> Result<Door> {
     let build =
-        tamis::stream().kind(args.kind).effort(args.effort).limits(args.means.limits()).cancel(interrupt.flag());
+        tamis::stream().kind(args.kind).effort(args.effort).limits(args.means.room.limits()).cancel(interrupt.flag());
     let build = build.layout(args.layout).spare(args.spare).on_conflict(args.on_conflict);
     let build = if args.exclude.is_empty() { build } else { build.excluding() };
     let build = if args.expect.is_empty() { build } else { build.expecting() };
@@ -225,7 +225,7 @@ fn door(args: &Wanted, interrupt: &Interrupt) -> Result<Door> {
         Some(key) => build.keyed(key),
         None => build.seed(args.means.seed),
     };
-    let build = match args.means.threads {
+    let build = match args.means.room.threads {
         Some(threads) => build.threads(threads.into()),
         None => build,
     };

@@ -100,9 +100,10 @@ fn one_kind<'v>(numbers: &mut Option<bool>, value: Value<'v>) -> Result<Value<'v
     Err(format!("the value is {found}, but those before are {before}; expected one kind, or --values text"))
 }
 
-/// Every line is a key, a tab and a value.
+/// Every line is a key, a tab and a value, or the sets of the key.
 pub(super) fn read(reader: Box<dyn Read + '_>, sink: &mut Sink<'_>) -> Result<ControlFlow<()>> {
     let options = sink.options();
+    let expected = if options.beside == Beside::Sets { "key<TAB>set[,set...]" } else { "key<TAB>value" };
     let mut lines = Lines::new(reader, if options.null_separated { 0 } else { b'\n' });
     while let Some((at, line)) = lines.next().map_err(|(line, e)| sink.error_at(line, e))? {
         let line = if options.null_separated { line } else { line.strip_suffix(b"\r").unwrap_or(line) };
@@ -111,11 +112,11 @@ pub(super) fn read(reader: Box<dyn Read + '_>, sink: &mut Sink<'_>) -> Result<Co
             continue;
         }
         let Some(tab) = memchr(b'\t', line) else {
-            bail!(sink.error_at(at, format_args!("{} has no tab, expected key<TAB>value", quote(line))));
+            bail!(sink.error_at(at, format_args!("{} has no tab, expected {expected}", quote(line))));
         };
         let key = &line[..tab];
         if key.is_empty() || (options.trim && trim(key).is_empty()) {
-            bail!(sink.error_at(at, "the key is empty, expected key<TAB>value"));
+            bail!(sink.error_at(at, format_args!("the key is empty, expected {expected}")));
         }
         sink.label(&line[tab + 1..]);
         if sink.text(at, key)?.is_break() {

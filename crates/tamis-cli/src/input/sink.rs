@@ -75,15 +75,19 @@ impl<'a> Sink<'a> {
     /// What follows comes from this file. A query counts once until something else is said.
     pub(super) fn begin(&mut self, name: String, unit: Unit) {
         self.places.begin(name, unit);
-        if self.options.beside == Beside::Count {
-            self.label(b"1");
+        match self.options.beside {
+            Beside::Count => self.label(b"1"),
+            Beside::File => self.number = Some(self.places.current().2 as u64),
+            _ => {}
         }
     }
 
     /// The label of what comes next.
     #[inline]
     pub(super) fn label(&mut self, text: &[u8]) {
-        if let Some(label) = &mut self.label {
+        if let Some(label) = &mut self.label
+            && self.options.beside != Beside::File
+        {
             label.clear();
             label.extend_from_slice(text);
             (self.number, self.null) = (None, false);
@@ -96,10 +100,10 @@ impl<'a> Sink<'a> {
         self.number = Some(number);
     }
 
-    /// What comes next has no label: the empty one for partitions, and nothing that a map could hold.
+    /// What comes next has no label: the empty one for partitions, and nothing that a map or a set could hold.
     pub(super) fn no_label(&mut self) {
         self.label(b"");
-        self.null = self.options.beside == Beside::Value;
+        self.null = matches!(self.options.beside, Beside::Value | Beside::Sets);
     }
 
     /// A text value on this line. Empty ones, also those that are empty after trimming, are no keys.
@@ -168,7 +172,8 @@ impl<'a> Sink<'a> {
         }
         if self.null {
             let column = self.options.partition_column.as_deref().unwrap_or_default();
-            let message = format!("the key has no value, expected text or an integer in the column {column:?}");
+            let (what, _) = self.options.label_words();
+            let message = format!("the key has no {what}, expected text or an integer in the column {column:?}");
             bail!(self.error_at(line, message));
         }
         self.report();

@@ -11,5 +11,6 @@ mod goals;
 mod maps;
 mod negatives;
 mod partitions;
+mod sets;
 #[cfg(unix)]
 mod signals;

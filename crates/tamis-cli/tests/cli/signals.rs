@@ -57,9 +57,10 @@ fn a_build_that_waits_for_input_ends_at_once() {
     }
     let desk = Desk::new();
     desk.put("out.tamis", "old");
-    for signal in ["INT", "TERM", "HUP"] {
-        // With little memory there is a temporary file by then, without a name.
-        let line = "build --integers --memory 4M -o out.tamis";
+    // With little memory there is a temporary file by then, without a name.
+    let filter = "build --integers --memory 4M -o out.tamis";
+    let sets = "sets build numbers=- --integers --memory 4M -o out.tamis";
+    for (signal, line) in [("INT", filter), ("TERM", filter), ("HUP", filter), ("INT", sets)] {
         let (child, mut stdin) = waiting(&desk, env!("CARGO_BIN_EXE_tamis"), line);
         stdin.write_all(numbers(100_000..300_000).as_bytes()).unwrap();
         send(signal, &child);

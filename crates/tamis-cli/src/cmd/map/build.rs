@@ -103,7 +103,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         bail!("standard input (-) can be read only once");
     }
     sources.iter().chain(&declared).try_for_each(Source::check)?;
-    args.means.check()?;
+    args.means.room.check()?;
     let output = Output::new(&args.output, sources.iter().chain(&declared), "map")?;
     let interrupt = Interrupt::install()?;
     let alphabet = if declared.is_empty() { None } else { Some(Alphabet::read(&declared, typing)?) };
@@ -146,7 +146,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
 
 fn options(args: &Args, interrupt: &Interrupt) -> Result<maps::Build<()>> {
     let build = maps::stream().kind(args.kind).fingerprint(args.fingerprint).effort(args.effort).layout(args.layout);
-    let build = build.limits(args.means.limits()).cancel(interrupt.flag()).progress(Bar::told());
+    let build = build.limits(args.means.room.limits()).cancel(interrupt.flag()).progress(Bar::told());
     let build = match args.width {
         Some(bits) => build.width(bits),
         None => build,
@@ -155,7 +155,7 @@ fn options(args: &Args, interrupt: &Interrupt) -> Result<maps::Build<()>> {
         Some(key) => build.keyed(key),
         None => build.seed(args.means.seed),
     };
-    Ok(match args.means.threads {
+    Ok(match args.means.room.threads {
         Some(threads) => build.threads(threads.into()),
         None => build,
     })

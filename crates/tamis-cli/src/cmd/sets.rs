@@ -1,0 +1,271 @@
+//! `tamis sets ...` -> its commands, and the words they share.
+
+mod add;
+mod build;
+mod freeze;
+mod inspect;
+mod merge;
+mod query;
+mod remove;
+mod tally;
+mod verify;
+
+use std::fmt;
+use std::fs::OpenOptions;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Error, Result, anyhow, bail};
+use tamis::multiset::{self, Editor};
+use tamis::{Domain, QueryError, Sets};
+
+use super::output::Output;
+use super::{at, bits_per_key, grouped};
+use crate::Outcome;
+use crate::args::{Cleaning, Room};
+use crate::input::kmers::Sequences;
+use crate::input::sets::{How, Inputs};
+use crate::input::{self, Counts};
+
+/// Many sets: which of them hold a key?
+///
+/// One index answers for all sets at once. It names every set that holds a key, and a few that do not; how few is chosen when it is built. Keys
+/// are lines of text, integers, columns of tables, or the k-mers of sequences.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(clap::Subcommand, Debug)]
+enum Command {
+    Build(build::Args),
+    Query(query::Args),
+    Add(add::Args),
+    Remove(remove::Args),
+    Merge(merge::Args),
+    Freeze(freeze::Args),
+    Inspect(inspect::Args),
+    Verify(verify::Args),
+}
+
+pub(crate) fn run(args: Args) -> Result<Outcome> {
+    match args.command {
+        Command::Build(args) => build::run(args),
+        Command::Query(args) => query::run(args),
+        Command::Add(args) => add::run(args),
+        Command::Remove(args) => remove::run(args),
+        Command::Merge(args) => merge::run(args),
+        Command::Freeze(args) => freeze::run(args),
+        Command::Inspect(args) => inspect::run(args),
+        Command::Verify(args) => verify::run(args),
+    }
+}
+
+/// What the sets are made of.
+#[derive(clap::Args, Clone, Debug)]
+struct Members {
+    /// A file for every set, or directories of them (without what is in theirs): the set is called as its file, without known extensions.
+    /// NAME=FILE gives another name; a path with an equals sign begins with ./
+    #[arg(value_name = "FILE")]
+    inputs: Vec<PathBuf>,
+    /// Files are lines of key<TAB>set[,set...], and a key may come again; - or none is standard input
+    #[arg(long)]
+    pairs: bool,
+    /// The column of keys of .csv, .tsv, .jsonl and .parquet inputs; '#2' is the second of a csv or tsv without a header
+    #[arg(long, value_name = "NAME")]
+    column: Option<String>,
+    /// With --pairs, the column of sets of such inputs
+    #[arg(long, value_name = "NAME", requires_all = ["pairs", "column"])]
+    set_column: Option<String>,
+    #[command(flatten)]
+    cleaning: Cleaning,
+}
+
+impl Members {
+    /// The files and how to read them; `kmer` if they are sequences.
+    fn find(&self, kmer: Option<u32>, counts: bool) -> Result<(Inputs, How)> {
+        let unfit = self.pairs.then_some("--pairs").or(self.set_column.as_ref().map(|_| "--set-column"));
+        check_sequences(kmer, unfit, self.column.as_ref(), &self.cleaning)?;
+        let options = self.cleaning.options(self.column.as_ref(), None);
+        let how = How { options, set_column: self.set_column.clone(), kmer, counts };
+        Ok((Inputs::find(&self.inputs, self.pairs)?, how))
+    }
+}
+
+/// Keys to ask for: how to read them.
+#[derive(clap::Args, Clone, Debug)]
+struct Asking {
+    /// The column of keys of .csv, .tsv, .jsonl and .parquet inputs; '#2' is the second of a csv or tsv without a header
+    #[arg(long, value_name = "NAME")]
+    column: Option<String>,
+    #[command(flatten)]
+    cleaning: Cleaning,
+}
+
+impl Asking {
+    /// The options of a reading, for an index whose keys are k-mers of this length or anything else.
+    fn options(&self, kmer: Option<u32>, sources: &[input::Source]) -> Result<input::Options> {
+        check_sequences(kmer, None, self.column.as_ref(), &self.cleaning)?;
+        let options = self.cleaning.options(self.column.as_ref(), None);
+        let sequences = sources.iter().find(|source| input::sets::is_sequences(source));
+        if let (None, None, Some(found)) = (kmer, options.format, sequences) {
+            bail!("{found}: sequences, and the keys of the index are no k-mers; expected keys, or --format text");
+        }
+        Ok(options)
+    }
+}
+
+/// Sequences are not cleaned as text is, and have no columns.
+fn check_sequences(
+    kmer: Option<u32>,
+    unfit: Option<&'static str>,
+    column: Option<&String>,
+    cleaning: &Cleaning,
+) -> Result<()> {
+    match unfit.or(column.map(|_| "--column")).or(cleaning.given()) {
+        Some(option) if kmer.is_some() => bail!("{option} is not for sequences, expected FASTA or FASTQ files alone"),
+        _ => Ok(()),
+    }
+}
+
+/// Opens an index; errors name the file.
+fn open(path: &Path) -> Result<Sets> {
+    at(path, "set index", |path| Sets::mmap(path))
+}
+
+/// A question that the index refused to answer; says what would help.
+fn refused(path: &Path, error: QueryError) -> Error {
+    let path = path.display();
+    match error {
+        QueryError::Domain { filter: Domain::U64, .. } => anyhow!(
+            "{path}: the keys of the index are integers, and these are text; with --integers they are read as numbers"
+        ),
+        QueryError::Domain { .. } => {
+            anyhow!("{path}: the keys of the index are text, and these are integers; expected text, without --integers")
+        }
+        error => Error::new(error).context(path.to_string()),
+    }
+}
+
+/// The same where the error may be of another kind.
+fn failed(path: &Path, error: tamis::Error) -> Error {
+    match error {
+        tamis::Error::Query(error) => refused(path, error),
+        error => Error::new(error).context(path.display().to_string()),
+    }
+}
+
+/// Where a changed index goes: to a file of its own, or where it was.
+fn changed(index: &Path, output: Option<&PathBuf>, inputs: &[input::Source]) -> Result<Output> {
+    Output::new(output.map_or(index, PathBuf::as_path), inputs.iter(), "index")
+}
+
+/// Writes a changed index, which comes back as it can be read.
+fn save(output: &Output, editor: &Editor) -> Result<Sets> {
+    let write = || -> Result<Sets> {
+        if let Output::File(path) = output {
+            editor.save(path)?;
+            return Ok(Sets::mmap(path)?);
+        }
+        let bytes = editor.snapshot()?;
+        match output {
+            Output::Device(path) => OpenOptions::new().write(true).open(path)?.write_all(&bytes)?,
+            _ => {
+                let mut out = io::stdout().lock();
+                out.write_all(&bytes)?;
+                out.flush()?;
+            }
+        }
+        Ok(Sets::open(bytes)?)
+    };
+    write().map_err(|error| error.context(output.to_string()))
+}
+
+/// What a build may use.
+fn with(build: multiset::Build<()>, room: &Room) -> multiset::Build<()> {
+    let build = build.limits(room.limits());
+    match room.threads {
+        Some(threads) => build.threads(threads.into()),
+        None => build,
+    }
+}
+
+/// `1 set`, `2,000 sets`.
+fn count(n: u64, what: &str) -> String {
+    format!("{} {what}{}", grouped(n), if n == 1 { "" } else { "s" })
+}
+
+/// The line about the size of an index.
+fn size(bytes: u64, pairs: u64, keys: u64) -> String {
+    let mut out = format!("size        {} bytes", grouped(bytes));
+    if let (Some(pair), Some(key)) = (bits_per_key(bytes, pairs), bits_per_key(bytes, keys)) {
+        out += &format!(", {pair:.3} bits per pair, {key:.3} bits per key");
+    }
+    out + "\n"
+}
+
+/// The lines about sets that are named and do not hold the key.
+fn false_sets(absent: f64, present: f64) -> String {
+    format!(
+        "absent      {} false sets expected for a key in no set\npresent     {} false sets expected for a key in some set\n",
+        Sets3(absent),
+        Sets3(present)
+    )
+}
+
+/// A number with three digits that mean something.
+struct Sets3(f64);
+
+impl fmt::Display for Sets3 {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let digits = if self.0 > 0.0 { (2.0 - self.0.log10().floor()).clamp(0.0, 20.0) as usize } else { 0 };
+        write!(f, "{:.digits$}", self.0)
+    }
+}
+
+/// What was skipped on the way: for the line about pairs.
+fn blank(counts: &Counts) -> String {
+    match counts.blank {
+        0 => String::new(),
+        lines => format!(", {} blank lines skipped", grouped(lines)),
+    }
+}
+
+/// The line about sequences.
+fn sequences(read: Option<&Sequences>, k: Option<u32>) -> String {
+    let (Some(read), Some(k)) = (read, k) else { return String::new() };
+    format!(
+        "sequences   {}, {} shorter than {k}; {} read, {} skipped for letters other than ACGT\n",
+        grouped(read.records),
+        grouped(read.short),
+        count(read.kmers, "k-mer"),
+        grouped(read.skipped)
+    )
+}
+
+/// The same for JSON.
+fn sequences_json(read: Option<&Sequences>) -> Option<serde_json::Value> {
+    read.map(|read| {
+        serde_json::json!({
+            "records": read.records, "short": read.short, "kmers": read.kmers, "skipped": read.skipped,
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_for_people() {
+        for (number, text) in
+            [(0.0, "0"), (0.012_345, "0.0123"), (1.5, "1.50"), (12.0, "12.0"), (1e-30, "0.00000000000000000000")]
+        {
+            assert_eq!(Sets3(number).to_string(), text);
+        }
+        assert_eq!((count(1, "set"), count(2000, "set")), ("1 set".into(), "2,000 sets".into()));
+        assert_eq!(size(100, 100, 50), "size        100 bytes, 8.000 bits per pair, 16.000 bits per key\n");
+        assert_eq!(size(100, 0, 0), "size        100 bytes\n");
+    }
+}

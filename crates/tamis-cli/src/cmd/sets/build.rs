@@ -1,0 +1,219 @@
+//! keys of many sets -> an index file, and a report of what became of them.
+
+use std::fmt::Write as _;
+use std::io::{self, Write as _};
+use std::path::PathBuf;
+
+use anyhow::Result;
+use serde_json::json;
+use tamis::multiset::{self, Collector, Kind, Report};
+use tamis::{BuildError, Sets};
+
+use super::super::output::Output;
+use super::super::{bits_per_key, grouped};
+use super::{Members, blank, count, false_sets, sequences, sequences_json, size, with};
+use crate::Outcome;
+use crate::args::Means;
+use crate::input::kmers::LONGEST;
+use crate::input::sets::{Member, Read, Taken};
+use crate::input::{KeyRef, total_bytes};
+use crate::interrupt::Interrupt;
+use crate::progress::Bar;
+
+/// Build an index from sets of keys.
+///
+/// Every file is a set, or with --pairs every line is a key and its sets. Keys stand one per line, or in a column of a table (.csv, .tsv,
+/// .jsonl, .parquet); with --kmer they are the k-mers of FASTA and FASTQ files, on either strand. gzip, zstd and xz are recognised by their
+/// content. Equal pairs count once, and a set may be without keys.
+///
+/// Prints how many sets, keys and pairs there are, what was built, its bits per pair and per key, and how many sets it is expected
+/// to name that do not hold a key.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    members: Members,
+    /// The index file, replaced only when the new one is complete; - is standard output
+    #[arg(short, long, value_name = "INDEX")]
+    output: PathBuf,
+    /// Files are FASTA or FASTQ, and keys are their k-mers of this length, 1 to 31. A k-mer and its reverse complement are the same key; those
+    /// over letters other than A, C, G and T are skipped and counted
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..=i64::from(LONGEST)))]
+    kmer: Option<u32>,
+    /// The structure: auto, bloom (takes more keys and sets later), cuckoo (the same, fewer false sets in the same room, slower),
+    /// frozen (the smallest, and no false set for a key that is there)
+    #[arg(long, default_value = "auto", value_parser = structure)]
+    kind: Kind,
+    /// The most false sets to expect for a key that is in no set
+    #[arg(long, value_name = "SETS", default_value = "0.01", value_parser = positive, allow_negative_numbers = true)]
+    absent: f64,
+    /// The most false sets to expect for a key that is in some set; a frozen index has none
+    #[arg(long, value_name = "SETS", default_value = "0.1", value_parser = positive, allow_negative_numbers = true)]
+    present: f64,
+    /// Spend so many bits per pair instead, on as few false sets as they buy
+    #[arg(long, value_name = "B", conflicts_with_all = ["absent", "present"], value_parser = positive, allow_negative_numbers = true)]
+    bits_per_pair: Option<f64>,
+    /// Keep how often a key is in a set, up to 255: lines and k-mers that come again are counted, and --pairs reads set:COUNT
+    #[arg(long)]
+    counts: bool,
+    /// Leave room for so many pairs in all, for `tamis sets add`
+    #[arg(long, value_name = "PAIRS", default_value_t = 0)]
+    room: u64,
+    /// Without a filter in front of the sketch: if nearly all keys asked for are in some set
+    #[arg(long)]
+    no_existence: bool,
+    #[command(flatten)]
+    means: Means,
+    /// Report as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+fn structure(name: &str) -> Result<Kind, String> {
+    let found = Kind::ALL.iter().find(|(known, _)| *known == name).map(|&(_, kind)| kind);
+    found.ok_or_else(|| format!("expected one of {}", Kind::ALL.map(|(name, _)| name).join(", ")))
+}
+
+pub(super) fn positive(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|&number: &f64| number > 0.0 && number <= 1e6);
+    number.ok_or_else(|| "expected a number above 0, like 0.01".to_string())
+}
+
+pub(crate) fn run(args: Args) -> Result<Outcome> {
+    let (inputs, how) = args.members.find(args.kmer, args.counts)?;
+    args.means.room.check()?;
+    let output = Output::new(&args.output, inputs.sources().iter(), "index")?;
+    let interrupt = Interrupt::install()?;
+    let mut intake = Intake::new(options(&args, &interrupt)?.start());
+    // A set without keys is a set.
+    for name in inputs.names() {
+        intake.pairs.set(name).map_err(tamis::Error::from)?;
+    }
+    let bar = Bar::bytes("reading", total_bytes(inputs.sources()));
+    let read = inputs.for_each(&how, &mut |bytes| bar.at(bytes), &mut |member| intake.push(member))?;
+    drop(bar);
+    interrupt.build()?;
+    let (report, index) = write(&output, intake.pairs).map_err(|error| error.context(output.to_string()))?;
+    let text = match args.json {
+        true => format!("{}\n", as_json(&output, &read, &report, index.as_ref())),
+        false => as_text(&args, &output, &read, &report, index.as_ref()),
+    };
+    output.report(&text)?;
+    Ok(Outcome::Yes)
+}
+
+fn options(args: &Args, interrupt: &Interrupt) -> Result<multiset::Build<()>> {
+    let build = multiset::stream().kind(args.kind).absent(args.absent).present(args.present).counts(args.counts);
+    let build = build.room(args.room).cancel(interrupt.flag()).progress(Bar::told());
+    let build = args.bits_per_pair.into_iter().fold(build, |build, bits| build.bits_per_pair(bits));
+    let build = args.kmer.into_iter().fold(build, |build, k| build.kmer(k));
+    let build = if args.no_existence { build.existence(1.0) } else { build };
+    let build = match args.means.secret()? {
+        Some(key) => build.keyed(key),
+        None => build.seed(args.means.seed),
+    };
+    Ok(with(build, &args.means.room))
+}
+
+/// Members of sets on their way in.
+pub(super) struct Intake {
+    pub(super) pairs: Collector,
+    /// The set of the last one: nearly always that of the next.
+    last: Option<(String, u32)>,
+}
+
+impl Intake {
+    pub(super) fn new(pairs: Collector) -> Intake {
+        Intake { pairs, last: None }
+    }
+
+    /// Takes a key in.
+    pub(super) fn push(&mut self, member: Member<'_>) -> Taken {
+        let id = match &self.last {
+            Some((name, id)) if name == member.set => *id,
+            _ => match self.pairs.set(member.set) {
+                Err(BuildError::Value { reason }) => return Ok(Err(reason)),
+                id => {
+                    let id = id.map_err(tamis::Error::from)?;
+                    self.last = Some((member.set.to_string(), id));
+                    id
+                }
+            },
+        };
+        let pushed = match member.key {
+            KeyRef::Bytes(bytes) => self.pairs.push_times(bytes, id, member.count),
+            KeyRef::U64(number) => self.pairs.push_times(number, id, member.count),
+        };
+        Ok(Ok(pushed.map_err(tamis::Error::from)?))
+    }
+}
+
+/// Builds the index where it goes; it comes back where it can be read again.
+pub(super) fn write(output: &Output, pairs: Collector) -> Result<(Report, Option<Sets>)> {
+    Ok(match output {
+        // Nobody has seen enough of half an index: a closed pipe is an error here.
+        Output::Stdout => {
+            let (index, report) = pairs.finish_with_report()?;
+            let mut out = io::stdout().lock();
+            out.write_all(index.as_bytes())?;
+            out.flush()?;
+            (report, Some(index))
+        }
+        Output::File(path) => (pairs.finish_to(path)?, Some(Sets::mmap(path)?)),
+        Output::Device(path) => (pairs.finish_to(path)?, None),
+    })
+}
+
+/// What a segment is called in a report.
+fn structures(index: Option<&Sets>) -> Vec<(&'static str, String)> {
+    index.into_iter().flat_map(Sets::segments).map(|segment| (segment.kind, segment.details)).collect()
+}
+
+fn as_json(output: &Output, read: &Read, report: &Report, index: Option<&Sets>) -> serde_json::Value {
+    let structures = index.map(|index| {
+        let list = structures(Some(index)).into_iter();
+        list.map(|(kind, details)| json!({ "kind": kind, "details": details })).collect::<Vec<_>>()
+    });
+    json!({
+        "file": output.to_string(),
+        "sets": report.sets,
+        "empty": report.empty,
+        "keys": report.keys,
+        "pairs": report.pairs,
+        "duplicates": report.duplicates,
+        "blank": read.counts.blank,
+        "sequences": sequences_json(read.sequences.as_ref()),
+        "kmer": index.and_then(Sets::kmer),
+        "domain": index.map(|index| index.domain().to_string()),
+        "bytes": report.bytes,
+        "bits_per_pair": bits_per_key(report.bytes, report.pairs),
+        "bits_per_key": bits_per_key(report.bytes, report.keys),
+        "absent": report.absent,
+        "present": report.present,
+        "structures": structures,
+    })
+}
+
+fn as_text(args: &Args, output: &Output, read: &Read, report: &Report, index: Option<&Sets>) -> String {
+    let empty = match report.empty {
+        0 => String::new(),
+        sets => format!(", {} without keys", grouped(sets.into())),
+    };
+    let mut out = format!("sets        {}{empty}\n", grouped(report.sets.into()));
+    out += &sequences(read.sequences.as_ref(), args.kmer);
+    let _ = writeln!(out, "keys        {}{}", grouped(report.keys), blank(&read.counts));
+    let duplicates = match (report.duplicates, args.counts) {
+        (0, true) => String::new(),
+        (n, true) => format!(", {} counted", count(n, "repetition")),
+        (n, false) => format!(", {} dropped", count(n, "duplicate")),
+    };
+    let _ = writeln!(out, "pairs       {}{duplicates}", grouped(report.pairs));
+    for (kind, details) in structures(index) {
+        let _ = writeln!(out, "structure   {kind}: {details}");
+    }
+    if index.is_some_and(|index| index.segments().next().is_none()) {
+        out += "structure   none: there are no keys\n";
+    }
+    let _ = writeln!(out, "file        {output}");
+    out += &size(report.bytes, report.pairs, report.keys);
+    out + &false_sets(report.absent, report.present)
+}

@@ -1,0 +1,148 @@
+//! an index and keys -> a frozen index of the keys, with the sets that the first one names.
+
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use serde_json::json;
+use tamis::multiset::{self, Collector, Kind};
+use tamis::{BuildError, Key, Sets};
+
+use super::super::gathered::Gathered;
+use super::super::{grouped, output::Output};
+use super::build::{positive, write};
+use super::{Asking, false_sets, open, refused, sequences, sequences_json, size, with};
+use crate::Outcome;
+use crate::args::{self, Room};
+use crate::input::kmers::{self, Event};
+use crate::input::{self, Source, total_bytes};
+use crate::interrupt::Interrupt;
+use crate::progress::Bar;
+
+/// Freeze an index: the smallest one that answers for these keys as it does.
+///
+/// KEYS are the keys that the index holds, or those of them that matter, in files of any format; for an index of k-mers they are FASTA or FASTQ
+/// files. Sets that the index names falsely stay named. Keys that it finds in no set are left out and counted.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    /// The index file
+    #[arg(value_name = "INDEX")]
+    index: PathBuf,
+    /// Files of keys; - or none is standard input
+    #[arg(value_name = "KEYS")]
+    keys: Vec<PathBuf>,
+    /// The frozen index, replaced only when it is complete; - is standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+    /// The most false sets to expect for a key that is in no set
+    #[arg(long, value_name = "SETS", default_value = "0.01", value_parser = positive, allow_negative_numbers = true)]
+    absent: f64,
+    #[command(flatten)]
+    asking: Asking,
+    #[command(flatten)]
+    room: Room,
+    /// Report as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(args: Args) -> Result<Outcome> {
+    let index = open(&args.index)?;
+    let sources = args::sources(&args.keys);
+    let options = args.asking.options(index.kmer(), &sources)?;
+    sources.iter().try_for_each(Source::check)?;
+    args.room.check()?;
+    let output = Output::new(&args.output, sources.iter(), "index")?;
+    let interrupt = Interrupt::install()?;
+    let build = multiset::stream().like(&index).kind(Kind::Frozen).absent(args.absent);
+    let build = with(build, &args.room).cancel(interrupt.flag()).progress(Bar::told());
+    let mut freezer = Freezer { path: &args.index, index: &index, pairs: build.start(), keys: 0, lost: 0 };
+    let bar = Bar::bytes("reading", total_bytes(&sources));
+    let progress = &mut |bytes| bar.at(bytes);
+    let read = match index.kmer() {
+        Some(k) => Some(kmers::for_each(&sources, k, progress, &mut |_, event| match event {
+            Event::Kmers(keys) => freezer.take(keys),
+            _ => Ok(()),
+        })?),
+        None => {
+            let mut keys = Gathered::default();
+            input::for_each(&sources, &options, progress, &mut |key, _, _| {
+                if keys.push(key) {
+                    freezer.gathered(&mut keys)?;
+                }
+                Ok(ControlFlow::Continue(()))
+            })?;
+            freezer.gathered(&mut keys)?;
+            None
+        }
+    };
+    drop(bar);
+    interrupt.build()?;
+    let Freezer { pairs, keys, lost, .. } = freezer;
+    let (report, _) = write(&output, pairs).map_err(|error| error.context(output.to_string()))?;
+    let text = match args.json {
+        true => {
+            let report = json!({
+                "file": output.to_string(),
+                "asked": keys,
+                "lost": lost,
+                "sequences": sequences_json(read.as_ref()),
+                "sets": report.sets,
+                "keys": report.keys,
+                "pairs": report.pairs,
+                "bytes": report.bytes,
+                "absent": report.absent,
+            });
+            format!("{report}\n")
+        }
+        false => {
+            let mut out = format!("asked       {}, {} in no set and left out\n", grouped(keys), grouped(lost));
+            out += &sequences(read.as_ref(), index.kmer());
+            out += &format!("sets        {}\n", grouped(report.sets.into()));
+            out += &format!("keys        {}\n", grouped(report.keys));
+            out += &format!("pairs       {}\nfile        {output}\n", grouped(report.pairs));
+            out + &size(report.bytes, report.pairs, report.keys) + &false_sets(report.absent, report.present)
+        }
+    };
+    output.report(&text)?;
+    Ok(Outcome::Yes)
+}
+
+/// Asks for keys and passes them on with their sets.
+struct Freezer<'a> {
+    path: &'a Path,
+    index: &'a Sets,
+    pairs: Collector,
+    keys: u64,
+    lost: u64,
+}
+
+impl Freezer<'_> {
+    fn gathered(&mut self, keys: &mut Gathered) -> Result<()> {
+        match keys.numbers.is_empty() {
+            true => self.take(&keys.bytes())?,
+            false => self.take(&keys.numbers)?,
+        }
+        keys.clear();
+        Ok(())
+    }
+
+    fn take<K: Key + Copy>(&mut self, keys: &[K]) -> Result<()> {
+        if keys.is_empty() {
+            return Ok(());
+        }
+        let Freezer { path, index, pairs, lost, .. } = self;
+        let mut pushed: Result<(), BuildError> = Ok(());
+        let asked = index.find_many(keys, |at, ids| {
+            *lost += u64::from(ids.is_empty());
+            for &id in ids {
+                if pushed.is_ok() {
+                    pushed = pairs.push(keys[at], id);
+                }
+            }
+        });
+        asked.map_err(|error| refused(path, error))?;
+        self.keys += keys.len() as u64;
+        Ok(pushed.map_err(tamis::Error::from)?)
+    }
+}

@@ -1,0 +1,74 @@
+//! an index and names of its sets -> the index without them.
+
+use std::path::PathBuf;
+
+use anyhow::{Result, bail};
+use serde_json::json;
+use tamis::multiset::Editor;
+
+use super::super::{grouped, output::Output};
+use super::{changed, count, open, save, size};
+use crate::Outcome;
+use crate::interrupt::Interrupt;
+
+/// Remove sets from an index.
+///
+/// They are marked and never named again; what their keys took stays in the file until it is built anew. A name that the index does not know is an
+/// error, and nothing is changed.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    /// The index file, replaced only when the new one is complete
+    #[arg(value_name = "INDEX")]
+    index: PathBuf,
+    /// Names of sets
+    #[arg(value_name = "NAME", required = true)]
+    names: Vec<String>,
+    /// Write the new index here, and leave the old one as it is; - is standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Report as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Unknown names that are shown.
+const SHOWN: usize = 20;
+
+pub(crate) fn run(mut args: Args) -> Result<Outcome> {
+    let index = open(&args.index)?;
+    args.names.sort();
+    args.names.dedup();
+    let unknown: Vec<&str> = args.names.iter().map(String::as_str).filter(|name| index.id(name).is_none()).collect();
+    if !unknown.is_empty() {
+        let mut list = unknown.iter().take(SHOWN).map(|name| format!("{name:?}")).collect::<Vec<_>>().join(", ");
+        if unknown.len() > SHOWN {
+            list += &format!(" and {} more", unknown.len() - SHOWN);
+        }
+        bail!("{}: no set is called {list}; nothing was changed", args.index.display());
+    }
+    let output: Output = changed(&args.index, args.output.as_ref(), &[])?;
+    let interrupt = Interrupt::install()?;
+    let mut editor = Editor::new(&index);
+    for name in &args.names {
+        editor.remove_set(name).map_err(tamis::Error::from)?;
+    }
+    interrupt.build()?;
+    let after = save(&output, &editor)?;
+    let bytes = after.as_bytes().len() as u64;
+    let text = match args.json {
+        true => {
+            let report = json!({
+                "file": output.to_string(), "removed": args.names.len(), "sets": after.sets(), "bytes": bytes,
+            });
+            format!("{report}\n")
+        }
+        false => format!(
+            "removed     {}, {} left\nfile        {output}\n{}",
+            count(args.names.len() as u64, "set"),
+            grouped(after.sets().into()),
+            size(bytes, after.pairs(), after.keys())
+        ),
+    };
+    output.report(&text)?;
+    Ok(Outcome::Yes)
+}

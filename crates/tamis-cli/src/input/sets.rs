@@ -1,0 +1,481 @@
+//! files, or lines of keys and sets, or sequences -> keys, each with a set that holds it.
+//!
+//! ```text
+//!   DIR, FILE, NAME=FILE         one set per file, called as the file is, or NAME
+//!   the same with --kmer         the same, of the k-mers of FASTA and FASTQ
+//!   key<TAB>set[,set...]         --pairs: text, .tsv too; a key may come again
+//!   csv tsv jsonl parquet        --pairs with --column and --set-column
+//! ```
+//!
+//! With counts a set behind a tab may be `set:COUNT`. Names of sets stand behind tabs and between commas, in what is read and in what is
+//! printed, so they have neither; what else they are made of is their own business.
+
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::fs;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, anyhow, bail};
+
+use super::kmers::{self, Event, Sequences};
+use super::sink::{quote, trim};
+use super::{Beside, Counts, Format, KeyRef, Label, Options, Places, Source, format_of};
+
+/// What is stripped from the name of a file, after what a compressor put there.
+const EXTENSIONS: [&str; 6] = ["txt", "csv", "tsv", "jsonl", "ndjson", "parquet"];
+
+/// The same, of files of sequences.
+const SEQUENCES: [&str; 8] = ["fa", "fasta", "fna", "ffn", "frn", "fas", "fq", "fastq"];
+
+/// Where the keys of many sets come from.
+#[derive(Debug)]
+pub(crate) enum Inputs {
+    /// One file for every set, and the names of the sets, all different.
+    Files { names: Vec<String>, sources: Vec<Source> },
+    /// Lines of a key and its sets.
+    Pairs(Vec<Source>),
+}
+
+/// How they are read.
+pub(crate) struct How {
+    pub(crate) options: Options,
+    /// The column of sets in tables of pairs.
+    pub(crate) set_column: Option<String>,
+    /// The inputs are sequences, and keys are their k-mers.
+    pub(crate) kmer: Option<u32>,
+    /// Sets of pairs may have counts.
+    pub(crate) counts: bool,
+}
+
+/// What was read.
+#[derive(Default)]
+pub(crate) struct Read {
+    pub(crate) counts: Counts,
+    /// Of sequences.
+    pub(crate) sequences: Option<Sequences>,
+    /// Of keys that are not k-mers.
+    pub(crate) places: Places,
+}
+
+/// A key that is in a set.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Member<'a> {
+    pub(crate) key: KeyRef<'a>,
+    pub(crate) set: &'a str,
+    /// How often.
+    pub(crate) count: u64,
+    /// The running number of its line, for [`Places::locate`].
+    pub(crate) ordinal: u64,
+}
+
+/// What became of a member: the inner error is what is wrong with it, and is reported with its place.
+pub(crate) type Taken = Result<Result<(), String>>;
+
+/// What receives the members of sets.
+pub(crate) type Visit<'a> = dyn FnMut(Member<'_>) -> Taken + 'a;
+
+impl Inputs {
+    /// Finds the files; with `pairs` no names are wanted, and none is standard input.
+    pub(crate) fn find(words: &[PathBuf], pairs: bool) -> Result<Inputs> {
+        if pairs {
+            let sources: Vec<Source> = crate::args::sources(words);
+            once(&sources)?;
+            sources.iter().try_for_each(Source::check)?;
+            return Ok(Inputs::Pairs(sources));
+        }
+        if words.is_empty() {
+            bail!("no files, expected one for every set, a directory of them, or --pairs");
+        }
+        let (mut names, mut sources) = (vec![], vec![]);
+        for word in words {
+            if let Some((name, file)) = named(word) {
+                let source = Source::from(file);
+                source.check()?;
+                check_name(name).map_err(|message| anyhow!("{}: {message}", word.display()))?;
+                names.push(name.to_string());
+                sources.push(source);
+                continue;
+            }
+            for path in files(word)? {
+                names.push(name_of(&path)?);
+                sources.push(Source::from(path));
+            }
+        }
+        once(&sources)?;
+        distinct(&names, &sources)?;
+        Ok(Inputs::Files { names, sources })
+    }
+
+    pub(crate) fn sources(&self) -> &[Source] {
+        match self {
+            Inputs::Files { sources, .. } | Inputs::Pairs(sources) => sources,
+        }
+    }
+
+    /// The names of sets that are known before a key is read.
+    pub(crate) fn names(&self) -> &[String] {
+        match self {
+            Inputs::Files { names, .. } => names,
+            Inputs::Pairs(_) => &[],
+        }
+    }
+
+    /// Gives every member of every set to `visit`; progress is that of [`super::for_each`].
+    pub(crate) fn for_each(&self, how: &How, progress: &mut dyn FnMut(u64), visit: &mut Visit<'_>) -> Result<Read> {
+        match (self, how.kmer) {
+            (Inputs::Files { names, sources }, Some(k)) => {
+                let mut ordinal = 0;
+                let sequences = kmers::for_each(sources, k, progress, &mut |file, event| {
+                    let Event::Kmers(keys) = event else { return Ok(()) };
+                    for &key in keys {
+                        let member = Member { key: KeyRef::U64(key), set: &names[file], count: 1, ordinal };
+                        visit(member)?.map_err(|message| anyhow!("{}: {message}", sources[file]))?;
+                        ordinal += 1;
+                    }
+                    Ok(())
+                })?;
+                let counts = Counts { keys: sequences.kmers, ..Counts::default() };
+                Ok(Read { counts, sequences: Some(sequences), places: Places::default() })
+            }
+            (Inputs::Files { names, sources }, None) => {
+                check_formats(sources, &how.options)?;
+                let options = Options { beside: Beside::File, ..how.options.clone() };
+                read(sources, &options, progress, &mut |key, file, ordinal| {
+                    let set = file.and_then(|file| names.get(file.number? as usize)).map_or("", String::as_str);
+                    visit(Member { key, set, count: 1, ordinal })
+                })
+            }
+            (Inputs::Pairs(sources), _) => {
+                let options =
+                    Options { beside: Beside::Sets, partition_column: how.set_column.clone(), ..how.options.clone() };
+                for input in sources {
+                    if options.column.is_none() && format_of(input, &options) != Format::Text {
+                        bail!("{input}: a table, expected --column NAME of keys and --set-column NAME");
+                    }
+                }
+                read(sources, &options, progress, &mut |key, sets, ordinal| {
+                    for set in sets.map_or(&b""[..], |sets| sets.text).split(|&byte| byte == b',') {
+                        let set = if options.trim { trim(set) } else { set };
+                        let (set, count) = match parse(set, how.counts) {
+                            Ok(parsed) => parsed,
+                            Err(message) => return Ok(Err(message)),
+                        };
+                        if let Err(message) = visit(Member { key, set, count, ordinal })? {
+                            return Ok(Err(message));
+                        }
+                    }
+                    Ok(Ok(()))
+                })
+            }
+        }
+    }
+}
+
+/// Reads keys with what stands beside them; what `visit` says against one is an error with its place.
+fn read(
+    sources: &[Source],
+    options: &Options,
+    progress: &mut dyn FnMut(u64),
+    visit: &mut dyn FnMut(KeyRef<'_>, Option<Label<'_>>, u64) -> Taken,
+) -> Result<Read> {
+    // Only the places know the line, and they come when the reading has ended.
+    let mut wrong: Option<(u64, String)> = None;
+    let (counts, places) = super::for_each(sources, options, progress, &mut |key, beside, ordinal| {
+        Ok(match visit(key, beside, ordinal)? {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(message) => {
+                wrong = Some((ordinal, message));
+                ControlFlow::Break(())
+            }
+        })
+    })?;
+    match wrong {
+        Some((ordinal, message)) => Err(places.error(ordinal, &message)),
+        None => Ok(Read { counts, sequences: None, places }),
+    }
+}
+
+/// A set behind a tab, and how often the key is in it.
+fn parse(text: &[u8], counts: bool) -> Result<(&str, u64), String> {
+    let text = str::from_utf8(text).map_err(|_| format!("the set {} is not UTF-8", quote(text)))?;
+    let (name, count) = match text.rsplit_once(':') {
+        Some((name, count)) if counts => {
+            let count = count.parse().ok().filter(|&count: &u64| count > 0);
+            let wrong = || format!("the count of {} is not a number from 1", quote(text.as_bytes()));
+            (name, count.ok_or_else(wrong)?)
+        }
+        _ => (text, 1),
+    };
+    check_name(name)?;
+    Ok((name, count))
+}
+
+/// Whether a set can be called so.
+pub(crate) fn check_name(name: &str) -> Result<(), String> {
+    if name.is_empty() {
+        return Err("the name of a set is empty, expected a letter at least".to_string());
+    }
+    if name.contains([',', '\t', '\n', '\r', '\0']) {
+        let name = quote(name.as_bytes());
+        return Err(format!(
+            "the name of the set {name} has a comma, a tab or the end of a line, expected none of them"
+        ));
+    }
+    Ok(())
+}
+
+/// `NAME=FILE`: what stands before the first equals sign, unless that is a path.
+fn named(word: &Path) -> Option<(&str, PathBuf)> {
+    let (name, file) = word.to_str()?.split_once('=')?;
+    (!name.contains(std::path::is_separator)).then(|| (name, PathBuf::from(file)))
+}
+
+/// A file, or the files of a directory in the order of their names, hidden ones and directories left out.
+fn files(word: &Path) -> Result<Vec<PathBuf>> {
+    if !word.is_dir() {
+        Source::from(word.to_path_buf()).check()?;
+        return Ok(vec![word.to_path_buf()]);
+    }
+    let failed = |error: std::io::Error| anyhow!("{}: {error}", word.display());
+    let mut paths = vec![];
+    for entry in fs::read_dir(word).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        let hidden = entry.file_name().as_encoded_bytes().starts_with(b".");
+        let path = entry.path();
+        if !hidden && !path.is_dir() {
+            paths.push(path);
+        }
+    }
+    if paths.is_empty() {
+        bail!("{}: no files in the directory, expected one for every set", word.display());
+    }
+    paths.sort();
+    Ok(paths)
+}
+
+/// What the set of a file is called: the file's name without its directories and its known extensions.
+fn name_of(path: &Path) -> Result<String> {
+    if path.as_os_str() == "-" {
+        bail!("standard input has no name, expected NAME=- or --pairs");
+    }
+    let strip = |path: &Path, known: &[&str]| {
+        let extension = path.extension().is_some_and(|e| known.iter().any(|name| e.eq_ignore_ascii_case(name)));
+        path.file_stem().filter(|_| extension).map(PathBuf::from)
+    };
+    let name = PathBuf::from(path.file_name().unwrap_or(OsStr::new("")));
+    let name = strip(&name, &["gz", "zst", "xz"]).unwrap_or(name);
+    let name = strip(&name, &EXTENSIONS).or_else(|| strip(&name, &SEQUENCES)).unwrap_or(name);
+    let name = name.to_str().ok_or_else(|| anyhow!("{}: the name is not UTF-8, expected NAME=FILE", path.display()))?;
+    check_name(name).map_err(|message| anyhow!("{}: {message}; NAME=FILE gives another", path.display()))?;
+    Ok(name.to_string())
+}
+
+fn once(sources: &[Source]) -> Result<()> {
+    match sources.iter().filter(|source| matches!(source, Source::Stdin)).count() {
+        0 | 1 => Ok(()),
+        _ => bail!("standard input (-) can be read only once"),
+    }
+}
+
+/// Two files of one name would be one set, and nobody said so.
+fn distinct(names: &[String], sources: &[Source]) -> Result<()> {
+    let mut known: HashMap<&str, &Source> = HashMap::with_capacity(names.len());
+    for (name, source) in names.iter().zip(sources) {
+        if let Some(other) = known.insert(name, source) {
+            bail!("{other} and {source}: both are the set {name:?}, expected different names; NAME=FILE gives another");
+        }
+    }
+    Ok(())
+}
+
+/// Whether a file is called as files of sequences are.
+pub(crate) fn is_sequences(source: &Source) -> bool {
+    SEQUENCES.iter().any(|name| source.has_extension(name))
+}
+
+/// Sequences are no lists of keys: their lines would be taken for keys.
+fn check_formats(sources: &[Source], options: &Options) -> Result<()> {
+    let Some(found) = sources.iter().find(|source| is_sequences(source)).filter(|_| options.format.is_none()) else {
+        return Ok(());
+    };
+    match sources.iter().find(|source| !is_sequences(source)) {
+        Some(other) => bail!("{found}: sequences, and {other}: keys; expected one kind, sequences with --kmer K"),
+        None => bail!("{found}: sequences, expected --kmer K, or --format text if its lines are keys"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    struct Desk(tempfile::TempDir);
+
+    impl Desk {
+        fn put(&self, name: &str, text: &str) -> PathBuf {
+            let path = self.0.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(&path, text).unwrap();
+            path
+        }
+
+        fn words(&self, words: &[&str]) -> Vec<PathBuf> {
+            let folder = self.0.path().to_str().unwrap();
+            words.iter().map(|word| word.replace('@', folder).into()).collect()
+        }
+
+        fn error(&self, words: &[&str], how: &How, pairs: bool) -> String {
+            let read = Inputs::find(&self.words(words), pairs).and_then(|inputs| list(&inputs, how));
+            format!("{:#}", read.unwrap_err()).replace(&format!("{}/", self.0.path().display()), "")
+        }
+    }
+
+    fn how() -> How {
+        How { options: Options::default(), set_column: None, kmer: None, counts: false }
+    }
+
+    fn list(inputs: &Inputs, how: &How) -> Result<Vec<String>> {
+        let mut all = vec![];
+        inputs.for_each(how, &mut |_| {}, &mut |member| {
+            let key = match member.key {
+                KeyRef::Bytes(bytes) => String::from_utf8(bytes.to_vec())?,
+                KeyRef::U64(number) => number.to_string(),
+            };
+            all.push(format!("{key} {} {}", member.set, member.count));
+            Ok(if key == "bad" { Err("is bad".into()) } else { Ok(()) })
+        })?;
+        Ok(all)
+    }
+
+    #[test]
+    fn sets_are_called_as_their_files() {
+        for (path, name) in [
+            ("a.txt", "a"),
+            ("d/e.f/a.b.csv.gz", "a.b"),
+            ("a.FASTQ.ZST", "a"),
+            ("a.gz", "a"),
+            ("a.txt.txt", "a.txt"),
+            ("a.gz.gz", "a.gz"),
+            ("a.bin", "a.bin"),
+            ("gz", "gz"),
+            (".txt", ".txt"),
+        ] {
+            assert_eq!(name_of(Path::new(path)).unwrap(), name, "{path}");
+        }
+        assert!(name_of(Path::new("a,b.txt")).is_err());
+        assert!(name_of(Path::new("-")).is_err());
+        assert_eq!(named(Path::new("a=b=c")), Some(("a", PathBuf::from("b=c"))));
+        assert_eq!(named(Path::new("./a=b")), None);
+        assert_eq!(named(Path::new("=b")), Some(("", PathBuf::from("b"))));
+    }
+
+    #[test]
+    fn files_directories_and_names() {
+        let desk = Desk(tempfile::tempdir().unwrap());
+        desk.put("d/b.csv", "x\n\"y\"\n");
+        desk.put("d/a.jsonl", "{\"k\":\"z\"}\n\n");
+        desk.put("d/.hidden", "no\n");
+        desk.put("d/e/deep", "no\n");
+        desk.put("d/none", "");
+        desk.put("c.txt", "x\n");
+        let inputs = Inputs::find(&desk.words(&["@/d", "last=@/c.txt"]), false).unwrap();
+        assert_eq!(inputs.names(), ["a", "b", "none", "last"]);
+        assert_eq!(list(&inputs, &how()).unwrap(), ["z a 1", "x b 1", "y b 1", "x last 1"]);
+        let numbers = How { options: Options { integers: true, ..Options::default() }, ..how() };
+        desk.put("n.txt", "1\n");
+        let inputs = Inputs::find(&desk.words(&["@/n.txt"]), false).unwrap();
+        assert_eq!(list(&inputs, &numbers).unwrap(), ["1 n 1"]);
+    }
+
+    #[test]
+    fn files_that_do_not_fit() {
+        let desk = Desk(tempfile::tempdir().unwrap());
+        for (name, text) in [("a.txt", "x\nbad\n"), ("d/a.csv", "y\n"), ("g.fa", ">r\nACGT\n"), ("q.fq.gz", "")] {
+            desk.put(name, text);
+        }
+        fs::create_dir(desk.0.path().join("empty")).unwrap();
+        for (words, expected) in [
+            (&[][..], "no files, expected one for every set, a directory of them, or --pairs"),
+            (&["-"], "standard input has no name, expected NAME=- or --pairs"),
+            (&["@/none"], "none: no such file"),
+            (&["x=@/none"], "none: no such file"),
+            (&["x=@/d"], "d: is a directory, expected a file of keys"),
+            (&["@/empty"], "empty: no files in the directory, expected one for every set"),
+            (
+                &["@/a.txt", "@/d"],
+                "a.txt and d/a.csv: both are the set \"a\", expected different names; NAME=FILE gives another",
+            ),
+            (&["x=-", "y=-"], "standard input (-) can be read only once"),
+            (&["@/a.txt"], "a.txt: line 2: is bad"),
+            (&["@/g.fa", "@/q.fq.gz"], "g.fa: sequences, expected --kmer K, or --format text if its lines are keys"),
+            (&["@/a.txt", "@/g.fa"], "g.fa: sequences, and a.txt: keys; expected one kind, sequences with --kmer K"),
+        ] {
+            assert_eq!(desk.error(words, &how(), false), expected, "{words:?}");
+        }
+        assert!(
+            desk.error(&["=@/a.txt"], &how(), false)
+                .ends_with("the name of a set is empty, expected a letter at least")
+        );
+        let kmers = How { kmer: Some(3), ..how() };
+        assert_eq!(
+            desk.error(&["@/g.fa", "@/a.txt"], &kmers, false),
+            "a.txt: line 1: expected '>' or '@', as sequences begin, found \"x\""
+        );
+        let inputs = Inputs::find(&desk.words(&["@/g.fa", "@/q.fq.gz"]), false).unwrap();
+        assert_eq!(list(&inputs, &kmers).unwrap(), ["6 g 1", "6 g 1"]);
+        let text = How { options: Options { format: Some(Format::Text), ..Options::default() }, ..how() };
+        assert_eq!(list(&inputs, &text).unwrap(), [">r g 1", "ACGT g 1"]);
+    }
+
+    #[test]
+    fn lines_of_keys_and_sets() {
+        let desk = Desk(tempfile::tempdir().unwrap());
+        let counts = || How { counts: true, ..how() };
+        let trimmed = || How { options: Options { trim: true, ..Options::default() }, ..how() };
+        let pairs = |text: &str, how: How| {
+            let path = desk.put("p.tsv", text);
+            list(&Inputs::find(&[path], true).unwrap(), &how)
+        };
+        assert_eq!(pairs("a\tx,y\r\n\nb\ty:2\na\tz", how()).unwrap(), ["a x 1", "a y 1", "b y:2 1", "a z 1"]);
+        assert_eq!(pairs("a\tx:7,y\nb\tq:r:1\n", counts()).unwrap(), ["a x 7", "a y 1", "b q:r 1"]);
+        assert_eq!(pairs(" a\t x , y z \n", trimmed()).unwrap(), ["a x 1", "a y z 1"]);
+        let empty = "the name of a set is empty, expected a letter at least";
+        for (text, how, expected) in [
+            ("a\tx\nb\n", how(), "line 2: \"b\" has no tab, expected key<TAB>set[,set...]"),
+            ("a\tx\n\nb\tx,,y\n", how(), &format!("line 3: {empty}")),
+            ("a\t\n", how(), &format!("line 1: {empty}")),
+            ("a\tx,\n", how(), &format!("line 1: {empty}")),
+            ("a\t , \n", trimmed(), &format!("line 1: {empty}")),
+            ("\tx\n", how(), "line 1: the key is empty, expected key<TAB>set[,set...]"),
+            (
+                "a\tx\ty\n",
+                how(),
+                "line 1: the name of the set \"x\\ty\" has a comma, a tab or the end of a line, expected none of them",
+            ),
+            ("a\tx:0\n", counts(), "line 1: the count of \"x:0\" is not a number from 1"),
+            ("a\tx:y\n", counts(), "line 1: the count of \"x:y\" is not a number from 1"),
+            ("a\t:3\n", counts(), &format!("line 1: {empty}")),
+        ] {
+            desk.put("p.tsv", text);
+            assert_eq!(desk.error(&["@/p.tsv"], &how, true), format!("p.tsv: {expected}"), "{text:?}");
+        }
+        desk.put("t.csv", "k,s\na,\"x,y\"\n");
+        assert_eq!(
+            desk.error(&["@/t.csv"], &how(), true),
+            "t.csv: a table, expected --column NAME of keys and --set-column NAME"
+        );
+        let columns = How {
+            options: Options { column: Some("k".into()), ..Options::default() },
+            set_column: Some("s".into()),
+            ..how()
+        };
+        let inputs = Inputs::find(&desk.words(&["@/t.csv"]), true).unwrap();
+        assert_eq!(list(&inputs, &columns).unwrap(), ["a x 1", "a y 1"]);
+        desk.put("t.jsonl", "{\"k\":\"a\",\"s\":null}\n");
+        assert_eq!(
+            desk.error(&["@/t.jsonl"], &columns, true),
+            "t.jsonl: line 1: the key has no set, expected text or an integer in the column \"s\""
+        );
+    }
+}

@@ -1,0 +1,681 @@
+//! keys of many sets -> an index: what the commands print, how they end, and what they refuse.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::process::Stdio;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::desk::{Desk, quickstart};
+use crate::formats::{gzip, parquet_table};
+
+fn first_words(text: &str) -> Vec<&str> {
+    text.lines().filter_map(|line| line.split_whitespace().next()).collect()
+}
+
+/// Three sets; `red` and `blue` share 1000 keys, `none` has none.
+fn colours(desk: &Desk) {
+    fs::create_dir(desk.path("d")).unwrap();
+    let keys = |range: std::ops::Range<u32>| range.map(|i| format!("key{i}\n")).collect::<String>();
+    desk.put("d/red.txt", keys(0..2000));
+    desk.put("d/blue.csv.gz", gzip(keys(1000..3000).as_bytes()));
+    desk.put("d/none", "\n");
+    desk.put("d/.hidden", "no\n");
+}
+
+/// What a query must print for these keys.
+fn expected(range: std::ops::Range<u32>) -> String {
+    let sets = |i: u32| match i {
+        0..1000 => "red",
+        1000..2000 => "blue,red",
+        2000..3000 => "blue",
+        _ => "",
+    };
+    range.map(|i| format!("key{i}\t{}\n", sets(i))).collect()
+}
+
+fn keys(range: std::ops::Range<u32>) -> String {
+    range.map(|i| format!("key{i}\n")).collect()
+}
+
+/// Whether every set that should be named is, and few others are: no more false sets than this.
+#[track_caller]
+fn holds(found: &str, wanted: &str, most: usize) {
+    let mut wrong = 0;
+    assert_eq!(found.lines().count(), wanted.lines().count());
+    for (found, wanted) in found.lines().zip(wanted.lines()) {
+        let parse = |line: &str| -> (String, BTreeSet<String>) {
+            let (key, sets) = line.split_once('\t').unwrap();
+            (key.into(), sets.split(',').filter(|set| !set.is_empty()).map(String::from).collect())
+        };
+        let ((key, found), (expected, wanted)) = (parse(found), parse(wanted));
+        assert_eq!(key, expected);
+        assert!(found.is_superset(&wanted), "{key}: {found:?} {wanted:?}");
+        wrong += found.len() - wanted.len();
+    }
+    assert!(wrong <= most, "{wrong} false sets");
+}
+
+#[test]
+fn the_round_of_all_commands() {
+    for kind in ["auto", "frozen", "bloom", "cuckoo"] {
+        let desk = Desk::new();
+        colours(&desk);
+        let report = desk.run(&format!("sets build d -o i.tamis --kind {kind}")).text(0);
+        let words = ["sets", "keys", "pairs", "structure", "file", "size", "absent", "present"];
+        assert_eq!(first_words(&report), words, "{report}");
+        let size = fs::metadata(desk.path("i.tamis")).unwrap().len();
+        let (pair, key) = (size as f64 * 8.0 / 4000.0, size as f64 * 8.0 / 3000.0);
+        for line in [
+            "sets        3, 1 without keys\n".to_string(),
+            "keys        3,000, 1 blank lines skipped\n".into(),
+            "pairs       4,000, 0 duplicates dropped\n".into(),
+            "file        i.tamis\n".into(),
+            format!("bytes, {pair:.3} bits per pair, {key:.3} bits per key\n"),
+        ] {
+            assert!(report.contains(&line), "{line:?} {report}");
+        }
+        assert_eq!(desk.names(), ["d", "i.tamis", "tmp"]);
+
+        // All keys and as many strangers.
+        let found = desk.feed("sets query i.tamis", keys(0..6000)).text(0);
+        if kind == "auto" || kind == "frozen" {
+            assert_eq!(found.lines().take(3000).collect::<Vec<_>>(), expected(0..3000).lines().collect::<Vec<_>>());
+        }
+        holds(&found, &expected(0..6000), 600);
+        // Without a set, and the exit code of grep.
+        assert_eq!(desk.feed("sets query i.tamis --found", "").text(1), "");
+
+        let verified = desk.run("sets verify i.tamis d").text(0);
+        assert_eq!(verified, "checksum    right\npairs       4,000 checked, 0 missing\n");
+        assert_eq!(desk.run("sets verify i.tamis").text(0), "checksum    right\n");
+
+        let inspected = desk.run("sets inspect i.tamis --names").text(0);
+        let head = ["file", "sets", "keys", "pairs", "hash", "size", "absent", "present", "segment"];
+        assert_eq!(first_words(&inspected)[..9], head, "{inspected}");
+        for line in ["set 0       blue: 2,000 keys\n", "set 1       none: 0 keys\n", "set 2       red: 2,000 keys\n"] {
+            assert!(inspected.contains(line), "{inspected}");
+        }
+        // The parts are all of the file.
+        let bytes = |line: &str| {
+            let word = line.split(" bytes").next().unwrap().rsplit(' ').next().unwrap();
+            word.replace(',', "").parse::<u64>().unwrap()
+        };
+        let parts = inspected.lines().filter(|line| line.starts_with("   ") || line.starts_with("rest"));
+        assert_eq!(parts.map(bytes).sum::<u64>(), size, "{inspected}");
+
+        // More keys, a new set; then without one of them.
+        desk.put("green.txt", keys(2500..3500));
+        let added = desk.run("sets add i.tamis green.txt red=d/red.txt").text(0);
+        assert!(
+            added.starts_with("sets        1 new, 4 in all\nadded       1,000 pairs, 2,000 known before\n"),
+            "{added}"
+        );
+        let found = desk.feed("sets query i.tamis", keys(2500..3500)).text(0);
+        let wanted = |i: u32| if i < 3000 { "blue,green" } else { "green" };
+        holds(&found, &(2500..3500).map(|i| format!("key{i}\t{}\n", wanted(i))).collect::<String>(), 300);
+        desk.run("sets verify i.tamis d green.txt").text(0);
+        let removed = desk.run("sets remove i.tamis red none").text(0);
+        assert!(removed.starts_with("removed     2 sets, 2 left\nfile        i.tamis\nsize        "), "{removed}");
+        let found = desk.feed("sets query i.tamis", keys(0..1100)).text(0);
+        assert!(!found.contains("red") && found.ends_with("key1099\tblue\n"), "{found}");
+        desk.run("sets verify i.tamis d").text(1);
+
+        // A frozen one of it answers alike.
+        desk.put("keys", keys(0..3500));
+        let frozen = desk.run("sets freeze i.tamis keys -o f.tamis").text(0);
+        assert!(frozen.starts_with("asked       3,500, "), "{frozen}");
+        let [one, two] =
+            ["i.tamis", "f.tamis"].map(|name| desk.run(&format!("sets query {name} keys --found")).text(0));
+        let two: BTreeSet<&str> = two.lines().collect();
+        assert!(one.lines().all(|line| two.contains(line)), "{kind}");
+    }
+}
+
+#[test]
+fn pairs_of_every_sort() {
+    let desk = Desk::new();
+    desk.put("a.tsv", "ann\tred,blue\r\n\nbob\tred\nann\tgreen\n");
+    desk.put("b", "eve\tblue\nann\tred\n");
+    let report = desk.run("sets build --pairs a.tsv b -o i.tamis").text(0);
+    assert!(
+        report.starts_with("sets        3\nkeys        3, 1 blank lines skipped\npairs       5, 1 duplicate dropped\n"),
+        "{report}"
+    );
+    let all = "ann\tred,blue,green\nbob\tred\neve\tblue\n";
+    assert_eq!(desk.feed("sets query i.tamis", "ann\nbob\neve\n").text(0), all);
+    assert_eq!(desk.feed("sets query i.tamis --ids", "ann\n").text(0), "ann\t0,1,2\n");
+    assert_eq!(desk.feed("sets query i.tamis -0", "ann\0bob\0").text(0), "ann\tred,blue,green\0bob\tred\0");
+    // From standard input, from tables, with clean-up: the same bytes.
+    let same = |line: &str, input: &str| {
+        desk.feed(&format!("sets build {line} -o j.tamis"), input).text(0);
+        assert_eq!(desk.read("j.tamis"), desk.read("i.tamis"), "{line}");
+    };
+    same("--pairs", "ann\tred,blue,green\nbob\tred\neve\tblue\n");
+    same("--pairs --trim --lowercase -", " ANN \t red , blue\t\n ann\tgreen\nBob\tred\nEve\tblue");
+    desk.put("t.csv", "who,what\nann,\"red,blue\"\nann,green\nbob,red\neve,blue\n");
+    desk.put("t.jsonl", "{\"who\":\"ann\",\"what\":\"red,blue,green\"}\n{\"who\":\"bob\",\"what\":\"red\"}\n{\"who\":\"eve\",\"what\":\"blue\"}\n");
+    same("--pairs t.csv --column who --set-column what", "");
+    same("--pairs t.jsonl --column who --set-column what", "");
+    desk.put("hosts.parquet", parquet_table(&["a.example", "b.example"]));
+    desk.run("sets build --pairs hosts.parquet --column host --set-column id -o p.tamis").text(0);
+    assert_eq!(desk.feed("sets query p.tamis", "b.example\n").text(0), "b.example\t2\n");
+    desk.run("sets build hosts.parquet --column id -o p.tamis").text(0);
+    assert_eq!(desk.feed("sets query p.tamis --integers", "2\n").text(0), "2\thosts\n");
+    assert_eq!(
+        desk.feed("sets query p.tamis", "2\n").complaint(),
+        "p.tamis: the keys of the index are integers, and these are text; with --integers they are read as numbers"
+    );
+    assert_eq!(
+        desk.feed("sets query i.tamis --integers", "2\n").complaint(),
+        "i.tamis: the keys of the index are text, and these are integers; expected text, without --integers"
+    );
+    desk.run("sets verify i.tamis --pairs a.tsv b").text(0);
+    let wrong = desk.feed("sets verify i.tamis --pairs", "ann\tred\n\nbob\tred,blue\ntom\tblack\n").text(1);
+    assert_eq!(
+        wrong,
+        "checksum    right\npairs       4 checked, 2 missing\nmissing     standard input line 4: tom in \"black\"\n\
+         missing     standard input line 3: bob in \"blue\"\n"
+    );
+    let none = desk.feed("sets verify i.tamis --json violet=- ", "").json(1);
+    assert_eq!((&none["missing_sets"], &none["missing"]), (&json!(["violet"]), &json!(0)));
+}
+
+#[test]
+fn all_keys_together() {
+    let desk = Desk::new();
+    desk.feed("sets build --pairs -o i.tamis", "ann\tred,blue\nbob\tred\neve\tblue,green\n").text(0);
+    for (options, input, code, expected) in [
+        ("--union", "ann\nbob\n", 0, "red\nblue\n"),
+        ("--intersection", "ann\nbob\n", 0, "red\n"),
+        ("--intersection", "ann\nbob\neve\n", 1, ""),
+        ("--union", "", 1, ""),
+        ("--intersection", "", 1, ""),
+        ("--tally", "ann\nbob\neve\nann\n", 0, "red\t3\nblue\t3\ngreen\t1\n"),
+        ("--tally --ids", "eve\n", 0, "1\t1\n2\t1\n"),
+        ("--union --json", "ann\nbob\n", 0, "{\"found\":2,\"keys\":2,\"sets\":[\"red\",\"blue\"]}\n"),
+        ("--tally --json --ids", "bob\n", 0, "{\"found\":1,\"keys\":1,\"sets\":[{\"found\":1,\"set\":0}]}\n"),
+    ] {
+        assert_eq!(desk.feed(&format!("sets query i.tamis {options}"), input).text(code), expected, "{options}");
+    }
+}
+
+#[test]
+fn reports_in_json() {
+    let desk = Desk::new();
+    desk.put("pairs", "ann\tred,blue\n\nbob\tred\nann\tred\n");
+    let built = desk.run("sets build --pairs pairs -o i.tamis --json --seed 7").json(0);
+    for (name, value) in [
+        ("file", json!("i.tamis")),
+        ("sets", json!(2)),
+        ("empty", json!(0)),
+        ("keys", json!(2)),
+        ("pairs", json!(3)),
+        ("duplicates", json!(1)),
+        ("blank", json!(1)),
+        ("sequences", json!(null)),
+        ("kmer", json!(null)),
+        ("domain", json!("bytes")),
+        ("bytes", json!(desk.read("i.tamis").len())),
+        ("present", json!(0.0)),
+    ] {
+        assert_eq!(built[name], value, "{name}");
+    }
+    assert_eq!(built["structures"][0]["kind"], json!("frozen"));
+    let inspected = desk.run("sets inspect i.tamis --json").json(0);
+    assert_eq!((&inspected["seed"], &inspected["hash"]), (&json!(7), &json!("xxh3-128")));
+    assert_eq!((&inspected["names"], &inspected["segments"][0]["pairs"]), (&json!(null), &json!(3)));
+    let names = desk.run("sets inspect i.tamis --json --names").json(0);
+    assert_eq!(names["names"][1], json!({ "id": 1, "name": "blue", "keys": 1 }));
+    let found = desk.feed("sets query i.tamis --json", "ann\n").json(0);
+    assert_eq!(found, json!({ "key": "ann", "sets": ["red", "blue"] }));
+    let verified = desk.run("sets verify i.tamis --pairs pairs --json").json(0);
+    let clean = json!({ "checksum": true, "checked": 4, "missing": 0, "missing_sets": [], "examples": [] });
+    assert_eq!(verified, clean);
+    desk.put("green", "eve\n");
+    let added = desk.run("sets add i.tamis green --json").json(0);
+    assert_eq!((&added["new_sets"], &added["added"], &added["segments"]), (&json!(1), &json!(1), &json!(2)));
+    let removed = desk.run("sets remove i.tamis green --json").json(0);
+    assert_eq!((&removed["removed"], &removed["sets"]), (&json!(1), &json!(2)));
+    let merged = desk.run("sets merge i.tamis i.tamis -o m.tamis --json").json(0);
+    assert_eq!((&merged["indexes"], &merged["sets"], &merged["segments"]), (&json!(2), &json!(2), &json!(4)));
+    let frozen = desk.feed("sets freeze m.tamis -o f.tamis --json", "ann\ntom\n").json(0);
+    assert_eq!((&frozen["asked"], &frozen["keys"], &frozen["pairs"]), (&json!(2), &json!(1), &json!(2)));
+    // To standard output: the index there, the report beside it.
+    let run = desk.run("sets build --pairs pairs -o - --seed 7 --json");
+    assert_eq!(
+        (run.code, run.out),
+        (Some(0), {
+            desk.run("sets build --pairs pairs -o i.tamis --seed 7").text(0);
+            desk.read("i.tamis")
+        })
+    );
+    assert!(run.err.contains("\"file\":\"standard output\""));
+}
+
+#[test]
+fn one_set_no_keys_and_a_key_in_every_set() {
+    let desk = Desk::new();
+    desk.put("one", "a\nb\n");
+    desk.run("sets build one -o i.tamis").text(0);
+    assert_eq!(desk.feed("sets query i.tamis", "a\n").text(0), "a\tone\n");
+    desk.put("nothing", "");
+    for kind in ["auto", "bloom", "cuckoo", "frozen"] {
+        let report = desk.run(&format!("sets build nothing -o e.tamis --kind {kind}")).text(0);
+        assert!(report.starts_with("sets        1, 1 without keys\nkeys        0\npairs       0, "), "{report}");
+        assert_eq!(desk.feed("sets query e.tamis", "a\n").text(1), "a\t\n");
+        desk.run("sets inspect e.tamis --names").text(0);
+        desk.run("sets verify e.tamis nothing").text(0);
+        // An index without keys takes any.
+        desk.feed("sets add e.tamis --pairs --integers", "17\tnumbers\n").text(0);
+        assert_eq!(desk.feed("sets query e.tamis --integers", "17\n").text(0), "17\tnumbers\n");
+    }
+    // Thousands of tiny sets, and a key that is in all of them.
+    let sets: Vec<String> = (0..5000).map(|i| format!("s{i}")).collect();
+    let mut pairs = format!("all\t{}\n", sets.join(","));
+    for (i, set) in sets.iter().enumerate() {
+        pairs += &format!("k{i}\t{set}\nk{}\t{set}\n", i / 2);
+    }
+    desk.put("pairs", &pairs);
+    for kind in ["frozen", "bloom", "cuckoo"] {
+        let report = desk.run(&format!("sets build --pairs pairs -o i.tamis --kind {kind}")).text(0);
+        assert!(report.starts_with("sets        5,000\nkeys        5,001\n"), "{report}");
+        desk.run("sets verify i.tamis --pairs pairs").text(0);
+        let all = desk.feed("sets query i.tamis", "all\n").text(0);
+        assert_eq!(all, format!("all\t{}\n", sets.join(",")), "{kind}");
+        let found = desk.feed("sets query i.tamis", "k4999\nstranger\n").text(0);
+        holds(&found, "k4999\ts4999\nstranger\t\n", 20);
+    }
+}
+
+#[test]
+fn counts_of_pairs() {
+    let desk = Desk::new();
+    desk.put("pairs", "ann\tred:3,blue\nann\tred:2\nbob\tred:999\n");
+    let report = desk.run("sets build --pairs pairs --counts -o i.tamis").text(0);
+    assert!(report.contains("\npairs       3, "), "{report}");
+    let found = desk.feed("sets query i.tamis --counts", "ann\nbob\n").text(0);
+    assert_eq!(found, "ann\tred:5,blue:1\nbob\tred:255\n");
+    let found = desk.feed("sets query i.tamis --counts --json", "ann\n").json(0);
+    assert_eq!(found["sets"], json!([{ "set": "red", "count": 5 }, { "set": "blue", "count": 1 }]));
+    desk.run("sets verify i.tamis --pairs pairs --counts").text(0);
+    // Lines that come again are counted too.
+    desk.put("words", "a\nb\na\n");
+    desk.run("sets build words --counts -o w.tamis").text(0);
+    assert_eq!(desk.feed("sets query w.tamis --counts", "a\nb\n").text(0), "a\twords:2\nb\twords:1\n");
+    assert!(desk.error("sets build words --counts --kind frozen -o x.tamis").contains("a frozen index has no counts"));
+}
+
+/// Letters of a genome, the same for the same seed.
+fn genome(seed: u64, length: usize) -> String {
+    let mut state = seed;
+    let mut letter = || {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        char::from(b"ACGT"[(state >> 62) as usize])
+    };
+    (0..length).map(|_| letter()).collect()
+}
+
+fn reversed(sequence: &str) -> String {
+    sequence.chars().rev().map(|c| char::from(b"TGCA"["ACGT".find(c).unwrap()])).collect()
+}
+
+fn folded(sequence: &str) -> String {
+    sequence.as_bytes().chunks(70).map(|line| format!("{}\n", str::from_utf8(line).unwrap())).collect()
+}
+
+#[test]
+fn sequences_by_their_kmers() {
+    let desk = Desk::new();
+    let [a, b] = [1, 2].map(|seed| genome(seed, 5000));
+    desk.put("a.fa", format!(">a one\n{}>short\nACGT\n", folded(&a)));
+    desk.put("b.fasta.gz", gzip(format!(">b\n{}", folded(&b.to_lowercase())).as_bytes()));
+    desk.put("c.fq", format!("@c\n{}NN{}\n+\n{}\n", &a[..100], &b[..100], "I".repeat(202)));
+    // So few false sets that none is met here.
+    let few = " --absent 0.00001 --present 0.00001";
+    for kind in ["frozen", "bloom", "cuckoo"] {
+        let report =
+            desk.run(&format!("sets build a.fa b.fasta.gz c.fq --kmer 31 -o i.tamis --kind {kind}{few}")).text(0);
+        // 4970 of each genome, 70 and 70 of the read, whose other 32 hold an N.
+        let line = "sequences   4, 1 shorter than 31; 10,080 k-mers read, 32 skipped for letters other than ACGT\n";
+        assert!(report.contains(line), "{report}");
+        assert!(report.contains("\nkeys        9,940\npairs       10,080, 0 duplicates dropped\n"), "{report}");
+        desk.run("sets verify i.tamis a.fa b.fasta.gz c.fq").text(0);
+        // A read of either strand, one with an error, one of both, none.
+        let mut wrong = a[1000..1200].to_string();
+        wrong.replace_range(10..11, if &wrong[10..11] == "A" { "C" } else { "A" });
+        let reads = format!(
+            ">plus x\n{}\n>minus\n{}\n>wrong\n{wrong}\n>both\n{}{}\n>none\n{}\n>short\nACG\n",
+            &a[2000..2200],
+            reversed(&b[3000..3200]),
+            &a[500..600],
+            &b[500..600],
+            genome(9, 200)
+        );
+        desk.put("reads.fa", &reads);
+        let found = desk.run("sets query i.tamis reads.fa").text(0);
+        assert_eq!(found, "plus\ta:170/170\nminus\tb:170/170\nwrong\ta:159/170\nboth\t\nnone\t\nshort\t\n", "{kind}");
+        let found = desk.run("sets query i.tamis reads.fa --threshold 0.95 --found").text(0);
+        assert_eq!(found, "plus\ta:170/170\nminus\tb:170/170\n");
+        let found = desk.feed("sets query i.tamis --threshold 0.4 --found --ids", &reads).text(0);
+        // Where the two meet the next letter may be the right one by chance.
+        assert!(found.contains("\nboth\t0:7") && found.contains("/170,1:7"), "{found}");
+        let counts = desk.run("sets query i.tamis c.fq --counts").text(0);
+        assert_eq!(counts, "c\ta:70/140,b:70/140,c:140/140\n");
+        let tally = desk.run("sets query i.tamis c.fq --tally").text(0);
+        assert_eq!(tally, "a\t70\nb\t70\nc\t140\n");
+        let json = desk.run("sets query i.tamis c.fq --json").json(0);
+        assert_eq!(json, json!({ "id": "c", "kmers": 140, "found": 140, "sets": [{ "set": "c", "found": 140 }] }));
+        assert_eq!(desk.feed("sets query i.tamis", format!(">x\n{}\n", genome(9, 200))).text(1), "x\t\n");
+        // More of it, and frozen.
+        desk.put("d.fa", format!(">d\n{}\n", genome(4, 300)));
+        let added = desk.run("sets add i.tamis d.fa").text(0);
+        assert!(added.contains("added       270 pairs, 0 known before"), "{added}");
+        desk.run("sets verify i.tamis a.fa b.fasta.gz c.fq d.fa").text(0);
+        desk.run("sets freeze i.tamis a.fa d.fa -o f.tamis").text(0);
+        desk.run("sets verify f.tamis a.fa d.fa").text(0);
+        assert_eq!(desk.run("sets inspect f.tamis --json").json(0)["kmer"], json!(31));
+        let missing = desk.run("sets verify f.tamis b.fasta.gz").text(1);
+        assert!(missing.contains(" missing\nmissing     "), "{missing}");
+        assert!(missing.lines().last().unwrap().ends_with(" in \"b\""), "{missing}");
+    }
+}
+
+#[test]
+fn sequences_that_are_wrong() {
+    let desk = Desk::new();
+    desk.put("a.fa", ">a\nACGTACGTACGT\n");
+    desk.put("keys.txt", "x\ny\n");
+    desk.put("bad.fa", ">a\nACGT\nAC=T\n");
+    desk.put("cut.fq", "@a\nACGT\n+\nIIII\n@b\nACGT\n+\nII");
+    let packed = gzip(format!(">a\n{}\n", genome(1, 5000)).as_bytes());
+    desk.put("cut.fa.gz", &packed[..packed.len() / 2]);
+    desk.run("sets build a.fa --kmer 5 -o k5.tamis").text(0);
+    desk.run("sets build keys.txt -o keys.tamis").text(0);
+    for (line, expected) in [
+        ("build a.fa -o x.tamis", "a.fa: sequences, expected --kmer K, or --format text if its lines are keys"),
+        (
+            "build a.fa keys.txt -o x.tamis",
+            "a.fa: sequences, and keys.txt: keys; expected one kind, sequences with --kmer K",
+        ),
+        (
+            "build a.fa keys.txt --kmer 5 -o x.tamis",
+            "keys.txt: line 1: expected '>' or '@', as sequences begin, found \"x\"",
+        ),
+        ("build bad.fa --kmer 5 -o x.tamis", "bad.fa: line 3: expected letters of a sequence, found \"=T\""),
+        ("build cut.fq --kmer 5 -o x.tamis", "cut.fq: ends inside the record of line 5, expected its quality"),
+        ("build a.fa --kmer 5 --trim -o x.tamis", "--trim is not for sequences, expected FASTA or FASTQ files alone"),
+        ("build a.fa --kmer 5 --pairs -o x.tamis", "--pairs is not for sequences, expected FASTA or FASTQ files alone"),
+        (
+            "build a.fa --kmer 5 --column x -o x.tamis",
+            "--column is not for sequences, expected FASTA or FASTQ files alone",
+        ),
+        ("query k5.tamis keys.txt", "keys.txt: line 1: expected '>' or '@', as sequences begin, found \"x\""),
+        ("query k5.tamis a.fa --integers", "--integers is not for sequences, expected FASTA or FASTQ files alone"),
+        (
+            "query keys.tamis a.fa",
+            "a.fa: sequences, and the keys of the index are no k-mers; expected keys, or --format text",
+        ),
+        (
+            "query keys.tamis keys.txt --threshold 0.5",
+            "keys.tamis: --threshold is for sequences, and the keys of the index are no k-mers",
+        ),
+        ("add keys.tamis a.fa", "a.fa: sequences, expected --kmer K, or --format text if its lines are keys"),
+    ] {
+        assert_eq!(desk.error(&format!("sets {line}")), expected, "{line}");
+    }
+    let cut = desk.error("sets build a.fa cut.fa.gz --kmer 5 -o x.tamis");
+    assert!(cut.starts_with("cut.fa.gz: line 2: the gzip data ends too early, after "), "{cut}");
+    for kmer in ["0", "32", "x"] {
+        let message = desk.error(&format!("sets build a.fa --kmer {kmer} -o x.tamis"));
+        assert!(message.starts_with(&format!("invalid value '{kmer}' for '--kmer <K>': ")), "{message}");
+    }
+}
+
+#[test]
+fn inputs_that_are_wrong() {
+    let desk = Desk::new();
+    fs::create_dir(desk.path("d")).unwrap();
+    desk.put("d/a.csv", "x\n");
+    desk.put("a.txt", "x\n");
+    desk.put("pairs", "x\ta\n");
+    for (name, text, options, expected) in [
+        ("p", "a\tx\n\nb\n", "--pairs", "p: line 3: \"b\" has no tab, expected key<TAB>set[,set...]"),
+        ("p", "a\tx,,y\n", "--pairs", "p: line 1: the name of a set is empty, expected a letter at least"),
+        ("p", "a\tx\nb\t\n", "--pairs", "p: line 2: the name of a set is empty, expected a letter at least"),
+        ("p", "a\tx:y\n", "--pairs --counts", "p: line 1: the count of \"x:y\" is not a number from 1"),
+        ("p", "a\tx:0\n", "--pairs --counts", "p: line 1: the count of \"x:0\" is not a number from 1"),
+        ("p", "\tx\n", "--pairs", "p: line 1: the key is empty, expected key<TAB>set[,set...]"),
+        ("p.csv", "k,s\na,x\n", "--pairs", "p.csv: a table, expected --column NAME of keys and --set-column NAME"),
+        ("p", "1\nx\n", "--integers", "p: line 2: \"x\" is not a number from 0 to 2^64 - 1"),
+    ] {
+        desk.put(name, text);
+        assert_eq!(desk.error(&format!("sets build {name} {options} -o x.tamis")), expected);
+    }
+    desk.put("long", format!("a\t{}\n", "x".repeat(5000)));
+    let message = desk.error("sets build long --pairs -o x.tamis");
+    assert!(message.starts_with("long: line 1: the name of a set has 5000 bytes"), "{message}");
+    let packed = gzip("key\tset\n".repeat(1000).as_bytes());
+    desk.put("cut.gz", &packed[..packed.len() - 9]);
+    for options in ["", "--pairs"] {
+        let message = desk.error(&format!("sets build cut.gz {options} -o x.tamis"));
+        assert!(message.starts_with("cut.gz: line ") && message.contains("the gzip data ends too early"), "{message}");
+    }
+    for (line, expected) in [
+        ("sets build -o x.tamis", "no files, expected one for every set, a directory of them, or --pairs"),
+        ("sets build - -o x.tamis", "standard input has no name, expected NAME=- or --pairs"),
+        (
+            "sets build a.txt d -o x.tamis",
+            "a.txt and d/a.csv: both are the set \"a\", expected different names; NAME=FILE gives another",
+        ),
+        ("sets build tmp -o x.tamis", "tmp: no files in the directory, expected one for every set"),
+        ("sets build missing -o x.tamis", "missing: no such file"),
+        ("sets build n=missing -o x.tamis", "missing: no such file"),
+        ("sets build a.txt -o a.txt", "a.txt: is a file of keys and would be replaced by the index"),
+        ("sets build a.txt -o none/x", "none/x: no such directory: none"),
+        ("sets build a.txt -o x --tmp none", "none: no such directory, expected one for temporary files"),
+        (
+            "sets build pairs --pairs --set-column s -o x",
+            "the following required arguments were not provided: --column <NAME>; see --help",
+        ),
+        ("sets query missing", "missing: no such file"),
+        ("sets query tmp", "tmp: is a directory, expected a set index file"),
+        ("sets inspect a.txt", "a.txt: not a tamis file (the first eight bytes are not its mark)"),
+    ] {
+        assert_eq!(desk.error(line), expected, "{line}");
+    }
+    for (option, value) in [("--absent", "0"), ("--present", "-1"), ("--bits-per-pair", "x"), ("--kind", "fuse")] {
+        let message = desk.error(&format!("sets build a.txt -o x {option} {value}"));
+        assert!(message.starts_with(&format!("invalid value '{value}' for '{option} <")), "{message}");
+    }
+}
+
+#[test]
+fn changes_that_are_refused_change_nothing() {
+    let desk = Desk::new();
+    desk.feed("sets build --pairs -o a.tamis", "ann\tred\nbob\tblue\n").text(0);
+    desk.feed("sets build --pairs -o seven.tamis --seed 7", "ann\tred\n").text(0);
+    desk.feed("sets build --pairs -o keyed.tamis --keyed", "ann\tred\n").text(0);
+    desk.feed("sets build --pairs --integers -o numbers.tamis", "1\tred\n").text(0);
+    for k in [5, 6] {
+        desk.feed(&format!("sets build g=- --kmer {k} -o k{k}.tamis"), ">g\nACGTTGCATT\n").text(0);
+    }
+    let before = desk.read("a.tamis");
+    for (line, expected) in [
+        ("remove a.tamis red violet black", "a.tamis: no set is called \"black\", \"violet\"; nothing was changed"),
+        ("add a.tamis missing", "missing: no such file"),
+    ] {
+        assert_eq!(desk.error(&format!("sets {line}")), expected);
+    }
+    for (others, words) in [
+        ("a.tamis seven.tamis", ["a.tamis and seven.tamis: ", "their seeds are 0 and 7"]),
+        ("a.tamis keyed.tamis", ["a.tamis and keyed.tamis: ", "secret key"]),
+        ("a.tamis numbers.tamis", ["a.tamis and numbers.tamis: ", "their keys are "]),
+        ("k5.tamis k6.tamis", ["k5.tamis and k6.tamis: ", "5-mers and 6-mers"]),
+        ("numbers.tamis k6.tamis", ["numbers.tamis and k6.tamis: ", "6-mers"]),
+        ("a.tamis a.tamis seven.tamis", ["a.tamis and seven.tamis: ", "0 and 7"]),
+    ] {
+        let message = desk.error(&format!("sets merge {others} -o m.tamis"));
+        assert!(message.starts_with(words[0]) && message.contains(words[1]), "{message}");
+    }
+    let message = desk.feed("sets add a.tamis --pairs", "eve\tred\ntom\t\n").complaint();
+    assert_eq!(message, "standard input: line 2: the name of a set is empty, expected a letter at least");
+    let message = desk.feed("sets add a.tamis --pairs --integers", "1\tred\n").complaint();
+    assert!(message.starts_with("a.tamis: the keys of the index are text"), "{message}");
+    assert_eq!(desk.read("a.tamis"), before);
+    // To a file of its own the old one stays.
+    desk.feed("sets add a.tamis --pairs -o b.tamis", "eve\tred\n").text(0);
+    desk.run("sets remove a.tamis red -o c.tamis").text(0);
+    assert_eq!(desk.read("a.tamis"), before);
+    assert_eq!(desk.feed("sets query b.tamis", "eve\n").text(0), "eve\tred\n");
+    assert_eq!(desk.feed("sets query c.tamis", "ann\n").text(1), "ann\t\n");
+    desk.run("sets merge a.tamis b.tamis c.tamis -o m.tamis").text(0);
+    assert_eq!(desk.feed("sets query m.tamis", "ann\nbob\neve\n").text(0), "ann\tred\nbob\tblue\neve\tred\n");
+    // A set that was removed may come again, with other keys.
+    desk.feed("sets add c.tamis --pairs", "tom\tred\n").text(0);
+    assert_eq!(desk.feed("sets query c.tamis", "ann\ntom\n").text(0), "ann\t\ntom\tred\n");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_directory_that_cannot_be_written() {
+    use std::os::unix::fs::PermissionsExt;
+    let desk = Desk::new();
+    fs::create_dir(desk.path("locked")).unwrap();
+    desk.feed("sets build --pairs -o locked/i.tamis", "ann\tred\n").text(0);
+    let before = desk.read("locked/i.tamis");
+    fs::set_permissions(desk.path("locked"), fs::Permissions::from_mode(0o555)).unwrap();
+    // Root writes everywhere.
+    if fs::write(desk.path("locked/probe"), "").is_err() {
+        for line in ["sets remove locked/i.tamis red", "sets merge locked/i.tamis locked/i.tamis -o locked/m.tamis"] {
+            assert!(desk.error(line).starts_with("locked/"), "{line}");
+        }
+        assert_eq!(desk.read("locked/i.tamis"), before);
+    }
+    fs::set_permissions(desk.path("locked"), fs::Permissions::from_mode(0o755)).unwrap();
+    // A full device is an error for everybody.
+    desk.put("pairs", "ann\tred\n");
+    for line in ["sets build --pairs pairs -o /dev/full", "sets remove locked/i.tamis red -o /dev/full"] {
+        let message = desk.error(line);
+        assert!(message.starts_with("/dev/full: "), "{message}");
+    }
+}
+
+#[test]
+fn room_for_more() {
+    let desk = Desk::new();
+    desk.put("red", keys(0..1000));
+    desk.put("more", keys(1000..2000));
+    for kind in ["bloom", "cuckoo"] {
+        desk.run(&format!("sets build red -o i.tamis --kind {kind} --room 3000")).text(0);
+        let size = desk.read("i.tamis").len();
+        assert!(desk.run("sets inspect i.tamis").text(0).contains("room for 2,000 more"), "{kind}");
+        for name in ["red", "blue"] {
+            let added = desk.run(&format!("sets add i.tamis {name}=more")).text(0);
+            assert!(added.contains("\nsegments    1\n"), "{added}");
+        }
+        assert!(desk.read("i.tamis").len() < size + 1000);
+        desk.run("sets verify i.tamis red=more").text(0);
+        // The room is used up.
+        let added = desk.run("sets add i.tamis green=more").text(0);
+        assert!(added.contains("\nsegments    2\n"), "{added}");
+        let json = desk.run("sets inspect i.tamis --json").json(0);
+        assert_eq!((&json["segments"][0]["kind"], &json["segments"][1]["kind"]), (&json!(kind), &json!(kind)));
+        desk.run("sets verify i.tamis green=more red=red blue=more").text(0);
+    }
+    let message = desk.error("sets build red -o x.tamis --kind frozen --room 3000");
+    assert!(message.contains("a frozen index has no room for more"), "{message}");
+}
+
+#[test]
+fn files_of_the_other_kind() {
+    let desk = Desk::new();
+    desk.put("keys", "1\n");
+    desk.put("pairs", "1\ta\n");
+    desk.run("build keys -o filter.tamis").text(0);
+    desk.run("map build pairs -o map.tamis").text(0);
+    desk.run("sets build keys -o sets.tamis").text(0);
+    for (line, expected) in [
+        ("query sets.tamis keys", "sets.tamis: the file holds a set index, expected a filter; `tamis sets` reads it"),
+        ("map get sets.tamis keys", "sets.tamis: the file holds a set index, expected a map; `tamis sets` reads it"),
+        ("sets query map.tamis keys", "map.tamis: the file holds a map, expected a set index; `tamis map` reads it"),
+        ("sets query filter.tamis keys", "filter.tamis: the file holds a filter, expected a set index"),
+    ] {
+        assert_eq!(desk.error(line), expected);
+    }
+    // Damage in the payload is found by one command.
+    desk.put("many", keys(0..3000));
+    desk.run("sets build many -o bad.tamis").text(0);
+    let mut bytes = desk.read("bad.tamis");
+    bytes[200] ^= 1;
+    desk.put("bad.tamis", &bytes);
+    assert_eq!(desk.error("sets verify bad.tamis"), "bad.tamis: damaged: the checksum of the payload does not match");
+    bytes.truncate(100);
+    desk.put("bad.tamis", &bytes);
+    assert!(desk.error("sets query bad.tamis keys").starts_with("bad.tamis: cut short: "));
+}
+
+#[test]
+fn help_names_every_option_and_fits_a_terminal() {
+    let desk = Desk::new();
+    for (command, options) in [
+        (
+            "build",
+            "--output --pairs --column --set-column --kmer --kind --absent --present --bits-per-pair --counts --room --no-existence --seed --keyed --memory --disk --tmp --threads --trim --lowercase --integers --json",
+        ),
+        ("query", "--found --ids --counts --threshold --union --intersection --tally --json --column --integers"),
+        ("add", "--output --pairs --column --set-column --memory --threads --json"),
+        ("remove", "--output --json"),
+        ("merge", "--output --json"),
+        ("freeze", "--output --absent --column --memory --json"),
+        ("inspect", "--names --json"),
+        ("verify", "--pairs --column --set-column --counts --json"),
+    ] {
+        let help = desk.run(&format!("sets {command} --help")).text(0);
+        options.split(' ').for_each(|option| assert!(help.contains(option), "{command} {option}"));
+        assert!(help.lines().all(|line| line.chars().count() <= 100), "{help}");
+        assert!(desk.run("sets --help").text(0).contains(&format!("\n  {command} ")));
+    }
+}
+
+#[test]
+fn a_key_that_is_typed_is_answered_before_the_next() {
+    let desk = Desk::new();
+    desk.feed("sets build --pairs -o i.tamis", "ann\tred\nbob\tblue\n").text(0);
+    let mut child = desk.command("sets query i.tamis").stdin(Stdio::piped()).spawn().unwrap();
+    let (mut stdin, stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+    let (send, answers) = mpsc::channel();
+    let reader =
+        std::thread::spawn(move || BufReader::new(stdout).lines().try_for_each(|line| send.send(line.unwrap())));
+    for (key, answer) in [("ann", "ann\tred"), ("bob", "bob\tblue")] {
+        stdin.write_all(format!("{key}\n").as_bytes()).unwrap();
+        assert_eq!(answers.recv_timeout(Duration::from_secs(10)).as_deref(), Ok(answer));
+    }
+    drop(stdin);
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    reader.join().unwrap().unwrap();
+}
+
+/// The example of the README: words of host names, by the endings they occur under.
+#[test]
+fn words_by_the_endings_of_their_hosts() {
+    let desk = Desk::new();
+    let hosts = ["allow.txt", "deny.txt"].map(|name| fs::read_to_string(quickstart(name)).unwrap()).concat();
+    let mut pairs = String::new();
+    for host in hosts.lines() {
+        let words: Vec<&str> = host.split('.').collect();
+        let (end, words) = words.split_last().unwrap();
+        words.iter().for_each(|word| pairs += &format!("{word}\t{end}\n"));
+    }
+    desk.put("pairs", &pairs);
+    let report = desk.run("sets build --pairs pairs -o words.tamis").text(0);
+    let head =
+        "sets        514\nkeys        79,168\npairs       92,343, 109,251 duplicates dropped\nstructure   frozen: ";
+    assert!(report.starts_with(head), "{report}");
+    desk.run("sets verify words.tamis --pairs pairs").text(0);
+    let found = desk.feed("sets query words.tamis", "wikipedia\nbing\n").text(0);
+    assert_eq!(found, "wikipedia\torg\nbing\tcn,com,net\n");
+}

@@ -224,7 +224,7 @@ fn the_document_shows_what_is_printed() {
         assert_eq!(run.err, "", "{command}");
         printed = printed.replace(example, &format!("{command}\n{}", String::from_utf8(run.out).unwrap()));
     }
-    assert_eq!(examples.len(), 22);
+    assert_eq!(examples.len(), 38);
     if std::env::var_os("TAMIS_BLESS").is_some() {
         fs::write(&path, &printed).unwrap();
     }

@@ -9,6 +9,7 @@
 //!   cargo run --release -p tamis-bench -- paper chained
 //!   cargo run --release -p tamis-bench -- paper chained --apps huffman,zipf,functions
 //!   cargo run --release -p tamis-bench -- paper stacked
+//!   cargo run --release -p tamis-bench -- paper csc --part targets
 //!   cargo run --release -p tamis-bench -- count-log
 //!   cargo run --release -p tamis-bench -- steer-table
 //! ```
@@ -35,6 +36,7 @@ mod filters;
 mod golomb;
 mod listed;
 mod machine;
+mod many;
 mod mapped;
 mod measure;
 mod ours;
@@ -118,6 +120,11 @@ fn run(cli: &Cli) -> Result<bool, Box<dyn Error>> {
         }
         Experiment::Paper(Paper::Chained(options)) => {
             let report = paper::chained::run(options)?;
+            table::publish(&report, &report.tables(), cli.json.as_deref())?;
+            Ok(report.is_clean())
+        }
+        Experiment::Paper(Paper::Csc(options)) => {
+            let report = paper::csc::run(options)?;
             table::publish(&report, &report.tables(), cli.json.as_deref())?;
             Ok(report.is_clean())
         }

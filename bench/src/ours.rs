@@ -12,6 +12,7 @@ use crate::candidate::{Built, Candidate, Outcome};
 pub(crate) mod certificates;
 pub(crate) mod listed;
 pub(crate) mod maps;
+pub(crate) mod sets;
 
 /// What is built.
 #[derive(Clone, Copy)]

@@ -3,6 +3,7 @@
 use clap::Subcommand;
 
 pub(crate) mod chained;
+pub(crate) mod csc;
 mod data;
 pub(crate) mod fpfs;
 pub(crate) mod stacked;
@@ -14,6 +15,8 @@ pub(crate) enum Paper {
     Fpfs(fpfs::Options),
     /// ChainedFilter: figures 4, 6, 7, 8 and table 2, and maps beside them.
     Chained(chained::Options),
+    /// Circular shift and coalesce, many sets: figures 2, 4 and 6 to 13, and the library's targets.
+    Csc(csc::Options),
     /// Stacked filters: table 2, figures 2 to 5, and the planner beside them.
     Stacked(stacked::Options),
 }

@@ -23,7 +23,7 @@ pub(crate) fn folder() -> Option<PathBuf> {
 }
 
 /// The whole of a compressed file.
-fn read(file: &Path) -> Result<Vec<u8>, Box<dyn Error>> {
+pub(crate) fn read(file: &Path) -> Result<Vec<u8>, Box<dyn Error>> {
     let named = |e: std::io::Error| format!("{}: {e}", file.file_name().unwrap_or_default().display());
     let open = File::open(file).map_err(named)?;
     let mut bytes = Vec::new();

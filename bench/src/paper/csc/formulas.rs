@@ -1,0 +1,75 @@
+//! figures 2 and 4: how full filters of one size are, and what repetitions gain by the formula.
+
+use tamis::math::csc;
+
+use super::Options;
+use super::grid::Grid;
+use super::methods::{REPETITIONS, SETS_EACH};
+use crate::many::bigsi::PerSet;
+use crate::many::rambo::Rambo;
+use crate::many::{Load, PROBES};
+
+/// The shares of ones in the filters of BIGSI and RAMBO.
+pub(super) fn figure2(load: &Load, options: &Options) -> Grid {
+    let bits = options.rcv1_bits();
+    let quantiles = [("most", 1.0), ("99 %", 0.99), ("90 %", 0.9), ("50 %", 0.5), ("10 %", 0.1), ("least", 0.0)];
+    let head = format!("Figure 2, how full filters are: {}, {} bits in all.", load.describe(), bits);
+    let columns = ["filters of"].into_iter().chain(quantiles.map(|q| q.0)).chain(["over .2", "under .1"]);
+    let mut grid = Grid::new(head, columns);
+    let mut add = |name: String, mut loads: Vec<f64>| {
+        loads.sort_by(f64::total_cmp);
+        let share =
+            |wanted: fn(f64) -> bool| loads.iter().filter(|&&load| wanted(load)).count() as f64 / loads.len() as f64;
+        let quantile = |q: f64| loads[((loads.len() - 1) as f64 * q).round() as usize];
+        let shares = [share(|load| load > 0.2), share(|load| load < 0.1)];
+        grid.full(name, quantiles.map(|(_, q)| quantile(q)).into_iter().chain(shares));
+    };
+    add("BIGSI".into(), PerSet::filters(load, bits).loads());
+    let b = load.sets.div_ceil(SETS_EACH);
+    let rambo = Rambo::filters(load, bits, b, REPETITIONS as usize);
+    add(format!("RAMBO, r = {REPETITIONS}, b = n/{SETS_EACH}"), rambo.loads());
+    let full = 1.0 - csc::zeros(bits as f64, PROBES as u32, [(1.0, load.pairs() as f64)]);
+    grid.full("CSC-BF, r = 1 (formula)", [full; 6].into_iter().chain([f64::from(full > 0.2), f64::from(full < 0.1)]));
+    grid.note(
+        "Quantiles of the share of ones. The paper, on RCV1-X: a tenth of BIGSI's filters over .2, some over .9, more than \
+         2,000 of 2,456 (81 %) under .1; RAMBO's skewed too.",
+    )
+}
+
+/// Equation 9 with the numbers of the paper.
+pub(super) fn figure4() -> Vec<Grid> {
+    let (m, pairs) = (4e7, 3_708_886.0);
+    let repetitions = 1..=5;
+    let columns =
+        |first: &str| std::iter::once(first.to_string()).chain(repetitions.clone().map(|r| format!("r = {r}")));
+    let gains = |b: u32, v: f64| repetitions.clone().map(move |r| csc::gain(m, PROBES as u32, pairs, r, b, v));
+    let head =
+        "Figure 4, by how much repetitions lower the rate at equal size: k = 3, 3,708,886 pairs, m = 4e7 bits each";
+    let mut by_v = Grid::new(format!("{head}, b = 120."), columns("sets of the key"));
+    for v in [1, 2, 4, 8, 16] {
+        by_v.full(format!("{v}"), gains(120, f64::from(v)));
+    }
+    let mut by_b = Grid::new(format!("{head}, keys of one set."), columns("partitions"));
+    for b in [30, 60, 120, 240, 480] {
+        by_b.full(format!("{b}"), gains(b, 1.0));
+    }
+    vec![
+        by_v.note("The paper: 2.3 at r = 2 and 342.3 at r = 4, for keys of two sets."),
+        by_b.note("The paper: 2.2 times more at b = 240 than at b = 120, r = 4."),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The numbers that the text of the paper names.
+    #[test]
+    fn gains_of_the_paper() {
+        let gain = |r, b, v| csc::gain(4e7, 3, 3_708_886.0, r, b, v);
+        assert!((gain(2, 120, 2.0) - 2.3).abs() < 0.05, "{}", gain(2, 120, 2.0));
+        assert!((gain(4, 120, 2.0) - 342.3).abs() < 1.0, "{}", gain(4, 120, 2.0));
+        let ratio = gain(4, 240, 1.0) / gain(4, 120, 1.0);
+        assert!((ratio - 2.2).abs() < 0.05, "{ratio}");
+    }
+}

@@ -4,14 +4,11 @@
 //! a new filter. In rows, as BIGSI's own programme keeps it: bit h of all filters side by side, so that a query reads k
 //! rows; the number of sets is fixed once and for all.
 
-use super::bits::Bits;
+use super::bits::Filters;
 use super::{Built, Index, Load, PROBES, digest, places, push_ones, salts};
 
 /// Filters one after the other.
-pub(crate) struct PerSet {
-    filters: Vec<Bits>,
-    m: usize,
-}
+pub(crate) struct PerSet(Filters);
 
 impl PerSet {
     /// Filters that take `bits` together.
@@ -22,41 +19,29 @@ impl PerSet {
     /// The same, with its filters to be seen.
     pub(crate) fn filters(load: &Load, bits: u64) -> PerSet {
         let m = (bits as usize / load.sets).max(1);
-        let mut filters: Vec<Bits> = (0..load.sets).map(|_| Bits::zeros(m)).collect();
+        let mut filters = Filters::empty(load.sets, m);
         let salts = salts(0);
         for (key, sets) in load.entries() {
             let places = places(digest(key), &salts, m);
-            for &set in sets {
-                places.into_iter().for_each(|place| filters[set as usize].set(place));
-            }
+            sets.iter().for_each(|&set| filters.insert(set as usize, places));
         }
-        PerSet { filters, m }
+        PerSet(filters)
     }
 
     /// The share of ones of every filter.
     pub(crate) fn loads(&self) -> Vec<f64> {
-        self.filters.iter().map(|filter| share(filter, self.m)).collect()
+        self.0.loads()
     }
-}
-
-/// The share of ones among `m` bits.
-pub(super) fn share(filter: &Bits, m: usize) -> f64 {
-    filter.words().iter().map(|word| f64::from(word.count_ones())).sum::<f64>() / m as f64
 }
 
 impl Index for PerSet {
     fn bits(&self) -> u64 {
-        (self.m * self.filters.len()) as u64
+        (self.0.m * self.0.len()) as u64
     }
 
     fn find(&self, key: u64, sets: &mut Vec<u32>) {
         sets.clear();
-        let places = places(digest(key), &salts(0), self.m);
-        for (set, filter) in self.filters.iter().enumerate() {
-            if places.iter().all(|&place| filter.get(place)) {
-                sets.push(set as u32);
-            }
-        }
+        self.0.all(&places(digest(key), &salts(0), self.0.m), |set| sets.push(set as u32));
     }
 }
 

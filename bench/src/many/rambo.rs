@@ -4,14 +4,14 @@
 //! unions. The intersection is done the quick way: the sets of the shortest union are looked up in the others. A group
 //! without a set gets no filter, and the memory is divided among the rest, as in the paper.
 
-use super::bits::Bits;
-use super::{Built, Index, Load, PROBES, digest, place, places, salts};
+use super::bits::Filters;
+use super::{Built, Index, Load, PROBES, digest, place, places, push_ones, salts};
 use crate::stream::scramble;
 
 /// One partition.
 struct Repetition {
     /// A filter for every group that has a set.
-    filters: Vec<Bits>,
+    filters: Filters,
     /// The sets of these groups.
     members: Vec<Vec<u32>>,
     /// The group of every set.
@@ -20,10 +20,7 @@ struct Repetition {
 }
 
 /// All of them.
-pub(crate) struct Rambo {
-    repetitions: Vec<Repetition>,
-    m: usize,
-}
+pub(crate) struct Rambo(Vec<Repetition>);
 
 impl Rambo {
     /// `r` partitions into `b` groups, in `bits` together.
@@ -37,22 +34,20 @@ impl Rambo {
         let filters: usize = repetitions.iter().map(|repetition| repetition.members.len()).sum();
         let m = (bits as usize / filters.max(1)).max(1);
         for repetition in &mut repetitions {
-            repetition.filters = repetition.members.iter().map(|_| Bits::zeros(m)).collect();
+            repetition.filters = Filters::empty(repetition.members.len(), m);
             for (key, sets) in load.entries() {
                 let places = places(digest(key), &repetition.salts, m);
                 for &set in sets {
-                    let group = repetition.group[set as usize] as usize;
-                    places.into_iter().for_each(|place| repetition.filters[group].set(place));
+                    repetition.filters.insert(repetition.group[set as usize] as usize, places);
                 }
             }
         }
-        Rambo { repetitions, m }
+        Rambo(repetitions)
     }
 
     /// The share of ones of every filter.
     pub(crate) fn loads(&self) -> Vec<f64> {
-        let filters = self.repetitions.iter().flat_map(|repetition| &repetition.filters);
-        filters.map(|filter| super::bigsi::share(filter, self.m)).collect()
+        self.0.iter().flat_map(|repetition| repetition.filters.loads()).collect()
     }
 }
 
@@ -71,46 +66,47 @@ fn partition(sets: usize, b: usize, repetition: usize) -> Repetition {
         *number
     };
     let group = (0..sets).map(group).collect();
-    Repetition { filters: Vec::new(), members, group, salts: salts(repetition) }
-}
-
-/// The groups of one partition that say yes: as a list, and as a set to look up in.
-struct Yes {
-    list: Vec<u32>,
-    bits: Bits,
+    Repetition { filters: Filters::empty(0, 1), members, group, salts: salts(repetition) }
 }
 
 impl Index for Rambo {
     fn bits(&self) -> u64 {
-        self.repetitions.iter().map(|repetition| (repetition.filters.len() * self.m) as u64).sum()
+        self.0.iter().map(|repetition| (repetition.filters.len() * repetition.filters.m) as u64).sum()
     }
 
     fn find(&self, key: u64, sets: &mut Vec<u32>) {
         let digest = digest(key);
         sets.clear();
-        let mut answers = Vec::with_capacity(self.repetitions.len());
-        for repetition in &self.repetitions {
-            let places = places(digest, &repetition.salts, self.m);
-            let mut yes = Yes { list: Vec::new(), bits: Bits::zeros(repetition.filters.len()) };
-            for (group, filter) in repetition.filters.iter().enumerate() {
-                if places.iter().all(|&place| filter.get(place)) {
-                    yes.list.push(group as u32);
-                    yes.bits.set(group);
-                }
-            }
-            if yes.list.is_empty() {
+        // The groups of every partition that say yes, a bit for each.
+        let width = self.0.iter().map(|repetition| repetition.members.len().div_ceil(64)).max().unwrap_or(0);
+        let mut yes = vec![0u64; width * self.0.len()];
+        let (mut least, mut fewest) = (0, usize::MAX);
+        for (t, (repetition, yes)) in self.0.iter().zip(yes.chunks_mut(width.max(1))).enumerate() {
+            let mut count = 0;
+            repetition.filters.all(&places(digest, &repetition.salts, repetition.filters.m), |group| {
+                yes[group / 64] |= 1 << (group % 64);
+                count += 1;
+            });
+            if count == 0 {
                 return;
             }
-            answers.push(yes);
-        }
-        let Some(least) = (0..answers.len()).min_by_key(|&t| answers[t].list.len()) else { return };
-        for &group in &answers[least].list {
-            sets.extend_from_slice(&self.repetitions[least].members[group as usize]);
-        }
-        for (t, (repetition, yes)) in self.repetitions.iter().zip(&answers).enumerate() {
-            if t != least {
-                sets.retain(|&set| yes.bits.get(repetition.group[set as usize] as usize));
+            if count < fewest {
+                (least, fewest) = (t, count);
             }
+        }
+        let mut groups = Vec::with_capacity(fewest);
+        for (i, &word) in yes[least * width..(least + 1) * width].iter().enumerate() {
+            push_ones(word, 64 * i, &mut groups);
+        }
+        for group in groups {
+            sets.extend_from_slice(&self.0[least].members[group as usize]);
+        }
+        for (t, repetition) in self.0.iter().enumerate().filter(|&(t, _)| t != least) {
+            let yes = &yes[t * width..(t + 1) * width];
+            sets.retain(|&set| {
+                let group = repetition.group[set as usize];
+                yes[group as usize / 64] >> (group % 64) & 1 != 0
+            });
         }
         sets.sort_unstable();
     }

@@ -4,15 +4,14 @@
 //! full filters stops nobody, and those of the many small sets are kept apart from it. All filters have one size; the tree
 //! is charged for its leaves only, as in \[CSC\] 6.3, though it takes twice that.
 
-use super::bits::Bits;
+use super::bits::Filters;
 use super::{Built, Index, Load, PROBES, digest, places, salts};
 
 /// Nodes of a heap: node i has the children 2 i and 2 i + 1, the root is node 1, leaves come last.
 pub(crate) struct Tree {
-    nodes: Vec<Bits>,
+    nodes: Filters,
     /// The set of leaf number i, which is node `sets + i`.
     set: Vec<u32>,
-    m: usize,
 }
 
 impl Tree {
@@ -25,25 +24,20 @@ impl Tree {
         set.sort_by_key(|&set| sizes[set as usize]);
         let mut leaf = vec![0; n];
         set.iter().enumerate().for_each(|(i, &set)| leaf[set as usize] = n + i);
-        let mut nodes: Vec<Bits> = (0..2 * n).map(|_| Bits::zeros(m)).collect();
+        let mut nodes = Filters::empty(2 * n, m);
         let salts = salts(0);
         for (key, sets) in load.entries() {
             let places = places(digest(key), &salts, m);
-            for &set in sets {
-                places.into_iter().for_each(|place| nodes[leaf[set as usize]].set(place));
-            }
+            sets.iter().for_each(|&set| nodes.insert(leaf[set as usize], places));
         }
-        for node in (1..n).rev() {
-            let (above, below) = nodes.split_at_mut(2 * node);
-            for child in &below[..2] {
-                above[node].words_mut().iter_mut().zip(child.words()).for_each(|(a, b)| *a |= b);
-            }
+        for node in (2..2 * n).rev() {
+            nodes.unite(node / 2, node);
         }
-        Ok(Box::new(Tree { nodes, set, m }))
+        Ok(Box::new(Tree { nodes, set }))
     }
 
     fn descend(&self, node: usize, places: &[usize; PROBES], sets: &mut Vec<u32>) {
-        if !places.iter().all(|&place| self.nodes[node].get(place)) {
+        if !self.nodes.contains(node, places) {
             return;
         }
         match node.checked_sub(self.set.len()) {
@@ -58,12 +52,12 @@ impl Tree {
 
 impl Index for Tree {
     fn bits(&self) -> u64 {
-        (self.m * self.set.len()) as u64
+        (self.nodes.m * self.set.len()) as u64
     }
 
     fn find(&self, key: u64, sets: &mut Vec<u32>) {
         sets.clear();
-        self.descend(1, &places(digest(key), &salts(0), self.m), sets);
+        self.descend(1, &places(digest(key), &salts(0), self.nodes.m), sets);
         sets.sort_unstable();
     }
 }

@@ -8,9 +8,12 @@
 use super::Load;
 use crate::stream::Stream;
 
-/// The most sets a generated key is in, and the shift of the law of sizes, which rounds its head.
+/// The most sets a generated key is in.
 const MOST: usize = 64;
-const SHIFT: f64 = 2.0;
+
+/// The shift of the law of sizes, which rounds its head: with this one the largest sets of RCV1-X have more than 100,000
+/// keys, and a filter of a set is as full as \[CSC\] figure 2 has it: one in eight over .2, three in four under .1.
+const SHIFT: f64 = 8.0;
 
 /// RCV1-X: 2,456 sets, 3,708,886 pairs, 4.76 sets per key, no set of fewer than 148 keys.
 pub(crate) fn rcv1(scale: f64, seed: u64) -> Load {
@@ -145,7 +148,7 @@ mod tests {
         let mean = load.pairs() as f64 / load.keys.len() as f64;
         assert!((mean - 4.76).abs() < 0.05, "{mean}");
         // Some sets have more than 100,000 of 3.7 million pairs, most of them fewer than 1,000.
-        assert!(sizes[2456 - 3] > 10_000 && sizes[1800] < 100, "{} {}", sizes[2456 - 3], sizes[1800]);
+        assert!(sizes[2455] > 10_000 && sizes[1800] < 100, "{} {}", sizes[2455], sizes[1800]);
         let lists_ascend = load.entries().all(|(_, sets)| !sets.is_empty() && sets.is_sorted_by(|a, b| a < b));
         assert!(lists_ascend);
     }

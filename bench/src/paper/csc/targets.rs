@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde::Serialize;
+use tamis::multiset::tune::{Body, Shape};
 use tamis::multiset::{self, Kind};
 
 use super::Options;
@@ -99,6 +100,25 @@ pub(super) fn run(options: &Options, folder: Option<&Path>) -> Result<Targets, B
     Ok(targets)
 }
 
+/// A shape in few words.
+fn shape(shape: &Shape) -> String {
+    let rows = |repetitions: u32, partitions: u32| match repetitions {
+        0 | 1 => String::new(),
+        r => format!(", r = {r}, b = {partitions}"),
+    };
+    let mut words = match shape.body {
+        Body::Bloom { hashes, repetitions, partitions, .. } => format!("k = {hashes}{}", rows(repetitions, partitions)),
+        Body::Cuckoo { bits, repetitions, partitions, .. } => format!("{bits} bits{}", rows(repetitions, partitions)),
+    };
+    if let Some(rate) = shape.existence {
+        words += &format!(", filter {}", show(rate));
+    }
+    if let Some(sets) = shape.heavy.filter(|&sets| sets < u32::MAX) {
+        words += &format!(", listed from {} sets on", u64::from(sets) + 1);
+    }
+    words
+}
+
 /// Builds an index, or says whose it is that cannot be built.
 fn made(method: Method, load: &Load, bits: u64) -> Result<Box<dyn Index>, Box<dyn Error>> {
     method.build(load, bits).map_err(|e| format!("{}: {e}", method.name()).into())
@@ -129,6 +149,10 @@ fn rivals(targets: &mut Targets, options: &Options) -> Result<(), Box<dyn Error>
     targets.add(format!("{at} ns, RAMBO / CSC-BF r = 3"), AtLeast(8.0), ns[2] / ns[3], both(&ns, 2, 3));
     let how = both(&false_sets, 2, 3);
     targets.add(format!("{at} false sets, RAMBO / CSC-BF r = 3"), Any, false_sets[2] / false_sets[3], how);
+    let batch = measured::times(&indexes, &[&absent], How::Batch, options.rounds);
+    for (i, method) in [(1, Method::Csc), (3, PRESET)] {
+        targets.add(format!("{at} ns in batches, {}", method.name()), Any, batch[i][0], "");
+    }
     drop(built);
     cuckoo(targets, &load, options)?;
     preset(targets, &load, bits, options)
@@ -185,7 +209,7 @@ fn large(targets: &mut Targets, options: &Options) -> Result<(), Box<dyn Error>>
             result
         });
         let (index, report) = result?;
-        let how = report.shape.map_or(String::new(), |shape| format!("{shape:?}"));
+        let how = report.shape.as_ref().map_or(String::new(), shape);
         targets.add(format!("{at} {name}, build in s on two threads"), AtMost(10.0), time.as_secs_f64(), how);
         let peak = memory.peak as f64 / (1u64 << 30) as f64;
         targets.add(format!("{at} {name}, memory of the build in GiB"), AtMost(2.0), peak, "");
@@ -224,8 +248,8 @@ fn countries(targets: &mut Targets, load: &Load, options: &Options) -> Result<()
             let what = format!("{at} bits, frozen / {kind:?} of .01 absent and {present} present");
             let ratio = per_pair(&frozen) / per_pair(&sketch);
             let wanted = if kind == Kind::Bloom { AtMost(0.5) } else { Any };
-            let shape = report.shape.map_or(String::new(), |shape| format!("{shape:?}"));
-            targets.add(what, wanted, ratio, format!("{} bits a pair; {shape}", show(per_pair(&sketch))));
+            let made = report.shape.as_ref().map_or(String::new(), shape);
+            targets.add(what, wanted, ratio, format!("{} bits a pair; {made}", show(per_pair(&sketch))));
             sketches.push((format!("{kind:?}, {present}"), present, sketch));
         }
     }

@@ -23,6 +23,13 @@ impl Ours {
         Ours { sets, tables }
     }
 
+    /// What its parts take, in bits for each of `n` things.
+    pub(crate) fn parts(&self, n: usize) -> String {
+        let parts = self.sets.segments().flat_map(|segment| segment.parts);
+        let each = |(name, bytes): (&str, u64)| format!("{name} {:.2}", 8.0 * bytes as f64 / n as f64);
+        parts.map(each).collect::<Vec<_>>().join(", ")
+    }
+
     /// All bits of the file.
     pub(crate) fn file_bits(&self) -> u64 {
         8 * self.sets.as_bytes().len() as u64

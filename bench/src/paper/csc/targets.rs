@@ -196,8 +196,11 @@ fn preset(targets: &mut Targets, load: &Load, bits: u64, options: &Options) -> R
 fn large(targets: &mut Targets, options: &Options) -> Result<(), Box<dyn Error>> {
     let load = generated::large(options.scale, options.seed);
     let at = format!("{}, {:.1e} pairs:", load.name, load.pairs() as f64);
+    let by_hand = ours::sets::bloom_shape((16.3 * load.pairs() as f64) as u64, 8, 1, 0);
     let kinds = [
         ("tuned CSC-BF", multiset::stream().kind(Kind::Bloom).bits_per_pair(16.3)),
+        ("CSC-BF behind a filter", multiset::stream().kind(Kind::Bloom).bits_per_pair(16.3).existence(1.0 / 16.0)),
+        ("CSC-BF by hand", multiset::stream().kind(Kind::Bloom).shape(by_hand)),
         ("frozen", multiset::stream().kind(Kind::Frozen)),
     ];
     let mut built = Vec::new();
@@ -215,7 +218,7 @@ fn large(targets: &mut Targets, options: &Options) -> Result<(), Box<dyn Error>>
         targets.add(format!("{at} {name}, memory of the build in GiB"), AtMost(2.0), peak, "");
         let bits = index.file_bits() as f64 / load.pairs() as f64;
         let most = if name == "frozen" { Any } else { AtMost(16.4) };
-        targets.add(format!("{at} {name}, bits of the file a pair"), most, bits, "");
+        targets.add(format!("{at} {name}, bits of the file a pair"), most, bits, index.parts(load.pairs()));
         built.push((name, index));
     }
     let absent = load.absent(options.queries.max(100_000));
@@ -238,8 +241,8 @@ fn countries(targets: &mut Targets, load: &Load, options: &Options) -> Result<()
     let at = "Countries:";
     let (frozen, report) = ours::sets::build(load, multiset::stream().kind(Kind::Frozen).absent(0.01))?;
     let per_pair = |index: &ours::sets::Ours| index.file_bits() as f64 / load.pairs() as f64;
-    let colours = report.colours.unwrap_or(0);
-    targets.add(format!("{at} frozen, bits a pair"), Any, per_pair(&frozen), format!("{colours} different lists"));
+    let how = format!("{} different lists; {}", report.colours.unwrap_or(0), frozen.parts(load.pairs()));
+    targets.add(format!("{at} frozen, bits a pair"), Any, per_pair(&frozen), how);
     let mut sketches = Vec::new();
     for present in [0.01, 0.1] {
         for kind in [Kind::Bloom, Kind::Cuckoo] {
@@ -286,7 +289,8 @@ fn genomes(targets: &mut Targets, load: &Load, options: &Options) -> Result<(), 
     let (built, time) = measure::wall(|| ours::sets::build(load, how));
     let (frozen, report) = built?;
     let bits = frozen.file_bits() as f64 / load.keys.len() as f64;
-    let how = format!("{} words, {} pairs, {} lists", load.keys.len(), load.pairs(), report.colours.unwrap_or(0));
+    let (lists, parts) = (report.colours.unwrap_or(0), frozen.parts(load.keys.len()));
+    let how = format!("{} words, {} pairs, {lists} lists; {parts}", load.keys.len(), load.pairs());
     targets.add(format!("{at} frozen, strangers 2^-8, bits a distinct word"), AtMost(12.0), bits, how);
     targets.add(format!("{at} frozen, build in s"), Any, time.as_secs_f64(), "");
     let strangers = load.absent(options.queries.max(100_000)).into_iter().map(|x| x >> 2).collect::<Vec<_>>();

@@ -4,7 +4,7 @@ use tamis::multiset::{self, Kind};
 
 use super::Options;
 use super::grid::Grid;
-use super::methods::{CUCKOO_PRESET, Method, PRESET};
+use super::methods::{CUCKOO_PRESET, Method, PRESET, SETS_EACH};
 use crate::many::measured::{self, How, Tally};
 use crate::many::{Index, Load};
 use crate::ours;
@@ -61,7 +61,8 @@ pub(super) fn run(load: &Load, bits_per_pair: f64, options: &Options) -> Grid {
 /// Every pair of a load, asked of every kind of index in batches and one by one.
 pub(super) fn every_pair(load: &Load, grid: &mut Grid) {
     let bits = 12 * load.pairs() as u64;
-    let b = load.sets.div_ceil(10);
+    // With fewer partitions a key of many sets has more copies in one of them than its buckets have slots.
+    let b = load.sets.div_ceil(SETS_EACH).max(16);
     let rows = [
         ("CSC-BF, r = 1", ours::sets::bloom(load, bits, 3, 1, 0)),
         ("CSC-BF, r = 3", ours::sets::bloom(load, bits, 3, 3, b)),

@@ -102,7 +102,7 @@ mod tests {
     fn reads_what_was_written_across_words() {
         let mut bits = Bits::zeros(300);
         let ones = [0, 63, 64, 130, 299];
-        ones.map(|i| bits.set(i));
+        ones.into_iter().for_each(|i| bits.set(i));
         for i in 0..=236 {
             let expected =
                 ones.iter().filter(|&&one| (i..i + 64).contains(&one)).fold(0, |word, one| word | 1 << (one - i));

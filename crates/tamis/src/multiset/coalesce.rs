@@ -81,26 +81,35 @@ pub(crate) fn coalesce(groups: &Groups, rows: &[u64], out: &mut Vec<u32>) {
     let ones = |row: &[u64]| row.iter().map(|word| word.count_ones()).sum::<u32>();
     let rows = rows.chunks_exact(words.max(1));
     let Some((fewest, row)) = (0..).zip(rows.clone()).min_by_key(|(_, row)| ones(row)) else { return };
+    let count = rows.len() as u32;
+    let after = (fewest + 1) % count.max(1);
+    let next = rows.clone().nth(after as usize).unwrap_or(&[]);
+    let marked =
+        |row: &[u64], place: u32| (row.get(place as usize / 64).copied().unwrap_or(0) >> (place % 64) & 1) as usize;
+    // All candidates are written, and those that stay are counted: a branch that nobody can guess costs more.
     let start = out.len();
+    let mut kept = start;
     for (base, &word) in (0..).step_by(64).zip(row) {
         let mut rest = word;
         while rest != 0 {
-            out.extend_from_slice(groups.members(fewest, base + rest.trailing_zeros()));
+            let (members, places) = groups.members(fewest, base + rest.trailing_zeros());
+            if out.len() < kept + members.len() {
+                out.resize(kept + members.len() + 64, 0);
+            }
+            for (&id, &place) in members.iter().zip(places) {
+                out[kept] = id;
+                kept += marked(next, place);
+            }
             rest &= rest - 1;
         }
     }
-    for (t, row) in (0..).zip(rows) {
-        if t == fewest {
-            continue;
-        }
-        // All are written, and those that stay are counted: a branch that nobody can guess costs more.
+    out.truncate(kept);
+    for (t, row) in (0..).zip(rows).filter(|&(t, _)| t != fewest && t != after) {
         let mut kept = start;
         for i in start..out.len() {
             let id = out[i];
-            let offset = groups.offset(t, id);
-            let word = row.get(offset as usize / 64).copied().unwrap_or(0);
             out[kept] = id;
-            kept += (word >> (offset % 64) & 1) as usize;
+            kept += marked(row, groups.offset(t, id));
         }
         out.truncate(kept);
     }

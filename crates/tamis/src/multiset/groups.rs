@@ -37,6 +37,8 @@ struct Table {
     starts: Vec<u32>,
     /// All sets, those of a partition side by side and ascending.
     members: Vec<u32>,
+    /// The partition in the next repetition of every member, in the same order: what a candidate is tested with first.
+    next: Vec<u32>,
     /// The partition of every set: looked up more quickly than hashed.
     places: Vec<u32>,
 }
@@ -49,7 +51,7 @@ impl Groups {
             return Groups { partitions: 0, sets, tables: vec![] };
         }
         let partitions = partitions.clamp(1, MAX_PARTITIONS);
-        let tables = (0..repetitions).map(|t| Table::new(t, partitions, sets)).collect();
+        let tables = (0..repetitions).map(|t| Table::new([t, (t + 1) % repetitions], partitions, sets)).collect();
         Groups { partitions, sets, tables }
     }
 
@@ -66,11 +68,13 @@ impl Groups {
     /// Makes it `sets` sets in all; those that are there stay where they are.
     #[cfg(feature = "build")]
     pub(crate) fn grow(&mut self, sets: u32) {
+        let repetitions = self.tables.len() as u32;
         for (t, table) in (0..).zip(&mut self.tables) {
+            let pair = [t, (t + 1) % repetitions];
             if sets.saturating_sub(self.sets) > FEW {
-                *table = Table::new(t, self.partitions, sets);
+                *table = Table::new(pair, self.partitions, sets);
             } else {
-                (self.sets..sets).for_each(|id| table.insert(partition(t, id, self.partitions), id));
+                (self.sets..sets).for_each(|id| table.insert(pair.map(|t| partition(t, id, self.partitions)), id));
             }
         }
         self.sets = self.sets.max(sets);
@@ -86,13 +90,15 @@ impl Groups {
         }
     }
 
-    /// The sets of a partition, ascending; none if there is one repetition.
+    /// The sets of a partition, ascending, and the partition of each in the next repetition (the first follows the last); none if there is one
+    /// repetition.
     #[inline(always)]
-    pub(crate) fn members(&self, t: u32, partition: u32) -> &[u32] {
-        let Some(table) = self.tables.get(t as usize) else { return &[] };
+    pub(crate) fn members(&self, t: u32, partition: u32) -> (&[u32], &[u32]) {
+        let Some(table) = self.tables.get(t as usize) else { return (&[], &[]) };
         let at = partition as usize;
-        let (Some(&start), Some(&end)) = (table.starts.get(at), table.starts.get(at + 1)) else { return &[] };
-        table.members.get(start as usize..end as usize).unwrap_or(&[])
+        let (Some(&start), Some(&end)) = (table.starts.get(at), table.starts.get(at + 1)) else { return (&[], &[]) };
+        let range = start as usize..end as usize;
+        (table.members.get(range.clone()).unwrap_or(&[]), table.next.get(range).unwrap_or(&[]))
     }
 }
 
@@ -104,7 +110,7 @@ fn partition(t: u32, id: u32, partitions: u32) -> u32 {
 
 impl Table {
     /// Counts, then deals out.
-    fn new(t: u32, partitions: u32, sets: u32) -> Table {
+    fn new([t, after]: [u32; 2], partitions: u32, sets: u32) -> Table {
         let mut starts = vec![0u32; partitions as usize + 1];
         let places: Vec<u32> = (0..sets).map(|id| partition(t, id, partitions)).collect();
         places.iter().for_each(|&place| starts[place as usize + 1] += 1);
@@ -112,20 +118,22 @@ impl Table {
             starts[p + 1] += starts[p];
         }
         let mut members = vec![0; sets as usize];
-        let mut next = starts.clone();
+        let mut free = starts.clone();
         for (id, &place) in (0..).zip(&places) {
-            let next = &mut next[place as usize];
-            members[*next as usize] = id;
-            *next += 1;
+            let free = &mut free[place as usize];
+            members[*free as usize] = id;
+            *free += 1;
         }
-        Table { starts, members, places }
+        let next = members.iter().map(|&id| partition(after, id, partitions)).collect();
+        Table { starts, members, next, places }
     }
 
     /// Puts the newest set behind the others of its partition.
     #[cfg(feature = "build")]
-    fn insert(&mut self, partition: u32, id: u32) {
+    fn insert(&mut self, [partition, after]: [u32; 2], id: u32) {
         let (_, later) = self.starts.split_at_mut(partition as usize + 1);
         self.members.insert(later[0] as usize, id);
+        self.next.insert(later[0] as usize, after);
         self.places.push(partition);
         later.iter_mut().for_each(|start| *start += 1);
     }
@@ -142,13 +150,17 @@ mod tests {
             for t in 0..repetitions {
                 let mut all: Vec<u32> = vec![];
                 for p in 0..partitions {
-                    let members = groups.members(t, p);
+                    let (members, next) = groups.members(t, p);
+                    assert!(
+                        members.iter().zip(next).all(|(&id, &place)| groups.offset((t + 1) % repetitions, id) == place)
+                    );
+                    assert_eq!(members.len(), next.len());
                     assert!(members.is_sorted() && members.iter().all(|&id| groups.offset(t, id) == p));
                     all.extend(members);
                 }
                 all.sort_unstable();
                 assert!(all.into_iter().eq(0..sets));
-                assert!(groups.members(t, partitions).is_empty());
+                assert!(groups.members(t, partitions).0.is_empty());
             }
             assert_eq!(groups.width(), partitions);
         }
@@ -194,7 +206,7 @@ mod tests {
         let mut together = 0;
         for t in 0..3 {
             for p in 0..100 {
-                let size = groups.members(t, p).len();
+                let size = groups.members(t, p).0.len();
                 assert!((1000 - 190..1000 + 190).contains(&size), "{size}");
             }
             together += (0..100_000).filter(|&id| groups.offset(t, id) == groups.offset((t + 1) % 3, id)).count();

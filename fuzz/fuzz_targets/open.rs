@@ -1,8 +1,8 @@
-//! any bytes -> an error, or a filter or map that answers: as they are, and with their checksums repaired.
+//! any bytes -> an error, or a filter, map or index that answers: as they are, and with their checksums repaired.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use tamis::{Domain, Filter, FormatError, Map, Sequence};
+use tamis::{Domain, Filter, FormatError, Map, Sequence, Sets};
 
 #[path = "../../crates/tamis/tests/it/repair.rs"]
 mod repair;
@@ -32,6 +32,7 @@ fn open(bytes: Vec<u8>) -> Result<(), FormatError> {
     match bytes.get(13) {
         Some(2) => Map::open(bytes).map(drop),
         Some(3) => Sequence::open(bytes).map(drop),
+        Some(4) => Sets::open(bytes).map(drop),
         _ => Filter::open(bytes).map(drop),
     }
 }
@@ -41,6 +42,12 @@ fn ask(bytes: Vec<u8>) {
     let len = bytes.len() as u64;
     if let Ok(map) = Map::open(bytes.clone()) {
         return ask_map(&map, len);
+    }
+    if let Ok(index) = Sets::open(bytes.clone()) {
+        return match index.domain() {
+            Domain::U64 => ask_sets(&index, &(0..40u64).collect::<Vec<_>>()),
+            Domain::Bytes => ask_sets(&index, &(0..40u8).map(|byte| [byte; 5]).collect::<Vec<_>>()),
+        };
     }
     if let Ok(sequence) = Sequence::open(bytes.clone()) {
         let positions: Vec<u64> = (0..40).collect();
@@ -94,4 +101,11 @@ fn ask_map(map: &Map, len: u64) {
             assert!(keys.iter().zip(together).all(|(key, value)| map.get(key) == Ok(value)));
         }
     }
+}
+
+fn ask_sets<K: tamis::Key>(index: &Sets, keys: &[K]) {
+    let alone: Vec<Vec<u32>> = keys.iter().map(|key| index.find(key).unwrap_or_default()).collect();
+    let agreed = index.find_many(keys, |at, ids| assert!(alone[at] == ids));
+    assert!(agreed.is_ok());
+    assert!(alone.iter().flatten().all(|&id| index.name(id).is_some()));
 }

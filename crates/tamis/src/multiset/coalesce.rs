@@ -36,33 +36,40 @@ pub(crate) fn push_ones(word: u64, base: u32, out: &mut Vec<u32>) {
     }
 }
 
-/// Appends the places of the ones of eight words, the lowest of which counts as `base`.
+/// Words that [`push_block`] takes at most.
+pub(crate) const BLOCK: usize = 64;
+
+/// Appends the places of the ones of some words, the lowest of which counts as `base`.
 ///
-/// Where the ones are nobody can guess, and a branch for each would cost more than all the rest of a query. So two places are written for every word, whether
-/// it has them or not, and what counts is how many it has.
+/// Where the ones are nobody can guess, and a branch for each word would cost more than all the rest of a query. So the words that have some are
+/// listed first, every word writes its number, and what counts is whether it had one; then two places are written for each of them, and what counts is how
+/// many it has.
 #[inline(always)]
-pub(crate) fn push_eight(words: &[u64; 8], base: u32, out: &mut Vec<u32>) {
+pub(crate) fn push_block(words: &[u64], base: u32, out: &mut Vec<u32>) {
+    if words.iter().fold(0, |any, word| any | word) == 0 {
+        return;
+    }
+    let (mut some, mut count, mut total) = ([0u8; BLOCK], 0, 0);
+    for (i, &word) in words.iter().enumerate().take(BLOCK) {
+        some[count % BLOCK] = i as u8;
+        count += usize::from(word != 0);
+        total += word.count_ones() as usize;
+    }
     let start = out.len();
-    let total: u32 = words.iter().map(|word| word.count_ones()).sum();
-    // Two more than there are: the last word writes them.
-    out.resize(start + total as usize + 2, 0);
-    let mut at = start;
-    for (base, &word) in (base..).step_by(64).zip(words) {
-        let mut rest = word;
-        if let Some([one, two]) = out.get_mut(at..).and_then(|rest| rest.first_chunk_mut::<2>()) {
-            *one = base + rest.trailing_zeros();
-            rest &= rest.wrapping_sub(1);
-            *two = base + rest.trailing_zeros();
-            rest &= rest.wrapping_sub(1);
-        }
-        let more = out.get_mut(at + 2..).unwrap_or(&mut []);
-        for place in more.iter_mut().take(word.count_ones().saturating_sub(2) as usize) {
+    // One more than there are, for a last word with a single one.
+    out.resize(start + total + 1, 0);
+    let mut free = &mut out[start..];
+    for &i in &some[..count.min(BLOCK)] {
+        let (base, mut rest) = (base + 64 * u32::from(i), words[usize::from(i)]);
+        let ones = rest.count_ones() as usize;
+        let Some((now, _)) = free.split_at_mut_checked(ones.max(2)) else { break };
+        for place in now {
             *place = base + rest.trailing_zeros();
             rest &= rest.wrapping_sub(1);
         }
-        at += word.count_ones() as usize;
+        free = free.split_at_mut(ones).1;
     }
-    out.truncate(start + total as usize);
+    out.truncate(start + total);
 }
 
 /// The bits of word `at` of a row that has `width` places.

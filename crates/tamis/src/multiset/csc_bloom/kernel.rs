@@ -6,7 +6,7 @@
 use super::{Anchor, CscBloom, MAX_HASHES};
 use crate::arch::{Isa, Kernel, dispatch};
 use crate::hash::Digest;
-use crate::multiset::coalesce::{Scratch, coalesce, inside, push_eight};
+use crate::multiset::coalesce::{BLOCK, Scratch, coalesce, inside, push_block};
 use crate::multiset::groups::Groups;
 
 /// Words of a step.
@@ -45,9 +45,15 @@ impl<const COUNTING: bool> Kernel for Find<'_, COUNTING> {
         let mut tables = shape.tables(payload);
         if shape.repetitions == 1 {
             let Some(table) = tables.next() else { return };
+            // Whole blocks first: what was just written in one piece is not read well in others.
+            let mut block = [0; BLOCK];
             Rows::<COUNTING>::new(shape, table, 0, key).each(width, |at, eight| {
-                if any(&eight) != 0 {
-                    push_eight(&eight, (64 * at) as u32, out);
+                let filled = at % BLOCK;
+                if let Some(to) = block.get_mut(filled..filled + STEP) {
+                    to.copy_from_slice(&eight);
+                }
+                if filled + STEP == BLOCK || at + STEP >= words {
+                    push_block(&block[..filled + STEP], (64 * (at - filled)) as u32, out);
                 }
             });
             return;

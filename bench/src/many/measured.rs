@@ -44,7 +44,7 @@ pub(crate) fn check(index: &dyn Index, load: &Load) -> Tally {
     check_range(index, load, 0..load.keys.len())
 }
 
-/// Asks for the keys with these numbers: in a batch, and one by one where both must agree.
+/// Asks for the keys with these numbers, in a batch.
 pub(crate) fn check_range(index: &dyn Index, load: &Load, range: Range<usize>) -> Tally {
     let mut tally = Tally::NONE;
     let mut numbers = range.clone();

@@ -239,3 +239,23 @@ fn certificates() {
         assert!(bytes("clubcard, a block") < bytes("clubcard, one block"));
     }
 }
+
+/// Nothing is lost, one table errs as its formula says, and less than a filter per set.
+#[test]
+fn many_sets() {
+    let options = "paper csc --part figure2,figure6,figure7,figure8,figure13 --scale 0.02";
+    let report = report(&format!("{options} --probes 20 --queries 500 --rounds 1 --json -"));
+    let figures = report["figures"].as_array().unwrap();
+    assert!(figures.iter().all(|figure| figure["wrong"].as_array().unwrap().is_empty()));
+    let figure = figures.iter().find(|figure| figure["head"].as_str().unwrap().starts_with("Figure 7")).unwrap();
+    let value = |name: &str, column: usize| {
+        let (_, row) = rows(figure).find(|(found, _)| found.starts_with(name)).unwrap();
+        row["values"][column].as_f64().unwrap()
+    };
+    // 13.5 bits a pair, 2,456 sets: 2456 (1 - exp(-3 / 13.5))^3 = 19.5 false sets.
+    let csc = value("tamis CSC-BF, r = 1", 1);
+    assert!((18.0..21.0).contains(&csc), "{csc}");
+    assert!((value("shifting", 1) - csc).abs() < 1.5);
+    assert!(value("BIGSI, per set", 1) > 1.5 * csc && value("RAMBO", 3) > value("tamis CSC-BF, r = 3", 3));
+    assert_eq!(value("BIGSI, per set", 1), value("Sequence Bloom tree", 1));
+}

@@ -315,10 +315,10 @@ impl Numbers {
         let local = self.len();
         match self {
             Numbers::Same(count) if *count == set => *count += 1,
-            _ => {
-                let mut sets: Vec<u32> = self.iter().collect();
+            Numbers::Same(count) => *self = Numbers::listed((0..*count).chain([set]).collect()),
+            Numbers::Listed { sets, ascending } => {
+                *ascending &= sets.last().is_none_or(|&last| last < set);
                 sets.push(set);
-                *self = Numbers::listed(sets);
             }
         }
         local

@@ -108,15 +108,15 @@ impl Index {
 
     /// The sets of a key, with how often it is in each.
     pub(crate) fn frequencies(&self, key: Digest) -> Vec<(u32, u8)> {
-        let (mut scratch, mut ids) = (Scratch::new(), vec![]);
+        let mut scratch = Scratch::new();
         let mut sums = std::collections::BTreeMap::<u32, u8>::new();
         for segment in &self.segments {
-            ids.clear();
-            segment.find(key, &mut scratch, &mut ids);
-            for &id in ids.iter().filter(|&&id| self.alive(id)) {
-                let sum = sums.entry(id).or_insert(0);
-                *sum = sum.saturating_add(segment.frequency(key, id));
-            }
+            segment.frequencies(key, &mut scratch, |id, times| {
+                if self.alive(id) {
+                    let sum = sums.entry(id).or_insert(0);
+                    *sum = sum.saturating_add(times);
+                }
+            });
         }
         sums.into_iter().collect()
     }

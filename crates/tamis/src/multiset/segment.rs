@@ -263,10 +263,21 @@ impl Segment {
         ids.truncate(kept);
     }
 
-    /// How often a key that was found is in a set: 1 where nobody counted.
-    pub(crate) fn frequency(&self, key: Digest, set: u32) -> u8 {
-        let (Content::Sketch(sketch), Some(local)) = (&self.content, self.numbers.local(set)) else { return 1 };
-        with_body!(&sketch.body, body => body.frequency(&sketch.words, &sketch.groups, key, local)).max(1)
+    /// Tells the sets of a key, numbers of the file in any order, and how often it is in each: once where nobody counted.
+    pub(crate) fn frequencies(&self, key: Digest, scratch: &mut Scratch, mut found: impl FnMut(u32, u8)) {
+        let mut ids = vec![];
+        let Content::Sketch(sketch) = &self.content else {
+            self.find(key, scratch, &mut ids);
+            return ids.into_iter().for_each(|set| found(set, 1));
+        };
+        sketch.find(key, scratch, &mut ids);
+        for local in ids {
+            let times = with_body!(&sketch.body, body => body.frequency(&sketch.words, &sketch.groups, key, local));
+            let mut set = [local];
+            if self.numbers.translate(&mut set) == 1 {
+                found(set[0], times.max(1));
+            }
+        }
     }
 
     /// Directory: kind, keys, pairs, capacity, which sets, then what the kind needs.

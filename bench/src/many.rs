@@ -52,7 +52,7 @@ pub(crate) trait Index {
 /// An index, or why there is none.
 pub(crate) type Built = Result<Box<dyn Index>, Box<dyn Error>>;
 
-/// Probes of every Bloom filter of the rivals: [CSC] 6.3.
+/// Probes of every Bloom filter of the rivals: \[CSC\] 6.3.
 pub(crate) const PROBES: usize = 3;
 
 /// The digest of a key: one hash for all rivals, the same as the library's.

@@ -446,6 +446,11 @@ pub(super) fn planned(census: &Census, pairs: u64) -> Census {
     Census { sets: census.sets, multiplicities }
 }
 
+/// How often a sketch that is larger than its budget is made anew.
+const ATTEMPTS: u32 = 3;
+/// Pairs from which on a budget is kept: of fewer, what every sketch has takes more than a thousandth.
+const MANY: u64 = 1 << 16;
+
 /// Sets to expect where none is known.
 const FEW_SETS: u32 = 64;
 
@@ -504,15 +509,27 @@ impl Settings {
             return Ok(None);
         }
         let planned = planned(census, capacity);
-        let tuned = self.tuned(kind, &planned)?;
-        let segment = sketch::build(pairs, census, tuned.shape, capacity, self.counts, &|| self.common.stop())?;
+        let budget = self.budget.map(|bits| bits * capacity as f64);
+        let mut aim = self.budget;
+        let mut attempts = 0;
+        let (tuned, segment) = loop {
+            let tuned = self.tuned(kind, &planned, aim)?;
+            let segment = sketch::build(pairs, census, tuned.shape, capacity, self.counts, &|| self.common.stop())?;
+            // What lists beside the table take is known when they are there.
+            let over = budget.map_or(0.0, |budget| segment.bits() / budget);
+            attempts += 1;
+            if over <= 1.001 || attempts == ATTEMPTS || self.shape.is_some() || capacity < MANY {
+                break (tuned, segment);
+            }
+            aim = aim.map(|bits| bits / over);
+        };
         report.absent = tuned.absent;
         report.present = tuned.present;
         report.shape = Some(tuned.shape);
         Ok(Some(segment))
     }
 
-    fn tuned(&self, kind: Kind, census: &Census) -> Result<tune::Tuned, BuildError> {
+    fn tuned(&self, kind: Kind, census: &Census, budget: Option<f64>) -> Result<tune::Tuned, BuildError> {
         if let Some(shape) = &self.shape {
             let (tune::Body::Bloom { partitions, .. } | tune::Body::Cuckoo { partitions, .. }) = shape.body;
             let most = most_partitions(census.sets);
@@ -522,7 +539,7 @@ impl Settings {
             }
             return Ok(tune::predict(census, shape));
         }
-        let wish = match self.budget {
+        let wish = match budget {
             Some(bits) => Wish::BitsPerPair(bits),
             None => Wish::Targets { absent: self.absent, present: self.present },
         };
@@ -540,10 +557,13 @@ impl Settings {
         let heavy = if self.counts { Some(u32::MAX) } else { self.heavy };
         let options = tune::Options { existence, heavy, counting: self.counts, ..Default::default() };
         let tuned = tune::tune(sketch, census, wish, &options)?;
-        match self.existence {
-            None => Ok(tuned),
-            rate => Ok(tune::predict(census, &Shape { existence: rate.filter(|&rate| rate < 1.0), ..tuned.shape })),
-        }
+        let Some(rate) = self.existence.filter(|&rate| rate < 1.0) else { return Ok(tuned) };
+        let behind = |tuned: tune::Tuned| tune::predict(census, &Shape { existence: Some(rate), ..tuned.shape });
+        let found = behind(tuned);
+        let Wish::BitsPerPair(bits) = wish else { return Ok(found) };
+        // The filter is paid for out of the same budget.
+        let left = bits - (found.bits - tuned.bits) / census.pairs().max(1) as f64;
+        Ok(behind(tune::tune(sketch, census, Wish::BitsPerPair(left), &options)?))
     }
 }
 

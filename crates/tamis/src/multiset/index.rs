@@ -233,10 +233,7 @@ impl Index {
     pub(crate) fn about(&self) -> u64 {
         let mut sum = 4096 + self.names.len() as u64 * 32;
         for segment in &self.segments {
-            let _ = segment.payloads(|payload| {
-                sum += payload.len() as u64 + 64;
-                Ok::<(), ()>(())
-            });
+            sum += (segment.bits() / 8.0) as u64 + 512;
         }
         sum
     }

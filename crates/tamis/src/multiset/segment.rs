@@ -305,6 +305,17 @@ impl Segment {
         }
     }
 
+    /// Bits of all payloads.
+    #[cfg(feature = "build")]
+    pub(crate) fn bits(&self) -> f64 {
+        let mut bytes = 0;
+        let _ = self.payloads(|payload| {
+            bytes += payload.len();
+            Ok::<(), ()>(())
+        });
+        8.0 * bytes as f64
+    }
+
     /// Hands on the payloads, in the order of the file.
     #[cfg(feature = "build")]
     pub(crate) fn payloads<E>(&self, mut put: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {

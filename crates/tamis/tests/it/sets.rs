@@ -162,6 +162,27 @@ fn false_sets_are_as_many_as_asked_for() {
     }
 }
 
+/// A budget is that of all tables, with and without a filter in front.
+#[test]
+fn a_budget_is_kept() {
+    let law = ("few keys in many", 300, LAWS[5].2);
+    let lists = lists(60_000, law);
+    for kind in [Kind::Bloom, Kind::Cuckoo] {
+        for rate in [None, Some(0.06)] {
+            let mut wanted = tamis::multiset::stream().kind(kind).bits_per_pair(15.0);
+            if let Some(rate) = rate {
+                wanted = wanted.existence(rate);
+            }
+            let index = build(wanted, law.1, &lists).unwrap();
+            let parts: u64 = index.segments().flat_map(|segment| segment.parts).map(|part| part.1).sum();
+            let bits = 8.0 * parts as f64 / index.pairs() as f64;
+            assert!((13.5..15.1).contains(&bits), "{kind:?}, {rate:?}: {bits} bits per pair");
+            let filter = index.segments().flat_map(|segment| segment.parts).any(|part| part.0 == "filter");
+            assert!(filter || rate.is_none(), "{kind:?}");
+        }
+    }
+}
+
 #[test]
 fn tallies_unions_and_intersections_are_those_of_the_lists() {
     let law = LAWS[3];

@@ -90,6 +90,7 @@ impl Editor {
                 let local = segment.numbers.add(set);
                 sketch.groups.grow(segment.numbers.len());
                 list(&mut sketch.heavy, key, local);
+                sketch.announce(&[key]);
                 segment.pairs = segment.pairs.saturating_add(1);
                 Some(())
             }

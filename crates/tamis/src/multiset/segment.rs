@@ -374,6 +374,10 @@ impl Sketch {
             0 => None,
             _ => Some(SplitBlock::decode(from, EXISTENCE)?),
         };
+        // A filter without a table refuses everyone, also a key that is added later.
+        if existence.is_some_and(|filter| filter.payload_len() == 0) {
+            return Err(FormatError::invalid("directory: a filter in front without a table"));
+        }
         let (mut heavy, mut extra) = (Side::decode(from, sets)?, Side::decode(from, sets)?);
         let body = match kind {
             BLOOM => Body::Bloom(CscBloom::decode(from)?),

@@ -581,7 +581,8 @@ fn agree<K: tamis::Key>(index: &Sets, keys: &[K], what: &str) {
         if editor.insert(key, set).is_err() {
             return;
         }
-        assert!(editor.find(key).unwrap().contains(&set), "{what}, key {at}");
+        let infos = || index.segments().collect::<Vec<_>>();
+        assert!(editor.find(key).unwrap().contains(&set), "{what}, key {at}: {:#?}", infos());
         let _ = editor.remove(key, 0);
     }
     Sets::open(editor.snapshot().unwrap()).unwrap();

@@ -125,7 +125,7 @@ pub(crate) fn insert_all(load: &Load, shape: Shape) -> Result<Inserted<'_>, Box<
     if let Some((key, sets)) = load.entries().next() {
         sets.first().map_or(Ok(()), |&set| empty.push(key, set))?;
     }
-    Ok(Inserted { editor: Editor::new(&empty.finish()?), load })
+    Ok(Inserted { editor: Editor::new(&empty.finish()?)?, load })
 }
 
 /// A table to insert into.

@@ -31,7 +31,7 @@ fn main() -> Result<(), tamis::Error> {
             index.pairs()
         );
     }
-    let mut editor = Editor::new(&sketch);
+    let mut editor = Editor::new(&sketch)?;
     let short = editor.add_set("short")?;
     for host in hosts.lines().filter(|host| host.len() < 9) {
         editor.insert(host, short)?;

@@ -168,7 +168,8 @@ impl<I> Build<I> {
         self
     }
 
-    /// Keeps how often each pair was pushed, up to 255: see [`Sets::frequencies`]. For sketches, which take eight times the room.
+    /// Keeps how often each pair was pushed, up to 255: see [`Sets::frequencies`]. Counts are never too low, and too high where other pairs meet all counters of
+    /// one: about as often as false sets. For sketches, which take eight times the room.
     ///
     /// ```
     /// let pairs = [("ann", "red"), ("ann", "red"), ("ann", "blue")];
@@ -508,7 +509,11 @@ impl Settings {
         if capacity == 0 {
             return Ok(None);
         }
-        let planned = planned(census, capacity);
+        let mut planned = planned(census, capacity);
+        // A table that grows will have more sets, too. Counts are as right as if there were some sets: with one, nothing else could be false.
+        if capacity > census.pairs() || self.counts {
+            planned.sets = planned.sets.max(FEW_SETS);
+        }
         let budget = self.budget.map(|bits| bits * capacity as f64);
         let mut aim = self.budget;
         let mut attempts = 0;
@@ -541,7 +546,11 @@ impl Settings {
         }
         let wish = match budget {
             Some(bits) => Wish::BitsPerPair(bits),
-            None => Wish::Targets { absent: self.absent, present: self.present },
+            // More false sets than there are sets need not be kept out.
+            None => {
+                let most = f64::from(census.sets.max(1));
+                Wish::Targets { absent: self.absent.min(most), present: self.present.min(most) }
+            }
         };
         let sketch = if kind == Kind::Cuckoo { tune::Sketch::Cuckoo } else { tune::Sketch::Bloom };
         let existence = match self.existence {
@@ -555,7 +564,9 @@ impl Settings {
         };
         // A list beside the table has no counts.
         let heavy = if self.counts { Some(u32::MAX) } else { self.heavy };
-        let options = tune::Options { existence, heavy, counting: self.counts, ..Default::default() };
+        // With partitions a set that comes later would share the places of others: a row for all is as long as there are sets.
+        let repetitions = if self.room > 0 { 1 } else { tune::Options::default().repetitions };
+        let options = tune::Options { existence, heavy, counting: self.counts, repetitions };
         let tuned = tune::tune(sketch, census, wish, &options)?;
         let Some(rate) = self.existence.filter(|&rate| rate < 1.0) else { return Ok(tuned) };
         let behind = |tuned: tune::Tuned| tune::predict(census, &Shape { existence: Some(rate), ..tuned.shape });
@@ -568,7 +579,8 @@ impl Settings {
 }
 
 impl Sets {
-    /// A frozen index of these keys, with the sets that this index names for each of them, false ones included. Keys that it finds nowhere are left out.
+    /// A frozen index of these keys, with the sets that this index names for each of them, false ones included. Keys that it finds nowhere are left out. The
+    /// tables are checked first.
     ///
     /// ```
     /// use tamis::multiset::Kind;
@@ -578,6 +590,7 @@ impl Sets {
     /// # Ok::<(), tamis::Error>(())
     /// ```
     pub fn freeze<K: Key>(&self, keys: impl IntoIterator<Item = K>) -> Result<Sets, Error> {
+        self.verify()?;
         let mut pairs = stream().like(self).kind(Kind::Frozen).start();
         let mut keys = keys.into_iter();
         loop {

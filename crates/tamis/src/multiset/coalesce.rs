@@ -87,6 +87,9 @@ pub(crate) fn coalesce(groups: &Groups, rows: &[u64], out: &mut Vec<u32>) {
     let words = groups.width().div_ceil(64) as usize;
     let ones = |row: &[u64]| row.iter().map(|word| word.count_ones()).sum::<u32>();
     let rows = rows.chunks_exact(words.max(1));
+    if groups.is_hashed() {
+        return every(groups, rows, out);
+    }
     let Some((fewest, row)) = (0..).zip(rows.clone()).min_by_key(|(_, row)| ones(row)) else { return };
     let count = rows.len() as u32;
     let after = (fewest + 1) % count.max(1);
@@ -121,4 +124,15 @@ pub(crate) fn coalesce(groups: &Groups, rows: &[u64], out: &mut Vec<u32>) {
         out.truncate(kept);
     }
     out[start..].sort_unstable();
+}
+
+/// The same where nobody knows the members of partitions: every set is looked at.
+#[cold]
+#[inline(never)]
+fn every<'a>(groups: &Groups, rows: impl Iterator<Item = &'a [u64]> + Clone, out: &mut Vec<u32>) {
+    let marked = |id: u32, (t, row): (u32, &[u64])| {
+        let place = groups.offset(t, id);
+        row.get(place as usize / 64).is_some_and(|word| word >> (place % 64) & 1 == 1)
+    };
+    out.extend((0..groups.sets()).filter(|&id| (0..).zip(rows.clone()).all(|row| marked(id, row))));
 }

@@ -1,7 +1,7 @@
 //! an index -> one that changes: pairs come and go, sets are added and removed, indexes are merged; and its snapshot as a file.
 //!
 //! Segments stay in the file's bytes until one of them is changed. New pairs go into the last sketch that has room for them; where there is none a new
-//! segment begins, as large as all others together, so that an index that keeps growing has few of them. A frozen segment never changes.
+//! segment begins, a quarter as large as all others together, so that an index that keeps growing has few of them. A frozen segment never changes.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -13,7 +13,7 @@ use super::segment::{Body, Content, NONE, Numbers, Segment, Sketch};
 use super::sketch::list;
 use super::tune::{self, Census, Wish};
 use crate::build::to_file;
-use crate::error::{BuildError, Error, QueryError};
+use crate::error::{BuildError, Error, FormatError, QueryError};
 use crate::hash::{Digest, Key};
 
 /// An index that can be changed.
@@ -21,7 +21,7 @@ use crate::hash::{Digest, Key};
 /// ```
 /// use tamis::multiset::{Editor, Kind};
 /// let index = tamis::sets([("ann", "red"), ("bob", "red")]).kind(Kind::Cuckoo).room(100).finish()?;
-/// let mut editor = Editor::new(&index);
+/// let mut editor = Editor::new(&index)?;
 /// let blue = editor.add_set("blue")?;
 /// editor.insert("ann", blue)?;
 /// editor.remove("bob", 0)?;
@@ -42,12 +42,12 @@ pub struct Editor {
 const FEW: u64 = 1 << 12;
 
 impl Editor {
-    /// Takes up an index. Nothing is copied yet.
-    pub fn new(sets: &Sets) -> Editor {
+    /// Takes up an index. Nothing is copied yet, but its tables are checked: a snapshot has a checksum of its own, which would hide that they were damaged.
+    pub fn new(sets: &Sets) -> Result<Editor, FormatError> {
+        sets.verify()?;
         let index = sets.index().clone();
-        let alive = (0..).zip(&index.names).filter(|(_, named)| !named.removed);
-        let by_name = alive.map(|(id, named)| (named.name.clone(), id)).collect();
-        Editor { index, by_name, open: None }
+        let by_name = index.by_name();
+        Ok(Editor { index, by_name, open: None })
     }
 
     /// The number of the set with this name, which is new unless it was there before.
@@ -77,7 +77,7 @@ impl Editor {
         Ok(())
     }
 
-    /// Puts a key into a set. A pair that is put in twice has to be taken out twice.
+    /// Puts a key into a set. A pair that is put into a cuckoo table twice has to be taken out twice.
     pub fn insert<K: Key>(&mut self, key: K, set: u32) -> Result<(), Error> {
         if self.index.segments.is_empty() {
             self.index.domain = K::DOMAIN;
@@ -85,14 +85,14 @@ impl Editor {
         self.index.check::<K>()?;
         self.known(set)?;
         let key = self.index.named(&key);
-        let heavy = self.index.segments.iter_mut().find_map(|segment| match &mut segment.content {
-            Content::Sketch(sketch) if sketch.heavy.find(key, &mut vec![]) => {
+        let heavy = self.index.segments.iter_mut().enumerate().find_map(|(at, segment)| match &mut segment.content {
+            Content::Sketch(sketch) if sketch.heavy.has(key) => {
                 let local = segment.numbers.add(set);
                 sketch.groups.grow(segment.numbers.len());
                 list(&mut sketch.heavy, key, local);
                 sketch.announce(&[key]);
                 segment.pairs = segment.pairs.saturating_add(1);
-                Some(())
+                Some((at, local))
             }
             _ => None,
         });
@@ -105,9 +105,12 @@ impl Editor {
                 None => segment.numbers.add(set),
             };
             segment.insert(key, local);
-        } else {
-            // Numbers of sets may have changed behind the table of them.
-            self.open = None;
+        }
+        // The set may have become one of the segment's behind the table of them.
+        if let (Some((at, local)), Some((open, known))) = (heavy, &mut self.open)
+            && at == *open
+        {
+            known.insert(set, local);
         }
         let named = &mut self.index.names[set as usize];
         named.pairs = named.pairs.saturating_add(1);
@@ -143,7 +146,7 @@ impl Editor {
         Ok(at)
     }
 
-    /// An empty sketch like the last one, for as many pairs as there are.
+    /// An empty sketch like the last one, for a quarter of the pairs that there are.
     fn fresh(&self) -> Result<Segment, BuildError> {
         let kind = self.index.segments.iter().rev().find_map(|segment| match &segment.content {
             Content::Sketch(Sketch { body: Body::Cuckoo(_), .. }) => Some(tune::Sketch::Cuckoo),
@@ -152,12 +155,13 @@ impl Editor {
         });
         let (keys, pairs) = (self.index.keys(), self.index.pairs());
         let each = (pairs / keys.max(1)).clamp(1, u64::from(u32::MAX)) as u32;
-        let sets = self.index.names.len() as u32;
+        let sets = (self.index.names.len() as u32).max(64);
         let census = Census { sets, multiplicities: vec![(each.min(sets.max(1)), keys.max(1))] };
-        let capacity = pairs.max(FEW);
+        let capacity = (pairs / 4).max(FEW);
         let census = planned(&census, capacity);
         let wish = Wish::Targets { absent: 0.01, present: 0.1 };
-        let options = tune::Options { heavy: Some(u32::MAX), ..tune::Options::default() };
+        // Rows that grow with the sets: see `Settings::tuned`.
+        let options = tune::Options { heavy: Some(u32::MAX), repetitions: 1, ..tune::Options::default() };
         let tuned = tune::tune(kind.unwrap_or(tune::Sketch::Bloom), &census, wish, &options)?;
         let sketch = Sketch::empty(&tuned.shape, false, 0, census.keys())?;
         Ok(Segment { keys: 0, pairs: 0, capacity, numbers: Numbers::Same(0), content: Content::Sketch(sketch) })
@@ -210,25 +214,28 @@ impl Editor {
         Ok(removed)
     }
 
-    /// Takes in another index: its segments are put beside those that are here, sets of one name become one set.
+    /// Takes in another index: its segments are put beside those that are here, sets of one name become one set. The
+    /// other's tables are checked.
     ///
     /// ```
     /// let one = tamis::sets([("ann", "red")]).finish()?;
     /// let two = tamis::sets([("ann", "blue"), ("bob", "red")]).finish()?;
-    /// let mut both = tamis::multiset::Editor::new(&one);
+    /// let mut both = tamis::multiset::Editor::new(&one)?;
     /// both.merge(&two)?;
     /// assert_eq!(both.find("ann")?, [0, 1]);
     /// let other = tamis::sets([("eve", "red")]).seed(7).finish()?;
     /// assert_eq!(both.merge(&other).unwrap_err().to_string(), "the indexes cannot be merged: their seeds are 0 and 7");
     /// # Ok::<(), tamis::Error>(())
     /// ```
-    pub fn merge(&mut self, other: &Sets) -> Result<(), BuildError> {
+    pub fn merge(&mut self, other: &Sets) -> Result<(), Error> {
+        other.verify()?;
         let theirs = other.index();
         if let Some(reason) = unlike(&self.index, theirs) {
-            return Err(BuildError::Unreachable { reason: format!("the indexes cannot be merged: {reason}") });
+            return Err(BuildError::Unreachable { reason: format!("the indexes cannot be merged: {reason}") }.into());
         }
         if self.index.segments.len() + theirs.segments.len() > MAX_SEGMENTS {
-            return Err(BuildError::Unreachable { reason: format!("more than {MAX_SEGMENTS} segments; build anew") });
+            let reason = format!("more than {MAX_SEGMENTS} segments; build anew");
+            return Err(BuildError::Unreachable { reason }.into());
         }
         if self.index.segments.is_empty() {
             (self.index.hasher, self.index.domain) = (theirs.hasher, theirs.domain);
@@ -355,7 +362,7 @@ impl Segment {
                     Body::Cuckoo(_) => true,
                     Body::Bloom(body) => body.counting(),
                 };
-                body || sketch.heavy.find(key, &mut vec![])
+                body || sketch.heavy.has(key)
             }
         }
     }

@@ -48,10 +48,12 @@ const HOT: (u64, usize) = (1 << 12, 1 << 14);
 impl Hot {
     pub(super) fn new(frozen: &Frozen, numbers: &Numbers) -> Hot {
         let mut hot = Hot::default();
+        // No more than the lists pay for: a few bits can stand for all sets.
+        let most = HOT.1.min(64 + 16 * frozen.lists.payload().len());
         for colour in 0..frozen.lists.len().min(HOT.0) {
             let start = hot.ids.len();
             frozen.read(colour, numbers, &mut hot.ids);
-            if hot.ids.len() > HOT.1 {
+            if hot.ids.len() > most {
                 hot.ids.truncate(start);
                 hot.ids.shrink_to_fit();
                 break;

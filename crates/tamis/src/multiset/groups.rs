@@ -26,7 +26,7 @@ pub(crate) struct Groups {
     /// 0 if there is one repetition.
     partitions: u32,
     sets: u32,
-    /// One for each repetition; none if there is one.
+    /// One for each repetition; none if there is one, or if tables would take more than they are worth.
     tables: Vec<Table>,
 }
 
@@ -55,6 +55,23 @@ impl Groups {
         Groups { partitions, sets, tables }
     }
 
+    /// The same without tables: slower, and takes no memory. A small file may speak of many sets.
+    pub(crate) fn hashed(repetitions: u32, partitions: u32, sets: u32) -> Groups {
+        let partitions = if repetitions <= 1 { 0 } else { partitions.clamp(1, MAX_PARTITIONS) };
+        Groups { partitions, sets, tables: vec![] }
+    }
+
+    /// Bytes that the tables take.
+    pub(crate) fn cost(repetitions: u32, partitions: u32, sets: u32) -> u64 {
+        if repetitions <= 1 { 0 } else { u64::from(repetitions) * (12 * u64::from(sets) + 4 * u64::from(partitions)) }
+    }
+
+    /// Whether members are not known, only offsets.
+    #[inline(always)]
+    pub(crate) fn is_hashed(&self) -> bool {
+        self.partitions > 0 && self.tables.is_empty()
+    }
+
     /// How many sets there are.
     pub(crate) fn sets(&self) -> u32 {
         self.sets
@@ -62,7 +79,7 @@ impl Groups {
 
     /// Places in a row: one per set, or one per partition.
     pub(crate) fn width(&self) -> u32 {
-        if self.tables.is_empty() { self.sets } else { self.partitions }
+        if self.partitions == 0 { self.sets } else { self.partitions }
     }
 
     /// Makes it `sets` sets in all; those that are there stay where they are.
@@ -83,8 +100,10 @@ impl Groups {
     /// The place of a set in the rows of repetition `t`.
     #[inline(always)]
     pub(crate) fn offset(&self, t: u32, id: u32) -> u32 {
-        let Some(table) = self.tables.get(t as usize) else { return id };
-        match table.places.get(id as usize) {
+        if self.partitions == 0 {
+            return id;
+        }
+        match self.tables.get(t as usize).and_then(|table| table.places.get(id as usize)) {
             Some(&place) => place,
             None => partition(t, id, self.partitions),
         }
@@ -164,6 +183,14 @@ mod tests {
             }
             assert_eq!(groups.width(), partitions);
         }
+    }
+
+    #[test]
+    fn hashed_offsets_are_the_tabled_ones() {
+        let (tabled, hashed) = (Groups::new(3, 40, 500), Groups::hashed(3, 40, 500));
+        assert!(hashed.is_hashed() && !tabled.is_hashed() && !Groups::hashed(1, 0, 5).is_hashed());
+        assert_eq!((hashed.width(), hashed.sets()), (tabled.width(), tabled.sets()));
+        assert!((0..3).all(|t| (0..500).all(|id| hashed.offset(t, id) == tabled.offset(t, id))));
     }
 
     #[test]

@@ -4,6 +4,8 @@
 //!   directory:  k-mer length, 0 if keys are none | sets | per set: name, mark, pairs | segments
 //! ```
 
+use std::collections::HashMap;
+
 use super::coalesce::Scratch;
 use super::frozen::BATCH;
 use super::key::name;
@@ -21,7 +23,7 @@ pub const MAX_NAME: usize = 1 << 12;
 /// The most segments.
 pub(crate) const MAX_SEGMENTS: usize = 1 << 12;
 /// The longest k-mer.
-pub const MAX_KMER: u32 = 32;
+pub const MAX_KMER: u32 = 31;
 
 /// Everything of an index but the bytes it came from.
 #[derive(Clone, Debug)]
@@ -79,10 +81,10 @@ impl Index {
         self.segments.iter().fold(0, |sum, segment| sum.saturating_add(segment.pairs))
     }
 
-    /// The number of a set that is not removed.
-    pub(crate) fn id(&self, name: &str) -> Option<u32> {
-        let at = self.names.iter().position(|named| !named.removed && *named.name == *name);
-        at.map(|at| at as u32)
+    /// The numbers of all sets that are not removed.
+    pub(crate) fn by_name(&self) -> HashMap<Box<str>, u32> {
+        let alive = (0..).zip(&self.names).filter(|(_, named)| !named.removed);
+        alive.map(|(id, named)| (named.name.clone(), id)).collect()
     }
 
     pub(crate) fn check<K: Key>(&self) -> Result<(), QueryError> {

@@ -1,6 +1,8 @@
 //! bytes -> Sets: open, find, count, verify.
 
+use std::collections::HashMap;
 use std::path::Path;
+use std::sync::OnceLock;
 
 use bytes::Bytes;
 
@@ -26,6 +28,8 @@ use crate::hash::{Domain, Hasher, Key};
 pub struct Sets {
     bytes: Bytes,
     index: Index,
+    /// Numbers by name, once somebody asks.
+    by_name: OnceLock<HashMap<Box<str>, u32>>,
 }
 
 impl Sets {
@@ -44,7 +48,7 @@ impl Sets {
             return Err(FormatError::Form { found: header.form.name(), expected: Form::Sets.name() });
         }
         let index = Index::decode(&header, from, places)?;
-        Ok(Sets { index, bytes })
+        Ok(Sets { index, bytes, by_name: OnceLock::new() })
     }
 
     /// Opens a file as a memory map: nothing is read but what queries touch. See [`Filter::map`](crate::Filter::map).
@@ -190,7 +194,7 @@ impl Sets {
 
     /// The number of a set.
     pub fn id(&self, name: &str) -> Option<u32> {
-        self.index.id(name)
+        self.by_name.get_or_init(|| self.index.by_name()).get(name).copied()
     }
 
     /// How many keys a set has; an upper bound once keys were added one by one.
@@ -226,6 +230,26 @@ impl Sets {
     /// What is in it.
     pub fn segments(&self) -> impl Iterator<Item = SegmentInfo> + '_ {
         self.index.segments.iter().map(SegmentInfo::new)
+    }
+
+    /// False sets to expect of all segments together: for a key that is in no set, and for one that is in some. To the segments that do not hold it a key is a
+    /// stranger.
+    ///
+    /// ```
+    /// let one = tamis::sets((0..1000u64).map(|key| (key, "red"))).finish()?;
+    /// assert_eq!(one.expected().1, 0.0);
+    /// let two = tamis::sets((1000..2000u64).map(|key| (key, "blue"))).finish()?;
+    /// let mut both = tamis::multiset::Editor::new(&one)?;
+    /// both.merge(&two)?;
+    /// assert!(tamis::Sets::open(both.snapshot()?)?.expected().1 > 0.009);
+    /// # Ok::<(), tamis::Error>(())
+    /// ```
+    pub fn expected(&self) -> (f64, f64) {
+        let all: Vec<SegmentInfo> = self.segments().collect();
+        let absent: f64 = all.iter().map(|segment| segment.absent).sum();
+        let keys: f64 = all.iter().map(|segment| segment.keys as f64).sum();
+        let present = |segment: &SegmentInfo| segment.keys as f64 * (segment.present + absent - segment.absent);
+        (absent, all.iter().map(present).sum::<f64>() / keys.max(1.0))
     }
 
     pub(super) fn index(&self) -> &Index {

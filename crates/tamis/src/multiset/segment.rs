@@ -394,7 +394,9 @@ impl Sketch {
         heavy.lay_out(places)?;
         extra.lay_out(places)?;
         let words = Words::Shared(places.take(with_body!(&body, body => body.payload_len()))?);
-        let groups = with_body!(&body, body => body.groups(sets));
+        // Tables of partitions are worth some times what the table itself takes, and no more: a small file may speak of many sets.
+        let most = 4096 + 16 * words.len() as u64;
+        let groups = with_body!(&body, body => body.groups(sets, most));
         Ok(Sketch { body, groups, existence, heavy, extra, words })
     }
 }

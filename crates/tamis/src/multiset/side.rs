@@ -97,6 +97,14 @@ impl Side {
         true
     }
 
+    /// Whether a key is here.
+    pub(crate) fn has(&self, key: Digest) -> bool {
+        match &self.open {
+            None => self.packed.position(key).is_some(),
+            Some(open) => open.contains_key(&key),
+        }
+    }
+
     /// To be changed: unpacked the first time.
     pub(crate) fn open(&mut self) -> &mut BTreeMap<Digest, Vec<u32>> {
         let packed = &self.packed;

@@ -38,7 +38,7 @@ impl Sketch {
             }
         };
         let words = empty(with_body!(&body, body => body.payload_len()))?;
-        let groups: Groups = with_body!(&body, body => body.groups(sets));
+        let groups: Groups = with_body!(&body, body => body.groups(sets, u64::MAX));
         Ok(Sketch { body, groups, existence, heavy: Side::default(), extra: Side::default(), words })
     }
 

@@ -263,7 +263,7 @@ fn an_editor_keeps_what_it_was_told() {
         let mut known: BTreeMap<(u64, String), u32> = BTreeMap::new();
         start.iter().for_each(|pair| *known.entry(pair.clone()).or_default() += 1);
         let index = tamis::sets(start).kind(kind).finish().unwrap();
-        let mut editor = Editor::new(&index);
+        let mut editor = Editor::new(&index).unwrap();
         let mut random = Random(7);
         for round in 0..12_000 {
             let (key, set) = (random.below(2000) as u64, name(random.below(40) as u32));
@@ -293,7 +293,7 @@ fn an_editor_keeps_what_it_was_told() {
                     known.retain(|pair, _| pair.1 != set);
                 }
                 2 if random.below(300) == 0 => {
-                    editor = Editor::new(&Sets::open(editor.snapshot().unwrap()).unwrap());
+                    editor = Editor::new(&Sets::open(editor.snapshot().unwrap()).unwrap()).unwrap();
                 }
                 _ => {
                     let id = editor.add_set(&set).unwrap();
@@ -327,7 +327,7 @@ fn merged_indexes_answer_for_both() {
                 (lists, index)
             })
             .collect();
-        let mut editor = Editor::new(&parts[2].1);
+        let mut editor = Editor::new(&parts[2].1).unwrap();
         editor.merge(&parts[0].1).unwrap();
         editor.merge(&parts[1].1).unwrap();
         let merged = Sets::open(editor.snapshot().unwrap()).unwrap();
@@ -339,7 +339,7 @@ fn merged_indexes_answer_for_both() {
         editor.remove_set("set 3").unwrap();
         let without = Sets::open(editor.snapshot().unwrap()).unwrap();
         assert_eq!((without.sets(), without.name(3), without.id("set 3")), (299, None, None), "{way}");
-        let mut fresh = Editor::new(&tamis::sets([(1u64, "other")]).finish().unwrap());
+        let mut fresh = Editor::new(&tamis::sets([(1u64, "other")]).finish().unwrap()).unwrap();
         fresh.merge(&without).unwrap();
         let again = Sets::open(fresh.snapshot().unwrap()).unwrap();
         assert_eq!(again.sets(), 300, "{way}");
@@ -374,10 +374,10 @@ fn what_cannot_be_merged_says_why() {
         (one().kmer(31).keyed([1, 2]).finish().unwrap(), "one is hashed with a secret key and the other is not"),
         (tamis::sets([("x", "a")]).kmer(31).finish().unwrap(), "their keys are u64 and bytes"),
     ] {
-        let error = Editor::new(&base).merge(&other).unwrap_err().to_string();
+        let error = Editor::new(&base).unwrap().merge(&other).unwrap_err().to_string();
         assert_eq!(error, format!("the indexes cannot be merged: {expected}"));
     }
-    Editor::new(&base).merge(&tamis::sets([("x", "a")].into_iter().take(0)).finish().unwrap()).unwrap();
+    Editor::new(&base).unwrap().merge(&tamis::sets([("x", "a")].into_iter().take(0)).finish().unwrap()).unwrap();
 }
 
 #[test]
@@ -399,7 +399,7 @@ fn bad_input_is_refused() {
         assert!(tamis::sets([("a", "b")]).bits_per_pair(wrong).finish().is_err());
         assert!(tamis::sets([("a", "b")]).existence(wrong).finish().is_err());
     }
-    let mut editor = Editor::new(&index);
+    let mut editor = Editor::new(&index).unwrap();
     assert_eq!(editor.remove_set("b").unwrap_err().to_string(), "no set is named \"b\"");
     assert_eq!(text(editor.insert(5u64, 7).unwrap_err()), "there is no set 7");
     assert!(text(editor.remove(1u64, 0).unwrap_err()).starts_with("only cuckoo sketches"));
@@ -424,6 +424,75 @@ fn a_hundred_thousand_sets() {
     for kind in [Kind::Bloom, Kind::Cuckoo, Kind::Frozen] {
         let index = build(tamis::multiset::stream().kind(kind), sets, &lists).unwrap();
         holds(&index, &lists, &format!("{kind:?}"));
+    }
+}
+
+/// Keys on both sides of a limit that the tuner knows: neighbours in the census, and not in the plan.
+#[test]
+fn multiplicities_around_a_limit_are_planned_apart() {
+    for (few, many) in [(40, 44), (63, 65), (64, 65), (120, 130), (128, 129), (399, 405)] {
+        for kind in [Kind::Bloom, Kind::Cuckoo] {
+            let sets = many + 10;
+            let lists: Lists = (0..20).map(|key| (key, (0..if key % 2 == 0 { few } else { many }).collect())).collect();
+            let index = build(tamis::multiset::stream().kind(kind), sets, &lists).unwrap();
+            holds(&index, &lists, &format!("{kind:?}, {few} and {many}"));
+        }
+    }
+}
+
+/// Sets that come later have places of their own.
+#[test]
+fn room_is_also_for_sets() {
+    for kind in [Kind::Bloom, Kind::Cuckoo] {
+        let start = (0..3000u64).flat_map(|key| [(key, "x"), (key, "y")]);
+        let index = tamis::sets(start).kind(kind).room(20_000).finish().unwrap();
+        let mut editor = Editor::new(&index).unwrap();
+        for (name, key) in [("z", 5), ("u", 6), ("v", 7)] {
+            let set = editor.add_set(name).unwrap();
+            editor.insert(key, set).unwrap();
+        }
+        editor.remove_set("x").unwrap();
+        let again = editor.add_set("x").unwrap();
+        editor.insert(9u64, again).unwrap();
+        let found: usize = (0..3000u64).map(|key| editor.find(key).unwrap().len()).sum();
+        assert!((3004..3300).contains(&found), "{kind:?}: {found} sets of 3,000 keys in one set, and four pairs");
+    }
+}
+
+/// With one set nothing can be false but counts.
+#[test]
+fn counts_of_one_set_are_right() {
+    for kind in [Kind::Bloom, Kind::Cuckoo] {
+        let index = tamis::sets((0..6000u64).map(|key| (key, "only"))).kind(kind).counts(true).finish().unwrap();
+        let once = (0..6000u64).filter(|&key| index.frequencies(key).unwrap() == [(0, 1)]).count();
+        assert!(once > 5900, "{kind:?}: {once} of 6,000");
+    }
+}
+
+/// A snapshot has a checksum of its own, and so nothing that is damaged may get into one.
+#[test]
+fn damaged_tables_are_not_taken_up() {
+    let index = tamis::sets((0..500u64).map(|key| (key, "a"))).kind(Kind::Bloom).finish().unwrap();
+    let mut bytes = index.as_bytes().to_vec();
+    bytes[HEADER + 100] ^= 1;
+    let damaged = Sets::open(bytes).unwrap();
+    assert_eq!(Editor::new(&damaged).unwrap_err(), FormatError::Checksum { part: "payload" });
+    assert!(Editor::new(&index).unwrap().merge(&damaged).is_err());
+    assert!(damaged.freeze(0..500u64).is_err());
+}
+
+/// A small table of many sets, in partitions: answered without the tables that a file of this length does not pay for.
+#[test]
+fn many_sets_in_few_bytes() {
+    let lists: Lists = (0..300).map(|key| (key, vec![(mix(key) % 50_000) as u32])).collect();
+    for body in [
+        Body::Bloom { words: 300, hashes: 3, repetitions: 3, partitions: 500 },
+        Body::Cuckoo { buckets: 300, bits: 12, repetitions: 3, partitions: 500 },
+    ] {
+        let mut pairs = tamis::multiset::stream().shape(by_hand(body)).start();
+        (0..50_000).for_each(|set| assert_eq!(pairs.set(&format!("{set:x}")).unwrap(), set));
+        lists.iter().for_each(|(key, list)| pairs.push(*key, list[0]).unwrap());
+        holds(&pairs.finish().unwrap(), &lists, &format!("{body:?}"));
     }
 }
 
@@ -460,7 +529,7 @@ fn golden() -> Vec<(String, Vec<u8>)> {
             (way.replace(", ", "-").replace(' ', "-"), bytes(index))
         })
         .collect();
-    let mut editor = Editor::new(&Sets::open(all[0].1.clone()).unwrap());
+    let mut editor = Editor::new(&Sets::open(all[0].1.clone()).unwrap()).unwrap();
     all[1..].iter().for_each(|(_, file)| editor.merge(&Sets::open(file.clone()).unwrap()).unwrap());
     editor.remove_set("set 5").unwrap();
     let new = editor.add_set("new").unwrap();
@@ -575,7 +644,7 @@ fn agree<K: tamis::Key>(index: &Sets, keys: &[K], what: &str) {
         assert!(info.absent >= 0.0 && info.present >= 0.0, "{what}: {info:?}");
         assert!(info.parts.iter().map(|part| part.1).sum::<u64>() <= index.as_bytes().len() as u64, "{what}");
     }
-    let mut editor = Editor::new(index);
+    let mut editor = Editor::new(index).unwrap();
     let Ok(set) = editor.add_set("another") else { return };
     for (at, key) in keys.iter().enumerate().take(20) {
         if editor.insert(key, set).is_err() {

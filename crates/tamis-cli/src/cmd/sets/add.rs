@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use serde_json::json;
 use tamis::multiset::{self, Editor, Kind};
 use tamis::{BuildError, Key, Sets};
@@ -46,7 +46,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     let output = changed(&args.index, args.output.as_ref(), inputs.sources())?;
     let interrupt = Interrupt::install()?;
     let build = with(like(&index), &args.room).cancel(interrupt.flag()).progress(Bar::told());
-    let mut adder = Adder::new(&args, &index, Intake::new(build.start()));
+    let mut adder = Adder::new(&args, &index, Intake::new(build.start()))?;
     for name in inputs.names() {
         adder.editor.add_set(name).map_err(tamis::Error::from)?;
     }
@@ -59,7 +59,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         let (more, report) = intake.pairs.finish_with_report()?;
         // What came twice is known only now.
         added -= report.duplicates;
-        editor.merge(&more).map_err(tamis::Error::from)?;
+        editor.merge(&more)?;
     }
     interrupt.check()?;
     let after = save(&output, &editor)?;
@@ -79,7 +79,12 @@ fn like(index: &Sets) -> multiset::Build<()> {
     let kind = Kind::ALL.iter().find(|(name, _)| *name == last.kind).map_or(Kind::Auto, |&(_, kind)| kind);
     // A table that is not full yet does better than it was planned for, and one that is overfull worse.
     let sets = |sets: f64, usual: f64| if sets > 0.0 { sets.clamp(0.01 * usual, 10.0 * usual) } else { usual };
-    build.kind(kind).absent(sets(last.absent, 0.01)).present(sets(last.present, 0.1))
+    let build = build.kind(kind).absent(sets(last.absent, 0.01)).present(sets(last.present, 0.1));
+    // With room for what comes next: an index that keeps growing has few segments.
+    match kind {
+        Kind::Bloom | Kind::Cuckoo => build.room(index.pairs() / 4),
+        _ => build,
+    }
 }
 
 struct Adder<'a> {
@@ -96,9 +101,10 @@ struct Adder<'a> {
 }
 
 impl<'a> Adder<'a> {
-    fn new(args: &'a Args, index: &Sets, intake: Intake) -> Adder<'a> {
+    fn new(args: &'a Args, index: &Sets, intake: Intake) -> Result<Adder<'a>> {
         let empty = index.segments().next().is_none();
-        Adder { args, editor: Editor::new(index), empty, intake, rest: 0, last: None, added: 0, known: 0 }
+        let editor = Editor::new(index).with_context(|| args.index.display().to_string())?;
+        Ok(Adder { args, editor, empty, intake, rest: 0, last: None, added: 0, known: 0 })
     }
 
     fn push(&mut self, member: Member<'_>) -> Taken {

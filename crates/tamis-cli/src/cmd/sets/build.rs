@@ -40,7 +40,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..=i64::from(LONGEST)))]
     kmer: Option<u32>,
     /// The structure: auto, bloom (takes more keys and sets later), cuckoo (the same, fewer false sets in the same room, slower),
-    /// frozen (the smallest, and no false set for a key that is there)
+    /// frozen (the smallest, and no false set for a key that is there, until more is added)
     #[arg(long, default_value = "auto", value_parser = structure)]
     kind: Kind,
     /// The most false sets to expect for a key that is in no set

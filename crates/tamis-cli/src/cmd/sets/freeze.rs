@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use serde_json::json;
 use tamis::multiset::{self, Collector, Kind};
 use tamis::{BuildError, Key, Sets};
@@ -48,6 +48,8 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: Args) -> Result<Outcome> {
     let index = open(&args.index)?;
+    // The new file has a checksum of its own.
+    index.verify().with_context(|| args.index.display().to_string())?;
     let sources = args::sources(&args.keys);
     let options = args.asking.options(index.kmer(), &sources)?;
     sources.iter().try_for_each(Source::check)?;

@@ -31,8 +31,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     let seed = (!hasher.is_keyed()).then(|| hasher.words()[0]);
     let bytes = index.as_bytes().len() as u64;
     let segments: Vec<_> = index.segments().collect();
-    let absent: f64 = segments.iter().map(|segment| segment.absent).sum();
-    let present = segments.iter().map(|segment| segment.present).fold(0.0, f64::max);
+    let (absent, present) = index.expected();
     if args.json {
         let parts = |parts: &[(&str, u64)]| -> Vec<Value> {
             parts.iter().map(|(part, bytes)| json!({ "part": part, "bytes": bytes })).collect()

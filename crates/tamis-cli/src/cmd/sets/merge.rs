@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Result, anyhow};
+use anyhow::{Context, Result, anyhow};
 use serde_json::json;
 use tamis::multiset::Editor;
 
@@ -37,7 +37,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     let mut first = None;
     for (path, index) in args.indexes.iter().zip(&indexes) {
         match &mut all {
-            None => all = Some(Editor::new(index)),
+            None => all = Some(Editor::new(index).with_context(|| path.display().to_string())?),
             Some(all) => all.merge(index).map_err(|error| {
                 let other = first.unwrap_or(path);
                 anyhow!("{} and {}: {error}", other.display(), path.display())
@@ -51,8 +51,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     interrupt.build()?;
     let after = save(&output, &all)?;
     let bytes = after.as_bytes().len() as u64;
-    let absent: f64 = after.segments().map(|segment| segment.absent).sum();
-    let present: f64 = after.segments().map(|segment| segment.present).fold(0.0, f64::max);
+    let (absent, present) = after.expected();
     let text = match args.json {
         true => {
             let report = json!({

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use serde_json::json;
 use tamis::multiset::Editor;
 
@@ -48,7 +48,7 @@ pub(crate) fn run(mut args: Args) -> Result<Outcome> {
     }
     let output: Output = changed(&args.index, args.output.as_ref(), &[])?;
     let interrupt = Interrupt::install()?;
-    let mut editor = Editor::new(&index);
+    let mut editor = Editor::new(&index).with_context(|| args.index.display().to_string())?;
     for name in &args.names {
         editor.remove_set(name).map_err(tamis::Error::from)?;
     }

@@ -4,9 +4,12 @@ use super::CscBloom;
 use crate::multiset::groups::Groups;
 
 impl CscBloom {
-    /// The partitions of so many sets.
-    pub(crate) fn groups(&self, sets: u32) -> Groups {
-        Groups::new(self.repetitions, self.partitions, sets)
+    /// The partitions of so many sets, tabled if that takes no more than `most` bytes.
+    pub(crate) fn groups(&self, sets: u32, most: u64) -> Groups {
+        match Groups::cost(self.repetitions, self.partitions, sets) <= most {
+            true => Groups::new(self.repetitions, self.partitions, sets),
+            false => Groups::hashed(self.repetitions, self.partitions, sets),
+        }
     }
 
     /// How many repetitions there are, of how many partitions.

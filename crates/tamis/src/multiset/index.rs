@@ -47,6 +47,12 @@ pub(crate) struct Named {
     pub(crate) pairs: u64,
 }
 
+/// The numbers of all sets that are not removed.
+pub(crate) fn by_name(names: &[Named]) -> HashMap<Box<str>, u32> {
+    let alive = (0..).zip(names).filter(|(_, named)| !named.removed);
+    alive.map(|(id, named)| (named.name.clone(), id)).collect()
+}
+
 /// Memory that queries use again and again.
 #[derive(Debug)]
 pub(crate) struct Desk {
@@ -79,12 +85,6 @@ impl Index {
 
     pub(crate) fn pairs(&self) -> u64 {
         self.segments.iter().fold(0, |sum, segment| sum.saturating_add(segment.pairs))
-    }
-
-    /// The numbers of all sets that are not removed.
-    pub(crate) fn by_name(&self) -> HashMap<Box<str>, u32> {
-        let alive = (0..).zip(&self.names).filter(|(_, named)| !named.removed);
-        alive.map(|(id, named)| (named.name.clone(), id)).collect()
     }
 
     pub(crate) fn check<K: Key>(&self) -> Result<(), QueryError> {

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use bytes::Bytes;
 
-use super::index::{Desk, Index};
+use super::index::{Desk, Index, by_name};
 use super::info::SegmentInfo;
 use crate::error::{Error, FormatError, QueryError};
 use crate::format::{self, Form};
@@ -194,7 +194,7 @@ impl Sets {
 
     /// The number of a set.
     pub fn id(&self, name: &str) -> Option<u32> {
-        self.by_name.get_or_init(|| self.index.by_name()).get(name).copied()
+        self.by_name.get_or_init(|| by_name(&self.index.names)).get(name).copied()
     }
 
     /// How many keys a set has; an upper bound once keys were added one by one.

@@ -1,12 +1,12 @@
 //! a key -> the sets of one segment that hold it: a sketch or a frozen index, and the numbers its sets have elsewhere.
 //!
 //! A segment counts its sets from 0. Which sets of the file they are is a list, or nothing where the numbers are the same. So a merge
-//! puts segments side by side without touching their tables: two sketches of one size could be laid over each other, but then one
-//! table holds all pairs of both, and four times the pairs of two small sketches would find false sets where two segments find two times as many.
+//! puts segments side by side without touching their tables. Two sketches of one shape could be laid over each other, but then every row has the ones
+//! of both, and false sets grow with a power of them; those of two segments add up.
 
-use super::coalesce::Scratch;
 use std::sync::Arc;
 
+use super::coalesce::Scratch;
 use super::csc_bloom::CscBloom;
 use super::csc_cuckoo::CscCuckoo;
 use super::frozen::{Frozen, Hot};

@@ -82,17 +82,20 @@ pub(super) fn build<R: Record>(
     stop: Stop<'_>,
 ) -> Result<Segment, BuildError> {
     let mut shape = shape;
-    for attempt in 0.. {
+    let few = 8 + census.keys() / 1000;
+    let mut attempts = 0;
+    loop {
         let segment = fill(pairs, census, &shape, capacity, counting, stop)?;
-        let Content::Sketch(sketch) = &segment.content else { return Ok(segment) };
-        let few = 8 + census.keys() / 1000;
-        let tune::Body::Cuckoo { buckets, .. } = &mut shape.body else { return Ok(segment) };
-        if sketch.extra.len() as u64 <= few || attempt == ATTEMPTS {
-            return Ok(segment);
+        attempts += 1;
+        match (&segment.content, &mut shape.body) {
+            (Content::Sketch(sketch), tune::Body::Cuckoo { buckets, .. })
+                if sketch.extra.len() as u64 > few && attempts <= ATTEMPTS =>
+            {
+                *buckets += (*buckets / 25).max(1);
+            }
+            _ => return Ok(segment),
         }
-        *buckets += (*buckets / 25).max(1);
     }
-    Err(BuildError::Cancelled)
 }
 
 fn fill<R: Record>(

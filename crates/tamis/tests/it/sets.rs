@@ -246,8 +246,7 @@ fn counts_are_kept() {
                 right += (u64::from(count) == times.min(255)) as u32;
             }
         }
-        // A tenth of a false set in the two that a key is not in: one in twenty is counted with another.
-        assert!(right > 1500 - 75 - 35, "{kind:?}: {right} of 1500 counts are exact");
+        assert!(right > 1450, "{kind:?}: {right} of 1500 counts are exact");
     }
     assert!(matches!(
         tamis::sets([("a", "b")]).kind(Kind::Frozen).counts(true).finish(),

@@ -68,6 +68,8 @@ pub(crate) enum Form {
     Sequence = 3,
     /// Segments that lead keys to lists of sets.
     Sets = 4,
+    /// A filter that repairs itself.
+    Adaptive = 5,
 }
 
 impl Form {
@@ -78,7 +80,8 @@ impl Form {
             2 => Ok(Form::Map),
             3 => Ok(Form::Sequence),
             4 => Ok(Form::Sets),
-            _ => Err(FormatError::invalid(format!("header: form is {byte}, expected 0 to 4"))),
+            5 => Ok(Form::Adaptive),
+            _ => Err(FormatError::invalid(format!("header: form is {byte}, expected 0 to 5"))),
         }
     }
 
@@ -89,6 +92,7 @@ impl Form {
             Form::Map => "map",
             Form::Sequence => "sequence",
             Form::Sets => "set index",
+            Form::Adaptive => "adaptive filter",
         }
     }
 }
@@ -151,8 +155,8 @@ impl Header {
             )));
         }
         let form = Form::decode(form)?;
-        if matches!(form, Form::Partitioned | Form::Sets) && shard_bits != 0 {
-            let what = if form == Form::Sets { form.name() } else { "partitioned file" };
+        if matches!(form, Form::Partitioned | Form::Sets | Form::Adaptive) && shard_bits != 0 {
+            let what = if form == Form::Partitioned { "partitioned file" } else { form.name() };
             return Err(FormatError::invalid(format!("header: shards of a {what}, expected none")));
         }
         Ok(Header { hasher, domain, shard_bits: shard_bits as u32, form, keys, negatives })

@@ -17,6 +17,8 @@
 use std::borrow::Cow;
 use std::hash::Hasher as _;
 
+#[cfg(feature = "build")]
+use crate::error::BuildError;
 use siphasher::sip128::{Hasher128, SipHasher24};
 use xxhash_rust::xxh3::xxh3_128_with_seed;
 
@@ -72,6 +74,14 @@ impl Salt {
     pub const fn new(number: u64) -> Salt {
         let a = scramble(number);
         Salt { a, b: scramble(a) }
+    }
+
+    /// The salt with this number of a keyed hash: as secret as its key.
+    pub(crate) fn secret(hasher: &Hasher, number: u64) -> Salt {
+        // Another key than the one that hashes keys: a key that somebody chose must not hash to a salt.
+        let [a, b] = hasher.words;
+        let Digest { hi, lo } = Hasher::keyed([scramble(a), scramble(!b)]).integer(number);
+        Salt { a: hi, b: lo }
     }
 
     /// The `i`-th salt below this one: a retry with other bits, or a level of a structure with several.
@@ -131,6 +141,13 @@ impl Hasher {
     /// SipHash-2-4-128 with a secret key, for queries chosen by an adversary.
     pub fn keyed(key: [u64; 2]) -> Hasher {
         Hasher { keyed: true, words: key, integer: 0 }
+    }
+
+    /// The same with a secret of the operating system's.
+    #[cfg(feature = "build")]
+    pub fn secret() -> Result<Hasher, BuildError> {
+        let word = || getrandom::u64().map_err(|e| BuildError::Io(e.into()));
+        Ok(Hasher::keyed([word()?, word()?]))
     }
 
     /// Whether this is the keyed hash.

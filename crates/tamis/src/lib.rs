@@ -25,6 +25,8 @@
 #![cfg_attr(not(feature = "build"), allow(dead_code))]
 
 #[cfg(feature = "build")]
+pub mod adaptive;
+#[cfg(feature = "build")]
 pub mod bloom;
 #[cfg(feature = "build")]
 pub mod build;

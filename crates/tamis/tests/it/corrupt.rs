@@ -266,7 +266,7 @@ fn impossible_partitions_are_named() {
     // Bound, number of groups; then shard bits, keys and negatives of the first. At the end five labels of six bytes.
     let labels = sound.directory.len() - 5 * 6;
     for (expected, edit) in [
-        ("invalid file: header: form is 5", &(|p: &mut Parts| p.header[13] = 5) as &dyn Fn(&mut Parts)),
+        ("invalid file: header: form is 6", &(|p: &mut Parts| p.header[13] = 6) as &dyn Fn(&mut Parts)),
         ("the file holds a set index, expected a filter", &|p| p.header[13] = 4),
         ("the file holds a map, expected a filter", &|p| p.header[13] = 2),
         ("the file holds a sequence, expected a filter", &|p| p.header[13] = 3),

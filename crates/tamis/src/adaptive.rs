@@ -1,0 +1,45 @@
+//! keys that come and go, false positives that were found -> filters that repair themselves.
+//!
+//! A filter stands before a dictionary and spares it questions. Whoever finds one false positive of an ordinary filter can ask for
+//! it for ever; the rate that was promised holds for strangers only. The filters of this module are told of their mistakes and
+//! mend them, so that their rate holds for *any* sequence of queries, also one chosen by somebody who watches the answers
+//! ([Broom] section 2: the *sustained false-positive rate*).
+//!
+//! ```text
+//!   query ──▶ filter ──no──▶ not there
+//!               │yes
+//!               ▼
+//!           dictionary ──found──▶ value
+//!               │not found: a false positive
+//!               ▼
+//!             repair: which key is behind this fingerprint?   ◀── ReverseMap
+//!                     make its fingerprint longer, and move a few keys to the next hash function
+//! ```
+//!
+//! * [`Adapt`] is what such a filter does: insert, remove, contains, repair.
+//! * [`ReverseMap`] is what it must be told: the keys behind a fingerprint, and the keys in the order in which they are hashed anew.
+//!   [`Memory`] is one in memory; a database that holds the keys anyway can be another.
+//! * [`Guarded`] is filter and dictionary together; [`Shared`] lets many threads ask beside one that writes.
+//!
+//! **Reading first.** Every change has two halves. `plan` looks at the filter and asks the map, and may fail: the filter is as it
+//! was. `apply` changes the filter, asks nobody and cannot fail. So a map that breaks half-way harms nothing, and readers wait for
+//! memory alone, never for the map.
+//!
+//! **The hash is keyed, always**: with a secret of the operating system, or of the caller. Whoever knows it can compute false
+//! positives instead of finding them. A snapshot holds the secret.
+
+mod error;
+mod file;
+mod frontier;
+mod guarded;
+mod map;
+mod memory;
+mod shared;
+mod verbs;
+
+pub use error::AdaptError;
+pub use guarded::{Counts, Dictionary, Guarded};
+pub use map::ReverseMap;
+pub use memory::Memory;
+pub use shared::Shared;
+pub use verbs::{Adapt, Receipt, Task};

@@ -1,0 +1,128 @@
+//! an adaptive filter's fields and words <-> a file of the form "adaptive filter".
+//!
+//! ```text
+//!   directory: kind u8 | number of payloads (varint) | their lengths in bytes (varints) | fields of the kind
+//!   payloads:  words, little-endian, as the kind orders them
+//! ```
+
+use bytes::Bytes;
+
+use crate::error::{BuildError, FormatError};
+use crate::format::{self, Form, Header, Reader, Writer, put_varint};
+use crate::hash::{Domain, Hasher};
+
+/// The kinds of adaptive filters, as files name them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    /// Broom filter, small remainders.
+    Broom = 1,
+    /// Broom filter, large remainders.
+    LargeBroom = 2,
+    /// Quotient filter with longer fingerprints beside it.
+    Quotient = 3,
+    /// Levels of Bloom filters.
+    Bloom = 4,
+    /// Levels of quotient filters.
+    QuotientCascade = 5,
+    /// Levels of cuckoo filters.
+    CuckooCascade = 6,
+    /// A stack that learns.
+    Stacked = 7,
+    /// A filter and an exact bit that learns.
+    Chained = 8,
+}
+
+impl Kind {
+    fn name(self) -> &'static str {
+        match self {
+            Kind::Broom => "broom filter",
+            Kind::LargeBroom => "broom filter of large remainders",
+            Kind::Quotient => "adaptive quotient filter",
+            Kind::Bloom => "adaptive Bloom filter",
+            Kind::QuotientCascade => "cascade of quotient filters",
+            Kind::CuckooCascade => "cascade of cuckoo filters",
+            Kind::Stacked => "adaptive stacked filter",
+            Kind::Chained => "adaptive chained filter",
+        }
+    }
+}
+
+/// More payloads than any kind has.
+const MAX_PAYLOADS: u64 = 64;
+
+/// Writes a file.
+pub(crate) fn write(
+    kind: Kind,
+    hasher: Hasher,
+    domain: Domain,
+    keys: u64,
+    fields: &[u8],
+    payloads: &[Vec<u8>],
+) -> Result<Vec<u8>, BuildError> {
+    let header = Header { hasher, domain, shard_bits: 0, form: Form::Adaptive, keys, negatives: 0 };
+    let mut writer = Writer::new(Vec::new(), &header, vec![])?;
+    let mut directory = vec![kind as u8];
+    put_varint(&mut directory, payloads.len() as u64);
+    for payload in payloads {
+        put_varint(&mut directory, payload.len() as u64);
+        writer.payload(payload)?;
+    }
+    directory.extend_from_slice(fields);
+    Ok(writer.close(directory)?.0)
+}
+
+/// A file, taken apart. The checksums hold; fields and payloads are the kind's to check.
+pub(crate) struct Read {
+    pub(crate) header: Header,
+    pub(crate) payloads: Vec<Bytes>,
+    fields: Bytes,
+}
+
+impl Read {
+    /// The fields of the kind.
+    pub(crate) fn fields(&self) -> Reader<'_> {
+        Reader::new(&self.fields, "directory")
+    }
+}
+
+/// Reads a file of this kind, and checks both checksums.
+pub(crate) fn read(bytes: impl Into<Bytes>, kind: Kind) -> Result<Read, FormatError> {
+    let bytes = bytes.into();
+    format::verify(&bytes)?;
+    let (header, mut from, mut places) = format::parts(&bytes)?;
+    if header.form != Form::Adaptive {
+        return Err(FormatError::Form { found: header.form.name(), expected: kind.name() });
+    }
+    if !header.hasher.is_keyed() {
+        return Err(FormatError::invalid("header: an adaptive filter without a secret key"));
+    }
+    let found = from.u8()?;
+    if found != kind as u8 {
+        let name = kind.name();
+        return Err(FormatError::invalid(format!("directory: kind is {found}, expected {} ({name})", kind as u8)));
+    }
+    let count = from.within("number of payloads", 0..=MAX_PAYLOADS)?;
+    let mut lengths = vec![];
+    for _ in 0..count {
+        lengths.push(from.varint()?);
+    }
+    let fields = from.len();
+    let fields = bytes.slice_ref(from.take(fields)?);
+    let payloads = lengths.into_iter().map(|len| places.take(len)).collect::<Result<_, _>>()?;
+    places.check()?;
+    Ok(Read { header, payloads, fields })
+}
+
+/// Words as bytes.
+pub(crate) fn bytes_of(words: &[u64]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_le_bytes()).collect()
+}
+
+/// Bytes as words; the error is a length that is no multiple of eight.
+pub(crate) fn words_of(bytes: &[u8]) -> Result<Vec<u64>, FormatError> {
+    let (words, rest) = bytes.as_chunks::<8>();
+    match rest.is_empty() {
+        true => Ok(words.iter().map(|word| u64::from_le_bytes(*word)).collect()),
+        false => Err(FormatError::invalid(format!("payload: {} bytes, expected a multiple of 8", bytes.len()))),
+    }
+}

@@ -1,0 +1,103 @@
+//! a digest -> the side of the frontier it lies on, and that side's hash function ([Broom] section 3.1, "Changing hash functions").
+//!
+//! Repairs make fingerprints longer, and nothing ever makes them shorter but a new hash function. So the keys are moved to a new one,
+//! a few for every repair, in the order of their digests: keys up to the frontier have moved, those after it have not, and the same
+//! comparison tells which function a *query* is asked by. When all have moved the new function becomes the old one, and another is
+//! drawn: an *epoch* is over.
+//!
+//! The paper walks through the keys in their own order. Digests are a keyed hash of them: nobody can choose keys that lie close before the
+//! frontier, or tell where it is, and a store that is sorted by digest has that order for nothing.
+
+use crate::error::FormatError;
+use crate::format::{Reader, put_varint};
+use crate::hash::{Digest, Hasher, Salt};
+
+/// Which of the two hash functions.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Side {
+    /// The one that keys are moved from.
+    Old,
+    /// The one that they are moved to.
+    New,
+}
+
+/// How far the keys have moved.
+#[derive(Clone, Debug)]
+pub(crate) struct Frontier {
+    hasher: Hasher,
+    epoch: u64,
+    /// The last key that has moved.
+    last: Option<Digest>,
+    salts: [Salt; 2],
+}
+
+impl Frontier {
+    /// Epoch 0, and no key moved.
+    pub(crate) fn new(hasher: Hasher) -> Frontier {
+        Frontier { hasher, epoch: 0, last: None, salts: salts(&hasher, 0) }
+    }
+
+    /// The side of a key, of the set or not.
+    #[inline(always)]
+    pub(crate) fn side(&self, key: Digest) -> Side {
+        if self.last.is_some_and(|last| key <= last) { Side::New } else { Side::Old }
+    }
+
+    /// The salt of a side.
+    #[inline(always)]
+    pub(crate) fn salt(&self, side: Side) -> Salt {
+        self.salts[side as usize]
+    }
+
+    /// The salt that a key is hashed with.
+    #[inline(always)]
+    pub(crate) fn salt_of(&self, key: Digest) -> Salt {
+        self.salt(self.side(key))
+    }
+
+    /// The last key that has moved.
+    pub(crate) fn last(&self) -> Option<Digest> {
+        self.last
+    }
+
+    /// How often all keys have moved.
+    pub(crate) fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// This key has moved, and all before it had.
+    pub(crate) fn pass(&mut self, key: Digest) {
+        self.last = Some(key);
+    }
+
+    /// All have moved: the new function is the old one now.
+    pub(crate) fn turn(&mut self) {
+        self.epoch += 1;
+        self.last = None;
+        self.salts = salts(&self.hasher, self.epoch);
+    }
+
+    /// Epoch (varint), whether a key has moved (byte), its digest (16 bytes).
+    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
+        put_varint(out, self.epoch);
+        out.push(u8::from(self.last.is_some()));
+        if let Some(Digest { hi, lo }) = self.last {
+            out.extend_from_slice(&hi.to_le_bytes());
+            out.extend_from_slice(&lo.to_le_bytes());
+        }
+    }
+
+    pub(crate) fn decode(from: &mut Reader<'_>, hasher: Hasher) -> Result<Frontier, FormatError> {
+        let epoch = from.within("epoch", 0..=u64::MAX >> 1)?;
+        let last = match from.within("whether a key has moved", 0..=1)? {
+            0 => None,
+            _ => Some(Digest { hi: u64::from_le_bytes(from.array()?), lo: u64::from_le_bytes(from.array()?) }),
+        };
+        Ok(Frontier { hasher, epoch, last, salts: salts(&hasher, epoch) })
+    }
+}
+
+/// The hash functions of an epoch, the old and the new.
+fn salts(hasher: &Hasher, epoch: u64) -> [Salt; 2] {
+    [Salt::secret(hasher, epoch), Salt::secret(hasher, epoch + 1)]
+}

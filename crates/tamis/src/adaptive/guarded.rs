@@ -1,0 +1,161 @@
+//! a filter + a dictionary -> lookups that learn: ask the filter, ask the dictionary, repair, count.
+
+use super::{Adapt, AdaptError, Receipt, ReverseMap};
+use crate::error::QueryError;
+use crate::hash::Key;
+
+/// A dictionary behind a filter: the keys with their values, and the [`ReverseMap`] of the filter.
+pub trait Dictionary<K: ?Sized>: ReverseMap {
+    /// What a key leads to.
+    type Value;
+
+    /// The value of a key.
+    fn get(&mut self, key: &K) -> Result<Option<Self::Value>, Self::Error>;
+
+    /// Gives a key a value; returns the one it had.
+    fn put(&mut self, key: &K, value: Self::Value) -> Result<Option<Self::Value>, Self::Error>;
+
+    /// Takes a key out; returns its value.
+    fn take(&mut self, key: &K) -> Result<Option<Self::Value>, Self::Error>;
+}
+
+/// What lookups came to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counts {
+    /// Lookups.
+    pub lookups: u64,
+    /// Lookups that the filter answered alone.
+    pub refused: u64,
+    /// Lookups that found a value.
+    pub found: u64,
+    /// Lookups that the dictionary was asked for in vain; each was repaired.
+    pub false_positives: u64,
+    /// Reads of the reverse map, for repairs, insertions and removals.
+    pub map_reads: u64,
+    /// Writes of the reverse map.
+    pub map_writes: u64,
+}
+
+impl Counts {
+    fn add(&mut self, receipt: Receipt) {
+        self.map_reads += u64::from(receipt.reads);
+        self.map_writes += u64::from(receipt.writes);
+    }
+}
+
+/// A filter and the dictionary it guards.
+///
+/// ```
+/// use tamis::adaptive::{Broom, Guarded, Table};
+/// use tamis::Domain;
+/// let broom = Broom::new(Domain::Bytes, 1000, 0.01)?;
+/// let mut ages = Guarded::new(broom, Table::new());
+/// ages.insert("ann", 41)?;
+/// assert_eq!(ages.get("ann")?, Some(41));
+/// assert_eq!(ages.get("bob")?, None); // the table is not even asked, most of the time
+/// assert_eq!(ages.remove("ann")?, Some(41));
+/// assert_eq!(ages.counts().lookups, 2);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Guarded<F, S> {
+    filter: F,
+    store: S,
+    counts: Counts,
+}
+
+impl<F: Adapt, S> Guarded<F, S> {
+    /// A filter and its dictionary. The keys that the filter holds must be those of the dictionary, filed in its reverse map.
+    pub fn new(filter: F, store: S) -> Guarded<F, S> {
+        Guarded { filter, store, counts: Counts::default() }
+    }
+
+    /// The filter.
+    pub fn filter(&self) -> &F {
+        &self.filter
+    }
+
+    /// The dictionary.
+    pub fn store(&self) -> &S {
+        &self.store
+    }
+
+    /// What lookups came to so far.
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// Filter and dictionary again.
+    pub fn into_parts(self) -> (F, S) {
+        (self.filter, self.store)
+    }
+
+    /// The value of a key. A false positive is repaired on the way.
+    pub fn get<K: Key + ?Sized>(&mut self, key: &K) -> Result<Option<S::Value>, AdaptError<S::Error>>
+    where
+        S: Dictionary<K>,
+    {
+        let yes = self.filter.contains(key)?;
+        if !yes {
+            self.counts.lookups += 1;
+            self.counts.refused += 1;
+            return Ok(None);
+        }
+        let value = self.store.get(key).map_err(AdaptError::Map)?;
+        self.counts.lookups += 1;
+        match value {
+            Some(_) => self.counts.found += 1,
+            None => {
+                self.counts.false_positives += 1;
+                let receipt = self.filter.repair(key, &mut self.store)?;
+                self.counts.add(receipt);
+            }
+        }
+        Ok(value)
+    }
+
+    /// Gives a key a value; returns the one it had. A filter without room for the key is an error, and nothing is changed.
+    pub fn insert<K: Key + ?Sized>(
+        &mut self,
+        key: &K,
+        value: S::Value,
+    ) -> Result<Option<S::Value>, AdaptError<S::Error>>
+    where
+        S: Dictionary<K>,
+    {
+        // First the filter: a key that it knows and the dictionary does not is a question in vain, the other way round it is lost.
+        let receipt = self.filter.insert(key, &mut self.store)?;
+        self.counts.add(receipt);
+        let put = self.store.put(key, value);
+        if put.is_err() && receipt.changed {
+            self.filter.remove(key, &mut self.store)?;
+        }
+        put.map_err(AdaptError::Map)
+    }
+
+    /// Takes a key out; returns its value. A key that is not there is no error here.
+    pub fn remove<K: Key + ?Sized>(&mut self, key: &K) -> Result<Option<S::Value>, AdaptError<S::Error>>
+    where
+        S: Dictionary<K>,
+    {
+        if !self.filter.contains(key)? {
+            return Ok(None);
+        }
+        let value = self.store.take(key).map_err(AdaptError::Map)?;
+        if value.is_some() {
+            let receipt = self.filter.remove(key, &mut self.store)?;
+            self.counts.add(receipt);
+        }
+        Ok(value)
+    }
+}
+
+impl<E> AdaptError<E> {
+    /// The error of the query alone, where the map cannot fail.
+    pub fn query(&self) -> Option<QueryError> {
+        match self {
+            AdaptError::Query(e) => Some(*e),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! a fingerprint -> the keys behind it: what an adaptive filter asks of whoever holds its keys ([Broom] section 2, "Finding colliders").
+
+use crate::hash::Digest;
+
+/// The keys of a filter, filed under names and in order.
+///
+/// The filter files every key of the set under one name, a number that it computes from the key's fingerprint; names are not
+/// unique, so this is an unordered multimap. It is also an ordered set of keys. A key is its [`Digest`] by the filter's keyed hash,
+/// [`Hasher`](crate::Hasher): a store that holds the keys themselves can compute it.
+///
+/// Every method is one access, all or nothing: a method that fails has changed nothing. The filter never changes before its map has
+/// said yes.
+pub trait ReverseMap {
+    /// What goes wrong in this map.
+    type Error;
+
+    /// Files a new key under a name.
+    fn file(&mut self, key: Digest, name: u64) -> Result<(), Self::Error>;
+
+    /// Takes out a key that is filed under this name.
+    fn unfile(&mut self, key: Digest, name: u64) -> Result<(), Self::Error>;
+
+    /// Files a key under another name.
+    fn refile(&mut self, key: Digest, from: u64, to: u64) -> Result<(), Self::Error>;
+
+    /// Appends all keys under a name to `found`, in any order.
+    fn filed(&mut self, name: u64, found: &mut Vec<Digest>) -> Result<(), Self::Error>;
+
+    /// The least key after this one, or the least of all.
+    fn next(&mut self, after: Option<Digest>) -> Result<Option<Digest>, Self::Error>;
+}
+
+impl<M: ReverseMap + ?Sized> ReverseMap for &mut M {
+    type Error = M::Error;
+
+    fn file(&mut self, key: Digest, name: u64) -> Result<(), M::Error> {
+        (**self).file(key, name)
+    }
+
+    fn unfile(&mut self, key: Digest, name: u64) -> Result<(), M::Error> {
+        (**self).unfile(key, name)
+    }
+
+    fn refile(&mut self, key: Digest, from: u64, to: u64) -> Result<(), M::Error> {
+        (**self).refile(key, from, to)
+    }
+
+    fn filed(&mut self, name: u64, found: &mut Vec<Digest>) -> Result<(), M::Error> {
+        (**self).filed(name, found)
+    }
+
+    fn next(&mut self, after: Option<Digest>) -> Result<Option<Digest>, M::Error> {
+        (**self).next(after)
+    }
+}
+
+/// A map that counts how often it is asked.
+pub(super) struct Metered<'a, M> {
+    pub(super) map: &'a mut M,
+    pub(super) reads: u32,
+    pub(super) writes: u32,
+}
+
+impl<M: ReverseMap> ReverseMap for Metered<'_, M> {
+    type Error = M::Error;
+
+    fn file(&mut self, key: Digest, name: u64) -> Result<(), M::Error> {
+        self.writes += 1;
+        self.map.file(key, name)
+    }
+
+    fn unfile(&mut self, key: Digest, name: u64) -> Result<(), M::Error> {
+        self.writes += 1;
+        self.map.unfile(key, name)
+    }
+
+    fn refile(&mut self, key: Digest, from: u64, to: u64) -> Result<(), M::Error> {
+        self.writes += 1;
+        self.map.refile(key, from, to)
+    }
+
+    fn filed(&mut self, name: u64, found: &mut Vec<Digest>) -> Result<(), M::Error> {
+        self.reads += 1;
+        self.map.filed(name, found)
+    }
+
+    fn next(&mut self, after: Option<Digest>) -> Result<Option<Digest>, M::Error> {
+        self.reads += 1;
+        self.map.next(after)
+    }
+}

@@ -1,0 +1,110 @@
+//! one writer, many readers -> a filter that both can use at once.
+//!
+//! **The guarantee.** A reader sees the filter between two changes, never in the middle of one; and every change leaves every key of
+//! the set findable. So: *a key whose insertion had returned before a query began, and whose removal begins after it ends, is
+//! answered with yes*, whatever repairs, moves to the next hash function and other insertions go on meanwhile. A repair that had
+//! returned before a query began is in force.
+//!
+//! Writers plan beside the readers, which is when the reverse map is asked, and keep them out only while a planned change is made:
+//! a bounded number of words of memory. One writer plans at a time.
+
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
+
+use super::verbs::{Hold, carry_out};
+use super::{Adapt, AdaptError, Receipt, ReverseMap, Task};
+use crate::error::{BuildError, QueryError};
+use crate::hash::Key;
+
+/// An adaptive filter for several threads.
+///
+/// ```
+/// use tamis::adaptive::{Broom, Memory, Shared};
+/// use tamis::Domain;
+/// let shared = Shared::new(Broom::new(Domain::U64, 1000, 0.01)?);
+/// std::thread::scope(|scope| {
+///     scope.spawn(|| {
+///         let mut map = Memory::new();
+///         (0..500u64).for_each(|key| assert!(shared.insert(key, &mut map).is_ok()));
+///     });
+///     scope.spawn(|| shared.contains(7u64));
+/// });
+/// assert!(shared.contains(7u64)?);
+/// # Ok::<(), tamis::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Shared<F> {
+    filter: RwLock<F>,
+    writer: Mutex<()>,
+}
+
+impl<F: Adapt> Shared<F> {
+    /// Shares a filter.
+    pub fn new(filter: F) -> Shared<F> {
+        Shared { filter: RwLock::new(filter), writer: Mutex::new(()) }
+    }
+
+    /// The filter alone again.
+    pub fn into_inner(self) -> F {
+        self.filter.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Looks at the filter as it is between two changes.
+    pub fn look<R>(&self, with: impl FnOnce(&F) -> R) -> R {
+        // A thread that panicked while it looked has changed nothing, and `apply` does not panic.
+        with(&self.filter.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Whether a key may be in the set.
+    pub fn contains<K: Key>(&self, key: K) -> Result<bool, QueryError> {
+        // Hashing needs no lock; neither hash nor domain ever changes.
+        let digest = self.look(|filter| (*filter.hasher(), filter.domain()));
+        match K::DOMAIN == digest.1 {
+            true => {
+                let key = key.digest(&digest.0);
+                Ok(self.look(|filter| filter.contains_digest(key)))
+            }
+            false => Err(QueryError::Domain { filter: digest.1, query: K::DOMAIN }),
+        }
+    }
+
+    /// Puts a key in; see [`Adapt::insert`].
+    pub fn insert<K: Key, M: ReverseMap>(&self, key: K, map: &mut M) -> Result<Receipt, AdaptError<M::Error>> {
+        let task = Task::Insert(self.look(|filter| filter.digest(key))?);
+        self.carry_out(task, map)
+    }
+
+    /// Takes a key out; see [`Adapt::remove`].
+    pub fn remove<K: Key, M: ReverseMap>(&self, key: K, map: &mut M) -> Result<Receipt, AdaptError<M::Error>> {
+        let task = Task::Remove(self.look(|filter| filter.digest(key))?);
+        self.carry_out(task, map)
+    }
+
+    /// Makes the filter refuse a key that is not in the set; see [`Adapt::repair`].
+    pub fn repair<K: Key, M: ReverseMap>(&self, key: K, map: &mut M) -> Result<Receipt, AdaptError<M::Error>> {
+        let task = Task::Repair(self.look(|filter| filter.digest(key))?);
+        self.carry_out(task, map)
+    }
+
+    /// The filter as a file, as it is between two changes.
+    pub fn snapshot(&self) -> Result<Vec<u8>, BuildError> {
+        self.look(F::snapshot)
+    }
+
+    fn carry_out<M: ReverseMap>(&self, task: Task, map: &mut M) -> Result<Receipt, AdaptError<M::Error>> {
+        let _alone: MutexGuard<'_, ()> = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        carry_out(&mut Locked(&self.filter), task, map)
+    }
+}
+
+/// A filter behind a lock.
+struct Locked<'a, F>(&'a RwLock<F>);
+
+impl<F> Hold<F> for Locked<'_, F> {
+    fn look<R>(&self, with: impl FnOnce(&F) -> R) -> R {
+        with(&self.0.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn change<R>(&mut self, with: impl FnOnce(&mut F) -> R) -> R {
+        with(&mut self.0.write().unwrap_or_else(PoisonError::into_inner))
+    }
+}

@@ -1,0 +1,195 @@
+//! a filter + a reverse map + a task -> a change, planned and then made: the verbs of adaptive filters.
+
+use super::map::Metered;
+use super::{AdaptError, ReverseMap};
+use crate::error::{BuildError, FormatError, QueryError};
+use crate::hash::{Digest, Domain, Hasher, Key};
+
+/// What an adaptive filter can be asked to do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Task {
+    /// Put a key in.
+    Insert(Digest),
+    /// Take a key out.
+    Remove(Digest),
+    /// This key is not in the set, and the filter said it was.
+    Repair(Digest),
+    /// Move the next key to the next hash function.
+    Step,
+}
+
+/// What a task did, and what it cost.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Receipt {
+    /// Whether anything was done: not if a key was there already, or if the filter refused the key to repair.
+    pub changed: bool,
+    /// Keys that were moved to the next hash function meanwhile.
+    pub moved: u32,
+    /// Words of the filter that were read or written.
+    pub words: u32,
+    /// How often the reverse map was read.
+    pub reads: u32,
+    /// How often the reverse map was written.
+    pub writes: u32,
+}
+
+/// A filter that can be told of its false positives.
+///
+/// A filter has to be asked for [`insert`](Self::insert), [`remove`](Self::remove) and [`repair`](Self::repair) with the same
+/// reverse map each time. `repair` is for keys that the caller knows to be absent.
+pub trait Adapt: Sized {
+    /// A change that is ready to be made.
+    type Change;
+
+    /// Looks for what a task has to change, and tells the map. `None`: nothing is to be done. The filter stays as it is.
+    ///
+    /// A change is made at once, or never: it fits the filter that it was planned for and no other.
+    fn plan<M: ReverseMap>(&self, task: Task, map: &mut M) -> Result<Option<Self::Change>, AdaptError<M::Error>>;
+
+    /// Makes a planned change; returns how many words planning and making it touched.
+    fn apply(&mut self, change: Self::Change) -> u32;
+
+    /// How many [`Task::Step`]s are due: what repairs and removals cost in the long run, paid in small coin.
+    fn owed(&self) -> u32;
+
+    /// Whether the key of this digest may be in the set.
+    fn contains_digest(&self, key: Digest) -> bool;
+
+    /// The keyed hash.
+    fn hasher(&self) -> &Hasher;
+
+    /// The domain of the keys.
+    fn domain(&self) -> Domain;
+
+    /// How many keys it holds.
+    fn len(&self) -> u64;
+
+    /// How many keys it takes.
+    fn capacity(&self) -> u64;
+
+    /// Bytes of memory it has allocated; the reverse map is not among them.
+    fn bytes(&self) -> usize;
+
+    /// The rate that it holds.
+    fn rate(&self) -> f64;
+
+    /// How often all keys have got a new hash function.
+    fn epoch(&self) -> u64;
+
+    /// The filter as a file. The secret key is in it.
+    fn snapshot(&self) -> Result<Vec<u8>, BuildError>;
+
+    /// Takes up a snapshot. All of it is checked.
+    fn restore(bytes: impl Into<bytes::Bytes>) -> Result<Self, FormatError>;
+
+    /// Whether it holds none.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The digest of a key.
+    #[inline]
+    fn digest<K: Key>(&self, key: K) -> Result<Digest, QueryError> {
+        match K::DOMAIN == self.domain() {
+            true => Ok(key.digest(self.hasher())),
+            false => Err(QueryError::Domain { filter: self.domain(), query: K::DOMAIN }),
+        }
+    }
+
+    /// Whether a key may be in the set.
+    #[inline]
+    fn contains<K: Key>(&self, key: K) -> Result<bool, QueryError> {
+        Ok(self.contains_digest(self.digest(key)?))
+    }
+
+    /// Puts a key in. Nothing is changed if it is there.
+    fn insert<K: Key, M: ReverseMap>(&mut self, key: K, map: &mut M) -> Result<Receipt, AdaptError<M::Error>> {
+        let key = self.digest(key)?;
+        self.carry_out(Task::Insert(key), map)
+    }
+
+    /// Takes a key out. One that is not in the set is an error.
+    fn remove<K: Key, M: ReverseMap>(&mut self, key: K, map: &mut M) -> Result<Receipt, AdaptError<M::Error>> {
+        let key = self.digest(key)?;
+        self.carry_out(Task::Remove(key), map)
+    }
+
+    /// Makes the filter refuse a key that is not in the set. Nothing is changed if it does already; a key of the set is an error.
+    fn repair<K: Key, M: ReverseMap>(&mut self, key: K, map: &mut M) -> Result<Receipt, AdaptError<M::Error>> {
+        let key = self.digest(key)?;
+        self.carry_out(Task::Repair(key), map)
+    }
+
+    /// Carries out a task, and the steps that are due after it.
+    fn carry_out<M: ReverseMap>(&mut self, task: Task, map: &mut M) -> Result<Receipt, AdaptError<M::Error>> {
+        carry_out(&mut Owned(self), task, map)
+    }
+}
+
+/// A filter that is looked at and changed through something: a reference, or a lock.
+pub(super) trait Hold<F> {
+    fn look<R>(&self, with: impl FnOnce(&F) -> R) -> R;
+    fn change<R>(&mut self, with: impl FnOnce(&mut F) -> R) -> R;
+}
+
+struct Owned<'a, F>(&'a mut F);
+
+impl<F> Hold<F> for Owned<'_, F> {
+    fn look<R>(&self, with: impl FnOnce(&F) -> R) -> R {
+        with(self.0)
+    }
+
+    fn change<R>(&mut self, with: impl FnOnce(&mut F) -> R) -> R {
+        with(self.0)
+    }
+}
+
+/// Steps that a task makes at most: the worst case of every task is bounded.
+const STEPS: u32 = 128;
+/// Steps that may be due before a task insists on making one. Until then a map that fails in a step spoils no task.
+const DEBT: u32 = 4096;
+/// Changes that one repair may take: a key collides with one key of the table, and perhaps with one beside it.
+const CHANGES: u32 = 16;
+
+/// See [`Adapt::carry_out`].
+pub(super) fn carry_out<F: Adapt, M: ReverseMap>(
+    hold: &mut impl Hold<F>,
+    task: Task,
+    map: &mut M,
+) -> Result<Receipt, AdaptError<M::Error>> {
+    let mut receipt = Receipt::default();
+    let mut map = Metered { map, reads: 0, writes: 0 };
+    if task != Task::Step && hold.look(F::owed) > DEBT {
+        step(hold, &mut map, &mut receipt)?;
+    }
+    for _ in 0..CHANGES {
+        let Some(change) = hold.look(|filter| filter.plan(task, &mut map))? else { break };
+        receipt.words += hold.change(|filter| filter.apply(change));
+        receipt.changed = true;
+        if !matches!(task, Task::Repair(_)) {
+            break;
+        }
+    }
+    for _ in 0..hold.look(F::owed).min(STEPS) {
+        // The task itself is done. A step that fails stays due.
+        if step(hold, &mut map, &mut receipt).is_err() {
+            break;
+        }
+    }
+    receipt.reads = map.reads;
+    receipt.writes = map.writes;
+    Ok(receipt)
+}
+
+/// One step that is due.
+fn step<F: Adapt, M: ReverseMap>(
+    hold: &mut impl Hold<F>,
+    map: &mut M,
+    receipt: &mut Receipt,
+) -> Result<(), AdaptError<M::Error>> {
+    if let Some(change) = hold.look(|filter| filter.plan(Task::Step, map))? {
+        receipt.words += hold.change(|filter| filter.apply(change));
+        receipt.moved += 1;
+    }
+    Ok(())
+}

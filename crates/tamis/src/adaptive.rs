@@ -3,7 +3,7 @@
 //! A filter stands before a dictionary and spares it questions. Whoever finds one false positive of an ordinary filter can ask for
 //! it for ever; the rate that was promised holds for strangers only. The filters of this module are told of their mistakes and
 //! mend them, so that their rate holds for *any* sequence of queries, also one chosen by somebody who watches the answers
-//! ([Broom] section 2: the *sustained false-positive rate*).
+//! (\[Broom\] section 2: the *sustained false-positive rate*).
 //!
 //! ```text
 //!   query ──▶ filter ──no──▶ not there
@@ -28,6 +28,9 @@
 //! **The hash is keyed, always**: with a secret of the operating system, or of the caller. Whoever knows it can compute false
 //! positives instead of finding them. A snapshot holds the secret.
 
+mod bits;
+mod broom;
+mod dictionary;
 mod error;
 mod file;
 mod frontier;
@@ -35,8 +38,13 @@ mod guarded;
 mod map;
 mod memory;
 mod shared;
+#[cfg(test)]
+mod testing;
 mod verbs;
+mod yard;
 
+pub use broom::{Block, Broom, BroomChange, Options, Statistics};
+pub use dictionary::MemoryDictionary;
 pub use error::AdaptError;
 pub use guarded::{Counts, Dictionary, Guarded};
 pub use map::ReverseMap;

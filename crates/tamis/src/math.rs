@@ -2,6 +2,7 @@
 
 pub mod bloom;
 pub mod bounds;
+pub mod broom;
 pub mod csc;
 pub mod cuckoo;
 pub(crate) mod portable;

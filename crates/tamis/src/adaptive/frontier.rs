@@ -1,4 +1,4 @@
-//! a digest -> the side of the frontier it lies on, and that side's hash function ([Broom] section 3.1, "Changing hash functions").
+//! a digest -> the side of the frontier it lies on, and that side's hash function (\[Broom\] section 3.1, "Changing hash functions").
 //!
 //! Repairs make fingerprints longer, and nothing ever makes them shorter but a new hash function. So the keys are moved to a new one,
 //! a few for every repair, in the order of their digests: keys up to the frontier have moved, those after it have not, and the same

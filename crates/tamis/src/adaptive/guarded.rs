@@ -1,7 +1,6 @@
 //! a filter + a dictionary -> lookups that learn: ask the filter, ask the dictionary, repair, count.
 
 use super::{Adapt, AdaptError, Receipt, ReverseMap};
-use crate::error::QueryError;
 use crate::hash::Key;
 
 /// A dictionary behind a filter: the keys with their values, and the [`ReverseMap`] of the filter.
@@ -46,10 +45,10 @@ impl Counts {
 /// A filter and the dictionary it guards.
 ///
 /// ```
-/// use tamis::adaptive::{Broom, Guarded, Table};
+/// use tamis::adaptive::{Broom, Guarded, MemoryDictionary};
 /// use tamis::Domain;
 /// let broom = Broom::new(Domain::Bytes, 1000, 0.01)?;
-/// let mut ages = Guarded::new(broom, Table::new());
+/// let mut ages = Guarded::new(broom, MemoryDictionary::<String, u32>::new());
 /// ages.insert("ann", 41)?;
 /// assert_eq!(ages.get("ann")?, Some(41));
 /// assert_eq!(ages.get("bob")?, None); // the table is not even asked, most of the time
@@ -147,15 +146,5 @@ impl<F: Adapt, S> Guarded<F, S> {
             self.counts.add(receipt);
         }
         Ok(value)
-    }
-}
-
-impl<E> AdaptError<E> {
-    /// The error of the query alone, where the map cannot fail.
-    pub fn query(&self) -> Option<QueryError> {
-        match self {
-            AdaptError::Query(e) => Some(*e),
-            _ => None,
-        }
     }
 }

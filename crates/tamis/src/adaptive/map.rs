@@ -1,4 +1,4 @@
-//! a fingerprint -> the keys behind it: what an adaptive filter asks of whoever holds its keys ([Broom] section 2, "Finding colliders").
+//! a fingerprint -> the keys behind it: what an adaptive filter asks of whoever holds its keys (\[Broom\] section 2, "Finding colliders").
 
 use crate::hash::Digest;
 
@@ -17,11 +17,11 @@ pub trait ReverseMap {
     /// Files a new key under a name.
     fn file(&mut self, key: Digest, name: u64) -> Result<(), Self::Error>;
 
-    /// Takes out a key that is filed under this name.
-    fn unfile(&mut self, key: Digest, name: u64) -> Result<(), Self::Error>;
+    /// Takes out a key that is filed under this name; false, and nothing is changed, if it is not.
+    fn unfile(&mut self, key: Digest, name: u64) -> Result<bool, Self::Error>;
 
-    /// Files a key under another name.
-    fn refile(&mut self, key: Digest, from: u64, to: u64) -> Result<(), Self::Error>;
+    /// Files a key under another name; false, and nothing is changed, if it is not filed under the first.
+    fn refile(&mut self, key: Digest, from: u64, to: u64) -> Result<bool, Self::Error>;
 
     /// Appends all keys under a name to `found`, in any order.
     fn filed(&mut self, name: u64, found: &mut Vec<Digest>) -> Result<(), Self::Error>;
@@ -37,11 +37,11 @@ impl<M: ReverseMap + ?Sized> ReverseMap for &mut M {
         (**self).file(key, name)
     }
 
-    fn unfile(&mut self, key: Digest, name: u64) -> Result<(), M::Error> {
+    fn unfile(&mut self, key: Digest, name: u64) -> Result<bool, M::Error> {
         (**self).unfile(key, name)
     }
 
-    fn refile(&mut self, key: Digest, from: u64, to: u64) -> Result<(), M::Error> {
+    fn refile(&mut self, key: Digest, from: u64, to: u64) -> Result<bool, M::Error> {
         (**self).refile(key, from, to)
     }
 
@@ -69,12 +69,12 @@ impl<M: ReverseMap> ReverseMap for Metered<'_, M> {
         self.map.file(key, name)
     }
 
-    fn unfile(&mut self, key: Digest, name: u64) -> Result<(), M::Error> {
+    fn unfile(&mut self, key: Digest, name: u64) -> Result<bool, M::Error> {
         self.writes += 1;
         self.map.unfile(key, name)
     }
 
-    fn refile(&mut self, key: Digest, from: u64, to: u64) -> Result<(), M::Error> {
+    fn refile(&mut self, key: Digest, from: u64, to: u64) -> Result<bool, M::Error> {
         self.writes += 1;
         self.map.refile(key, from, to)
     }

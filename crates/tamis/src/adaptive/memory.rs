@@ -164,22 +164,20 @@ impl ReverseMap for Memory {
         Ok(())
     }
 
-    fn unfile(&mut self, key: Digest, name: u64) -> Result<(), Infallible> {
-        if let Some(at) = self.unlink(NAME, self.bucket(name), key, name) {
-            self.unlink(ORDER, self.order(key), key, name);
-            self.nodes[at as usize].next[NAME] = std::mem::replace(&mut self.free, at);
-            self.len -= 1;
-            self.fit();
-        }
-        Ok(())
+    fn unfile(&mut self, key: Digest, name: u64) -> Result<bool, Infallible> {
+        let Some(at) = self.unlink(NAME, self.bucket(name), key, name) else { return Ok(false) };
+        self.unlink(ORDER, self.order(key), key, name);
+        self.nodes[at as usize].next[NAME] = std::mem::replace(&mut self.free, at);
+        self.len -= 1;
+        self.fit();
+        Ok(true)
     }
 
-    fn refile(&mut self, key: Digest, from: u64, to: u64) -> Result<(), Infallible> {
-        if let Some(at) = self.unlink(NAME, self.bucket(from), key, from) {
-            self.nodes[at as usize].name = to;
-            self.link(NAME, at);
-        }
-        Ok(())
+    fn refile(&mut self, key: Digest, from: u64, to: u64) -> Result<bool, Infallible> {
+        let Some(at) = self.unlink(NAME, self.bucket(from), key, from) else { return Ok(false) };
+        self.nodes[at as usize].name = to;
+        self.link(NAME, at);
+        Ok(true)
     }
 
     fn filed(&mut self, name: u64, found: &mut Vec<Digest>) -> Result<(), Infallible> {
@@ -226,10 +224,10 @@ mod tests {
                 names.insert(key, name);
             } else if let Some((&key, &name)) = names.range(key..).next().or(names.iter().next()) {
                 if random() % 3 == 0 {
-                    map.refile(key, name, name + 1).unwrap();
+                    assert!(map.refile(key, name, name + 1).unwrap());
                     names.insert(key, name + 1);
                 } else {
-                    map.unfile(key, name).unwrap();
+                    assert!(map.unfile(key, name).unwrap());
                     names.remove(&key);
                 }
             }
@@ -249,8 +247,8 @@ mod tests {
         assert!(all.iter().eq(names.keys()));
         assert_eq!(map.next(None).unwrap(), names.keys().next().copied());
         // What is not there can be asked for.
-        map.unfile(Digest { hi: 1, lo: 1 }, 0).unwrap();
-        map.refile(Digest { hi: 1, lo: 1 }, 0, 1).unwrap();
+        assert!(!map.unfile(Digest { hi: 1, lo: 1 }, 0).unwrap());
+        assert!(!map.refile(Digest { hi: 1, lo: 1 }, 0, 1).unwrap());
         assert_eq!(map.len(), names.len());
     }
 }

@@ -1,0 +1,269 @@
+//! keys in and out, false positives repaired -> a filter of extendible fingerprints: the broom filter ([Broom] sections 3 and 4.2).
+//!
+//! Every key has a fingerprint, a prefix of its hash: a *quotient* that says where it lies, a *remainder* of `log2 1/eps` bits, and
+//! as many *adaptivity bits* as it has earned. Three rules hold at all times:
+//!
+//! 1. a query is answered with yes if and only if some fingerprint is a prefix of its hash (Invariant 3);
+//! 2. no fingerprint is a prefix of another (Invariant 4), so exactly one key can be to blame for a false positive, and of all keys
+//!    under a name its digest tells which: the reverse map needs no order of its own;
+//! 3. a fingerprint never gets shorter while its hash function lives.
+//!
+//! A false positive x of the key y makes the fingerprint of y longer, until it is no prefix of x's hash any more: two bits on average. A key that is
+//! put in and meets a fingerprint that is a prefix of its hash makes both longer. Since bits only ever come, all keys move to a new hash
+//! function bit by bit, `moved` of them for each repair (see `frontier.rs`); both functions share one table, and rule 2 spans both.
+//!
+//! Where the paper's constants are for very large n, these are for any: `block.rs` says how a bin looks, `yard.rs` where its overflow goes,
+//! `grave.rs` what the paper's deletions miss, and [`math::broom`](crate::math::broom) how large all of it is.
+//!
+//! **Growing** uses the frontier too: the next hash function then leads to a table twice as large, and keys move from one to the other with
+//! every insertion. Nothing stops, and the keys come from the reverse map, so the rate stays what it was.
+
+use bytes::Bytes;
+
+use super::frontier::{Frontier, Side};
+use super::{Adapt, AdaptError, ReverseMap, Task};
+use crate::arch::{Answer, Ask, Isa, Level};
+use crate::error::{BuildError, FormatError};
+use crate::hash::{Digest, Domain, Hasher};
+use crate::math::broom::{MAX_KEYS, MAX_REMAINDER, plan};
+
+mod block;
+mod change;
+mod grave;
+mod options;
+mod snapshot;
+mod table;
+
+pub use change::BroomChange;
+use grave::Grave;
+pub use options::{Block, Options};
+use table::{Spot, Table, hash};
+
+/// A filter that holds its rate against whoever asks.
+///
+/// ```
+/// use tamis::adaptive::{Adapt, Broom, Memory};
+/// use tamis::Domain;
+/// let mut filter = Broom::new(Domain::U64, 1000, 0.01)?;
+/// let mut map = Memory::new(); // or a database that has the keys anyway
+/// for key in 0..1000u64 {
+///     filter.insert(key, &mut map)?;
+/// }
+/// let mistake = (1000..).find(|&key| filter.contains(key) == Ok(true)).unwrap();
+/// filter.repair(mistake, &mut map)?;
+/// assert!(!filter.contains(mistake)?);
+/// filter.remove(7u64, &mut map)?;
+/// let again = Broom::restore(filter.snapshot()?)?;
+/// assert!(again.contains(8u64)?);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Broom {
+    hasher: Hasher,
+    domain: Domain,
+    rate: f64,
+    /// Keys moved for each repair.
+    moved_per_repair: u32,
+    grows: bool,
+    frontier: Frontier,
+    /// The table of the old hash function, and of the new one unless it has its own.
+    table: Table,
+    /// The table of the new hash function while the filter grows.
+    next: Option<Table>,
+    grave: Grave,
+    len: u64,
+    /// Keys of the set that the new hash function holds.
+    moved: u64,
+    owed: u32,
+    ask: Ask<Broom>,
+}
+
+/// What a filter is made of, counted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Statistics {
+    /// Blocks.
+    pub blocks: u64,
+    /// Adaptivity bits in all blocks.
+    pub adaptivity_bits: u64,
+    /// The most adaptivity bits of one block.
+    pub widest_block: u64,
+    /// Keys in the back yard.
+    pub in_yard: u64,
+    /// Keys that the back yard takes.
+    pub yard_room: u64,
+    /// Deleted keys that are remembered.
+    pub buried: u64,
+    /// Deleted keys that can be remembered.
+    pub grave_room: u64,
+}
+
+/// One query.
+#[derive(Debug)]
+struct Asked;
+
+impl Answer<Broom> for Asked {
+    #[inline(always)]
+    fn answer<I: Isa>(broom: &Broom, key: Digest) -> bool {
+        let side = broom.frontier.side(key);
+        broom.table(side).has::<I>(hash(key, broom.frontier.salt(side)))
+    }
+}
+
+/// Keys of a filter for each one that the graveyard remembers.
+const PER_GRAVE: u64 = 40;
+
+impl Broom {
+    /// An empty filter with a secret of the operating system's: with `capacity` keys it lets at most `rate` of the strangers through, and
+    /// goes on to do so. 2^-24 is the lowest rate; see [`LargeBroom`](super::LargeBroom) for lower ones.
+    pub fn new(domain: Domain, capacity: u64, rate: f64) -> Result<Broom, BuildError> {
+        Broom::with(&Options::new(domain, capacity, rate))
+    }
+
+    /// An empty filter with these options.
+    pub fn with(options: &Options) -> Result<Broom, BuildError> {
+        let Options { capacity, rate, block, moved, .. } = *options;
+        let plan = plan(capacity, rate, block.words(), moved).ok_or_else(|| BuildError::Unreachable {
+            reason: format!(
+                "broom filter: no size for a rate of {rate} with {capacity} keys, expected at least 2^-{MAX_REMAINDER} \
+                 and at most {MAX_KEYS} keys"
+            ),
+        })?;
+        let hasher = match options.key {
+            Some(key) => Hasher::keyed(key),
+            None => Hasher::secret()?,
+        };
+        let table = Table::new(plan);
+        let grave = Grave::new(grave_room(table.capacity()));
+        Ok(Broom {
+            hasher,
+            domain: options.domain,
+            rate,
+            moved_per_repair: moved,
+            grows: options.grows,
+            frontier: Frontier::new(hasher),
+            table,
+            next: None,
+            grave,
+            len: 0,
+            moved: 0,
+            owed: 0,
+            ask: Ask::new::<Asked>(Level::detect()),
+        })
+    }
+
+    /// The table of a side.
+    #[inline(always)]
+    fn table(&self, side: Side) -> &Table {
+        match &self.next {
+            Some(next) if side == Side::New => next,
+            _ => &self.table,
+        }
+    }
+
+    fn table_mut(&mut self, side: Side) -> &mut Table {
+        match &mut self.next {
+            Some(next) if side == Side::New => next,
+            _ => &mut self.table,
+        }
+    }
+
+    /// Where a key belongs under the hash function of a side.
+    fn spot(&self, key: Digest, side: Side) -> Spot {
+        self.table(side).spot(hash(key, self.frontier.salt(side)))
+    }
+
+    /// The number of a side's hash function.
+    fn number(&self, side: Side) -> u64 {
+        self.frontier.epoch() + u64::from(side == Side::New)
+    }
+
+    /// What it is made of now. Walks through all blocks.
+    pub fn statistics(&self) -> Statistics {
+        let mut all = Statistics {
+            buried: self.grave.len() as u64,
+            grave_room: self.grave.room() as u64,
+            ..Statistics::default()
+        };
+        for table in [Some(&self.table), self.next.as_ref()].into_iter().flatten() {
+            all.blocks += table.plan.blocks;
+            all.in_yard += table.yard.len() as u64;
+            all.yard_room += table.yard.room() as u64;
+            for block in table.words.chunks(table.shape.words) {
+                let bits = table.shape.counts(block).1 as u64;
+                all.adaptivity_bits += bits;
+                all.widest_block = all.widest_block.max(bits);
+            }
+        }
+        all
+    }
+}
+
+fn grave_room(capacity: u64) -> usize {
+    (capacity / PER_GRAVE) as usize + 16
+}
+
+impl Adapt for Broom {
+    type Change = BroomChange;
+
+    fn plan<M: ReverseMap>(&self, task: Task, map: &mut M) -> Result<Option<BroomChange>, AdaptError<M::Error>> {
+        match task {
+            Task::Insert(key) => self.plan_insert(key, map),
+            Task::Remove(key) => self.plan_remove(key, map),
+            Task::Repair(key) => self.plan_repair(key, map),
+            Task::Step => self.plan_step(map),
+        }
+    }
+
+    fn apply(&mut self, change: BroomChange) -> u32 {
+        self.make(change)
+    }
+
+    fn owed(&self) -> u32 {
+        self.owed
+    }
+
+    #[inline]
+    fn contains_digest(&self, key: Digest) -> bool {
+        self.ask.call(self, key)
+    }
+
+    fn hasher(&self) -> &Hasher {
+        &self.hasher
+    }
+
+    fn domain(&self) -> Domain {
+        self.domain
+    }
+
+    fn len(&self) -> u64 {
+        self.len
+    }
+
+    fn capacity(&self) -> u64 {
+        self.table.capacity()
+    }
+
+    fn bytes(&self) -> usize {
+        let next = self.next.as_ref().map_or(0, Table::bytes);
+        size_of::<Broom>() + self.table.bytes() + next + self.grave.bytes()
+    }
+
+    fn rate(&self) -> f64 {
+        self.rate
+    }
+
+    fn epoch(&self) -> u64 {
+        self.frontier.epoch()
+    }
+
+    fn snapshot(&self) -> Result<Vec<u8>, BuildError> {
+        snapshot::write(self)
+    }
+
+    fn restore(bytes: impl Into<Bytes>) -> Result<Broom, FormatError> {
+        snapshot::read(bytes.into())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,307 @@
+//! a task -> what it changes, planned without touching anything; a change -> made, without asking anybody.
+
+use super::super::frontier::Side;
+use super::super::{AdaptError, ReverseMap};
+use super::{Broom, Grave, Spot, Table, grave_room};
+use crate::error::QueryError;
+use crate::hash::Digest;
+use crate::math::broom::plan;
+
+/// A change of a [`Broom`] that is ready to be made.
+#[derive(Debug)]
+pub struct BroomChange(Change);
+
+#[derive(Debug)]
+enum Change {
+    Insert {
+        side: Side,
+        put: Put,
+    },
+    Remove {
+        side: Side,
+        spot: Spot,
+    },
+    /// The fingerprint of the key at this spot gets a tail of so many bits.
+    Lengthen {
+        side: Side,
+        spot: Spot,
+        tail: u32,
+    },
+    Move {
+        key: Digest,
+        from: Spot,
+        put: Put,
+    },
+    /// All keys have moved; perhaps the next hash function has a table of its own.
+    Turn {
+        next: Option<Box<Table>>,
+    },
+}
+
+/// A key to be put in.
+#[derive(Debug)]
+struct Put {
+    spot: Spot,
+    /// Bits that its tail needs.
+    tail: u32,
+    /// A key whose fingerprint is a prefix of its hash, and the bits that one's tail needs.
+    collider: Option<(Spot, u32)>,
+}
+
+/// What the map must answer for.
+type Asked<T, M> = Result<T, AdaptError<<M as ReverseMap>::Error>>;
+
+/// Steps that a burial is paid with at least.
+const BURIAL: u64 = 16;
+
+/// Steps that an insertion is paid with when the filter is about to grow. It begins at 3/4 of the capacity. The epoch that goes on may have as many
+/// steps left as there are keys, and the next one, which fills the larger table, has as many: at most twice the capacity, for which a quarter of
+/// the capacity in insertions is left. Eight would do.
+const GROWTH: u32 = 9;
+
+impl Broom {
+    /// The one key that a full collision is with. `found` is what is filed under its name.
+    pub(super) fn owner<E>(
+        &self,
+        side: Side,
+        hit: &Spot,
+        slot: usize,
+        found: &[Digest],
+    ) -> Result<(Digest, Spot), AdaptError<E>> {
+        let table = self.table(side);
+        let mut owner: Option<(Digest, Spot)> = None;
+        for &key in found {
+            let its = self.frontier.side(key);
+            let spot = self.spot(key, its);
+            let same_table = its == side || self.next.is_none();
+            if !same_table || !table.owned(hit, slot, &spot) || owner.is_some_and(|(known, _)| known == key) {
+                continue;
+            }
+            if owner.is_some() {
+                return Err(AdaptError::Ambiguous { name: table.name(hit) });
+            }
+            owner = Some((key, spot));
+        }
+        owner.ok_or(AdaptError::Unfiled { name: table.name(hit) })
+    }
+
+    fn filed<M: ReverseMap>(&self, side: Side, spot: &Spot, map: &mut M) -> Asked<Vec<Digest>, M> {
+        let mut found = vec![];
+        map.filed(self.table(side).name(spot), &mut found).map_err(AdaptError::Map)?;
+        Ok(found)
+    }
+
+    /// How to put a key in, or `None` if it is there. `moving`: it is there, and will be taken out first.
+    fn plan_put<M: ReverseMap>(
+        &self,
+        key: Digest,
+        side: Side,
+        buried: u32,
+        moving: bool,
+        map: &mut M,
+    ) -> Asked<Option<Put>, M> {
+        let table = self.table(side);
+        let spot = self.spot(key, side);
+        let look = table.look(&spot);
+        let mut put = Put { spot, tail: look.need.max(buried), collider: None };
+        let mut room = true;
+        if let Some(slot) = look.hit {
+            let found = self.filed(side, &spot, map)?;
+            if !moving && found.contains(&key) {
+                return Ok(None);
+            }
+            let (owner, its) = self.owner(side, &spot, slot, &found)?;
+            // A key that moves may meet its own old fingerprint, which will be gone.
+            if owner != key {
+                let tail = (its.print.more ^ spot.print.more).trailing_zeros() + 1;
+                put.tail = put.tail.max(tail);
+                put.collider = Some((its, tail));
+                room = table.lengthens(&its, slot, tail);
+            }
+        } else if !moving && table.yard.has(spot.hash) {
+            let found = self.filed(side, &spot, map)?;
+            return match found.contains(&key) {
+                true => Ok(None),
+                false => Err(AdaptError::Ambiguous { name: table.name(&spot) }),
+            };
+        }
+        match room && table.takes(&spot, put.tail) {
+            true => Ok(Some(put)),
+            false => Err(self.full().into()),
+        }
+    }
+
+    fn full(&self) -> QueryError {
+        QueryError::Full { keys: self.len, capacity: self.table.capacity() }
+    }
+
+    pub(super) fn plan_insert<M: ReverseMap>(&self, key: Digest, map: &mut M) -> Asked<Option<BroomChange>, M> {
+        let side = self.frontier.side(key);
+        let buried = self.grave.length(self.spot(key, side).hash, self.number(side));
+        let planned = self.plan_put(key, side, buried, false, map);
+        // A filter that is full still knows the keys it has.
+        let Some(put) = planned? else { return Ok(None) };
+        if self.len >= self.table.capacity() {
+            return Err(self.full().into());
+        }
+        map.file(key, self.table(side).name(&put.spot)).map_err(AdaptError::Map)?;
+        Ok(Some(BroomChange(Change::Insert { side, put })))
+    }
+
+    pub(super) fn plan_remove<M: ReverseMap>(&self, key: Digest, map: &mut M) -> Asked<Option<BroomChange>, M> {
+        let side = self.frontier.side(key);
+        let (table, spot) = (self.table(side), self.spot(key, side));
+        let look = table.look(&spot);
+        let in_yard = table.yard.has(spot.hash);
+        if look.hit.is_none() && !in_yard {
+            return Err(AdaptError::Absent);
+        }
+        let found = self.filed(side, &spot, map)?;
+        if !found.contains(&key) {
+            return Err(AdaptError::Absent);
+        }
+        if let Some(slot) = look.hit.filter(|_| !in_yard)
+            && self.owner(side, &spot, slot, &found)?.0 != key
+        {
+            return Err(AdaptError::Unfiled { name: table.name(&spot) });
+        }
+        if !map.unfile(key, table.name(&spot)).map_err(AdaptError::Map)? {
+            return Err(AdaptError::Unfiled { name: table.name(&spot) });
+        }
+        Ok(Some(BroomChange(Change::Remove { side, spot })))
+    }
+
+    pub(super) fn plan_repair<M: ReverseMap>(&self, key: Digest, map: &mut M) -> Asked<Option<BroomChange>, M> {
+        let side = self.frontier.side(key);
+        let (table, spot) = (self.table(side), self.spot(key, side));
+        let hit = table.look(&spot).hit;
+        if hit.is_none() && !table.yard.has(spot.hash) {
+            return Ok(None);
+        }
+        let found = self.filed(side, &spot, map)?;
+        if found.contains(&key) {
+            return Err(AdaptError::Present);
+        }
+        // Two keys that agree in 58 bits cannot be told apart: one of 2^58 pairs.
+        let Some(slot) = hit else { return Err(AdaptError::Ambiguous { name: table.name(&spot) }) };
+        let (_, its) = self.owner(side, &spot, slot, &found)?;
+        let tail = (its.print.more ^ spot.print.more).trailing_zeros() + 1;
+        if !table.lengthens(&its, slot, tail) {
+            return Err(self.full().into());
+        }
+        Ok(Some(BroomChange(Change::Lengthen { side, spot: its, tail })))
+    }
+
+    pub(super) fn plan_step<M: ReverseMap>(&self, map: &mut M) -> Asked<Option<BroomChange>, M> {
+        let last = self.frontier.last();
+        let Some(key) = map.next(last).map_err(AdaptError::Map)? else {
+            return Ok(Some(BroomChange(Change::Turn { next: self.larger() })));
+        };
+        let from = self.spot(key, Side::Old);
+        let held = self.table.look(&from).hit.is_some() || self.table.yard.has(from.hash);
+        if Some(key) <= last || !held {
+            return Err(AdaptError::Order);
+        }
+        let Some(put) = self.plan_put(key, Side::New, 0, true, map)? else { return Err(AdaptError::Order) };
+        let names = (self.table.name(&from), self.table(Side::New).name(&put.spot));
+        // Whoever is not filed there is not one of our keys, even if it looks like one.
+        if !map.refile(key, names.0, names.1).map_err(AdaptError::Map)? {
+            return Err(AdaptError::Order);
+        }
+        Ok(Some(BroomChange(Change::Move { key, from, put })))
+    }
+
+    /// Whether it has begun to grow, or must.
+    fn fills(&self) -> bool {
+        self.grows && self.len >= self.table.capacity() / 4 * 3
+    }
+
+    /// The table for the next epoch, if it must be larger.
+    fn larger(&self) -> Option<Box<Table>> {
+        let now = &self.table.plan;
+        let due = self.next.is_none() && self.fills();
+        let larger = plan(self.table.capacity().checked_mul(2)?, self.rate, now.words, self.moved_per_repair);
+        larger.filter(|_| due).map(|plan| Box::new(Table::new(plan)))
+    }
+
+    /// Makes a change; returns the words it touched.
+    pub(super) fn make(&mut self, BroomChange(change): BroomChange) -> u32 {
+        match change {
+            Change::Insert { side, put } => {
+                let number = self.number(side);
+                self.grave.exhume(put.spot.hash, number);
+                self.len += 1;
+                self.moved += u64::from(side == Side::New);
+                if self.fills() {
+                    self.owed = self.owed.saturating_add(GROWTH);
+                }
+                self.put(side, put)
+            }
+            Change::Remove { side, spot } => self.remove(side, spot),
+            Change::Lengthen { side, spot, tail } => {
+                self.owed = self.owed.saturating_add(self.moved_per_repair);
+                self.table_mut(side).lengthen(&spot, tail)
+            }
+            Change::Move { key, from, put } => {
+                self.owed = self.owed.saturating_sub(1);
+                let (_, taken) = self.table.take(&from);
+                self.frontier.pass(key);
+                self.moved += 1;
+                let share = self.grave.share(self.len);
+                self.grave.sweep(share, self.frontier.epoch());
+                let touched = taken + self.put(Side::New, put);
+                // Only now: a key that came home before could be one that `put` does not know of.
+                touched + self.table.refill(from.block)
+            }
+            Change::Turn { next } => {
+                self.owed = if self.len == 0 { 0 } else { self.owed.saturating_sub(1) };
+                if let Some(table) = self.next.take() {
+                    // What it remembers, it must go on to remember.
+                    if self.grave.len() == 0 {
+                        self.grave = Grave::new(grave_room(table.capacity()));
+                    }
+                    self.table = table;
+                }
+                self.next = next.map(|table| *table);
+                self.frontier.turn();
+                self.moved = 0;
+                1
+            }
+        }
+    }
+
+    fn put(&mut self, side: Side, Put { spot, tail, collider }: Put) -> u32 {
+        let table = self.table_mut(side);
+        let mut touched = 0;
+        if let Some((its, length)) = collider {
+            touched = table.lengthen(&its, length);
+        }
+        touched + table.put(&spot, tail)
+    }
+
+    fn remove(&mut self, side: Side, spot: Spot) -> u32 {
+        let table = self.table_mut(side);
+        let (tail, mut touched) = table.take(&spot);
+        touched += table.refill(spot.block);
+        self.len = self.len.saturating_sub(1);
+        self.moved = self.moved.saturating_sub(u64::from(side == Side::New));
+        if let Some(tail @ 1..) = tail {
+            let number = self.number(side);
+            self.grave.bury(spot.hash, number, tail);
+            self.owed = self.owed.saturating_add(self.price(side));
+        }
+        touched
+    }
+
+    /// Steps that a burial is paid with, so that the graveyard is never full: beyond half of it, as many as there are steps until the hash
+    /// function of this side is gone, over the room that is left. If everyone pays that much, there is room for all.
+    fn price(&self, side: Side) -> u32 {
+        let free = self.grave.room().saturating_sub(self.grave.len()) as u64;
+        let left = self.len.saturating_sub(self.moved) + if side == Side::New { self.len } else { 0 };
+        let price = match free * 2 > self.grave.room() as u64 {
+            true => BURIAL,
+            false => BURIAL.max(left.div_ceil(free.max(1))),
+        };
+        price.min(1024) as u32
+    }
+}

@@ -1,0 +1,123 @@
+//! a broom filter <-> a file.
+//!
+//! ```text
+//!   fields:    rate f64 | keys moved for each repair | grows 0 or 1 | steps due | keys moved | room of the graveyard | frontier
+//!              | number of tables 1 or 2 | per table: blocks, words, load, quotients, remainder, counter, room of the yard
+//!   payloads:  graveyard | per table: blocks, yard
+//! ```
+//!
+//! All fields but the first are varints. Everything is checked when a file is taken up, so that no query and no change has to.
+
+use bytes::Bytes;
+
+use super::super::file::{self, Kind, bytes_of, words_of};
+use super::super::frontier::Frontier;
+use super::super::yard::Yard;
+use super::grave::Grave;
+use super::table::Table;
+use super::{Asked, Broom};
+use crate::arch::{Ask, Level};
+use crate::error::{BuildError, FormatError};
+use crate::format::{Reader, put_varint};
+use crate::math::broom::{MAX_KEYS, MAX_REMAINDER, Plan};
+
+pub(super) fn write(broom: &Broom) -> Result<Vec<u8>, BuildError> {
+    let mut fields = broom.rate.to_le_bytes().to_vec();
+    for number in [
+        u64::from(broom.moved_per_repair),
+        u64::from(broom.grows),
+        u64::from(broom.owed),
+        broom.moved,
+        broom.grave.room() as u64,
+    ] {
+        put_varint(&mut fields, number);
+    }
+    broom.frontier.encode(&mut fields);
+    let tables: Vec<&Table> = [Some(&broom.table), broom.next.as_ref()].into_iter().flatten().collect();
+    put_varint(&mut fields, tables.len() as u64);
+    let mut payloads = vec![broom.grave.encode()];
+    for table in tables {
+        let Plan { blocks, words, load, quotients, remainder, counter, yard } = table.plan;
+        put_varint(&mut fields, blocks);
+        for number in [words, load, quotients, remainder, counter] {
+            put_varint(&mut fields, number.into());
+        }
+        put_varint(&mut fields, yard);
+        payloads.push(bytes_of(&table.words));
+        payloads.push(table.yard.encode());
+    }
+    file::write(Kind::Broom, broom.hasher, broom.domain, broom.len, &fields, &payloads)
+}
+
+pub(super) fn read(bytes: Bytes) -> Result<Broom, FormatError> {
+    let file = file::read(bytes, Kind::Broom)?;
+    let mut from = file.fields();
+    let rate = f64::from_le_bytes(from.array()?);
+    if !(rate > 0.0 && rate < 1.0) {
+        return Err(FormatError::invalid(format!("directory: rate is {rate}, expected more than 0 and less than 1")));
+    }
+    let moved_per_repair = from.within("keys moved for each repair", 1..=64)? as u32;
+    let grows = from.within("whether it grows", 0..=1)? == 1;
+    let owed = from.within("steps due", 0..=u32::MAX.into())? as u32;
+    let len = file.header.keys;
+    let moved = from.within("keys moved", 0..=len)?;
+    let room = from.within("room of the graveyard", 0..=MAX_KEYS)? as usize;
+    let frontier = Frontier::decode(&mut from, file.header.hasher)?;
+    let tables = from.within("number of tables", 1..=2)? as usize;
+    if file.payloads.len() != 1 + 2 * tables {
+        let found = file.payloads.len();
+        return Err(FormatError::invalid(format!("directory: {found} payloads of {tables} tables")));
+    }
+    let grave = Grave::decode(&file.payloads[0], room)?;
+    let mut made = vec![];
+    for payloads in file.payloads[1..].chunks(2) {
+        made.push(table(&mut from, &payloads[0], &payloads[1])?);
+    }
+    from.end()?;
+    let keys: u64 = made.iter().map(Table::len).sum();
+    if keys != len {
+        return Err(FormatError::invalid(format!("header: {len} keys, and {keys} in the tables")));
+    }
+    let mut made = made.into_iter();
+    let Some(table) = made.next() else { return Err(FormatError::invalid("directory: no tables")) };
+    Ok(Broom {
+        hasher: file.header.hasher,
+        domain: file.header.domain,
+        rate,
+        moved_per_repair,
+        grows,
+        frontier,
+        table,
+        next: made.next(),
+        grave,
+        len,
+        moved,
+        owed,
+        ask: Ask::new::<Asked>(Level::detect()),
+    })
+}
+
+fn table(from: &mut Reader<'_>, words: &[u8], yard: &[u8]) -> Result<Table, FormatError> {
+    let plan = Plan {
+        blocks: from.within("number of blocks", 1..=MAX_KEYS)?,
+        words: from.within("words of a block", 1..=1024)? as u32,
+        load: from.within("keys of a block", 1..=1 << 16)? as u32,
+        quotients: from.within("quotients of a block", 1..=1 << 16)? as u32,
+        remainder: from.within("bits of a remainder", 1..=MAX_REMAINDER.into())? as u32,
+        counter: from.within("bits of a counter", 1..=16)? as u32,
+        yard: from.within("room of the back yard", 0..=MAX_KEYS)?,
+    };
+    let expected = plan.blocks * u64::from(plan.words) * 8;
+    if words.len() as u64 != expected {
+        return Err(FormatError::invalid(format!("blocks: {} bytes, expected {expected}", words.len())));
+    }
+    // Counters and quotients must fit into a block, whatever is in it.
+    if 2 * plan.counter + 1 + plan.quotients > 64 * plan.words {
+        return Err(FormatError::invalid("directory: more quotients than a block has bits"));
+    }
+    let table = Table::with(plan, words_of(words)?, Yard::decode(yard, plan.yard as usize)?);
+    match table.valid() {
+        true => Ok(table),
+        false => Err(FormatError::invalid("blocks: a block contradicts itself")),
+    }
+}

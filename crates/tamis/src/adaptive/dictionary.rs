@@ -1,0 +1,92 @@
+//! keys and values in memory -> a dictionary with its reverse map: for tests, examples and caches.
+
+use std::borrow::Borrow;
+use std::collections::HashMap;
+use std::convert::Infallible;
+use std::hash::Hash;
+
+use super::{Dictionary, Memory, ReverseMap};
+use crate::hash::Digest;
+
+/// A hash map with a [`Memory`] beside it.
+///
+/// ```
+/// use tamis::adaptive::{Dictionary, MemoryDictionary};
+/// let mut ages = MemoryDictionary::<String, u32>::new();
+/// ages.put("ann", 41)?;
+/// assert_eq!(ages.get("ann")?, Some(41));
+/// # Ok::<(), std::convert::Infallible>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct MemoryDictionary<K, V> {
+    values: HashMap<K, V>,
+    map: Memory,
+}
+
+impl<K, V> MemoryDictionary<K, V> {
+    /// An empty one.
+    pub fn new() -> MemoryDictionary<K, V> {
+        MemoryDictionary { values: HashMap::new(), map: Memory::new() }
+    }
+
+    /// How many keys have values.
+    pub fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    /// Whether none has.
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+}
+
+impl<K, V> Default for MemoryDictionary<K, V> {
+    fn default() -> MemoryDictionary<K, V> {
+        MemoryDictionary::new()
+    }
+}
+
+impl<K, V> ReverseMap for MemoryDictionary<K, V> {
+    type Error = Infallible;
+
+    fn file(&mut self, key: Digest, name: u64) -> Result<(), Infallible> {
+        self.map.file(key, name)
+    }
+
+    fn unfile(&mut self, key: Digest, name: u64) -> Result<bool, Infallible> {
+        self.map.unfile(key, name)
+    }
+
+    fn refile(&mut self, key: Digest, from: u64, to: u64) -> Result<bool, Infallible> {
+        self.map.refile(key, from, to)
+    }
+
+    fn filed(&mut self, name: u64, found: &mut Vec<Digest>) -> Result<(), Infallible> {
+        self.map.filed(name, found)
+    }
+
+    fn next(&mut self, after: Option<Digest>) -> Result<Option<Digest>, Infallible> {
+        self.map.next(after)
+    }
+}
+
+impl<Q, K, V> Dictionary<Q> for MemoryDictionary<K, V>
+where
+    Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
+    K: Borrow<Q> + Hash + Eq,
+    V: Clone,
+{
+    type Value = V;
+
+    fn get(&mut self, key: &Q) -> Result<Option<V>, Infallible> {
+        Ok(self.values.get(key).cloned())
+    }
+
+    fn put(&mut self, key: &Q, value: V) -> Result<Option<V>, Infallible> {
+        Ok(self.values.insert(key.to_owned(), value))
+    }
+
+    fn take(&mut self, key: &Q) -> Result<Option<V>, Infallible> {
+        Ok(self.values.remove(key))
+    }
+}

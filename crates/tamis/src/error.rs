@@ -148,7 +148,10 @@ impl fmt::Display for FormatError {
                 write!(f, "cut short: {what} needs {needed} bytes, {found} are there")
             }
             FormatError::Invalid { reason } => write!(f, "invalid file: {reason}"),
-            FormatError::Form { found, expected } => write!(f, "the file holds a {found}, expected a {expected}"),
+            FormatError::Form { found, expected } => {
+                let article = |what: &str| if what.starts_with('a') { "an" } else { "a" };
+                write!(f, "the file holds {} {found}, expected {} {expected}", article(found), article(expected))
+            }
             FormatError::Checksum { part } => write!(f, "damaged: the checksum of the {part} does not match"),
         }
     }

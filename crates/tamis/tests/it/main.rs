@@ -8,12 +8,14 @@
 //!   partitions keys that carry labels                        expect    queries to expect, and what happens on them
 //!   maps      keys that have values: all of the above, for maps and sequences
 //!   sets      keys that are in many sets: all of the above, for indexes
+//!   adaptive  filters that repair themselves, and the maps behind them
 //! ```
 #![cfg(all(feature = "build", feature = "mmap"))]
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use tamis::{Effort, Filter, Kind};
 
+mod adaptive;
 mod corrupt;
 mod expect;
 mod golden;

@@ -1,0 +1,423 @@
+//! the law book -> filters that repair themselves: against a set, with maps that fail, byte by byte, from several threads.
+
+use std::collections::HashSet;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tamis::adaptive::{
+    Adapt, AdaptError, Block, Broom, Guarded, Memory, MemoryDictionary, Options, ReverseMap, Shared,
+};
+use tamis::{Digest, Domain, Filter, FormatError, QueryError};
+
+use super::corrupt::Random;
+use super::mix;
+use super::repair::Parts;
+
+/// The secret of every filter here: golden files need one.
+const KEY: [u64; 2] = [0x0123_4567_89ab_cdef, 0xfedc_ba98_7654_3210];
+
+fn broom(capacity: u64, rate: f64) -> Broom {
+    Broom::with(&Options::new(Domain::U64, capacity, rate).key(KEY)).unwrap()
+}
+
+fn small(capacity: u64, rate: f64) -> Broom {
+    Broom::with(&Options::new(Domain::U64, capacity, rate).key(KEY).block(Block::Small)).unwrap()
+}
+
+fn large(capacity: u64, rate: f64) -> Broom {
+    Broom::with(&Options::new(Domain::U64, capacity, rate).key(KEY).block(Block::Large).moved(9)).unwrap()
+}
+
+fn growing(capacity: u64, rate: f64) -> Broom {
+    Broom::with(&Options::new(Domain::U64, capacity / 20, rate).key(KEY).growing()).unwrap()
+}
+
+/// A map of which every so many-th call fails, in no pattern.
+struct Flaky {
+    inner: Memory,
+    every: usize,
+    random: Random,
+}
+
+impl Flaky {
+    fn call<T>(&mut self, call: impl FnOnce(&mut Memory) -> T) -> Result<T, &'static str> {
+        match self.random.below(self.every) {
+            0 => Err("out of order"),
+            _ => Ok(call(&mut self.inner)),
+        }
+    }
+}
+
+impl ReverseMap for Flaky {
+    type Error = &'static str;
+    fn file(&mut self, key: Digest, name: u64) -> Result<(), &'static str> {
+        self.call(|map| map.file(key, name).unwrap())
+    }
+    fn unfile(&mut self, key: Digest, name: u64) -> Result<bool, &'static str> {
+        self.call(|map| map.unfile(key, name).unwrap())
+    }
+    fn refile(&mut self, key: Digest, from: u64, to: u64) -> Result<bool, &'static str> {
+        self.call(|map| map.refile(key, from, to).unwrap())
+    }
+    fn filed(&mut self, name: u64, found: &mut Vec<Digest>) -> Result<(), &'static str> {
+        self.call(|map| map.filed(name, found).unwrap())
+    }
+    fn next(&mut self, after: Option<Digest>) -> Result<Option<Digest>, &'static str> {
+        self.call(|map| map.next(after).unwrap())
+    }
+}
+
+/// Random operations beside a set.
+fn oracle<F: Adapt>(mut filter: F, most: usize, operations: u64) {
+    let mut random = Random(operations);
+    let mut map = Memory::new();
+    let (mut set, mut live, mut dead) = (HashSet::new(), vec![], vec![]);
+    for operation in 0..operations {
+        let fresh = mix(operation << 1);
+        match random.below(12) {
+            0..2 if live.len() < most => {
+                let again = !dead.is_empty() && random.below(2) == 0;
+                let key = if again { dead.swap_remove(random.below(dead.len())) } else { fresh };
+                assert_eq!(filter.insert(key, &mut map).unwrap().changed, set.insert(key));
+                live.push(key);
+                assert!(!filter.insert(key, &mut map).unwrap().changed, "a key was put in twice");
+            }
+            2 if !live.is_empty() => {
+                let key = live.swap_remove(random.below(live.len()));
+                filter.remove(key, &mut map).unwrap();
+                assert_eq!(filter.remove(key, &mut map).unwrap_err(), AdaptError::Absent);
+                set.remove(&key);
+                dead.push(key);
+            }
+            _ => {
+                let key = if random.below(2) == 0 && !live.is_empty() { live[random.below(live.len())] } else { fresh };
+                let yes = filter.contains(key).unwrap();
+                match set.contains(&key) {
+                    true => assert!(yes && filter.repair(key, &mut map).unwrap_err() == AdaptError::Present),
+                    false => assert_eq!(filter.repair(key, &mut map).unwrap().changed, yes),
+                }
+            }
+        }
+        if operation % 500 == 0 {
+            assert!(live.iter().all(|&key| filter.contains(key).unwrap()), "a key is lost by {operation}");
+            assert_eq!((filter.len(), map.len()), (live.len() as u64, live.len()));
+            filter = F::restore(filter.snapshot().unwrap()).unwrap();
+        }
+    }
+}
+
+/// Finds false positives, repairs them, and asks for them again: at once, and while every key is taken out and put in again.
+fn replay<F: Adapt>(mut filter: F, keys: u64, rate: f64) {
+    let mut map = Memory::new();
+    (0..keys).for_each(|key| assert!(filter.insert(key, &mut map).unwrap().changed));
+    let mut found = vec![];
+    for stranger in 1 << 40.. {
+        if filter.contains(stranger).unwrap() {
+            filter.repair(stranger, &mut map).unwrap();
+            found.push(stranger);
+        }
+        if found.len() == 300 {
+            break;
+        }
+    }
+    let mut asked = 0;
+    let mut again = 0;
+    let mut replayed = |filter: &mut F, map: &mut Memory| {
+        for &stranger in &found {
+            asked += 1;
+            if filter.contains(stranger).unwrap() {
+                again += 1;
+                filter.repair(stranger, map).unwrap();
+            }
+        }
+    };
+    replayed(&mut filter, &mut map);
+    for part in (0..keys).collect::<Vec<u64>>().chunks(20) {
+        part.iter().for_each(|&key| assert!(filter.remove(key, &mut map).is_ok()));
+        part.iter().for_each(|&key| assert!(filter.insert(key, &mut map).unwrap().changed));
+        replayed(&mut filter, &mut map);
+    }
+    // A stranger and a key that met may meet again under the next hash function, as any two may.
+    let most = rate * asked as f64;
+    assert!(again as f64 <= most + 5.0 * most.sqrt(), "{again} of {asked} replays, {most} expected");
+    assert!((0..keys).all(|key| filter.contains(key).unwrap()));
+}
+
+fn failing_map<F: Adapt>(make: impl Fn() -> F) {
+    for every in [2, 3, 10] {
+        let mut filter = make();
+        let mut map = Flaky { inner: Memory::new(), every, random: Random(every as u64) };
+        let mut live: Vec<u64> = vec![];
+        let mut failed = 0;
+        for operation in 0..6000u64 {
+            let key = mix(operation);
+            let outcome = match operation % 8 {
+                0 if live.len() < 200 => filter.insert(key, &mut map).map(|_| live.push(key)),
+                1 if live.len() > 100 => {
+                    let at = (key % live.len() as u64) as usize;
+                    filter.remove(live[at], &mut map).map(|_| drop(live.swap_remove(at)))
+                }
+                _ => filter.repair(key, &mut map).map(|_| ()),
+            };
+            if let Err(error) = outcome {
+                // A filter whose steps fail cannot grow.
+                let full = matches!(error, AdaptError::Query(QueryError::Full { .. }));
+                assert!(full || error.to_string() == "reverse map: out of order", "{error}");
+                failed += 1;
+            }
+            if operation % 50 == 0 {
+                assert!(live.iter().all(|&key| filter.contains(key).unwrap()), "a key is lost");
+                assert_eq!((filter.len(), map.inner.len()), (live.len() as u64, live.len()));
+            }
+        }
+        assert!(failed > 30, "{failed}");
+    }
+}
+
+fn full<F: Adapt>(mut filter: F) {
+    let mut map = Memory::new();
+    let mut keys = 0u64;
+    let error = loop {
+        match filter.insert(keys, &mut map) {
+            Ok(_) => keys += 1,
+            Err(error) => break error,
+        }
+        assert!(keys < 100_000, "never full");
+    };
+    assert!(matches!(error, AdaptError::Query(QueryError::Full { .. })), "{error}");
+    assert_eq!((filter.len(), map.len() as u64), (keys, keys));
+    assert!((0..keys).all(|key| filter.contains(key).unwrap()));
+    filter.remove(0u64, &mut map).unwrap();
+}
+
+/// Readers beside a writer: a key that is in before a query begins, and stays, is found.
+fn readers<F: Adapt + Send + Sync>(filter: F, keys: u64) {
+    let shared = Shared::new(filter);
+    let (inserted, done) = (AtomicU64::new(0), AtomicU64::new(0));
+    std::thread::scope(|scope| {
+        for thread in 0..2u64 {
+            let (shared, inserted, done) = (&shared, &inserted, &done);
+            scope.spawn(move || {
+                let mut random = Random(thread);
+                while done.load(Ordering::Acquire) == 0 {
+                    let known = inserted.load(Ordering::Acquire);
+                    let key = random.below(known as usize) as u64;
+                    assert!(known == 0 || shared.contains(key).unwrap(), "{key} of {known} is missed");
+                }
+            });
+        }
+        let mut map = Memory::new();
+        for key in 0..keys {
+            shared.insert(key, &mut map).unwrap();
+            inserted.store(key + 1, Ordering::Release);
+            for stranger in 0..20 {
+                shared.repair(mix(key << 8 | stranger) | 1 << 63, &mut map).unwrap();
+            }
+            shared.insert(key | 1 << 40, &mut map).unwrap();
+            shared.remove(key | 1 << 40, &mut map).unwrap();
+        }
+        done.store(1, Ordering::Release);
+    });
+    assert_eq!(shared.into_inner().len(), keys);
+}
+
+/// A filter with some history: two epochs of repairs, removals, snapshots in the middle.
+fn aged<F: Adapt>(mut filter: F, keys: u64) -> (F, Memory) {
+    let mut map = Memory::new();
+    (0..keys).for_each(|key| assert!(filter.insert(key, &mut map).unwrap().changed));
+    for stranger in 0..40 * keys {
+        filter.repair(stranger | 1 << 40, &mut map).unwrap();
+    }
+    (0..keys / 5).for_each(|key| assert!(filter.remove(key * 5, &mut map).is_ok()));
+    (filter, map)
+}
+
+const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden-adaptive");
+
+/// The golden file of a filter, and what a restored filter does.
+fn golden<F: Adapt>(name: &str, filter: F) {
+    let (filter, mut map) = aged(filter, 200);
+    let bytes = filter.snapshot().unwrap();
+    let path = Path::new(FOLDER).join(name).with_extension("tamis");
+    if std::env::var_os("TAMIS_BLESS").is_some() {
+        std::fs::create_dir_all(FOLDER).unwrap();
+        std::fs::write(&path, &bytes).unwrap();
+    }
+    let file = std::fs::read(&path).unwrap_or_else(|e| panic!("{name}: {e}"));
+    assert!(file == bytes, "{name}: other bytes than the golden file's");
+    let mut again = F::restore(file).unwrap();
+    assert_eq!(again.snapshot().unwrap(), bytes);
+    assert_eq!((again.len(), again.epoch(), again.rate()), (filter.len(), filter.epoch(), filter.rate()));
+    for key in (0..200u64).chain(1 << 41..(1 << 41) + 2000) {
+        assert_eq!(again.contains(key), filter.contains(key));
+        assert!(key >= 200 || key % 5 == 0 || again.contains(key).unwrap());
+    }
+    // It goes on with the map it had.
+    (0..40u64).for_each(|key| assert!(again.insert(key * 5, &mut map).unwrap().changed));
+    (0..4000u64).for_each(|stranger| assert!(again.repair(stranger | 1 << 42, &mut map).is_ok()));
+    assert!((0..200u64).all(|key| again.contains(key).unwrap()));
+}
+
+/// Cuts and changed bytes are found; with sums that hold, nothing panics or loops.
+fn damaged<F: Adapt>(filter: F) {
+    let (filter, map) = aged(filter, 60);
+    let file = filter.snapshot().unwrap();
+    for len in (0..file.len()).step_by(1 + file.len() / 500) {
+        assert!(F::restore(file[..len].to_vec()).is_err(), "{len} bytes");
+    }
+    for at in (0..file.len()).step_by(1 + file.len() / 2000) {
+        let mut changed = file.clone();
+        changed[at] ^= 0x41;
+        assert!(F::restore(changed).is_err(), "byte {at}");
+    }
+    let rounds: u64 = std::env::var("TAMIS_MUTATIONS").ok().and_then(|n| n.parse().ok()).unwrap_or(3000);
+    let seed: u64 = std::env::var("TAMIS_MUTATE_SEED").ok().and_then(|n| n.parse().ok()).unwrap_or(0);
+    let mut taken = 0;
+    for round in 0..rounds {
+        let mut random = Random((seed << 32 | round) << 16);
+        let mut parts = Parts::of(&file).unwrap();
+        for _ in 0..1 + random.below(3) {
+            match random.below(8) {
+                0 => random.edit(&mut parts.header),
+                1..5 => random.edit(&mut parts.directory),
+                _ => random.edit(&mut parts.payload),
+            }
+        }
+        let Ok(mut filter) = F::restore(parts.file()) else { continue };
+        taken += 1;
+        let mut map = map.clone();
+        for key in 0..100u64 {
+            let _ = filter.contains(key);
+            let _ = filter.insert(key, &mut map);
+            let _ = filter.repair(key | 1 << 40, &mut map);
+            let _ = filter.remove(key / 2, &mut map);
+        }
+        let _ = filter.snapshot();
+    }
+    assert!(taken > rounds / 100, "{taken} of {rounds} were taken up");
+}
+
+/// The whole book for one filter: its name, how to make it, and whether it is ever full.
+macro_rules! book {
+    ($name:ident, $make:expr, $fills:expr) => {
+        mod $name {
+            use super::*;
+
+            #[test]
+            fn it_is_right_beside_a_set() {
+                for (most, rate, operations) in
+                    [(600, 1.0 / 32.0, 60_000), (50, 0.3, 20_000), (2000, 1.0 / 256.0, 30_000)]
+                {
+                    oracle($make(most as u64, rate), most, operations);
+                }
+            }
+
+            #[test]
+            fn the_smallest_work() {
+                (0..5).for_each(|most| oracle($make(most as u64, 0.1), most, 3000));
+            }
+
+            #[test]
+            fn a_repaired_key_stays_repaired() {
+                replay($make(1000, 1.0 / 64.0), 1000, 1.0 / 64.0);
+            }
+
+            #[test]
+            fn a_map_that_fails_loses_nothing() {
+                failing_map(|| $make(300, 0.05));
+            }
+
+            #[test]
+            fn full_is_an_error() {
+                if $fills {
+                    full($make(150, 0.02));
+                }
+            }
+
+            #[test]
+            fn readers_miss_nothing() {
+                readers($make(1500, 0.02), 1200);
+            }
+
+            #[test]
+            fn its_file_is_golden() {
+                golden(stringify!($name), $make(256, 0.05));
+            }
+
+            #[test]
+            fn damaged_files_are_found() {
+                damaged($make(64, 0.05));
+            }
+        }
+    };
+}
+
+book!(broom_medium, broom, true);
+book!(broom_small, small, true);
+book!(broom_large, large, true);
+book!(broom_growing, growing, false);
+
+#[test]
+fn every_golden_file_has_a_filter() {
+    assert_eq!(std::fs::read_dir(FOLDER).unwrap().count(), 4);
+}
+
+#[test]
+fn other_files_are_refused() {
+    let filter = tamis::build(0..10u64).finish().unwrap();
+    let error = Broom::restore(filter.as_bytes().to_vec()).unwrap_err();
+    assert_eq!(error.to_string(), "the file holds a filter, expected a broom filter");
+    let file = broom(10, 0.1).snapshot().unwrap();
+    let error = Filter::open(file.clone()).unwrap_err();
+    assert_eq!(error.to_string(), "the file holds an adaptive filter, expected a filter");
+    let mut parts = Parts::of(&file).unwrap();
+    parts.directory[0] = 99;
+    let error = Broom::restore(parts.file()).unwrap_err().to_string();
+    assert_eq!(error, "invalid file: directory: kind is 99, expected 1 (broom filter)");
+    parts.header[10] = 0; // without a secret key
+    parts.header[24..32].fill(0);
+    let error = Broom::restore(parts.file()).unwrap_err().to_string();
+    assert_eq!(error, "invalid file: header: an adaptive filter without a secret key");
+    assert_eq!(Broom::restore(vec![]).unwrap_err(), FormatError::Magic);
+}
+
+/// Two filters of the same keys have different secrets: what is false in one is not in the other.
+#[test]
+fn every_filter_has_its_own_secret() {
+    let both = [(); 2].map(|()| {
+        let mut filter = Broom::new(Domain::U64, 500, 0.2).unwrap();
+        let mut map = Memory::new();
+        (0..500u64).for_each(|key| assert!(filter.insert(key, &mut map).unwrap().changed));
+        (1 << 40..(1 << 40) + 2000u64).filter(|&key| filter.contains(key).unwrap()).collect::<HashSet<u64>>()
+    });
+    let common = both[0].intersection(&both[1]).count();
+    assert!(common * 2 < both[0].len(), "{common} of {}", both[0].len());
+}
+
+#[test]
+fn filter_and_dictionary_agree() {
+    let filter = Broom::with(&Options::new(Domain::Bytes, 100, 0.1).key(KEY).growing()).unwrap();
+    let mut guarded = Guarded::new(filter, MemoryDictionary::<String, u64>::new());
+    let mut expected = std::collections::HashMap::new();
+    let mut random = Random(3);
+    let (mut lookups, mut found) = (0, 0);
+    for operation in 0..20_000u64 {
+        let key = format!("key {}", random.below(2000));
+        match random.below(6) {
+            0 => assert_eq!(guarded.insert(&key[..], operation).unwrap(), expected.insert(key, operation)),
+            1 => assert_eq!(guarded.remove(&key[..]).unwrap(), expected.remove(&key)),
+            _ => {
+                lookups += 1;
+                found += u64::from(expected.contains_key(&key));
+                assert_eq!(guarded.get(&key[..]).unwrap(), expected.get(&key).copied());
+            }
+        }
+    }
+    let counts = guarded.counts();
+    assert_eq!((counts.lookups, counts.found), (lookups, found));
+    assert_eq!(counts.lookups, counts.found + counts.refused + counts.false_positives);
+    assert!(counts.refused > 20 * counts.false_positives, "{counts:?}");
+    let (filter, store) = guarded.into_parts();
+    assert_eq!((filter.len(), store.len()), (expected.len() as u64, expected.len()));
+    assert!(filter.contains(7u64).is_err(), "an integer in a filter of text");
+}

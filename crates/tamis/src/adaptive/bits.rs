@@ -80,6 +80,48 @@ pub(super) fn move_down(words: &mut [u64], from: usize, to: usize, by: u32) {
     }
 }
 
+/// Squeezes a one in at `one` and a zero at `zero`, which is not before it: bits from `one` on move up by 1, those from `zero` on by 2, up to `end`. A single pass
+/// over all words before `end`: their number hardly changes from call to call, and the places do.
+#[inline(always)]
+pub(super) fn insert_pair(words: &mut [u64], one: usize, zero: usize, end: usize) {
+    for word in (0..=(end + 1) / 64).rev() {
+        let here = words[word];
+        let below = if word == 0 { 0 } else { words[word - 1] };
+        let [start, first, second] = [one, zero + 1, end + 2].map(|at| below_place(word, at));
+        let second = second & !(first | bit(word, zero + 1));
+        let first = first & !(start | bit(word, one));
+        let moved = (here << 1 | below >> 63) & first | (here << 2 | below >> 62) & second;
+        let kept = here & (start | !below_place(word, end + 2));
+        words[word] = kept | moved | bit(word, one);
+    }
+}
+
+/// The bits of a word that lie before a place.
+#[inline(always)]
+fn below_place(word: usize, at: usize) -> u64 {
+    low(at.saturating_sub(64 * word).min(64) as u32)
+}
+
+/// The bit of a place, if it is in this word.
+#[inline(always)]
+fn bit(word: usize, at: usize) -> u64 {
+    u64::from(at / 64 == word) << (at % 64)
+}
+
+/// [`move_down`] in a pass over all words from the first one that changes, for the same reason.
+#[inline(always)]
+pub(super) fn move_down_to_end(words: &mut [u64], from: usize, to: usize, by: u32) {
+    let by = by as usize;
+    let last = words.len() - 1;
+    for word in (from - by) / 64..last {
+        let moved = words[word] >> (by % 64) | (words[word + 1] << 1) << (63 - by % 64);
+        let mask = inside(word, from - by, to - by);
+        words[word] = words[word] & !mask | moved & mask;
+    }
+    let mask = inside(last, from - by, to - by);
+    words[last] = words[last] & !mask | words[last] >> (by % 64) & mask;
+}
+
 /// Squeezes the low `len` bits of `value` in at `at`; what lies between there and `end` gives way.
 #[inline(always)]
 pub(super) fn insert(words: &mut [u64], at: usize, len: u32, value: u64, end: usize) {
@@ -100,15 +142,12 @@ pub(super) fn select_zero<I: Isa>(words: &[u64], at: usize, rank: u32) -> usize 
     let mut word = at / 64;
     let mut zeros = !words[word] & !low((at % 64) as u32);
     let mut rank = rank;
-    loop {
-        let count = zeros.count_ones();
-        if rank < count {
-            return 64 * word + I::select(zeros, rank) as usize;
-        }
-        rank -= count;
+    while rank >= zeros.count_ones() {
+        rank -= zeros.count_ones();
         word += 1;
         zeros = !words[word];
     }
+    64 * word + I::select(zeros, rank) as usize
 }
 
 /// Where the next zero from `at` on is. There must be one.
@@ -150,7 +189,21 @@ mod tests {
             let value = scramble(round);
             let at = random(576 - len);
             let end = at + len + random(576 - at - len + 1);
-            match round % 3 {
+            match round % 5 {
+                3 => {
+                    let end = end.min(574).max(at);
+                    let zero = at + random(end - at + 1);
+                    insert_pair(&mut words, at, zero, end);
+                    bits.copy_within(zero..end, zero + 2);
+                    bits.copy_within(at..zero, at + 1);
+                    (bits[at], bits[zero + 1]) = (true, false);
+                }
+                4 => {
+                    let by = 1 + random(63);
+                    let (from, to) = (at.max(by), end.max(at.max(by)));
+                    move_down_to_end(&mut words, from, to, by as u32);
+                    bits.copy_within(from..to, from - by);
+                }
                 0 => {
                     put(&mut words, at, len as u32, value);
                     (0..len).for_each(|i| bits[at + i] = value >> i & 1 == 1);

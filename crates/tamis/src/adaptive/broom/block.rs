@@ -41,6 +41,8 @@ pub(super) struct Shape {
     scan: usize,
     /// A one at the low end of every lane of a word; a lane is as wide as a remainder.
     ones: u64,
+    /// Lanes of a word.
+    lanes: usize,
 }
 
 /// What a key looks like inside a block.
@@ -59,6 +61,8 @@ pub(super) struct Look {
     pub(super) hit: Option<usize>,
     /// Bits that the print's tail must have so that no tail of a hard collision is a prefix of it, or the other way round.
     pub(super) need: u32,
+    /// Where the run of the print's quotient ends.
+    pub(super) end: u32,
 }
 
 /// The adaptivity bits of a slot.
@@ -73,8 +77,9 @@ struct Tail {
 
 impl Shape {
     pub(super) fn new(words: usize, quotients: u32, remainder: u32, counter: u32) -> Shape {
-        let ones = (0..64 / remainder).fold(0, |ones, lane| ones | 1 << (lane * remainder));
-        let mut shape = Shape { words, quotients, remainder, counter, scan: 1, ones };
+        let lanes = 64 / remainder;
+        let ones = (0..lanes).fold(0, |ones, lane| ones | 1 << (lane * remainder));
+        let mut shape = Shape { words, quotients, remainder, counter, scan: 1, ones, lanes: lanes as usize };
         let fixed = shape.start() + quotients as usize;
         let most = (64 * words).saturating_sub(fixed) / (remainder as usize + 2);
         shape.scan = ((fixed + most) / 64 + 1).min(words);
@@ -142,26 +147,36 @@ impl Shape {
         64 * word + I::select(!block[word] & all, rank - before) as usize + 1
     }
 
+    /// Where the length of a slot starts, and its bits; for the slot behind the last, where both would.
     #[inline(always)]
-    fn tail<I: Isa>(&self, block: &[u64], slot: usize) -> Tail {
+    fn tail_start<I: Isa>(&self, block: &[u64], slot: usize) -> (usize, usize) {
         let (keys, tails) = self.counts(block);
         let lengths = self.start() + self.quotients as usize + keys;
         let length = match slot.checked_sub(1) {
             None => lengths,
             Some(before) => bits::select_zero::<I>(block, lengths, before as u32) + 1,
         };
-        let len = (bits::next_zero(block, length) - length) as u32;
         // As many ones come before this length as bits before its own.
-        Tail { length, bits: lengths + keys + tails + (length - lengths - slot), len }
+        (length, lengths + keys + tails + (length - lengths - slot))
+    }
+
+    #[inline(always)]
+    fn tail<I: Isa>(&self, block: &[u64], slot: usize) -> Tail {
+        let (length, bits) = self.tail_start::<I>(block, slot);
+        Tail { length, bits, len: (bits::next_zero(block, length) - length) as u32 }
     }
 
     /// What a block says about a print.
     #[inline(always)]
     pub(super) fn look<I: Isa>(&self, block: &[u64], print: &Print) -> Look {
         let run = self.run::<I>(block, print.quotient);
-        let mut slot = run - self.start() - print.quotient as usize;
-        let mut look = Look { hit: None, need: 0 };
-        for _ in run..bits::next_zero(block, run) {
+        let len = bits::next_zero(block, run) - run;
+        let first = run - self.start() - print.quotient as usize;
+        let mut look = Look { hit: None, need: 0, end: (run + len) as u32 };
+        if !self.may_have(block, first, len, print.remainder) {
+            return look;
+        }
+        for slot in first..first + len {
             if self.remainder(block, slot) == print.remainder {
                 let tail = self.tail::<I>(block, slot);
                 let common = (bits::get(block, tail.bits, tail.len) ^ print.more).trailing_zeros();
@@ -171,7 +186,6 @@ impl Shape {
                     look.need = look.need.max(common + 1);
                 }
             }
-            slot += 1;
         }
         look
     }
@@ -189,7 +203,7 @@ impl Shape {
     /// length of the run: how long runs are cannot be guessed.
     #[inline(always)]
     fn may_have(&self, block: &[u64], first: usize, len: usize, remainder: u64) -> bool {
-        let lanes = (64 / self.remainder) as usize;
+        let lanes = self.lanes;
         let width = lanes as u32 * self.remainder;
         // Slot `first` is the highest lane.
         let at = (64 * self.words).checked_sub(first * self.remainder as usize + width as usize);
@@ -224,25 +238,28 @@ impl Shape {
         tail <= MAX_TAIL && self.fits(keys + 1, tails + tail as usize)
     }
 
-    /// Adds a print with a tail of this length, at the end of its run. There must be room.
+    /// Adds a print with a tail of this length, at the end of its run, which is known or not. There must be room.
     #[inline(always)]
-    pub(super) fn push<I: Isa>(&self, block: &mut [u64], print: &Print, tail: u32) {
+    pub(super) fn push<I: Isa>(&self, block: &mut [u64], print: &Print, tail: u32, run_end: Option<u32>) {
         let (keys, tails) = self.counts(block);
-        let run_end = bits::next_zero(block, self.run::<I>(block, print.quotient));
-        let slot = run_end - self.start() - print.quotient as usize;
-        let lengths = self.start() + self.quotients as usize + keys;
-        let length = match slot.checked_sub(1) {
-            None => lengths,
-            Some(before) => bits::select_zero::<I>(block, lengths, before as u32) + 1,
+        let run_end = match run_end {
+            Some(end) => end as usize,
+            None => bits::next_zero(block, self.run::<I>(block, print.quotient)),
         };
-        let place = lengths + keys + tails + (length - lengths - slot);
+        let slot = run_end - self.start() - print.quotient as usize;
+        let (length, place) = self.tail_start::<I>(block, slot);
         let end = self.end(keys, tails);
-        // From behind: what is squeezed in first does not move.
-        bits::insert(block, place, tail, print.more, end);
-        bits::insert(block, length, tail + 1, bits::low(tail), end + tail as usize);
-        bits::insert(block, run_end, 1, 1, end + 2 * tail as usize + 1);
+        if tail == 0 {
+            // Most keys have none: two single bits.
+            bits::insert_pair(block, run_end, length, end);
+        } else {
+            // From behind: what is squeezed in first does not move.
+            bits::insert(block, place, tail, print.more, end);
+            bits::insert(block, length, tail + 1, bits::low(tail), end + tail as usize);
+            bits::insert(block, run_end, 1, 1, end + 2 * tail as usize + 1);
+        }
         let (r, total) = (self.remainder as usize, 64 * self.words);
-        bits::move_down(block, total - keys * r, total - slot * r, self.remainder);
+        bits::move_down_to_end(block, total - keys * r, total - slot * r, self.remainder);
         bits::put(block, total - (slot + 1) * r, self.remainder, print.remainder);
         self.set_counts(block, keys + 1, tails + tail as usize);
     }

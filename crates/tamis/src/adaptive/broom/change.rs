@@ -19,17 +19,17 @@ enum Change {
     },
     Remove {
         side: Side,
-        spot: Spot,
+        hash: u64,
     },
-    /// The fingerprint of the key at this spot gets a tail of so many bits.
+    /// The fingerprint of the key with this hash gets a tail of so many bits.
     Lengthen {
         side: Side,
-        spot: Spot,
+        hash: u64,
         tail: u32,
     },
     Move {
         key: Digest,
-        from: Spot,
+        from: u64,
         put: Put,
     },
     /// All keys have moved; perhaps the next hash function has a table of its own.
@@ -38,14 +38,16 @@ enum Change {
     },
 }
 
-/// A key to be put in.
+/// A key to be put in. Small, since it is handed on; a spot is soon found again.
 #[derive(Debug)]
 struct Put {
-    spot: Spot,
+    hash: u64,
     /// Bits that its tail needs.
     tail: u32,
-    /// A key whose fingerprint is a prefix of its hash, and the bits that one's tail needs.
-    collider: Option<(Spot, u32)>,
+    /// Where the run of its quotient ends.
+    run_end: u32,
+    /// The hash of a key whose fingerprint is a prefix of this one, and the bits that its tail needs.
+    collider: Option<Box<(u64, u32)>>,
 }
 
 /// What the map must answer for.
@@ -85,6 +87,12 @@ impl Broom {
         owner.ok_or(AdaptError::Unfiled { name: table.name(hit) })
     }
 
+    /// The name that a key of this hash is filed under.
+    fn name(&self, side: Side, hash: u64) -> u64 {
+        let table = self.table(side);
+        table.name(&table.spot(hash))
+    }
+
     fn filed<M: ReverseMap>(&self, side: Side, spot: &Spot, map: &mut M) -> Asked<Vec<Digest>, M> {
         let mut found = vec![];
         map.filed(self.table(side).name(spot), &mut found).map_err(AdaptError::Map)?;
@@ -103,7 +111,7 @@ impl Broom {
         let table = self.table(side);
         let spot = self.spot(key, side);
         let look = table.look(&spot);
-        let mut put = Put { spot, tail: look.need.max(buried), collider: None };
+        let mut put = Put { hash: spot.hash, tail: look.need.max(buried), run_end: look.end, collider: None };
         let mut room = true;
         if let Some(slot) = look.hit {
             let found = self.filed(side, &spot, map)?;
@@ -115,7 +123,7 @@ impl Broom {
             if owner != key {
                 let tail = (its.print.more ^ spot.print.more).trailing_zeros() + 1;
                 put.tail = put.tail.max(tail);
-                put.collider = Some((its, tail));
+                put.collider = Some(Box::new((its.hash, tail)));
                 room = table.lengthens(&its, slot, tail);
             }
         } else if !moving && table.yard.has(spot.hash) {
@@ -137,14 +145,17 @@ impl Broom {
 
     pub(super) fn plan_insert<M: ReverseMap>(&self, key: Digest, map: &mut M) -> Asked<Option<BroomChange>, M> {
         let side = self.frontier.side(key);
-        let buried = self.grave.length(self.spot(key, side).hash, self.number(side));
+        let buried = match self.grave.len() {
+            0 => 0,
+            _ => self.grave.length(self.spot(key, side).hash, self.number(side)),
+        };
         let planned = self.plan_put(key, side, buried, false, map);
         // A filter that is full still knows the keys it has.
         let Some(put) = planned? else { return Ok(None) };
         if self.len >= self.table.capacity() {
             return Err(self.full().into());
         }
-        map.file(key, self.table(side).name(&put.spot)).map_err(AdaptError::Map)?;
+        map.file(key, self.name(side, put.hash)).map_err(AdaptError::Map)?;
         Ok(Some(BroomChange(Change::Insert { side, put })))
     }
 
@@ -168,7 +179,7 @@ impl Broom {
         if !map.unfile(key, table.name(&spot)).map_err(AdaptError::Map)? {
             return Err(AdaptError::Unfiled { name: table.name(&spot) });
         }
-        Ok(Some(BroomChange(Change::Remove { side, spot })))
+        Ok(Some(BroomChange(Change::Remove { side, hash: spot.hash })))
     }
 
     pub(super) fn plan_repair<M: ReverseMap>(&self, key: Digest, map: &mut M) -> Asked<Option<BroomChange>, M> {
@@ -189,7 +200,7 @@ impl Broom {
         if !table.lengthens(&its, slot, tail) {
             return Err(self.full().into());
         }
-        Ok(Some(BroomChange(Change::Lengthen { side, spot: its, tail })))
+        Ok(Some(BroomChange(Change::Lengthen { side, hash: its.hash, tail })))
     }
 
     pub(super) fn plan_step<M: ReverseMap>(&self, map: &mut M) -> Asked<Option<BroomChange>, M> {
@@ -203,12 +214,12 @@ impl Broom {
             return Err(AdaptError::Order);
         }
         let Some(put) = self.plan_put(key, Side::New, 0, true, map)? else { return Err(AdaptError::Order) };
-        let names = (self.table.name(&from), self.table(Side::New).name(&put.spot));
+        let names = (self.table.name(&from), self.name(Side::New, put.hash));
         // Whoever is not filed there is not one of our keys, even if it looks like one.
         if !map.refile(key, names.0, names.1).map_err(AdaptError::Map)? {
             return Err(AdaptError::Order);
         }
-        Ok(Some(BroomChange(Change::Move { key, from, put })))
+        Ok(Some(BroomChange(Change::Move { key, from: from.hash, put })))
     }
 
     /// Whether it has begun to grow, or must.
@@ -229,27 +240,29 @@ impl Broom {
         match change {
             Change::Insert { side, put } => {
                 let number = self.number(side);
-                self.grave.exhume(put.spot.hash, number);
+                self.grave.exhume(put.hash, number);
                 self.len += 1;
                 self.moved += u64::from(side == Side::New);
                 if self.fills() {
                     self.owed = self.owed.saturating_add(GROWTH);
                 }
-                self.put(side, put)
+                self.put(side, put, true)
             }
-            Change::Remove { side, spot } => self.remove(side, spot),
-            Change::Lengthen { side, spot, tail } => {
+            Change::Remove { side, hash } => self.remove(side, hash),
+            Change::Lengthen { side, hash, tail } => {
                 self.owed = self.owed.saturating_add(self.moved_per_repair);
-                self.table_mut(side).lengthen(&spot, tail)
+                let table = self.table_mut(side);
+                table.lengthen(&table.spot(hash), tail)
             }
             Change::Move { key, from, put } => {
                 self.owed = self.owed.saturating_sub(1);
+                let from = self.table.spot(from);
                 let (_, taken) = self.table.take(&from);
                 self.frontier.pass(key);
                 self.moved += 1;
                 let share = self.grave.share(self.len);
                 self.grave.sweep(share, self.frontier.epoch());
-                let touched = taken + self.put(Side::New, put);
+                let touched = taken + self.put(Side::New, put, false);
                 // Only now: a key that came home before could be one that `put` does not know of.
                 touched + self.table.refill(from.block)
             }
@@ -270,24 +283,25 @@ impl Broom {
         }
     }
 
-    fn put(&mut self, side: Side, Put { spot, tail, collider }: Put) -> u32 {
+    /// `as_planned`: the table is as it was when the end of the run was looked up.
+    fn put(&mut self, side: Side, Put { hash, tail, run_end, collider }: Put, as_planned: bool) -> u32 {
         let table = self.table_mut(side);
-        let mut touched = 0;
-        if let Some((its, length)) = collider {
-            touched = table.lengthen(&its, length);
-        }
-        touched + table.put(&spot, tail)
+        let spot = table.spot(hash);
+        let Some(collider) = collider else { return table.put(&spot, tail, as_planned.then_some(run_end)) };
+        let (its, length) = *collider;
+        table.lengthen(&table.spot(its), length) + table.put(&spot, tail, None)
     }
 
-    fn remove(&mut self, side: Side, spot: Spot) -> u32 {
+    fn remove(&mut self, side: Side, hash: u64) -> u32 {
         let table = self.table_mut(side);
+        let spot = table.spot(hash);
         let (tail, mut touched) = table.take(&spot);
         touched += table.refill(spot.block);
         self.len = self.len.saturating_sub(1);
         self.moved = self.moved.saturating_sub(u64::from(side == Side::New));
         if let Some(tail @ 1..) = tail {
             let number = self.number(side);
-            self.grave.bury(spot.hash, number, tail);
+            self.grave.bury(hash, number, tail);
             self.owed = self.owed.saturating_add(self.price(side));
         }
         touched

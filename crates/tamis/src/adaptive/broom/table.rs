@@ -35,14 +35,16 @@ pub(super) fn hash(key: Digest, salt: Salt) -> u64 {
 }
 
 struct LookKernel<'a>(&'a Table, &'a Spot);
-struct Push<'a>(&'a mut Table, &'a Spot, u32);
+struct Push<'a>(&'a mut Table, &'a Spot, u32, Option<u32>);
 struct Pull<'a>(&'a mut Table, &'a Spot, usize);
 
 impl Kernel for LookKernel<'_> {
     type Output = Look;
     #[inline(always)]
     fn run<I: Isa>(self) -> Look {
-        self.0.shape.look::<I>(self.0.block(self.1.block), &self.1.print)
+        let block = self.0.block(self.1.block);
+        self.0.fetch(block, self.1);
+        self.0.shape.look::<I>(block, &self.1.print)
     }
 }
 
@@ -51,7 +53,7 @@ impl Kernel for Push<'_> {
     #[inline(always)]
     fn run<I: Isa>(self) {
         let shape = self.0.shape;
-        shape.push::<I>(self.0.block_mut(self.1.block), &self.1.print, self.2);
+        shape.push::<I>(self.0.block_mut(self.1.block), &self.1.print, self.2, self.3);
     }
 }
 
@@ -117,18 +119,24 @@ impl Table {
         &mut self.words[at * size..][..size]
     }
 
+    /// Where a remainder will be, more or less, comes from memory at the same time as the quotients.
+    #[inline(always)]
+    fn fetch(&self, block: &[u64], spot: &Spot) {
+        let back = ((u64::from(spot.print.quotient) * self.slope) >> 16) as usize;
+        prefetch(block, (self.shape.words - 1).saturating_sub(back));
+    }
+
     /// Whether a hash may be in it.
     #[inline(always)]
     pub(super) fn has<I: Isa>(&self, hash: u64) -> bool {
         let spot = self.spot(hash);
         let block = self.block(spot.block);
-        // Where its remainder will be, more or less: both lines come at once.
-        let back = (u64::from(spot.print.quotient) * self.slope >> 16) as usize;
-        prefetch(block, (self.shape.words - 1).saturating_sub(back));
+        self.fetch(block, &spot);
         self.shape.has::<I>(block, &spot.print) || (self.shape.spilled(block) && self.yard.has(hash))
     }
 
     /// What the block of a spot says about it.
+    #[inline]
     pub(super) fn look(&self, spot: &Spot) -> Look {
         dispatch(self.level, LookKernel(self, spot))
     }
@@ -142,15 +150,18 @@ impl Table {
     }
 
     /// Whether [`put`](Self::put) will find room.
+    #[inline]
     pub(super) fn takes(&self, spot: &Spot, tail: u32) -> bool {
         self.shape.takes(self.block(spot.block), tail) || self.yard.takes(spot.hash)
     }
 
-    /// Adds a key with a tail of this length: to its block, or else to the yard. Returns the words it touched.
-    pub(super) fn put(&mut self, spot: &Spot, tail: u32) -> u32 {
+    /// Adds a key with a tail of this length: to its block, where the end of its run may be known, or else to the yard. Returns the words
+    /// it touched.
+    #[inline]
+    pub(super) fn put(&mut self, spot: &Spot, tail: u32, run_end: Option<u32>) -> u32 {
         if self.shape.takes(self.block(spot.block), tail) {
             let level = self.level;
-            dispatch(level, Push(self, spot, tail));
+            dispatch(level, Push(self, spot, tail, run_end));
             return self.plan.words;
         }
         self.spill(spot, tail)
@@ -220,7 +231,7 @@ impl Table {
         match home {
             Some((at, spot, tail)) => {
                 self.yard.take(at);
-                self.put(&spot, tail);
+                self.put(&spot, tail, None);
             }
             None if mine == 0 => {
                 let shape = self.shape;

@@ -5,6 +5,7 @@ pub mod bounds;
 pub mod broom;
 pub mod csc;
 pub mod cuckoo;
+pub mod large;
 pub(crate) mod portable;
 pub mod quotient;
 pub mod stack;

@@ -1,0 +1,309 @@
+//! keys, false positives -> a broom filter of large remainders ([Broom] section 4.3), for rates from about 2^-14 down to 2^-40.
+//!
+//! ```text
+//!   hash 1 ──▶ bin ──▶ │ signature │ signature │ ··· 64 ···│     front yard: one bin, compared all at once
+//!                           │ equal?
+//!   hash 2 ──▶ rest ──▶ │ rest │ rest │ ···                      one look, for one key in a thousand
+//!   hash 3 ──▶ 61 bits ──▶ │ hash │ hash │ ···                   back yard: 2 to 8 % of the keys
+//! ```
+//!
+//! Almost every key has a slot: a *signature* of 16 bits that no other key of its bin has, and beside it the *rest* of its
+//! remainder, as many bits as the rate asks for. Keys that find their bin full or their signature taken are turned away into
+//! the back yard, where 61 bits of another hash stand for them. Nothing has to be asked of the map for that.
+//!
+//! **A repair** drives the key behind the false positive out of its slot into the back yard. Its hash there has nothing to do with
+//! its slot, so it does not let the same stranger in again. The price is a yard that fills, and the answer is to
+//! move [`STEPS`](crate::math::large::STEPS) keys to the next hash function for every repair; so few of them are needed that this is cheap.
+//! [`math::large`](crate::math::large) has the inequality: the yard never fills, however long an attack goes on.
+//!
+//! **Removing a key that was driven out** leaves a grave. When the key comes back it goes into the yard at once, for if it got its slot again,
+//! so would its false positive. The paper's own removals forget this.
+//!
+//! **Why three hashes.** A word of the yard has 61 bits. If they were the bits of the slot and some more, few would be left to tell a key
+//! from its false positive where the rate is low. Independent ones all count.
+//!
+//! **Names.** A key is filed under its bin, signature and rest, in the yard as well: being driven out writes nothing to the map.
+//!
+//! Two keys with the same 61 bits (one pair in 2^61) share the answer "yes" until the next hash function; no key is ever lost by it,
+//! but the one with a slot cannot be removed while the other is in the yard: [`AdaptError::Unfiled`](super::AdaptError::Unfiled).
+
+mod codec;
+mod front;
+mod plan;
+mod yard;
+
+use std::io;
+
+use bytes::Bytes;
+
+use super::frontier::{Frontier, Side};
+use super::{Adapt, AdaptError, ReverseMap, Task};
+use crate::error::{BuildError, FormatError};
+use crate::hash::{Digest, Domain, Hasher, Salt};
+use crate::math::large::{STEPS, shape};
+use front::{Front, Print};
+pub use plan::Change as LargeChange;
+use plan::{Act, From, To};
+use yard::{DRIVEN_OUT, Yard};
+
+/// Slots of the yard that a step looks through for graves that nobody needs.
+const SWEEP: u32 = 16;
+
+/// A broom filter for low rates.
+///
+/// It is made for a number of keys and does not grow: one more is [`QueryError::Full`](crate::error::QueryError::Full).
+///
+/// ```
+/// use tamis::adaptive::{Adapt, LargeBroom, Memory};
+/// use tamis::Domain;
+/// let mut map = Memory::new();
+/// let mut broom = LargeBroom::new(Domain::Bytes, 1000, 1e-6)?;
+/// broom.insert("ann", &mut map)?;
+/// assert!(broom.contains("ann")?);
+/// if broom.contains("bob")? {
+///     broom.repair("bob", &mut map)?; // one in a million; not again
+/// }
+/// broom.remove("ann", &mut map)?;
+/// assert!(broom.is_empty());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct LargeBroom {
+    hasher: Hasher,
+    domain: Domain,
+    capacity: u64,
+    rate: f64,
+    frontier: Frontier,
+    hashes: [Hashes; 2],
+    front: Front,
+    yard: Yard,
+    /// Keys on the old side of the frontier.
+    old: u64,
+    debt: u32,
+}
+
+/// The three hashes of a side of the frontier.
+#[derive(Clone, Copy, Debug)]
+struct Hashes {
+    place: Salt,
+    rest: Salt,
+    yard: Salt,
+}
+
+fn hashes(frontier: &Frontier) -> [Hashes; 2] {
+    [Side::Old, Side::New].map(|side| {
+        let salt = frontier.salt(side);
+        Hashes { place: salt, rest: salt.child(1), yard: salt.child(2) }
+    })
+}
+
+impl LargeBroom {
+    /// An empty filter for `capacity` keys that keeps this rate; the secret is the operating system's.
+    pub fn new(domain: Domain, capacity: u64, rate: f64) -> Result<LargeBroom, BuildError> {
+        LargeBroom::with(Hasher::secret()?, domain, capacity, rate)
+    }
+
+    /// The same with a given secret.
+    ///
+    /// ```
+    /// use tamis::adaptive::{Adapt, LargeBroom};
+    /// let broom = LargeBroom::keyed([1, 2], tamis::Domain::U64, 1000, 1e-9)?;
+    /// assert_eq!((broom.len(), broom.capacity()), (0, 1000));
+    /// # Ok::<(), tamis::Error>(())
+    /// ```
+    pub fn keyed(secret: [u64; 2], domain: Domain, capacity: u64, rate: f64) -> Result<LargeBroom, BuildError> {
+        LargeBroom::with(Hasher::keyed(secret), domain, capacity, rate)
+    }
+
+    fn with(hasher: Hasher, domain: Domain, capacity: u64, rate: f64) -> Result<LargeBroom, BuildError> {
+        let shape = shape(capacity, rate).filter(|_| rate < 1.0).ok_or_else(|| BuildError::Unreachable {
+            reason: format!("broom filter of large remainders: no size gives a rate of {rate} with {capacity} keys"),
+        })?;
+        let front = Front::new(shape.bins, shape.rest);
+        let yard = Yard::new(shape.yard_slots, shape.yard_keys);
+        let (Some(front), Some(yard)) = (front, yard) else {
+            return Err(io::Error::from(io::ErrorKind::OutOfMemory).into());
+        };
+        let frontier = Frontier::new(hasher);
+        let hashes = hashes(&frontier);
+        Ok(LargeBroom { hasher, domain, capacity, rate, frontier, hashes, front, yard, old: 0, debt: 0 })
+    }
+
+    /// Keys and graves in the back yard, and how many it may hold.
+    pub fn yard(&self) -> (u64, u64) {
+        (self.yard.taken(), self.yard.parts().0)
+    }
+
+    fn print(&self, key: Digest) -> Print {
+        let hashes = &self.hashes[self.frontier.side(key) as usize];
+        self.print_by(hashes, key)
+    }
+
+    fn print_by(&self, hashes: &Hashes, key: Digest) -> Print {
+        let (bin, signature) = self.front.place(key.salted(hashes.place));
+        Print { bin, signature, rest: self.front.rest_of(key.salted(hashes.rest)) }
+    }
+
+    /// The hash of a key in the yard.
+    fn yard_hash(&self, key: Digest) -> u64 {
+        key.salted(self.hashes[self.frontier.side(key) as usize].yard)
+    }
+
+    /// The number of the hash function of a side.
+    fn function(&self, side: Side) -> u64 {
+        self.frontier.epoch() + side as u64
+    }
+
+    /// The number of the last hash function that went out of use, as far as graves can tell.
+    fn gone(&self) -> u64 {
+        self.frontier.epoch() + 2
+    }
+
+    fn owe(&mut self, steps: u32) {
+        self.debt = self.debt.saturating_add(steps);
+    }
+
+    fn put(&mut self, to: To) -> u32 {
+        match to {
+            To::Front(print) => {
+                // Planned: the bin has a free slot.
+                self.front.put(print);
+                front::WORDS
+            }
+            To::Yard { hash, state } => self.yard.put(hash, state),
+            To::Grave { word } => self.yard.take(word) + self.yard.put(word, DRIVEN_OUT),
+        }
+    }
+
+    /// Takes a key out; returns how many words were looked at.
+    fn take(&mut self, from: From) -> u32 {
+        match from {
+            From::Front(slot) => {
+                self.front.free(slot);
+                front::WORDS
+            }
+            From::Yard(word) => self.yard.take(word),
+        }
+    }
+
+    fn act(&mut self, act: Act) -> u32 {
+        match act {
+            Act::Insert { side, to } => {
+                self.old += u64::from(side == Side::Old);
+                self.put(to)
+            }
+            Act::Remove { side, from } => {
+                self.old -= u64::from(side == Side::Old);
+                let mut words = self.take(from);
+                if let From::Yard(word) = from
+                    && yard::is_driven_out(word)
+                {
+                    words += self.yard.put(word, yard::grave(self.function(side)));
+                    self.owe(STEPS);
+                }
+                words
+            }
+            Act::DriveOut { slot, hash } => {
+                self.owe(STEPS);
+                self.front.free(slot);
+                self.yard.put(hash, DRIVEN_OUT) + front::WORDS
+            }
+            Act::Owe => {
+                self.owe(STEPS);
+                0
+            }
+            Act::Move { key, from, to } => {
+                self.debt = self.debt.saturating_sub(1);
+                self.old -= 1;
+                self.frontier.pass(key);
+                self.take(from) + self.put(to) + self.sweep()
+            }
+            Act::Sweep => {
+                self.debt = self.debt.saturating_sub(1);
+                self.sweep()
+            }
+            Act::Turn => {
+                self.debt = self.debt.saturating_sub(1);
+                self.frontier.turn();
+                self.hashes = hashes(&self.frontier);
+                0
+            }
+        }
+    }
+
+    fn sweep(&mut self) -> u32 {
+        self.yard.sweep(self.gone(), SWEEP)
+    }
+}
+
+impl Adapt for LargeBroom {
+    type Change = LargeChange;
+
+    fn plan<M: ReverseMap>(&self, task: Task, map: &mut M) -> Result<Option<LargeChange>, AdaptError<M::Error>> {
+        match task {
+            Task::Insert(key) => self.plan_insert(key, map),
+            Task::Remove(key) => self.plan_remove(key, map),
+            Task::Repair(key) => self.plan_repair(key, map),
+            Task::Step => self.plan_step(map),
+        }
+    }
+
+    fn apply(&mut self, change: LargeChange) -> u32 {
+        change.words + self.act(change.act)
+    }
+
+    fn owed(&self) -> u32 {
+        self.debt
+    }
+
+    #[inline]
+    fn contains_digest(&self, key: Digest) -> bool {
+        let hashes = &self.hashes[self.frontier.side(key) as usize];
+        let (bin, signature) = self.front.place(key.salted(hashes.place));
+        if let Some(slot) = self.front.find(bin, signature)
+            && self.front.rest(slot) == self.front.rest_of(key.salted(hashes.rest))
+        {
+            return true;
+        }
+        self.yard.find(key.salted(hashes.yard)).is_some()
+    }
+
+    fn hasher(&self) -> &Hasher {
+        &self.hasher
+    }
+
+    fn domain(&self) -> Domain {
+        self.domain
+    }
+
+    fn len(&self) -> u64 {
+        self.front.keys() + self.yard.keys()
+    }
+
+    fn capacity(&self) -> u64 {
+        self.capacity
+    }
+
+    fn bytes(&self) -> usize {
+        size_of::<LargeBroom>() + self.front.bytes() + self.yard.bytes()
+    }
+
+    fn rate(&self) -> f64 {
+        self.rate
+    }
+
+    fn epoch(&self) -> u64 {
+        self.frontier.epoch()
+    }
+
+    fn snapshot(&self) -> Result<Vec<u8>, BuildError> {
+        codec::snapshot(self)
+    }
+
+    fn restore(bytes: impl Into<Bytes>) -> Result<LargeBroom, FormatError> {
+        codec::restore(bytes.into())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,185 @@
+//! bins of signatures, the rest of each remainder beside them -> who holds a slot ([Broom] section 4.3, the front yard).
+//!
+//! A bin is two cache lines of 64 signatures, compared all at once. The signature of a key is unique in its bin, so there is at most
+//! one slot whose rest is worth a look.
+
+use crate::math::large::{SIGNATURES, SLOTS as SLOTS_OF_A_BIN};
+
+pub(super) const SLOTS: usize = SLOTS_OF_A_BIN as usize;
+/// Words that looking at a bin and one rest touches.
+pub(super) const WORDS: u32 = SLOTS as u32 / 4 + 2;
+
+/// Signatures; 0 is a free slot.
+#[repr(align(128))]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Bin([u16; SLOTS]);
+
+/// What the front yard knows of a key.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Print {
+    pub(super) bin: usize,
+    /// Never 0.
+    pub(super) signature: u16,
+    pub(super) rest: u64,
+}
+
+/// The bins.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Front {
+    bins: Vec<Bin>,
+    /// Bits of a rest.
+    width: u32,
+    rests: Vec<u64>,
+    keys: u64,
+}
+
+impl Front {
+    /// Empty bins; none if there is no memory for so many.
+    pub(super) fn new(bins: u64, width: u32) -> Option<Front> {
+        let count = usize::try_from(bins).ok()?;
+        let words = usize::try_from(words(bins, width)?).ok()?;
+        let mut front = Front { bins: vec![], width, rests: vec![], keys: 0 };
+        front.bins.try_reserve_exact(count).ok()?;
+        front.rests.try_reserve_exact(words).ok()?;
+        front.bins.resize(count, Bin([0; SLOTS]));
+        front.rests.resize(words, 0);
+        Some(front)
+    }
+
+    pub(super) fn keys(&self) -> u64 {
+        self.keys
+    }
+
+    pub(super) fn bins(&self) -> u64 {
+        self.bins.len() as u64
+    }
+
+    /// Bits of a rest.
+    pub(super) fn width(&self) -> u32 {
+        self.width
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        size_of_val(self.bins.as_slice()) + size_of_val(self.rests.as_slice())
+    }
+
+    /// Bin and signature of a hash.
+    #[inline(always)]
+    pub(super) fn place(&self, hash: u64) -> (usize, u16) {
+        let product = u128::from(hash) * self.bins.len() as u128;
+        let signature = (u128::from(product as u64) * u128::from(SIGNATURES)) >> 64;
+        ((product >> 64) as usize, signature as u16 + 1)
+    }
+
+    /// The rest of a remainder, from a hash of its own.
+    #[inline(always)]
+    pub(super) fn rest_of(&self, hash: u64) -> u64 {
+        // Two shifts, because the width may be 0.
+        (hash >> 1) >> (63 - self.width)
+    }
+
+    /// The slot of a signature in its bin.
+    #[inline(always)]
+    pub(super) fn find(&self, bin: usize, signature: u16) -> Option<usize> {
+        let slots = &self.bins[bin].0;
+        // All are compared, without a branch between them: that is what processors do in one go.
+        if !slots.iter().fold(false, |any, &slot| any | (slot == signature)) {
+            return None;
+        }
+        slots.iter().position(|&slot| slot == signature).map(|at| bin * SLOTS + at)
+    }
+
+    /// The slot of a print.
+    pub(super) fn holder(&self, print: &Print) -> Option<usize> {
+        self.find(print.bin, print.signature).filter(|&slot| self.rest(slot) == print.rest)
+    }
+
+    /// Whether a bin has a free slot.
+    pub(super) fn has_room(&self, bin: usize) -> bool {
+        self.find(bin, 0).is_some()
+    }
+
+    /// The rest in a slot.
+    #[inline(always)]
+    pub(super) fn rest(&self, slot: usize) -> u64 {
+        let (word, shift) = self.place_of(slot);
+        let low = self.rests[word] >> shift;
+        // What lies over the edge; nothing if the shift is 0, and the last word is one more than the rests need.
+        let high = (self.rests[word + 1] << 1) << (63 - shift);
+        (low | high) & ((1 << self.width) - 1)
+    }
+
+    fn set_rest(&mut self, slot: usize, rest: u64) {
+        let (word, shift) = self.place_of(slot);
+        let mask = u128::from((1u64 << self.width) - 1) << shift;
+        let both = u128::from(self.rests[word]) | u128::from(self.rests[word + 1]) << 64;
+        let both = both & !mask | u128::from(rest) << shift;
+        self.rests[word] = both as u64;
+        self.rests[word + 1] = (both >> 64) as u64;
+    }
+
+    #[inline(always)]
+    fn place_of(&self, slot: usize) -> (usize, u32) {
+        let bit = slot as u64 * u64::from(self.width);
+        ((bit / 64) as usize, (bit % 64) as u32)
+    }
+
+    /// Puts a print into a free slot of its bin; false if there is none.
+    pub(super) fn put(&mut self, print: Print) -> bool {
+        let Some(slot) = self.find(print.bin, 0) else { return false };
+        self.bins[print.bin].0[slot % SLOTS] = print.signature;
+        self.set_rest(slot, print.rest);
+        self.keys += 1;
+        true
+    }
+
+    /// Frees a slot.
+    pub(super) fn free(&mut self, slot: usize) {
+        self.bins[slot / SLOTS].0[slot % SLOTS] = 0;
+        self.set_rest(slot, 0);
+        self.keys -= 1;
+    }
+
+    /// Signatures as bytes, and the words of the rests.
+    pub(super) fn payloads(&self) -> (Vec<u8>, &[u64]) {
+        (self.bins.iter().flat_map(|bin| bin.0).flat_map(u16::to_le_bytes).collect(), &self.rests)
+    }
+
+    /// Bins from signatures and rests; the error says what no filter writes.
+    pub(super) fn from_payloads(bins: u64, width: u32, signatures: &[u8], rests: Vec<u64>) -> Result<Front, String> {
+        let bytes = SLOTS as u64 * 2 * bins;
+        if signatures.len() as u64 != bytes {
+            return Err(format!("signatures: {} bytes, expected {bytes} for {bins} bins", signatures.len()));
+        }
+        if words(bins, width) != Some(rests.len() as u64) {
+            return Err(format!("rests: {} words, not those of {bins} bins of {width} bits", rests.len()));
+        }
+        let (pairs, _) = signatures.as_chunks::<2>();
+        let (slots, _) = pairs.as_chunks::<SLOTS>();
+        let bins = slots.iter().map(|slots| Bin(slots.map(u16::from_le_bytes))).collect();
+        let mut front = Front { bins, width, rests, keys: 0 };
+        for (number, bin) in front.bins.iter().enumerate() {
+            let mut taken: Vec<u16> = bin.0.iter().copied().filter(|&slot| slot != 0).collect();
+            front.keys += taken.len() as u64;
+            taken.sort_unstable();
+            if taken.windows(2).any(|pair| pair[0] == pair[1]) {
+                return Err(format!("bin {number}: a signature twice, expected distinct ones"));
+            }
+            let free = |at: usize| bin.0[at] == 0 && front.rest(number * SLOTS + at) != 0;
+            if (0..SLOTS).any(free) {
+                return Err(format!("bin {number}: the rest of a free slot is not 0"));
+            }
+        }
+        // One bit past the last rest, all that is there must be 0.
+        let (word, shift) = front.place_of(front.bins.len() * SLOTS);
+        if front.rests[word] >> shift != 0 || front.rests[word + 1..].iter().any(|&word| word != 0) {
+            return Err("rests: bits after the last one are not 0".into());
+        }
+        Ok(front)
+    }
+}
+
+/// Words of the rests: one more than they fill, so that two neighbours can always be read.
+fn words(bins: u64, width: u32) -> Option<u64> {
+    Some(bins.checked_mul(SLOTS_OF_A_BIN)?.checked_mul(u64::from(width))?.div_ceil(64) + 1)
+}

@@ -1,0 +1,208 @@
+//! a task + what the map says -> a change of the filter, or the reason why there is none.
+
+use super::front::{self, Print};
+use super::yard::{DRIVEN_OUT, TURNED_AWAY, grave_word};
+use super::{Adapt, LargeBroom};
+use crate::adaptive::frontier::Side;
+use crate::adaptive::{AdaptError, ReverseMap};
+use crate::error::QueryError;
+use crate::hash::Digest;
+
+/// A change of a [`LargeBroom`], ready to be made.
+#[derive(Debug)]
+pub struct Change {
+    pub(super) act: Act,
+    /// Words that planning looked at.
+    pub(super) words: u32,
+}
+
+#[derive(Debug)]
+pub(super) enum Act {
+    Insert {
+        side: Side,
+        to: To,
+    },
+    Remove {
+        side: Side,
+        from: From,
+    },
+    DriveOut {
+        slot: usize,
+        hash: u64,
+    },
+    /// Two keys with the same hash in the yard: only the next hash function helps.
+    Owe,
+    Move {
+        key: Digest,
+        from: From,
+        to: To,
+    },
+    Sweep,
+    Turn,
+}
+
+/// Where a key goes.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum To {
+    Front(Print),
+    Yard {
+        hash: u64,
+        state: u64,
+    },
+    /// It was here before, and was removed.
+    Grave {
+        word: u64,
+    },
+}
+
+/// Where a key is.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum From {
+    Front(usize),
+    Yard(u64),
+}
+
+type Planned<E> = Result<Option<Change>, AdaptError<E>>;
+
+/// Words of a plan that looks at one bin, and at the yard a few times.
+const LOOK: u32 = front::WORDS + 4;
+
+fn change<E>(act: Act, words: u32) -> Planned<E> {
+    Ok(Some(Change { act, words }))
+}
+
+/// The name of a print: what the keys that have it are filed under. Other prints may share it.
+fn name(print: &Print) -> u64 {
+    // The low bits of a bin and a signature are all that one word holds beside a long rest.
+    let place = (print.bin as u64) << 16 | u64::from(print.signature);
+    place.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ print.rest
+}
+
+fn filed<M: ReverseMap>(map: &mut M, name: u64) -> Result<Vec<Digest>, AdaptError<M::Error>> {
+    let mut keys = vec![];
+    map.filed(name, &mut keys).map_err(AdaptError::Map)?;
+    keys.sort_unstable();
+    keys.dedup();
+    Ok(keys)
+}
+
+impl LargeBroom {
+    fn full<E>(&self) -> AdaptError<E> {
+        AdaptError::Query(QueryError::Full { keys: self.len(), capacity: self.capacity })
+    }
+
+    /// Where a key that is not in the filter goes. `room`: whether the yard takes one.
+    fn destination(&self, print: Print, hash: u64, room: bool) -> Option<To> {
+        let state = match self.front.find(print.bin, print.signature) {
+            None if self.front.has_room(print.bin) => return Some(To::Front(print)),
+            None => TURNED_AWAY,
+            // As if it had been driven out: the other key may be, by a stranger that has this print too.
+            Some(slot) if self.front.rest(slot) == print.rest => DRIVEN_OUT,
+            Some(_) => TURNED_AWAY,
+        };
+        room.then_some(To::Yard { hash, state })
+    }
+
+    pub(super) fn plan_insert<M: ReverseMap>(&self, key: Digest, map: &mut M) -> Planned<M::Error> {
+        let (side, print, hash) = (self.frontier.side(key), self.print(key), self.yard_hash(key));
+        let (slot, word) = (self.front.holder(&print), self.yard.find(hash));
+        if (slot.is_some() || word.is_some()) && filed(map, name(&print))?.contains(&key) {
+            return Ok(None);
+        }
+        if self.len() >= self.capacity {
+            return Err(self.full());
+        }
+        let function = self.function(side);
+        let to = match self.yard.is_grave(hash, function) {
+            true => Some(To::Grave { word: grave_word(hash, function) }),
+            // Another key with this hash: what is in the yard must be so for all keys of a hash, or they could not be told apart.
+            false if word.is_some() => self.yard.has_room().then_some(To::Yard { hash, state: TURNED_AWAY }),
+            false => self.destination(print, hash, self.yard.has_room()),
+        };
+        let to = to.ok_or_else(|| self.full())?;
+        map.file(key, name(&print)).map_err(AdaptError::Map)?;
+        change(Act::Insert { side, to }, LOOK)
+    }
+
+    pub(super) fn plan_remove<M: ReverseMap>(&self, key: Digest, map: &mut M) -> Planned<M::Error> {
+        if !self.contains_digest(key) {
+            return Err(AdaptError::Absent);
+        }
+        let print = self.print(key);
+        let keys = filed(map, name(&print))?;
+        if !keys.contains(&key) {
+            return Err(AdaptError::Absent);
+        }
+        let from = match (self.front.holder(&print), self.yard.find(self.yard_hash(key))) {
+            (None, Some(word)) => From::Yard(word),
+            // Not held; "contains" has said otherwise.
+            (None, None) => return Err(AdaptError::Absent),
+            (Some(slot), word) => match self.owner(&print, &keys)? == key {
+                true => From::Front(slot),
+                false => From::Yard(word.ok_or(AdaptError::Ambiguous { name: name(&print) })?),
+            },
+        };
+        map.unfile(key, name(&print)).map_err(AdaptError::Map)?;
+        change(Act::Remove { side: self.frontier.side(key), from }, LOOK)
+    }
+
+    pub(super) fn plan_repair<M: ReverseMap>(&self, stranger: Digest, map: &mut M) -> Planned<M::Error> {
+        if !self.contains_digest(stranger) {
+            return Ok(None);
+        }
+        let print = self.print(stranger);
+        let keys = filed(map, name(&print))?;
+        if keys.contains(&stranger) {
+            return Err(AdaptError::Present);
+        }
+        let Some(slot) = self.front.holder(&print) else { return change(Act::Owe, LOOK) };
+        let hash = self.yard_hash(self.owner(&print, &keys)?);
+        match self.yard.has_room() {
+            true => change(Act::DriveOut { slot, hash }, LOOK),
+            false => Err(self.full()),
+        }
+    }
+
+    pub(super) fn plan_step<M: ReverseMap>(&self, map: &mut M) -> Planned<M::Error> {
+        let last = self.frontier.last();
+        let Some(key) = map.next(last).map_err(AdaptError::Map)? else {
+            return match self.old {
+                0 if self.yard.graves(self.gone()) > 0 => change(Act::Sweep, 0),
+                0 => change(Act::Turn, 0),
+                // Keys that the map has lost would be lost with their hash function.
+                _ => Err(AdaptError::Order),
+            };
+        };
+        if last.is_some_and(|last| key <= last) {
+            return Err(AdaptError::Order);
+        }
+        let print = self.print(key);
+        let from = match (self.front.holder(&print), self.yard.find(self.yard_hash(key))) {
+            (None, None) => return Err(AdaptError::Order),
+            (Some(slot), None) => From::Front(slot),
+            (None, Some(word)) => From::Yard(word),
+            // The slot is another key's, unless two keys have one hash in the yard.
+            (Some(slot), Some(word)) => match self.owner(&print, &filed(map, name(&print))?)? == key {
+                true => From::Front(slot),
+                false => From::Yard(word),
+            },
+        };
+        let hashes = &self.hashes[Side::New as usize];
+        let next = self.print_by(hashes, key);
+        let room = self.yard.has_room() || matches!(from, From::Yard(_));
+        let to = self.destination(next, key.salted(hashes.yard), room).ok_or_else(|| self.full())?;
+        map.refile(key, name(&print), name(&next)).map_err(AdaptError::Map)?;
+        change(Act::Move { key, from, to }, 2 * LOOK)
+    }
+
+    /// Of the keys under the name of this print, the one with the slot: all others that have the print are in the yard.
+    fn owner<E>(&self, print: &Print, keys: &[Digest]) -> Result<Digest, AdaptError<E>> {
+        let in_yard = |key: &&Digest| self.yard.find(self.yard_hash(**key)).is_some();
+        let mut owners = keys.iter().filter(|key| self.print(**key) == *print && !in_yard(key));
+        match (owners.next(), owners.next()) {
+            (Some(&owner), None) => Ok(owner),
+            (None, _) => Err(AdaptError::Unfiled { name: name(print) }),
+            (Some(_), Some(_)) => Err(AdaptError::Ambiguous { name: name(print) }),
+        }
+    }
+}

@@ -170,7 +170,13 @@ impl LargeBroom {
                 self.front.put(print);
                 front::WORDS
             }
-            To::Yard { hash, state } => self.yard.put(hash, state),
+            To::Yard { hash, state } => {
+                // Who is driven out has to be paid for, also if it was another key that did it.
+                if state == DRIVEN_OUT {
+                    self.owe(STEPS);
+                }
+                self.yard.put(hash, state)
+            }
             To::Grave { word } => self.yard.take(word) + self.yard.put(word, DRIVEN_OUT),
         }
     }
@@ -193,7 +199,8 @@ impl LargeBroom {
                 self.put(to)
             }
             Act::Remove { side, from } => {
-                self.old -= u64::from(side == Side::Old);
+                // Saturating: a file, or a map that lies, may have counted wrong.
+                self.old = self.old.saturating_sub(u64::from(side == Side::Old));
                 let mut words = self.take(from);
                 if let From::Yard(word) = from
                     && yard::is_driven_out(word)
@@ -214,7 +221,7 @@ impl LargeBroom {
             }
             Act::Move { key, from, to } => {
                 self.debt = self.debt.saturating_sub(1);
-                self.old -= 1;
+                self.old = self.old.saturating_sub(1);
                 self.frontier.pass(key);
                 self.take(from) + self.put(to) + self.sweep()
             }
@@ -225,6 +232,7 @@ impl LargeBroom {
             Act::Turn => {
                 self.debt = self.debt.saturating_sub(1);
                 self.frontier.turn();
+                self.old = self.len();
                 self.hashes = hashes(&self.frontier);
                 0
             }

@@ -81,12 +81,14 @@ impl Front {
     /// The slot of a signature in its bin.
     #[inline(always)]
     pub(super) fn find(&self, bin: usize, signature: u16) -> Option<usize> {
-        let slots = &self.bins[bin].0;
-        // All are compared, without a branch between them: that is what processors do in one go.
-        if !slots.iter().fold(false, |any, &slot| any | (slot == signature)) {
-            return None;
-        }
-        slots.iter().position(|&slot| slot == signature).map(|at| bin * SLOTS + at)
+        // All are compared, without a branch between them: that is what processors do in one go. At most one is equal.
+        let slots = self.bins[bin].0.iter().zip(1..);
+        let at = slots.fold(0u16, |found, (&slot, at)| found | if slot == signature { at } else { 0 });
+        (at > 0).then(|| bin * SLOTS + usize::from(at) - 1)
+    }
+
+    fn free_slot(&self, bin: usize) -> Option<usize> {
+        self.bins[bin].0.iter().position(|&slot| slot == 0)
     }
 
     /// The slot of a print.
@@ -96,7 +98,7 @@ impl Front {
 
     /// Whether a bin has a free slot.
     pub(super) fn has_room(&self, bin: usize) -> bool {
-        self.find(bin, 0).is_some()
+        self.free_slot(bin).is_some()
     }
 
     /// The rest in a slot.
@@ -126,9 +128,9 @@ impl Front {
 
     /// Puts a print into a free slot of its bin; false if there is none.
     pub(super) fn put(&mut self, print: Print) -> bool {
-        let Some(slot) = self.find(print.bin, 0) else { return false };
-        self.bins[print.bin].0[slot % SLOTS] = print.signature;
-        self.set_rest(slot, print.rest);
+        let Some(at) = self.free_slot(print.bin) else { return false };
+        self.bins[print.bin].0[at] = print.signature;
+        self.set_rest(print.bin * SLOTS + at, print.rest);
         self.keys += 1;
         true
     }
@@ -181,5 +183,5 @@ impl Front {
 
 /// Words of the rests: one more than they fill, so that two neighbours can always be read.
 fn words(bins: u64, width: u32) -> Option<u64> {
-    Some(bins.checked_mul(SLOTS_OF_A_BIN)?.checked_mul(u64::from(width))?.div_ceil(64) + 1)
+    Some(bins.checked_mul(SLOTS_OF_A_BIN)?.checked_mul(u64::from(width))?.div_ceil(64).max(1) + 1)
 }

@@ -1,4 +1,4 @@
-//! keys, false positives -> a broom filter of large remainders ([Broom] section 4.3), for rates from about 2^-14 down to 2^-40.
+//! keys, false positives -> a broom filter of large remainders (\[Broom\] section 4.3), for rates from about 2^-14 down to 2^-40.
 //!
 //! ```text
 //!   hash 1 ──▶ bin ──▶ │ signature │ signature │ ··· 64 ···│     front yard: one bin, compared all at once

@@ -1,4 +1,4 @@
-//! keys and a rate -> bins, bits and a back yard: the formulas of the broom filter of large remainders ([Broom] section 4.3).
+//! keys and a rate -> bins, bits and a back yard: the formulas of the broom filter of large remainders (\[Broom\] section 4.3).
 //!
 //! ```text
 //!   bins   64 slots; a slot is a signature, one of 65535 values, and the rest of the remainder

@@ -142,7 +142,9 @@ impl LargeBroom {
                 false => From::Yard(word.ok_or(AdaptError::Ambiguous { name: name(&print) })?),
             },
         };
-        map.unfile(key, name(&print)).map_err(AdaptError::Map)?;
+        if !map.unfile(key, name(&print)).map_err(AdaptError::Map)? {
+            return Err(AdaptError::Unfiled { name: name(&print) });
+        }
         change(Act::Remove { side: self.frontier.side(key), from }, LOOK)
     }
 
@@ -191,7 +193,10 @@ impl LargeBroom {
         let next = self.print_by(hashes, key);
         let room = self.yard.has_room() || matches!(from, From::Yard(_));
         let to = self.destination(next, key.salted(hashes.yard), room).ok_or_else(|| self.full())?;
-        map.refile(key, name(&print), name(&next)).map_err(AdaptError::Map)?;
+        // Whoever is not filed there is not one of our keys, even if it looks like one.
+        if !map.refile(key, name(&print), name(&next)).map_err(AdaptError::Map)? {
+            return Err(AdaptError::Order);
+        }
         change(Act::Move { key, from, to }, 2 * LOOK)
     }
 

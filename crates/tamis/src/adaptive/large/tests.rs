@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use super::*;
+use crate::adaptive::testing::Liar;
 use crate::adaptive::{AdaptError, Memory, file};
 use crate::error::QueryError;
 use crate::hash::{Key, scramble};
@@ -218,11 +219,11 @@ impl ReverseMap for Failing {
         self.ask()?.file(key, name).map_err(|_| "never")
     }
 
-    fn unfile(&mut self, key: Digest, name: u64) -> Result<(), &'static str> {
+    fn unfile(&mut self, key: Digest, name: u64) -> Result<bool, &'static str> {
         self.ask()?.unfile(key, name).map_err(|_| "never")
     }
 
-    fn refile(&mut self, key: Digest, from: u64, to: u64) -> Result<(), &'static str> {
+    fn refile(&mut self, key: Digest, from: u64, to: u64) -> Result<bool, &'static str> {
         self.ask()?.refile(key, from, to).map_err(|_| "never")
     }
 
@@ -269,11 +270,29 @@ fn a_map_that_fails_loses_no_key() {
     holds_all(&broom, set.iter().copied());
 }
 
+/// The lies that all filters are told.
+#[test]
+fn no_lie_loses_a_key() {
+    let (broom, map) = filled(coarse(300), 300);
+    for mut liar in Liar::all(map) {
+        let (mut broom, mut from) = (broom.clone(), STRANGERS);
+        for _ in 0..20 {
+            let stranger = false_positive(&broom, &mut from);
+            let _ = broom.repair(stranger, &mut liar);
+            let _ = broom.remove(stranger, &mut liar);
+        }
+        holds_all(&broom, 0..300);
+        assert_eq!(broom.len(), 300);
+    }
+}
+
 /// A map that answers what it is told to.
 #[derive(Default)]
 struct Lying {
     names: BTreeMap<u64, Vec<Digest>>,
     next: Option<Digest>,
+    /// What it says when a key is to be moved.
+    agrees: bool,
 }
 
 impl ReverseMap for Lying {
@@ -284,12 +303,12 @@ impl ReverseMap for Lying {
         Ok(())
     }
 
-    fn unfile(&mut self, _: Digest, _: u64) -> Result<(), &'static str> {
-        Ok(())
+    fn unfile(&mut self, _: Digest, _: u64) -> Result<bool, &'static str> {
+        Ok(self.agrees)
     }
 
-    fn refile(&mut self, _: Digest, _: u64, _: u64) -> Result<(), &'static str> {
-        Ok(())
+    fn refile(&mut self, _: Digest, _: u64, _: u64) -> Result<bool, &'static str> {
+        Ok(self.agrees)
     }
 
     fn filed(&mut self, name: u64, found: &mut Vec<Digest>) -> Result<(), &'static str> {
@@ -338,9 +357,14 @@ fn a_map_that_lies_is_found_out() {
     map.next = (1 << 51..).map(|key: u64| key.digest(&broom.hasher)).find(|&key| !broom.contains_digest(key));
     assert_eq!(broom.carry_out(Task::Step, &mut map), Err(AdaptError::Order));
     map.next = (0..500u64).map(|key| key.digest(&broom.hasher)).min();
+    assert_eq!(broom.carry_out(Task::Step, &mut map), Err(AdaptError::Order));
+    map.agrees = true;
     assert!(broom.carry_out(Task::Step, &mut map).unwrap().changed);
     assert_eq!(broom.carry_out(Task::Step, &mut map), Err(AdaptError::Order));
-    // A removal that the map knows nothing of.
+    // A removal that the map knows nothing of, or does not make.
+    map.agrees = false;
+    let key = (0..500u64).find(|key| broom.print(key.digest(&broom.hasher)) != broom.print(map.next.unwrap())).unwrap();
+    assert!(matches!(broom.remove(key, &mut map), Err(AdaptError::Unfiled { .. })));
     map.names.clear();
     assert_eq!(broom.remove(7u64, &mut map), Err(AdaptError::Absent));
     holds_all(&broom, 0..500);

@@ -1,4 +1,4 @@
-//! the entire hash of a key -> its place in the back yard, or its grave ([Broom] section 4.3).
+//! the entire hash of a key -> its place in the back yard, or its grave (\[Broom\] section 4.3).
 //!
 //! A word is 61 bits of hash and 3 bits of state. Linear probing; a word gives way to one that is further from home (Robin Hood), so
 //! a search ends as soon as it meets a word that is nearer to its own: strangers look at two or three, all in one or two cache lines.

@@ -9,6 +9,7 @@
 //!   maps      keys that have values: all of the above, for maps and sequences
 //!   sets      keys that are in many sets: all of the above, for indexes
 //!   adaptive  filters that repair themselves, and the maps behind them
+//!   adaptive_database  adaptive filters before a real database: failures, aborts, new starts
 //! ```
 #![cfg(all(feature = "build", feature = "mmap"))]
 #![allow(clippy::unwrap_used, clippy::panic)]
@@ -16,6 +17,7 @@
 use tamis::{Effort, Filter, Kind};
 
 mod adaptive;
+mod adaptive_database;
 mod corrupt;
 mod expect;
 mod golden;

@@ -22,6 +22,9 @@
 //! **Why three hashes.** A word of the yard has 61 bits. If they were the bits of the slot and some more, few would be left to tell a key
 //! from its false positive where the rate is low. Independent ones all count.
 //!
+//! **What it costs.** A slot pays for its place in the bin with log2(64) bits, where the blocks of [`Broom`](super::Broom) pay with two: that one is
+//! 8 bits per key smaller wherever it reaches, to 2^-24. This one is for the rates below, and where a repair must not move bits of its neighbours.
+//!
 //! **Names.** A key is filed under its bin, signature and rest, in the yard as well: being driven out writes nothing to the map.
 //!
 //! Two keys with the same 61 bits (one pair in 2^61) share the answer "yes" until the next hash function; no key is ever lost by it,

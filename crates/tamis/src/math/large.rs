@@ -22,7 +22,7 @@
 //! ```
 //!
 //! That is what the yard has room for beyond its share of keys without a slot ([`Shape::yard_keys`]): it never fills, whatever is asked and
-//! however long. A permanent attack without removals keeps it half as full as it may be driven: keys wait for `N / 2` steps on average.
+//! however long. A permanent attack without removals has driven out `N / (2 c)` keys at any time, for each waits `N / 2` steps on average.
 
 use super::portable::exp2;
 

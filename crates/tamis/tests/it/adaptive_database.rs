@@ -88,7 +88,7 @@ fn through_transactions<F: Adapt>(file: &Path, filter: F, keys: u64) {
     for transaction in 0..120u64 {
         let mut map: HashMap<String, u64> = committed.clone();
         // The first one is committed, so that there is a filter to go back to.
-        left.set(if transaction > 0 && random(3) == 0 { random(300) as u32 } else { u32::MAX });
+        left.set(if transaction > 0 && random(3) == 0 { random(100) as u32 } else { u32::MAX });
         let mut work = || -> Result<(), AdaptError<Error>> {
             for _ in 0..100 {
                 let key = format!("key {}", random(keys + keys / 4));

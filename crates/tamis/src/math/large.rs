@@ -43,7 +43,7 @@ pub const MAX_REST: u32 = 40;
 ///
 /// ```
 /// use tamis::math::large::blocked;
-/// assert!((blocked(52.0) - 0.0136).abs() < 0.0001);
+/// assert!((blocked(52.0) - 0.0144).abs() < 0.0001);
 /// ```
 pub fn blocked(load: f64) -> f64 {
     let mut b = 1.0;

@@ -85,6 +85,8 @@ pub(super) enum Lie {
     Back,
     /// The next key is none of the set.
     Unknown,
+    /// There is no next key.
+    End,
 }
 
 /// A map that does not tell the truth when it is asked, and keeps what it is told.
@@ -95,7 +97,7 @@ pub(super) struct Liar {
 
 impl Liar {
     pub(super) fn all(inner: Memory) -> Vec<Liar> {
-        let lies = [Lie::Nothing, Lie::Others, Lie::Strangers, Lie::TooMuch, Lie::Back, Lie::Unknown];
+        let lies = [Lie::Nothing, Lie::Others, Lie::Strangers, Lie::TooMuch, Lie::Back, Lie::Unknown, Lie::End];
         lies.into_iter().map(|lie| Liar { inner: inner.clone(), lie }).collect()
     }
 }
@@ -126,7 +128,7 @@ impl ReverseMap for Liar {
                 self.inner.filed(name, found)?;
                 found.extend((0..20).map(digest));
             }
-            Lie::Back | Lie::Unknown => self.inner.filed(name, found)?,
+            Lie::Back | Lie::Unknown | Lie::End => self.inner.filed(name, found)?,
         }
         Ok(())
     }
@@ -136,6 +138,7 @@ impl ReverseMap for Liar {
             (Lie::Back, Some(after)) => Ok(Some(after)),
             // After the frontier, close behind it, and a stranger to the filter but for chance.
             (Lie::Unknown, after) => Ok(Some(after.map_or(Digest { hi: 1, lo: 1 }, |d| Digest { lo: !d.lo, ..d }))),
+            (Lie::End, _) => Ok(None),
             _ => self.inner.next(after),
         }
     }

@@ -125,6 +125,7 @@ fn normal(z: f64) -> (f64, f64) {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::panic)]
     use super::*;
     use crate::hash::scramble;
 

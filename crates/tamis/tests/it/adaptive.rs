@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tamis::adaptive::{
-    Adapt, AdaptError, Block, Broom, Guarded, Memory, MemoryDictionary, Options, ReverseMap, Shared,
+    Adapt, AdaptError, Block, Broom, Guarded, LargeBroom, Memory, MemoryDictionary, Options, ReverseMap, Shared,
 };
 use tamis::{Digest, Domain, Filter, FormatError, QueryError};
 
@@ -26,6 +26,10 @@ fn small(capacity: u64, rate: f64) -> Broom {
 
 fn large(capacity: u64, rate: f64) -> Broom {
     Broom::with(&Options::new(Domain::U64, capacity, rate).key(KEY).block(Block::Large).moved(9)).unwrap()
+}
+
+fn low(capacity: u64, rate: f64) -> LargeBroom {
+    LargeBroom::keyed(KEY, Domain::U64, capacity, rate).unwrap()
 }
 
 fn growing(capacity: u64, rate: f64) -> Broom {
@@ -155,7 +159,9 @@ fn failing_map<F: Adapt>(make: impl Fn() -> F) {
                 0 if live.len() < 200 => filter.insert(key, &mut map).map(|_| live.push(key)),
                 1 if live.len() > 100 => {
                     let at = (key % live.len() as u64) as usize;
-                    filter.remove(live[at], &mut map).map(|_| drop(live.swap_remove(at)))
+                    filter.remove(live[at], &mut map).map(|_| {
+                        live.swap_remove(at);
+                    })
                 }
                 _ => filter.repair(key, &mut map).map(|_| ()),
             };
@@ -356,10 +362,11 @@ book!(broom_medium, broom, true);
 book!(broom_small, small, true);
 book!(broom_large, large, true);
 book!(broom_growing, growing, false);
+book!(large_broom, low, true);
 
 #[test]
 fn every_golden_file_has_a_filter() {
-    assert_eq!(std::fs::read_dir(FOLDER).unwrap().count(), 4);
+    assert_eq!(std::fs::read_dir(FOLDER).unwrap().count(), 5);
 }
 
 #[test]

@@ -209,7 +209,7 @@ impl Shape {
         let at = (64 * self.words).checked_sub(first * self.remainder as usize + width as usize);
         // In lanes of one bit a borrow hides the next zero.
         let Some(at) = at.filter(|_| len <= lanes && self.remainder > 1) else { return true };
-        let differ = bits::get(block, at, width) ^ self.ones * remainder;
+        let differ = bits::get(block, at, width) ^ (self.ones * remainder);
         // A lane that is zero borrows from its highest bit; others may only because a lower one did.
         let zero = differ.wrapping_sub(self.ones) & !differ & self.ones << (self.remainder - 1);
         let unused = width - len as u32 * self.remainder;

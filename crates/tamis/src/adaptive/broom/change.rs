@@ -206,6 +206,10 @@ impl Broom {
     pub(super) fn plan_step<M: ReverseMap>(&self, map: &mut M) -> Asked<Option<BroomChange>, M> {
         let last = self.frontier.last();
         let Some(key) = map.next(last).map_err(AdaptError::Map)? else {
+            // A map that ends too early would strand the rest under a hash function that is gone.
+            if self.moved < self.len {
+                return Err(AdaptError::Order);
+            }
             return Ok(Some(BroomChange(Change::Turn { next: self.larger() })));
         };
         let from = self.spot(key, Side::Old);

@@ -76,7 +76,7 @@ impl Table {
     pub(super) fn with(plan: Plan, words: Vec<u64>, yard: Yard) -> Table {
         let Plan { words: size, quotients, remainder, counter, .. } = plan;
         let shape = Shape::new(size as usize, quotients, remainder, counter);
-        let slope = (u64::from(plan.load) * u64::from(remainder) << 16) / (64 * u64::from(quotients));
+        let slope = ((u64::from(plan.load) * u64::from(remainder)) << 16) / (64 * u64::from(quotients));
         Table { plan, shape, words, yard, slope, level: Level::detect() }
     }
 

@@ -29,7 +29,9 @@
 //! positives instead of finding them. A snapshot holds the secret.
 
 mod bits;
+mod bloom;
 mod broom;
+mod cascade;
 mod dictionary;
 mod error;
 mod file;
@@ -41,10 +43,17 @@ mod memory;
 mod shared;
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod trial;
 mod verbs;
+mod words;
 mod yard;
 
+pub use bloom::{AdaptiveBloom, Segments};
 pub use broom::{Block, Broom, BroomChange, Options, Statistics};
+pub use cascade::{
+    Cascade, CascadeChange, CascadeOptions, CuckooCascade, Cuckoos, Level, QuotientCascade, Quotients, Schedule,
+};
 pub use dictionary::MemoryDictionary;
 pub use error::AdaptError;
 pub use guarded::{Counts, Dictionary, Guarded};

@@ -33,7 +33,7 @@ const BATCH: usize = 64;
 
 /// A position below `size` from the high bits of `hash`, without a division (Lemire 2019).
 #[inline(always)]
-fn reduce(hash: u64, size: u64) -> u64 {
+pub(crate) fn reduce(hash: u64, size: u64) -> u64 {
     ((hash as u128 * size as u128) >> 64) as u64
 }
 

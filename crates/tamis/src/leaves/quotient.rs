@@ -31,6 +31,8 @@ use crate::math::quotient::{MAX_FINGERPRINTS, MAX_REMAINDER, MAX_SLOTS};
 mod build;
 #[cfg(feature = "build")]
 mod change;
+#[cfg(feature = "build")]
+mod multiset;
 mod table;
 
 #[cfg(feature = "build")]

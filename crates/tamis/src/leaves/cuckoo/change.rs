@@ -312,6 +312,39 @@ impl Cuckoo {
         Err(BuildError::Unsolvable { structure: "cuckoo filter", keys: keys.len(), attempts: ATTEMPTS as u32 })
     }
 
+    /// A number that two keys share if and only if they share fingerprint and buckets; below [`names`](Self::names), and spread evenly.
+    pub(crate) fn name(&self, key: Digest) -> u64 {
+        let Place { first, second, fingerprint } = self.find(key);
+        // Of a pair the one from which it is nearer to the other, upwards and round the end: the smaller one would be a low number
+        // twice as often as a high one.
+        let ahead = |from: u64, to: u64| if to >= from { to - from } else { to + self.buckets - from };
+        let (there, back) = (ahead(first, second), ahead(second, first));
+        let bucket = if there < back || (there == back && first < second) { first } else { second };
+        bucket << self.bits | u64::from(fingerprint)
+    }
+
+    /// How many names there are; none if they are more than a word can count.
+    pub(crate) fn names(&self) -> Option<u64> {
+        self.buckets.checked_mul(1 << self.bits)
+    }
+
+    /// How many copies of a key's fingerprint there are.
+    pub(crate) fn count(&self, payload: &[u8], key: Digest) -> u64 {
+        let Place { first, second, fingerprint } = self.find(key);
+        let copies = |bucket| {
+            let four = with_buckets!(self, buckets => buckets.four(buckets.read(payload, bucket)));
+            four.into_iter().filter(|&found| found == fingerprint).count() as u64
+        };
+        copies(first) + if first == second { 0 } else { copies(second) }
+    }
+
+    /// The same table with as many keys as its payload has fingerprints.
+    pub(crate) fn counted(self, payload: &[u8]) -> Cuckoo {
+        let four = |bucket| with_buckets!(self, buckets => buckets.four(buckets.read(payload, bucket)));
+        let keys = (0..self.buckets).map(|bucket| four(bucket).into_iter().filter(|&found| found != 0).count() as u64);
+        Cuckoo { keys: keys.sum(), ..self }
+    }
+
     /// Keys it holds.
     pub(crate) fn keys(&self) -> u64 {
         self.keys

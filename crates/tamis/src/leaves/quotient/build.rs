@@ -57,7 +57,7 @@ impl Params {
 }
 
 /// One insertion.
-struct Add<'a>(Table, &'a mut [u8], (usize, u64));
+pub(super) struct Add<'a>(pub(super) Table, pub(super) &'a mut [u8], pub(super) (usize, u64));
 
 impl Kernel for Add<'_> {
     type Output = bool;
@@ -69,7 +69,7 @@ impl Kernel for Add<'_> {
 }
 
 /// One deletion.
-struct Delete<'a>(Table, &'a mut [u8], (usize, u64));
+pub(super) struct Delete<'a>(pub(super) Table, pub(super) &'a mut [u8], pub(super) (usize, u64));
 
 impl Kernel for Delete<'_> {
     type Output = bool;
@@ -81,7 +81,7 @@ impl Kernel for Delete<'_> {
 }
 
 /// How often a key is there.
-struct Count<'a>(Table, &'a [u8], (usize, u64));
+pub(super) struct Count<'a>(pub(super) Table, pub(super) &'a [u8], pub(super) (usize, u64));
 
 impl Kernel for Count<'_> {
     type Output = u64;

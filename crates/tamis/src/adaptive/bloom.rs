@@ -1,0 +1,229 @@
+//! keys -> bits in segments, and cells that died: the adaptive Bloom filter (\[Broom\] section 5, figure 1).
+//!
+//! A [`Cascade`] whose levels are Bloom filters. Three things differ from figure 1, and each has a reason.
+//!
+//! * **One segment per hash function.** The figure looks for the keys behind a dead cell through the one hash function that led to it. In
+//!   a table that all functions share, a key may have set that cell through another, would not be moved, and would be lost.
+//! * **The dead cell is always that of the first segment**, where the figure takes a random one: then a key has one cell it can be
+//!   asked for, one name in the reverse map. It is as good: cells follow from a secret, so no cell is known to anybody, and those of a false
+//!   positive in different segments are independent of one another; a rule that does not look at them favours none.
+//! * **Nothing is taken out.** A removed key is no longer filed, its bits stay, and when it is asked for it may be a false
+//!   positive like any other, and is repaired like any other. Bits that stay wear the table, so insertions are counted, and a table that took
+//!   a sixteenth more than its keys is replaced by the next generation.
+//!
+//! A key that is inserted across a dead cell enters the next level *and* sets its bits here: a lookup stops at the first level with a
+//! bit missing.
+//!
+//! Which keys share a cell the filter cannot know. Where the other cascades count the keys behind a fingerprint and notice a reverse map
+//! that has lost one, this one has to believe its map: a key that the map does not name when its cell dies is lost.
+
+use super::cascade::{Cascade, Level, Store};
+use super::file::Kind;
+use crate::error::BuildError;
+use crate::hash::{Digest, Salt};
+use crate::leaves::bloom::{reduce, zeros};
+use crate::math::bloom::one_minus_exp;
+
+/// Levels of Bloom filters.
+///
+/// ```
+/// use tamis::adaptive::{Adapt, AdaptiveBloom, Memory};
+/// use tamis::Domain;
+/// let mut filter = AdaptiveBloom::new(Domain::U64, 1000, 0.01)?;
+/// let mut map = Memory::new();
+/// for key in 0..1000u64 {
+///     filter.insert(key, &mut map)?;
+/// }
+/// // Whatever is found to be a mistake is none from now on.
+/// for stranger in 1000..10_000u64 {
+///     if filter.contains(stranger)? {
+///         filter.repair(stranger, &mut map)?;
+///         assert!(!filter.contains(stranger)?);
+///     }
+/// }
+/// assert!((0..1000u64).all(|key| filter.contains(key) == Ok(true)));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub type AdaptiveBloom = Cascade<Segments>;
+
+/// A level that is a Bloom filter of one segment per hash function.
+#[derive(Clone, Debug)]
+pub struct Segments {
+    /// Cells of a segment.
+    cells: u64,
+    /// One per segment.
+    salts: Box<[Salt]>,
+    table: Vec<u8>,
+    /// Insertions so far.
+    len: u64,
+}
+
+/// The most segments.
+const MAX_SEGMENTS: u32 = 32;
+
+/// The share of strangers that pass `segments` segments of `cells` cells after `n` insertions.
+fn rate(n: u64, cells: u64, segments: u32) -> f64 {
+    // 1 - 1/m is at least exp(-1/(m-1)): rather too high than too low.
+    let set = one_minus_exp(n as f64 / (cells as f64 - 1.0).max(0.5));
+    (0..segments).fold(1.0, |all, _| all * set)
+}
+
+/// Cells and segments of the smallest table with this rate.
+fn size(n: u64, goal: f64) -> Option<(u64, u32)> {
+    let least = |segments: u32| {
+        let (mut low, mut high) = (1u64, n.saturating_mul(64).clamp(64, 1 << 50));
+        if rate(n, high, segments) > goal {
+            return None;
+        }
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if rate(n, middle, segments) <= goal { high = middle } else { low = middle + 1 }
+        }
+        Some((low, segments))
+    };
+    (1..=MAX_SEGMENTS).filter_map(least).min_by_key(|&(cells, segments)| cells.saturating_mul(segments.into()))
+}
+
+impl Segments {
+    /// The byte and the bit of a key in a segment.
+    #[inline(always)]
+    fn bit(&self, segment: usize, key: Digest) -> (usize, u8) {
+        let bit = segment as u64 * self.cells + reduce(key.salted(self.salts[segment]), self.cells);
+        ((bit / 8) as usize, 1 << (bit % 8))
+    }
+}
+
+impl Level for Segments {}
+
+impl Store for Segments {
+    const KIND: Kind = Kind::Bloom;
+    const LOSSLESS: bool = false;
+    // A cell that is set in a table half full was set by 2 ln 2 = 1.39 keys.
+    const CROWD: f64 = 1.5;
+    const TOLL: u32 = 16;
+
+    /// Let n keys be in the set at most, and s = `TOLL`. A move that began with N <= n keys is over after J insertions and removals with s J <= N + J,
+    /// so J <= n / (s - 1). The table it fills gets those N and at most J more. So a generation is replaced once it took
+    /// max(life, n + J) keys, and takes J more until it is: n + 2 J in all, as life < n + J.
+    fn room(capacity: u64) -> u64 {
+        capacity + 2 * capacity.div_ceil(u64::from(Self::TOLL) - 1) + 32
+    }
+
+    fn life(capacity: u64) -> u64 {
+        capacity + capacity / u64::from(Self::TOLL) + 16
+    }
+
+    fn new(capacity: u64, rate: f64, salt: Salt) -> Result<Segments, BuildError> {
+        let (cells, segments) = size(capacity, rate).ok_or_else(|| BuildError::Unreachable {
+            reason: format!("Bloom filter: no size gives a rate of {rate} with {capacity} keys"),
+        })?;
+        let salts = (0..u64::from(segments)).map(|segment| salt.child(segment)).collect();
+        let mut table = vec![];
+        zeros(&mut table, (cells * u64::from(segments)).div_ceil(8))?;
+        Ok(Segments { cells, salts, table, len: 0 })
+    }
+
+    fn spots(&self) -> u64 {
+        self.cells
+    }
+
+    #[inline]
+    fn spot(&self, key: Digest) -> u64 {
+        self.salts.first().map_or(0, |&salt| reduce(key.salted(salt), self.cells))
+    }
+
+    #[inline]
+    fn holds(&self, key: Digest) -> bool {
+        (0..self.salts.len()).map(|segment| self.bit(segment, key)).all(|(byte, mask)| self.table[byte] & mask != 0)
+    }
+
+    fn insert(&mut self, key: Digest) -> bool {
+        self.pass(key);
+        true
+    }
+
+    fn pass(&mut self, key: Digest) {
+        for segment in 0..self.salts.len() {
+            let (byte, mask) = self.bit(segment, key);
+            self.table[byte] |= mask;
+        }
+        self.len += 1;
+    }
+
+    fn remove(&mut self, _: Digest) -> bool {
+        true
+    }
+
+    fn copies(&self, _: Digest) -> Option<u64> {
+        None
+    }
+
+    fn len(&self) -> u64 {
+        self.len
+    }
+
+    fn table(&self) -> &[u8] {
+        &self.table
+    }
+
+    fn load(&mut self, table: &[u8], len: u64) -> Result<Option<()>, BuildError> {
+        let fits = table.len() == self.table.len();
+        if fits {
+            self.table.copy_from_slice(table);
+            self.len = len;
+        }
+        Ok(fits.then_some(()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::adaptive::{Adapt, CascadeOptions, Memory, trial};
+    use crate::hash::Domain;
+
+    /// Segments of m cells, k of them: a stranger passes with (1 - (1 - 1/m)^n)^k.
+    #[test]
+    fn rates_are_those_of_the_formula() {
+        let (n, goal) = (50_000, 1.0 / 64.0);
+        let mut filter: AdaptiveBloom = CascadeOptions::new(Domain::U64, n, goal).key([1, 2]).build().unwrap();
+        let mut map = Memory::new();
+        (0..n).for_each(|key| assert!(filter.insert(key, &mut map).unwrap().changed));
+        let (cells, segments) = size(Segments::room(n), goal).unwrap();
+        let set = 1.0 - (1.0 - 1.0 / cells as f64).powf(n as f64);
+        trial::rate(&filter, set.powi(segments as i32), 400_000);
+    }
+
+    #[test]
+    fn sizes_are_the_smallest() {
+        for n in [1, 2, 10, 1000, 123_456] {
+            for goal in [0.5, 0.1, 1.0 / 256.0, 1e-7] {
+                let (cells, segments) = size(n, goal).unwrap();
+                assert!(rate(n, cells, segments) <= goal && rate(n, cells - 1, segments) > goal);
+                // 1.44 bits for each bit of the rate, and something for small tables.
+                let bits = cells as f64 * f64::from(segments) / n as f64;
+                assert!(n < 1000 || bits <= -goal.log2() * 1.45 + 0.2, "{n}, {goal}: {bits}");
+            }
+        }
+        assert_eq!(size(1000, 0.0), None);
+    }
+
+    /// Every removed key leaves its bits behind, and the tables stay as good as they were made.
+    #[test]
+    fn removals_make_generations() {
+        let (n, goal) = (2000, 0.1);
+        let mut filter: AdaptiveBloom = CascadeOptions::new(Domain::U64, n, goal).key([1, 2]).build().unwrap();
+        let mut map = Memory::new();
+        (0..n).for_each(|key| assert!(filter.insert(key, &mut map).unwrap().changed));
+        for key in 0..10 * n {
+            filter.remove(key, &mut map).unwrap();
+            assert!(filter.insert(key + n, &mut map).unwrap().changed);
+            if key % 500 == 0 {
+                let passed = trial::false_positives(&filter, 0, 20_000, usize::MAX).len() as f64;
+                assert!(passed <= 20_000.0 * goal + 5.0 * (20_000.0 * goal).sqrt(), "{passed} after {key}");
+            }
+        }
+        assert!(filter.epoch() > 10 && (10 * n..11 * n).all(|key| filter.contains(key).unwrap()));
+    }
+}

@@ -1,0 +1,211 @@
+//! levels of any filter -> an adaptive filter: what is found out at one level moves to the next (\[Broom\] section 5).
+//!
+//! The recipe that makes other filters adaptive. Level 0 is a filter with all keys. When a stranger x passes it, the *spot* they
+//! share, its fingerprint, is marked *dead*, and the keys behind it move to level 1, a small filter of a lower rate with a hash function of its own;
+//! there x has a new chance, a small one. What few keys reach the end of the levels are kept as whole hashes.
+//!
+//! ```text
+//!   level 0   rate eps        all keys           a  b  X  d  e  X  f  g      X: a dead spot, go on to level 1
+//!   level 1   rate eps^2      2 n / steps keys         c        h
+//!   last      58-bit hashes   a handful
+//! ```
+//!
+//! * A lookup stops at the first level whose spot is not dead: alive or absent. A key lives at the first level where its spot is not dead.
+//!   Both hold for keys that come later, so no insertion brings a false positive back.
+//! * Marks stay when a key is removed: *remove, insert, ask again* finds the same spots dead.
+//! * A key has one name in the reverse map, that of its spot at its level.
+//! * An insertion reads nothing, unless the key looks as if it were there; a repair reads once per key that moves.
+//!
+//! **Generations.** Nothing makes a dead spot alive again but a new hash function. A generation in which `n / steps` spots have died, or
+//! which is worn by removals, is replaced: an empty one with new salts is made, and keys move to it in the order of their digests,
+//! [`steps`](CascadeOptions::steps) per repair and a few per insertion and removal; the frontier says which of the two a query asks. At rest there is one generation, and
+//! nothing is due. The move is over before the old generation runs full: [`Sizes::of`](generation::Sizes::of) has the proof.
+//!
+//! **Moving several keys.** A spot may have several keys, and each is one write to the map, which may fail. So keys leave one at a time; until
+//! the last has left the spot is *closing*: it still says yes, and whoever looks for a key looks at the next level too.
+//!
+//! **Space**, in bits per key at a rate of 2^-8, 100,000 keys and 32 steps (measured by the test `bits_per_key`): see [`Cascade`].
+
+mod cuckoo;
+mod generation;
+mod level;
+mod options;
+mod plan;
+mod quotient;
+mod snapshot;
+
+pub use cuckoo::Cuckoos;
+pub use level::Level;
+pub(crate) use level::Store;
+pub use options::{CascadeOptions, Schedule};
+pub use quotient::Quotients;
+
+use self::generation::{Generation, Sizes};
+use self::options::Shape;
+pub use self::plan::CascadeChange;
+use super::frontier::{Frontier, Side};
+use super::{Adapt, AdaptError, ReverseMap, Task};
+use crate::error::{BuildError, FormatError};
+use crate::hash::{Digest, Domain, Hasher};
+
+/// Levels of quotient filters.
+///
+/// ```
+/// use tamis::adaptive::{Adapt, Memory, QuotientCascade};
+/// use tamis::Domain;
+/// let mut filter = QuotientCascade::new(Domain::Bytes, 1000, 0.01)?;
+/// let mut map = Memory::new();
+/// filter.insert("ann", &mut map)?;
+/// assert!(filter.contains("ann")?);
+/// filter.remove("ann", &mut map)?;
+/// assert!(!filter.contains("ann")?);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub type QuotientCascade = Cascade<Quotients>;
+
+/// Levels of cuckoo filters.
+///
+/// ```
+/// use tamis::adaptive::{Adapt, CuckooCascade, Memory};
+/// use tamis::Domain;
+/// let mut filter = CuckooCascade::new(Domain::U64, 1000, 0.01)?;
+/// let mut map = Memory::new();
+/// filter.insert(7u64, &mut map)?;
+/// let stranger = (8..100_000u64).find(|&key| filter.contains(key) == Ok(true)).expect("one in a hundred thousand");
+/// filter.repair(stranger, &mut map)?;
+/// assert!(!filter.contains(stranger)? && filter.contains(7u64)?);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub type CuckooCascade = Cascade<Cuckoos>;
+
+/// An adaptive filter made of levels of another.
+#[derive(Clone, Debug)]
+pub struct Cascade<L> {
+    hasher: Hasher,
+    shape: Shape,
+    sizes: Sizes,
+    frontier: Frontier,
+    /// The generation of the keys after the frontier; and the one that the others have moved to.
+    now: Generation<L>,
+    next: Option<Box<Generation<L>>>,
+    /// A false positive and a level: the keys at its spot there are on their way out.
+    closing: Option<(Digest, usize)>,
+    /// Steps that are due while keys move.
+    owed: u32,
+}
+
+impl<L: Level> Cascade<L> {
+    /// An empty filter for `capacity` keys and a rate of at most a half, with a secret of the operating system's.
+    pub fn new(domain: Domain, capacity: u64, rate: f64) -> Result<Cascade<L>, BuildError> {
+        CascadeOptions::new(domain, capacity, rate).build()
+    }
+
+    fn empty(shape: Shape, hasher: Hasher) -> Result<Cascade<L>, BuildError> {
+        let sizes = Sizes::of::<L>(&shape);
+        let frontier = Frontier::new(hasher);
+        let now = Generation::new(&sizes, frontier.salt(Side::Old))?;
+        Ok(Cascade { hasher, shape, sizes, frontier, now, next: None, closing: None, owed: 0 })
+    }
+
+    /// How many levels there are, the exact one included.
+    pub fn levels(&self) -> usize {
+        self.sizes.tiers.len() + 1
+    }
+
+    /// How many spots are dead, or on the way there.
+    pub fn dead(&self) -> u64 {
+        let generations = std::iter::once(&self.now).chain(self.next.as_deref());
+        generations.flat_map(|generation| &generation.tiers).map(|tier| tier.dead()).sum()
+    }
+
+    /// Whether keys are moving to the next generation.
+    pub fn is_moving(&self) -> bool {
+        self.next.is_some()
+    }
+
+    fn side(&self, key: Digest) -> Side {
+        match self.next {
+            Some(_) => self.frontier.side(key),
+            None => Side::Old,
+        }
+    }
+
+    fn generation(&self, side: Side) -> &Generation<L> {
+        match (&self.next, side) {
+            (Some(next), Side::New) => next,
+            _ => &self.now,
+        }
+    }
+
+    fn generation_mut(&mut self, side: Side) -> &mut Generation<L> {
+        match (&mut self.next, side) {
+            (Some(next), Side::New) => next,
+            _ => &mut self.now,
+        }
+    }
+}
+
+impl<L: Level> Adapt for Cascade<L> {
+    type Change = CascadeChange<L>;
+
+    fn plan<M: ReverseMap>(&self, task: Task, map: &mut M) -> Result<Option<CascadeChange<L>>, AdaptError<M::Error>> {
+        self.planned(task, map)
+    }
+
+    fn apply(&mut self, change: CascadeChange<L>) -> u32 {
+        self.make(change)
+    }
+
+    fn owed(&self) -> u32 {
+        match self.next {
+            // A map that keeps failing can stop a move until the generation is full. Then steps come before all else.
+            Some(_) if self.now.is_full() => u32::MAX,
+            Some(_) => self.owed,
+            None => self.now.is_worn().into(),
+        }
+    }
+
+    #[inline]
+    fn contains_digest(&self, key: Digest) -> bool {
+        self.generation(self.side(key)).alive(key, 0).is_some()
+    }
+
+    fn hasher(&self) -> &Hasher {
+        &self.hasher
+    }
+
+    fn domain(&self) -> Domain {
+        self.shape.domain
+    }
+
+    fn len(&self) -> u64 {
+        self.now.live + self.next.as_ref().map_or(0, |next| next.live)
+    }
+
+    fn capacity(&self) -> u64 {
+        self.shape.capacity
+    }
+
+    fn bytes(&self) -> usize {
+        self.now.bytes() + self.next.as_ref().map_or(0, |next| next.bytes())
+    }
+
+    fn rate(&self) -> f64 {
+        self.shape.rate
+    }
+
+    fn epoch(&self) -> u64 {
+        self.frontier.epoch()
+    }
+
+    fn snapshot(&self) -> Result<Vec<u8>, BuildError> {
+        self.encoded()
+    }
+
+    fn restore(bytes: impl Into<bytes::Bytes>) -> Result<Cascade<L>, FormatError> {
+        Cascade::decoded(bytes.into())
+    }
+}
+
+#[cfg(test)]
+mod tests;

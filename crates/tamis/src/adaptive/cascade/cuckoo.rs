@@ -1,0 +1,87 @@
+//! fingerprints in buckets -> a level of a cascade.
+
+use super::level::{Level, Store};
+use crate::adaptive::file::Kind;
+use crate::error::BuildError;
+use crate::hash::{Digest, Salt};
+use crate::leaves::bloom::zeros;
+use crate::leaves::cuckoo::Cuckoo;
+use crate::leaves::dynamic::{Insert, Remove};
+use crate::leaves::{Contains, Geometry};
+
+/// A level that is a cuckoo filter.
+#[derive(Clone, Debug)]
+pub struct Cuckoos {
+    table: Cuckoo,
+    payload: Vec<u8>,
+}
+
+impl Level for Cuckoos {}
+
+impl Store for Cuckoos {
+    const KIND: Kind = Kind::CuckooCascade;
+    const LOSSLESS: bool = true;
+    const CROWD: f64 = 1.25;
+    const TOLL: u32 = 4;
+
+    fn room(capacity: u64) -> u64 {
+        capacity
+    }
+
+    /// Keys leave nothing behind.
+    fn life(_: u64) -> u64 {
+        u64::MAX
+    }
+
+    fn new(capacity: u64, rate: f64, salt: Salt) -> Result<Cuckoos, BuildError> {
+        let table = Cuckoo::empty(capacity, rate, false, salt)?;
+        let mut payload = vec![];
+        zeros(&mut payload, table.payload_len())?;
+        Ok(Cuckoos { table, payload })
+    }
+
+    fn spots(&self) -> u64 {
+        self.table.names().unwrap_or(u64::MAX)
+    }
+
+    #[inline]
+    fn spot(&self, key: Digest) -> u64 {
+        self.table.name(key)
+    }
+
+    #[inline]
+    fn holds(&self, key: Digest) -> bool {
+        self.table.contains(&self.payload, key)
+    }
+
+    fn insert(&mut self, key: Digest) -> bool {
+        self.table.insert(&mut self.payload, key).is_ok()
+    }
+
+    fn pass(&mut self, _: Digest) {}
+
+    fn remove(&mut self, key: Digest) -> bool {
+        self.table.remove(&mut self.payload, key)
+    }
+
+    fn copies(&self, key: Digest) -> Option<u64> {
+        Some(self.table.count(&self.payload, key))
+    }
+
+    fn len(&self) -> u64 {
+        self.table.keys()
+    }
+
+    fn table(&self) -> &[u8] {
+        &self.payload
+    }
+
+    fn load(&mut self, table: &[u8], _: u64) -> Result<Option<()>, BuildError> {
+        let fits = table.len() == self.payload.len();
+        if fits {
+            self.payload.copy_from_slice(table);
+            self.table = self.table.counted(table);
+        }
+        Ok(fits.then_some(()))
+    }
+}

@@ -1,0 +1,193 @@
+//! levels + an exact table -> a generation: all that hangs on one hash function.
+
+use super::level::{Level, Size, State, Tier};
+use super::{Schedule, Shape};
+use crate::adaptive::words::Words;
+use crate::error::{BuildError, FormatError};
+use crate::format::{Reader, put_varint};
+use crate::hash::{Digest, Salt};
+
+/// Bits of a hash in the last level; the rest of a word says that there is one.
+const HASH: u32 = 58;
+/// Fewer keys than this are kept exactly.
+const FEW: u64 = 64;
+/// The lowest rate of a level, in bits: what it takes to fit remainders and fingerprints into their tables.
+const BITS: f64 = 26.0;
+/// More levels than any cascade has.
+const LEVELS: usize = 8;
+
+/// What a generation consists of.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Sizes {
+    pub(super) tiers: Vec<Size>,
+    pub(super) last: usize,
+}
+
+impl Sizes {
+    /// A spot dies with a repair, and a repair during a move moves `steps` keys: a move of n keys is over after `burst` = n / steps
+    /// repairs. A generation wants to be replaced after `burst` spots died, at most as many die while it is, and so 2 `burst` is
+    /// room enough, whoever asks for what. (While it is filled, a generation gets at most `burst` dead spots: then it is not worn yet.)
+    ///
+    /// Of the spots of level i that die, a share of eps_(i+1) is a false positive again in the next level: the same query, asked again. \[Broom\] has
+    /// the levels shrink in this way until n / (3 log n) keys are left, and those are kept exactly.
+    pub(super) fn of<L: Level>(shape: &Shape) -> Sizes {
+        let n = shape.capacity;
+        let burst = n.div_ceil(shape.steps.into());
+        let few = (n / (3 * u64::from(n.max(2).ilog2()))).max(FEW);
+        let bits = -shape.rate.log2();
+        let mut tiers = vec![];
+        let mut next = Size { capacity: L::room(n).max(1), rate: shape.rate, marks: 2 * burst + 16, worn: L::life(n) };
+        let mut width = bits;
+        while tiers.len() < LEVELS && (tiers.is_empty() || next.capacity > few) {
+            width = match (shape.schedule, tiers.len()) {
+                (Schedule::Squaring, _) => 2.0 * width,
+                (Schedule::LogStar, 0) => bits * 2f64.powf(bits / 2.0),
+                (Schedule::LogStar, _) => bits * 2f64.powf(width),
+            }
+            .min(BITS);
+            let rate = 2f64.powf(-width);
+            let capacity = (next.marks as f64 * L::CROWD) as u64 + 16;
+            let marks = (next.marks as f64 * rate) as u64 + 16;
+            tiers.push(next);
+            next = Size { capacity, rate, marks, worn: capacity / 2 };
+        }
+        Sizes { tiers, last: next.capacity as usize }
+    }
+}
+
+/// Levels with one salt.
+#[derive(Clone, Debug)]
+pub(super) struct Generation<L> {
+    pub(super) tiers: Vec<Tier<L>>,
+    /// The last level: whole hashes.
+    pub(super) last: Words,
+    salt: Salt,
+    /// Keys of the set in it.
+    pub(super) live: u64,
+}
+
+impl<L: Level> Generation<L> {
+    pub(super) fn new(sizes: &Sizes, salt: Salt) -> Result<Generation<L>, BuildError> {
+        let tiers =
+            (0..).zip(&sizes.tiers).map(|(i, size)| Tier::new(size, salt.child(i))).collect::<Result<_, _>>()?;
+        let salt = salt.child(sizes.tiers.len() as u64);
+        Ok(Generation { tiers, last: Words::new(sizes.last, 64 - HASH), salt, live: 0 })
+    }
+
+    fn hash(&self, key: Digest) -> u64 {
+        key.salted(self.salt) >> (64 - HASH)
+    }
+
+    fn word(&self, key: Digest) -> u64 {
+        self.hash(key) << (64 - HASH) | 1
+    }
+
+    /// The spot of a key at a level.
+    pub(super) fn spot(&self, level: usize, key: Digest) -> u64 {
+        self.tiers.get(level).map_or_else(|| self.hash(key), |tier| tier.spot(key))
+    }
+
+    /// The first level, from `from` on, that takes the key for one of its own; none if the key is not in the set.
+    #[inline]
+    pub(super) fn alive(&self, key: Digest, from: usize) -> Option<usize> {
+        for (i, tier) in self.tiers.iter().enumerate().skip(from) {
+            match tier.find(key) {
+                State::Absent => return None,
+                State::Alive => return Some(i),
+                State::Dead => {}
+            }
+        }
+        let level = self.tiers.len();
+        (from <= level && self.last.like(self.hash(key)).next().is_some()).then_some(level)
+    }
+
+    /// The level, from `from` on, that a key belongs to: the first where its spot is not dead.
+    pub(super) fn open(&self, key: Digest, from: usize) -> usize {
+        let alive = (from..self.tiers.len()).find(|&i| !self.tiers[i].is_dead(key));
+        alive.unwrap_or(self.tiers.len())
+    }
+
+    /// Whether a key on its way from one level to another finds room.
+    pub(super) fn has_room(&self, from: usize, to: usize) -> bool {
+        // Bits are left at every level on the way.
+        let from = if L::LOSSLESS { to } else { from };
+        (from..=to).all(|i| match self.tiers.get(i) {
+            Some(tier) => tier.has_room(),
+            None => self.last.len() < self.last.capacity(),
+        })
+    }
+
+    pub(super) fn insert(&mut self, key: Digest, from: usize, to: usize) {
+        for tier in &mut self.tiers[from..to] {
+            tier.level.pass(key);
+        }
+        match self.tiers.get_mut(to) {
+            Some(tier) => tier.insert(key),
+            None => {
+                self.last.insert(self.word(key));
+            }
+        }
+    }
+
+    pub(super) fn remove(&mut self, key: Digest, level: usize) {
+        match self.tiers.get_mut(level) {
+            Some(tier) => tier.remove(key),
+            None => {
+                self.last.remove(self.word(key));
+            }
+        }
+    }
+
+    /// Whether it wants to be replaced.
+    pub(super) fn is_worn(&self) -> bool {
+        self.tiers.iter().any(Tier::is_worn) || 2 * self.last.len() > self.last.capacity()
+    }
+
+    /// Whether a key or a dead spot more may find no room.
+    pub(super) fn is_full(&self) -> bool {
+        let last = self.last.len() >= self.last.capacity();
+        // The first level of fingerprints has room for all keys there can be.
+        let levels = self.tiers.iter().skip(L::LOSSLESS.into());
+        last || self.tiers.iter().any(|tier| !tier.can_kill()) || levels.into_iter().any(|tier| !tier.has_room())
+    }
+
+    /// Words that a change of one key touches, about.
+    pub(super) fn reach(&self) -> u32 {
+        4 * (self.tiers.len() as u32 + 1)
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.tiers.iter().map(Tier::bytes).sum::<usize>() + self.last.bytes()
+    }
+
+    /// Fields: keys, the tiers' fields. Payloads: those of the tiers, the words of the last level.
+    pub(super) fn encode(&self, fields: &mut Vec<u8>, payloads: &mut Vec<Vec<u8>>) {
+        put_varint(fields, self.live);
+        self.tiers.iter().for_each(|tier| tier.encode(fields, payloads));
+        payloads.push(crate::adaptive::file::bytes_of(&self.last.sorted()));
+    }
+
+    /// Fills an empty generation with what a file holds.
+    pub(super) fn load<'a>(
+        &mut self,
+        from: &mut Reader<'_>,
+        payloads: &mut impl Iterator<Item = &'a [u8]>,
+        capacity: u64,
+    ) -> Result<(), FormatError> {
+        self.live = from.within("keys of a generation", 0..=capacity)?;
+        let mut next = || payloads.next().ok_or_else(|| FormatError::invalid("directory: too few payloads"));
+        for tier in &mut self.tiers {
+            let (level, dead) = (next()?, next()?);
+            tier.load(from, level, dead)?;
+        }
+        let words = crate::adaptive::file::words_of(next()?)?;
+        if words.iter().any(|word| word & ((1 << (64 - HASH)) - 1) != 1) || !self.last.fill(&words) {
+            return Err(FormatError::invalid("payload: the words of the last level are out of order"));
+        }
+        let held = self.tiers.iter().map(Tier::len).sum::<u64>() + self.last.len() as u64;
+        match L::LOSSLESS && held != self.live {
+            true => Err(FormatError::invalid(format!("directory: {} keys in levels that hold {held}", self.live))),
+            false => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! a key -> alive, dead or absent: one level of a cascade, which is a filter and the set of its dead spots.
+//!
+//! A *spot* is what keys share that a level cannot tell apart: a fingerprint, or a cell of a Bloom filter's first segment. A false
+//! positive makes its spot dead, and from then on whoever comes to the spot is sent on to the next level. Marks are not one bit per slot
+//! but a set of their own: at most two spots per `steps` keys are ever dead, and a quotient table of so few spots takes less than
+//! a bit per key. It is exact, because a spot is a small number: all of its bits are stored.
+
+use crate::adaptive::file::Kind;
+use crate::error::{BuildError, FormatError};
+use crate::format::{Reader, put_varint};
+use crate::hash::{Digest, Salt};
+use crate::leaves::quotient::Held;
+use crate::math::quotient::{MAX_REMAINDER, capacity, slots};
+
+/// A filter that can be a level of a [`Cascade`](super::Cascade): [`Quotients`](super::Quotients), [`Cuckoos`](super::Cuckoos) or
+/// [`Segments`](super::Segments).
+// Sealed: what a level does is a matter of this crate.
+#[allow(private_bounds)]
+pub trait Level: Store {}
+
+/// What a level does.
+pub(crate) trait Store: Sized + Clone + std::fmt::Debug {
+    /// The cascade of such levels in a file.
+    const KIND: Kind;
+    /// Whether fingerprints are kept as they are: they can be counted, and taken out.
+    const LOSSLESS: bool;
+    /// Keys that leave with one spot, on average; rather more.
+    const CROWD: f64;
+    /// Keys that an insertion or a removal moves while a generation is on the move.
+    const TOLL: u32;
+    /// Keys that a first level must have room for if so many are in the set.
+    fn room(capacity: u64) -> u64;
+    /// Insertions after which a first level of so many keys wants to be replaced.
+    fn life(capacity: u64) -> u64;
+    /// An empty level.
+    fn new(capacity: u64, rate: f64, salt: Salt) -> Result<Self, BuildError>;
+    /// How many spots there are; at most 2^57.
+    fn spots(&self) -> u64;
+    /// The spot of a key.
+    fn spot(&self, key: Digest) -> u64;
+    /// Whether a key looks as if it were here.
+    fn holds(&self, key: Digest) -> bool;
+    /// Takes a key in; false, and nothing is changed, if it finds no place.
+    fn insert(&mut self, key: Digest) -> bool;
+    /// A key is on its way to a later level.
+    fn pass(&mut self, key: Digest);
+    /// Takes a key out, as far as that can be done; false if it is not there.
+    fn remove(&mut self, key: Digest) -> bool;
+    /// How many keys are at the spot of this one, if it can tell.
+    fn copies(&self, key: Digest) -> Option<u64>;
+    /// What is in it: keys, or insertions so far.
+    fn len(&self) -> u64;
+    /// Its table.
+    fn table(&self) -> &[u8];
+    /// Takes up a table, into an empty level; nothing if no level of this size has it. `len` is what it had.
+    fn load(&mut self, table: &[u8], len: u64) -> Result<Option<()>, BuildError>;
+}
+
+/// Dead spots.
+#[derive(Clone, Debug)]
+struct Marks(Held);
+
+impl Marks {
+    /// Room for `count` spots below `spots`, or for more.
+    fn new(count: u64, spots: u64) -> Result<Marks, BuildError> {
+        Ok(Marks(Held::empty(Marks::size(count, spots), Salt::new(0))?))
+    }
+
+    /// The quotient of a spot is its upper bits, so the number of slots is that of spots, halved a few times.
+    fn size(count: u64, spots: u64) -> (u64, u32) {
+        let enough = |remainder: &u32| (spots >> remainder) + 1 >= slots(count);
+        let remainder = (1..=MAX_REMAINDER).rev().find(enough).unwrap_or(1);
+        // Where there are fewer spots than marks, all of them can die.
+        (((spots >> remainder) + 1).max(slots(count)), remainder)
+    }
+
+    fn capacity(&self) -> u64 {
+        capacity(self.0.geometry.range() >> self.0.remainder())
+    }
+}
+
+/// What a level says of a key.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum State {
+    /// It is not in the set.
+    Absent,
+    /// It is here, perhaps.
+    Alive,
+    /// It is at a later level, perhaps.
+    Dead,
+}
+
+/// Spots whose keys found no place in the table. A cuckoo table has no place for a key once in many tables, a quotient table never in practice.
+const STASH: usize = 16;
+
+/// A level with its dead spots.
+#[derive(Clone, Debug)]
+pub(super) struct Tier<L> {
+    pub(super) level: L,
+    dead: Marks,
+    stash: Vec<u64>,
+    capacity: u64,
+    /// Dead spots, and keys here, from which on the generation wants to be replaced.
+    worn: (u64, u64),
+}
+
+/// Numbers of a tier.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct Size {
+    pub(super) capacity: u64,
+    pub(super) rate: f64,
+    /// Spots that can die.
+    pub(super) marks: u64,
+    /// Keys here from which on the generation wants to be replaced.
+    pub(super) worn: u64,
+}
+
+impl<L: Level> Tier<L> {
+    pub(super) fn new(size: &Size, salt: Salt) -> Result<Tier<L>, BuildError> {
+        let level = L::new(size.capacity, size.rate, salt)?;
+        if level.spots() > 1 << 57 {
+            let reason =
+                format!("cascade: {} keys at a rate of {} have more than 2^57 fingerprints", size.capacity, size.rate);
+            return Err(BuildError::Unreachable { reason });
+        }
+        let dead = Marks::new(size.marks, level.spots())?;
+        Ok(Tier { level, dead, stash: vec![], capacity: size.capacity, worn: (size.marks / 2, size.worn) })
+    }
+
+    /// The spot of a key.
+    pub(super) fn spot(&self, key: Digest) -> u64 {
+        self.level.spot(key)
+    }
+
+    /// Whether whoever comes to the spot of this key is sent on.
+    pub(super) fn is_dead(&self, key: Digest) -> bool {
+        self.dead.0.has(self.spot(key))
+    }
+
+    #[inline]
+    pub(super) fn find(&self, key: Digest) -> State {
+        let holds = self.level.holds(key) || (!self.stash.is_empty() && self.stash.contains(&self.spot(key)));
+        // A table of fingerprints has lost those of a dead spot; a Bloom filter still has their bits.
+        match (L::LOSSLESS, holds) {
+            (true, true) => State::Alive,
+            (false, false) => State::Absent,
+            _ if self.is_dead(key) => State::Dead,
+            (true, false) => State::Absent,
+            (false, true) => State::Alive,
+        }
+    }
+
+    /// Whether there is room for another key.
+    pub(super) fn has_room(&self) -> bool {
+        self.level.len() < self.capacity && self.stash.len() < STASH
+    }
+
+    /// Whether another spot can die.
+    pub(super) fn can_kill(&self) -> bool {
+        self.dead.0.geometry.keys() < self.dead.capacity()
+    }
+
+    /// Whether it wants to be replaced.
+    pub(super) fn is_worn(&self) -> bool {
+        self.dead.0.geometry.keys() >= self.worn.0 || self.level.len() >= self.worn.1 || self.stash.len() > STASH / 2
+    }
+
+    /// How many spots are dead.
+    pub(super) fn dead(&self) -> u64 {
+        self.dead.0.geometry.keys()
+    }
+
+    pub(super) fn insert(&mut self, key: Digest) {
+        if !self.level.insert(key) {
+            self.stash.push(self.level.spot(key));
+        }
+    }
+
+    pub(super) fn remove(&mut self, key: Digest) {
+        if !self.level.remove(key) {
+            let spot = self.level.spot(key);
+            if let Some(at) = self.stash.iter().position(|&found| found == spot) {
+                self.stash.swap_remove(at);
+            }
+        }
+    }
+
+    /// How many keys are at the spot of this one, if it can tell.
+    pub(super) fn copies(&self, key: Digest) -> Option<u64> {
+        let spot = self.spot(key);
+        let more = self.stash.iter().filter(|&&found| found == spot).count() as u64;
+        self.level.copies(key).map(|copies| copies + more)
+    }
+
+    /// The spot of this key is dead from now on.
+    pub(super) fn kill(&mut self, key: Digest) {
+        if !self.is_dead(key) {
+            self.dead.0.put(self.level.spot(key));
+        }
+    }
+
+    /// Keys in it, or insertions.
+    pub(super) fn len(&self) -> u64 {
+        self.level.len() + self.stash.len() as u64
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.level.table().len() + self.dead.0.payload.capacity() + 8 * self.stash.capacity()
+    }
+
+    /// Fields: length of the level, number of stashed spots, they themselves. Payloads: the level, the dead spots.
+    pub(super) fn encode(&self, fields: &mut Vec<u8>, payloads: &mut Vec<Vec<u8>>) {
+        put_varint(fields, self.level.len());
+        put_varint(fields, self.stash.len() as u64);
+        self.stash.iter().for_each(|&spot| put_varint(fields, spot));
+        payloads.extend([self.level.table().to_vec(), self.dead.0.payload.clone()]);
+    }
+
+    /// Fills an empty tier with what a file holds.
+    pub(super) fn load(&mut self, from: &mut Reader<'_>, level: &[u8], dead: &[u8]) -> Result<(), FormatError> {
+        let len = from.within("keys of a level", 0..=self.capacity)?;
+        for _ in 0..from.within("stashed keys", 0..=STASH as u64)? {
+            self.stash.push(from.within("stashed spot", 0..=self.level.spots())?);
+        }
+        let size = Marks::size(2 * self.worn.0, self.level.spots());
+        let fail = |e: BuildError| FormatError::invalid(e.to_string());
+        let wrong = || FormatError::invalid("payload: the slots of a level contradict one another");
+        self.level.load(level, len).map_err(fail)?.ok_or_else(wrong)?;
+        let marks = Held::reopened(size, Salt::new(0), dead).map_err(fail)?.ok_or_else(wrong)?;
+        let mut all = marks.fingerprints();
+        all.dedup();
+        if self.level.len() != len || all.len() as u64 != marks.geometry.keys() {
+            return Err(wrong());
+        }
+        self.dead = Marks(marks);
+        Ok(())
+    }
+}

@@ -1,0 +1,95 @@
+//! wishes -> the shape of a cascade.
+
+use super::{Cascade, Level};
+use crate::error::BuildError;
+use crate::hash::{Domain, Hasher};
+
+/// How the rates of the levels fall.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Schedule {
+    /// Every rate is the square of the one before: log log n levels.
+    #[default]
+    Squaring,
+    /// eps, then eps^(1 / sqrt eps), then eps^(1 / eps') with eps' the one before: log* n levels, which only Theorem 20 of \[Broom\] tells from two.
+    /// No rate is lower than 2^-26, so that fingerprints fit.
+    LogStar,
+}
+
+/// What a cascade is made for.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct Shape {
+    pub(super) domain: Domain,
+    pub(super) capacity: u64,
+    pub(super) rate: f64,
+    pub(super) schedule: Schedule,
+    pub(super) steps: u32,
+}
+
+/// Keys that can be moved for a repair: the worst case of a task bounds them.
+pub(super) const STEPS: std::ops::RangeInclusive<u32> = 4..=128;
+/// Keys that are moved for a repair.
+const USUAL: u32 = 32;
+/// The most keys.
+pub(super) const MOST: u64 = 1 << 36;
+/// The lowest rate and the highest.
+const RATES: std::ops::RangeInclusive<f64> = 1e-7..=0.5;
+
+impl Shape {
+    pub(super) fn check(self) -> Result<Shape, BuildError> {
+        let reason = match self {
+            _ if !RATES.contains(&self.rate) => format!("cascade: a rate of {}, expected 1e-7 to 0.5", self.rate),
+            _ if self.capacity > MOST => format!("cascade: {} keys, at most {MOST}", self.capacity),
+            _ if !STEPS.contains(&self.steps) => format!("cascade: {} steps, expected 4 to 128", self.steps),
+            _ => return Ok(self),
+        };
+        Err(BuildError::Unreachable { reason })
+    }
+}
+
+/// A cascade to be made.
+///
+/// ```
+/// use tamis::adaptive::{Adapt, CascadeOptions, QuotientCascade, Schedule};
+/// use tamis::Domain;
+/// let options = CascadeOptions::new(Domain::U64, 1000, 0.01);
+/// let filter: QuotientCascade = options.key([1, 2]).schedule(Schedule::LogStar).steps(64).build()?;
+/// assert_eq!((filter.capacity(), filter.rate()), (1000, 0.01));
+/// # Ok::<(), tamis::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct CascadeOptions {
+    shape: Shape,
+    key: Option<[u64; 2]>,
+}
+
+impl CascadeOptions {
+    /// A cascade for `capacity` keys with this rate, squared from level to level; 32 keys are moved for a repair.
+    pub fn new(domain: Domain, capacity: u64, rate: f64) -> CascadeOptions {
+        let shape = Shape { domain, capacity, rate, schedule: Schedule::Squaring, steps: USUAL };
+        CascadeOptions { shape, key: None }
+    }
+
+    /// The secret key; without it the operating system gives one.
+    pub fn key(mut self, key: [u64; 2]) -> CascadeOptions {
+        self.key = Some(key);
+        self
+    }
+
+    /// How the rates of the levels fall.
+    pub fn schedule(mut self, schedule: Schedule) -> CascadeOptions {
+        self.shape.schedule = schedule;
+        self
+    }
+
+    /// How many keys are moved for a repair while a generation is replaced, 4 to 128: with more, the levels after the first are smaller.
+    pub fn steps(mut self, steps: u32) -> CascadeOptions {
+        self.shape.steps = steps;
+        self
+    }
+
+    /// The filter, empty.
+    pub fn build<L: Level>(self) -> Result<Cascade<L>, BuildError> {
+        let hasher = self.key.map_or_else(Hasher::secret, |key| Ok(Hasher::keyed(key)))?;
+        Cascade::empty(self.shape.check()?, hasher)
+    }
+}

@@ -1,0 +1,260 @@
+//! a task -> a change, planned and then made.
+
+use super::generation::Generation;
+use super::{Cascade, Level};
+use crate::adaptive::frontier::Side;
+use crate::adaptive::{Adapt, AdaptError, ReverseMap, Task};
+use crate::error::QueryError;
+use crate::hash::Digest;
+
+/// A change of a [`Cascade`] that is ready to be made.
+#[derive(Debug)]
+pub struct CascadeChange<L>(Kind<L>);
+
+#[derive(Debug)]
+enum Kind<L> {
+    /// A new key goes to a level.
+    Insert { key: Digest, to: usize },
+    /// A key leaves its level.
+    Remove { key: Digest, from: usize },
+    /// One of the keys at the spot of a stranger, if there is one, goes to a later level; with the last of them the spot dies.
+    Close { stranger: Digest, level: usize, moved: Option<(Digest, usize)>, last: bool },
+    /// Here is the next generation.
+    Begin(Box<Generation<L>>),
+    /// The next key goes from its level in one generation to a level in the next.
+    Move { key: Digest, from: usize, to: usize },
+    /// All keys have moved.
+    End,
+}
+
+type Planned<L, E> = Result<Option<CascadeChange<L>>, AdaptError<E>>;
+
+impl<L: Level> Cascade<L> {
+    /// The name of a key at a level: level, generation, spot.
+    fn name(&self, side: Side, level: usize, key: Digest) -> u64 {
+        let parity = (self.frontier.epoch() + u64::from(side == Side::New)) & 1;
+        (level as u64) << 59 | parity << 58 | self.generation(side).spot(level, key)
+    }
+
+    fn filed<M: ReverseMap>(
+        &self,
+        side: Side,
+        level: usize,
+        key: Digest,
+        map: &mut M,
+    ) -> Result<Vec<Digest>, AdaptError<M::Error>> {
+        let mut found = vec![];
+        map.filed(self.name(side, level, key), &mut found).map_err(AdaptError::Map)?;
+        Ok(found)
+    }
+
+    fn full<E>(&self) -> AdaptError<E> {
+        QueryError::Full { keys: self.len(), capacity: self.capacity() }.into()
+    }
+
+    /// Whether the spot of a key at this level is closing.
+    fn is_closing(&self, side: Side, level: usize, key: Digest) -> bool {
+        let same = |&(stranger, at): &(Digest, usize)| {
+            let spot = |key| self.generation(side).spot(level, key);
+            at == level && self.side(stranger) == side && spot(stranger) == spot(key)
+        };
+        self.closing.as_ref().is_some_and(same)
+    }
+
+    /// The level at which a key of the set is filed.
+    fn home<M: ReverseMap>(&self, key: Digest, map: &mut M) -> Result<Option<usize>, AdaptError<M::Error>> {
+        let side = self.side(key);
+        let mut from = 0;
+        while let Some(level) = self.generation(side).alive(key, from) {
+            if self.filed(side, level, key, map)?.contains(&key) {
+                return Ok(Some(level));
+            }
+            if !self.is_closing(side, level, key) {
+                break;
+            }
+            from = level + 1;
+        }
+        Ok(None)
+    }
+
+    pub(super) fn planned<M: ReverseMap>(&self, task: Task, map: &mut M) -> Planned<L, M::Error> {
+        let kind = match (task, self.closing) {
+            (Task::Insert(key), _) => self.plan_insert(key, map),
+            (Task::Remove(key), _) => self.plan_remove(key, map),
+            // What was begun comes first.
+            (Task::Repair(_) | Task::Step, Some((stranger, level))) => self.plan_close(stranger, level, map),
+            (Task::Repair(key), None) => match self.generation(self.side(key)).alive(key, 0) {
+                Some(level) => self.plan_close(key, level, map),
+                None => Ok(None),
+            },
+            (Task::Step, None) => self.plan_step(map),
+        };
+        Ok(kind?.map(CascadeChange))
+    }
+
+    fn plan_insert<M: ReverseMap>(&self, key: Digest, map: &mut M) -> Result<Option<Kind<L>>, AdaptError<M::Error>> {
+        if self.home(key, map)?.is_some() {
+            return Ok(None);
+        }
+        let side = self.side(key);
+        let generation = self.generation(side);
+        let mut to = generation.open(key, 0);
+        // A spot that is closing takes nobody in.
+        if self.is_closing(side, to, key) {
+            to = generation.open(key, to + 1);
+        }
+        if self.len() >= self.capacity() || !generation.has_room(0, to) {
+            return Err(self.full());
+        }
+        map.file(key, self.name(side, to, key)).map_err(AdaptError::Map)?;
+        Ok(Some(Kind::Insert { key, to }))
+    }
+
+    fn plan_remove<M: ReverseMap>(&self, key: Digest, map: &mut M) -> Result<Option<Kind<L>>, AdaptError<M::Error>> {
+        let Some(from) = self.home(key, map)? else { return Err(AdaptError::Absent) };
+        match map.unfile(key, self.name(self.side(key), from, key)).map_err(AdaptError::Map)? {
+            true => Ok(Some(Kind::Remove { key, from })),
+            false => Err(AdaptError::Absent),
+        }
+    }
+
+    /// One key fewer at the spot of a stranger.
+    fn plan_close<M: ReverseMap>(
+        &self,
+        stranger: Digest,
+        level: usize,
+        map: &mut M,
+    ) -> Result<Option<Kind<L>>, AdaptError<M::Error>> {
+        let side = self.side(stranger);
+        let generation = self.generation(side);
+        let name = self.name(side, level, stranger);
+        let mut found = self.filed(side, level, stranger, map)?;
+        if found.contains(&stranger) {
+            return Err(AdaptError::Present);
+        }
+        // Of the last level nobody is sent on: the hashes agree in 58 bits, which happens to nobody.
+        let Some(tier) = generation.tiers.get(level) else { return Ok(None) };
+        found.sort_unstable();
+        found.dedup();
+        // Whatever the map says: keys of this generation that are at this spot, at this level.
+        let is_here = |&key: &Digest| {
+            self.side(key) == side && tier.spot(key) == tier.spot(stranger) && generation.alive(key, 0) == Some(level)
+        };
+        found.retain(is_here);
+        match tier.copies(stranger) {
+            Some(copies) if copies > found.len() as u64 => return Err(AdaptError::Unfiled { name }),
+            Some(copies) if copies < found.len() as u64 => return Err(AdaptError::Ambiguous { name }),
+            _ => {}
+        }
+        if !tier.can_kill() {
+            return Err(self.full());
+        }
+        let moved = match found.first() {
+            None => None,
+            Some(&key) => {
+                let to = generation.open(key, level + 1);
+                if !generation.has_room(level + 1, to) {
+                    return Err(self.full());
+                }
+                if !map.refile(key, name, self.name(side, to, key)).map_err(AdaptError::Map)? {
+                    return Err(AdaptError::Unfiled { name });
+                }
+                Some((key, to))
+            }
+        };
+        Ok(Some(Kind::Close { stranger, level, moved, last: found.len() <= 1 }))
+    }
+
+    fn plan_step<M: ReverseMap>(&self, map: &mut M) -> Result<Option<Kind<L>>, AdaptError<M::Error>> {
+        let Some(next) = &self.next else {
+            if !self.now.is_worn() {
+                return Ok(None);
+            }
+            // Made here, where readers need not wait for it.
+            let next = Generation::new(&self.sizes, self.frontier.salt(Side::New));
+            let what = "no memory for the next generation of an adaptive filter";
+            return next
+                .map(|next| Some(Kind::Begin(Box::new(next))))
+                .map_err(|_| QueryError::Unsupported { what }.into());
+        };
+        let last = self.frontier.last();
+        let Some(key) = map.next(last).map_err(AdaptError::Map)? else {
+            // Keys that are left in the old generation are not lost because a map does not know them.
+            return if self.now.live == 0 { Ok(Some(Kind::End)) } else { Err(AdaptError::Order) };
+        };
+        let from = self.now.alive(key, 0).filter(|_| Some(key) > last && self.now.live > 0).ok_or(AdaptError::Order)?;
+        let to = next.open(key, 0);
+        if !next.has_room(0, to) {
+            return Err(self.full());
+        }
+        let names = (self.name(Side::Old, from, key), self.name(Side::New, to, key));
+        match map.refile(key, names.0, names.1).map_err(AdaptError::Map)? {
+            true => Ok(Some(Kind::Move { key, from, to })),
+            false => Err(AdaptError::Order),
+        }
+    }
+
+    pub(super) fn make(&mut self, change: CascadeChange<L>) -> u32 {
+        let reach = self.now.reach();
+        match change.0 {
+            Kind::Insert { key, to } => {
+                let generation = self.generation_mut(self.side(key));
+                generation.insert(key, 0, to);
+                generation.live += 1;
+                self.owe(L::TOLL);
+            }
+            Kind::Remove { key, from } => {
+                let generation = self.generation_mut(self.side(key));
+                generation.remove(key, from);
+                // A file may claim fewer.
+                generation.live = generation.live.saturating_sub(1);
+                self.owe(L::TOLL);
+            }
+            Kind::Close { stranger, level, moved, last } => {
+                let generation = self.generation_mut(self.side(stranger));
+                if let Some((key, to)) = moved {
+                    generation.remove(key, level);
+                    generation.insert(key, level + 1, to);
+                }
+                if let Some(tier) = generation.tiers.get_mut(level).filter(|_| last) {
+                    tier.kill(stranger);
+                }
+                self.closing = (!last).then_some((stranger, level));
+                if last {
+                    self.owe(self.shape.steps);
+                }
+                return 2 * reach;
+            }
+            Kind::Begin(next) => {
+                self.next = Some(next);
+                self.owed = 0;
+            }
+            Kind::Move { key, from, to } => {
+                self.now.remove(key, from);
+                self.now.live -= 1;
+                if let Some(next) = &mut self.next {
+                    next.insert(key, 0, to);
+                    next.live += 1;
+                }
+                self.frontier.pass(key);
+                self.owed = self.owed.saturating_sub(1);
+                return 2 * reach;
+            }
+            Kind::End => {
+                if let Some(next) = self.next.take() {
+                    self.now = *next;
+                }
+                self.frontier.turn();
+                self.owed = 0;
+            }
+        }
+        reach
+    }
+
+    /// Steps are due, if keys are moving.
+    fn owe(&mut self, steps: u32) {
+        if self.next.is_some() {
+            self.owed = self.owed.saturating_add(steps);
+        }
+    }
+}

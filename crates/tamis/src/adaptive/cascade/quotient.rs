@@ -1,0 +1,82 @@
+//! fingerprints in runs -> a level of a cascade.
+
+use super::level::{Level, Store};
+use crate::adaptive::file::Kind;
+use crate::error::BuildError;
+use crate::hash::{Digest, Salt};
+use crate::leaves::quotient::Held;
+use crate::math::quotient::size;
+
+/// A level that is a quotient filter.
+#[derive(Clone, Debug)]
+pub struct Quotients {
+    held: Held,
+    size: (u64, u32),
+    salt: Salt,
+}
+
+impl Level for Quotients {}
+
+impl Store for Quotients {
+    const KIND: Kind = Kind::QuotientCascade;
+    const LOSSLESS: bool = true;
+    const CROWD: f64 = 1.25;
+    const TOLL: u32 = 4;
+
+    fn room(capacity: u64) -> u64 {
+        capacity
+    }
+
+    /// Keys leave nothing behind.
+    fn life(_: u64) -> u64 {
+        u64::MAX
+    }
+
+    fn new(capacity: u64, rate: f64, salt: Salt) -> Result<Quotients, BuildError> {
+        let size = size(capacity, rate).ok_or_else(|| BuildError::Unreachable {
+            reason: format!("quotient filter: no size gives a rate of {rate} with {capacity} keys"),
+        })?;
+        Ok(Quotients { held: Held::empty(size, salt)?, size, salt })
+    }
+
+    fn spots(&self) -> u64 {
+        self.held.geometry.range()
+    }
+
+    #[inline]
+    fn spot(&self, key: Digest) -> u64 {
+        self.held.fingerprint(key)
+    }
+
+    #[inline]
+    fn holds(&self, key: Digest) -> bool {
+        self.held.has(self.spot(key))
+    }
+
+    fn insert(&mut self, key: Digest) -> bool {
+        self.held.put(self.spot(key))
+    }
+
+    fn pass(&mut self, _: Digest) {}
+
+    fn remove(&mut self, key: Digest) -> bool {
+        self.held.take(self.spot(key))
+    }
+
+    fn copies(&self, key: Digest) -> Option<u64> {
+        Some(self.held.copies(self.spot(key)))
+    }
+
+    fn len(&self) -> u64 {
+        self.held.geometry.keys()
+    }
+
+    fn table(&self) -> &[u8] {
+        &self.held.payload
+    }
+
+    fn load(&mut self, table: &[u8], _: u64) -> Result<Option<()>, BuildError> {
+        let held = Held::reopened(self.size, self.salt, table)?;
+        Ok(held.map(|held| self.held = held))
+    }
+}

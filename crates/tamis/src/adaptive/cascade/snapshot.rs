@@ -1,0 +1,92 @@
+//! a cascade <-> a file.
+//!
+//! ```text
+//!   fields:   capacity | rate f64 | schedule | steps | epoch, frontier | owed | closing: 0, or 1 | digest | level
+//!             generations: 1 or 2 | for each: keys | for each level: keys | stash
+//!   payloads: for each generation: for each level: table | dead spots; words of the last level
+//! ```
+//!
+//! Sizes follow from the first four fields, hashes from the secret in the header; no payload has another length than they say.
+
+use bytes::Bytes;
+
+use super::generation::Generation;
+use super::options::{MOST, STEPS, Shape};
+use super::{Cascade, Level, Schedule};
+use crate::adaptive::Adapt;
+use crate::adaptive::file;
+use crate::adaptive::frontier::{Frontier, Side};
+use crate::error::{BuildError, FormatError};
+use crate::format::put_varint;
+use crate::hash::Digest;
+
+impl<L: Level> Cascade<L> {
+    pub(super) fn encoded(&self) -> Result<Vec<u8>, BuildError> {
+        let Shape { domain, capacity, rate, schedule, steps } = self.shape;
+        let (mut fields, mut payloads) = (vec![], vec![]);
+        put_varint(&mut fields, capacity);
+        fields.extend_from_slice(&rate.to_le_bytes());
+        fields.push(schedule as u8);
+        put_varint(&mut fields, steps.into());
+        self.frontier.encode(&mut fields);
+        put_varint(&mut fields, self.owed.into());
+        fields.push(u8::from(self.closing.is_some()));
+        if let Some((Digest { hi, lo }, level)) = self.closing {
+            fields.extend_from_slice(&hi.to_le_bytes());
+            fields.extend_from_slice(&lo.to_le_bytes());
+            put_varint(&mut fields, level as u64);
+        }
+        fields.push(1 + u8::from(self.next.is_some()));
+        for generation in std::iter::once(&self.now).chain(self.next.as_deref()) {
+            generation.encode(&mut fields, &mut payloads);
+        }
+        file::write(L::KIND, self.hasher, domain, self.len(), &fields, &payloads)
+    }
+
+    pub(super) fn decoded(bytes: Bytes) -> Result<Cascade<L>, FormatError> {
+        let read = file::read(bytes, L::KIND)?;
+        let (hasher, domain) = (read.header.hasher, read.header.domain);
+        let mut from = read.fields();
+        let capacity = from.within("capacity", 0..=MOST)?;
+        let rate = f64::from_le_bytes(from.array()?);
+        let schedule = match from.within("schedule", 0..=1)? {
+            0 => Schedule::Squaring,
+            _ => Schedule::LogStar,
+        };
+        let steps = from.within("steps", u64::from(*STEPS.start())..=u64::from(*STEPS.end()))? as u32;
+        let fail = |e: BuildError| FormatError::invalid(e.to_string());
+        let shape = Shape { domain, capacity, rate, schedule, steps }.check().map_err(fail)?;
+        // A level has a bit per key at least: no more memory is asked for than a few times what the file takes.
+        let first = read.payloads.first().map_or(0, |payload| payload.len() as u64);
+        if first.saturating_mul(8) < capacity {
+            return Err(FormatError::invalid(format!("payload: a level of {first} bytes for {capacity} keys")));
+        }
+        let mut cascade = Cascade::<L>::empty(shape, hasher).map_err(fail)?;
+        cascade.frontier = Frontier::decode(&mut from, hasher)?;
+        cascade.owed = from.within("steps due", 0..=u32::MAX.into())? as u32;
+        if from.within("closing", 0..=1)? == 1 {
+            let key = Digest { hi: u64::from_le_bytes(from.array()?), lo: u64::from_le_bytes(from.array()?) };
+            let level = from.within("closing level", 0..=cascade.sizes.tiers.len() as u64 - 1)?;
+            cascade.closing = Some((key, level as usize));
+        }
+        let two = from.within("number of generations", 1..=2)? == 2;
+        if !two && cascade.frontier.last().is_some() {
+            return Err(FormatError::invalid("directory: keys moved, and no generation they moved to"));
+        }
+        let mut payloads = read.payloads.iter().map(|payload| &payload[..]);
+        let salt = |side| cascade.frontier.salt(side);
+        let mut now = Generation::new(&cascade.sizes, salt(Side::Old)).map_err(fail)?;
+        now.load(&mut from, &mut payloads, capacity)?;
+        if two {
+            let mut next = Generation::new(&cascade.sizes, salt(Side::New)).map_err(fail)?;
+            next.load(&mut from, &mut payloads, capacity)?;
+            cascade.next = Some(Box::new(next));
+        }
+        cascade.now = now;
+        from.end()?;
+        if payloads.next().is_some() || cascade.len() != read.header.keys || cascade.len() > capacity {
+            return Err(FormatError::invalid("directory: keys or payloads that no level has"));
+        }
+        Ok(cascade)
+    }
+}

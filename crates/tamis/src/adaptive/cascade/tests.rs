@@ -1,0 +1,267 @@
+#![allow(clippy::unwrap_used)]
+use super::*;
+use crate::adaptive::testing::Random;
+use crate::adaptive::{AdaptiveBloom, Memory, Segments, trial};
+use crate::error::QueryError;
+
+fn made<L: Level>(capacity: u64, rate: f64, steps: u32) -> Cascade<L> {
+    CascadeOptions::new(Domain::U64, capacity, rate).key([1, 2]).steps(steps).build().unwrap()
+}
+
+/// A test for every kind of level.
+macro_rules! each {
+    ($($name:ident),*) => { $(
+        mod $name {
+            #[test]
+            fn quotients() {
+                super::check::$name::<super::Quotients>();
+            }
+            #[test]
+            fn cuckoos() {
+                super::check::$name::<super::Cuckoos>();
+            }
+            #[test]
+            fn segments() {
+                super::check::$name::<super::Segments>();
+            }
+        }
+    )* };
+}
+
+each!(oracle, sizes, failing, lying, damaged, churn, moves_end_in_time, rate_under_attack, other_schedule);
+
+mod check {
+    use super::*;
+
+    pub(super) fn oracle<L: Level>() {
+        // Rates high and steps few, so that generations come and go and all levels are in use.
+        for (capacity, rate, steps, universe) in
+            [(200, 0.5, 4, 250), (200, 0.25, 8, 250), (500, 0.1, 32, 5000), (2000, 0.5, 4, 1500), (64, 0.01, 128, 100)]
+        {
+            trial::oracle(made::<L>(capacity, rate, steps), 12_000, universe, capacity + u64::from(steps));
+        }
+    }
+
+    pub(super) fn sizes<L: Level>() {
+        for capacity in 0..40 {
+            let mut filter = made::<L>(capacity, 0.3, 4);
+            let mut map = Memory::new();
+            for key in 0..capacity {
+                assert!(filter.insert(key, &mut map).unwrap().changed);
+            }
+            let full = filter.insert(capacity, &mut map).unwrap_err();
+            assert_eq!(full, QueryError::Full { keys: capacity, capacity }.into());
+            assert!((0..capacity).all(|key| filter.contains(key).unwrap()));
+            trial::oracle(made::<L>(capacity, 0.3, 4), 600, 60, capacity);
+        }
+        for (capacity, rate, steps) in [(10, 0.0, 8), (10, 0.7, 8), (10, f64::NAN, 8), (1 << 40, 0.1, 8), (10, 0.1, 3)]
+        {
+            let wrong = CascadeOptions::new(Domain::U64, capacity, rate).steps(steps).build::<L>();
+            assert!(matches!(wrong, Err(BuildError::Unreachable { .. })), "{capacity}, {rate}, {steps}");
+        }
+    }
+
+    pub(super) fn failing<L: Level>() {
+        trial::failing_map(|| made::<L>(400, 0.3, 8), 300);
+        trial::failing_map(|| made::<L>(60, 0.5, 4), 60);
+    }
+
+    pub(super) fn lying<L: Level>() {
+        // A Bloom filter has to believe what its map says of the keys behind a cell.
+        trial::lying_map(made::<L>(1000, 0.002, 16), 1000, |lie| L::LOSSLESS || lie > 2);
+    }
+
+    pub(super) fn damaged<L: Level>() {
+        let mut filter = made::<L>(60, 0.3, 4);
+        let mut map = Memory::new();
+        for key in 0..60 {
+            filter.insert(key, &mut map).unwrap();
+        }
+        trial::damage(&filter, L::KIND);
+        let mut from = 0;
+        while !filter.is_moving() || filter.next.as_ref().is_none_or(|next| next.live == 0) {
+            from += trial::attack(&mut filter, &mut map, from, 1).0;
+        }
+        trial::damage(&filter, L::KIND);
+    }
+
+    pub(super) fn churn<L: Level>() {
+        // Room enough for a Bloom filter to get every key three times.
+        trial::churn_and_replay(made::<L>(4000, 0.3, 4), 1000, 300);
+    }
+
+    /// The proof of `Sizes::of`, tried: nothing is ever full before its time, whatever is asked.
+    pub(super) fn moves_end_in_time<L: Level>() {
+        for (capacity, steps) in [(100, 4), (1000, 8), (3000, 32), (3000, 128)] {
+            let mut filter = made::<L>(capacity, 0.2, steps);
+            let mut map = Memory::new();
+            let mut random = Random(7);
+            for key in 0..capacity {
+                filter.insert(key, &mut map).unwrap();
+            }
+            let mut from = 0;
+            let mut next_key = capacity;
+            let mut keys: Vec<u64> = (0..capacity).collect();
+            while filter.epoch() < 6 {
+                // Churn and repairs in all proportions, epoch after epoch.
+                if random.below(6) < filter.epoch() as usize {
+                    let at = random.below(keys.len());
+                    filter.remove(keys[at], &mut map).unwrap();
+                    filter.insert(next_key, &mut map).unwrap();
+                    keys[at] = next_key;
+                    next_key += 1;
+                } else {
+                    from += trial::attack(&mut filter, &mut map, from, 1).0;
+                }
+                for generation in std::iter::once(&filter.now).chain(filter.next.as_deref()) {
+                    for (tier, size) in generation.tiers.iter().zip(&filter.sizes.tiers) {
+                        assert!(tier.dead() <= size.marks && tier.len() <= size.capacity);
+                    }
+                }
+                assert!(filter.owed() <= 2 * steps, "steps are made when they are due");
+            }
+            assert!(keys.iter().all(|&key| filter.contains(key).unwrap()));
+        }
+    }
+
+    pub(super) fn rate_under_attack<L: Level>() {
+        let (capacity, rate) = (5000, 1.0 / 32.0);
+        let mut filter = made::<L>(capacity, rate, 32);
+        let mut map = Memory::new();
+        for key in 0..capacity {
+            filter.insert(key, &mut map).unwrap();
+        }
+        let mut from = 0;
+        let mut positives: Vec<u64> = vec![];
+        let mut random = Random(3);
+        while filter.epoch() < 4 {
+            // A window of queries, half of them fresh, half of them what was false before.
+            let (mut asked, mut passed) = (0u64, 0u64);
+            for _ in 0..20_000 {
+                let stranger = match random.below(2) {
+                    0 if !positives.is_empty() => positives[random.below(positives.len())],
+                    _ => {
+                        from += 1;
+                        trial::STRANGERS + from
+                    }
+                };
+                asked += 1;
+                if filter.contains(stranger).unwrap() {
+                    passed += 1;
+                    positives.push(stranger);
+                    let receipt = filter.repair(stranger, &mut map).unwrap();
+                    assert!(receipt.moved > 0 || !filter.contains(stranger).unwrap());
+                }
+            }
+            let mean = rate * asked as f64;
+            assert!((passed as f64) < mean + 5.0 * mean.sqrt(), "{passed} of {asked}, at most {mean}");
+        }
+    }
+
+    pub(super) fn other_schedule<L: Level>() {
+        let build = |capacity, rate| {
+            let options = CascadeOptions::new(Domain::U64, capacity, rate).key([1, 2]);
+            options.schedule(Schedule::LogStar).steps(8).build::<L>().unwrap()
+        };
+        let filter = build(100_000, 0.25);
+        let rates: Vec<f64> = filter.sizes.tiers.iter().map(|size| -size.rate.log2()).collect();
+        // 2 bits; 2 / sqrt(1/4) = 4 bits; 2 / 2^-4 = 32 bits, of which there are 26.
+        assert!(rates.starts_with(&[2.0, 4.0]) && rates.iter().skip(2).all(|&bits| bits == 26.0), "{rates:?}");
+        assert!(build(100_000, 1.0 / 256.0).sizes.tiers[1].rate == 2f64.powi(-26));
+        trial::oracle(build(300, 0.4), 5000, 400, 5);
+    }
+}
+
+#[test]
+fn rates_are_squared_and_levels_shrink() {
+    let filter = made::<Quotients>(1_000_000, 0.25, 32);
+    let tiers = &filter.sizes.tiers;
+    assert!(tiers.len() >= 2 && filter.levels() == tiers.len() + 1);
+    assert!(
+        tiers.windows(2).all(|pair| pair[1].rate == pair[0].rate * pair[0].rate && pair[1].capacity < pair[0].capacity)
+    );
+    // What is left is less than n / (3 log n).
+    assert!(filter.sizes.last < 1_000_000 / 57 && tiers[tiers.len() - 1].capacity > 1_000_000 / 57);
+}
+
+#[test]
+fn rates_are_those_of_the_first_level() {
+    let n = 50_000;
+    let fill = |filter: &mut dyn FnMut(u64)| (0..n).for_each(filter);
+    let (mut quotient, mut cuckoo) = (made::<Quotients>(n, 1.0 / 64.0, 32), made::<Cuckoos>(n, 1.0 / 64.0, 32));
+    let mut maps = (Memory::new(), Memory::new());
+    fill(&mut |key| assert!(quotient.insert(key, &mut maps.0).unwrap().changed));
+    fill(&mut |key| assert!(cuckoo.insert(key, &mut maps.1).unwrap().changed));
+    let (slots, remainder) = crate::math::quotient::size(n, 1.0 / 64.0).unwrap();
+    trial::rate(&quotient, crate::math::quotient::rate(n, slots, remainder), 400_000);
+    let least = |bits| crate::math::cuckoo::roomy(n, bits);
+    let (bits, buckets) =
+        crate::math::cuckoo::table(n, crate::math::cuckoo::CHANGING_BITS, least, 1.0 / 64.0, false).unwrap();
+    trial::rate(&cuckoo, crate::math::cuckoo::rate(n, buckets, bits), 400_000);
+}
+
+/// Where several keys share a spot, they leave one by one, and a map that fails in between finds all of them again.
+#[test]
+fn a_spot_that_closes_gives_back_its_keys() {
+    let mut seen = 0;
+    for seed in 0..200 {
+        let mut filter: AdaptiveBloom =
+            CascadeOptions::new(Domain::U64, 100, 0.5).key([seed, 2]).steps(4).build().unwrap();
+        let mut map = Memory::new();
+        (0..100u64).for_each(|key| assert!(filter.insert(key, &mut map).unwrap().changed));
+        let Some(&stranger) = trial::false_positives(&filter, 0, 100, 1).first() else { continue };
+        // One change of a repair, and then something else comes.
+        let task = Task::Repair(trial::digest(&filter, stranger));
+        let change = filter.plan(task, &mut map).unwrap().unwrap();
+        filter.apply(change);
+        if filter.closing.is_none() {
+            continue;
+        }
+        seen += 1;
+        let mut filter: AdaptiveBloom = Adapt::restore(filter.snapshot().unwrap()).unwrap();
+        for key in 0..100u64 {
+            assert!(filter.contains(key).unwrap());
+            assert!(!filter.insert(key, &mut map).unwrap().changed, "seed {seed}, key {key}");
+        }
+        for key in (0..100u64).step_by(2) {
+            filter.remove(key, &mut map).unwrap();
+            assert!(filter.closing.is_none() || filter.insert(key, &mut map).unwrap().changed);
+        }
+        filter.repair(stranger, &mut map).unwrap();
+        assert!(filter.closing.is_none() && !filter.contains(stranger).unwrap());
+        assert!((1..100u64).step_by(2).all(|key| filter.contains(key).unwrap()));
+    }
+    assert!(seen > 10, "{seen} spots of several keys");
+}
+
+/// `cargo test --release -p tamis --lib cascade::tests::bits_per_key -- --ignored --nocapture`
+#[test]
+#[ignore = "a table, no check"]
+fn bits_per_key() {
+    fn line<L: Level>(name: &str, n: u64, steps: u32) {
+        let mut filter = made::<L>(n, 1.0 / 256.0, steps);
+        let mut map = Memory::new();
+        (0..n).for_each(|key| assert!(filter.insert(key, &mut map).is_ok()));
+        let per_key = |bytes: usize| bytes as f64 * 8.0 / n as f64;
+        let rest = per_key(filter.bytes());
+        let (mut queries, mut repairs, mut most, mut sum) = (0, 0u64, 0, 0);
+        while filter.epoch() < 5 {
+            let (asked, bytes, _) = trial::attack(&mut filter, &mut map, queries, 100);
+            queries += asked;
+            repairs += 100;
+            most = most.max(bytes);
+            sum += bytes;
+        }
+        let mean = per_key(sum) / (repairs / 100) as f64;
+        println!(
+            "{name:9} steps {steps:3}: {rest:.2} resting, {:.2} moving, {mean:.2} on average under attack; rate {:.6}, {repairs} repairs",
+            per_key(most),
+            repairs as f64 / queries as f64
+        );
+    }
+    for steps in [16, 32, 64] {
+        line::<Quotients>("quotient", 100_000, steps);
+        line::<Cuckoos>("cuckoo", 100_000, steps);
+        line::<Segments>("bloom", 100_000, steps);
+    }
+}

@@ -1,0 +1,275 @@
+//! a filter -> what every adaptive filter must stand: operations beside an oracle, maps that fail or lie, snapshots, damage.
+#![allow(clippy::unwrap_used)]
+
+use std::collections::BTreeSet;
+use std::fmt::Debug;
+
+use super::file::{self, Kind};
+use super::testing::{Flaky, Liar, Random};
+use super::{Adapt, AdaptError, Memory, ReverseMap};
+use crate::error::QueryError;
+use crate::hash::{Digest, Key};
+
+/// Keys are below this, strangers are not.
+pub(super) const STRANGERS: u64 = 1 << 32;
+
+/// The keys of a set; whoever is in it must be found.
+pub(super) fn check<F: Adapt>(filter: &F, keys: &BTreeSet<u64>) {
+    assert_eq!(filter.len(), keys.len() as u64);
+    for &key in keys {
+        assert!(filter.contains(key).unwrap(), "key {key} is lost");
+    }
+}
+
+/// Strangers that the filter lets through, from `from` on; as many as are wanted, or as the first `tries` have.
+pub(super) fn false_positives<F: Adapt>(filter: &F, from: u64, tries: u64, wanted: usize) -> Vec<u64> {
+    (STRANGERS + from..STRANGERS + from + tries).filter(|&key| filter.contains(key).unwrap()).take(wanted).collect()
+}
+
+/// Random operations beside a set: nobody is lost, removed keys can be repaired and come back, repairs hold until the hash function or the set
+/// changes, a snapshot goes on as the filter does.
+pub(super) fn oracle<F: Adapt>(mut filter: F, rounds: u64, universe: usize, seed: u64) {
+    let mut map = Memory::new();
+    let mut random = Random(seed);
+    let mut keys = BTreeSet::new();
+    let mut repaired: Vec<u64> = vec![];
+    for round in 0..rounds {
+        let key = random.below(universe) as u64;
+        match random.below(8) {
+            0..3 => match filter.insert(key, &mut map) {
+                Ok(receipt) => {
+                    assert_eq!(receipt.changed, keys.insert(key), "round {round}, key {key}");
+                    repaired.clear();
+                }
+                Err(AdaptError::Query(QueryError::Full { keys: found, capacity })) => {
+                    assert_eq!((found, capacity), (keys.len() as u64, filter.capacity()));
+                    assert!(found >= capacity && !keys.contains(&key), "round {round}: full too early");
+                }
+                Err(e) => panic!("round {round}: {e:?}"),
+            },
+            3..5 => match filter.remove(key, &mut map) {
+                Ok(receipt) => assert!(receipt.changed && keys.remove(&key), "round {round}, key {key}"),
+                Err(e) => assert!(e == AdaptError::Absent && !keys.contains(&key), "round {round}: {e:?}"),
+            },
+            _ => {
+                let stranger = if random.below(4) == 0 { key } else { STRANGERS + random.below(1 << 16) as u64 };
+                let passed = filter.contains(stranger).unwrap();
+                match filter.repair(stranger, &mut map) {
+                    Ok(receipt) => {
+                        assert!(!keys.contains(&stranger) && receipt.changed == passed);
+                        assert!(receipt.changed || receipt.reads == 0, "a refusal reads nothing");
+                        match receipt.moved {
+                            0 => repaired.push(stranger),
+                            _ => repaired.clear(),
+                        }
+                    }
+                    Err(e) => assert!(e == AdaptError::Present && keys.contains(&stranger), "round {round}: {e:?}"),
+                }
+            }
+        }
+        assert_eq!(map.len(), keys.len());
+        if round % 64 == 0 {
+            check(&filter, &keys);
+            for &stranger in &repaired {
+                assert!(
+                    keys.contains(&stranger) || !filter.contains(stranger).unwrap(),
+                    "round {round}: {stranger} again"
+                );
+            }
+        }
+        if round % 1000 == 999 {
+            let again = F::restore(filter.snapshot().unwrap()).unwrap();
+            let (a, b) = (again.snapshot().unwrap(), filter.snapshot().unwrap());
+            assert!(a == b && again.epoch() == filter.epoch() && again.owed() == filter.owed());
+            for stranger in STRANGERS..STRANGERS + 500 {
+                assert_eq!(again.contains(stranger), filter.contains(stranger));
+            }
+            filter = again;
+        }
+    }
+    for key in keys {
+        filter.remove(key, &mut map).unwrap();
+    }
+    assert!(filter.is_empty() && map.is_empty());
+}
+
+/// Every operation with a map that fails now and then, and again until it is done.
+pub(super) fn failing_map<F: Adapt>(make: impl Fn() -> F, n: u64) {
+    for every in [1, 2, 3, 7, 20] {
+        let (mut filter, mut map) = (make(), Flaky::new(Memory::new(), every));
+        let mut keys = BTreeSet::new();
+        let mut failures = 0;
+        fn until<T, E: Debug + PartialEq>(mut f: impl FnMut() -> Result<T, AdaptError<E>>, failures: &mut u64) -> T {
+            for _ in 0..10_000 {
+                match f() {
+                    Ok(done) => return done,
+                    // Steps that were not made for long fill a generation; they are made up for.
+                    Err(AdaptError::Map(_) | AdaptError::Query(QueryError::Full { .. })) => *failures += 1,
+                    Err(e) => panic!("{e:?}"),
+                }
+            }
+            panic!("no end")
+        }
+        for key in 0..n {
+            until(|| filter.insert(key, &mut map), &mut failures);
+            keys.insert(key);
+            for stranger in false_positives(&filter, key * 100, 100, 3) {
+                until(|| filter.repair(stranger, &mut map), &mut failures);
+                check(&filter, &keys);
+            }
+            if key % 5 == 4 {
+                until(|| filter.remove(key - 2, &mut map), &mut failures);
+                keys.remove(&(key - 2));
+            }
+        }
+        check(&filter, &keys);
+        assert!(failures > 0);
+        for key in keys {
+            until(|| filter.remove(key, &mut map), &mut failures);
+        }
+        assert!(filter.is_empty() && map.inner.is_empty());
+    }
+}
+
+/// A map that lies spoils repairs and steps, and loses no key. `lies` are the numbers of those to try.
+pub(super) fn lying_map<F: Adapt + Clone>(mut filter: F, n: u64, lies: impl Fn(usize) -> bool) {
+    let mut map = Memory::new();
+    for key in 0..n {
+        filter.insert(key, &mut map).unwrap();
+    }
+    let keys: BTreeSet<u64> = (0..n).collect();
+    for (number, mut liar) in Liar::all(map).into_iter().enumerate().filter(|(number, _)| lies(*number)) {
+        let mut filter = filter.clone();
+        let mut refused = 0;
+        for stranger in false_positives(&filter, 0, 200_000, 400) {
+            refused += u64::from(filter.repair(stranger, &mut liar).is_err());
+            let lost = keys.iter().find(|&&key| !filter.contains(key).unwrap());
+            assert_eq!(lost, None, "lie {number}");
+        }
+        assert!(number > 2 || refused > 0, "lie {number} was believed");
+    }
+}
+
+/// Snapshots cut anywhere or with any byte changed are refused; with checksums made right again they are refused or go on without panic.
+pub(super) fn damage<F: Adapt>(filter: &F, kind: Kind) {
+    let bytes = filter.snapshot().unwrap();
+    for len in (0..bytes.len()).step_by(1 + bytes.len() / 700) {
+        assert!(F::restore(bytes[..len].to_vec()).is_err(), "{len} of {} bytes", bytes.len());
+        let mut flipped = bytes.clone();
+        flipped[len] ^= 1 << (len % 8);
+        assert!(F::restore(flipped).is_err(), "byte {len} of {}", bytes.len());
+    }
+    let read = file::read(bytes, kind).unwrap();
+    let mut from = read.fields();
+    let fields = from.take(from.len()).unwrap().to_vec();
+    let payloads: Vec<Vec<u8>> = read.payloads.iter().map(|payload| payload.to_vec()).collect();
+    let (hasher, domain) = (read.header.hasher, read.header.domain);
+    let mut accepted = 0;
+    let mut open = |keys: u64, fields: &[u8], payloads: &[Vec<u8>]| {
+        let again = file::write(kind, hasher, domain, keys, fields, payloads).unwrap();
+        let Ok(mut filter) = F::restore(again) else { return };
+        accepted += 1;
+        let mut map = Memory::new();
+        for key in 0..40u64 {
+            let _ = filter.insert(key, &mut map);
+            let _ = filter.repair(STRANGERS + key, &mut map);
+            let _ = filter.remove(key * 3, &mut map);
+        }
+    };
+    let keys = read.header.keys;
+    [0, 1, keys + 1, u64::MAX].into_iter().for_each(|keys| open(keys, &fields, &payloads));
+    for at in 0..fields.len() {
+        for change in [1, 2, 0x40, 0x80, 0xff, fields[at]] {
+            let mut changed = fields.clone();
+            changed[at] ^= change;
+            open(keys, &changed, &payloads);
+        }
+        open(keys, &fields[..at], &payloads);
+    }
+    for number in 0..payloads.len() {
+        let len = payloads[number].len();
+        let mut changed = payloads.clone();
+        for at in (0..len).step_by(1 + len / 200) {
+            for change in [1 << (at % 8), 0xff] {
+                changed[number][at] ^= change;
+                open(keys, &fields, &changed);
+                changed[number][at] ^= change;
+            }
+        }
+        for other in [0, len.saturating_sub(8), len.saturating_sub(1), len + 1, len + 8] {
+            changed[number].resize(other, 1);
+            open(keys, &fields, &changed);
+            changed[number].clone_from(&payloads[number]);
+        }
+        changed.remove(number);
+        open(keys, &fields, &changed);
+    }
+    assert!(accepted > 0, "nothing was let in: the test looks at nothing");
+}
+
+/// Remove every key, insert it again, ask again what was found to be false: nothing comes back while the hash function stays.
+pub(super) fn churn_and_replay<F: Adapt>(mut filter: F, n: u64, wanted: usize) {
+    let mut map = Memory::new();
+    for key in 0..n {
+        filter.insert(key, &mut map).unwrap();
+    }
+    let epoch = filter.epoch();
+    let found = false_positives(&filter, 0, 10_000_000, wanted);
+    assert_eq!(found.len(), wanted);
+    // A key that moves to a level may meet one of those that were sent there before: so once more, until all are refused.
+    for _ in 0..100 {
+        for &stranger in &found {
+            let receipt = filter.repair(stranger, &mut map).unwrap();
+            assert!(!filter.contains(stranger).unwrap());
+            assert_eq!(receipt.moved, 0, "the filter is too small for this test");
+        }
+    }
+    let repaired = found;
+    assert!(repaired.iter().all(|&stranger| !filter.contains(stranger).unwrap()), "replayed");
+    for round in 0..2 {
+        let mut moved = 0;
+        for key in 0..n {
+            moved += filter.remove(key, &mut map).unwrap().moved;
+            moved += filter.insert(key, &mut map).unwrap().moved;
+        }
+        assert_eq!((moved, filter.epoch()), (0, epoch), "the filter is too small for this test");
+        let back = repaired.iter().filter(|&&stranger| filter.contains(stranger).unwrap()).count();
+        assert_eq!(back, 0, "round {round}: {back} of {} came back", repaired.len());
+    }
+}
+
+/// The share of strangers that pass lies within five deviations of `expected`.
+pub(super) fn rate<F: Adapt>(filter: &F, expected: f64, queries: u64) {
+    let found = false_positives(filter, 0, queries, usize::MAX).len() as f64;
+    let mean = expected * queries as f64;
+    let deviation = (mean * (1.0 - expected)).sqrt();
+    assert!(
+        (found - mean).abs() <= 5.0 * deviation,
+        "{found} of {queries} strangers passed, expected {mean:.0} ± {deviation:.0}"
+    );
+}
+
+/// Fresh strangers until `rounds` of them were repaired: returns (queries, most bytes, most steps due, changed tasks' words at most).
+pub(super) fn attack<F: Adapt, M: ReverseMap>(filter: &mut F, map: &mut M, from: u64, repairs: u64) -> (u64, usize, u32)
+where
+    M::Error: Debug + PartialEq,
+{
+    let (mut queries, mut bytes, mut words) = (0, 0, 0);
+    let mut done = 0;
+    while done < repairs {
+        let stranger = STRANGERS + from + queries;
+        queries += 1;
+        if filter.contains(stranger).unwrap() {
+            let receipt = filter.repair(stranger, map).unwrap();
+            assert!(receipt.changed);
+            (bytes, words) = (bytes.max(filter.bytes()), words.max(receipt.words));
+            done += 1;
+        }
+    }
+    (queries, bytes, words)
+}
+
+/// The digest of a key, for maps.
+pub(super) fn digest<F: Adapt>(filter: &F, key: u64) -> Digest {
+    key.digest(filter.hasher())
+}

@@ -40,6 +40,7 @@ mod guarded;
 mod large;
 mod map;
 mod memory;
+mod quotient;
 mod shared;
 #[cfg(test)]
 mod testing;
@@ -60,5 +61,6 @@ pub use guarded::{Counts, Dictionary, Guarded};
 pub use large::{LargeBroom, LargeChange};
 pub use map::ReverseMap;
 pub use memory::Memory;
+pub use quotient::{AdaptiveQuotient, QuotientChange};
 pub use shared::Shared;
 pub use verbs::{Adapt, Receipt, Task};

@@ -48,7 +48,12 @@ pub(super) fn oracle<F: Adapt>(mut filter: F, rounds: u64, universe: usize, seed
                 Err(e) => panic!("round {round}: {e:?}"),
             },
             3..5 => match filter.remove(key, &mut map) {
-                Ok(receipt) => assert!(receipt.changed && keys.remove(&key), "round {round}, key {key}"),
+                Ok(receipt) => {
+                    assert!(receipt.changed && keys.remove(&key), "round {round}, key {key}");
+                    if receipt.moved > 0 {
+                        repaired.clear();
+                    }
+                }
                 Err(e) => assert!(e == AdaptError::Absent && !keys.contains(&key), "round {round}: {e:?}"),
             },
             _ => {

@@ -1,0 +1,274 @@
+//! keys in and out, false positives repaired -> a quotient filter, and beside it the fingerprints that had to be longer (\[Broom\] section 3.1).
+//!
+//! The plain way to extendible fingerprints. A quotient table holds a *base* of every key, `log2 n/eps` bits, as a multiset. A key whose
+//! fingerprint is longer than that has an entry in a small hash table too: the base again, 1 to 18 more bits of its hash, and how many. Most
+//! keys have none, and most queries end at the quotient table.
+//!
+//! ```text
+//!   query: base not in the table              no
+//!          more copies of it than entries     yes: some key has no more than the base
+//!          an entry agrees in all its bits    yes
+//!          otherwise                          no
+//! ```
+//!
+//! The rules are those of the broom filter: no fingerprint is a prefix of another, of whichever hash function; a repair makes the fingerprint of
+//! the one key to blame longer; a key that is inserted where it would be taken for another makes both longer. A key that would need more than 18
+//! bits leaves the quotient table and is kept as 58 bits of another hash.
+//!
+//! * **Removed keys.** The entry of a removed key stays, *buried*: it answers nobody, but whoever is inserted under the same hash function
+//!   and agrees with it gets a fingerprint that is at least as long. So removing and inserting a key does not undo what a repair did.
+//! * **Steps.** A repair, and a removal that buries, moves 16 keys (`steps`) to the next hash function; both share one table. When all have moved, what was buried
+//!   under the old function is swept out, 64 slots a step, and the functions change places.
+//! * **Room.** With n / steps repairs per epoch, half as many keys have an entry on average: there is room for n / steps of them, and for those
+//!   that collide among themselves, about n eps. It does not grow: a filter that holds its capacity is full.
+//!
+//! The [`Broom`](super::Broom) keeps the extra bits beside the remainders and takes 13 bits per key where this takes 16; this is what
+//! can be built on any table that holds fingerprints as they are.
+
+mod entry;
+mod plan;
+mod snapshot;
+
+use self::entry::{BASE, Entry, Match, Place, SHIFT, Whole};
+pub use self::plan::QuotientChange;
+use super::frontier::{Frontier, Side};
+use super::words::Words;
+use super::{Adapt, AdaptError, ReverseMap, Task};
+use crate::error::{BuildError, FormatError};
+use crate::hash::{Digest, Domain, Hasher, Salt};
+use crate::leaves::quotient::Held;
+use crate::math::quotient::size;
+
+/// A quotient filter that makes fingerprints longer where they were mistaken.
+///
+/// ```
+/// use tamis::adaptive::{Adapt, AdaptiveQuotient, Memory};
+/// use tamis::Domain;
+/// let mut filter = AdaptiveQuotient::new(Domain::U64, 1000, 0.01)?;
+/// let mut map = Memory::new();
+/// for key in 0..1000u64 {
+///     filter.insert(key, &mut map)?;
+/// }
+/// let mistake = (1000..100_000u64).find(|&key| filter.contains(key) == Ok(true)).expect("one in a hundred");
+/// filter.repair(mistake, &mut map)?;
+/// assert!(!filter.contains(mistake)?);
+/// assert!((0..1000u64).all(|key| filter.contains(key) == Ok(true)));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct AdaptiveQuotient {
+    hasher: Hasher,
+    domain: Domain,
+    capacity: u64,
+    rate: f64,
+    steps: u32,
+    frontier: Frontier,
+    /// The base of every key but those that are kept whole.
+    held: Held,
+    /// Bases that found no slot, which the table's end makes possible and chance does not.
+    spare: Vec<u64>,
+    /// Longer fingerprints.
+    long: Words,
+    /// Hashes of keys that are kept whole.
+    whole: Words,
+    /// Keys under the old hash function.
+    old: u64,
+    /// Keys that are kept whole, without the buried.
+    whole_keys: u64,
+    /// What is buried, under the even hash functions and the odd.
+    buried: [u64; 2],
+    /// The slot of `long` and `whole` that is swept next.
+    swept: usize,
+    owed: u32,
+}
+
+/// Keys that are moved for a repair.
+const USUAL: u32 = 16;
+/// What they can be.
+const STEPS: std::ops::RangeInclusive<u32> = 4..=128;
+/// The lowest rate and the highest.
+const RATES: std::ops::RangeInclusive<f64> = 1e-7..=0.5;
+
+impl AdaptiveQuotient {
+    /// An empty filter for `capacity` keys and a rate of at most a half, with a secret of the operating system's.
+    pub fn new(domain: Domain, capacity: u64, rate: f64) -> Result<AdaptiveQuotient, BuildError> {
+        AdaptiveQuotient::with(domain, capacity, rate, USUAL, Hasher::secret()?)
+    }
+
+    /// The same with this secret, and `steps` keys (4 to 128) moved for a repair. With more of them, fewer keys have longer fingerprints at a time: the
+    /// filter is smaller.
+    ///
+    /// ```
+    /// use tamis::adaptive::{Adapt, AdaptiveQuotient};
+    /// use tamis::Domain;
+    /// let of = |steps| AdaptiveQuotient::keyed(Domain::U64, 10_000, 0.01, steps, [1, 2]);
+    /// assert!(of(64)?.bytes() < of(16)?.bytes());
+    /// # Ok::<(), tamis::Error>(())
+    /// ```
+    pub fn keyed(
+        domain: Domain,
+        capacity: u64,
+        rate: f64,
+        steps: u32,
+        key: [u64; 2],
+    ) -> Result<AdaptiveQuotient, BuildError> {
+        AdaptiveQuotient::with(domain, capacity, rate, steps, Hasher::keyed(key))
+    }
+
+    fn with(
+        domain: Domain,
+        capacity: u64,
+        rate: f64,
+        steps: u32,
+        hasher: Hasher,
+    ) -> Result<AdaptiveQuotient, BuildError> {
+        let fail = |reason| BuildError::Unreachable { reason: format!("adaptive quotient filter: {reason}") };
+        if !STEPS.contains(&steps) || !RATES.contains(&rate) {
+            return Err(fail(format!("a rate of {rate} and {steps} steps, expected 1e-7 to 0.5 and 4 to 128")));
+        }
+        let fits = |&(slots, remainder): &(u64, u32)| slots.leading_zeros() + BASE >= 64 + remainder;
+        let none = || fail(format!("{capacity} keys at a rate of {rate} have more than 2^{BASE} fingerprints"));
+        let size = size(capacity.max(1), rate).filter(fits).ok_or_else(none)?;
+        let collide = (capacity as f64 * rate * 1.5) as u64;
+        let long = capacity.div_ceil(steps.into()) + collide.min(capacity) + 64;
+        Ok(AdaptiveQuotient {
+            hasher,
+            domain,
+            capacity,
+            rate,
+            steps,
+            frontier: Frontier::new(hasher),
+            held: Held::empty(size, Salt::new(0))?,
+            spare: vec![],
+            long: Words::new(long as usize, SHIFT),
+            whole: Words::new((capacity >> 12) as usize + 64, Whole::SHIFT),
+            old: 0,
+            whole_keys: 0,
+            buried: [0; 2],
+            swept: 0,
+            owed: 0,
+        })
+    }
+
+    /// How many keys have longer fingerprints, or are kept whole.
+    pub fn extended(&self) -> u64 {
+        (self.long.len() + self.whole.len()) as u64 - self.buried()
+    }
+
+    /// How many removed keys are remembered.
+    pub fn buried(&self) -> u64 {
+        self.buried.iter().sum()
+    }
+
+    /// The hash of a key on a side.
+    #[inline]
+    fn place(&self, key: Digest, side: Side) -> Place {
+        let salt = self.frontier.salt(side);
+        let product = u128::from(key.salted(salt)) * u128::from(self.held.geometry.range());
+        let parity = (self.frontier.epoch() + u64::from(side == Side::New)) & 1;
+        Place { base: (product >> 64) as u64, rest: product as u64, parity, whole: key.salted(salt.child(1)) }
+    }
+
+    fn place_of(&self, key: Digest) -> Place {
+        self.place(key, self.frontier.side(key))
+    }
+
+    /// How many keys have this base.
+    fn copies(&self, base: u64) -> u64 {
+        self.held.copies(base) + self.spare.iter().filter(|&&spare| spare == base).count() as u64
+    }
+
+    /// The entries of a base.
+    fn entries(&self, base: u64) -> impl Iterator<Item = Entry> + '_ {
+        self.long.like(base).map(Entry::unpack)
+    }
+
+    /// The fingerprint in the quotient table that is a prefix of a hash.
+    #[inline]
+    fn in_table(&self, place: &Place) -> Option<Match> {
+        if !self.held.has(place.base) && (self.spare.is_empty() || !self.spare.contains(&place.base)) {
+            return None;
+        }
+        let mut long = 0;
+        for entry in self.entries(place.base).filter(|entry| !entry.buried) {
+            if entry.is_prefix(place) {
+                return Some(Match::Long(entry));
+            }
+            long += 1;
+        }
+        (self.copies(place.base) > long).then_some(Match::Bare)
+    }
+
+    /// Whether a key with this hash is kept whole.
+    #[inline]
+    fn is_whole(&self, place: &Place) -> bool {
+        self.whole_keys > 0 && self.whole.like(Whole::upper(place)).any(|word| !Whole::is_buried(word))
+    }
+
+    /// A table so full that a change may find no room.
+    fn is_full(&self) -> bool {
+        self.long.len() + 2 > self.long.capacity() || self.whole.len() + 1 > self.whole.capacity()
+    }
+}
+
+impl Adapt for AdaptiveQuotient {
+    type Change = QuotientChange;
+
+    fn plan<M: ReverseMap>(&self, task: Task, map: &mut M) -> Result<Option<QuotientChange>, AdaptError<M::Error>> {
+        self.planned(task, map)
+    }
+
+    fn apply(&mut self, change: QuotientChange) -> u32 {
+        self.make(change)
+    }
+
+    fn owed(&self) -> u32 {
+        // Steps make room: where there is none they come before all else.
+        if self.is_full() { u32::MAX } else { self.owed }
+    }
+
+    #[inline]
+    fn contains_digest(&self, key: Digest) -> bool {
+        let place = self.place_of(key);
+        self.in_table(&place).is_some() || self.is_whole(&place)
+    }
+
+    fn hasher(&self) -> &Hasher {
+        &self.hasher
+    }
+
+    fn domain(&self) -> Domain {
+        self.domain
+    }
+
+    fn len(&self) -> u64 {
+        self.held.geometry.keys() + self.spare.len() as u64 + self.whole_keys
+    }
+
+    fn capacity(&self) -> u64 {
+        self.capacity
+    }
+
+    fn bytes(&self) -> usize {
+        self.held.payload.capacity() + 8 * self.spare.capacity() + self.long.bytes() + self.whole.bytes()
+    }
+
+    fn rate(&self) -> f64 {
+        self.rate
+    }
+
+    fn epoch(&self) -> u64 {
+        self.frontier.epoch()
+    }
+
+    fn snapshot(&self) -> Result<Vec<u8>, BuildError> {
+        self.encoded()
+    }
+
+    fn restore(bytes: impl Into<bytes::Bytes>) -> Result<AdaptiveQuotient, FormatError> {
+        AdaptiveQuotient::decoded(bytes.into())
+    }
+}
+
+#[cfg(test)]
+mod tests;

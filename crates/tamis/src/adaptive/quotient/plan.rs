@@ -1,0 +1,372 @@
+//! a task -> a change, planned and then made.
+
+use super::entry::{Entry, LONGEST, Match, Place, Whole};
+use super::{AdaptiveQuotient, Side};
+use crate::adaptive::{Adapt, AdaptError, ReverseMap, Task};
+use crate::error::QueryError;
+use crate::hash::Digest;
+
+/// A change of an [`AdaptiveQuotient`] that is ready to be made.
+#[derive(Debug)]
+pub struct QuotientChange(Kind);
+
+#[derive(Debug)]
+enum Kind {
+    Insert {
+        side: Side,
+        arrival: Arrival,
+    },
+    Remove {
+        side: Side,
+        place: Place,
+        from: Match,
+    },
+    /// A fingerprint becomes longer.
+    Extend(Longer),
+    /// A key that would need too many bits is kept whole from now on.
+    Lift {
+        place: Place,
+        from: Match,
+    },
+    Move {
+        key: Digest,
+        place: Place,
+        from: Match,
+        arrival: Arrival,
+    },
+    Sweep,
+    Turn,
+}
+
+/// Another fingerprint of a key with this hash.
+#[derive(Debug)]
+pub(super) struct Longer {
+    from: Option<Entry>,
+    to: Entry,
+}
+
+/// How a key comes in: where it goes, and which fingerprint has to give way.
+#[derive(Debug)]
+pub(super) struct Arrival {
+    place: Place,
+    to: Match,
+    other: Option<Longer>,
+}
+
+/// A bit that no base has.
+const WHOLE: u64 = 1 << 63;
+/// Slots that a step sweeps.
+const SWEEP: usize = 64;
+
+fn name(place: &Place, at: Match) -> u64 {
+    if at == Match::Whole { WHOLE | Whole::upper(place) } else { place.base }
+}
+
+fn filed<M: ReverseMap>(map: &mut M, name: u64) -> Result<Vec<Digest>, AdaptError<M::Error>> {
+    let mut found = vec![];
+    map.filed(name, &mut found).map_err(AdaptError::Map)?;
+    found.sort_unstable();
+    found.dedup();
+    Ok(found)
+}
+
+impl AdaptiveQuotient {
+    fn full<E>(&self) -> AdaptError<E> {
+        QueryError::Full { keys: self.len(), capacity: self.capacity }.into()
+    }
+
+    /// Where a key of the set is, and all that is filed under its base if that was read.
+    fn home<M: ReverseMap>(
+        &self,
+        key: Digest,
+        place: &Place,
+        map: &mut M,
+    ) -> Result<(Option<Match>, Vec<Digest>), AdaptError<M::Error>> {
+        if self.is_whole(place) && filed(map, name(place, Match::Whole))?.contains(&key) {
+            return Ok((Some(Match::Whole), vec![]));
+        }
+        let Some(found) = self.in_table(place) else { return Ok((None, vec![])) };
+        let keys = filed(map, place.base)?;
+        Ok((keys.contains(&key).then_some(found), keys))
+    }
+
+    /// The key that has this fingerprint, of those that the map names; it is not `except`.
+    fn owner<E>(
+        &self,
+        base: u64,
+        entry: Option<Entry>,
+        found: &[Digest],
+        except: Option<Digest>,
+    ) -> Result<(Digest, Place), AdaptError<E>> {
+        let places = found.iter().filter(|&&key| Some(key) != except).map(|&key| (key, self.place_of(key)));
+        let fits = |(_, place): &(Digest, Place)| {
+            let agrees = |entry: Entry| entry.parity == place.parity && entry.is_prefix(place);
+            place.base == base && entry.is_none_or(agrees)
+        };
+        let mut owners = places.filter(fits);
+        match (owners.next(), owners.next()) {
+            (Some(owner), None) => Ok(owner),
+            (None, _) => Err(AdaptError::Unfiled { name: base }),
+            (Some(_), Some(_)) => Err(AdaptError::Ambiguous { name: base }),
+        }
+    }
+
+    /// How a key comes in, while its fingerprint `gone` goes. `keys` are those under its base.
+    pub(super) fn arrive<E>(
+        &self,
+        key: Digest,
+        place: Place,
+        gone: Option<(u64, Match)>,
+        keys: impl FnOnce() -> Result<Vec<Digest>, AdaptError<E>>,
+    ) -> Result<Arrival, AdaptError<E>> {
+        let whole = |place| Arrival { place, to: Match::Whole, other: None };
+        let was_whole = |word| Whole::is_buried(word) && Whole::parity(word) == place.parity;
+        if self.whole.like(Whole::upper(&place)).any(was_whole) {
+            return self.checked(whole(place));
+        }
+        let gone = gone.filter(|gone| gone.0 == place.base && gone.1 != Match::Whole).map(|gone| gone.1);
+        let (mut len, mut long, mut other) = (0, 0, None);
+        for entry in self.entries(place.base) {
+            match entry.buried {
+                true if entry.parity == place.parity && entry.is_prefix(&place) => len = len.max(entry.len),
+                true => {}
+                false if gone == Some(Match::Long(entry)) => {}
+                false => {
+                    long += 1;
+                    let common = entry.common(&place);
+                    if common == entry.len { other = Some(Some(entry)) } else { len = len.max(common + 1) }
+                }
+            }
+        }
+        if self.copies(place.base) > long + u64::from(gone.is_some()) {
+            other = Some(None);
+        }
+        let other = match other {
+            None => None,
+            // One more bit than they share makes prefixes of both that are none of each other.
+            Some(from) => {
+                let (_, owner) = self.owner(place.base, from, &keys()?, Some(key))?;
+                let needed = place.common(&owner) + 1;
+                if needed > LONGEST {
+                    return self.checked(whole(place));
+                }
+                len = len.max(needed);
+                Some(Longer { from, to: owner.entry(needed) })
+            }
+        };
+        let to = if len == 0 { Match::Bare } else { Match::Long(place.entry(len)) };
+        self.checked(Arrival { place, to, other })
+    }
+
+    /// Nothing comes in without room.
+    fn checked<E>(&self, arrival: Arrival) -> Result<Arrival, AdaptError<E>> {
+        let new = arrival.other.as_ref().is_some_and(|longer| longer.from.is_none());
+        let room = match arrival.to {
+            Match::Whole => self.whole.len() < self.whole.capacity(),
+            Match::Bare => true,
+            Match::Long(_) => self.long.len() + usize::from(new) < self.long.capacity(),
+        };
+        if room { Ok(arrival) } else { Err(self.full()) }
+    }
+
+    pub(super) fn planned<M: ReverseMap>(
+        &self,
+        task: Task,
+        map: &mut M,
+    ) -> Result<Option<QuotientChange>, AdaptError<M::Error>> {
+        let kind = match task {
+            Task::Insert(key) => self.plan_insert(key, map),
+            Task::Remove(key) => self.plan_remove(key, map),
+            Task::Repair(key) => self.plan_repair(key, map),
+            Task::Step => self.plan_step(map),
+        };
+        Ok(kind?.map(QuotientChange))
+    }
+
+    fn plan_insert<M: ReverseMap>(&self, key: Digest, map: &mut M) -> Result<Option<Kind>, AdaptError<M::Error>> {
+        let (side, place) = (self.frontier.side(key), self.place_of(key));
+        let (home, keys) = self.home(key, &place, map)?;
+        if home.is_some() {
+            return Ok(None);
+        }
+        if self.len() >= self.capacity {
+            return Err(self.full());
+        }
+        let arrival = self.arrive(key, place, None, || Ok(keys))?;
+        map.file(key, name(&place, arrival.to)).map_err(AdaptError::Map)?;
+        Ok(Some(Kind::Insert { side, arrival }))
+    }
+
+    fn plan_remove<M: ReverseMap>(&self, key: Digest, map: &mut M) -> Result<Option<Kind>, AdaptError<M::Error>> {
+        let (side, place) = (self.frontier.side(key), self.place_of(key));
+        let (Some(from), _) = self.home(key, &place, map)? else { return Err(AdaptError::Absent) };
+        match map.unfile(key, name(&place, from)).map_err(AdaptError::Map)? {
+            true => Ok(Some(Kind::Remove { side, place, from })),
+            false => Err(AdaptError::Absent),
+        }
+    }
+
+    fn plan_repair<M: ReverseMap>(&self, key: Digest, map: &mut M) -> Result<Option<Kind>, AdaptError<M::Error>> {
+        let place = self.place_of(key);
+        let (home, keys) = self.home(key, &place, map)?;
+        if home.is_some() {
+            return Err(AdaptError::Present);
+        }
+        // Nobody agrees with a stranger in all 58 bits of a whole hash.
+        let Some(found) = self.in_table(&place) else { return Ok(None) };
+        let from = if let Match::Long(entry) = found { Some(entry) } else { None };
+        let (key, owner) = self.owner(place.base, from, &keys, None)?;
+        let len = place.common(&owner) + 1;
+        if len <= LONGEST {
+            let room = from.is_some() || self.long.len() < self.long.capacity();
+            return if room { Ok(Some(Kind::Extend(Longer { from, to: owner.entry(len) }))) } else { Err(self.full()) };
+        }
+        if self.whole.len() >= self.whole.capacity() {
+            return Err(self.full());
+        }
+        match map.refile(key, owner.base, name(&owner, Match::Whole)).map_err(AdaptError::Map)? {
+            true => Ok(Some(Kind::Lift { place: owner, from: found })),
+            false => Err(AdaptError::Unfiled { name: owner.base }),
+        }
+    }
+
+    fn plan_step<M: ReverseMap>(&self, map: &mut M) -> Result<Option<Kind>, AdaptError<M::Error>> {
+        let last = self.frontier.last();
+        let Some(key) = map.next(last).map_err(AdaptError::Map)? else {
+            return match (self.old, self.buried[self.parity(Side::Old)]) {
+                (0, 0) => Ok(Some(Kind::Turn)),
+                (0, _) => Ok(Some(Kind::Sweep)),
+                // Keys that are left are not lost because a map does not know them.
+                _ => Err(AdaptError::Order),
+            };
+        };
+        let place = self.place(key, Side::Old);
+        let from = if self.is_whole(&place) { Some(Match::Whole) } else { self.in_table(&place) };
+        let other_function = |from: &Match| matches!(from, Match::Long(entry) if entry.parity != place.parity);
+        let from = from.filter(|from| Some(key) > last && self.old > 0 && !other_function(from));
+        let from = from.ok_or(AdaptError::Order)?;
+        let there = self.place(key, Side::New);
+        let arrival = self.arrive(key, there, Some((place.base, from)), || filed(map, there.base))?;
+        match map.refile(key, name(&place, from), name(&there, arrival.to)).map_err(AdaptError::Map)? {
+            true => Ok(Some(Kind::Move { key, place, from, arrival })),
+            false => Err(AdaptError::Order),
+        }
+    }
+
+    fn parity(&self, side: Side) -> usize {
+        ((self.frontier.epoch() + u64::from(side == Side::New)) & 1) as usize
+    }
+
+    pub(super) fn make(&mut self, change: QuotientChange) -> u32 {
+        match change.0 {
+            Kind::Insert { side, arrival } => {
+                self.take_in(arrival);
+                self.old += u64::from(side == Side::Old);
+                12
+            }
+            Kind::Remove { side, place, from } => {
+                self.take_out(&place, from);
+                let was = match from {
+                    Match::Bare => false,
+                    Match::Long(entry) => self.bury(entry.grave().pack(), false, place.parity),
+                    Match::Whole => self.bury(Whole::pack(&place, true), true, place.parity),
+                };
+                self.old = self.old.saturating_sub(u64::from(side == Side::Old));
+                self.owe(if was { self.steps } else { 0 });
+                12
+            }
+            Kind::Extend(longer) => {
+                self.extend(longer);
+                self.owe(self.steps);
+                8
+            }
+            Kind::Lift { place, from } => {
+                self.take_out(&place, from);
+                self.take_in(Arrival { place, to: Match::Whole, other: None });
+                self.owe(self.steps);
+                12
+            }
+            Kind::Move { key, place, from, arrival } => {
+                self.take_out(&place, from);
+                self.take_in(arrival);
+                self.frontier.pass(key);
+                self.old = self.old.saturating_sub(1);
+                self.owed = self.owed.saturating_sub(1);
+                20
+            }
+            Kind::Sweep => {
+                let parity = self.parity(Side::Old) as u64;
+                let before = self.long.len() + self.whole.len();
+                let gone = |word| Entry::unpack(word).buried && Entry::unpack(word).parity == parity;
+                let next = self.long.sweep(self.swept, SWEEP, gone);
+                self.whole.sweep(self.swept, SWEEP, |word| Whole::is_buried(word) && Whole::parity(word) == parity);
+                // Round and round: what moved back behind the sweep in between is found the next time.
+                self.swept = next.unwrap_or(0);
+                let left = &mut self.buried[parity as usize];
+                *left = left.saturating_sub((before - self.long.len() - self.whole.len()) as u64);
+                self.owed = self.owed.saturating_sub(1);
+                2 * SWEEP as u32
+            }
+            Kind::Turn => {
+                self.frontier.turn();
+                self.old = self.len();
+                self.owed = self.owed.saturating_sub(1);
+                1
+            }
+        }
+    }
+
+    fn owe(&mut self, steps: u32) {
+        self.owed = self.owed.saturating_add(steps);
+    }
+
+    fn extend(&mut self, Longer { from, to }: Longer) {
+        if let Some(from) = from {
+            self.long.remove(from.pack());
+        }
+        self.long.insert(to.pack());
+    }
+
+    /// A fingerprint goes.
+    fn take_out(&mut self, place: &Place, from: Match) {
+        if from == Match::Whole {
+            self.whole_keys -= u64::from(self.whole.remove(Whole::pack(place, false)));
+            return;
+        }
+        if !self.held.take(place.base)
+            && let Some(at) = self.spare.iter().position(|&base| base == place.base)
+        {
+            self.spare.swap_remove(at);
+        }
+        if let Match::Long(entry) = from {
+            self.long.remove(entry.pack());
+        }
+    }
+
+    /// A fingerprint comes, and one makes room for it.
+    fn take_in(&mut self, Arrival { place, to, other }: Arrival) {
+        if let Some(longer) = other {
+            self.extend(longer);
+        }
+        if to == Match::Whole {
+            self.whole_keys += u64::from(self.whole.insert(Whole::pack(&place, false)));
+            return;
+        }
+        if !self.held.put(place.base) {
+            self.spare.push(place.base);
+        }
+        if let Match::Long(entry) = to {
+            self.long.insert(entry.pack());
+        }
+    }
+
+    /// Remembers a fingerprint of a removed key, whose room it takes. One of each kind is enough. Returns whether it is new.
+    fn bury(&mut self, word: u64, whole: bool, parity: u64) -> bool {
+        let table = if whole { &mut self.whole } else { &mut self.long };
+        let upper = word >> if whole { Whole::SHIFT } else { super::SHIFT };
+        let known = table.like(upper).any(|known| known == word);
+        let new = !known && table.insert(word);
+        self.buried[parity as usize & 1] += u64::from(new);
+        new
+    }
+}

@@ -1,0 +1,94 @@
+//! an adaptive quotient filter <-> a file.
+//!
+//! ```text
+//!   fields:   capacity | rate f64 | steps | epoch, frontier | owed | keys under the old function | slot to sweep next | bases without a slot: number, each
+//!   payloads: quotient table | entries, sorted | whole hashes, sorted
+//! ```
+
+use bytes::Bytes;
+
+use super::entry::{Entry, Whole};
+use super::{AdaptiveQuotient, STEPS};
+use crate::adaptive::Adapt;
+use crate::adaptive::file::{self, Kind, bytes_of, words_of};
+use crate::adaptive::frontier::Frontier;
+use crate::error::{BuildError, FormatError};
+use crate::format::put_varint;
+use crate::hash::Salt;
+use crate::leaves::quotient::Held;
+use crate::math::quotient::size;
+
+/// Bases without a slot, more than chance has.
+const SPARE: u64 = 64;
+
+impl AdaptiveQuotient {
+    pub(super) fn encoded(&self) -> Result<Vec<u8>, BuildError> {
+        let mut fields = vec![];
+        put_varint(&mut fields, self.capacity);
+        fields.extend_from_slice(&self.rate.to_le_bytes());
+        put_varint(&mut fields, self.steps.into());
+        self.frontier.encode(&mut fields);
+        for number in [self.owed.into(), self.old, self.swept as u64, self.spare.len() as u64] {
+            put_varint(&mut fields, number);
+        }
+        self.spare.iter().for_each(|&base| put_varint(&mut fields, base));
+        let payloads = [self.held.payload.clone(), bytes_of(&self.long.sorted()), bytes_of(&self.whole.sorted())];
+        file::write(Kind::Quotient, self.hasher, self.domain, self.len(), &fields, &payloads)
+    }
+
+    pub(super) fn decoded(bytes: Bytes) -> Result<AdaptiveQuotient, FormatError> {
+        let read = file::read(bytes, Kind::Quotient)?;
+        let (hasher, domain) = (read.header.hasher, read.header.domain);
+        let [table, long, whole] = &read.payloads[..] else {
+            return Err(FormatError::invalid(format!("directory: {} payloads, expected 3", read.payloads.len())));
+        };
+        let mut from = read.fields();
+        // A key has two bits in the table at least: no more memory is asked for than a few times what the file takes.
+        let capacity = from.within("capacity", 0..=4 * table.len() as u64)?;
+        let rate = f64::from_le_bytes(from.array()?);
+        let steps = from.within("steps", u64::from(*STEPS.start())..=u64::from(*STEPS.end()))? as u32;
+        let fail = |e: BuildError| FormatError::invalid(e.to_string());
+        let mut filter = AdaptiveQuotient::with(domain, capacity, rate, steps, hasher).map_err(fail)?;
+        filter.frontier = Frontier::decode(&mut from, hasher)?;
+        filter.owed = from.within("steps due", 0..=u32::MAX.into())? as u32;
+        filter.old = from.within("keys under the old function", 0..=capacity)?;
+        filter.swept = from.within("slot to sweep next", 0..=filter.long.bytes() as u64)? as usize;
+        let range = filter.held.geometry.range();
+        for _ in 0..from.within("bases without a slot", 0..=SPARE)? {
+            filter.spare.push(from.within("base", 0..=range - 1)?);
+        }
+        from.end()?;
+        let wrong = |what: &str| FormatError::invalid(format!("payload: {what}"));
+        let size = size(capacity.max(1), rate).ok_or_else(|| wrong("no such table"))?;
+        let held = Held::reopened(size, Salt::new(0), table).map_err(fail)?;
+        filter.held = held.ok_or_else(|| wrong("the slots of the table contradict one another"))?;
+        let (long, whole) = (words_of(long)?, words_of(whole)?);
+        if !long.iter().all(|&word| Entry::is_sound(word)) || !filter.long.fill(&long) {
+            return Err(wrong("entries that no key has, or too many"));
+        }
+        if !whole.iter().all(|&word| Whole::is_sound(word)) || !filter.whole.fill(&whole) {
+            return Err(wrong("hashes that no key has, or too many"));
+        }
+        let live = |word: &u64| !Entry::unpack(*word).buried;
+        for entries in long.chunk_by(|a, b| Entry::unpack(*a).base == Entry::unpack(*b).base) {
+            let base = Entry::unpack(entries[0]).base;
+            if base >= range || entries.iter().filter(|word| live(word)).count() as u64 > filter.copies(base) {
+                return Err(wrong("an entry without a key"));
+            }
+        }
+        for entry in long.iter().map(|&word| Entry::unpack(word)).filter(|entry| entry.buried) {
+            filter.buried[entry.parity as usize] += 1;
+        }
+        for &word in &whole {
+            match Whole::is_buried(word) {
+                true => filter.buried[Whole::parity(word) as usize] += 1,
+                false => filter.whole_keys += 1,
+            }
+        }
+        let keys = filter.len();
+        match keys == read.header.keys && keys <= capacity && filter.old <= keys {
+            true => Ok(filter),
+            false => Err(wrong("more keys or fewer than the header says")),
+        }
+    }
+}

@@ -14,8 +14,9 @@
 //! A key that is inserted across a dead cell enters the next level *and* sets its bits here: a lookup stops at the first level with a
 //! bit missing.
 //!
-//! Which keys share a cell the filter cannot know. Where the other cascades count the keys behind a fingerprint and notice a reverse map
-//! that has lost one, this one has to believe its map: a key that the map does not name when its cell dies is lost.
+//! Which keys share a cell the filter cannot know. The other cascades count the keys behind a fingerprint and notice a reverse map
+//! that has lost one. This one notices only a map that names nobody where somebody must be; otherwise it has to believe its map, and a key that is not
+//! named when its cell dies is lost.
 
 use super::cascade::{Cascade, Level, Store};
 use super::file::Kind;

@@ -3,6 +3,7 @@
 //! Open addressing with linear probing, four slots of five in use at most. Taking a word out moves those after it back, so no slot is
 //! ever marked as deleted and a long life wears nothing.
 
+use crate::error::BuildError;
 use crate::hash::scramble;
 use crate::leaves::bloom::reduce;
 
@@ -18,9 +19,13 @@ pub(super) struct Words {
 
 impl Words {
     /// Room for so many words, found by all but their lowest `shift` bits.
-    pub(super) fn new(capacity: usize, shift: u32) -> Words {
-        let slots = capacity.saturating_add(capacity / 4).saturating_add(2);
-        Words { slots: vec![0; slots], len: 0, capacity, shift }
+    pub(super) fn new(capacity: usize, shift: u32) -> Result<Words, BuildError> {
+        let count = capacity.saturating_add(capacity / 4).saturating_add(2);
+        let mut slots = vec![];
+        let none = |_| BuildError::Unreachable { reason: format!("no memory for a table of {count} words") };
+        slots.try_reserve_exact(count).map_err(none)?;
+        slots.resize(count, 0);
+        Ok(Words { slots, len: 0, capacity, shift })
     }
 
     pub(super) fn len(&self) -> usize {
@@ -124,6 +129,7 @@ impl Words {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
     use std::collections::BTreeMap;
 
@@ -131,13 +137,13 @@ mod tests {
     #[test]
     fn words_come_and_go() {
         for capacity in [0, 1, 2, 7, 100] {
-            let mut table = Words::new(capacity, 8);
+            let mut table = Words::new(capacity, 8).unwrap();
             let mut counts: BTreeMap<u64, usize> = BTreeMap::new();
             let mut state = capacity as u64;
             for round in 0..4000 {
                 state = scramble(state);
                 // Few upper parts, so that many words share one.
-                let word = (state >> 40) % 20 << 8 | (1 + (state >> 20) % 3);
+                let word = ((state >> 40) % 20) << 8 | (1 + (state >> 20) % 3);
                 let there = counts.get(&word).copied().unwrap_or(0);
                 if state & 1 == 0 {
                     let room = table.len() < capacity;
@@ -156,7 +162,7 @@ mod tests {
                 assert_eq!(found, wanted, "round {round}");
                 assert_eq!(table.len(), counts.values().sum::<usize>());
             }
-            let mut again = Words::new(capacity, 8);
+            let mut again = Words::new(capacity, 8).unwrap();
             assert!(again.fill(&table.sorted()) && again.sorted() == table.sorted());
             let mut from = Some(0);
             while let Some(at) = from {
@@ -165,6 +171,6 @@ mod tests {
             let left: Vec<u64> = table.sorted().into_iter().filter(|word| word & 1 == 0).collect();
             assert_eq!(again.sorted(), left);
         }
-        assert!(!Words::new(3, 8).fill(&[2, 1]) && !Words::new(3, 8).fill(&[0]));
+        assert!(!Words::new(3, 8).unwrap().fill(&[2, 1]) && !Words::new(3, 8).unwrap().fill(&[0]));
     }
 }

@@ -5,7 +5,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tamis::adaptive::{
-    Adapt, AdaptError, Block, Broom, Guarded, LargeBroom, Memory, MemoryDictionary, Options, ReverseMap, Shared,
+    Adapt, AdaptError, AdaptiveBloom, AdaptiveQuotient, Block, Broom, CascadeOptions, CuckooCascade, Guarded,
+    LargeBroom, Memory, MemoryDictionary, Options, QuotientCascade, ReverseMap, Shared,
 };
 use tamis::{Digest, Domain, Filter, FormatError, QueryError};
 
@@ -34,6 +35,22 @@ fn low(capacity: u64, rate: f64) -> LargeBroom {
 
 fn growing(capacity: u64, rate: f64) -> Broom {
     Broom::with(&Options::new(Domain::U64, capacity / 20, rate).key(KEY).growing()).unwrap()
+}
+
+fn quotients(capacity: u64, rate: f64) -> QuotientCascade {
+    CascadeOptions::new(Domain::U64, capacity, rate).key(KEY).build().unwrap()
+}
+
+fn cuckoos(capacity: u64, rate: f64) -> CuckooCascade {
+    CascadeOptions::new(Domain::U64, capacity, rate).key(KEY).steps(8).build().unwrap()
+}
+
+fn bloom(capacity: u64, rate: f64) -> AdaptiveBloom {
+    CascadeOptions::new(Domain::U64, capacity, rate).key(KEY).steps(8).build().unwrap()
+}
+
+fn extended(capacity: u64, rate: f64) -> AdaptiveQuotient {
+    AdaptiveQuotient::keyed(Domain::U64, capacity, rate, 16, KEY).unwrap()
 }
 
 /// A map of which every so many-th call fails, in no pattern.
@@ -363,10 +380,14 @@ book!(broom_small, small, true);
 book!(broom_large, large, true);
 book!(broom_growing, growing, false);
 book!(large_broom, low, true);
+book!(quotient_cascade, quotients, true);
+book!(cuckoo_cascade, cuckoos, true);
+book!(adaptive_bloom, bloom, true);
+book!(adaptive_quotient, extended, true);
 
 #[test]
 fn every_golden_file_has_a_filter() {
-    assert_eq!(std::fs::read_dir(FOLDER).unwrap().count(), 5);
+    assert_eq!(std::fs::read_dir(FOLDER).unwrap().count(), 9);
 }
 
 #[test]

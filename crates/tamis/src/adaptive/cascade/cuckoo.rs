@@ -20,18 +20,6 @@ impl Level for Cuckoos {}
 
 impl Store for Cuckoos {
     const KIND: Kind = Kind::CuckooCascade;
-    const LOSSLESS: bool = true;
-    const CROWD: f64 = 1.25;
-    const TOLL: u32 = 4;
-
-    fn room(capacity: u64) -> u64 {
-        capacity
-    }
-
-    /// Keys leave nothing behind.
-    fn life(_: u64) -> u64 {
-        u64::MAX
-    }
 
     fn new(capacity: u64, rate: f64, salt: Salt) -> Result<Cuckoos, BuildError> {
         let table = Cuckoo::empty(capacity, rate, false, salt)?;
@@ -57,8 +45,6 @@ impl Store for Cuckoos {
     fn insert(&mut self, key: Digest) -> bool {
         self.table.insert(&mut self.payload, key).is_ok()
     }
-
-    fn pass(&mut self, _: Digest) {}
 
     fn remove(&mut self, key: Digest) -> bool {
         self.table.remove(&mut self.payload, key)

@@ -11,8 +11,8 @@ use crate::hash::{Digest, Salt};
 const HASH: u32 = 58;
 /// Fewer keys than this are kept exactly.
 const FEW: u64 = 64;
-/// The lowest rate of a level, in bits: what it takes to fit remainders and fingerprints into their tables.
-const BITS: f64 = 26.0;
+/// The lowest rate of a level, 2^-26: what it takes to fit remainders and fingerprints into their tables.
+const LOWEST: f64 = 1.0 / (1 << 26) as f64;
 /// More levels than any cascade has.
 const LEVELS: usize = 8;
 
@@ -34,18 +34,14 @@ impl Sizes {
         let n = shape.capacity;
         let burst = n.div_ceil(shape.steps.into());
         let few = (n / (3 * u64::from(n.max(2).ilog2()))).max(FEW);
-        let bits = -shape.rate.log2();
         let mut tiers = vec![];
         let mut next = Size { capacity: L::room(n).max(1), rate: shape.rate, marks: 2 * burst + 16, worn: L::life(n) };
-        let mut width = bits;
         while tiers.len() < LEVELS && (tiers.is_empty() || next.capacity > few) {
-            width = match (shape.schedule, tiers.len()) {
-                (Schedule::Squaring, _) => 2.0 * width,
-                (Schedule::LogStar, 0) => bits * 2f64.powf(bits / 2.0),
-                (Schedule::LogStar, _) => bits * 2f64.powf(width),
-            }
-            .min(BITS);
-            let rate = 2f64.powf(-width);
+            let rate = match (shape.schedule, tiers.len()) {
+                (Schedule::Squaring, _) => power(next.rate, 2.0),
+                (Schedule::LogStar, 0) => power(shape.rate, 1.0 / shape.rate.sqrt()),
+                (Schedule::LogStar, _) => power(shape.rate, 1.0 / next.rate),
+            };
             let capacity = (next.marks as f64 * L::CROWD) as u64 + 16;
             let marks = (next.marks as f64 * rate) as u64 + 16;
             tiers.push(next);
@@ -53,6 +49,18 @@ impl Sizes {
         }
         Sizes { tiers, last: next.capacity as usize }
     }
+}
+
+/// A rate to a power, rounded down to a whole one: sizes must be the same on every platform, and products are.
+fn power(rate: f64, exponent: f64) -> f64 {
+    let mut power = 1.0;
+    for _ in 0..exponent as u64 {
+        power *= rate;
+        if power <= LOWEST {
+            return LOWEST;
+        }
+    }
+    power
 }
 
 /// Levels with one salt.
@@ -71,7 +79,7 @@ impl<L: Level> Generation<L> {
         let tiers =
             (0..).zip(&sizes.tiers).map(|(i, size)| Tier::new(size, salt.child(i))).collect::<Result<_, _>>()?;
         let salt = salt.child(sizes.tiers.len() as u64);
-        Ok(Generation { tiers, last: Words::new(sizes.last, 64 - HASH), salt, live: 0 })
+        Ok(Generation { tiers, last: Words::new(sizes.last, 64 - HASH)?, salt, live: 0 })
     }
 
     fn hash(&self, key: Digest) -> u64 {
@@ -107,13 +115,18 @@ impl<L: Level> Generation<L> {
         alive.unwrap_or(self.tiers.len())
     }
 
+    /// Whether the last level has room.
+    pub(super) fn has_end(&self) -> bool {
+        self.last.len() < self.last.capacity()
+    }
+
     /// Whether a key on its way from one level to another finds room.
     pub(super) fn has_room(&self, from: usize, to: usize) -> bool {
         // Bits are left at every level on the way.
         let from = if L::LOSSLESS { to } else { from };
         (from..=to).all(|i| match self.tiers.get(i) {
             Some(tier) => tier.has_room(),
-            None => self.last.len() < self.last.capacity(),
+            None => self.has_end(),
         })
     }
 
@@ -145,10 +158,11 @@ impl<L: Level> Generation<L> {
 
     /// Whether a key or a dead spot more may find no room.
     pub(super) fn is_full(&self) -> bool {
-        let last = self.last.len() >= self.last.capacity();
         // The first level of fingerprints has room for all keys there can be.
         let levels = self.tiers.iter().skip(L::LOSSLESS.into());
-        last || self.tiers.iter().any(|tier| !tier.can_kill()) || levels.into_iter().any(|tier| !tier.has_room())
+        !self.has_end()
+            || self.tiers.iter().any(|tier| !tier.can_kill())
+            || levels.into_iter().any(|tier| !tier.has_room())
     }
 
     /// Words that a change of one key touches, about.

@@ -23,15 +23,19 @@ pub(crate) trait Store: Sized + Clone + std::fmt::Debug {
     /// The cascade of such levels in a file.
     const KIND: Kind;
     /// Whether fingerprints are kept as they are: they can be counted, and taken out.
-    const LOSSLESS: bool;
+    const LOSSLESS: bool = true;
     /// Keys that leave with one spot, on average; rather more.
-    const CROWD: f64;
+    const CROWD: f64 = 1.25;
     /// Keys that an insertion or a removal moves while a generation is on the move.
-    const TOLL: u32;
+    const TOLL: u32 = 4;
     /// Keys that a first level must have room for if so many are in the set.
-    fn room(capacity: u64) -> u64;
-    /// Insertions after which a first level of so many keys wants to be replaced.
-    fn life(capacity: u64) -> u64;
+    fn room(capacity: u64) -> u64 {
+        capacity
+    }
+    /// Insertions after which a first level of so many keys wants to be replaced. Where keys leave nothing behind there is no such number.
+    fn life(_: u64) -> u64 {
+        u64::MAX
+    }
     /// An empty level.
     fn new(capacity: u64, rate: f64, salt: Salt) -> Result<Self, BuildError>;
     /// How many spots there are; at most 2^57.
@@ -43,7 +47,7 @@ pub(crate) trait Store: Sized + Clone + std::fmt::Debug {
     /// Takes a key in; false, and nothing is changed, if it finds no place.
     fn insert(&mut self, key: Digest) -> bool;
     /// A key is on its way to a later level.
-    fn pass(&mut self, key: Digest);
+    fn pass(&mut self, _: Digest) {}
     /// Takes a key out, as far as that can be done; false if it is not there.
     fn remove(&mut self, key: Digest) -> bool;
     /// How many keys are at the spot of this one, if it can tell.
@@ -92,6 +96,8 @@ pub(super) enum State {
 
 /// Spots whose keys found no place in the table. A cuckoo table has no place for a key once in many tables, a quotient table never in practice.
 const STASH: usize = 16;
+/// More keys than a file can claim for a level.
+const MOST: u64 = 1 << 48;
 
 /// A level with its dead spots.
 #[derive(Clone, Debug)]
@@ -99,9 +105,7 @@ pub(super) struct Tier<L> {
     pub(super) level: L,
     dead: Marks,
     stash: Vec<u64>,
-    capacity: u64,
-    /// Dead spots, and keys here, from which on the generation wants to be replaced.
-    worn: (u64, u64),
+    size: Size,
 }
 
 /// Numbers of a tier.
@@ -124,7 +128,7 @@ impl<L: Level> Tier<L> {
             return Err(BuildError::Unreachable { reason });
         }
         let dead = Marks::new(size.marks, level.spots())?;
-        Ok(Tier { level, dead, stash: vec![], capacity: size.capacity, worn: (size.marks / 2, size.worn) })
+        Ok(Tier { level, dead, stash: vec![], size: *size })
     }
 
     /// The spot of a key.
@@ -152,17 +156,17 @@ impl<L: Level> Tier<L> {
 
     /// Whether there is room for another key.
     pub(super) fn has_room(&self) -> bool {
-        self.level.len() < self.capacity && self.stash.len() < STASH
+        self.level.len() < self.size.capacity && self.stash.len() < STASH
     }
 
     /// Whether another spot can die.
     pub(super) fn can_kill(&self) -> bool {
-        self.dead.0.geometry.keys() < self.dead.capacity()
+        self.dead() < self.dead.capacity()
     }
 
     /// Whether it wants to be replaced.
     pub(super) fn is_worn(&self) -> bool {
-        self.dead.0.geometry.keys() >= self.worn.0 || self.level.len() >= self.worn.1 || self.stash.len() > STASH / 2
+        2 * self.dead() >= self.size.marks || self.level.len() >= self.size.worn || self.stash.len() > STASH / 2
     }
 
     /// How many spots are dead.
@@ -218,11 +222,11 @@ impl<L: Level> Tier<L> {
 
     /// Fills an empty tier with what a file holds.
     pub(super) fn load(&mut self, from: &mut Reader<'_>, level: &[u8], dead: &[u8]) -> Result<(), FormatError> {
-        let len = from.within("keys of a level", 0..=self.capacity)?;
-        for _ in 0..from.within("stashed keys", 0..=STASH as u64)? {
+        let len = from.within("keys of a level", 0..=MOST)?;
+        for _ in 0..from.within("stashed keys", 0..=MOST)? {
             self.stash.push(from.within("stashed spot", 0..=self.level.spots())?);
         }
-        let size = Marks::size(2 * self.worn.0, self.level.spots());
+        let size = Marks::size(self.size.marks, self.level.spots());
         let fail = |e: BuildError| FormatError::invalid(e.to_string());
         let wrong = || FormatError::invalid("payload: the slots of a level contradict one another");
         self.level.load(level, len).map_err(fail)?.ok_or_else(wrong)?;

@@ -144,6 +144,10 @@ impl<L: Level> Cascade<L> {
         match tier.copies(stranger) {
             Some(copies) if copies > found.len() as u64 => return Err(AdaptError::Unfiled { name }),
             Some(copies) if copies < found.len() as u64 => return Err(AdaptError::Ambiguous { name }),
+            // Somebody set the bits, and nobody left since.
+            None if found.is_empty() && level == 0 && tier.len() == generation.live => {
+                return Err(AdaptError::Unfiled { name });
+            }
             _ => {}
         }
         if !tier.can_kill() {
@@ -184,7 +188,8 @@ impl<L: Level> Cascade<L> {
         };
         let from = self.now.alive(key, 0).filter(|_| Some(key) > last && self.now.live > 0).ok_or(AdaptError::Order)?;
         let to = next.open(key, 0);
-        if !next.has_room(0, to) {
+        // A level takes a key that moves, even if it is full: otherwise a map that failed for long could stop the move for ever.
+        if to == next.tiers.len() && !next.has_end() {
             return Err(self.full());
         }
         let names = (self.name(Side::Old, from, key), self.name(Side::New, to, key));

@@ -19,18 +19,6 @@ impl Level for Quotients {}
 
 impl Store for Quotients {
     const KIND: Kind = Kind::QuotientCascade;
-    const LOSSLESS: bool = true;
-    const CROWD: f64 = 1.25;
-    const TOLL: u32 = 4;
-
-    fn room(capacity: u64) -> u64 {
-        capacity
-    }
-
-    /// Keys leave nothing behind.
-    fn life(_: u64) -> u64 {
-        u64::MAX
-    }
 
     fn new(capacity: u64, rate: f64, salt: Salt) -> Result<Quotients, BuildError> {
         let size = size(capacity, rate).ok_or_else(|| BuildError::Unreachable {
@@ -56,8 +44,6 @@ impl Store for Quotients {
     fn insert(&mut self, key: Digest) -> bool {
         self.held.put(self.spot(key))
     }
-
-    fn pass(&mut self, _: Digest) {}
 
     fn remove(&mut self, key: Digest) -> bool {
         self.held.take(self.spot(key))

@@ -1,5 +1,5 @@
 //! a filter -> what every adaptive filter must stand: operations beside an oracle, maps that fail or lie, snapshots, damage.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;

@@ -53,6 +53,9 @@ pub(super) struct Arrival {
     other: Option<Longer>,
 }
 
+/// Where a key is, and the keys under its base.
+type Home = (Option<Match>, Vec<Digest>);
+
 /// A bit that no base has.
 const WHOLE: u64 = 1 << 63;
 /// Slots that a step sweeps.
@@ -76,12 +79,7 @@ impl AdaptiveQuotient {
     }
 
     /// Where a key of the set is, and all that is filed under its base if that was read.
-    fn home<M: ReverseMap>(
-        &self,
-        key: Digest,
-        place: &Place,
-        map: &mut M,
-    ) -> Result<(Option<Match>, Vec<Digest>), AdaptError<M::Error>> {
+    fn home<M: ReverseMap>(&self, key: Digest, place: &Place, map: &mut M) -> Result<Home, AdaptError<M::Error>> {
         if self.is_whole(place) && filed(map, name(place, Match::Whole))?.contains(&key) {
             return Ok((Some(Match::Whole), vec![]));
         }

@@ -13,7 +13,7 @@ use crate::leaves::quotient::Held;
 use crate::math::quotient::{MAX_REMAINDER, capacity, slots};
 
 /// A filter that can be a level of a [`Cascade`](super::Cascade): [`Quotients`](super::Quotients), [`Cuckoos`](super::Cuckoos) or
-/// [`Segments`](super::Segments).
+/// [`Segments`](crate::adaptive::Segments).
 // Sealed: what a level does is a matter of this crate.
 #[allow(private_bounds)]
 pub trait Level: Store {}

@@ -32,16 +32,19 @@ mod bits;
 mod bloom;
 mod broom;
 mod cascade;
+mod chained;
 mod dictionary;
 mod error;
 mod file;
 mod frontier;
 mod guarded;
+mod keys;
 mod large;
 mod map;
 mod memory;
 mod quotient;
 mod shared;
+mod stacked;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
@@ -55,12 +58,15 @@ pub use broom::{Block, Broom, BroomChange, Options, Statistics};
 pub use cascade::{
     Cascade, CascadeChange, CascadeOptions, CuckooCascade, Cuckoos, Level, QuotientCascade, Quotients, Schedule,
 };
+pub use chained::{AdaptiveChained, ChainOptions, Noted};
 pub use dictionary::MemoryDictionary;
 pub use error::AdaptError;
 pub use guarded::{Counts, Dictionary, Guarded};
+pub use keys::{Keys, LearnError};
 pub use large::{LargeBroom, LargeChange};
 pub use map::ReverseMap;
 pub use memory::Memory;
 pub use quotient::{AdaptiveQuotient, QuotientChange};
 pub use shared::Shared;
+pub use stacked::{AdaptiveStacked, Learned, Phase, StackOptions};
 pub use verbs::{Adapt, Receipt, Task};

@@ -24,10 +24,13 @@ use crate::format::{self, Encoded, Form, Header, Writer};
 use crate::hash::{Digest, Domain, Key};
 use crate::leaves::bloom::{Classic, SplitBlock};
 use crate::leaves::cuckoo::Cuckoo;
-use crate::leaves::dynamic::{Full, Insert, Remove};
+use crate::leaves::dynamic::Full;
 use crate::leaves::quotient::Quotient;
-use crate::leaves::{Contains, Geometry};
 use crate::steps::{self, Leaf, Role, Step};
+
+pub(crate) mod part;
+
+use part::{Part, Table};
 
 /// A filter of layers that take keys, and give them back if they are cuckoo or quotient filters.
 ///
@@ -60,61 +63,6 @@ struct Layer {
     role: Role,
     tag: u8,
     parts: Vec<Part>,
-}
-
-#[derive(Clone, Debug)]
-struct Part {
-    table: Table,
-    payload: Vec<u8>,
-}
-
-#[derive(Clone, Debug)]
-enum Table {
-    SplitBlock(SplitBlock),
-    Classic(Classic),
-    Cuckoo(Cuckoo),
-    Quotient(Quotient),
-}
-
-/// Runs `$body` with the geometry of a table.
-macro_rules! with_table {
-    ($table:expr, $geometry:ident => $body:expr) => {
-        match $table {
-            Table::SplitBlock($geometry) => $body,
-            Table::Classic($geometry) => $body,
-            Table::Cuckoo($geometry) => $body,
-            Table::Quotient($geometry) => $body,
-        }
-    };
-}
-
-impl Part {
-    fn contains(&self, key: Digest) -> bool {
-        with_table!(&self.table, table => table.contains(&self.payload, key))
-    }
-
-    fn insert(&mut self, key: Digest) -> Result<(), Full> {
-        // A layer that nobody reached when the stack was built has no table: a key put there would not be found again.
-        if self.payload.is_empty() {
-            return Err(Full { keys: 0, capacity: 0 });
-        }
-        with_table!(&mut self.table, table => Insert::insert(table, &mut self.payload, key))
-    }
-
-    /// None if this kind of table cannot.
-    fn remove(&mut self, key: Digest) -> Option<bool> {
-        match &mut self.table {
-            Table::Cuckoo(table) => Some(table.remove(&mut self.payload, key)),
-            Table::Quotient(table) => Some(table.remove(&mut self.payload, key)),
-            Table::SplitBlock(_) | Table::Classic(_) => None,
-        }
-    }
-
-    fn encoded(&self) -> Encoded {
-        let mut geometry = vec![];
-        with_table!(&self.table, table => table.encode(&mut geometry));
-        Encoded { geometry, payload: self.payload.clone().into() }
-    }
 }
 
 impl Stacked {

@@ -20,15 +20,17 @@
 use super::bloom::power;
 use super::portable::{exp2, log2};
 
+pub mod adaptive;
 pub mod chained;
 pub mod optimise;
 pub mod theorems;
 
+pub use adaptive::{Quick, observed, quick, watched};
 pub use chained::{Chained, chained};
 #[cfg(feature = "build")]
 pub(crate) use optimise::integer_soon;
 pub use optimise::{Aim, Limits, Stack, fixed, integer, varied};
-pub use theorems::{best_alpha, most_known, observed, saved, step};
+pub use theorems::{best_alpha, most_known, saved, step};
 
 /// The size of a filter by its rate: `s(alpha) = (log2(1/alpha) + c) / f` bits per key (\[Stacked\], section 5.2).
 ///

@@ -100,7 +100,7 @@ pub(crate) fn steps(
 }
 
 /// Without the layers that make next to no difference: what of the known values gets past the others is little against what strangers do.
-fn shortened(mut stack: Stack, shape: &Shape) -> Stack {
+pub(crate) fn shortened(mut stack: Stack, shape: &Shape) -> Stack {
     let psi = shape.mass(stack.known);
     let enough = |alphas: &[f64]| {
         psi * stack::known_rate(alphas) <= LITTLE * (1.0 - psi).max(SOMEBODY) * stack::unknown_rate(alphas)
@@ -111,7 +111,7 @@ fn shortened(mut stack: Stack, shape: &Shape) -> Stack {
 }
 
 /// What a layer takes. Buckets of cuckoo filters in a stack are semi-sorted: bits matter more there than in one filter.
-fn size(base: Base) -> Size {
+pub(crate) fn size(base: Base) -> Size {
     match base {
         Base::Bloom => Size::BLOOM,
         Base::Fuse => Size::FUSE,

@@ -20,14 +20,14 @@ use super::{Checks, Size, bits, checks, expected_rate, known_rate, negative_bits
 use crate::workload::Shape;
 
 /// The largest rate of a layer: under one bit of fingerprint no filter is built.
-pub(super) const MOST_ALPHA: f64 = 0.5;
+pub(crate) const MOST_ALPHA: f64 = 0.5;
 
 /// Layers at most. The last of so many holds one entry of 2^7 and more.
 pub(super) const MOST_LAYERS: usize = 15;
 
 /// Entries that the second layer must expect. An empty layer lets nothing pass, whatever its rate, and the sums would
 /// promise what it cannot do; with so many expected it is empty once in three thousand stacks.
-pub(super) const LEAST_ENTRIES: f64 = 8.0;
+pub(crate) const LEAST_ENTRIES: f64 = 8.0;
 
 /// What is wanted, and what may be used for it.
 #[derive(Clone, Copy, PartialEq, Debug)]

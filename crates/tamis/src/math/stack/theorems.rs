@@ -113,27 +113,3 @@ pub fn saved(size: Size, alpha: f64, nu: f64, psi: f64) -> f64 {
     let layer = (alpha / (1.0 - psi)).min(best_alpha(size, nu)).min(1.0 - 1e-9);
     (size.bits(alpha) - endless_bits(size, nu, layer)).max(0.0)
 }
-
-/// What `queries` negative queries are expected to show: the share of all queries on the values seen, and how many
-/// values that is (\[Stacked\], section 6).
-///
-/// A value of share f is among them with probability 1 - (1 - f)^queries. Each unseen query is counted as a new value.
-///
-/// ```
-/// use tamis::math::stack::observed;
-/// use tamis::workload::Shape;
-/// let shape = Shape::new([(1.0, 2)], 0.5)?;
-/// // Two queries: each of the two values is seen with 1 - (3/4)^2 = 7/16, and one query is unseen.
-/// let (psi, known) = observed(&shape, 2);
-/// assert!((psi - 2.0 * 0.25 * 7.0 / 16.0).abs() < 1e-12 && (known - (1.0 + 14.0 / 16.0)).abs() < 1e-12);
-/// # Ok::<(), tamis::workload::ShapeError>(())
-/// ```
-pub fn observed(shape: &Shape, queries: u64) -> (f64, f64) {
-    let (mut psi, mut known) = (0.0, shape.unseen() * queries as f64);
-    for (share, values) in shape.classes() {
-        let seen = -(queries as f64 * (-share).ln_1p()).exp_m1() * values as f64;
-        psi += share * seen;
-        known += seen;
-    }
-    (psi, known)
-}

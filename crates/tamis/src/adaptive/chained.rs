@@ -1,0 +1,343 @@
+//! keys, false positives as they come -> a filter and an exact bit that knows them: `P E` that learns ([Chained] section 4.1).
+//!
+//! ```text
+//!   learn    P ──yes──▶ a list of false positives          ┐ enough are new: only E is built again,
+//!   E        1 for every key, 0 for every one of the list  ┘ from the keys and the whole list
+//!
+//!   ask      P ──no──▶ no
+//!            │yes
+//!            E, once there is one ──▶ yes or no
+//! ```
+//!
+//! P stays as it is, so whoever it refuses is refused for good, and the list needs nobody else. E is a ribbon of one bit ([`recipes::chained`]
+//! [crate::recipes] has the same for negatives that are known from the start), about 1.01 bits for every key and every one of the list.
+//!
+//! **What is promised.** Every key is found. Every false positive of the list is refused by the next E, and by all after it: a known
+//! one never passes again. A stranger passes P as ever, and E with a chance of one half, whatever its table holds.
+//!
+//! **What is not.** Between two builds new ones pass as often as they are asked for. Which strangers pass E is drawn anew by every build: one
+//! that was refused may pass then. The list grows with every false positive, 16 bytes each, up to a limit that the caller sets; so this is for
+//! queries that repeat, not for somebody who looks for new false positives all the time. The hash is keyed.
+
+use std::collections::BTreeSet;
+
+use bytes::Bytes;
+
+use super::file::{self, Kind};
+use super::keys::{Census, Keys, LearnError, gather, gather_again};
+use crate::error::{BuildError, FormatError, QueryError};
+use crate::format::{Reader, put_varint};
+use crate::hash::{Digest, Domain, Hasher, Key, Salt};
+use crate::leaves::ribbon::{self, Ribbon};
+use crate::leaves::{Contains, Geometry, Values};
+
+/// What a filter with an exact bit that learns is to be: see [`AdaptiveChained::build`].
+#[derive(Clone, Copy, Debug)]
+pub struct ChainOptions {
+    rate: f64,
+    every: Option<u64>,
+    most: Option<u64>,
+    key: Option<[u64; 2]>,
+}
+
+impl ChainOptions {
+    /// A first filter with this rate for strangers, or less.
+    pub fn new(rate: f64) -> ChainOptions {
+        ChainOptions { rate, every: None, most: None, key: None }
+    }
+
+    /// How many new false positives make another exact bit; unless set, one for every 64 keys, and 16 at least.
+    pub fn every(mut self, positives: u64) -> ChainOptions {
+        self.every = Some(positives.max(1));
+        self
+    }
+
+    /// How many false positives are remembered; unless set, as many as keys, and 1024 at least.
+    pub fn most(mut self, positives: u64) -> ChainOptions {
+        self.most = Some(positives);
+        self
+    }
+
+    /// The secret key of the hash. Otherwise the operating system draws one.
+    pub fn key(mut self, key: [u64; 2]) -> ChainOptions {
+        self.key = Some(key);
+        self
+    }
+}
+
+/// What a false positive brought about in [`AdaptiveChained`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Noted {
+    /// The filter refuses the key already.
+    Refused,
+    /// It is in the list, and is refused after the next build.
+    Listed,
+    /// The exact bit was built: every false positive that was ever learned is refused.
+    Built,
+}
+
+/// A filter whose exact bit learns false positives.
+///
+/// ```
+/// use tamis::adaptive::{AdaptiveChained, ChainOptions};
+/// let mut keys: Vec<u64> = (0..1000).collect();
+/// let mut filter = AdaptiveChained::build(ChainOptions::new(1.0 / 64.0), &mut keys)?;
+/// let passing: Vec<u64> = (1000..10_000).filter(|&key| filter.contains(key) == Ok(true)).collect();
+/// for &key in &passing {
+///     filter.learn(key, &mut keys)?;
+/// }
+/// filter.settle(&mut keys)?;
+/// assert!((0..10_000u64).all(|key| filter.contains(key) == Ok(key < 1000)));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct AdaptiveChained {
+    hasher: Hasher,
+    domain: Domain,
+    census: Census,
+    every: u64,
+    most: u64,
+    /// How often something was built: the number of the next salt.
+    made: u64,
+    first: Layer,
+    exact: Option<Layer>,
+    /// Those that the exact bit knows, sorted.
+    settled: Vec<Digest>,
+    /// Those that the next one will know.
+    fresh: BTreeSet<Digest>,
+}
+
+/// A ribbon, and the number of its salt.
+#[derive(Clone, Debug)]
+struct Layer {
+    number: u64,
+    ribbon: Ribbon,
+    payload: Vec<u8>,
+}
+
+impl Layer {
+    fn contains(&self, key: Digest) -> bool {
+        self.ribbon.contains(&self.payload, key)
+    }
+}
+
+impl AdaptiveChained {
+    /// The first filter, on all keys. They take 16 bytes each meanwhile, as in every build of the exact bit.
+    ///
+    /// # Errors
+    /// Keys that cannot be read; a rate below 2^-32 or no rate.
+    pub fn build<M: Keys>(options: ChainOptions, keys: &mut M) -> Result<AdaptiveChained, LearnError<M::Error>> {
+        let ChainOptions { rate, every, most, key } = options;
+        let hasher = match key {
+            Some(key) => Hasher::keyed(key),
+            None => Hasher::secret()?,
+        };
+        let width = width(rate)?;
+        let domain = keys.domain();
+        let (digests, census) = gather(keys, domain, &hasher, |_| true)?;
+        let first = layer(&digests, Values::Fingerprints, width, 0, &hasher)?;
+        let every = every.unwrap_or((census.keys / 64).max(16));
+        let most = most.unwrap_or(census.keys.max(1024));
+        let (settled, fresh) = (vec![], BTreeSet::new());
+        Ok(AdaptiveChained { hasher, domain, census, every, most, made: 1, first, exact: None, settled, fresh })
+    }
+
+    /// Whether a key may be in the set.
+    pub fn contains<K: Key>(&self, key: K) -> Result<bool, QueryError> {
+        Ok(self.contains_digest(self.digest(key)?))
+    }
+
+    /// Whether the key of this digest may be in the set.
+    pub fn contains_digest(&self, key: Digest) -> bool {
+        self.first.contains(key) && self.exact.as_ref().is_none_or(|exact| exact.contains(key))
+    }
+
+    /// The digest of a key.
+    pub fn digest<K: Key>(&self, key: K) -> Result<Digest, QueryError> {
+        match K::DOMAIN == self.domain {
+            true => Ok(key.digest(&self.hasher)),
+            false => Err(QueryError::Domain { filter: self.domain, query: K::DOMAIN }),
+        }
+    }
+
+    /// Tells the filter of a false positive. When enough are new this reads all keys and builds the exact bit.
+    ///
+    /// # Errors
+    /// A key of the other domain; a list that is full; keys that cannot be read or are others than before. The filter answers as before,
+    /// and what was listed stays so.
+    pub fn learn<K: Key, M: Keys>(&mut self, key: K, keys: &mut M) -> Result<Noted, LearnError<M::Error>> {
+        let key = self.digest(key)?;
+        if !self.contains_digest(key) {
+            return Ok(Noted::Refused);
+        }
+        let known = self.learned();
+        if known >= self.most && !self.fresh.contains(&key) {
+            return Err(QueryError::Full { keys: known, capacity: self.most }.into());
+        }
+        self.fresh.insert(key);
+        match (self.fresh.len() as u64) < self.every {
+            true => Ok(Noted::Listed),
+            false => self.settle(keys).map(|()| Noted::Built),
+        }
+    }
+
+    /// Builds the exact bit now, if there is anything new for it to know.
+    ///
+    /// A false positive that is a key after all is forgotten: it passes.
+    ///
+    /// # Errors
+    /// As [`AdaptiveChained::learn`].
+    pub fn settle<M: Keys>(&mut self, keys: &mut M) -> Result<(), LearnError<M::Error>> {
+        if self.fresh.is_empty() {
+            return Ok(());
+        }
+        let digests = gather_again(keys, self.domain, &self.hasher, self.census, |_| true)?;
+        let mut settled = self.settled.clone();
+        settled.extend(self.fresh.iter().filter(|key| digests.binary_search(key).is_err()));
+        settled.sort_unstable();
+        settled.dedup();
+        let mut both: Vec<(Digest, bool)> = digests.into_iter().map(|key| (key, true)).collect();
+        both.extend(settled.iter().map(|&key| (key, false)));
+        both.sort_unstable();
+        let (all, wanted): (Vec<Digest>, Vec<bool>) = both.into_iter().unzip();
+        let exact = layer(&all, Values::Signed(&wanted), 256, self.made, &self.hasher)?;
+        // From here on nothing fails.
+        (self.exact, self.settled) = (Some(exact), settled);
+        self.fresh.clear();
+        self.made += 1;
+        Ok(())
+    }
+
+    /// How many false positives it remembers, and the exact bit knows or will know.
+    pub fn learned(&self) -> u64 {
+        (self.settled.len() + self.fresh.len()) as u64
+    }
+
+    /// The share of strangers that pass.
+    pub fn rate(&self) -> f64 {
+        self.first.ribbon.rate() * self.exact.as_ref().map_or(1.0, |exact| exact.ribbon.rate())
+    }
+
+    /// Bytes of the filter and the exact bit; the list is not among them.
+    pub fn bytes(&self) -> usize {
+        self.first.payload.len() + self.exact.as_ref().map_or(0, |exact| exact.payload.len())
+    }
+
+    /// How many keys it was made of.
+    pub fn len(&self) -> u64 {
+        self.census.keys
+    }
+
+    /// Whether it was made of none.
+    pub fn is_empty(&self) -> bool {
+        self.census.keys == 0
+    }
+
+    /// The domain of its keys.
+    pub fn domain(&self) -> Domain {
+        self.domain
+    }
+
+    /// The keyed hash.
+    pub fn hasher(&self) -> &Hasher {
+        &self.hasher
+    }
+
+    /// The filter as a file, with its list. The secret key is in it.
+    ///
+    /// ```text
+    ///   sum over the keys u64 | every | most | ever built | whether there is an exact bit u8      numbers without a type: varints
+    ///   per layer: number of its salt | geometry
+    ///   payloads: the first filter, the exact bit if there is one, digests that it knows (hi, lo), ascending, digests that are new
+    /// ```
+    pub fn snapshot(&self) -> Result<Vec<u8>, BuildError> {
+        let mut fields = self.census.sum.to_le_bytes().to_vec();
+        for number in [self.every, self.most, self.made] {
+            put_varint(&mut fields, number);
+        }
+        fields.push(u8::from(self.exact.is_some()));
+        let mut payloads = vec![];
+        for layer in [&self.first].into_iter().chain(&self.exact) {
+            put_varint(&mut fields, layer.number);
+            layer.ribbon.encode(&mut fields);
+            payloads.push(layer.payload.clone());
+        }
+        let words = |keys: &mut dyn Iterator<Item = &Digest>| {
+            file::bytes_of(&keys.flat_map(|key| [key.hi, key.lo]).collect::<Vec<u64>>())
+        };
+        payloads.push(words(&mut self.settled.iter()));
+        payloads.push(words(&mut self.fresh.iter()));
+        file::write(Kind::Chained, self.hasher, self.domain, self.census.keys, &fields, &payloads)
+    }
+
+    /// Takes up a snapshot. All of it is checked.
+    pub fn restore(bytes: impl Into<Bytes>) -> Result<AdaptiveChained, FormatError> {
+        let file = file::read(bytes, Kind::Chained)?;
+        let hasher = file.header.hasher;
+        let mut from = file.fields();
+        let census = Census { keys: file.header.keys, sum: u64::from_le_bytes(from.array()?) };
+        let every = from.within("false positives for another exact bit", 1..=u64::MAX)?;
+        let most = from.varint()?;
+        let made = from.within("ever built", 1..=u64::MAX >> 1)?;
+        let is_exact = from.within("exact bit", 0..=1)? == 1;
+        let mut payloads = file.payloads.iter();
+        let mut payload = || payloads.next().ok_or_else(|| FormatError::invalid("directory: a payload is missing"));
+        let first = decode(&mut from, payload()?, made, &hasher)?;
+        let exact = if is_exact { Some(decode(&mut from, payload()?, made, &hasher)?) } else { None };
+        let (settled, fresh) = (list(payload()?)?, list(payload()?)?);
+        from.end()?;
+        if payloads.next().is_some() {
+            return Err(FormatError::invalid("directory: a payload too many"));
+        }
+        // What has no exact bit knows nothing, and what it knows is not new.
+        let twice = fresh.iter().any(|key| settled.binary_search(key).is_ok());
+        if twice || (exact.is_none() && !settled.is_empty()) {
+            return Err(FormatError::invalid("payload: false positives that are known twice, or without an exact bit"));
+        }
+        let (domain, fresh) = (file.header.domain, fresh.into_iter().collect());
+        Ok(AdaptiveChained { hasher, domain, census, every, most, made, first, exact, settled, fresh })
+    }
+}
+
+/// The fewest 256ths of a bit that reach a rate.
+fn width(rate: f64) -> Result<u16, BuildError> {
+    let params = |width| ribbon::Params { width, wide: false, homogeneous: None, nested: false };
+    (256..=32 * 256).find(|&width| params(width).rate() <= rate).ok_or_else(|| {
+        let reason = format!("the rate for strangers must lie between 2^-32 and 1, not {rate}");
+        BuildError::Unreachable { reason }
+    })
+}
+
+/// A ribbon on sorted distinct keys.
+fn layer(keys: &[Digest], values: Values<'_>, width: u16, number: u64, hasher: &Hasher) -> Result<Layer, BuildError> {
+    let params = ribbon::Params { width, wide: false, homogeneous: None, nested: false };
+    let mut payload = vec![];
+    let ribbon = ribbon::build(keys, values, &params, Salt::secret(hasher, number), 1, &mut payload)?;
+    Ok(Layer { number, ribbon, payload })
+}
+
+fn decode(from: &mut Reader<'_>, payload: &[u8], made: u64, hasher: &Hasher) -> Result<Layer, FormatError> {
+    let number = from.within("number of a salt", 0..=made - 1)?;
+    let ribbon = Ribbon::decode(from, Salt::secret(hasher, number))?;
+    match payload.len() as u64 == ribbon.payload_len() {
+        true => Ok(Layer { number, ribbon, payload: payload.to_vec() }),
+        false => {
+            let reason = format!("payload: a ribbon of {} bytes, expected {}", payload.len(), ribbon.payload_len());
+            Err(FormatError::invalid(reason))
+        }
+    }
+}
+
+/// Ascending digests.
+fn list(payload: &[u8]) -> Result<Vec<Digest>, FormatError> {
+    let words = file::words_of(payload)?;
+    let (pairs, rest) = words.as_chunks::<2>();
+    let keys: Vec<Digest> = pairs.iter().map(|&[hi, lo]| Digest { hi, lo }).collect();
+    match rest.is_empty() && keys.windows(2).all(|pair| pair[0] < pair[1]) {
+        true => Ok(keys),
+        false => Err(FormatError::invalid("payload: a list of digests that does not ascend")),
+    }
+}
+
+#[cfg(test)]
+mod tests;

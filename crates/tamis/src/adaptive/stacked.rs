@@ -1,0 +1,523 @@
+//! keys, how skewed the queries are, false positives as they come -> a stack that learns which negatives to refuse ([Stacked] section 6).
+//!
+//! A stacked filter is told which negatives are asked for often. This one finds out. It answers from the first moment, by its first layer, and
+//! the false positives that are reported fill its second:
+//!
+//! ```text
+//!   Collecting     P            N (open, not asked yet) ◀── false positives
+//!                  │ N is full: it is frozen, and the keys that it knows by chance make the next P
+//!                  ▼
+//!   Stacked        P  N  P      (or Collecting again, with another N, if the plan has more layers)
+//!                  │ half as many false positives again as expected
+//!                  ▼
+//!   Collecting     P            the upper layers are dropped: other values are asked for now
+//!                  │ and when it is stacked again that did not help
+//!                  ▼
+//!   Remodelling    P            queries are counted; then there is another plan, and another first layer
+//! ```
+//!
+//! * **Nothing goes into a frozen layer.** A key that N does not know is answered with yes there, so it is in no later layer. Were N to
+//!   learn it afterwards, it would be refused: a false negative.
+//! * **An open layer is not asked.** It would refuse nobody: what it knows is decided by the layer after it.
+//! * **Full** is a Bloom filter half of whose bits are set, or a cuckoo or quotient filter with as many entries as it was made for. A
+//!   stack whose few negatives never fill the layer is finished after twice the queries that the plan foresaw.
+//! * **The keys** are read again, through [`Keys`], for every layer on keys. If that fails the filter is as it was, and right; the
+//!   next false positive tries again.
+//!
+//! **Two ways to plan.** Without a lifetime the plan is that of the best stacked filter on such queries, however long it takes to fill. With
+//! one it has three layers, and watches just as long as pays over that many queries ([`quick`](crate::math::stack::quick)).
+//!
+//! **Monitoring.** Queries that were refused and false positives are counted, in windows of 100 expected false positives. A window with
+//! more than 150 is bad (`window.rs`). The paper rebuilds where the rate *differs* by half; a rate that is lower is left alone here.
+//! The expected rate is that of the formulas, with the share of queries on what was seen, so the filter must be told the truth about the
+//! *shape*; what is asked for it need not know.
+//!
+//! **What is promised.** Every key is found, in every state. A negative that was learned passes a finished stack only by a chance of
+//! the third layer's rate, and those after it. Whoever can choose queries freely is not held off: values that the second layer does
+//! not know pass at the first layer's rate, again and again, until a window is bad. The filters that hold their rate against anybody
+//! are the others of this module. The hash is keyed.
+
+use crate::error::{BuildError, QueryError};
+use crate::hash::{Digest, Domain, Hasher, Key, Salt};
+use crate::math::stack::{expected_rate, unknown_rate};
+use crate::plan::Base;
+use crate::stacked::part::{Part, Table};
+use crate::workload::{Counter, ONE, Shape};
+
+use super::keys::{Census, Keys, LearnError, gather, gather_again};
+
+mod codec;
+mod plan;
+mod window;
+
+use plan::{Plan, Wish, half_set};
+use window::{Verdict, Window};
+
+/// What a stack that learns is to be: see [`AdaptiveStacked::build`].
+#[derive(Clone, Debug)]
+pub struct StackOptions {
+    wish: Wish,
+    shape: Shape,
+    key: Option<[u64; 2]>,
+    sample: u64,
+    memory: u64,
+}
+
+impl StackOptions {
+    /// Bloom layers of so many bits per key in all, for queries of this shape; the best stack in the end, however long it takes.
+    pub fn new(bits: f64, shape: Shape) -> StackOptions {
+        let wish = Wish { base: Base::Bloom, bits, lifetime: None };
+        StackOptions { wish, shape, key: None, sample: 200_000, memory: 1 << 24 }
+    }
+
+    /// Layers of another kind: Bloom, cuckoo or quotient filters.
+    pub fn base(mut self, base: Base) -> StackOptions {
+        self.wish.base = base;
+        self
+    }
+
+    /// Three layers, and the fewest false positives over so many negative queries, those before the third layer included.
+    pub fn lifetime(mut self, queries: u64) -> StackOptions {
+        self.wish.lifetime = Some(queries);
+        self
+    }
+
+    /// The secret key of the hash. Otherwise the operating system draws one.
+    pub fn key(mut self, key: [u64; 2]) -> StackOptions {
+        self.key = Some(key);
+        self
+    }
+
+    /// How many negative queries are counted when the workload is modelled anew, and bytes of memory for that; 200,000 and 16 MiB
+    /// unless set.
+    pub fn sample(mut self, queries: u64, memory: u64) -> StackOptions {
+        (self.sample, self.memory) = (queries.max(1), memory);
+        self
+    }
+}
+
+/// What a stack that learns is doing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Phase {
+    /// False positives fill a layer that is not asked yet.
+    Collecting,
+    /// All layers of the plan are there.
+    Stacked,
+    /// The first layer answers, and queries are counted for another plan.
+    Remodelling,
+}
+
+/// What a false positive brought about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Learned {
+    /// The filter refuses the key already.
+    Refused,
+    /// It was counted. No layer is open, or the key is in it, or an earlier layer lets it pass for good.
+    Counted,
+    /// It went into the open layer.
+    Stored,
+    /// The open layer is frozen, and there is another layer on keys.
+    Layered,
+    /// The rate was too high: the upper layers are gone, and the second one is open again.
+    Dropped,
+    /// That had not helped: queries are counted now.
+    Counting,
+    /// There is another plan, and another first layer.
+    Replanned,
+}
+
+/// A stack that learns which negatives to refuse.
+///
+/// ```
+/// use tamis::adaptive::{AdaptiveStacked, Phase, StackOptions};
+/// use tamis::workload::Shape;
+/// let mut keys: Vec<u64> = (0..10_000).collect();
+/// // Zipf's law over a million values; 300,000 queries are to come.
+/// let shape = Shape::zipf(1.0, 1_000_000, 500_000)?;
+/// let options = StackOptions::new(8.0, shape).lifetime(300_000);
+/// let mut filter = AdaptiveStacked::build(options, &mut keys)?;
+/// let mut passed = [0, 0];
+/// for i in 0..60_000u64 {
+///     let query = 1_000_000 + (i * i + 7) % 3001; // few values, asked for often
+///     if filter.ask(query)? {
+///         // The table behind the filter has no such key:
+///         passed[usize::from(filter.phase() == Phase::Stacked)] += 1;
+///         filter.learn(query, &mut keys)?;
+///     }
+/// }
+/// assert!(filter.phase() == Phase::Stacked && passed[1] < passed[0]);
+/// assert!(keys.iter().all(|&key| filter.contains(key) == Ok(true)));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct AdaptiveStacked {
+    hasher: Hasher,
+    domain: Domain,
+    wish: Wish,
+    shape: Shape,
+    sample: u64,
+    memory: u64,
+    census: Census,
+    plan: Plan,
+    /// Those that are asked: an odd number, the first never dropped.
+    layers: Vec<Layer>,
+    open: Option<Layer>,
+    phase: Phase,
+    /// Whether the upper layers were dropped and no window has been good since.
+    dropped: bool,
+    /// How many layers were ever begun: the number of the next salt.
+    made: u64,
+    /// Negative queries since the first layer was alone.
+    queries: u64,
+    /// The share of queries on what had been seen when the third layer was built.
+    psi: f64,
+    window: Window,
+    /// Counts queries where they are modelled anew; none once the shape is known.
+    counter: Option<Counter>,
+}
+
+/// A layer, and the number of its salt.
+#[derive(Clone, Debug)]
+struct Layer {
+    number: u64,
+    part: Part,
+    /// Entries that were put in one by one.
+    entries: u64,
+}
+
+/// The entries of an open layer that takes no more.
+const FULL: u64 = u64::MAX;
+/// How many times the queries that the plan foresaw a layer stays open.
+const PATIENCE: u64 = 2;
+/// How often a layer is looked at while it fills.
+const LOOKS: u64 = 64;
+
+impl AdaptiveStacked {
+    /// The first layer on all keys, and an empty second one.
+    ///
+    /// Keys take 16 bytes each meanwhile. Bits are those of all layers together; small sets may take a few bytes more.
+    ///
+    /// # Errors
+    /// Keys that cannot be read; a [`Base`] that takes no keys after it was built; bits per key that are too few or no number.
+    pub fn build<M: Keys>(options: StackOptions, keys: &mut M) -> Result<AdaptiveStacked, LearnError<M::Error>> {
+        let StackOptions { wish, shape, key, sample, memory } = options;
+        wish.check()?;
+        let hasher = match key {
+            Some(key) => Hasher::keyed(key),
+            None => Hasher::secret()?,
+        };
+        let domain = keys.domain();
+        let (digests, census) = gather(keys, domain, &hasher, |_| true)?;
+        let mut filter = AdaptiveStacked {
+            hasher,
+            domain,
+            plan: wish.plan(digests.len() as u64, &shape),
+            wish,
+            shape,
+            sample,
+            memory,
+            census,
+            layers: vec![],
+            open: None,
+            phase: Phase::Collecting,
+            dropped: false,
+            made: 0,
+            queries: 0,
+            psi: 0.0,
+            window: Window::default(),
+            counter: None,
+        };
+        filter.found(&digests)?;
+        Ok(filter)
+    }
+
+    /// Whether a key may be in the set. Nothing is counted: see [`AdaptiveStacked::refused`].
+    #[inline]
+    pub fn contains<K: Key>(&self, key: K) -> Result<bool, QueryError> {
+        Ok(self.contains_digest(self.digest(key)?))
+    }
+
+    /// The same, and a refusal is counted.
+    #[inline]
+    pub fn ask<K: Key>(&mut self, key: K) -> Result<bool, QueryError> {
+        let key = self.digest(key)?;
+        let yes = self.contains_digest(key);
+        if !yes {
+            self.refused(key);
+        }
+        Ok(yes)
+    }
+
+    /// Counts a query that [`AdaptiveStacked::contains`] refused: whoever asks through shared references tells it later. The rate is
+    /// that of false positives among these and those that are learned.
+    #[inline]
+    pub fn refused(&mut self, key: Digest) {
+        self.count(key);
+    }
+
+    /// Whether the key of this digest may be in the set.
+    #[inline]
+    pub fn contains_digest(&self, key: Digest) -> bool {
+        match self.layers.iter().position(|layer| !layer.part.contains(key)) {
+            // A layer on negatives does not know it: yes. One on keys: no.
+            Some(layer) => layer % 2 == 1,
+            None => true,
+        }
+    }
+
+    /// The digest of a key.
+    #[inline]
+    pub fn digest<K: Key>(&self, key: K) -> Result<Digest, QueryError> {
+        match K::DOMAIN == self.domain {
+            true => Ok(key.digest(&self.hasher)),
+            false => Err(QueryError::Domain { filter: self.domain, query: K::DOMAIN }),
+        }
+    }
+
+    /// Tells the filter of a false positive: a key that it let pass, and that is not in the set. (One that is in the set after all does no
+    /// harm but to the rate.)
+    ///
+    /// Now and then this reads all keys: when a layer is full, and when there is another plan.
+    ///
+    /// # Errors
+    /// A key of the other domain. Keys that cannot be read, or that are others than before: the filter is as it was but for
+    /// the counts, and the next false positive tries again.
+    pub fn learn<K: Key, M: Keys>(&mut self, key: K, keys: &mut M) -> Result<Learned, LearnError<M::Error>> {
+        let key = self.digest(key)?;
+        self.count(key);
+        if !self.contains_digest(key) {
+            return Ok(Learned::Refused);
+        }
+        self.window.passed = self.window.passed.saturating_add(1);
+        if self.phase == Phase::Remodelling {
+            return self.remodel(keys);
+        }
+        // The first layer alone has nothing above it that could be wrong.
+        if self.layers.len() > 1 || self.plan.alphas.len() == 1 {
+            match self.window.judge(self.expected()) {
+                Verdict::Good => self.dropped = false,
+                Verdict::Bad if self.dropped => {
+                    self.count_anew();
+                    return Ok(Learned::Counting);
+                }
+                Verdict::Bad => {
+                    self.drop_upper()?;
+                    return Ok(Learned::Dropped);
+                }
+                Verdict::Open => {}
+            }
+        }
+        let stored = self.store(key);
+        if self.is_full() {
+            self.close(keys)?;
+            return Ok(Learned::Layered);
+        }
+        Ok(if stored { Learned::Stored } else { Learned::Counted })
+    }
+
+    /// A negative query.
+    #[inline]
+    fn count(&mut self, key: Digest) {
+        self.queries = self.queries.saturating_add(1);
+        self.window.queries = self.window.queries.saturating_add(1);
+        if let Some(counter) = &mut self.counter {
+            // Its only error is 2^44 queries and more.
+            counter.push(key, ONE).ok();
+        }
+    }
+
+    /// Puts a key into the open layer if it gets there: it must pass every layer so far.
+    fn store(&mut self, key: Digest) -> bool {
+        let reaches = self.layers.iter().all(|layer| layer.part.contains(key));
+        let new = |open: &&mut Layer| reaches && open.entries != FULL && !open.part.contains(key);
+        let Some(open) = self.open.as_mut().filter(new) else { return false };
+        let stored = open.part.insert(key).is_ok();
+        open.entries = if stored { open.entries.saturating_add(1) } else { FULL };
+        stored
+    }
+
+    /// Whether the open layer takes no more. Once it does not it never does: if the next layer cannot be built now it waits.
+    fn is_full(&mut self) -> bool {
+        let patience = self.layers.len() == 1 && self.queries / PATIENCE >= self.plan.queries.max(1);
+        let Some(open) = self.open.as_mut().filter(|open| open.entries > 0) else { return false };
+        let full = match &open.part.table {
+            Table::Cuckoo(table) => open.entries >= table.capacity(),
+            Table::Quotient(table) => open.entries >= table.capacity(),
+            Table::Classic(_) | Table::SplitBlock(_) => {
+                // To count all bits for every entry would be too much.
+                let often = (open.part.payload.len() as u64 / LOOKS).max(1);
+                open.entries == FULL || (open.entries.is_multiple_of(often) && half_set(&open.part))
+            }
+        };
+        if full || patience {
+            open.entries = FULL;
+        }
+        full || patience
+    }
+
+    /// Freezes the open layer and builds the one after it, from the keys that it knows.
+    fn close<M: Keys>(&mut self, keys: &mut M) -> Result<(), LearnError<M::Error>> {
+        let Some(open) = &self.open else { return Ok(()) };
+        let negative = || self.layers.iter().skip(1).step_by(2).chain([open]);
+        let wanted = |key: Digest| negative().all(|layer| layer.part.contains(key));
+        let left = gather_again(keys, self.domain, &self.hasher, self.census, wanted)?;
+        let index = self.layers.len() + 1;
+        let taken = 8.0 * (self.bytes() as f64);
+        let rest = self.plan.bits_from(index + 1, self.wish.size(), self.census.keys);
+        let room = self.wish.bits * self.census.keys as f64 - taken - rest;
+        let part = self.wish.closed(&left, room, self.salt(self.made))?;
+        let next = match index + 1 < self.plan.alphas.len() {
+            true => Some(self.wish.open(&self.plan, self.census.keys, index + 1, self.salt(self.made + 1))?),
+            false => None,
+        };
+        // From here on nothing fails.
+        if self.layers.len() == 1 {
+            self.psi = self.plan.psi(&self.shape, self.queries);
+        }
+        let frozen = std::mem::take(&mut self.open);
+        self.layers.extend(frozen);
+        let layer = |number, part| Layer { number, part, entries: 0 };
+        self.layers.push(layer(self.made, part));
+        self.phase = if next.is_some() { Phase::Collecting } else { Phase::Stacked };
+        self.open = next.map(|part| layer(self.made + 1, part));
+        self.made += 2;
+        self.window = Window::default();
+        Ok(())
+    }
+
+    /// Other values are asked for now: the first layer stays, and the second is empty again.
+    fn drop_upper(&mut self) -> Result<(), BuildError> {
+        let open = match self.plan.alphas.len() {
+            1 => None,
+            _ => {
+                let part = self.wish.open(&self.plan, self.census.keys, 1, self.salt(self.made))?;
+                Some(Layer { number: self.made, part, entries: 0 })
+            }
+        };
+        self.made += 1;
+        self.layers.truncate(1);
+        self.phase = if open.is_some() { Phase::Collecting } else { Phase::Stacked };
+        self.open = open;
+        self.dropped = true;
+        self.alone();
+        Ok(())
+    }
+
+    /// That did not help: the queries themselves must be different.
+    fn count_anew(&mut self) {
+        self.layers.truncate(1);
+        self.open = None;
+        self.phase = Phase::Remodelling;
+        self.counter = Some(Counter::new(self.memory));
+        self.alone();
+    }
+
+    /// The first layer answers alone from here on.
+    fn alone(&mut self) {
+        (self.queries, self.psi, self.window) = (0, 0.0, Window::default());
+    }
+
+    /// Once enough queries are counted: a shape, a plan, and a first layer.
+    fn remodel<M: Keys>(&mut self, keys: &mut M) -> Result<Learned, LearnError<M::Error>> {
+        if self.queries < self.sample {
+            return Ok(Learned::Counted);
+        }
+        // The shape is there for good, also where the keys cannot be read now.
+        if let Some(counts) = std::mem::take(&mut self.counter).map(Counter::finish) {
+            let classes = counts.histogram().into_iter().map(|(weight, values)| (weight as f64, values));
+            if let Ok(shape) = Shape::new(classes, counts.unseen()) {
+                self.shape = shape;
+            }
+        }
+        let digests = gather_again(keys, self.domain, &self.hasher, self.census, |_| true)?;
+        let before = std::mem::replace(&mut self.plan, self.wish.plan(digests.len() as u64, &self.shape));
+        if let Err(e) = self.found(&digests) {
+            self.plan = before;
+            return Err(e.into());
+        }
+        Ok(Learned::Replanned)
+    }
+
+    /// The first layer of the plan, and the second, empty. After an error nothing has changed.
+    fn found(&mut self, digests: &[Digest]) -> Result<(), BuildError> {
+        let keys = self.census.keys;
+        let open = match self.plan.alphas.len() {
+            1 => None,
+            _ => Some(self.wish.open(&self.plan, keys, 1, self.salt(self.made + 1))?),
+        };
+        let taken = open.as_ref().map_or(0, |part| part.payload.len()) as f64 * 8.0;
+        let rest = if open.is_some() { self.plan.bits_from(2, self.wish.size(), keys) } else { 0.0 };
+        let first = self.wish.closed(digests, self.wish.bits * keys as f64 - taken - rest, self.salt(self.made))?;
+        self.layers = vec![Layer { number: self.made, part: first, entries: 0 }];
+        self.phase = if open.is_some() { Phase::Collecting } else { Phase::Stacked };
+        self.open = open.map(|part| Layer { number: self.made + 1, part, entries: 0 });
+        self.made += 2;
+        self.dropped = false;
+        self.alone();
+        Ok(())
+    }
+
+    fn salt(&self, number: u64) -> Salt {
+        Salt::secret(&self.hasher, number)
+    }
+
+    /// The rates of the layers that answer, as they are filled.
+    fn rates(&self) -> Vec<f64> {
+        self.layers.iter().map(|layer| layer.part.rate()).collect()
+    }
+
+    /// The rate that is expected now, over all negative queries; windows are compared with it. Layers after the third are left out: how
+    /// much of what is known they hold is not foreseen, and little is left for them.
+    pub fn expected(&self) -> f64 {
+        let rates = self.rates();
+        expected_rate(self.psi, rates.get(..3).unwrap_or(&rates[..rates.len().min(1)]))
+    }
+
+    /// The rate on values that were not learned: the bound for any query that is not chosen by somebody who watches.
+    pub fn rate(&self) -> f64 {
+        unknown_rate(&self.rates())
+    }
+
+    /// What it is doing.
+    pub fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    /// How many layers answer.
+    pub fn layers(&self) -> usize {
+        self.layers.len()
+    }
+
+    /// The rates of the planned layers, and the negative queries that the first of them shall answer alone.
+    pub fn planned(&self) -> (&[f64], u64) {
+        (&self.plan.alphas, self.plan.queries)
+    }
+
+    /// Bytes of all layers, the open one too.
+    pub fn bytes(&self) -> usize {
+        self.layers.iter().chain(&self.open).map(|layer| layer.part.payload.len()).sum()
+    }
+
+    /// How many keys it was made of.
+    pub fn len(&self) -> u64 {
+        self.census.keys
+    }
+
+    /// Whether it was made of none.
+    pub fn is_empty(&self) -> bool {
+        self.census.keys == 0
+    }
+
+    /// The domain of its keys.
+    pub fn domain(&self) -> Domain {
+        self.domain
+    }
+
+    /// The keyed hash.
+    pub fn hasher(&self) -> &Hasher {
+        &self.hasher
+    }
+}
+
+#[cfg(test)]
+mod tests;

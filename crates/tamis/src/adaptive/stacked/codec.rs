@@ -1,0 +1,194 @@
+//! a stack that learns <-> a file; queries that were counted for another plan are not in it, and are counted again.
+
+use bytes::Bytes;
+
+use crate::adaptive::file::{self, Kind};
+use crate::adaptive::keys::Census;
+use crate::error::{BuildError, FormatError};
+use crate::format::{Reader, put_varint};
+use crate::hash::Salt;
+use crate::plan::Base;
+use crate::stacked::part::Part;
+use crate::steps::{BLOOM, CUCKOO, QUOTIENT};
+use crate::workload::{Counter, Shape};
+
+use super::plan::{Plan, Wish};
+use super::window::Window;
+use super::{AdaptiveStacked, Layer, Phase};
+
+/// More layers than any plan has.
+const MAX_LAYERS: u64 = 15;
+/// More classes of queries than a shape has.
+const MAX_CLASSES: usize = 4096;
+
+impl AdaptiveStacked {
+    /// The filter as a file. The secret key is in it.
+    ///
+    /// ```text
+    ///   base u8, the tag of its leaf | bits per key f64 | lifetime + 1, or 0 | sample | memory      numbers without a type: varints
+    ///   sum over the keys u64 | phase u8 | dropped u8 | layers ever made | queries | psi f64 | window: queries, passed
+    ///   plan: layers, their rates f64 | known f64 | queries
+    ///   share of unseen queries f64 | layers that answer | whether one is open u8
+    ///   per layer, the open one last: number of its salt | entries | geometry
+    ///   payloads: the classes of queries (share f64, values u64), then the layers
+    /// ```
+    pub fn snapshot(&self) -> Result<Vec<u8>, BuildError> {
+        let mut fields = vec![tag(self.wish.base)];
+        fields.extend(self.wish.bits.to_le_bytes());
+        put_varint(&mut fields, self.wish.lifetime.map_or(0, |queries| queries.saturating_add(1)));
+        put_varint(&mut fields, self.sample);
+        put_varint(&mut fields, self.memory);
+        fields.extend(self.census.sum.to_le_bytes());
+        fields.push(self.phase as u8);
+        fields.push(u8::from(self.dropped));
+        put_varint(&mut fields, self.made);
+        put_varint(&mut fields, self.queries);
+        fields.extend(self.psi.to_le_bytes());
+        put_varint(&mut fields, self.window.queries);
+        put_varint(&mut fields, self.window.passed);
+        put_varint(&mut fields, self.plan.alphas.len() as u64);
+        self.plan.alphas.iter().for_each(|alpha| fields.extend(alpha.to_le_bytes()));
+        fields.extend(self.plan.known.to_le_bytes());
+        put_varint(&mut fields, self.plan.queries);
+        fields.extend(self.shape.unseen().to_le_bytes());
+        put_varint(&mut fields, self.layers.len() as u64);
+        fields.push(u8::from(self.open.is_some()));
+        let classes = self.shape.classes().flat_map(|(share, values)| [share.to_bits(), values]);
+        let mut payloads = vec![file::bytes_of(&classes.collect::<Vec<_>>())];
+        for layer in self.layers.iter().chain(&self.open) {
+            put_varint(&mut fields, layer.number);
+            put_varint(&mut fields, layer.entries);
+            fields.extend(layer.part.encoded().geometry);
+            payloads.push(layer.part.payload.clone());
+        }
+        file::write(Kind::Stacked, self.hasher, self.domain, self.census.keys, &fields, &payloads)
+    }
+
+    /// Takes up a snapshot. All of it is checked.
+    pub fn restore(bytes: impl Into<Bytes>) -> Result<AdaptiveStacked, FormatError> {
+        let file = file::read(bytes, Kind::Stacked)?;
+        let hasher = file.header.hasher;
+        let mut from = file.fields();
+        let base = base(from.u8()?)?;
+        let bits = number(&mut from, "bits per key", 1.0, 1024.0)?;
+        let lifetime = from.varint()?.checked_sub(1);
+        let (sample, memory) = (from.within("sample", 1..=u64::MAX)?, from.varint()?);
+        let census = Census { keys: file.header.keys, sum: u64::from_le_bytes(from.array()?) };
+        let phase = match from.within("phase", 0..=2)? {
+            0 => Phase::Collecting,
+            1 => Phase::Stacked,
+            _ => Phase::Remodelling,
+        };
+        let dropped = from.within("dropped", 0..=1)? == 1;
+        let made = from.within("layers ever made", 1..=u64::MAX >> 1)?;
+        let queries = from.varint()?;
+        let psi = number(&mut from, "share of known queries", 0.0, 1.0)?;
+        let window = Window { queries: from.varint()?, passed: from.varint()? };
+        let planned = from.within("planned layers", 1..=MAX_LAYERS)?;
+        let alphas = (0..planned).map(|_| number(&mut from, "rate", 0.0, 1.0)).collect::<Result<Vec<_>, _>>()?;
+        let known = number(&mut from, "known negatives", 0.0, (1u64 << 48) as f64)?;
+        let plan = Plan { alphas, known, queries: from.varint()? };
+        let unseen = number(&mut from, "share of unseen queries", 0.0, 1.0)?;
+        let count = from.within("layers", 1..=planned)?;
+        let is_open = from.within("open layer", 0..=1)? == 1;
+        let fits = match phase {
+            Phase::Collecting => is_open && count < planned,
+            Phase::Stacked => !is_open && count == planned,
+            Phase::Remodelling => !is_open && count == 1,
+        };
+        if !fits || count % 2 == 0 || planned % 2 == 0 {
+            let reason = format!("directory: {count} of {planned} layers do not fit the phase {phase:?}");
+            return Err(FormatError::invalid(reason));
+        }
+        let mut payloads = file.payloads.iter();
+        let mut payload = || payloads.next().ok_or_else(|| FormatError::invalid("directory: a payload is missing"));
+        let shape = shape(payload()?, unseen)?;
+        let mut layers = vec![];
+        for _ in 0..count + u64::from(is_open) {
+            let number = from.within("number of a salt", 0..=made - 1)?;
+            let entries = from.varint()?;
+            let (table, len) = Part::decode(tag(base), &mut from, Salt::secret(&hasher, number))?;
+            let payload = payload()?.to_vec();
+            if payload.len() as u64 != len {
+                let reason = format!("payload: a layer of {} bytes, expected {len}", payload.len());
+                return Err(FormatError::invalid(reason));
+            }
+            layers.push(Layer { number, part: Part { table, payload }, entries });
+        }
+        from.end()?;
+        if payloads.next().is_some() {
+            return Err(FormatError::invalid("directory: a payload too many"));
+        }
+        let open = if is_open { layers.pop() } else { None };
+        // A key that is put into a table without room is not found again.
+        if open.as_ref().is_some_and(|open| open.part.payload.is_empty())
+            || (census.keys > 0 && layers[0].part.payload.is_empty())
+        {
+            return Err(FormatError::invalid("payload: a layer without a table"));
+        }
+        // An open layer is made by the plan, so the plan must be one for such a first layer.
+        let planned = plan.bits_from(1, Wish { base, bits, lifetime }.size(), census.keys);
+        if planned > 512.0 * layers[0].part.payload.len() as f64 + 4096.0 {
+            let reason =
+                format!("directory: {planned:.0} bits above a first layer of {} bytes", layers[0].part.payload.len());
+            return Err(FormatError::invalid(reason));
+        }
+        let counter = (phase == Phase::Remodelling).then(|| Counter::new(memory));
+        let queries = if counter.is_some() { 0 } else { queries };
+        Ok(AdaptiveStacked {
+            hasher,
+            domain: file.header.domain,
+            wish: Wish { base, bits, lifetime },
+            shape,
+            sample,
+            memory,
+            census,
+            plan,
+            layers,
+            open,
+            phase,
+            dropped,
+            made,
+            queries,
+            psi,
+            window,
+            counter,
+        })
+    }
+}
+
+fn tag(base: Base) -> u8 {
+    match base {
+        Base::Cuckoo => CUCKOO,
+        Base::Quotient => QUOTIENT,
+        _ => BLOOM,
+    }
+}
+
+fn base(tag: u8) -> Result<Base, FormatError> {
+    match tag {
+        BLOOM => Ok(Base::Bloom),
+        CUCKOO => Ok(Base::Cuckoo),
+        QUOTIENT => Ok(Base::Quotient),
+        _ => Err(FormatError::invalid(format!("directory: layers have tag {tag}, expected that of one that changes"))),
+    }
+}
+
+fn number(from: &mut Reader<'_>, name: &str, low: f64, high: f64) -> Result<f64, FormatError> {
+    let value = f64::from_le_bytes(from.array()?);
+    match (low..=high).contains(&value) {
+        true => Ok(value),
+        false => Err(FormatError::invalid(format!("directory: {name} is {value}, expected {low} to {high}"))),
+    }
+}
+
+/// The shape of queries from its classes.
+fn shape(payload: &[u8], unseen: f64) -> Result<Shape, FormatError> {
+    let words = file::words_of(payload)?;
+    let (classes, rest) = words.as_chunks::<2>();
+    if !rest.is_empty() || classes.len() > MAX_CLASSES {
+        return Err(FormatError::invalid(format!("payload: {} words of a shape", words.len())));
+    }
+    Shape::new(classes.iter().map(|&[share, values]| (f64::from_bits(share), values)), unseen)
+        .map_err(|e| FormatError::invalid(format!("payload: {e}")))
+}

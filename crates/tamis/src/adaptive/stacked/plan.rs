@@ -1,0 +1,180 @@
+//! how queries are spread, a budget -> the layers of a stack that learns, and each of them as a table.
+
+use crate::error::BuildError;
+use crate::hash::{Digest, Salt};
+use crate::leaves::Geometry;
+use crate::leaves::bloom::{Classic, classic, zeros};
+use crate::leaves::cuckoo::{self, Cuckoo};
+use crate::leaves::quotient::{self, Quotient};
+use crate::math::quotient as quotients;
+use crate::math::stack::{self, Limits, Size, observed, quick, watched};
+use crate::plan::Base;
+use crate::recipes::stacked::{shortened, size};
+use crate::stacked::part::{Part, Table};
+use crate::workload::Shape;
+
+/// Entries for which a layer that is open is made at least.
+const LEAST: u64 = 8;
+/// Bits of the smallest layer, and bits per entry of the largest: more make no filter better.
+const SMALLEST: f64 = 64.0;
+const WIDEST: f64 = 64.0;
+/// More queries than anybody will ask.
+const FOREVER: u64 = 1 << 44;
+/// Strangers pass the best eventual stack at most so many times as often as one layer of its size.
+const GUARD: f64 = 1.42;
+
+/// What the caller asked for; the part of it that stays.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct Wish {
+    pub(super) base: Base,
+    /// Bits per key.
+    pub(super) bits: f64,
+    /// Negative queries to expect in all, if the stack shall be finished soon.
+    pub(super) lifetime: Option<u64>,
+}
+
+/// The layers to build, and how long the first of them shall take.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Plan {
+    /// The rates of the layers, an odd number.
+    pub(super) alphas: Vec<f64>,
+    /// Negatives that are seen before the third layer.
+    pub(super) known: f64,
+    /// Negative queries until then.
+    pub(super) queries: u64,
+}
+
+impl Wish {
+    pub(super) fn size(&self) -> Size {
+        size(self.base)
+    }
+
+    pub(super) fn check(&self) -> Result<(), BuildError> {
+        let reason = match (self.base, self.bits) {
+            (Base::Ribbon | Base::Fuse | Base::Fuse4, _) => {
+                "a stack that learns is made of Bloom, cuckoo or quotient filters: others take no keys later".into()
+            }
+            (_, bits) if !(1.0..=1024.0).contains(&bits) => format!("{bits} bits per key, expected 1 to 1024"),
+            _ => return Ok(()),
+        };
+        Err(BuildError::Unreachable { reason })
+    }
+
+    /// The layers for so many keys and such queries.
+    pub(super) fn plan(&self, keys: u64, shape: &Shape) -> Plan {
+        let size = self.size();
+        let whole = self.base != Base::Bloom;
+        let alone = size.alpha(self.bits).min(0.5);
+        let found = match self.lifetime {
+            Some(lifetime) => quick(size, whole, keys, shape, self.bits, lifetime).map(|found| Plan {
+                alphas: found.alphas.to_vec(),
+                known: found.known,
+                queries: found.queries,
+            }),
+            None => {
+                let limits = Limits { most_efpb: Some(GUARD * alone), ..Limits::bits(self.bits) };
+                let found = match whole {
+                    true => stack::integer_soon(size, keys, shape, &limits),
+                    false => stack::fixed(size, keys, shape, &limits),
+                };
+                found.map(|found| shortened(found, shape)).map(|found| Plan {
+                    known: found.known as f64,
+                    queries: watched(shape, found.known as f64, FOREVER),
+                    alphas: found.alphas,
+                })
+            }
+        };
+        found.filter(|plan| plan.alphas.len() > 1).unwrap_or(Plan { alphas: vec![alone], known: 0.0, queries: 0 })
+    }
+
+    /// An empty layer for the negatives that get as far as layer `index`.
+    pub(super) fn open(&self, plan: &Plan, keys: u64, index: usize, salt: Salt) -> Result<Part, BuildError> {
+        let entries = plan.entries(keys).get(index).copied().unwrap_or(0.0);
+        let capacity = (entries.ceil() as u64).max(LEAST);
+        let rate = plan.alphas.get(index).copied().unwrap_or(0.5).min(0.5);
+        let (table, len) = match self.base {
+            Base::Cuckoo => {
+                let table = Cuckoo::empty(capacity, rate, true, salt)?;
+                (Table::Cuckoo(table), table.payload_len())
+            }
+            Base::Quotient => {
+                let size = quotients::size(capacity, rate).ok_or_else(|| no_size(capacity, rate))?;
+                let table = Quotient::new(size, salt)?;
+                (Table::Quotient(table), table.payload_len())
+            }
+            _ => {
+                let table = Classic::new(&classic::Params::for_rate(capacity, rate)?, 0, salt)?;
+                (Table::Classic(table), table.payload_len())
+            }
+        };
+        let mut payload = vec![];
+        zeros(&mut payload, len)?;
+        Ok(Part { table, payload })
+    }
+
+    /// A layer on sorted distinct keys that takes about `room` bits: the lowest rate there is for them.
+    pub(super) fn closed(&self, keys: &[Digest], room: f64, salt: Salt) -> Result<Part, BuildError> {
+        let n = keys.len() as u64;
+        let room = room.min(WIDEST * n as f64).max(SMALLEST);
+        let mut payload = vec![];
+        let table = match self.base {
+            Base::Cuckoo => {
+                let params = match cuckoo::Params::for_room(n, 1, room, true) {
+                    Ok(params) => params,
+                    Err(_) => cuckoo::Params::for_rate(n, 0.5, true)?,
+                };
+                Table::Cuckoo(Cuckoo::build(keys, &params, salt, &mut payload)?)
+            }
+            Base::Quotient => {
+                let spare = quotient::Params::spare(n, 1);
+                let size = quotients::size_within(n, spare, room).or_else(|| quotients::size(n, 0.5));
+                let params = quotient::Params::new(n, size.ok_or_else(|| no_size(n, 0.5))?, true);
+                Table::Quotient(match n {
+                    0 => Quotient::new((0, 1), salt)?,
+                    _ => Quotient::build(keys, &params, salt, &mut payload)?,
+                })
+            }
+            _ => {
+                let params = classic::Params::for_bits_per_key(n.max(1), room / n.max(1) as f64)?;
+                Table::Classic(Classic::build(keys, &params, salt, &mut payload)?)
+            }
+        };
+        Ok(Part { table, payload })
+    }
+}
+
+fn no_size(n: u64, rate: f64) -> BuildError {
+    BuildError::Unreachable { reason: format!("quotient filter: no size gives a rate of {rate} with {n} keys") }
+}
+
+impl Plan {
+    /// Entries that are expected in each layer.
+    fn entries(&self, keys: u64) -> Vec<f64> {
+        let mut sides = [keys as f64, self.known];
+        let mut entries = vec![];
+        for alpha in &self.alphas {
+            entries.push(sides[0]);
+            sides = [sides[1] * alpha, sides[0]];
+        }
+        entries
+    }
+
+    /// Bits that the layers from this one on are expected to take.
+    pub(super) fn bits_from(&self, layer: usize, size: Size, keys: u64) -> f64 {
+        let layers = self.entries(keys).into_iter().zip(&self.alphas).skip(layer);
+        layers.map(|(entries, &alpha)| entries * size.bits(alpha)).sum()
+    }
+
+    /// The share of queries on values that were seen in so many.
+    pub(super) fn psi(&self, shape: &Shape, queries: u64) -> f64 {
+        observed(shape, queries).0.clamp(0.0, 1.0)
+    }
+}
+
+/// Whether half of the bits of a table are set.
+pub(super) fn half_set(part: &Part) -> bool {
+    let (words, rest) = part.payload.as_chunks::<8>();
+    let ones = words.iter().map(|word| u64::from_le_bytes(*word).count_ones() as u64).sum::<u64>()
+        + rest.iter().map(|byte| u64::from(byte.count_ones())).sum::<u64>();
+    ones * 2 >= part.payload.len() as u64 * 8
+}

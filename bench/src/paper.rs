@@ -17,6 +17,6 @@ pub(crate) enum Paper {
     Chained(chained::Options),
     /// Circular shift and coalesce, many sets: figures 2, 4 and 6 to 13, and the library's targets.
     Csc(csc::Options),
-    /// Stacked filters: table 2, figures 2 to 5, and the planner beside them.
+    /// Stacked filters: table 2, figures 2 to 5, the planner beside them; figure 6 with --adaptive.
     Stacked(stacked::Options),
 }

@@ -1,4 +1,4 @@
-//! \[Stacked\] -> its table 2 and figures 2 to 5, recomputed and measured, and the planner beside stacked Bloom filters.
+//! \[Stacked\] -> its table 2 and figures 2 to 6, recomputed and measured, and the planner beside stacked Bloom filters.
 //!
 //! The figures are printed without numbers; what the text says about them is in the notes below our tables. Filters are
 //! those of this library, with all their bytes counted: a stack of classic Bloom filters is built as the paper has it.
@@ -13,6 +13,7 @@ use serde::Serialize;
 use crate::machine::Machine;
 use crate::table::Table;
 
+mod adaptive;
 mod built;
 mod families;
 mod firehose;
@@ -49,6 +50,15 @@ pub(crate) struct Options {
     /// Latency of a hard disk in µs, added for every read.
     #[arg(long, default_value_t = 5000.0)]
     hdd_us: f64,
+    /// Only figure 6: a stack that learns, beside one filter of its size.
+    #[arg(long)]
+    adaptive: bool,
+    /// Negative queries of each phase of figure 6.
+    #[arg(long, default_value_t = 10_000_000)]
+    lifetime: usize,
+    /// Latencies in µs that figure 6 counts for a false positive; its parts are shown with the first.
+    #[arg(long, value_delimiter = ',', default_values_t = [20.0, 100.0, 5000.0])]
+    read_us: Vec<f64>,
     /// What to do [default: everything].
     #[arg(long, value_enum, value_delimiter = ',', hide_default_value = true, default_values_t = Part::ALL)]
     part: Vec<Part>,
@@ -119,6 +129,7 @@ pub(crate) struct Report<'a> {
     shares: Option<Vec<robust::Three>>,
     planner: Option<Vec<planner::Pair>>,
     speed: Option<Vec<families::Pair>>,
+    figure6: Option<adaptive::Figure6>,
 }
 
 /// Computes and measures what the options name.
@@ -126,7 +137,10 @@ pub(crate) fn run(options: &Options) -> Result<Report<'_>, Box<dyn Error>> {
     if options.n == 0 || options.negatives_per_key == 0 || options.queries == 0 {
         return Err("--n, --negatives-per-key and --queries must be at least 1".into());
     }
-    let wanted = |part| options.part.contains(&part);
+    if options.lifetime == 0 {
+        return Err("--lifetime must be at least 1".into());
+    }
+    let wanted = |part| !options.adaptive && options.part.contains(&part);
     Ok(Report {
         machine: Machine::read(),
         options,
@@ -138,6 +152,7 @@ pub(crate) fn run(options: &Options) -> Result<Report<'_>, Box<dyn Error>> {
         shares: wanted(Part::Shares).then(|| robust::shares(options)).transpose()?,
         planner: wanted(Part::Planner).then(|| planner::run(options)).transpose()?,
         speed: wanted(Part::Speed).then(|| families::speed(options)).transpose()?,
+        figure6: options.adaptive.then(|| adaptive::figure6(options)).transpose()?,
     })
 }
 
@@ -150,6 +165,7 @@ impl Report<'_> {
         let shares = self.shares.iter().flatten().flat_map(robust::Three::rows);
         let planner = self.planner.iter().flatten().flat_map(planner::Pair::rows);
         sets.chain(pairs).chain(robust).chain(shares).chain(planner).all(|row| row.wrong().is_empty())
+            && self.figure6.as_ref().is_none_or(adaptive::Figure6::is_clean)
     }
 
     /// The results as Markdown.
@@ -168,6 +184,7 @@ impl Report<'_> {
         tables.extend(self.shares.as_deref().map(shares));
         tables.extend(self.planner.as_deref().map(|pairs| planner::table(pairs, options)));
         tables.extend(self.speed.as_deref().map(|pairs| families::speed_table(pairs, options)));
+        tables.extend(self.figure6.iter().flat_map(|figure| figure.tables(options)));
         if let Some(first) = tables.first_mut() {
             first.head = format!("{} {}, seed {}.", first.head, self.machine, options.seed);
         }
@@ -181,6 +198,6 @@ impl Report<'_> {
 
     /// Whether filters were built.
     fn measured(&self) -> bool {
-        self.options.part.iter().any(|part| !matches!(part, Part::Table2 | Part::Figure2))
+        !self.options.adaptive && self.options.part.iter().any(|part| !matches!(part, Part::Table2 | Part::Figure2))
     }
 }

@@ -205,7 +205,8 @@ impl Load {
         self
     }
 
-    fn value(&self, rank: usize) -> u64 {
+    /// The negative of this rank.
+    pub(super) fn value(&self, rank: usize) -> u64 {
         match &self.values {
             Values::Mixed(start) => scramble(start.wrapping_add(rank as u64)),
             Values::Listed(values) => values[rank],

@@ -9,8 +9,8 @@
 //!            E, once there is one ──▶ yes or no
 //! ```
 //!
-//! P stays as it is, so whoever it refuses is refused for good, and the list needs nobody else. E is a ribbon of one bit ([`recipes::chained`]
-//! [crate::recipes] has the same for negatives that are known from the start), about 1.01 bits for every key and every one of the list.
+//! P stays as it is, so whoever it refuses is refused for good, and the list needs nobody else. E is a ribbon of one bit, as in the recipe for
+//! negatives that are known from the start: about 1.01 bits for every key and every one of the list.
 //!
 //! **What is promised.** Every key is found. Every false positive of the list is refused by the next E, and by all after it: a known
 //! one never passes again. A stranger passes P as ever, and E with a chance of one half, whatever its table holds.

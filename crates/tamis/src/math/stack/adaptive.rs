@@ -78,10 +78,10 @@ pub struct Quick {
     pub bits: f64,
 }
 
-/// Looks per doubling of N_o, and steps per bit of a rate, before they are refined.
-const FINE: u32 = 2;
+/// Looks per doubling of N_o before they are refined.
+const LOOKS: u32 = 2;
 /// The lowest rates that are tried, as powers of 1/2.
-const DEEPEST: u32 = 20;
+const DEEPEST: u32 = 18;
 
 /// The three layers with the least mean rate over `lifetime` negative queries in `bits` per key; none where one layer alone
 /// is as good.
@@ -104,28 +104,22 @@ pub fn quick(size: Size, whole: bool, keys: u64, shape: &Shape, bits: f64, lifet
     }
     let search = Search { size, whole, keys, bits, lifetime };
     let alone = search.first(0.0, 0.0, bits)?;
-    let grid = if whole { 1 } else { FINE };
     let mut best: Option<(Quick, [u32; 2])> = None;
-    let mut take = |found: Option<Quick>, at: [u32; 2]| {
-        if let Some(found) = found.filter(|found| best.as_ref().is_none_or(|best| found.mean < best.0.mean)) {
-            best = Some((found, at));
-        }
-    };
-    let octaves = lifetime.ilog2() * FINE;
-    for look in 0..=octaves {
-        let queries = exp2(f64::from(look) / f64::from(FINE)) as u64;
+    for look in 0..=lifetime.ilog2() * LOOKS {
+        let queries = exp2(f64::from(look) / f64::from(LOOKS)) as u64;
         let seen = observed(shape, queries);
-        for second in grid..=DEEPEST * grid {
-            for third in grid..=DEEPEST * grid {
-                let rates = [second, third].map(|power| exp2(-f64::from(power) / f64::from(grid)));
-                take(search.at(queries, seen, rates), [second, third]);
+        for powers in (1..=DEEPEST).flat_map(|second| (1..=DEEPEST).map(move |third| [second, third])) {
+            let found = search.at(queries, seen, powers.map(|power| exp2(-f64::from(power))));
+            if let Some(found) = found.filter(|found| best.as_ref().is_none_or(|best| found.mean < best.0.mean)) {
+                best = Some((found, powers));
             }
         }
     }
     let (mut best, powers) = best?;
-    let mut powers = powers.map(|power| f64::from(power) / f64::from(grid));
-    let mut step = 1.0 / f64::from(FINE);
-    for _ in 0..6 {
+    let mut powers = powers.map(f64::from);
+    let mut step = 0.5;
+    for _ in 0..16 {
+        let mut better = false;
         for (queries, second, third) in
             [(-1.0, 0.0, 0.0), (1.0, 0.0, 0.0), (0.0, -1.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, -1.0), (0.0, 0.0, 1.0)]
         {
@@ -138,9 +132,13 @@ pub fn quick(size: Size, whole: bool, keys: u64, shape: &Shape, bits: f64, lifet
             let found = search.at(queries, observed(shape, queries), tried.map(|power| exp2(-power)));
             if let Some(found) = found.filter(|found| found.mean < best.mean) {
                 (best, powers) = (found, tried);
+                better = true;
             }
         }
-        step /= 2.0;
+        // A step that helped is made again.
+        if !better {
+            step /= 2.0;
+        }
     }
     (best.mean < alone).then_some(best)
 }
@@ -187,7 +185,7 @@ impl Search {
             return None;
         }
         let (mut low, mut high) = (self.size.alpha(room).min(least), least);
-        for _ in 0..40 {
+        for _ in 0..32 {
             let middle = (low + high) / 2.0;
             if taken(middle) <= room { high = middle } else { low = middle }
         }

@@ -10,12 +10,14 @@ use crate::leaves::quotient::Quotient;
 use crate::leaves::{Contains, Geometry};
 use crate::steps::{BLOOM, CUCKOO, QUOTIENT, SPLIT_BLOCK};
 
+/// One layer, of one shard.
 #[derive(Clone, Debug)]
 pub(crate) struct Part {
     pub(crate) table: Table,
     pub(crate) payload: Vec<u8>,
 }
 
+/// How to read it.
 #[derive(Clone, Debug)]
 pub(crate) enum Table {
     SplitBlock(SplitBlock),
@@ -62,16 +64,6 @@ impl Part {
         let mut geometry = vec![];
         with_table!(&self.table, table => table.encode(&mut geometry));
         Encoded { geometry, payload: self.payload.clone().into() }
-    }
-
-    /// The tag in a directory.
-    pub(crate) fn tag(&self) -> u8 {
-        match self.table {
-            Table::SplitBlock(_) => SPLIT_BLOCK,
-            Table::Classic(_) => BLOOM,
-            Table::Cuckoo(_) => CUCKOO,
-            Table::Quotient(_) => QUOTIENT,
-        }
     }
 
     /// The share of strangers that it knows, as it is filled now.

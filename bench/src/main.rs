@@ -11,6 +11,7 @@
 //!   cargo run --release -p tamis-bench -- paper stacked
 //!   cargo run --release -p tamis-bench -- paper csc --part targets
 //!   cargo run --release -p tamis-bench -- count-log
+//!   cargo run --release -p tamis-bench -- adversary
 //!   cargo run --release -p tamis-bench -- steer-table
 //! ```
 //!
@@ -26,6 +27,8 @@ use clap::{Parser, Subcommand};
 
 use crate::paper::Paper;
 
+mod adaptive;
+mod adversary;
 mod arch;
 mod candidate;
 mod certificates;
@@ -73,6 +76,8 @@ enum Experiment {
     CountLog(count_log::Options),
     /// The table that plans of steered columns are made from: prints Rust source.
     SteerTable(steer_table::Options),
+    /// Filters under attack: somebody watches their answers and tries to be let in more often than promised.
+    Adversary(adversary::Options),
     /// The figures of a paper, our numbers beside its own.
     #[command(subcommand)]
     Paper(paper::Paper),
@@ -107,6 +112,11 @@ fn run(cli: &Cli) -> Result<bool, Box<dyn Error>> {
             }
             let report = count_log::run(options)?;
             table::publish(&report, &[report.table()], cli.json.as_deref())?;
+            Ok(report.is_clean())
+        }
+        Experiment::Adversary(options) => {
+            let report = adversary::run(options)?;
+            table::publish(&report, &report.tables(), cli.json.as_deref())?;
             Ok(report.is_clean())
         }
         Experiment::SteerTable(options) => {

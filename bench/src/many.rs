@@ -19,7 +19,7 @@ use std::error::Error;
 use tamis::{Digest, Hasher, Salt};
 
 pub(crate) mod bigsi;
-mod bits;
+pub(crate) mod bits;
 pub(crate) mod generated;
 pub(crate) mod load;
 pub(crate) mod measured;

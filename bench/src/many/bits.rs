@@ -3,11 +3,11 @@
 use super::PROBES;
 
 /// Bits that are set one by one and read 64 at a time.
-pub(super) struct Bits(Vec<u64>);
+pub(crate) struct Bits(Vec<u64>);
 
 impl Bits {
     /// So many zeros, and a word of zeros after them, which unaligned reads may touch.
-    pub(super) fn zeros(n: usize) -> Bits {
+    pub(crate) fn zeros(n: usize) -> Bits {
         Bits(vec![0; n.div_ceil(64) + 1])
     }
 
@@ -18,13 +18,13 @@ impl Bits {
 
     /// The 64 bits from bit `i` on.
     #[inline(always)]
-    pub(super) fn word_at(&self, i: usize) -> u64 {
+    pub(crate) fn word_at(&self, i: usize) -> u64 {
         // Two shifts, because a shift by 64 is not defined.
         self.0[i / 64] >> (i % 64) | self.0[i / 64 + 1] << 1 << (63 - i % 64)
     }
 
     /// Replaces the `width` bits from bit `i` on, at most 64, by those of `value`.
-    pub(super) fn replace(&mut self, i: usize, width: u32, value: u64) {
+    pub(crate) fn replace(&mut self, i: usize, width: u32, value: u64) {
         let mask = u128::from(u64::MAX >> (64 - width)) << (i % 64);
         let value = u128::from(value) << (i % 64);
         let both = u128::from(self.0[i / 64]) | u128::from(self.0[i / 64 + 1]) << 64;

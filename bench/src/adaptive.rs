@@ -1,0 +1,2 @@
+//! adaptive filters -> what they cost.
+pub(crate) mod cuckoo;

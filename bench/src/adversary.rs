@@ -1,0 +1,328 @@
+//! filters + somebody who watches their answers -> which of them keep their rate.
+//!
+//! A filter's rate is promised for strangers. An adaptive filter promises it for every query, whatever was asked before and whatever was
+//! answered ([Broom] section 2). This experiment is the adversary: it finds false positives, reports them as the owner of a filter would, and
+//! tries to find more of them than eps of its queries.
+//!
+//! ```text
+//!   filters   x   trials   ──▶   claims: measured <= limit
+//!   broom         fresh          worst window of 100,000 queries, any n queries, all
+//!   plain ...     replay, ...    no key lost, no error: in every trial
+//! ```
+//!
+//! Every pair has a filter of its own, filled to its capacity; nothing is timed, so pairs run side by side. Plain filters take part because they must
+//! fail: a trial that they pass shows nothing. Another filter is a line in [`entries`].
+
+use std::error::Error;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::{fmt, thread};
+
+use clap::Args;
+use serde::Serialize;
+
+use self::attack::Attack;
+use self::claim::Claim;
+use self::subject::{Adaptive, Subject};
+use self::trials::Trial;
+use crate::adaptive::cuckoo::AdaptiveCuckoo;
+use crate::machine::Machine;
+use crate::stream::scramble;
+use crate::table::{Table, number};
+
+mod attack;
+mod claim;
+mod log;
+pub(crate) mod subject;
+#[cfg(test)]
+mod tests;
+mod trials;
+
+/// The rate that filters are asked for.
+pub(crate) const RATE: f64 = 1.0 / 256.0;
+
+#[derive(Args, Serialize)]
+pub(crate) struct Options {
+    /// Number of keys.
+    #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(u32).range(100..))]
+    keys: u32,
+    /// Only filters whose name contains one of these.
+    #[arg(long, value_delimiter = ',', value_name = "SUBSTR,...")]
+    filters: Vec<String>,
+    /// Only these trials.
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "TRIAL,...")]
+    tests: Vec<Trial>,
+    /// Queries of a trial at most; the mix of 10 n/eps of them ends here too.
+    #[arg(long, default_value_t = 100_000_000)]
+    queries: u64,
+    /// Queries of a window.
+    #[arg(long, default_value_t = 100_000)]
+    window: u64,
+    /// Trials that run at the same time.
+    #[arg(long, default_value_t = thread::available_parallelism().map_or(1, usize::from))]
+    threads: usize,
+    /// Seed of keys, strangers and secrets.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+}
+
+/// What is expected of a filter.
+#[derive(Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Expected {
+    /// It holds in all trials.
+    Holds,
+    /// It fails where false positives are replayed.
+    Fails,
+    /// It is here to be looked at.
+    Shown,
+}
+
+type Built = Result<Box<dyn Subject>, Box<dyn Error>>;
+
+/// A filter that takes part.
+#[derive(Clone, Copy)]
+pub(crate) struct Entry {
+    pub(crate) name: &'static str,
+    pub(crate) expected: Expected,
+    /// Keys that it moves for every false positive, at most.
+    pub(crate) steps: f64,
+    /// For so many keys, at [`RATE`], with this secret.
+    pub(crate) build: fn(u64, [u64; 2]) -> Built,
+}
+
+/// An adaptive filter of the library with its reverse map, as something to attack.
+pub(crate) fn adaptive<F: tamis::adaptive::Adapt + 'static>(filter: F) -> Built {
+    Ok(Box::new(Adaptive::new(filter)))
+}
+
+/// Everybody who takes part.
+pub(crate) fn entries() -> Vec<Entry> {
+    use Expected::{Fails, Shown};
+    let entry = |name, expected, steps, build| Entry { name, expected, steps, build };
+    vec![
+        entry("adaptive cuckoo 11 bit", Shown, 0.0, |n, key| Ok(Box::new(AdaptiveCuckoo::new(n, 11, key)))),
+        entry("adaptive cuckoo 8 bit", Shown, 0.0, |n, key| Ok(Box::new(AdaptiveCuckoo::new(n, 8, key)))),
+        entry("plain quotient", Fails, 0.0, |n, key| Ok(Box::new(subject::quotient(n, RATE, key)?))),
+        entry("plain Bloom", Fails, 0.0, |n, key| Ok(Box::new(subject::bloom(n, RATE, key)?))),
+    ]
+}
+
+/// One filter in one trial.
+#[derive(Serialize)]
+struct Outcome {
+    filter: &'static str,
+    expected: Expected,
+    trial: Trial,
+    /// Why it did not take part.
+    skipped: Option<String>,
+    promised_rate: f64,
+    queries: u64,
+    false_positives: u64,
+    epochs: u64,
+    bits_per_item: f64,
+    reads_per_false: f64,
+    writes_per_false: f64,
+    moved_per_false: f64,
+    claims: Vec<Claim>,
+    error: Option<String>,
+}
+
+impl Outcome {
+    fn holds(&self) -> bool {
+        self.claims.iter().all(Claim::holds)
+    }
+
+    /// Whether it is as it is expected to be. Plain filters are as good as others with strangers, and must fail with replays.
+    fn is_expected(&self) -> bool {
+        match (self.expected, self.trial) {
+            _ if self.skipped.is_some() => true,
+            (Expected::Holds, _) => self.holds(),
+            (Expected::Fails, Trial::Fresh) => self.holds(),
+            (Expected::Fails, Trial::Replay | Trial::Mixed | Trial::Crossing) => !self.holds(),
+            _ => true,
+        }
+    }
+}
+
+/// The experiment's results.
+#[derive(Serialize)]
+pub(crate) struct Report<'a> {
+    machine: Machine,
+    options: &'a Options,
+    rate: f64,
+    outcomes: Vec<Outcome>,
+}
+
+/// Attacks every filter that `options` selects.
+pub(crate) fn run(options: &Options) -> Result<Report<'_>, Box<dyn Error>> {
+    let mut chosen = entries();
+    let named = |entry: &Entry| options.filters.iter().any(|part| entry.name.contains(part));
+    chosen.retain(|entry| options.filters.is_empty() || named(entry));
+    if chosen.is_empty() {
+        return Err("no filter has such a name".into());
+    }
+    let outcomes = attack_all(options, &chosen)?;
+    Ok(Report { machine: Machine::read(), options, rate: RATE, outcomes })
+}
+
+/// All pairs of a filter and a trial, side by side, in order in the end.
+fn attack_all(options: &Options, entries: &[Entry]) -> Result<Vec<Outcome>, Box<dyn Error>> {
+    let trials = if options.tests.is_empty() { trials::ALL.to_vec() } else { options.tests.clone() };
+    let pairs: Vec<(Entry, Trial)> =
+        entries.iter().flat_map(|&entry| trials.iter().map(move |&trial| (entry, trial))).collect();
+    let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    let work = || {
+        loop {
+            let at = next.fetch_add(1, Relaxed);
+            let Some(&(entry, trial)) = pairs.get(at) else { break };
+            eprint!("\r\x1b[K{} of {}: {}, {}", at + 1, pairs.len(), entry.name, trial.name());
+            let outcome = attack_one(options, entry, trial).map_err(|e| format!("{}: {e}", entry.name));
+            if let Ok(mut done) = done.lock() {
+                done.push((at, outcome));
+            }
+        }
+    };
+    thread::scope(|scope| (0..options.threads.clamp(1, 256)).for_each(|_| drop(scope.spawn(work))));
+    eprint!("\r\x1b[K");
+    let mut done = done.into_inner().map_err(|_| "a trial broke off")?;
+    done.sort_by_key(|pair| pair.0);
+    done.into_iter().map(|pair| pair.1.map_err(Into::into)).collect()
+}
+
+fn attack_one(options: &Options, entry: Entry, trial: Trial) -> Result<Outcome, Box<dyn Error>> {
+    // Filters of one trial get the same keys and strangers, but other secrets.
+    let seed = scramble(options.seed).wrapping_add(trial as u64);
+    let tag = entry.name.bytes().fold(seed, |seed, byte| scramble(seed ^ u64::from(byte)));
+    let subject = (entry.build)(u64::from(options.keys), [tag, scramble(tag)])?;
+    let skipped = (trial.deletes() && !subject.deletes()).then(|| "does not delete".to_string());
+    let keys = if skipped.is_some() { 0 } else { options.keys as usize };
+    let mut attack = Attack::new(subject, keys, options.window, options.queries, seed);
+    let mut claims = vec![];
+    if skipped.is_none() {
+        claims = trial.run(&mut attack, entry.steps);
+        claims.extend(attack.always());
+    }
+    let per_false = |count: u64| count as f64 / attack.meter.wrong.max(1) as f64;
+    Ok(Outcome {
+        filter: entry.name,
+        expected: entry.expected,
+        trial,
+        skipped,
+        promised_rate: attack.subject.rate(),
+        queries: attack.meter.asked,
+        false_positives: attack.meter.wrong,
+        epochs: attack.epochs.max(attack.subject.epoch().unwrap_or(0)),
+        bits_per_item: attack.bits_per_item(),
+        reads_per_false: per_false(attack.reads),
+        writes_per_false: per_false(attack.writes),
+        moved_per_false: per_false(attack.moved),
+        claims,
+        error: attack.error(),
+    })
+}
+
+/// The cell of a filter and a trial.
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match (&self.skipped, self.holds()) {
+            (Some(_), _) => "-",
+            (None, true) => "holds",
+            (None, false) => "FAILS",
+        })
+    }
+}
+
+impl Report<'_> {
+    /// Whether filters that promise to hold did, and plain ones failed.
+    pub(crate) fn is_clean(&self) -> bool {
+        self.outcomes.iter().all(Outcome::is_expected)
+    }
+
+    pub(crate) fn tables(&self) -> Vec<Table> {
+        vec![self.verdicts(), self.details()]
+    }
+
+    fn verdicts(&self) -> Table {
+        let mut filters: Vec<&Outcome> = vec![];
+        let mut trials: Vec<Trial> = vec![];
+        for outcome in &self.outcomes {
+            if filters.iter().all(|seen| seen.filter != outcome.filter) {
+                filters.push(outcome);
+            }
+            if !trials.contains(&outcome.trial) {
+                trials.push(outcome.trial);
+            }
+        }
+        let cell = |filter: &str, trial: Trial| {
+            let found = self.outcomes.iter().find(|outcome| outcome.filter == filter && outcome.trial == trial);
+            found.map_or(String::new(), ToString::to_string)
+        };
+        let names = ["filter", "eps %"].into_iter().chain(trials.iter().map(|trial| trial.name()));
+        let row = |first: &Outcome| {
+            let head = [first.filter.to_string(), number(Some(100.0 * first.promised_rate), 3)];
+            head.into_iter().chain(trials.iter().map(|&trial| cell(first.filter, trial))).collect()
+        };
+        let verdict = match self.is_clean() {
+            true => "All filters are as expected.".to_string(),
+            false => {
+                let wrong = self.outcomes.iter().filter(|outcome| !outcome.is_expected());
+                let list: Vec<String> = wrong.map(|o| format!("{} ({})", o.filter, o.trial.name())).collect();
+                format!("NOT as expected: {}.", list.join(", "))
+            }
+        };
+        Table {
+            head: format!(
+                "{} keys, at most {} queries a trial, windows of {}, seed {}. {}.",
+                self.options.keys, self.options.queries, self.options.window, self.options.seed, self.machine
+            ),
+            columns: names.map(String::from).collect(),
+            rows: filters.into_iter().map(row).collect(),
+            note: format!(
+                "eps: what the filter promises of every query. Plain filters must fail where false positives are asked for again; the rival \
+                 promises nothing against an adversary and is shown. {verdict}"
+            ),
+        }
+    }
+
+    fn details(&self) -> Table {
+        let names = [
+            "filter, trial",
+            "queries",
+            "false",
+            "/ eps",
+            "epochs",
+            "bits/item",
+            "reads/false",
+            "moved/false",
+            "claims",
+        ];
+        let row = |o: &Outcome| {
+            let rate = o.false_positives as f64 / o.queries.max(1) as f64;
+            let mut claims: Vec<String> = o.claims.iter().map(Claim::describe).collect();
+            claims.extend(o.error.clone());
+            claims.extend(o.skipped.clone());
+            vec![
+                format!("{}, {}", o.filter, o.trial.name()),
+                o.queries.to_string(),
+                o.false_positives.to_string(),
+                number(Some(rate / o.promised_rate), 3),
+                o.epochs.to_string(),
+                number(Some(o.bits_per_item).filter(|_| o.skipped.is_none()), 2),
+                number(Some(o.reads_per_false), 3),
+                number(Some(o.moved_per_false), 2),
+                claims.join("; "),
+            ]
+        };
+        Table {
+            head: "What was measured, and what is allowed.".into(),
+            columns: names.map(String::from).to_vec(),
+            rows: self.outcomes.iter().map(row).collect(),
+            note: "A limit on a count of wrong answers is the quantile of the Poisson law of mean eps times the queries that chance alone exceeds \
+                   with probability .00135 (three sigma, one side), divided by the number of windows where the worst of them is meant (Bonferroni). any \
+                   n: wrong answers in any n queries in a row, at most eps n + 4 sqrt(eps n ln n). keys lost: of one asked for after every 64th query, \
+                   and of all in the end. A query has no way to the reverse map; accesses on negatives are those of a report of a key that was refused."
+                .into(),
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! filters, adaptive or not -> one interface: what an adversary can do to a filter, and what it costs the filter.
+
+use std::error::Error;
+use std::time::Duration;
+
+use tamis::adaptive::{Adapt, Receipt};
+use tamis::{Bloom, Digest, Domain, Hasher, Quotient};
+
+use super::log::Watched;
+use crate::adaptive::cuckoo::AdaptiveCuckoo;
+use crate::measure;
+
+/// What is done to every key of a list.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) enum Work {
+    Insert,
+    Delete,
+    Report,
+}
+
+/// A filter with whatever it needs beside it.
+pub(crate) trait Subject {
+    /// Whether the key may be in the set.
+    fn ask(&self, key: u64) -> bool;
+
+    /// Puts in a key that is not there, takes one out that is, or reports a key that is not in the set though the filter said so.
+    fn work(&mut self, work: Work, key: u64) -> Result<Receipt, String>;
+
+    /// Bits of the filter, without its reverse map.
+    fn bits(&self) -> u64;
+
+    /// The share of strangers it promises to let through at most.
+    fn rate(&self) -> f64;
+
+    /// How often all keys have got a new hash function, if they ever do.
+    fn epoch(&self) -> Option<u64> {
+        None
+    }
+
+    /// Whether keys can be taken out.
+    fn deletes(&self) -> bool {
+        true
+    }
+
+    /// The keys that the filter was told to be behind this false positive, as it reports it. Empty: nobody tells.
+    fn accused(&mut self, key: u64) -> Result<Vec<Digest>, String> {
+        self.work(Work::Report, key).map(|_| Vec::new())
+    }
+
+    /// The digest of a key, as [`Subject::accused`] names it.
+    fn digest(&self, key: u64) -> Digest;
+
+    /// Does the work on every key, and tells how much time the reverse map alone took of it.
+    fn map_alone(&mut self, work: Work, keys: &[u64]) -> Result<Option<Duration>, String> {
+        self.work_all(work, keys).map(|_| None)
+    }
+
+    /// Keys it says yes to. One call for all, so that the calls inside are direct.
+    fn count(&self, keys: &[u64]) -> usize {
+        keys.iter().filter(|&&key| self.ask(key)).count()
+    }
+
+    /// Does the work on every key; what it cost together.
+    fn work_all(&mut self, work: Work, keys: &[u64]) -> Result<Receipt, String> {
+        let mut all = Receipt::default();
+        for &key in keys {
+            let receipt = self.work(work, key)?;
+            all.moved += receipt.moved;
+            all.words += receipt.words;
+            all.reads += receipt.reads;
+            all.writes += receipt.writes;
+        }
+        Ok(all)
+    }
+}
+
+/// Any adaptive filter of the library, with a reverse map in memory.
+pub(crate) struct Adaptive<F> {
+    pub(crate) filter: F,
+    map: Watched,
+}
+
+impl<F: Adapt> Adaptive<F> {
+    pub(crate) fn new(filter: F) -> Adaptive<F> {
+        Adaptive { filter, map: Watched::default() }
+    }
+}
+
+impl<F: Adapt> Subject for Adaptive<F> {
+    #[inline]
+    fn ask(&self, key: u64) -> bool {
+        self.filter.contains(key).unwrap_or(false)
+    }
+
+    #[inline]
+    fn work(&mut self, work: Work, key: u64) -> Result<Receipt, String> {
+        let done = match work {
+            Work::Insert => self.filter.insert(key, &mut self.map),
+            Work::Delete => self.filter.remove(key, &mut self.map),
+            Work::Report => self.filter.repair(key, &mut self.map),
+        };
+        done.map_err(|e| e.to_string())
+    }
+
+    fn bits(&self) -> u64 {
+        8 * self.filter.bytes() as u64
+    }
+
+    fn rate(&self) -> f64 {
+        self.filter.rate()
+    }
+
+    fn epoch(&self) -> Option<u64> {
+        Some(self.filter.epoch())
+    }
+
+    fn accused(&mut self, key: u64) -> Result<Vec<Digest>, String> {
+        self.map.start();
+        self.work(Work::Report, key)?;
+        Ok(self.map.stop().found())
+    }
+
+    fn digest(&self, key: u64) -> Digest {
+        self.filter.hasher().integer(key)
+    }
+
+    fn map_alone(&mut self, work: Work, keys: &[u64]) -> Result<Option<Duration>, String> {
+        let mut copy = self.map.map.clone();
+        self.map.start();
+        let done = self.work_all(work, keys);
+        let log = self.map.stop();
+        done?;
+        Ok(Some(measure::cpu(|| log.replay(&mut copy)).1))
+    }
+}
+
+/// A filter that cannot be told anything.
+pub(crate) struct Plain<F> {
+    filter: F,
+    hasher: Hasher,
+}
+
+/// Our quotient filter, with a keyed hash.
+pub(crate) fn quotient(capacity: u64, rate: f64, key: [u64; 2]) -> Result<Plain<Quotient>, Box<dyn Error>> {
+    let hasher = Hasher::keyed(key);
+    Ok(Plain { filter: Quotient::new(Domain::U64, hasher, capacity, rate)?, hasher })
+}
+
+/// Our classic Bloom filter, with a keyed hash.
+pub(crate) fn bloom(capacity: u64, rate: f64, key: [u64; 2]) -> Result<Plain<Bloom>, Box<dyn Error>> {
+    let hasher = Hasher::keyed(key);
+    Ok(Plain { filter: Bloom::classic(Domain::U64, hasher, capacity, rate)?, hasher })
+}
+
+impl Subject for Plain<Quotient> {
+    #[inline]
+    fn ask(&self, key: u64) -> bool {
+        self.filter.contains(key).unwrap_or(false)
+    }
+
+    #[inline]
+    fn work(&mut self, work: Work, key: u64) -> Result<Receipt, String> {
+        match work {
+            Work::Insert => self.filter.insert(key).map_err(|e| e.to_string())?,
+            Work::Delete => match self.filter.remove(key) {
+                Ok(true) => {}
+                Ok(false) => return Err("a key was not found".into()),
+                Err(e) => return Err(e.to_string()),
+            },
+            Work::Report => {}
+        }
+        Ok(Receipt { changed: work != Work::Report, ..Receipt::default() })
+    }
+
+    fn bits(&self) -> u64 {
+        // A snapshot is the table and a few dozen bytes.
+        8 * self.filter.snapshot().map_or(0, |bytes| bytes.len() as u64)
+    }
+
+    fn rate(&self) -> f64 {
+        super::RATE
+    }
+
+    fn digest(&self, key: u64) -> Digest {
+        self.hasher.integer(key)
+    }
+}
+
+impl Subject for Plain<Bloom> {
+    #[inline]
+    fn ask(&self, key: u64) -> bool {
+        self.filter.contains(key).unwrap_or(false)
+    }
+
+    fn work(&mut self, work: Work, key: u64) -> Result<Receipt, String> {
+        match work {
+            Work::Insert => self.filter.insert(key).map_err(|e| e.to_string())?,
+            Work::Delete => return Err("a Bloom filter does not delete".into()),
+            Work::Report => {}
+        }
+        Ok(Receipt { changed: work != Work::Report, ..Receipt::default() })
+    }
+
+    fn bits(&self) -> u64 {
+        8 * self.filter.snapshot().map_or(0, |bytes| bytes.len() as u64)
+    }
+
+    fn rate(&self) -> f64 {
+        super::RATE
+    }
+
+    fn deletes(&self) -> bool {
+        false
+    }
+
+    fn digest(&self, key: u64) -> Digest {
+        self.hasher.integer(key)
+    }
+}
+
+impl Subject for AdaptiveCuckoo {
+    #[inline]
+    fn ask(&self, key: u64) -> bool {
+        self.contains(AdaptiveCuckoo::digest(self, key))
+    }
+
+    #[inline]
+    fn work(&mut self, work: Work, key: u64) -> Result<Receipt, String> {
+        let key = AdaptiveCuckoo::digest(self, key);
+        match work {
+            Work::Insert => self.insert(key),
+            Work::Delete => self.remove(key),
+            Work::Report => self.repair(key, &mut Vec::new()),
+        }
+    }
+
+    fn bits(&self) -> u64 {
+        8 * self.bytes() as u64
+    }
+
+    fn rate(&self) -> f64 {
+        AdaptiveCuckoo::rate(self)
+    }
+
+    fn accused(&mut self, key: u64) -> Result<Vec<Digest>, String> {
+        let mut found = Vec::new();
+        self.repair(AdaptiveCuckoo::digest(self, key), &mut found)?;
+        Ok(found)
+    }
+
+    fn digest(&self, key: u64) -> Digest {
+        AdaptiveCuckoo::digest(self, key)
+    }
+}

@@ -12,6 +12,8 @@
 //!   cargo run --release -p tamis-bench -- paper csc --part targets
 //!   cargo run --release -p tamis-bench -- count-log
 //!   cargo run --release -p tamis-bench -- adversary
+//!   cargo run --release -p tamis-bench -- adaptive
+//!   cargo run --release -p tamis-bench -- adaptive --simulate
 //!   cargo run --release -p tamis-bench -- steer-table
 //! ```
 //!
@@ -78,6 +80,8 @@ enum Experiment {
     SteerTable(steer_table::Options),
     /// Filters under attack: somebody watches their answers and tries to be let in more often than promised.
     Adversary(adversary::Options),
+    /// Adaptive filters at several loads: bits per item, time of every operation, the worst operation.
+    Adaptive(adaptive::Options),
     /// The figures of a paper, our numbers beside its own.
     #[command(subcommand)]
     Paper(paper::Paper),
@@ -116,6 +120,11 @@ fn run(cli: &Cli) -> Result<bool, Box<dyn Error>> {
         }
         Experiment::Adversary(options) => {
             let report = adversary::run(options)?;
+            table::publish(&report, &report.tables(), cli.json.as_deref())?;
+            Ok(report.is_clean())
+        }
+        Experiment::Adaptive(options) => {
+            let report = adaptive::run(options)?;
             table::publish(&report, &report.tables(), cli.json.as_deref())?;
             Ok(report.is_clean())
         }

@@ -62,10 +62,10 @@ impl Log {
         for call in &self.0 {
             answer.clear();
             let Ok(()) = match call {
-                Call::File(key, name) => map.file(*key, *name),
-                Call::Unfile(key, name) => map.unfile(*key, *name),
-                Call::Refile(key, from, to) => map.refile(*key, *from, *to),
-                Call::Filed(name, _) => map.filed(*name, &mut answer),
+                Call::File(key, name) => map.file(*key, *name).map(drop),
+                Call::Unfile(key, name) => map.unfile(*key, *name).map(drop),
+                Call::Refile(key, from, to) => map.refile(*key, *from, *to).map(drop),
+                Call::Filed(name, _) => map.filed(*name, &mut answer).map(drop),
                 Call::Next(after) => map.next(*after).map(|next| {
                     black_box(next);
                 }),
@@ -83,12 +83,12 @@ impl ReverseMap for Watched {
         self.map.file(key, name)
     }
 
-    fn unfile(&mut self, key: Digest, name: u64) -> Result<(), Infallible> {
+    fn unfile(&mut self, key: Digest, name: u64) -> Result<bool, Infallible> {
         self.note(|| Call::Unfile(key, name));
         self.map.unfile(key, name)
     }
 
-    fn refile(&mut self, key: Digest, from: u64, to: u64) -> Result<(), Infallible> {
+    fn refile(&mut self, key: Digest, from: u64, to: u64) -> Result<bool, Infallible> {
         self.note(|| Call::Refile(key, from, to));
         self.map.refile(key, from, to)
     }

@@ -252,3 +252,40 @@ impl Subject for AdaptiveCuckoo {
         AdaptiveCuckoo::digest(self, key)
     }
 }
+
+/// A quotient filter of another library, with its own hash.
+#[cfg(feature = "peers")]
+pub(crate) fn qfilter(capacity: u64, rate: f64) -> Result<Plain<qfilter::Filter>, Box<dyn Error>> {
+    let filter = qfilter::Filter::new(capacity, rate).map_err(|e| format!("{e:?}"))?;
+    Ok(Plain { filter, hasher: Hasher::seeded(0) })
+}
+
+#[cfg(feature = "peers")]
+impl Subject for Plain<qfilter::Filter> {
+    #[inline]
+    fn ask(&self, key: u64) -> bool {
+        self.filter.contains(key)
+    }
+
+    #[inline]
+    fn work(&mut self, work: Work, key: u64) -> Result<Receipt, String> {
+        match work {
+            Work::Insert => self.filter.insert_duplicated(key).map_err(|e| format!("{e:?}"))?,
+            Work::Delete if !self.filter.remove(key) => return Err("a key was not found".into()),
+            Work::Delete | Work::Report => {}
+        }
+        Ok(Receipt { changed: work != Work::Report, ..Receipt::default() })
+    }
+
+    fn bits(&self) -> u64 {
+        8 * self.filter.memory_usage() as u64
+    }
+
+    fn rate(&self) -> f64 {
+        super::RATE
+    }
+
+    fn digest(&self, key: u64) -> Digest {
+        self.hasher.integer(key)
+    }
+}

@@ -1,0 +1,212 @@
+//! broom filters of several sizes under permanent attack -> how full their parts get.
+//!
+//! The paper's bounds are asymptotic. Here they are looked at: adaptivity bits per block ([Broom] lemma 8), keys that blocks have no room for
+//! (lemmas 17 and 18), and reads of the reverse map by insertions and removals (section 4). Samples are taken all along; a peak is the worst of them.
+
+use std::error::Error;
+
+use serde::Serialize;
+use tamis::Domain;
+use tamis::adaptive::{Adapt, Block, Broom, Memory, Options as BroomOptions, Statistics};
+
+use super::Options;
+use crate::adversary::RATE;
+use crate::machine::Machine;
+use crate::stream::{Stream, scramble};
+use crate::table::{Table, number};
+
+/// Samples in an epoch.
+const SAMPLES: u64 = 16;
+
+/// What one filter went through.
+#[derive(Default, Serialize)]
+pub(super) struct Simulated {
+    filter: &'static str,
+    keys: u64,
+    epochs: u64,
+    queries: u64,
+    false_positives: u64,
+    bits_per_item: f64,
+    /// Means over all blocks: the highest of all samples; and those at the end of every epoch.
+    adaptivity_per_block: f64,
+    adaptivity_by_epoch: Vec<f64>,
+    widest_block: u64,
+    yard_peak: u64,
+    yard_room: u64,
+    grave_peak: u64,
+    grave_room: u64,
+    /// Reads of the map beyond those of moved keys.
+    reads_per_insert: f64,
+    reads_per_delete: f64,
+    reads_per_false: f64,
+    lost: u64,
+    error: Option<String>,
+}
+
+impl Simulated {
+    pub(super) fn is_clean(&self) -> bool {
+        self.lost == 0 && self.error.is_none() && self.yard_peak <= self.yard_room && self.grave_peak <= self.grave_room
+    }
+
+    fn look(&mut self, broom: &Broom) -> Statistics {
+        let found = broom.statistics();
+        let mean = found.adaptivity_bits as f64 / found.blocks.max(1) as f64;
+        self.adaptivity_per_block = self.adaptivity_per_block.max(mean);
+        self.widest_block = self.widest_block.max(found.widest_block);
+        self.yard_peak = self.yard_peak.max(found.in_yard);
+        self.yard_room = found.yard_room;
+        self.grave_peak = self.grave_peak.max(found.buried);
+        self.grave_room = found.grave_room;
+        self.bits_per_item = self.bits_per_item.max(8.0 * broom.bytes() as f64 / broom.len().max(1) as f64);
+        found
+    }
+}
+
+pub(super) fn run(options: &Options) -> Result<Vec<Simulated>, Box<dyn Error>> {
+    let mut all = vec![];
+    for &keys in &options.sizes {
+        for (name, block) in [("broom", Block::Medium), ("broom compact", Block::Large)] {
+            if options.filters.is_empty() || options.filters.iter().any(|part| name.contains(part)) {
+                eprint!("\r\x1b[Ksimulating {name}, {keys} keys");
+                all.push(simulate(options, name, block, keys)?);
+            }
+        }
+    }
+    eprint!("\r\x1b[K");
+    Ok(all)
+}
+
+fn simulate(options: &Options, name: &'static str, block: Block, keys: u64) -> Result<Simulated, Box<dyn Error>> {
+    let secret = scramble(options.seed ^ keys);
+    let how = BroomOptions::new(Domain::U64, keys, RATE).block(block).key([secret, scramble(secret)]);
+    let mut broom = Broom::with(&how)?;
+    let mut map = Memory::new();
+    let mut dice = Stream::new(options.seed ^ keys);
+    let mut members: Vec<u64> = (0..keys).map(|_| dice.draw() | 1).collect();
+    let mut found = Simulated { filter: name, keys, ..Simulated::default() };
+    if let Err(e) = attack(options, &mut broom, &mut map, &mut members, &mut dice, &mut found) {
+        found.error = Some(e.to_string());
+    }
+    found.lost = members.iter().filter(|&&key| broom.contains(key) != Ok(true)).count() as u64;
+    Ok(found)
+}
+
+fn attack(
+    options: &Options,
+    broom: &mut Broom,
+    map: &mut Memory,
+    members: &mut [u64],
+    dice: &mut Stream,
+    found: &mut Simulated,
+) -> Result<(), Box<dyn Error>> {
+    for &key in &*members {
+        broom.insert(key, map)?;
+    }
+    let mut reads = 0;
+    // A repair moves a few keys: this many false positives are a sixteenth of an epoch.
+    let sample = (broom.len() / 4 / SAMPLES).max(1);
+    for epoch in 0..options.epochs {
+        while broom.epoch() <= epoch {
+            let key = dice.draw() & !1;
+            found.queries += 1;
+            if broom.contains(key)? {
+                found.false_positives += 1;
+                reads += u64::from(broom.repair(key, map)?.reads);
+                if found.false_positives.is_multiple_of(sample) {
+                    found.look(broom);
+                }
+            }
+        }
+        found.epochs += 1;
+        let now = found.look(broom);
+        found.adaptivity_by_epoch.push(now.adaptivity_bits as f64 / now.blocks.max(1) as f64);
+    }
+    found.reads_per_false = reads as f64 / found.false_positives.max(1) as f64;
+    churn(broom, map, members, dice, found)
+}
+
+/// A tenth of the keys goes, one by one, and others come; every other one was there before.
+fn churn(
+    broom: &mut Broom,
+    map: &mut Memory,
+    members: &mut [u64],
+    dice: &mut Stream,
+    found: &mut Simulated,
+) -> Result<(), Box<dyn Error>> {
+    let count = (members.len() / 10).max(1);
+    let (mut inserts, mut deletes) = (0, 0);
+    for i in 0..count {
+        let at = ((u128::from(dice.draw()) * members.len() as u128) >> 64) as usize;
+        let receipt = broom.remove(members[at], map)?;
+        deletes += u64::from(receipt.reads - receipt.moved.min(receipt.reads));
+        if i % 2 == 0 {
+            members[at] = dice.draw() | 1;
+        }
+        let receipt = broom.insert(members[at], map)?;
+        inserts += u64::from(receipt.reads - receipt.moved.min(receipt.reads));
+        if i % (count / 16).max(1) == 0 {
+            found.look(broom);
+        }
+    }
+    found.reads_per_insert = inserts as f64 / count as f64;
+    found.reads_per_delete = deletes as f64 / count as f64;
+    Ok(())
+}
+
+pub(super) fn table(options: &Options, machine: &Machine, all: &[Simulated]) -> Table {
+    let names = [
+        "filter",
+        "keys",
+        "epochs",
+        "/ eps",
+        "bits/item",
+        "bits/block",
+        "per epoch",
+        "widest",
+        "yard peak",
+        "room",
+        "graves peak",
+        "room",
+        "reads/false",
+        "reads/insert",
+        "reads/delete",
+        "lost",
+    ];
+    let row = |s: &Simulated| {
+        let by_epoch: Vec<String> = s.adaptivity_by_epoch.iter().map(|bits| format!("{bits:.1}")).collect();
+        let rate = s.false_positives as f64 / s.queries.max(1) as f64;
+        vec![
+            s.filter.to_string(),
+            s.keys.to_string(),
+            s.epochs.to_string(),
+            number(Some(rate / RATE), 3),
+            number(Some(s.bits_per_item), 2),
+            number(Some(s.adaptivity_per_block), 1),
+            by_epoch.join(" "),
+            s.widest_block.to_string(),
+            s.yard_peak.to_string(),
+            s.yard_room.to_string(),
+            s.grave_peak.to_string(),
+            s.grave_room.to_string(),
+            number(Some(s.reads_per_false), 4),
+            number(Some(s.reads_per_insert), 5),
+            number(Some(s.reads_per_delete), 4),
+            s.lost.to_string(),
+        ]
+    };
+    let errors: String =
+        all.iter().filter_map(|s| Some(format!(" {} {}: ERROR {}.", s.filter, s.keys, s.error.as_ref()?))).collect();
+    Table {
+        head: format!(
+            "Broom filters, full, under permanent attack: {} epochs, then a tenth of the keys replaced; eps = 2^-8, seed {}. {machine}.",
+            options.epochs, options.seed
+        ),
+        columns: names.map(String::from).to_vec(),
+        rows: all.iter().map(row).collect(),
+        note: format!(
+            "bits/block: adaptivity bits, mean over all blocks, the highest of {SAMPLES} samples an epoch; per epoch: at the end of each; widest: the most in \
+             one block. yard: keys that blocks had no room for; graves: deleted keys that are remembered. bits/item: the highest. reads/insert, \
+             reads/delete: of the reverse map, without those of the keys moved meanwhile; eps is {RATE:.5}.{errors}"
+        ),
+    }
+}

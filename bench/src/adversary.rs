@@ -33,7 +33,7 @@ use crate::stream::scramble;
 use crate::table::{Table, number};
 
 mod attack;
-mod claim;
+pub(crate) mod claim;
 mod log;
 pub(crate) mod subject;
 #[cfg(test)]

@@ -192,7 +192,7 @@ impl AdaptiveCuckoo {
             }
             receipt.reads += 1;
             let owner = self.mirror[at].filter(|&owner| owner != key).ok_or("the key is in the set")?;
-            self.set(at, Some(owner), (cell & 3) as usize + 1 & 3);
+            self.set(at, Some(owner), ((cell & 3) as usize + 1) & 3);
             found.push(owner);
             receipt.words += 1;
             receipt.changed = true;

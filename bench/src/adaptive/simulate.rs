@@ -11,6 +11,7 @@ use tamis::adaptive::{Adapt, Block, Broom, Memory, Options as BroomOptions, Stat
 
 use super::Options;
 use crate::adversary::RATE;
+use crate::adversary::claim::{CHANCE, most};
 use crate::machine::Machine;
 use crate::stream::{Stream, scramble};
 use crate::table::{Table, number};
@@ -35,6 +36,8 @@ pub(super) struct Simulated {
     yard_room: u64,
     grave_peak: u64,
     grave_room: u64,
+    /// Keys that were put in after the attack, and taken out.
+    inserted: u64,
     /// Reads of the map beyond those of moved keys.
     reads_per_insert: f64,
     reads_per_delete: f64,
@@ -45,7 +48,11 @@ pub(super) struct Simulated {
 
 impl Simulated {
     pub(super) fn is_clean(&self) -> bool {
-        self.lost == 0 && self.error.is_none() && self.yard_peak <= self.yard_room && self.grave_peak <= self.grave_room
+        // An insertion reads the map where it meets the fingerprint of another key: as rarely as a stranger does.
+        let reads = (self.reads_per_insert * self.inserted as f64).round() as u64;
+        let rarely = reads <= most(RATE * self.inserted as f64, CHANCE);
+        let room = self.yard_peak <= self.yard_room && self.grave_peak <= self.grave_room;
+        self.lost == 0 && self.error.is_none() && room && rarely
     }
 
     fn look(&mut self, broom: &Broom) -> Statistics {
@@ -148,6 +155,7 @@ fn churn(
             found.look(broom);
         }
     }
+    found.inserted = count as u64;
     found.reads_per_insert = inserts as f64 / count as f64;
     found.reads_per_delete = deletes as f64 / count as f64;
     Ok(())

@@ -12,8 +12,8 @@ use std::hint::black_box;
 use serde::Serialize;
 
 use super::Options;
-use crate::adversary::subject::{self, Subject, Work};
-use crate::adversary::{self, Expected, RATE};
+use crate::adversary::subject::{Subject, Work};
+use crate::adversary::{self, Expected};
 use crate::machine::Machine;
 use crate::measure;
 use crate::stream::{Stream, scramble};
@@ -53,7 +53,7 @@ fn contestants(named: impl Fn(&str) -> bool) -> Vec<Contestant> {
         .collect();
     #[cfg(feature = "peers")]
     if named("qfilter") {
-        let build = |keys, _| Ok(Box::new(subject::qfilter(keys, RATE)?) as Box<dyn Subject>);
+        let build = |keys, _| Ok(Box::new(adversary::subject::qfilter(keys, adversary::RATE)?) as Box<dyn Subject>);
         all.push(Contestant { name: "qfilter", expected: Expected::Fails, powers: true, build });
     }
     all.sort_by_key(|contestant| contestant.name != REFERENCE);

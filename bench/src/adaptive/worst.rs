@@ -108,7 +108,7 @@ pub(super) fn run(options: &Options, entry: Entry) -> Result<Worst, Box<dyn Erro
         let at = |n: usize| ((u128::from(scramble(draw)) * n as u128) >> 64) as usize;
         let (done, cost) = match draw >> 61 {
             0 if (members.len() as u64) < options.keys => {
-                let key = match gone.is_empty() || draw % 3 > 0 {
+                let key = match gone.is_empty() || !draw.is_multiple_of(3) {
                     true => draw | 1,
                     false => gone.swap_remove(at(gone.len())),
                 };
@@ -125,7 +125,7 @@ pub(super) fn run(options: &Options, entry: Entry) -> Result<Worst, Box<dyn Erro
             }
             _ => {
                 worst.queries += 1;
-                let key = if pool.is_empty() || draw % 3 > 0 { draw & !1 } else { pool[at(pool.len())] };
+                let key = if pool.is_empty() || !draw.is_multiple_of(3) { draw & !1 } else { pool[at(pool.len())] };
                 if !subject.ask(key) {
                     continue;
                 }

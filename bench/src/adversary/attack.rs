@@ -3,6 +3,7 @@
 //! Keys are odd and strangers even, so nobody has to look up which is which. Every 64th question is followed by one for a key, and in the
 //! end all keys are asked for: a filter that loses one has failed, whatever its rate.
 
+use tamis::Digest;
 use tamis::adaptive::Receipt;
 
 use super::claim::{Claim, Meter};
@@ -108,8 +109,26 @@ impl Attack {
         yes
     }
 
-    pub(super) fn report(&mut self, key: u64) {
+    fn report(&mut self, key: u64) {
         let done = self.subject.work(Work::Report, key);
+        self.count(done);
+    }
+
+    /// Reports a key, and says who is behind it.
+    pub(super) fn accuse(&mut self, key: u64) -> Vec<Digest> {
+        match self.subject.accused(key) {
+            Ok((receipt, found)) => {
+                self.count(Ok(receipt));
+                found
+            }
+            Err(e) => {
+                self.count(Err(e));
+                vec![]
+            }
+        }
+    }
+
+    fn count(&mut self, done: Result<Receipt, String>) {
         if let Some(receipt) = self.done(done) {
             self.reads += u64::from(receipt.reads);
             self.writes += u64::from(receipt.writes);

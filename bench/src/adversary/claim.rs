@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use serde::Serialize;
 
 /// The probability beyond three sigma, on one side.
-const CHANCE: f64 = 0.00135;
+pub(crate) const CHANCE: f64 = 0.00135;
 
 /// A claim about a filter.
 #[derive(Clone, Debug, Serialize)]
@@ -46,7 +46,7 @@ fn short(x: f64) -> String {
 }
 
 /// The least count that a Poisson variable of this mean exceeds with probability at most `chance`.
-pub(super) fn most(mean: f64, chance: f64) -> u64 {
+pub(crate) fn most(mean: f64, chance: f64) -> u64 {
     if mean <= 0.0 {
         return 0;
     }
@@ -111,7 +111,7 @@ impl Meter {
             self.worst_span = self.worst_span.max(self.recent.len() as u64);
         }
         self.asked += 1;
-        if self.asked % self.window == 0 {
+        if self.asked.is_multiple_of(self.window) {
             self.worst_window = self.worst_window.max(self.in_window);
             self.in_window = 0;
         }

@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::time::Duration;
 
-use tamis::adaptive::{Adapt, Receipt};
+use tamis::adaptive::{Adapt, Receipt, ReverseMap};
 use tamis::{Bloom, Digest, Domain, Hasher, Quotient};
 
 use super::log::Watched;
@@ -43,8 +43,8 @@ pub(crate) trait Subject {
     }
 
     /// The keys that the filter was told to be behind this false positive, as it reports it. Empty: nobody tells.
-    fn accused(&mut self, key: u64) -> Result<Vec<Digest>, String> {
-        self.work(Work::Report, key).map(|_| Vec::new())
+    fn accused(&mut self, key: u64) -> Result<(Receipt, Vec<Digest>), String> {
+        self.work(Work::Report, key).map(|receipt| (receipt, Vec::new()))
     }
 
     /// The digest of a key, as [`Subject::accused`] names it.
@@ -114,10 +114,11 @@ impl<F: Adapt> Subject for Adaptive<F> {
         Some(self.filter.epoch())
     }
 
-    fn accused(&mut self, key: u64) -> Result<Vec<Digest>, String> {
+    fn accused(&mut self, key: u64) -> Result<(Receipt, Vec<Digest>), String> {
         self.map.start();
-        self.work(Work::Report, key)?;
-        Ok(self.map.stop().found())
+        let done = self.work(Work::Report, key);
+        let log = self.map.stop();
+        Ok((done?, log.found()))
     }
 
     fn digest(&self, key: u64) -> Digest {
@@ -126,6 +127,9 @@ impl<F: Adapt> Subject for Adaptive<F> {
 
     fn map_alone(&mut self, work: Work, keys: &[u64]) -> Result<Option<Duration>, String> {
         let mut copy = self.map.map.clone();
+        // A copy has no room to spare: it makes some now, not while it is timed.
+        let nobody = Digest::default();
+        let Ok(_) = copy.file(nobody, 0).and_then(|()| copy.unfile(nobody, 0));
         self.map.start();
         let done = self.work_all(work, keys);
         let log = self.map.stop();
@@ -242,10 +246,10 @@ impl Subject for AdaptiveCuckoo {
         AdaptiveCuckoo::rate(self)
     }
 
-    fn accused(&mut self, key: u64) -> Result<Vec<Digest>, String> {
+    fn accused(&mut self, key: u64) -> Result<(Receipt, Vec<Digest>), String> {
         let mut found = Vec::new();
-        self.repair(AdaptiveCuckoo::digest(self, key), &mut found)?;
-        Ok(found)
+        let receipt = self.repair(AdaptiveCuckoo::digest(self, key), &mut found)?;
+        Ok((receipt, found))
     }
 
     fn digest(&self, key: u64) -> Digest {

@@ -74,9 +74,9 @@ impl Subject for Denier {
                 denied.insert(key);
                 self.reports += 1;
                 match self.fault {
-                    Fault::Loses if self.reports % 100 == 0 => keys.clear(),
-                    Fault::Amnesia if self.reports % (self.capacity / 2) == 0 => self.denied.clear(),
-                    Fault::Breaks if self.reports % 100 == 0 => return Err("broken".into()),
+                    Fault::Loses if self.reports.is_multiple_of(100) => keys.clear(),
+                    Fault::Amnesia if self.reports.is_multiple_of(self.capacity / 2) => self.denied.clear(),
+                    Fault::Breaks if self.reports.is_multiple_of(100) => return Err("broken".into()),
                     _ => {}
                 }
             }
@@ -94,10 +94,10 @@ impl Subject for Denier {
         RATE
     }
 
-    fn accused(&mut self, key: u64) -> Result<Vec<Digest>, String> {
-        self.work(Work::Report, key)?;
+    fn accused(&mut self, key: u64) -> Result<(Receipt, Vec<Digest>), String> {
+        let receipt = self.work(Work::Report, key)?;
         let name = self.name(self.digest(key));
-        Ok(self.held.get(&name).cloned().unwrap_or_default())
+        Ok((receipt, self.held.get(&name).cloned().unwrap_or_default()))
     }
 
     fn digest(&self, key: u64) -> Digest {

@@ -311,10 +311,7 @@ fn accused(attack: &mut Attack, rate: f64) -> Option<Claim> {
                 return None;
             }
         };
-        let behind: Vec<u64> = match attack.subject.accused(key) {
-            Ok(found) => found.iter().filter_map(|digest| names.get(digest)).copied().collect(),
-            Err(_) => vec![],
-        };
+        let behind: Vec<u64> = attack.accuse(key).iter().filter_map(|digest| names.get(digest)).copied().collect();
         if behind.is_empty() {
             return None;
         }
@@ -342,7 +339,7 @@ fn space(attack: &mut Attack) -> Vec<Claim> {
             let at = attack.below(pool.len());
             attack.ask(pool[at]);
             since += 1;
-            if since % EVERY == 0 {
+            if u64::is_multiple_of(since, EVERY) {
                 peak = peak.max(attack.bits_per_item());
             }
         });

@@ -21,7 +21,8 @@ use std::{fmt, thread};
 use clap::Args;
 use serde::Serialize;
 use tamis::Domain;
-use tamis::adaptive::{Block, Broom, Options as BroomOptions};
+use tamis::adaptive::{Block, Broom, LargeBroom, Options as BroomOptions};
+use tamis::math::large;
 
 use self::attack::Attack;
 use self::claim::Claim;
@@ -109,6 +110,9 @@ pub(crate) fn entries() -> Vec<Entry> {
     vec![
         entry("broom", Holds, 4.0, |n, key| adaptive(Broom::with(&broom(n, key))?)),
         entry("broom compact", Holds, 4.0, |n, key| adaptive(Broom::with(&broom(n, key).block(Block::Large))?)),
+        entry("large broom", Holds, f64::from(large::STEPS), |n, key| {
+            adaptive(LargeBroom::keyed(key, Domain::U64, n, RATE)?)
+        }),
         entry("adaptive cuckoo 11 bit", Shown, 0.0, |n, key| Ok(Box::new(AdaptiveCuckoo::new(n, 11, key)))),
         entry("adaptive cuckoo 8 bit", Shown, 0.0, |n, key| Ok(Box::new(AdaptiveCuckoo::new(n, 8, key)))),
         entry("plain quotient", Fails, 0.0, |n, key| Ok(Box::new(subject::quotient(n, RATE, key)?))),

@@ -21,11 +21,15 @@ use std::{fmt, thread};
 use clap::Args;
 use serde::Serialize;
 use tamis::Domain;
-use tamis::adaptive::{Block, Broom, LargeBroom, Options as BroomOptions};
+use tamis::adaptive::{
+    AdaptiveBloom, AdaptiveChained, AdaptiveQuotient, AdaptiveStacked, Block, Broom, CascadeOptions, CuckooCascade,
+    LargeBroom, Options as BroomOptions, QuotientCascade, Schedule,
+};
 use tamis::math::large;
 
 use self::attack::Attack;
 use self::claim::Claim;
+use self::learning::Learning;
 use self::subject::{Adaptive, Subject};
 use self::trials::Trial;
 use crate::adaptive::cuckoo::AdaptiveCuckoo;
@@ -35,6 +39,7 @@ use crate::table::{Table, number};
 
 mod attack;
 pub(crate) mod claim;
+mod learning;
 mod log;
 pub(crate) mod subject;
 #[cfg(test)]
@@ -103,6 +108,19 @@ fn broom(keys: u64, secret: [u64; 2]) -> BroomOptions {
     BroomOptions::new(Domain::U64, keys, RATE).key(secret)
 }
 
+fn cascade(keys: u64, secret: [u64; 2]) -> CascadeOptions {
+    CascadeOptions::new(Domain::U64, keys, RATE).key(secret)
+}
+
+/// Those who need all keys at the start: they can be attacked, and neither filled nor emptied.
+fn learners() -> Vec<Entry> {
+    let entry = |name, build| Entry { name, expected: Expected::Shown, steps: 0.0, build };
+    vec![
+        entry("adaptive stacked", |n, key| Ok(Box::new(Learning::<AdaptiveStacked>::new(n, key)))),
+        entry("adaptive chained", |n, key| Ok(Box::new(Learning::<AdaptiveChained>::new(n, key)))),
+    ]
+}
+
 /// Everybody who takes part.
 pub(crate) fn entries() -> Vec<Entry> {
     use Expected::{Fails, Holds, Shown};
@@ -113,6 +131,15 @@ pub(crate) fn entries() -> Vec<Entry> {
         entry("large broom", Holds, f64::from(large::STEPS), |n, key| {
             adaptive(LargeBroom::keyed(key, Domain::U64, n, RATE)?)
         }),
+        entry("adaptive quotient", Holds, 16.0, |n, key| {
+            adaptive(AdaptiveQuotient::keyed(Domain::U64, n, RATE, 16, key)?)
+        }),
+        entry("quotient cascade", Holds, 32.0, |n, key| adaptive::<QuotientCascade>(cascade(n, key).build()?)),
+        entry("quotient cascade log*", Holds, 32.0, |n, key| {
+            adaptive::<QuotientCascade>(cascade(n, key).schedule(Schedule::LogStar).build()?)
+        }),
+        entry("cuckoo cascade", Holds, 32.0, |n, key| adaptive::<CuckooCascade>(cascade(n, key).build()?)),
+        entry("adaptive Bloom", Holds, 32.0, |n, key| adaptive::<AdaptiveBloom>(cascade(n, key).build()?)),
         entry("adaptive cuckoo 11 bit", Shown, 0.0, |n, key| Ok(Box::new(AdaptiveCuckoo::new(n, 11, key)))),
         entry("adaptive cuckoo 8 bit", Shown, 0.0, |n, key| Ok(Box::new(AdaptiveCuckoo::new(n, 8, key)))),
         entry("plain quotient", Fails, 0.0, |n, key| Ok(Box::new(subject::quotient(n, RATE, key)?))),
@@ -169,6 +196,7 @@ pub(crate) struct Report<'a> {
 /// Attacks every filter that `options` selects.
 pub(crate) fn run(options: &Options) -> Result<Report<'_>, Box<dyn Error>> {
     let mut chosen = entries();
+    chosen.extend(learners());
     let named = |entry: &Entry| options.filters.iter().any(|part| entry.name.contains(part));
     chosen.retain(|entry| options.filters.is_empty() || named(entry));
     if chosen.is_empty() {

@@ -57,7 +57,7 @@ pub(crate) struct Options {
     #[arg(long, default_value_t = 10_000_000)]
     lifetime: usize,
     /// Latencies in µs that figure 6 counts for a false positive; its parts are shown with the first.
-    #[arg(long, value_delimiter = ',', default_values_t = [20.0, 100.0, 5000.0])]
+    #[arg(long, value_delimiter = ',', default_values_t = [100.0, 20.0, 5000.0])]
     read_us: Vec<f64>,
     /// What to do [default: everything].
     #[arg(long, value_enum, value_delimiter = ',', hide_default_value = true, default_values_t = Part::ALL)]

@@ -49,12 +49,6 @@ impl Frontier {
         self.salts[side as usize]
     }
 
-    /// The salt that a key is hashed with.
-    #[inline(always)]
-    pub(crate) fn salt_of(&self, key: Digest) -> Salt {
-        self.salt(self.side(key))
-    }
-
     /// The last key that has moved.
     pub(crate) fn last(&self) -> Option<Digest> {
         self.last

@@ -1,0 +1,114 @@
+//! stacks and exact bits that learn -> subjects: they have all keys from the start, and no reverse map.
+//!
+//! They remember false positives; they do not promise to hold off anybody. They are here to be looked at.
+
+use tamis::adaptive::{AdaptiveChained, AdaptiveStacked, ChainOptions, Receipt, StackOptions};
+use tamis::workload::Shape;
+use tamis::{Digest, Hasher};
+
+use super::RATE;
+use super::subject::{Subject, Work};
+
+/// Bits per key at which one Bloom filter has the rate.
+const BITS: f64 = 11.55;
+
+/// A filter that is built when its last key has come.
+pub(super) struct Learning<F> {
+    capacity: u64,
+    key: [u64; 2],
+    keys: Vec<u64>,
+    filter: Option<F>,
+}
+
+impl<F> Learning<F> {
+    pub(super) fn new(capacity: u64, key: [u64; 2]) -> Learning<F> {
+        Learning { capacity, key, keys: vec![], filter: None }
+    }
+}
+
+/// What the two have in common.
+pub(super) trait Learner: Sized {
+    fn build(keys: &mut Vec<u64>, key: [u64; 2]) -> Result<Self, String>;
+    fn has(&self, key: u64) -> bool;
+    fn learn(&mut self, key: u64, keys: &mut Vec<u64>) -> Result<(), String>;
+    fn size(&self) -> usize;
+}
+
+impl Learner for AdaptiveStacked {
+    fn build(keys: &mut Vec<u64>, key: [u64; 2]) -> Result<AdaptiveStacked, String> {
+        let n = keys.len() as u64;
+        let shape = Shape::zipf(1.0, 100 * n, 50 * n).map_err(|e| e.to_string())?;
+        let options = StackOptions::new(BITS, shape).lifetime(10 * n).key(key);
+        AdaptiveStacked::build(options, keys).map_err(|e| e.to_string())
+    }
+
+    fn has(&self, key: u64) -> bool {
+        self.contains(key).unwrap_or(false)
+    }
+
+    fn learn(&mut self, key: u64, keys: &mut Vec<u64>) -> Result<(), String> {
+        AdaptiveStacked::learn(self, key, keys).map(|_| ()).map_err(|e| e.to_string())
+    }
+
+    fn size(&self) -> usize {
+        self.bytes()
+    }
+}
+
+impl Learner for AdaptiveChained {
+    fn build(keys: &mut Vec<u64>, key: [u64; 2]) -> Result<AdaptiveChained, String> {
+        AdaptiveChained::build(ChainOptions::new(RATE).key(key), keys).map_err(|e| e.to_string())
+    }
+
+    fn has(&self, key: u64) -> bool {
+        self.contains(key).unwrap_or(false)
+    }
+
+    fn learn(&mut self, key: u64, keys: &mut Vec<u64>) -> Result<(), String> {
+        AdaptiveChained::learn(self, key, keys).map(|_| ()).map_err(|e| e.to_string())
+    }
+
+    fn size(&self) -> usize {
+        self.bytes()
+    }
+}
+
+impl<F: Learner> Subject for Learning<F> {
+    fn ask(&self, key: u64) -> bool {
+        self.filter.as_ref().is_some_and(|filter| filter.has(key))
+    }
+
+    fn work(&mut self, work: Work, key: u64) -> Result<Receipt, String> {
+        match work {
+            Work::Insert => {
+                self.keys.push(key);
+                if self.keys.len() as u64 == self.capacity {
+                    self.filter = Some(F::build(&mut self.keys, self.key)?);
+                }
+            }
+            Work::Delete => return Err("it gives no keys back".into()),
+            Work::Report => {
+                if let Some(filter) = &mut self.filter {
+                    filter.learn(key, &mut self.keys)?;
+                }
+            }
+        }
+        Ok(Receipt { changed: true, ..Receipt::default() })
+    }
+
+    fn bits(&self) -> u64 {
+        8 * self.filter.as_ref().map_or(0, F::size) as u64
+    }
+
+    fn rate(&self) -> f64 {
+        RATE
+    }
+
+    fn deletes(&self) -> bool {
+        false
+    }
+
+    fn digest(&self, key: u64) -> Digest {
+        Hasher::keyed(self.key).integer(key)
+    }
+}

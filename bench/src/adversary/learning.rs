@@ -88,9 +88,11 @@ impl<F: Learner> Subject for Learning<F> {
             }
             Work::Delete => return Err("it gives no keys back".into()),
             Work::Report => {
+                let yes = self.ask(key);
                 if let Some(filter) = &mut self.filter {
                     filter.learn(key, &mut self.keys)?;
                 }
+                return Ok(Receipt { changed: yes, ..Receipt::default() });
             }
         }
         Ok(Receipt { changed: true, ..Receipt::default() })

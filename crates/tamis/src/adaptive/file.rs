@@ -88,8 +88,8 @@ impl Read {
 /// Reads a file of this kind, and checks both checksums.
 pub(crate) fn read(bytes: impl Into<Bytes>, kind: Kind) -> Result<Read, FormatError> {
     let bytes = bytes.into();
-    format::verify(&bytes)?;
     let (header, mut from, mut places) = format::parts(&bytes)?;
+    format::verify(&bytes)?;
     if header.form != Form::Adaptive {
         return Err(FormatError::Form { found: header.form.name(), expected: kind.name() });
     }

@@ -232,35 +232,3 @@ fn a_spot_that_closes_gives_back_its_keys() {
     }
     assert!(seen > 10, "{seen} spots of several keys");
 }
-
-/// `cargo test --release -p tamis --lib cascade::tests::bits_per_key -- --ignored --nocapture`
-#[test]
-#[ignore = "a table, no check"]
-fn bits_per_key() {
-    fn line<L: Level>(name: &str, n: u64, steps: u32) {
-        let mut filter = made::<L>(n, 1.0 / 256.0, steps);
-        let mut map = Memory::new();
-        (0..n).for_each(|key| assert!(filter.insert(key, &mut map).is_ok()));
-        let per_key = |bytes: usize| bytes as f64 * 8.0 / n as f64;
-        let rest = per_key(filter.bytes());
-        let (mut queries, mut repairs, mut most, mut sum) = (0, 0u64, 0, 0);
-        while filter.epoch() < 5 {
-            let (asked, bytes, _) = trial::attack(&mut filter, &mut map, queries, 100);
-            queries += asked;
-            repairs += 100;
-            most = most.max(bytes);
-            sum += bytes;
-        }
-        let mean = per_key(sum) / (repairs / 100) as f64;
-        println!(
-            "{name:9} steps {steps:3}: {rest:.2} resting, {:.2} moving, {mean:.2} on average under attack; rate {:.6}, {repairs} repairs",
-            per_key(most),
-            repairs as f64 / queries as f64
-        );
-    }
-    for steps in [16, 32, 64] {
-        line::<Quotients>("quotient", 100_000, steps);
-        line::<Cuckoos>("cuckoo", 100_000, steps);
-        line::<Segments>("bloom", 100_000, steps);
-    }
-}

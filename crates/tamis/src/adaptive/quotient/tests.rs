@@ -216,25 +216,3 @@ fn the_rate_holds_under_attack() {
     }
     assert!((0..capacity).all(|key| filter.contains(key).unwrap()));
 }
-
-/// `cargo test --release -p tamis --lib adaptive::quotient::tests::bits_per_key -- --ignored --nocapture`
-#[test]
-#[ignore = "a table, no check"]
-fn bits_per_key() {
-    let n = 100_000;
-    for steps in [16, 32, 64] {
-        let (mut filter, mut map) = filled(n, 1.0 / 256.0, steps);
-        let rest = filter.bytes() as f64 * 8.0 / n as f64;
-        let (mut queries, mut repairs, mut most) = (0, 0u64, 0);
-        while filter.epoch() < 5 {
-            queries += trial::attack(&mut filter, &mut map, queries, 100).0;
-            repairs += 100;
-            most = most.max(filter.extended());
-        }
-        let (bits, rate) = (filter.bytes() as f64 * 8.0 / n as f64, repairs as f64 / queries as f64);
-        println!(
-            "steps {steps:3}: {rest:.2} resting, {bits:.2} under attack; rate {rate:.6}; at most {most} of {} entries",
-            filter.long.capacity()
-        );
-    }
-}

@@ -136,18 +136,23 @@ pub(super) fn remove(words: &mut [u64], at: usize, len: u32, end: usize) {
     put(words, end - len as usize, len, 0);
 }
 
-/// Where the `rank`-th zero from `at` on is, counted from 0. There must be one.
+/// Where the `rank`-th zero from `at` on is, counted from 0, which is in word `last` at the latest. There must be one.
+///
+/// All words that can be meant are counted: how many there are hardly changes from call to call, and which is meant does, so that stopping there would be
+/// guessed wrong most of the time.
 #[inline(always)]
-pub(super) fn select_zero<I: Isa>(words: &[u64], at: usize, rank: u32) -> usize {
-    let mut word = at / 64;
-    let mut zeros = !words[word] & !low((at % 64) as u32);
-    let mut rank = rank;
-    while rank >= zeros.count_ones() {
-        rank -= zeros.count_ones();
-        word += 1;
-        zeros = !words[word];
+pub(super) fn select_zero<I: Isa>(words: &[u64], at: usize, rank: u32, last: usize) -> usize {
+    let first = at / 64;
+    let all = !low((at % 64) as u32);
+    let (mut word, mut before, mut zeros) = (first, 0, (!words[first] & all).count_ones());
+    for &next in &words[first + 1..=last] {
+        let past = zeros <= rank;
+        word += usize::from(past);
+        before = if past { zeros } else { before };
+        zeros += next.count_zeros();
     }
-    64 * word + I::select(zeros, rank) as usize
+    let all = if word == first { all } else { u64::MAX };
+    64 * word + I::select(!words[word] & all, rank - before) as usize
 }
 
 /// Where the next zero from `at` on is. There must be one.
@@ -227,13 +232,13 @@ mod tests {
         }
     }
 
-    struct Select<'a>(&'a [u64], usize, u32);
+    struct Select<'a>(&'a [u64], usize, u32, usize);
 
     impl Kernel for Select<'_> {
         type Output = usize;
         #[inline(always)]
         fn run<I: Isa>(self) -> usize {
-            select_zero::<I>(self.0, self.1, self.2)
+            select_zero::<I>(self.0, self.1, self.2, self.3)
         }
     }
 
@@ -244,7 +249,9 @@ mod tests {
             let zeros: Vec<usize> = (at..320).filter(|&i| get(&words, i, 1) == 0).collect();
             for level in Level::available() {
                 for (rank, &zero) in zeros.iter().enumerate() {
-                    assert_eq!(dispatch(level, Select(&words, at, rank as u32)), zero);
+                    for last in zero / 64..words.len() {
+                        assert_eq!(dispatch(level, Select(&words, at, rank as u32, last)), zero);
+                    }
                 }
             }
             if let Some(&first) = zeros.first() {

@@ -134,17 +134,7 @@ impl Shape {
     #[inline(always)]
     fn run<I: Isa>(&self, block: &[u64], quotient: u32) -> usize {
         let Some(rank) = quotient.checked_sub(1) else { return self.start() };
-        // All words that can be meant are counted: how many there are is always the same, and which is meant is not, so that
-        // stopping there would be guessed wrong most of the time.
-        let (mut word, mut before, mut zeros) = (0, 0, (!block[0] >> self.start()).count_ones());
-        for &next in &block[1..self.scan] {
-            let past = zeros <= rank;
-            word += usize::from(past);
-            before = if past { zeros } else { before };
-            zeros += next.count_zeros();
-        }
-        let all = if word == 0 { !bits::low(self.start() as u32) } else { u64::MAX };
-        64 * word + I::select(!block[word] & all, rank - before) as usize + 1
+        bits::select_zero::<I>(block, self.start(), rank, self.scan - 1) + 1
     }
 
     /// Where the length of a slot starts, and its bits; for the slot behind the last, where both would.
@@ -154,7 +144,10 @@ impl Shape {
         let lengths = self.start() + self.quotients as usize + keys;
         let length = match slot.checked_sub(1) {
             None => lengths,
-            Some(before) => bits::select_zero::<I>(block, lengths, before as u32) + 1,
+            Some(before) => {
+                let last = (lengths + keys + tails - 1) / 64;
+                bits::select_zero::<I>(block, lengths, before as u32, last) + 1
+            }
         };
         // As many ones come before this length as bits before its own.
         (length, lengths + keys + tails + (length - lengths - slot))

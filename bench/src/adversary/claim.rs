@@ -117,7 +117,7 @@ impl Meter {
         }
     }
 
-    /// All queries, the worst window, and any `span` queries: [Broom] theorem 1 allows eps n + O(sqrt(eps n log n)) of n.
+    /// All queries, the worst window, and any `span` queries in a row: a sustained rate (\[Broom\] section 2) leaves eps n + O(sqrt(eps n log n)) of n.
     pub(super) fn claims(&self, rate: f64) -> Vec<Claim> {
         let mut claims = vec![Claim::rate("all", self.wrong, self.asked, rate)];
         let windows = self.asked / self.window;

@@ -171,11 +171,8 @@ pub(super) fn figure6(options: &Options) -> Result<Figure6, Box<dyn Error>> {
         figure.bits[1] = plain.bytes() as f64 * 8.0 / n as f64;
         figure.noticed += noticed.unwrap_or(0) as f64 / rounds as f64;
     }
-    let late = |spans: &[Span]| {
-        let found = spans.iter().find(|span| span.workload == 1 && span.doing == Doing::Stacked);
-        found.map_or(f64::NAN, |span| span.fair / span.queries)
-    };
-    figure.late[0] = late(&figure.stack);
+    let late = figure.stack.iter().find(|span| span.workload == 1 && span.doing == Doing::Stacked);
+    figure.late[0] = late.map_or(f64::NAN, |span| span.fair / span.queries);
     let promised = fixed(Size::BLOOM, n as u64, &shape, &Limits::bits(BITS)).ok_or("no stack")?;
     // It knows so many of the values, and is told of a few more.
     let told = load.with_given((promised.known as usize).saturating_mul(2));

@@ -5,9 +5,11 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tamis::adaptive::{
-    Adapt, AdaptError, AdaptiveBloom, AdaptiveQuotient, Block, Broom, CascadeOptions, CuckooCascade, Guarded,
-    LargeBroom, Memory, MemoryDictionary, Options, QuotientCascade, ReverseMap, Shared,
+    Adapt, AdaptError, AdaptiveBloom, AdaptiveChained, AdaptiveQuotient, AdaptiveStacked, Block, Broom, CascadeOptions,
+    ChainOptions, CuckooCascade, Guarded, LargeBroom, Memory, MemoryDictionary, Options, QuotientCascade, ReverseMap,
+    Shared, StackOptions,
 };
+use tamis::workload::Shape;
 use tamis::{Digest, Domain, Filter, FormatError, QueryError};
 
 use super::corrupt::Random;
@@ -385,9 +387,49 @@ book!(cuckoo_cascade, cuckoos, true);
 book!(adaptive_bloom, bloom, true);
 book!(adaptive_quotient, extended, true);
 
+/// Stacks and exact bits that learn: what was written is taken up, answers as before, and goes on.
+#[test]
+fn files_of_filters_that_learn_are_golden() {
+    let mut keys: Vec<u64> = (0..500).collect();
+    let shape = Shape::zipf(1.0, 5000, 5000).unwrap();
+    let options = StackOptions::new(8.0, shape).lifetime(20_000).key(KEY);
+    let mut stack = AdaptiveStacked::build(options, &mut keys).unwrap();
+    let mut chain = AdaptiveChained::build(ChainOptions::new(0.05).every(20).key(KEY), &mut keys).unwrap();
+    // Some strangers are asked for again and again.
+    for query in 0..20_000u64 {
+        let stranger = (1 << 40) + mix(query) % (1 + mix(query + 1) % 1000);
+        if stack.ask(stranger).unwrap() {
+            stack.learn(stranger, &mut keys).unwrap();
+        }
+        if chain.contains(stranger).unwrap() {
+            chain.learn(stranger, &mut keys).unwrap();
+        }
+    }
+    let files = [("adaptive_stacked", stack.snapshot().unwrap()), ("adaptive_chained", chain.snapshot().unwrap())];
+    for (name, bytes) in &files {
+        let path = Path::new(FOLDER).join(name).with_extension("tamis");
+        if std::env::var_os("TAMIS_BLESS").is_some() {
+            std::fs::write(&path, bytes).unwrap();
+        }
+        let file = std::fs::read(&path).unwrap_or_else(|e| panic!("{name}: {e}"));
+        assert!(file == *bytes, "{name}: other bytes than the golden file's");
+    }
+    let mut again = AdaptiveStacked::restore(files[0].1.clone()).unwrap();
+    let known = AdaptiveChained::restore(files[1].1.clone()).unwrap();
+    for key in (0..500).chain(1 << 40..(1 << 40) + 3000) {
+        assert_eq!((again.contains(key), known.contains(key)), (stack.contains(key), chain.contains(key)));
+        assert!(key >= 500 || again.contains(key).unwrap() && known.contains(key).unwrap());
+        if key >= 500 && again.contains(key).unwrap() {
+            again.learn(key, &mut keys).unwrap();
+        }
+    }
+    assert!((0..500u64).all(|key| again.contains(key).unwrap()));
+    assert!(stack.layers() == 3 && chain.learned() > 20, "{} layers, {} learned", stack.layers(), chain.learned());
+}
+
 #[test]
 fn every_golden_file_has_a_filter() {
-    assert_eq!(std::fs::read_dir(FOLDER).unwrap().count(), 9);
+    assert_eq!(std::fs::read_dir(FOLDER).unwrap().count(), 11);
 }
 
 #[test]

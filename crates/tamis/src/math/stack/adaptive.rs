@@ -1,4 +1,4 @@
-//! a workload, a budget, a lifetime -> how long a stack of three layers should watch before it is finished ([Stacked] section 6).
+//! a workload, a budget, a lifetime -> how long a stack of three layers should watch before it is finished (\[Stacked\] section 6).
 //!
 //! ```text
 //!    queries   0 ............ N_o .................................. lifetime

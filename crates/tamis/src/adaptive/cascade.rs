@@ -110,6 +110,11 @@ impl<L: Level> Cascade<L> {
     }
 
     fn empty(shape: Shape, hasher: Hasher) -> Result<Cascade<L>, BuildError> {
+        // Where bits stay, a key that comes and goes wears the later levels, which are the smaller the more keys move.
+        if !L::LOSSLESS && shape.steps > 32 {
+            let reason = format!("adaptive Bloom filter: {} steps, expected 4 to 32", shape.steps);
+            return Err(BuildError::Unreachable { reason });
+        }
         let sizes = Sizes::of::<L>(&shape);
         let frontier = Frontier::new(hasher);
         let now = Generation::new(&sizes, frontier.salt(Side::Old))?;

@@ -172,6 +172,8 @@ impl AdaptiveChained {
         }
         let known = self.learned();
         if known >= self.most && !self.fresh.contains(&key) {
+            // What is listed is refused at least.
+            self.settle(keys)?;
             return Err(QueryError::Full { keys: known, capacity: self.most }.into());
         }
         self.fresh.insert(key);

@@ -17,12 +17,13 @@
 //!
 //! * **Removed keys.** The entry of a removed key stays, *buried*: it answers nobody, but whoever is inserted under the same hash function
 //!   and agrees with it gets a fingerprint that is at least as long. So removing and inserting a key does not undo what a repair did.
-//! * **Steps.** A repair, and a removal that buries, moves 16 keys (`steps`) to the next hash function; both share one table. When all have moved, what was buried
+//! * **Steps.** A repair moves 32 keys (`steps`) to the next hash function, a removal that buries three times as many; both functions share one table. When all have moved, what was buried
 //!   under the old function is swept out, 64 slots a step, and the functions change places.
-//! * **Room.** With n / steps repairs per epoch, half as many keys have an entry on average: there is room for n / steps of them, and for those
-//!   that collide among themselves, about n eps. It does not grow: a filter that holds its capacity is full.
+//! * **Room.** Let an epoch have N steps and c be `steps`. Entries of keys come from the repairs of the last epoch: c L <= N. What is buried is gone after two, and
+//!   cost c when it became longer and 3 c when it was buried: c L + 4 c B <= 3 N. So L + B is at most 3/2 N / c, and there is room for that many, and for keys that
+//!   collide among themselves, about n eps. It does not grow: a filter that holds its capacity is full.
 //!
-//! The [`Broom`](super::Broom) keeps the extra bits beside the remainders and takes 13 bits per key where this takes 16; this is what
+//! The [`Broom`](super::Broom) keeps the extra bits beside the remainders and takes 13 bits per key where this takes 15; this is what
 //! can be built on any table that holds fingerprints as they are.
 
 mod entry;
@@ -83,7 +84,7 @@ pub struct AdaptiveQuotient {
 }
 
 /// Keys that are moved for a repair.
-const USUAL: u32 = 16;
+const USUAL: u32 = 32;
 /// What they can be.
 const STEPS: std::ops::RangeInclusive<u32> = 4..=128;
 /// The lowest rate and the highest.
@@ -130,7 +131,7 @@ impl AdaptiveQuotient {
         let none = || fail(format!("{capacity} keys at a rate of {rate} have more than 2^{BASE} fingerprints"));
         let size = size(capacity.max(1), rate).filter(fits).ok_or_else(none)?;
         let collide = (capacity as f64 * rate * 1.5) as u64;
-        let long = capacity.div_ceil(steps.into()) + collide.min(capacity) + 64;
+        let long = (3 * capacity).div_ceil(2 * u64::from(steps)) + collide.min(capacity) + 64;
         Ok(AdaptiveQuotient {
             hasher,
             domain,

@@ -223,8 +223,8 @@ impl<L: Level> Tier<L> {
     /// Fills an empty tier with what a file holds.
     pub(super) fn load(&mut self, from: &mut Reader<'_>, level: &[u8], dead: &[u8]) -> Result<(), FormatError> {
         let len = from.within("keys of a level", 0..=MOST)?;
-        for _ in 0..from.within("stashed keys", 0..=MOST)? {
-            self.stash.push(from.within("stashed spot", 0..=self.level.spots())?);
+        for _ in 0..from.within("stashed keys", 0..=4 * STASH as u64)? {
+            self.stash.push(from.within("stashed spot", 0..=self.level.spots() - 1)?);
         }
         let size = Marks::size(self.size.marks, self.level.spots());
         let fail = |e: BuildError| FormatError::invalid(e.to_string());

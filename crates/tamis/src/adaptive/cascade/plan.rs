@@ -62,7 +62,7 @@ impl<L: Level> Cascade<L> {
     }
 
     /// The level at which a key of the set is filed.
-    fn home<M: ReverseMap>(&self, key: Digest, map: &mut M) -> Result<Option<usize>, AdaptError<M::Error>> {
+    pub(super) fn home<M: ReverseMap>(&self, key: Digest, map: &mut M) -> Result<Option<usize>, AdaptError<M::Error>> {
         let side = self.side(key);
         let mut from = 0;
         while let Some(level) = self.generation(side).alive(key, from) {
@@ -157,7 +157,12 @@ impl<L: Level> Cascade<L> {
             None => None,
             Some(&key) => {
                 let to = generation.open(key, level + 1);
-                if !generation.has_room(level + 1, to) {
+                // What was begun is brought to an end, even if a level gets a few keys too many: otherwise nothing would ever move again.
+                let room = match self.closing {
+                    Some(_) => to < generation.tiers.len() || generation.has_end(),
+                    None => generation.has_room(level + 1, to),
+                };
+                if !room {
                     return Err(self.full());
                 }
                 if !map.refile(key, name, self.name(side, to, key)).map_err(AdaptError::Map)? {
@@ -209,10 +214,19 @@ impl<L: Level> Cascade<L> {
                 self.owe(L::TOLL);
             }
             Kind::Remove { key, from } => {
-                let generation = self.generation_mut(self.side(key));
+                let side = self.side(key);
+                let closing = self.is_closing(side, from, key);
+                let generation = self.generation_mut(side);
                 generation.remove(key, from);
                 // A file may claim fewer.
                 generation.live = generation.live.saturating_sub(1);
+                // The last key at a spot that is closing: those that left before are looked for behind a dead spot only.
+                let tier = generation.tiers.get_mut(from).filter(|tier| closing && tier.copies(key) == Some(0));
+                if let Some(tier) = tier {
+                    tier.kill(key);
+                    self.closing = None;
+                    self.owe(self.shape.steps);
+                }
                 self.owe(L::TOLL);
             }
             Kind::Close { stranger, level, moved, last } => {

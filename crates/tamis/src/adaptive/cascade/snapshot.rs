@@ -56,9 +56,9 @@ impl<L: Level> Cascade<L> {
         let steps = from.within("steps", u64::from(*STEPS.start())..=u64::from(*STEPS.end()))? as u32;
         let fail = |e: BuildError| FormatError::invalid(e.to_string());
         let shape = Shape { domain, capacity, rate, schedule, steps }.check().map_err(fail)?;
-        // A level has a bit per key at least: no more memory is asked for than a few times what the file takes.
+        // No filter has fewer bits per key than its rate calls for: no more memory is asked for than a few times what the file takes.
         let first = read.payloads.first().map_or(0, |payload| payload.len() as u64);
-        if first.saturating_mul(8) < capacity {
+        if (first as f64 + 64.0) * 8.0 < capacity as f64 * -rate.log2() {
             return Err(FormatError::invalid(format!("payload: a level of {first} bytes for {capacity} keys")));
         }
         let mut cascade = Cascade::<L>::empty(shape, hasher).map_err(fail)?;

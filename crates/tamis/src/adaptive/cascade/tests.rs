@@ -5,6 +5,7 @@ use crate::adaptive::{AdaptiveBloom, Memory, Segments, trial};
 use crate::error::QueryError;
 
 fn made<L: Level>(capacity: u64, rate: f64, steps: u32) -> Cascade<L> {
+    let steps = if L::LOSSLESS { steps } else { steps.min(32) };
     CascadeOptions::new(Domain::U64, capacity, rate).key([1, 2]).steps(steps).build().unwrap()
 }
 
@@ -231,4 +232,50 @@ fn a_spot_that_closes_gives_back_its_keys() {
         assert!((1..100u64).step_by(2).all(|key| filter.contains(key).unwrap()));
     }
     assert!(seen > 10, "{seen} spots of several keys");
+}
+
+/// More steps than an adaptive Bloom filter has room for are refused.
+#[test]
+fn a_bloom_filter_moves_no_more_than_32_keys() {
+    let of = |steps| CascadeOptions::new(Domain::U64, 1000, 0.01).key([1, 2]).steps(steps).build::<Segments>();
+    assert!(of(32).is_ok() && of(33).is_err());
+}
+
+/// Two keys at one spot, a repair that fails after the first has left, and the second removed: the first is still found.
+#[test]
+fn the_last_key_of_a_closing_spot_may_be_removed() {
+    fn check<L: Level>() {
+        let mut tried = 0;
+        for seed in 0..200u64 {
+            let mut filter: Cascade<L> = CascadeOptions::new(Domain::U64, 100, 0.5).key([seed, 3]).build().unwrap();
+            let mut map = Memory::new();
+            (0..100u64).for_each(|key| assert!(filter.insert(key, &mut map).unwrap().changed));
+            let Some(stranger) = (1000..2000u64).find(|&key| {
+                let digest = filter.digest(key).unwrap();
+                filter.now.tiers[0].copies(digest) == Some(2)
+            }) else {
+                continue;
+            };
+            let stranger = filter.digest(stranger).unwrap();
+            let change = filter.plan(Task::Repair(stranger), &mut map).unwrap().unwrap();
+            filter.apply(change);
+            if filter.closing.is_none() {
+                continue;
+            }
+            tried += 1;
+            let here = |key: &u64| filter.now.spot(0, filter.digest(*key).unwrap()) == filter.now.spot(0, stranger);
+            let both: Vec<u64> = (0..100).filter(here).collect();
+            let left = both.iter().find(|&&key| {
+                let digest = filter.digest(key).unwrap();
+                filter.home(digest, &mut map).unwrap() == Some(0)
+            });
+            filter.remove(*left.unwrap(), &mut map).unwrap();
+            let others = (0..100u64).filter(|key| key != left.unwrap());
+            assert!(others.into_iter().all(|key| filter.contains(key).unwrap()), "seed {seed}");
+            assert!(filter.closing.is_none());
+        }
+        assert!(tried > 20, "{tried}");
+    }
+    check::<Quotients>();
+    check::<Cuckoos>();
 }

@@ -58,6 +58,8 @@ type Home = (Option<Match>, Vec<Digest>);
 
 /// A bit that no base has.
 const WHOLE: u64 = 1 << 63;
+/// Entries that only keys that move may use.
+const RESERVE: isize = 32;
 /// Slots that a step sweeps.
 const SWEEP: usize = 64;
 
@@ -117,10 +119,15 @@ impl AdaptiveQuotient {
         gone: Option<(u64, Match)>,
         keys: impl FnOnce() -> Result<Vec<Digest>, AdaptError<E>>,
     ) -> Result<Arrival, AdaptError<E>> {
+        // A key that moves leaves its entry, and may use the last ones.
+        let spare = match gone {
+            None => RESERVE,
+            Some((_, from)) => -isize::from(matches!(from, Match::Long(_))),
+        };
         let whole = |place| Arrival { place, to: Match::Whole, other: None };
         let was_whole = |word| Whole::is_buried(word) && Whole::parity(word) == place.parity;
         if self.whole.like(Whole::upper(&place)).any(was_whole) {
-            return self.checked(whole(place));
+            return self.checked(whole(place), spare);
         }
         let gone = gone.filter(|gone| gone.0 == place.base && gone.1 != Match::Whole).map(|gone| gone.1);
         let (mut len, mut long, mut other) = (0, 0, None);
@@ -146,23 +153,23 @@ impl AdaptiveQuotient {
                 let (_, owner) = self.owner(place.base, from, &keys()?, Some(key))?;
                 let needed = place.common(&owner) + 1;
                 if needed > LONGEST {
-                    return self.checked(whole(place));
+                    return self.checked(whole(place), spare);
                 }
                 len = len.max(needed);
                 Some(Longer { from, to: owner.entry(needed) })
             }
         };
         let to = if len == 0 { Match::Bare } else { Match::Long(place.entry(len)) };
-        self.checked(Arrival { place, to, other })
+        self.checked(Arrival { place, to, other }, spare)
     }
 
-    /// Nothing comes in without room.
-    fn checked<E>(&self, arrival: Arrival) -> Result<Arrival, AdaptError<E>> {
+    /// Nothing comes in without room, of which so many entries more are needed, or fewer.
+    fn checked<E>(&self, arrival: Arrival, spare: isize) -> Result<Arrival, AdaptError<E>> {
         let new = arrival.other.as_ref().is_some_and(|longer| longer.from.is_none());
         let room = match arrival.to {
             Match::Whole => self.whole.len() < self.whole.capacity(),
             Match::Bare => true,
-            Match::Long(_) => self.long.len() + usize::from(new) < self.long.capacity(),
+            Match::Long(_) => self.long.len().saturating_add_signed(spare) + usize::from(new) < self.long.capacity(),
         };
         if room { Ok(arrival) } else { Err(self.full()) }
     }
@@ -216,7 +223,7 @@ impl AdaptiveQuotient {
         let (key, owner) = self.owner(place.base, from, &keys, None)?;
         let len = place.common(&owner) + 1;
         if len <= LONGEST {
-            let room = from.is_some() || self.long.len() < self.long.capacity();
+            let room = from.is_some() || self.long.len().saturating_add_signed(RESERVE) < self.long.capacity();
             return if room { Ok(Some(Kind::Extend(Longer { from, to: owner.entry(len) }))) } else { Err(self.full()) };
         }
         if self.whole.len() >= self.whole.capacity() {
@@ -258,6 +265,7 @@ impl AdaptiveQuotient {
     pub(super) fn make(&mut self, change: QuotientChange) -> u32 {
         match change.0 {
             Kind::Insert { side, arrival } => {
+                self.exhume(&arrival);
                 self.take_in(arrival);
                 self.old += u64::from(side == Side::Old);
                 12
@@ -270,7 +278,7 @@ impl AdaptiveQuotient {
                     Match::Whole => self.bury(Whole::pack(&place, true), true, place.parity),
                 };
                 self.old = self.old.saturating_sub(u64::from(side == Side::Old));
-                self.owe(if was { self.steps } else { 0 });
+                self.owe(if was { 3 * self.steps } else { 0 });
                 12
             }
             Kind::Extend(longer) => {
@@ -355,6 +363,18 @@ impl AdaptiveQuotient {
         }
         if let Match::Long(entry) = to {
             self.long.insert(entry.pack());
+        }
+    }
+
+    /// A key is back, with a fingerprint as long as what was remembered of it, which need not be remembered any more.
+    fn exhume(&mut self, Arrival { place, to, .. }: &Arrival) {
+        let Match::Long(_) = to else { return };
+        let graves = self.entries(place.base).filter(|entry| entry.buried && entry.parity == place.parity);
+        let words: Vec<u64> = graves.filter(|entry| entry.is_prefix(place)).map(|entry| entry.pack()).collect();
+        for word in words {
+            let gone = u64::from(self.long.remove(word));
+            let left = &mut self.buried[place.parity as usize & 1];
+            *left = left.saturating_sub(gone);
         }
     }
 

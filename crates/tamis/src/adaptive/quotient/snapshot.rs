@@ -43,9 +43,12 @@ impl AdaptiveQuotient {
             return Err(FormatError::invalid(format!("directory: {} payloads, expected 3", read.payloads.len())));
         };
         let mut from = read.fields();
-        // A key has two bits in the table at least: no more memory is asked for than a few times what the file takes.
         let capacity = from.within("capacity", 0..=4 * table.len() as u64)?;
         let rate = f64::from_le_bytes(from.array()?);
+        // The table has as many bits as the rate calls for, and two for each slot: no more memory is asked for than a few times what the file takes.
+        if (table.len() as f64 + 64.0) * 8.0 < capacity as f64 * (1.0 - rate.log2()) {
+            return Err(FormatError::invalid(format!("payload: a table of {} bytes for {capacity} keys", table.len())));
+        }
         let steps = from.within("steps", u64::from(*STEPS.start())..=u64::from(*STEPS.end()))? as u32;
         let fail = |e: BuildError| FormatError::invalid(e.to_string());
         let mut filter = AdaptiveQuotient::with(domain, capacity, rate, steps, hasher).map_err(fail)?;

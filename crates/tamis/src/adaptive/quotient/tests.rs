@@ -216,3 +216,29 @@ fn the_rate_holds_under_attack() {
     }
     assert!((0..capacity).all(|key| filter.contains(key).unwrap()));
 }
+
+/// Strangers are repaired at full speed while all keys go and come again: the table of longer fingerprints is never full.
+#[test]
+fn deleting_and_inserting_all_keys_fills_no_table() {
+    for (n, rate, steps) in [(4000u64, 1.0 / 64.0, 16), (2000, 1.0 / 8.0, 32), (4000, 1.0 / 256.0, 8)] {
+        let mut filter = AdaptiveQuotient::keyed(Domain::U64, n, rate, steps, [5, 6]).unwrap();
+        let mut map = Memory::new();
+        (0..n).for_each(|key| assert!(filter.insert(key, &mut map).unwrap().changed));
+        let (mut repairs, mut stranger) = (0, 1u64 << 40);
+        for round in 0..12u64 {
+            while repairs < 60 * (round + 1) {
+                stranger += 1;
+                repairs += u64::from(filter.repair(stranger, &mut map).unwrap().changed);
+            }
+            for key in 0..n {
+                filter.remove(key, &mut map).unwrap();
+                // Every fourth comes back later.
+                if key % 4 > 0 {
+                    filter.insert(key, &mut map).unwrap();
+                }
+            }
+            (0..n).filter(|key| key % 4 == 0).for_each(|key| assert!(filter.insert(key, &mut map).unwrap().changed));
+        }
+        assert!((0..n).all(|key| filter.contains(key).unwrap()));
+    }
+}

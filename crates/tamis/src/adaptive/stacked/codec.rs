@@ -128,7 +128,8 @@ impl AdaptiveStacked {
         }
         // An open layer is made by the plan, so the plan must be one for such a first layer.
         let planned = plan.bits_from(1, Wish { base, bits, lifetime }.size(), census.keys);
-        if planned > 512.0 * layers[0].part.payload.len() as f64 + 4096.0 {
+        let most = 512.0 * layers[0].part.payload.len() as f64 + 4096.0;
+        if planned.is_nan() || planned > most {
             let reason =
                 format!("directory: {planned:.0} bits above a first layer of {} bytes", layers[0].part.payload.len());
             return Err(FormatError::invalid(reason));

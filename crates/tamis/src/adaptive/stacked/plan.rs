@@ -162,7 +162,8 @@ impl Plan {
     /// Bits that the layers from this one on are expected to take.
     pub(super) fn bits_from(&self, layer: usize, size: Size, keys: u64) -> f64 {
         let layers = self.entries(keys).into_iter().zip(&self.alphas).skip(layer);
-        layers.map(|(entries, &alpha)| entries * size.bits(alpha)).sum()
+        // No layer is made for a rate above a half, and one without entries takes nothing.
+        layers.map(|(entries, &alpha)| if entries > 0.0 { entries * size.bits(alpha.min(0.5)) } else { 0.0 }).sum()
     }
 
     /// The share of queries on values that were seen in so many.

@@ -35,7 +35,6 @@ mod snapshot;
 mod table;
 
 pub use change::BroomChange;
-use grave::Grave;
 pub use options::{Block, Options};
 use table::{Spot, Table, hash};
 
@@ -70,7 +69,6 @@ pub struct Broom {
     table: Table,
     /// The table of the new hash function while the filter grows.
     next: Option<Table>,
-    grave: Grave,
     len: u64,
     /// Keys of the set that the new hash function holds.
     moved: u64,
@@ -109,9 +107,6 @@ impl Answer<Broom> for Asked {
     }
 }
 
-/// Keys of a filter for each one that the graveyard remembers.
-const PER_GRAVE: u64 = 40;
-
 impl Broom {
     /// An empty filter with a secret of the operating system's: with `capacity` keys it lets at most `rate` of the strangers through, and
     /// goes on to do so. 2^-24 is the lowest rate; see [`LargeBroom`](super::LargeBroom) for lower ones.
@@ -132,8 +127,6 @@ impl Broom {
             Some(key) => Hasher::keyed(key),
             None => Hasher::secret()?,
         };
-        let table = Table::new(plan);
-        let grave = Grave::new(grave_room(table.capacity()));
         Ok(Broom {
             hasher,
             domain: options.domain,
@@ -141,9 +134,8 @@ impl Broom {
             moved_per_repair: moved,
             grows: options.grows,
             frontier: Frontier::new(hasher),
-            table,
+            table: Table::new(plan),
             next: None,
-            grave,
             len: 0,
             moved: 0,
             owed: 0,
@@ -179,13 +171,11 @@ impl Broom {
 
     /// What it is made of now. Walks through all blocks.
     pub fn statistics(&self) -> Statistics {
-        let mut all = Statistics {
-            buried: self.grave.len() as u64,
-            grave_room: self.grave.room() as u64,
-            ..Statistics::default()
-        };
+        let mut all = Statistics::default();
         for table in [Some(&self.table), self.next.as_ref()].into_iter().flatten() {
             all.blocks += table.plan.blocks;
+            all.buried += table.grave.len() as u64;
+            all.grave_room += table.grave.room() as u64;
             all.in_yard += table.yard.len() as u64;
             all.yard_room += table.yard.room() as u64;
             for block in table.words.chunks(table.shape.words) {
@@ -196,10 +186,6 @@ impl Broom {
         }
         all
     }
-}
-
-fn grave_room(capacity: u64) -> usize {
-    (capacity / PER_GRAVE) as usize + 16
 }
 
 impl Adapt for Broom {
@@ -245,7 +231,7 @@ impl Adapt for Broom {
 
     fn bytes(&self) -> usize {
         let next = self.next.as_ref().map_or(0, Table::bytes);
-        size_of::<Broom>() + self.table.bytes() + next + self.grave.bytes()
+        size_of::<Broom>() + self.table.bytes() + next
     }
 
     fn rate(&self) -> f64 {

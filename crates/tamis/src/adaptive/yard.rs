@@ -77,7 +77,9 @@ impl Yard {
     /// Puts a hash in; nothing happens if there is no room. Returns the words it touched.
     pub(super) fn insert(&mut self, hash: u64, length: u32) -> u32 {
         let home = self.home(hash);
-        let Some(free) = self.words[home..].iter().position(|&word| word == 0) else { return 0 };
+        let free = self.words[home..].iter().position(|&word| word == 0);
+        debug_assert!(free.is_some() && self.len < self.room(), "nobody asked whether there is room");
+        let Some(free) = free else { return 0 };
         self.words[home + free] = hash | (u64::from(length.min(LONGEST)) + 1);
         self.len += 1;
         free as u32 + 1

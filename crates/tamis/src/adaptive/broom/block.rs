@@ -283,6 +283,13 @@ impl Shape {
         len <= MAX_TAIL && self.fits(keys, tails + added as usize)
     }
 
+    /// Whether there is room for a tail of this length in a slot, and for another key with its tail.
+    pub(super) fn takes_both<I: Isa>(&self, block: &[u64], tail: u32, slot: usize, len: u32) -> bool {
+        let (keys, tails) = self.counts(block);
+        let added = len.saturating_sub(self.tail::<I>(block, slot).len);
+        tail.max(len) <= MAX_TAIL && self.fits(keys + 1, tails + (added + tail) as usize)
+    }
+
     /// Makes the tail of a slot `len` bits long, with the low bits of `more`; false, and nothing is changed, if there is no room.
     pub(super) fn lengthen<I: Isa>(&self, block: &mut [u64], slot: usize, more: u64, len: u32) -> bool {
         if !self.lengthens::<I>(block, slot, len) {

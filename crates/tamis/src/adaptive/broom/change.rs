@@ -2,7 +2,7 @@
 
 use super::super::frontier::Side;
 use super::super::{AdaptError, ReverseMap};
-use super::{Broom, Grave, Spot, Table, grave_room};
+use super::{Broom, Spot, Table};
 use crate::error::QueryError;
 use crate::hash::Digest;
 use crate::math::broom::plan;
@@ -124,7 +124,7 @@ impl Broom {
                 let tail = (its.print.more ^ spot.print.more).trailing_zeros() + 1;
                 put.tail = put.tail.max(tail);
                 put.collider = Some(Box::new((its.hash, tail)));
-                room = table.lengthens(&its, slot, tail);
+                room = table.takes_both(&spot, put.tail, &its, slot, tail);
             }
         } else if !moving && table.yard.has(spot.hash) {
             let found = self.filed(side, &spot, map)?;
@@ -145,9 +145,10 @@ impl Broom {
 
     pub(super) fn plan_insert<M: ReverseMap>(&self, key: Digest, map: &mut M) -> Asked<Option<BroomChange>, M> {
         let side = self.frontier.side(key);
-        let buried = match self.grave.len() {
+        let grave = &self.table(side).grave;
+        let buried = match grave.len() {
             0 => 0,
-            _ => self.grave.length(self.spot(key, side).hash, self.number(side)),
+            _ => grave.length(self.spot(key, side).hash, self.number(side)),
         };
         let planned = self.plan_put(key, side, buried, false, map);
         // A filter that is full still knows the keys it has.
@@ -228,15 +229,17 @@ impl Broom {
 
     /// Whether it has begun to grow, or must.
     fn fills(&self) -> bool {
-        self.grows && self.len >= self.table.capacity() / 4 * 3
+        self.grows && self.len >= (self.table.capacity() * 3).div_ceil(4)
     }
 
     /// The table for the next epoch, if it must be larger.
     fn larger(&self) -> Option<Box<Table>> {
+        if self.next.is_some() || !self.fills() {
+            return None;
+        }
         let now = &self.table.plan;
-        let due = self.next.is_none() && self.fills();
         let larger = plan(self.table.capacity().checked_mul(2)?, self.rate, now.words, self.moved_per_repair);
-        larger.filter(|_| due).map(|plan| Box::new(Table::new(plan)))
+        larger.map(|plan| Box::new(Table::new(plan)))
     }
 
     /// Makes a change; returns the words it touched.
@@ -244,7 +247,7 @@ impl Broom {
         match change {
             Change::Insert { side, put } => {
                 let number = self.number(side);
-                self.grave.exhume(put.hash, number);
+                self.table_mut(side).grave.exhume(put.hash, number);
                 self.len += 1;
                 self.moved += u64::from(side == Side::New);
                 if self.fills() {
@@ -264,25 +267,19 @@ impl Broom {
                 let (_, taken) = self.table.take(&from);
                 self.frontier.pass(key);
                 self.moved += 1;
-                let share = self.grave.share(self.len);
-                self.grave.sweep(share, self.frontier.epoch());
-                let touched = taken + self.put(Side::New, put, false);
+                let touched = taken + self.sweep() + self.put(Side::New, put, false);
                 // Only now: a key that came home before could be one that `put` does not know of.
                 touched + self.table.refill(from.block)
             }
             Change::Turn { next } => {
                 self.owed = if self.len == 0 { 0 } else { self.owed.saturating_sub(1) };
                 if let Some(table) = self.next.take() {
-                    // What it remembers, it must go on to remember.
-                    if self.grave.len() == 0 {
-                        self.grave = Grave::new(grave_room(table.capacity()));
-                    }
                     self.table = table;
                 }
                 self.next = next.map(|table| *table);
                 self.frontier.turn();
                 self.moved = 0;
-                1
+                self.sweep()
             }
         }
     }
@@ -305,18 +302,26 @@ impl Broom {
         self.moved = self.moved.saturating_sub(u64::from(side == Side::New));
         if let Some(tail @ 1..) = tail {
             let number = self.number(side);
-            self.grave.bury(hash, number, tail);
+            self.table_mut(side).grave.bury(hash, number, tail);
             self.owed = self.owed.saturating_add(self.price(side));
         }
         touched
     }
 
+    /// A few cells of the graveyard are looked at. While the filter grows, the old one is thrown away in the end, and the new one has nothing old.
+    fn sweep(&mut self) -> u32 {
+        let share = self.table.grave.share(self.len);
+        self.table.grave.sweep(share, self.frontier.epoch());
+        share.div_ceil(2) as u32
+    }
+
     /// Steps that a burial is paid with, so that the graveyard is never full: beyond half of it, as many as there are steps until the hash
     /// function of this side is gone, over the room that is left. If everyone pays that much, there is room for all.
     fn price(&self, side: Side) -> u32 {
-        let free = self.grave.room().saturating_sub(self.grave.len()) as u64;
+        let grave = &self.table(side).grave;
+        let free = grave.room().saturating_sub(grave.len()) as u64;
         let left = self.len.saturating_sub(self.moved) + if side == Side::New { self.len } else { 0 };
-        let price = match free * 2 > self.grave.room() as u64 {
+        let price = match free * 2 > grave.room() as u64 {
             true => BURIAL,
             false => BURIAL.max(left.div_ceil(free.max(1))),
         };

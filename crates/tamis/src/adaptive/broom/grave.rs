@@ -22,6 +22,8 @@ pub(super) struct Grave {
     broom: usize,
 }
 
+/// Cells that a step sweeps at most.
+const MOST: u64 = 256;
 /// Cells of a bucket.
 const BUCKET: usize = 16;
 /// Low bits of a cell: one more than the length.
@@ -117,9 +119,9 @@ impl Grave {
         }
     }
 
-    /// Cells to sweep with a step, so that all are swept twice while `keys` keys move.
+    /// Cells to sweep with a step, so that all are swept twice while `keys` keys move; or as many as a step may.
     pub(super) fn share(&self, keys: u64) -> usize {
-        (2 * self.cells.len() as u64).div_ceil(keys.max(1)) as usize
+        (2 * self.cells.len() as u64).div_ceil(keys.max(1)).min(MOST) as usize
     }
 
     pub(super) fn encode(&self) -> Vec<u8> {

@@ -1,9 +1,9 @@
 //! a broom filter <-> a file.
 //!
 //! ```text
-//!   fields:    rate f64 | keys moved for each repair | grows 0 or 1 | steps due | keys moved | room of the graveyard | frontier
+//!   fields:    rate f64 | keys moved for each repair | grows 0 or 1 | steps due | keys moved | frontier
 //!              | number of tables 1 or 2 | per table: blocks, words, load, quotients, remainder, counter, room of the yard
-//!   payloads:  graveyard | per table: blocks, yard
+//!   payloads:  per table: blocks, yard, graveyard
 //! ```
 //!
 //! All fields but the first are varints. Everything is checked when a file is taken up, so that no query and no change has to.
@@ -14,7 +14,7 @@ use super::super::file::{self, Kind, bytes_of, words_of};
 use super::super::frontier::Frontier;
 use super::super::yard::Yard;
 use super::grave::Grave;
-use super::table::Table;
+use super::table::{Table, grave_room};
 use super::{Asked, Broom};
 use crate::arch::{Ask, Level};
 use crate::error::{BuildError, FormatError};
@@ -23,19 +23,13 @@ use crate::math::broom::{MAX_KEYS, MAX_REMAINDER, Plan};
 
 pub(super) fn write(broom: &Broom) -> Result<Vec<u8>, BuildError> {
     let mut fields = broom.rate.to_le_bytes().to_vec();
-    for number in [
-        u64::from(broom.moved_per_repair),
-        u64::from(broom.grows),
-        u64::from(broom.owed),
-        broom.moved,
-        broom.grave.room() as u64,
-    ] {
+    for number in [u64::from(broom.moved_per_repair), u64::from(broom.grows), u64::from(broom.owed), broom.moved] {
         put_varint(&mut fields, number);
     }
     broom.frontier.encode(&mut fields);
     let tables: Vec<&Table> = [Some(&broom.table), broom.next.as_ref()].into_iter().flatten().collect();
     put_varint(&mut fields, tables.len() as u64);
-    let mut payloads = vec![broom.grave.encode()];
+    let mut payloads = vec![];
     for table in tables {
         let Plan { blocks, words, load, quotients, remainder, counter, yard } = table.plan;
         put_varint(&mut fields, blocks);
@@ -45,6 +39,7 @@ pub(super) fn write(broom: &Broom) -> Result<Vec<u8>, BuildError> {
         put_varint(&mut fields, yard);
         payloads.push(bytes_of(&table.words));
         payloads.push(table.yard.encode());
+        payloads.push(table.grave.encode());
     }
     file::write(Kind::Broom, broom.hasher, broom.domain, broom.len, &fields, &payloads)
 }
@@ -61,17 +56,15 @@ pub(super) fn read(bytes: Bytes) -> Result<Broom, FormatError> {
     let owed = from.within("steps due", 0..=u32::MAX.into())? as u32;
     let len = file.header.keys;
     let moved = from.within("keys moved", 0..=len)?;
-    let room = from.within("room of the graveyard", 0..=MAX_KEYS)? as usize;
     let frontier = Frontier::decode(&mut from, file.header.hasher)?;
     let tables = from.within("number of tables", 1..=2)? as usize;
-    if file.payloads.len() != 1 + 2 * tables {
+    if file.payloads.len() != 3 * tables {
         let found = file.payloads.len();
         return Err(FormatError::invalid(format!("directory: {found} payloads of {tables} tables")));
     }
-    let grave = Grave::decode(&file.payloads[0], room)?;
     let mut made = vec![];
-    for payloads in file.payloads[1..].chunks(2) {
-        made.push(table(&mut from, &payloads[0], &payloads[1])?);
+    for payloads in file.payloads.chunks(3) {
+        made.push(table(&mut from, payloads)?);
     }
     from.end()?;
     let keys: u64 = made.iter().map(Table::len).sum();
@@ -89,7 +82,6 @@ pub(super) fn read(bytes: Bytes) -> Result<Broom, FormatError> {
         frontier,
         table,
         next: made.next(),
-        grave,
         len,
         moved,
         owed,
@@ -97,7 +89,8 @@ pub(super) fn read(bytes: Bytes) -> Result<Broom, FormatError> {
     })
 }
 
-fn table(from: &mut Reader<'_>, words: &[u8], yard: &[u8]) -> Result<Table, FormatError> {
+fn table(from: &mut Reader<'_>, payloads: &[Bytes]) -> Result<Table, FormatError> {
+    let [words, yard, grave] = payloads else { return Err(FormatError::invalid("directory: a payload is missing")) };
     let plan = Plan {
         blocks: from.within("number of blocks", 1..=MAX_KEYS)?,
         words: from.within("words of a block", 1..=1024)? as u32,
@@ -111,11 +104,12 @@ fn table(from: &mut Reader<'_>, words: &[u8], yard: &[u8]) -> Result<Table, Form
     if words.len() as u64 != expected {
         return Err(FormatError::invalid(format!("blocks: {} bytes, expected {expected}", words.len())));
     }
-    // Counters and quotients must fit into a block, whatever is in it.
-    if 2 * plan.counter + 1 + plan.quotients > 64 * plan.words {
-        return Err(FormatError::invalid("directory: more quotients than a block has bits"));
+    // Counters and quotients must fit into a block, whatever is in it; and no block is meant for more keys than it has room for.
+    if 2 * plan.counter + 1 + plan.quotients > 64 * plan.words || plan.load > 64 * plan.words / (plan.remainder + 2) {
+        return Err(FormatError::invalid("directory: more quotients or keys than a block has bits"));
     }
-    let table = Table::with(plan, words_of(words)?, Yard::decode(yard, plan.yard as usize)?);
+    let grave = Grave::decode(grave, grave_room(&plan))?;
+    let table = Table::with(plan, words_of(words)?, Yard::decode(yard, plan.yard as usize)?, grave);
     match table.valid() {
         true => Ok(table),
         false => Err(FormatError::invalid("blocks: a block contradicts itself")),

@@ -3,6 +3,7 @@
 
 use super::super::yard::{HASH, Yard};
 use super::block::{Look, Print, Shape};
+use super::grave::Grave;
 use crate::arch::{Base, Isa, Kernel, Level, dispatch, prefetch};
 use crate::hash::{Digest, Salt, fold};
 use crate::math::broom::Plan;
@@ -14,9 +15,19 @@ pub(super) struct Table {
     pub(super) shape: Shape,
     pub(super) words: Vec<u64>,
     pub(super) yard: Yard,
+    /// What is remembered of deleted keys.
+    pub(super) grave: Grave,
     /// Words of remainders before those of a quotient, on average, for each quotient; times 2^16.
     slope: u64,
     level: Level,
+}
+
+/// Keys of a filter for each one that the graveyard remembers.
+const PER_GRAVE: u64 = 40;
+
+/// Deleted keys that a table of this size remembers.
+pub(super) fn grave_room(plan: &Plan) -> usize {
+    (plan.blocks * u64::from(plan.load) / PER_GRAVE) as usize + 16
 }
 
 /// Where a hash belongs.
@@ -70,14 +81,14 @@ impl Table {
     /// An empty table.
     pub(super) fn new(plan: Plan) -> Table {
         let words = vec![0; plan.blocks as usize * plan.words as usize];
-        Table::with(plan, words, Yard::new(plan.yard as usize))
+        Table::with(plan, words, Yard::new(plan.yard as usize), Grave::new(grave_room(&plan)))
     }
 
-    pub(super) fn with(plan: Plan, words: Vec<u64>, yard: Yard) -> Table {
+    pub(super) fn with(plan: Plan, words: Vec<u64>, yard: Yard, grave: Grave) -> Table {
         let Plan { words: size, quotients, remainder, counter, .. } = plan;
         let shape = Shape::new(size as usize, quotients, remainder, counter);
         let slope = ((u64::from(plan.load) * u64::from(remainder)) << 16) / (64 * u64::from(quotients));
-        Table { plan, shape, words, yard, slope, level: Level::detect() }
+        Table { plan, shape, words, yard, grave, slope, level: Level::detect() }
     }
 
     /// How many keys it is made for.
@@ -86,7 +97,7 @@ impl Table {
     }
 
     pub(super) fn bytes(&self) -> usize {
-        8 * self.words.len() + self.yard.bytes()
+        8 * self.words.len() + self.yard.bytes() + self.grave.bytes()
     }
 
     /// Where a hash belongs.
@@ -192,6 +203,12 @@ impl Table {
     /// Whether [`lengthen`](Self::lengthen) will find room for the key in a slot.
     pub(super) fn lengthens(&self, spot: &Spot, slot: usize, tail: u32) -> bool {
         self.shape.lengthens::<Base>(self.block(spot.block), slot, tail) || self.yard.takes(spot.hash)
+    }
+
+    /// Whether a key finds room, and with it the longer tail of the one in `slot`: what each finds alone may be the same room.
+    pub(super) fn takes_both(&self, spot: &Spot, tail: u32, its: &Spot, slot: usize, its_tail: u32) -> bool {
+        let both = self.shape.takes_both::<Base>(self.block(spot.block), tail, slot, its_tail);
+        both || (self.yard.takes(spot.hash) && self.yard.takes(its.hash))
     }
 
     /// Makes the fingerprint of a key in a block longer; without room for it the key goes to the yard.

@@ -132,8 +132,8 @@ pub(crate) fn entries() -> Vec<Entry> {
         entry("large broom", Holds, f64::from(large::STEPS * (1024 + large::STEPS)) / 1024.0, |n, key| {
             adaptive(LargeBroom::keyed(key, Domain::U64, n, RATE)?)
         }),
-        entry("adaptive quotient", Holds, 16.0, |n, key| {
-            adaptive(AdaptiveQuotient::keyed(Domain::U64, n, RATE, 16, key)?)
+        entry("adaptive quotient", Holds, 32.0, |n, key| {
+            adaptive(AdaptiveQuotient::keyed(Domain::U64, n, RATE, 32, key)?)
         }),
         entry("quotient cascade", Holds, 32.0, |n, key| adaptive::<QuotientCascade>(cascade(n, key).build()?)),
         entry("quotient cascade log*", Holds, 32.0, |n, key| {

@@ -2,6 +2,8 @@
 //!
 //! They remember false positives; they do not promise to hold off anybody. They are here to be looked at.
 
+use std::cell::RefCell;
+
 use tamis::adaptive::{AdaptiveChained, AdaptiveStacked, ChainOptions, Receipt, StackOptions};
 use tamis::workload::Shape;
 use tamis::{Digest, Hasher};
@@ -17,19 +19,20 @@ pub(super) struct Learning<F> {
     capacity: u64,
     key: [u64; 2],
     keys: Vec<u64>,
-    filter: Option<F>,
+    /// It counts what it refuses, and is asked by many.
+    filter: RefCell<Option<F>>,
 }
 
 impl<F> Learning<F> {
     pub(super) fn new(capacity: u64, key: [u64; 2]) -> Learning<F> {
-        Learning { capacity, key, keys: vec![], filter: None }
+        Learning { capacity, key, keys: vec![], filter: RefCell::new(None) }
     }
 }
 
 /// What the two have in common.
 pub(super) trait Learner: Sized {
     fn build(keys: &mut Vec<u64>, key: [u64; 2]) -> Result<Self, String>;
-    fn has(&self, key: u64) -> bool;
+    fn has(&mut self, key: u64) -> bool;
     fn learn(&mut self, key: u64, keys: &mut Vec<u64>) -> Result<(), String>;
     fn size(&self) -> usize;
 }
@@ -42,8 +45,8 @@ impl Learner for AdaptiveStacked {
         AdaptiveStacked::build(options, keys).map_err(|e| e.to_string())
     }
 
-    fn has(&self, key: u64) -> bool {
-        self.contains(key).unwrap_or(false)
+    fn has(&mut self, key: u64) -> bool {
+        self.ask(key).unwrap_or(false)
     }
 
     fn learn(&mut self, key: u64, keys: &mut Vec<u64>) -> Result<(), String> {
@@ -60,7 +63,7 @@ impl Learner for AdaptiveChained {
         AdaptiveChained::build(ChainOptions::new(RATE).key(key), keys).map_err(|e| e.to_string())
     }
 
-    fn has(&self, key: u64) -> bool {
+    fn has(&mut self, key: u64) -> bool {
         self.contains(key).unwrap_or(false)
     }
 
@@ -75,7 +78,7 @@ impl Learner for AdaptiveChained {
 
 impl<F: Learner> Subject for Learning<F> {
     fn ask(&self, key: u64) -> bool {
-        self.filter.as_ref().is_some_and(|filter| filter.has(key))
+        self.filter.borrow_mut().as_mut().is_some_and(|filter| filter.has(key))
     }
 
     fn work(&mut self, work: Work, key: u64) -> Result<Receipt, String> {
@@ -83,13 +86,13 @@ impl<F: Learner> Subject for Learning<F> {
             Work::Insert => {
                 self.keys.push(key);
                 if self.keys.len() as u64 == self.capacity {
-                    self.filter = Some(F::build(&mut self.keys, self.key)?);
+                    *self.filter.borrow_mut() = Some(F::build(&mut self.keys, self.key)?);
                 }
             }
             Work::Delete => return Err("it gives no keys back".into()),
             Work::Report => {
                 let yes = self.ask(key);
-                if let Some(filter) = &mut self.filter {
+                if let Some(filter) = self.filter.borrow_mut().as_mut() {
                     filter.learn(key, &mut self.keys)?;
                 }
                 return Ok(Receipt { changed: yes, ..Receipt::default() });
@@ -99,7 +102,7 @@ impl<F: Learner> Subject for Learning<F> {
     }
 
     fn bits(&self) -> u64 {
-        8 * self.filter.as_ref().map_or(0, F::size) as u64
+        8 * self.filter.borrow().as_ref().map_or(0, F::size) as u64
     }
 
     fn rate(&self) -> f64 {

@@ -234,6 +234,10 @@ fn concentrate(attack: &mut Attack) -> Vec<Claim> {
     wrong += times.iter().map(|&times| u64::from(times)).sum::<u64>();
     let chosen: Vec<u64> = pool.iter().zip(&times).filter(|pair| *pair.1 >= 2).map(|pair| *pair.0).collect();
     let mut claims = vec![Claim::rate(format!("of {asked} replays"), wrong, asked, rate)];
+    // Nobody was false twice: then there is nobody to hammer, which the claim above is about.
+    if chosen.is_empty() {
+        return claims;
+    }
     (asked, wrong) = (0, 0);
     for _ in 0..TIMES {
         if !attack.goes_on() {
@@ -312,8 +316,9 @@ fn accused(attack: &mut Attack, rate: f64) -> Option<Claim> {
             }
         };
         let behind: Vec<u64> = attack.accuse(key).iter().filter_map(|digest| names.get(digest)).copied().collect();
+        // Bits of keys that have gone have nobody behind them.
         if behind.is_empty() {
-            return None;
+            continue;
         }
         for _ in 0..TIMES {
             behind.iter().for_each(|&key| attack.shake(key));
@@ -321,7 +326,7 @@ fn accused(attack: &mut Attack, rate: f64) -> Option<Claim> {
             wrong += u64::from(attack.ask(key));
         }
     }
-    Some(Claim::rate(format!("of {asked} of accused"), wrong, asked, rate))
+    (asked > 0).then(|| Claim::rate(format!("of {asked} of accused"), wrong, asked, rate))
 }
 
 fn space(attack: &mut Attack) -> Vec<Claim> {

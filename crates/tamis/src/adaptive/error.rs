@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::error::QueryError;
 
-/// Why an adaptive filter did not do what it was asked to. The filter is as it was.
+/// Why an adaptive filter did not do what it was asked to. No key is lost, and none is in it that was not; steps may have been made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AdaptError<E> {

@@ -27,8 +27,10 @@ pub struct Counts {
     pub refused: u64,
     /// Lookups that found a value.
     pub found: u64,
-    /// Lookups that the dictionary was asked for in vain; each was repaired.
+    /// Lookups that the dictionary was asked for in vain.
     pub false_positives: u64,
+    /// Those of them that could not be repaired, since the map failed or there was no room.
+    pub unrepaired: u64,
     /// Reads of the reverse map, for repairs, insertions and removals.
     pub map_reads: u64,
     /// Writes of the reverse map.
@@ -106,8 +108,13 @@ impl<F: Adapt, S> Guarded<F, S> {
             Some(_) => self.counts.found += 1,
             None => {
                 self.counts.false_positives += 1;
-                let receipt = self.filter.repair(key, &mut self.store)?;
-                self.counts.add(receipt);
+                // The answer is known, whatever becomes of the repair; the next false positive tries again.
+                match self.filter.repair(key, &mut self.store) {
+                    Ok(receipt) => self.counts.add(receipt),
+                    // It is filed and has no value: what a removal left that failed half-way.
+                    Err(AdaptError::Present) => self.forget(key),
+                    Err(_) => self.counts.unrepaired += 1,
+                }
             }
         }
         Ok(value)
@@ -127,9 +134,19 @@ impl<F: Adapt, S> Guarded<F, S> {
         self.counts.add(receipt);
         let put = self.store.put(key, value);
         if put.is_err() && receipt.changed {
-            self.filter.remove(key, &mut self.store)?;
+            self.forget(key);
         }
         put.map_err(AdaptError::Map)
+    }
+
+    /// Takes a key without a value out of the filter. If that fails it costs a lookup, which tries again.
+    fn forget<K: Key + ?Sized>(&mut self, key: &K)
+    where
+        S: ReverseMap,
+    {
+        if let Ok(receipt) = self.filter.remove(key, &mut self.store) {
+            self.counts.add(receipt);
+        }
     }
 
     /// Takes a key out; returns its value. A key that is not there is no error here.
@@ -141,10 +158,8 @@ impl<F: Adapt, S> Guarded<F, S> {
             return Ok(None);
         }
         let value = self.store.take(key).map_err(AdaptError::Map)?;
-        if value.is_some() {
-            let receipt = self.filter.remove(key, &mut self.store)?;
-            self.counts.add(receipt);
-        }
+        // A filter that could not be told costs a lookup in vain, and is told then.
+        self.forget(key);
         Ok(value)
     }
 }

@@ -9,7 +9,8 @@ use crate::hash::Digest;
 /// [`Hasher`](crate::Hasher): a store that holds the keys themselves can compute it.
 ///
 /// Every method is one access, all or nothing: a method that fails has changed nothing. The filter never changes before its map has
-/// said yes.
+/// said yes. What it is told of names is checked against its fingerprints, and an answer that does not fit is an error that changes nothing. Two things
+/// it must take on trust: that a key with the fingerprint in question is one of the set, and that [`next`](Self::next) leaves out no key.
 pub trait ReverseMap {
     /// What goes wrong in this map.
     type Error;

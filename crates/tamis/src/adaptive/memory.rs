@@ -8,7 +8,8 @@ use std::convert::Infallible;
 use super::ReverseMap;
 use crate::hash::{Digest, scramble};
 
-/// A reverse map in memory: some 48 bytes per key, a few memory accesses per question.
+/// A reverse map in memory: some 48 bytes per key, a few memory accesses per question, for fewer than 2^32 - 1 keys. When their number has doubled it is
+/// linked anew, all at once.
 ///
 /// ```
 /// use tamis::adaptive::{Memory, ReverseMap};
@@ -104,12 +105,12 @@ impl Memory {
         self.nodes[at as usize].next[kind] = std::mem::replace(&mut self.heads[kind][bucket], at);
     }
 
-    /// Takes the node of this key, and of this name if one is given, out of a chain.
-    fn unlink(&mut self, kind: usize, bucket: usize, key: Digest, name: u64) -> Option<u32> {
+    /// Takes a node out of a chain: the first that is meant.
+    fn unlink(&mut self, kind: usize, bucket: usize, meant: impl Fn(u32, &Node) -> bool) -> Option<u32> {
         let (mut before, mut at) = (END, self.heads[kind][bucket]);
         while at != END {
             let node = self.nodes[at as usize];
-            if node.key == key && node.name == name {
+            if meant(at, &node) {
                 match before {
                     END => self.heads[kind][bucket] = node.next[kind],
                     before => self.nodes[before as usize].next[kind] = node.next[kind],
@@ -165,8 +166,9 @@ impl ReverseMap for Memory {
     }
 
     fn unfile(&mut self, key: Digest, name: u64) -> Result<bool, Infallible> {
-        let Some(at) = self.unlink(NAME, self.bucket(name), key, name) else { return Ok(false) };
-        self.unlink(ORDER, self.order(key), key, name);
+        let meant = |_: u32, node: &Node| node.key == key && node.name == name;
+        let Some(at) = self.unlink(NAME, self.bucket(name), meant) else { return Ok(false) };
+        self.unlink(ORDER, self.order(key), |node, _| node == at);
         self.nodes[at as usize].next[NAME] = std::mem::replace(&mut self.free, at);
         self.len -= 1;
         self.fit();
@@ -174,7 +176,8 @@ impl ReverseMap for Memory {
     }
 
     fn refile(&mut self, key: Digest, from: u64, to: u64) -> Result<bool, Infallible> {
-        let Some(at) = self.unlink(NAME, self.bucket(from), key, from) else { return Ok(false) };
+        let meant = |_: u32, node: &Node| node.key == key && node.name == from;
+        let Some(at) = self.unlink(NAME, self.bucket(from), meant) else { return Ok(false) };
         self.nodes[at as usize].name = to;
         self.link(NAME, at);
         Ok(true)

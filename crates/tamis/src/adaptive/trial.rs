@@ -44,6 +44,8 @@ pub(super) fn oracle<F: Adapt>(mut filter: F, rounds: u64, universe: usize, seed
                 Err(AdaptError::Query(QueryError::Full { keys: found, capacity })) => {
                     assert_eq!((found, capacity), (keys.len() as u64, filter.capacity()));
                     assert!(found >= capacity && !keys.contains(&key), "round {round}: full too early");
+                    // Steps that were due may have been made to find room.
+                    repaired.clear();
                 }
                 Err(e) => panic!("round {round}: {e:?}"),
             },

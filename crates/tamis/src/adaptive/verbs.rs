@@ -23,7 +23,7 @@ pub enum Task {
 pub struct Receipt {
     /// Whether anything was done: not if a key was there already, or if the filter refused the key to repair.
     pub changed: bool,
-    /// Keys that were moved to the next hash function meanwhile.
+    /// Steps that were made meanwhile: keys that were moved to the next hash function, and turns.
     pub moved: u32,
     /// Words of the filter that were read or written.
     pub words: u32,
@@ -43,7 +43,8 @@ pub trait Adapt: Sized {
 
     /// Looks for what a task has to change, and tells the map. `None`: nothing is to be done. The filter stays as it is.
     ///
-    /// A change is made at once, or never: it fits the filter that it was planned for and no other.
+    /// A change must be made, and at once: the map has been told, and the change fits the filter that it was planned for and no other.
+    /// [`carry_out`](Self::carry_out) does so.
     fn plan<M: ReverseMap>(&self, task: Task, map: &mut M) -> Result<Option<Self::Change>, AdaptError<M::Error>>;
 
     /// Makes a planned change; returns how many words planning and making it touched.
@@ -114,7 +115,7 @@ pub trait Adapt: Sized {
         self.carry_out(Task::Remove(key), map)
     }
 
-    /// Makes the filter refuse a key that is not in the set. Nothing is changed if it does already; a key of the set is an error.
+    /// Makes the filter refuse a key that is not in the set, if there is room for it. Nothing is changed if it does already; a key of the set is an error.
     fn repair<K: Key, M: ReverseMap>(&mut self, key: K, map: &mut M) -> Result<Receipt, AdaptError<M::Error>> {
         let key = self.digest(key)?;
         self.carry_out(Task::Repair(key), map)
@@ -146,10 +147,12 @@ impl<F> Hold<F> for Owned<'_, F> {
 
 /// Steps that a task makes at most: the worst case of every task is bounded.
 const STEPS: u32 = 128;
+/// Steps that a repair without room makes.
+const FEW: u32 = 8;
 /// Steps that may be due before a task insists on making one. Until then a map that fails in a step spoils no task.
 const DEBT: u32 = 4096;
-/// Changes that one repair may take: a key collides with one key of the table, and perhaps with one beside it.
-const CHANGES: u32 = 16;
+/// Changes that one repair may take: a key of a broom filter collides with one other, the spot of a cascade may have a few.
+const CHANGES: u32 = 64;
 
 /// See [`Adapt::carry_out`].
 pub(super) fn carry_out<F: Adapt, M: ReverseMap>(
@@ -159,21 +162,40 @@ pub(super) fn carry_out<F: Adapt, M: ReverseMap>(
 ) -> Result<Receipt, AdaptError<M::Error>> {
     let mut receipt = Receipt::default();
     let mut map = Metered { map, reads: 0, writes: 0 };
-    if task != Task::Step && hold.look(F::owed) > DEBT {
+    // A removal makes room, and must not wait for what needs some.
+    if !matches!(task, Task::Step | Task::Remove(_)) && hold.look(F::owed) > DEBT {
         step(hold, &mut map, &mut receipt)?;
     }
     for _ in 0..CHANGES {
-        let Some(change) = hold.look(|filter| filter.plan(task, &mut map))? else { break };
+        let mut planned = hold.look(|filter| filter.plan(task, &mut map));
+        if matches!(planned, Err(AdaptError::Query(QueryError::Full { .. }))) && task != Task::Step {
+            // Steps make room: those that are due, and a few for a repair, which would have made some due.
+            let few = if matches!(task, Task::Repair(_)) { FEW } else { 0 };
+            for _ in 0..hold.look(F::owed).clamp(few, STEPS) {
+                step(hold, &mut map, &mut receipt)?;
+            }
+            planned = hold.look(|filter| filter.plan(task, &mut map));
+        }
+        let Some(change) = planned? else { break };
         receipt.words += hold.change(|filter| filter.apply(change));
         receipt.changed = true;
         if !matches!(task, Task::Repair(_)) {
             break;
         }
     }
-    for _ in 0..hold.look(F::owed).min(STEPS) {
+    // Who changes nothing pays nothing.
+    let due = if receipt.changed || task == Task::Step { hold.look(F::owed).min(STEPS) } else { 0 };
+    for _ in 0..due {
         // The task itself is done. A step that fails stays due.
         if step(hold, &mut map, &mut receipt).is_err() {
             break;
+        }
+    }
+    // A step may have moved the very key that was repaired, or one that it meets, to the next hash function.
+    if matches!(task, Task::Repair(_)) && receipt.moved > 0 {
+        for _ in 0..CHANGES {
+            let Ok(Some(change)) = hold.look(|filter| filter.plan(task, &mut map)) else { break };
+            receipt.words += hold.change(|filter| filter.apply(change));
         }
     }
     receipt.reads = map.reads;

@@ -167,7 +167,8 @@ fn plain_filters_fail_and_the_rival_is_caught() {
 
 #[test]
 fn only_what_is_named_takes_part() {
-    let options = Options { filters: vec!["Bloom".into()], ..options(200, 100_000, &[Trial::Churn, Trial::Replay]) };
+    let options =
+        Options { filters: vec!["plain Bloom".into()], ..options(200, 100_000, &[Trial::Churn, Trial::Replay]) };
     let report = run(&options).unwrap();
     let found: Vec<(&str, String)> = report.outcomes.iter().map(|o| (o.filter, o.to_string())).collect();
     assert!(found.iter().all(|pair| pair.0 == "plain Bloom"));

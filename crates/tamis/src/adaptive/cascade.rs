@@ -79,8 +79,10 @@ pub type QuotientCascade = Cascade<Quotients>;
 /// use tamis::Domain;
 /// let mut filter = CuckooCascade::new(Domain::U64, 1000, 0.01)?;
 /// let mut map = Memory::new();
-/// filter.insert(7u64, &mut map)?;
-/// let stranger = (8..100_000u64).find(|&key| filter.contains(key) == Ok(true)).expect("one in a hundred thousand");
+/// for key in 0..1000u64 {
+///     filter.insert(key, &mut map)?;
+/// }
+/// let stranger = (1000..100_000u64).find(|&key| filter.contains(key) == Ok(true)).expect("one in a hundred");
 /// filter.repair(stranger, &mut map)?;
 /// assert!(!filter.contains(stranger)? && filter.contains(7u64)?);
 /// # Ok::<(), Box<dyn std::error::Error>>(())

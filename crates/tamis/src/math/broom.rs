@@ -59,7 +59,7 @@ impl Plan {
 ///
 /// ```
 /// let plan = tamis::math::broom::plan(1_000_000, 1.0 / 256.0, 32, 4).unwrap();
-/// assert_eq!((plan.remainder, plan.load), (8, 160));
+/// assert_eq!((plan.remainder, plan.load), (8, 161));
 /// assert!(plan.rate() <= 1.0 / 256.0 && plan.bits_per_key(1_000_000) < 13.3);
 /// ```
 pub fn plan(capacity: u64, rate: f64, words: u32, moved: u32) -> Option<Plan> {

@@ -81,7 +81,7 @@ pub enum Noted {
 /// ```
 /// use tamis::adaptive::{AdaptiveChained, ChainOptions};
 /// let mut keys: Vec<u64> = (0..1000).collect();
-/// let mut filter = AdaptiveChained::build(ChainOptions::new(1.0 / 64.0), &mut keys)?;
+/// let mut filter = AdaptiveChained::build(ChainOptions::new(1.0 / 64.0).every(500), &mut keys)?;
 /// let passing: Vec<u64> = (1000..10_000).filter(|&key| filter.contains(key) == Ok(true)).collect();
 /// for &key in &passing {
 ///     filter.learn(key, &mut keys)?;

@@ -89,6 +89,12 @@ impl Salt {
         let a = scramble(self.a ^ scramble(i));
         Salt { a, b: scramble(a ^ self.b) }
     }
+
+    /// 64 bits that belong to no key: what a structure puts where any bits will do.
+    #[cfg(feature = "build")]
+    pub(crate) const fn filler(self, i: u64) -> u64 {
+        scramble(self.child(i).b)
+    }
 }
 
 /// What kind of keys a filter was built from. A query in the other domain is refused.

@@ -42,6 +42,7 @@ use crate::error::FormatError;
 use crate::format::{Reader, put_varint};
 use crate::hash::{Digest, Salt, fold};
 use crate::leaves::ribbon::Ribbon;
+use crate::leaves::steered::SURPLUS;
 use crate::leaves::{Choose, Column, Contains, Geometry, Never, Part, Retrieve};
 
 #[cfg(feature = "build")]
@@ -120,6 +121,8 @@ pub(crate) struct Local {
     exact: u32,
     /// How many 256ths of the elements have their exact bit in the octets, as far as it is not bumped.
     share: u32,
+    /// By how much more than 2^-steered of the unlisted keys match all steered columns, in 2^-24: see `steered/beam.rs`.
+    surplus: u32,
     strips: u64,
     /// Rows of a strip, a multiple of 8.
     rows: u64,
@@ -149,18 +152,19 @@ struct Place {
 }
 
 impl Local {
-    fn new(skip: u32, size: Size, share: u32, salt: Salt, rest: Option<Ribbon>) -> Local {
+    fn new(skip: u32, size: Size, share: u32, surplus: u32, salt: Salt, rest: Option<Ribbon>) -> Local {
         let Size { steered, exact, strips, rows } = size;
         let columns = steered + exact;
         let steps_at = strips * (rows / 8) * u64::from(columns) + pad(columns as usize);
         let buckets = strips * rows.div_ceil(BUCKET);
         let rest_at = steps_at + (buckets * u64::from(exact)).div_ceil(4);
         let level = Level::detect();
-        Local { skip, steered, exact, share, strips, rows, salt, steps_at, rest_at, rest: rest.map(Box::new), level }
+        let rest = rest.map(Box::new);
+        Local { skip, steered, exact, share, surplus, strips, rows, salt, steps_at, rest_at, rest, level }
     }
 
     fn empty(salt: Salt) -> Local {
-        Local::new(0, Size { steered: 1, exact: 1, strips: 0, rows: LEAST }, WHOLE, salt, None)
+        Local::new(0, Size { steered: 1, exact: 1, strips: 0, rows: LEAST }, WHOLE, 0, salt, None)
     }
 
     fn is_empty(&self) -> bool {
@@ -431,6 +435,7 @@ impl Contains for Local {
 ///   exact     columns of which a key has its bit in one, 1 or 2; with the steered ones at least 2
 ///   share     256ths of the elements whose exact bit is in these columns, 0 to 256; others have it in the rest
 ///   skip      top bits of a digest that choose the shard, 0 to 24
+///   surplus   2^24 times the share of unlisted keys that match all steered columns beyond 2^-steered, 0 to 2^24
 ///   rest      the entry of a ribbon of one bit, or without keys
 /// ```
 ///
@@ -446,6 +451,7 @@ impl Geometry for Local {
             put_varint(out, self.exact.into());
             put_varint(out, self.share.into());
             put_varint(out, self.skip.into());
+            put_varint(out, self.surplus.into());
             if let Some(rest) = &self.rest {
                 rest.encode(out);
             }
@@ -465,6 +471,7 @@ impl Geometry for Local {
         }
         let share = from.within("share", 0..=WHOLE.into())? as u32;
         let skip = from.within("skip", 0..=crate::format::MAX_SHARD_BITS.into())? as u32;
+        let surplus = from.within("surplus", 0..=SURPLUS)? as u32;
         let rest = Ribbon::decode(from, salt.child(REST))?;
         if rest.width() != 256 && !rest.is_empty() {
             return Err(FormatError::invalid(format!(
@@ -472,7 +479,7 @@ impl Geometry for Local {
                 rest.width()
             )));
         }
-        Ok(Local::new(skip, Size { steered, exact, strips, rows }, share, salt, Some(rest)))
+        Ok(Local::new(skip, Size { steered, exact, strips, rows }, share, surplus, salt, Some(rest)))
     }
 
     fn payload_len(&self) -> u64 {
@@ -480,7 +487,8 @@ impl Geometry for Local {
     }
 
     fn rate(&self) -> f64 {
-        if self.is_empty() { 0.0 } else { 0.5f64.powi(self.steered as i32 + 1) }
+        let steered = 0.5f64.powi(self.steered as i32) + f64::from(self.surplus) / SURPLUS as f64;
+        if self.is_empty() { 0.0 } else { steered.min(1.0) / 2.0 }
     }
 
     fn details(&self) -> String {

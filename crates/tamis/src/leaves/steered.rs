@@ -65,6 +65,8 @@ const LEAST: u64 = 64;
 const MAX_ROWS: u64 = 1 << 40;
 /// A share of all keys.
 const WHOLE: u16 = 256;
+/// A surplus of all keys.
+pub(in crate::leaves) const SURPLUS: u64 = 1 << 24;
 const BAND: u64 = 0xa076_1d64_78bd_642f;
 
 /// How to read one shard.
@@ -77,6 +79,8 @@ pub(crate) struct Steered {
     rows: u64,
     /// How many 256ths of the keys the column knows; to the others it says yes.
     share: u16,
+    /// By how much more than half of the unlisted keys that it knows match, in 2^-24: see `beam.rs`.
+    surplus: u32,
     /// Strips per 2^48 of the digests that the column knows.
     scale: u64,
     salt: Salt,
@@ -84,9 +88,9 @@ pub(crate) struct Steered {
 }
 
 impl Steered {
-    fn new(skip: u32, strips: u64, rows: u64, share: u16, salt: Salt) -> Steered {
+    fn new(skip: u32, strips: u64, rows: u64, share: u16, surplus: u32, salt: Salt) -> Steered {
         let scale = (strips << 24).div_ceil(share.max(1).into());
-        Steered { skip, strips, rows, share, scale, salt, level: Level::detect() }
+        Steered { skip, strips, rows, share, surplus, scale, salt, level: Level::detect() }
     }
 
     fn is_empty(&self) -> bool {
@@ -208,6 +212,7 @@ impl Contains for Steered {
 ///   octets    bytes of a strip: an eighth of its rows; 8 to 2^37
 ///   share     256ths of the keys that the column knows, 1 to 256: those whose digests come first
 ///   skip      top bits of a digest that choose the shard, 0 to 24
+///   surplus   2^24 times the share of unlisted keys, of those that the column knows, that match beyond one half; 0 to 2^23
 /// ```
 ///
 /// The payload is one strip after the other; row i is bit i % 8 of byte i / 8.
@@ -218,18 +223,20 @@ impl Geometry for Steered {
             put_varint(out, self.rows / 8);
             put_varint(out, self.share.into());
             put_varint(out, self.skip.into());
+            put_varint(out, self.surplus.into());
         }
     }
 
     fn decode(from: &mut Reader<'_>, salt: Salt) -> Result<Steered, FormatError> {
         let strips = from.within("strips", 0..=MAX_ROWS / LEAST)?;
         if strips == 0 {
-            return Ok(Steered::new(0, 0, LEAST, WHOLE, salt));
+            return Ok(Steered::new(0, 0, LEAST, WHOLE, 0, salt));
         }
         let rows = 8 * from.within("octets", LEAST / 8..=MAX_ROWS / 8 / strips)?;
         let share = from.within("share", 1..=WHOLE.into())? as u16;
         let skip = from.within("skip", 0..=crate::format::MAX_SHARD_BITS.into())? as u32;
-        Ok(Steered::new(skip, strips, rows, share, salt))
+        let surplus = from.within("surplus", 0..=SURPLUS / 2)? as u32;
+        Ok(Steered::new(skip, strips, rows, share, surplus, salt))
     }
 
     fn payload_len(&self) -> u64 {
@@ -237,7 +244,8 @@ impl Geometry for Steered {
     }
 
     fn rate(&self) -> f64 {
-        if self.is_empty() { 0.0 } else { 1.0 - f64::from(self.share) / 512.0 }
+        let refused = 0.5 - f64::from(self.surplus) / SURPLUS as f64;
+        if self.is_empty() { 0.0 } else { 1.0 - f64::from(self.share) / f64::from(WHOLE) * refused }
     }
 
     fn details(&self) -> String {

@@ -6,13 +6,13 @@
 
 use super::exact::{self, Equation};
 use super::{
-    BUCKET, LEAST, Local, MASKS, MAX_EXACT, MAX_ROWS, MAX_STEERED, REST, Size, WHOLE, bump, coin, head,
+    BUCKET, LEAST, Local, MASKS, MAX_EXACT, MAX_ROWS, MAX_STEERED, REST, Size, TAIL, WHOLE, bump, coin, head,
     octets_per_word, pad,
 };
 use crate::arch::{Level, dispatch};
 use crate::error::BuildError;
 use crate::hash::{Digest, Salt, fold};
-use crate::leaves::steered::beam::{BALANCED, Beam, SMALLEST, Strip};
+use crate::leaves::steered::beam::{BALANCED, Beam, SMALLEST, Strip, scaled, surplus, window};
 use crate::leaves::{Values, ribbon};
 use crate::shard::{Stop, run};
 
@@ -106,19 +106,21 @@ pub(super) fn build_on(
     if keys.is_empty() {
         return Ok(Local::empty(salt));
     }
-    let mut local = Local::new(skip, size, WHOLE, salt, None);
+    let mut local = Local::new(skip, size, WHOLE, 0, salt, None);
     let mut jobs = Vec::with_capacity(size.strips as usize);
     let (mut left, mut others) = (keys, negatives);
     for strip in 0..size.strips {
         let (keys, later) = left.split_at(left.partition_point(|&key| local.strip(key) <= strip));
         let (negatives, later_negatives) = others.split_at(others.partition_point(|&key| local.strip(key) <= strip));
-        jobs.push(Job { keys, negatives });
+        jobs.push(Job { strip, keys, negatives });
         (left, others) = (later, later_negatives);
     }
     let steered = run(jobs, threads, |job| {
         crate::shard::check(stop)?;
         Ok(job.steer(&local, level, params.beam))
     })?;
+    let zeros = steered.iter().map(|strip| strip.surplus).sum();
+    local.surplus = scaled(zeros, size.steered, size.strips * (size.rows - TAIL));
     // As many elements as the exact columns have room for.
     let elements: usize = steered.iter().map(|strip| strip.keys.len() + strip.survivors.len()).sum();
     let room = size.strips * size.rows * u64::from(size.exact) * FULL.0 / FULL.1;
@@ -141,11 +143,12 @@ pub(super) fn build_on(
     let (bumped, values): (Vec<Digest>, Vec<u32>) = rest.into_iter().unzip();
     let built = ribbon::build(&bumped, Values::Given(&values), &REST_PARAMS, salt.child(REST), threads, out);
     let rest = built.inspect_err(|_| out.truncate(start))?;
-    Ok(Local::new(skip, size, local.share, salt, Some(rest)))
+    Ok(Local::new(skip, size, local.share, local.surplus, salt, Some(rest)))
 }
 
 /// One strip to build.
 struct Job<'a> {
+    strip: u64,
     keys: &'a [Digest],
     negatives: &'a [Digest],
 }
@@ -156,6 +159,7 @@ struct Steered<'a> {
     octets: Vec<u8>,
     keys: Vec<Element>,
     survivors: Vec<Element>,
+    surplus: i64,
 }
 
 /// A strip that is built.
@@ -181,6 +185,7 @@ impl<'a> Job<'a> {
         let keys = by_row(local, self.keys);
         let mut survivors = by_row(local, self.negatives);
         let mut octets = vec![0; rows / 8 * local.columns()];
+        let mut columns = Vec::with_capacity(local.steered as usize);
         for column in 0..local.steered as usize {
             let pivots = eliminate(rows, keys.iter().map(|key| local.equation(column, key.h)));
             let mut starts = vec![0u32; rows + 1];
@@ -195,7 +200,8 @@ impl<'a> Job<'a> {
             for row in 0..rows {
                 starts[row + 1] += starts[row];
             }
-            let strip = Strip { pivots: &pivots, starts: &starts, bands: &bands, weights: &[] };
+            let filler = local.salt.filler(self.strip * MAX_STEERED + column as u64);
+            let strip = Strip { pivots: &pivots, starts: &starts, bands: &bands, weights: &[], filler };
             let words = match beam {
                 SMALLEST => dispatch(level, Beam::<{ SMALLEST as usize }, { 2 * SMALLEST as usize }>(strip)),
                 _ => dispatch(level, Beam::<{ BALANCED as usize }, { 2 * BALANCED as usize }>(strip)),
@@ -206,15 +212,17 @@ impl<'a> Job<'a> {
                 (window(&words, row) & band).count_ones() & 1 == 0
             });
             put(&mut octets, local.columns(), column, &words);
+            columns.push(words);
         }
-        Steered { job: self, octets, keys, survivors }
+        let surplus = surplus(&columns, rows - TAIL as usize);
+        Steered { job: self, octets, keys, survivors, surplus }
     }
 }
 
 impl Steered<'_> {
     /// The exact columns, and who is left to the rest.
     fn decide(self, local: &Local) -> Built {
-        let Steered { job, mut octets, keys, survivors } = self;
+        let Steered { job, mut octets, keys, survivors, .. } = self;
         let mut all: Vec<(Element, bool)> = keys.iter().map(|&e| (e, true)).collect();
         all.extend(survivors.iter().map(|&e| (e, false)));
         // Rows grow with hashes.
@@ -271,14 +279,6 @@ impl Local {
         }
         (row, band >> (row % 8))
     }
-}
-
-/// The 64 bits from a row on.
-#[inline(always)]
-fn window(words: &[u64], row: usize) -> u64 {
-    let word = |i: usize| words.get(i).copied().unwrap_or(0);
-    let (low, high) = (word(row / 64), word(row / 64 + 1));
-    low >> (row % 64) | high << 1 << (63 - row % 64)
 }
 
 /// The elements of a strip in the order of their rows.

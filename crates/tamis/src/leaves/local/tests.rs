@@ -87,6 +87,23 @@ fn every_instruction_set_and_any_threads_give_the_same_bytes() {
     }
 }
 
+/// However few there are to refuse, and however few rows are free.
+#[test]
+fn unlisted_keys_match_as_often_as_the_leaf_says() {
+    let unlisted = digests(1 << 50..(1 << 50) + 200_000);
+    for (columns, exact) in [(0, 2), (1, 1), (3, 2), (6, 1)] {
+        for others in [1, 10, 1000] {
+            for slack in [32, 100, 512] {
+                let params = Params { columns, exact, slack, beam: BALANCED };
+                let (local, bytes) = made(Level::detect(), 20_000, others, &params, 2);
+                let found = unlisted.iter().filter(|&&key| local.contains(&bytes, key)).count() as f64;
+                let expected = 2e5 * local.rate();
+                assert!((found - expected).abs() < 5.0 * expected.sqrt(), "{others} {params:?}: {found} of {expected}");
+            }
+        }
+    }
+}
+
 /// Strangers pass as often as promised.
 #[test]
 fn strangers_pass_as_promised() {

@@ -8,7 +8,12 @@
 //! What became of a state's earlier bits is not kept row by row. Every 64 rows the windows are written down, for they are
 //! exactly the bits of these rows, and with each the number of the state that it came from 64 rows before. From the best state
 //! at the end one walks these links back: 16 bytes per state and 64 rows.
+//!
+//! Where no negative is left to price, all children are worth the same, and which of them live on must not favour a bit: bands that
+//! find nothing but zeros match whatever key they belong to. So a hash of the row decides which child comes first, and free rows
+//! that nothing steers are random. `surplus` counts the bands that find zeros all the same, where keys fix every row.
 
+use super::SURPLUS;
 use crate::arch::{Isa, Kernel};
 
 /// States of the search, at effort balanced and smallest.
@@ -28,6 +33,8 @@ pub(in crate::leaves) struct Strip<'a> {
     pub(in crate::leaves) bands: &'a [u64],
     /// As many as bands, or none if all weigh the same.
     pub(in crate::leaves) weights: &'a [u32],
+    /// What decides between children that are worth the same.
+    pub(in crate::leaves) filler: u64,
 }
 
 /// The search with `K` states; `ROOM` is twice that.
@@ -62,7 +69,7 @@ impl<const K: usize, const ROOM: usize> Kernel for Beam<'_, K, ROOM> {
 
     #[inline(always)]
     fn run<I: Isa>(self) -> Vec<u64> {
-        let Strip { pivots, starts, bands, weights } = self.0;
+        let Strip { pivots, starts, bands, weights, filler } = self.0;
         let blocks = pivots.len().div_ceil(64);
         let (mut states, mut next) = (States::<ROOM>::new(), States::<ROOM>::new());
         let mut live = 1;
@@ -100,7 +107,8 @@ impl<const K: usize, const ROOM: usize> Kernel for Beam<'_, K, ROOM> {
                 free += 1;
                 let dead = free.is_multiple_of(LOOK).then(|| copies.find(&states, live));
                 choice.of(&states, live, &refused, all, dead);
-                live = choice.branch(&states, live, &mut next);
+                let first = crate::hash::scramble(filler ^ row as u64) & 1;
+                live = choice.branch(&states, live, first, &mut next);
                 std::mem::swap(&mut states, &mut next);
             }
             if row % 64 == 0 {
@@ -125,6 +133,43 @@ impl<const K: usize, const ROOM: usize> Kernel for Beam<'_, K, ROOM> {
         }
         bits
     }
+}
+
+/// The 64 bits from a row on.
+#[inline(always)]
+pub(in crate::leaves) fn window(words: &[u64], row: usize) -> u64 {
+    let word = |i: usize| words.get(i).copied().unwrap_or(0);
+    let (low, high) = (word(row / 64), word(row / 64 + 1));
+    low >> (row % 64) | high << 1 << (63 - row % 64)
+}
+
+/// By how much more than one in 2^columns of the random bands that start in the first `starts` rows match every column: summed
+/// over the rows, in 2^-columns.
+///
+/// One in two matches a column, because its coefficients are random; but where all rows of a band are 0 after its first, that one
+/// decides for every band.
+pub(in crate::leaves) fn surplus(columns: &[Vec<u64>], starts: usize) -> i64 {
+    let mut sum = 0;
+    for octet in (0..starts).step_by(8) {
+        // A one beyond the octet is in the band of each of its rows.
+        if columns.iter().all(|words| window(words, octet) >> 8 != 0) {
+            continue;
+        }
+        for row in octet..starts.min(octet + 8) {
+            let twice = columns.iter().map(|words| match window(words, octet) >> (row % 8) {
+                0 => 2,
+                1 => 0,
+                _ => 1,
+            });
+            sum += twice.product::<i64>() - 1;
+        }
+    }
+    sum
+}
+
+/// A surplus per row and column as files hold it, in 2^-24.
+pub(in crate::leaves) fn scaled(surplus: i64, columns: u32, starts: u64) -> u32 {
+    ((surplus.max(0) as u128 * SURPLUS as u128 / u128::from(starts.max(1))) >> columns) as u32
 }
 
 /// How much every state refuses of the negatives that start at a row.
@@ -267,17 +312,24 @@ impl<const K: usize> Choice<K> {
         (self.limit, self.ties) = (low, K - self.below(low));
     }
 
-    /// Writes the chosen children to `next` and says how many they are. They come in the opposite order of their parents: so
-    /// ties are not always decided for the same families.
+    /// Writes the chosen children to `next`, of two siblings that with bit `first` first, and says how many they are. They come in
+    /// the opposite order of their parents: so ties are not always decided for the same families.
     #[inline(always)]
-    fn branch<const ROOM: usize>(&self, states: &States<ROOM>, live: usize, next: &mut States<ROOM>) -> usize {
+    fn branch<const ROOM: usize>(
+        &self,
+        states: &States<ROOM>,
+        live: usize,
+        first: u64,
+        next: &mut States<ROOM>,
+    ) -> usize {
         let Choice { zero, one, best, limit, ties } = self;
+        let (elder, younger) = if first == 0 { (zero, one) } else { (one, zero) };
         let (best, limit, mut ties) = (*best, *limit, *ties);
         let (mut lane, base) = (0, best.saturating_sub(1 << 24));
         let parents =
-            states.windows[..live].iter().zip(&states.origins[..live]).zip(zero[..live].iter().zip(&one[..live]));
-        for ((&window, &origin), (&zero, &one)) in parents.rev() {
-            for (worse, bit) in [(zero, 0), (one, 1)] {
+            states.windows[..live].iter().zip(&states.origins[..live]).zip(elder[..live].iter().zip(&younger[..live]));
+        for ((&window, &origin), (&elder, &younger)) in parents.rev() {
+            for (worse, bit) in [(elder, first), (younger, 1 - first)] {
                 let tie = worse == limit && ties > 0;
                 ties -= tie as usize;
                 // Written in any case: a branch here would be taken by chance.

@@ -1,6 +1,6 @@
 //! digests to match, digests to refuse -> one steered column, and those of the second that pass it.
 
-use super::beam::{BALANCED, Beam, SMALLEST, Strip};
+use super::beam::{BALANCED, Beam, SMALLEST, Strip, scaled, surplus};
 use super::{LEAST, MAX_ROWS, Steered, TAIL, WHOLE, passes};
 use crate::arch::{Level, dispatch};
 use crate::error::BuildError;
@@ -100,7 +100,7 @@ pub(super) fn build_on(
         let reason = format!("{} keys with {params:?} are no steered column", keys.len());
         return Err(BuildError::Unreachable { reason });
     }
-    let column = Steered::new(skip, strips, rows, params.share, salt);
+    let mut column = Steered::new(skip, strips, rows, params.share, 0, salt);
     let Others { digests, weights } = others;
     if keys.is_empty() {
         digests.clear();
@@ -115,7 +115,7 @@ pub(super) fn build_on(
         let count = left.partition_point(|&other| column.strip(other) <= strip);
         let (others, later) = left.split_at_mut(count);
         let (weights, later_weights) = left_weights.split_at_mut(count.min(left_weights.len()));
-        jobs.push(Job { keys: &keys[start..end], others, weights });
+        jobs.push(Job { strip, keys: &keys[start..end], others, weights });
         (start, left, left_weights) = (end, later, later_weights);
     }
     let unknown = left.len();
@@ -132,7 +132,9 @@ pub(super) fn build_on(
         }
     };
     out.reserve(column.strips as usize * (rows / 8) as usize);
+    let (starts, mut zeros) = (rows - TAIL, 0);
     for (count, (bits, kept)) in done {
+        zeros += surplus(std::slice::from_ref(&bits), starts as usize);
         out.extend(bits.iter().flat_map(|word| word.to_le_bytes()).take((rows / 8) as usize));
         close(from, kept, to);
         (from, to) = (from + count, to + kept);
@@ -140,11 +142,13 @@ pub(super) fn build_on(
     close(from, unknown, to);
     digests.truncate(to + unknown);
     weights.truncate(to + unknown);
+    column.surplus = scaled(zeros, 1, strips * starts);
     Ok(column)
 }
 
 /// One strip: its keys, and its others, in place.
 struct Job<'a> {
+    strip: u64,
     keys: &'a [Digest],
     others: &'a mut [Digest],
     weights: &'a mut [u32],
@@ -153,7 +157,7 @@ struct Job<'a> {
 impl Job<'_> {
     /// The rows, 64 to a word, and how many others pass: these are at the front afterwards.
     fn build(self, level: Level, column: &Steered, beam: u16) -> (Vec<u64>, usize) {
-        let Job { keys, others, weights } = self;
+        let Job { strip, keys, others, weights } = self;
         let rows = column.rows as usize;
         let pivots = eliminate(column, keys);
 
@@ -176,7 +180,8 @@ impl Job<'_> {
             }
             *at += 1;
         }
-        let strip = Strip { pivots: &pivots, starts: &starts[..=rows], bands: &bands, weights: &weighed };
+        let filler = column.salt.filler(strip);
+        let strip = Strip { pivots: &pivots, starts: &starts[..=rows], bands: &bands, weights: &weighed, filler };
         let bits = match beam {
             SMALLEST => dispatch(level, Beam::<{ SMALLEST as usize }, { 2 * SMALLEST as usize }>(strip)),
             _ => dispatch(level, Beam::<{ BALANCED as usize }, { 2 * BALANCED as usize }>(strip)),

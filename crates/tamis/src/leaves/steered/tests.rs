@@ -72,6 +72,24 @@ fn heavy_ones_are_refused_first() {
     }
 }
 
+/// However few there are to refuse, and however few rows are free.
+#[test]
+fn unlisted_keys_match_as_often_as_the_column_says() {
+    let unlisted = digests(1 << 50..(1 << 50) + 200_000);
+    for others in [0, 1, 10, 1000, 20_000] {
+        for slack in [32, 64, 160, 1024, 4096] {
+            let params = Params { slack, beam: BALANCED, share: 200 };
+            let (column, bytes, ..) = column(Level::detect(), 20_000, others, &params, 2);
+            let found = unlisted.iter().filter(|&&key| column.contains(&bytes, key)).count() as f64 / 2e5;
+            let (rate, sigma) = (column.rate(), (column.rate() * (1.0 - column.rate()) / 2e5).sqrt());
+            assert!((found - rate).abs() < 5.0 * sigma, "{others} {slack}: {found} of {rate}");
+            // Stretches without a free row are rare but where slack is least.
+            assert!(slack < 160 || column.surplus == 0, "{others} {slack}: {}", column.surplus);
+            assert!(slack > 32 || column.surplus > 0, "{others} {slack}: {}", column.surplus);
+        }
+    }
+}
+
 #[test]
 fn a_search_can_be_stopped() {
     let mut left = Others { digests: digests(1000..2000), weights: vec![] };
@@ -83,10 +101,18 @@ fn a_search_can_be_stopped() {
 #[test]
 fn odd_geometries_are_refused() {
     let decode = |bytes: &[u8]| Steered::decode(&mut Reader::new(bytes, "test"), Salt::new(0));
-    assert!(decode(&[0]).is_ok() && decode(&[1, 8, 128, 2, 0]).is_ok());
-    // No octets, too few, no share, more than all, more skipped than there are shards, rows without end.
-    for bytes in [&[1, 0, 1, 0][..], &[1, 7, 1, 0], &[1, 8, 0, 0], &[1, 8, 129, 2, 0], &[1, 8, 1, 25]] {
+    assert!(decode(&[0]).is_ok() && decode(&[1, 8, 128, 2, 0, 0]).is_ok());
+    assert_eq!(decode(&[1, 8, 128, 2, 0, 128, 128, 128, 4]).unwrap().rate(), 1.0);
+    // No octets, too few, no share, more than all, more skipped than there are shards, more than all match, rows without end.
+    for bytes in [
+        &[1, 0, 1, 0, 0][..],
+        &[1, 7, 1, 0, 0],
+        &[1, 8, 0, 0, 0],
+        &[1, 8, 129, 2, 0, 0],
+        &[1, 8, 1, 25, 0],
+        &[1, 8, 128, 2, 0, 129, 128, 128, 4],
+    ] {
         assert!(decode(bytes).is_err(), "{bytes:?}");
     }
-    assert!(decode(&[255, 255, 255, 255, 31, 255, 255, 255, 255, 31, 1, 0]).is_err());
+    assert!(decode(&[255, 255, 255, 255, 31, 255, 255, 255, 255, 31, 1, 0, 0]).is_err());
 }

@@ -21,8 +21,10 @@ use crate::steps::Role;
 /// More negatives per key are left to plain bits before: six columns would carry 112, but all of these are held in memory, and
 /// against many a slack that all columns share buys little.
 const MOST: f64 = 32.0;
-/// Slacks that are tried, in 1024ths.
-const SLACKS: std::ops::RangeInclusive<u16> = 64..=512;
+/// Slacks that are tried, in 1024ths: for an exact set, the most of all. A rate needs ample slack: where no row is free an unlisted key
+/// matches all columns at once.
+const LEAST: u16 = 64;
+const MOST_SLACK: u16 = 512;
 /// How much larger than the compact layout it may be and is still chosen.
 const WORTH: f64 = 1.005;
 /// Sets of fewer keys are in the caches anyway.
@@ -80,7 +82,7 @@ fn steps(request: &Request) -> Result<Vec<Step>, BuildError> {
         Goal::Exact | Goal::Share(_) => {
             // It only grows with the negatives, on which the sieve relies.
             let width = (0..=32).find(|&bits| mu * 0.5f64.powi(bits) <= MOST).unwrap_or(32) as u16 * 256;
-            (width, best(mu * passing(width), beam, 0..=MAX_STEERED as u8))
+            (width, best(mu * passing(width), beam, 0..=MAX_STEERED as u8, LEAST))
         }
         Goal::Rate(rate) => {
             let mut found: Option<(f64, u16, Params)> = None;
@@ -88,7 +90,7 @@ fn steps(request: &Request) -> Result<Vec<Step>, BuildError> {
                 let last = 0.5f64.powi(i32::from(columns) + 1);
                 let width =
                     if last <= rate { 0 } else { request.widest(|width| Ok(filter(width)?.rate() * last <= rate))? };
-                let params = best(mu * passing(width), beam, columns..=columns);
+                let params = best(mu * passing(width), beam, columns..=columns, steered::AMPLE);
                 let cost = f64::from(width) / 256.0 + cost(&params, mu * passing(width)).1;
                 if found.is_none_or(|(least, ..)| cost < least) {
                     found = Some((cost, width, params));
@@ -123,10 +125,10 @@ pub(crate) fn bits(params: &Params, keys: u64, negatives: u64) -> f64 {
     params.bits(keys) + REST_PARAMS.bits(in_rest as u64)
 }
 
-/// The parameters that make the leaf smallest for `mu` negatives per key.
-fn best(mu: f64, beam: u16, columns: std::ops::RangeInclusive<u8>) -> Params {
+/// The parameters that make the leaf smallest for `mu` negatives per key, with a slack of `least` and more where columns are steered.
+fn best(mu: f64, beam: u16, columns: std::ops::RangeInclusive<u8>, least: u16) -> Params {
     let all = columns.flat_map(|columns| {
-        let slacks = SLACKS.step_by(4).chain((columns == 0).then_some(0));
+        let slacks = (least..=MOST_SLACK).step_by(4).chain((columns == 0).then_some(0));
         slacks.flat_map(move |slack| [1, 2].map(|exact| Params { columns, exact, slack, beam }))
     });
     let possible = all.filter(|params| params.columns + params.exact >= 2);
@@ -180,7 +182,7 @@ mod tests {
         for (mu, most) in
             [(1.0, 1.04), (2.0, 1.09), (3.0, 1.06), (8.0, 1.06), (16.0, 1.06), (30.0, 1.06), (100.0, 1.07)]
         {
-            let params = best(mu, BALANCED, 0..=6);
+            let params = best(mu, BALANCED, 0..=6, LEAST);
             let ratio = cost(&params, mu).1 / crate::math::bounds::f(0.0, mu);
             assert!((1.0..most).contains(&ratio), "{mu}: {params:?} {ratio}");
         }

@@ -13,6 +13,7 @@
 
 use std::sync::OnceLock;
 
+use super::AMPLE;
 use super::survivors::share;
 use crate::leaves::steered::SMALLEST;
 use crate::math::portable::log2;
@@ -43,7 +44,7 @@ pub(super) struct Values {
     beam: u16,
     /// With columns on both sides.
     both: Vec<f64>,
-    /// With exactly so many columns, all on the keys.
+    /// With exactly so many columns, all on the keys and of ample slack.
     keys: Vec<Vec<f64>>,
 }
 
@@ -64,12 +65,13 @@ impl Values {
             grid().map(from).collect()
         };
         let (keys, negatives) = (ahead(true), ahead(false));
+        let scant = slacks().filter(|&slack| slack < AMPLE).count();
         let least = |choices: &[Ahead], then: &[f64]| {
             choices.iter().map(|ahead| ahead.bits(then)).fold(f64::INFINITY, |a, b| if b < a { b } else { a })
         };
         for _ in 0..MAX_COLUMNS {
             let last = values.keys.last().map_or(&[][..], Vec::as_slice);
-            let next = keys.iter().map(|choices| least(choices, last)).collect();
+            let next = keys.iter().map(|choices| least(choices.get(scant..).unwrap_or(&[]), last)).collect();
             values.keys.push(next);
         }
         // One column more in every round, until there is nothing to gain.
@@ -105,17 +107,18 @@ impl Values {
         }
     }
 
-    /// A column, on the keys or on the negatives, that is best before what `then` costs.
-    fn best(&self, mu: f64, then: &[f64], on_keys: bool) -> (u16, f64) {
+    /// A column, on the keys or on the negatives, that is best before what `then` costs, with a slack of `least` and more.
+    fn best(&self, mu: f64, then: &[f64], on_keys: bool, least: u16) -> (u16, f64) {
         let bits = |slack: u16| self.ahead(mu, slack, on_keys).bits(then);
-        slacks().map(|slack| (slack, bits(slack))).fold((LEAST, f64::INFINITY), |a, b| if b.1 < a.1 { b } else { a })
+        let all = slacks().filter(|&slack| slack >= least).map(|slack| (slack, bits(slack)));
+        all.fold((least, f64::INFINITY), |a, b| if b.1 < a.1 { b } else { a })
     }
 
     /// The better of the two; none where neither is measured.
     fn best_of_both(&self, mu: f64, then: &[f64]) -> Option<(Column, f64)> {
         let (on_keys, on_negatives) = measured(mu);
-        let keys = on_keys.then(|| self.best(mu, then, true));
-        let negatives = on_negatives.then(|| self.best(mu, then, false));
+        let keys = on_keys.then(|| self.best(mu, then, true, LEAST));
+        let negatives = on_negatives.then(|| self.best(mu, then, false, LEAST));
         let keys = keys.map(|(slack, bits)| (Column::Keys(slack), bits));
         let negatives = negatives.map(|(slack, bits)| (Column::Negatives(slack), bits));
         keys.into_iter().chain(negatives).min_by(|a, b| a.1.total_cmp(&b.1))
@@ -136,11 +139,11 @@ impl Values {
         columns
     }
 
-    /// `count` columns on the keys, and then an exact bit.
+    /// `count` columns on the keys, and then an exact bit: for a rate, so that all have ample slack.
     pub(super) fn on_keys(&self, mut mu: f64, count: usize) -> Vec<Column> {
         let mut columns = vec![];
         for then in self.keys.iter().take(count).rev() {
-            let column = Column::Keys(self.best(mu, then, true).0);
+            let column = Column::Keys(self.best(mu, then, true, AMPLE).0);
             columns.push(column);
             mu = self.after(mu, column);
         }

@@ -240,6 +240,17 @@ impl Leaf {
         })
     }
 
+    /// The same of the very tables that it has, where these are short and their rates vary.
+    fn counted_rate(&self) -> f64 {
+        match self {
+            Leaf::Bloom(column) => {
+                let rates = column.parts().iter().map(|part| part.geometry.counted_rate(&part.payload));
+                rates.sum::<f64>() / column.parts().len().max(1) as f64
+            }
+            _ => self.rate(),
+        }
+    }
+
     /// Length of one shard's payload.
     pub(crate) fn payload_len(&self, shard: usize) -> u64 {
         with_column!(self, column => column.parts().get(shard).map_or(0, |part| part.geometry.payload_len()))
@@ -460,11 +471,13 @@ pub(crate) fn contains_many_at_once(steps: &Steps, file: &[u8], keys: &[Digest],
     }
 }
 
-/// The share of strangers that a list of steps lets through, if its leaves err independently.
+/// The share of unlisted keys that match a list of steps, if its leaves err independently. A first leaf on the keys has as many of
+/// them as was planned for, and its rate is the expected one; others may hold a key or two, and are counted.
 pub(crate) fn rate(steps: &Steps) -> f64 {
     let (mut undecided, mut admitted) = (1.0, 0.0);
-    for Step { role, leaf } in steps.iter() {
-        let passed = undecided * leaf.rate();
+    for (number, Step { role, leaf }) in steps.iter().enumerate() {
+        let planned = number == 0 && *role == Role::Refuse;
+        let passed = undecided * if planned { leaf.rate() } else { leaf.counted_rate() };
         match role {
             Role::Refuse => undecided = passed,
             Role::Admit => {

@@ -65,7 +65,19 @@ impl Place {
     }
 }
 
+/// The longest payload whose ones are counted for a rate.
+const COUNTED: usize = 1 << 16;
+
 impl Classic {
+    /// The rate of this very table. How many of its bits are set is chance, and of a few keys the better part of it.
+    pub(crate) fn counted_rate(&self, payload: &[u8]) -> f64 {
+        if payload.is_empty() || payload.len() > COUNTED || payload.len() as u64 != self.payload_len() {
+            return self.rate();
+        }
+        let ones: u64 = payload.iter().map(|byte| u64::from(byte.count_ones())).sum();
+        crate::math::bloom::power((ones as f64 / self.bits as f64).min(1.0), self.hashes.into())
+    }
+
     fn with(bits: u64, hashes: u8, keys: u64, salt: Salt) -> Classic {
         Classic { bits, hashes, keys, salts: [salt, salt.child(0)] }
     }

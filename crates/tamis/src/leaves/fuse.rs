@@ -456,7 +456,9 @@ impl Geometry for Fuse {
     }
 
     fn rate(&self) -> f64 {
-        if self.shape == Shape::Empty { 0.0 } else { rate(self.width) }
+        // The cut is at a whole slot: in a small table more keys have the extra bit than the width says.
+        let wide = self.range.saturating_sub(self.cut) as f64 / self.range.max(1) as f64;
+        if self.shape == Shape::Empty { 0.0 } else { (1.0 - wide / 2.0) * 0.5f64.powi(i32::from(self.width >> 8)) }
     }
 
     fn details(&self) -> String {

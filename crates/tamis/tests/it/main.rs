@@ -3,6 +3,7 @@
 //! ```text
 //!   laws      what every structure keeps, by one macro        golden    files of format version 1, byte by byte
 //!   oracle    odd keys and odd sets, against a HashSet        corrupt   changed, cut and foreign bytes
+//!   unlisted  random configurations: measured rates of unlisted keys against rate() and goals
 //!   rates     measured against promised rates; budgets        limits    threads, memory, disk, files, cancelling
 //!   ladder    up to ten million keys; only with TAMIS_SLOW  negatives the laws of filters that know their negatives
 //!   partitions keys that carry labels                        expect    queries to expect, and what happens on them
@@ -32,6 +33,7 @@ mod rates;
 mod repair;
 mod sets;
 mod steered;
+mod unlisted;
 
 /// Distinct integers without a pattern; other `seed`s give others, except for chance.
 fn integers(n: u64, seed: u64) -> impl Iterator<Item = u64> + Clone {

@@ -240,13 +240,15 @@ impl Leaf {
         })
     }
 
-    /// The same of the very tables that it has, where these are short and their rates vary.
+    /// The same of the very tables that it has, where what is in them decides and is soon read.
     fn counted_rate(&self) -> f64 {
+        fn mean<G: Geometry>(column: &Column<G>, rate: impl Fn(&G, &[u8]) -> f64) -> f64 {
+            let rates = column.parts().iter().map(|part| rate(&part.geometry, &part.payload));
+            rates.sum::<f64>() / column.parts().len().max(1) as f64
+        }
         match self {
-            Leaf::Bloom(column) => {
-                let rates = column.parts().iter().map(|part| part.geometry.counted_rate(&part.payload));
-                rates.sum::<f64>() / column.parts().len().max(1) as f64
-            }
+            Leaf::Bloom(column) => mean(column, Classic::counted_rate),
+            Leaf::Integrated(column) => mean(column, Integrated::counted_rate),
             _ => self.rate(),
         }
     }

@@ -159,6 +159,14 @@ pub(crate) struct Integrated {
 }
 
 impl Integrated {
+    /// The rate of this very table: thresholds say who compares one bit less.
+    pub(crate) fn counted_rate(&self, payload: &[u8]) -> f64 {
+        match &self.bands {
+            Some(bands) if self.rule.parts == Parts::General => self.rule.rate(bands.compared(payload)),
+            _ => self.rate(),
+        }
+    }
+
     /// Without keys.
     fn empty() -> Integrated {
         Integrated::on_fuse(Rule::new(1, Parts::One, WHOLE), Fuse::EMPTY, Fuse::EMPTY)
@@ -321,7 +329,7 @@ impl Geometry for Integrated {
     }
 
     fn rate(&self) -> f64 {
-        if self.is_empty() { 0.0 } else { self.rule.rate() }
+        if self.is_empty() { 0.0 } else { self.rule.rate(1.0) }
     }
 
     fn details(&self) -> String {

@@ -153,12 +153,19 @@ impl Frame {
     /// Whether the bucket passes keys with this offset on to the next level. Thresholds start at `at`.
     #[inline(always)]
     pub(in crate::leaves) fn bumped(self, payload: &[u8], at: u64, bucket: u64, offset: u64) -> bool {
-        if self.bumps == 0 {
-            return false;
-        }
+        self.bumps != 0 && offset < self.threshold(payload, at, bucket)
+    }
+
+    #[inline(always)]
+    fn threshold(self, payload: &[u8], at: u64, bucket: u64) -> u64 {
         let byte = payload.get((at + bucket / 4) as usize).copied().unwrap_or(0);
         let step = (byte >> (2 * (bucket & 3))) & 3;
-        offset < (self.bumps >> (16 * step)) & 0xffff
+        (self.bumps >> (16 * step)) & 0xffff
+    }
+
+    /// The share of a bucket's keys that it does not pass on.
+    pub(in crate::leaves) fn kept(self, payload: &[u8], at: u64, bucket: u64) -> f64 {
+        1.0 - self.threshold(payload, at, bucket) as f64 / self.bucket as f64
     }
 }
 

@@ -75,6 +75,20 @@ impl Bands {
         (self.ribbon.fast, self.columns) == (other.ribbon.fast, other.columns)
     }
 
+    /// The share of keys that compare a column of stage two which they could do without: not those that it, or the ribbon, passes on.
+    pub(super) fn compared(&self, payload: &[u8]) -> f64 {
+        let level = &self.ribbon.first;
+        if level.steps_len() == 0 {
+            return 1.0;
+        }
+        let kept = |bucket: u64| -> f64 {
+            let own = level.frame.kept(self.shifted(payload), level.bumps_at, bucket);
+            let at = |column: u32| self.steps_at + u64::from(column) * level.steps_len();
+            (0..self.columns).map(|column| own.min(level.frame.kept(payload, at(column), bucket))).sum()
+        };
+        (0..level.buckets).map(kept).sum::<f64>() / (level.buckets * u64::from(self.columns)) as f64
+    }
+
     /// What the ribbon takes for its payload.
     #[inline(always)]
     fn shifted<'a>(&self, payload: &'a [u8]) -> &'a [u8] {

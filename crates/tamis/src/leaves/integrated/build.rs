@@ -72,7 +72,7 @@ impl Params {
     /// The share of strangers that match, or a little more: what General makes of room that is left depends on the
     /// data.
     pub(crate) fn rate(&self) -> f64 {
-        Rule::new(self.first.into(), self.parts, 0).rate()
+        Rule::new(self.first.into(), self.parts, 0).rate(1.0)
     }
 }
 

@@ -78,9 +78,9 @@ impl Rule {
         self.picks[0] - 1
     }
 
-    /// The share of strangers that match.
-    pub(super) fn rate(&self) -> f64 {
-        let both = if self.parts == Parts::General { self.share as f64 / WHOLE as f64 } else { 0.0 };
+    /// The share of unlisted keys that match, where so many of those that compare both bits do compare the other one.
+    pub(super) fn rate(&self, compared: f64) -> f64 {
+        let both = if self.parts == Parts::General { self.share as f64 / WHOLE as f64 * compared } else { 0.0 };
         (1.0 - both / 2.0) * 0.5f64.powi(self.first as i32 + 1)
     }
 }

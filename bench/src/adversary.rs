@@ -23,7 +23,7 @@ use serde::Serialize;
 use tamis::Domain;
 use tamis::adaptive::{
     AdaptiveBloom, AdaptiveChained, AdaptiveQuotient, AdaptiveStacked, Block, Broom, CascadeOptions, CuckooCascade,
-    LargeBroom, Options as BroomOptions, QuotientCascade, Schedule,
+    LargeBroom, Options as BroomOptions, QuotientCascade, Remove, Schedule,
 };
 use tamis::math::large;
 
@@ -100,7 +100,7 @@ pub(crate) struct Entry {
 }
 
 /// An adaptive filter of the library with its reverse map, as something to attack.
-pub(crate) fn adaptive<F: tamis::adaptive::Adapt + 'static>(filter: F) -> Built {
+pub(crate) fn adaptive<F: Remove + 'static>(filter: F) -> Built {
     Ok(Box::new(Adaptive::new(filter)))
 }
 
@@ -140,7 +140,10 @@ pub(crate) fn entries() -> Vec<Entry> {
             adaptive::<QuotientCascade>(cascade(n, key).schedule(Schedule::LogStar).build()?)
         }),
         entry("cuckoo cascade", Holds, 32.0, |n, key| adaptive::<CuckooCascade>(cascade(n, key).build()?)),
-        entry("adaptive Bloom", Holds, 32.0, |n, key| adaptive::<AdaptiveBloom>(cascade(n, key).build()?)),
+        entry("adaptive Bloom", Holds, 32.0, |n, key| {
+            let filter: AdaptiveBloom = cascade(n, key).build()?;
+            Ok(Box::new(Adaptive::without_removal(filter)))
+        }),
         entry("adaptive cuckoo 11 bit", Shown, 0.0, |n, key| Ok(Box::new(AdaptiveCuckoo::new(n, 11, key)))),
         entry("adaptive cuckoo 8 bit", Shown, 0.0, |n, key| Ok(Box::new(AdaptiveCuckoo::new(n, 8, key)))),
         entry("plain quotient", Fails, 0.0, |n, key| Ok(Box::new(subject::quotient(n, RATE, key)?))),

@@ -7,7 +7,7 @@ use std::error::Error;
 
 use serde::Serialize;
 use tamis::Domain;
-use tamis::adaptive::{Adapt, Block, Broom, Memory, Options as BroomOptions, Statistics};
+use tamis::adaptive::{Adapt, Block, Broom, Memory, Options as BroomOptions, Remove, Statistics};
 
 use super::Options;
 use crate::adversary::RATE;

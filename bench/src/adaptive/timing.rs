@@ -84,7 +84,8 @@ struct Sample {
     absent: f64,
     insert: f64,
     insert_map: Option<f64>,
-    delete: f64,
+    /// None: keys cannot be removed.
+    delete: Option<f64>,
     delete_map: Option<f64>,
     /// After an epoch of attack.
     attacked: Option<Attacked>,
@@ -245,19 +246,23 @@ fn measure_one(options: &Options, contestant: &Contestant, seed: u64) -> Result<
         let [present, absent] = filled.queries(options.queries);
         // Keys are random, so any run of them is a random sample. What goes comes back.
         let (gone, logged) = (filled.members[..batch].to_vec(), filled.members[batch..2 * batch].to_vec());
-        let (done, time) = measure::cpu(|| filled.subject.work_all(Work::Delete, black_box(&gone)));
-        done?;
-        let delete_map = filled.subject.map_alone(Work::Delete, &logged)?;
-        filled.subject.work_all(Work::Insert, &gone)?;
-        filled.subject.work_all(Work::Insert, &logged)?;
         let each = |time| measure::nanos_each(time, batch);
+        let (mut delete, mut delete_map) = (None, None);
+        if filled.subject.deletes() {
+            let (done, time) = measure::cpu(|| filled.subject.work_all(Work::Delete, black_box(&gone)));
+            done?;
+            delete = Some(each(time));
+            delete_map = filled.subject.map_alone(Work::Delete, &logged)?;
+            filled.subject.work_all(Work::Insert, &gone)?;
+            filled.subject.work_all(Work::Insert, &logged)?;
+        }
         samples.push(Sample {
             bits: filled.bits_per_item(),
             present,
             absent,
             insert,
             insert_map: insert_map.map(each),
-            delete: each(time),
+            delete,
             delete_map: delete_map.map(each),
             attacked: None,
         });
@@ -323,7 +328,7 @@ fn combine<'a>(samples: impl Iterator<Item = &'a Sample>) -> Option<Sample> {
         absent: of(|s| s.absent)?,
         insert: of(|s| s.insert)?,
         insert_map: some(|s| s.insert_map),
-        delete: of(|s| s.delete)?,
+        delete: some(|s| s.delete),
         delete_map: some(|s| s.delete_map),
         attacked: attacked().next().map(|_| Attacked {
             bits: after(|a| a.bits),
@@ -377,7 +382,7 @@ impl Timing {
                 number(ratio[1], 2),
                 with_map(s.insert, s.insert_map),
                 number(ratio[2], 2),
-                with_map(s.delete, s.delete_map),
+                s.delete.map_or("-".into(), |delete| with_map(delete, s.delete_map)),
                 number(after.map(|a| a.bits), 2),
                 number(after.map(|a| a.present), 1),
                 number(ratio[3], 2),

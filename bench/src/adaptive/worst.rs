@@ -83,7 +83,7 @@ impl Worst {
 /// The share of the capacity that is filled, about.
 const LOAD: f64 = 0.9;
 
-/// One operation in eight is an insertion and one a removal, the others are queries of strangers, whose false positives are reported. A third of the queries
+/// One operation in eight is an insertion and one a removal where the filter has it, the others are queries of strangers, whose false positives are reported. A third of the queries
 /// are for old false positives, a third of the keys that come were there before.
 pub(super) fn run(options: &Options, entry: Entry) -> Result<Worst, Box<dyn Error>> {
     eprint!("\r\x1b[Kworst operation: {}", entry.name);
@@ -115,7 +115,7 @@ pub(super) fn run(options: &Options, entry: Entry) -> Result<Worst, Box<dyn Erro
                 members.push(key);
                 (subject.work(Work::Insert, key), &mut worst.insert)
             }
-            0 | 1 if members.len() > target / 2 => {
+            0 | 1 if members.len() > target / 2 && subject.deletes() => {
                 let key = members.swap_remove(at(members.len()));
                 match gone.len() {
                     4096 => gone[at(4096)] = key,

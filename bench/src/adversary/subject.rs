@@ -1,9 +1,10 @@
 //! filters, adaptive or not -> one interface: what an adversary can do to a filter, and what it costs the filter.
 
+use std::convert::Infallible;
 use std::error::Error;
 use std::time::Duration;
 
-use tamis::adaptive::{Adapt, Receipt, ReverseMap};
+use tamis::adaptive::{Adapt, AdaptError, Receipt, Remove, ReverseMap};
 use tamis::{Bloom, Digest, Domain, Hasher, Quotient};
 
 use super::log::Watched;
@@ -78,11 +79,22 @@ pub(crate) trait Subject {
 pub(crate) struct Adaptive<F> {
     pub(crate) filter: F,
     map: Watched,
+    /// None: keys cannot be removed.
+    remove: Option<Removal<F>>,
 }
 
+type Removal<F> = fn(&mut F, u64, &mut Watched) -> Result<Receipt, AdaptError<Infallible>>;
+
 impl<F: Adapt> Adaptive<F> {
-    pub(crate) fn new(filter: F) -> Adaptive<F> {
-        Adaptive { filter, map: Watched::default() }
+    pub(crate) fn new(filter: F) -> Adaptive<F>
+    where
+        F: Remove,
+    {
+        Adaptive { filter, map: Watched::default(), remove: Some(F::remove) }
+    }
+
+    pub(crate) fn without_removal(filter: F) -> Adaptive<F> {
+        Adaptive { filter, map: Watched::default(), remove: None }
     }
 }
 
@@ -94,12 +106,17 @@ impl<F: Adapt> Subject for Adaptive<F> {
 
     #[inline]
     fn work(&mut self, work: Work, key: u64) -> Result<Receipt, String> {
-        let done = match work {
-            Work::Insert => self.filter.insert(key, &mut self.map),
-            Work::Delete => self.filter.remove(key, &mut self.map),
-            Work::Report => self.filter.repair(key, &mut self.map),
+        let done = match (work, self.remove) {
+            (Work::Insert, _) => self.filter.insert(key, &mut self.map),
+            (Work::Delete, Some(remove)) => remove(&mut self.filter, key, &mut self.map),
+            (Work::Delete, None) => return Err("keys cannot be removed".into()),
+            (Work::Report, _) => self.filter.repair(key, &mut self.map),
         };
         done.map_err(|e| e.to_string())
+    }
+
+    fn deletes(&self) -> bool {
+        self.remove.is_some()
     }
 
     fn bits(&self) -> u64 {

@@ -16,7 +16,7 @@
 //!                     make its fingerprint longer, and move a few keys to the next hash function
 //! ```
 //!
-//! * [`Adapt`] is what such a filter does: insert, remove, contains, repair.
+//! * [`Adapt`] is what such a filter does: insert, contains, repair; [`Remove`] is what all but [`AdaptiveBloom`] do too.
 //! * [`ReverseMap`] is what it must be told: the keys behind a fingerprint, and the keys in the order in which they are hashed anew.
 //!   [`Memory`] is one in memory; a database that holds the keys anyway can be another.
 //! * [`Guarded`] is filter and dictionary together; [`Shared`] lets many threads ask beside one that writes.
@@ -56,7 +56,7 @@ mod yard;
 pub use bloom::{AdaptiveBloom, Segments};
 pub use broom::{Block, Broom, BroomChange, Options, Statistics};
 pub use cascade::{
-    Cascade, CascadeChange, CascadeOptions, CuckooCascade, Cuckoos, Level, QuotientCascade, Quotients, Schedule,
+    Cascade, CascadeChange, CascadeOptions, CuckooCascade, Cuckoos, Erase, Level, QuotientCascade, Quotients, Schedule,
 };
 pub use chained::{AdaptiveChained, ChainOptions, Noted};
 pub use dictionary::MemoryDictionary;
@@ -69,4 +69,4 @@ pub use memory::Memory;
 pub use quotient::{AdaptiveQuotient, QuotientChange};
 pub use shared::Shared;
 pub use stacked::{AdaptiveStacked, Learned, Phase, StackOptions};
-pub use verbs::{Adapt, Receipt, Task};
+pub use verbs::{Adapt, Receipt, Remove, Task};

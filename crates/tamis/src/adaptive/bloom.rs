@@ -7,9 +7,8 @@
 //! * **The dead cell is always that of the first segment**, where the figure takes a random one: then a key has one cell it can be
 //!   asked for, one name in the reverse map. It is as good: cells follow from a secret, so no cell is known to anybody, and those of a false
 //!   positive in different segments are independent of one another; a rule that does not look at them favours none.
-//! * **Nothing is taken out.** A removed key is no longer filed, its bits stay, and when it is asked for it may be a false
-//!   positive like any other, and is repaired like any other. Bits that stay wear the table, so insertions are counted, and a table that took
-//!   a sixteenth more than its keys is replaced by the next generation.
+//! * **No key is removed.** Other keys share its bits, so they would stay set and the removed key would match. There is no
+//!   [`Remove`](super::Remove) for this filter: with one, the rate would not hold for queries of removed keys.
 //!
 //! A key that is inserted across a dead cell enters the next level *and* sets its bits here: a lookup stops at the first level with a
 //! bit missing.
@@ -101,18 +100,6 @@ impl Store for Segments {
     const LOSSLESS: bool = false;
     // A cell that is set in a table half full was set by 2 ln 2 = 1.39 keys.
     const CROWD: f64 = 1.5;
-    const TOLL: u32 = 16;
-
-    /// Let n keys be in the set at most, and s = `TOLL`. A move that began with N <= n keys is over after J insertions and removals with s J <= N + J,
-    /// so J <= n / (s - 1). The table it fills gets those N and at most J more. So a generation is replaced once it took
-    /// max(life, n + J) keys, and takes J more until it is: n + 2 J in all, as life < n + J.
-    fn room(capacity: u64) -> u64 {
-        capacity + 2 * capacity.div_ceil(u64::from(Self::TOLL) - 1) + 32
-    }
-
-    fn life(capacity: u64) -> u64 {
-        capacity + capacity / u64::from(Self::TOLL) + 16
-    }
 
     fn new(capacity: u64, rate: f64, salt: Salt) -> Result<Segments, BuildError> {
         let (cells, segments) = size(capacity, rate).ok_or_else(|| BuildError::Unreachable {
@@ -191,7 +178,7 @@ mod tests {
         let mut filter: AdaptiveBloom = CascadeOptions::new(Domain::U64, n, goal).key([1, 2]).build().unwrap();
         let mut map = Memory::new();
         (0..n).for_each(|key| assert!(filter.insert(key, &mut map).unwrap().changed));
-        let (cells, segments) = size(Segments::room(n), goal).unwrap();
+        let (cells, segments) = size(n, goal).unwrap();
         let set = 1.0 - (1.0 - 1.0 / cells as f64).powf(n as f64);
         trial::rate(&filter, set.powi(segments as i32), 400_000);
     }
@@ -208,23 +195,5 @@ mod tests {
             }
         }
         assert_eq!(size(1000, 0.0), None);
-    }
-
-    /// Every removed key leaves its bits behind, and the tables stay as good as they were made.
-    #[test]
-    fn removals_make_generations() {
-        let (n, goal) = (2000, 0.1);
-        let mut filter: AdaptiveBloom = CascadeOptions::new(Domain::U64, n, goal).key([1, 2]).build().unwrap();
-        let mut map = Memory::new();
-        (0..n).for_each(|key| assert!(filter.insert(key, &mut map).unwrap().changed));
-        for key in 0..10 * n {
-            filter.remove(key, &mut map).unwrap();
-            assert!(filter.insert(key + n, &mut map).unwrap().changed);
-            if key % 500 == 0 {
-                let passed = trial::false_positives(&filter, 0, 20_000, usize::MAX).len() as f64;
-                assert!(passed <= 20_000.0 * goal + 5.0 * (20_000.0 * goal).sqrt(), "{passed} after {key}");
-            }
-        }
-        assert!(filter.epoch() > 10 && (10 * n..11 * n).all(|key| filter.contains(key).unwrap()));
     }
 }

@@ -41,7 +41,7 @@ use table::{Spot, Table, hash};
 /// A filter that holds its rate against whoever asks.
 ///
 /// ```
-/// use tamis::adaptive::{Adapt, Broom, Memory};
+/// use tamis::adaptive::{Adapt, Broom, Memory, Remove};
 /// use tamis::Domain;
 /// let mut filter = Broom::new(Domain::U64, 1000, 0.01)?;
 /// let mut map = Memory::new(); // or a database that has the keys anyway
@@ -194,7 +194,6 @@ impl Adapt for Broom {
     fn plan<M: ReverseMap>(&self, task: Task, map: &mut M) -> Result<Option<BroomChange>, AdaptError<M::Error>> {
         match task {
             Task::Insert(key) => self.plan_insert(key, map),
-            Task::Remove(key) => self.plan_remove(key, map),
             Task::Repair(key) => self.plan_repair(key, map),
             Task::Step => self.plan_step(map),
         }

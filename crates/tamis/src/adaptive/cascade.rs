@@ -12,12 +12,13 @@
 //!
 //! * A lookup stops at the first level whose spot is not dead: alive or absent. A key lives at the first level where its spot is not dead.
 //!   Both hold for keys that come later, so no insertion brings a false positive back.
-//! * Marks stay when a key is removed: *remove, insert, ask again* finds the same spots dead.
+//! * Marks stay when a key is removed: *remove, insert, ask again* finds the same spots dead. Keys can be removed from quotient and cuckoo levels.
+//!   A Bloom filter cannot clear bits that keys share, so [`AdaptiveBloom`](super::AdaptiveBloom) has no removal.
 //! * A key has one name in the reverse map, that of its spot at its level.
 //! * An insertion reads nothing, unless the key looks as if it were there; a repair reads once per key that moves.
 //!
-//! **Generations.** Nothing makes a dead spot alive again but a new hash function. A generation in which `n / steps` spots have died, or
-//! which is worn by removals, is replaced: an empty one with new salts is made, and keys move to it in the order of their digests,
+//! **Generations.** Nothing makes a dead spot alive again but a new hash function. A generation in which `n / steps` spots have died
+//! is replaced: an empty one with new salts is made, and keys move to it in the order of their digests,
 //! [`steps`](CascadeOptions::steps) per repair and a few per insertion and removal; the frontier says which of the two a query asks. At rest there is one generation, and
 //! nothing is due. The move is over before the old generation runs full: [`Sizes::of`](generation::Sizes::of) has the proof.
 //!
@@ -44,8 +45,8 @@ mod quotient;
 mod snapshot;
 
 pub use cuckoo::Cuckoos;
-pub use level::Level;
 pub(crate) use level::Store;
+pub use level::{Erase, Level};
 pub use options::{CascadeOptions, Schedule};
 pub use quotient::Quotients;
 
@@ -60,7 +61,7 @@ use crate::hash::{Digest, Domain, Hasher};
 /// Levels of quotient filters.
 ///
 /// ```
-/// use tamis::adaptive::{Adapt, Memory, QuotientCascade};
+/// use tamis::adaptive::{Adapt, Memory, QuotientCascade, Remove};
 /// use tamis::Domain;
 /// let mut filter = QuotientCascade::new(Domain::Bytes, 1000, 0.01)?;
 /// let mut map = Memory::new();
@@ -112,11 +113,6 @@ impl<L: Level> Cascade<L> {
     }
 
     fn empty(shape: Shape, hasher: Hasher) -> Result<Cascade<L>, BuildError> {
-        // Where bits stay, a key that comes and goes wears the later levels, which are the smaller the more keys move.
-        if !L::LOSSLESS && shape.steps > 32 {
-            let reason = format!("adaptive Bloom filter: {} steps, expected 4 to 32", shape.steps);
-            return Err(BuildError::Unreachable { reason });
-        }
         let sizes = Sizes::of::<L>(&shape);
         let frontier = Frontier::new(hasher);
         let now = Generation::new(&sizes, frontier.salt(Side::Old))?;

@@ -1,6 +1,6 @@
 //! a filter + a dictionary -> lookups that learn: ask the filter, ask the dictionary, repair, count.
 
-use super::{Adapt, AdaptError, Receipt, ReverseMap};
+use super::{AdaptError, Receipt, Remove, ReverseMap};
 use crate::hash::Key;
 
 /// A dictionary behind a filter: the keys with their values, and the [`ReverseMap`] of the filter.
@@ -44,7 +44,7 @@ impl Counts {
     }
 }
 
-/// A filter and the dictionary it guards.
+/// A filter and the dictionary it guards. The filter must be able to remove keys: an insertion that the dictionary refuses is undone.
 ///
 /// ```
 /// use tamis::adaptive::{Broom, Guarded, MemoryDictionary};
@@ -65,7 +65,7 @@ pub struct Guarded<F, S> {
     counts: Counts,
 }
 
-impl<F: Adapt, S> Guarded<F, S> {
+impl<F: Remove, S> Guarded<F, S> {
     /// A filter and its dictionary. The keys that the filter holds must be those of the dictionary, filed in its reverse map.
     pub fn new(filter: F, store: S) -> Guarded<F, S> {
         Guarded { filter, store, counts: Counts::default() }

@@ -57,7 +57,7 @@ const SWEEP: u32 = 16;
 /// It is made for a number of keys and does not grow: one more is [`QueryError::Full`](crate::error::QueryError::Full).
 ///
 /// ```
-/// use tamis::adaptive::{Adapt, LargeBroom, Memory};
+/// use tamis::adaptive::{Adapt, LargeBroom, Memory, Remove};
 /// use tamis::Domain;
 /// let mut map = Memory::new();
 /// let mut broom = LargeBroom::new(Domain::Bytes, 1000, 1e-6)?;
@@ -253,7 +253,6 @@ impl Adapt for LargeBroom {
     fn plan<M: ReverseMap>(&self, task: Task, map: &mut M) -> Result<Option<LargeChange>, AdaptError<M::Error>> {
         match task {
             Task::Insert(key) => self.plan_insert(key, map),
-            Task::Remove(key) => self.plan_remove(key, map),
             Task::Repair(key) => self.plan_repair(key, map),
             Task::Step => self.plan_step(map),
         }

@@ -10,8 +10,8 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 
-use super::verbs::{Hold, carry_out};
-use super::{Adapt, AdaptError, Receipt, ReverseMap, Task};
+use super::verbs::{self, Hold, carry_out};
+use super::{Adapt, AdaptError, Receipt, Remove, ReverseMap, Task};
 use crate::error::{BuildError, QueryError};
 use crate::hash::Key;
 
@@ -73,10 +73,14 @@ impl<F: Adapt> Shared<F> {
         self.carry_out(task, map)
     }
 
-    /// Takes a key out; see [`Adapt::remove`].
-    pub fn remove<K: Key, M: ReverseMap>(&self, key: K, map: &mut M) -> Result<Receipt, AdaptError<M::Error>> {
-        let task = Task::Remove(self.look(|filter| filter.digest(key))?);
-        self.carry_out(task, map)
+    /// Removes a key; see [`Remove::remove`].
+    pub fn remove<K: Key, M: ReverseMap>(&self, key: K, map: &mut M) -> Result<Receipt, AdaptError<M::Error>>
+    where
+        F: Remove,
+    {
+        let key = self.look(|filter| filter.digest(key))?;
+        let _alone = self.alone();
+        verbs::remove(&mut Locked(&self.filter), key, map)
     }
 
     /// Makes the filter refuse a key that is not in the set; see [`Adapt::repair`].
@@ -91,8 +95,12 @@ impl<F: Adapt> Shared<F> {
     }
 
     fn carry_out<M: ReverseMap>(&self, task: Task, map: &mut M) -> Result<Receipt, AdaptError<M::Error>> {
-        let _alone: MutexGuard<'_, ()> = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let _alone = self.alone();
         carry_out(&mut Locked(&self.filter), task, map)
+    }
+
+    fn alone(&self) -> MutexGuard<'_, ()> {
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

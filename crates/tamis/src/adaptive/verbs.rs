@@ -10,8 +10,6 @@ use crate::hash::{Digest, Domain, Hasher, Key};
 pub enum Task {
     /// Put a key in.
     Insert(Digest),
-    /// Take a key out.
-    Remove(Digest),
     /// This key is not in the set, and the filter said it was.
     Repair(Digest),
     /// Move the next key to the next hash function.
@@ -35,8 +33,8 @@ pub struct Receipt {
 
 /// A filter that can be told of its false positives.
 ///
-/// A filter has to be asked for [`insert`](Self::insert), [`remove`](Self::remove) and [`repair`](Self::repair) with the same
-/// reverse map each time. `repair` is for keys that the caller knows to be absent.
+/// Every call gets the same reverse map. [`repair`](Self::repair) is for keys that the caller knows to be absent. Filters that keys can be removed
+/// from implement [`Remove`] too.
 pub trait Adapt: Sized {
     /// A change that is ready to be made.
     type Change;
@@ -109,12 +107,6 @@ pub trait Adapt: Sized {
         self.carry_out(Task::Insert(key), map)
     }
 
-    /// Takes a key out. One that is not in the set is an error.
-    fn remove<K: Key, M: ReverseMap>(&mut self, key: K, map: &mut M) -> Result<Receipt, AdaptError<M::Error>> {
-        let key = self.digest(key)?;
-        self.carry_out(Task::Remove(key), map)
-    }
-
     /// Makes the filter refuse a key that is not in the set, if there is room for it. Nothing is changed if it does already; a key of the set is an error.
     fn repair<K: Key, M: ReverseMap>(&mut self, key: K, map: &mut M) -> Result<Receipt, AdaptError<M::Error>> {
         let key = self.digest(key)?;
@@ -124,6 +116,38 @@ pub trait Adapt: Sized {
     /// Carries out a task, and the steps that are due after it.
     fn carry_out<M: ReverseMap>(&mut self, task: Task, map: &mut M) -> Result<Receipt, AdaptError<M::Error>> {
         carry_out(&mut Owned(self), task, map)
+    }
+}
+
+/// An adaptive filter that keys can be removed from: it keeps its rate for removed keys too.
+///
+/// [`AdaptiveBloom`](super::AdaptiveBloom) does not implement it. The bits of a removed key would stay set, so that the key would match.
+///
+/// ```
+/// use tamis::adaptive::{Adapt, Broom, Memory, Remove};
+/// let mut filter = Broom::new(tamis::Domain::Bytes, 1000, 0.01)?;
+/// let mut map = Memory::new();
+/// filter.insert("ann", &mut map)?;
+/// filter.remove("ann", &mut map)?;
+/// assert!(filter.is_empty() && !filter.contains("ann")?);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// ```compile_fail
+/// use tamis::adaptive::{Adapt, AdaptiveBloom, Memory, Remove};
+/// let mut filter = AdaptiveBloom::new(tamis::Domain::Bytes, 1000, 0.01).unwrap();
+/// let mut map = Memory::new();
+/// filter.insert("ann", &mut map).unwrap();
+/// filter.remove("ann", &mut map).unwrap(); // no such method
+/// ```
+pub trait Remove: Adapt {
+    /// Plans the removal of a key, as [`plan`](Adapt::plan) does a task. A key that is not in the set is [`AdaptError::Absent`].
+    fn plan_remove<M: ReverseMap>(&self, key: Digest, map: &mut M) -> Result<Self::Change, AdaptError<M::Error>>;
+
+    /// Removes a key. One that is not in the set is an error.
+    fn remove<K: Key, M: ReverseMap>(&mut self, key: K, map: &mut M) -> Result<Receipt, AdaptError<M::Error>> {
+        let key = self.digest(key)?;
+        remove(&mut Owned(self), key, map)
     }
 }
 
@@ -162,8 +186,7 @@ pub(super) fn carry_out<F: Adapt, M: ReverseMap>(
 ) -> Result<Receipt, AdaptError<M::Error>> {
     let mut receipt = Receipt::default();
     let mut map = Metered { map, reads: 0, writes: 0 };
-    // A removal makes room, and must not wait for what needs some.
-    if !matches!(task, Task::Step | Task::Remove(_)) && hold.look(F::owed) > DEBT {
+    if task != Task::Step && hold.look(F::owed) > DEBT {
         step(hold, &mut map, &mut receipt)?;
     }
     for _ in 0..CHANGES {
@@ -184,12 +207,8 @@ pub(super) fn carry_out<F: Adapt, M: ReverseMap>(
         }
     }
     // Who changes nothing pays nothing.
-    let due = if receipt.changed || task == Task::Step { hold.look(F::owed).min(STEPS) } else { 0 };
-    for _ in 0..due {
-        // The task itself is done. A step that fails stays due.
-        if step(hold, &mut map, &mut receipt).is_err() {
-            break;
-        }
+    if receipt.changed || task == Task::Step {
+        make_due_steps(hold, &mut map, &mut receipt);
     }
     // A step may have moved the very key that was repaired, or one that it meets, to the next hash function.
     if matches!(task, Task::Repair(_)) && receipt.moved > 0 {
@@ -201,6 +220,29 @@ pub(super) fn carry_out<F: Adapt, M: ReverseMap>(
     receipt.reads = map.reads;
     receipt.writes = map.writes;
     Ok(receipt)
+}
+
+/// See [`Remove::remove`]. A removal makes room, so it does not wait for steps that need some.
+pub(super) fn remove<F: Remove, M: ReverseMap>(
+    hold: &mut impl Hold<F>,
+    key: Digest,
+    map: &mut M,
+) -> Result<Receipt, AdaptError<M::Error>> {
+    let mut map = Metered { map, reads: 0, writes: 0 };
+    let change = hold.look(|filter| filter.plan_remove(key, &mut map))?;
+    let words = hold.change(|filter| filter.apply(change));
+    let mut receipt = Receipt { changed: true, words, ..Receipt::default() };
+    make_due_steps(hold, &mut map, &mut receipt);
+    Ok(Receipt { reads: map.reads, writes: map.writes, ..receipt })
+}
+
+/// The steps that are due after a task. The task itself is done: a step that fails stays due.
+fn make_due_steps<F: Adapt, M: ReverseMap>(hold: &mut impl Hold<F>, map: &mut M, receipt: &mut Receipt) {
+    for _ in 0..hold.look(F::owed).min(STEPS) {
+        if step(hold, map, receipt).is_err() {
+            break;
+        }
+    }
 }
 
 /// One step that is due.

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 use redb::Error;
-use tamis::adaptive::{Adapt, AdaptError, Broom, Dictionary, Guarded, LargeBroom, Options, ReverseMap};
+use tamis::adaptive::{AdaptError, Broom, Dictionary, Guarded, LargeBroom, Options, Remove, ReverseMap};
 use tamis::{Digest, Domain};
 
 use super::mix;
@@ -74,7 +74,7 @@ impl Dictionary<str> for Failing {
 }
 
 /// One transaction after the other, each of which is committed, aborted, or fails half-way; now and then the process ends between two.
-fn through_transactions<F: Adapt>(file: &Path, filter: F, keys: u64) {
+fn through_transactions<F: Remove>(file: &Path, filter: F, keys: u64) {
     let left = Rc::new(Cell::new(u32::MAX));
     let open = |filter: &F| Failing { store: Store::open(file, *filter.hasher()).unwrap(), left: left.clone() };
     let store = open(&filter);

@@ -10,6 +10,7 @@
 //!   maps      keys that have values: all of the above, for maps and sequences
 //!   sets      keys that are in many sets: all of the above, for indexes
 //!   adaptive  filters that repair themselves, and the maps behind them
+//!   deletions adaptive filters when removed keys are queried
 //!   adaptive_database  adaptive filters before a real database: failures, aborts, new starts
 //! ```
 #![cfg(all(feature = "build", feature = "mmap"))]
@@ -20,6 +21,7 @@ use tamis::{Effort, Filter, Kind};
 mod adaptive;
 mod adaptive_database;
 mod corrupt;
+mod deletions;
 mod expect;
 mod golden;
 mod ladder;

@@ -1,7 +1,7 @@
 //! a task -> what it changes, planned without touching anything; a change -> made, without asking anybody.
 
 use super::super::frontier::Side;
-use super::super::{AdaptError, ReverseMap};
+use super::super::{AdaptError, Remove, ReverseMap};
 use super::{Broom, Spot, Table};
 use crate::error::QueryError;
 use crate::hash::Digest;
@@ -160,29 +160,6 @@ impl Broom {
         Ok(Some(BroomChange(Change::Insert { side, put })))
     }
 
-    pub(super) fn plan_remove<M: ReverseMap>(&self, key: Digest, map: &mut M) -> Asked<Option<BroomChange>, M> {
-        let side = self.frontier.side(key);
-        let (table, spot) = (self.table(side), self.spot(key, side));
-        let look = table.look(&spot);
-        let in_yard = table.yard.has(spot.hash);
-        if look.hit.is_none() && !in_yard {
-            return Err(AdaptError::Absent);
-        }
-        let found = self.filed(side, &spot, map)?;
-        if !found.contains(&key) {
-            return Err(AdaptError::Absent);
-        }
-        if let Some(slot) = look.hit.filter(|_| !in_yard)
-            && self.owner(side, &spot, slot, &found)?.0 != key
-        {
-            return Err(AdaptError::Unfiled { name: table.name(&spot) });
-        }
-        if !map.unfile(key, table.name(&spot)).map_err(AdaptError::Map)? {
-            return Err(AdaptError::Unfiled { name: table.name(&spot) });
-        }
-        Ok(Some(BroomChange(Change::Remove { side, hash: spot.hash })))
-    }
-
     pub(super) fn plan_repair<M: ReverseMap>(&self, key: Digest, map: &mut M) -> Asked<Option<BroomChange>, M> {
         let side = self.frontier.side(key);
         let (table, spot) = (self.table(side), self.spot(key, side));
@@ -326,5 +303,30 @@ impl Broom {
             false => BURIAL.max(left.div_ceil(free.max(1))),
         };
         price.min(1024) as u32
+    }
+}
+
+impl Remove for Broom {
+    fn plan_remove<M: ReverseMap>(&self, key: Digest, map: &mut M) -> Asked<BroomChange, M> {
+        let side = self.frontier.side(key);
+        let (table, spot) = (self.table(side), self.spot(key, side));
+        let look = table.look(&spot);
+        let in_yard = table.yard.has(spot.hash);
+        if look.hit.is_none() && !in_yard {
+            return Err(AdaptError::Absent);
+        }
+        let found = self.filed(side, &spot, map)?;
+        if !found.contains(&key) {
+            return Err(AdaptError::Absent);
+        }
+        if let Some(slot) = look.hit.filter(|_| !in_yard)
+            && self.owner(side, &spot, slot, &found)?.0 != key
+        {
+            return Err(AdaptError::Unfiled { name: table.name(&spot) });
+        }
+        if !map.unfile(key, table.name(&spot)).map_err(AdaptError::Map)? {
+            return Err(AdaptError::Unfiled { name: table.name(&spot) });
+        }
+        Ok(BroomChange(Change::Remove { side, hash: spot.hash }))
     }
 }

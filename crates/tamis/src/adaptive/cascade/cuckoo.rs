@@ -1,6 +1,6 @@
 //! fingerprints in buckets -> a level of a cascade.
 
-use super::level::{Level, Store};
+use super::level::{Erase, Level, Store};
 use crate::adaptive::file::Kind;
 use crate::error::BuildError;
 use crate::hash::{Digest, Salt};
@@ -17,6 +17,7 @@ pub struct Cuckoos {
 }
 
 impl Level for Cuckoos {}
+impl Erase for Cuckoos {}
 
 impl Store for Cuckoos {
     const KIND: Kind = Kind::CuckooCascade;

@@ -35,7 +35,7 @@ impl Sizes {
         let burst = n.div_ceil(shape.steps.into());
         let few = (n / (3 * u64::from(n.max(2).ilog2()))).max(FEW);
         let mut tiers = vec![];
-        let mut next = Size { capacity: L::room(n).max(1), rate: shape.rate, marks: 2 * burst + 16, worn: L::life(n) };
+        let mut next = Size { capacity: n.max(1), rate: shape.rate, marks: 2 * burst + 16, worn: u64::MAX };
         while tiers.len() < LEVELS && (tiers.is_empty() || next.capacity > few) {
             let rate = match (shape.schedule, tiers.len()) {
                 (Schedule::Squaring, _) => power(next.rate, 2.0),
@@ -158,11 +158,10 @@ impl<L: Level> Generation<L> {
 
     /// Whether a key or a dead spot more may find no room.
     pub(super) fn is_full(&self) -> bool {
-        // The first level of fingerprints has room for all keys there can be.
-        let levels = self.tiers.iter().skip(L::LOSSLESS.into());
+        // The first level has room for all keys there can be: each enters a generation once.
         !self.has_end()
             || self.tiers.iter().any(|tier| !tier.can_kill())
-            || levels.into_iter().any(|tier| !tier.has_room())
+            || self.tiers.iter().skip(1).any(|tier| !tier.has_room())
     }
 
     /// Words that a change of one key touches, about.
@@ -199,9 +198,12 @@ impl<L: Level> Generation<L> {
             return Err(FormatError::invalid("payload: the words of the last level are out of order"));
         }
         let held = self.tiers.iter().map(Tier::len).sum::<u64>() + self.last.len() as u64;
-        match L::LOSSLESS && held != self.live {
-            true => Err(FormatError::invalid(format!("directory: {} keys in levels that hold {held}", self.live))),
-            false => Ok(()),
+        // Keys that moved on left their bits in a Bloom filter.
+        let entered = self.tiers.first().map_or(0, Tier::len);
+        let fits = if L::LOSSLESS { held == self.live } else { (self.live..=capacity).contains(&entered) };
+        match fits {
+            true => Ok(()),
+            false => Err(FormatError::invalid(format!("directory: {} keys in levels that hold {held}", self.live))),
         }
     }
 }

@@ -18,24 +18,17 @@ use crate::math::quotient::{MAX_REMAINDER, capacity, slots};
 #[allow(private_bounds)]
 pub trait Level: Store {}
 
+/// A [`Level`] that stores fingerprints, so that a removed key leaves nothing behind: [`Quotients`](super::Quotients) and [`Cuckoos`](super::Cuckoos).
+pub trait Erase: Level {}
+
 /// What a level does.
 pub(crate) trait Store: Sized + Clone + std::fmt::Debug {
     /// The cascade of such levels in a file.
     const KIND: Kind;
-    /// Whether fingerprints are kept as they are: they can be counted, and taken out.
+    /// Whether fingerprints are kept as they are: they can be counted, and taken out. An [`Erase`] has them.
     const LOSSLESS: bool = true;
     /// Keys that leave with one spot, on average; rather more.
     const CROWD: f64 = 1.25;
-    /// Keys that an insertion or a removal moves while a generation is on the move.
-    const TOLL: u32 = 4;
-    /// Keys that a first level must have room for if so many are in the set.
-    fn room(capacity: u64) -> u64 {
-        capacity
-    }
-    /// Insertions after which a first level of so many keys wants to be replaced. Where keys leave nothing behind there is no such number.
-    fn life(_: u64) -> u64 {
-        u64::MAX
-    }
     /// An empty level.
     fn new(capacity: u64, rate: f64, salt: Salt) -> Result<Self, BuildError>;
     /// How many spots there are; at most 2^57.
@@ -48,7 +41,7 @@ pub(crate) trait Store: Sized + Clone + std::fmt::Debug {
     fn insert(&mut self, key: Digest) -> bool;
     /// A key is on its way to a later level.
     fn pass(&mut self, _: Digest) {}
-    /// Takes a key out, as far as that can be done; false if it is not there.
+    /// Takes out a key that moves on, or one that is removed; false if it is not there. A Bloom filter keeps its bits.
     fn remove(&mut self, key: Digest) -> bool;
     /// How many keys are at the spot of this one, if it can tell.
     fn copies(&self, key: Digest) -> Option<u64>;

@@ -1,9 +1,9 @@
 //! a task -> a change, planned and then made.
 
 use super::generation::Generation;
-use super::{Cascade, Level};
+use super::{Cascade, Erase, Level};
 use crate::adaptive::frontier::Side;
-use crate::adaptive::{Adapt, AdaptError, ReverseMap, Task};
+use crate::adaptive::{Adapt, AdaptError, Remove, ReverseMap, Task};
 use crate::error::QueryError;
 use crate::hash::Digest;
 
@@ -26,6 +26,9 @@ enum Kind<L> {
     /// All keys have moved.
     End,
 }
+
+/// Keys that an insertion or a removal moves while a generation is on the move.
+const MOVED: u32 = 4;
 
 type Planned<L, E> = Result<Option<CascadeChange<L>>, AdaptError<E>>;
 
@@ -80,7 +83,6 @@ impl<L: Level> Cascade<L> {
     pub(super) fn planned<M: ReverseMap>(&self, task: Task, map: &mut M) -> Planned<L, M::Error> {
         let kind = match (task, self.closing) {
             (Task::Insert(key), _) => self.plan_insert(key, map),
-            (Task::Remove(key), _) => self.plan_remove(key, map),
             // What was begun comes first.
             (Task::Repair(_) | Task::Step, Some((stranger, level))) => self.plan_close(stranger, level, map),
             (Task::Repair(key), None) => match self.generation(self.side(key)).alive(key, 0) {
@@ -108,14 +110,6 @@ impl<L: Level> Cascade<L> {
         }
         map.file(key, self.name(side, to, key)).map_err(AdaptError::Map)?;
         Ok(Some(Kind::Insert { key, to }))
-    }
-
-    fn plan_remove<M: ReverseMap>(&self, key: Digest, map: &mut M) -> Result<Option<Kind<L>>, AdaptError<M::Error>> {
-        let Some(from) = self.home(key, map)? else { return Err(AdaptError::Absent) };
-        match map.unfile(key, self.name(self.side(key), from, key)).map_err(AdaptError::Map)? {
-            true => Ok(Some(Kind::Remove { key, from })),
-            false => Err(AdaptError::Absent),
-        }
     }
 
     /// One key fewer at the spot of a stranger.
@@ -211,7 +205,7 @@ impl<L: Level> Cascade<L> {
                 let generation = self.generation_mut(self.side(key));
                 generation.insert(key, 0, to);
                 generation.live += 1;
-                self.owe(L::TOLL);
+                self.owe(MOVED);
             }
             Kind::Remove { key, from } => {
                 let side = self.side(key);
@@ -227,7 +221,7 @@ impl<L: Level> Cascade<L> {
                     self.closing = None;
                     self.owe(self.shape.steps);
                 }
-                self.owe(L::TOLL);
+                self.owe(MOVED);
             }
             Kind::Close { stranger, level, moved, last } => {
                 let generation = self.generation_mut(self.side(stranger));
@@ -274,6 +268,16 @@ impl<L: Level> Cascade<L> {
     fn owe(&mut self, steps: u32) {
         if self.next.is_some() {
             self.owed = self.owed.saturating_add(steps);
+        }
+    }
+}
+
+impl<L: Erase> Remove for Cascade<L> {
+    fn plan_remove<M: ReverseMap>(&self, key: Digest, map: &mut M) -> Result<CascadeChange<L>, AdaptError<M::Error>> {
+        let Some(from) = self.home(key, map)? else { return Err(AdaptError::Absent) };
+        match map.unfile(key, self.name(self.side(key), from, key)).map_err(AdaptError::Map)? {
+            true => Ok(CascadeChange(Kind::Remove { key, from })),
+            false => Err(AdaptError::Absent),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! fingerprints in runs -> a level of a cascade.
 
-use super::level::{Level, Store};
+use super::level::{Erase, Level, Store};
 use crate::adaptive::file::Kind;
 use crate::error::BuildError;
 use crate::hash::{Digest, Salt};
@@ -16,6 +16,7 @@ pub struct Quotients {
 }
 
 impl Level for Quotients {}
+impl Erase for Quotients {}
 
 impl Store for Quotients {
     const KIND: Kind = Kind::QuotientCascade;

@@ -4,7 +4,7 @@ use super::front::{self, Print};
 use super::yard::{DRIVEN_OUT, TURNED_AWAY, grave_word};
 use super::{Adapt, LargeBroom};
 use crate::adaptive::frontier::Side;
-use crate::adaptive::{AdaptError, ReverseMap};
+use crate::adaptive::{AdaptError, Remove, ReverseMap};
 use crate::error::QueryError;
 use crate::hash::Digest;
 
@@ -124,30 +124,6 @@ impl LargeBroom {
         change(Act::Insert { side, to }, LOOK)
     }
 
-    pub(super) fn plan_remove<M: ReverseMap>(&self, key: Digest, map: &mut M) -> Planned<M::Error> {
-        if !self.contains_digest(key) {
-            return Err(AdaptError::Absent);
-        }
-        let print = self.print(key);
-        let keys = filed(map, name(&print))?;
-        if !keys.contains(&key) {
-            return Err(AdaptError::Absent);
-        }
-        let from = match (self.front.holder(&print), self.yard.find(self.yard_hash(key))) {
-            (None, Some(word)) => From::Yard(word),
-            // Not held; "contains" has said otherwise.
-            (None, None) => return Err(AdaptError::Absent),
-            (Some(slot), word) => match self.owner(&print, &keys)? == key {
-                true => From::Front(slot),
-                false => From::Yard(word.ok_or(AdaptError::Ambiguous { name: name(&print) })?),
-            },
-        };
-        if !map.unfile(key, name(&print)).map_err(AdaptError::Map)? {
-            return Err(AdaptError::Unfiled { name: name(&print) });
-        }
-        change(Act::Remove { side: self.frontier.side(key), from }, LOOK)
-    }
-
     pub(super) fn plan_repair<M: ReverseMap>(&self, stranger: Digest, map: &mut M) -> Planned<M::Error> {
         if !self.contains_digest(stranger) {
             return Ok(None);
@@ -209,5 +185,31 @@ impl LargeBroom {
             (None, _) => Err(AdaptError::Unfiled { name: name(print) }),
             (Some(_), Some(_)) => Err(AdaptError::Ambiguous { name: name(print) }),
         }
+    }
+}
+
+impl Remove for LargeBroom {
+    fn plan_remove<M: ReverseMap>(&self, key: Digest, map: &mut M) -> Result<Change, AdaptError<M::Error>> {
+        if !self.contains_digest(key) {
+            return Err(AdaptError::Absent);
+        }
+        let print = self.print(key);
+        let keys = filed(map, name(&print))?;
+        if !keys.contains(&key) {
+            return Err(AdaptError::Absent);
+        }
+        let from = match (self.front.holder(&print), self.yard.find(self.yard_hash(key))) {
+            (None, Some(word)) => From::Yard(word),
+            // Not held; "contains" has said otherwise.
+            (None, None) => return Err(AdaptError::Absent),
+            (Some(slot), word) => match self.owner(&print, &keys)? == key {
+                true => From::Front(slot),
+                false => From::Yard(word.ok_or(AdaptError::Ambiguous { name: name(&print) })?),
+            },
+        };
+        if !map.unfile(key, name(&print)).map_err(AdaptError::Map)? {
+            return Err(AdaptError::Unfiled { name: name(&print) });
+        }
+        Ok(Change { act: Act::Remove { side: self.frontier.side(key), from }, words: LOOK })
     }
 }

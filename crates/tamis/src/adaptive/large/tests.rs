@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use super::*;
 use crate::adaptive::testing::Liar;
-use crate::adaptive::{AdaptError, Memory, file};
+use crate::adaptive::{AdaptError, Memory, Remove, file};
 use crate::error::QueryError;
 use crate::hash::{Key, scramble};
 
@@ -133,8 +133,7 @@ fn a_repaired_stranger_is_refused_for_as_long_as_its_function_is_in_use() {
     holds_all(&broom, 0..3000);
     // A key that was driven out, removed and put in again does not bring its false positive back; nor does a snapshot.
     for key in 0..3000u64 {
-        let key = Task::Remove(key.digest(&broom.hasher));
-        let change = broom.plan(key, &mut map).unwrap().unwrap();
+        let change = broom.plan_remove(key.digest(&broom.hasher), &mut map).unwrap();
         broom.apply(change);
     }
     // Graves of those 40, and of the few that met a key with their print when they came.

@@ -2,7 +2,7 @@
 
 use super::entry::{Entry, LONGEST, Match, Place, Whole};
 use super::{AdaptiveQuotient, Side};
-use crate::adaptive::{Adapt, AdaptError, ReverseMap, Task};
+use crate::adaptive::{Adapt, AdaptError, Remove, ReverseMap, Task};
 use crate::error::QueryError;
 use crate::hash::Digest;
 
@@ -181,7 +181,6 @@ impl AdaptiveQuotient {
     ) -> Result<Option<QuotientChange>, AdaptError<M::Error>> {
         let kind = match task {
             Task::Insert(key) => self.plan_insert(key, map),
-            Task::Remove(key) => self.plan_remove(key, map),
             Task::Repair(key) => self.plan_repair(key, map),
             Task::Step => self.plan_step(map),
         };
@@ -200,15 +199,6 @@ impl AdaptiveQuotient {
         let arrival = self.arrive(key, place, None, || Ok(keys))?;
         map.file(key, name(&place, arrival.to)).map_err(AdaptError::Map)?;
         Ok(Some(Kind::Insert { side, arrival }))
-    }
-
-    fn plan_remove<M: ReverseMap>(&self, key: Digest, map: &mut M) -> Result<Option<Kind>, AdaptError<M::Error>> {
-        let (side, place) = (self.frontier.side(key), self.place_of(key));
-        let (Some(from), _) = self.home(key, &place, map)? else { return Err(AdaptError::Absent) };
-        match map.unfile(key, name(&place, from)).map_err(AdaptError::Map)? {
-            true => Ok(Some(Kind::Remove { side, place, from })),
-            false => Err(AdaptError::Absent),
-        }
     }
 
     fn plan_repair<M: ReverseMap>(&self, key: Digest, map: &mut M) -> Result<Option<Kind>, AdaptError<M::Error>> {
@@ -386,5 +376,16 @@ impl AdaptiveQuotient {
         let new = !known && table.insert(word);
         self.buried[parity as usize & 1] += u64::from(new);
         new
+    }
+}
+
+impl Remove for AdaptiveQuotient {
+    fn plan_remove<M: ReverseMap>(&self, key: Digest, map: &mut M) -> Result<QuotientChange, AdaptError<M::Error>> {
+        let (side, place) = (self.frontier.side(key), self.place_of(key));
+        let (Some(from), _) = self.home(key, &place, map)? else { return Err(AdaptError::Absent) };
+        match map.unfile(key, name(&place, from)).map_err(AdaptError::Map)? {
+            true => Ok(QuotientChange(Kind::Remove { side, place, from })),
+            false => Err(AdaptError::Absent),
+        }
     }
 }

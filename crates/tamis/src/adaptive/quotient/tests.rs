@@ -3,7 +3,7 @@ use super::entry::LONGEST;
 use super::*;
 use crate::adaptive::file::Kind;
 use crate::adaptive::testing::Random;
-use crate::adaptive::{Memory, trial};
+use crate::adaptive::{Memory, Remove, trial};
 use crate::error::QueryError;
 
 fn made(capacity: u64, rate: f64, steps: u32) -> AdaptiveQuotient {

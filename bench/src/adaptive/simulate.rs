@@ -1,4 +1,4 @@
-//! broom filters of several sizes under permanent attack -> how full their parts get.
+//! broom filters of several sizes and rates under permanent attack -> how full their parts get.
 //!
 //! The paper's bounds are asymptotic. Here they are looked at: adaptivity bits per block ([Broom] lemma 8), keys that blocks have no room for
 //! (lemmas 17 and 18), and reads of the reverse map by insertions and removals (section 4). Samples are taken all along; a peak is the worst of them.
@@ -7,7 +7,8 @@ use std::error::Error;
 
 use serde::Serialize;
 use tamis::Domain;
-use tamis::adaptive::{Adapt, Block, Broom, Memory, Options as BroomOptions, Remove, Statistics};
+use tamis::adaptive::{Block, Broom, LargeBroom, Memory, Options as BroomOptions, Remove, Statistics};
+use tamis::math::large;
 
 use super::Options;
 use crate::adversary::RATE;
@@ -18,11 +19,45 @@ use crate::table::{Table, number};
 
 /// Samples in an epoch.
 const SAMPLES: u64 = 16;
+/// Rates of the broom filter of large remainders: the highest it has, and lower ones.
+const LARGE: [(&str, u32); 3] = [("large broom 2^-10", 10), ("large broom 2^-14", 14), ("large broom 2^-18", 18)];
+/// Queries of a simulation at most: where false positives are so rare that an epoch takes more, a size is left out.
+const MOST: f64 = 4e9;
+
+/// A filter whose parts can be looked at.
+trait Parts: Remove {
+    fn parts(&self) -> Statistics;
+    /// Keys that move for a false positive.
+    fn steps(&self) -> u64;
+}
+
+impl Parts for Broom {
+    fn parts(&self) -> Statistics {
+        self.statistics()
+    }
+
+    fn steps(&self) -> u64 {
+        4
+    }
+}
+
+/// Its yard holds graves too, and there are no blocks.
+impl Parts for LargeBroom {
+    fn parts(&self) -> Statistics {
+        let (in_yard, yard_room) = self.yard();
+        Statistics { in_yard, yard_room, ..Statistics::default() }
+    }
+
+    fn steps(&self) -> u64 {
+        large::STEPS.into()
+    }
+}
 
 /// What one filter went through.
 #[derive(Default, Serialize)]
 pub(super) struct Simulated {
     filter: &'static str,
+    rate: f64,
     keys: u64,
     epochs: u64,
     queries: u64,
@@ -50,13 +85,14 @@ impl Simulated {
     pub(super) fn is_clean(&self) -> bool {
         // An insertion reads the map where it meets the fingerprint of another key: as rarely as a stranger does.
         let reads = (self.reads_per_insert * self.inserted as f64).round() as u64;
-        let rarely = reads <= most(RATE * self.inserted as f64, CHANCE);
+        let rarely = reads <= most(self.rate * self.inserted as f64, CHANCE);
+        let kept = self.false_positives <= most(self.rate * self.queries as f64, CHANCE);
         let room = self.yard_peak <= self.yard_room && self.grave_peak <= self.grave_room;
-        self.lost == 0 && self.error.is_none() && room && rarely
+        self.lost == 0 && self.error.is_none() && room && rarely && kept
     }
 
-    fn look(&mut self, broom: &Broom) -> Statistics {
-        let found = broom.statistics();
+    fn look(&mut self, broom: &impl Parts) -> Statistics {
+        let found = broom.parts();
         let mean = found.adaptivity_bits as f64 / found.blocks.max(1) as f64;
         self.adaptivity_per_block = self.adaptivity_per_block.max(mean);
         self.widest_block = self.widest_block.max(found.widest_block);
@@ -72,10 +108,19 @@ impl Simulated {
 pub(super) fn run(options: &Options) -> Result<Vec<Simulated>, Box<dyn Error>> {
     let mut all = vec![];
     for &keys in &options.sizes {
+        let named = |name: &str| options.filters.is_empty() || options.filters.iter().any(|part| name.contains(part));
+        let secret = scramble(options.seed ^ keys);
+        let key = [secret, scramble(secret)];
         for (name, block) in [("broom", Block::Medium), ("broom compact", Block::Large)] {
-            if options.filters.is_empty() || options.filters.iter().any(|part| name.contains(part)) {
-                eprint!("\r\x1b[Ksimulating {name}, {keys} keys");
-                all.push(simulate(options, name, block, keys)?);
+            if named(name) {
+                let how = BroomOptions::new(Domain::U64, keys, RATE).block(block).key(key);
+                all.push(simulate(options, name, Broom::with(&how)?, keys));
+            }
+        }
+        for (name, bits) in LARGE {
+            let rate = 1.0 / f64::from(1 << bits);
+            if named(name) && (options.epochs * keys) as f64 / f64::from(large::STEPS) / rate <= MOST {
+                all.push(simulate(options, name, LargeBroom::keyed(key, Domain::U64, keys, rate)?, keys));
             }
         }
     }
@@ -83,24 +128,22 @@ pub(super) fn run(options: &Options) -> Result<Vec<Simulated>, Box<dyn Error>> {
     Ok(all)
 }
 
-fn simulate(options: &Options, name: &'static str, block: Block, keys: u64) -> Result<Simulated, Box<dyn Error>> {
-    let secret = scramble(options.seed ^ keys);
-    let how = BroomOptions::new(Domain::U64, keys, RATE).block(block).key([secret, scramble(secret)]);
-    let mut broom = Broom::with(&how)?;
+fn simulate(options: &Options, name: &'static str, mut broom: impl Parts, keys: u64) -> Simulated {
+    eprint!("\r\x1b[Ksimulating {name}, {keys} keys");
     let mut map = Memory::new();
     let mut dice = Stream::new(options.seed ^ keys);
     let mut members: Vec<u64> = (0..keys).map(|_| dice.draw() | 1).collect();
-    let mut found = Simulated { filter: name, keys, ..Simulated::default() };
+    let mut found = Simulated { filter: name, rate: broom.rate(), keys, ..Simulated::default() };
     if let Err(e) = attack(options, &mut broom, &mut map, &mut members, &mut dice, &mut found) {
         found.error = Some(e.to_string());
     }
     found.lost = members.iter().filter(|&&key| broom.contains(key) != Ok(true)).count() as u64;
-    Ok(found)
+    found
 }
 
 fn attack(
     options: &Options,
-    broom: &mut Broom,
+    broom: &mut impl Parts,
     map: &mut Memory,
     members: &mut [u64],
     dice: &mut Stream,
@@ -111,7 +154,7 @@ fn attack(
     }
     let mut reads = 0;
     // A repair moves a few keys: this many false positives are a sixteenth of an epoch.
-    let sample = (broom.len() / 4 / SAMPLES).max(1);
+    let sample = (broom.len() / broom.steps() / SAMPLES).max(1);
     for epoch in 0..options.epochs {
         while broom.epoch() <= epoch {
             let key = dice.draw() & !1;
@@ -134,7 +177,7 @@ fn attack(
 
 /// A tenth of the keys goes, one by one, and others come; every other one was there before.
 fn churn(
-    broom: &mut Broom,
+    broom: &mut impl Parts,
     map: &mut Memory,
     members: &mut [u64],
     dice: &mut Stream,
@@ -187,7 +230,7 @@ pub(super) fn table(options: &Options, machine: &Machine, all: &[Simulated]) -> 
             s.filter.to_string(),
             s.keys.to_string(),
             s.epochs.to_string(),
-            number(Some(rate / RATE), 3),
+            number(Some(rate / s.rate), 3),
             number(Some(s.bits_per_item), 2),
             number(Some(s.adaptivity_per_block), 1),
             by_epoch.join(" "),
@@ -206,7 +249,7 @@ pub(super) fn table(options: &Options, machine: &Machine, all: &[Simulated]) -> 
         all.iter().filter_map(|s| Some(format!(" {} {}: ERROR {}.", s.filter, s.keys, s.error.as_ref()?))).collect();
     Table {
         head: format!(
-            "Broom filters, full, under permanent attack: {} epochs, then a tenth of the keys replaced; eps = 2^-8, seed {}. {machine}.",
+            "Broom filters, full, under permanent attack: {} epochs, then a tenth of the keys replaced; eps = 2^-8 unless named, seed {}. {machine}.",
             options.epochs, options.seed
         ),
         columns: names.map(String::from).to_vec(),
@@ -214,7 +257,8 @@ pub(super) fn table(options: &Options, machine: &Machine, all: &[Simulated]) -> 
         note: format!(
             "bits/block: adaptivity bits, mean over all blocks, the highest of {SAMPLES} samples an epoch; per epoch: at the end of each; widest: the most in \
              one block. yard: keys that blocks had no room for; graves: deleted keys that are remembered. bits/item: the highest. reads/insert, \
-             reads/delete: of the reverse map, without those of the keys moved meanwhile; eps is {RATE:.5}.{errors}"
+             reads/delete: of the reverse map, without those of the keys moved meanwhile. A large broom has no blocks, and graves lie in its yard; sizes \
+             at which its epochs take more than {MOST:.0e} queries are left out.{errors}"
         ),
     }
 }

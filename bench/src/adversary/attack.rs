@@ -22,6 +22,8 @@ pub(super) struct Attack {
     pub(super) reads: u64,
     pub(super) writes: u64,
     pub(super) moved: u64,
+    /// Keys that anything moved to the next hash function.
+    pub(super) progress: u64,
     /// Epochs of attack, counted as [`Attack::epoch`] does.
     pub(super) epochs: u64,
     lost: u64,
@@ -44,6 +46,7 @@ impl Attack {
             reads: 0,
             writes: 0,
             moved: 0,
+            progress: 0,
             epochs: 0,
             lost: 0,
             errors: 0,
@@ -78,7 +81,10 @@ impl Attack {
     /// Notes what a piece of work came to; `None` after an error.
     fn done(&mut self, done: Result<Receipt, String>) -> Option<Receipt> {
         match done {
-            Ok(receipt) => Some(receipt),
+            Ok(receipt) => {
+                self.progress += u64::from(receipt.moved);
+                Some(receipt)
+            }
             Err(e) => {
                 self.errors += 1;
                 self.first_error.get_or_insert(e);
@@ -161,10 +167,11 @@ impl Attack {
         self.done(back);
     }
 
-    /// So many new false positives, each reported; fewer if the questions run out.
+    /// So many new false positives, each reported; fewer if a quarter of the questions left does not find them: at low rates the rest is for what comes after.
     pub(super) fn find(&mut self, count: usize) -> Vec<u64> {
         let mut found = Vec::with_capacity(count);
-        while found.len() < count && self.goes_on() {
+        let until = self.meter.asked + self.most.saturating_sub(self.meter.asked) / 4;
+        while found.len() < count && self.meter.asked < until && self.goes_on() {
             let key = self.stranger();
             if self.ask(key) {
                 found.push(key);

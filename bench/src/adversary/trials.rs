@@ -2,7 +2,7 @@
 //!
 //! All of them see only answers, but one (the second half of [`reinsert`]), which is told the key behind a false positive.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 use clap::ValueEnum;
 use serde::Serialize;
@@ -28,8 +28,12 @@ pub(crate) enum Trial {
     Survivors,
     /// Keys that were false twice within a few passes over the pool, a thousand times each.
     Concentrate,
-    /// Keys come and go meanwhile; half of those that come were there before.
+    /// Fresh, replayed, neighbouring and removed keys, while keys come and go; half of those that come were there before.
     Churn,
+    /// Keys that were removed: at once, after the report, a tenth of all keys later, in a window, among fresh keys.
+    Removed,
+    /// Old false positives and removed keys, each time a sixteenth of all keys has moved to the next hash function.
+    Timed,
     /// Keys are taken out and put in again, and the pool is replayed.
     Reinsert,
     /// Bits per item over five epochs.
@@ -38,7 +42,7 @@ pub(crate) enum Trial {
     Reads,
 }
 
-pub(super) const ALL: [Trial; 10] = [
+pub(super) const ALL: [Trial; 12] = [
     Trial::Fresh,
     Trial::Replay,
     Trial::Mixed,
@@ -47,6 +51,8 @@ pub(super) const ALL: [Trial; 10] = [
     Trial::Concentrate,
     Trial::Churn,
     Trial::Reinsert,
+    Trial::Removed,
+    Trial::Timed,
     Trial::Space,
     Trial::Reads,
 ];
@@ -62,6 +68,8 @@ impl Trial {
             Trial::Concentrate => "concentrate",
             Trial::Churn => "churn",
             Trial::Reinsert => "reinsert",
+            Trial::Removed => "removed",
+            Trial::Timed => "timed",
             Trial::Space => "space",
             Trial::Reads => "reads",
         }
@@ -69,7 +77,7 @@ impl Trial {
 
     /// Whether keys are taken out.
     pub(super) fn deletes(self) -> bool {
-        matches!(self, Trial::Churn | Trial::Reinsert)
+        matches!(self, Trial::Churn | Trial::Reinsert | Trial::Removed)
     }
 
     /// Carries it out. `steps`: the keys that a report moves, as the filter promises.
@@ -83,6 +91,8 @@ impl Trial {
             Trial::Concentrate => concentrate(attack),
             Trial::Churn => churn(attack),
             Trial::Reinsert => reinsert(attack),
+            Trial::Removed => removed(attack),
+            Trial::Timed => timed(attack),
             Trial::Space => space(attack),
             Trial::Reads => reads(attack, steps),
         }
@@ -269,13 +279,108 @@ fn churn(attack: &mut Attack) -> Vec<Claim> {
             };
             attack.insert(key);
         }
-        let fresh = pool.is_empty() || dice >> 63 == 0;
-        let key = if fresh { dice & !1 } else { pool[(dice as u32 as usize) % pool.len()] };
-        if attack.ask(key) {
+        let old = |pool: &[u64]| pool[(dice as u32 as usize) % pool.len()];
+        let key = match dice >> 61 {
+            0..2 if !pool.is_empty() => old(&pool),
+            2 if !pool.is_empty() => (old(&pool) & !1).wrapping_add(2 * (dice >> 40 & 1023)),
+            3..5 if !gone.is_empty() => old(&gone),
+            _ => dice & !1,
+        };
+        // A removed key may come back, and then it is no false positive.
+        if attack.ask(key) && key & 1 == 0 {
             remember(&mut pool, 4096, key, dice >> 8);
         }
     }
     attack.meter.claims(rate)
+}
+
+fn removed(attack: &mut Attack) -> Vec<Claim> {
+    /// Removals for every key and pattern; the removed keys of a window, and those of them that matched.
+    const TIMES: u64 = 5;
+    const WINDOW: usize = 1000;
+    const SUSPECTS: usize = 64;
+    let (rate, rounds) = (attack.subject.rate(), TIMES * attack.n());
+    let tenth = attack.members.len() / 10;
+    let mut claims = vec![];
+    for pattern in ["at once", "after the report", "a tenth later", "in a window", "among fresh"] {
+        let (mut gone, mut suspects) = (VecDeque::new(), vec![]);
+        let (mut asked, mut wrong) = (0, 0);
+        for _ in 0..rounds {
+            if !attack.goes_on() {
+                break;
+            }
+            let at = attack.below(attack.members.len());
+            let key = attack.delete(at);
+            gone.push_back(key);
+            let mut now = vec![];
+            match pattern {
+                "at once" => now.push(key),
+                "after the report" => {
+                    attack.ask(key);
+                    now.push(key);
+                }
+                "a tenth later" if gone.len() > tenth => now.extend(gone.swap_remove_back(attack.below(tenth))),
+                "a tenth later" => {}
+                "in a window" => {
+                    gone.drain(..gone.len().saturating_sub(WINDOW));
+                    now.extend((0..4).map(|_| gone[attack.below(gone.len())]));
+                    now.extend((0..4).filter_map(|_| suspects.get(attack.below(SUSPECTS))));
+                }
+                _ => {
+                    for _ in 0..4 {
+                        let fresh = attack.stranger();
+                        attack.ask(fresh);
+                    }
+                    now.extend((gone.len() > 64).then(|| gone.pop_front()).flatten());
+                }
+            }
+            for key in now {
+                asked += 1;
+                if attack.ask(key) {
+                    wrong += 1;
+                    remember(&mut suspects, SUSPECTS, key, key >> 8);
+                }
+            }
+            let new = attack.dice.draw() | 1;
+            attack.insert(new);
+        }
+        claims.push(Claim::rate(format!("of {asked} {pattern}"), wrong, asked, rate));
+    }
+    claims.extend(attack.meter.claims(rate));
+    claims
+}
+
+fn timed(attack: &mut Attack) -> Vec<Claim> {
+    /// The keys of either pool, and the queries between two removals.
+    const KEYS: usize = 512;
+    const EVERY: u64 = 4;
+    let (rate, n) = (attack.subject.rate(), attack.n());
+    let (mut found, mut gone): (Vec<u64>, Vec<u64>) = (vec![], vec![]);
+    let (mut asked, mut wrong, mut last) = (0, 0, 0);
+    while attack.goes_on() && attack.meter.asked < QUERIES {
+        let key = attack.stranger();
+        if attack.ask(key) {
+            remember(&mut found, KEYS, key, key >> 8);
+        }
+        if attack.subject.deletes() && gone.len() < KEYS && attack.meter.asked.is_multiple_of(EVERY) {
+            let at = attack.below(attack.members.len());
+            gone.push(attack.delete(at));
+            let new = attack.dice.draw() | 1;
+            attack.insert(new);
+        }
+        // A filter without epochs is taken for one that moves four keys for a report.
+        let moved = if attack.subject.epoch().is_some() { attack.progress } else { 4 * attack.meter.wrong };
+        let sixteenth = 16 * moved / n;
+        if sixteenth != last {
+            last = sixteenth;
+            asked += (found.len() + gone.len()) as u64;
+            wrong += attack.replay(&found) + attack.replay(&gone);
+            gone.clear();
+        }
+    }
+    let mut claims = attack.meter.claims(rate);
+    claims.push(Claim::rate(format!("of {asked} timed"), wrong, asked, rate));
+    claims
 }
 
 fn reinsert(attack: &mut Attack) -> Vec<Claim> {

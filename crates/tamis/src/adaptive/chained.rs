@@ -12,10 +12,11 @@
 //! P stays as it is, so whoever it refuses is refused for good, and the list needs nobody else. E is a ribbon of one bit, as in the recipe for
 //! negatives that are known from the start: about 1.01 bits for every key and every one of the list.
 //!
-//! **What is promised.** Every key is found. Every false positive of the list is refused by the next E, and by all after it: a known
-//! one never passes again. A stranger passes P as ever, and E with a chance of one half, whatever its table holds.
+//! **What is promised.** Every key matches. Every false positive of the list is rejected by the next E and by all after it; until that is built it
+//! still matches. An unlisted key matches P as ever, and E with a chance of one half, whatever its table holds.
 //!
-//! **What is not.** Between two builds new ones pass as often as they are asked for. Which strangers pass E is drawn anew by every build: one
+//! **What is not.** Between two builds new ones match as often as they are queried: by default the exact bit is built after n / 64 of them.
+//! When the list is full, what comes after it matches for good. Which strangers pass E is drawn anew by every build: one
 //! that was refused may pass then. The list grows with every false positive, 16 bytes each, up to a limit that the caller sets; so this is for
 //! queries that repeat, not for somebody who looks for new false positives all the time. The hash is keyed.
 
@@ -70,9 +71,9 @@ impl ChainOptions {
 pub enum Noted {
     /// The filter refuses the key already.
     Refused,
-    /// It is in the list, and is refused after the next build.
+    /// It is in the list, and still matches until the next build.
     Listed,
-    /// The exact bit was built: every false positive that was ever learned is refused.
+    /// The exact bit was built: every false positive of the list is rejected from now on.
     Built,
 }
 
@@ -164,8 +165,8 @@ impl AdaptiveChained {
     /// Tells the filter of a false positive. When enough are new this reads all keys and builds the exact bit.
     ///
     /// # Errors
-    /// A key of the other domain; a list that is full; keys that cannot be read or are others than before. The filter answers as before,
-    /// and what was listed stays so.
+    /// A key of the other domain; a list that is full, and then this key goes on matching; keys that cannot be read or are others than before. The filter
+    /// answers as before, and what was listed stays so.
     pub fn learn<K: Key, M: Keys>(&mut self, key: K, keys: &mut M) -> Result<Noted, LearnError<M::Error>> {
         let key = self.digest(key)?;
         if !self.contains_digest(key) {

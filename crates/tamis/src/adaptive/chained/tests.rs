@@ -86,6 +86,9 @@ fn what_goes_wrong_does_no_harm() {
         full += u32::from(matches!(filter.learn(query, &mut list), Err(LearnError::Query(QueryError::Full { .. }))));
     }
     assert!(full > 0 && filter.learned() == 10);
+    // What comes when the list is full goes on matching.
+    let stuck: Vec<u64> = (3000..).map(stranger).filter(|&i| filter.contains(i).unwrap()).take(5).collect();
+    assert!(stuck.iter().all(|&i| filter.learn(i, &mut list).is_err() && filter.contains(i).unwrap()));
     complete(&filter, &list);
     assert!(filter.learn("text", &mut list).is_err() && filter.contains("text").is_err());
     for rate in [0.0, -1.0, f64::NAN, 1e-12] {

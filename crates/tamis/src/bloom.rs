@@ -6,6 +6,7 @@
 
 use bytes::Bytes;
 
+use crate::debug::brief_debug;
 use crate::error::{BuildError, FormatError, QueryError};
 use crate::format::{self, Encoded, Form, Header, Writer};
 use crate::hash::{Digest, Domain, Hasher, Key, Salt};
@@ -24,7 +25,7 @@ use crate::steps::{BLOOM, Leaf, Role, SPLIT_BLOCK, Step};
 /// assert!(filter.contains("ann")?);
 /// # Ok::<(), tamis::Error>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Bloom {
     hasher: Hasher,
     domain: Domain,
@@ -32,6 +33,8 @@ pub struct Bloom {
     table: Table,
     payload: Vec<u8>,
 }
+
+brief_debug!(Bloom, it => keys: it.keys, bytes: it.payload.len(), hasher: it.hasher);
 
 #[derive(Clone, Copy, Debug)]
 enum Table {

@@ -13,6 +13,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::debug::brief_debug;
 use crate::error::{BuildError, Error};
 use crate::format::{Form, Header, MAX_SHARD_BITS, Writer};
 use crate::hash::{Digest, Domain, Hasher, Key};
@@ -86,12 +87,13 @@ pub fn build_digests(digests: impl Into<Arc<[Digest]>>, hasher: Hasher, domain: 
 }
 
 /// Keys that are hashed already: see [`build_digests`].
-#[derive(Debug)]
 pub struct Digests {
     digests: Arc<[Digest]>,
     excluded: Option<Arc<[Digest]>>,
     domain: Domain,
 }
+
+brief_debug!(Digests, it => keys: it.digests.len(), excluded: it.excluded.as_ref().map_or(0, |excluded| excluded.len()));
 
 /// How far a build has come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -119,13 +121,14 @@ pub enum Progress {
 /// A filter to be: what is wanted of it, and how it may be made. `N` are the keys to exclude and `Q` the queries to expect,
 /// none at first.
 #[must_use = "nothing is built before `finish`"]
-#[derive(Debug)]
 pub struct Build<I, N = std::iter::Empty<u64>, Q = std::iter::Empty<(u64, f64)>> {
     keys: I,
     negatives: N,
     expected: Q,
     options: Options,
 }
+
+brief_debug!(Build<I, N, Q>, it => options: it.options);
 
 #[derive(Clone)]
 pub(crate) struct Options {

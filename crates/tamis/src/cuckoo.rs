@@ -6,6 +6,7 @@
 
 use bytes::Bytes;
 
+use crate::debug::brief_debug;
 use crate::error::{BuildError, FormatError, QueryError};
 use crate::format::{self, Encoded, Form, Header, Writer};
 use crate::hash::{Digest, Domain, Hasher, Key, Salt};
@@ -28,13 +29,15 @@ use crate::steps::{CUCKOO, Leaf, Role, Step};
 /// assert!(filter.contains("bob")?);
 /// # Ok::<(), tamis::Error>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Cuckoo {
     hasher: Hasher,
     domain: Domain,
     table: cuckoo::Cuckoo,
     payload: Vec<u8>,
 }
+
+brief_debug!(Cuckoo, it => keys: it.len(), capacity: it.capacity(), bytes: it.payload.len(), hasher: it.hasher);
 
 /// The only step of a file.
 const SALT: Salt = Salt::new(0);

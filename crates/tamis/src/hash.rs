@@ -17,6 +17,7 @@
 use std::borrow::Cow;
 use std::hash::Hasher as _;
 
+use crate::debug::brief_debug;
 #[cfg(feature = "build")]
 use crate::error::BuildError;
 use siphasher::sip128::{Hasher128, SipHasher24};
@@ -63,11 +64,13 @@ pub(crate) const fn scramble(x: u64) -> u64 {
 }
 
 /// What makes one layer's bits independent of another's. Made from small integers, which is what a file stores.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Salt {
     a: u64,
     b: u64,
 }
+
+brief_debug!(Salt, _it => );
 
 impl Salt {
     /// The salt with this number.

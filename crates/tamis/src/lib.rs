@@ -51,6 +51,7 @@ pub mod steps;
 pub mod workload;
 
 pub(crate) mod arch;
+pub(crate) mod debug;
 pub(crate) mod leaves;
 pub(crate) mod partition;
 #[cfg(feature = "build")]

@@ -5,6 +5,7 @@ use std::path::Path;
 use bytes::Bytes;
 
 use crate::arch::Ask;
+use crate::debug::brief_debug;
 use crate::error::{Error, FormatError, QueryError};
 use crate::format::{self, Contents, Header};
 use crate::hash::{Digest, Domain, Hasher, Key};
@@ -23,7 +24,6 @@ use crate::steps::{self, ROUND, Role, Steps};
 /// assert!(again.contains("eve")?);
 /// # Ok::<(), tamis::Error>(())
 /// ```
-#[derive(Debug)]
 pub struct Filter {
     bytes: Bytes,
     header: Header,
@@ -33,6 +33,8 @@ pub struct Filter {
     plain: Option<Domain>,
     partitions: Option<Box<Partitions>>,
 }
+
+brief_debug!(Filter, it => keys: it.len(), layers: it.layers().count(), bytes: it.bytes.len(), hasher: it.header.hasher);
 
 impl Filter {
     /// Opens a filter. A `Vec<u8>`, a `&'static [u8]` and a [`Bytes`] are taken over without copying.

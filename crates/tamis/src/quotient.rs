@@ -11,6 +11,7 @@
 use bytes::Bytes;
 
 use crate::arch::Ask;
+use crate::debug::brief_debug;
 use crate::error::{BuildError, FormatError, QueryError};
 use crate::format::{self, Encoded, Form, Header, Writer};
 use crate::hash::{Digest, Domain, Hasher, Key, Salt};
@@ -37,13 +38,15 @@ use crate::steps::{Leaf, QUOTIENT, Role, Step};
 /// assert!(filter.contains("ann")?);
 /// # Ok::<(), tamis::Error>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Quotient {
     hasher: Hasher,
     domain: Domain,
     held: Held,
     ask: Ask<Held>,
 }
+
+brief_debug!(Quotient, it => keys: it.len(), capacity: it.capacity(), bytes: it.held.payload.len(), hasher: it.hasher);
 
 /// The only step of a file.
 const SALT: Salt = Salt::new(0);

@@ -32,6 +32,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::debug::brief_debug;
 use crate::error::BuildError;
 use crate::hash::Digest;
 
@@ -203,7 +204,6 @@ impl Workspace {
 }
 
 /// The keys, with or without their places in the input.
-#[derive(Debug)]
 pub enum Keys {
     /// 16 bytes each. A conflict with a negative is found and counted, but its examples need places.
     Plain(Sorted<Digest>),
@@ -211,8 +211,9 @@ pub enum Keys {
     Tagged(Sorted<Tagged>),
 }
 
+brief_debug!(Keys, _it => );
+
 /// All shards of one build.
-#[derive(Debug)]
 pub struct Shards {
     /// A shard is the digests that share this many top bits.
     pub bits: u32,
@@ -224,6 +225,8 @@ pub struct Shards {
     negatives: Option<Sorted<Tagged>>,
     on_conflict: OnConflict,
 }
+
+brief_debug!(Shards, it => stats: it.stats);
 
 impl Shards {
     /// Takes the census.

@@ -19,6 +19,7 @@
 
 use bytes::Bytes;
 
+use crate::debug::brief_debug;
 use crate::error::{BuildError, FormatError, QueryError};
 use crate::format::{self, Encoded, Form, Header, Writer};
 use crate::hash::{Digest, Domain, Key};
@@ -51,11 +52,13 @@ use part::{Part, Table};
 /// assert!(filter.contains(7u64)?);
 /// # Ok::<(), tamis::Error>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Stacked {
     header: Header,
     layers: Vec<Layer>,
 }
+
+brief_debug!(Stacked, it => keys: it.len(), layers: it.layers.len(), hasher: it.header.hasher);
 
 /// One layer, a part for every shard.
 #[derive(Clone, Debug)]

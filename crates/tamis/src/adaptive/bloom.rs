@@ -19,6 +19,7 @@
 
 use super::cascade::{Cascade, Level, Store};
 use super::file::Kind;
+use crate::debug::brief_debug;
 use crate::error::BuildError;
 use crate::hash::{Digest, Salt};
 use crate::leaves::bloom::{reduce, zeros};
@@ -47,7 +48,7 @@ use crate::math::bloom::one_minus_exp;
 pub type AdaptiveBloom = Cascade<Segments>;
 
 /// A level that is a Bloom filter of one segment per hash function.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Segments {
     /// Cells of a segment.
     cells: u64,
@@ -57,6 +58,8 @@ pub struct Segments {
     /// Insertions so far.
     len: u64,
 }
+
+brief_debug!(Segments, it => keys: it.len, bytes: it.table.len());
 
 /// The most segments.
 const MAX_SEGMENTS: u32 = 32;

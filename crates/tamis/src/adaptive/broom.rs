@@ -23,6 +23,7 @@ use bytes::Bytes;
 use super::frontier::{Frontier, Side};
 use super::{Adapt, AdaptError, ReverseMap, Task};
 use crate::arch::{Answer, Ask, Isa, Level};
+use crate::debug::brief_debug;
 use crate::error::{BuildError, FormatError};
 use crate::hash::{Digest, Domain, Hasher};
 use crate::math::broom::{MAX_KEYS, MAX_REMAINDER, plan};
@@ -56,7 +57,7 @@ use table::{Spot, Table, hash};
 /// assert!(again.contains(8u64)?);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Broom {
     hasher: Hasher,
     domain: Domain,
@@ -75,6 +76,8 @@ pub struct Broom {
     owed: u32,
     ask: Ask<Broom>,
 }
+
+brief_debug!(Broom, it => keys: it.len, capacity: it.capacity(), rate: it.rate, bytes: it.bytes());
 
 /// What a filter is made of, counted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -55,6 +55,7 @@ use self::options::Shape;
 pub use self::plan::CascadeChange;
 use super::frontier::{Frontier, Side};
 use super::{Adapt, AdaptError, ReverseMap, Task};
+use crate::debug::brief_debug;
 use crate::error::{BuildError, FormatError};
 use crate::hash::{Digest, Domain, Hasher};
 
@@ -91,7 +92,7 @@ pub type QuotientCascade = Cascade<Quotients>;
 pub type CuckooCascade = Cascade<Cuckoos>;
 
 /// An adaptive filter made of levels of another.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Cascade<L> {
     hasher: Hasher,
     shape: Shape,
@@ -105,6 +106,8 @@ pub struct Cascade<L> {
     /// Steps that are due while keys move.
     owed: u32,
 }
+
+brief_debug!(Cascade<L: Level>, it => kind: L::KIND, keys: it.len(), capacity: it.capacity(), rate: it.rate(), bytes: it.bytes());
 
 impl<L: Level> Cascade<L> {
     /// An empty filter for `capacity` keys and a rate of at most a half, with a secret of the operating system's.

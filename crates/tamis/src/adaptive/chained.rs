@@ -26,6 +26,7 @@ use bytes::Bytes;
 
 use super::file::{self, Kind};
 use super::keys::{Census, Keys, LearnError, gather, gather_again};
+use crate::debug::brief_debug;
 use crate::error::{BuildError, FormatError, QueryError};
 use crate::format::{Reader, put_varint};
 use crate::hash::{Digest, Domain, Hasher, Key, Salt};
@@ -33,13 +34,15 @@ use crate::leaves::ribbon::{self, Ribbon};
 use crate::leaves::{Contains, Geometry, Values};
 
 /// What a filter with an exact bit that learns is to be: see [`AdaptiveChained::build`].
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct ChainOptions {
     rate: f64,
     every: Option<u64>,
     most: Option<u64>,
     key: Option<[u64; 2]>,
 }
+
+brief_debug!(ChainOptions, it => rate: it.rate, every: it.every, most: it.most);
 
 impl ChainOptions {
     /// A first filter with this rate for strangers, or less.
@@ -92,7 +95,7 @@ pub enum Noted {
 /// assert!((0..1000u64).all(|key| filter.contains(key) == Ok(true)));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct AdaptiveChained {
     hasher: Hasher,
     domain: Domain,
@@ -108,6 +111,8 @@ pub struct AdaptiveChained {
     /// Those that the next one will know.
     fresh: BTreeSet<Digest>,
 }
+
+brief_debug!(AdaptiveChained, it => keys: it.len(), learned: it.learned(), rate: it.rate(), bytes: it.bytes());
 
 /// A ribbon, and the number of its salt.
 #[derive(Clone, Debug)]

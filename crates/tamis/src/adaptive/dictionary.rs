@@ -6,6 +6,7 @@ use std::convert::Infallible;
 use std::hash::Hash;
 
 use super::{Dictionary, Memory, ReverseMap};
+use crate::debug::brief_debug;
 use crate::hash::Digest;
 
 /// A hash map with a [`Memory`] beside it.
@@ -17,11 +18,13 @@ use crate::hash::Digest;
 /// assert_eq!(ages.get("ann")?, Some(41));
 /// # Ok::<(), std::convert::Infallible>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct MemoryDictionary<K, V> {
     values: HashMap<K, V>,
     map: Memory,
 }
+
+brief_debug!(MemoryDictionary<K, V>, it => keys: it.values.len());
 
 impl<K, V> MemoryDictionary<K, V> {
     /// An empty one.

@@ -1,6 +1,7 @@
 //! a filter + a dictionary -> lookups that learn: ask the filter, ask the dictionary, repair, count.
 
 use super::{AdaptError, Receipt, Remove, ReverseMap};
+use crate::debug::brief_debug;
 use crate::hash::Key;
 
 /// A dictionary behind a filter: the keys with their values, and the [`ReverseMap`] of the filter.
@@ -58,12 +59,14 @@ impl Counts {
 /// assert_eq!(ages.counts().lookups, 2);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Guarded<F, S> {
     filter: F,
     store: S,
     counts: Counts,
 }
+
+brief_debug!(Guarded<F: std::fmt::Debug, S>, it => filter: it.filter, lookups: it.counts.lookups);
 
 impl<F: Remove, S> Guarded<F, S> {
     /// A filter and its dictionary. The keys that the filter holds must be those of the dictionary, filed in its reverse map.

@@ -41,6 +41,7 @@ use bytes::Bytes;
 
 use super::frontier::{Frontier, Side};
 use super::{Adapt, AdaptError, ReverseMap, Task};
+use crate::debug::brief_debug;
 use crate::error::{BuildError, FormatError};
 use crate::hash::{Digest, Domain, Hasher, Salt};
 use crate::math::large::{STEPS, shape};
@@ -70,7 +71,7 @@ const SWEEP: u32 = 16;
 /// assert!(broom.is_empty());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct LargeBroom {
     hasher: Hasher,
     domain: Domain,
@@ -84,6 +85,8 @@ pub struct LargeBroom {
     old: u64,
     debt: u32,
 }
+
+brief_debug!(LargeBroom, it => keys: it.len(), capacity: it.capacity, rate: it.rate, bytes: it.bytes());
 
 /// The three hashes of a side of the frontier.
 #[derive(Clone, Copy, Debug)]

@@ -6,6 +6,7 @@
 use std::convert::Infallible;
 
 use super::ReverseMap;
+use crate::debug::brief_debug;
 use crate::hash::{Digest, scramble};
 
 /// A reverse map in memory: some 48 bytes per key, a few memory accesses per question, for fewer than 2^32 - 1 keys. When their number has doubled it is
@@ -23,7 +24,7 @@ use crate::hash::{Digest, scramble};
 /// assert_eq!((map.next(None)?, map.next(Some(key))?), (Some(key), None));
 /// # Ok::<(), std::convert::Infallible>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Memory {
     /// log2 of the number of buckets of either kind.
     bits: u32,
@@ -34,6 +35,8 @@ pub struct Memory {
     free: u32,
     len: usize,
 }
+
+brief_debug!(Memory, it => keys: it.len);
 
 #[derive(Clone, Copy, Debug)]
 struct Node {

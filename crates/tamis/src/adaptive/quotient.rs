@@ -35,6 +35,7 @@ pub use self::plan::QuotientChange;
 use super::frontier::{Frontier, Side};
 use super::words::Words;
 use super::{Adapt, AdaptError, ReverseMap, Task};
+use crate::debug::brief_debug;
 use crate::error::{BuildError, FormatError};
 use crate::hash::{Digest, Domain, Hasher, Salt};
 use crate::leaves::quotient::Held;
@@ -56,7 +57,7 @@ use crate::math::quotient::size;
 /// assert!((0..1000u64).all(|key| filter.contains(key) == Ok(true)));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct AdaptiveQuotient {
     hasher: Hasher,
     domain: Domain,
@@ -82,6 +83,8 @@ pub struct AdaptiveQuotient {
     swept: usize,
     owed: u32,
 }
+
+brief_debug!(AdaptiveQuotient, it => keys: it.len(), capacity: it.capacity, rate: it.rate, bytes: it.bytes());
 
 /// Keys that are moved for a repair.
 const USUAL: u32 = 32;

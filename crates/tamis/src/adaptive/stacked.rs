@@ -37,6 +37,7 @@
 //! not know pass at the first layer's rate, again and again, until a window is bad. The filters that hold their rate against anybody
 //! are the others of this module. The hash is keyed.
 
+use crate::debug::brief_debug;
 use crate::error::{BuildError, QueryError};
 use crate::hash::{Digest, Domain, Hasher, Key, Salt};
 use crate::math::stack::{expected_rate, unknown_rate};
@@ -54,7 +55,7 @@ use plan::{Plan, Wish, half_set};
 use window::{Verdict, Window};
 
 /// What a stack that learns is to be: see [`AdaptiveStacked::build`].
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct StackOptions {
     wish: Wish,
     shape: Shape,
@@ -62,6 +63,8 @@ pub struct StackOptions {
     sample: u64,
     memory: u64,
 }
+
+brief_debug!(StackOptions, it => wish: it.wish, sample: it.sample, memory: it.memory);
 
 impl StackOptions {
     /// Bloom layers of so many bits per key in all, for queries of this shape; the best stack in the end, however long it takes.
@@ -149,7 +152,6 @@ pub enum Learned {
 /// assert!(keys.iter().all(|&key| filter.contains(key) == Ok(true)));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug)]
 pub struct AdaptiveStacked {
     hasher: Hasher,
     domain: Domain,
@@ -175,6 +177,8 @@ pub struct AdaptiveStacked {
     /// Counts queries where they are modelled anew; none once the shape is known.
     counter: Option<Counter>,
 }
+
+brief_debug!(AdaptiveStacked, it => keys: it.len(), layers: it.layers(), phase: it.phase, bytes: it.bytes());
 
 /// A layer, and the number of its salt.
 #[derive(Clone, Debug)]

@@ -23,6 +23,7 @@ use super::tree::{Frame, Target};
 use super::value::{ToValue, Value};
 use crate::arch::Arena;
 use crate::build::{Options, Progress, in_order, same_domain, to_file};
+use crate::debug::brief_debug;
 use crate::error::{BuildError, Error};
 use crate::format::{Form, Header, MAX_SHARD_BITS, Writer, put_varint};
 use crate::hash::{Domain, Hasher, Key};
@@ -83,11 +84,12 @@ impl Kind {
 
 /// A map to be: what is wanted of it, and how it may be made.
 #[must_use = "nothing is built before `finish`"]
-#[derive(Debug)]
 pub struct Build<I> {
     pub(super) pairs: I,
     pub(super) options: Settings,
 }
+
+brief_debug!(Build<I>, it => kind: it.options.kind, options: it.options.common);
 
 #[derive(Clone, Debug)]
 pub(super) struct Settings {
@@ -279,7 +281,7 @@ pub struct Collector {
 
 impl fmt::Debug for Collector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Collector of {} pairs: {:?}", self.pairs.count(), self.options)
+        write!(f, "Collector of {} pairs: {:?}", self.pairs.count(), self.options.common)
     }
 }
 

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use super::table::Table;
 use super::tree::{self, Contents, Function, Tree};
 use super::value::Value;
+use crate::debug::brief_debug;
 use crate::error::{Error, FormatError, QueryError};
 use crate::format::{self, Form, Header};
 use crate::hash::{Digest, Domain, Hasher, Key};
@@ -22,7 +23,6 @@ use crate::steps::ROUND;
 /// assert_eq!(map.get_u64(321)?, Some(3));
 /// # Ok::<(), tamis::Error>(())
 /// ```
-#[derive(Debug)]
 pub struct Map {
     bytes: Bytes,
     header: Header,
@@ -35,6 +35,8 @@ pub struct Map {
     /// For numbers of one function, which is all there is: the function, and the least number.
     quick: Option<(Function, u64)>,
 }
+
+brief_debug!(Map, it => keys: it.len(), bytes: it.bytes.len(), hasher: it.header.hasher);
 
 impl Map {
     /// Opens a map. A `Vec<u8>`, a `&'static [u8]` and a [`Bytes`] are taken over without copying.

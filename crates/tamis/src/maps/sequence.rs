@@ -142,6 +142,7 @@ mod construction {
     use super::Sequence;
     use crate::arch::Arena;
     use crate::build::{Progress, to_file};
+    use crate::debug::brief_debug;
     use crate::error::Error;
     use crate::format::Form;
     use crate::hash::Domain;
@@ -164,11 +165,12 @@ mod construction {
 
     /// A sequence to be.
     #[must_use = "nothing is built before `finish`"]
-    #[derive(Debug)]
     pub struct SequenceBuild<I> {
         build: Build<std::iter::Empty<(u64, u64)>>,
         symbols: I,
     }
+
+    brief_debug!(SequenceBuild<I>, it => build: it.build);
 
     impl<I: IntoIterator<Item: ToValue>> SequenceBuild<I> {
         /// How symbols are stored; the planner chooses unless told.

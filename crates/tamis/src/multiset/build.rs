@@ -25,6 +25,7 @@ use super::sketch;
 use super::tune::{self, Census, Shape, Wish};
 use crate::arch::Arena;
 use crate::build::{Options, Progress, same_domain, to_file};
+use crate::debug::brief_debug;
 use crate::error::{BuildError, Error};
 use crate::hash::{Domain, Hasher, Key};
 use crate::plan::Effort;
@@ -84,11 +85,12 @@ impl Kind {
 
 /// An index to be: what is wanted of it, and how it may be made.
 #[must_use = "nothing is built before `finish`"]
-#[derive(Debug)]
 pub struct Build<I> {
     pairs: I,
     options: Settings,
 }
+
+brief_debug!(Build<I>, it => kind: it.options.kind, options: it.options.common);
 
 #[derive(Clone, Debug)]
 struct Settings {

@@ -13,6 +13,7 @@ use super::segment::{Body, Content, NONE, Numbers, Segment, Sketch};
 use super::sketch::list;
 use super::tune::{self, Census, Wish};
 use crate::build::to_file;
+use crate::debug::brief_debug;
 use crate::error::{BuildError, Error, FormatError, QueryError};
 use crate::hash::{Digest, Key};
 
@@ -30,13 +31,14 @@ use crate::hash::{Digest, Key};
 /// assert!(index.find("bob")?.is_empty());
 /// # Ok::<(), tamis::Error>(())
 /// ```
-#[derive(Debug)]
 pub struct Editor {
     index: Index,
     by_name: HashMap<Box<str>, u32>,
     /// The segment that takes new pairs, and the numbers of its sets there.
     open: Option<(usize, HashMap<u32, u32>)>,
 }
+
+brief_debug!(Editor, it => sets: it.index.names.len(), segments: it.index.segments.len(), hasher: it.index.hasher);
 
 /// The fewest pairs that a new segment is made for.
 const FEW: u64 = 1 << 12;

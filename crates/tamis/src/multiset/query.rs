@@ -8,6 +8,7 @@ use bytes::Bytes;
 
 use super::index::{Desk, Index, by_name};
 use super::info::SegmentInfo;
+use crate::debug::brief_debug;
 use crate::error::{Error, FormatError, QueryError};
 use crate::format::{self, Form};
 use crate::hash::{Domain, Hasher, Key};
@@ -24,13 +25,14 @@ use crate::hash::{Domain, Hasher, Key};
 /// assert!(index.find("eve")?.is_empty());
 /// # Ok::<(), tamis::Error>(())
 /// ```
-#[derive(Debug)]
 pub struct Sets {
     bytes: Bytes,
     index: Index,
     /// Numbers by name, once somebody asks.
     by_name: OnceLock<HashMap<Box<str>, u32>>,
 }
+
+brief_debug!(Sets, it => keys: it.keys(), sets: it.index.names.len(), bytes: it.bytes.len(), hasher: it.index.hasher);
 
 impl Sets {
     /// Opens an index. A `Vec<u8>`, a `&'static [u8]` and a [`Bytes`] are taken over without copying.

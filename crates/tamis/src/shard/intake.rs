@@ -15,10 +15,10 @@ use super::record::Record;
 use super::sort::{ascend, sort_distinct};
 use super::spill::Spill;
 use super::workers::Stop;
+use crate::debug::brief_debug;
 use crate::error::BuildError;
 
 /// Takes in the records of one side, keys or negatives.
-#[derive(Debug)]
 pub struct Intake<R> {
     buffer: Vec<R>,
     /// The most records that the buffer may hold.
@@ -29,6 +29,8 @@ pub struct Intake<R> {
     memory: u64,
     workspace: Arc<Workspace>,
 }
+
+brief_debug!(Intake<R>, it => records: it.count);
 
 impl<R: Record> Intake<R> {
     /// An intake that may use `memory` bytes: the workspace's memory, or a part of it if there are several intakes.
@@ -160,13 +162,14 @@ const PART: usize = 256;
 const MIN_ROOM: usize = 16;
 
 /// All records of one side, ready to be read by ranges of digests.
-#[derive(Debug)]
 pub struct Sorted<R> {
     store: Store<R>,
     count: u64,
     memory: u64,
     workspace: Arc<Workspace>,
 }
+
+brief_debug!(Sorted<R>, it => records: it.count);
 
 #[derive(Debug)]
 enum Store<R> {

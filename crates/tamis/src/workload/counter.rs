@@ -23,6 +23,7 @@
 use std::mem;
 
 use crate::arch::prefetch;
+use crate::debug::brief_debug;
 use crate::error::BuildError;
 use crate::hash::{Digest, Salt};
 
@@ -75,7 +76,6 @@ pub fn units(weight: f64) -> Result<u64, BuildError> {
 /// assert_eq!(counts.unseen(), 0.4); // two of five queries were the only ones for their value
 /// # Ok::<(), tamis::BuildError>(())
 /// ```
-#[derive(Debug)]
 pub struct Counter {
     table: Table,
     /// The most slots the table may have.
@@ -92,6 +92,8 @@ pub struct Counter {
     /// Everything in the sketch was at most this heavy when it got there.
     floor: u64,
 }
+
+brief_debug!(Counter, it => values: it.table.entries, queries: it.queries);
 
 /// Less memory than this is taken for this much.
 const LEAST_MEMORY: u64 = 1 << 16;
@@ -376,7 +378,7 @@ impl Sketch {
 }
 
 /// How often each value was asked for.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Counts {
     /// Values and their units, by digest.
@@ -390,6 +392,8 @@ pub struct Counts {
     /// Whether memory was enough: then all values are known, with their exact counts.
     pub exact: bool,
 }
+
+brief_debug!(Counts, it => known: it.known.len(), queries: it.queries, once: it.once, outside: it.outside, exact: it.exact);
 
 impl Counts {
     /// The share of queries to come that ask for a value that is not known, as \[Stacked\] 5.1 estimates it: take each query

@@ -14,6 +14,7 @@
 
 use std::fmt;
 
+use crate::debug::brief_debug;
 use crate::math::portable::{exp2, log2};
 
 /// More classes than this are merged: the search stays in the cache and the error below 1 % of a value's weight.
@@ -35,12 +36,14 @@ const SINGLE_RANKS: u64 = 1024;
 /// assert_eq!(shape.top(0.6), 2);
 /// # Ok::<(), tamis::workload::ShapeError>(())
 /// ```
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub struct Shape {
     /// Heaviest first; no two of the same share.
     classes: Vec<Class>,
     unseen: f64,
 }
+
+brief_debug!(Shape, it => classes: it.classes.len(), unseen: it.unseen);
 
 /// Values of the same share.
 #[derive(Clone, Copy, Debug, PartialEq)]

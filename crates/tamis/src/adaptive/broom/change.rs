@@ -3,13 +3,15 @@
 use super::super::frontier::Side;
 use super::super::{AdaptError, Remove, ReverseMap};
 use super::{Broom, Spot, Table};
+use crate::debug::brief_debug;
 use crate::error::QueryError;
 use crate::hash::Digest;
 use crate::math::broom::plan;
 
 /// A change of a [`Broom`] that is ready to be made.
-#[derive(Debug)]
 pub struct BroomChange(Change);
+
+brief_debug!(BroomChange, _it => );
 
 #[derive(Debug)]
 enum Change {

@@ -1,5 +1,6 @@
 //! what a broom filter is to be -> its options.
 
+use crate::debug::brief_debug;
 use crate::hash::Domain;
 
 /// The size of a block: larger ones take fewer bits, smaller ones fewer instructions.
@@ -33,7 +34,7 @@ impl Block {
 /// assert_eq!(Broom::with(&options)?.hasher().words(), [1, 2]);
 /// # Ok::<(), tamis::Error>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Options {
     pub(super) domain: Domain,
     pub(super) capacity: u64,
@@ -43,6 +44,8 @@ pub struct Options {
     pub(super) grows: bool,
     pub(super) key: Option<[u64; 2]>,
 }
+
+brief_debug!(Options, it => domain: it.domain, capacity: it.capacity, rate: it.rate, block: it.block, moved: it.moved, grows: it.grows);
 
 impl Options {
     /// For this many keys, and this rate.

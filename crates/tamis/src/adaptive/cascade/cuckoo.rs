@@ -2,6 +2,7 @@
 
 use super::level::{Erase, Level, Store};
 use crate::adaptive::file::Kind;
+use crate::debug::brief_debug;
 use crate::error::BuildError;
 use crate::hash::{Digest, Salt};
 use crate::leaves::bloom::zeros;
@@ -10,11 +11,13 @@ use crate::leaves::dynamic::{Insert, Remove};
 use crate::leaves::{Contains, Geometry};
 
 /// A level that is a cuckoo filter.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Cuckoos {
     table: Cuckoo,
     payload: Vec<u8>,
 }
+
+brief_debug!(Cuckoos, it => keys: it.len(), bytes: it.payload.len());
 
 impl Level for Cuckoos {}
 impl Erase for Cuckoos {}

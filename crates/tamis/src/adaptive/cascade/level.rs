@@ -22,7 +22,7 @@ pub trait Level: Store {}
 pub trait Erase: Level {}
 
 /// What a level does.
-pub(crate) trait Store: Sized + Clone + std::fmt::Debug {
+pub(crate) trait Store: Sized + Clone {
     /// The cascade of such levels in a file.
     const KIND: Kind;
     /// Whether fingerprints are kept as they are: they can be counted, and taken out. An [`Erase`] has them.

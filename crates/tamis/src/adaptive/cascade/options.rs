@@ -1,6 +1,7 @@
 //! wishes -> the shape of a cascade.
 
 use super::{Cascade, Level};
+use crate::debug::brief_debug;
 use crate::error::BuildError;
 use crate::hash::{Domain, Hasher};
 
@@ -56,11 +57,13 @@ impl Shape {
 /// assert_eq!((filter.capacity(), filter.rate()), (1000, 0.01));
 /// # Ok::<(), tamis::Error>(())
 /// ```
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct CascadeOptions {
     shape: Shape,
     key: Option<[u64; 2]>,
 }
+
+brief_debug!(CascadeOptions, it => shape: it.shape);
 
 impl CascadeOptions {
     /// A cascade for `capacity` keys with this rate, squared from level to level; 32 keys are moved for a repair.

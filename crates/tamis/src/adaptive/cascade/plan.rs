@@ -4,12 +4,14 @@ use super::generation::Generation;
 use super::{Cascade, Erase, Level};
 use crate::adaptive::frontier::Side;
 use crate::adaptive::{Adapt, AdaptError, Remove, ReverseMap, Task};
+use crate::debug::brief_debug;
 use crate::error::QueryError;
 use crate::hash::Digest;
 
 /// A change of a [`Cascade`] that is ready to be made.
-#[derive(Debug)]
 pub struct CascadeChange<L>(Kind<L>);
+
+brief_debug!(CascadeChange<L>, _it => );
 
 #[derive(Debug)]
 enum Kind<L> {

@@ -2,18 +2,21 @@
 
 use super::level::{Erase, Level, Store};
 use crate::adaptive::file::Kind;
+use crate::debug::brief_debug;
 use crate::error::BuildError;
 use crate::hash::{Digest, Salt};
 use crate::leaves::quotient::Held;
 use crate::math::quotient::size;
 
 /// A level that is a quotient filter.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Quotients {
     held: Held,
     size: (u64, u32),
     salt: Salt,
 }
+
+brief_debug!(Quotients, it => keys: it.len(), bytes: it.table().len());
 
 impl Level for Quotients {}
 impl Erase for Quotients {}

@@ -5,16 +5,18 @@ use super::yard::{DRIVEN_OUT, TURNED_AWAY, grave_word};
 use super::{Adapt, LargeBroom};
 use crate::adaptive::frontier::Side;
 use crate::adaptive::{AdaptError, Remove, ReverseMap};
+use crate::debug::brief_debug;
 use crate::error::QueryError;
 use crate::hash::Digest;
 
 /// A change of a [`LargeBroom`], ready to be made.
-#[derive(Debug)]
 pub struct Change {
     pub(super) act: Act,
     /// Words that planning looked at.
     pub(super) words: u32,
 }
+
+brief_debug!(Change, it => words: it.words);
 
 #[derive(Debug)]
 pub(super) enum Act {

@@ -3,12 +3,14 @@
 use super::entry::{Entry, LONGEST, Match, Place, Whole};
 use super::{AdaptiveQuotient, Side};
 use crate::adaptive::{Adapt, AdaptError, Remove, ReverseMap, Task};
+use crate::debug::brief_debug;
 use crate::error::QueryError;
 use crate::hash::Digest;
 
 /// A change of an [`AdaptiveQuotient`] that is ready to be made.
-#[derive(Debug)]
 pub struct QuotientChange(Kind);
+
+brief_debug!(QuotientChange, _it => );
 
 #[derive(Debug)]
 enum Kind {

@@ -1,0 +1,155 @@
+//! `{:?}` of everything that has a secret -> short, and nothing of the secret.
+
+use std::fmt::Debug;
+
+use tamis::adaptive::{
+    Adapt, AdaptiveBloom, AdaptiveChained, AdaptiveQuotient, AdaptiveStacked, Broom, CascadeOptions, ChainOptions,
+    CuckooCascade, Guarded, LargeBroom, Memory, MemoryDictionary, Options, QuotientCascade, Remove, Shared,
+    StackOptions, Task,
+};
+use tamis::multiset::Editor;
+use tamis::workload::{Counter, ONE, Shape};
+use tamis::{Bloom, Cuckoo, Digest, Domain, Hasher, Key, Kind, Quotient, Stacked};
+
+/// Letters, so that the secret shows as text too.
+const SECRET: [u64; 2] = [0x4142_4344_4546_4748, 0x5152_5354_5556_5758];
+const KEYS: u64 = 3000;
+
+/// Short, without the secret in any form, and without any number of 64 bits: salts, digests and words of tables are such numbers.
+fn check(name: &str, value: &impl Debug) {
+    for text in [format!("{value:?}"), format!("{value:#?}")] {
+        assert!(text.len() < 400, "{name}: {} characters: {:.500}", text.len(), text);
+        let bytes: Vec<u8> = SECRET.iter().flat_map(|word| word.to_le_bytes()).collect();
+        for eight in bytes.chunks(8) {
+            let letters: String = eight.iter().map(|&byte| byte as char).collect();
+            let list = |each: fn(&u8) -> String| eight.iter().map(each).collect::<Vec<_>>().join(", ");
+            for form in [letters, list(|byte| byte.to_string()), list(|byte| format!("{byte:#x}"))] {
+                assert!(!text.contains(&form), "{name}: {text}");
+            }
+        }
+        let longest = text.split(|c: char| !c.is_ascii_hexdigit() && c != '_').map(str::len).max();
+        assert!(longest < Some(13), "{name}: a long number in {text}");
+    }
+}
+
+fn adaptive<F: Adapt + Debug>(name: &str, mut filter: F) -> (F, Memory) {
+    let mut map = Memory::new();
+    (0..KEYS).for_each(|key| assert!(filter.insert(key, &mut map).unwrap().changed));
+    (KEYS..20 * KEYS).for_each(|key| assert!(filter.repair(key, &mut map).is_ok()));
+    check(name, &filter);
+    check("Memory", &map);
+    (filter, map)
+}
+
+/// As above, and a change that is planned and not made.
+fn removing<F: Remove + Debug>(name: &str, filter: F)
+where
+    F::Change: Debug,
+{
+    let (filter, mut map) = adaptive(name, filter);
+    let key = filter.digest(KEYS + 7).unwrap();
+    check(name, &filter.plan(Task::Insert(key), &mut map.clone()));
+    check(name, &filter.plan_remove(filter.digest(7u64).unwrap(), &mut map).map_err(|_| ()));
+    check(name, &Shared::new(filter));
+}
+
+#[test]
+fn adaptive_filters_and_their_options_are_brief() {
+    let cascade = CascadeOptions::new(Domain::U64, 2 * KEYS, 0.01).key(SECRET);
+    let broom = Options::new(Domain::U64, 2 * KEYS, 0.01).key(SECRET);
+    let chain = ChainOptions::new(0.01).every(50).key(SECRET);
+    let stack = StackOptions::new(8.0, Shape::zipf(1.0, 5000, 5000).unwrap()).key(SECRET);
+    check("CascadeOptions", &cascade);
+    check("Options", &broom);
+    check("ChainOptions", &chain);
+    check("StackOptions", &stack);
+    removing::<QuotientCascade>("QuotientCascade", cascade.build().unwrap());
+    removing::<CuckooCascade>("CuckooCascade", cascade.build().unwrap());
+    adaptive::<AdaptiveBloom>("AdaptiveBloom", cascade.build().unwrap());
+    removing("Broom", Broom::with(&broom).unwrap());
+    removing("LargeBroom", LargeBroom::keyed(SECRET, Domain::U64, 2 * KEYS, 0.001).unwrap());
+    removing("AdaptiveQuotient", AdaptiveQuotient::keyed(Domain::U64, 2 * KEYS, 0.01, 32, SECRET).unwrap());
+    let mut keys: Vec<u64> = (0..KEYS).collect();
+    let mut chained = AdaptiveChained::build(chain, &mut keys).unwrap();
+    let mut stacked = AdaptiveStacked::build(stack, &mut keys).unwrap();
+    for key in KEYS..20 * KEYS {
+        chained.learn(key, &mut keys).unwrap();
+        if stacked.ask(key).unwrap() {
+            stacked.learn(key, &mut keys).unwrap();
+        }
+    }
+    check("AdaptiveChained", &chained);
+    check("AdaptiveStacked", &stacked);
+    let mut guarded = Guarded::new(Broom::with(&broom).unwrap(), MemoryDictionary::<u64, u64>::new());
+    (0..KEYS).for_each(|key| assert!(guarded.insert(&key, key).is_ok()));
+    check("Guarded", &guarded);
+    check("MemoryDictionary", guarded.store());
+}
+
+#[test]
+fn filters_maps_and_indexes_are_brief() {
+    let hasher = Hasher::keyed(SECRET);
+    let digests: Vec<Digest> = (0..KEYS).map(|key| key.digest(&hasher)).collect();
+    check("Hasher", &hasher);
+    check("Build<Digests>", &tamis::build_digests(digests.clone(), hasher, Domain::U64));
+    for (name, kind) in Kind::ALL {
+        let build = tamis::build(0..KEYS).keyed(SECRET).kind(kind);
+        check("Build", &build);
+        // Kinds that need negatives, and those that need queries.
+        let plain = build.finish().map_err(|_| ());
+        let filter = match plain {
+            Ok(filter) => filter,
+            Err(()) => match tamis::build(0..KEYS).keyed(SECRET).kind(kind).exclude(KEYS..2 * KEYS).finish() {
+                Ok(filter) => filter,
+                Err(_) => continue,
+            },
+        };
+        check(name, &filter);
+    }
+    let spare = tamis::build(0..KEYS).keyed(SECRET).kind(Kind::Cuckoo).spare(0.5).finish().unwrap();
+    check("Stacked", &Stacked::restore(spare.as_bytes().to_vec()).unwrap());
+    let mut quotient = Quotient::new(Domain::U64, hasher, KEYS, 0.01).unwrap();
+    let mut cuckoo = Cuckoo::new(Domain::U64, hasher, KEYS, 0.01).unwrap();
+    let mut bloom = Bloom::classic(Domain::U64, hasher, KEYS, 0.01).unwrap();
+    for key in 0..KEYS {
+        quotient.insert(key).unwrap();
+        cuckoo.insert(key).unwrap();
+        bloom.insert(key).unwrap();
+    }
+    check("Quotient", &quotient);
+    check("Cuckoo", &cuckoo);
+    check("Bloom", &bloom);
+    let pairs = || (0..KEYS).map(|key| (key, key % 7));
+    check("maps::Build", &tamis::map(pairs()).keyed(SECRET));
+    check("Map", &tamis::map(pairs()).keyed(SECRET).finish().unwrap());
+    check("SequenceBuild", &tamis::sequence((0..KEYS).map(|i| i % 7)));
+    check("Sequence", &tamis::sequence((0..KEYS).map(|i| i % 7)).finish().unwrap());
+    let members = || (0..KEYS).map(|key| (key, format!("s{}", key % 7)));
+    check("multiset::Build", &tamis::sets(members()).keyed(SECRET));
+    let sets = tamis::sets(members()).keyed(SECRET).finish().unwrap();
+    check("Sets", &sets);
+    check("Editor", &Editor::new(&sets).unwrap());
+    let mut counter = Counter::new(1 << 20);
+    digests.iter().for_each(|&digest| counter.push(digest, ONE).unwrap());
+    check("Counter", &counter);
+    check("Counts", &counter.finish());
+}
+
+/// Builders that take keys one by one.
+#[test]
+fn collectors_are_brief() {
+    let mut keys = tamis::stream().keyed(SECRET).start();
+    (0..KEYS).for_each(|key| keys.push(key).unwrap());
+    check("Collector", &keys);
+    check("Sealed", &keys.seal().unwrap());
+    let mut labels = tamis::stream().keyed(SECRET).partitioned();
+    (0..KEYS).for_each(|key| labels.push("label", key).unwrap());
+    check("Partitioned", &labels);
+    let mut pairs = tamis::maps::stream().keyed(SECRET).start();
+    (0..KEYS).for_each(|key| pairs.push(key, key % 7).unwrap());
+    check("maps::Collector", &pairs);
+    let mut members = tamis::multiset::stream().keyed(SECRET).start();
+    let set = members.set("red").unwrap();
+    (0..KEYS).for_each(|key| members.push(key, set).unwrap());
+    check("multiset::Collector", &members);
+}

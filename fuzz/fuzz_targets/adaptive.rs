@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use libfuzzer_sys::fuzz_target;
 use tamis::Domain;
-use tamis::adaptive::{Adapt, AdaptError, Block, Broom, Memory, Options};
+use tamis::adaptive::{Adapt, AdaptError, Block, Broom, Memory, Options, Remove};
 
 fuzz_target!(|bytes: &[u8]| {
     // The same bytes as a file; most are none.

@@ -112,7 +112,7 @@ pub struct AdaptiveChained {
     fresh: BTreeSet<Digest>,
 }
 
-brief_debug!(AdaptiveChained, it => keys: it.len(), learned: it.learned(), rate: it.rate(), bytes: it.bytes());
+brief_debug!(AdaptiveChained, it => keys: it.len(), learned: it.learned(), bytes: it.bytes());
 
 /// A ribbon, and the number of its salt.
 #[derive(Clone, Debug)]

@@ -31,7 +31,7 @@
 //!   steps            16              32              64
 //!   quotient    17.0   34.0     14.0   28.1     12.5   25.0
 //!   cuckoo      16.7   33.5     14.3   28.6     13.5   27.0
-//!   Bloom       18.5   37.0     15.9   31.9     14.6   29.2
+//!   Bloom       16.9   33.7     14.3   28.6     13.0   26.0
 //! ```
 //!
 //! Under permanent attack keys move about two thirds of the time.

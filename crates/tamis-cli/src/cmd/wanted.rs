@@ -29,8 +29,8 @@ pub(crate) struct Wanted {
     /// Files of keys that must never match; - is standard input. May be repeated
     #[arg(long, value_name = "FILE", num_args = 1, action = clap::ArgAction::Append)]
     exclude: Vec<PathBuf>,
-    /// Files of queries to come: lines of key<TAB>count, or a log of queries, one per line, which is counted; - is standard input.
-    /// May be repeated
+    /// Files of queries to come: a log, one query per line, which is counted; or lines of key<TAB>count, of `key count`, or of `uniq -c`. - is
+    /// standard input. May be repeated
     #[arg(long, value_name = "FILE", num_args = 1, action = clap::ArgAction::Append, conflicts_with_all = ["allow", "partition_column"])]
     expect: Vec<PathBuf>,
     /// The column of queries in .csv, .tsv, .jsonl and .parquet files of --expect

@@ -3,6 +3,8 @@
 //! ```text
 //!   a log                one query per line; a query that stands there twice counts twice
 //!   key<TAB>count        a number of queries, a fraction too, behind the last tab of every line
+//!   `uniq -c`            blanks, a count, one blank, the key
+//!   key count            a count behind the last blank of every line; no key twice
 //!   csv tsv jsonl parquet     --expect-column, and --count-column if there is one; else every row counts once
 //! ```
 //!
@@ -11,13 +13,25 @@
 //! a tab and no number behind it, and the next one has, it is a header, and to count it as a query, and all the others as queries
 //! that end with a number, would be wrong in silence.
 //!
+//! Without a tab and a number on the first line, the first 64 KiB decide by all their lines, for queries have blanks and numbers too ("windows 10"):
+//!
+//! ```text
+//!   every line begins with a count, some with a blank before it      uniq -c
+//!   every line ends with a count, every key stands there once        key count
+//!   half of the lines or fewer are like that                         a log
+//!   anything else                                                    an error: key<TAB>count (key<TAB>1 for a log) says what is meant
+//! ```
+//!
+//! What follows the first 64 KiB must be of the same kind.
+//!
 //! Keys are cleaned up like all keys. A name that ends with `.tsv` means text lines here, unless a column is named.
 
-use std::io::Read;
+use std::collections::HashSet;
+use std::io::{self, Cursor, Read};
 use std::ops::ControlFlow;
 
 use anyhow::{Result, bail};
-use memchr::memrchr;
+use memchr::{memchr, memchr_iter, memrchr};
 use tamis::workload::units;
 
 use super::lines::Lines;
@@ -96,13 +110,95 @@ enum Shape {
     Log { header: Option<u64> },
     /// Queries and counts, the first on this line.
     Counted(u64),
+    /// The same without tabs.
+    Spaced(Spaced),
+}
+
+/// Where the count of a line without tabs stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Spaced {
+    /// Before the key, as `uniq -c` writes it.
+    Before,
+    /// Behind the key.
+    Behind,
+}
+
+impl Spaced {
+    /// The key and the count of a line.
+    fn split(self, line: &[u8]) -> Option<(&[u8], &[u8])> {
+        match self {
+            Spaced::Before => {
+                let line = line.trim_ascii_start();
+                let (count, key) = line.split_at(memchr(b' ', line)?);
+                count.iter().all(u8::is_ascii_digit).then_some((&key[1..], count))
+            }
+            Spaced::Behind => {
+                let (key, count) = line.split_at(memrchr(b' ', line)?);
+                let (key, count) = (key.trim_ascii_end(), &count[1..]);
+                // "to infinity" ends with a number too, as Rust reads them.
+                let counts = count.first().is_some_and(u8::is_ascii_digit) && number(count).is_ok();
+                (counts && !key.is_empty() && memchr(b'\t', line).is_none()).then_some((key, count))
+            }
+        }
+    }
+
+    fn words(self) -> &'static str {
+        match self {
+            Spaced::Before => "before the key, as uniq -c writes them",
+            Spaced::Behind => "behind the key",
+        }
+    }
+}
+
+/// So many bytes decide whether counts stand beside blanks.
+const HEAD: u64 = 1 << 16;
+
+/// Whether these lines, with their numbers, have counts beside blanks; a line and what is wrong with it if that cannot be told.
+fn spaced(lines: &[(u64, &[u8])]) -> Result<Option<Spaced>, (u64, String)> {
+    let Some(&(first, line)) = lines.first() else { return Ok(None) };
+    if split(line).is_some_and(|(_, count)| number(count).is_ok()) {
+        return Ok(None);
+    }
+    let all = |spaced: Spaced| lines.iter().all(|(_, line)| spaced.split(line).is_some());
+    let unclear = |at: u64, what: String| {
+        let wanted = "expected key<TAB>count on every line (key<TAB>1 for a log), or the output of uniq -c";
+        Err((at, format!("{what}; {wanted}")))
+    };
+    if all(Spaced::Before) {
+        return match lines.iter().any(|(_, line)| line.starts_with(b" ")) {
+            true => Ok(Some(Spaced::Before)),
+            false => unclear(first, format!("{} begins with a number, as every line: a count?", quote(line))),
+        };
+    }
+    if all(Spaced::Behind) {
+        let mut keys = HashSet::new();
+        let again = lines.iter().find(|(_, line)| !keys.insert(Spaced::Behind.split(line)));
+        return match again {
+            None => Ok(Some(Spaced::Behind)),
+            Some(&(at, line)) => {
+                let what = "every line up to here ends with a number, but this key came before: a log, or counts?";
+                unclear(at, format!("{}: {what}", quote(line)))
+            }
+        };
+    }
+    for spaced in [Spaced::Before, Spaced::Behind] {
+        let without = |(_, line): &&(u64, &[u8])| spaced.split(line).is_none();
+        let some = lines.iter().filter(without).count();
+        if let Some(&(at, line)) = lines.iter().find(without).filter(|_| 2 * some < lines.len()) {
+            return unclear(at, format!("{} has no count, but most lines have one {}", quote(line), spaced.words()));
+        }
+    }
+    Ok(None)
 }
 
 /// Every line is a query, or every line is a query and its count.
 pub(super) fn read(reader: Box<dyn Read + '_>, sink: &mut Sink<'_>) -> Result<ControlFlow<()>> {
     let options = sink.options();
-    let mut lines = Lines::new(reader, if options.null_separated { 0 } else { b'\n' });
-    let mut shape: Option<Shape> = None;
+    let separator = if options.null_separated { 0 } else { b'\n' };
+    let (head, reader) = peek(reader, separator).map_err(|(line, e)| sink.error_at(line, e))?;
+    let spaced = spaced(&whole_lines(&head, options)).map_err(|(line, e)| sink.error_at(line, e))?;
+    let mut shape = spaced.map(Shape::Spaced);
+    let mut lines = Lines::new(Box::new(Cursor::new(head).chain(reader)), separator);
     while let Some((at, line)) = lines.next().map_err(|(line, e)| sink.error_at(line, e))? {
         let line = if options.null_separated { line } else { line.strip_suffix(b"\r").unwrap_or(line) };
         if line.is_empty() || (options.trim && trim(line).is_empty()) {
@@ -118,6 +214,18 @@ pub(super) fn read(reader: Box<dyn Read + '_>, sink: &mut Sink<'_>) -> Result<Co
                 let Some((query, count)) = split(line) else {
                     let message = format!(
                         "{} has no count, but line {first} has one; expected key<TAB>count on every line, or on none",
+                        quote(line)
+                    );
+                    bail!(sink.error_at(at, message));
+                };
+                sink.label(count);
+                query
+            }
+            Shape::Spaced(spaced) => {
+                let Some((query, count)) = spaced.split(line) else {
+                    let words = spaced.words();
+                    let message = format!(
+                        "{} has no count, but the lines before have one {words}; expected the same on every line, or key<TAB>count",
                         quote(line)
                     );
                     bail!(sink.error_at(at, message));
@@ -143,6 +251,28 @@ pub(super) fn read(reader: Box<dyn Read + '_>, sink: &mut Sink<'_>) -> Result<Co
         }
     }
     Ok(ControlFlow::Continue(()))
+}
+
+/// The first [`HEAD`] bytes or all, and the reader of what follows them; the number of the line that cannot be read.
+fn peek(mut reader: Box<dyn Read + '_>, separator: u8) -> Result<(Vec<u8>, Box<dyn Read + '_>), (u64, io::Error)> {
+    let mut head = Vec::new();
+    match reader.by_ref().take(HEAD).read_to_end(&mut head) {
+        Ok(_) => Ok((head, reader)),
+        Err(e) => Err((1 + memchr_iter(separator, &head).count() as u64, e)),
+    }
+}
+
+/// The lines of a text that are no blank ones, with their numbers; without the last if it may go on.
+fn whole_lines<'a>(head: &'a [u8], options: &Options) -> Vec<(u64, &'a [u8])> {
+    let separator = if options.null_separated { 0 } else { b'\n' };
+    let whole = match head.len() as u64 {
+        HEAD => &head[..memrchr(separator, head).unwrap_or(0)],
+        _ => head,
+    };
+    let lines = whole.split(|&byte| byte == separator).zip(1..);
+    let lines = lines
+        .map(|(line, at)| (at, if options.null_separated { line } else { line.strip_suffix(b"\r").unwrap_or(line) }));
+    lines.filter(|(_, line)| !trim(line).is_empty()).collect()
 }
 
 /// A line at its last tab.
@@ -225,6 +355,71 @@ mod tests {
         for name in ["log", "log.tsv", "log.txt", "log.counts", "-"] {
             assert_eq!(read_named(name, text, &plain()).unwrap().0, expected(&queries), "{name}");
         }
+    }
+
+    #[test]
+    fn counts_of_uniq_stand_before_the_key() {
+        // As GNU writes them, and BSD; keys keep their blanks, and a blank line that was counted is no key.
+        let text = b"      3 a\n   1204 b  c \n1000000  d\n      2 \n      1 e\t7x\n";
+        let queries = [("a", 3.0), ("b  c ", 1204.0), (" d", 1e6), ("e\t7x", 1.0)];
+        let (read, counts) = read_named("log.txt", text, &plain()).unwrap();
+        assert_eq!((read, counts.blank), (expected(&queries), 1));
+        assert_eq!(self::read(b"   2 17\n  30 4\n"), expected(&[("17", 2.0), ("4", 30.0)]));
+        assert_eq!(self::read(b"   2 windows 10\r\n\r\n   1 x 3\r\n"), expected(&[("windows 10", 2.0), ("x 3", 1.0)]));
+        let keys = Options { integers: true, null_separated: true, ..Options::default() };
+        let queries = read_named("log", b"      2 7\x00      3 8\x00", &keys.for_queries(None, None)).unwrap().0;
+        assert_eq!(queries, expected(&[("+7", 2.0), ("+8", 3.0)]));
+    }
+
+    #[test]
+    fn counts_may_stand_behind_a_blank() {
+        let text = b"a 3\nb c   0.5\n\n d 1e3\nwindows 10 7\n";
+        assert_eq!(read(text), expected(&[("a", 3.0), ("b c", 0.5), (" d", 1000.0), ("windows 10", 7.0)]));
+    }
+
+    #[test]
+    fn queries_with_numbers_are_a_log() {
+        let text = b"windows 10\nweather\n7 eleven\nto infinity\nwindows 10\n";
+        let queries = ["windows 10", "weather", "7 eleven", "to infinity", "windows 10"].map(|query| (query, 1.0));
+        assert_eq!(read(text), expected(&queries));
+        assert_eq!(read(b"to infinity\n a\n"), expected(&[("to infinity", 1.0), (" a", 1.0)]));
+        // The last line that was looked at was cut: it does not count.
+        let mut text = b"weather\n".repeat(HEAD as usize / 8 - 1);
+        text.extend_from_slice(b"a 7 b\n");
+        assert_eq!(read(&text).len(), HEAD as usize / 8);
+    }
+
+    #[test]
+    fn blanks_that_say_nothing_clear_are_refused() {
+        let wanted = "; expected key<TAB>count on every line (key<TAB>1 for a log), or the output of uniq -c";
+        for (text, what) in [
+            (&b"3 a\n10 b\n"[..], "log: line 1: \"3 a\" begins with a number, as every line: a count?"),
+            (b"\n17 3\n18 4\n", "log: line 2: \"17 3\" begins with a number, as every line: a count?"),
+            (
+                b"a 443\nb 80\na 443\n",
+                "log: line 3: \"a 443\": every line up to here ends with a number, but this key came before: a log, or counts?",
+            ),
+            (b"a 3\nb\nc 4\n", "log: line 2: \"b\" has no count, but most lines have one behind the key"),
+            (
+                b"  3 a\n  4 b\n c\n",
+                "log: line 3: \" c\" has no count, but most lines have one before the key, as uniq -c writes them",
+            ),
+        ] {
+            assert_eq!(fails("log", text, &plain()), format!("{what}{wanted}"));
+        }
+        // Behind what was looked at, one that differs is an error with its line.
+        let mut text: Vec<u8> = (0..20_000).flat_map(|i| format!("{:7} k{i}\n", i % 9).into_bytes()).collect();
+        text.extend_from_slice(b"end\n");
+        let message = fails("log", &text, &plain());
+        assert!(
+            message.starts_with("log: line 20001: \"end\" has no count, but the lines before have one before"),
+            "{message}"
+        );
+        // What cannot be read is an error on its line.
+        let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        gzip.write_all(b"a\nb\n").unwrap();
+        let packed = gzip.finish().unwrap();
+        assert!(fails("log", &packed[..packed.len() - 8], &plain()).starts_with("log: line 3: "));
     }
 
     #[test]

@@ -55,6 +55,48 @@ fn a_log_is_counted() {
     assert!(desk.read("a") == desk.read("b"));
 }
 
+/// What sort and uniq -c make of a log, and counts behind a blank, make the same filter as counts behind a tab.
+#[test]
+fn counts_of_other_tools_are_read() {
+    let desk = desk();
+    let put = |name: &str, line: fn(u32) -> String| desk.put(name, (1..300).map(line).collect::<String>());
+    put("tabs", |i| format!("query{i}\t{}\n", 600 / i));
+    put("uniq", |i| format!("{:7} query{i}\n", 600 / i));
+    put("blanks", |i| format!("query{i} {}\n", 600 / i));
+    for name in ["tabs", "uniq", "blanks"] {
+        let text = desk.run(&format!("build keys --expect {name} --bits-per-key 9 -o f.{name}")).text(0);
+        assert!(text.contains("\nexpected    3642 queries for 299 keys, "), "{text}");
+    }
+    assert!(desk.read("f.tabs") == desk.read("f.uniq") && desk.read("f.tabs") == desk.read("f.blanks"));
+    put("unclear", |i| format!("{i} query{i}\n"));
+    let complaint = desk.run("build keys --expect unclear -o f").complaint();
+    assert!(complaint.starts_with("unclear: line 1: \"1 query1\" begins with a number"), "{complaint}");
+}
+
+/// The ceiling for unlisted keys is always said, and why it may be needed.
+#[test]
+fn the_ceiling_is_said() {
+    let desk = desk();
+    desk.put("cut", (1..1000).map(|i| format!("query{i}\t{}\n", 9000 / i)).collect::<String>());
+    for (goal, ceiling) in [
+        ("--fpr 0.001", "0.100 % of unlisted keys may match (--fpr; --max-rate-unknown changes it)"),
+        ("--bits-per-key 9", " of unlisted keys may match (1.42 times a plain filter; --max-rate-unknown changes it)"),
+        ("--fpr 0.001 --max-rate-unknown 1", "100 % of unlisted keys may match (--max-rate-unknown)"),
+        ("--exact", "100 % of unlisted keys may match (--exact)"),
+    ] {
+        let text = desk.run(&format!("build keys --expect cut {goal} -o f")).text(0);
+        let line = text.lines().find(|line| line.starts_with("ceiling     ")).unwrap_or_default();
+        assert!(line.ends_with(ceiling), "{text}");
+        assert!(text.contains("\nwarning     no expected key has a count of 1, so "), "{text}");
+    }
+    let report = desk.run("build keys --expect cut --fpr 0.001 -o f --json").json(0);
+    assert_eq!(report["expected"]["max_rate_unknown"].as_f64(), Some(0.001));
+    assert_eq!(report["expected"]["warnings"].as_array().map(Vec::len), Some(1));
+    assert!(report["rate"].as_f64() <= Some(0.001));
+    let text = desk.run("build keys --expect cut --unseen 0.1 -o f").text(0);
+    assert!(text.contains("\nceiling     1.00 % of unlisted") && !text.contains("\nwarning "), "{text}");
+}
+
 #[test]
 fn plans_are_tables() {
     let desk = desk();

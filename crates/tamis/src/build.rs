@@ -195,6 +195,14 @@ impl Options {
         Workspace::new(&Limits { memory, ..self.limits.clone() }, self.threads)
     }
 
+    /// Refuses a goal that speaks of excluded keys alone where there are none: everything would match.
+    fn check_excluded(&self, keys: u64, excluded: u64) -> Result<(), BuildError> {
+        match self.goal {
+            Goal::Exact | Goal::Share(_) if keys > 0 && excluded == 0 => Err(BuildError::NothingExcluded),
+            _ => Ok(()),
+        }
+    }
+
     fn request(&self, keys: u64, negatives: u64) -> Request {
         let Options { goal, kind, effort, layout, delta, first, columns, spare, .. } = *self;
         Request { keys, negatives, goal, kind, effort, layout, delta, first, columns, spare }
@@ -223,7 +231,8 @@ impl<I, N, Q> Build<I, N, Q> {
     }
 
     /// Only listed keys will be asked for, wanted or excluded: the smallest filter that is right about all of them. What it
-    /// says of other keys is a guess; [`Filter::rate`] tells how good.
+    /// says of other keys is a guess; [`Filter::rate`] tells how good. Without excluded or expected keys it is
+    /// [`BuildError::NothingExcluded`]: such a filter would match every key.
     ///
     /// ```
     /// let filter = tamis::build(0..1000u64).exclude(1000..20_000).exact().finish()?;
@@ -559,6 +568,7 @@ fn write<W: Write>(
     let plan = match planned {
         Some(plan) => plan,
         None => plan(&request)?,
+    options.check_excluded(shards.stats.keys, shards.known())?;
     };
     let bytes = plan.bytes(&request);
     // Where some of them may match, nothing is promised about any.

@@ -25,6 +25,8 @@ pub enum BuildError {
         /// How many seeds were tried.
         attempts: u32,
     },
+    /// An exact filter, or one that may match a share of the excluded keys, without any excluded key: it would match every key.
+    NothingExcluded,
     /// The goal lies outside what the structure can do.
     Unreachable {
         /// What was asked for, what is possible.
@@ -76,6 +78,9 @@ impl fmt::Display for BuildError {
                 }
                 Ok(())
             }
+            BuildError::NothingExcluded => f.write_str(
+                "exact: no key is excluded, so every key would match; expected excluded keys, or a rate or bits per key as the goal",
+            ),
             BuildError::Unreachable { reason } | BuildError::Value { reason } => f.write_str(reason),
             BuildError::MixedDomains => {
                 f.write_str("some keys are integers and some are bytes; a filter holds one kind")

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use serde_json::json;
 use tamis::math::bounds::free_set;
-use tamis::{BuildError, Filter, OnConflict, Report, Stats};
+use tamis::{Filter, OnConflict, Report, Stats};
 
 use super::door::Door;
 use super::output::Output;
@@ -50,12 +50,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     let (keys, inputs) = args.wanted.gather(&sources, &interrupt)?;
     interrupt.build()?;
     let built = match write(&output, keys) {
-        Err(error) => match error.downcast_ref() {
-            Some(tamis::Error::Build(BuildError::Conflict { count, first })) => {
-                return Err(inputs.conflict(*count, first));
-            }
-            _ => return Err(error.context(output.to_string())),
-        },
+        Err(error) => return Err(inputs.explain(&error).unwrap_or_else(|| error.context(output.to_string()))),
         Ok(built) => built,
     };
     let report = match args.json {

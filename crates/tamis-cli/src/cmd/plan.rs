@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 
 use anyhow::Result;
 use serde_json::json;
-use tamis::BuildError;
 use tamis::plan::{Candidate, Comparison, Forecast};
 
 use super::wanted::Wanted;
@@ -32,12 +31,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     let (keys, inputs) = args.wanted.gather(&sources, &interrupt)?;
     interrupt.build()?;
     let plan = match keys.plan() {
-        Err(error) => match error.downcast_ref() {
-            Some(tamis::Error::Build(BuildError::Conflict { count, first })) => {
-                return Err(inputs.conflict(*count, first));
-            }
-            _ => return Err(error),
-        },
+        Err(error) => return Err(inputs.explain(&error).unwrap_or(error)),
         Ok(plan) => plan,
     };
     match args.json {

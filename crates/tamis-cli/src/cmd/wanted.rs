@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use anyhow::{Result, anyhow, bail};
-use tamis::{Effort, Kind, Layout, OnConflict};
+use tamis::{BuildError, Effort, Kind, Layout, OnConflict};
 
 use super::door::Door;
 use super::grouped;
@@ -45,7 +45,7 @@ pub(crate) struct Wanted {
     /// With --expect: the share of queries to come that are for none of the expected keys; estimated from the counts unless given
     #[arg(long, value_name = "P", requires = "expect", value_parser = share, allow_negative_numbers = true)]
     unseen: Option<f64>,
-    /// Only listed keys will be asked for, wanted or excluded: the smallest file, and any answer for others
+    /// Only listed keys will be asked for, wanted or excluded: the smallest file, and any answer for others. Needs --exclude or --expect
     #[arg(long, conflicts_with_all = ["fpr", "bits_per_key"])]
     pub(super) exact: bool,
     /// At most this share of the excluded keys may match, and any answer for keys that nobody listed: smaller still. A key
@@ -135,6 +135,11 @@ impl Wanted {
         sources.all().try_for_each(Source::check)?;
         self.means.room.check()?;
         Ok(sources)
+        if self.exact && sources.excluded.is_empty() && sources.expected.is_empty() {
+            bail!(
+                "--exact: no keys are excluded, so every key would match; expected --exclude FILE, or --fpr or --bits-per-key instead"
+            );
+        }
     }
 
     /// Reads everything.
@@ -185,11 +190,22 @@ pub(super) struct Inputs {
 
 impl Inputs {
     /// Keys on both sides: how many, and where the first ones are.
-    pub(super) fn conflict(&self, count: u64, first: &[(u64, u64)]) -> anyhow::Error {
+    fn conflict(&self, count: u64, first: &[(u64, u64)]) -> anyhow::Error {
         let keys = if count == 1 { "key is" } else { "keys are" };
         let mut message = format!("{} {keys} both wanted and excluded", grouped(count));
         for (i, &(key, negative)) in first.iter().enumerate() {
             if let (Some(key), Some(negative)) = (self.places[0].locate(key), self.places[1].locate(negative)) {
+    /// An error of the library in terms of files and options, if it is about them.
+    pub(super) fn explain(&self, error: &anyhow::Error) -> Option<anyhow::Error> {
+        match error.downcast_ref() {
+            Some(tamis::Error::Build(BuildError::Conflict { count, first })) => Some(self.conflict(*count, first)),
+            Some(tamis::Error::Build(BuildError::NothingExcluded)) => Some(anyhow!(
+                "--exclude: no key is left to exclude, so every key would match; expected at least one key that is not in the set, or --fpr or --bits-per-key as the goal"
+            )),
+            _ => None,
+        }
+    }
+
                 let lead = if i == 0 { ": " } else { ", " };
                 let _ = write!(message, "{lead}{key} = {negative}");
             }

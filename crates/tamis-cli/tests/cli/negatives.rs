@@ -167,10 +167,10 @@ fn empty_sides_are_fine() {
     let desk = Desk::new();
     desk.put("keys.txt", "a\nb\n");
     desk.put("none.txt", "\n");
+    let report = desk.run("build keys.txt --exclude none.txt -o f.tamis").text(0);
+    assert!(report.contains("\nexcluded    0, 0 duplicates dropped, 1 blank lines skipped\n"), "{report}");
+    desk.run("verify f.tamis --keys keys.txt").text(0);
     for goal in ["", "--exact"] {
-        let report = desk.run(&format!("build keys.txt --exclude none.txt -o f.tamis {goal}")).text(0);
-        assert!(report.contains("\nexcluded    0, 0 duplicates dropped, 1 blank lines skipped\n"), "{report}");
-        desk.run("verify f.tamis --keys keys.txt").text(0);
         desk.run(&format!("build none.txt --exclude keys.txt -o g.tamis {goal}")).text(0);
         desk.run("verify g.tamis --exclude keys.txt").text(0);
     }
@@ -181,6 +181,7 @@ fn words_that_do_not_go_together() {
     let desk = Desk::new();
     desk.put("keys.txt", "a\n");
     desk.put("others.txt", "b\n");
+    desk.put("blank.txt", "\n");
     desk.put("numbers.jsonl", "1\n2\n");
     for (line, expected) in [
         ("build - --exclude - -o f.tamis", "standard input (-) can be read only once"),
@@ -209,7 +210,11 @@ fn words_that_do_not_go_together() {
         ),
         (
             "build keys.txt --exact --kind bloom -o f.tamis",
-            "f.tamis: an exact filter needs the keys that are not in the set",
+            "--exact: no keys are excluded, so every key would match; expected --exclude FILE, or --fpr or --bits-per-key instead",
+        ),
+        (
+            "build keys.txt --exact --exclude blank.txt -o f.tamis",
+            "--exclude: no key is left to exclude, so every key would match; expected at least one key that is not in the set, or --fpr or --bits-per-key as the goal",
         ),
     ] {
         assert_eq!(desk.error(line), expected, "{line}");

@@ -426,6 +426,7 @@ impl Sealed {
             return Ok(foreseen.comparison);
         }
         let Sealed { options, shards, .. } = sealed.settle()?;
+        options.check_excluded(shards.stats.keys, shards.known())?;
         Ok(compare(&options.request(shards.stats.keys, shards.about), None)?.0)
     }
 

@@ -135,6 +135,7 @@ impl Partitioned {
         let (keys, negatives) = (keys.finish(&stop)?, negatives.finish(&stop)?);
         let tally = Tally::new(&keys, &negatives, labels.len(), options.on_conflict, &stop)?;
         let stats = tally.stats;
+        options.check_excluded(stats.keys, stats.negatives)?;
         let counts = tally.keys.into_iter().zip(tally.negatives);
         let counts: Vec<Count> = counts.map(|(keys, negatives)| Count { keys, negatives }).collect();
         let (group_of, groups) = choose(&counts, options.goal);

@@ -27,7 +27,12 @@ macro_rules! laws {
                     for t in [SIZES[n as usize % 7], SIZES[n as usize / 7 % 7], n] {
                         for exact in [true, false] {
                             let build = want(tamis::build(integers(n, 1)).exclude(integers(t, 2))).threads(1);
-                            let filter = if exact { build.exact() } else { build }.finish().unwrap();
+                            let filter = if exact { build.exact() } else { build }.finish();
+                            if exact && n > 0 && t == 0 {
+                                assert!(matches!(filter, Err(Error::Build(BuildError::NothingExcluded))), "{n} keys");
+                                continue;
+                            }
+                            let filter = filter.unwrap();
                             right(&filter, n, t, &format!("{n} keys, {t} excluded, exact {exact}"));
                         }
                     }
@@ -229,11 +234,38 @@ fn the_smaller_side_is_stored() {
 }
 
 #[test]
-fn without_negatives_an_exact_filter_says_yes() {
-    let filter = tamis::build(integers(5000, 1)).exclude([0u64; 0]).exact().finish().unwrap();
-    assert_eq!((filter.len(), filter.rate(), filter.layers().count()), (5000, 1.0, 0));
-    assert!(filter.as_bytes().len() < 128);
-    right(&filter, 5000, 0, "no negatives");
+fn without_excluded_keys_nothing_is_exact() {
+    let keys = || tamis::build(integers(5000, 1));
+    let stream = || {
+        let mut stream = tamis::stream().exact().excluding().start();
+        integers(50, 1).for_each(|key| stream.push(key).unwrap());
+        stream.seal().unwrap()
+    };
+    let mut labelled = tamis::stream().exact().partitioned();
+    labelled.push("a", 1u64).unwrap();
+    let all = || keys().exclude(integers(5000, 1)).on_conflict(OnConflict::Keep).exact();
+    let hasher = tamis::Hasher::seeded(0);
+    let digests: Vec<_> = (0..9u8).map(|key| hasher.bytes(&[key])).collect();
+    let refused = [
+        keys().exact().finish().map(drop),
+        keys().allow(0.1).finish().map(drop),
+        keys().exclude([0u64; 0]).exact().finish().map(drop),
+        keys().exclude([0u64; 0]).allow(0.1).finish().map(drop),
+        keys().exact().kind(Kind::Fuse).finish().map(drop),
+        keys().exact().plan().map(drop),
+        keys().exact().expect(integers(9, 1).map(|key| (key, 1.0))).finish().map(drop),
+        all().finish().map(drop),
+        stream().finish().map(drop),
+        stream().plan().map(drop),
+        labelled.finish().map(drop),
+        tamis::build_digests(digests, hasher, tamis::Domain::Bytes).exact().finish().map(drop),
+    ];
+    for (i, refused) in refused.into_iter().enumerate() {
+        assert!(matches!(refused, Err(Error::Build(BuildError::NothingExcluded))), "{i}: {refused:?}");
+    }
+    // Expected queries are listed keys too.
+    let filter = keys().exact().expect(integers(900, 2).map(|key| (key, 1.0))).finish().unwrap();
+    right(&filter, 5000, 900, "expected");
     let nothing = tamis::build([0u64; 0]).exclude(integers(5000, 2)).exact().finish().unwrap();
     right(&nothing, 0, 5000, "no keys");
     assert_eq!(nothing.rate(), 0.0);

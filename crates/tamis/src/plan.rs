@@ -311,11 +311,21 @@ impl Request {
 
     /// Payload bits of a list of steps, rather more than less: how many pass a filter is chance.
     pub(crate) fn bits_of(&self, steps: &[Step]) -> f64 {
+        self.bits_with(steps, 4.0)
+    }
+
+    /// The bits that a file of these steps has on average, with what every step adds to it: to tell which of several is the smallest.
+    pub(crate) fn likely_bits(&self, steps: &[Step]) -> f64 {
+        self.bits_with(steps, 0.0) + STEP * steps.len() as f64
+    }
+
+    /// Payload bits where so many standard deviations more pass every filter than expected.
+    fn bits_with(&self, steps: &[Step], deviations: f64) -> f64 {
         let (mut keys, mut negatives, mut bits) = (self.keys as f64, self.negatives as f64, 0.0);
         for Step { role, structure } in steps {
             let whole = |x: f64| x.ceil() as u64;
             let [most_keys, most_negatives] =
-                [(keys, self.keys), (negatives, self.negatives)].map(|(x, all)| most(x, all));
+                [(keys, self.keys), (negatives, self.negatives)].map(|(x, all)| most(x, all, deviations));
             match (role, structure) {
                 (Role::Refuse, Structure::Steered(params)) => {
                     bits += params.bits(most_keys);
@@ -345,10 +355,13 @@ impl Request {
 /// What a steered column may let through beyond what was measured once.
 const MORE: f64 = 1.004;
 
-/// How many of `all` pass where this many are expected to, but for one time in 30,000: four standard deviations more.
-pub(crate) fn most(expected: f64, all: u64) -> u64 {
-    ((expected + 4.0 * expected.sqrt()).ceil() as u64).min(all)
+/// How many of `all` pass where this many are expected to, and so many standard deviations more: with four, but for one time in 30,000.
+pub(crate) fn most(expected: f64, all: u64, deviations: f64) -> u64 {
+    ((expected + deviations * expected.sqrt()).ceil() as u64).min(all)
 }
+
+/// Bits that a step adds to a small file besides its payload.
+const STEP: f64 = 96.0;
 
 impl Base {
     /// A leaf of a given width; `nested` if narrower ones on the same keys shall be its first bits.

@@ -64,7 +64,7 @@ pub(crate) fn steps(base: Base, request: &Request) -> Result<Vec<Step>, BuildErr
                     0 => exact.bits(keys + negatives),
                     _ => {
                         let first = first(width)?;
-                        first.bits(keys) + exact.bits(keys + most(negatives as f64 * first.rate(), negatives))
+                        first.bits(keys) + exact.bits(keys + most(negatives as f64 * first.rate(), negatives, 4.0))
                     }
                 })
             };

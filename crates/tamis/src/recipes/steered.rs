@@ -47,8 +47,6 @@ const SURE: u64 = 4096;
 /// are as many as was measured; one in a single strip is more than a promised share allows.
 const MANY: u64 = 1 << 18;
 pub(super) const AMPLE: u16 = 160;
-/// Bits that a step adds to a small file besides its payload.
-const STEP: f64 = 96.0;
 
 /// The steps of a request, and the narrowest first filter that any larger number of negatives may have.
 pub(crate) fn plan(request: &Request) -> Result<Plan, BuildError> {
@@ -65,36 +63,61 @@ pub(crate) fn plan(request: &Request) -> Result<Plan, BuildError> {
     // Of the same bands as the sieve, or it would let through what the sieve has let go.
     let chained = chained::steps(Base::Ribbon, &Request { effort: Effort::Balanced, ..*request });
     let sieve = sieve(request)?;
-    if keys.min(negatives) < FEWEST {
-        return Ok(Plan { steps: chained?, sieve });
-    }
-    let steered = match goal {
-        Goal::Exact if negatives < keys => vec![exact(request, negatives, keys, true)?],
-        Goal::Exact => vec![exact(request, keys, negatives, false)?],
-        _ => on_keys(request)?,
+    let mut all = match goal {
+        Goal::Exact => around(request, negatives < keys)?,
+        _ => vec![],
     };
+    if keys.min(negatives) >= FEWEST {
+        match goal {
+            Goal::Exact if negatives < keys => all.push(exact(request, negatives, keys, true)?),
+            Goal::Exact => {
+                all.push(exact(request, keys, negatives, false)?);
+                // Columns of few keys refuse less than was measured on many: then fewer of them may do better.
+                if keys < SURE {
+                    all.extend(on_keys(request, 3, 3)?);
+                }
+            }
+            _ => all.extend(on_keys(request, MAX_COLUMNS, 6)?),
+        }
+    }
     // Of those that reach the goal, the smallest; a chained filter is asked faster, so it may be a little larger.
     let fits = |steps: &Vec<Step>| request.room(steps.len()).is_ok_and(|room| request.bits_of(steps) <= room);
-    let best = steered
-        .into_iter()
-        .filter(fits)
-        .map(|steps| (request.bits_of(&steps) + STEP * steps.len() as f64, steps))
-        .min_by(|a, b| match goal {
-            Goal::BitsPerKey(_) => rate(&a.1).total_cmp(&rate(&b.1)),
-            _ => a.0.total_cmp(&b.0),
-        });
-    let steps = match (chained, best) {
-        (Ok(chained), Some((bits, steps))) => {
-            let better = match goal {
-                Goal::BitsPerKey(_) => rate(&steps) < 0.97 * rate(&chained),
-                _ => bits < 0.997 * (request.bits_of(&chained) + STEP * chained.len() as f64),
+    let cost = |steps: &[Step]| match goal {
+        Goal::BitsPerKey(_) => rate(steps),
+        _ => request.likely_bits(steps),
+    };
+    let costs = all.into_iter().filter(fits).map(|steps| (cost(&steps), steps));
+    let steps = match (chained, costs.min_by(|a, b| a.0.total_cmp(&b.0))) {
+        (Ok(chained), Some((best, steps))) => {
+            let slack = match goal {
+                Goal::BitsPerKey(_) => 0.97,
+                Goal::Exact => 1.0,
+                _ => 0.997,
             };
-            if better { steps } else { chained }
+            if best < slack * cost(&chained) { steps } else { chained }
         }
         (Err(_), Some((_, steps))) => steps,
         (chained, None) => chained?,
     };
     Ok(Plan { steps, sieve })
+}
+
+/// Chained filters whose first stage is not what the formula says but near it, and none: what leaves of few keys take goes in steps.
+fn around(request: &Request, exchanged: bool) -> Result<Vec<Vec<Step>>, BuildError> {
+    let Request { keys, negatives, .. } = *request;
+    let (role, listed, others) =
+        if exchanged { (Role::Admit, negatives, keys) } else { (Role::Refuse, keys, negatives) };
+    // No narrower than the sieve.
+    let least = if exchanged { 0 } else { whole_bits(keys, negatives) };
+    let ratio = others.checked_div(listed).unwrap_or(0).checked_ilog2().unwrap_or(0) as u16;
+    let widths = (ratio.saturating_sub(1)..=ratio + 2).chain([0]).filter(|&width| width >= least && width <= 32);
+    widths
+        .map(|width| {
+            let mut steps = plain(request, role, 256 * width)?;
+            steps.push(decide(request)?);
+            Ok(steps)
+        })
+        .collect()
 }
 
 /// Whole bits that leave at most [`MOST`] others for each of `listed`.
@@ -161,13 +184,14 @@ fn exact(request: &Request, listed: u64, others: u64, exchanged: bool) -> Result
     Ok(steps)
 }
 
-/// Plans with columns on the keys only: for every number of columns the narrowest first filter that does, and wider ones.
-fn on_keys(request: &Request) -> Result<Vec<Vec<Step>>, BuildError> {
+/// Plans with columns on the keys only, at most so many: for every number of them the narrowest first filter that does, and wider ones, so
+/// many in all.
+fn on_keys(request: &Request, columns: usize, filters: u16) -> Result<Vec<Vec<Step>>, BuildError> {
     let Request { keys, negatives, goal, .. } = *request;
     let values = Values::of(beam(request));
     let enough = 256 * whole_bits(keys, negatives);
     let mut plans = vec![];
-    for count in 1..=MAX_COLUMNS {
+    for count in 1..=columns {
         let least = match goal {
             Goal::Rate(rate) => {
                 let reached = |width: u16| Ok(filter(request, width)?.rate() * 0.5f64.powi(count as i32 + 1) <= rate);
@@ -177,7 +201,7 @@ fn on_keys(request: &Request) -> Result<Vec<Vec<Step>>, BuildError> {
             _ => 0,
         };
         let least = least.max(enough);
-        let widths = (0..6).map(|more| if more == 0 { least } else { (least / 256 + more) * 256 });
+        let widths = (0..filters).map(|more| if more == 0 { least } else { (least / 256 + more) * 256 });
         for width in widths.filter(|&width| width <= 32 * 256) {
             let mut steps = plain(request, Role::Refuse, width)?;
             let mu = negatives as f64 / keys as f64 * rate(&steps);
@@ -207,8 +231,7 @@ fn leaving(request: &Request, allowed: f64) -> Result<Vec<Step>, BuildError> {
     // Nobody need pass: where negatives are few, telling them all from the keys is the smallest.
     let exactly =
         if negatives < keys { exact(request, negatives, keys, true)? } else { exact(request, keys, negatives, false)? };
-    let size = |steps: &[Step]| request.bits_of(steps) + STEP * steps.len() as f64;
-    let mut best = (size(&exactly), exactly);
+    let mut best = (request.likely_bits(&exactly), exactly);
     // A share that no width reaches is left to the exact set.
     let alone = request.widest(|width| Ok(filter(request, width)?.rate() <= aimed)).ok();
     let steered = if keys < SURE { 0..0 } else { 0..alone.unwrap_or(32 * 256) / 256 + 1 };
@@ -221,7 +244,7 @@ fn leaving(request: &Request, allowed: f64) -> Result<Vec<Step>, BuildError> {
             let params = Params { slack: column.slack, beam: beam(request), share: column.share };
             Step { role: Role::Refuse, structure: Structure::Steered(params) }
         }));
-        let bits = size(&steps);
+        let bits = request.likely_bits(&steps);
         if bits < best.0 {
             best = (bits, steps);
         }

@@ -141,7 +141,7 @@ pub(crate) struct Options {
     first: Option<u16>,
     columns: Option<Columns>,
     on_conflict: OnConflict,
-    /// The most strangers that may pass, where queries are expected.
+    /// The largest rate for unlisted keys where queries are expected, if the caller set one.
     cap: Option<f64>,
     /// The share of queries outside the sample, if the caller knows better than the estimate.
     unseen: Option<f64>,
@@ -277,14 +277,19 @@ impl<I, N, Q> Build<I, N, Q> {
         self
     }
 
-    /// With queries to expect: lets at most this share of all others through, those that nobody expects. No limit unless set.
+    /// With queries to expect: the largest rate for unlisted keys, those that are neither in the set nor expected.
+    ///
+    /// Unless set, it is the rate of [`fpr`](Build::fpr), or with [`bits_per_key`](Build::bits_per_key) 1.42 times (half a bit) the rate of a plain filter of the same kind
+    /// and budget; an exact filter has no limit. A list of expected queries may show too few of the others, or none. 1 lifts the limit.
     ///
     /// ```
     /// let popular = || (1000..3000u64).map(|site| (site, 2.0));
     /// let build = || tamis::build(0..1000u64).fpr(0.01);
-    /// let open = build().expect(popular()).finish()?;
+    /// let usual = build().expect(popular()).finish()?;
     /// let strict = build().expect(popular()).max_rate_unknown(0.001).finish()?;
-    /// assert!(open.rate() > 0.01 && strict.rate() <= 0.001);
+    /// let open = build().expect(popular()).max_rate_unknown(1.0).finish()?;
+    /// assert!(usual.rate() <= 0.01 && strict.rate() <= 0.001 && open.rate() > 0.1);
+    /// assert!(open.as_bytes().len() < usual.as_bytes().len());
     /// # Ok::<(), tamis::Error>(())
     /// ```
     pub fn max_rate_unknown(mut self, rate: f64) -> Self {
@@ -421,8 +426,8 @@ impl<I, N> Build<I, N> {
     /// The queries to come, each with how often it is asked, or a sample of them: of the same kind as the keys, in any order; the
     /// weights of equal ones add up, and those that are keys are dropped. The planner then chooses the structure, and which of them it
     /// shall know, by what happens on these queries: [`fpr`](Build::fpr) is the share of *expected* negative queries that may
-    /// pass, and [`bits_per_key`](Build::bits_per_key) asks for the smallest such share. Whoever was not expected may pass more
-    /// often: [`max_rate_unknown`](Build::max_rate_unknown) limits that. [`Report::workload`] says what came of it.
+    /// pass, and [`bits_per_key`](Build::bits_per_key) asks for the smallest such share. [`max_rate_unknown`](Build::max_rate_unknown) says how
+    /// often unlisted keys may match, and has a default. [`Report::workload`] says what came of it.
     ///
     /// Weights are counts: a value that was asked for once stands for others that were not seen yet ([`unseen`](Build::unseen)).
     ///
@@ -563,12 +568,12 @@ fn write<W: Write>(
     options: &Options,
     out: impl FnOnce(u64) -> W,
 ) -> Result<(W, Report), Error> {
+    options.check_excluded(shards.stats.keys, shards.known())?;
     // As the sieve counted them: a plan for fewer could have a narrower first stage, which lets more through.
     let request = options.request(shards.stats.keys, shards.about);
     let plan = match planned {
         Some(plan) => plan,
         None => plan(&request)?,
-    options.check_excluded(shards.stats.keys, shards.known())?;
     };
     let bytes = plan.bytes(&request);
     // Where some of them may match, nothing is promised about any.

@@ -21,7 +21,7 @@ mod kind;
 mod outlook;
 mod structure;
 
-pub use choose::{Candidate, Comparison, Forecast};
+pub use choose::{Candidate, Comparison, Forecast, GUARD};
 pub(crate) use choose::{Design, Expected, SOMEBODY, compare};
 pub use kind::{Base, Effort, Goal, Kind, Layout};
 pub(crate) use outlook::outlook;
@@ -164,11 +164,11 @@ fn homogeneous_rows(width: u16) -> u16 {
 }
 
 /// Everything of a file that is not payload: header, footer, and for every part an entry in the directory and, before a
-/// large payload, a gap.
+/// payload of 64 KiB or more, a gap.
 fn file_bits(n: u64, steps: usize, bits_per_key: f64) -> f64 {
     let parts = ((steps as u64) << shard_bits(n, SHARD_KEYS)) as f64;
-    let large = n as f64 * bits_per_key.max(32.0) >= (8 << 16) as f64;
-    8.0 * (76.0 + parts * if large { 88.0 } else { 24.0 })
+    let large = (n as f64 * bits_per_key / (8 << 16) as f64).floor().min(parts);
+    8.0 * (76.0 + 24.0 * parts + 64.0 * large)
 }
 
 /// Narrowest and widest values of a leaf, in 256ths of a bit.

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use serde_json::json;
 use tamis::math::bounds::free_set;
+use tamis::plan::GUARD;
 use tamis::{Filter, OnConflict, Report, Stats};
 
 use super::door::Door;
@@ -136,6 +137,8 @@ fn as_json(args: &Wanted, output: &Output, inputs: &Inputs, built: &Built) -> se
             "unseen": workload.unseen,
             "known": workload.known,
             "known_share": workload.known_share,
+            "max_rate_unknown": workload.max_unknown_rate,
+            "warnings": workload.warnings,
             "predicted": rates(&workload.predicted),
             "real": workload.real.as_ref().map(rates),
         })
@@ -200,6 +203,14 @@ fn as_text(args: &Wanted, output: &Output, inputs: &Inputs, built: &Built) -> St
             percent(w.known_share),
             percent(w.unseen)
         );
+        let origin = match args.bits_per_key {
+            _ if args.max_rate_unknown.is_some() => "--max-rate-unknown".to_string(),
+            _ if args.exact => "--exact".to_string(),
+            Some(_) => format!("{GUARD} times a plain filter; --max-rate-unknown changes it"),
+            None => "--fpr; --max-rate-unknown changes it".to_string(),
+        };
+        let _ = writeln!(out, "ceiling     {} of unlisted keys may match ({origin})", percent(w.max_unknown_rate));
+        w.warnings.iter().for_each(|warning| out += &format!("warning     {warning}\n"));
     }
     if stats.conflicts > 0 {
         let became = if args.on_conflict == OnConflict::Keep { "stay keys" } else { "are no keys" };

@@ -39,9 +39,10 @@ pub(crate) struct Wanted {
     /// The column of counts beside it; without it every row counts once
     #[arg(long, value_name = "NAME", requires = "expect_column")]
     count_column: Option<String>,
-    /// With --expect: let at most this share of keys through that nobody expects
-    #[arg(long, value_name = "P", requires = "expect", value_parser = rate, allow_negative_numbers = true)]
-    max_rate_unknown: Option<f64>,
+    /// With --expect: at most this share of unlisted keys may match; 1 for no limit. Unless given, the rate of --fpr, or with --bits-per-key 1.42
+    /// times the rate of a plain filter of the same kind and size
+    #[arg(long, value_name = "P", requires = "expect", value_parser = ceiling, allow_negative_numbers = true)]
+    pub(super) max_rate_unknown: Option<f64>,
     /// With --expect: the share of queries to come that are for none of the expected keys; estimated from the counts unless given
     #[arg(long, value_name = "P", requires = "expect", value_parser = share, allow_negative_numbers = true)]
     unseen: Option<f64>,
@@ -79,6 +80,11 @@ pub(crate) struct Wanted {
 fn rate(text: &str) -> Result<f64, String> {
     let rate = text.parse().ok().filter(|&rate: &f64| rate > 0.0 && rate < 1.0);
     rate.ok_or_else(|| "expected a share between 0 and 1, like 0.01".to_string())
+}
+
+fn ceiling(text: &str) -> Result<f64, String> {
+    let rate = text.parse().ok().filter(|&rate: &f64| rate > 0.0 && rate <= 1.0);
+    rate.ok_or_else(|| "expected a share between 0 and 1, like 0.01, or 1 for no limit".to_string())
 }
 
 fn share(text: &str) -> Result<f64, String> {
@@ -129,17 +135,17 @@ impl Wanted {
         let named = |names: &[PathBuf]| if names.is_empty() { vec![] } else { args::sources(names) };
         let sources =
             Sources { keys: args::sources(&self.keys), excluded: named(&self.exclude), expected: named(&self.expect) };
+        if self.exact && sources.excluded.is_empty() && sources.expected.is_empty() {
+            bail!(
+                "--exact: no keys are excluded, so every key would match; expected --exclude FILE, or --fpr or --bits-per-key instead"
+            );
+        }
         if sources.all().filter(|source| matches!(source, Source::Stdin)).count() > 1 {
             bail!("standard input (-) can be read only once");
         }
         sources.all().try_for_each(Source::check)?;
         self.means.room.check()?;
         Ok(sources)
-        if self.exact && sources.excluded.is_empty() && sources.expected.is_empty() {
-            bail!(
-                "--exact: no keys are excluded, so every key would match; expected --exclude FILE, or --fpr or --bits-per-key instead"
-            );
-        }
     }
 
     /// Reads everything.
@@ -189,12 +195,6 @@ pub(super) struct Inputs {
 }
 
 impl Inputs {
-    /// Keys on both sides: how many, and where the first ones are.
-    fn conflict(&self, count: u64, first: &[(u64, u64)]) -> anyhow::Error {
-        let keys = if count == 1 { "key is" } else { "keys are" };
-        let mut message = format!("{} {keys} both wanted and excluded", grouped(count));
-        for (i, &(key, negative)) in first.iter().enumerate() {
-            if let (Some(key), Some(negative)) = (self.places[0].locate(key), self.places[1].locate(negative)) {
     /// An error of the library in terms of files and options, if it is about them.
     pub(super) fn explain(&self, error: &anyhow::Error) -> Option<anyhow::Error> {
         match error.downcast_ref() {
@@ -206,6 +206,12 @@ impl Inputs {
         }
     }
 
+    /// Keys on both sides: how many, and where the first ones are.
+    fn conflict(&self, count: u64, first: &[(u64, u64)]) -> anyhow::Error {
+        let keys = if count == 1 { "key is" } else { "keys are" };
+        let mut message = format!("{} {keys} both wanted and excluded", grouped(count));
+        for (i, &(key, negative)) in first.iter().enumerate() {
+            if let (Some(key), Some(negative)) = (self.places[0].locate(key), self.places[1].locate(negative)) {
                 let lead = if i == 0 { ": " } else { ", " };
                 let _ = write!(message, "{lead}{key} = {negative}");
             }

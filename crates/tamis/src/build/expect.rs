@@ -17,6 +17,9 @@ use crate::shard::{Shards, Tagged};
 use crate::steps::ROUND;
 use crate::workload::{Counts, ONE, Shape};
 
+/// Why the share of unlisted queries may be wrong: a list of popular names that was cut off shows none.
+const NO_ESTIMATE: &str = "no expected key has a count of 1, so the share of queries for unlisted keys cannot be estimated and counts as 0: if the list was cut off, expect more of it or set `unseen`";
+
 /// What was made of the queries to expect.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
@@ -35,6 +38,10 @@ pub struct Outcome {
     pub known: u64,
     /// The share of negative queries that are for those.
     pub known_share: f64,
+    /// The largest rate for unlisted keys that the planner allowed: what [`max_rate_unknown`](super::Build::max_rate_unknown) says, or its default; 1 for an exact filter.
+    pub max_unknown_rate: f64,
+    /// What may be wrong with the queries, in sentences.
+    pub warnings: Vec<String>,
     /// What the planner said.
     pub predicted: Prediction,
     /// What the filter does, where it could be asked.
@@ -59,6 +66,7 @@ pub(super) struct Workload {
     pub(super) shape: Shape,
     queries: f64,
     keys: u64,
+    warnings: Vec<String>,
 }
 
 /// What will be built for them.
@@ -90,14 +98,18 @@ impl Workload {
         }
         let classes = counts.histogram().into_iter().map(|(weight, count)| (weight as f64 / ONE as f64, count));
         let shape = Shape::new(classes, unseen)?;
-        Ok(Some(Workload { counts, shape, queries, keys }))
+        let unknown = options.unseen.is_none() && unseen == 0.0;
+        let warnings = if unknown { vec![NO_ESTIMATE.to_string()] } else { vec![] };
+        Ok(Some(Workload { counts, shape, queries, keys, warnings }))
     }
 
     /// Plans for them, and for `excluded` keys that must never match.
     pub(super) fn plan(&self, keys: u64, excluded: u64, options: &Options) -> Result<(Comparison, Design), BuildError> {
         check(options.cap)?;
         let expected = Expected { shape: &self.shape, cap: options.cap };
-        compare(&options.request(keys, excluded), Some(expected))
+        let (mut comparison, design) = compare(&options.request(keys, excluded), Some(expected))?;
+        comparison.reasons.extend_from_slice(&self.warnings);
+        Ok((comparison, design))
     }
 
     /// Calls `take` with the heaviest `known` of them.
@@ -139,6 +151,8 @@ impl Workload {
             unseen: self.shape.unseen(),
             known: design.known,
             known_share: self.shape.mass(design.known),
+            max_unknown_rate: design.cap,
+            warnings: self.warnings.clone(),
             predicted: Prediction {
                 bits_per_key: bits(design.outlook.bits),
                 workload_rate: design.workload_rate.unwrap_or(design.outlook.strangers),
@@ -211,7 +225,7 @@ fn check(cap: Option<f64>) -> Result<(), BuildError> {
     match cap.filter(|cap| !(*cap > 0.0 && *cap <= 1.0)) {
         None => Ok(()),
         Some(cap) => {
-            let reason = format!("the rate for unknown keys must lie between 0 and 1, not {cap}");
+            let reason = format!("the largest rate for unlisted keys must lie between 0 and 1, not {cap}");
             Err(BuildError::Unreachable { reason })
         }
     }

@@ -27,8 +27,6 @@ pub mod theorems;
 
 pub use adaptive::{Quick, observed, quick, watched};
 pub use chained::{Chained, chained};
-#[cfg(feature = "build")]
-pub(crate) use optimise::integer_soon;
 pub use optimise::{Aim, Limits, Stack, fixed, integer, varied};
 pub use theorems::{best_alpha, most_known, saved, step};
 

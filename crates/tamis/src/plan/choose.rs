@@ -34,8 +34,34 @@ use crate::workload::Shape;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Expected<'a> {
     pub(crate) shape: &'a Shape,
-    /// The most strangers that may be let through, as a share.
+    /// The largest rate for unlisted keys; unless given, the [`ceiling`] of the request.
     pub(crate) cap: Option<f64>,
+}
+
+/// With queries to expect and a budget of bits, unlisted keys match at most so many times as often as with a plain filter of the same kind and
+/// budget, unless [`max_rate_unknown`](crate::Build::max_rate_unknown) says otherwise.
+///
+/// It is half a bit, and in no paper: \[Stacked\] limits the rate of unlisted keys (EFPB) only where it is asked to, and a sample that shows none
+/// of them would then give them all away.
+///
+/// ```
+/// use tamis::plan::GUARD;
+/// let popular = (1000..3000u64).map(|site| (site, 2.0)); // none was asked for once
+/// let plain = tamis::build(0..1000u64).bits_per_key(9.0).finish()?;
+/// let filter = tamis::build(0..1000u64).bits_per_key(9.0).expect(popular).finish()?;
+/// assert!(filter.rate() <= GUARD * plain.rate());
+/// # Ok::<(), tamis::Error>(())
+/// ```
+pub const GUARD: f64 = 1.42;
+
+/// The largest rate for unlisted keys where none is given: the rate itself, or [`GUARD`] times what the budget gives without expected
+/// queries. An exact filter has none.
+fn ceiling(request: &Request) -> Result<f64, BuildError> {
+    Ok(match request.goal {
+        Goal::Rate(rate) => rate,
+        Goal::BitsPerKey(_) => (GUARD * outlook(&plan(request)?.steps, request).strangers).min(1.0),
+        Goal::Exact | Goal::Share(_) => 1.0,
+    })
 }
 
 /// One design, planned for the goal: what it would take and do.
@@ -100,6 +126,8 @@ pub(crate) struct Design {
     pub(crate) outlook: Outlook,
     /// EFPR.
     pub(crate) workload_rate: Option<f64>,
+    /// The largest rate for unlisted keys that it had to keep.
+    pub(crate) cap: f64,
 }
 
 /// What strangers count at least, as a share of the queries: a sample never says that there will be none.
@@ -156,7 +184,7 @@ pub(crate) fn compare(request: &Request, expected: Option<Expected<'_>>) -> Resu
             let outlook = outlook(&plan.steps, request);
             let same = |design: &Design| design.plan.steps == plan.steps;
             let found = designs.iter().position(|(_, design)| design.as_ref().is_ok_and(same));
-            let design = Design { plan, known: 0, outlook, workload_rate: None };
+            let design = Design { plan, known: 0, outlook, workload_rate: None, cap: 1.0 };
             (found, design)
         }
         Some(_) => {
@@ -178,7 +206,7 @@ pub(crate) fn compare(request: &Request, expected: Option<Expected<'_>>) -> Resu
     if found.is_none() {
         candidates.insert(0, candidate(&(Kind::Auto, Ok(chosen.clone())), true));
     }
-    let reasons = reasons(&candidates, request, expected);
+    let reasons = reasons(&candidates, request, expected, chosen.cap);
     Ok((Comparison { candidates, reasons }, chosen))
 }
 
@@ -205,7 +233,7 @@ fn best(designs: &[(Kind, Result<Design, String>)], request: &Request) -> Option
         designs.iter().enumerate().filter_map(fit)
     };
     let least = open().map(|(_, cost, _)| cost).min_by(f64::total_cmp)?;
-    let slack = if matches!(request.goal, Goal::BitsPerKey(_)) { 1.03 } else { 1.003 };
+    let slack = if matches!(request.goal, Goal::BitsPerKey(_)) { 1.03 } else { NEARLY };
     let near = open().filter(|&(_, cost, _)| cost <= least * slack);
     near.min_by(|a, b| a.2.total_cmp(&b.2).then(a.1.total_cmp(&b.1))).map(|(i, ..)| i)
 }
@@ -221,7 +249,7 @@ fn unreachable(
     {
         let least = -cap.log2();
         let reason = format!(
-            "no structure of {bits} bits per key keeps unknown keys below a rate of {cap}, which takes {least:.2} at least"
+            "no structure of {bits} bits per key keeps the rate of unlisted keys at {cap}, which takes {least:.2} at least"
         );
         return BuildError::Unreachable { reason };
     }
@@ -251,20 +279,24 @@ fn unreachable(
 /// Plans one kind.
 fn design(kind: Kind, request: &Request, expected: Option<Expected<'_>>) -> Result<Design, BuildError> {
     let request = Request { kind, ..*request };
-    let Some(Expected { shape, cap }) = expected else {
+    let Some(Expected { shape, cap: given }) = expected else {
         let plan = plan(&request)?;
         let outlook = outlook(&plan.steps, &request);
-        return Ok(Design { plan, known: 0, outlook, workload_rate: None });
+        return Ok(Design { plan, known: 0, outlook, workload_rate: None, cap: 1.0 });
     };
+    let cap = given.map_or_else(|| ceiling(&request.grown()), Ok)?;
     let judge = |steps: Vec<Step>, known: u64| -> Result<Design, BuildError> {
         let negatives = request.negatives.saturating_add(known);
         let outlook = outlook(&steps, &Request { negatives, ..request });
         // Sums of shares are rounded: what is left of one may be nothing.
         let psi = if 1.0 - shape.mass(known) < 1e-12 { 1.0 } else { shape.mass(known) };
         let rate = psi * outlook.listed + (1.0 - psi) * outlook.strangers;
-        let cap = cap.unwrap_or(1.0);
+        // One layer of whole bits may be coarser than the plain filter of its budget, and has no better.
+        let plain = given.is_none() && known == 0 && matches!(request.goal, Goal::BitsPerKey(_));
+        let cap = if plain { cap.max(outlook.strangers) } else { cap };
         if outlook.strangers > cap * (1.0 + 1e-9) {
-            let reason = format!("unknown keys would pass at a rate of {:.2e}, above {cap}", outlook.strangers);
+            let reason =
+                format!("unlisted keys would match at a rate of {:.3e} at least, above {cap}", outlook.strangers);
             return Err(BuildError::Unreachable { reason });
         }
         if let Goal::Rate(goal) = request.goal
@@ -273,7 +305,7 @@ fn design(kind: Kind, request: &Request, expected: Option<Expected<'_>>) -> Resu
             let reason = format!("expected queries would pass at a rate of {rate:.2e}, above {goal}");
             return Err(BuildError::Unreachable { reason });
         }
-        Ok(Design { plan: Plan::new(steps), known, outlook, workload_rate: Some(rate) })
+        Ok(Design { plan: Plan::new(steps), known, outlook, workload_rate: Some(rate), cap })
     };
     if let Kind::Stacked(base) = kind
         && request.keys > 0
@@ -289,7 +321,7 @@ fn design(kind: Kind, request: &Request, expected: Option<Expected<'_>>) -> Resu
         let goal = match request.goal {
             Goal::Rate(goal) => {
                 let unknown = (1.0 - shape.mass(known)).max(f64::MIN_POSITIVE);
-                let rate = (goal / unknown).min(cap.unwrap_or(1.0));
+                let rate = (goal / unknown).min(cap);
                 if rate < 1.0 { Goal::Rate(rate) } else { Goal::Exact }
             }
             goal => goal,
@@ -302,13 +334,14 @@ fn design(kind: Kind, request: &Request, expected: Option<Expected<'_>>) -> Resu
     }
     let mut worth = if request.goal == Goal::Exact { shape.known() } else { worth_knowing(&request, shape, cap)? };
     let mut best: Result<Design, BuildError> = planned(worth);
-    // Leaves of few keys take more than the formula says: where it asks for too much, fewer are known.
-    for _ in 0..FEWER {
-        if best.is_ok() || worth < 4 || request.goal == Goal::Exact {
+    // Leaves of few keys take more than the formula says: where it asks for too much, fewer are known, and none at last: that is the
+    // least rate for unlisted keys.
+    for tries in 0..=FEWER {
+        if best.is_ok() || worth == 0 || request.goal == Goal::Exact {
             break;
         }
-        worth = worth / 4 * 3;
-        best = planned(worth).or(best);
+        worth = if tries < FEWER { worth / 4 * 3 } else { 0 };
+        best = planned(worth);
     }
     if worth < shape.known() {
         let all = planned(shape.known());
@@ -321,11 +354,14 @@ fn design(kind: Kind, request: &Request, expected: Option<Expected<'_>>) -> Resu
     best
 }
 
+/// A file so much larger is as good as the smallest.
+const NEARLY: f64 = 1.003;
+
 /// How often fewer queries are tried.
 const FEWER: usize = 6;
 
 /// How many of the expected queries a filter with an exact bit should know, by the formula above.
-fn worth_knowing(request: &Request, shape: &Shape, cap: Option<f64>) -> Result<u64, BuildError> {
+fn worth_knowing(request: &Request, shape: &Shape, cap: f64) -> Result<u64, BuildError> {
     let keys = request.keys.max(1) as f64;
     // What a bit of information takes in a leaf of so many keys.
     let base = match request.kind {
@@ -357,29 +393,26 @@ fn worth_knowing(request: &Request, shape: &Shape, cap: Option<f64>) -> Result<u
                     if bits(middle) <= room { low = middle } else { high = middle }
                 }
                 let strangers = exp2(-(low + 1.0));
-                if cap.is_some_and(|cap| strangers > cap) { f64::INFINITY } else { unknown * strangers }
+                if strangers > cap { f64::INFINITY } else { unknown * strangers }
             }
             Goal::Rate(goal) => {
-                let strangers = (goal / unknown.max(f64::MIN_POSITIVE)).min(cap.unwrap_or(1.0)).min(1.0);
+                let strangers = (goal / unknown.max(f64::MIN_POSITIVE)).min(cap).min(1.0);
                 let wanted = -log2(strangers.max(1e-30)) - 1.0;
                 bits(wanted.max(least))
             }
             _ => 0.0,
         }
     };
-    // Eighths of octaves from all of them down to one.
+    // Eighths of octaves from all of them down to one, and none.
     let all = shape.known();
     let octaves = 64 - all.leading_zeros();
     let counts = (0..octaves).flat_map(|octave| (5..=8u64).rev().map(move |eighths| (all >> octave) / 8 * eighths));
-    let counts = std::iter::once(all).chain(counts.filter(|&count| count > 0));
-    let mut best = (f64::INFINITY, all);
-    for count in counts {
-        let cost = cost(count);
-        if cost < best.0 {
-            best = (cost, count);
-        }
-    }
-    Ok(best.1)
+    let counts = std::iter::once(all).chain(counts.filter(|&count| count > 0)).chain([0]);
+    let costs: Vec<(u64, f64)> = counts.map(|count| (count, cost(count))).collect();
+    let least = costs.iter().map(|&(_, cost)| cost).fold(f64::INFINITY, f64::min);
+    // For a rate, more of them where that costs next to nothing: the rate is then kept with room to spare.
+    let slack = if matches!(request.goal, Goal::Rate(_)) { NEARLY } else { 1.0 };
+    Ok(costs.into_iter().find(|&(_, cost)| cost <= slack * least).map_or(all, |(count, _)| count))
 }
 
 fn letters(steps: &[Step]) -> String {
@@ -392,7 +425,7 @@ fn letters(steps: &[Step]) -> String {
 }
 
 fn forecast(design: &Design, request: &Request, expected: Option<Expected<'_>>) -> Forecast {
-    let Design { plan, known, outlook, workload_rate } = design;
+    let Design { plan, known, outlook, workload_rate, .. } = design;
     let keys = request.keys.max(1) as f64;
     let exact = plan.steps.last().is_some_and(|step| step.role == Role::Decide);
     // What a filter is bound to tell apart: the negatives that it may let through count for nothing.
@@ -421,7 +454,7 @@ fn percent(share: f64) -> String {
     format!("{percent:.digits$} %")
 }
 
-fn reasons(candidates: &[Candidate], request: &Request, expected: Option<Expected<'_>>) -> Vec<String> {
+fn reasons(candidates: &[Candidate], request: &Request, expected: Option<Expected<'_>>, cap: f64) -> Vec<String> {
     let Some((name, chosen)) =
         candidates.iter().find(|c| c.chosen).and_then(|c| Some((c.name, c.forecast.as_ref().ok()?)))
     else {
@@ -461,6 +494,7 @@ fn reasons(candidates: &[Candidate], request: &Request, expected: Option<Expecte
             percent(psi),
             percent(shape.unseen())
         ));
+        reasons.push(format!("at most {} of unlisted keys may match", percent(cap)));
         let plain = others().filter(|(_, f)| f.steps == "P").min_by(|a, b| rate(a.1).total_cmp(&rate(b.1)));
         if let Some((plain, f)) = plain
             && let Goal::BitsPerKey(_) = request.goal

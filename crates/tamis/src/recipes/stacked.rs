@@ -9,7 +9,8 @@
 //! A frequent negative must get past every `P`, so its chance falls exponentially with their number, while every layer is a small
 //! part of the one before. How many negatives to know and how strict each layer is, is found by `math::stack::optimise`: continuous rates
 //! for Bloom, fuse and ribbon layers, whole bits for cuckoo and quotient layers. It counts with formulas; real leaves come in whole
-//! hash functions and rounded tables, so at last all rates are raised or lowered together until the leaves keep the budget.
+//! hash functions and rounded tables, so at last all rates are raised or lowered together until the leaves keep the budget, and the search goes on
+//! with less where they then match more unlisted keys than they may.
 //!
 //! Wherever a leaf can hold an exact bit, `P E` ([`super::chained`]) is better on every count: nothing it knows passes, strangers pass
 //! less often, and it takes fewer bits. Stacks are for leaves that cannot, and for those that take keys after they were built
@@ -28,71 +29,77 @@ const NEAR: f64 = 1e-3;
 const MOST: f64 = 0.5;
 /// A part of the rate that is not worth a layer.
 const LITTLE: f64 = 1e-3;
-/// Strangers pass a stack at most so many times as often as one layer of its size.
-const GUARD: f64 = 1.42;
+/// How often a search keeps to a lower rate for unlisted keys than the last one found, and how much lower.
+const STRICTER: usize = 8;
+const STRICT: f64 = 0.85;
 
-/// The steps of a request, and how many of the expected queries, the heaviest first, they shall know.
-pub(crate) fn steps(
-    base: Base,
-    request: &Request,
-    shape: &Shape,
-    cap: Option<f64>,
-) -> Result<(Vec<Step>, u64), BuildError> {
+/// The steps of a request, and how many of the expected queries, the heaviest first, they know: the best whose leaves match at most `cap` of unlisted
+/// keys; a single layer, which matches the fewest, where none does.
+pub(crate) fn steps(base: Base, request: &Request, shape: &Shape, cap: f64) -> Result<(Vec<Step>, u64), BuildError> {
     let refuse = |reason: &str| Err(BuildError::Unreachable { reason: reason.into() });
     if request.negatives > 0 {
         return refuse(
             "a stack makes false positives rare among the keys it knows, and excluded keys must never match: use steered, chained, cascade, integrated or naive",
         );
     }
-    let size = size(base);
+    let (size, whole) = (size(base), matches!(base, Base::Cuckoo | Base::Quotient));
     let per_key = |bits: f64| bits / request.keys.max(1) as f64;
-    let (aim, rate) = match request.goal {
-        Goal::Rate(rate) => (Aim::LeastBits { rate }, rate),
+    let (aims, alone) = match request.goal {
+        Goal::Rate(rate) => (vec![Aim::LeastBits { rate }], rate.min(cap)),
         Goal::BitsPerKey(_) => {
-            // The file's share is that of a short stack.
+            // The file's share is that of a short stack. A stack near its least size grows whichever way its rates are moved, and whole bits
+            // can only be halved: then one for a little less.
             let bits = per_key(request.room(3)?);
-            (Aim::LeastRate { bits }, size.alpha(bits))
+            let aims = [1.0, 0.985, 0.97, 0.93].map(|less| Aim::LeastRate { bits: less * bits });
+            (aims.to_vec(), size.alpha(bits).min(MOST))
         }
         Goal::Exact | Goal::Share(_) => {
             return refuse("no layer of a stack is exact: use steered, chained, cascade, integrated or naive");
         }
     };
-    // Strangers shall not fare much worse than with one layer of the same size.
-    let guard = match aim {
-        Aim::LeastRate { bits } => GUARD * size.alpha(bits).min(MOST),
-        Aim::LeastBits { .. } => 1.0,
-    };
-    let limits = |aim: Aim| {
-        let most_efpb = Some(guard.min(cap.unwrap_or(1.0)));
-        Limits { aim, most_efpb, most_checks: None, epsilon: NEAR * rate }
-    };
-    let search = |aim: Aim| {
-        let found = match base {
-            Base::Cuckoo | Base::Quotient => stack::integer_soon(size, request.keys, shape, &limits(aim)),
-            _ => stack::fixed(size, request.keys, shape, &limits(aim)),
+    let search = |aim: Aim, efpb: f64| {
+        let limits = Limits { aim, most_efpb: Some(efpb), most_checks: None, epsilon: NEAR * alone };
+        let found = match whole {
+            true => stack::integer(size, request.keys, shape, &limits),
+            false => stack::fixed(size, request.keys, shape, &limits),
         };
         found.map(|stack| shortened(stack, shape))
     };
-    let Aim::LeastRate { bits } = aim else {
-        let Some(stack) = search(aim) else { return refuse("no stack reaches this rate") };
-        return Ok((layers(base, request, &stack, 1.0)?, stack.known));
+    let real = |stack: &Stack| match request.goal {
+        Goal::BitsPerKey(_) => fit(base, request, stack),
+        _ => layers(base, request, stack, 1.0),
     };
-    let rated = |steps: &[Step], known: u64| {
+    // What is to be small, if the leaves keep the limits.
+    let judged = |steps: &[Step], known: u64| {
         let (psi, seen) = (shape.mass(known), outlook(steps, &Request { negatives: known, ..*request }));
-        psi * seen.listed + (1.0 - psi) * seen.strangers
-    };
-    let single = Stack::new(size, request.keys, shape, 0, vec![size.alpha(bits).min(MOST)]);
-    let mut best = fit(base, request, &single).map(|steps| (rated(&steps, 0), steps, 0));
-    // A stack near its least size grows whichever way its rates are moved, and whole bits can only be halved: then one for a little
-    // less. Rounded to real leaves, none of them may be better than a single one.
-    for less in [1.0, 0.985, 0.97, 0.93] {
-        let Some(stack) = search(Aim::LeastRate { bits: less * bits }) else { break };
-        let Ok(steps) = fit(base, request, &stack) else { continue };
-        let rate = rated(&steps, stack.known);
-        if best.as_ref().map_or(true, |best| rate < best.0) {
-            best = Ok((rate, steps, stack.known));
+        let rate = psi * seen.listed + (1.0 - psi) * seen.strangers;
+        match request.goal {
+            Goal::Rate(goal) => (seen.bits, seen.strangers.max(rate / goal * cap)),
+            _ => (rate, seen.strangers),
         }
-        if !matches!(base, Base::Cuckoo | Base::Quotient) {
+    };
+    let single = real(&Stack::new(size, request.keys, shape, 0, vec![alone]));
+    let mut best = single.map(|steps| (judged(&steps, 0), steps, 0));
+    let mut found = false;
+    for aim in aims {
+        if found && !whole {
+            break;
+        }
+        // Leaves are rounded, and so is the share that they match: the search goes on below the cap until they keep it.
+        let mut efpb = cap;
+        for _ in 0..STRICTER {
+            let Some(stack) = search(aim, efpb) else { break };
+            efpb = STRICT * stack.efpb.min(efpb);
+            let Ok(steps) = real(&stack) else { continue };
+            let (cost, strangers) = judged(&steps, stack.known);
+            if strangers > cap {
+                efpb *= 0.995 / STRICT * cap / strangers;
+                continue;
+            }
+            found = true;
+            if best.as_ref().map_or(true, |&((least, most), ..)| cost < least || most > cap) {
+                best = Ok(((cost, strangers), steps, stack.known));
+            }
             break;
         }
     }

@@ -54,7 +54,7 @@ fn knowing(kind: Kind, keys: u64, negatives: u64, rate: f64) -> Vec<u8> {
     let others = integers(negatives, 2);
     // A stack knows them by how often they are asked for.
     let filter = match kind {
-        Kind::Stacked(_) => build.expect(others.map(|key| (key, 9.0))).unseen(0.5).finish(),
+        Kind::Stacked(_) => build.expect(others.map(|key| (key, 9.0))).unseen(0.5).max_rate_unknown(1.0).finish(),
         _ => build.exclude(others).finish(),
     };
     filter.unwrap().as_bytes().to_vec()

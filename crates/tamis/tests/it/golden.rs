@@ -45,7 +45,7 @@ fn all() -> Vec<(String, Filter)> {
             true => all.push((name.to_string(), tamis::build(keys()).kind(kind).finish().unwrap())),
             false if matches!(kind, Kind::Stacked(_)) => {
                 let often = others().map(|key| (key, 9.0));
-                let stack = tamis::build(keys()).kind(kind).expect(often).unseen(0.5).fpr(0.001);
+                let stack = tamis::build(keys()).kind(kind).expect(often).unseen(0.5).max_rate_unknown(1.0).fpr(0.001);
                 all.push((name.to_string(), stack.finish().unwrap()));
             }
             false => all.push((name.to_string(), tamis::build(keys()).exclude(others()).kind(kind).finish().unwrap())),

@@ -8,7 +8,7 @@ use crate::leaves::cuckoo::{self, Cuckoo};
 use crate::leaves::quotient::{self, Quotient};
 use crate::math::quotient as quotients;
 use crate::math::stack::{self, Limits, Size, observed, quick, watched};
-use crate::plan::Base;
+use crate::plan::{Base, GUARD};
 use crate::recipes::stacked::{shortened, size};
 use crate::stacked::part::{Part, Table};
 use crate::workload::Shape;
@@ -20,8 +20,6 @@ const SMALLEST: f64 = 64.0;
 const WIDEST: f64 = 64.0;
 /// More queries than anybody will ask.
 const FOREVER: u64 = 1 << 44;
-/// Strangers pass the best eventual stack at most so many times as often as one layer of its size.
-const GUARD: f64 = 1.42;
 
 /// What the caller asked for; the part of it that stays.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -74,7 +72,7 @@ impl Wish {
             None => {
                 let limits = Limits { most_efpb: Some(GUARD * alone), ..Limits::bits(self.bits) };
                 let found = match whole {
-                    true => stack::integer_soon(size, keys, shape, &limits),
+                    true => stack::integer(size, keys, shape, &limits),
                     false => stack::fixed(size, keys, shape, &limits),
                 };
                 found.map(|found| shortened(found, shape)).map(|found| Plan {

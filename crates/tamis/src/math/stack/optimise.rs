@@ -11,8 +11,6 @@ mod varied;
 
 pub use fixed::fixed;
 pub use integer::integer;
-#[cfg(feature = "build")]
-pub(crate) use integer::integer_soon;
 pub(super) use sweep::{Family, sweep};
 pub use varied::varied;
 
@@ -60,7 +58,7 @@ pub struct Limits {
     /// The most layers that a negative query may be expected to ask.
     pub most_checks: Option<f64>,
     /// How far from the best a search may end, in rate or in bits per key. Searches stop at a hundredth of the best if
-    /// that is less, and do not go below a ten-thousandth of it.
+    /// that is less, and do not go below a ten-thousandth of it. A rate of a thousandth of this is as good as none.
     pub epsilon: f64,
 }
 
@@ -87,6 +85,11 @@ impl Limits {
     pub(super) fn slack(&self, best: f64) -> f64 {
         // Nothing may be lost of what was not found yet.
         if best.is_finite() { self.epsilon.max(best * 1e-4).min(best * 0.01) } else { 0.0 }
+    }
+
+    /// A rate that need not be lower.
+    pub(super) fn enough(&self) -> f64 {
+        if self.epsilon.is_finite() { self.epsilon.max(0.0) * 1e-3 } else { 0.0 }
     }
 
     /// The bound for any query, 1 where none is set.

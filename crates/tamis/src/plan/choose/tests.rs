@@ -58,6 +58,61 @@ fn a_cap_on_strangers_is_kept() {
     }
 }
 
+/// A cap is kept by what is built, rounded as it is, and a larger one is never refused.
+#[test]
+fn a_cap_that_a_lower_one_keeps_is_kept() {
+    let classes = (1..=1000u64).map(|rank| ((20_000_000 / (rank * 200)) as f64, 200));
+    let shape = Shape::new(classes, 0.01).unwrap();
+    for (name, kind) in Kind::ALL {
+        let caps: &[f64] = match kind {
+            Kind::Stacked(_) => &[0.004, 0.0083, 0.0084, 0.0090, 0.0095, 0.0100, 0.011, 0.0125, 0.013, 0.03, 1.0],
+            _ => &[0.001, 0.004, 0.0095, 0.03, 1.0],
+        };
+        for keys in [2000, 20_000, 300_000] {
+            let request = request(keys, 0, Goal::BitsPerKey(10.0));
+            let mut kept = None;
+            for &cap in caps {
+                match design(kind, &request, Some(Expected { shape: &shape, cap: Some(cap) })) {
+                    Ok(design) => {
+                        assert!(design.outlook.strangers <= cap * 1.0001, "{name} {keys} {cap}");
+                        assert!(design.outlook.bits <= 10.0001 * keys as f64, "{name} {keys} {cap}");
+                        kept.get_or_insert(cap);
+                    }
+                    Err(error) => assert!(kept.is_none(), "{name}, {keys}: {kept:?} is kept, {cap} is not: {error}"),
+                }
+            }
+            if kind == Kind::Stacked(Base::Bloom) {
+                let first = if keys < 10_000 { 0.0100 } else { 0.0084 };
+                assert!(kept.is_some_and(|cap| cap <= first), "{keys}: {kept:?}");
+            }
+        }
+    }
+    let named = Request { kind: Kind::Stacked(Base::Bloom), ..request(20_000, 0, Goal::BitsPerKey(10.0)) };
+    let error = design(named.kind, &named, Some(Expected { shape: &shape, cap: Some(0.008) })).unwrap_err().to_string();
+    assert!(error.starts_with("unlisted keys would match at a rate of 8.36"), "{error}");
+}
+
+/// Where no cap is given there is one: the rate, or half a bit more than without expected queries.
+#[test]
+fn without_a_cap_there_is_a_ceiling() {
+    // All of it is known, and nothing else is to come.
+    let shape = Shape::new([(3.0, 10_000), (2.0, 10_000)], 0.0).unwrap();
+    let expected = Some(Expected { shape: &shape, cap: None });
+    for (_, kind) in Kind::ALL {
+        for keys in [100, 5000, 200_000] {
+            let of = |goal: Goal| Request { kind, ..request(keys, 0, goal) };
+            if let Ok(design) = design(kind, &of(Goal::Rate(0.001)), expected) {
+                assert!(design.cap == 0.001 && design.outlook.strangers <= 0.001 * 1.0001, "{kind:?} {keys}");
+            }
+            let budget = of(Goal::BitsPerKey(11.0));
+            let Ok(design) = design(kind, &budget, expected) else { continue };
+            let plain = outlook(&plan(&budget).unwrap().steps, &budget).strangers;
+            assert!(design.outlook.strangers <= design.cap * 1.0001, "{kind:?} {keys}");
+            assert!(design.known == 0 || design.cap <= GUARD * plain, "{kind:?} {keys}: {} {plain}", design.cap);
+        }
+    }
+}
+
 /// Nothing that the planner looked at is better than what it takes, by more than the slack for speed.
 #[test]
 fn the_best_is_chosen() {

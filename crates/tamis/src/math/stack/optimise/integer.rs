@@ -4,9 +4,9 @@ use super::{Aim, LEAST_ENTRIES, Problem, Stack, Sums};
 use crate::math::stack::Size;
 use crate::workload::Shape;
 
-/// Pairs of layers looked at, at most: a tenth of a second. Only where next to nothing is unknown a search needs more;
-/// then what is left of the deepest stacks is not searched.
-const MOST_LOOKS: u64 = 1 << 19;
+/// Pairs of layers looked at, at most: a hundredth of a second. Some thousand are usual; a search that ended here would be without its
+/// guarantee.
+const MOST_LOOKS: u64 = 1 << 16;
 
 /// Layers at most, by round: the best short stack cuts most branches of deeper ones. A layer deeper than the last is for
 /// 1/8 of the keys and of the negatives at most, and mostly for far fewer.
@@ -37,28 +37,12 @@ const MOST_WIDTH: u32 = 16;
 /// # Ok::<(), tamis::workload::ShapeError>(())
 /// ```
 pub fn integer(size: Size, keys: u64, shape: &Shape, limits: &super::Limits) -> Option<Stack> {
-    search(size, keys, shape, limits, MOST_LOOKS)
-}
-
-/// The same within a few milliseconds: good, and nearly always the best.
-#[cfg(feature = "build")]
-pub(crate) fn integer_soon(size: Size, keys: u64, shape: &Shape, limits: &super::Limits) -> Option<Stack> {
-    search(size, keys, shape, limits, MOST_LOOKS >> 8)
-}
-
-fn search(size: Size, keys: u64, shape: &Shape, limits: &super::Limits, most_looks: u64) -> Option<Stack> {
     if keys == 0 || !limits.possible() {
         return None;
     }
-    let problem = Problem { size, keys, shape, limits };
-    let mut search =
-        Search { problem, best: f64::INFINITY, found: Vec::new(), path: Vec::new(), looks: 0, most_looks, most: 0 };
-    for most in ROUNDS {
-        search.most = most;
-        search.expand(&Node { sums: Sums::default(), keys: 1.0, known: 1.0 });
-    }
+    let search = Search::run(Problem { size, keys, shape, limits });
     let alphas: Vec<f64> = search.found.iter().map(|&width| half(width)).collect();
-    if alphas.is_empty() { None } else { problem.stack(alphas) }
+    if alphas.is_empty() { None } else { search.problem.stack(alphas) }
 }
 
 /// A power of 1/2, exactly.
@@ -84,12 +68,28 @@ struct Search<'a> {
     /// Lengths on the way to the current node.
     path: Vec<u32>,
     looks: u64,
-    most_looks: u64,
+    /// Nothing below this is looked for.
+    enough: f64,
     /// Layers at most in this round.
     most: usize,
 }
 
-impl Search<'_> {
+impl<'a> Search<'a> {
+    /// Searches all rounds.
+    fn run(problem: Problem<'a>) -> Search<'a> {
+        let enough = match problem.limits.aim {
+            Aim::LeastRate { .. } => problem.limits.enough(),
+            Aim::LeastBits { .. } => 0.0,
+        };
+        let (found, path) = (Vec::new(), Vec::new());
+        let mut search = Search { problem, best: f64::INFINITY, found, path, looks: 0, enough, most: 0 };
+        for most in ROUNDS {
+            search.most = most;
+            search.expand(&Node { sums: Sums::default(), keys: 1.0, known: 1.0 });
+        }
+        search
+    }
+
     /// Tries every next pair.
     fn expand(&mut self, node: &Node) {
         let unknown = node.keys * node.known;
@@ -121,7 +121,8 @@ impl Search<'_> {
                     sums.checks.unknown += unknown * passed;
                     let next = Node { sums, keys: node.keys * half(second), known: node.known * passed };
                     self.looks += 1;
-                    if self.looks < self.most_looks
+                    if self.looks < MOST_LOOKS
+                        && self.best > self.enough
                         && self.bound(&next) < self.best - self.problem.limits.slack(self.best) * 2.0 / 3.0
                     {
                         self.path.push(second);
@@ -195,6 +196,32 @@ impl Search<'_> {
                 }
                 _ => f64::INFINITY,
             },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::super::Limits;
+    use super::*;
+
+    /// The guarantee holds: no search that a planner asks for is cut off, not even where all queries are known.
+    #[test]
+    fn searches_come_to_their_end() {
+        let shapes = [(1.0, 0.0), (1.0, 0.01), (0.5, 0.2), (1.25, 0.3)].map(|(exponent, unseen)| {
+            let classes = (1..=1000u64).map(|rank| (1e9 / (rank as f64 * 200.0).powf(exponent), 200));
+            Shape::new(classes, unseen).unwrap()
+        });
+        for (size, keys) in [(Size::CUCKOO_SEMI_SORTED, 2000), (Size::QUOTIENT, 20_000), (Size::CUCKOO, 300_000)] {
+            for (shape, bits) in shapes.iter().flat_map(|shape| [6.0, 10.0, 14.0].map(|bits| (shape, bits))) {
+                let alone = size.alpha(bits).min(0.5);
+                for most_efpb in [Some(1.42 * alone), Some(0.3), None] {
+                    let limits = Limits { most_efpb, epsilon: 1e-3 * alone, ..Limits::bits(bits) };
+                    let search = Search::run(Problem { size, keys, shape, limits: &limits });
+                    assert!(search.looks < MOST_LOOKS, "{keys} {bits} {limits:?}: {}", search.looks);
+                }
+            }
         }
     }
 }

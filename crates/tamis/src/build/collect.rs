@@ -452,7 +452,7 @@ impl Sealed {
         let path = path.as_ref();
         let (sealed, foreseen) = self.foresee()?;
         let plan = foreseen.as_ref().map(|foreseen| foreseen.design.plan.clone());
-        let mut report = to_file(path, |out| sealed.write(plan, |_| out))?;
+        let mut report = to_file(path, sealed.options.hasher, |out| sealed.write(plan, |_| out))?;
         if let Some(foreseen) = foreseen {
             // A pipe cannot be asked.
             let filter = if path.is_file() { Some(Filter::read(path)?) } else { None };

@@ -120,7 +120,7 @@ impl Partitioned {
 
     /// Builds the filter into a file: see [`Build::finish_to`](super::Build::finish_to).
     pub fn finish_to(self, path: impl AsRef<Path>) -> Result<Report, Error> {
-        to_file(path.as_ref(), |out| self.write(|_| out))
+        to_file(path.as_ref(), self.options.hasher, |out| self.write(|_| out))
     }
 
     fn write<W: Write>(self, out: impl FnOnce(u64) -> W) -> Result<(W, Report), Error> {

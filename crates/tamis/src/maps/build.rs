@@ -334,7 +334,7 @@ impl Collector {
 
     /// Builds the map into a file: see [`Build::finish_to`].
     pub fn finish_to(self, path: impl AsRef<Path>) -> Result<Report, Error> {
-        to_file(path.as_ref(), |out| self.write(|_| out))
+        to_file(path.as_ref(), self.options.common.hasher, |out| self.write(|_| out))
     }
 
     pub(super) fn write<W: Write>(self, out: impl FnOnce(u64) -> W) -> Result<(W, Report), Error> {

@@ -233,7 +233,7 @@ mod construction {
 
         /// Builds the sequence into a file; an existing file is replaced when, and only when, the new one is complete.
         pub fn finish_to(self, path: impl AsRef<Path>) -> Result<Report, Error> {
-            to_file(path.as_ref(), |out| self.collect()?.write(|_| out))
+            to_file(path.as_ref(), self.build.options.common.hasher, |out| self.collect()?.write(|_| out))
         }
 
         fn collect(self) -> Result<Collector, Error> {

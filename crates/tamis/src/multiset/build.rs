@@ -373,7 +373,7 @@ impl Collector {
 
     /// Builds the index into a file: see [`Build::finish_to`].
     pub fn finish_to(self, path: impl AsRef<Path>) -> Result<Report, Error> {
-        to_file(path.as_ref(), |out| self.write(|_| out))
+        to_file(path.as_ref(), self.options.common.hasher, |out| self.write(|_| out))
     }
 
     fn write<W: Write>(mut self, out: impl FnOnce(u64) -> W) -> Result<(W, Report), Error> {

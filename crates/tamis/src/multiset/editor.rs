@@ -290,7 +290,7 @@ impl Editor {
 
     /// Writes the index to a file, which is replaced when, and only when, the new one is complete; returns its length.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<u64, Error> {
-        to_file(path.as_ref(), |out| Ok(self.index.write(out)?))
+        to_file(path.as_ref(), self.index.hasher, |out| Ok(self.index.write(out)?))
     }
 }
 

@@ -8,9 +8,12 @@
 //!
 //! A read of standard input may wait for ever, and no flag ends it. But as long as keys are read there is no file with a
 //! name (spilled keys are in files without one), so the handler itself ends the program. Once the filter is written there
-//! is a temporary file beside its place; then the handler raises a flag, and the build stops between two shards
+//! may be a temporary file beside its place; then the handler raises a flag, and the build stops between two shards
 //! and removes it. The two sides agree on where the build stands by one compare-and-swap each. A second interrupt
 //! ends the program whatever it does.
+//!
+//! A signal that was ignored when the program began stays ignored, as `nohup` and background jobs of scripts have it; the
+//! others are handled all the same.
 
 use std::io::{self, IsTerminal, Write};
 use std::process;
@@ -46,11 +49,8 @@ impl Interrupt {
             Err(_) if flag.swap(true, Ordering::Relaxed) => process::exit(CODE.into()),
             Err(_) => {}
         };
-        match ctrlc::try_set_handler(handler) {
-            // One of the signals is ignored already: under nohup a build is to outlive its terminal.
-            Ok(()) | Err(ctrlc::Error::MultipleHandlers) => Ok(Interrupt { phase, cancel }),
-            Err(error) => Err(error.into()),
-        }
+        listen(handler)?;
+        Ok(Interrupt { phase, cancel })
     }
 
     /// The flag that stops a build.
@@ -73,6 +73,39 @@ impl Interrupt {
             false => Ok(()),
         }
     }
+}
+
+/// Calls the handler at every interrupt.
+#[cfg(unix)]
+fn listen(handler: impl Fn() + Send + 'static) -> Result<()> {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    // Where the system does not say, a hang-up ends the program or not, as it would without us.
+    let ignored = ignored().unwrap_or(1 << (SIGHUP - 1));
+    let heard = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| ignored >> (signal - 1) & 1 == 0);
+    let mut signals = signal_hook::iterator::Signals::new(heard)?;
+    std::thread::Builder::new().spawn(move || signals.forever().for_each(|_| handler()))?;
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn listen(handler: impl Fn() + Send + 'static) -> Result<()> {
+    Ok(ctrlc::set_handler(handler)?)
+}
+
+/// The signals that this program was told to ignore, a bit for each.
+#[cfg(unix)]
+fn ignored() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"))?;
+    u64::from_str_radix(mask.trim(), 16).ok()
+}
+
+/// A file that grows past the limit of the shell (`ulimit -f`) shall be an error of the write, as a full disk is, and not the end of the
+/// program.
+pub(crate) fn survive_file_limit() {
+    #[cfg(unix)]
+    // Nobody looks at the flag: what counts is that the signal does nothing else.
+    let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
 }
 
 /// Tells the user.

@@ -46,6 +46,7 @@ pub(crate) enum Outcome {
 }
 
 fn main() -> ExitCode {
+    interrupt::survive_file_limit();
     let command = match Cli::try_parse() {
         Ok(cli) => cli.command,
         Err(error) => return usage(&error),

@@ -42,6 +42,15 @@ fn ignored() -> bool {
     mask & (1 | 2 | 1 << 14) != 0
 }
 
+/// Whether the file to be is there: one without a name, or a part.
+fn writes(desk: &Desk, child: &Child) -> bool {
+    let place = fs::canonicalize(desk.path("")).unwrap();
+    let open = fs::read_dir(format!("/proc/{}/fd", child.id())).into_iter().flatten().flatten();
+    let mut files = open.filter_map(|file| fs::read_link(file.path()).ok());
+    files.any(|file| file.parent() == Some(&place) && file.to_string_lossy().ends_with(" (deleted)"))
+        || desk.names().iter().any(|name| name.ends_with(".part"))
+}
+
 /// A build that has read these keys and waits for more. They are more than a pipe holds, so it is past its start.
 fn waiting(desk: &Desk, program: &str, line: &str) -> (Child, ChildStdin) {
     let mut child = desk.around(program, line).stdin(Stdio::piped()).spawn().unwrap();
@@ -82,14 +91,22 @@ fn a_build_that_writes_removes_its_temporary_file() {
     let desk = Desk::new();
     desk.put("out.tamis", "old");
     desk.put("keys.txt", numbers(0..1_600_000));
-    let part = |desk: &Desk| desk.names().iter().any(|name| name.ends_with(".part"));
-    let child = desk.command("build --integers --threads 1 --effort smallest keys.txt -o out.tamis").spawn().unwrap();
-    assert!(within_time(|| part(&desk)));
-    send("INT", &child);
-    let run = end(child);
-    assert_eq!((run.code, run.err.as_str()), (Some(130), "tamis: interrupted; nothing was written\n"));
-    assert_eq!(desk.names(), ["keys.txt", "out.tamis", "tmp"]);
-    assert_eq!(desk.read("out.tamis"), b"old");
+    // Nothing can be done when a program is killed, so there must be nothing to do.
+    let signals = if cfg!(target_os = "linux") { &["INT", "KILL"][..] } else { &["INT"] };
+    for &signal in signals {
+        let line = "build --integers --threads 1 --effort smallest keys.txt -o out.tamis";
+        let child = desk.command(line).spawn().unwrap();
+        assert!(within_time(|| writes(&desk, &child)));
+        send(signal, &child);
+        let run = end(child);
+        let expected = match signal {
+            "INT" => (Some(130), "tamis: interrupted; nothing was written\n"),
+            _ => (None, ""),
+        };
+        assert_eq!((run.code, run.err.as_str()), expected);
+        assert_eq!(desk.names(), ["keys.txt", "out.tamis", "tmp"]);
+        assert_eq!(desk.read("out.tamis"), b"old");
+    }
 }
 
 #[test]
@@ -100,10 +117,9 @@ fn a_map_that_is_built_removes_its_temporary_file() {
     let desk = Desk::new();
     desk.put("out.tamis", "old");
     desk.put("pairs.tsv", (0..1_600_000u32).map(|i| format!("{i}\t{}\n", i.trailing_zeros())).collect::<String>());
-    let part = |desk: &Desk| desk.names().iter().any(|name| name.ends_with(".part"));
     let line = "map build --integers --threads 1 --effort smallest pairs.tsv -o out.tamis";
     let child = desk.command(line).spawn().unwrap();
-    assert!(within_time(|| part(&desk)));
+    assert!(within_time(|| writes(&desk, &child)));
     send("INT", &child);
     let run = end(child);
     assert_eq!((run.code, run.err.as_str()), (Some(130), "tamis: interrupted; nothing was written\n"));
@@ -121,4 +137,36 @@ fn a_build_under_nohup_outlives_its_terminal() {
     drop(stdin);
     let report = end(child).text(0);
     assert!(report.starts_with("keys        100,000, 0 duplicates dropped\n"), "{report}");
+}
+
+/// Under nohup, and in the background of a script, one signal is ignored, and the others are what they were.
+#[test]
+fn an_ignored_signal_leaves_the_others() {
+    if ignored() {
+        return;
+    }
+    let desk = Desk::new();
+    for (without, signal) in [("HUP", "TERM"), ("HUP", "INT"), ("INT", "TERM"), ("TERM", "HUP")] {
+        let program = env!("CARGO_BIN_EXE_tamis");
+        desk.put("ignore.sh", format!("trap '' {without}; exec {program} build --integers -o out.tamis"));
+        let (child, stdin) = waiting(&desk, "sh", "ignore.sh");
+        send(without, &child);
+        send(signal, &child);
+        let run = end(child);
+        drop(stdin);
+        let expected = (Some(130), "tamis: interrupted; nothing was written\n");
+        assert_eq!((run.code, run.err.as_str()), expected, "{signal} without {without}");
+        assert_eq!(desk.names(), ["ignore.sh", "tmp"]);
+    }
+}
+
+#[test]
+fn a_limit_on_files_is_an_error() {
+    let desk = Desk::new();
+    desk.put("keys.txt", numbers(0..20_000));
+    // In blocks of 512 or 1024 bytes; the file has 17,000 bytes.
+    desk.put("limit.sh", format!("ulimit -f 8; exec {} build keys.txt -o out.tamis", env!("CARGO_BIN_EXE_tamis")));
+    let run: Run = desk.around("sh", "limit.sh").output().unwrap().into();
+    assert_eq!(run.complaint(), "out.tamis: File too large (os error 27)");
+    assert_eq!(desk.names(), ["keys.txt", "limit.sh", "tmp"]);
 }

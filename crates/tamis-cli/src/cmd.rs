@@ -22,6 +22,8 @@ use anyhow::{Error, Result, anyhow, bail};
 use serde_json::Value;
 use tamis::{Domain, Filter, FormatError, QueryError};
 
+use crate::screen;
+
 /// Standard output was closed by whoever reads it.
 #[derive(Debug)]
 pub(crate) struct Closed;
@@ -102,7 +104,7 @@ fn print_json(value: &Value) -> Result<()> {
 
 /// Writes lines to standard output.
 fn print(text: &str) -> Result<()> {
-    let mut out = io::stdout().lock();
+    let mut out = screen::stdout();
     to_stdout(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
 }
 

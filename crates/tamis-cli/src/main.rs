@@ -8,8 +8,9 @@ mod cmd;
 mod input;
 mod interrupt;
 mod progress;
+mod screen;
 
-use std::io::{self, Write as _};
+use std::io::Write as _;
 use std::process::ExitCode;
 
 use anyhow::Error;
@@ -75,7 +76,7 @@ fn main() -> ExitCode {
 
 /// The one line of an error.
 fn complain(message: &str) -> ExitCode {
-    let _ = writeln!(io::stderr(), "tamis: {message}");
+    let _ = writeln!(screen::stderr(), "tamis: {message}");
     ExitCode::from(2)
 }
 

@@ -2,13 +2,14 @@
 
 use std::fmt;
 use std::fs;
-use std::io::{self, Write as _};
+use std::io::{self, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 
 use super::print;
 use crate::input::Source;
+use crate::screen;
 
 /// Where a file goes.
 pub(super) enum Output {
@@ -32,6 +33,9 @@ impl Output {
     /// `what` goes there. Finds out now what would stop the writing after an hour of reading.
     pub(super) fn new<'a>(path: &Path, sources: impl Iterator<Item = &'a Source>, what: &str) -> Result<Output> {
         if path.as_os_str() == "-" {
+            if io::stdout().is_terminal() {
+                bail!("-o -: standard output is a terminal, expected a file or a pipe for the {what}");
+            }
             return Ok(Output::Stdout);
         }
         // A link stays, and what it points to is replaced.
@@ -60,7 +64,7 @@ impl Output {
     pub(super) fn report(&self, report: &str) -> Result<()> {
         match self {
             Output::File(_) => print(report),
-            Output::Stdout | Output::Device(_) => Ok(io::stderr().write_all(report.as_bytes())?),
+            Output::Stdout | Output::Device(_) => Ok(screen::stderr().write_all(report.as_bytes())?),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! a filter and keys -> the keys that are in it.
 
 use std::cell::RefCell;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
@@ -16,6 +16,7 @@ use crate::Outcome;
 use crate::args::{self, Reading};
 use crate::input::{self, KeyRef, total_bytes};
 use crate::progress::Bar;
+use crate::screen::{self, Stdout};
 
 /// Print the keys that a filter lets through, like grep -F -x -f.
 ///
@@ -87,7 +88,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
 struct Asker<'a> {
     filter: &'a Filter,
     args: &'a Args,
-    out: BufWriter<io::StdoutLock<'static>>,
+    out: Stdout,
     keys: Gathered,
     /// Labels, and how many keys in a row carry each.
     runs: Vec<(Vec<u8>, usize)>,
@@ -97,7 +98,7 @@ struct Asker<'a> {
 
 impl<'a> Asker<'a> {
     fn new(filter: &'a Filter, args: &'a Args) -> Asker<'a> {
-        let out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
+        let out = screen::stdout();
         Asker { filter, args, out, keys: Gathered::default(), runs: vec![], answers: vec![], found: 0 }
     }
 

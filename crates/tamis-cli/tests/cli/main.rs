@@ -14,3 +14,5 @@ mod partitions;
 mod sets;
 #[cfg(unix)]
 mod signals;
+#[cfg(target_os = "linux")]
+mod terminal;

@@ -1,7 +1,7 @@
 //! a map and keys -> the values of the keys.
 
 use std::cell::RefCell;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
@@ -18,6 +18,7 @@ use crate::Outcome;
 use crate::args::{self, Cleaning};
 use crate::input::{self, KeyRef, total_bytes};
 use crate::progress::Bar;
+use crate::screen::{self, Stdout};
 
 /// Print the values of keys: key, tab, value.
 ///
@@ -85,14 +86,14 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
 struct Asker<'a> {
     map: &'a Map,
     args: &'a Args,
-    out: BufWriter<io::StdoutLock<'static>>,
+    out: Stdout,
     keys: Gathered,
     found: u64,
 }
 
 impl<'a> Asker<'a> {
     fn new(map: &'a Map, args: &'a Args) -> Asker<'a> {
-        let out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
+        let out = screen::stdout();
         Asker { map, args, out, keys: Gathered::default(), found: 0 }
     }
 

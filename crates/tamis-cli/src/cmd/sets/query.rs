@@ -1,7 +1,7 @@
 //! an index and keys, or sequences -> the sets that hold them.
 
 use std::cell::RefCell;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
@@ -19,6 +19,7 @@ use crate::args;
 use crate::input::kmers::{self, Event};
 use crate::input::{self, KeyRef, Source, total_bytes};
 use crate::progress::Bar;
+use crate::screen::{self, Stdout};
 
 /// Print the sets that hold keys: key, tab, sets with commas between them.
 ///
@@ -231,14 +232,14 @@ fn ask_sequences(args: &Args, index: &Sets, k: u32, sources: &[Source], all: &mu
 struct Printer<'a> {
     args: &'a Args,
     naming: Naming<'a>,
-    out: BufWriter<io::StdoutLock<'static>>,
+    out: Stdout,
     /// Something had a set.
     found: bool,
 }
 
 impl<'a> Printer<'a> {
     fn new(args: &'a Args, index: &'a Sets) -> Printer<'a> {
-        let out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
+        let out = screen::stdout();
         Printer { args, naming: Naming { index, numbers: args.ids }, out, found: false }
     }
 
@@ -285,7 +286,7 @@ impl<'a> Printer<'a> {
         name: &[u8],
         sets: &[T],
         fields: impl FnOnce() -> Value,
-        write: impl Fn(&mut BufWriter<io::StdoutLock<'static>>, &T) -> io::Result<()>,
+        write: impl Fn(&mut Stdout, &T) -> io::Result<()>,
     ) -> Result<()> {
         self.found |= !sets.is_empty();
         if sets.is_empty() && self.args.found {

@@ -58,7 +58,7 @@ use std::str::FromStr;
 use anyhow::{Result, bail};
 
 pub(crate) use place::{Places, Unit};
-pub(crate) use source::{Source, total_bytes};
+pub(crate) use source::{Identity, Source, total_bytes};
 
 use sink::Sink;
 

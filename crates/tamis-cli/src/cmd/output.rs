@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 
 use super::print;
-use crate::input::Source;
+use crate::input::{Identity, Source};
 use crate::screen;
 
 /// Where a file goes.
@@ -31,7 +31,7 @@ impl fmt::Display for Output {
 
 impl Output {
     /// `what` goes there. Finds out now what would stop the writing after an hour of reading.
-    pub(super) fn new<'a>(path: &Path, sources: impl Iterator<Item = &'a Source>, what: &str) -> Result<Output> {
+    pub(super) fn new<'a>(path: &Path, mut sources: impl Iterator<Item = &'a Source>, what: &str) -> Result<Output> {
         if path.as_os_str() == "-" {
             if io::stdout().is_terminal() {
                 bail!("-o -: standard output is a terminal, expected a file or a pipe for the {what}");
@@ -45,13 +45,10 @@ impl Output {
             Ok(data) if !data.is_file() => return Ok(Output::Device(path.to_path_buf())),
             _ => {}
         }
-        for source in sources {
-            if let Source::File(input) = source
-                && real.is_ok()
-                && fs::canonicalize(input).ok() == real.as_ref().ok().cloned()
-            {
-                bail!("{}: is a file of keys and would be replaced by the {what}", path.display());
-            }
+        let replaced = Identity::of_path(path);
+        if let Some(source) = sources.find(|source| replaced.is_some() && source.identity() == replaced) {
+            let input = if *source == Source::Stdin { "standard input" } else { "a file of keys" };
+            bail!("{}: is {input} and would be replaced by the {what}", path.display());
         }
         let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
         if !dir.is_dir() {

@@ -53,6 +53,14 @@ impl Source {
         Ok(())
     }
 
+    /// Which file it is; none for a pipe.
+    pub(crate) fn identity(&self) -> Option<Identity> {
+        match self {
+            Source::Stdin => Identity::of_stdin(),
+            Source::File(path) => Identity::of_path(path),
+        }
+    }
+
     /// Whether it has a size and can be read at any place.
     pub(super) fn is_regular(&self) -> bool {
         matches!(self, Source::File(path) if fs::metadata(path).is_ok_and(|m| m.is_file()))
@@ -72,6 +80,41 @@ impl Source {
             io::ErrorKind::PermissionDenied => anyhow!("{self}: permission denied, expected a readable file of keys"),
             _ => anyhow!("{self}: {error}"),
         }
+    }
+}
+
+/// What a file is, whatever it is called: links to it, hard ones too, have the same.
+#[derive(PartialEq, Eq, Debug)]
+pub(crate) struct Identity(#[cfg(unix)] (u64, u64), #[cfg(not(unix))] PathBuf);
+
+#[cfg(unix)]
+impl Identity {
+    fn of(file: io::Result<fs::Metadata>) -> Option<Identity> {
+        use std::os::unix::fs::MetadataExt;
+        file.ok().filter(fs::Metadata::is_file).map(|data| Identity((data.dev(), data.ino())))
+    }
+
+    /// Of a regular file that is there.
+    pub(crate) fn of_path(path: &Path) -> Option<Identity> {
+        Identity::of(fs::metadata(path))
+    }
+
+    fn of_stdin() -> Option<Identity> {
+        use std::os::fd::AsFd;
+        let stdin = io::stdin().as_fd().try_clone_to_owned().ok()?;
+        Identity::of(File::from(stdin).metadata())
+    }
+}
+
+#[cfg(not(unix))]
+impl Identity {
+    /// Of a regular file that is there.
+    pub(crate) fn of_path(path: &Path) -> Option<Identity> {
+        fs::canonicalize(path).ok().map(Identity)
+    }
+
+    fn of_stdin() -> Option<Identity> {
+        None
     }
 }
 

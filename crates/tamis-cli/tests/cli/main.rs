@@ -10,6 +10,8 @@ mod formats;
 mod goals;
 mod maps;
 mod negatives;
+#[cfg(unix)]
+mod outputs;
 mod partitions;
 mod sets;
 #[cfg(unix)]

@@ -108,7 +108,7 @@ pub(crate) struct Means {
 pub(crate) struct Room {
     /// Memory for gathering and sorting keys, 4M at least; what does not fit goes to temporary files. Every thread takes some 60 MB
     /// more, and the counts of expected queries up to half of it
-    #[arg(long, value_name = "SIZE", default_value = "2G", value_parser = bytes)]
+    #[arg(long, value_name = "SIZE", default_value = "2G", value_parser = memory)]
     memory: u64,
     /// Disk space for temporary files; no limit unless given
     #[arg(long, value_name = "SIZE", value_parser = bytes)]
@@ -168,6 +168,12 @@ pub(crate) fn bytes(text: &str) -> Result<u64, String> {
     let number: f64 = number.parse().map_err(|_| format!("{text:?} is not a number of bytes like 512M or 2G"))?;
     let bytes = number * (1u64 << shift) as f64;
     if bytes < 1.0 || bytes > (1u64 << 60) as f64 { Err(format!("{text:?} is out of range")) } else { Ok(bytes as u64) }
+}
+
+/// A number of bytes to work in.
+fn memory(text: &str) -> Result<u64, String> {
+    let memory = bytes(text)?;
+    if memory < 4 << 20 { Err("expected 4M at least".to_string()) } else { Ok(memory) }
 }
 
 #[cfg(test)]

@@ -13,13 +13,14 @@ use anyhow::{Result, bail};
 use csv_core::{ReadRecordResult, ReaderBuilder};
 use memchr::memchr_iter;
 
+use super::lines::LIMIT;
 use super::sink::{Sink, list_columns};
 
 /// Read from the source at a time.
 const BUFFER: usize = 1 << 18;
 
-/// The longest record.
-const LIMIT: usize = 1 << 30;
+/// The most fields of a record: where each ends is held in memory, and empty ones have no bytes to count.
+const FIELDS: usize = 1 << 20;
 
 /// How fields are told apart.
 #[derive(Clone, Copy)]
@@ -216,11 +217,14 @@ impl<'a> Rows<'a> {
                 ReadRecordResult::InputEmpty => {}
                 ReadRecordResult::OutputFull if length >= self.limit => {
                     return Err(invalid(format!(
-                        "the record is longer than {} bytes; is a quote left open?",
+                        "longer than {} bytes, the limit for a record; is a quote left open?",
                         self.limit
                     )));
                 }
                 ReadRecordResult::OutputFull => self.text.resize((2 * self.text.len()).min(self.limit), 0),
+                ReadRecordResult::OutputEndsFull if width >= FIELDS => {
+                    return Err(invalid(format!("more than {FIELDS} fields, the limit for a record")));
+                }
                 ReadRecordResult::OutputEndsFull => self.ends.resize(2 * self.ends.len(), 0),
                 ReadRecordResult::End => return Ok(false),
             }
@@ -333,5 +337,7 @@ mod tests {
             let long = table(&format!("\"{}\"", "x".repeat(2000)), CSV, buffer).unwrap_err().to_string();
             assert!(long.contains("1000 bytes"), "{long}");
         }
+        let wide = table(&",".repeat(FIELDS + 1), CSV, 4000).unwrap_err().to_string();
+        assert_eq!(wide, "more than 1048576 fields, the limit for a record");
     }
 }

@@ -14,8 +14,9 @@ use super::sink::Sink;
 /// Where the buffer begins: large enough to make system calls rare, small enough for the second-level cache.
 const BUFFER: usize = 1 << 18;
 
-/// The longest line. Whatever is longer is not a list of keys.
-const LIMIT: usize = 1 << 30;
+/// The longest line, record of csv and JSON value: 16 MiB. A line is held in memory whole, whatever limits are set, and a few
+/// compressed bytes may unfold to any length.
+pub(super) const LIMIT: usize = 1 << 24;
 
 /// Every line is a key.
 pub(super) fn read(reader: Box<dyn Read + '_>, sink: &mut Sink<'_>) -> Result<ControlFlow<()>> {
@@ -91,7 +92,7 @@ impl<'a> Lines<'a> {
         self.scanned -= self.start;
         self.start = 0;
         if self.end > self.limit {
-            let message = format!("longer than {} bytes, expected one key per line", self.limit);
+            let message = format!("longer than {} bytes, the limit for a line", self.limit);
             return Err(io::Error::new(io::ErrorKind::InvalidData, message));
         }
         if self.end == self.buffer.len() {

@@ -26,6 +26,8 @@ fn words_of_the_command_line() {
         ("--layout <LAYOUT>", "nonsense", "expected auto, compact or local"),
         ("--memory <SIZE>", "nonsense", "unknown unit \"nonsense\", expected K, M, G or T"),
         ("--memory <SIZE>", "2X", "unknown unit \"X\", expected K, M, G or T"),
+        ("--memory <SIZE>", "1M", "expected 4M at least"),
+        ("--memory <SIZE>", "1", "expected 4M at least"),
         ("--disk <SIZE>", "1.2.3", &format!("\"1.2.3\" {sizes}")),
         ("--threads <N>", "0", "0 is not in 1..=1024"),
         ("--threads <N>", "65535", "65535 is not in 1..=1024"),
@@ -89,6 +91,42 @@ fn a_full_disk() {
         let expected = "tamis: standard output: No space left on device (os error 28)\n";
         assert_eq!((run.status.code(), message.as_str()), (Some(2), expected), "{line}");
     }
+}
+
+/// A line is held in memory whole, so there is a longest one, in every format and behind every compression.
+#[test]
+fn lines_without_an_end() {
+    use std::io::Write;
+    let desk = Desk::new();
+    let long = "x".repeat((1 << 24) + 1);
+    let mut gzip = flate2::write::GzEncoder::new(vec![], flate2::Compression::fast());
+    gzip.write_all(format!("one\n{long}").as_bytes()).unwrap();
+    desk.put("bomb.txt.gz", gzip.finish().unwrap());
+    desk.put("long.txt", format!("one\n{long}\ntwo\n"));
+    desk.put("long.csv", format!("one\n\"{long}\"\n"));
+    desk.put("wide.csv", format!("one\n{}\n", ",".repeat(1 << 20)));
+    desk.put("long.jsonl", format!("\"one\"\n\"{long}\"\n"));
+    desk.put("long.tsv", format!("one\t1\n{long}\t2\n"));
+    desk.put("good.txt", "x".repeat(1 << 24));
+    let line = "line 2: longer than 16777216 bytes, the limit for a line";
+    for (command, expected) in [
+        ("build long.txt", format!("long.txt: {line}")),
+        ("build bomb.txt.gz", format!("bomb.txt.gz: {line}")),
+        ("build -0 good.txt --exclude long.txt", format!("long.txt: {}", line.replace("line 2", "record 1"))),
+        (
+            "build long.csv",
+            "long.csv: line 2: longer than 16777216 bytes, the limit for a record; is a quote left open?".into(),
+        ),
+        ("build wide.csv", "wide.csv: line 2: more than 1048576 fields, the limit for a record".into()),
+        ("build long.jsonl", format!("long.jsonl: {line}")),
+        ("build good.txt --expect long.tsv", format!("long.tsv: {line}")),
+        ("map build long.tsv", format!("long.tsv: {line}")),
+        ("sets build long.txt", format!("long.txt: {line}")),
+    ] {
+        assert_eq!(desk.error(&format!("{command} --memory 4M -o out.tamis")), expected);
+    }
+    desk.run("build good.txt -o out.tamis").text(0);
+    assert_eq!(desk.run("query -c out.tamis long.txt").err, format!("tamis: long.txt: {line}\n"));
 }
 
 #[test]

@@ -154,6 +154,20 @@ fn partition_lines(filter: &Filter) -> String {
     out
 }
 
+/// Whether the number of excluded keys is an estimate: few are counted, and those that carry labels.
+fn is_estimate(filter: &Filter) -> bool {
+    filter.negatives() >= 1 << 14 && !filter.is_partitioned()
+}
+
+/// A number, or an estimate of one with three digits that mean something.
+fn about(count: u64, estimate: bool) -> String {
+    if !estimate {
+        return grouped(count);
+    }
+    let unit = 10u64.pow(count.checked_ilog10().unwrap_or(0).saturating_sub(2));
+    format!("about {}", grouped((count / unit + u64::from(count % unit >= unit.div_ceil(2))).saturating_mul(unit)))
+}
+
 /// The line about keys that nobody listed, with three digits that mean something.
 fn strangers(rate: f64) -> String {
     format!("strangers   {} of unlisted keys are let through\n", percent(rate))
@@ -201,7 +215,7 @@ fn overhead(bits: Option<f64>, bound: Option<f64>) -> Option<f64> {
     Some(bits? / bound? - 1.0)
 }
 
-/// The fewest bits per key for any filter that excludes as much and lets no more strangers through.
+/// The fewest bits per key for any filter that excludes as much as the file says and lets no more unlisted keys through.
 fn bound(filter: &Filter) -> Option<f64> {
     let bits = filter.bound();
     (!filter.is_empty() && bits > 0.0).then(|| bits / filter.len() as f64)
@@ -216,6 +230,10 @@ mod tests {
         let groups = [(0, "0"), (999, "999"), (1000, "1,000"), (1_234_567, "1,234,567"), (100_000, "100,000")];
         for (n, text) in groups {
             assert_eq!(grouped(n), text);
+        }
+        let estimates = [(0, "0"), (99, "99"), (5_002_638, "5,000,000"), (16_384, "16,400"), (99_950, "100,000")];
+        for (n, text) in estimates {
+            assert_eq!((about(n, true), about(n, false)), (format!("about {text}"), grouped(n)));
         }
         let shares = [
             (0.0, "0"),

@@ -578,8 +578,8 @@ fn write<W: Write>(
     let bytes = plan.bytes(&request);
     // Where some of them may match, nothing is promised about any.
     let promised = !matches!(request.goal, Goal::Share(_)) && plan.promises(request.keys);
-    let known = if promised { shards.known() } else { 0 };
-    let (out, bytes) = write_plan(shards, &plan, sieve.first(&plan), known, domain, options, out(bytes))?;
+    let excluded = if promised { shards.excluded() } else { 0 };
+    let (out, bytes) = write_plan(shards, &plan, sieve.first(&plan), excluded, domain, options, out(bytes))?;
     // The last shards are built without asking: whoever stopped meanwhile wants no file.
     if options.stop() {
         return Err(BuildError::Cancelled.into());

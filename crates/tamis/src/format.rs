@@ -50,7 +50,7 @@ pub(crate) struct Header {
     pub(crate) form: Form,
     /// Distinct keys.
     pub(crate) keys: u64,
-    /// Distinct keys that are known not to be in the set, and that the filter is right about; an estimate if they are very
+    /// Distinct keys that were excluded and that the filter is right about, expected queries aside; an estimate if they are very
     /// many. For the reader's information. Of a map: how many distinct values there are.
     pub(crate) negatives: u64,
 }

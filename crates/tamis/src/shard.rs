@@ -221,6 +221,8 @@ pub struct Shards {
     pub stats: Stats,
     /// About how many distinct negatives were listed: the same for any order and any limit.
     pub(crate) about: u64,
+    /// How many of them are only expected, and not excluded.
+    pub(crate) expected: u64,
     keys: Keys,
     negatives: Option<Sorted<Tagged>>,
     on_conflict: OnConflict,
@@ -246,15 +248,20 @@ impl Shards {
         };
         let stats = census.stats(listed, negatives.as_ref().map_or(0, Sorted::count), on_conflict)?;
         let bits = shard_bits(stats.keys, shard_keys);
-        Ok(Shards { bits, stats, about: 0, keys, negatives, on_conflict })
+        Ok(Shards { bits, stats, about: 0, expected: 0, keys, negatives, on_conflict })
     }
 
-    /// About how many distinct negatives the filter will be right about: those that a conflict made keys are none.
+    /// About how many distinct negatives there are: those that a conflict made keys are none.
     pub(crate) fn known(&self) -> u64 {
         match self.on_conflict {
             OnConflict::Keep => self.about.saturating_sub(self.stats.conflicts),
             _ => self.about,
         }
+    }
+
+    /// How many of them are excluded, and not only expected.
+    pub(crate) fn excluded(&self) -> u64 {
+        self.known().saturating_sub(self.expected)
     }
 
     /// The number of shards.

@@ -6,14 +6,16 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use serde_json::json;
-use tamis::math::bounds::free_set;
 use tamis::plan::GUARD;
 use tamis::{Filter, OnConflict, Report, Stats};
 
 use super::door::Door;
 use super::output::Output;
 use super::wanted::{Inputs, Wanted};
-use super::{bits_per_key, grouped, groups, layers, overhead, partition_lines, partitions, percent, size, strangers};
+use super::{
+    about, bits_per_key, grouped, groups, is_estimate, layers, overhead, partition_lines, partitions, percent, size,
+    strangers,
+};
 use crate::Outcome;
 use crate::input::Counts;
 use crate::interrupt::Interrupt;
@@ -84,27 +86,17 @@ fn write(output: &Output, keys: Door) -> Result<Built> {
     Ok(Built { report, filter })
 }
 
-/// The fewest bits per key for any filter that is right about the listed keys and serves strangers as asked for.
+/// The fewest bits per key for any filter that does as much: as the file says, which does not know the share that --allow gives.
 fn bound(args: &Wanted, built: &Built) -> Option<f64> {
     let Stats { keys, negatives, .. } = built.report.stats;
     let filter = built.filter.as_ref()?;
-    // The sum over its labels, for what was asked for, is in the file.
-    if filter.is_partitioned() {
-        return super::bound(filter);
+    match args.allow {
+        Some(share) if !filter.is_partitioned() => {
+            let bits = tamis::math::bounds::f(share, negatives as f64 / keys.max(1) as f64);
+            (keys > 0 && bits > 0.0).then_some(bits)
+        }
+        _ => super::bound(filter),
     }
-    if let Some(share) = args.allow {
-        let bits = tamis::math::bounds::f(share, negatives as f64 / keys.max(1) as f64);
-        return (keys > 0 && bits > 0.0).then_some(bits);
-    }
-    let rate = filter.rate();
-    let allowed = match args.bits_per_key {
-        _ if args.exact => 1.0,
-        // More negatives than strangers call for make a filter stricter than it was asked to be.
-        None if negatives > 0 => args.fpr.max(rate),
-        _ => rate,
-    };
-    let bits = free_set(keys, negatives, allowed).bits;
-    (keys > 0 && bits > 0.0).then(|| bits / keys as f64)
 }
 
 fn as_json(args: &Wanted, output: &Output, inputs: &Inputs, built: &Built) -> serde_json::Value {
@@ -173,12 +165,19 @@ fn as_text(args: &Wanted, output: &Output, inputs: &Inputs, built: &Built) -> St
     let (keys, duplicates) = (grouped(stats.keys), grouped(stats.duplicate_keys));
     let _ = writeln!(out, "keys        {keys}, {duplicates} duplicates dropped{}", blank(&inputs.keys));
     if let Some(counts) = &inputs.excluded {
-        let (negatives, duplicates) = (grouped(stats.negatives), grouped(stats.duplicate_negatives));
-        let numbers = match stats.estimated {
-            // The difference of two large numbers, one of them an estimate, says nothing about duplicates.
-            true => format!("{} listed, about {negatives} of them distinct", grouped(counts.keys)),
-            false => format!("{negatives}, {duplicates} duplicates dropped"),
+        // As `inspect` will say it, where the file says it.
+        let (count, estimate) = match filter.as_ref().filter(|filter| filter.negatives() > 0) {
+            Some(filter) => (filter.negatives(), is_estimate(filter)),
+            None => (stats.negatives, stats.estimated),
         };
+        let mut numbers = about(count, estimate);
+        if estimate {
+            let _ = write!(numbers, "; {} listed", grouped(counts.keys));
+        }
+        // The difference of two large numbers, one of them an estimate, says nothing about duplicates.
+        if !(estimate && stats.estimated) {
+            let _ = write!(numbers, ", {} duplicates dropped", grouped(stats.duplicate_negatives));
+        }
         let _ = writeln!(out, "excluded    {numbers}{}", blank(counts));
     }
     if let Some(counts) = &inputs.expected {

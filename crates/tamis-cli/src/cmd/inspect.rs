@@ -7,8 +7,8 @@ use anyhow::Result;
 use serde_json::json;
 
 use super::{
-    bits_per_key, bound, grouped, groups, layers, open, overhead, partition_lines, partitions, print, print_json, size,
-    strangers,
+    about, bits_per_key, bound, grouped, groups, is_estimate, layers, open, overhead, partition_lines, partitions,
+    print, print_json, size, strangers,
 };
 use crate::Outcome;
 
@@ -55,7 +55,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     let _ = writeln!(out, "file        {}, format version {}", args.filter.display(), tamis::format::VERSION);
     let _ = writeln!(out, "keys        {} ({})", grouped(filter.len()), filter.domain());
     if filter.negatives() > 0 {
-        let _ = writeln!(out, "excluded    {}{}", about(&filter), grouped(filter.negatives()));
+        let _ = writeln!(out, "excluded    {}", about(filter.negatives(), is_estimate(&filter)));
     }
     let _ = match seed {
         Some(seed) => writeln!(out, "hash        XXH3-128, seed {seed}"),
@@ -73,9 +73,4 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     }
     print(&out)?;
     Ok(Outcome::Yes)
-}
-
-/// Few excluded keys are counted, many are estimated.
-fn about(filter: &tamis::Filter) -> &'static str {
-    if filter.negatives() < 1 << 14 || filter.is_partitioned() { "" } else { "about " }
 }

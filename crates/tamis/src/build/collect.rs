@@ -383,14 +383,15 @@ impl Sealed {
         let mut shards = shards.with_negatives(listed.intake.finish(&stop)?, options.on_conflict, &stop)?;
         shards.about = about;
         if let Some(excluded) = listed.excluded {
+            shards.expected = about.saturating_sub(excluded);
             shards.stats.negatives = excluded.min(shards.stats.negatives);
             shards.stats.duplicate_negatives = listed.count.saturating_sub(excluded);
         }
         if sieve.is_active() {
-            let known = shards.known().min(listed.count);
+            let excluded = shards.excluded();
             let stats = &mut shards.stats;
             stats.estimated = true;
-            stats.negatives = known;
+            stats.negatives = excluded;
             stats.duplicate_negatives = listed.count.saturating_sub(shards.about);
             stats.negative_weight = listed.count;
         }

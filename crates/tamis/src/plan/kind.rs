@@ -36,7 +36,7 @@ pub enum Goal {
 /// |---|---|---|
 /// | [`Steered`](Kind::Steered) | a filter, columns that are steered against the excluded keys, one exact bit | the smallest; the default |
 /// | [`Chained`](Kind::Chained) | a filter, then one exact bit | faster to build and to ask, up to 10 % larger |
-/// | [`Integrated`](Kind::Integrated) | the same in one word | members, at the speed of a plain filter |
+/// | [`Integrated`](Kind::Integrated) | the same in one word | members; on fuse with [`Parts::One`](crate::Parts::One) they are asked for as in a plain filter |
 /// | [`Cascade`](Kind::Cascade) | filters of each other's errors | Bloom filters all the way |
 /// | [`Naive`](Kind::Naive) | one filter on both sides | few excluded keys |
 ///

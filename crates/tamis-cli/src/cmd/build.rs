@@ -23,8 +23,8 @@ use crate::interrupt::Interrupt;
 /// Build a filter from keys.
 ///
 /// Keys stand one per line, or in a column of a table (.csv, .tsv, .jsonl, .parquet); gzip, zstd and xz are recognised by
-/// their content. Blank lines are no keys, and equal keys count once. No keys at all make a filter that lets nothing
-/// through.
+/// their content. Blank lines are no keys, and equal keys count once. A line, or a record of a table, has 16 MiB at most. No
+/// keys at all make a filter that lets nothing through.
 ///
 /// Keys listed with --exclude never match, whatever the rate for keys that nobody listed; there may be any number of them. If
 /// listed keys are the only ones that will be asked for, --exact makes the smallest file.

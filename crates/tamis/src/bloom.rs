@@ -8,7 +8,7 @@ use bytes::Bytes;
 
 use crate::debug::brief_debug;
 use crate::error::{BuildError, FormatError, QueryError};
-use crate::format::{self, Encoded, Form, Header, Writer};
+use crate::format::{self, Budget, Encoded, Form, Header, Writer};
 use crate::hash::{Digest, Domain, Hasher, Key, Salt};
 use crate::leaves::bloom::{Classic, SplitBlock, classic, split};
 use crate::leaves::{Contains, Geometry};
@@ -143,7 +143,9 @@ impl Bloom {
     pub fn restore(bytes: impl Into<Bytes>) -> Result<Bloom, FormatError> {
         let bytes = bytes.into();
         format::verify(&bytes)?;
-        let contents = format::open(&bytes)?;
+        let budget = Budget::of(&bytes);
+        let contents = format::open(&bytes, &budget)?;
+        budget.draw(bytes.len() as u64)?;
         let Header { hasher, domain, keys, .. } = contents.header;
         if contents.header.shard_bits > 0 {
             return Err(FormatError::invalid("a Bloom filter in several shards cannot be taken up"));

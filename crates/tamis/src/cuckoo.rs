@@ -8,7 +8,7 @@ use bytes::Bytes;
 
 use crate::debug::brief_debug;
 use crate::error::{BuildError, FormatError, QueryError};
-use crate::format::{self, Encoded, Form, Header, Writer};
+use crate::format::{self, Budget, Encoded, Form, Header, Writer};
 use crate::hash::{Digest, Domain, Hasher, Key, Salt};
 use crate::leaves::bloom::zeros;
 use crate::leaves::dynamic::{Full, Insert, Remove};
@@ -150,7 +150,9 @@ impl Cuckoo {
     pub fn restore(bytes: impl Into<Bytes>) -> Result<Cuckoo, FormatError> {
         let bytes = bytes.into();
         format::verify(&bytes)?;
-        let contents = format::open(&bytes)?;
+        let budget = Budget::of(&bytes);
+        let contents = format::open(&bytes, &budget)?;
+        budget.draw(bytes.len() as u64)?;
         let Header { hasher, domain, shard_bits, .. } = contents.header;
         let [Step { role: Role::Refuse, leaf: Leaf::Cuckoo(column) }] = &contents.steps[..] else {
             return Err(FormatError::invalid("not a cuckoo filter"));

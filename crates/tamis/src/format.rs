@@ -11,6 +11,8 @@
 //!
 //! docs/format.md draws the bytes.
 
+use std::cell::Cell;
+
 use bytes::Bytes;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
@@ -18,7 +20,7 @@ use crate::error::FormatError;
 use crate::hash::{Domain, Hasher, Salt};
 use crate::leaves::{Column, Contains, Part};
 use crate::partition::{Group, MAX_GROUPS, Partitions, Table};
-use crate::steps::{Leaf, Role, Step, Steps};
+use crate::steps::{Leaf, NEXT, Role, Step, Steps};
 
 /// The newest version of the format; all versions so far.
 pub const VERSION: u16 = 1;
@@ -32,6 +34,33 @@ const FOOTER: usize = 24;
 const MAX_STEPS: u64 = 64;
 /// More shards than any builder makes (2^32 keys have 4,096).
 pub(crate) const MAX_SHARD_BITS: u32 = 24;
+
+/// Opening a file takes at most `FREE` bytes of memory, and `PER_BYTE` more for each of its bytes. docs/format.md promises 64 KiB: the
+/// other 4 KiB are for error messages and what else is not worth counting.
+const FREE: u64 = 60 << 10;
+const PER_BYTE: u64 = 64;
+
+/// The memory that opening a file may still take.
+///
+/// A few bytes of a directory can speak of millions of parts. So every decoder draws on the budget before it allocates, and there is one
+/// budget for the whole file: the files inside a frozen segment draw on that of the index. What is freed again is not given back. It pays
+/// for time too where bytes can be worth any amount of it: a decision of the coder under a map's values counts as a byte.
+pub(crate) struct Budget(Cell<u64>);
+
+impl Budget {
+    /// For a file of these bytes.
+    pub(crate) fn of(file: &[u8]) -> Budget {
+        Budget(Cell::new(FREE.saturating_add(PER_BYTE.saturating_mul(file.len() as u64))))
+    }
+
+    /// Takes so many bytes out of it.
+    pub(crate) fn draw(&self, bytes: u64) -> Result<(), FormatError> {
+        let none =
+            || FormatError::invalid("opening takes more memory than 64 KiB and 64 bytes for each byte of the file");
+        self.0.set(self.0.get().checked_sub(bytes).ok_or_else(none)?);
+        Ok(())
+    }
+}
 
 /// What the header says.
 ///
@@ -178,18 +207,18 @@ pub(crate) struct Contents {
 }
 
 /// Header and directory of a file, checked as far as their checksum goes, and the places for its payloads.
-pub(crate) fn parts(bytes: &Bytes) -> Result<(Header, Reader<'_>, Places<'_>), FormatError> {
+pub(crate) fn parts<'a>(bytes: &'a Bytes, budget: &'a Budget) -> Result<(Header, Reader<'a>, Places<'a>), FormatError> {
     let header = Header::check(bytes)?;
     let (directory, _) = directory(bytes)?;
     let header = Header::decode(header)?;
-    let from = Reader::new(directory, "directory");
-    let places = Places { end: HEADER as u64, last: (bytes.len() - FOOTER - directory.len()) as u64, bytes };
+    let from = Reader::budgeted(directory, "directory", budget);
+    let places = Places { end: HEADER as u64, last: (bytes.len() - FOOTER - directory.len()) as u64, bytes, budget };
     Ok((header, from, places))
 }
 
 /// Reads and checks everything of a filter but the payloads.
-pub(crate) fn open(bytes: &Bytes) -> Result<Contents, FormatError> {
-    let (header, mut from, mut places) = parts(bytes)?;
+pub(crate) fn open(bytes: &Bytes, budget: &Budget) -> Result<Contents, FormatError> {
+    let (header, mut from, mut places) = parts(bytes, budget)?;
     let (steps, partitions) = match header.form {
         Form::Filter => (decode_steps(&mut from, header.shard_bits, 0)?, None),
         Form::Partitioned => (vec![], Some(decode_partitions(&mut from, &mut places)?)),
@@ -197,7 +226,7 @@ pub(crate) fn open(bytes: &Bytes) -> Result<Contents, FormatError> {
     };
     from.end()?;
     let mut contents = Contents { header, steps, partitions };
-    places.lay_out(contents.steps.iter_mut().map(|step| &mut step.leaf).collect(), header.shard_bits)?;
+    places.lay_out(&mut contents.steps, header.shard_bits)?;
     places.check()?;
     Ok(contents)
 }
@@ -207,16 +236,18 @@ pub(crate) fn decode_steps(from: &mut Reader<'_>, bits: u32, first: u64) -> Resu
     let room = from.len();
     let count = from.within("number of steps", 0..=MAX_STEPS)?;
     let shards = 1u64 << bits;
-    // Every geometry takes a byte at least: nothing is allocated that the file's length does not pay for.
+    // Every geometry takes a byte at least.
     if count.max(1) * shards > room {
         return Err(FormatError::invalid(format!("directory: too short for {count} steps of {shards} shards")));
     }
-    let mut kinds = Vec::with_capacity(count as usize);
+    let mut kinds = from.room(count)?;
     for _ in 0..count {
         let role = Role::decode(from.u8()?)?;
         kinds.push((role, from.u8()?));
     }
-    let mut steps = Vec::with_capacity(kinds.len());
+    // Once as they are, and once in the list that is asked.
+    from.draw(count * NEXT)?;
+    let mut steps = from.room(count)?;
     for (number, &(role, tag)) in kinds.iter().enumerate() {
         let leaf = Leaf::decode(tag, from, bits, Salt::new(first + number as u64))?;
         steps.push(Step { role, leaf });
@@ -237,12 +268,12 @@ pub(crate) fn decode_steps(from: &mut Reader<'_>, bits: u32, first: u64) -> Resu
 fn decode_partitions(from: &mut Reader<'_>, places: &mut Places<'_>) -> Result<Partitions, FormatError> {
     let bound = u64::from_le_bytes(from.array()?);
     let count = from.within("number of groups", 0..=MAX_GROUPS as u64)?;
-    let mut groups = vec![];
+    let mut groups = from.room(count)?;
     for _ in 0..count {
         let shard_bits = from.within("shard bits of a group", 0..=MAX_SHARD_BITS as u64)? as u32;
         let (keys, negatives) = (from.varint()?, from.varint()?);
         let mut steps = decode_steps(from, shard_bits, 0)?;
-        places.lay_out(steps.iter_mut().map(|step| &mut step.leaf).collect(), shard_bits)?;
+        places.lay_out(&mut steps, shard_bits)?;
         let steps = Steps::new(steps);
         groups.push(Group { ask: steps.ask(), steps, shard_bits, keys, negatives });
     }
@@ -257,17 +288,20 @@ pub(crate) struct Places<'a> {
     /// Where the last one must end.
     last: u64,
     pub(crate) bytes: &'a Bytes,
+    /// That of the file, for files inside it.
+    pub(crate) budget: &'a Budget,
 }
 
 impl Places<'_> {
-    /// Every part of some leaves, shard by shard.
-    pub(crate) fn lay_out(&mut self, mut leaves: Vec<&mut Leaf>, bits: u32) -> Result<(), FormatError> {
-        for shard in 0..1usize << bits {
-            for leaf in &mut leaves {
-                let (start, payload) = self.next(leaf.payload_len(shard))?;
-                leaf.set_place(shard, start, payload);
-            }
-        }
+    /// Every part of some steps, shard by shard.
+    pub(crate) fn lay_out(&mut self, steps: &mut [Step], bits: u32) -> Result<(), FormatError> {
+        (0..1usize << bits).try_for_each(|shard| steps.iter_mut().try_for_each(|step| self.put(&mut step.leaf, shard)))
+    }
+
+    /// One part of a leaf.
+    pub(crate) fn put(&mut self, leaf: &mut Leaf, shard: usize) -> Result<(), FormatError> {
+        let (start, payload) = self.next(leaf.payload_len(shard))?;
+        leaf.set_place(shard, start, payload);
         Ok(())
     }
 
@@ -341,8 +375,19 @@ pub(crate) fn decode_column<G: Contains + Clone>(
     salt: Salt,
 ) -> Result<Column<G>, FormatError> {
     let part = |from: &mut Reader<'_>| Ok(Part { geometry: G::decode(from, salt)?, payload: Bytes::new(), start: 0 });
-    let parts: Result<Box<[_]>, _> = (0..1u64 << bits).map(|_| part(from)).collect();
-    Column::new(bits, parts?).ok_or_else(|| FormatError::invalid("directory: no shards"))
+    let left = from.left();
+    let first = part(from)?;
+    if bits == 0 {
+        return Ok(Column::single(first));
+    }
+    // A column keeps a copy of its first part.
+    from.draw(left - from.left())?;
+    let mut parts = from.room(1 << bits)?;
+    parts.push(first);
+    for _ in 1..1u64 << bits {
+        parts.push(part(from)?);
+    }
+    Column::new(bits, parts.into()).ok_or_else(|| FormatError::invalid("directory: no shards"))
 }
 
 /// Writes a file front to back.
@@ -452,11 +497,34 @@ pub(crate) fn put_varint(out: &mut Vec<u8>, mut value: u64) {
 pub(crate) struct Reader<'a> {
     bytes: &'a [u8],
     what: &'static str,
+    budget: Option<&'a Budget>,
 }
 
 impl<'a> Reader<'a> {
+    /// For bytes that are this library's own, or that speak of nothing that takes memory.
     pub(crate) fn new(bytes: &'a [u8], what: &'static str) -> Reader<'a> {
-        Reader { bytes, what }
+        Reader { bytes, what, budget: None }
+    }
+
+    /// For bytes of a file with this budget.
+    pub(crate) fn budgeted(bytes: &'a [u8], what: &'static str, budget: &'a Budget) -> Reader<'a> {
+        Reader { bytes, what, budget: Some(budget) }
+    }
+
+    /// See [`Budget::draw`].
+    pub(crate) fn draw(&self, bytes: u64) -> Result<(), FormatError> {
+        self.budget.map_or(Ok(()), |budget| budget.draw(bytes))
+    }
+
+    /// A vector with room for so many, which is never to grow.
+    pub(crate) fn room<T>(&self, count: u64) -> Result<Vec<T>, FormatError> {
+        self.draw(count.saturating_mul(size_of::<T>() as u64))?;
+        Ok(Vec::with_capacity(count as usize))
+    }
+
+    /// What may still be drawn.
+    pub(crate) fn left(&self) -> u64 {
+        self.budget.map_or(u64::MAX, |budget| budget.0.get())
     }
 
     /// The next `N` bytes.

@@ -112,8 +112,9 @@ pub(crate) struct Part<G> {
 #[derive(Debug, Clone)]
 pub(crate) struct Column<G> {
     bits: u32,
+    /// All parts; none if there is one, which is the first.
     parts: Box<[Part<G>]>,
-    /// A copy of the first part: with one shard, a query gets along without an index.
+    /// The first part, or a copy of it: with one shard, a query gets along without an index.
     first: Part<G>,
     /// Whether all parts are like the first.
     alike: bool,
@@ -124,7 +125,13 @@ impl<G: Contains + Clone> Column<G> {
     pub(crate) fn new(bits: u32, parts: Box<[Part<G>]>) -> Option<Column<G>> {
         let first = parts.first().filter(|_| parts.len() as u64 == 1 << bits)?.clone();
         let alike = parts.iter().all(|part| first.geometry.alike(&part.geometry));
+        let parts = if bits == 0 { Box::default() } else { parts };
         Some(Column { bits, parts, first, alike })
+    }
+
+    /// A column of one part.
+    pub(crate) fn single(part: Part<G>) -> Column<G> {
+        Column { bits: 0, parts: Box::default(), first: part, alike: true }
     }
 
     /// A column over the ranges of `file`, for tests.
@@ -177,11 +184,11 @@ impl<G: Contains + Clone> Column<G> {
 
     /// Says where the payload of one shard lies.
     pub(crate) fn set_place(&mut self, shard: usize, start: usize, payload: Bytes) {
+        if shard == 0 {
+            (self.first.start, self.first.payload) = (start, payload.clone());
+        }
         if let Some(part) = self.parts.get_mut(shard) {
             (part.start, part.payload) = (start, payload);
-            if shard == 0 {
-                self.first = part.clone();
-            }
         }
     }
 }
@@ -229,7 +236,7 @@ impl<G: Retrieve> Column<G> {
 impl<G> Column<G> {
     /// All parts, in the order of the shards.
     pub(crate) fn parts(&self) -> &[Part<G>] {
-        &self.parts
+        if self.bits == 0 { std::slice::from_ref(&self.first) } else { &self.parts }
     }
 
     /// The same where it may be known that there is one part.

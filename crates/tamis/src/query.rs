@@ -7,7 +7,7 @@ use bytes::Bytes;
 use crate::arch::Ask;
 use crate::debug::brief_debug;
 use crate::error::{Error, FormatError, QueryError};
-use crate::format::{self, Contents, Header};
+use crate::format::{self, Budget, Contents, Header};
 use crate::hash::{Digest, Domain, Hasher, Key};
 use crate::partition::{self, Label, Partitions};
 use crate::steps::{self, ROUND, Role, Steps};
@@ -47,7 +47,13 @@ impl Filter {
     /// ```
     pub fn open(bytes: impl Into<Bytes>) -> Result<Filter, FormatError> {
         let bytes = bytes.into();
-        let Contents { header, steps, partitions } = format::open(&bytes)?;
+        let budget = Budget::of(&bytes);
+        Filter::within(bytes, &budget)
+    }
+
+    /// The same on a budget.
+    pub(crate) fn within(bytes: Bytes, budget: &Budget) -> Result<Filter, FormatError> {
+        let Contents { header, steps, partitions } = format::open(&bytes, budget)?;
         let steps = Steps::new(steps);
         let ask = steps.ask();
         let plain = (!header.hasher.is_keyed() && partitions.is_none()).then_some(header.domain);

@@ -13,7 +13,7 @@ use bytes::Bytes;
 use crate::arch::Ask;
 use crate::debug::brief_debug;
 use crate::error::{BuildError, FormatError, QueryError};
-use crate::format::{self, Encoded, Form, Header, Writer};
+use crate::format::{self, Budget, Encoded, Form, Header, Writer};
 use crate::hash::{Digest, Domain, Hasher, Key, Salt};
 use crate::leaves::Geometry;
 use crate::leaves::dynamic::{Full, Insert, Remove};
@@ -214,7 +214,9 @@ impl Quotient {
     pub fn restore(bytes: impl Into<Bytes>) -> Result<Quotient, FormatError> {
         let bytes = bytes.into();
         format::verify(&bytes)?;
-        let contents = format::open(&bytes)?;
+        let budget = Budget::of(&bytes);
+        let contents = format::open(&bytes, &budget)?;
+        budget.draw(Held::CHECK * bytes.len() as u64)?;
         let Header { hasher, domain, keys, shard_bits, .. } = contents.header;
         if shard_bits > 0 {
             return Err(FormatError::invalid("a quotient filter in several shards cannot be taken up"));

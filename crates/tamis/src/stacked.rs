@@ -21,7 +21,7 @@ use bytes::Bytes;
 
 use crate::debug::brief_debug;
 use crate::error::{BuildError, FormatError, QueryError};
-use crate::format::{self, Encoded, Form, Header, Writer};
+use crate::format::{self, Budget, Encoded, Form, Header, Writer};
 use crate::hash::{Digest, Domain, Key};
 use crate::leaves::bloom::{Classic, SplitBlock};
 use crate::leaves::cuckoo::Cuckoo;
@@ -74,8 +74,11 @@ impl Stacked {
     pub fn restore(bytes: impl Into<Bytes>) -> Result<Stacked, FormatError> {
         let bytes = bytes.into();
         format::verify(&bytes)?;
-        let contents = format::open(&bytes)?;
+        let budget = Budget::of(&bytes);
+        let contents = format::open(&bytes, &budget)?;
         let header = contents.header;
+        let parts = (contents.steps.len() as u64) << header.shard_bits;
+        budget.draw(bytes.len() as u64 + parts * size_of::<Part>() as u64)?;
         if header.form != Form::Filter {
             return Err(FormatError::invalid("a partitioned filter is not a stack"));
         }

@@ -101,6 +101,9 @@ struct Next {
     ask: Ask<Step>,
 }
 
+/// Bytes of memory for each step after the first.
+pub(crate) const NEXT: u64 = size_of::<Next>() as u64;
+
 impl Steps {
     pub(crate) fn new(steps: Vec<Step>) -> Steps {
         let mut steps = steps.into_iter();

@@ -88,6 +88,15 @@ fn size(n: u64, goal: f64) -> Option<(u64, u32)> {
 }
 
 impl Segments {
+    /// All but the table, and its length.
+    fn without_table(capacity: u64, rate: f64, salt: Salt) -> Result<(Segments, u64), BuildError> {
+        let (cells, segments) = size(capacity, rate).ok_or_else(|| BuildError::Unreachable {
+            reason: format!("Bloom filter: no size gives a rate of {rate} with {capacity} keys"),
+        })?;
+        let salts = (0..u64::from(segments)).map(|segment| salt.child(segment)).collect();
+        Ok((Segments { cells, salts, table: vec![], len: 0 }, (cells * u64::from(segments)).div_ceil(8)))
+    }
+
     /// The byte and the bit of a key in a segment.
     #[inline(always)]
     fn bit(&self, segment: usize, key: Digest) -> (usize, u8) {
@@ -105,13 +114,10 @@ impl Store for Segments {
     const CROWD: f64 = 1.5;
 
     fn new(capacity: u64, rate: f64, salt: Salt) -> Result<Segments, BuildError> {
-        let (cells, segments) = size(capacity, rate).ok_or_else(|| BuildError::Unreachable {
-            reason: format!("Bloom filter: no size gives a rate of {rate} with {capacity} keys"),
-        })?;
-        let salts = (0..u64::from(segments)).map(|segment| salt.child(segment)).collect();
+        let (empty, bytes) = Segments::without_table(capacity, rate, salt)?;
         let mut table = vec![];
-        zeros(&mut table, (cells * u64::from(segments)).div_ceil(8))?;
-        Ok(Segments { cells, salts, table, len: 0 })
+        zeros(&mut table, bytes)?;
+        Ok(Segments { table, ..empty })
     }
 
     fn spots(&self) -> u64 {
@@ -157,13 +163,10 @@ impl Store for Segments {
         &self.table
     }
 
-    fn load(&mut self, table: &[u8], len: u64) -> Result<Option<()>, BuildError> {
-        let fits = table.len() == self.table.len();
-        if fits {
-            self.table.copy_from_slice(table);
-            self.len = len;
-        }
-        Ok(fits.then_some(()))
+    fn load(capacity: u64, rate: f64, salt: Salt, table: &[u8], len: u64) -> Result<Option<Segments>, BuildError> {
+        let (empty, bytes) = Segments::without_table(capacity, rate, salt)?;
+        let fits = table.len() as u64 == bytes;
+        Ok(fits.then(|| Segments { table: table.to_vec(), len, ..empty }))
     }
 }
 

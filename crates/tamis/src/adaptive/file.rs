@@ -8,7 +8,7 @@
 use bytes::Bytes;
 
 use crate::error::{BuildError, FormatError};
-use crate::format::{self, Form, Header, Reader, Writer, put_varint};
+use crate::format::{self, Budget, Form, Header, Reader, Writer, put_varint};
 use crate::hash::{Domain, Hasher};
 
 /// The kinds of adaptive filters, as files name them.
@@ -76,19 +76,23 @@ pub(crate) struct Read {
     pub(crate) header: Header,
     pub(crate) payloads: Vec<Bytes>,
     fields: Bytes,
+    budget: Budget,
 }
 
 impl Read {
     /// The fields of the kind.
     pub(crate) fn fields(&self) -> Reader<'_> {
-        Reader::new(&self.fields, "directory")
+        Reader::budgeted(&self.fields, "directory", &self.budget)
     }
 }
 
 /// Reads a file of this kind, and checks both checksums.
 pub(crate) fn read(bytes: impl Into<Bytes>, kind: Kind) -> Result<Read, FormatError> {
     let bytes = bytes.into();
-    let (header, mut from, mut places) = format::parts(&bytes)?;
+    let budget = Budget::of(&bytes);
+    let (header, mut from, mut places) = format::parts(&bytes, &budget)?;
+    // Payloads become words, and words become lists.
+    from.draw(4 * bytes.len() as u64)?;
     format::verify(&bytes)?;
     if header.form != Form::Adaptive {
         return Err(FormatError::Form { found: header.form.name(), expected: kind.name() });
@@ -110,7 +114,7 @@ pub(crate) fn read(bytes: impl Into<Bytes>, kind: Kind) -> Result<Read, FormatEr
     let fields = bytes.slice_ref(from.take(fields)?);
     let payloads = lengths.into_iter().map(|len| places.take(len)).collect::<Result<_, _>>()?;
     places.check()?;
-    Ok(Read { header, payloads, fields })
+    Ok(Read { header, payloads, fields, budget })
 }
 
 /// Words as bytes.

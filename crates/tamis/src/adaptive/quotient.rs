@@ -93,6 +93,32 @@ const STEPS: std::ops::RangeInclusive<u32> = 4..=128;
 /// The lowest rate and the highest.
 const RATES: std::ops::RangeInclusive<f64> = 1e-7..=0.5;
 
+/// What is to be made, and how large its tables are.
+struct Sizes {
+    capacity: u64,
+    rate: f64,
+    steps: u32,
+    /// Slots, and bits of a remainder.
+    table: (u64, u32),
+    long: usize,
+    whole: usize,
+}
+
+impl Sizes {
+    fn new(capacity: u64, rate: f64, steps: u32) -> Result<Sizes, BuildError> {
+        let fail = |reason| BuildError::Unreachable { reason: format!("adaptive quotient filter: {reason}") };
+        if !STEPS.contains(&steps) || !RATES.contains(&rate) {
+            return Err(fail(format!("a rate of {rate} and {steps} steps, expected 1e-7 to 0.5 and 4 to 128")));
+        }
+        let fits = |&(slots, remainder): &(u64, u32)| slots.leading_zeros() + BASE >= 64 + remainder;
+        let none = || fail(format!("{capacity} keys at a rate of {rate} have more than 2^{BASE} fingerprints"));
+        let table = size(capacity.max(1), rate).filter(fits).ok_or_else(none)?;
+        let collide = (capacity as f64 * rate * 1.5) as u64;
+        let long = (3 * capacity).div_ceil(2 * u64::from(steps)) + collide.min(capacity) + 64;
+        Ok(Sizes { capacity, rate, steps, table, long: long as usize, whole: (capacity >> 12) as usize + 64 })
+    }
+}
+
 impl AdaptiveQuotient {
     /// An empty filter for `capacity` keys and a rate of at most a half, with a secret of the operating system's.
     pub fn new(domain: Domain, capacity: u64, rate: f64) -> Result<AdaptiveQuotient, BuildError> {
@@ -126,15 +152,13 @@ impl AdaptiveQuotient {
         steps: u32,
         hasher: Hasher,
     ) -> Result<AdaptiveQuotient, BuildError> {
-        let fail = |reason| BuildError::Unreachable { reason: format!("adaptive quotient filter: {reason}") };
-        if !STEPS.contains(&steps) || !RATES.contains(&rate) {
-            return Err(fail(format!("a rate of {rate} and {steps} steps, expected 1e-7 to 0.5 and 4 to 128")));
-        }
-        let fits = |&(slots, remainder): &(u64, u32)| slots.leading_zeros() + BASE >= 64 + remainder;
-        let none = || fail(format!("{capacity} keys at a rate of {rate} have more than 2^{BASE} fingerprints"));
-        let size = size(capacity.max(1), rate).filter(fits).ok_or_else(none)?;
-        let collide = (capacity as f64 * rate * 1.5) as u64;
-        let long = (3 * capacity).div_ceil(2 * u64::from(steps)) + collide.min(capacity) + 64;
+        let sizes = Sizes::new(capacity, rate, steps)?;
+        let held = Held::empty(sizes.table, Salt::new(0))?;
+        AdaptiveQuotient::of(domain, hasher, &sizes, held)
+    }
+
+    fn of(domain: Domain, hasher: Hasher, sizes: &Sizes, held: Held) -> Result<AdaptiveQuotient, BuildError> {
+        let &Sizes { capacity, rate, steps, .. } = sizes;
         Ok(AdaptiveQuotient {
             hasher,
             domain,
@@ -142,10 +166,10 @@ impl AdaptiveQuotient {
             rate,
             steps,
             frontier: Frontier::new(hasher),
-            held: Held::empty(size, Salt::new(0))?,
+            held,
             spare: vec![],
-            long: Words::new(long as usize, SHIFT)?,
-            whole: Words::new((capacity >> 12) as usize + 64, Whole::SHIFT)?,
+            long: Words::new(sizes.long, SHIFT)?,
+            whole: Words::new(sizes.whole, Whole::SHIFT)?,
             old: 0,
             whole_keys: 0,
             buried: [0; 2],

@@ -20,12 +20,17 @@ pub(super) struct Words {
 impl Words {
     /// Room for so many words, found by all but their lowest `shift` bits.
     pub(super) fn new(capacity: usize, shift: u32) -> Result<Words, BuildError> {
-        let count = capacity.saturating_add(capacity / 4).saturating_add(2);
+        let count = count(capacity);
         let mut slots = vec![];
         let none = |_| BuildError::Unreachable { reason: format!("no memory for a table of {count} words") };
         slots.try_reserve_exact(count).map_err(none)?;
         slots.resize(count, 0);
         Ok(Words { slots, len: 0, capacity, shift })
+    }
+
+    /// Bytes of memory for so many words.
+    pub(super) fn cost(capacity: usize) -> u64 {
+        8 * count(capacity) as u64
     }
 
     pub(super) fn len(&self) -> usize {
@@ -123,8 +128,30 @@ impl Words {
 
     /// Fills an empty table with what a snapshot holds; false if that is not in order, or too much.
     pub(super) fn fill(&mut self, sorted: &[u64]) -> bool {
-        sorted.is_sorted() && sorted.iter().all(|&word| self.insert(word))
+        if sorted.len() > self.capacity || !sorted.is_sorted() || sorted.first() == Some(&0) {
+            return false;
+        }
+        // In the order of their homes no word has to search for its slot: a file may give all words one home.
+        let mut words: Vec<(usize, u64)> = sorted.iter().map(|&word| (self.home(word), word)).collect();
+        words.sort_unstable();
+        let (mut next, mut start) = (0, 0);
+        for (home, word) in words {
+            next = next.max(home);
+            let past = next >= self.slots.len();
+            while past && self.slots[start] != 0 {
+                start += 1;
+            }
+            self.slots[if past { start } else { next }] = word;
+            next += 1;
+        }
+        self.len = sorted.len();
+        true
     }
+}
+
+/// Slots for so many words.
+fn count(capacity: usize) -> usize {
+    capacity.saturating_add(capacity / 4).saturating_add(2)
 }
 
 #[cfg(test)]

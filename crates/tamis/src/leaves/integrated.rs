@@ -298,6 +298,7 @@ impl Geometry for Integrated {
     }
 
     fn decode(from: &mut Reader<'_>, salt: Salt) -> Result<Integrated, FormatError> {
+        from.draw(size_of::<Rest>() as u64)?;
         let parts = match from.within("parts", 0..=4)? {
             0 => return Ok(Integrated::empty()),
             1 => Parts::One,

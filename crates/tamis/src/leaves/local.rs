@@ -472,6 +472,7 @@ impl Geometry for Local {
         let share = from.within("share", 0..=WHOLE.into())? as u32;
         let skip = from.within("skip", 0..=crate::format::MAX_SHARD_BITS.into())? as u32;
         let surplus = from.within("surplus", 0..=SURPLUS)? as u32;
+        from.draw(size_of::<Ribbon>() as u64)?;
         let rest = Ribbon::decode(from, salt.child(REST))?;
         if rest.width() != 256 && !rest.is_empty() {
             return Err(FormatError::invalid(format!(

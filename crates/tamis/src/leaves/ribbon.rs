@@ -374,9 +374,16 @@ pub(in crate::leaves) enum Fast {
 }
 
 impl Ribbon {
-    fn new(salt: Salt, attempt: u32, width: Width, homogeneous: bool, levels: &[Level]) -> Ribbon {
-        let empty = levels.is_empty();
-        let first = levels.first().copied().unwrap_or(Level::new(STANDARD, 0, 0, 0, width, 0));
+    fn new(
+        salt: Salt,
+        attempt: u32,
+        width: Width,
+        homogeneous: bool,
+        first: Option<Level>,
+        rest: Box<[Level]>,
+    ) -> Ribbon {
+        let empty = first.is_none();
+        let first = first.unwrap_or(Level::new(STANDARD, 0, 0, 0, width, 0));
         let columns = width.columns(width.part > 0);
         let fast = match first.shape().band {
             // Only hostile bytes have it otherwise.
@@ -395,7 +402,7 @@ impl Ribbon {
             stored: if homogeneous { 0 } else { u32::MAX },
             fast,
             first,
-            rest: levels.get(1..).unwrap_or(&[]).into(),
+            rest,
             empty,
         }
     }
@@ -526,7 +533,7 @@ impl Geometry for Ribbon {
         let width = Width { whole: width / 256, part: width % 256 };
         let homogeneous = from.within("homogeneous", 0..=1)? == 1;
         let count = from.within("levels", 0..=64)?;
-        let mut levels = Vec::with_capacity(count as usize);
+        let (mut first, mut rest) = (None, from.room(count.saturating_sub(1))?);
         let mut at = 0;
         for _ in 0..count {
             let shape = from.within("shape", 0..=SHAPES.len() as u64 - 1)? as usize;
@@ -543,9 +550,12 @@ impl Geometry for Ribbon {
                 }
             };
             at = level.end();
-            levels.push(level);
+            match first {
+                None => first = Some(level),
+                Some(_) => rest.push(level),
+            }
         }
-        Ok(Ribbon::new(salt, attempt, width, homogeneous, &levels))
+        Ok(Ribbon::new(salt, attempt, width, homogeneous, first, rest.into()))
     }
 
     fn payload_len(&self) -> u64 {

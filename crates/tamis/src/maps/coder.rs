@@ -119,11 +119,15 @@ pub(crate) struct Decoder<'a> {
     borrowed: u32,
     /// Whether there was no byte at all.
     empty: bool,
+    /// Decisions that may still be read.
+    left: u64,
 }
 
 impl Decoder<'_> {
-    pub(crate) fn new(bytes: &[u8]) -> Decoder<'_> {
-        let mut decoder = Decoder { low: 0, high: u32::MAX, window: 0, bytes, borrowed: 0, empty: bytes.is_empty() };
+    /// Reads so many decisions at most.
+    pub(crate) fn new(bytes: &[u8], most: u64) -> Decoder<'_> {
+        let empty = bytes.is_empty();
+        let mut decoder = Decoder { low: 0, high: u32::MAX, window: 0, bytes, borrowed: 0, empty, left: most };
         for _ in 0..4 {
             decoder.next();
         }
@@ -151,6 +155,7 @@ impl Decoder<'_> {
     }
 
     fn narrow(&mut self, chance: Chance) -> bool {
+        self.left = self.left.saturating_sub(1);
         let middle = chance.split(self.low, self.high);
         let yes = self.window <= middle;
         match yes {
@@ -177,9 +182,17 @@ impl Decoder<'_> {
         (0..length).fold(1, |value, _| value << 1 | self.narrow(Chance::default()) as u64)
     }
 
-    /// Whether the bytes were enough for what was read.
+    /// Decisions that may still be read.
+    pub(crate) fn left(&self) -> u64 {
+        self.left
+    }
+
+    /// Whether the bytes were enough for what was read, and worth no more than they may be.
     pub(crate) fn check(&self) -> Result<(), FormatError> {
         match self.borrowed {
+            _ if self.left == 0 => {
+                Err(FormatError::invalid("directory: the table of values takes more time than its file is worth"))
+            }
             ..=4 => Ok(()),
             _ => Err(FormatError::invalid("directory: the table of values is too short for its values")),
         }
@@ -214,14 +227,14 @@ mod tests {
         }
         let bytes = encoder.finish();
         let (mut model, mut chance) = (Number::default(), Chance::default());
-        let mut decoder = Decoder::new(&bytes);
+        let mut decoder = Decoder::new(&bytes, u64::MAX);
         for (&number, &yes) in numbers.iter().zip(&decisions) {
             assert_eq!((decoder.number(&mut model), decoder.get(&mut chance)), (number, yes));
         }
         decoder.finish().unwrap();
         // Fewer bytes are noticed while there is something to read.
         let (mut model, mut chance) = (Number::default(), Chance::default());
-        let mut decoder = Decoder::new(&bytes[..bytes.len() / 2]);
+        let mut decoder = Decoder::new(&bytes[..bytes.len() / 2], u64::MAX);
         for _ in 0..20_000 {
             decoder.number(&mut model);
             decoder.get(&mut chance);

@@ -9,7 +9,7 @@ use super::tree::{self, Contents, Function, Tree};
 use super::value::Value;
 use crate::debug::brief_debug;
 use crate::error::{Error, FormatError, QueryError};
-use crate::format::{self, Form, Header};
+use crate::format::{self, Budget, Form, Header};
 use crate::hash::{Digest, Domain, Hasher, Key};
 use crate::steps::ROUND;
 
@@ -48,11 +48,14 @@ impl Map {
     /// # Ok::<(), tamis::Error>(())
     /// ```
     pub fn open(bytes: impl Into<Bytes>) -> Result<Map, FormatError> {
-        Map::of(bytes.into(), Form::Map)
+        let bytes = bytes.into();
+        let budget = Budget::of(&bytes);
+        Map::within(bytes, Form::Map, &budget)
     }
 
-    pub(super) fn of(bytes: Bytes, form: Form) -> Result<Map, FormatError> {
-        let Contents { header, tree, table, table_len, entropy } = tree::open(&bytes, form)?;
+    /// The same for a file of this form, on a budget.
+    pub(crate) fn within(bytes: Bytes, form: Form, budget: &Budget) -> Result<Map, FormatError> {
+        let Contents { header, tree, table, table_len, entropy } = tree::open(&bytes, form, budget)?;
         let plain = (!header.hasher.is_keyed() && header.keys > 0).then_some(header.domain);
         let quick = match table {
             Table::Offset(least) => tree.function().map(|function| (function, least)),

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use super::query::{Layer, Map};
 use super::value::Value;
 use crate::error::{Error, FormatError};
-use crate::format::Form;
+use crate::format::{Budget, Form};
 use crate::hash::Domain;
 
 /// A sequence that takes about the entropy of its symbols, and whose symbols are read in any order ([Chained] section 5.2).
@@ -32,7 +32,9 @@ pub struct Sequence {
 impl Sequence {
     /// Opens a sequence. A `Vec<u8>`, a `&'static [u8]` and a [`Bytes`] are taken over without copying.
     pub fn open(bytes: impl Into<Bytes>) -> Result<Sequence, FormatError> {
-        let map = Map::of(bytes.into(), Form::Sequence)?;
+        let bytes = bytes.into();
+        let budget = Budget::of(&bytes);
+        let map = Map::within(bytes, Form::Sequence, &budget)?;
         match map.domain() {
             Domain::U64 => Ok(Sequence { map }),
             Domain::Bytes => Err(FormatError::invalid("header: the keys of a sequence are bytes, expected u64")),

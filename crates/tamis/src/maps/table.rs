@@ -91,7 +91,7 @@ impl Table {
             _ => return Err(FormatError::invalid(format!("directory: kind of values is {kind}, expected 0 to 2"))),
         }
         let classes = from.within("classes of values", 0..=from.len())?;
-        let mut sizes = vec![];
+        let mut sizes = from.room(classes)?;
         let mut count = 0;
         for _ in 0..classes {
             let size = from.within("values of a class", 1..=MOST)?;
@@ -103,9 +103,14 @@ impl Table {
         if count > MOST.min((len + 8) * MOST_PER_BYTE) {
             return Err(FormatError::invalid(format!("directory: {count} values in {len} bytes")));
         }
-        let mut coded = Coded { decoder: Decoder::new(coded), classes: Classes::new(&sizes), size: Number::default() };
+        from.draw(classes * Classes::EACH)?;
+        let mut numbers = from.room(if kind == NUMBERS { count } else { 0 })?;
+        let mut spans = from.room(if kind == BYTES { count } else { 0 })?;
+        let most = from.left();
+        let decoder = Decoder::new(coded, most);
+        let mut coded = Coded { decoder, classes: Classes::new(&sizes), size: Number::default() };
         if kind == NUMBERS {
-            let mut numbers = vec![0; count as usize];
+            numbers.resize(count as usize, 0);
             let mut last: Option<u64> = None;
             for _ in 0..count {
                 let (symbol, gap) = coded.next()?;
@@ -118,9 +123,10 @@ impl Table {
                 last = Some(value);
             }
             coded.decoder.finish()?;
+            from.draw(most - coded.decoder.left())?;
             return Ok(Table::Numbers(numbers.into()));
         }
-        let mut spans = vec![(0, 0); count as usize];
+        spans.resize(count as usize, (0, 0));
         let mut end = 0u64;
         for _ in 0..count {
             let (symbol, len) = coded.next()?;
@@ -129,6 +135,7 @@ impl Table {
             end += len;
         }
         coded.decoder.finish()?;
+        from.draw(most - coded.decoder.left())?;
         let blob = from.take(end)?;
         Ok(Table::Bytes(bytes.slice_ref(blob), spans.into()))
     }
@@ -146,9 +153,12 @@ struct Classes {
 }
 
 impl Classes {
+    /// Bytes of memory for each class.
+    const EACH: u64 = size_of::<(usize, [Chance; 2], (u32, u32))>() as u64;
+
     fn new(sizes: &[u32]) -> Classes {
         let mut order: Vec<usize> = (0..sizes.len()).collect();
-        order.sort_by_key(|&class| (std::cmp::Reverse(sizes[class]), class));
+        order.sort_unstable_by_key(|&class| (std::cmp::Reverse(sizes[class]), class));
         let mut end = 0;
         let next = sizes.iter().map(|size| {
             end += size;

@@ -15,7 +15,7 @@ use bytes::Bytes;
 use super::table::Table;
 use crate::arch::{Ask, Fetch};
 use crate::error::FormatError;
-use crate::format::{self, Form, Header, Reader, decode_steps};
+use crate::format::{self, Budget, Form, Header, Reader, decode_steps};
 use crate::hash::{Digest, Salt};
 use crate::steps::{self, Leaf, ROUND, Role, Step, Steps};
 
@@ -388,10 +388,10 @@ const EXACT: u8 = 0;
 const SYMBOLS: u8 = 1;
 const CHILDREN: u8 = 2;
 
-/// A node whose payloads have no places yet.
-enum Raw {
-    Exact { steps: Vec<Step>, yes: Target, no: Target },
-    Flat { leaves: Vec<Leaf>, bits: u32, fingerprint: u32, to: To },
+/// What a node does with the answers of its steps.
+enum Ways {
+    Exact { yes: Target, no: Target },
+    Flat { bits: u32, fingerprint: u32, to: To },
 }
 
 /// Reads and checks everything of a map but the payloads.
@@ -412,8 +412,8 @@ enum Raw {
 /// ```
 ///
 /// Salts have the numbers of the leaves in this order.
-pub(crate) fn open(bytes: &Bytes, expected: Form) -> Result<Contents, FormatError> {
-    let (header, mut from, mut places) = format::parts(bytes)?;
+pub(crate) fn open(bytes: &Bytes, expected: Form, budget: &Budget) -> Result<Contents, FormatError> {
+    let (header, mut from, mut places) = format::parts(bytes, budget)?;
     if header.form != expected {
         return Err(FormatError::Form { found: header.form.name(), expected: expected.name() });
     }
@@ -429,13 +429,13 @@ pub(crate) fn open(bytes: &Bytes, expected: Form) -> Result<Contents, FormatErro
         return Err(FormatError::invalid("directory: the root is no node"));
     }
     let mut salt = front.len() as u64;
-    let mut raw = Vec::with_capacity(count as usize);
+    let mut raw = from.room(count)?;
     for number in 0..count {
+        let left = from.left();
         let node = decode_node(&mut from, number, count, bits, salt)?;
-        salt += match &node {
-            Raw::Exact { steps, .. } => steps.len() as u64,
-            Raw::Flat { leaves, .. } => leaves.len() as u64,
-        };
+        // A map that is one function keeps it once more.
+        from.draw(if count == 1 { left - from.left() } else { 0 })?;
+        salt += node.0.len() as u64;
         raw.push(node);
     }
     let before = from.len();
@@ -443,43 +443,53 @@ pub(crate) fn open(bytes: &Bytes, expected: Form) -> Result<Contents, FormatErro
     let table_len = before - from.len();
     from.end()?;
 
-    let mut leaves: Vec<&mut Leaf> = front.iter_mut().map(|step| &mut step.leaf).collect();
-    for node in &mut raw {
-        match node {
-            Raw::Exact { steps, .. } => leaves.extend(steps.iter_mut().map(|step| &mut step.leaf)),
-            Raw::Flat { leaves: own, .. } => leaves.extend(own),
-        }
+    for shard in 0..1usize << bits {
+        let steps = raw.iter_mut().flat_map(|(steps, _)| steps);
+        front.iter_mut().chain(steps).try_for_each(|step| places.put(&mut step.leaf, shard))?;
     }
-    places.lay_out(leaves, bits)?;
     places.check()?;
     let listed = |steps: Vec<Step>| {
         let steps = Steps::new(steps);
         let ask = steps.ask();
         (steps, ask)
     };
-    let node = |raw: Raw| match raw {
-        Raw::Exact { steps, yes, no } => {
-            let steps = Steps::new(steps);
-            let ask = steps.ask_at_once();
-            Some(Node::Exact { steps, ask, yes, no })
-        }
-        Raw::Flat { leaves, bits, fingerprint, to } => {
-            let mut leaves = leaves.into_iter().map(|leaf| leaf.fetch().map(|fetch| (leaf, fetch)));
-            let ((leaf, fetch), more) = (leaves.next()??, leaves.collect::<Option<_>>()?);
-            Some(Node::Flat(Flat { leaf, fetch, more, bits, fingerprint, to }))
-        }
-    };
-    let nodes: Option<_> = raw.into_iter().map(node).collect();
-    let nodes = nodes.ok_or_else(|| FormatError::invalid("directory: the leaf of a node holds no values"))?;
+    let mut nodes = from.room(count)?;
+    for (steps, ways) in raw {
+        nodes.push(match ways {
+            Ways::Exact { yes, no } => {
+                let steps = Steps::new(steps);
+                let ask = steps.ask_at_once();
+                Node::Exact { steps, ask, yes, no }
+            }
+            Ways::Flat { bits, fingerprint, to } => {
+                let mut leaves = Vec::with_capacity(steps.len());
+                for Step { leaf, .. } in steps {
+                    let none = || FormatError::invalid("directory: the leaf of a node holds no values");
+                    let fetch = leaf.fetch().ok_or_else(none)?;
+                    leaves.push((leaf, fetch));
+                }
+                // There is one at least, for a node has bits.
+                let (leaf, fetch) = leaves.remove(0);
+                Node::Flat(Flat { leaf, fetch, more: leaves.into(), bits, fingerprint, to })
+            }
+        });
+    }
     let front = if front.is_empty() { None } else { Some(listed(front)) };
-    Ok(Contents { header, tree: Tree { front, root, nodes }, table, table_len, entropy })
+    Ok(Contents { header, tree: Tree { front, root, nodes: nodes.into() }, table, table_len, entropy })
 }
 
-fn decode_node(from: &mut Reader<'_>, number: u64, nodes: u64, shards: u32, salt: u64) -> Result<Raw, FormatError> {
+/// The steps of a node, whose payloads have no places yet, and what it does with their answers.
+fn decode_node(
+    from: &mut Reader<'_>,
+    number: u64,
+    nodes: u64,
+    shards: u32,
+    salt: u64,
+) -> Result<(Vec<Step>, Ways), FormatError> {
     let kind = from.u8()?;
     if kind == EXACT {
         let [yes, no] = [Target::decode(from, Some(number), nodes)?, Target::decode(from, Some(number), nodes)?];
-        return Ok(Raw::Exact { steps: decode_steps(from, shards, salt)?, yes, no });
+        return Ok((decode_steps(from, shards, salt)?, Ways::Exact { yes, no }));
     }
     if kind > CHILDREN {
         return Err(FormatError::invalid(format!("directory: the kind of a node is {kind}, expected 0 to 2")));
@@ -489,17 +499,20 @@ fn decode_node(from: &mut Reader<'_>, number: u64, nodes: u64, shards: u32, salt
     let fingerprint = from.within("bits of a fingerprint", 0..=32)? as u32;
     let to = match kind {
         CHILDREN => {
-            let child = |_| Target::decode(from, Some(number), nodes);
-            To::Children((0..1u32 << bits).map(child).collect::<Result<_, _>>()?)
+            let mut children = from.room(1 << bits)?;
+            for _ in 0..1u32 << bits {
+                children.push(Target::decode(from, Some(number), nodes)?);
+            }
+            To::Children(children.into())
         }
         _ => To::Symbols(from.varint()?),
     };
-    let leaves: Vec<Leaf> = decode_steps(from, shards, salt)?.into_iter().map(|step| step.leaf).collect();
-    if leaves.len() != words(bits + fingerprint) as usize {
+    let steps = decode_steps(from, shards, salt)?;
+    if steps.len() != words(bits + fingerprint) as usize {
         let reason = format!("directory: a node of {bits} bits and {fingerprint} more has no function of so many");
         return Err(FormatError::invalid(reason));
     }
-    Ok(Raw::Flat { leaves, bits, fingerprint, to })
+    Ok((steps, Ways::Flat { bits, fingerprint, to }))
 }
 
 /// What a directory says of a node besides its leaves.

@@ -19,7 +19,7 @@ use super::segment::Numbers;
 use crate::error::FormatError;
 #[cfg(feature = "build")]
 use crate::format::put_varint;
-use crate::format::{Places, Reader};
+use crate::format::{Form, Places, Reader};
 use crate::hash::{Digest, Domain};
 use crate::maps::Map;
 use crate::query::Filter;
@@ -43,24 +43,29 @@ pub(crate) struct Hot {
 }
 
 /// The most colours and the most numbers that are kept.
-const HOT: (u64, usize) = (1 << 12, 1 << 14);
+const HOT: (u64, u64) = (1 << 12, 1 << 14);
 
 impl Hot {
+    /// The most colours and numbers of some lists. No more than the lists pay for: a few bits can stand for all sets, and many lists for none.
+    fn most(lists: &Lists) -> (u64, u64) {
+        let bytes = lists.payload_len();
+        (lists.len().min(HOT.0).min(64 + 2 * bytes), HOT.1.min(64 + 16 * bytes))
+    }
+
     pub(super) fn new(frozen: &Frozen, numbers: &Numbers) -> Hot {
-        let mut hot = Hot::default();
-        // No more than the lists pay for: a few bits can stand for all sets.
-        let most = HOT.1.min(64 + 16 * frozen.lists.payload().len());
-        for colour in 0..frozen.lists.len().min(HOT.0) {
-            let start = hot.ids.len();
-            frozen.read(colour, numbers, &mut hot.ids);
-            if hot.ids.len() > most {
-                hot.ids.truncate(start);
-                hot.ids.shrink_to_fit();
+        let (colours, most) = Hot::most(&frozen.lists);
+        let (mut ends, mut ids) = (Vec::with_capacity(colours as usize), Vec::with_capacity(most as usize));
+        for colour in 0..colours {
+            let start = ids.len();
+            if !frozen.lists.read(colour, most as usize - start, &mut ids) {
                 break;
             }
-            hot.ends.push(hot.ids.len() as u32);
+            let kept = numbers.translate(&mut ids[start..]);
+            ids.truncate(start + kept);
+            ends.push(ids.len() as u32);
         }
-        hot
+        ids.shrink_to_fit();
+        Hot { ends, ids }
     }
 
     #[inline]
@@ -102,7 +107,7 @@ impl Frozen {
 
     fn read(&self, colour: u64, numbers: &Numbers, ids: &mut Vec<u32>) {
         let start = ids.len();
-        self.lists.read(colour, ids);
+        self.lists.read(colour, usize::MAX, ids);
         let kept = numbers.translate(&mut ids[start..]);
         ids.truncate(start + kept);
     }
@@ -150,10 +155,13 @@ impl Frozen {
         let mut lists = Lists::decode(from, sets)?;
         let filter = match filter {
             0 => None,
-            len => Some(Filter::open(places.take(len)?)?),
+            len => Some(Filter::within(places.take(len)?, places.budget)?),
         };
-        let map = Map::open(places.take(map)?)?;
+        let map = Map::within(places.take(map)?, Form::Map, places.budget)?;
         lists.set_payload(places.take(lists.payload_len())?);
+        let (colours, numbers) = Hot::most(&lists);
+        // Itself, and the first lists.
+        from.draw(size_of::<Frozen>() as u64 + 16 + 4 * (colours + numbers))?;
         let plain = |filter: &Filter| !filter.is_partitioned() && filter.domain() == Domain::Bytes;
         let numbers = map.domain() == Domain::Bytes && (map.values() == Domain::U64 || map.is_empty());
         if !filter.as_ref().is_none_or(plain) || !numbers {

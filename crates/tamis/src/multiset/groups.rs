@@ -61,9 +61,10 @@ impl Groups {
         Groups { partitions, sets, tables: vec![] }
     }
 
-    /// Bytes that the tables take.
+    /// Bytes that the tables take, and what is needed to make one of them.
     pub(crate) fn cost(repetitions: u32, partitions: u32, sets: u32) -> u64 {
-        if repetitions <= 1 { 0 } else { u64::from(repetitions) * (12 * u64::from(sets) + 4 * u64::from(partitions)) }
+        let table = size_of::<Table>() as u64 + 12 * u64::from(sets) + 4 * (u64::from(partitions) + 1);
+        if repetitions <= 1 { 0 } else { u64::from(repetitions) * table + 4 * (u64::from(partitions) + 1) }
     }
 
     /// Whether members are not known, only offsets.

@@ -183,18 +183,21 @@ impl Index {
         if count > from.len() / 3 {
             return Err(FormatError::invalid(format!("directory: too short for {count} sets")));
         }
-        let mut names = Vec::with_capacity(count as usize);
+        let mut names: Vec<Named> = from.room(count)?;
         for _ in 0..count {
             let len = from.within("length of a name", 0..=MAX_NAME as u64)?;
             let name = str::from_utf8(from.take(len)?)
                 .map_err(|_| FormatError::invalid("directory: the name of a set is not text"))?;
+            from.draw(len)?;
             let removed = from.within("mark of a set", 0..=1)? == 1;
             names.push(Named { name: name.into(), removed, pairs: from.varint()? });
         }
         let count = from.within("number of segments", 0..=MAX_SEGMENTS as u64)?;
         let sets = names.len() as u32;
-        let segments: Vec<Segment> =
-            (0..count).map(|_| Segment::decode(&mut from, sets, &mut places)).collect::<Result<_, _>>()?;
+        let mut segments = from.room(count)?;
+        for _ in 0..count {
+            segments.push(Segment::decode(&mut from, sets, &mut places)?);
+        }
         from.end()?;
         places.check()?;
         let removed = names.iter().filter(|named| named.removed).count() as u32;

@@ -70,16 +70,18 @@ fn split(choices: u32) -> (u32, u64) {
     (bits, (2 << bits) - u64::from(choices))
 }
 
-/// Appends the list at a place to `ids`. Whatever the bits are, ids ascend and lie below `sets`.
+/// Appends the list at a place to `ids`; false, and nothing is done, if it has more than `most` ids. Whatever the bits are, ids ascend and lie
+/// below `sets`.
 #[inline]
-fn take(from: &mut BitReader<'_>, sets: u32, ids: &mut Vec<u32>) {
-    let len = (from.take_gamma() - 1).min(sets);
-    if len == 0 {
-        return;
+fn take(from: &mut BitReader<'_>, sets: u32, most: usize, ids: &mut Vec<u32>) -> bool {
+    let len = (from.take_gamma() - 1).min(sets) as usize;
+    if len == 0 || len > most {
+        return len == 0;
     }
     let start = ids.len();
-    ids.resize(start + len as usize, 0);
+    ids.resize(start + len, 0);
     take_middle(from, &mut ids[start..], 0, sets - 1);
+    true
 }
 
 fn take_middle(from: &mut BitReader<'_>, ids: &mut [u32], low: u32, high: u32) {
@@ -215,11 +217,11 @@ impl Lists {
         self.payload = payload;
     }
 
-    /// Appends list `number` to `ids`; nothing if there is no such list.
+    /// Appends list `number` to `ids`; nothing if there is no such list. False, and nothing is done, if it has more than `most` ids.
     #[inline]
-    pub(crate) fn read(&self, number: u64, ids: &mut Vec<u32>) {
+    pub(crate) fn read(&self, number: u64, most: usize, ids: &mut Vec<u32>) -> bool {
         if number >= self.count {
-            return;
+            return true;
         }
         let mut header = BitReader::new(&self.payload, number / BLOCK * u64::from(self.header_bits()));
         let start = header.take(self.start_bits());
@@ -231,7 +233,7 @@ impl Lists {
         let extra: u64 = (0..before).map(|_| extras.take(width as u32)).sum();
         let size = (self.count - number / BLOCK * BLOCK).min(BLOCK);
         let at = at.saturating_add(size * width).saturating_add(before * base + extra);
-        take(&mut BitReader::new(&self.payload, at), self.sets, ids);
+        take(&mut BitReader::new(&self.payload, at), self.sets, most, ids)
     }
 }
 
@@ -263,11 +265,11 @@ mod tests {
                 let packed = opened(&Lists::of(lists.iter().map(|list| &list[..]), sets));
                 for (number, list) in lists.iter().enumerate() {
                     let mut ids = vec![7];
-                    packed.read(number as u64, &mut ids);
+                    packed.read(number as u64, usize::MAX, &mut ids);
                     assert_eq!(&ids[1..], list, "{sets} sets, list {number} of {count}");
                 }
                 let mut none = vec![];
-                packed.read(count, &mut none);
+                packed.read(count, usize::MAX, &mut none);
                 assert!(none.is_empty());
             }
         }
@@ -302,7 +304,7 @@ mod tests {
             packed.set_payload(bytes.into());
             for number in 0..20 {
                 let mut ids = vec![];
-                packed.read(number, &mut ids);
+                packed.read(number, usize::MAX, &mut ids);
                 assert!(ids.is_sorted_by(|a, b| a < b) && ids.iter().all(|&id| id < sets));
             }
         }

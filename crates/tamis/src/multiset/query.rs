@@ -10,7 +10,7 @@ use super::index::{Desk, Index, by_name};
 use super::info::SegmentInfo;
 use crate::debug::brief_debug;
 use crate::error::{Error, FormatError, QueryError};
-use crate::format::{self, Form};
+use crate::format::{self, Budget, Form};
 use crate::hash::{Domain, Hasher, Key};
 
 /// An index of many sets: bytes, and how to read them.
@@ -45,7 +45,8 @@ impl Sets {
     /// ```
     pub fn open(bytes: impl Into<Bytes>) -> Result<Sets, FormatError> {
         let bytes = bytes.into();
-        let (header, from, places) = format::parts(&bytes)?;
+        let budget = Budget::of(&bytes);
+        let (header, from, places) = format::parts(&bytes, &budget)?;
         if header.form != Form::Sets {
             return Err(FormatError::Form { found: header.form.name(), expected: Form::Sets.name() });
         }

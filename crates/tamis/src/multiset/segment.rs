@@ -126,8 +126,11 @@ impl Numbers {
         match from.u8()? {
             0 if count <= u64::from(sets) => Ok(Numbers::Same(count as u32)),
             1 if count <= from.len() => {
-                let set = |_| Ok((from.within("number of a set", 0..=u64::from(sets))? as u32).wrapping_sub(1));
-                Ok(Numbers::listed((0..count).map(set).collect::<Result<_, FormatError>>()?))
+                let mut listed = from.room(count)?;
+                for _ in 0..count {
+                    listed.push((from.within("number of a set", 0..=u64::from(sets))? as u32).wrapping_sub(1));
+                }
+                Ok(Numbers::listed(listed))
             }
             _ => Err(FormatError::invalid(format!("directory: a segment of {count} sets does not fit {sets}"))),
         }
@@ -396,6 +399,9 @@ impl Sketch {
         let words = Words::Shared(places.take(with_body!(&body, body => body.payload_len()))?);
         // Tables of partitions are worth some times what the table itself takes, and no more: a small file may speak of many sets.
         let most = 4096 + 16 * words.len() as u64;
+        let (repetitions, partitions) = with_body!(&body, body => body.repeated());
+        let cost = Groups::cost(repetitions, partitions, sets);
+        from.draw(if cost <= most { cost } else { 0 })?;
         let groups = with_body!(&body, body => body.groups(sets, most));
         Ok(Sketch { body, groups, existence, heavy, extra, words })
     }

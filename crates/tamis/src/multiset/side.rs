@@ -44,7 +44,7 @@ impl Packed {
 
     fn list(&self, at: usize) -> Vec<u32> {
         let mut ids = vec![];
-        self.lists.read(at as u64, &mut ids);
+        self.lists.read(at as u64, usize::MAX, &mut ids);
         ids
     }
 
@@ -86,15 +86,11 @@ impl Side {
     pub(crate) fn find(&self, key: Digest, ids: &mut Vec<u32>) -> bool {
         match &self.open {
             None => match self.packed.position(key) {
-                Some(at) => self.packed.lists.read(at as u64, ids),
-                None => return false,
+                Some(at) => self.packed.lists.read(at as u64, usize::MAX, ids),
+                None => false,
             },
-            Some(open) => match open.get(&key) {
-                Some(list) => ids.extend_from_slice(list),
-                None => return false,
-            },
+            Some(open) => open.get(&key).inspect(|list| ids.extend_from_slice(list)).is_some(),
         }
-        true
     }
 
     /// Whether a key is here.

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
-use crate::format::{Form, Header, Writer, open};
+use crate::format::{self, Budget, Contents, Form, Header, Writer};
 use crate::hash::{Domain, Hasher, scramble};
 use crate::leaves::{Values, fuse, ribbon};
 use crate::plan::Structure;
@@ -19,6 +19,11 @@ const BLOCK_8: Structure = Structure::SplitBlock { bits_per_key: 8 * 256 };
 
 /// A step to be: its leaf holds these keys, with these bits where it decides.
 type Planned = (Role, Structure, Vec<(u64, bool)>);
+
+fn open(bytes: Vec<u8>) -> Contents {
+    let bytes = Bytes::from(bytes);
+    format::open(&bytes, &Budget::of(&bytes)).unwrap()
+}
 
 fn digest(key: u64) -> Digest {
     Hasher::seeded(9).integer(key)
@@ -66,7 +71,7 @@ fn numbers(n: u64, seed: u64) -> Vec<u64> {
 /// Writes the list, opens it, and asks for everything: alone, in batches of every length, by definition. Then measures.
 fn check(shard_bits: u32, steps: &[Planned], asked: &[u64]) -> Filter {
     let bytes = write(shard_bits, steps);
-    let contents = open(&Bytes::from(bytes.clone())).unwrap();
+    let contents = open(bytes.clone());
     let filter = Filter::open(bytes).unwrap();
     filter.verify().unwrap();
     assert_eq!(filter.layers().count(), steps.len());
@@ -136,7 +141,7 @@ fn cascades() {
             let wrong = pass(shard_bits, &steps, &negatives);
             steps.push((Role::Admit, q, bits(&wrong, false)));
             // The keys that the second leaf takes for negatives.
-            let leaf = &open(&write(shard_bits, &steps).into()).unwrap().steps[1].leaf;
+            let leaf = &open(write(shard_bits, &steps)).steps[1].leaf;
             let again: Vec<u64> = keys.iter().copied().filter(|&key| leaf.contains(digest(key))).collect();
             steps.push((Role::Refuse, r, bits(&again, true)));
             let filter = check(shard_bits, &steps, &asked);

@@ -13,6 +13,7 @@ use tamis::workload::Shape;
 use tamis::{Digest, Domain, Filter, FormatError, QueryError};
 
 use super::corrupt::Random;
+use super::memory::watched;
 use super::mix;
 use super::repair::Parts;
 
@@ -340,7 +341,7 @@ fn damaged<F: Removal>(filter: F) {
                 _ => random.edit(&mut parts.payload),
             }
         }
-        let Ok(mut filter) = F::restore(parts.file()) else { continue };
+        let Ok(mut filter) = watched("damaged", parts.file(), |file| F::restore(file)) else { continue };
         taken += 1;
         let mut map = map.clone();
         for key in 0..100u64 {

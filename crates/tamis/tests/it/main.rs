@@ -13,6 +13,7 @@
 //!   deletions adaptive filters when removed keys are queried
 //!   debug     what `{:?}` shows of types that have a secret
 //!   adaptive_database  adaptive filters before a real database: failures, aborts, new starts
+//!   memory    what opening takes, watched in the allocator
 //! ```
 #![cfg(all(feature = "build", feature = "mmap"))]
 #![allow(clippy::unwrap_used, clippy::panic)]
@@ -30,6 +31,7 @@ mod ladder;
 mod laws;
 mod limits;
 mod maps;
+mod memory;
 mod negatives;
 mod oracle;
 mod partitions;

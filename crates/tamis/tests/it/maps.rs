@@ -10,6 +10,7 @@ use tamis::maps::{Build, Kind, ToValue, Value};
 use tamis::{BuildError, Domain, Effort, Error, Filter, FormatError, Layout, Limits, Map, QueryError, Sequence};
 
 use super::corrupt::Random;
+use super::memory::watched;
 use super::repair::{HEADER, Parts};
 use super::{integers, mix};
 
@@ -621,7 +622,7 @@ fn repaired_mutations_never_panic() {
         }
         let started = Instant::now();
         parts.fit(1 << 18, Map::open);
-        let map = Map::open(parts.file());
+        let map = watched(name, parts.file(), Map::open);
         assert!(started.elapsed() < Duration::from_secs(60), "{name}: {:?} to open", started.elapsed());
         tried += 1;
         let Ok(map) = map else { continue };

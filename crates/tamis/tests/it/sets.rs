@@ -11,6 +11,7 @@ use tamis::multiset::{Build, Editor, Kind};
 use tamis::{BuildError, Domain, Error, Filter, FormatError, Limits, Map, Sets};
 
 use super::corrupt::Random;
+use super::memory::watched;
 use super::repair::{HEADER, Parts};
 use super::{integers, mix};
 
@@ -618,7 +619,7 @@ fn repaired_mutations_never_panic() {
         }
         let started = Instant::now();
         parts.fit(1 << 18, Sets::open);
-        let index = Sets::open(parts.file());
+        let index = watched(name, parts.file(), Sets::open);
         assert!(started.elapsed() < Duration::from_secs(60), "{name}: {:?} to open", started.elapsed());
         tried += 1;
         let Ok(index) = index else { continue };

@@ -66,12 +66,9 @@ impl Store for Cuckoos {
         &self.payload
     }
 
-    fn load(&mut self, table: &[u8], _: u64) -> Result<Option<()>, BuildError> {
-        let fits = table.len() == self.payload.len();
-        if fits {
-            self.payload.copy_from_slice(table);
-            self.table = self.table.counted(table);
-        }
-        Ok(fits.then_some(()))
+    fn load(capacity: u64, rate: f64, salt: Salt, payload: &[u8], _: u64) -> Result<Option<Cuckoos>, BuildError> {
+        let table = Cuckoo::empty(capacity, rate, false, salt)?;
+        let fits = payload.len() as u64 == table.payload_len();
+        Ok(fits.then(|| Cuckoos { table: table.counted(payload), payload: payload.to_vec() }))
     }
 }

@@ -180,30 +180,33 @@ impl<L: Level> Generation<L> {
         payloads.push(crate::adaptive::file::bytes_of(&self.last.sorted()));
     }
 
-    /// Fills an empty generation with what a file holds.
+    /// A generation as a file holds it.
     pub(super) fn load<'a>(
-        &mut self,
+        sizes: &Sizes,
+        salt: Salt,
         from: &mut Reader<'_>,
         payloads: &mut impl Iterator<Item = &'a [u8]>,
         capacity: u64,
-    ) -> Result<(), FormatError> {
-        self.live = from.within("keys of a generation", 0..=capacity)?;
+    ) -> Result<Generation<L>, FormatError> {
+        let live = from.within("keys of a generation", 0..=capacity)?;
         let mut next = || payloads.next().ok_or_else(|| FormatError::invalid("directory: too few payloads"));
-        for tier in &mut self.tiers {
-            let (level, dead) = (next()?, next()?);
-            tier.load(from, level, dead)?;
+        let mut tiers = from.room(sizes.tiers.len() as u64)?;
+        for (i, size) in (0..).zip(&sizes.tiers) {
+            tiers.push(Tier::load(size, salt.child(i), from, [next()?, next()?])?);
         }
         let words = crate::adaptive::file::words_of(next()?)?;
-        if words.iter().any(|word| word & ((1 << (64 - HASH)) - 1) != 1) || !self.last.fill(&words) {
+        from.draw(Words::cost(sizes.last))?;
+        let mut last = Words::new(sizes.last, 64 - HASH).map_err(|e| FormatError::invalid(e.to_string()))?;
+        if words.iter().any(|word| word & ((1 << (64 - HASH)) - 1) != 1) || !last.fill(&words) {
             return Err(FormatError::invalid("payload: the words of the last level are out of order"));
         }
-        let held = self.tiers.iter().map(Tier::len).sum::<u64>() + self.last.len() as u64;
+        let held = tiers.iter().map(Tier::len).sum::<u64>() + last.len() as u64;
         // Keys that moved on left their bits in a Bloom filter.
-        let entered = self.tiers.first().map_or(0, Tier::len);
-        let fits = if L::LOSSLESS { held == self.live } else { (self.live..=capacity).contains(&entered) };
+        let entered = tiers.first().map_or(0, Tier::len);
+        let fits = if L::LOSSLESS { held == live } else { (live..=capacity).contains(&entered) };
         match fits {
-            true => Ok(()),
-            false => Err(FormatError::invalid(format!("directory: {} keys in levels that hold {held}", self.live))),
+            true => Ok(Generation { salt: salt.child(tiers.len() as u64), tiers, last, live }),
+            false => Err(FormatError::invalid(format!("directory: {live} keys in levels that hold {held}"))),
         }
     }
 }

@@ -49,8 +49,8 @@ pub(crate) trait Store: Sized + Clone {
     fn len(&self) -> u64;
     /// Its table.
     fn table(&self) -> &[u8];
-    /// Takes up a table, into an empty level; nothing if no level of this size has it. `len` is what it had.
-    fn load(&mut self, table: &[u8], len: u64) -> Result<Option<()>, BuildError>;
+    /// A level with this table; nothing, and no memory is taken, if no level of this size has it. `len` is what it had.
+    fn load(capacity: u64, rate: f64, salt: Salt, table: &[u8], len: u64) -> Result<Option<Self>, BuildError>;
 }
 
 /// Dead spots.
@@ -112,15 +112,22 @@ pub(super) struct Size {
     pub(super) worn: u64,
 }
 
+impl Size {
+    /// The spots of a level, if they are few enough.
+    fn spots<L: Level>(&self, level: &L) -> Result<u64, BuildError> {
+        let Size { capacity, rate, .. } = self;
+        let reason = || format!("cascade: {capacity} keys at a rate of {rate} have more than 2^57 fingerprints");
+        match level.spots() {
+            spots if spots > 1 << 57 => Err(BuildError::Unreachable { reason: reason() }),
+            spots => Ok(spots),
+        }
+    }
+}
+
 impl<L: Level> Tier<L> {
     pub(super) fn new(size: &Size, salt: Salt) -> Result<Tier<L>, BuildError> {
         let level = L::new(size.capacity, size.rate, salt)?;
-        if level.spots() > 1 << 57 {
-            let reason =
-                format!("cascade: {} keys at a rate of {} have more than 2^57 fingerprints", size.capacity, size.rate);
-            return Err(BuildError::Unreachable { reason });
-        }
-        let dead = Marks::new(size.marks, level.spots())?;
+        let dead = Marks::new(size.marks, size.spots(&level)?)?;
         Ok(Tier { level, dead, stash: vec![], size: *size })
     }
 
@@ -213,23 +220,31 @@ impl<L: Level> Tier<L> {
         payloads.extend([self.level.table().to_vec(), self.dead.0.payload.clone()]);
     }
 
-    /// Fills an empty tier with what a file holds.
-    pub(super) fn load(&mut self, from: &mut Reader<'_>, level: &[u8], dead: &[u8]) -> Result<(), FormatError> {
-        let len = from.within("keys of a level", 0..=MOST)?;
-        for _ in 0..from.within("stashed keys", 0..=4 * STASH as u64)? {
-            self.stash.push(from.within("stashed spot", 0..=self.level.spots() - 1)?);
-        }
-        let size = Marks::size(self.size.marks, self.level.spots());
+    /// A tier as a file holds it.
+    pub(super) fn load(
+        size: &Size,
+        salt: Salt,
+        from: &mut Reader<'_>,
+        [level, dead]: [&[u8]; 2],
+    ) -> Result<Tier<L>, FormatError> {
         let fail = |e: BuildError| FormatError::invalid(e.to_string());
         let wrong = || FormatError::invalid("payload: the slots of a level contradict one another");
-        self.level.load(level, len).map_err(fail)?.ok_or_else(wrong)?;
-        let marks = Held::reopened(size, Salt::new(0), dead).map_err(fail)?.ok_or_else(wrong)?;
-        let mut all = marks.fingerprints();
-        all.dedup();
-        if self.level.len() != len || all.len() as u64 != marks.geometry.keys() {
-            return Err(wrong());
+        from.draw(Held::CHECK * (level.len() + dead.len()) as u64)?;
+        let len = from.within("keys of a level", 0..=MOST)?;
+        let level = L::load(size.capacity, size.rate, salt, level, len).map_err(fail)?.ok_or_else(wrong)?;
+        let spots = size.spots(&level).map_err(fail)?;
+        let count = from.within("stashed keys", 0..=4 * STASH as u64)?;
+        let mut stash = from.room(count)?;
+        for _ in 0..count {
+            stash.push(from.within("stashed spot", 0..=spots - 1)?);
         }
-        self.dead = Marks(marks);
-        Ok(())
+        let marks = Marks::size(size.marks, spots);
+        let dead = Held::reopened(marks, Salt::new(0), dead).map_err(fail)?.ok_or_else(wrong)?;
+        let mut all = dead.fingerprints();
+        all.dedup();
+        match level.len() == len && all.len() as u64 == dead.geometry.keys() {
+            true => Ok(Tier { level, dead: Marks(dead), stash, size: *size }),
+            false => Err(wrong()),
+        }
     }
 }

@@ -12,8 +12,12 @@ use crate::math::quotient::size;
 #[derive(Clone)]
 pub struct Quotients {
     held: Held,
-    size: (u64, u32),
-    salt: Salt,
+}
+
+fn sized(capacity: u64, rate: f64) -> Result<(u64, u32), BuildError> {
+    size(capacity, rate).ok_or_else(|| BuildError::Unreachable {
+        reason: format!("quotient filter: no size gives a rate of {rate} with {capacity} keys"),
+    })
 }
 
 brief_debug!(Quotients, it => keys: it.len(), bytes: it.table().len());
@@ -25,10 +29,7 @@ impl Store for Quotients {
     const KIND: Kind = Kind::QuotientCascade;
 
     fn new(capacity: u64, rate: f64, salt: Salt) -> Result<Quotients, BuildError> {
-        let size = size(capacity, rate).ok_or_else(|| BuildError::Unreachable {
-            reason: format!("quotient filter: no size gives a rate of {rate} with {capacity} keys"),
-        })?;
-        Ok(Quotients { held: Held::empty(size, salt)?, size, salt })
+        Ok(Quotients { held: Held::empty(sized(capacity, rate)?, salt)? })
     }
 
     fn spots(&self) -> u64 {
@@ -65,8 +66,8 @@ impl Store for Quotients {
         &self.held.payload
     }
 
-    fn load(&mut self, table: &[u8], _: u64) -> Result<Option<()>, BuildError> {
-        let held = Held::reopened(self.size, self.salt, table)?;
-        Ok(held.map(|held| self.held = held))
+    fn load(capacity: u64, rate: f64, salt: Salt, table: &[u8], _: u64) -> Result<Option<Quotients>, BuildError> {
+        let held = Held::reopened(sized(capacity, rate)?, salt, table)?;
+        Ok(held.map(|held| Quotients { held }))
     }
 }

@@ -10,7 +10,7 @@
 
 use bytes::Bytes;
 
-use super::generation::Generation;
+use super::generation::{Generation, Sizes};
 use super::options::{MOST, STEPS, Shape};
 use super::{Cascade, Level, Schedule};
 use crate::adaptive::Adapt;
@@ -56,33 +56,24 @@ impl<L: Level> Cascade<L> {
         let steps = from.within("steps", u64::from(*STEPS.start())..=u64::from(*STEPS.end()))? as u32;
         let fail = |e: BuildError| FormatError::invalid(e.to_string());
         let shape = Shape { domain, capacity, rate, schedule, steps }.check().map_err(fail)?;
-        // No filter has fewer bits per key than its rate calls for: no more memory is asked for than a few times what the file takes.
-        let first = read.payloads.first().map_or(0, |payload| payload.len() as u64);
-        if (first as f64 + 64.0) * 8.0 < capacity as f64 * -rate.log2() {
-            return Err(FormatError::invalid(format!("payload: a level of {first} bytes for {capacity} keys")));
-        }
-        let mut cascade = Cascade::<L>::empty(shape, hasher).map_err(fail)?;
-        cascade.frontier = Frontier::decode(&mut from, hasher)?;
-        cascade.owed = from.within("steps due", 0..=u32::MAX.into())? as u32;
+        let sizes = Sizes::of::<L>(&shape);
+        let frontier = Frontier::decode(&mut from, hasher)?;
+        let owed = from.within("steps due", 0..=u32::MAX.into())? as u32;
+        let mut closing = None;
         if from.within("closing", 0..=1)? == 1 {
             let key = Digest { hi: u64::from_le_bytes(from.array()?), lo: u64::from_le_bytes(from.array()?) };
-            let level = from.within("closing level", 0..=cascade.sizes.tiers.len() as u64 - 1)?;
-            cascade.closing = Some((key, level as usize));
+            let level = from.within("closing level", 0..=sizes.tiers.len() as u64 - 1)?;
+            closing = Some((key, level as usize));
         }
         let two = from.within("number of generations", 1..=2)? == 2;
-        if !two && cascade.frontier.last().is_some() {
+        if !two && frontier.last().is_some() {
             return Err(FormatError::invalid("directory: keys moved, and no generation they moved to"));
         }
         let mut payloads = read.payloads.iter().map(|payload| &payload[..]);
-        let salt = |side| cascade.frontier.salt(side);
-        let mut now = Generation::new(&cascade.sizes, salt(Side::Old)).map_err(fail)?;
-        now.load(&mut from, &mut payloads, capacity)?;
-        if two {
-            let mut next = Generation::new(&cascade.sizes, salt(Side::New)).map_err(fail)?;
-            next.load(&mut from, &mut payloads, capacity)?;
-            cascade.next = Some(Box::new(next));
-        }
-        cascade.now = now;
+        let mut load = |side| Generation::load(&sizes, frontier.salt(side), &mut from, &mut payloads, capacity);
+        let now = load(Side::Old)?;
+        let next = if two { Some(Box::new(load(Side::New)?)) } else { None };
+        let cascade = Cascade { hasher, shape, sizes, frontier, now, next, closing, owed };
         from.end()?;
         if payloads.next().is_some() || cascade.len() != read.header.keys || cascade.len() > capacity {
             return Err(FormatError::invalid("directory: keys or payloads that no level has"));

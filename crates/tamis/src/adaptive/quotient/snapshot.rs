@@ -8,15 +8,15 @@
 use bytes::Bytes;
 
 use super::entry::{Entry, Whole};
-use super::{AdaptiveQuotient, STEPS};
+use super::{AdaptiveQuotient, STEPS, Sizes};
 use crate::adaptive::Adapt;
 use crate::adaptive::file::{self, Kind, bytes_of, words_of};
 use crate::adaptive::frontier::Frontier;
+use crate::adaptive::words::Words;
 use crate::error::{BuildError, FormatError};
 use crate::format::put_varint;
 use crate::hash::Salt;
 use crate::leaves::quotient::Held;
-use crate::math::quotient::size;
 
 /// Bases without a slot, more than chance has.
 const SPARE: u64 = 64;
@@ -45,13 +45,14 @@ impl AdaptiveQuotient {
         let mut from = read.fields();
         let capacity = from.within("capacity", 0..=4 * table.len() as u64)?;
         let rate = f64::from_le_bytes(from.array()?);
-        // The table has as many bits as the rate calls for, and two for each slot: no more memory is asked for than a few times what the file takes.
-        if (table.len() as f64 + 64.0) * 8.0 < capacity as f64 * (1.0 - rate.log2()) {
-            return Err(FormatError::invalid(format!("payload: a table of {} bytes for {capacity} keys", table.len())));
-        }
         let steps = from.within("steps", u64::from(*STEPS.start())..=u64::from(*STEPS.end()))? as u32;
         let fail = |e: BuildError| FormatError::invalid(e.to_string());
-        let mut filter = AdaptiveQuotient::with(domain, capacity, rate, steps, hasher).map_err(fail)?;
+        let wrong = |what: &str| FormatError::invalid(format!("payload: {what}"));
+        let sizes = Sizes::new(capacity, rate, steps).map_err(fail)?;
+        from.draw(Held::CHECK * table.len() as u64 + Words::cost(sizes.long) + Words::cost(sizes.whole))?;
+        let held = Held::reopened(sizes.table, Salt::new(0), table).map_err(fail)?;
+        let held = held.ok_or_else(|| wrong("the slots of the table contradict one another"))?;
+        let mut filter = AdaptiveQuotient::of(domain, hasher, &sizes, held).map_err(fail)?;
         filter.frontier = Frontier::decode(&mut from, hasher)?;
         filter.owed = from.within("steps due", 0..=u32::MAX.into())? as u32;
         filter.old = from.within("keys under the old function", 0..=capacity)?;
@@ -61,10 +62,6 @@ impl AdaptiveQuotient {
             filter.spare.push(from.within("base", 0..=range - 1)?);
         }
         from.end()?;
-        let wrong = |what: &str| FormatError::invalid(format!("payload: {what}"));
-        let size = size(capacity.max(1), rate).ok_or_else(|| wrong("no such table"))?;
-        let held = Held::reopened(size, Salt::new(0), table).map_err(fail)?;
-        filter.held = held.ok_or_else(|| wrong("the slots of the table contradict one another"))?;
         let (long, whole) = (words_of(long)?, words_of(whole)?);
         if !long.iter().all(|&word| Entry::is_sound(word)) || !filter.long.fill(&long) {
             return Err(wrong("entries that no key has, or too many"));
@@ -73,9 +70,15 @@ impl AdaptiveQuotient {
             return Err(wrong("hashes that no key has, or too many"));
         }
         let live = |word: &u64| !Entry::unpack(*word).buried;
+        // Sorted: to count the copies of a base in its run would take as long as the run is, for every base of it.
+        let mut bases = filter.held.fingerprints();
+        bases.extend(&filter.spare);
+        bases.sort_unstable();
+        let copies =
+            |base| bases.partition_point(|&found| found <= base) - bases.partition_point(|&found| found < base);
         for entries in long.chunk_by(|a, b| Entry::unpack(*a).base == Entry::unpack(*b).base) {
             let base = Entry::unpack(entries[0]).base;
-            if base >= range || entries.iter().filter(|word| live(word)).count() as u64 > filter.copies(base) {
+            if base >= range || entries.iter().filter(|word| live(word)).count() > copies(base) {
                 return Err(wrong("an entry without a key"));
             }
         }

@@ -134,6 +134,8 @@ impl AdaptiveStacked {
                 format!("directory: {planned:.0} bits above a first layer of {} bytes", layers[0].part.payload.len());
             return Err(FormatError::invalid(reason));
         }
+        // Its first table.
+        from.draw(if phase == Phase::Remodelling { 8 << 10 } else { 0 })?;
         let counter = (phase == Phase::Remodelling).then(|| Counter::new(memory));
         let queries = if counter.is_some() { 0 } else { queries };
         Ok(AdaptiveStacked {

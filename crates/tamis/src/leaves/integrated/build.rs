@@ -328,7 +328,7 @@ fn on_ribbon(
     let mut payload = vec![];
     let ribbon = ribbon::build(keys, Values::Fingerprints, &stage, salt, 1, &mut payload)?;
     let part = Part { geometry: ribbon.clone(), payload: payload.into(), start: 0 };
-    let column = Column::new(0, [part].into()).ok_or_else(|| BuildError::Unreachable { reason: "no ribbon".into() })?;
+    let column = Column::single(part);
     let survivors = survivors(negatives, |asked, matched| column.contains_many(&[], asked, matched))?;
     let payload = &column.part(Digest::default()).payload;
 

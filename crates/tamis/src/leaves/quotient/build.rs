@@ -261,7 +261,7 @@ impl Held {
 
     /// All fingerprints, sorted.
     pub(crate) fn fingerprints(&self) -> Vec<u64> {
-        let mut all = Vec::with_capacity(usize::try_from(self.geometry.keys).unwrap_or(0).min(self.payload.len() * 8));
+        let mut all = Vec::with_capacity(self.payload.len() / self.geometry.table().size() * BLOCK);
         let remainder = self.geometry.remainder;
         self.geometry.table().each(&self.payload, |quotient, low| all.push(quotient << remainder | low));
         all
@@ -289,6 +289,9 @@ impl Held {
         all.sort();
         Ok(Ok(Held::of(Quotient { keys: 0, ..self.geometry }, &all)?))
     }
+
+    /// Bytes of memory that checking a payload takes for each of its bytes: a list of fingerprints, and the payload written again.
+    pub(crate) const CHECK: u64 = 24;
 
     /// A payload as a file has it, with room at its end; none if it is not what its fingerprints would be written as.
     pub(crate) fn checked(geometry: Quotient, payload: &[u8]) -> Result<Option<Held>, BuildError> {

@@ -181,7 +181,9 @@ pub(super) fn build_on(
             && attempt < TRIES
             && builder.out[start..].as_chunks::<8>().0.contains(&[0; 8]);
         if solved && !zeros {
-            let ribbon = Ribbon::new(salt, attempt, width, params.homogeneous.is_some(), &builder.levels);
+            let mut levels = builder.levels.into_iter();
+            let first = levels.next();
+            let ribbon = Ribbon::new(salt, attempt, width, params.homogeneous.is_some(), first, levels.collect());
             debug_assert_eq!(ribbon.payload_len(), (out.len() - start) as u64);
             return Ok(ribbon);
         }

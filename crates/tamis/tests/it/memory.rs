@@ -1,0 +1,397 @@
+//! opening a file -> the memory that it takes, watched in the allocator: at most 64 KiB and 64 bytes for each byte of the file.
+//!
+//! Every thread has its own count, so that tests beside this one do not disturb it.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use tamis::adaptive::{
+    Adapt, AdaptiveBloom, AdaptiveChained, AdaptiveQuotient, AdaptiveStacked, Broom, CuckooCascade, LargeBroom,
+    QuotientCascade,
+};
+use tamis::multiset::Editor;
+use tamis::{Bloom, Cuckoo, Domain, Filter, Kind, Map, Quotient, Sequence, Sets, Stacked};
+
+use super::corrupt::Random;
+use super::repair::{HEADER, Parts};
+use super::{SHAPES, integers, mix};
+
+/// The system's allocator, which counts.
+struct Watched;
+
+thread_local! {
+    static LIVE: Cell<isize> = const { Cell::new(0) };
+    static PEAK: Cell<isize> = const { Cell::new(0) };
+}
+
+/// Notes that a thread has so many bytes more.
+fn note(more: isize) {
+    // A thread that ends has no counts any more.
+    let _ = LIVE.try_with(|live| {
+        live.set(live.get() + more);
+        PEAK.with(|peak| peak.set(peak.get().max(live.get())));
+    });
+}
+
+// SAFETY: every call goes to the system's allocator as it is.
+#[allow(unsafe_code)]
+unsafe impl GlobalAlloc for Watched {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        note(layout.size() as isize);
+        // SAFETY: the caller's promises are those of the system's allocator.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        note(-(layout.size() as isize));
+        // SAFETY: the block came from there.
+        unsafe { System.dealloc(block, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Watched = Watched;
+
+/// What opening takes at most.
+fn allowed(len: usize) -> usize {
+    (64 << 10) + 64 * len
+}
+
+/// What `open` returns for a file, and the most memory it had at a time on the way.
+fn measured<T>(file: Vec<u8>, open: impl FnOnce(Bytes) -> T) -> (T, usize) {
+    let file = Bytes::from(file);
+    let before = LIVE.get();
+    PEAK.set(before);
+    let opened = open(file);
+    (opened, (PEAK.get() - before) as usize)
+}
+
+/// The same, within what the file may take.
+pub(crate) fn watched<T>(what: &str, file: Vec<u8>, open: impl FnOnce(Bytes) -> T) -> T {
+    let len = file.len();
+    let (opened, taken) = measured(file, open);
+    assert!(taken <= allowed(len), "{what}: {len} bytes take {taken}, at most {} are allowed", allowed(len));
+    opened
+}
+
+#[test]
+fn the_allocator_is_watched() {
+    let file = vec![0; 1000];
+    assert!((4096..5000).contains(&measured(file.clone(), |_| vec![1u8; 4096]).1));
+    assert!(measured(file, |file| vec![1u8; 1 << 20].len() + file.len()).1 >= 1 << 20);
+}
+
+/// Opens a file of any form in every way there is for it; how many ways opened it.
+fn open_all(what: &str, file: &[u8]) -> usize {
+    macro_rules! ways {
+        ($($open:path),*) => {
+            [$(watched(what, file.to_vec(), |file| $open(file).is_ok())),*].into_iter().filter(|&opened| opened).count()
+        };
+    }
+    match file.get(13) {
+        Some(0 | 1) => ways!(Filter::open, Bloom::restore, Cuckoo::restore, Quotient::restore, Stacked::restore),
+        Some(2) => ways!(Map::open),
+        Some(3) => ways!(Sequence::open),
+        Some(4) => ways!(Sets::open),
+        _ => ways!(
+            Broom::restore,
+            LargeBroom::restore,
+            AdaptiveQuotient::restore,
+            AdaptiveBloom::restore,
+            QuotientCascade::restore,
+            CuckooCascade::restore,
+            AdaptiveStacked::restore,
+            AdaptiveChained::restore
+        ),
+    }
+}
+
+/// All golden files: every form and every kind.
+fn golden() -> Vec<(String, Vec<u8>)> {
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    let mut files = vec![];
+    for folder in ["golden", "golden-maps", "golden-sets", "golden-adaptive"] {
+        for entry in std::fs::read_dir(tests.join(folder)).unwrap() {
+            let path = entry.unwrap().path();
+            files.push((path.display().to_string(), std::fs::read(path).unwrap()));
+        }
+    }
+    files.sort();
+    files
+}
+
+/// Small files of every kind, and files of many small parts: what real ones come nearest to the limit with.
+fn small() -> Vec<(String, Vec<u8>)> {
+    let mut files = vec![];
+    for n in [0, 1, 2, 20] {
+        for (name, kind, effort) in SHAPES {
+            let filter = tamis::build(integers(n, 1)).kind(kind).effort(effort).fpr(0.01).finish().unwrap();
+            files.push((format!("{name}, {n} keys"), filter.as_bytes().to_vec()));
+        }
+        for (name, kind) in Kind::ALL.iter().filter(|(_, kind)| !matches!(kind, Kind::Stacked(_))).skip(9) {
+            let filter = tamis::build(integers(n, 1)).kind(*kind).fpr(0.06).exclude(integers(30, 2)).finish().unwrap();
+            files.push((format!("{name}, {n} keys"), filter.as_bytes().to_vec()));
+        }
+        let index = tamis::sets((0..n).map(|key| (key, format!("s{key}")))).finish().unwrap();
+        files.push((format!("sets, {n} keys"), index.as_bytes().to_vec()));
+    }
+    // A group for every quarter of an octave.
+    let mut labels = tamis::stream().fpr(0.01).partitioned();
+    for octave in 0..12u64 {
+        for key in integers(600, octave) {
+            labels.push(format!("label {octave}"), key).unwrap();
+        }
+        for key in integers(300 << octave >> 6, 100 + octave) {
+            labels.exclude(format!("label {octave}"), key).unwrap();
+        }
+    }
+    files.push(("partitioned".into(), labels.finish().unwrap().as_bytes().to_vec()));
+    // Values of every frequency: a tree of many nodes; and as many values as keys.
+    for (name, value) in [
+        ("zipf", (|key| 3000 / (key + 1)) as fn(u64) -> u64),
+        ("halves", |key| u64::from((key + 1).trailing_zeros())),
+        ("distinct", |key| key),
+        ("scattered", mix),
+    ] {
+        for n in [10, 3000] {
+            let map = tamis::map((0..n).map(|key| (key, value(key)))).kind(tamis::maps::Kind::Compressed).finish();
+            files.push((format!("map, {name}, {n} keys"), map.unwrap().as_bytes().to_vec()));
+        }
+    }
+    for kind in [tamis::multiset::Kind::Bloom, tamis::multiset::Kind::Cuckoo, tamis::multiset::Kind::Frozen] {
+        let one = |key: u64| tamis::sets([(key, format!("s{key}"))]).kind(kind).finish().unwrap();
+        let mut editor = Editor::new(&one(0)).unwrap();
+        (1..500).for_each(|key| editor.merge(&one(key)).unwrap());
+        files.push((format!("500 {kind:?} segments of one pair"), editor.snapshot().unwrap()));
+    }
+    for rate in [0.5, 0.01] {
+        for capacity in [1, 1000, 30_000] {
+            let quotient = AdaptiveQuotient::keyed(Domain::U64, capacity, rate, 4, [1, 2]).unwrap();
+            files.push((format!("adaptive quotient, {capacity} keys at {rate}"), quotient.snapshot().unwrap()));
+            let options = tamis::adaptive::CascadeOptions::new(Domain::U64, capacity, rate).key([1, 2]).steps(4);
+            let cascade: QuotientCascade = options.build().unwrap();
+            files.push((format!("quotient cascade, {capacity} keys at {rate}"), cascade.snapshot().unwrap()));
+            let cascade: CuckooCascade = options.build().unwrap();
+            files.push((format!("cuckoo cascade, {capacity} keys at {rate}"), cascade.snapshot().unwrap()));
+        }
+    }
+    files
+}
+
+/// What is built can be opened.
+#[test]
+fn real_files_take_what_they_pay_for() {
+    let mut most = (0.0, String::new());
+    for (name, file) in golden().into_iter().chain(small()) {
+        assert!(open_all(&name, &file) > 0, "{name}");
+        let taken = match file[13] {
+            0 | 1 => measured(file.clone(), Filter::open).1,
+            2 => measured(file.clone(), Map::open).1,
+            4 => measured(file.clone(), Sets::open).1,
+            _ => 0,
+        };
+        let share = taken as f64 / allowed(file.len()) as f64;
+        if share > most.0 {
+            most = (share, name);
+        }
+    }
+    println!("{:.0} % of what is allowed: {}", 100.0 * most.0, most.1);
+}
+
+/// Damages files of every form in the ways in which bytes go wrong, and in the ways in which they ask for memory: parts that take a byte, repeated.
+///
+/// For as many seconds as TAMIS_MUTATE_SECONDS says, 3 unless it is set; TAMIS_MUTATE_SEED continues elsewhere.
+#[test]
+fn damaged_files_take_what_they_pay_for() {
+    let number = |name: &str, otherwise| std::env::var(name).map_or(otherwise, |text| text.parse().unwrap());
+    let mut random = Random(number("TAMIS_MUTATE_SEED", 0) << 32 | 3 << 30);
+    let mut files = golden();
+    files.extend(small());
+    // Small files have as many ways to go wrong, and are opened sooner.
+    files.retain(|(_, file)| file.len() < 20_000);
+    let forms: Vec<Vec<_>> = (0..6).map(|form| files.iter().filter(|(_, file)| file[13] == form).collect()).collect();
+    let (mut tried, mut opened) = ([0u64; 6], 0u64);
+    let end = Instant::now() + Duration::from_secs(number("TAMIS_MUTATE_SECONDS", 3));
+    while Instant::now() < end {
+        let form = random.below(forms.len());
+        let (name, file) = &forms[form][random.below(forms[form].len())];
+        let mut parts = Parts::of(file).unwrap();
+        for _ in 0..random.below(4) {
+            match random.below(12) {
+                0 => parts.header[8 + random.below(5)] = [0, 1, 2, 5, 10][random.below(5)],
+                1 => random.edit(&mut parts.payload),
+                2 => {
+                    let (at, byte) = (random.below(parts.directory.len() + 1), [0, 1, 0xff, 3][random.below(4)]);
+                    let count = 1 << random.below(13);
+                    parts.directory.splice(at..at, std::iter::repeat_n(byte, count));
+                }
+                3 => {
+                    let at = random.below(parts.directory.len());
+                    let piece = parts.directory[at..(at + 1 + random.below(40)).min(parts.directory.len())].to_vec();
+                    parts.directory.splice(at..at, piece.repeat(1 << random.below(7)));
+                }
+                _ => random.edit(&mut parts.directory),
+            }
+        }
+        if random.below(2) == 0 {
+            match form {
+                0 | 1 => parts.fit(1 << 14, Filter::open),
+                2 => parts.fit(1 << 14, Map::open),
+                4 => parts.fit(1 << 14, Sets::open),
+                _ => {}
+            }
+        }
+        tried[form] += 1;
+        opened += u64::from(open_all(name, &parts.file()) > 0);
+    }
+    println!("{} damaged files, by form {tried:?}; {opened} opened", tried.iter().sum::<u64>());
+    assert!(tried.iter().all(|&tried| tried > 100) && opened > 100, "{tried:?}, {opened}");
+}
+
+fn varint(out: &mut Vec<u8>, mut number: u64) {
+    while number >= 128 {
+        out.push(number as u8 | 128);
+        number >>= 7;
+    }
+    out.push(number as u8);
+}
+
+/// A file of a form: header, payload and directory as they are given, with checksums that hold.
+fn file(form: u8, bits: u8, keys: u64, payload: &[u8], directory: &[u8]) -> Vec<u8> {
+    let mut header = b"\x89tamis\r\n\x01\0\0\0".to_vec();
+    header.extend([bits, form, 0, 0]);
+    header.extend([0; 16]);
+    header.extend(keys.to_le_bytes());
+    header.extend(keys.to_le_bytes());
+    assert_eq!(header.len(), HEADER);
+    Parts { header, payload: payload.to_vec(), directory: directory.to_vec() }.file()
+}
+
+/// Every leaf without keys, a byte for each shard.
+#[test]
+fn empty_parts_take_what_they_pay_for() {
+    for bits in [0, 4, 10, 14] {
+        for tag in 1..=9u8 {
+            // The first of these is an empty table, of one to six bytes.
+            let empty: &[u8] = match tag {
+                1 => &[0, 0],
+                2 => &[0, 1, 0],
+                4 => &[0, 0x80, 2, 0, 0],
+                8 => &[0, 4, 0, 0, 0, 0],
+                9 => &[0, 1, 0, 0],
+                _ => &[0],
+            };
+            let mut list = vec![1, 0, tag];
+            list.extend(empty.repeat(1 << bits));
+            let filter = file(0, bits, 0, &[], &list);
+            let opened = open_all(&format!("2^{bits} parts of leaf {tag}"), &filter);
+            assert!(opened > 0 || bits > 4, "2^{bits} parts of leaf {tag}");
+            let mut map = vec![0, 0, 1, 1, 1, 1, 0, 0];
+            map.extend(&list);
+            map.extend([0, 0]);
+            open_all(&format!("a map of 2^{bits} parts of leaf {tag}"), &file(2, bits, 0, &[], &map));
+            if bits <= 10 {
+                let mut groups = vec![0; 8];
+                varint(&mut groups, 255);
+                (0..255).for_each(|_| {
+                    groups.extend([bits, 0, 0]);
+                    groups.extend(&list);
+                });
+                groups.extend([0, 0]);
+                open_all(&format!("255 groups of 2^{bits} parts of leaf {tag}"), &file(1, 0, 0, &[], &groups));
+            }
+        }
+    }
+    // All the steps there may be.
+    let mut list = vec![64];
+    list.extend([0, 5].repeat(64));
+    list.extend([0; 64]);
+    open_all("64 steps", &file(0, 0, 0, &[], &list));
+    // A level of a ribbon takes three bytes.
+    let mut list = vec![1, 0, 4, 0, 0x80, 2, 0, 64];
+    list.extend([0; 3 * 64]);
+    open_all("64 levels", &file(0, 0, 0, &[], &list));
+}
+
+/// The coder of a map's values: so many decisions that are all yes, with one chance that learns.
+fn coded(count: u64) -> Vec<u8> {
+    let (mut low, mut high, mut chance, mut out) = (0u32, u32::MAX, 2048u32, vec![]);
+    for _ in 0..count {
+        high = low + ((u64::from(high - low) * u64::from(chance)) >> 12) as u32;
+        chance += 4064u32.saturating_sub(chance) >> 5;
+        while (low ^ high) >> 24 == 0 {
+            out.push((high >> 24) as u8);
+            low <<= 8;
+            high = high << 8 | 255;
+        }
+    }
+    out.push((low >> 24) as u8 + 1);
+    out
+}
+
+/// A map to so many consecutive numbers, whose table takes a few bytes.
+fn many_values(values: u64) -> Vec<u8> {
+    let coded = coded(values);
+    let mut directory = vec![0, 0, 0, 0, 1, 1];
+    varint(&mut directory, values);
+    varint(&mut directory, coded.len() as u64);
+    directory.extend(&coded);
+    file(2, 0, 1, &[], &directory)
+}
+
+/// The names of some sets, as the directory of an index begins.
+fn names(names: &[&str]) -> Vec<u8> {
+    let mut directory = vec![0];
+    varint(&mut directory, names.len() as u64);
+    for name in names {
+        varint(&mut directory, name.len() as u64);
+        directory.extend(name.as_bytes());
+        directory.extend([0, 1]);
+    }
+    directory
+}
+
+#[test]
+fn tables_of_values_take_what_they_pay_for() {
+    for values in [1000, 1 << 14, 1 << 22] {
+        let map = many_values(values);
+        let opened = watched(&format!("{values} values"), map.clone(), Map::open);
+        assert_eq!(opened.is_ok(), values == 1000, "{values}: {:?}", opened.err());
+        // Files inside a file have no allowance of their own.
+        for segments in [1, 60, if values == 1000 { 2000 } else { 100 }] {
+            let mut directory = names(&["a"]);
+            varint(&mut directory, segments);
+            for _ in 0..segments {
+                directory.extend([0, 1, 1, 0, 1, 0, 0]);
+                varint(&mut directory, map.len() as u64);
+                directory.extend([0, 0, 0]);
+            }
+            let payload = map.repeat(segments as usize);
+            let opened = watched(
+                &format!("{segments} maps of {values} values"),
+                file(4, 0, 1, &payload, &directory),
+                Sets::open,
+            );
+            assert_eq!(opened.is_ok(), values == 1000 && segments == 1, "{segments} maps of {values} values");
+        }
+    }
+}
+
+/// A list that names every set in a few bits, in many segments: neither time nor memory for each.
+#[test]
+fn long_lists_take_what_they_pay_for() {
+    let all: Vec<String> = (0..3000).map(|set| format!("{set}")).collect();
+    let mut pairs = vec![];
+    for key in 0..3u64 {
+        pairs.extend(all.iter().map(|set| (key, set.as_str())));
+    }
+    let one = |seed: u64| tamis::sets(pairs.iter().map(|&(key, set)| (key + 10 * seed, set))).finish().unwrap();
+    let mut editor = Editor::new(&one(0)).unwrap();
+    (1..100).for_each(|seed| editor.merge(&one(seed)).unwrap());
+    let file = editor.snapshot().unwrap();
+    let opened = watched("long lists", file, Sets::open).unwrap();
+    assert_eq!(opened.find(990u64).unwrap().len(), 3000);
+}

@@ -43,7 +43,7 @@ pub(crate) mod words;
 #[cfg(feature = "build")]
 pub use build::{Build, Collector, Kind, Report, sets, stream};
 #[cfg(feature = "build")]
-pub use editor::Editor;
-pub use index::{MAX_KMER, MAX_NAME, MAX_SETS};
+pub use editor::{Added, Editor};
+pub use index::{MAX_KMER, MAX_NAME, MAX_SETS, check_name};
 pub use info::SegmentInfo;
 pub use query::{Sets, Tally};

@@ -17,6 +17,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow, bail};
+use tamis::multiset::check_name;
 
 use super::kmers::{self, Event, Sequences};
 use super::sink::{quote, trim};
@@ -209,20 +210,6 @@ fn parse(text: &[u8], counts: bool) -> Result<(&str, u64), String> {
     };
     check_name(name)?;
     Ok((name, count))
-}
-
-/// Whether a set can be called so.
-pub(crate) fn check_name(name: &str) -> Result<(), String> {
-    if name.is_empty() {
-        return Err("the name of a set is empty, expected a letter at least".to_string());
-    }
-    if name.contains([',', '\t', '\n', '\r', '\0']) {
-        let name = quote(name.as_bytes());
-        return Err(format!(
-            "the name of the set {name} has a comma, a tab or the end of a line, expected none of them"
-        ));
-    }
-    Ok(())
 }
 
 /// `NAME=FILE`: what stands before the first equals sign, unless that is a path.

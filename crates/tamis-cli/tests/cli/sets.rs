@@ -110,10 +110,10 @@ fn the_round_of_all_commands() {
         // More keys, a new set; then without one of them.
         desk.put("green.txt", keys(2500..3500));
         let added = desk.run("sets add i.tamis green.txt red=d/red.txt").text(0);
-        assert!(
-            added.starts_with("sets        1 new, 4 in all\nadded       1,000 pairs, 2,000 known before\n"),
-            "{added}"
-        );
+        // What a cuckoo sketch finds may be another's, so that it is kept once more.
+        let counts = if kind == "cuckoo" { "3,000 pairs, 0" } else { "1,000 pairs, 2,000" };
+        let head = format!("sets        1 new, 4 in all\nadded       {counts} known before\n");
+        assert!(added.starts_with(&head), "{added}");
         let found = desk.feed("sets query i.tamis", keys(2500..3500)).text(0);
         let wanted = |i: u32| if i < 3000 { "blue,green" } else { "green" };
         holds(&found, &(2500..3500).map(|i| format!("key{i}\t{}\n", wanted(i))).collect::<String>(), 300);
@@ -240,8 +240,9 @@ fn reports_in_json() {
     assert_eq!((&added["new_sets"], &added["added"], &added["segments"]), (&json!(1), &json!(1), &json!(2)));
     let removed = desk.run("sets remove i.tamis green --json").json(0);
     assert_eq!((&removed["removed"], &removed["sets"]), (&json!(1), &json!(2)));
-    let merged = desk.run("sets merge i.tamis i.tamis -o m.tamis --json").json(0);
-    assert_eq!((&merged["indexes"], &merged["sets"], &merged["segments"]), (&json!(2), &json!(2), &json!(4)));
+    desk.run("sets build green --seed 7 -o g.tamis").text(0);
+    let merged = desk.run("sets merge i.tamis g.tamis -o m.tamis --json").json(0);
+    assert_eq!((&merged["indexes"], &merged["sets"], &merged["segments"]), (&json!(2), &json!(3), &json!(3)));
     let frozen = desk.feed("sets freeze m.tamis -o f.tamis --json", "ann\ntom\n").json(0);
     assert_eq!((&frozen["asked"], &frozen["keys"], &frozen["pairs"]), (&json!(2), &json!(1), &json!(2)));
     // To standard output: the index there, the report beside it.
@@ -503,6 +504,7 @@ fn changes_that_are_refused_change_nothing() {
     for k in [5, 6] {
         desk.feed(&format!("sets build g=- --kmer {k} -o k{k}.tamis"), ">g\nACGTTGCATT\n").text(0);
     }
+    desk.feed("sets build --pairs -o tom.tamis", "tom\tred\n").text(0);
     let before = desk.read("a.tamis");
     for (line, expected) in [
         ("remove a.tamis red violet black", "a.tamis: no set is called \"black\", \"violet\"; nothing was changed"),
@@ -516,7 +518,7 @@ fn changes_that_are_refused_change_nothing() {
         ("a.tamis numbers.tamis", ["a.tamis and numbers.tamis: ", "their keys are "]),
         ("k5.tamis k6.tamis", ["k5.tamis and k6.tamis: ", "5-mers and 6-mers"]),
         ("numbers.tamis k6.tamis", ["numbers.tamis and k6.tamis: ", "6-mers"]),
-        ("a.tamis a.tamis seven.tamis", ["a.tamis and seven.tamis: ", "0 and 7"]),
+        ("a.tamis tom.tamis seven.tamis", ["a.tamis and seven.tamis: ", "0 and 7"]),
     ] {
         let message = desk.error(&format!("sets merge {others} -o m.tamis"));
         assert!(message.starts_with(words[0]) && message.contains(words[1]), "{message}");
@@ -532,7 +534,7 @@ fn changes_that_are_refused_change_nothing() {
     assert_eq!(desk.read("a.tamis"), before);
     assert_eq!(desk.feed("sets query b.tamis", "eve\n").text(0), "eve\tred\n");
     assert_eq!(desk.feed("sets query c.tamis", "ann\n").text(1), "ann\t\n");
-    desk.run("sets merge a.tamis b.tamis c.tamis -o m.tamis").text(0);
+    desk.run("sets merge b.tamis c.tamis -o m.tamis").text(0);
     assert_eq!(desk.feed("sets query m.tamis", "ann\nbob\neve\n").text(0), "ann\tred\nbob\tblue\neve\tred\n");
     // A set that was removed may come again, with other keys.
     desk.feed("sets add c.tamis --pairs", "tom\tred\n").text(0);
@@ -678,4 +680,50 @@ fn words_by_the_endings_of_their_hosts() {
     desk.run("sets verify words.tamis --pairs pairs").text(0);
     let found = desk.feed("sets query words.tamis", "wikipedia\nbing\n").text(0);
     assert_eq!(found, "wikipedia\torg\nbing\tcn,com,net\n");
+}
+
+/// Keys that a cuckoo sketch only seems to hold are kept when they are added: they are found after all others were taken out.
+#[test]
+fn a_pair_that_only_seems_to_be_there_is_added() {
+    use tamis::Sets;
+    use tamis::multiset::{Editor, Kind};
+    let desk = Desk::new();
+    let pairs: Vec<(u64, String)> = (0..5000u64).map(|key| (key, format!("s{}", key % 8))).collect();
+    let build = tamis::sets(pairs.iter().map(|(key, set)| (*key, set.as_str())));
+    let index = build.kind(Kind::Cuckoo).absent(0.5).present(0.5).room(6000).finish().unwrap();
+    desk.put("i.tamis", index.as_bytes());
+    let seeming = |key: u64| index.find(key).unwrap().first().map(|&set| (key, index.name(set).unwrap().to_string()));
+    let more: Vec<(u64, String)> = (1_000_000..1_004_000).filter_map(seeming).collect();
+    assert!(more.len() > 100, "{}", more.len());
+    desk.put("more.tsv", more.iter().map(|(key, set)| format!("{key}\t{set}\n").repeat(2)).collect::<String>());
+    let added = desk.run("sets add --pairs --integers i.tamis more.tsv").text(0);
+    assert!(added.contains(&format!("added       {} pairs, 0 known before\n", more.len())), "{added}");
+    let mut editor = Editor::new(&Sets::open(desk.read("i.tamis")).unwrap()).unwrap();
+    for (key, set) in &pairs {
+        assert!(editor.remove(*key, editor.id(set).unwrap()).unwrap());
+    }
+    assert!(more.iter().all(|(key, set)| editor.find(*key).unwrap().contains(&editor.id(set).unwrap())));
+}
+
+/// Twice the same would count every pair twice.
+#[test]
+fn an_index_is_not_merged_with_itself() {
+    let desk = Desk::new();
+    desk.put("a.txt", keys(0..1000));
+    desk.put("b.txt", keys(1000..2000));
+    for kind in ["bloom", "cuckoo", "frozen"] {
+        desk.run(&format!("sets build a.txt --kind {kind} -o a.tamis")).text(0);
+        desk.run(&format!("sets build b.txt --kind {kind} -o b.tamis")).text(0);
+        desk.run("sets merge a.tamis b.tamis -o ab.tamis").text(0);
+        let reason =
+            "the indexes cannot be merged: they have pairs in common: a segment of one is a segment of the other";
+        for (one, two) in [("a", "a"), ("ab", "ab"), ("ab", "b"), ("b", "ab")] {
+            let message = desk.error(&format!("sets merge {one}.tamis {two}.tamis -o {one}.tamis"));
+            assert_eq!(message, format!("{one}.tamis and {two}.tamis: {reason}"));
+        }
+        // The same keys in another set are other pairs.
+        desk.run(&format!("sets build c=a.txt --kind {kind} -o c.tamis")).text(0);
+        desk.run("sets merge a.tamis c.tamis -o ac.tamis").text(0);
+        desk.run("sets verify ac.tamis a.txt c=a.txt").text(0);
+    }
 }

@@ -16,9 +16,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use super::freeze;
-use super::index::{Index, MAX_KMER, MAX_NAME, MAX_SETS, Named, by_name};
+use super::index::{Index, MAX_KMER, MAX_SETS, Named, by_name, check_name};
 use super::key;
-use super::pairs::{Gather, census};
+use super::pairs::{Gather, census, each_key};
 use super::query::Sets;
 use super::segment::{Segment, most_partitions};
 use super::sketch;
@@ -27,9 +27,9 @@ use crate::arch::Arena;
 use crate::build::{Options, Progress, same_domain, to_file};
 use crate::debug::brief_debug;
 use crate::error::{BuildError, Error};
-use crate::hash::{Domain, Hasher, Key};
+use crate::hash::{Digest, Domain, Hasher, Key};
 use crate::plan::Effort;
-use crate::shard::{Limits, Record, Sorted, Workspace};
+use crate::shard::{Limits, Record, Sorted, Stop, Workspace};
 
 /// Starts an index of these pairs: keys are text, bytes or `u64`, a set is its name.
 ///
@@ -336,7 +336,7 @@ impl Collector {
         if let Some(&id) = self.by_name.get(name) {
             return Ok(id);
         }
-        let id = check_name(name, self.names.len())?;
+        let id = new_set(name, self.names.len())?;
         self.names.push(Named { name: name.into(), removed: false, pairs: 0 });
         self.by_name.insert(name.into(), id);
         Ok(id)
@@ -360,6 +360,57 @@ impl Collector {
         common.tell(self.pairs.count(), Progress::Read { keys: self.pairs.count() })
     }
 
+    /// Hands every distinct pair to `take`, in the order of the keys; those that it does not take stay. Returns how many pairs repeated another.
+    pub(super) fn offer(&mut self, take: impl FnMut(Digest, u32) -> Result<bool, Error>) -> Result<u64, Error> {
+        let common = self.options.common.clone();
+        let stop = || common.stop();
+        let left = Gather::new(&self.workspace, self.options.counts);
+        match std::mem::replace(&mut self.pairs, left) {
+            Gather::Plain(pairs) => self.offer_sorted(&pairs.finish(&stop)?, &stop, take),
+            Gather::Counted(pairs) => self.offer_sorted(&pairs.finish(&stop)?, &stop, take),
+        }
+    }
+
+    fn offer_sorted<R: Record>(
+        &mut self,
+        pairs: &Sorted<R>,
+        stop: Stop<'_>,
+        mut take: impl FnMut(Digest, u32) -> Result<bool, Error>,
+    ) -> Result<u64, Error> {
+        let mut distinct = 0;
+        each_key(pairs, stop, |key, pairs| {
+            for pair in pairs {
+                distinct += 1;
+                let set = key::parts(pair.digest()).1;
+                if !take(key, set)? {
+                    self.pairs.push(key, set, pair.weight(), stop)?;
+                }
+            }
+            Ok::<(), Error>(())
+        })?;
+        Ok(pairs.count() - distinct)
+    }
+
+    /// Its sets, and what an index must have in common with it to take its pairs.
+    pub(super) fn common(&self) -> (&[Named], (Hasher, Option<Domain>, u32)) {
+        (&self.names, (self.options.common.hasher, self.domain, self.options.kmer))
+    }
+
+    /// Whether no pair was pushed, or is left.
+    pub(super) fn is_empty(&self) -> bool {
+        self.pairs.count() == 0
+    }
+
+    /// The index of the pairs.
+    pub(super) fn into_index(mut self) -> Result<(Index, Report), Error> {
+        let common = self.options.common.clone();
+        let stop = || common.stop();
+        match std::mem::replace(&mut self.pairs, Gather::new(&self.workspace, false)) {
+            Gather::Plain(pairs) => self.index(&pairs.finish(&stop)?),
+            Gather::Counted(pairs) => self.index(&pairs.finish(&stop)?),
+        }
+    }
+
     /// Builds the index in memory.
     pub fn finish(self) -> Result<Sets, Error> {
         Ok(self.finish_with_report()?.0)
@@ -376,18 +427,12 @@ impl Collector {
         to_file(path.as_ref(), self.options.common.hasher, |out| self.write(|_| out))
     }
 
-    fn write<W: Write>(mut self, out: impl FnOnce(u64) -> W) -> Result<(W, Report), Error> {
-        let options = self.options.clone();
-        let common = &options.common;
+    fn write<W: Write>(self, out: impl FnOnce(u64) -> W) -> Result<(W, Report), Error> {
+        let common = self.options.common.clone();
         if let Some(tell) = &common.progress {
             tell(Progress::Read { keys: self.pairs.count() });
         }
-        let pairs = std::mem::replace(&mut self.pairs, Gather::new(&self.workspace, false));
-        let stop = || common.stop();
-        let (index, mut report) = match pairs {
-            Gather::Plain(pairs) => self.index(&pairs.finish(&stop)?)?,
-            Gather::Counted(pairs) => self.index(&pairs.finish(&stop)?)?,
-        };
+        let (index, mut report) = self.into_index()?;
         if common.stop() {
             return Err(BuildError::Cancelled.into());
         }
@@ -428,11 +473,8 @@ impl Collector {
 }
 
 /// The number of a new set, if it may have this name.
-pub(super) fn check_name(name: &str, sets: usize) -> Result<u32, BuildError> {
-    if name.len() > MAX_NAME {
-        let reason = format!("the name of a set has {} bytes, at most {MAX_NAME} are allowed", name.len());
-        return Err(BuildError::Value { reason });
-    }
+pub(super) fn new_set(name: &str, sets: usize) -> Result<u32, BuildError> {
+    check_name(name).map_err(|reason| BuildError::Value { reason })?;
     let many = || BuildError::Unreachable { reason: format!("more than {MAX_SETS} sets") };
     u32::try_from(sets).ok().filter(|&sets| sets < MAX_SETS).ok_or_else(many)
 }

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use super::build::{check_name, planned};
+use super::build::{Collector, new_set, planned};
 use super::index::{Desk, Index, MAX_SEGMENTS, Named, by_name};
 use super::query::Sets;
 use super::segment::{Body, Content, NONE, Numbers, Segment, Sketch};
@@ -15,7 +15,7 @@ use super::tune::{self, Census, Wish};
 use crate::build::to_file;
 use crate::debug::brief_debug;
 use crate::error::{BuildError, Error, FormatError, QueryError};
-use crate::hash::{Digest, Key};
+use crate::hash::{Digest, Domain, Hasher, Key};
 
 /// An index that can be changed.
 ///
@@ -57,7 +57,7 @@ impl Editor {
         if let Some(&id) = self.by_name.get(name) {
             return Ok(id);
         }
-        let id = check_name(name, self.index.names.len())?;
+        let id = new_set(name, self.index.names.len())?;
         self.index.names.push(Named { name: name.into(), removed: false, pairs: 0 });
         self.by_name.insert(name.into(), id);
         Ok(id)
@@ -79,21 +79,25 @@ impl Editor {
         Ok(())
     }
 
-    /// Puts a key into a set. A pair that is put into a cuckoo table twice has to be taken out twice.
+    /// Puts a key into a set. A cuckoo sketch keeps a copy for every time, which has to be taken out again: it cannot tell a pair that it has
+    /// from one that only looks like it. A sketch with counts counts it once more. Where a pair is listed exactly, beside a table, it is listed once.
     pub fn insert<K: Key>(&mut self, key: K, set: u32) -> Result<(), Error> {
         if self.index.segments.is_empty() {
             self.index.domain = K::DOMAIN;
         }
         self.index.check::<K>()?;
         self.known(set)?;
-        let key = self.index.named(&key);
+        self.put(self.index.named(&key), set)
+    }
+
+    fn put(&mut self, key: Digest, set: u32) -> Result<(), Error> {
         let heavy = self.index.segments.iter_mut().enumerate().find_map(|(at, segment)| match &mut segment.content {
             Content::Sketch(sketch) if sketch.heavy.has(key) => {
                 let local = segment.numbers.add(set);
                 sketch.groups.grow(segment.numbers.len());
-                list(&mut sketch.heavy, key, local);
+                let stored = list(&mut sketch.heavy, key, local);
                 sketch.announce(&[key]);
-                segment.pairs = segment.pairs.saturating_add(1);
+                segment.pairs = segment.pairs.saturating_add(stored.into());
                 Some((at, local))
             }
             _ => None,
@@ -128,8 +132,7 @@ impl Editor {
 
     /// The segment that takes the next pair.
     fn target(&mut self) -> Result<usize, BuildError> {
-        let takes =
-            |segment: &Segment| matches!(segment.content, Content::Sketch(_)) && segment.pairs < segment.capacity;
+        let takes = |segment: &Segment| segment.free() > 0;
         if let Some((at, _)) = &self.open
             && self.index.segments.get(*at).is_some_and(takes)
         {
@@ -159,7 +162,7 @@ impl Editor {
         let each = (pairs / keys.max(1)).clamp(1, u64::from(u32::MAX)) as u32;
         let sets = (self.index.names.len() as u32).max(64);
         let census = Census { sets, multiplicities: vec![(each.min(sets.max(1)), keys.max(1))] };
-        let capacity = (pairs / 4).max(FEW);
+        let capacity = self.index.growth().max(FEW);
         let census = planned(&census, capacity);
         let wish = Wish::Targets { absent: 0.01, present: 0.1 };
         // Rows that grow with the sets: see `Settings::tuned`.
@@ -232,9 +235,29 @@ impl Editor {
     pub fn merge(&mut self, other: &Sets) -> Result<(), Error> {
         other.verify()?;
         let theirs = other.index();
-        if let Some(reason) = unlike(&self.index, theirs) {
+        let unlike = unlike(&self.index, (theirs.hasher, Some(theirs.domain), theirs.kmer));
+        if let Some(reason) = unlike.filter(|_| !theirs.segments.is_empty()).or_else(|| self.common(theirs)) {
             return Err(BuildError::Unreachable { reason: format!("the indexes cannot be merged: {reason}") }.into());
         }
+        self.attach(theirs)
+    }
+
+    /// Whether a segment of another index is here already: its pairs would count twice, and could not be taken out any more.
+    fn common(&self, theirs: &Index) -> Option<String> {
+        // A set that is not here has a number that no set has.
+        let here = |named: &Named| self.id(&named.name).unwrap_or(NONE - 1);
+        let numbers: Vec<u32> =
+            theirs.names.iter().map(|named| if named.removed { NONE } else { here(named) }).collect();
+        let number = |set: u32| numbers.get(set as usize).copied().unwrap_or(NONE);
+        let same = |ours: &Segment, theirs: &Segment| {
+            ours.is_like(theirs) && ours.numbers.iter().eq(theirs.numbers.iter().map(number))
+        };
+        let both = theirs.segments.iter().any(|theirs| self.index.segments.iter().any(|ours| same(ours, theirs)));
+        both.then(|| "they have pairs in common: a segment of one is a segment of the other".to_string())
+    }
+
+    /// Puts the segments of another index beside those that are here.
+    fn attach(&mut self, theirs: &Index) -> Result<(), Error> {
         if self.index.segments.len() + theirs.segments.len() > MAX_SEGMENTS {
             let reason = format!("more than {MAX_SEGMENTS} segments; build anew");
             return Err(BuildError::Unreachable { reason }.into());
@@ -266,6 +289,53 @@ impl Editor {
         Ok(())
     }
 
+    /// Adds pairs, each of them once however often it was pushed, and the sets they are in.
+    ///
+    /// A pair that is found where nothing is ever taken out is known, and left as it is. All others go into the sketches that have room for them, also
+    /// those that only seem to be there (see [`insert`](Editor::insert)); what finds none becomes a segment of its own, made as the collector says.
+    ///
+    /// ```
+    /// use tamis::multiset::{Editor, Kind, stream};
+    /// let index = tamis::sets([("ann", "red"), ("bob", "red")]).kind(Kind::Cuckoo).room(100).finish()?;
+    /// let mut pairs = stream().like(&index).start();
+    /// let blue = pairs.set("blue")?;
+    /// pairs.push("ann", blue)?;
+    /// pairs.push("ann", blue)?;
+    /// let mut editor = Editor::new(&index)?;
+    /// let added = editor.add(pairs)?;
+    /// assert_eq!((added.pairs, added.duplicates), (1, 1));
+    /// assert_eq!(editor.find("ann")?, [0, 1]);
+    /// # Ok::<(), tamis::Error>(())
+    /// ```
+    pub fn add(&mut self, mut pairs: Collector) -> Result<Added, Error> {
+        let (names, common) = pairs.common();
+        if let Some(reason) = unlike(&self.index, common) {
+            return Err(BuildError::Unreachable { reason: format!("the pairs cannot be added: {reason}") }.into());
+        }
+        let mut numbers = vec![];
+        for named in names {
+            numbers.push(if named.removed { NONE } else { self.add_set(&named.name)? });
+        }
+        let (mut added, mut desk) = (Added::default(), Desk::default());
+        added.duplicates = pairs.offer(|key, set| {
+            let set = numbers.get(set as usize).copied().unwrap_or(NONE);
+            if set == NONE || self.index.segments.iter().any(|segment| segment.keeps(key, set, &mut desk)) {
+                added.known += 1;
+                return Ok(true);
+            }
+            added.pairs += 1;
+            let room = self.has_room(1);
+            if room {
+                self.put(key, set)?;
+            }
+            Ok(room)
+        })?;
+        if !pairs.is_empty() {
+            self.attach(&pairs.into_index()?.0)?;
+        }
+        Ok(added)
+    }
+
     /// The sets of a key: see [`Sets::find`].
     pub fn find<K: Key>(&self, key: K) -> Result<Vec<u32>, QueryError> {
         self.index.check::<K>()?;
@@ -276,11 +346,7 @@ impl Editor {
 
     /// Whether so many more pairs fit into the sketches that are there.
     pub fn has_room(&self, pairs: u64) -> bool {
-        let free = |segment: &Segment| match segment.content {
-            Content::Sketch(_) => segment.capacity.saturating_sub(segment.pairs),
-            Content::Frozen(..) => 0,
-        };
-        self.index.segments.iter().map(free).max().unwrap_or(0) >= pairs
+        self.index.segments.iter().map(Segment::free).max().unwrap_or(0) >= pairs
     }
 
     /// The index as a file.
@@ -294,23 +360,35 @@ impl Editor {
     }
 }
 
-/// What keeps two indexes apart.
-fn unlike(ours: &Index, theirs: &Index) -> Option<String> {
-    if ours.segments.is_empty() || theirs.segments.is_empty() {
+/// What became of pairs that were added.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub struct Added {
+    /// Pairs that were added.
+    pub pairs: u64,
+    /// Pairs that were found where nothing is ever taken out, and left as they are.
+    pub known: u64,
+    /// Pairs that repeated another of those to add.
+    pub duplicates: u64,
+}
+
+/// What keeps an index apart from others of this hash, these keys and k-mers.
+fn unlike(ours: &Index, (hasher, domain, kmer): (Hasher, Option<Domain>, u32)) -> Option<String> {
+    if ours.segments.is_empty() {
         return None;
     }
-    if ours.kmer != theirs.kmer {
+    if ours.kmer != kmer {
         let words = |kmer: u32| if kmer == 0 { "no k-mers".to_string() } else { format!("{kmer}-mers") };
-        return Some(format!("their keys are {} and {}", words(ours.kmer), words(theirs.kmer)));
+        return Some(format!("their keys are {} and {}", words(ours.kmer), words(kmer)));
     }
-    if ours.domain != theirs.domain {
-        return Some(format!("their keys are {} and {}", ours.domain, theirs.domain));
+    if let Some(domain) = domain.filter(|&domain| domain != ours.domain) {
+        return Some(format!("their keys are {} and {domain}", ours.domain));
     }
-    if ours.hasher == theirs.hasher {
+    if ours.hasher == hasher {
         return None;
     }
-    match (ours.hasher.is_keyed(), theirs.hasher.is_keyed()) {
-        (false, false) => Some(format!("their seeds are {} and {}", ours.hasher.words()[0], theirs.hasher.words()[0])),
+    match (ours.hasher.is_keyed(), hasher.is_keyed()) {
+        (false, false) => Some(format!("their seeds are {} and {}", ours.hasher.words()[0], hasher.words()[0])),
         (true, true) => Some("their secret keys differ".into()),
         _ => Some("one is hashed with a secret key and the other is not".into()),
     }
@@ -335,7 +413,28 @@ impl Numbers {
     }
 }
 
+impl Sketch {
+    /// Whether pairs can be taken out of the table.
+    fn gives_back(&self) -> bool {
+        match &self.body {
+            Body::Cuckoo(_) => true,
+            Body::Bloom(body) => body.counting(),
+        }
+    }
+}
+
 impl Segment {
+    /// How many more pairs it is planned for.
+    fn free(&self) -> u64 {
+        let most = match &self.content {
+            Content::Frozen(..) => return 0,
+            // A pair that is only counted takes no slot: never more of them than a reader believes.
+            Content::Sketch(Sketch { body: Body::Cuckoo(body), .. }) if body.counting() => body.room(),
+            Content::Sketch(_) => u64::MAX,
+        };
+        self.capacity.min(most).saturating_sub(self.pairs)
+    }
+
     /// Puts a pair into a sketch.
     fn insert(&mut self, key: Digest, local: u32) {
         let Content::Sketch(sketch) = &mut self.content else { return };
@@ -351,21 +450,46 @@ impl Segment {
         } else {
             self.keys = self.keys.saturating_add(1);
         }
-        sketch.add(key, local, 1);
-        self.pairs = self.pairs.saturating_add(1);
+        let stored = sketch.add(key, local, 1);
+        self.pairs = self.pairs.saturating_add(stored.into());
+    }
+
+    /// Whether a pair is found here, and will be whatever else is taken out: in tables that give nothing back, or listed exactly.
+    fn keeps(&self, key: Digest, set: u32, desk: &mut Desk) -> bool {
+        let mut ids = vec![];
+        match &self.content {
+            Content::Sketch(sketch) if sketch.gives_back() => {
+                (sketch.heavy.find(key, &mut ids) || sketch.extra.find(key, &mut ids))
+                    && self.numbers.local(set).is_some_and(|local| ids.binary_search(&local).is_ok())
+            }
+            _ => {
+                desk.find_in(self, key, &mut ids);
+                ids.binary_search(&set).is_ok()
+            }
+        }
+    }
+
+    /// Whether two segments have the same pairs in the same tables, but for the names of the sets.
+    fn is_like(&self, other: &Segment) -> bool {
+        (self.keys, self.pairs, self.capacity) == (other.keys, other.pairs, other.capacity)
+            && match (&self.content, &other.content) {
+                (Content::Frozen(one, _), Content::Frozen(two, _)) => one.payloads() == two.payloads(),
+                (Content::Sketch(one), Content::Sketch(two)) => {
+                    let sets = self.numbers.len().max(other.numbers.len());
+                    let sides = |sketch: &Sketch| [&sketch.heavy, &sketch.extra].map(|side| side.pack(sets));
+                    one.body == two.body
+                        && one.words[..] == two.words[..]
+                        && sides(one).iter().zip(&sides(two)).all(|(one, two)| one.payloads() == two.payloads())
+                }
+                _ => false,
+            }
     }
 
     /// Whether a pair of this key can be taken out.
     fn gives_back(&self, key: Digest) -> bool {
         match &self.content {
             Content::Frozen(..) => false,
-            Content::Sketch(sketch) => {
-                let body = match &sketch.body {
-                    Body::Cuckoo(_) => true,
-                    Body::Bloom(body) => body.counting(),
-                };
-                body || sketch.heavy.has(key)
-            }
+            Content::Sketch(sketch) => sketch.gives_back() || sketch.heavy.has(key),
         }
     }
 

@@ -25,6 +25,26 @@ pub(crate) const MAX_SEGMENTS: usize = 1 << 12;
 /// The longest k-mer.
 pub const MAX_KMER: u32 = 31;
 
+/// Whether a set may have this name: the reason if not. Names are separated by commas, tabs and ends of lines in what is read and printed.
+///
+/// ```
+/// assert!(tamis::multiset::check_name("red").is_ok());
+/// assert!(tamis::multiset::check_name("red,blue").is_err());
+/// ```
+pub fn check_name(name: &str) -> Result<(), String> {
+    if name.is_empty() {
+        return Err("the name of a set is empty, expected a letter at least".into());
+    }
+    if name.len() > MAX_NAME {
+        return Err(format!("the name of a set has {} bytes, expected at most {MAX_NAME}", name.len()));
+    }
+    if name.contains([',', '\t', '\n', '\r', '\0']) {
+        let reason = "has a comma, a tab or the end of a line, expected none of them";
+        return Err(format!("the name of the set {name:?} {reason}"));
+    }
+    Ok(())
+}
+
 /// Everything of an index but the bytes it came from.
 #[derive(Clone, Debug)]
 pub(crate) struct Index {
@@ -85,6 +105,13 @@ impl Index {
 
     pub(crate) fn pairs(&self) -> u64 {
         self.segments.iter().fold(0, |sum, segment| sum.saturating_add(segment.pairs))
+    }
+
+    /// Pairs that a new segment is made for: a quarter of those that there are, so that an index that keeps growing has few segments. A file
+    /// can claim any number of pairs, so no more than two for each of its bytes.
+    #[cfg(feature = "build")]
+    pub(crate) fn growth(&self) -> u64 {
+        (self.pairs() / 4).min(2 * self.about())
     }
 
     pub(crate) fn check<K: Key>(&self) -> Result<(), QueryError> {
@@ -185,12 +212,19 @@ impl Index {
         }
         let mut names: Vec<Named> = from.room(count)?;
         for _ in 0..count {
-            let len = from.within("length of a name", 0..=MAX_NAME as u64)?;
+            let len = from.varint()?;
             let name = str::from_utf8(from.take(len)?)
                 .map_err(|_| FormatError::invalid("directory: the name of a set is not text"))?;
+            check_name(name).map_err(|reason| FormatError::invalid(format!("directory: {reason}")))?;
             from.draw(len)?;
             let removed = from.within("mark of a set", 0..=1)? == 1;
             names.push(Named { name: name.into(), removed, pairs: from.varint()? });
+        }
+        let mut sorted: Vec<&str> = from.room(count)?;
+        sorted.extend(names.iter().filter(|named| !named.removed).map(|named| &*named.name));
+        sorted.sort_unstable();
+        if let Some(two) = sorted.windows(2).find(|two| two[0] == two[1]) {
+            return Err(FormatError::invalid(format!("directory: two sets are named {:?}", two[0])));
         }
         let count = from.within("number of segments", 0..=MAX_SEGMENTS as u64)?;
         let sets = names.len() as u32;

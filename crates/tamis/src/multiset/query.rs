@@ -105,6 +105,18 @@ impl Sets {
         Ok(())
     }
 
+    /// Pairs that a new segment is made for when the index grows: a quarter of those that it has, as far as its size vouches for them.
+    ///
+    /// ```
+    /// let index = tamis::sets((0..1000u64).map(|key| (key, "red"))).finish()?;
+    /// assert_eq!(index.growth(), 250);
+    /// # Ok::<(), tamis::Error>(())
+    /// ```
+    #[cfg(feature = "build")]
+    pub fn growth(&self) -> u64 {
+        self.index.growth()
+    }
+
     /// The sets of a key as a bitmap.
     ///
     /// ```

@@ -130,6 +130,12 @@ impl Numbers {
                 for _ in 0..count {
                     listed.push((from.within("number of a set", 0..=u64::from(sets))? as u32).wrapping_sub(1));
                 }
+                from.draw(4 * count)?;
+                let mut sorted = listed.clone();
+                sorted.sort_unstable();
+                if sorted.windows(2).any(|two| two[0] == two[1] && two[0] != NONE) {
+                    return Err(FormatError::invalid("directory: a segment has a set twice"));
+                }
                 Ok(Numbers::listed(listed))
             }
             _ => Err(FormatError::invalid(format!("directory: a segment of {count} sets does not fit {sets}"))),
@@ -151,7 +157,7 @@ pub(crate) struct Sketch {
 }
 
 /// The table of a sketch.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Body {
     Bloom(CscBloom),
     Cuckoo(CscCuckoo),
@@ -348,7 +354,13 @@ impl Segment {
             FROZEN => Content::frozen(Frozen::decode(from, local, places)?.into(), &numbers),
             BLOOM | CUCKOO => {
                 let most = most_partitions(sets);
-                Content::Sketch(Sketch::decode(kind, from, local, most, places)?)
+                let sketch = Sketch::decode(kind, from, local, most, places)?;
+                let most = sketch.room(local);
+                if pairs > most {
+                    let reason = format!("directory: {pairs} pairs in a sketch that holds {most} at most");
+                    return Err(FormatError::invalid(reason));
+                }
+                Content::Sketch(sketch)
             }
             other => return Err(FormatError::invalid(format!("directory: segment of kind {other}, expected 0 to 2"))),
         };
@@ -404,5 +416,11 @@ impl Sketch {
         from.draw(if cost <= most { cost } else { 0 })?;
         let groups = with_body!(&body, body => body.groups(sets, most));
         Ok(Sketch { body, groups, existence, heavy, extra, words })
+    }
+
+    /// The most pairs of so many sets that can be in it: in the table, and listed beside it.
+    pub(super) fn room(&self, sets: u32) -> u64 {
+        let listed = (self.heavy.len() as u64 + self.extra.len() as u64).saturating_mul(sets.into());
+        listed.saturating_add(with_body!(&self.body, body => body.room()))
     }
 }

@@ -42,8 +42,8 @@ impl Sketch {
         Ok(Sketch { body, groups, existence, heavy: Side::default(), extra: Side::default(), words })
     }
 
-    /// Puts a pair into the table, or beside it where that is full.
-    pub(super) fn add(&mut self, key: Digest, set: u32, times: u8) {
+    /// Puts a pair into the table, or beside it where that is full; false if it is listed there already.
+    pub(super) fn add(&mut self, key: Digest, set: u32, times: u8) -> bool {
         let Sketch { body, groups, words, extra, .. } = self;
         let full = match body {
             Body::Bloom(body) => {
@@ -52,17 +52,19 @@ impl Sketch {
             }
             Body::Cuckoo(body) => body.add(words.change(), groups, key, set, times).is_err(),
         };
-        if full {
-            list(extra, key, set);
-        }
+        !full || list(extra, key, set)
     }
 }
 
-/// Adds a set to the list of a key.
-pub(super) fn list(side: &mut Side, key: Digest, set: u32) {
+/// Adds a set to the list of a key; false if it is there already.
+pub(super) fn list(side: &mut Side, key: Digest, set: u32) -> bool {
     let ids = side.open().entry(key).or_default();
-    if let Err(at) = ids.binary_search(&set) {
-        ids.insert(at, set);
+    match ids.binary_search(&set) {
+        Ok(_) => false,
+        Err(at) => {
+            ids.insert(at, set);
+            true
+        }
     }
 }
 
@@ -181,7 +183,9 @@ impl Queue {
             };
             // As many as fit, and the others aside.
             if full {
-                sets.iter().for_each(|&set| sketch.add(key, set, 1));
+                for &set in sets {
+                    sketch.add(key, set, 1);
+                }
             }
         }
         self.keys.clear();

@@ -13,7 +13,7 @@ use tamis::adaptive::{
     QuotientCascade,
 };
 use tamis::multiset::Editor;
-use tamis::{Bloom, Cuckoo, Domain, Filter, Kind, Map, Quotient, Sequence, Sets, Stacked};
+use tamis::{Bloom, Cuckoo, Domain, Filter, FormatError, Kind, Map, Quotient, Sequence, Sets, Stacked};
 
 use super::corrupt::Random;
 use super::repair::{HEADER, Parts};
@@ -377,6 +377,66 @@ fn tables_of_values_take_what_they_pay_for() {
             );
             assert_eq!(opened.is_ok(), values == 1000 && segments == 1, "{segments} maps of {values} values");
         }
+    }
+}
+
+/// An index whose only segment claims so many pairs, of one key: a frozen one, a word of a Bloom table, or four slots of a cuckoo table.
+fn index(kind: u8, sets: &[&str], pairs: u64, numbers: &[u64]) -> Result<Sets, FormatError> {
+    let mut directory = names(sets);
+    directory.extend([1, kind, 1]);
+    varint(&mut directory, pairs);
+    directory.push(0);
+    varint(&mut directory, numbers.len() as u64);
+    directory.push(1);
+    numbers.iter().for_each(|&number| varint(&mut directory, number + 1));
+    let mut payload = vec![0xff; 8 * usize::from(kind)];
+    match kind {
+        0 => {
+            payload = many_values(1);
+            directory.push(0);
+            varint(&mut directory, payload.len() as u64);
+            directory.extend([0, 0, 0]);
+        }
+        1 => directory.extend([0, 0, 0, 1, 1, 1, 0, 0]),
+        _ => directory.extend([0, 0, 0, 1, 4, 1, 0, 0]),
+    }
+    Sets::open(file(4, 0, 1, &payload, &directory))
+}
+
+/// What no builder writes no reader takes.
+#[test]
+fn impossible_indexes_are_named() {
+    assert_eq!(index(1, &["a", "b"], 2, &[0, 1]).unwrap().find(&b"k"[..]).unwrap(), [0, 1]);
+    let refused =
+        |kind, sets: &[&str], pairs, numbers: &[u64]| index(kind, sets, pairs, numbers).unwrap_err().to_string();
+    for pairs in [5, 10_000_000_000] {
+        let reason = format!("invalid file: directory: {pairs} pairs in a sketch that holds 4 at most");
+        assert_eq!(refused(2, &["a"], pairs, &[0]), reason);
+    }
+    index(2, &["a"], 4, &[0]).unwrap();
+    assert_eq!(refused(1, &["a", "b"], 2, &[1, 1, 0]), "invalid file: directory: a segment has a set twice");
+    assert_eq!(refused(1, &["a", "b", "a"], 2, &[0]), "invalid file: directory: two sets are named \"a\"");
+    for name in ["a,b", "a\tb", "a\nb", "a\rb", "a\0b", ""] {
+        let reason = tamis::multiset::check_name(name).unwrap_err();
+        assert_eq!(refused(1, &[name], 1, &[0]), format!("invalid file: directory: {reason}"));
+        let build = tamis::sets([("key", name)]).finish().unwrap_err();
+        assert!(build.to_string().contains(&reason), "{build}");
+    }
+}
+
+/// An index that claims any number of pairs grows by what it takes: a frozen one may have so many, and so may a Bloom table.
+#[test]
+fn claims_make_no_room() {
+    for kind in [0, 1] {
+        let index = index(kind, &["a", "b"], 10_000_000_000, &[1, 0]).unwrap();
+        assert_eq!(index.pairs(), 10_000_000_000);
+        let mut editor = Editor::new(&index).unwrap();
+        editor.insert("key", 0).unwrap();
+        assert!(editor.snapshot().unwrap().len() < 1 << 16);
+        let pairs = tamis::multiset::stream().like(&index).kind(tamis::multiset::Kind::Bloom).room(index.growth());
+        let mut pairs = pairs.start();
+        pairs.push("key", 0).unwrap();
+        assert!(pairs.finish().unwrap().as_bytes().len() < 1 << 16);
     }
 }
 

@@ -14,7 +14,7 @@ use crate::interrupt::Interrupt;
 /// Merge indexes into one.
 ///
 /// Their segments are put side by side, and sets of one name become one set. They must be hashed alike (the same --seed), of the same
-/// kind of keys and of k-mers of the same length. The false sets of all of them add up.
+/// kind of keys and of k-mers of the same length, and none may come twice. The false sets of all of them add up.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
     /// Index files, two or more

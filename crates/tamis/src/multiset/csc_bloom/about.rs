@@ -17,6 +17,11 @@ impl CscBloom {
         (self.repetitions, self.partitions)
     }
 
+    /// Pairs that it can hold: a table of ones holds any number, and is all that is needed where every key is in every set.
+    pub(crate) fn room(&self) -> u64 {
+        u64::MAX
+    }
+
     /// Whether pairs are counted, and can be taken out.
     pub(crate) fn counting(&self) -> bool {
         self.counting

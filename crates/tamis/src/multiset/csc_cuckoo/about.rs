@@ -18,6 +18,16 @@ impl CscCuckoo {
         (self.repetitions, self.partitions)
     }
 
+    /// Whether pairs are counted.
+    pub(crate) fn counting(&self) -> bool {
+        self.counting
+    }
+
+    /// Pairs that it can hold, each as often as it can be counted.
+    pub(crate) fn room(&self) -> u64 {
+        self.slots() * if self.counting { 255 } else { 1 }
+    }
+
     /// The share of places in a row of one table at which a key is seen that is not there, as full as the tables are: it is compared with the
     /// fingerprints of two buckets ([CSC] equation 2, corrected).
     pub(crate) fn rate(&self, payload: &[u8]) -> f64 {

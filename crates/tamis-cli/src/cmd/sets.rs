@@ -4,6 +4,7 @@ mod add;
 mod build;
 mod freeze;
 mod inspect;
+mod lock;
 mod merge;
 mod query;
 mod remove;

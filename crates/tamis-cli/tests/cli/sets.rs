@@ -705,6 +705,49 @@ fn a_pair_that_only_seems_to_be_there_is_added() {
     assert!(more.iter().all(|(key, set)| editor.find(*key).unwrap().contains(&editor.id(set).unwrap())));
 }
 
+/// Of two changes at once the second waits, and then changes what the first has left.
+#[test]
+fn changes_of_one_index_wait_for_each_other() {
+    use std::io::{BufRead, BufReader};
+    let desk = Desk::new();
+    desk.put("a.txt", keys(0..1000));
+    desk.put("b.txt", keys(1000..2000));
+    desk.put("c.txt", keys(2000..3000));
+    desk.run("sets build a.txt --kind cuckoo --room 5000 -o i.tamis").text(0);
+    let children: Vec<_> =
+        ["b", "c"].map(|set| desk.command(&format!("sets add i.tamis {set}.txt")).spawn().unwrap()).into();
+    children.into_iter().for_each(|child| assert!(child.wait_with_output().unwrap().status.success()));
+    desk.run("sets verify i.tamis a.txt b.txt c.txt").text(0);
+
+    // Another one holds the lock, and puts another index in place before it lets go.
+    desk.run("sets build a.txt -o other.tamis").text(0);
+    desk.put("keys", keys(0..3000));
+    for line in [
+        "sets add i.tamis b.txt",
+        "sets remove i.tamis a",
+        "sets merge i.tamis other.tamis -o i.tamis",
+        "sets freeze i.tamis keys -o i.tamis",
+    ] {
+        desk.run("sets build a.txt -o i.tamis").text(0);
+        let held = std::fs::File::open(desk.path("i.tamis")).unwrap();
+        held.lock().unwrap();
+        let mut child = desk.command(line).spawn().unwrap();
+        let mut message = String::new();
+        BufReader::new(child.stderr.take().unwrap()).read_line(&mut message).unwrap();
+        assert_eq!(message, "tamis: i.tamis: waiting for another command that changes it\n", "{line}");
+        desk.run("sets build a.txt c.txt -o new.tamis").text(0);
+        std::fs::rename(desk.path("new.tamis"), desk.path("i.tamis")).unwrap();
+        drop(held);
+        assert!(child.wait().unwrap().success(), "{line}");
+        desk.run("sets verify i.tamis c.txt").text(0);
+    }
+    // Where nothing is changed in place nothing waits.
+    let held = std::fs::File::open(desk.path("i.tamis")).unwrap();
+    held.lock().unwrap();
+    desk.run("sets add i.tamis b.txt -o new.tamis").text(0);
+    desk.run("sets query i.tamis keys").text(0);
+}
+
 /// Twice the same would count every pair twice.
 #[test]
 fn an_index_is_not_merged_with_itself() {

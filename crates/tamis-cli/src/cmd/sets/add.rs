@@ -9,6 +9,7 @@ use tamis::{Domain, QueryError, Sets};
 
 use super::super::{grouped, output::Output};
 use super::build::Intake;
+use super::lock::Lock;
 use super::{Members, blank, changed, count, failed, open, refused, save, sequences, sequences_json, size, with};
 use crate::Outcome;
 use crate::args::Room;
@@ -23,6 +24,8 @@ use crate::progress::Bar;
 /// them (--room of the build); what finds none becomes a segment of its own, of the same kind, and a query asks all segments. A pair that comes
 /// twice is added once, and one that a frozen index or a Bloom sketch finds already is left as it is. A cuckoo sketch cannot tell a pair that it
 /// has from one that looks like it: it keeps a copy of every pair that is added, and a sketch with counts counts it once more.
+///
+/// While an index is changed in place it is locked: another command that changes it waits.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
     /// The index file, replaced only when the new one is complete
@@ -41,6 +44,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args) -> Result<Outcome> {
+    let _lock = Lock::new(args.output.as_ref().unwrap_or(&args.index), [&args.index])?;
     let index = open(&args.index)?;
     let (inputs, how) = args.members.find(index.kmer(), false)?;
     args.room.check()?;

@@ -11,6 +11,7 @@ use tamis::{BuildError, Key, Sets};
 use super::super::gathered::Gathered;
 use super::super::{grouped, output::Output};
 use super::build::{positive, write};
+use super::lock::Lock;
 use super::{Asking, false_sets, open, refused, sequences, sequences_json, size, with};
 use crate::Outcome;
 use crate::args::{self, Room};
@@ -47,6 +48,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args) -> Result<Outcome> {
+    let _lock = Lock::new(&args.output, [&args.index])?;
     let index = open(&args.index)?;
     // The new file has a checksum of its own.
     index.verify().with_context(|| args.index.display().to_string())?;

@@ -7,6 +7,7 @@ use serde_json::json;
 use tamis::multiset::Editor;
 
 use super::super::{grouped, output::Output};
+use super::lock::Lock;
 use super::{false_sets, open, save, size};
 use crate::Outcome;
 use crate::interrupt::Interrupt;
@@ -29,6 +30,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args) -> Result<Outcome> {
+    let _lock = Lock::new(&args.output, &args.indexes)?;
     let indexes = args.indexes.iter().map(|path| open(path)).collect::<Result<Vec<_>>>()?;
     let output = Output::new(&args.output, std::iter::empty(), "index")?;
     let interrupt = Interrupt::install()?;

@@ -7,6 +7,7 @@ use serde_json::json;
 use tamis::multiset::Editor;
 
 use super::super::{grouped, output::Output};
+use super::lock::Lock;
 use super::{changed, count, open, save, size};
 use crate::Outcome;
 use crate::interrupt::Interrupt;
@@ -35,6 +36,7 @@ pub(crate) struct Args {
 const SHOWN: usize = 20;
 
 pub(crate) fn run(mut args: Args) -> Result<Outcome> {
+    let _lock = Lock::new(args.output.as_ref().unwrap_or(&args.index), [&args.index])?;
     let index = open(&args.index)?;
     args.names.sort();
     args.names.dedup();

@@ -1,0 +1,63 @@
+//! an index that is changed in place -> one command at a time.
+//!
+//! A change reads the index, and in the end renames a new file over it. Of two changes at once one would be lost. So a command that changes an index
+//! locks it before it reads it; another one waits, and then reads what the first has written. The lock is the system's, on the index itself: it needs no
+//! file of its own, and ends with the process. After a wait the name may belong to another file, which is then the one to lock.
+
+use std::fs::{File, Metadata, TryLockError, metadata};
+use std::io;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+
+/// Holds the lock of a file, if it takes one.
+pub(super) struct Lock {
+    _file: Option<File>,
+}
+
+impl Lock {
+    /// Locks the output of a command, if it is one of its indexes; waits for it if need be.
+    pub(super) fn new<'a>(output: &Path, indexes: impl IntoIterator<Item = &'a std::path::PathBuf>) -> Result<Lock> {
+        let changed = |index: &std::path::PathBuf| same_file(output, index).unwrap_or(false);
+        if !indexes.into_iter().any(changed) {
+            return Ok(Lock { _file: None });
+        }
+        let file = lock(output).with_context(|| format!("{}: the index cannot be locked", output.display()))?;
+        Ok(Lock { _file: Some(file) })
+    }
+}
+
+fn lock(path: &Path) -> io::Result<File> {
+    loop {
+        let file = File::open(path)?;
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) => {
+                eprintln!("tamis: {}: waiting for another command that changes it", path.display());
+                file.lock()?;
+            }
+            // Without locks in its file system an index can be changed all the same.
+            Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => return Ok(file),
+            tried => tried?,
+        }
+        if is_same(&file.metadata()?, &metadata(path)?) {
+            return Ok(file);
+        }
+    }
+}
+
+fn same_file(one: &Path, other: &Path) -> io::Result<bool> {
+    Ok(is_same(&metadata(one)?, &metadata(other)?))
+}
+
+/// Whether two names lead to one file.
+#[cfg(unix)]
+fn is_same(one: &Metadata, other: &Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    (one.dev(), one.ino()) == (other.dev(), other.ino())
+}
+
+/// The same as far as it can be seen: two changes of one length in one instant are not told apart.
+#[cfg(not(unix))]
+fn is_same(one: &Metadata, other: &Metadata) -> bool {
+    one.len() == other.len() && one.modified().ok() == other.modified().ok()
+}

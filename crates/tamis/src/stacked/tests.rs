@@ -9,7 +9,7 @@ const BASES: [Base; 3] = [Base::Bloom, Base::Cuckoo, Base::Quotient];
 /// Keys are 0 to 4999; 10,000 to 19,999 are asked for often.
 fn stack(base: Base, spare: f64) -> Stacked {
     let popular = (10_000..20_000u64).map(|key| (key, 50.0));
-    let build = tamis_build(base).expect(popular).spare(spare).unseen(0.1).fpr(0.002);
+    let build = tamis_build(base).expect(popular).spare(spare).unseen(0.1).fpr(0.002).max_rate_unknown(1.0);
     let filter = build.finish().unwrap();
     assert!(filter.layers().count() >= 3, "{base:?}: {:?}", filter.layers().collect::<Vec<_>>());
     Stacked::restore(filter.as_bytes().to_vec()).unwrap()

@@ -192,10 +192,10 @@ fn spaced(lines: &[(u64, &[u8])]) -> Result<Option<Spaced>, (u64, String)> {
 }
 
 /// Every line is a query, or every line is a query and its count.
-pub(super) fn read(reader: Box<dyn Read + '_>, sink: &mut Sink<'_>) -> Result<ControlFlow<()>> {
+pub(super) fn read(mut reader: Box<dyn Read + '_>, sink: &mut Sink<'_>) -> Result<ControlFlow<()>> {
     let options = sink.options();
     let separator = if options.null_separated { 0 } else { b'\n' };
-    let (head, reader) = peek(reader, separator).map_err(|(line, e)| sink.error_at(line, e))?;
+    let head = peek(&mut *reader, separator).map_err(|(line, e)| sink.error_at(line, e))?;
     let spaced = spaced(&whole_lines(&head, options)).map_err(|(line, e)| sink.error_at(line, e))?;
     let mut shape = spaced.map(Shape::Spaced);
     let mut lines = Lines::new(Box::new(Cursor::new(head).chain(reader)), separator);
@@ -253,11 +253,11 @@ pub(super) fn read(reader: Box<dyn Read + '_>, sink: &mut Sink<'_>) -> Result<Co
     Ok(ControlFlow::Continue(()))
 }
 
-/// The first [`HEAD`] bytes or all, and the reader of what follows them; the number of the line that cannot be read.
-fn peek(mut reader: Box<dyn Read + '_>, separator: u8) -> Result<(Vec<u8>, Box<dyn Read + '_>), (u64, io::Error)> {
+/// The first [`HEAD`] bytes or all; the number of the line that cannot be read.
+fn peek(reader: &mut dyn Read, separator: u8) -> Result<Vec<u8>, (u64, io::Error)> {
     let mut head = Vec::new();
-    match reader.by_ref().take(HEAD).read_to_end(&mut head) {
-        Ok(_) => Ok((head, reader)),
+    match reader.take(HEAD).read_to_end(&mut head) {
+        Ok(_) => Ok(head),
         Err(e) => Err((1 + memchr_iter(separator, &head).count() as u64, e)),
     }
 }

@@ -45,7 +45,9 @@ pub(crate) fn steps(base: Base, request: &Request, shape: &Shape, cap: f64) -> R
     let (size, whole) = (size(base), matches!(base, Base::Cuckoo | Base::Quotient));
     let per_key = |bits: f64| bits / request.keys.max(1) as f64;
     let (aims, alone) = match request.goal {
-        Goal::Rate(rate) => (vec![Aim::LeastBits { rate }], rate.min(cap)),
+        // Where unlisted keys may match no more often than expected ones, a second layer has nothing to give.
+        Goal::Rate(rate) if cap <= rate => (vec![], cap),
+        Goal::Rate(rate) => (vec![Aim::LeastBits { rate }], rate),
         Goal::BitsPerKey(_) => {
             // The file's share is that of a short stack. A stack near its least size grows whichever way its rates are moved, and whole bits
             // can only be halved: then one for a little less.

@@ -100,11 +100,11 @@ fn ignored() -> Option<u64> {
     u64::from_str_radix(mask.trim(), 16).ok()
 }
 
-/// A file that grows past the limit of the shell (`ulimit -f`) shall be an error of the write, as a full disk is, and not the end of the
+/// Makes a file that grows past the limit of the shell (`ulimit -f`) an error of the write, as a full disk is, and not the end of the
 /// program.
 pub(crate) fn survive_file_limit() {
     #[cfg(unix)]
-    // Nobody looks at the flag: what counts is that the signal does nothing else.
+    // The flag is not read: what counts is that the signal does nothing else.
     let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
 }
 

@@ -5,10 +5,12 @@
 //! file of its own, and ends with the process. After a wait the name may belong to another file, which is then the one to lock.
 
 use std::fs::{File, Metadata, TryLockError, metadata};
-use std::io;
+use std::io::{self, Write as _};
 use std::path::Path;
 
 use anyhow::{Context, Result};
+
+use crate::screen;
 
 /// Holds the lock of a file, if it takes one.
 pub(super) struct Lock {
@@ -32,7 +34,7 @@ fn lock(path: &Path) -> io::Result<File> {
         let file = File::open(path)?;
         match file.try_lock() {
             Err(TryLockError::WouldBlock) => {
-                eprintln!("tamis: {}: waiting for another command that changes it", path.display());
+                writeln!(screen::stderr(), "tamis: {}: waiting for another command that changes it", path.display())?;
                 file.lock()?;
             }
             // Without locks in its file system an index can be changed all the same.

@@ -10,6 +10,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
+use crate::input::Identity;
 use crate::screen;
 
 /// Holds the lock of a file, if it takes one.
@@ -20,8 +21,8 @@ pub(super) struct Lock {
 impl Lock {
     /// Locks the output of a command, if it is one of its indexes; waits for it if need be.
     pub(super) fn new<'a>(output: &Path, indexes: impl IntoIterator<Item = &'a std::path::PathBuf>) -> Result<Lock> {
-        let changed = |index: &std::path::PathBuf| same_file(output, index).unwrap_or(false);
-        if !indexes.into_iter().any(changed) {
+        let changed = Identity::of_path(output);
+        if changed.is_none() || !indexes.into_iter().any(|index| Identity::of_path(index) == changed) {
             return Ok(Lock { _file: None });
         }
         let file = lock(output).with_context(|| format!("{}: the index cannot be locked", output.display()))?;
@@ -47,11 +48,7 @@ fn lock(path: &Path) -> io::Result<File> {
     }
 }
 
-fn same_file(one: &Path, other: &Path) -> io::Result<bool> {
-    Ok(is_same(&metadata(one)?, &metadata(other)?))
-}
-
-/// Whether two names lead to one file.
+/// Whether an open file is the one that the name leads to.
 #[cfg(unix)]
 fn is_same(one: &Metadata, other: &Metadata) -> bool {
     use std::os::unix::fs::MetadataExt;

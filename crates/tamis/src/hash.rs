@@ -93,6 +93,14 @@ impl Salt {
         Salt { a, b: scramble(a ^ self.b) }
     }
 
+    /// Up to 40 digests with the same bits for this salt: their factors have one product, whatever its bits.
+    #[cfg(test)]
+    pub(crate) fn alike(self, seed: u64, count: u32) -> Vec<Digest> {
+        let [x, y] = [seed, !seed].map(|seed| scramble(seed) >> 40 | 1);
+        let digest = |i: u32| Digest { hi: x << i ^ self.a, lo: (y << (39 - i)).wrapping_sub(self.b) };
+        (0..count).map(digest).collect()
+    }
+
     /// 64 bits that belong to no key: what a structure puts where any bits will do.
     #[cfg(feature = "build")]
     pub(crate) const fn filler(self, i: u64) -> u64 {

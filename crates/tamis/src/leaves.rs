@@ -14,7 +14,11 @@ use crate::error::FormatError;
 use crate::format::Reader;
 use crate::hash::{Digest, Salt};
 
+#[cfg(feature = "build")]
+pub(crate) mod attempts;
 pub(crate) mod bloom;
+#[cfg(all(test, feature = "build"))]
+mod chosen;
 pub(crate) mod cuckoo;
 #[cfg(feature = "build")]
 pub(crate) mod dynamic;
@@ -25,6 +29,9 @@ mod pack;
 pub(crate) mod quotient;
 pub(crate) mod ribbon;
 pub(crate) mod steered;
+
+/// The largest number of a leaf's own salt below that of its step: see `attempts.rs`.
+pub(crate) const MAX_NUMBER: u64 = u32::MAX as u64;
 
 /// How to read one shard's payload of one leaf.
 pub(crate) trait Geometry: Sized {

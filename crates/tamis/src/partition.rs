@@ -24,6 +24,9 @@ use crate::arch::Ask;
 use crate::error::FormatError;
 use crate::format::Reader;
 use crate::hash::{Digest, Hasher, Salt, scramble};
+use crate::leaves::MAX_NUMBER;
+#[cfg(feature = "build")]
+use crate::leaves::attempts::{SetHash, numbers};
 use crate::steps::{self, Steps};
 
 /// A label, hashed.
@@ -56,8 +59,8 @@ impl Label {
     }
 
     /// `width` bytes that stand for the label in the table.
-    pub(crate) fn fingerprint(&self, attempt: u64, width: usize) -> u64 {
-        self.digest.salted(SALT.child(attempt)) >> (64 - 8 * width)
+    pub(crate) fn fingerprint(&self, number: u64, width: usize) -> u64 {
+        self.digest.salted(SALT.child(number)) >> (64 - 8 * width)
     }
 }
 
@@ -65,8 +68,6 @@ impl Label {
 const SALT: Salt = Salt::new(1 << 32);
 /// More groups than a byte can name do not pay.
 pub(crate) const MAX_GROUPS: usize = 255;
-/// Salts that a writer tries before it gives up: with every one, two of 2^32 labels meet with probability 0.4.
-pub(crate) const ATTEMPTS: u64 = 64;
 
 /// Bytes of a fingerprint: an unknown label is one of `labels` known ones with a probability of at most 2^-32.
 pub(crate) fn fingerprint_width(labels: u64) -> usize {
@@ -116,7 +117,7 @@ impl Partitions {
 pub(crate) struct Table {
     entries: Bytes,
     width: usize,
-    attempt: u64,
+    number: u64,
 }
 
 impl Table {
@@ -124,15 +125,15 @@ impl Table {
     ///
     /// ```text
     ///   labels                       varint, 0 to 2^32 - 1
-    ///   attempt                      varint, 0 to 63: which child of the salt makes the fingerprints
+    ///   number                       varint, 0 to 2^32 - 1: which child of the salt makes the fingerprints
     ///   per label: fingerprint, 4 to 8 bytes; group u8, 0 for none
     /// ```
     pub(crate) fn decode(from: &mut Reader<'_>, groups: usize, bytes: &Bytes) -> Result<Table, FormatError> {
         let labels = from.within("number of labels", 0..=u32::MAX as u64)?;
-        let attempt = from.within("attempt of the labels", 0..=ATTEMPTS - 1)?;
+        let number = from.within("salt of the labels", 0..=MAX_NUMBER)?;
         let width = fingerprint_width(labels);
         let entries = from.take(labels * (width as u64 + 1))?;
-        let table = Table { entries: bytes.slice_ref(entries), width, attempt };
+        let table = Table { entries: bytes.slice_ref(entries), width, number };
         let mut last = None;
         for i in 0..table.len() {
             let (fingerprint, group) = table.entry(i);
@@ -170,7 +171,7 @@ impl Table {
     /// The number of a label's group, if the label is known.
     #[inline]
     pub(crate) fn find(&self, label: &Label) -> Option<u8> {
-        let wanted = label.fingerprint(self.attempt, self.width);
+        let wanted = label.fingerprint(self.number, self.width);
         let (mut low, mut high) = (0, self.len());
         while low < high {
             let middle = low + (high - low) / 2;
@@ -196,20 +197,25 @@ impl Table {
     }
 }
 
-/// Labels and their groups -> a table; none if there is no salt that tells all labels apart.
+/// Labels, in the order of their digests, and their groups -> a table; none if two of them are equal.
 #[cfg(feature = "build")]
 pub(crate) fn encode_table(
     labels: impl ExactSizeIterator<Item = (Label, u8)> + Clone,
     out: &mut Vec<u8>,
 ) -> Option<()> {
     let width = fingerprint_width(labels.len() as u64);
-    for attempt in 0..ATTEMPTS {
-        let entry = |(label, group): (Label, u8)| (label.fingerprint(attempt, width), group);
+    let set = || {
+        let mut hash = SetHash::new();
+        labels.clone().for_each(|(label, _)| hash.add(&[label.digest]));
+        hash.finish()
+    };
+    for (_, number) in numbers(set) {
+        let entry = |(label, group): (Label, u8)| (label.fingerprint(number, width), group);
         let mut entries: Vec<(u64, u8)> = labels.clone().map(entry).collect();
         entries.sort_unstable();
         if entries.is_sorted_by(|a, b| a.0 < b.0) {
             crate::format::put_varint(out, labels.len() as u64);
-            crate::format::put_varint(out, attempt);
+            crate::format::put_varint(out, number);
             for (fingerprint, group) in entries {
                 out.extend_from_slice(&fingerprint.to_le_bytes()[..width]);
                 out.push(group);

@@ -29,6 +29,7 @@ use crate::arch::Arena;
 use crate::error::{BuildError, Error};
 use crate::format::{Encoded, Form, Header, MAX_SHARD_BITS, Reader, Writer, decode_steps, put_varint};
 use crate::hash::{Digest, Domain, Hasher, Key};
+use crate::leaves::attempts::ATTEMPTS;
 use crate::partition::{Label, encode_table, fingerprint_width};
 use crate::plan::{Goal, Plan, plan};
 use crate::query::Filter;
@@ -176,7 +177,7 @@ impl Partitioned {
         directory.extend_from_slice(&lists);
         let entry = |&(digest, number): &(Digest, u32)| (Label::of(digest), group_of[number as usize]);
         if encode_table(labels.iter().map(entry), &mut directory).is_none() {
-            let (structure, attempts) = ("table of labels", crate::partition::ATTEMPTS as u32);
+            let (structure, attempts) = ("table of labels", ATTEMPTS);
             return Err(BuildError::Unsolvable { structure, keys: labels.len(), attempts }.into());
         }
         let (out, bytes) = writer.close(directory)?;
@@ -189,7 +190,7 @@ impl Partitioned {
 }
 
 /// Bytes of a partitioned directory besides its lists of steps and the entries of its labels, at most, for one group.
-const FRAME: usize = 8 + 1 + 1 + 10 + 10 + 5 + 1;
+const FRAME: usize = 8 + 1 + 1 + 10 + 10 + 5 + 5;
 
 /// Numbers for labels, in the order of appearance.
 #[derive(Default)]

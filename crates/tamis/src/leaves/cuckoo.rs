@@ -24,7 +24,7 @@ use crate::arch::{Answer, Isa, Kernel, Level, dispatch, prefetch};
 use crate::error::FormatError;
 use crate::format::{Reader, put_varint};
 use crate::hash::{Digest, Salt};
-use crate::leaves::{Choose, Column, Contains, Geometry, Part};
+use crate::leaves::{Choose, Column, Contains, Geometry, MAX_NUMBER, Part};
 use crate::math::cuckoo::{BITS, MAX_BUCKETS};
 
 mod bucket;
@@ -34,8 +34,6 @@ mod change;
 #[cfg(feature = "build")]
 pub(crate) use change::Params;
 
-/// Salts that a construction tries.
-const ATTEMPTS: u64 = 64;
 /// Keys that are located and prefetched together.
 const BATCH: usize = 64;
 
@@ -46,12 +44,12 @@ pub(crate) struct Cuckoo {
     /// Bits of a fingerprint.
     bits: u32,
     semi_sorted: bool,
-    attempt: u64,
+    number: u64,
     /// Keys it holds, a repeated one as often as it was added.
     keys: u64,
     /// Keys it was made for.
     capacity: u64,
-    /// That of the attempt.
+    /// That of the number.
     salt: Salt,
     level: Level,
 }
@@ -217,12 +215,12 @@ impl Contains for Cuckoo {
     }
 }
 
-/// Directory: buckets, bits, semi-sorted, attempt, keys, capacity (varints). Payload: the buckets, bit after bit, and zeros up to the
+/// Directory: buckets, bits, semi-sorted, number of the salt, keys, capacity (varints). Payload: the buckets, bit after bit, and zeros up to the
 /// end of the word in which the last one starts.
 impl Geometry for Cuckoo {
     fn encode(&self, out: &mut Vec<u8>) {
-        let Cuckoo { buckets, bits, semi_sorted, attempt, keys, capacity, .. } = *self;
-        for value in [buckets, bits.into(), semi_sorted.into(), attempt, keys, capacity] {
+        let Cuckoo { buckets, bits, semi_sorted, number, keys, capacity, .. } = *self;
+        for value in [buckets, bits.into(), semi_sorted.into(), number, keys, capacity] {
             put_varint(out, value);
         }
     }
@@ -231,10 +229,10 @@ impl Geometry for Cuckoo {
         let buckets = from.within("number of buckets", 0..=MAX_BUCKETS)?;
         let bits = from.within("bits of a fingerprint", (*BITS.start()).into()..=(*BITS.end()).into())? as u32;
         let semi_sorted = from.within("semi-sorted", 0..=1)? == 1;
-        let attempt = from.within("attempt", 0..=ATTEMPTS - 1)?;
+        let number = from.within("salt", 0..=MAX_NUMBER)?;
         let (keys, capacity) = (from.varint()?, from.varint()?);
-        let salt = salt.child(attempt);
-        Ok(Cuckoo { buckets, bits, semi_sorted, attempt, keys, capacity, salt, level: Level::detect() })
+        let salt = salt.child(number);
+        Ok(Cuckoo { buckets, bits, semi_sorted, number, keys, capacity, salt, level: Level::detect() })
     }
 
     fn payload_len(&self) -> u64 {

@@ -45,7 +45,7 @@ use crate::error::FormatError;
 use crate::format::{Reader, put_varint};
 use crate::hash::{Digest, Salt};
 use crate::leaves::pack::{Cells, Packed, Short, Whole};
-use crate::leaves::{Choose, Column, Contains, Geometry, Never, Part, Retrieve, bits_in_words};
+use crate::leaves::{Choose, Column, Contains, Geometry, MAX_NUMBER, Never, Part, Retrieve, bits_in_words};
 
 mod many;
 #[cfg(feature = "build")]
@@ -86,8 +86,6 @@ pub(crate) fn rate(width: u16) -> f64 {
 const MAX_LOG: u64 = 18;
 /// More slots than memory has bytes; it keeps every product below 2^64.
 const MAX_SLOTS: u64 = 1 << 40;
-/// Seeds tried before giving up. One or two are the rule.
-pub(in crate::leaves) const ATTEMPTS: u64 = 64;
 /// Low bits of a hash that are always zero; construction keeps a count there.
 const COUNT: u64 = 63;
 /// Odd; gives the fourth window, for which h has no bits left.
@@ -139,7 +137,7 @@ use shaped;
 ///   width     bits of a value times 256
 ///   log       log2 of the cells in a segment
 ///   starts    segments a key can start in; the table has probes - 1 more
-///   attempt   which child of the step's salt solved it
+///   number    of the salt, below the step's: 0, or 32 bits that follow from the keys
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Fuse {
@@ -155,8 +153,8 @@ pub(crate) struct Fuse {
     bits: u32,
     shape: Shape,
     log: u8,
-    attempt: u8,
     width: u16,
+    number: u32,
 }
 
 impl Fuse {
@@ -169,12 +167,12 @@ impl Fuse {
         bits: 0,
         shape: Shape::Empty,
         log: 0,
-        attempt: 0,
         width: 0,
+        number: 0,
     };
 
     /// A table of `starts + arity - 1` segments. The numbers are within the bounds that `decode` checks.
-    pub(in crate::leaves) fn new(params: &Params, log: u64, starts: u64, attempt: u64, salt: Salt) -> Fuse {
+    pub(in crate::leaves) fn new(params: &Params, log: u64, starts: u64, number: u64, salt: Salt) -> Fuse {
         let range = starts << log;
         let wide = (range * u64::from(params.width & 255)).div_ceil(256);
         let whole = wide == 0;
@@ -191,7 +189,7 @@ impl Fuse {
             (Arity::Four, _) => Shape::FourPacked,
         };
         Fuse {
-            salt: salt.child(attempt),
+            salt: salt.child(number),
             range,
             len: 1 << log,
             mask: (1 << log) - 1,
@@ -199,8 +197,8 @@ impl Fuse {
             bits: u32::from(params.width >> 8),
             shape,
             log: log as u8,
-            attempt: attempt as u8,
             width: params.width,
+            number: number as u32,
         }
     }
 
@@ -430,7 +428,7 @@ impl Geometry for Fuse {
             put_varint(out, self.width.into());
             put_varint(out, self.log.into());
             put_varint(out, self.range >> self.log);
-            put_varint(out, self.attempt.into());
+            put_varint(out, self.number.into());
         }
     }
 
@@ -444,8 +442,8 @@ impl Geometry for Fuse {
         let width = from.within("width", 256..=8192)? as u16;
         let log = from.within("log of the segment", 0..=MAX_LOG)?;
         let starts = from.within("starts", 1..=MAX_SLOTS >> log)?;
-        let attempt = from.within("attempt", 0..=ATTEMPTS - 1)?;
-        Ok(Fuse::new(&Params { arity, width }, log, starts, attempt, salt))
+        let number = from.within("salt", 0..=MAX_NUMBER)?;
+        Ok(Fuse::new(&Params { arity, width }, log, starts, number, salt))
     }
 
     fn payload_len(&self) -> u64 {

@@ -51,7 +51,7 @@ use crate::arch::{self, Level as Cpu};
 use crate::error::FormatError;
 use crate::format::{Reader, put_varint};
 use crate::hash::{Digest, Salt, fold, scramble};
-use crate::leaves::{Choose, Column, Contains, Geometry, Never, bits_in_words};
+use crate::leaves::{Choose, Column, Contains, Geometry, MAX_NUMBER, Never, bits_in_words};
 use kernel::{Any, Bit, Broad, Deep, Many, One};
 pub(in crate::leaves) use kernel::{Columns, Lookup, Outcome, spread};
 
@@ -347,7 +347,7 @@ impl Width {
 pub(crate) struct Ribbon {
     pub(in crate::leaves) cpu: Cpu,
     pub(in crate::leaves) salt: Salt,
-    attempt: u32,
+    number: u32,
     width: Width,
     /// The part of their fingerprint that members read: all of it, or nothing for a homogeneous ribbon.
     stored: u32,
@@ -376,7 +376,7 @@ pub(in crate::leaves) enum Fast {
 impl Ribbon {
     fn new(
         salt: Salt,
-        attempt: u32,
+        number: u32,
         width: Width,
         homogeneous: bool,
         first: Option<Level>,
@@ -396,8 +396,8 @@ impl Ribbon {
         };
         Ribbon {
             cpu: Cpu::detect(),
-            salt: salt.child(attempt as u64),
-            attempt,
+            salt: salt.child(number as u64),
+            number,
             width,
             stored: if homogeneous { 0 } else { u32::MAX },
             fast,
@@ -510,12 +510,12 @@ impl Contains for Ribbon {
 /// Directory entry, all varints:
 ///
 /// ```text
-///   attempt | width * 256 | homogeneous (0, 1) | number of levels | per level: shape, attempt, buckets
+///   number of the salt | width * 256 | homogeneous (0, 1) | number of levels | per level: shape, attempt, buckets
 ///                                                                  (standard shape: rows per bucket instead of buckets)
 /// ```
 impl Geometry for Ribbon {
     fn encode(&self, out: &mut Vec<u8>) {
-        put_varint(out, self.attempt as u64);
+        put_varint(out, self.number as u64);
         put_varint(out, self.width() as u64);
         put_varint(out, (self.stored == 0) as u64);
         put_varint(out, self.levels().count() as u64);
@@ -528,7 +528,7 @@ impl Geometry for Ribbon {
     }
 
     fn decode(from: &mut Reader<'_>, salt: Salt) -> Result<Ribbon, FormatError> {
-        let attempt = from.within("attempt", 0..=u32::MAX as u64)? as u32;
+        let number = from.within("salt", 0..=MAX_NUMBER)? as u32;
         let width = from.within("width", 256..=MAX_WIDTH as u64 * 256)? as u32;
         let width = Width { whole: width / 256, part: width % 256 };
         let homogeneous = from.within("homogeneous", 0..=1)? == 1;
@@ -555,7 +555,7 @@ impl Geometry for Ribbon {
                 Some(_) => rest.push(level),
             }
         }
-        Ok(Ribbon::new(salt, attempt, width, homogeneous, first, rest.into()))
+        Ok(Ribbon::new(salt, number, width, homogeneous, first, rest.into()))
     }
 
     fn payload_len(&self) -> u64 {

@@ -278,7 +278,9 @@ fn impossible_partitions_are_named() {
         ("invalid file: directory: too short for", &|p| p.directory[9] = 24),
         ("invalid file: directory: the group of a label is 9, expected 0 to ", &|p| p.directory[labels + 5] = 9),
         ("invalid file: directory: the labels are not in order", &|p| p.directory[labels + 4] = 0xff),
-        ("invalid file: directory: attempt of the labels is 64, expected 0 to 63", &|p| p.directory[labels - 1] = 64),
+        ("invalid file: directory: salt of the labels is 4294967296, expected 0 to 4294967295", &|p| {
+            p.directory.splice(labels - 1..labels, [0x80, 0x80, 0x80, 0x80, 0x10]);
+        }),
         ("cut short: directory needs 36 bytes, 30 are there", &|p| p.directory[labels - 2] = 6),
         ("invalid file: directory: bytes after its end", &|p| p.directory.push(0)),
         ("invalid file: 3 bytes between payload and directory", &|p| p.payload.extend([0; 3])),

@@ -14,11 +14,12 @@
 use std::ops::RangeInclusive;
 
 use super::bucket::{Buckets, Word, width, word_bytes};
-use super::{ATTEMPTS, BATCH, Cuckoo, Place, with_buckets};
+use super::{BATCH, Cuckoo, Place, with_buckets};
 use crate::arch::{Isa, Kernel, Level, dispatch, prefetch};
 use crate::error::BuildError;
 use crate::hash::{Digest, Salt};
 use crate::leaves::Geometry;
+use crate::leaves::attempts::{ATTEMPTS, SetHash, numbers};
 use crate::leaves::bloom::zeros;
 use crate::leaves::dynamic::{Full, Insert, Remove};
 use crate::math::cuckoo::{self, BITS, CHANGING_BITS, MAX_BUCKETS};
@@ -26,7 +27,7 @@ use crate::math::cuckoo::{self, BITS, CHANGING_BITS, MAX_BUCKETS};
 /// Buckets that a search looks at. At a load of 95 % it takes seven on average, and once in millions of keys a few hundred.
 const SEARCH: usize = 4096;
 /// Salts that are tried before the table grows.
-const PATIENCE: u64 = 16;
+const PATIENCE: u32 = 16;
 
 /// A bucket on the way to a free lane.
 struct Node {
@@ -263,7 +264,7 @@ impl Cuckoo {
             buckets,
             bits,
             semi_sorted,
-            attempt: 0,
+            number: 0,
             keys: 0,
             capacity,
             salt: salt.child(0),
@@ -284,18 +285,18 @@ impl Cuckoo {
     pub(crate) fn build(keys: &[Digest], params: &Params, salt: Salt, out: &mut Vec<u8>) -> Result<Cuckoo, BuildError> {
         let n = keys.len() as u64;
         let start = out.len();
-        for attempt in 0..ATTEMPTS {
+        for (attempt, number) in numbers(|| SetHash::of(keys)) {
             let planned = if n == 0 { 0 } else { params.buckets(n) };
             // Other salts first; then, if fingerprints are short and luck is bad, more room.
-            let more = attempt.saturating_sub(PATIENCE - 1) * planned.div_ceil(32);
+            let more = u64::from(attempt.saturating_sub(PATIENCE - 1)) * planned.div_ceil(32);
             let geometry = Cuckoo {
                 buckets: planned + more,
                 bits: params.bits.into(),
                 semi_sorted: params.semi_sorted,
-                attempt,
+                number,
                 keys: n,
                 capacity: n,
-                salt: salt.child(attempt),
+                salt: salt.child(number),
                 level: Level::detect(),
             };
             let geometry = geometry.check()?;
@@ -309,7 +310,7 @@ impl Cuckoo {
             }
         }
         out.truncate(start);
-        Err(BuildError::Unsolvable { structure: "cuckoo filter", keys: keys.len(), attempts: ATTEMPTS as u32 })
+        Err(BuildError::Unsolvable { structure: "cuckoo filter", keys: keys.len(), attempts: ATTEMPTS })
     }
 
     /// A number that two keys share if and only if they share fingerprint and buckets; below [`names`](Self::names), and spread evenly.

@@ -188,7 +188,7 @@ fn impossible_directories_are_refused() {
         ("test: bits of a fingerprint is 3, expected 4 to 32", &[1, 3, 0, 0, 1, 1][..]),
         ("test: bits of a fingerprint is 33, expected 4 to 32", &[1, 33, 0, 0, 1, 1]),
         ("test: semi-sorted is 2, expected 0 to 1", &[1, 8, 2, 0, 1, 1]),
-        ("test: attempt is 64, expected 0 to 63", &[1, 8, 0, 64, 1, 1]),
+        ("test: salt is 4294967296, expected 0 to 4294967295", &[1, 8, 0, 0x80, 0x80, 0x80, 0x80, 0x10, 1, 1]),
         ("test: number of buckets is 1099511627777", &[0x81, 0x80, 0x80, 0x80, 0x80, 0x20, 8, 0, 0, 1, 1]),
     ] {
         let error = decode(bytes).unwrap_err().to_string();

@@ -21,9 +21,10 @@
 //! `THREE` and `FOUR` are the result of a search over both for the smallest tables that 95 in 100 salts solve; the tests
 //! `every_n_builds_..` watch them. After every fourth failure the table grows by 1/32.
 
-use super::{ATTEMPTS, Arity, COUNT, Fuse, Params, Shape, fingerprint, shaped};
+use super::{Arity, COUNT, Fuse, Params, Shape, fingerprint, shaped};
 use crate::error::BuildError;
 use crate::hash::{Digest, Salt};
+use crate::leaves::attempts::{ATTEMPTS, SetHash, numbers};
 use crate::leaves::pack::{Cells, Packed, Short, Whole};
 use crate::leaves::{Geometry, Values};
 
@@ -123,14 +124,14 @@ const FOUR: [Size; 42] = [
 ];
 
 /// log2 of the segment and the number of segments a key can start in, for at least one key.
-pub(in crate::leaves) fn size(n: u64, arity: Arity, attempt: u64) -> (u64, u64) {
+pub(in crate::leaves) fn size(n: u64, arity: Arity, attempt: u32) -> (u64, u64) {
     let (sizes, probes): (&[Size], u64) = match arity {
         Arity::Three => (&THREE, 3),
         Arity::Four => (&FOUR, 4),
     };
     let (_, log, slots) = sizes[sizes.partition_point(|&(from, ..)| from <= n) - 1];
     let segments = (n * slots).div_ceil(1000).div_ceil(1 << log).max(probes);
-    let growth = attempt / 4;
+    let growth = u64::from(attempt / 4);
     (log, segments - (probes - 1) + growth + segments * growth / 32)
 }
 
@@ -157,9 +158,9 @@ pub(crate) fn build(
     }
     let n = keys.len();
     let mut space = Space::default();
-    for attempt in 0..ATTEMPTS {
+    for (attempt, number) in numbers(|| SetHash::of(keys)) {
         let (log, starts) = size(n as u64, params.arity, attempt);
-        let fuse = Fuse::new(params, log, starts, attempt, salt);
+        let fuse = Fuse::new(params, log, starts, number, salt);
         if shaped!(&fuse, true, solve, &fuse, keys, values, &mut space, out) {
             return Ok(fuse);
         }
@@ -168,7 +169,7 @@ pub(crate) fn build(
             return Err(BuildError::Unsolvable { structure: "binary fuse", keys: n, attempts: 1 });
         }
     }
-    Err(BuildError::Unsolvable { structure: "binary fuse", keys: n, attempts: ATTEMPTS as u32 })
+    Err(BuildError::Unsolvable { structure: "binary fuse", keys: n, attempts: ATTEMPTS })
 }
 
 fn check(keys: &[Digest], values: Values<'_>, params: &Params) -> Result<(), BuildError> {

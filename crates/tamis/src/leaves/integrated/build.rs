@@ -8,6 +8,8 @@
 //!   rest          a table of one bit for those who have none
 //! ```
 
+use std::cell::Cell;
+
 use bytes::Bytes;
 
 use super::bands::Bands;
@@ -16,6 +18,7 @@ use super::rule::{Rule, WHOLE, coin, weight};
 use super::{Base, Integrated, MAX_FIRST, Params, Parts};
 use crate::error::BuildError;
 use crate::hash::{Digest, Salt};
+use crate::leaves::attempts::{ATTEMPTS, SetHash, numbers};
 use crate::leaves::fuse::{self, Arity, Fuse};
 use crate::leaves::ribbon::{self, Extra};
 use crate::leaves::{Column, Geometry, Part, Values};
@@ -256,6 +259,17 @@ impl fuse::View for StageOne {
     }
 }
 
+/// A hash of both sides.
+fn set_hash(keys: &[Digest], negatives: &dyn Negatives) -> Result<u64, BuildError> {
+    let mut hash = SetHash::new();
+    hash.add(keys);
+    negatives.each(&mut |part| {
+        hash.add(part);
+        Ok(())
+    })?;
+    Ok(hash.finish())
+}
+
 /// Both stages peel on one geometry, or the next seed is tried.
 fn on_fuse(
     arity: Arity,
@@ -274,10 +288,11 @@ fn on_fuse(
     };
     let unsolvable = |attempts| BuildError::Unsolvable { structure: "integrated fuse", keys: keys.len(), attempts };
     let mut space = fuse::Space::default();
-    for attempt in 0..fuse::ATTEMPTS {
+    let set = Cell::new(0);
+    for (attempt, number) in numbers(|| set.get()) {
         out.truncate(start);
         let (log, starts) = fuse::size(room, arity, attempt);
-        let fuse = Fuse::new(&fuse::Params { arity, width }, log, starts, attempt, salt);
+        let fuse = Fuse::new(&fuse::Params { arity, width }, log, starts, number, salt);
         let low = Rule::new(first, params.parts, 0).low();
         let rows = keys.iter().map(|&key| fuse.hash(key)).map(|h| (h, fuse::fingerprint(h)));
         if !fuse::solve_field(&fuse, rows, low, &mut space, start, out) {
@@ -285,6 +300,7 @@ fn on_fuse(
             if attempt == 0 && keys.windows(2).any(|pair| pair[0] == pair[1]) {
                 return Err(unsolvable(1));
             }
+            set.set(set_hash(keys, negatives)?);
             continue;
         }
         let part = Part { geometry: StageOne { fuse: fuse.clone(), low }, payload: Bytes::new(), start };
@@ -303,6 +319,7 @@ fn on_fuse(
             if params.parts == Parts::One {
                 room = room.max(room_for_all(s, survivors.len() as u64));
             }
+            set.set(set_hash(keys, negatives)?);
             continue;
         }
         let open = elements.all().filter(|&(_, h, _)| rule.mask(h) & rule.pick(h) == 0);
@@ -311,7 +328,7 @@ fn on_fuse(
         let rest = fuse::build(&keys, Values::Given(&values), &bit, Rest::salt(salt), out)?;
         return Ok(Integrated::on_fuse(rule, fuse, rest));
     }
-    Err(unsolvable(fuse::ATTEMPTS as u32))
+    Err(unsolvable(ATTEMPTS))
 }
 
 /// Stage one is a ribbon; stage two takes what its columns hold and leaves the others to the rest.

@@ -5,6 +5,7 @@ use super::{BIT, HOMOGENEOUS, Level, MAX_WIDTH, NARROW, Ribbon, SHAPES, STANDARD
 use crate::arch::{self, Level as Cpu};
 use crate::error::BuildError;
 use crate::hash::{Digest, Salt};
+use crate::leaves::attempts::{ATTEMPTS, SetHash, numbers};
 use crate::leaves::{Geometry, Values};
 use crate::shard::each;
 
@@ -25,12 +26,14 @@ pub(crate) struct Params {
 const SMALL: usize = 10_000;
 /// What a bumped ribbon's levels leave over becomes a standard level once it is this small.
 const LAST: usize = 3_000;
-/// A standard level tries this many hashes before it gets more rows, and this many in all.
+/// A standard level tries this many hashes before it gets more rows.
 const TRIES: u32 = 6;
-const ATTEMPTS: u32 = 64;
 /// Homogeneous ribbons of fewer keys try other hashes where a stretch of rows is 0.
 const FEW: usize = 50_000;
-/// A level bumps a few percent of its keys: more levels than this mean that hashes are equal.
+/// A level bumps a few percent of its keys. Of keys that crowd in a few places it bumps more, and each of them takes its bits on
+/// another level again: one in so many, and other hashes are tried.
+const BUMPED: usize = 8;
+/// More levels than this mean that hashes are equal.
 const LEVELS: usize = 12;
 
 impl Params {
@@ -156,8 +159,9 @@ pub(super) fn build_on(
         return Err(BuildError::Unreachable { reason });
     }
     let start = out.len();
-    for attempt in 0..ATTEMPTS {
-        let salted = salt.child(attempt as u64);
+    // Of a filter's keys alone: a narrow one shall have the columns of a wide one.
+    for (attempt, number) in numbers(|| SetHash::of(keys)) {
+        let salted = salt.child(number);
         let strict = params.strict(values);
         let mut builder = Builder { cpu, threads, params, width, columns, strict, out, start, levels: vec![] };
         let solved = match values {
@@ -183,7 +187,7 @@ pub(super) fn build_on(
         if solved && !zeros {
             let mut levels = builder.levels.into_iter();
             let first = levels.next();
-            let ribbon = Ribbon::new(salt, attempt, width, params.homogeneous.is_some(), first, levels.collect());
+            let ribbon = Ribbon::new(salt, number as u32, width, params.homogeneous.is_some(), first, levels.collect());
             debug_assert_eq!(ribbon.payload_len(), (out.len() - start) as u64);
             return Ok(ribbon);
         }
@@ -262,10 +266,12 @@ impl Builder<'_> {
             64 => self.bumping::<T, V, false>(n, key),
             _ => self.bumping::<T, V, true>(n, key),
         };
+        let mut taken = n;
         while bumped.len() > LAST {
-            if self.levels.len() > LEVELS {
+            if self.levels.len() > LEVELS || bumped.len() > taken / BUMPED {
                 return false;
             }
+            taken = bumped.len();
             let level = self.level(self.params.shape(), 0, 1, 0);
             let key = |i: usize| Valued { hash: level.rehash(bumped[i].hash), ..bumped[i] };
             bumped = match level.shape().band {

@@ -1,0 +1,159 @@
+//! keys that somebody chose -> every leaf is built, in about the bytes of ordinary keys.
+//!
+//! Three ways to choose: pairs with the same bits under each of the 64 salts that a list would have, keys in one place of the
+//! first salt, and keys that share the top bits of their digests.
+#![allow(clippy::unwrap_used)]
+
+use super::attempts::ATTEMPTS;
+use super::integrated::{self, Parts};
+use super::{Contains, Geometry, Retrieve, Values, cuckoo, fuse, ribbon};
+use crate::hash::{Digest, Salt, scramble};
+
+const SALT: Salt = Salt::new(3);
+
+/// Sorted, distinct, as random as any.
+fn ordinary(n: usize, seed: u64) -> Vec<Digest> {
+    let digest = |i: u64| {
+        let hi = scramble(scramble(seed) ^ i);
+        Digest { hi, lo: scramble(hi) }
+    };
+    sorted((0..n as u64).map(digest).collect())
+}
+
+fn sorted(mut digests: Vec<Digest>) -> Vec<Digest> {
+    digests.sort_unstable();
+    digests.dedup();
+    digests
+}
+
+/// So many digests with the same bits under each of the first numbers, among others.
+fn alike(count: u32, others: usize) -> Vec<Digest> {
+    let mut all = ordinary(others, 1);
+    for number in 0..u64::from(ATTEMPTS) {
+        let salt = SALT.child(number);
+        let group = salt.alike(number, count);
+        assert!(group.iter().all(|key| key.salted(salt) == group[0].salted(salt)));
+        all.extend(group);
+    }
+    let wanted = all.len();
+    let all = sorted(all);
+    assert_eq!(all.len(), wanted);
+    all
+}
+
+/// Digests in one 256th of what the first salt makes of them.
+fn crowded(n: usize) -> Vec<Digest> {
+    let salt = SALT.child(0);
+    let all = (0..).map(|i| Digest { hi: scramble(i), lo: scramble(!i) });
+    sorted(all.filter(|key| key.salted(salt) >> 56 == 7).take(n).collect())
+}
+
+/// Builds both, finds all chosen keys, and compares the bytes.
+fn compare<L: Contains>(chosen: &[Digest], most: f64, what: &str, build: impl Fn(&[Digest], &mut Vec<u8>) -> L) {
+    let (mut payload, mut other) = (vec![], vec![]);
+    let leaf = build(chosen, &mut payload);
+    build(&ordinary(chosen.len(), 2), &mut other);
+    assert!(chosen.iter().all(|&key| leaf.contains(&payload, key)), "{what}");
+    let (bytes, usual) = (payload.len() as f64, other.len() as f64);
+    assert!(bytes <= most * usual + 16.0, "{what}, {} keys: {bytes} bytes, ordinary {usual}", chosen.len());
+}
+
+fn ribbons() -> impl Iterator<Item = ribbon::Params> {
+    let forms = [(false, None, false), (true, None, false), (false, Some(1130), false), (false, None, true)];
+    let params = move |width: u16| {
+        forms.map(|(wide, homogeneous, nested)| ribbon::Params { width: width * 256, wide, homogeneous, nested })
+    };
+    [1, 8, 9].into_iter().flat_map(params)
+}
+
+#[test]
+fn pairs_for_every_number_of_a_list_stop_nobody() {
+    for others in [0, 1000, 30_000] {
+        let keys = alike(2, others);
+        for arity in [fuse::Arity::Three, fuse::Arity::Four] {
+            compare(&keys, 1.2, "fuse", |keys, out| {
+                fuse::build(keys, Values::Fingerprints, &fuse::Params { arity, width: 2048 }, SALT, out).unwrap()
+            });
+        }
+        for params in ribbons() {
+            compare(&keys, 1.2, &format!("{params:?}"), |keys, out| {
+                ribbon::build(keys, Values::Fingerprints, &params, SALT, 1, out).unwrap()
+            });
+        }
+        let params = cuckoo::Params { bits: 8, semi_sorted: false, places: 1 << 16 };
+        compare(&alike(9, others), 1.2, "cuckoo", |keys, out| cuckoo::Cuckoo::build(keys, &params, SALT, out).unwrap());
+    }
+}
+
+#[test]
+fn values_of_chosen_keys_are_held() {
+    for others in [0, 1000, 30_000] {
+        let keys = alike(2, others);
+        let values: Vec<u32> = (0..keys.len() as u32).map(|i| i & 7).collect();
+        let given = Values::Given(&values);
+        let mut out = vec![];
+        let params = fuse::Params { arity: fuse::Arity::Three, width: 3 * 256 };
+        let leaf = fuse::build(&keys, given, &params, SALT, &mut out).unwrap();
+        assert!(keys.iter().zip(&values).all(|(&key, &value)| leaf.get(&out, key) == value), "fuse");
+        out.clear();
+        let params = ribbon::Params { width: 3 * 256, wide: false, homogeneous: None, nested: false };
+        let leaf = ribbon::build(&keys, given, &params, SALT, 1, &mut out).unwrap();
+        assert!(keys.iter().zip(&values).all(|(&key, &value)| leaf.get(&out, key) == value), "ribbon");
+    }
+}
+
+/// Pairs of two keys, and of a key and a negative.
+#[test]
+fn integrated_filters_tell_chosen_pairs_apart() {
+    let bases = [integrated::Base::Fuse(fuse::Arity::Three), integrated::Base::Ribbon];
+    for (base, parts) in bases.into_iter().flat_map(|base| [(base, Parts::One), (base, Parts::General)]) {
+        for others in [0, 2000] {
+            let both = alike(2, others);
+            let (keys, negatives): (Vec<Digest>, Vec<Digest>) =
+                both.iter().partition(|key| key.hi.count_ones() % 2 == 0);
+            for (keys, negatives) in [(both.clone(), ordinary(3000, 5)), (keys, negatives)] {
+                let params = integrated::Params { base, first: 2, parts };
+                let mut out = vec![];
+                let leaf = integrated::build(&keys, &&negatives[..], &params, SALT, &mut out).unwrap();
+                assert!(keys.iter().all(|&key| leaf.contains(&out, key)), "{params:?}");
+                assert!(!negatives.iter().any(|&key| leaf.contains(&out, key)), "{params:?}");
+            }
+        }
+    }
+}
+
+/// A crowd has the bits of any other set, at most a fiftieth more.
+#[test]
+fn crowds_take_no_more_bits() {
+    for n in [5000, 12_000, 60_000] {
+        let keys = crowded(n);
+        for arity in [fuse::Arity::Three, fuse::Arity::Four] {
+            compare(&keys, 1.02, "fuse", |keys, out| {
+                fuse::build(keys, Values::Fingerprints, &fuse::Params { arity, width: 2048 }, SALT, out).unwrap()
+            });
+        }
+        for params in ribbons() {
+            compare(&keys, 1.02, &format!("{params:?}"), |keys, out| {
+                ribbon::build(keys, Values::Fingerprints, &params, SALT, 1, out).unwrap()
+            });
+        }
+        let params = cuckoo::Params { bits: 12, semi_sorted: false, places: 69_000 };
+        compare(&keys, 1.02, "cuckoo", |keys, out| cuckoo::Cuckoo::build(keys, &params, SALT, out).unwrap());
+    }
+}
+
+/// The numbers follow from the set: in the file, and the same again.
+#[test]
+fn the_number_of_a_chosen_set_is_in_the_file() {
+    let keys = alike(2, 100);
+    let params = fuse::Params { arity: fuse::Arity::Three, width: 2048 };
+    let make = || {
+        let (mut payload, mut geometry) = (vec![], vec![]);
+        fuse::build(&keys, Values::Fingerprints, &params, SALT, &mut payload).unwrap().encode(&mut geometry);
+        (payload, geometry)
+    };
+    let (payload, geometry) = make();
+    assert_eq!((payload.clone(), geometry.clone()), make());
+    let leaf = fuse::Fuse::decode(&mut crate::format::Reader::new(&geometry, "test"), SALT).unwrap();
+    assert!(keys.iter().all(|&key| leaf.contains(&payload, key)));
+}

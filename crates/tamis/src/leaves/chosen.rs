@@ -6,7 +6,7 @@
 
 use super::attempts::ATTEMPTS;
 use super::integrated::{self, Parts};
-use super::{Contains, Geometry, Retrieve, Values, cuckoo, fuse, ribbon};
+use super::{Contains, Geometry, Retrieve, Values, cuckoo, fuse, local, ribbon, steered};
 use crate::hash::{Digest, Salt, scramble};
 
 const SALT: Salt = Salt::new(3);
@@ -139,6 +139,113 @@ fn crowds_take_no_more_bits() {
         }
         let params = cuckoo::Params { bits: 12, semi_sorted: false, places: 69_000 };
         compare(&keys, 1.02, "cuckoo", |keys, out| cuckoo::Cuckoo::build(keys, &params, SALT, out).unwrap());
+    }
+}
+
+/// Ways to choose `n` digests for a leaf in strips whose salt is the step's: what they share, and the digests.
+fn shared(n: usize, seed: u64) -> [(&'static str, Vec<Digest>); 4] {
+    let all = || (0..).map(|i| Digest { hi: scramble(scramble(seed) ^ i), lo: scramble(scramble(!seed) ^ i) });
+    let rows = |bits: u32, shift: u32| {
+        let row = |key: Digest| key.salted(SALT) << shift >> (64 - bits);
+        sorted(all().filter(|&key| row(key) == 5).take(n).collect())
+    };
+    [
+        ("nothing", ordinary(n, seed)),
+        ("top bits", sorted(all().take(n).map(|key| Digest { hi: key.hi >> 20, lo: key.lo }).collect())),
+        ("a stretch of rows", rows(5, 0)),
+        ("rows here and there", rows(4, 5)),
+    ]
+}
+
+/// Bits of the column and one for each of the others that is left, and it answers right.
+fn steer(keys: &[Digest], others: &[Digest], share: u16) -> usize {
+    let mut left = steered::Others { digests: others.to_vec(), weights: vec![] };
+    let params = steered::Params { slack: 160, beam: steered::BALANCED, share };
+    let mut out = vec![];
+    let leaf = steered::build(keys, &mut left, &params, 0, SALT, 2, &|| false, &mut out).unwrap();
+    let mut geometry = vec![];
+    leaf.encode(&mut geometry);
+    let leaf = steered::Steered::decode(&mut crate::format::Reader::new(&geometry, "test"), SALT).unwrap();
+    assert!(keys.iter().all(|&key| leaf.contains(&out, key)));
+    let passing: Vec<Digest> = others.iter().copied().filter(|&key| leaf.contains(&out, key)).collect();
+    assert!(passing == left.digests);
+    // Unlisted keys match at no higher rate either.
+    let unlisted = ordinary(50_000, 99);
+    let rate = unlisted.iter().filter(|&&key| leaf.contains(&out, key)).count() as f64 / 5e4;
+    assert!(rate < 1.0 - f64::from(share) / 512.0 + 0.015, "{rate}");
+    8 * out.len() + left.digests.len()
+}
+
+#[test]
+fn steered_columns_refuse_chosen_keys_as_well() {
+    let (n, m) = (150_000, 300_000);
+    for share in [256, 128] {
+        let usual = steer(&ordinary(n, 1), &ordinary(m, 2), share) as f64;
+        for (what, keys) in shared(n, 1) {
+            for (with, others) in shared(m, 2) {
+                let bits = steer(&keys, &others, share) as f64;
+                assert!(bits < 1.02 * usual, "keys share {what}, others {with}: {bits}, usual {usual}");
+            }
+        }
+    }
+}
+
+/// Others that are taken for a key each: they have its bits.
+#[test]
+fn steered_columns_refuse_the_doubles_of_keys() {
+    let pair = |i: u64| SALT.alike(i, 2);
+    let (keys, others): (Vec<Digest>, Vec<Digest>) = (0..20_000).map(|i| (pair(i)[0], pair(i)[1])).unzip();
+    let (keys, others) = (sorted(keys), sorted(others));
+    let (bits, usual) = (steer(&keys, &others, 256), steer(&ordinary(20_000, 1), &ordinary(20_000, 2), 256));
+    assert!((bits as f64) < 1.05 * usual as f64, "{bits}, usual {usual}");
+}
+
+#[test]
+fn local_leaves_hold_chosen_keys_in_as_many_bytes() {
+    let params = local::Params { columns: 2, exact: 2, slack: 160, beam: steered::BALANCED };
+    let make = |keys: &[Digest], negatives: &[Digest]| {
+        let (mut out, mut geometry) = (vec![], vec![]);
+        let leaf = local::build(keys, negatives, &params, 0, SALT, 2, &|| false, &mut out).unwrap();
+        leaf.encode(&mut geometry);
+        let leaf = local::Local::decode(&mut crate::format::Reader::new(&geometry, "test"), SALT).unwrap();
+        assert!(keys.iter().all(|&key| leaf.contains(&out, key)));
+        assert!(!negatives.iter().any(|&key| leaf.contains(&out, key)));
+        out.len() as f64
+    };
+    let usual = make(&ordinary(100_000, 1), &ordinary(500_000, 2));
+    for (what, keys) in shared(100_000, 1) {
+        for (with, negatives) in shared(500_000, 2) {
+            let bytes = make(&keys, &negatives);
+            assert!(bytes < 1.02 * usual, "keys share {what}, negatives {with}: {bytes}, usual {usual}");
+        }
+    }
+}
+
+/// What chance makes of ordinary keys is no crowd: they keep the first salt.
+#[test]
+fn ordinary_keys_are_built_at_once() {
+    for n in [1, 2, 10, 100, 1000, 10_000, 100_000] {
+        for mu in [0.1, 0.5, 1.0, 4.0, 20.0] {
+            for (seed, slack) in (0..).zip([64, 100, 160, 512, 2000]) {
+                let (keys, others) = (ordinary(n, 2 * seed + 1), ordinary((n as f64 * mu) as usize, 2 * seed + 2));
+                let mut left = steered::Others { digests: others.clone(), weights: vec![] };
+                let params = steered::Params { slack, beam: steered::BALANCED, share: 256 };
+                let (mut out, mut geometry) = (vec![], vec![]);
+                steered::build(&keys, &mut left, &params, 0, SALT, 2, &|| false, &mut out)
+                    .unwrap()
+                    .encode(&mut geometry);
+                let plain = |geometry: &[u8]| {
+                    let mut from = crate::format::Reader::new(geometry, "test");
+                    (0..4).map(|_| from.varint().unwrap()).last()
+                };
+                assert_eq!(plain(&geometry), Some(0), "{n} keys, {mu} others each, slack {slack}");
+                let params = local::Params { columns: 2, exact: 1, slack: slack.min(512), beam: steered::BALANCED };
+                let (mut out, mut geometry) = (vec![], vec![]);
+                local::build(&keys, &others, &params, 0, SALT, 2, &|| false, &mut out).unwrap().encode(&mut geometry);
+                let mut from = crate::format::Reader::new(&geometry, "test");
+                assert_eq!((0..6).map(|_| from.varint().unwrap()).last(), Some(0), "local, {n} keys, {mu} others each");
+            }
+        }
     }
 }
 

@@ -43,6 +43,7 @@ use crate::format::{Reader, put_varint};
 use crate::hash::{Digest, Salt, fold};
 use crate::leaves::ribbon::Ribbon;
 use crate::leaves::steered::SURPLUS;
+use crate::leaves::strips::Strips;
 use crate::leaves::{Choose, Column, Contains, Geometry, Never, Part, Retrieve};
 
 #[cfg(feature = "build")]
@@ -114,8 +115,7 @@ fn head(columns: usize, word: u64, row: u64) -> u64 {
 /// How to read one shard.
 #[derive(Clone, Debug)]
 pub(crate) struct Local {
-    /// Top bits of a digest that are the same in the whole shard.
-    skip: u32,
+    places: Strips,
     /// Columns that are steered, and exact ones.
     steered: u32,
     exact: u32,
@@ -152,19 +152,19 @@ struct Place {
 }
 
 impl Local {
-    fn new(skip: u32, size: Size, share: u32, surplus: u32, salt: Salt, rest: Option<Ribbon>) -> Local {
+    fn new(places: Strips, size: Size, share: u32, surplus: u32, salt: Salt, rest: Option<Ribbon>) -> Local {
         let Size { steered, exact, strips, rows } = size;
         let columns = steered + exact;
         let steps_at = strips * (rows / 8) * u64::from(columns) + pad(columns as usize);
         let buckets = strips * rows.div_ceil(BUCKET);
         let rest_at = steps_at + (buckets * u64::from(exact)).div_ceil(4);
         let level = Level::detect();
-        let rest = rest.map(Box::new);
-        Local { skip, steered, exact, share, surplus, strips, rows, salt, steps_at, rest_at, rest, level }
+        let (rest, salt) = (rest.map(Box::new), places.leaf(salt));
+        Local { places, steered, exact, share, surplus, strips, rows, salt, steps_at, rest_at, rest, level }
     }
 
     fn empty(salt: Salt) -> Local {
-        Local::new(0, Size { steered: 1, exact: 1, strips: 0, rows: LEAST }, WHOLE, 0, salt, None)
+        Local::new(Strips::new(0, 0, salt), Size { steered: 1, exact: 1, strips: 0, rows: LEAST }, WHOLE, 0, salt, None)
     }
 
     fn is_empty(&self) -> bool {
@@ -178,7 +178,7 @@ impl Local {
     /// The strip of a digest.
     #[inline(always)]
     fn strip(&self, key: Digest) -> u64 {
-        (((key.hi << self.skip) as u128 * self.strips as u128) >> 64) as u64
+        ((self.places.place(key) as u128 * self.strips as u128) >> 64) as u64
     }
 
     /// The row in its strip of a key with this hash.
@@ -434,7 +434,7 @@ impl Contains for Local {
 ///   steered   columns that every key reads 0 in, 0 to 6
 ///   exact     columns of which a key has its bit in one, 1 or 2; with the steered ones at least 2
 ///   share     256ths of the elements whose exact bit is in these columns, 0 to 256; others have it in the rest
-///   skip      top bits of a digest that choose the shard, 0 to 24
+///   skip      top bits of a digest that choose the shard, 0 to 24; or 25 and a number: `leaves/strips.rs`
 ///   surplus   2^24 times the share of unlisted keys that match all steered columns beyond 2^-steered, 0 to 2^24
 ///   rest      the entry of a ribbon of one bit, or without keys
 /// ```
@@ -450,7 +450,7 @@ impl Geometry for Local {
             put_varint(out, self.steered.into());
             put_varint(out, self.exact.into());
             put_varint(out, self.share.into());
-            put_varint(out, self.skip.into());
+            self.places.encode(out);
             put_varint(out, self.surplus.into());
             if let Some(rest) = &self.rest {
                 rest.encode(out);
@@ -470,7 +470,7 @@ impl Geometry for Local {
             return Err(FormatError::invalid("local filter: one column, expected two at least"));
         }
         let share = from.within("share", 0..=WHOLE.into())? as u32;
-        let skip = from.within("skip", 0..=crate::format::MAX_SHARD_BITS.into())? as u32;
+        let places = Strips::decode(from, salt)?;
         let surplus = from.within("surplus", 0..=SURPLUS)? as u32;
         from.draw(size_of::<Ribbon>() as u64)?;
         let rest = Ribbon::decode(from, salt.child(REST))?;
@@ -480,7 +480,7 @@ impl Geometry for Local {
                 rest.width()
             )));
         }
-        Ok(Local::new(skip, Size { steered, exact, strips, rows }, share, surplus, salt, Some(rest)))
+        Ok(Local::new(places, Size { steered, exact, strips, rows }, share, surplus, salt, Some(rest)))
     }
 
     fn payload_len(&self) -> u64 {

@@ -17,7 +17,7 @@
 //!
 //! A negative is priced when the row it starts at has a bit. Its first coefficient is 1, so that of two children exactly one
 //! refuses it, and one pass over the states prices both. Dependent equations are redundant, because all right-hand sides are 0: the
-//! construction cannot fail, and there is neither bumping nor a second attempt.
+//! construction cannot fail, and there is no bumping. Only keys that somebody chose to lie in one place get a second attempt.
 //!
 //! **How good can it be?** Each of the 2^(sn) solutions passes a negative with probability 1/2, and it pays to look for the
 //! rarest of them: mu n negatives leave x mu n where mu (1 - H(x)) = s (docs/math.md, *Steering*). A filter of r whole bits
@@ -34,7 +34,7 @@
 //!
 //! **Strips.** The rows lie in strips of about 65,536, which are independent, so that strips are built on several threads and what
 //! the search remembers stays small. The strip follows from the top bits of the digest, by which keys and negatives are sorted
-//! already: nothing is moved. Inside a strip a band is 57 to 64 coefficients long and ends on a byte, so a query reads eight bytes
+//! already: nothing is moved (`leaves/strips.rs` has the exception). Inside a strip a band is 57 to 64 coefficients long and ends on a byte, so a query reads eight bytes
 //! at once. The last 56 rows of a strip start no band.
 //!
 //! **Why not the neighbours.** A bumped ribbon has no free rows to choose. Trying many seeds finds the best of a few; the best of
@@ -46,6 +46,7 @@ use crate::arch::{self, Answer, Isa, Kernel, Level, prefetch};
 use crate::error::FormatError;
 use crate::format::{Reader, put_varint};
 use crate::hash::{Digest, Salt, fold};
+use crate::leaves::strips::Strips;
 use crate::leaves::{Choose, Column, Contains, Geometry, Never, Part};
 
 #[cfg(feature = "build")]
@@ -72,8 +73,7 @@ const BAND: u64 = 0xa076_1d64_78bd_642f;
 /// How to read one shard.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Steered {
-    /// Top bits of a digest that are the same in the whole shard.
-    skip: u32,
+    places: Strips,
     strips: u64,
     /// Rows of a strip, a multiple of 8.
     rows: u64,
@@ -88,9 +88,9 @@ pub(crate) struct Steered {
 }
 
 impl Steered {
-    fn new(skip: u32, strips: u64, rows: u64, share: u16, surplus: u32, salt: Salt) -> Steered {
+    fn new(places: Strips, strips: u64, rows: u64, share: u16, surplus: u32, salt: Salt) -> Steered {
         let scale = (strips << 24).div_ceil(share.max(1).into());
-        Steered { skip, strips, rows, share, surplus, scale, salt, level: Level::detect() }
+        Steered { places, strips, rows, share, surplus, scale, salt: places.leaf(salt), level: Level::detect() }
     }
 
     fn is_empty(&self) -> bool {
@@ -100,7 +100,7 @@ impl Steered {
     /// The strip of a digest; beyond the last for one that the column does not know.
     #[inline(always)]
     fn strip(&self, key: Digest) -> u64 {
-        (((key.hi << self.skip) as u128 * self.scale as u128) >> 80) as u64
+        ((self.places.place(key) as u128 * self.scale as u128) >> 80) as u64
     }
 
     /// First row in the strip, and the band.
@@ -210,8 +210,8 @@ impl Contains for Steered {
 /// ```text
 ///   strips    0: no keys, and nothing follows
 ///   octets    bytes of a strip: an eighth of its rows; 8 to 2^37
-///   share     256ths of the keys that the column knows, 1 to 256: those whose digests come first
-///   skip      top bits of a digest that choose the shard, 0 to 24
+///   share     256ths of the keys that the column knows, 1 to 256: those whose places come first
+///   skip      top bits of a digest that choose the shard, 0 to 24; or 25 and a number: `leaves/strips.rs`
 ///   surplus   2^24 times the share of unlisted keys, of those that the column knows, that match beyond one half; 0 to 2^23
 /// ```
 ///
@@ -222,7 +222,7 @@ impl Geometry for Steered {
         if !self.is_empty() {
             put_varint(out, self.rows / 8);
             put_varint(out, self.share.into());
-            put_varint(out, self.skip.into());
+            self.places.encode(out);
             put_varint(out, self.surplus.into());
         }
     }
@@ -230,13 +230,13 @@ impl Geometry for Steered {
     fn decode(from: &mut Reader<'_>, salt: Salt) -> Result<Steered, FormatError> {
         let strips = from.within("strips", 0..=MAX_ROWS / LEAST)?;
         if strips == 0 {
-            return Ok(Steered::new(0, 0, LEAST, WHOLE, 0, salt));
+            return Ok(Steered::new(Strips::new(0, 0, salt), 0, LEAST, WHOLE, 0, salt));
         }
         let rows = 8 * from.within("octets", LEAST / 8..=MAX_ROWS / 8 / strips)?;
         let share = from.within("share", 1..=WHOLE.into())? as u16;
-        let skip = from.within("skip", 0..=crate::format::MAX_SHARD_BITS.into())? as u32;
+        let places = Strips::decode(from, salt)?;
         let surplus = from.within("surplus", 0..=SURPLUS / 2)? as u32;
-        Ok(Steered::new(skip, strips, rows, share, surplus, salt))
+        Ok(Steered::new(places, strips, rows, share, surplus, salt))
     }
 
     fn payload_len(&self) -> u64 {

@@ -4,6 +4,8 @@
 //! left in all, its exact columns. What these bump is gathered for the rest.
 //! Keys and negatives are sorted by row once, because all columns have the same.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use super::exact::{self, Equation};
 use super::{
     BUCKET, LEAST, Local, MASKS, MAX_EXACT, MAX_ROWS, MAX_STEERED, REST, Size, TAIL, WHOLE, bump, coin, head,
@@ -12,7 +14,9 @@ use super::{
 use crate::arch::{Level, dispatch};
 use crate::error::BuildError;
 use crate::hash::{Digest, Salt, fold};
+use crate::leaves::attempts::{SetHash, number};
 use crate::leaves::steered::beam::{BALANCED, Beam, SMALLEST, Strip, scaled, surplus, window};
+use crate::leaves::strips::{Strips, WINDOW, too_many, uneven};
 use crate::leaves::{Values, ribbon};
 use crate::shard::{Stop, run};
 
@@ -106,44 +110,101 @@ pub(super) fn build_on(
     if keys.is_empty() {
         return Ok(Local::empty(salt));
     }
-    let mut local = Local::new(skip, size, WHOLE, 0, salt, None);
-    let mut jobs = Vec::with_capacity(size.strips as usize);
-    let (mut left, mut others) = (keys, negatives);
-    for strip in 0..size.strips {
-        let (keys, later) = left.split_at(left.partition_point(|&key| local.strip(key) <= strip));
-        let (negatives, later_negatives) = others.split_at(others.partition_point(|&key| local.strip(key) <= strip));
-        jobs.push(Job { strip, keys, negatives });
-        (left, others) = (later, later_negatives);
+    let local = |number| Local::new(Strips::new(skip, number, salt), size, WHOLE, 0, salt, None);
+    let build = Build { local: local(0), keys, negatives, level, beam: params.beam, threads, stop, strict: true };
+    if let Some(steered) = build.steer()? {
+        return build.finish(steered, salt, out);
     }
-    let steered = run(jobs, threads, |job| {
-        crate::shard::check(stop)?;
-        Ok(job.steer(&local, level, params.beam))
-    })?;
-    let zeros = steered.iter().map(|strip| strip.surplus).sum();
-    local.surplus = scaled(zeros, size.steered, size.strips * (size.rows - TAIL));
-    // As many elements as the exact columns have room for.
-    let elements: usize = steered.iter().map(|strip| strip.keys.len() + strip.survivors.len()).sum();
-    let room = size.strips * size.rows * u64::from(size.exact) * FULL.0 / FULL.1;
-    local.share = (u64::from(WHOLE) * room / elements.max(1) as u64).min(WHOLE.into()) as u32;
-    let done = run(steered, threads, |strip| {
-        crate::shard::check(stop)?;
-        Ok(strip.decide(&local))
-    })?;
-    let start = out.len();
-    let mut rest = vec![];
-    for built in &done {
-        out.extend_from_slice(&built.octets);
-        rest.extend_from_slice(&built.bumped);
+    // Under a number of their own nobody can have chosen them: it is the last attempt.
+    let mut set = SetHash::new();
+    set.add(keys);
+    set.add(negatives);
+    let local = local(number(set.finish(), 1) as u32);
+    let placed = |digests: &[Digest]| {
+        let mut digests = digests.to_vec();
+        digests.sort_unstable_by_key(|&digest| (local.strip(digest), digest));
+        digests
+    };
+    let (keys, negatives) = (placed(keys), placed(negatives));
+    let build = Build { local, keys: &keys, negatives: &negatives, strict: false, ..build };
+    let steered = build.steer()?.unwrap_or_default();
+    build.finish(steered, salt, out)
+}
+
+/// One attempt: keys and negatives lie strip by strip.
+struct Build<'a> {
+    local: Local,
+    keys: &'a [Digest],
+    negatives: &'a [Digest],
+    level: Level,
+    beam: u16,
+    threads: usize,
+    stop: Stop<'a>,
+    /// Whether crowds matter.
+    strict: bool,
+}
+
+impl<'a> Build<'a> {
+    /// The steered columns of every strip; nothing if keys or negatives do not lie as chance has it.
+    fn steer(&self) -> Result<Option<Vec<Steered<'a>>>, BuildError> {
+        let Build { ref local, keys, negatives, level, beam, threads, stop, strict } = *self;
+        let mut jobs = Vec::with_capacity(local.strips as usize);
+        let (mut left, mut others) = (keys, negatives);
+        let many = |count: usize, all: usize| strict && too_many(count, all as f64 / local.strips as f64);
+        for strip in 0..local.strips {
+            let (here, later) = left.split_at(left.partition_point(|&key| local.strip(key) <= strip));
+            let (refused, others_later) = others.split_at(others.partition_point(|&key| local.strip(key) <= strip));
+            if many(here.len(), keys.len()) || many(refused.len(), negatives.len()) {
+                return Ok(None);
+            }
+            jobs.push(Job { strip, keys: here, negatives: refused });
+            (left, others) = (later, others_later);
+        }
+        // Some job sees that keys crowd: the others need not begin.
+        let crowded = AtomicBool::new(false);
+        let steered = run(jobs, threads, |job| {
+            crate::shard::check(stop)?;
+            if crowded.load(Ordering::Relaxed) {
+                return Ok(None);
+            }
+            let steered = job.steer(local, level, beam, strict);
+            crowded.fetch_or(steered.is_none(), Ordering::Relaxed);
+            Ok(steered)
+        })?;
+        Ok(steered.into_iter().collect())
     }
-    out.resize(out.len() + pad(local.columns()) as usize, 0);
-    let steps: Vec<u8> = done.iter().flat_map(|built| &built.steps).copied().collect();
-    out.extend(steps.chunks(4).map(|four| four.iter().rev().fold(0, |byte, step| byte << 2 | step)));
-    debug_assert_eq!(local.rest_at, (out.len() - start) as u64);
-    rest.sort_unstable();
-    let (bumped, values): (Vec<Digest>, Vec<u32>) = rest.into_iter().unzip();
-    let built = ribbon::build(&bumped, Values::Given(&values), &REST_PARAMS, salt.child(REST), threads, out);
-    let rest = built.inspect_err(|_| out.truncate(start))?;
-    Ok(Local::new(skip, size, local.share, local.surplus, salt, Some(rest)))
+
+    /// The exact columns and the rest.
+    fn finish(self, steered: Vec<Steered<'a>>, salt: Salt, out: &mut Vec<u8>) -> Result<Local, BuildError> {
+        let Build { mut local, threads, stop, .. } = self;
+        let Local { strips, rows, .. } = local;
+        let size = Size { steered: local.steered, exact: local.exact, strips, rows };
+        let zeros = steered.iter().map(|strip| strip.surplus).sum();
+        local.surplus = scaled(zeros, size.steered, size.strips * (size.rows - TAIL));
+        // As many elements as the exact columns have room for.
+        let elements: usize = steered.iter().map(|strip| strip.keys.len() + strip.survivors.len()).sum();
+        let room = size.strips * size.rows * u64::from(size.exact) * FULL.0 / FULL.1;
+        local.share = (u64::from(WHOLE) * room / elements.max(1) as u64).min(WHOLE.into()) as u32;
+        let done = run(steered, threads, |strip| {
+            crate::shard::check(stop)?;
+            Ok(strip.decide(&local))
+        })?;
+        let start = out.len();
+        let mut rest = vec![];
+        for built in &done {
+            out.extend_from_slice(&built.octets);
+            rest.extend_from_slice(&built.bumped);
+        }
+        out.resize(out.len() + pad(local.columns()) as usize, 0);
+        let steps: Vec<u8> = done.iter().flat_map(|built| &built.steps).copied().collect();
+        out.extend(steps.chunks(4).map(|four| four.iter().rev().fold(0, |byte, step| byte << 2 | step)));
+        debug_assert_eq!(local.rest_at, (out.len() - start) as u64);
+        rest.sort_unstable();
+        let (bumped, values): (Vec<Digest>, Vec<u32>) = rest.into_iter().unzip();
+        let built = ribbon::build(&bumped, Values::Given(&values), &REST_PARAMS, salt.child(REST), threads, out);
+        let rest = built.inspect_err(|_| out.truncate(start))?;
+        Ok(Local::new(local.places, size, local.share, local.surplus, salt, Some(rest)))
+    }
 }
 
 /// One strip to build.
@@ -180,10 +241,14 @@ struct Element {
 
 impl<'a> Job<'a> {
     /// The steered columns, each against the negatives that pass those before.
-    fn steer(self, local: &Local, level: Level, beam: u16) -> Steered<'a> {
+    /// Nothing, where crowds matter, if there are any.
+    fn steer(self, local: &Local, level: Level, beam: u16, strict: bool) -> Option<Steered<'a>> {
         let rows = local.rows as usize;
-        let keys = by_row(local, self.keys);
-        let mut survivors = by_row(local, self.negatives);
+        let (keys, loads) = by_row(local, self.keys);
+        let (mut survivors, others) = by_row(local, self.negatives);
+        if strict && (uneven(&loads) || uneven(&others)) {
+            return None;
+        }
         let mut octets = vec![0; rows / 8 * local.columns()];
         let mut columns = Vec::with_capacity(local.steered as usize);
         for column in 0..local.steered as usize {
@@ -215,7 +280,7 @@ impl<'a> Job<'a> {
             columns.push(words);
         }
         let surplus = surplus(&columns, rows - TAIL as usize);
-        Steered { job: self, octets, keys, survivors, surplus }
+        Some(Steered { job: self, octets, keys, survivors, surplus })
     }
 }
 
@@ -281,12 +346,13 @@ impl Local {
     }
 }
 
-/// The elements of a strip in the order of their rows.
-fn by_row(local: &Local, digests: &[Digest]) -> Vec<Element> {
+/// The elements of a strip in the order of their rows, and how many start in every window.
+fn by_row(local: &Local, digests: &[Digest]) -> (Vec<Element>, Vec<u32>) {
     let mut starts = vec![0u32; local.rows as usize + 1];
     for digest in digests {
         starts[local.row(digest.salted(local.salt)) as usize + 1] += 1;
     }
+    let loads = starts[1..][..(local.rows - TAIL) as usize].chunks(WINDOW).map(|window| window.iter().sum()).collect();
     for row in 0..local.rows as usize {
         starts[row + 1] += starts[row];
     }
@@ -297,7 +363,7 @@ fn by_row(local: &Local, digests: &[Digest]) -> Vec<Element> {
         sorted[*at as usize] = Element { h, number: number as u32 };
         *at += 1;
     }
-    sorted
+    (sorted, loads)
 }
 
 /// For every row the equation that fixes it, 0 for a free one. An equation that says nothing new is left out.

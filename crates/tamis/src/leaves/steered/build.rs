@@ -1,10 +1,14 @@
 //! digests to match, digests to refuse -> one steered column, and those of the second that pass it.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use super::beam::{BALANCED, Beam, SMALLEST, Strip, scaled, surplus};
 use super::{LEAST, MAX_ROWS, Steered, TAIL, WHOLE, passes};
 use crate::arch::{Level, dispatch};
 use crate::error::BuildError;
 use crate::hash::{Digest, Salt};
+use crate::leaves::attempts::{SetHash, number};
+use crate::leaves::strips::{Strips, WINDOW, too_many, uneven};
 use crate::shard::{Stop, run};
 
 /// Rows of a strip, about: with fewer, the rows at its end that start no band cost more; with more, fewer threads share the
@@ -55,6 +59,12 @@ impl Params {
     pub(crate) fn rate(&self) -> f64 {
         1.0 - f64::from(self.share) / 512.0
     }
+
+    /// How many others should be left over. Where some weigh more than others nobody knows.
+    fn left(&self, keys: usize, others: &Others) -> f64 {
+        let count = others.digests.len() as f64;
+        if others.weights.is_empty() { count * self.passing(count / keys as f64) } else { f64::INFINITY }
+    }
 }
 
 /// What a column shall refuse.
@@ -100,50 +110,118 @@ pub(super) fn build_on(
         let reason = format!("{} keys with {params:?} are no steered column", keys.len());
         return Err(BuildError::Unreachable { reason });
     }
-    let mut column = Steered::new(skip, strips, rows, params.share, 0, salt);
-    let Others { digests, weights } = others;
+    let column = |number| Steered::new(Strips::new(skip, number, salt), strips, rows, params.share, 0, salt);
     if keys.is_empty() {
-        digests.clear();
-        weights.clear();
+        *others = Others::default();
+        return Ok(column(0));
+    }
+    let left = Some(params.left(keys.len(), others));
+    let mut build = Build { column: column(0), keys, level, params, threads, stop, left };
+    if let Some(column) = build.run(others, out)? {
         return Ok(column);
     }
-    let mut jobs = Vec::with_capacity(strips as usize);
-    let (mut left, mut left_weights) = (&mut digests[..], &mut weights[..]);
-    let mut start = 0;
-    for strip in 0..strips {
-        let end = start + keys[start..].partition_point(|&key| column.strip(key) <= strip);
-        let count = left.partition_point(|&other| column.strip(other) <= strip);
-        let (others, later) = left.split_at_mut(count);
-        let (weights, later_weights) = left_weights.split_at_mut(count.min(left_weights.len()));
-        jobs.push(Job { strip, keys: &keys[start..end], others, weights });
-        (start, left, left_weights) = (end, later, later_weights);
-    }
-    let unknown = left.len();
-    let done = run(jobs, threads, |job| {
-        crate::shard::check(stop)?;
-        Ok((job.others.len(), job.build(level, &column, params.beam)))
-    })?;
-    // Those that pass move together, strip by strip; then those that the column does not know.
-    let (mut from, mut to) = (0, 0);
-    let mut close = |from: usize, count: usize, to: usize| {
-        digests.copy_within(from..from + count, to);
-        if !weights.is_empty() {
-            weights.copy_within(from..from + count, to);
+    // Under a number of their own nobody can have chosen them: it is the last attempt.
+    others.arrange(|digest| digest);
+    let mut set = SetHash::new();
+    set.add(keys);
+    set.add(&others.digests);
+    let hashed = column(number(set.finish(), 1) as u32);
+    let mut placed = keys.to_vec();
+    placed.sort_unstable_by_key(|&key| (hashed.strip(key), key));
+    others.arrange(|digest| (hashed.strip(digest), digest));
+    build = Build { column: hashed, keys: &placed, left: None, ..build };
+    let built = build.run(others, out)?.unwrap_or(hashed);
+    others.arrange(|digest| digest);
+    Ok(built)
+}
+
+impl Others {
+    /// Sorts them, weights and all.
+    fn arrange<K: Ord>(&mut self, by: impl Fn(Digest) -> K) {
+        let Others { digests, weights } = self;
+        if weights.is_empty() {
+            return digests.sort_unstable_by_key(|&digest| by(digest));
         }
-    };
-    out.reserve(column.strips as usize * (rows / 8) as usize);
-    let (starts, mut zeros) = (rows - TAIL, 0);
-    for (count, (bits, kept)) in done {
-        zeros += surplus(std::slice::from_ref(&bits), starts as usize);
-        out.extend(bits.iter().flat_map(|word| word.to_le_bytes()).take((rows / 8) as usize));
-        close(from, kept, to);
-        (from, to) = (from + count, to + kept);
+        let mut both: Vec<(Digest, u32)> = digests.iter().copied().zip(weights.iter().copied()).collect();
+        both.sort_unstable_by_key(|&(digest, _)| by(digest));
+        (*digests, *weights) = both.into_iter().unzip();
     }
-    close(from, unknown, to);
-    digests.truncate(to + unknown);
-    weights.truncate(to + unknown);
-    column.surplus = scaled(zeros, 1, strips * starts);
-    Ok(column)
+}
+
+/// One attempt at a column: keys and others lie strip by strip.
+#[derive(Clone, Copy)]
+struct Build<'a> {
+    column: Steered,
+    keys: &'a [Digest],
+    level: Level,
+    params: &'a Params,
+    threads: usize,
+    stop: Stop<'a>,
+    /// How many others should be left; far more, or crowds, and there is no column. Nothing for the last attempt.
+    left: Option<f64>,
+}
+
+impl Build<'_> {
+    /// The column, and in `others` those that pass; nothing, and `others` in some order, if they do not lie as chance has it.
+    fn run(&self, others: &mut Others, out: &mut Vec<u8>) -> Result<Option<Steered>, BuildError> {
+        let Build { mut column, keys, level, params, threads, stop, left: expected_left } = *self;
+        let (strips, rows, total) = (column.strips, column.rows, others.digests.len());
+        let Others { digests, weights } = others;
+        let mut jobs = Vec::with_capacity(strips as usize);
+        let (mut left, mut left_weights) = (&mut digests[..], &mut weights[..]);
+        let mut start = 0;
+        let expected = |count: usize, share: f64| count as f64 * share / f64::from(WHOLE);
+        let share = f64::from(params.share) / strips as f64;
+        let mut crowded = false;
+        for strip in 0..strips {
+            let end = start + keys[start..].partition_point(|&key| column.strip(key) <= strip);
+            let count = left.partition_point(|&other| column.strip(other) <= strip);
+            let (others, later) = left.split_at_mut(count);
+            let (weights, later_weights) = left_weights.split_at_mut(count.min(left_weights.len()));
+            crowded |= too_many(end - start, expected(keys.len(), share)) || too_many(count, expected(total, share));
+            jobs.push(Job { strip, keys: &keys[start..end], others, weights });
+            (start, left, left_weights) = (end, later, later_weights);
+        }
+        let unknown = left.len();
+        crowded |= too_many(unknown, expected(total, f64::from(WHOLE - params.share)));
+        // Some job sees that keys crowd: the others need not begin.
+        let crowded = AtomicBool::new(crowded && expected_left.is_some());
+        let done = run(jobs, threads, |job| {
+            crate::shard::check(stop)?;
+            if crowded.load(Ordering::Relaxed) {
+                return Ok((0, None));
+            }
+            let count = job.others.len();
+            let built = job.build(level, &column, params.beam, expected_left.is_some());
+            crowded.fetch_or(built.is_none(), Ordering::Relaxed);
+            Ok((count, built))
+        })?;
+        let kept: usize = done.iter().map(|(_, built)| built.as_ref().map_or(0, |(_, kept)| *kept)).sum();
+        if crowded.into_inner() || expected_left.is_some_and(|left| too_many(kept + unknown, left)) {
+            return Ok(None);
+        }
+        // Those that pass move together, strip by strip; then those that the column does not know.
+        let (mut from, mut to) = (0, 0);
+        let mut close = |from: usize, count: usize, to: usize| {
+            digests.copy_within(from..from + count, to);
+            if !weights.is_empty() {
+                weights.copy_within(from..from + count, to);
+            }
+        };
+        out.reserve(strips as usize * (rows / 8) as usize);
+        let (starts, mut zeros) = (rows - TAIL, 0);
+        for (count, (bits, kept)) in done.into_iter().filter_map(|(count, built)| built.map(|built| (count, built))) {
+            zeros += surplus(std::slice::from_ref(&bits), starts as usize);
+            out.extend(bits.iter().flat_map(|word| word.to_le_bytes()).take((rows / 8) as usize));
+            close(from, kept, to);
+            (from, to) = (from + count, to + kept);
+        }
+        close(from, unknown, to);
+        digests.truncate(to + unknown);
+        weights.truncate(to + unknown);
+        column.surplus = scaled(zeros, 1, strips * starts);
+        Ok(Some(column))
+    }
 }
 
 /// One strip: its keys, and its others, in place.
@@ -155,16 +233,21 @@ struct Job<'a> {
 }
 
 impl Job<'_> {
-    /// The rows, 64 to a word, and how many others pass: these are at the front afterwards.
-    fn build(self, level: Level, column: &Steered, beam: u16) -> (Vec<u64>, usize) {
+    /// The rows, 64 to a word, and how many others pass: these are at the front afterwards, and the rest behind them. Nothing, where
+    /// crowds matter, if there are any.
+    fn build(self, level: Level, column: &Steered, beam: u16, strict: bool) -> Option<(Vec<u64>, usize)> {
         let Job { strip, keys, others, weights } = self;
         let rows = column.rows as usize;
-        let pivots = eliminate(column, keys);
+        let (pivots, loads) = eliminate(column, keys);
 
         // Bands sorted by row: how many start at each, then where; hashing twice is cheaper than keeping rows.
         let mut starts = vec![0u32; rows + 2];
         for &other in others.iter() {
             starts[column.equation(other).0 as usize + 2] += 1;
+        }
+        let windows = || starts[2..][..rows - TAIL as usize].chunks(WINDOW).map(|window| window.iter().sum());
+        if strict && (uneven(&loads) || uneven(&windows().collect::<Vec<u32>>())) {
+            return None;
         }
         for row in 2..rows + 2 {
             starts[row] += starts[row - 1];
@@ -190,13 +273,13 @@ impl Job<'_> {
         let mut kept = 0;
         for i in 0..others.len() {
             let (row, band) = column.equation(others[i]);
-            others[kept] = others[i];
-            if let Some(&weight) = weights.get(i) {
-                weights[kept] = weight;
+            others.swap(kept, i);
+            if !weights.is_empty() {
+                weights.swap(kept, i);
             }
             kept += passes(&bytes, ((row / 8) as usize, band << (row % 8))) as usize;
         }
-        (bits, kept)
+        Some((bits, kept))
     }
 }
 
@@ -206,12 +289,15 @@ fn cut(row: u64, band: u64) -> u64 {
     band << (row % 8) >> (row % 8)
 }
 
-/// For every row the equation that fixes it, 0 for a free one. An equation that says nothing new is left out.
-fn eliminate(column: &Steered, keys: &[Digest]) -> Vec<u64> {
+/// For every row the equation that fixes it, 0 for a free one, and how many start in every window. An equation that says nothing
+/// new is left out.
+fn eliminate(column: &Steered, keys: &[Digest]) -> (Vec<u64>, Vec<u32>) {
     let mut pivots = vec![0u64; column.rows as usize];
+    let mut loads = vec![0u32; (pivots.len() - TAIL as usize).div_ceil(WINDOW)];
     for &key in keys {
         let (row, band) = column.equation(key);
         let (mut row, mut band) = (row as usize, cut(row, band));
+        loads[row / WINDOW] += 1;
         // A band ends with the strip, so that what is left of it does too: the row is there.
         while band != 0 {
             let shift = band.trailing_zeros();
@@ -225,7 +311,7 @@ fn eliminate(column: &Steered, keys: &[Digest]) -> Vec<u64> {
             band ^= *pivot;
         }
     }
-    pivots
+    (pivots, loads)
 }
 
 const _: () = assert!(LEAST > TAIL);

@@ -1,0 +1,139 @@
+//! a digest -> its place among the strips of a leaf: by the digest's own bits, or by a hash where these were chosen.
+//!
+//! Leaves that lay their rows out in strips take the strip from the top bits of the digest: keys are sorted by them already, so that
+//! nothing has to be moved. But these bits are public, and whoever chooses keys with equal ones puts them all into one strip. The
+//! same goes for rows under a salt that is known in advance. So a leaf looks whether its keys lie as chance would have it. If not,
+//! it is built again under a number that follows from all its keys (`attempts.rs`), and then the strip is a hash of the digest
+//! as well:
+//!
+//! ```text
+//!   skip 0 to 24     place = hi << skip                       ordinary keys
+//!   skip 25          place = salted(number), number behind it  keys that were chosen
+//! ```
+
+use crate::error::FormatError;
+use crate::format::{MAX_SHARD_BITS, Reader, put_varint};
+use crate::hash::{Digest, Salt};
+use crate::leaves::MAX_NUMBER;
+
+/// In the place of `skip`: strips follow from a hash.
+const HASHED: u64 = MAX_SHARD_BITS as u64 + 1;
+
+/// How a leaf finds the strip of a digest.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Strips {
+    /// Top bits of a digest that are the same in the whole shard.
+    skip: u32,
+    /// Of the salt; 0 for the step's own, and strips by the bits of the digest.
+    number: u32,
+    salt: Salt,
+}
+
+impl Strips {
+    /// For ordinary keys that agree in their top `skip` bits, or for chosen ones under a number that is not 0.
+    pub(super) fn new(skip: u32, number: u32, salt: Salt) -> Strips {
+        Strips { skip, number, salt: salt.child(number.into()).child(0) }
+    }
+
+    /// The salt of the leaf, below the step's.
+    pub(super) fn leaf(&self, salt: Salt) -> Salt {
+        if self.number == 0 { salt } else { salt.child(self.number.into()) }
+    }
+
+    /// Where a digest lies, from the first strip to the last.
+    #[inline(always)]
+    pub(super) fn place(&self, key: Digest) -> u64 {
+        if self.number == 0 { key.hi << self.skip } else { self.hashed(key) }
+    }
+
+    /// Apart, so that ordinary leaves do not compute it in vain.
+    #[cold]
+    fn hashed(&self, key: Digest) -> u64 {
+        key.salted(self.salt)
+    }
+
+    pub(super) fn encode(&self, out: &mut Vec<u8>) {
+        match self.number {
+            0 => put_varint(out, self.skip.into()),
+            number => {
+                put_varint(out, HASHED);
+                put_varint(out, number.into());
+            }
+        }
+    }
+
+    pub(super) fn decode(from: &mut Reader<'_>, salt: Salt) -> Result<Strips, FormatError> {
+        Ok(match from.within("skip", 0..=HASHED)? {
+            HASHED => Strips::new(0, from.within("salt", 1..=MAX_NUMBER)? as u32, salt),
+            skip => Strips::new(skip as u32, 0, salt),
+        })
+    }
+}
+
+/// Rows that are counted together when a leaf looks for crowds.
+#[cfg(feature = "build")]
+pub(super) const WINDOW: usize = 128;
+
+/// Whether more came than chance brings where so many were expected.
+#[cfg(feature = "build")]
+pub(super) fn too_many(count: usize, expected: f64) -> bool {
+    count as f64 > 1.125 * expected + 16.0 * expected.sqrt() + 16.0
+}
+
+/// Whether windows of rows are filled so unevenly that it is not chance: the variance of random loads is their mean, and up to
+/// three times as much for what a column before in the same rows left over.
+#[cfg(feature = "build")]
+pub(super) fn uneven(loads: &[u32]) -> bool {
+    // The last window may be short, and has fewer.
+    let (_, loads) = loads.split_last().unwrap_or((&0, &[]));
+    let windows = loads.len() as f64;
+    let sum: f64 = loads.iter().map(|&load| f64::from(load)).sum();
+    let squares: f64 = loads.iter().map(|&load| f64::from(load).powi(2)).sum();
+    squares - sum * sum / windows.max(1.0) > (8.0 + 64.0 / windows.max(1.0)) * sum
+}
+
+#[cfg(all(test, feature = "build"))]
+mod tests {
+    use super::*;
+    use crate::hash::scramble;
+
+    #[test]
+    fn chance_is_not_uneven_and_a_crowd_is() {
+        for (windows, mean) in [(1, 100), (2, 5), (3, 1000), (64, 1), (512, 110), (512, 3000)] {
+            for seed in 0..200 {
+                let mut loads = vec![0u32; windows];
+                let place = |i: u64| scramble(scramble(seed) ^ i) as usize;
+                (0..windows as u64 * mean).for_each(|i| loads[place(i) % windows] += 1);
+                assert!(!uneven(&loads), "{windows} windows, {mean} each, seed {seed}");
+                // One window in eight takes all.
+                let mut crowd = vec![0u32; windows];
+                (0..windows as u64 * mean).for_each(|i| crowd[place(i) % windows / 8 * 8] += 1);
+                assert!(windows < 512 || uneven(&crowd), "{windows} windows, {mean} each, seed {seed}");
+            }
+        }
+        assert!(!uneven(&[]) && !uneven(&[7]));
+    }
+
+    #[test]
+    fn too_many_are_far_more_than_expected() {
+        assert!(!too_many(0, 0.0) && !too_many(16, 0.0) && too_many(17, 0.0));
+        assert!(!too_many(70_000, 65_536.0) && too_many(80_000, 65_536.0));
+    }
+
+    #[test]
+    fn both_ways_are_in_the_file() {
+        let salt = Salt::new(3);
+        let key = Digest { hi: 0x1234_5678_9abc_def0, lo: 77 };
+        for strips in
+            [Strips::new(0, 0, salt), Strips::new(24, 0, salt), Strips::new(0, 1, salt), Strips::new(0, u32::MAX, salt)]
+        {
+            let mut bytes = vec![];
+            strips.encode(&mut bytes);
+            let again = Strips::decode(&mut Reader::new(&bytes, "test"), salt);
+            assert_eq!(again.map(|again| again.place(key)).ok(), Some(strips.place(key)));
+        }
+        for wrong in [&[26][..], &[25], &[25, 0], &[25, 128, 128, 128, 128, 16]] {
+            assert!(Strips::decode(&mut Reader::new(wrong, "test"), salt).is_err(), "{wrong:?}");
+        }
+    }
+}

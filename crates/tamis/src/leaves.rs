@@ -29,7 +29,7 @@ mod pack;
 pub(crate) mod quotient;
 pub(crate) mod ribbon;
 pub(crate) mod steered;
-mod strips;
+pub(crate) mod strips;
 
 /// The largest number of a leaf's own salt below that of its step: see `attempts.rs`.
 pub(crate) const MAX_NUMBER: u64 = u32::MAX as u64;

@@ -21,8 +21,8 @@
 //!
 //! Memory. The limit covers the records that intakes gather and the census reads; it is raised to `MIN_MEMORY`. On top come
 //! less than 1 MiB per thread of fixed buffers (the sort's copy, a block of the file, an index). The census
-//! takes as many threads as have room for a *cell* each (a 4096th of the digests, the unit in which runs are read); one cell is its
-//! minimum, which matters only for digests that somebody picked to share their top bits, or beyond 2^12 times the limit. The limit
+//! takes as many threads as have room for a *cell* each (a 4096th of the digests, the unit in which runs are read); a cell that does
+//! not fit, because somebody chose digests with the same top bits, is cut (`shard/span.rs`). The limit
 //! does not cover the shards that the caller loads and holds: `Shards::cost` says what each will take. The keys of a shard are
 //! loaded as a whole, for construction needs them all; its negatives, of which there may be any number, are read in parts.
 
@@ -35,13 +35,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::debug::brief_debug;
 use crate::error::BuildError;
 use crate::hash::Digest;
+use crate::leaves::strips::too_many;
 
+mod hash;
 mod intake;
 mod labels;
 mod negatives;
 mod record;
 mod sketch;
 mod sort;
+mod span;
 mod spill;
 #[cfg(test)]
 mod tests;
@@ -52,6 +55,7 @@ pub(crate) use labels::{Tally, walk};
 pub(crate) use record::{Labelled, Paired};
 pub use record::{Record, Tagged};
 pub(crate) use sketch::Sketch;
+use span::Span;
 pub use workers::Stop;
 pub(crate) use workers::{check, each, run};
 
@@ -176,13 +180,18 @@ impl Workspace {
         1 << self.cell_bits
     }
 
-    /// The cells that hold all digests whose top `bits` bits lie in `range`, which is not empty.
-    fn cover(&self, bits: u32, range: std::ops::Range<usize>) -> std::ops::Range<usize> {
+    /// All digests whose top `bits` bits are `index`.
+    fn cover(&self, bits: u32, index: usize) -> Span {
         match self.cell_bits.checked_sub(bits) {
-            Some(finer) => range.start << finer..range.end << finer,
+            Some(finer) => Span::cells(index << finer..(index + 1) << finer),
             None => {
                 let coarser = bits - self.cell_bits;
-                range.start >> coarser..((range.end - 1) >> coarser) + 1
+                let border = |index: usize| {
+                    let inside = index & ((1 << coarser) - 1) != 0;
+                    inside.then(|| Digest { hi: (index as u64) << (64 - bits), lo: 0 })
+                };
+                let cell = index >> coarser;
+                Span { cells: cell..cell + 1, from: border(index), until: border(index + 1) }
             }
         }
     }
@@ -223,6 +232,8 @@ pub struct Shards {
     pub(crate) about: u64,
     /// How many of them are only expected, and not excluded.
     pub(crate) expected: u64,
+    /// Whether a shard has far more keys than chance would give it.
+    pub(crate) crowded: bool,
     keys: Keys,
     negatives: Option<Sorted<Tagged>>,
     on_conflict: OnConflict,
@@ -238,17 +249,36 @@ impl Shards {
         on_conflict: OnConflict,
         stop: Stop<'_>,
     ) -> Result<Shards, BuildError> {
-        let (census, listed, shard_keys) = match &keys {
+        let (census, listed, loads, workspace) = match &keys {
             Keys::Plain(keys) => {
-                (census(keys, negatives.as_ref(), stop, |_, _| {})?, keys.count(), keys.workspace().shard_keys)
+                let loads = Loads::new(keys.workspace());
+                let census = census(keys, negatives.as_ref(), stop, |keys, _| loads.count(keys))?;
+                (census, keys.count(), loads, keys.workspace())
             }
             Keys::Tagged(keys) => {
-                (census(keys, negatives.as_ref(), stop, |_, _| {})?, keys.count(), keys.workspace().shard_keys)
+                let loads = Loads::new(keys.workspace());
+                let census = census(keys, negatives.as_ref(), stop, |keys, _| loads.count(keys))?;
+                (census, keys.count(), loads, keys.workspace())
             }
         };
         let stats = census.stats(listed, negatives.as_ref().map_or(0, Sorted::count), on_conflict)?;
-        let bits = shard_bits(stats.keys, shard_keys);
-        Ok(Shards { bits, stats, about: 0, expected: 0, keys, negatives, on_conflict })
+        let bits = shard_bits(stats.keys, workspace.shard_keys);
+        let crowded = loads.are_crowded(bits, workspace.shard_keys);
+        Ok(Shards { bits, stats, about: 0, expected: 0, crowded, keys, negatives, on_conflict })
+    }
+
+    /// A hash of the set of keys, whatever becomes of conflicts.
+    pub(crate) fn set_hash(&self, stop: Stop<'_>) -> Result<u64, BuildError> {
+        self.keys.set_hash(stop)
+    }
+
+    /// The same keys, before there are negatives, with other digests.
+    pub(crate) fn mapped(self, map: impl Fn(Digest) -> Digest, stop: Stop<'_>) -> Result<Shards, BuildError> {
+        let keys = match self.keys {
+            Keys::Plain(keys) => Keys::Plain(keys.mapped(map, stop)?),
+            Keys::Tagged(keys) => Keys::Tagged(keys.mapped(map, stop)?),
+        };
+        Shards::new(keys, None, self.on_conflict, stop)
     }
 
     /// About how many distinct negatives there are: those that a conflict made keys are none.
@@ -341,6 +371,36 @@ impl Shards {
             _ => 0,
         };
         keys + negatives
+    }
+}
+
+/// How many distinct keys every cell has.
+struct Loads {
+    bits: u32,
+    cells: Vec<AtomicU64>,
+}
+
+impl Loads {
+    fn new(workspace: &Workspace) -> Loads {
+        Loads { bits: workspace.cell_bits, cells: (0..workspace.cells()).map(|_| AtomicU64::new(0)).collect() }
+    }
+
+    /// Counts sorted, distinct keys.
+    fn count<R: Record>(&self, mut keys: &[R]) {
+        while let Some(first) = keys.first() {
+            let cell = first.digest().shard(self.bits);
+            let (here, later) = keys.split_at(keys.partition_point(|key| key.digest().shard(self.bits) <= cell));
+            self.cells[cell].fetch_add(here.len() as u64, Ordering::Relaxed);
+            keys = later;
+        }
+    }
+
+    /// Whether one of so many shards, or a cell of several, has so many keys that it is not chance.
+    fn are_crowded(self, bits: u32, shard_keys: u64) -> bool {
+        let cells: Vec<u64> = self.cells.into_iter().map(AtomicU64::into_inner).collect();
+        let (each, shards) = (1 << self.bits.saturating_sub(bits), 1u64 << bits.saturating_sub(self.bits));
+        bits > 0
+            && cells.chunks(each).any(|load| too_many(load.iter().sum::<u64>() as usize, (shard_keys * shards) as f64))
     }
 }
 
@@ -444,12 +504,12 @@ fn census<K: Record, N: Record>(
         tally(all, &[]);
         return Ok(Census { keys: all.len() as u64, ..Default::default() });
     }
-    let (ranges, threads) = ranges(keys, negatives, keys.workspace().threads);
-    let counts = run(ranges, threads, |cells| {
+    let (spans, threads) = spans(keys, negatives, keys.workspace().threads, stop)?;
+    let counts = run(spans, threads, |span| {
         workers::check(stop)?;
-        let keys = keys.cells(cells.clone(), stop)?;
+        let keys = keys.span(&span, stop)?;
         let negatives = match negatives {
-            Some(negatives) => negatives.cells(cells, stop)?,
+            Some(negatives) => negatives.span(&span, stop)?,
             None => Cow::Borrowed(&[][..]),
         };
         tally(&keys, &negatives);
@@ -458,35 +518,12 @@ fn census<K: Record, N: Record>(
     Ok(counts.into_iter().fold(Census::default(), Census::add))
 }
 
-/// All cells in ranges that fit in what the sides may use, and how many threads may read one each.
-fn ranges<K: Record, N: Record>(
+/// All digests in spans that fit in what the sides may use, and how many threads may read one each.
+fn spans<K: Record, N: Record>(
     keys: &Sorted<K>,
     negatives: Option<&Sorted<N>>,
     threads: usize,
-) -> (Vec<std::ops::Range<usize>>, usize) {
-    let workspace = keys.workspace();
-    let cost = |cell: usize| keys.cost(cell..cell + 1) + negatives.map_or(0, |n| n.cost(cell..cell + 1));
-    let memory = keys.memory() + negatives.map_or(0, Sorted::memory);
-    let largest = (0..workspace.cells()).map(cost).max().unwrap_or(0);
-    let threads = match largest {
-        0 => threads,
-        _ => (memory / (largest + spill::BLOCK as u64)).clamp(1, threads as u64) as usize,
-    };
-    // More than a shard at a time gains nothing: fresh memory costs more than a few more reads.
-    let room = (memory / threads as u64).saturating_sub(spill::BLOCK as u64).min(SHARD_KEYS * Digest::SIZE as u64);
-
-    // As many cells at a time as fit, and not so many that a thread goes without.
-    let longest = workspace.cells().div_ceil(8 * threads);
-    let mut ranges = Vec::new();
-    let (mut start, mut sum) = (0, 0);
-    for cell in 0..workspace.cells() {
-        let next = cost(cell);
-        if cell > start && (cell - start == longest || sum + next > room) {
-            ranges.push(start..cell);
-            (start, sum) = (cell, 0);
-        }
-        sum += next;
-    }
-    ranges.push(start..workspace.cells());
-    (ranges, threads)
+    stop: Stop<'_>,
+) -> Result<(Vec<Span>, usize), BuildError> {
+    span::all(keys, negatives, threads, SHARD_KEYS * Digest::SIZE as u64, stop)
 }

@@ -76,7 +76,7 @@ pub(super) const WINDOW: usize = 128;
 
 /// Whether more came than chance brings where so many were expected.
 #[cfg(feature = "build")]
-pub(super) fn too_many(count: usize, expected: f64) -> bool {
+pub(crate) fn too_many(count: usize, expected: f64) -> bool {
     count as f64 > 1.125 * expected + 16.0 * expected.sqrt() + 16.0
 }
 

@@ -13,10 +13,12 @@ use std::sync::Arc;
 use super::Workspace;
 use super::record::Record;
 use super::sort::{ascend, sort_distinct};
+use super::span::Span;
 use super::spill::Spill;
 use super::workers::Stop;
 use crate::debug::brief_debug;
 use crate::error::BuildError;
+use crate::hash::Digest;
 
 /// Takes in the records of one side, keys or negatives.
 pub struct Intake<R> {
@@ -84,6 +86,36 @@ impl<R: Record> Intake<R> {
             }
         }
         self.buffer.truncate(kept);
+    }
+
+    /// Hands on all records, in some order, repeated or not.
+    pub(crate) fn scan(
+        &self,
+        stop: Stop<'_>,
+        mut part: impl FnMut(&[R]) -> Result<(), BuildError>,
+    ) -> Result<(), BuildError> {
+        self.spill.as_ref().map_or(Ok(()), |spill| spill.scan(stop, &mut part))?;
+        self.buffer.chunks(PART).try_for_each(part)
+    }
+
+    /// The same records of other digests.
+    pub(crate) fn mapped(mut self, map: impl Fn(Digest) -> Digest, stop: Stop<'_>) -> Result<Intake<R>, BuildError> {
+        if self.spill.is_some() {
+            // All of it on disk first: two buffers would take twice the memory.
+            sort_distinct(&mut self.buffer, self.workspace.threads, stop)?;
+            self.spill(stop)?;
+            self.buffer = vec![];
+        }
+        let mut mapped = Intake { count: self.count, spill: None, ..Intake::new(&self.workspace, self.memory) };
+        std::mem::swap(&mut mapped.buffer, &mut self.buffer);
+        mapped.buffer.iter_mut().for_each(|record| *record = record.with(map(record.digest())));
+        if let Some(spill) = &self.spill {
+            spill.scan(stop, |records: &[R]| {
+                records.iter().try_for_each(|record| mapped.push(record.with(map(record.digest())), stop))
+            })?;
+        }
+        mapped.count = self.count;
+        Ok(mapped)
     }
 
     /// Takes in many records.
@@ -198,6 +230,18 @@ impl<R: Record> Sorted<R> {
         self.count
     }
 
+    /// The same records of other digests.
+    pub(crate) fn mapped(self, map: impl Fn(Digest) -> Digest, stop: Stop<'_>) -> Result<Sorted<R>, BuildError> {
+        let Sorted { store, count, memory, workspace } = self;
+        let mut intake = Intake { count, ..Intake::new(&workspace, memory) };
+        match store {
+            Store::Memory(records) => intake.buffer = records,
+            Store::Shared(records) => intake.buffer = records.to_vec(),
+            Store::Disk(spill) => intake.spill = Some(spill),
+        }
+        intake.mapped(map, stop)?.finish(stop)
+    }
+
     /// All records, if they stayed in memory.
     pub fn in_memory(&self) -> Option<&[R]> {
         match &self.store {
@@ -218,30 +262,23 @@ impl<R: Record> Sorted<R> {
 
     /// The sorted, distinct records whose top `bits` bits are `index`; a slice of what is in memory, or read from disk.
     pub fn range(&self, bits: u32, index: usize, stop: Stop<'_>) -> Result<Cow<'_, [R]>, BuildError> {
-        self.load(bits, index..index + 1, |r| r.digest().shard(bits) == index, stop)
+        self.span(&self.workspace.cover(bits, index), stop)
     }
 
-    /// The records of some cells, which are ranges of [`Workspace::cell_bits`] bits.
-    pub(super) fn cells(&self, cells: Range<usize>, stop: Stop<'_>) -> Result<Cow<'_, [R]>, BuildError> {
-        self.load(self.workspace.cell_bits, cells, |_| true, stop)
-    }
-
-    fn load(
-        &self,
-        bits: u32,
-        range: Range<usize>,
-        keep: impl Fn(&R) -> bool,
-        stop: Stop<'_>,
-    ) -> Result<Cow<'_, [R]>, BuildError> {
+    /// The sorted, distinct records of a span.
+    pub(super) fn span(&self, span: &Span, stop: Stop<'_>) -> Result<Cow<'_, [R]>, BuildError> {
+        let bits = self.workspace.cell_bits;
         match &self.store {
             Store::Memory(_) | Store::Shared(_) => {
                 let records = self.in_memory().unwrap_or(&[]);
-                let start = records.partition_point(|r| r.digest().shard(bits) < range.start);
-                let len = records[start..].partition_point(|r| r.digest().shard(bits) < range.end);
-                Ok(Cow::Borrowed(&records[start..start + len]))
+                let Range { start, end } = span.cells;
+                let before = |r: &R| r.digest().shard(bits) < start || span.is_before(r.digest());
+                let records = &records[records.partition_point(before)..];
+                let inside = |r: &R| r.digest().shard(bits) < end && span.is_not_after(r.digest());
+                Ok(Cow::Borrowed(&records[..records.partition_point(inside)]))
             }
             Store::Disk(spill) => {
-                let mut records = spill.read(self.workspace.cover(bits, range), keep, stop)?;
+                let mut records = spill.read(span, stop)?;
                 // Whoever loads ranges does so on several threads already.
                 sort_distinct(&mut records, 1, stop)?;
                 Ok(Cow::Owned(records))
@@ -257,7 +294,15 @@ impl<R: Record> Sorted<R> {
                 let below = |end: usize| records.partition_point(|r| r.digest().shard(bits) < end);
                 (below(index + 1) - below(index)) as u64
             }
-            Store::Disk(spill) => spill.records(self.workspace.cover(bits, index..index + 1)),
+            Store::Disk(spill) => spill.records(self.workspace.cover(bits, index).cells),
+        }
+    }
+
+    /// Some digests of a cell on disk, each with the bytes of records that it stands for: see [`Spill::samples`].
+    pub(super) fn samples(&self, cell: usize, room: u64, stop: Stop<'_>) -> Result<Vec<(Digest, u64)>, BuildError> {
+        match &self.store {
+            Store::Memory(_) | Store::Shared(_) => Ok(vec![]),
+            Store::Disk(spill) => spill.samples::<R>(cell, room, stop),
         }
     }
 

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::intake::Sorted;
 use super::record::{Labelled, Record};
 use super::workers::{Stop, check};
-use super::{OnConflict, Stats, census, ranges, subtract};
+use super::{OnConflict, Stats, census, spans, subtract};
 use crate::error::BuildError;
 
 /// Distinct keys and negatives of every label, by the label's number.
@@ -61,12 +61,12 @@ pub(crate) fn walk<R: Record, E: From<BuildError>>(
     stop: Stop<'_>,
     mut part: impl FnMut(&[R]) -> Result<(), E>,
 ) -> Result<(), E> {
-    let (ranges, _) = ranges(records, other, 1);
-    for cells in ranges {
+    let (spans, _) = spans(records, other, 1, stop)?;
+    for span in spans {
         check(stop)?;
-        let mut found = records.cells(cells.clone(), stop)?;
+        let mut found = records.span(&span, stop)?;
         if let Some(other) = other {
-            subtract(&mut found, &other.cells(cells, stop)?);
+            subtract(&mut found, &other.span(&span, stop)?);
         }
         part(&found)?;
     }

@@ -23,6 +23,9 @@ pub trait Record: Copy + Send + Sync + 'static {
         1
     }
 
+    /// The same record of another digest.
+    fn with(self, digest: Digest) -> Self;
+
     /// Takes in another record of the same digest.
     fn merge(&mut self, other: &Self);
 
@@ -50,6 +53,10 @@ impl Record for Digest {
 
     fn ordinal(&self) -> Option<u64> {
         None
+    }
+
+    fn with(self, digest: Digest) -> Digest {
+        digest
     }
 
     #[inline(always)]
@@ -94,6 +101,10 @@ impl Record for Tagged {
         self.weight
     }
 
+    fn with(self, digest: Digest) -> Tagged {
+        Tagged { digest, ..self }
+    }
+
     #[inline(always)]
     fn merge(&mut self, other: &Tagged) {
         self.weight = self.weight.saturating_add(other.weight);
@@ -133,6 +144,10 @@ impl Record for Labelled {
 
     fn ordinal(&self) -> Option<u64> {
         Some(self.ordinal)
+    }
+
+    fn with(self, digest: Digest) -> Labelled {
+        Labelled { digest, ..self }
     }
 
     #[inline(always)]
@@ -180,6 +195,10 @@ impl Record for Paired {
 
     fn ordinal(&self) -> Option<u64> {
         Some(self.ordinal)
+    }
+
+    fn with(self, digest: Digest) -> Paired {
+        Paired { digest, ..self }
     }
 
     #[inline(always)]

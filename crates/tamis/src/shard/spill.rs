@@ -22,8 +22,10 @@ use std::sync::atomic::Ordering;
 
 use super::Workspace;
 use super::record::{Record, words};
+use super::span::Span;
 use super::workers::{Stop, check};
 use crate::error::BuildError;
+use crate::hash::Digest;
 
 /// Bytes that a reader or the writer moves at once; a multiple of every record size.
 pub(super) const BLOCK: usize = 1 << 16;
@@ -99,34 +101,118 @@ impl Spill {
         self.cells[cells].iter().sum()
     }
 
-    /// The records of these cells that `keep` accepts, run after run. Allocates for [`Spill::records`] of them.
-    pub(super) fn read<R: Record>(
-        &self,
-        cells: Range<usize>,
-        keep: impl Fn(&R) -> bool,
-        stop: Stop<'_>,
-    ) -> Result<Vec<R>, BuildError> {
+    /// The records of a span, run after run.
+    pub(super) fn read<R: Record>(&self, span: &Span, stop: Stop<'_>) -> Result<Vec<R>, BuildError> {
+        let pieces = self.runs.iter().map(|run| self.piece::<R>(run, span)).collect::<Result<Vec<_>, _>>()?;
         let mut records = Vec::new();
-        let count = usize::try_from(self.records(cells.clone())).unwrap_or(usize::MAX);
+        let count = pieces.iter().map(|piece| piece.end - piece.start).sum::<u64>();
+        let count = usize::try_from(count).unwrap_or(usize::MAX);
         records.try_reserve_exact(count).map_err(|_| BuildError::Io(io::ErrorKind::OutOfMemory.into()))?;
+        for (run, piece) in self.runs.iter().zip(pieces) {
+            self.each_block(run, piece, stop, &mut |block: &[R]| {
+                records.extend_from_slice(block);
+                Ok(())
+            })?;
+        }
+        Ok(records)
+    }
+
+    /// Hands on all records, run after run.
+    pub(super) fn scan<R: Record>(
+        &self,
+        stop: Stop<'_>,
+        mut part: impl FnMut(&[R]) -> Result<(), BuildError>,
+    ) -> Result<(), BuildError> {
+        self.runs.iter().try_for_each(|run| self.each_block(run, 0..run.records, stop, &mut part))
+    }
+
+    /// Some digests of a cell, in order within each run, each with the bytes of records from it to the next: at most a quarter of
+    /// `room` for all runs together.
+    pub(super) fn samples<R: Record>(
+        &self,
+        cell: usize,
+        room: u64,
+        stop: Stop<'_>,
+    ) -> Result<Vec<(Digest, u64)>, BuildError> {
+        let every = (room / R::SIZE as u64 / 4 / self.runs.len().max(1) as u64).max(1);
+        let mut samples = Vec::new();
+        for run in &self.runs {
+            check(stop)?;
+            let piece = self.piece::<R>(run, &Span::cells(cell..cell + 1))?;
+            for at in piece.clone().step_by(every as usize) {
+                samples.push((self.digest_at::<R>(run, at)?, (piece.end - at).min(every) * R::SIZE as u64));
+            }
+        }
+        Ok(samples)
+    }
+
+    /// Where a span's records lie in a run.
+    fn piece<R: Record>(&self, run: &Run, span: &Span) -> Result<Range<u64>, BuildError> {
+        let mut piece = self.position(run, span.cells.start)?..self.position(run, span.cells.end)?;
+        if span.from.is_some() {
+            piece.start = self.search::<R>(run, piece.clone(), |digest| span.is_before(digest))?;
+        }
+        if span.until.is_some() {
+            piece.end = self.search::<R>(run, piece.clone(), |digest| span.is_not_after(digest))?;
+        }
+        Ok(piece)
+    }
+
+    /// The first record of a piece, which is sorted, for which `below` is not true.
+    fn search<R: Record>(
+        &self,
+        run: &Run,
+        piece: Range<u64>,
+        below: impl Fn(Digest) -> bool,
+    ) -> Result<u64, BuildError> {
+        let (mut low, mut high) = (piece.start, piece.end);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            match below(self.digest_at::<R>(run, middle)?) {
+                true => low = middle + 1,
+                false => high = middle,
+            }
+        }
+        Ok(low)
+    }
+
+    fn digest_at<R: Record>(&self, run: &Run, position: u64) -> Result<Digest, BuildError> {
+        // Every record begins with its digest.
+        let mut bytes = [0; 16];
+        let at = self.origin(run) + position * R::SIZE as u64;
+        read_exact_at(&self.file, &mut bytes, at).map_err(|e| self.workspace.explain(e))?;
+        Ok(Digest::read(&bytes))
+    }
+
+    /// Where the records of a run begin.
+    fn origin(&self, run: &Run) -> u64 {
+        run.start + 8 * (self.cells.len() as u64 + 1)
+    }
+
+    /// Reads a piece of a run, some records at a time.
+    fn each_block<R: Record>(
+        &self,
+        run: &Run,
+        piece: Range<u64>,
+        stop: Stop<'_>,
+        part: &mut impl FnMut(&[R]) -> Result<(), BuildError>,
+    ) -> Result<(), BuildError> {
         let mut block = vec![0; BLOCK];
         // Whole records.
         let whole = (BLOCK / R::SIZE * R::SIZE) as u64;
-        for run in &self.runs {
+        let mut records = Vec::with_capacity(BLOCK / R::SIZE);
+        let mut at = self.origin(run) + piece.start * R::SIZE as u64;
+        let end = self.origin(run) + piece.end * R::SIZE as u64;
+        while at < end {
             check(stop)?;
-            let piece = self.position(run, cells.start)?..self.position(run, cells.end)?;
-            let origin = run.start + 8 * (self.cells.len() as u64 + 1);
-            let mut at = origin + piece.start * R::SIZE as u64;
-            let end = origin + piece.end * R::SIZE as u64;
-            while at < end {
-                let bytes = &mut block[..(end - at).min(whole) as usize];
-                read_exact_at(&self.file, bytes, at).map_err(|e| self.workspace.explain(e))?;
-                records.extend(bytes.chunks_exact(R::SIZE).map(R::read).filter(&keep));
-                at += bytes.len() as u64;
-                check(stop)?;
-            }
+            let bytes = &mut block[..(end - at).min(whole) as usize];
+            read_exact_at(&self.file, bytes, at).map_err(|e| self.workspace.explain(e))?;
+            records.clear();
+            records.extend(bytes.chunks_exact(R::SIZE).map(R::read));
+            part(&records)?;
+            at += bytes.len() as u64;
         }
-        Ok(records)
+        Ok(())
     }
 
     /// The position in the run of the first record of this cell or of a later one.

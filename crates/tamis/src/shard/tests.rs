@@ -267,6 +267,101 @@ fn shards_finer_than_cells() {
     }
 }
 
+/// Digests that share their top bits, or all of one half, among a few others: read in parts that fit, and the same as from memory.
+#[test]
+fn chosen_digests_are_read_in_parts() {
+    type Choice = fn(u64) -> Digest;
+    let chosen: [Choice; 4] = [
+        |i| Digest { hi: scramble(i) >> 20, lo: scramble(!i) },
+        |i| Digest { hi: 3 << 50, lo: scramble(i) },
+        |i| Digest { hi: 3 << 50, lo: i },
+        |i| Digest { hi: scramble(i) >> 20 << 20, lo: 0 },
+    ];
+    for choice in chosen {
+        let records = |from: u64, n: u64| -> Vec<Tagged> {
+            let all: Vec<_> =
+                (0..n).map(|i| (if i % 9 == 0 { digest(from + i) } else { choice(from + i) }, 1)).collect();
+            tagged(&[&all[..], &all[..n as usize / 3]].concat())
+        };
+        let (keys, negatives) = (records(0, 700), records(650, 900));
+        for on_conflict in POLICIES {
+            let expected = oracle(&keys, &negatives, on_conflict);
+            for (memory, threads) in [(1, 2), (100_000, 1), (1 << 22, 2)] {
+                for plain in [false, true] {
+                    let got = build(&keys, Some(&negatives), on_conflict, &workspace(memory, threads), plain);
+                    match (&got, &expected) {
+                        // Without places a conflict has no examples.
+                        (Err((count, _)), Err((wanted, _))) if plain => assert_eq!(count, wanted),
+                        _ => assert_eq!(got, expected, "{memory} bytes, {threads} threads"),
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A cell that does not fit is cut into parts of which every one does.
+#[test]
+fn parts_of_a_cell_fit() {
+    let workspace = workspace(1 << 18, 1);
+    let records: Vec<Digest> = (0..100_000).map(|i| Digest { hi: scramble(i) >> 30, lo: scramble(!i) }).collect();
+    let mut sorted = records.clone();
+    sorted.sort_unstable();
+    let intake = intake(&records, &workspace).unwrap();
+    assert!(intake.in_memory().is_none());
+    let (spans, _) = span::all::<Digest, Digest>(&intake, None, 1, u64::MAX, GO).unwrap();
+    assert!(spans.len() > 10);
+    let parts: Vec<Vec<Digest>> = spans.iter().map(|span| intake.span(span, GO).unwrap().into_owned()).collect();
+    assert!(parts.iter().all(|part| part.len() * 16 <= 1 << 17), "{:?}", parts.iter().map(Vec::len).max());
+    assert!(parts.concat() == sorted);
+}
+
+/// Order, repetition, limits and threads leave no trace in the hash of a set; every key does.
+#[test]
+fn the_hash_of_a_set_follows_from_the_set() {
+    let hash = |keys: &[Digest], memory: u64, threads: usize| {
+        let keys = Keys::Plain(intake(keys, &workspace(memory, threads)).unwrap());
+        Shards::new(keys, None, OnConflict::Error, GO).unwrap().set_hash(GO).unwrap()
+    };
+    type Choice = fn(u64) -> Digest;
+    let chosen: [Choice; 2] = [digest, |i| Digest { hi: scramble(i) >> 30, lo: scramble(!i) }];
+    for choice in chosen {
+        let keys: Vec<Digest> = (0..3000).map(choice).collect();
+        let expected = hash(&keys, 1 << 20, 1);
+        let shuffled: Vec<Digest> = keys.iter().rev().chain(&keys[..500]).copied().collect();
+        for (memory, threads) in [(1, 1), (1, 3), (100_000, 2), (1 << 20, 4)] {
+            assert_eq!(hash(&keys, memory, threads), expected);
+            assert_eq!(hash(&shuffled, memory, threads), expected);
+        }
+        assert_ne!(hash(&keys[1..], 1 << 20, 1), expected);
+        let tagged = Keys::Tagged(
+            intake(&tagged(&keys.iter().map(|&key| (key, 1)).collect::<Vec<_>>()), &workspace(1, 2)).unwrap(),
+        );
+        let shards = Shards::new(tagged, None, OnConflict::Error, GO).unwrap();
+        assert_eq!(shards.set_hash(GO).unwrap(), expected);
+    }
+    assert_ne!(hash(&[], 1, 1), hash(&[Digest::default()], 1, 1));
+}
+
+/// Digests that crowd are seen, and mapped to others, wherever they are.
+#[test]
+fn crowds_are_seen_and_can_be_spread() {
+    for (memory, crowd) in [(1, 0), (1 << 20, 0), (1, 3000), (1 << 20, 3000)] {
+        let mut keys: Vec<Digest> = (0..3000).map(digest).collect();
+        keys.extend((0..crowd).map(|i| Digest { hi: i, lo: 5 }));
+        let sorted = Keys::Plain(intake(&keys, &workspace(memory, 2)).unwrap());
+        let shards = Shards::new(sorted, None, OnConflict::Error, GO).unwrap();
+        assert_eq!(shards.crowded, crowd > 0);
+        let map = |key: Digest| Digest { hi: scramble(key.hi ^ key.lo), lo: key.hi };
+        let mapped = shards.mapped(map, GO).unwrap();
+        assert_eq!((mapped.crowded, mapped.stats.keys), (false, 3000 + crowd));
+        let mut expected: Vec<Digest> = keys.iter().map(|&key| map(key)).collect();
+        expected.sort_unstable();
+        let got: Vec<Digest> = (0..mapped.count()).flat_map(|i| mapped.keys(i, GO).unwrap().into_owned()).collect();
+        assert!(got == expected, "{memory} bytes");
+    }
+}
+
 #[test]
 fn in_memory_shards_are_slices() {
     let keys: Vec<_> = (0..1000).map(digest).collect();

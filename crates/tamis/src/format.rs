@@ -17,7 +17,7 @@ use bytes::Bytes;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use crate::error::FormatError;
-use crate::hash::{Domain, Hasher, Salt};
+use crate::hash::{Domain, HashKind, Hasher, Salt};
 use crate::leaves::{Column, Contains, Part};
 use crate::partition::{Group, MAX_GROUPS, Partitions, Table};
 use crate::steps::{Leaf, NEXT, Role, Step, Steps};
@@ -131,7 +131,11 @@ impl Header {
         let mut out = [0; HEADER];
         out[..8].copy_from_slice(&MAGIC);
         out[8..10].copy_from_slice(&VERSION.to_le_bytes());
-        out[10] = self.hasher.is_keyed() as u8;
+        out[10] = match self.hasher.kind() {
+            HashKind::Seeded => 0,
+            HashKind::Keyed => 1,
+            HashKind::Mixed => 2,
+        };
         out[11] = (self.domain == Domain::U64) as u8;
         out[12] = self.shard_bits as u8;
         out[13] = self.form as u8;
@@ -164,14 +168,15 @@ impl Header {
 
     fn decode(header: &[u8; HEADER]) -> Result<Header, FormatError> {
         let mut from = Reader::new(&header[10..], "header");
-        let [keyed, domain, shard_bits, form, zeros @ ..] = from.array::<6>()?;
+        let [hash, domain, shard_bits, form, zeros @ ..] = from.array::<6>()?;
         let (a, b) = (u64::from_le_bytes(from.array()?), u64::from_le_bytes(from.array()?));
         let (keys, negatives) = (u64::from_le_bytes(from.array()?), u64::from_le_bytes(from.array()?));
-        let hasher = match (keyed, b) {
+        let hasher = match (hash, b) {
             (0, 0) => Hasher::seeded(a),
             (1, _) => Hasher::keyed([a, b]),
+            (2, _) => Hasher::seeded(a).mixed(b),
             (0, _) => return Err(FormatError::invalid("header: a seed has 64 bits, the other 64 must be zero")),
-            (id, _) => return Err(FormatError::invalid(format!("header: hash is {id}, expected 0 or 1"))),
+            (id, _) => return Err(FormatError::invalid(format!("header: hash is {id}, expected 0, 1 or 2"))),
         };
         let domain = match domain {
             0 => Domain::Bytes,

@@ -10,7 +10,10 @@
 //! * a `u64` takes one 64 x 64 -> 128 bit multiplication. The low half of the product by an odd constant is a bijection of
 //!   the integer, so distinct integers have distinct digests; [`Digest::salted`] is the second round that makes the
 //!   bits random (the shape of wyhash: two multiplications and a fold);
-//! * with a secret key, both go through SipHash-2-4-128, for queries that an adversary may choose.
+//! * with a secret key, both go through SipHash-2-4-128, where an adversary may choose keys or queries.
+//!
+//! Shards are ranges of digests. Where somebody chose keys whose digests all lie in one, they are *mixed*: a bijection that follows from
+//! all keys, and that the file names, spreads them again.
 //!
 //! Which one, its seed and the key's domain are in the file: a filter of strings refuses an integer.
 
@@ -126,14 +129,25 @@ impl std::fmt::Display for Domain {
     }
 }
 
+/// What a hash is made of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum HashKind {
+    /// XXH3 and a multiplication, with a seed.
+    Seeded,
+    /// SipHash, with a secret.
+    Keyed,
+    /// As seeded, and mixed.
+    Mixed,
+}
+
 /// Odd, so that the low half of a product with it is a bijection.
 const INTEGER: u64 = 0x9fb2_1c65_1e98_df25;
 
 /// The hash function of one filter: unkeyed with a public seed, or keyed with a secret.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Hasher {
-    keyed: bool,
-    /// The seed and zero, or the two words of the secret key.
+    kind: HashKind,
+    /// The seed and the number of the mix, or the two words of the secret key.
     words: [u64; 2],
     /// The scrambled seed, ready for the integer path.
     integer: u64,
@@ -142,9 +156,10 @@ pub struct Hasher {
 impl std::fmt::Debug for Hasher {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         // A secret key does not belong in a log.
-        match self.keyed {
-            true => f.write_str("Hasher::keyed(..)"),
-            false => write!(f, "Hasher::seeded({})", self.words[0]),
+        match self.kind {
+            HashKind::Keyed => f.write_str("Hasher::keyed(..)"),
+            HashKind::Seeded => write!(f, "Hasher::seeded({})", self.words[0]),
+            HashKind::Mixed => write!(f, "Hasher::seeded({}), mixed", self.words[0]),
         }
     }
 }
@@ -152,12 +167,26 @@ impl std::fmt::Debug for Hasher {
 impl Hasher {
     /// XXH3-128 with a seed. Reproducible; anyone can compute it.
     pub fn seeded(seed: u64) -> Hasher {
-        Hasher { keyed: false, words: [seed, 0], integer: scramble(seed) }
+        Hasher { kind: HashKind::Seeded, words: [seed, 0], integer: scramble(seed) }
     }
 
-    /// SipHash-2-4-128 with a secret key, for queries chosen by an adversary.
+    /// SipHash-2-4-128 with a secret key, for keys or queries chosen by an adversary.
     pub fn keyed(key: [u64; 2]) -> Hasher {
-        Hasher { keyed: true, words: key, integer: 0 }
+        Hasher { kind: HashKind::Keyed, words: key, integer: 0 }
+    }
+
+    /// The same hash, its digests mixed; a secret needs no mixing.
+    pub(crate) fn mixed(self, number: u64) -> Hasher {
+        match self.kind {
+            HashKind::Keyed => self,
+            _ => Hasher { kind: HashKind::Mixed, words: [self.words[0], number], ..self },
+        }
+    }
+
+    /// The same hash, not mixed.
+    #[cfg(feature = "build")]
+    pub(crate) fn unmixed(self) -> Hasher {
+        if self.kind == HashKind::Mixed { Hasher::seeded(self.words[0]) } else { self }
     }
 
     /// The same with a secret of the operating system's.
@@ -169,10 +198,14 @@ impl Hasher {
 
     /// Whether this is the keyed hash.
     pub fn is_keyed(&self) -> bool {
-        self.keyed
+        self.kind == HashKind::Keyed
     }
 
-    /// The seed and zero, or the secret key: what the file stores.
+    pub(crate) fn kind(&self) -> HashKind {
+        self.kind
+    }
+
+    /// The seed and zero (or the number of a mix), or the secret key: what the file stores.
     pub fn words(&self) -> [u64; 2] {
         self.words
     }
@@ -180,20 +213,58 @@ impl Hasher {
     /// The digest of a string of bytes.
     #[inline]
     pub fn bytes(&self, key: &[u8]) -> Digest {
-        if self.keyed {
-            return self.sip(key);
+        if self.kind != HashKind::Seeded {
+            return self.careful_bytes(key);
         }
+        self.seeded_bytes(key)
+    }
+
+    #[inline]
+    fn seeded_bytes(&self, key: &[u8]) -> Digest {
         let h = xxh3_128_with_seed(key, self.words[0]);
         Digest { hi: (h >> 64) as u64, lo: h as u64 }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn careful_bytes(&self, key: &[u8]) -> Digest {
+        match self.kind {
+            HashKind::Keyed => self.sip(key),
+            _ => self.mix(self.seeded_bytes(key)),
+        }
     }
 
     /// The digest of an integer.
     #[inline(always)]
     pub fn integer(&self, key: u64) -> Digest {
-        if self.keyed {
-            return self.sip(&key.to_le_bytes());
+        if self.kind != HashKind::Seeded {
+            return self.careful_integer(key);
         }
         self.seeded_integer(key)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn careful_integer(&self, key: u64) -> Digest {
+        match self.kind {
+            HashKind::Keyed => self.sip(&key.to_le_bytes()),
+            _ => self.mix(self.seeded_integer(key)),
+        }
+    }
+
+    /// What a mixed hash makes of a digest: three rounds of a Feistel network, a bijection that moves every bit of either half to all of
+    /// both. Others leave it as it is.
+    pub(crate) fn mix(&self, digest: Digest) -> Digest {
+        if self.kind != HashKind::Mixed {
+            return digest;
+        }
+        let Digest { mut hi, mut lo } = digest;
+        let salt = Salt::new(self.words[1]);
+        for round in 0..3 {
+            let Salt { a, b } = salt.child(round);
+            (hi, lo) = (lo, hi ^ scramble(fold(lo ^ a, b | 1)));
+        }
+        Digest { hi: lo, lo: hi }
     }
 
     /// The digest of an integer, by the hash without a secret.
@@ -204,8 +275,6 @@ impl Hasher {
         Digest { hi: (p >> 64) as u64 ^ lo, lo }
     }
 
-    #[cold]
-    #[inline(never)]
     fn sip(&self, key: &[u8]) -> Digest {
         let mut sip = SipHasher24::new_with_keys(self.words[0], self.words[1]);
         sip.write(key);
@@ -307,6 +376,32 @@ mod tests {
         let sip = Hasher::keyed(key).bytes(&[0]);
         assert_eq!(sip.hi.to_le_bytes(), [0xda, 0x87, 0xc1, 0xd8, 0x6b, 0x99, 0xaf, 0x44]);
         assert_eq!(sip.lo.to_le_bytes(), [0x34, 0x76, 0x59, 0x11, 0x9b, 0x22, 0xfc, 0x45]);
+    }
+
+    /// Nothing is lost, and nothing stays together: not digests that agree in their top bits, nor in one half.
+    #[test]
+    fn mixed_digests_are_distinct_and_spread() {
+        let hasher = Hasher::seeded(0).mixed(77);
+        let of = |i: u64| [(scramble(i) >> 20, scramble(!i)), (5, i), (i, 5), (i << 40, 0)];
+        for shape in 0..4 {
+            let mut cells = vec![0u32; 256];
+            let mut all: Vec<Digest> =
+                (0..100_000).map(|i| Digest { hi: of(i)[shape].0, lo: of(i)[shape].1 }).collect();
+            all.sort_unstable();
+            all.dedup();
+            let count = all.len();
+            all.iter_mut().for_each(|digest| *digest = hasher.mix(*digest));
+            all.iter().for_each(|digest| cells[digest.shard(8)] += 1);
+            all.sort_unstable();
+            all.dedup();
+            assert_eq!(all.len(), count);
+            let mean = count as f64 / 256.0;
+            assert!(cells.iter().all(|&load| (f64::from(load) - mean).abs() < 6.0 * mean.sqrt()), "shape {shape}");
+        }
+        assert_eq!(hasher.integer(7), hasher.mix(Hasher::seeded(0).integer(7)));
+        assert_eq!(hasher.bytes(b"a"), hasher.mix(Hasher::seeded(0).bytes(b"a")));
+        assert_eq!(hasher.unmixed(), Hasher::seeded(0));
+        assert_eq!(Hasher::keyed([1, 2]).mixed(3), Hasher::keyed([1, 2]));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::arch::Ask;
 use crate::debug::brief_debug;
 use crate::error::{Error, FormatError, QueryError};
 use crate::format::{self, Budget, Contents, Header};
-use crate::hash::{Digest, Domain, Hasher, Key};
+use crate::hash::{Digest, Domain, HashKind, Hasher, Key};
 use crate::partition::{self, Label, Partitions};
 use crate::steps::{self, ROUND, Role, Steps};
 
@@ -29,7 +29,7 @@ pub struct Filter {
     header: Header,
     steps: Steps,
     ask: Ask<Steps>,
-    /// The domain, if the hash has no secret and keys carry no labels.
+    /// The domain, if the hash is seeded and no more, and keys carry no labels.
     plain: Option<Domain>,
     partitions: Option<Box<Partitions>>,
 }
@@ -56,7 +56,7 @@ impl Filter {
         let Contents { header, steps, partitions } = format::open(&bytes, budget)?;
         let steps = Steps::new(steps);
         let ask = steps.ask();
-        let plain = (!header.hasher.is_keyed() && partitions.is_none()).then_some(header.domain);
+        let plain = (header.hasher.kind() == HashKind::Seeded && partitions.is_none()).then_some(header.domain);
         Ok(Filter { bytes, header, steps, ask, plain, partitions: partitions.map(Box::new) })
     }
 

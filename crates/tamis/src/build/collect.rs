@@ -64,12 +64,24 @@ impl Negatives {
     }
 
     /// How many distinct ones there are, about.
-    fn distinct(&mut self) -> u64 {
-        self.counted.unwrap_or_else(|| self.sketch.distinct())
+    fn distinct(&mut self, shards: &Shards, options: &Options) -> Result<u64, BuildError> {
+        match self.counted {
+            Some(counted) => Ok(counted),
+            None => self.sketch.distinct(|| shards.set_hash(&|| options.stop())),
+        }
+    }
+
+    /// Counts those that came before the keys were complete.
+    fn recount(&mut self, shards: &Shards, options: &Options) -> Result<(), BuildError> {
+        let Negatives { intake, sketch, .. } = self;
+        let stop = || options.stop();
+        intake.scan(&stop, |records| {
+            let digests: Vec<Digest> = records.iter().map(|record| record.digest).collect();
+            sketch.add(&digests, || shards.set_hash(&stop))
+        })
     }
 
     fn push(&mut self, digest: Digest, options: &Options) -> Result<(), BuildError> {
-        self.sketch.add(digest);
         self.keep(digest, self.count, options)?;
         self.count += 1;
         Ok(())
@@ -197,16 +209,24 @@ impl Collector {
     /// # Ok::<(), tamis::Error>(())
     /// ```
     pub fn seal(self) -> Result<Sealed, Error> {
-        let Collector { options, domain, workspace, keys, negatives, expected, count } = self;
+        let Collector { mut options, domain, workspace, keys, mut negatives, expected, count } = self;
         if let Some(tell) = &options.progress {
             tell(Progress::Read { keys: count });
         }
-        let stop = || options.stop();
+        let cancel = options.clone();
+        let stop = || cancel.stop();
         let keys = match keys {
             Side::Plain(keys) => Keys::Plain(keys.finish(&stop)?),
             Side::Tagged(keys) => Keys::Tagged(keys.finish(&stop)?),
         };
-        let shards = Shards::new(keys, None, OnConflict::Error, &stop)?;
+        let shards = spread(Shards::new(keys, None, OnConflict::Error, &stop)?, &mut options)?;
+        if let Some(mut listed) = negatives.take() {
+            if options.hasher != cancel.hasher {
+                listed.intake = listed.intake.mapped(|digest| options.hasher.mix(digest), &stop)?;
+            }
+            listed.recount(&shards, &options)?;
+            negatives = Some(listed);
+        }
         Ok(Sealed { expected, ..Sealed::new(shards, negatives, workspace, domain, options) })
     }
 
@@ -219,6 +239,18 @@ impl Collector {
     pub fn finish_to(self, path: impl AsRef<Path>) -> Result<Report, Error> {
         self.seal()?.finish_to(path)
     }
+}
+
+/// Keys that crowd in one shard get digests that are mixed: by a number that follows from all of them, so that nobody can have
+/// chosen them for it.
+fn spread(shards: Shards, options: &mut Options) -> Result<Shards, BuildError> {
+    if !shards.crowded || options.hasher.is_keyed() {
+        return Ok(shards);
+    }
+    let hasher = options.hasher.mixed(shards.set_hash(&|| options.stop())?);
+    let shards = shards.mapped(|digest| hasher.mix(digest), &|| options.stop())?;
+    options.hasher = hasher;
+    Ok(shards)
 }
 
 /// All keys of a filter to be; takes keys to exclude.
@@ -258,16 +290,17 @@ impl Sealed {
         keys: Arc<[Digest]>,
         excluded: Option<Arc<[Digest]>>,
         domain: Domain,
-        options: Options,
+        mut options: Options,
     ) -> Result<Sealed, Error> {
         let (workspace, cancel) = (options.workspace(), options.clone());
         let stop = || cancel.stop();
         let sorted = Sorted::shared(keys.clone(), &workspace, &stop)?;
-        let shards = Shards::new(Keys::Plain(sorted), None, OnConflict::Error, &stop)?;
+        let shards = spread(Shards::new(Keys::Plain(sorted), None, OnConflict::Error, &stop)?, &mut options)?;
+        let hasher = options.hasher;
         let mut sealed = Sealed::new(shards, None, workspace, Some(domain), options);
         let Some(excluded) = excluded else { return Ok(sealed) };
         for digests in excluded.chunks(ROUND) {
-            sealed.batch.extend_from_slice(digests);
+            sealed.batch.extend(digests.iter().map(|&digest| hasher.mix(digest)));
             sealed.look()?;
         }
         match sealed.settle() {
@@ -319,7 +352,9 @@ impl Sealed {
             return Err(too_late());
         }
         self.options.expecting = true;
-        Ok(take_expected(&mut self.expected, key.digest(&self.options.hasher), weight, &self.options)?)
+        // As those that came before the keys were complete.
+        let digest = key.digest(&self.options.hasher.unmixed());
+        Ok(take_expected(&mut self.expected, digest, weight, &self.options)?)
     }
 
     /// The same for a digest.
@@ -340,7 +375,7 @@ impl Sealed {
         let negatives = negatives.get_or_insert_with(|| Negatives::new(workspace));
         let domain = domain.unwrap_or(Domain::Bytes);
         let count = negatives.count;
-        if sieve.refresh(shards, || negatives.distinct(), count, domain, options)? {
+        if sieve.refresh(shards, || negatives.distinct(shards, options), count, domain, options)? {
             // What an earlier, coarser sieve let through.
             let mut digests = [Digest::default(); ROUND];
             negatives.intake.retain(|records, keep| {
@@ -352,10 +387,10 @@ impl Sealed {
         for batch in batch.chunks(ROUND) {
             let mut passing = [true; ROUND];
             sieve.ask(batch, &mut passing[..batch.len()]);
+            if negatives.counted.is_none() {
+                negatives.sketch.add(batch, || shards.set_hash(&|| options.stop()))?;
+            }
             for (&digest, passing) in batch.iter().zip(passing) {
-                if negatives.counted.is_none() {
-                    negatives.sketch.add(digest);
-                }
                 if passing {
                     negatives.keep(digest, negatives.count, options)?;
                 }
@@ -379,7 +414,7 @@ impl Sealed {
             tell(Progress::Excluded { keys: listed.count });
         }
         let stop = || options.stop();
-        let about = listed.distinct();
+        let about = listed.distinct(&shards, &options)?;
         let mut shards = shards.with_negatives(listed.intake.finish(&stop)?, options.on_conflict, &stop)?;
         shards.about = about;
         if let Some(excluded) = listed.excluded {
@@ -405,13 +440,22 @@ impl Sealed {
         if self.options.on_conflict == OnConflict::Drop && self.negatives.is_some() {
             return Err(no_dropping());
         }
-        let Some(workload) = Workload::new(counter.finish(), &self.shards, &self.options)? else {
+        let mut counts = counter.finish();
+        let hasher = self.options.hasher;
+        if hasher != hasher.unmixed() {
+            counts.known.iter_mut().for_each(|(digest, _)| *digest = hasher.mix(*digest));
+            counts.known.sort_unstable_by_key(|&(digest, _)| digest);
+        }
+        let Some(workload) = Workload::new(counts, &self.shards, &self.options)? else {
             // Nobody is expected but keys: what is asked of strangers holds for all the others.
             self.options.goal = strictest(self.options.goal, self.options.cap)?;
             return Ok((self, None));
         };
         let Sealed { options, workspace, shards, negatives, .. } = &mut self;
-        let excluded = negatives.as_mut().map_or(0, Negatives::distinct);
+        let excluded = match negatives {
+            Some(negatives) => negatives.distinct(shards, options)?,
+            None => 0,
+        };
         let (comparison, design) = workload.plan(shards.stats.keys, excluded, options)?;
         let negatives = negatives.get_or_insert_with(|| Negatives::new(workspace));
         workload.heaviest(design.known, |record| negatives.intake.push(record, &|| options.stop()))?;

@@ -16,7 +16,7 @@
 
 use super::{Options, write_plan};
 use crate::arch::Arena;
-use crate::error::Error;
+use crate::error::{BuildError, Error};
 use crate::hash::{Digest, Domain};
 use crate::plan::{Goal, Plan, Step, Structure, plan};
 use crate::query::Filter;
@@ -54,7 +54,7 @@ impl Sieve {
     pub(super) fn refresh(
         &mut self,
         shards: &Shards,
-        distinct: impl FnOnce() -> u64,
+        distinct: impl FnOnce() -> Result<u64, BuildError>,
         count: u64,
         domain: Domain,
         options: &Options,
@@ -67,7 +67,7 @@ impl Sieve {
         if count < self.next || without {
             return Ok(false);
         }
-        let request = options.request(shards.stats.keys, distinct());
+        let request = options.request(shards.stats.keys, distinct()?);
         // Building it pays when it can be asked as often as it has keys, and must fit in what a build may use. Fewer distinct
         // negatives than keys may yet be listed themselves by the first stage, and then none can be let go.
         if request.negatives < request.keys || request.keys == 0 {

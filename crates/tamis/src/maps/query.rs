@@ -10,7 +10,7 @@ use super::value::Value;
 use crate::debug::brief_debug;
 use crate::error::{Error, FormatError, QueryError};
 use crate::format::{self, Budget, Form, Header};
-use crate::hash::{Digest, Domain, Hasher, Key};
+use crate::hash::{Digest, Domain, HashKind, Hasher, Key};
 use crate::steps::ROUND;
 
 /// A map: bytes, and how to read them.
@@ -56,7 +56,7 @@ impl Map {
     /// The same for a file of this form, on a budget.
     pub(crate) fn within(bytes: Bytes, form: Form, budget: &Budget) -> Result<Map, FormatError> {
         let Contents { header, tree, table, table_len, entropy } = tree::open(&bytes, form, budget)?;
-        let plain = (!header.hasher.is_keyed() && header.keys > 0).then_some(header.domain);
+        let plain = (header.hasher.kind() == HashKind::Seeded && header.keys > 0).then_some(header.domain);
         let quick = match table {
             Table::Offset(least) => tree.function().map(|function| (function, least)),
             _ => None,

@@ -44,14 +44,16 @@ pub(crate) fn wanted(request: &Request) -> Result<bool, BuildError> {
     let Request { keys, negatives, goal, .. } = *request;
     let possible = match goal {
         Goal::Share(_) => false,
-        Goal::Exact => 4 * negatives >= 3 * keys,
+        Goal::Exact => negatives.saturating_mul(4) >= keys.saturating_mul(3),
         _ => true,
     };
     Ok(match request.layout {
         Layout::Compact => false,
         Layout::Local => possible && request.columns.is_none(),
         Layout::Auto => {
-            let few = goal == Goal::Exact && (FEWEST..=steered::MOST * keys).contains(&negatives) && keys >= FEWEST;
+            let few = goal == Goal::Exact
+                && (FEWEST..=keys.saturating_mul(steered::MOST)).contains(&negatives)
+                && keys >= FEWEST;
             let free = request.columns.is_none() && request.first.is_none() && request.effort == Effort::Balanced;
             let worth = |request: &Request| -> Result<bool, BuildError> {
                 let bits = |steps: &[Step]| request.bits_of(steps);

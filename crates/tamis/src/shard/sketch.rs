@@ -4,15 +4,31 @@
 //! set alone, not on order, repetition or limits, so a plan made from the estimate is the same however the negatives came. The
 //! estimate never falls while digests are added: the k-th smallest only gets smaller. Up to k distinct digests the number is
 //! exact; beyond, one standard deviation is 1 / sqrt(k - 2), 0.8 %.
+//!
+//! The numbers must be random for whoever chose the digests: with those that everybody can compute, 16,500 small ones look like 10^15,
+//! and a million large ones like 16,384. So they are salted, with a hash of all *keys*. It is asked for when there are more than can be
+//! counted.
 
-use crate::hash::Digest;
+use crate::error::BuildError;
+use crate::hash::{Digest, Salt};
 
 /// How many are kept.
 const K: usize = 1 << 14;
+/// More than there can be: products of this number and of what a plan multiplies it with stay below 2^64.
+const MOST: u64 = 1 << 44;
 
 /// Counts distinct digests.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Sketch {
+    /// The digests themselves, while they are few.
+    few: Vec<Digest>,
+    many: Option<Many>,
+}
+
+/// The smallest numbers of many digests.
+#[derive(Debug)]
+struct Many {
+    salt: Salt,
     /// The smallest, and what came since they were last sorted.
     low: Vec<u64>,
     /// Only numbers up to this can matter: all of them, as long as none was let go.
@@ -24,20 +40,57 @@ impl Sketch {
     pub(crate) const EXACT: u64 = K as u64;
 
     pub(crate) fn new() -> Sketch {
-        Sketch { low: vec![], limit: u64::MAX }
+        Sketch::default()
     }
 
-    /// Takes in a digest.
+    /// Takes in digests; `set` is a hash of all keys.
+    pub(crate) fn add(
+        &mut self,
+        digests: &[Digest],
+        set: impl FnOnce() -> Result<u64, BuildError>,
+    ) -> Result<(), BuildError> {
+        match &mut self.many {
+            Some(many) => digests.iter().for_each(|&digest| many.add(digest)),
+            None => {
+                self.few.extend_from_slice(digests);
+                if self.few.len() >= 2 * K {
+                    self.settle(set)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Counts few, and makes numbers of many.
+    fn settle(&mut self, set: impl FnOnce() -> Result<u64, BuildError>) -> Result<(), BuildError> {
+        self.few.sort_unstable();
+        self.few.dedup();
+        if self.few.len() > K {
+            let mut many = Many { salt: Salt::new(set()?), low: vec![], limit: u64::MAX };
+            std::mem::take(&mut self.few).into_iter().for_each(|digest| many.add(digest));
+            self.many = Some(many);
+        }
+        Ok(())
+    }
+
+    /// About how many distinct digests there were.
+    pub(crate) fn distinct(&mut self, set: impl FnOnce() -> Result<u64, BuildError>) -> Result<u64, BuildError> {
+        self.settle(set)?;
+        Ok(self.many.as_mut().map_or(self.few.len() as u64, Many::distinct))
+    }
+}
+
+impl Many {
     #[inline(always)]
-    pub(crate) fn add(&mut self, digest: Digest) {
-        // The other half chooses the shard: this one is as random in every shard.
-        if digest.lo <= self.limit {
-            self.keep(digest.lo);
+    fn add(&mut self, digest: Digest) {
+        let number = digest.salted(self.salt);
+        if number <= self.limit {
+            self.keep(number);
         }
     }
 
-    fn keep(&mut self, low: u64) {
-        self.low.push(low);
+    fn keep(&mut self, number: u64) {
+        self.low.push(number);
         if self.low.len() >= 2 * K {
             self.settle();
         }
@@ -52,14 +105,13 @@ impl Sketch {
         }
     }
 
-    /// About how many distinct digests there were.
-    pub(crate) fn distinct(&mut self) -> u64 {
+    fn distinct(&mut self) -> u64 {
         self.settle();
         match self.limit {
             u64::MAX => self.low.len() as u64,
             last => {
                 let estimate = (K - 1) as f64 * (u64::MAX as f64 / last.max(1) as f64);
-                (estimate as u64).max(K as u64)
+                (estimate as u64).clamp(K as u64, MOST)
             }
         }
     }
@@ -67,6 +119,7 @@ impl Sketch {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, clippy::panic)]
     use super::*;
     use crate::hash::scramble;
 
@@ -74,12 +127,16 @@ mod tests {
         Digest { hi: i, lo: scramble(i) }
     }
 
+    fn count(digests: impl Iterator<Item = Digest>) -> u64 {
+        let mut sketch = Sketch::new();
+        digests.for_each(|digest| sketch.add(&[digest], || Ok(7)).unwrap());
+        sketch.distinct(|| Ok(7)).unwrap()
+    }
+
     #[test]
     fn few_are_counted_and_many_estimated() {
-        for n in [0, 1, 2, 1000, K as u64 - 1, K as u64, 20_000, 100_000, 3_000_000] {
-            let mut sketch = Sketch::new();
-            (0..n).for_each(|i| sketch.add(digest(i)));
-            let found = sketch.distinct();
+        for n in [0, 1, 2, 1000, K as u64 - 1, K as u64, K as u64 + 1, 20_000, 100_000, 3_000_000] {
+            let found = count((0..n).map(digest));
             if n <= K as u64 {
                 assert_eq!(found, n);
             }
@@ -87,34 +144,53 @@ mod tests {
         }
     }
 
-    /// Also where chance would have it otherwise, and at the end of the range.
+    /// Also where chance would have it otherwise, and at the end of the range. Nobody hashes the keys for them.
     #[test]
     fn up_to_k_the_number_is_exact() {
         for seed in 0..20 {
+            let unasked = || -> Result<u64, BuildError> { panic!("few need no salt") };
             let mut sketch = Sketch::new();
-            (0..K as u64).for_each(|i| sketch.add(digest(seed << 32 | i)));
-            assert_eq!(sketch.distinct(), K as u64);
+            for _ in 0..3 {
+                let all: Vec<Digest> = (0..K as u64).map(|i| digest(seed << 32 | i)).collect();
+                sketch.add(&all, unasked).unwrap();
+            }
+            assert_eq!(sketch.distinct(unasked).unwrap(), K as u64);
         }
-        let mut sketch = Sketch::new();
-        sketch.add(Digest { hi: 0, lo: u64::MAX });
-        assert_eq!(sketch.distinct(), 1);
+        assert_eq!(count([Digest { hi: u64::MAX, lo: u64::MAX }].into_iter()), 1);
+    }
+
+    /// Whatever their halves are, small or large or all the same.
+    #[test]
+    fn no_choice_of_digests_looks_like_more_or_fewer() {
+        type Choice = fn(u64) -> Digest;
+        let chosen: [Choice; 6] = [
+            |i| Digest { hi: scramble(i), lo: i },
+            |i| Digest { hi: scramble(i), lo: !i },
+            |i| Digest { hi: i, lo: 0 },
+            |i| Digest { hi: 0, lo: i },
+            |i| Digest { hi: i << 40, lo: i << 40 },
+            |i| Digest { hi: !0, lo: i << 32 },
+        ];
+        for (choice, digest) in chosen.into_iter().enumerate() {
+            let found = count((0..200_000).map(digest));
+            assert!((found as f64 / 2e5 - 1.0).abs() < 0.04, "choice {choice}: {found}");
+        }
     }
 
     /// Order and repetition leave no trace, and more never look like fewer.
     #[test]
     fn only_the_set_matters() {
-        let (mut once, mut often) = (Sketch::new(), Sketch::new());
-        (0..200_000).for_each(|i| once.add(digest(i)));
-        let mut before = 0;
+        let once = count((0..200_000).map(digest));
+        let (mut often, mut before) = (Sketch::new(), 0);
         for i in (0..200_000).rev() {
-            often.add(digest(i));
-            often.add(digest(i | 1));
+            often.add(&[digest(i), digest(i | 1)], || Ok(7)).unwrap();
             if i % 1000 == 0 {
-                assert!(often.distinct() >= before);
-                before = often.distinct();
+                let now = often.distinct(|| Ok(7)).unwrap();
+                assert!(now >= before);
+                before = now;
             }
         }
-        assert_eq!(once.distinct(), often.distinct());
-        assert!(often.low.capacity() <= 4 * K);
+        assert_eq!(once, before);
+        assert!(often.many.unwrap().low.capacity() <= 4 * K);
     }
 }

@@ -96,7 +96,7 @@ pub(crate) struct Means {
     /// Seed of the hash: equal keys and seeds give equal files
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,
-    /// Hash with a random secret key (kept in the file), for queries that an adversary may choose
+    /// Hash with a random secret key (kept in the file), where others may choose keys or queries; asking takes 2 to 3 times as long
     #[arg(long, conflicts_with = "seed")]
     pub(crate) keyed: bool,
     #[command(flatten)]

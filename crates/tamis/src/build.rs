@@ -372,7 +372,12 @@ impl<I, N, Q> Build<I, N, Q> {
         self
     }
 
-    /// Hashes with this secret key instead, for queries an adversary may choose. The key is stored in the file.
+    /// Hashes with this secret key instead, where others may choose queries or keys. The key is stored in the file, so that the
+    /// file must stay private.
+    ///
+    /// Without a secret everybody can compute which keys match, and whoever supplies keys can make different ones with equal digests,
+    /// which then count as one key. Chosen keys cannot stop a build or make it much larger. A question takes 2.0 to 2.2 times as
+    /// long with a secret for names, about 3 times for integers.
     pub fn keyed(mut self, key: [u64; 2]) -> Self {
         self.options.hasher = Hasher::keyed(key);
         self

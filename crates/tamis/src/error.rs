@@ -66,7 +66,7 @@ impl fmt::Display for BuildError {
                     let lead = if i == 0 { ": " } else { ", " };
                     write!(f, "{lead}key {key} = negative {negative}")?;
                 }
-                Ok(())
+                f.write_str("; if they differ, their digests were made equal, which a secret key prevents")
             }
             BuildError::Unsolvable { structure, keys, attempts } => {
                 write!(f, "{structure}: no solution for {keys} keys after {attempts} seeds; are two of them equal?")

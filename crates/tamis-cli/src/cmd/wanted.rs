@@ -219,7 +219,9 @@ impl Inputs {
         if count > first.len() as u64 {
             message += ", ...";
         }
-        anyhow!("{message}; expected none, or --on-conflict keep (they are keys) or drop (they are excluded)")
+        anyhow!(
+            "{message}; expected none, or --on-conflict keep (they are keys) or drop (they are excluded), or --keyed where two lines differ (somebody made their digests equal)"
+        )
     }
 }
 

@@ -192,7 +192,8 @@ impl<I> Build<I> {
         self
     }
 
-    /// Hashes with this secret key instead, for keys an adversary may choose. The key is stored in the file.
+    /// Hashes with this secret key instead, where others may choose keys or queries: see [`Build::keyed`](crate::Build::keyed). The key is stored
+    /// in the file.
     pub fn keyed(mut self, key: [u64; 2]) -> Self {
         self.options.common.hasher = Hasher::keyed(key);
         self

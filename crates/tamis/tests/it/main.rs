@@ -11,6 +11,7 @@
 //!   sets      keys that are in many sets: all of the above, for indexes
 //!   adaptive  filters that repair themselves, and the maps behind them
 //!   deletions adaptive filters when removed keys are queried
+//!   chosen    keys that somebody chose: no bytes more, no rate higher
 //!   debug     what `{:?}` shows of types that have a secret
 //!   adaptive_database  adaptive filters before a real database: failures, aborts, new starts
 //!   memory    what opening takes, watched in the allocator
@@ -22,6 +23,7 @@ use tamis::{Effort, Filter, Kind};
 
 mod adaptive;
 mod adaptive_database;
+mod chosen;
 mod corrupt;
 mod debug;
 mod deletions;

@@ -345,6 +345,10 @@ fn a_key_on_both_sides_is_named_or_settled() {
     }
     let all = tamis::build(0..50u64).exclude(0..50u64).finish().unwrap_err();
     assert!(all.to_string().starts_with("50 keys are both wanted and excluded: key 0 = negative 0, key 1 ="), "{all}");
+    assert!(
+        all.to_string().ends_with("; if they differ, their digests were made equal, which a secret key prevents"),
+        "{all}"
+    );
 }
 
 /// Digests that were made before take the same way.

@@ -1,0 +1,304 @@
+//! keys that share bits of something which the code derives from them -> structures as good as those of ordinary keys.
+//!
+//! The hash is public, so that whoever supplies keys can look for some that lie together: in a shard, a strip, a row, a bucket, a cell
+//! of a sketch. This test does so. A *trial* takes one of the values that the code derives from a digest, a window of its bits,
+//! and keys that agree there; the keys of one side, or of both, are such keys, or half of them. From these it builds a structure of some
+//! kind, and from as many ordinary keys another. Both must answer right, the first may take 1.2 times the bytes of
+//! the second, and unlisted keys must match no more often than it says.
+//!
+//! `TAMIS_CHOSEN=5000 cargo test --release -p tamis --test it chosen::` is the long run; without the variable there are
+//! 400 trials with `TAMIS_SLOW`, else 60. The trials are the same in every run.
+
+use tamis::workload::{Counter, ONE};
+use tamis::{Bloom, Cuckoo, Digest, Hasher, Key, Kind, Layout, Quotient, Salt};
+
+use super::{PLAIN, mix};
+
+/// Random numbers of one trial.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, n: u64) -> u64 {
+        self.0 += 1;
+        ((u128::from(mix(mix(self.0))) * u128::from(n)) >> 64) as u64
+    }
+
+    fn of<T: Clone>(&mut self, choice: &[T]) -> T {
+        choice[self.below(choice.len() as u64) as usize].clone()
+    }
+}
+
+/// Something that the code derives from a digest. Every salt and every constant of it is here.
+#[derive(Clone, Debug)]
+#[allow(dead_code, reason = "numbers are for the reader of a failure")]
+enum Derived {
+    Hi,
+    Lo,
+    /// Bits for a salt, and what is made of them with a constant.
+    Salted(Salt, u64, &'static [u64], u64),
+}
+
+/// Salts of steps; of labels, maps, sets (cells and fingerprints), their existence filter; of the counter and its sketch.
+const NUMBERS: [u64; 11] = [
+    0,
+    1,
+    2,
+    3,
+    1 << 32,
+    1 << 33,
+    0x5e75,
+    0x0063_7363_626c_6f6f,
+    0x0063_7363_6375_636b,
+    0x0063_6f75_6e74,
+    0x736b_6574_6368,
+];
+
+/// Children of these salts: attempts, levels, repetitions, rests.
+const CHILDREN: [&[u64]; 8] = [&[], &[0], &[1], &[2], &[63], &[1 << 32], &[0, 0], &[0, 1]];
+
+/// What hashes are folded with for bands, masks, windows and levels; 1 leaves them as they are.
+const FOLDED: [u64; 12] = [
+    1,
+    0xa076_1d64_78bd_642f,
+    0xe703_7ed1_a0b4_28db,
+    0x8ebc_6af0_9c88_c6e3,
+    0x5899_65cc_7537_4cc3,
+    0x1d8e_4e27_c47d_124f,
+    0xeb44_acca_b455_d165,
+    0x9c6e_6877_736c_46e3,
+    0x2127_599b_f432_5c37,
+    0xd6e8_feb8_6659_fd93,
+    0x9fb2_1c65_1e98_df25,
+    0x9e37_79b9_7f4a_7c15,
+];
+
+impl Derived {
+    fn new(dice: &mut Dice) -> Derived {
+        match dice.below(8) {
+            0 => Derived::Hi,
+            1 => Derived::Lo,
+            _ => {
+                let (number, path) = (dice.of(&NUMBERS), dice.of(&CHILDREN));
+                let salt = path.iter().fold(Salt::new(number), |salt, &child| salt.child(child));
+                let factor = if dice.below(2) == 0 { 1 } else { dice.of(&FOLDED) };
+                Derived::Salted(salt, number, path, factor)
+            }
+        }
+    }
+
+    fn of(&self, digest: Digest) -> u64 {
+        match *self {
+            Derived::Hi => digest.hi,
+            Derived::Lo => digest.lo,
+            Derived::Salted(salt, _, _, 1) => digest.salted(salt),
+            Derived::Salted(salt, _, _, factor) => {
+                let product = u128::from(digest.salted(salt)) * u128::from(factor);
+                product as u64 ^ (product >> 64) as u64
+            }
+        }
+    }
+}
+
+/// What is chosen.
+#[derive(Clone, Debug)]
+struct Choice {
+    derived: Derived,
+    /// A window of its bits, from the lowest, and what is in it.
+    shift: u32,
+    bits: u32,
+    wanted: u64,
+}
+
+impl Choice {
+    fn new(dice: &mut Dice, bits: u32) -> Choice {
+        // The top bits are places, the lowest fingerprints; they are tried most.
+        let shift = match dice.below(4) {
+            0 | 1 => 64 - bits,
+            2 => 0,
+            _ => dice.below(u64::from(65 - bits)) as u32,
+        };
+        Choice { derived: Derived::new(dice), shift, bits, wanted: dice.below(1 << bits) }
+    }
+
+    /// `n` distinct keys of which `share` in four are chosen; others for other seeds.
+    fn keys<K: Key>(&self, n: u64, share: u64, seed: u64, key: fn(u64) -> K) -> Vec<K> {
+        let hasher = Hasher::seeded(0);
+        let fits = |key: &K| self.derived.of(key.digest(&hasher)) >> self.shift & ((1 << self.bits) - 1) == self.wanted;
+        let numbers = |half: u64| (0..).map(move |i: u64| key(mix(seed << 41 | half << 40 | i)));
+        let chosen = numbers(0).filter(fits).take((n * share / 4) as usize);
+        chosen.chain(numbers(1).take((n - n * share / 4) as usize)).collect()
+    }
+}
+
+/// A structure, built: its bytes, and how many of the unlisted keys it let through and should have, at most.
+struct Built {
+    bytes: usize,
+    passed: usize,
+    most: f64,
+}
+
+/// What can be built of keys and of others.
+#[derive(Clone, Debug)]
+#[allow(dead_code, reason = "the name is for the reader of a failure")]
+enum Structure {
+    Filter(&'static str, Kind, Layout, bool),
+    Partitions,
+    Map(tamis::maps::Kind),
+    Sets(tamis::multiset::Kind),
+    Bloom,
+    Cuckoo,
+    Quotient,
+    Counter,
+}
+
+impl Structure {
+    fn new(dice: &mut Dice) -> Structure {
+        use tamis::{maps, multiset};
+        match dice.below(16) {
+            0..=8 => {
+                let (name, kind) = dice.of(&Kind::ALL);
+                let layout = if kind == Kind::Auto { dice.of(&[Layout::Auto, Layout::Local]) } else { Layout::Compact };
+                Structure::Filter(name, kind, layout, dice.below(2) == 0)
+            }
+            9 => Structure::Partitions,
+            10 => Structure::Map(dice.of(&[maps::Kind::Compressed, maps::Kind::Ribbon, maps::Kind::Fuse])),
+            11 => {
+                let kinds = [multiset::Kind::Bloom, multiset::Kind::Cuckoo, multiset::Kind::Frozen];
+                Structure::Sets(dice.of(&kinds))
+            }
+            12 => Structure::Bloom,
+            13 => Structure::Cuckoo,
+            14 => Structure::Quotient,
+            _ => Structure::Counter,
+        }
+    }
+
+    fn knows_others(&self) -> bool {
+        match self {
+            Structure::Filter(_, kind, ..) => {
+                !matches!(kind, Kind::Stacked(_)) && !PLAIN[1..].iter().any(|plain| plain.1 == *kind)
+            }
+            Structure::Partitions => true,
+            _ => false,
+        }
+    }
+
+    fn build<K: Key + Clone + Send + Sync>(&self, keys: &[K], others: &[K], unlisted: &[K]) -> Built {
+        let passing = |contains: &dyn Fn(&K) -> bool| {
+            assert!(keys.iter().all(contains), "a key is lost");
+            assert!(!others.iter().any(contains), "one of the others passes");
+            unlisted.iter().filter(|key| contains(key)).count()
+        };
+        match *self {
+            Structure::Filter(_, kind, layout, exact) => {
+                let build = tamis::build(keys).exclude(others).kind(kind).layout(layout).threads(2);
+                let build = if exact && !others.is_empty() { build.exact() } else { build.fpr(0.02) };
+                let filter = build.finish().unwrap();
+                let passed = passing(&|key| filter.contains(key).unwrap());
+                Built { bytes: filter.as_bytes().len(), passed, most: filter.rate() }
+            }
+            Structure::Partitions => {
+                let label = |i: usize| format!("label {}", i % 20);
+                let mut build = tamis::stream().fpr(0.02).partitioned();
+                keys.iter().enumerate().for_each(|(i, key)| build.push(label(i), key).unwrap());
+                others.iter().enumerate().for_each(|(i, key)| build.exclude(label(i), key).unwrap());
+                let filter = build.finish().unwrap();
+                let asked = |keys: &[K]| {
+                    keys.iter().enumerate().filter(|(i, key)| filter.contains_in(label(*i), *key).unwrap()).count()
+                };
+                assert_eq!((asked(keys), asked(others)), (keys.len(), 0));
+                Built { bytes: filter.as_bytes().len(), passed: asked(unlisted), most: filter.rate() }
+            }
+            Structure::Map(kind) => {
+                let value = |i: usize| mix(i as u64).trailing_zeros() as u64;
+                let pairs = keys.iter().enumerate().map(|(i, key)| (key.clone(), value(i)));
+                let map = tamis::map(pairs).kind(kind).threads(2).finish().unwrap();
+                assert!(keys.iter().enumerate().all(|(i, key)| map.get_u64(key) == Ok(Some(value(i)))));
+                Built { bytes: map.as_bytes().len(), passed: 0, most: 0.0 }
+            }
+            Structure::Sets(kind) => {
+                let mut build = tamis::multiset::stream().kind(kind).start();
+                let names = [0; 8].map(|_: u32| ());
+                names.iter().enumerate().for_each(|(set, ())| {
+                    build.set(&format!("set {set}")).unwrap();
+                });
+                let lists = |i: usize| [mix(i as u64) as u32 % 8, (mix(i as u64) >> 32) as u32 % 8];
+                for (i, key) in keys.iter().enumerate() {
+                    lists(i).iter().for_each(|&set| build.push(key, set).unwrap());
+                }
+                let index = build.finish().unwrap();
+                for (i, key) in keys.iter().enumerate() {
+                    let found = index.find(key).unwrap();
+                    assert!(lists(i).iter().all(|set| found.contains(set)), "a pair is lost");
+                }
+                Built { bytes: index.as_bytes().len(), passed: 0, most: 0.0 }
+            }
+            Structure::Bloom => {
+                let mut filter = Bloom::split_block(K::DOMAIN, Hasher::seeded(0), keys.len() as u64, 0.02).unwrap();
+                keys.iter().for_each(|key| filter.insert(key).map(|_| ()).unwrap());
+                let passed = passing(&|key| filter.contains(key).unwrap());
+                Built { bytes: filter.snapshot().unwrap().len(), passed, most: 0.02 }
+            }
+            Structure::Cuckoo => {
+                let mut filter = Cuckoo::new(K::DOMAIN, Hasher::seeded(0), keys.len() as u64, 0.02).unwrap();
+                keys.iter().for_each(|key| filter.insert(key).unwrap());
+                let passed = passing(&|key| filter.contains(key).unwrap());
+                Built { bytes: filter.snapshot().unwrap().len(), passed, most: 0.02 }
+            }
+            Structure::Quotient => {
+                let mut filter = Quotient::new(K::DOMAIN, Hasher::seeded(0), keys.len() as u64, 0.02).unwrap();
+                keys.iter().for_each(|key| filter.insert(key).unwrap());
+                let passed = passing(&|key| filter.contains(key).unwrap());
+                Built { bytes: filter.snapshot().unwrap().len(), passed, most: 0.02 }
+            }
+            Structure::Counter => {
+                let (hasher, mut counter) = (Hasher::seeded(0), Counter::new(1 << 24));
+                keys.iter().for_each(|key| counter.push(key.digest(&hasher), ONE).unwrap());
+                let counts = counter.finish();
+                assert_eq!(counts.histogram(), [(ONE, keys.len() as u64)]);
+                Built { bytes: 0, passed: 0, most: 0.0 }
+            }
+        }
+    }
+}
+
+/// Bytes that every file may have more.
+const FRAME: usize = 64;
+
+fn trial<K: Key + Clone + Send + Sync>(number: u64, key: fn(u64) -> K) {
+    let mut dice = Dice(number << 20);
+    let structure = Structure::new(&mut dice);
+    let n = 100 << dice.below(9);
+    let m = if structure.knows_others() { n * dice.of(&[1, 1, 4, 12]) } else { 0 };
+    // As many bits as can be looked for.
+    let bits = (1u64 << 23).checked_div(n + m).unwrap_or(1).max(8).ilog2().min(12);
+    let choice = Choice::new(&mut dice, bits);
+    let (share, other_share) = dice.of(&[(4, 0), (0, 4), (4, 4), (2, 2), (1, 0), (2, 4)]);
+    let what =
+        || format!("trial {number}: {structure:?}, {n} keys, {m} others, {share} and {other_share} of 4, {choice:?}");
+
+    let unlisted = choice.keys(20_000, 0, 9, key);
+    let chosen = (choice.keys(n, share, 1, key), choice.keys(m, other_share, 2, key));
+    let ordinary = (choice.keys(n, 0, 3, key), choice.keys(m, 0, 4, key));
+    let built = structure.build(&chosen.0, &chosen.1, &unlisted);
+    let usual = structure.build(&ordinary.0, &ordinary.1, &unlisted);
+    let most = usual.bytes as f64 * 1.2 + FRAME as f64;
+    assert!(built.bytes as f64 <= most, "{}: {} bytes, ordinary {}", what(), built.bytes, usual.bytes);
+    let expected = built.most * 2e4;
+    assert!(built.passed as f64 <= expected + 6.0 * expected.sqrt() + 1.0, "{}: {} pass", what(), built.passed);
+}
+
+#[test]
+fn no_shared_bits_make_a_structure_worse() {
+    let trials = match std::env::var("TAMIS_CHOSEN") {
+        Ok(trials) => trials.parse().unwrap(),
+        Err(_) if std::env::var_os("TAMIS_SLOW").is_some() => 400,
+        Err(_) => 60,
+    };
+    for number in 0..trials {
+        match number % 3 {
+            0 => trial::<[u8; 8]>(number, u64::to_le_bytes),
+            _ => trial::<u64>(number, |i| i),
+        }
+    }
+}

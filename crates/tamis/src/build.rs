@@ -567,7 +567,7 @@ pub struct Report {
 /// already.
 fn write<W: Write>(
     shards: &Shards,
-    sieve: &Sieve,
+    sieve: &mut Sieve,
     planned: Option<Plan>,
     domain: Domain,
     options: &Options,
@@ -575,7 +575,8 @@ fn write<W: Write>(
 ) -> Result<(W, Report), Error> {
     options.check_excluded(shards.stats.keys, shards.known())?;
     // As the sieve counted them: a plan for fewer could have a narrower first stage, which lets more through.
-    let request = options.request(shards.stats.keys, shards.about);
+    let like = if planned.is_none() { sieve.recount(shards, domain, options)? } else { shards.about };
+    let request = options.request(shards.stats.keys, like);
     let plan = match planned {
         Some(plan) => plan,
         None => plan(&request)?,

@@ -65,6 +65,8 @@ pub(crate) const SHARD_KEYS: u64 = 1_500_000;
 pub const MIN_MEMORY: u64 = 4 << 20;
 /// Runs are indexed by this many top bits.
 const CELL_BITS: u32 = 12;
+/// Negatives that are shown at a time.
+const PART: usize = 256;
 /// A conflict is reported with at most this many examples.
 const EXAMPLES: usize = 8;
 
@@ -328,6 +330,23 @@ impl Shards {
     /// The negatives, if there are conflicts that `policy` settles.
     fn listed(&self, policy: OnConflict) -> Option<&Sorted<Tagged>> {
         self.negatives.as_ref().filter(|_| self.stats.conflicts > 0 && self.on_conflict == policy)
+    }
+
+    /// Shows all negatives to `ask`, some at a time, which says of each what it likes.
+    pub(crate) fn listed_negatives(
+        &self,
+        stop: Stop<'_>,
+        mut ask: impl FnMut(&[Digest], &mut [bool]),
+    ) -> Result<(), BuildError> {
+        let Some(negatives) = &self.negatives else { return Ok(()) };
+        let (mut digests, mut answers) = ([Digest::default(); PART], [false; PART]);
+        walk(negatives, None, stop, |records| {
+            for records in records.chunks(PART) {
+                digests.iter_mut().zip(records).for_each(|(digest, record)| *digest = record.digest);
+                ask(&digests[..records.len()], &mut answers[..records.len()]);
+            }
+            Ok(())
+        })
     }
 
     /// Reads the negatives of one shard, whose keys are `keys`, in parts: sorted, distinct, and none of them a key.

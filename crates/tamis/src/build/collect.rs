@@ -507,8 +507,8 @@ impl Sealed {
     }
 
     fn write<W: Write>(self, plan: Option<Plan>, out: impl FnOnce(u64) -> W) -> Result<(W, Report), Error> {
-        let Sealed { options, domain, shards, sieve, .. } = self.settle()?;
-        write(&shards, &sieve, plan, domain.unwrap_or(Domain::Bytes), &options, out)
+        let Sealed { options, domain, shards, mut sieve, .. } = self.settle()?;
+        write(&shards, &mut sieve, plan, domain.unwrap_or(Domain::Bytes), &options, out)
     }
 }
 

@@ -18,13 +18,23 @@ use super::{Options, write_plan};
 use crate::arch::Arena;
 use crate::error::{BuildError, Error};
 use crate::hash::{Digest, Domain};
-use crate::plan::{Goal, Plan, Step, Structure, plan};
+use crate::leaves::strips::too_many;
+use crate::plan::{Goal, Plan, Request, Step, Structure, plan};
 use crate::query::Filter;
-use crate::shard::{OnConflict, Shards};
+use crate::shard::{OnConflict, Shards, Sketch};
 use crate::steps::Role;
 
 /// Negatives between two looks at their number, at least.
 const LOOK: u64 = 1 << 12;
+
+/// How often stage one is made wider for negatives that were chosen to pass it.
+const ROUNDS: u32 = 4;
+
+/// Whether there is no sieve. A key that a conflict drops would not be in stage one. With a budget, whether it is enough is known when
+/// all negatives are; where queries are expected, the plan is chosen when all are counted.
+fn without(options: &Options) -> bool {
+    options.on_conflict == OnConflict::Drop || matches!(options.goal, Goal::BitsPerKey(_)) || options.expecting
+}
 
 /// Refuses negatives that stage one will refuse.
 pub(super) struct Sieve {
@@ -59,12 +69,7 @@ impl Sieve {
         domain: Domain,
         options: &Options,
     ) -> Result<bool, Error> {
-        // A key that a conflict drops would not be in stage one. With a budget there is no sieve, and whether it is enough
-        // is known when all negatives are.
-        // Nor is there one where queries are expected: the plan is chosen when all are counted.
-        let without =
-            options.on_conflict == OnConflict::Drop || matches!(options.goal, Goal::BitsPerKey(_)) || options.expecting;
-        if count < self.next || without {
+        if count < self.next || without(options) {
             return Ok(false);
         }
         let request = options.request(shards.stats.keys, distinct()?);
@@ -75,19 +80,50 @@ impl Sieve {
             return Ok(false);
         }
         // An error comes again, for it is not the last look.
-        let planned = plan(&request)?;
+        let built = self.widen(shards, &request, domain, options)?;
         self.next = count + (count / 8).max(LOOK);
-        let Some(structure) = planned.sieve else { return Ok(false) };
+        Ok(built)
+    }
+
+    /// Builds the sieve for a request, unless it is there; says whether it did.
+    fn widen(&mut self, shards: &Shards, request: &Request, domain: Domain, options: &Options) -> Result<bool, Error> {
+        let Some(structure) = plan(request)?.sieve else { return Ok(false) };
         let fits = structure.bits(request.keys) / 8.0 < options.limits.memory as f64 / 4.0;
         if !fits || self.filter.as_ref().is_some_and(|(built, _)| *built == structure) {
             return Ok(false);
         }
         let plan = Plan::new(vec![Step { role: Role::Refuse, structure }]);
         let quiet = Options { progress: None, ..options.clone() };
-        let arena = Arena::new(plan.bytes(&request));
+        let arena = Arena::new(plan.bytes(request));
         let (arena, _) = write_plan(shards, &plan, None, 0, domain, &quiet, arena)?;
         self.filter = Some((structure, Filter::open(arena.finish())?));
         Ok(true)
+    }
+
+    /// How many ordinary negatives would leave as many behind stage one as these do: `shards.about`, unless somebody chose negatives
+    /// that pass it. Then a wider one is tried, for as many as these look like, and so on.
+    pub(super) fn recount(&mut self, shards: &Shards, domain: Domain, options: &Options) -> Result<u64, Error> {
+        let mut like = shards.about;
+        for _ in 0..ROUNDS {
+            let request = options.request(shards.stats.keys, like);
+            if without(options) || request.negatives < request.keys || request.keys == 0 {
+                break;
+            }
+            self.widen(shards, &request, domain, options)?;
+            let Some((structure, _)) = &self.filter else { break };
+            let (rate, mut left) = (structure.rate(), 0);
+            shards.listed_negatives(&|| options.stop(), |digests, passing| {
+                self.ask(digests, passing);
+                left += passing.iter().filter(|passes| **passes).count();
+            })?;
+            // Those that a conflict made keys pass, and count for nothing.
+            let left = left.saturating_sub(shards.stats.conflicts as usize);
+            if !too_many(left, like as f64 * rate) {
+                break;
+            }
+            like = ((left as f64 / rate) as u64).clamp(like, Sketch::MOST);
+        }
+        Ok(like)
     }
 
     /// Which of `negatives` may pass stage one; leaves `passing` alone where there is no sieve.

@@ -14,8 +14,6 @@ use crate::hash::{Digest, Salt};
 
 /// How many are kept.
 const K: usize = 1 << 14;
-/// More than there can be: products of this number and of what a plan multiplies it with stay below 2^64.
-const MOST: u64 = 1 << 44;
 
 /// Counts distinct digests.
 #[derive(Debug, Default)]
@@ -38,6 +36,8 @@ struct Many {
 impl Sketch {
     /// Up to this many are counted, more are estimated.
     pub(crate) const EXACT: u64 = K as u64;
+    /// More than there can be: products of this number and of what a plan multiplies it with stay below 2^64.
+    pub(crate) const MOST: u64 = 1 << 44;
 
     pub(crate) fn new() -> Sketch {
         Sketch::default()
@@ -111,7 +111,7 @@ impl Many {
             u64::MAX => self.low.len() as u64,
             last => {
                 let estimate = (K - 1) as f64 * (u64::MAX as f64 / last.max(1) as f64);
-                (estimate as u64).clamp(K as u64, MOST)
+                (estimate as u64).clamp(K as u64, Sketch::MOST)
             }
         }
     }

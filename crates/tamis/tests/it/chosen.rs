@@ -284,7 +284,8 @@ fn trial<K: Key + Clone + Send + Sync>(number: u64, key: fn(u64) -> K) {
     let usual = structure.build(&ordinary.0, &ordinary.1, &unlisted);
     let most = usual.bytes as f64 * 1.2 + FRAME as f64;
     assert!(built.bytes as f64 <= most, "{}: {} bytes, ordinary {}", what(), built.bytes, usual.bytes);
-    let expected = built.most * 2e4;
+    // How many of its places a small table's keys have hit is chance.
+    let expected = built.most * 2e4 * (1.0 + 10.0 / (n as f64).sqrt());
     assert!(built.passed as f64 <= expected + 6.0 * expected.sqrt() + 1.0, "{}: {} pass", what(), built.passed);
 }
 
@@ -302,3 +303,67 @@ fn no_shared_bits_make_a_structure_worse() {
         }
     }
 }
+
+/// Excluded keys that somebody chose to pass the first stage, because all keys are known: the plan is made again for what is seen.
+#[test]
+fn excluded_keys_that_pass_the_first_stage_are_planned_for() {
+    let keys: Vec<u64> = (0..2000).map(|i| mix(1 << 50 | i)).collect();
+    let first = tamis::build(&keys).kind(Kind::Ribbon).fpr(1.0 / 128.0).finish().unwrap();
+    let chosen: Vec<u64> = (0..).map(mix).filter(|key| first.contains(key) == Ok(true)).take(60_000).collect();
+    let bits = |others: &[u64]| {
+        let filter = tamis::build(&keys).exclude(others).exact().finish().unwrap();
+        assert!(keys.iter().all(|key| filter.contains(key) == Ok(true)));
+        assert!(!others.iter().any(|key| filter.contains(key) == Ok(true)));
+        // The same bytes if they come first, or twice.
+        let mut mixed = tamis::stream().exact().excluding().start();
+        others.iter().rev().for_each(|key| mixed.exclude(key).unwrap());
+        keys.iter().for_each(|key| mixed.push(key).unwrap());
+        others[..1000].iter().for_each(|key| mixed.exclude(key).unwrap());
+        assert!(mixed.finish().unwrap().as_bytes() == filter.as_bytes());
+        filter.as_bytes().len() as f64 * 8.0 / 2000.0
+    };
+    let ordinary: Vec<u64> = (0..60_000).map(|i| mix(1 << 52 | i)).collect();
+    let (chosen, ordinary) = (bits(&chosen), bits(&ordinary));
+    // One bit for each of the chosen, 30 per key, were it not for a wider first stage.
+    assert!(chosen < 2.5 * ordinary, "{chosen} bits per key, ordinary {ordinary}");
+}
+
+/// However they come: in any order, repeated, before or after the keys, on disk or in memory, on any number of threads.
+#[test]
+fn chosen_keys_give_the_same_bytes_however_they_come() {
+    let hasher = Hasher::seeded(0);
+    // What is chosen: halves of digests (the lower half of an integer's is a bijection of it), top bits, bits for the first salt.
+    let inverse = (0..6).fold(INTEGER, |x: u64, _| x.wrapping_mul(2u64.wrapping_sub(INTEGER.wrapping_mul(x))));
+    let low = |lo: u64| lo.wrapping_mul(inverse) ^ (hasher.integer(0).lo.wrapping_mul(inverse));
+    assert!((1..100).all(|lo| hasher.integer(low(lo)).lo == lo));
+    let top = |key: &u64| hasher.integer(*key).hi >> 58 == 0;
+    let row = |key: &u64| hasher.integer(*key).salted(Salt::new(0)) >> 58 == 5;
+    let sets: [(&str, Vec<u64>, Vec<u64>); 4] = [
+        ("small halves", (0..5000).map(mix).collect(), (1..=40_000).map(low).collect()),
+        ("large halves", (0..5000).map(mix).collect(), (1..=40_000).map(|i: u64| low(i.wrapping_neg())).collect()),
+        ("top bits", (0..).filter(top).take(40_000).collect(), (1 << 40..).filter(top).take(80_000).collect()),
+        ("rows", (0..).filter(row).take(40_000).collect(), (1 << 40..).filter(row).take(80_000).collect()),
+    ];
+    for (what, keys, others) in &sets {
+        for kind in [Kind::Auto, Kind::Steered, Kind::Chained(tamis::Base::Fuse)] {
+            let build = || tamis::stream().exact().kind(kind).excluding();
+            let whole = tamis::build(keys).exclude(others).kind(kind).exact().finish().unwrap();
+            for (threads, memory) in [(1, 4 << 20), (2, 4 << 20), (3, 1 << 30)] {
+                let limits = tamis::Limits { memory, ..Default::default() };
+                let mut parts = build().threads(threads).limits(limits).start();
+                // Backwards, with repetitions, the sides in turns.
+                for (i, key) in keys.iter().rev().enumerate() {
+                    parts.push(key).unwrap();
+                    others.iter().rev().skip(i * 3).take(5).for_each(|other| parts.exclude(other).unwrap());
+                }
+                let mut sealed = parts.seal().unwrap();
+                others.iter().for_each(|other| sealed.exclude(other).unwrap());
+                let filter = sealed.finish().unwrap();
+                assert!(filter.as_bytes() == whole.as_bytes(), "{what}, {kind:?}, {threads} threads, {memory} bytes");
+            }
+        }
+    }
+}
+
+/// A multiplier of the code's: see `hash.rs`.
+const INTEGER: u64 = 0x9fb2_1c65_1e98_df25;

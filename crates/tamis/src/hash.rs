@@ -184,7 +184,6 @@ impl Hasher {
     }
 
     /// The same hash, not mixed.
-    #[cfg(feature = "build")]
     pub(crate) fn unmixed(self) -> Hasher {
         if self.kind == HashKind::Mixed { Hasher::seeded(self.words[0]) } else { self }
     }

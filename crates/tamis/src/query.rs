@@ -174,9 +174,10 @@ impl Filter {
     pub fn contains_in<K: Key>(&self, label: impl AsRef<[u8]>, key: K) -> Result<bool, QueryError> {
         let partitions = self.labelled()?;
         self.check_domain::<K>()?;
-        let hasher = &self.header.hasher;
-        let label = Label::new(hasher, label.as_ref());
-        let ask = |group: &partition::Group| group.ask.call(&group.steps, label.mix(key.digest(hasher)));
+        let (hasher, mixed) = (self.header.hasher.unmixed(), &self.header.hasher);
+        let label = Label::new(&hasher, label.as_ref());
+        let digest = || mixed.mix(label.mix(key.digest(&hasher)));
+        let ask = |group: &partition::Group| group.ask.call(&group.steps, digest());
         Ok(partitions.group(&label).is_some_and(ask))
     }
 
@@ -204,15 +205,15 @@ impl Filter {
         if keys.len() != answers.len() {
             return Err(QueryError::Length { keys: keys.len(), answers: answers.len() });
         }
-        let hasher = &self.header.hasher;
-        let label = Label::new(hasher, label.as_ref());
+        let (hasher, mixed) = (self.header.hasher.unmixed(), &self.header.hasher);
+        let label = Label::new(&hasher, label.as_ref());
         let Some(group) = partitions.group(&label) else {
             answers.fill(false);
             return Ok(());
         };
         let mut digests = [Digest::default(); ROUND];
         for (keys, answers) in keys.chunks(ROUND).zip(answers.chunks_mut(ROUND)) {
-            digests.iter_mut().zip(keys).for_each(|(digest, key)| *digest = label.mix(key.digest(hasher)));
+            digests.iter_mut().zip(keys).for_each(|(digest, key)| *digest = mixed.mix(label.mix(key.digest(&hasher))));
             steps::contains_many(&group.steps, &self.bytes, &digests[..keys.len()], answers);
         }
         Ok(())
@@ -231,7 +232,7 @@ impl Filter {
     /// Whether this label was listed, with a key or with an excluded one. Only fingerprints of labels are stored: a label that
     /// was not listed is taken for a listed one less than once in 2^32.
     pub fn knows(&self, label: impl AsRef<[u8]>) -> bool {
-        let label = Label::new(&self.header.hasher, label.as_ref());
+        let label = Label::new(&self.header.hasher.unmixed(), label.as_ref());
         self.partitions.as_ref().is_some_and(|partitions| partitions.table.find(&label).is_some())
     }
 

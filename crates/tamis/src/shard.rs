@@ -35,9 +35,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::debug::brief_debug;
 use crate::error::BuildError;
 use crate::hash::Digest;
-use crate::leaves::strips::too_many;
 
-mod hash;
+mod crowd;
 mod intake;
 mod labels;
 mod negatives;
@@ -234,8 +233,6 @@ pub struct Shards {
     pub(crate) about: u64,
     /// How many of them are only expected, and not excluded.
     pub(crate) expected: u64,
-    /// Whether a shard has far more keys than chance would give it.
-    pub(crate) crowded: bool,
     keys: Keys,
     negatives: Option<Sorted<Tagged>>,
     on_conflict: OnConflict,
@@ -251,27 +248,33 @@ impl Shards {
         on_conflict: OnConflict,
         stop: Stop<'_>,
     ) -> Result<Shards, BuildError> {
-        let (census, listed, loads, workspace) = match &keys {
+        let (census, listed, shard_keys) = match &keys {
             Keys::Plain(keys) => {
-                let loads = Loads::new(keys.workspace());
-                let census = census(keys, negatives.as_ref(), stop, |keys, _| loads.count(keys))?;
-                (census, keys.count(), loads, keys.workspace())
+                (census(keys, negatives.as_ref(), stop, |_, _| {})?, keys.count(), keys.workspace().shard_keys)
             }
             Keys::Tagged(keys) => {
-                let loads = Loads::new(keys.workspace());
-                let census = census(keys, negatives.as_ref(), stop, |keys, _| loads.count(keys))?;
-                (census, keys.count(), loads, keys.workspace())
+                (census(keys, negatives.as_ref(), stop, |_, _| {})?, keys.count(), keys.workspace().shard_keys)
             }
         };
         let stats = census.stats(listed, negatives.as_ref().map_or(0, Sorted::count), on_conflict)?;
-        let bits = shard_bits(stats.keys, workspace.shard_keys);
-        let crowded = loads.are_crowded(bits, workspace.shard_keys);
-        Ok(Shards { bits, stats, about: 0, expected: 0, crowded, keys, negatives, on_conflict })
+        let bits = shard_bits(stats.keys, shard_keys);
+        Ok(Shards { bits, stats, about: 0, expected: 0, keys, negatives, on_conflict })
+    }
+
+    /// Whether a shard has far more keys than chance would give it.
+    pub(crate) fn is_crowded(&self, stop: Stop<'_>) -> Result<bool, BuildError> {
+        match &self.keys {
+            Keys::Plain(keys) => keys.is_crowded(self.bits, stop),
+            Keys::Tagged(keys) => keys.is_crowded(self.bits, stop),
+        }
     }
 
     /// A hash of the set of keys, whatever becomes of conflicts.
     pub(crate) fn set_hash(&self, stop: Stop<'_>) -> Result<u64, BuildError> {
-        self.keys.set_hash(stop)
+        match &self.keys {
+            Keys::Plain(keys) => keys.set_hash(stop),
+            Keys::Tagged(keys) => keys.set_hash(stop),
+        }
     }
 
     /// The same keys, before there are negatives, with other digests.
@@ -390,36 +393,6 @@ impl Shards {
             _ => 0,
         };
         keys + negatives
-    }
-}
-
-/// How many distinct keys every cell has.
-struct Loads {
-    bits: u32,
-    cells: Vec<AtomicU64>,
-}
-
-impl Loads {
-    fn new(workspace: &Workspace) -> Loads {
-        Loads { bits: workspace.cell_bits, cells: (0..workspace.cells()).map(|_| AtomicU64::new(0)).collect() }
-    }
-
-    /// Counts sorted, distinct keys.
-    fn count<R: Record>(&self, mut keys: &[R]) {
-        while let Some(first) = keys.first() {
-            let cell = first.digest().shard(self.bits);
-            let (here, later) = keys.split_at(keys.partition_point(|key| key.digest().shard(self.bits) <= cell));
-            self.cells[cell].fetch_add(here.len() as u64, Ordering::Relaxed);
-            keys = later;
-        }
-    }
-
-    /// Whether one of so many shards, or a cell of several, has so many keys that it is not chance.
-    fn are_crowded(self, bits: u32, shard_keys: u64) -> bool {
-        let cells: Vec<u64> = self.cells.into_iter().map(AtomicU64::into_inner).collect();
-        let (each, shards) = (1 << self.bits.saturating_sub(bits), 1u64 << bits.saturating_sub(self.bits));
-        bits > 0
-            && cells.chunks(each).any(|load| too_many(load.iter().sum::<u64>() as usize, (shard_keys * shards) as f64))
     }
 }
 

@@ -244,7 +244,7 @@ impl Collector {
 /// Keys that crowd in one shard get digests that are mixed: by a number that follows from all of them, so that nobody can have
 /// chosen them for it.
 fn spread(shards: Shards, options: &mut Options) -> Result<Shards, BuildError> {
-    if !shards.crowded || options.hasher.is_keyed() {
+    if options.hasher.is_keyed() || !shards.is_crowded(&|| options.stop())? {
         return Ok(shards);
     }
     let hasher = options.hasher.mixed(shards.set_hash(&|| options.stop())?);
@@ -330,6 +330,11 @@ impl Sealed {
             count: 0,
         };
         Ok(Sealed::new(shards, Some(listed), workspace.clone(), Some(domain), options))
+    }
+
+    /// Whether its keys crowd in one shard.
+    pub(super) fn is_crowded(&self) -> Result<bool, BuildError> {
+        self.shards.is_crowded(&|| self.options.stop())
     }
 
     /// No more negatives: all that a build needs.

@@ -133,7 +133,7 @@ impl Partitioned {
             }
         }
         let stop = || options.stop();
-        let (keys, negatives) = (keys.finish(&stop)?, negatives.finish(&stop)?);
+        let (mut keys, mut negatives) = (keys.finish(&stop)?, negatives.finish(&stop)?);
         let tally = Tally::new(&keys, &negatives, labels.len(), options.on_conflict, &stop)?;
         let stats = tally.stats;
         options.check_excluded(stats.keys, stats.negatives)?;
@@ -145,12 +145,21 @@ impl Partitioned {
         let domain = domain.unwrap_or(Domain::Bytes);
         let table = 8 * (labels.len() * (fingerprint_width(labels.len() as u64) + 1) + FRAME) as u64;
         let gather = Gather { options: &options, workspace: &workspace, domain, groups: &groups, table };
-        let sealed = gather.keys(&keys, &negatives, stats.conflicts, &group_of)?;
+        let mut sealed = gather.keys(&keys, &negatives, stats.conflicts, &group_of)?;
+        let mut hasher = options.hasher;
+        if !hasher.is_keyed() && any(&sealed, Sealed::is_crowded)? {
+            drop(sealed);
+            // As for keys without labels; these are mixed with their labels first.
+            hasher = hasher.mixed(keys.set_hash(&stop)?);
+            keys = keys.mapped(|digest| hasher.mix(digest), &stop)?;
+            negatives = negatives.mapped(|digest| hasher.mix(digest), &stop)?;
+            sealed = gather.keys(&keys, &negatives, stats.conflicts, &group_of)?;
+        }
         let sealed = gather.negatives(sealed, keys, negatives, stats.conflicts, &group_of)?;
         let parts = gather.plan(sealed)?;
 
         let header = Header {
-            hasher: options.hasher,
+            hasher,
             domain,
             shard_bits: 0,
             form: Form::Partitioned,
@@ -351,6 +360,11 @@ impl Gather<'_> {
             (error, _) => error,
         }
     }
+}
+
+/// Whether something is true of one of them.
+fn any<T>(all: &[T], is: impl Fn(&T) -> Result<bool, BuildError>) -> Result<bool, BuildError> {
+    all.iter().try_fold(false, |found, one| Ok(found || is(one)?))
 }
 
 /// The index of a record's group.

@@ -345,19 +345,24 @@ impl Collector {
             tell(Progress::Read { keys: pairs.count() });
         }
         let stop = || common.stop();
-        let pairs = pairs.finish(&stop)?;
+        let mut pairs = pairs.finish(&stop)?;
         let census = Census::new(&pairs, &values, common.threads, &stop)?;
         let bits = shard_bits(census.keys, workspace.shard_keys());
         if bits > MAX_SHARD_BITS {
             let reason = format!("{} keys are more than a file holds", census.keys);
             return Err(BuildError::Unreachable { reason }.into());
         }
+        let mut hasher = common.hasher;
+        if !hasher.is_keyed() && pairs.is_crowded(bits, &stop)? {
+            hasher = hasher.mixed(pairs.set_hash(&stop)?);
+            pairs = pairs.mapped(|digest| hasher.mix(digest), &stop)?;
+        }
         let plan = options.plan(&census, &values, bits)?;
         let shape = plan.shape();
         // A tree without nodes has no parts to shard.
         let bits = if shape.kinds().is_empty() { 0 } else { bits };
         let header = Header {
-            hasher: common.hasher,
+            hasher,
             domain: domain.unwrap_or(Domain::Bytes),
             shard_bits: bits,
             form: options.form,

@@ -365,5 +365,49 @@ fn chosen_keys_give_the_same_bytes_however_they_come() {
     }
 }
 
+/// Keys of one shard, enough for two: filters, maps and partitions spread them, and are as large as others.
+#[test]
+fn crowded_shards_are_spread() {
+    if std::env::var_os("TAMIS_SLOW").is_none() {
+        return;
+    }
+    let hasher = Hasher::seeded(0);
+    let label = "a";
+    let crowd: Vec<u64> = (0..).filter(|&key: &u64| hasher.integer(key).hi >> 60 == 0).take(1_700_000).collect();
+    let ordinary: Vec<u64> = (0..1_700_000).collect();
+    let partitioned = |keys: &[u64]| {
+        let mut build = tamis::stream().partitioned();
+        keys.iter().for_each(|key| build.push(label, key).unwrap());
+        build.finish().unwrap()
+    };
+    // A label moves all digests by the same amount.
+    let there: Vec<u64> = (0..).filter(|&key: &u64| hasher.integer(key).hi >> 60 == 3).take(1_700_000).collect();
+    let sizes = |keys: &[u64], there: &[u64]| {
+        let filter = tamis::build(keys).finish().unwrap();
+        let limits = tamis::Limits { memory: 8 << 20, ..Default::default() };
+        let again = tamis::build(keys.iter().rev()).threads(1).limits(limits).finish().unwrap();
+        assert!(filter.as_bytes() == again.as_bytes());
+        let map = tamis::map(keys.iter().map(|key| (key, key % 3))).finish().unwrap();
+        let parts = partitioned(there);
+        assert_eq!((filter.shards(), map.shards(), parts.shards()), (2, 2, 2));
+        for key in keys.iter().step_by(7) {
+            assert_eq!((filter.contains(key), map.get_u64(key)), (Ok(true), Ok(Some(key % 3))));
+        }
+        assert!(super::ask_many(&filter, keys).iter().all(|yes| *yes));
+        assert!(there.iter().step_by(7).all(|key| parts.contains_in(label, key) == Ok(true)) && parts.knows(label));
+        let mut answers = vec![false; there.len()];
+        parts.contains_many_in(label, there, &mut answers).unwrap();
+        assert!(answers.iter().all(|yes| *yes) && parts.contains_in("b", there[0]) == Ok(false));
+        let unlisted = (1u64 << 50..).take(100_000).filter(|key| filter.contains(key) == Ok(true)).count() as f64;
+        let expected = 1e5 * filter.rate();
+        assert!((unlisted - expected).abs() < 5.0 * expected.sqrt(), "{unlisted} of {expected}");
+        [filter.as_bytes().len(), map.as_bytes().len(), parts.as_bytes().len()].map(|bytes| bytes as f64)
+    };
+    let (chosen, usual) = (sizes(&crowd, &there), sizes(&ordinary, &ordinary));
+    for (chosen, usual) in chosen.into_iter().zip(usual) {
+        assert!(chosen < 1.01 * usual, "{chosen} bytes, ordinary {usual}");
+    }
+}
+
 /// A multiplier of the code's: see `hash.rs`.
 const INTEGER: u64 = 0x9fb2_1c65_1e98_df25;

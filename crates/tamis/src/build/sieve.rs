@@ -107,10 +107,10 @@ impl Sieve {
         for _ in 0..ROUNDS {
             let request = options.request(shards.stats.keys, like);
             if without(options) || request.negatives < request.keys || request.keys == 0 {
-                break;
+                return Ok(like);
             }
             self.widen(shards, &request, domain, options)?;
-            let Some((structure, _)) = &self.filter else { break };
+            let Some((structure, _)) = &self.filter else { return Ok(like) };
             let (rate, mut left) = (structure.rate(), 0);
             shards.listed_negatives(&|| options.stop(), |digests, passing| {
                 self.ask(digests, passing);
@@ -119,11 +119,12 @@ impl Sieve {
             // Those that a conflict made keys pass, and count for nothing.
             let left = left.saturating_sub(shards.stats.conflicts as usize);
             if !too_many(left, like as f64 * rate) {
-                break;
+                return Ok(like);
             }
             like = ((left as f64 / rate) as u64).clamp(like, Sketch::MOST);
         }
-        Ok(like)
+        // Whatever passes all of them, more bits would not refuse.
+        Ok(shards.about)
     }
 
     /// Which of `negatives` may pass stage one; leaves `passing` alone where there is no sieve.

@@ -209,7 +209,7 @@ pub(crate) fn encode_table(
         labels.clone().for_each(|(label, _)| hash.add(&[label.digest]));
         hash.finish()
     };
-    for (_, number) in numbers(set) {
+    for (_, number) in numbers(labels.len(), set) {
         let entry = |(label, group): (Label, u8)| (label.fingerprint(number, width), group);
         let mut entries: Vec<(u64, u8)> = labels.clone().map(entry).collect();
         entries.sort_unstable();

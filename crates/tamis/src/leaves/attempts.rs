@@ -10,7 +10,8 @@
 //!   attempt i      SipHash-1-3 of i, keyed with the set's hash   SipHash-1-3 with a fixed key over the sorted digests
 //! ```
 //!
-//! A number is what the file holds, 32 bits. Bad keys for one number take a moment to find, but they would have to be found for a good
+//! A number is what the file holds, 32 bits; the second of few keys only 14, because every byte counts there, and they are too few to
+//! be bad for most of these. Bad keys for one number take a moment to find, but they would have to be found for a good
 //! share of 2^32 numbers, and in each of 64 attempts. The hash must not be linear: digests of integers are, and with a sum one key
 //! more leads to any number one likes. What is hashed is sorted and distinct, so that numbers depend on the set and on nothing else.
 
@@ -23,6 +24,10 @@ use crate::leaves::MAX_NUMBER;
 
 /// Salts that are tried. One or two are the rule, and no keys are known for which a third would be needed.
 pub(crate) const ATTEMPTS: u32 = 64;
+
+/// Fewer keys have a second number of 14 bits, which are two bytes in a file.
+const FEW: usize = 10_000;
+const SHORT: u64 = (1 << 14) - 1;
 
 /// Any words will do; these are digits of pi.
 const KEY: [u64; 2] = [0x243f_6a88_85a3_08d3, 0x1319_8a2e_0370_7344];
@@ -60,19 +65,25 @@ pub(crate) fn number(set: u64, attempt: u32) -> u64 {
     (sip.finish() & MAX_NUMBER).max(1)
 }
 
-/// The attempts and their numbers. The set is hashed when the first attempt has failed.
-pub(crate) fn numbers(hash: impl Fn() -> u64) -> impl Iterator<Item = (u32, u64)> {
+/// The attempts of so many keys and their numbers. The set is hashed when the first attempt has failed.
+pub(crate) fn numbers(keys: usize, hash: impl Fn() -> u64) -> impl Iterator<Item = (u32, u64)> {
     let mut set = None;
-    (0..ATTEMPTS).map(move |attempt| match attempt {
-        0 => (0, 0),
-        _ => (attempt, number(*set.get_or_insert_with(&hash), attempt)),
+    (0..ATTEMPTS).map(move |attempt| {
+        let mut number = || number(*set.get_or_insert_with(&hash), attempt);
+        match attempt {
+            0 => (0, 0),
+            1 if keys < FEW => (1, (number() & SHORT).max(1)),
+            _ => (attempt, number()),
+        }
     })
 }
 
 /// Which attempt a set's number belongs to.
 #[cfg(test)]
 pub(crate) fn attempt_of(wanted: u64, set: &[Digest]) -> u32 {
-    numbers(|| SetHash::of(set)).find(|&(_, number)| number == wanted).map_or(ATTEMPTS, |(attempt, _)| attempt)
+    numbers(set.len(), || SetHash::of(set))
+        .find(|&(_, number)| number == wanted)
+        .map_or(ATTEMPTS, |(attempt, _)| attempt)
 }
 
 #[cfg(test)]
@@ -85,14 +96,15 @@ mod tests {
 
     #[test]
     fn the_first_number_is_known_and_needs_no_hash() {
-        let mut numbers = numbers(|| panic!("nobody asked for a second"));
+        let mut numbers = numbers(1, || panic!("nobody asked for a second"));
         assert_eq!(numbers.next(), Some((0, 0)));
     }
 
     #[test]
     fn every_digest_changes_all_other_numbers() {
-        let of =
-            |digests: &[Digest]| -> Vec<u64> { numbers(|| SetHash::of(digests)).map(|(_, number)| number).collect() };
+        let of = |digests: &[Digest]| -> Vec<u64> {
+            numbers(FEW, || SetHash::of(digests)).map(|(_, number)| number).collect()
+        };
         let all = digests(100);
         let mut seen: Vec<u64> = of(&all);
         assert_eq!(seen.len(), 64);

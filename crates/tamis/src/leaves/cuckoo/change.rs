@@ -285,7 +285,7 @@ impl Cuckoo {
     pub(crate) fn build(keys: &[Digest], params: &Params, salt: Salt, out: &mut Vec<u8>) -> Result<Cuckoo, BuildError> {
         let n = keys.len() as u64;
         let start = out.len();
-        for (attempt, number) in numbers(|| SetHash::of(keys)) {
+        for (attempt, number) in numbers(keys.len(), || SetHash::of(keys)) {
             let planned = if n == 0 { 0 } else { params.buckets(n) };
             // Other salts first; then, if fingerprints are short and luck is bad, more room.
             let more = u64::from(attempt.saturating_sub(PATIENCE - 1)) * planned.div_ceil(32);

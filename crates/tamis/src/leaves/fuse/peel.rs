@@ -158,7 +158,7 @@ pub(crate) fn build(
     }
     let n = keys.len();
     let mut space = Space::default();
-    for (attempt, number) in numbers(|| SetHash::of(keys)) {
+    for (attempt, number) in numbers(n, || SetHash::of(keys)) {
         let (log, starts) = size(n as u64, params.arity, attempt);
         let fuse = Fuse::new(params, log, starts, number, salt);
         if shaped!(&fuse, true, solve, &fuse, keys, values, &mut space, out) {

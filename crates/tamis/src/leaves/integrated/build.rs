@@ -289,7 +289,7 @@ fn on_fuse(
     let unsolvable = |attempts| BuildError::Unsolvable { structure: "integrated fuse", keys: keys.len(), attempts };
     let mut space = fuse::Space::default();
     let set = Cell::new(0);
-    for (attempt, number) in numbers(|| set.get()) {
+    for (attempt, number) in numbers(keys.len(), || set.get()) {
         out.truncate(start);
         let (log, starts) = fuse::size(room, arity, attempt);
         let fuse = Fuse::new(&fuse::Params { arity, width }, log, starts, number, salt);

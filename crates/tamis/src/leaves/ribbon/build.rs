@@ -160,7 +160,7 @@ pub(super) fn build_on(
     }
     let start = out.len();
     // Of a filter's keys alone: a narrow one shall have the columns of a wide one.
-    for (attempt, number) in numbers(|| SetHash::of(keys)) {
+    for (attempt, number) in numbers(keys.len(), || SetHash::of(keys)) {
         let salted = salt.child(number);
         let strict = params.strict(values);
         let mut builder = Builder { cpu, threads, params, width, columns, strict, out, start, levels: vec![] };

@@ -316,7 +316,9 @@ impl Request {
 
     /// The bits that a file of these steps has on average, with what every step adds to it: to tell which of several is the smallest.
     pub(crate) fn likely_bits(&self, steps: &[Step]) -> f64 {
-        self.bits_with(steps, 0.0) + STEP * steps.len() as f64
+        // Leaves come in blocks. Where as many as expected just fit, half of the time there are more.
+        let around = [-1.0, 0.0, 0.0, 1.0].map(|deviations| self.bits_with(steps, deviations));
+        around.iter().sum::<f64>() / 4.0 + STEP * steps.len() as f64
     }
 
     /// Payload bits where so many standard deviations more pass every filter than expected.
@@ -357,7 +359,9 @@ const MORE: f64 = 1.004;
 
 /// How many of `all` pass where this many are expected to, and so many standard deviations more: with four, but for one time in 30,000.
 pub(crate) fn most(expected: f64, all: u64, deviations: f64) -> u64 {
-    ((expected + deviations * expected.sqrt()).ceil() as u64).min(all)
+    // All of them is no matter of chance.
+    let spread = if expected < all as f64 { deviations * expected.sqrt() } else { 0.0 };
+    ((expected + spread).ceil() as u64).min(all)
 }
 
 /// Bits that a step adds to a small file besides its payload.

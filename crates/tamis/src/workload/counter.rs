@@ -12,20 +12,31 @@
 //! runs up, from the last to the first; leaving out entries moves the others down, from the first to the last. There is never a
 //! second table, and in the end the vector itself, closed up and sorted, is the result.
 //!
+//! The salt of the homes is random, and another one in each counter: with a public one, lines of a log can be chosen that all have
+//! the same home, and counting them takes quadratic time. No result depends on it, because no choice follows the order of the table:
+//! of equally heavy entries those with the smallest digests leave, and they enter the sketch in the order of digests.
+//!
 //! **The sketch** is a count-min sketch with conservative update: a value raises only those of its four cells that are
 //! smaller than its new estimate. A value that goes back to the table takes its estimate out of all four cells. So the
 //! cells of a row never add up to more than the weight in the sketch, an estimate is never more than that weight, and table and
 //! sketch together always hold exactly what was pushed. What is still in the sketch at the end is *outside*: asked for, by nobody
 //! knows whom.
 //!
+//! Estimates depend on the salt of the sketch, so that it cannot be random: one log must give one result. It is a hash of all
+//! entries that are in the table when the first of them leave. To find values that share their cells with those of others one has to
+//! know all that others have asked for by then, and gains little: no count in the table changes, and what moves from one
+//! value to another is at most as heavy as those that left.
+//!
 //! Weights are integers, 2^20 to the query ([`ONE`]), so that sums do not depend on the order of the log.
 
+use std::hash::{BuildHasher, RandomState};
 use std::mem;
 
 use crate::arch::prefetch;
 use crate::debug::brief_debug;
 use crate::error::BuildError;
 use crate::hash::{Digest, Salt};
+use crate::leaves::attempts::SetHash;
 
 /// The weight of one query, in units.
 pub const ONE: u64 = 1 << 20;
@@ -113,7 +124,8 @@ impl Counter {
         let most = (memory / 4 * 3 / SLOT) as usize - EDGE;
         let width = (memory / 4 / (8 * ROWS as u64)) as usize;
         let pending = Vec::with_capacity(AHEAD);
-        Counter { table: Table::new(FIRST), most, width, sketch: None, pending, queries: 0, outside: 0, floor: 0 }
+        let table = Table::new(FIRST, Salt::new(RandomState::new().hash_one(FIRST)));
+        Counter { table, most, width, sketch: None, pending, queries: 0, outside: 0, floor: 0 }
     }
 
     /// Counts a query of this weight in units; one of no weight is no query.
@@ -203,30 +215,38 @@ impl Counter {
     /// The lightest quarter of the table moves to the sketch.
     #[cold]
     fn lighten(&mut self) {
-        let width = self.width;
-        let sketch = self.sketch.get_or_insert_with(|| Sketch::new(width));
         let mut classes = vec![0usize; class(u64::MAX) + 1];
-        for &(_, count) in self.table.slots.iter().filter(|(_, count)| *count > 0) {
+        for (_, count) in self.table.iter() {
             classes[class(count)] += 1;
         }
         // Of the last class that leaves only as many as must: where all are alike, most are still known.
-        let mut quota = self.table.entries / 4 + 1;
+        let leaving = self.table.entries / 4 + 1;
+        let mut quota = leaving;
         let mut last = 0;
         while classes[last] < quota {
             quota -= classes[last];
             last += 1;
         }
-        let outside = &mut self.outside;
-        self.table.retain(|digest, count| {
-            let class = class(count);
-            if class > last || (class == last && quota == 0) {
-                return true;
-            }
-            quota -= usize::from(class == last);
-            sketch.add(digest, count);
-            *outside += count;
-            false
+        let of_last = self.table.iter().filter(|&(_, count)| class(count) == last).map(|(digest, _)| digest);
+        let highest = nth(of_last, quota - 1).unwrap_or_default();
+        let sketch = self.sketch.get_or_insert_with(|| {
+            // A sum, which has no order. Whoever can aim at it knows all entries, and knows the salt of any other hash too.
+            let hash = self.table.iter().fold(0, |sum: u64, (digest, _)| sum.wrapping_add(SetHash::of(&[digest])));
+            Sketch::new(self.width, Salt::new(hash))
         });
+        let mut left = Vec::with_capacity(leaving);
+        self.table.retain(|digest, count| {
+            let stays = (class(count), digest) > (last, highest);
+            if !stays {
+                left.push((digest, count));
+            }
+            stays
+        });
+        left.sort_unstable();
+        for (digest, count) in left {
+            sketch.add(digest, count);
+            self.outside += count;
+        }
         self.floor = self.floor.max(heaviest(last));
     }
 }
@@ -235,6 +255,29 @@ impl Counter {
 fn too_many() -> BuildError {
     let reason = "the counts of the expected queries add up to more than 2^44; scale them down".into();
     BuildError::Unreachable { reason }
+}
+
+/// The digest with `rank` smaller ones, of more than `rank` different ones. Nothing is copied: byte after byte of it is found by
+/// counting, until no other begins with them. That takes three or four sweeps, and 16 for chosen digests.
+fn nth(mut digests: impl Iterator<Item = Digest> + Clone, mut rank: usize) -> Option<Digest> {
+    let top = |digest: Digest, bits: u32| (u128::from(digest.hi) << 64 | u128::from(digest.lo)) >> (128 - bits);
+    let mut prefix = 0;
+    for bits in (8..=128).step_by(8) {
+        let mut bytes = [0; 256];
+        for digest in digests.clone().map(|digest| top(digest, bits)).filter(|digest| digest >> 8 == prefix) {
+            bytes[digest as usize & 255] += 1;
+        }
+        let mut byte = 0;
+        while byte < 255 && bytes[byte] <= rank {
+            rank -= bytes[byte];
+            byte += 1;
+        }
+        prefix = prefix << 8 | byte as u128;
+        if bytes[byte] == 1 {
+            return digests.find(|&digest| top(digest, bits) == prefix);
+        }
+    }
+    None
 }
 
 /// Counts in classes an eighth of an octave wide, in order of weight.
@@ -263,18 +306,22 @@ struct Table {
     /// Homes.
     places: usize,
     entries: usize,
+    salt: Salt,
 }
 
 impl Table {
-    fn new(places: usize) -> Table {
-        Table { slots: vec![(Digest::default(), 0); places + EDGE], places, entries: 0 }
+    fn new(places: usize, salt: Salt) -> Table {
+        Table { slots: vec![(Digest::default(), 0); places + EDGE], places, entries: 0, salt }
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (Digest, u64)> + Clone + '_ {
+        self.slots.iter().copied().filter(|(_, count)| *count > 0)
     }
 
     /// Where the search for a digest begins. Digests of integers have patterns, salted ones have none.
     #[inline(always)]
     fn home(&self, digest: Digest) -> usize {
-        const SALT: Salt = Salt::new(0x0063_6f75_6e74);
-        scale(digest.salted(SALT), self.places)
+        scale(digest.salted(self.salt), self.places)
     }
 
     /// Four fifths: a quarter more slots than entries.
@@ -347,16 +394,16 @@ struct Sketch {
     /// Row after row.
     cells: Vec<u64>,
     width: usize,
+    salt: Salt,
 }
 
 impl Sketch {
-    fn new(width: usize) -> Sketch {
-        Sketch { cells: vec![0; ROWS * width], width }
+    fn new(width: usize, salt: Salt) -> Sketch {
+        Sketch { cells: vec![0; ROWS * width], width, salt }
     }
 
     fn places(&self, digest: Digest) -> [usize; ROWS] {
-        const SALT: Salt = Salt::new(0x736b_6574_6368);
-        std::array::from_fn(|row| row * self.width + scale(digest.salted(SALT.child(row as u64)), self.width))
+        std::array::from_fn(|row| row * self.width + scale(digest.salted(self.salt.child(row as u64)), self.width))
     }
 
     /// Adds a weight and returns the estimate, which is at least all that was added for the digest, if nothing was subtracted.
@@ -429,7 +476,10 @@ mod tests {
     }
 
     fn count(memory: u64, queries: &[(Digest, u64)]) -> Counts {
-        let mut counter = Counter::new(memory);
+        count_with(Counter::new(memory), queries)
+    }
+
+    fn count_with(mut counter: Counter, queries: &[(Digest, u64)]) -> Counts {
         queries.iter().for_each(|&(digest, weight)| counter.push(digest, weight).unwrap());
         counter.finish()
     }
@@ -490,18 +540,63 @@ mod tests {
         check_exact(&[(zero, ONE), (digest(1), 3), (zero, 2 * ONE), (zero, 0)], 0);
     }
 
+    /// With a salt that is known.
+    fn aimed_at(memory: u64) -> Counter {
+        let mut counter = Counter::new(memory);
+        counter.table.salt = Salt::new(7);
+        counter
+    }
+
     /// Values that all want the first slot, or the last: slow, and right.
     #[test]
     fn values_with_one_home() {
         // A factor of zero makes the salted hash zero.
-        let first = |lo| Digest { hi: scramble(0x0063_6f75_6e74), lo };
-        let table = Table::new(1000);
+        let first = |lo| Digest { hi: scramble(7), lo };
+        let table = Table::new(1000, Salt::new(7));
         assert!((0..100).all(|lo| table.home(first(lo)) == 0));
         let last = (0..).map(digest).filter(|&digest| table.home(digest) == 999).take(500);
         let queries: Vec<_> = (0..500).map(first).chain(last).map(|digest| (digest, ONE)).collect();
+        let exact = count_with(aimed_at(1 << 20), &queries.repeat(2));
+        assert_eq!(exact, count(1 << 20, &queries.repeat(2)));
         check_exact(&queries.repeat(2), 1 << 20);
         let queries: Vec<_> = (0..5000).map(|lo| (first(lo), ONE * (lo % 7 + 1))).collect();
-        check(&count(0, &queries), queries.iter().map(|query| query.1).sum());
+        let counts = count_with(aimed_at(0), &queries);
+        check(&counts, queries.iter().map(|query| query.1).sum());
+        assert_eq!(counts, count(0, &queries));
+    }
+
+    /// Nobody can choose values that crowd: those with neighbouring homes for one salt are spread by that of another counter.
+    #[test]
+    fn chosen_values_do_not_crowd() {
+        let longest = |counter: &Counter| {
+            let runs = counter.table.slots.split(|&(_, count)| count == 0);
+            runs.map(<[_]>::len).max().unwrap_or(0)
+        };
+        let places = |salt| (0..).map(digest).filter(move |digest| digest.salted(salt) >> 58 == 0).take(20_000);
+        for salt in [Salt::new(0x0063_6f75_6e74), Salt::new(7), Counter::new(0).table.salt] {
+            let [mut aimed, mut counter] = [aimed_at(1 << 22), Counter::new(1 << 22)];
+            for digest in places(salt) {
+                aimed.push(digest, ONE).unwrap();
+                counter.push(digest, ONE).unwrap();
+            }
+            // At a load of 4/5 runs of a thousand slots are rarer than one in 10^9.
+            assert!(longest(&counter) < 2000, "{}", longest(&counter));
+            assert!(salt != Salt::new(7) || longest(&aimed) > 10_000);
+        }
+    }
+
+    #[test]
+    fn the_nth_digest_is_that_of_the_sorted_ones() {
+        let near = |i: u64| Digest { hi: 5, lo: i };
+        let all: Vec<Digest> = (0..300).map(digest).chain((0..300).map(near)).collect();
+        for n in [1, 2, 300, 301, 600] {
+            let mut sorted = all[..n].to_vec();
+            sorted.sort_unstable();
+            for (rank, &digest) in sorted.iter().enumerate() {
+                assert_eq!(nth(all[..n].iter().copied(), rank), Some(digest));
+            }
+        }
+        assert_eq!(nth([Digest { hi: u64::MAX, lo: u64::MAX }].into_iter(), 0).map(|digest| digest.lo), Some(u64::MAX));
     }
 
     proptest! {
@@ -532,7 +627,10 @@ mod tests {
                     (digest(random % distinct), (random >> 24) >> (random as u32 % octaves))
                 })
                 .collect();
-            check(&count(0, &queries), queries.iter().map(|query| query.1).sum());
+            let counts = count(0, &queries);
+            check(&counts, queries.iter().map(|query| query.1).sum());
+            // The salt of the table is another one each time.
+            prop_assert!(counts == count(0, &queries) && counts == count_with(aimed_at(0), &queries));
         }
     }
 

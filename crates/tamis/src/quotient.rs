@@ -7,6 +7,9 @@
 //! **Growing** doubles the slots and takes one bit from every remainder. Fingerprints stay what they are, hence the keys are not
 //! needed again; the rate for a given number of keys stays too, and with twice the keys it is twice as high. Who will grow k times
 //! and needs a rate at the end asks for a rate 2^k times lower at the start.
+//!
+//! **Chosen keys** that crowd in a table without a secret are spread by a random number, which the file then has. Ordinary keys never
+//! need it, and give the same bytes each time.
 
 use bytes::Bytes;
 
@@ -16,12 +19,15 @@ use crate::error::{BuildError, FormatError, QueryError};
 use crate::format::{self, Budget, Encoded, Form, Header, Writer};
 use crate::hash::{Digest, Domain, Hasher, Key, Salt};
 use crate::leaves::Geometry;
-use crate::leaves::dynamic::{Full, Insert, Remove};
-use crate::leaves::quotient::Held;
+use crate::leaves::dynamic::Full;
+use crate::leaves::quotient::{Changing, Held};
 use crate::math::quotient::size;
 use crate::steps::{Leaf, QUOTIENT, Role, Step};
 
 /// A quotient filter that keys can be added to and taken out of.
+///
+/// If others choose keys and can read the snapshot too, give the filter a keyed hash: see [`Hasher::secret`]. Without one they can
+/// compute which keys share a fingerprint, and keys that crowd in the table.
 ///
 /// ```
 /// use tamis::{Domain, Filter, Hasher, Quotient};
@@ -42,11 +48,11 @@ use crate::steps::{Leaf, QUOTIENT, Role, Step};
 pub struct Quotient {
     hasher: Hasher,
     domain: Domain,
-    held: Held,
+    table: Changing,
     ask: Ask<Held>,
 }
 
-brief_debug!(Quotient, it => keys: it.len(), capacity: it.capacity(), bytes: it.held.payload.len(), hasher: it.hasher);
+brief_debug!(Quotient, it => keys: it.len(), capacity: it.capacity(), bytes: it.table.held.payload.len(), hasher: it.hasher);
 
 /// The only step of a file.
 const SALT: Salt = Salt::new(0);
@@ -64,18 +70,17 @@ impl Quotient {
         let size = found.ok_or_else(|| BuildError::Unreachable {
             reason: format!("quotient filter: no size gives a rate of {rate} with {capacity} keys"),
         })?;
-        Ok(Quotient::with(domain, hasher, Held::empty(size, SALT)?))
+        Ok(Quotient::with(domain, hasher, Held::empty(size, SALT)?.into()))
     }
 
-    fn with(domain: Domain, hasher: Hasher, held: Held) -> Quotient {
-        Quotient { hasher, domain, ask: held.ask(), held }
+    fn with(domain: Domain, hasher: Hasher, table: Changing) -> Quotient {
+        Quotient { hasher, domain, ask: table.held.ask(), table }
     }
 
     /// Adds a key, or another copy of it. A filter that holds [`capacity`](Self::capacity) keys is full: see [`grow`](Self::grow).
     pub fn insert<K: Key>(&mut self, key: K) -> Result<(), QueryError> {
         let digest = self.digest(key)?;
-        let Held { geometry, payload } = &mut self.held;
-        Ok(geometry.insert(payload, digest)?)
+        Ok(self.table.insert(digest)?)
     }
 
     /// Adds a key; a full filter grows first.
@@ -91,32 +96,28 @@ impl Quotient {
     /// ```
     pub fn insert_growing<K: Key>(&mut self, key: K) -> Result<(), crate::Error> {
         let digest = self.digest(key)?;
-        loop {
-            let Held { geometry, payload } = &mut self.held;
-            match geometry.insert(payload, digest) {
-                Ok(()) => return Ok(()),
-                Err(Full { .. }) => self.grow()?,
-            }
+        while self.table.insert(digest).is_err() {
+            self.grow()?;
         }
+        Ok(())
     }
 
     /// Takes out one copy of a key; false if there is none. Only what was inserted may be removed: a stranger may share its
     /// fingerprint with a key.
     pub fn remove<K: Key>(&mut self, key: K) -> Result<bool, QueryError> {
         let digest = self.digest(key)?;
-        let Held { geometry, payload } = &mut self.held;
-        Ok(geometry.remove(payload, digest))
+        Ok(self.table.remove(digest))
     }
 
     /// Whether the key may be in it.
     #[inline]
     pub fn contains<K: Key>(&self, key: K) -> Result<bool, QueryError> {
-        Ok(self.ask.call(&self.held, self.digest(key)?))
+        Ok(self.ask.call(&self.table.held, self.digest(key)?))
     }
 
     /// How many copies of the key are in it; never too few, and rarely too many.
     pub fn count<K: Key>(&self, key: K) -> Result<u64, QueryError> {
-        Ok(self.held.count(self.digest(key)?))
+        Ok(self.table.count(self.digest(key)?))
     }
 
     #[inline]
@@ -129,7 +130,7 @@ impl Quotient {
 
     /// How many keys are in it, copies counted.
     pub fn len(&self) -> u64 {
-        self.held.geometry.keys()
+        self.table.held.geometry.keys()
     }
 
     /// Whether none is.
@@ -139,12 +140,12 @@ impl Quotient {
 
     /// How many keys it takes: at least what was asked for, twice that after growing.
     pub fn capacity(&self) -> u64 {
-        self.held.geometry.capacity()
+        self.table.held.geometry.capacity()
     }
 
     /// The share of strangers it lets through now, if its keys are distinct; less if some are there twice.
     pub fn rate(&self) -> f64 {
-        self.held.geometry.rate()
+        self.table.held.geometry.rate()
     }
 
     /// Doubles the capacity. Keys and rate stay; the error is that remainders are one bit long already, or that there is no memory.
@@ -160,10 +161,10 @@ impl Quotient {
     /// # Ok::<(), tamis::Error>(())
     /// ```
     pub fn grow(&mut self) -> Result<(), BuildError> {
-        let doubled = self.held.doubled()?.ok_or_else(|| BuildError::Unreachable {
+        let doubled = self.table.doubled()?.ok_or_else(|| BuildError::Unreachable {
             reason: format!("the filter of {} keys cannot grow: no bits are left in its remainders", self.len()),
         })?;
-        self.held = doubled;
+        self.table = doubled;
         Ok(())
     }
 
@@ -184,12 +185,12 @@ impl Quotient {
         let differ = [
             (self.domain != other.domain, "the domain of their keys"),
             (self.hasher != other.hasher, "their hash"),
-            (self.held.geometry.range() != other.held.geometry.range(), "the number of their fingerprints"),
+            (self.table.held.geometry.range() != other.table.held.geometry.range(), "the number of their fingerprints"),
         ];
         if let Some((_, what)) = differ.into_iter().find(|(differs, _)| *differs) {
             return Err(QueryError::Unlike { what }.into());
         }
-        self.held = self.held.merged(&other.held)?.map_err(QueryError::from)?;
+        self.table = self.table.merged(&other.table)?.map_err(QueryError::from)?;
         Ok(())
     }
 
@@ -203,10 +204,11 @@ impl Quotient {
             keys: self.len(),
             negatives: 0,
         };
+        let whole = self.table.whole()?;
         let mut geometry = vec![];
-        self.held.geometry.encode(&mut geometry);
+        whole.geometry.encode(&mut geometry);
         let mut writer = Writer::new(Vec::new(), &header, vec![(Role::Refuse, QUOTIENT)])?;
-        writer.shard(&[Encoded { geometry, payload: self.held.payload.clone().into() }])?;
+        writer.shard(&[Encoded { geometry, payload: whole.payload.into() }])?;
         Ok(writer.finish()?.0)
     }
 
@@ -229,9 +231,9 @@ impl Quotient {
         if part.payload.is_empty() {
             return Err(FormatError::invalid("a quotient filter without a table takes no keys"));
         }
-        let held = Held::checked(part.geometry, &part.payload).map_err(|e| FormatError::invalid(e.to_string()))?;
-        match held.filter(|held| held.geometry.keys() == keys) {
-            Some(held) => Ok(Quotient::with(domain, hasher, held)),
+        let table = Changing::checked(part.geometry, &part.payload).map_err(|e| FormatError::invalid(e.to_string()))?;
+        match table.filter(|table| table.held.geometry.keys() == keys) {
+            Some(table) => Ok(Quotient::with(domain, hasher, table)),
             None => Err(FormatError::invalid("the slots of the quotient filter contradict one another")),
         }
     }

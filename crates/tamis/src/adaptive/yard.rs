@@ -218,6 +218,27 @@ mod tests {
         }
     }
 
+    /// The words beyond the last home are enough, for as many as there is room for and with hashes of a few crowded blocks among them.
+    #[test]
+    fn no_yard_is_full_at_its_end_by_chance() {
+        for (room, yards) in [(1, 200), (2, 200), (10, 200), (50, 200), (120, 200), (1000, 100), (20_000, 5)] {
+            for seed in 0..yards {
+                let mut yard = Yard::new(room);
+                for i in 0.. {
+                    let random = scramble(seed << 32 | i);
+                    // Every eighth is one of the sixteen hashes that a full block at the end may have spilled.
+                    let last = i % 8 == 0 && i < 128;
+                    let hash = if last { random | u64::MAX << 48 } else { random } & HASH;
+                    if yard.len() + 2 > yard.room() {
+                        break;
+                    }
+                    assert!(yard.takes(hash), "{} of {room}", yard.len());
+                    yard.insert(hash, 1);
+                }
+            }
+        }
+    }
+
     #[test]
     fn a_damaged_yard_is_refused() {
         let mut yard = Yard::new(100);

@@ -15,7 +15,7 @@
 //! share of 2^32 numbers, and in each of 64 attempts. The hash must not be linear: digests of integers are, and with a sum one key
 //! more leads to any number one likes. What is hashed is sorted and distinct, so that numbers depend on the set and on nothing else.
 
-use std::hash::Hasher as _;
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 
 use siphasher::sip::SipHasher13;
 
@@ -76,6 +76,17 @@ pub(crate) fn numbers(keys: usize, hash: impl Fn() -> u64) -> impl Iterator<Item
             _ => (attempt, number()),
         }
     })
+}
+
+/// Bits that nobody can foresee. The standard library has them from the operating system, once for each thread, and scrambles them
+/// with SipHash-1-3: what is seen of them tells nothing about others.
+pub(crate) fn random() -> u64 {
+    RandomState::new().hash_one(KEY)
+}
+
+/// A number for keys that come one by one, so that nothing is known of their set; never 0.
+pub(crate) fn random_number() -> u32 {
+    ((random() & MAX_NUMBER) as u32).max(1)
 }
 
 /// Which attempt a set's number belongs to.

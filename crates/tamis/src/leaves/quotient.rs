@@ -17,6 +17,17 @@
 //! * *Merging* is the merging of two sorted lists.
 //! * *The bytes follow from the set*: free slots are zero, so neither the order of insertions nor what was deleted leaves a trace.
 //!
+//! **Chosen keys.** Without a secret all fingerprints are public, and keys can be chosen that crowd: thousands that want the same slots
+//! move thousands of others with each insertion, and at the end of the table there is no free slot for them. Because the very
+//! fingerprints are there, all of them can be kept elsewhere at any time, without the keys. Quotient and remainder are not those
+//! of F but those of its *place*, and a number says which bijection leads from fingerprints to places (`places.rs`). It is 0, and
+//! the place is F itself, until a table is crowded. A table that is built at once then takes a number that follows from the set
+//! (`attempts.rs`), and one that changes a random one (`changing.rs`).
+//!
+//! Copies of one fingerprint have one place under every number. A table that changes keeps the first 64 in its slots and counts
+//! the others beside them, until it is written to a file: so a million copies of a key cost no more than a million keys. In a file
+//! they are in the slots; queries skip through a long run block by block.
+//!
 //! Paper: [Quotient] Pandey, Bender, Johnson, Patro 2017, sections 3 and 4. Unlike there, `offset` counts what earlier blocks
 //! take of a block, and there are no counters. The rate is computed in [`crate::math::quotient`].
 
@@ -24,7 +35,7 @@ use crate::arch::{Answer, Base, Isa, Kernel, Level, dispatch, prefetch};
 use crate::error::FormatError;
 use crate::format::{Reader, put_varint};
 use crate::hash::{Digest, Salt};
-use crate::leaves::{Choose, Column, Contains, Geometry, Part};
+use crate::leaves::{Choose, Column, Contains, Geometry, MAX_NUMBER, Part};
 use crate::math::quotient::{MAX_FINGERPRINTS, MAX_REMAINDER, MAX_SLOTS};
 
 #[cfg(feature = "build")]
@@ -32,11 +43,20 @@ mod build;
 #[cfg(feature = "build")]
 mod change;
 #[cfg(feature = "build")]
+mod changing;
+#[cfg(feature = "build")]
+mod held;
+#[cfg(feature = "build")]
 mod multiset;
+mod places;
 mod table;
 
 #[cfg(feature = "build")]
-pub(crate) use build::{Held, Params};
+pub(crate) use build::Params;
+#[cfg(feature = "build")]
+pub(crate) use changing::Changing;
+#[cfg(feature = "build")]
+pub(crate) use held::Held;
 use table::{BLOCK, Table};
 
 /// Keys that are located and prefetched together before the first is answered.
@@ -49,6 +69,8 @@ pub(crate) struct Quotient {
     slots: u64,
     /// Bits of a remainder.
     remainder: u32,
+    /// Which bijection leads from fingerprints to places; 0 for none.
+    number: u32,
     /// Blocks of 64 slots; a few more than `slots` ask for.
     blocks: u64,
     /// Fingerprints in it.
@@ -63,16 +85,32 @@ impl Quotient {
     /// Quotient and remainder of a key.
     #[inline(always)]
     fn locate(&self, key: Digest) -> (usize, u64) {
-        let product = key.salted(self.salt) as u128 * (self.slots << self.remainder) as u128;
-        self.split((product >> 64) as u64)
+        self.split(self.placed(self.fingerprint(key)))
     }
 
-    /// Quotient and remainder of a fingerprint.
     #[inline(always)]
-    fn split(&self, fingerprint: u64) -> (usize, u64) {
+    fn fingerprint(&self, key: Digest) -> u64 {
+        ((u128::from(key.salted(self.salt)) * u128::from(self.range())) >> 64) as u64
+    }
+
+    /// How many fingerprints there are. Filters that agree in this and in the salt can be merged.
+    #[inline(always)]
+    pub(crate) fn range(&self) -> u64 {
+        self.slots << self.remainder
+    }
+
+    /// Where a fingerprint is kept.
+    #[inline(always)]
+    fn placed(&self, fingerprint: u64) -> u64 {
+        if self.number == 0 { fingerprint } else { places::there(self.number, self.range(), fingerprint) }
+    }
+
+    /// Quotient and remainder of a place.
+    #[inline(always)]
+    fn split(&self, place: u64) -> (usize, u64) {
         // On a 32-bit processor a payload that is there has fewer slots than a usize can count.
-        let quotient = usize::try_from(fingerprint >> self.remainder).unwrap_or(usize::MAX);
-        (quotient, fingerprint & ((1 << self.remainder) - 1))
+        let quotient = usize::try_from(place >> self.remainder).unwrap_or(usize::MAX);
+        (quotient, place & ((1 << self.remainder) - 1))
     }
 
     #[inline(always)]
@@ -159,11 +197,11 @@ impl Contains for Quotient {
     }
 }
 
-/// Directory: slots, bits of a remainder, blocks, keys (varints). Payload: `blocks * (17 + 8 r)` bytes, see `table.rs`.
+/// Directory: slots, bits of a remainder, blocks, keys, number (varints). Payload: `blocks * (17 + 8 r)` bytes, see `table.rs`.
 impl Geometry for Quotient {
     fn encode(&self, out: &mut Vec<u8>) {
-        for number in [self.slots, self.remainder.into(), self.blocks, self.keys] {
-            put_varint(out, number);
+        for value in [self.slots, self.remainder.into(), self.blocks, self.keys, self.number.into()] {
+            put_varint(out, value);
         }
     }
 
@@ -180,7 +218,10 @@ impl Geometry for Quotient {
         let most = if slots == 0 { 0 } else { MAX_SLOTS };
         let blocks = from.within("number of blocks", least..=most)?;
         let keys = from.within("number of keys", 0..=blocks * BLOCK as u64)?;
-        Ok(Quotient { slots, remainder, blocks, keys, ones: table::lanes(remainder), salt, level: Level::detect() })
+        let most = if slots == 0 { 0 } else { MAX_NUMBER };
+        let number = from.within("number of its places", 0..=most)? as u32;
+        let ones = table::lanes(remainder);
+        Ok(Quotient { slots, remainder, number, blocks, keys, ones, salt, level: Level::detect() })
     }
 
     fn payload_len(&self) -> u64 {

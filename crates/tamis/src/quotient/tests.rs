@@ -130,7 +130,7 @@ fn what_is_no_quotient_filter_is_refused() {
 /// A file whose checksums are right and whose slots are not.
 fn forged(filter: &Quotient, change: impl Fn(&mut Vec<u8>)) -> Vec<u8> {
     let mut filter = filter.clone();
-    change(&mut filter.held.payload);
+    change(&mut filter.table.held.payload);
     filter.snapshot().unwrap()
 }
 
@@ -138,7 +138,7 @@ fn forged(filter: &Quotient, change: impl Fn(&mut Vec<u8>)) -> Vec<u8> {
 fn hostile_snapshots_are_refused() {
     let mut filter = new(300, 0.05);
     (0..250u64).for_each(|key| filter.insert(key).unwrap());
-    let len = filter.held.payload.len();
+    let len = filter.table.held.payload.len();
     for at in 0..len {
         let bytes = forged(&filter, |payload| payload[at] ^= 1 << (at % 8));
         // A remainder that is another may be in order all the same; then it is a filter of other keys.
@@ -158,6 +158,45 @@ fn hostile_snapshots_are_refused() {
         damaged[at] ^= 0x10;
         assert!(Quotient::restore(damaged).is_err());
     }
+}
+
+/// Integers whose bits begin with so many ones: they want the end of the table.
+fn at_the_end(bits: u32) -> impl Iterator<Item = u64> {
+    (0..).filter(move |key: &u64| key.digest(&Hasher::seeded(3)).salted(SALT).leading_ones() >= bits)
+}
+
+#[test]
+fn chosen_keys_fill_a_filter_and_need_no_more_room() {
+    let mut filter = new(20_000, 0.01);
+    let keys: Vec<u64> = at_the_end(10).take(19_000).collect();
+    for &key in &keys {
+        filter.insert_growing(key).unwrap();
+    }
+    assert!(filter.capacity() < 21_000 && filter.len() == 19_000);
+    let bytes = filter.snapshot().unwrap();
+    let restored = Quotient::restore(bytes.clone()).unwrap();
+    let file = Filter::open(bytes).unwrap();
+    assert!(keys.iter().all(|&key| restored.contains(key).unwrap() && file.contains(key).unwrap()));
+    // Built at once they have the same bytes each time.
+    let built = || crate::build(keys.clone()).kind(Kind::Quotient).finish().unwrap();
+    assert_eq!(built().as_bytes(), built().as_bytes());
+    let mut taken_up = Quotient::restore(built().as_bytes().to_vec()).unwrap();
+    assert_eq!(taken_up.len(), 19_000);
+    assert!(keys.iter().all(|&key| taken_up.remove(key).unwrap()) && taken_up.is_empty());
+}
+
+#[test]
+fn copies_stay_through_snapshots_and_merges() {
+    let mut filter = new(50_000, 0.01);
+    (0..20_000).for_each(|_| filter.insert(7u64).unwrap());
+    let bytes = filter.snapshot().unwrap();
+    assert!(Filter::open(bytes.clone()).unwrap().contains(7u64).unwrap());
+    let mut restored = Quotient::restore(bytes.clone()).unwrap();
+    assert!(restored.count(7u64).unwrap() == 20_000 && restored.snapshot().unwrap() == bytes);
+    restored.merge(&filter).unwrap();
+    restored.grow().unwrap();
+    assert_eq!((restored.count(7u64).unwrap(), restored.len()), (40_000, 40_000));
+    assert!((0..40_000).all(|_| restored.remove(7u64).unwrap()) && !restored.contains(7u64).unwrap());
 }
 
 proptest! {

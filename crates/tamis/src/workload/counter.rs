@@ -29,14 +29,13 @@
 //!
 //! Weights are integers, 2^20 to the query ([`ONE`]), so that sums do not depend on the order of the log.
 
-use std::hash::{BuildHasher, RandomState};
 use std::mem;
 
 use crate::arch::prefetch;
 use crate::debug::brief_debug;
 use crate::error::BuildError;
 use crate::hash::{Digest, Salt};
-use crate::leaves::attempts::SetHash;
+use crate::leaves::attempts::{SetHash, random};
 
 /// The weight of one query, in units.
 pub const ONE: u64 = 1 << 20;
@@ -124,7 +123,7 @@ impl Counter {
         let most = (memory / 4 * 3 / SLOT) as usize - EDGE;
         let width = (memory / 4 / (8 * ROWS as u64)) as usize;
         let pending = Vec::with_capacity(AHEAD);
-        let table = Table::new(FIRST, Salt::new(RandomState::new().hash_one(FIRST)));
+        let table = Table::new(FIRST, Salt::new(random()));
         Counter { table, most, width, sketch: None, pending, queries: 0, outside: 0, floor: 0 }
     }
 

@@ -240,7 +240,7 @@ impl<L: Level> Tier<L> {
         }
         let marks = Marks::size(size.marks, spots);
         let dead = Held::reopened(marks, Salt::new(0), dead).map_err(fail)?.ok_or_else(wrong)?;
-        let mut all = dead.fingerprints();
+        let mut all = dead.places();
         all.dedup();
         match level.len() == len && all.len() as u64 == dead.geometry.keys() {
             true => Ok(Tier { level, dead: Marks(dead), stash, size: *size }),

@@ -71,7 +71,7 @@ impl AdaptiveQuotient {
         }
         let live = |word: &u64| !Entry::unpack(*word).buried;
         // Sorted: to count the copies of a base in its run would take as long as the run is, for every base of it.
-        let mut bases = filter.held.fingerprints();
+        let mut bases = filter.held.places();
         bases.extend(&filter.spare);
         bases.sort_unstable();
         let copies =

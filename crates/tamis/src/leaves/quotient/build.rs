@@ -1,18 +1,23 @@
 //! keys, all at once or one by one -> a payload: the building half of the quotient filter.
 
+use super::Quotient;
+use super::change::Put;
 use super::table::{BLOCK, Table, lanes};
-use super::{One, Quotient};
 use crate::BuildError;
-use crate::arch::{Answer, Isa, Kernel, Level, dispatch};
+use crate::arch::{Isa, Kernel, Level, dispatch};
 use crate::hash::{Digest, Salt};
 use crate::leaves::Geometry;
+use crate::leaves::attempts::{SetHash, numbers};
 use crate::leaves::bloom::zeros;
 use crate::leaves::dynamic::{Full, Insert, Remove};
 use crate::math::quotient::{MAX_FINGERPRINTS, MAX_REMAINDER, MAX_SLOTS, bits, capacity, rate, slots};
 
 /// Slots after the last that a key can want. At the load of 19/20 the runs reach k slots past the end with probability
 /// exp(-0.1 k): a few times in a billion they reach past this, and then an insertion fails early.
-const SPARE: u64 = 192;
+pub(super) const SPARE: u64 = 192;
+
+/// As far from home as this no fingerprint comes by chance: with probability exp(-100).
+const FAR: u64 = 1024;
 
 /// What the planner chooses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,15 +61,15 @@ impl Params {
     }
 }
 
-/// One insertion.
-pub(super) struct Add<'a>(pub(super) Table, pub(super) &'a mut [u8], pub(super) (usize, u64));
+/// One insertion, and how many copies are allowed.
+pub(super) struct Add<'a>(pub(super) Table, pub(super) &'a mut [u8], pub(super) (usize, u64), pub(super) usize);
 
 impl Kernel for Add<'_> {
-    type Output = bool;
+    type Output = Put;
     #[inline(always)]
-    fn run<I: Isa>(self) -> bool {
-        let Add(table, payload, (quotient, remainder)) = self;
-        table.insert::<I>(payload, quotient, remainder)
+    fn run<I: Isa>(self) -> Put {
+        let Add(table, payload, place, copies) = self;
+        table.insert::<I>(payload, place, copies)
     }
 }
 
@@ -96,7 +101,8 @@ impl Insert for Quotient {
     #[inline]
     fn insert(&mut self, payload: &mut [u8], key: Digest) -> Result<(), Full> {
         let full = Full { keys: self.keys, capacity: self.capacity() };
-        if self.keys >= full.capacity || !dispatch(self.level, Add(self.table(), payload, self.locate(key))) {
+        let add = Add(self.table(), payload, self.locate(key), usize::MAX);
+        if self.keys >= full.capacity || !matches!(dispatch(self.level, add), Put::Done(_)) {
             return Err(full);
         }
         self.keys += 1;
@@ -122,7 +128,8 @@ impl Quotient {
             return Err(BuildError::Unreachable { reason });
         }
         let blocks = (slots + slots.min(SPARE)).div_ceil(BLOCK as u64);
-        Ok(Quotient { slots, remainder, blocks, keys: 0, ones: lanes(remainder), salt, level: Level::detect() })
+        let ones = lanes(remainder);
+        Ok(Quotient { slots, remainder, number: 0, blocks, keys: 0, ones, salt, level: Level::detect() })
     }
 
     /// Appends the payload that holds `keys`. Equal fingerprints are kept apart: each can be deleted.
@@ -132,8 +139,18 @@ impl Quotient {
         salt: Salt,
         out: &mut Vec<u8>,
     ) -> Result<Quotient, BuildError> {
-        let filter = Quotient::new((params.slots(keys.len() as u64), params.remainder), salt)?;
-        let sorted = filter.fingerprints(keys);
+        let mut filter = Quotient::new((params.slots(keys.len() as u64), params.remainder), salt)?;
+        let mut sorted = filter.fingerprints(keys);
+        if filter.is_crowded(&sorted) {
+            for (_, number) in numbers(keys.len(), || SetHash::of(keys)).skip(1) {
+                let moved = Quotient { number: number as u32, ..filter };
+                let places = moved.places(sorted.clone());
+                if !moved.is_crowded(&places) {
+                    (filter, sorted) = (moved, places);
+                    break;
+                }
+            }
+        }
         // The end is known: no block is spared for what does not come.
         let filter = Quotient { blocks: filter.needed(&sorted), ..filter };
         filter.lay_out(&sorted, zeros(out, filter.payload_len())?);
@@ -168,14 +185,34 @@ impl Quotient {
         sorted
     }
 
-    /// Blocks that the sorted fingerprints take.
-    fn needed(&self, sorted: &[u64]) -> u64 {
-        let end = sorted.iter().fold(0, |end, fingerprint| (fingerprint >> self.remainder).max(end) + 1);
+    /// The places of fingerprints, sorted; they come sorted.
+    pub(super) fn places(&self, mut fingerprints: Vec<u64>) -> Vec<u64> {
+        if self.number != 0 {
+            fingerprints.iter_mut().for_each(|fingerprint| *fingerprint = self.placed(*fingerprint));
+            fingerprints.sort_unstable();
+        }
+        fingerprints
+    }
+
+    /// Blocks that the sorted places take.
+    pub(super) fn needed(&self, sorted: &[u64]) -> u64 {
+        let end = sorted.iter().fold(0, |end, place| (place >> self.remainder).max(end) + 1);
         end.max(self.slots).div_ceil(BLOCK as u64)
     }
 
-    /// Writes sorted fingerprints to a payload of zeros; there are blocks for all of them.
-    fn lay_out(&self, sorted: &[u64], payload: &mut [u8]) {
+    /// Whether chance does not bring these sorted places together: some are far from home, or beyond the end. Copies do not count,
+    /// since nothing tells them apart.
+    pub(super) fn is_crowded(&self, sorted: &[u64]) -> bool {
+        let (mut end, mut farthest) = (0, 0);
+        for place in sorted.chunk_by(|a, b| a == b).map(|copies| copies[0] >> self.remainder) {
+            end = place.max(end) + 1;
+            farthest = farthest.max(end - place);
+        }
+        farthest > FAR || end > self.blocks * BLOCK as u64
+    }
+
+    /// Writes sorted places to a payload of zeros; there are blocks for all of them.
+    pub(super) fn lay_out(&self, sorted: &[u64], payload: &mut [u8]) {
         let table = self.table();
         // The next slot, and the block up to which offsets are written.
         let (mut slot, mut block) = (0, 0);
@@ -186,8 +223,8 @@ impl Quotient {
             }
         };
         let mut run = usize::MAX;
-        for (i, &fingerprint) in sorted.iter().enumerate() {
-            let (quotient, remainder) = self.split(fingerprint);
+        for (i, &place) in sorted.iter().enumerate() {
+            let (quotient, remainder) = self.split(place);
             if quotient != run {
                 offsets(payload, slot, quotient / BLOCK);
                 table.set_occupied(payload, quotient, true);
@@ -211,105 +248,5 @@ impl Quotient {
     /// How many it holds.
     pub(crate) fn keys(&self) -> u64 {
         self.keys
-    }
-
-    /// How many fingerprints there are. Filters that agree in this and in the salt can be merged.
-    pub(crate) fn range(&self) -> u64 {
-        self.slots << self.remainder
-    }
-}
-
-/// A geometry and a payload of its own.
-#[derive(Clone, Debug)]
-pub(crate) struct Held {
-    pub(crate) geometry: Quotient,
-    pub(crate) payload: Vec<u8>,
-}
-
-impl Answer<Held> for One {
-    #[inline(always)]
-    fn answer<I: Isa>(held: &Held, key: Digest) -> bool {
-        held.geometry.ask::<I>(&held.payload, held.geometry.locate(key))
-    }
-}
-
-impl Held {
-    /// Without keys.
-    pub(crate) fn empty(size: (u64, u32), salt: Salt) -> Result<Held, BuildError> {
-        Held::of(Quotient::new(size, salt)?, &[])
-    }
-
-    /// With these fingerprints, sorted.
-    fn of(geometry: Quotient, sorted: &[u64]) -> Result<Held, BuildError> {
-        let blocks = geometry.blocks.max(geometry.needed(sorted));
-        let geometry = Quotient { blocks, keys: sorted.len() as u64, ..geometry };
-        let mut payload = vec![];
-        geometry.lay_out(sorted, zeros(&mut payload, geometry.payload_len())?);
-        Ok(Held { geometry, payload })
-    }
-
-    /// The fastest way to ask for one key.
-    pub(crate) fn ask(&self) -> crate::arch::Ask<Held> {
-        crate::arch::Ask::new::<One>(self.geometry.level)
-    }
-
-    /// How many copies of a key there are.
-    pub(crate) fn count(&self, key: Digest) -> u64 {
-        let Held { geometry, payload } = self;
-        dispatch(geometry.level, Count(geometry.table(), payload, geometry.locate(key)))
-    }
-
-    /// All fingerprints, sorted.
-    pub(crate) fn fingerprints(&self) -> Vec<u64> {
-        let mut all = Vec::with_capacity(self.payload.len() / self.geometry.table().size() * BLOCK);
-        let remainder = self.geometry.remainder;
-        self.geometry.table().each(&self.payload, |quotient, low| all.push(quotient << remainder | low));
-        all
-    }
-
-    /// The same keys in twice the slots, with one bit less in each; none if there is no bit to spare.
-    pub(crate) fn doubled(&self) -> Result<Option<Held>, BuildError> {
-        let Quotient { slots, remainder, salt, .. } = self.geometry;
-        if remainder == 1 || slots > MAX_SLOTS / 2 {
-            return Ok(None);
-        }
-        let geometry = Quotient::new((2 * slots, remainder - 1), salt)?;
-        Ok(Some(Held::of(geometry, &self.fingerprints())?))
-    }
-
-    /// The keys of both in the slots of the first; an error if there is no room. The two have the same range and salt.
-    pub(crate) fn merged(&self, other: &Held) -> Result<Result<Held, Full>, BuildError> {
-        let (keys, capacity) = (self.geometry.keys.saturating_add(other.geometry.keys), self.geometry.capacity());
-        if keys > capacity {
-            return Ok(Err(Full { keys: self.geometry.keys, capacity }));
-        }
-        let mut all = self.fingerprints();
-        all.extend(other.fingerprints());
-        // Two sorted lists: the standard library's stable sort finds them and merges.
-        all.sort();
-        Ok(Ok(Held::of(Quotient { keys: 0, ..self.geometry }, &all)?))
-    }
-
-    /// Bytes of memory that checking a payload takes for each of its bytes: a list of fingerprints, and the payload written again.
-    pub(crate) const CHECK: u64 = 24;
-
-    /// A payload as a file has it, with room at its end; none if it is not what its fingerprints would be written as.
-    pub(crate) fn checked(geometry: Quotient, payload: &[u8]) -> Result<Option<Held>, BuildError> {
-        let mut held = Held { geometry, payload: payload.to_vec() };
-        let all = held.fingerprints();
-        let sane =
-            all.is_sorted() && all.len() as u64 == geometry.keys && all.last().is_none_or(|&f| f < geometry.range());
-        if !sane || geometry.needed(&all) > geometry.blocks {
-            return Ok(None);
-        }
-        let again = Held::of(geometry, &all)?;
-        if again.payload != held.payload {
-            return Ok(None);
-        }
-        let room = Quotient::new((geometry.slots, geometry.remainder), geometry.salt)?;
-        held.geometry.blocks = geometry.blocks.max(room.blocks);
-        let more = held.geometry.payload_len() - geometry.payload_len();
-        zeros(&mut held.payload, more)?;
-        Ok(Some(held))
     }
 }

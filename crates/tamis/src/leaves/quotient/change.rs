@@ -15,6 +15,17 @@ fn put_word(payload: &mut [u8], at: usize, word: u64) {
     }
 }
 
+/// What became of an insertion. Only the first has changed anything.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Put {
+    /// It is there; so many blocks were read or written beyond its own.
+    Done(usize),
+    /// No slot from its place on is free.
+    Full,
+    /// As many copies as are allowed are there.
+    Many,
+}
+
 impl Table {
     #[inline(always)]
     pub(super) fn set_occupied(self, payload: &mut [u8], quotient: usize, yes: bool) {
@@ -109,10 +120,13 @@ impl Table {
         self.set_remainder(payload, block * BLOCK + to, 0);
     }
 
-    /// Adds a fingerprint; false, and nothing is changed, if there is no free slot for it.
+    /// Adds a fingerprint. Of one whose run leaves its block no more than `copies` are allowed.
     #[inline(always)]
-    pub(super) fn insert<I: Isa>(self, payload: &mut [u8], quotient: usize, remainder: u64) -> bool {
-        self.insert_near::<I>(payload, quotient, remainder) || self.insert_far::<I>(payload, quotient, remainder)
+    pub(super) fn insert<I: Isa>(self, payload: &mut [u8], place: (usize, u64), copies: usize) -> Put {
+        match self.insert_near::<I>(payload, place.0, place.1) {
+            true => Put::Done(0),
+            false => self.insert_far::<I>(payload, place, copies),
+        }
     }
 
     /// [`insert`](Self::insert) where all that moves lies in the quotient's block; false, and nothing is changed, elsewhere.
@@ -167,25 +181,37 @@ impl Table {
 
     /// [`insert`](Self::insert) anywhere.
     #[inline(never)]
-    fn insert_far<I: Isa>(self, payload: &mut [u8], quotient: usize, remainder: u64) -> bool {
+    fn insert_far<I: Isa>(self, payload: &mut [u8], (quotient, remainder): (usize, u64), copies: usize) -> Put {
         let (block, home) = (quotient / BLOCK, quotient % BLOCK);
         let meta = self.meta(payload, block);
         let occupied = meta.occupied >> home & 1 == 1;
         let before = (meta.occupied & low(home)).count_ones() as usize;
-        let start = self.start::<I>(payload, block, meta.offset);
+        let (known, start) = match meta.offset {
+            MANY => self.walk_back::<I>(payload, block),
+            offset => (block, block * BLOCK + usize::from(offset)),
+        };
         let mut slot = self.after::<I>(payload, start, before).max(quotient);
         // Where it belongs: after the last that is not larger. `tail` if it becomes the end of its run.
         let mut after = slot;
         let mut tail = true;
         if occupied {
-            let Some(end) = self.select::<I>(payload, slot, 0) else { return false };
+            let Some(end) = self.select::<I>(payload, slot, 0) else { return Put::Full };
             after = end + 1;
-            while slot <= end && self.remainder_at(payload, slot) <= remainder {
-                slot += 1;
+            let run = slot;
+            let mut larger = after;
+            while slot < larger {
+                let middle = slot + (larger - slot) / 2;
+                match self.remainder_at(payload, middle) <= remainder {
+                    true => slot = middle + 1,
+                    false => larger = middle,
+                }
+            }
+            if slot - run >= copies && self.remainder_at(payload, slot - copies) == remainder {
+                return Put::Many;
             }
             tail = slot > end;
         }
-        let Some(free) = self.free::<I>(payload, after).filter(|&free| free >= slot) else { return false };
+        let Some(free) = self.free::<I>(payload, after).filter(|&free| free >= slot) else { return Put::Full };
         let (first, last) = (slot / BLOCK, free / BLOCK);
         for block in (first..=last).rev() {
             let from = if block == first { slot % BLOCK } else { 0 };
@@ -212,24 +238,14 @@ impl Table {
             let offset = self.meta(payload, block).offset;
             self.set_offset(payload, block, usize::from(offset) + 1);
         }
-        true
+        Put::Done(last.saturating_sub(known))
     }
 
     /// Takes out one copy of a fingerprint; false, and nothing is changed, if there is none.
     #[inline(always)]
     pub(super) fn remove<I: Isa>(self, payload: &mut [u8], quotient: usize, remainder: u64) -> bool {
         let Some(end) = self.last::<I>(payload, quotient) else { return false };
-        let mut slot = end;
-        loop {
-            let found = self.remainder_at(payload, slot);
-            if found == remainder {
-                break;
-            }
-            if found < remainder || slot <= quotient || self.is_end(payload, slot - 1) {
-                return false;
-            }
-            slot -= 1;
-        }
+        let Some(slot) = self.seek(payload, quotient, end, remainder) else { return false };
         let alone = slot <= quotient || self.is_end(payload, slot - 1);
         let last = self.movable::<I>(payload, slot).max(slot);
         for block in slot / BLOCK..=last / BLOCK {

@@ -1,7 +1,11 @@
-//! fingerprints in and out -> a quotient table: for callers that compute their own fingerprints.
+//! fingerprints in and out -> a quotient table: for callers that compute their own fingerprints, and have a secret.
+//!
+//! These tables keep number 0 and all copies in their slots: what a snapshot holds is the payload, and nobody can choose what is put in.
 
 use super::Quotient;
-use super::build::{Add, Count, Delete, Held};
+use super::build::{Add, Count, Delete};
+use super::change::Put;
+use super::held::Held;
 use super::table::Table;
 use crate::BuildError;
 use crate::arch::{Isa, Kernel, dispatch};
@@ -23,8 +27,7 @@ impl Held {
     /// The fingerprint of a key.
     #[inline(always)]
     pub(crate) fn fingerprint(&self, key: Digest) -> u64 {
-        let product = u128::from(key.salted(self.geometry.salt)) * u128::from(self.geometry.range());
-        (product >> 64) as u64
+        self.geometry.fingerprint(key)
     }
 
     /// Bits of a remainder.
@@ -53,7 +56,8 @@ impl Held {
     pub(crate) fn put(&mut self, fingerprint: u64) -> bool {
         let (table, place) = self.table(fingerprint);
         let room = self.geometry.keys < self.geometry.capacity();
-        let put = room && dispatch(self.geometry.level, Add(table, &mut self.payload, place));
+        let add = Add(table, &mut self.payload, place, usize::MAX);
+        let put = room && matches!(dispatch(self.geometry.level, add), Put::Done(_));
         self.geometry.keys += u64::from(put);
         put
     }

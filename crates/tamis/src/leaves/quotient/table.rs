@@ -142,15 +142,15 @@ impl Table {
     #[inline(always)]
     pub(super) fn start<I: Isa>(self, payload: &[u8], block: usize, offset: u8) -> usize {
         match offset {
-            MANY => self.walk_back::<I>(payload, block),
+            MANY => self.walk_back::<I>(payload, block).1,
             _ => block * BLOCK + usize::from(offset),
         }
     }
 
-    /// [`start`](Self::start) by counting from the last block that knows it.
+    /// The last block before this one that knows its start, and [`start`](Self::start) by counting from there.
     #[cold]
     #[inline(never)]
-    fn walk_back<I: Isa>(self, payload: &[u8], block: usize) -> usize {
+    pub(super) fn walk_back<I: Isa>(self, payload: &[u8], block: usize) -> (usize, usize) {
         let mut known = block.saturating_sub(1);
         let mut runs = self.occupied(payload, known).count_ones() as usize;
         while known > 0 && self.meta(payload, known).offset == MANY {
@@ -158,7 +158,7 @@ impl Table {
             runs += self.occupied(payload, known).count_ones() as usize;
         }
         let from = known * BLOCK + usize::from(self.meta(payload, known).offset);
-        self.after::<I>(payload, from, runs).max(block * BLOCK)
+        (known, self.after::<I>(payload, from, runs).max(block * BLOCK))
     }
 
     /// The slot after the next `runs` runs that end at `from` or later; the number of slots if there are not so many.
@@ -221,22 +221,31 @@ impl Table {
     /// [`has`](Self::has) for any run.
     #[inline(never)]
     fn search<I: Isa>(self, payload: &[u8], quotient: usize, remainder: u64) -> bool {
-        self.last::<I>(payload, quotient).is_some_and(|last| self.run_has(payload, quotient, last, remainder))
+        self.last::<I>(payload, quotient).is_some_and(|last| self.seek(payload, quotient, last, remainder).is_some())
     }
 
-    /// Whether the run of a quotient that ends at `last` has a remainder. Runs ascend, so that the search can stop early.
+    /// The last slot with a remainder in the run of a quotient that ends at `last`. Runs ascend, so that the search can stop early.
     #[inline(always)]
-    fn run_has(self, payload: &[u8], quotient: usize, last: usize, remainder: u64) -> bool {
+    pub(super) fn seek(self, payload: &[u8], quotient: usize, last: usize, remainder: u64) -> Option<usize> {
         let mut slot = last;
         loop {
             let found = self.remainder_at(payload, slot);
             if found <= remainder {
-                return found == remainder;
+                return (found == remainder).then_some(slot);
             }
             if slot <= quotient || self.is_end(payload, slot - 1) {
-                return false;
+                return None;
             }
             slot -= 1;
+            // A block that is all of one run, and whose first is larger too.
+            let first = slot / BLOCK * BLOCK;
+            if slot - first == BLOCK - 1
+                && first >= quotient
+                && self.ends(payload, slot / BLOCK) == 0
+                && self.remainder_at(payload, first) > remainder
+            {
+                slot = first;
+            }
         }
     }
 

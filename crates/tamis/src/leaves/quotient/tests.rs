@@ -3,10 +3,11 @@
 
 use proptest::prelude::*;
 
-use super::build::{Held, Params};
 use super::table::{BLOCK, MANY};
 use super::*;
 use crate::Hasher;
+use crate::hash::scramble;
+use crate::leaves::attempts::attempt_of;
 use crate::leaves::dynamic::{Insert, Remove};
 use crate::math::quotient::{rate, slots};
 
@@ -119,6 +120,21 @@ fn a_full_table_says_so_and_stays_as_it_is() {
     assert!(refused && answers(geometry, &payload, &keys[..64]).iter().all(|&yes| yes));
 }
 
+/// The spare blocks are enough: a table of random fingerprints takes all that it is made for.
+#[test]
+fn no_table_is_full_at_its_end_by_chance() {
+    for (capacity, tables) in [(1u64, 50), (2, 50), (10, 50), (60, 50), (190, 50), (300, 50), (3000, 30), (40_000, 10)]
+    {
+        for table in 0..tables {
+            let mut held = Held::empty((slots(capacity), 4), SALT).unwrap();
+            for i in 0..held.geometry.capacity() {
+                let fingerprint = held.fingerprint(Hasher::seeded(table).integer(i));
+                assert!(held.put(fingerprint), "{i} of {capacity}");
+            }
+        }
+    }
+}
+
 /// One key a thousand times, and others that must give way: offsets beyond a byte.
 #[test]
 fn offsets_that_do_not_fit_are_counted() {
@@ -137,7 +153,7 @@ fn offsets_that_do_not_fit_are_counted() {
     let table = held.geometry.table();
     assert!((0..table.blocks).filter(|&block| table.meta(&held.payload, block).offset == MANY).count() > 5);
     check(&held, &mut oracle);
-    assert_eq!(held.count(early), 1001);
+    assert_eq!(held.copies(held.fingerprint(early)), 1001);
     for _ in 0..900 {
         assert!(held.geometry.remove(&mut held.payload, early));
         oracle.remove(oracle.iter().position(|found| *found == held.geometry.locate(early)).unwrap());
@@ -149,7 +165,7 @@ fn offsets_that_do_not_fit_are_counted() {
 /// The table holds what the list holds, in the only way it can.
 fn check(held: &Held, oracle: &mut [(usize, u64)]) {
     oracle.sort_unstable();
-    let found: Vec<(usize, u64)> = held.fingerprints().iter().map(|&f| held.geometry.split(f)).collect();
+    let found: Vec<(usize, u64)> = held.places().iter().map(|&f| held.geometry.split(f)).collect();
     assert!(found == oracle && held.geometry.keys == oracle.len() as u64);
     let again = Held::checked(held.geometry, &held.payload).unwrap().unwrap();
     assert!(again.payload == held.payload);
@@ -162,15 +178,17 @@ fn growing_moves_a_bit_and_changes_nothing_else() {
     keys.iter().for_each(|&key| held.geometry.insert(&mut held.payload, key).unwrap());
     let strangers = digests(3000, 5000);
     let before = answers(held.geometry, &held.payload, &strangers);
-    let fingerprints = held.fingerprints();
+    let fingerprints = held.places();
+    let mut table = Changing::from(held);
     for bits in (1..5).rev() {
-        held = held.doubled().unwrap().unwrap();
+        table = table.doubled().unwrap().unwrap();
+        let held = &table.held;
         assert_eq!((held.geometry.remainder, held.geometry.keys), (bits, 1000));
-        assert!(held.fingerprints() == fingerprints);
+        assert!(held.places() == fingerprints);
         assert!(answers(held.geometry, &held.payload, &strangers) == before);
-        check(&held, &mut fingerprints.iter().map(|&f| held.geometry.split(f)).collect::<Vec<_>>());
+        check(held, &mut fingerprints.iter().map(|&f| held.geometry.split(f)).collect::<Vec<_>>());
     }
-    assert!(held.doubled().unwrap().is_none());
+    assert!(table.doubled().unwrap().is_none());
 }
 
 /// The formula holds at high and low loads, and for few keys, within four standard deviations of the mean over salts.
@@ -208,15 +226,72 @@ fn a_full_filter_spends_the_bits_of_the_paper() {
     }
 }
 
+/// Keys in a 256th of the table, at its end and elsewhere: the number follows from the set, and the size is that of others.
+#[test]
+fn a_crowd_is_built_in_other_places() {
+    let params = Params { per_key: 0, remainder: 12 };
+    let (plain, expected) = build(&digests(60_000, 0), &params, Level::detect());
+    assert_eq!(plain.number, 0);
+    for with in [0, 9, 255] {
+        let mut keys = digests(20_000_000, 0);
+        keys.retain(|key| key.salted(SALT) >> 56 == with);
+        keys.truncate(60_000);
+        keys.sort_unstable();
+        let (geometry, payload) = build(&keys, &params, Level::detect());
+        assert_eq!(attempt_of(geometry.number.into(), &keys), 1);
+        assert!(payload.len() as f64 <= 1.02 * expected.len() as f64, "{} {}", payload.len(), expected.len());
+        assert!(answers(geometry, &payload, &keys).iter().all(|&yes| yes));
+        assert!(Held::checked(geometry, &payload).unwrap().is_some());
+        let mut directory = vec![];
+        geometry.encode(&mut directory);
+        assert_eq!(decode(&directory).unwrap(), geometry);
+        let strangers = digests(400_000, 1 << 40);
+        let yes = answers(geometry, &payload, &strangers).iter().filter(|&&yes| yes).count() as f64;
+        let mean = geometry.rate() * 4e5;
+        assert!((yes - mean).abs() < 5.0 * mean.sqrt(), "{yes} strangers, expected {mean}");
+    }
+}
+
+/// Digests with one fingerprint cannot be spread: a long run is built, and skipped through.
+#[test]
+fn a_flood_of_one_fingerprint_is_built() {
+    let run: Vec<Digest> = (0..30_000).map(|lo| Digest { hi: scramble(1), lo }).collect();
+    let mut keys = [run, digests(30_000, 0)].concat();
+    keys.sort_unstable();
+    let (geometry, payload) = build(&keys, &Params { per_key: 0, remainder: 5 }, Level::detect());
+    assert_eq!(geometry.number, 0);
+    assert!(answers(geometry, &payload, &keys).iter().all(|&yes| yes));
+    // All of its quotient: those above and below it in the run.
+    let oracle: std::collections::HashSet<_> = keys.iter().map(|&key| geometry.locate(key)).collect();
+    let table = geometry.table();
+    for remainder in 0..32 {
+        let found = table.has::<Base>(&payload, 0, remainder, geometry.ones);
+        assert_eq!(found, oracle.contains(&(0, remainder)), "{remainder}");
+    }
+}
+
 #[test]
 fn directories_that_no_writer_makes_are_refused() {
-    for bad in [&[1, 0, 1, 0][..], &[1, 33, 1, 0], &[0, 1, 1, 0], &[65, 1, 1, 0], &[64, 1, 1, 65], &[0xff; 10]] {
+    let bad: [&[u8]; 8] = [
+        &[1, 0, 1, 0, 0],
+        &[1, 33, 1, 0, 0],
+        &[0, 1, 1, 0, 0],
+        &[65, 1, 1, 0, 0],
+        &[64, 1, 1, 65, 0],
+        &[64, 1, 1, 1, 0x80, 0x80, 0x80, 0x80, 0x10], // number 2^32
+        &[0, 1, 0, 0, 1],                             // other places of nothing
+        &[0xff; 10],
+    ];
+    for bad in bad {
         assert!(matches!(decode(bad), Err(FormatError::Invalid { .. })), "{bad:?}");
     }
     // 2^40 slots of 32 bits are too many fingerprints.
-    assert!(decode(&[0x80, 0x80, 0x80, 0x80, 0x80, 0x20, 32, 0xff, 0xff, 0xff, 0xff, 0x0f, 0]).is_err());
-    assert_eq!(decode(&[0, 1, 0, 0]).unwrap().payload_len(), 0);
-    assert!(!decode(&[0, 1, 0, 0]).unwrap().contains(&[], Digest { hi: 1, lo: 2 }));
+    assert!(decode(&[0x80, 0x80, 0x80, 0x80, 0x80, 0x20, 32, 0xff, 0xff, 0xff, 0xff, 0x0f, 0, 0]).is_err());
+    assert_eq!(decode(&[0, 1, 0, 0, 0]).unwrap().payload_len(), 0);
+    assert!(!decode(&[0, 1, 0, 0, 0]).unwrap().contains(&[], Digest { hi: 1, lo: 2 }));
+    // The smallest table that there is, and the largest number.
+    let smallest = decode(&[1, 1, 1, 0, 0xff, 0xff, 0xff, 0xff, 0x0f]).unwrap();
+    assert!(!smallest.contains(&[0; 25], Digest { hi: 1, lo: 2 }));
 }
 
 #[derive(Clone, Debug)]
@@ -262,7 +337,7 @@ proptest! {
                 Op::Count(key) => {
                     let key = hasher.integer(u64::from(key) % spread);
                     let copies = oracle.iter().filter(|found| **found == held.geometry.locate(key)).count();
-                    prop_assert_eq!(held.count(key), copies as u64);
+                    prop_assert_eq!(held.copies(held.fingerprint(key)), copies as u64);
                     prop_assert_eq!(held.geometry.contains(&held.payload, key), copies > 0);
                 }
             }
@@ -276,11 +351,12 @@ proptest! {
         slots in 1u64..600,
         remainder in 1u32..=32,
         keys in 0u64..600,
+        number in prop_oneof![Just(0), any::<u32>()],
         pattern in 0u8..4,
         bytes in prop::collection::vec(any::<u8>(), 4096),
     ) {
         for level in Level::available() {
-            let mut geometry = Quotient { keys, level, ..Quotient::new((slots, remainder), SALT).unwrap() };
+            let mut geometry = Quotient { keys, number, level, ..Quotient::new((slots, remainder), SALT).unwrap() };
             let bytes = bytes.iter().map(|&byte| match pattern {
                 0 => byte,
                 1 => 0xff,
@@ -297,7 +373,7 @@ proptest! {
                 prop_assert!(geometry.remove(&mut payload, key) || before == payload);
             }
             let held = Held { geometry, payload };
-            prop_assert!(held.fingerprints().len() <= geometry.blocks as usize * BLOCK);
+            prop_assert!(held.places().len() <= geometry.blocks as usize * BLOCK);
             prop_assert!(Held::checked(geometry, &held.payload).unwrap().is_none_or(|again| again.payload.starts_with(&held.payload)));
             // Too short a payload is read as zeros.
             geometry.contains(&held.payload[..held.payload.len() / 2], digests(1, 0)[0]);

@@ -1,0 +1,75 @@
+//! sorted places -> a table that owns its bytes, and back.
+
+use super::table::BLOCK;
+use super::{One, Quotient};
+use crate::BuildError;
+use crate::arch::{Answer, Ask, Isa};
+use crate::hash::{Digest, Salt};
+use crate::leaves::Geometry;
+use crate::leaves::bloom::zeros;
+
+/// A geometry and a payload of its own.
+#[derive(Clone, Debug)]
+pub(crate) struct Held {
+    pub(crate) geometry: Quotient,
+    pub(crate) payload: Vec<u8>,
+}
+
+impl Answer<Held> for One {
+    #[inline(always)]
+    fn answer<I: Isa>(held: &Held, key: Digest) -> bool {
+        held.geometry.ask::<I>(&held.payload, held.geometry.locate(key))
+    }
+}
+
+impl Held {
+    /// Without keys.
+    pub(crate) fn empty(size: (u64, u32), salt: Salt) -> Result<Held, BuildError> {
+        Held::of(Quotient::new(size, salt)?, &[])
+    }
+
+    /// With these places, sorted.
+    pub(super) fn of(geometry: Quotient, sorted: &[u64]) -> Result<Held, BuildError> {
+        let blocks = geometry.blocks.max(geometry.needed(sorted));
+        let geometry = Quotient { blocks, keys: sorted.len() as u64, ..geometry };
+        let mut payload = vec![];
+        geometry.lay_out(sorted, zeros(&mut payload, geometry.payload_len())?);
+        Ok(Held { geometry, payload })
+    }
+
+    /// The fastest way to ask for one key.
+    pub(crate) fn ask(&self) -> Ask<Held> {
+        Ask::new::<One>(self.geometry.level)
+    }
+
+    /// All places, sorted.
+    pub(crate) fn places(&self) -> Vec<u64> {
+        let mut all = Vec::with_capacity(self.payload.len() / self.geometry.table().size() * BLOCK);
+        let remainder = self.geometry.remainder;
+        self.geometry.table().each(&self.payload, |quotient, low| all.push(quotient << remainder | low));
+        all
+    }
+
+    /// Bytes of memory that checking a payload takes for each of its bytes: a list of places, and the payload written again.
+    pub(crate) const CHECK: u64 = 24;
+
+    /// A payload as a file has it, with room at its end; none if it is not what its places would be written as.
+    pub(crate) fn checked(geometry: Quotient, payload: &[u8]) -> Result<Option<Held>, BuildError> {
+        let mut held = Held { geometry, payload: payload.to_vec() };
+        let all = held.places();
+        let sane =
+            all.is_sorted() && all.len() as u64 == geometry.keys && all.last().is_none_or(|&f| f < geometry.range());
+        if !sane || geometry.needed(&all) > geometry.blocks {
+            return Ok(None);
+        }
+        let again = Held::of(geometry, &all)?;
+        if again.payload != held.payload {
+            return Ok(None);
+        }
+        let room = Quotient::new((geometry.slots, geometry.remainder), geometry.salt)?;
+        held.geometry.blocks = geometry.blocks.max(room.blocks);
+        let more = held.geometry.payload_len() - geometry.payload_len();
+        zeros(&mut held.payload, more)?;
+        Ok(Some(held))
+    }
+}

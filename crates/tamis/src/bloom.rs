@@ -16,6 +16,10 @@ use crate::steps::{BLOOM, Leaf, Role, SPLIT_BLOCK, Step};
 
 /// A Bloom filter that keys can be added to.
 ///
+/// Without a secret others can choose keys. They cannot stop the filter or slow it down, but [`rate`](Bloom::rate) is no longer
+/// right: keys whose bits are all different raise it, from 1 % to 8 % in a classic filter at its capacity, and some strangers pass for sure.
+/// If others choose keys, give the filter a keyed hash: see [`Hasher::secret`].
+///
 /// ```
 /// use tamis::{Bloom, Domain, Filter, Hasher};
 /// let mut seen = Bloom::split_block(Domain::Bytes, Hasher::seeded(0), 1000, 0.01)?;

@@ -10,12 +10,17 @@ use crate::debug::brief_debug;
 use crate::error::{BuildError, FormatError, QueryError};
 use crate::format::{self, Budget, Encoded, Form, Header, Writer};
 use crate::hash::{Digest, Domain, Hasher, Key, Salt};
+use crate::leaves::attempts::random_number;
 use crate::leaves::bloom::zeros;
 use crate::leaves::dynamic::{Full, Insert, Remove};
 use crate::leaves::{Contains, Geometry, cuckoo};
 use crate::steps::{CUCKOO, Leaf, Role, Step};
 
 /// A cuckoo filter: keys can be added and removed.
+///
+/// Without a secret the table has a random number, and other bytes in each filter with the same keys: if the places of keys were
+/// known in advance, nine keys could be chosen that fill it. The number is in the snapshot. If others choose keys and can read the
+/// snapshot too, give the filter a keyed hash: see [`Hasher::secret`]. The bytes then follow from the secret and from what was done.
 ///
 /// ```
 /// use tamis::{Cuckoo, Domain, Filter, Hasher};
@@ -42,10 +47,15 @@ brief_debug!(Cuckoo, it => keys: it.len(), capacity: it.capacity(), bytes: it.pa
 /// The only step of a file.
 const SALT: Salt = Salt::new(0);
 
+/// The number of a new table. With a secret nobody knows the places of keys, whatever it is.
+fn number(hasher: &Hasher) -> u32 {
+    if hasher.is_keyed() { 0 } else { random_number() }
+}
+
 impl Cuckoo {
     /// An empty filter: `rate` is reached with `capacity` keys.
     pub fn new(domain: Domain, hasher: Hasher, capacity: u64, rate: f64) -> Result<Cuckoo, BuildError> {
-        Cuckoo::empty(domain, hasher, cuckoo::Cuckoo::empty(capacity, rate, false, SALT)?)
+        Cuckoo::empty(domain, hasher, cuckoo::Cuckoo::empty(capacity, rate, false, SALT, number(&hasher))?)
     }
 
     /// An empty filter with semi-sorted buckets: one bit per key smaller, and slower.
@@ -58,7 +68,7 @@ impl Cuckoo {
     /// # Ok::<(), tamis::Error>(())
     /// ```
     pub fn semi_sorted(domain: Domain, hasher: Hasher, capacity: u64, rate: f64) -> Result<Cuckoo, BuildError> {
-        Cuckoo::empty(domain, hasher, cuckoo::Cuckoo::empty(capacity, rate, true, SALT)?)
+        Cuckoo::empty(domain, hasher, cuckoo::Cuckoo::empty(capacity, rate, true, SALT, number(&hasher))?)
     }
 
     fn empty(domain: Domain, hasher: Hasher, table: cuckoo::Cuckoo) -> Result<Cuckoo, BuildError> {

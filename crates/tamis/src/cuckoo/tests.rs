@@ -9,7 +9,12 @@ use super::*;
 use crate::{Effort, Filter, Kind};
 
 type New = fn(Domain, Hasher, u64, f64) -> Result<Cuckoo, BuildError>;
-const FORMS: [New; 2] = [Cuckoo::new, Cuckoo::semi_sorted];
+/// With number 0, so that a test does the same each time.
+const FORMS: [New; 2] = [|a, b, c, d| fixed(a, b, c, d, false), |a, b, c, d| fixed(a, b, c, d, true)];
+
+fn fixed(domain: Domain, hasher: Hasher, capacity: u64, rate: f64, semi_sorted: bool) -> Result<Cuckoo, BuildError> {
+    Cuckoo::empty(domain, hasher, cuckoo::Cuckoo::empty(capacity, rate, semi_sorted, SALT, 0)?)
+}
 
 fn both(capacity: u64, rate: f64) -> [Cuckoo; 2] {
     FORMS.map(|new| new(Domain::U64, Hasher::seeded(3), capacity, rate).unwrap())
@@ -44,7 +49,7 @@ fn no_keys_are_unlucky() {
     for (capacity, tables) in [(10, 2000), (50, 1000), (100, 500), (300, 200), (1000, 100), (4000, 30), (100_000, 2)] {
         for rate in [0.42, 0.2, 0.1, 0.01] {
             for table in 0..tables * rounds {
-                let mut filter = Cuckoo::new(Domain::U64, Hasher::seeded(table), capacity, rate).unwrap();
+                let mut filter = FORMS[0](Domain::U64, Hasher::seeded(table), capacity, rate).unwrap();
                 let refused = (0..capacity).find(|&key| filter.insert(key).is_err());
                 assert_eq!(refused, None, "capacity {capacity}, rate {rate}, seed {table}");
             }
@@ -96,6 +101,43 @@ fn a_key_can_be_there_eight_times() {
         }
         assert!(!filter.remove(5u64).unwrap() && (10..500u64).all(|key| filter.contains(key).unwrap()));
     }
+}
+
+/// A key with a digest that somebody chose.
+struct Chosen(Digest);
+
+impl Key for Chosen {
+    const DOMAIN: Domain = Domain::U64;
+    fn digest(&self, _: &Hasher) -> Digest {
+        self.0
+    }
+}
+
+/// Digests with the same bits under the first thousand numbers: a table whose number is known takes eight of each.
+#[test]
+fn no_keys_can_be_chosen_that_fill_it() {
+    let capacity = 100_000;
+    for new in [Cuckoo::new, Cuckoo::semi_sorted] {
+        let mut filter = new(Domain::U64, Hasher::seeded(0), capacity, 0.01).unwrap();
+        for number in 0..1000 {
+            for digest in SALT.child(number).alike(number, 40) {
+                filter.insert(Chosen(digest)).unwrap();
+            }
+        }
+        let restored = Cuckoo::restore(filter.snapshot().unwrap()).unwrap();
+        assert!(SALT.child(0).alike(0, 40).into_iter().all(|digest| restored.contains(Chosen(digest)).unwrap()));
+    }
+    let mut known = FORMS[0](Domain::U64, Hasher::seeded(0), capacity, 0.01).unwrap();
+    let taken = SALT.child(0).alike(0, 40).into_iter().take_while(|&digest| known.insert(Chosen(digest)).is_ok());
+    assert_eq!(taken.count(), 8);
+}
+
+#[test]
+fn the_number_is_random_unless_there_is_a_secret() {
+    let of = |hasher| Cuckoo::new(Domain::U64, hasher, 10, 0.01).unwrap().snapshot().unwrap();
+    let seeded: std::collections::HashSet<Vec<u8>> = (0..20).map(|_| of(Hasher::seeded(0))).collect();
+    assert!(seeded.len() >= 19, "{} of 20", seeded.len());
+    assert_eq!(of(Hasher::keyed([1, 2])), of(Hasher::keyed([1, 2])));
 }
 
 #[test]

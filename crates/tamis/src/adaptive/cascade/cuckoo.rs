@@ -26,7 +26,7 @@ impl Store for Cuckoos {
     const KIND: Kind = Kind::CuckooCascade;
 
     fn new(capacity: u64, rate: f64, salt: Salt) -> Result<Cuckoos, BuildError> {
-        let table = Cuckoo::empty(capacity, rate, false, salt)?;
+        let table = Cuckoo::empty(capacity, rate, false, salt, 0)?;
         let mut payload = vec![];
         zeros(&mut payload, table.payload_len())?;
         Ok(Cuckoos { table, payload })
@@ -67,7 +67,7 @@ impl Store for Cuckoos {
     }
 
     fn load(capacity: u64, rate: f64, salt: Salt, payload: &[u8], _: u64) -> Result<Option<Cuckoos>, BuildError> {
-        let table = Cuckoo::empty(capacity, rate, false, salt)?;
+        let table = Cuckoo::empty(capacity, rate, false, salt, 0)?;
         let fits = payload.len() as u64 == table.payload_len();
         Ok(fits.then(|| Cuckoos { table: table.counted(payload), payload: payload.to_vec() }))
     }

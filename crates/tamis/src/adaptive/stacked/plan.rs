@@ -92,7 +92,7 @@ impl Wish {
         let rate = plan.alphas.get(index).copied().unwrap_or(0.5).min(0.5);
         let (table, len) = match self.base {
             Base::Cuckoo => {
-                let table = Cuckoo::empty(capacity, rate, true, salt)?;
+                let table = Cuckoo::empty(capacity, rate, true, salt, 0)?;
                 (Table::Cuckoo(table), table.payload_len())
             }
             Base::Quotient => {

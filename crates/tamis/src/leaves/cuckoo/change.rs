@@ -257,17 +257,24 @@ fn table(
 
 impl Cuckoo {
     /// How to read an empty table for `capacity` keys that come one by one; its payload is `payload_len` zeros.
-    pub(crate) fn empty(capacity: u64, rate: f64, semi_sorted: bool, salt: Salt) -> Result<Cuckoo, BuildError> {
+    pub(crate) fn empty(
+        capacity: u64,
+        rate: f64,
+        semi_sorted: bool,
+        salt: Salt,
+        number: u32,
+    ) -> Result<Cuckoo, BuildError> {
+        let number = u64::from(number);
         let least = |bits| cuckoo::roomy(capacity, bits);
         let (bits, buckets) = table(capacity.max(1), CHANGING_BITS, least, rate, semi_sorted)?;
         let geometry = Cuckoo {
             buckets,
             bits,
             semi_sorted,
-            number: 0,
+            number,
             keys: 0,
             capacity,
-            salt: salt.child(0),
+            salt: salt.child(number),
             level: Level::detect(),
         };
         geometry.check()

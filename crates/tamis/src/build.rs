@@ -17,7 +17,7 @@ use crate::debug::brief_debug;
 use crate::error::{BuildError, Error};
 use crate::format::{Form, Header, MAX_SHARD_BITS, Writer};
 use crate::hash::{Digest, Domain, Hasher, Key};
-use crate::plan::{Columns, Comparison, Effort, Goal, Kind, Layout, Plan, Request, plan};
+use crate::plan::{Columns, Comparison, Effort, Goal, Kind, Layout, Plan, Request};
 use crate::query::Filter;
 use crate::shard::{Limits, OnConflict, Shards, Stats, Workspace};
 
@@ -575,11 +575,9 @@ fn write<W: Write>(
 ) -> Result<(W, Report), Error> {
     options.check_excluded(shards.stats.keys, shards.known())?;
     // As the sieve counted them: a plan for fewer could have a narrower first stage, which lets more through.
-    let like = if planned.is_none() { sieve.recount(shards, domain, options)? } else { shards.about };
-    let request = options.request(shards.stats.keys, like);
-    let plan = match planned {
-        Some(plan) => plan,
-        None => plan(&request)?,
+    let (request, plan) = match planned {
+        Some(plan) => (options.request(shards.stats.keys, shards.about), plan),
+        None => sieve.plan(shards, domain, options)?,
     };
     let bytes = plan.bytes(&request);
     // Where some of them may match, nothing is promised about any.

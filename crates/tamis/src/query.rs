@@ -174,10 +174,8 @@ impl Filter {
     pub fn contains_in<K: Key>(&self, label: impl AsRef<[u8]>, key: K) -> Result<bool, QueryError> {
         let partitions = self.labelled()?;
         self.check_domain::<K>()?;
-        let (hasher, mixed) = (self.header.hasher.unmixed(), &self.header.hasher);
-        let label = Label::new(&hasher, label.as_ref());
-        let digest = || mixed.mix(label.mix(key.digest(&hasher)));
-        let ask = |group: &partition::Group| group.ask.call(&group.steps, digest());
+        let label = self.label(label.as_ref());
+        let ask = |group: &partition::Group| group.ask.call(&group.steps, self.digest_in(&label, &key));
         Ok(partitions.group(&label).is_some_and(ask))
     }
 
@@ -205,18 +203,33 @@ impl Filter {
         if keys.len() != answers.len() {
             return Err(QueryError::Length { keys: keys.len(), answers: answers.len() });
         }
-        let (hasher, mixed) = (self.header.hasher.unmixed(), &self.header.hasher);
-        let label = Label::new(&hasher, label.as_ref());
+        let label = self.label(label.as_ref());
         let Some(group) = partitions.group(&label) else {
             answers.fill(false);
             return Ok(());
         };
         let mut digests = [Digest::default(); ROUND];
         for (keys, answers) in keys.chunks(ROUND).zip(answers.chunks_mut(ROUND)) {
-            digests.iter_mut().zip(keys).for_each(|(digest, key)| *digest = mixed.mix(label.mix(key.digest(&hasher))));
+            digests.iter_mut().zip(keys).for_each(|(digest, key)| *digest = self.digest_in(&label, key));
             steps::contains_many(&group.steps, &self.bytes, &digests[..keys.len()], answers);
         }
         Ok(())
+    }
+
+    fn label(&self, label: &[u8]) -> Label {
+        let hasher = &self.header.hasher;
+        // Digests are mixed when they carry their label.
+        if hasher.kind() == HashKind::Mixed { Label::new(&hasher.unmixed(), label) } else { Label::new(hasher, label) }
+    }
+
+    /// The digest of a key that carries a label.
+    #[inline]
+    fn digest_in<K: Key>(&self, label: &Label, key: &K) -> Digest {
+        let hasher = &self.header.hasher;
+        match hasher.kind() {
+            HashKind::Mixed => hasher.mix(label.mix(key.digest(&hasher.unmixed()))),
+            _ => label.mix(key.digest(hasher)),
+        }
     }
 
     /// Whether the keys carry labels.
@@ -232,7 +245,7 @@ impl Filter {
     /// Whether this label was listed, with a key or with an excluded one. Only fingerprints of labels are stored: a label that
     /// was not listed is taken for a listed one less than once in 2^32.
     pub fn knows(&self, label: impl AsRef<[u8]>) -> bool {
-        let label = Label::new(&self.header.hasher.unmixed(), label.as_ref());
+        let label = self.label(label.as_ref());
         self.partitions.as_ref().is_some_and(|partitions| partitions.table.find(&label).is_some())
     }
 

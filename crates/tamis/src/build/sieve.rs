@@ -80,14 +80,21 @@ impl Sieve {
             return Ok(false);
         }
         // An error comes again, for it is not the last look.
-        let built = self.widen(shards, &request, domain, options)?;
+        let built = self.widen(shards, &request, &plan(&request)?, domain, options)?;
         self.next = count + (count / 8).max(LOOK);
         Ok(built)
     }
 
     /// Builds the sieve for a request, unless it is there; says whether it did.
-    fn widen(&mut self, shards: &Shards, request: &Request, domain: Domain, options: &Options) -> Result<bool, Error> {
-        let Some(structure) = plan(request)?.sieve else { return Ok(false) };
+    fn widen(
+        &mut self,
+        shards: &Shards,
+        request: &Request,
+        planned: &Plan,
+        domain: Domain,
+        options: &Options,
+    ) -> Result<bool, Error> {
+        let Some(structure) = planned.sieve else { return Ok(false) };
         let fits = structure.bits(request.keys) / 8.0 < options.limits.memory as f64 / 4.0;
         if !fits || self.filter.as_ref().is_some_and(|(built, _)| *built == structure) {
             return Ok(false);
@@ -100,17 +107,24 @@ impl Sieve {
         Ok(true)
     }
 
-    /// How many ordinary negatives would leave as many behind stage one as these do: `shards.about`, unless somebody chose negatives
-    /// that pass it. Then a wider one is tried, for as many as these look like, and so on.
-    pub(super) fn recount(&mut self, shards: &Shards, domain: Domain, options: &Options) -> Result<u64, Error> {
+    /// The plan for these keys and negatives, and what it is for: `shards.about` of them, unless somebody chose negatives that pass stage
+    /// one. Then it is for as many ordinary ones as would leave as many behind it, with a wider one, and so on.
+    pub(super) fn plan(
+        &mut self,
+        shards: &Shards,
+        domain: Domain,
+        options: &Options,
+    ) -> Result<(Request, Plan), Error> {
+        let request = |like| options.request(shards.stats.keys, like);
         let mut like = shards.about;
         for _ in 0..ROUNDS {
-            let request = options.request(shards.stats.keys, like);
-            if without(options) || request.negatives < request.keys || request.keys == 0 {
-                return Ok(like);
+            let request = request(like);
+            let planned = plan(&request)?;
+            if planned.sieve.is_none() || without(options) || request.negatives < request.keys || request.keys == 0 {
+                return Ok((request, planned));
             }
-            self.widen(shards, &request, domain, options)?;
-            let Some((structure, _)) = &self.filter else { return Ok(like) };
+            self.widen(shards, &request, &planned, domain, options)?;
+            let Some((structure, _)) = &self.filter else { return Ok((request, planned)) };
             let (rate, mut left) = (structure.rate(), 0);
             shards.listed_negatives(&|| options.stop(), |digests, passing| {
                 self.ask(digests, passing);
@@ -119,12 +133,14 @@ impl Sieve {
             // Those that a conflict made keys pass, and count for nothing.
             let left = left.saturating_sub(shards.stats.conflicts as usize);
             if !too_many(left, like as f64 * rate) {
-                return Ok(like);
+                return Ok((request, planned));
             }
             like = ((left as f64 / rate) as u64).clamp(like, Sketch::MOST);
         }
         // Whatever passes all of them, more bits would not refuse.
-        Ok(shards.about)
+        let request = request(shards.about);
+        let planned = plan(&request)?;
+        Ok((request, planned))
     }
 
     /// Which of `negatives` may pass stage one; leaves `passing` alone where there is no sieve.

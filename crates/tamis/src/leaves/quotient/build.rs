@@ -203,8 +203,13 @@ impl Quotient {
     /// Whether chance does not bring these sorted places together: some are far from home, or beyond the end. Copies do not count,
     /// since nothing tells them apart.
     pub(super) fn is_crowded(&self, sorted: &[u64]) -> bool {
+        // Nearly always there is no crowd even if they count, which is quicker to see.
+        self.lie_far(sorted.iter().copied()) && self.lie_far(sorted.chunk_by(|a, b| a == b).map(|copies| copies[0]))
+    }
+
+    fn lie_far(&self, sorted: impl Iterator<Item = u64>) -> bool {
         let (mut end, mut farthest) = (0, 0);
-        for place in sorted.chunk_by(|a, b| a == b).map(|copies| copies[0] >> self.remainder) {
+        for place in sorted.map(|place| place >> self.remainder) {
             end = place.max(end) + 1;
             farthest = farthest.max(end - place);
         }

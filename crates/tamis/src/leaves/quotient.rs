@@ -118,6 +118,22 @@ impl Quotient {
         Table { remainder: self.remainder, blocks: usize::try_from(self.blocks).unwrap_or(0) }
     }
 
+    /// Whether a key is there. Other numbers than 0 are a call of their own and the last one, so that no register is kept for it:
+    /// the common case is longer by one test.
+    #[inline(always)]
+    fn answer<I: Isa>(&self, payload: &[u8], key: Digest) -> bool {
+        if self.number != 0 {
+            return self.answer_moved::<I>(payload, key);
+        }
+        self.ask::<I>(payload, self.split(self.fingerprint(key)))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn answer_moved<I: Isa>(&self, payload: &[u8], key: Digest) -> bool {
+        self.ask::<I>(payload, self.locate(key))
+    }
+
     #[inline(always)]
     fn ask<I: Isa>(&self, payload: &[u8], (quotient, remainder): (usize, u64)) -> bool {
         self.table().has::<I>(payload, quotient, remainder, self.ones)
@@ -130,7 +146,7 @@ struct One;
 impl Answer<Part<Quotient>> for One {
     #[inline(always)]
     fn answer<I: Isa>(part: &Part<Quotient>, key: Digest) -> bool {
-        part.geometry.ask::<I>(&part.payload, part.geometry.locate(key))
+        part.geometry.answer::<I>(&part.payload, key)
     }
 }
 

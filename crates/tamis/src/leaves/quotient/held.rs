@@ -18,7 +18,7 @@ pub(crate) struct Held {
 impl Answer<Held> for One {
     #[inline(always)]
     fn answer<I: Isa>(held: &Held, key: Digest) -> bool {
-        held.geometry.ask::<I>(&held.payload, held.geometry.locate(key))
+        held.geometry.answer::<I>(&held.payload, key)
     }
 }
 

@@ -359,9 +359,7 @@ const MORE: f64 = 1.004;
 
 /// How many of `all` pass where this many are expected to, and so many standard deviations more: with four, but for one time in 30,000.
 pub(crate) fn most(expected: f64, all: u64, deviations: f64) -> u64 {
-    // All of them is no matter of chance.
-    let spread = if expected < all as f64 { deviations * expected.sqrt() } else { 0.0 };
-    ((expected + spread).ceil() as u64).min(all)
+    ((expected + deviations * expected.sqrt()).ceil() as u64).min(all)
 }
 
 /// Bits that a step adds to a small file besides its payload.

@@ -120,7 +120,8 @@ impl Sieve {
         for _ in 0..ROUNDS {
             let request = request(like);
             let planned = plan(&request)?;
-            if planned.sieve.is_none() || without(options) || request.negatives < request.keys || request.keys == 0 {
+            let few = request.negatives < request.keys.max(LOOK) || request.keys == 0;
+            if few || planned.sieve.is_none() || without(options) {
                 return Ok((request, planned));
             }
             self.widen(shards, &request, &planned, domain, options)?;

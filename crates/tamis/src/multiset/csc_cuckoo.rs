@@ -31,6 +31,7 @@
 use crate::error::FormatError;
 use crate::format::{Reader, put_varint};
 use crate::hash::{Digest, Salt, scramble};
+use crate::leaves::MAX_NUMBER;
 use crate::multiset::coalesce::Scratch;
 use crate::multiset::groups::{Groups, MAX_PARTITIONS, MAX_REPETITIONS};
 
@@ -69,6 +70,8 @@ pub(crate) struct CscCuckoo {
     partitions: u32,
     /// A count for each slot.
     counting: bool,
+    /// Of the salts below those of the repetitions; 0 for these themselves.
+    number: u32,
 }
 
 /// The buckets of a key in one table.
@@ -131,10 +134,24 @@ impl Lanes {
 impl CscCuckoo {
     #[inline(always)]
     fn run(&self, t: u32, key: Digest) -> Run {
-        let hash = key.salted(SALTS[t as usize % SALTS.len()]);
+        let salt = SALTS[t as usize % SALTS.len()];
+        let hash = if self.number == 0 { key.salted(salt) } else { self.moved(salt, key) };
         let fingerprint = (((hash & 0xffff_ffff) * ((1 << (self.bits - 1)) - 1)) >> 32) + 1;
         let (first, value) = (reduce(hash, self.buckets), 2 * fingerprint);
         Run { first, second: self.other(first, value), value }
+    }
+
+    /// The bits of a key in a table whose keys were chosen.
+    #[cold]
+    #[inline(never)]
+    fn moved(&self, salt: Salt, key: Digest) -> u64 {
+        key.salted(salt.child(self.number.into()))
+    }
+
+    /// The same tables with other salts.
+    #[cfg(feature = "build")]
+    pub(crate) fn numbered(self, number: u32) -> CscCuckoo {
+        CscCuckoo { number, ..self }
     }
 
     /// The other bucket of a value in this one.
@@ -182,9 +199,13 @@ impl CscCuckoo {
 
     /// Directory: buckets, bits, repetitions, partitions, counting (varints).
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
-        let CscCuckoo { buckets, bits, repetitions, partitions, counting } = *self;
-        for value in [buckets, bits.into(), repetitions.into(), partitions.into(), counting.into()] {
+        let CscCuckoo { buckets, bits, repetitions, partitions, counting, number } = *self;
+        let counting = u64::from(counting) | u64::from(number != 0) << 1;
+        for value in [buckets, bits.into(), repetitions.into(), partitions.into(), counting] {
             put_varint(out, value);
+        }
+        if number != 0 {
+            put_varint(out, number.into());
         }
     }
 
@@ -195,8 +216,9 @@ impl CscCuckoo {
         let repetitions = from.within("repetitions", 1..=MAX_REPETITIONS.into())? as u32;
         let allowed = if repetitions == 1 { 0..=0 } else { 1..=MAX_PARTITIONS.into() };
         let partitions = from.within("partitions", allowed)? as u32;
-        let counting = from.within("counting", 0..=1)? == 1;
-        Ok(CscCuckoo { buckets, bits, repetitions, partitions, counting })
+        let counting = from.within("counting", 0..=3)?;
+        let number = if counting < 2 { 0 } else { from.within("salt", 1..=MAX_NUMBER)? as u32 };
+        Ok(CscCuckoo { buckets, bits, repetitions, partitions, counting: counting % 2 == 1, number })
     }
 
     /// Asks for the first cache lines of a key's runs.

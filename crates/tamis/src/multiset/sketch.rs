@@ -11,6 +11,7 @@ use super::words::Words;
 use crate::error::BuildError;
 use crate::hash::Digest;
 use crate::leaves::Geometry;
+use crate::leaves::attempts::number;
 use crate::leaves::bloom::{SplitBlock, split, zeros};
 use crate::shard::{Record, Sorted, Stop};
 
@@ -74,7 +75,8 @@ fn empty(len: u64) -> Result<Words, BuildError> {
     Ok(Words::Own(bytes))
 }
 
-/// Builds the segment. A cuckoo table in which more than a few pairs find no place is made larger.
+/// Builds the segment. A cuckoo table in which more than a few pairs find no place gets salts that follow from all pairs, for keys may
+/// have been chosen for those that everybody knows; if that does not help it is made larger.
 pub(super) fn build<R: Record>(
     pairs: &Sorted<R>,
     census: &Census,
@@ -85,15 +87,18 @@ pub(super) fn build<R: Record>(
 ) -> Result<Segment, BuildError> {
     let mut shape = shape;
     let few = 8 + census.keys() / 1000;
-    let mut attempts = 0;
+    let (mut attempts, mut salt) = (0, 0);
     loop {
-        let segment = fill(pairs, census, &shape, capacity, counting, stop)?;
+        let segment = fill(pairs, census, &shape, salt, capacity, counting, stop)?;
         attempts += 1;
         match (&segment.content, &mut shape.body) {
             (Content::Sketch(sketch), tune::Body::Cuckoo { buckets, .. })
                 if sketch.extra.len() as u64 > few && attempts <= ATTEMPTS =>
             {
-                *buckets += (*buckets / 25).max(1);
+                match salt {
+                    0 => salt = number(pairs.set_hash(stop)?, 1) as u32,
+                    _ => *buckets += (*buckets / 25).max(1),
+                }
             }
             _ => return Ok(segment),
         }
@@ -104,6 +109,7 @@ fn fill<R: Record>(
     pairs: &Sorted<R>,
     census: &Census,
     shape: &Shape,
+    salt: u32,
     capacity: u64,
     counting: bool,
     stop: Stop<'_>,
@@ -112,6 +118,9 @@ fn fill<R: Record>(
     // A table that will grow holds as many more keys as pairs.
     let expected = (keys as f64 * (capacity as f64 / census.pairs().max(1) as f64).max(1.0)) as u64;
     let mut sketch = Sketch::empty(shape, counting, census.sets, expected)?;
+    if let Body::Cuckoo(body) = &mut sketch.body {
+        *body = body.numbered(salt);
+    }
     let mut queue = Queue::default();
     let mut names = Vec::with_capacity(PART);
     let most = shape.heavy.map_or(usize::MAX, |most| most as usize);

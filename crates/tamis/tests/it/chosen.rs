@@ -34,23 +34,21 @@ impl Dice {
 enum Derived {
     Hi,
     Lo,
-    /// Bits for a salt, and what is made of them with a constant.
-    Salted(Salt, u64, &'static [u64], u64),
+    /// Bits for a salt of this number, for a digest or for a name, and what is made of them with a constant.
+    Salted(Salt, (u64, bool), &'static [u64], u64),
 }
 
-/// Salts of steps; of labels, maps, sets (cells and fingerprints), their existence filter; of the counter and its sketch.
-const NUMBERS: [u64; 11] = [
-    0,
-    1,
-    2,
-    3,
-    1 << 32,
-    1 << 33,
-    0x5e75,
-    0x0063_7363_626c_6f6f,
-    0x0063_7363_6375_636b,
-    0x0063_6f75_6e74,
-    0x736b_6574_6368,
+/// Salts of steps; of labels and maps; of sets, for names of keys: cells, fingerprints and the filter in front.
+const NUMBERS: [(u64, bool); 9] = [
+    (0, false),
+    (1, false),
+    (2, false),
+    (3, false),
+    (1 << 32, false),
+    (1 << 33, false),
+    (0x5e75, true),
+    (0x0063_7363_626c_6f6f, true),
+    (0x0063_7363_6375_636b, true),
 ];
 
 /// Children of these salts: attempts, levels, repetitions, rests.
@@ -79,7 +77,7 @@ impl Derived {
             1 => Derived::Lo,
             _ => {
                 let (number, path) = (dice.of(&NUMBERS), dice.of(&CHILDREN));
-                let salt = path.iter().fold(Salt::new(number), |salt, &child| salt.child(child));
+                let salt = path.iter().fold(Salt::new(number.0), |salt, &child| salt.child(child));
                 let factor = if dice.below(2) == 0 { 1 } else { dice.of(&FOLDED) };
                 Derived::Salted(salt, number, path, factor)
             }
@@ -90,13 +88,21 @@ impl Derived {
         match *self {
             Derived::Hi => digest.hi,
             Derived::Lo => digest.lo,
-            Derived::Salted(salt, _, _, 1) => digest.salted(salt),
-            Derived::Salted(salt, _, _, factor) => {
+            Derived::Salted(salt, (_, named), _, factor) => {
+                let digest = if named { name(digest) } else { digest };
+                if factor == 1 {
+                    return digest.salted(salt);
+                }
                 let product = u128::from(digest.salted(salt)) * u128::from(factor);
                 product as u64 ^ (product >> 64) as u64
             }
         }
     }
+}
+
+/// What an index of sets knows of a key: see `multiset/key.rs`.
+fn name(digest: Digest) -> Digest {
+    Digest { hi: digest.hi ^ digest.lo.wrapping_mul(0xd6e8_feb8_6659_fd93), lo: digest.lo & !u64::from(u32::MAX) }
 }
 
 /// What is chosen.
@@ -301,6 +307,31 @@ fn no_shared_bits_make_a_structure_worse() {
             0 => trial::<[u8; 8]>(number, u64::to_le_bytes),
             _ => trial::<u64>(number, |i| i),
         }
+    }
+}
+
+/// Keys in one part of a cuckoo table of sets: their other bucket alone has not room for all.
+#[test]
+fn indexes_of_chosen_keys_are_as_small() {
+    let hasher = Hasher::seeded(0);
+    let salt = Salt::new(0x0063_7363_6375_636b).child(0);
+    let together = |key: &u64| name(hasher.integer(*key)).salted(salt) >> 56 == 7;
+    let bytes = |keys: &[u64], kind| {
+        let mut build = tamis::multiset::stream().kind(kind).start();
+        build.set("a").unwrap();
+        keys.iter().for_each(|key| build.push(key, 0).unwrap());
+        let index = build.finish().unwrap();
+        assert!(keys.iter().all(|key| index.find(key).unwrap() == [0]));
+        // The number is in the file.
+        let again = tamis::Sets::open(index.as_bytes().to_vec()).unwrap();
+        assert!(keys.iter().all(|key| again.find(key).unwrap() == [0]));
+        index.as_bytes().len() as f64
+    };
+    let (chosen, ordinary): (Vec<u64>, Vec<u64>) =
+        ((0..).filter(together).take(20_000).collect(), (0..20_000).collect());
+    for kind in [tamis::multiset::Kind::Cuckoo, tamis::multiset::Kind::Bloom, tamis::multiset::Kind::Frozen] {
+        let (chosen, ordinary) = (bytes(&chosen, kind), bytes(&ordinary, kind));
+        assert!(chosen <= 1.01 * ordinary, "{kind:?}: {chosen} bytes, ordinary {ordinary}");
     }
 }
 

@@ -36,7 +36,7 @@ impl CscCuckoo {
 
     /// The parameters in words.
     pub(crate) fn details(&self) -> String {
-        let CscCuckoo { buckets, bits, repetitions, partitions, counting } = *self;
+        let CscCuckoo { buckets, bits, repetitions, partitions, counting, .. } = *self;
         let counts = if counting { " with counts" } else { "" };
         let more = match repetitions {
             1 => String::new(),

@@ -59,7 +59,7 @@ impl CscCuckoo {
             _ if !allowed.contains(&partitions) => {
                 format!("{partitions} partitions with {repetitions} repetitions, {allowed:?} are possible")
             }
-            _ => return Ok(CscCuckoo { buckets, bits, repetitions, partitions, counting }),
+            _ => return Ok(CscCuckoo { buckets, bits, repetitions, partitions, counting, number: 0 }),
         };
         Err(BuildError::Unreachable { reason: format!("CSC-Cuckoo: {reason}") })
     }

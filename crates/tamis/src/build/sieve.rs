@@ -80,21 +80,23 @@ impl Sieve {
             return Ok(false);
         }
         // An error comes again, for it is not the last look.
-        let built = self.widen(shards, &request, &plan(&request)?, domain, options)?;
+        let built = match plan(&request)?.sieve {
+            Some(structure) => self.widen(shards, &request, structure, domain, options)?,
+            None => false,
+        };
         self.next = count + (count / 8).max(LOOK);
         Ok(built)
     }
 
-    /// Builds the sieve for a request, unless it is there; says whether it did.
+    /// Builds the sieve of this structure, unless it is there; says whether it did.
     fn widen(
         &mut self,
         shards: &Shards,
         request: &Request,
-        planned: &Plan,
+        structure: Structure,
         domain: Domain,
         options: &Options,
     ) -> Result<bool, Error> {
-        let Some(structure) = planned.sieve else { return Ok(false) };
         let fits = structure.bits(request.keys) / 8.0 < options.limits.memory as f64 / 4.0;
         if !fits || self.filter.as_ref().is_some_and(|(built, _)| *built == structure) {
             return Ok(false);
@@ -121,10 +123,11 @@ impl Sieve {
             let request = request(like);
             let planned = plan(&request)?;
             let few = request.negatives < request.keys.max(LOOK) || request.keys == 0;
-            if few || planned.sieve.is_none() || without(options) {
-                return Ok((request, planned));
-            }
-            self.widen(shards, &request, &planned, domain, options)?;
+            // The very leaf that the plan begins with, which need not be built again then.
+            let first =
+                planned.steps.first().filter(|step| step.role == Role::Refuse && step.structure.nested().is_some());
+            let Some(first) = first.filter(|_| !few && !without(options)) else { return Ok((request, planned)) };
+            self.widen(shards, &request, first.structure, domain, options)?;
             let Some((structure, _)) = &self.filter else { return Ok((request, planned)) };
             let (rate, mut left) = (structure.rate(), 0);
             shards.listed_negatives(&|| options.stop(), |digests, passing| {

@@ -9,6 +9,7 @@
 //! and a million large ones like 16,384. So they are salted, with a hash of all *keys*. It is asked for when there are more than can be
 //! counted.
 
+use super::sort::sort_distinct;
 use crate::error::BuildError;
 use crate::hash::{Digest, Salt};
 
@@ -63,8 +64,7 @@ impl Sketch {
 
     /// Counts few, and makes numbers of many.
     fn settle(&mut self, set: impl FnOnce() -> Result<u64, BuildError>) -> Result<(), BuildError> {
-        self.few.sort_unstable();
-        self.few.dedup();
+        sort_distinct(&mut self.few, 1, &|| false)?;
         if self.few.len() > K {
             let mut many = Many { salt: Salt::new(set()?), low: vec![], limit: u64::MAX };
             std::mem::take(&mut self.few).into_iter().for_each(|digest| many.add(digest));

@@ -357,6 +357,12 @@ fn excluded_keys_that_pass_the_first_stage_are_planned_for() {
     let (chosen, ordinary) = (bits(&chosen), bits(&ordinary));
     // One bit for each of the chosen, 30 per key, were it not for a wider first stage.
     assert!(chosen < 2.5 * ordinary, "{chosen} bits per key, ordinary {ordinary}");
+    // Fewer of them, and a first stage that a rate calls for.
+    let bytes = |others: &[u64]| tamis::build(&keys).exclude(others).finish().unwrap().as_bytes().len() as f64;
+    let few: Vec<u64> = (0..).map(mix).filter(|key| first.contains(key) == Ok(true)).take(30_000).collect();
+    let usual: Vec<u64> = (0..30_000).map(|i| mix(1 << 52 | i)).collect();
+    let (chosen, ordinary) = (bytes(&few), bytes(&usual));
+    assert!(chosen < 2.0 * ordinary, "{chosen} bytes, ordinary {ordinary}");
 }
 
 /// However they come: in any order, repeated, before or after the keys, on disk or in memory, on any number of threads.

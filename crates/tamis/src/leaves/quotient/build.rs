@@ -200,20 +200,24 @@ impl Quotient {
         end.max(self.slots).div_ceil(BLOCK as u64)
     }
 
-    /// Whether chance does not bring these sorted places together: some are far from home, or beyond the end. Copies do not count,
-    /// since nothing tells them apart.
+    /// Whether chance does not bring these sorted places together: some are beyond the end, or far from home. How far copies are does not
+    /// count, since nothing tells them apart.
     pub(super) fn is_crowded(&self, sorted: &[u64]) -> bool {
-        // Nearly always there is no crowd even if they count, which is quicker to see.
-        self.lie_far(sorted.iter().copied()) && self.lie_far(sorted.chunk_by(|a, b| a == b).map(|copies| copies[0]))
+        let (end, farthest) = self.spread_of(sorted.iter().copied());
+        // Nearly always nothing is far even if copies count, which is quicker to see.
+        let far = |farthest| farthest > FAR;
+        let alone = || self.spread_of(sorted.chunk_by(|a, b| a == b).map(|copies| copies[0])).1;
+        end > self.blocks * BLOCK as u64 || (far(farthest) && far(alone()))
     }
 
-    fn lie_far(&self, sorted: impl Iterator<Item = u64>) -> bool {
+    /// Where sorted places end, and how far from home one lies at most.
+    fn spread_of(&self, sorted: impl Iterator<Item = u64>) -> (u64, u64) {
         let (mut end, mut farthest) = (0, 0);
         for place in sorted.map(|place| place >> self.remainder) {
             end = place.max(end) + 1;
             farthest = farthest.max(end - place);
         }
-        farthest > FAR || end > self.blocks * BLOCK as u64
+        (end, farthest)
     }
 
     /// Writes sorted places to a payload of zeros; there are blocks for all of them.

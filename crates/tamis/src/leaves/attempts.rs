@@ -42,13 +42,9 @@ impl SetHash {
 
     pub(crate) fn add(&mut self, digests: &[Digest]) {
         for digest in digests {
-            self.word(digest.hi);
-            self.word(digest.lo);
+            self.0.write(&digest.hi.to_le_bytes());
+            self.0.write(&digest.lo.to_le_bytes());
         }
-    }
-
-    pub(crate) fn word(&mut self, word: u64) {
-        self.0.write(&word.to_le_bytes());
     }
 
     pub(crate) fn finish(self) -> u64 {

@@ -45,8 +45,7 @@ impl<R: Record> Sorted<R> {
                     if let Some(last) = std::mem::replace(&mut current, number).filter(|&last| Some(last) != number) {
                         hashes.push(Digest { hi: last, lo: std::mem::replace(&mut set, SetHash::new()).finish() });
                     }
-                    // One word for each: this is done for millions of keys, and nothing depends on telling all digests apart.
-                    cell.iter().for_each(|record| set.word(record.digest().hi ^ record.digest().lo.rotate_left(32)));
+                    cell.iter().for_each(|record| set.add(&[record.digest()]));
                 }
             }
             hashes.extend(current.map(|last| Digest { hi: last, lo: set.finish() }));

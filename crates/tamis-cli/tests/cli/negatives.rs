@@ -199,7 +199,7 @@ fn a_conflict_is_named_or_settled() {
         desk.error(build),
         "2 keys are both wanted and excluded: deny.txt line 3 = more.txt line 1, deny.txt line 4 = allow.txt line 2; \
          expected none, or --on-conflict keep (they are keys) or drop (they are excluded), or --keyed where two lines differ \
-         (somebody made their digests equal)"
+         (their digests were made equal)"
     );
     let report = desk.run(&format!("{build} --on-conflict keep")).text(0);
     assert!(

@@ -12,21 +12,8 @@
 use tamis::workload::{Counter, ONE};
 use tamis::{Bloom, Cuckoo, Digest, Hasher, Key, Kind, Layout, Quotient, Salt};
 
+use super::unlisted::Dice;
 use super::{PLAIN, mix};
-
-/// Random numbers of one trial.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 += 1;
-        ((u128::from(mix(mix(self.0))) * u128::from(n)) >> 64) as u64
-    }
-
-    fn of<T: Clone>(&mut self, choice: &[T]) -> T {
-        choice[self.below(choice.len() as u64) as usize].clone()
-    }
-}
 
 /// Something that the code derives from a digest. Every salt and every constant of it is here.
 #[derive(Clone, Debug)]

@@ -18,15 +18,15 @@ use tamis::{Base, Effort, Error, Filter, Kind, Layout, Role};
 use super::{ask_many, integers, mix};
 
 /// Random numbers of one configuration.
-struct Dice(u64);
+pub(super) struct Dice(pub(super) u64);
 
 impl Dice {
-    fn below(&mut self, n: u64) -> u64 {
+    pub(super) fn below(&mut self, n: u64) -> u64 {
         self.0 += 1;
         ((u128::from(mix(mix(self.0))) * u128::from(n)) >> 64) as u64
     }
 
-    fn of<T: Clone>(&mut self, choice: &[T]) -> T {
+    pub(super) fn of<T: Clone>(&mut self, choice: &[T]) -> T {
         choice[self.below(choice.len() as u64) as usize].clone()
     }
 

@@ -64,15 +64,13 @@ pub(crate) fn steered_bits(n: usize, negatives: usize, share: f64) -> Result<f64
 }
 
 /// The constructions of \[FPFS\] and the filters without a free set they are compared with.
-pub(crate) const FREE_SET: [(&str, Kind); 9] = [
+pub(crate) const FREE_SET: [(&str, Kind); 7] = [
     ("tamis fuse, no free set", Kind::Fuse),
     ("tamis fuse TF", Kind::Chained(Base::Fuse)),
     ("tamis fuse IF, c = 1", Kind::Integrated(Base::Fuse, Parts::One)),
     ("tamis fuse IF, c = 2", Kind::Integrated(Base::Fuse, Parts::Two)),
     ("tamis ribbon, no free set", Kind::Ribbon),
     ("tamis ribbon TF", Kind::Chained(Base::Ribbon)),
-    ("tamis ribbon IF, c = 1", Kind::Integrated(Base::Ribbon, Parts::One)),
-    ("tamis ribbon IF, c = 2", Kind::Integrated(Base::Ribbon, Parts::Two)),
     ("tamis steered", Kind::Steered),
 ];
 

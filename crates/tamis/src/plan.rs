@@ -10,7 +10,7 @@
 
 use crate::error::BuildError;
 use crate::leaves::bloom::{classic, split};
-use crate::leaves::{cuckoo, fuse, integrated, quotient, ribbon};
+use crate::leaves::{cuckoo, fuse, quotient, ribbon};
 use crate::math::quotient as quotients;
 use crate::recipes::{cascade, chained, fpfs, local, steered};
 use crate::shard::{SHARD_KEYS, Sketch, shard_bits};
@@ -155,12 +155,6 @@ impl Plan {
         let per_key = bits / request.keys.max(1) as f64;
         ((bits * 1.01 + file_bits(request.keys, self.steps.len(), per_key)) / 8.0) as u64 + 4096
     }
-}
-
-/// Rows per 1024 keys of a homogeneous ribbon with bands of 64: [HomRibbon] adds (4 + width / 4) / 64; one 64th more
-/// keeps narrow widths within a few percent of 2^-width. A lower rate bears fewer strangers whose equation says nothing new.
-fn homogeneous_rows(width: u16) -> u16 {
-    1104 + width / 64
 }
 
 /// Everything of a file that is not payload: header, footer, and for every part an entry in the directory and, before a
@@ -370,7 +364,7 @@ impl Base {
     pub(crate) fn leaf(self, request: &Request, width: u16, nested: bool) -> Result<Structure, BuildError> {
         let wide = request.effort == Effort::Smallest;
         Ok(match self {
-            Base::Ribbon => Structure::Ribbon(ribbon::Params { width, wide, homogeneous: None, nested }),
+            Base::Ribbon => Structure::Ribbon(ribbon::Params { width, wide, nested }),
             Base::Fuse => Structure::Fuse(fuse::Params { arity: fuse::Arity::Three, width }),
             Base::Fuse4 => Structure::Fuse(fuse::Params { arity: fuse::Arity::Four, width }),
             Base::Bloom | Base::Cuckoo | Base::Quotient => {
@@ -413,14 +407,13 @@ impl Base {
         self.leaf(request, width, true)
     }
 
-    /// The same for both stages in one word.
-    pub(crate) fn integrated(self) -> Result<integrated::Base, BuildError> {
+    /// Cells of a key, where both stages are in one word.
+    pub(crate) fn arity(self) -> Result<fuse::Arity, BuildError> {
         match self {
-            Base::Ribbon => Ok(integrated::Base::Ribbon),
-            Base::Fuse => Ok(integrated::Base::Fuse(fuse::Arity::Three)),
-            Base::Fuse4 => Ok(integrated::Base::Fuse(fuse::Arity::Four)),
-            Base::Bloom | Base::Cuckoo | Base::Quotient => {
-                let reason = "Bloom, cuckoo and quotient filters cannot hold an exact bit".into();
+            Base::Fuse => Ok(fuse::Arity::Three),
+            Base::Fuse4 => Ok(fuse::Arity::Four),
+            Base::Ribbon | Base::Bloom | Base::Cuckoo | Base::Quotient => {
+                let reason = "integrated filters are made of fuse tables: use fuse or fuse4".into();
                 Err(BuildError::Unreachable { reason })
             }
         }
@@ -433,11 +426,6 @@ fn plain(request: &Request) -> Result<Step, BuildError> {
     let fuse = |arity| move |width| Structure::Fuse(fuse::Params { arity, width });
     let wide = effort == Effort::Smallest;
     let structure = match request.kind {
-        Kind::Homogeneous => {
-            let homogeneous = |width| Some(homogeneous_rows(width));
-            let params = |width| ribbon::Params { width, wide: false, homogeneous: homogeneous(width), nested: false };
-            widest(request, |width| Structure::Ribbon(params(width)))?
-        }
         Kind::Fuse => widest(request, fuse(fuse::Arity::Three))?,
         Kind::Fuse4 => widest(request, fuse(fuse::Arity::Four))?,
         Kind::Bloom => {
@@ -466,9 +454,7 @@ fn plain(request: &Request) -> Result<Step, BuildError> {
             Goal::Exact | Goal::Share(_) => cuckoo::Params::for_rate(n, 0.5, wide)?,
         }),
         Kind::Quotient => Structure::Quotient(quotient_params(n, goal)?),
-        _ => widest(request, |width| {
-            Structure::Ribbon(ribbon::Params { width, wide, homogeneous: None, nested: false })
-        })?,
+        _ => widest(request, |width| Structure::Ribbon(ribbon::Params { width, wide, nested: false }))?,
     };
     Ok(Step { role: Role::Refuse, structure })
 }

@@ -251,7 +251,6 @@ impl Leaf {
         }
         match self {
             Leaf::Bloom(column) => mean(column, Classic::counted_rate),
-            Leaf::Integrated(column) => mean(column, Integrated::counted_rate),
             _ => self.rate(),
         }
     }

@@ -56,7 +56,7 @@ pub(crate) struct Wanted {
     /// A key both wanted and excluded: error (say which), keep (it is wanted) or drop (it is excluded)
     #[arg(long, value_name = "WHAT", default_value = "error", value_parser = on_conflict)]
     pub(super) on_conflict: OnConflict,
-    /// The structure: auto, or one of ribbon, homogeneous, fuse, fuse4, bloom, classic-bloom, cuckoo, quotient; with --exclude or --expect
+    /// The structure: auto, or one of ribbon, fuse, fuse4, bloom, classic-bloom, cuckoo, quotient; with --exclude or --expect
     /// one of steered, chained, cascade, integrated, naive, the last four alone or followed by what they are made of
     /// (chained-fuse, cascade-bloom, ...); with --expect also stacked, alone or followed by what it is made of
     #[arg(long, default_value = "auto", value_parser = kind)]

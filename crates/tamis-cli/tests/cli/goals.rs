@@ -98,7 +98,6 @@ fn every_kind_and_effort_works() {
     for (options, structure) in [
         ("--kind auto", "ribbon"),
         ("--kind ribbon", "ribbon"),
-        ("--kind homogeneous", "ribbon"),
         ("--kind fuse", "binary fuse"),
         ("--kind fuse4", "binary fuse"),
         ("--kind bloom", "split-block Bloom"),

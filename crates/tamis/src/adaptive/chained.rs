@@ -310,7 +310,7 @@ impl AdaptiveChained {
 
 /// The fewest 256ths of a bit that reach a rate.
 fn width(rate: f64) -> Result<u16, BuildError> {
-    let params = |width| ribbon::Params { width, wide: false, homogeneous: None, nested: false };
+    let params = |width| ribbon::Params { width, wide: false, nested: false };
     (256..=32 * 256).find(|&width| params(width).rate() <= rate).ok_or_else(|| {
         let reason = format!("the rate for strangers must lie between 2^-32 and 1, not {rate}");
         BuildError::Unreachable { reason }
@@ -319,7 +319,7 @@ fn width(rate: f64) -> Result<u16, BuildError> {
 
 /// A ribbon on sorted distinct keys.
 fn layer(keys: &[Digest], values: Values<'_>, width: u16, number: u64, hasher: &Hasher) -> Result<Layer, BuildError> {
-    let params = ribbon::Params { width, wide: false, homogeneous: None, nested: false };
+    let params = ribbon::Params { width, wide: false, nested: false };
     let mut payload = vec![];
     let ribbon = ribbon::build(keys, values, &params, Salt::secret(hasher, number), 1, &mut payload)?;
     Ok(Layer { number, ribbon, payload })

@@ -59,10 +59,8 @@ fn compare<L: Contains>(chosen: &[Digest], most: f64, what: &str, build: impl Fn
 }
 
 fn ribbons() -> impl Iterator<Item = ribbon::Params> {
-    let forms = [(false, None, false), (true, None, false), (false, Some(1130), false), (false, None, true)];
-    let params = move |width: u16| {
-        forms.map(|(wide, homogeneous, nested)| ribbon::Params { width: width * 256, wide, homogeneous, nested })
-    };
+    let forms = [(false, false), (true, false), (false, true)];
+    let params = move |width: u16| forms.map(|(wide, nested)| ribbon::Params { width: width * 256, wide, nested });
     [1, 8, 9].into_iter().flat_map(params)
 }
 
@@ -96,7 +94,7 @@ fn values_of_chosen_keys_are_held() {
         let leaf = fuse::build(&keys, given, &params, SALT, &mut out).unwrap();
         assert!(keys.iter().zip(&values).all(|(&key, &value)| leaf.get(&out, key) == value), "fuse");
         out.clear();
-        let params = ribbon::Params { width: 3 * 256, wide: false, homogeneous: None, nested: false };
+        let params = ribbon::Params { width: 3 * 256, wide: false, nested: false };
         let leaf = ribbon::build(&keys, given, &params, SALT, 1, &mut out).unwrap();
         assert!(keys.iter().zip(&values).all(|(&key, &value)| leaf.get(&out, key) == value), "ribbon");
     }
@@ -105,14 +103,13 @@ fn values_of_chosen_keys_are_held() {
 /// Pairs of two keys, and of a key and a negative.
 #[test]
 fn integrated_filters_tell_chosen_pairs_apart() {
-    let bases = [integrated::Base::Fuse(fuse::Arity::Three), integrated::Base::Ribbon];
-    for (base, parts) in bases.into_iter().flat_map(|base| [(base, Parts::One), (base, Parts::General)]) {
+    for parts in [Parts::One, Parts::General] {
         for others in [0, 2000] {
             let both = alike(2, others);
             let (keys, negatives): (Vec<Digest>, Vec<Digest>) =
                 both.iter().partition(|key| key.hi.count_ones() % 2 == 0);
             for (keys, negatives) in [(both.clone(), ordinary(3000, 5)), (keys, negatives)] {
-                let params = integrated::Params { base, first: 2, parts };
+                let params = integrated::Params { arity: fuse::Arity::Three, first: 2, parts };
                 let mut out = vec![];
                 let leaf = integrated::build(&keys, &&negatives[..], &params, SALT, &mut out).unwrap();
                 assert!(keys.iter().all(|&key| leaf.contains(&out, key)), "{params:?}");

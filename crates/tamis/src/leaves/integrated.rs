@@ -15,7 +15,7 @@
 //!   F reads         its fingerprint, by chance         the complement of its fingerprint bit
 //!
 //!   query:  (word(h) ^ fingerprint(h)) & mask(h) == 0
-//!           where word(h) is the xor of the cells of a fuse table, or the parities of the columns of a ribbon
+//!           where word(h) is the xor of the cells of a fuse table
 //! ```
 //!
 //! A key agrees in all bits, an element of F differs in one of stage two, other negatives differ in stage one, and a
@@ -36,15 +36,10 @@
 //! Two and General have room for f <= s. Elements beyond that go to the rest: it costs them one bit, where a larger
 //! table would cost w + 2. General with f > s is Two.
 //!
-//! **On fuse tables** the stages are peeled one after the other on one geometry. They share the seed: when stage two
+//! **Construction.** The stages are peeled one after the other on one geometry. They share the seed: when stage two
 //! cannot be peeled, the next seed is tried, the keys let other negatives through, and F is gathered anew.
 //!
-//! **On ribbons** stage one is a ribbon as it is, with all its levels. The bits of stage two are more columns in the
-//! blocks of its first level, with thresholds of their own, because their equations are others. What the first level
-//! bumps, in either stage, has its second-stage bit in the rest. So there is always a rest, stage two cannot fail, and
-//! the negatives are read once. A small ribbon bumps nothing; if its columns cannot be solved, they are given a smaller
-//! share. One would make every column larger to keep a few keys out of a rest that is there anyway: on ribbons it is
-//! the same as Hybrid.
+//! Ribbons could hold the stages too ([FPFS] leaves it to later work); a steered ribbon is smaller and asked as fast.
 //!
 //! **Why not the neighbours.** A chain of two filters has the size of Hybrid and asks twice for every member. A plain
 //! filter on S and T together with w + 1 bits for each ([FPFS] 3.4) has the query of One and pays for all of T.
@@ -58,16 +53,11 @@ use crate::hash::{Digest, Salt};
 #[cfg(feature = "build")]
 use crate::leaves::fuse::Arity;
 use crate::leaves::fuse::{self, Fuse};
-use crate::leaves::ribbon::Ribbon;
-use crate::leaves::{Choose, Column, Contains, Geometry};
-use bands::Bands;
-use rest::Rest;
+use crate::leaves::{Choose, Column, Contains, Geometry, Retrieve};
 use rule::{Rule, WHOLE, coin};
 
-mod bands;
 #[cfg(feature = "build")]
 mod build;
-mod rest;
 mod rule;
 #[cfg(feature = "build")]
 pub(crate) use build::{Negatives, build};
@@ -82,8 +72,7 @@ pub(crate) use build::{Negatives, build};
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Parts {
-    /// One second-stage bit in a table for s + f elements: asked exactly like a plain filter of w + 1 bits. On ribbons
-    /// the same as [`Parts::Hybrid`].
+    /// One second-stage bit in a table for s + f elements: asked exactly like a plain filter of w + 1 bits.
     One,
     /// Two second-stage bits in a table for s elements; every element has one of them. For f close to s.
     Two,
@@ -124,19 +113,11 @@ impl Parts {
     }
 }
 
-/// The structure whose words hold both stages.
-#[cfg(feature = "build")]
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Base {
-    Fuse(Arity),
-    Ribbon,
-}
-
 /// What a caller may choose.
 #[cfg(feature = "build")]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Params {
-    pub(crate) base: Base,
+    pub(crate) arity: Arity,
     /// Bits of stage one, 1 to 30.
     pub(crate) first: u8,
     pub(crate) parts: Parts,
@@ -149,52 +130,31 @@ const MAX_FIRST: u32 = 30;
 #[derive(Clone, Debug)]
 pub(crate) struct Integrated {
     rule: Rule,
-    /// The table, if the words are cells; else without keys. Not behind a tag, because the fastest queries go there.
     fuse: Fuse,
-    /// The table, if the words are columns of the first level of a ribbon.
-    bands: Option<Bands>,
-    /// Where elements without a bit in the word have theirs, and where it starts in the payload.
-    rest: Box<Rest>,
-    rest_at: u64,
+    /// Where elements without a bit in the word have theirs: a table of one bit, behind the other in the payload.
+    ///
+    /// There a key reads its coin, an element of F the other side, and a stranger either with probability 1/2.
+    rest: Box<Fuse>,
+}
+
+/// The salt of the rest: numbers below 2^32 are those of the table's own attempts.
+fn rest_salt(salt: Salt) -> Salt {
+    salt.child(1 << 32)
 }
 
 impl Integrated {
-    /// The rate of this very table: thresholds say who compares one bit less.
-    pub(crate) fn counted_rate(&self, payload: &[u8]) -> f64 {
-        match &self.bands {
-            Some(bands) if self.rule.parts == Parts::General => self.rule.rate(bands.compared(payload)),
-            _ => self.rate(),
-        }
+    fn new(rule: Rule, fuse: Fuse, rest: Fuse) -> Integrated {
+        Integrated { rule, fuse, rest: rest.into() }
     }
 
     /// Without keys.
     fn empty() -> Integrated {
-        Integrated::on_fuse(Rule::new(1, Parts::One, WHOLE), Fuse::EMPTY, Fuse::EMPTY)
-    }
-
-    fn on_fuse(rule: Rule, fuse: Fuse, rest: Fuse) -> Integrated {
-        let rest_at = fuse.payload_len();
-        Integrated { rule, fuse, bands: None, rest: Rest::Fuse(rest).into(), rest_at }
-    }
-
-    fn on_ribbon(rule: Rule, bands: Bands, rest: Ribbon) -> Integrated {
-        let rest_at = bands.payload_len();
-        Integrated { rule, fuse: Fuse::EMPTY, bands: Some(bands), rest: Rest::Ribbon(rest).into(), rest_at }
+        Integrated::new(Rule::new(1, Parts::One, WHOLE), Fuse::EMPTY, Fuse::EMPTY)
     }
 
     /// Whether every bit of the word counts for every key.
     fn plain(&self) -> bool {
         self.rule.parts == Parts::One
-    }
-
-    fn is_empty(&self) -> bool {
-        self.bands.is_none() && self.fuse.is_empty()
-    }
-
-    /// The payload of the rest.
-    #[inline(always)]
-    fn behind<'a>(&self, payload: &'a [u8]) -> &'a [u8] {
-        payload.get(self.rest_at as usize..).unwrap_or(&[])
     }
 }
 
@@ -229,41 +189,36 @@ impl fuse::View for SomeBits {
         mask > of.rule.low()
     }
 
+    #[inline(never)]
     fn settle(of: &Integrated, payload: &[u8], key: Digest) -> bool {
-        of.rest.says(of.behind(payload), key, coin(of.fuse.hash(key)))
+        let rest = payload.get(of.fuse.payload_len() as usize..).unwrap_or(&[]);
+        of.rest.get(rest, key) == coin(of.fuse.hash(key))
     }
 }
 
 impl Contains for Integrated {
     fn contains(&self, payload: &[u8], key: Digest) -> bool {
-        match &self.bands {
-            Some(bands) => self.contains_in(bands, payload, key),
-            None if self.plain() => Fuse::contains_in::<EveryBit>(self, payload, key),
-            None => Fuse::contains_in::<SomeBits>(self, payload, key),
+        match self.plain() {
+            true => Fuse::contains_in::<EveryBit>(self, payload, key),
+            false => Fuse::contains_in::<SomeBits>(self, payload, key),
         }
     }
 
     fn alike(&self, other: &Integrated) -> bool {
-        match (&self.bands, &other.bands) {
-            (Some(a), Some(b)) => a.same_kernel(b),
-            (None, None) => self.plain() == other.plain() && self.fuse.same_shape(&other.fuse),
-            _ => false,
-        }
+        self.plain() == other.plain() && self.fuse.same_shape(&other.fuse)
     }
 
     fn choose<C: Choose<Integrated>>(&self, chooser: C) -> C::Chosen {
-        match &self.bands {
-            Some(bands) => bands.choose(chooser),
-            None if self.plain() => self.fuse.choose_in::<EveryBit, C>(chooser),
-            None => self.fuse.choose_in::<SomeBits, C>(chooser),
+        match self.plain() {
+            true => self.fuse.choose_in::<EveryBit, C>(chooser),
+            false => self.fuse.choose_in::<SomeBits, C>(chooser),
         }
     }
 
     fn ask_many(&self, column: &Column<Integrated>, file: &[u8], keys: &[Digest], out: &mut [bool]) {
-        match &self.bands {
-            Some(bands) => bands.ask_many(column, keys, out),
-            None if self.plain() => self.fuse.ask_many_in::<EveryBit>(column, file, keys, out),
-            None => self.fuse.ask_many_in::<SomeBits>(column, file, keys, out),
+        match self.plain() {
+            true => self.fuse.ask_many_in::<EveryBit>(column, file, keys, out),
+            false => self.fuse.ask_many_in::<SomeBits>(column, file, keys, out),
         }
     }
 }
@@ -271,34 +226,28 @@ impl Contains for Integrated {
 /// Directory entry, all varints:
 ///
 /// ```text
-///   parts     0: no keys, and nothing follows; 1 One (on fuse tables alone), 2 Two, 3 Hybrid, 4 General
-///   base      0 fuse, 1 ribbon
+///   parts     0: no keys, and nothing follows; 1 One, 2 Two, 3 Hybrid, 4 General
+///   0
 ///   share     4096ths of the elements whose bit is in the word (General: that have both), 0 to 4096; One: 4096
-///   table     the entry of a fuse table, of stage one's bits and those of stage two (One, Hybrid: 1; Two, General: 2);
-///             or the entry of a ribbon, of stage one's bits alone
-///   rest      the entry of a table of the same kind, of one bit, or without keys
+///   table     the entry of a fuse table, of stage one's bits and those of stage two (One, Hybrid: 1; Two, General: 2)
+///   rest      the entry of a fuse table of one bit, or without keys
 /// ```
 ///
-/// The payload is that of the fuse table and then the rest's. For a ribbon: the blocks of its first level, each with
-/// one or two columns more at its end; the ribbon's payload from the first level's thresholds on; the thresholds of the
-/// first and of the second of those columns; the rest's payload.
+/// The payload is that of the table and then the rest's.
 impl Geometry for Integrated {
     fn encode(&self, out: &mut Vec<u8>) {
-        if self.is_empty() {
+        if self.fuse.is_empty() {
             return put_varint(out, 0);
         }
         put_varint(out, self.rule.parts.number());
-        put_varint(out, self.bands.is_some() as u64);
+        put_varint(out, 0);
         put_varint(out, self.rule.share.into());
-        match &self.bands {
-            Some(bands) => bands.encode(out),
-            None => self.fuse.encode(out),
-        }
+        self.fuse.encode(out);
         self.rest.encode(out);
     }
 
     fn decode(from: &mut Reader<'_>, salt: Salt) -> Result<Integrated, FormatError> {
-        from.draw(size_of::<Rest>() as u64)?;
+        from.draw(size_of::<Fuse>() as u64)?;
         let parts = match from.within("parts", 0..=4)? {
             0 => return Ok(Integrated::empty()),
             1 => Parts::One,
@@ -306,40 +255,39 @@ impl Geometry for Integrated {
             3 => Parts::Hybrid,
             _ => Parts::General,
         };
-        let ribbon = from.within("base", 0..=1)? == 1;
+        from.within("base", 0..=0)?;
         let share = from.within("share", 0..=WHOLE.into())? as u32;
-        if parts == Parts::One && (ribbon || share != WHOLE) {
-            return Err(FormatError::invalid("integrated filter: one bit for all, but not on a fuse table for all"));
-        }
-        let first = |width: u16, columns: u32| match u32::from(width >> 8).checked_sub(columns) {
-            Some(first @ 1..=MAX_FIRST) if width & 255 == 0 => Ok(first),
-            _ => Err(FormatError::invalid(format!("integrated filter: a table of {}/256 bits", width))),
-        };
-        if ribbon {
-            let bands = Bands::decode(from, parts.columns(), salt)?;
-            let rule = Rule::new(first(bands.width(), 0)?, parts, share);
-            return Ok(Integrated::on_ribbon(rule, bands, rest::one_bit(Ribbon::decode(from, Rest::salt(salt))?)?));
+        if parts == Parts::One && share != WHOLE {
+            return Err(FormatError::invalid("integrated filter: one bit for all, but not in a table for all"));
         }
         let fuse = Fuse::decode(from, salt)?;
-        let rule = Rule::new(first(fuse.width(), parts.columns())?, parts, share);
-        Ok(Integrated::on_fuse(rule, fuse, rest::one_bit(Fuse::decode(from, Rest::salt(salt))?)?))
+        let first = match u32::from(fuse.width() >> 8).checked_sub(parts.columns()) {
+            Some(first @ 1..=MAX_FIRST) if fuse.width() & 255 == 0 => first,
+            _ => return Err(FormatError::invalid(format!("integrated filter: a table of {}/256 bits", fuse.width()))),
+        };
+        let rest = Fuse::decode(from, rest_salt(salt))?;
+        // Without elements it has any width.
+        if rest.width() != 256 && rest.payload_len() > 0 {
+            let width = rest.width();
+            return Err(FormatError::invalid(format!("integrated filter: a rest of {width}/256 bits, expected one")));
+        }
+        Ok(Integrated::new(Rule::new(first, parts, share), fuse, rest))
     }
 
     fn payload_len(&self) -> u64 {
-        self.rest_at + self.rest.payload_len()
+        self.fuse.payload_len() + self.rest.payload_len()
     }
 
     fn rate(&self) -> f64 {
-        if self.is_empty() { 0.0 } else { self.rule.rate(1.0) }
+        if self.fuse.is_empty() { 0.0 } else { self.rule.rate() }
     }
 
     fn details(&self) -> String {
-        let base = match &self.bands {
-            Some(bands) => format!("a ribbon of {}", bands.details()),
-            None if self.is_empty() => return "no keys".into(),
-            None => format!("a binary fuse of {}", self.fuse.details()),
-        };
-        format!("{} bits and {}, in {base}", self.rule.first, self.rule.parts.in_words())
+        if self.fuse.is_empty() {
+            return "no keys".into();
+        }
+        let (first, parts) = (self.rule.first, self.rule.parts.in_words());
+        format!("{first} bits and {parts}, in a binary fuse of {}", self.fuse.details())
     }
 }
 

@@ -1,4 +1,4 @@
-//! digests -> static function or filter in about width bits per key: bumped, standard and homogeneous ribbons.
+//! digests -> static function or filter in about width bits per key: bumped and standard ribbons.
 //!
 //! # The idea
 //!
@@ -13,15 +13,13 @@
 //!   key d   . . . . . 1 1 0 1 1 . .          gives one column of solution bits per value bit.
 //! ```
 //!
-//! A query is `width` parities of two words. There are three ways to make the system solvable:
+//! A query is `width` parities of two words. There are two ways to make the system solvable:
 //!
 //! * **standard** [Ribbon]: a few percent more rows than keys, another salt when it fails. For a few thousand keys; with more
 //!   the needed slack grows.
 //! * **bumped** [BuRR]: *fewer* rows than keys. Rows come in buckets; where a bucket cannot take all its keys, those with
 //!   the smallest offsets are *bumped* to the next level, in one of three steps that two bits per bucket record. Overloading the
 //!   first level by 2 or 4 % leaves almost no row empty: .4 % overhead at 8 bits, and construction never restarts.
-//! * **homogeneous** [HomRibbon]: all right-hand sides zero, free rows random. Dependent equations are redundant, so it cannot
-//!   fail at all; members read zero, strangers read zero with probability 2^-width (a little more: docs/math.md, *Ribbon rate*).
 //!
 //! # Layout
 //!
@@ -43,7 +41,7 @@
 //!
 //! Binary fuse filters need 9-13 % more space for the same rate and answer a little faster; Bloom filters need 44 % and more.
 //!
-//! Papers: [Ribbon] section 2, [BuRR] sections 3 and 4 (bumping, thresholds, the overloaded first level), [HomRibbon] section 3.
+//! Papers: [Ribbon] section 2, [BuRR] sections 3 and 4 (bumping, thresholds, the overloaded first level).
 
 use std::marker::PhantomData;
 
@@ -52,8 +50,8 @@ use crate::error::FormatError;
 use crate::format::{Reader, put_varint};
 use crate::hash::{Digest, Salt, fold, scramble};
 use crate::leaves::{Choose, Column, Contains, Geometry, MAX_NUMBER, Never, bits_in_words};
-use kernel::{Any, Bit, Broad, Deep, Many, One};
-pub(in crate::leaves) use kernel::{Columns, Lookup, Outcome, spread};
+use kernel::{Any, Bit, Broad, Columns, Deep, Many, One};
+use kernel::{Lookup, Outcome};
 
 #[macro_use]
 mod kernel;
@@ -62,8 +60,6 @@ mod build;
 #[cfg(feature = "build")]
 mod eliminate;
 mod values;
-#[cfg(feature = "build")]
-pub(in crate::leaves) use build::{Extra, extra};
 #[cfg(feature = "build")]
 pub(crate) use build::{Params, build};
 
@@ -91,7 +87,7 @@ struct Shape {
 
 /// Found by a search over about 70 configurations; `cargo run --release -p tamis-bench -- filters` shows what they reach.
 #[rustfmt::skip]
-const SHAPES: [Shape; 5] = [
+const SHAPES: [Shape; 4] = [
     // Standard: small sets and last levels.
     Shape { band: 128, bucket: 0, bumps: [0; 4], bumping: false, align: 1, strip: 0, pad: 127 },
     // Bumped, w = 64.
@@ -99,14 +95,11 @@ const SHAPES: [Shape; 5] = [
     // Bumped, w = 128: one bit, read as sixteen bytes; more bits.
     Shape { band: 128, bucket: 512, bumps: [0, 40, 104, 512], bumping: true, align: 8, strip: 7, pad: 128 },
     Shape { band: 128, bucket: 512, bumps: [0, 40, 104, 512], bumping: true, align: 1, strip: 7, pad: 128 },
-    // Homogeneous, w = 64.
-    Shape { band: 64, bucket: 128, bumps: [0; 4], bumping: false, align: 1, strip: 9, pad: 64 },
 ];
 const STANDARD: usize = 0;
 const NARROW: usize = 1;
 const BIT: usize = 2;
 const WIDE: usize = 3;
-const HOMOGENEOUS: usize = 4;
 
 /// More rows than this in one level are refused: 2^40 of them are a terabit per column.
 const MAX_ROWS: u64 = 1 << 40;
@@ -114,7 +107,7 @@ const MAX_ROWS: u64 = 1 << 40;
 /// The numbers of a level that a query computes with. A kernel knows them when it is compiled, because they follow from the
 /// shape: what is left of the arithmetic are shifts.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(in crate::leaves) struct Frame {
+struct Frame {
     /// Rows per bucket.
     bucket: u64,
     /// `!(align - 1)`.
@@ -139,20 +132,20 @@ impl Frame {
 
     /// Bucket and offset: two multiplications, no division, any bucket size.
     #[inline(always)]
-    pub(in crate::leaves) fn bucket_of(self, buckets: u64, h: u64) -> (u64, u64) {
+    fn bucket_of(self, buckets: u64, h: u64) -> (u64, u64) {
         let p = h as u128 * buckets as u128;
         ((p >> 64) as u64, (((p as u64) >> 32) * self.bucket) >> 32)
     }
 
     /// The first row of a key's band.
     #[inline(always)]
-    pub(in crate::leaves) fn row(self, bucket: u64, offset: u64) -> u64 {
+    fn row(self, bucket: u64, offset: u64) -> u64 {
         bucket * self.bucket + (offset & self.align) + (bucket >> self.strip) * self.pad
     }
 
     /// Whether the bucket passes keys with this offset on to the next level. Thresholds start at `at`.
     #[inline(always)]
-    pub(in crate::leaves) fn bumped(self, payload: &[u8], at: u64, bucket: u64, offset: u64) -> bool {
+    fn bumped(self, payload: &[u8], at: u64, bucket: u64, offset: u64) -> bool {
         self.bumps != 0 && offset < self.threshold(payload, at, bucket)
     }
 
@@ -162,32 +155,27 @@ impl Frame {
         let step = (byte >> (2 * (bucket & 3))) & 3;
         (self.bumps >> (16 * step)) & 0xffff
     }
-
-    /// The share of a bucket's keys that it does not pass on.
-    pub(in crate::leaves) fn kept(self, payload: &[u8], at: u64, bucket: u64) -> f64 {
-        1.0 - self.threshold(payload, at, bucket) as f64 / self.bucket as f64
-    }
 }
 
 /// One level: where its rows are and which keys it passes on.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(in crate::leaves) struct Level {
+struct Level {
     shape: u8,
     /// Which rehash made this level solvable; 0 for the first level, whose salt is the leaf's.
     attempt: u32,
     /// What that rehash starts from.
     twist: u64,
-    pub(in crate::leaves) buckets: u64,
-    pub(in crate::leaves) frame: Frame,
+    buckets: u64,
+    frame: Frame,
     /// Coefficients beyond the last row of a tiny level are cut off.
     mask: u128,
     /// Columns of every block; from which block on there is one more, and how many blocks there are.
     whole: u32,
     cut: u64,
-    pub(in crate::leaves) blocks: u64,
+    blocks: u64,
     /// Offsets in the payload: rows, then thresholds.
     rows_at: u64,
-    pub(in crate::leaves) bumps_at: u64,
+    bumps_at: u64,
 }
 
 impl Level {
@@ -236,7 +224,7 @@ impl Level {
     }
 
     /// Bytes of the thresholds.
-    pub(in crate::leaves) fn steps_len(&self) -> u64 {
+    fn steps_len(&self) -> u64 {
         if self.shape().bumping { self.buckets.div_ceil(4) } else { 0 }
     }
 
@@ -269,7 +257,7 @@ impl Level {
     }
 
     /// The value under a key's band: any band, any width, any bytes. What the kernels below do faster.
-    pub(in crate::leaves) fn value(&self, width: Width, payload: &[u8], h: u64, row: u64) -> u32 {
+    fn value(&self, width: Width, payload: &[u8], h: u64, row: u64) -> u32 {
         let (block, shift) = (row / 64, row % 64);
         let band = band(h, self.shape()) & self.mask;
         let words = [(band << shift) as u64, ((band << shift) >> 64) as u64, ((band >> 1) >> (127 - shift)) as u64];
@@ -312,7 +300,7 @@ const BAND: (u64, u64) = (0xe703_7ed1_a0b4_28db, 0x8ebc_6af0_9c88_c6e3);
 
 /// The fingerprint of a key: bits that the start does not use.
 #[inline(always)]
-pub(in crate::leaves) fn fingerprint(h: u64) -> u32 {
+fn fingerprint(h: u64) -> u32 {
     h as u32
 }
 
@@ -346,23 +334,21 @@ impl Width {
 #[derive(Clone, Debug)]
 pub(crate) struct Ribbon {
     pub(in crate::leaves) cpu: Cpu,
-    pub(in crate::leaves) salt: Salt,
+    salt: Salt,
     number: u32,
     width: Width,
-    /// The part of their fingerprint that members read: all of it, or nothing for a homogeneous ribbon.
-    stored: u32,
-    pub(in crate::leaves) fast: Fast,
+    fast: Fast,
     /// Levels, the first one apart because nearly all queries end there. No level: no keys.
-    pub(in crate::leaves) first: Level,
+    first: Level,
     rest: Box<[Level]>,
     empty: bool,
 }
 
 /// Which straight-line kernel answers for the first level and those of its shape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::leaves) enum Fast {
-    /// Bands of 64: the shape and the columns to read; with a fraction, the last one is there only in some blocks.
-    Columns { shape: u8, columns: u8, part: bool },
+enum Fast {
+    /// Bands of 64: the columns to read; with a fraction, the last one is there only in some blocks.
+    Columns { columns: u8, part: bool },
     /// Bumped, bands of 64, more than eight columns.
     Broad,
     /// Bands of 128, one bit, starts on bytes.
@@ -374,37 +360,18 @@ pub(in crate::leaves) enum Fast {
 }
 
 impl Ribbon {
-    fn new(
-        salt: Salt,
-        number: u32,
-        width: Width,
-        homogeneous: bool,
-        first: Option<Level>,
-        rest: Box<[Level]>,
-    ) -> Ribbon {
+    fn new(salt: Salt, number: u32, width: Width, first: Option<Level>, rest: Box<[Level]>) -> Ribbon {
         let empty = first.is_none();
         let first = first.unwrap_or(Level::new(STANDARD, 0, 0, 0, width, 0));
         let columns = width.columns(width.part > 0);
         let fast = match first.shape().band {
-            // Only hostile bytes have it otherwise.
-            _ if (first.shape as usize == HOMOGENEOUS) != homogeneous => Fast::Any,
-            64 if columns <= 8 => Fast::Columns { shape: first.shape, columns: columns as u8, part: width.part > 0 },
-            64 if first.shape as usize == Broad::SHAPE => Fast::Broad,
+            64 if columns <= 8 => Fast::Columns { columns: columns as u8, part: width.part > 0 },
+            64 => Fast::Broad,
             128 if columns == 1 && first.shape().align == 8 => Fast::Bit,
             _ if first.shape as usize == STANDARD && width.part == 0 => Fast::Small { columns: columns.min(8) as u8 },
             _ => Fast::Any,
         };
-        Ribbon {
-            cpu: Cpu::detect(),
-            salt: salt.child(number as u64),
-            number,
-            width,
-            stored: if homogeneous { 0 } else { u32::MAX },
-            fast,
-            first,
-            rest,
-            empty,
-        }
+        Ribbon { cpu: Cpu::detect(), salt: salt.child(number as u64), number, width, fast, first, rest, empty }
     }
 
     /// Bits of a value times 256.
@@ -438,9 +405,9 @@ impl Ribbon {
 
     /// Whether a key with this hash reads what a member reads, without any kernel.
     #[inline(never)]
-    pub(in crate::leaves) fn matches(&self, payload: &[u8], h: u64) -> bool {
+    fn matches(&self, payload: &[u8], h: u64) -> bool {
         let (value, mask) = self.value_and_mask(payload, h);
-        !self.empty && (value ^ self.expected(h)) & mask == 0
+        !self.empty && (value ^ fingerprint(h)) & mask == 0
     }
 
     /// The value of a key with this hash, without any kernel.
@@ -449,21 +416,10 @@ impl Ribbon {
         self.value_and_mask(payload, h).0
     }
 
-    /// Whether values are stored, and not all zero.
-    pub(in crate::leaves) fn stores(&self) -> bool {
-        self.stored != 0
-    }
-
-    /// What a member reads.
-    #[inline(always)]
-    fn expected(&self, h: u64) -> u32 {
-        fingerprint(h) & self.stored
-    }
-
     /// What a key that the first level passed on reads. Apart, because the few keys it serves shall not cost the others
     /// registers.
     #[inline(never)]
-    pub(in crate::leaves) fn deep<K: Lookup, O: Outcome>(&self, payload: &[u8], h: u64) -> O {
+    fn deep<K: Lookup, O: Outcome>(&self, payload: &[u8], h: u64) -> O {
         arch::dispatch(self.cpu, Deep::<K, O> { ribbon: self, payload, h, kinds: PhantomData })
     }
 }
@@ -510,14 +466,14 @@ impl Contains for Ribbon {
 /// Directory entry, all varints:
 ///
 /// ```text
-///   number of the salt | width * 256 | homogeneous (0, 1) | number of levels | per level: shape, attempt, buckets
+///   number of the salt | width * 256 | 0 | number of levels | per level: shape, attempt, buckets
 ///                                                                  (standard shape: rows per bucket instead of buckets)
 /// ```
 impl Geometry for Ribbon {
     fn encode(&self, out: &mut Vec<u8>) {
         put_varint(out, self.number as u64);
         put_varint(out, self.width() as u64);
-        put_varint(out, (self.stored == 0) as u64);
+        put_varint(out, 0);
         put_varint(out, self.levels().count() as u64);
         for level in self.levels() {
             put_varint(out, level.shape as u64);
@@ -531,7 +487,7 @@ impl Geometry for Ribbon {
         let number = from.within("salt", 0..=MAX_NUMBER)? as u32;
         let width = from.within("width", 256..=MAX_WIDTH as u64 * 256)? as u32;
         let width = Width { whole: width / 256, part: width % 256 };
-        let homogeneous = from.within("homogeneous", 0..=1)? == 1;
+        from.within("homogeneous", 0..=0)?;
         let count = from.within("levels", 0..=64)?;
         let (mut first, mut rest) = (None, from.room(count.saturating_sub(1))?);
         let mut at = 0;
@@ -555,7 +511,7 @@ impl Geometry for Ribbon {
                 Some(_) => rest.push(level),
             }
         }
-        Ok(Ribbon::new(salt, number, width, homogeneous, first, rest.into()))
+        Ok(Ribbon::new(salt, number, width, first, rest.into()))
     }
 
     fn payload_len(&self) -> u64 {
@@ -567,11 +523,7 @@ impl Geometry for Ribbon {
     }
 
     fn details(&self) -> String {
-        let kind = match (self.stored == 0, self.first.shape().bumping) {
-            (true, _) => "homogeneous",
-            (false, true) => "bumped",
-            (false, false) => "standard",
-        };
+        let kind = if self.first.shape().bumping { "bumped" } else { "standard" };
         let levels = match self.levels().count() {
             1 => "1 level".to_string(),
             n => format!("{n} levels"),

@@ -40,7 +40,7 @@
 //! **Why not the neighbours.** A bumped ribbon has no free rows to choose. Trying many seeds finds the best of a few; the best of
 //! 2^(sn) needs a search. A trellis with all states would need 2^64 of them; a beam of 64 comes within a tenth.
 //!
-//! Papers: [HomRibbon] section 3 for the ribbon. Steering is new here; the search is the M-algorithm of trellis source coding.
+//! Papers: [Ribbon], on homogeneous ribbons. Steering is new here; the search is the M-algorithm of trellis source coding.
 
 use crate::arch::{self, Answer, Isa, Kernel, Level, prefetch};
 use crate::error::FormatError;

@@ -36,7 +36,7 @@ impl Kind for Ribbon {
 
     fn build(keys: &[Digest], values: &[u32], variant: u32, bits: u16, out: &mut Vec<u8>) -> Ribbon {
         let (wide, nested) = (variant == 1, variant == 2);
-        let params = ribbon::Params { width: bits * 256, wide, homogeneous: None, nested };
+        let params = ribbon::Params { width: bits * 256, wide, nested };
         ribbon::build(keys, Values::Given(values), &params, Salt::new(5), 1, out).unwrap()
     }
 

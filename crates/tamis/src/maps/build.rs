@@ -440,9 +440,7 @@ impl Flats {
     pub(super) fn leaf(self, bits: u32) -> Structure {
         let width = 256 * bits as u16;
         match self {
-            Flats::Ribbon { wide } => {
-                Structure::Ribbon(ribbon::Params { width, wide, homogeneous: None, nested: false })
-            }
+            Flats::Ribbon { wide } => Structure::Ribbon(ribbon::Params { width, wide, nested: false }),
             Flats::Fuse => Structure::Fuse(fuse::Params { arity: fuse::Arity::Three, width }),
         }
     }

@@ -286,9 +286,7 @@ impl Planner<'_> {
 
 /// Payload bits of a flat node, about.
 pub(crate) fn flat_bits(keys: u64, bits: u32) -> f64 {
-    let leaf = |bits: u32| {
-        ribbon::Params { width: 256 * bits as u16, wide: false, homogeneous: None, nested: false }.bits(keys)
-    };
+    let leaf = |bits: u32| ribbon::Params { width: 256 * bits as u16, wide: false, nested: false }.bits(keys);
     let rest = bits % WORD;
     f64::from(bits / WORD) * leaf(WORD) + if rest > 0 { leaf(rest) } else { 0.0 }
 }

@@ -162,7 +162,7 @@ fn considered(request: &Request) -> Vec<Kind> {
 fn eligible(kind: Kind, effort: Effort) -> bool {
     match kind {
         // Same sizes as others that are asked faster, or memory for all negatives.
-        Kind::Naive(_) | Kind::Homogeneous => false,
+        Kind::Naive(_) => false,
         Kind::Ribbon | Kind::Steered => effort != Effort::Fast,
         Kind::Chained(base) | Kind::Cascade(base) | Kind::Stacked(base) | Kind::Integrated(base, _) => {
             effort != Effort::Fast || base != Base::Ribbon

@@ -22,7 +22,6 @@ pub enum Goal {
 /// | kind | bits per key at 1/256 | good for |
 /// |---|---|---|
 /// | [`Ribbon`](Kind::Ribbon) | 8.03 | the smallest; the default |
-/// | [`Homogeneous`](Kind::Homogeneous) | 8.88 | construction that cannot fail and needs no second try |
 /// | [`Fuse`](Kind::Fuse) | 9.05 | the fastest answers of the static ones |
 /// | [`Fuse4`](Kind::Fuse4) | 8.62 | between the two |
 /// | [`Bloom`](Kind::Bloom) | 12.9 | the fastest to build and to ask; one cache line; keys can be added |
@@ -53,8 +52,6 @@ pub enum Kind {
     Auto,
     /// Bumped ribbon; a standard ribbon for small sets.
     Ribbon,
-    /// Homogeneous ribbon.
-    Homogeneous,
     /// 3-wise binary fuse filter.
     Fuse,
     /// 4-wise binary fuse filter.
@@ -73,7 +70,7 @@ pub enum Kind {
     Chained(Base),
     /// Filters in turn on keys and negatives, and one exact bit: ChainedFilter's `& ~`.
     Cascade(Base),
-    /// A filter and its exact bit in the same words.
+    /// A filter and its exact bit in the same words, on [`Base::Fuse`] or [`Base::Fuse4`].
     Integrated(Base, Parts),
     /// One filter that holds the excluded keys too, with the wrong fingerprint. Building it takes memory for all of them.
     Naive(Base),
@@ -103,10 +100,9 @@ pub enum Base {
 
 impl Kind {
     /// Every kind with its name on the command line.
-    pub const ALL: [(&'static str, Kind); 33] = [
+    pub const ALL: [(&'static str, Kind); 28] = [
         ("auto", Kind::Auto),
         ("ribbon", Kind::Ribbon),
-        ("homogeneous", Kind::Homogeneous),
         ("fuse", Kind::Fuse),
         ("fuse4", Kind::Fuse4),
         ("bloom", Kind::Bloom),
@@ -125,10 +121,6 @@ impl Kind {
         ("integrated-two", Kind::Integrated(Base::Fuse, Parts::Two)),
         ("integrated-hybrid", Kind::Integrated(Base::Fuse, Parts::Hybrid)),
         ("integrated-general", Kind::Integrated(Base::Fuse, Parts::General)),
-        ("integrated-ribbon", Kind::Integrated(Base::Ribbon, Parts::One)),
-        ("integrated-ribbon-two", Kind::Integrated(Base::Ribbon, Parts::Two)),
-        ("integrated-ribbon-hybrid", Kind::Integrated(Base::Ribbon, Parts::Hybrid)),
-        ("integrated-ribbon-general", Kind::Integrated(Base::Ribbon, Parts::General)),
         ("naive", Kind::Naive(Base::Ribbon)),
         ("naive-fuse", Kind::Naive(Base::Fuse)),
         ("stacked", Kind::Stacked(Base::Ribbon)),

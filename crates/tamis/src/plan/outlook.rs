@@ -14,7 +14,7 @@
 //! ```
 
 use super::{Request, Step, Structure, file_bits};
-use crate::leaves::{fuse, integrated};
+use crate::leaves::fuse;
 use crate::steps::Role;
 
 /// What is expected of a list of steps.
@@ -100,12 +100,7 @@ impl Structure {
             // Two blocks of 64 rows, all columns of a block side by side; a single column is read as sixteen bytes.
             Structure::Ribbon(params) if params.width <= 256 => [run(16.0); 2],
             Structure::Ribbon(params) => [run(16.0 * f64::from(params.width.div_ceil(256))); 2],
-            Structure::Integrated(params) => match params.base {
-                integrated::Base::Fuse(arity) => [probes(arity); 2],
-                integrated::Base::Ribbon => {
-                    [run(16.0 * f64::from(u32::from(params.first) + params.parts.columns())); 2]
-                }
-            },
+            Structure::Integrated(params) => [probes(params.arity); 2],
             // One of two buckets, or both; a run of remainders behind the words of its block.
             Structure::Cuckoo(_) => [1.5, 2.0],
             Structure::Quotient(_) => [2.0, 1.5],

@@ -112,7 +112,7 @@ impl Structure {
     pub(crate) fn nested(&self) -> Option<Structure> {
         match *self {
             Structure::Fuse(params) => Some(Structure::Fuse(fuse::Params { width: params.width & !255, ..params })),
-            Structure::Ribbon(params) if params.homogeneous.is_none() && params.nested => {
+            Structure::Ribbon(params) if params.nested => {
                 Some(Structure::Ribbon(ribbon::Params { width: params.width & !255, ..params }))
             }
             _ => None,

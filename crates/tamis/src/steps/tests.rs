@@ -8,10 +8,8 @@ use crate::leaves::{Values, fuse, ribbon};
 use crate::plan::Structure;
 use crate::query::Filter;
 
-const RIBBON_4: Structure =
-    Structure::Ribbon(ribbon::Params { width: 1024, wide: false, homogeneous: None, nested: false });
-const RIBBON_1: Structure =
-    Structure::Ribbon(ribbon::Params { width: 256, wide: false, homogeneous: None, nested: false });
+const RIBBON_4: Structure = Structure::Ribbon(ribbon::Params { width: 1024, wide: false, nested: false });
+const RIBBON_1: Structure = Structure::Ribbon(ribbon::Params { width: 256, wide: false, nested: false });
 const FUSE_3: Structure = Structure::Fuse(fuse::Params { arity: fuse::Arity::Three, width: 768 });
 const FUSE_1: Structure = Structure::Fuse(fuse::Params { arity: fuse::Arity::Four, width: 256 });
 const BLOOM_6: Structure = Structure::Bloom { bits_per_key: 6 * 256, hashes: 4 };

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use bytes::Bytes;
-use tamis::{Base, Domain, Effort, Filter, Kind, Layout, Parts};
+use tamis::{Domain, Effort, Filter, Kind, Layout};
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden");
 
@@ -70,8 +70,6 @@ fn all() -> Vec<(String, Filter)> {
     all.push(("ribbon-bumped".into(), tamis::build(many()).fpr(0.06).finish().unwrap()));
     all.push(("ribbon-smallest".into(), tamis::build(many()).fpr(0.1).effort(Effort::Smallest).finish().unwrap()));
     all.push(("ribbon-bit".into(), tamis::build(many()).fpr(0.5).finish().unwrap()));
-    let many_integrated = tamis::build(many()).exclude(others()).kind(Kind::Integrated(Base::Ribbon, Parts::Two));
-    all.push(("ribbon-integrated".into(), many_integrated.finish().unwrap()));
     all.push(("ribbon-chained".into(), tamis::build(many()).exclude(others()).finish().unwrap()));
     let cuckoo = tamis::build(keys()).kind(Kind::Cuckoo).fpr(1e-4).effort(Effort::Smallest);
     all.push(("cuckoo-semi-sorted".into(), cuckoo.finish().unwrap()));

@@ -79,7 +79,6 @@ laws! {
     auto_fast: Kind::Auto, Effort::Fast;
     ribbon: Kind::Ribbon, Effort::Balanced;
     ribbon_smallest: Kind::Ribbon, Effort::Smallest;
-    homogeneous: Kind::Homogeneous, Effort::Balanced;
     fuse: Kind::Fuse, Effort::Balanced;
     fuse4: Kind::Fuse4, Effort::Balanced;
     bloom: Kind::Bloom, Effort::Balanced;

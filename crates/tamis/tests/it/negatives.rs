@@ -130,10 +130,6 @@ laws! {
     integrated_hybrid: Kind::Integrated(Base::Fuse, Parts::Hybrid), Effort::Balanced;
     integrated_general: Kind::Integrated(Base::Fuse, Parts::General), Effort::Balanced;
     integrated_fuse4: Kind::Integrated(Base::Fuse4, Parts::Two), Effort::Balanced;
-    integrated_ribbon: Kind::Integrated(Base::Ribbon, Parts::One), Effort::Balanced;
-    integrated_ribbon_two: Kind::Integrated(Base::Ribbon, Parts::Two), Effort::Balanced;
-    integrated_ribbon_hybrid: Kind::Integrated(Base::Ribbon, Parts::Hybrid), Effort::Balanced;
-    integrated_ribbon_general: Kind::Integrated(Base::Ribbon, Parts::General), Effort::Balanced;
     naive: Kind::Naive(Base::Ribbon), Effort::Balanced;
     naive_fuse: Kind::Naive(Base::Fuse), Effort::Balanced;
     local: Kind::Auto, Effort::Balanced, Layout::Local;

@@ -100,14 +100,13 @@ rates! {
     auto_fast: 1;
     ribbon: 2;
     ribbon_smallest: 3;
-    homogeneous: 4;
-    fuse: 5;
-    fuse4: 6;
-    bloom: 7;
-    classic_bloom: 8;
-    cuckoo: 9;
-    cuckoo_smallest: 10;
-    quotient: 11;
+    fuse: 4;
+    fuse4: 5;
+    bloom: 6;
+    classic_bloom: 7;
+    cuckoo: 8;
+    cuckoo_smallest: 9;
+    quotient: 10;
 }
 
 /// A budget of bits per key covers the whole file, and large sets use it up.
@@ -148,7 +147,7 @@ fn impossible_goals_are_refused_in_words() {
             assert_eq!(refused(build().bits_per_key(bits)), expected, "{name}");
         }
     }
-    for kind in [Kind::Auto, Kind::Ribbon, Kind::Homogeneous, Kind::Fuse, Kind::Fuse4] {
+    for kind in [Kind::Auto, Kind::Ribbon, Kind::Fuse, Kind::Fuse4] {
         assert_eq!(
             refused(tamis::build(integers(100, 1)).kind(kind).fpr(1e-12)),
             "a rate of 0.000000000001 needs more than 32 bits per key; the lowest is 2.4e-10"

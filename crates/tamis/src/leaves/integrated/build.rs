@@ -1,4 +1,4 @@
-//! keys and negatives -> the words of both stages: what fits where, on fuse tables and on ribbons.
+//! keys and negatives -> the words of both stages: what fits where.
 //!
 //! ```text
 //!   stage one     solved for the keys
@@ -12,16 +12,13 @@ use std::cell::Cell;
 
 use bytes::Bytes;
 
-use super::bands::Bands;
-use super::rest::Rest;
 use super::rule::{Rule, WHOLE, coin, weight};
-use super::{Base, Integrated, MAX_FIRST, Params, Parts};
+use super::{Integrated, MAX_FIRST, Params, Parts, rest_salt};
 use crate::error::BuildError;
 use crate::hash::{Digest, Salt};
 use crate::leaves::attempts::{ATTEMPTS, SetHash, numbers};
-use crate::leaves::fuse::{self, Arity, Fuse};
-use crate::leaves::ribbon::{self, Extra};
-use crate::leaves::{Column, Geometry, Part, Values};
+use crate::leaves::fuse::{self, Fuse};
+use crate::leaves::{Geometry, Part, Values};
 
 /// Digests that must not match. They may be more than memory holds, and are read again when a seed fails.
 pub(crate) trait Negatives {
@@ -49,25 +46,14 @@ impl Params {
     /// The payload in bits for this many keys and negatives, as expected: how many negatives pass stage one is chance.
     pub(crate) fn bits(&self, keys: u64, negatives: u64) -> f64 {
         let (s, f) = (keys, (negatives as f64 * 0.5f64.powi(self.first.into())).round() as u64);
-        let (first, columns) = (u16::from(self.first), self.parts.columns());
-        let both = (first + columns as u16) * 256;
-        match (self.base, self.parts) {
+        let columns = self.parts.columns();
+        let both = (u16::from(self.first) + columns as u16) * 256;
+        let bits = |n, width| fuse::payload_bits(n, &fuse::Params { arity: self.arity, width }) as f64;
+        match self.parts {
             _ if s == 0 => 0.0,
-            (Base::Fuse(arity), Parts::One) => {
-                fuse::payload_bits(room_for_all(s, f), &fuse::Params { arity, width: both }) as f64
-            }
-            (Base::Fuse(arity), _) => {
-                let bits = |n, width| fuse::payload_bits(n, &fuse::Params { arity, width }) as f64;
+            Parts::One => bits(room_for_all(s, f), both),
+            Parts::Two | Parts::Hybrid | Parts::General => {
                 bits(s, both) + bits((s + f).saturating_sub(s * u64::from(columns)), 256)
-            }
-            (Base::Ribbon, _) => {
-                let stage = ribbon::Params { width: first * 256, wide: false, homogeneous: None, nested: true };
-                let (rows, buckets) = stage.first(s);
-                let rest = ribbon::Params { width: 256, ..stage };
-                let columns = columns.into();
-                stage.bits(s)
-                    + (columns * (rows + 2 * buckets)) as f64
-                    + rest.bits(left_over(s, f, columns, rows, buckets))
             }
         }
     }
@@ -75,7 +61,7 @@ impl Params {
     /// The share of strangers that match, or a little more: what General makes of room that is left depends on the
     /// data.
     pub(crate) fn rate(&self) -> f64 {
-        Rule::new(self.first.into(), self.parts, 0).rate(1.0)
+        Rule::new(self.first.into(), self.parts, 0).rate()
     }
 }
 
@@ -83,21 +69,6 @@ impl Params {
 fn room_for_all(s: u64, f: u64) -> u64 {
     s + f + (4.0 * f as f64).sqrt().ceil() as u64
 }
-
-/// Elements without a second-stage bit in the first level of a ribbon.
-fn left_over(s: u64, f: u64, columns: u64, rows: u64, buckets: u64) -> u64 {
-    if buckets == 0 {
-        return (s + f).saturating_sub(columns * s);
-    }
-    // The first level of stage one bumps these; stage two a few more.
-    let bumped = (s + f) as f64 * (1.0 - rows as f64 / s as f64).max(0.0);
-    let room = columns as f64 * rows as f64 * FULL;
-    let inside = (s + f) as f64 - bumped;
-    (bumped + (inside - room * 0.98).max(0.0)) as u64
-}
-
-/// Elements of a column of stage two per row of a bumping level.
-const FULL: f64 = 1.01;
 
 /// Builds an integrated filter on distinct, sorted keys and on negatives that are none of them, and appends its payload
 /// to `out`; on an error `out` is as before.
@@ -117,10 +88,7 @@ pub(crate) fn build(
         return Ok(Integrated::empty());
     }
     let start = out.len();
-    let built = match params.base {
-        Base::Fuse(arity) => on_fuse(arity, keys, negatives, params, salt, out),
-        Base::Ribbon => on_ribbon(keys, negatives, params, salt, out),
-    };
+    let built = both_stages(keys, negatives, params, salt, out);
     match &built {
         Ok(built) => debug_assert_eq!(built.payload_len(), (out.len() - start) as u64),
         Err(_) => out.truncate(start),
@@ -271,15 +239,14 @@ fn set_hash(keys: &[Digest], negatives: &dyn Negatives) -> Result<u64, BuildErro
 }
 
 /// Both stages peel on one geometry, or the next seed is tried.
-fn on_fuse(
-    arity: Arity,
+fn both_stages(
     keys: &[Digest],
     negatives: &dyn Negatives,
     params: &Params,
     salt: Salt,
     out: &mut Vec<u8>,
 ) -> Result<Integrated, BuildError> {
-    let (first, columns) = (u32::from(params.first), params.parts.columns());
+    let (arity, first, columns) = (params.arity, u32::from(params.first), params.parts.columns());
     let width = (first + columns) as u16 * 256;
     let (s, start) = (keys.len() as u64, out.len());
     let mut room = match params.parts {
@@ -325,78 +292,8 @@ fn on_fuse(
         let open = elements.all().filter(|&(_, h, _)| rule.mask(h) & rule.pick(h) == 0);
         let (keys, values) = rest_of(open);
         let bit = fuse::Params { arity, width: 256 };
-        let rest = fuse::build(&keys, Values::Given(&values), &bit, Rest::salt(salt), out)?;
-        return Ok(Integrated::on_fuse(rule, fuse, rest));
+        let rest = fuse::build(&keys, Values::Given(&values), &bit, rest_salt(salt), out)?;
+        return Ok(Integrated::new(rule, fuse, rest));
     }
     Err(unsolvable(ATTEMPTS))
-}
-
-/// Stage one is a ribbon; stage two takes what its columns hold and leaves the others to the rest.
-fn on_ribbon(
-    keys: &[Digest],
-    negatives: &dyn Negatives,
-    params: &Params,
-    salt: Salt,
-    out: &mut Vec<u8>,
-) -> Result<Integrated, BuildError> {
-    let first = u32::from(params.first);
-    let parts = if params.parts == Parts::One { Parts::Hybrid } else { params.parts };
-    let stage = ribbon::Params { width: first as u16 * 256, wide: false, homogeneous: None, nested: true };
-    let mut payload = vec![];
-    let ribbon = ribbon::build(keys, Values::Fingerprints, &stage, salt, 1, &mut payload)?;
-    let part = Part { geometry: ribbon.clone(), payload: payload.into(), start: 0 };
-    let column = Column::single(part);
-    let survivors = survivors(negatives, |asked, matched| column.contains_many(&[], asked, matched))?;
-    let payload = &column.part(Digest::default()).payload;
-
-    let level = ribbon.first;
-    let place = |h| level.frame.bucket_of(level.buckets, h);
-    let passed_on = |h| {
-        let (bucket, offset) = place(h);
-        level.frame.bumped(payload, level.bumps_at, bucket, offset)
-    };
-    let salted = ribbon.salt;
-    let elements = Elements { keys, survivors: &survivors, hash: |key: Digest| key.salted(salted) };
-    let here = elements.all().filter(|&(_, h, _)| !passed_on(h)).map(|(_, h, key)| (h, key));
-    let mut room = match level.steps_len() {
-        0 => keys.len(),
-        _ => (level.blocks as f64 * 64.0 * FULL) as usize,
-    };
-    // A column without thresholds must hold all of its elements. With fewer of them it does, at the latest with none.
-    let (rule, extras) = loop {
-        let rule = rule(first, parts, room, here.clone());
-        let column = |column| {
-            let rows = elements.rows(rule, column, ribbon::fingerprint).filter(|&(h, _)| !passed_on(h));
-            let rows: Vec<(u64, u32)> = rows.map(|(h, value)| (h, value >> (first + column) & 1)).collect();
-            ribbon::extra(&ribbon, &rows)
-        };
-        match (0..parts.columns()).map(column).collect::<Option<Vec<Extra>>>() {
-            Some(extras) => break (rule, extras),
-            None => room -= room / 64 + 1,
-        }
-    };
-    let open = |h| {
-        let (bucket, offset) = place(h);
-        let bit = rule.mask(h) & rule.pick(h);
-        let held = |(i, extra): (u32, &Extra)| {
-            bit & 1 << (first + i) != 0 && !level.frame.bumped(&extra.steps, 0, bucket, offset)
-        };
-        passed_on(h) || !(0..).zip(&extras).any(held)
-    };
-    let (keys, values) = rest_of(elements.all().filter(|&(_, h, _)| open(h)));
-
-    let (rows, others) = payload.split_at(level.bumps_at as usize);
-    for (block, rows) in rows.chunks_exact(8 * first as usize).enumerate() {
-        out.extend_from_slice(rows);
-        for extra in &extras {
-            out.extend_from_slice(&extra.words[8 * block..][..8]);
-        }
-    }
-    out.extend_from_slice(others);
-    for extra in &extras {
-        out.extend_from_slice(&extra.steps);
-    }
-    let bit = ribbon::Params { width: 256, ..stage };
-    let rest = ribbon::build(&keys, Values::Given(&values), &bit, Rest::salt(salt), 1, out)?;
-    Ok(Integrated::on_ribbon(rule, Bands::new(ribbon, parts.columns()), rest))
 }

@@ -18,7 +18,7 @@
 
 use super::Parts;
 
-/// Odd; different from the constants that fuse and ribbon make their places with.
+/// Odd; different from the constants that a fuse table makes its places with.
 const DICE: u64 = 0xa3b1_9535_4a39_b70d;
 /// Shares are in units of one over this.
 pub(super) const WHOLE: u32 = 4096;
@@ -60,12 +60,6 @@ impl Rule {
         self.masks[((dice & 1) << 1 | (dice < self.limit) as u64) as usize]
     }
 
-    /// Whether the weight of a hash is below the share.
-    #[inline(always)]
-    pub(super) fn inside(&self, h: u64) -> bool {
-        h.wrapping_mul(DICE) >> 51 < self.limit
-    }
-
     /// The bit in which an element of F is refused; if it does not count, the rest is asked.
     #[inline(always)]
     pub(super) fn pick(&self, h: u64) -> u32 {
@@ -78,9 +72,9 @@ impl Rule {
         self.picks[0] - 1
     }
 
-    /// The share of unlisted keys that match, where so many of those that compare both bits do compare the other one.
-    pub(super) fn rate(&self, compared: f64) -> f64 {
-        let both = if self.parts == Parts::General { self.share as f64 / WHOLE as f64 * compared } else { 0.0 };
+    /// The share of unlisted keys that match: with both bits compared, half as many.
+    pub(super) fn rate(&self) -> f64 {
+        let both = if self.parts == Parts::General { self.share as f64 / WHOLE as f64 } else { 0.0 };
         (1.0 - both / 2.0) * 0.5f64.powi(self.first as i32 + 1)
     }
 }

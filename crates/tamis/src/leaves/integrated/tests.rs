@@ -3,17 +3,17 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
-use crate::arch::{Ask, Level as Cpu};
+use crate::arch::Ask;
 use crate::error::BuildError;
 use crate::hash::scramble;
 use crate::leaves::Find;
 
-const BASES: [Base; 3] = [Base::Fuse(Arity::Three), Base::Fuse(Arity::Four), Base::Ribbon];
+const ARITIES: [Arity; 2] = [Arity::Three, Arity::Four];
 const PARTS: [Parts; 4] = [Parts::One, Parts::Two, Parts::Hybrid, Parts::General];
 
-/// Every base with every way to find room.
-fn all() -> impl Iterator<Item = (Base, Parts)> {
-    BASES.into_iter().flat_map(|base| PARTS.into_iter().map(move |parts| (base, parts)))
+/// Every number of cells with every way to find room.
+fn all() -> impl Iterator<Item = (Arity, Parts)> {
+    ARITIES.into_iter().flat_map(|arity| PARTS.into_iter().map(move |parts| (arity, parts)))
 }
 
 /// `n` sorted distinct digests; other `seed`s give others.
@@ -68,14 +68,14 @@ fn check(keys: &[Digest], negatives: &[Digest], params: &Params) -> (Integrated,
 #[test]
 fn every_small_n_is_exact() {
     let (keys, negatives) = (digests(300, 1), digests(3000, 2));
-    for (base, parts) in all() {
+    for (arity, parts) in all() {
         for n in 0..=keys.len() {
             for (first, t) in [(1, n / 2), (3, 4 * n), (7, 1000)] {
-                check(&keys[..n], &negatives[..t], &Params { base, first, parts });
+                check(&keys[..n], &negatives[..t], &Params { arity, first, parts });
             }
         }
-        check(&keys[..1], &negatives, &Params { base, first: 1, parts });
-        check(&keys, &[], &Params { base, first: 7, parts });
+        check(&keys[..1], &negatives, &Params { arity, first: 1, parts });
+        check(&keys, &[], &Params { arity, first: 7, parts });
     }
 }
 
@@ -83,48 +83,45 @@ fn every_small_n_is_exact() {
 #[test]
 fn every_width_is_exact() {
     let (keys, negatives) = (digests(12_500, 3), digests(60_000, 4));
-    for (base, parts) in all() {
+    for (arity, parts) in all() {
         for first in (1..=9).chain([14, 15, 22, 29, 30]) {
-            check(&keys, &negatives, &Params { base, first, parts });
+            check(&keys, &negatives, &Params { arity, first, parts });
         }
         for first in [2, 7, 8] {
-            check(&keys[..5000], &negatives, &Params { base, first, parts });
-            check(&keys, &negatives[..1000], &Params { base, first, parts });
+            check(&keys[..5000], &negatives, &Params { arity, first, parts });
+            check(&keys, &negatives[..1000], &Params { arity, first, parts });
         }
     }
 }
 
-/// Several strips of a ribbon, more than one level, and a rest that has them too.
 #[test]
 fn large_sets_are_exact() {
     let (keys, negatives) = (digests(150_000, 5), digests(1_000_000, 6));
-    for (base, parts) in all() {
+    for (arity, parts) in all() {
         for first in [3, 7] {
-            check(&keys, &negatives, &Params { base, first, parts });
+            check(&keys, &negatives, &Params { arity, first, parts });
         }
     }
 }
 
 /// Strangers pass as often as the geometry says, within four and a half standard deviations, and never more than the
-/// parameters promise; a ribbon bumps some keys out of General's second bit, so its rate may be a few percent higher.
+/// parameters promise.
 #[test]
 fn rates_are_what_the_geometry_says() {
     let (keys, negatives, strangers) = (digests(30_000, 7), digests(200_000, 8), digests(400_000, 9));
-    for (base, parts) in all() {
+    for (arity, parts) in all() {
         for first in [1, 3, 5, 7] {
-            let params = Params { base, first, parts };
+            let params = Params { arity, first, parts };
             let (built, payload) = make(&keys, &negatives, &params);
             let expected = built.rate() * strangers.len() as f64;
             let found = answers(&built, &payload, &strangers).iter().filter(|&&yes| yes).count() as f64;
-            let slack = if (base, parts) == (Base::Ribbon, Parts::General) { 0.03 } else { 0.0 };
-            let (below, above) = (expected - found, found - expected * (1.0 + slack));
             let sigma = (expected * (1.0 - built.rate())).sqrt();
-            assert!(below.max(above) < 4.5 * sigma, "{params:?}: {found}, expected {expected:.0}");
+            assert!((found - expected).abs() < 4.5 * sigma, "{params:?}: {found}, expected {expected:.0}");
             assert!(built.rate() <= params.rate() && built.rate() >= params.rate() / 2.0, "{params:?}");
         }
     }
     // With few survivors General lets through hardly more than half as many strangers as Two.
-    let params = Params { base: Base::Fuse(Arity::Three), first: 7, parts: Parts::General };
+    let params = Params { arity: Arity::Three, first: 7, parts: Parts::General };
     let (built, _) = make(&keys, &negatives[..20_000], &params);
     assert!(built.rate() < 0.51 * params.rate(), "{}", built.rate());
 }
@@ -134,32 +131,14 @@ fn rates_are_what_the_geometry_says() {
 fn sizes_are_as_expected() {
     for (s, t) in [(600, 9_000), (3_000, 20_000), (9_000, 500_000), (20_000, 100_000), (100_000, 1_000_000)] {
         let (keys, negatives) = (digests(s, 10), digests(t, 11));
-        for (base, parts) in all() {
+        for (arity, parts) in all() {
             for first in [2, 4, 7] {
-                let params = Params { base, first, parts };
+                let params = Params { arity, first, parts };
                 let (_, payload) = make(&keys, &negatives, &params);
                 let (bits, predicted) = (payload.len() as f64 * 8.0, params.bits(s as u64, t as u64));
                 // A few elements more or less in the rest of a small set are a few percent.
                 let slack = if s < 5000 { 0.04 } else { 0.015 };
                 assert!((bits / predicted - 1.0).abs() < slack, "{params:?}, {s}, {t}: {bits}, predicted {predicted}");
-            }
-        }
-    }
-}
-
-/// Ribbons have a kernel per width, on every instruction set.
-#[test]
-fn every_instruction_set_gives_the_same_answers() {
-    let (keys, negatives, strangers) = (digests(20_000, 30), digests(200_000, 31), digests(20_000, 32));
-    for parts in [Parts::Hybrid, Parts::Two, Parts::General] {
-        for first in [2, 4, 6, 7, 8] {
-            let (mut built, payload) = make(&keys, &negatives, &Params { base: Base::Ribbon, first, parts });
-            let expected = answers(&built, &payload, &strangers);
-            for cpu in Cpu::available() {
-                built.bands.as_mut().unwrap().ribbon.cpu = cpu;
-                assert!(!answers(&built, &payload, &keys).contains(&false), "{parts:?}, {first}, {cpu:?}");
-                assert!(!answers(&built, &payload, &negatives).contains(&true), "{parts:?}, {first}, {cpu:?}");
-                assert!(answers(&built, &payload, &strangers) == expected, "{parts:?}, {first}, {cpu:?}");
             }
         }
     }
@@ -172,16 +151,16 @@ fn sizes_are_those_of_the_paper() {
     let f = t as f64 / 128.0;
     let (keys, negatives) = (digests(s, 12), digests(t, 13));
     let s = s as f64;
-    for (base, overhead) in [(Base::Fuse(Arity::Three), 1.2), (Base::Fuse(Arity::Four), 1.14), (Base::Ribbon, 1.015)] {
+    for (arity, overhead) in [(Arity::Three, 1.2), (Arity::Four, 1.14)] {
         let formula = |parts| match parts {
-            Parts::One if base != Base::Ribbon => (s + f) * 8.0,
-            Parts::One | Parts::Hybrid => s * 8.0 + f,
+            Parts::One => (s + f) * 8.0,
+            Parts::Hybrid => s * 8.0 + f,
             Parts::Two | Parts::General => s * 9.0,
         };
         for parts in PARTS {
-            let (_, payload) = make(&keys, &negatives, &Params { base, first, parts });
+            let (_, payload) = make(&keys, &negatives, &Params { arity, first, parts });
             let ratio = payload.len() as f64 * 8.0 / formula(parts);
-            assert!(ratio < overhead && ratio > 1.0, "{base:?}, {parts:?}: {ratio}");
+            assert!(ratio < overhead && ratio > 1.0, "{arity:?}, {parts:?}: {ratio}");
         }
     }
 }
@@ -190,7 +169,7 @@ fn sizes_are_those_of_the_paper() {
 #[test]
 fn one_bit_is_a_plain_filter() {
     let (keys, negatives, strangers) = (digests(5000, 14), digests(50_000, 15), digests(50_000, 16));
-    let params = Params { base: Base::Fuse(Arity::Three), first: 7, parts: Parts::One };
+    let params = Params { arity: Arity::Three, first: 7, parts: Parts::One };
     let (built, payload) = make(&keys, &negatives, &params);
     let fuse = &built.fuse;
     assert_eq!((fuse.width(), fuse.payload_len()), (2048, payload.len() as u64));
@@ -234,7 +213,7 @@ fn the_choice_is_independent_of_places_and_fingerprints() {
 #[test]
 fn shards_may_differ() {
     let (keys, negatives) = (digests(60_000, 17), digests(200_000, 18));
-    let kinds: Vec<(Base, Parts)> = all().collect();
+    let kinds: Vec<(Arity, Parts)> = all().collect();
     for alike in [true, false] {
         for first in [3, 6, 7] {
             for &kind in &kinds {
@@ -244,9 +223,9 @@ fn shards_may_differ() {
                         let of = |all: &[Digest]| -> Vec<Digest> {
                             all.iter().copied().filter(|key| key.shard(2) == shard).collect()
                         };
-                        let (base, parts) = if alike { kind } else { kinds[(shard * 5 + 1) % kinds.len()] };
+                        let (arity, parts) = if alike { kind } else { kinds[(shard * 3 + 1) % kinds.len()] };
                         let start = file.len();
-                        let params = Params { base, first, parts };
+                        let params = Params { arity, first, parts };
                         let salt = Salt::new(shard as u64);
                         let built = build(&of(&keys), &&of(&negatives)[..], &params, salt, &mut file).unwrap();
                         (built, start..file.len())
@@ -273,8 +252,8 @@ fn builds_are_deterministic() {
     let (keys, negatives) = (digests(12_000, 19), digests(100_000, 20));
     let mut turned = negatives.clone();
     turned.reverse();
-    for (base, parts) in all() {
-        let params = Params { base, first: 5, parts };
+    for (arity, parts) in all() {
+        let params = Params { arity, first: 5, parts };
         let (built, payload) = make(&keys, &negatives, &params);
         // The order of the negatives does not matter, nor what is in `out` already.
         let mut out = vec![7; 13];
@@ -300,8 +279,8 @@ fn negatives_may_come_in_parts() {
         }
     }
     let (keys, negatives) = (digests(3000, 21), digests(30_000, 22));
-    for (base, parts) in all() {
-        let params = Params { base, first: 4, parts };
+    for (arity, parts) in all() {
+        let params = Params { arity, first: 4, parts };
         let (_, payload) = make(&keys, &negatives, &params);
         for size in [1, 7, 1000, 1024, 1025, 50_000] {
             let mut out = vec![];
@@ -324,19 +303,17 @@ fn what_cannot_be_built_is_an_error_and_leaves_no_trace() {
         assert_eq!(out, [1, 2, 3]);
         error
     };
-    for (base, parts) in all() {
+    for (arity, parts) in all() {
         for first in [0, 31, 255] {
-            let error = fails(&keys, &[], &Params { base, first, parts });
+            let error = fails(&keys, &[], &Params { arity, first, parts });
             assert!(matches!(error, BuildError::Unreachable { .. }), "{error}");
         }
         // A key that must match and must not.
-        let params = Params { base, first: 7, parts };
+        let params = Params { arity, first: 7, parts };
         let error = fails(&keys, &keys[100..101], &params);
         assert!(matches!(error, BuildError::Unsolvable { .. }), "{params:?}: {error}");
-        if base != Base::Ribbon {
-            let twice = [&keys[..], &keys[..1]].concat();
-            assert!(matches!(fails(&twice, &[], &params), BuildError::Unsolvable { .. }));
-        }
+        let twice = [&keys[..], &keys[..1]].concat();
+        assert!(matches!(fails(&twice, &[], &params), BuildError::Unsolvable { .. }));
     }
 }
 
@@ -355,9 +332,9 @@ fn decode(bytes: &[u8]) -> Result<Integrated, FormatError> {
 #[test]
 fn geometries_round_trip_and_cuts_are_found() {
     let (keys, negatives, strangers) = (digests(15_000, 24), digests(100_000, 25), digests(2000, 26));
-    for (base, parts) in all() {
+    for (arity, parts) in all() {
         for (n, first) in [(0, 7), (1, 7), (50, 1), (3000, 6), (15_000, 7), (15_000, 30)] {
-            let (built, payload) = make(&keys[..n], &negatives, &Params { base, first, parts });
+            let (built, payload) = make(&keys[..n], &negatives, &Params { arity, first, parts });
             let bytes = encoded(&built);
             assert!(bytes.len() < 40);
             let again = decode(&bytes).unwrap();
@@ -365,7 +342,7 @@ fn geometries_round_trip_and_cuts_are_found() {
             assert_eq!((again.rate(), again.details()), (built.rate(), built.details()));
             assert_eq!(encoded(&again), bytes);
             assert!(answers(&again, &payload, &strangers) == answers(&built, &payload, &strangers));
-            assert!((0..bytes.len()).all(|len| decode(&bytes[..len]).is_err()), "{base:?}, {parts:?}, {n}");
+            assert!((0..bytes.len()).all(|len| decode(&bytes[..len]).is_err()), "{arity:?}, {parts:?}, {n}");
         }
     }
 }
@@ -380,8 +357,8 @@ fn hostile_geometries_and_payloads_never_panic() {
         state % below
     };
     let kinds: Vec<Vec<u8>> = all()
-        .flat_map(|(base, parts)| [(3, 1), (60, 7), (400, 3), (12_000, 7)].map(|(n, first)| (base, parts, n, first)))
-        .map(|(base, parts, n, first)| encoded(&make(&keys[..n], &negatives, &Params { base, first, parts }).0))
+        .flat_map(|(arity, parts)| [(3, 1), (60, 7), (400, 3), (12_000, 7)].map(|(n, first)| (arity, parts, n, first)))
+        .map(|(arity, parts, n, first)| encoded(&make(&keys[..n], &negatives, &Params { arity, first, parts }).0))
         .collect();
     let (mut decoded, mut refused) = (0, 0);
     for i in 0..30_000 {

@@ -64,8 +64,7 @@ impl Params {
 }
 
 /// The ribbon of the rest.
-pub(crate) const REST_PARAMS: ribbon::Params =
-    ribbon::Params { width: 256, wide: false, homogeneous: None, nested: false };
+pub(crate) const REST_PARAMS: ribbon::Params = ribbon::Params { width: 256, wide: false, nested: false };
 
 /// Builds the leaf on `keys` and on `negatives` that are none of them, and appends its payload to `out`; on an error `out` is
 /// as before. Both are sorted and agree in their top `skip` bits.

@@ -1,7 +1,7 @@
 //! digests -> the rows of a ribbon, level by level.
 
 use super::eliminate::{Item, Lane, Lockstep, ROWS, Rhs, Solve, Valued};
-use super::{BIT, HOMOGENEOUS, Level, MAX_WIDTH, NARROW, Ribbon, SHAPES, STANDARD, WIDE, Width, fingerprint};
+use super::{BIT, Level, MAX_WIDTH, NARROW, Ribbon, SHAPES, STANDARD, WIDE, Width, fingerprint};
 use crate::arch::{self, Level as Cpu};
 use crate::error::BuildError;
 use crate::hash::{Digest, Salt};
@@ -16,8 +16,6 @@ pub(crate) struct Params {
     pub(crate) width: u16,
     /// Whether bands have 128 coefficients instead of 64: smaller, slower to build and to ask.
     pub(crate) wide: bool,
-    /// Rows per key times 1024 for a homogeneous ribbon; none for one that stores its values.
-    pub(crate) homogeneous: Option<u16>,
     /// Whether a filter of one bit shall be the first column of wider ones on the same keys. Two bits and more always are.
     pub(crate) nested: bool,
 }
@@ -28,8 +26,6 @@ const SMALL: usize = 10_000;
 const LAST: usize = 3_000;
 /// A standard level tries this many hashes before it gets more rows.
 const TRIES: u32 = 6;
-/// Homogeneous ribbons of fewer keys try other hashes where a stretch of rows is 0.
-const FEW: usize = 50_000;
 /// A level bumps a few percent of its keys. Of keys that crowd in a few places it bumps more, and each of them takes its bits on
 /// another level again: one in so many, and other hashes are tried.
 const BUMPED: usize = 8;
@@ -43,11 +39,10 @@ impl Params {
 
     /// The shape of the first level for more than a few keys.
     fn shape(&self) -> usize {
-        match self.homogeneous {
-            Some(_) => HOMOGENEOUS,
-            None if self.width == 256 && !self.nested => BIT,
-            None if self.wide => WIDE,
-            None => NARROW,
+        match self.wide {
+            _ if self.width == 256 && !self.nested => BIT,
+            true => WIDE,
+            false => NARROW,
         }
     }
 
@@ -55,16 +50,12 @@ impl Params {
     /// chance, and the wider the values the more rarely; not to make use of it costs nothing from two bits on, and makes a
     /// narrow filter the first columns of a wide one on the same keys: what passes the wide one passes the narrow one.
     fn strict(&self, values: Values<'_>) -> bool {
-        matches!(values, Values::Fingerprints) && !matches!(self.shape(), BIT | HOMOGENEOUS)
+        matches!(values, Values::Fingerprints) && self.shape() != BIT
     }
 
     /// Rows of a first level of `n` keys: fewer than keys where it is overloaded.
     fn rows(&self, n: u64) -> u64 {
-        match (self.homogeneous, self.shape()) {
-            (Some(rows), _) => n * rows as u64 / 1024,
-            (None, NARROW) => n * 1000 / 1040,
-            (None, _) => n * 1000 / 1020,
-        }
+        n * 1000 / if self.shape() == NARROW { 1040 } else { 1020 }
     }
 
     /// Buckets of a level of `n` keys.
@@ -76,26 +67,16 @@ impl Params {
         (rows.saturating_sub(pads) + shape.bucket / 2).div_euclid(shape.bucket).max(1)
     }
 
-    /// Rows in the first level for `n` keys, and its buckets if they have thresholds.
-    pub(in crate::leaves) fn first(&self, n: u64) -> (u64, u64) {
-        let level = match n {
-            ..=10_000 => Level::new(STANDARD, 0, 1, self.starts(n, 0), self.width(), 0),
-            _ => Level::new(self.shape(), 0, self.buckets(n), 0, self.width(), 0),
-        };
-        (level.blocks * 64, 4 * level.steps_len())
-    }
-
     /// The payload in bits for `n` keys, or a little more: what is bumped is not known before building. The two constants
     /// cover what was seen with 10,001 to 1,400,000 keys and every width; half a percent too much is the rule, 2 % the most.
     pub(crate) fn bits(&self, n: u64) -> f64 {
         let width = self.width as f64 / 256.0;
-        match (n, self.homogeneous) {
-            (0, _) => 0.0,
-            (..=10_000, _) => {
+        match n {
+            0 => 0.0,
+            1..=10_000 => {
                 let level = Level::new(STANDARD, 0, 1, self.starts(n, 0), self.width(), 0);
                 level.end() as f64 * 8.0
             }
-            (_, Some(rows)) => (n as f64 * rows as f64 / 1024.0 + 192.0) * width,
             _ => {
                 let bucket = SHAPES[self.shape()].bucket as f64;
                 (n as f64 * 1.003 + (bucket * 0.625).max(336.0)) * width + n as f64 * 2.2 / bucket
@@ -105,16 +86,9 @@ impl Params {
 
     /// Starts of a standard level of `n` keys at the given attempt; 0 for a level of 64 rows.
     fn starts(&self, n: u64, attempt: u32) -> u64 {
-        let width = self.width as u64 / 256;
-        let rows = match self.homogeneous {
-            // Every row less than these doubles the strangers whose equation says nothing new: (4 + width / 4) / 128 more.
-            Some(_) => n + 8 + width + n * (32 + 2 * width) / 1024,
-            // 1.2 % and four rows of slack, and more after every few failures.
-            None => {
-                let relaxed = (attempt / TRIES) as u64;
-                n + 4 + n * (12 + 10 * relaxed) / 1000 + 8 * relaxed
-            }
-        };
+        // 1.2 % and four rows of slack, and more after every few failures.
+        let relaxed = (attempt / TRIES) as u64;
+        let rows = n + 4 + n * (12 + 10 * relaxed) / 1000 + 8 * relaxed;
         // Whole blocks, because they are stored whole.
         match rows.div_ceil(64) {
             ..=1 => 0,
@@ -165,9 +139,6 @@ pub(super) fn build_on(
         let strict = params.strict(values);
         let mut builder = Builder { cpu, threads, params, width, columns, strict, out, start, levels: vec![] };
         let solved = match values {
-            _ if params.homogeneous.is_some() => {
-                builder.keys(keys.len(), attempt, |i| Valued { hash: keys[i].salted(salted), value: 0 })
-            }
             Values::Fingerprints => builder.keys(keys.len(), attempt, |i| keys[i].salted(salted)),
             Values::Given(values) => builder.keys(keys.len(), attempt, |i| Valued {
                 hash: keys[i].salted(salted),
@@ -178,59 +149,16 @@ pub(super) fn build_on(
                 Valued { hash, value: fingerprint(hash) ^ !wanted.get(i).is_none_or(|&yes| yes) as u32 }
             }),
         };
-        // Where keys fix every row of a stretch, a homogeneous ribbon is 0 and every key matches. Of few keys one in hundreds of
-        // tables has such a stretch, and then a rate that is several times the promised one; in large tables they even out.
-        let zeros = params.homogeneous.is_some()
-            && keys.len() < FEW
-            && attempt < TRIES
-            && builder.out[start..].as_chunks::<8>().0.contains(&[0; 8]);
-        if solved && !zeros {
+        if solved {
             let mut levels = builder.levels.into_iter();
             let first = levels.next();
-            let ribbon = Ribbon::new(salt, number as u32, width, params.homogeneous.is_some(), first, levels.collect());
+            let ribbon = Ribbon::new(salt, number as u32, width, first, levels.collect());
             debug_assert_eq!(ribbon.payload_len(), (out.len() - start) as u64);
             return Ok(ribbon);
         }
         out.truncate(start);
     }
     Err(BuildError::Unsolvable { structure: "ribbon", keys: keys.len(), attempts: ATTEMPTS })
-}
-
-/// One more column for the first level of a ribbon, with equations of its own.
-pub(in crate::leaves) struct Extra {
-    /// A word per block.
-    pub(in crate::leaves) words: Vec<u8>,
-    /// Which rows it does not hold; nothing where it holds all.
-    pub(in crate::leaves) steps: Vec<u8>,
-}
-
-/// Solves a column for `rows` of (hash, bit) in the places of a ribbon's first level. Where there are no thresholds it may not
-/// be solvable, and then there is none.
-pub(in crate::leaves) fn extra(ribbon: &Ribbon, rows: &[(u64, u32)]) -> Option<Extra> {
-    let params = Params { width: 256, wide: false, homogeneous: None, nested: true };
-    let (width, first) = (params.width(), &ribbon.first);
-    let mut words = vec![];
-    let mut builder = Builder {
-        cpu: ribbon.cpu,
-        threads: 1,
-        params: &params,
-        width,
-        columns: 1,
-        strict: false,
-        out: &mut words,
-        start: 0,
-        levels: vec![],
-    };
-    let row = |i: usize| rows.get(i).map_or(Valued::default(), |&(hash, value)| Valued { hash, value });
-    let level = Level::new(first.shape as usize, 0, first.buckets, first.bucket(), width, 0);
-    match (level.shape().bumping, level.shape().band) {
-        (false, _) if !builder.take_all::<Valued, u8>(level, rows.len(), row) => return None,
-        (false, _) => {}
-        (true, 64) => drop(builder.take_some::<Valued, u8, false>(level, rows.len(), row)),
-        (true, _) => drop(builder.take_some::<Valued, u8, true>(level, rows.len(), row)),
-    }
-    let steps = words.split_off(level.bumps_at as usize);
-    Some(Extra { words, steps })
 }
 
 struct Builder<'a> {
@@ -422,8 +350,7 @@ impl Builder<'_> {
     ) -> Vec<u8> {
         let columns = self.columns as usize;
         let mut words = vec![0u64; blocks as usize * columns];
-        let free = self.params.homogeneous.map(|_| first ^ self.levels.len() as u64);
-        let solve = Solve::<T, V, WIDE> { lane, blocks: blocks as usize, columns, words: &mut words, free };
+        let solve = Solve::<T, V, WIDE> { lane, blocks: blocks as usize, columns, words: &mut words };
         arch::dispatch(self.cpu, solve);
         let mut bytes = Vec::with_capacity(words.len() * 8);
         for (block, words) in (first..).zip(words.chunks_exact(columns)) {

@@ -351,8 +351,6 @@ pub(super) struct Solve<'a, T, V, const WIDE: bool> {
     pub(super) blocks: usize,
     pub(super) columns: usize,
     pub(super) words: &'a mut [u64],
-    /// Bits for free rows: zero where any solution will do, random for the homogeneous ribbon.
-    pub(super) free: Option<u64>,
 }
 
 impl<T: Item, V: Rhs, const WIDE: bool> Kernel for Solve<'_, T, V, WIDE> {
@@ -376,20 +374,15 @@ impl<T: Item, V: Rhs, const WIDE: bool> Kernel for Solve<'_, T, V, WIDE> {
 impl<T: Item, V: Rhs, const WIDE: bool> Solve<'_, T, V, WIDE> {
     #[inline(always)]
     fn columns<const C: usize>(self) {
-        let Solve { lane, blocks, columns, words, free } = self;
+        let Solve { lane, blocks, columns, words } = self;
         let columns = if C == 32 { columns } else { C };
         // The solution bits of the 128 rows above the current one, per column.
         let mut near = [0u64; C];
         let mut far = [0u64; C];
-        let mut random = free.unwrap_or(0);
         for (block, words) in words.chunks_exact_mut(columns).enumerate().take(blocks).rev() {
             for row in (block * 64..block * 64 + 64).rev() {
                 let low = lane.low[row & MASK];
-                let mut value = lane.rhs[row & MASK].bits();
-                if low == 0 && free.is_some() {
-                    random = crate::hash::scramble(random);
-                    value = random as u32;
-                }
+                let value = lane.rhs[row & MASK].bits();
                 let high = if WIDE && low != 0 { lane.high[row & MASK] } else { 0 };
                 let (a, b) = if WIDE { (low >> 1 | high << 63, high >> 1) } else { (low >> 1, 0) };
                 for j in 0..columns {

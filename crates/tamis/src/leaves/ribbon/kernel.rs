@@ -6,13 +6,13 @@
 
 use std::marker::PhantomData;
 
-use super::{BAND, BIT, Fast, Frame, HOMOGENEOUS, Level, NARROW, Ribbon, SHAPES, Shape, band, fingerprint, load};
+use super::{BAND, BIT, Fast, Frame, Level, NARROW, Ribbon, SHAPES, Shape, band, fingerprint, load};
 use crate::arch::{self, Answer, Isa, Kernel};
 use crate::hash::{Digest, fold};
 use crate::leaves::{Column, Part};
 
 /// A way to read a level's value, for one shape and width.
-pub(in crate::leaves) trait Lookup: Copy + 'static {
+pub(super) trait Lookup: Copy + 'static {
     const SHAPE: usize;
     const FRAME: Frame = Frame::of(&SHAPES[Self::SHAPE], 0);
     /// The thresholds of four buckets, for every byte that records their steps.
@@ -47,12 +47,6 @@ pub(in crate::leaves) trait Lookup: Copy + 'static {
         Some((Self::value::<I>(level, payload, h, row)? ^ expected) & Self::mask(level, row) == 0)
     }
 
-    /// What a member reads.
-    #[inline(always)]
-    fn expected(h: u64) -> u32 {
-        if Self::SHAPE == HOMOGENEOUS { 0 } else { fingerprint(h) }
-    }
-
     /// [`Frame::bumped`], with one look at a table.
     #[inline(always)]
     fn bumped(payload: &[u8], at: u64, bucket: u64, offset: u64) -> bool {
@@ -76,10 +70,10 @@ const fn thresholds(shape: &Shape) -> [[u16; 4]; 256] {
 
 /// Bands of 64 bits.
 #[derive(Clone, Copy)]
-pub(in crate::leaves) struct Columns<const SHAPE: usize, const R: usize, const PART: bool>;
+pub(super) struct Columns<const R: usize, const PART: bool>;
 
-impl<const SHAPE: usize, const R: usize, const PART: bool> Lookup for Columns<SHAPE, R, PART> {
-    const SHAPE: usize = SHAPE;
+impl<const R: usize, const PART: bool> Lookup for Columns<R, PART> {
+    const SHAPE: usize = NARROW;
     const BYTES: usize = 16 * R;
 
     #[inline(always)]
@@ -209,7 +203,7 @@ fn words<const R: usize>(payload: &[u8], at: usize) -> Option<&[u8]> {
 
 /// A band of 64 coefficients, split over the two blocks it covers.
 #[inline(always)]
-pub(in crate::leaves) fn spread(h: u64, row: u64) -> (u64, u64) {
+pub(super) fn spread(h: u64, row: u64) -> (u64, u64) {
     let band = fold(h, BAND.0) | 1;
     // 63 minus the shift, as the complement of its six bits.
     (band << (row & 63), (band >> 1) >> (!row & 63))
@@ -219,14 +213,12 @@ pub(in crate::leaves) fn spread(h: u64, row: u64) -> (u64, u64) {
 macro_rules! with_kernel {
     ($ribbon:expr, $any:expr, $run:ident) => {
         with_kernel!($ribbon, $any, $run:
-            (1 1 false) (1 2 false) (1 3 false) (1 4 false) (1 5 false) (1 6 false) (1 7 false) (1 8 false)
-            (4 1 false) (4 2 false) (4 3 false) (4 4 false) (4 5 false) (4 6 false) (4 7 false) (4 8 false)
-            (1 2 true) (1 3 true) (1 4 true) (1 5 true) (1 6 true) (1 7 true) (1 8 true)
-            (4 2 true) (4 3 true) (4 4 true) (4 5 true) (4 6 true) (4 7 true) (4 8 true))
+            (1 false) (2 false) (3 false) (4 false) (5 false) (6 false) (7 false) (8 false)
+            (2 true) (3 true) (4 true) (5 true) (6 true) (7 true) (8 true))
     };
-    ($ribbon:expr, $any:expr, $run:ident: $(($shape:literal $columns:literal $part:literal))*) => {
+    ($ribbon:expr, $any:expr, $run:ident: $(($columns:literal $part:literal))*) => {
         match $ribbon.fast {
-            $(Fast::Columns { shape: $shape, columns: $columns, part: $part } => $run!(Columns<$shape, $columns, $part>),)*
+            $(Fast::Columns { columns: $columns, part: $part } => $run!(Columns<$columns, $part>),)*
             Fast::Broad => $run!(Broad),
             Fast::Bit => $run!(Bit),
             _ => $any,
@@ -235,7 +227,7 @@ macro_rules! with_kernel {
 }
 
 /// What a query finds out: whether a member reads this, or the value itself.
-pub(in crate::leaves) trait Outcome: Sized {
+pub(super) trait Outcome: Sized {
     /// At a row; nothing if the payload is too short. `key` is the hash of the key on the first level, `h` on this one.
     fn at<K: Lookup, I: Isa>(level: &Level, payload: &[u8], key: u64, h: u64, row: u64) -> Option<Self>;
 
@@ -249,7 +241,7 @@ pub(in crate::leaves) trait Outcome: Sized {
 impl Outcome for bool {
     #[inline(always)]
     fn at<K: Lookup, I: Isa>(level: &Level, payload: &[u8], key: u64, h: u64, row: u64) -> Option<bool> {
-        K::check::<I>(level, payload, h, K::expected(key), row)
+        K::check::<I>(level, payload, h, fingerprint(key), row)
     }
 
     #[inline(always)]

@@ -7,7 +7,7 @@ use crate::arch::Ask;
 use crate::leaves::attempts::attempt_of;
 use crate::leaves::{Column, Contains, Find, Retrieve};
 
-const FILTER: Params = Params { width: 2048, wide: false, homogeneous: None, nested: false };
+const FILTER: Params = Params { width: 2048, wide: false, nested: false };
 
 /// `n` sorted distinct digests; other `seed`s give others.
 fn digests(n: usize, seed: u64) -> Vec<Digest> {
@@ -52,16 +52,13 @@ fn answers(ribbon: &Ribbon, payload: &[u8], asked: &[Digest]) -> Vec<bool> {
     plain
 }
 
-/// Every kernel: whole and fractional widths, one bit, wide bands, homogeneous rows.
+/// Every kernel: whole and fractional widths, one bit, wide bands.
 fn all_params() -> Vec<Params> {
     let mut all = vec![];
     for wide in [false, true] {
         let whole = (1..=10).chain([16, 31, 32]).map(|width| width * 256);
         let widths = whole.chain((1..=9).map(|width| width * 256 + 100)).chain([257, 511, 31 * 256 + 255]);
-        all.extend(widths.map(|width| Params { width, wide, homogeneous: None, nested: false }));
-    }
-    for width in [256, 300, 1024, 2048, 2100, 8192] {
-        all.push(Params { width, wide: false, homogeneous: Some(1130), nested: false });
+        all.extend(widths.map(|width| Params { width, wide, nested: false }));
     }
     all
 }
@@ -150,7 +147,7 @@ fn functions_of_every_width_return_their_values() {
             let mask = u32::MAX >> (32 - width);
             let values: Vec<u32> = keys.iter().map(|key| scramble(key.lo) as u32 & mask).collect();
             for wide in [false, true] {
-                let params = Params { width: width * 256, wide, homogeneous: None, nested: false };
+                let params = Params { width: width * 256, wide, nested: false };
                 let (ribbon, payload) = make_on(Cpu::detect(), &keys, Values::Given(&values), &params);
                 let right = keys.iter().zip(&values).all(|(&key, &value)| ribbon.get(&payload, key) == value);
                 assert!(right, "{n} keys, {width} bits, wide {wide}");
@@ -167,7 +164,7 @@ fn rates_are_what_the_geometry_says() {
         let keys = digests(n, 1);
         for width in [256, 256 + 64, 512 + 200, 1024, 1280 + 128, 1700, 2048] {
             for wide in [false, true] {
-                let (ribbon, payload) = make(&keys, &Params { width, wide, homogeneous: None, nested: false });
+                let (ribbon, payload) = make(&keys, &Params { width, wide, nested: false });
                 let expected = ribbon.rate() * strangers.len() as f64;
                 let sigma = (expected * (1.0 - ribbon.rate())).sqrt();
                 let found = answers(&ribbon, &payload, &strangers).iter().filter(|&&yes| yes).count() as f64;
@@ -184,7 +181,7 @@ fn fractions_are_rounded_to_the_safe_side() {
         let keys = digests(n, 1);
         for part in [1, 37, 128, 200, 255] {
             for wide in [false, true] {
-                let params = Params { width: 3 * 256 + part, wide, homogeneous: None, nested: false };
+                let params = Params { width: 3 * 256 + part, wide, nested: false };
                 let (ribbon, payload) = make(&keys, &params);
                 assert!(ribbon.rate() <= params.rate() * 1.000_001, "{n} keys, {part}");
                 assert!(keys.iter().all(|&key| ribbon.contains(&payload, key)), "{n} keys, {part}");
@@ -193,24 +190,10 @@ fn fractions_are_rounded_to_the_safe_side() {
     }
 }
 
-/// No right-hand side, no failure: the first salt always serves, and no value is read.
-#[test]
-fn homogeneous_ribbons_never_try_again() {
-    for n in (0..200).chain([1000, 9999, 10_000, 10_001, 50_000, 200_000]) {
-        let keys = digests(n, 5);
-        for width in [256, 1024, 2048, 2100] {
-            let params = Params { width, wide: false, homogeneous: Some(1130), nested: false };
-            let (ribbon, payload) = make(&keys, &params);
-            assert_eq!((ribbon.number, ribbon.levels().count()), (0, (n > 0) as usize), "{n} keys");
-            assert!(!answers(&ribbon, &payload, &keys).contains(&false), "{n} keys, {width}");
-        }
-    }
-}
-
 #[test]
 fn the_bytes_follow_from_keys_and_salt_alone() {
     let keys = digests(14_000, 6);
-    for params in [FILTER, Params { wide: true, ..FILTER }, Params { homogeneous: Some(1130), ..FILTER }] {
+    for params in [FILTER, Params { wide: true, ..FILTER }] {
         let (ribbon, payload) = make(&keys, &params);
         let (again, bytes) = make(&keys, &params);
         assert!(bytes == payload && again.levels().eq(ribbon.levels()));
@@ -342,7 +325,7 @@ fn narrow_filters_are_the_first_columns_of_wide_ones() {
         let strangers = digests(30_000, 6);
         let mut before: Vec<bool> = vec![true; strangers.len()];
         for width in [256, 512, 700, 768, 1279, 1280, 1281, 2048, 2304, 4096] {
-            let params = Params { width, wide, homogeneous: None, nested: true };
+            let params = Params { width, wide, nested: true };
             let (ribbon, payload) = make(&keys, &params);
             for (key, before) in strangers.iter().zip(&mut before) {
                 let now = ribbon.contains(&payload, *key);
@@ -360,7 +343,7 @@ fn signed_values_tell_keys_from_negatives() {
         let keys = digests(n, 7);
         let wanted: Vec<bool> = (0..keys.len()).map(|i| i % 3 == 0).collect();
         let mut payload = vec![];
-        let params = Params { width, wide: false, homogeneous: None, nested: false };
+        let params = Params { width, wide: false, nested: false };
         let ribbon = build(&keys, Values::Signed(&wanted), &params, Salt::new(3), 1, &mut payload).unwrap();
         assert!(keys.iter().zip(&wanted).all(|(key, &yes)| ribbon.contains(&payload, *key) == yes), "{n} keys");
         if n > 100 {

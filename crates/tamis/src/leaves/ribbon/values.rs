@@ -16,7 +16,7 @@ macro_rules! with_value_kernel {
     };
     ($ribbon:expr, $any:expr, $run:ident: $($columns:literal)*) => {
         match $ribbon.fast {
-            $(Fast::Columns { shape: 1, columns: $columns, part: false } => $run!(Columns<1, $columns, false>),)*
+            $(Fast::Columns { columns: $columns, part: false } => $run!(Columns<$columns, false>),)*
             $(Fast::Small { columns: $columns } => $run!(Small<$columns>),)*
             Fast::Broad => $run!(Broad),
             Fast::Bit => $run!(Bit),

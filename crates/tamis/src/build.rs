@@ -24,7 +24,6 @@ use crate::shard::{Limits, OnConflict, Shards, Stats, Workspace};
 mod collect;
 mod expect;
 mod groups;
-mod parallel;
 mod partition;
 mod shard;
 mod sieve;
@@ -33,7 +32,6 @@ mod target;
 pub(crate) use collect::same_domain;
 pub use collect::{Collector, Sealed};
 pub use expect::{Outcome, Prediction};
-pub(crate) use parallel::in_order;
 pub use partition::Partitioned;
 pub(crate) use shard::Work;
 use sieve::Sieve;
@@ -612,7 +610,7 @@ fn write_plan<W: Write>(
     let kinds = plan.steps.iter().map(|step| (step.role, step.structure.tag())).collect();
     let mut writer = Writer::new(out, &header, kinds)?;
     if !plan.steps.is_empty() {
-        parallel::build_shards(shards, plan, first, options, &mut writer)?;
+        shard::build_shards(shards, plan, first, options, &mut writer)?;
     }
     Ok(writer.finish()?)
 }

@@ -53,6 +53,8 @@ pub mod workload;
 pub(crate) mod arch;
 pub(crate) mod debug;
 pub(crate) mod leaves;
+#[cfg(feature = "build")]
+pub(crate) mod parallel;
 pub(crate) mod partition;
 #[cfg(feature = "build")]
 pub(crate) mod recipes;

@@ -47,16 +47,15 @@ mod span;
 mod spill;
 #[cfg(test)]
 mod tests;
-mod workers;
 
+pub use crate::parallel::Stop;
+use crate::parallel::{check, run};
 pub use intake::{Intake, Sorted};
 pub(crate) use labels::{Tally, walk};
 pub(crate) use record::{Labelled, Paired};
 pub use record::{Record, Tagged};
 pub(crate) use sketch::Sketch;
 use span::Span;
-pub use workers::Stop;
-pub(crate) use workers::{check, each, run};
 
 /// A shard has at most this many keys, if its digests are spread evenly: 24 MB.
 pub(crate) const SHARD_KEYS: u64 = 1_500_000;
@@ -316,7 +315,7 @@ impl Shards {
 
     /// Loads the keys of one shard on this thread, sorted and distinct: a slice if everything stayed in memory.
     pub fn keys(&self, shard: usize, stop: Stop<'_>) -> Result<Cow<'_, [Digest]>, BuildError> {
-        workers::check(stop)?;
+        check(stop)?;
         let mut keys = match &self.keys {
             Keys::Plain(keys) => keys.range(self.bits, shard, stop)?,
             Keys::Tagged(keys) => Cow::Owned(keys.range(self.bits, shard, stop)?.iter().map(|k| k.digest).collect()),
@@ -498,7 +497,7 @@ fn census<K: Record, N: Record>(
     }
     let (spans, threads) = spans(keys, negatives, keys.workspace().threads, stop)?;
     let counts = run(spans, threads, |span| {
-        workers::check(stop)?;
+        check(stop)?;
         let keys = keys.span(&span, stop)?;
         let negatives = match negatives {
             Some(negatives) => negatives.span(&span, stop)?,

@@ -21,7 +21,6 @@ use std::sync::Arc;
 
 use super::collect::{Sealed, same_domain};
 use super::groups::{Count, bound as bound_of, choose, share_bound};
-use super::parallel::in_order;
 use super::shard::build_shard;
 use super::sieve::Sieve;
 use super::{Options, Progress, Report, to_file};
@@ -30,6 +29,7 @@ use crate::error::{BuildError, Error};
 use crate::format::{Encoded, Form, Header, MAX_SHARD_BITS, Reader, Writer, decode_steps, put_varint};
 use crate::hash::{Digest, Domain, Hasher, Key};
 use crate::leaves::attempts::ATTEMPTS;
+use crate::parallel::in_order;
 use crate::partition::{Label, encode_table, fingerprint_width};
 use crate::plan::{Goal, Plan, plan};
 use crate::query::Filter;

@@ -1,4 +1,6 @@
-//! one shard + a plan -> one part per step, each built on what the steps before it left undecided.
+//! shards + a plan -> written parts: one per shard and step, each built on what the steps before it left undecided.
+//!
+//! Workers run ahead of the writer by a few shards and no more, so memory stays bounded however large the filter is.
 //!
 //! ```text
 //!            undecided keys      undecided negatives
@@ -12,17 +14,46 @@
 //! most of them, negatives are read in parts and not kept.
 
 use std::borrow::Cow;
+use std::io::Write;
+use std::sync::atomic::Ordering;
 
-use crate::error::BuildError;
-use crate::format::{Encoded, Reader};
+use super::{Options, Progress};
+use crate::error::{BuildError, Error};
+use crate::format::{Encoded, Reader, Writer};
 use crate::hash::{Digest, Salt};
 use crate::leaves::steered::{self, Others};
 use crate::leaves::{Geometry, Values, integrated, local};
+use crate::parallel::{Stop, in_order};
 use crate::plan::{Plan, Step, Structure};
 use crate::query::Filter;
 use crate::recipes::steered::Weigher;
-use crate::shard::{Shards, Stop, Tagged};
+use crate::shard::{Shards, Tagged};
 use crate::steps::{Leaf, ROUND, Role};
+
+/// Builds all shards on several threads and writes them in order.
+pub(super) fn build_shards<W: Write>(
+    shards: &Shards,
+    plan: &Plan,
+    first: Option<&Filter>,
+    options: &Options,
+    writer: &mut Writer<W>,
+) -> Result<(), Error> {
+    let count = shards.count();
+    let cancelled = || options.cancel.load(Ordering::Relaxed);
+    let tell = |done: usize| {
+        if let Some(tell) = &options.progress {
+            tell(Progress::Built { shards: done as u64, total: count as u64 });
+        }
+    };
+    // Fewer shards than threads: what can be done on several threads inside a shard is.
+    let inside = (options.threads / count.max(1)).max(1);
+    let work = |shard: usize| build_shard(shards, plan, first, shard, inside, &cancelled);
+    in_order(count, options.threads, work, |shard, parts: Vec<Encoded>| {
+        writer.shard(&parts)?;
+        tell(shard + 1);
+        Ok(())
+    })
+}
 
 /// Builds one shard on `threads` threads; `first` has the leaf of the first step, if that is there already.
 pub(super) fn build_shard(
@@ -265,5 +296,44 @@ impl Probe {
         let mut passing = Others::default();
         self.pass(keys, &[], &mut passing);
         passing.digests
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::format::{Form, Header};
+    use crate::hash::{Digest, Domain};
+    use crate::plan::plan;
+    use crate::shard::{Keys, OnConflict, Sorted};
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::sync::Arc;
+
+    /// A callback may panic while workers wait for the writer: the panic goes on, and nobody waits for ever.
+    #[test]
+    fn a_callback_that_panics_ends_the_build() {
+        let (send, heard) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            let told = Arc::new(|_| std::panic::resume_unwind(Box::new("told")));
+            let options = Options { threads: 2, progress: Some(told), ..Options::default() };
+            let digests: Vec<Digest> = (0..2000).map(|i| options.hasher.integer(i)).collect();
+            let sorted = Sorted::shared(digests.into(), &options.workspace(), &|| false).unwrap();
+            let mut shards = Shards::new(Keys::Plain(sorted), None, OnConflict::Error, &|| false).unwrap();
+            shards.bits = 6;
+            let plan = plan(&options.request(2000, 0)).unwrap();
+            let header = Header {
+                hasher: options.hasher,
+                domain: Domain::U64,
+                shard_bits: 6,
+                form: Form::Filter,
+                keys: 2000,
+                negatives: 0,
+            };
+            let mut writer = Writer::new(Vec::new(), &header, vec![]).unwrap();
+            let built = catch_unwind(AssertUnwindSafe(|| build_shards(&shards, &plan, None, &options, &mut writer)));
+            send.send(built.is_err()).unwrap();
+        });
+        assert_eq!(heard.recv_timeout(std::time::Duration::from_secs(60)), Ok(true));
     }
 }

@@ -7,7 +7,8 @@ use super::value::Value;
 use crate::error::BuildError;
 use crate::hash::Domain;
 use crate::math::portable::log2;
-use crate::shard::{Paired, Sorted, Stop, each, walk};
+use crate::parallel::{Stop, each};
+use crate::shard::{Paired, Sorted, walk};
 
 /// The values of a map so far: numbers stand for themselves, bytes are numbered in the order of appearance.
 #[derive(Debug, Default)]

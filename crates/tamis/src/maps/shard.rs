@@ -15,8 +15,9 @@ use crate::error::BuildError;
 use crate::format::{Encoded, put_varint};
 use crate::hash::{Digest, Salt};
 use crate::leaves::Values;
+use crate::parallel::{Stop, check, each, run};
 use crate::plan::{Plan, Structure};
-use crate::shard::{self as workers, Paired, Stop};
+use crate::shard::Paired;
 use crate::steps::Role;
 
 /// Numbers of values -> symbols.
@@ -78,7 +79,7 @@ impl Crowd {
     /// Everybody, by the side of a node: before the symbol `middle`, or from it on. Several threads take parts of them.
     fn sides(everybody: &[Paired], symbols: &Symbols, middle: u64, threads: usize) -> [Crowd; 2] {
         let part = everybody.len().div_ceil(threads).max(1);
-        let parts = workers::each(everybody.chunks(part).collect(), threads, |pairs: &[Paired]| {
+        let parts = each(everybody.chunks(part).collect(), threads, |pairs: &[Paired]| {
             let mut sides = [Crowd::default(), Crowd::default()];
             for pair in pairs {
                 let symbol = symbols.get(pair.value);
@@ -211,7 +212,7 @@ impl<'a> Shape<'a> {
         parts.resize_with(before + self.nodes.len(), Vec::new);
         let mut later = vec![];
         self.jobs(pairs, threads, before as u64, &mut |job: Job<'_>| {
-            workers::check(stop)?;
+            check(stop)?;
             match threads == 1 || job.keys() * threads >= pairs.len() {
                 true => parts[before + job.number] = self.node(&job, skip, threads, stop)?,
                 false => later.push(job),
@@ -220,7 +221,7 @@ impl<'a> Shape<'a> {
         })?;
         later.sort_by_key(|job| Reverse(job.keys()));
         let numbers: Vec<usize> = later.iter().map(|job| job.number).collect();
-        let built = workers::run(later, threads, |job| self.node(&job, skip, 1, stop))?;
+        let built = run(later, threads, |job| self.node(&job, skip, 1, stop))?;
         for (number, built) in numbers.into_iter().zip(built) {
             parts[before + number] = built;
         }
@@ -307,7 +308,7 @@ impl<'a> Shape<'a> {
 
     /// The leaves of a node.
     fn node(&self, job: &Job<'_>, skip: u32, threads: usize, stop: Stop<'_>) -> Result<Vec<Encoded>, BuildError> {
-        workers::check(stop)?;
+        check(stop)?;
         let Job { number, salt, work } = job;
         let (bits, digests, values) = match work {
             Task::Exact(plan, yes, no) => {

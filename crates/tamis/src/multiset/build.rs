@@ -28,8 +28,9 @@ use crate::build::{Options, Progress, same_domain, to_file};
 use crate::debug::brief_debug;
 use crate::error::{BuildError, Error};
 use crate::hash::{Digest, Domain, Hasher, Key};
+use crate::parallel::Stop;
 use crate::plan::Effort;
-use crate::shard::{Limits, Record, Sorted, Stop, Workspace};
+use crate::shard::{Limits, Record, Sorted, Workspace};
 
 /// Starts an index of these pairs: keys are text, bytes or `u64`, a set is its name.
 ///

@@ -6,7 +6,8 @@ use super::key;
 use super::tune::Census;
 use crate::error::BuildError;
 use crate::hash::Digest;
-use crate::shard::{Intake, Record, Sorted, Stop, Tagged, Workspace, walk};
+use crate::parallel::Stop;
+use crate::shard::{Intake, Record, Sorted, Tagged, Workspace, walk};
 
 /// Pairs as they come: with or without how often each of them does.
 #[derive(Debug)]

@@ -13,7 +13,8 @@ use crate::hash::Digest;
 use crate::leaves::Geometry;
 use crate::leaves::attempts::number;
 use crate::leaves::bloom::{SplitBlock, split, zeros};
-use crate::shard::{Record, Sorted, Stop};
+use crate::parallel::Stop;
+use crate::shard::{Record, Sorted};
 
 /// Keys that go into the filter at a time.
 const PART: usize = 1024;

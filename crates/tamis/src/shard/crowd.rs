@@ -6,12 +6,12 @@
 use super::intake::Sorted;
 use super::record::Record;
 use super::span::Span;
-use super::workers::{Stop, run};
 use super::{spans, walk};
 use crate::error::BuildError;
 use crate::hash::Digest;
 use crate::leaves::attempts::SetHash;
 use crate::leaves::strips::too_many;
+use crate::parallel::{Stop, run};
 
 impl<R: Record> Sorted<R> {
     /// Whether one of 2^bits shards has so many distinct records that it is not chance.

@@ -15,10 +15,10 @@ use super::record::Record;
 use super::sort::{ascend, sort_distinct};
 use super::span::Span;
 use super::spill::Spill;
-use super::workers::Stop;
 use crate::debug::brief_debug;
 use crate::error::BuildError;
 use crate::hash::Digest;
+use crate::parallel::Stop;
 
 /// Takes in the records of one side, keys or negatives.
 pub struct Intake<R> {

@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::intake::Sorted;
 use super::record::{Labelled, Record};
-use super::workers::{Stop, check};
 use super::{OnConflict, Stats, census, spans, subtract};
 use crate::error::BuildError;
+use crate::parallel::{Stop, check};
 
 /// Distinct keys and negatives of every label, by the label's number.
 pub(crate) struct Tally {

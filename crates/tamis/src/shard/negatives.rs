@@ -5,8 +5,8 @@
 use super::intake::Sorted;
 use super::record::Record;
 use super::span;
-use super::workers::{Stop, check};
 use crate::error::BuildError;
+use crate::parallel::{Stop, check};
 
 /// Records of one part, about: 8 MiB of tagged ones.
 pub(super) const PART: u64 = 1 << 18;

@@ -31,8 +31,8 @@
 //!   and repair.
 
 use super::record::Record;
-use super::workers::{self, Stop, check};
 use crate::error::BuildError;
+use crate::parallel::{Stop, check, run};
 
 /// Bits of one digit at most: the heads of all buckets stay in the first-level cache.
 const DIGIT: u32 = 11;
@@ -82,7 +82,7 @@ pub(crate) fn sort_distinct<R: Record>(records: &mut Vec<R>, threads: usize, sto
         buckets.push(bucket);
         rest = tail;
     }
-    let kept = workers::run(buckets, threads, |bucket| {
+    let kept = run(buckets, threads, |bucket| {
         sort(bucket, digit.shift, DEPTH - 1, &mut Vec::new(), stop)?;
         Ok(distinct(bucket))
     })?;
@@ -282,7 +282,7 @@ fn split_shared<R: Record>(
 ) -> Result<Bounds, BuildError> {
     let parts = records.chunks(records.len().div_ceil(threads)).collect();
     let mut counts = [0; BUCKETS];
-    for part in workers::run(parts, threads, |part| count(part, digit, stop))? {
+    for part in run(parts, threads, |part| count(part, digit, stop))? {
         counts.iter_mut().zip(part).for_each(|(sum, count)| *sum += count);
     }
     let bounds = bounds(&counts);
@@ -299,7 +299,7 @@ fn split_shared<R: Record>(
             rest = tail;
         }
     }
-    let home = workers::run(stripes, threads, |mut stripes| settle_stripes(&mut stripes, digit, stop))?;
+    let home = run(stripes, threads, |mut stripes| settle_stripes(&mut stripes, digit, stop))?;
 
     // In every bucket, records that are not home change places with later ones that are: one open end per bucket again.
     let mut heads = [0; BUCKETS];

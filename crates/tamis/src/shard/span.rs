@@ -9,9 +9,9 @@ use std::ops::Range;
 use super::intake::Sorted;
 use super::record::Record;
 use super::spill;
-use super::workers::Stop;
 use crate::error::BuildError;
 use crate::hash::Digest;
+use crate::parallel::Stop;
 
 /// Bytes of a span at least, however low the limit.
 const LEAST: u64 = 1 << 10;

@@ -23,9 +23,9 @@ use std::sync::atomic::Ordering;
 use super::Workspace;
 use super::record::{Record, words};
 use super::span::Span;
-use super::workers::{Stop, check};
 use crate::error::BuildError;
 use crate::hash::Digest;
+use crate::parallel::{Stop, check};
 
 /// Bytes that a reader or the writer moves at once; a multiple of every record size.
 pub(super) const BLOCK: usize = 1 << 16;

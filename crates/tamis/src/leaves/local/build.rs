@@ -18,7 +18,7 @@ use crate::leaves::attempts::{SetHash, number};
 use crate::leaves::steered::beam::{BALANCED, Beam, SMALLEST, Strip, scaled, surplus, window};
 use crate::leaves::strips::{Strips, WINDOW, too_many, uneven};
 use crate::leaves::{Values, ribbon};
-use crate::shard::{Stop, run};
+use crate::parallel::{Stop, check, run};
 
 /// Rows of a strip, about.
 const STRIP: u64 = 1 << 16;
@@ -162,7 +162,7 @@ impl<'a> Build<'a> {
         // Some job sees that keys crowd: the others need not begin.
         let crowded = AtomicBool::new(false);
         let steered = run(jobs, threads, |job| {
-            crate::shard::check(stop)?;
+            check(stop)?;
             if crowded.load(Ordering::Relaxed) {
                 return Ok(None);
             }
@@ -185,7 +185,7 @@ impl<'a> Build<'a> {
         let room = size.strips * size.rows * u64::from(size.exact) * FULL.0 / FULL.1;
         local.share = (u64::from(WHOLE) * room / elements.max(1) as u64).min(WHOLE.into()) as u32;
         let done = run(steered, threads, |strip| {
-            crate::shard::check(stop)?;
+            check(stop)?;
             Ok(strip.decide(&local))
         })?;
         let start = out.len();

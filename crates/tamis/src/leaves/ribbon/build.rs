@@ -7,7 +7,7 @@ use crate::error::BuildError;
 use crate::hash::{Digest, Salt};
 use crate::leaves::attempts::{ATTEMPTS, SetHash, numbers};
 use crate::leaves::{Geometry, Values};
-use crate::shard::each;
+use crate::parallel::each;
 
 /// What kind of ribbon to build.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

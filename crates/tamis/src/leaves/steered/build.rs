@@ -9,7 +9,7 @@ use crate::error::BuildError;
 use crate::hash::{Digest, Salt};
 use crate::leaves::attempts::{SetHash, number};
 use crate::leaves::strips::{Strips, WINDOW, too_many, uneven};
-use crate::shard::{Stop, run};
+use crate::parallel::{Stop, check, run};
 
 /// Rows of a strip, about: with fewer, the rows at its end that start no band cost more; with more, fewer threads share the
 /// work and it leaves the second cache.
@@ -187,7 +187,7 @@ impl Build<'_> {
         // Some job sees that keys crowd: the others need not begin.
         let crowded = AtomicBool::new(crowded && expected_left.is_some());
         let done = run(jobs, threads, |job| {
-            crate::shard::check(stop)?;
+            check(stop)?;
             if crowded.load(Ordering::Relaxed) {
                 return Ok((0, None));
             }

@@ -17,10 +17,10 @@ use bytes::Bytes;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use crate::error::FormatError;
+use crate::filter::partition::{Group, MAX_GROUPS, Partitions, Table};
+use crate::filter::steps::{Leaf, NEXT, Role, Step, Steps};
 use crate::hash::{Domain, HashKind, Hasher, Salt};
 use crate::leaves::{Column, Contains, Part};
-use crate::partition::{Group, MAX_GROUPS, Partitions, Table};
-use crate::steps::{Leaf, NEXT, Role, Step, Steps};
 
 /// The newest version of the format; all versions so far.
 pub const VERSION: u16 = 1;

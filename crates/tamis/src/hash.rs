@@ -26,6 +26,12 @@ use crate::error::BuildError;
 use siphasher::sip128::{Hasher128, SipHasher24};
 use xxhash_rust::xxh3::xxh3_128_with_seed;
 
+#[cfg(feature = "build")]
+pub(crate) mod attempts;
+
+/// The largest number of a leaf's own salt below that of its step: see `attempts.rs`.
+pub(crate) const MAX_NUMBER: u64 = u32::MAX as u64;
+
 /// 128 bits that stand for a key. Ordered by the high half first: shards are ranges of digests.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Digest {

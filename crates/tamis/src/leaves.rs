@@ -14,8 +14,6 @@ use crate::error::FormatError;
 use crate::format::Reader;
 use crate::hash::{Digest, Salt};
 
-#[cfg(feature = "build")]
-pub(crate) mod attempts;
 pub(crate) mod bloom;
 #[cfg(all(test, feature = "build"))]
 mod chosen;
@@ -30,9 +28,6 @@ pub(crate) mod quotient;
 pub(crate) mod ribbon;
 pub(crate) mod steered;
 pub(crate) mod strips;
-
-/// The largest number of a leaf's own salt below that of its step: see `attempts.rs`.
-pub(crate) const MAX_NUMBER: u64 = u32::MAX as u64;
 
 /// How to read one shard's payload of one leaf.
 pub(crate) trait Geometry: Sized {

@@ -26,61 +26,56 @@
 
 #[cfg(feature = "build")]
 pub mod adaptive;
-#[cfg(feature = "build")]
-pub mod bloom;
-#[cfg(feature = "build")]
-pub mod build;
-#[cfg(feature = "build")]
-pub mod cuckoo;
-pub mod error;
-pub mod format;
-pub mod hash;
-pub mod maps;
-pub mod math;
-pub mod multiset;
-#[cfg(feature = "build")]
-pub mod plan;
-pub mod query;
-#[cfg(feature = "build")]
-pub mod quotient;
-#[cfg(feature = "build")]
-pub mod shard;
-#[cfg(feature = "build")]
-pub mod stacked;
-pub mod steps;
-pub mod workload;
-
 pub(crate) mod arch;
 pub(crate) mod debug;
+#[cfg(feature = "build")]
+pub mod dynamic;
+pub mod error;
+#[cfg(feature = "build")]
+pub(crate) mod file;
+pub mod filter;
+pub mod format;
+#[cfg(feature = "build")]
+pub mod gather;
+pub mod hash;
 pub(crate) mod leaves;
+pub mod maps;
+pub mod math;
 #[cfg(feature = "build")]
 pub(crate) mod parallel;
-pub(crate) mod partition;
 #[cfg(feature = "build")]
-pub(crate) mod recipes;
+pub mod plan;
+pub mod sets;
+
+/// What will be asked, and how often.
+pub mod workload {
+    #[cfg(feature = "build")]
+    pub use crate::gather::counter::{self, Counter, Counts, ONE, units};
+    pub use crate::math::shape::{self, Shape, ShapeError};
+}
 
 #[cfg(feature = "build")]
-pub use bloom::Bloom;
-#[cfg(feature = "build")]
-pub use build::{Build, Collector, Digests, Partitioned, Progress, Report, Sealed, build, build_digests, stream};
-#[cfg(feature = "build")]
-pub use cuckoo::Cuckoo;
+pub use dynamic::{
+    bloom, bloom::Bloom, cuckoo, cuckoo::Cuckoo, quotient, quotient::Quotient, stacked, stacked::Stacked,
+};
 pub use error::{BuildError, Error, FormatError, QueryError};
+#[cfg(feature = "build")]
+pub use filter::build::{
+    self, Build, Collector, Digests, Partitioned, Progress, Report, Sealed, build, build_digests, stream,
+};
+pub use filter::query::{self, Filter, Group, Layer};
+pub use filter::steps::{self, Role};
+#[cfg(feature = "build")]
+pub use gather as shard;
+#[cfg(feature = "build")]
+pub use gather::{Limits, OnConflict, Stats};
 pub use hash::{Digest, Domain, Hasher, Key, Salt};
 pub use leaves::integrated::Parts;
 pub use maps::{Map, Sequence};
 #[cfg(feature = "build")]
 pub use maps::{map, sequence};
-pub use multiset::Sets;
-#[cfg(feature = "build")]
-pub use multiset::sets;
 #[cfg(feature = "build")]
 pub use plan::{Base, Effort, Goal, Kind, Layout};
-pub use query::{Filter, Group, Layer};
 #[cfg(feature = "build")]
-pub use quotient::Quotient;
-#[cfg(feature = "build")]
-pub use shard::{Limits, OnConflict, Stats};
-#[cfg(feature = "build")]
-pub use stacked::Stacked;
-pub use steps::Role;
+pub use sets::sets;
+pub use sets::{self as multiset, Sets};

@@ -3,9 +3,12 @@
 pub mod bloom;
 pub mod bounds;
 pub mod broom;
+#[cfg(feature = "build")]
+pub(crate) mod chance;
 pub mod csc;
 pub mod cuckoo;
 pub mod large;
 pub(crate) mod portable;
 pub mod quotient;
+pub mod shape;
 pub mod stack;

@@ -43,9 +43,6 @@ pub(crate) fn run<J: Send, T: Send>(
     threads: usize,
     work: impl Fn(J) -> Result<T, BuildError> + Sync,
 ) -> Result<Vec<T>, BuildError> {
-    if threads <= 1 || jobs.len() <= 1 {
-        return jobs.into_iter().map(work).collect();
-    }
     let done = slots(jobs.len());
     let jobs: Vec<Mutex<Option<J>>> = jobs.into_iter().map(|job| Mutex::new(Some(job))).collect();
     pool(jobs.len(), threads, &|i| {

@@ -9,16 +9,17 @@
 //! complete, may let negatives go long before their number is known (`build/sieve.rs`).
 
 use crate::error::BuildError;
+use crate::filter::steps::Role;
+use crate::gather::{SHARD_KEYS, Sketch, shard_bits};
 use crate::leaves::bloom::{classic, split};
 use crate::leaves::{cuckoo, fuse, quotient, ribbon};
 use crate::math::quotient as quotients;
-use crate::recipes::{cascade, chained, fpfs, local, steered};
-use crate::shard::{SHARD_KEYS, Sketch, shard_bits};
-use crate::steps::Role;
+use crate::plan::recipes::{cascade, chained, fpfs, local, steered};
 
 mod choose;
 mod kind;
 mod outlook;
+pub(crate) mod recipes;
 mod structure;
 
 pub use choose::{Candidate, Comparison, Forecast, GUARD};

@@ -38,12 +38,13 @@
 //! are the others of this module. The hash is keyed.
 
 use crate::debug::brief_debug;
+use crate::dynamic::stacked::part::{Part, Table};
 use crate::error::{BuildError, QueryError};
+use crate::gather::counter::{Counter, ONE};
 use crate::hash::{Digest, Domain, Hasher, Key, Salt};
+use crate::math::shape::Shape;
 use crate::math::stack::{expected_rate, unknown_rate};
 use crate::plan::Base;
-use crate::stacked::part::{Part, Table};
-use crate::workload::{Counter, ONE, Shape};
 
 use super::keys::{Census, Keys, LearnError, gather, gather_again};
 

@@ -4,9 +4,9 @@
 //! first salt, and keys that share the top bits of their digests.
 #![allow(clippy::unwrap_used)]
 
-use super::attempts::ATTEMPTS;
 use super::integrated::{self, Parts};
 use super::{Contains, Geometry, Retrieve, Values, cuckoo, fuse, local, ribbon, steered};
+use crate::hash::attempts::ATTEMPTS;
 use crate::hash::{Digest, Salt, scramble};
 
 const SALT: Salt = Salt::new(3);

@@ -23,8 +23,9 @@ use self::bucket::{Buckets, Word, width, word_bytes};
 use crate::arch::{Answer, Isa, Kernel, Level, dispatch, prefetch};
 use crate::error::FormatError;
 use crate::format::{Reader, put_varint};
+use crate::hash::MAX_NUMBER;
 use crate::hash::{Digest, Salt};
-use crate::leaves::{Choose, Column, Contains, Geometry, MAX_NUMBER, Part};
+use crate::leaves::{Choose, Column, Contains, Geometry, Part};
 use crate::math::cuckoo::{BITS, MAX_BUCKETS};
 
 mod bucket;

@@ -43,9 +43,10 @@ use std::marker::PhantomData;
 use crate::arch::{Answer, Isa, Level};
 use crate::error::FormatError;
 use crate::format::{Reader, put_varint};
+use crate::hash::MAX_NUMBER;
 use crate::hash::{Digest, Salt};
 use crate::leaves::pack::{Cells, Packed, Short, Whole};
-use crate::leaves::{Choose, Column, Contains, Geometry, MAX_NUMBER, Never, Part, Retrieve, bits_in_words};
+use crate::leaves::{Choose, Column, Contains, Geometry, Never, Part, Retrieve, bits_in_words};
 
 mod many;
 #[cfg(feature = "build")]

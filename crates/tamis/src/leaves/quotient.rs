@@ -34,8 +34,9 @@
 use crate::arch::{Answer, Base, Isa, Kernel, Level, dispatch, prefetch};
 use crate::error::FormatError;
 use crate::format::{Reader, put_varint};
+use crate::hash::MAX_NUMBER;
 use crate::hash::{Digest, Salt};
-use crate::leaves::{Choose, Column, Contains, Geometry, MAX_NUMBER, Part};
+use crate::leaves::{Choose, Column, Contains, Geometry, Part};
 use crate::math::quotient::{MAX_FINGERPRINTS, MAX_REMAINDER, MAX_SLOTS};
 
 #[cfg(feature = "build")]

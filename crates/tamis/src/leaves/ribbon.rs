@@ -48,8 +48,9 @@ use std::marker::PhantomData;
 use crate::arch::{self, Level as Cpu};
 use crate::error::FormatError;
 use crate::format::{Reader, put_varint};
+use crate::hash::MAX_NUMBER;
 use crate::hash::{Digest, Salt, fold, scramble};
-use crate::leaves::{Choose, Column, Contains, Geometry, MAX_NUMBER, Never, bits_in_words};
+use crate::leaves::{Choose, Column, Contains, Geometry, Never, bits_in_words};
 use kernel::{Any, Bit, Broad, Columns, Deep, Many, One};
 use kernel::{Lookup, Outcome};
 

@@ -13,8 +13,7 @@
 
 use crate::error::FormatError;
 use crate::format::{MAX_SHARD_BITS, Reader, put_varint};
-use crate::hash::{Digest, Salt};
-use crate::leaves::MAX_NUMBER;
+use crate::hash::{Digest, MAX_NUMBER, Salt};
 
 /// In the place of `skip`: strips follow from a hash.
 const HASHED: u64 = MAX_SHARD_BITS as u64 + 1;
@@ -74,51 +73,9 @@ impl Strips {
 #[cfg(feature = "build")]
 pub(super) const WINDOW: usize = 128;
 
-/// Whether more came than chance brings where so many were expected.
-#[cfg(feature = "build")]
-pub(crate) fn too_many(count: usize, expected: f64) -> bool {
-    count as f64 > 1.125 * expected + 16.0 * expected.sqrt() + 16.0
-}
-
-/// Whether windows of rows are filled so unevenly that it is not chance: the variance of random loads is their mean, and up to
-/// three times as much for what a column before in the same rows left over.
-#[cfg(feature = "build")]
-pub(super) fn uneven(loads: &[u32]) -> bool {
-    // The last window may be short, and has fewer.
-    let (_, loads) = loads.split_last().unwrap_or((&0, &[]));
-    let windows = loads.len() as f64;
-    let sum: f64 = loads.iter().map(|&load| f64::from(load)).sum();
-    let squares: f64 = loads.iter().map(|&load| f64::from(load).powi(2)).sum();
-    squares - sum * sum / windows.max(1.0) > (8.0 + 64.0 / windows.max(1.0)) * sum
-}
-
 #[cfg(all(test, feature = "build"))]
 mod tests {
     use super::*;
-    use crate::hash::scramble;
-
-    #[test]
-    fn chance_is_not_uneven_and_a_crowd_is() {
-        for (windows, mean) in [(1, 100), (2, 5), (3, 1000), (64, 1), (512, 110), (512, 3000)] {
-            for seed in 0..200 {
-                let mut loads = vec![0u32; windows];
-                let place = |i: u64| scramble(scramble(seed) ^ i) as usize;
-                (0..windows as u64 * mean).for_each(|i| loads[place(i) % windows] += 1);
-                assert!(!uneven(&loads), "{windows} windows, {mean} each, seed {seed}");
-                // One window in eight takes all.
-                let mut crowd = vec![0u32; windows];
-                (0..windows as u64 * mean).for_each(|i| crowd[place(i) % windows / 8 * 8] += 1);
-                assert!(windows < 512 || uneven(&crowd), "{windows} windows, {mean} each, seed {seed}");
-            }
-        }
-        assert!(!uneven(&[]) && !uneven(&[7]));
-    }
-
-    #[test]
-    fn too_many_are_far_more_than_expected() {
-        assert!(!too_many(0, 0.0) && !too_many(16, 0.0) && too_many(17, 0.0));
-        assert!(!too_many(70_000, 65_536.0) && too_many(80_000, 65_536.0));
-    }
 
     #[test]
     fn both_ways_are_in_the_file() {

@@ -22,16 +22,16 @@ use super::table;
 use super::tree::{Frame, Target};
 use super::value::{ToValue, Value};
 use crate::arch::Arena;
-use crate::build::{Options, Progress, same_domain, to_file};
 use crate::debug::brief_debug;
 use crate::error::{BuildError, Error};
+use crate::filter::build::{Options, Progress, same_domain, to_file};
+use crate::filter::steps::Role;
 use crate::format::{Form, Header, MAX_SHARD_BITS, Writer, put_varint};
+use crate::gather::{Intake, Limits, Paired, Workspace, shard_bits};
 use crate::hash::{Domain, Hasher, Key};
 use crate::leaves::{fuse, ribbon};
 use crate::parallel::in_order;
 use crate::plan::{Effort, Layout, Structure};
-use crate::shard::{Intake, Limits, Paired, Workspace, shard_bits};
-use crate::steps::Role;
 
 /// Starts a map of these pairs: keys are text, bytes or `u64`, values numbers, text or bytes.
 ///

@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use super::table::MOST;
 use super::value::Value;
 use crate::error::BuildError;
+use crate::gather::{Paired, Sorted, walk};
 use crate::hash::Domain;
 use crate::math::portable::log2;
 use crate::parallel::{Stop, each};
-use crate::shard::{Paired, Sorted, walk};
 
 /// The values of a map so far: numbers stand for themselves, bytes are numbered in the order of appearance.
 #[derive(Debug, Default)]

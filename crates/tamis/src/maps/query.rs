@@ -9,9 +9,9 @@ use super::tree::{self, Contents, Function, Tree};
 use super::value::Value;
 use crate::debug::brief_debug;
 use crate::error::{Error, FormatError, QueryError};
+use crate::filter::steps::ROUND;
 use crate::format::{self, Budget, Form, Header};
 use crate::hash::{Digest, Domain, HashKind, Hasher, Key};
-use crate::steps::ROUND;
 
 /// A map: bytes, and how to read them.
 ///
@@ -266,7 +266,7 @@ impl Map {
     pub fn layers(&self) -> impl Iterator<Item = Layer> + '_ {
         let shards = 0..1usize << self.header.shard_bits;
         self.tree.parts().into_iter().flat_map(move |(node, depth, what, leaves)| {
-            let layer = |leaf: &crate::steps::Leaf| Layer {
+            let layer = |leaf: &crate::filter::steps::Leaf| Layer {
                 node,
                 depth,
                 purpose: what.clone(),

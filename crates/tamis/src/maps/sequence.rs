@@ -143,15 +143,15 @@ mod construction {
 
     use super::Sequence;
     use crate::arch::Arena;
-    use crate::build::{Progress, to_file};
     use crate::debug::brief_debug;
     use crate::error::Error;
+    use crate::filter::build::{Progress, to_file};
     use crate::format::Form;
+    use crate::gather::Limits;
     use crate::hash::Domain;
     use crate::maps::build::{Build, Collector, Kind, Report};
     use crate::maps::{ToValue, map};
     use crate::plan::{Effort, Layout};
-    use crate::shard::Limits;
 
     /// Starts a sequence of these symbols: numbers, text or bytes.
     ///

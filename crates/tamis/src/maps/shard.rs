@@ -10,15 +10,15 @@ use std::sync::Arc;
 use super::build::{FRONT, Flats, frame};
 use super::plan::Node;
 use super::tree::{self, Target, WORD, fingerprint, words};
-use crate::build::Work;
 use crate::error::BuildError;
+use crate::filter::build::Work;
+use crate::filter::steps::Role;
 use crate::format::{Encoded, put_varint};
+use crate::gather::Paired;
 use crate::hash::{Digest, Salt};
 use crate::leaves::Values;
 use crate::parallel::{Stop, check, each, run};
 use crate::plan::{Plan, Structure};
-use crate::shard::Paired;
-use crate::steps::Role;
 
 /// Numbers of values -> symbols.
 #[derive(Debug)]

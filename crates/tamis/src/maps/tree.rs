@@ -15,9 +15,9 @@ use bytes::Bytes;
 use super::table::Table;
 use crate::arch::{Ask, Fetch};
 use crate::error::FormatError;
+use crate::filter::steps::{self, Leaf, ROUND, Role, Step, Steps};
 use crate::format::{self, Budget, Form, Header, Reader, decode_steps};
 use crate::hash::{Digest, Salt};
-use crate::steps::{self, Leaf, ROUND, Role, Step, Steps};
 
 /// More nodes than any plan has.
 const MAX_NODES: u64 = 1 << 12;

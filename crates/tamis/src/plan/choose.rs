@@ -23,12 +23,12 @@ use std::f64::consts::{LN_2, LOG2_E};
 use super::outlook::{Outlook, outlook};
 use super::{Base, Effort, Goal, Kind, Plan, Request, Step, plan, spared};
 use crate::error::BuildError;
+use crate::filter::steps::Role;
 use crate::leaves::integrated::Parts;
 use crate::math::bounds::free_set;
 use crate::math::portable::{exp2, log2};
-use crate::recipes::stacked;
-use crate::steps::Role;
-use crate::workload::Shape;
+use crate::math::shape::Shape;
+use crate::plan::recipes::stacked;
 
 /// The queries to come.
 #[derive(Clone, Copy, Debug)]

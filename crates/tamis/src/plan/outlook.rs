@@ -14,8 +14,8 @@
 //! ```
 
 use super::{Request, Step, Structure, file_bits};
+use crate::filter::steps::Role;
 use crate::leaves::fuse;
-use crate::steps::Role;
 
 /// What is expected of a list of steps.
 #[derive(Clone, Copy, PartialEq, Debug)]

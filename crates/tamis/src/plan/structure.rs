@@ -3,13 +3,13 @@
 use bytes::Bytes;
 
 use crate::error::BuildError;
+use crate::filter::steps::{BLOOM, CUCKOO, FUSE, INTEGRATED, LOCAL, QUOTIENT, RIBBON, SPLIT_BLOCK, STEERED};
 use crate::format::Encoded;
+use crate::gather::{SHARD_KEYS, shard_bits};
 use crate::hash::{Digest, Salt};
 use crate::leaves::bloom::{classic, split};
 use crate::leaves::{Geometry, Values, cuckoo, fuse, integrated, local, quotient, ribbon, steered};
 use crate::math::bloom::{classic_rate, split_block_rate};
-use crate::shard::{SHARD_KEYS, shard_bits};
-use crate::steps::{BLOOM, CUCKOO, FUSE, INTEGRATED, LOCAL, QUOTIENT, RIBBON, SPLIT_BLOCK, STEERED};
 
 /// One leaf to build, the same for every shard.
 #[derive(Clone, Copy, PartialEq, Debug)]

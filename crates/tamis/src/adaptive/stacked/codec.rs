@@ -4,13 +4,14 @@ use bytes::Bytes;
 
 use crate::adaptive::file::{self, Kind};
 use crate::adaptive::keys::Census;
+use crate::dynamic::stacked::part::Part;
 use crate::error::{BuildError, FormatError};
+use crate::filter::steps::{BLOOM, CUCKOO, QUOTIENT};
 use crate::format::{Reader, put_varint};
+use crate::gather::counter::Counter;
 use crate::hash::Salt;
+use crate::math::shape::Shape;
 use crate::plan::Base;
-use crate::stacked::part::Part;
-use crate::steps::{BLOOM, CUCKOO, QUOTIENT};
-use crate::workload::{Counter, Shape};
 
 use super::plan::{Plan, Wish};
 use super::window::Window;

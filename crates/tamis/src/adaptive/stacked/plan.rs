@@ -1,5 +1,6 @@
 //! how queries are spread, a budget -> the layers of a stack that learns, and each of them as a table.
 
+use crate::dynamic::stacked::part::{Part, Table};
 use crate::error::BuildError;
 use crate::hash::{Digest, Salt};
 use crate::leaves::Geometry;
@@ -7,11 +8,10 @@ use crate::leaves::bloom::{Classic, classic, zeros};
 use crate::leaves::cuckoo::{self, Cuckoo};
 use crate::leaves::quotient::{self, Quotient};
 use crate::math::quotient as quotients;
+use crate::math::shape::Shape;
 use crate::math::stack::{self, Limits, Size, observed, quick, watched};
+use crate::plan::recipes::stacked::{shortened, size};
 use crate::plan::{Base, GUARD};
-use crate::recipes::stacked::{shortened, size};
-use crate::stacked::part::{Part, Table};
-use crate::workload::Shape;
 
 /// Entries for which a layer that is open is made at least.
 const LEAST: u64 = 8;

@@ -23,8 +23,8 @@
 
 use super::{Arity, COUNT, Fuse, Params, Shape, fingerprint, shaped};
 use crate::error::BuildError;
+use crate::hash::attempts::{ATTEMPTS, SetHash, numbers};
 use crate::hash::{Digest, Salt};
-use crate::leaves::attempts::{ATTEMPTS, SetHash, numbers};
 use crate::leaves::pack::{Cells, Packed, Short, Whole};
 use crate::leaves::{Geometry, Values};
 

@@ -3,9 +3,9 @@
 
 use super::*;
 use crate::error::BuildError;
+use crate::hash::attempts::attempt_of;
 use crate::hash::scramble;
 use crate::leaves::Values;
-use crate::leaves::attempts::attempt_of;
 
 const ARITIES: [Arity; 2] = [Arity::Three, Arity::Four];
 

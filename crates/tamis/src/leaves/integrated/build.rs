@@ -15,8 +15,8 @@ use bytes::Bytes;
 use super::rule::{Rule, WHOLE, coin, weight};
 use super::{Integrated, MAX_FIRST, Params, Parts, rest_salt};
 use crate::error::BuildError;
+use crate::hash::attempts::{ATTEMPTS, SetHash, numbers};
 use crate::hash::{Digest, Salt};
-use crate::leaves::attempts::{ATTEMPTS, SetHash, numbers};
 use crate::leaves::fuse::{self, Fuse};
 use crate::leaves::{Geometry, Part, Values};
 

@@ -13,11 +13,12 @@ use super::{
 };
 use crate::arch::{Level, dispatch};
 use crate::error::BuildError;
+use crate::hash::attempts::{SetHash, number};
 use crate::hash::{Digest, Salt, fold};
-use crate::leaves::attempts::{SetHash, number};
 use crate::leaves::steered::beam::{BALANCED, Beam, SMALLEST, Strip, scaled, surplus, window};
-use crate::leaves::strips::{Strips, WINDOW, too_many, uneven};
+use crate::leaves::strips::{Strips, WINDOW};
 use crate::leaves::{Values, ribbon};
+use crate::math::chance::{too_many, uneven};
 use crate::parallel::{Stop, check, run};
 
 /// Rows of a strip, about.

@@ -19,7 +19,7 @@ use super::{Quotient, places};
 use crate::BuildError;
 use crate::arch::dispatch;
 use crate::hash::Digest;
-use crate::leaves::attempts::random_number;
+use crate::hash::attempts::random_number;
 use crate::leaves::dynamic::Full;
 use crate::math::quotient::MAX_SLOTS;
 

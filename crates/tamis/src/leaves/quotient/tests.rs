@@ -6,8 +6,8 @@ use proptest::prelude::*;
 use super::table::{BLOCK, MANY};
 use super::*;
 use crate::Hasher;
+use crate::hash::attempts::attempt_of;
 use crate::hash::scramble;
-use crate::leaves::attempts::attempt_of;
 use crate::leaves::dynamic::{Insert, Remove};
 use crate::math::quotient::{rate, slots};
 

@@ -4,8 +4,8 @@ use super::eliminate::{Item, Lane, Lockstep, ROWS, Rhs, Solve, Valued};
 use super::{BIT, Level, MAX_WIDTH, NARROW, Ribbon, SHAPES, STANDARD, WIDE, Width, fingerprint};
 use crate::arch::{self, Level as Cpu};
 use crate::error::BuildError;
+use crate::hash::attempts::{ATTEMPTS, SetHash, numbers};
 use crate::hash::{Digest, Salt};
-use crate::leaves::attempts::{ATTEMPTS, SetHash, numbers};
 use crate::leaves::{Geometry, Values};
 use crate::parallel::each;
 

@@ -4,7 +4,7 @@
 use super::super::*;
 use super::*;
 use crate::arch::Ask;
-use crate::leaves::attempts::attempt_of;
+use crate::hash::attempts::attempt_of;
 use crate::leaves::{Column, Contains, Find, Retrieve};
 
 const FILTER: Params = Params { width: 2048, wide: false, nested: false };

@@ -6,9 +6,10 @@ use super::beam::{BALANCED, Beam, SMALLEST, Strip, scaled, surplus};
 use super::{LEAST, MAX_ROWS, Steered, TAIL, WHOLE, passes};
 use crate::arch::{Level, dispatch};
 use crate::error::BuildError;
+use crate::hash::attempts::{SetHash, number};
 use crate::hash::{Digest, Salt};
-use crate::leaves::attempts::{SetHash, number};
-use crate::leaves::strips::{Strips, WINDOW, too_many, uneven};
+use crate::leaves::strips::{Strips, WINDOW};
+use crate::math::chance::{too_many, uneven};
 use crate::parallel::{Stop, check, run};
 
 /// Rows of a strip, about: with fewer, the rows at its end that start no band cost more; with more, fewer threads share the
@@ -52,7 +53,7 @@ impl Params {
     /// The share of others that pass, of `mu` for every key.
     pub(crate) fn passing(&self, mu: f64) -> f64 {
         let known = f64::from(self.share) / f64::from(WHOLE);
-        1.0 - known * (1.0 - crate::recipes::steered::share(mu, self.slack.into(), self.beam))
+        1.0 - known * (1.0 - crate::plan::recipes::steered::share(mu, self.slack.into(), self.beam))
     }
 
     /// The share of strangers that pass.

@@ -13,7 +13,7 @@
 use super::optimise::{LEAST_ENTRIES, MOST_ALPHA};
 use super::{Size, bits, expected_rate};
 use crate::math::portable::exp2;
-use crate::workload::Shape;
+use crate::math::shape::Shape;
 
 /// What `queries` negative queries are expected to show: the share of all queries on the values seen, and how many
 /// values that is (\[Stacked\], section 6).

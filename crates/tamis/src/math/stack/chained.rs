@@ -4,7 +4,7 @@ use std::f64::consts::LN_2;
 
 use super::optimise::{Aim, Family, Limits, sweep};
 use crate::math::portable::{exp2, log2};
-use crate::workload::Shape;
+use crate::math::shape::Shape;
 
 /// A filter on the keys, and an exact bit for the keys and the known negatives that pass it.
 #[derive(Clone, Copy, PartialEq, Debug)]

@@ -15,7 +15,7 @@ pub(super) use sweep::{Family, sweep};
 pub use varied::varied;
 
 use super::{Checks, Size, bits, checks, expected_rate, known_rate, negative_bits, positive_bits, unknown_rate};
-use crate::workload::Shape;
+use crate::math::shape::Shape;
 
 /// The largest rate of a layer: under one bit of fingerprint no filter is built.
 pub(crate) const MOST_ALPHA: f64 = 0.5;

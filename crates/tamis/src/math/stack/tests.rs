@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
-use crate::workload::Shape;
+use crate::math::shape::Shape;
 
 /// Numbers from 0 to 1, always the same.
 fn random(state: &mut u64) -> f64 {

@@ -2,7 +2,7 @@
 
 use super::{Size, endless_bits};
 use crate::math::portable::log2;
-use crate::workload::Shape;
+use crate::math::shape::Shape;
 
 /// The next number of known negatives worth a look, after one whose best rate on unknown values is `unknown` (\[Stacked\],
 /// Theorem 1).

@@ -3,8 +3,8 @@
 use std::f64::consts::LOG2_E;
 
 use super::{Aim, Family, LEAST_ENTRIES, Limits, MOST_ALPHA, MOST_LAYERS, Problem, Stack, sweep};
+use crate::math::shape::Shape;
 use crate::math::stack::{Size, best_alpha, endless_bits, endless_checks, equal_bits, equal_rate};
-use crate::workload::Shape;
 
 /// The best stack of equal layers (\[Stacked\], section 5.2.2), or one layer where that is better; none where no filter
 /// keeps the limits.

@@ -1,8 +1,8 @@
 //! a workload -> a stack of whole fingerprints: branch and bound over their lengths, two layers at a time.
 
 use super::{Aim, LEAST_ENTRIES, Problem, Stack, Sums};
+use crate::math::shape::Shape;
 use crate::math::stack::Size;
-use crate::workload::Shape;
 
 /// Pairs of layers looked at, at most: a hundredth of a second. Some thousand are usual; a search that ended here would be without its
 /// guarantee.

@@ -1,8 +1,8 @@
 //! a family of filters -> how many negatives it should know: one pass over their number, with steps that skip nothing.
 
 use super::{Aim, Limits};
+use crate::math::shape::Shape;
 use crate::math::stack::step;
-use crate::workload::Shape;
 
 /// Filters that refuse all known negatives, told apart by how many these are per key and by their rate on other values.
 pub(crate) trait Family {

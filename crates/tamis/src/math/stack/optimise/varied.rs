@@ -3,8 +3,8 @@
 use super::fixed::best_equal;
 use super::{Aim, LEAST_ENTRIES, Limits, MOST_LAYERS, Problem, Stack, Sums};
 use crate::math::portable::{exp2, log2};
+use crate::math::shape::Shape;
 use crate::math::stack::Size;
-use crate::workload::Shape;
 
 /// Stacks looked at from one start, at most.
 const MOST_LOOKS: u32 = 2000;

@@ -1,0 +1,6 @@
+//! keys that come and go -> filters that change: Bloom, cuckoo and quotient filters, and stacks of them.
+
+pub mod bloom;
+pub mod cuckoo;
+pub mod quotient;
+pub mod stacked;

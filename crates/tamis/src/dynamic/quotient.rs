@@ -1,0 +1,243 @@
+//! keys, one at a time, in and out -> a quotient filter, and its snapshot as a file.
+//!
+//! [`Quotient`] is the filter to take where keys come and go: it inserts, deletes, counts, merges and grows. It keeps a short
+//! fingerprint of every key, exactly; so two keys with the same fingerprint count as two copies of one, and deleting a key that
+//! was never inserted may delete another: delete only what is in.
+//!
+//! **Growing** doubles the slots and takes one bit from every remainder. Fingerprints stay what they are, hence the keys are not
+//! needed again; the rate for a given number of keys stays too, and with twice the keys it is twice as high. Who will grow k times
+//! and needs a rate at the end asks for a rate 2^k times lower at the start.
+//!
+//! **Chosen keys** that crowd in a table without a secret are spread by a random number, which the file then has. Ordinary keys never
+//! need it, and give the same bytes each time.
+
+use bytes::Bytes;
+
+use crate::arch::Ask;
+use crate::debug::brief_debug;
+use crate::error::{BuildError, FormatError, QueryError};
+use crate::filter::steps::{Leaf, QUOTIENT, Role, Step};
+use crate::format::{self, Budget, Encoded, Form, Header, Writer};
+use crate::hash::{Digest, Domain, Hasher, Key, Salt};
+use crate::leaves::Geometry;
+use crate::leaves::dynamic::Full;
+use crate::leaves::quotient::{Changing, Held};
+use crate::math::quotient::size;
+
+/// A quotient filter that keys can be added to and taken out of.
+///
+/// If others choose keys and can read the snapshot too, give the filter a keyed hash: see [`Hasher::secret`]. Without one they can
+/// compute which keys share a fingerprint, and keys that crowd in the table.
+///
+/// ```
+/// use tamis::{Domain, Filter, Hasher, Quotient};
+/// let mut seen = Quotient::new(Domain::Bytes, Hasher::seeded(0), 1000, 0.01)?;
+/// seen.insert("ann")?;
+/// seen.insert("ann")?;
+/// seen.insert("bob")?;
+/// assert_eq!((seen.count("ann")?, seen.len()), (2, 3));
+///
+/// assert!(seen.remove("bob")?);
+/// assert!(!seen.contains("bob")?);
+///
+/// let filter = Filter::open(seen.snapshot()?)?;
+/// assert!(filter.contains("ann")?);
+/// # Ok::<(), tamis::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Quotient {
+    hasher: Hasher,
+    domain: Domain,
+    table: Changing,
+    ask: Ask<Held>,
+}
+
+brief_debug!(Quotient, it => keys: it.len(), capacity: it.capacity(), bytes: it.table.held.payload.len(), hasher: it.hasher);
+
+/// The only step of a file.
+const SALT: Salt = Salt::new(0);
+
+impl From<Full> for QueryError {
+    fn from(full: Full) -> QueryError {
+        QueryError::Full { keys: full.keys, capacity: full.capacity }
+    }
+}
+
+impl Quotient {
+    /// An empty filter for `capacity` keys or a few more: with that many it lets at most `rate` of the strangers through.
+    pub fn new(domain: Domain, hasher: Hasher, capacity: u64, rate: f64) -> Result<Quotient, BuildError> {
+        let found = size(capacity.max(1), rate).filter(|_| rate < 1.0);
+        let size = found.ok_or_else(|| BuildError::Unreachable {
+            reason: format!("quotient filter: no size gives a rate of {rate} with {capacity} keys"),
+        })?;
+        Ok(Quotient::with(domain, hasher, Held::empty(size, SALT)?.into()))
+    }
+
+    fn with(domain: Domain, hasher: Hasher, table: Changing) -> Quotient {
+        Quotient { hasher, domain, ask: table.held.ask(), table }
+    }
+
+    /// Adds a key, or another copy of it. A filter that holds [`capacity`](Self::capacity) keys is full: see [`grow`](Self::grow).
+    pub fn insert<K: Key>(&mut self, key: K) -> Result<(), QueryError> {
+        let digest = self.digest(key)?;
+        Ok(self.table.insert(digest)?)
+    }
+
+    /// Adds a key; a full filter grows first.
+    ///
+    /// ```
+    /// use tamis::{Domain, Hasher, Quotient};
+    /// let mut filter = Quotient::new(Domain::U64, Hasher::seeded(0), 10, 0.0001)?;
+    /// for key in 0..1000u64 {
+    ///     filter.insert_growing(key)?;
+    /// }
+    /// assert!((0..1000u64).all(|key| filter.contains(key) == Ok(true)));
+    /// # Ok::<(), tamis::Error>(())
+    /// ```
+    pub fn insert_growing<K: Key>(&mut self, key: K) -> Result<(), crate::Error> {
+        let digest = self.digest(key)?;
+        while self.table.insert(digest).is_err() {
+            self.grow()?;
+        }
+        Ok(())
+    }
+
+    /// Takes out one copy of a key; false if there is none. Only what was inserted may be removed: a stranger may share its
+    /// fingerprint with a key.
+    pub fn remove<K: Key>(&mut self, key: K) -> Result<bool, QueryError> {
+        let digest = self.digest(key)?;
+        Ok(self.table.remove(digest))
+    }
+
+    /// Whether the key may be in it.
+    #[inline]
+    pub fn contains<K: Key>(&self, key: K) -> Result<bool, QueryError> {
+        Ok(self.ask.call(&self.table.held, self.digest(key)?))
+    }
+
+    /// How many copies of the key are in it; never too few, and rarely too many.
+    pub fn count<K: Key>(&self, key: K) -> Result<u64, QueryError> {
+        Ok(self.table.count(self.digest(key)?))
+    }
+
+    #[inline]
+    fn digest<K: Key>(&self, key: K) -> Result<Digest, QueryError> {
+        match K::DOMAIN == self.domain {
+            true => Ok(key.digest(&self.hasher)),
+            false => Err(QueryError::Domain { filter: self.domain, query: K::DOMAIN }),
+        }
+    }
+
+    /// How many keys are in it, copies counted.
+    pub fn len(&self) -> u64 {
+        self.table.held.geometry.keys()
+    }
+
+    /// Whether none is.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How many keys it takes: at least what was asked for, twice that after growing.
+    pub fn capacity(&self) -> u64 {
+        self.table.held.geometry.capacity()
+    }
+
+    /// The share of strangers it lets through now, if its keys are distinct; less if some are there twice.
+    pub fn rate(&self) -> f64 {
+        self.table.held.geometry.rate()
+    }
+
+    /// Doubles the capacity. Keys and rate stay; the error is that remainders are one bit long already, or that there is no memory.
+    ///
+    /// ```
+    /// use tamis::{Domain, Hasher, Quotient};
+    /// let mut filter = Quotient::new(Domain::U64, Hasher::seeded(0), 100, 0.01)?;
+    /// (0..100u64).try_for_each(|key| filter.insert(key))?;
+    /// let (capacity, rate) = (filter.capacity(), filter.rate());
+    /// filter.grow()?;
+    /// assert!(filter.capacity() >= 2 * capacity && filter.rate() == rate);
+    /// (100..200u64).try_for_each(|key| filter.insert(key))?;
+    /// # Ok::<(), tamis::Error>(())
+    /// ```
+    pub fn grow(&mut self) -> Result<(), BuildError> {
+        let doubled = self.table.doubled()?.ok_or_else(|| BuildError::Unreachable {
+            reason: format!("the filter of {} keys cannot grow: no bits are left in its remainders", self.len()),
+        })?;
+        self.table = doubled;
+        Ok(())
+    }
+
+    /// Adds all keys of another filter. Both must have the same hash and the same keys' domain, and have been made with the same
+    /// capacity and rate; how often each has grown does not matter. If there is no room, or they differ, nothing is changed.
+    ///
+    /// ```
+    /// use tamis::{Domain, Hasher, Quotient};
+    /// let empty = Quotient::new(Domain::U64, Hasher::seeded(0), 100, 0.01)?;
+    /// let (mut one, mut two) = (empty.clone(), empty);
+    /// one.insert(1u64)?;
+    /// two.insert(2u64)?;
+    /// one.merge(&two)?;
+    /// assert!(one.contains(1u64)? && one.contains(2u64)?);
+    /// # Ok::<(), tamis::Error>(())
+    /// ```
+    pub fn merge(&mut self, other: &Quotient) -> Result<(), crate::Error> {
+        let differ = [
+            (self.domain != other.domain, "the domain of their keys"),
+            (self.hasher != other.hasher, "their hash"),
+            (self.table.held.geometry.range() != other.table.held.geometry.range(), "the number of their fingerprints"),
+        ];
+        if let Some((_, what)) = differ.into_iter().find(|(differs, _)| *differs) {
+            return Err(QueryError::Unlike { what }.into());
+        }
+        self.table = self.table.merged(&other.table)?.map_err(QueryError::from)?;
+        Ok(())
+    }
+
+    /// The filter as a file.
+    pub fn snapshot(&self) -> Result<Vec<u8>, BuildError> {
+        let header = Header {
+            hasher: self.hasher,
+            domain: self.domain,
+            shard_bits: 0,
+            form: Form::Filter,
+            keys: self.len(),
+            negatives: 0,
+        };
+        let whole = self.table.whole()?;
+        let mut geometry = vec![];
+        whole.geometry.encode(&mut geometry);
+        let mut writer = Writer::new(Vec::new(), &header, vec![(Role::Refuse, QUOTIENT)])?;
+        writer.shard(&[Encoded { geometry, payload: whole.payload.into() }])?;
+        Ok(writer.finish()?.0)
+    }
+
+    /// Takes up a snapshot, or any filter file of one shard that is a single quotient filter. All of it is checked.
+    pub fn restore(bytes: impl Into<Bytes>) -> Result<Quotient, FormatError> {
+        let bytes = bytes.into();
+        format::verify(&bytes)?;
+        let budget = Budget::of(&bytes);
+        let contents = format::open(&bytes, &budget)?;
+        budget.draw(Held::CHECK * bytes.len() as u64)?;
+        let Header { hasher, domain, keys, shard_bits, .. } = contents.header;
+        if shard_bits > 0 {
+            return Err(FormatError::invalid("a quotient filter in several shards cannot be taken up"));
+        }
+        let part = match &contents.steps[..] {
+            [Step { role: Role::Refuse, leaf: Leaf::Quotient(column) }] => column.parts().first(),
+            _ => None,
+        };
+        let Some(part) = part else { return Err(FormatError::invalid("not a quotient filter")) };
+        if part.payload.is_empty() {
+            return Err(FormatError::invalid("a quotient filter without a table takes no keys"));
+        }
+        let table = Changing::checked(part.geometry, &part.payload).map_err(|e| FormatError::invalid(e.to_string()))?;
+        match table.filter(|table| table.held.geometry.keys() == keys) {
+            Some(table) => Ok(Quotient::with(domain, hasher, table)),
+            None => Err(FormatError::invalid("the slots of the quotient filter contradict one another")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

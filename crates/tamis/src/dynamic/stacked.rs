@@ -1,0 +1,232 @@
+//! a stack of layers that change -> keys put in and taken out after it was built ([Stacked] section 3).
+//!
+//! A stacked filter made of Bloom, cuckoo or quotient layers keeps what its layers can do. A key walks the path it would have
+//! walked when the stack was built:
+//!
+//! ```text
+//!   P   the key goes in
+//!   N   does not know the key?  the walk ends: whoever asks for the key gets a yes here
+//!   P   the key goes in
+//!   ..
+//! ```
+//!
+//! The layers on negatives never change, so a key that is taken out walks the very same path. It may have been a known negative
+//! itself: then every `N` knows it, and it goes into every `P`. The deep ones are small, and full
+//! first; one that nobody reached when the stack was built has no room at all. What is lost is precision, not truth: known negatives that the first
+//! layer refused are in no other layer, and a new key may make one of them pass it. Its rate is then the first layer's.
+//!
+//! A walk that finds a full layer undoes what it did.
+
+use bytes::Bytes;
+
+use crate::debug::brief_debug;
+use crate::error::{BuildError, FormatError, QueryError};
+use crate::filter::steps::{self, Leaf, Role, Step};
+use crate::format::{self, Budget, Encoded, Form, Header, Writer};
+use crate::hash::{Digest, Domain, Key};
+use crate::leaves::bloom::{Classic, SplitBlock};
+use crate::leaves::cuckoo::Cuckoo;
+use crate::leaves::dynamic::Full;
+use crate::leaves::quotient::Quotient;
+
+pub(crate) mod part;
+
+use part::{Part, Table};
+
+/// A filter of layers that take keys, and give them back if they are cuckoo or quotient filters.
+///
+/// ```
+/// use tamis::{Base, Kind, Stacked};
+/// let popular = (1000..2000u64).map(|key| (key, 100.0));
+/// let filter = tamis::build(0..1000u64)
+///     .expect(popular)
+///     .kind(Kind::Stacked(Base::Cuckoo))
+///     .spare(0.2) // room for 200 keys more
+///     .fpr(0.001)
+///     .finish()?;
+/// let mut stack = Stacked::restore(filter.as_bytes().to_vec())?;
+/// stack.insert(1500u64)?; // it was a known negative
+/// assert!(stack.contains(1500u64)?);
+/// assert!(stack.remove(1500u64)? && !stack.contains(1500u64)?);
+/// let filter = tamis::Filter::open(stack.snapshot()?)?;
+/// assert!(filter.contains(7u64)?);
+/// # Ok::<(), tamis::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Stacked {
+    header: Header,
+    layers: Vec<Layer>,
+}
+
+brief_debug!(Stacked, it => keys: it.len(), layers: it.layers.len(), hasher: it.header.hasher);
+
+/// One layer, a part for every shard.
+#[derive(Clone, Debug)]
+struct Layer {
+    role: Role,
+    tag: u8,
+    parts: Vec<Part>,
+}
+
+impl Stacked {
+    /// Takes up a filter whose steps are Bloom, cuckoo or quotient filters in turn on keys and on negatives; one step is enough.
+    /// The payload is checked.
+    pub fn restore(bytes: impl Into<Bytes>) -> Result<Stacked, FormatError> {
+        let bytes = bytes.into();
+        format::verify(&bytes)?;
+        let budget = Budget::of(&bytes);
+        let contents = format::open(&bytes, &budget)?;
+        let header = contents.header;
+        let parts = (contents.steps.len() as u64) << header.shard_bits;
+        budget.draw(bytes.len() as u64 + parts * size_of::<Part>() as u64)?;
+        if header.form != Form::Filter {
+            return Err(FormatError::invalid("a partitioned filter is not a stack"));
+        }
+        let layers: Vec<Layer> = contents.steps.iter().map(layer).collect::<Result<_, _>>()?;
+        for (i, layer) in layers.iter().enumerate() {
+            let expected = if i % 2 == 0 { Role::Refuse } else { Role::Admit };
+            if layer.role != expected {
+                return Err(FormatError::invalid("not a stack: its layers are not on keys and negatives in turn"));
+            }
+        }
+        // Without keys a built filter has no table, and a key that is put nowhere is not found again.
+        let empty = |part: &Part| part.payload.is_empty();
+        if layers.is_empty() || layers[0].parts.iter().any(empty) {
+            return Err(FormatError::invalid("a stack whose first layer has no table takes no keys"));
+        }
+        Ok(Stacked { header, layers })
+    }
+
+    /// Adds a key. If a layer has no room for it nothing is changed.
+    pub fn insert<K: Key>(&mut self, key: K) -> Result<(), QueryError> {
+        let key = self.digest(key)?;
+        let shard = key.shard(self.header.shard_bits);
+        let path = self.path(key, shard);
+        for (i, &layer) in path.iter().enumerate() {
+            let Some(part) = self.layers[layer].parts.get_mut(shard) else { continue };
+            if let Err(Full { keys, capacity }) = part.insert(key) {
+                for &layer in &path[..i] {
+                    // Bloom filters are never full, and a few bits more in one of them are no harm.
+                    if let Some(part) = self.layers[layer].parts.get_mut(shard) {
+                        part.remove(key);
+                    }
+                }
+                return Err(QueryError::Full { keys, capacity });
+            }
+        }
+        self.header.keys = self.header.keys.saturating_add(1);
+        Ok(())
+    }
+
+    /// Takes out a key that was put in, or that the filter was built from; false, and nothing is changed, if it is not there. To take
+    /// out a key that is none, and passes by chance, may take out another one.
+    pub fn remove<K: Key>(&mut self, key: K) -> Result<bool, QueryError> {
+        let key = self.digest(key)?;
+        let shard = key.shard(self.header.shard_bits);
+        let fixed = |layer: &Layer| {
+            let bloom = |part: &Part| matches!(part.table, Table::SplitBlock(_) | Table::Classic(_));
+            layer.role == Role::Refuse && layer.parts.iter().any(bloom)
+        };
+        if self.layers.iter().any(fixed) {
+            return Err(QueryError::Unsupported { what: "Bloom filters give no keys back" });
+        }
+        let path = self.path(key, shard);
+        let there = |&layer: &usize| self.layers[layer].parts.get(shard).is_some_and(|part| part.contains(key));
+        if !path.iter().all(there) {
+            return Ok(false);
+        }
+        for layer in path {
+            if let Some(part) = self.layers[layer].parts.get_mut(shard) {
+                part.remove(key);
+            }
+        }
+        self.header.keys = self.header.keys.saturating_sub(1);
+        Ok(true)
+    }
+
+    /// The layers on keys that a key is in, or would be.
+    fn path(&self, key: Digest, shard: usize) -> Vec<usize> {
+        let ends =
+            |layer: &Layer| layer.role == Role::Admit && layer.parts.get(shard).is_none_or(|part| !part.contains(key));
+        let last = self.layers.iter().position(ends).unwrap_or(self.layers.len());
+        (0..last).step_by(2).collect()
+    }
+
+    /// Whether the key may be in the set.
+    pub fn contains<K: Key>(&self, key: K) -> Result<bool, QueryError> {
+        let key = self.digest(key)?;
+        let shard = key.shard(self.header.shard_bits);
+        for layer in &self.layers {
+            let yes = layer.parts.get(shard).is_some_and(|part| part.contains(key));
+            match layer.role {
+                Role::Admit if !yes => return Ok(true),
+                _ if !yes => return Ok(false),
+                _ => {}
+            }
+        }
+        Ok(true)
+    }
+
+    fn digest<K: Key>(&self, key: K) -> Result<Digest, QueryError> {
+        match K::DOMAIN == self.header.domain {
+            true => Ok(key.digest(&self.header.hasher)),
+            false => Err(QueryError::Domain { filter: self.header.domain, query: K::DOMAIN }),
+        }
+    }
+
+    /// How many keys it holds.
+    pub fn len(&self) -> u64 {
+        self.header.keys
+    }
+
+    /// Whether it holds none.
+    pub fn is_empty(&self) -> bool {
+        self.header.keys == 0
+    }
+
+    /// The domain of its keys.
+    pub fn domain(&self) -> Domain {
+        self.header.domain
+    }
+
+    /// The filter as a file.
+    pub fn snapshot(&self) -> Result<Vec<u8>, BuildError> {
+        let kinds = self.layers.iter().map(|layer| (layer.role, layer.tag)).collect();
+        let mut writer = Writer::new(Vec::new(), &self.header, kinds)?;
+        for shard in 0..1usize << self.header.shard_bits {
+            let parts: Vec<Encoded> =
+                self.layers.iter().filter_map(|l| l.parts.get(shard)).map(Part::encoded).collect();
+            writer.shard(&parts)?;
+        }
+        Ok(writer.finish()?.0)
+    }
+}
+
+/// A step as a layer that can change.
+fn layer(step: &Step) -> Result<Layer, FormatError> {
+    macro_rules! parts {
+        ($column:expr, $variant:ident) => {{
+            let part = |part: &crate::leaves::Part<$variant>| Part {
+                table: Table::$variant(part.geometry.clone()),
+                payload: part.payload.to_vec(),
+            };
+            $column.parts().iter().map(part).collect()
+        }};
+    }
+    let (tag, parts) = match &step.leaf {
+        Leaf::SplitBlock(column) => (steps::SPLIT_BLOCK, parts!(column, SplitBlock)),
+        Leaf::Bloom(column) => (steps::BLOOM, parts!(column, Classic)),
+        Leaf::Cuckoo(column) => (steps::CUCKOO, parts!(column, Cuckoo)),
+        Leaf::Quotient(column) => (steps::QUOTIENT, parts!(column, Quotient)),
+        _ => {
+            let name = step.leaf.name();
+            let reason =
+                format!("a layer is a {name}: only Bloom, cuckoo and quotient filters take keys after they were built");
+            return Err(FormatError::invalid(reason));
+        }
+    };
+    Ok(Layer { role: step.role, tag, parts })
+}
+
+#[cfg(test)]
+mod tests;

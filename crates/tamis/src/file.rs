@@ -1,0 +1,302 @@
+//! bytes -> a file that is there whole or not at all.
+//!
+//! Until it is complete the file has no name where the system allows that (Linux, on most file systems): whatever ends the
+//! process, nothing is left behind. Elsewhere it is called `.tamis-*.part`, and is removed unless the process is killed.
+
+use std::fs::{File, Metadata, Permissions};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use tempfile::{Builder, TempPath};
+
+use crate::error::Error;
+use crate::hash::Hasher;
+
+/// Writes through a temporary file that takes its place when it is complete. Where the hash is keyed the file holds a secret, and
+/// only its owner may read it.
+pub(crate) fn to_file<R>(
+    path: &Path,
+    hasher: Hasher,
+    write: impl FnOnce(BufWriter<Target>) -> Result<(BufWriter<Target>, R), Error>,
+) -> Result<R, Error> {
+    let target = Target::new(path, hasher.is_keyed(), unnamed)?;
+    let (target, report) = write(BufWriter::with_capacity(1 << 20, target))?;
+    target.into_inner().map_err(io::IntoInnerError::into_error)?.commit()?;
+    Ok(report)
+}
+
+/// Where a filter goes.
+pub(crate) enum Target {
+    /// A device or pipe, written as it is.
+    Direct(File),
+    /// A temporary file, perhaps with a name, beside the place that it takes at the end.
+    Temporary(File, Option<TempPath>, PathBuf),
+}
+
+impl Target {
+    fn new(path: &Path, secret: bool, unnamed: impl Fn(&Path, u32) -> Option<File>) -> io::Result<Target> {
+        // What a link points to is replaced, not the link.
+        let path = &std::fs::canonicalize(path).unwrap_or_else(|_| behind_links(path));
+        let found = std::fs::metadata(path);
+        match &found {
+            Ok(data) if data.is_dir() => {
+                return Err(io::Error::new(io::ErrorKind::IsADirectory, "is a directory, expected a file to write"));
+            }
+            Ok(data) if !data.is_file() => return Ok(Target::Direct(File::options().write(true).open(path)?)),
+            _ => {}
+        }
+        let (dir, old) = (parent(path), found.ok());
+        // As a program that creates a file would; the umask takes away what the user does not want. A secret is not for others
+        // even for a moment.
+        let mode = if secret || old.is_some() { 0o600 } else { 0o666 };
+        let (file, name) = match unnamed(dir, mode) {
+            Some(file) => (file, None),
+            None => named(dir, mode)?,
+        };
+        if let Some(old) = old {
+            file.set_permissions(kept(&old, secret))?;
+        }
+        Ok(Target::Temporary(file, name, path.to_path_buf()))
+    }
+
+    /// Makes the file durable and gives it its name.
+    fn commit(self) -> io::Result<()> {
+        match self {
+            Target::Direct(mut file) => file.flush(),
+            Target::Temporary(file, name, path) => {
+                file.sync_all()?;
+                let name = match name {
+                    Some(name) => name,
+                    // A link cannot take the place of another file, only a renamed file can.
+                    None => part().make_in(parent(&path), |name| link(&file, name))?.into_temp_path(),
+                };
+                name.persist(&path).map_err(|e| e.error)?;
+                // The name is the directory's; where a directory cannot be synchronised, the system does it in its own time.
+                if let Ok(dir) = File::open(parent(&path)) {
+                    let _ = dir.sync_all();
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+fn parent(path: &Path) -> &Path {
+    path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// How a file is called that is not complete.
+fn part() -> Builder<'static, 'static> {
+    let mut builder = Builder::new();
+    builder.prefix(".tamis-").suffix(".part");
+    builder
+}
+
+/// A temporary file with a name.
+#[cfg_attr(not(unix), allow(unused_variables))]
+fn named(dir: &Path, mode: u32) -> io::Result<(File, Option<TempPath>)> {
+    let mut builder = part();
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(mode));
+    let (file, name) = builder.tempfile_in(dir)?.into_parts();
+    Ok((file, Some(name)))
+}
+
+/// A file without a name that [`link`] can give one; none where the system or the file system has no such thing.
+#[cfg(target_os = "linux")]
+fn unnamed(dir: &Path, mode: u32) -> Option<File> {
+    use rustix::fs::{Mode, OFlags, open};
+    let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
+    let file = File::from(open(dir, flags, Mode::from_raw_mode(mode)).ok()?);
+    // Without /proc it would stay without a name.
+    descriptor(&file).exists().then_some(file)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn unnamed(_: &Path, _: u32) -> Option<File> {
+    None
+}
+
+/// Gives a file without a name this one.
+#[cfg(target_os = "linux")]
+fn link(file: &File, name: &Path) -> io::Result<()> {
+    use rustix::fs::{AtFlags, CWD, linkat};
+    Ok(linkat(CWD, descriptor(file), CWD, name, AtFlags::SYMLINK_FOLLOW)?)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn link(_: &File, _: &Path) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// The name that the system has for an open file.
+#[cfg(target_os = "linux")]
+fn descriptor(file: &File) -> PathBuf {
+    use std::os::fd::AsRawFd;
+    format!("/proc/self/fd/{}", file.as_raw_fd()).into()
+}
+
+/// The permissions of the file that is replaced: who could not read the old one cannot read the new one, and only its owner can read a secret.
+#[cfg_attr(not(unix), allow(unused_variables))]
+fn kept(old: &Metadata, secret: bool) -> Permissions {
+    let kept = old.permissions();
+    #[cfg(unix)]
+    if secret {
+        use std::os::unix::fs::PermissionsExt;
+        return Permissions::from_mode(kept.mode() & 0o600);
+    }
+    kept
+}
+
+/// Where a file will be that a chain of links names and that does not exist yet.
+fn behind_links(path: &Path) -> PathBuf {
+    let mut place = path.to_path_buf();
+    // As many links as systems follow. What exists is found by its name: not every link in /proc is a path.
+    for _ in 0..40 {
+        match std::fs::read_link(&place) {
+            Ok(link) if std::fs::metadata(&place).is_err() => {
+                place = place.parent().unwrap_or(Path::new("")).join(link)
+            }
+            _ => return place,
+        }
+    }
+    path.to_path_buf()
+}
+
+impl Write for Target {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Target::Direct(file) => file.write(bytes),
+            Target::Temporary(file, ..) => file.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Target::Direct(file) => file.flush(),
+            Target::Temporary(file, ..) => file.flush(),
+        }
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::io::Write;
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+    use std::path::{Path, PathBuf};
+
+    use super::{File, Permissions, Target, unnamed};
+    use crate::Filter;
+
+    fn mode(path: &Path) -> u32 {
+        std::fs::metadata(path).unwrap().mode() & 0o777
+    }
+
+    type Unnamed = fn(&Path, u32) -> Option<File>;
+
+    /// As the system has it, and as on a system without files that have no name.
+    const WAYS: [Unnamed; 2] = [unnamed, |_, _| None];
+
+    #[test]
+    fn a_file_is_there_whole_or_not_at_all() {
+        for (way, unnamed) in WAYS.into_iter().enumerate() {
+            let dir = tempfile::tempdir().unwrap();
+            let path = dir.path().join("file");
+            let names = || -> Vec<PathBuf> {
+                let mut names: Vec<_> = std::fs::read_dir(dir.path()).unwrap().map(|e| e.unwrap().path()).collect();
+                names.sort();
+                names
+            };
+            for round in 0..3u8 {
+                let before = names();
+                let write = || {
+                    let mut target = Target::new(&path, false, unnamed).unwrap();
+                    target.write_all(&[round; 5000]).unwrap();
+                    let parts = names().len() - before.len();
+                    // Nobody can clean up behind a process that is killed here.
+                    assert_eq!(parts, if cfg!(target_os = "linux") { way } else { 1 });
+                    target
+                };
+                drop(write());
+                assert_eq!(names(), before);
+                write().commit().unwrap();
+                assert_eq!(names(), std::slice::from_ref(&path));
+                assert_eq!(std::fs::read(&path).unwrap(), [round; 5000]);
+            }
+        }
+    }
+
+    #[test]
+    fn a_secret_is_for_its_owner() {
+        for unnamed in WAYS {
+            let dir = tempfile::tempdir().unwrap();
+            let (path, plain) = (dir.path().join("file"), dir.path().join("plain"));
+            File::create(&plain).unwrap();
+            for (secret, old, new) in [
+                (false, None, mode(&plain)),
+                (true, None, 0o600),
+                (true, Some(0o644), 0o600),
+                (true, Some(0o440), 0o400),
+                (false, Some(0o640), 0o640),
+            ] {
+                let _ = std::fs::remove_file(&path);
+                if let Some(old) = old {
+                    File::create(&path).unwrap().set_permissions(Permissions::from_mode(old)).unwrap();
+                }
+                let target = Target::new(&path, secret, unnamed).unwrap();
+                let Target::Temporary(file, ..) = &target else { unreachable!() };
+                // Before the first byte is written.
+                assert_eq!(file.metadata().unwrap().mode() & 0o777, new);
+                target.commit().unwrap();
+                assert_eq!(mode(&path), new);
+            }
+        }
+    }
+
+    #[test]
+    fn every_kind_of_file_knows_its_secret() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        let key = [1, 2];
+        let pairs = || (0..10u64).map(|key| (key, key));
+        let sets = || crate::sets((0..10u64).map(|key| (key, "a"))).keyed(key);
+        let writers: [&dyn Fn(); 5] = [
+            &|| assert!(crate::build(0..10u64).keyed(key).finish_to(&path).unwrap().bytes > 0),
+            &|| {
+                let mut keys = crate::stream().keyed(key).partitioned();
+                keys.push("label", 1u64).unwrap();
+                keys.finish_to(&path).unwrap();
+            },
+            &|| assert_eq!(crate::map(pairs()).keyed(key).finish_to(&path).unwrap().keys, 10),
+            &|| assert!(sets().finish_to(&path).unwrap().bytes > 0),
+            &|| {
+                let index = sets().finish().unwrap();
+                crate::sets::Editor::new(&index).unwrap().save(&path).unwrap();
+            },
+        ];
+        for write in writers {
+            write();
+            assert_eq!(mode(&path), 0o600);
+            std::fs::remove_file(&path).unwrap();
+        }
+    }
+
+    #[test]
+    fn links_and_permissions_stay() {
+        let dir = tempfile::tempdir().unwrap();
+        let (real, near, far) = (dir.path().join("real"), dir.path().join("near"), dir.path().join("far"));
+        symlink("real", &near).unwrap();
+        symlink(&near, &far).unwrap();
+        // First the links point to nothing.
+        for wanted in [None, Some(0o600), Some(0o640), Some(0o444)] {
+            if let Some(wanted) = wanted {
+                std::fs::set_permissions(&real, Permissions::from_mode(wanted)).unwrap();
+            }
+            crate::build(0..10u64).finish_to(&far).unwrap();
+            assert!(near.is_symlink() && far.is_symlink() && !real.is_symlink());
+            assert!(wanted.is_none_or(|wanted| wanted == mode(&real)));
+            assert!(Filter::read(&far).unwrap().contains(3u64).unwrap());
+        }
+    }
+}

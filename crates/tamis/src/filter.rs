@@ -1,0 +1,15 @@
+//! keys -> bytes -> yes or no: filters, built and asked.
+//!
+//! ```text
+//!   build/       keys, known negatives, a goal -> bytes
+//!   open         bytes -> steps and partitions, checked once
+//!   steps        a list of steps + a digest -> yes or no
+//!   partition    a label + a digest -> the steps of its group
+//!   query        `Filter`: a key -> yes or no
+//! ```
+
+#[cfg(feature = "build")]
+pub mod build;
+pub(crate) mod partition;
+pub mod query;
+pub mod steps;

@@ -1,0 +1,615 @@
+//! keys + a goal -> bytes: the front door, and the parallel construction behind it.
+//!
+//! ```text
+//!   keys ──push──▶ Intake ──▶ Shards ──▶ plan ──▶ workers, one shard each ──in order──▶ Writer ──▶ memory or a file
+//! ```
+//!
+//! Keys to exclude come in at the same door, in any order. Best after the keys: then those that stage one refuses, nearly
+//! all of them, are let go at once (`build/sieve.rs`). A file is written under a temporary name and renamed when it is complete.
+
+use std::fmt;
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::debug::brief_debug;
+use crate::error::{BuildError, Error};
+use crate::filter::query::Filter;
+use crate::format::{Form, Header, MAX_SHARD_BITS, Writer};
+use crate::gather::{Limits, OnConflict, Shards, Stats, Workspace};
+use crate::hash::{Digest, Domain, Hasher, Key};
+use crate::plan::{Columns, Comparison, Effort, Goal, Kind, Layout, Plan, Request};
+
+mod collect;
+mod expect;
+mod groups;
+mod partition;
+mod shard;
+mod sieve;
+
+pub(crate) use crate::file::to_file;
+pub(crate) use collect::same_domain;
+pub use collect::{Collector, Sealed};
+pub use expect::{Outcome, Prediction};
+pub use partition::Partitioned;
+pub(crate) use shard::Work;
+use sieve::Sieve;
+
+/// Starts a filter on these keys: anything that iterates over text, bytes or `u64`.
+///
+/// ```
+/// let denied = ["ads.example", "spam.example"];
+/// let filter = tamis::build(denied).fpr(0.001).finish()?;
+/// assert!(filter.contains("ads.example")?);
+/// # Ok::<(), tamis::Error>(())
+/// ```
+pub fn build<I>(keys: I) -> Build<I>
+where
+    I: IntoIterator<Item: Key>,
+{
+    Build { keys, negatives: std::iter::empty(), expected: std::iter::empty(), options: Options::default() }
+}
+
+/// Starts a filter on keys that will be pushed one by one, from a source that may fail.
+///
+/// ```
+/// let mut keys = tamis::stream().fpr(0.001).start();
+/// for line in "one\ntwo\nthree".lines() {
+///     keys.push(line)?;
+/// }
+/// let filter = keys.finish()?;
+/// assert_eq!(filter.len(), 3);
+/// # Ok::<(), tamis::Error>(())
+/// ```
+pub fn stream() -> Build<()> {
+    Build { keys: (), negatives: std::iter::empty(), expected: std::iter::empty(), options: Options::default() }
+}
+
+/// Starts a filter on digests that were made before with `hasher`, as an engine has them that hashes its keys once. Digests
+/// in ascending order are neither copied nor sorted.
+///
+/// ```
+/// use tamis::{Domain, Hasher};
+/// let hasher = Hasher::seeded(7);
+/// let digests: Vec<_> = ["ann", "bob"].iter().map(|name| hasher.bytes(name.as_bytes())).collect();
+/// let filter = tamis::build_digests(digests, hasher, Domain::Bytes).finish()?;
+/// assert!(filter.contains("bob")?);
+/// # Ok::<(), tamis::Error>(())
+/// ```
+pub fn build_digests(digests: impl Into<Arc<[Digest]>>, hasher: Hasher, domain: Domain) -> Build<Digests> {
+    let keys = Digests { digests: digests.into(), excluded: None, domain };
+    let options = Options { hasher, ..Options::default() };
+    Build { keys, negatives: std::iter::empty(), expected: std::iter::empty(), options }
+}
+
+/// Keys that are hashed already: see [`build_digests`].
+pub struct Digests {
+    digests: Arc<[Digest]>,
+    excluded: Option<Arc<[Digest]>>,
+    domain: Domain,
+}
+
+brief_debug!(Digests, it => keys: it.digests.len(), excluded: it.excluded.as_ref().map_or(0, |excluded| excluded.len()));
+
+/// How far a build has come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Progress {
+    /// Keys taken in so far.
+    Read {
+        /// How many, duplicates included.
+        keys: u64,
+    },
+    /// Keys to exclude, taken in so far.
+    Excluded {
+        /// How many, duplicates included.
+        keys: u64,
+    },
+    /// Shards built and written so far.
+    Built {
+        /// How many.
+        shards: u64,
+        /// Of how many.
+        total: u64,
+    },
+}
+
+/// A filter to be: what is wanted of it, and how it may be made. `N` are the keys to exclude and `Q` the queries to expect,
+/// none at first.
+#[must_use = "nothing is built before `finish`"]
+pub struct Build<I, N = std::iter::Empty<u64>, Q = std::iter::Empty<(u64, f64)>> {
+    keys: I,
+    negatives: N,
+    expected: Q,
+    options: Options,
+}
+
+brief_debug!(Build<I, N, Q>, it => options: it.options);
+
+#[derive(Clone)]
+pub(crate) struct Options {
+    goal: Goal,
+    kind: Kind,
+    pub(crate) effort: Effort,
+    pub(crate) layout: Layout,
+    pub(crate) hasher: Hasher,
+    delta: f64,
+    first: Option<u16>,
+    columns: Option<Columns>,
+    on_conflict: OnConflict,
+    /// The largest rate for unlisted keys where queries are expected, if the caller set one.
+    cap: Option<f64>,
+    /// The share of queries outside the sample, if the caller knows better than the estimate.
+    unseen: Option<f64>,
+    /// Room for more keys, as a share of them.
+    spare: f64,
+    /// Whether queries are expected: then the plan is not known before they are counted.
+    expecting: bool,
+    /// Whether keys keep their places in the input, to be shown in conflicts.
+    places: bool,
+    pub(crate) limits: Limits,
+    pub(crate) threads: usize,
+    pub(crate) progress: Option<Arc<dyn Fn(Progress) + Send + Sync>>,
+    pub(crate) cancel: Arc<AtomicBool>,
+}
+
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Options { goal, kind, effort, hasher, limits, threads, .. } = self;
+        write!(f, "{goal:?}, {kind:?}, {effort:?}, {hasher:?}, {limits:?}, {threads} threads")
+    }
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            goal: Goal::Rate(0.01),
+            kind: Kind::Auto,
+            effort: Effort::Balanced,
+            layout: Layout::Auto,
+            hasher: Hasher::seeded(0),
+            delta: 0.5,
+            first: None,
+            columns: None,
+            on_conflict: OnConflict::Error,
+            cap: None,
+            unseen: None,
+            spare: 0.0,
+            expecting: false,
+            places: false,
+            limits: Limits::default(),
+            threads: std::thread::available_parallelism().map_or(1, |n| n.get()),
+            progress: None,
+            cancel: Arc::default(),
+        }
+    }
+}
+
+impl Options {
+    pub(crate) fn workspace(&self) -> Arc<Workspace> {
+        let memory = self.limits.memory / GATHER.1 * GATHER.0;
+        Workspace::new(&Limits { memory, ..self.limits.clone() }, self.threads)
+    }
+
+    /// Refuses a goal that speaks of excluded keys alone where there are none: everything would match.
+    fn check_excluded(&self, keys: u64, excluded: u64) -> Result<(), BuildError> {
+        match self.goal {
+            Goal::Exact | Goal::Share(_) if keys > 0 && excluded == 0 => Err(BuildError::NothingExcluded),
+            _ => Ok(()),
+        }
+    }
+
+    fn request(&self, keys: u64, negatives: u64) -> Request {
+        let Options { goal, kind, effort, layout, delta, first, columns, spare, .. } = *self;
+        Request { keys, negatives, goal, kind, effort, layout, delta, first, columns, spare }
+    }
+
+    pub(crate) fn stop(&self) -> bool {
+        self.cancel.load(Ordering::Relaxed)
+    }
+}
+
+/// The part of the memory limit that is the workspace of intake and census. The rest is room for what comes on top: shards
+/// under construction, about 60 MB per thread.
+const GATHER: (u64, u64) = (5, 8);
+
+impl<I, N, Q> Build<I, N, Q> {
+    /// Lets at most this share of strangers through. The default is 0.01.
+    pub fn fpr(mut self, rate: f64) -> Self {
+        self.options.goal = Goal::Rate(rate);
+        self
+    }
+
+    /// Spends at most this many bits per key.
+    pub fn bits_per_key(mut self, bits: f64) -> Self {
+        self.options.goal = Goal::BitsPerKey(bits);
+        self
+    }
+
+    /// Only listed keys will be asked for, wanted or excluded: the smallest filter that is right about all of them. What it
+    /// says of other keys is a guess; [`Filter::rate`] tells how good. Without excluded or expected keys it is
+    /// [`BuildError::NothingExcluded`]: such a filter would match every key.
+    ///
+    /// ```
+    /// let filter = tamis::build(0..1000u64).exclude(1000..20_000).exact().finish()?;
+    /// assert!((0..20_000).all(|key| filter.contains(key) == Ok(key < 1000)));
+    /// assert!(filter.as_bytes().len() * 8 < 8 * 1000); // 5.75 bits per key is the bound
+    /// # Ok::<(), tamis::Error>(())
+    /// ```
+    pub fn exact(mut self) -> Self {
+        self.options.goal = Goal::Exact;
+        self
+    }
+
+    /// Of the excluded keys at most this share may match; other keys than the listed ones do not matter. Between
+    /// [`exact`](Build::exact) and a filter that knows nothing of them: smaller than both. An excluded key that is listed
+    /// several times counts as often, and those with large counts match last.
+    ///
+    /// ```
+    /// let filter = tamis::build(0..10_000u64).exclude(10_000..310_000).allow(0.01).finish()?;
+    /// assert!((0..10_000).all(|key| filter.contains(key) == Ok(true)));
+    /// let matching = (10_000..310_000u64).filter(|&key| filter.contains(key) == Ok(true)).count();
+    /// assert!(matching <= 3000);
+    /// assert!(filter.as_bytes().len() * 8 < 64_000); // a filter of 1 % takes 68,000
+    /// # Ok::<(), tamis::Error>(())
+    /// ```
+    pub fn allow(mut self, share: f64) -> Self {
+        self.options.goal = Goal::Share(share);
+        self
+    }
+
+    /// The steered columns of [`Kind::Steered`], chosen by hand: how many rows each has beyond one per key, as a share of the
+    /// keys, between 1/32 and 4. At most eight. With [`first_bits`](Build::first_bits) plain bits come before them; an exact
+    /// bit comes after them unless the goal is [`allow`](Build::allow).
+    ///
+    /// ```
+    /// let filter = tamis::build(0..5000u64).exclude(5000..20_000).kind(tamis::Kind::Steered).columns(&[0.25]).exact().finish()?;
+    /// assert_eq!(filter.layers().count(), 2);
+    /// assert!((0..20_000).all(|key| filter.contains(key) == Ok(key < 5000)));
+    /// # Ok::<(), tamis::Error>(())
+    /// ```
+    pub fn columns(mut self, slacks: &[f64]) -> Self {
+        self.options.columns = Some(Columns::new(slacks));
+        self
+    }
+
+    /// With queries to expect: the largest rate for unlisted keys, those that are neither in the set nor expected.
+    ///
+    /// Unless set, it is the rate of [`fpr`](Build::fpr), or with [`bits_per_key`](Build::bits_per_key) 1.42 times (half a bit) the rate of a plain filter of the same kind
+    /// and budget; an exact filter has no limit. A list of expected queries may show too few of the others, or none. 1 lifts the limit.
+    ///
+    /// ```
+    /// let popular = || (1000..3000u64).map(|site| (site, 2.0));
+    /// let build = || tamis::build(0..1000u64).fpr(0.01);
+    /// let usual = build().expect(popular()).finish()?;
+    /// let strict = build().expect(popular()).max_rate_unknown(0.001).finish()?;
+    /// let open = build().expect(popular()).max_rate_unknown(1.0).finish()?;
+    /// assert!(usual.rate() <= 0.01 && strict.rate() <= 0.001 && open.rate() > 0.1);
+    /// assert!(open.as_bytes().len() < usual.as_bytes().len());
+    /// # Ok::<(), tamis::Error>(())
+    /// ```
+    pub fn max_rate_unknown(mut self, rate: f64) -> Self {
+        self.options.cap = Some(rate);
+        self
+    }
+
+    /// With queries to expect: the share of negative queries to come that are for none of them. Unless set, it is estimated from
+    /// the sample: as many as there are values in it that were asked for once ([Stacked] section 5.1).
+    ///
+    /// [Stacked]: https://doi.org/10.14778/3436905.3436919
+    pub fn unseen(mut self, share: f64) -> Self {
+        self.options.unseen = Some(share);
+        self
+    }
+
+    /// What becomes of a key that is also excluded. By default the build fails and says which.
+    pub fn on_conflict(mut self, policy: OnConflict) -> Self {
+        self.options.on_conflict = policy;
+        self
+    }
+
+    /// Bits per key of the first of two stages, chosen by hand for [`Kind::Chained`] and [`Kind::Integrated`]: 0 for none, else
+    /// between 1 and 32. The goal then has no say: [`Filter::rate`] tells what came out.
+    pub fn first_bits(mut self, bits: f64) -> Self {
+        let bits = if bits > 0.0 { bits.clamp(1.0, 32.0) } else { 0.0 };
+        self.options.first = Some((bits * 256.0).round() as u16);
+        self
+    }
+
+    /// How much shorter every list of a [`Kind::Cascade`] is than the one before, between 0 and 1; 0.5 unless set.
+    pub fn delta(mut self, delta: f64) -> Self {
+        self.options.delta = delta;
+        self
+    }
+
+    /// Room for this share of keys more, for structures that take keys after they were built: [`Kind::Bloom`],
+    /// [`Kind::ClassicBloom`], [`Kind::Cuckoo`], [`Kind::Quotient`] and [`Kind::Stacked`] on the last three. The goal is reached when the
+    /// room is used up.
+    ///
+    /// ```
+    /// let filter = tamis::build(0..1000u64).kind(tamis::Kind::Cuckoo).spare(0.5).finish()?;
+    /// let mut filter = tamis::Cuckoo::restore(filter.as_bytes().to_vec())?;
+    /// (1000..1500u64).try_for_each(|key| filter.insert(key))?;
+    /// # Ok::<(), tamis::Error>(())
+    /// ```
+    pub fn spare(mut self, share: f64) -> Self {
+        self.options.spare = share;
+        self
+    }
+
+    /// Names the structure instead of leaving it to the planner.
+    pub fn kind(mut self, kind: Kind) -> Self {
+        self.options.kind = kind;
+        self
+    }
+
+    /// How hard to look for a smaller filter.
+    pub fn effort(mut self, effort: Effort) -> Self {
+        self.options.effort = effort;
+        self
+    }
+
+    /// How the bits of a filter with excluded keys are laid out: as small as can be, or side by side.
+    ///
+    /// ```
+    /// let filter = tamis::build(0..5000u64).exclude(5000..45_000).exact().layout(tamis::Layout::Local).finish()?;
+    /// assert!((0..45_000).all(|key| filter.contains(key) == Ok(key < 5000)));
+    /// assert_eq!(filter.layers().count(), 1);
+    /// # Ok::<(), tamis::Error>(())
+    /// ```
+    pub fn layout(mut self, layout: Layout) -> Self {
+        self.options.layout = layout;
+        self
+    }
+
+    /// The seed of the hash; equal keys, goals and seeds give equal bytes. The default is 0.
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.options.hasher = Hasher::seeded(seed);
+        self
+    }
+
+    /// Hashes with this secret key instead, where others may choose queries or keys. The key is stored in the file, so that the
+    /// file must stay private.
+    ///
+    /// Without a secret everybody can compute which keys match, and whoever supplies keys can make different ones with equal digests,
+    /// which then count as one key. Chosen keys cannot stop a build or make it much larger. A question takes 2.0 to 2.2 times as
+    /// long with a secret for names, about 3 times for integers.
+    pub fn keyed(mut self, key: [u64; 2]) -> Self {
+        self.options.hasher = Hasher::keyed(key);
+        self
+    }
+
+    /// Limits of memory and disk, and where temporary files go.
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.options.limits = limits;
+        self
+    }
+
+    /// How many threads to use, at most 1024; all of them by default. The bytes are the same for any number.
+    pub fn threads(mut self, threads: usize) -> Self {
+        self.options.threads = threads.clamp(1, 1024);
+        self
+    }
+
+    /// Is told how far the build has come, about every 65,536 keys and after every shard.
+    pub fn progress(mut self, tell: impl Fn(Progress) + Send + Sync + 'static) -> Self {
+        self.options.progress = Some(Arc::new(tell));
+        self
+    }
+
+    /// The build stops with [`BuildError::Cancelled`] soon after this becomes true.
+    pub fn cancel(mut self, flag: Arc<AtomicBool>) -> Self {
+        self.options.cancel = flag;
+        self
+    }
+}
+
+impl<I, Q> Build<I, std::iter::Empty<u64>, Q> {
+    /// Keys that must never match, whatever the goal for strangers: of the same kind as the keys, any number of them. Nearly
+    /// all are let go at once, and `build` holds the few that are hard to tell from the keys: for [`Kind::Steered`], which is
+    /// the default, and [`Kind::Chained`], unless the goal is a budget of bits or a share of them, or [`OnConflict::Drop`] is
+    /// set. Otherwise they are gathered like keys.
+    ///
+    /// ```
+    /// let allowed = ["shop.example", "news.example"];
+    /// let filter = tamis::build(["ads.example", "spam.example"]).exclude(allowed).fpr(0.01).finish()?;
+    /// assert!(filter.contains("ads.example")?);
+    /// assert!(!filter.contains("news.example")?);
+    /// # Ok::<(), tamis::Error>(())
+    /// ```
+    pub fn exclude<N: IntoIterator<Item: Key>>(self, negatives: N) -> Build<I, N, Q> {
+        let Build { keys, expected, options, .. } = self;
+        Build { keys, negatives, expected, options: Options { places: true, ..options } }
+    }
+}
+
+impl<I, N> Build<I, N> {
+    /// The queries to come, each with how often it is asked, or a sample of them: of the same kind as the keys, in any order; the
+    /// weights of equal ones add up, and those that are keys are dropped. The planner then chooses the structure, and which of them it
+    /// shall know, by what happens on these queries: [`fpr`](Build::fpr) is the share of *expected* negative queries that may
+    /// pass, and [`bits_per_key`](Build::bits_per_key) asks for the smallest such share. [`max_rate_unknown`](Build::max_rate_unknown) says how
+    /// often unlisted keys may match, and has a default. [`Report::workload`] says what came of it.
+    ///
+    /// Weights are counts: a value that was asked for once stands for others that were not seen yet ([`unseen`](Build::unseen)).
+    ///
+    /// ```
+    /// let popular = (1000..2000u64).map(|site| (site, 1e6 / (site - 999) as f64));
+    /// let filter = tamis::build(0..1000u64).expect(popular).bits_per_key(10.0).finish()?;
+    /// assert!((0..1000u64).all(|key| filter.contains(key) == Ok(true)));
+    /// assert_eq!(filter.contains(1000u64), Ok(false)); // the most popular of them all
+    /// # Ok::<(), tamis::Error>(())
+    /// ```
+    pub fn expect<K: Key, Q: IntoIterator<Item = (K, f64)>>(self, queries: Q) -> Build<I, N, Q> {
+        let Build { keys, negatives, options, .. } = self;
+        Build { keys, negatives, expected: queries, options: Options { expecting: true, ..options } }
+    }
+}
+
+impl Build<()> {
+    /// [`Collector::exclude`] will be called: keys keep their places in the input, so that a conflict can show them.
+    pub fn excluding(mut self) -> Self {
+        self.options.places = true;
+        self
+    }
+
+    /// [`Collector::expect`] or [`Sealed::expect`] will be called: keys to exclude are kept until all is known.
+    pub fn expecting(mut self) -> Self {
+        self.options.expecting = true;
+        self
+    }
+
+    /// Opens the door for keys.
+    pub fn start(self) -> Collector {
+        Collector::new(self.options, None)
+    }
+
+    /// Opens the door for keys that carry labels, each label with keys to exclude of its own: see [`Partitioned`].
+    pub fn partitioned(self) -> Partitioned {
+        Partitioned::new(self.options)
+    }
+}
+
+impl<I, N, K, Q> Build<I, N, Q>
+where
+    I: IntoIterator<Item: Key>,
+    N: IntoIterator<Item: Key>,
+    K: Key,
+    Q: IntoIterator<Item = (K, f64)>,
+{
+    /// Builds the filter in memory.
+    pub fn finish(self) -> Result<Filter, Error> {
+        self.collect()?.finish()
+    }
+
+    /// Builds the filter into a file, without ever holding it in memory; an existing file is replaced when, and only when,
+    /// the new one is complete.
+    ///
+    /// ```
+    /// let path = std::env::temp_dir().join("tamis-finish-to.tamis");
+    /// let report = tamis::build(0..5000u64).finish_to(&path)?;
+    /// assert_eq!(report.stats.keys, 5000);
+    /// assert!(tamis::Filter::map(&path)?.contains(77u64)?);
+    /// # std::fs::remove_file(&path)?;
+    /// # Ok::<(), tamis::Error>(())
+    /// ```
+    pub fn finish_to(self, path: impl AsRef<Path>) -> Result<Report, Error> {
+        self.collect()?.finish_to(path)
+    }
+
+    /// All designs side by side, for these keys and this goal, and which of them would be built. Builds nothing.
+    ///
+    /// ```
+    /// let plan = tamis::build(0..1000u64).exclude(1000..9000u64).fpr(0.01).plan()?;
+    /// let chosen = plan.chosen().unwrap();
+    /// assert!(chosen.forecast.as_ref().unwrap().unknown_rate <= 0.01);
+    /// # Ok::<(), tamis::Error>(())
+    /// ```
+    pub fn plan(self) -> Result<Comparison, Error> {
+        self.collect()?.plan()
+    }
+
+    fn collect(self) -> Result<Sealed, Error> {
+        let mut collector = Collector::new(self.options, Some(<I::Item as Key>::DOMAIN));
+        for key in self.keys {
+            collector.push(key)?;
+        }
+        let mut sealed = collector.seal()?;
+        for key in self.negatives {
+            sealed.exclude(key)?;
+        }
+        for (key, weight) in self.expected {
+            sealed.expect(key, weight)?;
+        }
+        Ok(sealed)
+    }
+}
+
+impl Build<Digests> {
+    /// Digests that must never match, made with the same hasher as the keys: see [`Build::exclude`].
+    pub fn exclude_digests(mut self, digests: impl Into<Arc<[Digest]>>) -> Self {
+        self.keys.excluded = Some(digests.into());
+        self
+    }
+
+    /// Builds the filter in memory.
+    pub fn finish(self) -> Result<Filter, Error> {
+        self.sealed()?.finish()
+    }
+
+    /// Builds the filter into a file: see [`Build::finish_to`].
+    pub fn finish_to(self, path: impl AsRef<Path>) -> Result<Report, Error> {
+        self.sealed()?.finish_to(path)
+    }
+
+    fn sealed(self) -> Result<Sealed, Error> {
+        let Build { keys: Digests { digests, excluded, domain }, options, .. } = self;
+        Sealed::of_digests(digests, excluded, domain, options)
+    }
+}
+
+/// What was built.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Report {
+    /// What was read.
+    pub stats: Stats,
+    /// The length of the file.
+    pub bytes: u64,
+    /// What was made of the queries to expect, if there are any.
+    pub workload: Option<Outcome>,
+}
+
+/// Plans, builds and writes a filter to `out`, which is told how many bytes to expect. Where queries are expected the plan is made
+/// already.
+fn write<W: Write>(
+    shards: &Shards,
+    sieve: &mut Sieve,
+    planned: Option<Plan>,
+    domain: Domain,
+    options: &Options,
+    out: impl FnOnce(u64) -> W,
+) -> Result<(W, Report), Error> {
+    options.check_excluded(shards.stats.keys, shards.known())?;
+    // As the sieve counted them: a plan for fewer could have a narrower first stage, which lets more through.
+    let (request, plan) = match planned {
+        Some(plan) => (options.request(shards.stats.keys, shards.about), plan),
+        None => sieve.plan(shards, domain, options)?,
+    };
+    let bytes = plan.bytes(&request);
+    // Where some of them may match, nothing is promised about any.
+    let promised = !matches!(request.goal, Goal::Share(_)) && plan.promises(request.keys);
+    let excluded = if promised { shards.excluded() } else { 0 };
+    let (out, bytes) = write_plan(shards, &plan, sieve.first(&plan), excluded, domain, options, out(bytes))?;
+    // The last shards are built without asking: whoever stopped meanwhile wants no file.
+    if options.stop() {
+        return Err(BuildError::Cancelled.into());
+    }
+    Ok((out, Report { stats: shards.stats, bytes, workload: None }))
+}
+
+/// Builds and writes what was planned; `first` has the leaf of the first step, if that is there already.
+fn write_plan<W: Write>(
+    shards: &Shards,
+    plan: &Plan,
+    first: Option<&Filter>,
+    negatives: u64,
+    domain: Domain,
+    options: &Options,
+    out: W,
+) -> Result<(W, u64), Error> {
+    if shards.bits > MAX_SHARD_BITS {
+        let reason = format!("{} keys are more than a file holds", shards.stats.keys);
+        return Err(BuildError::Unreachable { reason }.into());
+    }
+    // A list of no steps has no parts to shard.
+    let shard_bits = if plan.steps.is_empty() { 0 } else { shards.bits };
+    let header =
+        Header { hasher: options.hasher, domain, shard_bits, form: Form::Filter, keys: shards.stats.keys, negatives };
+    let kinds = plan.steps.iter().map(|step| (step.role, step.structure.tag())).collect();
+    let mut writer = Writer::new(out, &header, kinds)?;
+    if !plan.steps.is_empty() {
+        shard::build_shards(shards, plan, first, options, &mut writer)?;
+    }
+    Ok(writer.finish()?)
+}

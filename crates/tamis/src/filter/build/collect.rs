@@ -1,0 +1,556 @@
+//! keys and negatives, in any order -> sorted sides -> a filter.
+//!
+//! ```text
+//!   Collector   push* exclude* expect*        in any order; negatives are kept, on disk past the memory limit
+//!      │ seal
+//!   Sealed      exclude(key)*  expect(..)*    keys are complete: negatives pass a sieve, and few are kept
+//!      │ finish
+//!   Filter
+//! ```
+
+use std::fmt;
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::expect::{Foreseen, Workload, no_dropping, strictest, too_late};
+use super::sieve::Sieve;
+use super::{Options, Progress, Report, to_file, write};
+use crate::arch::Arena;
+use crate::error::{BuildError, Error};
+use crate::filter::query::Filter;
+use crate::filter::steps::ROUND;
+use crate::gather::counter::{Counter, units};
+use crate::gather::{Intake, Keys, OnConflict, Shards, Sketch, Sorted, Tagged, Workspace};
+use crate::hash::{Digest, Domain, Key};
+use crate::plan::{Comparison, Plan, compare};
+
+/// How often the progress callback is called while keys come in.
+const TELL: u64 = 1 << 16;
+
+/// Takes keys in; sorts and spills them on the way.
+pub struct Collector {
+    options: Options,
+    domain: Option<Domain>,
+    workspace: Arc<Workspace>,
+    keys: Side,
+    negatives: Option<Negatives>,
+    expected: Option<Counter>,
+    count: u64,
+}
+
+/// The keys, with or without their places.
+enum Side {
+    Plain(Intake<Digest>),
+    Tagged(Intake<Tagged>),
+}
+
+/// The negatives so far.
+struct Negatives {
+    intake: Intake<Tagged>,
+    sketch: Sketch,
+    /// How many distinct ones there will be, if somebody has counted them.
+    counted: Option<u64>,
+    /// How many of them are excluded, where the others are queries to expect.
+    excluded: Option<u64>,
+    /// Negatives that came, those that a sieve let go included.
+    count: u64,
+}
+
+impl Negatives {
+    fn new(workspace: &Arc<Workspace>) -> Negatives {
+        let intake = Intake::new(workspace, workspace.memory / 2);
+        Negatives { intake, sketch: Sketch::new(), counted: None, excluded: None, count: 0 }
+    }
+
+    /// How many distinct ones there are, about.
+    fn distinct(&mut self, shards: &Shards, options: &Options) -> Result<u64, BuildError> {
+        match self.counted {
+            Some(counted) => Ok(counted),
+            // Whoever knows all keys can still forge the estimate, but not beyond what came.
+            None => {
+                let distinct = self.sketch.distinct(|| shards.set_hash(&|| options.stop()))?;
+                Ok(distinct.min(self.count + self.count / 16))
+            }
+        }
+    }
+
+    /// Counts those that came before the keys were complete.
+    fn recount(&mut self, shards: &Shards, options: &Options) -> Result<(), BuildError> {
+        let Negatives { intake, sketch, .. } = self;
+        let stop = || options.stop();
+        intake.scan(&stop, |records| {
+            let digests: Vec<Digest> = records.iter().map(|record| record.digest).collect();
+            sketch.add(&digests, || shards.set_hash(&stop))
+        })
+    }
+
+    fn push(&mut self, digest: Digest, options: &Options) -> Result<(), BuildError> {
+        self.keep(digest, self.count, options)?;
+        self.count += 1;
+        Ok(())
+    }
+
+    fn keep(&mut self, digest: Digest, ordinal: u64, options: &Options) -> Result<(), BuildError> {
+        self.intake.push(Tagged { digest, weight: 1, ordinal }, &|| options.stop())
+    }
+}
+
+impl fmt::Debug for Collector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Collector of {} keys: {:?}", self.count, self.options)
+    }
+}
+
+impl Options {
+    pub(crate) fn tell(&self, count: u64, progress: Progress) -> Result<(), BuildError> {
+        if !count.is_multiple_of(TELL) {
+            return Ok(());
+        }
+        if self.stop() {
+            return Err(BuildError::Cancelled);
+        }
+        if let Some(tell) = &self.progress {
+            tell(progress);
+        }
+        Ok(())
+    }
+}
+
+/// A filter holds one kind of keys.
+pub(crate) fn same_domain<K: Key>(domain: &mut Option<Domain>) -> Result<(), BuildError> {
+    match *domain.get_or_insert(K::DOMAIN) == K::DOMAIN {
+        true => Ok(()),
+        false => Err(BuildError::MixedDomains),
+    }
+}
+
+impl Collector {
+    pub(super) fn new(options: Options, domain: Option<Domain>) -> Collector {
+        let workspace = options.workspace();
+        let keys = match options.places {
+            true => Side::Tagged(Intake::new(&workspace, workspace.memory / 2)),
+            false => Side::Plain(Intake::new(&workspace, workspace.memory)),
+        };
+        let negatives = options.places.then(|| Negatives::new(&workspace));
+        Collector { options, domain, workspace, keys, negatives, expected: None, count: 0 }
+    }
+
+    /// Adds a key. Equal keys count once.
+    pub fn push<K: Key>(&mut self, key: K) -> Result<(), BuildError> {
+        same_domain::<K>(&mut self.domain)?;
+        let options = &self.options;
+        let digest = key.digest(&options.hasher);
+        let stop = || options.stop();
+        match &mut self.keys {
+            Side::Plain(keys) => keys.push(digest, &stop)?,
+            Side::Tagged(keys) => keys.push(Tagged { digest, weight: 1, ordinal: self.count }, &stop)?,
+        }
+        self.count += 1;
+        options.tell(self.count, Progress::Read { keys: self.count })
+    }
+
+    /// Adds a key that must never match. It is kept until all keys are known; where they come first, [`Collector::seal`] saves
+    /// memory and time.
+    ///
+    /// ```
+    /// let mut filter = tamis::stream().excluding().start();
+    /// filter.exclude("news.example")?;
+    /// filter.push("ads.example")?;
+    /// let filter = filter.finish()?;
+    /// assert!(filter.contains("ads.example")? && !filter.contains("news.example")?);
+    /// # Ok::<(), tamis::Error>(())
+    /// ```
+    pub fn exclude<K: Key>(&mut self, key: K) -> Result<(), BuildError> {
+        same_domain::<K>(&mut self.domain)?;
+        let options = &self.options;
+        let negatives = match &mut self.negatives {
+            Some(negatives) => negatives,
+            none => {
+                // From now on there are two sides to share the memory.
+                let (half, stop) = (self.workspace.memory / 2, || options.stop());
+                match &mut self.keys {
+                    Side::Plain(keys) => keys.share(half, &stop)?,
+                    Side::Tagged(keys) => keys.share(half, &stop)?,
+                }
+                none.insert(Negatives::new(&self.workspace))
+            }
+        };
+        negatives.push(key.digest(&options.hasher), options)?;
+        options.tell(negatives.count, Progress::Excluded { keys: negatives.count })
+    }
+
+    /// Adds a query to expect, with how often it is asked: see [`Build::expect`](super::Build::expect).
+    ///
+    /// ```
+    /// let mut keys = tamis::stream().bits_per_key(12.0).expecting().start();
+    /// for key in 0..1000u64 {
+    ///     keys.push(key)?;
+    ///     keys.expect(key + 5000, 1e9 / (key + 1) as f64)?;
+    /// }
+    /// let filter = keys.finish()?;
+    /// assert!(filter.contains(7u64)? && !filter.contains(5000u64)?);
+    /// # Ok::<(), tamis::Error>(())
+    /// ```
+    pub fn expect<K: Key>(&mut self, key: K, weight: f64) -> Result<(), BuildError> {
+        same_domain::<K>(&mut self.domain)?;
+        take_expected(&mut self.expected, key.digest(&self.options.hasher), weight, &self.options)
+    }
+
+    /// No more keys will come: negatives can be let go from now on.
+    ///
+    /// ```
+    /// let mut keys = tamis::stream().fpr(0.01).excluding().start();
+    /// for key in 0..1000u64 {
+    ///     keys.push(key)?;
+    /// }
+    /// let mut sealed = keys.seal()?;
+    /// for key in 1000..1_000_000u64 {
+    ///     sealed.exclude(key)?;
+    /// }
+    /// let filter = sealed.finish()?;
+    /// assert!(filter.contains(7u64)? && !filter.contains(77_777u64)?);
+    /// # Ok::<(), tamis::Error>(())
+    /// ```
+    pub fn seal(self) -> Result<Sealed, Error> {
+        let Collector { mut options, domain, workspace, keys, mut negatives, expected, count } = self;
+        if let Some(tell) = &options.progress {
+            tell(Progress::Read { keys: count });
+        }
+        let cancel = options.clone();
+        let stop = || cancel.stop();
+        let keys = match keys {
+            Side::Plain(keys) => Keys::Plain(keys.finish(&stop)?),
+            Side::Tagged(keys) => Keys::Tagged(keys.finish(&stop)?),
+        };
+        let shards = spread(Shards::new(keys, None, OnConflict::Error, &stop)?, &mut options)?;
+        if let Some(mut listed) = negatives.take() {
+            if options.hasher != cancel.hasher {
+                listed.intake = listed.intake.mapped(|digest| options.hasher.mix(digest), &stop)?;
+            }
+            listed.recount(&shards, &options)?;
+            negatives = Some(listed);
+        }
+        Ok(Sealed { expected, ..Sealed::new(shards, negatives, workspace, domain, options) })
+    }
+
+    /// Builds the filter in memory.
+    pub fn finish(self) -> Result<Filter, Error> {
+        self.seal()?.finish()
+    }
+
+    /// Builds the filter into a file: see [`Build::finish_to`](super::Build::finish_to).
+    pub fn finish_to(self, path: impl AsRef<Path>) -> Result<Report, Error> {
+        self.seal()?.finish_to(path)
+    }
+}
+
+/// Keys that crowd in one shard get digests that are mixed: by a number that follows from all of them, so that nobody can have
+/// chosen them for it.
+fn spread(shards: Shards, options: &mut Options) -> Result<Shards, BuildError> {
+    if options.hasher.is_keyed() || !shards.is_crowded(&|| options.stop())? {
+        return Ok(shards);
+    }
+    let hasher = options.hasher.mixed(shards.set_hash(&|| options.stop())?);
+    let shards = shards.mapped(|digest| hasher.mix(digest), &|| options.stop())?;
+    options.hasher = hasher;
+    Ok(shards)
+}
+
+/// All keys of a filter to be; takes keys to exclude.
+pub struct Sealed {
+    options: Options,
+    domain: Option<Domain>,
+    workspace: Arc<Workspace>,
+    /// The keys alone.
+    shards: Shards,
+    negatives: Option<Negatives>,
+    expected: Option<Counter>,
+    sieve: Sieve,
+    /// Negatives that were not yet looked at: a sieve is asked for many at a time.
+    batch: Vec<Digest>,
+}
+
+impl fmt::Debug for Sealed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Sealed with {} keys: {:?}", self.shards.stats.keys, self.options)
+    }
+}
+
+impl Sealed {
+    fn new(
+        shards: Shards,
+        negatives: Option<Negatives>,
+        workspace: Arc<Workspace>,
+        domain: Option<Domain>,
+        options: Options,
+    ) -> Sealed {
+        let (sieve, batch) = (Sieve::new(), Vec::with_capacity(ROUND));
+        Sealed { options, domain, workspace, shards, negatives, expected: None, sieve, batch }
+    }
+
+    /// Both sides hashed already.
+    pub(super) fn of_digests(
+        keys: Arc<[Digest]>,
+        excluded: Option<Arc<[Digest]>>,
+        domain: Domain,
+        mut options: Options,
+    ) -> Result<Sealed, Error> {
+        let (workspace, cancel) = (options.workspace(), options.clone());
+        let stop = || cancel.stop();
+        let sorted = Sorted::shared(keys.clone(), &workspace, &stop)?;
+        let shards = spread(Shards::new(Keys::Plain(sorted), None, OnConflict::Error, &stop)?, &mut options)?;
+        let hasher = options.hasher;
+        let mut sealed = Sealed::new(shards, None, workspace, Some(domain), options);
+        let Some(excluded) = excluded else { return Ok(sealed) };
+        for digests in excluded.chunks(ROUND) {
+            sealed.batch.extend(digests.iter().map(|&digest| hasher.mix(digest)));
+            sealed.look()?;
+        }
+        match sealed.settle() {
+            // The digests are at hand: where they stand is easily found.
+            Err(Error::Build(BuildError::Conflict { count, .. })) => {
+                Err(BuildError::Conflict { count, first: conflicts(&keys, &excluded) }.into())
+            }
+            other => other,
+        }
+    }
+
+    /// The keys of one group of labels, which has this many distinct negatives; these may use `memory` bytes.
+    pub(super) fn of_group(
+        keys: Sorted<Digest>,
+        negatives: u64,
+        memory: u64,
+        workspace: &Arc<Workspace>,
+        domain: Domain,
+        options: Options,
+    ) -> Result<Sealed, Error> {
+        let shards = Shards::new(Keys::Plain(keys), None, OnConflict::Error, &|| options.stop())?;
+        let listed = Negatives {
+            intake: Intake::new(workspace, memory),
+            sketch: Sketch::new(),
+            counted: Some(negatives),
+            excluded: None,
+            count: 0,
+        };
+        Ok(Sealed::new(shards, Some(listed), workspace.clone(), Some(domain), options))
+    }
+
+    /// Whether its keys crowd in one shard.
+    pub(super) fn is_crowded(&self) -> Result<bool, BuildError> {
+        self.shards.is_crowded(&|| self.options.stop())
+    }
+
+    /// No more negatives: all that a build needs.
+    pub(super) fn into_parts(self) -> Result<(Shards, Sieve), Error> {
+        let Sealed { shards, sieve, .. } = self.settle()?;
+        Ok((shards, sieve))
+    }
+
+    /// Adds a key that must never match.
+    pub fn exclude<K: Key>(&mut self, key: K) -> Result<(), Error> {
+        same_domain::<K>(&mut self.domain)?;
+        self.exclude_digest(key.digest(&self.options.hasher))
+    }
+
+    /// Adds a query to expect: see [`Build::expect`](super::Build::expect). Where keys to exclude came before, it must have been
+    /// announced with [`expecting`](super::Build::expecting).
+    pub fn expect<K: Key>(&mut self, key: K, weight: f64) -> Result<(), Error> {
+        same_domain::<K>(&mut self.domain)?;
+        if self.sieve.is_active() {
+            return Err(too_late());
+        }
+        self.options.expecting = true;
+        // As those that came before the keys were complete.
+        let digest = key.digest(&self.options.hasher.unmixed());
+        Ok(take_expected(&mut self.expected, digest, weight, &self.options)?)
+    }
+
+    /// The same for a digest.
+    pub(super) fn exclude_digest(&mut self, digest: Digest) -> Result<(), Error> {
+        self.batch.push(digest);
+        match self.batch.len() < ROUND {
+            true => Ok(()),
+            false => self.look(),
+        }
+    }
+
+    /// Lets go what the sieve refuses and keeps the rest.
+    fn look(&mut self) -> Result<(), Error> {
+        let Sealed { options, workspace, shards, negatives, sieve, batch, domain, .. } = self;
+        if batch.is_empty() {
+            return Ok(());
+        }
+        let negatives = negatives.get_or_insert_with(|| Negatives::new(workspace));
+        let domain = domain.unwrap_or(Domain::Bytes);
+        let count = negatives.count;
+        if sieve.refresh(shards, || negatives.distinct(shards, options), count, domain, options)? {
+            // What an earlier, coarser sieve let through.
+            let mut digests = [Digest::default(); ROUND];
+            negatives.intake.retain(|records, keep| {
+                digests.iter_mut().zip(records).for_each(|(digest, record)| *digest = record.digest);
+                sieve.ask(&digests[..records.len()], keep);
+            });
+        }
+        // More than a round if an error came between: what it left is still there, and nothing is lost.
+        for batch in batch.chunks(ROUND) {
+            let mut passing = [true; ROUND];
+            sieve.ask(batch, &mut passing[..batch.len()]);
+            if negatives.counted.is_none() {
+                negatives.sketch.add(batch, || shards.set_hash(&|| options.stop()))?;
+            }
+            for (&digest, passing) in batch.iter().zip(passing) {
+                if passing {
+                    negatives.keep(digest, negatives.count, options)?;
+                }
+                negatives.count += 1;
+            }
+        }
+        batch.clear();
+        // One call for every so many, however they fall into batches.
+        if negatives.count % TELL < ROUND as u64 {
+            options.tell(TELL, Progress::Excluded { keys: negatives.count })?;
+        }
+        Ok(())
+    }
+
+    /// No more negatives: finds the conflicts.
+    fn settle(mut self) -> Result<Sealed, Error> {
+        self.look()?;
+        let Some(mut listed) = self.negatives.take() else { return Ok(self) };
+        let Sealed { options, shards, sieve, .. } = self;
+        if let Some(tell) = &options.progress {
+            tell(Progress::Excluded { keys: listed.count });
+        }
+        let stop = || options.stop();
+        let about = listed.distinct(&shards, &options)?;
+        let mut shards = shards.with_negatives(listed.intake.finish(&stop)?, options.on_conflict, &stop)?;
+        shards.about = about;
+        if let Some(excluded) = listed.excluded {
+            shards.expected = about.saturating_sub(excluded);
+            shards.stats.negatives = excluded.min(shards.stats.negatives);
+            shards.stats.duplicate_negatives = listed.count.saturating_sub(excluded);
+        }
+        if sieve.is_active() {
+            let excluded = shards.excluded();
+            let stats = &mut shards.stats;
+            stats.estimated = true;
+            stats.negatives = excluded;
+            stats.duplicate_negatives = listed.count.saturating_sub(shards.about);
+            stats.negative_weight = listed.count;
+        }
+        Ok(Sealed { options, shards, sieve, negatives: None, ..self })
+    }
+
+    /// Counts the queries to expect, plans for them, and makes those the filter shall know its negatives.
+    fn foresee(mut self) -> Result<(Sealed, Option<Foreseen>), Error> {
+        self.look()?;
+        let Some(counter) = self.expected.take() else { return Ok((self, None)) };
+        if self.options.on_conflict == OnConflict::Drop && self.negatives.is_some() {
+            return Err(no_dropping());
+        }
+        let mut counts = counter.finish();
+        let hasher = self.options.hasher;
+        if hasher != hasher.unmixed() {
+            counts.known.iter_mut().for_each(|(digest, _)| *digest = hasher.mix(*digest));
+            counts.known.sort_unstable_by_key(|&(digest, _)| digest);
+        }
+        let Some(workload) = Workload::new(counts, &self.shards, &self.options)? else {
+            // Nobody is expected but keys: what is asked of strangers holds for all the others.
+            self.options.goal = strictest(self.options.goal, self.options.cap)?;
+            return Ok((self, None));
+        };
+        let Sealed { options, workspace, shards, negatives, .. } = &mut self;
+        let excluded = match negatives {
+            Some(negatives) => negatives.distinct(shards, options)?,
+            None => 0,
+        };
+        let (comparison, design) = workload.plan(shards.stats.keys, excluded, options)?;
+        let negatives = negatives.get_or_insert_with(|| Negatives::new(workspace));
+        workload.heaviest(design.known, |record| negatives.intake.push(record, &|| options.stop()))?;
+        negatives.counted = Some(excluded + design.known);
+        negatives.excluded = Some(excluded);
+        Ok((self, Some(Foreseen { workload, comparison, design })))
+    }
+
+    /// All designs side by side, and which of them [`finish`](Sealed::finish) would build: see [`Build::plan`](super::Build::plan).
+    pub fn plan(self) -> Result<Comparison, Error> {
+        let (sealed, foreseen) = self.foresee()?;
+        if let Some(foreseen) = foreseen {
+            return Ok(foreseen.comparison);
+        }
+        let Sealed { options, shards, .. } = sealed.settle()?;
+        options.check_excluded(shards.stats.keys, shards.known())?;
+        Ok(compare(&options.request(shards.stats.keys, shards.about), None)?.0)
+    }
+
+    /// Builds the filter in memory.
+    pub fn finish(self) -> Result<Filter, Error> {
+        let (sealed, foreseen) = self.foresee()?;
+        let (arena, _) = sealed.write(foreseen.map(|foreseen| foreseen.design.plan), Arena::new)?;
+        Ok(Filter::open(arena.finish())?)
+    }
+
+    /// Builds the filter in memory and says what was read.
+    pub fn finish_with_report(self) -> Result<(Filter, Report), Error> {
+        let (sealed, foreseen) = self.foresee()?;
+        let plan = foreseen.as_ref().map(|foreseen| foreseen.design.plan.clone());
+        let (arena, mut report) = sealed.write(plan, Arena::new)?;
+        let filter = Filter::open(arena.finish())?;
+        report.workload = foreseen.map(|foreseen| foreseen.outcome(filter.len(), Some(&filter)));
+        Ok((filter, report))
+    }
+
+    /// Builds the filter into a file: see [`Build::finish_to`](super::Build::finish_to).
+    pub fn finish_to(self, path: impl AsRef<Path>) -> Result<Report, Error> {
+        let path = path.as_ref();
+        let (sealed, foreseen) = self.foresee()?;
+        let plan = foreseen.as_ref().map(|foreseen| foreseen.design.plan.clone());
+        let mut report = to_file(path, sealed.options.hasher, |out| sealed.write(plan, |_| out))?;
+        if let Some(foreseen) = foreseen {
+            // A pipe cannot be asked.
+            let filter = if path.is_file() { Some(Filter::read(path)?) } else { None };
+            report.workload = Some(foreseen.outcome(report.stats.keys, filter.as_ref()));
+        }
+        Ok(report)
+    }
+
+    fn write<W: Write>(self, plan: Option<Plan>, out: impl FnOnce(u64) -> W) -> Result<(W, Report), Error> {
+        let Sealed { options, domain, shards, mut sieve, .. } = self.settle()?;
+        write(&shards, &mut sieve, plan, domain.unwrap_or(Domain::Bytes), &options, out)
+    }
+}
+
+/// Counts a query to expect.
+fn take_expected(
+    counter: &mut Option<Counter>,
+    digest: Digest,
+    weight: f64,
+    options: &Options,
+) -> Result<(), BuildError> {
+    let units = units(weight)?;
+    let counter = counter.get_or_insert_with(|| Counter::new(options.limits.memory / 2));
+    if units > 0 {
+        counter.push(digest, units)?;
+    }
+    Ok(())
+}
+
+/// The first keys that are also excluded, as (position among the keys, position among the excluded).
+fn conflicts(keys: &[Digest], excluded: &[Digest]) -> Vec<(u64, u64)> {
+    let sorted = |digests: &[Digest]| {
+        let mut sorted: Vec<(Digest, u64)> = digests.iter().copied().zip(0..).collect();
+        sorted.sort_unstable();
+        sorted.dedup_by_key(|(digest, _)| *digest);
+        sorted
+    };
+    let excluded = sorted(excluded);
+    let find = |&(key, place): &(Digest, u64)| {
+        let at = excluded.binary_search_by_key(&key, |&(digest, _)| digest).ok()?;
+        Some((place, excluded[at].1))
+    };
+    let mut first: Vec<(u64, u64)> = sorted(keys).iter().filter_map(find).collect();
+    first.sort_unstable();
+    first.truncate(8);
+    first
+}

@@ -1,0 +1,255 @@
+//! queries to expect -> which of them a filter shall know, and what came of it.
+//!
+//! ```text
+//!   expect(key, weight)* ──▶ Counter ──▶ those that are no keys ──▶ Shape ──▶ planner ──▶ a plan, and how many to know
+//!                                                 │                                              │
+//!                                                 └────────── the heaviest so many ◀─────────────┘
+//!                                                                     │
+//!                                                              negatives of the build
+//! ```
+
+use super::Options;
+use crate::error::{BuildError, Error};
+use crate::filter::query::Filter;
+use crate::filter::steps::ROUND;
+use crate::gather::counter::{Counts, ONE};
+use crate::gather::{Shards, Tagged};
+use crate::hash::Digest;
+use crate::math::shape::Shape;
+use crate::plan::{Comparison, Design, Expected, Goal, compare};
+
+/// Why the share of unlisted queries may be wrong: a list of popular names that was cut off shows none.
+const NO_ESTIMATE: &str = "no expected key has a count of 1, so the share of queries for unlisted keys cannot be estimated and counts as 0: if the list was cut off, expect more of it or set `unseen`";
+
+/// What was made of the queries to expect.
+#[derive(Clone, PartialEq, Debug)]
+#[non_exhaustive]
+pub struct Outcome {
+    /// All queries, those for keys too, by weight.
+    pub queries: f64,
+    /// Distinct values among them that are no keys.
+    pub distinct: u64,
+    /// Distinct values among them that are keys, and were dropped.
+    pub keys: u64,
+    /// Whether every value was counted; otherwise memory was short, and the light ones count as unseen.
+    pub counted: bool,
+    /// The share of negative queries to come that are for none of them.
+    pub unseen: f64,
+    /// How many of them, the heaviest first, the filter knows.
+    pub known: u64,
+    /// The share of negative queries that are for those.
+    pub known_share: f64,
+    /// The largest rate for unlisted keys that the planner allowed: what [`max_rate_unknown`](super::Build::max_rate_unknown) says, or its default; 1 for an exact filter.
+    pub max_unknown_rate: f64,
+    /// What may be wrong with the queries, in sentences.
+    pub warnings: Vec<String>,
+    /// What the planner said.
+    pub predicted: Prediction,
+    /// What the filter does, where it could be asked.
+    pub real: Option<Prediction>,
+}
+
+/// What a filter takes and does.
+#[derive(Clone, Copy, PartialEq, Debug)]
+#[non_exhaustive]
+pub struct Prediction {
+    /// Bits per key, file and all.
+    pub bits_per_key: f64,
+    /// The share of expected negative queries that pass: those it was told of are all asked, for the unseen the formula counts.
+    pub workload_rate: f64,
+    /// The share of strangers that pass.
+    pub unknown_rate: f64,
+}
+
+/// The queries to expect, counted, without those that are keys.
+pub(super) struct Workload {
+    counts: Counts,
+    pub(super) shape: Shape,
+    queries: f64,
+    keys: u64,
+    warnings: Vec<String>,
+}
+
+/// What will be built for them.
+pub(super) struct Foreseen {
+    pub(super) workload: Workload,
+    pub(super) comparison: Comparison,
+    pub(super) design: Design,
+}
+
+impl Foreseen {
+    /// What was planned, beside what the filter does.
+    pub(super) fn outcome(&self, keys: u64, filter: Option<&Filter>) -> Outcome {
+        self.workload.outcome(&self.design, keys, filter)
+    }
+}
+
+impl Workload {
+    /// Drops those that are keys. None if nothing is left that a filter could do well at.
+    pub(super) fn new(mut counts: Counts, shards: &Shards, options: &Options) -> Result<Option<Workload>, BuildError> {
+        let queries = counts.queries as f64 / ONE as f64;
+        let keys = drop_keys(&mut counts, shards, options)?;
+        let unseen = options.unseen.unwrap_or_else(|| counts.unseen());
+        if !(0.0..=1.0).contains(&unseen) {
+            let reason = format!("the share of queries that nobody expects must lie between 0 and 1, not {unseen}");
+            return Err(BuildError::Unreachable { reason });
+        }
+        if counts.queries == 0 {
+            return Ok(None);
+        }
+        let classes = counts.histogram().into_iter().map(|(weight, count)| (weight as f64 / ONE as f64, count));
+        let shape = Shape::new(classes, unseen)?;
+        let unknown = options.unseen.is_none() && unseen == 0.0;
+        let warnings = if unknown { vec![NO_ESTIMATE.to_string()] } else { vec![] };
+        Ok(Some(Workload { counts, shape, queries, keys, warnings }))
+    }
+
+    /// Plans for them, and for `excluded` keys that must never match.
+    pub(super) fn plan(&self, keys: u64, excluded: u64, options: &Options) -> Result<(Comparison, Design), BuildError> {
+        check(options.cap)?;
+        let expected = Expected { shape: &self.shape, cap: options.cap };
+        let (mut comparison, design) = compare(&options.request(keys, excluded), Some(expected))?;
+        comparison.reasons.extend_from_slice(&self.warnings);
+        Ok((comparison, design))
+    }
+
+    /// Calls `take` with the heaviest `known` of them.
+    pub(super) fn heaviest(
+        &self,
+        known: u64,
+        mut take: impl FnMut(Tagged) -> Result<(), BuildError>,
+    ) -> Result<(), BuildError> {
+        let known = usize::try_from(known).unwrap_or(usize::MAX).min(self.counts.known.len());
+        // Equal weights in an order that has nothing to do with shards, which follow the first word of a digest.
+        let order = |&(digest, weight): &(Digest, u64)| (std::cmp::Reverse(weight), digest.lo, digest.hi);
+        let last = match known {
+            0 => return Ok(()),
+            _ if known == self.counts.known.len() => None,
+            _ => {
+                let mut orders: Vec<_> = self.counts.known.iter().map(order).collect();
+                Some(*orders.select_nth_unstable(known - 1).1)
+            }
+        };
+        let within = |both: &&(Digest, u64)| last.is_none_or(|last| order(both) <= last);
+        for &(digest, weight) in self.counts.known.iter().filter(within) {
+            take(Tagged { digest, weight, ordinal: u64::MAX })?;
+        }
+        Ok(())
+    }
+
+    fn outcome(&self, design: &Design, keys: u64, filter: Option<&Filter>) -> Outcome {
+        let bits = |bits: f64| bits / keys.max(1) as f64;
+        let real = filter.map(|filter| Prediction {
+            bits_per_key: bits(filter.as_bytes().len() as f64 * 8.0),
+            workload_rate: self.passing(filter),
+            unknown_rate: filter.rate(),
+        });
+        Outcome {
+            queries: self.queries,
+            distinct: self.counts.known.len() as u64,
+            keys: self.keys,
+            counted: self.counts.exact,
+            unseen: self.shape.unseen(),
+            known: design.known,
+            known_share: self.shape.mass(design.known),
+            max_unknown_rate: design.cap,
+            warnings: self.warnings.clone(),
+            predicted: Prediction {
+                bits_per_key: bits(design.outlook.bits),
+                workload_rate: design.workload_rate.unwrap_or(design.outlook.strangers),
+                unknown_rate: design.outlook.strangers,
+            },
+            real,
+        }
+    }
+
+    /// The share of negative queries that pass: all that were counted are asked for.
+    fn passing(&self, filter: &Filter) -> f64 {
+        let (mut passing, mut all) = (0.0, 0.0);
+        let (mut digests, mut answers) = ([Digest::default(); ROUND], [false; ROUND]);
+        for known in self.counts.known.chunks(ROUND) {
+            let answers = &mut answers[..known.len()];
+            digests.iter_mut().zip(known).for_each(|(digest, (known, _))| *digest = *known);
+            filter.contains_digests(&digests[..known.len()], answers);
+            for (&(_, weight), yes) in known.iter().zip(answers) {
+                all += weight as f64;
+                passing += if *yes { weight as f64 } else { 0.0 };
+            }
+        }
+        let unseen = self.shape.unseen();
+        let seen = if all > 0.0 { passing / all } else { 0.0 };
+        (1.0 - unseen) * seen + unseen * filter.rate()
+    }
+}
+
+/// Takes out what is a key; says how many.
+fn drop_keys(counts: &mut Counts, shards: &Shards, options: &Options) -> Result<u64, BuildError> {
+    let stop = || options.stop();
+    let mut dropped = 0;
+    let known = std::mem::take(&mut counts.known);
+    let mut rest = &known[..];
+    for shard in 0..shards.count() {
+        let (these, later) = rest.split_at(rest.partition_point(|(digest, _)| digest.shard(shards.bits) <= shard));
+        rest = later;
+        if these.is_empty() {
+            continue;
+        }
+        let keys = shards.keys(shard, &stop)?;
+        let mut keys = keys.iter().peekable();
+        for &(digest, weight) in these {
+            while keys.next_if(|&&key| key < digest).is_some() {}
+            if keys.peek() == Some(&&digest) {
+                dropped += 1;
+                counts.queries -= weight;
+                counts.once -= u64::from(weight == ONE);
+            } else {
+                counts.known.push((digest, weight));
+            }
+        }
+    }
+    Ok(dropped)
+}
+
+impl From<crate::math::shape::ShapeError> for BuildError {
+    fn from(error: crate::math::shape::ShapeError) -> BuildError {
+        BuildError::Unreachable { reason: error.to_string() }
+    }
+}
+
+/// Expected queries that come after excluded keys were let go.
+pub(super) fn too_late() -> Error {
+    let reason = "expected queries must be announced with `expecting`, or come before the excluded keys".into();
+    BuildError::Unreachable { reason }.into()
+}
+
+fn check(cap: Option<f64>) -> Result<(), BuildError> {
+    match cap.filter(|cap| !(*cap > 0.0 && *cap <= 1.0)) {
+        None => Ok(()),
+        Some(cap) => {
+            let reason = format!("the largest rate for unlisted keys must lie between 0 and 1, not {cap}");
+            Err(BuildError::Unreachable { reason })
+        }
+    }
+}
+
+/// A goal that also keeps a cap on strangers.
+pub(super) fn strictest(goal: Goal, cap: Option<f64>) -> Result<Goal, BuildError> {
+    check(cap)?;
+    let refuse = |what: &str| {
+        let reason = format!("{what} says nothing of unknown keys, and no query is expected: a rate is what they need");
+        Err(BuildError::Unreachable { reason })
+    };
+    match (goal, cap) {
+        (goal, None) => Ok(goal),
+        (Goal::Rate(rate), Some(cap)) => Ok(Goal::Rate(rate.min(cap))),
+        (Goal::BitsPerKey(_), Some(_)) => refuse("a budget of bits"),
+        (Goal::Exact | Goal::Share(_), Some(_)) => refuse("an exact set"),
+    }
+}
+
+/// Which keys a conflict drops is known when all excluded keys are, and the plan must be made before.
+pub(super) fn no_dropping() -> Error {
+    let reason =
+        "keys that are excluded cannot be dropped while queries are expected: keep them, or leave them out".into();
+    BuildError::Unreachable { reason }.into()
+}

@@ -1,0 +1,156 @@
+//! keys, complete; negatives, one after the other -> the few negatives that stage one will let through.
+//!
+//! A chained filter stores only the negatives that pass its first stage, which is built from the keys alone. So when the keys
+//! are complete, a million negatives per key need no room: stage one is built at once, and what it refuses is forgotten.
+//!
+//! ```text
+//!   700,000,000 negatives ──▶ sieve, w bits ──▶ about 2,500 are kept
+//!                               ▲
+//!                             w grows with the negatives seen so far
+//! ```
+//!
+//! The width of stage one depends on how many negatives there are, which is not known before the last has come. But it only
+//! grows with them, and a filter of fewer bits on the same keys refuses nothing that a wider one lets through: it is made of the
+//! same columns (`Structure::nested`). So the sieve has the width that is right for the negatives seen so far, and is built anew
+//! when that width grows: a logarithmic number of times. The bytes of the filter are those without a sieve.
+
+use super::{Options, write_plan};
+use crate::arch::Arena;
+use crate::error::{BuildError, Error};
+use crate::filter::query::Filter;
+use crate::filter::steps::Role;
+use crate::gather::{OnConflict, Shards, Sketch};
+use crate::hash::{Digest, Domain};
+use crate::math::chance::too_many;
+use crate::plan::{Goal, Plan, Request, Step, Structure, plan};
+
+/// Negatives between two looks at their number, at least.
+const LOOK: u64 = 1 << 12;
+
+/// How often stage one is made wider for negatives that were chosen to pass it.
+const ROUNDS: u32 = 4;
+
+/// Whether there is no sieve. A key that a conflict drops would not be in stage one. With a budget, whether it is enough is known when
+/// all negatives are; where queries are expected, the plan is chosen when all are counted.
+fn without(options: &Options) -> bool {
+    options.on_conflict == OnConflict::Drop || matches!(options.goal, Goal::BitsPerKey(_)) || options.expecting
+}
+
+/// Refuses negatives that stage one will refuse.
+pub(super) struct Sieve {
+    filter: Option<(Structure, Filter)>,
+    /// When to look next, in negatives.
+    next: u64,
+}
+
+impl Sieve {
+    pub(super) fn new() -> Sieve {
+        Sieve { filter: None, next: LOOK }
+    }
+
+    /// Whether negatives may have been let go.
+    pub(super) fn is_active(&self) -> bool {
+        self.filter.is_some()
+    }
+
+    /// The filter, if it is the leaf that a plan begins with.
+    pub(super) fn first(&self, plan: &Plan) -> Option<&Filter> {
+        let (structure, filter) = self.filter.as_ref()?;
+        plan.steps.first().filter(|step| step.structure == *structure).map(|_| filter)
+    }
+
+    /// Builds the sieve, or a wider one, if `count` negatives, of which `distinct` are known to differ, call for it; says
+    /// whether it did.
+    pub(super) fn refresh(
+        &mut self,
+        shards: &Shards,
+        distinct: impl FnOnce() -> Result<u64, BuildError>,
+        count: u64,
+        domain: Domain,
+        options: &Options,
+    ) -> Result<bool, Error> {
+        if count < self.next || without(options) {
+            return Ok(false);
+        }
+        let request = options.request(shards.stats.keys, distinct()?);
+        // Building it pays when it can be asked as often as it has keys, and must fit in what a build may use. Fewer distinct
+        // negatives than keys may yet be listed themselves by the first stage, and then none can be let go.
+        if request.negatives < request.keys || request.keys == 0 {
+            self.next = count + (count / 8).max(LOOK);
+            return Ok(false);
+        }
+        // An error comes again, for it is not the last look.
+        let built = match plan(&request)?.sieve {
+            Some(structure) => self.widen(shards, &request, structure, domain, options)?,
+            None => false,
+        };
+        self.next = count + (count / 8).max(LOOK);
+        Ok(built)
+    }
+
+    /// Builds the sieve of this structure, unless it is there; says whether it did.
+    fn widen(
+        &mut self,
+        shards: &Shards,
+        request: &Request,
+        structure: Structure,
+        domain: Domain,
+        options: &Options,
+    ) -> Result<bool, Error> {
+        let fits = structure.bits(request.keys) / 8.0 < options.limits.memory as f64 / 4.0;
+        if !fits || self.filter.as_ref().is_some_and(|(built, _)| *built == structure) {
+            return Ok(false);
+        }
+        let plan = Plan::new(vec![Step { role: Role::Refuse, structure }]);
+        let quiet = Options { progress: None, ..options.clone() };
+        let arena = Arena::new(plan.bytes(request));
+        let (arena, _) = write_plan(shards, &plan, None, 0, domain, &quiet, arena)?;
+        self.filter = Some((structure, Filter::open(arena.finish())?));
+        Ok(true)
+    }
+
+    /// The plan for these keys and negatives, and what it is for: `shards.about` of them, unless somebody chose negatives that pass stage
+    /// one. Then it is for as many ordinary ones as would leave as many behind it, with a wider one, and so on.
+    pub(super) fn plan(
+        &mut self,
+        shards: &Shards,
+        domain: Domain,
+        options: &Options,
+    ) -> Result<(Request, Plan), Error> {
+        let request = |like| options.request(shards.stats.keys, like);
+        let mut like = shards.about;
+        for _ in 0..ROUNDS {
+            let request = request(like);
+            let planned = plan(&request)?;
+            let few = request.negatives < request.keys.max(LOOK) || request.keys == 0;
+            // The very leaf that the plan begins with, which need not be built again then.
+            let first =
+                planned.steps.first().filter(|step| step.role == Role::Refuse && step.structure.nested().is_some());
+            let Some(first) = first.filter(|_| !few && !without(options)) else { return Ok((request, planned)) };
+            self.widen(shards, &request, first.structure, domain, options)?;
+            let Some((structure, _)) = &self.filter else { return Ok((request, planned)) };
+            let (rate, mut left) = (structure.rate(), 0);
+            shards.listed_negatives(&|| options.stop(), |digests, passing| {
+                self.ask(digests, passing);
+                left += passing.iter().filter(|passes| **passes).count();
+            })?;
+            // Those that a conflict made keys pass, and count for nothing.
+            let left = left.saturating_sub(shards.stats.conflicts as usize);
+            if !too_many(left, like as f64 * rate) {
+                return Ok((request, planned));
+            }
+            like = ((left as f64 / rate) as u64).clamp(like, Sketch::MOST);
+        }
+        // Whatever passes all of them, more bits would not refuse.
+        let request = request(shards.about);
+        let planned = plan(&request)?;
+        Ok((request, planned))
+    }
+
+    /// Which of `negatives` may pass stage one; leaves `passing` alone where there is no sieve.
+    pub(super) fn ask(&self, negatives: &[Digest], passing: &mut [bool]) {
+        if let Some((_, filter)) = &self.filter {
+            filter.contains_digests(negatives, passing);
+        }
+    }
+}

@@ -1,0 +1,521 @@
+//! digests -> Shards: sorted, distinct, disjoint; in memory or in temporary files; and what the planner counts.
+//!
+//! ```text
+//!   keys ──────▶ Intake ──finish──▶ Sorted ──┐            ┌──keys(i)──▶ all of them
+//!                 │  ▲                       ├──census──▶ Shards
+//!   negatives ──▶ Intake ──finish──▶ Sorted ─┘   Stats,   └──negatives(i)──▶ part by part
+//!                 ▼  │
+//!             temporary file
+//! ```
+//!
+//! Every structure is built from one shard, all digests with the same top bits, which fits in memory and in one thread's
+//! hands. How many shards there are follows from the number of distinct keys alone (`shard_bits`), and what a shard holds
+//! from the sets of keys and negatives alone: order of the input, threads and limits leave no trace, so that a file's bytes are
+//! reproducible.
+//!
+//! Up to the memory limit an `Intake` sorts in place and shards are slices. Past it, sorted runs go to one unnamed temporary
+//! file per side. The number of shards needs the exact number of distinct keys, and runs repeat one another's keys, so the
+//! *census* reads every range of digests once, both sides together: it counts, adds weights and finds the keys that are
+//! also negatives. Why not an estimate of the number of keys: the bytes would follow the estimate. Why not merge the runs into one
+//! while counting: twice the disk, and loading from hundreds of runs costs little more than loading from one.
+//!
+//! Memory. The limit covers the records that intakes gather and the census reads; it is raised to `MIN_MEMORY`. On top come
+//! less than 1 MiB per thread of fixed buffers (the sort's copy, a block of the file, an index). The census
+//! takes as many threads as have room for a *cell* each (a 4096th of the digests, the unit in which runs are read); a cell that does
+//! not fit, because somebody chose digests with the same top bits, is cut (`shard/span.rs`). The limit
+//! does not cover the shards that the caller loads and holds: `Shards::cost` says what each will take. The keys of a shard are
+//! loaded as a whole, for construction needs them all; its negatives, of which there may be any number, are read in parts.
+
+use std::borrow::Cow;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::debug::brief_debug;
+use crate::error::BuildError;
+use crate::hash::Digest;
+
+pub mod counter;
+mod crowd;
+mod intake;
+mod labels;
+mod negatives;
+mod record;
+mod sketch;
+mod sort;
+mod span;
+mod spill;
+#[cfg(test)]
+mod tests;
+
+pub use crate::parallel::Stop;
+use crate::parallel::{check, run};
+pub use intake::{Intake, Sorted};
+pub(crate) use labels::{Tally, walk};
+pub(crate) use record::{Labelled, Paired};
+pub use record::{Record, Tagged};
+pub(crate) use sketch::Sketch;
+use span::Span;
+
+/// A shard has at most this many keys, if its digests are spread evenly: 24 MB.
+pub(crate) const SHARD_KEYS: u64 = 1_500_000;
+/// The least memory that a [`Workspace`] works with; a lower limit is raised to it. The index of a run is then 1 % of the run.
+pub const MIN_MEMORY: u64 = 4 << 20;
+/// Runs are indexed by this many top bits.
+const CELL_BITS: u32 = 12;
+/// Negatives that are shown at a time.
+const PART: usize = 256;
+/// A conflict is reported with at most this many examples.
+const EXAMPLES: usize = 8;
+
+/// The number of top bits that choose the shard, for `n` distinct keys: the least that leaves at most `per_shard` to each.
+///
+/// With [`SHARD_KEYS`], which only tests replace, a million keys are one shard, ten million are 8, a hundred million 128. It is part
+/// of the promise of equal bytes for equal sets, and must not depend on anything else.
+pub(crate) fn shard_bits(n: u64, per_shard: u64) -> u32 {
+    // 31 bits serve 3 * 10^15 keys, and every index of a shard fits in 32 bits.
+    (0..31).find(|&bits| n >> bits <= per_shard).unwrap_or(31)
+}
+
+/// How much memory and disk a build may use.
+///
+/// ```
+/// let limits = tamis::Limits { memory: 256 << 20, tmp: Some("/var/tmp".into()), ..Default::default() };
+/// assert_eq!(limits.disk, u64::MAX);
+/// ```
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// Bytes of memory for the whole build, as far as gathering and sorting keys go, all threads together; 2 GiB unless set. At
+    /// least 4 MiB are used. A build gives 5/8 of it to the keys; a [`Workspace`] of your own takes all of it. Shards under
+    /// construction come on top: about 60 MB per thread, and more where excluded keys are part of the first leaf (as in
+    /// [`Kind::Naive`](crate::Kind::Naive)): they do not count for the number of shards.
+    pub memory: u64,
+    /// Bytes of temporary files; no limit unless set.
+    pub disk: u64,
+    /// Where temporary files are created; the system's directory for them unless set. They have no name and vanish with the process.
+    pub tmp: Option<PathBuf>,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { memory: 2 << 30, disk: u64::MAX, tmp: None }
+    }
+}
+
+/// What becomes of a key that is also listed as a negative.
+///
+/// ```
+/// assert_eq!(tamis::OnConflict::default(), tamis::OnConflict::Error);
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum OnConflict {
+    /// The build fails with [`BuildError::Conflict`], which says how many and which.
+    #[default]
+    Error,
+    /// It stays a key; the negative is dropped.
+    Keep,
+    /// It is dropped from the keys and stays a negative.
+    Drop,
+}
+
+/// What is known about the keys before a filter is planned: counts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub struct Stats {
+    /// Distinct keys, without those that a conflict dropped.
+    pub keys: u64,
+    /// Keys that repeated an earlier one.
+    pub duplicate_keys: u64,
+    /// Distinct listed negatives, without those that a conflict dropped.
+    pub negatives: u64,
+    /// Negatives that repeated an earlier one.
+    pub duplicate_negatives: u64,
+    /// Whether `negatives` and `duplicate_negatives` are estimates, with a standard deviation of 0.8 % of all: negatives that
+    /// stage one refuses are let go at once, and whether two of them were equal is not known.
+    pub estimated: bool,
+    /// Distinct keys that were also listed as negatives.
+    pub conflicts: u64,
+    /// The weights of those `negatives`, added up; stops at `u64::MAX`.
+    pub negative_weight: u64,
+}
+
+/// What the intakes of one build share: limits, threads, and the count of disk in use.
+#[derive(Debug)]
+pub struct Workspace {
+    /// Bytes, [`MIN_MEMORY`] at least.
+    pub memory: u64,
+    /// Threads for sorting and counting.
+    pub threads: usize,
+    disk: u64,
+    dir: PathBuf,
+    /// Bytes of temporary files in use.
+    used: AtomicU64,
+    cell_bits: u32,
+    shard_keys: u64,
+    /// Negatives of one part, about.
+    part: u64,
+}
+
+impl Workspace {
+    /// A workspace within these limits.
+    pub fn new(limits: &Limits, threads: usize) -> Arc<Workspace> {
+        Arc::new(Workspace {
+            memory: limits.memory.max(MIN_MEMORY),
+            threads: threads.max(1),
+            disk: limits.disk,
+            dir: limits.tmp.clone().unwrap_or_else(std::env::temp_dir),
+            used: AtomicU64::new(0),
+            cell_bits: CELL_BITS,
+            shard_keys: SHARD_KEYS,
+            part: negatives::PART,
+        })
+    }
+
+    /// The most keys of a shard.
+    pub(crate) fn shard_keys(&self) -> u64 {
+        self.shard_keys
+    }
+
+    fn cells(&self) -> usize {
+        1 << self.cell_bits
+    }
+
+    /// All digests whose top `bits` bits are `index`.
+    fn cover(&self, bits: u32, index: usize) -> Span {
+        match self.cell_bits.checked_sub(bits) {
+            Some(finer) => Span::cells(index << finer..(index + 1) << finer),
+            None => {
+                let coarser = bits - self.cell_bits;
+                let border = |index: usize| {
+                    let inside = index & ((1 << coarser) - 1) != 0;
+                    inside.then(|| Digest { hi: (index as u64) << (64 - bits), lo: 0 })
+                };
+                let cell = index >> coarser;
+                Span { cells: cell..cell + 1, from: border(index), until: border(index + 1) }
+            }
+        }
+    }
+
+    /// Counts bytes that are about to be written.
+    fn take_disk(&self, bytes: u64) -> Result<(), BuildError> {
+        let take = |used: u64| used.checked_add(bytes).filter(|&used| used <= self.disk);
+        match self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take) {
+            Ok(_) => Ok(()),
+            Err(_) => Err(BuildError::DiskLimit { limit: self.disk }),
+        }
+    }
+
+    /// An error of the temporary file, which has no name, says where it is.
+    fn explain(&self, error: io::Error) -> BuildError {
+        let message = format!("temporary file in {}: {error}", self.dir.display());
+        BuildError::Io(io::Error::new(error.kind(), message))
+    }
+}
+
+/// The keys, with or without their places in the input.
+pub enum Keys {
+    /// 16 bytes each. A conflict with a negative is found and counted, but its examples need places.
+    Plain(Sorted<Digest>),
+    /// 32 bytes each.
+    Tagged(Sorted<Tagged>),
+}
+
+brief_debug!(Keys, _it => );
+
+/// All shards of one build.
+pub struct Shards {
+    /// A shard is the digests that share this many top bits.
+    pub bits: u32,
+    /// What was counted.
+    pub stats: Stats,
+    /// About how many distinct negatives were listed: the same for any order and any limit.
+    pub(crate) about: u64,
+    /// How many of them are only expected, and not excluded.
+    pub(crate) expected: u64,
+    keys: Keys,
+    negatives: Option<Sorted<Tagged>>,
+    on_conflict: OnConflict,
+}
+
+brief_debug!(Shards, it => stats: it.stats);
+
+impl Shards {
+    /// Takes the census.
+    pub fn new(
+        keys: Keys,
+        negatives: Option<Sorted<Tagged>>,
+        on_conflict: OnConflict,
+        stop: Stop<'_>,
+    ) -> Result<Shards, BuildError> {
+        let (census, listed, shard_keys) = match &keys {
+            Keys::Plain(keys) => {
+                (census(keys, negatives.as_ref(), stop, |_, _| {})?, keys.count(), keys.workspace().shard_keys)
+            }
+            Keys::Tagged(keys) => {
+                (census(keys, negatives.as_ref(), stop, |_, _| {})?, keys.count(), keys.workspace().shard_keys)
+            }
+        };
+        let stats = census.stats(listed, negatives.as_ref().map_or(0, Sorted::count), on_conflict)?;
+        let bits = shard_bits(stats.keys, shard_keys);
+        Ok(Shards { bits, stats, about: 0, expected: 0, keys, negatives, on_conflict })
+    }
+
+    /// Whether a shard has far more keys than chance would give it.
+    pub(crate) fn is_crowded(&self, stop: Stop<'_>) -> Result<bool, BuildError> {
+        match &self.keys {
+            Keys::Plain(keys) => keys.is_crowded(self.bits, stop),
+            Keys::Tagged(keys) => keys.is_crowded(self.bits, stop),
+        }
+    }
+
+    /// A hash of the set of keys, whatever becomes of conflicts.
+    pub(crate) fn set_hash(&self, stop: Stop<'_>) -> Result<u64, BuildError> {
+        match &self.keys {
+            Keys::Plain(keys) => keys.set_hash(stop),
+            Keys::Tagged(keys) => keys.set_hash(stop),
+        }
+    }
+
+    /// The same keys, before there are negatives, with other digests.
+    pub(crate) fn mapped(self, map: impl Fn(Digest) -> Digest, stop: Stop<'_>) -> Result<Shards, BuildError> {
+        let keys = match self.keys {
+            Keys::Plain(keys) => Keys::Plain(keys.mapped(map, stop)?),
+            Keys::Tagged(keys) => Keys::Tagged(keys.mapped(map, stop)?),
+        };
+        Shards::new(keys, None, self.on_conflict, stop)
+    }
+
+    /// About how many distinct negatives there are: those that a conflict made keys are none.
+    pub(crate) fn known(&self) -> u64 {
+        match self.on_conflict {
+            OnConflict::Keep => self.about.saturating_sub(self.stats.conflicts),
+            _ => self.about,
+        }
+    }
+
+    /// How many of them are excluded, and not only expected.
+    pub(crate) fn excluded(&self) -> u64 {
+        self.known().saturating_sub(self.expected)
+    }
+
+    /// The number of shards.
+    pub fn count(&self) -> usize {
+        1 << self.bits
+    }
+
+    /// The same keys with other negatives.
+    pub fn with_negatives(
+        self,
+        negatives: Sorted<Tagged>,
+        on_conflict: OnConflict,
+        stop: Stop<'_>,
+    ) -> Result<Shards, BuildError> {
+        Shards::new(self.keys, Some(negatives), on_conflict, stop)
+    }
+
+    /// Loads the keys of one shard on this thread, sorted and distinct: a slice if everything stayed in memory.
+    pub fn keys(&self, shard: usize, stop: Stop<'_>) -> Result<Cow<'_, [Digest]>, BuildError> {
+        check(stop)?;
+        let mut keys = match &self.keys {
+            Keys::Plain(keys) => keys.range(self.bits, shard, stop)?,
+            Keys::Tagged(keys) => Cow::Owned(keys.range(self.bits, shard, stop)?.iter().map(|k| k.digest).collect()),
+        };
+        if let Some(negatives) = self.listed(OnConflict::Drop) {
+            negatives::each(negatives, self.bits, shard, stop, |part| {
+                subtract(&mut keys, part);
+                Ok(())
+            })?;
+        }
+        Ok(keys)
+    }
+
+    /// The negatives, if there are conflicts that `policy` settles.
+    fn listed(&self, policy: OnConflict) -> Option<&Sorted<Tagged>> {
+        self.negatives.as_ref().filter(|_| self.stats.conflicts > 0 && self.on_conflict == policy)
+    }
+
+    /// Shows all negatives to `ask`, some at a time, which says of each what it likes.
+    pub(crate) fn listed_negatives(
+        &self,
+        stop: Stop<'_>,
+        mut ask: impl FnMut(&[Digest], &mut [bool]),
+    ) -> Result<(), BuildError> {
+        let Some(negatives) = &self.negatives else { return Ok(()) };
+        let (mut digests, mut answers) = ([Digest::default(); PART], [false; PART]);
+        walk(negatives, None, stop, |records| {
+            for records in records.chunks(PART) {
+                digests.iter_mut().zip(records).for_each(|(digest, record)| *digest = record.digest);
+                ask(&digests[..records.len()], &mut answers[..records.len()]);
+            }
+            Ok(())
+        })
+    }
+
+    /// Reads the negatives of one shard, whose keys are `keys`, in parts: sorted, distinct, and none of them a key.
+    pub fn negatives(
+        &self,
+        shard: usize,
+        keys: &[Digest],
+        stop: Stop<'_>,
+        mut part: impl FnMut(&[Tagged]) -> Result<(), BuildError>,
+    ) -> Result<(), BuildError> {
+        let Some(negatives) = &self.negatives else { return Ok(()) };
+        let keep = self.listed(OnConflict::Keep).is_some();
+        negatives::each(negatives, self.bits, shard, stop, |listed| match keep {
+            false => part(listed),
+            true => {
+                let mut listed = Cow::Borrowed(listed);
+                subtract(&mut listed, keys);
+                part(&listed)
+            }
+        })
+    }
+
+    /// Bytes that the keys of this shard and a part of its negatives take at most, not counting a buffer of 64 KiB.
+    pub fn cost(&self, shard: usize) -> u64 {
+        // What is in memory is copied only to take conflicts out.
+        let keys = match &self.keys {
+            Keys::Plain(keys) => match keys.in_memory().is_some() && self.listed(OnConflict::Drop).is_none() {
+                true => 0,
+                false => 16 * keys.at_most(self.bits, shard),
+            },
+            // The digests alone, next to the records if these are read from disk.
+            Keys::Tagged(keys) => match keys.in_memory() {
+                Some(_) => 16 * keys.at_most(self.bits, shard),
+                None => (32 + 16) * keys.at_most(self.bits, shard),
+            },
+        };
+        let negatives = match &self.negatives {
+            Some(negatives) if negatives.in_memory().is_none() || self.listed(OnConflict::Keep).is_some() => {
+                32 * negatives::largest(negatives, self.bits, shard)
+            }
+            _ => 0,
+        };
+        keys + negatives
+    }
+}
+
+/// Removes from one sorted list what another holds.
+fn subtract<A: Record, B: Record>(from: &mut Cow<'_, [A]>, other: &[B]) {
+    let mut other = other.iter().map(B::order).peekable();
+    from.to_mut().retain(|record| {
+        let order = record.order();
+        while other.next_if(|&o| o < order).is_some() {}
+        other.peek() != Some(&order)
+    });
+}
+
+/// What the ranges of both sides add up to.
+#[derive(Default)]
+struct Census {
+    keys: u64,
+    negatives: u64,
+    /// Of the negatives that are not keys.
+    weight: u64,
+    conflicts: u64,
+    /// Of the negatives that are keys.
+    conflict_weight: u64,
+    /// The first conflicts by (ordinal of the key, ordinal of the negative), at most [`EXAMPLES`] of them.
+    first: Vec<(u64, u64)>,
+}
+
+impl Census {
+    fn of<K: Record, N: Record>(keys: &[K], negatives: &[N]) -> Census {
+        let mut census = Census { keys: keys.len() as u64, negatives: negatives.len() as u64, ..Default::default() };
+        let mut rest = keys.iter().peekable();
+        for negative in negatives {
+            let order = negative.order();
+            while rest.next_if(|key| key.order() < order).is_some() {}
+            match rest.peek().filter(|key| key.order() == order) {
+                None => census.weight = census.weight.saturating_add(negative.weight()),
+                Some(key) => {
+                    census.conflicts += 1;
+                    census.conflict_weight = census.conflict_weight.saturating_add(negative.weight());
+                    census.first.extend(key.ordinal().zip(negative.ordinal()));
+                    if census.first.len() >= 1024 {
+                        census.trim();
+                    }
+                }
+            }
+        }
+        census.trim();
+        census
+    }
+
+    /// What was counted, of so many listed keys and negatives, once conflicts are settled.
+    fn stats(self, keys: u64, negatives: u64, on_conflict: OnConflict) -> Result<Stats, BuildError> {
+        let mut stats = Stats {
+            keys: self.keys,
+            duplicate_keys: keys - self.keys,
+            negatives: self.negatives,
+            duplicate_negatives: negatives - self.negatives,
+            conflicts: self.conflicts,
+            negative_weight: self.weight,
+            estimated: false,
+        };
+        match on_conflict {
+            OnConflict::Error if self.conflicts > 0 => {
+                return Err(BuildError::Conflict { count: self.conflicts, first: self.first });
+            }
+            OnConflict::Error => {}
+            OnConflict::Keep => stats.negatives -= self.conflicts,
+            OnConflict::Drop => {
+                stats.keys -= self.conflicts;
+                stats.negative_weight = self.weight.saturating_add(self.conflict_weight);
+            }
+        }
+        Ok(stats)
+    }
+
+    fn trim(&mut self) {
+        self.first.sort_unstable();
+        self.first.truncate(EXAMPLES);
+    }
+
+    fn add(mut self, other: Census) -> Census {
+        self.keys += other.keys;
+        self.negatives += other.negatives;
+        self.weight = self.weight.saturating_add(other.weight);
+        self.conflicts += other.conflicts;
+        self.conflict_weight = self.conflict_weight.saturating_add(other.conflict_weight);
+        self.first.extend(other.first);
+        self.trim();
+        self
+    }
+}
+
+/// Reads both sides once, range by range; `tally` may count what it likes, on several threads.
+fn census<K: Record, N: Record>(
+    keys: &Sorted<K>,
+    negatives: Option<&Sorted<N>>,
+    stop: Stop<'_>,
+    tally: impl Fn(&[K], &[N]) + Sync,
+) -> Result<Census, BuildError> {
+    if let (Some(all), None) = (keys.in_memory(), negatives) {
+        tally(all, &[]);
+        return Ok(Census { keys: all.len() as u64, ..Default::default() });
+    }
+    let (spans, threads) = spans(keys, negatives, keys.workspace().threads, stop)?;
+    let counts = run(spans, threads, |span| {
+        check(stop)?;
+        let keys = keys.span(&span, stop)?;
+        let negatives = match negatives {
+            Some(negatives) => negatives.span(&span, stop)?,
+            None => Cow::Borrowed(&[][..]),
+        };
+        tally(&keys, &negatives);
+        Ok(Census::of(&keys, &negatives))
+    })?;
+    Ok(counts.into_iter().fold(Census::default(), Census::add))
+}
+
+/// All digests in spans that fit in what the sides may use, and how many threads may read one each.
+fn spans<K: Record, N: Record>(
+    keys: &Sorted<K>,
+    negatives: Option<&Sorted<N>>,
+    threads: usize,
+    stop: Stop<'_>,
+) -> Result<(Vec<Span>, usize), BuildError> {
+    span::all(keys, negatives, threads, SHARD_KEYS * Digest::SIZE as u64, stop)
+}

@@ -1,0 +1,73 @@
+//! keys, known negatives, delta -> `P N P N E`: every filter lists what the one before lets through wrongly ([Chained] 4.3.2).
+//!
+//! ```text
+//!   P   the keys                          refuses all but a share delta / lambda of the negatives: delta n are left
+//!   N   those negatives                   admits all but delta^2 of the keys
+//!   P   those keys                        refuses all but delta^2 of the negatives of the step before
+//!   N   ..                                every list is delta times the one before
+//!   E   what is left of both sides, one exact bit each
+//! ```
+//!
+//! Algorithm 2 goes on until a filter errs on nothing; the Remark of Theorem 4.3 replaces the last filters by one exact
+//! structure, after about log log n of them: four. Construction holds one filter and the keys it errs on, and any filter
+//! will do: this is the composite for filters that can only say "maybe". With perfect filters and many steps it takes log2(lambda) +
+//! (1 + delta) / (1 - delta) log2(1 / delta) bits per key; with delta near 1 this is log2(lambda) + 2.885, not "log 4e lambda".
+//! `P E` ([`super::chained`]) is smaller wherever the leaf can hold an exact bit.
+
+use crate::error::BuildError;
+use crate::filter::steps::Role;
+use crate::plan::{Base, Goal, Request, Step};
+
+/// The lowest rate of a leaf: 32 bits.
+const LOWEST: f64 = 1.0 / (1u64 << 32) as f64;
+/// Filters before the exact bit.
+const FILTERS: u32 = 4;
+
+/// The steps of a request.
+pub(crate) fn steps(base: Base, request: &Request) -> Result<Vec<Step>, BuildError> {
+    let Request { keys, negatives, goal, delta, .. } = *request;
+    if !(delta > 0.0 && delta < 1.0) {
+        return Err(BuildError::Unreachable { reason: format!("delta must lie between 0 and 1, not {delta}") });
+    }
+    // The shorter list first; but what strangers get depends on the first, so only where they do not matter.
+    let swapped = goal == Goal::Exact && negatives < keys;
+    let (long, short) = if swapped { (keys, negatives) } else { (negatives, keys) };
+    let fair = delta * short.max(1) as f64 / long.max(1) as f64;
+    let with_first = |rate: f64| -> Result<Vec<Step>, BuildError> {
+        let mut sizes = [short as f64, long as f64];
+        let mut steps = vec![];
+        for i in 0..FILTERS {
+            let [listed, others] = sizes;
+            let rate = if i == 0 { rate } else { delta * delta };
+            // Any rate will do for exactness, so a tiny delta gets the lowest there is.
+            let rate = if i == 0 && goal != Goal::Exact { rate } else { rate.max(LOWEST) };
+            let structure = base.with_rate(request, listed.ceil() as u64, rate.min(0.5))?;
+            let role = if (i % 2 == 0) != swapped { Role::Refuse } else { Role::Admit };
+            steps.push(Step { role, structure });
+            sizes = [others * structure.rate_at(listed.ceil() as u64), listed];
+        }
+        steps.push(Step { role: Role::Decide, structure: base.exact(request)? });
+        Ok(steps)
+    };
+    match goal {
+        Goal::Exact | Goal::Share(_) => with_first(fair),
+        Goal::Rate(rate) => with_first(fair.min(rate)),
+        Goal::BitsPerKey(_) => {
+            let room = request.room(FILTERS as usize + 1)?;
+            // Every halving of the first rate costs a bit per key; in steps of a quarter.
+            let rates = (0..128).map(|quarter| fair.min(0.5) * 0.5f64.powf(f64::from(quarter) / 4.0));
+            let mut best = None;
+            for rate in rates {
+                // The lowest rates are out of reach of some leaves.
+                match with_first(rate) {
+                    Ok(steps) if request.bits_of(&steps) <= room => best = Some(steps),
+                    _ => break,
+                }
+            }
+            match best {
+                Some(steps) => Ok(steps),
+                None => Err(request.too_few(FILTERS as usize + 1, request.bits_of(&with_first(fair)?))),
+            }
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! keys, known negatives, a goal -> `P E`: a filter, then one exact bit for whoever passes ([Chained] sections 4.1 and 4.2).
+//!
+//! ```text
+//!   keys       ──▶ P, w bits ──all──▶ E, one bit ──▶ yes
+//!   negatives  ──▶ P ──2^-w of them──▶ E ──▶ no
+//!   strangers  ──▶ P ──2^-w of them──▶ E ──half──▶ yes        rate 2^-(w+1)
+//! ```
+//!
+//! With `lambda` negatives per key this takes C w + C (1 + lambda 2^-w) bits per key, C a little above 1: a bit more in `P` costs
+//! one bit per key and halves the negatives that `E` must know. For exactness alone w is about log2 lambda (Algorithm 1, and the
+//! Remark of Theorem 4.1: at most 1.11 C times the bound); with a goal for strangers it is at least what the goal asks for (strategy (a)
+//! of section 4.2.1, the "two filters" of [FPFS] section 3.5, their `a` chosen by size instead of a rule). Strategy (b), which
+//! promises strangers that pass `E` more seldom, does not hold for structures that xor: it is a formula in `math::bounds`.
+//!
+//! Where there are more keys than negatives, the same with the sides exchanged, `N E`: a filter on the negatives admits what
+//! it does not know. For exactness only: strangers nearly all get a yes.
+
+use crate::error::BuildError;
+use crate::filter::steps::Role;
+use crate::plan::{Base, Goal, Plan, Request, Step, most};
+
+/// The steps of a request. The first of them, rounded down to whole bits, may sieve the negatives before all of them are known:
+/// with more it is not narrower. Not so with a budget, where more negatives leave fewer bits for it.
+pub(crate) fn plan(base: Base, request: &Request) -> Result<Plan, BuildError> {
+    let steps = steps(base, request)?;
+    let sieve = match (&steps[..], request.goal) {
+        (_, Goal::BitsPerKey(_)) => None,
+        ([Step { role: Role::Refuse, structure }, Step { role: Role::Decide, .. }], _) => structure.nested(),
+        _ => None,
+    };
+    Ok(Plan { steps, sieve })
+}
+
+/// The steps alone.
+pub(crate) fn steps(base: Base, request: &Request) -> Result<Vec<Step>, BuildError> {
+    let Request { keys, negatives, goal, .. } = *request;
+    let exact = base.leaf(request, 256, false)?;
+    // Widths in 256ths of a bit; 0: no first stage.
+    let first = |width: u16| base.leaf(request, width, true);
+    let mut role = Role::Refuse;
+    let width = match (request.first, goal) {
+        (Some(width), _) => width,
+        (None, Goal::Exact | Goal::Share(_)) => {
+            let whole = || (0..=32).map(|bits| bits * 256);
+            let (width, bits) = smallest(base, request, whole(), keys, negatives)?;
+            let (swapped, fewer) = smallest(base, request, whole(), negatives, keys)?;
+            if negatives < keys && fewer < bits {
+                role = Role::Admit;
+                swapped
+            } else {
+                width
+            }
+        }
+        (None, Goal::Rate(rate)) => {
+            let least = request.widest(|width| Ok(first(width)?.rate() * exact.rate() <= rate))?;
+            // Whoever asks for no more than the exact bit gives has it without a first stage.
+            let none = (exact.rate() <= rate).then_some(0);
+            smallest(base, request, none.into_iter().chain(least..=32 * 256), keys, negatives)?.0
+        }
+        (None, Goal::BitsPerKey(_)) => {
+            let room = request.room(2)?;
+            let bits = |width: u16| -> Result<f64, BuildError> {
+                Ok(match width {
+                    0 => exact.bits(keys + negatives),
+                    _ => {
+                        let first = first(width)?;
+                        first.bits(keys) + exact.bits(keys + most(negatives as f64 * first.rate(), negatives, 4.0))
+                    }
+                })
+            };
+            // With many negatives the narrow ones are too large as well, so all are looked at; the widest that fits is best.
+            let (mut widest, mut least) = (None, f64::INFINITY);
+            for width in std::iter::once(0).chain((256..=32 * 256).step_by(16)) {
+                let bits = bits(width)?;
+                least = least.min(bits);
+                if bits <= room {
+                    widest = Some(width);
+                }
+            }
+            widest.ok_or_else(|| request.too_few(2, least))?
+        }
+    };
+    let decide = Step { role: Role::Decide, structure: exact };
+    Ok(match width {
+        0 => vec![decide],
+        _ => vec![Step { role, structure: first(width)? }, decide],
+    })
+}
+
+/// The width that makes both stages together smallest, and their bits, for a first stage on `listed` keys that refuses `others`.
+///
+/// What a leaf really takes goes in steps (rows come in blocks, segments in powers of two), and a minimum over steps may fall back
+/// to a narrower first stage when negatives are added. So the leaves count with what they take per bit at this number of keys:
+/// the best width then grows with the number of others, on which the sieve relies.
+fn smallest(
+    base: Base,
+    request: &Request,
+    widths: impl Iterator<Item = u16>,
+    listed: u64,
+    others: u64,
+) -> Result<(u16, f64), BuildError> {
+    let n = listed.max(1);
+    // Half a percent is granted to the first stage: of two widths that are as good, the wider is better for strangers.
+    let per_bit = 0.995 * base.leaf(request, 2048, true)?.bits(n) / 8.0;
+    let per_key = base.leaf(request, 256, false)?.bits(2 * n) / (2 * n) as f64;
+    let mut best = (0, f64::INFINITY);
+    for width in widths {
+        let rate = if width == 0 { 1.0 } else { base.leaf(request, width, true)?.rate() };
+        let bits = per_bit * f64::from(width) / 256.0 + per_key * (n as f64 + others as f64 * rate);
+        if bits < best.1 {
+            best = (width, bits);
+        }
+    }
+    Ok(best)
+}

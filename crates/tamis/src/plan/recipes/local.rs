@@ -1,0 +1,192 @@
+//! keys, known negatives, a goal -> one leaf with all columns side by side, after plain bits where there are too many negatives.
+//!
+//! ```text
+//!   keys       ──▶ (P, w bits) ──all──▶ c steered columns, exact bit ──▶ yes
+//!   negatives  ──▶ (P) ──2^-w──▶ fewer than half a column ──▶ exact bit ──▶ no
+//!   strangers  rate 2^-(w + c + 1)
+//! ```
+//!
+//! All columns have n (1 + s) rows, and what each of them leaves is measured (`steered::share`). Where slack is small there are
+//! stretches without a free row, in all columns at once because they share their rows, and what starts there passes. From there
+//! on it is arithmetic: for every number of columns and every slack the bits of the octets and of the rest are known, and the
+//! fewest win.
+
+use crate::error::BuildError;
+use crate::filter::steps::Role;
+use crate::leaves::local::{FULL, MAX_STEERED, Params, REST_PARAMS};
+use crate::leaves::steered::{BALANCED, SMALLEST};
+use crate::plan::recipes::steered;
+use crate::plan::{Base, Effort, Goal, Layout, Plan, Request, Step, Structure};
+
+/// More negatives per key are left to plain bits before: six columns would carry 112, but all of these are held in memory, and
+/// against many a slack that all columns share buys little.
+const MOST: f64 = 32.0;
+/// Slacks that are tried, in 1024ths: for an exact set, the most of all. A rate needs ample slack: where no row is free an unlisted key
+/// matches all columns at once.
+const LEAST: u16 = 64;
+const MOST_SLACK: u16 = 512;
+/// How much larger than the compact layout it may be and is still chosen.
+const WORTH: f64 = 1.005;
+/// Sets of fewer keys are in the caches anyway.
+const FEWEST: u64 = 100_000;
+/// What it is worth, in bits per key, that nobody has to ask the rest.
+const ASKING: f64 = 0.3;
+
+/// Rows, in 100,000ths, in stretches where keys lie so densely that no row is free and all columns are 0: there every negative passes.
+/// Slack, share.
+const FULL_STRETCHES: [(u16, u16); 4] = [(64, 2300), (80, 260), (96, 30), (128, 0)];
+
+/// Whether a request gets it: where it was asked for, or where nobody said and it costs next to nothing.
+///
+/// Of an exact set with far more keys than negatives the negatives are stored, and no leaf that is built on the keys comes
+/// near. Unasked, only where no filter comes first: how wide that is would depend on the layout, and the sieve could not know.
+pub(crate) fn wanted(request: &Request) -> Result<bool, BuildError> {
+    let Request { keys, negatives, goal, .. } = *request;
+    let possible = match goal {
+        Goal::Share(_) => false,
+        Goal::Exact => negatives.saturating_mul(4) >= keys.saturating_mul(3),
+        _ => true,
+    };
+    Ok(match request.layout {
+        Layout::Compact => false,
+        Layout::Local => possible && request.columns.is_none(),
+        Layout::Auto => {
+            let few = goal == Goal::Exact
+                && (FEWEST..=keys.saturating_mul(steered::MOST)).contains(&negatives)
+                && keys >= FEWEST;
+            let free = request.columns.is_none() && request.first.is_none() && request.effort == Effort::Balanced;
+            let worth = |request: &Request| -> Result<bool, BuildError> {
+                let bits = |steps: &[Step]| request.bits_of(steps);
+                Ok(bits(&steps(request)?) <= WORTH * bits(&steered::plan(request)?.steps))
+            };
+            possible && few && free && worth(request)?
+        }
+    })
+}
+
+/// A plan; plain bits that come first may sieve the negatives, unless a rate is to be met: with more columns side by side that
+/// needs fewer of them.
+pub(crate) fn plan(request: &Request) -> Result<Plan, BuildError> {
+    let steps = steps(request)?;
+    let sieve = match (&steps[..], request.goal) {
+        ([Step { structure, .. }, _], Goal::Exact) => structure.nested(),
+        _ => None,
+    };
+    Ok(Plan { steps, sieve })
+}
+
+/// The steps of a request.
+fn steps(request: &Request) -> Result<Vec<Step>, BuildError> {
+    let mu = request.negatives as f64 / request.keys.max(1) as f64;
+    let beam = if request.effort == Effort::Smallest { SMALLEST } else { BALANCED };
+    let filter = |width: u16| Base::Ribbon.leaf(request, width, true);
+    let (width, params) = match request.goal {
+        Goal::Exact | Goal::Share(_) => {
+            // It only grows with the negatives, on which the sieve relies.
+            let width = (0..=32).find(|&bits| mu * 0.5f64.powi(bits) <= MOST).unwrap_or(32) as u16 * 256;
+            (width, best(mu * passing(width), beam, 0..=MAX_STEERED as u8, LEAST))
+        }
+        Goal::Rate(rate) => {
+            let mut found: Option<(f64, u16, Params)> = None;
+            for columns in 0..=MAX_STEERED as u8 {
+                let last = 0.5f64.powi(i32::from(columns) + 1);
+                let width =
+                    if last <= rate { 0 } else { request.widest(|width| Ok(filter(width)?.rate() * last <= rate))? };
+                let params = best(mu * passing(width), beam, columns..=columns, steered::AMPLE);
+                let cost = f64::from(width) / 256.0 + cost(&params, mu * passing(width)).1;
+                if found.is_none_or(|(least, ..)| cost < least) {
+                    found = Some((cost, width, params));
+                }
+            }
+            let (_, width, params) = found.ok_or_else(|| request.too_low(rate))?;
+            (width, params)
+        }
+        Goal::BitsPerKey(_) => {
+            let reason = "the local layout keeps no budget of bits: ask for a rate, or for an exact set".to_string();
+            return Err(BuildError::Unreachable { reason });
+        }
+    };
+    let decide = Step { role: Role::Decide, structure: Structure::Local(params) };
+    Ok(match width {
+        0 => vec![decide],
+        _ => vec![Step { role: Role::Refuse, structure: filter(width)? }, decide],
+    })
+}
+
+/// The share of the negatives that pass plain bits of this width.
+fn passing(width: u16) -> f64 {
+    if width == 0 { 1.0 } else { (1.0 - f64::from(width % 256) / 512.0) * 0.5f64.powi(i32::from(width / 256)) }
+}
+
+/// Payload bits for so many keys and negatives, rather more than less.
+pub(crate) fn bits(params: &Params, keys: u64, negatives: u64) -> f64 {
+    let n = keys.max(1) as f64;
+    let (in_rest, _) = cost(params, negatives as f64 / n);
+    // A strip of few rows has few places to start at, and bumps nearly all.
+    let in_rest = if keys < 4096 { keys as f64 + negatives as f64 } else { 1.1 * in_rest * n };
+    params.bits(keys) + REST_PARAMS.bits(in_rest as u64)
+}
+
+/// The parameters that make the leaf smallest for `mu` negatives per key, with a slack of `least` and more where columns are steered.
+fn best(mu: f64, beam: u16, columns: std::ops::RangeInclusive<u8>, least: u16) -> Params {
+    let all = columns.flat_map(|columns| {
+        let slacks = (least..=MOST_SLACK).step_by(4).chain((columns == 0).then_some(0));
+        slacks.flat_map(move |slack| [1, 2].map(|exact| Params { columns, exact, slack, beam }))
+    });
+    let possible = all.filter(|params| params.columns + params.exact >= 2);
+    let dear = |params: &Params| {
+        let (in_rest, bits) = cost(params, mu);
+        bits + ASKING * in_rest / (1.0 + left(params, mu))
+    };
+    let first = Params { columns: 1, exact: 1, slack: 128, beam };
+    let least = (f64::INFINITY, first);
+    possible.map(|params| (dear(&params), params)).fold(least, |a, b| if b.0 < a.0 { b } else { a }).1
+}
+
+/// Elements in the rest and bits, both per key, with `mu` negatives per key.
+fn cost(params: &Params, mu: f64) -> (f64, f64) {
+    let rows = 1.0 + f64::from(params.slack) / 1024.0;
+    let (columns, exact) = (f64::from(params.columns), f64::from(params.exact));
+    let elements = 1.0 + left(params, mu);
+    let full = FULL.0 as f64 / FULL.1 as f64;
+    let load = (elements / (exact * rows)).min(full);
+    // A full column bumps one in 27, one of nine tenths hardly any; fewer where no steered column makes loads vary.
+    let most = if params.columns == 0 { 0.024 } else { 0.0375 };
+    let over = ((load - 0.85) / (full - 0.85)).max(0.0);
+    let inside = load * exact * rows;
+    let in_rest = elements - inside + most * inside * over * over * over;
+    (in_rest, (columns + exact) * rows + exact * rows / 64.0 + 1.01 * in_rest)
+}
+
+/// Negatives per key that are left after the steered columns.
+fn left(params: &Params, mu: f64) -> f64 {
+    let share = |mu: f64| steered::share(mu, params.slack.into(), params.beam);
+    let left = (0..params.columns).fold(mu, |mu, _| mu * share(mu));
+    let zero = if params.columns == 0 { 0.0 } else { full_stretches(params.slack) };
+    left + (mu - left) * zero
+}
+
+/// The share of rows in full stretches.
+fn full_stretches(slack: u16) -> f64 {
+    let next = FULL_STRETCHES.iter().position(|line| slack <= line.0).unwrap_or(FULL_STRETCHES.len() - 1);
+    let ((low, a), (high, b)) = (FULL_STRETCHES[next.saturating_sub(1)], FULL_STRETCHES[next]);
+    let along = f64::from(slack.min(high).saturating_sub(low)) / f64::from((high - low).max(1));
+    (f64::from(a) + (f64::from(b) - f64::from(a)) * along) / 1e5
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the essay of the leaf promises.
+    #[test]
+    fn sizes_stand_near_the_bound() {
+        for (mu, most) in
+            [(1.0, 1.04), (2.0, 1.09), (3.0, 1.06), (8.0, 1.06), (16.0, 1.06), (30.0, 1.06), (100.0, 1.07)]
+        {
+            let params = best(mu, BALANCED, 0..=6, LEAST);
+            let ratio = cost(&params, mu).1 / crate::math::bounds::f(0.0, mu);
+            assert!((1.0..most).contains(&ratio), "{mu}: {params:?} {ratio}");
+        }
+    }
+}

@@ -1,0 +1,292 @@
+//! keys, known negatives, a goal -> plain bits, steered columns, an exact bit: exact sets within a few percent of entropy.
+//!
+//! ```text
+//!   keys        ──▶ P, w bits ──▶ P P .. N .. ──▶ E ──▶ yes
+//!   negatives   ──▶ P ──at most 18 per key──▶ P P .. N .. ──about 1 per key──▶ E ──▶ no
+//! ```
+//!
+//! Steering pays where negatives per key are few: of hundreds, a column refuses little more than half whatever it tries. So
+//! plain ribbon bits come first, as many as leave a few negatives per key; then columns whose number, sides and slacks
+//! `optimise.rs` finds; then one exact bit. Columns on the negatives (`Admit`) close the gaps between the powers of two: they cost
+//! mu bits per key instead of one.
+//!
+//! * **Exact**: the smallest of all. With fewer negatives than keys the sides are exchanged.
+//! * **A rate or a budget for strangers**: columns on the keys only, because `Admit` says yes to half of all strangers. Every
+//!   column halves them as a plain bit does, so that w shrinks by the number of columns; where steering saves nothing the plan
+//!   is the chained filter.
+//! * **A share of the negatives may pass** (`Goal::Share`): no exact bit; the last column may be for a part of the keys. Where
+//!   negatives have weights, the search adds these up, and the light ones pass first.
+//!
+//! The sieve (`build/sieve.rs`) wants to know how wide the first filter will be at least, however many negatives are still to
+//! come: that grows with the negatives, for they are to be few behind it.
+
+use crate::error::BuildError;
+use crate::filter::steps::Role;
+use crate::gather::Stats;
+use crate::leaves::steered::{BALANCED, Params, SMALLEST};
+use crate::plan::recipes::chained;
+use crate::plan::{Base, Effort, Goal, Plan, Request, Step, Structure};
+
+mod optimise;
+mod survivors;
+mod table;
+
+pub(crate) use optimise::Column;
+use optimise::{MAX_COLUMNS, Values};
+pub(crate) use survivors::share;
+
+/// More negatives per key are left to plain bits. A little more than a power of two, so that estimates of their number do not
+/// decide for sets that have one.
+pub(crate) const MOST: u64 = 18;
+/// With fewer keys, what every step adds to the file is more than steering saves.
+const FEWEST: u64 = 256;
+/// Columns of fewer keys leave more others than was measured on many: where a share was promised, plain bits keep it.
+const SURE: u64 = 4096;
+/// With little slack there is now and then a stretch of rows without a free one, where every key matches: in one of five tables of
+/// 20,000 keys with a slack of 64, in one of 8,000 with this one. A plan for a rate has no less. Among many strips these
+/// are as many as was measured; one in a single strip is more than a promised share allows.
+const MANY: u64 = 1 << 18;
+pub(super) const AMPLE: u16 = 160;
+
+/// The steps of a request, and the narrowest first filter that any larger number of negatives may have.
+pub(crate) fn plan(request: &Request) -> Result<Plan, BuildError> {
+    let Request { keys, negatives, goal, .. } = *request;
+    if let Some(columns) = request.columns {
+        return Ok(Plan::new(by_hand(request, columns.as_slice())?));
+    }
+    if let Goal::Share(allowed) = goal {
+        return Ok(Plan::new(leaving(request, allowed)?));
+    }
+    if request.first.is_some() {
+        return chained::plan(Base::Ribbon, request);
+    }
+    // Of the same bands as the sieve, or it would let through what the sieve has let go.
+    let chained = chained::steps(Base::Ribbon, &Request { effort: Effort::Balanced, ..*request });
+    let sieve = sieve(request)?;
+    let mut all = match goal {
+        Goal::Exact => around(request, negatives < keys)?,
+        _ => vec![],
+    };
+    if keys.min(negatives) >= FEWEST {
+        match goal {
+            Goal::Exact if negatives < keys => all.push(exact(request, negatives, keys, true)?),
+            Goal::Exact => {
+                all.push(exact(request, keys, negatives, false)?);
+                // Columns of few keys refuse less than was measured on many: then fewer of them may do better.
+                if keys < SURE {
+                    all.extend(on_keys(request, 3, 3)?);
+                }
+            }
+            _ => all.extend(on_keys(request, MAX_COLUMNS, 6)?),
+        }
+    }
+    // Of those that reach the goal, the smallest; a chained filter is asked faster, so it may be a little larger.
+    let fits = |steps: &Vec<Step>| request.room(steps.len()).is_ok_and(|room| request.bits_of(steps) <= room);
+    let cost = |steps: &[Step]| match goal {
+        Goal::BitsPerKey(_) => rate(steps),
+        _ => request.likely_bits(steps),
+    };
+    let costs = all.into_iter().filter(fits).map(|steps| (cost(&steps), steps));
+    let steps = match (chained, costs.min_by(|a, b| a.0.total_cmp(&b.0))) {
+        (Ok(chained), Some((best, steps))) => {
+            let slack = match goal {
+                Goal::BitsPerKey(_) => 0.97,
+                Goal::Exact => 1.0,
+                _ => 0.997,
+            };
+            if best < slack * cost(&chained) { steps } else { chained }
+        }
+        (Err(_), Some((_, steps))) => steps,
+        (chained, None) => chained?,
+    };
+    Ok(Plan { steps, sieve })
+}
+
+/// Chained filters whose first stage is not what the formula says but near it, and none: what leaves of few keys take goes in steps.
+fn around(request: &Request, exchanged: bool) -> Result<Vec<Vec<Step>>, BuildError> {
+    let Request { keys, negatives, .. } = *request;
+    let (role, listed, others) =
+        if exchanged { (Role::Admit, negatives, keys) } else { (Role::Refuse, keys, negatives) };
+    // No narrower than the sieve.
+    let least = if exchanged { 0 } else { whole_bits(keys, negatives) };
+    let ratio = others.checked_div(listed).unwrap_or(0).checked_ilog2().unwrap_or(0) as u16;
+    let widths = (ratio.saturating_sub(1)..=ratio + 2).chain([0]).filter(|&width| width >= least && width <= 32);
+    widths
+        .map(|width| {
+            let mut steps = plain(request, role, 256 * width)?;
+            steps.push(decide(request)?);
+            Ok(steps)
+        })
+        .collect()
+}
+
+/// Whole bits that leave at most [`MOST`] others for each of `listed`.
+fn whole_bits(listed: u64, others: u64) -> u16 {
+    (0..32).find(|&bits| others >> bits <= MOST * listed).unwrap_or(32)
+}
+
+fn beam(request: &Request) -> u16 {
+    if request.effort == Effort::Smallest { SMALLEST } else { BALANCED }
+}
+
+/// The filter that the first step will hold at least.
+fn sieve(request: &Request) -> Result<Option<Structure>, BuildError> {
+    let enough = whole_bits(request.keys, request.negatives);
+    let bits = match request.goal {
+        // Columns, an exact bit and a fraction may take the place of so many plain bits.
+        Goal::Rate(rate) => ((-rate.log2()) as u16).saturating_sub(MAX_COLUMNS as u16 + 2).max(enough),
+        Goal::Exact => enough,
+        _ => return Ok(None),
+    };
+    if bits == 0 { Ok(None) } else { filter(request, bits.min(32) * 256).map(Some) }
+}
+
+/// The share of strangers that steps let through.
+fn rate(steps: &[Step]) -> f64 {
+    steps.iter().map(|step| step.structure.rate()).product()
+}
+
+/// A plain filter. Bands of 64 whatever the effort: others are asked twice as slowly, and save next to nothing.
+fn filter(request: &Request, width: u16) -> Result<Structure, BuildError> {
+    Base::Ribbon.leaf(&Request { effort: Effort::Balanced, ..*request }, width, true)
+}
+
+/// A plain filter, if it has bits.
+fn plain(request: &Request, role: Role, width: u16) -> Result<Vec<Step>, BuildError> {
+    match width {
+        0 => Ok(vec![]),
+        _ => Ok(vec![Step { role, structure: filter(request, width)? }]),
+    }
+}
+
+fn decide(request: &Request) -> Result<Step, BuildError> {
+    Ok(Step { role: Role::Decide, structure: Base::Ribbon.exact(request)? })
+}
+
+/// A column of a plan as a step; with the sides exchanged it is the other's.
+fn step(request: &Request, column: Column, exchanged: bool) -> Step {
+    let (role, slack) = match (column, exchanged) {
+        (Column::Keys(slack), false) | (Column::Negatives(slack), true) => (Role::Refuse, slack),
+        (Column::Negatives(slack), false) | (Column::Keys(slack), true) => (Role::Admit, slack),
+    };
+    Step { role, structure: Structure::Steered(Params::new(slack, beam(request))) }
+}
+
+/// The smallest for `listed` keys against `others`.
+fn exact(request: &Request, listed: u64, others: u64, exchanged: bool) -> Result<Vec<Step>, BuildError> {
+    let width = whole_bits(listed, others);
+    let mu = others as f64 / (1u64 << width) as f64 / listed as f64;
+    let role = if exchanged { Role::Admit } else { Role::Refuse };
+    let mut steps = plain(request, role, 256 * width)?;
+    let columns = Values::of(beam(request)).exact(mu);
+    steps.extend(columns.into_iter().map(|column| step(request, column, exchanged)));
+    steps.push(decide(request)?);
+    Ok(steps)
+}
+
+/// Plans with columns on the keys only, at most so many: for every number of them the narrowest first filter that does, and wider ones, so
+/// many in all.
+fn on_keys(request: &Request, columns: usize, filters: u16) -> Result<Vec<Vec<Step>>, BuildError> {
+    let Request { keys, negatives, goal, .. } = *request;
+    let values = Values::of(beam(request));
+    let enough = 256 * whole_bits(keys, negatives);
+    let mut plans = vec![];
+    for count in 1..=columns {
+        let least = match goal {
+            Goal::Rate(rate) => {
+                let reached = |width: u16| Ok(filter(request, width)?.rate() * 0.5f64.powi(count as i32 + 1) <= rate);
+                // Without a first filter, if the columns are enough.
+                if 0.5f64.powi(count as i32 + 1) <= rate { 0 } else { request.widest(reached)? }
+            }
+            _ => 0,
+        };
+        let least = least.max(enough);
+        let widths = (0..filters).map(|more| if more == 0 { least } else { (least / 256 + more) * 256 });
+        for width in widths.filter(|&width| width <= 32 * 256) {
+            let mut steps = plain(request, Role::Refuse, width)?;
+            let mu = negatives as f64 / keys as f64 * rate(&steps);
+            steps.extend(values.on_keys(mu, count).into_iter().map(|column| step(request, column, false)));
+            steps.push(decide(request)?);
+            plans.push(steps);
+        }
+    }
+    Ok(plans)
+}
+
+/// The share to plan for, so that hardly ever more than `allowed` pass: how many do is chance, and columns of few keys refuse a
+/// little less than was measured on many.
+pub(crate) fn aim(allowed: f64, keys: u64, negatives: u64) -> f64 {
+    let expected = negatives as f64 * allowed;
+    let few = 1.0 - 400.0 / keys.max(4000) as f64;
+    (expected - 3.0 * expected.sqrt()).max(0.8 * expected) * 0.995 * few / negatives.max(1) as f64
+}
+
+/// Lets a share of the negatives pass.
+fn leaving(request: &Request, allowed: f64) -> Result<Vec<Step>, BuildError> {
+    let Request { keys, negatives, .. } = *request;
+    let values = Values::of(beam(request));
+    let lambda = negatives as f64 / keys as f64;
+    let aimed = aim(allowed, keys, negatives);
+    let target = lambda * aimed;
+    // Nobody need pass: where negatives are few, telling them all from the keys is the smallest.
+    let exactly =
+        if negatives < keys { exact(request, negatives, keys, true)? } else { exact(request, keys, negatives, false)? };
+    let mut best = (request.likely_bits(&exactly), exactly);
+    // A share that no width reaches is left to the exact set.
+    let alone = request.widest(|width| Ok(filter(request, width)?.rate() <= aimed)).ok();
+    let steered = if keys < SURE { 0..0 } else { 0..alone.unwrap_or(32 * 256) / 256 + 1 };
+    let least = if keys < MANY { AMPLE } else { 0 };
+    for width in steered.map(|bits| bits * 256).chain(alone) {
+        let mut steps = plain(request, Role::Refuse, width)?;
+        let left = lambda * rate(&steps);
+        let Some((_, columns)) = values.leaving(left, target, MAX_COLUMNS - 1, least) else { continue };
+        steps.extend(columns.into_iter().map(|column| {
+            let params = Params { slack: column.slack, beam: beam(request), share: column.share };
+            Step { role: Role::Refuse, structure: Structure::Steered(params) }
+        }));
+        let bits = request.likely_bits(&steps);
+        if bits < best.0 {
+            best = (bits, steps);
+        }
+    }
+    Ok(best.1)
+}
+
+/// Slacks and first bits chosen by the caller.
+fn by_hand(request: &Request, slacks: &[u16]) -> Result<Vec<Step>, BuildError> {
+    let mut steps = plain(request, Role::Refuse, request.first.unwrap_or(0))?;
+    steps.extend(slacks.iter().map(|&slack| step(request, Column::Keys(slack), false)));
+    if !matches!(request.goal, Goal::Share(_)) {
+        steps.push(decide(request)?);
+    }
+    Ok(steps)
+}
+
+/// Turns the weights of negatives into small integers that a search can add up.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Weigher {
+    /// 2^20 / mean weight.
+    scale: u64,
+}
+
+/// A negative of mean weight.
+const MEAN: u64 = 16;
+/// The heaviest: whatever weighs more is as sure to be refused.
+const HEAVIEST: u64 = 1024;
+
+impl Weigher {
+    /// Weights matter where some negatives may pass and not all weigh the same.
+    pub(crate) fn new(plan: &Plan, stats: &Stats) -> Option<Weigher> {
+        let exact = plan.steps.last().is_none_or(|step| step.role == Role::Decide);
+        let steered = plan.steps.iter().any(|step| matches!(step.structure, Structure::Steered(_)));
+        if exact || !steered || stats.negatives == 0 || stats.negative_weight == stats.negatives {
+            return None;
+        }
+        Some(Weigher { scale: ((u128::from(stats.negatives) << 20) / u128::from(stats.negative_weight.max(1))) as u64 })
+    }
+
+    pub(crate) fn weigh(self, weight: u64) -> u32 {
+        let scaled = (u128::from(weight) * u128::from(self.scale) * u128::from(MEAN)) >> 20;
+        scaled.clamp(1, HEAVIEST.into()) as u32
+    }
+}

@@ -1,0 +1,660 @@
+//! pairs of keys and sets -> an index: the front door.
+//!
+//! ```text
+//!   pairs ──push──▶ Intake ──▶ Sorted ──census──▶ tune ──▶ sketch ──┐
+//!                                  └────────────────────▶ frozen ──┴──▶ Index ──▶ bytes
+//! ```
+//!
+//! Pairs are gathered as the keys of a filter are, in memory or on disk: a pair is sixteen bytes, the set's number inside the digest ([`super::key`]). Sorted, the pairs
+//! of a key are neighbours, and equal ones are one.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use super::freeze;
+use super::index::{Index, MAX_KMER, MAX_SETS, Named, by_name, check_name};
+use super::key;
+use super::pairs::{Gather, census, each_key};
+use super::query::Sets;
+use super::segment::{Segment, most_partitions};
+use super::sketch;
+use super::tune::{self, Census, Shape, Wish};
+use crate::arch::Arena;
+use crate::debug::brief_debug;
+use crate::error::{BuildError, Error};
+use crate::filter::build::{Options, Progress, same_domain, to_file};
+use crate::gather::{Limits, Record, Sorted, Workspace};
+use crate::hash::{Digest, Domain, Hasher, Key};
+use crate::parallel::Stop;
+use crate::plan::Effort;
+
+/// Starts an index of these pairs: keys are text, bytes or `u64`, a set is its name.
+///
+/// ```
+/// let index = tamis::sets([("ann", "red"), ("bob", "red"), ("ann", "blue")]).finish()?;
+/// assert_eq!(index.find("ann")?, [0, 1]);
+/// assert_eq!(index.id("blue"), Some(1));
+/// # Ok::<(), tamis::Error>(())
+/// ```
+pub fn sets<I, K: Key, S: AsRef<str>>(pairs: I) -> Build<I>
+where
+    I: IntoIterator<Item = (K, S)>,
+{
+    Build { pairs, options: Settings::default() }
+}
+
+/// Starts an index of pairs that will be pushed one by one, from a source that may fail.
+///
+/// ```
+/// let mut pairs = tamis::multiset::stream().start();
+/// for line in "ann red\nbob red\nann blue".lines() {
+///     let (key, name) = line.split_once(' ').unwrap();
+///     let set = pairs.set(name)?;
+///     pairs.push(key, set)?;
+/// }
+/// assert_eq!(pairs.finish()?.pairs(), 3);
+/// # Ok::<(), tamis::Error>(())
+/// ```
+pub fn stream() -> Build<()> {
+    Build { pairs: (), options: Settings::default() }
+}
+
+/// What an index is made of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub enum Kind {
+    /// Frozen; with counts, Bloom.
+    #[default]
+    Auto,
+    /// CSC-BF: rows of bits. Takes more pairs and sets at any time.
+    Bloom,
+    /// CSC-CF: rows of fingerprints. Gives pairs back, too, and finds fewer false sets in the same room, more slowly.
+    Cuckoo,
+    /// Lists by colour: smallest, no false set for a key that is there, and does not change.
+    Frozen,
+}
+
+impl Kind {
+    /// All of them with their names.
+    pub const ALL: [(&'static str, Kind); 4] =
+        [("auto", Kind::Auto), ("bloom", Kind::Bloom), ("cuckoo", Kind::Cuckoo), ("frozen", Kind::Frozen)];
+}
+
+/// An index to be: what is wanted of it, and how it may be made.
+#[must_use = "nothing is built before `finish`"]
+pub struct Build<I> {
+    pairs: I,
+    options: Settings,
+}
+
+brief_debug!(Build<I>, it => kind: it.options.kind, options: it.options.common);
+
+#[derive(Clone, Debug)]
+struct Settings {
+    common: Options,
+    kind: Kind,
+    absent: f64,
+    present: f64,
+    budget: Option<f64>,
+    shape: Option<Shape>,
+    existence: Option<f64>,
+    heavy: Option<u32>,
+    counts: bool,
+    room: u64,
+    kmer: u32,
+    names: Vec<Named>,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            common: Options::default(),
+            kind: Kind::Auto,
+            absent: 0.01,
+            present: 0.1,
+            budget: None,
+            shape: None,
+            existence: None,
+            heavy: None,
+            counts: false,
+            room: 0,
+            kmer: 0,
+            names: vec![],
+        }
+    }
+}
+
+impl<I> Build<I> {
+    /// What to build; see [`Kind`].
+    pub fn kind(mut self, kind: Kind) -> Self {
+        self.options.kind = kind;
+        self
+    }
+
+    /// The most false sets to expect for a key that is in no set; 0.01 unless told.
+    pub fn absent(mut self, sets: f64) -> Self {
+        self.options.absent = sets;
+        self
+    }
+
+    /// The most false sets to expect for a key that is in some set; 0.1 unless told. A frozen index has none.
+    pub fn present(mut self, sets: f64) -> Self {
+        self.options.present = sets;
+        self
+    }
+
+    /// A budget instead of those two: the fewest false sets in so many bits per pair. For sketches.
+    pub fn bits_per_pair(mut self, bits: f64) -> Self {
+        self.options.budget = Some(bits);
+        self
+    }
+
+    /// All parameters of a sketch by hand.
+    pub fn shape(mut self, shape: Shape) -> Self {
+        self.options.shape = Some(shape);
+        self
+    }
+
+    /// The share of absent keys that pass the filter in front; from 1 on there is none. Chosen by the targets unless told.
+    pub fn existence(mut self, rate: f64) -> Self {
+        self.options.existence = Some(rate);
+        self
+    }
+
+    /// Keys in more sets than this are listed exactly, beside the sketch; `u32::MAX` lists none. Chosen unless told.
+    pub fn heavy(mut self, sets: u32) -> Self {
+        self.options.heavy = Some(sets);
+        self
+    }
+
+    /// Keeps how often each pair was pushed, up to 255: see [`Sets::frequencies`]. Counts are never too low, and too high where other pairs meet all counters of
+    /// one: about as often as false sets. For sketches, which take eight times the room.
+    ///
+    /// ```
+    /// let pairs = [("ann", "red"), ("ann", "red"), ("ann", "blue")];
+    /// let index = tamis::sets(pairs).counts(true).finish()?;
+    /// assert_eq!(index.frequencies("ann")?, [(0, 2), (1, 1)]);
+    /// # Ok::<(), tamis::Error>(())
+    /// ```
+    pub fn counts(mut self, counts: bool) -> Self {
+        self.options.counts = counts;
+        self
+    }
+
+    /// Leaves room for so many pairs in all: the targets hold until a sketch has them.
+    pub fn room(mut self, pairs: u64) -> Self {
+        self.options.room = pairs;
+        self
+    }
+
+    /// Keys are k-mers of this length, packed in a `u64`: only noted in the file, so that whoever asks can cut sequences in the same way.
+    pub fn kmer(mut self, length: u32) -> Self {
+        self.options.kmer = length.min(MAX_KMER);
+        self
+    }
+
+    /// The same sets, hash and k-mers as another index: the two can be merged.
+    pub fn like(mut self, other: &Sets) -> Self {
+        let index = other.index();
+        self.options.common.hasher = index.hasher;
+        self.options.kmer = index.kmer;
+        self.options.names = index.names.iter().map(|named| Named { pairs: 0, ..named.clone() }).collect();
+        self
+    }
+
+    /// How hard to look for a smaller index.
+    pub fn effort(mut self, effort: Effort) -> Self {
+        self.options.common.effort = effort;
+        self
+    }
+
+    /// The seed of the hash; equal pairs, options and seeds give equal bytes. The default is 0.
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.options.common.hasher = Hasher::seeded(seed);
+        self
+    }
+
+    /// Hashes with this secret key instead, where others may choose keys or queries: see [`Build::keyed`](crate::Build::keyed). The key is stored
+    /// in the file.
+    pub fn keyed(mut self, key: [u64; 2]) -> Self {
+        self.options.common.hasher = Hasher::keyed(key);
+        self
+    }
+
+    /// Limits of memory and disk, and where temporary files go. The table of a sketch and the distinct lists of a frozen index are held in memory on top of
+    /// them.
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.options.common.limits = limits;
+        self
+    }
+
+    /// How many threads to use, at most 1024; all of them by default. The bytes are the same for any number.
+    pub fn threads(mut self, threads: usize) -> Self {
+        self.options.common.threads = threads.clamp(1, 1024);
+        self
+    }
+
+    /// Is told how far the build has come.
+    pub fn progress(mut self, tell: impl Fn(Progress) + Send + Sync + 'static) -> Self {
+        self.options.common.progress = Some(Arc::new(tell));
+        self
+    }
+
+    /// The build stops with [`BuildError::Cancelled`] soon after this becomes true.
+    pub fn cancel(mut self, flag: Arc<AtomicBool>) -> Self {
+        self.options.common.cancel = flag;
+        self
+    }
+}
+
+impl Build<()> {
+    /// Opens the door for pairs.
+    pub fn start(self) -> Collector {
+        Collector::new(self.options, None)
+    }
+}
+
+impl<I, K: Key, S: AsRef<str>> Build<I>
+where
+    I: IntoIterator<Item = (K, S)>,
+{
+    /// Builds the index in memory.
+    pub fn finish(self) -> Result<Sets, Error> {
+        self.collect()?.finish()
+    }
+
+    /// Builds the index into a file; an existing file is replaced when, and only when, the new one is complete.
+    pub fn finish_to(self, path: impl AsRef<Path>) -> Result<Report, Error> {
+        self.collect()?.finish_to(path)
+    }
+
+    fn collect(self) -> Result<Collector, Error> {
+        let mut collector = Collector::new(self.options, Some(K::DOMAIN));
+        for (key, name) in self.pairs {
+            let set = collector.set(name.as_ref())?;
+            collector.push(key, set)?;
+        }
+        Ok(collector)
+    }
+}
+
+/// What was built.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Report {
+    /// Sets, those without keys included.
+    pub sets: u32,
+    /// Sets without keys.
+    pub empty: u32,
+    /// Distinct keys.
+    pub keys: u64,
+    /// Distinct pairs.
+    pub pairs: u64,
+    /// Pairs that repeated an earlier one.
+    pub duplicates: u64,
+    /// Distinct lists of sets, of a frozen index.
+    pub colours: Option<u64>,
+    /// How a sketch is made.
+    pub shape: Option<Shape>,
+    /// False sets to expect for a key in no set.
+    pub absent: f64,
+    /// False sets to expect for a key in some set, the average of all keys.
+    pub present: f64,
+    /// The length of the file.
+    pub bytes: u64,
+}
+
+/// Takes pairs in; sorts and spills them on the way.
+pub struct Collector {
+    options: Settings,
+    domain: Option<Domain>,
+    workspace: Arc<Workspace>,
+    pairs: Gather,
+    names: Vec<Named>,
+    by_name: HashMap<Box<str>, u32>,
+}
+
+impl fmt::Debug for Collector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Collector of {} pairs in {} sets", self.pairs.count(), self.names.len())
+    }
+}
+
+impl Collector {
+    fn new(mut options: Settings, domain: Option<Domain>) -> Collector {
+        let workspace = options.common.workspace();
+        let pairs = Gather::new(&workspace, options.counts);
+        let names = std::mem::take(&mut options.names);
+        let by_name = by_name(&names);
+        Collector { options, domain, workspace, pairs, names, by_name }
+    }
+
+    /// The number of the set with this name: a new one, unless the name was there before. A set may stay without keys.
+    pub fn set(&mut self, name: &str) -> Result<u32, BuildError> {
+        if let Some(&id) = self.by_name.get(name) {
+            return Ok(id);
+        }
+        let id = new_set(name, self.names.len())?;
+        self.names.push(Named { name: name.into(), removed: false, pairs: 0 });
+        self.by_name.insert(name.into(), id);
+        Ok(id)
+    }
+
+    /// Puts a key into a set, by the number that [`set`](Collector::set) gave. Equal pairs count once.
+    pub fn push<K: Key>(&mut self, key: K, set: u32) -> Result<(), BuildError> {
+        self.push_times(key, set, 1)
+    }
+
+    /// The same for a pair that occurs so many times: for an index with counts.
+    pub fn push_times<K: Key>(&mut self, key: K, set: u32, times: u64) -> Result<(), BuildError> {
+        same_domain::<K>(&mut self.domain)?;
+        if set as usize >= self.names.len() {
+            let reason = format!("set {set} of {}: numbers come from `set`", self.names.len());
+            return Err(BuildError::Value { reason });
+        }
+        let common = &self.options.common;
+        let name = key::name(key.digest(&common.hasher));
+        self.pairs.push(name, set, times, &|| common.stop())?;
+        common.tell(self.pairs.count(), Progress::Read { keys: self.pairs.count() })
+    }
+
+    /// Hands every distinct pair to `take`, in the order of the keys; those that it does not take stay. Returns how many pairs repeated another.
+    pub(super) fn offer(&mut self, take: impl FnMut(Digest, u32) -> Result<bool, Error>) -> Result<u64, Error> {
+        let common = self.options.common.clone();
+        let stop = || common.stop();
+        let left = Gather::new(&self.workspace, self.options.counts);
+        match std::mem::replace(&mut self.pairs, left) {
+            Gather::Plain(pairs) => self.offer_sorted(&pairs.finish(&stop)?, &stop, take),
+            Gather::Counted(pairs) => self.offer_sorted(&pairs.finish(&stop)?, &stop, take),
+        }
+    }
+
+    fn offer_sorted<R: Record>(
+        &mut self,
+        pairs: &Sorted<R>,
+        stop: Stop<'_>,
+        mut take: impl FnMut(Digest, u32) -> Result<bool, Error>,
+    ) -> Result<u64, Error> {
+        let mut distinct = 0;
+        each_key(pairs, stop, |key, pairs| {
+            for pair in pairs {
+                distinct += 1;
+                let set = key::parts(pair.digest()).1;
+                if !take(key, set)? {
+                    self.pairs.push(key, set, pair.weight(), stop)?;
+                }
+            }
+            Ok::<(), Error>(())
+        })?;
+        Ok(pairs.count() - distinct)
+    }
+
+    /// Its sets, and what an index must have in common with it to take its pairs.
+    pub(super) fn common(&self) -> (&[Named], (Hasher, Option<Domain>, u32)) {
+        (&self.names, (self.options.common.hasher, self.domain, self.options.kmer))
+    }
+
+    /// Whether no pair was pushed, or is left.
+    pub(super) fn is_empty(&self) -> bool {
+        self.pairs.count() == 0
+    }
+
+    /// The index of the pairs.
+    pub(super) fn into_index(mut self) -> Result<(Index, Report), Error> {
+        let common = self.options.common.clone();
+        let stop = || common.stop();
+        match std::mem::replace(&mut self.pairs, Gather::new(&self.workspace, false)) {
+            Gather::Plain(pairs) => self.index(&pairs.finish(&stop)?),
+            Gather::Counted(pairs) => self.index(&pairs.finish(&stop)?),
+        }
+    }
+
+    /// Builds the index in memory.
+    pub fn finish(self) -> Result<Sets, Error> {
+        Ok(self.finish_with_report()?.0)
+    }
+
+    /// Builds the index in memory and says what was read.
+    pub fn finish_with_report(self) -> Result<(Sets, Report), Error> {
+        let (arena, report) = self.write(Arena::new)?;
+        Ok((Sets::open(arena.finish())?, report))
+    }
+
+    /// Builds the index into a file: see [`Build::finish_to`].
+    pub fn finish_to(self, path: impl AsRef<Path>) -> Result<Report, Error> {
+        to_file(path.as_ref(), self.options.common.hasher, |out| self.write(|_| out))
+    }
+
+    fn write<W: Write>(self, out: impl FnOnce(u64) -> W) -> Result<(W, Report), Error> {
+        let common = self.options.common.clone();
+        if let Some(tell) = &common.progress {
+            tell(Progress::Read { keys: self.pairs.count() });
+        }
+        let (index, mut report) = self.into_index()?;
+        if common.stop() {
+            return Err(BuildError::Cancelled.into());
+        }
+        let (out, bytes) = index.write(out(index.about()))?;
+        report.bytes = bytes;
+        Ok((out, report))
+    }
+
+    fn index<R: Record>(self, pairs: &Sorted<R>) -> Result<(Index, Report), Error> {
+        let Collector { options, domain, mut names, .. } = self;
+        let common = &options.common;
+        let mut sizes = vec![0; names.len()];
+        let census = census(pairs, &mut sizes, &|| common.stop())?;
+        names.iter_mut().zip(&sizes).for_each(|(named, &size)| named.pairs = size);
+        let mut report = Report {
+            sets: names.iter().filter(|named| !named.removed).count() as u32,
+            empty: names.iter().filter(|named| !named.removed && named.pairs == 0).count() as u32,
+            keys: census.keys(),
+            pairs: census.pairs(),
+            duplicates: pairs.count() - census.pairs(),
+            colours: None,
+            shape: None,
+            absent: 0.0,
+            present: 0.0,
+            bytes: 0,
+        };
+        let segment = options.segment(pairs, &census, &sizes, &mut report)?;
+        let index = Index {
+            hasher: common.hasher,
+            domain: domain.unwrap_or(Domain::Bytes),
+            kmer: options.kmer,
+            removed: names.len() as u32 - report.sets,
+            names,
+            segments: segment.into_iter().collect(),
+        };
+        Ok((index, report))
+    }
+}
+
+/// The number of a new set, if it may have this name.
+pub(super) fn new_set(name: &str, sets: usize) -> Result<u32, BuildError> {
+    check_name(name).map_err(|reason| BuildError::Value { reason })?;
+    let many = || BuildError::Unreachable { reason: format!("more than {MAX_SETS} sets") };
+    u32::try_from(sets).ok().filter(|&sets| sets < MAX_SETS).ok_or_else(many)
+}
+
+/// So many pairs of the same kind; of one set each, in a few sets, where nothing is known yet.
+pub(super) fn planned(census: &Census, pairs: u64) -> Census {
+    let known = census.pairs();
+    if known == 0 {
+        return Census { sets: census.sets.max(FEW_SETS), multiplicities: vec![(1, pairs)] };
+    }
+    let scale = |keys: u64| (u128::from(keys) * u128::from(pairs)).div_ceil(u128::from(known)) as u64;
+    let multiplicities = census.multiplicities.iter().map(|&(sets, keys)| (sets, scale(keys))).collect();
+    Census { sets: census.sets, multiplicities }
+}
+
+/// How often a sketch that is larger than its budget is made anew.
+const ATTEMPTS: u32 = 3;
+/// Pairs from which on a budget is kept: of fewer, what every sketch has takes more than a thousandth.
+const MANY: u64 = 1 << 16;
+
+/// Sets to expect where none is known.
+const FEW_SETS: u32 = 64;
+
+impl Settings {
+    /// The kind that is meant.
+    fn kind(&self) -> Result<Kind, BuildError> {
+        let frozen = |what: &str| BuildError::Unreachable { reason: format!("a frozen index has no {what}") };
+        match self.kind {
+            Kind::Auto if self.counts => Ok(Kind::Bloom),
+            Kind::Auto => match self.shape.as_ref().map(|shape| &shape.body) {
+                Some(tune::Body::Bloom { .. }) => Ok(Kind::Bloom),
+                Some(tune::Body::Cuckoo { .. }) => Ok(Kind::Cuckoo),
+                None if self.budget.is_some() || self.room > 0 => Ok(Kind::Bloom),
+                None => Ok(Kind::Frozen),
+            },
+            Kind::Frozen if self.counts => Err(frozen("counts")),
+            Kind::Frozen if self.budget.is_some() => Err(frozen("budget: it takes what its lists need")),
+            Kind::Frozen if self.room > 0 => Err(frozen("room for more")),
+            Kind::Frozen if self.shape.is_some() => Err(frozen("shape")),
+            kind => Ok(kind),
+        }
+    }
+
+    fn segment<R: Record>(
+        &self,
+        pairs: &Sorted<R>,
+        census: &Census,
+        sizes: &[u64],
+        report: &mut Report,
+    ) -> Result<Option<Segment>, Error> {
+        let kind = self.kind()?;
+        for (what, sets) in [("absent", self.absent), ("present", self.present)] {
+            if sets.is_nan() || sets <= 0.0 {
+                let reason = format!("{sets} false sets for {what} keys, expected more than 0");
+                return Err(BuildError::Unreachable { reason }.into());
+            }
+        }
+        if kind == Kind::Frozen {
+            if census.keys() == 0 {
+                return Ok(None);
+            }
+            // A stranger that passes gets the list of some key.
+            let list = census.pairs() as f64 / census.keys() as f64;
+            let rate = self.existence.unwrap_or(self.absent / list);
+            if rate.is_nan() || rate <= 0.0 {
+                let reason = format!("a share of {rate} of absent keys, expected more than 0");
+                return Err(BuildError::Unreachable { reason }.into());
+            }
+            let built = freeze::build(pairs, census, sizes, rate, &self.common)?;
+            report.colours = Some(built.colours);
+            report.absent = rate.min(1.0) * list;
+            return Ok(Some(built.segment));
+        }
+        let capacity = self.room.max(census.pairs());
+        if capacity == 0 {
+            return Ok(None);
+        }
+        let mut planned = planned(census, capacity);
+        // A table that grows will have more sets, too. Counts are as right as if there were some sets: with one, nothing else could be false.
+        if capacity > census.pairs() || self.counts {
+            planned.sets = planned.sets.max(FEW_SETS);
+        }
+        let budget = self.budget.map(|bits| bits * capacity as f64);
+        let mut aim = self.budget;
+        let mut attempts = 0;
+        let (tuned, segment) = loop {
+            let tuned = self.tuned(kind, &planned, aim)?;
+            let segment = sketch::build(pairs, census, tuned.shape, capacity, self.counts, &|| self.common.stop())?;
+            // What lists beside the table take is known when they are there.
+            let over = budget.map_or(0.0, |budget| segment.bits() / budget);
+            attempts += 1;
+            if over <= 1.001 || attempts == ATTEMPTS || self.shape.is_some() || capacity < MANY {
+                break (tuned, segment);
+            }
+            aim = aim.map(|bits| bits / over);
+        };
+        report.absent = tuned.absent;
+        report.present = tuned.present;
+        report.shape = Some(tuned.shape);
+        Ok(Some(segment))
+    }
+
+    fn tuned(&self, kind: Kind, census: &Census, budget: Option<f64>) -> Result<tune::Tuned, BuildError> {
+        if let Some(shape) = &self.shape {
+            let (tune::Body::Bloom { partitions, .. } | tune::Body::Cuckoo { partitions, .. }) = shape.body;
+            let most = most_partitions(census.sets);
+            if partitions > most {
+                let reason = format!("{partitions} partitions of {} sets, at most {most} are possible", census.sets);
+                return Err(BuildError::Unreachable { reason });
+            }
+            return Ok(tune::predict(census, shape));
+        }
+        let wish = match budget {
+            Some(bits) => Wish::BitsPerPair(bits),
+            // More false sets than there are sets need not be kept out.
+            None => {
+                let most = f64::from(census.sets.max(1));
+                Wish::Targets { absent: self.absent.min(most), present: self.present.min(most) }
+            }
+        };
+        let sketch = if kind == Kind::Cuckoo { tune::Sketch::Cuckoo } else { tune::Sketch::Bloom };
+        let existence = match self.existence {
+            Some(rate) if rate.is_nan() || rate <= 0.0 => {
+                let reason = format!("a share of {rate} of absent keys, expected more than 0");
+                return Err(BuildError::Unreachable { reason });
+            }
+            // Its size is given, and what it keeps out is no concern of the table.
+            Some(_) => Some(false),
+            None => None,
+        };
+        // A list beside the table has no counts.
+        let heavy = if self.counts { Some(u32::MAX) } else { self.heavy };
+        // With partitions a set that comes later would share the places of others: a row for all is as long as there are sets.
+        let repetitions = if self.room > 0 { 1 } else { tune::Options::default().repetitions };
+        let options = tune::Options { existence, heavy, counting: self.counts, repetitions };
+        let tuned = tune::tune(sketch, census, wish, &options)?;
+        let Some(rate) = self.existence.filter(|&rate| rate < 1.0) else { return Ok(tuned) };
+        let behind = |tuned: tune::Tuned| tune::predict(census, &Shape { existence: Some(rate), ..tuned.shape });
+        let found = behind(tuned);
+        let Wish::BitsPerPair(bits) = wish else { return Ok(found) };
+        // The filter is paid for out of the same budget.
+        let left = bits - (found.bits - tuned.bits) / census.pairs().max(1) as f64;
+        Ok(behind(tune::tune(sketch, census, Wish::BitsPerPair(left), &options)?))
+    }
+}
+
+impl Sets {
+    /// A frozen index of these keys, with the sets that this index names for each of them, false ones included. Keys that it finds nowhere are left out. The
+    /// tables are checked first.
+    ///
+    /// ```
+    /// use tamis::multiset::Kind;
+    /// let sketch = tamis::sets([("ann", "red"), ("bob", "blue")]).kind(Kind::Bloom).finish()?;
+    /// let frozen = sketch.freeze(["ann", "bob"])?;
+    /// assert_eq!(frozen.find("bob")?, sketch.find("bob")?);
+    /// # Ok::<(), tamis::Error>(())
+    /// ```
+    pub fn freeze<K: Key>(&self, keys: impl IntoIterator<Item = K>) -> Result<Sets, Error> {
+        self.verify()?;
+        let mut pairs = stream().like(self).kind(Kind::Frozen).start();
+        let mut keys = keys.into_iter();
+        loop {
+            let part: Vec<K> = keys.by_ref().take(FREEZE).collect();
+            if part.is_empty() {
+                return pairs.finish();
+            }
+            let mut result = Ok(());
+            self.find_many(&part, |at, ids| {
+                for &id in ids {
+                    if result.is_ok() {
+                        result = pairs.push(&part[at], id);
+                    }
+                }
+            })?;
+            result?;
+        }
+    }
+}
+
+/// Keys that are asked for at a time.
+const FREEZE: usize = 1 << 12;

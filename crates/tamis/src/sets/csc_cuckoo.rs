@@ -1,0 +1,287 @@
+//! (key, set) pairs -> one cuckoo filter for all sets, asked for all of them at once, that gives pairs back ([CSC] section 4.3).
+//!
+//! A key has a fingerprint and an anchor; the pair of key and set i has that fingerprint, in one of two buckets of four slots:
+//!
+//! ```text
+//!   first(i)  = (anchor + i) mod buckets             ascending from the anchor
+//!   second(i) = (mirror - first(i)) mod buckets      descending; mirror = a hash of the fingerprint
+//! ```
+//!
+//! The mirror is its own inverse for any number of buckets, so a fingerprint moves without its key, and the second buckets of
+//! neighbouring sets are neighbours too: a query reads two runs of buckets and compares every slot with one value. The mirror
+//! is odd if the number of buckets is even: then the two always differ.
+//!
+//! A slot's lowest bit says whether its fingerprint is in its second bucket; the others are the fingerprint, which is never zero. Without
+//! that bit a key's own pairs would answer for other sets wherever its two runs overlap (one set in so many buckets, for each of its
+//! pairs and every set: a false set in ten answers if sets are many and the table is small). With it they cannot, and a stranger
+//! meets as many equal slots as with a fingerprint one bit longer. Pairs that could be confused are alike in both buckets, so it
+//! does not matter which copy is taken out.
+//!
+//! With several repetitions there are as many tables, and sets share buckets by partitions ([`Groups`]); each pair has its
+//! own copy, so that one can go without the other. With counts a pair that is there already is counted, up to 255, and not stored again.
+//!
+//! ```text
+//!   table      bucket 0: [slot][slot][slot][slot] | bucket 1 .. | zeros up to a whole word, and a word more
+//!   payload    table of each repetition | a byte per slot of each table, if pairs are counted
+//! ```
+//!
+//! Slots have 4 to 16 bits, 0 is free, and lie bit after bit: with an odd number every second bucket starts inside a byte. The word at
+//! the end lets every bucket be read with one load.
+
+use crate::error::FormatError;
+use crate::format::{Reader, put_varint};
+use crate::hash::MAX_NUMBER;
+use crate::hash::{Digest, Salt, scramble};
+use crate::sets::coalesce::Scratch;
+use crate::sets::groups::{Groups, MAX_PARTITIONS, MAX_REPETITIONS};
+
+mod about;
+#[cfg(feature = "build")]
+mod change;
+mod kernel;
+
+/// Bits of a slot.
+const BITS: std::ops::RangeInclusive<u32> = 4..=16;
+/// The most buckets of a table.
+const MAX_BUCKETS: u64 = 1 << 40;
+/// Cache lines that are asked for ahead of a query.
+const LINES: u64 = 32;
+
+/// One for each repetition.
+const SALTS: [Salt; MAX_REPETITIONS as usize] = {
+    let mut salts = [Salt::new(0x0063_7363_6375_636b); MAX_REPETITIONS as usize];
+    let mut t = 0;
+    while t < salts.len() {
+        salts[t] = salts[t].child(t as u64);
+        t += 1;
+    }
+    salts
+};
+
+/// How to read the tables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct CscCuckoo {
+    /// Buckets of each table.
+    buckets: u64,
+    /// Bits of a slot.
+    bits: u32,
+    repetitions: u32,
+    /// 0 exactly if there is one repetition.
+    partitions: u32,
+    /// A count for each slot.
+    counting: bool,
+    /// Of the salts below those of the repetitions; 0 for these themselves.
+    number: u32,
+}
+
+/// The buckets of a key in one table.
+#[derive(Debug, Clone, Copy, Default)]
+struct Run {
+    /// The two buckets of the first set, or partition.
+    first: u64,
+    second: u64,
+    /// What a slot of the first run has; one more in the second.
+    value: u64,
+}
+
+/// How the buckets of one table are read: four lanes in a word.
+#[derive(Debug, Clone, Copy)]
+struct Lanes {
+    bits: u32,
+    /// The lowest bit of every lane, and the highest.
+    ones: u64,
+    tops: u64,
+}
+
+impl Lanes {
+    #[inline(always)]
+    fn new(bits: u32) -> Lanes {
+        let ones = 1 | 1 << bits | 1 << (2 * bits) | 1 << (3 * bits);
+        Lanes { bits, ones, tops: ones << (bits - 1) }
+    }
+
+    /// The same value in every lane.
+    #[inline(always)]
+    fn all(&self, value: u64) -> u64 {
+        self.ones * value
+    }
+
+    /// The lanes of a bucket, and whatever follows them; zero where there is none.
+    #[inline(always)]
+    fn read(&self, table: &[u8], bucket: u64) -> u64 {
+        let bit = bucket * u64::from(4 * self.bits);
+        let bytes = table.get((bit / 8) as usize..).and_then(|rest| rest.first_chunk());
+        bytes.map_or(0, |bytes| u64::from_le_bytes(*bytes)) >> (bit % 8)
+    }
+
+    /// The top bit of every lane that is `all`'s.
+    #[inline(always)]
+    fn equal(&self, lanes: u64, all: u64) -> u64 {
+        let (x, low) = (lanes ^ all, self.tops - self.ones);
+        !(((x & low) + low) | x) & self.tops
+    }
+
+    /// The first slot of a bucket that has this value.
+    #[inline(always)]
+    fn find(&self, table: &[u8], bucket: u64, value: u64) -> Option<u64> {
+        match self.equal(self.read(table, bucket), self.all(value)) {
+            0 => None,
+            found => Some(4 * bucket + u64::from(found.trailing_zeros() / self.bits)),
+        }
+    }
+}
+
+impl CscCuckoo {
+    #[inline(always)]
+    fn run(&self, t: u32, key: Digest) -> Run {
+        let salt = SALTS[t as usize % SALTS.len()];
+        let hash = if self.number == 0 { key.salted(salt) } else { self.moved(salt, key) };
+        let fingerprint = (((hash & 0xffff_ffff) * ((1 << (self.bits - 1)) - 1)) >> 32) + 1;
+        let (first, value) = (reduce(hash, self.buckets), 2 * fingerprint);
+        Run { first, second: self.other(first, value), value }
+    }
+
+    /// The bits of a key in a table whose keys were chosen.
+    #[cold]
+    #[inline(never)]
+    fn moved(&self, salt: Salt, key: Digest) -> u64 {
+        key.salted(salt.child(self.number.into()))
+    }
+
+    /// The same tables with other salts.
+    #[cfg(feature = "build")]
+    pub(crate) fn numbered(self, number: u32) -> CscCuckoo {
+        CscCuckoo { number, ..self }
+    }
+
+    /// The other bucket of a value in this one.
+    #[inline(always)]
+    fn other(&self, bucket: u64, value: u64) -> u64 {
+        let mirror = reduce(scramble(value >> 1), self.buckets) | (!self.buckets & 1);
+        let other = mirror.wrapping_sub(bucket);
+        if bucket > mirror { other.wrapping_add(self.buckets) } else { other }
+    }
+
+    /// The two buckets of a place in the runs, and the value in each.
+    #[inline(always)]
+    fn pair(&self, run: Run, offset: u32) -> [(u64, u64); 2] {
+        let (offset, buckets) = (u64::from(offset), self.buckets);
+        let offset = if offset < buckets { offset } else { offset % buckets };
+        let (first, second) = (run.first + offset, run.second + buckets - offset);
+        let [first, second] = [first, second].map(|bucket| if bucket < buckets { bucket } else { bucket - buckets });
+        [(first, run.value), (second, run.value | 1)]
+    }
+
+    /// Bytes of one table: whole words and one more.
+    fn table_len(&self) -> u64 {
+        (self.buckets * u64::from(self.bits)).div_ceil(16) * 8 + 8
+    }
+
+    /// The tables of a payload and the counts behind them; nothing if it is too short.
+    fn parts<'a>(&self, payload: &'a [u8]) -> (impl Iterator<Item = &'a [u8]> + use<'a>, &'a [u8]) {
+        let whole = usize::try_from(self.payload_len()).ok().and_then(|len| payload.get(..len));
+        // No overflow: the payload is there.
+        let tables = (u64::from(self.repetitions) * self.table_len()) as usize;
+        let (tables, counts) = whole.and_then(|whole| whole.split_at_checked(tables)).unwrap_or_default();
+        (tables.chunks_exact(self.table_len() as usize), counts)
+    }
+
+    /// Slots of one table.
+    pub(crate) fn slots(&self) -> u64 {
+        4 * self.buckets
+    }
+
+    /// Bytes of all tables and counts.
+    pub(crate) fn payload_len(&self) -> u64 {
+        let counts = if self.counting { self.slots() } else { 0 };
+        u64::from(self.repetitions) * (self.table_len() + counts)
+    }
+
+    /// Directory: buckets, bits, repetitions, partitions, counting (varints).
+    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
+        let CscCuckoo { buckets, bits, repetitions, partitions, counting, number } = *self;
+        let counting = u64::from(counting) | u64::from(number != 0) << 1;
+        for value in [buckets, bits.into(), repetitions.into(), partitions.into(), counting] {
+            put_varint(out, value);
+        }
+        if number != 0 {
+            put_varint(out, number.into());
+        }
+    }
+
+    /// Reads what [`CscCuckoo::encode`] wrote, every number checked.
+    pub(crate) fn decode(from: &mut Reader<'_>) -> Result<CscCuckoo, FormatError> {
+        let buckets = from.within("buckets of a table", 1..=MAX_BUCKETS)?;
+        let bits = from.within("bits of a slot", (*BITS.start()).into()..=(*BITS.end()).into())? as u32;
+        let repetitions = from.within("repetitions", 1..=MAX_REPETITIONS.into())? as u32;
+        let allowed = if repetitions == 1 { 0..=0 } else { 1..=MAX_PARTITIONS.into() };
+        let partitions = from.within("partitions", allowed)? as u32;
+        let counting = from.within("counting", 0..=3)?;
+        let number = if counting < 2 { 0 } else { from.within("salt", 1..=MAX_NUMBER)? as u32 };
+        Ok(CscCuckoo { buckets, bits, repetitions, partitions, counting: counting % 2 == 1, number })
+    }
+
+    /// Asks for the first cache lines of a key's runs.
+    #[inline]
+    pub(crate) fn prefetch(&self, payload: &[u8], key: Digest, sets: u32) {
+        let width = if self.partitions == 0 { sets } else { self.partitions };
+        let bytes = |buckets: u64| buckets * u64::from(self.bits) / 2;
+        let lines = (LINES / u64::from(2 * self.repetitions)).min(bytes(width.into()) / 64 + 1);
+        for t in 0..self.repetitions {
+            let run = self.run(t, key);
+            let start = u64::from(t) * self.table_len();
+            for line in 0..lines {
+                crate::arch::prefetch(payload, (start + bytes(run.first) + 64 * line) as usize);
+                // The last byte of the bucket, for the first line; it may be the only one.
+                let last = start + bytes(run.second + 1) - 1;
+                crate::arch::prefetch(payload, last.saturating_sub(64 * line) as usize);
+            }
+        }
+    }
+
+    /// Appends the numbers of the sets that may hold a key, ascending.
+    #[inline]
+    pub(crate) fn find(&self, payload: &[u8], groups: &Groups, key: Digest, scratch: &mut Scratch, out: &mut Vec<u32>) {
+        kernel::find(self, payload, groups, key, scratch, out);
+    }
+
+    /// How often a pair was added, or more; without counts 1 or 0.
+    pub(crate) fn frequency(&self, payload: &[u8], groups: &Groups, key: Digest, set: u32) -> u8 {
+        let (tables, counts) = self.parts(payload);
+        let mut least = None;
+        for (t, table) in (0..).zip(tables) {
+            let Some(slot) = self.slot(t, table, groups, key, set) else { return 0 };
+            let at = (u64::from(t) * self.slots() + slot) as usize;
+            // A pair that is there was added once at least, whatever a damaged file says.
+            let count = counts.get(at).map_or(1, |&count| count.max(1));
+            least = Some(least.unwrap_or(u8::MAX).min(count));
+        }
+        least.unwrap_or(0)
+    }
+
+    /// Where a pair is in table `t`.
+    #[inline(always)]
+    fn slot(&self, t: u32, table: &[u8], groups: &Groups, key: Digest, set: u32) -> Option<u64> {
+        let run = self.run(t, key);
+        let lanes = Lanes::new(self.bits);
+        let pair = self.pair(run, groups.offset(t, set));
+        pair.into_iter().find_map(|(bucket, value)| lanes.find(table, bucket, value))
+    }
+
+    /// The share of slots that are in use, of the fullest table.
+    pub(crate) fn fill(&self, payload: &[u8]) -> f64 {
+        let lanes = Lanes::new(self.bits);
+        let free = |table, bucket| u64::from(lanes.equal(lanes.read(table, bucket), 0).count_ones());
+        let used = |table| self.slots() - (0..self.buckets).map(|bucket| free(table, bucket)).sum::<u64>();
+        self.parts(payload).0.map(used).max().unwrap_or(0) as f64 / self.slots() as f64
+    }
+}
+
+/// A position below `size` from the high bits of `hash`, without a division.
+#[inline(always)]
+fn reduce(hash: u64, size: u64) -> u64 {
+    ((u128::from(hash) * u128::from(size)) >> 64) as u64
+}
+
+#[cfg(all(test, feature = "build"))]
+mod tests;

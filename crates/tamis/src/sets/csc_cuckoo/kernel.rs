@@ -1,0 +1,192 @@
+//! a key's two runs of buckets -> a bit for every set whose buckets have its values.
+//!
+//! 64 buckets give a word of bits. With 16 and 8 bits the lanes are whole numbers, and a loop over them compares a vector at a time; other widths are
+//! read bucket by bucket: one has the value if one of its lanes is zero after an exclusive or with it, and the usual test for a zero lane, `(x - 1) & !x` in its
+//! top bit, is never wrong about whether there is one.
+
+use super::{CscCuckoo, Lanes, Run};
+use crate::arch::{Isa, Kernel, dispatch};
+use crate::hash::Digest;
+use crate::sets::coalesce::{Scratch, coalesce, inside, push_ones};
+use crate::sets::groups::Groups;
+
+pub(super) fn find(
+    shape: &CscCuckoo,
+    payload: &[u8],
+    groups: &Groups,
+    key: Digest,
+    scratch: &mut Scratch,
+    out: &mut Vec<u32>,
+) {
+    match shape.bits {
+        16 => dispatch(scratch.level, Find::<16> { shape, payload, groups, key, scratch, out }),
+        8 => dispatch(scratch.level, Find::<8> { shape, payload, groups, key, scratch, out }),
+        _ => dispatch(scratch.level, Find::<0> { shape, payload, groups, key, scratch, out }),
+    }
+}
+
+/// One query; `BITS` is 0 for all widths without a loop of their own.
+struct Find<'a, const BITS: u32> {
+    shape: &'a CscCuckoo,
+    payload: &'a [u8],
+    groups: &'a Groups,
+    key: Digest,
+    scratch: &'a mut Scratch,
+    out: &'a mut Vec<u32>,
+}
+
+impl<const BITS: u32> Kernel for Find<'_, BITS> {
+    type Output = ();
+    #[inline(always)]
+    fn run<I: Isa>(self) {
+        let Find { shape, payload, groups, key, scratch, out } = self;
+        let width = groups.width();
+        let (mut tables, _) = shape.parts(payload);
+        if shape.repetitions == 1 {
+            let Some(table) = tables.next() else { return };
+            Runs::<BITS>::new(shape, table, 0, key).each(width, |at, word| push_ones(word, (64 * at) as u32, out));
+            return;
+        }
+        scratch.rows.clear();
+        for (t, table) in (0..).zip(tables) {
+            let mut any = 0;
+            Runs::<BITS>::new(shape, table, t, key).each(width, |_, word| {
+                any |= word;
+                scratch.rows.push(word);
+            });
+            if any == 0 {
+                return;
+            }
+        }
+        coalesce(groups, &scratch.rows, out);
+    }
+}
+
+/// The two runs of a key in one table.
+struct Runs<'a, const BITS: u32> {
+    table: &'a [u8],
+    buckets: u64,
+    run: Run,
+    lanes: Lanes,
+}
+
+impl<'a, const BITS: u32> Runs<'a, BITS> {
+    #[inline(always)]
+    fn new(shape: &CscCuckoo, table: &'a [u8], t: u32, key: Digest) -> Self {
+        Runs { table, buckets: shape.buckets, run: shape.run(t, key), lanes: Lanes::new(shape.bits) }
+    }
+
+    /// Gives a word of bits for every 64 places of the runs, and its number.
+    #[inline(always)]
+    fn each(&self, width: u32, mut visit: impl FnMut(usize, u64)) {
+        let buckets = self.buckets;
+        let [near, far] = [self.run.value, self.run.value | 1].map(|value| self.lanes.all(value));
+        // Where the next 64 buckets start. The second run is read upwards too, and its words turned round.
+        let mut first = self.run.first;
+        let mut second = self.back(self.run.second, 63);
+        for at in 0..width.div_ceil(64) as usize {
+            let found = self.word(first, near) | self.word(second, far).reverse_bits();
+            visit(at, found & inside(at, width));
+            first += 64;
+            if first >= buckets {
+                first %= buckets;
+            }
+            second = self.back(second, 64);
+        }
+    }
+
+    /// So many buckets earlier.
+    #[inline(always)]
+    fn back(&self, bucket: u64, by: u64) -> u64 {
+        if bucket >= by { bucket - by } else { (bucket + self.buckets - by % self.buckets) % self.buckets }
+    }
+
+    /// Which of 64 buckets from `first` on have the value of every lane of `all`.
+    #[inline(always)]
+    fn word(&self, first: u64, all: u64) -> u64 {
+        if first + 64 > self.buckets {
+            return self.gather(first, all);
+        }
+        let start = first as usize;
+        match BITS {
+            16 => self.table.get(8 * start..8 * (start + 64)).map_or(0, |part| sixteen(part, all)),
+            8 => self.table.get(4 * start..4 * (start + 64)).map_or(0, |part| eight(part, all as u32)),
+            _ => self.others(first, all),
+        }
+    }
+
+    /// The same with any other number of bits: one bucket after the other, up to the next that has the value.
+    #[inline(always)]
+    fn others(&self, first: u64, all: u64) -> u64 {
+        let (mut word, mut at) = (0, first);
+        while let Some(found) = (at..first + 64).find(|&bucket| self.has(bucket, all) != 0) {
+            word |= 1 << (found - first);
+            at = found + 1;
+        }
+        word
+    }
+
+    /// 1 if a bucket has the value.
+    #[inline(always)]
+    fn has(&self, bucket: u64, all: u64) -> u64 {
+        let x = self.lanes.read(self.table, bucket) ^ all;
+        u64::from(x.wrapping_sub(self.lanes.ones) & !x & self.lanes.tops != 0)
+    }
+
+    /// The same as `word`, past the end of the table and on at its beginning.
+    #[cold]
+    #[inline(never)]
+    fn gather(&self, first: u64, all: u64) -> u64 {
+        let (mut word, mut bucket) = (0, first);
+        for i in 0..64 {
+            word |= self.has(bucket, all) << i;
+            bucket = if bucket + 1 >= self.buckets { 0 } else { bucket + 1 };
+        }
+        word
+    }
+}
+
+/// Which of 64 buckets of four times 16 bits have a lane of `all`'s. Mostly none has: that is found out with one comparison of vectors after the other,
+/// and which it is only where there is one.
+#[inline(always)]
+fn sixteen(part: &[u8], all: u64) -> u64 {
+    const ONES: u64 = 0x0001_0001_0001_0001;
+    let value = (all as u16).to_le_bytes();
+    if !part.as_chunks::<2>().0.iter().fold(false, |any, lane| any | (*lane == value)) {
+        return 0;
+    }
+    let mut word = 0;
+    for (step, part) in part.as_chunks::<64>().0.iter().enumerate() {
+        for (i, bytes) in part.as_chunks().0.iter().enumerate() {
+            let x = u64::from_le_bytes(*bytes) ^ all;
+            word |= u64::from(x.wrapping_sub(ONES) & !x & (ONES << 15) != 0) << (8 * step + i);
+        }
+    }
+    word
+}
+
+/// The same with 8 bits, where one of them mostly has.
+#[inline(always)]
+fn eight(part: &[u8], all: u32) -> u64 {
+    let ([a, b, c, d], _) = part.as_chunks::<64>() else { return 0 };
+    let half = |a, b| {
+        // A lane has a bit for each of its two buckets.
+        let (a, b) = (eight_lanes(a, all), eight_lanes(b, all));
+        let both = a.iter().zip(&b).fold(0, |word, (a, b)| word | a | b << 16);
+        u64::from(both)
+    };
+    half(a, b) | half(c, d) << 32
+}
+
+/// Bit i of lane i, of the buckets that have a lane of `all`'s.
+#[inline(always)]
+fn eight_lanes(part: &[u8; 64], all: u32) -> [u32; 16] {
+    const ONES: u32 = 0x0101_0101;
+    let mut found = [0; 16];
+    for (i, (found, bytes)) in found.iter_mut().zip(part.as_chunks().0).enumerate() {
+        let x = u32::from_le_bytes(*bytes) ^ all;
+        let zero = x.wrapping_sub(ONES) & !x & (ONES << 7);
+        *found = if zero == 0 { 0 } else { 1 << i };
+    }
+    found
+}

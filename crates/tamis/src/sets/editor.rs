@@ -1,0 +1,523 @@
+//! an index -> one that changes: pairs come and go, sets are added and removed, indexes are merged; and its snapshot as a file.
+//!
+//! Segments stay in the file's bytes until one of them is changed. New pairs go into the last sketch that has room for them; where there is none a new
+//! segment begins, a quarter as large as all others together, so that an index that keeps growing has few of them. A frozen segment never changes.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use super::build::{Collector, new_set, planned};
+use super::index::{Desk, Index, MAX_SEGMENTS, Named, by_name};
+use super::query::Sets;
+use super::segment::{Body, Content, NONE, Numbers, Segment, Sketch};
+use super::sketch::list;
+use super::tune::{self, Census, Wish};
+use crate::debug::brief_debug;
+use crate::error::{BuildError, Error, FormatError, QueryError};
+use crate::filter::build::to_file;
+use crate::hash::{Digest, Domain, Hasher, Key};
+
+/// An index that can be changed.
+///
+/// ```
+/// use tamis::multiset::{Editor, Kind};
+/// let index = tamis::sets([("ann", "red"), ("bob", "red")]).kind(Kind::Cuckoo).room(100).finish()?;
+/// let mut editor = Editor::new(&index)?;
+/// let blue = editor.add_set("blue")?;
+/// editor.insert("ann", blue)?;
+/// editor.remove("bob", 0)?;
+/// let index = tamis::Sets::open(editor.snapshot()?)?;
+/// assert_eq!(index.find("ann")?, [0, 1]);
+/// assert!(index.find("bob")?.is_empty());
+/// # Ok::<(), tamis::Error>(())
+/// ```
+pub struct Editor {
+    index: Index,
+    by_name: HashMap<Box<str>, u32>,
+    /// The segment that takes new pairs, and the numbers of its sets there.
+    open: Option<(usize, HashMap<u32, u32>)>,
+}
+
+brief_debug!(Editor, it => sets: it.index.names.len(), segments: it.index.segments.len(), hasher: it.index.hasher);
+
+/// The fewest pairs that a new segment is made for.
+const FEW: u64 = 1 << 12;
+
+impl Editor {
+    /// Takes up an index. Nothing is copied yet, but its tables are checked: a snapshot has a checksum of its own, which would hide that they were damaged.
+    pub fn new(sets: &Sets) -> Result<Editor, FormatError> {
+        sets.verify()?;
+        let index = sets.index().clone();
+        let by_name = by_name(&index.names);
+        Ok(Editor { index, by_name, open: None })
+    }
+
+    /// The number of the set with this name, which is new unless it was there before.
+    pub fn add_set(&mut self, name: &str) -> Result<u32, BuildError> {
+        if let Some(&id) = self.by_name.get(name) {
+            return Ok(id);
+        }
+        let id = new_set(name, self.index.names.len())?;
+        self.index.names.push(Named { name: name.into(), removed: false, pairs: 0 });
+        self.by_name.insert(name.into(), id);
+        Ok(id)
+    }
+
+    /// The number of a set.
+    pub fn id(&self, name: &str) -> Option<u32> {
+        self.by_name.get(name).copied()
+    }
+
+    /// Marks a set as removed: it is never named again, and its number and its room are not used again. Its pairs stay in the tables; of a cuckoo
+    /// sketch they can be [taken out](Editor::remove) before.
+    pub fn remove_set(&mut self, name: &str) -> Result<(), BuildError> {
+        let Some(id) = self.by_name.remove(name) else {
+            return Err(BuildError::Value { reason: format!("no set is named {name:?}") });
+        };
+        self.index.names[id as usize].removed = true;
+        self.index.removed += 1;
+        Ok(())
+    }
+
+    /// Puts a key into a set. A cuckoo sketch keeps a copy for every time, which has to be taken out again: it cannot tell a pair that it has
+    /// from one that only looks like it. A sketch with counts counts it once more. Where a pair is listed exactly, beside a table, it is listed once.
+    pub fn insert<K: Key>(&mut self, key: K, set: u32) -> Result<(), Error> {
+        if self.index.segments.is_empty() {
+            self.index.domain = K::DOMAIN;
+        }
+        self.index.check::<K>()?;
+        self.known(set)?;
+        self.put(self.index.named(&key), set)
+    }
+
+    fn put(&mut self, key: Digest, set: u32) -> Result<(), Error> {
+        let heavy = self.index.segments.iter_mut().enumerate().find_map(|(at, segment)| match &mut segment.content {
+            Content::Sketch(sketch) if sketch.heavy.has(key) => {
+                let local = segment.numbers.add(set);
+                sketch.groups.grow(segment.numbers.len());
+                let stored = list(&mut sketch.heavy, key, local);
+                sketch.announce(&[key]);
+                segment.pairs = segment.pairs.saturating_add(stored.into());
+                Some((at, local))
+            }
+            _ => None,
+        });
+        if heavy.is_none() {
+            let at = self.target()?;
+            let known = self.open.as_mut().filter(|(open, _)| *open == at).map(|(_, known)| known);
+            let segment = &mut self.index.segments[at];
+            let local = match known {
+                Some(known) => *known.entry(set).or_insert_with(|| segment.numbers.add(set)),
+                None => segment.numbers.add(set),
+            };
+            segment.insert(key, local);
+        }
+        // The set may have become one of the segment's behind the table of them.
+        if let (Some((at, local)), Some((open, known))) = (heavy, &mut self.open)
+            && at == *open
+        {
+            known.insert(set, local);
+        }
+        let named = &mut self.index.names[set as usize];
+        named.pairs = named.pairs.saturating_add(1);
+        Ok(())
+    }
+
+    fn known(&self, set: u32) -> Result<(), BuildError> {
+        match self.index.names.get(set as usize).is_some_and(|named| !named.removed) {
+            true => Ok(()),
+            false => Err(BuildError::Value { reason: format!("there is no set {set}") }),
+        }
+    }
+
+    /// The segment that takes the next pair.
+    fn target(&mut self) -> Result<usize, BuildError> {
+        let takes = |segment: &Segment| segment.free() > 0;
+        if let Some((at, _)) = &self.open
+            && self.index.segments.get(*at).is_some_and(takes)
+        {
+            return Ok(*at);
+        }
+        let at = match self.index.segments.iter().rposition(takes) {
+            Some(at) => at,
+            None => {
+                let segment = self.fresh()?;
+                self.push(segment)?;
+                self.index.segments.len() - 1
+            }
+        };
+        let numbers = &self.index.segments[at].numbers;
+        self.open = Some((at, numbers.iter().zip(0..).filter(|&(set, _)| set != NONE).collect()));
+        Ok(at)
+    }
+
+    /// An empty sketch like the last one, for a quarter of the pairs that there are.
+    fn fresh(&self) -> Result<Segment, BuildError> {
+        let kind = self.index.segments.iter().rev().find_map(|segment| match &segment.content {
+            Content::Sketch(Sketch { body: Body::Cuckoo(_), .. }) => Some(tune::Sketch::Cuckoo),
+            Content::Sketch(_) => Some(tune::Sketch::Bloom),
+            Content::Frozen(..) => None,
+        });
+        let (keys, pairs) = (self.index.keys(), self.index.pairs());
+        let each = (pairs / keys.max(1)).clamp(1, u64::from(u32::MAX)) as u32;
+        let sets = (self.index.names.len() as u32).max(64);
+        let census = Census { sets, multiplicities: vec![(each.min(sets.max(1)), keys.max(1))] };
+        let capacity = self.index.growth().max(FEW);
+        let census = planned(&census, capacity);
+        let wish = Wish::Targets { absent: 0.01, present: 0.1 };
+        // Rows that grow with the sets: see `Settings::tuned`.
+        let options = tune::Options { heavy: Some(u32::MAX), repetitions: 1, ..tune::Options::default() };
+        let tuned = tune::tune(kind.unwrap_or(tune::Sketch::Bloom), &census, wish, &options)?;
+        let sketch = Sketch::empty(&tuned.shape, false, 0, census.keys())?;
+        Ok(Segment { keys: 0, pairs: 0, capacity, numbers: Numbers::Same(0), content: Content::Sketch(sketch) })
+    }
+
+    fn push(&mut self, segment: Segment) -> Result<(), BuildError> {
+        if self.index.segments.len() >= MAX_SEGMENTS {
+            return Err(BuildError::Unreachable { reason: format!("more than {MAX_SEGMENTS} segments; build anew") });
+        }
+        self.index.segments.push(segment);
+        Ok(())
+    }
+
+    /// Takes a key out of a set: false, and nothing is changed, if it is not there. Only cuckoo sketches and those with counts give a pair back.
+    ///
+    /// Like any cuckoo filter this one knows fingerprints: taking out a pair that was never put in may take out another's. Where several segments
+    /// name the pair, by mistake or because it was put in twice, it stays, and the error says so.
+    pub fn remove<K: Key>(&mut self, key: K, set: u32) -> Result<bool, Error> {
+        self.index.check::<K>()?;
+        self.known(set)?;
+        let key = self.index.named(&key);
+        let (mut desk, mut ids) = (Desk::default(), vec![]);
+        let mut holding = vec![];
+        for (at, segment) in self.index.segments.iter().enumerate() {
+            ids.clear();
+            desk.find_in(segment, key, &mut ids);
+            if ids.binary_search(&set).is_ok() {
+                if !segment.gives_back(key) {
+                    let what =
+                        "only cuckoo sketches and sketches with counts give pairs back; a whole set can be marked";
+                    return Err(QueryError::Unsupported { what }.into());
+                }
+                holding.push(at);
+            }
+        }
+        let removed = match holding[..] {
+            [] => false,
+            [at] => self.index.segments[at].remove(key, set),
+            // One of them may name it by mistake, and to take it out there would take out another's.
+            _ => {
+                let what =
+                    "several segments name this pair, and which of them hold it is not known; build the index anew";
+                return Err(QueryError::Unsupported { what }.into());
+            }
+        };
+        if removed {
+            let named = &mut self.index.names[set as usize];
+            named.pairs = named.pairs.saturating_sub(1);
+        }
+        Ok(removed)
+    }
+
+    /// Takes in another index: its segments are put beside those that are here, sets of one name become one set. The
+    /// other's tables are checked.
+    ///
+    /// ```
+    /// let one = tamis::sets([("ann", "red")]).finish()?;
+    /// let two = tamis::sets([("ann", "blue"), ("bob", "red")]).finish()?;
+    /// let mut both = tamis::multiset::Editor::new(&one)?;
+    /// both.merge(&two)?;
+    /// assert_eq!(both.find("ann")?, [0, 1]);
+    /// let other = tamis::sets([("eve", "red")]).seed(7).finish()?;
+    /// assert_eq!(both.merge(&other).unwrap_err().to_string(), "the indexes cannot be merged: their seeds are 0 and 7");
+    /// # Ok::<(), tamis::Error>(())
+    /// ```
+    pub fn merge(&mut self, other: &Sets) -> Result<(), Error> {
+        other.verify()?;
+        let theirs = other.index();
+        let unlike = unlike(&self.index, (theirs.hasher, Some(theirs.domain), theirs.kmer));
+        if let Some(reason) = unlike.filter(|_| !theirs.segments.is_empty()).or_else(|| self.common(theirs)) {
+            return Err(BuildError::Unreachable { reason: format!("the indexes cannot be merged: {reason}") }.into());
+        }
+        self.attach(theirs)
+    }
+
+    /// Whether a segment of another index is here already: its pairs would count twice, and could not be taken out any more.
+    fn common(&self, theirs: &Index) -> Option<String> {
+        // A set that is not here has a number that no set has.
+        let here = |named: &Named| self.id(&named.name).unwrap_or(NONE - 1);
+        let numbers: Vec<u32> =
+            theirs.names.iter().map(|named| if named.removed { NONE } else { here(named) }).collect();
+        let number = |set: u32| numbers.get(set as usize).copied().unwrap_or(NONE);
+        let same = |ours: &Segment, theirs: &Segment| {
+            ours.is_like(theirs) && ours.numbers.iter().eq(theirs.numbers.iter().map(number))
+        };
+        let both = theirs.segments.iter().any(|theirs| self.index.segments.iter().any(|ours| same(ours, theirs)));
+        both.then(|| "they have pairs in common: a segment of one is a segment of the other".to_string())
+    }
+
+    /// Puts the segments of another index beside those that are here.
+    fn attach(&mut self, theirs: &Index) -> Result<(), Error> {
+        if self.index.segments.len() + theirs.segments.len() > MAX_SEGMENTS {
+            let reason = format!("more than {MAX_SEGMENTS} segments; build anew");
+            return Err(BuildError::Unreachable { reason }.into());
+        }
+        if self.index.segments.is_empty() {
+            (self.index.hasher, self.index.domain) = (theirs.hasher, theirs.domain);
+            self.index.kmer = theirs.kmer;
+        }
+        let mut numbers = vec![];
+        for named in &theirs.names {
+            if named.removed {
+                numbers.push(NONE);
+                continue;
+            }
+            let id = self.add_set(&named.name)?;
+            let ours = &mut self.index.names[id as usize];
+            ours.pairs = ours.pairs.saturating_add(named.pairs);
+            numbers.push(id);
+        }
+        for segment in &theirs.segments {
+            let sets = segment.numbers.iter().map(|set| numbers.get(set as usize).copied().unwrap_or(NONE));
+            let numbers = Numbers::listed(sets.collect());
+            let content = match &segment.content {
+                Content::Frozen(frozen, _) => Content::frozen(frozen.clone(), &numbers),
+                content => content.clone(),
+            };
+            self.push(Segment { numbers, content, ..*segment })?;
+        }
+        Ok(())
+    }
+
+    /// Adds pairs, each of them once however often it was pushed, and the sets they are in.
+    ///
+    /// A pair that is found where nothing is ever taken out is known, and left as it is. All others go into the sketches that have room for them, also
+    /// those that only seem to be there (see [`insert`](Editor::insert)); what finds none becomes a segment of its own, made as the collector says.
+    ///
+    /// ```
+    /// use tamis::multiset::{Editor, Kind, stream};
+    /// let index = tamis::sets([("ann", "red"), ("bob", "red")]).kind(Kind::Cuckoo).room(100).finish()?;
+    /// let mut pairs = stream().like(&index).start();
+    /// let blue = pairs.set("blue")?;
+    /// pairs.push("ann", blue)?;
+    /// pairs.push("ann", blue)?;
+    /// let mut editor = Editor::new(&index)?;
+    /// let added = editor.add(pairs)?;
+    /// assert_eq!((added.pairs, added.duplicates), (1, 1));
+    /// assert_eq!(editor.find("ann")?, [0, 1]);
+    /// # Ok::<(), tamis::Error>(())
+    /// ```
+    pub fn add(&mut self, mut pairs: Collector) -> Result<Added, Error> {
+        let (names, common) = pairs.common();
+        if let Some(reason) = unlike(&self.index, common) {
+            return Err(BuildError::Unreachable { reason: format!("the pairs cannot be added: {reason}") }.into());
+        }
+        let mut numbers = vec![];
+        for named in names {
+            numbers.push(if named.removed { NONE } else { self.add_set(&named.name)? });
+        }
+        let (mut added, mut desk) = (Added::default(), Desk::default());
+        added.duplicates = pairs.offer(|key, set| {
+            let set = numbers.get(set as usize).copied().unwrap_or(NONE);
+            if set == NONE || self.index.segments.iter().any(|segment| segment.keeps(key, set, &mut desk)) {
+                added.known += 1;
+                return Ok(true);
+            }
+            added.pairs += 1;
+            let room = self.has_room(1);
+            if room {
+                self.put(key, set)?;
+            }
+            Ok(room)
+        })?;
+        if !pairs.is_empty() {
+            self.attach(&pairs.into_index()?.0)?;
+        }
+        Ok(added)
+    }
+
+    /// The sets of a key: see [`Sets::find`].
+    pub fn find<K: Key>(&self, key: K) -> Result<Vec<u32>, QueryError> {
+        self.index.check::<K>()?;
+        let mut ids = vec![];
+        self.index.find(self.index.named(&key), &mut Desk::default(), &mut ids);
+        Ok(ids)
+    }
+
+    /// Whether so many more pairs fit into the sketches that are there.
+    pub fn has_room(&self, pairs: u64) -> bool {
+        self.index.segments.iter().map(Segment::free).max().unwrap_or(0) >= pairs
+    }
+
+    /// The index as a file.
+    pub fn snapshot(&self) -> Result<Vec<u8>, BuildError> {
+        Ok(self.index.write(Vec::new())?.0)
+    }
+
+    /// Writes the index to a file, which is replaced when, and only when, the new one is complete; returns its length.
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<u64, Error> {
+        to_file(path.as_ref(), self.index.hasher, |out| Ok(self.index.write(out)?))
+    }
+}
+
+/// What became of pairs that were added.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub struct Added {
+    /// Pairs that were added.
+    pub pairs: u64,
+    /// Pairs that were found where nothing is ever taken out, and left as they are.
+    pub known: u64,
+    /// Pairs that repeated another of those to add.
+    pub duplicates: u64,
+}
+
+/// What keeps an index apart from others of this hash, these keys and k-mers.
+fn unlike(ours: &Index, (hasher, domain, kmer): (Hasher, Option<Domain>, u32)) -> Option<String> {
+    if ours.segments.is_empty() {
+        return None;
+    }
+    if ours.kmer != kmer {
+        let words = |kmer: u32| if kmer == 0 { "no k-mers".to_string() } else { format!("{kmer}-mers") };
+        return Some(format!("their keys are {} and {}", words(ours.kmer), words(kmer)));
+    }
+    if let Some(domain) = domain.filter(|&domain| domain != ours.domain) {
+        return Some(format!("their keys are {} and {domain}", ours.domain));
+    }
+    if ours.hasher == hasher {
+        return None;
+    }
+    match (ours.hasher.is_keyed(), hasher.is_keyed()) {
+        (false, false) => Some(format!("their seeds are {} and {}", ours.hasher.words()[0], hasher.words()[0])),
+        (true, true) => Some("their secret keys differ".into()),
+        _ => Some("one is hashed with a secret key and the other is not".into()),
+    }
+}
+
+impl Numbers {
+    /// The number of a set of the file, which is new here unless it was there.
+    fn add(&mut self, set: u32) -> u32 {
+        if let Some(local) = self.local(set) {
+            return local;
+        }
+        let local = self.len();
+        match self {
+            Numbers::Same(count) if *count == set => *count += 1,
+            Numbers::Same(count) => *self = Numbers::listed((0..*count).chain([set]).collect()),
+            Numbers::Listed { sets, ascending } => {
+                *ascending &= sets.last().is_none_or(|&last| last < set);
+                sets.push(set);
+            }
+        }
+        local
+    }
+}
+
+impl Sketch {
+    /// Whether pairs can be taken out of the table.
+    fn gives_back(&self) -> bool {
+        match &self.body {
+            Body::Cuckoo(_) => true,
+            Body::Bloom(body) => body.counting(),
+        }
+    }
+}
+
+impl Segment {
+    /// How many more pairs it is planned for.
+    fn free(&self) -> u64 {
+        let most = match &self.content {
+            Content::Frozen(..) => return 0,
+            // A pair that is only counted takes no slot: never more of them than a reader believes.
+            Content::Sketch(Sketch { body: Body::Cuckoo(body), .. }) if body.counting() => body.room(),
+            Content::Sketch(_) => u64::MAX,
+        };
+        self.capacity.min(most).saturating_sub(self.pairs)
+    }
+
+    /// Puts a pair into a sketch.
+    fn insert(&mut self, key: Digest, local: u32) {
+        let Content::Sketch(sketch) = &mut self.content else { return };
+        sketch.groups.grow(self.numbers.len());
+        if sketch.existence.is_some() {
+            if !sketch.exists(key) {
+                self.keys = self.keys.saturating_add(1);
+                sketch.announce(&[key]);
+                if let Some((filter, _)) = &mut sketch.existence {
+                    *filter = filter.holding(self.keys);
+                }
+            }
+        } else {
+            self.keys = self.keys.saturating_add(1);
+        }
+        let stored = sketch.add(key, local, 1);
+        self.pairs = self.pairs.saturating_add(stored.into());
+    }
+
+    /// Whether a pair is found here, and will be whatever else is taken out: in tables that give nothing back, or listed exactly.
+    fn keeps(&self, key: Digest, set: u32, desk: &mut Desk) -> bool {
+        let mut ids = vec![];
+        match &self.content {
+            Content::Sketch(sketch) if sketch.gives_back() => {
+                (sketch.heavy.find(key, &mut ids) || sketch.extra.find(key, &mut ids))
+                    && self.numbers.local(set).is_some_and(|local| ids.binary_search(&local).is_ok())
+            }
+            _ => {
+                desk.find_in(self, key, &mut ids);
+                ids.binary_search(&set).is_ok()
+            }
+        }
+    }
+
+    /// Whether two segments have the same pairs in the same tables, but for the names of the sets.
+    fn is_like(&self, other: &Segment) -> bool {
+        (self.keys, self.pairs, self.capacity) == (other.keys, other.pairs, other.capacity)
+            && match (&self.content, &other.content) {
+                (Content::Frozen(one, _), Content::Frozen(two, _)) => one.payloads() == two.payloads(),
+                (Content::Sketch(one), Content::Sketch(two)) => {
+                    let sets = self.numbers.len().max(other.numbers.len());
+                    let sides = |sketch: &Sketch| [&sketch.heavy, &sketch.extra].map(|side| side.pack(sets));
+                    one.body == two.body
+                        && one.words[..] == two.words[..]
+                        && sides(one).iter().zip(&sides(two)).all(|(one, two)| one.payloads() == two.payloads())
+                }
+                _ => false,
+            }
+    }
+
+    /// Whether a pair of this key can be taken out.
+    fn gives_back(&self, key: Digest) -> bool {
+        match &self.content {
+            Content::Frozen(..) => false,
+            Content::Sketch(sketch) => sketch.gives_back() || sketch.heavy.has(key),
+        }
+    }
+
+    /// Takes a pair out; false if it is not there.
+    fn remove(&mut self, key: Digest, set: u32) -> bool {
+        let (Some(local), Content::Sketch(sketch)) = (self.numbers.local(set), &mut self.content) else { return false };
+        let Sketch { body, groups, heavy, extra, words, .. } = sketch;
+        let mut ids = vec![];
+        let side = if heavy.find(key, &mut ids) { Some(heavy) } else { None };
+        let side = side.or_else(|| {
+            ids.clear();
+            extra.find(key, &mut ids).then_some(extra)
+        });
+        let removed = match (side, ids.binary_search(&local)) {
+            (Some(side), Ok(at)) => {
+                ids.remove(at);
+                match ids.is_empty() {
+                    true => drop(side.open().remove(&key)),
+                    false => drop(side.open().insert(key, ids)),
+                }
+                true
+            }
+            _ => match body {
+                Body::Cuckoo(body) => body.remove(words.change(), groups, key, local),
+                Body::Bloom(body) => body.remove(words.change(), groups, key, local),
+            },
+        };
+        self.pairs = self.pairs.saturating_sub(u64::from(removed));
+        removed
+    }
+}

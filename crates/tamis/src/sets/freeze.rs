@@ -1,0 +1,151 @@
+//! sorted pairs -> a segment that is frozen: colours are counted, numbered and written, keys are led to them.
+//!
+//! Pairs are read twice: to collect the distinct lists, and to tell the filter and the map their keys. Lists are told apart by 128 bits of hash and
+//! kept in their written form, so that memory grows with what the file will hold.
+//!
+//! Two orders make the file small. Sets are numbered by size, the largest first, because interpolative coding likes ids that crowd together.
+//! Colours are numbered by how many keys have them: the map's table of values is then a few runs; and colours of equal frequency by the length of
+//! their lists, which [`Lists`] pays little for.
+
+use std::collections::HashMap;
+
+use xxhash_rust::xxh3::xxh3_128;
+
+use super::bits::BitWriter;
+use super::frozen::Frozen;
+use super::key::Hashed;
+use super::lists::{self, Lists};
+use super::pairs::{each_key, sets_of};
+use super::segment::{Content, Numbers, Segment};
+use super::tune::Census;
+use crate::error::{BuildError, Error};
+use crate::filter::build::Options;
+use crate::gather::{Limits, Record, Sorted};
+use crate::maps;
+use crate::plan::Kind;
+
+/// Distinct lists, as they are met.
+struct Colours {
+    /// How a set is numbered in lists.
+    rank: Vec<u32>,
+    by_hash: HashMap<u128, u32>,
+    /// The colours of lists of one set, by that set.
+    single: Vec<u32>,
+    /// How many keys have each.
+    counts: Vec<u64>,
+    /// All lists, and where each ends.
+    written: BitWriter,
+    ends: Vec<u64>,
+    ranked: Vec<u32>,
+    bytes: Vec<u8>,
+}
+
+const NONE: u32 = u32::MAX;
+
+impl Colours {
+    fn new(rank: Vec<u32>) -> Colours {
+        let single = vec![NONE; rank.len()];
+        let (written, ends) = (BitWriter::default(), vec![0]);
+        Colours { rank, by_hash: HashMap::new(), single, counts: vec![], written, ends, ranked: vec![], bytes: vec![] }
+    }
+
+    /// The colour of a list, new or known.
+    fn number(&mut self, sets: &[u32]) -> Result<u32, BuildError> {
+        let slot = match sets {
+            &[only] => &mut self.single[only as usize],
+            _ => {
+                self.bytes.clear();
+                self.bytes.extend(sets.iter().flat_map(|set| set.to_le_bytes()));
+                self.by_hash.entry(xxh3_128(&self.bytes)).or_insert(NONE)
+            }
+        };
+        if *slot == NONE {
+            *slot = u32::try_from(self.counts.len()).ok().filter(|&number| number < NONE).ok_or_else(|| {
+                BuildError::Unreachable { reason: format!("more than {NONE} different lists of sets") }
+            })?;
+            let number = *slot;
+            self.counts.push(0);
+            self.ranked.clear();
+            self.ranked.extend(sets.iter().map(|&set| self.rank[set as usize]));
+            self.ranked.sort_unstable();
+            lists::put(&mut self.written, &self.ranked, self.rank.len() as u32);
+            self.ends.push(self.written.len());
+            return Ok(number);
+        }
+        Ok(*slot)
+    }
+
+    /// The lists in their last order, and the number that each colour has there.
+    fn finish(&self) -> (Lists, Vec<u32>) {
+        let len = |colour: u32| self.ends[colour as usize + 1] - self.ends[colour as usize];
+        let mut order: Vec<u32> = (0..self.counts.len() as u32).collect();
+        order.sort_by_key(|&colour| (std::cmp::Reverse(self.counts[colour as usize]), len(colour), colour));
+        let mut numbers = vec![0; order.len()];
+        (0..).zip(&order).for_each(|(number, &colour)| numbers[colour as usize] = number);
+        let lists = order.iter().map(|&colour| (self.written.bytes(), self.ends[colour as usize], len(colour)));
+        (Lists::new(lists, self.rank.len() as u32), numbers)
+    }
+}
+
+/// What was built besides the segment.
+pub(super) struct Built {
+    pub(super) segment: Segment,
+    pub(super) colours: u64,
+}
+
+/// Builds the segment; `rate` is the share of absent keys that get some list.
+pub(super) fn build<R: Record>(
+    pairs: &Sorted<R>,
+    census: &Census,
+    sizes: &[u64],
+    rate: f64,
+    common: &Options,
+) -> Result<Built, Error> {
+    let stop = || common.stop();
+    let mut by_size: Vec<u32> = (0..census.sets).collect();
+    by_size.sort_by_key(|&set| (std::cmp::Reverse(sizes[set as usize]), set));
+    let mut rank = vec![0; by_size.len()];
+    (0..).zip(&by_size).for_each(|(at, &set)| rank[set as usize] = at);
+    let mut colours = Colours::new(rank);
+    let mut sets = vec![];
+    each_key(pairs, &stop, |_, pairs| {
+        sets_of(pairs, &mut sets);
+        let colour = colours.number(&sets)?;
+        colours.counts[colour as usize] += 1;
+        Ok::<(), BuildError>(())
+    })?;
+    let (lists, numbers) = colours.finish();
+    // Half of the memory holds the pairs; the map's records are larger than the filter's.
+    let share = |part: u64| Limits { memory: common.limits.memory / 6 * part, ..common.limits.clone() };
+    let mut filter = (rate < 1.0).then(|| {
+        let door = crate::stream().kind(Kind::Ribbon).fpr(rate).effort(common.effort).limits(share(1));
+        door.threads(common.threads).cancel(common.cancel.clone()).start()
+    });
+    let map = maps::stream().effort(common.effort).limits(share(2)).threads(common.threads);
+    let map = match common.progress.clone() {
+        None => map,
+        // Of the map's progress only the building is news: its keys were read before.
+        Some(tell) => map.progress(move |progress| {
+            if matches!(progress, crate::Progress::Built { .. }) {
+                tell(progress);
+            }
+        }),
+    };
+    let mut map = map.cancel(common.cancel.clone()).start();
+    each_key(pairs, &stop, |key, pairs| {
+        sets_of(pairs, &mut sets);
+        let colour = numbers[colours.number(&sets)? as usize];
+        if let Some(filter) = &mut filter {
+            filter.push(Hashed(key))?;
+        }
+        map.push(Hashed(key), u64::from(colour))
+    })?;
+    drop(colours);
+    let filter = filter.map(|filter| filter.finish()).transpose()?;
+    let frozen = Frozen { filter, map: map.finish()?, lists };
+    let (keys, pairs) = (census.keys(), census.pairs());
+    let count = frozen.lists.len();
+    let numbers = Numbers::listed(by_size);
+    let segment = Segment { keys, pairs, capacity: pairs, content: Content::frozen(frozen.into(), &numbers), numbers };
+    Ok(Built { segment, colours: count })
+}

@@ -15,6 +15,7 @@
 
 use crate::hash::Digest;
 
+pub(crate) mod arena;
 pub(crate) mod block;
 mod parity;
 mod select;
@@ -29,6 +30,9 @@ pub(crate) trait Kernel {
 
 /// An instruction set, as a type: the methods are the operations whose best form differs between processors.
 pub(crate) trait Isa: Copy + 'static {
+    /// Whether loops have a form of their own for files of one shard. x86-64 processors without AVX2 do with one form.
+    const QUICK: bool = true;
+
     /// Bit `j` of the result is the parity of word `j` of `first` under `low` and word `j` of `second` under `high`.
     #[inline(always)]
     fn parities<const R: usize>(first: &[u8], second: &[u8], low: u64, high: u64) -> u32 {
@@ -57,7 +61,9 @@ pub(crate) trait Isa: Copy + 'static {
 /// Portable code.
 #[derive(Clone, Copy)]
 pub(crate) struct Base;
-impl Isa for Base {}
+impl Isa for Base {
+    const QUICK: bool = cfg!(not(target_arch = "x86_64"));
+}
 
 /// See the module's table.
 #[derive(Clone, Copy)]
@@ -66,7 +72,7 @@ impl Isa for V3 {
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     fn block_contains(block: &[u8; 32], hash: u32) -> bool {
-        // SAFETY: only `dispatch` and `Ask` name this set, after detection found avx2.
+        // SAFETY: only `dispatch` and `QueryFn` name this set, after detection found avx2.
         unsafe { block::contains_avx2(block, hash) }
     }
 
@@ -96,14 +102,14 @@ impl Isa for V4 {
         if R < 5 {
             return parity::scalar::<R>(first, second, low, high);
         }
-        // SAFETY: only `dispatch` and `Ask` name V4, after detection found its features.
+        // SAFETY: only `dispatch` and `QueryFn` name V4, after detection found its features.
         unsafe { parity::avx512::<R>(first, second, low, high) }
     }
 
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     fn block_contains(block: &[u8; 32], hash: u32) -> bool {
-        // SAFETY: only `dispatch` and `Ask` name this set, after detection found avx2.
+        // SAFETY: only `dispatch` and `QueryFn` name this set, after detection found avx2.
         unsafe { block::contains_avx2(block, hash) }
     }
 
@@ -139,6 +145,10 @@ impl Level {
     /// The best set of this processor.
     #[inline]
     pub(crate) fn detect() -> Level {
+        #[cfg(test)]
+        if let Some(level) = FORCED.get() {
+            return level;
+        }
         #[cfg(target_arch = "x86_64")]
         {
             use std::arch::is_x86_feature_detected as has;
@@ -155,6 +165,15 @@ impl Level {
         Level(Set::Base)
     }
 
+    /// Runs `work` as if this were the best set, on this thread.
+    #[cfg(test)]
+    pub(crate) fn force<T>(self, work: impl FnOnce() -> T) -> T {
+        FORCED.set(Some(self));
+        let done = work();
+        FORCED.set(None);
+        done
+    }
+
     /// Every set this processor has, the portable one first.
     #[cfg(test)]
     pub(crate) fn available() -> Vec<Level> {
@@ -164,6 +183,12 @@ impl Level {
         sets.retain(|&s| s <= Level::detect().0);
         sets.into_iter().map(Level).collect()
     }
+}
+
+#[cfg(test)]
+thread_local! {
+    /// What detection finds, for tests of lesser processors.
+    static FORCED: std::cell::Cell<Option<Level>> = const { std::cell::Cell::new(None) };
 }
 
 /// Runs a kernel compiled for `level`.
@@ -193,7 +218,7 @@ fn run_v4<K: Kernel>(kernel: K) -> K::Output {
 }
 
 /// How something answers for one key: yes or no, or with a value. `answer` must be `#[inline(always)]`.
-pub(crate) trait Answer<T: ?Sized, O = bool> {
+pub(crate) trait Answer<T, O = bool> {
     /// The query itself.
     fn answer<I: Isa>(asked: &T, key: Digest) -> O;
 }
@@ -201,46 +226,52 @@ pub(crate) trait Answer<T: ?Sized, O = bool> {
 /// A query compiled for the best instruction set: chosen once, when a file is opened, so that asking is one indirect call
 /// with everything in registers. A [`Kernel`] per key would pass its parts through memory, and one function for all
 /// structures would save registers for the hungriest of them: both cost more than many a query.
-pub(crate) struct Ask<T: ?Sized, O = bool>(unsafe fn(&T, Digest) -> O);
+pub(crate) struct QueryFn<T, O = bool>(unsafe fn(&T, Digest) -> O);
 
-/// The same for a value.
-pub(crate) type Fetch<T> = Ask<T, u32>;
-
-impl<T: ?Sized, O> Clone for Ask<T, O> {
+impl<T, O> Clone for QueryFn<T, O> {
     fn clone(&self) -> Self {
         *self
     }
 }
-impl<T: ?Sized, O> Copy for Ask<T, O> {}
+impl<T, O> Copy for QueryFn<T, O> {}
 
-impl<T: ?Sized, O> std::fmt::Debug for Ask<T, O> {
+impl<T, O> std::fmt::Debug for QueryFn<T, O> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Ask")
+        f.write_str("QueryFn")
     }
 }
 
-impl<T: ?Sized, O> Ask<T, O> {
+impl<T, O> QueryFn<T, O> {
     /// The way `A` answers, compiled for `level`.
-    pub(crate) fn new<A: Answer<T, O>>(level: Level) -> Ask<T, O> {
-        fn base<T: ?Sized, O, A: Answer<T, O>>(asked: &T, key: Digest) -> O {
+    pub(crate) fn new<A: Answer<T, O>>(level: Level) -> QueryFn<T, O> {
+        fn base<T, O, A: Answer<T, O>>(asked: &T, key: Digest) -> O {
             A::answer::<Base>(asked, key)
         }
         #[cfg(target_arch = "x86_64")]
         #[target_feature(enable = "popcnt,bmi1,bmi2,lzcnt,avx2")]
-        fn v3<T: ?Sized, O, A: Answer<T, O>>(asked: &T, key: Digest) -> O {
+        fn v3<T, O, A: Answer<T, O>>(asked: &T, key: Digest) -> O {
             A::answer::<V3>(asked, key)
         }
         #[cfg(target_arch = "x86_64")]
         #[target_feature(enable = "popcnt,bmi1,bmi2,lzcnt,avx2,avx512f,avx512bw,avx512vl,avx512vbmi,avx512vpopcntdq")]
-        fn v4<T: ?Sized, O, A: Answer<T, O>>(asked: &T, key: Digest) -> O {
+        fn v4<T, O, A: Answer<T, O>>(asked: &T, key: Digest) -> O {
             A::answer::<V4>(asked, key)
         }
         match level.0 {
-            Set::Base => Ask(base::<T, O, A>),
+            Set::Base => QueryFn(base::<T, O, A>),
             #[cfg(target_arch = "x86_64")]
-            Set::V3 => Ask(v3::<T, O, A>),
+            Set::V3 => QueryFn(v3::<T, O, A>),
             #[cfg(target_arch = "x86_64")]
-            Set::V4 => Ask(v4::<T, O, A>),
+            Set::V4 => QueryFn(v4::<T, O, A>),
+        }
+    }
+
+    /// `A` where the processor's best set is worth code of its own, `B` on the few that have only the portable one.
+    pub(crate) fn quick<A: Answer<T, O>, B: Answer<T, O>>(level: Level) -> QueryFn<T, O> {
+        match level.0 {
+            #[cfg(target_arch = "x86_64")]
+            Set::Base => QueryFn(|asked, key| B::answer::<Base>(asked, key)),
+            _ => QueryFn::new::<A>(level),
         }
     }
 
@@ -263,130 +294,4 @@ pub(crate) fn prefetch<T>(items: &[T], at: usize) {
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = (items, at);
-}
-
-/// A file as bytes, without reading it.
-#[cfg(feature = "mmap")]
-pub(crate) fn map(path: &std::path::Path) -> std::io::Result<bytes::Bytes> {
-    let file = std::fs::File::open(path)?;
-    if file.metadata()?.len() == 0 {
-        return Ok(bytes::Bytes::new()); // an empty map is an error on some systems
-    }
-    // SAFETY: the caller was told not to change the file while the filter lives. Should it happen all the same, any payload
-    // bytes give some answer: geometry was copied out and checked when the filter was opened.
-    let map = unsafe { memmap2::Mmap::map(&file)? };
-    Ok(bytes::Bytes::from_owner(map))
-}
-
-/// A whole file, in huge pages where the system has them.
-pub(crate) fn read(path: &std::path::Path) -> std::io::Result<bytes::Bytes> {
-    let mut file = std::fs::File::open(path)?;
-    let mut arena = Arena::new(file.metadata()?.len());
-    std::io::copy(&mut file, &mut arena)?;
-    Ok(arena.finish())
-}
-
-/// Memory for a whole filter: a vector while it is small; then pages, so that the lines of a structure are cache lines, and
-/// huge ones where the system has them: fewer misses of the address cache.
-#[derive(Debug, Default)]
-pub(crate) struct Arena {
-    small: Vec<u8>,
-    #[cfg(feature = "mmap")]
-    pages: Option<memmap2::MmapMut>,
-    len: usize,
-}
-
-/// Less stays in the vector.
-#[cfg(feature = "mmap")]
-const LARGE: usize = 1 << 16;
-
-impl Arena {
-    /// An arena for about this many bytes.
-    pub(crate) fn new(expected: u64) -> Arena {
-        let mut arena = Arena::default();
-        arena.reserve(usize::try_from(expected.min(1 << 32)).unwrap_or(0));
-        arena
-    }
-
-    /// Makes room for `len` bytes in all; fails only where a vector would.
-    fn reserve(&mut self, len: usize) {
-        #[cfg(feature = "mmap")]
-        if len >= LARGE
-            && let Ok(mut pages) = memmap2::MmapMut::map_anon(len)
-        {
-            #[cfg(target_os = "linux")]
-            let _ = pages.advise(memmap2::Advice::HugePage); // only a wish
-            pages[..self.len].copy_from_slice(self.bytes());
-            self.small = Vec::new();
-            self.pages = Some(pages);
-            return;
-        }
-        self.small.reserve(len.saturating_sub(self.small.len()));
-    }
-
-    fn bytes(&self) -> &[u8] {
-        #[cfg(feature = "mmap")]
-        if let Some(pages) = &self.pages {
-            return &pages[..self.len];
-        }
-        &self.small
-    }
-
-    /// What was written.
-    pub(crate) fn finish(self) -> bytes::Bytes {
-        #[cfg(feature = "mmap")]
-        if let Some(pages) = self.pages {
-            return bytes::Bytes::from_owner(pages).slice(..self.len);
-        }
-        self.small.into()
-    }
-}
-
-impl std::io::Write for Arena {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        let end = self.len + bytes.len();
-        #[cfg(feature = "mmap")]
-        {
-            let room = self.pages.as_ref().map_or(LARGE, |pages| pages.len());
-            if end > room {
-                self.reserve(end + end / 2);
-            }
-            if let Some(pages) = self.pages.as_mut().filter(|pages| pages.len() >= end) {
-                pages[self.len..end].copy_from_slice(bytes);
-                self.len = end;
-                return Ok(bytes.len());
-            }
-            if let Some(pages) = self.pages.take() {
-                self.small = pages[..self.len].to_vec(); // no more pages to be had
-            }
-        }
-        self.small.extend_from_slice(bytes);
-        self.len = end;
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-    use super::*;
-    use std::io::Write;
-
-    /// An arena is a vector, whatever it expects.
-    #[test]
-    fn an_arena_holds_what_was_written() {
-        let data: Vec<u8> = (0..300_000u32).map(|i| ((i * 31) >> 3) as u8).collect();
-        for expected in [0, 10, 70_000, 299_999, 300_000, 1 << 20] {
-            for step in [1000, 65_536, 150_000, 300_000] {
-                let mut arena = Arena::new(expected);
-                data.chunks(step).for_each(|part| arena.write_all(part).unwrap());
-                assert!(arena.finish() == data, "{expected} {step}");
-            }
-        }
-        assert!(Arena::new(1 << 20).finish().is_empty());
-    }
 }

@@ -10,6 +10,7 @@
 
 #[cfg(feature = "build")]
 pub mod build;
+pub(crate) mod open;
 pub(crate) mod partition;
 pub mod query;
 pub mod steps;

@@ -1,4 +1,4 @@
-//! steps and payloads <-> bytes: the header, the directory, the checksums, and the reader under every codec.
+//! payloads and their directory <-> bytes: the header, the directory, the checksums, and the reader under every codec.
 //!
 //! ```text
 //!   header, 48 bytes | payloads, shard by shard | directory | footer, 24 bytes
@@ -17,10 +17,7 @@ use bytes::Bytes;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use crate::error::FormatError;
-use crate::filter::partition::{Group, MAX_GROUPS, Partitions, Table};
-use crate::filter::steps::{Leaf, NEXT, Role, Step, Steps};
-use crate::hash::{Domain, HashKind, Hasher, Salt};
-use crate::leaves::{Column, Contains, Part};
+use crate::hash::{Domain, HashKind, Hasher};
 
 /// The newest version of the format; all versions so far.
 pub const VERSION: u16 = 1;
@@ -30,8 +27,6 @@ const MAGIC: [u8; 8] = *b"\x89tamis\r\n";
 const CLOSING: [u8; 4] = *b"sieV";
 const HEADER: usize = 48;
 const FOOTER: usize = 24;
-/// More steps than any recipe has.
-const MAX_STEPS: u64 = 64;
 /// More shards than any builder makes (2^32 keys have 4,096).
 pub(crate) const MAX_SHARD_BITS: u32 = 24;
 
@@ -202,15 +197,6 @@ pub(crate) fn place(end: u64, len: u64) -> u64 {
     if len < 1 << 16 { end } else { end.next_multiple_of(64) }
 }
 
-/// A whole file, taken apart.
-#[derive(Debug)]
-pub(crate) struct Contents {
-    pub(crate) header: Header,
-    /// None in a partitioned file.
-    pub(crate) steps: Vec<Step>,
-    pub(crate) partitions: Option<Partitions>,
-}
-
 /// Header and directory of a file, checked as far as their checksum goes, and the places for its payloads.
 pub(crate) fn parts<'a>(bytes: &'a Bytes, budget: &'a Budget) -> Result<(Header, Reader<'a>, Places<'a>), FormatError> {
     let header = Header::check(bytes)?;
@@ -219,71 +205,6 @@ pub(crate) fn parts<'a>(bytes: &'a Bytes, budget: &'a Budget) -> Result<(Header,
     let from = Reader::budgeted(directory, "directory", budget);
     let places = Places { end: HEADER as u64, last: (bytes.len() - FOOTER - directory.len()) as u64, bytes, budget };
     Ok((header, from, places))
-}
-
-/// Reads and checks everything of a filter but the payloads.
-pub(crate) fn open(bytes: &Bytes, budget: &Budget) -> Result<Contents, FormatError> {
-    let (header, mut from, mut places) = parts(bytes, budget)?;
-    let (steps, partitions) = match header.form {
-        Form::Filter => (decode_steps(&mut from, header.shard_bits, 0)?, None),
-        Form::Partitioned => (vec![], Some(decode_partitions(&mut from, &mut places)?)),
-        other => return Err(FormatError::Form { found: other.name(), expected: Form::Filter.name() }),
-    };
-    from.end()?;
-    let mut contents = Contents { header, steps, partitions };
-    places.lay_out(&mut contents.steps, header.shard_bits)?;
-    places.check()?;
-    Ok(contents)
-}
-
-/// Reads one list of steps, whose salts have numbers from `first` on, and leaves the places of its payloads open.
-pub(crate) fn decode_steps(from: &mut Reader<'_>, bits: u32, first: u64) -> Result<Vec<Step>, FormatError> {
-    let room = from.len();
-    let count = from.within("number of steps", 0..=MAX_STEPS)?;
-    let shards = 1u64 << bits;
-    // Every geometry takes a byte at least.
-    if count.max(1) * shards > room {
-        return Err(FormatError::invalid(format!("directory: too short for {count} steps of {shards} shards")));
-    }
-    let mut kinds = from.room(count)?;
-    for _ in 0..count {
-        let role = Role::decode(from.u8()?)?;
-        kinds.push((role, from.u8()?));
-    }
-    // Once as they are, and once in the list that is asked.
-    from.draw(count * NEXT)?;
-    let mut steps = from.room(count)?;
-    for (number, &(role, tag)) in kinds.iter().enumerate() {
-        let leaf = Leaf::decode(tag, from, bits, Salt::new(first + number as u64))?;
-        steps.push(Step { role, leaf });
-    }
-    Ok(steps)
-}
-
-/// Reads the directory of a partitioned file: the bound, the groups, the labels.
-///
-/// ```text
-///   bound in bits u64
-///   number of groups             varint, 0 to 255
-///   per group: shard bits        varint, 0 to 24
-///              keys, negatives   varints
-///              its list of steps, as in an ordinary directory
-///   the table of labels          see `partition::Table`
-/// ```
-fn decode_partitions(from: &mut Reader<'_>, places: &mut Places<'_>) -> Result<Partitions, FormatError> {
-    let bound = u64::from_le_bytes(from.array()?);
-    let count = from.within("number of groups", 0..=MAX_GROUPS as u64)?;
-    let mut groups = from.room(count)?;
-    for _ in 0..count {
-        let shard_bits = from.within("shard bits of a group", 0..=MAX_SHARD_BITS as u64)? as u32;
-        let (keys, negatives) = (from.varint()?, from.varint()?);
-        let mut steps = decode_steps(from, shard_bits, 0)?;
-        places.lay_out(&mut steps, shard_bits)?;
-        let steps = Steps::new(steps);
-        groups.push(Group { ask: steps.ask(), steps, shard_bits, keys, negatives });
-    }
-    let table = Table::decode(from, groups.len(), places.bytes)?;
-    Ok(Partitions { groups, table, bound })
 }
 
 /// Gives payloads their places, one after the other.
@@ -298,25 +219,13 @@ pub(crate) struct Places<'a> {
 }
 
 impl Places<'_> {
-    /// Every part of some steps, shard by shard.
-    pub(crate) fn lay_out(&mut self, steps: &mut [Step], bits: u32) -> Result<(), FormatError> {
-        (0..1usize << bits).try_for_each(|shard| steps.iter_mut().try_for_each(|step| self.put(&mut step.leaf, shard)))
-    }
-
-    /// One part of a leaf.
-    pub(crate) fn put(&mut self, leaf: &mut Leaf, shard: usize) -> Result<(), FormatError> {
-        let (start, payload) = self.next(leaf.payload_len(shard))?;
-        leaf.set_place(shard, start, payload);
-        Ok(())
-    }
-
     /// The next payload, of so many bytes.
     pub(crate) fn take(&mut self, len: u64) -> Result<Bytes, FormatError> {
         Ok(self.next(len)?.1)
     }
 
     /// Where it starts, too.
-    fn next(&mut self, len: u64) -> Result<(usize, Bytes), FormatError> {
+    pub(crate) fn next(&mut self, len: u64) -> Result<(usize, Bytes), FormatError> {
         let start = place(self.end, len);
         let Some(next) = start.checked_add(len).filter(|&next| next <= self.last) else {
             let found = self.last - self.end;
@@ -373,28 +282,6 @@ pub(crate) fn verify(bytes: &[u8]) -> Result<(), FormatError> {
     if xxh3_64(payload) == sum { Ok(()) } else { Err(FormatError::Checksum { part: "payload" }) }
 }
 
-/// Reads the parts of one column and leaves their places open.
-pub(crate) fn decode_column<G: Contains + Clone>(
-    from: &mut Reader<'_>,
-    bits: u32,
-    salt: Salt,
-) -> Result<Column<G>, FormatError> {
-    let part = |from: &mut Reader<'_>| Ok(Part { geometry: G::decode(from, salt)?, payload: Bytes::new(), start: 0 });
-    let left = from.left();
-    let first = part(from)?;
-    if bits == 0 {
-        return Ok(Column::single(first));
-    }
-    // A column keeps a copy of its first part.
-    from.draw(left - from.left())?;
-    let mut parts = from.room(1 << bits)?;
-    parts.push(first);
-    for _ in 1..1u64 << bits {
-        parts.push(part(from)?);
-    }
-    Column::new(bits, parts.into()).ok_or_else(|| FormatError::invalid("directory: no shards"))
-}
-
 /// Writes a file front to back.
 #[cfg(feature = "build")]
 pub(crate) struct Writer<W> {
@@ -405,7 +292,7 @@ pub(crate) struct Writer<W> {
     sum: Xxh3,
     /// Step by step, the geometries of the shards so far.
     geometries: Vec<Vec<u8>>,
-    kinds: Vec<(Role, u8)>,
+    kinds: Vec<[u8; 2]>,
 }
 
 /// One shard's part of one step, ready to be written.
@@ -417,8 +304,8 @@ pub(crate) struct Encoded {
 
 #[cfg(feature = "build")]
 impl<W: std::io::Write> Writer<W> {
-    /// Starts a file with these steps, each a role and a leaf's tag.
-    pub(crate) fn new(mut out: W, header: &Header, kinds: Vec<(Role, u8)>) -> std::io::Result<Writer<W>> {
+    /// Starts a file with these steps, each the byte of a role and the tag of a leaf.
+    pub(crate) fn new(mut out: W, header: &Header, kinds: Vec<[u8; 2]>) -> std::io::Result<Writer<W>> {
         let header = header.encode();
         out.write_all(&header)?;
         let geometries = vec![vec![]; kinds.len()];
@@ -446,7 +333,7 @@ impl<W: std::io::Write> Writer<W> {
     }
 
     /// Starts another list of steps: a partitioned file has one for every group.
-    pub(crate) fn start(&mut self, kinds: Vec<(Role, u8)>) {
+    pub(crate) fn start(&mut self, kinds: Vec<[u8; 2]>) {
         self.geometries = vec![vec![]; kinds.len()];
         self.kinds = kinds;
     }
@@ -455,9 +342,7 @@ impl<W: std::io::Write> Writer<W> {
     pub(crate) fn list(&self) -> Vec<u8> {
         let mut list = vec![];
         put_varint(&mut list, self.kinds.len() as u64);
-        for (role, tag) in &self.kinds {
-            list.extend_from_slice(&[role.encode(), *tag]);
-        }
+        list.extend_from_slice(self.kinds.as_flattened());
         for geometries in &self.geometries {
             list.extend_from_slice(geometries);
         }

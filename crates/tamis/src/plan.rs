@@ -9,8 +9,8 @@
 //! complete, may let negatives go long before their number is known (`build/sieve.rs`).
 
 use crate::error::BuildError;
-use crate::filter::steps::Role;
 use crate::gather::{SHARD_KEYS, Sketch, shard_bits};
+use crate::leaves::Role;
 use crate::leaves::bloom::{classic, split};
 use crate::leaves::{cuckoo, fuse, quotient, ribbon};
 use crate::math::quotient as quotients;
@@ -20,13 +20,12 @@ mod choose;
 mod kind;
 mod outlook;
 pub(crate) mod recipes;
-mod structure;
 
+pub(crate) use crate::leaves::Structure;
 pub use choose::{Candidate, Comparison, Forecast, GUARD};
 pub(crate) use choose::{Design, Expected, SOMEBODY, compare};
 pub use kind::{Base, Effort, Goal, Kind, Layout};
 pub(crate) use outlook::outlook;
-pub(crate) use structure::Structure;
 
 /// What is wanted, and of how many keys.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -79,6 +78,13 @@ impl Columns {
 pub(crate) struct Step {
     pub(crate) role: Role,
     pub(crate) structure: Structure,
+}
+
+impl Step {
+    /// How a directory names it.
+    pub(crate) fn kind(&self) -> [u8; 2] {
+        [self.role.encode(), self.structure.tag()]
+    }
 }
 
 /// What will be built.
@@ -323,34 +329,23 @@ impl Request {
             let whole = |x: f64| x.ceil() as u64;
             let [most_keys, most_negatives] =
                 [(keys, self.keys), (negatives, self.negatives)].map(|(x, all)| most(x, all, deviations));
-            match (role, structure) {
-                (Role::Refuse, Structure::Steered(params)) => {
-                    bits += params.bits(most_keys);
-                    negatives = (negatives * params.passing(negatives / keys.max(1.0)) * MORE).min(negatives);
+            match role {
+                Role::Refuse => {
+                    bits += structure.bits(most_keys, 0);
+                    let passing = structure.passing(negatives / keys.max(1.0), whole(keys));
+                    negatives = (negatives * passing * structure.margin()).min(negatives);
                 }
-                (Role::Admit, Structure::Steered(params)) => {
-                    bits += params.bits(most_negatives);
-                    keys = (keys * params.passing(keys / negatives.max(1.0)) * MORE).min(keys);
+                Role::Admit => {
+                    bits += structure.bits(most_negatives, 0);
+                    let passing = structure.passing(keys / negatives.max(1.0), whole(negatives));
+                    keys = (keys * passing * structure.margin()).min(keys);
                 }
-                (Role::Refuse, _) => {
-                    bits += structure.bits(most_keys);
-                    negatives *= structure.rate_at(whole(keys));
-                }
-                (Role::Admit, _) => {
-                    bits += structure.bits(most_negatives);
-                    keys *= structure.rate_at(whole(negatives));
-                }
-                (Role::Decide, Structure::Integrated(params)) => bits += params.bits(most_keys, most_negatives),
-                (Role::Decide, Structure::Local(params)) => bits += local::bits(params, most_keys, most_negatives),
-                (Role::Decide, _) => bits += structure.bits(most_keys + most_negatives),
+                Role::Decide => bits += structure.bits(most_keys, most_negatives),
             }
         }
         bits
     }
 }
-
-/// What a steered column may let through beyond what was measured once.
-const MORE: f64 = 1.004;
 
 /// How many of `all` pass where this many are expected to, and so many standard deviations more: with four, but for one time in 30,000.
 pub(crate) fn most(expected: f64, all: u64, deviations: f64) -> u64 {
@@ -365,9 +360,9 @@ impl Base {
     pub(crate) fn leaf(self, request: &Request, width: u16, nested: bool) -> Result<Structure, BuildError> {
         let wide = request.effort == Effort::Smallest;
         Ok(match self {
-            Base::Ribbon => Structure::Ribbon(ribbon::Params { width, wide, nested }),
-            Base::Fuse => Structure::Fuse(fuse::Params { arity: fuse::Arity::Three, width }),
-            Base::Fuse4 => Structure::Fuse(fuse::Params { arity: fuse::Arity::Four, width }),
+            Base::Ribbon => ribbon::Params { width, wide, nested }.into(),
+            Base::Fuse => fuse::Params { arity: fuse::Arity::Three, width }.into(),
+            Base::Fuse4 => fuse::Params { arity: fuse::Arity::Four, width }.into(),
             Base::Bloom | Base::Cuckoo | Base::Quotient => {
                 let reason = "Bloom, cuckoo and quotient filters cannot hold an exact bit".to_string();
                 return Err(BuildError::Unreachable { reason });
@@ -397,14 +392,14 @@ impl Base {
         match self {
             Base::Bloom => {
                 let classic::Params { bits, hashes } = classic::Params::for_rate(n, rate)?;
-                return Ok(Structure::Bloom { bits_per_key: per_key(bits, n, Goal::Rate(rate))?, hashes });
+                return Ok(classic::PerKey { bits_per_key: per_key(bits, n, Goal::Rate(rate))?, hashes }.into());
             }
             Base::Cuckoo => return Ok(Structure::Cuckoo(cuckoo::Params::for_rate(n, rate, true)?)),
             Base::Quotient => return Ok(Structure::Quotient(quotient_params(n, Goal::Rate(rate))?)),
             Base::Ribbon | Base::Fuse | Base::Fuse4 => {}
         }
         let wanted = Request { goal: Goal::Rate(rate), ..*request };
-        let width = wanted.widest(|width| Ok(self.leaf(request, width, true)?.rate() <= rate))?;
+        let width = wanted.widest(|width| Ok(self.leaf(request, width, true)?.rate_at(1) <= rate))?;
         self.leaf(request, width, true)
     }
 
@@ -435,7 +430,7 @@ fn plain(request: &Request) -> Result<Step, BuildError> {
                 Goal::Rate(rate) => split::Params::for_rate(n, rate)?,
                 Goal::Exact | Goal::Share(_) => split::Params::for_rate(n, 0.5)?,
             };
-            Structure::SplitBlock { bits_per_key: per_key(params.blocks * 256, n, goal)? }
+            split::PerKey { bits_per_key: per_key(params.blocks * 256, n, goal)? }.into()
         }
         Kind::ClassicBloom => {
             let params = match goal {
@@ -443,7 +438,7 @@ fn plain(request: &Request) -> Result<Step, BuildError> {
                 Goal::Rate(rate) => classic::Params::for_rate(n, rate)?,
                 Goal::Exact | Goal::Share(_) => classic::Params::for_rate(n, 0.5)?,
             };
-            Structure::Bloom { bits_per_key: per_key(params.bits, n, goal)?, hashes: params.hashes }
+            classic::PerKey { bits_per_key: per_key(params.bits, n, goal)?, hashes: params.hashes }.into()
         }
         Kind::Cuckoo => Structure::Cuckoo(match goal {
             Goal::BitsPerKey(_) => {
@@ -520,9 +515,9 @@ fn widest(request: &Request, with: impl Fn(u16) -> Structure) -> Result<Structur
     let n = request.keys;
     match request.goal {
         Goal::Exact | Goal::Share(_) => Ok(with(NARROWEST)),
-        Goal::Rate(rate) => Ok(with(request.widest(|width| Ok(with(width).rate() <= rate))?)),
+        Goal::Rate(rate) => Ok(with(request.widest(|width| Ok(with(width).rate_at(1) <= rate))?)),
         Goal::BitsPerKey(bits) => {
-            let size = |width| with(width).bits(n) + file_bits(n, 1, bits);
+            let size = |width| with(width).bits(n, 0) + file_bits(n, 1, bits);
             match request.widest(|width| Ok(size(width) > allowed(n, bits))) {
                 Ok(NARROWEST) => Err(too_few(n, bits, size(NARROWEST))),
                 Ok(width) => Ok(with(width - 1)),

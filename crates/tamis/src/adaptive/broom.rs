@@ -22,7 +22,7 @@ use bytes::Bytes;
 
 use super::frontier::{Frontier, Side};
 use super::{Adapt, AdaptError, ReverseMap, Task};
-use crate::arch::{Answer, Ask, Isa, Level};
+use crate::arch::{Answer, Isa, Level, QueryFn};
 use crate::debug::brief_debug;
 use crate::error::{BuildError, FormatError};
 use crate::hash::{Digest, Domain, Hasher};
@@ -74,7 +74,7 @@ pub struct Broom {
     /// Keys of the set that the new hash function holds.
     moved: u64,
     owed: u32,
-    ask: Ask<Broom>,
+    ask: QueryFn<Broom>,
 }
 
 brief_debug!(Broom, it => keys: it.len, capacity: it.capacity(), rate: it.rate, bytes: it.bytes());
@@ -142,7 +142,7 @@ impl Broom {
             len: 0,
             moved: 0,
             owed: 0,
-            ask: Ask::new::<Asked>(Level::detect()),
+            ask: QueryFn::new::<Asked>(Level::detect()),
         })
     }
 

@@ -31,7 +31,7 @@ use crate::error::{BuildError, FormatError, QueryError};
 use crate::format::{Reader, put_varint};
 use crate::hash::{Digest, Domain, Hasher, Key, Salt};
 use crate::leaves::ribbon::{self, Ribbon};
-use crate::leaves::{Contains, Geometry, Values};
+use crate::leaves::{Design, Geometry, Query, Values};
 
 /// What a filter with an exact bit that learns is to be: see [`AdaptiveChained::build`].
 #[derive(Clone, Copy)]
@@ -311,7 +311,7 @@ impl AdaptiveChained {
 /// The fewest 256ths of a bit that reach a rate.
 fn width(rate: f64) -> Result<u16, BuildError> {
     let params = |width| ribbon::Params { width, wide: false, nested: false };
-    (256..=32 * 256).find(|&width| params(width).rate() <= rate).ok_or_else(|| {
+    (256..=32 * 256).find(|&width| params(width).rate_at(1) <= rate).ok_or_else(|| {
         let reason = format!("the rate for strangers must lie between 2^-32 and 1, not {rate}");
         BuildError::Unreachable { reason }
     })

@@ -8,11 +8,12 @@ use bytes::Bytes;
 
 use crate::debug::brief_debug;
 use crate::error::{BuildError, FormatError, QueryError};
-use crate::filter::steps::{BLOOM, Leaf, Role, SPLIT_BLOCK, Step};
+use crate::filter::open::open;
+use crate::filter::steps::Step;
 use crate::format::{self, Budget, Encoded, Form, Header, Writer};
 use crate::hash::{Digest, Domain, Hasher, Key, Salt};
 use crate::leaves::bloom::{Classic, SplitBlock, classic, split};
-use crate::leaves::{Contains, Geometry};
+use crate::leaves::{Entry, Geometry, Leaf, Query, Role};
 
 /// A Bloom filter that keys can be added to.
 ///
@@ -133,12 +134,12 @@ impl Bloom {
             negatives: 0,
         };
         let tag = match self.table {
-            Table::SplitBlock(_) => SPLIT_BLOCK,
-            Table::Classic(_) => BLOOM,
+            Table::SplitBlock(_) => SplitBlock::TAG,
+            Table::Classic(_) => Classic::TAG,
         };
         let mut geometry = vec![];
         with_table!(&self.current(), table => table.encode(&mut geometry));
-        let mut writer = Writer::new(Vec::new(), &header, vec![(Role::Refuse, tag)])?;
+        let mut writer = Writer::new(Vec::new(), &header, vec![[Role::Refuse.encode(), tag]])?;
         writer.shard(&[Encoded { geometry, payload: self.payload.clone().into() }])?;
         Ok(writer.finish()?.0)
     }
@@ -148,14 +149,14 @@ impl Bloom {
         let bytes = bytes.into();
         format::verify(&bytes)?;
         let budget = Budget::of(&bytes);
-        let contents = format::open(&bytes, &budget)?;
+        let contents = open(&bytes, &budget)?;
         budget.draw(bytes.len() as u64)?;
         let Header { hasher, domain, keys, .. } = contents.header;
         if contents.header.shard_bits > 0 {
             return Err(FormatError::invalid("a Bloom filter in several shards cannot be taken up"));
         }
         let only = match &contents.steps[..] {
-            [Step { role: Role::Refuse, leaf }] => Some(leaf),
+            [Step { role: Role::Refuse, leaf, .. }] => Some(leaf),
             _ => None,
         };
         let found = match only {

@@ -8,13 +8,14 @@ use bytes::Bytes;
 
 use crate::debug::brief_debug;
 use crate::error::{BuildError, FormatError, QueryError};
-use crate::filter::steps::{CUCKOO, Leaf, Role, Step};
+use crate::filter::open::open;
+use crate::filter::steps::Step;
 use crate::format::{self, Budget, Encoded, Form, Header, Writer};
 use crate::hash::attempts::random_number;
 use crate::hash::{Digest, Domain, Hasher, Key, Salt};
 use crate::leaves::bloom::zeros;
-use crate::leaves::dynamic::{Full, Insert, Remove};
-use crate::leaves::{Contains, Geometry, cuckoo};
+use crate::leaves::change::{Full, Insert, Remove};
+use crate::leaves::{Entry, Geometry, Leaf, Query, Role, cuckoo};
 
 /// A cuckoo filter: keys can be added and removed.
 ///
@@ -151,7 +152,7 @@ impl Cuckoo {
         };
         let mut geometry = vec![];
         self.table.encode(&mut geometry);
-        let mut writer = Writer::new(Vec::new(), &header, vec![(Role::Refuse, CUCKOO)])?;
+        let mut writer = Writer::new(Vec::new(), &header, vec![[Role::Refuse.encode(), cuckoo::Cuckoo::TAG]])?;
         writer.shard(&[Encoded { geometry, payload: self.payload.clone().into() }])?;
         Ok(writer.finish()?.0)
     }
@@ -161,10 +162,10 @@ impl Cuckoo {
         let bytes = bytes.into();
         format::verify(&bytes)?;
         let budget = Budget::of(&bytes);
-        let contents = format::open(&bytes, &budget)?;
+        let contents = open(&bytes, &budget)?;
         budget.draw(bytes.len() as u64)?;
         let Header { hasher, domain, shard_bits, .. } = contents.header;
-        let [Step { role: Role::Refuse, leaf: Leaf::Cuckoo(column) }] = &contents.steps[..] else {
+        let [Step { role: Role::Refuse, leaf: Leaf::Cuckoo(column), .. }] = &contents.steps[..] else {
             return Err(FormatError::invalid("not a cuckoo filter"));
         };
         let Some(part) = column.parts().first().filter(|_| shard_bits == 0) else {

@@ -13,15 +13,16 @@
 
 use bytes::Bytes;
 
-use crate::arch::Ask;
+use crate::arch::QueryFn;
 use crate::debug::brief_debug;
 use crate::error::{BuildError, FormatError, QueryError};
-use crate::filter::steps::{Leaf, QUOTIENT, Role, Step};
+use crate::filter::open::open;
+use crate::filter::steps::Step;
 use crate::format::{self, Budget, Encoded, Form, Header, Writer};
 use crate::hash::{Digest, Domain, Hasher, Key, Salt};
-use crate::leaves::Geometry;
-use crate::leaves::dynamic::Full;
+use crate::leaves::change::Full;
 use crate::leaves::quotient::{Changing, Held};
+use crate::leaves::{Entry, Geometry, Leaf, Role, quotient};
 use crate::math::quotient::size;
 
 /// A quotient filter that keys can be added to and taken out of.
@@ -49,7 +50,7 @@ pub struct Quotient {
     hasher: Hasher,
     domain: Domain,
     table: Changing,
-    ask: Ask<Held>,
+    ask: QueryFn<Held>,
 }
 
 brief_debug!(Quotient, it => keys: it.len(), capacity: it.capacity(), bytes: it.table.held.payload.len(), hasher: it.hasher);
@@ -207,7 +208,7 @@ impl Quotient {
         let whole = self.table.whole()?;
         let mut geometry = vec![];
         whole.geometry.encode(&mut geometry);
-        let mut writer = Writer::new(Vec::new(), &header, vec![(Role::Refuse, QUOTIENT)])?;
+        let mut writer = Writer::new(Vec::new(), &header, vec![[Role::Refuse.encode(), quotient::Quotient::TAG]])?;
         writer.shard(&[Encoded { geometry, payload: whole.payload.into() }])?;
         Ok(writer.finish()?.0)
     }
@@ -217,14 +218,14 @@ impl Quotient {
         let bytes = bytes.into();
         format::verify(&bytes)?;
         let budget = Budget::of(&bytes);
-        let contents = format::open(&bytes, &budget)?;
+        let contents = open(&bytes, &budget)?;
         budget.draw(Held::CHECK * bytes.len() as u64)?;
         let Header { hasher, domain, keys, shard_bits, .. } = contents.header;
         if shard_bits > 0 {
             return Err(FormatError::invalid("a quotient filter in several shards cannot be taken up"));
         }
         let part = match &contents.steps[..] {
-            [Step { role: Role::Refuse, leaf: Leaf::Quotient(column) }] => column.parts().first(),
+            [Step { role: Role::Refuse, leaf: Leaf::Quotient(column), .. }] => column.parts().first(),
             _ => None,
         };
         let Some(part) = part else { return Err(FormatError::invalid("not a quotient filter")) };

@@ -21,13 +21,15 @@ use bytes::Bytes;
 
 use crate::debug::brief_debug;
 use crate::error::{BuildError, FormatError, QueryError};
-use crate::filter::steps::{self, Leaf, Role, Step};
+use crate::filter::open::open;
+use crate::filter::steps::Step;
 use crate::format::{self, Budget, Encoded, Form, Header, Writer};
 use crate::hash::{Digest, Domain, Key};
 use crate::leaves::bloom::{Classic, SplitBlock};
+use crate::leaves::change::Full;
 use crate::leaves::cuckoo::Cuckoo;
-use crate::leaves::dynamic::Full;
 use crate::leaves::quotient::Quotient;
+use crate::leaves::{Entry, Leaf, Role};
 
 pub(crate) mod part;
 
@@ -75,7 +77,7 @@ impl Stacked {
         let bytes = bytes.into();
         format::verify(&bytes)?;
         let budget = Budget::of(&bytes);
-        let contents = format::open(&bytes, &budget)?;
+        let contents = open(&bytes, &budget)?;
         let header = contents.header;
         let parts = (contents.steps.len() as u64) << header.shard_bits;
         budget.draw(bytes.len() as u64 + parts * size_of::<Part>() as u64)?;
@@ -191,7 +193,7 @@ impl Stacked {
 
     /// The filter as a file.
     pub fn snapshot(&self) -> Result<Vec<u8>, BuildError> {
-        let kinds = self.layers.iter().map(|layer| (layer.role, layer.tag)).collect();
+        let kinds = self.layers.iter().map(|layer| [layer.role.encode(), layer.tag]).collect();
         let mut writer = Writer::new(Vec::new(), &self.header, kinds)?;
         for shard in 0..1usize << self.header.shard_bits {
             let parts: Vec<Encoded> =
@@ -214,10 +216,10 @@ fn layer(step: &Step) -> Result<Layer, FormatError> {
         }};
     }
     let (tag, parts) = match &step.leaf {
-        Leaf::SplitBlock(column) => (steps::SPLIT_BLOCK, parts!(column, SplitBlock)),
-        Leaf::Bloom(column) => (steps::BLOOM, parts!(column, Classic)),
-        Leaf::Cuckoo(column) => (steps::CUCKOO, parts!(column, Cuckoo)),
-        Leaf::Quotient(column) => (steps::QUOTIENT, parts!(column, Quotient)),
+        Leaf::SplitBlock(column) => (SplitBlock::TAG, parts!(column, SplitBlock)),
+        Leaf::Bloom(column) => (Classic::TAG, parts!(column, Classic)),
+        Leaf::Cuckoo(column) => (Cuckoo::TAG, parts!(column, Cuckoo)),
+        Leaf::Quotient(column) => (Quotient::TAG, parts!(column, Quotient)),
         _ => {
             let name = step.leaf.name();
             let reason =

@@ -19,7 +19,7 @@ use crate::filter::query::Filter;
 use crate::format::{Form, Header, MAX_SHARD_BITS, Writer};
 use crate::gather::{Limits, OnConflict, Shards, Stats, Workspace};
 use crate::hash::{Digest, Domain, Hasher, Key};
-use crate::plan::{Columns, Comparison, Effort, Goal, Kind, Layout, Plan, Request};
+use crate::plan::{Columns, Comparison, Effort, Goal, Kind, Layout, Plan, Request, Step};
 
 mod collect;
 mod expect;
@@ -33,7 +33,7 @@ pub(crate) use collect::same_domain;
 pub use collect::{Collector, Sealed};
 pub use expect::{Outcome, Prediction};
 pub use partition::Partitioned;
-pub(crate) use shard::Work;
+pub(crate) use shard::build_steps;
 use sieve::Sieve;
 
 /// Starts a filter on these keys: anything that iterates over text, bytes or `u64`.
@@ -606,7 +606,7 @@ fn write_plan<W: Write>(
     let shard_bits = if plan.steps.is_empty() { 0 } else { shards.bits };
     let header =
         Header { hasher: options.hasher, domain, shard_bits, form: Form::Filter, keys: shards.stats.keys, negatives };
-    let kinds = plan.steps.iter().map(|step| (step.role, step.structure.tag())).collect();
+    let kinds = plan.steps.iter().map(Step::kind).collect();
     let mut writer = Writer::new(out, &header, kinds)?;
     if !plan.steps.is_empty() {
         shard::build_shards(shards, plan, first, options, &mut writer)?;

@@ -20,7 +20,6 @@
 
 use bytes::Bytes;
 
-use crate::arch::Ask;
 use crate::error::FormatError;
 use crate::filter::steps::{self, Steps};
 use crate::format::Reader;
@@ -79,7 +78,6 @@ pub(crate) fn fingerprint_width(labels: u64) -> usize {
 #[derive(Debug)]
 pub(crate) struct Group {
     pub(crate) steps: Steps,
-    pub(crate) ask: Ask<Steps>,
     pub(crate) shard_bits: u32,
     /// Distinct keys and negatives, each with its label.
     pub(crate) keys: u64,

@@ -4,12 +4,12 @@ use std::path::Path;
 
 use bytes::Bytes;
 
-use crate::arch::Ask;
+use super::open::{Contents, open};
 use crate::debug::brief_debug;
 use crate::error::{Error, FormatError, QueryError};
 use crate::filter::partition::{self, Label, Partitions};
 use crate::filter::steps::{self, ROUND, Role, Steps};
-use crate::format::{self, Budget, Contents, Header};
+use crate::format::{self, Budget, Header};
 use crate::hash::{Digest, Domain, HashKind, Hasher, Key};
 
 /// A filter: bytes, and how to read them.
@@ -28,7 +28,6 @@ pub struct Filter {
     bytes: Bytes,
     header: Header,
     steps: Steps,
-    ask: Ask<Steps>,
     /// The domain, if the hash is seeded and no more, and keys carry no labels.
     plain: Option<Domain>,
     partitions: Option<Box<Partitions>>,
@@ -53,11 +52,10 @@ impl Filter {
 
     /// The same on a budget.
     pub(crate) fn within(bytes: Bytes, budget: &Budget) -> Result<Filter, FormatError> {
-        let Contents { header, steps, partitions } = format::open(&bytes, budget)?;
+        let Contents { header, steps, partitions } = open(&bytes, budget)?;
         let steps = Steps::new(steps);
-        let ask = steps.ask();
         let plain = (header.hasher.kind() == HashKind::Seeded && partitions.is_none()).then_some(header.domain);
-        Ok(Filter { bytes, header, steps, ask, plain, partitions: partitions.map(Box::new) })
+        Ok(Filter { bytes, header, steps, plain, partitions: partitions.map(Box::new) })
     }
 
     /// Opens a file as a memory map: nothing is read but what queries touch.
@@ -66,12 +64,12 @@ impl Filter {
     /// [`Build::finish_to`](crate::Build::finish_to) does) is safe: the map keeps the old one.
     #[cfg(feature = "mmap")]
     pub fn map(path: impl AsRef<Path>) -> Result<Filter, Error> {
-        Ok(Filter::open(crate::arch::map(path.as_ref())?)?)
+        Ok(Filter::open(crate::arch::arena::map(path.as_ref())?)?)
     }
 
     /// Reads a whole file into memory, in huge pages where the system has them: the fastest to query.
     pub fn read(path: impl AsRef<Path>) -> Result<Filter, Error> {
-        Ok(Filter::open(crate::arch::read(path.as_ref())?)?)
+        Ok(Filter::open(crate::arch::arena::read(path.as_ref())?)?)
     }
 
     /// Whether the key may be in the set: always true for a key of the set, and rarely for others.
@@ -84,14 +82,14 @@ impl Filter {
         if self.plain != Some(K::DOMAIN) {
             return self.contains_carefully(key);
         }
-        Ok(self.ask.call(&self.steps, key.seeded_digest(&self.header.hasher)))
+        Ok(self.steps.contains(key.seeded_digest(&self.header.hasher)))
     }
 
     /// The same with all checks.
     #[inline(never)]
     fn contains_carefully<K: Key>(&self, key: K) -> Result<bool, QueryError> {
         self.check::<K>()?;
-        Ok(self.ask.call(&self.steps, key.digest(&self.header.hasher)))
+        Ok(self.steps.contains(key.digest(&self.header.hasher)))
     }
 
     /// Asks for many keys at once, several times faster than one by one when the filter is larger than the caches.
@@ -175,7 +173,7 @@ impl Filter {
         let partitions = self.labelled()?;
         self.check_domain::<K>()?;
         let label = self.label(label.as_ref());
-        let ask = |group: &partition::Group| group.ask.call(&group.steps, self.digest_in(&label, &key));
+        let ask = |group: &partition::Group| group.steps.contains(self.digest_in(&label, &key));
         Ok(partitions.group(&label).is_some_and(ask))
     }
 

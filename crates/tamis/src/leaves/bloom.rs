@@ -57,7 +57,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::format::Reader;
-    use crate::leaves::{Column, Contains, Geometry};
+    use crate::leaves::{Geometry, Query, ShardedLeaf};
     use crate::{BuildError, Digest, FormatError, Hasher, Salt};
 
     /// Keys are even, strangers odd.
@@ -67,16 +67,16 @@ mod tests {
     }
 
     /// A file with 5 bytes before the payload: nothing is aligned.
-    fn single<G: Contains + Clone>(geometry: G, payload: &[u8]) -> (Column<G>, Vec<u8>) {
+    fn single<G: Query + Clone>(geometry: G, payload: &[u8]) -> (ShardedLeaf<G>, Vec<u8>) {
         let mut file = vec![0xff; 5];
         file.extend_from_slice(payload);
         let part = (geometry, 5..file.len());
         file.extend([0xff; 40]);
-        (Column::of(0, &file, vec![part]), file)
+        (ShardedLeaf::of(0, &file, vec![part]), file)
     }
 
     /// Asks one by one, checks that asking together is the same, and counts.
-    fn count<G: Contains + Clone>(column: &Column<G>, file: &[u8], keys: &[Digest]) -> usize {
+    fn count<G: Query + Clone>(column: &ShardedLeaf<G>, file: &[u8], keys: &[Digest]) -> usize {
         let mut out: Vec<bool> = keys.iter().map(|key| key.lo & 1 == 0).collect();
         column.contains_many(file, keys, &mut out);
         for (&key, &yes) in keys.iter().zip(&out) {
@@ -86,7 +86,7 @@ mod tests {
     }
 
     /// The mean share of strangers that are let in, over filters with different salts, and the error of that mean.
-    fn measure<G: Contains>(salts: u64, strangers: u64, build: impl Fn(Salt, &mut Vec<u8>) -> G) -> (f64, f64) {
+    fn measure<G: Query>(salts: u64, strangers: u64, build: impl Fn(Salt, &mut Vec<u8>) -> G) -> (f64, f64) {
         let strangers = digests(strangers, 1);
         let rates: Vec<f64> = (0..salts)
             .map(|salt| {
@@ -175,7 +175,7 @@ mod tests {
                             (geometry, start..end)
                         })
                         .collect();
-                    let column = Column::of(3, &file, parts);
+                    let column = ShardedLeaf::of(3, &file, parts);
                     // The second file is long enough for the way that large tables are asked.
                     let mut long = file.clone();
                     long.resize(file.len() + (4 << 20), 0xff);
@@ -209,7 +209,7 @@ mod tests {
                     }
                     // A part that lies outside of its file.
                     for (start, end) in [(0, usize::MAX), (7, 5), (usize::MAX, usize::MAX)] {
-                        let column = Column::of(0, &payload, vec![(geometry, start..end)]);
+                        let column = ShardedLeaf::of(0, &payload, vec![(geometry, start..end)]);
                         assert_eq!(count(&column, &payload, &keys), 0);
                     }
                 }

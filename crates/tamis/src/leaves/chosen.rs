@@ -4,12 +4,15 @@
 //! first salt, and keys that share the top bits of their digests.
 #![allow(clippy::unwrap_used)]
 
+use super::design::RejectSide;
 use super::integrated::{self, Parts};
-use super::{Contains, Geometry, Retrieve, Values, cuckoo, fuse, local, ribbon, steered};
+use super::{Geometry, Query, Values, Work, cuckoo, fuse, local, ribbon, steered};
+use crate::arch::Level;
 use crate::hash::attempts::ATTEMPTS;
 use crate::hash::{Digest, Salt, scramble};
 
 const SALT: Salt = Salt::new(3);
+const WORK: Work<'static> = Work { salt: SALT, skip: 0, threads: 2, stop: &|| false };
 
 /// Sorted, distinct, as random as any.
 fn ordinary(n: usize, seed: u64) -> Vec<Digest> {
@@ -49,7 +52,7 @@ fn crowded(n: usize) -> Vec<Digest> {
 }
 
 /// Builds both, finds all chosen keys, and compares the bytes.
-fn compare<L: Contains>(chosen: &[Digest], most: f64, what: &str, build: impl Fn(&[Digest], &mut Vec<u8>) -> L) {
+fn compare<L: Query>(chosen: &[Digest], most: f64, what: &str, build: impl Fn(&[Digest], &mut Vec<u8>) -> L) {
     let (mut payload, mut other) = (vec![], vec![]);
     let leaf = build(chosen, &mut payload);
     build(&ordinary(chosen.len(), 2), &mut other);
@@ -156,10 +159,10 @@ fn shared(n: usize, seed: u64) -> [(&'static str, Vec<Digest>); 4] {
 
 /// Bits of the column and one for each of the others that is left, and it answers right.
 fn steer(keys: &[Digest], others: &[Digest], share: u16) -> usize {
-    let mut left = steered::Others { digests: others.to_vec(), weights: vec![] };
+    let mut left = RejectSide { digests: others.to_vec(), weights: vec![] };
     let params = steered::Params { slack: 160, beam: steered::BALANCED, share };
     let mut out = vec![];
-    let leaf = steered::build(keys, &mut left, &params, 0, SALT, 2, &|| false, &mut out).unwrap();
+    let leaf = steered::build_on(Level::detect(), keys, &mut left, &params, &WORK, &mut out).unwrap();
     let mut geometry = vec![];
     leaf.encode(&mut geometry);
     let leaf = steered::Steered::decode(&mut crate::format::Reader::new(&geometry, "test"), SALT).unwrap();
@@ -202,7 +205,7 @@ fn local_leaves_hold_chosen_keys_in_as_many_bytes() {
     let params = local::Params { columns: 2, exact: 2, slack: 160, beam: steered::BALANCED };
     let make = |keys: &[Digest], negatives: &[Digest]| {
         let (mut out, mut geometry) = (vec![], vec![]);
-        let leaf = local::build(keys, negatives, &params, 0, SALT, 2, &|| false, &mut out).unwrap();
+        let leaf = local::build_on(Level::detect(), keys, negatives, &params, &WORK, &mut out).unwrap();
         leaf.encode(&mut geometry);
         let leaf = local::Local::decode(&mut crate::format::Reader::new(&geometry, "test"), SALT).unwrap();
         assert!(keys.iter().all(|&key| leaf.contains(&out, key)));
@@ -225,10 +228,10 @@ fn ordinary_keys_are_built_at_once() {
         for mu in [0.1, 0.5, 1.0, 4.0, 20.0] {
             for (seed, slack) in (0..).zip([64, 100, 160, 512, 2000]) {
                 let (keys, others) = (ordinary(n, 2 * seed + 1), ordinary((n as f64 * mu) as usize, 2 * seed + 2));
-                let mut left = steered::Others { digests: others.clone(), weights: vec![] };
+                let mut left = RejectSide { digests: others.clone(), weights: vec![] };
                 let params = steered::Params { slack, beam: steered::BALANCED, share: 256 };
                 let (mut out, mut geometry) = (vec![], vec![]);
-                steered::build(&keys, &mut left, &params, 0, SALT, 2, &|| false, &mut out)
+                steered::build_on(Level::detect(), &keys, &mut left, &params, &WORK, &mut out)
                     .unwrap()
                     .encode(&mut geometry);
                 let plain = |geometry: &[u8]| {
@@ -238,7 +241,9 @@ fn ordinary_keys_are_built_at_once() {
                 assert_eq!(plain(&geometry), Some(0), "{n} keys, {mu} others each, slack {slack}");
                 let params = local::Params { columns: 2, exact: 1, slack: slack.min(512), beam: steered::BALANCED };
                 let (mut out, mut geometry) = (vec![], vec![]);
-                local::build(&keys, &others, &params, 0, SALT, 2, &|| false, &mut out).unwrap().encode(&mut geometry);
+                local::build_on(Level::detect(), &keys, &others, &params, &WORK, &mut out)
+                    .unwrap()
+                    .encode(&mut geometry);
                 let mut from = crate::format::Reader::new(&geometry, "test");
                 assert_eq!((0..6).map(|_| from.varint().unwrap()).last(), Some(0), "local, {n} keys, {mu} others each");
             }

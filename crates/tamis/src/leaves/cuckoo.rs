@@ -20,12 +20,12 @@
 use std::marker::PhantomData;
 
 use self::bucket::{Buckets, Word, width, word_bytes};
-use crate::arch::{Answer, Isa, Kernel, Level, dispatch, prefetch};
+use crate::arch::{Answer, Isa, Kernel, Level, QueryFn, dispatch, prefetch};
 use crate::error::FormatError;
 use crate::format::{Reader, put_varint};
 use crate::hash::MAX_NUMBER;
 use crate::hash::{Digest, Salt};
-use crate::leaves::{Choose, Column, Contains, Geometry, Part};
+use crate::leaves::{Geometry, Leaf, Part, Query, ShardedLeaf};
 use crate::math::cuckoo::{BITS, MAX_BUCKETS};
 
 mod bucket;
@@ -150,7 +150,7 @@ impl<W: Word, const SEMI: bool> Answer<Part<Cuckoo>> for One<W, SEMI> {
 /// Many queries.
 struct AskMany<'a, W, const SEMI: bool> {
     buckets: Buckets<W, SEMI>,
-    column: &'a Column<Cuckoo>,
+    leaf: &'a ShardedLeaf<Cuckoo>,
     keys: &'a [Digest],
     out: &'a mut [bool],
 }
@@ -159,18 +159,18 @@ impl<W: Word, const SEMI: bool> Kernel for AskMany<'_, W, SEMI> {
     type Output = ();
     #[inline(always)]
     fn run<I: Isa>(self) {
-        let AskMany { buckets, column, keys, out } = self;
-        match column.parts() {
+        let AskMany { buckets, leaf, keys, out } = self;
+        if I::QUICK
+            && let [part] = leaf.parts()
+        {
             // With a single part the compiler keeps all of it in registers.
-            [part] => {
-                let (geometry, payload) = (part.geometry, &part.payload[..]);
-                ask_many(buckets, keys, out, |key| (payload, geometry.find(key)));
-            }
-            _ => ask_many(buckets, keys, out, |key| {
-                let part = column.part(key);
-                (&part.payload[..], part.geometry.find(key))
-            }),
+            let (geometry, payload) = (part.geometry, &part.payload[..]);
+            return ask_many(buckets, keys, out, |key| (payload, geometry.find(key)));
         }
+        ask_many(buckets, keys, out, |key| {
+            let part = leaf.part(key);
+            (&part.payload[..], part.geometry.find(key))
+        })
     }
 }
 
@@ -193,32 +193,34 @@ fn ask_many<'a, W: Word, const SEMI: bool>(
     }
 }
 
-impl Contains for Cuckoo {
+impl Query for Cuckoo {
     fn contains(&self, payload: &[u8], key: Digest) -> bool {
         with_buckets!(self, buckets => buckets.contains(payload, self.find(key)))
     }
 
-    fn alike(&self, other: &Cuckoo) -> bool {
+    fn same_kernel(&self, other: &Cuckoo) -> bool {
         (self.bits, self.semi_sorted) == (other.bits, other.semi_sorted)
     }
 
-    fn choose<C: Choose<Cuckoo>>(&self, chooser: C) -> C::Chosen {
+    fn query_fn(&self, leaf: &ShardedLeaf<Cuckoo>) -> QueryFn<Leaf> {
         match (self.bits > 16, self.semi_sorted) {
-            (false, false) => chooser.choose::<One<u64, false>>(self.level),
-            (false, true) => chooser.choose::<One<u64, true>>(self.level),
-            (true, false) => chooser.choose::<One<u128, false>>(self.level),
-            (true, true) => chooser.choose::<One<u128, true>>(self.level),
+            (false, false) => leaf.by::<One<u64, false>, _>(self.level),
+            (false, true) => leaf.by::<One<u64, true>, _>(self.level),
+            (true, false) => leaf.by::<One<u128, false>, _>(self.level),
+            (true, true) => leaf.by::<One<u128, true>, _>(self.level),
         }
     }
 
-    fn ask_many(&self, column: &Column<Cuckoo>, _: &[u8], keys: &[Digest], out: &mut [bool]) {
-        with_buckets!(self, buckets => dispatch(self.level, AskMany { buckets, column, keys, out }));
+    fn contains_many(&self, leaf: &ShardedLeaf<Cuckoo>, _: &[u8], keys: &[Digest], out: &mut [bool]) {
+        with_buckets!(self, buckets => dispatch(self.level, AskMany { buckets, leaf, keys, out }));
     }
 }
 
 /// Directory: buckets, bits, semi-sorted, number of the salt, keys, capacity (varints). Payload: the buckets, bit after bit, and zeros up to the
 /// end of the word in which the last one starts.
 impl Geometry for Cuckoo {
+    const NAME: &'static str = "cuckoo";
+
     fn encode(&self, out: &mut Vec<u8>) {
         let Cuckoo { buckets, bits, semi_sorted, number, keys, capacity, .. } = *self;
         for value in [buckets, bits.into(), semi_sorted.into(), number, keys, capacity] {

@@ -40,20 +40,22 @@
 
 use std::marker::PhantomData;
 
-use crate::arch::{Answer, Isa, Level};
+use crate::arch::{Answer, Isa, Level, QueryFn};
 use crate::error::FormatError;
 use crate::format::{Reader, put_varint};
 use crate::hash::MAX_NUMBER;
 use crate::hash::{Digest, Salt};
 use crate::leaves::pack::{Cells, Packed, Short, Whole};
-use crate::leaves::{Choose, Column, Contains, Geometry, Never, Part, Retrieve, bits_in_words};
+use crate::leaves::{Entry, Geometry, Leaf, Never, Part, Query, ShardedLeaf, bits_in_words};
 
 mod many;
 #[cfg(feature = "build")]
 mod peel;
 #[cfg(feature = "build")]
 use many::ask_in_blocks;
-use many::{ask_many, get_many};
+use many::ask_many;
+#[cfg(feature = "maps")]
+use many::get_many;
 #[cfg(feature = "build")]
 pub(in crate::leaves) use peel::{Space, size, solve_field};
 #[cfg(feature = "build")]
@@ -68,6 +70,17 @@ pub(crate) enum Arity {
     Four,
 }
 
+#[cfg(feature = "build")]
+impl Arity {
+    /// Cells of a key, each in a cache line of its own.
+    pub(in crate::leaves) fn probes(self) -> f64 {
+        match self {
+            Arity::Three => 3.0,
+            Arity::Four => 4.0,
+        }
+    }
+}
+
 /// What a caller may choose.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Params {
@@ -78,7 +91,8 @@ pub(crate) struct Params {
 
 /// The probability that a key outside the set is found in a filter. With a fractional width the share of wide keys is
 /// rounded up to a multiple of one over the table's size, so the rate reached is this or a little less.
-pub(crate) fn rate(width: u16) -> f64 {
+#[cfg(feature = "build")]
+fn rate(width: u16) -> f64 {
     let wide = f64::from(width & 255) / 256.0;
     (1.0 - wide / 2.0) * 0.5f64.powi(i32::from(width >> 8))
 }
@@ -228,10 +242,15 @@ impl Fuse {
 
     /// The slots of a hash, in consecutive segments.
     #[inline(always)]
+    // Loops, because an adapter is many small functions, and each shape and processor would have its own.
     fn slots<const K: usize>(&self, h: u64) -> [u64; K] {
         let first = ((h as u128 * self.range as u128) >> 64) as u64;
         let windows = [0, h >> 6, h >> 24, h.wrapping_mul(MIX) >> 46];
-        std::array::from_fn(|j| (first + j as u64 * self.len) ^ (windows[j] & self.mask))
+        let mut slots = [0; K];
+        for (j, slot) in slots.iter_mut().enumerate() {
+            *slot = (first + j as u64 * self.len) ^ (windows[j] & self.mask);
+        }
+        slots
     }
 
     /// The xor of a hash's cells, and the bits of it that count; `None` if the payload is too short.
@@ -328,8 +347,10 @@ impl<C: Cells, const K: usize, V: View> Answer<Part<V::Of>> for One<C, K, V> {
 }
 
 /// One value from tables of cells `C`.
+#[cfg(feature = "maps")]
 struct Value<C, const K: usize>(PhantomData<C>);
 
+#[cfg(feature = "maps")]
 impl<C: Cells, const K: usize> Answer<Part<Fuse>, u32> for Value<C, K> {
     #[inline(always)]
     fn answer<I: Isa>(part: &Part<Fuse>, key: Digest) -> u32 {
@@ -338,25 +359,29 @@ impl<C: Cells, const K: usize> Answer<Part<Fuse>, u32> for Value<C, K> {
     }
 }
 
-/// What [`Contains`] asks of a geometry, for one with a fuse table in it.
+/// What [`Query`] asks of a geometry, for one with a fuse table in it.
 impl Fuse {
-    /// [`Contains::contains`].
+    /// [`Query::contains`].
     pub(in crate::leaves) fn contains_in<V: View>(of: &V::Of, payload: &[u8], key: Digest) -> bool {
         shaped!(V::fuse(of), false, contains<V>, of, payload, key)
     }
 
-    /// [`Contains::alike`].
+    /// [`Query::same_kernel`].
     pub(in crate::leaves) fn same_shape(&self, other: &Fuse) -> bool {
         self.shape == other.shape
     }
 
-    /// [`Contains::choose`].
-    pub(in crate::leaves) fn choose_in<V: View, D: Choose<V::Of>>(&self, chooser: D) -> D::Chosen {
-        fn choose<C: Cells, const K: usize, V: View, D: Choose<V::Of>>(_: C, chooser: D, level: Level) -> D::Chosen {
-            chooser.choose::<One<C, K, V>>(level)
+    /// [`Query::query_fn`].
+    pub(in crate::leaves) fn query_fn_in<V: View<Of: Entry>>(&self, leaf: &ShardedLeaf<V::Of>) -> QueryFn<Leaf> {
+        fn by<C: Cells, const K: usize, V: View<Of: Entry>>(
+            _: C,
+            leaf: &ShardedLeaf<V::Of>,
+            level: Level,
+        ) -> QueryFn<Leaf> {
+            leaf.by::<One<C, K, V>, _>(level)
         }
         let level = Level::detect();
-        shaped!(self, chooser.choose::<Never>(level), choose<V, D>, chooser, level)
+        shaped!(self, leaf.by::<Never, _>(level), by<V>, leaf, level)
     }
 
     /// The same for one part, which needs no column: `file` is where it says it starts.
@@ -374,55 +399,57 @@ impl Fuse {
         shaped!(V::fuse(&part.geometry), out.fill(false), ask<V>, part, file, keys, out)
     }
 
-    /// [`Contains::ask_many`].
+    /// [`Query::contains_many`].
     pub(in crate::leaves) fn ask_many_in<V: View>(
         &self,
-        column: &Column<V::Of>,
+        leaf: &ShardedLeaf<V::Of>,
         file: &[u8],
         keys: &[Digest],
         out: &mut [bool],
     ) {
-        shaped!(self, out.fill(false), ask_many<V>, column, file, keys, out)
+        shaped!(self, out.fill(false), ask_many<V>, leaf, file, keys, out)
     }
 }
 
-impl Contains for Fuse {
+impl Query for Fuse {
     fn contains(&self, payload: &[u8], key: Digest) -> bool {
         Fuse::contains_in::<Itself>(self, payload, key)
     }
 
-    fn alike(&self, other: &Fuse) -> bool {
+    fn same_kernel(&self, other: &Fuse) -> bool {
         self.same_shape(other)
     }
 
-    fn choose<C: Choose<Fuse>>(&self, chooser: C) -> C::Chosen {
-        self.choose_in::<Itself, C>(chooser)
+    fn query_fn(&self, leaf: &ShardedLeaf<Fuse>) -> QueryFn<Leaf> {
+        self.query_fn_in::<Itself>(leaf)
     }
 
-    fn ask_many(&self, column: &Column<Fuse>, file: &[u8], keys: &[Digest], out: &mut [bool]) {
-        self.ask_many_in::<Itself>(column, file, keys, out)
+    fn contains_many(&self, leaf: &ShardedLeaf<Fuse>, file: &[u8], keys: &[Digest], out: &mut [bool]) {
+        self.ask_many_in::<Itself>(leaf, file, keys, out)
     }
-}
 
-impl Retrieve for Fuse {
     fn get(&self, payload: &[u8], key: Digest) -> u32 {
         shaped!(self, 0, get, self, payload, key)
     }
 
-    fn choose_value<D: Choose<Fuse, u32>>(&self, chooser: D) -> D::Chosen {
-        fn choose<C: Cells, const K: usize, D: Choose<Fuse, u32>>(_: C, chooser: D, level: Level) -> D::Chosen {
-            chooser.choose::<Value<C, K>>(level)
+    #[cfg(feature = "maps")]
+    fn value_fn(&self, leaf: &ShardedLeaf<Fuse>) -> Option<QueryFn<Leaf, u32>> {
+        fn by<C: Cells, const K: usize>(_: C, leaf: &ShardedLeaf<Fuse>, level: Level) -> QueryFn<Leaf, u32> {
+            leaf.by::<Value<C, K>, _>(level)
         }
         let level = Level::detect();
-        shaped!(self, chooser.choose::<Never>(level), choose<D>, chooser, level)
+        Some(shaped!(self, leaf.by::<Never, _>(level), by, leaf, level))
     }
 
-    fn get_many(&self, column: &Column<Fuse>, file: &[u8], keys: &[Digest], out: &mut [u32]) {
-        shaped!(self, out.fill(0), get_many, column, file, keys, out)
+    #[cfg(feature = "maps")]
+    fn get_many(&self, leaf: &ShardedLeaf<Fuse>, file: &[u8], keys: &[Digest], out: &mut [u32]) {
+        shaped!(self, out.fill(0), get_many, leaf, file, keys, out)
     }
 }
 
 impl Geometry for Fuse {
+    const NAME: &'static str = "binary fuse";
+
     fn encode(&self, out: &mut Vec<u8>) {
         put_varint(out, self.probes());
         if self.shape != Shape::Empty {

@@ -47,20 +47,26 @@
 //! Papers: [FPFS] Reviriego, Sánchez-Macián, Walzer and Dillinger, *Approximate Membership Query Filters with a False
 //! Positive Free Set* (2021): 3.6 (One, Two), 3.8.1 (Hybrid), 3.8.2 (General).
 
+#[cfg(not(feature = "papers"))]
+use crate::arch::Level;
+use crate::arch::QueryFn;
 use crate::error::FormatError;
 use crate::format::{Reader, put_varint};
 use crate::hash::{Digest, Salt};
 #[cfg(feature = "build")]
 use crate::leaves::fuse::Arity;
 use crate::leaves::fuse::{self, Fuse};
-use crate::leaves::{Choose, Column, Contains, Geometry, Retrieve};
+#[cfg(not(feature = "papers"))]
+use crate::leaves::leaf::Reference;
+use crate::leaves::{Geometry, Leaf, Query, ShardedLeaf};
 use rule::{Rule, WHOLE, coin};
 
 #[cfg(feature = "build")]
 mod build;
 mod rule;
 #[cfg(feature = "build")]
-pub(crate) use build::{Negatives, build};
+#[cfg(test)]
+pub(crate) use build::build;
 
 /// How an integrated filter finds room for the negatives that its first stage lets through.
 ///
@@ -196,7 +202,7 @@ impl fuse::View for SomeBits {
     }
 }
 
-impl Contains for Integrated {
+impl Query for Integrated {
     fn contains(&self, payload: &[u8], key: Digest) -> bool {
         match self.plain() {
             true => Fuse::contains_in::<EveryBit>(self, payload, key),
@@ -204,22 +210,35 @@ impl Contains for Integrated {
         }
     }
 
-    fn alike(&self, other: &Integrated) -> bool {
+    fn same_kernel(&self, other: &Integrated) -> bool {
         self.plain() == other.plain() && self.fuse.same_shape(&other.fuse)
     }
 
-    fn choose<C: Choose<Integrated>>(&self, chooser: C) -> C::Chosen {
+    // Twenty shapes for three processors: only figures of the papers are worth that much code.
+    #[cfg(feature = "papers")]
+    fn query_fn(&self, leaf: &ShardedLeaf<Integrated>) -> QueryFn<Leaf> {
         match self.plain() {
-            true => self.fuse.choose_in::<EveryBit, C>(chooser),
-            false => self.fuse.choose_in::<SomeBits, C>(chooser),
+            true => self.fuse.query_fn_in::<EveryBit>(leaf),
+            false => self.fuse.query_fn_in::<SomeBits>(leaf),
         }
     }
 
-    fn ask_many(&self, column: &Column<Integrated>, file: &[u8], keys: &[Digest], out: &mut [bool]) {
+    #[cfg(not(feature = "papers"))]
+    fn query_fn(&self, leaf: &ShardedLeaf<Integrated>) -> QueryFn<Leaf> {
+        leaf.by::<Reference, _>(Level::detect())
+    }
+
+    #[cfg(feature = "papers")]
+    fn contains_many(&self, leaf: &ShardedLeaf<Integrated>, file: &[u8], keys: &[Digest], out: &mut [bool]) {
         match self.plain() {
-            true => self.fuse.ask_many_in::<EveryBit>(column, file, keys, out),
-            false => self.fuse.ask_many_in::<SomeBits>(column, file, keys, out),
+            true => self.fuse.ask_many_in::<EveryBit>(leaf, file, keys, out),
+            false => self.fuse.ask_many_in::<SomeBits>(leaf, file, keys, out),
         }
+    }
+
+    #[cfg(not(feature = "papers"))]
+    fn contains_many(&self, leaf: &ShardedLeaf<Integrated>, _: &[u8], keys: &[Digest], out: &mut [bool]) {
+        leaf.one_by_one(keys, out, Integrated::contains);
     }
 }
 
@@ -235,6 +254,8 @@ impl Contains for Integrated {
 ///
 /// The payload is that of the table and then the rest's.
 impl Geometry for Integrated {
+    const NAME: &'static str = "integrated";
+
     fn encode(&self, out: &mut Vec<u8>) {
         if self.fuse.is_empty() {
             return put_varint(out, 0);

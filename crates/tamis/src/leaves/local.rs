@@ -37,21 +37,25 @@
 //!
 //! Papers: [BuRR] section 3 for bumping; [FPFS] 3.6 for stages that share their places.
 
-use crate::arch::{self, Answer, Isa, Kernel, Level, prefetch};
+use crate::arch::{self, Answer, Isa, Kernel, Level, QueryFn, prefetch};
 use crate::error::FormatError;
 use crate::format::{Reader, put_varint};
 use crate::hash::{Digest, Salt, fold};
 use crate::leaves::ribbon::Ribbon;
 use crate::leaves::steered::SURPLUS;
 use crate::leaves::strips::Strips;
-use crate::leaves::{Choose, Column, Contains, Geometry, Never, Part, Retrieve};
+use crate::leaves::{Geometry, Leaf, Never, Part, Query, ShardedLeaf};
 
 #[cfg(feature = "build")]
 mod build;
 #[cfg(feature = "build")]
 mod exact;
 #[cfg(feature = "build")]
-pub(crate) use build::{FULL, Params, REST_PARAMS, build};
+mod size;
+#[cfg(test)]
+pub(super) use build::build_on;
+#[cfg(feature = "build")]
+pub(crate) use size::Params;
 
 /// A band's eight octets start at that of its first row: the last rows of a strip start none.
 const TAIL: u64 = 56;
@@ -319,7 +323,7 @@ const BATCH: usize = 32;
 
 /// Many queries: all places first, prefetched, then all parities, then the few that ask the rest.
 struct Many<'a, const C: usize> {
-    column: &'a Column<Local>,
+    leaf: &'a ShardedLeaf<Local>,
     keys: &'a [Digest],
     out: &'a mut [bool],
 }
@@ -328,11 +332,13 @@ impl<const C: usize> Kernel for Many<'_, C> {
     type Output = ();
     #[inline(always)]
     fn run<I: Isa>(self) {
-        let Many { column, keys, out } = self;
-        match column.parts() {
-            [part] => rounds::<C>(keys, out, |_| part),
-            _ => rounds::<C>(keys, out, |key| column.part(key)),
+        let Many { leaf, keys, out } = self;
+        if I::QUICK
+            && let [part] = leaf.parts()
+        {
+            return rounds::<C>(keys, out, |_| part);
         }
+        rounds::<C>(keys, out, |key| leaf.part(key))
     }
 }
 
@@ -382,7 +388,7 @@ macro_rules! with_columns {
     };
 }
 
-impl Contains for Local {
+impl Query for Local {
     fn contains(&self, payload: &[u8], key: Digest) -> bool {
         if self.is_empty() {
             return false;
@@ -397,26 +403,26 @@ impl Contains for Local {
         yes && (!open || self.rest_says(payload, key))
     }
 
-    fn alike(&self, other: &Local) -> bool {
+    fn same_kernel(&self, other: &Local) -> bool {
         (self.is_empty(), self.columns()) == (other.is_empty(), other.columns())
     }
 
-    fn choose<C: Choose<Local>>(&self, chooser: C) -> C::Chosen {
+    fn query_fn(&self, leaf: &ShardedLeaf<Local>) -> QueryFn<Leaf> {
         macro_rules! run {
             ($columns:literal) => {
-                chooser.choose::<Octets<$columns>>(self.level)
+                leaf.by::<Octets<$columns>, _>(self.level)
             };
         }
         match self.is_empty() {
-            true => chooser.choose::<Never>(self.level),
+            true => leaf.by::<Never, _>(self.level),
             false => with_columns!(self.columns(), run),
         }
     }
 
-    fn ask_many(&self, column: &Column<Local>, _: &[u8], keys: &[Digest], out: &mut [bool]) {
+    fn contains_many(&self, leaf: &ShardedLeaf<Local>, _: &[u8], keys: &[Digest], out: &mut [bool]) {
         macro_rules! run {
             ($columns:literal) => {
-                arch::dispatch(self.level, Many::<$columns> { column, keys, out })
+                arch::dispatch(self.level, Many::<$columns> { leaf, keys, out })
             };
         }
         match self.is_empty() {
@@ -443,6 +449,8 @@ impl Contains for Local {
 /// i / 8. Then zeros, 2 for 3 columns and 3, 2, 1 for 5, 6, 7; the thresholds, two bits for each bucket of 128 rows and
 /// each exact column; the rest's payload.
 impl Geometry for Local {
+    const NAME: &'static str = "local";
+
     fn encode(&self, out: &mut Vec<u8>) {
         put_varint(out, self.strips);
         if !self.is_empty() {

@@ -31,12 +31,12 @@
 //! Paper: [Quotient] Pandey, Bender, Johnson, Patro 2017, sections 3 and 4. Unlike there, `offset` counts what earlier blocks
 //! take of a block, and there are no counters. The rate is computed in [`crate::math::quotient`].
 
-use crate::arch::{Answer, Base, Isa, Kernel, Level, dispatch, prefetch};
+use crate::arch::{Answer, Base, Isa, Kernel, Level, QueryFn, dispatch, prefetch};
 use crate::error::FormatError;
 use crate::format::{Reader, put_varint};
 use crate::hash::MAX_NUMBER;
 use crate::hash::{Digest, Salt};
-use crate::leaves::{Choose, Column, Contains, Geometry, Part};
+use crate::leaves::{Geometry, Leaf, Part, Query, ShardedLeaf};
 use crate::math::quotient::{MAX_FINGERPRINTS, MAX_REMAINDER, MAX_SLOTS};
 
 #[cfg(feature = "build")]
@@ -153,7 +153,7 @@ impl Answer<Part<Quotient>> for One {
 
 /// Many queries.
 struct AskMany<'a> {
-    column: &'a Column<Quotient>,
+    leaf: &'a ShardedLeaf<Quotient>,
     keys: &'a [Digest],
     out: &'a mut [bool],
 }
@@ -162,18 +162,18 @@ impl Kernel for AskMany<'_> {
     type Output = ();
     #[inline(always)]
     fn run<I: Isa>(self) {
-        let AskMany { column, keys, out } = self;
-        match column.parts() {
+        let AskMany { leaf, keys, out } = self;
+        if I::QUICK
+            && let [part] = leaf.parts()
+        {
             // With a single part the compiler keeps all of it in registers.
-            [part] => {
-                let (geometry, payload) = (part.geometry, &part.payload[..]);
-                ask_many::<I>(keys, out, |_| (&geometry, payload));
-            }
-            _ => ask_many::<I>(keys, out, |key| {
-                let part = column.part(key);
-                (&part.geometry, &part.payload)
-            }),
+            let (geometry, payload) = (part.geometry, &part.payload[..]);
+            return ask_many::<I>(keys, out, |_| (&geometry, payload));
         }
+        ask_many::<I>(keys, out, |key| {
+            let part = leaf.part(key);
+            (&part.geometry, &part.payload)
+        })
     }
 }
 
@@ -196,26 +196,28 @@ fn ask_many<'a, I: Isa>(keys: &[Digest], out: &mut [bool], part: impl Fn(Digest)
     }
 }
 
-impl Contains for Quotient {
+impl Query for Quotient {
     fn contains(&self, payload: &[u8], key: Digest) -> bool {
         self.ask::<Base>(payload, self.locate(key))
     }
 
-    fn alike(&self, _: &Quotient) -> bool {
+    fn same_kernel(&self, _: &Quotient) -> bool {
         true
     }
 
-    fn choose<C: Choose<Quotient>>(&self, chooser: C) -> C::Chosen {
-        chooser.choose::<One>(self.level)
+    fn query_fn(&self, leaf: &ShardedLeaf<Quotient>) -> QueryFn<Leaf> {
+        leaf.by::<One, _>(self.level)
     }
 
-    fn ask_many(&self, column: &Column<Quotient>, _: &[u8], keys: &[Digest], out: &mut [bool]) {
-        dispatch(self.level, AskMany { column, keys, out });
+    fn contains_many(&self, leaf: &ShardedLeaf<Quotient>, _: &[u8], keys: &[Digest], out: &mut [bool]) {
+        dispatch(self.level, AskMany { leaf, keys, out });
     }
 }
 
 /// Directory: slots, bits of a remainder, blocks, keys, number (varints). Payload: `blocks * (17 + 8 r)` bytes, see `table.rs`.
 impl Geometry for Quotient {
+    const NAME: &'static str = "quotient";
+
     fn encode(&self, out: &mut Vec<u8>) {
         for value in [self.slots, self.remainder.into(), self.blocks, self.keys, self.number.into()] {
             put_varint(out, value);

@@ -45,12 +45,12 @@
 
 use std::marker::PhantomData;
 
-use crate::arch::{self, Level as Cpu};
+use crate::arch::{self, Level as Cpu, QueryFn};
 use crate::error::FormatError;
 use crate::format::{Reader, put_varint};
 use crate::hash::MAX_NUMBER;
 use crate::hash::{Digest, Salt, fold, scramble};
-use crate::leaves::{Choose, Column, Contains, Geometry, Never, bits_in_words};
+use crate::leaves::{Geometry, Leaf, Never, Query, ShardedLeaf, bits_in_words};
 use kernel::{Any, Bit, Broad, Columns, Deep, Many, One};
 use kernel::{Lookup, Outcome};
 
@@ -60,6 +60,7 @@ mod kernel;
 mod build;
 #[cfg(feature = "build")]
 mod eliminate;
+#[cfg(feature = "maps")]
 mod values;
 #[cfg(feature = "build")]
 pub(crate) use build::{Params, build};
@@ -425,42 +426,51 @@ impl Ribbon {
     }
 }
 
-impl Contains for Ribbon {
+impl Query for Ribbon {
     fn contains(&self, payload: &[u8], key: Digest) -> bool {
         self.matches(payload, key.salted(self.salt))
     }
 
-    fn alike(&self, other: &Ribbon) -> bool {
+    fn same_kernel(&self, other: &Ribbon) -> bool {
         self.fast == other.fast && self.empty == other.empty
     }
 
-    fn choose<C: Choose<Ribbon>>(&self, chooser: C) -> C::Chosen {
+    fn query_fn(&self, leaf: &ShardedLeaf<Ribbon>) -> QueryFn<Leaf> {
         macro_rules! run {
             ($kernel:ty) => {
-                chooser.choose::<One<$kernel>>(self.cpu)
+                leaf.by::<One<$kernel>, _>(self.cpu)
             };
         }
         match self.empty {
-            true => chooser.choose::<Never>(self.cpu),
-            false => with_kernel!(self, chooser.choose::<Any>(self.cpu), run),
+            true => leaf.by::<Never, _>(self.cpu),
+            false => with_kernel!(self, leaf.by::<Any, _>(self.cpu), run),
         }
     }
 
-    fn ask_many(&self, column: &Column<Ribbon>, _: &[u8], keys: &[Digest], out: &mut [bool]) {
+    fn contains_many(&self, leaf: &ShardedLeaf<Ribbon>, _: &[u8], keys: &[Digest], out: &mut [bool]) {
         macro_rules! run {
             ($kernel:ty) => {
-                arch::dispatch(self.cpu, Many::<$kernel, bool> { column, keys, out, kernel: PhantomData })
+                arch::dispatch(self.cpu, Many::<$kernel, bool> { leaf, keys, out, kernel: PhantomData })
             };
         }
-        let one_by_one = |out: &mut [bool]| {
-            for (out, &key) in out.iter_mut().zip(keys) {
-                *out = column.contains(key);
-            }
-        };
         match self.empty {
             true => out.fill(false),
-            false => with_kernel!(self, one_by_one(out), run),
+            false => with_kernel!(self, leaf.one_by_one(keys, out, Ribbon::contains), run),
         }
+    }
+
+    fn get(&self, payload: &[u8], key: Digest) -> u32 {
+        self.read(payload, key.salted(self.salt))
+    }
+
+    #[cfg(feature = "maps")]
+    fn value_fn(&self, leaf: &ShardedLeaf<Ribbon>) -> Option<QueryFn<Leaf, u32>> {
+        Some(values::value_fn(self, leaf))
+    }
+
+    #[cfg(feature = "maps")]
+    fn get_many(&self, leaf: &ShardedLeaf<Ribbon>, _: &[u8], keys: &[Digest], out: &mut [u32]) {
+        values::get_many(self, leaf, keys, out);
     }
 }
 
@@ -471,6 +481,8 @@ impl Contains for Ribbon {
 ///                                                                  (standard shape: rows per bucket instead of buckets)
 /// ```
 impl Geometry for Ribbon {
+    const NAME: &'static str = "ribbon";
+
     fn encode(&self, out: &mut Vec<u8>) {
         put_varint(out, self.number as u64);
         put_varint(out, self.width() as u64);

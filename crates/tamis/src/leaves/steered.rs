@@ -42,21 +42,29 @@
 //!
 //! Papers: [Ribbon], on homogeneous ribbons. Steering is new here; the search is the M-algorithm of trellis source coding.
 
-use crate::arch::{self, Answer, Isa, Kernel, Level, prefetch};
+use crate::arch::{self, Answer, Isa, Kernel, Level, QueryFn, prefetch};
 use crate::error::FormatError;
 use crate::format::{Reader, put_varint};
 use crate::hash::{Digest, Salt, fold};
 use crate::leaves::strips::Strips;
-use crate::leaves::{Choose, Column, Contains, Geometry, Never, Part};
+use crate::leaves::{Geometry, Leaf, Never, Part, Query, ShardedLeaf};
 
 #[cfg(feature = "build")]
 pub(in crate::leaves) mod beam;
 #[cfg(feature = "build")]
 mod build;
 #[cfg(feature = "build")]
+mod survivors;
+#[cfg(feature = "build")]
+mod table;
+#[cfg(feature = "build")]
 pub(crate) use beam::{BALANCED, SMALLEST};
 #[cfg(feature = "build")]
-pub(crate) use build::{Others, Params, build};
+pub(crate) use build::Params;
+#[cfg(test)]
+pub(super) use build::build_on;
+#[cfg(feature = "build")]
+pub(crate) use survivors::share;
 
 /// A band's eight bytes start at the byte of its first row: the last rows of a strip start none.
 const TAIL: u64 = 56;
@@ -149,7 +157,7 @@ const BATCH: usize = 32;
 
 /// Many queries: all places first, prefetched, then all parities.
 struct Many<'a> {
-    column: &'a Column<Steered>,
+    leaf: &'a ShardedLeaf<Steered>,
     keys: &'a [Digest],
     out: &'a mut [bool],
 }
@@ -158,11 +166,13 @@ impl Kernel for Many<'_> {
     type Output = ();
     #[inline(always)]
     fn run<I: Isa>(self) {
-        let Many { column, keys, out } = self;
-        match column.parts() {
-            [part] => rounds(keys, out, |_| part),
-            _ => rounds(keys, out, |key| column.part(key)),
+        let Many { leaf, keys, out } = self;
+        if I::QUICK
+            && let [part] = leaf.parts()
+        {
+            return rounds(keys, out, |_| part);
         }
+        rounds(keys, out, |key| leaf.part(key))
     }
 }
 
@@ -181,26 +191,26 @@ fn rounds<'a>(keys: &[Digest], out: &mut [bool], part: impl Fn(Digest) -> &'a Pa
     }
 }
 
-impl Contains for Steered {
+impl Query for Steered {
     fn contains(&self, payload: &[u8], key: Digest) -> bool {
         !self.is_empty() && passes(payload, self.find(key))
     }
 
-    fn alike(&self, other: &Steered) -> bool {
+    fn same_kernel(&self, other: &Steered) -> bool {
         self.is_empty() == other.is_empty()
     }
 
-    fn choose<C: Choose<Steered>>(&self, chooser: C) -> C::Chosen {
+    fn query_fn(&self, leaf: &ShardedLeaf<Steered>) -> QueryFn<Leaf> {
         match self.is_empty() {
-            true => chooser.choose::<Never>(self.level),
-            false => chooser.choose::<One>(self.level),
+            true => leaf.by::<Never, _>(self.level),
+            false => leaf.by::<One, _>(self.level),
         }
     }
 
-    fn ask_many(&self, column: &Column<Steered>, _: &[u8], keys: &[Digest], out: &mut [bool]) {
+    fn contains_many(&self, leaf: &ShardedLeaf<Steered>, _: &[u8], keys: &[Digest], out: &mut [bool]) {
         match self.is_empty() {
             true => out.fill(false),
-            false => arch::dispatch(self.level, Many { column, keys, out }),
+            false => arch::dispatch(self.level, Many { leaf, keys, out }),
         }
     }
 }
@@ -217,6 +227,8 @@ impl Contains for Steered {
 ///
 /// The payload is one strip after the other; row i is bit i % 8 of byte i / 8.
 impl Geometry for Steered {
+    const NAME: &'static str = "steered ribbon";
+
     fn encode(&self, out: &mut Vec<u8>) {
         put_varint(out, self.strips);
         if !self.is_empty() {

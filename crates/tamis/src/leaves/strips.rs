@@ -69,6 +69,28 @@ impl Strips {
     }
 }
 
+/// For every row the equation that fixes it, 0 for a free one. An equation that says nothing new is left out.
+#[cfg(feature = "build")]
+pub(super) fn eliminate(rows: usize, equations: impl Iterator<Item = (u64, u64)>) -> Vec<u64> {
+    let mut pivots = vec![0u64; rows];
+    for (row, mut band) in equations {
+        let mut row = row as usize;
+        // A band ends with the strip, so that what is left of it does too: the row is there.
+        while band != 0 {
+            let shift = band.trailing_zeros();
+            row += shift as usize;
+            band >>= shift;
+            let Some(pivot) = pivots.get_mut(row) else { break };
+            if *pivot == 0 {
+                *pivot = band;
+                break;
+            }
+            band ^= *pivot;
+        }
+    }
+    pivots
+}
+
 /// Rows that are counted together when a leaf looks for crowds.
 #[cfg(feature = "build")]
 pub(super) const WINDOW: usize = 128;

@@ -4,10 +4,11 @@
 use super::fuse::{self, Arity, Fuse};
 use super::ribbon::{self, Ribbon};
 use super::*;
+use crate::arch::Level;
 use crate::hash::scramble;
 
 /// A kind of leaf with values.
-trait Kind: Retrieve + Clone {
+trait Kind: Query {
     /// What it can be apart from its width.
     const VARIANTS: u32;
 
@@ -59,7 +60,7 @@ fn value(key: Digest, bits: u16) -> u32 {
 }
 
 /// A column of the keys by shard, for any level; what comes before it in the file belongs to others.
-fn column<G: Kind>(shards: &[Vec<Digest>], variant: u32, bits: u16) -> (impl Fn(Level) -> Column<G>, Vec<u8>) {
+fn column<G: Kind>(shards: &[Vec<Digest>], variant: u32, bits: u16) -> (impl Fn(Level) -> ShardedLeaf<G>, Vec<u8>) {
     let mut file = vec![0xa5; 11];
     let mut part = |keys: &Vec<Digest>| {
         let start = file.len();
@@ -71,36 +72,20 @@ fn column<G: Kind>(shards: &[Vec<Digest>], variant: u32, bits: u16) -> (impl Fn(
     let (shard_bits, whole) = (shards.len().ilog2(), file.clone());
     let on = move |level| {
         let parts = parts.iter().map(|(leaf, range)| (leaf.clone().on(level), range.clone()));
-        Column::of(shard_bits, &whole, parts.collect())
+        ShardedLeaf::of(shard_bits, &whole, parts.collect())
     };
     (on, file)
 }
 
-struct Itself;
-impl<G> Find<Column<G>, G> for Itself {
-    fn find(column: &Column<G>) -> Option<&Column<G>> {
-        Some(column)
-    }
-}
-
-/// The fast way of a part, compiled for a given level.
-struct At(Level);
-impl<G> Choose<G, u32> for At {
-    type Chosen = Fetch<Part<G>>;
-    fn choose<A: Answer<Part<G>, u32>>(self, _: Level) -> Fetch<Part<G>> {
-        Fetch::new::<A>(self.0)
-    }
-}
-
 /// What the slow way reads, after all fast ways have read the same.
-fn read<G: Kind>(column: &Column<G>, file: &[u8], level: Level, asked: &[Digest], what: &str) -> Vec<u32> {
-    let plain: Vec<u32> = asked.iter().map(|&key| column.get(key)).collect();
-    let fetch = column.fetch::<_, Itself>();
-    assert!(asked.iter().map(|&key| fetch.call(column, key)).eq(plain.iter().copied()), "{what}");
-    if column.alike {
-        let fetch = column.first.geometry.choose_value(At(level));
-        assert!(asked.iter().map(|&key| fetch.call(column.part(key), key)).eq(plain.iter().copied()), "{what}");
-    }
+fn read<G: Kind>(column: &ShardedLeaf<G>, file: &[u8], level: Level, asked: &[Digest], what: &str) -> Vec<u32> {
+    let reference = |key| {
+        let part = column.part(key);
+        part.geometry.get(&part.payload, key)
+    };
+    let plain: Vec<u32> = asked.iter().map(|&key| reference(key)).collect();
+    let (value, whole) = (level.force(|| column.value_fn()).unwrap(), G::listed(column.clone()));
+    assert!(asked.iter().map(|&key| value.call(&whole, key)).eq(plain.iter().copied()), "{what}");
     for len in [asked.len(), 33, 1] {
         let asked = &asked[..len.min(asked.len())];
         let mut many = vec![!0; asked.len()];
@@ -120,7 +105,7 @@ fn every_way<G: Kind>(shards: &[Vec<Digest>], step: usize, widths: &[u16]) {
             let (column, file) = column::<G>(shards, variant, bits);
             for level in Level::available() {
                 let column = column(level);
-                let what = format!("{}, {level:?}, {} keys", column.first.geometry.details(), keys.len());
+                let what = format!("{}, {level:?}, {} keys", column.details(), keys.len());
                 let found = read(&column, &file, level, &asked, &what);
                 assert!(keys.iter().zip(&found).all(|(&key, &found)| found == value(key, bits)), "{what}");
                 assert!(found.iter().all(|&found| found <= u32::MAX >> (32 - bits)), "{what}");
@@ -187,7 +172,7 @@ fn short<G: Kind>() {
                     let leaf = leaf.clone().on(level);
                     for len in [0, 1, 7, payload.len() / 2, payload.len().saturating_sub(9), payload.len() - 1] {
                         let payload = &payload[..len.min(payload.len())];
-                        let column = Column::of(0, payload, vec![(leaf.clone(), 0..payload.len())]);
+                        let column = ShardedLeaf::of(0, payload, vec![(leaf.clone(), 0..payload.len())]);
                         let found = read(&column, payload, level, &asked, &format!("{}, {len} bytes", leaf.details()));
                         assert!(found.iter().all(|&found| found <= u32::MAX >> (32 - bits)));
                     }

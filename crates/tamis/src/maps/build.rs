@@ -21,14 +21,14 @@ use super::shard::{Shape, Symbols};
 use super::table;
 use super::tree::{Frame, Target};
 use super::value::{ToValue, Value};
-use crate::arch::Arena;
+use crate::arch::arena::Arena;
 use crate::debug::brief_debug;
 use crate::error::{BuildError, Error};
 use crate::filter::build::{Options, Progress, same_domain, to_file};
-use crate::filter::steps::Role;
 use crate::format::{Form, Header, MAX_SHARD_BITS, Writer, put_varint};
 use crate::gather::{Intake, Limits, Paired, Workspace, shard_bits};
 use crate::hash::{Domain, Hasher, Key};
+use crate::leaves::Role;
 use crate::leaves::{fuse, ribbon};
 use crate::parallel::in_order;
 use crate::plan::{Effort, Layout, Structure};
@@ -441,8 +441,8 @@ impl Flats {
     pub(super) fn leaf(self, bits: u32) -> Structure {
         let width = 256 * bits as u16;
         match self {
-            Flats::Ribbon { wide } => Structure::Ribbon(ribbon::Params { width, wide, nested: false }),
-            Flats::Fuse => Structure::Fuse(fuse::Params { arity: fuse::Arity::Three, width }),
+            Flats::Ribbon { wide } => ribbon::Params { width, wide, nested: false }.into(),
+            Flats::Fuse => fuse::Params { arity: fuse::Arity::Three, width }.into(),
         }
     }
 }

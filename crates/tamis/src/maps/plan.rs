@@ -27,7 +27,7 @@ use std::collections::BinaryHeap;
 
 use super::tree::{MAX_FAN, Target, WORD};
 use crate::error::BuildError;
-use crate::leaves::ribbon;
+use crate::leaves::{Design, ribbon};
 use crate::math::portable::log2;
 use crate::plan::{self, Effort, Goal, Kind, Layout, Request};
 
@@ -286,7 +286,7 @@ impl Planner<'_> {
 
 /// Payload bits of a flat node, about.
 pub(crate) fn flat_bits(keys: u64, bits: u32) -> f64 {
-    let leaf = |bits: u32| ribbon::Params { width: 256 * bits as u16, wide: false, nested: false }.bits(keys);
+    let leaf = |bits: u32| ribbon::Params { width: 256 * bits as u16, wide: false, nested: false }.bits(keys, 0);
     let rest = bits % WORD;
     f64::from(bits / WORD) * leaf(WORD) + if rest > 0 { leaf(rest) } else { 0.0 }
 }

@@ -67,12 +67,12 @@ impl Map {
     /// Opens a file as a memory map: nothing is read but what queries touch. See [`Filter::map`](crate::Filter::map).
     #[cfg(feature = "mmap")]
     pub fn mmap(path: impl AsRef<Path>) -> Result<Map, Error> {
-        Ok(Map::open(crate::arch::map(path.as_ref())?)?)
+        Ok(Map::open(crate::arch::arena::map(path.as_ref())?)?)
     }
 
     /// Reads a whole file into memory.
     pub fn read(path: impl AsRef<Path>) -> Result<Map, Error> {
-        Ok(Map::open(crate::arch::read(path.as_ref())?)?)
+        Ok(Map::open(crate::arch::arena::read(path.as_ref())?)?)
     }
 
     /// The value of a key. For a key that the map was not built from: nothing if that is seen, by its fingerprint or by a symbol that
@@ -266,7 +266,7 @@ impl Map {
     pub fn layers(&self) -> impl Iterator<Item = Layer> + '_ {
         let shards = 0..1usize << self.header.shard_bits;
         self.tree.parts().into_iter().flat_map(move |(node, depth, what, leaves)| {
-            let layer = |leaf: &crate::filter::steps::Leaf| Layer {
+            let layer = |leaf: &crate::leaves::Leaf| Layer {
                 node,
                 depth,
                 purpose: what.clone(),

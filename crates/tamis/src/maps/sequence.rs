@@ -44,12 +44,12 @@ impl Sequence {
     /// Opens a file as a memory map: see [`Filter::map`](crate::Filter::map).
     #[cfg(feature = "mmap")]
     pub fn mmap(path: impl AsRef<Path>) -> Result<Sequence, Error> {
-        Ok(Sequence::open(crate::arch::map(path.as_ref())?)?)
+        Ok(Sequence::open(crate::arch::arena::map(path.as_ref())?)?)
     }
 
     /// Reads a whole file into memory.
     pub fn read(path: impl AsRef<Path>) -> Result<Sequence, Error> {
-        Ok(Sequence::open(crate::arch::read(path.as_ref())?)?)
+        Ok(Sequence::open(crate::arch::arena::read(path.as_ref())?)?)
     }
 
     /// The symbol at a position; nothing behind the end.
@@ -142,7 +142,7 @@ mod construction {
     use std::sync::atomic::AtomicBool;
 
     use super::Sequence;
-    use crate::arch::Arena;
+    use crate::arch::arena::Arena;
     use crate::debug::brief_debug;
     use crate::error::Error;
     use crate::filter::build::{Progress, to_file};

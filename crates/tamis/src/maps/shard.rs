@@ -11,14 +11,13 @@ use super::build::{FRONT, Flats, frame};
 use super::plan::Node;
 use super::tree::{self, Target, WORD, fingerprint, words};
 use crate::error::BuildError;
-use crate::filter::build::Work;
-use crate::filter::steps::Role;
+use crate::filter::build::build_steps;
 use crate::format::{Encoded, put_varint};
 use crate::gather::Paired;
 use crate::hash::{Digest, Salt};
-use crate::leaves::Values;
+use crate::leaves::{Role, Sides, Values, Work};
 use crate::parallel::{Stop, check, each, run};
-use crate::plan::{Plan, Structure};
+use crate::plan::{Plan, Step, Structure};
 
 /// Numbers of values -> symbols.
 #[derive(Debug)]
@@ -156,15 +155,13 @@ impl<'a> Shape<'a> {
     }
 
     /// What every leaf is, in the order of the file.
-    pub(super) fn kinds(&self) -> Vec<(Role, u8)> {
-        let mut kinds: Vec<(Role, u8)> = self.front().iter().map(|front| (FRONT, front.tag())).collect();
+    pub(super) fn kinds(&self) -> Vec<[u8; 2]> {
+        let mut kinds: Vec<[u8; 2]> = self.front().iter().map(|front| [FRONT.encode(), front.tag()]).collect();
         for (number, node) in self.nodes.iter().enumerate() {
             match node {
-                Node::Exact { plan, .. } => {
-                    kinds.extend(plan.steps.iter().map(|step| (step.role, step.structure.tag())))
-                }
+                Node::Exact { plan, .. } => kinds.extend(plan.steps.iter().map(Step::kind)),
                 Node::Symbols { bits, .. } | Node::Children { bits, .. } => {
-                    kinds.extend(self.leaves(number, *bits).iter().map(|leaf| (Role::Decide, leaf.tag())));
+                    kinds.extend(self.leaves(number, *bits).iter().map(|leaf| [Role::Decide.encode(), leaf.tag()]));
                 }
             }
         }
@@ -178,7 +175,7 @@ impl<'a> Shape<'a> {
         let mut list = |count: usize, out: &mut Vec<u8>| {
             put_varint(out, count as u64);
             let listed: Vec<_> = leaves.by_ref().take(count).collect();
-            listed.iter().for_each(|((role, tag), _)| out.extend_from_slice(&[role.encode(), *tag]));
+            listed.iter().for_each(|(kind, _)| out.extend_from_slice(*kind));
             listed.iter().for_each(|(_, geometry)| out.extend_from_slice(geometry));
         };
         list(self.front().iter().count(), out);
@@ -206,7 +203,8 @@ impl<'a> Shape<'a> {
         let mut parts: Vec<Vec<Encoded>> = vec![];
         if let Some(front) = self.front() {
             let digests: Vec<Digest> = pairs.iter().map(|pair| pair.digest).collect();
-            parts.push(vec![front.build(&digests, Values::Fingerprints, Salt::new(0), threads)?]);
+            let work = Work { salt: Salt::new(0), skip, threads, stop };
+            parts.push(vec![front.build(&mut Sides::alone(&digests, Values::Fingerprints), &work)?]);
         }
         let before = parts.len();
         parts.resize_with(before + self.nodes.len(), Vec::new);
@@ -309,10 +307,11 @@ impl<'a> Shape<'a> {
     /// The leaves of a node.
     fn node(&self, job: &Job<'_>, skip: u32, threads: usize, stop: Stop<'_>) -> Result<Vec<Encoded>, BuildError> {
         check(stop)?;
-        let Job { number, salt, work } = job;
-        let (bits, digests, values) = match work {
+        let Job { number, salt, work: task } = job;
+        let work = Work { salt: Salt::new(*salt), skip, threads, stop };
+        let (bits, digests, values) = match task {
             Task::Exact(plan, yes, no) => {
-                return Work { skip, salt: *salt, threads, stop }.steps(plan, yes, &&no[..], None);
+                return build_steps(plan, yes, &&no[..], None, *salt, work);
             }
             Task::Flat(bits, digests, values) => (*bits, digests, values),
         };
@@ -324,7 +323,8 @@ impl<'a> Shape<'a> {
                 ((u128::from(value) | mark) >> (word * tree::WORD)) as u32
             };
             let pieces: Vec<u32> = digests.iter().zip(values).map(piece).collect();
-            parts.push(leaf.build(digests, Values::Given(&pieces), Salt::new(salt + u64::from(word)), threads)?);
+            let work = Work { salt: Salt::new(salt + u64::from(word)), ..work };
+            parts.push(leaf.build(&mut Sides::alone(digests, Values::Given(&pieces)), &work)?);
         }
         Ok(parts)
     }

@@ -13,11 +13,13 @@
 use bytes::Bytes;
 
 use super::table::Table;
-use crate::arch::{Ask, Fetch};
+use crate::arch::QueryFn;
 use crate::error::FormatError;
-use crate::filter::steps::{self, Leaf, ROUND, Role, Step, Steps};
-use crate::format::{self, Budget, Form, Header, Reader, decode_steps};
+use crate::filter::open::{decode_steps, put};
+use crate::filter::steps::{self, ROUND, Step, Steps};
+use crate::format::{self, Budget, Form, Header, Reader};
 use crate::hash::{Digest, Salt};
+use crate::leaves::{Leaf, Role};
 
 /// More nodes than any plan has.
 const MAX_NODES: u64 = 1 << 12;
@@ -64,7 +66,7 @@ impl Target {
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant, reason = "there are a dozen, and a query shall have no pointer to follow")]
 pub(crate) enum Node {
-    Exact { steps: Steps, ask: Ask<Steps>, yes: Target, no: Target },
+    Exact { steps: Steps, ask: Option<QueryFn<Steps>>, yes: Target, no: Target },
     Flat(Flat),
 }
 
@@ -73,9 +75,9 @@ pub(crate) enum Node {
 pub(crate) struct Flat {
     /// The low 32 bits of every value, or all if there are fewer.
     leaf: Leaf,
-    fetch: Fetch<Leaf>,
+    fetch: QueryFn<Leaf, u32>,
     /// The others, 32 bits each; the last one the rest.
-    more: Box<[(Leaf, Fetch<Leaf>)]>,
+    more: Box<[(Leaf, QueryFn<Leaf, u32>)]>,
     bits: u32,
     /// Bits above the value that tell keys from strangers.
     fingerprint: u32,
@@ -178,7 +180,7 @@ pub(crate) fn words(bits: u32) -> u32 {
 #[derive(Debug)]
 pub(crate) struct Function {
     leaf: Leaf,
-    fetch: Fetch<Leaf>,
+    fetch: QueryFn<Leaf, u32>,
     mask: u64,
     first: u64,
 }
@@ -222,7 +224,7 @@ impl Waiting {
 /// The whole tree.
 #[derive(Debug)]
 pub(crate) struct Tree {
-    front: Option<(Steps, Ask<Steps>)>,
+    front: Option<Steps>,
     root: Target,
     nodes: Box<[Node]>,
 }
@@ -231,8 +233,8 @@ impl Tree {
     /// The symbol of a key; nothing for a key that is seen to be absent.
     #[inline(always)]
     pub(crate) fn find(&self, key: Digest) -> Option<u64> {
-        if let Some((steps, ask)) = &self.front
-            && !ask.call(steps, key)
+        if let Some(steps) = &self.front
+            && !steps.contains(key)
         {
             return None;
         }
@@ -242,10 +244,12 @@ impl Tree {
                 Target::Symbol(symbol) => return Some(symbol),
                 Target::Node(node) => {
                     at = match self.nodes.get(node as usize)? {
-                        Node::Exact { steps, ask, yes, no, .. } => match ask.call(steps, key) {
-                            true => *yes,
-                            false => *no,
-                        },
+                        Node::Exact { steps, ask, yes, no, .. } => {
+                            match ask.map_or_else(|| steps.contains(key), |ask| ask.call(steps, key)) {
+                                true => *yes,
+                                false => *no,
+                            }
+                        }
                         Node::Flat(flat) => flat.get(key)?,
                     }
                 }
@@ -262,7 +266,7 @@ impl Tree {
     pub(crate) fn find_many(&self, file: &[u8], keys: &[Digest], out: &mut [Option<u64>], scratch: &mut Scratch) {
         let waiting = &mut scratch.0[..];
         let mut answers = [true; ROUND];
-        if let Some((steps, _)) = &self.front {
+        if let Some(steps) = &self.front {
             steps::contains_many(steps, file, keys, &mut answers[..keys.len()]);
         }
         let all: [u16; ROUND] = std::array::from_fn(|place| place as u16);
@@ -328,7 +332,7 @@ impl Tree {
     /// The share of strangers that get a value.
     pub(crate) fn rate(&self) -> f64 {
         match (&self.front, self.root, &self.nodes[..]) {
-            (Some((steps, _)), ..) => steps::rate(steps),
+            (Some(steps), ..) => steps::rate(steps),
             (None, Target::Node(0), [Node::Flat(flat), ..]) => 0.5f64.powi(flat.fingerprint as i32),
             _ => 1.0,
         }
@@ -337,7 +341,7 @@ impl Tree {
     /// What is in it, for a person: (which node, how deep, what it does, its leaves).
     pub(crate) fn parts(&self) -> Vec<(Option<usize>, usize, String, Vec<&Leaf>)> {
         let mut parts = vec![];
-        if let Some((steps, _)) = &self.front {
+        if let Some(steps) = &self.front {
             parts.push((None, 0, "recognises keys".to_string(), steps.iter().map(|step| &step.leaf).collect()));
         }
         let mut depths = vec![0; self.nodes.len()];
@@ -445,27 +449,22 @@ pub(crate) fn open(bytes: &Bytes, expected: Form, budget: &Budget) -> Result<Con
 
     for shard in 0..1usize << bits {
         let steps = raw.iter_mut().flat_map(|(steps, _)| steps);
-        front.iter_mut().chain(steps).try_for_each(|step| places.put(&mut step.leaf, shard))?;
+        front.iter_mut().chain(steps).try_for_each(|step| put(&mut places, &mut step.leaf, shard))?;
     }
     places.check()?;
-    let listed = |steps: Vec<Step>| {
-        let steps = Steps::new(steps);
-        let ask = steps.ask();
-        (steps, ask)
-    };
     let mut nodes = from.room(count)?;
     for (steps, ways) in raw {
         nodes.push(match ways {
             Ways::Exact { yes, no } => {
                 let steps = Steps::new(steps);
-                let ask = steps.ask_at_once();
+                let ask = steps.branchless_fn();
                 Node::Exact { steps, ask, yes, no }
             }
             Ways::Flat { bits, fingerprint, to } => {
                 let mut leaves = Vec::with_capacity(steps.len());
                 for Step { leaf, .. } in steps {
                     let none = || FormatError::invalid("directory: the leaf of a node holds no values");
-                    let fetch = leaf.fetch().ok_or_else(none)?;
+                    let fetch = leaf.value_fn().ok_or_else(none)?;
                     leaves.push((leaf, fetch));
                 }
                 // There is one at least, for a node has bits.
@@ -474,7 +473,7 @@ pub(crate) fn open(bytes: &Bytes, expected: Form, budget: &Budget) -> Result<Con
             }
         });
     }
-    let front = if front.is_empty() { None } else { Some(listed(front)) };
+    let front = if front.is_empty() { None } else { Some(Steps::new(front)) };
     Ok(Contents { header, tree: Tree { front, root, nodes: nodes.into() }, table, table_len, entropy })
 }
 

@@ -23,7 +23,7 @@ use std::f64::consts::{LN_2, LOG2_E};
 use super::outlook::{Outlook, outlook};
 use super::{Base, Effort, Goal, Kind, Plan, Request, Step, plan, spared};
 use crate::error::BuildError;
-use crate::filter::steps::Role;
+use crate::leaves::Role;
 use crate::leaves::integrated::Parts;
 use crate::math::bounds::free_set;
 use crate::math::portable::{exp2, log2};
@@ -370,7 +370,7 @@ fn worth_knowing(request: &Request, shape: &Shape, cap: f64) -> Result<u64, Buil
     };
     let per_bit = match base {
         Base::Ribbon | Base::Fuse | Base::Fuse4 => {
-            base.leaf(request, 2048, true)?.bits(request.keys.max(1)) / 8.0 / keys
+            base.leaf(request, 2048, true)?.bits(request.keys.max(1), 0) / 8.0 / keys
         }
         _ => LOG2_E,
     };

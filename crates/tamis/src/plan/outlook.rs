@@ -13,9 +13,8 @@
 //!   (end)    yes                        yes                       yes
 //! ```
 
-use super::{Request, Step, Structure, file_bits};
-use crate::filter::steps::Role;
-use crate::leaves::fuse;
+use super::{Request, Step, file_bits};
+use crate::leaves::Role;
 
 /// What is expected of a list of steps.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -52,11 +51,11 @@ pub(crate) fn outlook(steps: &[Step], request: &Request) -> Outlook {
         let yes = match role {
             Role::Refuse => {
                 let rate = structure.rate_at(whole(keys));
-                [1.0, passing(structure, negatives / keys.max(1.0), rate), rate]
+                [1.0, structure.passing(negatives / keys.max(1.0), whole(keys)), rate]
             }
             Role::Admit => {
                 let rate = structure.rate_at(whole(negatives));
-                [passing(structure, keys / negatives.max(1.0), rate), 1.0, rate]
+                [structure.passing(keys / negatives.max(1.0), whole(negatives)), 1.0, rate]
             }
             Role::Decide => [1.0, 0.0, structure.rate_at(whole(keys + negatives))],
         };
@@ -76,44 +75,4 @@ pub(crate) fn outlook(steps: &[Step], request: &Request) -> Outlook {
         here.strangers *= yes[2];
     }
     Outlook { bits, listed: here.listed.min(1.0), strangers: (admitted + here.strangers).min(1.0), lines }
-}
-
-/// The share of the other side that a leaf lets pass, `mu` of them for each of its own.
-fn passing(structure: &Structure, mu: f64, rate: f64) -> f64 {
-    match structure {
-        Structure::Steered(params) => params.passing(mu),
-        _ => rate,
-    }
-}
-
-impl Structure {
-    /// Cache lines that a query reads, about: if the answer is yes, and if it is no. What is asked so often that it stays near
-    /// the processor (thresholds, directories) is left out.
-    fn lines(&self) -> [f64; 2] {
-        // Bytes that lie side by side, at any place.
-        let run = |bytes: f64| 1.0 + (bytes - 1.0) / 64.0;
-        match self {
-            Structure::SplitBlock { .. } => [1.0, 1.0],
-            // Half of the bits are set: a stranger is refused at the second position, on average.
-            Structure::Bloom { hashes, .. } => [f64::from(*hashes), f64::from(*hashes).min(2.0)],
-            Structure::Fuse(params) => [probes(params.arity); 2],
-            // Two blocks of 64 rows, all columns of a block side by side; a single column is read as sixteen bytes.
-            Structure::Ribbon(params) if params.width <= 256 => [run(16.0); 2],
-            Structure::Ribbon(params) => [run(16.0 * f64::from(params.width.div_ceil(256))); 2],
-            Structure::Integrated(params) => [probes(params.arity); 2],
-            // One of two buckets, or both; a run of remainders behind the words of its block.
-            Structure::Cuckoo(_) => [1.5, 2.0],
-            Structure::Quotient(_) => [2.0, 1.5],
-            Structure::Steered(_) => [run(9.0); 2],
-            Structure::Local(params) => [run(12.0 * f64::from(params.columns + params.exact)); 2],
-        }
-    }
-}
-
-/// Cells of a key, each in a line of its own.
-fn probes(arity: fuse::Arity) -> f64 {
-    match arity {
-        fuse::Arity::Three => 3.0,
-        fuse::Arity::Four => 4.0,
-    }
 }

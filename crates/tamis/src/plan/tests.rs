@@ -27,7 +27,10 @@ fn a_bloom_filter_reaches_its_rate_or_is_refused() {
         for rate in [1e-300, 5e-324] {
             assert!(matches!(plan(rate), Err(BuildError::Unreachable { .. })), "{rate}");
         }
-        let Structure::Bloom { bits_per_key, hashes } = plan(1e-100).unwrap().steps[0].structure else { panic!() };
+        let Structure::Bloom(classic::PerKey { bits_per_key, hashes }) = plan(1e-100).unwrap().steps[0].structure
+        else {
+            panic!()
+        };
         let bits = (n * bits_per_key as u64).div_ceil(256);
         assert!(crate::math::bloom::classic_rate(n, bits, hashes.into()) <= 1e-100);
     }
@@ -202,7 +205,7 @@ fn every_share_has_a_plan() {
                     let request = Request { goal: Goal::Share(share), effort, ..request(keys, negatives) };
                     let steps = plan(&request).unwrap().steps;
                     let exact = steps.last().is_some_and(|step| step.role == Role::Decide);
-                    let passing: f64 = steps.iter().map(|step| step.structure.rate()).product();
+                    let passing: f64 = steps.iter().map(|step| step.structure.rate_at(1)).product();
                     let steered = steps.iter().any(|step| matches!(step.structure, Structure::Steered(_)));
                     assert!(exact || steered || passing < share, "{request:?} {steps:?}");
                 }

@@ -23,7 +23,7 @@ use super::query::Sets;
 use super::segment::{Segment, most_partitions};
 use super::sketch;
 use super::tune::{self, Census, Shape, Wish};
-use crate::arch::Arena;
+use crate::arch::arena::Arena;
 use crate::debug::brief_debug;
 use crate::error::{BuildError, Error};
 use crate::filter::build::{Options, Progress, same_domain, to_file};

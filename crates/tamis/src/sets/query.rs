@@ -57,12 +57,12 @@ impl Sets {
     /// Opens a file as a memory map: nothing is read but what queries touch. See [`Filter::map`](crate::Filter::map).
     #[cfg(feature = "mmap")]
     pub fn mmap(path: impl AsRef<Path>) -> Result<Sets, Error> {
-        Ok(Sets::open(crate::arch::map(path.as_ref())?)?)
+        Ok(Sets::open(crate::arch::arena::map(path.as_ref())?)?)
     }
 
     /// Reads a whole file into memory.
     pub fn read(path: impl AsRef<Path>) -> Result<Sets, Error> {
-        Ok(Sets::open(crate::arch::read(path.as_ref())?)?)
+        Ok(Sets::open(crate::arch::arena::read(path.as_ref())?)?)
     }
 
     /// Checks that the tables are as they were written.

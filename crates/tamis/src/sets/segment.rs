@@ -19,7 +19,7 @@ use crate::format::put_varint;
 use crate::format::{Places, Reader};
 use crate::hash::{Digest, Salt};
 use crate::leaves::bloom::SplitBlock;
-use crate::leaves::{Contains, Geometry};
+use crate::leaves::{Geometry, Query};
 
 /// A part of an index that answers for itself.
 #[derive(Clone, Debug)]

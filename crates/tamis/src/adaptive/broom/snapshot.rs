@@ -16,7 +16,7 @@ use super::super::yard::Yard;
 use super::grave::Grave;
 use super::table::{Table, grave_room};
 use super::{Asked, Broom};
-use crate::arch::{Ask, Level};
+use crate::arch::{Level, QueryFn};
 use crate::error::{BuildError, FormatError};
 use crate::format::{Reader, put_varint};
 use crate::math::broom::{MAX_KEYS, MAX_REMAINDER, Plan};
@@ -85,7 +85,7 @@ pub(super) fn read(bytes: Bytes) -> Result<Broom, FormatError> {
         len,
         moved,
         owed,
-        ask: Ask::new::<Asked>(Level::detect()),
+        ask: QueryFn::new::<Asked>(Level::detect()),
     })
 }
 

@@ -6,9 +6,9 @@ use crate::debug::brief_debug;
 use crate::error::BuildError;
 use crate::hash::{Digest, Salt};
 use crate::leaves::bloom::zeros;
+use crate::leaves::change::{Insert, Remove};
 use crate::leaves::cuckoo::Cuckoo;
-use crate::leaves::dynamic::{Insert, Remove};
-use crate::leaves::{Contains, Geometry};
+use crate::leaves::{Geometry, Query};
 
 /// A level that is a cuckoo filter.
 #[derive(Clone)]

@@ -6,10 +6,11 @@ use crate::adaptive::file::{self, Kind};
 use crate::adaptive::keys::Census;
 use crate::dynamic::stacked::part::Part;
 use crate::error::{BuildError, FormatError};
-use crate::filter::steps::{BLOOM, CUCKOO, QUOTIENT};
 use crate::format::{Reader, put_varint};
 use crate::gather::counter::Counter;
 use crate::hash::Salt;
+use crate::leaves::Entry;
+use crate::leaves::{bloom, cuckoo, quotient};
 use crate::math::shape::Shape;
 use crate::plan::Base;
 
@@ -163,17 +164,17 @@ impl AdaptiveStacked {
 
 fn tag(base: Base) -> u8 {
     match base {
-        Base::Cuckoo => CUCKOO,
-        Base::Quotient => QUOTIENT,
-        _ => BLOOM,
+        Base::Cuckoo => cuckoo::Cuckoo::TAG,
+        Base::Quotient => quotient::Quotient::TAG,
+        _ => bloom::Classic::TAG,
     }
 }
 
 fn base(tag: u8) -> Result<Base, FormatError> {
     match tag {
-        BLOOM => Ok(Base::Bloom),
-        CUCKOO => Ok(Base::Cuckoo),
-        QUOTIENT => Ok(Base::Quotient),
+        bloom::Classic::TAG => Ok(Base::Bloom),
+        cuckoo::Cuckoo::TAG => Ok(Base::Cuckoo),
+        quotient::Quotient::TAG => Ok(Base::Quotient),
         _ => Err(FormatError::invalid(format!("directory: layers have tag {tag}, expected that of one that changes"))),
     }
 }

@@ -1,14 +1,13 @@
 //! a layer that changes + a key -> the key in it, or out of it, or whether it is there.
 
 use crate::error::FormatError;
-use crate::filter::steps::{BLOOM, CUCKOO, QUOTIENT, SPLIT_BLOCK};
 use crate::format::{Encoded, Reader};
 use crate::hash::{Digest, Salt};
 use crate::leaves::bloom::{Classic, SplitBlock};
+use crate::leaves::change::{Full, Insert, Remove};
 use crate::leaves::cuckoo::Cuckoo;
-use crate::leaves::dynamic::{Full, Insert, Remove};
 use crate::leaves::quotient::Quotient;
-use crate::leaves::{Contains, Geometry};
+use crate::leaves::{Entry, Geometry, Query};
 
 /// One layer, of one shard.
 #[derive(Clone, Debug)]
@@ -75,10 +74,10 @@ impl Part {
     /// Reads a geometry; the payload comes later, and must be so many bytes long.
     pub(crate) fn decode(tag: u8, from: &mut Reader<'_>, salt: Salt) -> Result<(Table, u64), FormatError> {
         let table = match tag {
-            SPLIT_BLOCK => Table::SplitBlock(SplitBlock::decode(from, salt)?),
-            BLOOM => Table::Classic(Classic::decode(from, salt)?),
-            CUCKOO => Table::Cuckoo(Cuckoo::decode(from, salt)?),
-            QUOTIENT => Table::Quotient(Quotient::decode(from, salt)?),
+            SplitBlock::TAG => Table::SplitBlock(SplitBlock::decode(from, salt)?),
+            Classic::TAG => Table::Classic(Classic::decode(from, salt)?),
+            Cuckoo::TAG => Table::Cuckoo(Cuckoo::decode(from, salt)?),
+            Quotient::TAG => Table::Quotient(Quotient::decode(from, salt)?),
             _ => return Err(FormatError::invalid(format!("directory: a layer that changes has tag {tag}"))),
         };
         let len = with_table!(&table, table => table.payload_len());

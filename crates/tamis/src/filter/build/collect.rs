@@ -16,7 +16,7 @@ use std::sync::Arc;
 use super::expect::{Foreseen, Workload, no_dropping, strictest, too_late};
 use super::sieve::Sieve;
 use super::{Options, Progress, Report, to_file, write};
-use crate::arch::Arena;
+use crate::arch::arena::Arena;
 use crate::error::{BuildError, Error};
 use crate::filter::query::Filter;
 use crate::filter::steps::ROUND;

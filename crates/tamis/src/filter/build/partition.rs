@@ -24,17 +24,18 @@ use super::groups::{Count, bound as bound_of, choose, share_bound};
 use super::shard::build_shard;
 use super::sieve::Sieve;
 use super::{Options, Progress, Report, to_file};
-use crate::arch::Arena;
+use crate::arch::arena::Arena;
 use crate::error::{BuildError, Error};
+use crate::filter::open::decode_steps;
 use crate::filter::partition::{Label, encode_table, fingerprint_width};
 use crate::filter::query::Filter;
 use crate::filter::steps::{self, Steps};
-use crate::format::{Encoded, Form, Header, MAX_SHARD_BITS, Reader, Writer, decode_steps, put_varint};
+use crate::format::{Encoded, Form, Header, MAX_SHARD_BITS, Reader, Writer, put_varint};
 use crate::gather::{Intake, Labelled, Limits, OnConflict, Shards, Sorted, Tally, Workspace, walk};
 use crate::hash::attempts::ATTEMPTS;
 use crate::hash::{Digest, Domain, Hasher, Key};
 use crate::parallel::in_order;
-use crate::plan::{Goal, Plan, plan};
+use crate::plan::{Goal, Plan, Step, plan};
 
 /// Takes in keys that carry labels: issuers, countries, tables.
 ///
@@ -399,7 +400,7 @@ fn write_groups<W: Write>(
         let (group, shard) = jobs[job];
         let Part { shards, plan, .. } = &parts[group];
         if shard == 0 {
-            writer.start(plan.steps.iter().map(|step| (step.role, step.structure.tag())).collect());
+            writer.start(plan.steps.iter().map(Step::kind).collect());
         }
         writer.shard(&built)?;
         if shard + 1 == shards.count() {

@@ -15,12 +15,12 @@
 //! when that width grows: a logarithmic number of times. The bytes of the filter are those without a sieve.
 
 use super::{Options, write_plan};
-use crate::arch::Arena;
+use crate::arch::arena::Arena;
 use crate::error::{BuildError, Error};
 use crate::filter::query::Filter;
-use crate::filter::steps::Role;
 use crate::gather::{OnConflict, Shards, Sketch};
 use crate::hash::{Digest, Domain};
+use crate::leaves::Role;
 use crate::math::chance::too_many;
 use crate::plan::{Goal, Plan, Request, Step, Structure, plan};
 
@@ -97,7 +97,7 @@ impl Sieve {
         domain: Domain,
         options: &Options,
     ) -> Result<bool, Error> {
-        let fits = structure.bits(request.keys) / 8.0 < options.limits.memory as f64 / 4.0;
+        let fits = structure.bits(request.keys, 0) / 8.0 < options.limits.memory as f64 / 4.0;
         if !fits || self.filter.as_ref().is_some_and(|(built, _)| *built == structure) {
             return Ok(false);
         }
@@ -129,7 +129,7 @@ impl Sieve {
             let Some(first) = first.filter(|_| !few && !without(options)) else { return Ok((request, planned)) };
             self.widen(shards, &request, first.structure, domain, options)?;
             let Some((structure, _)) = &self.filter else { return Ok((request, planned)) };
-            let (rate, mut left) = (structure.rate(), 0);
+            let (rate, mut left) = (structure.rate_at(1), 0);
             shards.listed_negatives(&|| options.stop(), |digests, passing| {
                 self.ask(digests, passing);
                 left += passing.iter().filter(|passes| **passes).count();

@@ -2,25 +2,29 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
+use crate::filter::open::{Contents, open as open_filter};
 use crate::filter::query::Filter;
-use crate::format::{self, Budget, Contents, Form, Header, Writer};
+use crate::format::{Budget, Form, Header, Writer};
+use crate::hash::Salt;
 use crate::hash::{Domain, Hasher, scramble};
-use crate::leaves::{Values, fuse, ribbon};
+use crate::leaves::bloom::{classic, split};
+use crate::leaves::{Sides, Values, Work, fuse, ribbon};
 use crate::plan::Structure;
+use bytes::Bytes;
 
 const RIBBON_4: Structure = Structure::Ribbon(ribbon::Params { width: 1024, wide: false, nested: false });
 const RIBBON_1: Structure = Structure::Ribbon(ribbon::Params { width: 256, wide: false, nested: false });
 const FUSE_3: Structure = Structure::Fuse(fuse::Params { arity: fuse::Arity::Three, width: 768 });
 const FUSE_1: Structure = Structure::Fuse(fuse::Params { arity: fuse::Arity::Four, width: 256 });
-const BLOOM_6: Structure = Structure::Bloom { bits_per_key: 6 * 256, hashes: 4 };
-const BLOCK_8: Structure = Structure::SplitBlock { bits_per_key: 8 * 256 };
+const BLOOM_6: Structure = Structure::Bloom(classic::PerKey { bits_per_key: 6 * 256, hashes: 4 });
+const BLOCK_8: Structure = Structure::SplitBlock(split::PerKey { bits_per_key: 8 * 256 });
 
 /// A step to be: its leaf holds these keys, with these bits where it decides.
 type Planned = (Role, Structure, Vec<(u64, bool)>);
 
 fn open(bytes: Vec<u8>) -> Contents {
     let bytes = Bytes::from(bytes);
-    format::open(&bytes, &Budget::of(&bytes)).unwrap()
+    open_filter(&bytes, &Budget::of(&bytes)).unwrap()
 }
 
 fn digest(key: u64) -> Digest {
@@ -36,7 +40,7 @@ fn write(shard_bits: u32, steps: &[Planned]) -> Vec<u8> {
         keys: 0,
         negatives: 0,
     };
-    let kinds = steps.iter().map(|(role, structure, _)| (*role, structure.tag())).collect();
+    let kinds = steps.iter().map(|(role, structure, _)| [role.encode(), structure.tag()]).collect();
     let mut writer = Writer::new(vec![], &header, kinds).unwrap();
     for shard in 0..1 << shard_bits {
         let parts = steps.iter().enumerate().map(|(number, (role, structure, keys))| {
@@ -45,7 +49,8 @@ fn write(shard_bits: u32, steps: &[Planned]) -> Vec<u8> {
             keys.sort_unstable();
             let (digests, bits): (Vec<_>, Vec<_>) = keys.into_iter().unzip();
             let values = if *role == Role::Decide { Values::Signed(&bits) } else { Values::Fingerprints };
-            structure.build(&digests, values, Salt::new(number as u64), 2).unwrap()
+            let work = Work { salt: Salt::new(number as u64), skip: shard_bits, threads: 2, stop: &|| false };
+            structure.build(&mut Sides::alone(&digests, values), &work).unwrap()
         });
         writer.shard(&parts.collect::<Vec<_>>()).unwrap();
     }
@@ -56,9 +61,9 @@ fn write(shard_bits: u32, steps: &[Planned]) -> Vec<u8> {
 fn evaluate(steps: &[Step], key: Digest) -> bool {
     match steps {
         [] => true,
-        [Step { role: Role::Refuse, leaf }, rest @ ..] => leaf.contains(key) && evaluate(rest, key),
-        [Step { role: Role::Admit, leaf }, rest @ ..] => !leaf.contains(key) || evaluate(rest, key),
-        [Step { role: Role::Decide, leaf }, ..] => leaf.contains(key),
+        [Step { role: Role::Refuse, leaf, .. }, rest @ ..] => leaf.contains(key) && evaluate(rest, key),
+        [Step { role: Role::Admit, leaf, .. }, rest @ ..] => !leaf.contains(key) || evaluate(rest, key),
+        [Step { role: Role::Decide, leaf, .. }, ..] => leaf.contains(key),
     }
 }
 

@@ -13,11 +13,11 @@
 //! reason; that has no effect when a position is taken from the high bits, as here, where it allows any number of bits.
 
 use super::{BATCH, reduce};
-use crate::arch::{Answer, Isa, Level, prefetch};
+use crate::arch::{Answer, Isa, Level, QueryFn, prefetch};
 use crate::error::FormatError;
 use crate::format::{Reader, put_varint};
 use crate::hash::{Digest, Salt};
-use crate::leaves::{Choose, Column, Contains, Geometry, Part};
+use crate::leaves::{Geometry, Leaf, Part, Query, ShardedLeaf};
 use crate::math::bloom::{MAX_BITS, MAX_HASHES};
 
 /// How to read a classic Bloom filter.
@@ -69,15 +69,6 @@ impl Place {
 const COUNTED: usize = 1 << 16;
 
 impl Classic {
-    /// The rate of this very table. How many of its bits are set is chance, and of a few keys the better part of it.
-    pub(crate) fn counted_rate(&self, payload: &[u8]) -> f64 {
-        if payload.is_empty() || payload.len() > COUNTED || payload.len() as u64 != self.payload_len() {
-            return self.rate();
-        }
-        let ones: u64 = payload.iter().map(|byte| u64::from(byte.count_ones())).sum();
-        crate::math::bloom::power((ones as f64 / self.bits as f64).min(1.0), self.hashes.into())
-    }
-
     fn with(bits: u64, hashes: u8, keys: u64, salt: Salt) -> Classic {
         Classic { bits, hashes, keys, salts: [salt, salt.child(0)] }
     }
@@ -98,7 +89,7 @@ impl Answer<Part<Classic>> for One {
     }
 }
 
-impl Contains for Classic {
+impl Query for Classic {
     #[inline(always)]
     fn contains(&self, payload: &[u8], key: Digest) -> bool {
         let mut probe = self.probe(key);
@@ -110,24 +101,24 @@ impl Contains for Classic {
         all(&mut probe, few) && all(&mut probe, self.hashes - few)
     }
 
-    fn alike(&self, _: &Classic) -> bool {
+    fn same_kernel(&self, _: &Classic) -> bool {
         true
     }
 
-    fn choose<C: Choose<Classic>>(&self, chooser: C) -> C::Chosen {
-        chooser.choose::<One>(Level::detect())
+    fn query_fn(&self, leaf: &ShardedLeaf<Classic>) -> QueryFn<Leaf> {
+        leaf.by::<One, _>(Level::detect())
     }
 
-    fn ask_many(&self, column: &Column<Classic>, file: &[u8], keys: &[Digest], out: &mut [bool]) {
+    fn contains_many(&self, leaf: &ShardedLeaf<Classic>, file: &[u8], keys: &[Digest], out: &mut [bool]) {
         let small = file.len() <= SMALL;
-        match column.parts() {
+        match leaf.parts() {
             // With a single part the compiler keeps all of it in registers.
             [part] => {
                 let (geometry, payload) = (part.geometry, &part.payload[..]);
                 ask_many(small, keys, out, |_| (&geometry, payload));
             }
             _ => ask_many(small, keys, out, |key| {
-                let part = column.part(key);
+                let part = leaf.part(key);
                 (&part.geometry, &part.payload[..])
             }),
         }
@@ -202,12 +193,16 @@ pub(crate) struct Params {
 }
 
 #[cfg(feature = "build")]
+pub(crate) use build::PerKey;
+
+#[cfg(feature = "build")]
 mod build {
     use super::*;
     use crate::BuildError;
     use crate::leaves::bloom::zeros;
-    use crate::leaves::dynamic::{Full, Insert};
-    use crate::math::bloom::{classic_bits, classic_hashes};
+    use crate::leaves::change::{Full, Insert};
+    use crate::leaves::design::{Design, Sides, Work, roomier};
+    use crate::math::bloom::{classic_bits, classic_hashes, classic_rate};
 
     fn unreachable(reason: String) -> BuildError {
         BuildError::Unreachable { reason: format!("classic Bloom filter: {reason}") }
@@ -228,6 +223,49 @@ mod build {
             let bits = classic_bits(n, rate)
                 .ok_or_else(|| unreachable(format!("no size gives a rate of {rate} with {n} keys")))?;
             Ok(Params { bits, hashes: classic_hashes(n, bits) as u8 })
+        }
+    }
+
+    /// A filter of so many bits per key, whatever the shard.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub(crate) struct PerKey {
+        /// Bits per key times 256.
+        pub(crate) bits_per_key: u32,
+        /// The number of bits that a key sets, 1 to 32.
+        pub(crate) hashes: u8,
+    }
+
+    impl PerKey {
+        fn table(&self, n: u64) -> u64 {
+            (n * u64::from(self.bits_per_key)).div_ceil(256)
+        }
+    }
+
+    impl Design for PerKey {
+        type Leaf = Classic;
+
+        fn bits(&self, listed: u64, others: u64) -> f64 {
+            (listed + others) as f64 * f64::from(self.bits_per_key) / 256.0
+        }
+
+        fn rate_at(&self, listed: u64) -> f64 {
+            classic_rate(listed, self.table(listed), self.hashes.into())
+        }
+
+        /// Half of the bits are set: an unlisted key is refused at the second position, on average.
+        fn lines(&self) -> [f64; 2] {
+            [f64::from(self.hashes), f64::from(self.hashes).min(2.0)]
+        }
+
+        fn with_room(self, spare: f64) -> Option<PerKey> {
+            Some(PerKey { bits_per_key: roomier(self.bits_per_key, spare), ..self })
+        }
+
+        fn build(&self, sides: &mut Sides<'_>, work: &Work<'_>, out: &mut Vec<u8>) -> Result<Classic, BuildError> {
+            sides.fingerprints(|keys| {
+                let params = Params { bits: self.table(keys.len() as u64), hashes: self.hashes };
+                Classic::build(keys, &params, work.salt, out)
+            })
         }
     }
 
@@ -312,6 +350,8 @@ mod build {
 
 /// Directory: bits, hash functions, keys (varints). Payload: the bits, low bit of a byte first, padded with zeros to a byte.
 impl Geometry for Classic {
+    const NAME: &'static str = "classic Bloom";
+
     fn encode(&self, out: &mut Vec<u8>) {
         put_varint(out, self.bits);
         put_varint(out, self.hashes.into());
@@ -331,6 +371,15 @@ impl Geometry for Classic {
 
     fn rate(&self) -> f64 {
         crate::math::bloom::classic_rate(self.keys, self.bits, self.hashes.into())
+    }
+
+    /// How many bits are set is chance, and of a few keys the better part of it.
+    fn counted_rate(&self, payload: &[u8]) -> f64 {
+        if payload.is_empty() || payload.len() > COUNTED || payload.len() as u64 != self.payload_len() {
+            return self.rate();
+        }
+        let ones: u64 = payload.iter().map(|byte| u64::from(byte.count_ones())).sum();
+        crate::math::bloom::power((ones as f64 / self.bits as f64).min(1.0), self.hashes.into())
     }
 
     fn details(&self) -> String {

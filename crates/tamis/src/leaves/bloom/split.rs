@@ -10,14 +10,14 @@
 //! ```
 //!
 //! The processor's vector instructions are chosen when a file is opened, not when a key is asked for: a query for one key is
-//! one indirect call ([`Ask`](crate::arch::Ask)), and a batch is dispatched once.
+//! one indirect call ([`QueryFn`](crate::arch::QueryFn)), and a batch is dispatched once.
 
 use super::{BATCH, reduce};
-use crate::arch::{Answer, Base, Isa, Kernel, Level, dispatch, prefetch};
+use crate::arch::{Answer, Base, Isa, Kernel, Level, QueryFn, dispatch, prefetch};
 use crate::error::FormatError;
 use crate::format::{Reader, put_varint};
 use crate::hash::{Digest, Salt};
-use crate::leaves::{Choose, Column, Contains, Geometry, Part};
+use crate::leaves::{Geometry, Leaf, Part, Query, ShardedLeaf};
 use crate::math::bloom::MAX_BLOCKS;
 
 const BLOCK: usize = 32;
@@ -45,7 +45,7 @@ impl SplitBlock {
         (usize::try_from(reduce(hash, self.blocks)).unwrap_or(usize::MAX), hash as u32)
     }
 
-    /// Asks a payload that is no part of a column for many keys; `out` is as long as `keys`.
+    /// Asks a payload that is no part of a file for many keys; `out` is as long as `keys`.
     pub(crate) fn contains_many(&self, payload: &[u8], keys: &[Digest], out: &mut [bool]) {
         dispatch(self.level, AskPayload { geometry: *self, payload, keys, out });
     }
@@ -71,7 +71,7 @@ impl Answer<Part<SplitBlock>> for One {
 
 /// Many queries.
 struct AskMany<'a> {
-    column: &'a Column<SplitBlock>,
+    leaf: &'a ShardedLeaf<SplitBlock>,
     keys: &'a [Digest],
     out: &'a mut [bool],
 }
@@ -80,18 +80,18 @@ impl Kernel for AskMany<'_> {
     type Output = ();
     #[inline(always)]
     fn run<I: Isa>(self) {
-        let AskMany { column, keys, out } = self;
-        match column.parts() {
+        let AskMany { leaf, keys, out } = self;
+        if I::QUICK
+            && let [part] = leaf.parts()
+        {
             // With a single part the compiler keeps all of it in registers.
-            [part] => {
-                let (geometry, blocks) = (part.geometry, part.payload.as_chunks().0);
-                ask_many::<I>(keys, out, |key| geometry.find(blocks, key));
-            }
-            _ => ask_many::<I>(keys, out, |key| {
-                let part = column.part(key);
-                part.geometry.find(part.payload.as_chunks().0, key)
-            }),
+            let (geometry, blocks) = (part.geometry, part.payload.as_chunks().0);
+            return ask_many::<I>(keys, out, |key| geometry.find(blocks, key));
         }
+        ask_many::<I>(keys, out, |key| {
+            let part = leaf.part(key);
+            part.geometry.find(part.payload.as_chunks().0, key)
+        })
     }
 }
 
@@ -128,22 +128,22 @@ fn ask_many<'a, I: Isa>(keys: &[Digest], out: &mut [bool], find: impl Fn(Digest)
     }
 }
 
-impl Contains for SplitBlock {
+impl Query for SplitBlock {
     fn contains(&self, payload: &[u8], key: Digest) -> bool {
         let (block, hash) = self.find(payload.as_chunks().0, key);
         Base::block_contains(block, hash)
     }
 
-    fn alike(&self, _: &SplitBlock) -> bool {
+    fn same_kernel(&self, _: &SplitBlock) -> bool {
         true
     }
 
-    fn choose<C: Choose<SplitBlock>>(&self, chooser: C) -> C::Chosen {
-        chooser.choose::<One>(self.level)
+    fn query_fn(&self, leaf: &ShardedLeaf<SplitBlock>) -> QueryFn<Leaf> {
+        leaf.by::<One, _>(self.level)
     }
 
-    fn ask_many(&self, column: &Column<SplitBlock>, _: &[u8], keys: &[Digest], out: &mut [bool]) {
-        dispatch(self.level, AskMany { column, keys, out });
+    fn contains_many(&self, leaf: &ShardedLeaf<SplitBlock>, _: &[u8], keys: &[Digest], out: &mut [bool]) {
+        dispatch(self.level, AskMany { leaf, keys, out });
     }
 }
 
@@ -156,12 +156,16 @@ pub(crate) struct Params {
 }
 
 #[cfg(feature = "build")]
+pub(crate) use build::PerKey;
+
+#[cfg(feature = "build")]
 mod build {
     use super::*;
     use crate::BuildError;
     use crate::leaves::bloom::zeros;
-    use crate::leaves::dynamic::{self, Full};
-    use crate::math::bloom::{BLOCK_BITS, split_block_blocks};
+    use crate::leaves::change::{self, Full};
+    use crate::leaves::design::{Design, Sides, Work, roomier};
+    use crate::math::bloom::{BLOCK_BITS, split_block_blocks, split_block_rate};
 
     impl Params {
         /// The size that spends `bits` bits on each of `n` keys.
@@ -180,6 +184,45 @@ mod build {
                 reason: format!("split-block Bloom filter: no size gives a rate of {rate} with {n} keys"),
             })?;
             Ok(Params { blocks })
+        }
+    }
+
+    /// A filter of so many bits per key, whatever the shard.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub(crate) struct PerKey {
+        /// Bits per key times 256.
+        pub(crate) bits_per_key: u32,
+    }
+
+    impl PerKey {
+        fn blocks(&self, n: u64) -> u64 {
+            (n * u64::from(self.bits_per_key)).div_ceil(256 * 256)
+        }
+    }
+
+    impl Design for PerKey {
+        type Leaf = SplitBlock;
+
+        fn bits(&self, listed: u64, others: u64) -> f64 {
+            (listed + others) as f64 * f64::from(self.bits_per_key) / 256.0
+        }
+
+        fn rate_at(&self, listed: u64) -> f64 {
+            split_block_rate(listed, self.blocks(listed))
+        }
+
+        fn lines(&self) -> [f64; 2] {
+            [1.0; 2]
+        }
+
+        fn with_room(self, spare: f64) -> Option<PerKey> {
+            Some(PerKey { bits_per_key: roomier(self.bits_per_key, spare) })
+        }
+
+        fn build(&self, sides: &mut Sides<'_>, work: &Work<'_>, out: &mut Vec<u8>) -> Result<SplitBlock, BuildError> {
+            sides.fingerprints(|keys| {
+                SplitBlock::build(keys, &Params { blocks: self.blocks(keys.len() as u64) }, work.salt, out)
+            })
         }
     }
 
@@ -223,7 +266,7 @@ mod build {
         }
     }
 
-    impl dynamic::Insert for SplitBlock {
+    impl change::Insert for SplitBlock {
         fn insert(&mut self, payload: &mut [u8], key: Digest) -> Result<(), Full> {
             SplitBlock::insert(self, payload, key);
             *self = self.holding(self.keys.saturating_add(1));
@@ -281,6 +324,8 @@ mod build {
 
 /// Directory: blocks, keys (varints). Payload: blocks * 32 bytes; a block is eight little-endian 32-bit lanes.
 impl Geometry for SplitBlock {
+    const NAME: &'static str = "split-block Bloom";
+
     fn encode(&self, out: &mut Vec<u8>) {
         put_varint(out, self.blocks);
         put_varint(out, self.keys);
@@ -329,7 +374,7 @@ mod tests {
                 assert!(many == single, "{level:?}, {n} keys, {blocks} blocks");
                 let answers: Vec<bool> = digests.iter().map(|&key| geometry.contains(&many, key)).collect();
                 assert!(answers[..n].iter().all(|&yes| yes));
-                let column = Column::of(0, &many, vec![(geometry, 0..many.len())]);
+                let column = ShardedLeaf::of(0, &many, vec![(geometry, 0..many.len())]);
                 let mut batch = vec![false; digests.len()];
                 column.contains_many(&many, &digests, &mut batch);
                 assert!(answers == batch, "{level:?}, {n} keys, {blocks} blocks");

@@ -19,9 +19,10 @@ use crate::arch::{Isa, Kernel, Level, dispatch, prefetch};
 use crate::error::BuildError;
 use crate::hash::attempts::{ATTEMPTS, SetHash, numbers};
 use crate::hash::{Digest, Salt};
-use crate::leaves::Geometry;
 use crate::leaves::bloom::zeros;
-use crate::leaves::dynamic::{Full, Insert, Remove};
+use crate::leaves::change::{Full, Insert, Remove};
+use crate::leaves::design::roomier;
+use crate::leaves::{Design, Geometry, Sides, Work};
 use crate::math::cuckoo::{self, BITS, CHANGING_BITS, MAX_BUCKETS};
 
 /// Buckets that a search looks at. At a load of 95 % it takes seven on average, and once in millions of keys a few hundred.
@@ -219,17 +220,6 @@ impl Params {
         let wanted = (u128::from(n) * u128::from(self.places)).div_ceil(4 << 16);
         (wanted as u64).max(cuckoo::buckets(n))
     }
-
-    /// Payload bits for `n` keys.
-    pub(crate) fn payload_bits(&self, n: u64) -> f64 {
-        let bits = u32::from(self.bits);
-        (self.buckets(n) * u64::from(width(bits, self.semi_sorted)) + 8 * word_bytes(bits)) as f64
-    }
-
-    /// The rate with `n` keys.
-    pub(crate) fn rate(&self, n: u64) -> f64 {
-        cuckoo::rate(n, self.buckets(n), self.bits.into())
-    }
 }
 
 /// Places per key, times 2^16, that make this number of buckets, or a few less for many keys.
@@ -361,5 +351,31 @@ impl Cuckoo {
     /// Keys it was made for.
     pub(crate) fn capacity(&self) -> u64 {
         self.capacity
+    }
+}
+
+impl Design for Params {
+    type Leaf = Cuckoo;
+
+    fn bits(&self, listed: u64, others: u64) -> f64 {
+        let bits = u32::from(self.bits);
+        (self.buckets(listed + others) * u64::from(width(bits, self.semi_sorted)) + 8 * word_bytes(bits)) as f64
+    }
+
+    fn rate_at(&self, listed: u64) -> f64 {
+        cuckoo::rate(listed, self.buckets(listed), self.bits.into())
+    }
+
+    /// One of two buckets, or both.
+    fn lines(&self) -> [f64; 2] {
+        [1.5, 2.0]
+    }
+
+    fn with_room(self, spare: f64) -> Option<Params> {
+        Some(Params { places: roomier(self.places, spare), ..self })
+    }
+
+    fn build(&self, sides: &mut Sides<'_>, work: &Work<'_>, out: &mut Vec<u8>) -> Result<Cuckoo, BuildError> {
+        sides.fingerprints(|keys| Cuckoo::build(keys, self, work.salt, out))
     }
 }

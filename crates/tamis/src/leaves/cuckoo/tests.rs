@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::Hasher;
-use crate::leaves::dynamic::{Insert, Remove};
+use crate::leaves::change::{Insert, Remove};
 
 /// Keys are even, strangers odd.
 fn digests(n: u64, stranger: u64) -> Vec<Digest> {
@@ -18,13 +18,13 @@ fn params(bits: u8, semi_sorted: bool) -> Params {
 }
 
 /// A file with 5 bytes before the payload: nothing is aligned.
-fn single(geometry: Cuckoo, payload: &[u8]) -> (Column<Cuckoo>, Vec<u8>) {
+fn single(geometry: Cuckoo, payload: &[u8]) -> (ShardedLeaf<Cuckoo>, Vec<u8>) {
     let file = [&[0xff; 5], payload, &[0xff; 40]].concat();
-    (Column::of(0, &file, vec![(geometry, 5..5 + payload.len())]), file)
+    (ShardedLeaf::of(0, &file, vec![(geometry, 5..5 + payload.len())]), file)
 }
 
 /// Asks one by one, checks that asking together is the same, and counts.
-fn count(column: &Column<Cuckoo>, file: &[u8], keys: &[Digest]) -> usize {
+fn count(column: &ShardedLeaf<Cuckoo>, file: &[u8], keys: &[Digest]) -> usize {
     let mut out: Vec<bool> = keys.iter().map(|key| key.lo & 1 == 0).collect();
     column.contains_many(file, keys, &mut out);
     for (&key, &yes) in keys.iter().zip(&out) {
@@ -101,7 +101,7 @@ fn keys_of_any_shard_are_asked_together() {
                 (geometry, start..end)
             })
             .collect();
-        let column = Column::of(3, &file, parts);
+        let column = ShardedLeaf::of(3, &file, parts);
         let held: Vec<_> = keys.iter().filter(|key| key.shard(3) != 3).copied().collect();
         assert_eq!(count(&column, &file, &held), held.len());
         let rate = crate::math::cuckoo::rate(375, 99, bits.into());

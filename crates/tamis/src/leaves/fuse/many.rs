@@ -1,10 +1,12 @@
 //! many keys -> their answers or values: all cells are asked from memory before the first one is looked at.
 
-use super::{Fuse, Itself, View, fingerprint, settle};
+#[cfg(feature = "maps")]
+use super::{Fuse, Itself};
+use super::{View, fingerprint, settle};
 use crate::arch;
 use crate::hash::Digest;
 use crate::leaves::pack::Cells;
-use crate::leaves::{Column, Part};
+use crate::leaves::{Part, ShardedLeaf};
 
 /// Keys whose cells are asked from memory before the first one is looked at.
 const BLOCK: usize = 64;
@@ -12,22 +14,23 @@ const BLOCK: usize = 64;
 /// The cells are those of the first part and give the type; every shard has its own cut.
 pub(super) fn ask_many<C: Cells, const K: usize, V: View>(
     _: C,
-    column: &Column<V::Of>,
+    leaf: &ShardedLeaf<V::Of>,
     file: &[u8],
     keys: &[Digest],
     out: &mut [bool],
 ) {
-    match column.parts() {
+    match leaf.parts() {
         // With one part its geometry stays in registers.
         [part] => ask_in_blocks::<C, K, V>(|_| part, file, keys, out),
-        _ => ask_in_blocks::<C, K, V>(|key| column.part(key), file, keys, out),
+        _ => ask_in_blocks::<C, K, V>(|key| leaf.part(key), file, keys, out),
     }
 }
 
 /// The same for values.
+#[cfg(feature = "maps")]
 pub(super) fn get_many<C: Cells, const K: usize>(
     _: C,
-    column: &Column<Fuse>,
+    leaf: &ShardedLeaf<Fuse>,
     file: &[u8],
     keys: &[Digest],
     out: &mut [u32],
@@ -35,9 +38,9 @@ pub(super) fn get_many<C: Cells, const K: usize>(
     // As in `get`, bytes that are not there are no value.
     let value = |sum: Option<u32>, mask, _| sum.map_or(0, |sum| sum & mask);
     let start = |_: &Fuse, _, all| (0, all);
-    match column.parts() {
+    match leaf.parts() {
         [part] => in_blocks::<C, K, Itself, _>(|_| part, start, value, file, keys, out),
-        _ => in_blocks::<C, K, Itself, _>(|key| column.part(key), start, value, file, keys, out),
+        _ => in_blocks::<C, K, Itself, _>(|key| leaf.part(key), start, value, file, keys, out),
     }
 }
 
@@ -80,9 +83,9 @@ fn in_blocks<'a, C: Cells, const K: usize, V: View, O>(
             let cells = C::new(fuse.bits, fuse.cut);
             let h = fuse.hash(key);
             let slots = fuse.slots::<K>(h);
-            *addresses = slots.map(|slot| cells.address(part.start, slot));
-            for &address in &*addresses {
-                arch::prefetch(file, C::byte(address));
+            for (address, &slot) in addresses.iter_mut().zip(&slots) {
+                *address = cells.address(part.start, slot);
+                arch::prefetch(file, C::byte(*address));
             }
             *from = start(&part.geometry, h, cells.mask(slots[0]));
         }

@@ -21,12 +21,12 @@
 //! `THREE` and `FOUR` are the result of a search over both for the smallest tables that 95 in 100 salts solve; the tests
 //! `every_n_builds_..` watch them. After every fourth failure the table grows by 1/32.
 
-use super::{Arity, COUNT, Fuse, Params, Shape, fingerprint, shaped};
+use super::{Arity, COUNT, Fuse, Params, Shape, fingerprint, rate, shaped};
 use crate::error::BuildError;
 use crate::hash::attempts::{ATTEMPTS, SetHash, numbers};
 use crate::hash::{Digest, Salt};
 use crate::leaves::pack::{Cells, Packed, Short, Whole};
-use crate::leaves::{Geometry, Values};
+use crate::leaves::{Design, Geometry, Sides, Values, Work};
 
 /// From this many keys on: log2 of the cells in a segment, and slots per thousand keys.
 type Size = (u64, u64, u64);
@@ -390,5 +390,29 @@ fn assign<C: Cells, const K: usize, const GIVEN: bool>(
             value ^= cells.read(payload, slot).unwrap_or(0);
         }
         cells.fill(payload, slots[(row & COUNT) as usize % K], value & field & cells.mask(slots[0]));
+    }
+}
+
+impl Design for Params {
+    type Leaf = Fuse;
+
+    fn bits(&self, listed: u64, others: u64) -> f64 {
+        payload_bits(listed + others, self) as f64
+    }
+
+    fn rate_at(&self, _: u64) -> f64 {
+        rate(self.width)
+    }
+
+    fn lines(&self) -> [f64; 2] {
+        [self.arity.probes(); 2]
+    }
+
+    fn nested(self) -> Option<Params> {
+        Some(Params { width: self.width & !255, ..self })
+    }
+
+    fn build(&self, sides: &mut Sides<'_>, work: &Work<'_>, out: &mut Vec<u8>) -> Result<Fuse, BuildError> {
+        sides.stored(|keys, values| build(keys, values, self, work.salt, out))
     }
 }

@@ -151,7 +151,7 @@ fn size_formula_is_exact() {
 }
 
 /// A column of `1 << bits` shards, some of them empty if `keys` are few.
-fn column(keys: &[Digest], bits: u32, arity: Arity, width: u16) -> (Column<Fuse>, Vec<u8>) {
+fn column(keys: &[Digest], bits: u32, arity: Arity, width: u16) -> (ShardedLeaf<Fuse>, Vec<u8>) {
     let mut file = vec![0xee; 5];
     let parts = (0..1usize << bits)
         .map(|shard| {
@@ -162,7 +162,7 @@ fn column(keys: &[Digest], bits: u32, arity: Arity, width: u16) -> (Column<Fuse>
             (geometry, start..file.len())
         })
         .collect();
-    (Column::of(bits, &file, parts), file)
+    (ShardedLeaf::of(bits, &file, parts), file)
 }
 
 #[test]
@@ -268,7 +268,7 @@ fn payloads_of_a_wrong_length_never_panic() {
             let (fuse, mut payload) = filter(&keys, arity, width, 0);
             payload.extend([0; 20]);
             for len in (0..payload.len()).step_by(7) {
-                let column = Column::of(0, &payload[..len], vec![(fuse.clone(), 0..len)]);
+                let column = ShardedLeaf::of(0, &payload[..len], vec![(fuse.clone(), 0..len)]);
                 let mut out = vec![false; keys.len()];
                 column.contains_many(&payload[..len], &keys, &mut out);
                 for (&key, &out) in keys.iter().zip(&out) {

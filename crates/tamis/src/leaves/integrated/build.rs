@@ -17,34 +17,13 @@ use super::{Integrated, MAX_FIRST, Params, Parts, rest_salt};
 use crate::error::BuildError;
 use crate::hash::attempts::{ATTEMPTS, SetHash, numbers};
 use crate::hash::{Digest, Salt};
+use crate::leaves::design::Listed;
 use crate::leaves::fuse::{self, Fuse};
-use crate::leaves::{Geometry, Part, Values};
-
-/// Digests that must not match. They may be more than memory holds, and are read again when a seed fails.
-pub(crate) trait Negatives {
-    /// Hands all of them to `part`, a slice at a time, in the same order every time; its errors are passed on.
-    fn each(&self, part: &mut dyn FnMut(&[Digest]) -> Result<(), BuildError>) -> Result<(), BuildError>;
-
-    /// How many there are.
-    fn count(&self) -> Result<u64, BuildError> {
-        let mut count = 0;
-        self.each(&mut |part| {
-            count += part.len() as u64;
-            Ok(())
-        })?;
-        Ok(count)
-    }
-}
-
-impl Negatives for &[Digest] {
-    fn each(&self, part: &mut dyn FnMut(&[Digest]) -> Result<(), BuildError>) -> Result<(), BuildError> {
-        part(self)
-    }
-}
+use crate::leaves::{Design, Geometry, Part, Sides, Values, Work};
 
 impl Params {
     /// The payload in bits for this many keys and negatives, as expected: how many negatives pass stage one is chance.
-    pub(crate) fn bits(&self, keys: u64, negatives: u64) -> f64 {
+    pub(crate) fn payload_bits(&self, keys: u64, negatives: u64) -> f64 {
         let (s, f) = (keys, (negatives as f64 * 0.5f64.powi(self.first.into())).round() as u64);
         let columns = self.parts.columns();
         let both = (u16::from(self.first) + columns as u16) * 256;
@@ -65,6 +44,28 @@ impl Params {
     }
 }
 
+impl Design for Params {
+    type Leaf = Integrated;
+
+    fn bits(&self, listed: u64, others: u64) -> f64 {
+        self.payload_bits(listed, others)
+    }
+
+    fn rate_at(&self, _: u64) -> f64 {
+        self.rate()
+    }
+
+    fn lines(&self) -> [f64; 2] {
+        [self.arity.probes(); 2]
+    }
+
+    /// It finds out itself which negatives matter, and may have to do so again.
+    fn build(&self, sides: &mut Sides<'_>, work: &Work<'_>, out: &mut Vec<u8>) -> Result<Integrated, BuildError> {
+        let (keys, negatives) = sides.streamed();
+        build(keys, negatives, self, work.salt, out)
+    }
+}
+
 /// A table for all s + f elements is made before F is known: for what is expected, and two standard deviations.
 fn room_for_all(s: u64, f: u64) -> u64 {
     s + f + (4.0 * f as f64).sqrt().ceil() as u64
@@ -74,7 +75,7 @@ fn room_for_all(s: u64, f: u64) -> u64 {
 /// to `out`; on an error `out` is as before.
 pub(crate) fn build(
     keys: &[Digest],
-    negatives: &dyn Negatives,
+    negatives: &dyn Listed,
     params: &Params,
     salt: Salt,
     out: &mut Vec<u8>,
@@ -100,13 +101,10 @@ pub(crate) fn build(
 const ROUND: usize = 1024;
 
 /// The negatives that match stage one, sorted.
-fn survivors(
-    negatives: &dyn Negatives,
-    mut ask: impl FnMut(&[Digest], &mut [bool]),
-) -> Result<Vec<Digest>, BuildError> {
+fn survivors(negatives: &dyn Listed, mut ask: impl FnMut(&[Digest], &mut [bool])) -> Result<Vec<Digest>, BuildError> {
     let mut found = vec![];
     let mut matched = [false; ROUND];
-    negatives.each(&mut |part| {
+    negatives.each(&mut |part, _| {
         for asked in part.chunks(ROUND) {
             let matched = &mut matched[..asked.len()];
             ask(asked, matched);
@@ -227,11 +225,21 @@ impl fuse::View for StageOne {
     }
 }
 
+/// How many there are.
+fn count(negatives: &dyn Listed) -> Result<u64, BuildError> {
+    let mut count = 0;
+    negatives.each(&mut |part, _| {
+        count += part.len() as u64;
+        Ok(())
+    })?;
+    Ok(count)
+}
+
 /// A hash of both sides.
-fn set_hash(keys: &[Digest], negatives: &dyn Negatives) -> Result<u64, BuildError> {
+fn set_hash(keys: &[Digest], negatives: &dyn Listed) -> Result<u64, BuildError> {
     let mut hash = SetHash::new();
     hash.add(keys);
-    negatives.each(&mut |part| {
+    negatives.each(&mut |part, _| {
         hash.add(part);
         Ok(())
     })?;
@@ -241,7 +249,7 @@ fn set_hash(keys: &[Digest], negatives: &dyn Negatives) -> Result<u64, BuildErro
 /// Both stages peel on one geometry, or the next seed is tried.
 fn both_stages(
     keys: &[Digest],
-    negatives: &dyn Negatives,
+    negatives: &dyn Listed,
     params: &Params,
     salt: Salt,
     out: &mut Vec<u8>,
@@ -250,7 +258,7 @@ fn both_stages(
     let width = (first + columns) as u16 * 256;
     let (s, start) = (keys.len() as u64, out.len());
     let mut room = match params.parts {
-        Parts::One => room_for_all(s, (negatives.count()? as f64 * 0.5f64.powi(first as i32)) as u64),
+        Parts::One => room_for_all(s, (count(negatives)? as f64 * 0.5f64.powi(first as i32)) as u64),
         _ => s,
     };
     let unsolvable = |attempts| BuildError::Unsolvable { structure: "integrated fuse", keys: keys.len(), attempts };

@@ -3,10 +3,11 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
-use crate::arch::Ask;
 use crate::error::BuildError;
 use crate::hash::scramble;
-use crate::leaves::Find;
+use crate::leaves::Design;
+use crate::leaves::Entry;
+use crate::leaves::design::{DigestSink, Listed};
 
 const ARITIES: [Arity; 2] = [Arity::Three, Arity::Four];
 const PARTS: [Parts; 4] = [Parts::One, Parts::Two, Parts::Hybrid, Parts::General];
@@ -34,24 +35,16 @@ fn make(keys: &[Digest], negatives: &[Digest], params: &Params) -> (Integrated, 
     (built, payload)
 }
 
-/// A column is found in itself.
-struct Itself;
-impl Find<Column<Integrated>, Integrated> for Itself {
-    fn find(column: &Column<Integrated>) -> Option<&Column<Integrated>> {
-        Some(column)
-    }
-}
-
 /// The answers of the fast ways, alone and in a batch, which must be those of the plain way.
 fn answers(built: &Integrated, payload: &[u8], asked: &[Digest]) -> Vec<bool> {
     // Not at the start of the file.
     let file = [&[0x77; 5], payload].concat();
-    let column = Column::of(0, &file, vec![(built.clone(), 5..file.len())]);
-    let ask: Ask<Column<Integrated>> = column.ask::<_, Itself, crate::leaves::Whole>();
+    let column = ShardedLeaf::of(0, &file, vec![(built.clone(), 5..file.len())]);
+    let (ask, whole) = (column.query_fn(), Integrated::listed(column.clone()));
     let plain: Vec<bool> = asked.iter().map(|&key| built.contains(payload, key)).collect();
     let mut batch = vec![false; asked.len()];
     column.contains_many(&file, asked, &mut batch);
-    assert!(asked.iter().zip(&plain).all(|(&key, &answer)| ask.call(&column, key) == answer), "{}", built.details());
+    assert!(asked.iter().zip(&plain).all(|(&key, &answer)| ask.call(&whole, key) == answer), "{}", built.details());
     assert!(batch == plain, "{}", built.details());
     plain
 }
@@ -231,13 +224,13 @@ fn shards_may_differ() {
                         (built, start..file.len())
                     })
                     .collect();
-                let column = Column::of(2, &file, parts);
-                let ask: Ask<Column<Integrated>> = column.ask::<_, Itself, crate::leaves::Whole>();
+                let column = ShardedLeaf::of(2, &file, parts);
+                let (ask, whole) = (column.query_fn(), Integrated::listed(column.clone()));
                 for (asked, answer) in [(&keys, true), (&negatives, false)] {
                     let mut out = vec![!answer; asked.len()];
                     column.contains_many(&file, asked, &mut out);
                     assert!(out.iter().all(|&out| out == answer), "{kind:?}");
-                    assert!(asked.iter().all(|&key| ask.call(&column, key) == answer), "{kind:?}");
+                    assert!(asked.iter().all(|&key| ask.call(&whole, key) == answer), "{kind:?}");
                 }
                 if !alike {
                     break;
@@ -270,12 +263,12 @@ fn builds_are_deterministic() {
 #[test]
 fn negatives_may_come_in_parts() {
     struct Parted<'a>(&'a [Digest], usize, std::cell::Cell<u32>);
-    impl Negatives for Parted<'_> {
-        fn each(&self, part: &mut dyn FnMut(&[Digest]) -> Result<(), BuildError>) -> Result<(), BuildError> {
+    impl Listed for Parted<'_> {
+        fn each(&self, part: &mut DigestSink<'_>) -> Result<(), BuildError> {
             if self.2.replace(self.2.get().wrapping_sub(1)) == 0 {
                 return Err(BuildError::Cancelled);
             }
-            self.0.chunks(self.1).try_for_each(part)
+            self.0.chunks(self.1).try_for_each(|chunk| part(chunk, &[]))
         }
     }
     let (keys, negatives) = (digests(3000, 21), digests(30_000, 22));

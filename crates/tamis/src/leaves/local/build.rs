@@ -7,95 +7,32 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::exact::{self, Equation};
+use super::size::{FULL, Params, REST_PARAMS};
 use super::{
-    BUCKET, LEAST, Local, MASKS, MAX_EXACT, MAX_ROWS, MAX_STEERED, REST, Size, TAIL, WHOLE, bump, coin, head,
-    octets_per_word, pad,
+    BUCKET, Local, MASKS, MAX_EXACT, MAX_ROWS, MAX_STEERED, REST, Size, TAIL, WHOLE, bump, coin, head, octets_per_word,
+    pad,
 };
-use crate::arch::{Level, dispatch};
+use crate::arch::Level;
 use crate::error::BuildError;
 use crate::hash::attempts::{SetHash, number};
 use crate::hash::{Digest, Salt, fold};
-use crate::leaves::steered::beam::{BALANCED, Beam, SMALLEST, Strip, scaled, surplus, window};
-use crate::leaves::strips::{Strips, WINDOW};
-use crate::leaves::{Values, ribbon};
+use crate::leaves::steered::beam::{Strip, scaled, search, surplus, window};
+use crate::leaves::strips::{Strips, WINDOW, eliminate};
+use crate::leaves::{Values, Work, ribbon};
 use crate::math::chance::{too_many, uneven};
 use crate::parallel::{Stop, check, run};
 
-/// Rows of a strip, about.
-const STRIP: u64 = 1 << 16;
-
-/// Elements of the exact columns per row: a few more than there is room for, so that hardly a row stays empty.
-pub(crate) const FULL: (u64, u64) = (102, 100);
-
-/// What the planner chooses.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Params {
-    /// Steered columns, 0 to 6.
-    pub(crate) columns: u8,
-    /// Exact columns, 1 or 2; two columns at least in all.
-    pub(crate) exact: u8,
-    /// Rows beyond one per key, in 1024ths.
-    pub(crate) slack: u16,
-    /// States of the search for a steered column.
-    pub(crate) beam: u16,
-}
-
-impl Params {
-    fn size(&self, n: u64) -> Size {
-        let rows = n + (n * u64::from(self.slack)).div_ceil(1024);
-        let strips = ((rows + STRIP / 2) / STRIP).max(1);
-        let rows = rows.div_ceil(strips).next_multiple_of(8).max(LEAST);
-        Size { steered: self.columns.into(), exact: self.exact.into(), strips, rows }
-    }
-
-    /// Bits of the payload before the rest, for `n` keys.
-    pub(crate) fn bits(&self, n: u64) -> f64 {
-        if n == 0 {
-            return 0.0;
-        }
-        let Size { strips, rows, .. } = self.size(n);
-        let (columns, exact) = (u64::from(self.columns) + u64::from(self.exact), u64::from(self.exact));
-        (strips * (rows * columns + 2 * exact * rows.div_ceil(BUCKET)) + 8 * pad(columns as usize)) as f64
-    }
-
-    /// The share of strangers that pass.
-    pub(crate) fn rate(&self) -> f64 {
-        0.5f64.powi(i32::from(self.columns) + 1)
-    }
-}
-
-/// The ribbon of the rest.
-pub(crate) const REST_PARAMS: ribbon::Params = ribbon::Params { width: 256, wide: false, nested: false };
-
 /// Builds the leaf on `keys` and on `negatives` that are none of them, and appends its payload to `out`; on an error `out` is
-/// as before. Both are sorted and agree in their top `skip` bits.
-#[allow(clippy::too_many_arguments, reason = "each is a thing of its own")]
-pub(crate) fn build(
-    keys: &[Digest],
-    negatives: &[Digest],
-    params: &Params,
-    skip: u32,
-    salt: Salt,
-    threads: usize,
-    stop: Stop<'_>,
-    out: &mut Vec<u8>,
-) -> Result<Local, BuildError> {
-    build_on(Level::detect(), keys, negatives, params, skip, salt, threads, stop, out)
-}
-
-/// The same on a given instruction set.
-#[allow(clippy::too_many_arguments, reason = "each is a thing of its own")]
-pub(super) fn build_on(
+/// as before. Both are sorted.
+pub(in crate::leaves) fn build_on(
     level: Level,
     keys: &[Digest],
     negatives: &[Digest],
     params: &Params,
-    skip: u32,
-    salt: Salt,
-    threads: usize,
-    stop: Stop<'_>,
+    work: &Work<'_>,
     out: &mut Vec<u8>,
 ) -> Result<Local, BuildError> {
+    let Work { salt, skip, threads, stop } = *work;
     let (steered, exact) = (u64::from(params.columns), u64::from(params.exact));
     let size = params.size(keys.len() as u64);
     if steered > MAX_STEERED
@@ -267,10 +204,7 @@ impl<'a> Job<'a> {
             }
             let filler = local.salt.filler(self.strip * MAX_STEERED + column as u64);
             let strip = Strip { pivots: &pivots, starts: &starts, bands: &bands, weights: &[], filler };
-            let words = match beam {
-                SMALLEST => dispatch(level, Beam::<{ SMALLEST as usize }, { 2 * SMALLEST as usize }>(strip)),
-                _ => dispatch(level, Beam::<{ BALANCED as usize }, { 2 * BALANCED as usize }>(strip)),
-            };
+            let words = search(level, beam, strip);
             let mut bands = bands.iter();
             survivors.retain(|other| {
                 let (row, band) = (local.row(other.h) as usize, bands.next().copied().unwrap_or(0));
@@ -364,25 +298,4 @@ fn by_row(local: &Local, digests: &[Digest]) -> (Vec<Element>, Vec<u32>) {
         *at += 1;
     }
     (sorted, loads)
-}
-
-/// For every row the equation that fixes it, 0 for a free one. An equation that says nothing new is left out.
-fn eliminate(rows: usize, equations: impl Iterator<Item = (u64, u64)>) -> Vec<u64> {
-    let mut pivots = vec![0u64; rows];
-    for (row, mut band) in equations {
-        let mut row = row as usize;
-        // A band ends with the strip, so that what is left of it does too: the row is there.
-        while band != 0 {
-            let shift = band.trailing_zeros();
-            row += shift as usize;
-            band >>= shift;
-            let Some(pivot) = pivots.get_mut(row) else { break };
-            if *pivot == 0 {
-                *pivot = band;
-                break;
-            }
-            band ^= *pivot;
-        }
-    }
-    pivots
 }

@@ -1,7 +1,7 @@
 #![allow(clippy::unwrap_used)]
-use super::build::build_on;
 use super::*;
 use crate::hash::scramble;
+use crate::leaves::Work;
 use crate::leaves::steered::{BALANCED, SMALLEST};
 
 fn digests(range: std::ops::Range<u64>) -> Vec<Digest> {
@@ -17,8 +17,15 @@ fn negatives(count: u64) -> Vec<Digest> {
 fn made(level: Level, n: u64, others: u64, params: &Params, threads: usize) -> (Local, Vec<u8>) {
     let mut out = vec![7];
     let salt = Salt::new(3);
-    let local =
-        build_on(level, &digests(0..n), &negatives(others), params, 0, salt, threads, &|| false, &mut out).unwrap();
+    let local = build_on(
+        level,
+        &digests(0..n),
+        &negatives(others),
+        params,
+        &Work { salt, skip: 0, threads, stop: &|| false },
+        &mut out,
+    )
+    .unwrap();
     out.remove(0);
     (local, out)
 }
@@ -26,7 +33,7 @@ fn made(level: Level, n: u64, others: u64, params: &Params, threads: usize) -> (
 /// Alone and in a batch, both ways.
 fn right(local: &Local, bytes: &[u8], n: u64, others: u64, what: &str) {
     assert_eq!(bytes.len() as u64, local.payload_len(), "{what}");
-    let column = Column::of(0, bytes, vec![(local.clone(), 0..bytes.len())]);
+    let column = ShardedLeaf::of(0, bytes, vec![(local.clone(), 0..bytes.len())]);
     for (asked, is_key) in [(digests(0..n), true), (negatives(others), false)] {
         assert!(asked.iter().all(|&key| local.contains(bytes, key) == is_key), "{what}");
         let mut out = vec![!is_key; asked.len()];

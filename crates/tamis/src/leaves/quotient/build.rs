@@ -5,11 +5,13 @@ use super::change::Put;
 use super::table::{BLOCK, Table, lanes};
 use crate::BuildError;
 use crate::arch::{Isa, Kernel, Level, dispatch};
+use crate::gather::{SHARD_KEYS, shard_bits};
 use crate::hash::attempts::{SetHash, numbers};
 use crate::hash::{Digest, Salt};
-use crate::leaves::Geometry;
 use crate::leaves::bloom::zeros;
-use crate::leaves::dynamic::{Full, Insert, Remove};
+use crate::leaves::change::{Full, Insert, Remove};
+use crate::leaves::design::roomier;
+use crate::leaves::{Design, Geometry, Sides, Work};
 use crate::math::quotient::{MAX_FINGERPRINTS, MAX_REMAINDER, MAX_SLOTS, bits, capacity, rate, slots};
 
 /// Slots after the last that a key can want. At the load of 19/20 the runs reach k slots past the end with probability
@@ -42,22 +44,39 @@ impl Params {
         u64::try_from(wanted).unwrap_or(u64::MAX).max(slots(n))
     }
 
-    /// Payload bits for `n` keys in `shards` shards, rather more than less.
-    pub(crate) fn bits(&self, n: u64, shards: u64) -> f64 {
-        if n == 0 {
-            return 0.0;
-        }
-        bits((self.slots(n) + Params::spare(n, shards)) as f64, self.remainder)
-    }
-
     /// The slots beyond those that were asked for: the end of every shard, rounded to a block.
     pub(crate) fn spare(n: u64, shards: u64) -> u64 {
         shards * (n.div_ceil(shards).min(SPARE) + BLOCK as u64)
     }
+}
 
-    /// The rate with `n` keys.
-    pub(crate) fn rate(&self, n: u64) -> f64 {
-        rate(n, self.slots(n), self.remainder)
+impl Design for Params {
+    type Leaf = Quotient;
+
+    /// Rather more than less.
+    fn bits(&self, listed: u64, others: u64) -> f64 {
+        let n = listed + others;
+        if n == 0 {
+            return 0.0;
+        }
+        bits((self.slots(n) + Params::spare(n, 1 << shard_bits(n, SHARD_KEYS))) as f64, self.remainder)
+    }
+
+    fn rate_at(&self, listed: u64) -> f64 {
+        rate(listed, self.slots(listed), self.remainder)
+    }
+
+    /// A run of remainders behind the words of its block.
+    fn lines(&self) -> [f64; 2] {
+        [2.0, 1.5]
+    }
+
+    fn with_room(self, spare: f64) -> Option<Params> {
+        Some(Params { per_key: roomier(self.per_key, spare), ..self })
+    }
+
+    fn build(&self, sides: &mut Sides<'_>, work: &Work<'_>, out: &mut Vec<u8>) -> Result<Quotient, BuildError> {
+        sides.fingerprints(|keys| Quotient::build(keys, self, work.salt, out))
     }
 }
 

@@ -20,7 +20,7 @@ use crate::BuildError;
 use crate::arch::dispatch;
 use crate::hash::Digest;
 use crate::hash::attempts::random_number;
-use crate::leaves::dynamic::Full;
+use crate::leaves::change::Full;
 use crate::math::quotient::MAX_SLOTS;
 
 /// Copies of a fingerprint that are in slots.

@@ -3,7 +3,7 @@
 use super::table::BLOCK;
 use super::{One, Quotient};
 use crate::BuildError;
-use crate::arch::{Answer, Ask, Isa};
+use crate::arch::{Answer, Isa, QueryFn};
 use crate::hash::{Digest, Salt};
 use crate::leaves::Geometry;
 use crate::leaves::bloom::zeros;
@@ -38,8 +38,8 @@ impl Held {
     }
 
     /// The fastest way to ask for one key.
-    pub(crate) fn ask(&self) -> Ask<Held> {
-        Ask::new::<One>(self.geometry.level)
+    pub(crate) fn ask(&self) -> QueryFn<Held> {
+        QueryFn::new::<One>(self.geometry.level)
     }
 
     /// All places, sorted.

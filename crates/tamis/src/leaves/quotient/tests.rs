@@ -8,7 +8,7 @@ use super::*;
 use crate::Hasher;
 use crate::hash::attempts::attempt_of;
 use crate::hash::scramble;
-use crate::leaves::dynamic::{Insert, Remove};
+use crate::leaves::change::{Insert, Remove};
 use crate::math::quotient::{rate, slots};
 
 const SALT: Salt = Salt::new(1);
@@ -29,7 +29,7 @@ fn build(keys: &[Digest], params: &Params, level: Level) -> (Quotient, Vec<u8>) 
 /// Asks alone and together, with 5 bytes before the payload.
 fn answers(geometry: Quotient, payload: &[u8], keys: &[Digest]) -> Vec<bool> {
     let file = [&[0xff; 5], payload, &[0xff; 40]].concat();
-    let column = Column::of(0, &file, vec![(geometry, 5..5 + payload.len())]);
+    let column = ShardedLeaf::of(0, &file, vec![(geometry, 5..5 + payload.len())]);
     let mut out = vec![false; keys.len()];
     column.contains_many(&file, keys, &mut out);
     for (&key, &yes) in keys.iter().zip(&out) {

@@ -6,7 +6,8 @@ use crate::arch::{self, Level as Cpu};
 use crate::error::BuildError;
 use crate::hash::attempts::{ATTEMPTS, SetHash, numbers};
 use crate::hash::{Digest, Salt};
-use crate::leaves::{Geometry, Values};
+use crate::leaves::design::lines_of;
+use crate::leaves::{Design, Geometry, Sides, Values, Work};
 use crate::parallel::each;
 
 /// What kind of ribbon to build.
@@ -69,7 +70,7 @@ impl Params {
 
     /// The payload in bits for `n` keys, or a little more: what is bumped is not known before building. The two constants
     /// cover what was seen with 10,001 to 1,400,000 keys and every width; half a percent too much is the rule, 2 % the most.
-    pub(crate) fn bits(&self, n: u64) -> f64 {
+    fn payload_bits(&self, n: u64) -> f64 {
         let width = self.width as f64 / 256.0;
         match n {
             0 => 0.0,
@@ -94,12 +95,6 @@ impl Params {
             ..=1 => 0,
             blocks => blocks * 64 - SHAPES[STANDARD].pad,
         }
-    }
-
-    /// The probability that a stranger reads what a member reads.
-    pub(crate) fn rate(&self) -> f64 {
-        let width = self.width();
-        (1.0 - width.part as f64 / 512.0) * 0.5f64.powi(width.whole as i32)
     }
 }
 
@@ -368,6 +363,33 @@ struct Solved {
     /// One per bucket.
     steps: Vec<u8>,
     bumped: Vec<Valued>,
+}
+
+impl Design for Params {
+    type Leaf = Ribbon;
+
+    fn bits(&self, listed: u64, others: u64) -> f64 {
+        self.payload_bits(listed + others)
+    }
+
+    /// The probability that an unlisted key reads what a member reads.
+    fn rate_at(&self, _: u64) -> f64 {
+        let width = self.width();
+        (1.0 - width.part as f64 / 512.0) * 0.5f64.powi(width.whole as i32)
+    }
+
+    /// Two blocks of 64 rows, all columns of a block side by side; a single column is read as sixteen bytes.
+    fn lines(&self) -> [f64; 2] {
+        [lines_of(16.0 * f64::from(self.width.div_ceil(256).max(1))); 2]
+    }
+
+    fn nested(self) -> Option<Params> {
+        self.nested.then_some(Params { width: self.width & !255, ..self })
+    }
+
+    fn build(&self, sides: &mut Sides<'_>, work: &Work<'_>, out: &mut Vec<u8>) -> Result<Ribbon, BuildError> {
+        sides.stored(|keys, values| build(keys, values, self, work.salt, work.threads, out))
+    }
 }
 
 #[cfg(test)]

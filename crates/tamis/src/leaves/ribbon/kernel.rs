@@ -9,7 +9,7 @@ use std::marker::PhantomData;
 use super::{BAND, BIT, Fast, Frame, Level, NARROW, Ribbon, SHAPES, Shape, band, fingerprint, load};
 use crate::arch::{self, Answer, Isa, Kernel};
 use crate::hash::{Digest, fold};
-use crate::leaves::{Column, Part};
+use crate::leaves::{Part, ShardedLeaf};
 
 /// A way to read a level's value, for one shape and width.
 pub(super) trait Lookup: Copy + 'static {
@@ -272,7 +272,7 @@ impl Ribbon {
     }
 }
 
-impl Column<Ribbon> {
+impl ShardedLeaf<Ribbon> {
     /// Whether [`Part::bit`] serves most keys.
     pub(crate) fn is_bit(&self) -> bool {
         self.parts().iter().all(|part| part.geometry.fast == Fast::Bit)
@@ -303,6 +303,9 @@ impl<K: Lookup, O: Outcome> Kernel for Deep<'_, K, O> {
     #[inline(always)]
     fn run<I: Isa>(self) -> O {
         let Deep { ribbon, payload, mut h, .. } = self;
+        if !I::QUICK {
+            return O::plainly(ribbon, payload, h);
+        }
         for level in &ribbon.rest {
             // All levels but the last have the shape of the first.
             if level.shape != ribbon.first.shape {
@@ -358,7 +361,7 @@ const BATCH: usize = 32;
 
 /// Many queries: all places first, prefetched; then all values; then the few that were bumped.
 pub(super) struct Many<'a, K, O> {
-    pub(super) column: &'a Column<Ribbon>,
+    pub(super) leaf: &'a ShardedLeaf<Ribbon>,
     pub(super) keys: &'a [Digest],
     pub(super) out: &'a mut [O],
     pub(super) kernel: PhantomData<K>,
@@ -368,14 +371,14 @@ impl<K: Lookup, O: Outcome> Kernel for Many<'_, K, O> {
     type Output = ();
     #[inline(always)]
     fn run<I: Isa>(self) {
-        match self.column.parts() {
+        let leaf = self.leaf;
+        if I::QUICK
+            && let [part] = leaf.parts()
+        {
             // With one part its geometry stays in registers.
-            [part] => self.rounds::<I>(|_| part),
-            _ => {
-                let column = self.column;
-                self.rounds::<I>(|key| column.part(key))
-            }
+            return self.rounds::<I>(|_| part);
         }
+        self.rounds::<I>(|key| leaf.part(key))
     }
 }
 

@@ -3,9 +3,9 @@
 
 use super::super::*;
 use super::*;
-use crate::arch::Ask;
 use crate::hash::attempts::attempt_of;
-use crate::leaves::{Column, Contains, Find, Retrieve};
+use crate::leaves::Entry;
+use crate::leaves::{Query, ShardedLeaf};
 
 const FILTER: Params = Params { width: 2048, wide: false, nested: false };
 
@@ -32,22 +32,14 @@ fn make(keys: &[Digest], params: &Params) -> (Ribbon, Vec<u8>) {
     make_on(Cpu::detect(), keys, Values::Fingerprints, params)
 }
 
-/// A column is found in itself.
-struct Itself;
-impl Find<Column<Ribbon>, Ribbon> for Itself {
-    fn find(column: &Column<Ribbon>) -> Option<&Column<Ribbon>> {
-        Some(column)
-    }
-}
-
 /// The answers of the fast ways, alone and in a batch, which must be those of the plain way.
 fn answers(ribbon: &Ribbon, payload: &[u8], asked: &[Digest]) -> Vec<bool> {
-    let column = Column::of(0, payload, vec![(ribbon.clone(), 0..payload.len())]);
-    let ask: Ask<Column<Ribbon>> = column.ask::<_, Itself, crate::leaves::Whole>();
+    let column = ShardedLeaf::of(0, payload, vec![(ribbon.clone(), 0..payload.len())]);
+    let (ask, whole) = (column.query_fn(), Ribbon::listed(column.clone()));
     let plain: Vec<bool> = asked.iter().map(|&key| ribbon.contains(payload, key)).collect();
     let mut batch = vec![false; asked.len()];
     column.contains_many(payload, asked, &mut batch);
-    assert!(asked.iter().zip(&plain).all(|(&key, &answer)| ask.call(&column, key) == answer), "{}", ribbon.details());
+    assert!(asked.iter().zip(&plain).all(|(&key, &answer)| ask.call(&whole, key) == answer), "{}", ribbon.details());
     assert!(batch == plain, "{}", ribbon.details());
     plain
 }
@@ -121,7 +113,7 @@ fn every_n(width: u16) {
             assert!(keys.iter().all(|&key| ribbon.contains(&payload, key)), "{n} keys");
         }
         // What the planner counts on: never less than there is, and not much more.
-        let (bits, predicted) = (payload.len() as f64 * 8.0, params.bits(n as u64));
+        let (bits, predicted) = (payload.len() as f64 * 8.0, params.bits(n as u64, 0));
         assert!(bits <= predicted || attempt >= TRIES, "{n} keys: {bits} bits, {predicted} predicted");
         assert!(predicted <= bits * 1.035, "{n} keys: {bits} bits, {predicted} predicted");
     }
@@ -183,7 +175,7 @@ fn fractions_are_rounded_to_the_safe_side() {
             for wide in [false, true] {
                 let params = Params { width: 3 * 256 + part, wide, nested: false };
                 let (ribbon, payload) = make(&keys, &params);
-                assert!(ribbon.rate() <= params.rate() * 1.000_001, "{n} keys, {part}");
+                assert!(ribbon.rate() <= params.rate_at(1) * 1.000_001, "{n} keys, {part}");
                 assert!(keys.iter().all(|&key| ribbon.contains(&payload, key)), "{n} keys, {part}");
             }
         }

@@ -4,9 +4,9 @@ use std::marker::PhantomData;
 
 use super::kernel::{Any, Bit, Broad, Columns, Lookup, Many, One, Outcome};
 use super::{Fast, Frame, Level, Ribbon, SHAPES, STANDARD, band};
-use crate::arch::{self, Isa};
+use crate::arch::{self, Isa, QueryFn};
 use crate::hash::Digest;
-use crate::leaves::{Choose, Column, Never, Retrieve};
+use crate::leaves::{Leaf, Never, Query, ShardedLeaf};
 
 /// Calls `$run!(kernel)` with the kernel that reads the values of a ribbon, or `$any`. Their width is whole, and they are not all
 /// zero: fewer kernels than filters have.
@@ -25,38 +25,29 @@ macro_rules! with_value_kernel {
     };
 }
 
-impl Retrieve for Ribbon {
-    fn get(&self, payload: &[u8], key: Digest) -> u32 {
-        self.read(payload, key.salted(self.salt))
-    }
-
-    fn choose_value<C: Choose<Ribbon, u32>>(&self, chooser: C) -> C::Chosen {
-        macro_rules! run {
-            ($kernel:ty) => {
-                chooser.choose::<One<$kernel>>(self.cpu)
-            };
-        }
-        match self.empty {
-            true => chooser.choose::<Never>(self.cpu),
-            false => with_value_kernel!(self, chooser.choose::<Any>(self.cpu), run),
-        }
-    }
-
-    fn get_many(&self, column: &Column<Ribbon>, _: &[u8], keys: &[Digest], out: &mut [u32]) {
-        macro_rules! run {
-            ($kernel:ty) => {
-                arch::dispatch(self.cpu, Many::<$kernel, u32> { column, keys, out, kernel: PhantomData })
-            };
-        }
-        let one_by_one = |out: &mut [u32]| {
-            for (out, &key) in out.iter_mut().zip(keys) {
-                *out = column.get(key);
-            }
+/// The function that returns the value of one key.
+pub(super) fn value_fn(ribbon: &Ribbon, leaf: &ShardedLeaf<Ribbon>) -> QueryFn<Leaf, u32> {
+    macro_rules! run {
+        ($kernel:ty) => {
+            leaf.by::<One<$kernel>, _>(ribbon.cpu)
         };
-        match self.empty {
-            true => out.fill(0),
-            false => with_value_kernel!(self, one_by_one(out), run),
-        }
+    }
+    match ribbon.empty {
+        true => leaf.by::<Never, _>(ribbon.cpu),
+        false => with_value_kernel!(ribbon, leaf.by::<Any, _>(ribbon.cpu), run),
+    }
+}
+
+/// Values of many keys.
+pub(super) fn get_many(ribbon: &Ribbon, leaf: &ShardedLeaf<Ribbon>, keys: &[Digest], out: &mut [u32]) {
+    macro_rules! run {
+        ($kernel:ty) => {
+            arch::dispatch(ribbon.cpu, Many::<$kernel, u32> { leaf, keys, out, kernel: PhantomData })
+        };
+    }
+    match ribbon.empty {
+        true => out.fill(0),
+        false => with_value_kernel!(ribbon, leaf.one_by_one(keys, out, Ribbon::get), run),
     }
 }
 
@@ -116,8 +107,8 @@ impl<const R: usize> Lookup for Small<R> {
         let band = band(h, &SHAPES[STANDARD]) & level.mask;
         let (low, high) = (band as u64, (band >> 64) as u64);
         // As in `spread`, over three blocks.
-        let [first, above] = [low, high].map(|word| word << (row & 63));
-        let [below, third] = [low, high].map(|word| (word >> 1) >> (!row & 63));
+        let (first, above) = (low << (row & 63), high << (row & 63));
+        let (below, third) = ((low >> 1) >> (!row & 63), (high >> 1) >> (!row & 63));
         let (words, block) = ([first, above | below, third], 8 * Self::columns(level));
         let bytes = payload.get(Self::place(level, row)..)?;
         if let Some(bytes) = bytes.get(..3 * block) {
@@ -141,7 +132,8 @@ impl<const R: usize> Small<R> {
         let columns = Self::columns(level);
         let (mut value, mut column) = (0, 0);
         loop {
-            let [first, second, third] = [0, 1, 2].map(|block| words_at(8 * (block * columns + column)));
+            let words = |block: usize| words_at(8 * (block * columns + column));
+            let (first, second, third) = (words(0), words(1), words(2));
             value |= (I::parities::<R>(first, second, a, b) ^ I::parities::<R>(third, third, c, 0)) << column;
             if column + R >= columns {
                 return value;

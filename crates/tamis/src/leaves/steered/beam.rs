@@ -14,7 +14,7 @@
 //! that nothing steers are random. `surplus` counts the bands that find zeros all the same, where keys fix every row.
 
 use super::SURPLUS;
-use crate::arch::{Isa, Kernel};
+use crate::arch::{Isa, Kernel, Level, dispatch};
 
 /// States of the search, at effort balanced and smallest.
 pub(crate) const BALANCED: u16 = 64;
@@ -38,7 +38,15 @@ pub(in crate::leaves) struct Strip<'a> {
 }
 
 /// The search with `K` states; `ROOM` is twice that.
-pub(in crate::leaves) struct Beam<'a, const K: usize, const ROOM: usize>(pub(in crate::leaves) Strip<'a>);
+struct Beam<'a, const K: usize, const ROOM: usize>(Strip<'a>);
+
+/// The rows of a strip, 64 to a word, found by a search of so many states.
+pub(in crate::leaves) fn search(level: Level, beam: u16, strip: Strip<'_>) -> Vec<u64> {
+    match beam {
+        SMALLEST => dispatch(level, Beam::<{ SMALLEST as usize }, { 2 * SMALLEST as usize }>(strip)),
+        _ => dispatch(level, Beam::<{ BALANCED as usize }, { 2 * BALANCED as usize }>(strip)),
+    }
+}
 
 /// The states, in `ROOM` lanes of which at most `K` are in use.
 struct States<const ROOM: usize> {

@@ -2,13 +2,16 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::beam::{BALANCED, Beam, SMALLEST, Strip, scaled, surplus};
+use super::beam::{Strip, scaled, search, surplus};
+use super::survivors::share;
 use super::{LEAST, MAX_ROWS, Steered, TAIL, WHOLE, passes};
-use crate::arch::{Level, dispatch};
+use crate::arch::Level;
 use crate::error::BuildError;
+use crate::hash::Digest;
 use crate::hash::attempts::{SetHash, number};
-use crate::hash::{Digest, Salt};
-use crate::leaves::strips::{Strips, WINDOW};
+use crate::leaves::design::{RejectSide, lines_of};
+use crate::leaves::strips::{Strips, WINDOW, eliminate};
+use crate::leaves::{Design, Sides, Work};
 use crate::math::chance::{too_many, uneven};
 use crate::parallel::{Stop, check, run};
 
@@ -21,7 +24,7 @@ const STRIP: u64 = 1 << 16;
 pub(crate) struct Params {
     /// Rows beyond one per key, in 1024ths.
     pub(crate) slack: u16,
-    /// States of the search: [`BALANCED`] or [`SMALLEST`].
+    /// States of the search: `BALANCED` or `SMALLEST`.
     pub(crate) beam: u16,
     /// How many 256ths of the keys the column knows, 1 to 256.
     pub(crate) share: u16,
@@ -44,68 +47,51 @@ impl Params {
         (strips, rows.div_ceil(strips).next_multiple_of(8).max(LEAST))
     }
 
-    /// Payload bits for `n` keys.
-    pub(crate) fn bits(&self, n: u64) -> f64 {
-        let (strips, rows) = self.size(n);
+    /// How many others should be left over. Where some weigh more than others nobody knows.
+    fn left(&self, keys: usize, others: &RejectSide) -> f64 {
+        let count = others.digests.len() as f64;
+        if others.weights.is_empty() { count * self.passing(count / keys as f64, keys as u64) } else { f64::INFINITY }
+    }
+}
+
+impl Design for Params {
+    type Leaf = Steered;
+
+    const MARGIN: f64 = 1.004;
+
+    fn bits(&self, listed: u64, _: u64) -> f64 {
+        let (strips, rows) = self.size(listed);
         (strips * rows) as f64
     }
 
-    /// The share of others that pass, of `mu` for every key.
-    pub(crate) fn passing(&self, mu: f64) -> f64 {
-        let known = f64::from(self.share) / f64::from(WHOLE);
-        1.0 - known * (1.0 - crate::plan::recipes::steered::share(mu, self.slack.into(), self.beam))
-    }
-
-    /// The share of strangers that pass.
-    pub(crate) fn rate(&self) -> f64 {
+    fn rate_at(&self, _: u64) -> f64 {
         1.0 - f64::from(self.share) / 512.0
     }
 
-    /// How many others should be left over. Where some weigh more than others nobody knows.
-    fn left(&self, keys: usize, others: &Others) -> f64 {
-        let count = others.digests.len() as f64;
-        if others.weights.is_empty() { count * self.passing(count / keys as f64) } else { f64::INFINITY }
+    fn passing(&self, mu: f64, _: u64) -> f64 {
+        let known = f64::from(self.share) / f64::from(WHOLE);
+        1.0 - known * (1.0 - share(mu, self.slack.into(), self.beam))
+    }
+
+    fn lines(&self) -> [f64; 2] {
+        [lines_of(9.0); 2]
+    }
+
+    fn build(&self, sides: &mut Sides<'_>, work: &Work<'_>, out: &mut Vec<u8>) -> Result<Steered, BuildError> {
+        sides.steered(|keys, others| build_on(Level::detect(), keys, others, self, work, out))
     }
 }
 
-/// What a column shall refuse.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Others {
-    /// Sorted.
-    pub(crate) digests: Vec<Digest>,
-    /// How much each of them matters, or nothing if they all matter the same.
-    pub(crate) weights: Vec<u32>,
-}
-
-/// Builds a column on `keys`, appends its payload to `out` and leaves in `others` those that pass. Both are sorted and agree
-/// in their top `skip` bits.
-#[allow(clippy::too_many_arguments, reason = "each is a thing of its own")]
-pub(crate) fn build(
-    keys: &[Digest],
-    others: &mut Others,
-    params: &Params,
-    skip: u32,
-    salt: Salt,
-    threads: usize,
-    stop: Stop<'_>,
-    out: &mut Vec<u8>,
-) -> Result<Steered, BuildError> {
-    build_on(Level::detect(), keys, others, params, skip, salt, threads, stop, out)
-}
-
-/// The same on a given instruction set.
-#[allow(clippy::too_many_arguments, reason = "each is a thing of its own")]
-pub(super) fn build_on(
+/// Builds a column on `keys`, appends its payload to `out` and leaves in `others` those that pass. Both are sorted.
+pub(in crate::leaves) fn build_on(
     level: Level,
     keys: &[Digest],
-    others: &mut Others,
+    others: &mut RejectSide,
     params: &Params,
-    skip: u32,
-    salt: Salt,
-    threads: usize,
-    stop: Stop<'_>,
+    work: &Work<'_>,
     out: &mut Vec<u8>,
 ) -> Result<Steered, BuildError> {
+    let Work { salt, skip, threads, stop } = *work;
     let (strips, rows) = params.size(keys.len() as u64);
     if !(1..=WHOLE).contains(&params.share) || rows.saturating_mul(strips) > MAX_ROWS {
         let reason = format!("{} keys with {params:?} are no steered column", keys.len());
@@ -113,7 +99,7 @@ pub(super) fn build_on(
     }
     let column = |number| Steered::new(Strips::new(skip, number, salt), strips, rows, params.share, 0, salt);
     if keys.is_empty() {
-        *others = Others::default();
+        *others = RejectSide::default();
         return Ok(column(0));
     }
     let left = Some(params.left(keys.len(), others));
@@ -136,10 +122,10 @@ pub(super) fn build_on(
     Ok(built)
 }
 
-impl Others {
+impl RejectSide {
     /// Sorts them, weights and all.
     fn arrange<K: Ord>(&mut self, by: impl Fn(Digest) -> K) {
-        let Others { digests, weights } = self;
+        let RejectSide { digests, weights } = self;
         if weights.is_empty() {
             return digests.sort_unstable_by_key(|&digest| by(digest));
         }
@@ -164,10 +150,10 @@ struct Build<'a> {
 
 impl Build<'_> {
     /// The column, and in `others` those that pass; nothing, and `others` in some order, if they do not lie as chance has it.
-    fn run(&self, others: &mut Others, out: &mut Vec<u8>) -> Result<Option<Steered>, BuildError> {
+    fn run(&self, others: &mut RejectSide, out: &mut Vec<u8>) -> Result<Option<Steered>, BuildError> {
         let Build { mut column, keys, level, params, threads, stop, left: expected_left } = *self;
         let (strips, rows, total) = (column.strips, column.rows, others.digests.len());
-        let Others { digests, weights } = others;
+        let RejectSide { digests, weights } = others;
         let mut jobs = Vec::with_capacity(strips as usize);
         let (mut left, mut left_weights) = (&mut digests[..], &mut weights[..]);
         let mut start = 0;
@@ -239,7 +225,13 @@ impl Job<'_> {
     fn build(self, level: Level, column: &Steered, beam: u16, strict: bool) -> Option<(Vec<u64>, usize)> {
         let Job { strip, keys, others, weights } = self;
         let rows = column.rows as usize;
-        let (pivots, loads) = eliminate(column, keys);
+        let mut loads = vec![0u32; (rows - TAIL as usize).div_ceil(WINDOW)];
+        let equations = keys.iter().map(|&key| {
+            let (row, band) = column.equation(key);
+            loads[row as usize / WINDOW] += 1;
+            (row, cut(row, band))
+        });
+        let pivots = eliminate(rows, equations);
 
         // Bands sorted by row: how many start at each, then where; hashing twice is cheaper than keeping rows.
         let mut starts = vec![0u32; rows + 2];
@@ -266,10 +258,7 @@ impl Job<'_> {
         }
         let filler = column.salt.filler(strip);
         let strip = Strip { pivots: &pivots, starts: &starts[..=rows], bands: &bands, weights: &weighed, filler };
-        let bits = match beam {
-            SMALLEST => dispatch(level, Beam::<{ SMALLEST as usize }, { 2 * SMALLEST as usize }>(strip)),
-            _ => dispatch(level, Beam::<{ BALANCED as usize }, { 2 * BALANCED as usize }>(strip)),
-        };
+        let bits = search(level, beam, strip);
         let bytes: Vec<u8> = bits.iter().flat_map(|word| word.to_le_bytes()).take(rows / 8).collect();
         let mut kept = 0;
         for i in 0..others.len() {
@@ -288,31 +277,6 @@ impl Job<'_> {
 #[inline(always)]
 fn cut(row: u64, band: u64) -> u64 {
     band << (row % 8) >> (row % 8)
-}
-
-/// For every row the equation that fixes it, 0 for a free one, and how many start in every window. An equation that says nothing
-/// new is left out.
-fn eliminate(column: &Steered, keys: &[Digest]) -> (Vec<u64>, Vec<u32>) {
-    let mut pivots = vec![0u64; column.rows as usize];
-    let mut loads = vec![0u32; (pivots.len() - TAIL as usize).div_ceil(WINDOW)];
-    for &key in keys {
-        let (row, band) = column.equation(key);
-        let (mut row, mut band) = (row as usize, cut(row, band));
-        loads[row / WINDOW] += 1;
-        // A band ends with the strip, so that what is left of it does too: the row is there.
-        while band != 0 {
-            let shift = band.trailing_zeros();
-            row += shift as usize;
-            band >>= shift;
-            let Some(pivot) = pivots.get_mut(row) else { break };
-            if *pivot == 0 {
-                *pivot = band;
-                break;
-            }
-            band ^= *pivot;
-        }
-    }
-    (pivots, loads)
 }
 
 const _: () = assert!(LEAST > TAIL);

@@ -1,7 +1,8 @@
 #![allow(clippy::unwrap_used)]
-use super::build::build_on;
 use super::*;
 use crate::hash::scramble;
+use crate::leaves::Work;
+use crate::leaves::design::RejectSide;
 
 fn digests(range: std::ops::Range<u64>) -> Vec<Digest> {
     let mut digests: Vec<Digest> = range.map(|i| Digest { hi: scramble(i), lo: scramble(!i) }).collect();
@@ -15,11 +16,12 @@ fn column(
     others: u64,
     params: &Params,
     threads: usize,
-) -> (Steered, Vec<u8>, Others, Vec<Digest>) {
+) -> (Steered, Vec<u8>, RejectSide, Vec<Digest>) {
     let keys = digests(0..n);
-    let mut left = Others { digests: digests(1 << 40..(1 << 40) + others), weights: vec![] };
+    let mut left = RejectSide { digests: digests(1 << 40..(1 << 40) + others), weights: vec![] };
     let mut out = vec![];
-    let column = build_on(level, &keys, &mut left, params, 0, Salt::new(3), threads, &|| false, &mut out).unwrap();
+    let work = Work { salt: Salt::new(3), skip: 0, threads, stop: &|| false };
+    let column = build_on(level, &keys, &mut left, params, &work, &mut out).unwrap();
     (column, out, left, keys)
 }
 
@@ -61,9 +63,10 @@ fn heavy_ones_are_refused_first() {
     let (keys, all) = (digests(0..20_000), digests(1 << 40..(1 << 40) + 100_000));
     let heavy = |i: usize| i.is_multiple_of(4);
     let weights: Vec<u32> = (0..all.len()).map(|i| if heavy(i) { 100 } else { 1 }).collect();
-    let mut left = Others { digests: all.clone(), weights };
+    let mut left = RejectSide { digests: all.clone(), weights };
     let params = Params::new(200, BALANCED);
-    build(&keys, &mut left, &params, 0, Salt::new(1), 1, &|| false, &mut vec![]).unwrap();
+    let work = Work { salt: Salt::new(1), skip: 0, threads: 1, stop: &|| false };
+    build_on(Level::detect(), &keys, &mut left, &params, &work, &mut vec![]).unwrap();
     assert_eq!(left.digests.len(), left.weights.len());
     let heavier = left.weights.iter().filter(|&&weight| weight == 100).count();
     assert!(heavier < 9000 && left.digests.len() > 40_000, "{heavier} of {}", left.digests.len());
@@ -92,9 +95,10 @@ fn unlisted_keys_match_as_often_as_the_column_says() {
 
 #[test]
 fn a_search_can_be_stopped() {
-    let mut left = Others { digests: digests(1000..2000), weights: vec![] };
+    let mut left = RejectSide { digests: digests(1000..2000), weights: vec![] };
+    let work = Work { salt: Salt::new(1), skip: 0, threads: 1, stop: &|| true };
     let stopped =
-        build(&digests(0..100), &mut left, &Params::new(100, BALANCED), 0, Salt::new(1), 1, &|| true, &mut vec![]);
+        build_on(Level::detect(), &digests(0..100), &mut left, &Params::new(100, BALANCED), &work, &mut vec![]);
     assert!(matches!(stopped, Err(crate::BuildError::Cancelled)));
 }
 

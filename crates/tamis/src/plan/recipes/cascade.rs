@@ -15,7 +15,7 @@
 //! `P E` ([`super::chained`]) is smaller wherever the leaf can hold an exact bit.
 
 use crate::error::BuildError;
-use crate::filter::steps::Role;
+use crate::leaves::Role;
 use crate::plan::{Base, Goal, Request, Step};
 
 /// The lowest rate of a leaf: 32 bits.

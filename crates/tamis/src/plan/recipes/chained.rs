@@ -16,7 +16,7 @@
 //! it does not know. For exactness only: strangers nearly all get a yes.
 
 use crate::error::BuildError;
-use crate::filter::steps::Role;
+use crate::leaves::Role;
 use crate::plan::{Base, Goal, Plan, Request, Step, most};
 
 /// The steps of a request. The first of them, rounded down to whole bits, may sieve the negatives before all of them are known:
@@ -52,19 +52,20 @@ pub(crate) fn steps(base: Base, request: &Request) -> Result<Vec<Step>, BuildErr
             }
         }
         (None, Goal::Rate(rate)) => {
-            let least = request.widest(|width| Ok(first(width)?.rate() * exact.rate() <= rate))?;
+            let least = request.widest(|width| Ok(first(width)?.rate_at(1) * exact.rate_at(1) <= rate))?;
             // Whoever asks for no more than the exact bit gives has it without a first stage.
-            let none = (exact.rate() <= rate).then_some(0);
+            let none = (exact.rate_at(1) <= rate).then_some(0);
             smallest(base, request, none.into_iter().chain(least..=32 * 256), keys, negatives)?.0
         }
         (None, Goal::BitsPerKey(_)) => {
             let room = request.room(2)?;
             let bits = |width: u16| -> Result<f64, BuildError> {
                 Ok(match width {
-                    0 => exact.bits(keys + negatives),
+                    0 => exact.bits(keys, negatives),
                     _ => {
                         let first = first(width)?;
-                        first.bits(keys) + exact.bits(keys + most(negatives as f64 * first.rate(), negatives, 4.0))
+                        let left = most(negatives as f64 * first.rate_at(1), negatives, 4.0);
+                        first.bits(keys, 0) + exact.bits(keys, left)
                     }
                 })
             };
@@ -101,11 +102,11 @@ fn smallest(
 ) -> Result<(u16, f64), BuildError> {
     let n = listed.max(1);
     // Half a percent is granted to the first stage: of two widths that are as good, the wider is better for strangers.
-    let per_bit = 0.995 * base.leaf(request, 2048, true)?.bits(n) / 8.0;
-    let per_key = base.leaf(request, 256, false)?.bits(2 * n) / (2 * n) as f64;
+    let per_bit = 0.995 * base.leaf(request, 2048, true)?.bits(n, 0) / 8.0;
+    let per_key = base.leaf(request, 256, false)?.bits(2 * n, 0) / (2 * n) as f64;
     let mut best = (0, f64::INFINITY);
     for width in widths {
-        let rate = if width == 0 { 1.0 } else { base.leaf(request, width, true)?.rate() };
+        let rate = if width == 0 { 1.0 } else { base.leaf(request, width, true)?.rate_at(1) };
         let bits = per_bit * f64::from(width) / 256.0 + per_key * (n as f64 + others as f64 * rate);
         if bits < best.1 {
             best = (width, bits);

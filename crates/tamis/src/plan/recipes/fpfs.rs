@@ -8,9 +8,10 @@
 //!   two. The paper's rules for the bits of stage one are in `math::bounds`; here they are chosen by the size that comes out.
 
 use crate::error::BuildError;
-use crate::filter::steps::Role;
+use crate::leaves::Design;
+use crate::leaves::Role;
 use crate::leaves::integrated::{Params, Parts};
-use crate::plan::{Base, Goal, Request, Step, Structure};
+use crate::plan::{Base, Goal, Request, Step};
 
 /// One filter on keys and excluded keys.
 pub(crate) fn naive(base: Base, request: &Request) -> Result<Vec<Step>, BuildError> {
@@ -20,16 +21,16 @@ pub(crate) fn naive(base: Base, request: &Request) -> Result<Vec<Step>, BuildErr
         Goal::Exact | Goal::Share(_) => 256,
         // Values that are not fingerprints have whole bits.
         Goal::Rate(rate) => {
-            let least = request.widest(|width| Ok(leaf(width)?.rate() <= rate))?;
+            let least = request.widest(|width| Ok(leaf(width)?.rate_at(1) <= rate))?;
             least.div_ceil(256) * 256
         }
         Goal::BitsPerKey(_) => {
             let room = request.room(1)?;
-            let fits = |width: u16| leaf(width).is_ok_and(|leaf| leaf.bits(all) <= room);
+            let fits = |width: u16| leaf(width).is_ok_and(|leaf| leaf.bits(all, 0) <= room);
             let widest = (1..=32).map(|bits| bits * 256).take_while(|&width| fits(width)).last();
             match widest {
                 Some(width) => width,
-                None => return Err(request.too_few(1, leaf(256)?.bits(all))),
+                None => return Err(request.too_few(1, leaf(256)?.bits(all, 0))),
             }
         }
     };
@@ -48,7 +49,7 @@ pub(crate) fn integrated(base: Base, parts: Parts, request: &Request) -> Result<
         (Some(width), _) => Some(Params { arity, first: width.div_ceil(256).clamp(1, WIDEST.into()) as u8, parts }),
         (None, Goal::Exact | Goal::Share(_)) => smallest(&mut all.clone()),
         (None, Goal::Rate(rate)) => {
-            let found = smallest(&mut all.clone().filter(|params| params.rate() <= rate));
+            let found = smallest(&mut all.clone().filter(|params| params.rate_at(1) <= rate));
             Some(found.ok_or_else(|| request.too_low(rate))?)
         }
         (None, Goal::BitsPerKey(_)) => {
@@ -57,7 +58,7 @@ pub(crate) fn integrated(base: Base, parts: Parts, request: &Request) -> Result<
         }
     };
     match params {
-        Some(params) => Ok(vec![Step { role: Role::Decide, structure: Structure::Integrated(params) }]),
+        Some(params) => Ok(vec![Step { role: Role::Decide, structure: params.into() }]),
         None => Err(request.too_few(1, all.map(|params| bits(&params)).fold(f64::INFINITY, f64::min))),
     }
 }

@@ -6,17 +6,15 @@
 //!   strangers  rate 2^-(w + c + 1)
 //! ```
 //!
-//! All columns have n (1 + s) rows, and what each of them leaves is measured (`steered::share`). Where slack is small there are
-//! stretches without a free row, in all columns at once because they share their rows, and what starts there passes. From there
-//! on it is arithmetic: for every number of columns and every slack the bits of the octets and of the rest are known, and the
+//! For every number of columns and every slack the bits of the octets and of the rest are known (`leaves/local/size.rs`), and the
 //! fewest win.
 
 use crate::error::BuildError;
-use crate::filter::steps::Role;
-use crate::leaves::local::{FULL, MAX_STEERED, Params, REST_PARAMS};
+use crate::leaves::Role;
+use crate::leaves::local::{MAX_STEERED, Params};
 use crate::leaves::steered::{BALANCED, SMALLEST};
 use crate::plan::recipes::steered;
-use crate::plan::{Base, Effort, Goal, Layout, Plan, Request, Step, Structure};
+use crate::plan::{Base, Effort, Goal, Layout, Plan, Request, Step};
 
 /// More negatives per key are left to plain bits before: six columns would carry 112, but all of these are held in memory, and
 /// against many a slack that all columns share buys little.
@@ -31,10 +29,6 @@ const WORTH: f64 = 1.005;
 const FEWEST: u64 = 100_000;
 /// What it is worth, in bits per key, that nobody has to ask the rest.
 const ASKING: f64 = 0.3;
-
-/// Rows, in 100,000ths, in stretches where keys lie so densely that no row is free and all columns are 0: there every negative passes.
-/// Slack, share.
-const FULL_STRETCHES: [(u16, u16); 4] = [(64, 2300), (80, 260), (96, 30), (128, 0)];
 
 /// Whether a request gets it: where it was asked for, or where nobody said and it costs next to nothing.
 ///
@@ -90,10 +84,13 @@ fn steps(request: &Request) -> Result<Vec<Step>, BuildError> {
             let mut found: Option<(f64, u16, Params)> = None;
             for columns in 0..=MAX_STEERED as u8 {
                 let last = 0.5f64.powi(i32::from(columns) + 1);
-                let width =
-                    if last <= rate { 0 } else { request.widest(|width| Ok(filter(width)?.rate() * last <= rate))? };
+                let width = if last <= rate {
+                    0
+                } else {
+                    request.widest(|width| Ok(filter(width)?.rate_at(1) * last <= rate))?
+                };
                 let params = best(mu * passing(width), beam, columns..=columns, steered::AMPLE);
-                let cost = f64::from(width) / 256.0 + cost(&params, mu * passing(width)).1;
+                let cost = f64::from(width) / 256.0 + params.cost(mu * passing(width)).1;
                 if found.is_none_or(|(least, ..)| cost < least) {
                     found = Some((cost, width, params));
                 }
@@ -106,7 +103,7 @@ fn steps(request: &Request) -> Result<Vec<Step>, BuildError> {
             return Err(BuildError::Unreachable { reason });
         }
     };
-    let decide = Step { role: Role::Decide, structure: Structure::Local(params) };
+    let decide = Step { role: Role::Decide, structure: params.into() };
     Ok(match width {
         0 => vec![decide],
         _ => vec![Step { role: Role::Refuse, structure: filter(width)? }, decide],
@@ -118,15 +115,6 @@ fn passing(width: u16) -> f64 {
     if width == 0 { 1.0 } else { (1.0 - f64::from(width % 256) / 512.0) * 0.5f64.powi(i32::from(width / 256)) }
 }
 
-/// Payload bits for so many keys and negatives, rather more than less.
-pub(crate) fn bits(params: &Params, keys: u64, negatives: u64) -> f64 {
-    let n = keys.max(1) as f64;
-    let (in_rest, _) = cost(params, negatives as f64 / n);
-    // A strip of few rows has few places to start at, and bumps nearly all.
-    let in_rest = if keys < 4096 { keys as f64 + negatives as f64 } else { 1.1 * in_rest * n };
-    params.bits(keys) + REST_PARAMS.bits(in_rest as u64)
-}
-
 /// The parameters that make the leaf smallest for `mu` negatives per key, with a slack of `least` and more where columns are steered.
 fn best(mu: f64, beam: u16, columns: std::ops::RangeInclusive<u8>, least: u16) -> Params {
     let all = columns.flat_map(|columns| {
@@ -135,43 +123,12 @@ fn best(mu: f64, beam: u16, columns: std::ops::RangeInclusive<u8>, least: u16) -
     });
     let possible = all.filter(|params| params.columns + params.exact >= 2);
     let dear = |params: &Params| {
-        let (in_rest, bits) = cost(params, mu);
-        bits + ASKING * in_rest / (1.0 + left(params, mu))
+        let (in_rest, bits) = params.cost(mu);
+        bits + ASKING * in_rest / (1.0 + params.left(mu))
     };
     let first = Params { columns: 1, exact: 1, slack: 128, beam };
     let least = (f64::INFINITY, first);
     possible.map(|params| (dear(&params), params)).fold(least, |a, b| if b.0 < a.0 { b } else { a }).1
-}
-
-/// Elements in the rest and bits, both per key, with `mu` negatives per key.
-fn cost(params: &Params, mu: f64) -> (f64, f64) {
-    let rows = 1.0 + f64::from(params.slack) / 1024.0;
-    let (columns, exact) = (f64::from(params.columns), f64::from(params.exact));
-    let elements = 1.0 + left(params, mu);
-    let full = FULL.0 as f64 / FULL.1 as f64;
-    let load = (elements / (exact * rows)).min(full);
-    // A full column bumps one in 27, one of nine tenths hardly any; fewer where no steered column makes loads vary.
-    let most = if params.columns == 0 { 0.024 } else { 0.0375 };
-    let over = ((load - 0.85) / (full - 0.85)).max(0.0);
-    let inside = load * exact * rows;
-    let in_rest = elements - inside + most * inside * over * over * over;
-    (in_rest, (columns + exact) * rows + exact * rows / 64.0 + 1.01 * in_rest)
-}
-
-/// Negatives per key that are left after the steered columns.
-fn left(params: &Params, mu: f64) -> f64 {
-    let share = |mu: f64| steered::share(mu, params.slack.into(), params.beam);
-    let left = (0..params.columns).fold(mu, |mu, _| mu * share(mu));
-    let zero = if params.columns == 0 { 0.0 } else { full_stretches(params.slack) };
-    left + (mu - left) * zero
-}
-
-/// The share of rows in full stretches.
-fn full_stretches(slack: u16) -> f64 {
-    let next = FULL_STRETCHES.iter().position(|line| slack <= line.0).unwrap_or(FULL_STRETCHES.len() - 1);
-    let ((low, a), (high, b)) = (FULL_STRETCHES[next.saturating_sub(1)], FULL_STRETCHES[next]);
-    let along = f64::from(slack.min(high).saturating_sub(low)) / f64::from((high - low).max(1));
-    (f64::from(a) + (f64::from(b) - f64::from(a)) * along) / 1e5
 }
 
 #[cfg(test)]
@@ -185,7 +142,7 @@ mod tests {
             [(1.0, 1.04), (2.0, 1.09), (3.0, 1.06), (8.0, 1.06), (16.0, 1.06), (30.0, 1.06), (100.0, 1.07)]
         {
             let params = best(mu, BALANCED, 0..=6, LEAST);
-            let ratio = cost(&params, mu).1 / crate::math::bounds::f(0.0, mu);
+            let ratio = params.cost(mu).1 / crate::math::bounds::f(0.0, mu);
             assert!((1.0..most).contains(&ratio), "{mu}: {params:?} {ratio}");
         }
     }

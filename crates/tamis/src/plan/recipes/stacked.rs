@@ -17,7 +17,7 @@
 //! ([`crate::Stacked`]).
 
 use crate::error::BuildError;
-use crate::filter::steps::Role;
+use crate::leaves::Role;
 use crate::math::portable::exp2;
 use crate::math::shape::Shape;
 use crate::math::stack::{self, Aim, Limits, Size, Stack};

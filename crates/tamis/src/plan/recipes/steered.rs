@@ -21,19 +21,16 @@
 //! come: that grows with the negatives, for they are to be few behind it.
 
 use crate::error::BuildError;
-use crate::filter::steps::Role;
 use crate::gather::Stats;
+use crate::leaves::Role;
 use crate::leaves::steered::{BALANCED, Params, SMALLEST};
 use crate::plan::recipes::chained;
 use crate::plan::{Base, Effort, Goal, Plan, Request, Step, Structure};
 
 mod optimise;
-mod survivors;
-mod table;
 
 pub(crate) use optimise::Column;
 use optimise::{MAX_COLUMNS, Values};
-pub(crate) use survivors::share;
 
 /// More negatives per key are left to plain bits. A little more than a power of two, so that estimates of their number do not
 /// decide for sets that have one.
@@ -143,7 +140,7 @@ fn sieve(request: &Request) -> Result<Option<Structure>, BuildError> {
 
 /// The share of strangers that steps let through.
 fn rate(steps: &[Step]) -> f64 {
-    steps.iter().map(|step| step.structure.rate()).product()
+    steps.iter().map(|step| step.structure.rate_at(1)).product()
 }
 
 /// A plain filter. Bands of 64 whatever the effort: others are asked twice as slowly, and save next to nothing.
@@ -169,7 +166,7 @@ fn step(request: &Request, column: Column, exchanged: bool) -> Step {
         (Column::Keys(slack), false) | (Column::Negatives(slack), true) => (Role::Refuse, slack),
         (Column::Negatives(slack), false) | (Column::Keys(slack), true) => (Role::Admit, slack),
     };
-    Step { role, structure: Structure::Steered(Params::new(slack, beam(request))) }
+    Step { role, structure: Params::new(slack, beam(request)).into() }
 }
 
 /// The smallest for `listed` keys against `others`.
@@ -194,7 +191,8 @@ fn on_keys(request: &Request, columns: usize, filters: u16) -> Result<Vec<Vec<St
     for count in 1..=columns {
         let least = match goal {
             Goal::Rate(rate) => {
-                let reached = |width: u16| Ok(filter(request, width)?.rate() * 0.5f64.powi(count as i32 + 1) <= rate);
+                let reached =
+                    |width: u16| Ok(filter(request, width)?.rate_at(1) * 0.5f64.powi(count as i32 + 1) <= rate);
                 // Without a first filter, if the columns are enough.
                 if 0.5f64.powi(count as i32 + 1) <= rate { 0 } else { request.widest(reached)? }
             }
@@ -233,7 +231,7 @@ fn leaving(request: &Request, allowed: f64) -> Result<Vec<Step>, BuildError> {
         if negatives < keys { exact(request, negatives, keys, true)? } else { exact(request, keys, negatives, false)? };
     let mut best = (request.likely_bits(&exactly), exactly);
     // A share that no width reaches is left to the exact set.
-    let alone = request.widest(|width| Ok(filter(request, width)?.rate() <= aimed)).ok();
+    let alone = request.widest(|width| Ok(filter(request, width)?.rate_at(1) <= aimed)).ok();
     let steered = if keys < SURE { 0..0 } else { 0..alone.unwrap_or(32 * 256) / 256 + 1 };
     let least = if keys < MANY { AMPLE } else { 0 };
     for width in steered.map(|bits| bits * 256).chain(alone) {
@@ -242,7 +240,7 @@ fn leaving(request: &Request, allowed: f64) -> Result<Vec<Step>, BuildError> {
         let Some((_, columns)) = values.leaving(left, target, MAX_COLUMNS - 1, least) else { continue };
         steps.extend(columns.into_iter().map(|column| {
             let params = Params { slack: column.slack, beam: beam(request), share: column.share };
-            Step { role: Role::Refuse, structure: Structure::Steered(params) }
+            Step { role: Role::Refuse, structure: params.into() }
         }));
         let bits = request.likely_bits(&steps);
         if bits < best.0 {

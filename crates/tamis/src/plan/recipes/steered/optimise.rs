@@ -14,8 +14,8 @@
 use std::sync::OnceLock;
 
 use super::AMPLE;
-use super::survivors::share;
 use crate::leaves::steered::SMALLEST;
+use crate::leaves::steered::share;
 use crate::math::portable::log2;
 
 /// A column to build: which side is listed, and its slack in 1024ths.

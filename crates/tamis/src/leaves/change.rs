@@ -1,6 +1,6 @@
 //! a payload + a key -> the payload with the key in it, or without it: leaves that change after they were built.
 
-use super::Contains;
+use super::Query;
 use crate::hash::Digest;
 
 /// No room for another key; nothing was changed.
@@ -13,7 +13,7 @@ pub(crate) struct Full {
 }
 
 /// A leaf that takes keys.
-pub(crate) trait Insert: Contains {
+pub(crate) trait Insert: Query {
     /// Adds a key. If there is no room nothing is changed.
     fn insert(&mut self, payload: &mut [u8], key: Digest) -> Result<(), Full>;
 }

@@ -1,0 +1,127 @@
+//! a file, or bytes to come -> memory: maps, and huge pages where the system has them.
+
+/// A file as bytes, without reading it.
+#[cfg(feature = "mmap")]
+pub(crate) fn map(path: &std::path::Path) -> std::io::Result<bytes::Bytes> {
+    let file = std::fs::File::open(path)?;
+    if file.metadata()?.len() == 0 {
+        return Ok(bytes::Bytes::new()); // an empty map is an error on some systems
+    }
+    // SAFETY: the caller was told not to change the file while the filter lives. Should it happen all the same, any payload
+    // bytes give some answer: geometry was copied out and checked when the filter was opened.
+    let map = unsafe { memmap2::Mmap::map(&file)? };
+    Ok(bytes::Bytes::from_owner(map))
+}
+
+/// A whole file, in huge pages where the system has them.
+pub(crate) fn read(path: &std::path::Path) -> std::io::Result<bytes::Bytes> {
+    let mut file = std::fs::File::open(path)?;
+    let mut arena = Arena::new(file.metadata()?.len());
+    std::io::copy(&mut file, &mut arena)?;
+    Ok(arena.finish())
+}
+
+/// Memory for a whole filter: a vector while it is small; then pages, so that the lines of a structure are cache lines, and
+/// huge ones where the system has them: fewer misses of the address cache.
+#[derive(Debug, Default)]
+pub(crate) struct Arena {
+    small: Vec<u8>,
+    #[cfg(feature = "mmap")]
+    pages: Option<memmap2::MmapMut>,
+    len: usize,
+}
+
+/// Less stays in the vector.
+#[cfg(feature = "mmap")]
+const LARGE: usize = 1 << 16;
+
+impl Arena {
+    /// An arena for about this many bytes.
+    pub(crate) fn new(expected: u64) -> Arena {
+        let mut arena = Arena::default();
+        arena.reserve(usize::try_from(expected.min(1 << 32)).unwrap_or(0));
+        arena
+    }
+
+    /// Makes room for `len` bytes in all; fails only where a vector would.
+    fn reserve(&mut self, len: usize) {
+        #[cfg(feature = "mmap")]
+        if len >= LARGE
+            && let Ok(mut pages) = memmap2::MmapMut::map_anon(len)
+        {
+            #[cfg(target_os = "linux")]
+            let _ = pages.advise(memmap2::Advice::HugePage); // only a wish
+            pages[..self.len].copy_from_slice(self.bytes());
+            self.small = Vec::new();
+            self.pages = Some(pages);
+            return;
+        }
+        self.small.reserve(len.saturating_sub(self.small.len()));
+    }
+
+    fn bytes(&self) -> &[u8] {
+        #[cfg(feature = "mmap")]
+        if let Some(pages) = &self.pages {
+            return &pages[..self.len];
+        }
+        &self.small
+    }
+
+    /// What was written.
+    pub(crate) fn finish(self) -> bytes::Bytes {
+        #[cfg(feature = "mmap")]
+        if let Some(pages) = self.pages {
+            return bytes::Bytes::from_owner(pages).slice(..self.len);
+        }
+        self.small.into()
+    }
+}
+
+impl std::io::Write for Arena {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let end = self.len + bytes.len();
+        #[cfg(feature = "mmap")]
+        {
+            let room = self.pages.as_ref().map_or(LARGE, |pages| pages.len());
+            if end > room {
+                self.reserve(end + end / 2);
+            }
+            if let Some(pages) = self.pages.as_mut().filter(|pages| pages.len() >= end) {
+                pages[self.len..end].copy_from_slice(bytes);
+                self.len = end;
+                return Ok(bytes.len());
+            }
+            if let Some(pages) = self.pages.take() {
+                self.small = pages[..self.len].to_vec(); // no more pages to be had
+            }
+        }
+        self.small.extend_from_slice(bytes);
+        self.len = end;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use std::io::Write;
+
+    /// An arena is a vector, whatever it expects.
+    #[test]
+    fn an_arena_holds_what_was_written() {
+        let data: Vec<u8> = (0..300_000u32).map(|i| ((i * 31) >> 3) as u8).collect();
+        for expected in [0, 10, 70_000, 299_999, 300_000, 1 << 20] {
+            for step in [1000, 65_536, 150_000, 300_000] {
+                let mut arena = Arena::new(expected);
+                data.chunks(step).for_each(|part| arena.write_all(part).unwrap());
+                assert!(arena.finish() == data, "{expected} {step}");
+            }
+        }
+        assert!(Arena::new(1 << 20).finish().is_empty());
+    }
+}

@@ -1,0 +1,101 @@
+//! bytes -> steps and partitions: what a filter is opened from, checked once.
+
+use bytes::Bytes;
+
+use super::partition::{Group, MAX_GROUPS, Partitions, Table};
+use super::steps::{Step, Steps};
+use crate::error::FormatError;
+use crate::format::{Budget, Form, Header, MAX_SHARD_BITS, Places, Reader, parts};
+use crate::hash::Salt;
+use crate::leaves::{Leaf, Role};
+
+/// More steps than any recipe has.
+const MAX_STEPS: u64 = 64;
+
+/// A whole file, taken apart.
+#[derive(Debug)]
+pub(crate) struct Contents {
+    pub(crate) header: Header,
+    /// None in a partitioned file.
+    pub(crate) steps: Vec<Step>,
+    pub(crate) partitions: Option<Partitions>,
+}
+
+/// Reads and checks everything of a filter but the payloads.
+pub(crate) fn open(bytes: &Bytes, budget: &Budget) -> Result<Contents, FormatError> {
+    let (header, mut from, mut places) = parts(bytes, budget)?;
+    let (steps, partitions) = match header.form {
+        Form::Filter => (decode_steps(&mut from, header.shard_bits, 0)?, None),
+        Form::Partitioned => (vec![], Some(decode_partitions(&mut from, &mut places)?)),
+        form @ (Form::Map | Form::Sequence | Form::Sets | Form::Adaptive) => {
+            return Err(FormatError::Form { found: form.name(), expected: Form::Filter.name() });
+        }
+    };
+    from.end()?;
+    let mut contents = Contents { header, steps, partitions };
+    lay_out(&mut places, &mut contents.steps, header.shard_bits)?;
+    places.check()?;
+    Ok(contents)
+}
+
+/// Reads one list of steps, whose salts have numbers from `first` on, and leaves the places of its payloads open.
+pub(crate) fn decode_steps(from: &mut Reader<'_>, bits: u32, first: u64) -> Result<Vec<Step>, FormatError> {
+    let room = from.len();
+    let count = from.within("number of steps", 0..=MAX_STEPS)?;
+    let shards = 1u64 << bits;
+    // Every geometry takes a byte at least.
+    if count.max(1) * shards > room {
+        return Err(FormatError::invalid(format!("directory: too short for {count} steps of {shards} shards")));
+    }
+    let mut kinds = from.room(count)?;
+    for _ in 0..count {
+        let role = Role::decode(from.u8()?)?;
+        kinds.push((role, from.u8()?));
+    }
+    // Once as they are, and once in the list that is asked.
+    from.draw(count * size_of::<Step>() as u64)?;
+    let mut steps = from.room(count)?;
+    for (number, &(role, tag)) in kinds.iter().enumerate() {
+        let leaf = Leaf::decode(tag, from, bits, Salt::new(first + number as u64))?;
+        steps.push(Step::new(role, leaf));
+    }
+    Ok(steps)
+}
+
+/// Reads the directory of a partitioned file: the bound, the groups, the labels.
+///
+/// ```text
+///   bound in bits u64
+///   number of groups             varint, 0 to 255
+///   per group: shard bits        varint, 0 to 24
+///              keys, negatives   varints
+///              its list of steps, as in an ordinary directory
+///   the table of labels          see `partition::Table`
+/// ```
+fn decode_partitions(from: &mut Reader<'_>, places: &mut Places<'_>) -> Result<Partitions, FormatError> {
+    let bound = u64::from_le_bytes(from.array()?);
+    let count = from.within("number of groups", 0..=MAX_GROUPS as u64)?;
+    let mut groups = from.room(count)?;
+    for _ in 0..count {
+        let shard_bits = from.within("shard bits of a group", 0..=MAX_SHARD_BITS as u64)? as u32;
+        let (keys, negatives) = (from.varint()?, from.varint()?);
+        let mut steps = decode_steps(from, shard_bits, 0)?;
+        lay_out(places, &mut steps, shard_bits)?;
+        let steps = Steps::new(steps);
+        groups.push(Group { steps, shard_bits, keys, negatives });
+    }
+    let table = Table::decode(from, groups.len(), places.bytes)?;
+    Ok(Partitions { groups, table, bound })
+}
+
+/// Gives every part of some steps its place, shard by shard.
+fn lay_out(places: &mut Places<'_>, steps: &mut [Step], bits: u32) -> Result<(), FormatError> {
+    (0..1usize << bits).try_for_each(|shard| steps.iter_mut().try_for_each(|step| put(places, &mut step.leaf, shard)))
+}
+
+/// Gives one part of a leaf its place.
+pub(crate) fn put(places: &mut Places<'_>, leaf: &mut Leaf, shard: usize) -> Result<(), FormatError> {
+    let (start, payload) = places.next(leaf.payload_len(shard))?;
+    leaf.set_place(shard, start, payload);
+    Ok(())
+}

@@ -1,0 +1,280 @@
+//! a leaf to be + the two sides of a shard -> its size and rate, and its bytes: planning and building, for every leaf.
+//!
+//! A *design* is a leaf with its parameters, the same for every shard, as plain integers. The planner asks it for sizes and rates;
+//! the executor (`filter/build/shard.rs`) lets it build. It gets the two sides of a shard, keys and known negatives, as far as the
+//! steps before it left them undecided, and asks for them in the way it needs:
+//!
+//! ```text
+//!            undecided keys      undecided negatives           a leaf that is       asks for
+//!   Refuse   stored              those that pass are left      stored on one side   Sides::stored
+//!   Admit    those that pass     stored                        steered: it thins    Sides::steered
+//!            are left                                          the other side out
+//!   Decide   stored              and stored, with the wrong    right about both     Sides::both, Sides::streamed
+//!                                fingerprint
+//! ```
+//!
+//! Until a step has refused most of them, negatives are read in parts and not kept: there may be more than memory holds.
+
+use std::borrow::Cow;
+
+use super::{Query, Role};
+use crate::error::BuildError;
+use crate::hash::{Digest, Salt};
+use crate::parallel::Stop;
+
+/// A leaf to build: its parameters, the same for every shard.
+pub(crate) trait Design: Copy + PartialEq + std::fmt::Debug + Send + Sync + 'static {
+    /// What becomes of it.
+    type Leaf: Query;
+
+    /// What may pass beyond [`Design::passing`], as a factor: how far a measured share may be off.
+    const MARGIN: f64 = 1.0;
+
+    /// Expected payload bits for so many listed elements, and others that it must be right about as well. A leaf that only stores
+    /// holds both.
+    fn bits(&self, listed: u64, others: u64) -> f64;
+
+    /// The share of unlisted keys that match, with so many listed elements, at least one.
+    fn rate_at(&self, listed: u64) -> f64;
+
+    /// The share of the other side that passes, where it has `mu` elements for each listed one.
+    fn passing(&self, _mu: f64, listed: u64) -> f64 {
+        if listed == 0 { 0.0 } else { self.rate_at(listed) }
+    }
+
+    /// Cache lines that a query reads, about: if the answer is yes, and if it is no. What is asked so often that it stays near
+    /// the processor (thresholds, directories) is left out.
+    fn lines(&self) -> [f64; 2];
+
+    /// The same with room for a share of keys more, if it takes keys after it was built.
+    fn with_room(self, _spare: f64) -> Option<Self> {
+        None
+    }
+
+    /// The same with the bits of a key that are compared rounded down to a whole number, if a filter of fewer whole bits on the same
+    /// keys refuses nothing that this one lets through.
+    fn nested(self) -> Option<Self> {
+        None
+    }
+
+    /// Builds the leaf of one shard and appends its payload to `out`.
+    fn build(&self, sides: &mut Sides<'_>, work: &Work<'_>, out: &mut Vec<u8>) -> Result<Self::Leaf, BuildError>;
+}
+
+/// Cache lines of so many bytes that lie side by side, at any place.
+pub(super) fn lines_of(bytes: f64) -> f64 {
+    1.0 + (bytes - 1.0) / 64.0
+}
+
+/// A size in 256ths with room for a share more.
+pub(super) fn roomier(size: u32, spare: f64) -> u32 {
+    (f64::from(size) * (1.0 + spare)).ceil().min(u32::MAX.into()) as u32
+}
+
+/// How the leaf of a shard is built.
+#[derive(Clone, Copy)]
+pub(crate) struct Work<'a> {
+    /// That of the step.
+    pub(crate) salt: Salt,
+    /// Top bits in which all digests of the shard agree.
+    pub(crate) skip: u32,
+    pub(crate) threads: usize,
+    pub(crate) stop: Stop<'a>,
+}
+
+/// What a leaf stores for its keys.
+#[derive(Clone, Copy)]
+pub(crate) enum Values<'a> {
+    /// A fingerprint of each key: the function becomes a filter.
+    Fingerprints,
+    /// One value per key, in the order of the keys, each below 2^width.
+    Given(&'a [u32]),
+    /// A fingerprint of each key that is wanted, and for the others one whose lowest bit is wrong: the leaf says yes to the
+    /// first and no to the second, and to an unlisted key as seldom as any filter ([Chained] section 4.2.1, strategy (a)).
+    Signed(&'a [bool]),
+}
+
+/// Takes digests, and their weights if these matter.
+pub(crate) type DigestSink<'a> = dyn FnMut(&[Digest], &[u32]) -> Result<(), BuildError> + 'a;
+
+/// The known negatives of a shard, wherever they are.
+pub(crate) trait Listed {
+    /// Hands all of them to `part`, piece by piece and in the same order every time; its errors are passed on.
+    fn each(&self, part: &mut DigestSink<'_>) -> Result<(), BuildError>;
+}
+
+/// In memory, and all worth the same.
+impl Listed for &[Digest] {
+    fn each(&self, part: &mut DigestSink<'_>) -> Result<(), BuildError> {
+        part(self, &[])
+    }
+}
+
+/// Digests that a leaf should reject.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RejectSide {
+    /// Sorted.
+    pub(crate) digests: Vec<Digest>,
+    /// How much each of them matters, or nothing if they all matter the same.
+    pub(crate) weights: Vec<u32>,
+}
+
+impl Listed for RejectSide {
+    fn each(&self, part: &mut DigestSink<'_>) -> Result<(), BuildError> {
+        part(&self.digests, &self.weights)
+    }
+}
+
+impl RejectSide {
+    /// All of a list.
+    fn load(listed: &dyn Listed) -> Result<RejectSide, BuildError> {
+        let mut all = RejectSide::default();
+        listed.each(&mut |digests, weights| {
+            all.digests.extend_from_slice(digests);
+            all.weights.extend_from_slice(weights);
+            Ok(())
+        })?;
+        Ok(all)
+    }
+}
+
+/// Keys that are asked together.
+const ROUND: usize = 256;
+
+/// Answers for many keys of the leaf that was just built.
+pub(crate) type Passes<'a> = dyn Fn(&[Digest], &mut [bool]) + 'a;
+
+/// Appends those that pass, with their weights if they have any.
+fn pass(passes: &Passes<'_>, keys: &[Digest], weights: &[u32], passing: &mut RejectSide) {
+    let mut answers = [false; ROUND];
+    for (round, keys) in keys.chunks(ROUND).enumerate() {
+        let answers = &mut answers[..keys.len()];
+        passes(keys, answers);
+        passing.digests.extend(keys.iter().zip(&*answers).filter(|(_, yes)| **yes).map(|(key, _)| *key));
+        let weights = weights.get(round * ROUND..).unwrap_or(&[]);
+        passing.weights.extend(weights.iter().zip(&*answers).filter(|(_, yes)| **yes).map(|(weight, _)| *weight));
+    }
+}
+
+/// The two sides of a shard, as far as they are undecided, seen from a step.
+pub(crate) struct Sides<'a> {
+    role: Role,
+    keys: Cow<'a, [Digest]>,
+    /// What a leaf that refuses stores for the keys.
+    values: Values<'a>,
+    listed: &'a dyn Listed,
+    /// Negatives that are left, once they are in memory.
+    left: Option<RejectSide>,
+    /// Whether the leaf has thinned the other side out itself.
+    thinned: bool,
+}
+
+impl<'a> Sides<'a> {
+    /// Both sides of a shard, sorted and distinct.
+    pub(crate) fn new(keys: &'a [Digest], listed: &'a dyn Listed) -> Sides<'a> {
+        let (role, keys, values) = (Role::Refuse, Cow::Borrowed(keys), Values::Fingerprints);
+        Sides { role, keys, values, listed, left: None, thinned: false }
+    }
+
+    /// Keys with what a leaf stores for them, and nothing to reject.
+    pub(crate) fn alone(keys: &'a [Digest], values: Values<'a>) -> Sides<'a> {
+        const NOTHING: &[Digest] = &[];
+        Sides { values, ..Sides::new(keys, &NOTHING) }
+    }
+
+    /// The same sides, seen from a step with this role.
+    pub(crate) fn of(&mut self, role: Role) -> &mut Sides<'a> {
+        self.role = role;
+        self
+    }
+
+    /// For a leaf that stores digests, in any role.
+    pub(super) fn stored<T>(
+        &mut self,
+        build: impl FnOnce(&[Digest], Values<'_>) -> Result<T, BuildError>,
+    ) -> Result<T, BuildError> {
+        match self.role {
+            Role::Refuse => build(&self.keys, self.values),
+            Role::Admit => build(&self.load()?.1.digests, Values::Fingerprints),
+            Role::Decide => {
+                let (keys, negatives) = self.both()?;
+                let both = [keys, negatives].concat();
+                let mut wanted = vec![true; both.len()];
+                wanted[keys.len()..].fill(false);
+                build(&both, Values::Signed(&wanted))
+            }
+        }
+    }
+
+    /// For a leaf that stores fingerprints and nothing else, in any role but [`Role::Decide`].
+    pub(super) fn fingerprints<T>(
+        &mut self,
+        build: impl FnOnce(&[Digest]) -> Result<T, BuildError>,
+    ) -> Result<T, BuildError> {
+        self.stored(|digests, values| match values {
+            Values::Fingerprints => build(digests),
+            Values::Given(_) | Values::Signed(_) => {
+                let reason = "Bloom, cuckoo and quotient filters cannot hold an exact bit".into();
+                Err(BuildError::Unreachable { reason })
+            }
+        })
+    }
+
+    /// For a leaf on one side that looks at the other, and leaves in it those that pass.
+    pub(super) fn steered<T>(
+        &mut self,
+        build: impl FnOnce(&[Digest], &mut RejectSide) -> Result<T, BuildError>,
+    ) -> Result<T, BuildError> {
+        self.thinned = true;
+        if self.role == Role::Admit {
+            let mut side = RejectSide { digests: std::mem::take(&mut self.keys).into_owned(), weights: vec![] };
+            let built = build(&self.load()?.1.digests, &mut side);
+            self.keys = Cow::Owned(side.digests);
+            return built;
+        }
+        let (keys, left) = self.load()?;
+        let built = build(keys, left);
+        left.digests.shrink_to_fit(); // most of them are gone, and the next step has needs of its own
+        built
+    }
+
+    /// For a leaf that holds all of both sides in memory.
+    pub(super) fn both(&mut self) -> Result<(&[Digest], &[Digest]), BuildError> {
+        let (keys, left) = self.load()?;
+        Ok((keys, &left.digests))
+    }
+
+    /// For a leaf that reads the negatives, perhaps more than once, and keeps few.
+    pub(super) fn streamed(&self) -> (&[Digest], &dyn Listed) {
+        (&self.keys, self.left.as_ref().map_or(self.listed, |left| left))
+    }
+
+    /// Both sides, the negatives in memory.
+    fn load(&mut self) -> Result<(&[Digest], &mut RejectSide), BuildError> {
+        if self.left.is_none() {
+            self.left = Some(RejectSide::load(self.listed)?);
+        }
+        Ok((&self.keys, self.left.get_or_insert_default()))
+    }
+
+    /// Whether the leaf that was just built has thinned the other side out.
+    pub(crate) fn is_thinned(&mut self) -> bool {
+        std::mem::take(&mut self.thinned)
+    }
+
+    /// Goes on with what passes the leaf that was just built.
+    pub(crate) fn pass(&mut self, passes: &Passes<'_>) -> Result<(), BuildError> {
+        let mut passing = RejectSide::default();
+        if self.role == Role::Admit {
+            pass(passes, &self.keys, &[], &mut passing);
+            self.keys = Cow::Owned(passing.digests);
+            return Ok(());
+        }
+        self.streamed().1.each(&mut |digests, weights| {
+            pass(passes, digests, weights, &mut passing);
+            Ok(())
+        })?;
+        self.left = Some(passing);
+        Ok(())
+    }
+}

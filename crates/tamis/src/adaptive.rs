@@ -51,7 +51,6 @@ mod testing;
 mod trial;
 mod verbs;
 mod words;
-mod yard;
 
 pub use bloom::{AdaptiveBloom, Segments};
 pub use broom::{Block, Broom, BroomChange, Options, Statistics};

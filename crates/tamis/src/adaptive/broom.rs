@@ -12,7 +12,7 @@
 //! put in and meets a fingerprint that is a prefix of its hash makes both longer. Since bits only ever come, all keys move to a new hash
 //! function bit by bit, `moved` of them for each repair (see `frontier.rs`); both functions share one table, and rule 2 spans both.
 //!
-//! Where the paper's constants are for very large n, these are for any: `block.rs` says how a bin looks, `yard.rs` where its overflow goes,
+//! Where the paper's constants are for very large n, these are for any: `block.rs` says how a bin looks, `words.rs` where its overflow goes,
 //! `grave.rs` what the paper's deletions miss, and [`math::broom`](crate::math::broom) how large all of it is.
 //!
 //! **Growing** uses the frontier too: the next hash function then leads to a table twice as large, and keys move from one to the other with
@@ -180,7 +180,7 @@ impl Broom {
             all.buried += table.grave.len() as u64;
             all.grave_room += table.grave.room() as u64;
             all.in_yard += table.yard.len() as u64;
-            all.yard_room += table.yard.room() as u64;
+            all.yard_room += table.yard.capacity() as u64;
             for block in table.words.chunks(table.shape.words) {
                 let bits = table.shape.counts(block).1 as u64;
                 all.adaptivity_bits += bits;

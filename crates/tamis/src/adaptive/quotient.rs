@@ -33,7 +33,7 @@ mod snapshot;
 use self::entry::{BASE, Entry, Match, Place, SHIFT, Whole};
 pub use self::plan::QuotientChange;
 use super::frontier::{Frontier, Side};
-use super::words::Words;
+use super::words::{Scattered, Words};
 use super::{Adapt, AdaptError, ReverseMap, Task};
 use crate::debug::brief_debug;
 use crate::error::{BuildError, FormatError};
@@ -70,9 +70,9 @@ pub struct AdaptiveQuotient {
     /// Bases that found no slot, which the table's end makes possible and chance does not.
     spare: Vec<u64>,
     /// Longer fingerprints.
-    long: Words,
+    long: Words<Scattered<SHIFT>>,
     /// Hashes of keys that are kept whole.
-    whole: Words,
+    whole: Words<Scattered<{ Whole::SHIFT }>>,
     /// Keys under the old hash function.
     old: u64,
     /// Keys that are kept whole, without the buried.
@@ -168,8 +168,8 @@ impl AdaptiveQuotient {
             frontier: Frontier::new(hasher),
             held,
             spare: vec![],
-            long: Words::new(sizes.long, SHIFT)?,
-            whole: Words::new(sizes.whole, Whole::SHIFT)?,
+            long: Words::new(sizes.long)?,
+            whole: Words::new(sizes.whole)?,
             old: 0,
             whole_keys: 0,
             buried: [0; 2],
@@ -208,7 +208,7 @@ impl AdaptiveQuotient {
 
     /// The entries of a base.
     fn entries(&self, base: u64) -> impl Iterator<Item = Entry> + '_ {
-        self.long.like(base).map(Entry::unpack)
+        self.long.like(base << SHIFT).map(|(_, word)| Entry::unpack(word))
     }
 
     /// The fingerprint in the quotient table that is a prefix of a hash.
@@ -230,7 +230,7 @@ impl AdaptiveQuotient {
     /// Whether a key with this hash is kept whole.
     #[inline]
     fn is_whole(&self, place: &Place) -> bool {
-        self.whole_keys > 0 && self.whole.like(Whole::upper(place)).any(|word| !Whole::is_buried(word))
+        self.whole_keys > 0 && self.whole.like(place.whole).any(|(_, word)| !Whole::is_buried(word))
     }
 
     /// A table so full that a change may find no room.

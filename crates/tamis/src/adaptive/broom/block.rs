@@ -17,7 +17,7 @@
 //! *full collision*. With 256 bytes the counters and quotients fill the first cache line, and a stranger touches one more.
 //!
 //! The number of words is fixed, so every operation is O(1) words, as the paper's; the constants are ours: bins of some 160 keys and not of
-//! (log n) / r, one yard for all blocks and not one overflow group for each log^6 n bins (see `yard.rs`). Lemma 17's claim, that the
+//! (log n) / r, one yard for all blocks and not one overflow group for each log^6 n bins (`Backyard` in `words.rs`). Lemma 17's claim, that the
 //! overflow is never full, is then a matter of measuring, and is measured (`tamis-bench adaptive --simulate`).
 
 use super::super::bits;

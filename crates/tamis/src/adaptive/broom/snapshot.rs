@@ -12,7 +12,7 @@ use bytes::Bytes;
 
 use super::super::file::{self, Kind, bytes_of, words_of};
 use super::super::frontier::Frontier;
-use super::super::yard::Yard;
+use super::super::words::Backyard;
 use super::grave::Grave;
 use super::table::{Table, grave_room};
 use super::{Asked, Broom};
@@ -38,7 +38,7 @@ pub(super) fn write(broom: &Broom) -> Result<Vec<u8>, BuildError> {
         }
         put_varint(&mut fields, yard);
         payloads.push(bytes_of(&table.words));
-        payloads.push(table.yard.encode());
+        payloads.push(bytes_of(table.yard.as_words()));
         payloads.push(table.grave.encode());
     }
     file::write(Kind::Broom, broom.hasher, broom.domain, broom.len, &fields, &payloads)
@@ -109,7 +109,8 @@ fn table(from: &mut Reader<'_>, payloads: &[Bytes]) -> Result<Table, FormatError
         return Err(FormatError::invalid("directory: more quotients or keys than a block has bits"));
     }
     let grave = Grave::decode(grave, grave_room(&plan))?;
-    let table = Table::with(plan, words_of(words)?, Yard::decode(yard, plan.yard as usize)?, grave);
+    let yard = Backyard::from_words(words_of(yard)?, plan.yard as usize)?;
+    let table = Table::with(plan, words_of(words)?, yard, grave);
     match table.valid() {
         true => Ok(table),
         false => Err(FormatError::invalid("blocks: a block contradicts itself")),

@@ -1,7 +1,7 @@
 //! hashes -> blocks, and a yard for what does not fit: the two places of a key ([Broom] section 4.2, "Each y has its fingerprint stored
 //! in one of only two bins").
 
-use super::super::yard::{HASH, Yard};
+use super::super::words::{Backyard, Home, Ordered};
 use super::block::{Look, Print, Shape};
 use super::grave::Grave;
 use crate::arch::{Base, Isa, Kernel, Level, dispatch, prefetch};
@@ -14,7 +14,7 @@ pub(super) struct Table {
     pub(super) plan: Plan,
     pub(super) shape: Shape,
     pub(super) words: Vec<u64>,
-    pub(super) yard: Yard,
+    pub(super) yard: Backyard,
     /// What is remembered of deleted keys.
     pub(super) grave: Grave,
     /// Words of remainders before those of a quotient, on average, for each quotient; times 2^16.
@@ -42,7 +42,7 @@ pub(super) struct Spot {
 /// The bits of a key under a salt that a table knows it by.
 #[inline(always)]
 pub(super) fn hash(key: Digest, salt: Salt) -> u64 {
-    key.salted(salt) & HASH
+    key.salted(salt) & Ordered::FIND
 }
 
 struct LookKernel<'a>(&'a Table, &'a Spot);
@@ -81,10 +81,10 @@ impl Table {
     /// An empty table.
     pub(super) fn new(plan: Plan) -> Table {
         let words = vec![0; plan.blocks as usize * plan.words as usize];
-        Table::with(plan, words, Yard::new(plan.yard as usize), Grave::new(grave_room(&plan)))
+        Table::with(plan, words, Backyard::empty(plan.yard as usize), Grave::new(grave_room(&plan)))
     }
 
-    pub(super) fn with(plan: Plan, words: Vec<u64>, yard: Yard, grave: Grave) -> Table {
+    pub(super) fn with(plan: Plan, words: Vec<u64>, yard: Backyard, grave: Grave) -> Table {
         let Plan { words: size, quotients, remainder, counter, .. } = plan;
         let shape = Shape::new(size as usize, quotients, remainder, counter);
         let slope = ((u64::from(plan.load) * u64::from(remainder)) << 16) / (64 * u64::from(quotients));
@@ -182,7 +182,7 @@ impl Table {
     pub(super) fn spill(&mut self, spot: &Spot, tail: u32) -> u32 {
         let shape = self.shape;
         shape.set_spilled(self.block_mut(spot.block), true);
-        1 + self.yard.insert(spot.hash, tail)
+        1 + self.yard.insert(Ordered::pack(spot.hash, tail)).unwrap_or(0)
     }
 
     /// Takes a key out; returns the length of its tail, and the words it touched. A key that may be in the yard is looked for there
@@ -191,8 +191,10 @@ impl Table {
         let mut touched = self.plan.words;
         if self.shape.spilled(self.block(spot.block)) {
             touched += self.yard.reach(spot.hash);
-            if let Some(tail) = self.yard.remove(spot.hash) {
-                return (Some(tail), touched);
+            let found = self.yard.like(spot.hash).next();
+            if let Some((at, word)) = found {
+                self.yard.remove_at(at);
+                return (Some(Ordered::length(word)), touched);
             }
         }
         let Some(slot) = self.look(spot).hit else { return (None, touched) };
@@ -233,21 +235,21 @@ impl Table {
         let bound = |at: usize| ((at as u128) << 64).div_ceil(self.plan.blocks as u128);
         let (from, to) = (bound(block) as u64, (bound(block + 1) - 1).min(u64::MAX as u128) as u64);
         let (mut mine, mut home) = (0, None);
-        for (at, hash, length) in self.yard.between(from, to) {
+        for (at, word) in self.yard.between(from, to) {
             mine += 1;
-            let spot = self.spot(hash);
+            let spot = self.spot(word & Ordered::FIND);
             let look = self.look(&spot);
-            let tail = look.need.max(length);
+            let tail = look.need.max(Ordered::length(word));
             // Beside a key whose fingerprint is a prefix of its hash it must stay where it is.
             if look.hit.is_none() && self.shape.takes(self.block(block), tail) {
                 home = Some((at, spot, tail));
                 break;
             }
         }
-        let touched = self.yard.reach(from & HASH) + 2 * self.plan.words;
+        let touched = self.yard.reach(from & Ordered::FIND) + 2 * self.plan.words;
         match home {
             Some((at, spot, tail)) => {
-                self.yard.take(at);
+                self.yard.remove_at(at);
                 self.put(&spot, tail, None);
             }
             None if mine == 0 => {
@@ -262,7 +264,8 @@ impl Table {
     /// Whether all is as it was left: blocks are blocks, and every key in the yard would be looked for there.
     pub(super) fn valid(&self) -> bool {
         let blocks = self.words.chunks(self.shape.words).all(|block| self.shape.valid(block));
-        let looked_for = |(_, hash, _): (usize, u64, u32)| self.shape.spilled(self.block(self.spot(hash).block));
+        let looked_for =
+            |(_, word): (usize, u64)| self.shape.spilled(self.block(self.spot(word & Ordered::FIND).block));
         blocks && self.yard.between(0, u64::MAX).all(looked_for)
     }
 

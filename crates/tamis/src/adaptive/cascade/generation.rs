@@ -2,13 +2,13 @@
 
 use super::level::{Level, Size, State, Tier};
 use super::{Schedule, Shape};
-use crate::adaptive::words::Words;
+use crate::adaptive::words::{Scattered, Words, cost};
 use crate::error::{BuildError, FormatError};
 use crate::format::{Reader, put_varint};
 use crate::hash::{Digest, Salt};
 
-/// Bits of a hash in the last level; the rest of a word says that there is one.
-const HASH: u32 = 58;
+/// Low bits of a word of the last level; they say that there is one, and the others are of a hash.
+const SHIFT: u32 = 6;
 /// Fewer keys than this are kept exactly.
 const FEW: u64 = 64;
 /// The lowest rate of a level, 2^-26: what it takes to fit remainders and fingerprints into their tables.
@@ -68,7 +68,7 @@ fn power(rate: f64, exponent: f64) -> f64 {
 pub(super) struct Generation<L> {
     pub(super) tiers: Vec<Tier<L>>,
     /// The last level: whole hashes.
-    pub(super) last: Words,
+    pub(super) last: Words<Scattered<SHIFT>>,
     salt: Salt,
     /// Keys of the set in it.
     pub(super) live: u64,
@@ -79,15 +79,15 @@ impl<L: Level> Generation<L> {
         let tiers =
             (0..).zip(&sizes.tiers).map(|(i, size)| Tier::new(size, salt.child(i))).collect::<Result<_, _>>()?;
         let salt = salt.child(sizes.tiers.len() as u64);
-        Ok(Generation { tiers, last: Words::new(sizes.last, 64 - HASH)?, salt, live: 0 })
+        Ok(Generation { tiers, last: Words::new(sizes.last)?, salt, live: 0 })
     }
 
     fn hash(&self, key: Digest) -> u64 {
-        key.salted(self.salt) >> (64 - HASH)
+        key.salted(self.salt) >> SHIFT
     }
 
     fn word(&self, key: Digest) -> u64 {
-        self.hash(key) << (64 - HASH) | 1
+        self.hash(key) << SHIFT | 1
     }
 
     /// The spot of a key at a level.
@@ -106,7 +106,7 @@ impl<L: Level> Generation<L> {
             }
         }
         let level = self.tiers.len();
-        (from <= level && self.last.like(self.hash(key)).next().is_some()).then_some(level)
+        (from <= level && self.last.has(self.word(key))).then_some(level)
     }
 
     /// The level, from `from` on, that a key belongs to: the first where its spot is not dead.
@@ -195,9 +195,9 @@ impl<L: Level> Generation<L> {
             tiers.push(Tier::load(size, salt.child(i), from, [next()?, next()?])?);
         }
         let words = crate::adaptive::file::words_of(next()?)?;
-        from.draw(Words::cost(sizes.last))?;
-        let mut last = Words::new(sizes.last, 64 - HASH).map_err(|e| FormatError::invalid(e.to_string()))?;
-        if words.iter().any(|word| word & ((1 << (64 - HASH)) - 1) != 1) || !last.fill(&words) {
+        from.draw(cost(sizes.last))?;
+        let mut last = Words::new(sizes.last).map_err(|e| FormatError::invalid(e.to_string()))?;
+        if words.iter().any(|word| word & ((1 << SHIFT) - 1) != 1) || !last.fill(&words) {
             return Err(FormatError::invalid("payload: the words of the last level are out of order"));
         }
         let held = tiers.iter().map(Tier::len).sum::<u64>() + last.len() as u64;

@@ -127,8 +127,8 @@ impl AdaptiveQuotient {
             Some((_, from)) => -isize::from(matches!(from, Match::Long(_))),
         };
         let whole = |place| Arrival { place, to: Match::Whole, other: None };
-        let was_whole = |word| Whole::is_buried(word) && Whole::parity(word) == place.parity;
-        if self.whole.like(Whole::upper(&place)).any(was_whole) {
+        let was_whole = |(_, word)| Whole::is_buried(word) && Whole::parity(word) == place.parity;
+        if self.whole.like(place.whole).any(was_whole) {
             return self.checked(whole(place), spare);
         }
         let gone = gone.filter(|gone| gone.0 == place.base && gone.1 != Match::Whole).map(|gone| gone.1);
@@ -264,13 +264,15 @@ impl AdaptiveQuotient {
             }
             Kind::Remove { side, place, from } => {
                 self.take_out(&place, from);
-                let was = match from {
+                // One entry of each kind is enough, and the removal has just made room for it.
+                let new = match from {
                     Match::Bare => false,
-                    Match::Long(entry) => self.bury(entry.grave().pack(), false, place.parity),
-                    Match::Whole => self.bury(Whole::pack(&place, true), true, place.parity),
+                    Match::Long(entry) => self.long.insert_new(entry.grave().pack()),
+                    Match::Whole => self.whole.insert_new(Whole::pack(&place, true)),
                 };
+                self.buried[place.parity as usize & 1] += u64::from(new);
                 self.old = self.old.saturating_sub(u64::from(side == Side::Old));
-                self.owe(if was { 3 * self.steps } else { 0 });
+                self.owe(if new { 3 * self.steps } else { 0 });
                 12
             }
             Kind::Extend(longer) => {
@@ -347,7 +349,7 @@ impl AdaptiveQuotient {
             self.extend(longer);
         }
         if to == Match::Whole {
-            self.whole_keys += u64::from(self.whole.insert(Whole::pack(&place, false)));
+            self.whole_keys += u64::from(self.whole.insert(Whole::pack(&place, false)).is_some());
             return;
         }
         if !self.held.put(place.base) {
@@ -368,16 +370,6 @@ impl AdaptiveQuotient {
             let left = &mut self.buried[place.parity as usize & 1];
             *left = left.saturating_sub(gone);
         }
-    }
-
-    /// Remembers a fingerprint of a removed key, whose room it takes. One of each kind is enough. Returns whether it is new.
-    fn bury(&mut self, word: u64, whole: bool, parity: u64) -> bool {
-        let table = if whole { &mut self.whole } else { &mut self.long };
-        let upper = word >> if whole { Whole::SHIFT } else { super::SHIFT };
-        let known = table.like(upper).any(|known| known == word);
-        let new = !known && table.insert(word);
-        self.buried[parity as usize & 1] += u64::from(new);
-        new
     }
 }
 

@@ -12,7 +12,7 @@ use super::{AdaptiveQuotient, STEPS, Sizes};
 use crate::adaptive::Adapt;
 use crate::adaptive::file::{self, Kind, bytes_of, words_of};
 use crate::adaptive::frontier::Frontier;
-use crate::adaptive::words::Words;
+use crate::adaptive::words::cost;
 use crate::error::{BuildError, FormatError};
 use crate::format::put_varint;
 use crate::hash::Salt;
@@ -49,7 +49,7 @@ impl AdaptiveQuotient {
         let fail = |e: BuildError| FormatError::invalid(e.to_string());
         let wrong = |what: &str| FormatError::invalid(format!("payload: {what}"));
         let sizes = Sizes::new(capacity, rate, steps).map_err(fail)?;
-        from.draw(Held::CHECK * table.len() as u64 + Words::cost(sizes.long) + Words::cost(sizes.whole))?;
+        from.draw(Held::CHECK * table.len() as u64 + cost(sizes.long) + cost(sizes.whole))?;
         let held = Held::reopened(sizes.table, Salt::new(0), table).map_err(fail)?;
         let held = held.ok_or_else(|| wrong("the slots of the table contradict one another"))?;
         let mut filter = AdaptiveQuotient::of(domain, hasher, &sizes, held).map_err(fail)?;

@@ -168,7 +168,7 @@ fn keys_that_agree_are_kept_whole() {
     // A file may hold such a key: take one up, and let it come and go.
     let change = |filter: &mut AdaptiveQuotient, digest: Digest, map: &mut Memory| {
         let place = filter.place_of(digest);
-        assert!(filter.whole.insert(Whole::pack(&place, false)));
+        assert!(filter.whole.insert(Whole::pack(&place, false)).is_some());
         filter.whole_keys += 1;
         filter.old += 1;
         map.file(digest, 1 << 63 | Whole::upper(&place)).unwrap();

@@ -10,7 +10,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 
-use super::verbs::{self, Hold, carry_out};
+use super::verbs::{self, Access};
 use super::{Adapt, AdaptError, Receipt, Remove, ReverseMap, Task};
 use crate::error::{BuildError, QueryError};
 use crate::hash::Key;
@@ -70,7 +70,7 @@ impl<F: Adapt> Shared<F> {
     /// Puts a key in; see [`Adapt::insert`].
     pub fn insert<K: Key, M: ReverseMap>(&self, key: K, map: &mut M) -> Result<Receipt, AdaptError<M::Error>> {
         let task = Task::Insert(self.look(|filter| filter.digest(key))?);
-        self.carry_out(task, map)
+        self.run(task, map)
     }
 
     /// Removes a key; see [`Remove::remove`].
@@ -79,14 +79,14 @@ impl<F: Adapt> Shared<F> {
         F: Remove,
     {
         let key = self.look(|filter| filter.digest(key))?;
-        let _alone = self.alone();
+        let _writer = self.lock_writer();
         verbs::remove(&mut Locked(&self.filter), key, map)
     }
 
     /// Makes the filter refuse a key that is not in the set; see [`Adapt::repair`].
     pub fn repair<K: Key, M: ReverseMap>(&self, key: K, map: &mut M) -> Result<Receipt, AdaptError<M::Error>> {
         let task = Task::Repair(self.look(|filter| filter.digest(key))?);
-        self.carry_out(task, map)
+        self.run(task, map)
     }
 
     /// The filter as a file, as it is between two changes.
@@ -94,12 +94,12 @@ impl<F: Adapt> Shared<F> {
         self.look(F::snapshot)
     }
 
-    fn carry_out<M: ReverseMap>(&self, task: Task, map: &mut M) -> Result<Receipt, AdaptError<M::Error>> {
-        let _alone = self.alone();
-        carry_out(&mut Locked(&self.filter), task, map)
+    fn run<M: ReverseMap>(&self, task: Task, map: &mut M) -> Result<Receipt, AdaptError<M::Error>> {
+        let _writer = self.lock_writer();
+        verbs::run(&mut Locked(&self.filter), task, map)
     }
 
-    fn alone(&self) -> MutexGuard<'_, ()> {
+    fn lock_writer(&self) -> MutexGuard<'_, ()> {
         self.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -107,8 +107,8 @@ impl<F: Adapt> Shared<F> {
 /// A filter behind a lock.
 struct Locked<'a, F>(&'a RwLock<F>);
 
-impl<F> Hold<F> for Locked<'_, F> {
-    fn look<R>(&self, with: impl FnOnce(&F) -> R) -> R {
+impl<F> Access<F> for Locked<'_, F> {
+    fn read<R>(&self, with: impl FnOnce(&F) -> R) -> R {
         with(&self.0.read().unwrap_or_else(PoisonError::into_inner))
     }
 

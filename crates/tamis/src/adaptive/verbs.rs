@@ -115,7 +115,7 @@ pub trait Adapt: Sized {
 
     /// Carries out a task, and the steps that are due after it.
     fn carry_out<M: ReverseMap>(&mut self, task: Task, map: &mut M) -> Result<Receipt, AdaptError<M::Error>> {
-        carry_out(&mut Owned(self), task, map)
+        run(&mut Owned(self), task, map)
     }
 }
 
@@ -151,16 +151,16 @@ pub trait Remove: Adapt {
     }
 }
 
-/// A filter that is looked at and changed through something: a reference, or a lock.
-pub(super) trait Hold<F> {
-    fn look<R>(&self, with: impl FnOnce(&F) -> R) -> R;
+/// Access to a filter, through a reference or a lock.
+pub(super) trait Access<F> {
+    fn read<R>(&self, with: impl FnOnce(&F) -> R) -> R;
     fn change<R>(&mut self, with: impl FnOnce(&mut F) -> R) -> R;
 }
 
 struct Owned<'a, F>(&'a mut F);
 
-impl<F> Hold<F> for Owned<'_, F> {
-    fn look<R>(&self, with: impl FnOnce(&F) -> R) -> R {
+impl<F> Access<F> for Owned<'_, F> {
+    fn read<R>(&self, with: impl FnOnce(&F) -> R) -> R {
         with(self.0)
     }
 
@@ -169,52 +169,52 @@ impl<F> Hold<F> for Owned<'_, F> {
     }
 }
 
-/// Steps that a task makes at most: the worst case of every task is bounded.
-const STEPS: u32 = 128;
-/// Steps that a repair without room makes.
-const FEW: u32 = 8;
-/// Steps that may be due before a task insists on making one. Until then a map that fails in a step spoils no task.
-const DEBT: u32 = 4096;
-/// Changes that one repair may take: a key of a broom filter collides with one other, the spot of a cascade may have a few.
-const CHANGES: u32 = 64;
+/// Moves after one task: they bound the worst case of every task.
+const MAX_MOVES_PER_TASK: u32 = 128;
+/// Moves of a repair that finds no room.
+const MIN_REPAIR_MOVES: u32 = 8;
+/// With more pending moves a task fails unless one of them succeeds. Until then a map that fails in a move fails no task.
+const MAX_PENDING_MOVES: u32 = 4096;
+/// A false positive collides with one key of a broom filter, and with a few keys of a cascade.
+const MAX_CHANGES_PER_REPAIR: u32 = 64;
 
 /// See [`Adapt::carry_out`].
-pub(super) fn carry_out<F: Adapt, M: ReverseMap>(
-    hold: &mut impl Hold<F>,
+pub(super) fn run<F: Adapt, M: ReverseMap>(
+    access: &mut impl Access<F>,
     task: Task,
     map: &mut M,
 ) -> Result<Receipt, AdaptError<M::Error>> {
     let mut receipt = Receipt::default();
     let mut map = Metered { map, reads: 0, writes: 0 };
-    if task != Task::Step && hold.look(F::owed) > DEBT {
-        step(hold, &mut map, &mut receipt)?;
+    if task != Task::Step && access.read(F::owed) > MAX_PENDING_MOVES {
+        step(access, &mut map, &mut receipt)?;
     }
-    for _ in 0..CHANGES {
-        let mut planned = hold.look(|filter| filter.plan(task, &mut map));
+    for _ in 0..MAX_CHANGES_PER_REPAIR {
+        let mut planned = access.read(|filter| filter.plan(task, &mut map));
         if matches!(planned, Err(AdaptError::Query(QueryError::Full { .. }))) && task != Task::Step {
             // Steps make room: those that are due, and a few for a repair, which would have made some due.
-            let few = if matches!(task, Task::Repair(_)) { FEW } else { 0 };
-            for _ in 0..hold.look(F::owed).clamp(few, STEPS) {
-                step(hold, &mut map, &mut receipt)?;
+            let few = if matches!(task, Task::Repair(_)) { MIN_REPAIR_MOVES } else { 0 };
+            for _ in 0..access.read(F::owed).clamp(few, MAX_MOVES_PER_TASK) {
+                step(access, &mut map, &mut receipt)?;
             }
-            planned = hold.look(|filter| filter.plan(task, &mut map));
+            planned = access.read(|filter| filter.plan(task, &mut map));
         }
         let Some(change) = planned? else { break };
-        receipt.words += hold.change(|filter| filter.apply(change));
+        receipt.words += access.change(|filter| filter.apply(change));
         receipt.changed = true;
         if !matches!(task, Task::Repair(_)) {
             break;
         }
     }
-    // Who changes nothing pays nothing.
+    // A task that changes nothing makes no moves.
     if receipt.changed || task == Task::Step {
-        make_due_steps(hold, &mut map, &mut receipt);
+        make_due_steps(access, &mut map, &mut receipt);
     }
     // A step may have moved the very key that was repaired, or one that it meets, to the next hash function.
     if matches!(task, Task::Repair(_)) && receipt.moved > 0 {
-        for _ in 0..CHANGES {
-            let Ok(Some(change)) = hold.look(|filter| filter.plan(task, &mut map)) else { break };
-            receipt.words += hold.change(|filter| filter.apply(change));
+        for _ in 0..MAX_CHANGES_PER_REPAIR {
+            let Ok(Some(change)) = access.read(|filter| filter.plan(task, &mut map)) else { break };
+            receipt.words += access.change(|filter| filter.apply(change));
         }
     }
     receipt.reads = map.reads;
@@ -224,22 +224,22 @@ pub(super) fn carry_out<F: Adapt, M: ReverseMap>(
 
 /// See [`Remove::remove`]. A removal makes room, so it does not wait for steps that need some.
 pub(super) fn remove<F: Remove, M: ReverseMap>(
-    hold: &mut impl Hold<F>,
+    access: &mut impl Access<F>,
     key: Digest,
     map: &mut M,
 ) -> Result<Receipt, AdaptError<M::Error>> {
     let mut map = Metered { map, reads: 0, writes: 0 };
-    let change = hold.look(|filter| filter.plan_remove(key, &mut map))?;
-    let words = hold.change(|filter| filter.apply(change));
+    let change = access.read(|filter| filter.plan_remove(key, &mut map))?;
+    let words = access.change(|filter| filter.apply(change));
     let mut receipt = Receipt { changed: true, words, ..Receipt::default() };
-    make_due_steps(hold, &mut map, &mut receipt);
+    make_due_steps(access, &mut map, &mut receipt);
     Ok(Receipt { reads: map.reads, writes: map.writes, ..receipt })
 }
 
 /// The steps that are due after a task. The task itself is done: a step that fails stays due.
-fn make_due_steps<F: Adapt, M: ReverseMap>(hold: &mut impl Hold<F>, map: &mut M, receipt: &mut Receipt) {
-    for _ in 0..hold.look(F::owed).min(STEPS) {
-        if step(hold, map, receipt).is_err() {
+fn make_due_steps<F: Adapt, M: ReverseMap>(access: &mut impl Access<F>, map: &mut M, receipt: &mut Receipt) {
+    for _ in 0..access.read(F::owed).min(MAX_MOVES_PER_TASK) {
+        if step(access, map, receipt).is_err() {
             break;
         }
     }
@@ -247,12 +247,12 @@ fn make_due_steps<F: Adapt, M: ReverseMap>(hold: &mut impl Hold<F>, map: &mut M,
 
 /// One step that is due.
 fn step<F: Adapt, M: ReverseMap>(
-    hold: &mut impl Hold<F>,
+    access: &mut impl Access<F>,
     map: &mut M,
     receipt: &mut Receipt,
 ) -> Result<(), AdaptError<M::Error>> {
-    if let Some(change) = hold.look(|filter| filter.plan(Task::Step, map))? {
-        receipt.words += hold.change(|filter| filter.apply(change));
+    if let Some(change) = access.read(|filter| filter.plan(Task::Step, map))? {
+        receipt.words += access.change(|filter| filter.apply(change));
         receipt.moved += 1;
     }
     Ok(())

@@ -25,7 +25,7 @@ use std::collections::BTreeSet;
 use bytes::Bytes;
 
 use super::file::{self, Kind};
-use super::keys::{Census, Keys, LearnError, gather, gather_again};
+use super::keys::{KeySetChecksum, Keys, LearnError, gather, gather_again};
 use crate::debug::brief_debug;
 use crate::error::{BuildError, FormatError, QueryError};
 use crate::format::{Reader, put_varint};
@@ -37,28 +37,28 @@ use crate::leaves::{Design, Geometry, Query, Values};
 #[derive(Clone, Copy)]
 pub struct ChainOptions {
     rate: f64,
-    every: Option<u64>,
-    most: Option<u64>,
+    rebuild_every: Option<u64>,
+    max_false_positives: Option<u64>,
     key: Option<[u64; 2]>,
 }
 
-brief_debug!(ChainOptions, it => rate: it.rate, every: it.every, most: it.most);
+brief_debug!(ChainOptions, it => rate: it.rate, every: it.rebuild_every, most: it.max_false_positives);
 
 impl ChainOptions {
     /// A first filter with this rate for strangers, or less.
     pub fn new(rate: f64) -> ChainOptions {
-        ChainOptions { rate, every: None, most: None, key: None }
+        ChainOptions { rate, rebuild_every: None, max_false_positives: None, key: None }
     }
 
     /// How many new false positives make another exact bit; unless set, one for every 64 keys, and 16 at least.
     pub fn every(mut self, positives: u64) -> ChainOptions {
-        self.every = Some(positives.max(1));
+        self.rebuild_every = Some(positives.max(1));
         self
     }
 
     /// How many false positives are remembered; unless set, as many as keys, and 1024 at least.
     pub fn most(mut self, positives: u64) -> ChainOptions {
-        self.most = Some(positives);
+        self.max_false_positives = Some(positives);
         self
     }
 
@@ -99,17 +99,17 @@ pub enum Noted {
 pub struct AdaptiveChained {
     hasher: Hasher,
     domain: Domain,
-    census: Census,
-    every: u64,
-    most: u64,
+    checksum: KeySetChecksum,
+    rebuild_every: u64,
+    max_false_positives: u64,
     /// How often something was built: the number of the next salt.
     made: u64,
     first: Layer,
     exact: Option<Layer>,
     /// Those that the exact bit knows, sorted.
-    settled: Vec<Digest>,
+    stored: Vec<Digest>,
     /// Those that the next one will know.
-    fresh: BTreeSet<Digest>,
+    pending: BTreeSet<Digest>,
 }
 
 brief_debug!(AdaptiveChained, it => keys: it.len(), learned: it.learned(), bytes: it.bytes());
@@ -134,19 +134,30 @@ impl AdaptiveChained {
     /// # Errors
     /// Keys that cannot be read; a rate below 2^-32 or no rate.
     pub fn build<M: Keys>(options: ChainOptions, keys: &mut M) -> Result<AdaptiveChained, LearnError<M::Error>> {
-        let ChainOptions { rate, every, most, key } = options;
+        let ChainOptions { rate, rebuild_every, max_false_positives, key } = options;
         let hasher = match key {
             Some(key) => Hasher::keyed(key),
             None => Hasher::secret()?,
         };
         let width = width(rate)?;
         let domain = keys.domain();
-        let (digests, census) = gather(keys, domain, &hasher, |_| true)?;
+        let (digests, checksum) = gather(keys, domain, &hasher, |_| true)?;
         let first = layer(&digests, Values::Fingerprints, width, 0, &hasher)?;
-        let every = every.unwrap_or((census.keys / 64).max(16));
-        let most = most.unwrap_or(census.keys.max(1024));
-        let (settled, fresh) = (vec![], BTreeSet::new());
-        Ok(AdaptiveChained { hasher, domain, census, every, most, made: 1, first, exact: None, settled, fresh })
+        let rebuild_every = rebuild_every.unwrap_or((checksum.keys / 64).max(16));
+        let max_false_positives = max_false_positives.unwrap_or(checksum.keys.max(1024));
+        let (stored, pending) = (vec![], BTreeSet::new());
+        Ok(AdaptiveChained {
+            hasher,
+            domain,
+            checksum,
+            rebuild_every,
+            max_false_positives,
+            made: 1,
+            first,
+            exact: None,
+            stored,
+            pending,
+        })
     }
 
     /// Whether a key may be in the set.
@@ -178,13 +189,13 @@ impl AdaptiveChained {
             return Ok(Noted::Refused);
         }
         let known = self.learned();
-        if known >= self.most && !self.fresh.contains(&key) {
+        if known >= self.max_false_positives && !self.pending.contains(&key) {
             // What is listed is refused at least.
             self.settle(keys)?;
-            return Err(QueryError::Full { keys: known, capacity: self.most }.into());
+            return Err(QueryError::Full { keys: known, capacity: self.max_false_positives }.into());
         }
-        self.fresh.insert(key);
-        match (self.fresh.len() as u64) < self.every {
+        self.pending.insert(key);
+        match (self.pending.len() as u64) < self.rebuild_every {
             true => Ok(Noted::Listed),
             false => self.settle(keys).map(|()| Noted::Built),
         }
@@ -197,29 +208,29 @@ impl AdaptiveChained {
     /// # Errors
     /// As [`AdaptiveChained::learn`].
     pub fn settle<M: Keys>(&mut self, keys: &mut M) -> Result<(), LearnError<M::Error>> {
-        if self.fresh.is_empty() {
+        if self.pending.is_empty() {
             return Ok(());
         }
-        let digests = gather_again(keys, self.domain, &self.hasher, self.census, |_| true)?;
-        let mut settled = self.settled.clone();
-        settled.extend(self.fresh.iter().filter(|key| digests.binary_search(key).is_err()));
-        settled.sort_unstable();
-        settled.dedup();
+        let digests = gather_again(keys, self.domain, &self.hasher, self.checksum, |_| true)?;
+        let mut stored = self.stored.clone();
+        stored.extend(self.pending.iter().filter(|key| digests.binary_search(key).is_err()));
+        stored.sort_unstable();
+        stored.dedup();
         let mut both: Vec<(Digest, bool)> = digests.into_iter().map(|key| (key, true)).collect();
-        both.extend(settled.iter().map(|&key| (key, false)));
+        both.extend(stored.iter().map(|&key| (key, false)));
         both.sort_unstable();
         let (all, wanted): (Vec<Digest>, Vec<bool>) = both.into_iter().unzip();
         let exact = layer(&all, Values::Signed(&wanted), 256, self.made, &self.hasher)?;
         // From here on nothing fails.
-        (self.exact, self.settled) = (Some(exact), settled);
-        self.fresh.clear();
+        (self.exact, self.stored) = (Some(exact), stored);
+        self.pending.clear();
         self.made += 1;
         Ok(())
     }
 
     /// How many false positives it remembers, and the exact bit knows or will know.
     pub fn learned(&self) -> u64 {
-        (self.settled.len() + self.fresh.len()) as u64
+        (self.stored.len() + self.pending.len()) as u64
     }
 
     /// The share of strangers that pass.
@@ -234,12 +245,12 @@ impl AdaptiveChained {
 
     /// How many keys it was made of.
     pub fn len(&self) -> u64 {
-        self.census.keys
+        self.checksum.keys
     }
 
     /// Whether it was made of none.
     pub fn is_empty(&self) -> bool {
-        self.census.keys == 0
+        self.checksum.keys == 0
     }
 
     /// The domain of its keys.
@@ -260,8 +271,8 @@ impl AdaptiveChained {
     ///   payloads: the first filter, the exact bit if there is one, digests that it knows (hi, lo), ascending, digests that are new
     /// ```
     pub fn snapshot(&self) -> Result<Vec<u8>, BuildError> {
-        let mut fields = self.census.sum.to_le_bytes().to_vec();
-        for number in [self.every, self.most, self.made] {
+        let mut fields = self.checksum.sum.to_le_bytes().to_vec();
+        for number in [self.rebuild_every, self.max_false_positives, self.made] {
             put_varint(&mut fields, number);
         }
         fields.push(u8::from(self.exact.is_some()));
@@ -274,9 +285,9 @@ impl AdaptiveChained {
         let words = |keys: &mut dyn Iterator<Item = &Digest>| {
             file::bytes_of(&keys.flat_map(|key| [key.hi, key.lo]).collect::<Vec<u64>>())
         };
-        payloads.push(words(&mut self.settled.iter()));
-        payloads.push(words(&mut self.fresh.iter()));
-        file::write(Kind::Chained, self.hasher, self.domain, self.census.keys, &fields, &payloads)
+        payloads.push(words(&mut self.stored.iter()));
+        payloads.push(words(&mut self.pending.iter()));
+        file::write(Kind::Chained, self.hasher, self.domain, self.checksum.keys, &fields, &payloads)
     }
 
     /// Takes up a snapshot. All of it is checked.
@@ -284,27 +295,38 @@ impl AdaptiveChained {
         let file = file::read(bytes, Kind::Chained)?;
         let hasher = file.header.hasher;
         let mut from = file.fields();
-        let census = Census { keys: file.header.keys, sum: u64::from_le_bytes(from.array()?) };
-        let every = from.within("false positives for another exact bit", 1..=u64::MAX)?;
-        let most = from.varint()?;
+        let checksum = KeySetChecksum { keys: file.header.keys, sum: u64::from_le_bytes(from.array()?) };
+        let rebuild_every = from.within("false positives for another exact bit", 1..=u64::MAX)?;
+        let max_false_positives = from.varint()?;
         let made = from.within("ever built", 1..=u64::MAX >> 1)?;
         let is_exact = from.within("exact bit", 0..=1)? == 1;
         let mut payloads = file.payloads.iter();
         let mut payload = || payloads.next().ok_or_else(|| FormatError::invalid("directory: a payload is missing"));
         let first = decode(&mut from, payload()?, made, &hasher)?;
         let exact = if is_exact { Some(decode(&mut from, payload()?, made, &hasher)?) } else { None };
-        let (settled, fresh) = (list(payload()?)?, list(payload()?)?);
+        let (stored, pending) = (list(payload()?)?, list(payload()?)?);
         from.end()?;
         if payloads.next().is_some() {
             return Err(FormatError::invalid("directory: a payload too many"));
         }
         // What has no exact bit knows nothing, and what it knows is not new.
-        let twice = fresh.iter().any(|key| settled.binary_search(key).is_ok());
-        if twice || (exact.is_none() && !settled.is_empty()) {
+        let twice = pending.iter().any(|key| stored.binary_search(key).is_ok());
+        if twice || (exact.is_none() && !stored.is_empty()) {
             return Err(FormatError::invalid("payload: false positives that are known twice, or without an exact bit"));
         }
-        let (domain, fresh) = (file.header.domain, fresh.into_iter().collect());
-        Ok(AdaptiveChained { hasher, domain, census, every, most, made, first, exact, settled, fresh })
+        let (domain, pending) = (file.header.domain, pending.into_iter().collect());
+        Ok(AdaptiveChained {
+            hasher,
+            domain,
+            checksum,
+            rebuild_every,
+            max_false_positives,
+            made,
+            first,
+            exact,
+            stored,
+            pending,
+        })
     }
 }
 

@@ -119,33 +119,33 @@ impl<E> From<BuildError> for LearnError<E> {
 
 /// How many keys there are, and which: a sum that depends on no order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct Census {
+pub(super) struct KeySetChecksum {
     pub(super) keys: u64,
     pub(super) sum: u64,
 }
 
-impl Census {
-    fn count(&mut self, key: Digest) {
+impl KeySetChecksum {
+    fn add(&mut self, key: Digest) {
         const SALT: Salt = Salt::new(0x6365_6e73_7573);
         self.keys += 1;
         self.sum = self.sum.wrapping_add(key.salted(SALT));
     }
 }
 
-/// The keys that are wanted, sorted and distinct, and a census of all.
+/// The keys that are wanted, sorted and distinct, and the checksum of all.
 pub(super) fn gather<M: Keys>(
     keys: &mut M,
     domain: Domain,
     hasher: &Hasher,
     wanted: impl Fn(Digest) -> bool,
-) -> Result<(Vec<Digest>, Census), LearnError<M::Error>> {
+) -> Result<(Vec<Digest>, KeySetChecksum), LearnError<M::Error>> {
     if keys.domain() != domain {
         return Err(QueryError::Domain { filter: domain, query: keys.domain() }.into());
     }
-    let mut census = Census::default();
+    let mut checksum = KeySetChecksum::default();
     let mut gathered = vec![];
     let mut take = |key: Digest| {
-        census.count(key);
+        checksum.add(key);
         if wanted(key) {
             gathered.push(key);
         }
@@ -153,7 +153,7 @@ pub(super) fn gather<M: Keys>(
     keys.each(hasher, &mut take).map_err(LearnError::Keys)?;
     gathered.sort_unstable();
     gathered.dedup();
-    Ok((gathered, census))
+    Ok((gathered, checksum))
 }
 
 /// The same of keys that were seen before.
@@ -161,12 +161,12 @@ pub(super) fn gather_again<M: Keys>(
     keys: &mut M,
     domain: Domain,
     hasher: &Hasher,
-    census: Census,
+    checksum: KeySetChecksum,
     wanted: impl Fn(Digest) -> bool,
 ) -> Result<Vec<Digest>, LearnError<M::Error>> {
     let (gathered, found) = gather(keys, domain, hasher, wanted)?;
-    match found == census {
+    match found == checksum {
         true => Ok(gathered),
-        false => Err(LearnError::Changed { found: found.keys, expected: census.keys }),
+        false => Err(LearnError::Changed { found: found.keys, expected: checksum.keys }),
     }
 }

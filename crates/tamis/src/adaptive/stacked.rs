@@ -46,43 +46,43 @@ use crate::math::shape::Shape;
 use crate::math::stack::{expected_rate, unknown_rate};
 use crate::plan::Base;
 
-use super::keys::{Census, Keys, LearnError, gather, gather_again};
+use super::keys::{KeySetChecksum, Keys, LearnError, gather, gather_again};
 
 mod codec;
 mod plan;
 mod window;
 
-use plan::{Plan, Wish, half_set};
+use plan::{Plan, StackGoal, half_set};
 use window::{Verdict, Window};
 
 /// What a stack that learns is to be: see [`AdaptiveStacked::build`].
 #[derive(Clone)]
 pub struct StackOptions {
-    wish: Wish,
+    goal: StackGoal,
     shape: Shape,
     key: Option<[u64; 2]>,
     sample: u64,
     memory: u64,
 }
 
-brief_debug!(StackOptions, it => wish: it.wish, sample: it.sample, memory: it.memory);
+brief_debug!(StackOptions, it => goal: it.goal, sample: it.sample, memory: it.memory);
 
 impl StackOptions {
     /// Bloom layers of so many bits per key in all, for queries of this shape; the best stack in the end, however long it takes.
     pub fn new(bits: f64, shape: Shape) -> StackOptions {
-        let wish = Wish { base: Base::Bloom, bits, lifetime: None };
-        StackOptions { wish, shape, key: None, sample: 200_000, memory: 1 << 24 }
+        let goal = StackGoal { base: Base::Bloom, bits, lifetime: None };
+        StackOptions { goal, shape, key: None, sample: 200_000, memory: 1 << 24 }
     }
 
     /// Layers of another kind: Bloom, cuckoo or quotient filters.
     pub fn base(mut self, base: Base) -> StackOptions {
-        self.wish.base = base;
+        self.goal.base = base;
         self
     }
 
     /// Three layers, and the fewest false positives over so many negative queries, those before the third layer included.
     pub fn lifetime(mut self, queries: u64) -> StackOptions {
-        self.wish.lifetime = Some(queries);
+        self.goal.lifetime = Some(queries);
         self
     }
 
@@ -156,11 +156,11 @@ pub enum Learned {
 pub struct AdaptiveStacked {
     hasher: Hasher,
     domain: Domain,
-    wish: Wish,
+    goal: StackGoal,
     shape: Shape,
     sample: u64,
     memory: u64,
-    census: Census,
+    checksum: KeySetChecksum,
     plan: Plan,
     /// Those that are asked: an odd number, the first never dropped.
     layers: Vec<Layer>,
@@ -193,9 +193,9 @@ struct Layer {
 /// The entries of an open layer that takes no more.
 const FULL: u64 = u64::MAX;
 /// How many times the queries that the plan foresaw a layer stays open.
-const PATIENCE: u64 = 2;
+const MAX_OPEN_PERIODS: u64 = 2;
 /// How often a layer is looked at while it fills.
-const LOOKS: u64 = 64;
+const FILL_CHECKS: u64 = 64;
 
 impl AdaptiveStacked {
     /// The first layer on all keys, and an empty second one.
@@ -205,23 +205,23 @@ impl AdaptiveStacked {
     /// # Errors
     /// Keys that cannot be read; a [`Base`] that takes no keys after it was built; bits per key that are too few or no number.
     pub fn build<M: Keys>(options: StackOptions, keys: &mut M) -> Result<AdaptiveStacked, LearnError<M::Error>> {
-        let StackOptions { wish, shape, key, sample, memory } = options;
-        wish.check()?;
+        let StackOptions { goal, shape, key, sample, memory } = options;
+        goal.check()?;
         let hasher = match key {
             Some(key) => Hasher::keyed(key),
             None => Hasher::secret()?,
         };
         let domain = keys.domain();
-        let (digests, census) = gather(keys, domain, &hasher, |_| true)?;
+        let (digests, checksum) = gather(keys, domain, &hasher, |_| true)?;
         let mut filter = AdaptiveStacked {
             hasher,
             domain,
-            plan: wish.plan(digests.len() as u64, &shape),
-            wish,
+            plan: goal.plan(digests.len() as u64, &shape),
+            goal,
             shape,
             sample,
             memory,
-            census,
+            checksum,
             layers: vec![],
             open: None,
             phase: Phase::Collecting,
@@ -232,7 +232,7 @@ impl AdaptiveStacked {
             window: Window::default(),
             counter: None,
         };
-        filter.found(&digests)?;
+        filter.build_first_layer(&digests)?;
         Ok(filter)
     }
 
@@ -302,7 +302,7 @@ impl AdaptiveStacked {
             match self.window.judge(self.expected()) {
                 Verdict::Good => self.dropped = false,
                 Verdict::Bad if self.dropped => {
-                    self.count_anew();
+                    self.start_remodelling();
                     return Ok(Learned::Counting);
                 }
                 Verdict::Bad => {
@@ -343,14 +343,14 @@ impl AdaptiveStacked {
 
     /// Whether the open layer takes no more. Once it does not it never does: if the next layer cannot be built now it waits.
     fn is_full(&mut self) -> bool {
-        let patience = self.layers.len() == 1 && self.queries / PATIENCE >= self.plan.queries.max(1);
+        let patience = self.layers.len() == 1 && self.queries / MAX_OPEN_PERIODS >= self.plan.queries.max(1);
         let Some(open) = self.open.as_mut().filter(|open| open.entries > 0) else { return false };
         let full = match &open.part.table {
             Table::Cuckoo(table) => open.entries >= table.capacity(),
             Table::Quotient(table) => open.entries >= table.capacity(),
             Table::Classic(_) | Table::SplitBlock(_) => {
                 // To count all bits for every entry would be too much.
-                let often = (open.part.payload.len() as u64 / LOOKS).max(1);
+                let often = (open.part.payload.len() as u64 / FILL_CHECKS).max(1);
                 open.entries == FULL || (open.entries.is_multiple_of(often) && half_set(&open.part))
             }
         };
@@ -365,14 +365,14 @@ impl AdaptiveStacked {
         let Some(open) = &self.open else { return Ok(()) };
         let negative = || self.layers.iter().skip(1).step_by(2).chain([open]);
         let wanted = |key: Digest| negative().all(|layer| layer.part.contains(key));
-        let left = gather_again(keys, self.domain, &self.hasher, self.census, wanted)?;
+        let left = gather_again(keys, self.domain, &self.hasher, self.checksum, wanted)?;
         let index = self.layers.len() + 1;
         let taken = 8.0 * (self.bytes() as f64);
-        let rest = self.plan.bits_from(index + 1, self.wish.size(), self.census.keys);
-        let room = self.wish.bits * self.census.keys as f64 - taken - rest;
-        let part = self.wish.closed(&left, room, self.salt(self.made))?;
+        let rest = self.plan.bits_from(index + 1, self.goal.size(), self.checksum.keys);
+        let room = self.goal.bits * self.checksum.keys as f64 - taken - rest;
+        let part = self.goal.closed(&left, room, self.salt(self.made))?;
         let next = match index + 1 < self.plan.alphas.len() {
-            true => Some(self.wish.open(&self.plan, self.census.keys, index + 1, self.salt(self.made + 1))?),
+            true => Some(self.goal.open(&self.plan, self.checksum.keys, index + 1, self.salt(self.made + 1))?),
             false => None,
         };
         // From here on nothing fails.
@@ -395,7 +395,7 @@ impl AdaptiveStacked {
         let open = match self.plan.alphas.len() {
             1 => None,
             _ => {
-                let part = self.wish.open(&self.plan, self.census.keys, 1, self.salt(self.made))?;
+                let part = self.goal.open(&self.plan, self.checksum.keys, 1, self.salt(self.made))?;
                 Some(Layer { number: self.made, part, entries: 0 })
             }
         };
@@ -404,21 +404,21 @@ impl AdaptiveStacked {
         self.phase = if open.is_some() { Phase::Collecting } else { Phase::Stacked };
         self.open = open;
         self.dropped = true;
-        self.alone();
+        self.reset_counters();
         Ok(())
     }
 
     /// That did not help: the queries themselves must be different.
-    fn count_anew(&mut self) {
+    fn start_remodelling(&mut self) {
         self.layers.truncate(1);
         self.open = None;
         self.phase = Phase::Remodelling;
         self.counter = Some(Counter::new(self.memory));
-        self.alone();
+        self.reset_counters();
     }
 
     /// The first layer answers alone from here on.
-    fn alone(&mut self) {
+    fn reset_counters(&mut self) {
         (self.queries, self.psi, self.window) = (0, 0.0, Window::default());
     }
 
@@ -434,9 +434,9 @@ impl AdaptiveStacked {
                 self.shape = shape;
             }
         }
-        let digests = gather_again(keys, self.domain, &self.hasher, self.census, |_| true)?;
-        let before = std::mem::replace(&mut self.plan, self.wish.plan(digests.len() as u64, &self.shape));
-        if let Err(e) = self.found(&digests) {
+        let digests = gather_again(keys, self.domain, &self.hasher, self.checksum, |_| true)?;
+        let before = std::mem::replace(&mut self.plan, self.goal.plan(digests.len() as u64, &self.shape));
+        if let Err(e) = self.build_first_layer(&digests) {
             self.plan = before;
             return Err(e.into());
         }
@@ -444,21 +444,21 @@ impl AdaptiveStacked {
     }
 
     /// The first layer of the plan, and the second, empty. After an error nothing has changed.
-    fn found(&mut self, digests: &[Digest]) -> Result<(), BuildError> {
-        let keys = self.census.keys;
+    fn build_first_layer(&mut self, digests: &[Digest]) -> Result<(), BuildError> {
+        let keys = self.checksum.keys;
         let open = match self.plan.alphas.len() {
             1 => None,
-            _ => Some(self.wish.open(&self.plan, keys, 1, self.salt(self.made + 1))?),
+            _ => Some(self.goal.open(&self.plan, keys, 1, self.salt(self.made + 1))?),
         };
         let taken = open.as_ref().map_or(0, |part| part.payload.len()) as f64 * 8.0;
-        let rest = if open.is_some() { self.plan.bits_from(2, self.wish.size(), keys) } else { 0.0 };
-        let first = self.wish.closed(digests, self.wish.bits * keys as f64 - taken - rest, self.salt(self.made))?;
+        let rest = if open.is_some() { self.plan.bits_from(2, self.goal.size(), keys) } else { 0.0 };
+        let first = self.goal.closed(digests, self.goal.bits * keys as f64 - taken - rest, self.salt(self.made))?;
         self.layers = vec![Layer { number: self.made, part: first, entries: 0 }];
         self.phase = if open.is_some() { Phase::Collecting } else { Phase::Stacked };
         self.open = open.map(|part| Layer { number: self.made + 1, part, entries: 0 });
         self.made += 2;
         self.dropped = false;
-        self.alone();
+        self.reset_counters();
         Ok(())
     }
 
@@ -505,12 +505,12 @@ impl AdaptiveStacked {
 
     /// How many keys it was made of.
     pub fn len(&self) -> u64 {
-        self.census.keys
+        self.checksum.keys
     }
 
     /// Whether it was made of none.
     pub fn is_empty(&self) -> bool {
-        self.census.keys == 0
+        self.checksum.keys == 0
     }
 
     /// The domain of its keys.

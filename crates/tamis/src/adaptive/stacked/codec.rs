@@ -3,7 +3,7 @@
 use bytes::Bytes;
 
 use crate::adaptive::file::{self, Kind};
-use crate::adaptive::keys::Census;
+use crate::adaptive::keys::KeySetChecksum;
 use crate::dynamic::stacked::part::Part;
 use crate::error::{BuildError, FormatError};
 use crate::format::{Reader, put_varint};
@@ -14,7 +14,7 @@ use crate::leaves::{bloom, cuckoo, quotient};
 use crate::math::shape::Shape;
 use crate::plan::Base;
 
-use super::plan::{Plan, Wish};
+use super::plan::{Plan, StackGoal};
 use super::window::Window;
 use super::{AdaptiveStacked, Layer, Phase};
 
@@ -35,12 +35,12 @@ impl AdaptiveStacked {
     ///   payloads: the classes of queries (share f64, values u64), then the layers
     /// ```
     pub fn snapshot(&self) -> Result<Vec<u8>, BuildError> {
-        let mut fields = vec![tag(self.wish.base)];
-        fields.extend(self.wish.bits.to_le_bytes());
-        put_varint(&mut fields, self.wish.lifetime.map_or(0, |queries| queries.saturating_add(1)));
+        let mut fields = vec![tag(self.goal.base)];
+        fields.extend(self.goal.bits.to_le_bytes());
+        put_varint(&mut fields, self.goal.lifetime.map_or(0, |queries| queries.saturating_add(1)));
         put_varint(&mut fields, self.sample);
         put_varint(&mut fields, self.memory);
-        fields.extend(self.census.sum.to_le_bytes());
+        fields.extend(self.checksum.sum.to_le_bytes());
         fields.push(self.phase as u8);
         fields.push(u8::from(self.dropped));
         put_varint(&mut fields, self.made);
@@ -63,7 +63,7 @@ impl AdaptiveStacked {
             fields.extend(layer.part.encoded().geometry);
             payloads.push(layer.part.payload.clone());
         }
-        file::write(Kind::Stacked, self.hasher, self.domain, self.census.keys, &fields, &payloads)
+        file::write(Kind::Stacked, self.hasher, self.domain, self.checksum.keys, &fields, &payloads)
     }
 
     /// Takes up a snapshot. All of it is checked.
@@ -75,7 +75,7 @@ impl AdaptiveStacked {
         let bits = number(&mut from, "bits per key", 1.0, 1024.0)?;
         let lifetime = from.varint()?.checked_sub(1);
         let (sample, memory) = (from.within("sample", 1..=u64::MAX)?, from.varint()?);
-        let census = Census { keys: file.header.keys, sum: u64::from_le_bytes(from.array()?) };
+        let checksum = KeySetChecksum { keys: file.header.keys, sum: u64::from_le_bytes(from.array()?) };
         let phase = match from.within("phase", 0..=2)? {
             0 => Phase::Collecting,
             1 => Phase::Stacked,
@@ -124,12 +124,12 @@ impl AdaptiveStacked {
         let open = if is_open { layers.pop() } else { None };
         // A key that is put into a table without room is not found again.
         if open.as_ref().is_some_and(|open| open.part.payload.is_empty())
-            || (census.keys > 0 && layers[0].part.payload.is_empty())
+            || (checksum.keys > 0 && layers[0].part.payload.is_empty())
         {
             return Err(FormatError::invalid("payload: a layer without a table"));
         }
         // An open layer is made by the plan, so the plan must be one for such a first layer.
-        let planned = plan.bits_from(1, Wish { base, bits, lifetime }.size(), census.keys);
+        let planned = plan.bits_from(1, StackGoal { base, bits, lifetime }.size(), checksum.keys);
         let most = 512.0 * layers[0].part.payload.len() as f64 + 4096.0;
         if planned.is_nan() || planned > most {
             let reason =
@@ -143,11 +143,11 @@ impl AdaptiveStacked {
         Ok(AdaptiveStacked {
             hasher,
             domain: file.header.domain,
-            wish: Wish { base, bits, lifetime },
+            goal: StackGoal { base, bits, lifetime },
             shape,
             sample,
             memory,
-            census,
+            checksum,
             plan,
             layers,
             open,

@@ -14,16 +14,16 @@ use crate::plan::recipes::stacked::{shortened, size};
 use crate::plan::{Base, GUARD};
 
 /// Entries for which a layer that is open is made at least.
-const LEAST: u64 = 8;
+const MIN_OPEN_ENTRIES: u64 = 8;
 /// Bits of the smallest layer, and bits per entry of the largest: more make no filter better.
-const SMALLEST: f64 = 64.0;
-const WIDEST: f64 = 64.0;
+const MIN_LAYER_BITS: f64 = 64.0;
+const MAX_BITS_PER_ENTRY: f64 = 64.0;
 /// More queries than anybody will ask.
-const FOREVER: u64 = 1 << 44;
+const MAX_QUERIES: u64 = 1 << 44;
 
 /// What the caller asked for; the part of it that stays.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) struct Wish {
+pub(super) struct StackGoal {
     pub(super) base: Base,
     /// Bits per key.
     pub(super) bits: f64,
@@ -42,7 +42,7 @@ pub(super) struct Plan {
     pub(super) queries: u64,
 }
 
-impl Wish {
+impl StackGoal {
     pub(super) fn size(&self) -> Size {
         size(self.base)
     }
@@ -77,7 +77,7 @@ impl Wish {
                 };
                 found.map(|found| shortened(found, shape)).map(|found| Plan {
                     known: found.known as f64,
-                    queries: watched(shape, found.known as f64, FOREVER),
+                    queries: watched(shape, found.known as f64, MAX_QUERIES),
                     alphas: found.alphas,
                 })
             }
@@ -88,7 +88,7 @@ impl Wish {
     /// An empty layer for the negatives that get as far as layer `index`.
     pub(super) fn open(&self, plan: &Plan, keys: u64, index: usize, salt: Salt) -> Result<Part, BuildError> {
         let entries = plan.entries(keys).get(index).copied().unwrap_or(0.0);
-        let capacity = (entries.ceil() as u64).max(LEAST);
+        let capacity = (entries.ceil() as u64).max(MIN_OPEN_ENTRIES);
         let rate = plan.alphas.get(index).copied().unwrap_or(0.5).min(0.5);
         let (table, len) = match self.base {
             Base::Cuckoo => {
@@ -113,7 +113,7 @@ impl Wish {
     /// A layer on sorted distinct keys that takes about `room` bits: the lowest rate there is for them.
     pub(super) fn closed(&self, keys: &[Digest], room: f64, salt: Salt) -> Result<Part, BuildError> {
         let n = keys.len() as u64;
-        let room = room.min(WIDEST * n as f64).max(SMALLEST);
+        let room = room.min(MAX_BITS_PER_ENTRY * n as f64).max(MIN_LAYER_BITS);
         let mut payload = vec![];
         let table = match self.base {
             Base::Cuckoo => {

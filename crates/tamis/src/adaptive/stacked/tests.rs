@@ -71,7 +71,7 @@ fn no_key_is_refused_and_what_was_learned_is() {
         for lifetime in [None, Some(400_000)] {
             let mut keys = keys(3000);
             let mut options = options(base);
-            options.wish.lifetime = lifetime;
+            options.goal.lifetime = lifetime;
             let mut filter = AdaptiveStacked::build(options, &mut keys).unwrap();
             assert_eq!((filter.phase(), filter.layers()), (Phase::Collecting, 1), "{base:?}: {:?}", filter.plan);
             complete(&filter, &keys);
@@ -178,9 +178,9 @@ fn the_mean_rate_is_that_of_the_plan() {
         let mut load = Load::new(1.0, 100_000, 200 + round);
         passed += drive(&mut filter, &mut load, &mut keys, 200_000).1;
         let shape = Shape::zipf(1.0, 100_000, 50_000).unwrap();
-        let plan = crate::math::stack::quick(filter.wish.size(), false, 5000, &shape, 10.0, 200_000).unwrap();
+        let plan = crate::math::stack::quick(filter.goal.size(), false, 5000, &shape, 10.0, 200_000).unwrap();
         promised += plan.mean * 200_000.0;
-        alone += filter.wish.size().alpha(10.0) * 200_000.0;
+        alone += filter.goal.size().alpha(10.0) * 200_000.0;
     }
     // Heavy values that pass by luck are most of the noise.
     assert!((passed as f64 / promised - 1.0).abs() < 0.2, "{passed} passed, {promised} expected");
@@ -194,7 +194,7 @@ fn every_small_number_of_keys() {
             for lifetime in [None, Some(20_000)] {
                 let mut keys = keys(n);
                 let mut options = StackOptions::new(4.0, Shape::zipf(1.0, 2000, 2000).unwrap()).base(base).key([n, 1]);
-                options.wish.lifetime = lifetime;
+                options.goal.lifetime = lifetime;
                 let mut filter = AdaptiveStacked::build(options, &mut keys).unwrap();
                 assert_eq!((filter.len(), filter.is_empty()), (n, n == 0));
                 drive(&mut filter, &mut Load::new(1.0, 2000, n + 1), &mut keys, 3000);

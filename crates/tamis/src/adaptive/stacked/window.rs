@@ -1,16 +1,16 @@
 //! refusals and false positives, one by one -> whether their rate is the expected one.
 //!
-//! A window ends after [`ENOUGH`] false positives were due. One that had half as many more by then is *bad*: with 100 due that
+//! A window ends after [`FALSE_POSITIVES_PER_WINDOW`] false positives were due. One that had half as many more by then is *bad*: with 100 due that
 //! is five standard deviations, one window in two million, if false positives come one by one. They come in clumps where one value is
 //! asked for often; but those are the values that the second layer holds. Fewer than expected are no reason to do anything: the
 //! filter is better than was hoped.
 
 /// False positives that are due in a window: the least count that is judged.
-pub(super) const ENOUGH: u64 = 100;
+pub(super) const FALSE_POSITIVES_PER_WINDOW: u64 = 100;
 /// How many are too many.
-pub(super) const TOO_MANY: u64 = ENOUGH + ENOUGH / 2;
+pub(super) const MAX_FALSE_POSITIVES: u64 = FALSE_POSITIVES_PER_WINDOW + FALSE_POSITIVES_PER_WINDOW / 2;
 /// Negative queries of the longest window.
-const LONGEST: f64 = (1u64 << 40) as f64;
+const MAX_QUERIES: f64 = (1u64 << 40) as f64;
 
 /// Queries since the window began.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -34,9 +34,9 @@ pub(super) enum Verdict {
 impl Window {
     /// Judges the queries so far where such a rate is expected; a window that is over begins anew.
     pub(super) fn judge(&mut self, expected: f64) -> Verdict {
-        let length = (ENOUGH as f64 / expected.max(f64::MIN_POSITIVE)).min(LONGEST) as u64;
+        let length = (FALSE_POSITIVES_PER_WINDOW as f64 / expected.max(f64::MIN_POSITIVE)).min(MAX_QUERIES) as u64;
         let verdict = match self.queries > length {
-            _ if self.passed > TOO_MANY => Verdict::Bad,
+            _ if self.passed > MAX_FALSE_POSITIVES => Verdict::Bad,
             true => Verdict::Good,
             false => return Verdict::Open,
         };

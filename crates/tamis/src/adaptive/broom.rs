@@ -13,7 +13,7 @@
 //! function bit by bit, `moved` of them for each repair (see `frontier.rs`); both functions share one table, and rule 2 spans both.
 //!
 //! Where the paper's constants are for very large n, these are for any: `block.rs` says how a bin looks, `words.rs` where its overflow goes,
-//! `grave.rs` what the paper's deletions miss, and [`math::broom`](crate::math::broom) how large all of it is.
+//! `tombstones.rs` what the paper's deletions miss, and [`math::broom`](crate::math::broom) how large all of it is.
 //!
 //! **Growing** uses the frontier too: the next hash function then leads to a table twice as large, and keys move from one to the other with
 //! every insertion. Nothing stops, and the keys come from the reverse map, so the rate stays what it was.
@@ -30,10 +30,10 @@ use crate::math::broom::{MAX_KEYS, MAX_REMAINDER, plan};
 
 mod block;
 mod change;
-mod grave;
 mod options;
 mod snapshot;
 mod table;
+mod tombstones;
 
 pub use change::BroomChange;
 pub use options::{Block, Options};
@@ -73,8 +73,8 @@ pub struct Broom {
     len: u64,
     /// Keys of the set that the new hash function holds.
     moved: u64,
-    owed: u32,
-    ask: QueryFn<Broom>,
+    pending_moves: u32,
+    ask: Ask<Broom>,
 }
 
 brief_debug!(Broom, it => keys: it.len, capacity: it.capacity(), rate: it.rate, bytes: it.bytes());
@@ -141,8 +141,8 @@ impl Broom {
             next: None,
             len: 0,
             moved: 0,
-            owed: 0,
-            ask: QueryFn::new::<Asked>(Level::detect()),
+            pending_moves: 0,
+            ask: Ask::new::<Asked>(Level::detect()),
         })
     }
 
@@ -177,8 +177,8 @@ impl Broom {
         let mut all = Statistics::default();
         for table in [Some(&self.table), self.next.as_ref()].into_iter().flatten() {
             all.blocks += table.plan.blocks;
-            all.buried += table.grave.len() as u64;
-            all.grave_room += table.grave.room() as u64;
+            all.buried += table.tombstones.len() as u64;
+            all.grave_room += table.tombstones.room() as u64;
             all.in_yard += table.yard.len() as u64;
             all.yard_room += table.yard.capacity() as u64;
             for block in table.words.chunks(table.shape.words) {
@@ -207,7 +207,7 @@ impl Adapt for Broom {
     }
 
     fn owed(&self) -> u32 {
-        self.owed
+        self.pending_moves
     }
 
     #[inline]

@@ -56,12 +56,12 @@ struct Put {
 type Asked<T, M> = Result<T, AdaptError<<M as ReverseMap>::Error>>;
 
 /// Steps that a burial is paid with at least.
-const BURIAL: u64 = 16;
+const MIN_MOVES_PER_TOMBSTONE: u64 = 16;
 
 /// Steps that an insertion is paid with when the filter is about to grow. It begins at 3/4 of the capacity. The epoch that goes on may have as many
 /// steps left as there are keys, and the next one, which fills the larger table, has as many: at most twice the capacity, for which a quarter of
 /// the capacity in insertions is left. Eight would do.
-const GROWTH: u32 = 9;
+const MOVES_PER_INSERT: u32 = 9;
 
 impl Broom {
     /// The one key that a full collision is with. `found` is what is filed under its name.
@@ -147,10 +147,10 @@ impl Broom {
 
     pub(super) fn plan_insert<M: ReverseMap>(&self, key: Digest, map: &mut M) -> Asked<Option<BroomChange>, M> {
         let side = self.frontier.side(key);
-        let grave = &self.table(side).grave;
-        let buried = match grave.len() {
+        let tombstones = &self.table(side).tombstones;
+        let buried = match tombstones.len() {
             0 => 0,
-            _ => grave.length(self.spot(key, side).hash, self.number(side)),
+            _ => tombstones.length(self.spot(key, side).hash, self.number(side)),
         };
         let planned = self.plan_put(key, side, buried, false, map);
         // A filter that is full still knows the keys it has.
@@ -226,22 +226,22 @@ impl Broom {
         match change {
             Change::Insert { side, put } => {
                 let number = self.number(side);
-                self.table_mut(side).grave.exhume(put.hash, number);
+                self.table_mut(side).tombstones.remove(put.hash, number);
                 self.len += 1;
                 self.moved += u64::from(side == Side::New);
                 if self.fills() {
-                    self.owed = self.owed.saturating_add(GROWTH);
+                    self.pending_moves = self.pending_moves.saturating_add(MOVES_PER_INSERT);
                 }
                 self.put(side, put, true)
             }
             Change::Remove { side, hash } => self.remove(side, hash),
             Change::Lengthen { side, hash, tail } => {
-                self.owed = self.owed.saturating_add(self.moved_per_repair);
+                self.pending_moves = self.pending_moves.saturating_add(self.moved_per_repair);
                 let table = self.table_mut(side);
                 table.lengthen(&table.spot(hash), tail)
             }
             Change::Move { key, from, put } => {
-                self.owed = self.owed.saturating_sub(1);
+                self.pending_moves = self.pending_moves.saturating_sub(1);
                 let from = self.table.spot(from);
                 let (_, taken) = self.table.take(&from);
                 self.frontier.pass(key);
@@ -251,7 +251,7 @@ impl Broom {
                 touched + self.table.refill(from.block)
             }
             Change::Turn { next } => {
-                self.owed = if self.len == 0 { 0 } else { self.owed.saturating_sub(1) };
+                self.pending_moves = if self.len == 0 { 0 } else { self.pending_moves.saturating_sub(1) };
                 if let Some(table) = self.next.take() {
                     self.table = table;
                 }
@@ -281,28 +281,28 @@ impl Broom {
         self.moved = self.moved.saturating_sub(u64::from(side == Side::New));
         if let Some(tail @ 1..) = tail {
             let number = self.number(side);
-            self.table_mut(side).grave.bury(hash, number, tail);
-            self.owed = self.owed.saturating_add(self.price(side));
+            self.table_mut(side).tombstones.insert(hash, number, tail);
+            self.pending_moves = self.pending_moves.saturating_add(self.moves_per_tombstone(side));
         }
         touched
     }
 
     /// A few cells of the graveyard are looked at. While the filter grows, the old one is thrown away in the end, and the new one has nothing old.
     fn sweep(&mut self) -> u32 {
-        let share = self.table.grave.share(self.len);
-        self.table.grave.sweep(share, self.frontier.epoch());
+        let share = self.table.tombstones.share(self.len);
+        self.table.tombstones.sweep(share, self.frontier.epoch());
         share.div_ceil(2) as u32
     }
 
     /// Steps that a burial is paid with, so that the graveyard is never full: beyond half of it, as many as there are steps until the hash
     /// function of this side is gone, over the room that is left. If everyone pays that much, there is room for all.
-    fn price(&self, side: Side) -> u32 {
-        let grave = &self.table(side).grave;
-        let free = grave.room().saturating_sub(grave.len()) as u64;
+    fn moves_per_tombstone(&self, side: Side) -> u32 {
+        let tombstones = &self.table(side).tombstones;
+        let free = tombstones.room().saturating_sub(tombstones.len()) as u64;
         let left = self.len.saturating_sub(self.moved) + if side == Side::New { self.len } else { 0 };
-        let price = match free * 2 > grave.room() as u64 {
-            true => BURIAL,
-            false => BURIAL.max(left.div_ceil(free.max(1))),
+        let price = match free * 2 > tombstones.room() as u64 {
+            true => MIN_MOVES_PER_TOMBSTONE,
+            false => MIN_MOVES_PER_TOMBSTONE.max(left.div_ceil(free.max(1))),
         };
         price.min(1024) as u32
     }

@@ -13,8 +13,8 @@ use bytes::Bytes;
 use super::super::file::{self, Kind, bytes_of, words_of};
 use super::super::frontier::Frontier;
 use super::super::words::Backyard;
-use super::grave::Grave;
-use super::table::{Table, grave_room};
+use super::table::{Table, tombstone_capacity};
+use super::tombstones::Tombstones;
 use super::{Asked, Broom};
 use crate::arch::{Level, QueryFn};
 use crate::error::{BuildError, FormatError};
@@ -23,7 +23,9 @@ use crate::math::broom::{MAX_KEYS, MAX_REMAINDER, Plan};
 
 pub(super) fn write(broom: &Broom) -> Result<Vec<u8>, BuildError> {
     let mut fields = broom.rate.to_le_bytes().to_vec();
-    for number in [u64::from(broom.moved_per_repair), u64::from(broom.grows), u64::from(broom.owed), broom.moved] {
+    for number in
+        [u64::from(broom.moved_per_repair), u64::from(broom.grows), u64::from(broom.pending_moves), broom.moved]
+    {
         put_varint(&mut fields, number);
     }
     broom.frontier.encode(&mut fields);
@@ -39,7 +41,7 @@ pub(super) fn write(broom: &Broom) -> Result<Vec<u8>, BuildError> {
         put_varint(&mut fields, yard);
         payloads.push(bytes_of(&table.words));
         payloads.push(bytes_of(table.yard.as_words()));
-        payloads.push(table.grave.encode());
+        payloads.push(table.tombstones.encode());
     }
     file::write(Kind::Broom, broom.hasher, broom.domain, broom.len, &fields, &payloads)
 }
@@ -53,7 +55,7 @@ pub(super) fn read(bytes: Bytes) -> Result<Broom, FormatError> {
     }
     let moved_per_repair = from.within("keys moved for each repair", 1..=64)? as u32;
     let grows = from.within("whether it grows", 0..=1)? == 1;
-    let owed = from.within("steps due", 0..=u32::MAX.into())? as u32;
+    let pending_moves = from.within("steps due", 0..=u32::MAX.into())? as u32;
     let len = file.header.keys;
     let moved = from.within("keys moved", 0..=len)?;
     let frontier = Frontier::decode(&mut from, file.header.hasher)?;
@@ -84,13 +86,15 @@ pub(super) fn read(bytes: Bytes) -> Result<Broom, FormatError> {
         next: made.next(),
         len,
         moved,
-        owed,
-        ask: QueryFn::new::<Asked>(Level::detect()),
+        pending_moves,
+        ask: Ask::new::<Asked>(Level::detect()),
     })
 }
 
 fn table(from: &mut Reader<'_>, payloads: &[Bytes]) -> Result<Table, FormatError> {
-    let [words, yard, grave] = payloads else { return Err(FormatError::invalid("directory: a payload is missing")) };
+    let [words, yard, tombstones] = payloads else {
+        return Err(FormatError::invalid("directory: a payload is missing"));
+    };
     let plan = Plan {
         blocks: from.within("number of blocks", 1..=MAX_KEYS)?,
         words: from.within("words of a block", 1..=1024)? as u32,
@@ -108,9 +112,9 @@ fn table(from: &mut Reader<'_>, payloads: &[Bytes]) -> Result<Table, FormatError
     if 2 * plan.counter + 1 + plan.quotients > 64 * plan.words || plan.load > 64 * plan.words / (plan.remainder + 2) {
         return Err(FormatError::invalid("directory: more quotients or keys than a block has bits"));
     }
-    let grave = Grave::decode(grave, grave_room(&plan))?;
+    let tombstones = Tombstones::decode(tombstones, tombstone_capacity(&plan))?;
     let yard = Backyard::from_words(words_of(yard)?, plan.yard as usize)?;
-    let table = Table::with(plan, words_of(words)?, yard, grave);
+    let table = Table::with(plan, words_of(words)?, yard, tombstones);
     match table.valid() {
         true => Ok(table),
         false => Err(FormatError::invalid("blocks: a block contradicts itself")),

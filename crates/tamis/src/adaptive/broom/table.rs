@@ -3,7 +3,7 @@
 
 use super::super::words::{Backyard, Home, Ordered};
 use super::block::{Look, Print, Shape};
-use super::grave::Grave;
+use super::tombstones::Tombstones;
 use crate::arch::{Base, Isa, Kernel, Level, dispatch, prefetch};
 use crate::hash::{Digest, Salt, fold};
 use crate::math::broom::Plan;
@@ -16,18 +16,18 @@ pub(super) struct Table {
     pub(super) words: Vec<u64>,
     pub(super) yard: Backyard,
     /// What is remembered of deleted keys.
-    pub(super) grave: Grave,
+    pub(super) tombstones: Tombstones,
     /// Words of remainders before those of a quotient, on average, for each quotient; times 2^16.
     slope: u64,
     level: Level,
 }
 
 /// Keys of a filter for each one that the graveyard remembers.
-const PER_GRAVE: u64 = 40;
+const KEYS_PER_TOMBSTONE: u64 = 40;
 
 /// Deleted keys that a table of this size remembers.
-pub(super) fn grave_room(plan: &Plan) -> usize {
-    (plan.blocks * u64::from(plan.load) / PER_GRAVE) as usize + 16
+pub(super) fn tombstone_capacity(plan: &Plan) -> usize {
+    (plan.blocks * u64::from(plan.load) / KEYS_PER_TOMBSTONE) as usize + 16
 }
 
 /// Where a hash belongs.
@@ -81,14 +81,14 @@ impl Table {
     /// An empty table.
     pub(super) fn new(plan: Plan) -> Table {
         let words = vec![0; plan.blocks as usize * plan.words as usize];
-        Table::with(plan, words, Backyard::empty(plan.yard as usize), Grave::new(grave_room(&plan)))
+        Table::with(plan, words, Backyard::empty(plan.yard as usize), Tombstones::new(tombstone_capacity(&plan)))
     }
 
-    pub(super) fn with(plan: Plan, words: Vec<u64>, yard: Backyard, grave: Grave) -> Table {
+    pub(super) fn with(plan: Plan, words: Vec<u64>, yard: Backyard, tombstones: Tombstones) -> Table {
         let Plan { words: size, quotients, remainder, counter, .. } = plan;
         let shape = Shape::new(size as usize, quotients, remainder, counter);
         let slope = ((u64::from(plan.load) * u64::from(remainder)) << 16) / (64 * u64::from(quotients));
-        Table { plan, shape, words, yard, grave, slope, level: Level::detect() }
+        Table { plan, shape, words, yard, tombstones, slope, level: Level::detect() }
     }
 
     /// How many keys it is made for.
@@ -97,7 +97,7 @@ impl Table {
     }
 
     pub(super) fn bytes(&self) -> usize {
-        8 * self.words.len() + self.yard.bytes() + self.grave.bytes()
+        8 * self.words.len() + self.yard.bytes() + self.tombstones.bytes()
     }
 
     /// Where a hash belongs.

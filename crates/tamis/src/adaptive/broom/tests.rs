@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use super::super::file::{self, Kind};
 use super::super::testing::{Flaky, Liar, Random};
 use super::super::{Memory, Remove, Shared};
-use super::grave::Grave;
+use super::tombstones::Tombstones;
 use super::*;
 use crate::error::QueryError;
 use crate::math::broom::Plan;
@@ -138,7 +138,7 @@ fn repeated_pairs(mut broom: Broom, keys: usize, epochs: u64, remember: bool) ->
             let at = random.below(keys);
             broom.remove(live[at], &mut map).unwrap();
             if !remember {
-                broom.table.grave = Grave::new(broom.table.grave.room());
+                broom.table.tombstones = Tombstones::new(broom.table.tombstones.room());
             }
             if random.below(4) == 0 {
                 live[at] = random.next() | 1;
@@ -210,8 +210,8 @@ fn it_is_as_small_as_promised() {
         let broom = Broom::with(&options(1_000_000, 1.0 / 256.0).block(block)).unwrap();
         let bits = broom.bytes() as f64 * 8.0 / 1e6;
         assert!(bits <= most, "{bits} bits per key");
-        let grave = 32.0 * 1.3 * broom.table.grave.room() as f64 / 1e6;
-        assert!(grave < 1.1, "{grave} bits per key more while keys come and go");
+        let tombstones = 32.0 * 1.3 * broom.table.tombstones.room() as f64 / 1e6;
+        assert!(tombstones < 1.1, "{tombstones} bits per key more while keys come and go");
     }
 }
 

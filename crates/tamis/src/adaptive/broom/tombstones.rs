@@ -14,7 +14,7 @@ use crate::hash::scramble;
 
 /// The table.
 #[derive(Clone, Debug)]
-pub(super) struct Grave {
+pub(super) struct Tombstones {
     cells: Vec<u32>,
     len: usize,
     room: usize,
@@ -23,7 +23,7 @@ pub(super) struct Grave {
 }
 
 /// Cells that a step sweeps at most.
-const MOST: u64 = 256;
+const MAX_SWEPT_CELLS: u64 = 256;
 /// Cells of a bucket.
 const BUCKET: usize = 16;
 /// Low bits of a cell: one more than the length.
@@ -33,10 +33,10 @@ const NUMBER: u32 = 6;
 /// Bits of the hash, above the number.
 const TAG: u32 = 8;
 
-impl Grave {
+impl Tombstones {
     /// A graveyard that takes this many entries when the first one comes; until then it has no memory.
-    pub(super) fn new(room: usize) -> Grave {
-        Grave { cells: vec![], len: 0, room, broom: 0 }
+    pub(super) fn new(room: usize) -> Tombstones {
+        Tombstones { cells: vec![], len: 0, room, broom: 0 }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -73,7 +73,7 @@ impl Grave {
     }
 
     /// Remembers the length of a deleted key's fingerprint. Without room it is not remembered.
-    pub(super) fn bury(&mut self, hash: u64, number: u64, length: u32) {
+    pub(super) fn insert(&mut self, hash: u64, number: u64, length: u32) {
         if self.cells.is_empty() {
             self.cells = vec![0; size(self.room)];
         }
@@ -99,7 +99,7 @@ impl Grave {
     }
 
     /// The key is back.
-    pub(super) fn exhume(&mut self, hash: u64, number: u64) {
+    pub(super) fn remove(&mut self, hash: u64, number: u64) {
         if let Some(at) = self.find(hash, number) {
             self.cells[at] = 0;
             self.len -= 1;
@@ -121,7 +121,7 @@ impl Grave {
 
     /// Cells to sweep with a step, so that all are swept twice while `keys` keys move; or as many as a step may.
     pub(super) fn share(&self, keys: u64) -> usize {
-        (2 * self.cells.len() as u64).div_ceil(keys.max(1)).min(MOST) as usize
+        (2 * self.cells.len() as u64).div_ceil(keys.max(1)).min(MAX_SWEPT_CELLS) as usize
     }
 
     pub(super) fn encode(&self) -> Vec<u8> {
@@ -130,7 +130,7 @@ impl Grave {
     }
 
     /// A graveyard for `room` entries with these cells, or without any.
-    pub(super) fn decode(bytes: &[u8], room: usize) -> Result<Grave, FormatError> {
+    pub(super) fn decode(bytes: &[u8], room: usize) -> Result<Tombstones, FormatError> {
         if !bytes.is_empty() && bytes.len() != 4 * size(room) {
             let (found, expected) = (bytes.len(), 4 * size(room));
             return Err(FormatError::invalid(format!("graveyard: {found} bytes, expected {expected} or none")));
@@ -141,7 +141,7 @@ impl Grave {
         if cells.iter().any(|&cell| cell != 0 && cell & LENGTH == 0) || len > room {
             return Err(FormatError::invalid("graveyard: an entry without a length, or too many entries"));
         }
-        Ok(Grave { cells, len, room, broom: 0 })
+        Ok(Tombstones { cells, len, room, broom: 0 })
     }
 }
 
@@ -158,47 +158,47 @@ mod tests {
 
     #[test]
     fn what_is_buried_is_remembered_until_its_function_is_gone() {
-        let mut grave = Grave::new(20_000);
-        assert_eq!((grave.length(5, 0), grave.bytes()), (0, 0));
+        let mut tombstones = Tombstones::new(20_000);
+        assert_eq!((tombstones.length(5, 0), tombstones.bytes()), (0, 0));
         let mut known = HashMap::new();
         for i in 0..20_000u64 {
             let (hash, number, length) = (scramble(i), 6 + i % 2, 1 + i as u32 % 60);
-            grave.bury(hash, number, length);
+            tombstones.insert(hash, number, length);
             known.insert((hash, number), length);
         }
-        assert_eq!(grave.len(), known.len());
+        assert_eq!(tombstones.len(), known.len());
         for (&(hash, number), &length) in &known {
-            assert_eq!(grave.length(hash, number), length);
-            assert_eq!(grave.length(hash, number + 1), 0);
+            assert_eq!(tombstones.length(hash, number), length);
+            assert_eq!(tombstones.length(hash, number + 1), 0);
         }
         // Full: one more is not remembered, and one more length of a known one is.
-        grave.bury(scramble(1 << 40), 6, 3);
-        assert_eq!((grave.length(scramble(1 << 40), 6), grave.len()), (0, 20_000));
-        grave.bury(scramble(0), 6, 61);
-        assert_eq!(grave.length(scramble(0), 6), 61);
-        grave.exhume(scramble(0), 6);
-        assert_eq!(grave.length(scramble(0), 6), 0);
-        let again = Grave::decode(&grave.encode(), 20_000).unwrap();
-        assert_eq!((again.len(), again.length(scramble(1), 7)), (grave.len(), 2));
+        tombstones.insert(scramble(1 << 40), 6, 3);
+        assert_eq!((tombstones.length(scramble(1 << 40), 6), tombstones.len()), (0, 20_000));
+        tombstones.insert(scramble(0), 6, 61);
+        assert_eq!(tombstones.length(scramble(0), 6), 61);
+        tombstones.remove(scramble(0), 6);
+        assert_eq!(tombstones.length(scramble(0), 6), 0);
+        let again = Tombstones::decode(&tombstones.encode(), 20_000).unwrap();
+        assert_eq!((again.len(), again.length(scramble(1), 7)), (tombstones.len(), 2));
         // Function 6 is gone: 7 and 8 are live.
         for _ in 0..100_000 {
-            grave.sweep(grave.share(100_000), 7);
+            tombstones.sweep(tombstones.share(100_000), 7);
         }
-        assert_eq!(grave.len(), 10_000);
-        assert_eq!((grave.length(scramble(2), 6), grave.length(scramble(1), 7)), (0, 2));
+        assert_eq!(tombstones.len(), 10_000);
+        assert_eq!((tombstones.length(scramble(2), 6), tombstones.length(scramble(1), 7)), (0, 2));
     }
 
     #[test]
     fn damaged_cells_are_refused() {
-        let mut grave = Grave::new(10);
-        grave.bury(1 << 50, 1, 4);
-        let bytes = grave.encode();
-        assert!(Grave::decode(&bytes, 10).is_ok() && Grave::decode(&[], 10).is_ok());
-        assert!(Grave::decode(&bytes[8..], 10).is_err() && Grave::decode(&bytes, 0).is_err());
+        let mut tombstones = Tombstones::new(10);
+        tombstones.insert(1 << 50, 1, 4);
+        let bytes = tombstones.encode();
+        assert!(Tombstones::decode(&bytes, 10).is_ok() && Tombstones::decode(&[], 10).is_ok());
+        assert!(Tombstones::decode(&bytes[8..], 10).is_err() && Tombstones::decode(&bytes, 0).is_err());
         let mut changed = bytes.clone();
         changed[..8].copy_from_slice(&0x40u64.to_le_bytes());
-        assert!(Grave::decode(&changed, 10).is_err());
+        assert!(Tombstones::decode(&changed, 10).is_err());
         changed.fill(0xff);
-        assert!(Grave::decode(&changed, 10).is_err());
+        assert!(Tombstones::decode(&changed, 10).is_err());
     }
 }

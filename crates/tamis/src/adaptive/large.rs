@@ -16,7 +16,7 @@
 //! move [`STEPS`](crate::math::large::STEPS) keys to the next hash function for every repair; so few of them are needed that this is cheap.
 //! [`math::large`](crate::math::large) has the inequality: the yard never fills, however long an attack goes on.
 //!
-//! **Removing a key that was driven out** leaves a grave. When the key comes back it goes into the yard at once, for if it got its slot again,
+//! **Removing a key that was evicted** leaves a tombstone. When the key comes back it goes into the yard at once, for if it got its slot again,
 //! so would its false positive. The paper's own removals forget this.
 //!
 //! **Why three hashes.** A word of the yard has 61 bits. If they were the bits of the slot and some more, few would be left to tell a key
@@ -25,7 +25,7 @@
 //! **What it costs.** A slot pays for its place in the bin with log2(64) bits, where the blocks of [`Broom`](super::Broom) pay with two: that one is
 //! 8 bits per key smaller wherever it reaches, to 2^-24. This one is for the rates below, and where a repair must not move bits of its neighbours.
 //!
-//! **Names.** A key is filed under its bin, signature and rest, in the yard as well: being driven out writes nothing to the map.
+//! **Names.** A key is filed under its bin, signature and rest, in the yard as well: being evicted writes nothing to the map.
 //!
 //! Two keys with the same 61 bits (one pair in 2^61) share the answer "yes" until the next hash function; no key is ever lost by it,
 //! but the one with a slot cannot be removed while the other is in the yard: [`AdaptError::Unfiled`](super::AdaptError::Unfiled).
@@ -47,11 +47,11 @@ use crate::hash::{Digest, Domain, Hasher, Salt};
 use crate::math::large::{STEPS, shape};
 use front::{Front, Print};
 pub use plan::Change as LargeChange;
-use plan::{Act, From, To};
-use yard::{DRIVEN_OUT, Yard};
+use plan::{Act, Destination, Source};
+use yard::{Backyard, EVICTED};
 
-/// Slots of the yard that a step looks through for graves that nobody needs.
-const SWEEP: u32 = 16;
+/// Slots of the yard that a step looks through for tombstones that nobody needs.
+const SLOTS_PER_SWEEP: u32 = 16;
 
 /// A broom filter for low rates.
 ///
@@ -80,10 +80,10 @@ pub struct LargeBroom {
     frontier: Frontier,
     hashes: [Hashes; 2],
     front: Front,
-    yard: Yard,
+    yard: Backyard,
     /// Keys on the old side of the frontier.
     old: u64,
-    debt: u32,
+    pending_moves: u32,
 }
 
 brief_debug!(LargeBroom, it => keys: it.len(), capacity: it.capacity, rate: it.rate, bytes: it.bytes());
@@ -126,16 +126,16 @@ impl LargeBroom {
             reason: format!("broom filter of large remainders: no size gives a rate of {rate} with {capacity} keys"),
         })?;
         let front = Front::new(shape.bins, shape.rest);
-        let yard = Yard::new(shape.yard_slots, shape.yard_keys);
+        let yard = Backyard::new(shape.yard_slots, shape.yard_keys);
         let (Some(front), Some(yard)) = (front, yard) else {
             return Err(io::Error::from(io::ErrorKind::OutOfMemory).into());
         };
         let frontier = Frontier::new(hasher);
         let hashes = hashes(&frontier);
-        Ok(LargeBroom { hasher, domain, capacity, rate, frontier, hashes, front, yard, old: 0, debt: 0 })
+        Ok(LargeBroom { hasher, domain, capacity, rate, frontier, hashes, front, yard, old: 0, pending_moves: 0 })
     }
 
-    /// Keys and graves in the back yard, and how many it may hold.
+    /// Keys and tombstones in the back yard, and how many it may hold.
     pub fn yard(&self) -> (u64, u64) {
         (self.yard.taken(), self.yard.parts().0)
     }
@@ -160,41 +160,41 @@ impl LargeBroom {
         self.frontier.epoch() + side as u64
     }
 
-    /// The number of the last hash function that went out of use, as far as graves can tell.
+    /// The number of the last hash function that went out of use, as far as tombstones can tell.
     fn gone(&self) -> u64 {
         self.frontier.epoch() + 2
     }
 
-    fn owe(&mut self, steps: u32) {
-        self.debt = self.debt.saturating_add(steps);
+    fn add_moves(&mut self, steps: u32) {
+        self.pending_moves = self.pending_moves.saturating_add(steps);
     }
 
-    fn put(&mut self, to: To) -> u32 {
+    fn put(&mut self, to: Destination) -> u32 {
         match to {
-            To::Front(print) => {
+            Destination::Front(print) => {
                 // Planned: the bin has a free slot.
                 self.front.put(print);
                 front::WORDS
             }
-            To::Yard { hash, state } => {
-                // Who is driven out has to be paid for, also if it was another key that did it.
-                if state == DRIVEN_OUT {
-                    self.owe(STEPS);
+            Destination::Backyard { hash, state } => {
+                // Who is evicted has to be paid for, also if it was another key that did it.
+                if state == EVICTED {
+                    self.add_moves(STEPS);
                 }
                 self.yard.put(hash, state)
             }
-            To::Grave { word } => self.yard.take(word) + self.yard.put(word, DRIVEN_OUT),
+            Destination::Tombstone { word } => self.yard.take(word) + self.yard.put(word, EVICTED),
         }
     }
 
     /// Takes a key out; returns how many words were looked at.
-    fn take(&mut self, from: From) -> u32 {
+    fn take(&mut self, from: Source) -> u32 {
         match from {
-            From::Front(slot) => {
+            Source::Front(slot) => {
                 self.front.free(slot);
                 front::WORDS
             }
-            From::Yard(word) => self.yard.take(word),
+            Source::Backyard(word) => self.yard.take(word),
         }
     }
 
@@ -208,35 +208,35 @@ impl LargeBroom {
                 // Saturating: a file, or a map that lies, may have counted wrong.
                 self.old = self.old.saturating_sub(u64::from(side == Side::Old));
                 let mut words = self.take(from);
-                if let From::Yard(word) = from
-                    && yard::is_driven_out(word)
+                if let Source::Backyard(word) = from
+                    && yard::is_evicted(word)
                 {
-                    words += self.yard.put(word, yard::grave(self.function(side)));
-                    self.owe(STEPS);
+                    words += self.yard.put(word, yard::tombstone(self.function(side)));
+                    self.add_moves(STEPS);
                 }
                 words
             }
-            Act::DriveOut { slot, hash } => {
-                self.owe(STEPS);
+            Act::Evict { slot, hash } => {
+                self.add_moves(STEPS);
                 self.front.free(slot);
-                self.yard.put(hash, DRIVEN_OUT) + front::WORDS
+                self.yard.put(hash, EVICTED) + front::WORDS
             }
-            Act::Owe => {
-                self.owe(STEPS);
+            Act::AddMoves => {
+                self.add_moves(STEPS);
                 0
             }
             Act::Move { key, from, to } => {
-                self.debt = self.debt.saturating_sub(1);
+                self.pending_moves = self.pending_moves.saturating_sub(1);
                 self.old = self.old.saturating_sub(1);
                 self.frontier.pass(key);
                 self.take(from) + self.put(to) + self.sweep()
             }
             Act::Sweep => {
-                self.debt = self.debt.saturating_sub(1);
+                self.pending_moves = self.pending_moves.saturating_sub(1);
                 self.sweep()
             }
             Act::Turn => {
-                self.debt = self.debt.saturating_sub(1);
+                self.pending_moves = self.pending_moves.saturating_sub(1);
                 self.frontier.turn();
                 self.old = self.len();
                 self.hashes = hashes(&self.frontier);
@@ -246,7 +246,7 @@ impl LargeBroom {
     }
 
     fn sweep(&mut self) -> u32 {
-        self.yard.sweep(self.gone(), SWEEP)
+        self.yard.sweep(self.gone(), SLOTS_PER_SWEEP)
     }
 }
 
@@ -266,7 +266,7 @@ impl Adapt for LargeBroom {
     }
 
     fn owed(&self) -> u32 {
-        self.debt
+        self.pending_moves
     }
 
     #[inline]

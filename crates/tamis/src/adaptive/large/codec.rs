@@ -10,7 +10,7 @@
 use bytes::Bytes;
 
 use super::front::Front;
-use super::yard::Yard;
+use super::yard::Backyard;
 use super::{Adapt, LargeBroom, hashes};
 use crate::adaptive::file::{self, Kind, bytes_of, words_of};
 use crate::adaptive::frontier::Frontier;
@@ -29,7 +29,7 @@ pub(super) fn snapshot(broom: &LargeBroom) -> Result<Vec<u8>, BuildError> {
     put_varint(&mut fields, limit);
     put_varint(&mut fields, place as u64);
     put_varint(&mut fields, broom.old);
-    put_varint(&mut fields, u64::from(broom.debt));
+    put_varint(&mut fields, u64::from(broom.pending_moves));
     broom.frontier.encode(&mut fields);
     let payloads = [signatures, bytes_of(rests), bytes_of(words)];
     file::write(Kind::LargeBroom, broom.hasher, broom.domain, broom.len(), &fields, &payloads)
@@ -51,12 +51,12 @@ pub(super) fn restore(bytes: Bytes) -> Result<LargeBroom, FormatError> {
     let limit = from.varint()?;
     let broom = from.varint()?;
     let old = from.varint()?;
-    let debt = from.within("steps that are due", 0..=u64::from(u32::MAX))? as u32;
+    let pending_moves = from.within("steps that are due", 0..=u64::from(u32::MAX))? as u32;
     let hasher = read.header.hasher;
     let frontier = Frontier::decode(&mut from, hasher)?;
     from.end()?;
     let front = Front::from_payloads(bins, width, signatures, words_of(rests)?).map_err(FormatError::invalid)?;
-    let yard = Yard::from_parts(limit, broom, words_of(words)?).map_err(FormatError::invalid)?;
+    let yard = Backyard::from_parts(limit, broom, words_of(words)?).map_err(FormatError::invalid)?;
     let (keys, found) = (read.header.keys, front.keys() + yard.keys());
     if found != keys || keys > capacity {
         return Err(FormatError::invalid(format!(
@@ -69,5 +69,5 @@ pub(super) fn restore(bytes: Bytes) -> Result<LargeBroom, FormatError> {
     }
     let hashes = hashes(&frontier);
     let domain = read.header.domain;
-    Ok(LargeBroom { hasher, domain, capacity, rate, frontier, hashes, front, yard, old, debt })
+    Ok(LargeBroom { hasher, domain, capacity, rate, frontier, hashes, front, yard, old, pending_moves })
 }

@@ -1,7 +1,7 @@
 //! a task + what the map says -> a change of the filter, or the reason why there is none.
 
 use super::front::{self, Print};
-use super::yard::{DRIVEN_OUT, TURNED_AWAY, grave_word};
+use super::yard::{EVICTED, NO_FREE_SLOT, tombstone_word};
 use super::{Adapt, LargeBroom};
 use crate::adaptive::frontier::Side;
 use crate::adaptive::{AdaptError, Remove, ReverseMap};
@@ -22,22 +22,22 @@ brief_debug!(Change, it => words: it.words);
 pub(super) enum Act {
     Insert {
         side: Side,
-        to: To,
+        to: Destination,
     },
     Remove {
         side: Side,
-        from: From,
+        from: Source,
     },
-    DriveOut {
+    Evict {
         slot: usize,
         hash: u64,
     },
     /// Two keys with the same hash in the yard: only the next hash function helps.
-    Owe,
+    AddMoves,
     Move {
         key: Digest,
-        from: From,
-        to: To,
+        from: Source,
+        to: Destination,
     },
     Sweep,
     Turn,
@@ -45,29 +45,29 @@ pub(super) enum Act {
 
 /// Where a key goes.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum To {
+pub(super) enum Destination {
     Front(Print),
-    Yard {
+    Backyard {
         hash: u64,
         state: u64,
     },
     /// It was here before, and was removed.
-    Grave {
+    Tombstone {
         word: u64,
     },
 }
 
 /// Where a key is.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum From {
+pub(super) enum Source {
     Front(usize),
-    Yard(u64),
+    Backyard(u64),
 }
 
 type Planned<E> = Result<Option<Change>, AdaptError<E>>;
 
 /// Words of a plan that looks at one bin, and at the yard a few times.
-const LOOK: u32 = front::WORDS + 4;
+const WORDS_PER_PLAN: u32 = front::WORDS + 4;
 
 fn change<E>(act: Act, words: u32) -> Planned<E> {
     Ok(Some(Change { act, words }))
@@ -94,15 +94,15 @@ impl LargeBroom {
     }
 
     /// Where a key that is not in the filter goes. `room`: whether the yard takes one.
-    fn destination(&self, print: Print, hash: u64, room: bool) -> Option<To> {
+    fn destination(&self, print: Print, hash: u64, room: bool) -> Option<Destination> {
         let state = match self.front.find(print.bin, print.signature) {
-            None if self.front.has_room(print.bin) => return Some(To::Front(print)),
-            None => TURNED_AWAY,
-            // As if it had been driven out: the other key may be, by a stranger that has this print too.
-            Some(slot) if self.front.rest(slot) == print.rest => DRIVEN_OUT,
-            Some(_) => TURNED_AWAY,
+            None if self.front.has_room(print.bin) => return Some(Destination::Front(print)),
+            None => NO_FREE_SLOT,
+            // As if it had been evicted: the other key may be, by a stranger that has this print too.
+            Some(slot) if self.front.rest(slot) == print.rest => EVICTED,
+            Some(_) => NO_FREE_SLOT,
         };
-        room.then_some(To::Yard { hash, state })
+        room.then_some(Destination::Backyard { hash, state })
     }
 
     pub(super) fn plan_insert<M: ReverseMap>(&self, key: Digest, map: &mut M) -> Planned<M::Error> {
@@ -115,15 +115,17 @@ impl LargeBroom {
             return Err(self.full());
         }
         let function = self.function(side);
-        let to = match self.yard.is_grave(hash, function) {
-            true => Some(To::Grave { word: grave_word(hash, function) }),
+        let to = match self.yard.is_tombstone(hash, function) {
+            true => Some(Destination::Tombstone { word: tombstone_word(hash, function) }),
             // Another key with this hash: what is in the yard must be so for all keys of a hash, or they could not be told apart.
-            false if word.is_some() => self.yard.has_room().then_some(To::Yard { hash, state: TURNED_AWAY }),
+            false if word.is_some() => {
+                self.yard.has_room().then_some(Destination::Backyard { hash, state: NO_FREE_SLOT })
+            }
             false => self.destination(print, hash, self.yard.has_room()),
         };
         let to = to.ok_or_else(|| self.full())?;
         map.file(key, name(&print)).map_err(AdaptError::Map)?;
-        change(Act::Insert { side, to }, LOOK)
+        change(Act::Insert { side, to }, WORDS_PER_PLAN)
     }
 
     pub(super) fn plan_repair<M: ReverseMap>(&self, stranger: Digest, map: &mut M) -> Planned<M::Error> {
@@ -135,10 +137,10 @@ impl LargeBroom {
         if keys.contains(&stranger) {
             return Err(AdaptError::Present);
         }
-        let Some(slot) = self.front.holder(&print) else { return change(Act::Owe, LOOK) };
+        let Some(slot) = self.front.holder(&print) else { return change(Act::AddMoves, WORDS_PER_PLAN) };
         let hash = self.yard_hash(self.owner(&print, &keys)?);
         match self.yard.has_room() {
-            true => change(Act::DriveOut { slot, hash }, LOOK),
+            true => change(Act::Evict { slot, hash }, WORDS_PER_PLAN),
             false => Err(self.full()),
         }
     }
@@ -147,7 +149,7 @@ impl LargeBroom {
         let last = self.frontier.last();
         let Some(key) = map.next(last).map_err(AdaptError::Map)? else {
             return match self.old {
-                0 if self.yard.graves(self.gone()) > 0 => change(Act::Sweep, 0),
+                0 if self.yard.tombstones(self.gone()) > 0 => change(Act::Sweep, 0),
                 0 => change(Act::Turn, 0),
                 // Keys that the map has lost would be lost with their hash function.
                 _ => Err(AdaptError::Order),
@@ -159,23 +161,23 @@ impl LargeBroom {
         let print = self.print(key);
         let from = match (self.front.holder(&print), self.yard.find(self.yard_hash(key))) {
             (None, None) => return Err(AdaptError::Order),
-            (Some(slot), None) => From::Front(slot),
-            (None, Some(word)) => From::Yard(word),
+            (Some(slot), None) => Source::Front(slot),
+            (None, Some(word)) => Source::Backyard(word),
             // The slot is another key's, unless two keys have one hash in the yard.
             (Some(slot), Some(word)) => match self.owner(&print, &filed(map, name(&print))?)? == key {
-                true => From::Front(slot),
-                false => From::Yard(word),
+                true => Source::Front(slot),
+                false => Source::Backyard(word),
             },
         };
         let hashes = &self.hashes[Side::New as usize];
         let next = self.print_by(hashes, key);
-        let room = self.yard.has_room() || matches!(from, From::Yard(_));
+        let room = self.yard.has_room() || matches!(from, Source::Backyard(_));
         let to = self.destination(next, key.salted(hashes.yard), room).ok_or_else(|| self.full())?;
         // Whoever is not filed there is not one of our keys, even if it looks like one.
         if !map.refile(key, name(&print), name(&next)).map_err(AdaptError::Map)? {
             return Err(AdaptError::Order);
         }
-        change(Act::Move { key, from, to }, 2 * LOOK)
+        change(Act::Move { key, from, to }, 2 * WORDS_PER_PLAN)
     }
 
     /// Of the keys under the name of this print, the one with the slot: all others that have the print are in the yard.
@@ -201,17 +203,17 @@ impl Remove for LargeBroom {
             return Err(AdaptError::Absent);
         }
         let from = match (self.front.holder(&print), self.yard.find(self.yard_hash(key))) {
-            (None, Some(word)) => From::Yard(word),
+            (None, Some(word)) => Source::Backyard(word),
             // Not held; "contains" has said otherwise.
             (None, None) => return Err(AdaptError::Absent),
             (Some(slot), word) => match self.owner(&print, &keys)? == key {
-                true => From::Front(slot),
-                false => From::Yard(word.ok_or(AdaptError::Ambiguous { name: name(&print) })?),
+                true => Source::Front(slot),
+                false => Source::Backyard(word.ok_or(AdaptError::Ambiguous { name: name(&print) })?),
             },
         };
         if !map.unfile(key, name(&print)).map_err(AdaptError::Map)? {
             return Err(AdaptError::Unfiled { name: name(&print) });
         }
-        Ok(Change { act: Act::Remove { side: self.frontier.side(key), from }, words: LOOK })
+        Ok(Change { act: Act::Remove { side: self.frontier.side(key), from }, words: WORDS_PER_PLAN })
     }
 }

@@ -131,12 +131,12 @@ fn a_repaired_stranger_is_refused_for_as_long_as_its_function_is_in_use() {
     }
     assert_eq!((broom.owed() >= 40 * STEPS, broom.epoch()), (true, 0));
     holds_all(&broom, 0..3000);
-    // A key that was driven out, removed and put in again does not bring its false positive back; nor does a snapshot.
+    // A key that was evicted, removed and put in again does not bring its false positive back; nor does a snapshot.
     for key in 0..3000u64 {
         let change = broom.plan_remove(key.digest(&broom.hasher), &mut map).unwrap();
         broom.apply(change);
     }
-    // Graves of those 40, and of the few that met a key with their print when they came.
+    // Tombstones of those 40, and of the few that met a key with their print when they came.
     assert!(broom.is_empty() && (40..48).contains(&broom.yard.taken()), "{:?}", broom.yard());
     let mut broom = LargeBroom::restore(broom.snapshot().unwrap()).unwrap();
     for round in 0..3000u64 {
@@ -146,7 +146,7 @@ fn a_repaired_stranger_is_refused_for_as_long_as_its_function_is_in_use() {
     }
     holds_all(&broom, 0..3000);
     assert!(repaired.iter().all(|&stranger| !broom.contains(stranger).unwrap()));
-    assert_eq!(broom.yard.graves(0), 0);
+    assert_eq!(broom.yard.tombstones(0), 0);
 }
 
 /// Five epochs of an attack that repeats what it finds, and takes out and puts in all keys meanwhile.
@@ -166,7 +166,7 @@ fn the_yard_never_fills_and_the_rate_holds() {
                 broom.repair(from, &mut map).unwrap();
                 found.push(from);
                 if churn {
-                    // Everybody goes and comes back: every key that was driven out has a grave for a while.
+                    // Everybody goes and comes back: every key that was evicted has a tombstone for a while.
                     for _ in 0..n / 8 {
                         let key = random(&mut state) % n;
                         broom.remove(key, &mut map).unwrap();
@@ -382,8 +382,8 @@ fn a_snapshot_goes_on_where_it_was_made() {
             let back = LargeBroom::restore(bytes.clone()).unwrap();
             assert_eq!(back.snapshot().unwrap(), bytes);
             assert_eq!(
-                (&back.front, &back.yard, back.old, back.debt),
-                (&broom.front, &broom.yard, broom.old, broom.debt)
+                (&back.front, &back.yard, back.old, back.pending_moves),
+                (&broom.front, &broom.yard, broom.old, broom.pending_moves)
             );
             assert_eq!((back.rate(), back.domain(), back.epoch()), (broom.rate(), Domain::U64, broom.epoch()));
             broom = back;

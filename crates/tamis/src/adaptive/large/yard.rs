@@ -1,71 +1,71 @@
-//! the entire hash of a key -> its place in the back yard, or its grave (\[Broom\] section 4.3).
+//! the entire hash of a key -> its place in the back yard, or its tombstone (\[Broom\] section 4.3).
 //!
 //! A word is 61 bits of hash and 3 bits of state. Linear probing; a word gives way to one that is further from home (Robin Hood), so
 //! a search ends as soon as it meets a word that is nearer to its own: strangers look at two or three, all in one or two cache lines.
 //!
 //! ```text
-//!   0 free   1 turned away (no slot)   2 driven out (a false positive)   3, 4, 5 a grave, of a hash function by its number mod 3
+//!   0 free   1 turned away (no slot)   2 evicted (a false positive)   3, 4, 5 a tombstone, of a hash function by its number mod 3
 //! ```
 //!
-//! A *grave* is a key that was driven out and then removed: if it comes back under the same hash function it must come back here, or the
-//! false positive that drove it out would be one again. The graves of a function that is no longer in use are swept away by steps. Two
-//! functions are in use and one may still have graves: hence three marks.
+//! A *tombstone* is a key that was evicted and then removed: if it comes back under the same hash function it must come back here, or the
+//! false positive that drove it out would be one again. The tombstones of a function that is no longer in use are swept away by steps. Two
+//! functions are in use and one may still have tombstones: hence three marks.
 
-pub(super) const TURNED_AWAY: u64 = 1;
-pub(super) const DRIVEN_OUT: u64 = 2;
-const GRAVE: u64 = 3;
+pub(super) const NO_FREE_SLOT: u64 = 1;
+pub(super) const EVICTED: u64 = 2;
+const TOMBSTONE: u64 = 3;
 const STATE: u64 = 7;
 
-/// The mark of a grave of this hash function.
-pub(super) fn grave(function: u64) -> u64 {
-    GRAVE + function % 3
+/// The mark of a tombstone of this hash function.
+pub(super) fn tombstone(function: u64) -> u64 {
+    TOMBSTONE + function % 3
 }
 
-/// The word of a grave.
-pub(super) fn grave_word(hash: u64, function: u64) -> u64 {
-    hash & !STATE | grave(function)
+/// The word of a tombstone.
+pub(super) fn tombstone_word(hash: u64, function: u64) -> u64 {
+    hash & !STATE | tombstone(function)
 }
 
-/// Whether the key of a word was driven out of its slot.
-pub(super) fn is_driven_out(word: u64) -> bool {
-    word & STATE == DRIVEN_OUT
+/// Whether the key of a word was evicted of its slot.
+pub(super) fn is_evicted(word: u64) -> bool {
+    word & STATE == EVICTED
 }
 
 /// The back yard.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Yard {
+pub(super) struct Backyard {
     words: Vec<u64>,
     /// Words that may be taken.
     limit: u64,
     live: u64,
-    graves: [u64; 3],
+    tombstones: [u64; 3],
     /// Where the sweeping goes on.
     broom: usize,
 }
 
-impl Yard {
+impl Backyard {
     /// An empty yard; none if there is no memory for it.
-    pub(super) fn new(slots: u64, limit: u64) -> Option<Yard> {
+    pub(super) fn new(slots: u64, limit: u64) -> Option<Backyard> {
         let slots = usize::try_from(slots).ok()?;
         let mut words = vec![];
         words.try_reserve_exact(slots).ok()?;
         words.resize(slots, 0);
-        Some(Yard { words, limit, live: 0, graves: [0; 3], broom: 0 })
+        Some(Backyard { words, limit, live: 0, tombstones: [0; 3], broom: 0 })
     }
 
-    /// Keys, without graves.
+    /// Keys, without tombstones.
     pub(super) fn keys(&self) -> u64 {
         self.live
     }
 
-    /// Graves of this hash function.
-    pub(super) fn graves(&self, function: u64) -> u64 {
-        self.graves[(function % 3) as usize]
+    /// Tombstones of this hash function.
+    pub(super) fn tombstones(&self, function: u64) -> u64 {
+        self.tombstones[(function % 3) as usize]
     }
 
     /// Words that are taken.
     pub(super) fn taken(&self) -> u64 {
-        self.live + self.graves.iter().sum::<u64>()
+        self.live + self.tombstones.iter().sum::<u64>()
     }
 
     pub(super) fn has_room(&self) -> bool {
@@ -113,20 +113,20 @@ impl Yard {
         None
     }
 
-    /// The word of a key with this hash. Graves do not count.
+    /// The word of a key with this hash. Tombstones do not count.
     #[inline(always)]
     pub(super) fn find(&self, hash: u64) -> Option<u64> {
-        self.search(hash, |state| state < GRAVE).map(|at| self.words[at])
+        self.search(hash, |state| state < TOMBSTONE).map(|at| self.words[at])
     }
 
-    /// Whether a key with this hash was driven out, and then removed.
-    pub(super) fn is_grave(&self, hash: u64, function: u64) -> bool {
-        self.graves(function) > 0 && self.search(hash, |state| state == grave(function)).is_some()
+    /// Whether a key with this hash was evicted, and then removed.
+    pub(super) fn is_tombstone(&self, hash: u64, function: u64) -> bool {
+        self.tombstones(function) > 0 && self.search(hash, |state| state == tombstone(function)).is_some()
     }
 
     fn count(&mut self, state: u64) -> &mut u64 {
         match state {
-            GRAVE.. => &mut self.graves[(state - GRAVE) as usize % 3],
+            TOMBSTONE.. => &mut self.tombstones[(state - TOMBSTONE) as usize % 3],
             _ => &mut self.live,
         }
     }
@@ -176,15 +176,15 @@ impl Yard {
         0
     }
 
-    /// Goes on sweeping through so many slots: the graves of this hash function disappear.
+    /// Goes on sweeping through so many slots: the tombstones of this hash function disappear.
     pub(super) fn sweep(&mut self, function: u64, slots: u32) -> u32 {
         let mut looked = 0;
         for _ in 0..slots {
-            if self.graves(function) == 0 {
+            if self.tombstones(function) == 0 {
                 break;
             }
             looked += 1;
-            match self.words[self.broom] & STATE == grave(function) {
+            match self.words[self.broom] & STATE == tombstone(function) {
                 // Another word has come here; it is looked at next.
                 true => looked += self.free(self.broom),
                 false => self.broom = self.after(self.broom),
@@ -199,14 +199,14 @@ impl Yard {
     }
 
     /// A yard from its parts; the error says what no filter writes.
-    pub(super) fn from_parts(limit: u64, broom: u64, words: Vec<u64>) -> Result<Yard, String> {
+    pub(super) fn from_parts(limit: u64, broom: u64, words: Vec<u64>) -> Result<Backyard, String> {
         let slots = words.len() as u64;
         if limit >= slots || broom >= slots {
             return Err(format!(
                 "yard: {limit} words may be taken and the broom is at {broom}, expected less than {slots}"
             ));
         }
-        let mut yard = Yard { words, limit, live: 0, graves: [0; 3], broom: broom as usize };
+        let mut yard = Backyard { words, limit, live: 0, tombstones: [0; 3], broom: broom as usize };
         for at in 0..yard.words.len() {
             let (word, next) = (yard.words[at], yard.after(at));
             match word & STATE {

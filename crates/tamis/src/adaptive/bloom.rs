@@ -111,7 +111,7 @@ impl Store for Segments {
     const KIND: Kind = Kind::Bloom;
     const LOSSLESS: bool = false;
     // A cell that is set in a table half full was set by 2 ln 2 = 1.39 keys.
-    const CROWD: f64 = 1.5;
+    const KEYS_PER_FINGERPRINT: f64 = 1.5;
 
     fn new(capacity: u64, rate: f64, salt: Salt) -> Result<Segments, BuildError> {
         let (empty, bytes) = Segments::without_table(capacity, rate, salt)?;

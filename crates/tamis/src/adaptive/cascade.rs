@@ -104,7 +104,7 @@ pub struct Cascade<L> {
     /// A false positive and a level: the keys at its spot there are on their way out.
     closing: Option<(Digest, usize)>,
     /// Steps that are due while keys move.
-    owed: u32,
+    pending_moves: u32,
 }
 
 brief_debug!(Cascade<L: Level>, it => kind: L::KIND, keys: it.len(), capacity: it.capacity(), rate: it.rate(), bytes: it.bytes());
@@ -119,7 +119,7 @@ impl<L: Level> Cascade<L> {
         let sizes = Sizes::of::<L>(&shape);
         let frontier = Frontier::new(hasher);
         let now = Generation::new(&sizes, frontier.salt(Side::Old))?;
-        Ok(Cascade { hasher, shape, sizes, frontier, now, next: None, closing: None, owed: 0 })
+        Ok(Cascade { hasher, shape, sizes, frontier, now, next: None, closing: None, pending_moves: 0 })
     }
 
     /// How many levels there are, the exact one included.
@@ -175,7 +175,7 @@ impl<L: Level> Adapt for Cascade<L> {
         match self.next {
             // A map that keeps failing can stop a move until the generation is full. Then steps come before all else.
             Some(_) if self.now.is_full() => u32::MAX,
-            Some(_) => self.owed,
+            Some(_) => self.pending_moves,
             None => self.now.is_worn().into(),
         }
     }

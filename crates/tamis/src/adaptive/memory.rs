@@ -50,7 +50,7 @@ const NAME: usize = 0;
 const ORDER: usize = 1;
 const END: u32 = u32::MAX;
 /// log2 of the fewest buckets.
-const LEAST: u32 = 4;
+const MIN_BUCKET_BITS: u32 = 4;
 
 impl Default for Memory {
     fn default() -> Memory {
@@ -61,7 +61,7 @@ impl Default for Memory {
 impl Memory {
     /// An empty map.
     pub fn new() -> Memory {
-        Memory { bits: LEAST, heads: empty(LEAST), nodes: vec![], free: END, len: 0 }
+        Memory { bits: MIN_BUCKET_BITS, heads: empty(MIN_BUCKET_BITS), nodes: vec![], free: END, len: 0 }
     }
 
     /// How many keys are filed.
@@ -127,7 +127,7 @@ impl Memory {
 
     /// As many buckets as keys, more or less.
     fn fit(&mut self) {
-        let wanted = self.len.next_power_of_two().ilog2().max(LEAST);
+        let wanted = self.len.next_power_of_two().ilog2().max(MIN_BUCKET_BITS);
         if wanted <= self.bits && wanted + 3 >= self.bits {
             return;
         }

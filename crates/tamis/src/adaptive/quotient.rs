@@ -30,7 +30,7 @@ mod entry;
 mod plan;
 mod snapshot;
 
-use self::entry::{BASE, Entry, Match, Place, SHIFT, Whole};
+use self::entry::{BASE_BITS, Entry, Match, Place, SHIFT, Whole};
 pub use self::plan::QuotientChange;
 use super::frontier::{Frontier, Side};
 use super::words::{Scattered, Words};
@@ -81,13 +81,13 @@ pub struct AdaptiveQuotient {
     buried: [u64; 2],
     /// The slot of `long` and `whole` that is swept next.
     swept: usize,
-    owed: u32,
+    pending_moves: u32,
 }
 
 brief_debug!(AdaptiveQuotient, it => keys: it.len(), capacity: it.capacity, rate: it.rate, bytes: it.bytes());
 
 /// Keys that are moved for a repair.
-const USUAL: u32 = 32;
+const DEFAULT_STEPS: u32 = 32;
 /// What they can be.
 const STEPS: std::ops::RangeInclusive<u32> = 4..=128;
 /// The lowest rate and the highest.
@@ -110,8 +110,8 @@ impl Sizes {
         if !STEPS.contains(&steps) || !RATES.contains(&rate) {
             return Err(fail(format!("a rate of {rate} and {steps} steps, expected 1e-7 to 0.5 and 4 to 128")));
         }
-        let fits = |&(slots, remainder): &(u64, u32)| slots.leading_zeros() + BASE >= 64 + remainder;
-        let none = || fail(format!("{capacity} keys at a rate of {rate} have more than 2^{BASE} fingerprints"));
+        let fits = |&(slots, remainder): &(u64, u32)| slots.leading_zeros() + BASE_BITS >= 64 + remainder;
+        let none = || fail(format!("{capacity} keys at a rate of {rate} have more than 2^{BASE_BITS} fingerprints"));
         let table = size(capacity.max(1), rate).filter(fits).ok_or_else(none)?;
         let collide = (capacity as f64 * rate * 1.5) as u64;
         let long = (3 * capacity).div_ceil(2 * u64::from(steps)) + collide.min(capacity) + 64;
@@ -122,7 +122,7 @@ impl Sizes {
 impl AdaptiveQuotient {
     /// An empty filter for `capacity` keys and a rate of at most a half, with a secret of the operating system's.
     pub fn new(domain: Domain, capacity: u64, rate: f64) -> Result<AdaptiveQuotient, BuildError> {
-        AdaptiveQuotient::with(domain, capacity, rate, USUAL, Hasher::secret()?)
+        AdaptiveQuotient::with(domain, capacity, rate, DEFAULT_STEPS, Hasher::secret()?)
     }
 
     /// The same with this secret, and `steps` keys (4 to 128) moved for a repair. With more of them, fewer keys have longer fingerprints at a time: the
@@ -174,7 +174,7 @@ impl AdaptiveQuotient {
             whole_keys: 0,
             buried: [0; 2],
             swept: 0,
-            owed: 0,
+            pending_moves: 0,
         })
     }
 
@@ -252,7 +252,7 @@ impl Adapt for AdaptiveQuotient {
 
     fn owed(&self) -> u32 {
         // Steps make room: where there is none they come before all else.
-        if self.is_full() { u32::MAX } else { self.owed }
+        if self.is_full() { u32::MAX } else { self.pending_moves }
     }
 
     #[inline]

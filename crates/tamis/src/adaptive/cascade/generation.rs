@@ -10,11 +10,11 @@ use crate::hash::{Digest, Salt};
 /// Low bits of a word of the last level; they say that there is one, and the others are of a hash.
 const SHIFT: u32 = 6;
 /// Fewer keys than this are kept exactly.
-const FEW: u64 = 64;
+const MIN_FILTER_KEYS: u64 = 64;
 /// The lowest rate of a level, 2^-26: what it takes to fit remainders and fingerprints into their tables.
-const LOWEST: f64 = 1.0 / (1 << 26) as f64;
+const MIN_RATE: f64 = 1.0 / (1 << 26) as f64;
 /// More levels than any cascade has.
-const LEVELS: usize = 8;
+const MAX_LEVELS: usize = 8;
 
 /// What a generation consists of.
 #[derive(Clone, PartialEq, Debug)]
@@ -33,16 +33,16 @@ impl Sizes {
     pub(super) fn of<L: Level>(shape: &Shape) -> Sizes {
         let n = shape.capacity;
         let burst = n.div_ceil(shape.steps.into());
-        let few = (n / (3 * u64::from(n.max(2).ilog2()))).max(FEW);
+        let few = (n / (3 * u64::from(n.max(2).ilog2()))).max(MIN_FILTER_KEYS);
         let mut tiers = vec![];
         let mut next = Size { capacity: n.max(1), rate: shape.rate, marks: 2 * burst + 16, worn: u64::MAX };
-        while tiers.len() < LEVELS && (tiers.is_empty() || next.capacity > few) {
+        while tiers.len() < MAX_LEVELS && (tiers.is_empty() || next.capacity > few) {
             let rate = match (shape.schedule, tiers.len()) {
                 (Schedule::Squaring, _) => power(next.rate, 2.0),
                 (Schedule::LogStar, 0) => power(shape.rate, 1.0 / shape.rate.sqrt()),
                 (Schedule::LogStar, _) => power(shape.rate, 1.0 / next.rate),
             };
-            let capacity = (next.marks as f64 * L::CROWD) as u64 + 16;
+            let capacity = (next.marks as f64 * L::KEYS_PER_FINGERPRINT) as u64 + 16;
             let marks = (next.marks as f64 * rate) as u64 + 16;
             tiers.push(next);
             next = Size { capacity, rate, marks, worn: capacity / 2 };
@@ -56,8 +56,8 @@ fn power(rate: f64, exponent: f64) -> f64 {
     let mut power = 1.0;
     for _ in 0..exponent as u64 {
         power *= rate;
-        if power <= LOWEST {
-            return LOWEST;
+        if power <= MIN_RATE {
+            return MIN_RATE;
         }
     }
     power

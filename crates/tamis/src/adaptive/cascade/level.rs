@@ -28,7 +28,7 @@ pub(crate) trait Store: Sized + Clone {
     /// Whether fingerprints are kept as they are: they can be counted, and taken out. An [`Erase`] has them.
     const LOSSLESS: bool = true;
     /// Keys that leave with one spot, on average; rather more.
-    const CROWD: f64 = 1.25;
+    const KEYS_PER_FINGERPRINT: f64 = 1.25;
     /// An empty level.
     fn new(capacity: u64, rate: f64, salt: Salt) -> Result<Self, BuildError>;
     /// How many spots there are; at most 2^57.
@@ -88,9 +88,9 @@ pub(super) enum State {
 }
 
 /// Spots whose keys found no place in the table. A cuckoo table has no place for a key once in many tables, a quotient table never in practice.
-const STASH: usize = 16;
+const MAX_STASH: usize = 16;
 /// More keys than a file can claim for a level.
-const MOST: u64 = 1 << 48;
+const MAX_LEVEL_KEYS: u64 = 1 << 48;
 
 /// A level with its dead spots.
 #[derive(Clone, Debug)]
@@ -156,7 +156,7 @@ impl<L: Level> Tier<L> {
 
     /// Whether there is room for another key.
     pub(super) fn has_room(&self) -> bool {
-        self.level.len() < self.size.capacity && self.stash.len() < STASH
+        self.level.len() < self.size.capacity && self.stash.len() < MAX_STASH
     }
 
     /// Whether another spot can die.
@@ -166,7 +166,7 @@ impl<L: Level> Tier<L> {
 
     /// Whether it wants to be replaced.
     pub(super) fn is_worn(&self) -> bool {
-        2 * self.dead() >= self.size.marks || self.level.len() >= self.size.worn || self.stash.len() > STASH / 2
+        2 * self.dead() >= self.size.marks || self.level.len() >= self.size.worn || self.stash.len() > MAX_STASH / 2
     }
 
     /// How many spots are dead.
@@ -230,10 +230,10 @@ impl<L: Level> Tier<L> {
         let fail = |e: BuildError| FormatError::invalid(e.to_string());
         let wrong = || FormatError::invalid("payload: the slots of a level contradict one another");
         from.draw(Held::CHECK * (level.len() + dead.len()) as u64)?;
-        let len = from.within("keys of a level", 0..=MOST)?;
+        let len = from.within("keys of a level", 0..=MAX_LEVEL_KEYS)?;
         let level = L::load(size.capacity, size.rate, salt, level, len).map_err(fail)?.ok_or_else(wrong)?;
         let spots = size.spots(&level).map_err(fail)?;
-        let count = from.within("stashed keys", 0..=4 * STASH as u64)?;
+        let count = from.within("stashed keys", 0..=4 * MAX_STASH as u64)?;
         let mut stash = from.room(count)?;
         for _ in 0..count {
             stash.push(from.within("stashed spot", 0..=spots - 1)?);

@@ -29,9 +29,9 @@ pub(super) struct Shape {
 /// Keys that can be moved for a repair: the worst case of a task bounds them.
 pub(super) const STEPS: std::ops::RangeInclusive<u32> = 4..=128;
 /// Keys that are moved for a repair.
-const USUAL: u32 = 32;
+const DEFAULT_STEPS: u32 = 32;
 /// The most keys.
-pub(super) const MOST: u64 = 1 << 36;
+pub(super) const MAX_KEYS: u64 = 1 << 36;
 /// The lowest rate and the highest.
 const RATES: std::ops::RangeInclusive<f64> = 1e-7..=0.5;
 
@@ -39,7 +39,7 @@ impl Shape {
     pub(super) fn check(self) -> Result<Shape, BuildError> {
         let reason = match self {
             _ if !RATES.contains(&self.rate) => format!("cascade: a rate of {}, expected 1e-7 to 0.5", self.rate),
-            _ if self.capacity > MOST => format!("cascade: {} keys, at most {MOST}", self.capacity),
+            _ if self.capacity > MAX_KEYS => format!("cascade: {} keys, at most {MAX_KEYS}", self.capacity),
             _ if !STEPS.contains(&self.steps) => format!("cascade: {} steps, expected 4 to 128", self.steps),
             _ => return Ok(self),
         };
@@ -68,7 +68,7 @@ brief_debug!(CascadeOptions, it => shape: it.shape);
 impl CascadeOptions {
     /// A cascade for `capacity` keys with this rate, squared from level to level; 32 keys are moved for a repair.
     pub fn new(domain: Domain, capacity: u64, rate: f64) -> CascadeOptions {
-        let shape = Shape { domain, capacity, rate, schedule: Schedule::Squaring, steps: USUAL };
+        let shape = Shape { domain, capacity, rate, schedule: Schedule::Squaring, steps: DEFAULT_STEPS };
         CascadeOptions { shape, key: None }
     }
 

@@ -30,7 +30,7 @@ enum Kind<L> {
 }
 
 /// Keys that an insertion or a removal moves while a generation is on the move.
-const MOVED: u32 = 4;
+const MOVES_PER_CHANGE: u32 = 4;
 
 type Planned<L, E> = Result<Option<CascadeChange<L>>, AdaptError<E>>;
 
@@ -207,7 +207,7 @@ impl<L: Level> Cascade<L> {
                 let generation = self.generation_mut(self.side(key));
                 generation.insert(key, 0, to);
                 generation.live += 1;
-                self.owe(MOVED);
+                self.add_moves(MOVES_PER_CHANGE);
             }
             Kind::Remove { key, from } => {
                 let side = self.side(key);
@@ -221,9 +221,9 @@ impl<L: Level> Cascade<L> {
                 if let Some(tier) = tier {
                     tier.kill(key);
                     self.closing = None;
-                    self.owe(self.shape.steps);
+                    self.add_moves(self.shape.steps);
                 }
-                self.owe(MOVED);
+                self.add_moves(MOVES_PER_CHANGE);
             }
             Kind::Close { stranger, level, moved, last } => {
                 let generation = self.generation_mut(self.side(stranger));
@@ -236,13 +236,13 @@ impl<L: Level> Cascade<L> {
                 }
                 self.closing = (!last).then_some((stranger, level));
                 if last {
-                    self.owe(self.shape.steps);
+                    self.add_moves(self.shape.steps);
                 }
                 return 2 * reach;
             }
             Kind::Begin(next) => {
                 self.next = Some(next);
-                self.owed = 0;
+                self.pending_moves = 0;
             }
             Kind::Move { key, from, to } => {
                 self.now.remove(key, from);
@@ -252,7 +252,7 @@ impl<L: Level> Cascade<L> {
                     next.live += 1;
                 }
                 self.frontier.pass(key);
-                self.owed = self.owed.saturating_sub(1);
+                self.pending_moves = self.pending_moves.saturating_sub(1);
                 return 2 * reach;
             }
             Kind::End => {
@@ -260,16 +260,16 @@ impl<L: Level> Cascade<L> {
                     self.now = *next;
                 }
                 self.frontier.turn();
-                self.owed = 0;
+                self.pending_moves = 0;
             }
         }
         reach
     }
 
     /// Steps are due, if keys are moving.
-    fn owe(&mut self, steps: u32) {
+    fn add_moves(&mut self, steps: u32) {
         if self.next.is_some() {
-            self.owed = self.owed.saturating_add(steps);
+            self.pending_moves = self.pending_moves.saturating_add(steps);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! a cascade <-> a file.
 //!
 //! ```text
-//!   fields:   capacity | rate f64 | schedule | steps | epoch, frontier | owed | closing: 0, or 1 | digest | level
+//!   fields:   capacity | rate f64 | schedule | steps | epoch, frontier | pending_moves | closing: 0, or 1 | digest | level
 //!             generations: 1 or 2 | for each: keys | for each level: keys | stash
 //!   payloads: for each generation: for each level: table | dead spots; words of the last level
 //! ```
@@ -11,7 +11,7 @@
 use bytes::Bytes;
 
 use super::generation::{Generation, Sizes};
-use super::options::{MOST, STEPS, Shape};
+use super::options::{MAX_KEYS, STEPS, Shape};
 use super::{Cascade, Level, Schedule};
 use crate::adaptive::Adapt;
 use crate::adaptive::file;
@@ -29,7 +29,7 @@ impl<L: Level> Cascade<L> {
         fields.push(schedule as u8);
         put_varint(&mut fields, steps.into());
         self.frontier.encode(&mut fields);
-        put_varint(&mut fields, self.owed.into());
+        put_varint(&mut fields, self.pending_moves.into());
         fields.push(u8::from(self.closing.is_some()));
         if let Some((Digest { hi, lo }, level)) = self.closing {
             fields.extend_from_slice(&hi.to_le_bytes());
@@ -47,7 +47,7 @@ impl<L: Level> Cascade<L> {
         let read = file::read(bytes, L::KIND)?;
         let (hasher, domain) = (read.header.hasher, read.header.domain);
         let mut from = read.fields();
-        let capacity = from.within("capacity", 0..=MOST)?;
+        let capacity = from.within("capacity", 0..=MAX_KEYS)?;
         let rate = f64::from_le_bytes(from.array()?);
         let schedule = match from.within("schedule", 0..=1)? {
             0 => Schedule::Squaring,
@@ -58,7 +58,7 @@ impl<L: Level> Cascade<L> {
         let shape = Shape { domain, capacity, rate, schedule, steps }.check().map_err(fail)?;
         let sizes = Sizes::of::<L>(&shape);
         let frontier = Frontier::decode(&mut from, hasher)?;
-        let owed = from.within("steps due", 0..=u32::MAX.into())? as u32;
+        let pending_moves = from.within("steps due", 0..=u32::MAX.into())? as u32;
         let mut closing = None;
         if from.within("closing", 0..=1)? == 1 {
             let key = Digest { hi: u64::from_le_bytes(from.array()?), lo: u64::from_le_bytes(from.array()?) };
@@ -73,7 +73,7 @@ impl<L: Level> Cascade<L> {
         let mut load = |side| Generation::load(&sizes, frontier.salt(side), &mut from, &mut payloads, capacity);
         let now = load(Side::Old)?;
         let next = if two { Some(Box::new(load(Side::New)?)) } else { None };
-        let cascade = Cascade { hasher, shape, sizes, frontier, now, next, closing, owed };
+        let cascade = Cascade { hasher, shape, sizes, frontier, now, next, closing, pending_moves };
         from.end()?;
         if payloads.next().is_some() || cascade.len() != read.header.keys || cascade.len() > capacity {
             return Err(FormatError::invalid("directory: keys or payloads that no level has"));

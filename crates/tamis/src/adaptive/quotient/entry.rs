@@ -6,11 +6,11 @@
 //! ```
 
 /// Bits of a base.
-pub(super) const BASE: u32 = 38;
+pub(super) const BASE_BITS: u32 = 38;
 /// The most bits beside a base.
-pub(super) const LONGEST: u32 = 18;
+pub(super) const MAX_EXTRA_BITS: u32 = 18;
 /// Bits of an entry after the base.
-pub(super) const SHIFT: u32 = 64 - BASE;
+pub(super) const SHIFT: u32 = 64 - BASE_BITS;
 
 /// The hash of a key under one hash function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -56,7 +56,7 @@ impl Entry {
     pub(super) fn unpack(word: u64) -> Entry {
         Entry {
             base: word >> SHIFT,
-            bits: word >> 8 & ((1 << LONGEST) - 1),
+            bits: word >> 8 & ((1 << MAX_EXTRA_BITS) - 1),
             len: (word >> 3 & 31) as u32,
             buried: word >> 2 & 1 == 1,
             parity: word >> 1 & 1,
@@ -66,11 +66,11 @@ impl Entry {
     /// Whether a word is one that [`pack`](Self::pack) makes.
     pub(super) fn is_sound(word: u64) -> bool {
         let Entry { bits, len, .. } = Entry::unpack(word);
-        word & 1 == 1 && (1..=LONGEST).contains(&len) && bits >> len == 0
+        word & 1 == 1 && (1..=MAX_EXTRA_BITS).contains(&len) && bits >> len == 0
     }
 
     /// The same, of a removed key.
-    pub(super) fn grave(self) -> Entry {
+    pub(super) fn tombstone(self) -> Entry {
         Entry { buried: true, ..self }
     }
 
@@ -133,7 +133,7 @@ mod tests {
     fn words_are_what_was_packed() {
         for i in 0..2000 {
             let place = Place { base: scramble(i) >> SHIFT, rest: scramble(!i), parity: i & 1, whole: scramble(i + 7) };
-            for len in 1..=LONGEST {
+            for len in 1..=MAX_EXTRA_BITS {
                 let entry = place.entry(len);
                 assert_eq!(Entry::unpack(entry.pack()), entry);
                 assert!(Entry::is_sound(entry.pack()) && entry.pack() >> SHIFT == place.base);

@@ -1,6 +1,6 @@
 //! a task -> a change, planned and then made.
 
-use super::entry::{Entry, LONGEST, Match, Place, Whole};
+use super::entry::{Entry, MAX_EXTRA_BITS, Match, Place, Whole};
 use super::{AdaptiveQuotient, Side};
 use crate::adaptive::{Adapt, AdaptError, Remove, ReverseMap, Task};
 use crate::debug::brief_debug;
@@ -61,9 +61,9 @@ type Home = (Option<Match>, Vec<Digest>);
 /// A bit that no base has.
 const WHOLE: u64 = 1 << 63;
 /// Entries that only keys that move may use.
-const RESERVE: isize = 32;
+const RESERVED_ENTRIES: isize = 32;
 /// Slots that a step sweeps.
-const SWEEP: usize = 64;
+const SLOTS_PER_SWEEP: usize = 64;
 
 fn name(place: &Place, at: Match) -> u64 {
     if at == Match::Whole { WHOLE | Whole::upper(place) } else { place.base }
@@ -123,7 +123,7 @@ impl AdaptiveQuotient {
     ) -> Result<Arrival, AdaptError<E>> {
         // A key that moves leaves its entry, and may use the last ones.
         let spare = match gone {
-            None => RESERVE,
+            None => RESERVED_ENTRIES,
             Some((_, from)) => -isize::from(matches!(from, Match::Long(_))),
         };
         let whole = |place| Arrival { place, to: Match::Whole, other: None };
@@ -154,7 +154,7 @@ impl AdaptiveQuotient {
             Some(from) => {
                 let (_, owner) = self.owner(place.base, from, &keys()?, Some(key))?;
                 let needed = place.common(&owner) + 1;
-                if needed > LONGEST {
+                if needed > MAX_EXTRA_BITS {
                     return self.checked(whole(place), spare);
                 }
                 len = len.max(needed);
@@ -214,8 +214,8 @@ impl AdaptiveQuotient {
         let from = if let Match::Long(entry) = found { Some(entry) } else { None };
         let (key, owner) = self.owner(place.base, from, &keys, None)?;
         let len = place.common(&owner) + 1;
-        if len <= LONGEST {
-            let room = from.is_some() || self.long.len().saturating_add_signed(RESERVE) < self.long.capacity();
+        if len <= MAX_EXTRA_BITS {
+            let room = from.is_some() || self.long.len().saturating_add_signed(RESERVED_ENTRIES) < self.long.capacity();
             return if room { Ok(Some(Kind::Extend(Longer { from, to: owner.entry(len) }))) } else { Err(self.full()) };
         }
         if self.whole.len() >= self.whole.capacity() {
@@ -257,7 +257,7 @@ impl AdaptiveQuotient {
     pub(super) fn make(&mut self, change: QuotientChange) -> u32 {
         match change.0 {
             Kind::Insert { side, arrival } => {
-                self.exhume(&arrival);
+                self.remove_tombstones(&arrival);
                 self.take_in(arrival);
                 self.old += u64::from(side == Side::Old);
                 12
@@ -267,23 +267,23 @@ impl AdaptiveQuotient {
                 // One entry of each kind is enough, and the removal has just made room for it.
                 let new = match from {
                     Match::Bare => false,
-                    Match::Long(entry) => self.long.insert_new(entry.grave().pack()),
+                    Match::Long(entry) => self.long.insert_new(entry.tombstone().pack()),
                     Match::Whole => self.whole.insert_new(Whole::pack(&place, true)),
                 };
                 self.buried[place.parity as usize & 1] += u64::from(new);
                 self.old = self.old.saturating_sub(u64::from(side == Side::Old));
-                self.owe(if new { 3 * self.steps } else { 0 });
+                self.add_moves(if new { 3 * self.steps } else { 0 });
                 12
             }
             Kind::Extend(longer) => {
                 self.extend(longer);
-                self.owe(self.steps);
+                self.add_moves(self.steps);
                 8
             }
             Kind::Lift { place, from } => {
                 self.take_out(&place, from);
                 self.take_in(Arrival { place, to: Match::Whole, other: None });
-                self.owe(self.steps);
+                self.add_moves(self.steps);
                 12
             }
             Kind::Move { key, place, from, arrival } => {
@@ -291,33 +291,34 @@ impl AdaptiveQuotient {
                 self.take_in(arrival);
                 self.frontier.pass(key);
                 self.old = self.old.saturating_sub(1);
-                self.owed = self.owed.saturating_sub(1);
+                self.pending_moves = self.pending_moves.saturating_sub(1);
                 20
             }
             Kind::Sweep => {
                 let parity = self.parity(Side::Old) as u64;
                 let before = self.long.len() + self.whole.len();
                 let gone = |word| Entry::unpack(word).buried && Entry::unpack(word).parity == parity;
-                let next = self.long.sweep(self.swept, SWEEP, gone);
-                self.whole.sweep(self.swept, SWEEP, |word| Whole::is_buried(word) && Whole::parity(word) == parity);
+                let next = self.long.sweep(self.swept, SLOTS_PER_SWEEP, gone);
+                self.whole
+                    .sweep(self.swept, SLOTS_PER_SWEEP, |word| Whole::is_buried(word) && Whole::parity(word) == parity);
                 // Round and round: what moved back behind the sweep in between is found the next time.
                 self.swept = next.unwrap_or(0);
                 let left = &mut self.buried[parity as usize];
                 *left = left.saturating_sub((before - self.long.len() - self.whole.len()) as u64);
-                self.owed = self.owed.saturating_sub(1);
-                2 * SWEEP as u32
+                self.pending_moves = self.pending_moves.saturating_sub(1);
+                2 * SLOTS_PER_SWEEP as u32
             }
             Kind::Turn => {
                 self.frontier.turn();
                 self.old = self.len();
-                self.owed = self.owed.saturating_sub(1);
+                self.pending_moves = self.pending_moves.saturating_sub(1);
                 1
             }
         }
     }
 
-    fn owe(&mut self, steps: u32) {
-        self.owed = self.owed.saturating_add(steps);
+    fn add_moves(&mut self, steps: u32) {
+        self.pending_moves = self.pending_moves.saturating_add(steps);
     }
 
     fn extend(&mut self, Longer { from, to }: Longer) {
@@ -361,10 +362,10 @@ impl AdaptiveQuotient {
     }
 
     /// A key is back, with a fingerprint as long as what was remembered of it, which need not be remembered any more.
-    fn exhume(&mut self, Arrival { place, to, .. }: &Arrival) {
+    fn remove_tombstones(&mut self, Arrival { place, to, .. }: &Arrival) {
         let Match::Long(_) = to else { return };
-        let graves = self.entries(place.base).filter(|entry| entry.buried && entry.parity == place.parity);
-        let words: Vec<u64> = graves.filter(|entry| entry.is_prefix(place)).map(|entry| entry.pack()).collect();
+        let tombstones = self.entries(place.base).filter(|entry| entry.buried && entry.parity == place.parity);
+        let words: Vec<u64> = tombstones.filter(|entry| entry.is_prefix(place)).map(|entry| entry.pack()).collect();
         for word in words {
             let gone = u64::from(self.long.remove(word));
             let left = &mut self.buried[place.parity as usize & 1];

@@ -1,7 +1,7 @@
 //! an adaptive quotient filter <-> a file.
 //!
 //! ```text
-//!   fields:   capacity | rate f64 | steps | epoch, frontier | owed | keys under the old function | slot to sweep next | bases without a slot: number, each
+//!   fields:   capacity | rate f64 | steps | epoch, frontier | pending_moves | keys under the old function | slot to sweep next | bases without a slot: number, each
 //!   payloads: quotient table | entries, sorted | whole hashes, sorted
 //! ```
 
@@ -19,7 +19,7 @@ use crate::hash::Salt;
 use crate::leaves::quotient::Held;
 
 /// Bases without a slot, more than chance has.
-const SPARE: u64 = 64;
+const MAX_SPARE_BASES: u64 = 64;
 
 impl AdaptiveQuotient {
     pub(super) fn encoded(&self) -> Result<Vec<u8>, BuildError> {
@@ -28,7 +28,7 @@ impl AdaptiveQuotient {
         fields.extend_from_slice(&self.rate.to_le_bytes());
         put_varint(&mut fields, self.steps.into());
         self.frontier.encode(&mut fields);
-        for number in [self.owed.into(), self.old, self.swept as u64, self.spare.len() as u64] {
+        for number in [self.pending_moves.into(), self.old, self.swept as u64, self.spare.len() as u64] {
             put_varint(&mut fields, number);
         }
         self.spare.iter().for_each(|&base| put_varint(&mut fields, base));
@@ -54,11 +54,11 @@ impl AdaptiveQuotient {
         let held = held.ok_or_else(|| wrong("the slots of the table contradict one another"))?;
         let mut filter = AdaptiveQuotient::of(domain, hasher, &sizes, held).map_err(fail)?;
         filter.frontier = Frontier::decode(&mut from, hasher)?;
-        filter.owed = from.within("steps due", 0..=u32::MAX.into())? as u32;
+        filter.pending_moves = from.within("steps due", 0..=u32::MAX.into())? as u32;
         filter.old = from.within("keys under the old function", 0..=capacity)?;
         filter.swept = from.within("slot to sweep next", 0..=filter.long.bytes() as u64)? as usize;
         let range = filter.held.geometry.range();
-        for _ in 0..from.within("bases without a slot", 0..=SPARE)? {
+        for _ in 0..from.within("bases without a slot", 0..=MAX_SPARE_BASES)? {
             filter.spare.push(from.within("base", 0..=range - 1)?);
         }
         from.end()?;

@@ -1,5 +1,5 @@
 #![allow(clippy::unwrap_used)]
-use super::entry::LONGEST;
+use super::entry::MAX_EXTRA_BITS;
 use super::*;
 use crate::adaptive::file::Kind;
 use crate::adaptive::testing::Random;
@@ -26,7 +26,7 @@ fn prefix_free(filter: &AdaptiveQuotient) {
         for other in live.iter().skip(i + 1).take_while(|other| other.base == one.base) {
             let len = one.len.min(other.len);
             // The further bits lie lowest first: shift them to the same place.
-            let top = |entry: &Entry| (entry.pack() >> 8 & ((1 << LONGEST) - 1)) >> (entry.len - len);
+            let top = |entry: &Entry| (entry.pack() >> 8 & ((1 << MAX_EXTRA_BITS) - 1)) >> (entry.len - len);
             assert!(top(one) != top(other), "{one:?} and {other:?}");
         }
     }
@@ -162,7 +162,7 @@ fn keys_that_agree_are_kept_whole() {
     filter.carry_out(Task::Insert(key), &mut map).unwrap();
     let place = filter.place_of(key);
     let twin = Place { rest: place.rest ^ 1 << 40, whole: !place.whole, ..place };
-    assert!(place.common(&twin) >= LONGEST);
+    assert!(place.common(&twin) >= MAX_EXTRA_BITS);
     let arrival = filter.arrive::<()>(Digest { hi: 5, lo: 5 }, twin, None, || Ok(vec![key])).unwrap();
     assert!(format!("{arrival:?}").contains("to: Whole, other: None"), "{arrival:?}");
     // A file may hold such a key: take one up, and let it come and go.

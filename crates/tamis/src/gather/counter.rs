@@ -41,7 +41,7 @@ use crate::hash::{Digest, Salt};
 pub const ONE: u64 = 1 << 20;
 
 /// The heaviest single weight, in queries: two of them still have a sum.
-const HEAVIEST: f64 = (1u64 << 43) as f64;
+const MAX_WEIGHT: f64 = (1u64 << 43) as f64;
 
 /// A weight in queries as units, rounded to the nearest. Zero is zero, and may be left out.
 ///
@@ -60,7 +60,7 @@ pub fn units(weight: f64) -> Result<u64, BuildError> {
     if !weight.is_finite() || weight < 0.0 {
         return wrong("makes no sense, expected a number from 0 to 2^43");
     }
-    if weight > HEAVIEST {
+    if weight > MAX_WEIGHT {
         return wrong("is more than 2^43; scale the weights down");
     }
     let units = weight * ONE as f64;
@@ -89,7 +89,7 @@ pub fn units(weight: f64) -> Result<u64, BuildError> {
 pub struct Counter {
     table: Table,
     /// The most slots the table may have.
-    most: usize,
+    max_slots: usize,
     /// Cells in a row of the sketch, once there is one.
     width: usize,
     sketch: Option<Sketch>,
@@ -98,7 +98,7 @@ pub struct Counter {
     /// All units pushed.
     queries: u64,
     /// Units in the sketch.
-    outside: u64,
+    sketch_weight: u64,
     /// Everything in the sketch was at most this heavy when it got there.
     floor: u64,
 }
@@ -106,25 +106,25 @@ pub struct Counter {
 brief_debug!(Counter, it => values: it.table.entries, queries: it.queries);
 
 /// Less memory than this is taken for this much.
-const LEAST_MEMORY: u64 = 1 << 16;
+const MIN_MEMORY: u64 = 1 << 16;
 
 /// Bytes of one slot of the table.
-const SLOT: u64 = mem::size_of::<(Digest, u64)>() as u64;
+const SLOT_BYTES: u64 = mem::size_of::<(Digest, u64)>() as u64;
 
 /// How many queries wait for memory at the same time.
-const AHEAD: usize = 32;
+const MAX_PENDING: usize = 32;
 
 impl Counter {
     /// A counter that uses about this many bytes, and less while there is little to count. About `memory / 40` distinct
     /// values are counted exactly: three quarters are for the table, one for the sketch.
     pub fn new(memory: u64) -> Counter {
         // A 32-bit machine has no more to give.
-        let memory = memory.clamp(LEAST_MEMORY, (usize::MAX / 4) as u64);
-        let most = (memory / 4 * 3 / SLOT) as usize - EDGE;
+        let memory = memory.clamp(MIN_MEMORY, (usize::MAX / 4) as u64);
+        let max_slots = (memory / 4 * 3 / SLOT_BYTES) as usize - TAIL_SLOTS;
         let width = (memory / 4 / (8 * ROWS as u64)) as usize;
-        let pending = Vec::with_capacity(AHEAD);
-        let table = Table::new(FIRST, Salt::new(random()));
-        Counter { table, most, width, sketch: None, pending, queries: 0, outside: 0, floor: 0 }
+        let pending = Vec::with_capacity(MAX_PENDING);
+        let table = Table::new(INITIAL_SLOTS, Salt::new(random()));
+        Counter { table, max_slots, width, sketch: None, pending, queries: 0, sketch_weight: 0, floor: 0 }
     }
 
     /// Counts a query of this weight in units; one of no weight is no query.
@@ -138,8 +138,8 @@ impl Counter {
         }
         // Every count is at most the sum of all: no other sum can overflow.
         self.queries = self.queries.checked_add(weight).ok_or_else(too_many)?;
-        if self.pending.len() == AHEAD {
-            self.settle();
+        if self.pending.len() == MAX_PENDING {
+            self.flush_pending();
         }
         prefetch(&self.table.slots, self.table.home(digest));
         self.pending.push((digest, weight));
@@ -156,17 +156,17 @@ impl Counter {
 
     /// What was counted.
     pub fn finish(mut self) -> Counts {
-        self.settle();
+        self.flush_pending();
         let mut known = self.table.slots;
         known.retain(|&(_, count)| count > 0);
         known.sort_unstable_by_key(|&(digest, _)| digest);
         known.shrink_to_fit();
         let once = known.iter().filter(|&&(_, count)| count == ONE).count() as u64;
-        Counts { known, queries: self.queries, once, outside: self.outside, exact: self.sketch.is_none() }
+        Counts { known, queries: self.queries, once, outside: self.sketch_weight, exact: self.sketch.is_none() }
     }
 
     /// Counts those that waited.
-    fn settle(&mut self) {
+    fn flush_pending(&mut self) {
         let mut pending = mem::take(&mut self.pending);
         for (digest, weight) in pending.drain(..) {
             self.count(digest, weight);
@@ -192,20 +192,20 @@ impl Counter {
     fn admit(&mut self, digest: Digest, mut weight: u64) {
         if let Some(sketch) = &mut self.sketch {
             let estimate = sketch.add(digest, weight);
-            self.outside += weight;
+            self.sketch_weight += weight;
             if estimate <= self.floor {
                 return;
             }
             sketch.subtract(digest, estimate);
-            self.outside -= estimate;
+            self.sketch_weight -= estimate;
             weight = estimate;
         }
         if self.table.is_full() {
-            if self.table.places < self.most {
+            if self.table.places < self.max_slots {
                 let places = self.table.places;
-                self.table.grow((places + places / 2).min(self.most));
+                self.table.grow((places + places / 2).min(self.max_slots));
             } else {
-                self.lighten();
+                self.evict_lightest();
             }
         }
         self.table.place(digest, weight);
@@ -213,7 +213,7 @@ impl Counter {
 
     /// The lightest quarter of the table moves to the sketch.
     #[cold]
-    fn lighten(&mut self) {
+    fn evict_lightest(&mut self) {
         let mut classes = vec![0usize; class(u64::MAX) + 1];
         for (_, count) in self.table.iter() {
             classes[class(count)] += 1;
@@ -244,7 +244,7 @@ impl Counter {
         left.sort_unstable();
         for (digest, count) in left {
             sketch.add(digest, count);
-            self.outside += count;
+            self.sketch_weight += count;
         }
         self.floor = self.floor.max(heaviest(last));
     }
@@ -293,10 +293,10 @@ fn heaviest(class: usize) -> u64 {
 }
 
 /// Slots of a new table.
-const FIRST: usize = 64;
+const INITIAL_SLOTS: usize = 64;
 
 /// Room behind the last home, so that the vector is rarely longer than asked for.
-const EDGE: usize = 64;
+const TAIL_SLOTS: usize = 64;
 
 #[derive(Debug)]
 struct Table {
@@ -310,7 +310,7 @@ struct Table {
 
 impl Table {
     fn new(places: usize, salt: Salt) -> Table {
-        Table { slots: vec![(Digest::default(), 0); places + EDGE], places, entries: 0, salt }
+        Table { slots: vec![(Digest::default(), 0); places + TAIL_SLOTS], places, entries: 0, salt }
     }
 
     fn iter(&self) -> impl Iterator<Item = (Digest, u64)> + Clone + '_ {
@@ -335,7 +335,7 @@ impl Table {
         let free = self.slots[home..].iter().position(|&(_, count)| count == 0);
         let i = free.map_or(self.slots.len(), |steps| home + steps);
         if i == self.slots.len() {
-            self.extend(i + EDGE);
+            self.extend(i + TAIL_SLOTS);
         }
         self.slots[i] = (digest, count);
         self.entries += 1;
@@ -351,7 +351,7 @@ impl Table {
     /// free for it.
     fn grow(&mut self, places: usize) {
         let mut end = self.slots.len();
-        self.extend((places + EDGE).max(end));
+        self.extend((places + TAIL_SLOTS).max(end));
         self.places = places;
         self.entries = 0;
         let mut run = Vec::new();
@@ -710,7 +710,7 @@ mod tests {
     #[test]
     fn weights_become_units() {
         for (weight, expected) in
-            [(0.0, 0), (-0.0, 0), (1.0, ONE), (0.5, ONE / 2), (1e6, 1_000_000 * ONE), (HEAVIEST, 1 << 63)]
+            [(0.0, 0), (-0.0, 0), (1.0, ONE), (0.5, ONE / 2), (1e6, 1_000_000 * ONE), (MAX_WEIGHT, 1 << 63)]
         {
             assert_eq!(units(weight).unwrap(), expected, "{weight}");
         }
@@ -722,7 +722,7 @@ mod tests {
             (f64::NEG_INFINITY, "-inf"),
             (1e-7, "scale the weights up"),
             (f64::MIN_POSITIVE, "scale the weights up"),
-            (HEAVIEST * 1.01, "scale the weights down"),
+            (MAX_WEIGHT * 1.01, "scale the weights down"),
             (f64::MAX, "scale the weights down"),
         ] {
             let error = units(weight).unwrap_err().to_string();

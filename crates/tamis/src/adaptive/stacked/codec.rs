@@ -164,9 +164,9 @@ impl AdaptiveStacked {
 
 fn tag(base: Base) -> u8 {
     match base {
-        Base::Cuckoo => cuckoo::Cuckoo::TAG,
-        Base::Quotient => quotient::Quotient::TAG,
-        _ => bloom::Classic::TAG,
+        Base::Cuckoo => CUCKOO,
+        Base::Quotient => QUOTIENT,
+        Base::Bloom | Base::Ribbon | Base::Fuse | Base::Fuse4 => BLOOM,
     }
 }
 

@@ -100,7 +100,8 @@ impl StackGoal {
                 let table = Quotient::new(size, salt)?;
                 (Table::Quotient(table), table.payload_len())
             }
-            _ => {
+            // `check` has refused those that are no Bloom filter.
+            Base::Bloom | Base::Ribbon | Base::Fuse | Base::Fuse4 => {
                 let table = Classic::new(&classic::Params::for_rate(capacity, rate)?, 0, salt)?;
                 (Table::Classic(table), table.payload_len())
             }
@@ -132,7 +133,7 @@ impl StackGoal {
                     _ => Quotient::build(keys, &params, salt, &mut payload)?,
                 })
             }
-            _ => {
+            Base::Bloom | Base::Ribbon | Base::Fuse | Base::Fuse4 => {
                 let params = classic::Params::for_bits_per_key(n.max(1), room / n.max(1) as f64)?;
                 Table::Classic(Classic::build(keys, &params, salt, &mut payload)?)
             }

@@ -126,10 +126,7 @@ impl Broom {
                  and at most {MAX_KEYS} keys"
             ),
         })?;
-        let hasher = match options.key {
-            Some(key) => Hasher::keyed(key),
-            None => Hasher::secret()?,
-        };
+        let hasher = options.key.map_or_else(Hasher::secret, |key| Ok(Hasher::keyed(key)))?;
         Ok(Broom {
             hasher,
             domain: options.domain,

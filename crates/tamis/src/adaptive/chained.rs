@@ -25,7 +25,7 @@ use std::collections::BTreeSet;
 use bytes::Bytes;
 
 use super::file::{self, Kind};
-use super::keys::{KeySetChecksum, Keys, LearnError, gather, gather_again};
+use super::keys::{KeySetChecksum, Keys, LearnError, digest, gather, gather_again};
 use crate::debug::brief_debug;
 use crate::error::{BuildError, FormatError, QueryError};
 use crate::format::{Reader, put_varint};
@@ -135,10 +135,7 @@ impl AdaptiveChained {
     /// Keys that cannot be read; a rate below 2^-32 or no rate.
     pub fn build<M: Keys>(options: ChainOptions, keys: &mut M) -> Result<AdaptiveChained, LearnError<M::Error>> {
         let ChainOptions { rate, rebuild_every, max_false_positives, key } = options;
-        let hasher = match key {
-            Some(key) => Hasher::keyed(key),
-            None => Hasher::secret()?,
-        };
+        let hasher = key.map_or_else(Hasher::secret, |key| Ok(Hasher::keyed(key)))?;
         let width = width(rate)?;
         let domain = keys.domain();
         let (digests, checksum) = gather(keys, domain, &hasher, |_| true)?;
@@ -172,10 +169,7 @@ impl AdaptiveChained {
 
     /// The digest of a key.
     pub fn digest<K: Key>(&self, key: K) -> Result<Digest, QueryError> {
-        match K::DOMAIN == self.domain {
-            true => Ok(key.digest(&self.hasher)),
-            false => Err(QueryError::Domain { filter: self.domain, query: K::DOMAIN }),
-        }
+        digest(key, self.domain, &self.hasher)
     }
 
     /// Tells the filter of a false positive. When enough are new this reads all keys and builds the exact bit.

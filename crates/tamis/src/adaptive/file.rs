@@ -117,6 +117,17 @@ pub(crate) fn read(bytes: impl Into<Bytes>, kind: Kind) -> Result<Read, FormatEr
     Ok(Read { header, payloads, fields, budget })
 }
 
+/// The rate of a filter, from its fields.
+pub(crate) fn rate(from: &mut Reader<'_>) -> Result<f64, FormatError> {
+    match f64::from_le_bytes(from.array()?) {
+        rate if rate > 0.0 && rate < 1.0 => Ok(rate),
+        rate => {
+            let reason = format!("directory: rate is {rate}, expected more than 0 and less than 1");
+            Err(FormatError::invalid(reason))
+        }
+    }
+}
+
 /// Words as bytes.
 pub(crate) fn bytes_of(words: &[u64]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()

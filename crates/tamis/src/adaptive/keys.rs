@@ -117,6 +117,15 @@ impl<E> From<BuildError> for LearnError<E> {
     }
 }
 
+/// The digest of a key; the error is a key of the other domain.
+#[inline]
+pub(super) fn digest<K: Key>(key: K, filter: Domain, hasher: &Hasher) -> Result<Digest, QueryError> {
+    match K::DOMAIN == filter {
+        true => Ok(key.digest(hasher)),
+        false => Err(QueryError::Domain { filter, query: K::DOMAIN }),
+    }
+}
+
 /// How many keys there are, and which: a sum that depends on no order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct KeySetChecksum {

@@ -1,5 +1,6 @@
 //! a fingerprint -> the keys behind it: what an adaptive filter asks of whoever holds its keys (\[Broom\] section 2, "Finding colliders").
 
+use super::AdaptError;
 use crate::hash::Digest;
 
 /// The keys of a filter, filed under names and in order.
@@ -55,7 +56,25 @@ impl<M: ReverseMap + ?Sized> ReverseMap for &mut M {
     }
 }
 
-/// A map that counts how often it is asked.
+/// The keys under a name, sorted and distinct.
+pub(super) fn filed<M: ReverseMap>(map: &mut M, name: u64) -> Result<Vec<Digest>, AdaptError<M::Error>> {
+    let mut keys = vec![];
+    map.filed(name, &mut keys).map_err(AdaptError::Map)?;
+    keys.sort_unstable();
+    keys.dedup();
+    Ok(keys)
+}
+
+/// The one key that has a fingerprint; the error is that the map has none or several under this name.
+pub(super) fn only<T, E>(mut owners: impl Iterator<Item = T>, name: u64) -> Result<T, AdaptError<E>> {
+    match (owners.next(), owners.next()) {
+        (Some(owner), None) => Ok(owner),
+        (None, _) => Err(AdaptError::Unfiled { name }),
+        (Some(_), Some(_)) => Err(AdaptError::Ambiguous { name }),
+    }
+}
+
+/// A map that counts its reads and writes.
 pub(super) struct Metered<'a, M> {
     pub(super) map: &'a mut M,
     pub(super) reads: u32,

@@ -10,6 +10,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 
+use super::keys::digest;
 use super::verbs::{self, Access};
 use super::{Adapt, AdaptError, Receipt, Remove, ReverseMap, Task};
 use crate::error::{BuildError, QueryError};
@@ -57,14 +58,9 @@ impl<F: Adapt> Shared<F> {
     /// Whether a key may be in the set.
     pub fn contains<K: Key>(&self, key: K) -> Result<bool, QueryError> {
         // Hashing needs no lock; neither hash nor domain ever changes.
-        let digest = self.look(|filter| (*filter.hasher(), filter.domain()));
-        match K::DOMAIN == digest.1 {
-            true => {
-                let key = key.digest(&digest.0);
-                Ok(self.look(|filter| filter.contains_digest(key)))
-            }
-            false => Err(QueryError::Domain { filter: digest.1, query: K::DOMAIN }),
-        }
+        let (hasher, domain) = self.look(|filter| (*filter.hasher(), filter.domain()));
+        let key = digest(key, domain, &hasher)?;
+        Ok(self.look(|filter| filter.contains_digest(key)))
     }
 
     /// Puts a key in; see [`Adapt::insert`].

@@ -46,7 +46,7 @@ use crate::math::shape::Shape;
 use crate::math::stack::{expected_rate, unknown_rate};
 use crate::plan::Base;
 
-use super::keys::{KeySetChecksum, Keys, LearnError, gather, gather_again};
+use super::keys::{KeySetChecksum, Keys, LearnError, digest, gather, gather_again};
 
 mod codec;
 mod plan;
@@ -207,10 +207,7 @@ impl AdaptiveStacked {
     pub fn build<M: Keys>(options: StackOptions, keys: &mut M) -> Result<AdaptiveStacked, LearnError<M::Error>> {
         let StackOptions { goal, shape, key, sample, memory } = options;
         goal.check()?;
-        let hasher = match key {
-            Some(key) => Hasher::keyed(key),
-            None => Hasher::secret()?,
-        };
+        let hasher = key.map_or_else(Hasher::secret, |key| Ok(Hasher::keyed(key)))?;
         let domain = keys.domain();
         let (digests, checksum) = gather(keys, domain, &hasher, |_| true)?;
         let mut filter = AdaptiveStacked {
@@ -273,10 +270,7 @@ impl AdaptiveStacked {
     /// The digest of a key.
     #[inline]
     pub fn digest<K: Key>(&self, key: K) -> Result<Digest, QueryError> {
-        match K::DOMAIN == self.domain {
-            true => Ok(key.digest(&self.hasher)),
-            false => Err(QueryError::Domain { filter: self.domain, query: K::DOMAIN }),
-        }
+        digest(key, self.domain, &self.hasher)
     }
 
     /// Tells the filter of a false positive: a key that it let pass, and that is not in the set. (One that is in the set after all does no

@@ -1,5 +1,6 @@
 //! a filter + a reverse map + a task -> a change, planned and then made: the verbs of adaptive filters.
 
+use super::keys::digest;
 use super::map::Metered;
 use super::{AdaptError, ReverseMap};
 use crate::error::{BuildError, FormatError, QueryError};
@@ -89,10 +90,7 @@ pub trait Adapt: Sized {
     /// The digest of a key.
     #[inline]
     fn digest<K: Key>(&self, key: K) -> Result<Digest, QueryError> {
-        match K::DOMAIN == self.domain() {
-            true => Ok(key.digest(self.hasher())),
-            false => Err(QueryError::Domain { filter: self.domain(), query: K::DOMAIN }),
-        }
+        digest(key, self.domain(), self.hasher())
     }
 
     /// Whether a key may be in the set.

@@ -1,6 +1,7 @@
 //! a task -> what it changes, planned without touching anything; a change -> made, without asking anybody.
 
 use super::super::frontier::Side;
+use super::super::map::{filed, only};
 use super::super::{AdaptError, Remove, ReverseMap};
 use super::{Broom, Spot, Table};
 use crate::debug::brief_debug;
@@ -64,7 +65,7 @@ const MIN_MOVES_PER_TOMBSTONE: u64 = 16;
 const MOVES_PER_INSERT: u32 = 9;
 
 impl Broom {
-    /// The one key that a full collision is with. `found` is what is filed under its name.
+    /// The one key that a full collision is with. `found` are the distinct keys under its name.
     pub(super) fn owner<E>(
         &self,
         side: Side,
@@ -73,20 +74,13 @@ impl Broom {
         found: &[Digest],
     ) -> Result<(Digest, Spot), AdaptError<E>> {
         let table = self.table(side);
-        let mut owner: Option<(Digest, Spot)> = None;
-        for &key in found {
+        let owners = found.iter().filter_map(|&key| {
             let its = self.frontier.side(key);
             let spot = self.spot(key, its);
             let same_table = its == side || self.next.is_none();
-            if !same_table || !table.owned(hit, slot, &spot) || owner.is_some_and(|(known, _)| known == key) {
-                continue;
-            }
-            if owner.is_some() {
-                return Err(AdaptError::Ambiguous { name: table.name(hit) });
-            }
-            owner = Some((key, spot));
-        }
-        owner.ok_or(AdaptError::Unfiled { name: table.name(hit) })
+            (same_table && table.owned(hit, slot, &spot)).then_some((key, spot))
+        });
+        only(owners, table.name(hit))
     }
 
     /// The name that a key of this hash is filed under.
@@ -96,9 +90,7 @@ impl Broom {
     }
 
     fn filed<M: ReverseMap>(&self, side: Side, spot: &Spot, map: &mut M) -> Asked<Vec<Digest>, M> {
-        let mut found = vec![];
-        map.filed(self.table(side).name(spot), &mut found).map_err(AdaptError::Map)?;
-        Ok(found)
+        filed(map, self.table(side).name(spot))
     }
 
     /// How to put a key in, or `None` if it is there. `moving`: it is there, and will be taken out first.

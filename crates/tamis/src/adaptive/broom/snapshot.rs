@@ -49,10 +49,7 @@ pub(super) fn write(broom: &Broom) -> Result<Vec<u8>, BuildError> {
 pub(super) fn read(bytes: Bytes) -> Result<Broom, FormatError> {
     let file = file::read(bytes, Kind::Broom)?;
     let mut from = file.fields();
-    let rate = f64::from_le_bytes(from.array()?);
-    if !(rate > 0.0 && rate < 1.0) {
-        return Err(FormatError::invalid(format!("directory: rate is {rate}, expected more than 0 and less than 1")));
-    }
+    let rate = file::rate(&mut from)?;
     let moved_per_repair = from.within("keys moved for each repair", 1..=64)? as u32;
     let grows = from.within("whether it grows", 0..=1)? == 1;
     let pending_moves = from.within("steps due", 0..=u32::MAX.into())? as u32;

@@ -3,6 +3,7 @@
 use super::generation::Generation;
 use super::{Cascade, Erase, Level};
 use crate::adaptive::frontier::Side;
+use crate::adaptive::map::filed;
 use crate::adaptive::{Adapt, AdaptError, Remove, ReverseMap, Task};
 use crate::debug::brief_debug;
 use crate::error::QueryError;
@@ -48,9 +49,7 @@ impl<L: Level> Cascade<L> {
         key: Digest,
         map: &mut M,
     ) -> Result<Vec<Digest>, AdaptError<M::Error>> {
-        let mut found = vec![];
-        map.filed(self.name(side, level, key), &mut found).map_err(AdaptError::Map)?;
-        Ok(found)
+        filed(map, self.name(side, level, key))
     }
 
     fn full<E>(&self) -> AdaptError<E> {
@@ -130,8 +129,6 @@ impl<L: Level> Cascade<L> {
         }
         // Of the last level nobody is sent on: the hashes agree in 58 bits, which happens to nobody.
         let Some(tier) = generation.tiers.get(level) else { return Ok(None) };
-        found.sort_unstable();
-        found.dedup();
         // Whatever the map says: keys of this generation that are at this spot, at this level.
         let is_here = |&key: &Digest| {
             self.side(key) == side && tier.spot(key) == tier.spot(stranger) && generation.alive(key, 0) == Some(level)

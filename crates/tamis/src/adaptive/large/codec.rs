@@ -42,10 +42,7 @@ pub(super) fn restore(bytes: Bytes) -> Result<LargeBroom, FormatError> {
     };
     let mut from = read.fields();
     let capacity = from.within("capacity", 0..=MAX_KEYS)?;
-    let rate = f64::from_le_bytes(from.array()?);
-    if !(rate > 0.0 && rate < 1.0) {
-        return Err(FormatError::invalid(format!("directory: rate is {rate}, expected more than 0 and less than 1")));
-    }
+    let rate = file::rate(&mut from)?;
     let bins = from.within("bins", 1..=MAX_KEYS)?;
     let width = from.within("bits of a rest", 0..=u64::from(MAX_REST))? as u32;
     let limit = from.varint()?;

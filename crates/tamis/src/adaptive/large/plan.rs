@@ -4,6 +4,7 @@ use super::front::{self, Print};
 use super::yard::{EVICTED, NO_FREE_SLOT, tombstone_word};
 use super::{Adapt, LargeBroom};
 use crate::adaptive::frontier::Side;
+use crate::adaptive::map::{filed, only};
 use crate::adaptive::{AdaptError, Remove, ReverseMap};
 use crate::debug::brief_debug;
 use crate::error::QueryError;
@@ -78,14 +79,6 @@ fn name(print: &Print) -> u64 {
     // The low bits of a bin and a signature are all that one word holds beside a long rest.
     let place = (print.bin as u64) << 16 | u64::from(print.signature);
     place.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ print.rest
-}
-
-fn filed<M: ReverseMap>(map: &mut M, name: u64) -> Result<Vec<Digest>, AdaptError<M::Error>> {
-    let mut keys = vec![];
-    map.filed(name, &mut keys).map_err(AdaptError::Map)?;
-    keys.sort_unstable();
-    keys.dedup();
-    Ok(keys)
 }
 
 impl LargeBroom {
@@ -183,12 +176,8 @@ impl LargeBroom {
     /// Of the keys under the name of this print, the one with the slot: all others that have the print are in the yard.
     fn owner<E>(&self, print: &Print, keys: &[Digest]) -> Result<Digest, AdaptError<E>> {
         let in_yard = |key: &&Digest| self.yard.find(self.yard_hash(**key)).is_some();
-        let mut owners = keys.iter().filter(|key| self.print(**key) == *print && !in_yard(key));
-        match (owners.next(), owners.next()) {
-            (Some(&owner), None) => Ok(owner),
-            (None, _) => Err(AdaptError::Unfiled { name: name(print) }),
-            (Some(_), Some(_)) => Err(AdaptError::Ambiguous { name: name(print) }),
-        }
+        let owners = keys.iter().filter(|key| self.print(**key) == *print && !in_yard(key));
+        only(owners.copied(), name(print))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::entry::{Entry, MAX_EXTRA_BITS, Match, Place, Whole};
 use super::{AdaptiveQuotient, Side};
+use crate::adaptive::map::{filed, only};
 use crate::adaptive::{Adapt, AdaptError, Remove, ReverseMap, Task};
 use crate::debug::brief_debug;
 use crate::error::QueryError;
@@ -69,14 +70,6 @@ fn name(place: &Place, at: Match) -> u64 {
     if at == Match::Whole { WHOLE | Whole::upper(place) } else { place.base }
 }
 
-fn filed<M: ReverseMap>(map: &mut M, name: u64) -> Result<Vec<Digest>, AdaptError<M::Error>> {
-    let mut found = vec![];
-    map.filed(name, &mut found).map_err(AdaptError::Map)?;
-    found.sort_unstable();
-    found.dedup();
-    Ok(found)
-}
-
 impl AdaptiveQuotient {
     fn full<E>(&self) -> AdaptError<E> {
         QueryError::Full { keys: self.len(), capacity: self.capacity }.into()
@@ -105,12 +98,7 @@ impl AdaptiveQuotient {
             let agrees = |entry: Entry| entry.parity == place.parity && entry.is_prefix(place);
             place.base == base && entry.is_none_or(agrees)
         };
-        let mut owners = places.filter(fits);
-        match (owners.next(), owners.next()) {
-            (Some(owner), None) => Ok(owner),
-            (None, _) => Err(AdaptError::Unfiled { name: base }),
-            (Some(_), Some(_)) => Err(AdaptError::Ambiguous { name: base }),
-        }
+        only(places.filter(fits), base)
     }
 
     /// How a key comes in, while its fingerprint `gone` goes. `keys` are those under its base.

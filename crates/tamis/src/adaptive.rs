@@ -1,9 +1,8 @@
 //! keys that come and go, false positives that were found -> filters that repair themselves.
 //!
-//! A filter stands before a dictionary and spares it questions. Whoever finds one false positive of an ordinary filter can ask for
-//! it for ever; the rate that was promised holds for strangers only. The filters of this module are told of their mistakes and
-//! mend them, so that their rate holds for *any* sequence of queries, also one chosen by somebody who watches the answers
-//! (\[Broom\] section 2: the *sustained false-positive rate*).
+//! A filter in front of a dictionary saves lookups. One false positive of an ordinary filter can be queried again and again: its
+//! rate holds for unlisted keys only. The filters of this module fix each false positive that is reported. So their rate holds for
+//! *any* sequence of queries, also one that is chosen by the answers (\[Broom\] section 2: the *sustained false-positive rate*).
 //!
 //! ```text
 //!   query ──▶ filter ──no──▶ not there
@@ -22,11 +21,11 @@
 //! * [`Guarded`] is filter and dictionary together; [`Shared`] lets many threads ask beside one that writes.
 //!
 //! **Reading first.** Every change has two halves. `plan` looks at the filter and asks the map, and may fail: the filter is as it
-//! was. `apply` changes the filter, asks nobody and cannot fail. So a map that breaks half-way harms nothing, and readers wait for
+//! was. `apply` changes the filter, asks no map and cannot fail. So a map that breaks half-way harms nothing, and readers wait for
 //! memory alone, never for the map.
 //!
-//! **The hash is keyed, always**: with a secret of the operating system, or of the caller. Whoever knows it can compute false
-//! positives instead of finding them. A snapshot holds the secret.
+//! **The hash is keyed, always**: with a secret of the operating system, or of the caller. With the secret, false
+//! positives can be computed instead of found. A snapshot holds the secret.
 
 mod bits;
 mod bloom;

@@ -14,7 +14,7 @@
 //! bit missing.
 //!
 //! Which keys share a cell the filter cannot know. The other cascades count the keys behind a fingerprint and notice a reverse map
-//! that has lost one. This one notices only a map that names nobody where somebody must be; otherwise it has to believe its map, and a key that is not
+//! that has lost one. This one notices only a map that names no key where there must be one. Otherwise it trusts its map, and a key that is not
 //! named when its cell dies is lost.
 
 use super::cascade::{Cascade, Level, Store};
@@ -36,10 +36,10 @@ use crate::math::bloom::one_minus_exp;
 ///     filter.insert(key, &mut map)?;
 /// }
 /// // Whatever is found to be a mistake is none from now on.
-/// for stranger in 1000..10_000u64 {
-///     if filter.contains(stranger)? {
-///         filter.repair(stranger, &mut map)?;
-///         assert!(!filter.contains(stranger)?);
+/// for query in 1000..10_000u64 {
+///     if filter.contains(query)? {
+///         filter.repair(query, &mut map)?;
+///         assert!(!filter.contains(query)?);
 ///     }
 /// }
 /// assert!((0..1000u64).all(|key| filter.contains(key) == Ok(true)));
@@ -64,7 +64,7 @@ brief_debug!(Segments, it => keys: it.len, bytes: it.table.len());
 /// The most segments.
 const MAX_SEGMENTS: u32 = 32;
 
-/// The share of strangers that pass `segments` segments of `cells` cells after `n` insertions.
+/// The share of unlisted keys that match in `segments` segments of `cells` cells after `n` insertions.
 fn rate(n: u64, cells: u64, segments: u32) -> f64 {
     // 1 - 1/m is at least exp(-1/(m-1)): rather too high than too low.
     let set = one_minus_exp(n as f64 / (cells as f64 - 1.0).max(0.5));
@@ -177,7 +177,7 @@ mod tests {
     use crate::adaptive::{Adapt, CascadeOptions, Memory, trial};
     use crate::hash::Domain;
 
-    /// Segments of m cells, k of them: a stranger passes with (1 - (1 - 1/m)^n)^k.
+    /// Segments of m cells, k of them: an unlisted key matches with (1 - (1 - 1/m)^n)^k.
     #[test]
     fn rates_are_those_of_the_formula() {
         let (n, goal) = (50_000, 1.0 / 64.0);

@@ -39,7 +39,7 @@ pub use change::BroomChange;
 pub use options::{Block, Options};
 use table::{Spot, Table, hash};
 
-/// A filter that holds its rate against whoever asks.
+/// A filter that keeps its false positive rate for any sequence of queries.
 ///
 /// ```
 /// use tamis::adaptive::{Adapt, Broom, Memory, Remove};
@@ -111,8 +111,8 @@ impl Answer<Broom> for Asked {
 }
 
 impl Broom {
-    /// An empty filter with a secret of the operating system's: with `capacity` keys it lets at most `rate` of the strangers through, and
-    /// goes on to do so. 2^-24 is the lowest rate; see [`LargeBroom`](super::LargeBroom) for lower ones.
+    /// An empty filter with a secret of the operating system's: with `capacity` keys at most a share `rate` of the unlisted keys
+    /// matches, however many queries come. 2^-24 is the lowest rate; see [`LargeBroom`](super::LargeBroom) for lower ones.
     pub fn new(domain: Domain, capacity: u64, rate: f64) -> Result<Broom, BuildError> {
         Broom::with(&Options::new(domain, capacity, rate))
     }

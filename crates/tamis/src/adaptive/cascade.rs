@@ -1,6 +1,6 @@
 //! levels of any filter -> an adaptive filter: what is found out at one level moves to the next (\[Broom\] section 5).
 //!
-//! The recipe that makes other filters adaptive. Level 0 is a filter with all keys. When a stranger x passes it, the *spot* they
+//! The recipe that makes other filters adaptive. Level 0 is a filter with all keys. When a false positive x matches, the *spot* they
 //! share, its fingerprint, is marked *dead*, and the keys behind it move to level 1, a small filter of a lower rate with a hash function of its own;
 //! there x has a new chance, a small one. What few keys reach the end of the levels are kept as whole hashes.
 //!
@@ -23,7 +23,7 @@
 //! nothing is due. The move is over before the old generation runs full: [`Sizes::of`](generation::Sizes::of) has the proof.
 //!
 //! **Moving several keys.** A spot may have several keys, and each is one write to the map, which may fail. So keys leave one at a time; until
-//! the last has left the spot is *closing*: it still says yes, and whoever looks for a key looks at the next level too.
+//! the last has left the spot is *closing*: it still says yes, and a search for a key goes on to the next level.
 //!
 //! **Space**, in bits per key with 100,000 keys at a rate of 2^-8 (the test `bits_per_key` prints it), at rest and while keys move:
 //!
@@ -84,9 +84,9 @@ pub type QuotientCascade = Cascade<Quotients>;
 /// for key in 0..1000u64 {
 ///     filter.insert(key, &mut map)?;
 /// }
-/// let stranger = (1000..100_000u64).find(|&key| filter.contains(key) == Ok(true)).expect("one in a hundred");
-/// filter.repair(stranger, &mut map)?;
-/// assert!(!filter.contains(stranger)? && filter.contains(7u64)?);
+/// let mistake = (1000..100_000u64).find(|&key| filter.contains(key) == Ok(true)).expect("one in a hundred");
+/// filter.repair(mistake, &mut map)?;
+/// assert!(!filter.contains(mistake)? && filter.contains(7u64)?);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub type CuckooCascade = Cascade<Cuckoos>;

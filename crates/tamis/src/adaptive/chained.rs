@@ -9,16 +9,16 @@
 //!            E, once there is one ──▶ yes or no
 //! ```
 //!
-//! P stays as it is, so whoever it refuses is refused for good, and the list needs nobody else. E is a ribbon of one bit, as in the recipe for
+//! P stays as it is, so what it rejects is rejected for good, and the list needs nothing else. E is a ribbon of one bit, as in the recipe for
 //! negatives that are known from the start: about 1.01 bits for every key and every one of the list.
 //!
 //! **What is promised.** Every key matches. Every false positive of the list is rejected by the next E and by all after it; until that is built it
 //! still matches. An unlisted key matches P as ever, and E with a chance of one half, whatever its table holds.
 //!
 //! **What is not.** Between two builds new ones match as often as they are queried: by default the exact bit is built after n / 64 of them.
-//! When the list is full, what comes after it matches for good. Which strangers pass E is drawn anew by every build: one
-//! that was refused may pass then. The list grows with every false positive, 16 bytes each, up to a limit that the caller sets; so this is for
-//! queries that repeat, not for somebody who looks for new false positives all the time. The hash is keyed.
+//! When the list is full, what comes after it matches for good. Every build draws anew which unlisted keys match E: one
+//! that was rejected may match then. The list grows with every false positive, 16 bytes each, up to a limit that the caller sets; so this is for
+//! queries that repeat, not for a search for ever new false positives. The hash is keyed.
 
 use std::collections::BTreeSet;
 
@@ -45,7 +45,7 @@ pub struct ChainOptions {
 brief_debug!(ChainOptions, it => rate: it.rate, every: it.rebuild_every, most: it.max_false_positives);
 
 impl ChainOptions {
-    /// A first filter with this rate for strangers, or less.
+    /// A first filter with at most this rate for unlisted keys.
     pub fn new(rate: f64) -> ChainOptions {
         ChainOptions { rate, rebuild_every: None, max_false_positives: None, key: None }
     }
@@ -106,9 +106,9 @@ pub struct AdaptiveChained {
     made: u64,
     first: Layer,
     exact: Option<Layer>,
-    /// Those that the exact bit knows, sorted.
+    /// False positives that the exact bit knows, sorted.
     stored: Vec<Digest>,
-    /// Those that the next one will know.
+    /// False positives that the next exact bit will know.
     pending: BTreeSet<Digest>,
 }
 
@@ -227,7 +227,7 @@ impl AdaptiveChained {
         (self.stored.len() + self.pending.len()) as u64
     }
 
-    /// The share of strangers that pass.
+    /// The share of unlisted keys that match.
     pub fn rate(&self) -> f64 {
         self.first.ribbon.rate() * self.exact.as_ref().map_or(1.0, |exact| exact.ribbon.rate())
     }

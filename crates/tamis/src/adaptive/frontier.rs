@@ -5,8 +5,8 @@
 //! comparison tells which function a *query* is asked by. When all have moved the new function becomes the old one, and another is
 //! drawn: an *epoch* is over.
 //!
-//! The paper walks through the keys in their own order. Digests are a keyed hash of them: nobody can choose keys that lie close before the
-//! frontier, or tell where it is, and a store that is sorted by digest has that order for nothing.
+//! The paper walks through the keys in their own order. Digests are a keyed hash of them: no caller can choose keys that lie close before the
+//! frontier, or see where it is, and a store that is sorted by digest has that order for nothing.
 
 use crate::error::FormatError;
 use crate::format::{Reader, put_varint};

@@ -6,7 +6,7 @@ use std::fmt;
 use crate::error::{BuildError, QueryError};
 use crate::hash::{Digest, Domain, Hasher, Key, Salt};
 
-/// Whoever holds the keys of a filter.
+/// The store of the keys of a filter.
 ///
 /// All of them, each once, in any order, and every time the same ones: a filter compares their number and a sum over their digests
 /// with those of the keys it was made of. If they are others it stays as it was, and so it does after an error.

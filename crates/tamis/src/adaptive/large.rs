@@ -8,11 +8,11 @@
 //! ```
 //!
 //! Almost every key has a slot: a *signature* of 16 bits that no other key of its bin has, and beside it the *rest* of its
-//! remainder, as many bits as the rate asks for. Keys that find their bin full or their signature taken are turned away into
+//! remainder, as many bits as the rate asks for. Keys that find their bin full or their signature taken go to
 //! the back yard, where 61 bits of another hash stand for them. Nothing has to be asked of the map for that.
 //!
-//! **A repair** drives the key behind the false positive out of its slot into the back yard. Its hash there has nothing to do with
-//! its slot, so it does not let the same stranger in again. The price is a yard that fills, and the answer is to
+//! **A repair** evicts the key behind the false positive from its slot into the back yard. Its hash there has nothing to do with
+//! its slot, so it does not match the same false positive again. The price is a yard that fills, and the answer is to
 //! move [`STEPS`](crate::math::large::STEPS) keys to the next hash function for every repair; so few of them are needed that this is cheap.
 //! [`math::large`](crate::math::large) has the inequality: the yard never fills, however long an attack goes on.
 //!
@@ -22,7 +22,7 @@
 //! **Why three hashes.** A word of the yard has 61 bits. If they were the bits of the slot and some more, few would be left to tell a key
 //! from its false positive where the rate is low. Independent ones all count.
 //!
-//! **What it costs.** A slot pays for its place in the bin with log2(64) bits, where the blocks of [`Broom`](super::Broom) pay with two: that one is
+//! **What it costs.** The place of a slot in its bin takes log2(64) bits, where the blocks of [`Broom`](super::Broom) take two: that one is
 //! 8 bits per key smaller wherever it reaches, to 2^-24. This one is for the rates below, and where a repair must not move bits of its neighbours.
 //!
 //! **Names.** A key is filed under its bin, signature and rest, in the yard as well: being evicted writes nothing to the map.
@@ -50,7 +50,7 @@ pub use plan::Change as LargeChange;
 use plan::{Act, Destination, Source};
 use yard::{Backyard, EVICTED};
 
-/// Slots of the yard that a step looks through for tombstones that nobody needs.
+/// Slots of the yard that a step looks through for tombstones that are no longer needed.
 const SLOTS_PER_SWEEP: u32 = 16;
 
 /// A broom filter for low rates.
@@ -177,7 +177,7 @@ impl LargeBroom {
                 front::WORDS
             }
             Destination::Backyard { hash, state } => {
-                // Who is evicted has to be paid for, also if it was another key that did it.
+                // Each evicted key adds moves, also one that another key evicted.
                 if state == EVICTED {
                     self.add_moves(STEPS);
                 }

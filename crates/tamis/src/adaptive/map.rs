@@ -1,4 +1,4 @@
-//! a fingerprint -> the keys behind it: what an adaptive filter asks of whoever holds its keys (\[Broom\] section 2, "Finding colliders").
+//! a fingerprint -> the keys behind it: what an adaptive filter asks of the store of its keys (\[Broom\] section 2, "Finding colliders").
 
 use super::AdaptError;
 use crate::hash::Digest;

@@ -15,12 +15,12 @@
 //! the one key to blame longer; a key that is inserted where it would be taken for another makes both longer. A key that would need more than 18
 //! bits leaves the quotient table and is kept as 58 bits of another hash.
 //!
-//! * **Removed keys.** The entry of a removed key stays, *buried*: it answers nobody, but whoever is inserted under the same hash function
+//! * **Removed keys.** The entry of a removed key stays as a *tombstone*: it matches no query, but a key that is inserted under the same hash function
 //!   and agrees with it gets a fingerprint that is at least as long. So removing and inserting a key does not undo what a repair did.
-//! * **Steps.** A repair moves 32 keys (`steps`) to the next hash function, a removal that buries three times as many; both functions share one table. When all have moved, what was buried
-//!   under the old function is swept out, 64 slots a step, and the functions change places.
-//! * **Room.** Let an epoch have N steps and c be `steps`. Entries of keys come from the repairs of the last epoch: c L <= N. What is buried is gone after two, and
-//!   cost c when it became longer and 3 c when it was buried: c L + 4 c B <= 3 N. So L + B is at most 3/2 N / c, and there is room for that many, and for keys that
+//! * **Steps.** A repair moves 32 keys (`steps`) to the next hash function, a removal that leaves a tombstone three times as many; both functions share one table. When all have moved, tombstones
+//!   of the old function are swept out, 64 slots a step, and the functions change places.
+//! * **Room.** Let an epoch have N steps and c be `steps`. Entries of keys come from the repairs of the last epoch: c L <= N. A tombstone is gone after two, and
+//!   cost c when it became longer and 3 c when its key was removed: c L + 4 c B <= 3 N. So L + B is at most 3/2 N / c, and there is room for that many, and for keys that
 //!   collide among themselves, about n eps. It does not grow: a filter that holds its capacity is full.
 //!
 //! The [`Broom`](super::Broom) keeps the extra bits beside the remainders and takes 13 bits per key where this takes 15; this is what
@@ -75,10 +75,10 @@ pub struct AdaptiveQuotient {
     whole: Words<Scattered<{ Whole::SHIFT }>>,
     /// Keys under the old hash function.
     old: u64,
-    /// Keys that are kept whole, without the buried.
+    /// Keys that are kept whole, without tombstones.
     whole_keys: u64,
-    /// What is buried, under the even hash functions and the odd.
-    buried: [u64; 2],
+    /// Tombstones under the even hash functions and the odd.
+    tombstones: [u64; 2],
     /// The slot of `long` and `whole` that is swept next.
     swept: usize,
     pending_moves: u32,
@@ -172,7 +172,7 @@ impl AdaptiveQuotient {
             whole: Words::new(sizes.whole)?,
             old: 0,
             whole_keys: 0,
-            buried: [0; 2],
+            tombstones: [0; 2],
             swept: 0,
             pending_moves: 0,
         })
@@ -185,7 +185,7 @@ impl AdaptiveQuotient {
 
     /// How many removed keys are remembered.
     pub fn buried(&self) -> u64 {
-        self.buried.iter().sum()
+        self.tombstones.iter().sum()
     }
 
     /// The hash of a key on a side.
@@ -218,7 +218,7 @@ impl AdaptiveQuotient {
             return None;
         }
         let mut long = 0;
-        for entry in self.entries(place.base).filter(|entry| !entry.buried) {
+        for entry in self.entries(place.base).filter(|entry| !entry.tombstone) {
             if entry.is_prefix(place) {
                 return Some(Match::Long(entry));
             }
@@ -230,7 +230,7 @@ impl AdaptiveQuotient {
     /// Whether a key with this hash is kept whole.
     #[inline]
     fn is_whole(&self, place: &Place) -> bool {
-        self.whole_keys > 0 && self.whole.like(place.whole).any(|(_, word)| !Whole::is_buried(word))
+        self.whole_keys > 0 && self.whole.like(place.whole).any(|(_, word)| !Whole::is_tombstone(word))
     }
 
     /// A table so full that a change may find no room.

@@ -18,7 +18,7 @@
 //!
 //! * **Nothing goes into a frozen layer.** A key that N does not know is answered with yes there, so it is in no later layer. Were N to
 //!   learn it afterwards, it would be refused: a false negative.
-//! * **An open layer is not asked.** It would refuse nobody: what it knows is decided by the layer after it.
+//! * **An open layer is not asked.** It would reject no key: what it knows is decided by the layer after it.
 //! * **Full** is a Bloom filter half of whose bits are set, or a cuckoo or quotient filter with as many entries as it was made for. A
 //!   stack whose few negatives never fill the layer is finished after twice the queries that the plan foresaw.
 //! * **The keys** are read again, through [`Keys`], for every layer on keys. If that fails the filter is as it was, and right; the
@@ -33,7 +33,7 @@
 //! *shape*; what is asked for it need not know.
 //!
 //! **What is promised.** Every key is found, in every state. A negative that was learned passes a finished stack only by a chance of
-//! the third layer's rate, and those after it. Whoever can choose queries freely is not held off: values that the second layer does
+//! the third layer's rate, and those after it. Chosen queries are not held off: values that the second layer does
 //! not know pass at the first layer's rate, again and again, until a window is bad. The filters that hold their rate against anybody
 //! are the others of this module. The hash is keyed.
 
@@ -250,7 +250,7 @@ impl AdaptiveStacked {
         Ok(yes)
     }
 
-    /// Counts a query that [`AdaptiveStacked::contains`] refused: whoever asks through shared references tells it later. The rate is
+    /// Counts a query that [`AdaptiveStacked::contains`] refused, for callers that query through shared references. The rate is
     /// that of false positives among these and those that are learned.
     #[inline]
     pub fn refused(&mut self, key: Digest) {
@@ -472,7 +472,7 @@ impl AdaptiveStacked {
         expected_rate(self.psi, rates.get(..3).unwrap_or(&rates[..rates.len().min(1)]))
     }
 
-    /// The rate on values that were not learned: the bound for any query that is not chosen by somebody who watches.
+    /// The rate on values that were not learned: the bound for any query that does not depend on earlier answers.
     pub fn rate(&self) -> f64 {
         unknown_rate(&self.rates())
     }

@@ -49,7 +49,7 @@ pub trait Adapt: Sized {
     /// Makes a planned change; returns how many words planning and making it touched.
     fn apply(&mut self, change: Self::Change) -> u32;
 
-    /// How many [`Task::Step`]s are due: what repairs and removals cost in the long run, paid in small coin.
+    /// Returns the number of [`Task::Step`]s that are still pending: key moves to the next hash function. Each later call makes a bounded number of them.
     fn owed(&self) -> u32;
 
     /// Whether the key of this digest may be in the set.

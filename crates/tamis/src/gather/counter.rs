@@ -19,8 +19,8 @@
 //! **The sketch** is a count-min sketch with conservative update: a value raises only those of its four cells that are
 //! smaller than its new estimate. A value that goes back to the table takes its estimate out of all four cells. So the
 //! cells of a row never add up to more than the weight in the sketch, an estimate is never more than that weight, and table and
-//! sketch together always hold exactly what was pushed. What is still in the sketch at the end is *outside*: asked for, by nobody
-//! knows whom.
+//! sketch together always hold exactly what was pushed. What is still in the sketch at the end is *outside*: queries of values that
+//! are not known.
 //!
 //! Estimates depend on the salt of the sketch, so that it cannot be random: one log must give one result. It is a hash of all
 //! entries that are in the table when the first of them leave. To find values that share their cells with those of others one has to
@@ -229,7 +229,7 @@ impl Counter {
         let of_last = self.table.iter().filter(|&(_, count)| class(count) == last).map(|(digest, _)| digest);
         let highest = nth(of_last, quota - 1).unwrap_or_default();
         let sketch = self.sketch.get_or_insert_with(|| {
-            // A sum, which has no order. Whoever can aim at it knows all entries, and knows the salt of any other hash too.
+            // A sum, which has no order. Aiming at it takes all entries, and with them the salt of any other hash is known too.
             let hash = self.table.iter().fold(0, |sum: u64, (digest, _)| sum.wrapping_add(SetHash::of(&[digest])));
             Sketch::new(self.width, Salt::new(hash))
         });
@@ -564,7 +564,7 @@ mod tests {
         assert_eq!(counts, count(0, &queries));
     }
 
-    /// Nobody can choose values that crowd: those with neighbouring homes for one salt are spread by that of another counter.
+    /// No chosen values crowd: those with neighbouring homes for one salt are spread by that of another counter.
     #[test]
     fn chosen_values_do_not_crowd() {
         let longest = |counter: &Counter| {

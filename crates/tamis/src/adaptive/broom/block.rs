@@ -14,7 +14,7 @@
 //!
 //! A query counts zeros in the quotients to find its run, which is a key long on average, and compares remainders; only for an equal
 //! one, a *hard collision*, does it look at lengths and adaptivity bits. The answer is yes only if those are a prefix of the query's: a
-//! *full collision*. With 256 bytes the counters and quotients fill the first cache line, and a stranger touches one more.
+//! *full collision*. With 256 bytes the counters and quotients fill the first cache line, and a query for an unlisted key touches one more.
 //!
 //! The number of words is fixed, so every operation is O(1) words, as the paper's; the constants are ours: bins of some 160 keys and not of
 //! (log n) / r, one yard for all blocks and not one overflow group for each log^6 n bins (`Backyard` in `words.rs`). Lemma 17's claim, that the

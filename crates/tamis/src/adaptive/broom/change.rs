@@ -56,10 +56,10 @@ struct Put {
 /// What the map must answer for.
 type Asked<T, M> = Result<T, AdaptError<<M as ReverseMap>::Error>>;
 
-/// Steps that a burial is paid with at least.
+/// Moves that a tombstone adds, at least.
 const MIN_MOVES_PER_TOMBSTONE: u64 = 16;
 
-/// Steps that an insertion is paid with when the filter is about to grow. It begins at 3/4 of the capacity. The epoch that goes on may have as many
+/// Moves that an insertion adds when the filter is about to grow. It begins at 3/4 of the capacity. The epoch that goes on may have as many
 /// steps left as there are keys, and the next one, which fills the larger table, has as many: at most twice the capacity, for which a quarter of
 /// the capacity in insertions is left. Eight would do.
 const MOVES_PER_INSERT: u32 = 9;
@@ -191,7 +191,7 @@ impl Broom {
         }
         let Some(put) = self.plan_put(key, Side::New, 0, true, map)? else { return Err(AdaptError::Order) };
         let names = (self.table.name(&from), self.name(Side::New, put.hash));
-        // Whoever is not filed there is not one of our keys, even if it looks like one.
+        // A key that is not filed there is not in the set, even if it matches.
         if !map.refile(key, names.0, names.1).map_err(AdaptError::Map)? {
             return Err(AdaptError::Order);
         }
@@ -279,15 +279,15 @@ impl Broom {
         touched
     }
 
-    /// A few cells of the graveyard are looked at. While the filter grows, the old one is thrown away in the end, and the new one has nothing old.
+    /// Sweeps a few tombstones of the old table. While the filter grows, the new table has none of a hash function that is gone.
     fn sweep(&mut self) -> u32 {
         let share = self.table.tombstones.share(self.len);
         self.table.tombstones.sweep(share, self.frontier.epoch());
         share.div_ceil(2) as u32
     }
 
-    /// Steps that a burial is paid with, so that the graveyard is never full: beyond half of it, as many as there are steps until the hash
-    /// function of this side is gone, over the room that is left. If everyone pays that much, there is room for all.
+    /// Moves that a tombstone adds, so that there is always room for another. Beyond half of the room, each adds as many as there are moves
+    /// until the hash function of this side is gone, over the room that is left.
     fn moves_per_tombstone(&self, side: Side) -> u32 {
         let tombstones = &self.table(side).tombstones;
         let free = tombstones.room().saturating_sub(tombstones.len()) as u64;

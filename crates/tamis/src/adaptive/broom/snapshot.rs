@@ -3,7 +3,7 @@
 //! ```text
 //!   fields:    rate f64 | keys moved for each repair | grows 0 or 1 | steps due | keys moved | frontier
 //!              | number of tables 1 or 2 | per table: blocks, words, load, quotients, remainder, counter, room of the yard
-//!   payloads:  per table: blocks, yard, graveyard
+//!   payloads:  per table: blocks, yard, tombstones
 //! ```
 //!
 //! All fields but the first are varints. Everything is checked when a file is taken up, so that no query and no change has to.

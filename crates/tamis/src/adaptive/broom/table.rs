@@ -22,7 +22,7 @@ pub(super) struct Table {
     level: Level,
 }
 
-/// Keys of a filter for each one that the graveyard remembers.
+/// Keys of a filter for each tombstone that there is room for.
 const KEYS_PER_TOMBSTONE: u64 = 40;
 
 /// Deleted keys that a table of this size remembers.

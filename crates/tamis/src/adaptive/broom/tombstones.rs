@@ -1,7 +1,7 @@
-//! deleted keys with long fingerprints -> the length each must have again: the graveyard.
+//! deleted keys with long fingerprints -> the length each must have again.
 //!
-//! Whoever finds a false positive x, and may delete and insert the key y behind it, has a way round repairs: y comes back with a
-//! short fingerprint, and x is false again. \[Broom\] section 4.2 deletes like that, and 98 of 100 replays are false then. So the
+//! Without them, removing and inserting the key y behind a false positive x would undo its repair: y would come back with a
+//! short fingerprint, and x would match again. \[Broom\] section 4.2 deletes like that, and 98 of 100 replays match then. So the
 //! filter remembers, of deleted keys whose fingerprint had been made longer, how long it was, until their hash function is gone.
 //!
 //! An entry is 24 bits of a hash, the hash function's number modulo 4 and the length, in one of two buckets of a cache line each.
@@ -34,7 +34,7 @@ const NUMBER: u32 = 6;
 const TAG: u32 = 8;
 
 impl Tombstones {
-    /// A graveyard that takes this many entries when the first one comes; until then it has no memory.
+    /// Room for this many entries, which takes no memory before the first of them.
     pub(super) fn new(room: usize) -> Tombstones {
         Tombstones { cells: vec![], len: 0, room, broom: 0 }
     }
@@ -93,7 +93,7 @@ impl Tombstones {
         }
     }
 
-    /// The length that a key must have again; 0 if it was not buried.
+    /// The length that a key must have again; 0 if there is no tombstone.
     pub(super) fn length(&self, hash: u64, number: u64) -> u32 {
         self.find(hash, number).map_or(0, |at| (self.cells[at] & LENGTH) - 1)
     }
@@ -129,7 +129,7 @@ impl Tombstones {
         bytes_of(&words)
     }
 
-    /// A graveyard for `room` entries with these cells, or without any.
+    /// Room for `room` entries with these cells, or without any.
     pub(super) fn decode(bytes: &[u8], room: usize) -> Result<Tombstones, FormatError> {
         if !bytes.is_empty() && bytes.len() != 4 * size(room) {
             let (found, expected) = (bytes.len(), 4 * size(room));
@@ -157,7 +157,7 @@ mod tests {
     use std::collections::HashMap;
 
     #[test]
-    fn what_is_buried_is_remembered_until_its_function_is_gone() {
+    fn a_length_is_remembered_until_its_function_is_gone() {
         let mut tombstones = Tombstones::new(20_000);
         assert_eq!((tombstones.length(5, 0), tombstones.bytes()), (0, 0));
         let mut known = HashMap::new();

@@ -26,7 +26,7 @@ pub(super) struct Sizes {
 impl Sizes {
     /// A spot dies with a repair, and a repair during a move moves `steps` keys: a move of n keys is over after `burst` = n / steps
     /// repairs. A generation wants to be replaced after `burst` spots died, at most as many die while it is, and so 2 `burst` is
-    /// room enough, whoever asks for what. (While it is filled, a generation gets at most `burst` dead spots: then it is not worn yet.)
+    /// room enough for any queries. (While it is filled, a generation gets at most `burst` dead spots: then it is not worn yet.)
     ///
     /// Of the spots of level i that die, a share of eps_(i+1) is a false positive again in the next level: the same query, asked again. \[Broom\] has
     /// the levels shrink in this way until n / (3 log n) keys are left, and those are kept exactly.

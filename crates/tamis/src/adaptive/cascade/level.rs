@@ -1,7 +1,7 @@
 //! a key -> alive, dead or absent: one level of a cascade, which is a filter and the set of its dead spots.
 //!
 //! A *spot* is what keys share that a level cannot tell apart: a fingerprint, or a cell of a Bloom filter's first segment. A false
-//! positive makes its spot dead, and from then on whoever comes to the spot is sent on to the next level. Marks are not one bit per slot
+//! positive makes its spot dead, and from then on keys at the spot are sent on to the next level. Marks are not one bit per slot
 //! but a set of their own: at most two spots per `steps` keys are ever dead, and a quotient table of so few spots takes less than
 //! a bit per key. It is exact, because a spot is a small number: all of its bits are stored.
 
@@ -136,7 +136,7 @@ impl<L: Level> Tier<L> {
         self.level.spot(key)
     }
 
-    /// Whether whoever comes to the spot of this key is sent on.
+    /// Whether keys at the spot of this one are sent on.
     pub(super) fn is_dead(&self, key: Digest) -> bool {
         self.dead.0.has(self.spot(key))
     }

@@ -20,8 +20,8 @@ enum Kind<L> {
     Insert { key: Digest, to: usize },
     /// A key leaves its level.
     Remove { key: Digest, from: usize },
-    /// One of the keys at the spot of a stranger, if there is one, goes to a later level; with the last of them the spot dies.
-    Close { stranger: Digest, level: usize, moved: Option<(Digest, usize)>, last: bool },
+    /// One of the keys at the spot of a false positive, if there is one, goes to a later level; with the last of them the spot dies.
+    Close { false_positive: Digest, level: usize, moved: Option<(Digest, usize)>, last: bool },
     /// Here is the next generation.
     Begin(Box<Generation<L>>),
     /// The next key goes from its level in one generation to a level in the next.
@@ -58,9 +58,9 @@ impl<L: Level> Cascade<L> {
 
     /// Whether the spot of a key at this level is closing.
     fn is_closing(&self, side: Side, level: usize, key: Digest) -> bool {
-        let same = |&(stranger, at): &(Digest, usize)| {
+        let same = |&(false_positive, at): &(Digest, usize)| {
             let spot = |key| self.generation(side).spot(level, key);
-            at == level && self.side(stranger) == side && spot(stranger) == spot(key)
+            at == level && self.side(false_positive) == side && spot(false_positive) == spot(key)
         };
         self.closing.as_ref().is_some_and(same)
     }
@@ -85,7 +85,9 @@ impl<L: Level> Cascade<L> {
         let kind = match (task, self.closing) {
             (Task::Insert(key), _) => self.plan_insert(key, map),
             // What was begun comes first.
-            (Task::Repair(_) | Task::Step, Some((stranger, level))) => self.plan_close(stranger, level, map),
+            (Task::Repair(_) | Task::Step, Some((false_positive, level))) => {
+                self.plan_close(false_positive, level, map)
+            }
             (Task::Repair(key), None) => match self.generation(self.side(key)).alive(key, 0) {
                 Some(level) => self.plan_close(key, level, map),
                 None => Ok(None),
@@ -102,7 +104,7 @@ impl<L: Level> Cascade<L> {
         let side = self.side(key);
         let generation = self.generation(side);
         let mut to = generation.open(key, 0);
-        // A spot that is closing takes nobody in.
+        // A spot that is closing takes no key.
         if self.is_closing(side, to, key) {
             to = generation.open(key, to + 1);
         }
@@ -113,31 +115,33 @@ impl<L: Level> Cascade<L> {
         Ok(Some(Kind::Insert { key, to }))
     }
 
-    /// One key fewer at the spot of a stranger.
+    /// One key fewer at the spot of a false positive.
     fn plan_close<M: ReverseMap>(
         &self,
-        stranger: Digest,
+        false_positive: Digest,
         level: usize,
         map: &mut M,
     ) -> Result<Option<Kind<L>>, AdaptError<M::Error>> {
-        let side = self.side(stranger);
+        let side = self.side(false_positive);
         let generation = self.generation(side);
-        let name = self.name(side, level, stranger);
-        let mut found = self.filed(side, level, stranger, map)?;
-        if found.contains(&stranger) {
+        let name = self.name(side, level, false_positive);
+        let mut found = self.filed(side, level, false_positive, map)?;
+        if found.contains(&false_positive) {
             return Err(AdaptError::Present);
         }
-        // Of the last level nobody is sent on: the hashes agree in 58 bits, which happens to nobody.
+        // No key leaves the last level: hashes do not agree in 58 bits by chance.
         let Some(tier) = generation.tiers.get(level) else { return Ok(None) };
         // Whatever the map says: keys of this generation that are at this spot, at this level.
         let is_here = |&key: &Digest| {
-            self.side(key) == side && tier.spot(key) == tier.spot(stranger) && generation.alive(key, 0) == Some(level)
+            self.side(key) == side
+                && tier.spot(key) == tier.spot(false_positive)
+                && generation.alive(key, 0) == Some(level)
         };
         found.retain(is_here);
-        match tier.copies(stranger) {
+        match tier.copies(false_positive) {
             Some(copies) if copies > found.len() as u64 => return Err(AdaptError::Unfiled { name }),
             Some(copies) if copies < found.len() as u64 => return Err(AdaptError::Ambiguous { name }),
-            // Somebody set the bits, and nobody left since.
+            // Some key set the bits, and none has left since.
             None if found.is_empty() && level == 0 && tier.len() == generation.live => {
                 return Err(AdaptError::Unfiled { name });
             }
@@ -164,7 +168,7 @@ impl<L: Level> Cascade<L> {
                 Some((key, to))
             }
         };
-        Ok(Some(Kind::Close { stranger, level, moved, last: found.len() <= 1 }))
+        Ok(Some(Kind::Close { false_positive, level, moved, last: found.len() <= 1 }))
     }
 
     fn plan_step<M: ReverseMap>(&self, map: &mut M) -> Result<Option<Kind<L>>, AdaptError<M::Error>> {
@@ -222,16 +226,16 @@ impl<L: Level> Cascade<L> {
                 }
                 self.add_moves(MOVES_PER_CHANGE);
             }
-            Kind::Close { stranger, level, moved, last } => {
-                let generation = self.generation_mut(self.side(stranger));
+            Kind::Close { false_positive, level, moved, last } => {
+                let generation = self.generation_mut(self.side(false_positive));
                 if let Some((key, to)) = moved {
                     generation.remove(key, level);
                     generation.insert(key, level + 1, to);
                 }
                 if let Some(tier) = generation.tiers.get_mut(level).filter(|_| last) {
-                    tier.kill(stranger);
+                    tier.kill(false_positive);
                 }
-                self.closing = (!last).then_some((stranger, level));
+                self.closing = (!last).then_some((false_positive, level));
                 if last {
                     self.add_moves(self.shape.steps);
                 }

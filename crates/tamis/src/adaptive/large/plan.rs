@@ -91,7 +91,7 @@ impl LargeBroom {
         let state = match self.front.find(print.bin, print.signature) {
             None if self.front.has_room(print.bin) => return Some(Destination::Front(print)),
             None => NO_FREE_SLOT,
-            // As if it had been evicted: the other key may be, by a stranger that has this print too.
+            // As if it had been evicted: the other key may be, by a false positive with this print.
             Some(slot) if self.front.rest(slot) == print.rest => EVICTED,
             Some(_) => NO_FREE_SLOT,
         };
@@ -121,13 +121,13 @@ impl LargeBroom {
         change(Act::Insert { side, to }, WORDS_PER_PLAN)
     }
 
-    pub(super) fn plan_repair<M: ReverseMap>(&self, stranger: Digest, map: &mut M) -> Planned<M::Error> {
-        if !self.contains_digest(stranger) {
+    pub(super) fn plan_repair<M: ReverseMap>(&self, false_positive: Digest, map: &mut M) -> Planned<M::Error> {
+        if !self.contains_digest(false_positive) {
             return Ok(None);
         }
-        let print = self.print(stranger);
+        let print = self.print(false_positive);
         let keys = filed(map, name(&print))?;
-        if keys.contains(&stranger) {
+        if keys.contains(&false_positive) {
             return Err(AdaptError::Present);
         }
         let Some(slot) = self.front.holder(&print) else { return change(Act::AddMoves, WORDS_PER_PLAN) };
@@ -166,7 +166,7 @@ impl LargeBroom {
         let next = self.print_by(hashes, key);
         let room = self.yard.has_room() || matches!(from, Source::Backyard(_));
         let to = self.destination(next, key.salted(hashes.yard), room).ok_or_else(|| self.full())?;
-        // Whoever is not filed there is not one of our keys, even if it looks like one.
+        // A key that is not filed there is not in the set, even if it matches.
         if !map.refile(key, name(&print), name(&next)).map_err(AdaptError::Map)? {
             return Err(AdaptError::Order);
         }

@@ -1,14 +1,14 @@
 //! the entire hash of a key -> its place in the back yard, or its tombstone (\[Broom\] section 4.3).
 //!
 //! A word is 61 bits of hash and 3 bits of state. Linear probing; a word gives way to one that is further from home (Robin Hood), so
-//! a search ends as soon as it meets a word that is nearer to its own: strangers look at two or three, all in one or two cache lines.
+//! a search ends as soon as it meets a word that is nearer to its own: a query for an unlisted key reads two or three, all in one or two cache lines.
 //!
 //! ```text
-//!   0 free   1 turned away (no slot)   2 evicted (a false positive)   3, 4, 5 a tombstone, of a hash function by its number mod 3
+//!   0 free   1 no free slot   2 evicted (a false positive)   3, 4, 5 a tombstone, of a hash function by its number mod 3
 //! ```
 //!
 //! A *tombstone* is a key that was evicted and then removed: if it comes back under the same hash function it must come back here, or the
-//! false positive that drove it out would be one again. The tombstones of a function that is no longer in use are swept away by steps. Two
+//! false positive that evicted it would match again. The tombstones of a function that is no longer in use are swept away by steps. Two
 //! functions are in use and one may still have tombstones: hence three marks.
 
 pub(super) const NO_FREE_SLOT: u64 = 1;
@@ -26,7 +26,7 @@ pub(super) fn tombstone_word(hash: u64, function: u64) -> u64 {
     hash & !STATE | tombstone(function)
 }
 
-/// Whether the key of a word was evicted of its slot.
+/// Whether the key of a word was evicted from its slot.
 pub(super) fn is_evicted(word: u64) -> bool {
     word & STATE == EVICTED
 }

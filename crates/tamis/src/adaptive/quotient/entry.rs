@@ -1,8 +1,8 @@
 //! a longer fingerprint <-> a word; a whole hash <-> a word.
 //!
 //! ```text
-//!   entry   base 38 | further bits 18, the last one lowest | how many 5 | buried 1 | hash function, odd or even 1 | 1
-//!   whole   hash 58 | 0 0 0 | hash function 1 | buried 1 | 1
+//!   entry   base 38 | further bits 18, the last one lowest | how many 5 | tombstone 1 | hash function, odd or even 1 | 1
+//!   whole   hash 58 | 0 0 0 | hash function 1 | tombstone 1 | 1
 //! ```
 
 /// Bits of a base.
@@ -33,7 +33,7 @@ impl Place {
     /// The fingerprint with so many bits after the base, 1 to 18.
     pub(super) fn entry(&self, len: u32) -> Entry {
         let Place { base, rest, parity, .. } = *self;
-        Entry { base, bits: rest >> (64 - len), len, buried: false, parity }
+        Entry { base, bits: rest >> (64 - len), len, tombstone: false, parity }
     }
 }
 
@@ -43,14 +43,14 @@ pub(super) struct Entry {
     pub(super) base: u64,
     bits: u64,
     pub(super) len: u32,
-    pub(super) buried: bool,
+    pub(super) tombstone: bool,
     pub(super) parity: u64,
 }
 
 impl Entry {
     pub(super) fn pack(self) -> u64 {
-        let Entry { base, bits, len, buried, parity } = self;
-        base << SHIFT | bits << 8 | u64::from(len) << 3 | u64::from(buried) << 2 | parity << 1 | 1
+        let Entry { base, bits, len, tombstone, parity } = self;
+        base << SHIFT | bits << 8 | u64::from(len) << 3 | u64::from(tombstone) << 2 | parity << 1 | 1
     }
 
     pub(super) fn unpack(word: u64) -> Entry {
@@ -58,7 +58,7 @@ impl Entry {
             base: word >> SHIFT,
             bits: word >> 8 & ((1 << MAX_EXTRA_BITS) - 1),
             len: (word >> 3 & 31) as u32,
-            buried: word >> 2 & 1 == 1,
+            tombstone: word >> 2 & 1 == 1,
             parity: word >> 1 & 1,
         }
     }
@@ -71,7 +71,7 @@ impl Entry {
 
     /// The same, of a removed key.
     pub(super) fn tombstone(self) -> Entry {
-        Entry { buried: true, ..self }
+        Entry { tombstone: true, ..self }
     }
 
     /// How many of its bits after the base a hash has.
@@ -96,11 +96,11 @@ impl Whole {
         place.whole >> Whole::SHIFT
     }
 
-    pub(super) fn pack(place: &Place, buried: bool) -> u64 {
-        Whole::upper(place) << Whole::SHIFT | place.parity << 2 | u64::from(buried) << 1 | 1
+    pub(super) fn pack(place: &Place, tombstone: bool) -> u64 {
+        Whole::upper(place) << Whole::SHIFT | place.parity << 2 | u64::from(tombstone) << 1 | 1
     }
 
-    pub(super) fn is_buried(word: u64) -> bool {
+    pub(super) fn is_tombstone(word: u64) -> bool {
         word >> 1 & 1 == 1
     }
 
@@ -141,9 +141,11 @@ mod tests {
                 let other = Place { rest: place.rest ^ 1 << (64 - len), ..place };
                 assert!(!entry.is_prefix(&other) && entry.common(&other) == len - 1 && place.common(&other) == len - 1);
             }
-            for buried in [false, true] {
-                let word = Whole::pack(&place, buried);
-                assert!(Whole::is_sound(word) && Whole::is_buried(word) == buried && Whole::parity(word) == i & 1);
+            for tombstone in [false, true] {
+                let word = Whole::pack(&place, tombstone);
+                assert!(
+                    Whole::is_sound(word) && Whole::is_tombstone(word) == tombstone && Whole::parity(word) == i & 1
+                );
                 assert_eq!(word >> Whole::SHIFT, Whole::upper(&place));
             }
         }

@@ -115,14 +115,14 @@ impl AdaptiveQuotient {
             Some((_, from)) => -isize::from(matches!(from, Match::Long(_))),
         };
         let whole = |place| Arrival { place, to: Match::Whole, other: None };
-        let was_whole = |(_, word)| Whole::is_buried(word) && Whole::parity(word) == place.parity;
+        let was_whole = |(_, word)| Whole::is_tombstone(word) && Whole::parity(word) == place.parity;
         if self.whole.like(place.whole).any(was_whole) {
             return self.checked(whole(place), spare);
         }
         let gone = gone.filter(|gone| gone.0 == place.base && gone.1 != Match::Whole).map(|gone| gone.1);
         let (mut len, mut long, mut other) = (0, 0, None);
         for entry in self.entries(place.base) {
-            match entry.buried {
+            match entry.tombstone {
                 true if entry.parity == place.parity && entry.is_prefix(&place) => len = len.max(entry.len),
                 true => {}
                 false if gone == Some(Match::Long(entry)) => {}
@@ -197,7 +197,7 @@ impl AdaptiveQuotient {
         if home.is_some() {
             return Err(AdaptError::Present);
         }
-        // Nobody agrees with a stranger in all 58 bits of a whole hash.
+        // No hashes agree by chance in all 58 bits of a whole hash.
         let Some(found) = self.in_table(&place) else { return Ok(None) };
         let from = if let Match::Long(entry) = found { Some(entry) } else { None };
         let (key, owner) = self.owner(place.base, from, &keys, None)?;
@@ -218,7 +218,7 @@ impl AdaptiveQuotient {
     fn plan_step<M: ReverseMap>(&self, map: &mut M) -> Result<Option<Kind>, AdaptError<M::Error>> {
         let last = self.frontier.last();
         let Some(key) = map.next(last).map_err(AdaptError::Map)? else {
-            return match (self.old, self.buried[self.parity(Side::Old)]) {
+            return match (self.old, self.tombstones[self.parity(Side::Old)]) {
                 (0, 0) => Ok(Some(Kind::Turn)),
                 (0, _) => Ok(Some(Kind::Sweep)),
                 // Keys that are left are not lost because a map does not know them.
@@ -258,7 +258,7 @@ impl AdaptiveQuotient {
                     Match::Long(entry) => self.long.insert_new(entry.tombstone().pack()),
                     Match::Whole => self.whole.insert_new(Whole::pack(&place, true)),
                 };
-                self.buried[place.parity as usize & 1] += u64::from(new);
+                self.tombstones[place.parity as usize & 1] += u64::from(new);
                 self.old = self.old.saturating_sub(u64::from(side == Side::Old));
                 self.add_moves(if new { 3 * self.steps } else { 0 });
                 12
@@ -285,13 +285,14 @@ impl AdaptiveQuotient {
             Kind::Sweep => {
                 let parity = self.parity(Side::Old) as u64;
                 let before = self.long.len() + self.whole.len();
-                let gone = |word| Entry::unpack(word).buried && Entry::unpack(word).parity == parity;
+                let gone = |word| Entry::unpack(word).tombstone && Entry::unpack(word).parity == parity;
                 let next = self.long.sweep(self.swept, SLOTS_PER_SWEEP, gone);
-                self.whole
-                    .sweep(self.swept, SLOTS_PER_SWEEP, |word| Whole::is_buried(word) && Whole::parity(word) == parity);
+                self.whole.sweep(self.swept, SLOTS_PER_SWEEP, |word| {
+                    Whole::is_tombstone(word) && Whole::parity(word) == parity
+                });
                 // Round and round: what moved back behind the sweep in between is found the next time.
                 self.swept = next.unwrap_or(0);
-                let left = &mut self.buried[parity as usize];
+                let left = &mut self.tombstones[parity as usize];
                 *left = left.saturating_sub((before - self.long.len() - self.whole.len()) as u64);
                 self.pending_moves = self.pending_moves.saturating_sub(1);
                 2 * SLOTS_PER_SWEEP as u32
@@ -352,11 +353,11 @@ impl AdaptiveQuotient {
     /// A key is back, with a fingerprint as long as what was remembered of it, which need not be remembered any more.
     fn remove_tombstones(&mut self, Arrival { place, to, .. }: &Arrival) {
         let Match::Long(_) = to else { return };
-        let tombstones = self.entries(place.base).filter(|entry| entry.buried && entry.parity == place.parity);
+        let tombstones = self.entries(place.base).filter(|entry| entry.tombstone && entry.parity == place.parity);
         let words: Vec<u64> = tombstones.filter(|entry| entry.is_prefix(place)).map(|entry| entry.pack()).collect();
         for word in words {
             let gone = u64::from(self.long.remove(word));
-            let left = &mut self.buried[place.parity as usize & 1];
+            let left = &mut self.tombstones[place.parity as usize & 1];
             *left = left.saturating_sub(gone);
         }
     }

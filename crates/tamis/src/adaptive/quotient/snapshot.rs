@@ -69,7 +69,7 @@ impl AdaptiveQuotient {
         if !whole.iter().all(|&word| Whole::is_sound(word)) || !filter.whole.fill(&whole) {
             return Err(wrong("hashes that no key has, or too many"));
         }
-        let live = |word: &u64| !Entry::unpack(*word).buried;
+        let live = |word: &u64| !Entry::unpack(*word).tombstone;
         // Sorted: to count the copies of a base in its run would take as long as the run is, for every base of it.
         let mut bases = filter.held.places();
         bases.extend(&filter.spare);
@@ -82,12 +82,12 @@ impl AdaptiveQuotient {
                 return Err(wrong("an entry without a key"));
             }
         }
-        for entry in long.iter().map(|&word| Entry::unpack(word)).filter(|entry| entry.buried) {
-            filter.buried[entry.parity as usize] += 1;
+        for entry in long.iter().map(|&word| Entry::unpack(word)).filter(|entry| entry.tombstone) {
+            filter.tombstones[entry.parity as usize] += 1;
         }
         for &word in &whole {
-            match Whole::is_buried(word) {
-                true => filter.buried[Whole::parity(word) as usize] += 1,
+            match Whole::is_tombstone(word) {
+                true => filter.tombstones[Whole::parity(word) as usize] += 1,
                 false => filter.whole_keys += 1,
             }
         }

@@ -19,7 +19,7 @@ fn filled(capacity: u64, rate: f64, steps: u32) -> (AdaptiveQuotient, Memory) {
 /// No fingerprint is a prefix of another.
 fn prefix_free(filter: &AdaptiveQuotient) {
     let words = filter.long.sorted();
-    let live: Vec<Entry> = words.into_iter().map(Entry::unpack).filter(|entry| !entry.buried).collect();
+    let live: Vec<Entry> = words.into_iter().map(Entry::unpack).filter(|entry| !entry.tombstone).collect();
     for (i, one) in live.iter().enumerate() {
         let same = live.iter().filter(|other| other.base == one.base).count() as u64;
         assert_eq!(filter.copies(one.base), same, "a bare fingerprint beside a longer one");

@@ -98,14 +98,14 @@ impl Broom {
         &self,
         key: Digest,
         side: Side,
-        buried: u32,
+        min_tail: u32,
         moving: bool,
         map: &mut M,
     ) -> Asked<Option<Put>, M> {
         let table = self.table(side);
         let spot = self.spot(key, side);
         let look = table.look(&spot);
-        let mut put = Put { hash: spot.hash, tail: look.need.max(buried), run_end: look.end, collider: None };
+        let mut put = Put { hash: spot.hash, tail: look.need.max(min_tail), run_end: look.end, collider: None };
         let mut room = true;
         if let Some(slot) = look.hit {
             let found = self.filed(side, &spot, map)?;
@@ -140,11 +140,11 @@ impl Broom {
     pub(super) fn plan_insert<M: ReverseMap>(&self, key: Digest, map: &mut M) -> Asked<Option<BroomChange>, M> {
         let side = self.frontier.side(key);
         let tombstones = &self.table(side).tombstones;
-        let buried = match tombstones.len() {
+        let min_tail = match tombstones.len() {
             0 => 0,
             _ => tombstones.length(self.spot(key, side).hash, self.number(side)),
         };
-        let planned = self.plan_put(key, side, buried, false, map);
+        let planned = self.plan_put(key, side, min_tail, false, map);
         // A filter that is full still knows the keys it has.
         let Some(put) = planned? else { return Ok(None) };
         if self.len >= self.table.capacity() {
@@ -292,11 +292,11 @@ impl Broom {
         let tombstones = &self.table(side).tombstones;
         let free = tombstones.room().saturating_sub(tombstones.len()) as u64;
         let left = self.len.saturating_sub(self.moved) + if side == Side::New { self.len } else { 0 };
-        let price = match free * 2 > tombstones.room() as u64 {
+        let moves = match free * 2 > tombstones.room() as u64 {
             true => MIN_MOVES_PER_TOMBSTONE,
             false => MIN_MOVES_PER_TOMBSTONE.max(left.div_ceil(free.max(1))),
         };
-        price.min(1024) as u32
+        moves.min(1024) as u32
     }
 }
 

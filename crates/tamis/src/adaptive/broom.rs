@@ -74,7 +74,7 @@ pub struct Broom {
     /// Keys of the set that the new hash function holds.
     moved: u64,
     pending_moves: u32,
-    ask: Ask<Broom>,
+    ask: QueryFn<Broom>,
 }
 
 brief_debug!(Broom, it => keys: it.len, capacity: it.capacity(), rate: it.rate, bytes: it.bytes());
@@ -139,7 +139,7 @@ impl Broom {
             len: 0,
             moved: 0,
             pending_moves: 0,
-            ask: Ask::new::<Asked>(Level::detect()),
+            ask: QueryFn::new::<Asked>(Level::detect()),
         })
     }
 

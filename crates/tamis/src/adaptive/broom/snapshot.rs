@@ -84,7 +84,7 @@ pub(super) fn read(bytes: Bytes) -> Result<Broom, FormatError> {
         len,
         moved,
         pending_moves,
-        ask: Ask::new::<Asked>(Level::detect()),
+        ask: QueryFn::new::<Asked>(Level::detect()),
     })
 }
 

@@ -164,9 +164,9 @@ impl AdaptiveStacked {
 
 fn tag(base: Base) -> u8 {
     match base {
-        Base::Cuckoo => CUCKOO,
-        Base::Quotient => QUOTIENT,
-        Base::Bloom | Base::Ribbon | Base::Fuse | Base::Fuse4 => BLOOM,
+        Base::Cuckoo => cuckoo::Cuckoo::TAG,
+        Base::Quotient => quotient::Quotient::TAG,
+        Base::Bloom | Base::Ribbon | Base::Fuse | Base::Fuse4 => bloom::Classic::TAG,
     }
 }
 

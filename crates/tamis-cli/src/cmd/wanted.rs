@@ -99,7 +99,9 @@ fn bits(text: &str) -> Result<f64, String> {
 
 fn kind(name: &str) -> Result<Kind, String> {
     let found = Kind::ALL.iter().find(|(known, _)| *known == name).map(|&(_, kind)| kind);
-    found.ok_or_else(|| format!("expected one of {}", Kind::ALL.map(|(name, _)| name).join(", ")))
+    found.ok_or_else(|| {
+        format!("expected one of {}", Kind::ALL.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", "))
+    })
 }
 
 fn on_conflict(name: &str) -> Result<OnConflict, String> {

@@ -7,7 +7,8 @@ fn words_of_the_command_line() {
     let desk = Desk::new();
     let share = "expected a share between 0 and 1, like 0.01";
     let bits = "expected a number of bits between 0 and 4096, like 9.5";
-    let kinds = &format!("expected one of {}", tamis::Kind::ALL.map(|(name, _)| name).join(", "));
+    let kinds =
+        &format!("expected one of {}", tamis::Kind::ALL.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", "));
     assert!(kinds.contains("auto, ribbon, ") && kinds.contains("cuckoo, quotient, steered, chained, "));
     let sizes = "is not a number of bytes like 512M or 2G";
     for (option, value, expected) in [

@@ -17,6 +17,22 @@ pub enum Goal {
     Share(f64),
 }
 
+/// From the list of kinds: the enum, and every kind with its name on the command line. A kind without a name does not compile.
+macro_rules! kinds {
+    ($(#[$about:meta])* enum Kind { $($(#[$doc:meta])* $kind:ident $(($($part:ty),+))?: $($name:literal = $value:expr),+;)* }) => {
+        $(#[$about])*
+        pub enum Kind {
+            $($(#[$doc])* $kind $(($($part),+))?,)*
+        }
+
+        impl Kind {
+            /// Every kind with its name on the command line.
+            pub const ALL: &[(&'static str, Kind)] = &[$($(($name, $value)),+),*];
+        }
+    };
+}
+
+kinds! {
 /// Which structure to use.
 ///
 /// | kind | bits per key at 1/256 | good for |
@@ -46,37 +62,121 @@ pub enum Goal {
 /// | [`Stacked`](Kind::Stacked) | filters of keys and frequent queries in turn | layers of Bloom, cuckoo or quotient filters |
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
-pub enum Kind {
+enum Kind {
     /// The planner chooses.
     #[default]
-    Auto,
+    Auto: "auto" = Kind::Auto;
+
     /// Bumped ribbon; a standard ribbon for small sets.
-    Ribbon,
+    Ribbon: "ribbon" = Kind::Ribbon;
+
     /// 3-wise binary fuse filter.
-    Fuse,
+    Fuse: "fuse" = Kind::Fuse;
+
     /// 4-wise binary fuse filter.
-    Fuse4,
+    Fuse4: "fuse4" = Kind::Fuse4;
+
     /// Split-block Bloom filter.
-    Bloom,
+    Bloom: "bloom" = Kind::Bloom;
+
     /// The Bloom filter of 1970.
-    ClassicBloom,
+    ClassicBloom: "classic-bloom" = Kind::ClassicBloom;
+
     /// Cuckoo filter: see [`Cuckoo`](crate::Cuckoo). With [`Effort::Smallest`] its buckets are semi-sorted.
-    Cuckoo,
+    Cuckoo: "cuckoo" = Kind::Cuckoo;
+
     /// Quotient filter: see [`Quotient`](crate::Quotient).
-    Quotient,
+    Quotient: "quotient" = Kind::Quotient;
+
     /// A filter, columns whose free bits are chosen against the excluded keys, and one exact bit: see [`Build::columns`](crate::Build::columns).
-    Steered,
-    /// A filter and one exact bit for whoever passes: ChainedFilter's `&`, or two filters.
-    Chained(Base),
+    Steered: "steered" = Kind::Steered;
+
+    /// A filter and one exact bit for what passes it: ChainedFilter's `&`, or two filters.
+    Chained(Base):
+        "chained" = Kind::Chained(Base::Ribbon),
+        "chained-fuse" = Kind::Chained(Base::Fuse),
+        "chained-fuse4" = Kind::Chained(Base::Fuse4);
+
     /// Filters in turn on keys and negatives, and one exact bit: ChainedFilter's `& ~`.
-    Cascade(Base),
+    Cascade(Base):
+        "cascade" = Kind::Cascade(Base::Ribbon),
+        "cascade-fuse" = Kind::Cascade(Base::Fuse),
+        "cascade-fuse4" = Kind::Cascade(Base::Fuse4),
+        "cascade-bloom" = Kind::Cascade(Base::Bloom);
+
     /// A filter and its exact bit in the same words, on [`Base::Fuse`] or [`Base::Fuse4`].
-    Integrated(Base, Parts),
+    Integrated(Base, Parts):
+        "integrated" = Kind::Integrated(Base::Fuse, Parts::One),
+        "integrated-two" = Kind::Integrated(Base::Fuse, Parts::Two),
+        "integrated-hybrid" = Kind::Integrated(Base::Fuse, Parts::Hybrid),
+        "integrated-general" = Kind::Integrated(Base::Fuse, Parts::General);
+
     /// One filter that holds the excluded keys too, with the wrong fingerprint. Building it takes memory for all of them.
-    Naive(Base),
+    Naive(Base):
+        "naive" = Kind::Naive(Base::Ribbon),
+        "naive-fuse" = Kind::Naive(Base::Fuse);
+
     /// Filters in turn on keys and on queries to expect, which then pass seldom: see [`Build::expect`](crate::Build::expect). On
     /// Bloom, cuckoo and quotient filters it takes keys after it was built: [`Stacked`](crate::Stacked).
-    Stacked(Base),
+    Stacked(Base):
+        "stacked" = Kind::Stacked(Base::Ribbon),
+        "stacked-fuse" = Kind::Stacked(Base::Fuse),
+        "stacked-fuse4" = Kind::Stacked(Base::Fuse4),
+        "stacked-bloom" = Kind::Stacked(Base::Bloom),
+        "stacked-cuckoo" = Kind::Stacked(Base::Cuckoo),
+        "stacked-quotient" = Kind::Stacked(Base::Quotient);
+}
+}
+
+/// What the planner must know of a kind.
+#[derive(Clone, Copy)]
+pub(super) struct Traits {
+    /// Whether it makes use of negatives.
+    pub(super) negatives: bool,
+    /// Whether it takes keys after it was built, or is not named yet.
+    pub(super) more_keys: bool,
+    /// When the planner may choose it.
+    pub(super) chosen: Chosen,
+    /// What it is made of, where that is a choice.
+    pub(super) base: Option<Base>,
+}
+
+/// When the planner may choose a kind.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Chosen {
+    Always,
+    /// Unless it must be built fast.
+    NotFast,
+    /// Other kinds have its size and are asked faster, or take less memory.
+    Never,
+}
+
+impl Kind {
+    pub(super) fn traits(self) -> Traits {
+        use Chosen::{Always, Never, NotFast};
+        let on = |base: Base, chosen: Chosen| if base == Base::Ribbon && chosen == Always { NotFast } else { chosen };
+        let (negatives, more_keys, chosen, base) = match self {
+            Kind::Auto => (true, true, Always, None),
+            Kind::Ribbon => (false, false, NotFast, None),
+            Kind::Fuse | Kind::Fuse4 => (false, false, Always, None),
+            Kind::Bloom | Kind::ClassicBloom | Kind::Cuckoo | Kind::Quotient => (false, true, Always, None),
+            Kind::Steered => (true, false, NotFast, None),
+            Kind::Chained(base) | Kind::Cascade(base) | Kind::Integrated(base, _) => {
+                (true, false, on(base, Always), Some(base))
+            }
+            Kind::Naive(base) => (true, false, Never, Some(base)),
+            Kind::Stacked(base) => {
+                let changes = matches!(base, Base::Bloom | Base::Cuckoo | Base::Quotient);
+                (false, changes, on(base, Always), Some(base))
+            }
+        };
+        Traits { negatives, more_keys, chosen, base }
+    }
+
+    /// The name on the command line.
+    pub(crate) fn name(self) -> &'static str {
+        Kind::ALL.iter().find(|(_, known)| *known == self).map_or("custom", |(name, _)| name)
+    }
 }
 
 /// The elementary structure under a construction of several.
@@ -96,61 +196,6 @@ pub enum Base {
     Cuckoo,
     /// Quotient filters; for [`Kind::Stacked`].
     Quotient,
-}
-
-impl Kind {
-    /// Every kind with its name on the command line.
-    pub const ALL: [(&'static str, Kind); 28] = [
-        ("auto", Kind::Auto),
-        ("ribbon", Kind::Ribbon),
-        ("fuse", Kind::Fuse),
-        ("fuse4", Kind::Fuse4),
-        ("bloom", Kind::Bloom),
-        ("classic-bloom", Kind::ClassicBloom),
-        ("cuckoo", Kind::Cuckoo),
-        ("quotient", Kind::Quotient),
-        ("steered", Kind::Steered),
-        ("chained", Kind::Chained(Base::Ribbon)),
-        ("chained-fuse", Kind::Chained(Base::Fuse)),
-        ("chained-fuse4", Kind::Chained(Base::Fuse4)),
-        ("cascade", Kind::Cascade(Base::Ribbon)),
-        ("cascade-fuse", Kind::Cascade(Base::Fuse)),
-        ("cascade-fuse4", Kind::Cascade(Base::Fuse4)),
-        ("cascade-bloom", Kind::Cascade(Base::Bloom)),
-        ("integrated", Kind::Integrated(Base::Fuse, Parts::One)),
-        ("integrated-two", Kind::Integrated(Base::Fuse, Parts::Two)),
-        ("integrated-hybrid", Kind::Integrated(Base::Fuse, Parts::Hybrid)),
-        ("integrated-general", Kind::Integrated(Base::Fuse, Parts::General)),
-        ("naive", Kind::Naive(Base::Ribbon)),
-        ("naive-fuse", Kind::Naive(Base::Fuse)),
-        ("stacked", Kind::Stacked(Base::Ribbon)),
-        ("stacked-fuse", Kind::Stacked(Base::Fuse)),
-        ("stacked-fuse4", Kind::Stacked(Base::Fuse4)),
-        ("stacked-bloom", Kind::Stacked(Base::Bloom)),
-        ("stacked-cuckoo", Kind::Stacked(Base::Cuckoo)),
-        ("stacked-quotient", Kind::Stacked(Base::Quotient)),
-    ];
-
-    /// Whether it takes keys after it was built, or is not named yet.
-    pub(super) fn takes_keys(self) -> bool {
-        matches!(
-            self,
-            Kind::Auto
-                | Kind::Bloom
-                | Kind::ClassicBloom
-                | Kind::Cuckoo
-                | Kind::Quotient
-                | Kind::Stacked(Base::Bloom | Base::Cuckoo | Base::Quotient)
-        )
-    }
-
-    /// Whether it can make use of negatives.
-    pub(super) fn knows_negatives(self) -> bool {
-        matches!(
-            self,
-            Kind::Auto | Kind::Steered | Kind::Chained(_) | Kind::Cascade(_) | Kind::Integrated(..) | Kind::Naive(_)
-        )
-    }
 }
 
 /// How hard to look for a smaller filter.

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use super::*;
+use crate::leaves::bloom::classic;
 
 fn request(keys: u64, negatives: u64) -> Request {
     let (goal, kind, effort) = (Goal::Rate(0.01), Kind::Auto, Effort::Balanced);

@@ -94,7 +94,7 @@ fn filters_maps_and_indexes_are_brief() {
     let digests: Vec<Digest> = (0..KEYS).map(|key| key.digest(&hasher)).collect();
     check("Hasher", &hasher);
     check("Build<Digests>", &tamis::build_digests(digests.clone(), hasher, Domain::U64));
-    for (name, kind) in Kind::ALL {
+    for &(name, kind) in Kind::ALL {
         let build = tamis::build(0..KEYS).keyed(SECRET).kind(kind);
         check("Build", &build);
         // Kinds that need negatives, and those that need queries.

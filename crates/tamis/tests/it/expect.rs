@@ -28,7 +28,7 @@ fn flatter(n: u64) -> impl Iterator<Item = (u64, f64)> {
 /// Every kind that can be planned for the expected queries holds its keys, keeps its budget, and does on the queries what was said.
 #[test]
 fn every_kind_does_what_was_predicted() {
-    for (name, kind) in Kind::ALL {
+    for &(name, kind) in Kind::ALL {
         for bits in [8.0, 13.0] {
             let build =
                 tamis::build(integers(KEYS, 1)).kind(kind).expect(flatter(POPULAR)).unseen(0.2).bits_per_key(bits);
@@ -298,7 +298,7 @@ fn excluded_keys_are_counted_apart() {
 /// No keys at all make a filter that lets nothing through, whatever is expected.
 #[test]
 fn no_keys_and_expectations() {
-    for (name, kind) in Kind::ALL {
+    for &(name, kind) in Kind::ALL {
         let filter = tamis::build(integers(0, 1)).kind(kind).expect(popular(100)).finish();
         let filter = filter.unwrap_or_else(|e| panic!("{name}: {e}"));
         assert!(popular(100).all(|(key, _)| filter.contains(key) == Ok(false)), "{name}");

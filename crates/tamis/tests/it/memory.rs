@@ -131,7 +131,7 @@ fn small() -> Vec<(String, Vec<u8>)> {
             let filter = tamis::build(integers(n, 1)).kind(kind).effort(effort).fpr(0.01).finish().unwrap();
             files.push((format!("{name}, {n} keys"), filter.as_bytes().to_vec()));
         }
-        for (name, kind) in Kind::ALL.iter().filter(|(_, kind)| !matches!(kind, Kind::Stacked(_))).skip(9) {
+        for (name, kind) in Kind::ALL.iter().filter(|(_, kind)| !matches!(kind, Kind::Stacked(_))).skip(8) {
             let filter = tamis::build(integers(n, 1)).kind(*kind).fpr(0.06).exclude(integers(30, 2)).finish().unwrap();
             files.push((format!("{name}, {n} keys"), filter.as_bytes().to_vec()));
         }

@@ -16,7 +16,7 @@ use crate::gather::counter::{Counts, ONE};
 use crate::gather::{Shards, Tagged};
 use crate::hash::Digest;
 use crate::math::shape::Shape;
-use crate::plan::{Comparison, Design, Expected, Goal, compare};
+use crate::plan::{Comparison, Expected, Goal, PlannedDesign, compare};
 
 /// Why the share of unlisted queries may be wrong: a list of popular names that was cut off shows none.
 const NO_ESTIMATE: &str = "no expected key has a count of 1, so the share of queries for unlisted keys cannot be estimated and counts as 0: if the list was cut off, expect more of it or set `unseen`";
@@ -74,7 +74,7 @@ pub(super) struct Workload {
 pub(super) struct Foreseen {
     pub(super) workload: Workload,
     pub(super) comparison: Comparison,
-    pub(super) design: Design,
+    pub(super) design: PlannedDesign,
 }
 
 impl Foreseen {
@@ -105,7 +105,12 @@ impl Workload {
     }
 
     /// Plans for them, and for `excluded` keys that must never match.
-    pub(super) fn plan(&self, keys: u64, excluded: u64, options: &Options) -> Result<(Comparison, Design), BuildError> {
+    pub(super) fn plan(
+        &self,
+        keys: u64,
+        excluded: u64,
+        options: &Options,
+    ) -> Result<(Comparison, PlannedDesign), BuildError> {
         check(options.cap)?;
         let expected = Expected { shape: &self.shape, cap: options.cap };
         let (mut comparison, design) = compare(&options.request(keys, excluded), Some(expected))?;
@@ -137,7 +142,7 @@ impl Workload {
         Ok(())
     }
 
-    fn outcome(&self, design: &Design, keys: u64, filter: Option<&Filter>) -> Outcome {
+    fn outcome(&self, design: &PlannedDesign, keys: u64, filter: Option<&Filter>) -> Outcome {
         let bits = |bits: f64| bits / keys.max(1) as f64;
         let real = filter.map(|filter| Prediction {
             bits_per_key: bits(filter.as_bytes().len() as f64 * 8.0),
@@ -155,9 +160,9 @@ impl Workload {
             max_unknown_rate: design.cap,
             warnings: self.warnings.clone(),
             predicted: Prediction {
-                bits_per_key: bits(design.outlook.bits),
-                workload_rate: design.workload_rate.unwrap_or(design.outlook.strangers),
-                unknown_rate: design.outlook.strangers,
+                bits_per_key: bits(design.prediction.bits),
+                workload_rate: design.workload_rate.unwrap_or(design.prediction.fpr),
+                unknown_rate: design.prediction.fpr,
             },
             real,
         }

@@ -1,6 +1,6 @@
 #![allow(clippy::unwrap_used)]
 use super::*;
-use crate::plan::{Effort, Layout};
+use crate::plan::{Comparison, Effort, Layout, compare};
 
 fn request(keys: u64, negatives: u64, goal: Goal) -> Request {
     Request {
@@ -41,7 +41,7 @@ fn the_planner_beats_stacked_bloom_by_far() {
             assert!(rate_of(&comparison, "stacked-cuckoo") <= 2.0e-3);
         }
         // Strangers fare no worse than with the best plain Bloom filter.
-        assert!(design.outlook.strangers <= rate_of(&comparison, "classic-bloom"));
+        assert!(design.prediction.fpr <= rate_of(&comparison, "classic-bloom"));
     }
 }
 
@@ -51,7 +51,7 @@ fn a_cap_on_strangers_is_kept() {
     for cap in [0.5, 0.01, 0.001, 1e-5] {
         let expected = Expected { shape: &shape, cap: Some(cap) };
         let (comparison, design) = compare(&request(100_000, 0, Goal::Rate(0.01)), Some(expected)).unwrap();
-        assert!(design.outlook.strangers <= cap && design.workload_rate.unwrap() <= 0.01);
+        assert!(design.prediction.fpr <= cap && design.workload_rate.unwrap() <= 0.01);
         for forecast in comparison.candidates.iter().filter_map(|c| c.forecast.as_ref().ok()) {
             assert!(forecast.unknown_rate <= cap * 1.0001, "{forecast:?}");
         }
@@ -63,7 +63,7 @@ fn a_cap_on_strangers_is_kept() {
 fn a_cap_that_a_lower_one_keeps_is_kept() {
     let classes = (1..=1000u64).map(|rank| ((20_000_000 / (rank * 200)) as f64, 200));
     let shape = Shape::new(classes, 0.01).unwrap();
-    for (name, kind) in Kind::ALL {
+    for &(name, kind) in Kind::ALL {
         let caps: &[f64] = match kind {
             Kind::Stacked(_) => &[0.004, 0.0083, 0.0084, 0.0090, 0.0095, 0.0100, 0.011, 0.0125, 0.013, 0.03, 1.0],
             _ => &[0.001, 0.004, 0.0095, 0.03, 1.0],
@@ -74,8 +74,8 @@ fn a_cap_that_a_lower_one_keeps_is_kept() {
             for &cap in caps {
                 match design(kind, &request, Some(Expected { shape: &shape, cap: Some(cap) })) {
                     Ok(design) => {
-                        assert!(design.outlook.strangers <= cap * 1.0001, "{name} {keys} {cap}");
-                        assert!(design.outlook.bits <= 10.0001 * keys as f64, "{name} {keys} {cap}");
+                        assert!(design.prediction.fpr <= cap * 1.0001, "{name} {keys} {cap}");
+                        assert!(design.prediction.bits <= 10.0001 * keys as f64, "{name} {keys} {cap}");
                         kept.get_or_insert(cap);
                     }
                     Err(error) => assert!(kept.is_none(), "{name}, {keys}: {kept:?} is kept, {cap} is not: {error}"),
@@ -98,16 +98,16 @@ fn without_a_cap_there_is_a_ceiling() {
     // All of it is known, and nothing else is to come.
     let shape = Shape::new([(3.0, 10_000), (2.0, 10_000)], 0.0).unwrap();
     let expected = Some(Expected { shape: &shape, cap: None });
-    for (_, kind) in Kind::ALL {
+    for &(_, kind) in Kind::ALL {
         for keys in [100, 5000, 200_000] {
             let of = |goal: Goal| Request { kind, ..request(keys, 0, goal) };
             if let Ok(design) = design(kind, &of(Goal::Rate(0.001)), expected) {
-                assert!(design.cap == 0.001 && design.outlook.strangers <= 0.001 * 1.0001, "{kind:?} {keys}");
+                assert!(design.cap == 0.001 && design.prediction.fpr <= 0.001 * 1.0001, "{kind:?} {keys}");
             }
             let budget = of(Goal::BitsPerKey(11.0));
             let Ok(design) = design(kind, &budget, expected) else { continue };
-            let plain = outlook(&plan(&budget).unwrap().steps, &budget).strangers;
-            assert!(design.outlook.strangers <= design.cap * 1.0001, "{kind:?} {keys}");
+            let plain = predict(&plan(&budget).unwrap().steps, &budget).fpr;
+            assert!(design.prediction.fpr <= design.cap * 1.0001, "{kind:?} {keys}");
             assert!(design.known == 0 || design.cap <= GUARD * plain, "{kind:?} {keys}: {} {plain}", design.cap);
         }
     }
@@ -127,7 +127,7 @@ fn the_best_is_chosen() {
                     assert!(forecast.bits_per_key <= bits * 1.0001, "{goal:?} {forecast:?}");
                     assert!(design.workload_rate.unwrap() <= 1.031 * forecast.workload_rate.unwrap());
                 }
-                _ => assert!(design.outlook.bits <= 1.004 * forecast.bits_per_key * 300_000.0, "{forecast:?}"),
+                _ => assert!(design.prediction.bits <= 1.004 * forecast.bits_per_key * 300_000.0, "{forecast:?}"),
             }
         }
         assert_eq!(comparison.candidates.iter().filter(|c| c.chosen).count(), 1);
@@ -170,7 +170,7 @@ fn plans_for_all_sizes() {
             for goal in [Goal::Rate(0.3), Goal::Rate(1e-9), Goal::BitsPerKey(12.0), Goal::Exact] {
                 let expected = Some(Expected { shape: &shape, cap: None });
                 if let Ok((_, design)) = compare(&request(keys, 0, goal), expected) {
-                    assert!(design.known <= known && design.outlook.strangers <= 1.0, "{keys} {known} {goal:?}");
+                    assert!(design.known <= known && design.prediction.fpr <= 1.0, "{keys} {known} {goal:?}");
                 }
             }
         }

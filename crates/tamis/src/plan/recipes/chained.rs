@@ -52,7 +52,7 @@ pub(crate) fn steps(base: Base, request: &Request) -> Result<Vec<Step>, BuildErr
             }
         }
         (None, Goal::Rate(rate)) => {
-            let least = request.widest(|width| Ok(first(width)?.rate_at(1) * exact.rate_at(1) <= rate))?;
+            let least = request.least_width(|width| Ok(first(width)?.rate_at(1) * exact.rate_at(1) <= rate))?;
             // Whoever asks for no more than the exact bit gives has it without a first stage.
             let none = (exact.rate_at(1) <= rate).then_some(0);
             smallest(base, request, none.into_iter().chain(least..=32 * 256), keys, negatives)?.0

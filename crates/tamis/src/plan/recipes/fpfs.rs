@@ -21,7 +21,7 @@ pub(crate) fn naive(base: Base, request: &Request) -> Result<Vec<Step>, BuildErr
         Goal::Exact | Goal::Share(_) => 256,
         // Values that are not fingerprints have whole bits.
         Goal::Rate(rate) => {
-            let least = request.widest(|width| Ok(leaf(width)?.rate_at(1) <= rate))?;
+            let least = request.least_width(|width| Ok(leaf(width)?.rate_at(1) <= rate))?;
             least.div_ceil(256) * 256
         }
         Goal::BitsPerKey(_) => {

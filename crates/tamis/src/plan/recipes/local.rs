@@ -87,7 +87,7 @@ fn steps(request: &Request) -> Result<Vec<Step>, BuildError> {
                 let width = if last <= rate {
                     0
                 } else {
-                    request.widest(|width| Ok(filter(width)?.rate_at(1) * last <= rate))?
+                    request.least_width(|width| Ok(filter(width)?.rate_at(1) * last <= rate))?
                 };
                 let params = best(mu * passing(width), beam, columns..=columns, steered::AMPLE);
                 let cost = f64::from(width) / 256.0 + params.cost(mu * passing(width)).1;

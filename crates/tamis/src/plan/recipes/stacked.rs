@@ -21,7 +21,7 @@ use crate::leaves::Role;
 use crate::math::portable::exp2;
 use crate::math::shape::Shape;
 use crate::math::stack::{self, Aim, Limits, Size, Stack};
-use crate::plan::{Base, Goal, Request, SOMEBODY, Step, outlook};
+use crate::plan::{Base, Goal, MIN_UNLISTED_SHARE, Request, Step, predict};
 
 /// How far from the best rate an optimiser may stay, as a share of the rate of a plain filter.
 const NEAR: f64 = 1e-3;
@@ -73,11 +73,11 @@ pub(crate) fn steps(base: Base, request: &Request, shape: &Shape, cap: f64) -> R
     };
     // What is to be small, if the leaves keep the limits.
     let judged = |steps: &[Step], known: u64| {
-        let (psi, seen) = (shape.mass(known), outlook(steps, &Request { negatives: known, ..*request }));
-        let rate = psi * seen.listed + (1.0 - psi) * seen.strangers;
+        let (psi, seen) = (shape.mass(known), predict(steps, &Request { negatives: known, ..*request }));
+        let rate = psi * seen.known_fpr + (1.0 - psi) * seen.fpr;
         match request.goal {
-            Goal::Rate(goal) => (seen.bits, seen.strangers.max(rate / goal * cap)),
-            _ => (rate, seen.strangers),
+            Goal::Rate(goal) => (seen.bits, seen.fpr.max(rate / goal * cap)),
+            _ => (rate, seen.fpr),
         }
     };
     let single = real(&Stack::new(size, request.keys, shape, 0, vec![alone]));
@@ -112,7 +112,7 @@ pub(crate) fn steps(base: Base, request: &Request, shape: &Shape, cap: f64) -> R
 pub(crate) fn shortened(mut stack: Stack, shape: &Shape) -> Stack {
     let psi = shape.mass(stack.known);
     let enough = |alphas: &[f64]| {
-        psi * stack::known_rate(alphas) <= LITTLE * (1.0 - psi).max(SOMEBODY) * stack::unknown_rate(alphas)
+        psi * stack::known_rate(alphas) <= LITTLE * (1.0 - psi).max(MIN_UNLISTED_SHARE) * stack::unknown_rate(alphas)
     };
     let length = (3..stack.alphas.len()).step_by(2).find(|&length| enough(&stack.alphas[..length]));
     stack.alphas.truncate(length.unwrap_or(stack.alphas.len()));

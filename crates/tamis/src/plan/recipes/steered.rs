@@ -194,7 +194,7 @@ fn on_keys(request: &Request, columns: usize, filters: u16) -> Result<Vec<Vec<St
                 let reached =
                     |width: u16| Ok(filter(request, width)?.rate_at(1) * 0.5f64.powi(count as i32 + 1) <= rate);
                 // Without a first filter, if the columns are enough.
-                if 0.5f64.powi(count as i32 + 1) <= rate { 0 } else { request.widest(reached)? }
+                if 0.5f64.powi(count as i32 + 1) <= rate { 0 } else { request.least_width(reached)? }
             }
             _ => 0,
         };
@@ -231,7 +231,7 @@ fn leaving(request: &Request, allowed: f64) -> Result<Vec<Step>, BuildError> {
         if negatives < keys { exact(request, negatives, keys, true)? } else { exact(request, keys, negatives, false)? };
     let mut best = (request.likely_bits(&exactly), exactly);
     // A share that no width reaches is left to the exact set.
-    let alone = request.widest(|width| Ok(filter(request, width)?.rate_at(1) <= aimed)).ok();
+    let alone = request.least_width(|width| Ok(filter(request, width)?.rate_at(1) <= aimed)).ok();
     let steered = if keys < SURE { 0..0 } else { 0..alone.unwrap_or(32 * 256) / 256 + 1 };
     let least = if keys < MANY { AMPLE } else { 0 };
     for width in steered.map(|bits| bits * 256).chain(alone) {

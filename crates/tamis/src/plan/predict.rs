@@ -18,13 +18,13 @@ use crate::leaves::Role;
 
 /// What is expected of a list of steps.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(crate) struct Outlook {
+pub(crate) struct LayersPrediction {
     /// Bits of the whole file; rather more than less.
     pub(crate) bits: f64,
     /// The share of listed negatives that get a yes.
-    pub(crate) listed: f64,
+    pub(crate) known_fpr: f64,
     /// The share of strangers that get a yes.
-    pub(crate) strangers: f64,
+    pub(crate) fpr: f64,
     /// Cache lines that a query reads: of a member, of a listed negative, of a stranger.
     pub(crate) lines: [f64; 3],
 }
@@ -38,7 +38,7 @@ struct Undecided {
 }
 
 /// Looks at the steps of a request.
-pub(crate) fn outlook(steps: &[Step], request: &Request) -> Outlook {
+pub(crate) fn predict(steps: &[Step], request: &Request) -> LayersPrediction {
     let per_key = request.bits_of(steps) / request.keys.max(1) as f64;
     let bits = request.bits_of(steps) + file_bits(request.keys, steps.len(), per_key);
     let mut here = Undecided { members: 1.0, listed: 1.0, strangers: 1.0 };
@@ -65,7 +65,7 @@ pub(crate) fn outlook(steps: &[Step], request: &Request) -> Outlook {
         }
         if *role == Role::Decide {
             let strangers = (admitted + here.strangers * yes[2]).min(1.0);
-            return Outlook { bits, listed: 0.0, strangers, lines };
+            return LayersPrediction { bits, known_fpr: 0.0, fpr: strangers, lines };
         }
         if *role == Role::Admit {
             admitted += here.strangers * (1.0 - yes[2]);
@@ -74,5 +74,5 @@ pub(crate) fn outlook(steps: &[Step], request: &Request) -> Outlook {
         here.listed *= yes[1];
         here.strangers *= yes[2];
     }
-    Outlook { bits, listed: here.listed.min(1.0), strangers: (admitted + here.strangers).min(1.0), lines }
+    LayersPrediction { bits, known_fpr: here.listed.min(1.0), fpr: (admitted + here.strangers).min(1.0), lines }
 }

@@ -1,0 +1,45 @@
+//! a budget of bits per key -> what is left of it for tables, and what a file takes besides.
+
+use super::Goal;
+use crate::error::BuildError;
+use crate::gather::{SHARD_KEYS, shard_bits};
+
+/// Everything of a file that is not payload: header, footer, and for every part an entry in the directory and, before a
+/// payload of 64 KiB or more, a gap.
+pub(super) fn file_bits(n: u64, steps: usize, bits_per_key: f64) -> f64 {
+    let parts = ((steps as u64) << shard_bits(n, SHARD_KEYS)) as f64;
+    let large = (n as f64 * bits_per_key / (8 << 16) as f64).floor().min(parts);
+    8.0 * (76.0 + 24.0 * parts + 64.0 * large)
+}
+
+/// All bits of a budget; a little more, lest 16.56 bits for each of 100 keys be rounded to less than 1656.
+pub(super) fn allowed(n: u64, bits: f64) -> f64 {
+    bits * n as f64 * (1.0 + 1e-12)
+}
+
+/// What is left of a budget of bits per key for a table whose size in each shard is rounded up to a multiple of `unit` bits.
+pub(super) fn budget(n: u64, bits: f64, unit: u64) -> Result<f64, BuildError> {
+    let round = (unit << shard_bits(n, SHARD_KEYS)) as f64;
+    let file = file_bits(n, 1, bits);
+    let left = allowed(n, bits) - file - round;
+    if left < round { Err(too_few(n, bits, file + 2.0 * round)) } else { Ok(left / n as f64) }
+}
+
+/// A budget below the `least` bits that a file of `n` keys takes.
+pub(super) fn too_few(n: u64, bits: f64, least: f64) -> BuildError {
+    let least = (100.0 * least / n as f64).ceil() / 100.0;
+    let reason = format!("{bits} bits per key are too few for {n} keys; the smallest that works is {least:.2}");
+    BuildError::Unreachable { reason }
+}
+
+/// Bits per key in 256ths, rounded to the safe side of the goal.
+pub(super) fn per_key(bits: u64, n: u64, goal: Goal) -> Result<u32, BuildError> {
+    let exact = bits as f64 * 256.0 / n.max(1) as f64;
+    let rounded = if matches!(goal, Goal::BitsPerKey(_)) { exact.floor() } else { exact.ceil() };
+    if rounded > u32::MAX as f64 {
+        let reason =
+            format!("Bloom filter: a rate this low needs {:.0} bits per key, at most 2^24 are possible", exact / 256.0);
+        return Err(BuildError::Unreachable { reason });
+    }
+    Ok(rounded.max(1.0) as u32)
+}

@@ -1,0 +1,198 @@
+//! every design for a request -> a table of them, the chosen one, and the reasons.
+
+use super::choose::{Expected, PlannedDesign, best, considered, design, eligible, reason, unreachable};
+use super::predict::predict;
+use super::{Goal, Kind, Request, Step, plan};
+use crate::error::BuildError;
+use crate::leaves::Role;
+use crate::math::bounds::free_set;
+
+/// One design, planned for the goal: what it would take and do.
+#[derive(Clone, PartialEq, Debug)]
+#[non_exhaustive]
+pub struct Candidate {
+    /// The structure's name on the command line.
+    pub name: &'static str,
+    /// The structure.
+    pub kind: Kind,
+    /// Whether the planner takes this one.
+    pub chosen: bool,
+    /// What it would be, or why it is out of the question.
+    pub forecast: Result<Forecast, String>,
+}
+
+/// What a design will take and do.
+#[derive(Clone, PartialEq, Debug)]
+#[non_exhaustive]
+pub struct Forecast {
+    /// Its steps, one letter each: `P` a filter on the keys, `N` one on negatives, `E` an exact bit.
+    pub steps: String,
+    /// How many of the expected queries it is told of, the heaviest first.
+    pub known: u64,
+    /// Bits per key, file and all.
+    pub bits_per_key: f64,
+    /// The fewest bits per key for any filter with the same rates.
+    pub bound: f64,
+    /// The share of expected negative queries that it lets through (EFPR in \[Stacked\]); none if nothing is expected.
+    pub workload_rate: Option<f64>,
+    /// The share of strangers that it lets through (EFPB): what any query will get that was chosen without looking at the filter.
+    pub unknown_rate: f64,
+    /// Cache lines that a negative query reads, about: an expected one if there are any, else a stranger.
+    pub lines: f64,
+    /// Cache lines that the query for a member reads, about.
+    pub member_lines: f64,
+}
+
+/// All designs side by side.
+#[derive(Clone, PartialEq, Debug)]
+#[non_exhaustive]
+pub struct Comparison {
+    /// In the order of [`Kind::ALL`].
+    pub candidates: Vec<Candidate>,
+    /// Why the chosen one was chosen, in sentences.
+    pub reasons: Vec<String>,
+}
+
+impl Comparison {
+    /// The design that the planner takes.
+    pub fn chosen(&self) -> Option<&Candidate> {
+        self.candidates.iter().find(|candidate| candidate.chosen)
+    }
+}
+
+/// Plans every design for the request, with the keys to exclude as its negatives.
+pub(crate) fn compare(
+    request: &Request,
+    expected: Option<Expected<'_>>,
+) -> Result<(Comparison, PlannedDesign), BuildError> {
+    request.check()?;
+    let kinds = considered(request);
+    let designs: Vec<(Kind, Result<PlannedDesign, String>)> =
+        kinds.into_iter().map(|kind| (kind, design(kind, request, expected).map_err(reason))).collect();
+    let best = match expected {
+        // What a plain build makes.
+        None => {
+            let plan = plan(request)?;
+            let prediction = predict(&plan.steps, request);
+            let same = |design: &PlannedDesign| design.plan.steps == plan.steps;
+            let found = designs.iter().position(|(_, design)| design.as_ref().is_ok_and(same));
+            let design = PlannedDesign { plan, known: 0, prediction, workload_rate: None, cap: 1.0 };
+            (found, design)
+        }
+        Some(_) => {
+            let best = best(&designs, request);
+            let Some(best) = best else { return Err(unreachable(request, expected, &designs)) };
+            let Some((_, Ok(design))) = designs.get(best) else { return Err(unreachable(request, expected, &designs)) };
+            (Some(best), design.clone())
+        }
+    };
+    let (found, chosen) = best;
+    let candidate = |(kind, design): &(Kind, Result<PlannedDesign, String>), chosen: bool| Candidate {
+        name: kind.name(),
+        kind: *kind,
+        chosen,
+        forecast: design.as_ref().map(|design| forecast(design, request, expected)).map_err(Clone::clone),
+    };
+    let mut candidates: Vec<Candidate> =
+        designs.iter().enumerate().map(|(i, both)| candidate(both, Some(i) == found)).collect();
+    if found.is_none() {
+        candidates.insert(0, candidate(&(Kind::Auto, Ok(chosen.clone())), true));
+    }
+    let reasons = reasons(&candidates, request, expected, chosen.cap);
+    Ok((Comparison { candidates, reasons }, chosen))
+}
+
+fn letters(steps: &[Step]) -> String {
+    let letter = |step: &Step| match step.role {
+        Role::Refuse => "P",
+        Role::Admit => "N",
+        Role::Decide => "E",
+    };
+    steps.iter().map(letter).collect::<Vec<_>>().join(" ")
+}
+
+fn forecast(design: &PlannedDesign, request: &Request, expected: Option<Expected<'_>>) -> Forecast {
+    let PlannedDesign { plan, known, prediction, workload_rate, .. } = design;
+    let keys = request.keys.max(1) as f64;
+    let exact = plan.steps.last().is_some_and(|step| step.role == Role::Decide);
+    // What a filter is bound to tell apart: the negatives that it may let through count for nothing.
+    let negatives = request.negatives.saturating_add(if exact { *known } else { 0 });
+    let strangers = match request.goal {
+        Goal::Exact => 1.0,
+        _ => prediction.fpr,
+    };
+    let psi = expected.map_or(0.0, |expected| expected.shape.mass(*known));
+    Forecast {
+        steps: letters(&plan.steps),
+        known: *known,
+        bits_per_key: prediction.bits / keys,
+        bound: free_set(request.keys, negatives, strangers).bits / keys,
+        workload_rate: *workload_rate,
+        unknown_rate: prediction.fpr,
+        lines: psi * prediction.lines[1] + (1.0 - psi) * prediction.lines[2],
+        member_lines: prediction.lines[0],
+    }
+}
+
+/// A share with three digits, as a person reads it.
+fn percent(share: f64) -> String {
+    let percent = 100.0 * share;
+    let digits = if percent > 0.0 { (2.0 - percent.log10().floor()).clamp(0.0, 12.0) as usize } else { 0 };
+    format!("{percent:.digits$} %")
+}
+
+fn reasons(candidates: &[Candidate], request: &Request, expected: Option<Expected<'_>>, cap: f64) -> Vec<String> {
+    let Some((name, chosen)) =
+        candidates.iter().find(|c| c.chosen).and_then(|c| Some((c.name, c.forecast.as_ref().ok()?)))
+    else {
+        return vec![];
+    };
+    let mut reasons = vec![];
+    let rate = |forecast: &Forecast| forecast.workload_rate.unwrap_or(forecast.unknown_rate);
+    let whom = if expected.is_some() { "expected queries" } else { "unknown keys" };
+    let others = candidates.iter().filter(|c| !c.chosen && eligible(c.kind, request.effort));
+    let others = || others.clone().filter_map(|c| Some((c.name, c.forecast.as_ref().ok()?)));
+    match request.goal {
+        _ if request.kind != Kind::Auto => reasons.push(format!("{name} was asked for")),
+        Goal::BitsPerKey(budget) => {
+            let next = others().min_by(|a, b| rate(a.1).total_cmp(&rate(b.1)));
+            let next = next.map_or(String::new(), |(name, f)| format!("; the next best, {name}, {}", percent(rate(f))));
+            reasons.push(format!(
+                "{name} lets the fewest {whom} through within {budget} bits per key: {}{next}",
+                percent(rate(chosen))
+            ));
+        }
+        _ => {
+            let next = others().min_by(|a, b| a.1.bits_per_key.total_cmp(&b.1.bits_per_key));
+            let next =
+                next.map_or(String::new(), |(name, f)| format!("; the next, {name}, takes {:.2}", f.bits_per_key));
+            reasons.push(format!(
+                "{name} is the smallest that reaches the goal: {:.2} bits per key{next}",
+                chosen.bits_per_key
+            ));
+        }
+    }
+    if let Some(Expected { shape, .. }) = expected {
+        let psi = shape.mass(chosen.known);
+        reasons.push(format!(
+            "it knows {} of {} expected keys, {} of the queries; {} of the queries are for keys outside the sample",
+            chosen.known,
+            shape.known(),
+            percent(psi),
+            percent(shape.unseen())
+        ));
+        reasons.push(format!("at most {} of unlisted keys may match", percent(cap)));
+        let plain = others().filter(|(_, f)| f.steps == "P").min_by(|a, b| rate(a.1).total_cmp(&rate(b.1)));
+        if let Some((plain, f)) = plain
+            && let Goal::BitsPerKey(_) = request.goal
+            && rate(chosen) > 0.0
+            && rate(f) > rate(chosen)
+        {
+            reasons.push(format!(
+                "{plain}, the best that knows only the keys, lets {:.1} times as many through",
+                rate(f) / rate(chosen)
+            ));
+        }
+    }
+    reasons
+}

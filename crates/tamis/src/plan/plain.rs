@@ -1,0 +1,150 @@
+//! a goal for one filter on the keys -> its leaf, and how wide.
+
+use super::budget::{allowed, budget, file_bits, per_key, too_few};
+use super::request::{NARROWEST, WIDEST};
+use super::{Base, Effort, Goal, Kind, Request, Step, Structure};
+use crate::error::BuildError;
+use crate::gather::{SHARD_KEYS, shard_bits};
+use crate::leaves::bloom::{classic, split};
+use crate::leaves::{Role, cuckoo, fuse, quotient, ribbon};
+use crate::math::quotient as quotients;
+
+impl Base {
+    /// A leaf of a given width; `nested` if narrower ones on the same keys shall be its first bits.
+    pub(crate) fn leaf(self, request: &Request, width: u16, nested: bool) -> Result<Structure, BuildError> {
+        let wide = request.effort == Effort::Smallest;
+        Ok(match self {
+            Base::Ribbon => ribbon::Params { width, wide, nested }.into(),
+            Base::Fuse => fuse::Params { arity: fuse::Arity::Three, width }.into(),
+            Base::Fuse4 => fuse::Params { arity: fuse::Arity::Four, width }.into(),
+            Base::Bloom | Base::Cuckoo | Base::Quotient => {
+                let reason = "Bloom, cuckoo and quotient filters cannot hold an exact bit".to_string();
+                return Err(BuildError::Unreachable { reason });
+            }
+        })
+    }
+
+    /// A filter of one leaf.
+    pub(super) fn alone(self) -> Kind {
+        match self {
+            Base::Ribbon => Kind::Ribbon,
+            Base::Fuse => Kind::Fuse,
+            Base::Fuse4 => Kind::Fuse4,
+            Base::Bloom => Kind::ClassicBloom,
+            Base::Cuckoo => Kind::Cuckoo,
+            Base::Quotient => Kind::Quotient,
+        }
+    }
+
+    /// One exact bit.
+    pub(crate) fn exact(self, request: &Request) -> Result<Structure, BuildError> {
+        if self == Base::Bloom { Base::Ribbon.leaf(request, 256, false) } else { self.leaf(request, 256, false) }
+    }
+
+    /// A leaf for `n` keys with this rate for strangers, or less.
+    pub(crate) fn with_rate(self, request: &Request, n: u64, rate: f64) -> Result<Structure, BuildError> {
+        match self {
+            Base::Bloom => {
+                let classic::Params { bits, hashes } = classic::Params::for_rate(n, rate)?;
+                return Ok(classic::PerKey { bits_per_key: per_key(bits, n, Goal::Rate(rate))?, hashes }.into());
+            }
+            Base::Cuckoo => return Ok(Structure::Cuckoo(cuckoo::Params::for_rate(n, rate, true)?)),
+            Base::Quotient => return Ok(Structure::Quotient(quotient_params(n, Goal::Rate(rate))?)),
+            Base::Ribbon | Base::Fuse | Base::Fuse4 => {}
+        }
+        let wanted = Request { goal: Goal::Rate(rate), ..*request };
+        let width = wanted.least_width(|width| Ok(self.leaf(request, width, true)?.rate_at(1) <= rate))?;
+        self.leaf(request, width, true)
+    }
+
+    /// Cells of a key, where both stages are in one word.
+    pub(crate) fn arity(self) -> Result<fuse::Arity, BuildError> {
+        match self {
+            Base::Fuse => Ok(fuse::Arity::Three),
+            Base::Fuse4 => Ok(fuse::Arity::Four),
+            Base::Ribbon | Base::Bloom | Base::Cuckoo | Base::Quotient => {
+                let reason = "integrated filters are made of fuse tables: use fuse or fuse4".into();
+                Err(BuildError::Unreachable { reason })
+            }
+        }
+    }
+}
+
+/// One filter on the keys.
+pub(super) fn plain(request: &Request) -> Result<Step, BuildError> {
+    let Request { keys: n, goal, effort, .. } = *request;
+    let fuse = |arity| move |width| Structure::Fuse(fuse::Params { arity, width });
+    let wide = effort == Effort::Smallest;
+    let structure = match request.kind {
+        Kind::Fuse => fit_width(request, fuse(fuse::Arity::Three))?,
+        Kind::Fuse4 => fit_width(request, fuse(fuse::Arity::Four))?,
+        Kind::Bloom => {
+            let params = match goal {
+                Goal::BitsPerKey(bits) => split::Params::for_bits_per_key(n, budget(n, bits, 256)?)?,
+                Goal::Rate(rate) => split::Params::for_rate(n, rate)?,
+                Goal::Exact | Goal::Share(_) => split::Params::for_rate(n, 0.5)?,
+            };
+            split::PerKey { bits_per_key: per_key(params.blocks * 256, n, goal)? }.into()
+        }
+        Kind::ClassicBloom => {
+            let params = match goal {
+                Goal::BitsPerKey(bits) => classic::Params::for_bits_per_key(n, budget(n, bits, 64)?)?,
+                Goal::Rate(rate) => classic::Params::for_rate(n, rate)?,
+                Goal::Exact | Goal::Share(_) => classic::Params::for_rate(n, 0.5)?,
+            };
+            classic::PerKey { bits_per_key: per_key(params.bits, n, goal)?, hashes: params.hashes }.into()
+        }
+        Kind::Cuckoo => Structure::Cuckoo(match goal {
+            Goal::BitsPerKey(_) => {
+                let shards = 1 << shard_bits(n, SHARD_KEYS);
+                let params = cuckoo::Params::for_room(n, shards, request.room(1)?, wide);
+                params.map_err(|least| request.too_few(1, least))?
+            }
+            Goal::Rate(rate) => cuckoo::Params::for_rate(n, rate, wide)?,
+            Goal::Exact | Goal::Share(_) => cuckoo::Params::for_rate(n, 0.5, wide)?,
+        }),
+        Kind::Quotient => Structure::Quotient(quotient_params(n, goal)?),
+        _ => fit_width(request, |width| Structure::Ribbon(ribbon::Params { width, wide, nested: false }))?,
+    };
+    Ok(Step { role: Role::Refuse, structure })
+}
+
+/// Slots and remainders of a quotient filter.
+fn quotient_params(n: u64, goal: Goal) -> Result<quotient::Params, BuildError> {
+    let with_rate = |rate: f64| {
+        let size = quotients::size(n, rate).ok_or_else(|| BuildError::Unreachable {
+            reason: format!(
+                "quotient filter: no size gives a rate of {rate} with {n} keys; remainders have 32 bits at most"
+            ),
+        });
+        Ok(quotient::Params::new(n, size?, false))
+    };
+    match goal {
+        Goal::Rate(rate) => with_rate(rate),
+        Goal::Exact | Goal::Share(_) => with_rate(0.5),
+        Goal::BitsPerKey(per_key) => {
+            let spare = quotient::Params::spare(n, 1 << shard_bits(n, SHARD_KEYS));
+            let file = file_bits(n, 1, per_key);
+            let size = quotients::size_within(n, spare, allowed(n, per_key) - file);
+            let least = || too_few(n, per_key, file + quotients::bits((quotients::slots(n) + spare) as f64, 1));
+            Ok(quotient::Params::new(n, size.ok_or_else(least)?, true))
+        }
+    }
+}
+
+/// The structure whose width meets the goal: rates fall and sizes grow with it.
+fn fit_width(request: &Request, with: impl Fn(u16) -> Structure) -> Result<Structure, BuildError> {
+    let n = request.keys;
+    match request.goal {
+        Goal::Exact | Goal::Share(_) => Ok(with(NARROWEST)),
+        Goal::Rate(rate) => Ok(with(request.least_width(|width| Ok(with(width).rate_at(1) <= rate))?)),
+        Goal::BitsPerKey(bits) => {
+            let size = |width| with(width).bits(n, 0) + file_bits(n, 1, bits);
+            match request.least_width(|width| Ok(size(width) > allowed(n, bits))) {
+                Ok(NARROWEST) => Err(too_few(n, bits, size(NARROWEST))),
+                Ok(width) => Ok(with(width - 1)),
+                Err(_) => Ok(with(WIDEST)),
+            }
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! counts, a goal, wishes -> a request: what the recipes plan for, and the bits of what they plan.
+
+use super::budget::{allowed, file_bits, too_few};
+use super::room::NO_ROOM;
+use super::{Effort, Goal, Kind, Layout, Step};
+use crate::error::BuildError;
+use crate::leaves::Role;
+
+/// What is wanted, and of how many keys.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Request {
+    pub(crate) keys: u64,
+    /// About how many known negatives.
+    pub(crate) negatives: u64,
+    pub(crate) goal: Goal,
+    pub(crate) kind: Kind,
+    pub(crate) effort: Effort,
+    pub(crate) layout: Layout,
+    /// Of a cascade: how much shorter every list is than the one before.
+    pub(crate) delta: f64,
+    /// Bits of the first stage times 256, where the caller chose them.
+    pub(crate) first: Option<u16>,
+    /// Slacks of steered columns, where the caller chose them.
+    pub(crate) columns: Option<Columns>,
+    /// Room for more keys, as a share of them.
+    pub(crate) spare: f64,
+}
+
+/// Slacks in 1024ths.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Columns {
+    slacks: [u16; Columns::MOST],
+    count: u8,
+}
+
+impl Columns {
+    /// The most columns there can be.
+    pub(crate) const MOST: usize = 8;
+
+    /// The first of these slacks, each between 1/32 and 4.
+    pub(crate) fn new(slacks: &[f64]) -> Columns {
+        let mut columns = Columns::default();
+        for (to, &slack) in columns.slacks.iter_mut().zip(slacks) {
+            *to = (slack * 1024.0).round().clamp(32.0, 4096.0) as u16;
+            columns.count += 1;
+        }
+        columns
+    }
+
+    pub(crate) fn as_slice(&self) -> &[u16] {
+        &self.slacks[..self.count as usize]
+    }
+}
+
+/// Narrowest and widest values of a leaf, in 256ths of a bit.
+pub(super) const NARROWEST: u16 = 256;
+pub(super) const WIDEST: u16 = 32 * 256;
+
+impl Request {
+    /// The same for as many keys as there will be when the room is used up; a budget stays what it is in bits.
+    pub(crate) fn grown(&self) -> Request {
+        let keys = (self.keys as f64 * (1.0 + self.spare)).ceil() as u64;
+        let goal = match self.goal {
+            Goal::BitsPerKey(bits) => Goal::BitsPerKey(bits * self.keys as f64 / keys.max(1) as f64),
+            goal => goal,
+        };
+        Request { keys, goal, spare: 0.0, ..*self }
+    }
+
+    pub(super) fn check(&self) -> Result<(), BuildError> {
+        let reason = match self.goal {
+            Goal::Rate(rate) if !(rate > 0.0 && rate < 1.0) => {
+                format!("the rate for strangers must lie between 0 and 1, not {rate}")
+            }
+            Goal::BitsPerKey(bits) if !(bits > 0.0 && bits <= 4096.0) => {
+                format!("the bits per key must lie between 0 and 4096, not {bits}")
+            }
+            Goal::Share(share) if !(share > 0.0 && share < 1.0) => {
+                format!("the share of excluded keys that may match must lie between 0 and 1, not {share}")
+            }
+            _ if !(self.spare >= 0.0 && self.spare <= 1000.0) => {
+                format!("the room for more keys must be a share of them from 0 to 1000, not {}", self.spare)
+            }
+            _ if self.spare > 0.0 && !self.kind.traits().more_keys => NO_ROOM.to_string(),
+            Goal::Share(_) if !matches!(self.kind, Kind::Auto | Kind::Steered) => {
+                "a share of the excluded keys may match only where columns are steered: use steered".to_string()
+            }
+            _ if self.negatives > 0 && !self.kind.traits().negatives => {
+                let name = self.kind.name();
+                format!(
+                    "{name} knows only its keys; to exclude others use steered, chained, cascade, integrated or naive"
+                )
+            }
+            _ if self.layout == Layout::Local
+                && !matches!(self.kind, Kind::Auto | Kind::Steered)
+                && self.negatives > 0 =>
+            {
+                "the local layout is one of steered columns; leave out the kind, or the layout".to_string()
+            }
+            Goal::Exact if self.negatives == 0 && !self.kind.traits().negatives => {
+                "an exact filter needs the keys that are not in the set".to_string()
+            }
+            _ => return Ok(()),
+        };
+        Err(BuildError::Unreachable { reason })
+    }
+
+    /// The first width, in 256ths of a bit, that `reached` says yes to; it turns from no to yes once.
+    pub(crate) fn least_width(&self, reached: impl Fn(u16) -> Result<bool, BuildError>) -> Result<u16, BuildError> {
+        let (mut low, mut high) = (NARROWEST, WIDEST + 1);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if reached(middle)? { high = middle } else { low = middle + 1 }
+        }
+        match self.goal {
+            _ if low <= WIDEST => Ok(low),
+            Goal::Rate(rate) => Err(self.too_low(rate)),
+            _ => Err(BuildError::Unreachable { reason: "no width is enough".into() }),
+        }
+    }
+
+    /// A rate that no width reaches.
+    pub(crate) fn too_low(&self, rate: f64) -> BuildError {
+        let reason = format!("a rate of {rate} needs more than 32 bits per key; the lowest is 2.4e-10");
+        BuildError::Unreachable { reason }
+    }
+
+    /// Bits for the payload of a filter of several steps, where the goal is a budget.
+    pub(crate) fn room(&self, steps: usize) -> Result<f64, BuildError> {
+        let Goal::BitsPerKey(bits) = self.goal else { return Ok(f64::INFINITY) };
+        Ok(allowed(self.keys, bits) - file_bits(self.keys, steps, bits))
+    }
+
+    /// A budget below the `least` bits that the payload takes.
+    pub(crate) fn too_few(&self, steps: usize, least: f64) -> BuildError {
+        let Goal::BitsPerKey(bits) = self.goal else { return self.too_low(0.0) };
+        too_few(self.keys, bits, least + file_bits(self.keys, steps, bits))
+    }
+
+    /// Payload bits of a list of steps, rather more than less: how many pass a filter is chance.
+    pub(crate) fn bits_of(&self, steps: &[Step]) -> f64 {
+        self.bits_with(steps, 4.0)
+    }
+
+    /// The bits that a file of these steps has on average, with what every step adds to it: to tell which of several is the smallest.
+    pub(crate) fn likely_bits(&self, steps: &[Step]) -> f64 {
+        // Leaves come in blocks. Where as many as expected just fit, half of the time there are more.
+        let around = [-1.0, 0.0, 0.0, 1.0].map(|deviations| self.bits_with(steps, deviations));
+        around.iter().sum::<f64>() / 4.0 + STEP * steps.len() as f64
+    }
+
+    /// Payload bits where so many standard deviations more pass every filter than expected.
+    fn bits_with(&self, steps: &[Step], deviations: f64) -> f64 {
+        let (mut keys, mut negatives, mut bits) = (self.keys as f64, self.negatives as f64, 0.0);
+        for Step { role, structure } in steps {
+            let whole = |x: f64| x.ceil() as u64;
+            let [most_keys, most_negatives] =
+                [(keys, self.keys), (negatives, self.negatives)].map(|(x, all)| most(x, all, deviations));
+            match role {
+                Role::Refuse => {
+                    bits += structure.bits(most_keys, 0);
+                    let passing = structure.passing(negatives / keys.max(1.0), whole(keys));
+                    negatives = (negatives * passing * structure.margin()).min(negatives);
+                }
+                Role::Admit => {
+                    bits += structure.bits(most_negatives, 0);
+                    let passing = structure.passing(keys / negatives.max(1.0), whole(negatives));
+                    keys = (keys * passing * structure.margin()).min(keys);
+                }
+                Role::Decide => bits += structure.bits(most_keys, most_negatives),
+            }
+        }
+        bits
+    }
+}
+
+/// How many of `all` pass where this many are expected to, and so many standard deviations more: with four, but for one time in 30,000.
+pub(crate) fn most(expected: f64, all: u64, deviations: f64) -> u64 {
+    ((expected + deviations * expected.sqrt()).ceil() as u64).min(all)
+}
+
+/// Bits that a step adds to a small file besides its payload.
+const STEP: f64 = 96.0;

@@ -149,7 +149,7 @@ impl Structure {
         use tamis::{maps, multiset};
         match dice.below(16) {
             0..=8 => {
-                let (name, kind) = dice.of(&Kind::ALL);
+                let (name, kind) = dice.of(Kind::ALL);
                 let layout = if kind == Kind::Auto { dice.of(&[Layout::Auto, Layout::Local]) } else { Layout::Compact };
                 Structure::Filter(name, kind, layout, dice.below(2) == 0)
             }

@@ -1,6 +1,6 @@
 //! digests -> the rows of a ribbon, level by level.
 
-use super::eliminate::{Item, Lane, Lockstep, ROWS, Rhs, Solve, Valued};
+use super::eliminate::{Item, Lane, Lockstep, ROWS, Rhs, Rows, Solve, Valued};
 use super::{BIT, Level, MAX_WIDTH, NARROW, Ribbon, SHAPES, STANDARD, WIDE, Width, fingerprint};
 use crate::arch::{self, Level as Cpu};
 use crate::error::BuildError;
@@ -133,15 +133,17 @@ pub(super) fn build_on(
         let salted = salt.child(number);
         let strict = params.strict(values);
         let mut builder = Builder { cpu, threads, params, width, columns, strict, out, start, levels: vec![] };
+        let hash = |i: usize| keys[i].salted(salted);
         let solved = match values {
-            Values::Fingerprints => builder.keys(keys.len(), attempt, |i| keys[i].salted(salted)),
-            Values::Given(values) => builder.keys(keys.len(), attempt, |i| Valued {
-                hash: keys[i].salted(salted),
-                value: values.get(i).copied().unwrap_or(0),
-            }),
-            Values::Signed(wanted) => builder.keys(keys.len(), attempt, |i| {
-                let hash = keys[i].salted(salted);
-                Valued { hash, value: fingerprint(hash) ^ !wanted.get(i).is_none_or(|&yes| yes) as u32 }
+            Values::Fingerprints => builder.keys(keys.len(), attempt, hash),
+            Values::Given(_) | Values::Signed(_) => builder.keys(keys.len(), attempt, |i| {
+                let hash = hash(i);
+                let value = match values {
+                    Values::Given(values) => values.get(i).copied().unwrap_or(0),
+                    Values::Signed(wanted) => fingerprint(hash) ^ !wanted.get(i).is_none_or(|&yes| yes) as u32,
+                    Values::Fingerprints => fingerprint(hash),
+                };
+                Valued { hash, value }
             }),
         };
         if solved {
@@ -170,43 +172,67 @@ struct Builder<'a> {
     levels: Vec<Level>,
 }
 
+/// Keys of a level, strip by strip.
+struct Scattered<T> {
+    level: Level,
+    keys: Vec<T>,
+    /// Where every strip ends.
+    ends: Vec<usize>,
+}
+
+/// Sorts the keys of a level by their strips. Twice over the keys, because hashing is cheaper than memory.
+fn scatter<T: Item>(level: Level, n: usize, key: impl Fn(usize) -> T) -> Scattered<T> {
+    let shape = level.shape();
+    let strip = |key: T| (level.bucket_of(key.hash()).0 >> shape.strip) as usize;
+    let mut ends = vec![0usize; level.buckets.div_ceil(1 << shape.strip) as usize + 1];
+    for i in 0..n {
+        ends[strip(key(i))] += 1;
+    }
+    let mut sum = 0;
+    for end in &mut ends {
+        sum += std::mem::replace(end, sum);
+    }
+    let mut keys = vec![T::default(); n];
+    for i in 0..n {
+        let key = key(i);
+        let at = &mut ends[strip(key)];
+        keys[*at] = key;
+        *at += 1;
+    }
+    Scattered { level, keys, ends }
+}
+
 impl Builder<'_> {
+    /// All levels. Scattering is what differs from key to key; the rest is compiled for kinds of items, widths and bands.
     fn keys<T: Item>(&mut self, n: usize, attempt: u32, key: impl Fn(usize) -> T) -> bool {
-        match self.columns {
-            ..=8 => self.levels::<T, u8>(n, attempt, key),
-            _ => self.levels::<T, u32>(n, attempt, key),
+        match n {
+            0 => true,
+            // The salt of the whole structure is what changes between attempts.
+            1..=SMALL => self.standard(&(0..n).map(key).collect::<Vec<T>>(), attempt, 0),
+            _ => {
+                let level = self.level(self.params.shape(), 0, self.params.buckets(n as u64), 0);
+                let bumped = self.bumping(&scatter(level, n, key));
+                self.later(n, bumped)
+            }
         }
     }
 
-    fn levels<T: Item, V: Rhs>(&mut self, n: usize, attempt: u32, key: impl Fn(usize) -> T) -> bool {
-        match n {
-            0 => return true,
-            // The salt of the whole structure is what changes between attempts.
-            1..=SMALL => return self.standard::<T, V>(n, attempt, 0, key),
-            _ => {}
-        }
-        let mut bumped = match SHAPES[self.params.shape()].band {
-            64 => self.bumping::<T, V, false>(n, key),
-            _ => self.bumping::<T, V, true>(n, key),
-        };
-        let mut taken = n;
+    /// The levels after the first.
+    fn later(&mut self, mut taken: usize, mut bumped: Vec<Valued>) -> bool {
         while bumped.len() > LAST {
             if self.levels.len() > LEVELS || bumped.len() > taken / BUMPED {
                 return false;
             }
             taken = bumped.len();
-            let level = self.level(self.params.shape(), 0, 1, 0);
+            let level = self.level(self.params.shape(), 0, self.params.buckets(taken as u64), 0);
             let key = |i: usize| Valued { hash: level.rehash(bumped[i].hash), ..bumped[i] };
-            bumped = match level.shape().band {
-                64 => self.bumping::<Valued, V, false>(bumped.len(), key),
-                _ => self.bumping::<Valued, V, true>(bumped.len(), key),
-            };
+            bumped = self.bumping(&scatter(level, taken, key));
         }
         bumped.is_empty()
             || (0..ATTEMPTS).any(|attempt| {
                 let level = self.level(STANDARD, attempt, 1, 0);
-                let key = |i: usize| Valued { hash: level.rehash(bumped[i].hash), ..bumped[i] };
-                self.standard::<Valued, V>(bumped.len(), attempt, attempt, key)
+                let rehashed = |&key: &Valued| Valued { hash: level.rehash(key.hash), ..key };
+                self.standard(&bumped.iter().map(rehashed).collect::<Vec<Valued>>(), attempt, attempt)
             })
     }
 
@@ -220,20 +246,21 @@ impl Builder<'_> {
     }
 
     /// One level of one bucket that must take every key.
-    fn standard<T: Item, V: Rhs>(&mut self, n: usize, attempt: u32, rehash: u32, key: impl Fn(usize) -> T) -> bool {
-        let level = self.level(STANDARD, rehash, 1, self.params.starts(n as u64, attempt));
-        self.take_all::<T, V>(level, n, key)
+    fn standard<T: Item>(&mut self, keys: &[T], attempt: u32, rehash: u32) -> bool {
+        let level = self.level(STANDARD, rehash, 1, self.params.starts(keys.len() as u64, attempt));
+        match self.columns {
+            ..=8 => self.take_all::<T, u8>(level, keys),
+            _ => self.take_all::<T, u32>(level, keys),
+        }
     }
 
-    /// The same for a level of a given size.
-    fn take_all<T: Item, V: Rhs>(&mut self, level: Level, n: usize, key: impl Fn(usize) -> T) -> bool {
+    fn take_all<T: Item, V: Rhs>(&mut self, level: Level, keys: &[T]) -> bool {
         let rows = level.blocks as usize * 64;
         if rows > ROWS {
             return false;
         }
-        let keys: Vec<T> = (0..n).map(key).collect();
         let mut lane = Lane::<T, V>::new();
-        lane.load(&level, 0, 1, rows, &keys);
+        lane.load(&level, 0, 1, rows, keys);
         let lanes = std::slice::from_mut(&mut lane);
         arch::dispatch(
             self.cpu,
@@ -242,46 +269,27 @@ impl Builder<'_> {
         if !lane.bumped.is_empty() {
             return false;
         }
-        let blocks = self.solve::<T, V, true>(&level, &lane, 0, level.blocks);
+        let blocks = self.solve::<V, true>(&level, &lane.rows, 0, level.blocks);
         self.out.extend_from_slice(&blocks);
         self.levels.push(level);
         true
     }
 
     /// One level of many buckets; returns the keys it passes on.
-    fn bumping<T: Item, V: Rhs, const WIDE: bool>(&mut self, n: usize, key: impl Fn(usize) -> T) -> Vec<Valued> {
-        let level = self.level(self.params.shape(), 0, self.params.buckets(n as u64), 0);
-        self.take_some::<T, V, WIDE>(level, n, key)
+    fn bumping<T: Item>(&mut self, scattered: &Scattered<T>) -> Vec<Valued> {
+        match (self.columns, scattered.level.shape().band) {
+            (..=8, 64) => self.take_some::<T, u8, false>(scattered),
+            (..=8, _) => self.take_some::<T, u8, true>(scattered),
+            (_, 64) => self.take_some::<T, u32, false>(scattered),
+            (_, _) => self.take_some::<T, u32, true>(scattered),
+        }
     }
 
-    /// The same for a level of a given size.
-    fn take_some<T: Item, V: Rhs, const WIDE: bool>(
-        &mut self,
-        level: Level,
-        n: usize,
-        key: impl Fn(usize) -> T,
-    ) -> Vec<Valued> {
+    fn take_some<T: Item, V: Rhs, const WIDE: bool>(&mut self, scattered: &Scattered<T>) -> Vec<Valued> {
+        let Scattered { level, keys, ends } = scattered;
         let (shape, buckets) = (level.shape(), level.buckets);
         let (bucket, per_strip) = (shape.bucket, 1u64 << shape.strip);
         let strips = buckets.div_ceil(per_strip) as usize;
-
-        // Scatter by strip: twice over the keys, because hashing is cheaper than memory.
-        let strip = |key: T| (level.bucket_of(key.hash()).0 >> shape.strip) as usize;
-        let mut ends = vec![0usize; strips + 1];
-        for i in 0..n {
-            ends[strip(key(i))] += 1;
-        }
-        let mut sum = 0;
-        for end in &mut ends {
-            sum += std::mem::replace(end, sum);
-        }
-        let mut keys = vec![T::default(); n];
-        for i in 0..n {
-            let key = key(i);
-            let at = &mut ends[strip(key)];
-            keys[*at] = key;
-            *at += 1;
-        }
 
         // Strips in threes, which advance together, or in twos where threads would wait for one another; several threads take
         // ranges of them. What comes out is the same.
@@ -301,15 +309,15 @@ impl Builder<'_> {
                     let inside = (buckets - first).min(per_strip);
                     let start = if strip == 0 { 0 } else { ends[strip - 1] };
                     let rows = (inside * bucket + shape.pad) as usize;
-                    lane.load(&level, first, inside as usize, rows, &keys[start..ends[strip]]);
+                    lane.load(level, first, inside as usize, rows, &keys[start..ends[strip]]);
                 }
                 let lanes = &mut lanes[..count];
-                arch::dispatch(self.cpu, Lockstep::<T, V, WIDE> { lanes, level: &level, mask, strict: self.strict });
+                arch::dispatch(self.cpu, Lockstep::<T, V, WIDE> { lanes, level, mask, strict: self.strict });
                 for (i, lane) in lanes.iter().enumerate() {
                     let first = (group + i) as u64 * per_strip;
                     let inside = (buckets - first).min(per_strip);
                     let block = (first * bucket + (group + i) as u64 * shape.pad) / 64;
-                    let blocks = self.solve::<T, V, WIDE>(&level, lane, block, (inside * bucket + shape.pad) / 64);
+                    let blocks = self.solve::<V, WIDE>(level, &lane.rows, block, (inside * bucket + shape.pad) / 64);
                     solved.blocks.extend_from_slice(&blocks);
                     solved.steps.extend_from_slice(&lane.steps);
                     solved.bumped.extend(lane.bumped.iter().map(|key| key.rehashed(mask, key.hash())));
@@ -317,8 +325,13 @@ impl Builder<'_> {
             }
             solved
         });
+        self.close(*level, solved)
+    }
+
+    /// Writes a level of many buckets; returns the keys it passes on.
+    fn close(&mut self, level: Level, solved: Vec<Solved>) -> Vec<Valued> {
         let mut bumped = vec![];
-        let mut steps = vec![0u8; buckets.div_ceil(4) as usize];
+        let mut steps = vec![0u8; level.buckets.div_ceil(4) as usize];
         let mut bucket = 0;
         for mut part in solved {
             self.out.extend_from_slice(&part.blocks);
@@ -328,24 +341,16 @@ impl Builder<'_> {
                 bucket += 1;
             }
         }
-        if shape.bumping {
-            self.out.extend_from_slice(&steps);
-        }
+        self.out.extend_from_slice(&steps);
         self.levels.push(level);
         bumped
     }
 
-    /// The blocks of a lane, the first of which is `first`.
-    fn solve<T: Item, V: Rhs, const WIDE: bool>(
-        &self,
-        level: &Level,
-        lane: &Lane<T, V>,
-        first: u64,
-        blocks: u64,
-    ) -> Vec<u8> {
+    /// The blocks of eliminated rows, the first of which is `first`.
+    fn solve<V: Rhs, const WIDE: bool>(&self, level: &Level, rows: &Rows<V>, first: u64, blocks: u64) -> Vec<u8> {
         let columns = self.columns as usize;
         let mut words = vec![0u64; blocks as usize * columns];
-        let solve = Solve::<T, V, WIDE> { lane, blocks: blocks as usize, columns, words: &mut words };
+        let solve = Solve::<V, WIDE> { rows, blocks: blocks as usize, columns, words: &mut words };
         arch::dispatch(self.cpu, solve);
         let mut bytes = Vec::with_capacity(words.len() * 8);
         for (block, words) in (first..).zip(words.chunks_exact(columns)) {

@@ -18,10 +18,12 @@ const MASK: usize = ROWS - 1;
 
 /// A right-hand side: bytes while the width allows, because rows should stay in the second-level cache.
 pub(super) trait Rhs: Copy + Default + PartialEq + Send + std::ops::BitXor<Output = Self> + 'static {
+    const BYTE: bool;
     fn new(value: u32) -> Self;
     fn bits(self) -> u32;
 }
 impl Rhs for u8 {
+    const BYTE: bool = true;
     #[inline(always)]
     fn new(value: u32) -> u8 {
         value as u8
@@ -32,6 +34,7 @@ impl Rhs for u8 {
     }
 }
 impl Rhs for u32 {
+    const BYTE: bool = false;
     #[inline(always)]
     fn new(value: u32) -> u32 {
         value
@@ -95,6 +98,14 @@ struct Equation<V> {
     row: usize,
 }
 
+/// Coefficients of the solved rows: low words, high words (w = 128), right-hand sides. A used row has bit 0 of its low word
+/// set.
+pub(super) struct Rows<V> {
+    low: Box<[u64; ROWS]>,
+    high: Box<[u64; ROWS]>,
+    rhs: Box<[V; ROWS]>,
+}
+
 /// One strip: its keys, sorted into (bucket, class) bins, and its rows.
 pub(super) struct Lane<T, V> {
     /// First bucket of the strip.
@@ -111,11 +122,7 @@ pub(super) struct Lane<T, V> {
     end: usize,
     /// Rows taken by the current bin.
     taken: Vec<u32>,
-    /// Coefficients of the solved rows: low words, high words (w = 128), right-hand sides. A used row has bit 0 of its
-    /// low word set.
-    pub(super) low: Box<[u64; ROWS]>,
-    pub(super) high: Box<[u64; ROWS]>,
-    pub(super) rhs: Box<[V; ROWS]>,
+    pub(super) rows: Rows<V>,
     pub(super) bumped: Vec<T>,
     /// One threshold step per bucket.
     pub(super) steps: Vec<u8>,
@@ -133,9 +140,7 @@ impl<T: Item, V: Rhs> Lane<T, V> {
             start: 0,
             end: 0,
             taken: vec![],
-            low: boxed(0),
-            high: boxed(0),
-            rhs: boxed(V::default()),
+            rows: Rows { low: boxed(0), high: boxed(0), rhs: boxed(V::default()) },
             bumped: vec![],
             steps: vec![],
         }
@@ -173,8 +178,8 @@ impl<T: Item, V: Rhs> Lane<T, V> {
             self.keys[*start as usize] = key;
         }
         let rows = rows.min(ROWS);
-        self.low[..rows].fill(0);
-        self.rhs[..rows].fill(V::default());
+        self.rows.low[..rows].fill(0);
+        self.rows.rhs[..rows].fill(V::default());
         self.bumped.clear();
         self.steps.clear();
         self.steps.resize(buckets, 0);
@@ -225,8 +230,8 @@ impl<T: Item, V: Rhs> Lane<T, V> {
     #[inline(never)]
     fn bump(&mut self) {
         for &row in &self.taken {
-            self.low[row as usize & MASK] = 0;
-            self.rhs[row as usize & MASK] = V::default();
+            self.rows.low[row as usize & MASK] = 0;
+            self.rows.rhs[row as usize & MASK] = V::default();
         }
         let (bucket, class) = (self.bin / 4, self.bin % 4);
         self.steps[bucket] = 3 - class as u8;
@@ -240,22 +245,22 @@ impl<T: Item, V: Rhs> Lane<T, V> {
     #[inline(always)]
     fn step<const WIDE: bool>(&mut self, e: &mut Equation<V>, level: &Level, mask: u32, strict: bool) -> bool {
         let i = e.row & MASK;
-        let pivot = self.low[i];
+        let pivot = self.rows.low[i];
         if pivot == 0 {
-            self.low[i] = e.low;
+            self.rows.low[i] = e.low;
             if WIDE {
-                self.high[i] = e.high;
+                self.rows.high[i] = e.high;
             }
-            self.rhs[i] = e.value;
+            self.rows.rhs[i] = e.value;
             self.taken.push(i as u32);
             self.at += 1;
             return self.next::<WIDE>(e, level, mask);
         }
         e.low ^= pivot;
         if WIDE {
-            e.high ^= self.high[i];
+            e.high ^= self.rows.high[i];
         }
-        e.value = e.value ^ self.rhs[i];
+        e.value = e.value ^ self.rows.rhs[i];
         if e.low == 0 {
             if WIDE && e.high != 0 {
                 let skip = e.high.trailing_zeros();
@@ -346,17 +351,21 @@ impl<T: Item, V: Rhs, const WIDE: bool> Kernel for Lockstep<'_, T, V, WIDE> {
 }
 
 /// Solves a strip from its last row to its first: one word per block and column, written to `words` (block-major).
-pub(super) struct Solve<'a, T, V, const WIDE: bool> {
-    pub(super) lane: &'a Lane<T, V>,
+pub(super) struct Solve<'a, V, const WIDE: bool> {
+    pub(super) rows: &'a Rows<V>,
     pub(super) blocks: usize,
     pub(super) columns: usize,
     pub(super) words: &'a mut [u64],
 }
 
-impl<T: Item, V: Rhs, const WIDE: bool> Kernel for Solve<'_, T, V, WIDE> {
+impl<V: Rhs, const WIDE: bool> Kernel for Solve<'_, V, WIDE> {
     type Output = ();
     #[inline(always)]
     fn run<I: Isa>(self) {
+        // Right-hand sides of one byte have eight columns at most, wider ones more.
+        if !V::BYTE {
+            return self.columns::<32>();
+        }
         match self.columns {
             1 => self.columns::<1>(),
             2 => self.columns::<2>(),
@@ -365,25 +374,24 @@ impl<T: Item, V: Rhs, const WIDE: bool> Kernel for Solve<'_, T, V, WIDE> {
             5 => self.columns::<5>(),
             6 => self.columns::<6>(),
             7 => self.columns::<7>(),
-            8 => self.columns::<8>(),
-            _ => self.columns::<32>(),
+            _ => self.columns::<8>(),
         }
     }
 }
 
-impl<T: Item, V: Rhs, const WIDE: bool> Solve<'_, T, V, WIDE> {
+impl<V: Rhs, const WIDE: bool> Solve<'_, V, WIDE> {
     #[inline(always)]
     fn columns<const C: usize>(self) {
-        let Solve { lane, blocks, columns, words } = self;
+        let Solve { rows, blocks, columns, words } = self;
         let columns = if C == 32 { columns } else { C };
         // The solution bits of the 128 rows above the current one, per column.
         let mut near = [0u64; C];
         let mut far = [0u64; C];
         for (block, words) in words.chunks_exact_mut(columns).enumerate().take(blocks).rev() {
             for row in (block * 64..block * 64 + 64).rev() {
-                let low = lane.low[row & MASK];
-                let value = lane.rhs[row & MASK].bits();
-                let high = if WIDE && low != 0 { lane.high[row & MASK] } else { 0 };
+                let low = rows.low[row & MASK];
+                let value = rows.rhs[row & MASK].bits();
+                let high = if WIDE && low != 0 { rows.high[row & MASK] } else { 0 };
                 let (a, b) = if WIDE { (low >> 1 | high << 63, high >> 1) } else { (low >> 1, 0) };
                 for j in 0..columns {
                     let mut x = a & near[j];

@@ -216,7 +216,7 @@ macro_rules! leaves {
             }
 
             /// Builds the leaf of one shard.
-            pub(crate) fn build(&self, sides: &mut Sides<'_>, work: &Work<'_>) -> Result<Encoded, crate::BuildError> {
+            pub(crate) fn build(&self, sides: &mut Sides<'_>, work: &Work<'_>) -> Result<Encoded, crate::error::BuildError> {
                 let mut payload = vec![];
                 match self {
                     $(Structure::$name(design) => {

@@ -15,7 +15,7 @@ use bytes::Bytes;
 
 use crate::arch::QueryFn;
 use crate::debug::brief_debug;
-use crate::error::{BuildError, FormatError, QueryError};
+use crate::error::{BuildError, Error, FormatError, QueryError};
 use crate::filter::open::open;
 use crate::filter::steps::Step;
 use crate::format::{self, Budget, Encoded, Form, Header, Writer};
@@ -95,7 +95,7 @@ impl Quotient {
     /// assert!((0..1000u64).all(|key| filter.contains(key) == Ok(true)));
     /// # Ok::<(), tamis::Error>(())
     /// ```
-    pub fn insert_growing<K: Key>(&mut self, key: K) -> Result<(), crate::Error> {
+    pub fn insert_growing<K: Key>(&mut self, key: K) -> Result<(), Error> {
         let digest = self.digest(key)?;
         while self.table.insert(digest).is_err() {
             self.grow()?;
@@ -182,7 +182,7 @@ impl Quotient {
     /// assert!(one.contains(1u64)? && one.contains(2u64)?);
     /// # Ok::<(), tamis::Error>(())
     /// ```
-    pub fn merge(&mut self, other: &Quotient) -> Result<(), crate::Error> {
+    pub fn merge(&mut self, other: &Quotient) -> Result<(), Error> {
         let differ = [
             (self.domain != other.domain, "the domain of their keys"),
             (self.hasher != other.hasher, "their hash"),

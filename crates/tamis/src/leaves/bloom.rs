@@ -39,14 +39,14 @@ pub(crate) fn reduce(hash: u64, size: u64) -> u64 {
 
 /// Appends `len` zeros and returns them.
 #[cfg(feature = "build")]
-pub(crate) fn zeros(out: &mut Vec<u8>, len: u64) -> Result<&mut [u8], crate::BuildError> {
+pub(crate) fn zeros(out: &mut Vec<u8>, len: u64) -> Result<&mut [u8], crate::error::BuildError> {
     let start = out.len();
     let end = usize::try_from(len).ok().and_then(|len| {
         out.try_reserve_exact(len).ok()?;
         Some(start + len)
     });
     let Some(end) = end else {
-        return Err(crate::BuildError::Unreachable { reason: format!("no memory for a table of {len} bytes") });
+        return Err(crate::error::BuildError::Unreachable { reason: format!("no memory for a table of {len} bytes") });
     };
     out.resize(end, 0);
     Ok(&mut out[start..])

@@ -19,7 +19,7 @@ use super::pairs::{each_key, sets_of};
 use super::segment::{Content, Numbers, Segment};
 use super::tune::Census;
 use crate::error::{BuildError, Error};
-use crate::filter::build::Options;
+use crate::filter::build::{Options, Progress, stream};
 use crate::gather::{Limits, Record, Sorted};
 use crate::maps;
 use crate::plan::Kind;
@@ -118,7 +118,7 @@ pub(super) fn build<R: Record>(
     // Half of the memory holds the pairs; the map's records are larger than the filter's.
     let share = |part: u64| Limits { memory: common.limits.memory / 6 * part, ..common.limits.clone() };
     let mut filter = (rate < 1.0).then(|| {
-        let door = crate::stream().kind(Kind::Ribbon).fpr(rate).effort(common.effort).limits(share(1));
+        let door = stream().kind(Kind::Ribbon).fpr(rate).effort(common.effort).limits(share(1));
         door.threads(common.threads).cancel(common.cancel.clone()).start()
     });
     let map = maps::stream().effort(common.effort).limits(share(2)).threads(common.threads);
@@ -126,7 +126,7 @@ pub(super) fn build<R: Record>(
         None => map,
         // Of the map's progress only the building is news: its keys were read before.
         Some(tell) => map.progress(move |progress| {
-            if matches!(progress, crate::Progress::Built { .. }) {
+            if matches!(progress, Progress::Built { .. }) {
                 tell(progress);
             }
         }),

@@ -198,7 +198,7 @@ pub(crate) use build::PerKey;
 #[cfg(feature = "build")]
 mod build {
     use super::*;
-    use crate::BuildError;
+    use crate::error::BuildError;
     use crate::leaves::bloom::zeros;
     use crate::leaves::change::{Full, Insert};
     use crate::leaves::design::{Design, Sides, Work, roomier};

@@ -3,8 +3,8 @@
 use super::Quotient;
 use super::change::Put;
 use super::table::{BLOCK, Table, lanes};
-use crate::BuildError;
 use crate::arch::{Isa, Kernel, Level, dispatch};
+use crate::error::BuildError;
 use crate::gather::{SHARD_KEYS, shard_bits};
 use crate::hash::attempts::{SetHash, numbers};
 use crate::hash::{Digest, Salt};

@@ -2,8 +2,8 @@
 
 use super::table::BLOCK;
 use super::{One, Quotient};
-use crate::BuildError;
 use crate::arch::{Answer, Isa, QueryFn};
+use crate::error::BuildError;
 use crate::hash::{Digest, Salt};
 use crate::leaves::Geometry;
 use crate::leaves::bloom::zeros;

@@ -7,8 +7,8 @@ use super::build::{Add, Count, Delete};
 use super::change::Put;
 use super::held::Held;
 use super::table::Table;
-use crate::BuildError;
 use crate::arch::{Isa, Kernel, dispatch};
+use crate::error::BuildError;
 use crate::hash::{Digest, Salt};
 use crate::leaves::Geometry;
 

@@ -255,11 +255,8 @@ impl fmt::Display for Error {
 
 impl std::error::Error for BuildError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            // It speaks for its cause already.
-            BuildError::Io(e) => e.source(),
-            _ => None,
-        }
+        // It speaks for its cause already.
+        if let BuildError::Io(e) = self { e.source() } else { None }
     }
 }
 impl std::error::Error for FormatError {}

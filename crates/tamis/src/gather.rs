@@ -290,7 +290,7 @@ impl Shards {
     pub(crate) fn known(&self) -> u64 {
         match self.on_conflict {
             OnConflict::Keep => self.about.saturating_sub(self.stats.conflicts),
-            _ => self.about,
+            OnConflict::Error | OnConflict::Drop => self.about,
         }
     }
 

@@ -185,7 +185,9 @@ impl Hasher {
     pub(crate) fn mixed(self, number: u64) -> Hasher {
         match self.kind {
             HashKind::Keyed => self,
-            _ => Hasher { kind: HashKind::Mixed, words: [self.words[0], number], ..self },
+            HashKind::Seeded | HashKind::Mixed => {
+                Hasher { kind: HashKind::Mixed, words: [self.words[0], number], ..self }
+            }
         }
     }
 
@@ -235,7 +237,7 @@ impl Hasher {
     fn careful_bytes(&self, key: &[u8]) -> Digest {
         match self.kind {
             HashKind::Keyed => self.sip(key),
-            _ => self.mix(self.seeded_bytes(key)),
+            HashKind::Seeded | HashKind::Mixed => self.mix(self.seeded_bytes(key)),
         }
     }
 
@@ -253,7 +255,7 @@ impl Hasher {
     fn careful_integer(&self, key: u64) -> Digest {
         match self.kind {
             HashKind::Keyed => self.sip(&key.to_le_bytes()),
-            _ => self.mix(self.seeded_integer(key)),
+            HashKind::Seeded | HashKind::Mixed => self.mix(self.seeded_integer(key)),
         }
     }
 

@@ -21,6 +21,8 @@
 //!
 //! Without the feature `build` (on by default) only the last arrow is left, with few dependencies.
 
+// A new variant is decided everywhere, or does not compile.
+#![deny(clippy::wildcard_enum_match_arm)]
 // Encoders live beside their decoders, and tools of maps, sets and adaptive filters in the rooms before them: with fewer features
 // some have no caller.
 #![cfg_attr(

@@ -67,7 +67,7 @@ pub(crate) fn plan(request: &Request) -> Result<Plan, BuildError> {
     // The number of many negatives is an estimate: a budget must do for four standard deviations more.
     let more = match request.goal {
         Goal::BitsPerKey(_) if request.negatives > Sketch::EXACT => request.negatives / 32,
-        _ => 0,
+        Goal::BitsPerKey(_) | Goal::Rate(_) | Goal::Exact | Goal::Share(_) => 0,
     };
     let request = &Request { negatives: request.negatives + more, ..*request };
     let Request { keys, negatives, goal, kind, effort, .. } = *request;
@@ -80,10 +80,10 @@ pub(crate) fn plan(request: &Request) -> Result<Plan, BuildError> {
         }
         // Without negatives the answer is yes.
         _ if negatives == 0 && matches!(goal, Goal::Exact | Goal::Share(_)) => plan(vec![]),
-        Kind::Auto | Kind::Steered if negatives == 0 => match effort {
-            Effort::Fast => plan(vec![plain(&Request { kind: Kind::Fuse, ..*request })?]),
-            _ => plan(vec![plain(&Request { kind: Kind::Ribbon, ..*request })?]),
-        },
+        Kind::Auto | Kind::Steered if negatives == 0 => {
+            let kind = if effort == Effort::Fast { Kind::Fuse } else { Kind::Ribbon };
+            plan(vec![plain(&Request { kind, ..*request })?])
+        }
         Kind::Auto | Kind::Steered if local::wanted(request)? => local::plan(request)?,
         Kind::Auto | Kind::Steered if effort == Effort::Fast => match goal {
             // Nothing is known of whom it may let pass. A share that no width reaches is left to an exact set.
@@ -94,7 +94,7 @@ pub(crate) fn plan(request: &Request) -> Result<Plan, BuildError> {
                     Err(_) => plan(chained::steps(Base::Fuse, request)?),
                 }
             }
-            _ => chained::plan(Base::Fuse, request)?,
+            Goal::Rate(_) | Goal::BitsPerKey(_) | Goal::Exact => chained::plan(Base::Fuse, request)?,
         },
         Kind::Auto | Kind::Steered => steered::plan(request)?,
         Kind::Chained(base) => chained::plan(base, request)?,
@@ -103,7 +103,9 @@ pub(crate) fn plan(request: &Request) -> Result<Plan, BuildError> {
         Kind::Naive(base) => plan(fpfs::naive(base, request)?),
         // Nothing is expected: the first layer is all there is.
         Kind::Stacked(base) => plan(vec![plain(&Request { kind: base.alone(), ..*request })?]),
-        _ => plan(vec![plain(request)?]),
+        Kind::Ribbon | Kind::Fuse | Kind::Fuse4 | Kind::Bloom | Kind::ClassicBloom | Kind::Cuckoo | Kind::Quotient => {
+            plan(vec![plain(request)?])
+        }
     })
 }
 

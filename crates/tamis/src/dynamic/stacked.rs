@@ -160,10 +160,8 @@ impl Stacked {
         let shard = key.shard(self.header.shard_bits);
         for layer in &self.layers {
             let yes = layer.parts.get(shard).is_some_and(|part| part.contains(key));
-            match layer.role {
-                Role::Admit if !yes => return Ok(true),
-                _ if !yes => return Ok(false),
-                _ => {}
+            if !yes {
+                return Ok(layer.role == Role::Admit);
             }
         }
         Ok(true)
@@ -220,7 +218,7 @@ fn layer(step: &Step) -> Result<Layer, FormatError> {
         Leaf::Bloom(column) => (Classic::TAG, parts!(column, Classic)),
         Leaf::Cuckoo(column) => (Cuckoo::TAG, parts!(column, Cuckoo)),
         Leaf::Quotient(column) => (Quotient::TAG, parts!(column, Quotient)),
-        _ => {
+        Leaf::Fuse(_) | Leaf::Ribbon(_) | Leaf::Integrated(_) | Leaf::Steered(_) | Leaf::Local(_) => {
             let name = step.leaf.name();
             let reason =
                 format!("a layer is a {name}: only Bloom, cuckoo and quotient filters take keys after they were built");

@@ -196,7 +196,7 @@ impl Options {
     fn check_excluded(&self, keys: u64, excluded: u64) -> Result<(), BuildError> {
         match self.goal {
             Goal::Exact | Goal::Share(_) if keys > 0 && excluded == 0 => Err(BuildError::NothingExcluded),
-            _ => Ok(()),
+            Goal::Exact | Goal::Share(_) | Goal::Rate(_) | Goal::BitsPerKey(_) => Ok(()),
         }
     }
 

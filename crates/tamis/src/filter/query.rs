@@ -226,7 +226,7 @@ impl Filter {
         let hasher = &self.header.hasher;
         match hasher.kind() {
             HashKind::Mixed => hasher.mix(label.mix(key.digest(&hasher.unmixed()))),
-            _ => label.mix(key.digest(hasher)),
+            HashKind::Seeded | HashKind::Keyed => label.mix(key.digest(hasher)),
         }
     }
 

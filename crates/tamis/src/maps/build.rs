@@ -508,7 +508,9 @@ impl Settings {
             fingerprint: self.fingerprint,
             structure: match self.kind {
                 Kind::Fuse => Flats::Fuse,
-                _ => Flats::Ribbon { wide: effort == Effort::Smallest && !uniform },
+                Kind::Auto | Kind::Compressed | Kind::Ribbon => {
+                    Flats::Ribbon { wide: effort == Effort::Smallest && !uniform }
+                }
             },
             root: tree.root,
             nodes: tree.nodes,

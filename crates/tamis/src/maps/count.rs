@@ -44,7 +44,7 @@ impl Values {
                     Ok(list.len() as u64 - 1)
                 }
             },
-            _ => Err(BuildError::Value {
+            (Values::None | Values::Numbers | Values::Bytes { .. }, _) => Err(BuildError::Value {
                 reason: "some values are numbers and some are bytes; a map holds one kind".into(),
             }),
         }
@@ -54,14 +54,14 @@ impl Values {
     pub(super) fn value(&self, number: u64) -> Value<'_> {
         match self {
             Values::Bytes { list, .. } => Value::Bytes(list.get(number as usize).map_or(&[], |bytes| bytes)),
-            _ => Value::Number(number),
+            Values::None | Values::Numbers => Value::Number(number),
         }
     }
 
     pub(super) fn domain(&self) -> Domain {
         match self {
             Values::Bytes { .. } => Domain::Bytes,
-            _ => Domain::U64,
+            Values::None | Values::Numbers => Domain::U64,
         }
     }
 }

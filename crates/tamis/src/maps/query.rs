@@ -59,7 +59,7 @@ impl Map {
         let plain = (header.hasher.kind() == HashKind::Seeded && header.keys > 0).then_some(header.domain);
         let quick = match table {
             Table::Offset(least) => tree.function().map(|function| (function, least)),
-            _ => None,
+            Table::Numbers(_) | Table::Bytes(..) => None,
         };
         Ok(Map { bytes, header, tree, table, table_len, entropy, plain, quick })
     }

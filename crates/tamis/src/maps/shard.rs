@@ -250,12 +250,12 @@ impl<'a> Shape<'a> {
         for (number, node) in self.nodes.iter().enumerate() {
             let first = self.root == Target::Node(number as u32);
             let crowd = match node {
-                Node::Exact { .. } if first => Crowd::default(),
-                _ if first => Crowd {
+                _ if !first => crowds[number].take().unwrap_or_default(),
+                Node::Exact { .. } => Crowd::default(),
+                Node::Symbols { .. } | Node::Children { .. } => Crowd {
                     digests: everybody.iter().map(|pair| pair.digest).collect(),
                     symbols: everybody.iter().map(|pair| self.symbols.get(pair.value)).collect(),
                 },
-                _ => crowds[number].take().unwrap_or_default(),
             };
             let work = match node {
                 Node::Exact { plan, yes, no, middle } => {

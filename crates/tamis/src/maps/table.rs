@@ -43,7 +43,7 @@ impl Table {
                 let start = start as usize;
                 Some(Value::Bytes(bytes.get(start..start + len as usize)?))
             }
-            _ => self.number(symbol).map(Value::Number),
+            Table::Offset(_) | Table::Numbers(_) => self.number(symbol).map(Value::Number),
         }
     }
 
@@ -60,7 +60,7 @@ impl Table {
     pub(crate) fn domain(&self) -> Domain {
         match self {
             Table::Bytes(..) => Domain::Bytes,
-            _ => Domain::U64,
+            Table::Offset(_) | Table::Numbers(_) => Domain::U64,
         }
     }
 

@@ -84,7 +84,7 @@ impl PlannedDesign {
     fn cost(&self, goal: Goal) -> f64 {
         match goal {
             Goal::BitsPerKey(_) => self.workload_rate.unwrap_or(0.0) + MIN_UNLISTED_SHARE * self.prediction.fpr,
-            _ => self.prediction.bits,
+            Goal::Rate(_) | Goal::Exact | Goal::Share(_) => self.prediction.bits,
         }
     }
 }
@@ -93,10 +93,10 @@ impl PlannedDesign {
 pub(super) fn considered(request: &Request) -> Vec<Kind> {
     let usual =
         |kind: &Kind| *kind != Kind::Auto && !matches!(kind, Kind::Integrated(_, parts) if *parts != Parts::One);
-    match request.kind {
-        Kind::Auto => Kind::ALL.iter().map(|&(_, kind)| kind).filter(usual).collect(),
-        kind => vec![kind],
+    if request.kind != Kind::Auto {
+        return vec![request.kind];
     }
+    Kind::ALL.iter().map(|&(_, kind)| kind).filter(usual).collect()
 }
 
 /// Whether a kind may be chosen by the planner: at the lowest effort, only what is built fast.
@@ -105,13 +105,6 @@ pub(super) fn eligible(kind: Kind, effort: Effort) -> bool {
         Chosen::Always => true,
         Chosen::NotFast => effort != Effort::Fast,
         Chosen::Never => false,
-    }
-}
-
-pub(super) fn reason(error: BuildError) -> String {
-    match error {
-        BuildError::Unreachable { reason } => reason,
-        error => error.to_string(),
     }
 }
 
@@ -220,7 +213,7 @@ pub(super) fn design(
                 let rate = (goal / unknown).min(cap);
                 if rate < 1.0 { Goal::Rate(rate) } else { Goal::Exact }
             }
-            goal => goal,
+            goal @ (Goal::BitsPerKey(_) | Goal::Exact | Goal::Share(_)) => goal,
         };
         let planned = plan(&Request { negatives: request.negatives.saturating_add(known), goal, ..request })?;
         judge(planned.steps, known)
@@ -293,7 +286,7 @@ fn worth_knowing(request: &Request, shape: &Shape, cap: f64) -> Result<u64, Buil
                 let wanted = -log2(strangers.max(1e-30)) - 1.0;
                 bits(wanted.max(least))
             }
-            _ => 0.0,
+            Goal::Exact | Goal::Share(_) => 0.0,
         }
     };
     // Eighths of octaves from all of them down to one, and none.

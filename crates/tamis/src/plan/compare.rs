@@ -1,6 +1,6 @@
 //! every design for a request -> a table of them, the chosen one, and the reasons.
 
-use super::choose::{Expected, PlannedDesign, best, considered, design, eligible, reason, unreachable};
+use super::choose::{Expected, PlannedDesign, best, considered, design, eligible, unreachable};
 use super::predict::predict;
 use super::{Goal, Kind, Request, Step, plan};
 use crate::error::BuildError;
@@ -67,8 +67,10 @@ pub(crate) fn compare(
 ) -> Result<(Comparison, PlannedDesign), BuildError> {
     request.check()?;
     let kinds = considered(request);
-    let designs: Vec<(Kind, Result<PlannedDesign, String>)> =
-        kinds.into_iter().map(|kind| (kind, design(kind, request, expected).map_err(reason))).collect();
+    let designs: Vec<(Kind, Result<PlannedDesign, String>)> = kinds
+        .into_iter()
+        .map(|kind| (kind, design(kind, request, expected).map_err(|error| error.to_string())))
+        .collect();
     let best = match expected {
         // What a plain build makes.
         None => {
@@ -117,10 +119,7 @@ fn forecast(design: &PlannedDesign, request: &Request, expected: Option<Expected
     let exact = plan.steps.last().is_some_and(|step| step.role == Role::Decide);
     // What a filter is bound to tell apart: the negatives that it may let through count for nothing.
     let negatives = request.negatives.saturating_add(if exact { *known } else { 0 });
-    let strangers = match request.goal {
-        Goal::Exact => 1.0,
-        _ => prediction.fpr,
-    };
+    let strangers = if request.goal == Goal::Exact { 1.0 } else { prediction.fpr };
     let psi = expected.map_or(0.0, |expected| expected.shape.mass(*known));
     Forecast {
         steps: letters(&plan.steps),
@@ -162,7 +161,7 @@ fn reasons(candidates: &[Candidate], request: &Request, expected: Option<Expecte
                 percent(rate(chosen))
             ));
         }
-        _ => {
+        Goal::Rate(_) | Goal::Exact | Goal::Share(_) => {
             let next = others().min_by(|a, b| a.1.bits_per_key.total_cmp(&b.1.bits_per_key));
             let next =
                 next.map_or(String::new(), |(name, f)| format!("; the next, {name}, takes {:.2}", f.bits_per_key));

@@ -104,7 +104,16 @@ pub(super) fn plain(request: &Request) -> Result<Step, BuildError> {
             Goal::Exact | Goal::Share(_) => cuckoo::Params::for_rate(n, 0.5, wide)?,
         }),
         Kind::Quotient => Structure::Quotient(quotient_params(n, goal)?),
-        _ => fit_width(request, |width| Structure::Ribbon(ribbon::Params { width, wide, nested: false }))?,
+        Kind::Ribbon
+        | Kind::Auto
+        | Kind::Steered
+        | Kind::Chained(_)
+        | Kind::Cascade(_)
+        | Kind::Integrated(..)
+        | Kind::Naive(_)
+        | Kind::Stacked(_) => {
+            fit_width(request, |width| Structure::Ribbon(ribbon::Params { width, wide, nested: false }))?
+        }
     };
     Ok(Step { role: Role::Refuse, structure })
 }

@@ -62,7 +62,7 @@ impl Request {
         let keys = (self.keys as f64 * (1.0 + self.spare)).ceil() as u64;
         let goal = match self.goal {
             Goal::BitsPerKey(bits) => Goal::BitsPerKey(bits * self.keys as f64 / keys.max(1) as f64),
-            goal => goal,
+            goal @ (Goal::Rate(_) | Goal::Exact | Goal::Share(_)) => goal,
         };
         Request { keys, goal, spare: 0.0, ..*self }
     }
@@ -100,7 +100,7 @@ impl Request {
             Goal::Exact if self.negatives == 0 && !self.kind.traits().negatives => {
                 "an exact filter needs the keys that are not in the set".to_string()
             }
-            _ => return Ok(()),
+            Goal::Rate(_) | Goal::BitsPerKey(_) | Goal::Exact | Goal::Share(_) => return Ok(()),
         };
         Err(BuildError::Unreachable { reason })
     }
@@ -115,7 +115,9 @@ impl Request {
         match self.goal {
             _ if low <= WIDEST => Ok(low),
             Goal::Rate(rate) => Err(self.too_low(rate)),
-            _ => Err(BuildError::Unreachable { reason: "no width is enough".into() }),
+            Goal::BitsPerKey(_) | Goal::Exact | Goal::Share(_) => {
+                Err(BuildError::Unreachable { reason: "no width is enough".into() })
+            }
         }
     }
 

@@ -21,11 +21,9 @@ pub(crate) fn plan_with_capacity(
     let rounding = (512u64 << shard_bits(request.keys, SHARD_KEYS)) as f64;
     let mut least = f64::INFINITY;
     for _ in 0..8 {
-        let (steps, known) = plan(&grown).map_err(|error| match error {
-            BuildError::Unreachable { reason } => {
-                BuildError::Unreachable { reason: format!("counted with the keys to come: {reason}") }
-            }
-            error => error,
+        let (steps, known) = plan(&grown).map_err(|error| {
+            let BuildError::Unreachable { reason } = error else { return error };
+            BuildError::Unreachable { reason: format!("counted with the keys to come: {reason}") }
         })?;
         let negatives = request.negatives + known;
         let steps = add_capacity(steps, request, negatives)?;
@@ -36,7 +34,7 @@ pub(crate) fn plan_with_capacity(
                 least = least.min(bits);
                 grown.goal = Goal::BitsPerKey(budget * 0.999 * (room / bits).clamp(0.5, 1.0));
             }
-            _ => return Ok((steps, known)),
+            Goal::BitsPerKey(_) | Goal::Rate(_) | Goal::Exact | Goal::Share(_) => return Ok((steps, known)),
         }
     }
     Err(request.too_few(1, least))

@@ -516,7 +516,7 @@ impl Settings {
             Kind::Frozen if self.budget.is_some() => Err(frozen("budget: it takes what its lists need")),
             Kind::Frozen if self.room > 0 => Err(frozen("room for more")),
             Kind::Frozen if self.shape.is_some() => Err(frozen("shape")),
-            kind => Ok(kind),
+            Kind::Frozen | Kind::Bloom | Kind::Cuckoo => Ok(self.kind),
         }
     }
 

@@ -100,7 +100,7 @@ impl Editor {
                 segment.pairs = segment.pairs.saturating_add(stored.into());
                 Some((at, local))
             }
-            _ => None,
+            Content::Sketch(_) | Content::Frozen(..) => None,
         });
         if heavy.is_none() {
             let at = self.target()?;
@@ -462,7 +462,7 @@ impl Segment {
                 (sketch.heavy.find(key, &mut ids) || sketch.extra.find(key, &mut ids))
                     && self.numbers.local(set).is_some_and(|local| ids.binary_search(&local).is_ok())
             }
-            _ => {
+            Content::Sketch(_) | Content::Frozen(..) => {
                 desk.find_in(self, key, &mut ids);
                 ids.binary_search(&set).is_ok()
             }

@@ -341,7 +341,7 @@ impl Gather<'_> {
         let options = self.options;
         let goal = match options.goal {
             Goal::BitsPerKey(bits) => Goal::BitsPerKey(bits - self.table as f64 / count.keys.max(1) as f64),
-            goal => goal,
+            goal @ (Goal::Rate(_) | Goal::Exact | Goal::Share(_)) => goal,
         };
         let memory = self.share(options.limits.memory, count.keys, |count| count.keys);
         let limits = Limits { memory, ..options.limits.clone() };
@@ -424,7 +424,7 @@ fn write_groups<W: Write>(
             Goal::Exact => 1.0,
             // More negatives than strangers call for make a filter stricter than it was asked to be.
             Goal::Rate(asked) if count.negatives > 0 => asked.max(rate),
-            _ => rate,
+            Goal::Rate(_) | Goal::BitsPerKey(_) | Goal::Share(_) => rate,
         });
     }
     Ok((directory, rates))

@@ -167,7 +167,7 @@ impl Loads {
                     loads.always[picked] += 1;
                     loads.below[1 - picked][weight] += key as u32;
                 }
-                _ => loads.below[picked][weight] += 1,
+                Parts::One | Parts::Two | Parts::Hybrid => loads.below[picked][weight] += 1,
             }
         }
         loads
@@ -259,7 +259,7 @@ fn both_stages(
     let (s, start) = (keys.len() as u64, out.len());
     let mut room = match params.parts {
         Parts::One => room_for_all(s, (count(negatives)? as f64 * 0.5f64.powi(first as i32)) as u64),
-        _ => s,
+        Parts::Two | Parts::Hybrid | Parts::General => s,
     };
     let unsolvable = |attempts| BuildError::Unsolvable { structure: "integrated fuse", keys: keys.len(), attempts };
     let mut space = fuse::Space::default();

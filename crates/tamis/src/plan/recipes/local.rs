@@ -39,7 +39,7 @@ pub(crate) fn wanted(request: &Request) -> Result<bool, BuildError> {
     let possible = match goal {
         Goal::Share(_) => false,
         Goal::Exact => negatives.saturating_mul(4) >= keys.saturating_mul(3),
-        _ => true,
+        Goal::Rate(_) | Goal::BitsPerKey(_) => true,
     };
     Ok(match request.layout {
         Layout::Compact => false,

@@ -69,7 +69,7 @@ pub(crate) fn steps(base: Base, request: &Request, shape: &Shape, cap: f64) -> R
     };
     let real = |stack: &Stack| match request.goal {
         Goal::BitsPerKey(_) => fit(base, request, stack),
-        _ => layers(base, request, stack, 1.0),
+        Goal::Rate(_) | Goal::Exact | Goal::Share(_) => layers(base, request, stack, 1.0),
     };
     // What is to be small, if the leaves keep the limits.
     let judged = |steps: &[Step], known: u64| {
@@ -77,7 +77,7 @@ pub(crate) fn steps(base: Base, request: &Request, shape: &Shape, cap: f64) -> R
         let rate = psi * seen.known_fpr + (1.0 - psi) * seen.fpr;
         match request.goal {
             Goal::Rate(goal) => (seen.bits, seen.fpr.max(rate / goal * cap)),
-            _ => (rate, seen.fpr),
+            Goal::BitsPerKey(_) | Goal::Exact | Goal::Share(_) => (rate, seen.fpr),
         }
     };
     let single = real(&Stack::new(size, request.keys, shape, 0, vec![alone]));

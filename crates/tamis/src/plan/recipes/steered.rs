@@ -60,10 +60,7 @@ pub(crate) fn plan(request: &Request) -> Result<Plan, BuildError> {
     // Of the same bands as the sieve, or it would let through what the sieve has let go.
     let chained = chained::steps(Base::Ribbon, &Request { effort: Effort::Balanced, ..*request });
     let sieve = sieve(request)?;
-    let mut all = match goal {
-        Goal::Exact => around(request, negatives < keys)?,
-        _ => vec![],
-    };
+    let mut all = if goal == Goal::Exact { around(request, negatives < keys)? } else { vec![] };
     if keys.min(negatives) >= FEWEST {
         match goal {
             Goal::Exact if negatives < keys => all.push(exact(request, negatives, keys, true)?),
@@ -74,14 +71,14 @@ pub(crate) fn plan(request: &Request) -> Result<Plan, BuildError> {
                     all.extend(on_keys(request, 3, 3)?);
                 }
             }
-            _ => all.extend(on_keys(request, MAX_COLUMNS, 6)?),
+            Goal::Rate(_) | Goal::BitsPerKey(_) | Goal::Share(_) => all.extend(on_keys(request, MAX_COLUMNS, 6)?),
         }
     }
     // Of those that reach the goal, the smallest; a chained filter is asked faster, so it may be a little larger.
     let fits = |steps: &Vec<Step>| request.room(steps.len()).is_ok_and(|room| request.bits_of(steps) <= room);
     let cost = |steps: &[Step]| match goal {
         Goal::BitsPerKey(_) => rate(steps),
-        _ => request.likely_bits(steps),
+        Goal::Rate(_) | Goal::Exact | Goal::Share(_) => request.likely_bits(steps),
     };
     let costs = all.into_iter().filter(fits).map(|steps| (cost(&steps), steps));
     let steps = match (chained, costs.min_by(|a, b| a.0.total_cmp(&b.0))) {
@@ -89,7 +86,7 @@ pub(crate) fn plan(request: &Request) -> Result<Plan, BuildError> {
             let slack = match goal {
                 Goal::BitsPerKey(_) => 0.97,
                 Goal::Exact => 1.0,
-                _ => 0.997,
+                Goal::Rate(_) | Goal::Share(_) => 0.997,
             };
             if best < slack * cost(&chained) { steps } else { chained }
         }
@@ -133,7 +130,7 @@ fn sieve(request: &Request) -> Result<Option<Structure>, BuildError> {
         // Columns, an exact bit and a fraction may take the place of so many plain bits.
         Goal::Rate(rate) => ((-rate.log2()) as u16).saturating_sub(MAX_COLUMNS as u16 + 2).max(enough),
         Goal::Exact => enough,
-        _ => return Ok(None),
+        Goal::BitsPerKey(_) | Goal::Share(_) => return Ok(None),
     };
     if bits == 0 { Ok(None) } else { filter(request, bits.min(32) * 256).map(Some) }
 }
@@ -196,7 +193,7 @@ fn on_keys(request: &Request, columns: usize, filters: u16) -> Result<Vec<Vec<St
                 // Without a first filter, if the columns are enough.
                 if 0.5f64.powi(count as i32 + 1) <= rate { 0 } else { request.least_width(reached)? }
             }
-            _ => 0,
+            Goal::BitsPerKey(_) | Goal::Exact | Goal::Share(_) => 0,
         };
         let least = least.max(enough);
         let widths = (0..filters).map(|more| if more == 0 { least } else { (least / 256 + more) * 256 });

@@ -20,7 +20,7 @@ use std::path::Path;
 
 use anyhow::{Error, Result, anyhow, bail};
 use serde_json::Value;
-use tamis::{Domain, Filter, FormatError, QueryError};
+use tamis::{Domain, Filter, FormatError, Mismatch, QueryError};
 
 use crate::screen;
 
@@ -74,12 +74,12 @@ fn at<T>(path: &Path, what: &str, open: impl FnOnce(&Path) -> Result<T, tamis::E
 fn refused(path: &Path, error: QueryError) -> Error {
     let path = path.display();
     match error {
-        QueryError::Domain { filter: Domain::U64, .. } => {
+        QueryError::Domain(Mismatch { filter: Domain::U64, .. }) => {
             anyhow!(
                 "{path}: the filter holds integers, and the keys are text; with --integers they are read as numbers"
             )
         }
-        QueryError::Domain { .. } => {
+        QueryError::Domain(_) => {
             anyhow!("{path}: the filter holds text, and the keys are integers; expected text, without --integers")
         }
         error => Error::new(error).context(path.to_string()),

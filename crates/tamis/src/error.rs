@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io;
 
-use crate::hash::Domain;
+use crate::hash::{Domain, Mismatch};
 
 /// Why a filter could not be built.
 #[derive(Debug)]
@@ -162,17 +162,12 @@ impl fmt::Display for FormatError {
     }
 }
 
-/// Why a query was refused instead of answered.
+/// Why a query has no answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum QueryError {
-    /// The key is of a domain the filter was not built from: "no" would be a guess.
-    Domain {
-        /// The filter's domain.
-        filter: Domain,
-        /// The query's domain.
-        query: Domain,
-    },
+    /// The key is of the wrong domain.
+    Domain(Mismatch),
     /// The room for answers is not as long as the list of keys.
     Length {
         /// Number of keys.
@@ -180,36 +175,22 @@ pub enum QueryError {
         /// Room for answers.
         answers: usize,
     },
-    /// A filter whose keys carry labels was asked without one, or one without labels was asked with one.
+    /// A query without a label for a filter whose keys carry labels, or one with a label for a filter whose keys carry none.
     Partition {
         /// Whether the filter's keys carry labels.
         partitioned: bool,
     },
-    /// A filter that keys are added to has no place for another. Nothing was changed.
-    Full {
-        /// Keys it holds.
-        keys: u64,
-        /// Keys it was made for.
-        capacity: u64,
-    },
-    /// The filter cannot do this.
-    Unsupported {
-        /// What it cannot.
-        what: &'static str,
-    },
-    /// Two filters cannot become one.
-    Unlike {
-        /// What they do not share.
-        what: &'static str,
+    /// The values of a map are of the other domain than the caller expects.
+    Values {
+        /// The values of the map.
+        found: Domain,
     },
 }
 
 impl fmt::Display for QueryError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            QueryError::Domain { filter, query } => {
-                write!(f, "the filter holds {filter} keys and was asked for a {query} key")
-            }
+            QueryError::Domain(mismatch) => mismatch.fmt(f),
             QueryError::Length { keys, answers } => {
                 write!(f, "{keys} keys need room for as many answers, not {answers}")
             }
@@ -219,11 +200,46 @@ impl fmt::Display for QueryError {
             QueryError::Partition { partitioned: false } => {
                 f.write_str("the filter is not partitioned: a key is asked for without a label")
             }
-            QueryError::Full { keys, capacity } => {
+            QueryError::Values { found: Domain::Bytes } => f.write_str("the values of this map are bytes"),
+            QueryError::Values { found: Domain::U64 } => f.write_str("the values of this map are numbers"),
+        }
+    }
+}
+
+/// Why a filter was not changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ChangeError {
+    /// The key is of the wrong domain.
+    Domain(Mismatch),
+    /// The filter has no room for another key.
+    Full {
+        /// Keys it holds.
+        keys: u64,
+        /// Keys it was made for.
+        capacity: u64,
+    },
+    /// Two filters cannot become one.
+    Unlike {
+        /// What they do not share.
+        what: &'static str,
+    },
+    /// The filter cannot do this.
+    Unsupported {
+        /// What it cannot.
+        what: &'static str,
+    },
+}
+
+impl fmt::Display for ChangeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ChangeError::Domain(mismatch) => mismatch.fmt(f),
+            ChangeError::Full { keys, capacity } => {
                 write!(f, "the filter is full: it holds {keys} keys and was made for {capacity}")
             }
-            QueryError::Unsupported { what } => f.write_str(what),
-            QueryError::Unlike { what } => write!(f, "the filters cannot be merged: they differ in {what}"),
+            ChangeError::Unlike { what } => write!(f, "the filters cannot be merged: they differ in {what}"),
+            ChangeError::Unsupported { what } => f.write_str(what),
         }
     }
 }
@@ -238,6 +254,8 @@ pub enum Error {
     Format(FormatError),
     /// While asking.
     Query(QueryError),
+    /// While inserting, removing or merging.
+    Change(ChangeError),
     /// While reading or writing files.
     Io(io::Error),
 }
@@ -248,6 +266,7 @@ impl fmt::Display for Error {
             Error::Build(e) => e.fmt(f),
             Error::Format(e) => e.fmt(f),
             Error::Query(e) => e.fmt(f),
+            Error::Change(e) => e.fmt(f),
             Error::Io(e) => e.fmt(f),
         }
     }
@@ -261,6 +280,7 @@ impl std::error::Error for BuildError {
 }
 impl std::error::Error for FormatError {}
 impl std::error::Error for QueryError {}
+impl std::error::Error for ChangeError {}
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
@@ -268,33 +288,75 @@ impl std::error::Error for Error {
             Error::Build(e) => e.source(),
             Error::Format(e) => e.source(),
             Error::Query(e) => e.source(),
+            Error::Change(e) => e.source(),
             Error::Io(e) => e.source(),
         }
     }
 }
 
-impl From<BuildError> for Error {
-    fn from(e: BuildError) -> Error {
-        Error::Build(e)
+/// Makes an error the cause of a larger one: `?` does the rest.
+macro_rules! from {
+    ($($cause:ty => $error:ident::$variant:ident,)*) => {$(
+        impl From<$cause> for $error {
+            fn from(cause: $cause) -> $error {
+                $error::$variant(cause)
+            }
+        }
+    )*};
+}
+
+from! {
+    BuildError => Error::Build,
+    FormatError => Error::Format,
+    QueryError => Error::Query,
+    ChangeError => Error::Change,
+    io::Error => Error::Io,
+    io::Error => BuildError::Io,
+    Mismatch => QueryError::Domain,
+    Mismatch => ChangeError::Domain,
+}
+
+impl From<Mismatch> for BuildError {
+    fn from(_: Mismatch) -> BuildError {
+        BuildError::MixedDomains
     }
 }
-impl From<FormatError> for Error {
-    fn from(e: FormatError) -> Error {
-        Error::Format(e)
-    }
-}
-impl From<QueryError> for Error {
-    fn from(e: QueryError) -> Error {
-        Error::Query(e)
-    }
-}
-impl From<io::Error> for Error {
-    fn from(e: io::Error) -> Error {
-        Error::Io(e)
-    }
-}
-impl From<io::Error> for BuildError {
-    fn from(e: io::Error) -> BuildError {
-        BuildError::Io(e)
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn sentences_about_queries_and_changes() {
+        let mismatch = Domain::Bytes.check(Domain::U64).unwrap_err();
+        let domain = "the filter holds bytes keys and was asked for a u64 key";
+        for (error, sentence) in [
+            (QueryError::from(mismatch), domain),
+            (QueryError::Length { keys: 3, answers: 2 }, "3 keys need room for as many answers, not 2"),
+            (
+                QueryError::Partition { partitioned: true },
+                "the filter is partitioned: a key is asked for under a label",
+            ),
+            (
+                QueryError::Partition { partitioned: false },
+                "the filter is not partitioned: a key is asked for without a label",
+            ),
+            (QueryError::Values { found: Domain::Bytes }, "the values of this map are bytes"),
+            (QueryError::Values { found: Domain::U64 }, "the values of this map are numbers"),
+        ] {
+            assert_eq!([error.to_string(), Error::from(error).to_string()], [sentence; 2]);
+        }
+        for (error, sentence) in [
+            (ChangeError::from(mismatch), domain),
+            (ChangeError::Full { keys: 9, capacity: 8 }, "the filter is full: it holds 9 keys and was made for 8"),
+            (ChangeError::Unlike { what: "their hash" }, "the filters cannot be merged: they differ in their hash"),
+            (ChangeError::Unsupported { what: "Bloom filters give no keys back" }, "Bloom filters give no keys back"),
+        ] {
+            assert_eq!([error.to_string(), Error::from(error).to_string()], [sentence; 2]);
+        }
+        let mixed = "some keys are integers and some are bytes; a filter holds one kind";
+        assert_eq!(BuildError::from(mismatch).to_string(), mixed);
+        assert_eq!(Domain::U64.check(Domain::U64), Ok(()));
     }
 }

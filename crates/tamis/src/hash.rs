@@ -21,8 +21,6 @@ use std::borrow::Cow;
 use std::hash::Hasher as _;
 
 use crate::debug::brief_debug;
-#[cfg(feature = "build")]
-use crate::error::BuildError;
 use siphasher::sip128::{Hasher128, SipHasher24};
 use xxhash_rust::xxh3::xxh3_128_with_seed;
 
@@ -117,7 +115,7 @@ impl Salt {
     }
 }
 
-/// What kind of keys a filter was built from. A query in the other domain is refused.
+/// What kind of keys a filter was built from. A query in the other domain is an error.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Domain {
     /// Strings of bytes; text is its UTF-8 bytes.
@@ -134,6 +132,38 @@ impl std::fmt::Display for Domain {
         })
     }
 }
+
+impl Domain {
+    /// Checks that a key of the domain `query` fits a filter whose keys are of this one.
+    #[inline(always)]
+    pub fn check(self, query: Domain) -> Result<(), Mismatch> {
+        if self == query { Ok(()) } else { Err(Mismatch { filter: self, query }) }
+    }
+
+    /// Returns the digest of a key, which must be of this domain.
+    #[inline(always)]
+    pub(crate) fn digest<K: Key>(self, key: K, hasher: &Hasher) -> Result<Digest, Mismatch> {
+        self.check(K::DOMAIN)?;
+        Ok(key.digest(hasher))
+    }
+}
+
+/// A key of a domain the filter was not built from: "no" would be a guess.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Mismatch {
+    /// The filter's domain.
+    pub filter: Domain,
+    /// The key's domain.
+    pub query: Domain,
+}
+
+impl std::fmt::Display for Mismatch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "the filter holds {} keys and was asked for a {} key", self.filter, self.query)
+    }
+}
+
+impl std::error::Error for Mismatch {}
 
 /// What a hash is made of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -196,11 +226,16 @@ impl Hasher {
         if self.kind == HashKind::Mixed { Hasher::seeded(self.words[0]) } else { self }
     }
 
-    /// The same with a secret of the operating system's.
+    /// The keyed hash with a secret that the operating system draws.
     #[cfg(feature = "build")]
-    pub fn secret() -> Result<Hasher, BuildError> {
-        let word = || getrandom::u64().map_err(|e| BuildError::Io(e.into()));
-        Ok(Hasher::keyed([word()?, word()?]))
+    pub fn secret() -> std::io::Result<Hasher> {
+        Ok(Hasher::keyed([getrandom::u64()?, getrandom::u64()?]))
+    }
+
+    /// The keyed hash with this key, or with a secret.
+    #[cfg(feature = "build")]
+    pub(crate) fn keyed_or_secret(key: Option<[u64; 2]>) -> std::io::Result<Hasher> {
+        key.map_or_else(Hasher::secret, |key| Ok(Hasher::keyed(key)))
     }
 
     /// Whether this is the keyed hash.

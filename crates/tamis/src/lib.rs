@@ -66,7 +66,7 @@ pub mod workload {
 pub use dynamic::{
     bloom, bloom::Bloom, cuckoo, cuckoo::Cuckoo, quotient, quotient::Quotient, stacked, stacked::Stacked,
 };
-pub use error::{BuildError, Error, FormatError, QueryError};
+pub use error::{BuildError, ChangeError, Error, FormatError, QueryError};
 #[cfg(feature = "build")]
 pub use filter::build::{
     self, Build, Collector, Digests, Partitioned, Progress, Report, Sealed, build, build_digests, stream,
@@ -77,7 +77,7 @@ pub use filter::steps::{self, Role};
 pub use gather as shard;
 #[cfg(feature = "build")]
 pub use gather::{Limits, OnConflict, Stats};
-pub use hash::{Digest, Domain, Hasher, Key, Salt};
+pub use hash::{Digest, Domain, Hasher, Key, Mismatch, Salt};
 pub use leaves::integrated::Parts;
 #[cfg(feature = "maps")]
 pub use maps::{Map, Sequence};

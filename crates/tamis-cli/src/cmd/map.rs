@@ -9,7 +9,7 @@ use std::path::Path;
 
 use anyhow::{Error, Result, anyhow};
 use serde_json::{Value, json};
-use tamis::{Domain, Map, QueryError};
+use tamis::{Domain, Map, Mismatch, QueryError};
 
 use super::{at, grouped, percent};
 use crate::Outcome;
@@ -71,10 +71,10 @@ fn open(path: &Path) -> Result<Map> {
 fn refused(path: &Path, error: QueryError) -> Error {
     let path = path.display();
     match error {
-        QueryError::Domain { filter: Domain::U64, .. } => anyhow!(
+        QueryError::Domain(Mismatch { filter: Domain::U64, .. }) => anyhow!(
             "{path}: the keys of the map are integers, and these are text; with --integers they are read as numbers"
         ),
-        QueryError::Domain { .. } => {
+        QueryError::Domain(_) => {
             anyhow!("{path}: the keys of the map are text, and these are integers; expected text, without --integers")
         }
         error => Error::new(error).context(path.to_string()),

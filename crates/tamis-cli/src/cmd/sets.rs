@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Error, Result, anyhow, bail};
 use tamis::multiset::{self, Editor};
-use tamis::{Domain, QueryError, Sets};
+use tamis::{Domain, Mismatch, QueryError, Sets};
 
 use super::output::Output;
 use super::{at, bits_per_key, grouped};
@@ -139,21 +139,13 @@ fn open(path: &Path) -> Result<Sets> {
 fn refused(path: &Path, error: QueryError) -> Error {
     let path = path.display();
     match error {
-        QueryError::Domain { filter: Domain::U64, .. } => anyhow!(
+        QueryError::Domain(Mismatch { filter: Domain::U64, .. }) => anyhow!(
             "{path}: the keys of the index are integers, and these are text; with --integers they are read as numbers"
         ),
-        QueryError::Domain { .. } => {
+        QueryError::Domain(_) => {
             anyhow!("{path}: the keys of the index are text, and these are integers; expected text, without --integers")
         }
         error => Error::new(error).context(path.to_string()),
-    }
-}
-
-/// The same where the error may be of another kind.
-fn failed(path: &Path, error: tamis::Error) -> Error {
-    match error {
-        tamis::Error::Query(error) => refused(path, error),
-        error => Error::new(error).context(path.display().to_string()),
     }
 }
 

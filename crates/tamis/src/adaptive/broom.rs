@@ -126,7 +126,7 @@ impl Broom {
                  and at most {MAX_KEYS} keys"
             ),
         })?;
-        let hasher = options.key.map_or_else(Hasher::secret, |key| Ok(Hasher::keyed(key)))?;
+        let hasher = Hasher::keyed_or_secret(options.key)?;
         Ok(Broom {
             hasher,
             domain: options.domain,

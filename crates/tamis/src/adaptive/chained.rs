@@ -25,11 +25,11 @@ use std::collections::BTreeSet;
 use bytes::Bytes;
 
 use super::file::{self, Kind};
-use super::keys::{KeySetChecksum, Keys, LearnError, digest, gather, gather_again};
+use super::keys::{KeySetChecksum, Keys, LearnError, gather, gather_again};
 use crate::debug::brief_debug;
-use crate::error::{BuildError, FormatError, QueryError};
+use crate::error::{BuildError, ChangeError, FormatError, QueryError};
 use crate::format::{Reader, put_varint};
-use crate::hash::{Digest, Domain, Hasher, Key, Salt};
+use crate::hash::{Digest, Domain, Hasher, Key, Mismatch, Salt};
 use crate::leaves::ribbon::{self, Ribbon};
 use crate::leaves::{Design, Geometry, Query, Values};
 
@@ -135,7 +135,7 @@ impl AdaptiveChained {
     /// Keys that cannot be read; a rate below 2^-32 or no rate.
     pub fn build<M: Keys>(options: ChainOptions, keys: &mut M) -> Result<AdaptiveChained, LearnError<M::Error>> {
         let ChainOptions { rate, rebuild_every, max_false_positives, key } = options;
-        let hasher = key.map_or_else(Hasher::secret, |key| Ok(Hasher::keyed(key)))?;
+        let hasher = Hasher::keyed_or_secret(key).map_err(BuildError::from)?;
         let width = width(rate)?;
         let domain = keys.domain();
         let (digests, checksum) = gather(keys, domain, &hasher, |_| true)?;
@@ -168,8 +168,8 @@ impl AdaptiveChained {
     }
 
     /// The digest of a key.
-    pub fn digest<K: Key>(&self, key: K) -> Result<Digest, QueryError> {
-        digest(key, self.domain, &self.hasher)
+    pub fn digest<K: Key>(&self, key: K) -> Result<Digest, Mismatch> {
+        self.domain.digest(key, &self.hasher)
     }
 
     /// Tells the filter of a false positive. When enough are new this reads all keys and builds the exact bit.
@@ -186,7 +186,7 @@ impl AdaptiveChained {
         if known >= self.max_false_positives && !self.pending.contains(&key) {
             // What is listed is refused at least.
             self.settle(keys)?;
-            return Err(QueryError::Full { keys: known, capacity: self.max_false_positives }.into());
+            return Err(LearnError::Change(ChangeError::Full { keys: known, capacity: self.max_false_positives }));
         }
         self.pending.insert(key);
         match (self.pending.len() as u64) < self.rebuild_every {

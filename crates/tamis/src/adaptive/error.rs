@@ -2,14 +2,14 @@
 
 use std::fmt;
 
-use crate::error::QueryError;
+use crate::error::ChangeError;
 
 /// Why an adaptive filter did not do what it was asked to. No key is lost, and none is in it that was not; steps may have been made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AdaptError<E> {
-    /// A key of the other domain, or no room for another.
-    Query(QueryError),
+    /// A key of the wrong domain, or no room for another.
+    Change(ChangeError),
     /// A repair was asked for a key that is in the set: "yes" was the right answer.
     Present,
     /// A key that is not in the set cannot be removed.
@@ -33,7 +33,7 @@ pub enum AdaptError<E> {
 impl<E: fmt::Display> fmt::Display for AdaptError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            AdaptError::Query(e) => e.fmt(f),
+            AdaptError::Change(e) => e.fmt(f),
             AdaptError::Present => f.write_str("the key is in the set: there is nothing to repair"),
             AdaptError::Absent => f.write_str("the key is not in the set and cannot be removed"),
             AdaptError::Map(e) => write!(f, "reverse map: {e}"),
@@ -50,8 +50,8 @@ impl<E: fmt::Display> fmt::Display for AdaptError<E> {
 
 impl<E: std::error::Error> std::error::Error for AdaptError<E> {}
 
-impl<E> From<QueryError> for AdaptError<E> {
-    fn from(e: QueryError) -> AdaptError<E> {
-        AdaptError::Query(e)
+impl<E, C: Into<ChangeError>> From<C> for AdaptError<E> {
+    fn from(cause: C) -> AdaptError<E> {
+        AdaptError::Change(cause.into())
     }
 }

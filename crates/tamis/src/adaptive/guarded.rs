@@ -99,8 +99,7 @@ impl<F: Remove, S> Guarded<F, S> {
     where
         S: Dictionary<K>,
     {
-        let yes = self.filter.contains(key)?;
-        if !yes {
+        if !self.filter.contains_digest(self.filter.digest(key)?) {
             self.counts.lookups += 1;
             self.counts.refused += 1;
             return Ok(None);
@@ -157,7 +156,7 @@ impl<F: Remove, S> Guarded<F, S> {
     where
         S: Dictionary<K>,
     {
-        if !self.filter.contains(key)? {
+        if !self.filter.contains_digest(self.filter.digest(key)?) {
             return Ok(None);
         }
         let value = self.store.take(key).map_err(AdaptError::Map)?;

@@ -3,8 +3,8 @@
 use std::convert::Infallible;
 use std::fmt;
 
-use crate::error::{BuildError, QueryError};
-use crate::hash::{Digest, Domain, Hasher, Key, Salt};
+use crate::error::{BuildError, ChangeError};
+use crate::hash::{Digest, Domain, Hasher, Key, Mismatch, Salt};
 
 /// The store of the keys of a filter.
 ///
@@ -72,8 +72,8 @@ impl<K: Key> Keys for Vec<K> {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum LearnError<E> {
-    /// A key of the other domain, or no room for another.
-    Query(QueryError),
+    /// A key of the wrong domain, or no room for another.
+    Change(ChangeError),
     /// The keys could not be read.
     Keys(E),
     /// The keys are not those that the filter was made of.
@@ -90,7 +90,7 @@ pub enum LearnError<E> {
 impl<E: fmt::Display> fmt::Display for LearnError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            LearnError::Query(e) => e.fmt(f),
+            LearnError::Change(e) => e.fmt(f),
             LearnError::Keys(e) => write!(f, "keys: {e}"),
             LearnError::Changed { found, expected } if found == expected => {
                 write!(f, "keys: as many as the filter was made of, {found}, but not the same")
@@ -105,24 +105,15 @@ impl<E: fmt::Display> fmt::Display for LearnError<E> {
 
 impl<E: std::error::Error> std::error::Error for LearnError<E> {}
 
-impl<E> From<QueryError> for LearnError<E> {
-    fn from(e: QueryError) -> LearnError<E> {
-        LearnError::Query(e)
+impl<E> From<Mismatch> for LearnError<E> {
+    fn from(cause: Mismatch) -> LearnError<E> {
+        LearnError::Change(cause.into())
     }
 }
 
 impl<E> From<BuildError> for LearnError<E> {
-    fn from(e: BuildError) -> LearnError<E> {
-        LearnError::Build(e)
-    }
-}
-
-/// The digest of a key; the error is a key of the other domain.
-#[inline]
-pub(super) fn digest<K: Key>(key: K, filter: Domain, hasher: &Hasher) -> Result<Digest, QueryError> {
-    match K::DOMAIN == filter {
-        true => Ok(key.digest(hasher)),
-        false => Err(QueryError::Domain { filter, query: K::DOMAIN }),
+    fn from(cause: BuildError) -> LearnError<E> {
+        LearnError::Build(cause)
     }
 }
 
@@ -148,9 +139,7 @@ pub(super) fn gather<M: Keys>(
     hasher: &Hasher,
     wanted: impl Fn(Digest) -> bool,
 ) -> Result<(Vec<Digest>, KeySetChecksum), LearnError<M::Error>> {
-    if keys.domain() != domain {
-        return Err(QueryError::Domain { filter: domain, query: keys.domain() }.into());
-    }
+    domain.check(keys.domain())?;
     let mut checksum = KeySetChecksum::default();
     let mut gathered = vec![];
     let mut take = |key: Digest| {

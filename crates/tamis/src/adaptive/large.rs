@@ -55,7 +55,7 @@ const SLOTS_PER_SWEEP: u32 = 16;
 
 /// A broom filter for low rates.
 ///
-/// It is made for a number of keys and does not grow: one more is [`QueryError::Full`](crate::error::QueryError::Full).
+/// It is made for a number of keys and does not grow: one more is [`ChangeError::Full`](crate::error::ChangeError::Full).
 ///
 /// ```
 /// use tamis::adaptive::{Adapt, LargeBroom, Memory, Remove};

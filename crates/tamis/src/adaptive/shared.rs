@@ -10,7 +10,6 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 
-use super::keys::digest;
 use super::verbs::{self, Access};
 use super::{Adapt, AdaptError, Receipt, Remove, ReverseMap, Task};
 use crate::error::{BuildError, QueryError};
@@ -59,7 +58,7 @@ impl<F: Adapt> Shared<F> {
     pub fn contains<K: Key>(&self, key: K) -> Result<bool, QueryError> {
         // Hashing needs no lock; neither hash nor domain ever changes.
         let (hasher, domain) = self.look(|filter| (*filter.hasher(), filter.domain()));
-        let key = digest(key, domain, &hasher)?;
+        let key = domain.digest(key, &hasher)?;
         Ok(self.look(|filter| filter.contains_digest(key)))
     }
 

@@ -41,12 +41,12 @@ use crate::debug::brief_debug;
 use crate::dynamic::stacked::part::{Part, Table};
 use crate::error::{BuildError, QueryError};
 use crate::gather::counter::{Counter, ONE};
-use crate::hash::{Digest, Domain, Hasher, Key, Salt};
+use crate::hash::{Digest, Domain, Hasher, Key, Mismatch, Salt};
 use crate::math::shape::Shape;
 use crate::math::stack::{expected_rate, unknown_rate};
 use crate::plan::Base;
 
-use super::keys::{KeySetChecksum, Keys, LearnError, digest, gather, gather_again};
+use super::keys::{KeySetChecksum, Keys, LearnError, gather, gather_again};
 
 mod codec;
 mod plan;
@@ -207,7 +207,7 @@ impl AdaptiveStacked {
     pub fn build<M: Keys>(options: StackOptions, keys: &mut M) -> Result<AdaptiveStacked, LearnError<M::Error>> {
         let StackOptions { goal, shape, key, sample, memory } = options;
         goal.check()?;
-        let hasher = key.map_or_else(Hasher::secret, |key| Ok(Hasher::keyed(key)))?;
+        let hasher = Hasher::keyed_or_secret(key).map_err(BuildError::from)?;
         let domain = keys.domain();
         let (digests, checksum) = gather(keys, domain, &hasher, |_| true)?;
         let mut filter = AdaptiveStacked {
@@ -269,8 +269,8 @@ impl AdaptiveStacked {
 
     /// The digest of a key.
     #[inline]
-    pub fn digest<K: Key>(&self, key: K) -> Result<Digest, QueryError> {
-        digest(key, self.domain, &self.hasher)
+    pub fn digest<K: Key>(&self, key: K) -> Result<Digest, Mismatch> {
+        self.domain.digest(key, &self.hasher)
     }
 
     /// Tells the filter of a false positive: a key that it let pass, and that is not in the set. (One that is in the set after all does no

@@ -9,7 +9,7 @@ use super::testing::{Flaky, Liar, Random};
 use super::{
     Adapt, AdaptError, AdaptiveQuotient, Cascade, Cuckoos, Memory, Quotients, Receipt, Remove, ReverseMap, Segments,
 };
-use crate::error::QueryError;
+use crate::error::ChangeError;
 use crate::hash::{Digest, Key};
 
 /// Keys are below this, strangers are not.
@@ -66,7 +66,7 @@ pub(super) fn oracle<F: Removal>(mut filter: F, rounds: u64, universe: usize, se
                     assert_eq!(receipt.changed, keys.insert(key), "round {round}, key {key}");
                     repaired.clear();
                 }
-                Err(AdaptError::Query(QueryError::Full { keys: found, capacity })) => {
+                Err(AdaptError::Change(ChangeError::Full { keys: found, capacity })) => {
                     assert_eq!((found, capacity), (keys.len() as u64, filter.capacity()));
                     assert!(found >= capacity && !keys.contains(&key), "round {round}: full too early");
                     // Steps that were due may have been made to find room.
@@ -135,7 +135,7 @@ pub(super) fn failing_map<F: Removal>(make: impl Fn() -> F, n: u64) {
                 match f() {
                     Ok(done) => return done,
                     // Steps that were not made for long fill a generation; they are made up for.
-                    Err(AdaptError::Map(_) | AdaptError::Query(QueryError::Full { .. })) => *failures += 1,
+                    Err(AdaptError::Map(_) | AdaptError::Change(ChangeError::Full { .. })) => *failures += 1,
                     Err(e) => panic!("{e:?}"),
                 }
             }

@@ -1,10 +1,9 @@
 //! a filter + a reverse map + a task -> a change, planned and then made: the verbs of adaptive filters.
 
-use super::keys::digest;
 use super::map::Metered;
 use super::{AdaptError, ReverseMap};
-use crate::error::{BuildError, FormatError, QueryError};
-use crate::hash::{Digest, Domain, Hasher, Key};
+use crate::error::{BuildError, ChangeError, FormatError, QueryError};
+use crate::hash::{Digest, Domain, Hasher, Key, Mismatch};
 
 /// What an adaptive filter can be asked to do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -89,8 +88,8 @@ pub trait Adapt: Sized {
 
     /// The digest of a key.
     #[inline]
-    fn digest<K: Key>(&self, key: K) -> Result<Digest, QueryError> {
-        digest(key, self.domain(), self.hasher())
+    fn digest<K: Key>(&self, key: K) -> Result<Digest, Mismatch> {
+        self.domain().digest(key, self.hasher())
     }
 
     /// Whether a key may be in the set.
@@ -189,7 +188,7 @@ pub(super) fn run<F: Adapt, M: ReverseMap>(
     }
     for _ in 0..MAX_CHANGES_PER_REPAIR {
         let mut planned = access.read(|filter| filter.plan(task, &mut map));
-        if matches!(planned, Err(AdaptError::Query(QueryError::Full { .. }))) && task != Task::Step {
+        if matches!(planned, Err(AdaptError::Change(ChangeError::Full { .. }))) && task != Task::Step {
             // Steps make room: those that are due, and a few for a repair, which would have made some due.
             let few = if matches!(task, Task::Repair(_)) { MIN_REPAIR_MOVES } else { 0 };
             for _ in 0..access.read(F::owed).clamp(few, MAX_MOVES_PER_TASK) {

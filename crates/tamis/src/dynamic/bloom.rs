@@ -7,11 +7,11 @@
 use bytes::Bytes;
 
 use crate::debug::brief_debug;
-use crate::error::{BuildError, FormatError, QueryError};
+use crate::error::{BuildError, ChangeError, FormatError, QueryError};
 use crate::filter::open::open;
 use crate::filter::steps::Step;
 use crate::format::{self, Budget, Encoded, Form, Header, Writer};
-use crate::hash::{Digest, Domain, Hasher, Key, Salt};
+use crate::hash::{Digest, Domain, Hasher, Key, Mismatch, Salt};
 use crate::leaves::bloom::{Classic, SplitBlock, classic, split};
 use crate::leaves::{Entry, Geometry, Leaf, Query, Role};
 
@@ -80,7 +80,7 @@ impl Bloom {
     }
 
     /// Adds a key. Adding one again changes nothing but the count.
-    pub fn insert<K: Key>(&mut self, key: K) -> Result<(), QueryError> {
+    pub fn insert<K: Key>(&mut self, key: K) -> Result<(), ChangeError> {
         let digest = self.digest(key)?;
         with_table!(&self.table, geometry => geometry.insert(&mut self.payload, digest));
         self.keys = self.keys.saturating_add(1); // a file may claim any number
@@ -93,11 +93,8 @@ impl Bloom {
         Ok(with_table!(&self.table, geometry => geometry.contains(&self.payload, digest)))
     }
 
-    fn digest<K: Key>(&self, key: K) -> Result<Digest, QueryError> {
-        match K::DOMAIN == self.domain {
-            true => Ok(key.digest(&self.hasher)),
-            false => Err(QueryError::Domain { filter: self.domain, query: K::DOMAIN }),
-        }
+    fn digest<K: Key>(&self, key: K) -> Result<Digest, Mismatch> {
+        self.domain.digest(key, &self.hasher)
     }
 
     /// How many keys were added.

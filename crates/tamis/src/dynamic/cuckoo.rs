@@ -7,12 +7,12 @@
 use bytes::Bytes;
 
 use crate::debug::brief_debug;
-use crate::error::{BuildError, FormatError, QueryError};
+use crate::error::{BuildError, ChangeError, FormatError, QueryError};
 use crate::filter::open::open;
 use crate::filter::steps::Step;
 use crate::format::{self, Budget, Encoded, Form, Header, Writer};
 use crate::hash::attempts::random_number;
-use crate::hash::{Digest, Domain, Hasher, Key, Salt};
+use crate::hash::{Digest, Domain, Hasher, Key, Mismatch, Salt};
 use crate::leaves::bloom::zeros;
 use crate::leaves::change::{Full, Insert, Remove};
 use crate::leaves::{Entry, Geometry, Leaf, Query, Role, cuckoo};
@@ -80,27 +80,27 @@ impl Cuckoo {
 
     /// Adds a key. The same key can be added up to eight times, and removed as often.
     ///
-    /// A table without a place for the key is [`QueryError::Full`], and nothing is changed. Up to its capacity a filter takes distinct
+    /// A table without a place for the key is [`ChangeError::Full`], and nothing is changed. Up to its capacity a filter takes distinct
     /// keys, but for one filter in a hundred thousand; and beyond it a few percent more, at a higher rate.
     ///
     /// ```
-    /// use tamis::{Cuckoo, Domain, Hasher, QueryError};
+    /// use tamis::{Cuckoo, Domain, Hasher, ChangeError};
     /// let mut small = Cuckoo::new(Domain::U64, Hasher::seeded(0), 100, 0.01)?;
     /// let full = (0..1000u64).find_map(|key| small.insert(key).err());
-    /// assert_eq!(full, Some(QueryError::Full { keys: small.len(), capacity: 100 }));
+    /// assert_eq!(full, Some(ChangeError::Full { keys: small.len(), capacity: 100 }));
     /// assert!((0..small.len()).all(|key| small.contains(key) == Ok(true)));
     /// # Ok::<(), tamis::Error>(())
     /// ```
-    pub fn insert<K: Key>(&mut self, key: K) -> Result<(), QueryError> {
+    pub fn insert<K: Key>(&mut self, key: K) -> Result<(), ChangeError> {
         let digest = self.digest(key)?;
-        let full = |Full { keys, capacity }| QueryError::Full { keys, capacity };
+        let full = |Full { keys, capacity }| ChangeError::Full { keys, capacity };
         self.table.insert(&mut self.payload, digest).map_err(full)
     }
 
     /// Removes one copy of a key; false if the filter does not have it.
     ///
     /// Remove only what was added: a stranger that the filter takes for a key would remove that key.
-    pub fn remove<K: Key>(&mut self, key: K) -> Result<bool, QueryError> {
+    pub fn remove<K: Key>(&mut self, key: K) -> Result<bool, ChangeError> {
         let digest = self.digest(key)?;
         Ok(self.table.remove(&mut self.payload, digest))
     }
@@ -113,11 +113,8 @@ impl Cuckoo {
     }
 
     #[inline]
-    fn digest<K: Key>(&self, key: K) -> Result<Digest, QueryError> {
-        match K::DOMAIN == self.domain {
-            true => Ok(key.digest(&self.hasher)),
-            false => Err(QueryError::Domain { filter: self.domain, query: K::DOMAIN }),
-        }
+    fn digest<K: Key>(&self, key: K) -> Result<Digest, Mismatch> {
+        self.domain.digest(key, &self.hasher)
     }
 
     /// How many keys it holds; one that was added twice counts twice.

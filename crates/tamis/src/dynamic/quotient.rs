@@ -15,11 +15,11 @@ use bytes::Bytes;
 
 use crate::arch::QueryFn;
 use crate::debug::brief_debug;
-use crate::error::{BuildError, Error, FormatError, QueryError};
+use crate::error::{BuildError, ChangeError, Error, FormatError, QueryError};
 use crate::filter::open::open;
 use crate::filter::steps::Step;
 use crate::format::{self, Budget, Encoded, Form, Header, Writer};
-use crate::hash::{Digest, Domain, Hasher, Key, Salt};
+use crate::hash::{Digest, Domain, Hasher, Key, Mismatch, Salt};
 use crate::leaves::change::Full;
 use crate::leaves::quotient::{Changing, Held};
 use crate::leaves::{Entry, Geometry, Leaf, Role, quotient};
@@ -58,9 +58,9 @@ brief_debug!(Quotient, it => keys: it.len(), capacity: it.capacity(), bytes: it.
 /// The only step of a file.
 const SALT: Salt = Salt::new(0);
 
-impl From<Full> for QueryError {
-    fn from(full: Full) -> QueryError {
-        QueryError::Full { keys: full.keys, capacity: full.capacity }
+impl From<Full> for ChangeError {
+    fn from(full: Full) -> ChangeError {
+        ChangeError::Full { keys: full.keys, capacity: full.capacity }
     }
 }
 
@@ -79,7 +79,7 @@ impl Quotient {
     }
 
     /// Adds a key, or another copy of it. A filter that holds [`capacity`](Self::capacity) keys is full: see [`grow`](Self::grow).
-    pub fn insert<K: Key>(&mut self, key: K) -> Result<(), QueryError> {
+    pub fn insert<K: Key>(&mut self, key: K) -> Result<(), ChangeError> {
         let digest = self.digest(key)?;
         Ok(self.table.insert(digest)?)
     }
@@ -96,7 +96,7 @@ impl Quotient {
     /// # Ok::<(), tamis::Error>(())
     /// ```
     pub fn insert_growing<K: Key>(&mut self, key: K) -> Result<(), Error> {
-        let digest = self.digest(key)?;
+        let digest = self.digest(key).map_err(ChangeError::from)?;
         while self.table.insert(digest).is_err() {
             self.grow()?;
         }
@@ -105,7 +105,7 @@ impl Quotient {
 
     /// Takes out one copy of a key; false if there is none. Only what was inserted may be removed: a stranger may share its
     /// fingerprint with a key.
-    pub fn remove<K: Key>(&mut self, key: K) -> Result<bool, QueryError> {
+    pub fn remove<K: Key>(&mut self, key: K) -> Result<bool, ChangeError> {
         let digest = self.digest(key)?;
         Ok(self.table.remove(digest))
     }
@@ -122,11 +122,8 @@ impl Quotient {
     }
 
     #[inline]
-    fn digest<K: Key>(&self, key: K) -> Result<Digest, QueryError> {
-        match K::DOMAIN == self.domain {
-            true => Ok(key.digest(&self.hasher)),
-            false => Err(QueryError::Domain { filter: self.domain, query: K::DOMAIN }),
-        }
+    fn digest<K: Key>(&self, key: K) -> Result<Digest, Mismatch> {
+        self.domain.digest(key, &self.hasher)
     }
 
     /// How many keys are in it, copies counted.
@@ -189,9 +186,9 @@ impl Quotient {
             (self.table.held.geometry.range() != other.table.held.geometry.range(), "the number of their fingerprints"),
         ];
         if let Some((_, what)) = differ.into_iter().find(|(differs, _)| *differs) {
-            return Err(QueryError::Unlike { what }.into());
+            return Err(ChangeError::Unlike { what }.into());
         }
-        self.table = self.table.merged(&other.table)?.map_err(QueryError::from)?;
+        self.table = self.table.merged(&other.table)?.map_err(ChangeError::from)?;
         Ok(())
     }
 

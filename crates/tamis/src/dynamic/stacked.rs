@@ -20,11 +20,11 @@
 use bytes::Bytes;
 
 use crate::debug::brief_debug;
-use crate::error::{BuildError, FormatError, QueryError};
+use crate::error::{BuildError, ChangeError, FormatError, QueryError};
 use crate::filter::open::open;
 use crate::filter::steps::Step;
 use crate::format::{self, Budget, Encoded, Form, Header, Writer};
-use crate::hash::{Digest, Domain, Key};
+use crate::hash::{Digest, Domain, Key, Mismatch};
 use crate::leaves::bloom::{Classic, SplitBlock};
 use crate::leaves::change::Full;
 use crate::leaves::cuckoo::Cuckoo;
@@ -100,7 +100,7 @@ impl Stacked {
     }
 
     /// Adds a key. If a layer has no room for it nothing is changed.
-    pub fn insert<K: Key>(&mut self, key: K) -> Result<(), QueryError> {
+    pub fn insert<K: Key>(&mut self, key: K) -> Result<(), ChangeError> {
         let key = self.digest(key)?;
         let shard = key.shard(self.header.shard_bits);
         let path = self.path(key, shard);
@@ -113,7 +113,7 @@ impl Stacked {
                         part.remove(key);
                     }
                 }
-                return Err(QueryError::Full { keys, capacity });
+                return Err(ChangeError::Full { keys, capacity });
             }
         }
         self.header.keys = self.header.keys.saturating_add(1);
@@ -122,7 +122,7 @@ impl Stacked {
 
     /// Takes out a key that was put in, or that the filter was built from; false, and nothing is changed, if it is not there. To take
     /// out a key that is none, and passes by chance, may take out another one.
-    pub fn remove<K: Key>(&mut self, key: K) -> Result<bool, QueryError> {
+    pub fn remove<K: Key>(&mut self, key: K) -> Result<bool, ChangeError> {
         let key = self.digest(key)?;
         let shard = key.shard(self.header.shard_bits);
         let fixed = |layer: &Layer| {
@@ -130,7 +130,7 @@ impl Stacked {
             layer.role == Role::Refuse && layer.parts.iter().any(bloom)
         };
         if self.layers.iter().any(fixed) {
-            return Err(QueryError::Unsupported { what: "Bloom filters give no keys back" });
+            return Err(ChangeError::Unsupported { what: "Bloom filters give no keys back" });
         }
         let path = self.path(key, shard);
         let there = |&layer: &usize| self.layers[layer].parts.get(shard).is_some_and(|part| part.contains(key));
@@ -167,11 +167,8 @@ impl Stacked {
         Ok(true)
     }
 
-    fn digest<K: Key>(&self, key: K) -> Result<Digest, QueryError> {
-        match K::DOMAIN == self.header.domain {
-            true => Ok(key.digest(&self.header.hasher)),
-            false => Err(QueryError::Domain { filter: self.header.domain, query: K::DOMAIN }),
-        }
+    fn digest<K: Key>(&self, key: K) -> Result<Digest, Mismatch> {
+        self.header.domain.digest(key, &self.header.hasher)
     }
 
     /// How many keys it holds.

@@ -137,15 +137,8 @@ impl Filter {
     #[inline(always)]
     fn check<K: Key>(&self) -> Result<(), QueryError> {
         match self.partitions.is_none() {
-            true => self.check_domain::<K>(),
+            true => Ok(self.header.domain.check(K::DOMAIN)?),
             false => Err(QueryError::Partition { partitioned: true }),
-        }
-    }
-
-    fn check_domain<K: Key>(&self) -> Result<(), QueryError> {
-        match K::DOMAIN == self.header.domain {
-            true => Ok(()),
-            false => Err(QueryError::Domain { filter: self.header.domain, query: K::DOMAIN }),
         }
     }
 
@@ -171,7 +164,7 @@ impl Filter {
     /// ```
     pub fn contains_in<K: Key>(&self, label: impl AsRef<[u8]>, key: K) -> Result<bool, QueryError> {
         let partitions = self.labelled()?;
-        self.check_domain::<K>()?;
+        self.header.domain.check(K::DOMAIN)?;
         let label = self.label(label.as_ref());
         let ask = |group: &partition::Group| group.steps.contains(self.digest_in(&label, &key));
         Ok(partitions.group(&label).is_some_and(ask))
@@ -197,7 +190,7 @@ impl Filter {
         answers: &mut [bool],
     ) -> Result<(), QueryError> {
         let partitions = self.labelled()?;
-        self.check_domain::<K>()?;
+        self.header.domain.check(K::DOMAIN)?;
         if keys.len() != answers.len() {
             return Err(QueryError::Length { keys: keys.len(), answers: answers.len() });
         }

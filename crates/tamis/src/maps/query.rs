@@ -11,7 +11,7 @@ use crate::debug::brief_debug;
 use crate::error::{Error, FormatError, QueryError};
 use crate::filter::steps::ROUND;
 use crate::format::{self, Budget, Form, Header};
-use crate::hash::{Digest, Domain, HashKind, Hasher, Key};
+use crate::hash::{Digest, Domain, HashKind, Hasher, Key, Mismatch};
 
 /// A map: bytes, and how to read them.
 ///
@@ -177,19 +177,13 @@ impl Map {
         Ok(symbol.filter(|_| self.header.keys > 0))
     }
 
-    fn check<K: Key>(&self) -> Result<(), QueryError> {
-        match K::DOMAIN == self.header.domain || self.header.keys == 0 {
-            true => Ok(()),
-            false => Err(QueryError::Domain { filter: self.header.domain, query: K::DOMAIN }),
-        }
+    fn check<K: Key>(&self) -> Result<(), Mismatch> {
+        if self.header.keys == 0 { Ok(()) } else { self.header.domain.check(K::DOMAIN) }
     }
 
     fn check_values(&self, wanted: Domain) -> Result<(), QueryError> {
-        match self.table.domain() == wanted || self.header.keys == 0 {
-            true => Ok(()),
-            false if wanted == Domain::U64 => Err(QueryError::Unsupported { what: "the values of this map are bytes" }),
-            false => Err(QueryError::Unsupported { what: "the values of this map are numbers" }),
-        }
+        let found = self.table.domain();
+        if found == wanted || self.header.keys == 0 { Ok(()) } else { Err(QueryError::Values { found }) }
     }
 
     /// Checks that the payload is as it was written.

@@ -13,7 +13,7 @@ use super::segment::{Body, Content, NONE, Numbers, Segment, Sketch};
 use super::sketch::list;
 use super::tune::{self, Census, Wish};
 use crate::debug::brief_debug;
-use crate::error::{BuildError, Error, FormatError, QueryError};
+use crate::error::{BuildError, ChangeError, Error, FormatError, QueryError};
 use crate::filter::build::to_file;
 use crate::hash::{Digest, Domain, Hasher, Key};
 
@@ -85,7 +85,7 @@ impl Editor {
         if self.index.segments.is_empty() {
             self.index.domain = K::DOMAIN;
         }
-        self.index.check::<K>()?;
+        self.index.check::<K>().map_err(ChangeError::from)?;
         self.known(set)?;
         self.put(self.index.named(&key), set)
     }
@@ -185,7 +185,7 @@ impl Editor {
     /// Like any cuckoo filter this one knows fingerprints: taking out a pair that was never put in may take out another's. Where several segments
     /// name the pair, by mistake or because it was put in twice, it stays, and the error says so.
     pub fn remove<K: Key>(&mut self, key: K, set: u32) -> Result<bool, Error> {
-        self.index.check::<K>()?;
+        self.index.check::<K>().map_err(ChangeError::from)?;
         self.known(set)?;
         let key = self.index.named(&key);
         let (mut desk, mut ids) = (Desk::default(), vec![]);
@@ -197,7 +197,7 @@ impl Editor {
                 if !segment.gives_back(key) {
                     let what =
                         "only cuckoo sketches and sketches with counts give pairs back; a whole set can be marked";
-                    return Err(QueryError::Unsupported { what }.into());
+                    return Err(ChangeError::Unsupported { what }.into());
                 }
                 holding.push(at);
             }
@@ -209,7 +209,7 @@ impl Editor {
             _ => {
                 let what =
                     "several segments name this pair, and which of them hold it is not known; build the index anew";
-                return Err(QueryError::Unsupported { what }.into());
+                return Err(ChangeError::Unsupported { what }.into());
             }
         };
         if removed {

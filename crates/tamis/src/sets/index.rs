@@ -10,11 +10,11 @@ use super::coalesce::Scratch;
 use super::frozen::BATCH;
 use super::key::name;
 use super::segment::{Segment, distinct};
-use crate::error::{FormatError, QueryError};
+use crate::error::FormatError;
 #[cfg(feature = "build")]
 use crate::format::{Form, Writer, put_varint};
 use crate::format::{Header, Places, Reader};
-use crate::hash::{Digest, Domain, Hasher, Key};
+use crate::hash::{Digest, Domain, Hasher, Key, Mismatch};
 
 /// The most sets of an index.
 pub const MAX_SETS: u32 = 1 << 24;
@@ -114,11 +114,8 @@ impl Index {
         (self.pairs() / 4).min(2 * self.about())
     }
 
-    pub(crate) fn check<K: Key>(&self) -> Result<(), QueryError> {
-        match K::DOMAIN == self.domain || self.segments.is_empty() {
-            true => Ok(()),
-            false => Err(QueryError::Domain { filter: self.domain, query: K::DOMAIN }),
-        }
+    pub(crate) fn check<K: Key>(&self) -> Result<(), Mismatch> {
+        if self.segments.is_empty() { Ok(()) } else { self.domain.check(K::DOMAIN) }
     }
 
     /// The name of a key of the right domain.

@@ -10,7 +10,7 @@ use tamis::adaptive::{
     Receipt, Remove, ReverseMap, Shared, StackOptions,
 };
 use tamis::workload::Shape;
-use tamis::{Digest, Domain, Filter, FormatError, QueryError};
+use tamis::{ChangeError, Digest, Domain, Filter, FormatError};
 
 use super::corrupt::Random;
 use super::memory::watched;
@@ -217,7 +217,7 @@ fn failing_map<F: Removal>(make: impl Fn() -> F, most: usize) {
             };
             if let Err(error) = outcome {
                 // A filter whose steps fail cannot grow.
-                let full = matches!(error, AdaptError::Query(QueryError::Full { .. }));
+                let full = matches!(error, AdaptError::Change(ChangeError::Full { .. }));
                 assert!(full || error.to_string() == "reverse map: out of order", "{error}");
                 failed += 1;
             }
@@ -240,7 +240,7 @@ fn full<F: Removal>(mut filter: F) {
         }
         assert!(keys < 100_000, "never full");
     };
-    assert!(matches!(error, AdaptError::Query(QueryError::Full { .. })), "{error}");
+    assert!(matches!(error, AdaptError::Change(ChangeError::Full { .. })), "{error}");
     assert_eq!((filter.len(), map.len() as u64), (keys, keys));
     assert!((0..keys).all(|key| filter.contains(key).unwrap()));
     if let Some(done) = filter.take(0, &mut map) {

@@ -7,7 +7,9 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use tamis::maps::{Build, Kind, ToValue, Value};
-use tamis::{BuildError, Domain, Effort, Error, Filter, FormatError, Layout, Limits, Map, QueryError, Sequence};
+use tamis::{
+    BuildError, Domain, Effort, Error, Filter, FormatError, Layout, Limits, Map, Mismatch, QueryError, Sequence,
+};
 
 use super::corrupt::Random;
 use super::memory::watched;
@@ -288,7 +290,7 @@ fn values_that_were_not_declared_are_an_error() {
 #[test]
 fn queries_of_the_wrong_kind_are_refused() {
     let numbers = tamis::map([("a", 1u64), ("b", 2)]).finish().unwrap();
-    assert_eq!(numbers.get(1u64), Err(QueryError::Domain { filter: Domain::Bytes, query: Domain::U64 }));
+    assert_eq!(numbers.get(1u64), Err(QueryError::Domain(Mismatch { filter: Domain::Bytes, query: Domain::U64 })));
     assert_eq!(
         numbers.get_many(&[1u64]).unwrap_err().to_string(),
         "the filter holds bytes keys and was asked for a u64 key"

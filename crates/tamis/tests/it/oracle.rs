@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 use proptest::prelude::*;
-use tamis::{BuildError, Domain, Effort, Error, Filter, Key, Kind, QueryError};
+use tamis::{BuildError, Domain, Effort, Error, Filter, Key, Kind, Mismatch, QueryError};
 
 use super::{SHAPES, ask_many, integers};
 
@@ -82,7 +82,7 @@ fn the_other_domain_is_refused_not_guessed() {
     let numbers = tamis::build([1u64, 2]).finish().unwrap();
     assert_eq!((text.domain(), numbers.domain()), (Domain::Bytes, Domain::U64));
     let refused = text.contains(7u64).unwrap_err();
-    assert_eq!(refused, QueryError::Domain { filter: Domain::Bytes, query: Domain::U64 });
+    assert_eq!(refused, QueryError::Domain(Mismatch { filter: Domain::Bytes, query: Domain::U64 }));
     assert_eq!(refused.to_string(), "the filter holds bytes keys and was asked for a u64 key");
     let refused = numbers.contains("7").unwrap_err();
     assert_eq!(refused.to_string(), "the filter holds u64 keys and was asked for a bytes key");

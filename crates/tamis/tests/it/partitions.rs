@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use tamis::{
-    Base, Build, BuildError, Domain, Effort, Error, Filter, Kind, Limits, OnConflict, Progress, QueryError, Role,
+    Base, Build, BuildError, Domain, Effort, Error, Filter, Kind, Limits, Mismatch, OnConflict, Progress, QueryError,
+    Role,
 };
 
 use super::mix;
@@ -97,7 +98,7 @@ fn bytes_are_keys_too() {
     assert_eq!(filter.contains_in("one", "apple"), Ok(true));
     assert_eq!(filter.contains_in(b"two", String::from("apple")), Ok(false));
     assert_eq!(filter.contains_in("two", "pear"), Ok(true));
-    let refused = QueryError::Domain { filter: Domain::Bytes, query: Domain::U64 };
+    let refused = QueryError::Domain(Mismatch { filter: Domain::Bytes, query: Domain::U64 });
     assert_eq!(filter.contains_in("one", 7u64), Err(refused));
     assert_eq!(filter.contains_many_in("nowhere", &[7u64], &mut [false]), Err(refused));
     let length = QueryError::Length { keys: 2, answers: 1 };

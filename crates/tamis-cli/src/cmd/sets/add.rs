@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use serde_json::json;
 use tamis::multiset::{self, Added, Editor, Kind};
-use tamis::{Domain, QueryError, Sets};
+use tamis::{Domain, Sets};
 
 use super::super::{grouped, output::Output};
 use super::build::Intake;
 use super::lock::Lock;
-use super::{Members, blank, changed, count, failed, open, refused, save, sequences, sequences_json, size, with};
+use super::{Members, blank, changed, count, open, refused, save, sequences, sequences_json, size, with};
 use crate::Outcome;
 use crate::args::Room;
 use crate::input::sets::Read;
@@ -64,14 +64,14 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
             KeyRef::Bytes(_) => Domain::Bytes,
             KeyRef::U64(_) => Domain::U64,
         };
-        match domain {
-            Some(filter) if filter != query => Err(refused(&args.index, QueryError::Domain { filter, query })),
-            _ => intake.push(member),
+        if let Some(domain) = domain {
+            domain.check(query).map_err(|error| refused(&args.index, error.into()))?;
         }
+        intake.push(member)
     })?;
     drop(bar);
     interrupt.build()?;
-    let added = editor.add(intake.pairs).map_err(|error| failed(&args.index, error))?;
+    let added = editor.add(intake.pairs).with_context(|| args.index.display().to_string())?;
     interrupt.check()?;
     let after = save(&output, &editor)?;
     let new = after.sets().saturating_sub(index.sets());

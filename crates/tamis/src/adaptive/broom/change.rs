@@ -5,7 +5,7 @@ use super::super::map::{filed, only};
 use super::super::{AdaptError, Remove, ReverseMap};
 use super::{Broom, Spot, Table};
 use crate::debug::brief_debug;
-use crate::error::QueryError;
+use crate::error::ChangeError;
 use crate::hash::Digest;
 use crate::math::broom::plan;
 
@@ -133,8 +133,8 @@ impl Broom {
         }
     }
 
-    fn full(&self) -> QueryError {
-        QueryError::Full { keys: self.len, capacity: self.table.capacity() }
+    fn full(&self) -> ChangeError {
+        ChangeError::Full { keys: self.len, capacity: self.table.capacity() }
     }
 
     pub(super) fn plan_insert<M: ReverseMap>(&self, key: Digest, map: &mut M) -> Asked<Option<BroomChange>, M> {

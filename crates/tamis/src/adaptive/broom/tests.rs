@@ -8,7 +8,7 @@ use super::super::testing::{Flaky, Liar, Random};
 use super::super::{Memory, Remove, Shared};
 use super::tombstones::Tombstones;
 use super::*;
-use crate::error::QueryError;
+use crate::error::ChangeError;
 use crate::math::broom::Plan;
 
 fn options(capacity: u64, rate: f64) -> Options {
@@ -222,8 +222,8 @@ fn full_is_an_error_and_changes_nothing() {
     let capacity = broom.capacity();
     (0..capacity).for_each(|key| assert!(broom.insert(key, &mut map).unwrap().changed));
     let before = broom.snapshot().unwrap();
-    let full = QueryError::Full { keys: capacity, capacity };
-    assert_eq!(broom.insert(capacity, &mut map), Err(AdaptError::Query(full)));
+    let full = ChangeError::Full { keys: capacity, capacity };
+    assert_eq!(broom.insert(capacity, &mut map), Err(AdaptError::Change(full)));
     assert_eq!((broom.snapshot().unwrap(), map.len() as u64), (before, capacity));
     assert!(!broom.insert(0u64, &mut map).unwrap().changed, "a full filter knows its keys");
     broom.remove(0u64, &mut map).unwrap();
@@ -245,7 +245,7 @@ fn a_full_yard_is_an_error() {
     for stranger in 1 << 40..(1 << 40) + 20_000u64 {
         match broom.repair(stranger, &mut map) {
             Ok(_) => {}
-            Err(AdaptError::Query(QueryError::Full { .. })) => full += 1,
+            Err(AdaptError::Change(ChangeError::Full { .. })) => full += 1,
             Err(other) => panic!("{other:?}"),
         }
     }

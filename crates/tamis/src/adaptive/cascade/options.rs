@@ -92,7 +92,7 @@ impl CascadeOptions {
 
     /// The filter, empty.
     pub fn build<L: Level>(self) -> Result<Cascade<L>, BuildError> {
-        let hasher = self.key.map_or_else(Hasher::secret, |key| Ok(Hasher::keyed(key)))?;
+        let hasher = Hasher::keyed_or_secret(self.key)?;
         Cascade::empty(self.shape.check()?, hasher)
     }
 }

@@ -6,7 +6,7 @@ use crate::adaptive::frontier::Side;
 use crate::adaptive::map::filed;
 use crate::adaptive::{Adapt, AdaptError, Remove, ReverseMap, Task};
 use crate::debug::brief_debug;
-use crate::error::QueryError;
+use crate::error::ChangeError;
 use crate::hash::Digest;
 
 /// A change of a [`Cascade`] that is ready to be made.
@@ -53,7 +53,7 @@ impl<L: Level> Cascade<L> {
     }
 
     fn full<E>(&self) -> AdaptError<E> {
-        QueryError::Full { keys: self.len(), capacity: self.capacity() }.into()
+        ChangeError::Full { keys: self.len(), capacity: self.capacity() }.into()
     }
 
     /// Whether the spot of a key at this level is closing.
@@ -181,7 +181,7 @@ impl<L: Level> Cascade<L> {
             let what = "no memory for the next generation of an adaptive filter";
             return next
                 .map(|next| Some(Kind::Begin(Box::new(next))))
-                .map_err(|_| QueryError::Unsupported { what }.into());
+                .map_err(|_| ChangeError::Unsupported { what }.into());
         };
         let last = self.frontier.last();
         let Some(key) = map.next(last).map_err(AdaptError::Map)? else {

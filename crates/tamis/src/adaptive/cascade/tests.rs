@@ -3,7 +3,7 @@ use super::*;
 use crate::adaptive::testing::Random;
 use crate::adaptive::trial::{self, Removal};
 use crate::adaptive::{Memory, Remove, Segments};
-use crate::error::QueryError;
+use crate::error::ChangeError;
 
 fn made<L: Level>(capacity: u64, rate: f64, steps: u32) -> Cascade<L> {
     CascadeOptions::new(Domain::U64, capacity, rate).key([1, 2]).steps(steps).build().unwrap()
@@ -63,7 +63,7 @@ mod check {
                 assert!(filter.insert(key, &mut map).unwrap().changed);
             }
             let full = filter.insert(capacity, &mut map).unwrap_err();
-            assert_eq!(full, QueryError::Full { keys: capacity, capacity }.into());
+            assert_eq!(full, ChangeError::Full { keys: capacity, capacity }.into());
             assert!((0..capacity).all(|key| filter.contains(key).unwrap()));
             trial::oracle(made::<L>(capacity, 0.3, 4), 600, 60, capacity);
         }

@@ -83,7 +83,7 @@ fn what_goes_wrong_does_no_harm() {
     assert!(filter.learned() == 2 && !filter.contains(passing[0]).unwrap());
     let mut full = 0;
     for query in (100..).map(stranger).filter(|&i| i % 3 == 0).take(2000) {
-        full += u32::from(matches!(filter.learn(query, &mut list), Err(LearnError::Query(QueryError::Full { .. }))));
+        full += u32::from(matches!(filter.learn(query, &mut list), Err(LearnError::Change(ChangeError::Full { .. }))));
     }
     assert!(full > 0 && filter.learned() == 10);
     // What comes when the list is full goes on matching.

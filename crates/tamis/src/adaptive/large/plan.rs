@@ -7,7 +7,7 @@ use crate::adaptive::frontier::Side;
 use crate::adaptive::map::{filed, only};
 use crate::adaptive::{AdaptError, Remove, ReverseMap};
 use crate::debug::brief_debug;
-use crate::error::QueryError;
+use crate::error::ChangeError;
 use crate::hash::Digest;
 
 /// A change of a [`LargeBroom`], ready to be made.
@@ -83,7 +83,7 @@ fn name(print: &Print) -> u64 {
 
 impl LargeBroom {
     fn full<E>(&self) -> AdaptError<E> {
-        AdaptError::Query(QueryError::Full { keys: self.len(), capacity: self.capacity })
+        AdaptError::Change(ChangeError::Full { keys: self.len(), capacity: self.capacity })
     }
 
     /// Where a key that is not in the filter goes. `room`: whether the yard takes one.

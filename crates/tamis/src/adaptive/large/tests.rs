@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashSet};
 use super::*;
 use crate::adaptive::testing::Liar;
 use crate::adaptive::{AdaptError, Memory, Remove, file};
-use crate::error::QueryError;
+use crate::error::ChangeError;
 use crate::hash::{Key, scramble};
 
 fn random(state: &mut u64) -> u64 {
@@ -53,8 +53,8 @@ fn it_answers_as_a_set_does() {
             let key = random(&mut state) % (capacity + capacity / 8 + 1);
             match random(&mut state) % 4 {
                 0 | 1 if set.len() as u64 == capacity && !set.contains(&key) => {
-                    let full = QueryError::Full { keys: capacity, capacity };
-                    assert_eq!(broom.insert(key, &mut map), Err(AdaptError::Query(full)));
+                    let full = ChangeError::Full { keys: capacity, capacity };
+                    assert_eq!(broom.insert(key, &mut map), Err(AdaptError::Change(full)));
                 }
                 0 | 1 => assert_eq!(broom.insert(key, &mut map).unwrap().changed, set.insert(key)),
                 2 if set.remove(&key) => assert!(broom.remove(key, &mut map).unwrap().changed),

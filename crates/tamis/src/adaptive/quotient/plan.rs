@@ -5,7 +5,7 @@ use super::{AdaptiveQuotient, Side};
 use crate::adaptive::map::{filed, only};
 use crate::adaptive::{Adapt, AdaptError, Remove, ReverseMap, Task};
 use crate::debug::brief_debug;
-use crate::error::QueryError;
+use crate::error::ChangeError;
 use crate::hash::Digest;
 
 /// A change of an [`AdaptiveQuotient`] that is ready to be made.
@@ -72,7 +72,7 @@ fn name(place: &Place, at: Match) -> u64 {
 
 impl AdaptiveQuotient {
     fn full<E>(&self) -> AdaptError<E> {
-        QueryError::Full { keys: self.len(), capacity: self.capacity }.into()
+        ChangeError::Full { keys: self.len(), capacity: self.capacity }.into()
     }
 
     /// Where a key of the set is, and all that is filed under its base if that was read.

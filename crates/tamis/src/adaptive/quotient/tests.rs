@@ -4,7 +4,7 @@ use super::*;
 use crate::adaptive::file::Kind;
 use crate::adaptive::testing::Random;
 use crate::adaptive::{Memory, Remove, trial};
-use crate::error::QueryError;
+use crate::error::ChangeError;
 
 fn made(capacity: u64, rate: f64, steps: u32) -> AdaptiveQuotient {
     AdaptiveQuotient::keyed(Domain::U64, capacity, rate, steps, [1, 2]).unwrap()
@@ -46,7 +46,7 @@ fn the_smallest_filters_work() {
     for capacity in 0..40 {
         let (mut filter, mut map) = filled(capacity, 0.3, 4);
         let full = filter.insert(capacity, &mut map).unwrap_err();
-        assert_eq!(full, QueryError::Full { keys: capacity, capacity }.into());
+        assert_eq!(full, ChangeError::Full { keys: capacity, capacity }.into());
         trial::oracle(made(capacity, 0.3, 4), 600, 60, capacity);
     }
     for (capacity, rate, steps) in [(10, 0.0, 8), (10, 0.7, 8), (10, f64::NAN, 8), (1 << 37, 0.01, 8), (10, 0.1, 3)] {

@@ -4,6 +4,7 @@ use std::convert::Infallible;
 
 use super::*;
 use crate::adaptive::file::{self, Kind};
+use crate::error::ChangeError;
 use crate::hash::scramble;
 
 const BASES: [Base; 3] = [Base::Bloom, Base::Cuckoo, Base::Quotient];
@@ -283,7 +284,7 @@ fn other_keys_are_refused() {
     // A list of another domain, and then the right one.
     let query = (0..).map(scramble).find(|&i| filter.contains(i).unwrap() && !list.contains(&i)).unwrap();
     let error: LearnError<Infallible> = filter.learn(query, &mut vec!["text"]).unwrap_err();
-    assert!(matches!(error, LearnError::Query(QueryError::Domain { .. })));
+    assert!(matches!(error, LearnError::Change(ChangeError::Domain(_))));
     assert_eq!(filter.learn(query, &mut list.clone()).unwrap(), Learned::Layered);
     complete(&filter, &list);
 }

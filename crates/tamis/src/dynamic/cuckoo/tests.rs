@@ -73,7 +73,7 @@ fn a_full_filter_loses_nothing() {
                         }
                     }
                 };
-                assert_eq!(error, QueryError::Full { keys, capacity });
+                assert_eq!(error, ChangeError::Full { keys, capacity });
                 let text = format!("the filter is full: it holds {keys} keys and was made for {capacity}");
                 assert_eq!(error.to_string(), text);
                 assert!(filter.len() == keys && keys >= capacity);
@@ -92,7 +92,7 @@ fn a_key_can_be_there_eight_times() {
     for mut filter in both(1000, 0.001) {
         (0..8).for_each(|_| filter.insert(5u64).unwrap());
         let before = filter.payload.clone();
-        assert_eq!(filter.insert(5u64), Err(QueryError::Full { keys: 8, capacity: 1000 }));
+        assert_eq!(filter.insert(5u64), Err(ChangeError::Full { keys: 8, capacity: 1000 }));
         assert!(filter.payload == before);
         (10..500u64).for_each(|key| filter.insert(key).unwrap());
         for left in (0..8).rev() {
@@ -249,7 +249,7 @@ proptest! {
                         prop_assert!(*copies <= 8);
                     }
                     Err(error) => {
-                        prop_assert_eq!(error, QueryError::Full { keys: total, capacity });
+                        prop_assert_eq!(error, ChangeError::Full { keys: total, capacity });
                         prop_assert!(filter.payload == before);
                         // Copies crowd together; distinct keys find room.
                         prop_assert!(!distinct || total >= capacity);

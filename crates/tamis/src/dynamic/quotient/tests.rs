@@ -49,7 +49,7 @@ fn small_and_odd_capacities() {
             assert!((0..filter.capacity()).all(|key| filter.contains(key).unwrap() && filter.count(key).unwrap() >= 1));
             let error = filter.insert(7u64).unwrap_err();
             let keys = filter.len();
-            assert_eq!(error, QueryError::Full { keys, capacity: keys });
+            assert_eq!(error, ChangeError::Full { keys, capacity: keys });
             assert_eq!(error.to_string(), format!("the filter is full: it holds {keys} keys and was made for {keys}"));
         }
     }
@@ -217,7 +217,7 @@ proptest! {
             match op {
                 0..=4 => match filters[side].insert(key) {
                     Ok(()) => *oracles[side].entry(key).or_default() += 1,
-                    Err(error) => prop_assert_eq!(error, QueryError::Full { keys: total, capacity: filters[side].capacity() }),
+                    Err(error) => prop_assert_eq!(error, ChangeError::Full { keys: total, capacity: filters[side].capacity() }),
                 },
                 5 | 6 => {
                     let count = oracles[side].entry(key).or_default();

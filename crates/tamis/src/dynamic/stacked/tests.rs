@@ -78,7 +78,7 @@ fn a_full_layer_changes_nothing() {
             stack.insert(key).err().map(|error| (before, error))
         });
         let (before, error) = full.unwrap();
-        assert!(matches!(error, QueryError::Full { .. }), "{error}");
+        assert!(matches!(error, ChangeError::Full { .. }), "{error}");
         assert_eq!(stack.snapshot().unwrap(), before, "{base:?}");
         assert!((0..5000u64).all(|key| stack.contains(key).unwrap()));
     }
@@ -90,8 +90,8 @@ fn what_is_no_stack_is_refused() {
     let error = Stacked::restore(ribbon.as_bytes().to_vec()).unwrap_err().to_string();
     assert!(error.contains("a layer is a ribbon"), "{error}");
     let mut bloom = stack(Base::Bloom, 0.0);
-    assert!(matches!(bloom.remove(1u64), Err(QueryError::Unsupported { .. })));
-    assert!(matches!(bloom.insert("text"), Err(QueryError::Domain { .. })));
+    assert!(matches!(bloom.remove(1u64), Err(ChangeError::Unsupported { .. })));
+    assert!(matches!(bloom.insert("text"), Err(ChangeError::Domain(_))));
     let empty = crate::build([0u64; 0]).kind(Kind::Cuckoo).finish().unwrap();
     assert!(Stacked::restore(empty.as_bytes().to_vec()).is_err());
     let mut bytes = bloom.snapshot().unwrap();
@@ -117,7 +117,7 @@ fn no_key_is_lost_in_an_empty_layer() {
             for key in 10_000..12_000 {
                 match stack.insert(key) {
                     Ok(()) => inside.push(key),
-                    Err(error) => assert!(matches!(error, QueryError::Full { .. }), "{error}"),
+                    Err(error) => assert!(matches!(error, ChangeError::Full { .. }), "{error}"),
                 }
             }
             assert!(inside.iter().all(|&key| stack.contains(key).unwrap()), "{base:?}, {keys} keys, {spare}");

@@ -119,10 +119,7 @@ impl Options {
 
 /// A filter holds one kind of keys.
 pub(crate) fn same_domain<K: Key>(domain: &mut Option<Domain>) -> Result<(), BuildError> {
-    match *domain.get_or_insert(K::DOMAIN) == K::DOMAIN {
-        true => Ok(()),
-        false => Err(BuildError::MixedDomains),
-    }
+    Ok(domain.get_or_insert(K::DOMAIN).check(K::DOMAIN)?)
 }
 
 impl Collector {

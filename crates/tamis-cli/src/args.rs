@@ -10,7 +10,7 @@ use crate::input::{self, Format, Source};
 
 /// How to read keys.
 #[derive(Args, Clone, Debug)]
-pub(crate) struct Reading {
+pub(crate) struct InputArgs {
     /// The column of .csv, .tsv, .jsonl and .parquet inputs; '#2' is the second of a csv or tsv without a header
     #[arg(long, value_name = "NAME")]
     column: Option<String>,
@@ -18,12 +18,12 @@ pub(crate) struct Reading {
     #[arg(long, value_name = "NAME", requires = "column")]
     partition_column: Option<String>,
     #[command(flatten)]
-    cleaning: Cleaning,
+    text: TextArgs,
 }
 
-impl Reading {
+impl InputArgs {
     pub(crate) fn options(&self) -> input::Options {
-        self.cleaning.options(self.column.as_ref(), self.partition_column.as_ref())
+        self.text.options(self.column.as_ref(), self.partition_column.as_ref())
     }
 
     /// Whether every key comes with a label.
@@ -33,13 +33,13 @@ impl Reading {
 
     /// What separates keys in output.
     pub(crate) fn separator(&self) -> u8 {
-        self.cleaning.separator()
+        self.text.separator()
     }
 }
 
 /// What a file of keys is, and what is done to text.
 #[derive(Args, Clone, Debug)]
-pub(crate) struct Cleaning {
+pub(crate) struct TextArgs {
     /// Read every input as text, csv, tsv, jsonl or parquet, whatever its name says
     #[arg(long)]
     format: Option<Format>,
@@ -57,18 +57,18 @@ pub(crate) struct Cleaning {
     null_separated: bool,
 }
 
-impl Cleaning {
+impl TextArgs {
     /// The options of a reading of these columns, of keys and of what stands beside them.
     pub(crate) fn options(&self, column: Option<&String>, second: Option<&String>) -> input::Options {
         input::Options {
             column: column.cloned(),
-            partition_column: second.cloned(),
+            second_column: second.cloned(),
             trim: self.trim,
             lowercase: self.lowercase,
             integers: self.integers,
             null_separated: self.null_separated,
             format: self.format,
-            beside: input::Beside::default(),
+            second_holds: input::SecondColumn::default(),
         }
     }
 
@@ -92,7 +92,7 @@ impl Cleaning {
 
 /// What a build may use.
 #[derive(Args, Clone, Debug)]
-pub(crate) struct Means {
+pub(crate) struct HashAndLimitArgs {
     /// Seed of the hash: equal keys and seeds give equal files
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,
@@ -100,12 +100,12 @@ pub(crate) struct Means {
     #[arg(long, conflicts_with = "seed")]
     pub(crate) keyed: bool,
     #[command(flatten)]
-    pub(crate) room: Room,
+    pub(crate) limits: LimitArgs,
 }
 
 /// Memory, disk and threads.
 #[derive(Args, Clone, Debug)]
-pub(crate) struct Room {
+pub(crate) struct LimitArgs {
     /// Memory for gathering and sorting keys, 4M at least; what does not fit goes to temporary files. Every thread takes some 60 MB
     /// more, and the counts of expected queries up to half of it
     #[arg(long, value_name = "SIZE", default_value = "2G", value_parser = memory)]
@@ -121,7 +121,7 @@ pub(crate) struct Room {
     pub(crate) threads: Option<u16>,
 }
 
-impl Room {
+impl LimitArgs {
     pub(crate) fn limits(&self) -> Limits {
         Limits { memory: self.memory, disk: self.disk.unwrap_or(u64::MAX), tmp: self.tmp.clone() }
     }
@@ -137,7 +137,7 @@ impl Room {
     }
 }
 
-impl Means {
+impl HashAndLimitArgs {
     /// The secret key, 128 bits from the system, if there shall be one.
     pub(crate) fn secret(&self) -> Result<Option<[u64; 2]>> {
         let word = || getrandom::u64().map_err(|e| anyhow!("--keyed: the system gives no random numbers: {e}"));

@@ -1,9 +1,10 @@
 //! arguments -> an answer and an exit code: one file per command, and the words they share.
 
+pub(crate) mod any_builder;
 pub(crate) mod build;
-pub(crate) mod door;
-mod gathered;
+mod build_args;
 pub(crate) mod inspect;
+mod key_batch;
 pub(crate) mod map;
 mod output;
 pub(crate) mod plan;
@@ -11,7 +12,6 @@ mod prompt;
 pub(crate) mod query;
 pub(crate) mod sets;
 pub(crate) mod verify;
-mod wanted;
 
 use std::fmt;
 use std::fs;
@@ -46,11 +46,11 @@ fn to_stdout(result: io::Result<()>) -> Result<()> {
 
 /// Opens a filter; errors name the file.
 fn open(path: &Path) -> Result<Filter> {
-    at(path, "filter", |path| Filter::map(path))
+    open_file(path, "filter", |path| Filter::map(path))
 }
 
 /// Opens a file that holds `what`.
-fn at<T>(path: &Path, what: &str, open: impl FnOnce(&Path) -> Result<T, tamis::Error>) -> Result<T> {
+fn open_file<T>(path: &Path, what: &str, open: impl FnOnce(&Path) -> Result<T, tamis::Error>) -> Result<T> {
     match fs::metadata(path) {
         Ok(data) if data.is_dir() => bail!("{}: is a directory, expected a {what} file", path.display()),
         Ok(data) if !data.is_file() => {
@@ -71,7 +71,7 @@ fn at<T>(path: &Path, what: &str, open: impl FnOnce(&Path) -> Result<T, tamis::E
 }
 
 /// A question that the filter refused to answer; says what would help.
-fn refused(path: &Path, error: QueryError) -> Error {
+fn query_error(path: &Path, error: QueryError) -> Error {
     let path = path.display();
     match error {
         QueryError::Domain(Mismatch { filter: Domain::U64, .. }) => {
@@ -160,7 +160,7 @@ fn is_estimate(filter: &Filter) -> bool {
 }
 
 /// A number, or an estimate of one with three digits that mean something.
-fn about(count: u64, estimate: bool) -> String {
+fn approx(count: u64, estimate: bool) -> String {
     if !estimate {
         return grouped(count);
     }
@@ -169,7 +169,7 @@ fn about(count: u64, estimate: bool) -> String {
 }
 
 /// The line about keys that nobody listed, with three digits that mean something.
-fn strangers(rate: f64) -> String {
+fn fpr_line(rate: f64) -> String {
     format!("strangers   {} of unlisted keys are let through\n", percent(rate))
 }
 
@@ -233,7 +233,7 @@ mod tests {
         }
         let estimates = [(0, "0"), (99, "99"), (5_002_638, "5,000,000"), (16_384, "16,400"), (99_950, "100,000")];
         for (n, text) in estimates {
-            assert_eq!((about(n, true), about(n, false)), (format!("about {text}"), grouped(n)));
+            assert_eq!((approx(n, true), approx(n, false)), (format!("about {text}"), grouped(n)));
         }
         let shares = [
             (0.0, "0"),
@@ -244,7 +244,7 @@ mod tests {
             (f64::MIN_POSITIVE, "0.00000000000000000000"),
         ];
         for (rate, text) in shares {
-            assert_eq!(strangers(rate), format!("strangers   {text} % of unlisted keys are let through\n"));
+            assert_eq!(fpr_line(rate), format!("strangers   {text} % of unlisted keys are let through\n"));
         }
     }
 

@@ -107,7 +107,7 @@ pub(crate) struct Options {
     /// The column of tables.
     pub(crate) column: Option<String>,
     /// The column of labels; with it `column` is set.
-    pub(crate) partition_column: Option<String>,
+    pub(crate) second_column: Option<String>,
     /// White space at both ends of a text key is dropped (Unicode's; only ASCII's in bytes that are not UTF-8).
     pub(crate) trim: bool,
     /// Text keys are lower-cased (by Unicode's rules; only A-Z in bytes that are not UTF-8).
@@ -119,12 +119,12 @@ pub(crate) struct Options {
     /// For every input, instead of what its name says.
     pub(crate) format: Option<Format>,
     /// What the second column holds.
-    pub(crate) beside: Beside,
+    pub(crate) second_holds: SecondColumn,
 }
 
 /// What stands beside a key.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub(crate) enum Beside {
+pub(crate) enum SecondColumn {
     /// The label of a partition.
     #[default]
     Label,
@@ -140,7 +140,7 @@ pub(crate) enum Beside {
 
 /// What stands beside one key, valid during the call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Label<'a> {
+pub(crate) struct SecondValue<'a> {
     /// As text; a number is its decimal digits.
     pub(crate) text: &'a [u8],
     /// The number, where the format tells numbers from text.
@@ -150,20 +150,20 @@ pub(crate) struct Label<'a> {
 impl Options {
     /// What the user calls the column of keys.
     fn column_option(&self) -> &'static str {
-        match self.beside {
-            Beside::Label | Beside::Sets | Beside::File => "--column",
-            Beside::Count => "--expect-column",
-            Beside::Value => "--key-column",
+        match self.second_holds {
+            SecondColumn::Label | SecondColumn::Sets | SecondColumn::File => "--column",
+            SecondColumn::Count => "--expect-column",
+            SecondColumn::Value => "--key-column",
         }
     }
 
     /// What the second column holds, and what the user calls it.
-    fn label_words(&self) -> (&'static str, &'static str) {
-        match self.beside {
-            Beside::Label | Beside::File => ("label", "--partition-column"),
-            Beside::Count => ("count", "--count-column"),
-            Beside::Value => ("value", "--value-column"),
-            Beside::Sets => ("set", "--set-column"),
+    fn second_column_words(&self) -> (&'static str, &'static str) {
+        match self.second_holds {
+            SecondColumn::Label | SecondColumn::File => ("label", "--partition-column"),
+            SecondColumn::Count => ("count", "--count-column"),
+            SecondColumn::Value => ("value", "--value-column"),
+            SecondColumn::Sets => ("set", "--set-column"),
         }
     }
 }
@@ -183,7 +183,7 @@ pub(crate) struct Counts {
 
 /// What receives the keys, each with its label if there is a column of them and with its running number over all inputs, from 0;
 /// `Break` ends the reading.
-pub(crate) type Visit<'a> = dyn FnMut(KeyRef<'_>, Option<Label<'_>>, u64) -> Result<ControlFlow<()>> + 'a;
+pub(crate) type Visit<'a> = dyn FnMut(KeyRef<'_>, Option<SecondValue<'_>>, u64) -> Result<ControlFlow<()>> + 'a;
 
 /// Gives every key of `inputs` to `visit`, in order. `progress` hears the running sum of bytes read, to be compared with
 /// [`total_bytes`]; it is called about once per buffer of 64 KiB or more.
@@ -208,14 +208,14 @@ pub(crate) fn read_all(
     if inputs.iter().filter(|input| matches!(input, Source::Stdin)).count() > 1 {
         bail!("standard input (-) can be read only once");
     }
-    let (column, (label, labels)) = (options.column_option(), options.label_words());
-    if options.partition_column.is_some() && options.partition_column == options.column {
+    let (column, (label, labels)) = (options.column_option(), options.second_column_words());
+    if options.second_column.is_some() && options.second_column == options.column {
         bail!("{column} and {labels} name the same column, expected one of keys and one of {label}s");
     }
     for input in inputs {
         input.check()?;
         let format = format_of(input, options);
-        if format == Format::Text && options.partition_column.is_some() {
+        if format == Format::Text && options.second_column.is_some() {
             bail!(
                 "{input}: text lines have no column of {label}s; expected a .csv, .tsv, .jsonl or .parquet file, or --format"
             );
@@ -252,10 +252,10 @@ pub(crate) fn read_all(
                 Format::Csv => delimited::read(reader, delimited::CSV, &mut sink)?,
                 Format::Tsv => delimited::read(reader, delimited::TSV, &mut sink)?,
                 Format::Jsonl => jsonl::read(reader, &mut sink)?,
-                Format::Text | Format::Parquet => match options.beside {
-                    Beside::Label | Beside::File => lines::read(reader, &mut sink)?,
-                    Beside::Count => expect::read(reader, &mut sink)?,
-                    Beside::Value | Beside::Sets => pairs::read(reader, &mut sink)?,
+                Format::Text | Format::Parquet => match options.second_holds {
+                    SecondColumn::Label | SecondColumn::File => lines::read(reader, &mut sink)?,
+                    SecondColumn::Count => expect::read(reader, &mut sink)?,
+                    SecondColumn::Value | SecondColumn::Sets => pairs::read(reader, &mut sink)?,
                 },
             }
         };
@@ -278,7 +278,10 @@ pub(crate) fn format_of(input: &Source, options: &Options) -> Format {
     let by_name = || NAMES.iter().find(|(extension, _)| input.has_extension(extension)).map(|&(_, format)| format);
     match options.format.or_else(by_name).unwrap_or(Format::Text) {
         // Lines of key, tab and something else are just what such a file is called.
-        Format::Tsv if !matches!(options.beside, Beside::Label | Beside::File) && options.column.is_none() => {
+        Format::Tsv
+            if !matches!(options.second_holds, SecondColumn::Label | SecondColumn::File)
+                && options.column.is_none() =>
+        {
             Format::Text
         }
         format => format,

@@ -27,13 +27,13 @@ impl Bar {
 
     /// What a build is told to tell: a bar over shards, and not before there is something to show. Until then the line belongs
     /// to the bar of the reading.
-    pub(crate) fn told() -> impl Fn(Progress) + Send + Sync + 'static {
+    pub(crate) fn callback() -> impl Fn(Progress) + Send + Sync + 'static {
         let bar = OnceLock::new();
         move |progress| {
             if let Progress::Built { shards, total } = progress {
                 let bar: &Bar = bar.get_or_init(Bar::shards);
-                bar.of(total);
-                bar.at(shards);
+                bar.set_total(total);
+                bar.set_position(shards);
                 if shards == total {
                     bar.clear();
                 }
@@ -54,11 +54,11 @@ impl Bar {
         Bar(bar)
     }
 
-    pub(crate) fn at(&self, position: u64) {
+    pub(crate) fn set_position(&self, position: u64) {
         self.0.set_position(position);
     }
 
-    fn of(&self, total: u64) {
+    fn set_total(&self, total: u64) {
         self.0.set_length(total);
     }
 

@@ -9,12 +9,12 @@ use serde_json::json;
 use tamis::plan::GUARD;
 use tamis::{Filter, OnConflict, Report, Stats};
 
-use super::door::Door;
+use super::any_builder::AnyBuilder;
+use super::build_args::{BuildArgs, Inputs};
 use super::output::Output;
-use super::wanted::{Inputs, Wanted};
 use super::{
-    about, bits_per_key, grouped, groups, is_estimate, layers, overhead, partition_lines, partitions, percent, size,
-    strangers,
+    approx, bits_per_key, fpr_line, grouped, groups, is_estimate, layers, overhead, partition_lines, partitions,
+    percent, size,
 };
 use crate::Outcome;
 use crate::input::Counts;
@@ -37,7 +37,7 @@ use crate::interrupt::Interrupt;
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
     #[command(flatten)]
-    wanted: Wanted,
+    build: BuildArgs,
     /// The filter file, replaced only when the new one is complete; - is standard output
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
@@ -47,18 +47,18 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args) -> Result<Outcome> {
-    let sources = args.wanted.sources()?;
+    let sources = args.build.sources()?;
     let output = Output::new(&args.output, sources.all(), "filter")?;
     let interrupt = Interrupt::install()?;
-    let (keys, inputs) = args.wanted.gather(&sources, &interrupt)?;
+    let (keys, inputs) = args.build.gather(&sources, &interrupt)?;
     interrupt.build()?;
     let built = match write(&output, keys) {
         Err(error) => return Err(inputs.explain(&error).unwrap_or_else(|| error.context(output.to_string()))),
         Ok(built) => built,
     };
     let report = match args.json {
-        true => format!("{}\n", as_json(&args.wanted, &output, &inputs, &built)),
-        false => as_text(&args.wanted, &output, &inputs, &built),
+        true => format!("{}\n", as_json(&args.build, &output, &inputs, &built)),
+        false => as_text(&args.build, &output, &inputs, &built),
     };
     output.report(&report)?;
     Ok(Outcome::Yes)
@@ -70,7 +70,7 @@ struct Built {
     filter: Option<Filter>,
 }
 
-fn write(output: &Output, keys: Door) -> Result<Built> {
+fn write(output: &Output, keys: AnyBuilder) -> Result<Built> {
     let (report, filter) = match output {
         // Nobody has seen enough of half a filter: a closed pipe is an error here.
         Output::Stdout => {
@@ -87,7 +87,7 @@ fn write(output: &Output, keys: Door) -> Result<Built> {
 }
 
 /// The fewest bits per key for any filter that does as much: as the file says, which does not know the share that --allow gives.
-fn bound(args: &Wanted, built: &Built) -> Option<f64> {
+fn bound(args: &BuildArgs, built: &Built) -> Option<f64> {
     let Stats { keys, negatives, .. } = built.report.stats;
     let filter = built.filter.as_ref()?;
     match args.allow {
@@ -99,7 +99,7 @@ fn bound(args: &Wanted, built: &Built) -> Option<f64> {
     }
 }
 
-fn as_json(args: &Wanted, output: &Output, inputs: &Inputs, built: &Built) -> serde_json::Value {
+fn as_json(args: &BuildArgs, output: &Output, inputs: &Inputs, built: &Built) -> serde_json::Value {
     let Built { report: Report { stats, bytes, workload, .. }, filter } = built;
     let filter = filter.as_ref();
     let (bits, bound) = (bits_per_key(*bytes, stats.keys), bound(args, built));
@@ -155,7 +155,7 @@ fn as_json(args: &Wanted, output: &Output, inputs: &Inputs, built: &Built) -> se
     })
 }
 
-fn as_text(args: &Wanted, output: &Output, inputs: &Inputs, built: &Built) -> String {
+fn as_text(args: &BuildArgs, output: &Output, inputs: &Inputs, built: &Built) -> String {
     let Built { report: Report { stats, bytes, workload, .. }, filter } = built;
     let blank = |counts: &Counts| match counts.blank {
         0 => String::new(),
@@ -170,7 +170,7 @@ fn as_text(args: &Wanted, output: &Output, inputs: &Inputs, built: &Built) -> St
             Some(filter) => (filter.negatives(), is_estimate(filter)),
             None => (stats.negatives, stats.estimated),
         };
-        let mut numbers = about(count, estimate);
+        let mut numbers = approx(count, estimate);
         if estimate {
             let _ = write!(numbers, "; {} listed", grouped(counts.keys));
         }
@@ -235,5 +235,5 @@ fn as_text(args: &Wanted, output: &Output, inputs: &Inputs, built: &Built) -> St
         out += &w.real.as_ref().map(|real| line("real       ", real)).unwrap_or_default();
         return out;
     }
-    out + &filter.map(|filter| strangers(filter.rate())).unwrap_or_default()
+    out + &filter.map(|filter| fpr_line(filter.rate())).unwrap_or_default()
 }

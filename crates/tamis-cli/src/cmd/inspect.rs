@@ -7,8 +7,8 @@ use anyhow::Result;
 use serde_json::json;
 
 use super::{
-    about, bits_per_key, bound, grouped, groups, is_estimate, layers, open, overhead, partition_lines, partitions,
-    print, print_json, size, strangers,
+    approx, bits_per_key, bound, fpr_line, grouped, groups, is_estimate, layers, open, overhead, partition_lines,
+    partitions, print, print_json, size,
 };
 use crate::Outcome;
 
@@ -55,14 +55,14 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     let _ = writeln!(out, "file        {}, format version {}", args.filter.display(), tamis::format::VERSION);
     let _ = writeln!(out, "keys        {} ({})", grouped(filter.len()), filter.domain());
     if filter.negatives() > 0 {
-        let _ = writeln!(out, "excluded    {}", about(filter.negatives(), is_estimate(&filter)));
+        let _ = writeln!(out, "excluded    {}", approx(filter.negatives(), is_estimate(&filter)));
     }
     let _ = match seed {
         Some(seed) => writeln!(out, "hash        XXH3-128, seed {seed}"),
         None => writeln!(out, "hash        SipHash-2-4-128, secret key"),
     };
     let _ = writeln!(out, "size        {}", size(bytes, filter.len(), bound));
-    out += &strangers(filter.rate());
+    out += &fpr_line(filter.rate());
     let _ = writeln!(out, "shards      {}", filter.shards());
     out += &partition_lines(&filter);
     for (i, layer) in filter.layers().enumerate() {

@@ -11,9 +11,9 @@ use anyhow::{Error, Result, anyhow};
 use serde_json::{Value, json};
 use tamis::{Domain, Map, Mismatch, QueryError};
 
-use super::{at, grouped, percent};
+use super::{grouped, open_file, percent};
 use crate::Outcome;
-use crate::args::Cleaning;
+use crate::args::TextArgs;
 use crate::input;
 
 /// Maps: a value for every key.
@@ -45,7 +45,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
 
 /// How to read pairs.
 #[derive(clap::Args, Clone, Debug)]
-struct Reading {
+struct PairArgs {
     /// The column of keys of .csv, .tsv, .jsonl and .parquet inputs; '#1' is the first of a csv or tsv without a header
     #[arg(long, value_name = "NAME", requires = "value_column")]
     key_column: Option<String>,
@@ -53,22 +53,22 @@ struct Reading {
     #[arg(long, value_name = "NAME", requires = "key_column")]
     value_column: Option<String>,
     #[command(flatten)]
-    cleaning: Cleaning,
+    text: TextArgs,
 }
 
-impl Reading {
+impl PairArgs {
     fn options(&self) -> input::Options {
-        self.cleaning.options(self.key_column.as_ref(), self.value_column.as_ref())
+        self.text.options(self.key_column.as_ref(), self.value_column.as_ref())
     }
 }
 
 /// Opens a map; errors name the file.
 fn open(path: &Path) -> Result<Map> {
-    at(path, "map", |path| Map::mmap(path))
+    open_file(path, "map", |path| Map::mmap(path))
 }
 
 /// A question that the map refused to answer; says what would help.
-fn refused(path: &Path, error: QueryError) -> Error {
+fn query_error(path: &Path, error: QueryError) -> Error {
     let path = path.display();
     match error {
         QueryError::Domain(Mismatch { filter: Domain::U64, .. }) => anyhow!(
@@ -113,17 +113,17 @@ fn layers(map: &Map) -> Vec<Value> {
 
 /// What the values are worth, and what the map is to be measured by, in bits per key.
 #[derive(Clone, Copy)]
-struct Worth {
+struct ValueBits {
     entropy: Option<f64>,
     /// What it takes to recognise keys: log2(1 / rate).
     recognition: f64,
 }
 
-impl Worth {
+impl ValueBits {
     /// `entropy` is that of all keys together.
-    fn new(keys: u64, entropy: Option<f64>, rate: f64) -> Worth {
+    fn new(keys: u64, entropy: Option<f64>, rate: f64) -> ValueBits {
         let entropy = entropy.filter(|_| keys > 0).map(|bits| bits / keys as f64);
-        Worth { entropy, recognition: if rate > 0.0 { -rate.log2() } else { 0.0 } }
+        ValueBits { entropy, recognition: if rate > 0.0 { -rate.log2() } else { 0.0 } }
     }
 
     /// The fewest bits per key for any such map; nothing where that is nothing.
@@ -164,7 +164,7 @@ fn words(domain: Domain) -> &'static str {
 }
 
 /// The line about keys that are not there.
-fn strangers(rate: f64) -> String {
+fn fpr_line(rate: f64) -> String {
     match rate {
         1.0.. => "strangers   any value for absent keys\n".to_string(),
         _ => format!("strangers   {} of absent keys get a value\n", percent(rate)),

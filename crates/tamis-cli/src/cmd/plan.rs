@@ -6,7 +6,7 @@ use anyhow::Result;
 use serde_json::json;
 use tamis::plan::{Candidate, Comparison, Forecast};
 
-use super::wanted::Wanted;
+use super::build_args::BuildArgs;
 use super::{percent, print, print_json};
 use crate::Outcome;
 use crate::interrupt::Interrupt;
@@ -19,16 +19,16 @@ use crate::interrupt::Interrupt;
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
     #[command(flatten)]
-    wanted: Wanted,
+    build: BuildArgs,
     /// Report as JSON
     #[arg(long)]
     json: bool,
 }
 
 pub(crate) fn run(args: Args) -> Result<Outcome> {
-    let sources = args.wanted.sources()?;
+    let sources = args.build.sources()?;
     let interrupt = Interrupt::install()?;
-    let (keys, inputs) = args.wanted.gather(&sources, &interrupt)?;
+    let (keys, inputs) = args.build.gather(&sources, &interrupt)?;
     interrupt.build()?;
     let plan = match keys.plan() {
         Err(error) => return Err(inputs.explain(&error).unwrap_or(error)),

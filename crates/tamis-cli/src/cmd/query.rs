@@ -9,11 +9,11 @@ use anyhow::Result;
 use serde_json::json;
 use tamis::{Filter, Key, QueryError};
 
-use super::gathered::Gathered;
+use super::key_batch::KeyBatch;
 use super::prompt::Prompt;
-use super::{check_labels, open, print, print_json, refused, to_stdout};
+use super::{check_labels, open, print, print_json, query_error, to_stdout};
 use crate::Outcome;
-use crate::args::{self, Reading};
+use crate::args::{self, InputArgs};
 use crate::input::{self, KeyRef, total_bytes};
 use crate::progress::Bar;
 use crate::screen::{self, Stdout};
@@ -46,36 +46,36 @@ pub(crate) struct Args {
     #[arg(long, value_name = "LABEL", conflicts_with = "partition_column")]
     partition: Option<String>,
     #[command(flatten)]
-    reading: Reading,
+    input: InputArgs,
 }
 
 pub(crate) fn run(args: Args) -> Result<Outcome> {
     let filter = open(&args.filter)?;
-    let labelled = args.partition.is_some() || args.reading.is_partitioned();
+    let labelled = args.partition.is_some() || args.input.is_partitioned();
     check_labels(&args.filter, &filter, labelled, "--partition LABEL or --partition-column NAME")?;
     let sources = args::sources(&args.inputs);
     // A bar would be torn apart by the keys printed beside it.
     let bar = args.count.then(|| Bar::bytes("asking", total_bytes(&sources)));
     let mut progress = |bytes| {
         if let Some(bar) = &bar {
-            bar.at(bytes);
+            bar.set_position(bytes);
         }
     };
-    let asker = RefCell::new(Asker::new(&filter, &args));
-    let mut stdin = Prompt::new(|| asker.borrow_mut().finish());
-    let read = input::read_all(&sources, &args.reading.options(), &mut stdin, &mut progress, &mut |key, label, _| {
-        asker.borrow_mut().push(key, label.map(|label| label.text).or(args.partition.as_deref().map(str::as_bytes)))?;
+    let query = RefCell::new(BatchQuery::new(&filter, &args));
+    let mut stdin = Prompt::new(|| query.borrow_mut().finish());
+    let read = input::read_all(&sources, &args.input.options(), &mut stdin, &mut progress, &mut |key, label, _| {
+        query.borrow_mut().push(key, label.map(|label| label.text).or(args.partition.as_deref().map(str::as_bytes)))?;
         Ok(ControlFlow::Continue(()))
     });
     let failed = stdin.failed;
-    let mut asker = asker.into_inner();
+    let mut query = query.into_inner();
     // What was read before a bad line is still answered, and the bad line is what the user hears of.
-    let finished = asker.finish();
+    let finished = query.finish();
     failed.map_or(Ok(()), Err)?;
     let (counts, _) = read?;
     finished?;
     drop(bar);
-    let (found, selected) = (asker.found, if args.invert { counts.keys - asker.found } else { asker.found });
+    let (found, selected) = (query.found, if args.invert { counts.keys - query.found } else { query.found });
     match (args.count, args.json) {
         (true, true) => print_json(&json!({ "keys": counts.keys, "found": found, "blank": counts.blank }))?,
         (true, false) => print(&format!("{selected}\n"))?,
@@ -85,21 +85,21 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
 }
 
 /// Gathers keys, asks for them together, and prints what was asked for.
-struct Asker<'a> {
+struct BatchQuery<'a> {
     filter: &'a Filter,
     args: &'a Args,
     out: Stdout,
-    keys: Gathered,
+    keys: KeyBatch,
     /// Labels, and how many keys in a row carry each.
     runs: Vec<(Vec<u8>, usize)>,
     answers: Vec<bool>,
     found: u64,
 }
 
-impl<'a> Asker<'a> {
-    fn new(filter: &'a Filter, args: &'a Args) -> Asker<'a> {
+impl<'a> BatchQuery<'a> {
+    fn new(filter: &'a Filter, args: &'a Args) -> BatchQuery<'a> {
         let out = screen::stdout();
-        Asker { filter, args, out, keys: Gathered::default(), runs: vec![], answers: vec![], found: 0 }
+        BatchQuery { filter, args, out, keys: KeyBatch::default(), runs: vec![], answers: vec![], found: 0 }
     }
 
     fn push(&mut self, key: KeyRef<'_>, label: Option<&[u8]>) -> Result<()> {
@@ -108,15 +108,15 @@ impl<'a> Asker<'a> {
             (Some(label), Some((last, count))) if last == label => *count += 1,
             (Some(label), _) => self.runs.push((label.to_vec(), 1)),
         }
-        if self.keys.push(key) { self.ask() } else { Ok(()) }
+        if self.keys.push(key) { self.query_batch() } else { Ok(()) }
     }
 
     fn finish(&mut self) -> Result<()> {
-        self.ask()?;
+        self.query_batch()?;
         to_stdout(self.out.flush())
     }
 
-    fn ask(&mut self) -> Result<()> {
+    fn query_batch(&mut self) -> Result<()> {
         if self.keys.len() == 0 {
             return Ok(());
         }
@@ -126,10 +126,10 @@ impl<'a> Asker<'a> {
         let asked = match keys.is_empty() {
             // Nobody knows what an empty filter would have held.
             _ if self.filter.is_empty() => Ok(()),
-            false => ask_many(self.filter, &self.runs, &keys, &mut self.answers),
-            true => ask_many(self.filter, &self.runs, &self.keys.numbers, &mut self.answers),
+            false => query_many(self.filter, &self.runs, &keys, &mut self.answers),
+            true => query_many(self.filter, &self.runs, &self.keys.numbers, &mut self.answers),
         };
-        asked.map_err(|error| refused(&self.args.filter, error))?;
+        asked.map_err(|error| query_error(&self.args.filter, error))?;
         self.found += self.answers.iter().filter(|&&found| found).count() as u64;
         if !self.args.count {
             let labels = self.runs.iter().flat_map(|(label, count)| std::iter::repeat_n(Some(&label[..]), *count));
@@ -145,7 +145,7 @@ impl<'a> Asker<'a> {
 }
 
 /// Asks for keys together: without labels, or label by label.
-fn ask_many<K: Key>(
+fn query_many<K: Key>(
     filter: &Filter,
     runs: &[(Vec<u8>, usize)],
     mut keys: &[K],
@@ -165,7 +165,7 @@ fn ask_many<K: Key>(
 
 /// Prints one key as the options want it.
 fn write_answer(out: &mut impl Write, args: &Args, key: &[u8], label: Option<&[u8]>, found: bool) -> io::Result<()> {
-    let end = args.reading.separator();
+    let end = args.input.separator();
     if args.json {
         let mut answer = json!({ "key": String::from_utf8_lossy(key), "found": found });
         if let Some(label) = label {

@@ -21,11 +21,11 @@ use tamis::multiset::{self, Editor};
 use tamis::{Domain, Mismatch, QueryError, Sets};
 
 use super::output::Output;
-use super::{at, bits_per_key, grouped};
+use super::{bits_per_key, grouped, open_file};
 use crate::Outcome;
-use crate::args::{Cleaning, Room};
+use crate::args::{LimitArgs, TextArgs};
 use crate::input::kmers::Sequences;
-use crate::input::sets::{How, Inputs};
+use crate::input::sets::{Inputs, ReadOptions};
 use crate::input::{self, Counts};
 
 /// Many sets: which of them hold a key?
@@ -65,7 +65,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
 
 /// What the sets are made of.
 #[derive(clap::Args, Clone, Debug)]
-struct Members {
+struct MemberArgs {
     /// A file for every set, or directories of them (without what is in theirs): the set is called as its file, without known extensions.
     /// NAME=FILE gives another name; a path with an equals sign begins with ./
     #[arg(value_name = "FILE")]
@@ -80,35 +80,35 @@ struct Members {
     #[arg(long, value_name = "NAME", requires_all = ["pairs", "column"])]
     set_column: Option<String>,
     #[command(flatten)]
-    cleaning: Cleaning,
+    text: TextArgs,
 }
 
-impl Members {
+impl MemberArgs {
     /// The files and how to read them; `kmer` if they are sequences.
-    fn find(&self, kmer: Option<u32>, counts: bool) -> Result<(Inputs, How)> {
+    fn find(&self, kmer: Option<u32>, counts: bool) -> Result<(Inputs, ReadOptions)> {
         let unfit = self.pairs.then_some("--pairs").or(self.set_column.as_ref().map(|_| "--set-column"));
-        check_sequences(kmer, unfit, self.column.as_ref(), &self.cleaning)?;
-        let options = self.cleaning.options(self.column.as_ref(), None);
-        let how = How { options, set_column: self.set_column.clone(), kmer, counts };
-        Ok((Inputs::find(&self.inputs, self.pairs)?, how))
+        check_sequences(kmer, unfit, self.column.as_ref(), &self.text)?;
+        let options = self.text.options(self.column.as_ref(), None);
+        let read_options = ReadOptions { options, set_column: self.set_column.clone(), kmer, counts };
+        Ok((Inputs::find(&self.inputs, self.pairs)?, read_options))
     }
 }
 
 /// Keys to ask for: how to read them.
 #[derive(clap::Args, Clone, Debug)]
-struct Asking {
+struct QueryArgs {
     /// The column of keys of .csv, .tsv, .jsonl and .parquet inputs; '#2' is the second of a csv or tsv without a header
     #[arg(long, value_name = "NAME")]
     column: Option<String>,
     #[command(flatten)]
-    cleaning: Cleaning,
+    text: TextArgs,
 }
 
-impl Asking {
+impl QueryArgs {
     /// The options of a reading, for an index whose keys are k-mers of this length or anything else.
     fn options(&self, kmer: Option<u32>, sources: &[input::Source]) -> Result<input::Options> {
-        check_sequences(kmer, None, self.column.as_ref(), &self.cleaning)?;
-        let options = self.cleaning.options(self.column.as_ref(), None);
+        check_sequences(kmer, None, self.column.as_ref(), &self.text)?;
+        let options = self.text.options(self.column.as_ref(), None);
         let sequences = sources.iter().find(|source| input::sets::is_sequences(source));
         if let (None, None, Some(found)) = (kmer, options.format, sequences) {
             bail!("{found}: sequences, and the keys of the index are no k-mers; expected keys, or --format text");
@@ -122,9 +122,9 @@ fn check_sequences(
     kmer: Option<u32>,
     unfit: Option<&'static str>,
     column: Option<&String>,
-    cleaning: &Cleaning,
+    text: &TextArgs,
 ) -> Result<()> {
-    match unfit.or(column.map(|_| "--column")).or(cleaning.given()) {
+    match unfit.or(column.map(|_| "--column")).or(text.given()) {
         Some(option) if kmer.is_some() => bail!("{option} is not for sequences, expected FASTA or FASTQ files alone"),
         _ => Ok(()),
     }
@@ -132,11 +132,11 @@ fn check_sequences(
 
 /// Opens an index; errors name the file.
 fn open(path: &Path) -> Result<Sets> {
-    at(path, "set index", |path| Sets::mmap(path))
+    open_file(path, "set index", |path| Sets::mmap(path))
 }
 
 /// A question that the index refused to answer; says what would help.
-fn refused(path: &Path, error: QueryError) -> Error {
+fn query_error(path: &Path, error: QueryError) -> Error {
     let path = path.display();
     match error {
         QueryError::Domain(Mismatch { filter: Domain::U64, .. }) => anyhow!(
@@ -176,9 +176,9 @@ fn save(output: &Output, editor: &Editor) -> Result<Sets> {
 }
 
 /// What a build may use.
-fn with(build: multiset::Build<()>, room: &Room) -> multiset::Build<()> {
-    let build = build.limits(room.limits());
-    match room.threads {
+fn with_limits(build: multiset::Build<()>, args: &LimitArgs) -> multiset::Build<()> {
+    let build = build.limits(args.limits());
+    match args.threads {
         Some(threads) => build.threads(threads.into()),
         None => build,
     }

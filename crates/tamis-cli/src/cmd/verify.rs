@@ -7,9 +7,9 @@ use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 use tamis::Filter;
 
-use super::{check_labels, grouped, open, print, print_json, refused};
+use super::{check_labels, grouped, open, print, print_json, query_error};
 use crate::Outcome;
-use crate::args::{self, Reading};
+use crate::args::{self, InputArgs};
 use crate::input::{self, KeyRef, total_bytes};
 use crate::progress::Bar;
 
@@ -29,7 +29,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE", num_args = 1..)]
     exclude: Vec<PathBuf>,
     #[command(flatten)]
-    reading: Reading,
+    input: InputArgs,
     /// Report as JSON
     #[arg(long)]
     json: bool,
@@ -40,7 +40,7 @@ const EXAMPLES: usize = 5;
 
 /// What came of asking for a list of keys.
 #[derive(Default)]
-struct Asked {
+struct Checked {
     checked: u64,
     wrong: u64,
     /// As a line, and as fields.
@@ -54,13 +54,13 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         bail!("standard input (-) can be read only once");
     }
     if !(args.keys.is_empty() && args.exclude.is_empty()) {
-        check_labels(&args.filter, &filter, args.reading.is_partitioned(), "--partition-column NAME")?;
+        check_labels(&args.filter, &filter, args.input.is_partitioned(), "--partition-column NAME")?;
     }
-    let keys = ask(&args, &filter, &args.keys, true)?;
-    let excluded = ask(&args, &filter, &args.exclude, false)?;
+    let keys = check_keys(&args, &filter, &args.keys, true)?;
+    let excluded = check_keys(&args, &filter, &args.exclude, false)?;
     let wrong = keys.wrong + excluded.wrong;
     if args.json {
-        let fields = |asked: Asked| asked.examples.into_iter().map(|(_, fields)| fields).collect::<Vec<_>>();
+        let fields = |asked: Checked| asked.examples.into_iter().map(|(_, fields)| fields).collect::<Vec<_>>();
         let excluded = (!args.exclude.is_empty())
             .then(|| json!({ "checked": excluded.checked, "found": excluded.wrong, "examples": fields(excluded) }));
         print_json(&json!({
@@ -85,16 +85,16 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
 }
 
 /// Asks for every key of these files; `wanted` is the right answer.
-fn ask(args: &Args, filter: &Filter, files: &[PathBuf], wanted: bool) -> Result<Asked> {
+fn check_keys(args: &Args, filter: &Filter, files: &[PathBuf], wanted: bool) -> Result<Checked> {
     if files.is_empty() {
-        return Ok(Asked::default());
+        return Ok(Checked::default());
     }
     let sources = args::sources(files);
     let bar = Bar::bytes("checking", total_bytes(&sources));
     let mut wrong = 0;
     let mut first = vec![];
-    let progress = &mut |bytes| bar.at(bytes);
-    let (counts, places) = input::for_each(&sources, &args.reading.options(), progress, &mut |key, label, ordinal| {
+    let progress = &mut |bytes| bar.set_position(bytes);
+    let (counts, places) = input::for_each(&sources, &args.input.options(), progress, &mut |key, label, ordinal| {
         let label = label.map(|label| label.text);
         let answer = match (key, label) {
             // Nobody knows what an empty filter would have held.
@@ -104,7 +104,7 @@ fn ask(args: &Args, filter: &Filter, files: &[PathBuf], wanted: bool) -> Result<
             (KeyRef::Bytes(bytes), Some(label)) => filter.contains_in(label, bytes),
             (KeyRef::U64(number), Some(label)) => filter.contains_in(label, number),
         };
-        if answer.map_err(|error| refused(&args.filter, error))? != wanted {
+        if answer.map_err(|error| query_error(&args.filter, error))? != wanted {
             wrong += 1;
             if first.len() < EXAMPLES {
                 let short = |bytes: &[u8]| String::from_utf8_lossy(&bytes[..bytes.len().min(200)]).into_owned();
@@ -125,5 +125,5 @@ fn ask(args: &Args, filter: &Filter, files: &[PathBuf], wanted: bool) -> Result<
         let under = label.map(|label| format!(" under {label:?}")).unwrap_or_default();
         Some((format!("{what}{place}: {key}{under}\n"), fields))
     };
-    Ok(Asked { checked: counts.keys, wrong, examples: first.into_iter().filter_map(example).collect() })
+    Ok(Checked { checked: counts.keys, wrong, examples: first.into_iter().filter_map(example).collect() })
 }

@@ -58,7 +58,7 @@ pub(super) fn read(reader: Box<dyn Read + '_>, dialect: Dialect, sink: &mut Sink
             bail!(sink.error_at(rows.row_line, message));
         }
         if let Some(label) = found.label {
-            sink.label(rows.field(label));
+            sink.second(rows.field(label));
         }
         if sink.text(rows.row_line, rows.field(found.index))?.is_break() {
             return Ok(ControlFlow::Break(()));
@@ -98,7 +98,7 @@ fn choose(first: &Rows<'_>, sink: &Sink<'_>) -> Result<Column> {
         return Ok(Column { index: 0, label: None, width, header: false });
     };
     let (index, header) = find(name, first, sink)?;
-    let label = match &sink.options().partition_column {
+    let label = match &sink.options().second_column {
         Some(name) => Some(find(name, first, sink)?),
         None => None,
     };

@@ -36,7 +36,7 @@ use tamis::workload::units;
 
 use super::lines::Lines;
 use super::sink::{Sink, quote, trim};
-use super::{Beside, Counts, KeyRef, Options, Source};
+use super::{Counts, KeyRef, Options, SecondColumn, Source};
 
 /// What receives the queries, each with its weight, which is 1 in a log and may be 0 where counts are given. `Break` ends the
 /// reading.
@@ -45,7 +45,7 @@ pub(crate) type Visit<'a> = dyn FnMut(KeyRef<'_>, f64) -> Result<ControlFlow<()>
 impl Options {
     /// The options of expected queries beside keys that are read with these: the same clean-up, other columns.
     pub(crate) fn for_queries(&self, column: Option<String>, counts: Option<String>) -> Options {
-        Options { column, partition_column: counts, beside: Beside::Count, ..self.clone() }
+        Options { column, second_column: counts, second_holds: SecondColumn::Count, ..self.clone() }
     }
 }
 
@@ -68,7 +68,7 @@ fn read_all(
     progress: &mut dyn FnMut(u64),
     visit: &mut Visit<'_>,
 ) -> Result<Counts> {
-    if options.partition_column.is_some() && options.column.is_none() {
+    if options.second_column.is_some() && options.column.is_none() {
         bail!("--count-column without --expect-column, expected the column of queries beside that of counts");
     }
     let mut total = 0u64;
@@ -218,7 +218,7 @@ pub(super) fn read(mut reader: Box<dyn Read + '_>, sink: &mut Sink<'_>) -> Resul
                     );
                     bail!(sink.error_at(at, message));
                 };
-                sink.label(count);
+                sink.second(count);
                 query
             }
             Shape::Spaced(spaced) => {
@@ -230,7 +230,7 @@ pub(super) fn read(mut reader: Box<dyn Read + '_>, sink: &mut Sink<'_>) -> Resul
                     );
                     bail!(sink.error_at(at, message));
                 };
-                sink.label(count);
+                sink.second(count);
                 query
             }
             Shape::Log { header } => {

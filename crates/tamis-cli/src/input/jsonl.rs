@@ -21,7 +21,7 @@ pub(super) fn read(reader: Box<dyn Read + '_>, sink: &mut Sink<'_>) -> Result<Co
         Some(name) => Shape::Objects(name.clone()),
         None => Shape::Unknown,
     };
-    let labels = sink.options().partition_column.as_deref();
+    let labels = sink.options().second_column.as_deref();
     // Whether the columns were met, and the fields of the first object in case one never is.
     let (mut met, mut met_label, mut fields) = (false, labels.is_none(), None);
     while let Some((number, line)) = lines.next().map_err(|(line, e)| sink.error_at(line, e))? {
@@ -65,11 +65,11 @@ pub(super) fn read(reader: Box<dyn Read + '_>, sink: &mut Sink<'_>) -> Result<Co
                     fields = Some(names(line).map_err(|e| sink.error_at(number, syntax(&e)))?);
                 }
                 match row.label.unwrap_or(Value::Null) {
-                    Value::Null => sink.no_label(),
-                    Value::Text(text) => sink.label(text.as_bytes()),
-                    Value::Integer(value) => sink.label_number(value),
+                    Value::Null => sink.no_second(),
+                    Value::Text(text) => sink.second(text.as_bytes()),
+                    Value::Integer(value) => sink.second_number(value),
                     Value::Other(what) => {
-                        let (label, _) = sink.options().label_words();
+                        let (label, _) = sink.options().second_column_words();
                         bail!(sink.error_at(number, format_args!("the {label} is {what}, expected text or an integer")))
                     }
                 }
@@ -306,13 +306,13 @@ impl<'de> Visitor<'de> for NamesSeed {
 
     fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Vec<String>, A::Error> {
         // A line of a gigabyte could hold a hundred million names, and the search below is quadratic.
-        const MOST: usize = 10_000;
+        const MAX_FIELDS: usize = 10_000;
         let mut names: Vec<String> = Vec::new();
         while let Some((name, _)) = fields.next_entry::<String, IgnoredAny>()? {
             if !names.contains(&name) {
                 names.push(name);
             }
-            if names.len() > MOST {
+            if names.len() > MAX_FIELDS {
                 return Err(A::Error::custom("more than 10000 fields"));
             }
         }

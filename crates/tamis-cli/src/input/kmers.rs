@@ -37,7 +37,7 @@ const NAME: usize = 1 << 16;
 const HEAD: u64 = 1 << 12;
 
 /// The longest k-mer: 62 bits.
-pub(crate) const LONGEST: u32 = 31;
+pub(crate) const MAX_K: u32 = 31;
 
 /// What is met in a file of sequences.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -158,7 +158,7 @@ struct Window {
 
 impl Window {
     fn new(k: u32) -> Window {
-        let k = k.clamp(1, LONGEST);
+        let k = k.clamp(1, MAX_K);
         Window { k, mask: (1 << (2 * k)) - 1, forward: 0, reverse: 0, filled: 0 }
     }
 

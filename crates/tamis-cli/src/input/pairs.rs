@@ -17,7 +17,7 @@ use tamis::maps::Value;
 
 use super::lines::Lines;
 use super::sink::{Sink, quote, trim};
-use super::{Beside, Counts, Format, KeyRef, Options, Places, Source, format_of};
+use super::{Counts, Format, KeyRef, Options, Places, SecondColumn, Source, format_of};
 
 /// What values are taken for.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -54,7 +54,7 @@ pub(crate) fn for_each(
     progress: &mut dyn FnMut(u64),
     visit: &mut Visit<'_>,
 ) -> Result<(Counts, Places)> {
-    let options = Options { beside: Beside::Value, ..options.clone() };
+    let options = Options { second_holds: SecondColumn::Value, ..options.clone() };
     for input in inputs {
         if options.column.is_none() && format_of(input, &options) != Format::Text {
             input.check()?;
@@ -103,7 +103,7 @@ fn one_kind<'v>(numbers: &mut Option<bool>, value: Value<'v>) -> Result<Value<'v
 /// Every line is a key, a tab and a value, or the sets of the key.
 pub(super) fn read(reader: Box<dyn Read + '_>, sink: &mut Sink<'_>) -> Result<ControlFlow<()>> {
     let options = sink.options();
-    let expected = if options.beside == Beside::Sets { "key<TAB>set[,set...]" } else { "key<TAB>value" };
+    let expected = if options.second_holds == SecondColumn::Sets { "key<TAB>set[,set...]" } else { "key<TAB>value" };
     let mut lines = Lines::new(reader, if options.null_separated { 0 } else { b'\n' });
     while let Some((at, line)) = lines.next().map_err(|(line, e)| sink.error_at(line, e))? {
         let line = if options.null_separated { line } else { line.strip_suffix(b"\r").unwrap_or(line) };
@@ -118,7 +118,7 @@ pub(super) fn read(reader: Box<dyn Read + '_>, sink: &mut Sink<'_>) -> Result<Co
         if key.is_empty() || (options.trim && trim(key).is_empty()) {
             bail!(sink.error_at(at, format_args!("the key is empty, expected {expected}")));
         }
-        sink.label(&line[tab + 1..]);
+        sink.second(&line[tab + 1..]);
         if sink.text(at, key)?.is_break() {
             return Ok(ControlFlow::Break(()));
         }

@@ -27,7 +27,7 @@ use ::parquet::file::serialized_reader::SerializedFileReader;
 use ::parquet::schema::types::{ColumnDescriptor, SchemaDescriptor};
 use anyhow::{Result, bail};
 
-use super::Beside;
+use super::SecondColumn;
 use super::sink::{Sink, list_columns};
 use super::source::Source;
 
@@ -51,7 +51,7 @@ pub(super) fn read(source: &Source, sink: &mut Sink<'_>) -> Result<ControlFlow<(
     let metadata = reader.metadata();
     let schema = metadata.file_metadata().schema_descr();
     let (leaf, signed) = choose(schema, sink.options().column.as_deref(), sink)?;
-    let labels = match &sink.options().partition_column {
+    let labels = match &sink.options().second_column {
         Some(name) => Some(choose(schema, Some(name), sink)?),
         None => None,
     };
@@ -268,20 +268,20 @@ impl Rows<'_, '_> {
             };
             let labels = labels.map_err(|e| self.error(e))?;
             if self.labels.is_some() && labels.len() < records {
-                bail!(self.error(format_args!("fewer {}s than rows", self.sink.options().label_words().0)));
+                bail!(self.error(format_args!("fewer {}s than rows", self.sink.options().second_column_words().0)));
             }
             let mut values = values.iter();
             for i in 0..records {
                 self.row += 1;
                 match labels.get(i) {
                     None => {}
-                    Some(Cell::Null) => self.sink.no_label(),
-                    Some(Cell::Text(text)) => self.sink.label(text),
-                    Some(&Cell::Number(number)) => self.sink.label_number(number),
-                    Some(Cell::Negative(value)) if self.sink.options().beside == Beside::Value => {
+                    Some(Cell::Null) => self.sink.no_second(),
+                    Some(Cell::Text(text)) => self.sink.second(text),
+                    Some(&Cell::Number(number)) => self.sink.second_number(number),
+                    Some(Cell::Negative(value)) if self.sink.options().second_holds == SecondColumn::Value => {
                         bail!(self.sink.error_at(self.row, format_args!("the value is {value}, expected 0 or more")))
                     }
-                    Some(Cell::Negative(value)) => self.sink.label(value.to_string().as_bytes()),
+                    Some(Cell::Negative(value)) => self.sink.second(value.to_string().as_bytes()),
                 }
                 if self.nullable && levels.get(i) != Some(&1) {
                     self.sink.blank(1);

@@ -21,7 +21,7 @@ use tamis::multiset::check_name;
 
 use super::kmers::{self, Event, Sequences};
 use super::sink::{quote, trim};
-use super::{Beside, Counts, Format, KeyRef, Label, Options, Places, Source, format_of};
+use super::{Counts, Format, KeyRef, Options, Places, SecondColumn, SecondValue, Source, format_of};
 
 /// What is stripped from the name of a file, after what a compressor put there.
 const EXTENSIONS: [&str; 6] = ["txt", "csv", "tsv", "jsonl", "ndjson", "parquet"];
@@ -39,7 +39,7 @@ pub(crate) enum Inputs {
 }
 
 /// How they are read.
-pub(crate) struct How {
+pub(crate) struct ReadOptions {
     pub(crate) options: Options,
     /// The column of sets in tables of pairs.
     pub(crate) set_column: Option<String>,
@@ -71,10 +71,10 @@ pub(crate) struct Member<'a> {
 }
 
 /// What became of a member: the inner error is what is wrong with it, and is reported with its place.
-pub(crate) type Taken = Result<Result<(), String>>;
+pub(crate) type Visited = Result<Result<(), String>>;
 
 /// What receives the members of sets.
-pub(crate) type Visit<'a> = dyn FnMut(Member<'_>) -> Taken + 'a;
+pub(crate) type Visit<'a> = dyn FnMut(Member<'_>) -> Visited + 'a;
 
 impl Inputs {
     /// Finds the files; with `pairs` no names are wanted, and none is standard input.
@@ -123,8 +123,13 @@ impl Inputs {
     }
 
     /// Gives every member of every set to `visit`; progress is that of [`super::for_each`].
-    pub(crate) fn for_each(&self, how: &How, progress: &mut dyn FnMut(u64), visit: &mut Visit<'_>) -> Result<Read> {
-        match (self, how.kmer) {
+    pub(crate) fn for_each(
+        &self,
+        read_options: &ReadOptions,
+        progress: &mut dyn FnMut(u64),
+        visit: &mut Visit<'_>,
+    ) -> Result<Read> {
+        match (self, read_options.kmer) {
             (Inputs::Files { names, sources }, Some(k)) => {
                 let mut ordinal = 0;
                 let sequences = kmers::for_each(sources, k, progress, &mut |file, event| {
@@ -140,16 +145,19 @@ impl Inputs {
                 Ok(Read { counts, sequences: Some(sequences), places: Places::default() })
             }
             (Inputs::Files { names, sources }, None) => {
-                check_formats(sources, &how.options)?;
-                let options = Options { beside: Beside::File, ..how.options.clone() };
+                check_formats(sources, &read_options.options)?;
+                let options = Options { second_holds: SecondColumn::File, ..read_options.options.clone() };
                 read(sources, &options, progress, &mut |key, file, ordinal| {
                     let set = file.and_then(|file| names.get(file.number? as usize)).map_or("", String::as_str);
                     visit(Member { key, set, count: 1, ordinal })
                 })
             }
             (Inputs::Pairs(sources), _) => {
-                let options =
-                    Options { beside: Beside::Sets, partition_column: how.set_column.clone(), ..how.options.clone() };
+                let options = Options {
+                    second_holds: SecondColumn::Sets,
+                    second_column: read_options.set_column.clone(),
+                    ..read_options.options.clone()
+                };
                 for input in sources {
                     if options.column.is_none() && format_of(input, &options) != Format::Text {
                         bail!("{input}: a table, expected --column NAME of keys and --set-column NAME");
@@ -158,7 +166,7 @@ impl Inputs {
                 read(sources, &options, progress, &mut |key, sets, ordinal| {
                     for set in sets.map_or(&b""[..], |sets| sets.text).split(|&byte| byte == b',') {
                         let set = if options.trim { trim(set) } else { set };
-                        let (set, count) = match parse(set, how.counts) {
+                        let (set, count) = match parse(set, read_options.counts) {
                             Ok(parsed) => parsed,
                             Err(message) => return Ok(Err(message)),
                         };
@@ -178,7 +186,7 @@ fn read(
     sources: &[Source],
     options: &Options,
     progress: &mut dyn FnMut(u64),
-    visit: &mut dyn FnMut(KeyRef<'_>, Option<Label<'_>>, u64) -> Taken,
+    visit: &mut dyn FnMut(KeyRef<'_>, Option<SecondValue<'_>>, u64) -> Visited,
 ) -> Result<Read> {
     // Only the places know the line, and they come when the reading has ended.
     let mut wrong: Option<(u64, String)> = None;
@@ -297,9 +305,9 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    struct Desk(tempfile::TempDir);
+    struct TestDir(tempfile::TempDir);
 
-    impl Desk {
+    impl TestDir {
         fn put(&self, name: &str, text: &str) -> PathBuf {
             let path = self.0.path().join(name);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -312,19 +320,19 @@ mod tests {
             words.iter().map(|word| word.replace('@', folder).into()).collect()
         }
 
-        fn error(&self, words: &[&str], how: &How, pairs: bool) -> String {
-            let read = Inputs::find(&self.words(words), pairs).and_then(|inputs| list(&inputs, how));
+        fn error(&self, words: &[&str], read_options: &ReadOptions, pairs: bool) -> String {
+            let read = Inputs::find(&self.words(words), pairs).and_then(|inputs| list(&inputs, read_options));
             format!("{:#}", read.unwrap_err()).replace(&format!("{}/", self.0.path().display()), "")
         }
     }
 
-    fn how() -> How {
-        How { options: Options::default(), set_column: None, kmer: None, counts: false }
+    fn read_options() -> ReadOptions {
+        ReadOptions { options: Options::default(), set_column: None, kmer: None, counts: false }
     }
 
-    fn list(inputs: &Inputs, how: &How) -> Result<Vec<String>> {
+    fn list(inputs: &Inputs, read_options: &ReadOptions) -> Result<Vec<String>> {
         let mut all = vec![];
-        inputs.for_each(how, &mut |_| {}, &mut |member| {
+        inputs.for_each(read_options, &mut |_| {}, &mut |member| {
             let key = match member.key {
                 KeyRef::Bytes(bytes) => String::from_utf8(bytes.to_vec())?,
                 KeyRef::U64(number) => number.to_string(),
@@ -359,29 +367,29 @@ mod tests {
 
     #[test]
     fn files_directories_and_names() {
-        let desk = Desk(tempfile::tempdir().unwrap());
-        desk.put("d/b.csv", "x\n\"y\"\n");
-        desk.put("d/a.jsonl", "{\"k\":\"z\"}\n\n");
-        desk.put("d/.hidden", "no\n");
-        desk.put("d/e/deep", "no\n");
-        desk.put("d/none", "");
-        desk.put("c.txt", "x\n");
-        let inputs = Inputs::find(&desk.words(&["@/d", "last=@/c.txt"]), false).unwrap();
+        let dir = TestDir(tempfile::tempdir().unwrap());
+        dir.put("d/b.csv", "x\n\"y\"\n");
+        dir.put("d/a.jsonl", "{\"k\":\"z\"}\n\n");
+        dir.put("d/.hidden", "no\n");
+        dir.put("d/e/deep", "no\n");
+        dir.put("d/none", "");
+        dir.put("c.txt", "x\n");
+        let inputs = Inputs::find(&dir.words(&["@/d", "last=@/c.txt"]), false).unwrap();
         assert_eq!(inputs.names(), ["a", "b", "none", "last"]);
-        assert_eq!(list(&inputs, &how()).unwrap(), ["z a 1", "x b 1", "y b 1", "x last 1"]);
-        let numbers = How { options: Options { integers: true, ..Options::default() }, ..how() };
-        desk.put("n.txt", "1\n");
-        let inputs = Inputs::find(&desk.words(&["@/n.txt"]), false).unwrap();
+        assert_eq!(list(&inputs, &read_options()).unwrap(), ["z a 1", "x b 1", "y b 1", "x last 1"]);
+        let numbers = ReadOptions { options: Options { integers: true, ..Options::default() }, ..read_options() };
+        dir.put("n.txt", "1\n");
+        let inputs = Inputs::find(&dir.words(&["@/n.txt"]), false).unwrap();
         assert_eq!(list(&inputs, &numbers).unwrap(), ["1 n 1"]);
     }
 
     #[test]
     fn files_that_do_not_fit() {
-        let desk = Desk(tempfile::tempdir().unwrap());
+        let dir = TestDir(tempfile::tempdir().unwrap());
         for (name, text) in [("a.txt", "x\nbad\n"), ("d/a.csv", "y\n"), ("g.fa", ">r\nACGT\n"), ("q.fq.gz", "")] {
-            desk.put(name, text);
+            dir.put(name, text);
         }
-        fs::create_dir(desk.0.path().join("empty")).unwrap();
+        fs::create_dir(dir.0.path().join("empty")).unwrap();
         for (words, expected) in [
             (&[][..], "no files, expected one for every set, a directory of them, or --pairs"),
             (&["-"], "standard input has no name, expected NAME=- or --pairs"),
@@ -398,70 +406,71 @@ mod tests {
             (&["@/g.fa", "@/q.fq.gz"], "g.fa: sequences, expected --kmer K, or --format text if its lines are keys"),
             (&["@/a.txt", "@/g.fa"], "g.fa: sequences, and a.txt: keys; expected one kind, sequences with --kmer K"),
         ] {
-            assert_eq!(desk.error(words, &how(), false), expected, "{words:?}");
+            assert_eq!(dir.error(words, &read_options(), false), expected, "{words:?}");
         }
         assert!(
-            desk.error(&["=@/a.txt"], &how(), false)
+            dir.error(&["=@/a.txt"], &read_options(), false)
                 .ends_with("the name of a set is empty, expected a letter at least")
         );
-        let kmers = How { kmer: Some(3), ..how() };
+        let kmers = ReadOptions { kmer: Some(3), ..read_options() };
         assert_eq!(
-            desk.error(&["@/g.fa", "@/a.txt"], &kmers, false),
+            dir.error(&["@/g.fa", "@/a.txt"], &kmers, false),
             "a.txt: line 1: expected '>' or '@', as sequences begin, found \"x\""
         );
-        let inputs = Inputs::find(&desk.words(&["@/g.fa", "@/q.fq.gz"]), false).unwrap();
+        let inputs = Inputs::find(&dir.words(&["@/g.fa", "@/q.fq.gz"]), false).unwrap();
         assert_eq!(list(&inputs, &kmers).unwrap(), ["6 g 1", "6 g 1"]);
-        let text = How { options: Options { format: Some(Format::Text), ..Options::default() }, ..how() };
+        let text =
+            ReadOptions { options: Options { format: Some(Format::Text), ..Options::default() }, ..read_options() };
         assert_eq!(list(&inputs, &text).unwrap(), [">r g 1", "ACGT g 1"]);
     }
 
     #[test]
     fn lines_of_keys_and_sets() {
-        let desk = Desk(tempfile::tempdir().unwrap());
-        let counts = || How { counts: true, ..how() };
-        let trimmed = || How { options: Options { trim: true, ..Options::default() }, ..how() };
-        let pairs = |text: &str, how: How| {
-            let path = desk.put("p.tsv", text);
-            list(&Inputs::find(&[path], true).unwrap(), &how)
+        let dir = TestDir(tempfile::tempdir().unwrap());
+        let counts = || ReadOptions { counts: true, ..read_options() };
+        let trimmed = || ReadOptions { options: Options { trim: true, ..Options::default() }, ..read_options() };
+        let pairs = |text: &str, read_options: ReadOptions| {
+            let path = dir.put("p.tsv", text);
+            list(&Inputs::find(&[path], true).unwrap(), &read_options)
         };
-        assert_eq!(pairs("a\tx,y\r\n\nb\ty:2\na\tz", how()).unwrap(), ["a x 1", "a y 1", "b y:2 1", "a z 1"]);
+        assert_eq!(pairs("a\tx,y\r\n\nb\ty:2\na\tz", read_options()).unwrap(), ["a x 1", "a y 1", "b y:2 1", "a z 1"]);
         assert_eq!(pairs("a\tx:7,y\nb\tq:r:1\n", counts()).unwrap(), ["a x 7", "a y 1", "b q:r 1"]);
         assert_eq!(pairs(" a\t x , y z \n", trimmed()).unwrap(), ["a x 1", "a y z 1"]);
         let empty = "the name of a set is empty, expected a letter at least";
-        for (text, how, expected) in [
-            ("a\tx\nb\n", how(), "line 2: \"b\" has no tab, expected key<TAB>set[,set...]"),
-            ("a\tx\n\nb\tx,,y\n", how(), &format!("line 3: {empty}")),
-            ("a\t\n", how(), &format!("line 1: {empty}")),
-            ("a\tx,\n", how(), &format!("line 1: {empty}")),
+        for (text, read_options, expected) in [
+            ("a\tx\nb\n", read_options(), "line 2: \"b\" has no tab, expected key<TAB>set[,set...]"),
+            ("a\tx\n\nb\tx,,y\n", read_options(), &format!("line 3: {empty}")),
+            ("a\t\n", read_options(), &format!("line 1: {empty}")),
+            ("a\tx,\n", read_options(), &format!("line 1: {empty}")),
             ("a\t , \n", trimmed(), &format!("line 1: {empty}")),
-            ("\tx\n", how(), "line 1: the key is empty, expected key<TAB>set[,set...]"),
+            ("\tx\n", read_options(), "line 1: the key is empty, expected key<TAB>set[,set...]"),
             (
                 "a\tx\ty\n",
-                how(),
+                read_options(),
                 "line 1: the name of the set \"x\\ty\" has a comma, a tab or the end of a line, expected none of them",
             ),
             ("a\tx:0\n", counts(), "line 1: the count of \"x:0\" is not a number from 1"),
             ("a\tx:y\n", counts(), "line 1: the count of \"x:y\" is not a number from 1"),
             ("a\t:3\n", counts(), &format!("line 1: {empty}")),
         ] {
-            desk.put("p.tsv", text);
-            assert_eq!(desk.error(&["@/p.tsv"], &how, true), format!("p.tsv: {expected}"), "{text:?}");
+            dir.put("p.tsv", text);
+            assert_eq!(dir.error(&["@/p.tsv"], &read_options, true), format!("p.tsv: {expected}"), "{text:?}");
         }
-        desk.put("t.csv", "k,s\na,\"x,y\"\n");
+        dir.put("t.csv", "k,s\na,\"x,y\"\n");
         assert_eq!(
-            desk.error(&["@/t.csv"], &how(), true),
+            dir.error(&["@/t.csv"], &read_options(), true),
             "t.csv: a table, expected --column NAME of keys and --set-column NAME"
         );
-        let columns = How {
+        let columns = ReadOptions {
             options: Options { column: Some("k".into()), ..Options::default() },
             set_column: Some("s".into()),
-            ..how()
+            ..read_options()
         };
-        let inputs = Inputs::find(&desk.words(&["@/t.csv"]), true).unwrap();
+        let inputs = Inputs::find(&dir.words(&["@/t.csv"]), true).unwrap();
         assert_eq!(list(&inputs, &columns).unwrap(), ["a x 1", "a y 1"]);
-        desk.put("t.jsonl", "{\"k\":\"a\",\"s\":null}\n");
+        dir.put("t.jsonl", "{\"k\":\"a\",\"s\":null}\n");
         assert_eq!(
-            desk.error(&["@/t.jsonl"], &columns, true),
+            dir.error(&["@/t.jsonl"], &columns, true),
             "t.jsonl: line 1: the key has no set, expected text or an integer in the column \"s\""
         );
     }

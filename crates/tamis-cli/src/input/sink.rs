@@ -9,19 +9,19 @@ use anyhow::{Error, Result, anyhow, bail};
 
 use super::place::{Places, Unit};
 use super::source::Meter;
-use super::{Beside, Counts, KeyRef, Label, Options, Visit};
+use super::{Counts, KeyRef, Options, SecondColumn, SecondValue, Visit};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum KeyType {
     Text,
     Integer,
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for KeyType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Kind::Text => "text",
-            Kind::Integer => "integers",
+            KeyType::Text => "text",
+            KeyType::Integer => "integers",
         })
     }
 }
@@ -31,7 +31,7 @@ pub(super) struct Sink<'a> {
     options: &'a Options,
     counts: Counts,
     places: Places,
-    kind: Option<Kind>,
+    key_type: Option<KeyType>,
     /// Holds a key that had to be changed.
     scratch: Vec<u8>,
     /// The label of the next key, if there is a column of them.
@@ -52,9 +52,9 @@ impl<'a> Sink<'a> {
             options,
             counts: Counts::default(),
             places: Places::default(),
-            kind: None,
+            key_type: None,
             scratch: Vec::new(),
-            label: (options.partition_column.is_some() || options.beside != Beside::Label).then(Vec::new),
+            label: (options.second_column.is_some() || options.second_holds != SecondColumn::Label).then(Vec::new),
             number: None,
             null: false,
             meter: Rc::default(),
@@ -75,18 +75,18 @@ impl<'a> Sink<'a> {
     /// What follows comes from this file. A query counts once until something else is said.
     pub(super) fn begin(&mut self, name: String, unit: Unit) {
         self.places.begin(name, unit);
-        match self.options.beside {
-            Beside::Count => self.label(b"1"),
-            Beside::File => self.number = Some(self.places.current().2 as u64),
+        match self.options.second_holds {
+            SecondColumn::Count => self.second(b"1"),
+            SecondColumn::File => self.number = Some(self.places.current().2 as u64),
             _ => {}
         }
     }
 
     /// The label of what comes next.
     #[inline]
-    pub(super) fn label(&mut self, text: &[u8]) {
+    pub(super) fn second(&mut self, text: &[u8]) {
         if let Some(label) = &mut self.label
-            && self.options.beside != Beside::File
+            && self.options.second_holds != SecondColumn::File
         {
             label.clear();
             label.extend_from_slice(text);
@@ -95,15 +95,15 @@ impl<'a> Sink<'a> {
     }
 
     /// The label of what comes next is a number.
-    pub(super) fn label_number(&mut self, number: u64) {
-        self.label(number.to_string().as_bytes());
+    pub(super) fn second_number(&mut self, number: u64) {
+        self.second(number.to_string().as_bytes());
         self.number = Some(number);
     }
 
     /// What comes next has no label: the empty one for partitions, and nothing that a map or a set could hold.
-    pub(super) fn no_label(&mut self) {
-        self.label(b"");
-        self.null = matches!(self.options.beside, Beside::Value | Beside::Sets);
+    pub(super) fn no_second(&mut self) {
+        self.second(b"");
+        self.null = matches!(self.options.second_holds, SecondColumn::Value | SecondColumn::Sets);
     }
 
     /// A text value on this line. Empty ones, also those that are empty after trimming, are no keys.
@@ -122,22 +122,22 @@ impl<'a> Sink<'a> {
             let wrong = || self.error_at(line, format!("{} is not a number from 0 to 2^64 - 1", quote(key)));
             return self.integer(line, number.ok_or_else(wrong)?);
         }
-        let ordinal = self.admit(line, Kind::Text)?;
+        let ordinal = self.count_key(line, KeyType::Text)?;
         if self.options.lowercase {
             lowercase(key, &mut self.scratch);
             key = &self.scratch;
         }
         self.counts.key_bytes += key.len() as u64;
-        let label = self.label.as_deref().map(|text| Label { text, number: self.number });
+        let label = self.label.as_deref().map(|text| SecondValue { text, number: self.number });
         (self.visit)(KeyRef::Bytes(key), label, ordinal)
     }
 
     /// A number on this line.
     #[inline]
     pub(super) fn integer(&mut self, line: u64, value: u64) -> Result<ControlFlow<()>> {
-        let ordinal = self.admit(line, Kind::Integer)?;
+        let ordinal = self.count_key(line, KeyType::Integer)?;
         self.counts.key_bytes += 8;
-        let label = self.label.as_deref().map(|text| Label { text, number: self.number });
+        let label = self.label.as_deref().map(|text| SecondValue { text, number: self.number });
         (self.visit)(KeyRef::U64(value), label, ordinal)
     }
 
@@ -166,13 +166,13 @@ impl<'a> Sink<'a> {
     }
 
     #[inline]
-    fn admit(&mut self, line: u64, kind: Kind) -> Result<u64> {
-        if self.kind != Some(kind) {
-            self.settle(line, kind)?;
+    fn count_key(&mut self, line: u64, key_type: KeyType) -> Result<u64> {
+        if self.key_type != Some(key_type) {
+            self.check_key_type(line, key_type)?;
         }
         if self.null {
-            let column = self.options.partition_column.as_deref().unwrap_or_default();
-            let (what, _) = self.options.label_words();
+            let column = self.options.second_column.as_deref().unwrap_or_default();
+            let (what, _) = self.options.second_column_words();
             let message = format!("the key has no {what}, expected text or an integer in the column {column:?}");
             bail!(self.error_at(line, message));
         }
@@ -183,12 +183,12 @@ impl<'a> Sink<'a> {
 
     /// The first key decides what the others must be.
     #[cold]
-    fn settle(&mut self, line: u64, kind: Kind) -> Result<()> {
-        if let Some(expected) = self.kind {
+    fn check_key_type(&mut self, line: u64, key_type: KeyType) -> Result<()> {
+        if let Some(expected) = self.key_type {
             let first = self.places.locate(0).map_or(String::new(), |place| format!(" (the first at {place})"));
-            bail!(self.error_at(line, format_args!("found {kind}, but the keys before are {expected}{first}")));
+            bail!(self.error_at(line, format_args!("found {key_type}, but the keys before are {expected}{first}")));
         }
-        self.kind = Some(kind);
+        self.key_type = Some(key_type);
         Ok(())
     }
 

@@ -29,7 +29,7 @@ fn numbers(keys: &[u64]) -> Vec<Key> {
 }
 
 /// A folder of inputs, and `-`.
-struct Desk {
+struct TestDir {
     folder: tempfile::TempDir,
     stdin: Vec<u8>,
     options: Options,
@@ -43,9 +43,9 @@ struct Reading {
     progress: Vec<u64>,
 }
 
-impl Desk {
-    fn new() -> Desk {
-        Desk { folder: tempfile::tempdir().unwrap(), stdin: Vec::new(), options: Options::default() }
+impl TestDir {
+    fn new() -> TestDir {
+        TestDir { folder: tempfile::tempdir().unwrap(), stdin: Vec::new(), options: Options::default() }
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -56,7 +56,7 @@ impl Desk {
         fs::write(self.path(name), bytes).unwrap();
     }
 
-    fn column(mut self, name: &str) -> Desk {
+    fn column(mut self, name: &str) -> TestDir {
         self.options.column = Some(name.into());
         self
     }
@@ -119,47 +119,47 @@ fn zst(data: &[u8]) -> Vec<u8> {
 
 #[test]
 fn lines_of_every_sort() {
-    let desk = Desk::new();
-    desk.put("unix", "a\nb\n\nc\n");
-    desk.put("dos", "a\r\nb\r\n\r\nc\r\n");
-    desk.put("open", "a\nb\n\nc");
-    desk.put("marked", "\u{feff}a\nb\n\nc\n");
+    let dir = TestDir::new();
+    dir.put("unix", "a\nb\n\nc\n");
+    dir.put("dos", "a\r\nb\r\n\r\nc\r\n");
+    dir.put("open", "a\nb\n\nc");
+    dir.put("marked", "\u{feff}a\nb\n\nc\n");
     for name in ["unix", "dos", "open", "marked"] {
-        let reading = desk.read(&[name]);
+        let reading = dir.read(&[name]);
         assert_eq!(reading.keys, texts(&["a", "b", "c"]), "{name}");
         assert_eq!(reading.counts.blank, 1, "{name}");
         let lines: Vec<u64> = (0..3).map(|i| reading.places.locate(i).unwrap().line).collect();
         assert_eq!(lines, [1, 2, 4], "{name}");
     }
-    desk.put("empty", "");
-    desk.put("newline", "\n");
-    assert_eq!(desk.read(&["empty"]).counts, Counts::default());
-    assert_eq!(desk.read(&["newline"]).counts, Counts { blank: 1, read_bytes: 1, ..Counts::default() });
+    dir.put("empty", "");
+    dir.put("newline", "\n");
+    assert_eq!(dir.read(&["empty"]).counts, Counts::default());
+    assert_eq!(dir.read(&["newline"]).counts, Counts { blank: 1, read_bytes: 1, ..Counts::default() });
 }
 
 #[test]
 fn bytes_are_bytes() {
-    let desk = Desk::new();
-    desk.put("raw", b"\0\nx\0y\n\xff\xfe\xc3\n \t\na\rb\n\xef\xbb\xbfz\n\r\r\n");
+    let dir = TestDir::new();
+    dir.put("raw", b"\0\nx\0y\n\xff\xfe\xc3\n \t\na\rb\n\xef\xbb\xbfz\n\r\r\n");
     let expected: [&[u8]; 7] = [b"\0", b"x\0y", b"\xff\xfe\xc3", b" \t", b"a\rb", b"\xef\xbb\xbfz", b"\r"];
-    assert_eq!(desk.read(&["raw"]).keys, expected.map(|key| Key::B(key.to_vec())));
+    assert_eq!(dir.read(&["raw"]).keys, expected.map(|key| Key::B(key.to_vec())));
 }
 
 #[test]
 fn lines_longer_than_any_buffer() {
-    let desk = Desk::new();
+    let dir = TestDir::new();
     let long = vec![b'x'; 2_000_001];
-    desk.put("long", [b"a\n", &long[..], b"\r\nb\n", &long].concat());
+    dir.put("long", [b"a\n", &long[..], b"\r\nb\n", &long].concat());
     let keys = [b"a".to_vec(), long.clone(), b"b".to_vec(), long].map(Key::B);
-    assert_eq!(desk.read(&["long"]).keys, keys);
+    assert_eq!(dir.read(&["long"]).keys, keys);
 }
 
 #[test]
 fn null_separated_records() {
-    let mut desk = Desk::new();
-    desk.options.null_separated = true;
-    desk.put("nul", b"\xef\xbb\xbfa\nb\0\0c\r\0\r\n");
-    let reading = desk.read(&["nul"]);
+    let mut dir = TestDir::new();
+    dir.options.null_separated = true;
+    dir.put("nul", b"\xef\xbb\xbfa\nb\0\0c\r\0\r\n");
+    let reading = dir.read(&["nul"]);
     assert_eq!(reading.keys, [&b"\xef\xbb\xbfa\nb"[..], b"c\r", b"\r\n"].map(|key| Key::B(key.to_vec())));
     assert_eq!(reading.counts.blank, 1);
     assert!(reading.places.locate(2).unwrap().to_string().ends_with("nul record 4"));
@@ -167,35 +167,35 @@ fn null_separated_records() {
 
 #[test]
 fn clean_up_applies_to_every_text_format() {
-    let mut desk = Desk::new();
-    desk.put("a.txt", " A É \n \t\n\u{a0}\nB\n");
-    desk.put("a.csv", "\" A É \"\n\" \"\n\"\u{a0}\"\nB\n");
-    desk.put("a.jsonl", "\" A É \"\n\" \"\n\"\\u00a0\"\n\"B\"\n");
-    (desk.options.trim, desk.options.lowercase) = (true, true);
+    let mut dir = TestDir::new();
+    dir.put("a.txt", " A É \n \t\n\u{a0}\nB\n");
+    dir.put("a.csv", "\" A É \"\n\" \"\n\"\u{a0}\"\nB\n");
+    dir.put("a.jsonl", "\" A É \"\n\" \"\n\"\\u00a0\"\n\"B\"\n");
+    (dir.options.trim, dir.options.lowercase) = (true, true);
     for name in ["a.txt", "a.csv", "a.jsonl"] {
-        let reading = desk.read(&[name]);
+        let reading = dir.read(&[name]);
         assert_eq!(reading.keys, texts(&["a é", "b"]), "{name}");
         assert_eq!(reading.counts.blank, 2, "{name}");
         assert_eq!(reading.places.locate(1).unwrap().line, 4, "{name}");
     }
-    desk.options.trim = false;
-    assert_eq!(desk.read(&["a.txt"]).keys, texts(&[" a é ", " \t", "\u{a0}", "b"]));
+    dir.options.trim = false;
+    assert_eq!(dir.read(&["a.txt"]).keys, texts(&[" a é ", " \t", "\u{a0}", "b"]));
 }
 
 #[test]
 fn compression_by_content_under_any_name() {
-    let desk = Desk::new();
+    let dir = TestDir::new();
     let text: String = (0..50_000).map(|i| format!("key{}\n", i * 7919 % 100_003)).collect();
-    desk.put("plain.gz", &text);
-    desk.put("a", gzip(text.as_bytes()));
-    desk.put("b.txt", zst(text.as_bytes()));
-    desk.put("c.gz", xz(text.as_bytes()));
+    dir.put("plain.gz", &text);
+    dir.put("a", gzip(text.as_bytes()));
+    dir.put("b.txt", zst(text.as_bytes()));
+    dir.put("c.gz", xz(text.as_bytes()));
     let expected: Vec<Key> = text.lines().map(|line| Key::B(line.into())).collect();
     for name in ["plain.gz", "a", "b.txt", "c.gz"] {
-        assert!(desk.read(&[name]).keys == expected, "{name}");
+        assert!(dir.read(&[name]).keys == expected, "{name}");
     }
     // Progress counts what lies on the disk, and comes more than once.
-    let reading = desk.read(&["a", "plain.gz"]);
+    let reading = dir.read(&["a", "plain.gz"]);
     assert!(reading.progress.len() > 3, "{:?}", reading.progress);
     assert_eq!(reading.keys.len(), 100_000);
     assert_eq!(reading.places.locate(50_000).unwrap().file, 1);
@@ -203,62 +203,62 @@ fn compression_by_content_under_any_name() {
 
 #[test]
 fn damaged_streams_name_file_and_line() {
-    let desk = Desk::new();
+    let dir = TestDir::new();
     let text: String = (0..40_000u32).map(|i| format!("{:x}\n", i.wrapping_mul(0x9e37_79b9))).collect();
     for (kind, packed) in [("gzip", gzip(text.as_bytes())), ("zstd", zst(text.as_bytes())), ("xz", xz(text.as_bytes()))]
     {
         let cut = packed.len() / 2;
-        desk.put("cut", &packed[..cut]);
-        let error = desk.error(&["cut"]);
+        dir.put("cut", &packed[..cut]);
+        let error = dir.error(&["cut"]);
         assert!(error.starts_with("cut: line "), "{error}");
         assert!(error.ends_with(&format!(": the {kind} data ends too early, after {cut} bytes")), "{error}");
-        desk.put("cut.csv", &packed[..cut]);
-        assert!(desk.error(&["cut.csv"]).ends_with(&format!("the {kind} data ends too early, after {cut} bytes")));
-        desk.put("more", [&packed[..], b"junk that is no member"].concat());
-        let error = desk.error(&["more"]);
+        dir.put("cut.csv", &packed[..cut]);
+        assert!(dir.error(&["cut.csv"]).ends_with(&format!("the {kind} data ends too early, after {cut} bytes")));
+        dir.put("more", [&packed[..], b"junk that is no member"].concat());
+        let error = dir.error(&["more"]);
         assert!(error.contains(&format!("the {kind} data is damaged near byte")), "{error}");
     }
-    desk.put("x.txt.bz2", b"BZh91AY&SY....");
+    dir.put("x.txt.bz2", b"BZh91AY&SY....");
     assert_eq!(
-        desk.error(&["x.txt.bz2"]),
+        dir.error(&["x.txt.bz2"]),
         "x.txt.bz2: is bzip2, expected plain, gzip, zstd or xz data; unpack it first"
     );
 }
 
 #[test]
 fn standard_input_is_read_once() {
-    let mut desk = Desk::new();
-    desk.stdin = gzip(b"s\nt\n");
-    desk.put("f", "a\n");
-    let reading = desk.read(&["f", "-", "f"]);
+    let mut dir = TestDir::new();
+    dir.stdin = gzip(b"s\nt\n");
+    dir.put("f", "a\n");
+    let reading = dir.read(&["f", "-", "f"]);
     assert_eq!(reading.keys, texts(&["a", "s", "t", "a"]));
     assert_eq!(reading.places.locate(2).unwrap().to_string(), "standard input line 2");
-    assert_eq!(desk.error(&["-", "f", "-"]), "standard input (-) can be read only once");
-    desk.options.format = Some(Format::Jsonl);
-    desk.stdin = b"\"s\"\n".to_vec();
-    assert_eq!(desk.read(&["-"]).keys, texts(&["s"]));
-    desk.options.format = Some(Format::Parquet);
-    assert!(desk.error(&["-"]).starts_with("standard input: parquet needs a regular file"));
+    assert_eq!(dir.error(&["-", "f", "-"]), "standard input (-) can be read only once");
+    dir.options.format = Some(Format::Jsonl);
+    dir.stdin = b"\"s\"\n".to_vec();
+    assert_eq!(dir.read(&["-"]).keys, texts(&["s"]));
+    dir.options.format = Some(Format::Parquet);
+    assert!(dir.error(&["-"]).starts_with("standard input: parquet needs a regular file"));
 }
 
 #[test]
 fn what_is_not_a_file_of_keys() {
-    let desk = Desk::new();
-    fs::create_dir(desk.path("dir")).unwrap();
-    desk.put("f", "a\n");
-    assert_eq!(desk.error(&["dir"]), "dir: is a directory, expected a file of keys");
-    assert_eq!(desk.error(&["f", "none"]), "none: no such file");
-    assert_eq!(desk.error(&["f/below"]).split(": ").next(), Some("f/below"));
+    let dir = TestDir::new();
+    fs::create_dir(dir.path("dir")).unwrap();
+    dir.put("f", "a\n");
+    assert_eq!(dir.error(&["dir"]), "dir: is a directory, expected a file of keys");
+    assert_eq!(dir.error(&["f", "none"]), "none: no such file");
+    assert_eq!(dir.error(&["f/below"]).split(": ").next(), Some("f/below"));
 }
 
 #[test]
 fn the_closure_can_stop_and_fail() {
-    let desk = Desk::new();
-    desk.put("a", "1\n2\n3\n");
-    desk.put("b.csv", "4\n");
-    let inputs = [desk.path("a").into(), desk.path("b.csv").into()];
+    let dir = TestDir::new();
+    dir.put("a", "1\n2\n3\n");
+    dir.put("b.csv", "4\n");
+    let inputs = [dir.path("a").into(), dir.path("b.csv").into()];
     let read = |stop: u64, fail: u64| {
-        read_all(&inputs, &desk.options, &mut io::empty(), &mut |_| {}, &mut |_, _, ordinal| {
+        read_all(&inputs, &dir.options, &mut io::empty(), &mut |_| {}, &mut |_, _, ordinal| {
             if ordinal == fail {
                 bail!("the closure's own words");
             }
@@ -273,12 +273,12 @@ fn the_closure_can_stop_and_fail() {
 
 #[test]
 fn places_over_several_files() {
-    let desk = Desk::new();
-    desk.put("a.txt", "\n\nx\n\ny\n");
-    desk.put("none.txt", "\n");
-    desk.put("b.csv", "id,v\n1,\"p\nq\"\n\n2,r\n3,\n4,s\n");
-    desk.put("c.jsonl", "{\"v\":\"j\"}\n\n{\"w\":1}\n{\"v\":null}\n{\"v\":\"k\"}\n");
-    let reading = desk.column("v").read(&["a.txt", "none.txt", "b.csv", "c.jsonl"]);
+    let dir = TestDir::new();
+    dir.put("a.txt", "\n\nx\n\ny\n");
+    dir.put("none.txt", "\n");
+    dir.put("b.csv", "id,v\n1,\"p\nq\"\n\n2,r\n3,\n4,s\n");
+    dir.put("c.jsonl", "{\"v\":\"j\"}\n\n{\"w\":1}\n{\"v\":null}\n{\"v\":\"k\"}\n");
+    let reading = dir.column("v").read(&["a.txt", "none.txt", "b.csv", "c.jsonl"]);
     assert_eq!(reading.keys, texts(&["x", "y", "p\nq", "r", "s", "j", "k"]));
     let places: Vec<(usize, u64)> =
         (0..7).map(|i| reading.places.locate(i).map(|place| (place.file, place.line)).unwrap()).collect();
@@ -289,70 +289,70 @@ fn places_over_several_files() {
 
 #[test]
 fn csv_columns() {
-    let desk = Desk::new();
-    desk.put("one.csv", "name\nx\n\"y,z\"\n\"\"\n");
-    assert_eq!(desk.read(&["one.csv"]).keys, texts(&["name", "x", "y,z"]));
-    desk.put("two.csv.gz", gzip("\u{feff}id,na\"me\r\n7,x\r\n8,y\r\n".as_bytes()));
-    desk.put("ragged.csv", "id,name\n1,a\n2,b,c\n");
-    desk.put("twice.csv", "id,id\n1,2\n");
-    desk.put("empty.csv", "");
-    desk.put("open.csv", "id,name\n1,a\n2,\"b\n3,c\n");
-    desk.put("wide.csv", "a\nb\nc,d\n");
+    let dir = TestDir::new();
+    dir.put("one.csv", "name\nx\n\"y,z\"\n\"\"\n");
+    assert_eq!(dir.read(&["one.csv"]).keys, texts(&["name", "x", "y,z"]));
+    dir.put("two.csv.gz", gzip("\u{feff}id,na\"me\r\n7,x\r\n8,y\r\n".as_bytes()));
+    dir.put("ragged.csv", "id,name\n1,a\n2,b,c\n");
+    dir.put("twice.csv", "id,id\n1,2\n");
+    dir.put("empty.csv", "");
+    dir.put("open.csv", "id,name\n1,a\n2,\"b\n3,c\n");
+    dir.put("wide.csv", "a\nb\nc,d\n");
     assert_eq!(
-        desk.error(&["two.csv.gz"]),
+        dir.error(&["two.csv.gz"]),
         "two.csv.gz: has 2 columns (\"id\", \"na\\\"me\"), expected one; choose with --column NAME, or --column '#N' if there is no header"
     );
-    assert_eq!(desk.error(&["wide.csv"]), "wide.csv: line 3: expected 1 field as in the first row, found 2");
-    assert_eq!(desk.read(&["empty.csv"]).keys, []);
-    let desk = desk.column("id");
-    let reading = desk.read(&["two.csv.gz"]);
+    assert_eq!(dir.error(&["wide.csv"]), "wide.csv: line 3: expected 1 field as in the first row, found 2");
+    assert_eq!(dir.read(&["empty.csv"]).keys, []);
+    let dir = dir.column("id");
+    let reading = dir.read(&["two.csv.gz"]);
     assert_eq!(reading.keys, texts(&["7", "8"]));
     assert_eq!(reading.places.locate(1).unwrap().line, 3);
-    assert_eq!(desk.error(&["one.csv"]), "one.csv: no column \"id\", the header has \"name\"");
-    assert_eq!(desk.error(&["ragged.csv"]), "ragged.csv: line 3: expected 2 fields as in the first row, found 3");
-    assert_eq!(desk.error(&["twice.csv"]), "twice.csv: more than one column is called \"id\"");
-    assert_eq!(desk.error(&["empty.csv"]), "empty.csv: is empty, expected a header with the column \"id\"");
-    assert_eq!(desk.error(&["open.csv"]), "open.csv: line 3: a quoted field is never closed");
-    let desk = desk.column("#2");
-    assert_eq!(desk.read(&["two.csv.gz"]).keys, texts(&["na\"me", "x", "y"]));
-    assert_eq!(desk.error(&["one.csv"]), "one.csv: no column #2, the first row has 1 field, counted from 1");
-    assert!(desk.column("#0").error(&["one.csv"]).contains("no column #0"));
+    assert_eq!(dir.error(&["one.csv"]), "one.csv: no column \"id\", the header has \"name\"");
+    assert_eq!(dir.error(&["ragged.csv"]), "ragged.csv: line 3: expected 2 fields as in the first row, found 3");
+    assert_eq!(dir.error(&["twice.csv"]), "twice.csv: more than one column is called \"id\"");
+    assert_eq!(dir.error(&["empty.csv"]), "empty.csv: is empty, expected a header with the column \"id\"");
+    assert_eq!(dir.error(&["open.csv"]), "open.csv: line 3: a quoted field is never closed");
+    let dir = dir.column("#2");
+    assert_eq!(dir.read(&["two.csv.gz"]).keys, texts(&["na\"me", "x", "y"]));
+    assert_eq!(dir.error(&["one.csv"]), "one.csv: no column #2, the first row has 1 field, counted from 1");
+    assert!(dir.column("#0").error(&["one.csv"]).contains("no column #0"));
 }
 
 #[test]
 fn tsv_columns() {
-    let desk = Desk::new().column("k");
-    desk.put("a.tsv", "k\tn\n\"a\t1\nb, c\t2\n");
-    assert_eq!(desk.read(&["a.tsv"]).keys, texts(&["\"a", "b, c"]));
-    let error = Desk { options: Options::default(), ..desk }.error(&["a.tsv"]);
+    let dir = TestDir::new().column("k");
+    dir.put("a.tsv", "k\tn\n\"a\t1\nb, c\t2\n");
+    assert_eq!(dir.read(&["a.tsv"]).keys, texts(&["\"a", "b, c"]));
+    let error = TestDir { options: Options::default(), ..dir }.error(&["a.tsv"]);
     assert!(error.contains("has 2 columns (\"k\", \"n\")"), "{error}");
 }
 
 #[test]
 fn a_column_of_text_lines_is_a_mistake() {
-    let desk = Desk::new().column("id");
-    desk.put("keys", "a\n");
-    desk.put("keys.txt", "a\n");
-    desk.put("keys.txt.zst", zst(b"a\n"));
-    assert!(desk.error(&["keys"]).starts_with("keys: --column does not apply to text lines"));
-    assert!(desk.error(&["-"]).starts_with("standard input: --column does not apply to text lines"));
-    assert_eq!(desk.read(&["keys.txt", "keys.txt.zst"]).keys, texts(&["a", "a"]));
+    let dir = TestDir::new().column("id");
+    dir.put("keys", "a\n");
+    dir.put("keys.txt", "a\n");
+    dir.put("keys.txt.zst", zst(b"a\n"));
+    assert!(dir.error(&["keys"]).starts_with("keys: --column does not apply to text lines"));
+    assert!(dir.error(&["-"]).starts_with("standard input: --column does not apply to text lines"));
+    assert_eq!(dir.read(&["keys.txt", "keys.txt.zst"]).keys, texts(&["a", "a"]));
 }
 
 #[test]
 fn jsonl_values() {
-    let desk = Desk::new();
-    desk.put("bare.jsonl", "\"a\"\r\n  \n\"\\u00e9\\n\"\nnull\n\"\"\n");
-    let reading = desk.read(&["bare.jsonl"]);
+    let dir = TestDir::new();
+    dir.put("bare.jsonl", "\"a\"\r\n  \n\"\\u00e9\\n\"\nnull\n\"\"\n");
+    let reading = dir.read(&["bare.jsonl"]);
     assert_eq!(reading.keys, texts(&["a", "é\n"]));
     assert_eq!(reading.counts.blank, 3);
-    desk.put("numbers.ndjson", "0\n18446744073709551615\n");
-    assert_eq!(desk.read(&["numbers.ndjson"]).keys, numbers(&[0, u64::MAX]));
-    desk.put("only.jsonl", "{}\n{\"u\\u0072l\": \"a\"}\n{}\n{\"url\": \"b\", \"url\": \"c\"}\n");
-    assert_eq!(desk.read(&["only.jsonl"]).keys, texts(&["a", "c"]));
-    desk.put("deep.jsonl", "{\"x\": [1, {\"id\": 2}], \"id\": 5, \"y\": {\"id\": 6}}\n{\"x\": 1}\n{\"id\": null}\n");
-    let desk = desk.column("id");
-    let reading = desk.read(&["deep.jsonl"]);
+    dir.put("numbers.ndjson", "0\n18446744073709551615\n");
+    assert_eq!(dir.read(&["numbers.ndjson"]).keys, numbers(&[0, u64::MAX]));
+    dir.put("only.jsonl", "{}\n{\"u\\u0072l\": \"a\"}\n{}\n{\"url\": \"b\", \"url\": \"c\"}\n");
+    assert_eq!(dir.read(&["only.jsonl"]).keys, texts(&["a", "c"]));
+    dir.put("deep.jsonl", "{\"x\": [1, {\"id\": 2}], \"id\": 5, \"y\": {\"id\": 6}}\n{\"x\": 1}\n{\"id\": null}\n");
+    let dir = dir.column("id");
+    let reading = dir.read(&["deep.jsonl"]);
     assert_eq!((reading.keys, reading.counts.blank), (numbers(&[5]), 2));
 }
 
@@ -389,17 +389,17 @@ fn jsonl_errors() {
         ("\"a\" \"b\"\n".into(), "line 1: expected a JSON value: trailing characters at column 5".into()),
         ("\"a".into(), "line 1: expected a JSON value: EOF while parsing a string at column 2".into()),
     ] {
-        let desk = Desk::new();
-        desk.put("x.jsonl", &text);
-        assert_eq!(desk.error(&["x.jsonl"]), format!("x.jsonl: {message}"), "{text}");
+        let dir = TestDir::new();
+        dir.put("x.jsonl", &text);
+        assert_eq!(dir.error(&["x.jsonl"]), format!("x.jsonl: {message}"), "{text}");
     }
-    let desk = Desk::new().column("id");
-    desk.put("x.jsonl", "\n{\"a\":1,\"b\":{}}\n{\"c\":1}\n");
-    assert_eq!(desk.error(&["x.jsonl"]), "x.jsonl: no object has the field \"id\", the first has \"a\", \"b\"");
-    desk.put("x.jsonl", b"{\"id\":\"\xff\"}\n");
-    assert!(desk.error(&["x.jsonl"]).starts_with("x.jsonl: line 1: expected a JSON value: invalid unicode"));
-    desk.put("x.jsonl", "[".repeat(100_000));
-    assert!(desk.error(&["x.jsonl"]).starts_with("x.jsonl: line 1: expected"));
+    let dir = TestDir::new().column("id");
+    dir.put("x.jsonl", "\n{\"a\":1,\"b\":{}}\n{\"c\":1}\n");
+    assert_eq!(dir.error(&["x.jsonl"]), "x.jsonl: no object has the field \"id\", the first has \"a\", \"b\"");
+    dir.put("x.jsonl", b"{\"id\":\"\xff\"}\n");
+    assert!(dir.error(&["x.jsonl"]).starts_with("x.jsonl: line 1: expected a JSON value: invalid unicode"));
+    dir.put("x.jsonl", "[".repeat(100_000));
+    assert!(dir.error(&["x.jsonl"]).starts_with("x.jsonl: line 1: expected"));
 }
 
 /// One column of a test file; `None` is a null.
@@ -466,14 +466,14 @@ fn parquet_text_in_several_groups_and_codecs() {
         Compression::ZSTD(Default::default()),
         Compression::GZIP(Default::default()),
     ] {
-        let desk = Desk::new();
+        let dir = TestDir::new();
         // Few distinct values make a dictionary, many make plain pages; both span batches and groups.
         let few: Vec<String> = (0..9000).map(|i| format!("k{}", i % 5)).collect();
         let many: Vec<String> = (0..9000).map(|i| format!("key number {i}")).collect();
         let column = |keys: &[String]| Column::Bytes(keys.iter().map(|key| Some(key.clone().into_bytes())).collect());
         let groups = [vec![column(&few)], vec![strings(&[Some("x"), None, Some(""), Some("y")])], vec![column(&many)]];
-        desk.put("a.parquet", parquet_file("optional binary k (UTF8);", codec, &groups));
-        let reading = desk.read(&["a.parquet"]);
+        dir.put("a.parquet", parquet_file("optional binary k (UTF8);", codec, &groups));
+        let reading = dir.read(&["a.parquet"]);
         let middle = ["x".to_string(), "y".to_string()];
         let expected: Vec<Key> = few.iter().chain(&middle).chain(&many).map(|key| Key::B(key.clone().into())).collect();
         assert!(reading.keys == expected, "{codec:?}");
@@ -499,9 +499,9 @@ fn parquet_integers_of_every_width() {
         ("optional int32 k (UINT_32);", Column::I32(vec![Some(0), None, Some(-1)]), [0, u32::MAX as u64]),
         ("required int64 k;", Column::I64(vec![Some(5), Some(6)]), [5, 6]),
     ] {
-        let desk = Desk::new();
-        desk.put("a.parquet", parquet_file(schema, Compression::SNAPPY, &[vec![column]]));
-        let reading = desk.read(&["a.parquet"]);
+        let dir = TestDir::new();
+        dir.put("a.parquet", parquet_file(schema, Compression::SNAPPY, &[vec![column]]));
+        let reading = dir.read(&["a.parquet"]);
         assert_eq!(reading.keys, numbers(&expected), "{schema}");
         assert_eq!(reading.counts.blank, u64::from(schema.starts_with("optional")), "{schema}");
     }
@@ -509,93 +509,93 @@ fn parquet_integers_of_every_width() {
 
 #[test]
 fn parquet_binary_and_fixed() {
-    let desk = Desk::new();
+    let dir = TestDir::new();
     let raw = || vec![Some(vec![0xff, 0, 1]), None, Some(vec![2, 3, 4])];
-    desk.put("a.parquet", parquet_file("optional binary k;", Compression::SNAPPY, &[vec![Column::Bytes(raw())]]));
+    dir.put("a.parquet", parquet_file("optional binary k;", Compression::SNAPPY, &[vec![Column::Bytes(raw())]]));
     let fixed = parquet_file("optional fixed_len_byte_array(3) k;", Compression::SNAPPY, &[vec![Column::Fixed(raw())]]);
-    desk.put("b.PARQUET", fixed);
+    dir.put("b.PARQUET", fixed);
     let expected = [vec![0xff, 0, 1], vec![2, 3, 4]].map(Key::B);
-    assert_eq!(desk.read(&["a.parquet"]).keys, expected);
-    assert_eq!(desk.read(&["b.PARQUET"]).keys, expected);
+    assert_eq!(dir.read(&["a.parquet"]).keys, expected);
+    assert_eq!(dir.read(&["b.PARQUET"]).keys, expected);
 }
 
 #[test]
 fn parquet_errors() {
-    let desk = Desk::new();
+    let dir = TestDir::new();
     let put = |name: &str, schema: &str, groups: &[Vec<Column>]| {
-        desk.put(name, parquet_file(schema, Compression::SNAPPY, groups))
+        dir.put(name, parquet_file(schema, Compression::SNAPPY, groups))
     };
     put(
         "minus.parquet",
         "optional int32 k;",
         &[vec![Column::I32(vec![Some(1), None])], vec![Column::I32(vec![Some(2), Some(-3)])]],
     );
-    assert_eq!(desk.error(&["minus.parquet"]), "minus.parquet: row 4: found -3, expected 0 or more");
+    assert_eq!(dir.error(&["minus.parquet"]), "minus.parquet: row 4: found -3, expected 0 or more");
     put(
         "two.parquet",
         "optional binary url (UTF8); optional int64 id;",
         &[vec![strings(&[Some("x"), Some("y")]), Column::I64(vec![Some(1), Some(2)])]],
     );
     assert_eq!(
-        desk.error(&["two.parquet"]),
+        dir.error(&["two.parquet"]),
         "two.parquet: has 2 columns (\"url\", \"id\"), expected one; choose with --column NAME"
     );
     put("date.parquet", "optional int32 k (DATE);", &[]);
     assert_eq!(
-        desk.error(&["date.parquet"]),
+        dir.error(&["date.parquet"]),
         "date.parquet: the column \"k\" is INT32 (Date), expected text, binary or integers"
     );
     put("double.parquet", "optional double k;", &[]);
     assert_eq!(
-        desk.error(&["double.parquet"]),
+        dir.error(&["double.parquet"]),
         "double.parquet: the column \"k\" is DOUBLE, expected text, binary or integers"
     );
     put("decimal.parquet", "optional int64 k (DECIMAL(9,2));", &[]);
-    assert!(desk.error(&["decimal.parquet"]).contains("expected text, binary or integers"));
+    assert!(dir.error(&["decimal.parquet"]).contains("expected text, binary or integers"));
     put("list.parquet", "repeated int64 k;", &[]);
-    assert_eq!(desk.error(&["list.parquet"]), "list.parquet: the column \"k\" is nested, expected one value per row");
+    assert_eq!(dir.error(&["list.parquet"]), "list.parquet: the column \"k\" is nested, expected one value per row");
     put("group.parquet", "optional group k { optional int64 v; }", &[]);
-    assert_eq!(desk.error(&["group.parquet"]), "group.parquet: the column \"k\" is nested, expected one value per row");
-    desk.put("text.parquet", "a\n");
-    assert!(desk.error(&["text.parquet"]).starts_with("text.parquet: does not begin with PAR1"));
-    desk.put("a.txt", "a\n");
+    assert_eq!(dir.error(&["group.parquet"]), "group.parquet: the column \"k\" is nested, expected one value per row");
+    dir.put("text.parquet", "a\n");
+    assert!(dir.error(&["text.parquet"]).starts_with("text.parquet: does not begin with PAR1"));
+    dir.put("a.txt", "a\n");
     put("n.parquet", "required int64 k;", &[vec![Column::I64(vec![Some(1)])]]);
     assert_eq!(
-        desk.error(&["a.txt", "n.parquet"]),
+        dir.error(&["a.txt", "n.parquet"]),
         "n.parquet: row 1: found integers, but the keys before are text (the first at a.txt line 1)"
     );
-    let desk = desk.column("id");
-    assert_eq!(desk.read(&["two.parquet"]).keys, numbers(&[1, 2]));
-    assert_eq!(desk.error(&["minus.parquet"]), "minus.parquet: no column \"id\", the file has \"k\"");
+    let dir = dir.column("id");
+    assert_eq!(dir.read(&["two.parquet"]).keys, numbers(&[1, 2]));
+    assert_eq!(dir.error(&["minus.parquet"]), "minus.parquet: no column \"id\", the file has \"k\"");
 }
 
 /// Cuts and flipped bits give an error or other keys, and never a panic.
 #[test]
 fn parquet_damage() {
-    let desk = Desk::new();
+    let dir = TestDir::new();
     let keys: Vec<Option<String>> = (0..60).map(|i| (i % 7 > 0).then(|| format!("key{}", i % 40))).collect();
     let column = || Column::Bytes(keys.iter().map(|key| key.as_ref().map(|key| key.clone().into_bytes())).collect());
     let whole = parquet_file("optional binary k (UTF8);", Compression::SNAPPY, &[vec![column()], vec![column()]]);
-    assert_eq!(desk.options.column, None);
+    assert_eq!(dir.options.column, None);
     for cut in (0..whole.len()).step_by(whole.len() / 40) {
-        desk.put("cut.parquet", &whole[..cut]);
-        assert!(desk.error(&["cut.parquet"]).starts_with("cut.parquet: "), "cut at {cut}");
+        dir.put("cut.parquet", &whole[..cut]);
+        assert!(dir.error(&["cut.parquet"]).starts_with("cut.parquet: "), "cut at {cut}");
     }
     let mut errors = 0;
     for at in (0..whole.len()).step_by(3) {
         let mut flipped = whole.clone();
         flipped[at] ^= 1 << (at % 8);
-        desk.put("flipped.parquet", &flipped);
-        errors += usize::from(desk.try_read(&["flipped.parquet"]).is_err());
+        dir.put("flipped.parquet", &flipped);
+        errors += usize::from(dir.try_read(&["flipped.parquet"]).is_err());
     }
     assert!(errors > whole.len() / 20, "{errors} flips were noticed, of {} bytes", whole.len());
 }
 
 /// The keys of a reading, each with its label.
-fn pairs(desk: &Desk, name: &str) -> Vec<(String, String)> {
+fn pairs(dir: &TestDir, name: &str) -> Vec<(String, String)> {
     let mut pairs = vec![];
-    let inputs = [desk.path(name).into()];
-    read_all(&inputs, &desk.options, &mut io::empty(), &mut |_| {}, &mut |key, label, _| {
+    let inputs = [dir.path(name).into()];
+    read_all(&inputs, &dir.options, &mut io::empty(), &mut |_| {}, &mut |key, label, _| {
         let key = match key {
             KeyRef::Bytes(bytes) => String::from_utf8(bytes.to_vec()).unwrap(),
             KeyRef::U64(value) => value.to_string(),
@@ -609,44 +609,44 @@ fn pairs(desk: &Desk, name: &str) -> Vec<(String, String)> {
 
 #[test]
 fn labels_of_every_format() {
-    let mut desk = Desk::new().column("key");
-    desk.options.partition_column = Some("label".into());
-    desk.options.lowercase = true;
-    desk.put("t.csv", "x,label,key\n,A,k1\n1,,k2\n2,\"b,\nc\",K3\n3,d,\n");
-    desk.put("t.tsv", "key\tlabel\nk1\tA\nk2\t\nk3\tb c\n");
-    desk.put("t.jsonl", "{\"label\":\"A\",\"key\":\"k1\"}\n{\"key\":\"k2\"}\n{\"key\":\"k3\",\"label\":17}\n{\"key\":\"k4\",\"label\":null}\n");
+    let mut dir = TestDir::new().column("key");
+    dir.options.second_column = Some("label".into());
+    dir.options.lowercase = true;
+    dir.put("t.csv", "x,label,key\n,A,k1\n1,,k2\n2,\"b,\nc\",K3\n3,d,\n");
+    dir.put("t.tsv", "key\tlabel\nk1\tA\nk2\t\nk3\tb c\n");
+    dir.put("t.jsonl", "{\"label\":\"A\",\"key\":\"k1\"}\n{\"key\":\"k2\"}\n{\"key\":\"k3\",\"label\":17}\n{\"key\":\"k4\",\"label\":null}\n");
     let expect = |rows: &[(&str, &str)]| rows.iter().map(|(l, k)| (l.to_string(), k.to_string())).collect::<Vec<_>>();
     // Keys are lower-cased, labels are as they are.
-    assert_eq!(pairs(&desk, "t.csv"), expect(&[("A", "k1"), ("", "k2"), ("b,\nc", "k3")]));
-    assert_eq!(pairs(&desk, "t.tsv"), expect(&[("A", "k1"), ("", "k2"), ("b c", "k3")]));
-    assert_eq!(pairs(&desk, "t.jsonl"), expect(&[("A", "k1"), ("", "k2"), ("17", "k3"), ("", "k4")]));
+    assert_eq!(pairs(&dir, "t.csv"), expect(&[("A", "k1"), ("", "k2"), ("b,\nc", "k3")]));
+    assert_eq!(pairs(&dir, "t.tsv"), expect(&[("A", "k1"), ("", "k2"), ("b c", "k3")]));
+    assert_eq!(pairs(&dir, "t.jsonl"), expect(&[("A", "k1"), ("", "k2"), ("17", "k3"), ("", "k4")]));
 
-    desk.put("bad.csv", "key,other\n1,2\n");
-    assert_eq!(desk.error(&["bad.csv"]), "bad.csv: no column \"label\", the header has \"key\", \"other\"");
-    desk.put("bad.jsonl", "{\"key\":\"a\"}\n");
-    assert_eq!(desk.error(&["bad.jsonl"]), "bad.jsonl: no object has the field \"label\", the first has \"key\"");
-    desk.put("odd.jsonl", "{\"key\":\"a\",\"label\":[1]}\n");
-    assert_eq!(desk.error(&["odd.jsonl"]), "odd.jsonl: line 1: the label is an array, expected text or an integer");
-    desk.put("lines.txt", "a\n");
+    dir.put("bad.csv", "key,other\n1,2\n");
+    assert_eq!(dir.error(&["bad.csv"]), "bad.csv: no column \"label\", the header has \"key\", \"other\"");
+    dir.put("bad.jsonl", "{\"key\":\"a\"}\n");
+    assert_eq!(dir.error(&["bad.jsonl"]), "bad.jsonl: no object has the field \"label\", the first has \"key\"");
+    dir.put("odd.jsonl", "{\"key\":\"a\",\"label\":[1]}\n");
+    assert_eq!(dir.error(&["odd.jsonl"]), "odd.jsonl: line 1: the label is an array, expected text or an integer");
+    dir.put("lines.txt", "a\n");
     let text =
         "lines.txt: text lines have no column of labels; expected a .csv, .tsv, .jsonl or .parquet file, or --format";
-    assert_eq!(desk.error(&["lines.txt"]), text);
+    assert_eq!(dir.error(&["lines.txt"]), text);
 
-    desk.options.partition_column = Some("#2".into());
+    dir.options.second_column = Some("#2".into());
     let mixed = "t.csv: one column by its name and one by its number, expected both by name or both by number";
-    assert_eq!(desk.error(&["t.csv"]), mixed);
-    desk.options.column = Some("#1".into());
-    assert_eq!(pairs(&desk, "t.tsv")[1..], expect(&[("A", "k1"), ("", "k2"), ("b c", "k3")]));
-    desk.options.partition_column = Some("#1".into());
+    assert_eq!(dir.error(&["t.csv"]), mixed);
+    dir.options.column = Some("#1".into());
+    assert_eq!(pairs(&dir, "t.tsv")[1..], expect(&[("A", "k1"), ("", "k2"), ("b c", "k3")]));
+    dir.options.second_column = Some("#1".into());
     let same = "--column and --partition-column name the same column, expected one of keys and one of labels";
-    assert_eq!(desk.error(&["t.csv"]), same);
+    assert_eq!(dir.error(&["t.csv"]), same);
 }
 
 /// Nulls on either side, several batches, pages and row groups: keys and labels stay beside each other.
 #[test]
 fn parquet_labels() {
-    let mut desk = Desk::new().column("key");
-    desk.options.partition_column = Some("label".into());
+    let mut dir = TestDir::new().column("key");
+    dir.options.second_column = Some("label".into());
     let rows = 10_000usize;
     let key = |i: usize| (i % 11 != 3).then(|| format!("k{i}"));
     let label = |i: usize| (i % 7 != 5).then_some((i * i % 1009) as i64 - 500);
@@ -656,11 +656,11 @@ fn parquet_labels() {
         vec![Column::I64((0..rows).map(label).collect()), keys]
     };
     let schema = "optional int64 label; optional binary key (UTF8);";
-    desk.put("t.parquet", parquet_file(schema, Compression::SNAPPY, &[group(), group()]));
+    dir.put("t.parquet", parquet_file(schema, Compression::SNAPPY, &[group(), group()]));
     let pair = |i: usize| Some((label(i).map(|label| label.to_string()).unwrap_or_default(), key(i)?));
     let expected: Vec<_> = (0..rows).filter_map(pair).collect();
-    assert_eq!(pairs(&desk, "t.parquet"), [expected.clone(), expected].concat());
+    assert_eq!(pairs(&dir, "t.parquet"), [expected.clone(), expected].concat());
 
-    desk.options.partition_column = Some("none".into());
-    assert_eq!(desk.error(&["t.parquet"]), "t.parquet: no column \"none\", the file has \"label\", \"key\"");
+    dir.options.second_column = Some("none".into());
+    assert_eq!(dir.error(&["t.parquet"]), "t.parquet: no column \"none\", the file has \"label\", \"key\"");
 }

@@ -9,21 +9,21 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::desk::{Desk, quickstart};
+use crate::test_dir::{TestDir, quickstart};
 
 /// `d.tamis` holds the deny list.
-fn with_deny() -> Desk {
-    let desk = Desk::new();
-    desk.run(&format!("build {} -o d.tamis", quickstart("deny.txt"))).text(0);
-    desk
+fn with_deny() -> TestDir {
+    let dir = TestDir::new();
+    dir.run(&format!("build {} -o d.tamis", quickstart("deny.txt"))).text(0);
+    dir
 }
 
 #[test]
 fn the_round_of_all_commands() {
-    let desk = Desk::new();
+    let dir = TestDir::new();
     let (deny, allow) = (quickstart("deny.txt"), quickstart("allow.txt"));
-    let report = desk.run(&format!("build {deny} -o d.tamis")).text(0);
-    let size = fs::metadata(desk.path("d.tamis")).unwrap().len();
+    let report = dir.run(&format!("build {deny} -o d.tamis")).text(0);
+    let size = fs::metadata(dir.path("d.tamis")).unwrap().len();
     let bits = size as f64 * 8.0 / 93514.0;
     let start = [
         "keys        93,514, 0 duplicates dropped".to_string(),
@@ -41,23 +41,23 @@ fn the_round_of_all_commands() {
         assert!(line.starts_with(&start), "{line:?} {start:?}");
     }
     assert!(report.contains(" % above it\n"), "{report}");
-    assert_eq!(desk.names(), ["d.tamis", "tmp"]);
+    assert_eq!(dir.names(), ["d.tamis", "tmp"]);
 
     // Every key, in order.
-    let found = desk.run(&format!("query d.tamis {deny}")).text(0);
+    let found = dir.run(&format!("query d.tamis {deny}")).text(0);
     assert_eq!(found, fs::read_to_string(&deny).unwrap());
 
     // Strangers: 30,335 at 1 % are 303 on average, with a standard deviation of 17.
     let strangers: HashSet<String> = fs::read_to_string(&allow).unwrap().lines().map(str::to_string).collect();
-    let let_through = desk.run(&format!("query d.tamis {allow}")).text(0);
+    let let_through = dir.run(&format!("query d.tamis {allow}")).text(0);
     assert!(let_through.lines().all(|line| strangers.contains(line)));
     assert!((200..=406).contains(&let_through.lines().count()), "{}", let_through.lines().count());
 
-    let verified = desk.run(&format!("verify d.tamis --keys {deny}")).text(0);
+    let verified = dir.run(&format!("verify d.tamis --keys {deny}")).text(0);
     assert_eq!(verified, "checksum    right\nkeys        93,514 checked, 0 missing\n");
-    assert_eq!(desk.run("verify d.tamis").text(0), "checksum    right\n");
+    assert_eq!(dir.run("verify d.tamis").text(0), "checksum    right\n");
 
-    let inspected = desk.run("inspect d.tamis").text(0);
+    let inspected = dir.run("inspect d.tamis").text(0);
     let first_words: Vec<_> = inspected.lines().map(|line| line.split_whitespace().next().unwrap()).collect();
     assert_eq!(first_words, ["file", "keys", "hash", "size", "strangers", "shards", "layer"], "{inspected}");
     assert!(inspected.contains("93,514 (bytes)") && inspected.contains("seed 0\n"), "{inspected}");
@@ -65,56 +65,56 @@ fn the_round_of_all_commands() {
 
 #[test]
 fn verify_shows_what_is_missing() {
-    let desk = with_deny();
-    desk.put("some.txt", "0.ackzany.com\n\nnot-there.example\n0.ackzany.com\nnor-this.example\n");
-    let answer = desk.run("verify d.tamis --keys some.txt").text(1);
+    let dir = with_deny();
+    dir.put("some.txt", "0.ackzany.com\n\nnot-there.example\n0.ackzany.com\nnor-this.example\n");
+    let answer = dir.run("verify d.tamis --keys some.txt").text(1);
     let expected = "checksum    right\nkeys        4 checked, 2 missing\n\
                     missing     some.txt line 3: not-there.example\nmissing     some.txt line 5: nor-this.example\n";
     assert_eq!(answer, expected);
-    let answer = desk.run("verify d.tamis --json --keys some.txt").json(1);
+    let answer = dir.run("verify d.tamis --json --keys some.txt").json(1);
     let examples = json!([
         { "file": "some.txt", "unit": "line", "position": 3, "key": "not-there.example", "partition": null },
         { "file": "some.txt", "unit": "line", "position": 5, "key": "nor-this.example", "partition": null },
     ]);
     assert_eq!(answer, json!({ "checksum": true, "checked": 4, "missing": 2, "examples": examples, "excluded": null }));
-    let answer = desk.run("verify d.tamis --json").json(0);
+    let answer = dir.run("verify d.tamis --json").json(0);
     assert_eq!(answer, json!({ "checksum": true, "checked": 0, "missing": 0, "examples": [], "excluded": null }));
-    desk.feed("verify d.tamis --keys -", "0.ackzany.com\n").text(0);
+    dir.feed("verify d.tamis --keys -", "0.ackzany.com\n").text(0);
 }
 
 /// `no` is not in the filter of these few keys: seed 0 gives the same answer everywhere.
 const MIXED: &str = "one\nno\ntwo\nstranger\n";
 
-fn small() -> Desk {
-    let desk = Desk::new();
-    assert!(desk.feed("build -o s.tamis --fpr 1e-9", "one\ntwo\nthree\n").text(0).starts_with("keys        3,"));
-    desk.put("mixed.txt", MIXED);
-    desk
+fn small() -> TestDir {
+    let dir = TestDir::new();
+    assert!(dir.feed("build -o s.tamis --fpr 1e-9", "one\ntwo\nthree\n").text(0).starts_with("keys        3,"));
+    dir.put("mixed.txt", MIXED);
+    dir
 }
 
 #[test]
 fn query_prints_like_grep() {
-    let desk = small();
-    assert_eq!(desk.run("query s.tamis mixed.txt").text(0), "one\ntwo\n");
-    assert_eq!(desk.run("query -v s.tamis mixed.txt").text(0), "no\nstranger\n");
-    assert_eq!(desk.run("query -c s.tamis mixed.txt").text(0), "2\n");
-    assert_eq!(desk.run("query -c s.tamis mixed.txt mixed.txt").text(0), "4\n");
-    assert_eq!(desk.run("query -v -c s.tamis mixed.txt").text(0), "2\n");
-    assert_eq!(desk.run("query --tsv s.tamis mixed.txt").text(0), "one\t1\nno\t0\ntwo\t1\nstranger\t0\n");
+    let dir = small();
+    assert_eq!(dir.run("query s.tamis mixed.txt").text(0), "one\ntwo\n");
+    assert_eq!(dir.run("query -v s.tamis mixed.txt").text(0), "no\nstranger\n");
+    assert_eq!(dir.run("query -c s.tamis mixed.txt").text(0), "2\n");
+    assert_eq!(dir.run("query -c s.tamis mixed.txt mixed.txt").text(0), "4\n");
+    assert_eq!(dir.run("query -v -c s.tamis mixed.txt").text(0), "2\n");
+    assert_eq!(dir.run("query --tsv s.tamis mixed.txt").text(0), "one\t1\nno\t0\ntwo\t1\nstranger\t0\n");
     let lines = "{\"found\":true,\"key\":\"one\"}\n{\"found\":false,\"key\":\"no\"}\n\
                  {\"found\":true,\"key\":\"two\"}\n{\"found\":false,\"key\":\"stranger\"}\n";
-    assert_eq!(desk.run("query --json s.tamis mixed.txt").text(0), lines);
-    let counts = desk.feed("query --json -c s.tamis", format!("\n{MIXED}")).json(0);
+    assert_eq!(dir.run("query --json s.tamis mixed.txt").text(0), lines);
+    let counts = dir.feed("query --json -c s.tamis", format!("\n{MIXED}")).json(0);
     assert_eq!(counts, json!({ "keys": 4, "found": 2, "blank": 1 }));
 }
 
 #[test]
 fn query_ends_like_grep() {
-    let desk = small();
+    let dir = small();
     // Standard input, by no name and by its name.
-    assert_eq!(desk.feed("query s.tamis", "two\n").text(0), "two\n");
-    assert_eq!(desk.feed("query s.tamis -", "two").text(0), "two\n");
-    assert_eq!(desk.feed("query s.tamis - mixed.txt", "three").text(0), "three\none\ntwo\n");
+    assert_eq!(dir.feed("query s.tamis", "two\n").text(0), "two\n");
+    assert_eq!(dir.feed("query s.tamis -", "two").text(0), "two\n");
+    assert_eq!(dir.feed("query s.tamis - mixed.txt", "three").text(0), "three\none\ntwo\n");
     for (line, input, code, output) in [
         ("query s.tamis", "no\n", 1, ""),
         ("query s.tamis", "", 1, ""),
@@ -123,23 +123,23 @@ fn query_ends_like_grep() {
         ("query -v s.tamis", "no\n", 0, "no\n"),
         ("query --tsv s.tamis", "no\n", 1, "no\t0\n"),
     ] {
-        assert_eq!(desk.feed(line, input).text(code), output, "{line} {input:?}");
+        assert_eq!(dir.feed(line, input).text(code), output, "{line} {input:?}");
     }
     // Full batches and nothing after them.
     for n in [8191, 8192, 8193, 16384] {
-        assert_eq!(desk.feed("query -c s.tamis", "two\n".repeat(n)).text(0), format!("{n}\n"));
+        assert_eq!(dir.feed("query -c s.tamis", "two\n".repeat(n)).text(0), format!("{n}\n"));
     }
     // What was read before a bad line is answered.
-    desk.feed("build --integers -o n.tamis", "1\n2\n").text(0);
-    let run = desk.feed("query --integers n.tamis", "1\n2\nx\n1\n");
+    dir.feed("build --integers -o n.tamis", "1\n2\n").text(0);
+    let run = dir.feed("query --integers n.tamis", "1\n2\nx\n1\n");
     assert_eq!((run.code, &run.out[..]), (Some(2), &b"1\n2\n"[..]));
     assert_eq!(run.err, "tamis: standard input: line 3: \"x\" is not a number from 0 to 2^64 - 1\n");
 }
 
 #[test]
 fn a_key_that_is_typed_is_answered_before_the_next() {
-    let desk = small();
-    let mut child = desk.command("query s.tamis").stdin(Stdio::piped()).spawn().unwrap();
+    let dir = small();
+    let mut child = dir.command("query s.tamis").stdin(Stdio::piped()).spawn().unwrap();
     let (mut stdin, stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
     let (send, answers) = mpsc::channel();
     let reader =
@@ -155,8 +155,8 @@ fn a_key_that_is_typed_is_answered_before_the_next() {
 
 #[test]
 fn a_closed_pipe_is_no_error_of_a_query() {
-    let desk = with_deny();
-    let mut child = desk.command(&format!("query d.tamis {}", quickstart("deny.txt"))).spawn().unwrap();
+    let dir = with_deny();
+    let mut child = dir.command(&format!("query d.tamis {}", quickstart("deny.txt"))).spawn().unwrap();
     let mut first = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut first).unwrap();
     let output = child.wait_with_output().unwrap();
@@ -166,9 +166,9 @@ fn a_closed_pipe_is_no_error_of_a_query() {
 
 #[test]
 fn reports_in_json_have_their_fields() {
-    let desk = Desk::new();
-    desk.put("keys.txt", "a\nb\n\nc\nb\n\n\n");
-    let built = desk.run("build keys.txt -o k.tamis --json --seed 7").json(0);
+    let dir = TestDir::new();
+    dir.put("keys.txt", "a\nb\n\nc\nb\n\n\n");
+    let built = dir.run("build keys.txt -o k.tamis --json --seed 7").json(0);
     let fields = |value: &Value| {
         let mut names: Vec<_> = value.as_object().unwrap().keys().cloned().collect();
         names.sort();
@@ -178,7 +178,7 @@ fn reports_in_json_have_their_fields() {
                   layers overhead partitions rate shards";
     assert_eq!(fields(&built), common);
     assert_eq!((&built["partitions"], &built["groups"]), (&json!(null), &json!(null)));
-    let (size, rate) = (desk.read("k.tamis").len() as f64, built["rate"].as_f64().unwrap());
+    let (size, rate) = (dir.read("k.tamis").len() as f64, built["rate"].as_f64().unwrap());
     assert_eq!((&built["file"], &built["domain"], &built["shards"]), (&json!("k.tamis"), &json!("bytes"), &json!(1)));
     assert_eq!((&built["keys"], &built["duplicates"], &built["blank"]), (&json!(3), &json!(1), &json!(3)));
     assert_eq!(built["bytes"].as_f64(), Some(size));
@@ -194,7 +194,7 @@ fn reports_in_json_have_their_fields() {
     assert_eq!(fields(layer), "bytes details group role structure");
     assert_eq!((&layer["role"], &layer["structure"]), (&json!("refuse"), &json!("ribbon")));
 
-    let inspected = desk.run("inspect k.tamis --json").json(0);
+    let inspected = dir.run("inspect k.tamis --json").json(0);
     let expected = "bits_per_key bound_bits_per_key bytes domain excluded file groups hash keys layers overhead \
                     partitions rate seed shards version";
     assert_eq!(fields(&inspected), expected);
@@ -209,9 +209,9 @@ fn reports_in_json_have_their_fields() {
 #[cfg(unix)]
 #[test]
 fn the_document_shows_what_is_printed() {
-    let desk = Desk::new();
+    let dir = TestDir::new();
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
-    std::os::unix::fs::symlink(format!("{root}/data"), desk.path("data")).unwrap();
+    std::os::unix::fs::symlink(format!("{root}/data"), dir.path("data")).unwrap();
     let path = format!("{root}/docs/json.md");
     let document = fs::read_to_string(&path).unwrap();
     let mut printed = document.clone();
@@ -219,8 +219,8 @@ fn the_document_shows_what_is_printed() {
     let examples: Vec<&str> = blocks.flat_map(|block| block.split("$ ").skip(1)).collect();
     for example in &examples {
         let command = example.lines().next().unwrap();
-        desk.put("example.sh", format!("tamis() {{ '{}' \"$@\"; }}\n{command}\n", env!("CARGO_BIN_EXE_tamis")));
-        let run = crate::desk::Run::from(desk.around("sh", "example.sh").output().unwrap());
+        dir.put("example.sh", format!("tamis() {{ '{}' \"$@\"; }}\n{command}\n", env!("CARGO_BIN_EXE_tamis")));
+        let run = crate::test_dir::Run::from(dir.around("sh", "example.sh").output().unwrap());
         assert_eq!(run.err, "", "{command}");
         printed = printed.replace(example, &format!("{command}\n{}", String::from_utf8(run.out).unwrap()));
     }
@@ -233,7 +233,7 @@ fn the_document_shows_what_is_printed() {
 
 #[test]
 fn help_names_every_option_and_fits_a_terminal() {
-    let desk = Desk::new();
+    let dir = TestDir::new();
     for (command, options) in [
         (
             "build",
@@ -243,13 +243,13 @@ fn help_names_every_option_and_fits_a_terminal() {
         ("inspect", "--json"),
         ("verify", "--keys --exclude --json --partition-column"),
     ] {
-        let help = desk.run(&format!("{command} --help")).text(0);
+        let help = dir.run(&format!("{command} --help")).text(0);
         options.split(' ').for_each(|option| assert!(help.contains(option), "{command} {option}"));
         assert!(help.lines().all(|line| line.chars().count() <= 100), "{help}");
-        assert!(desk.run("--help").text(0).contains(&format!("\n  {command} ")));
+        assert!(dir.run("--help").text(0).contains(&format!("\n  {command} ")));
     }
-    assert!(desk.run("--version").text(0).starts_with("tamis 0."));
-    let run = desk.run("");
+    assert!(dir.run("--version").text(0).starts_with("tamis 0."));
+    let run = dir.run("");
     assert_eq!((run.code, run.out.len()), (Some(2), 0));
     assert!(run.err.contains("Usage: tamis <COMMAND>"), "{}", run.err);
 }

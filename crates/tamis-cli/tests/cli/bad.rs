@@ -1,10 +1,10 @@
 //! what is wrong -> one line that says so, exit code 2, and nothing left on the disk.
 
-use crate::desk::{Desk, numbers};
+use crate::test_dir::{TestDir, numbers};
 
 #[test]
 fn words_of_the_command_line() {
-    let desk = Desk::new();
+    let dir = TestDir::new();
     let share = "expected a share between 0 and 1, like 0.01";
     let bits = "expected a number of bits between 0 and 4096, like 9.5";
     let kinds =
@@ -35,7 +35,7 @@ fn words_of_the_command_line() {
         ("--format <FORMAT>", "xml", "unknown format \"xml\", expected text, csv, tsv, jsonl or parquet"),
     ] {
         let name = option.split(' ').next().unwrap();
-        let message = desk.error(&format!("build -o out.tamis {name} {value}"));
+        let message = dir.error(&format!("build -o out.tamis {name} {value}"));
         assert_eq!(message, format!("invalid value '{value}' for '{option}': {expected}; see --help"));
     }
     for (line, expected) in [
@@ -45,14 +45,14 @@ fn words_of_the_command_line() {
         ("query --json -v x", "the argument '--json' cannot be used with '--invert'; see --help"),
         ("biuld", "unrecognized subcommand 'biuld'; a similar subcommand exists: 'build'; see --help"),
     ] {
-        assert_eq!(desk.error(line), expected);
+        assert_eq!(dir.error(line), expected);
     }
 }
 
 #[test]
 fn inputs_and_outputs_that_are_not_there() {
-    let desk = Desk::new();
-    desk.put("keys.txt", "one\n");
+    let dir = TestDir::new();
+    dir.put("keys.txt", "one\n");
     for (line, expected) in [
         ("build missing.txt -o out.tamis", "missing.txt: no such file"),
         ("build keys.txt missing.txt -o out.tamis", "missing.txt: no such file"),
@@ -66,28 +66,28 @@ fn inputs_and_outputs_that_are_not_there() {
         ("query tmp keys.txt", "tmp: is a directory, expected a filter file"),
         ("query missing.tamis keys.txt", "missing.tamis: no such file"),
     ] {
-        assert_eq!(desk.error(line), expected);
+        assert_eq!(dir.error(line), expected);
     }
     if cfg!(unix) {
         let expected = "/dev/null: is a pipe or a device, expected a filter file, which is read at any place";
-        assert_eq!(desk.error("inspect /dev/null"), expected);
+        assert_eq!(dir.error("inspect /dev/null"), expected);
     }
-    desk.run("build keys.txt -o out.tamis").text(0);
-    assert_eq!(desk.error("query out.tamis none"), "none: no such file");
-    assert_eq!(desk.error("verify out.tamis --keys tmp"), "tmp: is a directory, expected a file of keys");
+    dir.run("build keys.txt -o out.tamis").text(0);
+    assert_eq!(dir.error("query out.tamis none"), "none: no such file");
+    assert_eq!(dir.error("verify out.tamis --keys tmp"), "tmp: is a directory, expected a file of keys");
 }
 
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_disk() {
-    let desk = Desk::new();
-    desk.put("keys.txt", numbers(0..20_000));
-    let message = desk.error("build keys.txt -o /dev/full");
+    let dir = TestDir::new();
+    dir.put("keys.txt", numbers(0..20_000));
+    let message = dir.error("build keys.txt -o /dev/full");
     assert_eq!(message, "/dev/full: No space left on device (os error 28)");
-    desk.run("build keys.txt -o out.tamis").text(0);
+    dir.run("build keys.txt -o out.tamis").text(0);
     let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
     for line in ["query out.tamis keys.txt", "query -c out.tamis keys.txt", "inspect out.tamis"] {
-        let run = desk.command(line).stdout(full.try_clone().unwrap()).output().unwrap();
+        let run = dir.command(line).stdout(full.try_clone().unwrap()).output().unwrap();
         let message = String::from_utf8(run.stderr).unwrap();
         let expected = "tamis: standard output: No space left on device (os error 28)\n";
         assert_eq!((run.status.code(), message.as_str()), (Some(2), expected), "{line}");
@@ -98,17 +98,17 @@ fn a_full_disk() {
 #[test]
 fn lines_without_an_end() {
     use std::io::Write;
-    let desk = Desk::new();
+    let dir = TestDir::new();
     let long = "x".repeat((1 << 24) + 1);
     let mut gzip = flate2::write::GzEncoder::new(vec![], flate2::Compression::fast());
     gzip.write_all(format!("one\n{long}").as_bytes()).unwrap();
-    desk.put("bomb.txt.gz", gzip.finish().unwrap());
-    desk.put("long.txt", format!("one\n{long}\ntwo\n"));
-    desk.put("long.csv", format!("one\n\"{long}\"\n"));
-    desk.put("wide.csv", format!("one\n{}\n", ",".repeat(1 << 20)));
-    desk.put("long.jsonl", format!("\"one\"\n\"{long}\"\n"));
-    desk.put("long.tsv", format!("one\t1\n{long}\t2\n"));
-    desk.put("good.txt", "x".repeat(1 << 24));
+    dir.put("bomb.txt.gz", gzip.finish().unwrap());
+    dir.put("long.txt", format!("one\n{long}\ntwo\n"));
+    dir.put("long.csv", format!("one\n\"{long}\"\n"));
+    dir.put("wide.csv", format!("one\n{}\n", ",".repeat(1 << 20)));
+    dir.put("long.jsonl", format!("\"one\"\n\"{long}\"\n"));
+    dir.put("long.tsv", format!("one\t1\n{long}\t2\n"));
+    dir.put("good.txt", "x".repeat(1 << 24));
     let line = "line 2: longer than 16777216 bytes, the limit for a line";
     for (command, expected) in [
         ("build long.txt", format!("long.txt: {line}")),
@@ -124,27 +124,27 @@ fn lines_without_an_end() {
         ("map build long.tsv", format!("long.tsv: {line}")),
         ("sets build long.txt", format!("long.txt: {line}")),
     ] {
-        assert_eq!(desk.error(&format!("{command} --memory 4M -o out.tamis")), expected);
+        assert_eq!(dir.error(&format!("{command} --memory 4M -o out.tamis")), expected);
     }
-    desk.run("build good.txt -o out.tamis").text(0);
-    assert_eq!(desk.run("query -c out.tamis long.txt").err, format!("tamis: long.txt: {line}\n"));
+    dir.run("build good.txt -o out.tamis").text(0);
+    assert_eq!(dir.run("query -c out.tamis long.txt").err, format!("tamis: long.txt: {line}\n"));
 }
 
 #[test]
 fn keys_of_the_other_kind() {
-    let desk = Desk::new();
-    desk.put("numbers.txt", "1\n2\n");
-    desk.put("mixed.jsonl", "1\n\"one\"\n");
-    desk.run("build --integers numbers.txt -o numbers.tamis").text(0);
-    desk.run("build numbers.txt -o text.tamis").text(0);
+    let dir = TestDir::new();
+    dir.put("numbers.txt", "1\n2\n");
+    dir.put("mixed.jsonl", "1\n\"one\"\n");
+    dir.run("build --integers numbers.txt -o numbers.tamis").text(0);
+    dir.run("build numbers.txt -o text.tamis").text(0);
     let integers =
         "numbers.tamis: the filter holds integers, and the keys are text; with --integers they are read as numbers";
     let text = "text.tamis: the filter holds text, and the keys are integers; expected text, without --integers";
-    assert_eq!(desk.error("query numbers.tamis numbers.txt"), integers);
-    assert_eq!(desk.error("verify numbers.tamis --keys numbers.txt"), integers);
-    assert_eq!(desk.error("query --integers text.tamis numbers.txt"), text);
-    assert_eq!(desk.error("verify text.tamis --integers --keys numbers.txt"), text);
-    let message = desk.error("build mixed.jsonl -o out.tamis");
+    assert_eq!(dir.error("query numbers.tamis numbers.txt"), integers);
+    assert_eq!(dir.error("verify numbers.tamis --keys numbers.txt"), integers);
+    assert_eq!(dir.error("query --integers text.tamis numbers.txt"), text);
+    assert_eq!(dir.error("verify text.tamis --integers --keys numbers.txt"), text);
+    let message = dir.error("build mixed.jsonl -o out.tamis");
     let expected =
         "mixed.jsonl: line 2: found text, but the keys before are integers (the first at mixed.jsonl line 1)";
     assert_eq!(message, expected);
@@ -152,11 +152,11 @@ fn keys_of_the_other_kind() {
 
 #[test]
 fn files_that_are_not_filters() {
-    let desk = Desk::new();
-    desk.put("keys.txt", numbers(0..1000));
-    desk.put("empty", "");
-    desk.run("build keys.txt -o good.tamis").text(0);
-    let good = desk.read("good.tamis");
+    let dir = TestDir::new();
+    dir.put("keys.txt", numbers(0..1000));
+    dir.put("empty", "");
+    dir.run("build keys.txt -o good.tamis").text(0);
+    let good = dir.read("good.tamis");
     let mark = "not a tamis file (the first eight bytes are not its mark)";
     let damaged = "damaged: the checksum of the header and directory does not match";
     let changed = |at: usize, to: u8| {
@@ -179,17 +179,17 @@ fn files_that_are_not_filters() {
         (good[..good.len() / 2].to_vec(), "cut short: the footer needs "),
         ([&good[..], b"more"].concat(), "cut short: the footer needs "),
     ] {
-        desk.put("bad.tamis", bytes);
+        dir.put("bad.tamis", bytes);
         for line in ["inspect bad.tamis", "verify bad.tamis", "query bad.tamis keys.txt"] {
-            let message = desk.error(line);
+            let message = dir.error(line);
             assert!(message.starts_with(&format!("bad.tamis: {expected}")), "{line}: {message}");
             assert_eq!(message.matches("tamis: ").count(), 1, "said twice: {message}");
         }
     }
     // Damage inside the payload is not looked for by every command, but by one.
-    desk.put("bad.tamis", changed(60, good[60] ^ 1));
-    desk.run("inspect bad.tamis").text(0);
+    dir.put("bad.tamis", changed(60, good[60] ^ 1));
+    dir.run("inspect bad.tamis").text(0);
     for line in ["verify bad.tamis", "verify --json bad.tamis", "verify bad.tamis --keys keys.txt"] {
-        assert_eq!(desk.error(line), "bad.tamis: damaged: the checksum of the payload does not match");
+        assert_eq!(dir.error(line), "bad.tamis: damaged: the checksum of the payload does not match");
     }
 }

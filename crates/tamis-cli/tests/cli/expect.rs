@@ -2,25 +2,25 @@
 
 use std::fmt::Write as _;
 
-use super::desk::Desk;
+use super::test_dir::TestDir;
 
 /// 2000 keys, and a list of 3000 queries with counts of which the last thousand are keys.
-fn desk() -> Desk {
-    let desk = Desk::new();
-    desk.put("keys", (0..2000).map(|i| format!("key{i}\n")).collect::<String>());
+fn dir() -> TestDir {
+    let dir = TestDir::new();
+    dir.put("keys", (0..2000).map(|i| format!("key{i}\n")).collect::<String>());
     let mut queries = String::new();
     for i in 0..2000 {
         let _ = writeln!(queries, "query{i}\t{}", 1_000_000 / (i + 1));
     }
     (1000..2000).for_each(|i| queries += &format!("key{i}\t7\n"));
-    desk.put("queries", queries);
-    desk
+    dir.put("queries", queries);
+    dir
 }
 
 #[test]
 fn expected_queries_are_planned_for() {
-    let desk = desk();
-    let report = desk.run("build keys --expect queries --bits-per-key 12 -o f --json").json(0);
+    let dir = dir();
+    let report = dir.run("build keys --expect queries --bits-per-key 12 -o f --json").json(0);
     let expected = &report["expected"];
     assert_eq!((expected["keys"].as_u64(), expected["dropped"].as_u64()), (Some(2000), Some(1000)));
     assert_eq!((expected["counted"].as_bool(), expected["blank"].as_u64()), (Some(true), Some(0)));
@@ -29,10 +29,10 @@ fn expected_queries_are_planned_for() {
     let rate = |what: &str| expected[what]["workload_rate"].as_f64().unwrap();
     assert!(rate("real") < 1e-4 && rate("predicted") < 1e-4, "{expected}");
     // Every expected query that is no key is refused, every key found.
-    desk.put("asked", (0..2000).map(|i| format!("query{i}\n")).collect::<String>());
-    assert_eq!(desk.run("query f asked -c").text(1), "0\n");
-    assert_eq!(desk.run("query f keys -c").text(0), "2000\n");
-    let text = desk.run("build keys --expect queries --bits-per-key 12 -o f").text(0);
+    dir.put("asked", (0..2000).map(|i| format!("query{i}\n")).collect::<String>());
+    assert_eq!(dir.run("query f asked -c").text(1), "0\n");
+    assert_eq!(dir.run("query f keys -c").text(0), "2000\n");
+    let text = dir.run("build keys --expect queries --bits-per-key 12 -o f").text(0);
     for word in ["expected    ", "known       2,000 of them", "predicted   ", "real        "] {
         assert!(text.contains(word), "{text}");
     }
@@ -41,66 +41,66 @@ fn expected_queries_are_planned_for() {
 /// A log is counted, and makes the same filter as its counts.
 #[test]
 fn a_log_is_counted() {
-    let desk = desk();
+    let dir = dir();
     let (mut log, mut counts) = (String::new(), String::new());
     for i in 0..300u32 {
         let count = 600 / (i + 1);
         (0..count).for_each(|_| log += &format!("query{i}\n"));
         counts += &format!("query{i}\t{count}\n");
     }
-    desk.put("log", log);
-    desk.put("counts", counts);
-    desk.run("build keys --expect log --fpr 0.001 -o a").text(0);
-    desk.run("build keys --expect counts --fpr 0.001 -o b").text(0);
-    assert!(desk.read("a") == desk.read("b"));
+    dir.put("log", log);
+    dir.put("counts", counts);
+    dir.run("build keys --expect log --fpr 0.001 -o a").text(0);
+    dir.run("build keys --expect counts --fpr 0.001 -o b").text(0);
+    assert!(dir.read("a") == dir.read("b"));
 }
 
 /// What sort and uniq -c make of a log, and counts behind a blank, make the same filter as counts behind a tab.
 #[test]
 fn counts_of_other_tools_are_read() {
-    let desk = desk();
-    let put = |name: &str, line: fn(u32) -> String| desk.put(name, (1..300).map(line).collect::<String>());
+    let dir = dir();
+    let put = |name: &str, line: fn(u32) -> String| dir.put(name, (1..300).map(line).collect::<String>());
     put("tabs", |i| format!("query{i}\t{}\n", 600 / i));
     put("uniq", |i| format!("{:7} query{i}\n", 600 / i));
     put("blanks", |i| format!("query{i} {}\n", 600 / i));
     for name in ["tabs", "uniq", "blanks"] {
-        let text = desk.run(&format!("build keys --expect {name} --bits-per-key 9 -o f.{name}")).text(0);
+        let text = dir.run(&format!("build keys --expect {name} --bits-per-key 9 -o f.{name}")).text(0);
         assert!(text.contains("\nexpected    3642 queries for 299 keys, "), "{text}");
     }
-    assert!(desk.read("f.tabs") == desk.read("f.uniq") && desk.read("f.tabs") == desk.read("f.blanks"));
+    assert!(dir.read("f.tabs") == dir.read("f.uniq") && dir.read("f.tabs") == dir.read("f.blanks"));
     put("unclear", |i| format!("{i} query{i}\n"));
-    let complaint = desk.run("build keys --expect unclear -o f").complaint();
+    let complaint = dir.run("build keys --expect unclear -o f").complaint();
     assert!(complaint.starts_with("unclear: line 1: \"1 query1\" begins with a number"), "{complaint}");
 }
 
 /// The ceiling for unlisted keys is always said, and why it may be needed.
 #[test]
 fn the_ceiling_is_said() {
-    let desk = desk();
-    desk.put("cut", (1..1000).map(|i| format!("query{i}\t{}\n", 9000 / i)).collect::<String>());
+    let dir = dir();
+    dir.put("cut", (1..1000).map(|i| format!("query{i}\t{}\n", 9000 / i)).collect::<String>());
     for (goal, ceiling) in [
         ("--fpr 0.001", "0.100 % of unlisted keys may match (--fpr; --max-rate-unknown changes it)"),
         ("--bits-per-key 9", " of unlisted keys may match (1.42 times a plain filter; --max-rate-unknown changes it)"),
         ("--fpr 0.001 --max-rate-unknown 1", "100 % of unlisted keys may match (--max-rate-unknown)"),
         ("--exact", "100 % of unlisted keys may match (--exact)"),
     ] {
-        let text = desk.run(&format!("build keys --expect cut {goal} -o f")).text(0);
+        let text = dir.run(&format!("build keys --expect cut {goal} -o f")).text(0);
         let line = text.lines().find(|line| line.starts_with("ceiling     ")).unwrap_or_default();
         assert!(line.ends_with(ceiling), "{text}");
         assert!(text.contains("\nwarning     no expected key has a count of 1, so "), "{text}");
     }
-    let report = desk.run("build keys --expect cut --fpr 0.001 -o f --json").json(0);
+    let report = dir.run("build keys --expect cut --fpr 0.001 -o f --json").json(0);
     assert_eq!(report["expected"]["max_rate_unknown"].as_f64(), Some(0.001));
     assert_eq!(report["expected"]["warnings"].as_array().map(Vec::len), Some(1));
     assert!(report["rate"].as_f64() <= Some(0.001));
-    let text = desk.run("build keys --expect cut --unseen 0.1 -o f").text(0);
+    let text = dir.run("build keys --expect cut --unseen 0.1 -o f").text(0);
     assert!(text.contains("\nceiling     1.00 % of unlisted") && !text.contains("\nwarning "), "{text}");
 }
 
 #[test]
 fn plans_are_tables() {
-    let desk = desk();
-    let text = desk.run("plan keys --expect queries --bits-per-key 10").text(0);
+    let dir = dir();
+    let text = dir.run("plan keys --expect queries --bits-per-key 10").text(0);
     let head = text.lines().next().unwrap();
     for word in ["structure", "steps", "bits/key", "over bound", "expected", "unknown", "lines"] {
         assert!(head.contains(word), "{text}");
@@ -110,21 +110,21 @@ fn plans_are_tables() {
         assert!(text.contains(name), "{name}: {text}");
     }
     // What is marked is what is built.
-    let plan = desk.run("plan keys --expect queries --bits-per-key 10 --json").json(0);
+    let plan = dir.run("plan keys --expect queries --bits-per-key 10 --json").json(0);
     let chosen = plan["candidates"].as_array().unwrap().iter().find(|c| c["chosen"] == true).unwrap();
     assert_eq!(plan["chosen"], chosen["kind"]);
-    let report = desk.run("build keys --expect queries --bits-per-key 10 -o f --json").json(0);
+    let report = dir.run("build keys --expect queries --bits-per-key 10 -o f --json").json(0);
     assert_eq!(report["expected"]["predicted"]["bits_per_key"], chosen["bits_per_key"]);
     assert_eq!(report["expected"]["predicted"]["workload_rate"], chosen["workload_rate"]);
     // Without queries, and with one structure.
-    assert!(desk.run("plan keys").text(0).lines().any(|line| line.starts_with("*  ribbon")));
-    assert!(desk.run("plan keys --kind fuse").text(0).contains("fuse was asked for"));
-    assert_eq!(desk.names(), ["f", "keys", "queries", "tmp"]);
+    assert!(dir.run("plan keys").text(0).lines().any(|line| line.starts_with("*  ribbon")));
+    assert!(dir.run("plan keys --kind fuse").text(0).contains("fuse was asked for"));
+    assert_eq!(dir.names(), ["f", "keys", "queries", "tmp"]);
 }
 
 #[test]
 fn bad_expectations_are_refused() {
-    let desk = desk();
+    let dir = dir();
     for (line, expected) in [
         ("query\t-1", "expected"),
         ("query\tNaN", "expected"),
@@ -133,23 +133,23 @@ fn bad_expectations_are_refused() {
         ("query\tmany", "expected"),
         ("query", "expected"),
     ] {
-        desk.put("bad", format!("first\t1\n{line}\n"));
-        let complaint = desk.run("build keys --expect bad -o f").complaint();
+        dir.put("bad", format!("first\t1\n{line}\n"));
+        let complaint = dir.run("build keys --expect bad -o f").complaint();
         assert!(complaint.starts_with("bad: line 2: ") && complaint.contains(expected), "{complaint}");
     }
-    let complaint = desk.run("build keys --expect missing -o f").complaint();
+    let complaint = dir.run("build keys --expect missing -o f").complaint();
     assert!(complaint.contains("missing: no such file"), "{complaint}");
-    let complaint = desk.run("build keys --max-rate-unknown 0.1 -o f").complaint();
+    let complaint = dir.run("build keys --max-rate-unknown 0.1 -o f").complaint();
     assert!(complaint.contains("--expect"), "{complaint}");
-    let complaint = desk.run("build keys --expect queries --max-rate-unknown 2 -o f").complaint();
+    let complaint = dir.run("build keys --expect queries --max-rate-unknown 2 -o f").complaint();
     assert!(complaint.contains("expected a share between 0 and 1"), "{complaint}");
-    let complaint = desk.run("build keys --expect queries --bits-per-key 0.01 -o f").complaint();
+    let complaint = dir.run("build keys --expect queries --bits-per-key 0.01 -o f").complaint();
     assert!(complaint.contains("the smallest that works is"), "{complaint}");
-    let complaint = desk
+    let complaint = dir
         .run("build keys --expect queries --kind classic-bloom --bits-per-key 16 --max-rate-unknown 0.0001 -o f")
         .complaint();
     assert!(complaint.contains("these could: "), "{complaint}");
-    let complaint = desk.run("build keys --expect queries --exclude keys --kind stacked -o f").complaint();
+    let complaint = dir.run("build keys --expect queries --exclude keys --kind stacked -o f").complaint();
     assert!(complaint.contains("use steered"), "{complaint}");
-    assert_eq!(desk.names(), ["bad", "keys", "queries", "tmp"]);
+    assert_eq!(dir.names(), ["bad", "keys", "queries", "tmp"]);
 }

@@ -2,42 +2,42 @@
 
 use std::fs;
 
-use crate::desk::{Desk, numbers, quickstart};
+use crate::test_dir::{TestDir, numbers, quickstart};
 
 #[test]
 fn equal_bytes_for_any_threads_and_memory() {
-    let desk = Desk::new();
+    let dir = TestDir::new();
     // Two shards, and ten times what 4 MiB hold.
-    desk.put("keys.txt", numbers(0..1_600_000));
-    desk.run("build --integers --threads 1 keys.txt -o one.tamis").text(0);
-    desk.run("build --integers --threads 2 --memory 4M --tmp tmp keys.txt -o two.tamis").text(0);
-    assert!(desk.read("one.tamis") == desk.read("two.tamis"));
-    assert_eq!(desk.run("inspect --json two.tamis").json(0)["shards"], 2);
-    assert_eq!(desk.names(), ["keys.txt", "one.tamis", "tmp", "two.tamis"]);
-    desk.run("verify --integers two.tamis --keys keys.txt").text(0);
-    desk.run("build --integers --threads 2 --seed 1 keys.txt -o two.tamis").text(0);
-    assert!(desk.read("one.tamis") != desk.read("two.tamis"));
+    dir.put("keys.txt", numbers(0..1_600_000));
+    dir.run("build --integers --threads 1 keys.txt -o one.tamis").text(0);
+    dir.run("build --integers --threads 2 --memory 4M --tmp tmp keys.txt -o two.tamis").text(0);
+    assert!(dir.read("one.tamis") == dir.read("two.tamis"));
+    assert_eq!(dir.run("inspect --json two.tamis").json(0)["shards"], 2);
+    assert_eq!(dir.names(), ["keys.txt", "one.tamis", "tmp", "two.tamis"]);
+    dir.run("verify --integers two.tamis --keys keys.txt").text(0);
+    dir.run("build --integers --threads 2 --seed 1 keys.txt -o two.tamis").text(0);
+    assert!(dir.read("one.tamis") != dir.read("two.tamis"));
 
-    desk.run("build --integers --threads 1024 keys.txt -o two.tamis").text(0);
-    assert!(desk.read("one.tamis") == desk.read("two.tamis"));
+    dir.run("build --integers --threads 1024 keys.txt -o two.tamis").text(0);
+    assert!(dir.read("one.tamis") == dir.read("two.tamis"));
 
     // Temporary files would be larger than allowed.
-    let message = desk.error("build --integers --memory 4M --disk 1M keys.txt -o out.tamis");
+    let message = dir.error("build --integers --memory 4M --disk 1M keys.txt -o out.tamis");
     assert_eq!(message, "temporary files would exceed the disk limit of 1048576 bytes");
 }
 
 #[test]
 fn keyed_filters_differ_and_keep_their_secret() {
-    let desk = Desk::new();
-    desk.put("keys.txt", "one\ntwo\nthree\n");
+    let dir = TestDir::new();
+    dir.put("keys.txt", "one\ntwo\nthree\n");
     for name in ["a.tamis", "b.tamis"] {
-        desk.run(&format!("build --keyed keys.txt -o {name}")).text(0);
-        desk.run(&format!("verify {name} --keys keys.txt")).text(0);
+        dir.run(&format!("build --keyed keys.txt -o {name}")).text(0);
+        dir.run(&format!("verify {name} --keys keys.txt")).text(0);
     }
-    let (a, b) = (desk.read("a.tamis"), desk.read("b.tamis"));
+    let (a, b) = (dir.read("a.tamis"), dir.read("b.tamis"));
     assert_ne!(a[16..32], b[16..32]);
-    let text = desk.run("inspect a.tamis").text(0);
-    let json = desk.run("inspect --json a.tamis").json(0);
+    let text = dir.run("inspect a.tamis").text(0);
+    let json = dir.run("inspect --json a.tamis").json(0);
     assert!(text.contains("SipHash-2-4-128, secret key"), "{text}");
     assert_eq!((json["hash"].as_str(), json["seed"].is_null()), (Some("siphash-2-4-128"), true));
     // The secret is at bytes 16 to 32 of the file.
@@ -48,16 +48,16 @@ fn keyed_filters_differ_and_keep_their_secret() {
             assert!(!text.contains(&form) && !json.to_string().contains(&form));
         }
     }
-    assert!(desk.error("build --keyed --seed 1 keys.txt -o out.tamis").contains("cannot be used with"));
+    assert!(dir.error("build --keyed --seed 1 keys.txt -o out.tamis").contains("cannot be used with"));
 }
 
 /// Builds the deny list with these options; the rate and the bits per key it has.
-fn build(desk: &Desk, options: &str) -> (f64, f64) {
-    let report = desk.run(&format!("build {} {options} -o out.tamis --json", quickstart("deny.txt"))).json(0);
-    let deny = desk.run(&format!("query -c out.tamis {}", quickstart("deny.txt"))).text(0);
+fn build(dir: &TestDir, options: &str) -> (f64, f64) {
+    let report = dir.run(&format!("build {} {options} -o out.tamis --json", quickstart("deny.txt"))).json(0);
+    let deny = dir.run(&format!("query -c out.tamis {}", quickstart("deny.txt"))).text(0);
     assert_eq!(deny, "93514\n", "{options}");
     let rate = report["rate"].as_f64().unwrap();
-    let strangers = desk.feed("query -c out.tamis", numbers(0..50_000)).out;
+    let strangers = dir.feed("query -c out.tamis", numbers(0..50_000)).out;
     let strangers: f64 = String::from_utf8(strangers).unwrap().trim().parse().unwrap();
     // Six standard deviations of a binomial.
     let (mean, deviation) = (50_000.0 * rate, (50_000.0 * rate * (1.0 - rate)).sqrt());
@@ -67,10 +67,10 @@ fn build(desk: &Desk, options: &str) -> (f64, f64) {
 
 #[test]
 fn rates_are_kept() {
-    let desk = Desk::new();
+    let dir = TestDir::new();
     let mut before = f64::INFINITY;
     for fpr in [1e-4, 0.001, 0.02, 0.4] {
-        let (rate, bits) = build(&desk, &format!("--fpr {fpr}"));
+        let (rate, bits) = build(&dir, &format!("--fpr {fpr}"));
         assert!(rate <= fpr && rate > 0.9 * fpr, "{fpr}: {rate}");
         assert!(bits < before && bits > -rate.log2(), "{fpr}: {bits}");
         before = bits;
@@ -79,22 +79,22 @@ fn rates_are_kept() {
 
 #[test]
 fn budgets_are_kept() {
-    let desk = Desk::new();
+    let dir = TestDir::new();
     for budget in [2.0, 7.5, 12.0] {
-        let (rate, bits) = build(&desk, &format!("--bits-per-key {budget}"));
+        let (rate, bits) = build(&dir, &format!("--bits-per-key {budget}"));
         // The planner knows the size of a ribbon to within half a percent.
         assert!(bits <= budget * 1.005 && bits > 0.97 * budget, "{budget}: {bits}");
         assert!(rate < 1.1 * (-0.95 * budget).exp2(), "{budget}: {rate}");
     }
-    let message = desk.error(&format!("build {} --bits-per-key 0.01 -o x.tamis", quickstart("deny.txt")));
+    let message = dir.error(&format!("build {} --bits-per-key 0.01 -o x.tamis", quickstart("deny.txt")));
     assert!(message.starts_with("x.tamis: 0.01 bits per key are too few for 93514 keys; the smallest"), "{message}");
-    let message = desk.error("build --bits-per-key 9 --fpr 0.1 -o x.tamis");
+    let message = dir.error("build --bits-per-key 9 --fpr 0.1 -o x.tamis");
     assert_eq!(message, "the argument '--bits-per-key <B>' cannot be used with '--fpr <P>'; see --help");
 }
 
 #[test]
 fn every_kind_and_effort_works() {
-    let desk = Desk::new();
+    let dir = TestDir::new();
     for (options, structure) in [
         ("--kind auto", "ribbon"),
         ("--kind ribbon", "ribbon"),
@@ -109,67 +109,67 @@ fn every_kind_and_effort_works() {
         ("--effort balanced", "ribbon"),
         ("--effort smallest", "ribbon"),
     ] {
-        let (rate, _) = build(&desk, options);
+        let (rate, _) = build(&dir, options);
         assert!(rate <= 0.01, "{options}: {rate}");
-        assert_eq!(desk.run("inspect --json out.tamis").json(0)["layers"][0]["structure"], structure, "{options}");
+        assert_eq!(dir.run("inspect --json out.tamis").json(0)["layers"][0]["structure"], structure, "{options}");
     }
-    let (_, balanced) = build(&desk, "--effort balanced");
-    assert!(build(&desk, "--effort smallest").1 < balanced && build(&desk, "--effort fast").1 > balanced);
+    let (_, balanced) = build(&dir, "--effort balanced");
+    assert!(build(&dir, "--effort smallest").1 < balanced && build(&dir, "--effort fast").1 > balanced);
 }
 
 #[test]
 fn few_keys_are_a_filter_too() {
-    let desk = Desk::new();
+    let dir = TestDir::new();
     for (input, keys, duplicates, blank) in
         [("", 0, 0, 0), ("\n\n", 0, 0, 2), ("one\n", 1, 0, 0), ("a\na\na\n", 1, 2, 0)]
     {
         for (kind, _) in tamis::Kind::ALL {
-            let report = desk.feed(&format!("build --kind {kind} --json -o out.tamis"), input).json(0);
+            let report = dir.feed(&format!("build --kind {kind} --json -o out.tamis"), input).json(0);
             assert_eq!(
                 (&report["keys"], &report["duplicates"]),
                 (&keys.into(), &duplicates.into()),
                 "{kind} {input:?}"
             );
             assert_eq!(report["blank"], blank, "{kind} {input:?}");
-            desk.feed("verify out.tamis --keys -", input).text(0);
+            dir.feed("verify out.tamis --keys -", input).text(0);
         }
     }
     // A filter of nothing lets nothing through, whatever it is asked for.
-    assert!(desk.run("build -o empty.tamis").text(0).contains("strangers   0 % of"));
-    desk.feed("query empty.tamis", numbers(0..1000)).text(1);
-    desk.feed("query --integers empty.tamis", numbers(0..1000)).text(1);
-    let answer = desk.feed("verify --integers --json empty.tamis --keys -", "5\n").json(1);
+    assert!(dir.run("build -o empty.tamis").text(0).contains("strangers   0 % of"));
+    dir.feed("query empty.tamis", numbers(0..1000)).text(1);
+    dir.feed("query --integers empty.tamis", numbers(0..1000)).text(1);
+    let answer = dir.feed("verify --integers --json empty.tamis --keys -", "5\n").json(1);
     assert_eq!(answer["missing"], 1);
 }
 
 #[test]
 fn the_output_is_replaced_when_it_is_complete() {
-    let desk = Desk::new();
-    desk.put("keys.txt", "1\n2\n");
-    desk.put("bad.txt", "1\ntwo\n");
-    desk.put("out.tamis", "old");
-    assert_eq!(desk.error("build --integers keys.txt bad.txt -o out.tamis").split(':').next(), Some("bad.txt"));
-    assert_eq!(desk.read("out.tamis"), b"old");
-    desk.run("build --integers keys.txt -o out.tamis").text(0);
-    desk.run("verify --integers out.tamis --keys keys.txt").text(0);
+    let dir = TestDir::new();
+    dir.put("keys.txt", "1\n2\n");
+    dir.put("bad.txt", "1\ntwo\n");
+    dir.put("out.tamis", "old");
+    assert_eq!(dir.error("build --integers keys.txt bad.txt -o out.tamis").split(':').next(), Some("bad.txt"));
+    assert_eq!(dir.read("out.tamis"), b"old");
+    dir.run("build --integers keys.txt -o out.tamis").text(0);
+    dir.run("verify --integers out.tamis --keys keys.txt").text(0);
     // A list of keys is not overwritten by its own filter, under whatever name.
-    let message = desk.error("build keys.txt -o tmp/../keys.txt");
+    let message = dir.error("build keys.txt -o tmp/../keys.txt");
     assert_eq!(message, "tmp/../keys.txt: is a file of keys and would be replaced by the filter");
-    assert_eq!(desk.read("keys.txt"), b"1\n2\n");
+    assert_eq!(dir.read("keys.txt"), b"1\n2\n");
 }
 
 #[test]
 fn a_filter_may_go_to_standard_output() {
-    let desk = Desk::new();
-    desk.put("keys.txt", "one\ntwo\n");
-    desk.run("build keys.txt -o file.tamis").text(0);
+    let dir = TestDir::new();
+    dir.put("keys.txt", "one\ntwo\n");
+    dir.run("build keys.txt -o file.tamis").text(0);
     for output in ["-", if cfg!(target_os = "linux") { "/dev/stdout" } else { "-" }] {
-        let run = desk.run(&format!("build keys.txt -o {output}"));
+        let run = dir.run(&format!("build keys.txt -o {output}"));
         assert_eq!(run.code, Some(0), "{}", run.err);
-        assert!(run.out == desk.read("file.tamis"), "{output}");
+        assert!(run.out == dir.read("file.tamis"), "{output}");
         assert!(run.err.starts_with("keys        2, 0 duplicates dropped\n"), "{}", run.err);
     }
-    let mut child = desk.command(&format!("build {} -o -", quickstart("deny.txt"))).spawn().unwrap();
+    let mut child = dir.command(&format!("build {} -o -", quickstart("deny.txt"))).spawn().unwrap();
     drop(child.stdout.take());
     let output = child.wait_with_output().unwrap();
     let message = String::from_utf8(output.stderr).unwrap();
@@ -180,10 +180,10 @@ fn a_filter_may_go_to_standard_output() {
 #[cfg(unix)]
 #[test]
 fn a_link_stays_and_its_file_is_replaced() {
-    let desk = Desk::new();
-    desk.put("tmp/real", "old");
-    std::os::unix::fs::symlink("tmp/real", desk.path("link.tamis")).unwrap();
-    desk.feed("build -o link.tamis", "one\n").text(0);
-    assert!(fs::symlink_metadata(desk.path("link.tamis")).unwrap().is_symlink());
-    desk.feed("verify tmp/real --keys -", "one\n").text(0);
+    let dir = TestDir::new();
+    dir.put("tmp/real", "old");
+    std::os::unix::fs::symlink("tmp/real", dir.path("link.tamis")).unwrap();
+    dir.feed("build -o link.tamis", "one\n").text(0);
+    assert!(fs::symlink_metadata(dir.path("link.tamis")).unwrap().is_symlink());
+    dir.feed("verify tmp/real --keys -", "one\n").text(0);
 }

@@ -4,7 +4,6 @@
 
 mod answers;
 mod bad;
-mod desk;
 mod expect;
 mod formats;
 mod goals;
@@ -18,3 +17,4 @@ mod sets;
 mod signals;
 #[cfg(target_os = "linux")]
 mod terminal;
+mod test_dir;

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::desk::{Desk, quickstart};
 use crate::formats::{gzip, parquet_table};
+use crate::test_dir::{TestDir, quickstart};
 
 /// 3000 keys; most have the value `red`.
 fn colours() -> String {
@@ -27,11 +27,11 @@ fn first_words(text: &str) -> Vec<&str> {
 
 #[test]
 fn the_round_of_all_commands() {
-    let desk = Desk::new();
-    desk.put("pairs.tsv", colours());
-    let report = desk.run("map build pairs.tsv -o m.tamis").text(0);
+    let dir = TestDir::new();
+    dir.put("pairs.tsv", colours());
+    let report = dir.run("map build pairs.tsv -o m.tamis").text(0);
     assert_eq!(first_words(&report), ["keys", "values", "structure", "file", "size", "strangers"], "{report}");
-    let size = fs::metadata(desk.path("m.tamis")).unwrap().len();
+    let size = fs::metadata(dir.path("m.tamis")).unwrap().len();
     let bits = size as f64 * 8.0 / 3000.0;
     // 30 of 3000 keys have one value, 270 another.
     let entropy = 0.9 * -0.9f64.log2() + 0.09 * -0.09f64.log2() + 0.01 * -0.01f64.log2();
@@ -48,18 +48,18 @@ fn the_round_of_all_commands() {
     ] {
         assert!(report.contains(&line), "{line:?} {report}");
     }
-    assert_eq!(desk.names(), ["m.tamis", "pairs.tsv", "tmp"]);
+    assert_eq!(dir.names(), ["m.tamis", "pairs.tsv", "tmp"]);
 
     // Every value, in order.
     let keys: String = (0..3000).map(|i| format!("key{i}\n")).collect();
-    assert_eq!(desk.feed("map get m.tamis", &keys).text(0), colours());
-    assert_eq!(desk.feed("map get -c m.tamis -", &keys).text(0), "3000\n");
+    assert_eq!(dir.feed("map get m.tamis", &keys).text(0), colours());
+    assert_eq!(dir.feed("map get -c m.tamis -", &keys).text(0), "3000\n");
 
-    let verified = desk.run("map verify m.tamis --pairs pairs.tsv").text(0);
+    let verified = dir.run("map verify m.tamis --pairs pairs.tsv").text(0);
     assert_eq!(verified, "checksum    right\npairs       3,000 checked, 0 wrong\n");
-    assert_eq!(desk.run("map verify m.tamis").text(0), "checksum    right\n");
+    assert_eq!(dir.run("map verify m.tamis").text(0), "checksum    right\n");
 
-    let inspected = desk.run("map inspect m.tamis").text(0);
+    let inspected = dir.run("map inspect m.tamis").text(0);
     let expected = ["file", "keys", "values", "hash", "size", "strangers", "shards"];
     assert_eq!(first_words(&inspected)[..7], expected, "{inspected}");
     let lines: Vec<&str> = inspected.lines().skip(7).collect();
@@ -76,9 +76,9 @@ fn the_round_of_all_commands() {
 
 #[test]
 fn reports_in_json() {
-    let desk = Desk::new();
-    desk.put("pairs", "ann\tred\n\nbob\tblue\neve\tred\nann\tred\ntom\tred\n");
-    let built = desk.run("map build pairs -o m.tamis --json --fingerprint 16 --seed 7").json(0);
+    let dir = TestDir::new();
+    dir.put("pairs", "ann\tred\n\nbob\tblue\neve\tred\nann\tred\ntom\tred\n");
+    let built = dir.run("map build pairs -o m.tamis --json --fingerprint 16 --seed 7").json(0);
     for (name, value) in [
         ("file", json!("m.tamis")),
         ("keys", json!(4)),
@@ -92,7 +92,7 @@ fn reports_in_json() {
         assert_eq!(built[name], value, "{name}");
     }
     let number = |name: &str| built[name].as_f64().unwrap();
-    let size = desk.read("m.tamis").len() as f64;
+    let size = dir.read("m.tamis").len() as f64;
     let (entropy, rate) = (0.25 * 2.0 + 0.75 * -0.75f64.log2(), number("rate"));
     assert!(rate > 0.5f64.powi(17) && rate < 0.5f64.powi(15), "{rate}");
     assert_eq!((number("bytes"), number("bits_per_key")), (size, size * 2.0));
@@ -100,7 +100,7 @@ fn reports_in_json() {
     assert!((number("bound_bits_per_key") - entropy + rate.log2()).abs() < 1e-9);
     assert!((number("overhead") - size * 2.0 / (entropy - rate.log2()) + 1.0).abs() < 1e-9);
 
-    let inspected = desk.run("map inspect m.tamis --json").json(0);
+    let inspected = dir.run("map inspect m.tamis --json").json(0);
     for name in ["keys", "values", "domain", "value_domain", "kind", "bytes", "rate", "table_bytes", "layers"] {
         assert_eq!(inspected[name], built[name], "{name}");
     }
@@ -109,16 +109,16 @@ fn reports_in_json() {
     assert!(layer["purpose"].is_string() && layer["details"].is_string() && layer["bytes"].is_u64(), "{layer}");
 
     let lines = "{\"key\":\"bob\",\"value\":\"blue\"}\n{\"key\":\"stranger\",\"value\":null}\n";
-    assert_eq!(desk.feed("map get m.tamis --json", "bob\nstranger\n").text(0), lines);
-    let counts = desk.feed("map get m.tamis --json -c", "bob\n\nstranger\n").json(0);
+    assert_eq!(dir.feed("map get m.tamis --json", "bob\nstranger\n").text(0), lines);
+    let counts = dir.feed("map get m.tamis --json -c", "bob\n\nstranger\n").json(0);
     assert_eq!(counts, json!({ "keys": 2, "found": 1, "blank": 1 }));
 
-    desk.put("others", "ann\tred\nbob\tred\nstranger\tblue\n");
-    let verified = desk.run("map verify m.tamis --pairs others --json").json(1);
+    dir.put("others", "ann\tred\nbob\tred\nstranger\tblue\n");
+    let verified = dir.run("map verify m.tamis --pairs others --json").json(1);
     let at = |line: u64, key: &str, value: &str, found: Option<&str>| json!({ "file": "others", "unit": "line", "position": line, "key": key, "value": value, "found": found });
     let examples = [at(2, "bob", "red", Some("blue")), at(3, "stranger", "blue", None)];
     assert_eq!(verified, json!({ "checksum": true, "checked": 3, "wrong": 2, "examples": examples }));
-    let verified = desk.run("map verify m.tamis --pairs others").text(1);
+    let verified = dir.run("map verify m.tamis --pairs others").text(1);
     let expected = "checksum    right\npairs       3 checked, 2 wrong\n\
                     wrong       others line 2: bob has \"blue\", expected \"red\"\n\
                     wrong       others line 3: stranger has no value, expected \"blue\"\n";
@@ -127,48 +127,48 @@ fn reports_in_json() {
 
 #[test]
 fn absent_keys_are_left_out() {
-    let desk = Desk::new();
-    desk.put("pairs", colours());
-    desk.run("map build pairs -o m.tamis --fingerprint 32").text(0);
-    assert_eq!(desk.feed("map get m.tamis", "key0\nno\nkey1\n").text(0), "key0\tgreen, and blue\nkey1\tred\n");
-    assert_eq!(desk.feed("map get m.tamis --all", "no\nkey1\n").text(0), "no\t\nkey1\tred\n");
-    assert_eq!(desk.feed("map get m.tamis --all", "no\n").text(1), "no\t\n");
-    assert_eq!(desk.feed("map get m.tamis", "no\n").text(1), "");
-    assert_eq!(desk.feed("map get m.tamis", "").text(1), "");
-    assert_eq!(desk.feed("map get m.tamis -c", "no\n").text(1), "0\n");
-    assert_eq!(desk.feed("map get m.tamis -0", "no\0key1").text(0), "key1\tred\0");
-    assert_eq!(desk.feed("map get m.tamis --trim --lowercase", " KEY1 \n").text(0), "key1\tred\n");
+    let dir = TestDir::new();
+    dir.put("pairs", colours());
+    dir.run("map build pairs -o m.tamis --fingerprint 32").text(0);
+    assert_eq!(dir.feed("map get m.tamis", "key0\nno\nkey1\n").text(0), "key0\tgreen, and blue\nkey1\tred\n");
+    assert_eq!(dir.feed("map get m.tamis --all", "no\nkey1\n").text(0), "no\t\nkey1\tred\n");
+    assert_eq!(dir.feed("map get m.tamis --all", "no\n").text(1), "no\t\n");
+    assert_eq!(dir.feed("map get m.tamis", "no\n").text(1), "");
+    assert_eq!(dir.feed("map get m.tamis", "").text(1), "");
+    assert_eq!(dir.feed("map get m.tamis -c", "no\n").text(1), "0\n");
+    assert_eq!(dir.feed("map get m.tamis -0", "no\0key1").text(0), "key1\tred\0");
+    assert_eq!(dir.feed("map get m.tamis --trim --lowercase", " KEY1 \n").text(0), "key1\tred\n");
     // Full batches and nothing after them.
     for n in [8191, 8192, 8193] {
-        assert_eq!(desk.feed("map get m.tamis -c", "key7\n".repeat(n)).text(0), format!("{n}\n"));
+        assert_eq!(dir.feed("map get m.tamis -c", "key7\n".repeat(n)).text(0), format!("{n}\n"));
     }
-    let report = desk.run("map build pairs -o f.tamis --fingerprint 8 --kind fuse").text(0);
+    let report = dir.run("map build pairs -o f.tamis --fingerprint 8 --kind fuse").text(0);
     assert!(report.contains("\nstrangers   0.391 % of absent keys get a value\n"), "{report}");
     assert!(report.contains("; the entropy of the values is 0.516 and 8.000 to recognise keys, so "), "{report}");
 }
 
 #[test]
 fn every_format_gives_the_same_map() {
-    let desk = Desk::new();
+    let dir = TestDir::new();
     let lines = "alpha\t1\nbeta\t2\ngamma\t3\n";
-    desk.feed("map build -o text.tamis", lines).text(0);
-    desk.feed("map build -o numbers.tamis --values numbers", lines).text(0);
-    assert_ne!(desk.read("text.tamis"), desk.read("numbers.tamis"));
+    dir.feed("map build -o text.tamis", lines).text(0);
+    dir.feed("map build -o numbers.tamis --values numbers", lines).text(0);
+    assert_ne!(dir.read("text.tamis"), dir.read("numbers.tamis"));
     let table = "host\tid\nalpha\t1\nbeta\t2\ngamma\t3\n";
     let objects: String = lines
         .lines()
         .map(|line| line.split_once('\t').unwrap())
         .map(|(host, id)| format!("{{\"host\":\"{host}\",\"id\":{id}}}\n"))
         .collect();
-    desk.put("plain.tsv", lines);
-    desk.put("plain", gzip(lines.as_bytes()));
-    desk.put("crlf.txt", format!("\u{feff}{}", lines.replace('\n', "\r\n\r\n")));
-    desk.put("named.tsv", table);
-    desk.put("named.csv", table.replace('\t', ","));
-    desk.put("named.csv.gz", gzip(table.replace('\t', ",").as_bytes()));
-    desk.put("rows.csv", lines.replace('\t', ","));
-    desk.put("typed.jsonl", objects);
-    desk.put("typed.parquet", parquet_table(&["alpha", "beta", "gamma"]));
+    dir.put("plain.tsv", lines);
+    dir.put("plain", gzip(lines.as_bytes()));
+    dir.put("crlf.txt", format!("\u{feff}{}", lines.replace('\n', "\r\n\r\n")));
+    dir.put("named.tsv", table);
+    dir.put("named.csv", table.replace('\t', ","));
+    dir.put("named.csv.gz", gzip(table.replace('\t', ",").as_bytes()));
+    dir.put("rows.csv", lines.replace('\t', ","));
+    dir.put("typed.jsonl", objects);
+    dir.put("typed.parquet", parquet_table(&["alpha", "beta", "gamma"]));
     let named = "--key-column host --value-column id";
     for (file, columns) in [
         ("plain.tsv", ""),
@@ -187,36 +187,36 @@ fn every_format_gives_the_same_map() {
             ("--values numbers", "numbers.tamis"),
             ("", if typed { "numbers.tamis" } else { "text.tamis" }),
         ] {
-            desk.run(&format!("map build {file} {columns} {option} -o out.tamis")).text(0);
-            assert_eq!(desk.read("out.tamis"), desk.read(expected), "{file} {option}");
+            dir.run(&format!("map build {file} {columns} {option} -o out.tamis")).text(0);
+            assert_eq!(dir.read("out.tamis"), dir.read(expected), "{file} {option}");
         }
         for map in ["text.tamis", "numbers.tamis"] {
-            desk.run(&format!("map verify {map} --pairs {file} {columns}")).text(0);
+            dir.run(&format!("map verify {map} --pairs {file} {columns}")).text(0);
         }
     }
     // The keys of a table; integers by their type.
-    assert_eq!(desk.run("map get text.tamis named.csv --column host").text(0), lines);
+    assert_eq!(dir.run("map get text.tamis named.csv --column host").text(0), lines);
     let swapped = "--key-column id --value-column host";
-    desk.run(&format!("map build typed.parquet {swapped} -o by-id.tamis")).text(0);
-    assert_eq!(desk.feed("map get by-id.tamis --integers", "2\n").text(0), "2\tbeta\n");
-    desk.run(&format!("map build named.csv {swapped} --integers -o out.tamis")).text(0);
-    assert_eq!(desk.read("out.tamis"), desk.read("by-id.tamis"));
-    desk.run(&format!("map build --format tsv rows.csv named.tsv {swapped} -o out.tamis")).complaint();
+    dir.run(&format!("map build typed.parquet {swapped} -o by-id.tamis")).text(0);
+    assert_eq!(dir.feed("map get by-id.tamis --integers", "2\n").text(0), "2\tbeta\n");
+    dir.run(&format!("map build named.csv {swapped} --integers -o out.tamis")).text(0);
+    assert_eq!(dir.read("out.tamis"), dir.read("by-id.tamis"));
+    dir.run(&format!("map build --format tsv rows.csv named.tsv {swapped} -o out.tamis")).complaint();
     // Only the first tab counts, and an empty value is one.
-    desk.feed("map build -o tabs.tamis --fingerprint 20", "a\tb\tc\nd\t\n e \t f \n").text(0);
-    assert_eq!(desk.feed("map get tabs.tamis", "a\nd\n e \n").text(0), "a\tb\tc\nd\t\n e \t f \n");
-    desk.feed("map build -o tabs.tamis -0 --trim", " a\t1\n2\0").text(0);
-    assert_eq!(desk.feed("map get tabs.tamis", "a\n").text(0), "a\t1\n2\n");
+    dir.feed("map build -o tabs.tamis --fingerprint 20", "a\tb\tc\nd\t\n e \t f \n").text(0);
+    assert_eq!(dir.feed("map get tabs.tamis", "a\nd\n e \n").text(0), "a\tb\tc\nd\t\n e \t f \n");
+    dir.feed("map build -o tabs.tamis -0 --trim", " a\t1\n2\0").text(0);
+    assert_eq!(dir.feed("map get tabs.tamis", "a\n").text(0), "a\t1\n2\n");
 }
 
 #[test]
 fn options_of_the_build() {
-    let desk = Desk::new();
-    desk.put("pairs", (0..20_000u64).map(|i| format!("{i}\t{}\n", i * i % 1000)).collect::<String>());
-    desk.put("keys", (0..20_000u64).map(|i| format!("{i}\n")).collect::<String>());
+    let dir = TestDir::new();
+    dir.put("pairs", (0..20_000u64).map(|i| format!("{i}\t{}\n", i * i % 1000)).collect::<String>());
+    dir.put("keys", (0..20_000u64).map(|i| format!("{i}\n")).collect::<String>());
     let build = |options: &str| {
-        let report = desk.run(&format!("map build pairs -o m.tamis --json {options}")).json(0);
-        desk.run("map verify m.tamis --pairs pairs").text(0);
+        let report = dir.run(&format!("map build pairs -o m.tamis --json {options}")).json(0);
+        dir.run("map verify m.tamis --pairs pairs").text(0);
         report
     };
     let bits = |report: &serde_json::Value| report["bits_per_key"].as_f64().unwrap();
@@ -236,63 +236,63 @@ fn options_of_the_build() {
     let marked = build("--fingerprint 8 --values numbers --kind ribbon");
     assert!((18.0..18.4).contains(&bits(&marked)), "{marked}");
     assert_eq!(marked["rate"].as_f64(), Some(1.0 / 256.0));
-    desk.put("values", (0..1000u64).map(|i| format!("{i}\n")).collect::<String>());
+    dir.put("values", (0..1000u64).map(|i| format!("{i}\n")).collect::<String>());
     assert_eq!(build("--alphabet values")["value_domain"], "bytes");
 }
 
 #[test]
 fn seeds_threads_and_memory() {
-    let desk = Desk::new();
-    desk.put("pairs", colours());
+    let dir = TestDir::new();
+    dir.put("pairs", colours());
     let build = |options: &str| {
-        desk.run(&format!("map build pairs -o m.tamis {options}")).text(0);
-        desk.read("m.tamis")
+        dir.run(&format!("map build pairs -o m.tamis {options}")).text(0);
+        dir.read("m.tamis")
     };
     let plain = build("");
     assert!(plain == build("--threads 1"));
     assert!(plain == build("--seed 0") && plain != build("--seed 1"));
     assert!(build("--keyed") != build("--keyed"));
-    let inspected = desk.run("map inspect m.tamis").text(0);
+    let inspected = dir.run("map inspect m.tamis").text(0);
     assert!(inspected.contains("hash        SipHash-2-4-128, secret key\n"), "{inspected}");
-    assert_eq!(desk.run("map inspect m.tamis --json").json(0)["seed"], json!(null));
-    desk.run("map verify m.tamis --pairs pairs").text(0);
+    assert_eq!(dir.run("map inspect m.tamis --json").json(0)["seed"], json!(null));
+    dir.run("map verify m.tamis --pairs pairs").text(0);
     // To standard output, and to a device.
-    let run = desk.run("map build pairs -o -");
+    let run = dir.run("map build pairs -o -");
     assert!(run.code == Some(0) && run.out == plain);
     assert!(run.err.contains("\nfile        standard output\n"), "{}", run.err);
     if cfg!(unix) {
-        let run = desk.run("map build pairs -o /dev/null");
+        let run = dir.run("map build pairs -o /dev/null");
         assert_eq!((run.code, run.out.len()), (Some(0), 0));
         assert_eq!(first_words(&run.err), ["keys", "values", "file", "size"], "{}", run.err);
     }
-    assert_eq!(desk.names(), ["m.tamis", "pairs", "tmp"]);
+    assert_eq!(dir.names(), ["m.tamis", "pairs", "tmp"]);
     // More than memory holds goes to the disk and makes the same file.
-    desk.put("pairs", (0..300_000u32).map(|i| format!("{i}\t{}\n", i.trailing_zeros())).collect::<String>());
+    dir.put("pairs", (0..300_000u32).map(|i| format!("{i}\t{}\n", i.trailing_zeros())).collect::<String>());
     assert!(build("") == build("--memory 4M --tmp tmp --disk 1G"));
-    desk.run("map verify m.tamis --pairs pairs").text(0);
-    let message = desk.error("map build pairs -o m.tamis --memory 4M --disk 1M");
+    dir.run("map verify m.tamis --pairs pairs").text(0);
+    let message = dir.error("map build pairs -o m.tamis --memory 4M --disk 1M");
     assert_eq!(message, "temporary files would exceed the disk limit of 1048576 bytes");
 }
 
 #[test]
 fn maps_of_nothing_and_of_one_value() {
-    let desk = Desk::new();
-    let report = desk.feed("map build -o empty.tamis", "\n").text(0);
+    let dir = TestDir::new();
+    let report = dir.feed("map build -o empty.tamis", "\n").text(0);
     assert!(
         report.starts_with("keys        0, 0 duplicates dropped, 1 blank lines skipped\nvalues      0 "),
         "{report}"
     );
     assert!(report.contains("\nstructure   none: there are no keys\n"), "{report}");
     assert!(report.ends_with("strangers   0 % of absent keys get a value\n"), "{report}");
-    assert_eq!(desk.feed("map get empty.tamis", "a\n").text(1), "");
-    assert_eq!(desk.feed("map get empty.tamis --integers", "1\n").text(1), "");
-    desk.run("map inspect empty.tamis").text(0);
-    assert_eq!(desk.run("map inspect empty.tamis --json").json(0)["bits_per_key"], json!(null));
-    desk.run("map verify empty.tamis").text(0);
-    desk.feed("map verify empty.tamis --pairs -", "a\tb\n").text(1);
+    assert_eq!(dir.feed("map get empty.tamis", "a\n").text(1), "");
+    assert_eq!(dir.feed("map get empty.tamis --integers", "1\n").text(1), "");
+    dir.run("map inspect empty.tamis").text(0);
+    assert_eq!(dir.run("map inspect empty.tamis --json").json(0)["bits_per_key"], json!(null));
+    dir.run("map verify empty.tamis").text(0);
+    dir.feed("map verify empty.tamis --pairs -", "a\tb\n").text(1);
 
     let same: String = (0..5000).map(|i| format!("{i}\tyes\n")).collect();
-    let report = desk.feed("map build -o one.tamis", &same).text(0);
+    let report = dir.feed("map build -o one.tamis", &same).text(0);
     for line in [
         "values      1 (bytes)\n",
         "structure   constant: the value of every key is the same\n",
@@ -300,29 +300,29 @@ fn maps_of_nothing_and_of_one_value() {
     ] {
         assert!(report.contains(line), "{report}");
     }
-    assert!(desk.read("one.tamis").len() < 200);
-    assert_eq!(desk.feed("map get one.tamis", "17\nanything\n").text(0), "17\tyes\nanything\tyes\n");
-    desk.feed("map build -o one.tamis --fingerprint 16", &same).text(0);
-    assert_eq!(desk.feed("map get one.tamis", "17\nanything\n").text(0), "17\tyes\n");
-    desk.feed("map build -o one.tamis --values numbers", "a\t7\nb\t7\n").text(0);
-    assert_eq!(desk.feed("map get one.tamis", "b\n").text(0), "b\t7\n");
+    assert!(dir.read("one.tamis").len() < 200);
+    assert_eq!(dir.feed("map get one.tamis", "17\nanything\n").text(0), "17\tyes\nanything\tyes\n");
+    dir.feed("map build -o one.tamis --fingerprint 16", &same).text(0);
+    assert_eq!(dir.feed("map get one.tamis", "17\nanything\n").text(0), "17\tyes\n");
+    dir.feed("map build -o one.tamis --values numbers", "a\t7\nb\t7\n").text(0);
+    assert_eq!(dir.feed("map get one.tamis", "b\n").text(0), "b\t7\n");
 }
 
 #[test]
 fn alphabets() {
-    let desk = Desk::new();
-    desk.put("digits", "1\n2\n\n3\n");
-    desk.put("colours.gz", gzip(b"red\nblue\n"));
-    desk.put("pairs", "a\t1\nb\t2\n");
-    desk.put("nobody", "a\t1\n\n\t2\n");
-    desk.put("typed.jsonl", "{\"k\":\"a\",\"v\":1}\n{\"k\":\"b\",\"v\":2}\n");
-    desk.run("map build pairs -o m.tamis --alphabet digits").text(0);
-    desk.run("map build pairs -o m.tamis --alphabet digits --values numbers").text(0);
-    desk.run("map build typed.jsonl --key-column k --value-column v -o m.tamis --alphabet digits").text(0);
-    desk.run("map build pairs -o m.tamis --alphabet -").complaint();
-    desk.feed("map build pairs -o m.tamis --alphabet -", "1\n2").text(0);
-    desk.feed("map build -o m.tamis --alphabet digits", "").text(0);
-    fs::remove_file(desk.path("m.tamis")).unwrap();
+    let dir = TestDir::new();
+    dir.put("digits", "1\n2\n\n3\n");
+    dir.put("colours.gz", gzip(b"red\nblue\n"));
+    dir.put("pairs", "a\t1\nb\t2\n");
+    dir.put("nobody", "a\t1\n\n\t2\n");
+    dir.put("typed.jsonl", "{\"k\":\"a\",\"v\":1}\n{\"k\":\"b\",\"v\":2}\n");
+    dir.run("map build pairs -o m.tamis --alphabet digits").text(0);
+    dir.run("map build pairs -o m.tamis --alphabet digits --values numbers").text(0);
+    dir.run("map build typed.jsonl --key-column k --value-column v -o m.tamis --alphabet digits").text(0);
+    dir.run("map build pairs -o m.tamis --alphabet -").complaint();
+    dir.feed("map build pairs -o m.tamis --alphabet -", "1\n2").text(0);
+    dir.feed("map build -o m.tamis --alphabet digits", "").text(0);
+    fs::remove_file(dir.path("m.tamis")).unwrap();
     for (line, expected) in [
         ("pairs --alphabet colours.gz", "pairs: line 1: the value \"1\" is not one of the 2 that were declared"),
         (
@@ -336,13 +336,13 @@ fn alphabets() {
         ("pairs --alphabet missing", "missing: no such file"),
         ("nobody", "nobody: line 3: the key is empty, expected key<TAB>value"),
     ] {
-        assert_eq!(desk.error(&format!("map build -o m.tamis {line}")), expected);
+        assert_eq!(dir.error(&format!("map build -o m.tamis {line}")), expected);
     }
 }
 
 #[test]
 fn pairs_that_are_wrong() {
-    let desk = Desk::new();
+    let dir = TestDir::new();
     let named = "--key-column k --value-column v";
     let numbers = "is not a number from 0 to 2^64 - 1";
     for (name, text, options, expected) in [
@@ -409,23 +409,23 @@ fn pairs_that_are_wrong() {
         ),
         ("words", "x\t1\n", "--integers", &format!("words: line 1: \"x\" {numbers}")),
     ] {
-        desk.put(name, text);
-        assert_eq!(desk.error(&format!("map build {name} {options} -o out.tamis")), expected);
+        dir.put(name, text);
+        assert_eq!(dir.error(&format!("map build {name} {options} -o out.tamis")), expected);
     }
     // Many, in two files, and equal pairs among them.
-    desk.put("one", (0..50).map(|i| format!("k{i}\t{i}\n")).collect::<String>());
-    desk.put("two", (0..50).map(|i| format!("k{i}\t{}\n", if i % 2 == 0 { i } else { 0 })).collect::<String>());
+    dir.put("one", (0..50).map(|i| format!("k{i}\t{i}\n")).collect::<String>());
+    dir.put("two", (0..50).map(|i| format!("k{i}\t{}\n", if i % 2 == 0 { i } else { 0 })).collect::<String>());
     let places: Vec<String> = (0..8).map(|i| format!("one line {0} and two line {0}", 2 * i + 2)).collect();
     let expected = format!("25 keys have two values: {}, ...; expected one for every key", places.join(", "));
-    assert_eq!(desk.error("map build one two -o out.tamis"), expected);
-    let message = desk.feed("map build -o out.tamis", "a\t1\na\t2\n").complaint();
+    assert_eq!(dir.error("map build one two -o out.tamis"), expected);
+    let message = dir.feed("map build -o out.tamis", "a\t1\na\t2\n").complaint();
     assert!(message.starts_with("1 key has two values: standard input line 1 and standard input line 2;"), "{message}");
 }
 
 #[test]
 fn words_of_the_command_line() {
-    let desk = Desk::new();
-    desk.put("pairs", "a\t1\n");
+    let dir = TestDir::new();
+    dir.put("pairs", "a\t1\n");
     for (option, value, expected) in [
         ("--kind <KIND>", "bloom", "expected one of auto, compressed, ribbon, fuse"),
         ("--fingerprint <BITS>", "33", "33 is not in 0..=32"),
@@ -436,7 +436,7 @@ fn words_of_the_command_line() {
         ("--effort <EFFORT>", "none", "expected fast, balanced or smallest"),
     ] {
         let name = option.split(' ').next().unwrap();
-        let message = desk.error(&format!("map build pairs -o out.tamis {name} {value}"));
+        let message = dir.error(&format!("map build pairs -o out.tamis {name} {value}"));
         assert_eq!(message, format!("invalid value '{value}' for '{option}': {expected}; see --help"));
     }
     for (line, expected) in [
@@ -454,7 +454,7 @@ fn words_of_the_command_line() {
         ("map get tmp", "tmp: is a directory, expected a map file"),
         ("map get pairs", "pairs: not a tamis file (the first eight bytes are not its mark)"),
     ] {
-        assert_eq!(desk.error(line), expected, "{line}");
+        assert_eq!(dir.error(line), expected, "{line}");
     }
     for (command, options) in [
         (
@@ -465,7 +465,7 @@ fn words_of_the_command_line() {
         ("inspect", "--json"),
         ("verify", "--pairs --key-column --value-column --json"),
     ] {
-        let help = desk.run(&format!("map {command} --help")).text(0);
+        let help = dir.run(&format!("map {command} --help")).text(0);
         options.split(' ').for_each(|option| assert!(help.contains(option), "{command} {option}"));
         assert!(help.lines().all(|line| line.chars().count() <= 100), "{help}");
     }
@@ -473,45 +473,45 @@ fn words_of_the_command_line() {
 
 #[test]
 fn files_of_the_other_kind() {
-    let desk = Desk::new();
-    desk.put("pairs", "1\ta\n2\tb\n");
-    desk.put("keys", "1\n");
-    desk.run("map build pairs -o map.tamis").text(0);
-    desk.run("map build pairs --integers -o numbers.tamis").text(0);
-    desk.run("build keys -o filter.tamis").text(0);
+    let dir = TestDir::new();
+    dir.put("pairs", "1\ta\n2\tb\n");
+    dir.put("keys", "1\n");
+    dir.run("map build pairs -o map.tamis").text(0);
+    dir.run("map build pairs --integers -o numbers.tamis").text(0);
+    dir.run("build keys -o filter.tamis").text(0);
     let map = "map.tamis: the file holds a map, expected a filter; `tamis map` reads it";
     for line in ["query map.tamis keys", "inspect map.tamis", "verify map.tamis --keys keys"] {
-        assert_eq!(desk.error(line), map);
+        assert_eq!(dir.error(line), map);
     }
     let filter = "filter.tamis: the file holds a filter, expected a map";
     for line in ["map get filter.tamis keys", "map inspect filter.tamis", "map verify filter.tamis"] {
-        assert_eq!(desk.error(line), filter);
+        assert_eq!(dir.error(line), filter);
     }
     let text =
         "numbers.tamis: the keys of the map are integers, and these are text; with --integers they are read as numbers";
-    assert_eq!(desk.error("map get numbers.tamis keys"), text);
-    assert_eq!(desk.error("map verify numbers.tamis --pairs pairs"), text);
+    assert_eq!(dir.error("map get numbers.tamis keys"), text);
+    assert_eq!(dir.error("map verify numbers.tamis --pairs pairs"), text);
     let integers = "map.tamis: the keys of the map are text, and these are integers; expected text, without --integers";
-    assert_eq!(desk.error("map get map.tamis --integers keys"), integers);
+    assert_eq!(dir.error("map get map.tamis --integers keys"), integers);
     // Damage in the payload is found by one command.
-    desk.put("many", colours());
-    desk.run("map build many -o bad.tamis").text(0);
-    let mut bytes = desk.read("bad.tamis");
+    dir.put("many", colours());
+    dir.run("map build many -o bad.tamis").text(0);
+    let mut bytes = dir.read("bad.tamis");
     bytes[200] ^= 1;
-    desk.put("bad.tamis", &bytes);
-    desk.run("map inspect bad.tamis").text(0);
-    assert_eq!(desk.error("map verify bad.tamis"), "bad.tamis: damaged: the checksum of the payload does not match");
+    dir.put("bad.tamis", &bytes);
+    dir.run("map inspect bad.tamis").text(0);
+    assert_eq!(dir.error("map verify bad.tamis"), "bad.tamis: damaged: the checksum of the payload does not match");
     bytes.truncate(100);
-    desk.put("bad.tamis", &bytes);
-    assert!(desk.error("map get bad.tamis keys").starts_with("bad.tamis: cut short: "));
+    dir.put("bad.tamis", &bytes);
+    assert!(dir.error("map get bad.tamis keys").starts_with("bad.tamis: cut short: "));
 }
 
 #[test]
 fn a_key_that_is_typed_is_answered_before_the_next() {
-    let desk = Desk::new();
-    desk.put("pairs", colours());
-    desk.run("map build pairs -o m.tamis --fingerprint 16").text(0);
-    let mut child = desk.command("map get m.tamis").stdin(Stdio::piped()).spawn().unwrap();
+    let dir = TestDir::new();
+    dir.put("pairs", colours());
+    dir.run("map build pairs -o m.tamis --fingerprint 16").text(0);
+    let mut child = dir.command("map get m.tamis").stdin(Stdio::piped()).spawn().unwrap();
     let (mut stdin, stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
     let (send, answers) = mpsc::channel();
     let reader =
@@ -524,8 +524,8 @@ fn a_key_that_is_typed_is_answered_before_the_next() {
     assert_eq!(child.wait().unwrap().code(), Some(0));
     reader.join().unwrap().unwrap();
     // What was read before a bad line is answered.
-    desk.feed("map build --integers -o n.tamis", "1\ta\n2\tb\n").text(0);
-    let run = desk.feed("map get --integers n.tamis", "1\n2\nx\n1\n");
+    dir.feed("map build --integers -o n.tamis", "1\ta\n2\tb\n").text(0);
+    let run = dir.feed("map get --integers n.tamis", "1\n2\nx\n1\n");
     assert_eq!((run.code, &run.out[..]), (Some(2), &b"1\ta\n2\tb\n"[..]));
     assert_eq!(run.err, "tamis: standard input: line 3: \"x\" is not a number from 0 to 2^64 - 1\n");
 }
@@ -533,11 +533,11 @@ fn a_key_that_is_typed_is_answered_before_the_next() {
 /// The pipe of the README.
 #[test]
 fn hosts_by_their_last_label() {
-    let desk = Desk::new();
+    let dir = TestDir::new();
     let hosts = fs::read_to_string(quickstart("deny.txt")).unwrap();
     let pairs: String = hosts.lines().map(|host| format!("{host}\t{}\n", host.rsplit('.').next().unwrap())).collect();
-    let report = desk.feed("map build -o ends.tamis --json", &pairs).json(0);
+    let report = dir.feed("map build -o ends.tamis --json", &pairs).json(0);
     assert_eq!((report["keys"].as_u64(), report["kind"].as_str()), (Some(93_514), Some("compressed")));
     assert!(report["overhead"].as_f64() < Some(0.1), "{report}");
-    assert_eq!(desk.run(&format!("map get ends.tamis {}", quickstart("deny.txt"))).text(0), pairs);
+    assert_eq!(dir.run(&format!("map get ends.tamis {}", quickstart("deny.txt"))).text(0), pairs);
 }

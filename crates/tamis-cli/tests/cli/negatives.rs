@@ -2,12 +2,12 @@
 
 use serde_json::json;
 
-use crate::desk::{Desk, numbers, quickstart};
+use crate::test_dir::{TestDir, numbers, quickstart};
 
 /// The README's example: no well-known domain is taken for a member.
 #[test]
 fn excluded_keys_never_match() {
-    let desk = Desk::new();
+    let dir = TestDir::new();
     let (deny, allow) = (quickstart("deny.txt"), quickstart("allow.txt"));
     for more in [
         "",
@@ -21,37 +21,37 @@ fn excluded_keys_never_match() {
         "--layout local",
         "--keyed",
     ] {
-        let report = desk.run(&format!("build {deny} --exclude {allow} -o d.tamis {more}")).text(0);
+        let report = dir.run(&format!("build {deny} --exclude {allow} -o d.tamis {more}")).text(0);
         let words: Vec<_> = report.lines().map(|line| line.split_whitespace().next().unwrap()).collect();
         assert_eq!((words[0], words[1]), ("keys", "excluded"), "{report}");
         let numbers = ["; 30,335 listed, 0 duplicates dropped\n", "; 30,335 listed\n"];
         assert!(numbers.iter().any(|numbers| report.contains(numbers)), "{report}");
         assert!(report.contains("the information bound is "), "{report}");
-        let verified = desk.run(&format!("verify d.tamis --keys {deny} --exclude {allow}")).text(0);
+        let verified = dir.run(&format!("verify d.tamis --keys {deny} --exclude {allow}")).text(0);
         let expected =
             "checksum    right\nkeys        93,514 checked, 0 missing\nexcluded    30,335 checked, 0 found\n";
         assert_eq!(verified, expected, "{more}");
-        desk.run(&format!("query d.tamis {allow}")).text(1);
+        dir.run(&format!("query d.tamis {allow}")).text(1);
     }
-    let inspected = desk.run("inspect d.tamis").text(0);
+    let inspected = dir.run("inspect d.tamis").text(0);
     assert!(inspected.contains("\nexcluded    about 30,"), "{inspected}");
 }
 
 /// `inspect` says of a file what `build` said of it, for both read it there.
 #[test]
 fn build_and_inspect_agree() {
-    let desk = Desk::new();
-    desk.put("keys.txt", numbers(0..2500));
-    desk.put("few.txt", numbers(10_000..13_000));
+    let dir = TestDir::new();
+    dir.put("keys.txt", numbers(0..2500));
+    dir.put("few.txt", numbers(10_000..13_000));
     // More than are counted one by one.
-    desk.put("many.txt", numbers(100_000..140_000));
-    desk.put(
+    dir.put("many.txt", numbers(100_000..140_000));
+    dir.put(
         "popular.tsv",
         (0..3000u64).map(|i| format!("{}\t{}\n", 200_000 + i, 100_000 / (i + 1) + 2)).collect::<String>(),
     );
     let rows = |keys: std::ops::Range<u64>| keys.map(|key| format!("{key},{}\n", key % 3)).collect::<String>();
-    desk.put("keys.csv", rows(0..2500));
-    desk.put("others.csv", rows(10_000..12_000));
+    dir.put("keys.csv", rows(0..2500));
+    dir.put("others.csv", rows(10_000..12_000));
     for line in [
         "--integers keys.txt",
         "--integers keys.txt --exclude few.txt --exact",
@@ -66,8 +66,8 @@ fn build_and_inspect_agree() {
         "keys.csv --exclude others.csv --column #1 --partition-column #2",
     ] {
         let line = line.replace("many.txt many.txt", "many.txt --exclude many.txt");
-        let built = desk.run(&format!("build {line} -o f.tamis")).text(0);
-        let inspected = desk.run("inspect f.tamis").text(0);
+        let built = dir.run(&format!("build {line} -o f.tamis")).text(0);
+        let inspected = dir.run("inspect f.tamis").text(0);
         let find = |text: &str, label: &str| {
             text.lines().find(|line| line.starts_with(label)).map(str::to_string).unwrap_or_default()
         };
@@ -79,8 +79,8 @@ fn build_and_inspect_agree() {
         let (ours, theirs) = (find(&built, "excluded "), find(&inspected, "excluded "));
         assert!(ours.starts_with(&theirs) && ours.is_empty() == theirs.is_empty(), "{ours:?} and {theirs:?}: {line}");
         assert_eq!(line.contains("--exclude"), !ours.is_empty(), "{line}");
-        let built = desk.run(&format!("build {line} -o f.tamis --json")).json(0);
-        let inspected = desk.run("inspect f.tamis --json").json(0);
+        let built = dir.run(&format!("build {line} -o f.tamis --json")).json(0);
+        let inspected = dir.run("inspect f.tamis --json").json(0);
         for field in ["bytes", "bits_per_key", "bound_bits_per_key", "overhead", "rate", "keys"] {
             assert_eq!(built[field], inspected[field], "{field}: {line}");
         }
@@ -93,19 +93,19 @@ fn build_and_inspect_agree() {
 /// A name that is wrong is found before the first key is read.
 #[test]
 fn a_missing_list_shows_at_once() {
-    let desk = Desk::new();
-    desk.put("keys.csv", "a,b\nc,d\n");
-    let error = desk.error("build keys.csv --exclude nowhere.txt -o k.tamis");
+    let dir = TestDir::new();
+    dir.put("keys.csv", "a,b\nc,d\n");
+    let error = dir.error("build keys.csv --exclude nowhere.txt -o k.tamis");
     assert!(error.contains("nowhere.txt: no such file"), "{error}");
 }
 
 /// Listed keys and nothing else: smaller than any filter that knows only the keys.
 #[test]
 fn exact_is_small() {
-    let desk = Desk::new();
-    desk.put("keys.txt", numbers(0..20_000));
-    desk.put("others.txt", numbers(20_000..80_000));
-    let report = desk.run("build --integers keys.txt --exclude others.txt -o e.tamis --exact --json").json(0);
+    let dir = TestDir::new();
+    dir.put("keys.txt", numbers(0..20_000));
+    dir.put("others.txt", numbers(20_000..80_000));
+    let report = dir.run("build --integers keys.txt --exclude others.txt -o e.tamis --exact --json").json(0);
     assert_eq!((&report["keys"], &report["rate"]), (&json!(20_000), &json!(0.25)));
     let bits = report["bits_per_key"].as_f64().unwrap();
     // f(0, 3) = 3.245
@@ -114,17 +114,17 @@ fn exact_is_small() {
     let excluded = &report["excluded"];
     assert_eq!((&excluded["blank"], &excluded["conflicts"]), (&json!(0), &json!(0)));
     assert!((excluded["keys"].as_f64().unwrap() / 6e4 - 1.0).abs() < 0.04, "{report}");
-    desk.run("verify --integers e.tamis --keys keys.txt --exclude others.txt").text(0);
+    dir.run("verify --integers e.tamis --keys keys.txt --exclude others.txt").text(0);
 }
 
 /// What the README says of 100,000 keys, and few excluded ones among them.
 #[test]
 fn exact_sets_are_near_the_bound() {
-    let desk = Desk::new();
-    desk.put("keys.txt", numbers(1..100_001));
+    let dir = TestDir::new();
+    dir.put("keys.txt", numbers(1..100_001));
     for (excluded, most) in [(500, 0.252), (5000, 0.0885), (10_000, 0.0705), (20_000, 0.0575), (187_000, 0.0667)] {
-        desk.put("others.txt", numbers(1_000_000_001..1_000_000_001 + excluded));
-        let report = desk.run("build --integers keys.txt --exclude others.txt -o e.tamis --exact --json").json(0);
+        dir.put("others.txt", numbers(1_000_000_001..1_000_000_001 + excluded));
+        let report = dir.run("build --integers keys.txt --exclude others.txt -o e.tamis --exact --json").json(0);
         let overhead = report["overhead"].as_f64().unwrap();
         assert!(overhead > 0.0 && overhead <= most, "{excluded}: {overhead}");
     }
@@ -133,15 +133,15 @@ fn exact_sets_are_near_the_bound() {
 /// A share of the excluded keys may match: smaller than exact, and no more than that share does.
 #[test]
 fn an_allowed_share_matches() {
-    let desk = Desk::new();
-    desk.put("keys.txt", numbers(0..20_000));
-    desk.put("others.txt", numbers(20_000..220_000));
-    let report = desk.run("build --integers keys.txt --exclude others.txt -o e.tamis --allow 0.03 --json").json(0);
+    let dir = TestDir::new();
+    dir.put("keys.txt", numbers(0..20_000));
+    dir.put("others.txt", numbers(20_000..220_000));
+    let report = dir.run("build --integers keys.txt --exclude others.txt -o e.tamis --allow 0.03 --json").json(0);
     // f(0.03, 10) = 3.82
     assert!((report["bound_bits_per_key"].as_f64().unwrap() - 3.82).abs() < 0.01, "{report}");
     assert!((3.85..4.3).contains(&report["bits_per_key"].as_f64().unwrap()), "{report}");
-    desk.run("verify --integers e.tamis --keys keys.txt").text(0);
-    let matching: u64 = desk.run("query --integers -c e.tamis others.txt").text(0).trim().parse().unwrap();
+    dir.run("verify --integers e.tamis --keys keys.txt").text(0);
+    let matching: u64 = dir.run("query --integers -c e.tamis others.txt").text(0).trim().parse().unwrap();
     assert!((4000..=6000).contains(&matching), "{matching}");
     let errors = [
         ("--allow 0.1 --exact", "'--allow <P>' cannot be used with '--exact'"),
@@ -149,59 +149,59 @@ fn an_allowed_share_matches() {
         ("--allow 0.1 --kind chained", "only where columns are steered"),
     ];
     for (more, expected) in errors {
-        let error = desk.error(&format!("build --integers keys.txt --exclude others.txt -o f.tamis {more}"));
+        let error = dir.error(&format!("build --integers keys.txt --exclude others.txt -o f.tamis {more}"));
         assert!(error.contains(expected), "{error}");
     }
-    let error = desk.error("build --integers keys.txt -o f.tamis --allow 0.1");
+    let error = dir.error("build --integers keys.txt -o f.tamis --allow 0.1");
     assert!(error.contains("--exclude"), "{error}");
 }
 
 /// All bits side by side are one layer.
 #[test]
 fn a_layout_can_be_chosen() {
-    let desk = Desk::new();
-    desk.put("keys.txt", numbers(0..20_000));
-    desk.put("others.txt", numbers(20_000..80_000));
+    let dir = TestDir::new();
+    dir.put("keys.txt", numbers(0..20_000));
+    dir.put("others.txt", numbers(20_000..80_000));
     let build = "build --integers keys.txt --exclude others.txt -o e.tamis --exact --json --layout";
-    let local = desk.run(&format!("{build} local")).json(0);
+    let local = dir.run(&format!("{build} local")).json(0);
     let layers = local["layers"].as_array().unwrap();
     assert_eq!((layers.len(), &layers[0]["structure"]), (1, &json!("local")), "{local}");
     assert!((3.3..3.5).contains(&local["bits_per_key"].as_f64().unwrap()), "{local}");
-    desk.run("verify --integers e.tamis --keys keys.txt --exclude others.txt").text(0);
-    assert_ne!(desk.run(&format!("{build} compact")).json(0)["layers"], local["layers"]);
-    let error = desk.error("build --integers keys.txt --exclude others.txt -o e.tamis --layout local --kind naive");
+    dir.run("verify --integers e.tamis --keys keys.txt --exclude others.txt").text(0);
+    assert_ne!(dir.run(&format!("{build} compact")).json(0)["layers"], local["layers"]);
+    let error = dir.error("build --integers keys.txt --exclude others.txt -o e.tamis --layout local --kind naive");
     assert!(error.contains("the local layout is one of steered"), "{error}");
 }
 
 #[test]
 fn verify_shows_what_should_not_be_found() {
-    let desk = Desk::new();
-    desk.put("keys.txt", "one\ntwo\nthree\n");
-    desk.put("others.txt", "four\n\ntwo\n");
-    desk.run("build keys.txt -o k.tamis --fpr 1e-9").text(0);
-    let answer = desk.run("verify k.tamis --keys keys.txt --exclude others.txt").text(1);
+    let dir = TestDir::new();
+    dir.put("keys.txt", "one\ntwo\nthree\n");
+    dir.put("others.txt", "four\n\ntwo\n");
+    dir.run("build keys.txt -o k.tamis --fpr 1e-9").text(0);
+    let answer = dir.run("verify k.tamis --keys keys.txt --exclude others.txt").text(1);
     let expected = "checksum    right\nkeys        3 checked, 0 missing\nexcluded    2 checked, 1 found\n\
                     found       others.txt line 3: two\n";
     assert_eq!(answer, expected);
-    let answer = desk.run("verify k.tamis --exclude others.txt --json").json(1);
+    let answer = dir.run("verify k.tamis --exclude others.txt --json").json(1);
     let example = json!({ "file": "others.txt", "unit": "line", "position": 3, "key": "two", "partition": null });
     assert_eq!(answer["excluded"], json!({ "checked": 2, "found": 1, "examples": [example] }));
 }
 
 #[test]
 fn a_conflict_is_named_or_settled() {
-    let desk = Desk::new();
-    desk.put("deny.txt", "a\n\nb\nc\nd\n");
-    desk.put("allow.txt", "x\nc\n");
-    desk.put("more.txt", "b\nb\n");
+    let dir = TestDir::new();
+    dir.put("deny.txt", "a\n\nb\nc\nd\n");
+    dir.put("allow.txt", "x\nc\n");
+    dir.put("more.txt", "b\nb\n");
     let build = "build deny.txt --exclude allow.txt --exclude more.txt -o f.tamis";
     assert_eq!(
-        desk.error(build),
+        dir.error(build),
         "2 keys are both wanted and excluded: deny.txt line 3 = more.txt line 1, deny.txt line 4 = allow.txt line 2; \
          expected none, or --on-conflict keep (they are keys) or drop (they are excluded), or --keyed where two lines differ \
          (their digests were made equal)"
     );
-    let report = desk.run(&format!("{build} --on-conflict keep")).text(0);
+    let report = dir.run(&format!("{build} --on-conflict keep")).text(0);
     assert!(
         report.starts_with(
             "keys        4, 0 duplicates dropped, 1 blank lines skipped\nexcluded    1, 1 duplicates dropped\n"
@@ -209,19 +209,19 @@ fn a_conflict_is_named_or_settled() {
         "{report}"
     );
     assert!(report.contains("\nconflicts   2 both wanted and excluded: they stay keys\n"), "{report}");
-    desk.run("verify f.tamis --keys deny.txt").text(0);
-    let report = desk.run(&format!("{build} --on-conflict drop")).text(0);
+    dir.run("verify f.tamis --keys deny.txt").text(0);
+    let report = dir.run(&format!("{build} --on-conflict drop")).text(0);
     assert!(report.contains("\nconflicts   2 both wanted and excluded: they are no keys\n"), "{report}");
-    desk.run("verify f.tamis --exclude allow.txt more.txt").text(0);
-    desk.feed("verify f.tamis --keys -", "a\nd\n").text(0);
-    let json = desk.run(&format!("{build} --on-conflict drop --json")).json(0);
+    dir.run("verify f.tamis --exclude allow.txt more.txt").text(0);
+    dir.feed("verify f.tamis --keys -", "a\nd\n").text(0);
+    let json = dir.run(&format!("{build} --on-conflict drop --json")).json(0);
     assert_eq!(
         (&json["keys"], &json["excluded"]["conflicts"], &json["excluded"]["keys"]),
         (&json!(2), &json!(2), &json!(3))
     );
     // Many are counted, few are shown.
-    desk.put("many.txt", numbers(0..1000));
-    let message = desk.error("build many.txt --exclude many.txt -o f2.tamis");
+    dir.put("many.txt", numbers(0..1000));
+    let message = dir.error("build many.txt --exclude many.txt -o f2.tamis");
     assert!(
         message.starts_with("1,000 keys are both wanted and excluded: many.txt line 1 = many.txt line 1, "),
         "{message}"
@@ -231,25 +231,25 @@ fn a_conflict_is_named_or_settled() {
 
 #[test]
 fn empty_sides_are_fine() {
-    let desk = Desk::new();
-    desk.put("keys.txt", "a\nb\n");
-    desk.put("none.txt", "\n");
-    let report = desk.run("build keys.txt --exclude none.txt -o f.tamis").text(0);
+    let dir = TestDir::new();
+    dir.put("keys.txt", "a\nb\n");
+    dir.put("none.txt", "\n");
+    let report = dir.run("build keys.txt --exclude none.txt -o f.tamis").text(0);
     assert!(report.contains("\nexcluded    0, 0 duplicates dropped, 1 blank lines skipped\n"), "{report}");
-    desk.run("verify f.tamis --keys keys.txt").text(0);
+    dir.run("verify f.tamis --keys keys.txt").text(0);
     for goal in ["", "--exact"] {
-        desk.run(&format!("build none.txt --exclude keys.txt -o g.tamis {goal}")).text(0);
-        desk.run("verify g.tamis --exclude keys.txt").text(0);
+        dir.run(&format!("build none.txt --exclude keys.txt -o g.tamis {goal}")).text(0);
+        dir.run("verify g.tamis --exclude keys.txt").text(0);
     }
 }
 
 #[test]
 fn words_that_do_not_go_together() {
-    let desk = Desk::new();
-    desk.put("keys.txt", "a\n");
-    desk.put("others.txt", "b\n");
-    desk.put("blank.txt", "\n");
-    desk.put("numbers.jsonl", "1\n2\n");
+    let dir = TestDir::new();
+    dir.put("keys.txt", "a\n");
+    dir.put("others.txt", "b\n");
+    dir.put("blank.txt", "\n");
+    dir.put("numbers.jsonl", "1\n2\n");
     for (line, expected) in [
         ("build - --exclude - -o f.tamis", "standard input (-) can be read only once"),
         ("build --exclude - -o f.tamis", "standard input (-) can be read only once"),
@@ -284,18 +284,18 @@ fn words_that_do_not_go_together() {
             "--exclude: no key is left to exclude, so every key would match; expected at least one key that is not in the set, or --fpr or --bits-per-key as the goal",
         ),
     ] {
-        assert_eq!(desk.error(line), expected, "{line}");
+        assert_eq!(dir.error(line), expected, "{line}");
     }
 }
 
 /// Twenty thousand negatives for each key, in little memory and no disk.
 #[test]
 fn negatives_stream() {
-    let desk = Desk::new();
-    desk.put("keys.txt", numbers(0..50));
+    let dir = TestDir::new();
+    dir.put("keys.txt", numbers(0..50));
     let line = "build --integers keys.txt --exclude - -o f.tamis --fpr 0.004 --memory 4M --disk 1M --json";
-    let report = desk.feed(line, numbers(50..1_000_000)).json(0);
+    let report = dir.feed(line, numbers(50..1_000_000)).json(0);
     assert_eq!(report["excluded"]["estimated"], json!(true));
     assert!(report["bytes"].as_u64().unwrap() < 500, "{report}");
-    desk.feed("verify --integers f.tamis --keys keys.txt --exclude -", numbers(50..1_000_000)).text(0);
+    dir.feed("verify --integers f.tamis --keys keys.txt --exclude -", numbers(50..1_000_000)).text(0);
 }

@@ -3,43 +3,43 @@
 use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt;
 
-use crate::desk::{Desk, Run, numbers};
+use crate::test_dir::{Run, TestDir, numbers};
 
 #[test]
 fn a_file_with_a_secret_is_for_its_owner() {
-    let desk = Desk::new();
-    desk.put("keys.txt", numbers(0..10));
-    desk.put("pairs.tsv", "a\t1\nb\t2\n");
+    let dir = TestDir::new();
+    dir.put("keys.txt", numbers(0..10));
+    dir.put("pairs.tsv", "a\t1\nb\t2\n");
     for line in ["build keys.txt", "map build pairs.tsv", "sets build keys.txt"] {
         // Others may read the files of this shell.
-        desk.put("open.sh", format!("umask 022; exec {} $*", env!("CARGO_BIN_EXE_tamis")));
+        dir.put("open.sh", format!("umask 022; exec {} $*", env!("CARGO_BIN_EXE_tamis")));
         for (more, mode) in [("--keyed", 0o600), ("", 0o644)] {
-            let run: Run = desk.around("sh", &format!("open.sh {line} {more} -o out.tamis")).output().unwrap().into();
+            let run: Run = dir.around("sh", &format!("open.sh {line} {more} -o out.tamis")).output().unwrap().into();
             run.text(0);
-            assert_eq!(fs::metadata(desk.path("out.tamis")).unwrap().mode() & 0o777, mode, "{line} {more}");
-            fs::remove_file(desk.path("out.tamis")).unwrap();
+            assert_eq!(fs::metadata(dir.path("out.tamis")).unwrap().mode() & 0o777, mode, "{line} {more}");
+            fs::remove_file(dir.path("out.tamis")).unwrap();
         }
     }
     // A change leaves it so.
-    desk.run("sets build keys.txt --kind bloom --keyed -o out.tamis").text(0);
-    desk.put("more.txt", "11\n");
-    desk.run("sets add out.tamis more.txt").text(0);
-    desk.run("sets remove out.tamis keys -o less.tamis").text(0);
+    dir.run("sets build keys.txt --kind bloom --keyed -o out.tamis").text(0);
+    dir.put("more.txt", "11\n");
+    dir.run("sets add out.tamis more.txt").text(0);
+    dir.run("sets remove out.tamis keys -o less.tamis").text(0);
     for name in ["out.tamis", "less.tamis"] {
-        assert_eq!(fs::metadata(desk.path(name)).unwrap().mode() & 0o777, 0o600, "{name}");
+        assert_eq!(fs::metadata(dir.path(name)).unwrap().mode() & 0o777, 0o600, "{name}");
     }
 }
 
 #[test]
 fn an_input_is_never_replaced() {
-    let desk = Desk::new();
+    let dir = TestDir::new();
     let text = "1\t1\n2\t1\n";
-    desk.put("keys.txt", "3\n");
-    desk.put("in.tsv", text);
-    desk.run("sets build keys.txt -o index.tamis").text(0);
-    let index = desk.read("index.tamis");
-    fs::hard_link(desk.path("in.tsv"), desk.path("hard.tsv")).unwrap();
-    std::os::unix::fs::symlink("hard.tsv", desk.path("soft.tsv")).unwrap();
+    dir.put("keys.txt", "3\n");
+    dir.put("in.tsv", text);
+    dir.run("sets build keys.txt -o index.tamis").text(0);
+    let index = dir.read("index.tamis");
+    fs::hard_link(dir.path("in.tsv"), dir.path("hard.tsv")).unwrap();
+    std::os::unix::fs::symlink("hard.tsv", dir.path("soft.tsv")).unwrap();
     for out in ["in.tsv", "./in.tsv", "hard.tsv", "soft.tsv"] {
         for (line, what) in [
             ("build --format text in.tsv", "filter"),
@@ -52,7 +52,7 @@ fn an_input_is_never_replaced() {
             ("sets add index.tamis --pairs in.tsv", "index"),
             ("sets freeze index.tamis --format text in.tsv", "index"),
         ] {
-            let message = desk.error(&format!("{line} -o {out}"));
+            let message = dir.error(&format!("{line} -o {out}"));
             assert_eq!(message, format!("{out}: is a file of keys and would be replaced by the {what}"), "{line}");
         }
         for (line, what) in [
@@ -62,16 +62,16 @@ fn an_input_is_never_replaced() {
             ("sets build --pairs", "index"),
             ("sets freeze index.tamis", "index"),
         ] {
-            let stdin = File::open(desk.path("in.tsv")).unwrap();
-            let run: Run = desk.command(&format!("{line} -o {out}")).stdin(stdin).output().unwrap().into();
+            let stdin = File::open(dir.path("in.tsv")).unwrap();
+            let run: Run = dir.command(&format!("{line} -o {out}")).stdin(stdin).output().unwrap().into();
             let expected = format!("{out}: is standard input and would be replaced by the {what}");
             assert_eq!(run.complaint(), expected, "{line}");
         }
     }
-    assert_eq!((desk.read("in.tsv"), desk.read("index.tamis")), (text.as_bytes().to_vec(), index));
+    assert_eq!((dir.read("in.tsv"), dir.read("index.tamis")), (text.as_bytes().to_vec(), index));
     // Standard input that is not read does no harm, and what is no input is replaced.
-    let stdin = File::open(desk.path("in.tsv")).unwrap();
-    let run: Run = desk.command("build keys.txt -o hard.tsv").stdin(stdin).output().unwrap().into();
+    let stdin = File::open(dir.path("in.tsv")).unwrap();
+    let run: Run = dir.command("build keys.txt -o hard.tsv").stdin(stdin).output().unwrap().into();
     run.text(0);
-    assert_eq!(desk.read("in.tsv"), text.as_bytes());
+    assert_eq!(dir.read("in.tsv"), text.as_bytes());
 }

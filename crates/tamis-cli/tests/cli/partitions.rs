@@ -2,65 +2,65 @@
 
 use serde_json::json;
 
-use crate::desk::{Desk, numbers};
 use crate::formats::parquet_table;
+use crate::test_dir::{TestDir, numbers};
 
 /// Serial numbers of certificates: few revoked and few not at one issuer, many of both at another.
-fn desk() -> Desk {
-    let desk = Desk::new();
+fn dir() -> TestDir {
+    let dir = TestDir::new();
     let table = |rows: &[(&str, std::ops::Range<u64>)]| {
         let lines = rows.iter().flat_map(|(issuer, serials)| serials.clone().map(move |s| format!("{s}\t{issuer}\n")));
         format!("serial\tissuer\n{}", lines.collect::<String>())
     };
-    desk.put("revoked.tsv", table(&[("one", 0..1000), ("two", 500..1500), ("three", 0..5)]));
-    desk.put("valid.tsv", table(&[("one", 1000..2000), ("two", 1500..41_500), ("two", 0..500), ("four", 0..10)]));
-    desk
+    dir.put("revoked.tsv", table(&[("one", 0..1000), ("two", 500..1500), ("three", 0..5)]));
+    dir.put("valid.tsv", table(&[("one", 1000..2000), ("two", 1500..41_500), ("two", 0..500), ("four", 0..10)]));
+    dir
 }
 
 const COLUMNS: &str = "--column serial --partition-column issuer";
 
 #[test]
 fn every_listed_pair_is_right() {
-    let desk = desk();
+    let dir = dir();
     for more in ["--exact", "--fpr 0.01", "--exact --integers", "--exact --keyed --memory 4M", "--bits-per-key 20"] {
         let integers = if more.contains("integers") { "--integers" } else { "" };
         let build = format!("build revoked.tsv {COLUMNS} --exclude valid.tsv -o r.tamis {more}");
-        let report = desk.run(&build).text(0);
+        let report = dir.run(&build).text(0);
         assert!(report.starts_with("keys        2,005, 0 duplicates dropped\nexcluded    41,510, 0 dup"), "{report}");
         assert!(report.contains("\npartitions  4 labels in "), "{report}");
         assert!(report.contains("the information bound is "), "{report}");
-        let verified = desk.run(&format!("verify r.tamis {COLUMNS} {integers} --keys revoked.tsv --exclude valid.tsv"));
+        let verified = dir.run(&format!("verify r.tamis {COLUMNS} {integers} --keys revoked.tsv --exclude valid.tsv"));
         let expected = "checksum    right\nkeys        2,005 checked, 0 missing\nexcluded    41,510 checked, 0 found\n";
         assert_eq!(verified.text(0), expected, "{more}");
         let asked = format!("query r.tamis {COLUMNS} {integers} -c");
-        assert_eq!(desk.run(&format!("{asked} revoked.tsv")).text(0), "2005\n", "{more}");
-        assert_eq!(desk.run(&format!("{asked} valid.tsv")).text(1), "0\n", "{more}");
+        assert_eq!(dir.run(&format!("{asked} revoked.tsv")).text(0), "2005\n", "{more}");
+        assert_eq!(dir.run(&format!("{asked} valid.tsv")).text(1), "0\n", "{more}");
     }
 }
 
 #[test]
 fn one_label_for_all_keys() {
-    let desk = desk();
-    desk.run(&format!("build revoked.tsv {COLUMNS} --exclude valid.tsv --exact -o r.tamis")).text(0);
-    desk.put("serials.txt", numbers(0..2000));
-    assert_eq!(desk.run("query r.tamis --partition one serials.txt -c").text(0), "1000\n");
-    assert_eq!(desk.run("query r.tamis --partition two serials.txt").text(0), numbers(500..1500));
+    let dir = dir();
+    dir.run(&format!("build revoked.tsv {COLUMNS} --exclude valid.tsv --exact -o r.tamis")).text(0);
+    dir.put("serials.txt", numbers(0..2000));
+    assert_eq!(dir.run("query r.tamis --partition one serials.txt -c").text(0), "1000\n");
+    assert_eq!(dir.run("query r.tamis --partition two serials.txt").text(0), numbers(500..1500));
     for label in ["four", "unknown"] {
-        assert_eq!(desk.run(&format!("query r.tamis --partition {label} serials.txt")).text(1), "");
+        assert_eq!(dir.run(&format!("query r.tamis --partition {label} serials.txt")).text(1), "");
     }
-    let answers = desk.feed("query r.tamis --partition two --json", "499\n500\n").text(0);
+    let answers = dir.feed("query r.tamis --partition two --json", "499\n500\n").text(0);
     let expected = "{\"found\":false,\"key\":\"499\",\"partition\":\"two\"}\n{\"found\":true,\"key\":\"500\",\"partition\":\"two\"}\n";
     assert_eq!(answers, expected);
-    desk.put("mixed.csv", "serial,issuer\n999,one\n999,two\n1999,one\n1999,two\n3,five\n1,three\n");
-    let answers = desk.run(&format!("query r.tamis mixed.csv {COLUMNS} --tsv")).text(0);
+    dir.put("mixed.csv", "serial,issuer\n999,one\n999,two\n1999,one\n1999,two\n3,five\n1,three\n");
+    let answers = dir.run(&format!("query r.tamis mixed.csv {COLUMNS} --tsv")).text(0);
     assert_eq!(answers, "999\t1\n999\t1\n1999\t0\n1999\t0\n3\t0\n1\t1\n");
 }
 
 #[test]
 fn reports_name_groups_and_labels() {
-    let desk = desk();
-    let built = desk.run(&format!("build revoked.tsv {COLUMNS} --exclude valid.tsv --exact -o r.tamis --json")).json(0);
-    let inspected = desk.run("inspect r.tamis --json").json(0);
+    let dir = dir();
+    let built = dir.run(&format!("build revoked.tsv {COLUMNS} --exclude valid.tsv --exact -o r.tamis --json")).json(0);
+    let inspected = dir.run("inspect r.tamis --json").json(0);
     for report in [&built, &inspected] {
         assert_eq!((&report["keys"], &report["partitions"]), (&json!(2005), &json!(4)));
         let groups = report["groups"].as_array().unwrap();
@@ -79,74 +79,74 @@ fn reports_name_groups_and_labels() {
     // f(0, 1) = 2, f(0, 40.5) = 6.81, and five keys for nothing.
     let bound = built["bound_bits_per_key"].as_f64().unwrap() * 2005.0;
     assert!((bound / (1000.0 * (2.0 + 6.81)) - 1.0).abs() < 0.01, "{bound}");
-    let text = desk.run("inspect r.tamis").text(0);
+    let text = dir.run("inspect r.tamis").text(0);
     assert!(text.contains("\nexcluded    41,510\n") && text.contains("\npartitions  4 labels in "), "{text}");
     assert!(text.contains("\ngroup 0     ") && text.contains("\nlayer 0     group "), "{text}");
 }
 
 #[test]
 fn questions_of_the_wrong_kind() {
-    let desk = desk();
-    desk.run(&format!("build revoked.tsv {COLUMNS} --exclude valid.tsv --exact -o r.tamis")).text(0);
-    desk.put("serials.txt", numbers(0..20));
-    desk.run("build serials.txt -o plain.tamis").text(0);
+    let dir = dir();
+    dir.run(&format!("build revoked.tsv {COLUMNS} --exclude valid.tsv --exact -o r.tamis")).text(0);
+    dir.put("serials.txt", numbers(0..20));
+    dir.run("build serials.txt -o plain.tamis").text(0);
     let missing = "r.tamis: the filter is partitioned, and the keys have no labels; expected --partition";
-    assert_eq!(desk.error("query r.tamis serials.txt"), format!("{missing} LABEL or --partition-column NAME"));
-    assert_eq!(desk.error("verify r.tamis --keys serials.txt"), format!("{missing}-column NAME"));
-    desk.run("verify r.tamis").text(0);
+    assert_eq!(dir.error("query r.tamis serials.txt"), format!("{missing} LABEL or --partition-column NAME"));
+    assert_eq!(dir.error("verify r.tamis --keys serials.txt"), format!("{missing}-column NAME"));
+    dir.run("verify r.tamis").text(0);
     let other = "plain.tamis: the filter is not partitioned; expected keys without --partition";
     assert_eq!(
-        desk.error("query plain.tamis --partition a serials.txt"),
+        dir.error("query plain.tamis --partition a serials.txt"),
         format!("{other} LABEL or --partition-column NAME")
     );
     let line = format!("verify plain.tamis {COLUMNS} --keys revoked.tsv");
-    assert_eq!(desk.error(&line), format!("{other}-column NAME"));
+    assert_eq!(dir.error(&line), format!("{other}-column NAME"));
     let text =
         "serials.txt: text lines have no column of labels; expected a .csv, .tsv, .jsonl or .parquet file, or --format";
-    assert_eq!(desk.error(&format!("build serials.txt {COLUMNS} -o x.tamis")), text);
-    assert_eq!(desk.error(&format!("build revoked.tsv {COLUMNS} --exclude serials.txt -o x.tamis")), text);
-    let message = desk.error("build revoked.tsv --partition-column issuer -o x.tamis");
+    assert_eq!(dir.error(&format!("build serials.txt {COLUMNS} -o x.tamis")), text);
+    assert_eq!(dir.error(&format!("build revoked.tsv {COLUMNS} --exclude serials.txt -o x.tamis")), text);
+    let message = dir.error("build revoked.tsv --partition-column issuer -o x.tamis");
     assert!(message.contains("--column <NAME>"), "{message}");
-    let message = desk.error(&format!("query r.tamis revoked.tsv --partition one {COLUMNS}"));
+    let message = dir.error(&format!("query r.tamis revoked.tsv --partition one {COLUMNS}"));
     assert!(message.contains("cannot be used with"), "{message}");
-    let message = desk.error("build revoked.tsv --column serial --partition-column nobody -o x.tamis");
+    let message = dir.error("build revoked.tsv --column serial --partition-column nobody -o x.tamis");
     assert_eq!(message, "revoked.tsv: no column \"nobody\", the header has \"serial\", \"issuer\"");
 }
 
 /// A conflict is one under the same label, and is shown by its lines.
 #[test]
 fn conflicts_show_their_lines() {
-    let desk = Desk::new();
-    desk.put("keys.csv", "key,label\na,x\nb,x\na,y\n");
-    desk.put("others.csv", "key,label\na,z\nb,y\na,y\n");
+    let dir = TestDir::new();
+    dir.put("keys.csv", "key,label\na,x\nb,x\na,y\n");
+    dir.put("others.csv", "key,label\na,z\nb,y\na,y\n");
     let build = "build keys.csv --column key --partition-column label --exclude others.csv -o k.tamis --exact";
-    let message = desk.error(build);
+    let message = dir.error(build);
     assert!(
         message.starts_with("1 key is both wanted and excluded: keys.csv line 4 = others.csv line 4; "),
         "{message}"
     );
-    let report = desk.run(&format!("{build} --on-conflict keep")).text(0);
+    let report = dir.run(&format!("{build} --on-conflict keep")).text(0);
     assert!(report.contains("conflicts   1 both wanted and excluded: they stay keys"), "{report}");
-    assert_eq!(desk.run("query k.tamis keys.csv --column key --partition-column label -c").text(0), "3\n");
-    desk.run(&format!("{build} --on-conflict drop")).text(0);
-    let wrong = desk.run("verify k.tamis --column key --partition-column label --keys keys.csv").text(1);
+    assert_eq!(dir.run("query k.tamis keys.csv --column key --partition-column label -c").text(0), "3\n");
+    dir.run(&format!("{build} --on-conflict drop")).text(0);
+    let wrong = dir.run("verify k.tamis --column key --partition-column label --keys keys.csv").text(1);
     assert!(wrong.contains("missing     keys.csv line 4: a under \"y\"\n"), "{wrong}");
 }
 
 /// Equal tables give equal files, whatever they are written in.
 #[test]
 fn every_format_gives_the_same_bytes() {
-    let desk = Desk::new();
+    let dir = TestDir::new();
     let hosts: Vec<String> = (0..3000).map(|i| format!("h{}", i * i % 7919)).collect();
     let rows = || (1..).zip(&hosts);
-    desk.put("t.csv", rows().fold("id,host\n".to_string(), |text, (id, host)| text + &format!("{id},{host}\n")));
-    desk.put("t.tsv", rows().fold("host\tid\n".to_string(), |text, (id, host)| text + &format!("{host}\t{id}\n")));
-    desk.put("t.jsonl", rows().map(|(id, host)| format!("{{\"id\":{id},\"host\":\"{host}\"}}\n")).collect::<String>());
-    desk.put("t.parquet", parquet_table(&hosts.iter().map(String::as_str).collect::<Vec<_>>()));
+    dir.put("t.csv", rows().fold("id,host\n".to_string(), |text, (id, host)| text + &format!("{id},{host}\n")));
+    dir.put("t.tsv", rows().fold("host\tid\n".to_string(), |text, (id, host)| text + &format!("{host}\t{id}\n")));
+    dir.put("t.jsonl", rows().map(|(id, host)| format!("{{\"id\":{id},\"host\":\"{host}\"}}\n")).collect::<String>());
+    dir.put("t.parquet", parquet_table(&hosts.iter().map(String::as_str).collect::<Vec<_>>()));
     let mut all = vec![];
     for name in ["t.csv", "t.tsv", "t.jsonl", "t.parquet"] {
-        desk.run(&format!("build {name} --column host --partition-column id -o out.tamis")).text(0);
-        all.push(desk.read("out.tamis"));
+        dir.run(&format!("build {name} --column host --partition-column id -o out.tamis")).text(0);
+        all.push(dir.read("out.tamis"));
     }
     assert!(all.windows(2).all(|pair| pair[0] == pair[1]));
 }

@@ -9,21 +9,21 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::desk::{Desk, quickstart};
 use crate::formats::{gzip, parquet_table};
+use crate::test_dir::{TestDir, quickstart};
 
 fn first_words(text: &str) -> Vec<&str> {
     text.lines().filter_map(|line| line.split_whitespace().next()).collect()
 }
 
 /// Three sets; `red` and `blue` share 1000 keys, `none` has none.
-fn colours(desk: &Desk) {
-    fs::create_dir(desk.path("d")).unwrap();
+fn colours(dir: &TestDir) {
+    fs::create_dir(dir.path("d")).unwrap();
     let keys = |range: std::ops::Range<u32>| range.map(|i| format!("key{i}\n")).collect::<String>();
-    desk.put("d/red.txt", keys(0..2000));
-    desk.put("d/blue.csv.gz", gzip(keys(1000..3000).as_bytes()));
-    desk.put("d/none", "\n");
-    desk.put("d/.hidden", "no\n");
+    dir.put("d/red.txt", keys(0..2000));
+    dir.put("d/blue.csv.gz", gzip(keys(1000..3000).as_bytes()));
+    dir.put("d/none", "\n");
+    dir.put("d/.hidden", "no\n");
 }
 
 /// What a query must print for these keys.
@@ -62,12 +62,12 @@ fn holds(found: &str, wanted: &str, most: usize) {
 #[test]
 fn the_round_of_all_commands() {
     for kind in ["auto", "frozen", "bloom", "cuckoo"] {
-        let desk = Desk::new();
-        colours(&desk);
-        let report = desk.run(&format!("sets build d -o i.tamis --kind {kind}")).text(0);
+        let dir = TestDir::new();
+        colours(&dir);
+        let report = dir.run(&format!("sets build d -o i.tamis --kind {kind}")).text(0);
         let words = ["sets", "keys", "pairs", "structure", "file", "size", "absent", "present"];
         assert_eq!(first_words(&report), words, "{report}");
-        let size = fs::metadata(desk.path("i.tamis")).unwrap().len();
+        let size = fs::metadata(dir.path("i.tamis")).unwrap().len();
         let (pair, key) = (size as f64 * 8.0 / 4000.0, size as f64 * 8.0 / 3000.0);
         for line in [
             "sets        3, 1 without keys\n".to_string(),
@@ -78,22 +78,22 @@ fn the_round_of_all_commands() {
         ] {
             assert!(report.contains(&line), "{line:?} {report}");
         }
-        assert_eq!(desk.names(), ["d", "i.tamis", "tmp"]);
+        assert_eq!(dir.names(), ["d", "i.tamis", "tmp"]);
 
         // All keys and as many strangers.
-        let found = desk.feed("sets query i.tamis", keys(0..6000)).text(0);
+        let found = dir.feed("sets query i.tamis", keys(0..6000)).text(0);
         if kind == "auto" || kind == "frozen" {
             assert_eq!(found.lines().take(3000).collect::<Vec<_>>(), expected(0..3000).lines().collect::<Vec<_>>());
         }
         holds(&found, &expected(0..6000), 600);
         // Without a set, and the exit code of grep.
-        assert_eq!(desk.feed("sets query i.tamis --found", "").text(1), "");
+        assert_eq!(dir.feed("sets query i.tamis --found", "").text(1), "");
 
-        let verified = desk.run("sets verify i.tamis d").text(0);
+        let verified = dir.run("sets verify i.tamis d").text(0);
         assert_eq!(verified, "checksum    right\npairs       4,000 checked, 0 missing\n");
-        assert_eq!(desk.run("sets verify i.tamis").text(0), "checksum    right\n");
+        assert_eq!(dir.run("sets verify i.tamis").text(0), "checksum    right\n");
 
-        let inspected = desk.run("sets inspect i.tamis --names").text(0);
+        let inspected = dir.run("sets inspect i.tamis --names").text(0);
         let head = ["file", "sets", "keys", "pairs", "hash", "size", "absent", "present", "segment"];
         assert_eq!(first_words(&inspected)[..9], head, "{inspected}");
         for line in ["set 0       blue: 2,000 keys\n", "set 1       none: 0 keys\n", "set 2       red: 2,000 keys\n"] {
@@ -108,28 +108,27 @@ fn the_round_of_all_commands() {
         assert_eq!(parts.map(bytes).sum::<u64>(), size, "{inspected}");
 
         // More keys, a new set; then without one of them.
-        desk.put("green.txt", keys(2500..3500));
-        let added = desk.run("sets add i.tamis green.txt red=d/red.txt").text(0);
+        dir.put("green.txt", keys(2500..3500));
+        let added = dir.run("sets add i.tamis green.txt red=d/red.txt").text(0);
         // What a cuckoo sketch finds may be another's, so that it is kept once more.
         let counts = if kind == "cuckoo" { "3,000 pairs, 0" } else { "1,000 pairs, 2,000" };
         let head = format!("sets        1 new, 4 in all\nadded       {counts} known before\n");
         assert!(added.starts_with(&head), "{added}");
-        let found = desk.feed("sets query i.tamis", keys(2500..3500)).text(0);
+        let found = dir.feed("sets query i.tamis", keys(2500..3500)).text(0);
         let wanted = |i: u32| if i < 3000 { "blue,green" } else { "green" };
         holds(&found, &(2500..3500).map(|i| format!("key{i}\t{}\n", wanted(i))).collect::<String>(), 300);
-        desk.run("sets verify i.tamis d green.txt").text(0);
-        let removed = desk.run("sets remove i.tamis red none").text(0);
+        dir.run("sets verify i.tamis d green.txt").text(0);
+        let removed = dir.run("sets remove i.tamis red none").text(0);
         assert!(removed.starts_with("removed     2 sets, 2 left\nfile        i.tamis\nsize        "), "{removed}");
-        let found = desk.feed("sets query i.tamis", keys(0..1100)).text(0);
+        let found = dir.feed("sets query i.tamis", keys(0..1100)).text(0);
         assert!(!found.contains("red") && found.ends_with("key1099\tblue\n"), "{found}");
-        desk.run("sets verify i.tamis d").text(1);
+        dir.run("sets verify i.tamis d").text(1);
 
         // A frozen one of it answers alike.
-        desk.put("keys", keys(0..3500));
-        let frozen = desk.run("sets freeze i.tamis keys -o f.tamis").text(0);
+        dir.put("keys", keys(0..3500));
+        let frozen = dir.run("sets freeze i.tamis keys -o f.tamis").text(0);
         assert!(frozen.starts_with("asked       3,500, "), "{frozen}");
-        let [one, two] =
-            ["i.tamis", "f.tamis"].map(|name| desk.run(&format!("sets query {name} keys --found")).text(0));
+        let [one, two] = ["i.tamis", "f.tamis"].map(|name| dir.run(&format!("sets query {name} keys --found")).text(0));
         let two: BTreeSet<&str> = two.lines().collect();
         assert!(one.lines().all(|line| two.contains(line)), "{kind}");
     }
@@ -137,57 +136,57 @@ fn the_round_of_all_commands() {
 
 #[test]
 fn pairs_of_every_sort() {
-    let desk = Desk::new();
-    desk.put("a.tsv", "ann\tred,blue\r\n\nbob\tred\nann\tgreen\n");
-    desk.put("b", "eve\tblue\nann\tred\n");
-    let report = desk.run("sets build --pairs a.tsv b -o i.tamis").text(0);
+    let dir = TestDir::new();
+    dir.put("a.tsv", "ann\tred,blue\r\n\nbob\tred\nann\tgreen\n");
+    dir.put("b", "eve\tblue\nann\tred\n");
+    let report = dir.run("sets build --pairs a.tsv b -o i.tamis").text(0);
     assert!(
         report.starts_with("sets        3\nkeys        3, 1 blank lines skipped\npairs       5, 1 duplicate dropped\n"),
         "{report}"
     );
     let all = "ann\tred,blue,green\nbob\tred\neve\tblue\n";
-    assert_eq!(desk.feed("sets query i.tamis", "ann\nbob\neve\n").text(0), all);
-    assert_eq!(desk.feed("sets query i.tamis --ids", "ann\n").text(0), "ann\t0,1,2\n");
-    assert_eq!(desk.feed("sets query i.tamis -0", "ann\0bob\0").text(0), "ann\tred,blue,green\0bob\tred\0");
+    assert_eq!(dir.feed("sets query i.tamis", "ann\nbob\neve\n").text(0), all);
+    assert_eq!(dir.feed("sets query i.tamis --ids", "ann\n").text(0), "ann\t0,1,2\n");
+    assert_eq!(dir.feed("sets query i.tamis -0", "ann\0bob\0").text(0), "ann\tred,blue,green\0bob\tred\0");
     // From standard input, from tables, with clean-up: the same bytes.
     let same = |line: &str, input: &str| {
-        desk.feed(&format!("sets build {line} -o j.tamis"), input).text(0);
-        assert_eq!(desk.read("j.tamis"), desk.read("i.tamis"), "{line}");
+        dir.feed(&format!("sets build {line} -o j.tamis"), input).text(0);
+        assert_eq!(dir.read("j.tamis"), dir.read("i.tamis"), "{line}");
     };
     same("--pairs", "ann\tred,blue,green\nbob\tred\neve\tblue\n");
     same("--pairs --trim --lowercase -", " ANN \t red , blue\t\n ann\tgreen\nBob\tred\nEve\tblue");
-    desk.put("t.csv", "who,what\nann,\"red,blue\"\nann,green\nbob,red\neve,blue\n");
-    desk.put("t.jsonl", "{\"who\":\"ann\",\"what\":\"red,blue,green\"}\n{\"who\":\"bob\",\"what\":\"red\"}\n{\"who\":\"eve\",\"what\":\"blue\"}\n");
+    dir.put("t.csv", "who,what\nann,\"red,blue\"\nann,green\nbob,red\neve,blue\n");
+    dir.put("t.jsonl", "{\"who\":\"ann\",\"what\":\"red,blue,green\"}\n{\"who\":\"bob\",\"what\":\"red\"}\n{\"who\":\"eve\",\"what\":\"blue\"}\n");
     same("--pairs t.csv --column who --set-column what", "");
     same("--pairs t.jsonl --column who --set-column what", "");
-    desk.put("hosts.parquet", parquet_table(&["a.example", "b.example"]));
-    desk.run("sets build --pairs hosts.parquet --column host --set-column id -o p.tamis").text(0);
-    assert_eq!(desk.feed("sets query p.tamis", "b.example\n").text(0), "b.example\t2\n");
-    desk.run("sets build hosts.parquet --column id -o p.tamis").text(0);
-    assert_eq!(desk.feed("sets query p.tamis --integers", "2\n").text(0), "2\thosts\n");
+    dir.put("hosts.parquet", parquet_table(&["a.example", "b.example"]));
+    dir.run("sets build --pairs hosts.parquet --column host --set-column id -o p.tamis").text(0);
+    assert_eq!(dir.feed("sets query p.tamis", "b.example\n").text(0), "b.example\t2\n");
+    dir.run("sets build hosts.parquet --column id -o p.tamis").text(0);
+    assert_eq!(dir.feed("sets query p.tamis --integers", "2\n").text(0), "2\thosts\n");
     assert_eq!(
-        desk.feed("sets query p.tamis", "2\n").complaint(),
+        dir.feed("sets query p.tamis", "2\n").complaint(),
         "p.tamis: the keys of the index are integers, and these are text; with --integers they are read as numbers"
     );
     assert_eq!(
-        desk.feed("sets query i.tamis --integers", "2\n").complaint(),
+        dir.feed("sets query i.tamis --integers", "2\n").complaint(),
         "i.tamis: the keys of the index are text, and these are integers; expected text, without --integers"
     );
-    desk.run("sets verify i.tamis --pairs a.tsv b").text(0);
-    let wrong = desk.feed("sets verify i.tamis --pairs", "ann\tred\n\nbob\tred,blue\ntom\tblack\n").text(1);
+    dir.run("sets verify i.tamis --pairs a.tsv b").text(0);
+    let wrong = dir.feed("sets verify i.tamis --pairs", "ann\tred\n\nbob\tred,blue\ntom\tblack\n").text(1);
     assert_eq!(
         wrong,
         "checksum    right\npairs       4 checked, 2 missing\nmissing     standard input line 4: tom in \"black\"\n\
          missing     standard input line 3: bob in \"blue\"\n"
     );
-    let none = desk.feed("sets verify i.tamis --json violet=- ", "").json(1);
+    let none = dir.feed("sets verify i.tamis --json violet=- ", "").json(1);
     assert_eq!((&none["missing_sets"], &none["missing"]), (&json!(["violet"]), &json!(0)));
 }
 
 #[test]
 fn all_keys_together() {
-    let desk = Desk::new();
-    desk.feed("sets build --pairs -o i.tamis", "ann\tred,blue\nbob\tred\neve\tblue,green\n").text(0);
+    let dir = TestDir::new();
+    dir.feed("sets build --pairs -o i.tamis", "ann\tred,blue\nbob\tred\neve\tblue,green\n").text(0);
     for (options, input, code, expected) in [
         ("--union", "ann\nbob\n", 0, "red\nblue\n"),
         ("--intersection", "ann\nbob\n", 0, "red\n"),
@@ -199,15 +198,15 @@ fn all_keys_together() {
         ("--union --json", "ann\nbob\n", 0, "{\"found\":2,\"keys\":2,\"sets\":[\"red\",\"blue\"]}\n"),
         ("--tally --json --ids", "bob\n", 0, "{\"found\":1,\"keys\":1,\"sets\":[{\"found\":1,\"set\":0}]}\n"),
     ] {
-        assert_eq!(desk.feed(&format!("sets query i.tamis {options}"), input).text(code), expected, "{options}");
+        assert_eq!(dir.feed(&format!("sets query i.tamis {options}"), input).text(code), expected, "{options}");
     }
 }
 
 #[test]
 fn reports_in_json() {
-    let desk = Desk::new();
-    desk.put("pairs", "ann\tred,blue\n\nbob\tred\nann\tred\n");
-    let built = desk.run("sets build --pairs pairs -o i.tamis --json --seed 7").json(0);
+    let dir = TestDir::new();
+    dir.put("pairs", "ann\tred,blue\n\nbob\tred\nann\tred\n");
+    let built = dir.run("sets build --pairs pairs -o i.tamis --json --seed 7").json(0);
     for (name, value) in [
         ("file", json!("i.tamis")),
         ("sets", json!(2)),
@@ -219,39 +218,39 @@ fn reports_in_json() {
         ("sequences", json!(null)),
         ("kmer", json!(null)),
         ("domain", json!("bytes")),
-        ("bytes", json!(desk.read("i.tamis").len())),
+        ("bytes", json!(dir.read("i.tamis").len())),
         ("present", json!(0.0)),
     ] {
         assert_eq!(built[name], value, "{name}");
     }
     assert_eq!(built["structures"][0]["kind"], json!("frozen"));
-    let inspected = desk.run("sets inspect i.tamis --json").json(0);
+    let inspected = dir.run("sets inspect i.tamis --json").json(0);
     assert_eq!((&inspected["seed"], &inspected["hash"]), (&json!(7), &json!("xxh3-128")));
     assert_eq!((&inspected["names"], &inspected["segments"][0]["pairs"]), (&json!(null), &json!(3)));
-    let names = desk.run("sets inspect i.tamis --json --names").json(0);
+    let names = dir.run("sets inspect i.tamis --json --names").json(0);
     assert_eq!(names["names"][1], json!({ "id": 1, "name": "blue", "keys": 1 }));
-    let found = desk.feed("sets query i.tamis --json", "ann\n").json(0);
+    let found = dir.feed("sets query i.tamis --json", "ann\n").json(0);
     assert_eq!(found, json!({ "key": "ann", "sets": ["red", "blue"] }));
-    let verified = desk.run("sets verify i.tamis --pairs pairs --json").json(0);
+    let verified = dir.run("sets verify i.tamis --pairs pairs --json").json(0);
     let clean = json!({ "checksum": true, "checked": 4, "missing": 0, "missing_sets": [], "examples": [] });
     assert_eq!(verified, clean);
-    desk.put("green", "eve\n");
-    let added = desk.run("sets add i.tamis green --json").json(0);
+    dir.put("green", "eve\n");
+    let added = dir.run("sets add i.tamis green --json").json(0);
     assert_eq!((&added["new_sets"], &added["added"], &added["segments"]), (&json!(1), &json!(1), &json!(2)));
-    let removed = desk.run("sets remove i.tamis green --json").json(0);
+    let removed = dir.run("sets remove i.tamis green --json").json(0);
     assert_eq!((&removed["removed"], &removed["sets"]), (&json!(1), &json!(2)));
-    desk.run("sets build green --seed 7 -o g.tamis").text(0);
-    let merged = desk.run("sets merge i.tamis g.tamis -o m.tamis --json").json(0);
+    dir.run("sets build green --seed 7 -o g.tamis").text(0);
+    let merged = dir.run("sets merge i.tamis g.tamis -o m.tamis --json").json(0);
     assert_eq!((&merged["indexes"], &merged["sets"], &merged["segments"]), (&json!(2), &json!(3), &json!(3)));
-    let frozen = desk.feed("sets freeze m.tamis -o f.tamis --json", "ann\ntom\n").json(0);
+    let frozen = dir.feed("sets freeze m.tamis -o f.tamis --json", "ann\ntom\n").json(0);
     assert_eq!((&frozen["asked"], &frozen["keys"], &frozen["pairs"]), (&json!(2), &json!(1), &json!(2)));
     // To standard output: the index there, the report beside it.
-    let run = desk.run("sets build --pairs pairs -o - --seed 7 --json");
+    let run = dir.run("sets build --pairs pairs -o - --seed 7 --json");
     assert_eq!(
         (run.code, run.out),
         (Some(0), {
-            desk.run("sets build --pairs pairs -o i.tamis --seed 7").text(0);
-            desk.read("i.tamis")
+            dir.run("sets build --pairs pairs -o i.tamis --seed 7").text(0);
+            dir.read("i.tamis")
         })
     );
     assert!(run.err.contains("\"file\":\"standard output\""));
@@ -259,20 +258,20 @@ fn reports_in_json() {
 
 #[test]
 fn one_set_no_keys_and_a_key_in_every_set() {
-    let desk = Desk::new();
-    desk.put("one", "a\nb\n");
-    desk.run("sets build one -o i.tamis").text(0);
-    assert_eq!(desk.feed("sets query i.tamis", "a\n").text(0), "a\tone\n");
-    desk.put("nothing", "");
+    let dir = TestDir::new();
+    dir.put("one", "a\nb\n");
+    dir.run("sets build one -o i.tamis").text(0);
+    assert_eq!(dir.feed("sets query i.tamis", "a\n").text(0), "a\tone\n");
+    dir.put("nothing", "");
     for kind in ["auto", "bloom", "cuckoo", "frozen"] {
-        let report = desk.run(&format!("sets build nothing -o e.tamis --kind {kind}")).text(0);
+        let report = dir.run(&format!("sets build nothing -o e.tamis --kind {kind}")).text(0);
         assert!(report.starts_with("sets        1, 1 without keys\nkeys        0\npairs       0, "), "{report}");
-        assert_eq!(desk.feed("sets query e.tamis", "a\n").text(1), "a\t\n");
-        desk.run("sets inspect e.tamis --names").text(0);
-        desk.run("sets verify e.tamis nothing").text(0);
+        assert_eq!(dir.feed("sets query e.tamis", "a\n").text(1), "a\t\n");
+        dir.run("sets inspect e.tamis --names").text(0);
+        dir.run("sets verify e.tamis nothing").text(0);
         // An index without keys takes any.
-        desk.feed("sets add e.tamis --pairs --integers", "17\tnumbers\n").text(0);
-        assert_eq!(desk.feed("sets query e.tamis --integers", "17\n").text(0), "17\tnumbers\n");
+        dir.feed("sets add e.tamis --pairs --integers", "17\tnumbers\n").text(0);
+        assert_eq!(dir.feed("sets query e.tamis --integers", "17\n").text(0), "17\tnumbers\n");
     }
     // Thousands of tiny sets, and a key that is in all of them.
     let sets: Vec<String> = (0..5000).map(|i| format!("s{i}")).collect();
@@ -280,34 +279,34 @@ fn one_set_no_keys_and_a_key_in_every_set() {
     for (i, set) in sets.iter().enumerate() {
         pairs += &format!("k{i}\t{set}\nk{}\t{set}\n", i / 2);
     }
-    desk.put("pairs", &pairs);
+    dir.put("pairs", &pairs);
     for kind in ["frozen", "bloom", "cuckoo"] {
-        let report = desk.run(&format!("sets build --pairs pairs -o i.tamis --kind {kind}")).text(0);
+        let report = dir.run(&format!("sets build --pairs pairs -o i.tamis --kind {kind}")).text(0);
         assert!(report.starts_with("sets        5,000\nkeys        5,001\n"), "{report}");
-        desk.run("sets verify i.tamis --pairs pairs").text(0);
-        let all = desk.feed("sets query i.tamis", "all\n").text(0);
+        dir.run("sets verify i.tamis --pairs pairs").text(0);
+        let all = dir.feed("sets query i.tamis", "all\n").text(0);
         assert_eq!(all, format!("all\t{}\n", sets.join(",")), "{kind}");
-        let found = desk.feed("sets query i.tamis", "k4999\nstranger\n").text(0);
+        let found = dir.feed("sets query i.tamis", "k4999\nstranger\n").text(0);
         holds(&found, "k4999\ts4999\nstranger\t\n", 20);
     }
 }
 
 #[test]
 fn counts_of_pairs() {
-    let desk = Desk::new();
-    desk.put("pairs", "ann\tred:3,blue\nann\tred:2\nbob\tred:999\n");
-    let report = desk.run("sets build --pairs pairs --counts -o i.tamis").text(0);
+    let dir = TestDir::new();
+    dir.put("pairs", "ann\tred:3,blue\nann\tred:2\nbob\tred:999\n");
+    let report = dir.run("sets build --pairs pairs --counts -o i.tamis").text(0);
     assert!(report.contains("\npairs       3, "), "{report}");
-    let found = desk.feed("sets query i.tamis --counts", "ann\nbob\n").text(0);
+    let found = dir.feed("sets query i.tamis --counts", "ann\nbob\n").text(0);
     assert_eq!(found, "ann\tred:5,blue:1\nbob\tred:255\n");
-    let found = desk.feed("sets query i.tamis --counts --json", "ann\n").json(0);
+    let found = dir.feed("sets query i.tamis --counts --json", "ann\n").json(0);
     assert_eq!(found["sets"], json!([{ "set": "red", "count": 5 }, { "set": "blue", "count": 1 }]));
-    desk.run("sets verify i.tamis --pairs pairs --counts").text(0);
+    dir.run("sets verify i.tamis --pairs pairs --counts").text(0);
     // Lines that come again are counted too.
-    desk.put("words", "a\nb\na\n");
-    desk.run("sets build words --counts -o w.tamis").text(0);
-    assert_eq!(desk.feed("sets query w.tamis --counts", "a\nb\n").text(0), "a\twords:2\nb\twords:1\n");
-    assert!(desk.error("sets build words --counts --kind frozen -o x.tamis").contains("a frozen index has no counts"));
+    dir.put("words", "a\nb\na\n");
+    dir.run("sets build words --counts -o w.tamis").text(0);
+    assert_eq!(dir.feed("sets query w.tamis --counts", "a\nb\n").text(0), "a\twords:2\nb\twords:1\n");
+    assert!(dir.error("sets build words --counts --kind frozen -o x.tamis").contains("a frozen index has no counts"));
 }
 
 /// Letters of a genome, the same for the same seed.
@@ -330,21 +329,21 @@ fn folded(sequence: &str) -> String {
 
 #[test]
 fn sequences_by_their_kmers() {
-    let desk = Desk::new();
+    let dir = TestDir::new();
     let [a, b] = [1, 2].map(|seed| genome(seed, 5000));
-    desk.put("a.fa", format!(">a one\n{}>short\nACGT\n", folded(&a)));
-    desk.put("b.fasta.gz", gzip(format!(">b\n{}", folded(&b.to_lowercase())).as_bytes()));
-    desk.put("c.fq", format!("@c\n{}NN{}\n+\n{}\n", &a[..100], &b[..100], "I".repeat(202)));
+    dir.put("a.fa", format!(">a one\n{}>short\nACGT\n", folded(&a)));
+    dir.put("b.fasta.gz", gzip(format!(">b\n{}", folded(&b.to_lowercase())).as_bytes()));
+    dir.put("c.fq", format!("@c\n{}NN{}\n+\n{}\n", &a[..100], &b[..100], "I".repeat(202)));
     // So few false sets that none is met here.
     let few = " --absent 0.00001 --present 0.00001";
     for kind in ["frozen", "bloom", "cuckoo"] {
         let report =
-            desk.run(&format!("sets build a.fa b.fasta.gz c.fq --kmer 31 -o i.tamis --kind {kind}{few}")).text(0);
+            dir.run(&format!("sets build a.fa b.fasta.gz c.fq --kmer 31 -o i.tamis --kind {kind}{few}")).text(0);
         // 4970 of each genome, 70 and 70 of the read, whose other 32 hold an N.
         let line = "sequences   4, 1 shorter than 31; 10,080 k-mers read, 32 skipped for letters other than ACGT\n";
         assert!(report.contains(line), "{report}");
         assert!(report.contains("\nkeys        9,940\npairs       10,080, 0 duplicates dropped\n"), "{report}");
-        desk.run("sets verify i.tamis a.fa b.fasta.gz c.fq").text(0);
+        dir.run("sets verify i.tamis a.fa b.fasta.gz c.fq").text(0);
         // A read of either strand, one with an error, one of both, none.
         let mut wrong = a[1000..1200].to_string();
         wrong.replace_range(10..11, if &wrong[10..11] == "A" { "C" } else { "A" });
@@ -356,30 +355,30 @@ fn sequences_by_their_kmers() {
             &b[500..600],
             genome(9, 200)
         );
-        desk.put("reads.fa", &reads);
-        let found = desk.run("sets query i.tamis reads.fa").text(0);
+        dir.put("reads.fa", &reads);
+        let found = dir.run("sets query i.tamis reads.fa").text(0);
         assert_eq!(found, "plus\ta:170/170\nminus\tb:170/170\nwrong\ta:159/170\nboth\t\nnone\t\nshort\t\n", "{kind}");
-        let found = desk.run("sets query i.tamis reads.fa --threshold 0.95 --found").text(0);
+        let found = dir.run("sets query i.tamis reads.fa --threshold 0.95 --found").text(0);
         assert_eq!(found, "plus\ta:170/170\nminus\tb:170/170\n");
-        let found = desk.feed("sets query i.tamis --threshold 0.4 --found --ids", &reads).text(0);
+        let found = dir.feed("sets query i.tamis --threshold 0.4 --found --ids", &reads).text(0);
         // Where the two meet the next letter may be the right one by chance.
         assert!(found.contains("\nboth\t0:7") && found.contains("/170,1:7"), "{found}");
-        let counts = desk.run("sets query i.tamis c.fq --counts").text(0);
+        let counts = dir.run("sets query i.tamis c.fq --counts").text(0);
         assert_eq!(counts, "c\ta:70/140,b:70/140,c:140/140\n");
-        let tally = desk.run("sets query i.tamis c.fq --tally").text(0);
+        let tally = dir.run("sets query i.tamis c.fq --tally").text(0);
         assert_eq!(tally, "a\t70\nb\t70\nc\t140\n");
-        let json = desk.run("sets query i.tamis c.fq --json").json(0);
+        let json = dir.run("sets query i.tamis c.fq --json").json(0);
         assert_eq!(json, json!({ "id": "c", "kmers": 140, "found": 140, "sets": [{ "set": "c", "found": 140 }] }));
-        assert_eq!(desk.feed("sets query i.tamis", format!(">x\n{}\n", genome(9, 200))).text(1), "x\t\n");
+        assert_eq!(dir.feed("sets query i.tamis", format!(">x\n{}\n", genome(9, 200))).text(1), "x\t\n");
         // More of it, and frozen.
-        desk.put("d.fa", format!(">d\n{}\n", genome(4, 300)));
-        let added = desk.run("sets add i.tamis d.fa").text(0);
+        dir.put("d.fa", format!(">d\n{}\n", genome(4, 300)));
+        let added = dir.run("sets add i.tamis d.fa").text(0);
         assert!(added.contains("added       270 pairs, 0 known before"), "{added}");
-        desk.run("sets verify i.tamis a.fa b.fasta.gz c.fq d.fa").text(0);
-        desk.run("sets freeze i.tamis a.fa d.fa -o f.tamis").text(0);
-        desk.run("sets verify f.tamis a.fa d.fa").text(0);
-        assert_eq!(desk.run("sets inspect f.tamis --json").json(0)["kmer"], json!(31));
-        let missing = desk.run("sets verify f.tamis b.fasta.gz").text(1);
+        dir.run("sets verify i.tamis a.fa b.fasta.gz c.fq d.fa").text(0);
+        dir.run("sets freeze i.tamis a.fa d.fa -o f.tamis").text(0);
+        dir.run("sets verify f.tamis a.fa d.fa").text(0);
+        assert_eq!(dir.run("sets inspect f.tamis --json").json(0)["kmer"], json!(31));
+        let missing = dir.run("sets verify f.tamis b.fasta.gz").text(1);
         assert!(missing.contains(" missing\nmissing     "), "{missing}");
         assert!(missing.lines().last().unwrap().ends_with(" in \"b\""), "{missing}");
     }
@@ -387,15 +386,15 @@ fn sequences_by_their_kmers() {
 
 #[test]
 fn sequences_that_are_wrong() {
-    let desk = Desk::new();
-    desk.put("a.fa", ">a\nACGTACGTACGT\n");
-    desk.put("keys.txt", "x\ny\n");
-    desk.put("bad.fa", ">a\nACGT\nAC=T\n");
-    desk.put("cut.fq", "@a\nACGT\n+\nIIII\n@b\nACGT\n+\nII");
+    let dir = TestDir::new();
+    dir.put("a.fa", ">a\nACGTACGTACGT\n");
+    dir.put("keys.txt", "x\ny\n");
+    dir.put("bad.fa", ">a\nACGT\nAC=T\n");
+    dir.put("cut.fq", "@a\nACGT\n+\nIIII\n@b\nACGT\n+\nII");
     let packed = gzip(format!(">a\n{}\n", genome(1, 5000)).as_bytes());
-    desk.put("cut.fa.gz", &packed[..packed.len() / 2]);
-    desk.run("sets build a.fa --kmer 5 -o k5.tamis").text(0);
-    desk.run("sets build keys.txt -o keys.tamis").text(0);
+    dir.put("cut.fa.gz", &packed[..packed.len() / 2]);
+    dir.run("sets build a.fa --kmer 5 -o k5.tamis").text(0);
+    dir.run("sets build keys.txt -o keys.tamis").text(0);
     for (line, expected) in [
         ("build a.fa -o x.tamis", "a.fa: sequences, expected --kmer K, or --format text if its lines are keys"),
         (
@@ -426,23 +425,23 @@ fn sequences_that_are_wrong() {
         ),
         ("add keys.tamis a.fa", "a.fa: sequences, expected --kmer K, or --format text if its lines are keys"),
     ] {
-        assert_eq!(desk.error(&format!("sets {line}")), expected, "{line}");
+        assert_eq!(dir.error(&format!("sets {line}")), expected, "{line}");
     }
-    let cut = desk.error("sets build a.fa cut.fa.gz --kmer 5 -o x.tamis");
+    let cut = dir.error("sets build a.fa cut.fa.gz --kmer 5 -o x.tamis");
     assert!(cut.starts_with("cut.fa.gz: line 2: the gzip data ends too early, after "), "{cut}");
     for kmer in ["0", "32", "x"] {
-        let message = desk.error(&format!("sets build a.fa --kmer {kmer} -o x.tamis"));
+        let message = dir.error(&format!("sets build a.fa --kmer {kmer} -o x.tamis"));
         assert!(message.starts_with(&format!("invalid value '{kmer}' for '--kmer <K>': ")), "{message}");
     }
 }
 
 #[test]
 fn inputs_that_are_wrong() {
-    let desk = Desk::new();
-    fs::create_dir(desk.path("d")).unwrap();
-    desk.put("d/a.csv", "x\n");
-    desk.put("a.txt", "x\n");
-    desk.put("pairs", "x\ta\n");
+    let dir = TestDir::new();
+    fs::create_dir(dir.path("d")).unwrap();
+    dir.put("d/a.csv", "x\n");
+    dir.put("a.txt", "x\n");
+    dir.put("pairs", "x\ta\n");
     for (name, text, options, expected) in [
         ("p", "a\tx\n\nb\n", "--pairs", "p: line 3: \"b\" has no tab, expected key<TAB>set[,set...]"),
         ("p", "a\tx,,y\n", "--pairs", "p: line 1: the name of a set is empty, expected a letter at least"),
@@ -453,16 +452,16 @@ fn inputs_that_are_wrong() {
         ("p.csv", "k,s\na,x\n", "--pairs", "p.csv: a table, expected --column NAME of keys and --set-column NAME"),
         ("p", "1\nx\n", "--integers", "p: line 2: \"x\" is not a number from 0 to 2^64 - 1"),
     ] {
-        desk.put(name, text);
-        assert_eq!(desk.error(&format!("sets build {name} {options} -o x.tamis")), expected);
+        dir.put(name, text);
+        assert_eq!(dir.error(&format!("sets build {name} {options} -o x.tamis")), expected);
     }
-    desk.put("long", format!("a\t{}\n", "x".repeat(5000)));
-    let message = desk.error("sets build long --pairs -o x.tamis");
+    dir.put("long", format!("a\t{}\n", "x".repeat(5000)));
+    let message = dir.error("sets build long --pairs -o x.tamis");
     assert!(message.starts_with("long: line 1: the name of a set has 5000 bytes"), "{message}");
     let packed = gzip("key\tset\n".repeat(1000).as_bytes());
-    desk.put("cut.gz", &packed[..packed.len() - 9]);
+    dir.put("cut.gz", &packed[..packed.len() - 9]);
     for options in ["", "--pairs"] {
-        let message = desk.error(&format!("sets build cut.gz {options} -o x.tamis"));
+        let message = dir.error(&format!("sets build cut.gz {options} -o x.tamis"));
         assert!(message.starts_with("cut.gz: line ") && message.contains("the gzip data ends too early"), "{message}");
     }
     for (line, expected) in [
@@ -486,31 +485,31 @@ fn inputs_that_are_wrong() {
         ("sets query tmp", "tmp: is a directory, expected a set index file"),
         ("sets inspect a.txt", "a.txt: not a tamis file (the first eight bytes are not its mark)"),
     ] {
-        assert_eq!(desk.error(line), expected, "{line}");
+        assert_eq!(dir.error(line), expected, "{line}");
     }
     for (option, value) in [("--absent", "0"), ("--present", "-1"), ("--bits-per-pair", "x"), ("--kind", "fuse")] {
-        let message = desk.error(&format!("sets build a.txt -o x {option} {value}"));
+        let message = dir.error(&format!("sets build a.txt -o x {option} {value}"));
         assert!(message.starts_with(&format!("invalid value '{value}' for '{option} <")), "{message}");
     }
 }
 
 #[test]
 fn changes_that_are_refused_change_nothing() {
-    let desk = Desk::new();
-    desk.feed("sets build --pairs -o a.tamis", "ann\tred\nbob\tblue\n").text(0);
-    desk.feed("sets build --pairs -o seven.tamis --seed 7", "ann\tred\n").text(0);
-    desk.feed("sets build --pairs -o keyed.tamis --keyed", "ann\tred\n").text(0);
-    desk.feed("sets build --pairs --integers -o numbers.tamis", "1\tred\n").text(0);
+    let dir = TestDir::new();
+    dir.feed("sets build --pairs -o a.tamis", "ann\tred\nbob\tblue\n").text(0);
+    dir.feed("sets build --pairs -o seven.tamis --seed 7", "ann\tred\n").text(0);
+    dir.feed("sets build --pairs -o keyed.tamis --keyed", "ann\tred\n").text(0);
+    dir.feed("sets build --pairs --integers -o numbers.tamis", "1\tred\n").text(0);
     for k in [5, 6] {
-        desk.feed(&format!("sets build g=- --kmer {k} -o k{k}.tamis"), ">g\nACGTTGCATT\n").text(0);
+        dir.feed(&format!("sets build g=- --kmer {k} -o k{k}.tamis"), ">g\nACGTTGCATT\n").text(0);
     }
-    desk.feed("sets build --pairs -o tom.tamis", "tom\tred\n").text(0);
-    let before = desk.read("a.tamis");
+    dir.feed("sets build --pairs -o tom.tamis", "tom\tred\n").text(0);
+    let before = dir.read("a.tamis");
     for (line, expected) in [
         ("remove a.tamis red violet black", "a.tamis: no set is called \"black\", \"violet\"; nothing was changed"),
         ("add a.tamis missing", "missing: no such file"),
     ] {
-        assert_eq!(desk.error(&format!("sets {line}")), expected);
+        assert_eq!(dir.error(&format!("sets {line}")), expected);
     }
     for (others, words) in [
         ("a.tamis seven.tamis", ["a.tamis and seven.tamis: ", "their seeds are 0 and 7"]),
@@ -520,109 +519,109 @@ fn changes_that_are_refused_change_nothing() {
         ("numbers.tamis k6.tamis", ["numbers.tamis and k6.tamis: ", "6-mers"]),
         ("a.tamis tom.tamis seven.tamis", ["a.tamis and seven.tamis: ", "0 and 7"]),
     ] {
-        let message = desk.error(&format!("sets merge {others} -o m.tamis"));
+        let message = dir.error(&format!("sets merge {others} -o m.tamis"));
         assert!(message.starts_with(words[0]) && message.contains(words[1]), "{message}");
     }
-    let message = desk.feed("sets add a.tamis --pairs", "eve\tred\ntom\t\n").complaint();
+    let message = dir.feed("sets add a.tamis --pairs", "eve\tred\ntom\t\n").complaint();
     assert_eq!(message, "standard input: line 2: the name of a set is empty, expected a letter at least");
-    let message = desk.feed("sets add a.tamis --pairs --integers", "1\tred\n").complaint();
+    let message = dir.feed("sets add a.tamis --pairs --integers", "1\tred\n").complaint();
     assert!(message.starts_with("a.tamis: the keys of the index are text"), "{message}");
-    assert_eq!(desk.read("a.tamis"), before);
+    assert_eq!(dir.read("a.tamis"), before);
     // To a file of its own the old one stays.
-    desk.feed("sets add a.tamis --pairs -o b.tamis", "eve\tred\n").text(0);
-    desk.run("sets remove a.tamis red -o c.tamis").text(0);
-    assert_eq!(desk.read("a.tamis"), before);
-    assert_eq!(desk.feed("sets query b.tamis", "eve\n").text(0), "eve\tred\n");
-    assert_eq!(desk.feed("sets query c.tamis", "ann\n").text(1), "ann\t\n");
-    desk.run("sets merge b.tamis c.tamis -o m.tamis").text(0);
-    assert_eq!(desk.feed("sets query m.tamis", "ann\nbob\neve\n").text(0), "ann\tred\nbob\tblue\neve\tred\n");
+    dir.feed("sets add a.tamis --pairs -o b.tamis", "eve\tred\n").text(0);
+    dir.run("sets remove a.tamis red -o c.tamis").text(0);
+    assert_eq!(dir.read("a.tamis"), before);
+    assert_eq!(dir.feed("sets query b.tamis", "eve\n").text(0), "eve\tred\n");
+    assert_eq!(dir.feed("sets query c.tamis", "ann\n").text(1), "ann\t\n");
+    dir.run("sets merge b.tamis c.tamis -o m.tamis").text(0);
+    assert_eq!(dir.feed("sets query m.tamis", "ann\nbob\neve\n").text(0), "ann\tred\nbob\tblue\neve\tred\n");
     // A set that was removed may come again, with other keys.
-    desk.feed("sets add c.tamis --pairs", "tom\tred\n").text(0);
-    assert_eq!(desk.feed("sets query c.tamis", "ann\ntom\n").text(0), "ann\t\ntom\tred\n");
+    dir.feed("sets add c.tamis --pairs", "tom\tred\n").text(0);
+    assert_eq!(dir.feed("sets query c.tamis", "ann\ntom\n").text(0), "ann\t\ntom\tred\n");
 }
 
 #[cfg(unix)]
 #[test]
 fn a_directory_that_cannot_be_written() {
     use std::os::unix::fs::PermissionsExt;
-    let desk = Desk::new();
-    fs::create_dir(desk.path("locked")).unwrap();
-    desk.feed("sets build --pairs -o locked/i.tamis", "ann\tred\n").text(0);
-    let before = desk.read("locked/i.tamis");
-    fs::set_permissions(desk.path("locked"), fs::Permissions::from_mode(0o555)).unwrap();
+    let dir = TestDir::new();
+    fs::create_dir(dir.path("locked")).unwrap();
+    dir.feed("sets build --pairs -o locked/i.tamis", "ann\tred\n").text(0);
+    let before = dir.read("locked/i.tamis");
+    fs::set_permissions(dir.path("locked"), fs::Permissions::from_mode(0o555)).unwrap();
     // Root writes everywhere.
-    if fs::write(desk.path("locked/probe"), "").is_err() {
+    if fs::write(dir.path("locked/probe"), "").is_err() {
         for line in ["sets remove locked/i.tamis red", "sets merge locked/i.tamis locked/i.tamis -o locked/m.tamis"] {
-            assert!(desk.error(line).starts_with("locked/"), "{line}");
+            assert!(dir.error(line).starts_with("locked/"), "{line}");
         }
-        assert_eq!(desk.read("locked/i.tamis"), before);
+        assert_eq!(dir.read("locked/i.tamis"), before);
     }
-    fs::set_permissions(desk.path("locked"), fs::Permissions::from_mode(0o755)).unwrap();
+    fs::set_permissions(dir.path("locked"), fs::Permissions::from_mode(0o755)).unwrap();
     // A full device is an error for everybody.
-    desk.put("pairs", "ann\tred\n");
+    dir.put("pairs", "ann\tred\n");
     for line in ["sets build --pairs pairs -o /dev/full", "sets remove locked/i.tamis red -o /dev/full"] {
-        let message = desk.error(line);
+        let message = dir.error(line);
         assert!(message.starts_with("/dev/full: "), "{message}");
     }
 }
 
 #[test]
 fn room_for_more() {
-    let desk = Desk::new();
-    desk.put("red", keys(0..1000));
-    desk.put("more", keys(1000..2000));
+    let dir = TestDir::new();
+    dir.put("red", keys(0..1000));
+    dir.put("more", keys(1000..2000));
     for kind in ["bloom", "cuckoo"] {
-        desk.run(&format!("sets build red -o i.tamis --kind {kind} --room 3000")).text(0);
-        let size = desk.read("i.tamis").len();
-        assert!(desk.run("sets inspect i.tamis").text(0).contains("room for 2,000 more"), "{kind}");
+        dir.run(&format!("sets build red -o i.tamis --kind {kind} --room 3000")).text(0);
+        let size = dir.read("i.tamis").len();
+        assert!(dir.run("sets inspect i.tamis").text(0).contains("room for 2,000 more"), "{kind}");
         for name in ["red", "blue"] {
-            let added = desk.run(&format!("sets add i.tamis {name}=more")).text(0);
+            let added = dir.run(&format!("sets add i.tamis {name}=more")).text(0);
             assert!(added.contains("\nsegments    1\n"), "{added}");
         }
-        assert!(desk.read("i.tamis").len() < size + 1000);
-        desk.run("sets verify i.tamis red=more").text(0);
+        assert!(dir.read("i.tamis").len() < size + 1000);
+        dir.run("sets verify i.tamis red=more").text(0);
         // The room is used up.
-        let added = desk.run("sets add i.tamis green=more").text(0);
+        let added = dir.run("sets add i.tamis green=more").text(0);
         assert!(added.contains("\nsegments    2\n"), "{added}");
-        let json = desk.run("sets inspect i.tamis --json").json(0);
+        let json = dir.run("sets inspect i.tamis --json").json(0);
         assert_eq!((&json["segments"][0]["kind"], &json["segments"][1]["kind"]), (&json!(kind), &json!(kind)));
-        desk.run("sets verify i.tamis green=more red=red blue=more").text(0);
+        dir.run("sets verify i.tamis green=more red=red blue=more").text(0);
     }
-    let message = desk.error("sets build red -o x.tamis --kind frozen --room 3000");
+    let message = dir.error("sets build red -o x.tamis --kind frozen --room 3000");
     assert!(message.contains("a frozen index has no room for more"), "{message}");
 }
 
 #[test]
 fn files_of_the_other_kind() {
-    let desk = Desk::new();
-    desk.put("keys", "1\n");
-    desk.put("pairs", "1\ta\n");
-    desk.run("build keys -o filter.tamis").text(0);
-    desk.run("map build pairs -o map.tamis").text(0);
-    desk.run("sets build keys -o sets.tamis").text(0);
+    let dir = TestDir::new();
+    dir.put("keys", "1\n");
+    dir.put("pairs", "1\ta\n");
+    dir.run("build keys -o filter.tamis").text(0);
+    dir.run("map build pairs -o map.tamis").text(0);
+    dir.run("sets build keys -o sets.tamis").text(0);
     for (line, expected) in [
         ("query sets.tamis keys", "sets.tamis: the file holds a set index, expected a filter; `tamis sets` reads it"),
         ("map get sets.tamis keys", "sets.tamis: the file holds a set index, expected a map; `tamis sets` reads it"),
         ("sets query map.tamis keys", "map.tamis: the file holds a map, expected a set index; `tamis map` reads it"),
         ("sets query filter.tamis keys", "filter.tamis: the file holds a filter, expected a set index"),
     ] {
-        assert_eq!(desk.error(line), expected);
+        assert_eq!(dir.error(line), expected);
     }
     // Damage in the payload is found by one command.
-    desk.put("many", keys(0..3000));
-    desk.run("sets build many -o bad.tamis").text(0);
-    let mut bytes = desk.read("bad.tamis");
+    dir.put("many", keys(0..3000));
+    dir.run("sets build many -o bad.tamis").text(0);
+    let mut bytes = dir.read("bad.tamis");
     bytes[200] ^= 1;
-    desk.put("bad.tamis", &bytes);
-    assert_eq!(desk.error("sets verify bad.tamis"), "bad.tamis: damaged: the checksum of the payload does not match");
+    dir.put("bad.tamis", &bytes);
+    assert_eq!(dir.error("sets verify bad.tamis"), "bad.tamis: damaged: the checksum of the payload does not match");
     bytes.truncate(100);
-    desk.put("bad.tamis", &bytes);
-    assert!(desk.error("sets query bad.tamis keys").starts_with("bad.tamis: cut short: "));
+    dir.put("bad.tamis", &bytes);
+    assert!(dir.error("sets query bad.tamis keys").starts_with("bad.tamis: cut short: "));
 }
 
 #[test]
 fn help_names_every_option_and_fits_a_terminal() {
-    let desk = Desk::new();
+    let dir = TestDir::new();
     for (command, options) in [
         (
             "build",
@@ -636,18 +635,18 @@ fn help_names_every_option_and_fits_a_terminal() {
         ("inspect", "--names --json"),
         ("verify", "--pairs --column --set-column --counts --json"),
     ] {
-        let help = desk.run(&format!("sets {command} --help")).text(0);
+        let help = dir.run(&format!("sets {command} --help")).text(0);
         options.split(' ').for_each(|option| assert!(help.contains(option), "{command} {option}"));
         assert!(help.lines().all(|line| line.chars().count() <= 100), "{help}");
-        assert!(desk.run("sets --help").text(0).contains(&format!("\n  {command} ")));
+        assert!(dir.run("sets --help").text(0).contains(&format!("\n  {command} ")));
     }
 }
 
 #[test]
 fn a_key_that_is_typed_is_answered_before_the_next() {
-    let desk = Desk::new();
-    desk.feed("sets build --pairs -o i.tamis", "ann\tred\nbob\tblue\n").text(0);
-    let mut child = desk.command("sets query i.tamis").stdin(Stdio::piped()).spawn().unwrap();
+    let dir = TestDir::new();
+    dir.feed("sets build --pairs -o i.tamis", "ann\tred\nbob\tblue\n").text(0);
+    let mut child = dir.command("sets query i.tamis").stdin(Stdio::piped()).spawn().unwrap();
     let (mut stdin, stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
     let (send, answers) = mpsc::channel();
     let reader =
@@ -664,7 +663,7 @@ fn a_key_that_is_typed_is_answered_before_the_next() {
 /// The example of the README: words of host names, by the endings they occur under.
 #[test]
 fn words_by_the_endings_of_their_hosts() {
-    let desk = Desk::new();
+    let dir = TestDir::new();
     let hosts = ["allow.txt", "deny.txt"].map(|name| fs::read_to_string(quickstart(name)).unwrap()).concat();
     let mut pairs = String::new();
     for host in hosts.lines() {
@@ -672,13 +671,13 @@ fn words_by_the_endings_of_their_hosts() {
         let (end, words) = words.split_last().unwrap();
         words.iter().for_each(|word| pairs += &format!("{word}\t{end}\n"));
     }
-    desk.put("pairs", &pairs);
-    let report = desk.run("sets build --pairs pairs -o words.tamis").text(0);
+    dir.put("pairs", &pairs);
+    let report = dir.run("sets build --pairs pairs -o words.tamis").text(0);
     let head =
         "sets        514\nkeys        79,168\npairs       92,343, 109,251 duplicates dropped\nstructure   frozen: ";
     assert!(report.starts_with(head), "{report}");
-    desk.run("sets verify words.tamis --pairs pairs").text(0);
-    let found = desk.feed("sets query words.tamis", "wikipedia\nbing\n").text(0);
+    dir.run("sets verify words.tamis --pairs pairs").text(0);
+    let found = dir.feed("sets query words.tamis", "wikipedia\nbing\n").text(0);
     assert_eq!(found, "wikipedia\torg\nbing\tcn,com,net\n");
 }
 
@@ -687,18 +686,18 @@ fn words_by_the_endings_of_their_hosts() {
 fn a_pair_that_only_seems_to_be_there_is_added() {
     use tamis::Sets;
     use tamis::multiset::{Editor, Kind};
-    let desk = Desk::new();
+    let dir = TestDir::new();
     let pairs: Vec<(u64, String)> = (0..5000u64).map(|key| (key, format!("s{}", key % 8))).collect();
     let build = tamis::sets(pairs.iter().map(|(key, set)| (*key, set.as_str())));
     let index = build.kind(Kind::Cuckoo).absent(0.5).present(0.5).room(6000).finish().unwrap();
-    desk.put("i.tamis", index.as_bytes());
+    dir.put("i.tamis", index.as_bytes());
     let seeming = |key: u64| index.find(key).unwrap().first().map(|&set| (key, index.name(set).unwrap().to_string()));
     let more: Vec<(u64, String)> = (1_000_000..1_004_000).filter_map(seeming).collect();
     assert!(more.len() > 100, "{}", more.len());
-    desk.put("more.tsv", more.iter().map(|(key, set)| format!("{key}\t{set}\n").repeat(2)).collect::<String>());
-    let added = desk.run("sets add --pairs --integers i.tamis more.tsv").text(0);
+    dir.put("more.tsv", more.iter().map(|(key, set)| format!("{key}\t{set}\n").repeat(2)).collect::<String>());
+    let added = dir.run("sets add --pairs --integers i.tamis more.tsv").text(0);
     assert!(added.contains(&format!("added       {} pairs, 0 known before\n", more.len())), "{added}");
-    let mut editor = Editor::new(&Sets::open(desk.read("i.tamis")).unwrap()).unwrap();
+    let mut editor = Editor::new(&Sets::open(dir.read("i.tamis")).unwrap()).unwrap();
     for (key, set) in &pairs {
         assert!(editor.remove(*key, editor.id(set).unwrap()).unwrap());
     }
@@ -709,64 +708,64 @@ fn a_pair_that_only_seems_to_be_there_is_added() {
 #[test]
 fn changes_of_one_index_wait_for_each_other() {
     use std::io::{BufRead, BufReader};
-    let desk = Desk::new();
-    desk.put("a.txt", keys(0..1000));
-    desk.put("b.txt", keys(1000..2000));
-    desk.put("c.txt", keys(2000..3000));
-    desk.run("sets build a.txt --kind cuckoo --room 5000 -o i.tamis").text(0);
+    let dir = TestDir::new();
+    dir.put("a.txt", keys(0..1000));
+    dir.put("b.txt", keys(1000..2000));
+    dir.put("c.txt", keys(2000..3000));
+    dir.run("sets build a.txt --kind cuckoo --room 5000 -o i.tamis").text(0);
     let children: Vec<_> =
-        ["b", "c"].map(|set| desk.command(&format!("sets add i.tamis {set}.txt")).spawn().unwrap()).into();
+        ["b", "c"].map(|set| dir.command(&format!("sets add i.tamis {set}.txt")).spawn().unwrap()).into();
     children.into_iter().for_each(|child| assert!(child.wait_with_output().unwrap().status.success()));
-    desk.run("sets verify i.tamis a.txt b.txt c.txt").text(0);
+    dir.run("sets verify i.tamis a.txt b.txt c.txt").text(0);
 
     // Another one holds the lock, and puts another index in place before it lets go.
-    desk.run("sets build a.txt -o other.tamis").text(0);
-    desk.put("keys", keys(0..3000));
+    dir.run("sets build a.txt -o other.tamis").text(0);
+    dir.put("keys", keys(0..3000));
     for line in [
         "sets add i.tamis b.txt",
         "sets remove i.tamis a",
         "sets merge i.tamis other.tamis -o i.tamis",
         "sets freeze i.tamis keys -o i.tamis",
     ] {
-        desk.run("sets build a.txt -o i.tamis").text(0);
-        let held = std::fs::File::open(desk.path("i.tamis")).unwrap();
+        dir.run("sets build a.txt -o i.tamis").text(0);
+        let held = std::fs::File::open(dir.path("i.tamis")).unwrap();
         held.lock().unwrap();
-        let mut child = desk.command(line).spawn().unwrap();
+        let mut child = dir.command(line).spawn().unwrap();
         let mut message = String::new();
         BufReader::new(child.stderr.take().unwrap()).read_line(&mut message).unwrap();
         assert_eq!(message, "tamis: i.tamis: waiting for another command that changes it\n", "{line}");
-        desk.run("sets build a.txt c.txt -o new.tamis").text(0);
-        std::fs::rename(desk.path("new.tamis"), desk.path("i.tamis")).unwrap();
+        dir.run("sets build a.txt c.txt -o new.tamis").text(0);
+        std::fs::rename(dir.path("new.tamis"), dir.path("i.tamis")).unwrap();
         drop(held);
         assert!(child.wait().unwrap().success(), "{line}");
-        desk.run("sets verify i.tamis c.txt").text(0);
+        dir.run("sets verify i.tamis c.txt").text(0);
     }
     // Where nothing is changed in place nothing waits.
-    let held = std::fs::File::open(desk.path("i.tamis")).unwrap();
+    let held = std::fs::File::open(dir.path("i.tamis")).unwrap();
     held.lock().unwrap();
-    desk.run("sets add i.tamis b.txt -o new.tamis").text(0);
-    desk.run("sets query i.tamis keys").text(0);
+    dir.run("sets add i.tamis b.txt -o new.tamis").text(0);
+    dir.run("sets query i.tamis keys").text(0);
 }
 
 /// Twice the same would count every pair twice.
 #[test]
 fn an_index_is_not_merged_with_itself() {
-    let desk = Desk::new();
-    desk.put("a.txt", keys(0..1000));
-    desk.put("b.txt", keys(1000..2000));
+    let dir = TestDir::new();
+    dir.put("a.txt", keys(0..1000));
+    dir.put("b.txt", keys(1000..2000));
     for kind in ["bloom", "cuckoo", "frozen"] {
-        desk.run(&format!("sets build a.txt --kind {kind} -o a.tamis")).text(0);
-        desk.run(&format!("sets build b.txt --kind {kind} -o b.tamis")).text(0);
-        desk.run("sets merge a.tamis b.tamis -o ab.tamis").text(0);
+        dir.run(&format!("sets build a.txt --kind {kind} -o a.tamis")).text(0);
+        dir.run(&format!("sets build b.txt --kind {kind} -o b.tamis")).text(0);
+        dir.run("sets merge a.tamis b.tamis -o ab.tamis").text(0);
         let reason =
             "the indexes cannot be merged: they have pairs in common: a segment of one is a segment of the other";
         for (one, two) in [("a", "a"), ("ab", "ab"), ("ab", "b"), ("b", "ab")] {
-            let message = desk.error(&format!("sets merge {one}.tamis {two}.tamis -o {one}.tamis"));
+            let message = dir.error(&format!("sets merge {one}.tamis {two}.tamis -o {one}.tamis"));
             assert_eq!(message, format!("{one}.tamis and {two}.tamis: {reason}"));
         }
         // The same keys in another set are other pairs.
-        desk.run(&format!("sets build c=a.txt --kind {kind} -o c.tamis")).text(0);
-        desk.run("sets merge a.tamis c.tamis -o ac.tamis").text(0);
-        desk.run("sets verify ac.tamis a.txt c=a.txt").text(0);
+        dir.run(&format!("sets build c=a.txt --kind {kind} -o c.tamis")).text(0);
+        dir.run("sets merge a.tamis c.tamis -o ac.tamis").text(0);
+        dir.run("sets verify ac.tamis a.txt c=a.txt").text(0);
     }
 }

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::desk::{Desk, Run, numbers};
+use crate::test_dir::{Run, TestDir, numbers};
 
 fn send(signal: &str, child: &Child) {
     let done = Command::new("kill").args([format!("-{signal}"), child.id().to_string()]).status().unwrap();
@@ -43,17 +43,17 @@ fn ignored() -> bool {
 }
 
 /// Whether the file to be is there: one without a name, or a part.
-fn writes(desk: &Desk, child: &Child) -> bool {
-    let place = fs::canonicalize(desk.path("")).unwrap();
+fn writes(dir: &TestDir, child: &Child) -> bool {
+    let place = fs::canonicalize(dir.path("")).unwrap();
     let open = fs::read_dir(format!("/proc/{}/fd", child.id())).into_iter().flatten().flatten();
     let mut files = open.filter_map(|file| fs::read_link(file.path()).ok());
     files.any(|file| file.parent() == Some(&place) && file.to_string_lossy().ends_with(" (deleted)"))
-        || desk.names().iter().any(|name| name.ends_with(".part"))
+        || dir.names().iter().any(|name| name.ends_with(".part"))
 }
 
 /// A build that has read these keys and waits for more. They are more than a pipe holds, so it is past its start.
-fn waiting(desk: &Desk, program: &str, line: &str) -> (Child, ChildStdin) {
-    let mut child = desk.around(program, line).stdin(Stdio::piped()).spawn().unwrap();
+fn waiting(dir: &TestDir, program: &str, line: &str) -> (Child, ChildStdin) {
+    let mut child = dir.around(program, line).stdin(Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
     stdin.write_all(numbers(0..100_000).as_bytes()).unwrap();
     (child, stdin)
@@ -64,13 +64,13 @@ fn a_build_that_waits_for_input_ends_at_once() {
     if ignored() {
         return;
     }
-    let desk = Desk::new();
-    desk.put("out.tamis", "old");
+    let dir = TestDir::new();
+    dir.put("out.tamis", "old");
     // With little memory there is a temporary file by then, without a name.
     let filter = "build --integers --memory 4M -o out.tamis";
     let sets = "sets build numbers=- --integers --memory 4M -o out.tamis";
     for (signal, line) in [("INT", filter), ("TERM", filter), ("HUP", filter), ("INT", sets)] {
-        let (child, mut stdin) = waiting(&desk, env!("CARGO_BIN_EXE_tamis"), line);
+        let (child, mut stdin) = waiting(&dir, env!("CARGO_BIN_EXE_tamis"), line);
         stdin.write_all(numbers(100_000..300_000).as_bytes()).unwrap();
         send(signal, &child);
         // Standard input stays open: nothing but the signal ends the read.
@@ -78,8 +78,8 @@ fn a_build_that_waits_for_input_ends_at_once() {
         drop(stdin);
         assert_eq!((run.code, run.err.as_str()), (Some(130), "tamis: interrupted; nothing was written\n"), "{signal}");
         assert!(run.out.is_empty());
-        assert_eq!(desk.names(), ["out.tamis", "tmp"]);
-        assert_eq!(desk.read("out.tamis"), b"old");
+        assert_eq!(dir.names(), ["out.tamis", "tmp"]);
+        assert_eq!(dir.read("out.tamis"), b"old");
     }
 }
 
@@ -88,15 +88,15 @@ fn a_build_that_writes_removes_its_temporary_file() {
     if ignored() {
         return;
     }
-    let desk = Desk::new();
-    desk.put("out.tamis", "old");
-    desk.put("keys.txt", numbers(0..1_600_000));
+    let dir = TestDir::new();
+    dir.put("out.tamis", "old");
+    dir.put("keys.txt", numbers(0..1_600_000));
     // Nothing can be done when a program is killed, so there must be nothing to do.
     let signals = if cfg!(target_os = "linux") { &["INT", "KILL"][..] } else { &["INT"] };
     for &signal in signals {
         let line = "build --integers --threads 1 --effort smallest keys.txt -o out.tamis";
-        let child = desk.command(line).spawn().unwrap();
-        assert!(within_time(|| writes(&desk, &child)));
+        let child = dir.command(line).spawn().unwrap();
+        assert!(within_time(|| writes(&dir, &child)));
         send(signal, &child);
         let run = end(child);
         let expected = match signal {
@@ -104,8 +104,8 @@ fn a_build_that_writes_removes_its_temporary_file() {
             _ => (None, ""),
         };
         assert_eq!((run.code, run.err.as_str()), expected);
-        assert_eq!(desk.names(), ["keys.txt", "out.tamis", "tmp"]);
-        assert_eq!(desk.read("out.tamis"), b"old");
+        assert_eq!(dir.names(), ["keys.txt", "out.tamis", "tmp"]);
+        assert_eq!(dir.read("out.tamis"), b"old");
     }
 }
 
@@ -114,24 +114,24 @@ fn a_map_that_is_built_removes_its_temporary_file() {
     if ignored() {
         return;
     }
-    let desk = Desk::new();
-    desk.put("out.tamis", "old");
-    desk.put("pairs.tsv", (0..1_600_000u32).map(|i| format!("{i}\t{}\n", i.trailing_zeros())).collect::<String>());
+    let dir = TestDir::new();
+    dir.put("out.tamis", "old");
+    dir.put("pairs.tsv", (0..1_600_000u32).map(|i| format!("{i}\t{}\n", i.trailing_zeros())).collect::<String>());
     let line = "map build --integers --threads 1 --effort smallest pairs.tsv -o out.tamis";
-    let child = desk.command(line).spawn().unwrap();
-    assert!(within_time(|| writes(&desk, &child)));
+    let child = dir.command(line).spawn().unwrap();
+    assert!(within_time(|| writes(&dir, &child)));
     send("INT", &child);
     let run = end(child);
     assert_eq!((run.code, run.err.as_str()), (Some(130), "tamis: interrupted; nothing was written\n"));
-    assert_eq!(desk.names(), ["out.tamis", "pairs.tsv", "tmp"]);
-    assert_eq!(desk.read("out.tamis"), b"old");
+    assert_eq!(dir.names(), ["out.tamis", "pairs.tsv", "tmp"]);
+    assert_eq!(dir.read("out.tamis"), b"old");
 }
 
 #[test]
 fn a_build_under_nohup_outlives_its_terminal() {
-    let desk = Desk::new();
-    desk.put("hup.sh", format!("trap '' HUP; exec {} build --integers -o out.tamis", env!("CARGO_BIN_EXE_tamis")));
-    let (child, stdin) = waiting(&desk, "sh", "hup.sh");
+    let dir = TestDir::new();
+    dir.put("hup.sh", format!("trap '' HUP; exec {} build --integers -o out.tamis", env!("CARGO_BIN_EXE_tamis")));
+    let (child, stdin) = waiting(&dir, "sh", "hup.sh");
     send("HUP", &child);
     std::thread::sleep(Duration::from_millis(50));
     drop(stdin);
@@ -145,28 +145,28 @@ fn an_ignored_signal_leaves_the_others() {
     if ignored() {
         return;
     }
-    let desk = Desk::new();
+    let dir = TestDir::new();
     for (without, signal) in [("HUP", "TERM"), ("HUP", "INT"), ("INT", "TERM"), ("TERM", "HUP")] {
         let program = env!("CARGO_BIN_EXE_tamis");
-        desk.put("ignore.sh", format!("trap '' {without}; exec {program} build --integers -o out.tamis"));
-        let (child, stdin) = waiting(&desk, "sh", "ignore.sh");
+        dir.put("ignore.sh", format!("trap '' {without}; exec {program} build --integers -o out.tamis"));
+        let (child, stdin) = waiting(&dir, "sh", "ignore.sh");
         send(without, &child);
         send(signal, &child);
         let run = end(child);
         drop(stdin);
         let expected = (Some(130), "tamis: interrupted; nothing was written\n");
         assert_eq!((run.code, run.err.as_str()), expected, "{signal} without {without}");
-        assert_eq!(desk.names(), ["ignore.sh", "tmp"]);
+        assert_eq!(dir.names(), ["ignore.sh", "tmp"]);
     }
 }
 
 #[test]
 fn a_limit_on_files_is_an_error() {
-    let desk = Desk::new();
-    desk.put("keys.txt", numbers(0..20_000));
+    let dir = TestDir::new();
+    dir.put("keys.txt", numbers(0..20_000));
     // In blocks of 512 or 1024 bytes; the file has 17,000 bytes.
-    desk.put("limit.sh", format!("ulimit -f 8; exec {} build keys.txt -o out.tamis", env!("CARGO_BIN_EXE_tamis")));
-    let run: Run = desk.around("sh", "limit.sh").output().unwrap().into();
+    dir.put("limit.sh", format!("ulimit -f 8; exec {} build keys.txt -o out.tamis", env!("CARGO_BIN_EXE_tamis")));
+    let run: Run = dir.around("sh", "limit.sh").output().unwrap().into();
     assert_eq!(run.complaint(), "out.tamis: File too large (os error 27)");
-    assert_eq!(desk.names(), ["keys.txt", "limit.sh", "tmp"]);
+    assert_eq!(dir.names(), ["keys.txt", "limit.sh", "tmp"]);
 }

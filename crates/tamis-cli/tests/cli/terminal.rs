@@ -6,20 +6,20 @@ use std::process::Stdio;
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
-use crate::desk::Desk;
+use crate::test_dir::TestDir;
 
 const EVIL: &str = "evil\x1b[2J\u{9b}1m\u{202e}key";
 const SHOWN: &str = "evil\\u001b[2J\\u009b1m\\u202ekey";
 
 /// What a terminal gets to see, standard error too.
-fn on_terminal(desk: &Desk, args: &[&str]) -> String {
+fn on_terminal(dir: &TestDir, args: &[&str]) -> String {
     let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&master).unwrap();
     unlockpt(&master).unwrap();
     let name = ptsname(&master, vec![]).unwrap().into_string().unwrap();
     let terminal = File::options().read(true).write(true).open(name).unwrap();
     let (out, err): (Stdio, Stdio) = (terminal.try_clone().unwrap().into(), terminal.into());
-    let mut command = desk.command("");
+    let mut command = dir.command("");
     let mut child = command.args(args).stdout(out).stderr(err).spawn().unwrap();
     // Our ends of the terminal, so that it ends when the program does.
     drop(command);
@@ -32,14 +32,14 @@ fn on_terminal(desk: &Desk, args: &[&str]) -> String {
 
 #[test]
 fn escape_sequences_are_shown_and_not_obeyed() {
-    let desk = Desk::new();
+    let dir = TestDir::new();
     let name = format!("{EVIL}.tamis");
-    desk.put("keys.txt", format!("{EVIL}\n"));
-    desk.put("pairs.tsv", format!("{EVIL}\t{EVIL}\n"));
-    desk.run("build keys.txt -o f.tamis").text(0);
-    desk.run("map build pairs.tsv -o m.tamis").text(0);
-    desk.run("sets build --pairs pairs.tsv -o s.tamis").text(0);
-    std::fs::copy(desk.path("f.tamis"), desk.path(&name)).unwrap();
+    dir.put("keys.txt", format!("{EVIL}\n"));
+    dir.put("pairs.tsv", format!("{EVIL}\t{EVIL}\n"));
+    dir.run("build keys.txt -o f.tamis").text(0);
+    dir.run("map build pairs.tsv -o m.tamis").text(0);
+    dir.run("sets build --pairs pairs.tsv -o s.tamis").text(0);
+    std::fs::copy(dir.path("f.tamis"), dir.path(&name)).unwrap();
     let cases: &[(&[&str], String)] = &[
         (&["query", "f.tamis", "keys.txt"], format!("{EVIL}\n")),
         (&["query", "--tsv", "f.tamis", "keys.txt"], format!("{EVIL}\t1\n")),
@@ -52,16 +52,16 @@ fn escape_sequences_are_shown_and_not_obeyed() {
         (&["query", EVIL, "keys.txt"], format!("tamis: {EVIL}: no such file\n")),
     ];
     for (args, raw) in cases {
-        let piped = desk.command("").args(*args).output().unwrap();
+        let piped = dir.command("").args(*args).output().unwrap();
         let piped = String::from_utf8([piped.stdout, piped.stderr].concat()).unwrap();
         assert!(piped.contains(raw.as_str()), "{args:?}: {piped:?}");
-        let seen = on_terminal(&desk, args);
+        let seen = on_terminal(&dir, args);
         assert!(seen.contains(&raw.replace(EVIL, SHOWN)), "{args:?}: {seen:?}");
         // A bar on standard error has sequences of its own.
         for part in ["\x1b[2J", "\u{9b}", "\u{202e}"] {
             assert!(!seen.contains(part), "{args:?}: {seen:?}");
         }
     }
-    let seen = on_terminal(&desk, &["build", "keys.txt", "-o", "-"]);
+    let seen = on_terminal(&dir, &["build", "keys.txt", "-o", "-"]);
     assert_eq!(seen, "tamis: -o -: standard output is a terminal, expected a file or a pipe for the filter\n");
 }

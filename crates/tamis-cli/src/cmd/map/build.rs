@@ -10,12 +10,12 @@ use serde_json::json;
 use tamis::maps::{self, Collector, Kind, Report, Value};
 use tamis::{BuildError, Effort, Layout, Map};
 
+use super::super::build_args::effort;
 use super::super::output::Output;
-use super::super::wanted::effort;
 use super::super::{bits_per_key, grouped, overhead};
-use super::{Reading, Worth, kind, layers, nodes, strangers, values, words};
+use super::{PairArgs, ValueBits, fpr_line, kind, layers, nodes, values, words};
 use crate::Outcome;
-use crate::args::{self, Means};
+use crate::args::{self, HashAndLimitArgs};
 use crate::input::pairs::{self, Typing};
 use crate::input::{self, Counts, KeyRef, Options, Places, Source, total_bytes};
 use crate::interrupt::Interrupt;
@@ -61,9 +61,9 @@ pub(crate) struct Args {
     #[arg(long, default_value = "compact", value_parser = layout)]
     layout: Layout,
     #[command(flatten)]
-    means: Means,
+    shared: HashAndLimitArgs,
     #[command(flatten)]
-    reading: Reading,
+    input: PairArgs,
     /// Report as JSON
     #[arg(long)]
     json: bool,
@@ -103,14 +103,14 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         bail!("standard input (-) can be read only once");
     }
     sources.iter().chain(&declared).try_for_each(Source::check)?;
-    args.means.room.check()?;
+    args.shared.limits.check()?;
     let output = Output::new(&args.output, sources.iter().chain(&declared), "map")?;
     let interrupt = Interrupt::install()?;
     let alphabet = if declared.is_empty() { None } else { Some(Alphabet::read(&declared, typing)?) };
     let build = options(&args, &interrupt)?;
     let mut intake = Intake { build: Some((build, alphabet)), pairs: None };
     let bar = Bar::bytes("reading", total_bytes(&sources));
-    let progress = &mut |bytes| bar.at(bytes);
+    let progress = &mut |bytes| bar.set_position(bytes);
     let push = &mut |key: KeyRef<'_>, value: Value<'_>, _| {
         let pairs = intake.open(Some(value))?;
         let pushed = match key {
@@ -123,7 +123,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
             pushed => Ok(Ok(pushed.map_err(tamis::Error::from)?)),
         }
     };
-    let (counts, places) = pairs::for_each(&sources, &args.reading.options(), typing, progress, push)?;
+    let (counts, places) = pairs::for_each(&sources, &args.input.options(), typing, progress, push)?;
     drop(bar);
     let pairs = intake.close()?;
     interrupt.build()?;
@@ -146,16 +146,16 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
 
 fn options(args: &Args, interrupt: &Interrupt) -> Result<maps::Build<()>> {
     let build = maps::stream().kind(args.kind).fingerprint(args.fingerprint).effort(args.effort).layout(args.layout);
-    let build = build.limits(args.means.room.limits()).cancel(interrupt.flag()).progress(Bar::told());
+    let build = build.limits(args.shared.limits.limits()).cancel(interrupt.flag()).progress(Bar::callback());
     let build = match args.width {
         Some(bits) => build.width(bits),
         None => build,
     };
-    let build = match args.means.secret()? {
+    let build = match args.shared.secret()? {
         Some(key) => build.keyed(key),
-        None => build.seed(args.means.seed),
+        None => build.seed(args.shared.seed),
     };
-    Ok(match args.means.room.threads {
+    Ok(match args.shared.limits.threads {
         Some(threads) => build.threads(threads.into()),
         None => build,
     })
@@ -251,8 +251,8 @@ fn two_values(count: u64, first: &[(u64, u64)], places: &Places) -> anyhow::Erro
 
 fn as_json(output: &Output, counts: &Counts, report: &Report, map: Option<&Map>) -> serde_json::Value {
     let bits = bits_per_key(report.bytes, report.keys);
-    let worth = map.map(|map| Worth::new(report.keys, report.entropy, map.rate()));
-    let bound = worth.and_then(Worth::bound);
+    let value_bits = map.map(|map| ValueBits::new(report.keys, report.entropy, map.rate()));
+    let bound = value_bits.and_then(ValueBits::bound);
     json!({
         "file": output.to_string(),
         "keys": report.keys,
@@ -261,7 +261,7 @@ fn as_json(output: &Output, counts: &Counts, report: &Report, map: Option<&Map>)
         "values": report.values,
         "bytes": report.bytes,
         "bits_per_key": bits,
-        "entropy_per_key": worth.and_then(|worth| worth.entropy),
+        "entropy_per_key": value_bits.and_then(|value_bits| value_bits.entropy),
         "bound_bits_per_key": bound,
         "overhead": overhead(bits, bound),
         "rate": map.map(Map::rate),
@@ -285,7 +285,7 @@ fn as_text(output: &Output, counts: &Counts, report: &Report, map: Option<&Map>)
     let Some(map) = map else {
         let distinct = report.values.map_or("very many".to_string(), grouped);
         let _ = writeln!(out, "values      {distinct}\nfile        {output}");
-        return out + &Worth::new(report.keys, None, 1.0).size(report.bytes, report.keys);
+        return out + &ValueBits::new(report.keys, None, 1.0).size(report.bytes, report.keys);
     };
     out += &values(report.values, map.values());
     let count = nodes(map);
@@ -299,6 +299,6 @@ fn as_text(output: &Output, counts: &Counts, report: &Report, map: Option<&Map>)
         let _ = writeln!(out, "structure   {}: {}, {}", layer.purpose, layer.structure, layer.details);
     }
     let _ = writeln!(out, "file        {output}");
-    out += &Worth::new(report.keys, report.entropy, map.rate()).size(report.bytes, report.keys);
-    out + &strangers(map.rate())
+    out += &ValueBits::new(report.keys, report.entropy, map.rate()).size(report.bytes, report.keys);
+    out + &fpr_line(map.rate())
 }

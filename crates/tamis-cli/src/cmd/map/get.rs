@@ -10,12 +10,12 @@ use serde_json::json;
 use tamis::Map;
 use tamis::maps::Value;
 
-use super::super::gathered::Gathered;
+use super::super::key_batch::KeyBatch;
 use super::super::prompt::Prompt;
 use super::super::{print, print_json, to_stdout};
-use super::{open, refused};
+use super::{open, query_error};
 use crate::Outcome;
-use crate::args::{self, Cleaning};
+use crate::args::{self, TextArgs};
 use crate::input::{self, KeyRef, total_bytes};
 use crate::progress::Bar;
 use crate::screen::{self, Stdout};
@@ -45,7 +45,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAME")]
     column: Option<String>,
     #[command(flatten)]
-    cleaning: Cleaning,
+    text: TextArgs,
 }
 
 pub(crate) fn run(args: Args) -> Result<Outcome> {
@@ -55,25 +55,25 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     let bar = args.count.then(|| Bar::bytes("asking", total_bytes(&sources)));
     let mut progress = |bytes| {
         if let Some(bar) = &bar {
-            bar.at(bytes);
+            bar.set_position(bytes);
         }
     };
-    let asker = RefCell::new(Asker::new(&map, &args));
-    let mut stdin = Prompt::new(|| asker.borrow_mut().finish());
-    let options = args.cleaning.options(args.column.as_ref(), None);
+    let query = RefCell::new(BatchQuery::new(&map, &args));
+    let mut stdin = Prompt::new(|| query.borrow_mut().finish());
+    let options = args.text.options(args.column.as_ref(), None);
     let read = input::read_all(&sources, &options, &mut stdin, &mut progress, &mut |key, _, _| {
-        asker.borrow_mut().push(key)?;
+        query.borrow_mut().push(key)?;
         Ok(ControlFlow::Continue(()))
     });
     let failed = stdin.failed;
-    let mut asker = asker.into_inner();
+    let mut query = query.into_inner();
     // What was read before a bad line is still answered, and the bad line is what the user hears of.
-    let finished = asker.finish();
+    let finished = query.finish();
     failed.map_or(Ok(()), Err)?;
     let (counts, _) = read?;
     finished?;
     drop(bar);
-    let found = asker.found;
+    let found = query.found;
     match (args.count, args.json) {
         (true, true) => print_json(&json!({ "keys": counts.keys, "found": found, "blank": counts.blank }))?,
         (true, false) => print(&format!("{found}\n"))?,
@@ -83,37 +83,37 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
 }
 
 /// Gathers keys, asks for them together, and prints what was asked for.
-struct Asker<'a> {
+struct BatchQuery<'a> {
     map: &'a Map,
     args: &'a Args,
     out: Stdout,
-    keys: Gathered,
+    keys: KeyBatch,
     found: u64,
 }
 
-impl<'a> Asker<'a> {
-    fn new(map: &'a Map, args: &'a Args) -> Asker<'a> {
+impl<'a> BatchQuery<'a> {
+    fn new(map: &'a Map, args: &'a Args) -> BatchQuery<'a> {
         let out = screen::stdout();
-        Asker { map, args, out, keys: Gathered::default(), found: 0 }
+        BatchQuery { map, args, out, keys: KeyBatch::default(), found: 0 }
     }
 
     fn push(&mut self, key: KeyRef<'_>) -> Result<()> {
-        if self.keys.push(key) { self.ask() } else { Ok(()) }
+        if self.keys.push(key) { self.query_batch() } else { Ok(()) }
     }
 
     fn finish(&mut self) -> Result<()> {
-        self.ask()?;
+        self.query_batch()?;
         to_stdout(self.out.flush())
     }
 
-    fn ask(&mut self) -> Result<()> {
+    fn query_batch(&mut self) -> Result<()> {
         let bytes = self.keys.bytes();
         let asked = match bytes.is_empty() {
             _ if self.keys.len() == 0 => return Ok(()),
             false => self.map.get_many(&bytes),
             true => self.map.get_many(&self.keys.numbers),
         };
-        let values = asked.map_err(|error| refused(&self.args.map, error))?;
+        let values = asked.map_err(|error| query_error(&self.args.map, error))?;
         self.found += values.iter().flatten().count() as u64;
         if !self.args.count {
             for (key, value) in self.keys.names().iter().zip(values) {
@@ -141,5 +141,5 @@ fn write_answer(out: &mut impl Write, args: &Args, key: &[u8], value: Option<Val
         Some(Value::Bytes(bytes)) => out.write_all(bytes)?,
         None => {}
     }
-    out.write_all(&[args.cleaning.separator()])
+    out.write_all(&[args.text.separator()])
 }

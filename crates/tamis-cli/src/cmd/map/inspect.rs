@@ -7,7 +7,7 @@ use anyhow::Result;
 use serde_json::json;
 
 use super::super::{bits_per_key, grouped, overhead, print, print_json};
-use super::{Worth, kind, layers, open, strangers, values, words};
+use super::{ValueBits, fpr_line, kind, layers, open, values, words};
 use crate::Outcome;
 
 /// Show what is in a map file: keys, values, the tree of structures and sizes.
@@ -24,7 +24,7 @@ pub(crate) struct Args {
 }
 
 /// Nodes further down are shown as if they were here.
-const DEEPEST: usize = 24;
+const MAX_INDENT: usize = 24;
 
 pub(crate) fn run(args: Args) -> Result<Outcome> {
     let map = open(&args.map)?;
@@ -33,7 +33,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     let seed = (!hasher.is_keyed()).then(|| hasher.words()[0]);
     let bytes = map.as_bytes().len() as u64;
     let bits = bits_per_key(bytes, map.len());
-    let worth = Worth::new(map.len(), map.entropy().map(|bits| bits as f64), map.rate());
+    let value_bits = ValueBits::new(map.len(), map.entropy().map(|bits| bits as f64), map.rate());
     if args.json {
         print_json(&json!({
             "file": args.map.display().to_string(),
@@ -47,9 +47,9 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
             "kind": kind(&map),
             "bytes": bytes,
             "bits_per_key": bits,
-            "entropy_per_key": worth.entropy,
-            "bound_bits_per_key": worth.bound(),
-            "overhead": overhead(bits, worth.bound()),
+            "entropy_per_key": value_bits.entropy,
+            "bound_bits_per_key": value_bits.bound(),
+            "overhead": overhead(bits, value_bits.bound()),
             "rate": map.rate(),
             "shards": map.shards(),
             "table_bytes": map.table_bytes(),
@@ -65,14 +65,14 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         Some(seed) => writeln!(out, "hash        XXH3-128, seed {seed}"),
         None => writeln!(out, "hash        SipHash-2-4-128, secret key"),
     };
-    out += &worth.size(bytes, map.len());
-    out += &strangers(map.rate());
+    out += &value_bits.size(bytes, map.len());
+    out += &fpr_line(map.rate());
     let _ = writeln!(out, "shards      {}", map.shards());
     let mut payload = 0;
     for layer in map.layers() {
         let name = layer.node.map_or("front".to_string(), |node| format!("node {node}"));
         // A deep tree, as no builder makes it, shall not fill the screen with blanks.
-        let (inset, size) = ("  ".repeat(layer.depth.min(DEEPEST)), grouped(layer.bytes));
+        let (inset, size) = ("  ".repeat(layer.depth.min(MAX_INDENT)), grouped(layer.bytes));
         let what = format!("{}: {}, {}", layer.purpose, layer.structure, layer.details);
         let _ = writeln!(out, "{name:<11} {inset}{what}, {size} bytes");
         payload += layer.bytes;

@@ -7,7 +7,7 @@ use serde_json::{Value as Json, json};
 use tamis::maps::Value;
 
 use super::super::{grouped, print, print_json};
-use super::{Reading, open, refused, short};
+use super::{PairArgs, open, query_error, short};
 use crate::Outcome;
 use crate::args;
 use crate::input::pairs::{self, Typing};
@@ -27,7 +27,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "KEYS-VALUES", num_args = 1..)]
     pairs: Vec<PathBuf>,
     #[command(flatten)]
-    reading: Reading,
+    input: PairArgs,
     /// Report as JSON
     #[arg(long)]
     json: bool,
@@ -57,7 +57,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
                 KeyRef::Bytes(bytes) => map.get(bytes),
                 KeyRef::U64(number) => map.get(number),
             };
-            let found = found.map_err(|error| refused(&args.map, error))?;
+            let found = found.map_err(|error| query_error(&args.map, error))?;
             let wanted = wanted.as_bytes().unwrap_or_default();
             if !found.is_some_and(|found| equal(found, wanted)) {
                 wrong += 1;
@@ -76,8 +76,8 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
             Ok(Ok(()))
         };
         // Values as they are written: what they are is for the map to say.
-        let progress = &mut |bytes| bar.at(bytes);
-        let (counts, places) = pairs::for_each(&sources, &args.reading.options(), Typing::Text, progress, check)?;
+        let progress = &mut |bytes| bar.set_position(bytes);
+        let (counts, places) = pairs::for_each(&sources, &args.input.options(), Typing::Text, progress, check)?;
         checked = counts.keys;
         let example = |wrong: Wrong| -> Option<(String, Json)> {
             let Wrong { ordinal, key, wanted, found } = wrong;

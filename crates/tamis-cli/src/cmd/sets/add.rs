@@ -10,9 +10,9 @@ use tamis::{Domain, Sets};
 use super::super::{grouped, output::Output};
 use super::build::Intake;
 use super::lock::Lock;
-use super::{Members, blank, changed, count, open, refused, save, sequences, sequences_json, size, with};
+use super::{MemberArgs, blank, changed, count, open, query_error, save, sequences, sequences_json, size, with_limits};
 use crate::Outcome;
-use crate::args::Room;
+use crate::args::LimitArgs;
 use crate::input::sets::Read;
 use crate::input::{KeyRef, total_bytes};
 use crate::interrupt::Interrupt;
@@ -32,12 +32,12 @@ pub(crate) struct Args {
     #[arg(value_name = "INDEX")]
     index: PathBuf,
     #[command(flatten)]
-    members: Members,
+    members: MemberArgs,
     /// Write the new index here, and leave the old one as it is; - is standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]
-    room: Room,
+    limits: LimitArgs,
     /// Report as JSON
     #[arg(long)]
     json: bool,
@@ -46,11 +46,11 @@ pub(crate) struct Args {
 pub(crate) fn run(args: Args) -> Result<Outcome> {
     let _lock = Lock::new(args.output.as_ref().unwrap_or(&args.index), [&args.index])?;
     let index = open(&args.index)?;
-    let (inputs, how) = args.members.find(index.kmer(), false)?;
-    args.room.check()?;
+    let (inputs, read_options) = args.members.find(index.kmer(), false)?;
+    args.limits.check()?;
     let output = changed(&args.index, args.output.as_ref(), inputs.sources())?;
     let interrupt = Interrupt::install()?;
-    let build = with(like(&index), &args.room).cancel(interrupt.flag()).progress(Bar::told());
+    let build = with_limits(like(&index), &args.limits).cancel(interrupt.flag()).progress(Bar::callback());
     let mut editor = Editor::new(&index).with_context(|| args.index.display().to_string())?;
     let mut intake = Intake::new(build.start());
     for name in inputs.names() {
@@ -59,13 +59,13 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     let bar = Bar::bytes("reading", total_bytes(inputs.sources()));
     // Without keys an index takes keys of any kind.
     let domain = index.segments().next().map(|_| index.domain());
-    let read = inputs.for_each(&how, &mut |bytes| bar.at(bytes), &mut |member| {
+    let read = inputs.for_each(&read_options, &mut |bytes| bar.set_position(bytes), &mut |member| {
         let query = match member.key {
             KeyRef::Bytes(_) => Domain::Bytes,
             KeyRef::U64(_) => Domain::U64,
         };
         if let Some(domain) = domain {
-            domain.check(query).map_err(|error| refused(&args.index, error.into()))?;
+            domain.check(query).map_err(|error| query_error(&args.index, error.into()))?;
         }
         intake.push(member)
     })?;

@@ -11,11 +11,11 @@ use tamis::{BuildError, Sets};
 
 use super::super::output::Output;
 use super::super::{bits_per_key, grouped};
-use super::{Members, blank, count, false_sets, sequences, sequences_json, size, with};
+use super::{MemberArgs, blank, count, false_sets, sequences, sequences_json, size, with_limits};
 use crate::Outcome;
-use crate::args::Means;
-use crate::input::kmers::LONGEST;
-use crate::input::sets::{Member, Read, Taken};
+use crate::args::HashAndLimitArgs;
+use crate::input::kmers::MAX_K;
+use crate::input::sets::{Member, Read, Visited};
 use crate::input::{KeyRef, total_bytes};
 use crate::interrupt::Interrupt;
 use crate::progress::Bar;
@@ -31,13 +31,13 @@ use crate::progress::Bar;
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
     #[command(flatten)]
-    members: Members,
+    members: MemberArgs,
     /// The index file, replaced only when the new one is complete; - is standard output
     #[arg(short, long, value_name = "INDEX")]
     output: PathBuf,
     /// Files are FASTA or FASTQ, and keys are their k-mers of this length, 1 to 31. A k-mer and its reverse complement are the same key; those
     /// over letters other than A, C, G and T are skipped and counted
-    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..=i64::from(LONGEST)))]
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_K)))]
     kmer: Option<u32>,
     /// The structure: auto, bloom (takes more keys and sets later), cuckoo (the same, fewer false sets in the same room, slower),
     /// frozen (the smallest, and no false set for a key that is there, until more is added)
@@ -62,7 +62,7 @@ pub(crate) struct Args {
     #[arg(long)]
     no_existence: bool,
     #[command(flatten)]
-    means: Means,
+    shared: HashAndLimitArgs,
     /// Report as JSON
     #[arg(long)]
     json: bool,
@@ -79,8 +79,8 @@ pub(super) fn positive(text: &str) -> Result<f64, String> {
 }
 
 pub(crate) fn run(args: Args) -> Result<Outcome> {
-    let (inputs, how) = args.members.find(args.kmer, args.counts)?;
-    args.means.room.check()?;
+    let (inputs, read_options) = args.members.find(args.kmer, args.counts)?;
+    args.shared.limits.check()?;
     let output = Output::new(&args.output, inputs.sources().iter(), "index")?;
     let interrupt = Interrupt::install()?;
     let mut intake = Intake::new(options(&args, &interrupt)?.start());
@@ -89,7 +89,8 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         intake.pairs.set(name).map_err(tamis::Error::from)?;
     }
     let bar = Bar::bytes("reading", total_bytes(inputs.sources()));
-    let read = inputs.for_each(&how, &mut |bytes| bar.at(bytes), &mut |member| intake.push(member))?;
+    let read =
+        inputs.for_each(&read_options, &mut |bytes| bar.set_position(bytes), &mut |member| intake.push(member))?;
     drop(bar);
     interrupt.build()?;
     let (report, index) = write(&output, intake.pairs).map_err(|error| error.context(output.to_string()))?;
@@ -103,15 +104,15 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
 
 fn options(args: &Args, interrupt: &Interrupt) -> Result<multiset::Build<()>> {
     let build = multiset::stream().kind(args.kind).absent(args.absent).present(args.present).counts(args.counts);
-    let build = build.room(args.room).cancel(interrupt.flag()).progress(Bar::told());
+    let build = build.room(args.room).cancel(interrupt.flag()).progress(Bar::callback());
     let build = args.bits_per_pair.into_iter().fold(build, |build, bits| build.bits_per_pair(bits));
     let build = args.kmer.into_iter().fold(build, |build, k| build.kmer(k));
     let build = if args.no_existence { build.existence(1.0) } else { build };
-    let build = match args.means.secret()? {
+    let build = match args.shared.secret()? {
         Some(key) => build.keyed(key),
-        None => build.seed(args.means.seed),
+        None => build.seed(args.shared.seed),
     };
-    Ok(with(build, &args.means.room))
+    Ok(with_limits(build, &args.shared.limits))
 }
 
 /// Members of sets on their way in.
@@ -127,7 +128,7 @@ impl Intake {
     }
 
     /// Takes a key in.
-    pub(super) fn push(&mut self, member: Member<'_>) -> Taken {
+    pub(super) fn push(&mut self, member: Member<'_>) -> Visited {
         let id = match &self.last {
             Some((name, id)) if name == member.set => *id,
             _ => match self.pairs.set(member.set) {

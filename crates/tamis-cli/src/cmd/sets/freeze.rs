@@ -8,13 +8,13 @@ use serde_json::json;
 use tamis::multiset::{self, Collector, Kind};
 use tamis::{BuildError, Key, Sets};
 
-use super::super::gathered::Gathered;
+use super::super::key_batch::KeyBatch;
 use super::super::{grouped, output::Output};
 use super::build::{positive, write};
 use super::lock::Lock;
-use super::{Asking, false_sets, open, refused, sequences, sequences_json, size, with};
+use super::{QueryArgs, false_sets, open, query_error, sequences, sequences_json, size, with_limits};
 use crate::Outcome;
-use crate::args::{self, Room};
+use crate::args::{self, LimitArgs};
 use crate::input::kmers::{self, Event};
 use crate::input::{self, Source, total_bytes};
 use crate::interrupt::Interrupt;
@@ -39,9 +39,9 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SETS", default_value = "0.01", value_parser = positive, allow_negative_numbers = true)]
     absent: f64,
     #[command(flatten)]
-    asking: Asking,
+    input: QueryArgs,
     #[command(flatten)]
-    room: Room,
+    limits: LimitArgs,
     /// Report as JSON
     #[arg(long)]
     json: bool,
@@ -53,23 +53,23 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     // The new file has a checksum of its own.
     index.verify().with_context(|| args.index.display().to_string())?;
     let sources = args::sources(&args.keys);
-    let options = args.asking.options(index.kmer(), &sources)?;
+    let options = args.input.options(index.kmer(), &sources)?;
     sources.iter().try_for_each(Source::check)?;
-    args.room.check()?;
+    args.limits.check()?;
     let output = Output::new(&args.output, sources.iter(), "index")?;
     let interrupt = Interrupt::install()?;
     let build = multiset::stream().like(&index).kind(Kind::Frozen).absent(args.absent);
-    let build = with(build, &args.room).cancel(interrupt.flag()).progress(Bar::told());
+    let build = with_limits(build, &args.limits).cancel(interrupt.flag()).progress(Bar::callback());
     let mut freezer = Freezer { path: &args.index, index: &index, pairs: build.start(), keys: 0, lost: 0 };
     let bar = Bar::bytes("reading", total_bytes(&sources));
-    let progress = &mut |bytes| bar.at(bytes);
+    let progress = &mut |bytes| bar.set_position(bytes);
     let read = match index.kmer() {
         Some(k) => Some(kmers::for_each(&sources, k, progress, &mut |_, event| match event {
             Event::Kmers(keys) => freezer.take(keys),
             _ => Ok(()),
         })?),
         None => {
-            let mut keys = Gathered::default();
+            let mut keys = KeyBatch::default();
             input::for_each(&sources, &options, progress, &mut |key, _, _| {
                 if keys.push(key) {
                     freezer.gathered(&mut keys)?;
@@ -122,7 +122,7 @@ struct Freezer<'a> {
 }
 
 impl Freezer<'_> {
-    fn gathered(&mut self, keys: &mut Gathered) -> Result<()> {
+    fn gathered(&mut self, keys: &mut KeyBatch) -> Result<()> {
         match keys.numbers.is_empty() {
             true => self.take(&keys.bytes())?,
             false => self.take(&keys.numbers)?,
@@ -145,7 +145,7 @@ impl Freezer<'_> {
                 }
             }
         });
-        asked.map_err(|error| refused(path, error))?;
+        asked.map_err(|error| query_error(path, error))?;
         self.keys += keys.len() as u64;
         Ok(pushed.map_err(tamis::Error::from)?)
     }

@@ -9,11 +9,11 @@ use anyhow::{Result, bail};
 use serde_json::{Value, json};
 use tamis::{Key, QueryError, Sets};
 
-use super::super::gathered::Gathered;
+use super::super::key_batch::KeyBatch;
 use super::super::prompt::Prompt;
 use super::super::{print, print_json, to_stdout};
 use super::tally::{Naming, Tally};
-use super::{Asking, open, refused};
+use super::{QueryArgs, open, query_error};
 use crate::Outcome;
 use crate::args;
 use crate::input::kmers::{self, Event};
@@ -61,7 +61,7 @@ pub(crate) struct Args {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    asking: Asking,
+    input: QueryArgs,
 }
 
 /// Sequencing errors take k k-mers each: most of a sequence that is there is found in spite of a few.
@@ -82,14 +82,14 @@ impl Args {
 pub(crate) fn run(args: Args) -> Result<Outcome> {
     let index = open(&args.index)?;
     let sources = args::sources(&args.inputs);
-    let options = args.asking.options(index.kmer(), &sources)?;
+    let options = args.input.options(index.kmer(), &sources)?;
     let mut all = Tally::new(&index);
     let found = match index.kmer() {
-        Some(k) => ask_sequences(&args, &index, k, &sources, &mut all)?,
+        Some(k) => query_sequences(&args, &index, k, &sources, &mut all)?,
         None if args.threshold.is_some() => {
             bail!("{}: --threshold is for sequences, and the keys of the index are no k-mers", args.index.display())
         }
-        None => ask_keys(&args, &index, &sources, &options, &mut all)?,
+        None => query_keys(&args, &index, &sources, &options, &mut all)?,
     };
     let found = if args.together() { report(&args, &index, &mut all)? } else { found };
     Ok(if found { Outcome::Yes } else { Outcome::No })
@@ -126,48 +126,54 @@ fn bar(args: &Args, sources: &[Source]) -> Option<Bar> {
     args.together().then(|| Bar::bytes("asking", total_bytes(sources)))
 }
 
-fn ask_keys(args: &Args, index: &Sets, sources: &[Source], options: &input::Options, all: &mut Tally) -> Result<bool> {
+fn query_keys(
+    args: &Args,
+    index: &Sets,
+    sources: &[Source],
+    options: &input::Options,
+    all: &mut Tally,
+) -> Result<bool> {
     let bar = bar(args, sources);
-    let mut progress = |bytes| bar.iter().for_each(|bar| bar.at(bytes));
-    let asker = RefCell::new(Asker { out: Printer::new(args, index), keys: Gathered::default(), all });
-    let mut stdin = Prompt::new(|| asker.borrow_mut().finish());
+    let mut progress = |bytes| bar.iter().for_each(|bar| bar.set_position(bytes));
+    let query = RefCell::new(BatchQuery { out: Printer::new(args, index), keys: KeyBatch::default(), all });
+    let mut stdin = Prompt::new(|| query.borrow_mut().finish());
     let read = input::read_all(sources, options, &mut stdin, &mut progress, &mut |key, _, _| {
-        asker.borrow_mut().push(key)?;
+        query.borrow_mut().push(key)?;
         Ok(ControlFlow::Continue(()))
     });
     let failed = stdin.failed;
-    let mut asker = asker.into_inner();
+    let mut query = query.into_inner();
     // What was read before a bad line is still answered, and the bad line is what the user hears of.
-    let finished = asker.finish();
+    let finished = query.finish();
     failed.map_or(Ok(()), Err)?;
     read?;
     finished?;
-    Ok(asker.out.found)
+    Ok(query.out.found)
 }
 
 /// Gathers keys, asks for them together, and prints their sets.
-struct Asker<'a> {
+struct BatchQuery<'a> {
     out: Printer<'a>,
-    keys: Gathered,
+    keys: KeyBatch,
     all: &'a mut Tally,
 }
 
-impl Asker<'_> {
+impl BatchQuery<'_> {
     fn push(&mut self, key: KeyRef<'_>) -> Result<()> {
-        if self.keys.push(key) { self.ask() } else { Ok(()) }
+        if self.keys.push(key) { self.query_batch() } else { Ok(()) }
     }
 
     fn finish(&mut self) -> Result<()> {
-        self.ask()?;
+        self.query_batch()?;
         self.out.flush()
     }
 
-    fn ask(&mut self) -> Result<()> {
+    fn query_batch(&mut self) -> Result<()> {
         let bytes = self.keys.bytes();
         let asked = match bytes.is_empty() {
             _ if self.keys.len() == 0 => return Ok(()),
-            false => ask_many(&mut self.out, self.all, &bytes, &self.keys),
-            true => ask_many(&mut self.out, self.all, &self.keys.numbers, &self.keys),
+            false => query_many(&mut self.out, self.all, &bytes, &self.keys),
+            true => query_many(&mut self.out, self.all, &self.keys.numbers, &self.keys),
         };
         asked?;
         self.keys.clear();
@@ -175,9 +181,9 @@ impl Asker<'_> {
     }
 }
 
-fn ask_many<K: Key>(out: &mut Printer<'_>, all: &mut Tally, keys: &[K], gathered: &Gathered) -> Result<()> {
+fn query_many<K: Key>(out: &mut Printer<'_>, all: &mut Tally, keys: &[K], gathered: &KeyBatch) -> Result<()> {
     let (args, index) = (out.args, out.naming.index);
-    let refuse = |error: QueryError| refused(&args.index, error);
+    let refuse = |error: QueryError| query_error(&args.index, error);
     if args.together() {
         return index.find_many(keys, |_, ids| all.add(ids)).map_err(refuse);
     }
@@ -200,28 +206,33 @@ fn ask_many<K: Key>(out: &mut Printer<'_>, all: &mut Tally, keys: &[K], gathered
     written
 }
 
-fn ask_sequences(args: &Args, index: &Sets, k: u32, sources: &[Source], all: &mut Tally) -> Result<bool> {
+fn query_sequences(args: &Args, index: &Sets, k: u32, sources: &[Source], all: &mut Tally) -> Result<bool> {
     let bar = bar(args, sources);
     let threshold = if args.counts { 0.0 } else { args.threshold.unwrap_or(THRESHOLD) };
     let mut out = Printer::new(args, index);
     let mut name: Vec<u8> = vec![];
-    let read = kmers::for_each(sources, k, &mut |bytes| bar.iter().for_each(|bar| bar.at(bytes)), &mut |_, event| {
-        match event {
-            Event::Record(id) => {
-                name.clear();
-                name.extend_from_slice(id);
+    let read = kmers::for_each(
+        sources,
+        k,
+        &mut |bytes| bar.iter().for_each(|bar| bar.set_position(bytes)),
+        &mut |_, event| {
+            match event {
+                Event::Record(id) => {
+                    name.clear();
+                    name.extend_from_slice(id);
+                }
+                Event::Kmers(keys) => {
+                    index.find_many(keys, |_, ids| all.add(ids)).map_err(|error| query_error(&args.index, error))?;
+                }
+                Event::End if args.together() => {}
+                Event::End => {
+                    out.sequence(&name, all, threshold)?;
+                    all.clear();
+                }
             }
-            Event::Kmers(keys) => {
-                index.find_many(keys, |_, ids| all.add(ids)).map_err(|error| refused(&args.index, error))?;
-            }
-            Event::End if args.together() => {}
-            Event::End => {
-                out.sequence(&name, all, threshold)?;
-                all.clear();
-            }
-        }
-        Ok(())
-    });
+            Ok(())
+        },
+    );
     let finished = out.flush();
     read?;
     finished?;
@@ -292,7 +303,7 @@ impl<'a> Printer<'a> {
         if sets.is_empty() && self.args.found {
             return Ok(());
         }
-        let (out, end) = (&mut self.out, self.args.asking.cleaning.separator());
+        let (out, end) = (&mut self.out, self.args.input.text.separator());
         let line = || {
             if self.args.json {
                 return writeln!(out, "{}", fields());

@@ -6,11 +6,11 @@ use anyhow::{Context, Result};
 use serde_json::{Value as Json, json};
 use tamis::{QueryError, Sets};
 
-use super::super::gathered::Gathered;
+use super::super::key_batch::KeyBatch;
 use super::super::{grouped, print, print_json};
-use super::{Members, open, refused};
+use super::{MemberArgs, open, query_error};
 use crate::Outcome;
-use crate::input::sets::{Member, Taken};
+use crate::input::sets::{Member, Visited};
 use crate::input::{KeyRef, kmers, total_bytes};
 use crate::progress::Bar;
 
@@ -23,7 +23,7 @@ pub(crate) struct Args {
     #[arg(value_name = "INDEX")]
     index: PathBuf,
     #[command(flatten)]
-    members: Members,
+    members: MemberArgs,
     /// With --pairs: sets may have counts, set:COUNT, which are not looked at
     #[arg(long, requires = "pairs")]
     counts: bool,
@@ -42,12 +42,13 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     let mut checker = Checker::new(&args, &index);
     let mut examples = vec![];
     if asked {
-        let (inputs, how) = args.members.find(index.kmer(), args.counts)?;
+        let (inputs, read_options) = args.members.find(index.kmer(), args.counts)?;
         // A set that has no keys is there all the same.
         checker.lost = inputs.names().iter().filter(|name| index.id(name).is_none()).cloned().collect();
         let bar = Bar::bytes("checking", total_bytes(inputs.sources()));
-        let read = inputs.for_each(&how, &mut |bytes| bar.at(bytes), &mut |member| checker.push(member))?;
-        checker.ask()?;
+        let read =
+            inputs.for_each(&read_options, &mut |bytes| bar.set_position(bytes), &mut |member| checker.push(member))?;
+        checker.query_batch()?;
         let example = |missing: &Missing| {
             let place = read.places.locate(missing.ordinal);
             let at = place.map(|place| format!("{place}: ")).unwrap_or_default();
@@ -92,7 +93,7 @@ struct Missing {
 struct Checker<'a> {
     args: &'a Args,
     index: &'a Sets,
-    keys: Gathered,
+    keys: KeyBatch,
     /// The set of each key, and the number of its line.
     wanted: Vec<(u32, u64)>,
     /// The set of the last one: nearly always that of the next.
@@ -105,11 +106,11 @@ struct Checker<'a> {
 
 impl<'a> Checker<'a> {
     fn new(args: &'a Args, index: &'a Sets) -> Checker<'a> {
-        let (keys, wanted, first, lost) = (Gathered::default(), vec![], vec![], vec![]);
+        let (keys, wanted, first, lost) = (KeyBatch::default(), vec![], vec![], vec![]);
         Checker { args, index, keys, wanted, last: None, first, checked: 0, missing: 0, lost }
     }
 
-    fn push(&mut self, member: Member<'_>) -> Taken {
+    fn push(&mut self, member: Member<'_>) -> Visited {
         let id = match &self.last {
             Some((name, id)) if name == member.set => *id,
             _ => {
@@ -130,14 +131,14 @@ impl<'a> Checker<'a> {
             Some(id) => {
                 self.wanted.push((id, member.ordinal));
                 if self.keys.push(member.key) {
-                    self.ask()?;
+                    self.query_batch()?;
                 }
             }
         }
         Ok(Ok(()))
     }
 
-    fn ask(&mut self) -> Result<()> {
+    fn query_batch(&mut self) -> Result<()> {
         let (bytes, mut missing) = (self.keys.bytes(), vec![]);
         let wanted = &self.wanted;
         let found = |at: usize, ids: &[u32]| {
@@ -150,7 +151,7 @@ impl<'a> Checker<'a> {
             false => self.index.find_many(&bytes, found),
             true => self.index.find_many(&self.keys.numbers, found),
         };
-        asked.map_err(|error| refused(&self.args.index, error))?;
+        asked.map_err(|error| query_error(&self.args.index, error))?;
         let example = |&at: &usize| {
             let key = bytes.get(at).map_or_else(|| spelled(self.index, self.keys.numbers[at]), |bytes| short(bytes));
             (wanted[at].1, key, self.index.name(wanted[at].0).unwrap_or_default().to_string())

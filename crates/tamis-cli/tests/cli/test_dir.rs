@@ -8,7 +8,7 @@ use std::process::{Command, Output, Stdio};
 use serde_json::Value;
 
 /// A directory of its own for every test; `tmp` in it is where temporary files would go.
-pub(crate) struct Desk(tempfile::TempDir);
+pub(crate) struct TestDir(tempfile::TempDir);
 
 /// What a run left.
 pub(crate) struct Run {
@@ -50,11 +50,11 @@ impl From<Output> for Run {
     }
 }
 
-impl Desk {
-    pub(crate) fn new() -> Desk {
+impl TestDir {
+    pub(crate) fn new() -> TestDir {
         let dir = tempfile::tempdir().unwrap();
         fs::create_dir(dir.path().join("tmp")).unwrap();
-        Desk(dir)
+        TestDir(dir)
     }
 
     pub(crate) fn path(&self, name: impl AsRef<Path>) -> PathBuf {

@@ -7,16 +7,16 @@ use std::path::PathBuf;
 use anyhow::{Result, anyhow, bail};
 use tamis::{BuildError, Effort, Kind, Layout, OnConflict};
 
-use super::door::Door;
+use super::any_builder::AnyBuilder;
 use super::grouped;
-use crate::args::{self, Means, Reading};
+use crate::args::{self, HashAndLimitArgs, InputArgs};
 use crate::input::{self, Counts, KeyRef, Places, Source, expect, total_bytes};
 use crate::interrupt::Interrupt;
 use crate::progress::Bar;
 
 /// What a filter shall be made of, and what it shall reach.
 #[derive(clap::Args, Debug)]
-pub(crate) struct Wanted {
+pub(crate) struct BuildArgs {
     /// Files of keys; - or none is standard input
     #[arg(value_name = "KEYS")]
     keys: Vec<PathBuf>,
@@ -72,9 +72,9 @@ pub(crate) struct Wanted {
     #[arg(long, default_value = "auto", value_parser = layout)]
     layout: Layout,
     #[command(flatten)]
-    means: Means,
+    shared: HashAndLimitArgs,
     #[command(flatten)]
-    reading: Reading,
+    input: InputArgs,
 }
 
 fn rate(text: &str) -> Result<f64, String> {
@@ -131,7 +131,7 @@ fn layout(name: &str) -> Result<Layout, String> {
     }
 }
 
-impl Wanted {
+impl BuildArgs {
     /// All inputs, looked at before the first is read: a typing error should not show after an hour.
     pub(super) fn sources(&self) -> Result<Sources> {
         let named = |names: &[PathBuf]| if names.is_empty() { vec![] } else { args::sources(names) };
@@ -146,28 +146,29 @@ impl Wanted {
             bail!("standard input (-) can be read only once");
         }
         sources.all().try_for_each(Source::check)?;
-        self.means.room.check()?;
+        self.shared.limits.check()?;
         Ok(sources)
     }
 
     /// Reads everything.
-    pub(super) fn gather(&self, sources: &Sources, interrupt: &Interrupt) -> Result<(Door, Inputs)> {
-        let mut keys = door(self, interrupt)?;
-        let (read, places) = read("reading", &sources.keys, &self.reading, |key, label| keys.push(key, label))?;
+    pub(super) fn gather(&self, sources: &Sources, interrupt: &Interrupt) -> Result<(AnyBuilder, Inputs)> {
+        let mut keys = new_builder(self, interrupt)?;
+        let (read, places) = read("reading", &sources.keys, &self.input, |key, label| keys.push(key, label))?;
         let mut keys = keys.seal()?;
         let mut inputs = Inputs { keys: read, excluded: None, expected: None, places: [places, Places::default()] };
         if !sources.expected.is_empty() {
             let bar = Bar::bytes("expecting", total_bytes(&sources.expected));
-            let options = self.reading.options().for_queries(self.expect_column.clone(), self.count_column.clone());
+            let options = self.input.options().for_queries(self.expect_column.clone(), self.count_column.clone());
             let take = &mut |key: KeyRef<'_>, weight: f64| {
                 keys.expect(key, weight)?;
                 Ok(ControlFlow::Continue(()))
             };
-            inputs.expected = Some(expect::for_each(&sources.expected, &options, &mut |bytes| bar.at(bytes), take)?);
+            inputs.expected =
+                Some(expect::for_each(&sources.expected, &options, &mut |bytes| bar.set_position(bytes), take)?);
         }
         if !sources.excluded.is_empty() {
             let exclude = |key: KeyRef<'_>, label: Option<&[u8]>| keys.exclude(key, label);
-            let (counts, places) = self::read("excluding", &sources.excluded, &self.reading, exclude)?;
+            let (counts, places) = self::read("excluding", &sources.excluded, &self.input, exclude)?;
             (inputs.excluded, inputs.places[1]) = (Some(counts), places);
         }
         Ok((keys, inputs))
@@ -227,9 +228,12 @@ impl Inputs {
     }
 }
 
-fn door(args: &Wanted, interrupt: &Interrupt) -> Result<Door> {
-    let build =
-        tamis::stream().kind(args.kind).effort(args.effort).limits(args.means.room.limits()).cancel(interrupt.flag());
+fn new_builder(args: &BuildArgs, interrupt: &Interrupt) -> Result<AnyBuilder> {
+    let build = tamis::stream()
+        .kind(args.kind)
+        .effort(args.effort)
+        .limits(args.shared.limits.limits())
+        .cancel(interrupt.flag());
     let build = build.layout(args.layout).spare(args.spare).on_conflict(args.on_conflict);
     let build = if args.exclude.is_empty() { build } else { build.excluding() };
     let build = if args.expect.is_empty() { build } else { build.expecting() };
@@ -247,29 +251,29 @@ fn door(args: &Wanted, interrupt: &Interrupt) -> Result<Door> {
         Some(bits) => build.bits_per_key(bits),
         None => build.fpr(args.fpr),
     };
-    let build = match args.means.secret()? {
+    let build = match args.shared.secret()? {
         Some(key) => build.keyed(key),
-        None => build.seed(args.means.seed),
+        None => build.seed(args.shared.seed),
     };
-    let build = match args.means.room.threads {
+    let build = match args.shared.limits.threads {
         Some(threads) => build.threads(threads.into()),
         None => build,
     };
-    let build = build.progress(Bar::told());
-    Ok(match args.reading.is_partitioned() {
-        true => Door::Labelled(Box::new(build.partitioned())),
-        false => Door::Open(Box::new(build.start())),
+    let build = build.progress(Bar::callback());
+    Ok(match args.input.is_partitioned() {
+        true => AnyBuilder::Partitioned(Box::new(build.partitioned())),
+        false => AnyBuilder::Collecting(Box::new(build.start())),
     })
 }
 
 fn read(
     what: &'static str,
     sources: &[Source],
-    reading: &Reading,
+    args: &InputArgs,
     mut push: impl FnMut(KeyRef<'_>, Option<&[u8]>) -> Result<()>,
 ) -> Result<(Counts, Places)> {
     let bar = Bar::bytes(what, total_bytes(sources));
-    input::for_each(sources, &reading.options(), &mut |bytes| bar.at(bytes), &mut |key, label, _| {
+    input::for_each(sources, &args.options(), &mut |bytes| bar.set_position(bytes), &mut |key, label, _| {
         push(key, label.map(|label| label.text))?;
         Ok(ControlFlow::Continue(()))
     })

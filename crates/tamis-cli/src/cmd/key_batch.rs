@@ -3,19 +3,19 @@
 use crate::input::KeyRef;
 
 /// Keys in one call.
-const BATCH: usize = 1 << 13;
+const MAX_KEYS: usize = 1 << 13;
 /// Their bytes in one call, about.
-const BYTES: usize = 1 << 22;
+const MAX_BYTES: usize = 1 << 22;
 
 /// Byte keys behind each other, and where each ends; or integers.
 #[derive(Default)]
-pub(crate) struct Gathered {
+pub(crate) struct KeyBatch {
     text: Vec<u8>,
     ends: Vec<usize>,
     pub(crate) numbers: Vec<u64>,
 }
 
-impl Gathered {
+impl KeyBatch {
     /// Takes a key; true if it is time to ask.
     pub(crate) fn push(&mut self, key: KeyRef<'_>) -> bool {
         match key {
@@ -25,7 +25,7 @@ impl Gathered {
             }
             KeyRef::U64(number) => self.numbers.push(number),
         }
-        self.len() >= BATCH || self.text.len() >= BYTES
+        self.len() >= MAX_KEYS || self.text.len() >= MAX_BYTES
     }
 
     pub(crate) fn len(&self) -> usize {

@@ -153,6 +153,18 @@ pub(crate) fn sources(names: &[PathBuf]) -> Vec<Source> {
     }
 }
 
+/// The value that one of these words stands for.
+pub(crate) fn one_of<T: Copy>(word: &str, words: &[(&str, T)]) -> Result<T, String> {
+    let found = words.iter().find(|(known, _)| *known == word).map(|&(_, value)| value);
+    found.ok_or_else(|| {
+        let names: Vec<&str> = words.iter().map(|&(name, _)| name).collect();
+        match &names[..] {
+            [names @ .., last] if names.len() < 3 => format!("expected {} or {last}", names.join(", ")),
+            names => format!("expected one of {}", names.join(", ")),
+        }
+    })
+}
+
 /// A number of bytes: `1500`, `64K`, `2G`, `1.5GiB`. Units are powers of 1024.
 pub(crate) fn bytes(text: &str) -> Result<u64, String> {
     let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());

@@ -22,6 +22,7 @@ use anyhow::{Error, Result, anyhow, bail};
 use serde_json::Value;
 use tamis::{Domain, Filter, FormatError, Mismatch, QueryError};
 
+use crate::input::Counts;
 use crate::screen;
 
 /// Standard output was closed by whoever reads it.
@@ -72,15 +73,18 @@ fn open_file<T>(path: &Path, what: &str, open: impl FnOnce(&Path) -> Result<T, t
 
 /// A question that the filter refused to answer; says what would help.
 fn query_error(path: &Path, error: QueryError) -> Error {
+    explain(path, error, "the filter holds", "the keys")
+}
+
+/// A question that a file refused to answer: `holds` and `keys` say whose key types differ.
+fn explain(path: &Path, error: QueryError, holds: &str, keys: &str) -> Error {
     let path = path.display();
     match error {
         QueryError::Domain(Mismatch { filter: Domain::U64, .. }) => {
-            anyhow!(
-                "{path}: the filter holds integers, and the keys are text; with --integers they are read as numbers"
-            )
+            anyhow!("{path}: {holds} integers, and {keys} are text; with --integers they are read as numbers")
         }
         QueryError::Domain(_) => {
-            anyhow!("{path}: the filter holds text, and the keys are integers; expected text, without --integers")
+            anyhow!("{path}: {holds} text, and {keys} are integers; expected text, without --integers")
         }
         error => Error::new(error).context(path.to_string()),
     }
@@ -144,7 +148,6 @@ fn partitions(filter: &Filter) -> Option<u64> {
 /// The lines about labels and groups.
 fn partition_lines(filter: &Filter) -> String {
     let Some(labels) = partitions(filter) else { return String::new() };
-    let count = |n: u64, what: &str| format!("{} {what}{}", grouped(n), if n == 1 { "" } else { "s" });
     let groups: Vec<tamis::Group> = filter.groups().collect();
     let mut out = format!("partitions  {} in {}\n", count(labels, "label"), count(groups.len() as u64, "group"));
     for (i, group) in groups.iter().enumerate() {
@@ -175,9 +178,31 @@ fn fpr_line(rate: f64) -> String {
 
 /// A share in percent, with three digits that mean something.
 fn percent(share: f64) -> String {
-    let percent = 100.0 * share;
-    let digits = if percent > 0.0 { (2.0 - percent.log10().floor()).clamp(0.0, 20.0) as usize } else { 0 };
-    format!("{percent:.digits$} %")
+    format!("{} %", three_digits(100.0 * share))
+}
+
+/// A number with three digits that mean something.
+fn three_digits(number: f64) -> String {
+    let digits = if number > 0.0 { (2.0 - number.log10().floor()).clamp(0.0, 20.0) as usize } else { 0 };
+    format!("{number:.digits$}")
+}
+
+/// `1 set`, `2,000 sets`.
+fn count(n: u64, what: &str) -> String {
+    format!("{} {what}{}", grouped(n), if n == 1 { "" } else { "s" })
+}
+
+/// The end of a line about what was read: how many lines were blank.
+fn blank(counts: &Counts) -> String {
+    match counts.blank {
+        0 => String::new(),
+        lines => format!(", {} blank lines skipped", grouped(lines)),
+    }
+}
+
+/// Bytes for a message or for JSON: as text, and not all of a megabyte.
+fn short(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(&bytes[..bytes.len().min(200)]).into_owned()
 }
 
 /// 1234567 as "1,234,567".

@@ -196,6 +196,42 @@ pub(crate) fn for_each(
     read_all(inputs, options, &mut io::stdin().lock(), progress, visit)
 }
 
+/// What became of a key: the inner error is what is wrong with it, and is reported with its place.
+pub(crate) type Visited = Result<Result<(), String>>;
+
+/// [`read_all`] for a visitor that may reject a key: the first one that it rejects ends the reading with an error.
+fn read_checked(
+    inputs: &[Source],
+    options: &Options,
+    stdin: &mut dyn Read,
+    progress: &mut dyn FnMut(u64),
+    visit: &mut dyn FnMut(KeyRef<'_>, Option<SecondValue<'_>>, u64) -> Visited,
+) -> Result<(Counts, Places)> {
+    // Only the places know the line, and they come when the reading has ended.
+    let mut wrong: Option<(u64, String)> = None;
+    let (counts, places) = read_all(inputs, options, stdin, progress, &mut |key, second, ordinal| {
+        Ok(match visit(key, second, ordinal)? {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(message) => {
+                wrong = Some((ordinal, message));
+                ControlFlow::Break(())
+            }
+        })
+    })?;
+    match wrong {
+        Some((ordinal, message)) => Err(places.error(ordinal, &message)),
+        None => Ok((counts, places)),
+    }
+}
+
+/// Standard input can be read only once, whatever it is for.
+pub(crate) fn check_stdin_once<'a>(sources: impl IntoIterator<Item = &'a Source>) -> Result<()> {
+    match sources.into_iter().filter(|source| matches!(source, Source::Stdin)).count() {
+        0 | 1 => Ok(()),
+        _ => bail!("standard input (-) can be read only once"),
+    }
+}
+
 /// [`for_each`] with any reader as standard input.
 pub(crate) fn read_all(
     inputs: &[Source],
@@ -205,9 +241,7 @@ pub(crate) fn read_all(
     visit: &mut Visit<'_>,
 ) -> Result<(Counts, Places)> {
     // All names are looked at before the first key is read: a typing error should not show after an hour.
-    if inputs.iter().filter(|input| matches!(input, Source::Stdin)).count() > 1 {
-        bail!("standard input (-) can be read only once");
-    }
+    check_stdin_once(inputs)?;
     let (column, (label, labels)) = (options.column_option(), options.second_column_words());
     if options.second_column.is_some() && options.second_column == options.column {
         bail!("{column} and {labels} name the same column, expected one of keys and one of {label}s");

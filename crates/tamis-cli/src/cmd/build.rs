@@ -1,8 +1,7 @@
 //! keys, and keys to exclude -> a filter file, and a report of what became of them.
 
 use std::fmt::Write as _;
-use std::io::{self, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use serde_json::json;
@@ -13,11 +12,10 @@ use super::any_builder::AnyBuilder;
 use super::build_args::{BuildArgs, Inputs};
 use super::output::Output;
 use super::{
-    approx, bits_per_key, fpr_line, grouped, groups, is_estimate, layers, overhead, partition_lines, partitions,
+    approx, bits_per_key, blank, fpr_line, grouped, groups, is_estimate, layers, overhead, partition_lines, partitions,
     percent, size,
 };
 use crate::Outcome;
-use crate::input::Counts;
 use crate::interrupt::Interrupt;
 
 /// Build a filter from keys.
@@ -71,18 +69,8 @@ struct Built {
 }
 
 fn write(output: &Output, keys: AnyBuilder) -> Result<Built> {
-    let (report, filter) = match output {
-        // Nobody has seen enough of half a filter: a closed pipe is an error here.
-        Output::Stdout => {
-            let (filter, report) = keys.finish()?;
-            let mut out = io::stdout().lock();
-            out.write_all(filter.as_bytes())?;
-            out.flush()?;
-            (report, Some(filter))
-        }
-        Output::File(path) => (keys.finish_to(path)?, Some(Filter::map(path)?)),
-        Output::Device(path) => (keys.finish_to(path)?, None),
-    };
+    let open = |path: &Path| Filter::map(path);
+    let (report, filter) = output.build(keys, AnyBuilder::finish, AnyBuilder::finish_to, open, Filter::as_bytes)?;
     Ok(Built { report, filter })
 }
 
@@ -157,10 +145,6 @@ fn as_json(args: &BuildArgs, output: &Output, inputs: &Inputs, built: &Built) ->
 
 fn as_text(args: &BuildArgs, output: &Output, inputs: &Inputs, built: &Built) -> String {
     let Built { report: Report { stats, bytes, workload, .. }, filter } = built;
-    let blank = |counts: &Counts| match counts.blank {
-        0 => String::new(),
-        lines => format!(", {} blank lines skipped", grouped(lines)),
-    };
     let mut out = String::new();
     let (keys, duplicates) = (grouped(stats.keys), grouped(stats.duplicate_keys));
     let _ = writeln!(out, "keys        {keys}, {duplicates} duplicates dropped{}", blank(&inputs.keys));

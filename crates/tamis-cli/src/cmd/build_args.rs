@@ -9,7 +9,7 @@ use tamis::{BuildError, Effort, Kind, Layout, OnConflict};
 
 use super::any_builder::AnyBuilder;
 use super::grouped;
-use crate::args::{self, HashAndLimitArgs, InputArgs};
+use crate::args::{self, HashAndLimitArgs, InputArgs, one_of};
 use crate::input::{self, Counts, KeyRef, Places, Source, expect, total_bytes};
 use crate::interrupt::Interrupt;
 use crate::progress::Bar;
@@ -98,37 +98,19 @@ fn bits(text: &str) -> Result<f64, String> {
 }
 
 fn kind(name: &str) -> Result<Kind, String> {
-    let found = Kind::ALL.iter().find(|(known, _)| *known == name).map(|&(_, kind)| kind);
-    found.ok_or_else(|| {
-        format!("expected one of {}", Kind::ALL.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", "))
-    })
+    one_of(name, Kind::ALL)
 }
 
 fn on_conflict(name: &str) -> Result<OnConflict, String> {
-    match name {
-        "error" => Ok(OnConflict::Error),
-        "keep" => Ok(OnConflict::Keep),
-        "drop" => Ok(OnConflict::Drop),
-        _ => Err("expected error, keep or drop".to_string()),
-    }
+    one_of(name, &[("error", OnConflict::Error), ("keep", OnConflict::Keep), ("drop", OnConflict::Drop)])
 }
 
 pub(super) fn effort(name: &str) -> Result<Effort, String> {
-    match name {
-        "fast" => Ok(Effort::Fast),
-        "balanced" => Ok(Effort::Balanced),
-        "smallest" => Ok(Effort::Smallest),
-        _ => Err("expected fast, balanced or smallest".to_string()),
-    }
+    one_of(name, &[("fast", Effort::Fast), ("balanced", Effort::Balanced), ("smallest", Effort::Smallest)])
 }
 
 fn layout(name: &str) -> Result<Layout, String> {
-    match name {
-        "auto" => Ok(Layout::Auto),
-        "compact" => Ok(Layout::Compact),
-        "local" => Ok(Layout::Local),
-        _ => Err("expected auto, compact or local".to_string()),
-    }
+    one_of(name, &[("auto", Layout::Auto), ("compact", Layout::Compact), ("local", Layout::Local)])
 }
 
 impl BuildArgs {
@@ -142,9 +124,7 @@ impl BuildArgs {
                 "--exact: no keys are excluded, so every key would match; expected --exclude FILE, or --fpr or --bits-per-key instead"
             );
         }
-        if sources.all().filter(|source| matches!(source, Source::Stdin)).count() > 1 {
-            bail!("standard input (-) can be read only once");
-        }
+        input::check_stdin_once(sources.all())?;
         sources.all().try_for_each(Source::check)?;
         self.shared.limits.check()?;
         Ok(sources)
@@ -159,10 +139,7 @@ impl BuildArgs {
         if !sources.expected.is_empty() {
             let bar = Bar::bytes("expecting", total_bytes(&sources.expected));
             let options = self.input.options().for_queries(self.expect_column.clone(), self.count_column.clone());
-            let take = &mut |key: KeyRef<'_>, weight: f64| {
-                keys.expect(key, weight)?;
-                Ok(ControlFlow::Continue(()))
-            };
+            let take = &mut |key: KeyRef<'_>, weight: f64| keys.expect(key, weight);
             inputs.expected =
                 Some(expect::for_each(&sources.expected, &options, &mut |bytes| bar.set_position(bytes), take)?);
         }

@@ -7,11 +7,11 @@ mod verify;
 
 use std::path::Path;
 
-use anyhow::{Error, Result, anyhow};
+use anyhow::{Error, Result};
 use serde_json::{Value, json};
-use tamis::{Domain, Map, Mismatch, QueryError};
+use tamis::{Domain, Map, QueryError};
 
-use super::{grouped, open_file, percent};
+use super::{explain, grouped, open_file, percent};
 use crate::Outcome;
 use crate::args::TextArgs;
 use crate::input;
@@ -69,16 +69,7 @@ fn open(path: &Path) -> Result<Map> {
 
 /// A question that the map refused to answer; says what would help.
 fn query_error(path: &Path, error: QueryError) -> Error {
-    let path = path.display();
-    match error {
-        QueryError::Domain(Mismatch { filter: Domain::U64, .. }) => anyhow!(
-            "{path}: the keys of the map are integers, and these are text; with --integers they are read as numbers"
-        ),
-        QueryError::Domain(_) => {
-            anyhow!("{path}: the keys of the map are text, and these are integers; expected text, without --integers")
-        }
-        error => Error::new(error).context(path.to_string()),
-    }
+    explain(path, error, "the keys of the map are", "these")
 }
 
 /// How many nodes its tree has.
@@ -169,9 +160,4 @@ fn fpr_line(rate: f64) -> String {
         1.0.. => "strangers   any value for absent keys\n".to_string(),
         _ => format!("strangers   {} of absent keys get a value\n", percent(rate)),
     }
-}
-
-/// Bytes for a message or for JSON: as text, and not all of a megabyte.
-fn short(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(&bytes[..bytes.len().min(200)]).into_owned()
 }

@@ -57,6 +57,29 @@ impl Output {
         Ok(Output::File(if path.is_symlink() { real.unwrap_or(path.to_path_buf()) } else { path.to_path_buf() }))
     }
 
+    /// Builds the file: in memory for standard output, else where it goes. It comes back, opened, where it can be read again.
+    pub(super) fn build<B, T, R>(
+        &self,
+        builder: B,
+        finish: impl FnOnce(B) -> Result<(T, R), tamis::Error>,
+        finish_to: impl FnOnce(B, &Path) -> Result<R, tamis::Error>,
+        open: impl FnOnce(&Path) -> Result<T, tamis::Error>,
+        bytes: impl FnOnce(&T) -> &[u8],
+    ) -> Result<(R, Option<T>)> {
+        Ok(match self {
+            // Nobody has seen enough of half a file: a closed pipe is an error here.
+            Output::Stdout => {
+                let (built, report) = finish(builder)?;
+                let mut out = io::stdout().lock();
+                out.write_all(bytes(&built))?;
+                out.flush()?;
+                (report, Some(built))
+            }
+            Output::File(path) => (finish_to(builder, path)?, Some(open(path)?)),
+            Output::Device(path) => (finish_to(builder, path)?, None),
+        })
+    }
+
     /// Prints a report where it does not end up in the file.
     pub(super) fn report(&self, report: &str) -> Result<()> {
         match self {

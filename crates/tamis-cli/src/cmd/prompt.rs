@@ -1,19 +1,57 @@
 //! standard input -> keys, each answered before the next is waited for.
 
+use std::cell::RefCell;
 use std::io::{self, Read};
+use std::ops::ControlFlow;
 
 use anyhow::{Error, Result};
 
+use crate::input::{self, Counts, KeyRef, Options, SecondValue, Source, total_bytes};
+use crate::progress::Bar;
+
+/// What answers keys, in batches.
+pub(super) trait Answer {
+    /// Takes a key, with what its second column holds.
+    fn push(&mut self, key: KeyRef<'_>, second: Option<SecondValue<'_>>) -> Result<()>;
+
+    /// Answers all keys that were taken.
+    fn finish(&mut self) -> Result<()>;
+}
+
+/// Has every key of these inputs answered. A bar would be torn apart by answers that are printed beside it.
+pub(super) fn answer_all(
+    sources: &[Source],
+    options: &Options,
+    show_bar: bool,
+    answers: &mut dyn Answer,
+) -> Result<Counts> {
+    let bar = show_bar.then(|| Bar::bytes("asking", total_bytes(sources)));
+    let mut progress = |bytes| bar.iter().for_each(|bar| bar.set_position(bytes));
+    let answers = RefCell::new(answers);
+    let mut stdin = Prompt::new(|| answers.borrow_mut().finish());
+    let read = input::read_all(sources, options, &mut stdin, &mut progress, &mut |key, second, _| {
+        answers.borrow_mut().push(key, second)?;
+        Ok(ControlFlow::Continue(()))
+    });
+    let failed = stdin.failed;
+    // What was read before a bad line is still answered, and the bad line is what the user hears of.
+    let finished = answers.into_inner().finish();
+    failed.map_or(Ok(()), Err)?;
+    let (counts, _) = read?;
+    finished?;
+    Ok(counts)
+}
+
 /// Standard input that has every key answered before it waits for the next: a person types, a log grows.
-pub(super) struct Prompt<A> {
+struct Prompt<A> {
     answer: A,
     stdin: io::StdinLock<'static>,
     /// Why there is nothing more to read.
-    pub(super) failed: Option<Error>,
+    failed: Option<Error>,
 }
 
 impl<A: FnMut() -> Result<()>> Prompt<A> {
-    pub(super) fn new(answer: A) -> Prompt<A> {
+    fn new(answer: A) -> Prompt<A> {
         Prompt { answer, stdin: io::stdin().lock(), failed: None }
     }
 }

@@ -1,8 +1,6 @@
 //! a filter and keys -> the keys that are in it.
 
-use std::cell::RefCell;
 use std::io::{self, Write};
-use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use anyhow::Result;
@@ -10,12 +8,11 @@ use serde_json::json;
 use tamis::{Filter, Key, QueryError};
 
 use super::key_batch::KeyBatch;
-use super::prompt::Prompt;
+use super::prompt::{Answer, answer_all};
 use super::{check_labels, open, print, print_json, query_error, to_stdout};
 use crate::Outcome;
 use crate::args::{self, InputArgs};
-use crate::input::{self, KeyRef, total_bytes};
-use crate::progress::Bar;
+use crate::input::{KeyRef, SecondValue};
 use crate::screen::{self, Stdout};
 
 /// Print the keys that a filter lets through, like grep -F -x -f.
@@ -54,27 +51,8 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     let labelled = args.partition.is_some() || args.input.is_partitioned();
     check_labels(&args.filter, &filter, labelled, "--partition LABEL or --partition-column NAME")?;
     let sources = args::sources(&args.inputs);
-    // A bar would be torn apart by the keys printed beside it.
-    let bar = args.count.then(|| Bar::bytes("asking", total_bytes(&sources)));
-    let mut progress = |bytes| {
-        if let Some(bar) = &bar {
-            bar.set_position(bytes);
-        }
-    };
-    let query = RefCell::new(BatchQuery::new(&filter, &args));
-    let mut stdin = Prompt::new(|| query.borrow_mut().finish());
-    let read = input::read_all(&sources, &args.input.options(), &mut stdin, &mut progress, &mut |key, label, _| {
-        query.borrow_mut().push(key, label.map(|label| label.text).or(args.partition.as_deref().map(str::as_bytes)))?;
-        Ok(ControlFlow::Continue(()))
-    });
-    let failed = stdin.failed;
-    let mut query = query.into_inner();
-    // What was read before a bad line is still answered, and the bad line is what the user hears of.
-    let finished = query.finish();
-    failed.map_or(Ok(()), Err)?;
-    let (counts, _) = read?;
-    finished?;
-    drop(bar);
+    let mut query = BatchQuery::new(&filter, &args);
+    let counts = answer_all(&sources, &args.input.options(), args.count, &mut query)?;
     let (found, selected) = (query.found, if args.invert { counts.keys - query.found } else { query.found });
     match (args.count, args.json) {
         (true, true) => print_json(&json!({ "keys": counts.keys, "found": found, "blank": counts.blank }))?,
@@ -96,13 +74,9 @@ struct BatchQuery<'a> {
     found: u64,
 }
 
-impl<'a> BatchQuery<'a> {
-    fn new(filter: &'a Filter, args: &'a Args) -> BatchQuery<'a> {
-        let out = screen::stdout();
-        BatchQuery { filter, args, out, keys: KeyBatch::default(), runs: vec![], answers: vec![], found: 0 }
-    }
-
-    fn push(&mut self, key: KeyRef<'_>, label: Option<&[u8]>) -> Result<()> {
+impl Answer for BatchQuery<'_> {
+    fn push(&mut self, key: KeyRef<'_>, second: Option<SecondValue<'_>>) -> Result<()> {
+        let label = second.map(|label| label.text).or(self.args.partition.as_deref().map(str::as_bytes));
         match (label, self.runs.last_mut()) {
             (None, _) => {}
             (Some(label), Some((last, count))) if last == label => *count += 1,
@@ -114,6 +88,13 @@ impl<'a> BatchQuery<'a> {
     fn finish(&mut self) -> Result<()> {
         self.query_batch()?;
         to_stdout(self.out.flush())
+    }
+}
+
+impl<'a> BatchQuery<'a> {
+    fn new(filter: &'a Filter, args: &'a Args) -> BatchQuery<'a> {
+        let out = screen::stdout();
+        BatchQuery { filter, args, out, keys: KeyBatch::default(), runs: vec![], answers: vec![], found: 0 }
     }
 
     fn query_batch(&mut self) -> Result<()> {

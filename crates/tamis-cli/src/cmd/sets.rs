@@ -11,22 +11,21 @@ mod remove;
 mod tally;
 mod verify;
 
-use std::fmt;
 use std::fs::OpenOptions;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Error, Result, anyhow, bail};
+use anyhow::{Error, Result, bail};
 use tamis::multiset::{self, Editor};
-use tamis::{Domain, Mismatch, QueryError, Sets};
+use tamis::{QueryError, Sets};
 
 use super::output::Output;
-use super::{bits_per_key, grouped, open_file};
+use super::{bits_per_key, blank, count, explain, grouped, open_file, three_digits};
 use crate::Outcome;
 use crate::args::{LimitArgs, TextArgs};
+use crate::input;
 use crate::input::kmers::Sequences;
 use crate::input::sets::{Inputs, ReadOptions};
-use crate::input::{self, Counts};
 
 /// Many sets: which of them hold a key?
 ///
@@ -137,16 +136,7 @@ fn open(path: &Path) -> Result<Sets> {
 
 /// A question that the index refused to answer; says what would help.
 fn query_error(path: &Path, error: QueryError) -> Error {
-    let path = path.display();
-    match error {
-        QueryError::Domain(Mismatch { filter: Domain::U64, .. }) => anyhow!(
-            "{path}: the keys of the index are integers, and these are text; with --integers they are read as numbers"
-        ),
-        QueryError::Domain(_) => {
-            anyhow!("{path}: the keys of the index are text, and these are integers; expected text, without --integers")
-        }
-        error => Error::new(error).context(path.to_string()),
-    }
+    explain(path, error, "the keys of the index are", "these")
 }
 
 /// Where a changed index goes: to a file of its own, or where it was.
@@ -184,11 +174,6 @@ fn with_limits(build: multiset::Build<()>, args: &LimitArgs) -> multiset::Build<
     }
 }
 
-/// `1 set`, `2,000 sets`.
-fn count(n: u64, what: &str) -> String {
-    format!("{} {what}{}", grouped(n), if n == 1 { "" } else { "s" })
-}
-
 /// The line about the size of an index.
 fn size(bytes: u64, pairs: u64, keys: u64) -> String {
     let mut out = format!("size        {} bytes", grouped(bytes));
@@ -202,27 +187,9 @@ fn size(bytes: u64, pairs: u64, keys: u64) -> String {
 fn false_sets(absent: f64, present: f64) -> String {
     format!(
         "absent      {} false sets expected for a key in no set\npresent     {} false sets expected for a key in some set\n",
-        Sets3(absent),
-        Sets3(present)
+        three_digits(absent),
+        three_digits(present)
     )
-}
-
-/// A number with three digits that mean something.
-struct Sets3(f64);
-
-impl fmt::Display for Sets3 {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let digits = if self.0 > 0.0 { (2.0 - self.0.log10().floor()).clamp(0.0, 20.0) as usize } else { 0 };
-        write!(f, "{:.digits$}", self.0)
-    }
-}
-
-/// What was skipped on the way: for the line about pairs.
-fn blank(counts: &Counts) -> String {
-    match counts.blank {
-        0 => String::new(),
-        lines => format!(", {} blank lines skipped", grouped(lines)),
-    }
 }
 
 /// The line about sequences.
@@ -255,7 +222,7 @@ mod tests {
         for (number, text) in
             [(0.0, "0"), (0.012_345, "0.0123"), (1.5, "1.50"), (12.0, "12.0"), (1e-30, "0.00000000000000000000")]
         {
-            assert_eq!(Sets3(number).to_string(), text);
+            assert_eq!(three_digits(number), text);
         }
         assert_eq!((count(1, "set"), count(2000, "set")), ("1 set".into(), "2,000 sets".into()));
         assert_eq!(size(100, 100, 50), "size        100 bytes, 8.000 bits per pair, 16.000 bits per key\n");

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 use tamis::Filter;
 
-use super::{check_labels, grouped, open, print, print_json, query_error};
+use super::{check_labels, grouped, open, print, print_json, query_error, short};
 use crate::Outcome;
 use crate::args::{self, InputArgs};
 use crate::input::{self, KeyRef, total_bytes};
@@ -107,7 +107,6 @@ fn check_keys(args: &Args, filter: &Filter, files: &[PathBuf], wanted: bool) -> 
         if answer.map_err(|error| query_error(&args.filter, error))? != wanted {
             wrong += 1;
             if first.len() < EXAMPLES {
-                let short = |bytes: &[u8]| String::from_utf8_lossy(&bytes[..bytes.len().min(200)]).into_owned();
                 let text = match key {
                     KeyRef::Bytes(bytes) => short(bytes),
                     KeyRef::U64(number) => number.to_string(),

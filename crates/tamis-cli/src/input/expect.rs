@@ -36,11 +36,10 @@ use tamis::workload::units;
 
 use super::lines::Lines;
 use super::sink::{Sink, quote, trim};
-use super::{Counts, KeyRef, Options, SecondColumn, Source};
+use super::{Counts, KeyRef, Options, SecondColumn, Source, read_checked};
 
-/// What receives the queries, each with its weight, which is 1 in a log and may be 0 where counts are given. `Break` ends the
-/// reading.
-pub(crate) type Visit<'a> = dyn FnMut(KeyRef<'_>, f64) -> Result<ControlFlow<()>> + 'a;
+/// What receives the queries, each with its weight, which is 1 in a log and may be 0 where counts are given.
+pub(crate) type Visit<'a> = dyn FnMut(KeyRef<'_>, f64) -> Result<()> + 'a;
 
 impl Options {
     /// The options of expected queries beside keys that are read with these: the same clean-up, other columns.
@@ -72,9 +71,7 @@ fn read_all(
         bail!("--count-column without --expect-column, expected the column of queries beside that of counts");
     }
     let mut total = 0u64;
-    // Only the places know the line, and they come when the reading has ended.
-    let mut wrong: Option<(u64, String)> = None;
-    let (counts, places) = super::read_all(inputs, options, stdin, progress, &mut |key, count, ordinal| {
+    let (counts, _) = read_checked(inputs, options, stdin, progress, &mut |key, count, _| {
         let weighed = match count.map(|count| count.text) {
             None | Some(b"1") => Ok(1.0),
             Some(text) => number(text),
@@ -85,17 +82,11 @@ fn read_all(
             Ok(weight)
         });
         match added {
-            Ok(weight) => visit(key, weight),
-            Err(message) => {
-                wrong = Some((ordinal, message));
-                Ok(ControlFlow::Break(()))
-            }
+            Ok(weight) => visit(key, weight).map(Ok),
+            Err(message) => Ok(Err(message)),
         }
     })?;
-    match wrong {
-        Some((ordinal, message)) => Err(places.error(ordinal, &message)),
-        None => Ok(counts),
-    }
+    Ok(counts)
 }
 
 /// A count as it is written, of any size and sign.
@@ -308,7 +299,7 @@ mod tests {
                 KeyRef::Bytes(key) => (String::from_utf8_lossy(key).into_owned(), weight),
                 KeyRef::U64(key) => (format!("+{key}"), weight),
             });
-            Ok(ControlFlow::Continue(()))
+            Ok(())
         });
         // The folder's name is random.
         let folder = format!("{}/", folder.path().display());
@@ -560,24 +551,20 @@ mod tests {
         let mut heard = 0;
         let counts = read_all(&inputs, &plain(), &mut &b""[..], &mut |bytes| heard = bytes, &mut |_, weight| {
             weights.push(weight);
-            Ok(ControlFlow::Continue(()))
+            Ok(())
         });
         assert_eq!(counts.unwrap().read_bytes, heard);
         assert_eq!(weights, [5.0, 1.0, 6.0, 1.0]);
     }
 
     #[test]
-    fn the_receiver_may_end_the_reading_and_its_errors_pass() {
-        let options = plain();
+    fn errors_of_the_receiver_end_the_reading_and_pass() {
         let mut seen = 0;
-        let mut first = |_: KeyRef<'_>, _: f64| {
+        let mut refuse = |_: KeyRef<'_>, _: f64| {
             seen += 1;
-            Ok(ControlFlow::Break(()))
+            Err(anyhow!("no more"))
         };
-        read_all(&[Source::Stdin], &options, &mut &b"a\t1\nb\n"[..], &mut |_| {}, &mut first).unwrap();
-        assert_eq!(seen, 1);
-        let mut refuse = |_: KeyRef<'_>, _: f64| Err(anyhow!("no more"));
-        let error = read_all(&[Source::Stdin], &options, &mut &b"a\n"[..], &mut |_| {}, &mut refuse).unwrap_err();
-        assert_eq!(error.to_string(), "no more");
+        let read = read_all(&[Source::Stdin], &plain(), &mut &b"a\t1\nb\n"[..], &mut |_| {}, &mut refuse);
+        assert_eq!((read.unwrap_err().to_string(), seen), ("no more".into(), 1));
     }
 }

@@ -8,7 +8,7 @@
 //! A value is text or a number. Integers of jsonl and parquet are numbers and everything else is text, unless [`Typing`] says
 //! otherwise. The clean-up of keys leaves values alone; an empty value is a value, and a null is none and an error.
 
-use std::io::Read;
+use std::io::{self, Read};
 use std::ops::ControlFlow;
 
 use anyhow::{Result, bail};
@@ -17,7 +17,7 @@ use tamis::maps::Value;
 
 use super::lines::Lines;
 use super::sink::{Sink, quote, trim};
-use super::{Counts, Format, KeyRef, Options, Places, SecondColumn, Source, format_of};
+use super::{Counts, Format, KeyRef, Options, Places, SecondColumn, Source, Visited, format_of, read_checked};
 
 /// What values are taken for.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -44,7 +44,7 @@ impl Typing {
 }
 
 /// What receives the pairs. What it says against one is reported with the place of the pair.
-pub(crate) type Visit<'a> = dyn FnMut(KeyRef<'_>, Value<'_>, u64) -> Result<Result<(), String>> + 'a;
+pub(crate) type Visit<'a> = dyn FnMut(KeyRef<'_>, Value<'_>, u64) -> Visited + 'a;
 
 /// Gives every pair of `inputs` to `visit`, in order, with its running number; progress is that of [`super::for_each`].
 pub(crate) fn for_each(
@@ -61,32 +61,18 @@ pub(crate) fn for_each(
             bail!("{input}: a table, expected --key-column NAME and --value-column NAME");
         }
     }
-    // Only the places know the line, and they come when the reading has ended.
-    let mut wrong: Option<(u64, String)> = None;
     let mut numbers: Option<bool> = None;
-    let read = super::for_each(inputs, &options, progress, &mut |key, value, ordinal| {
-        let Some(label) = value else { return Ok(ControlFlow::Continue(())) };
+    read_checked(inputs, &options, &mut io::stdin().lock(), progress, &mut |key, value, ordinal| {
+        let Some(label) = value else { return Ok(Ok(())) };
         let value = match label.number {
             Some(number) if typing != Typing::Text => Ok(Value::Number(number)),
             _ => typing.read(label.text),
         };
-        let taken = match value.and_then(|value| one_kind(&mut numbers, value)) {
-            Ok(value) => visit(key, value, ordinal)?,
-            Err(message) => Err(message),
-        };
-        Ok(match taken {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(message) => {
-                wrong = Some((ordinal, message));
-                ControlFlow::Break(())
-            }
-        })
-    });
-    let (counts, places) = read?;
-    match wrong {
-        Some((ordinal, message)) => Err(places.error(ordinal, &message)),
-        None => Ok((counts, places)),
-    }
+        match value.and_then(|value| one_kind(&mut numbers, value)) {
+            Ok(value) => visit(key, value, ordinal),
+            Err(message) => Ok(Err(message)),
+        }
+    })
 }
 
 /// The first value decides what the others must be.

@@ -13,7 +13,7 @@
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::fs;
-use std::ops::ControlFlow;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow, bail};
@@ -21,7 +21,9 @@ use tamis::multiset::check_name;
 
 use super::kmers::{self, Event, Sequences};
 use super::sink::{quote, trim};
-use super::{Counts, Format, KeyRef, Options, Places, SecondColumn, SecondValue, Source, format_of};
+use super::{
+    Counts, Format, KeyRef, Options, Places, SecondColumn, Source, Visited, check_stdin_once, format_of, read_checked,
+};
 
 /// What is stripped from the name of a file, after what a compressor put there.
 const EXTENSIONS: [&str; 6] = ["txt", "csv", "tsv", "jsonl", "ndjson", "parquet"];
@@ -70,9 +72,6 @@ pub(crate) struct Member<'a> {
     pub(crate) ordinal: u64,
 }
 
-/// What became of a member: the inner error is what is wrong with it, and is reported with its place.
-pub(crate) type Visited = Result<Result<(), String>>;
-
 /// What receives the members of sets.
 pub(crate) type Visit<'a> = dyn FnMut(Member<'_>) -> Visited + 'a;
 
@@ -81,7 +80,7 @@ impl Inputs {
     pub(crate) fn find(words: &[PathBuf], pairs: bool) -> Result<Inputs> {
         if pairs {
             let sources: Vec<Source> = crate::args::sources(words);
-            once(&sources)?;
+            check_stdin_once(&sources)?;
             sources.iter().try_for_each(Source::check)?;
             return Ok(Inputs::Pairs(sources));
         }
@@ -103,8 +102,8 @@ impl Inputs {
                 sources.push(Source::from(path));
             }
         }
-        once(&sources)?;
-        distinct(&names, &sources)?;
+        check_stdin_once(&sources)?;
+        check_distinct(&names, &sources)?;
         Ok(Inputs::Files { names, sources })
     }
 
@@ -129,7 +128,7 @@ impl Inputs {
         progress: &mut dyn FnMut(u64),
         visit: &mut Visit<'_>,
     ) -> Result<Read> {
-        match (self, read_options.kmer) {
+        let (counts, places) = match (self, read_options.kmer) {
             (Inputs::Files { names, sources }, Some(k)) => {
                 let mut ordinal = 0;
                 let sequences = kmers::for_each(sources, k, progress, &mut |file, event| {
@@ -142,15 +141,15 @@ impl Inputs {
                     Ok(())
                 })?;
                 let counts = Counts { keys: sequences.kmers, ..Counts::default() };
-                Ok(Read { counts, sequences: Some(sequences), places: Places::default() })
+                return Ok(Read { counts, sequences: Some(sequences), places: Places::default() });
             }
             (Inputs::Files { names, sources }, None) => {
                 check_formats(sources, &read_options.options)?;
                 let options = Options { second_holds: SecondColumn::File, ..read_options.options.clone() };
-                read(sources, &options, progress, &mut |key, file, ordinal| {
+                read_checked(sources, &options, &mut io::stdin().lock(), progress, &mut |key, file, ordinal| {
                     let set = file.and_then(|file| names.get(file.number? as usize)).map_or("", String::as_str);
                     visit(Member { key, set, count: 1, ordinal })
-                })
+                })?
             }
             (Inputs::Pairs(sources), _) => {
                 let options = Options {
@@ -163,7 +162,7 @@ impl Inputs {
                         bail!("{input}: a table, expected --column NAME of keys and --set-column NAME");
                     }
                 }
-                read(sources, &options, progress, &mut |key, sets, ordinal| {
+                read_checked(sources, &options, &mut io::stdin().lock(), progress, &mut |key, sets, ordinal| {
                     for set in sets.map_or(&b""[..], |sets| sets.text).split(|&byte| byte == b',') {
                         let set = if options.trim { trim(set) } else { set };
                         let (set, count) = match parse(set, read_options.counts) {
@@ -175,33 +174,10 @@ impl Inputs {
                         }
                     }
                     Ok(Ok(()))
-                })
+                })?
             }
-        }
-    }
-}
-
-/// Reads keys with what stands beside them; what `visit` says against one is an error with its place.
-fn read(
-    sources: &[Source],
-    options: &Options,
-    progress: &mut dyn FnMut(u64),
-    visit: &mut dyn FnMut(KeyRef<'_>, Option<SecondValue<'_>>, u64) -> Visited,
-) -> Result<Read> {
-    // Only the places know the line, and they come when the reading has ended.
-    let mut wrong: Option<(u64, String)> = None;
-    let (counts, places) = super::for_each(sources, options, progress, &mut |key, beside, ordinal| {
-        Ok(match visit(key, beside, ordinal)? {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(message) => {
-                wrong = Some((ordinal, message));
-                ControlFlow::Break(())
-            }
-        })
-    })?;
-    match wrong {
-        Some((ordinal, message)) => Err(places.error(ordinal, &message)),
-        None => Ok(Read { counts, sequences: None, places }),
+        };
+        Ok(Read { counts, sequences: None, places })
     }
 }
 
@@ -266,15 +242,8 @@ fn name_of(path: &Path) -> Result<String> {
     Ok(name.to_string())
 }
 
-fn once(sources: &[Source]) -> Result<()> {
-    match sources.iter().filter(|source| matches!(source, Source::Stdin)).count() {
-        0 | 1 => Ok(()),
-        _ => bail!("standard input (-) can be read only once"),
-    }
-}
-
 /// Two files of one name would be one set, and nobody said so.
-fn distinct(names: &[String], sources: &[Source]) -> Result<()> {
+fn check_distinct(names: &[String], sources: &[Source]) -> Result<()> {
     let mut known: HashMap<&str, &Source> = HashMap::with_capacity(names.len());
     for (name, source) in names.iter().zip(sources) {
         if let Some(other) = known.insert(name, source) {

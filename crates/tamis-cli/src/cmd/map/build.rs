@@ -1,9 +1,8 @@
 //! keys with values -> a map file, and a report of what became of them.
 
 use std::fmt::Write as _;
-use std::io::{self, Write as _};
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow, bail};
 use serde_json::json;
@@ -12,10 +11,10 @@ use tamis::{BuildError, Effort, Layout, Map};
 
 use super::super::build_args::effort;
 use super::super::output::Output;
-use super::super::{bits_per_key, grouped, overhead};
+use super::super::{bits_per_key, blank, grouped, overhead};
 use super::{PairArgs, ValueBits, fpr_line, kind, layers, nodes, values, words};
 use crate::Outcome;
-use crate::args::{self, HashAndLimitArgs};
+use crate::args::{self, HashAndLimitArgs, one_of};
 use crate::input::pairs::{self, Typing};
 use crate::input::{self, Counts, KeyRef, Options, Places, Source, total_bytes};
 use crate::interrupt::Interrupt;
@@ -70,25 +69,15 @@ pub(crate) struct Args {
 }
 
 fn structure(name: &str) -> Result<Kind, String> {
-    let found = Kind::ALL.iter().find(|(known, _)| *known == name).map(|&(_, kind)| kind);
-    found.ok_or_else(|| format!("expected one of {}", Kind::ALL.map(|(name, _)| name).join(", ")))
+    one_of(name, &Kind::ALL)
 }
 
 fn typing(name: &str) -> Result<Typing, String> {
-    match name {
-        "auto" => Ok(Typing::Auto),
-        "numbers" => Ok(Typing::Numbers),
-        "text" => Ok(Typing::Text),
-        _ => Err("expected auto, numbers or text".to_string()),
-    }
+    one_of(name, &[("auto", Typing::Auto), ("numbers", Typing::Numbers), ("text", Typing::Text)])
 }
 
 fn layout(name: &str) -> Result<Layout, String> {
-    match name {
-        "compact" => Ok(Layout::Compact),
-        "local" => Ok(Layout::Local),
-        _ => Err("expected compact or local".to_string()),
-    }
+    one_of(name, &[("compact", Layout::Compact), ("local", Layout::Local)])
 }
 
 pub(crate) fn run(args: Args) -> Result<Outcome> {
@@ -99,9 +88,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     };
     let sources = args::sources(&args.pairs);
     let declared: Vec<Source> = args.alphabet.iter().cloned().map(Source::from).collect();
-    if sources.iter().chain(&declared).filter(|source| matches!(source, Source::Stdin)).count() > 1 {
-        bail!("standard input (-) can be read only once");
-    }
+    input::check_stdin_once(sources.iter().chain(&declared))?;
     sources.iter().chain(&declared).try_for_each(Source::check)?;
     args.shared.limits.check()?;
     let output = Output::new(&args.output, sources.iter().chain(&declared), "map")?;
@@ -127,7 +114,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     drop(bar);
     let pairs = intake.close()?;
     interrupt.build()?;
-    let (report, map) = match write(&output, pairs) {
+    let (report, map) = match write(&output, *pairs) {
         Err(error) => match error.downcast_ref() {
             Some(tamis::Error::Build(BuildError::TwoValues { count, first })) => {
                 return Err(two_values(*count, first, &places));
@@ -220,19 +207,9 @@ impl Intake {
 }
 
 /// Builds the map where it goes; it comes back where it can be read again.
-fn write(output: &Output, pairs: Box<Collector>) -> Result<(Report, Option<Map>)> {
-    Ok(match output {
-        // Nobody has seen enough of half a map: a closed pipe is an error here.
-        Output::Stdout => {
-            let (map, report) = pairs.finish_with_report()?;
-            let mut out = io::stdout().lock();
-            out.write_all(map.as_bytes())?;
-            out.flush()?;
-            (report, Some(map))
-        }
-        Output::File(path) => (pairs.finish_to(path)?, Some(Map::mmap(path)?)),
-        Output::Device(path) => (pairs.finish_to(path)?, None),
-    })
+fn write(output: &Output, pairs: Collector) -> Result<(Report, Option<Map>)> {
+    let (finish_to, open) = (|pairs: Collector, path: &Path| pairs.finish_to(path), |path: &Path| Map::mmap(path));
+    output.build(pairs, Collector::finish_with_report, finish_to, open, Map::as_bytes)
 }
 
 /// Keys with two values: how many, and where the first ones are.
@@ -275,13 +252,9 @@ fn as_json(output: &Output, counts: &Counts, report: &Report, map: Option<&Map>)
 }
 
 fn as_text(output: &Output, counts: &Counts, report: &Report, map: Option<&Map>) -> String {
-    let blank = match counts.blank {
-        0 => String::new(),
-        lines => format!(", {} blank lines skipped", grouped(lines)),
-    };
     let mut out = String::new();
     let (keys, duplicates) = (grouped(report.keys), grouped(report.duplicates));
-    let _ = writeln!(out, "keys        {keys}, {duplicates} duplicates dropped{blank}");
+    let _ = writeln!(out, "keys        {keys}, {duplicates} duplicates dropped{}", blank(counts));
     let Some(map) = map else {
         let distinct = report.values.map_or("very many".to_string(), grouped);
         let _ = writeln!(out, "values      {distinct}\nfile        {output}");

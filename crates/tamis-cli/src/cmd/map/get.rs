@@ -1,8 +1,6 @@
 //! a map and keys -> the values of the keys.
 
-use std::cell::RefCell;
 use std::io::{self, Write};
-use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use anyhow::Result;
@@ -11,13 +9,12 @@ use tamis::Map;
 use tamis::maps::Value;
 
 use super::super::key_batch::KeyBatch;
-use super::super::prompt::Prompt;
+use super::super::prompt::{Answer, answer_all};
 use super::super::{print, print_json, to_stdout};
 use super::{open, query_error};
 use crate::Outcome;
 use crate::args::{self, TextArgs};
-use crate::input::{self, KeyRef, total_bytes};
-use crate::progress::Bar;
+use crate::input::{KeyRef, SecondValue};
 use crate::screen::{self, Stdout};
 
 /// Print the values of keys: key, tab, value.
@@ -51,28 +48,9 @@ pub(crate) struct Args {
 pub(crate) fn run(args: Args) -> Result<Outcome> {
     let map = open(&args.map)?;
     let sources = args::sources(&args.inputs);
-    // A bar would be torn apart by the values printed beside it.
-    let bar = args.count.then(|| Bar::bytes("asking", total_bytes(&sources)));
-    let mut progress = |bytes| {
-        if let Some(bar) = &bar {
-            bar.set_position(bytes);
-        }
-    };
-    let query = RefCell::new(BatchQuery::new(&map, &args));
-    let mut stdin = Prompt::new(|| query.borrow_mut().finish());
+    let mut query = BatchQuery::new(&map, &args);
     let options = args.text.options(args.column.as_ref(), None);
-    let read = input::read_all(&sources, &options, &mut stdin, &mut progress, &mut |key, _, _| {
-        query.borrow_mut().push(key)?;
-        Ok(ControlFlow::Continue(()))
-    });
-    let failed = stdin.failed;
-    let mut query = query.into_inner();
-    // What was read before a bad line is still answered, and the bad line is what the user hears of.
-    let finished = query.finish();
-    failed.map_or(Ok(()), Err)?;
-    let (counts, _) = read?;
-    finished?;
-    drop(bar);
+    let counts = answer_all(&sources, &options, args.count, &mut query)?;
     let found = query.found;
     match (args.count, args.json) {
         (true, true) => print_json(&json!({ "keys": counts.keys, "found": found, "blank": counts.blank }))?,
@@ -91,19 +69,21 @@ struct BatchQuery<'a> {
     found: u64,
 }
 
-impl<'a> BatchQuery<'a> {
-    fn new(map: &'a Map, args: &'a Args) -> BatchQuery<'a> {
-        let out = screen::stdout();
-        BatchQuery { map, args, out, keys: KeyBatch::default(), found: 0 }
-    }
-
-    fn push(&mut self, key: KeyRef<'_>) -> Result<()> {
+impl Answer for BatchQuery<'_> {
+    fn push(&mut self, key: KeyRef<'_>, _: Option<SecondValue<'_>>) -> Result<()> {
         if self.keys.push(key) { self.query_batch() } else { Ok(()) }
     }
 
     fn finish(&mut self) -> Result<()> {
         self.query_batch()?;
         to_stdout(self.out.flush())
+    }
+}
+
+impl<'a> BatchQuery<'a> {
+    fn new(map: &'a Map, args: &'a Args) -> BatchQuery<'a> {
+        let out = screen::stdout();
+        BatchQuery { map, args, out, keys: KeyBatch::default(), found: 0 }
     }
 
     fn query_batch(&mut self) -> Result<()> {

@@ -6,8 +6,8 @@ use anyhow::{Context, Result};
 use serde_json::{Value as Json, json};
 use tamis::maps::Value;
 
-use super::super::{grouped, print, print_json};
-use super::{PairArgs, open, query_error, short};
+use super::super::{grouped, print, print_json, short};
+use super::{PairArgs, open, query_error};
 use crate::Outcome;
 use crate::args;
 use crate::input::pairs::{self, Typing};

@@ -1,8 +1,7 @@
 //! keys of many sets -> an index file, and a report of what became of them.
 
 use std::fmt::Write as _;
-use std::io::{self, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use serde_json::json;
@@ -13,10 +12,10 @@ use super::super::output::Output;
 use super::super::{bits_per_key, grouped};
 use super::{MemberArgs, blank, count, false_sets, sequences, sequences_json, size, with_limits};
 use crate::Outcome;
-use crate::args::HashAndLimitArgs;
+use crate::args::{HashAndLimitArgs, one_of};
 use crate::input::kmers::MAX_K;
-use crate::input::sets::{Member, Read, Visited};
-use crate::input::{KeyRef, total_bytes};
+use crate::input::sets::{Member, Read};
+use crate::input::{KeyRef, Visited, total_bytes};
 use crate::interrupt::Interrupt;
 use crate::progress::Bar;
 
@@ -69,8 +68,7 @@ pub(crate) struct Args {
 }
 
 fn structure(name: &str) -> Result<Kind, String> {
-    let found = Kind::ALL.iter().find(|(known, _)| *known == name).map(|&(_, kind)| kind);
-    found.ok_or_else(|| format!("expected one of {}", Kind::ALL.map(|(name, _)| name).join(", ")))
+    one_of(name, &Kind::ALL)
 }
 
 pub(super) fn positive(text: &str) -> Result<f64, String> {
@@ -150,18 +148,8 @@ impl Intake {
 
 /// Builds the index where it goes; it comes back where it can be read again.
 pub(super) fn write(output: &Output, pairs: Collector) -> Result<(Report, Option<Sets>)> {
-    Ok(match output {
-        // Nobody has seen enough of half an index: a closed pipe is an error here.
-        Output::Stdout => {
-            let (index, report) = pairs.finish_with_report()?;
-            let mut out = io::stdout().lock();
-            out.write_all(index.as_bytes())?;
-            out.flush()?;
-            (report, Some(index))
-        }
-        Output::File(path) => (pairs.finish_to(path)?, Some(Sets::mmap(path)?)),
-        Output::Device(path) => (pairs.finish_to(path)?, None),
-    })
+    let (finish_to, open) = (|pairs: Collector, path: &Path| pairs.finish_to(path), |path: &Path| Sets::mmap(path));
+    output.build(pairs, Collector::finish_with_report, finish_to, open, Sets::as_bytes)
 }
 
 /// What a segment is called in a report.

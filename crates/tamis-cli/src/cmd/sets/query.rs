@@ -1,8 +1,6 @@
 //! an index and keys, or sequences -> the sets that hold them.
 
-use std::cell::RefCell;
 use std::io::{self, Write};
-use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
@@ -10,14 +8,14 @@ use serde_json::{Value, json};
 use tamis::{Key, QueryError, Sets};
 
 use super::super::key_batch::KeyBatch;
-use super::super::prompt::Prompt;
+use super::super::prompt::{Answer, answer_all};
 use super::super::{print, print_json, to_stdout};
 use super::tally::{Naming, Tally};
 use super::{QueryArgs, open, query_error};
 use crate::Outcome;
 use crate::args;
 use crate::input::kmers::{self, Event};
-use crate::input::{self, KeyRef, Source, total_bytes};
+use crate::input::{self, KeyRef, SecondValue, Source, total_bytes};
 use crate::progress::Bar;
 use crate::screen::{self, Stdout};
 
@@ -121,11 +119,6 @@ fn report(args: &Args, index: &Sets, all: &mut Tally) -> Result<bool> {
     Ok(found)
 }
 
-/// A bar would be torn apart by the answers printed beside it.
-fn bar(args: &Args, sources: &[Source]) -> Option<Bar> {
-    args.together().then(|| Bar::bytes("asking", total_bytes(sources)))
-}
-
 fn query_keys(
     args: &Args,
     index: &Sets,
@@ -133,21 +126,8 @@ fn query_keys(
     options: &input::Options,
     all: &mut Tally,
 ) -> Result<bool> {
-    let bar = bar(args, sources);
-    let mut progress = |bytes| bar.iter().for_each(|bar| bar.set_position(bytes));
-    let query = RefCell::new(BatchQuery { out: Printer::new(args, index), keys: KeyBatch::default(), all });
-    let mut stdin = Prompt::new(|| query.borrow_mut().finish());
-    let read = input::read_all(sources, options, &mut stdin, &mut progress, &mut |key, _, _| {
-        query.borrow_mut().push(key)?;
-        Ok(ControlFlow::Continue(()))
-    });
-    let failed = stdin.failed;
-    let mut query = query.into_inner();
-    // What was read before a bad line is still answered, and the bad line is what the user hears of.
-    let finished = query.finish();
-    failed.map_or(Ok(()), Err)?;
-    read?;
-    finished?;
+    let mut query = BatchQuery { out: Printer::new(args, index), keys: KeyBatch::default(), all };
+    answer_all(sources, options, args.together(), &mut query)?;
     Ok(query.out.found)
 }
 
@@ -158,8 +138,8 @@ struct BatchQuery<'a> {
     all: &'a mut Tally,
 }
 
-impl BatchQuery<'_> {
-    fn push(&mut self, key: KeyRef<'_>) -> Result<()> {
+impl Answer for BatchQuery<'_> {
+    fn push(&mut self, key: KeyRef<'_>, _: Option<SecondValue<'_>>) -> Result<()> {
         if self.keys.push(key) { self.query_batch() } else { Ok(()) }
     }
 
@@ -167,7 +147,9 @@ impl BatchQuery<'_> {
         self.query_batch()?;
         self.out.flush()
     }
+}
 
+impl BatchQuery<'_> {
     fn query_batch(&mut self) -> Result<()> {
         let bytes = self.keys.bytes();
         let asked = match bytes.is_empty() {
@@ -207,7 +189,7 @@ fn query_many<K: Key>(out: &mut Printer<'_>, all: &mut Tally, keys: &[K], gather
 }
 
 fn query_sequences(args: &Args, index: &Sets, k: u32, sources: &[Source], all: &mut Tally) -> Result<bool> {
-    let bar = bar(args, sources);
+    let bar = args.together().then(|| Bar::bytes("asking", total_bytes(sources)));
     let threshold = if args.counts { 0.0 } else { args.threshold.unwrap_or(THRESHOLD) };
     let mut out = Printer::new(args, index);
     let mut name: Vec<u8> = vec![];

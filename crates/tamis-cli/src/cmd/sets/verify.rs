@@ -7,11 +7,11 @@ use serde_json::{Value as Json, json};
 use tamis::{QueryError, Sets};
 
 use super::super::key_batch::KeyBatch;
-use super::super::{grouped, print, print_json};
+use super::super::{grouped, print, print_json, short};
 use super::{MemberArgs, open, query_error};
 use crate::Outcome;
-use crate::input::sets::{Member, Visited};
-use crate::input::{KeyRef, kmers, total_bytes};
+use crate::input::sets::Member;
+use crate::input::{KeyRef, Visited, kmers, total_bytes};
 use crate::progress::Bar;
 
 /// Check an index file: its checksum and, given the files it was built from, that every key is found in its sets.
@@ -176,9 +176,4 @@ impl<'a> Checker<'a> {
 /// A number as it is known: a k-mer by its letters.
 fn spelled(index: &Sets, number: u64) -> String {
     index.kmer().map_or_else(|| number.to_string(), |k| kmers::spell(number, k))
-}
-
-/// A key for a message: as text, and not all of a megabyte.
-fn short(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(&bytes[..bytes.len().min(200)]).into_owned()
 }

@@ -23,6 +23,8 @@
 
 // A new variant is decided everywhere, or does not compile.
 #![deny(clippy::wildcard_enum_match_arm)]
+// `clippy.toml` says which, and why; tests compare with them.
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 // Encoders live beside their decoders, and tools of maps, sets and adaptive filters in the rooms before them: with fewer features
 // some have no caller.
 #![cfg_attr(

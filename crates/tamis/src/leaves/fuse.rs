@@ -47,6 +47,7 @@ use crate::hash::MAX_NUMBER;
 use crate::hash::{Digest, Salt};
 use crate::leaves::pack::{Cells, Packed, Short, Whole};
 use crate::leaves::{Entry, Geometry, Leaf, Never, Part, Query, ShardedLeaf, bits_in_words};
+use crate::math::portable::exp2;
 
 mod many;
 #[cfg(feature = "build")]
@@ -94,7 +95,7 @@ pub(crate) struct Params {
 #[cfg(feature = "build")]
 fn rate(width: u16) -> f64 {
     let wide = f64::from(width & 255) / 256.0;
-    (1.0 - wide / 2.0) * 0.5f64.powi(i32::from(width >> 8))
+    (1.0 - wide / 2.0) * exp2(-f64::from(width >> 8))
 }
 
 /// The largest segment has 2^18 cells: what the bit windows of the hash have room for.
@@ -484,7 +485,7 @@ impl Geometry for Fuse {
     fn rate(&self) -> f64 {
         // The cut is at a whole slot: in a small table more keys have the extra bit than the width says.
         let wide = self.range.saturating_sub(self.cut) as f64 / self.range.max(1) as f64;
-        if self.shape == Shape::Empty { 0.0 } else { (1.0 - wide / 2.0) * 0.5f64.powi(i32::from(self.width >> 8)) }
+        if self.shape == Shape::Empty { 0.0 } else { (1.0 - wide / 2.0) * exp2(-f64::from(self.width >> 8)) }
     }
 
     fn details(&self) -> String {

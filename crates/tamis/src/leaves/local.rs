@@ -45,6 +45,7 @@ use crate::leaves::ribbon::Ribbon;
 use crate::leaves::steered::SURPLUS;
 use crate::leaves::strips::Strips;
 use crate::leaves::{Geometry, Leaf, Never, Part, Query, ShardedLeaf};
+use crate::math::portable::exp2;
 
 #[cfg(feature = "build")]
 mod build;
@@ -496,7 +497,7 @@ impl Geometry for Local {
     }
 
     fn rate(&self) -> f64 {
-        let steered = 0.5f64.powi(self.steered as i32) + f64::from(self.surplus) / SURPLUS as f64;
+        let steered = exp2(-f64::from(self.steered)) + f64::from(self.surplus) / SURPLUS as f64;
         if self.is_empty() { 0.0 } else { steered.min(1.0) / 2.0 }
     }
 

@@ -51,6 +51,7 @@ use crate::format::{Reader, put_varint};
 use crate::hash::MAX_NUMBER;
 use crate::hash::{Digest, Salt, fold, scramble};
 use crate::leaves::{Geometry, Leaf, Never, Query, ShardedLeaf, bits_in_words};
+use crate::math::portable::exp2;
 use kernel::{Any, Bit, Broad, Columns, Deep, Many, One};
 use kernel::{Lookup, Outcome};
 
@@ -217,7 +218,7 @@ impl Level {
     fn rate(&self, width: Width) -> f64 {
         let starts = if self.shape as usize == STANDARD { self.frame.bucket } else { self.blocks * 64 };
         let wide = 1.0 - (self.cut as f64 * 64.0 / starts as f64).min(1.0);
-        (1.0 - wide / 2.0) * 0.5f64.powi(width.whole as i32)
+        (1.0 - wide / 2.0) * exp2(-f64::from(width.whole))
     }
 
     /// Rows per bucket; 0 for a tiny level, which has one start.

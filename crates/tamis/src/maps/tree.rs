@@ -20,6 +20,7 @@ use crate::filter::steps::{self, ROUND, Step, Steps};
 use crate::format::{self, Budget, Form, Header, Reader};
 use crate::hash::{Digest, Salt};
 use crate::leaves::{Leaf, Role};
+use crate::math::portable::exp2;
 
 /// More nodes than any plan has.
 const MAX_NODES: u64 = 1 << 12;
@@ -333,7 +334,7 @@ impl Tree {
     pub(crate) fn rate(&self) -> f64 {
         match (&self.front, self.root, &self.nodes[..]) {
             (Some(steps), ..) => steps::rate(steps),
-            (None, Target::Node(0), [Node::Flat(flat), ..]) => 0.5f64.powi(flat.fingerprint as i32),
+            (None, Target::Node(0), [Node::Flat(flat), ..]) => exp2(-f64::from(flat.fingerprint)),
             _ => 1.0,
         }
     }

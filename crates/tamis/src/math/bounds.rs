@@ -22,6 +22,8 @@
 //! Papers: \[Chained\] for the bound and the two-stage filters, \[FPFS\] for filters with a false-positive-free set;
 //! what was corrected is said where it is used. Derivations are in `docs/math.md`.
 
+#![allow(clippy::disallowed_methods, reason = "what is compared and printed decides no byte")]
+
 use std::f64::consts::{LN_2, LOG2_E};
 
 /// The least bits per key that tell the keys from `lambda` known negatives per key, of which a share `eps` may pass.

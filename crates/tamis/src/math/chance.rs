@@ -11,8 +11,9 @@ pub(crate) fn uneven(loads: &[u32]) -> bool {
     // The last window may be short, and has fewer.
     let (_, loads) = loads.split_last().unwrap_or((&0, &[]));
     let windows = loads.len() as f64;
-    let sum: f64 = loads.iter().map(|&load| f64::from(load)).sum();
-    let squares: f64 = loads.iter().map(|&load| f64::from(load).powi(2)).sum();
+    let loads = loads.iter().map(|&load| f64::from(load));
+    let squares: f64 = loads.clone().map(|load| load * load).sum();
+    let sum: f64 = loads.sum();
     squares - sum * sum / windows.max(1.0) > (8.0 + 64.0 / windows.max(1.0)) * sum
 }
 

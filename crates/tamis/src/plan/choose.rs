@@ -133,7 +133,7 @@ pub(super) fn unreachable(
     let first = designs.iter().find_map(|(_, design)| design.as_ref().err()).cloned().unwrap_or_default();
     if let (Kind::Auto, Some(cap), Goal::BitsPerKey(bits)) = (request.kind, expected.and_then(|e| e.cap), request.goal)
     {
-        let least = -cap.log2();
+        let least = -log2(cap);
         let reason = format!(
             "no structure of {bits} bits per key keeps the rate of unlisted keys at {cap}, which takes {least:.2} at least"
         );

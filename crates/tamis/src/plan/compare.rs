@@ -136,6 +136,7 @@ fn forecast(design: &PlannedDesign, request: &Request, expected: Option<Expected
 /// A share with three digits, as a person reads it.
 fn percent(share: f64) -> String {
     let percent = 100.0 * share;
+    #[allow(clippy::disallowed_methods, reason = "how many digits are printed decides no byte")]
     let digits = if percent > 0.0 { (2.0 - percent.log10().floor()).clamp(0.0, 12.0) as usize } else { 0 };
     format!("{percent:.digits$} %")
 }

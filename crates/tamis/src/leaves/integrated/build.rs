@@ -20,11 +20,12 @@ use crate::hash::{Digest, Salt};
 use crate::leaves::design::Listed;
 use crate::leaves::fuse::{self, Fuse};
 use crate::leaves::{Design, Geometry, Part, Sides, Values, Work};
+use crate::math::portable::exp2;
 
 impl Params {
     /// The payload in bits for this many keys and negatives, as expected: how many negatives pass stage one is chance.
     pub(crate) fn payload_bits(&self, keys: u64, negatives: u64) -> f64 {
-        let (s, f) = (keys, (negatives as f64 * 0.5f64.powi(self.first.into())).round() as u64);
+        let (s, f) = (keys, (negatives as f64 * exp2(-f64::from(self.first))).round() as u64);
         let columns = self.parts.columns();
         let both = (u16::from(self.first) + columns as u16) * 256;
         let bits = |n, width| fuse::payload_bits(n, &fuse::Params { arity: self.arity, width }) as f64;
@@ -258,7 +259,7 @@ fn both_stages(
     let width = (first + columns) as u16 * 256;
     let (s, start) = (keys.len() as u64, out.len());
     let mut room = match params.parts {
-        Parts::One => room_for_all(s, (count(negatives)? as f64 * 0.5f64.powi(first as i32)) as u64),
+        Parts::One => room_for_all(s, (count(negatives)? as f64 * exp2(-f64::from(first))) as u64),
         Parts::Two | Parts::Hybrid | Parts::General => s,
     };
     let unsolvable = |attempts| BuildError::Unsolvable { structure: "integrated fuse", keys: keys.len(), attempts };

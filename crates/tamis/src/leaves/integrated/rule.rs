@@ -17,6 +17,7 @@
 //! the index are one: weight and pick, as a number of thirteen bits, against twice the share.
 
 use super::Parts;
+use crate::math::portable::exp2;
 
 /// Odd; different from the constants that a fuse table makes its places with.
 const DICE: u64 = 0xa3b1_9535_4a39_b70d;
@@ -75,7 +76,7 @@ impl Rule {
     /// The share of unlisted keys that match: with both bits compared, half as many.
     pub(super) fn rate(&self) -> f64 {
         let both = if self.parts == Parts::General { self.share as f64 / WHOLE as f64 } else { 0.0 };
-        (1.0 - both / 2.0) * 0.5f64.powi(self.first as i32 + 1)
+        (1.0 - both / 2.0) * exp2(-f64::from(self.first + 1))
     }
 }
 

@@ -8,6 +8,7 @@ use crate::arch::Level;
 use crate::error::BuildError;
 use crate::leaves::design::lines_of;
 use crate::leaves::{Design, Sides, Work, ribbon, steered};
+use crate::math::portable::exp2;
 
 /// Rows of a strip, about.
 const STRIP: u64 = 1 << 16;
@@ -87,7 +88,7 @@ impl Design for Params {
     }
 
     fn rate_at(&self, _: u64) -> f64 {
-        0.5f64.powi(i32::from(self.columns) + 1)
+        exp2(-f64::from(self.columns + 1))
     }
 
     fn lines(&self) -> [f64; 2] {

@@ -8,6 +8,7 @@ use crate::hash::attempts::{ATTEMPTS, SetHash, numbers};
 use crate::hash::{Digest, Salt};
 use crate::leaves::design::lines_of;
 use crate::leaves::{Design, Geometry, Sides, Values, Work};
+use crate::math::portable::exp2;
 use crate::parallel::each;
 
 /// What kind of ribbon to build.
@@ -380,7 +381,7 @@ impl Design for Params {
     /// The probability that an unlisted key reads what a member reads.
     fn rate_at(&self, _: u64) -> f64 {
         let width = self.width();
-        (1.0 - width.part as f64 / 512.0) * 0.5f64.powi(width.whole as i32)
+        (1.0 - width.part as f64 / 512.0) * exp2(-f64::from(width.whole))
     }
 
     /// Two blocks of 64 rows, all columns of a block side by side; a single column is read as sixteen bytes.

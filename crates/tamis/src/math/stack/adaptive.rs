@@ -12,7 +12,7 @@
 
 use super::optimise::{LEAST_ENTRIES, MOST_ALPHA};
 use super::{Size, bits, expected_rate};
-use crate::math::portable::exp2;
+use crate::math::portable::{exp_m1, exp2, ln_1p};
 use crate::math::shape::Shape;
 
 /// What `queries` negative queries are expected to show: the share of all queries on the values seen, and how many
@@ -32,7 +32,7 @@ use crate::math::shape::Shape;
 pub fn observed(shape: &Shape, queries: u64) -> (f64, f64) {
     let (mut psi, mut known) = (0.0, shape.unseen() * queries as f64);
     for (share, values) in shape.classes() {
-        let seen = -(queries as f64 * (-share).ln_1p()).exp_m1() * values as f64;
+        let seen = -exp_m1(queries as f64 * ln_1p(-share)) * values as f64;
         psi += share * seen;
         known += seen;
     }

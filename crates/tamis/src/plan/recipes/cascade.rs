@@ -16,6 +16,7 @@
 
 use crate::error::BuildError;
 use crate::leaves::Role;
+use crate::math::portable::exp2;
 use crate::plan::{Base, Goal, Request, Step};
 
 /// The lowest rate of a leaf: 32 bits.
@@ -55,7 +56,7 @@ pub(crate) fn steps(base: Base, request: &Request) -> Result<Vec<Step>, BuildErr
         Goal::BitsPerKey(_) => {
             let room = request.room(FILTERS as usize + 1)?;
             // Every halving of the first rate costs a bit per key; in steps of a quarter.
-            let rates = (0..128).map(|quarter| fair.min(0.5) * 0.5f64.powf(f64::from(quarter) / 4.0));
+            let rates = (0..128).map(|quarter| fair.min(0.5) * exp2(-f64::from(quarter) / 4.0));
             let mut best = None;
             for rate in rates {
                 // The lowest rates are out of reach of some leaves.

@@ -13,6 +13,7 @@ use crate::error::BuildError;
 use crate::leaves::Role;
 use crate::leaves::local::{MAX_STEERED, Params};
 use crate::leaves::steered::{BALANCED, SMALLEST};
+use crate::math::portable::exp2;
 use crate::plan::recipes::steered;
 use crate::plan::{Base, Effort, Goal, Layout, Plan, Request, Step};
 
@@ -77,13 +78,13 @@ fn steps(request: &Request) -> Result<Vec<Step>, BuildError> {
     let (width, params) = match request.goal {
         Goal::Exact | Goal::Share(_) => {
             // It only grows with the negatives, on which the sieve relies.
-            let width = (0..=32).find(|&bits| mu * 0.5f64.powi(bits) <= MOST).unwrap_or(32) as u16 * 256;
+            let width = (0..=32u16).find(|&bits| mu * exp2(-f64::from(bits)) <= MOST).unwrap_or(32) * 256;
             (width, best(mu * passing(width), beam, 0..=MAX_STEERED as u8, LEAST))
         }
         Goal::Rate(rate) => {
             let mut found: Option<(f64, u16, Params)> = None;
             for columns in 0..=MAX_STEERED as u8 {
-                let last = 0.5f64.powi(i32::from(columns) + 1);
+                let last = exp2(-f64::from(columns + 1));
                 let width = if last <= rate {
                     0
                 } else {
@@ -112,7 +113,7 @@ fn steps(request: &Request) -> Result<Vec<Step>, BuildError> {
 
 /// The share of the negatives that pass plain bits of this width.
 fn passing(width: u16) -> f64 {
-    if width == 0 { 1.0 } else { (1.0 - f64::from(width % 256) / 512.0) * 0.5f64.powi(i32::from(width / 256)) }
+    if width == 0 { 1.0 } else { (1.0 - f64::from(width % 256) / 512.0) * exp2(-f64::from(width / 256)) }
 }
 
 /// The parameters that make the leaf smallest for `mu` negatives per key, with a slack of `least` and more where columns are steered.

@@ -24,6 +24,7 @@ use crate::error::BuildError;
 use crate::gather::Stats;
 use crate::leaves::Role;
 use crate::leaves::steered::{BALANCED, Params, SMALLEST};
+use crate::math::portable::{exp2, log2};
 use crate::plan::recipes::chained;
 use crate::plan::{Base, Effort, Goal, Plan, Request, Step, Structure};
 
@@ -128,7 +129,7 @@ fn sieve(request: &Request) -> Result<Option<Structure>, BuildError> {
     let enough = whole_bits(request.keys, request.negatives);
     let bits = match request.goal {
         // Columns, an exact bit and a fraction may take the place of so many plain bits.
-        Goal::Rate(rate) => ((-rate.log2()) as u16).saturating_sub(MAX_COLUMNS as u16 + 2).max(enough),
+        Goal::Rate(rate) => (-log2(rate) as u16).saturating_sub(MAX_COLUMNS as u16 + 2).max(enough),
         Goal::Exact => enough,
         Goal::BitsPerKey(_) | Goal::Share(_) => return Ok(None),
     };
@@ -188,10 +189,10 @@ fn on_keys(request: &Request, columns: usize, filters: u16) -> Result<Vec<Vec<St
     for count in 1..=columns {
         let least = match goal {
             Goal::Rate(rate) => {
-                let reached =
-                    |width: u16| Ok(filter(request, width)?.rate_at(1) * 0.5f64.powi(count as i32 + 1) <= rate);
+                let columns = exp2(-(count as f64 + 1.0));
+                let reached = |width: u16| Ok(filter(request, width)?.rate_at(1) * columns <= rate);
                 // Without a first filter, if the columns are enough.
-                if 0.5f64.powi(count as i32 + 1) <= rate { 0 } else { request.least_width(reached)? }
+                if columns <= rate { 0 } else { request.least_width(reached)? }
             }
             Goal::BitsPerKey(_) | Goal::Exact | Goal::Share(_) => 0,
         };

@@ -29,7 +29,7 @@ impl CscBloom {
 
     /// The share of places in a row of one table at which a key is seen that is not there, as full as the tables are.
     pub(crate) fn rate(&self, payload: &[u8]) -> f64 {
-        self.fill(payload).powi(self.hashes as i32)
+        std::iter::repeat_n(self.fill(payload), self.hashes as usize).product()
     }
 
     /// The parameters in words.

@@ -2,6 +2,7 @@
 
 use super::CscCuckoo;
 use crate::math::csc::fingerprints;
+use crate::math::portable::{exp2, log2};
 use crate::sets::groups::Groups;
 
 impl CscCuckoo {
@@ -31,7 +32,7 @@ impl CscCuckoo {
     /// The share of places in a row of one table at which a key is seen that is not there, as full as the tables are: it is compared with the
     /// fingerprints of two buckets ([CSC] equation 2, corrected).
     pub(crate) fn rate(&self, payload: &[u8]) -> f64 {
-        1.0 - (1.0 - 1.0 / fingerprints(self.bits)).powf(8.0 * self.fill(payload))
+        1.0 - exp2(8.0 * self.fill(payload) * log2(1.0 - 1.0 / fingerprints(self.bits)))
     }
 
     /// The parameters in words.

@@ -142,6 +142,12 @@ macro_rules! leaves {
                 match self { $(Leaf::$name(leaf) => leaf.get_many(file, keys, out),)* }
             }
 
+            /// All shards as layers that change; none if the leaf cannot.
+            #[cfg(feature = "build")]
+            pub(crate) fn layers(&self) -> Option<Vec<Box<dyn change::Layer>>> {
+                match self { $(Leaf::$name(leaf) => leaf.parts().iter().map(<$geometry>::layer).collect(),)* }
+            }
+
             /// One shard, as it was built.
             #[cfg(feature = "build")]
             pub(crate) fn part(&self, shard: usize) -> Option<Encoded> {

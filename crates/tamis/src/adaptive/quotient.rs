@@ -38,7 +38,8 @@ use super::{Adapt, AdaptError, ReverseMap, Task};
 use crate::debug::brief_debug;
 use crate::error::{BuildError, FormatError};
 use crate::hash::{Digest, Domain, Hasher, Salt};
-use crate::leaves::quotient::Held;
+use crate::leaves::change::Layer;
+use crate::leaves::quotient::OwnedQuotient;
 use crate::math::quotient::size;
 
 /// A quotient filter that makes fingerprints longer where they were mistaken.
@@ -66,7 +67,7 @@ pub struct AdaptiveQuotient {
     steps: u32,
     frontier: Frontier,
     /// The base of every key but those that are kept whole.
-    held: Held,
+    held: OwnedQuotient,
     /// Bases that found no slot, which the table's end makes possible and chance does not.
     spare: Vec<u64>,
     /// Longer fingerprints.
@@ -153,11 +154,11 @@ impl AdaptiveQuotient {
         hasher: Hasher,
     ) -> Result<AdaptiveQuotient, BuildError> {
         let sizes = Sizes::new(capacity, rate, steps)?;
-        let held = Held::empty(sizes.table, Salt::new(0))?;
+        let held = OwnedQuotient::empty(sizes.table, Salt::new(0))?;
         AdaptiveQuotient::of(domain, hasher, &sizes, held)
     }
 
-    fn of(domain: Domain, hasher: Hasher, sizes: &Sizes, held: Held) -> Result<AdaptiveQuotient, BuildError> {
+    fn of(domain: Domain, hasher: Hasher, sizes: &Sizes, held: OwnedQuotient) -> Result<AdaptiveQuotient, BuildError> {
         let &Sizes { capacity, rate, steps, .. } = sizes;
         Ok(AdaptiveQuotient {
             hasher,
@@ -270,7 +271,7 @@ impl Adapt for AdaptiveQuotient {
     }
 
     fn len(&self) -> u64 {
-        self.held.geometry.keys() + self.spare.len() as u64 + self.whole_keys
+        self.held.keys() + self.spare.len() as u64 + self.whole_keys
     }
 
     fn capacity(&self) -> u64 {

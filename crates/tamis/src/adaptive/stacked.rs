@@ -38,10 +38,10 @@
 //! are the others of this module. The hash is keyed.
 
 use crate::debug::brief_debug;
-use crate::dynamic::stacked::part::{Part, Table};
 use crate::error::{BuildError, QueryError};
 use crate::gather::counter::{Counter, ONE};
 use crate::hash::{Digest, Domain, Hasher, Key, Mismatch, Salt};
+use crate::leaves::change;
 use crate::math::shape::Shape;
 use crate::math::stack::{expected_rate, unknown_rate};
 use crate::plan::Base;
@@ -185,7 +185,7 @@ brief_debug!(AdaptiveStacked, it => keys: it.len(), layers: it.layers(), phase: 
 #[derive(Clone, Debug)]
 struct Layer {
     number: u64,
-    part: Part,
+    part: Box<dyn change::Layer>,
     /// Entries that were put in one by one.
     entries: u64,
 }
@@ -339,13 +339,13 @@ impl AdaptiveStacked {
     fn is_full(&mut self) -> bool {
         let patience = self.layers.len() == 1 && self.queries / MAX_OPEN_PERIODS >= self.plan.queries.max(1);
         let Some(open) = self.open.as_mut().filter(|open| open.entries > 0) else { return false };
-        let full = match &open.part.table {
-            Table::Cuckoo(table) => open.entries >= table.capacity(),
-            Table::Quotient(table) => open.entries >= table.capacity(),
-            Table::Classic(_) | Table::SplitBlock(_) => {
-                // To count all bits for every entry would be too much.
-                let often = (open.part.payload.len() as u64 / FILL_CHECKS).max(1);
-                open.entries == FULL || (open.entries.is_multiple_of(often) && half_set(&open.part))
+        let full = match open.part.capacity() {
+            Some(capacity) => open.entries >= capacity,
+            None => {
+                // A Bloom filter is full when half of its bits are set. To count them for every entry would be too much.
+                let table = open.part.payload();
+                let often = (table.len() as u64 / FILL_CHECKS).max(1);
+                open.entries == FULL || (open.entries.is_multiple_of(often) && half_set(table))
             }
         };
         if full || patience {
@@ -444,7 +444,7 @@ impl AdaptiveStacked {
             1 => None,
             _ => Some(self.goal.open(&self.plan, keys, 1, self.salt(self.made + 1))?),
         };
-        let taken = open.as_ref().map_or(0, |part| part.payload.len()) as f64 * 8.0;
+        let taken = open.as_ref().map_or(0, |part| part.payload().len()) as f64 * 8.0;
         let rest = if open.is_some() { self.plan.bits_from(2, self.goal.size(), keys) } else { 0.0 };
         let first = self.goal.closed(digests, self.goal.bits * keys as f64 - taken - rest, self.salt(self.made))?;
         self.layers = vec![Layer { number: self.made, part: first, entries: 0 }];
@@ -494,7 +494,7 @@ impl AdaptiveStacked {
 
     /// Bytes of all layers, the open one too.
     pub fn bytes(&self) -> usize {
-        self.layers.iter().chain(&self.open).map(|layer| layer.part.payload.len()).sum()
+        self.layers.iter().chain(&self.open).map(|layer| layer.part.payload().len()).sum()
     }
 
     /// How many keys it was made of.

@@ -6,14 +6,13 @@
 
 use bytes::Bytes;
 
+use super::core::{Core, SALT};
 use crate::debug::brief_debug;
 use crate::error::{BuildError, ChangeError, FormatError, QueryError};
-use crate::filter::open::open;
-use crate::filter::steps::Step;
-use crate::format::{self, Budget, Encoded, Form, Header, Writer};
-use crate::hash::{Digest, Domain, Hasher, Key, Mismatch, Salt};
+use crate::hash::{Domain, Hasher, Key};
 use crate::leaves::bloom::{Classic, SplitBlock, classic, split};
-use crate::leaves::{Entry, Geometry, Leaf, Query, Role};
+use crate::leaves::change::{Change, Layer, Owned};
+use crate::leaves::{Entry, Leaf};
 
 /// A Bloom filter that keys can be added to.
 ///
@@ -31,147 +30,66 @@ use crate::leaves::{Entry, Geometry, Leaf, Query, Role};
 /// # Ok::<(), tamis::Error>(())
 /// ```
 #[derive(Clone)]
-pub struct Bloom {
-    hasher: Hasher,
-    domain: Domain,
-    keys: u64,
-    table: Table,
-    payload: Vec<u8>,
-}
+pub struct Bloom(Core<Box<dyn Layer>>);
 
-brief_debug!(Bloom, it => keys: it.keys, bytes: it.payload.len(), hasher: it.hasher);
-
-#[derive(Clone, Copy, Debug)]
-enum Table {
-    SplitBlock(SplitBlock),
-    Classic(Classic),
-}
-
-/// Runs `$body` with the geometry of a table.
-macro_rules! with_table {
-    ($table:expr, $geometry:ident => $body:expr) => {
-        match $table {
-            Table::SplitBlock($geometry) => $body,
-            Table::Classic($geometry) => $body,
-        }
-    };
-}
-
-/// The only step of a file.
-const SALT: Salt = Salt::new(0);
+brief_debug!(Bloom, it => keys: it.len(), bytes: it.0.table.payload().len(), hasher: it.0.hasher);
 
 impl Bloom {
     /// An empty split-block Bloom filter: `rate` is reached with `capacity` keys.
     pub fn split_block(domain: Domain, hasher: Hasher, capacity: u64, rate: f64) -> Result<Bloom, BuildError> {
         let params = split::Params::for_rate(capacity.max(1), rate)?;
-        Bloom::empty(domain, hasher, Table::SplitBlock(SplitBlock::new(&params, 0, SALT)?))
+        Bloom::empty(domain, hasher, SplitBlock::new(&params, 0, SALT)?)
     }
 
     /// An empty classic Bloom filter: `rate` is reached with `capacity` keys.
     pub fn classic(domain: Domain, hasher: Hasher, capacity: u64, rate: f64) -> Result<Bloom, BuildError> {
         let params = classic::Params::for_rate(capacity.max(1), rate)?;
-        Bloom::empty(domain, hasher, Table::Classic(Classic::new(&params, 0, SALT)?))
+        Bloom::empty(domain, hasher, Classic::new(&params, 0, SALT)?)
     }
 
-    fn empty(domain: Domain, hasher: Hasher, table: Table) -> Result<Bloom, BuildError> {
-        let mut payload = vec![];
-        crate::leaves::bloom::zeros(&mut payload, with_table!(&table, geometry => geometry.payload_len()))?;
-        Ok(Bloom { hasher, domain, keys: 0, table, payload })
+    fn empty(domain: Domain, hasher: Hasher, geometry: impl Change) -> Result<Bloom, BuildError> {
+        Ok(Bloom(Core { hasher, domain, table: Box::new(Owned::zeros(geometry)?) }))
     }
 
     /// Adds a key. Adding one again changes nothing but the count.
     pub fn insert<K: Key>(&mut self, key: K) -> Result<(), ChangeError> {
-        let digest = self.digest(key)?;
-        with_table!(&self.table, geometry => geometry.insert(&mut self.payload, digest));
-        self.keys = self.keys.saturating_add(1); // a file may claim any number
-        Ok(())
+        let digest = self.0.digest(key)?;
+        Ok(self.0.table.insert(digest)?)
     }
 
     /// Whether the key may have been added.
     pub fn contains<K: Key>(&self, key: K) -> Result<bool, QueryError> {
-        let digest = self.digest(key)?;
-        Ok(with_table!(&self.table, geometry => geometry.contains(&self.payload, digest)))
-    }
-
-    fn digest<K: Key>(&self, key: K) -> Result<Digest, Mismatch> {
-        self.domain.digest(key, &self.hasher)
+        Ok(self.0.table.contains(self.0.digest(key)?))
     }
 
     /// How many keys were added.
     pub fn len(&self) -> u64 {
-        self.keys
+        self.0.table.keys()
     }
 
     /// Whether none was.
     pub fn is_empty(&self) -> bool {
-        self.keys == 0
+        self.len() == 0
     }
 
     /// The share of strangers it lets through now.
     pub fn rate(&self) -> f64 {
-        with_table!(&self.current(), geometry => geometry.rate())
-    }
-
-    /// The table with the number of keys as it is.
-    fn current(&self) -> Table {
-        match self.table {
-            Table::SplitBlock(table) => Table::SplitBlock(table.holding(self.keys)),
-            Table::Classic(table) => Table::Classic(table.holding(self.keys)),
-        }
+        self.0.table.rate()
     }
 
     /// The filter as a file.
     pub fn snapshot(&self) -> Result<Vec<u8>, BuildError> {
-        let header = Header {
-            hasher: self.hasher,
-            domain: self.domain,
-            shard_bits: 0,
-            form: Form::Filter,
-            keys: self.keys,
-            negatives: 0,
-        };
-        let tag = match self.table {
-            Table::SplitBlock(_) => SplitBlock::TAG,
-            Table::Classic(_) => Classic::TAG,
-        };
-        let mut geometry = vec![];
-        with_table!(&self.current(), table => table.encode(&mut geometry));
-        let mut writer = Writer::new(Vec::new(), &header, vec![[Role::Refuse.encode(), tag]])?;
-        writer.shard(&[Encoded { geometry, payload: self.payload.clone().into() }])?;
-        Ok(writer.finish()?.0)
+        self.0.write(self.0.table.tag(), self.len(), self.0.table.encoded())
     }
 
     /// Takes up a snapshot, or any filter file of one shard that is a single Bloom filter. The payload is checked.
     pub fn restore(bytes: impl Into<Bytes>) -> Result<Bloom, FormatError> {
-        let bytes = bytes.into();
-        format::verify(&bytes)?;
-        let budget = Budget::of(&bytes);
-        let contents = open(&bytes, &budget)?;
-        budget.draw(bytes.len() as u64)?;
-        let Header { hasher, domain, keys, .. } = contents.header;
-        if contents.header.shard_bits > 0 {
-            return Err(FormatError::invalid("a Bloom filter in several shards cannot be taken up"));
+        let is_bloom = |leaf: &Leaf| SplitBlock::of(leaf).is_some() || Classic::of(leaf).is_some();
+        let find = |leaf: &Leaf| if is_bloom(leaf) { leaf.layers()?.pop() } else { None };
+        match Core::read(bytes.into(), "Bloom filter", 1, find)? {
+            Some((core, _)) => Ok(Bloom(core)),
+            None => Err(FormatError::invalid("not a Bloom filter: only those take more keys")),
         }
-        let only = match &contents.steps[..] {
-            [Step { role: Role::Refuse, leaf, .. }] => Some(leaf),
-            _ => None,
-        };
-        let found = match only {
-            Some(Leaf::SplitBlock(column)) => {
-                column.parts().first().map(|p| (Table::SplitBlock(p.geometry), &p.payload))
-            }
-            Some(Leaf::Bloom(column)) => column.parts().first().map(|p| (Table::Classic(p.geometry), &p.payload)),
-            _ => None,
-        };
-        let Some((table, payload)) = found else {
-            return Err(FormatError::invalid("not a Bloom filter: only those take more keys"));
-        };
-        let payload = payload.to_vec();
-        // Without keys a built filter has no table, and a key that is put nowhere is not found again.
-        if payload.is_empty() {
-            return Err(FormatError::invalid("a Bloom filter without a table takes no keys"));
-        }
-        Ok(Bloom { hasher, domain, keys, table, payload })
     }
 }
 
@@ -230,9 +148,12 @@ mod tests {
 
     #[test]
     fn a_count_at_its_end_stays_there() {
-        for mut bloom in both(10) {
-            bloom.keys = u64::MAX;
-            let mut bloom = Bloom::restore(bloom.snapshot().unwrap()).unwrap();
+        let hasher = Hasher::seeded(3);
+        let split = SplitBlock::new(&split::Params::for_rate(10, 0.01).unwrap(), u64::MAX, SALT).unwrap();
+        let classic = Classic::new(&classic::Params::for_rate(10, 0.01).unwrap(), u64::MAX, SALT).unwrap();
+        let full = [Bloom::empty(Domain::U64, hasher, split), Bloom::empty(Domain::U64, hasher, classic)];
+        for bloom in full {
+            let mut bloom = Bloom::restore(bloom.unwrap().snapshot().unwrap()).unwrap();
             bloom.insert(1u64).unwrap();
             assert!(bloom.contains(1u64).unwrap());
             assert!(bloom.len() == u64::MAX && bloom.rate() > 0.999);

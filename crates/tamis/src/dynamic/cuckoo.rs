@@ -6,16 +6,13 @@
 
 use bytes::Bytes;
 
+use super::core::{Core, SALT};
 use crate::debug::brief_debug;
 use crate::error::{BuildError, ChangeError, FormatError, QueryError};
-use crate::filter::open::open;
-use crate::filter::steps::Step;
-use crate::format::{self, Budget, Encoded, Form, Header, Writer};
 use crate::hash::attempts::random_number;
-use crate::hash::{Digest, Domain, Hasher, Key, Mismatch, Salt};
-use crate::leaves::bloom::zeros;
-use crate::leaves::change::{Full, Insert, Remove};
-use crate::leaves::{Entry, Geometry, Leaf, Query, Role, cuckoo};
+use crate::hash::{Domain, Hasher, Key};
+use crate::leaves::change::{Layer, Owned};
+use crate::leaves::{Entry, cuckoo};
 
 /// A cuckoo filter: keys can be added and removed.
 ///
@@ -36,17 +33,9 @@ use crate::leaves::{Entry, Geometry, Leaf, Query, Role, cuckoo};
 /// # Ok::<(), tamis::Error>(())
 /// ```
 #[derive(Clone)]
-pub struct Cuckoo {
-    hasher: Hasher,
-    domain: Domain,
-    table: cuckoo::Cuckoo,
-    payload: Vec<u8>,
-}
+pub struct Cuckoo(Core<Owned<cuckoo::Cuckoo>>);
 
-brief_debug!(Cuckoo, it => keys: it.len(), capacity: it.capacity(), bytes: it.payload.len(), hasher: it.hasher);
-
-/// The only step of a file.
-const SALT: Salt = Salt::new(0);
+brief_debug!(Cuckoo, it => keys: it.len(), capacity: it.capacity(), bytes: it.0.table.payload.len(), hasher: it.0.hasher);
 
 /// The number of a new table. With a secret nobody knows the places of keys, whatever it is.
 fn number(hasher: &Hasher) -> u32 {
@@ -72,10 +61,8 @@ impl Cuckoo {
         Cuckoo::empty(domain, hasher, cuckoo::Cuckoo::empty(capacity, rate, true, SALT, number(&hasher))?)
     }
 
-    fn empty(domain: Domain, hasher: Hasher, table: cuckoo::Cuckoo) -> Result<Cuckoo, BuildError> {
-        let mut payload = vec![];
-        zeros(&mut payload, table.payload_len())?;
-        Ok(Cuckoo { hasher, domain, table, payload })
+    fn empty(domain: Domain, hasher: Hasher, geometry: cuckoo::Cuckoo) -> Result<Cuckoo, BuildError> {
+        Ok(Cuckoo(Core { hasher, domain, table: Owned::zeros(geometry)? }))
     }
 
     /// Adds a key. The same key can be added up to eight times, and removed as often.
@@ -92,34 +79,27 @@ impl Cuckoo {
     /// # Ok::<(), tamis::Error>(())
     /// ```
     pub fn insert<K: Key>(&mut self, key: K) -> Result<(), ChangeError> {
-        let digest = self.digest(key)?;
-        let full = |Full { keys, capacity }| ChangeError::Full { keys, capacity };
-        self.table.insert(&mut self.payload, digest).map_err(full)
+        let digest = self.0.digest(key)?;
+        Ok(self.0.table.insert(digest)?)
     }
 
     /// Removes one copy of a key; false if the filter does not have it.
     ///
     /// Remove only what was added: a stranger that the filter takes for a key would remove that key.
     pub fn remove<K: Key>(&mut self, key: K) -> Result<bool, ChangeError> {
-        let digest = self.digest(key)?;
-        Ok(self.table.remove(&mut self.payload, digest))
+        let digest = self.0.digest(key)?;
+        Ok(self.0.table.remove(digest))
     }
 
     /// Whether the key may be there.
     #[inline]
     pub fn contains<K: Key>(&self, key: K) -> Result<bool, QueryError> {
-        let digest = self.digest(key)?;
-        Ok(self.table.contains(&self.payload, digest))
-    }
-
-    #[inline]
-    fn digest<K: Key>(&self, key: K) -> Result<Digest, Mismatch> {
-        self.domain.digest(key, &self.hasher)
+        Ok(self.0.table.contains(self.0.digest(key)?))
     }
 
     /// How many keys it holds; one that was added twice counts twice.
     pub fn len(&self) -> u64 {
-        self.table.keys()
+        self.0.table.keys()
     }
 
     /// Whether it holds none.
@@ -129,50 +109,26 @@ impl Cuckoo {
 
     /// How many keys it was made for.
     pub fn capacity(&self) -> u64 {
-        self.table.capacity()
+        self.0.table.geometry.capacity
     }
 
     /// The share of strangers it lets through now.
     pub fn rate(&self) -> f64 {
-        self.table.rate()
+        self.0.table.rate()
     }
 
     /// The filter as a file.
     pub fn snapshot(&self) -> Result<Vec<u8>, BuildError> {
-        let header = Header {
-            hasher: self.hasher,
-            domain: self.domain,
-            shard_bits: 0,
-            form: Form::Filter,
-            keys: self.len(),
-            negatives: 0,
-        };
-        let mut geometry = vec![];
-        self.table.encode(&mut geometry);
-        let mut writer = Writer::new(Vec::new(), &header, vec![[Role::Refuse.encode(), cuckoo::Cuckoo::TAG]])?;
-        writer.shard(&[Encoded { geometry, payload: self.payload.clone().into() }])?;
-        Ok(writer.finish()?.0)
+        self.0.write(self.0.table.tag(), self.len(), self.0.table.encoded())
     }
 
     /// Takes up a snapshot, or any filter file of one shard that is a single cuckoo filter. The payload is checked.
     pub fn restore(bytes: impl Into<Bytes>) -> Result<Cuckoo, FormatError> {
-        let bytes = bytes.into();
-        format::verify(&bytes)?;
-        let budget = Budget::of(&bytes);
-        let contents = open(&bytes, &budget)?;
-        budget.draw(bytes.len() as u64)?;
-        let Header { hasher, domain, shard_bits, .. } = contents.header;
-        let [Step { role: Role::Refuse, leaf: Leaf::Cuckoo(column), .. }] = &contents.steps[..] else {
-            return Err(FormatError::invalid("not a cuckoo filter"));
-        };
-        let Some(part) = column.parts().first().filter(|_| shard_bits == 0) else {
-            return Err(FormatError::invalid("a cuckoo filter in several shards cannot be taken up"));
-        };
-        // Without keys a built filter has no table.
-        if part.payload.is_empty() {
-            return Err(FormatError::invalid("a cuckoo filter without a table takes no keys"));
+        let find = |leaf: &_| cuckoo::Cuckoo::of(leaf)?.parts().first().map(Owned::from);
+        match Core::read(bytes.into(), "cuckoo filter", 1, find)? {
+            Some((core, _)) => Ok(Cuckoo(core)),
+            None => Err(FormatError::invalid("not a cuckoo filter")),
         }
-        Ok(Cuckoo { hasher, domain, table: part.geometry, payload: part.payload.to_vec() })
     }
 }
 

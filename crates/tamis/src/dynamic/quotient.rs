@@ -13,16 +13,14 @@
 
 use bytes::Bytes;
 
+use super::core::{Core, SALT};
 use crate::arch::QueryFn;
 use crate::debug::brief_debug;
 use crate::error::{BuildError, ChangeError, Error, FormatError, QueryError};
-use crate::filter::open::open;
-use crate::filter::steps::Step;
-use crate::format::{self, Budget, Encoded, Form, Header, Writer};
-use crate::hash::{Digest, Domain, Hasher, Key, Mismatch, Salt};
-use crate::leaves::change::Full;
-use crate::leaves::quotient::{Changing, Held};
-use crate::leaves::{Entry, Geometry, Leaf, Role, quotient};
+use crate::hash::{Domain, Hasher, Key};
+use crate::leaves::change::{Layer, Owned};
+use crate::leaves::quotient::{Changing, OwnedQuotient};
+use crate::leaves::{Entry, Geometry, quotient};
 use crate::math::quotient::size;
 
 /// A quotient filter that keys can be added to and taken out of.
@@ -47,22 +45,11 @@ use crate::math::quotient::size;
 /// ```
 #[derive(Clone)]
 pub struct Quotient {
-    hasher: Hasher,
-    domain: Domain,
-    table: Changing,
-    ask: QueryFn<Held>,
+    core: Core<Changing>,
+    ask: QueryFn<OwnedQuotient>,
 }
 
-brief_debug!(Quotient, it => keys: it.len(), capacity: it.capacity(), bytes: it.table.held.payload.len(), hasher: it.hasher);
-
-/// The only step of a file.
-const SALT: Salt = Salt::new(0);
-
-impl From<Full> for ChangeError {
-    fn from(full: Full) -> ChangeError {
-        ChangeError::Full { keys: full.keys, capacity: full.capacity }
-    }
-}
+brief_debug!(Quotient, it => keys: it.len(), capacity: it.capacity(), bytes: it.table().payload.len(), hasher: it.core.hasher);
 
 impl Quotient {
     /// An empty filter for `capacity` keys or a few more: with that many it lets at most `rate` of the strangers through.
@@ -71,17 +58,17 @@ impl Quotient {
         let size = found.ok_or_else(|| BuildError::Unreachable {
             reason: format!("quotient filter: no size gives a rate of {rate} with {capacity} keys"),
         })?;
-        Ok(Quotient::with(domain, hasher, Held::empty(size, SALT)?.into()))
+        Ok(Core { hasher, domain, table: OwnedQuotient::empty(size, SALT)?.into() }.into())
     }
 
-    fn with(domain: Domain, hasher: Hasher, table: Changing) -> Quotient {
-        Quotient { hasher, domain, ask: table.held.ask(), table }
+    fn table(&self) -> &OwnedQuotient {
+        &self.core.table.held
     }
 
     /// Adds a key, or another copy of it. A filter that holds [`capacity`](Self::capacity) keys is full: see [`grow`](Self::grow).
     pub fn insert<K: Key>(&mut self, key: K) -> Result<(), ChangeError> {
-        let digest = self.digest(key)?;
-        Ok(self.table.insert(digest)?)
+        let digest = self.core.digest(key)?;
+        Ok(self.core.table.insert(digest)?)
     }
 
     /// Adds a key; a full filter grows first.
@@ -96,8 +83,8 @@ impl Quotient {
     /// # Ok::<(), tamis::Error>(())
     /// ```
     pub fn insert_growing<K: Key>(&mut self, key: K) -> Result<(), Error> {
-        let digest = self.digest(key).map_err(ChangeError::from)?;
-        while self.table.insert(digest).is_err() {
+        let digest = self.core.digest(key).map_err(ChangeError::from)?;
+        while self.core.table.insert(digest).is_err() {
             self.grow()?;
         }
         Ok(())
@@ -106,29 +93,24 @@ impl Quotient {
     /// Takes out one copy of a key; false if there is none. Only what was inserted may be removed: a stranger may share its
     /// fingerprint with a key.
     pub fn remove<K: Key>(&mut self, key: K) -> Result<bool, ChangeError> {
-        let digest = self.digest(key)?;
-        Ok(self.table.remove(digest))
+        let digest = self.core.digest(key)?;
+        Ok(self.core.table.remove(digest))
     }
 
     /// Whether the key may be in it.
     #[inline]
     pub fn contains<K: Key>(&self, key: K) -> Result<bool, QueryError> {
-        Ok(self.ask.call(&self.table.held, self.digest(key)?))
+        Ok(self.ask.call(self.table(), self.core.digest(key)?))
     }
 
     /// How many copies of the key are in it; never too few, and rarely too many.
     pub fn count<K: Key>(&self, key: K) -> Result<u64, QueryError> {
-        Ok(self.table.count(self.digest(key)?))
-    }
-
-    #[inline]
-    fn digest<K: Key>(&self, key: K) -> Result<Digest, Mismatch> {
-        self.domain.digest(key, &self.hasher)
+        Ok(self.core.table.count(self.core.digest(key)?))
     }
 
     /// How many keys are in it, copies counted.
     pub fn len(&self) -> u64 {
-        self.table.held.geometry.keys()
+        self.table().keys()
     }
 
     /// Whether none is.
@@ -138,12 +120,12 @@ impl Quotient {
 
     /// How many keys it takes: at least what was asked for, twice that after growing.
     pub fn capacity(&self) -> u64 {
-        self.table.held.geometry.capacity()
+        self.table().geometry.capacity()
     }
 
     /// The share of strangers it lets through now, if its keys are distinct; less if some are there twice.
     pub fn rate(&self) -> f64 {
-        self.table.held.geometry.rate()
+        self.table().geometry.rate()
     }
 
     /// Doubles the capacity. Keys and rate stay; the error is that remainders are one bit long already, or that there is no memory.
@@ -159,10 +141,10 @@ impl Quotient {
     /// # Ok::<(), tamis::Error>(())
     /// ```
     pub fn grow(&mut self) -> Result<(), BuildError> {
-        let doubled = self.table.doubled()?.ok_or_else(|| BuildError::Unreachable {
+        let doubled = self.core.table.doubled()?.ok_or_else(|| BuildError::Unreachable {
             reason: format!("the filter of {} keys cannot grow: no bits are left in its remainders", self.len()),
         })?;
-        self.table = doubled;
+        self.core.table = doubled;
         Ok(())
     }
 
@@ -181,59 +163,42 @@ impl Quotient {
     /// ```
     pub fn merge(&mut self, other: &Quotient) -> Result<(), Error> {
         let differ = [
-            (self.domain != other.domain, "the domain of their keys"),
-            (self.hasher != other.hasher, "their hash"),
-            (self.table.held.geometry.range() != other.table.held.geometry.range(), "the number of their fingerprints"),
+            (self.core.domain != other.core.domain, "the domain of their keys"),
+            (self.core.hasher != other.core.hasher, "their hash"),
+            (self.table().geometry.range() != other.table().geometry.range(), "the number of their fingerprints"),
         ];
         if let Some((_, what)) = differ.into_iter().find(|(differs, _)| *differs) {
             return Err(ChangeError::Unlike { what }.into());
         }
-        self.table = self.table.merged(&other.table)?.map_err(ChangeError::from)?;
+        self.core.table = self.core.table.merged(&other.core.table)?.map_err(ChangeError::from)?;
         Ok(())
     }
 
     /// The filter as a file.
     pub fn snapshot(&self) -> Result<Vec<u8>, BuildError> {
-        let header = Header {
-            hasher: self.hasher,
-            domain: self.domain,
-            shard_bits: 0,
-            form: Form::Filter,
-            keys: self.len(),
-            negatives: 0,
-        };
-        let whole = self.table.whole()?;
-        let mut geometry = vec![];
-        whole.geometry.encode(&mut geometry);
-        let mut writer = Writer::new(Vec::new(), &header, vec![[Role::Refuse.encode(), quotient::Quotient::TAG]])?;
-        writer.shard(&[Encoded { geometry, payload: whole.payload.into() }])?;
-        Ok(writer.finish()?.0)
+        let whole = self.core.table.whole()?;
+        self.core.write(whole.tag(), self.len(), whole.encoded())
     }
 
     /// Takes up a snapshot, or any filter file of one shard that is a single quotient filter. All of it is checked.
     pub fn restore(bytes: impl Into<Bytes>) -> Result<Quotient, FormatError> {
-        let bytes = bytes.into();
-        format::verify(&bytes)?;
-        let budget = Budget::of(&bytes);
-        let contents = open(&bytes, &budget)?;
-        budget.draw(Held::CHECK * bytes.len() as u64)?;
-        let Header { hasher, domain, keys, shard_bits, .. } = contents.header;
-        if shard_bits > 0 {
-            return Err(FormatError::invalid("a quotient filter in several shards cannot be taken up"));
-        }
-        let part = match &contents.steps[..] {
-            [Step { role: Role::Refuse, leaf: Leaf::Quotient(column), .. }] => column.parts().first(),
-            _ => None,
+        let find = |leaf: &_| quotient::Quotient::of(leaf)?.parts().first().map(Owned::from);
+        let found = Core::read(bytes.into(), "quotient filter", 1 + OwnedQuotient::CHECK, find)?;
+        let Some((Core { hasher, domain, table }, keys)) = found else {
+            return Err(FormatError::invalid("not a quotient filter"));
         };
-        let Some(part) = part else { return Err(FormatError::invalid("not a quotient filter")) };
-        if part.payload.is_empty() {
-            return Err(FormatError::invalid("a quotient filter without a table takes no keys"));
-        }
-        let table = Changing::checked(part.geometry, &part.payload).map_err(|e| FormatError::invalid(e.to_string()))?;
-        match table.filter(|table| table.held.geometry.keys() == keys) {
-            Some(table) => Ok(Quotient::with(domain, hasher, table)),
+        let table =
+            Changing::checked(table.geometry, &table.payload).map_err(|e| FormatError::invalid(e.to_string()))?;
+        match table.filter(|table| table.held.keys() == keys) {
+            Some(table) => Ok(Core { hasher, domain, table }.into()),
             None => Err(FormatError::invalid("the slots of the quotient filter contradict one another")),
         }
+    }
+}
+
+impl From<Core<Changing>> for Quotient {
+    fn from(core: Core<Changing>) -> Quotient {
+        Quotient { ask: core.table.held.ask(), core }
     }
 }
 

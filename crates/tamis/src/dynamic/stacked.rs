@@ -25,15 +25,8 @@ use crate::filter::open::open;
 use crate::filter::steps::Step;
 use crate::format::{self, Budget, Encoded, Form, Header, Writer};
 use crate::hash::{Digest, Domain, Key, Mismatch};
-use crate::leaves::bloom::{Classic, SplitBlock};
-use crate::leaves::change::Full;
-use crate::leaves::cuckoo::Cuckoo;
-use crate::leaves::quotient::Quotient;
-use crate::leaves::{Entry, Leaf, Role};
-
-pub(crate) mod part;
-
-use part::{Part, Table};
+use crate::leaves::Role;
+use crate::leaves::change::{self, MAX_LAYER_BYTES};
 
 /// A filter of layers that take keys, and give them back if they are cuckoo or quotient filters.
 ///
@@ -66,8 +59,13 @@ brief_debug!(Stacked, it => keys: it.len(), layers: it.layers.len(), hasher: it.
 #[derive(Clone, Debug)]
 struct Layer {
     role: Role,
-    tag: u8,
-    parts: Vec<Part>,
+    parts: Vec<Box<dyn change::Layer>>,
+}
+
+impl Layer {
+    fn contains(&self, shard: usize, key: Digest) -> bool {
+        self.parts.get(shard).is_some_and(|part| part.contains(key))
+    }
 }
 
 impl Stacked {
@@ -80,7 +78,7 @@ impl Stacked {
         let contents = open(&bytes, &budget)?;
         let header = contents.header;
         let parts = (contents.steps.len() as u64) << header.shard_bits;
-        budget.draw(bytes.len() as u64 + parts * size_of::<Part>() as u64)?;
+        budget.draw(bytes.len() as u64 + parts * MAX_LAYER_BYTES)?;
         if header.form != Form::Filter {
             return Err(FormatError::invalid("a partitioned filter is not a stack"));
         }
@@ -92,8 +90,7 @@ impl Stacked {
             }
         }
         // Without keys a built filter has no table, and a key that is put nowhere is not found again.
-        let empty = |part: &Part| part.payload.is_empty();
-        if layers.is_empty() || layers[0].parts.iter().any(empty) {
+        if layers.first().is_none_or(|layer| layer.parts.iter().any(|part| part.payload().is_empty())) {
             return Err(FormatError::invalid("a stack whose first layer has no table takes no keys"));
         }
         Ok(Stacked { header, layers })
@@ -106,14 +103,14 @@ impl Stacked {
         let path = self.path(key, shard);
         for (i, &layer) in path.iter().enumerate() {
             let Some(part) = self.layers[layer].parts.get_mut(shard) else { continue };
-            if let Err(Full { keys, capacity }) = part.insert(key) {
+            if let Err(full) = part.insert(key) {
                 for &layer in &path[..i] {
                     // Bloom filters are never full, and a few bits more in one of them are no harm.
                     if let Some(part) = self.layers[layer].parts.get_mut(shard) {
                         part.remove(key);
                     }
                 }
-                return Err(ChangeError::Full { keys, capacity });
+                return Err(full.into());
             }
         }
         self.header.keys = self.header.keys.saturating_add(1);
@@ -125,16 +122,12 @@ impl Stacked {
     pub fn remove<K: Key>(&mut self, key: K) -> Result<bool, ChangeError> {
         let key = self.digest(key)?;
         let shard = key.shard(self.header.shard_bits);
-        let fixed = |layer: &Layer| {
-            let bloom = |part: &Part| matches!(part.table, Table::SplitBlock(_) | Table::Classic(_));
-            layer.role == Role::Refuse && layer.parts.iter().any(bloom)
-        };
+        let fixed = |layer: &Layer| layer.role == Role::Refuse && layer.parts.iter().any(|part| !part.removes());
         if self.layers.iter().any(fixed) {
             return Err(ChangeError::Unsupported { what: "Bloom filters give no keys back" });
         }
         let path = self.path(key, shard);
-        let there = |&layer: &usize| self.layers[layer].parts.get(shard).is_some_and(|part| part.contains(key));
-        if !path.iter().all(there) {
+        if !path.iter().all(|&layer| self.layers[layer].contains(shard, key)) {
             return Ok(false);
         }
         for layer in path {
@@ -148,8 +141,7 @@ impl Stacked {
 
     /// The layers on keys that a key is in, or would be.
     fn path(&self, key: Digest, shard: usize) -> Vec<usize> {
-        let ends =
-            |layer: &Layer| layer.role == Role::Admit && layer.parts.get(shard).is_none_or(|part| !part.contains(key));
+        let ends = |layer: &Layer| layer.role == Role::Admit && !layer.contains(shard, key);
         let last = self.layers.iter().position(ends).unwrap_or(self.layers.len());
         (0..last).step_by(2).collect()
     }
@@ -158,13 +150,8 @@ impl Stacked {
     pub fn contains<K: Key>(&self, key: K) -> Result<bool, QueryError> {
         let key = self.digest(key)?;
         let shard = key.shard(self.header.shard_bits);
-        for layer in &self.layers {
-            let yes = layer.parts.get(shard).is_some_and(|part| part.contains(key));
-            if !yes {
-                return Ok(layer.role == Role::Admit);
-            }
-        }
-        Ok(true)
+        let misses = self.layers.iter().find(|layer| !layer.contains(shard, key));
+        Ok(misses.is_none_or(|layer| layer.role == Role::Admit))
     }
 
     fn digest<K: Key>(&self, key: K) -> Result<Digest, Mismatch> {
@@ -188,11 +175,12 @@ impl Stacked {
 
     /// The filter as a file.
     pub fn snapshot(&self) -> Result<Vec<u8>, BuildError> {
-        let kinds = self.layers.iter().map(|layer| [layer.role.encode(), layer.tag]).collect();
+        let kinds = |layer: &Layer| layer.parts.first().map(|part| [layer.role.encode(), part.tag()]);
+        let kinds = self.layers.iter().filter_map(kinds).collect();
         let mut writer = Writer::new(Vec::new(), &self.header, kinds)?;
         for shard in 0..1usize << self.header.shard_bits {
-            let parts: Vec<Encoded> =
-                self.layers.iter().filter_map(|l| l.parts.get(shard)).map(Part::encoded).collect();
+            let parts = self.layers.iter().filter_map(|layer| layer.parts.get(shard));
+            let parts: Vec<Encoded> = parts.map(|part| part.encoded()).collect();
             writer.shard(&parts)?;
         }
         Ok(writer.finish()?.0)
@@ -201,28 +189,13 @@ impl Stacked {
 
 /// A step as a layer that can change.
 fn layer(step: &Step) -> Result<Layer, FormatError> {
-    macro_rules! parts {
-        ($column:expr, $variant:ident) => {{
-            let part = |part: &crate::leaves::Part<$variant>| Part {
-                table: Table::$variant(part.geometry.clone()),
-                payload: part.payload.to_vec(),
-            };
-            $column.parts().iter().map(part).collect()
-        }};
-    }
-    let (tag, parts) = match &step.leaf {
-        Leaf::SplitBlock(column) => (SplitBlock::TAG, parts!(column, SplitBlock)),
-        Leaf::Bloom(column) => (Classic::TAG, parts!(column, Classic)),
-        Leaf::Cuckoo(column) => (Cuckoo::TAG, parts!(column, Cuckoo)),
-        Leaf::Quotient(column) => (Quotient::TAG, parts!(column, Quotient)),
-        Leaf::Fuse(_) | Leaf::Ribbon(_) | Leaf::Integrated(_) | Leaf::Steered(_) | Leaf::Local(_) => {
-            let name = step.leaf.name();
-            let reason =
-                format!("a layer is a {name}: only Bloom, cuckoo and quotient filters take keys after they were built");
-            return Err(FormatError::invalid(reason));
-        }
-    };
-    Ok(Layer { role: step.role, tag, parts })
+    let parts = step.leaf.layers().ok_or_else(|| {
+        let name = step.leaf.name();
+        FormatError::invalid(format!(
+            "a layer is a {name}: only Bloom, cuckoo and quotient filters take keys after they were built"
+        ))
+    })?;
+    Ok(Layer { role: step.role, parts })
 }
 
 #[cfg(test)]

@@ -1,6 +1,11 @@
 //! a payload + a key -> the payload with the key in it, or without it: leaves that change after they were built.
 
-use super::Query;
+use std::fmt::Debug;
+
+use super::bloom::zeros;
+use super::{Geometry, Part, Query, encoded};
+use crate::error::{BuildError, ChangeError};
+use crate::format::Encoded;
 use crate::hash::Digest;
 
 /// No room for another key; nothing was changed.
@@ -12,14 +17,142 @@ pub(crate) struct Full {
     pub(crate) capacity: u64,
 }
 
-/// A leaf that takes keys.
-pub(crate) trait Insert: Query {
-    /// Adds a key. If there is no room nothing is changed.
-    fn insert(&mut self, payload: &mut [u8], key: Digest) -> Result<(), Full>;
+impl From<Full> for ChangeError {
+    fn from(Full { keys, capacity }: Full) -> ChangeError {
+        ChangeError::Full { keys, capacity }
+    }
 }
 
-/// A leaf that gives keys back.
-pub(crate) trait Remove: Insert {
-    /// Takes out one copy of a key; false, and nothing is changed, if there is none.
-    fn remove(&mut self, payload: &mut [u8], key: Digest) -> bool;
+/// A leaf that takes keys after it was built.
+pub(crate) trait Change: Query {
+    /// Whether keys can be removed as well.
+    const REMOVES: bool = false;
+
+    /// How many keys it holds.
+    fn keys(&self) -> u64;
+
+    /// How many keys it was made for, if it can be full.
+    fn capacity(&self) -> Option<u64> {
+        None
+    }
+
+    /// Adds a key. If there is no room nothing is changed.
+    fn insert(&mut self, payload: &mut [u8], key: Digest) -> Result<(), Full>;
+
+    /// Removes one copy of a key; false, and nothing is changed, if there is none.
+    fn remove(&mut self, _payload: &mut [u8], _key: Digest) -> bool {
+        false
+    }
+}
+
+/// A leaf that owns its payload.
+#[derive(Clone, Debug)]
+pub(crate) struct Owned<G> {
+    pub(crate) geometry: G,
+    pub(crate) payload: Vec<u8>,
+}
+
+impl<G: Geometry> Owned<G> {
+    /// A leaf whose payload is all zeros: one without keys.
+    pub(crate) fn zeros(geometry: G) -> Result<Owned<G>, BuildError> {
+        let mut payload = vec![];
+        zeros(&mut payload, geometry.payload_len())?;
+        Ok(Owned { geometry, payload })
+    }
+}
+
+impl<G: Clone> From<&Part<G>> for Owned<G> {
+    fn from(part: &Part<G>) -> Owned<G> {
+        Owned { geometry: part.geometry.clone(), payload: part.payload.to_vec() }
+    }
+}
+
+/// Bytes of memory that a layer takes beside its payload, at most.
+pub(crate) const MAX_LAYER_BYTES: u64 = 128;
+
+/// One layer of a filter that changes, whatever its leaf.
+pub(crate) trait Layer: Debug + Send + Sync {
+    /// The tag of its leaf in a directory.
+    fn tag(&self) -> u8;
+    /// See [`Change::REMOVES`].
+    fn removes(&self) -> bool;
+    /// See [`Change::keys`].
+    fn keys(&self) -> u64;
+    /// See [`Change::capacity`].
+    fn capacity(&self) -> Option<u64>;
+    /// The share of unlisted keys that match, as it is filled now.
+    fn rate(&self) -> f64;
+    /// Its table.
+    fn payload(&self) -> &[u8];
+    /// Whether the key may be there.
+    fn contains(&self, key: Digest) -> bool;
+    /// See [`Change::insert`]; a layer without a table is full.
+    fn insert(&mut self, key: Digest) -> Result<(), Full>;
+    /// See [`Change::remove`].
+    fn remove(&mut self, key: Digest) -> bool;
+    /// The layer, ready to be written.
+    fn encoded(&self) -> Encoded;
+    /// A copy.
+    fn boxed(&self) -> Box<dyn Layer>;
+}
+
+impl<G: Change> Layer for Owned<G> {
+    fn tag(&self) -> u8 {
+        G::TAG
+    }
+
+    fn removes(&self) -> bool {
+        G::REMOVES
+    }
+
+    fn keys(&self) -> u64 {
+        self.geometry.keys()
+    }
+
+    fn capacity(&self) -> Option<u64> {
+        self.geometry.capacity()
+    }
+
+    fn rate(&self) -> f64 {
+        // A layer without a table rejects all keys.
+        if self.payload.is_empty() { 0.0 } else { self.geometry.rate() }
+    }
+
+    fn payload(&self) -> &[u8] {
+        &self.payload
+    }
+
+    #[inline]
+    fn contains(&self, key: Digest) -> bool {
+        self.geometry.contains(&self.payload, key)
+    }
+
+    #[inline]
+    fn insert(&mut self, key: Digest) -> Result<(), Full> {
+        // A key that is put where there is no table is not found again.
+        if self.payload.is_empty() {
+            return Err(Full { keys: 0, capacity: 0 });
+        }
+        self.geometry.insert(&mut self.payload, key)
+    }
+
+    #[inline]
+    fn remove(&mut self, key: Digest) -> bool {
+        self.geometry.remove(&mut self.payload, key)
+    }
+
+    fn encoded(&self) -> Encoded {
+        encoded(&self.geometry, self.payload.clone().into())
+    }
+
+    fn boxed(&self) -> Box<dyn Layer> {
+        const { assert!((size_of::<Self>() + size_of::<Box<dyn Layer>>()) as u64 <= MAX_LAYER_BYTES) };
+        Box::new(self.clone())
+    }
+}
+
+impl Clone for Box<dyn Layer> {
+    fn clone(&self) -> Box<dyn Layer> {
+        self.boxed()
+    }
 }

@@ -25,6 +25,8 @@ use crate::error::FormatError;
 use crate::format::{Reader, put_varint};
 use crate::hash::MAX_NUMBER;
 use crate::hash::{Digest, Salt};
+#[cfg(feature = "build")]
+use crate::leaves::change::{Layer, Owned};
 use crate::leaves::{Geometry, Leaf, Part, Query, ShardedLeaf};
 use crate::math::cuckoo::{BITS, MAX_BUCKETS};
 
@@ -49,7 +51,7 @@ pub(crate) struct Cuckoo {
     /// Keys it holds, a repeated one as often as it was added.
     keys: u64,
     /// Keys it was made for.
-    capacity: u64,
+    pub(crate) capacity: u64,
     /// That of the number.
     salt: Salt,
     level: Level,
@@ -213,6 +215,11 @@ impl Query for Cuckoo {
 
     fn contains_many(&self, leaf: &ShardedLeaf<Cuckoo>, _: &[u8], keys: &[Digest], out: &mut [bool]) {
         with_buckets!(self, buckets => dispatch(self.level, AskMany { buckets, leaf, keys, out }));
+    }
+
+    #[cfg(feature = "build")]
+    fn layer(part: &Part<Cuckoo>) -> Option<Box<dyn Layer>> {
+        Some(Box::new(Owned::from(part)))
     }
 }
 

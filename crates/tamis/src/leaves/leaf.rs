@@ -76,6 +76,12 @@ pub(crate) trait Query: Geometry + Entry {
     /// Answers for many keys of any shards where all have the kernel of this one; `out` is as long as `keys`.
     fn contains_many(&self, leaf: &ShardedLeaf<Self>, file: &[u8], keys: &[Digest], out: &mut [bool]);
 
+    /// A part as a layer that changes, of a leaf that can.
+    #[cfg(feature = "build")]
+    fn layer(_part: &Part<Self>) -> Option<Box<dyn super::change::Layer>> {
+        None
+    }
+
     /// The reference for values: that of one key, and any for a key that it was not built on.
     fn get(&self, _payload: &[u8], _key: Digest) -> u32 {
         0

@@ -36,6 +36,8 @@ use crate::error::FormatError;
 use crate::format::{Reader, put_varint};
 use crate::hash::MAX_NUMBER;
 use crate::hash::{Digest, Salt};
+#[cfg(feature = "build")]
+use crate::leaves::change::{Layer, Owned};
 use crate::leaves::{Geometry, Leaf, Part, Query, ShardedLeaf};
 use crate::math::quotient::{MAX_FINGERPRINTS, MAX_REMAINDER, MAX_SLOTS};
 
@@ -46,9 +48,9 @@ mod change;
 #[cfg(feature = "build")]
 mod changing;
 #[cfg(feature = "build")]
-mod held;
-#[cfg(feature = "build")]
 mod multiset;
+#[cfg(feature = "build")]
+mod owned;
 mod places;
 mod table;
 
@@ -57,7 +59,7 @@ pub(crate) use build::Params;
 #[cfg(feature = "build")]
 pub(crate) use changing::Changing;
 #[cfg(feature = "build")]
-pub(crate) use held::Held;
+pub(crate) use owned::OwnedQuotient;
 use table::{BLOCK, Table};
 
 /// Keys that are located and prefetched together before the first is answered.
@@ -211,6 +213,11 @@ impl Query for Quotient {
 
     fn contains_many(&self, leaf: &ShardedLeaf<Quotient>, _: &[u8], keys: &[Digest], out: &mut [bool]) {
         dispatch(self.level, AskMany { leaf, keys, out });
+    }
+
+    #[cfg(feature = "build")]
+    fn layer(part: &Part<Quotient>) -> Option<Box<dyn Layer>> {
+        Some(Box::new(Owned::from(part)))
     }
 }
 

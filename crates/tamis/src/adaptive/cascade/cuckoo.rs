@@ -5,19 +5,15 @@ use crate::adaptive::file::Kind;
 use crate::debug::brief_debug;
 use crate::error::BuildError;
 use crate::hash::{Digest, Salt};
-use crate::leaves::bloom::zeros;
-use crate::leaves::change::{Insert, Remove};
+use crate::leaves::Geometry;
+use crate::leaves::change::{Layer, Owned};
 use crate::leaves::cuckoo::Cuckoo;
-use crate::leaves::{Geometry, Query};
 
 /// A level that is a cuckoo filter.
 #[derive(Clone)]
-pub struct Cuckoos {
-    table: Cuckoo,
-    payload: Vec<u8>,
-}
+pub struct Cuckoos(Owned<Cuckoo>);
 
-brief_debug!(Cuckoos, it => keys: it.len(), bytes: it.payload.len());
+brief_debug!(Cuckoos, it => keys: it.len(), bytes: it.0.payload.len());
 
 impl Level for Cuckoos {}
 impl Erase for Cuckoos {}
@@ -26,49 +22,46 @@ impl Store for Cuckoos {
     const KIND: Kind = Kind::CuckooCascade;
 
     fn new(capacity: u64, rate: f64, salt: Salt) -> Result<Cuckoos, BuildError> {
-        let table = Cuckoo::empty(capacity, rate, false, salt, 0)?;
-        let mut payload = vec![];
-        zeros(&mut payload, table.payload_len())?;
-        Ok(Cuckoos { table, payload })
+        Ok(Cuckoos(Owned::zeros(Cuckoo::empty(capacity, rate, false, salt, 0)?)?))
     }
 
     fn spots(&self) -> u64 {
-        self.table.names().unwrap_or(u64::MAX)
+        self.0.geometry.names().unwrap_or(u64::MAX)
     }
 
     #[inline]
     fn spot(&self, key: Digest) -> u64 {
-        self.table.name(key)
+        self.0.geometry.name(key)
     }
 
     #[inline]
     fn holds(&self, key: Digest) -> bool {
-        self.table.contains(&self.payload, key)
+        self.0.contains(key)
     }
 
     fn insert(&mut self, key: Digest) -> bool {
-        self.table.insert(&mut self.payload, key).is_ok()
+        self.0.insert(key).is_ok()
     }
 
     fn remove(&mut self, key: Digest) -> bool {
-        self.table.remove(&mut self.payload, key)
+        self.0.remove(key)
     }
 
     fn copies(&self, key: Digest) -> Option<u64> {
-        Some(self.table.count(&self.payload, key))
+        Some(self.0.geometry.count(&self.0.payload, key))
     }
 
     fn len(&self) -> u64 {
-        self.table.keys()
+        self.0.keys()
     }
 
     fn table(&self) -> &[u8] {
-        &self.payload
+        &self.0.payload
     }
 
     fn load(capacity: u64, rate: f64, salt: Salt, payload: &[u8], _: u64) -> Result<Option<Cuckoos>, BuildError> {
-        let table = Cuckoo::empty(capacity, rate, false, salt, 0)?;
-        let fits = payload.len() as u64 == table.payload_len();
-        Ok(fits.then(|| Cuckoos { table: table.counted(payload), payload: payload.to_vec() }))
+        let geometry = Cuckoo::empty(capacity, rate, false, salt, 0)?;
+        let fits = payload.len() as u64 == geometry.payload_len();
+        Ok(fits.then(|| Cuckoos(Owned { geometry: geometry.counted(payload), payload: payload.to_vec() })))
     }
 }

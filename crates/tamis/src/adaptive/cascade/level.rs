@@ -9,7 +9,8 @@ use crate::adaptive::file::Kind;
 use crate::error::{BuildError, FormatError};
 use crate::format::{Reader, put_varint};
 use crate::hash::{Digest, Salt};
-use crate::leaves::quotient::Held;
+use crate::leaves::change::Layer;
+use crate::leaves::quotient::OwnedQuotient;
 use crate::math::quotient::{MAX_REMAINDER, capacity, slots};
 
 /// A filter that can be a level of a [`Cascade`](super::Cascade): [`Quotients`](super::Quotients), [`Cuckoos`](super::Cuckoos) or
@@ -55,12 +56,12 @@ pub(crate) trait Store: Sized + Clone {
 
 /// Dead spots.
 #[derive(Clone, Debug)]
-struct Marks(Held);
+struct Marks(OwnedQuotient);
 
 impl Marks {
     /// Room for `count` spots below `spots`, or for more.
     fn new(count: u64, spots: u64) -> Result<Marks, BuildError> {
-        Ok(Marks(Held::empty(Marks::size(count, spots), Salt::new(0))?))
+        Ok(Marks(OwnedQuotient::empty(Marks::size(count, spots), Salt::new(0))?))
     }
 
     /// The quotient of a spot is its upper bits, so the number of slots is that of spots, halved a few times.
@@ -171,7 +172,7 @@ impl<L: Level> Tier<L> {
 
     /// How many spots are dead.
     pub(super) fn dead(&self) -> u64 {
-        self.dead.0.geometry.keys()
+        self.dead.0.keys()
     }
 
     pub(super) fn insert(&mut self, key: Digest) {
@@ -229,7 +230,7 @@ impl<L: Level> Tier<L> {
     ) -> Result<Tier<L>, FormatError> {
         let fail = |e: BuildError| FormatError::invalid(e.to_string());
         let wrong = || FormatError::invalid("payload: the slots of a level contradict one another");
-        from.draw(Held::CHECK * (level.len() + dead.len()) as u64)?;
+        from.draw(OwnedQuotient::CHECK * (level.len() + dead.len()) as u64)?;
         let len = from.within("keys of a level", 0..=MAX_LEVEL_KEYS)?;
         let level = L::load(size.capacity, size.rate, salt, level, len).map_err(fail)?.ok_or_else(wrong)?;
         let spots = size.spots(&level).map_err(fail)?;
@@ -239,10 +240,10 @@ impl<L: Level> Tier<L> {
             stash.push(from.within("stashed spot", 0..=spots - 1)?);
         }
         let marks = Marks::size(size.marks, spots);
-        let dead = Held::reopened(marks, Salt::new(0), dead).map_err(fail)?.ok_or_else(wrong)?;
+        let dead = OwnedQuotient::reopened(marks, Salt::new(0), dead).map_err(fail)?.ok_or_else(wrong)?;
         let mut all = dead.places();
         all.dedup();
-        match level.len() == len && all.len() as u64 == dead.geometry.keys() {
+        match level.len() == len && all.len() as u64 == dead.keys() {
             true => Ok(Tier { level, dead: Marks(dead), stash, size: *size }),
             false => Err(wrong()),
         }

@@ -5,13 +5,14 @@ use crate::adaptive::file::Kind;
 use crate::debug::brief_debug;
 use crate::error::BuildError;
 use crate::hash::{Digest, Salt};
-use crate::leaves::quotient::Held;
+use crate::leaves::change::Layer;
+use crate::leaves::quotient::OwnedQuotient;
 use crate::math::quotient::size;
 
 /// A level that is a quotient filter.
 #[derive(Clone)]
 pub struct Quotients {
-    held: Held,
+    held: OwnedQuotient,
 }
 
 fn sized(capacity: u64, rate: f64) -> Result<(u64, u32), BuildError> {
@@ -29,7 +30,7 @@ impl Store for Quotients {
     const KIND: Kind = Kind::QuotientCascade;
 
     fn new(capacity: u64, rate: f64, salt: Salt) -> Result<Quotients, BuildError> {
-        Ok(Quotients { held: Held::empty(sized(capacity, rate)?, salt)? })
+        Ok(Quotients { held: OwnedQuotient::empty(sized(capacity, rate)?, salt)? })
     }
 
     fn spots(&self) -> u64 {
@@ -59,7 +60,7 @@ impl Store for Quotients {
     }
 
     fn len(&self) -> u64 {
-        self.held.geometry.keys()
+        self.held.keys()
     }
 
     fn table(&self) -> &[u8] {
@@ -67,7 +68,7 @@ impl Store for Quotients {
     }
 
     fn load(capacity: u64, rate: f64, salt: Salt, table: &[u8], _: u64) -> Result<Option<Quotients>, BuildError> {
-        let held = Held::reopened(sized(capacity, rate)?, salt, table)?;
+        let held = OwnedQuotient::reopened(sized(capacity, rate)?, salt, table)?;
         Ok(held.map(|held| Quotients { held }))
     }
 }

@@ -16,7 +16,7 @@ use crate::adaptive::words::cost;
 use crate::error::{BuildError, FormatError};
 use crate::format::put_varint;
 use crate::hash::Salt;
-use crate::leaves::quotient::Held;
+use crate::leaves::quotient::OwnedQuotient;
 
 /// Bases without a slot, more than chance has.
 const MAX_SPARE_BASES: u64 = 64;
@@ -49,8 +49,8 @@ impl AdaptiveQuotient {
         let fail = |e: BuildError| FormatError::invalid(e.to_string());
         let wrong = |what: &str| FormatError::invalid(format!("payload: {what}"));
         let sizes = Sizes::new(capacity, rate, steps).map_err(fail)?;
-        from.draw(Held::CHECK * table.len() as u64 + cost(sizes.long) + cost(sizes.whole))?;
-        let held = Held::reopened(sizes.table, Salt::new(0), table).map_err(fail)?;
+        from.draw(OwnedQuotient::CHECK * table.len() as u64 + cost(sizes.long) + cost(sizes.whole))?;
+        let held = OwnedQuotient::reopened(sizes.table, Salt::new(0), table).map_err(fail)?;
         let held = held.ok_or_else(|| wrong("the slots of the table contradict one another"))?;
         let mut filter = AdaptiveQuotient::of(domain, hasher, &sizes, held).map_err(fail)?;
         filter.frontier = Frontier::decode(&mut from, hasher)?;

@@ -4,13 +4,11 @@ use bytes::Bytes;
 
 use crate::adaptive::file::{self, Kind};
 use crate::adaptive::keys::KeySetChecksum;
-use crate::dynamic::stacked::part::Part;
 use crate::error::{BuildError, FormatError};
 use crate::format::{Reader, put_varint};
 use crate::gather::counter::Counter;
 use crate::hash::Salt;
-use crate::leaves::Entry;
-use crate::leaves::{bloom, cuckoo, quotient};
+use crate::leaves::{Entry, Leaf, bloom, cuckoo, quotient};
 use crate::math::shape::Shape;
 use crate::plan::Base;
 
@@ -61,7 +59,7 @@ impl AdaptiveStacked {
             put_varint(&mut fields, layer.number);
             put_varint(&mut fields, layer.entries);
             fields.extend(layer.part.encoded().geometry);
-            payloads.push(layer.part.payload.clone());
+            payloads.push(layer.part.payload().to_vec());
         }
         file::write(Kind::Stacked, self.hasher, self.domain, self.checksum.keys, &fields, &payloads)
     }
@@ -109,13 +107,16 @@ impl AdaptiveStacked {
         for _ in 0..count + u64::from(is_open) {
             let number = from.within("number of a salt", 0..=made - 1)?;
             let entries = from.varint()?;
-            let (table, len) = Part::decode(tag(base), &mut from, Salt::secret(&hasher, number))?;
-            let payload = payload()?.to_vec();
+            let mut leaf = Leaf::decode(tag(base), &mut from, 0, Salt::secret(&hasher, number))?;
+            let (payload, len) = (payload()?, leaf.payload_len(0));
             if payload.len() as u64 != len {
                 let reason = format!("payload: a layer of {} bytes, expected {len}", payload.len());
                 return Err(FormatError::invalid(reason));
             }
-            layers.push(Layer { number, part: Part { table, payload }, entries });
+            leaf.set_place(0, 0, payload.clone());
+            let part = leaf.layers().and_then(|mut parts| parts.pop());
+            let part = part.ok_or_else(|| FormatError::invalid("directory: a layer that does not change"))?;
+            layers.push(Layer { number, part, entries });
         }
         from.end()?;
         if payloads.next().is_some() {
@@ -123,17 +124,17 @@ impl AdaptiveStacked {
         }
         let open = if is_open { layers.pop() } else { None };
         // A key that is put into a table without room is not found again.
-        if open.as_ref().is_some_and(|open| open.part.payload.is_empty())
-            || (checksum.keys > 0 && layers[0].part.payload.is_empty())
+        if open.as_ref().is_some_and(|open| open.part.payload().is_empty())
+            || (checksum.keys > 0 && layers[0].part.payload().is_empty())
         {
             return Err(FormatError::invalid("payload: a layer without a table"));
         }
         // An open layer is made by the plan, so the plan must be one for such a first layer.
         let planned = plan.bits_from(1, StackGoal { base, bits, lifetime }.size(), checksum.keys);
-        let most = 512.0 * layers[0].part.payload.len() as f64 + 4096.0;
+        let most = 512.0 * layers[0].part.payload().len() as f64 + 4096.0;
         if planned.is_nan() || planned > most {
             let reason =
-                format!("directory: {planned:.0} bits above a first layer of {} bytes", layers[0].part.payload.len());
+                format!("directory: {planned:.0} bits above a first layer of {} bytes", layers[0].part.payload().len());
             return Err(FormatError::invalid(reason));
         }
         // Its first table.

@@ -1,12 +1,11 @@
 //! how queries are spread, a budget -> the layers of a stack that learns, and each of them as a table.
 
-use crate::dynamic::stacked::part::{Part, Table};
 use crate::error::BuildError;
 use crate::hash::{Digest, Salt};
-use crate::leaves::Geometry;
-use crate::leaves::bloom::{Classic, classic, zeros};
+use crate::leaves::bloom::{Classic, classic};
+use crate::leaves::change::{Layer, Owned};
 use crate::leaves::cuckoo::{self, Cuckoo};
-use crate::leaves::quotient::{self, Quotient};
+use crate::leaves::quotient::{self, OwnedQuotient, Quotient};
 use crate::math::quotient as quotients;
 use crate::math::shape::Shape;
 use crate::math::stack::{self, Limits, Size, observed, quick, watched};
@@ -86,59 +85,51 @@ impl StackGoal {
     }
 
     /// An empty layer for the negatives that get as far as layer `index`.
-    pub(super) fn open(&self, plan: &Plan, keys: u64, index: usize, salt: Salt) -> Result<Part, BuildError> {
+    pub(super) fn open(&self, plan: &Plan, keys: u64, index: usize, salt: Salt) -> Result<Box<dyn Layer>, BuildError> {
         let entries = plan.entries(keys).get(index).copied().unwrap_or(0.0);
         let capacity = (entries.ceil() as u64).max(MIN_OPEN_ENTRIES);
         let rate = plan.alphas.get(index).copied().unwrap_or(0.5).min(0.5);
-        let (table, len) = match self.base {
-            Base::Cuckoo => {
-                let table = Cuckoo::empty(capacity, rate, true, salt, 0)?;
-                (Table::Cuckoo(table), table.payload_len())
-            }
+        Ok(match self.base {
+            Base::Cuckoo => Box::new(Owned::zeros(Cuckoo::empty(capacity, rate, true, salt, 0)?)?),
             Base::Quotient => {
                 let size = quotients::size(capacity, rate).ok_or_else(|| no_size(capacity, rate))?;
-                let table = Quotient::new(size, salt)?;
-                (Table::Quotient(table), table.payload_len())
+                Box::new(OwnedQuotient::empty(size, salt)?)
             }
             // `check` has refused those that are no Bloom filter.
             Base::Bloom | Base::Ribbon | Base::Fuse | Base::Fuse4 => {
-                let table = Classic::new(&classic::Params::for_rate(capacity, rate)?, 0, salt)?;
-                (Table::Classic(table), table.payload_len())
+                Box::new(Owned::zeros(Classic::new(&classic::Params::for_rate(capacity, rate)?, 0, salt)?)?)
             }
-        };
-        let mut payload = vec![];
-        zeros(&mut payload, len)?;
-        Ok(Part { table, payload })
+        })
     }
 
     /// A layer on sorted distinct keys that takes about `room` bits: the lowest rate there is for them.
-    pub(super) fn closed(&self, keys: &[Digest], room: f64, salt: Salt) -> Result<Part, BuildError> {
+    pub(super) fn closed(&self, keys: &[Digest], room: f64, salt: Salt) -> Result<Box<dyn Layer>, BuildError> {
         let n = keys.len() as u64;
         let room = room.min(MAX_BITS_PER_ENTRY * n as f64).max(MIN_LAYER_BITS);
         let mut payload = vec![];
-        let table = match self.base {
+        Ok(match self.base {
             Base::Cuckoo => {
                 let params = match cuckoo::Params::for_room(n, 1, room, true) {
                     Ok(params) => params,
                     Err(_) => cuckoo::Params::for_rate(n, 0.5, true)?,
                 };
-                Table::Cuckoo(Cuckoo::build(keys, &params, salt, &mut payload)?)
+                Box::new(Owned { geometry: Cuckoo::build(keys, &params, salt, &mut payload)?, payload })
             }
             Base::Quotient => {
                 let spare = quotient::Params::spare(n, 1);
                 let size = quotients::size_within(n, spare, room).or_else(|| quotients::size(n, 0.5));
                 let params = quotient::Params::new(n, size.ok_or_else(|| no_size(n, 0.5))?, true);
-                Table::Quotient(match n {
+                let geometry = match n {
                     0 => Quotient::new((0, 1), salt)?,
                     _ => Quotient::build(keys, &params, salt, &mut payload)?,
-                })
+                };
+                Box::new(Owned { geometry, payload })
             }
             Base::Bloom | Base::Ribbon | Base::Fuse | Base::Fuse4 => {
                 let params = classic::Params::for_bits_per_key(n.max(1), room / n.max(1) as f64)?;
-                Table::Classic(Classic::build(keys, &params, salt, &mut payload)?)
+                Box::new(Owned { geometry: Classic::build(keys, &params, salt, &mut payload)?, payload })
             }
-        };
-        Ok(Part { table, payload })
+        })
     }
 }
 
@@ -172,9 +163,9 @@ impl Plan {
 }
 
 /// Whether half of the bits of a table are set.
-pub(super) fn half_set(part: &Part) -> bool {
-    let (words, rest) = part.payload.as_chunks::<8>();
+pub(super) fn half_set(table: &[u8]) -> bool {
+    let (words, rest) = table.as_chunks::<8>();
     let ones = words.iter().map(|word| u64::from_le_bytes(*word).count_ones() as u64).sum::<u64>()
         + rest.iter().map(|byte| u64::from(byte.count_ones())).sum::<u64>();
-    ones * 2 >= part.payload.len() as u64 * 8
+    ones * 2 >= table.len() as u64 * 8
 }

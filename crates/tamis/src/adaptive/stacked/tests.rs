@@ -95,7 +95,7 @@ fn no_key_is_refused_and_what_was_learned_is() {
             let mean = learned.len() as f64 * filter.rates()[2];
             assert!(passing < mean + 5.0 * mean.sqrt() + 2.0, "{base:?}: {passing} of {}, {mean}", learned.len());
             // Later reports leave the frozen layers alone.
-            let frozen: Vec<Vec<u8>> = filter.layers.iter().map(|layer| layer.part.payload.clone()).collect();
+            let frozen: Vec<Vec<u8>> = filter.layers.iter().map(|layer| layer.part.payload().to_vec()).collect();
             for _ in 0..20_000 {
                 let query = load.draw();
                 if filter.ask(query).unwrap() {
@@ -104,7 +104,7 @@ fn no_key_is_refused_and_what_was_learned_is() {
                 if filter.layers() < 3 {
                     break;
                 }
-                assert!(filter.layers.iter().zip(&frozen).all(|(layer, was)| layer.part.payload == *was));
+                assert!(filter.layers.iter().zip(&frozen).all(|(layer, was)| layer.part.payload() == *was));
             }
             complete(&filter, &keys);
         }

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use proptest::prelude::*;
 
 use super::*;
+use crate::hash::Digest;
 use crate::{Effort, Filter, Kind};
 
 type New = fn(Domain, Hasher, u64, f64) -> Result<Cuckoo, BuildError>;
@@ -36,7 +37,7 @@ fn every_capacity_is_reached() {
                 for key in 0..capacity {
                     assert!(filter.remove(key).unwrap(), "{capacity} keys at {rate}");
                 }
-                assert!(filter.is_empty() && filter.payload.iter().all(|&byte| byte == 0));
+                assert!(filter.is_empty() && filter.0.table.payload.iter().all(|&byte| byte == 0));
             }
         }
     }
@@ -64,11 +65,11 @@ fn a_full_filter_loses_nothing() {
             for mut filter in both(capacity, rate) {
                 let mut keys = 0u64;
                 let error = loop {
-                    let before = filter.payload.clone();
+                    let before = filter.0.table.payload.clone();
                     match filter.insert(keys) {
                         Ok(()) => keys += 1,
                         Err(error) => {
-                            assert!(filter.payload == before, "{capacity} keys at {rate}");
+                            assert!(filter.0.table.payload == before, "{capacity} keys at {rate}");
                             break error;
                         }
                     }
@@ -91,9 +92,9 @@ fn a_full_filter_loses_nothing() {
 fn a_key_can_be_there_eight_times() {
     for mut filter in both(1000, 0.001) {
         (0..8).for_each(|_| filter.insert(5u64).unwrap());
-        let before = filter.payload.clone();
+        let before = filter.0.table.payload.clone();
         assert_eq!(filter.insert(5u64), Err(ChangeError::Full { keys: 8, capacity: 1000 }));
-        assert!(filter.payload == before);
+        assert!(filter.0.table.payload == before);
         (10..500u64).for_each(|key| filter.insert(key).unwrap());
         for left in (0..8).rev() {
             assert!(filter.contains(5u64).unwrap() && filter.remove(5u64).unwrap());
@@ -200,7 +201,7 @@ fn what_cannot_be_taken_up_is_refused() {
 fn hostile_snapshots_neither_panic_nor_loop() {
     for (round, filter) in both(200, 0.01).into_iter().cycle().take(40).enumerate() {
         let mut hostile = filter;
-        for (i, byte) in hostile.payload.iter_mut().enumerate() {
+        for (i, byte) in hostile.0.table.payload.iter_mut().enumerate() {
             *byte = match round % 5 {
                 0 => 0xff,
                 1 => 0x11,
@@ -209,10 +210,10 @@ fn hostile_snapshots_neither_panic_nor_loop() {
         }
         let mut restored = Cuckoo::restore(hostile.snapshot().unwrap()).unwrap();
         for key in 0..300u64 {
-            let before = restored.payload.clone();
+            let before = restored.0.table.payload.clone();
             match restored.insert(key) {
                 Ok(()) => assert!(restored.contains(key).unwrap()),
-                Err(_) => assert!(restored.payload == before),
+                Err(_) => assert!(restored.0.table.payload == before),
             }
             if key % 3 == 0 {
                 let there = restored.contains(key).unwrap();
@@ -241,7 +242,7 @@ proptest! {
             let distinct = oracle.values().all(|&copies| copies < 2);
             let copies = oracle.entry(key).or_default();
             if add {
-                let before = filter.payload.clone();
+                let before = filter.0.table.payload.clone();
                 match filter.insert(key) {
                     Ok(()) => {
                         *copies += 1;
@@ -250,7 +251,7 @@ proptest! {
                     }
                     Err(error) => {
                         prop_assert_eq!(error, ChangeError::Full { keys: total, capacity });
-                        prop_assert!(filter.payload == before);
+                        prop_assert!(filter.0.table.payload == before);
                         // Copies crowd together; distinct keys find room.
                         prop_assert!(!distinct || total >= capacity);
                     }

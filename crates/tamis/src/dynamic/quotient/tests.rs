@@ -130,7 +130,7 @@ fn what_is_no_quotient_filter_is_refused() {
 /// A file whose checksums are right and whose slots are not.
 fn forged(filter: &Quotient, change: impl Fn(&mut Vec<u8>)) -> Vec<u8> {
     let mut filter = filter.clone();
-    change(&mut filter.table.held.payload);
+    change(&mut filter.core.table.held.payload);
     filter.snapshot().unwrap()
 }
 
@@ -138,7 +138,7 @@ fn forged(filter: &Quotient, change: impl Fn(&mut Vec<u8>)) -> Vec<u8> {
 fn hostile_snapshots_are_refused() {
     let mut filter = new(300, 0.05);
     (0..250u64).for_each(|key| filter.insert(key).unwrap());
-    let len = filter.table.held.payload.len();
+    let len = filter.core.table.held.payload.len();
     for at in 0..len {
         let bytes = forged(&filter, |payload| payload[at] ^= 1 << (at % 8));
         // A remainder that is another may be in order all the same; then it is a filter of other keys.

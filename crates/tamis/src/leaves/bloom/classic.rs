@@ -17,6 +17,8 @@ use crate::arch::{Answer, Isa, Level, QueryFn, prefetch};
 use crate::error::FormatError;
 use crate::format::{Reader, put_varint};
 use crate::hash::{Digest, Salt};
+#[cfg(feature = "build")]
+use crate::leaves::change::{Layer, Owned};
 use crate::leaves::{Geometry, Leaf, Part, Query, ShardedLeaf};
 use crate::math::bloom::{MAX_BITS, MAX_HASHES};
 
@@ -123,6 +125,11 @@ impl Query for Classic {
             }),
         }
     }
+
+    #[cfg(feature = "build")]
+    fn layer(part: &Part<Classic>) -> Option<Box<dyn Layer>> {
+        Some(Box::new(Owned::from(part)))
+    }
 }
 
 /// Bytes that stay near the processor, where a plain loop is faster than the rounds: 18 against 14 ns a query at half a
@@ -200,7 +207,7 @@ mod build {
     use super::*;
     use crate::error::BuildError;
     use crate::leaves::bloom::zeros;
-    use crate::leaves::change::{Full, Insert};
+    use crate::leaves::change::{Change, Full};
     use crate::leaves::design::{Design, Sides, Work, roomier};
     use crate::math::bloom::{classic_bits, classic_hashes, classic_rate};
 
@@ -269,10 +276,14 @@ mod build {
         }
     }
 
-    impl Insert for Classic {
+    impl Change for Classic {
+        fn keys(&self) -> u64 {
+            self.keys
+        }
+
         fn insert(&mut self, payload: &mut [u8], key: Digest) -> Result<(), Full> {
             Classic::insert(self, payload, key);
-            *self = self.holding(self.keys.saturating_add(1));
+            self.keys = self.keys.saturating_add(1); // a file may claim any number
             Ok(())
         }
     }
@@ -302,11 +313,6 @@ mod build {
             let filter = Classic::new(&Params { bits, ..*params }, keys.len() as u64, salt)?;
             filter.insert_many(zeros(out, filter.payload_len())?, keys);
             Ok(filter)
-        }
-
-        /// The same table with another number of keys.
-        pub(crate) fn holding(self, keys: u64) -> Classic {
-            Classic { keys, ..self }
         }
 
         /// Adds a key to a payload of this geometry.

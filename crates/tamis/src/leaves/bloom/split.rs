@@ -17,6 +17,8 @@ use crate::arch::{Answer, Base, Isa, Kernel, Level, QueryFn, dispatch, prefetch}
 use crate::error::FormatError;
 use crate::format::{Reader, put_varint};
 use crate::hash::{Digest, Salt};
+#[cfg(feature = "build")]
+use crate::leaves::change::{Layer, Owned};
 use crate::leaves::{Geometry, Leaf, Part, Query, ShardedLeaf};
 use crate::math::bloom::MAX_BLOCKS;
 
@@ -145,6 +147,11 @@ impl Query for SplitBlock {
     fn contains_many(&self, leaf: &ShardedLeaf<SplitBlock>, _: &[u8], keys: &[Digest], out: &mut [bool]) {
         dispatch(self.level, AskMany { leaf, keys, out });
     }
+
+    #[cfg(feature = "build")]
+    fn layer(part: &Part<SplitBlock>) -> Option<Box<dyn Layer>> {
+        Some(Box::new(Owned::from(part)))
+    }
 }
 
 /// What the planner chooses.
@@ -163,7 +170,7 @@ mod build {
     use super::*;
     use crate::error::BuildError;
     use crate::leaves::bloom::zeros;
-    use crate::leaves::change::{self, Full};
+    use crate::leaves::change::{Change, Full};
     use crate::leaves::design::{Design, Sides, Work, roomier};
     use crate::math::bloom::{BLOCK_BITS, split_block_blocks, split_block_rate};
 
@@ -266,10 +273,14 @@ mod build {
         }
     }
 
-    impl change::Insert for SplitBlock {
+    impl Change for SplitBlock {
+        fn keys(&self) -> u64 {
+            self.keys
+        }
+
         fn insert(&mut self, payload: &mut [u8], key: Digest) -> Result<(), Full> {
             SplitBlock::insert(self, payload, key);
-            *self = self.holding(self.keys.saturating_add(1));
+            self.keys = self.keys.saturating_add(1); // a file may claim any number
             Ok(())
         }
     }

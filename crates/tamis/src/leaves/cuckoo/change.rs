@@ -20,7 +20,7 @@ use crate::error::BuildError;
 use crate::hash::attempts::{ATTEMPTS, SetHash, numbers};
 use crate::hash::{Digest, Salt};
 use crate::leaves::bloom::zeros;
-use crate::leaves::change::{Full, Insert, Remove};
+use crate::leaves::change::{Change, Full};
 use crate::leaves::design::roomier;
 use crate::leaves::{Design, Geometry, Sides, Work};
 use crate::math::cuckoo::{self, BITS, CHANGING_BITS, MAX_BUCKETS};
@@ -129,7 +129,17 @@ impl Cuckoo {
     }
 }
 
-impl Insert for Cuckoo {
+impl Change for Cuckoo {
+    const REMOVES: bool = true;
+
+    fn keys(&self) -> u64 {
+        self.keys
+    }
+
+    fn capacity(&self) -> Option<u64> {
+        Some(self.capacity)
+    }
+
     #[inline]
     fn insert(&mut self, payload: &mut [u8], key: Digest) -> Result<(), Full> {
         let place = self.find(key);
@@ -139,9 +149,7 @@ impl Insert for Cuckoo {
         self.keys = self.keys.saturating_add(1); // a file may claim any number
         Ok(())
     }
-}
 
-impl Remove for Cuckoo {
     #[inline]
     fn remove(&mut self, payload: &mut [u8], key: Digest) -> bool {
         let place = self.find(key);
@@ -341,16 +349,6 @@ impl Cuckoo {
         let four = |bucket| with_buckets!(self, buckets => buckets.four(buckets.read(payload, bucket)));
         let keys = (0..self.buckets).map(|bucket| four(bucket).into_iter().filter(|&found| found != 0).count() as u64);
         Cuckoo { keys: keys.sum(), ..self }
-    }
-
-    /// Keys it holds.
-    pub(crate) fn keys(&self) -> u64 {
-        self.keys
-    }
-
-    /// Keys it was made for.
-    pub(crate) fn capacity(&self) -> u64 {
-        self.capacity
     }
 }
 

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::Hasher;
-use crate::leaves::change::{Insert, Remove};
+use crate::leaves::change::Change;
 
 /// Keys are even, strangers odd.
 fn digests(n: u64, stranger: u64) -> Vec<Digest> {

@@ -9,7 +9,7 @@ use crate::gather::{SHARD_KEYS, shard_bits};
 use crate::hash::attempts::{SetHash, numbers};
 use crate::hash::{Digest, Salt};
 use crate::leaves::bloom::zeros;
-use crate::leaves::change::{Full, Insert, Remove};
+use crate::leaves::change::{Change, Full};
 use crate::leaves::design::roomier;
 use crate::leaves::{Design, Geometry, Sides, Work};
 use crate::math::quotient::{MAX_FINGERPRINTS, MAX_REMAINDER, MAX_SLOTS, bits, capacity, rate, slots};
@@ -116,7 +116,17 @@ impl Kernel for Count<'_> {
     }
 }
 
-impl Insert for Quotient {
+impl Change for Quotient {
+    const REMOVES: bool = true;
+
+    fn keys(&self) -> u64 {
+        self.keys
+    }
+
+    fn capacity(&self) -> Option<u64> {
+        Some(Quotient::capacity(self))
+    }
+
     #[inline]
     fn insert(&mut self, payload: &mut [u8], key: Digest) -> Result<(), Full> {
         let full = Full { keys: self.keys, capacity: self.capacity() };
@@ -127,9 +137,7 @@ impl Insert for Quotient {
         self.keys += 1;
         Ok(())
     }
-}
 
-impl Remove for Quotient {
     #[inline]
     fn remove(&mut self, payload: &mut [u8], key: Digest) -> bool {
         let removed = dispatch(self.level, Delete(self.table(), payload, self.locate(key)));
@@ -271,10 +279,5 @@ impl Quotient {
     /// How many keys it is made for.
     pub(crate) fn capacity(&self) -> u64 {
         capacity(self.slots)
-    }
-
-    /// How many it holds.
-    pub(crate) fn keys(&self) -> u64 {
-        self.keys
     }
 }

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 use super::build::{Add, Count, Delete, SPARE};
 use super::change::Put;
-use super::held::Held;
+use super::owned::OwnedQuotient;
 use super::table::BLOCK;
 use super::{Quotient, places};
 use crate::arch::dispatch;
@@ -60,14 +60,14 @@ impl Budget {
 /// A table for keys that anybody may choose.
 #[derive(Clone, Debug)]
 pub(crate) struct Changing {
-    pub(crate) held: Held,
+    pub(crate) held: OwnedQuotient,
     /// How many copies are not in the slots, by place. The geometry counts them as keys.
     copies: BTreeMap<u64, u64>,
     budget: Budget,
 }
 
-impl From<Held> for Changing {
-    fn from(held: Held) -> Changing {
+impl From<OwnedQuotient> for Changing {
+    fn from(held: OwnedQuotient) -> Changing {
         Changing { copies: BTreeMap::new(), budget: Budget::new(held.geometry.slots, 0), held }
     }
 }
@@ -88,14 +88,14 @@ impl Changing {
                 count <= COPIES
             });
         }
-        let mut held = Held::of(geometry, &sorted)?;
+        let mut held = OwnedQuotient::of(geometry, &sorted)?;
         held.geometry.keys = keys;
         Ok(Changing { held, copies, budget: Budget::new(geometry.slots, spent) })
     }
 
     /// What a file holds; none if no writer wrote it.
     pub(crate) fn checked(geometry: Quotient, payload: &[u8]) -> Result<Option<Changing>, BuildError> {
-        let Some(held) = Held::checked(geometry, payload)? else { return Ok(None) };
+        let Some(held) = OwnedQuotient::checked(geometry, payload)? else { return Ok(None) };
         let places = held.places();
         match places.chunk_by(|a, b| a == b).any(|equal| equal.len() > COPIES) {
             true => Changing::of(held.geometry, places, 0).map(Some),
@@ -104,10 +104,10 @@ impl Changing {
     }
 
     /// What a file holds of it: all copies in slots.
-    pub(crate) fn whole(&self) -> Result<Held, BuildError> {
+    pub(crate) fn whole(&self) -> Result<OwnedQuotient, BuildError> {
         match self.copies.is_empty() {
             true => Ok(self.held.clone()),
-            false => Held::of(self.held.geometry, &self.places()),
+            false => OwnedQuotient::of(self.held.geometry, &self.places()),
         }
     }
 
@@ -137,7 +137,7 @@ impl Changing {
     /// Adds a key, or a copy of it. If there is no room nothing is changed.
     #[inline]
     pub(crate) fn insert(&mut self, key: Digest) -> Result<(), Full> {
-        let Held { geometry, payload } = &mut self.held;
+        let OwnedQuotient { geometry, payload } = &mut self.held;
         let full = Full { keys: geometry.keys, capacity: geometry.capacity() };
         if full.keys >= full.capacity {
             return Err(full);
@@ -188,7 +188,7 @@ impl Changing {
     /// Takes out one copy of a key; false, and nothing is changed, if there is none.
     #[inline]
     pub(crate) fn remove(&mut self, key: Digest) -> bool {
-        let Held { geometry, payload } = &mut self.held;
+        let OwnedQuotient { geometry, payload } = &mut self.held;
         let place = geometry.placed(geometry.fingerprint(key));
         let removed = match self.copies.get_mut(&place) {
             Some(count) => {
@@ -206,7 +206,7 @@ impl Changing {
 
     /// How many copies of a key there are.
     pub(crate) fn count(&self, key: Digest) -> u64 {
-        let Held { geometry, payload } = &self.held;
+        let OwnedQuotient { geometry, payload } = &self.held;
         let place = geometry.placed(geometry.fingerprint(key));
         let in_slots = dispatch(geometry.level, Count(geometry.table(), payload, geometry.split(place)));
         in_slots + self.copies.get(&place).copied().unwrap_or(0)

@@ -5,7 +5,7 @@
 use super::Quotient;
 use super::build::{Add, Count, Delete};
 use super::change::Put;
-use super::held::Held;
+use super::owned::OwnedQuotient;
 use super::table::Table;
 use crate::arch::{Isa, Kernel, dispatch};
 use crate::error::BuildError;
@@ -23,7 +23,7 @@ impl Kernel for Has<'_> {
     }
 }
 
-impl Held {
+impl OwnedQuotient {
     /// The fingerprint of a key.
     #[inline(always)]
     pub(crate) fn fingerprint(&self, key: Digest) -> u64 {
@@ -70,8 +70,8 @@ impl Held {
         taken
     }
 
-    /// A payload that a table like [`Held::empty`]'s had; none if no table of this size ever has it.
-    pub(crate) fn reopened(size: (u64, u32), salt: Salt, payload: &[u8]) -> Result<Option<Held>, BuildError> {
+    /// A payload that a table like [`OwnedQuotient::empty`]'s had; none if no table of this size ever has it.
+    pub(crate) fn reopened(size: (u64, u32), salt: Salt, payload: &[u8]) -> Result<Option<OwnedQuotient>, BuildError> {
         let mut geometry = Quotient::new(size, salt)?;
         if payload.len() as u64 != geometry.payload_len() {
             return Ok(None);
@@ -79,6 +79,6 @@ impl Held {
         let mut keys = 0;
         geometry.table().each(payload, |_, _| keys += 1);
         geometry.keys = keys;
-        Held::checked(geometry, payload)
+        OwnedQuotient::checked(geometry, payload)
     }
 }

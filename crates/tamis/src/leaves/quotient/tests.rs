@@ -8,7 +8,7 @@ use super::*;
 use crate::Hasher;
 use crate::hash::attempts::attempt_of;
 use crate::hash::scramble;
-use crate::leaves::change::{Insert, Remove};
+use crate::leaves::change::Change;
 use crate::math::quotient::{rate, slots};
 
 const SALT: Salt = Salt::new(1);
@@ -69,7 +69,7 @@ fn one_by_one_gives_the_bytes_of_all_at_once() {
         for (n, remainder) in [(1, 1), (2, 32), (60, 7), (64, 8), (500, 3), (5000, 5), (5000, 8), (3000, 31)] {
             let keys = digests(n + 50, 0);
             let (keys, others) = keys.split_at(n as usize);
-            let held = Held::empty((slots(n), remainder), SALT).unwrap();
+            let held = OwnedQuotient::empty((slots(n), remainder), SALT).unwrap();
             let (mut geometry, mut payload) = (Quotient { level, ..held.geometry }, held.payload);
             for (i, &key) in keys.iter().enumerate() {
                 if let Some(&other) = others.get(i) {
@@ -94,7 +94,7 @@ fn one_by_one_gives_the_bytes_of_all_at_once() {
 #[test]
 fn a_full_table_says_so_and_stays_as_it_is() {
     let keys = digests(300, 0);
-    let mut held = Held::empty((200, 6), SALT).unwrap();
+    let mut held = OwnedQuotient::empty((200, 6), SALT).unwrap();
     for (i, &key) in keys.iter().enumerate() {
         let before = held.clone();
         let result = held.geometry.insert(&mut held.payload, key);
@@ -126,7 +126,7 @@ fn no_table_is_full_at_its_end_by_chance() {
     for (capacity, tables) in [(1u64, 50), (2, 50), (10, 50), (60, 50), (190, 50), (300, 50), (3000, 30), (40_000, 10)]
     {
         for table in 0..tables {
-            let mut held = Held::empty((slots(capacity), 4), SALT).unwrap();
+            let mut held = OwnedQuotient::empty((slots(capacity), 4), SALT).unwrap();
             for i in 0..held.geometry.capacity() {
                 let fingerprint = held.fingerprint(Hasher::seeded(table).integer(i));
                 assert!(held.put(fingerprint), "{i} of {capacity}");
@@ -139,7 +139,7 @@ fn no_table_is_full_at_its_end_by_chance() {
 #[test]
 fn offsets_that_do_not_fit_are_counted() {
     let keys = digests(1500, 0);
-    let mut held = Held::empty((4000, 9), SALT).unwrap();
+    let mut held = OwnedQuotient::empty((4000, 9), SALT).unwrap();
     let early = *keys.iter().min_by_key(|&&key| held.geometry.locate(key)).unwrap();
     let mut oracle = vec![];
     for (i, &key) in keys.iter().enumerate() {
@@ -163,18 +163,18 @@ fn offsets_that_do_not_fit_are_counted() {
 }
 
 /// The table holds what the list holds, in the only way it can.
-fn check(held: &Held, oracle: &mut [(usize, u64)]) {
+fn check(held: &OwnedQuotient, oracle: &mut [(usize, u64)]) {
     oracle.sort_unstable();
     let found: Vec<(usize, u64)> = held.places().iter().map(|&f| held.geometry.split(f)).collect();
     assert!(found == oracle && held.geometry.keys == oracle.len() as u64);
-    let again = Held::checked(held.geometry, &held.payload).unwrap().unwrap();
+    let again = OwnedQuotient::checked(held.geometry, &held.payload).unwrap().unwrap();
     assert!(again.payload == held.payload);
 }
 
 #[test]
 fn growing_moves_a_bit_and_changes_nothing_else() {
     let keys = digests(1000, 0);
-    let mut held = Held::empty((slots(1000), 5), SALT).unwrap();
+    let mut held = OwnedQuotient::empty((slots(1000), 5), SALT).unwrap();
     keys.iter().for_each(|&key| held.geometry.insert(&mut held.payload, key).unwrap());
     let strangers = digests(3000, 5000);
     let before = answers(held.geometry, &held.payload, &strangers);
@@ -241,7 +241,7 @@ fn a_crowd_is_built_in_other_places() {
         assert_eq!(attempt_of(geometry.number.into(), &keys), 1);
         assert!(payload.len() as f64 <= 1.02 * expected.len() as f64, "{} {}", payload.len(), expected.len());
         assert!(answers(geometry, &payload, &keys).iter().all(|&yes| yes));
-        assert!(Held::checked(geometry, &payload).unwrap().is_some());
+        assert!(OwnedQuotient::checked(geometry, &payload).unwrap().is_some());
         let mut directory = vec![];
         geometry.encode(&mut directory);
         assert_eq!(decode(&directory).unwrap(), geometry);
@@ -315,7 +315,7 @@ proptest! {
 
     #[test]
     fn it_is_a_multiset_of_fingerprints(slots in 1u64..400, remainder in 1u32..=32, spread in 1u64..=256, ops in ops()) {
-        let mut held = Held::empty((slots, remainder), SALT).unwrap();
+        let mut held = OwnedQuotient::empty((slots, remainder), SALT).unwrap();
         let hasher = Hasher::seeded(9);
         let mut oracle: Vec<(usize, u64)> = vec![];
         for op in ops {
@@ -372,9 +372,9 @@ proptest! {
                 let before = payload.clone();
                 prop_assert!(geometry.remove(&mut payload, key) || before == payload);
             }
-            let held = Held { geometry, payload };
+            let held = OwnedQuotient { geometry, payload };
             prop_assert!(held.places().len() <= geometry.blocks as usize * BLOCK);
-            prop_assert!(Held::checked(geometry, &held.payload).unwrap().is_none_or(|again| again.payload.starts_with(&held.payload)));
+            prop_assert!(OwnedQuotient::checked(geometry, &held.payload).unwrap().is_none_or(|again| again.payload.starts_with(&held.payload)));
             // Too short a payload is read as zeros.
             geometry.contains(&held.payload[..held.payload.len() / 2], digests(1, 0)[0]);
         }

@@ -10,7 +10,7 @@ use crate::math::quotient::slots;
 const SALT: Salt = Salt::new(1);
 
 fn empty(capacity: u64, remainder: u32) -> Changing {
-    Held::empty((slots(capacity), remainder), SALT).unwrap().into()
+    OwnedQuotient::empty((slots(capacity), remainder), SALT).unwrap().into()
 }
 
 fn digests(n: u64) -> impl Iterator<Item = Digest> {
@@ -141,7 +141,7 @@ fn copies_cost_no_more_than_keys() {
     let all = [vec![key; 60_000], others.clone()].concat();
     check(&table, &all);
     // The bytes of a file are those of a table that has them all in its slots.
-    let plain = Held::of(Quotient { keys: 0, ..table.held.geometry }, &table.places()).unwrap();
+    let plain = OwnedQuotient::of(Quotient { keys: 0, ..table.held.geometry }, &table.places()).unwrap();
     assert_eq!(table.whole().unwrap().payload, plain.payload);
     let doubled = table.doubled().unwrap().unwrap();
     assert!(doubled.count(key) == 60_000 && doubled.fingerprints() == table.fingerprints());

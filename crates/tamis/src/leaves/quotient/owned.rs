@@ -7,38 +7,35 @@ use crate::error::BuildError;
 use crate::hash::{Digest, Salt};
 use crate::leaves::Geometry;
 use crate::leaves::bloom::zeros;
+use crate::leaves::change::Owned;
 
-/// A geometry and a payload of its own.
-#[derive(Clone, Debug)]
-pub(crate) struct Held {
-    pub(crate) geometry: Quotient,
-    pub(crate) payload: Vec<u8>,
-}
+/// A quotient filter that owns its payload.
+pub(crate) type OwnedQuotient = Owned<Quotient>;
 
-impl Answer<Held> for One {
+impl Answer<OwnedQuotient> for One {
     #[inline(always)]
-    fn answer<I: Isa>(held: &Held, key: Digest) -> bool {
+    fn answer<I: Isa>(held: &OwnedQuotient, key: Digest) -> bool {
         held.geometry.answer::<I>(&held.payload, key)
     }
 }
 
-impl Held {
+impl OwnedQuotient {
     /// Without keys.
-    pub(crate) fn empty(size: (u64, u32), salt: Salt) -> Result<Held, BuildError> {
-        Held::of(Quotient::new(size, salt)?, &[])
+    pub(crate) fn empty(size: (u64, u32), salt: Salt) -> Result<OwnedQuotient, BuildError> {
+        Owned::zeros(Quotient::new(size, salt)?)
     }
 
     /// With these places, sorted.
-    pub(super) fn of(geometry: Quotient, sorted: &[u64]) -> Result<Held, BuildError> {
+    pub(super) fn of(geometry: Quotient, sorted: &[u64]) -> Result<OwnedQuotient, BuildError> {
         let blocks = geometry.blocks.max(geometry.needed(sorted));
         let geometry = Quotient { blocks, keys: sorted.len() as u64, ..geometry };
-        let mut payload = vec![];
-        geometry.lay_out(sorted, zeros(&mut payload, geometry.payload_len())?);
-        Ok(Held { geometry, payload })
+        let mut owned = Owned::zeros(geometry)?;
+        geometry.lay_out(sorted, &mut owned.payload);
+        Ok(owned)
     }
 
     /// The fastest way to ask for one key.
-    pub(crate) fn ask(&self) -> QueryFn<Held> {
+    pub(crate) fn ask(&self) -> QueryFn<OwnedQuotient> {
         QueryFn::new::<One>(self.geometry.level)
     }
 
@@ -54,15 +51,15 @@ impl Held {
     pub(crate) const CHECK: u64 = 24;
 
     /// A payload as a file has it, with room at its end; none if it is not what its places would be written as.
-    pub(crate) fn checked(geometry: Quotient, payload: &[u8]) -> Result<Option<Held>, BuildError> {
-        let mut held = Held { geometry, payload: payload.to_vec() };
+    pub(crate) fn checked(geometry: Quotient, payload: &[u8]) -> Result<Option<OwnedQuotient>, BuildError> {
+        let mut held = OwnedQuotient { geometry, payload: payload.to_vec() };
         let all = held.places();
         let sane =
             all.is_sorted() && all.len() as u64 == geometry.keys && all.last().is_none_or(|&f| f < geometry.range());
         if !sane || geometry.needed(&all) > geometry.blocks {
             return Ok(None);
         }
-        let again = Held::of(geometry, &all)?;
+        let again = OwnedQuotient::of(geometry, &all)?;
         if again.payload != held.payload {
             return Ok(None);
         }

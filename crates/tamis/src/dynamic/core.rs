@@ -1,0 +1,63 @@
+//! a hash + a table -> digests of keys, and a file: what all filters that change have in common.
+
+use bytes::Bytes;
+
+use crate::error::{BuildError, FormatError};
+use crate::filter::open::open;
+use crate::filter::steps::Step;
+use crate::format::{self, Budget, Encoded, Form, Header, Writer};
+use crate::hash::{Digest, Domain, Hasher, Key, Mismatch, Salt};
+use crate::leaves::{Leaf, Role};
+
+/// The salt of the only step of a file.
+pub(super) const SALT: Salt = Salt::new(0);
+
+/// A table, and how its keys are hashed.
+#[derive(Clone)]
+pub(super) struct Core<T> {
+    pub(super) hasher: Hasher,
+    pub(super) domain: Domain,
+    pub(super) table: T,
+}
+
+impl<T> Core<T> {
+    #[inline]
+    pub(super) fn digest<K: Key>(&self, key: K) -> Result<Digest, Mismatch> {
+        self.domain.digest(key, &self.hasher)
+    }
+
+    /// A filter file of one shard and one step.
+    pub(super) fn write(&self, tag: u8, keys: u64, part: Encoded) -> Result<Vec<u8>, BuildError> {
+        let Core { hasher, domain, .. } = *self;
+        let header = Header { hasher, domain, shard_bits: 0, form: Form::Filter, keys, negatives: 0 };
+        let mut writer = Writer::new(Vec::new(), &header, vec![[Role::Refuse.encode(), tag]])?;
+        writer.shard(&[part])?;
+        Ok(writer.finish()?.0)
+    }
+
+    /// Reads a filter file of one shard; returns the number of keys in its header too, or none if `find` finds no table in its only step.
+    ///
+    /// `name` is that of the structure, and checking its table takes `memory` bytes for each byte of the file.
+    pub(super) fn read(
+        bytes: Bytes,
+        name: &str,
+        memory: u64,
+        find: impl FnOnce(&Leaf) -> Option<T>,
+    ) -> Result<Option<(Core<T>, u64)>, FormatError> {
+        format::verify(&bytes)?;
+        let budget = Budget::of(&bytes);
+        let contents = open(&bytes, &budget)?;
+        budget.draw(memory * bytes.len() as u64)?;
+        let Header { hasher, domain, keys, shard_bits, .. } = contents.header;
+        if shard_bits > 0 {
+            return Err(FormatError::invalid(format!("a {name} in several shards cannot be taken up")));
+        }
+        let [Step { role: Role::Refuse, leaf, .. }] = &contents.steps[..] else { return Ok(None) };
+        let Some(table) = find(leaf) else { return Ok(None) };
+        // Without keys a built filter has no table, and a key that is put nowhere is not found again.
+        if leaf.payload_len(0) == 0 {
+            return Err(FormatError::invalid(format!("a {name} without a table takes no keys")));
+        }
+        Ok(Some((Core { hasher, domain, table }, keys)))
+    }
+}

@@ -18,13 +18,11 @@
 //! **Growing** uses the frontier too: the next hash function then leads to a table twice as large, and keys move from one to the other with
 //! every insertion. Nothing stops, and the keys come from the reverse map, so the rate stays what it was.
 
-use bytes::Bytes;
-
 use super::frontier::{Frontier, Side};
 use super::{Adapt, AdaptError, ReverseMap, Task};
 use crate::arch::{Answer, Isa, Level, QueryFn};
 use crate::debug::brief_debug;
-use crate::error::{BuildError, FormatError};
+use crate::error::BuildError;
 use crate::hash::{Digest, Domain, Hasher};
 use crate::math::broom::{MAX_KEYS, MAX_REMAINDER, plan};
 
@@ -59,8 +57,6 @@ use table::{Spot, Table, hash};
 /// ```
 #[derive(Clone)]
 pub struct Broom {
-    hasher: Hasher,
-    domain: Domain,
     rate: f64,
     /// Keys moved for each repair.
     moved_per_repair: u32,
@@ -73,7 +69,6 @@ pub struct Broom {
     len: u64,
     /// Keys of the set that the new hash function holds.
     moved: u64,
-    pending_moves: u32,
     ask: QueryFn<Broom>,
 }
 
@@ -128,17 +123,14 @@ impl Broom {
         })?;
         let hasher = Hasher::keyed_or_secret(options.key)?;
         Ok(Broom {
-            hasher,
-            domain: options.domain,
             rate,
             moved_per_repair: moved,
             grows: options.grows,
-            frontier: Frontier::new(hasher),
+            frontier: Frontier::new(hasher, options.domain),
             table: Table::new(plan),
             next: None,
             len: 0,
             moved: 0,
-            pending_moves: 0,
             ask: QueryFn::new::<Asked>(Level::detect()),
         })
     }
@@ -203,21 +195,9 @@ impl Adapt for Broom {
         self.make(change)
     }
 
-    fn owed(&self) -> u32 {
-        self.pending_moves
-    }
-
     #[inline]
     fn contains_digest(&self, key: Digest) -> bool {
         self.ask.call(self, key)
-    }
-
-    fn hasher(&self) -> &Hasher {
-        &self.hasher
-    }
-
-    fn domain(&self) -> Domain {
-        self.domain
     }
 
     fn len(&self) -> u64 {
@@ -235,18 +215,6 @@ impl Adapt for Broom {
 
     fn rate(&self) -> f64 {
         self.rate
-    }
-
-    fn epoch(&self) -> u64 {
-        self.frontier.epoch()
-    }
-
-    fn snapshot(&self) -> Result<Vec<u8>, BuildError> {
-        snapshot::write(self)
-    }
-
-    fn restore(bytes: impl Into<Bytes>) -> Result<Broom, FormatError> {
-        snapshot::read(bytes.into())
     }
 }
 

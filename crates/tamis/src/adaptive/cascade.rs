@@ -56,7 +56,7 @@ pub use self::plan::CascadeChange;
 use super::frontier::{Frontier, Side};
 use super::{Adapt, AdaptError, ReverseMap, Task};
 use crate::debug::brief_debug;
-use crate::error::{BuildError, FormatError};
+use crate::error::BuildError;
 use crate::hash::{Digest, Domain, Hasher};
 
 /// Levels of quotient filters.
@@ -94,7 +94,6 @@ pub type CuckooCascade = Cascade<Cuckoos>;
 /// An adaptive filter made of levels of another.
 #[derive(Clone)]
 pub struct Cascade<L> {
-    hasher: Hasher,
     shape: Shape,
     sizes: Sizes,
     frontier: Frontier,
@@ -103,8 +102,6 @@ pub struct Cascade<L> {
     next: Option<Box<Generation<L>>>,
     /// A false positive and a level: the keys at its spot there are on their way out.
     closing: Option<(Digest, usize)>,
-    /// Steps that are due while keys move.
-    pending_moves: u32,
 }
 
 brief_debug!(Cascade<L: Level>, it => kind: L::KIND, keys: it.len(), capacity: it.capacity(), rate: it.rate(), bytes: it.bytes());
@@ -117,9 +114,9 @@ impl<L: Level> Cascade<L> {
 
     fn empty(shape: Shape, hasher: Hasher) -> Result<Cascade<L>, BuildError> {
         let sizes = Sizes::of::<L>(&shape);
-        let frontier = Frontier::new(hasher);
+        let frontier = Frontier::new(hasher, shape.domain);
         let now = Generation::new(&sizes, frontier.salt(Side::Old))?;
-        Ok(Cascade { hasher, shape, sizes, frontier, now, next: None, closing: None, pending_moves: 0 })
+        Ok(Cascade { shape, sizes, frontier, now, next: None, closing: None })
     }
 
     /// How many levels there are, the exact one included.
@@ -175,7 +172,7 @@ impl<L: Level> Adapt for Cascade<L> {
         match self.next {
             // A map that keeps failing can stop a move until the generation is full. Then steps come before all else.
             Some(_) if self.now.is_full() => u32::MAX,
-            Some(_) => self.pending_moves,
+            Some(_) => self.frontier.pending_moves,
             None => self.now.is_worn().into(),
         }
     }
@@ -183,14 +180,6 @@ impl<L: Level> Adapt for Cascade<L> {
     #[inline]
     fn contains_digest(&self, key: Digest) -> bool {
         self.generation(self.side(key)).alive(key, 0).is_some()
-    }
-
-    fn hasher(&self) -> &Hasher {
-        &self.hasher
-    }
-
-    fn domain(&self) -> Domain {
-        self.shape.domain
     }
 
     fn len(&self) -> u64 {
@@ -207,18 +196,6 @@ impl<L: Level> Adapt for Cascade<L> {
 
     fn rate(&self) -> f64 {
         self.shape.rate
-    }
-
-    fn epoch(&self) -> u64 {
-        self.frontier.epoch()
-    }
-
-    fn snapshot(&self) -> Result<Vec<u8>, BuildError> {
-        self.encoded()
-    }
-
-    fn restore(bytes: impl Into<bytes::Bytes>) -> Result<Cascade<L>, FormatError> {
-        Cascade::decoded(bytes.into())
     }
 }
 

@@ -25,7 +25,7 @@ use std::collections::BTreeSet;
 use bytes::Bytes;
 
 use super::file::{self, Kind};
-use super::keys::{KeySetChecksum, Keys, LearnError, gather, gather_again};
+use super::keys::{KeySet, Keys, LearnError, of_key_set};
 use crate::debug::brief_debug;
 use crate::error::{BuildError, ChangeError, FormatError, QueryError};
 use crate::format::{Reader, put_varint};
@@ -97,9 +97,7 @@ pub enum Noted {
 /// ```
 #[derive(Clone)]
 pub struct AdaptiveChained {
-    hasher: Hasher,
-    domain: Domain,
-    checksum: KeySetChecksum,
+    set: KeySet,
     rebuild_every: u64,
     max_false_positives: u64,
     /// How often something was built: the number of the next salt.
@@ -135,41 +133,23 @@ impl AdaptiveChained {
     /// Keys that cannot be read; a rate below 2^-32 or no rate.
     pub fn build<M: Keys>(options: ChainOptions, keys: &mut M) -> Result<AdaptiveChained, LearnError<M::Error>> {
         let ChainOptions { rate, rebuild_every, max_false_positives, key } = options;
-        let hasher = Hasher::keyed_or_secret(key).map_err(BuildError::from)?;
         let width = width(rate)?;
-        let domain = keys.domain();
-        let (digests, checksum) = gather(keys, domain, &hasher, |_| true)?;
-        let first = layer(&digests, Values::Fingerprints, width, 0, &hasher)?;
-        let rebuild_every = rebuild_every.unwrap_or((checksum.keys / 64).max(16));
-        let max_false_positives = max_false_positives.unwrap_or(checksum.keys.max(1024));
-        let (stored, pending) = (vec![], BTreeSet::new());
+        let (set, digests) = KeySet::new(key, keys)?;
         Ok(AdaptiveChained {
-            hasher,
-            domain,
-            checksum,
-            rebuild_every,
-            max_false_positives,
+            first: layer(&digests, Values::Fingerprints, width, 0, &set.hasher)?,
+            rebuild_every: rebuild_every.unwrap_or((set.keys / 64).max(16)),
+            max_false_positives: max_false_positives.unwrap_or(set.keys.max(1024)),
             made: 1,
-            first,
             exact: None,
-            stored,
-            pending,
+            stored: vec![],
+            pending: BTreeSet::new(),
+            set,
         })
-    }
-
-    /// Whether a key may be in the set.
-    pub fn contains<K: Key>(&self, key: K) -> Result<bool, QueryError> {
-        Ok(self.contains_digest(self.digest(key)?))
     }
 
     /// Whether the key of this digest may be in the set.
     pub fn contains_digest(&self, key: Digest) -> bool {
         self.first.contains(key) && self.exact.as_ref().is_none_or(|exact| exact.contains(key))
-    }
-
-    /// The digest of a key.
-    pub fn digest<K: Key>(&self, key: K) -> Result<Digest, Mismatch> {
-        self.domain.digest(key, &self.hasher)
     }
 
     /// Tells the filter of a false positive. When enough are new this reads all keys and builds the exact bit.
@@ -205,7 +185,7 @@ impl AdaptiveChained {
         if self.pending.is_empty() {
             return Ok(());
         }
-        let digests = gather_again(keys, self.domain, &self.hasher, self.checksum, |_| true)?;
+        let digests = self.set.read(keys, |_| true)?;
         let mut stored = self.stored.clone();
         stored.extend(self.pending.iter().filter(|key| digests.binary_search(key).is_err()));
         stored.sort_unstable();
@@ -214,7 +194,7 @@ impl AdaptiveChained {
         both.extend(stored.iter().map(|&key| (key, false)));
         both.sort_unstable();
         let (all, wanted): (Vec<Digest>, Vec<bool>) = both.into_iter().unzip();
-        let exact = layer(&all, Values::Signed(&wanted), 256, self.made, &self.hasher)?;
+        let exact = layer(&all, Values::Signed(&wanted), 256, self.made, &self.set.hasher)?;
         // From here on nothing fails.
         (self.exact, self.stored) = (Some(exact), stored);
         self.pending.clear();
@@ -237,26 +217,6 @@ impl AdaptiveChained {
         self.first.payload.len() + self.exact.as_ref().map_or(0, |exact| exact.payload.len())
     }
 
-    /// How many keys it was made of.
-    pub fn len(&self) -> u64 {
-        self.checksum.keys
-    }
-
-    /// Whether it was made of none.
-    pub fn is_empty(&self) -> bool {
-        self.checksum.keys == 0
-    }
-
-    /// The domain of its keys.
-    pub fn domain(&self) -> Domain {
-        self.domain
-    }
-
-    /// The keyed hash.
-    pub fn hasher(&self) -> &Hasher {
-        &self.hasher
-    }
-
     /// The filter as a file, with its list. The secret key is in it.
     ///
     /// ```text
@@ -265,7 +225,7 @@ impl AdaptiveChained {
     ///   payloads: the first filter, the exact bit if there is one, digests that it knows (hi, lo), ascending, digests that are new
     /// ```
     pub fn snapshot(&self) -> Result<Vec<u8>, BuildError> {
-        let mut fields = self.checksum.sum.to_le_bytes().to_vec();
+        let mut fields = self.set.sum.to_le_bytes().to_vec();
         for number in [self.rebuild_every, self.max_false_positives, self.made] {
             put_varint(&mut fields, number);
         }
@@ -281,48 +241,35 @@ impl AdaptiveChained {
         };
         payloads.push(words(&mut self.stored.iter()));
         payloads.push(words(&mut self.pending.iter()));
-        file::write(Kind::Chained, self.hasher, self.domain, self.checksum.keys, &fields, &payloads)
+        file::write(Kind::Chained, self.set.hasher, self.set.domain, self.set.keys, &fields, &payloads)
     }
 
     /// Takes up a snapshot. All of it is checked.
     pub fn restore(bytes: impl Into<Bytes>) -> Result<AdaptiveChained, FormatError> {
         let file = file::read(bytes, Kind::Chained)?;
-        let hasher = file.header.hasher;
         let mut from = file.fields();
-        let checksum = KeySetChecksum { keys: file.header.keys, sum: u64::from_le_bytes(from.array()?) };
+        let set = file.key_set(&mut from)?;
         let rebuild_every = from.within("false positives for another exact bit", 1..=u64::MAX)?;
         let max_false_positives = from.varint()?;
         let made = from.within("ever built", 1..=u64::MAX >> 1)?;
         let is_exact = from.within("exact bit", 0..=1)? == 1;
-        let mut payloads = file.payloads.iter();
-        let mut payload = || payloads.next().ok_or_else(|| FormatError::invalid("directory: a payload is missing"));
-        let first = decode(&mut from, payload()?, made, &hasher)?;
-        let exact = if is_exact { Some(decode(&mut from, payload()?, made, &hasher)?) } else { None };
-        let (stored, pending) = (list(payload()?)?, list(payload()?)?);
+        let mut payloads = file.payloads();
+        let first = decode(&mut from, payloads.next()?, made, &set.hasher)?;
+        let exact = if is_exact { Some(decode(&mut from, payloads.next()?, made, &set.hasher)?) } else { None };
+        let (stored, pending) = (list(payloads.next()?)?, list(payloads.next()?)?);
         from.end()?;
-        if payloads.next().is_some() {
-            return Err(FormatError::invalid("directory: a payload too many"));
-        }
+        payloads.end()?;
         // What has no exact bit knows nothing, and what it knows is not new.
         let twice = pending.iter().any(|key| stored.binary_search(key).is_ok());
         if twice || (exact.is_none() && !stored.is_empty()) {
             return Err(FormatError::invalid("payload: false positives that are known twice, or without an exact bit"));
         }
-        let (domain, pending) = (file.header.domain, pending.into_iter().collect());
-        Ok(AdaptiveChained {
-            hasher,
-            domain,
-            checksum,
-            rebuild_every,
-            max_false_positives,
-            made,
-            first,
-            exact,
-            stored,
-            pending,
-        })
+        let pending = pending.into_iter().collect();
+        Ok(AdaptiveChained { set, rebuild_every, max_false_positives, made, first, exact, stored, pending })
     }
 }
+
+of_key_set!(AdaptiveChained);
 
 /// The fewest 256ths of a bit that reach a rate.
 fn width(rate: f64) -> Result<u16, BuildError> {

@@ -7,9 +7,10 @@
 
 use bytes::Bytes;
 
+use super::keys::KeySet;
 use crate::error::{BuildError, FormatError};
 use crate::format::{self, Budget, Form, Header, Reader, Writer, put_varint};
-use crate::hash::{Domain, Hasher};
+use crate::hash::{Digest, Domain, Hasher};
 
 /// The kinds of adaptive filters, as files name them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -80,9 +81,43 @@ pub(crate) struct Read {
 }
 
 impl Read {
+    /// The keys of a filter that was made of them; their sum is the next field.
+    pub(crate) fn key_set(&self, from: &mut Reader<'_>) -> Result<KeySet, FormatError> {
+        let Header { hasher, domain, keys, .. } = self.header;
+        Ok(KeySet { hasher, domain, keys, sum: u64::from_le_bytes(from.array()?) })
+    }
+
+    /// All payloads, of a kind that has `N`.
+    pub(crate) fn all<const N: usize>(&self) -> Result<&[Bytes; N], FormatError> {
+        let found = self.payloads.len();
+        let wrong = |_| FormatError::invalid(format!("directory: {found} payloads, expected {N}"));
+        self.payloads[..].try_into().map_err(wrong)
+    }
+
+    /// The payloads one by one, of a kind whose fields say how many it has.
+    pub(crate) fn payloads(&self) -> Payloads<'_> {
+        Payloads(self.payloads.iter())
+    }
+
     /// The fields of the kind.
     pub(crate) fn fields(&self) -> Reader<'_> {
         Reader::budgeted(&self.fields, "directory", &self.budget)
+    }
+}
+
+/// Payloads that are still to be read.
+pub(crate) struct Payloads<'a>(std::slice::Iter<'a, Bytes>);
+
+impl<'a> Payloads<'a> {
+    pub(crate) fn next(&mut self) -> Result<&'a Bytes, FormatError> {
+        self.0.next().ok_or_else(|| FormatError::invalid("directory: a payload is missing"))
+    }
+
+    pub(crate) fn end(self) -> Result<(), FormatError> {
+        match self.0.len() {
+            0 => Ok(()),
+            _ => Err(FormatError::invalid("directory: a payload too many")),
+        }
     }
 }
 
@@ -126,6 +161,16 @@ pub(crate) fn rate(from: &mut Reader<'_>) -> Result<f64, FormatError> {
             Err(FormatError::invalid(reason))
         }
     }
+}
+
+/// Appends a digest.
+pub(crate) fn put_digest(out: &mut Vec<u8>, Digest { hi, lo }: Digest) {
+    out.extend([hi, lo].into_iter().flat_map(u64::to_le_bytes));
+}
+
+/// A digest, from fields.
+pub(crate) fn digest(from: &mut Reader<'_>) -> Result<Digest, FormatError> {
+    Ok(Digest { hi: u64::from_le_bytes(from.array()?), lo: u64::from_le_bytes(from.array()?) })
 }
 
 /// Words as bytes.

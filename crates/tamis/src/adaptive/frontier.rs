@@ -8,9 +8,10 @@
 //! The paper walks through the keys in their own order. Digests are a keyed hash of them: no caller can choose keys that lie close before the
 //! frontier, or see where it is, and a store that is sorted by digest has that order for nothing.
 
+use super::file::{digest, put_digest};
 use crate::error::FormatError;
-use crate::format::{Reader, put_varint};
-use crate::hash::{Digest, Hasher, Salt};
+use crate::format::{Header, Reader, put_varint};
+use crate::hash::{Digest, Domain, Hasher, Salt};
 
 /// Which of the two hash functions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -21,10 +22,13 @@ pub(crate) enum Side {
     New,
 }
 
-/// How far the keys have moved.
+/// How keys are hashed, and how far they have moved.
 #[derive(Clone, Debug)]
 pub(crate) struct Frontier {
-    hasher: Hasher,
+    pub(crate) hasher: Hasher,
+    pub(crate) domain: Domain,
+    /// Moves that are still to be made.
+    pub(crate) pending_moves: u32,
     epoch: u64,
     /// The last key that has moved.
     last: Option<Digest>,
@@ -33,8 +37,18 @@ pub(crate) struct Frontier {
 
 impl Frontier {
     /// Epoch 0, and no key moved.
-    pub(crate) fn new(hasher: Hasher) -> Frontier {
-        Frontier { hasher, epoch: 0, last: None, salts: salts(&hasher, 0) }
+    pub(crate) fn new(hasher: Hasher, domain: Domain) -> Frontier {
+        Frontier { hasher, domain, pending_moves: 0, epoch: 0, last: None, salts: salts(&hasher, 0) }
+    }
+
+    /// So many moves more are to be made.
+    pub(crate) fn add_moves(&mut self, moves: u32) {
+        self.pending_moves = self.pending_moves.saturating_add(moves);
+    }
+
+    /// One of the pending moves is made.
+    pub(crate) fn made_move(&mut self) {
+        self.pending_moves = self.pending_moves.saturating_sub(1);
     }
 
     /// The side of a key, of the set or not.
@@ -75,19 +89,20 @@ impl Frontier {
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         put_varint(out, self.epoch);
         out.push(u8::from(self.last.is_some()));
-        if let Some(Digest { hi, lo }) = self.last {
-            out.extend_from_slice(&hi.to_le_bytes());
-            out.extend_from_slice(&lo.to_le_bytes());
+        if let Some(key) = self.last {
+            put_digest(out, key);
         }
     }
 
-    pub(crate) fn decode(from: &mut Reader<'_>, hasher: Hasher) -> Result<Frontier, FormatError> {
+    /// No moves are pending: where a file says how many, differs.
+    pub(crate) fn decode(from: &mut Reader<'_>, header: &Header) -> Result<Frontier, FormatError> {
+        let Header { hasher, domain, .. } = *header;
         let epoch = from.within("epoch", 0..=u64::MAX >> 1)?;
         let last = match from.within("whether a key has moved", 0..=1)? {
             0 => None,
-            _ => Some(Digest { hi: u64::from_le_bytes(from.array()?), lo: u64::from_le_bytes(from.array()?) }),
+            _ => Some(digest(from)?),
         };
-        Ok(Frontier { hasher, epoch, last, salts: salts(&hasher, epoch) })
+        Ok(Frontier { hasher, domain, pending_moves: 0, epoch, last, salts: salts(&hasher, epoch) })
     }
 }
 

@@ -117,54 +117,97 @@ impl<E> From<BuildError> for LearnError<E> {
     }
 }
 
-/// How many keys there are, and which: a sum that depends on no order.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct KeySetChecksum {
-    pub(super) keys: u64,
-    pub(super) sum: u64,
+/// The keys that a filter was made of, known by their number and a sum that depends on no order, and how they are hashed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct KeySet {
+    pub(crate) hasher: Hasher,
+    pub(crate) domain: Domain,
+    pub(crate) keys: u64,
+    pub(crate) sum: u64,
 }
 
-impl KeySetChecksum {
-    fn add(&mut self, key: Digest) {
+impl KeySet {
+    /// Reads the keys for the first time; returns them sorted and distinct too. Without a secret the operating system draws one.
+    pub(super) fn new<M: Keys>(
+        secret: Option<[u64; 2]>,
+        keys: &mut M,
+    ) -> Result<(KeySet, Vec<Digest>), LearnError<M::Error>> {
+        let hasher = Hasher::keyed_or_secret(secret).map_err(BuildError::from)?;
+        KeySet { hasher, domain: keys.domain(), keys: 0, sum: 0 }.gather(keys, |_| true)
+    }
+
+    /// Reads the keys again; returns those that are wanted, sorted and distinct. The error may be that they are others.
+    pub(super) fn read<M: Keys>(
+        &self,
+        keys: &mut M,
+        wanted: impl Fn(Digest) -> bool,
+    ) -> Result<Vec<Digest>, LearnError<M::Error>> {
+        let (found, gathered) = self.gather(keys, wanted)?;
+        match (found.keys, found.sum) == (self.keys, self.sum) {
+            true => Ok(gathered),
+            false => Err(LearnError::Changed { found: found.keys, expected: self.keys }),
+        }
+    }
+
+    fn gather<M: Keys>(
+        &self,
+        keys: &mut M,
+        wanted: impl Fn(Digest) -> bool,
+    ) -> Result<(KeySet, Vec<Digest>), LearnError<M::Error>> {
         const SALT: Salt = Salt::new(0x6365_6e73_7573);
-        self.keys += 1;
-        self.sum = self.sum.wrapping_add(key.salted(SALT));
+        self.domain.check(keys.domain())?;
+        let mut found = KeySet { keys: 0, sum: 0, ..*self };
+        let mut gathered = vec![];
+        let mut take = |key: Digest| {
+            found.keys += 1;
+            found.sum = found.sum.wrapping_add(key.salted(SALT));
+            if wanted(key) {
+                gathered.push(key);
+            }
+        };
+        keys.each(&self.hasher, &mut take).map_err(LearnError::Keys)?;
+        gathered.sort_unstable();
+        gathered.dedup();
+        Ok((found, gathered))
     }
 }
 
-/// The keys that are wanted, sorted and distinct, and the checksum of all.
-pub(super) fn gather<M: Keys>(
-    keys: &mut M,
-    domain: Domain,
-    hasher: &Hasher,
-    wanted: impl Fn(Digest) -> bool,
-) -> Result<(Vec<Digest>, KeySetChecksum), LearnError<M::Error>> {
-    domain.check(keys.domain())?;
-    let mut checksum = KeySetChecksum::default();
-    let mut gathered = vec![];
-    let mut take = |key: Digest| {
-        checksum.add(key);
-        if wanted(key) {
-            gathered.push(key);
+/// What a filter says of its `set`, and how it is asked for a key.
+macro_rules! of_key_set {
+    ($filter:ty) => {
+        impl $filter {
+            /// Whether a key may be in the set. Nothing is counted or learned.
+            #[inline]
+            pub fn contains<K: Key>(&self, key: K) -> Result<bool, QueryError> {
+                Ok(self.contains_digest(self.digest(key)?))
+            }
+
+            /// The digest of a key.
+            #[inline]
+            pub fn digest<K: Key>(&self, key: K) -> Result<Digest, Mismatch> {
+                self.set.domain.digest(key, &self.set.hasher)
+            }
+
+            /// How many keys it was made of.
+            pub fn len(&self) -> u64 {
+                self.set.keys
+            }
+
+            /// Whether it was made of none.
+            pub fn is_empty(&self) -> bool {
+                self.set.keys == 0
+            }
+
+            /// The domain of its keys.
+            pub fn domain(&self) -> Domain {
+                self.set.domain
+            }
+
+            /// The keyed hash.
+            pub fn hasher(&self) -> &Hasher {
+                &self.set.hasher
+            }
         }
     };
-    keys.each(hasher, &mut take).map_err(LearnError::Keys)?;
-    gathered.sort_unstable();
-    gathered.dedup();
-    Ok((gathered, checksum))
 }
-
-/// The same of keys that were seen before.
-pub(super) fn gather_again<M: Keys>(
-    keys: &mut M,
-    domain: Domain,
-    hasher: &Hasher,
-    checksum: KeySetChecksum,
-    wanted: impl Fn(Digest) -> bool,
-) -> Result<Vec<Digest>, LearnError<M::Error>> {
-    let (gathered, found) = gather(keys, domain, hasher, wanted)?;
-    match found == checksum {
-        true => Ok(gathered),
-        false => Err(LearnError::Changed { found: found.keys, expected: checksum.keys }),
-    }
-}
+pub(super) use of_key_set;

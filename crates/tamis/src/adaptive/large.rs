@@ -37,12 +37,10 @@ mod yard;
 
 use std::io;
 
-use bytes::Bytes;
-
 use super::frontier::{Frontier, Side};
 use super::{Adapt, AdaptError, ReverseMap, Task};
 use crate::debug::brief_debug;
-use crate::error::{BuildError, FormatError};
+use crate::error::BuildError;
 use crate::hash::{Digest, Domain, Hasher, Salt};
 use crate::math::large::{STEPS, shape};
 use front::{Front, Print};
@@ -73,8 +71,6 @@ const SLOTS_PER_SWEEP: u32 = 16;
 /// ```
 #[derive(Clone)]
 pub struct LargeBroom {
-    hasher: Hasher,
-    domain: Domain,
     capacity: u64,
     rate: f64,
     frontier: Frontier,
@@ -83,7 +79,6 @@ pub struct LargeBroom {
     yard: Backyard,
     /// Keys on the old side of the frontier.
     old: u64,
-    pending_moves: u32,
 }
 
 brief_debug!(LargeBroom, it => keys: it.len(), capacity: it.capacity, rate: it.rate, bytes: it.bytes());
@@ -130,9 +125,9 @@ impl LargeBroom {
         let (Some(front), Some(yard)) = (front, yard) else {
             return Err(io::Error::from(io::ErrorKind::OutOfMemory).into());
         };
-        let frontier = Frontier::new(hasher);
+        let frontier = Frontier::new(hasher, domain);
         let hashes = hashes(&frontier);
-        Ok(LargeBroom { hasher, domain, capacity, rate, frontier, hashes, front, yard, old: 0, pending_moves: 0 })
+        Ok(LargeBroom { capacity, rate, frontier, hashes, front, yard, old: 0 })
     }
 
     /// Keys and tombstones in the back yard, and how many it may hold.
@@ -165,10 +160,6 @@ impl LargeBroom {
         self.frontier.epoch() + 2
     }
 
-    fn add_moves(&mut self, steps: u32) {
-        self.pending_moves = self.pending_moves.saturating_add(steps);
-    }
-
     fn put(&mut self, to: Destination) -> u32 {
         match to {
             Destination::Front(print) => {
@@ -179,7 +170,7 @@ impl LargeBroom {
             Destination::Backyard { hash, state } => {
                 // Each evicted key adds moves, also one that another key evicted.
                 if state == EVICTED {
-                    self.add_moves(STEPS);
+                    self.frontier.add_moves(STEPS);
                 }
                 self.yard.put(hash, state)
             }
@@ -212,31 +203,31 @@ impl LargeBroom {
                     && yard::is_evicted(word)
                 {
                     words += self.yard.put(word, yard::tombstone(self.function(side)));
-                    self.add_moves(STEPS);
+                    self.frontier.add_moves(STEPS);
                 }
                 words
             }
             Act::Evict { slot, hash } => {
-                self.add_moves(STEPS);
+                self.frontier.add_moves(STEPS);
                 self.front.free(slot);
                 self.yard.put(hash, EVICTED) + front::WORDS
             }
             Act::AddMoves => {
-                self.add_moves(STEPS);
+                self.frontier.add_moves(STEPS);
                 0
             }
             Act::Move { key, from, to } => {
-                self.pending_moves = self.pending_moves.saturating_sub(1);
+                self.frontier.made_move();
                 self.old = self.old.saturating_sub(1);
                 self.frontier.pass(key);
                 self.take(from) + self.put(to) + self.sweep()
             }
             Act::Sweep => {
-                self.pending_moves = self.pending_moves.saturating_sub(1);
+                self.frontier.made_move();
                 self.sweep()
             }
             Act::Turn => {
-                self.pending_moves = self.pending_moves.saturating_sub(1);
+                self.frontier.made_move();
                 self.frontier.turn();
                 self.old = self.len();
                 self.hashes = hashes(&self.frontier);
@@ -265,10 +256,6 @@ impl Adapt for LargeBroom {
         change.words + self.act(change.act)
     }
 
-    fn owed(&self) -> u32 {
-        self.pending_moves
-    }
-
     #[inline]
     fn contains_digest(&self, key: Digest) -> bool {
         let hashes = &self.hashes[self.frontier.side(key) as usize];
@@ -279,14 +266,6 @@ impl Adapt for LargeBroom {
             return true;
         }
         self.yard.find(key.salted(hashes.yard)).is_some()
-    }
-
-    fn hasher(&self) -> &Hasher {
-        &self.hasher
-    }
-
-    fn domain(&self) -> Domain {
-        self.domain
     }
 
     fn len(&self) -> u64 {
@@ -303,18 +282,6 @@ impl Adapt for LargeBroom {
 
     fn rate(&self) -> f64 {
         self.rate
-    }
-
-    fn epoch(&self) -> u64 {
-        self.frontier.epoch()
-    }
-
-    fn snapshot(&self) -> Result<Vec<u8>, BuildError> {
-        codec::snapshot(self)
-    }
-
-    fn restore(bytes: impl Into<Bytes>) -> Result<LargeBroom, FormatError> {
-        codec::restore(bytes.into())
     }
 }
 

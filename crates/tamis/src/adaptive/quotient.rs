@@ -36,7 +36,7 @@ use super::frontier::{Frontier, Side};
 use super::words::{Scattered, Words};
 use super::{Adapt, AdaptError, ReverseMap, Task};
 use crate::debug::brief_debug;
-use crate::error::{BuildError, FormatError};
+use crate::error::BuildError;
 use crate::hash::{Digest, Domain, Hasher, Salt};
 use crate::leaves::change::Layer;
 use crate::leaves::quotient::OwnedQuotient;
@@ -60,8 +60,6 @@ use crate::math::quotient::size;
 /// ```
 #[derive(Clone)]
 pub struct AdaptiveQuotient {
-    hasher: Hasher,
-    domain: Domain,
     capacity: u64,
     rate: f64,
     steps: u32,
@@ -82,7 +80,6 @@ pub struct AdaptiveQuotient {
     tombstones: [u64; 2],
     /// The slot of `long` and `whole` that is swept next.
     swept: usize,
-    pending_moves: u32,
 }
 
 brief_debug!(AdaptiveQuotient, it => keys: it.len(), capacity: it.capacity, rate: it.rate, bytes: it.bytes());
@@ -161,12 +158,10 @@ impl AdaptiveQuotient {
     fn of(domain: Domain, hasher: Hasher, sizes: &Sizes, held: OwnedQuotient) -> Result<AdaptiveQuotient, BuildError> {
         let &Sizes { capacity, rate, steps, .. } = sizes;
         Ok(AdaptiveQuotient {
-            hasher,
-            domain,
             capacity,
             rate,
             steps,
-            frontier: Frontier::new(hasher),
+            frontier: Frontier::new(hasher, domain),
             held,
             spare: vec![],
             long: Words::new(sizes.long)?,
@@ -175,7 +170,6 @@ impl AdaptiveQuotient {
             whole_keys: 0,
             tombstones: [0; 2],
             swept: 0,
-            pending_moves: 0,
         })
     }
 
@@ -253,21 +247,13 @@ impl Adapt for AdaptiveQuotient {
 
     fn owed(&self) -> u32 {
         // Steps make room: where there is none they come before all else.
-        if self.is_full() { u32::MAX } else { self.pending_moves }
+        if self.is_full() { u32::MAX } else { self.frontier.pending_moves }
     }
 
     #[inline]
     fn contains_digest(&self, key: Digest) -> bool {
         let place = self.place_of(key);
         self.in_table(&place).is_some() || self.is_whole(&place)
-    }
-
-    fn hasher(&self) -> &Hasher {
-        &self.hasher
-    }
-
-    fn domain(&self) -> Domain {
-        self.domain
     }
 
     fn len(&self) -> u64 {
@@ -284,18 +270,6 @@ impl Adapt for AdaptiveQuotient {
 
     fn rate(&self) -> f64 {
         self.rate
-    }
-
-    fn epoch(&self) -> u64 {
-        self.frontier.epoch()
-    }
-
-    fn snapshot(&self) -> Result<Vec<u8>, BuildError> {
-        self.encoded()
-    }
-
-    fn restore(bytes: impl Into<bytes::Bytes>) -> Result<AdaptiveQuotient, FormatError> {
-        AdaptiveQuotient::decoded(bytes.into())
     }
 }
 

@@ -46,7 +46,7 @@ use crate::math::shape::Shape;
 use crate::math::stack::{expected_rate, unknown_rate};
 use crate::plan::Base;
 
-use super::keys::{KeySetChecksum, Keys, LearnError, gather, gather_again};
+use super::keys::{KeySet, Keys, LearnError, of_key_set};
 
 mod codec;
 mod plan;
@@ -154,13 +154,11 @@ pub enum Learned {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct AdaptiveStacked {
-    hasher: Hasher,
-    domain: Domain,
+    set: KeySet,
     goal: StackGoal,
     shape: Shape,
     sample: u64,
     memory: u64,
-    checksum: KeySetChecksum,
     plan: Plan,
     /// Those that are asked: an odd number, the first never dropped.
     layers: Vec<Layer>,
@@ -207,18 +205,14 @@ impl AdaptiveStacked {
     pub fn build<M: Keys>(options: StackOptions, keys: &mut M) -> Result<AdaptiveStacked, LearnError<M::Error>> {
         let StackOptions { goal, shape, key, sample, memory } = options;
         goal.check()?;
-        let hasher = Hasher::keyed_or_secret(key).map_err(BuildError::from)?;
-        let domain = keys.domain();
-        let (digests, checksum) = gather(keys, domain, &hasher, |_| true)?;
+        let (set, digests) = KeySet::new(key, keys)?;
         let mut filter = AdaptiveStacked {
-            hasher,
-            domain,
+            set,
             plan: goal.plan(digests.len() as u64, &shape),
             goal,
             shape,
             sample,
             memory,
-            checksum,
             layers: vec![],
             open: None,
             phase: Phase::Collecting,
@@ -233,13 +227,7 @@ impl AdaptiveStacked {
         Ok(filter)
     }
 
-    /// Whether a key may be in the set. Nothing is counted: see [`AdaptiveStacked::refused`].
-    #[inline]
-    pub fn contains<K: Key>(&self, key: K) -> Result<bool, QueryError> {
-        Ok(self.contains_digest(self.digest(key)?))
-    }
-
-    /// The same, and a refusal is counted.
+    /// Whether a key may be in the set; a refusal is counted.
     #[inline]
     pub fn ask<K: Key>(&mut self, key: K) -> Result<bool, QueryError> {
         let key = self.digest(key)?;
@@ -265,12 +253,6 @@ impl AdaptiveStacked {
             Some(layer) => layer % 2 == 1,
             None => true,
         }
-    }
-
-    /// The digest of a key.
-    #[inline]
-    pub fn digest<K: Key>(&self, key: K) -> Result<Digest, Mismatch> {
-        self.domain.digest(key, &self.hasher)
     }
 
     /// Tells the filter of a false positive: a key that it let pass, and that is not in the set. (One that is in the set after all does no
@@ -359,14 +341,14 @@ impl AdaptiveStacked {
         let Some(open) = &self.open else { return Ok(()) };
         let negative = || self.layers.iter().skip(1).step_by(2).chain([open]);
         let wanted = |key: Digest| negative().all(|layer| layer.part.contains(key));
-        let left = gather_again(keys, self.domain, &self.hasher, self.checksum, wanted)?;
+        let left = self.set.read(keys, wanted)?;
         let index = self.layers.len() + 1;
         let taken = 8.0 * (self.bytes() as f64);
-        let rest = self.plan.bits_from(index + 1, self.goal.size(), self.checksum.keys);
-        let room = self.goal.bits * self.checksum.keys as f64 - taken - rest;
+        let rest = self.plan.bits_from(index + 1, self.goal.size(), self.set.keys);
+        let room = self.goal.bits * self.set.keys as f64 - taken - rest;
         let part = self.goal.closed(&left, room, self.salt(self.made))?;
         let next = match index + 1 < self.plan.alphas.len() {
-            true => Some(self.goal.open(&self.plan, self.checksum.keys, index + 1, self.salt(self.made + 1))?),
+            true => Some(self.goal.open(&self.plan, self.set.keys, index + 1, self.salt(self.made + 1))?),
             false => None,
         };
         // From here on nothing fails.
@@ -389,7 +371,7 @@ impl AdaptiveStacked {
         let open = match self.plan.alphas.len() {
             1 => None,
             _ => {
-                let part = self.goal.open(&self.plan, self.checksum.keys, 1, self.salt(self.made))?;
+                let part = self.goal.open(&self.plan, self.set.keys, 1, self.salt(self.made))?;
                 Some(Layer { number: self.made, part, entries: 0 })
             }
         };
@@ -428,7 +410,7 @@ impl AdaptiveStacked {
                 self.shape = shape;
             }
         }
-        let digests = gather_again(keys, self.domain, &self.hasher, self.checksum, |_| true)?;
+        let digests = self.set.read(keys, |_| true)?;
         let before = std::mem::replace(&mut self.plan, self.goal.plan(digests.len() as u64, &self.shape));
         if let Err(e) = self.build_first_layer(&digests) {
             self.plan = before;
@@ -439,7 +421,7 @@ impl AdaptiveStacked {
 
     /// The first layer of the plan, and the second, empty. After an error nothing has changed.
     fn build_first_layer(&mut self, digests: &[Digest]) -> Result<(), BuildError> {
-        let keys = self.checksum.keys;
+        let keys = self.set.keys;
         let open = match self.plan.alphas.len() {
             1 => None,
             _ => Some(self.goal.open(&self.plan, keys, 1, self.salt(self.made + 1))?),
@@ -457,7 +439,7 @@ impl AdaptiveStacked {
     }
 
     fn salt(&self, number: u64) -> Salt {
-        Salt::secret(&self.hasher, number)
+        Salt::secret(&self.set.hasher, number)
     }
 
     /// The rates of the layers that answer, as they are filled.
@@ -496,27 +478,9 @@ impl AdaptiveStacked {
     pub fn bytes(&self) -> usize {
         self.layers.iter().chain(&self.open).map(|layer| layer.part.payload().len()).sum()
     }
-
-    /// How many keys it was made of.
-    pub fn len(&self) -> u64 {
-        self.checksum.keys
-    }
-
-    /// Whether it was made of none.
-    pub fn is_empty(&self) -> bool {
-        self.checksum.keys == 0
-    }
-
-    /// The domain of its keys.
-    pub fn domain(&self) -> Domain {
-        self.domain
-    }
-
-    /// The keyed hash.
-    pub fn hasher(&self) -> &Hasher {
-        &self.hasher
-    }
 }
+
+of_key_set!(AdaptiveStacked);
 
 #[cfg(test)]
 mod tests;

@@ -1,5 +1,8 @@
 //! a filter + a reverse map + a task -> a change, planned and then made: the verbs of adaptive filters.
 
+use bytes::Bytes;
+
+use super::frontier::Frontier;
 use super::map::Metered;
 use super::{AdaptError, ReverseMap};
 use crate::error::{BuildError, ChangeError, FormatError, QueryError};
@@ -31,11 +34,24 @@ pub struct Receipt {
     pub writes: u32,
 }
 
+/// What a filter is behind the verbs. It seals them: the trial of this crate knows all filters that have them.
+pub(crate) trait Kept: Sized {
+    /// The keyed hash, the keys' domain, and the moves.
+    fn frontier(&self) -> &Frontier;
+
+    /// See [`Adapt::snapshot`].
+    fn encoded(&self) -> Result<Vec<u8>, BuildError>;
+
+    /// See [`Adapt::restore`].
+    fn decoded(bytes: Bytes) -> Result<Self, FormatError>;
+}
+
 /// A filter that can be told of its false positives.
 ///
 /// Every call gets the same reverse map. [`repair`](Self::repair) is for keys that the caller knows to be absent. Filters that keys can be removed
 /// from implement [`Remove`] too.
-pub trait Adapt: Sized {
+#[allow(private_bounds)]
+pub trait Adapt: Kept {
     /// A change that is ready to be made.
     type Change;
 
@@ -49,16 +65,22 @@ pub trait Adapt: Sized {
     fn apply(&mut self, change: Self::Change) -> u32;
 
     /// Returns the number of [`Task::Step`]s that are still pending: key moves to the next hash function. Each later call makes a bounded number of them.
-    fn owed(&self) -> u32;
+    fn owed(&self) -> u32 {
+        self.frontier().pending_moves
+    }
 
     /// Whether the key of this digest may be in the set.
     fn contains_digest(&self, key: Digest) -> bool;
 
     /// The keyed hash.
-    fn hasher(&self) -> &Hasher;
+    fn hasher(&self) -> &Hasher {
+        &self.frontier().hasher
+    }
 
     /// The domain of the keys.
-    fn domain(&self) -> Domain;
+    fn domain(&self) -> Domain {
+        self.frontier().domain
+    }
 
     /// How many keys it holds.
     fn len(&self) -> u64;
@@ -73,13 +95,19 @@ pub trait Adapt: Sized {
     fn rate(&self) -> f64;
 
     /// How often all keys have got a new hash function.
-    fn epoch(&self) -> u64;
+    fn epoch(&self) -> u64 {
+        self.frontier().epoch()
+    }
 
     /// The filter as a file. The secret key is in it.
-    fn snapshot(&self) -> Result<Vec<u8>, BuildError>;
+    fn snapshot(&self) -> Result<Vec<u8>, BuildError> {
+        self.encoded()
+    }
 
     /// Takes up a snapshot. All of it is checked.
-    fn restore(bytes: impl Into<bytes::Bytes>) -> Result<Self, FormatError>;
+    fn restore(bytes: impl Into<Bytes>) -> Result<Self, FormatError> {
+        Self::decoded(bytes.into())
+    }
 
     /// Whether it holds none.
     fn is_empty(&self) -> bool {

@@ -222,18 +222,18 @@ impl Broom {
                 self.len += 1;
                 self.moved += u64::from(side == Side::New);
                 if self.fills() {
-                    self.pending_moves = self.pending_moves.saturating_add(MOVES_PER_INSERT);
+                    self.frontier.add_moves(MOVES_PER_INSERT);
                 }
                 self.put(side, put, true)
             }
             Change::Remove { side, hash } => self.remove(side, hash),
             Change::Lengthen { side, hash, tail } => {
-                self.pending_moves = self.pending_moves.saturating_add(self.moved_per_repair);
+                self.frontier.add_moves(self.moved_per_repair);
                 let table = self.table_mut(side);
                 table.lengthen(&table.spot(hash), tail)
             }
             Change::Move { key, from, put } => {
-                self.pending_moves = self.pending_moves.saturating_sub(1);
+                self.frontier.made_move();
                 let from = self.table.spot(from);
                 let (_, taken) = self.table.take(&from);
                 self.frontier.pass(key);
@@ -243,7 +243,10 @@ impl Broom {
                 touched + self.table.refill(from.block)
             }
             Change::Turn { next } => {
-                self.pending_moves = if self.len == 0 { 0 } else { self.pending_moves.saturating_sub(1) };
+                match self.len {
+                    0 => self.frontier.pending_moves = 0,
+                    _ => self.frontier.made_move(),
+                }
                 if let Some(table) = self.next.take() {
                     self.table = table;
                 }
@@ -274,7 +277,7 @@ impl Broom {
         if let Some(tail @ 1..) = tail {
             let number = self.number(side);
             self.table_mut(side).tombstones.insert(hash, number, tail);
-            self.pending_moves = self.pending_moves.saturating_add(self.moves_per_tombstone(side));
+            self.frontier.add_moves(self.moves_per_tombstone(side));
         }
         touched
     }

@@ -12,6 +12,7 @@ use bytes::Bytes;
 
 use super::super::file::{self, Kind, bytes_of, words_of};
 use super::super::frontier::Frontier;
+use super::super::verbs::Kept;
 use super::super::words::Backyard;
 use super::table::{Table, tombstone_capacity};
 use super::tombstones::Tombstones;
@@ -21,77 +22,82 @@ use crate::error::{BuildError, FormatError};
 use crate::format::{Reader, put_varint};
 use crate::math::broom::{MAX_KEYS, MAX_REMAINDER, Plan};
 
-pub(super) fn write(broom: &Broom) -> Result<Vec<u8>, BuildError> {
-    let mut fields = broom.rate.to_le_bytes().to_vec();
-    for number in
-        [u64::from(broom.moved_per_repair), u64::from(broom.grows), u64::from(broom.pending_moves), broom.moved]
-    {
-        put_varint(&mut fields, number);
+impl Kept for Broom {
+    fn frontier(&self) -> &Frontier {
+        &self.frontier
     }
-    broom.frontier.encode(&mut fields);
-    let tables: Vec<&Table> = [Some(&broom.table), broom.next.as_ref()].into_iter().flatten().collect();
-    put_varint(&mut fields, tables.len() as u64);
-    let mut payloads = vec![];
-    for table in tables {
-        let Plan { blocks, words, load, quotients, remainder, counter, yard } = table.plan;
-        put_varint(&mut fields, blocks);
-        for number in [words, load, quotients, remainder, counter] {
-            put_varint(&mut fields, number.into());
+
+    fn encoded(&self) -> Result<Vec<u8>, BuildError> {
+        let mut fields = self.rate.to_le_bytes().to_vec();
+        for number in [
+            u64::from(self.moved_per_repair),
+            u64::from(self.grows),
+            u64::from(self.frontier.pending_moves),
+            self.moved,
+        ] {
+            put_varint(&mut fields, number);
         }
-        put_varint(&mut fields, yard);
-        payloads.push(bytes_of(&table.words));
-        payloads.push(bytes_of(table.yard.as_words()));
-        payloads.push(table.tombstones.encode());
+        self.frontier.encode(&mut fields);
+        let tables: Vec<&Table> = [Some(&self.table), self.next.as_ref()].into_iter().flatten().collect();
+        put_varint(&mut fields, tables.len() as u64);
+        let mut payloads = vec![];
+        for table in tables {
+            let Plan { blocks, words, load, quotients, remainder, counter, yard } = table.plan;
+            put_varint(&mut fields, blocks);
+            for number in [words, load, quotients, remainder, counter] {
+                put_varint(&mut fields, number.into());
+            }
+            put_varint(&mut fields, yard);
+            payloads.push(bytes_of(&table.words));
+            payloads.push(bytes_of(table.yard.as_words()));
+            payloads.push(table.tombstones.encode());
+        }
+        file::write(Kind::Broom, self.frontier.hasher, self.frontier.domain, self.len, &fields, &payloads)
     }
-    file::write(Kind::Broom, broom.hasher, broom.domain, broom.len, &fields, &payloads)
+
+    fn decoded(bytes: Bytes) -> Result<Broom, FormatError> {
+        let file = file::read(bytes, Kind::Broom)?;
+        let mut from = file.fields();
+        let rate = file::rate(&mut from)?;
+        let moved_per_repair = from.within("keys moved for each repair", 1..=64)? as u32;
+        let grows = from.within("whether it grows", 0..=1)? == 1;
+        let pending_moves = from.within("steps due", 0..=u32::MAX.into())? as u32;
+        let len = file.header.keys;
+        let moved = from.within("keys moved", 0..=len)?;
+        let mut frontier = Frontier::decode(&mut from, &file.header)?;
+        frontier.pending_moves = pending_moves;
+        let tables = from.within("number of tables", 1..=2)? as usize;
+        let (payloads, rest) = file.payloads.as_chunks();
+        if payloads.len() != tables || !rest.is_empty() {
+            let found = file.payloads.len();
+            return Err(FormatError::invalid(format!("directory: {found} payloads of {tables} tables")));
+        }
+        let mut made = vec![];
+        for payloads in payloads {
+            made.push(table(&mut from, payloads)?);
+        }
+        from.end()?;
+        let keys: u64 = made.iter().map(Table::len).sum();
+        if keys != len {
+            return Err(FormatError::invalid(format!("header: {len} keys, and {keys} in the tables")));
+        }
+        let mut made = made.into_iter();
+        let Some(table) = made.next() else { return Err(FormatError::invalid("directory: no tables")) };
+        Ok(Broom {
+            rate,
+            moved_per_repair,
+            grows,
+            frontier,
+            table,
+            next: made.next(),
+            len,
+            moved,
+            ask: QueryFn::new::<Asked>(Level::detect()),
+        })
+    }
 }
 
-pub(super) fn read(bytes: Bytes) -> Result<Broom, FormatError> {
-    let file = file::read(bytes, Kind::Broom)?;
-    let mut from = file.fields();
-    let rate = file::rate(&mut from)?;
-    let moved_per_repair = from.within("keys moved for each repair", 1..=64)? as u32;
-    let grows = from.within("whether it grows", 0..=1)? == 1;
-    let pending_moves = from.within("steps due", 0..=u32::MAX.into())? as u32;
-    let len = file.header.keys;
-    let moved = from.within("keys moved", 0..=len)?;
-    let frontier = Frontier::decode(&mut from, file.header.hasher)?;
-    let tables = from.within("number of tables", 1..=2)? as usize;
-    if file.payloads.len() != 3 * tables {
-        let found = file.payloads.len();
-        return Err(FormatError::invalid(format!("directory: {found} payloads of {tables} tables")));
-    }
-    let mut made = vec![];
-    for payloads in file.payloads.chunks(3) {
-        made.push(table(&mut from, payloads)?);
-    }
-    from.end()?;
-    let keys: u64 = made.iter().map(Table::len).sum();
-    if keys != len {
-        return Err(FormatError::invalid(format!("header: {len} keys, and {keys} in the tables")));
-    }
-    let mut made = made.into_iter();
-    let Some(table) = made.next() else { return Err(FormatError::invalid("directory: no tables")) };
-    Ok(Broom {
-        hasher: file.header.hasher,
-        domain: file.header.domain,
-        rate,
-        moved_per_repair,
-        grows,
-        frontier,
-        table,
-        next: made.next(),
-        len,
-        moved,
-        pending_moves,
-        ask: QueryFn::new::<Asked>(Level::detect()),
-    })
-}
-
-fn table(from: &mut Reader<'_>, payloads: &[Bytes]) -> Result<Table, FormatError> {
-    let [words, yard, tombstones] = payloads else {
-        return Err(FormatError::invalid("directory: a payload is missing"));
-    };
+fn table(from: &mut Reader<'_>, [words, yard, tombstones]: &[Bytes; 3]) -> Result<Table, FormatError> {
     let plan = Plan {
         blocks: from.within("number of blocks", 1..=MAX_KEYS)?,
         words: from.within("words of a block", 1..=1024)? as u32,

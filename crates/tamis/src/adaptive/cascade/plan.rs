@@ -243,7 +243,7 @@ impl<L: Level> Cascade<L> {
             }
             Kind::Begin(next) => {
                 self.next = Some(next);
-                self.pending_moves = 0;
+                self.frontier.pending_moves = 0;
             }
             Kind::Move { key, from, to } => {
                 self.now.remove(key, from);
@@ -253,7 +253,7 @@ impl<L: Level> Cascade<L> {
                     next.live += 1;
                 }
                 self.frontier.pass(key);
-                self.pending_moves = self.pending_moves.saturating_sub(1);
+                self.frontier.made_move();
                 return 2 * reach;
             }
             Kind::End => {
@@ -261,7 +261,7 @@ impl<L: Level> Cascade<L> {
                     self.now = *next;
                 }
                 self.frontier.turn();
-                self.pending_moves = 0;
+                self.frontier.pending_moves = 0;
             }
         }
         reach
@@ -270,7 +270,7 @@ impl<L: Level> Cascade<L> {
     /// Steps are due, if keys are moving.
     fn add_moves(&mut self, steps: u32) {
         if self.next.is_some() {
-            self.pending_moves = self.pending_moves.saturating_add(steps);
+            self.frontier.add_moves(steps);
         }
     }
 }

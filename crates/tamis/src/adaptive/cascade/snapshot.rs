@@ -16,12 +16,16 @@ use super::{Cascade, Level, Schedule};
 use crate::adaptive::Adapt;
 use crate::adaptive::file;
 use crate::adaptive::frontier::{Frontier, Side};
+use crate::adaptive::verbs::Kept;
 use crate::error::{BuildError, FormatError};
 use crate::format::put_varint;
-use crate::hash::Digest;
 
-impl<L: Level> Cascade<L> {
-    pub(super) fn encoded(&self) -> Result<Vec<u8>, BuildError> {
+impl<L: Level> Kept for Cascade<L> {
+    fn frontier(&self) -> &Frontier {
+        &self.frontier
+    }
+
+    fn encoded(&self) -> Result<Vec<u8>, BuildError> {
         let Shape { domain, capacity, rate, schedule, steps } = self.shape;
         let (mut fields, mut payloads) = (vec![], vec![]);
         put_varint(&mut fields, capacity);
@@ -29,23 +33,22 @@ impl<L: Level> Cascade<L> {
         fields.push(schedule as u8);
         put_varint(&mut fields, steps.into());
         self.frontier.encode(&mut fields);
-        put_varint(&mut fields, self.pending_moves.into());
+        put_varint(&mut fields, self.frontier.pending_moves.into());
         fields.push(u8::from(self.closing.is_some()));
-        if let Some((Digest { hi, lo }, level)) = self.closing {
-            fields.extend_from_slice(&hi.to_le_bytes());
-            fields.extend_from_slice(&lo.to_le_bytes());
+        if let Some((key, level)) = self.closing {
+            file::put_digest(&mut fields, key);
             put_varint(&mut fields, level as u64);
         }
         fields.push(1 + u8::from(self.next.is_some()));
         for generation in std::iter::once(&self.now).chain(self.next.as_deref()) {
             generation.encode(&mut fields, &mut payloads);
         }
-        file::write(L::KIND, self.hasher, domain, self.len(), &fields, &payloads)
+        file::write(L::KIND, self.frontier.hasher, domain, self.len(), &fields, &payloads)
     }
 
-    pub(super) fn decoded(bytes: Bytes) -> Result<Cascade<L>, FormatError> {
+    fn decoded(bytes: Bytes) -> Result<Cascade<L>, FormatError> {
         let read = file::read(bytes, L::KIND)?;
-        let (hasher, domain) = (read.header.hasher, read.header.domain);
+        let domain = read.header.domain;
         let mut from = read.fields();
         let capacity = from.within("capacity", 0..=MAX_KEYS)?;
         let rate = f64::from_le_bytes(from.array()?);
@@ -57,11 +60,11 @@ impl<L: Level> Cascade<L> {
         let fail = |e: BuildError| FormatError::invalid(e.to_string());
         let shape = Shape { domain, capacity, rate, schedule, steps }.check().map_err(fail)?;
         let sizes = Sizes::of::<L>(&shape);
-        let frontier = Frontier::decode(&mut from, hasher)?;
-        let pending_moves = from.within("steps due", 0..=u32::MAX.into())? as u32;
+        let mut frontier = Frontier::decode(&mut from, &read.header)?;
+        frontier.pending_moves = from.within("steps due", 0..=u32::MAX.into())? as u32;
         let mut closing = None;
         if from.within("closing", 0..=1)? == 1 {
-            let key = Digest { hi: u64::from_le_bytes(from.array()?), lo: u64::from_le_bytes(from.array()?) };
+            let key = file::digest(&mut from)?;
             let level = from.within("closing level", 0..=sizes.tiers.len() as u64 - 1)?;
             closing = Some((key, level as usize));
         }
@@ -73,7 +76,7 @@ impl<L: Level> Cascade<L> {
         let mut load = |side| Generation::load(&sizes, frontier.salt(side), &mut from, &mut payloads, capacity);
         let now = load(Side::Old)?;
         let next = if two { Some(Box::new(load(Side::New)?)) } else { None };
-        let cascade = Cascade { hasher, shape, sizes, frontier, now, next, closing, pending_moves };
+        let cascade = Cascade { shape, sizes, frontier, now, next, closing };
         from.end()?;
         if payloads.next().is_some() || cascade.len() != read.header.keys || cascade.len() > capacity {
             return Err(FormatError::invalid("directory: keys or payloads that no level has"));

@@ -14,57 +14,59 @@ use super::yard::Backyard;
 use super::{Adapt, LargeBroom, hashes};
 use crate::adaptive::file::{self, Kind, bytes_of, words_of};
 use crate::adaptive::frontier::Frontier;
+use crate::adaptive::verbs::Kept;
 use crate::error::{BuildError, FormatError};
 use crate::format::put_varint;
 use crate::math::large::{MAX_KEYS, MAX_REST};
 
-pub(super) fn snapshot(broom: &LargeBroom) -> Result<Vec<u8>, BuildError> {
-    let (signatures, rests) = broom.front.payloads();
-    let (limit, place, words) = broom.yard.parts();
-    let mut fields = vec![];
-    put_varint(&mut fields, broom.capacity);
-    fields.extend_from_slice(&broom.rate.to_le_bytes());
-    put_varint(&mut fields, broom.front.bins());
-    put_varint(&mut fields, u64::from(broom.front.width()));
-    put_varint(&mut fields, limit);
-    put_varint(&mut fields, place as u64);
-    put_varint(&mut fields, broom.old);
-    put_varint(&mut fields, u64::from(broom.pending_moves));
-    broom.frontier.encode(&mut fields);
-    let payloads = [signatures, bytes_of(rests), bytes_of(words)];
-    file::write(Kind::LargeBroom, broom.hasher, broom.domain, broom.len(), &fields, &payloads)
-}
+impl Kept for LargeBroom {
+    fn frontier(&self) -> &Frontier {
+        &self.frontier
+    }
 
-pub(super) fn restore(bytes: Bytes) -> Result<LargeBroom, FormatError> {
-    let read = file::read(bytes, Kind::LargeBroom)?;
-    let [signatures, rests, words] = &read.payloads[..] else {
-        return Err(FormatError::invalid(format!("directory: {} payloads, expected 3", read.payloads.len())));
-    };
-    let mut from = read.fields();
-    let capacity = from.within("capacity", 0..=MAX_KEYS)?;
-    let rate = file::rate(&mut from)?;
-    let bins = from.within("bins", 1..=MAX_KEYS)?;
-    let width = from.within("bits of a rest", 0..=u64::from(MAX_REST))? as u32;
-    let limit = from.varint()?;
-    let broom = from.varint()?;
-    let old = from.varint()?;
-    let pending_moves = from.within("steps that are due", 0..=u64::from(u32::MAX))? as u32;
-    let hasher = read.header.hasher;
-    let frontier = Frontier::decode(&mut from, hasher)?;
-    from.end()?;
-    let front = Front::from_payloads(bins, width, signatures, words_of(rests)?).map_err(FormatError::invalid)?;
-    let yard = Backyard::from_parts(limit, broom, words_of(words)?).map_err(FormatError::invalid)?;
-    let (keys, found) = (read.header.keys, front.keys() + yard.keys());
-    if found != keys || keys > capacity {
-        return Err(FormatError::invalid(format!(
-            "header: {keys} keys; the filter holds {found} and was made for {capacity}"
-        )));
+    fn encoded(&self) -> Result<Vec<u8>, BuildError> {
+        let (signatures, rests) = self.front.payloads();
+        let (limit, place, words) = self.yard.parts();
+        let mut fields = vec![];
+        put_varint(&mut fields, self.capacity);
+        fields.extend_from_slice(&self.rate.to_le_bytes());
+        let (bins, width) = (self.front.bins(), self.front.width().into());
+        for number in [bins, width, limit, place as u64, self.old, self.frontier.pending_moves.into()] {
+            put_varint(&mut fields, number);
+        }
+        self.frontier.encode(&mut fields);
+        let payloads = [signatures, bytes_of(rests), bytes_of(words)];
+        file::write(Kind::LargeBroom, self.frontier.hasher, self.frontier.domain, self.len(), &fields, &payloads)
     }
-    // Before the first key has moved all are on the old side.
-    if old > keys || (frontier.last().is_none() && old != keys) {
-        return Err(FormatError::invalid(format!("directory: {old} of {keys} keys are on the old side")));
+
+    fn decoded(bytes: Bytes) -> Result<LargeBroom, FormatError> {
+        let read = file::read(bytes, Kind::LargeBroom)?;
+        let [signatures, rests, words] = read.all()?;
+        let mut from = read.fields();
+        let capacity = from.within("capacity", 0..=MAX_KEYS)?;
+        let rate = file::rate(&mut from)?;
+        let bins = from.within("bins", 1..=MAX_KEYS)?;
+        let width = from.within("bits of a rest", 0..=u64::from(MAX_REST))? as u32;
+        let limit = from.varint()?;
+        let broom = from.varint()?;
+        let old = from.varint()?;
+        let pending_moves = from.within("steps that are due", 0..=u64::from(u32::MAX))? as u32;
+        let mut frontier = Frontier::decode(&mut from, &read.header)?;
+        frontier.pending_moves = pending_moves;
+        from.end()?;
+        let front = Front::from_payloads(bins, width, signatures, words_of(rests)?).map_err(FormatError::invalid)?;
+        let yard = Backyard::from_parts(limit, broom, words_of(words)?).map_err(FormatError::invalid)?;
+        let (keys, found) = (read.header.keys, front.keys() + yard.keys());
+        if found != keys || keys > capacity {
+            return Err(FormatError::invalid(format!(
+                "header: {keys} keys; the filter holds {found} and was made for {capacity}"
+            )));
+        }
+        // Before the first key has moved all are on the old side.
+        if old > keys || (frontier.last().is_none() && old != keys) {
+            return Err(FormatError::invalid(format!("directory: {old} of {keys} keys are on the old side")));
+        }
+        let hashes = hashes(&frontier);
+        Ok(LargeBroom { capacity, rate, frontier, hashes, front, yard, old })
     }
-    let hashes = hashes(&frontier);
-    let domain = read.header.domain;
-    Ok(LargeBroom { hasher, domain, capacity, rate, frontier, hashes, front, yard, old, pending_moves })
 }

@@ -79,7 +79,7 @@ fn it_answers_as_a_set_does() {
             }
         }
         holds_all(&broom, set.iter().copied());
-        let old = set.iter().filter(|key| broom.frontier.side(key.digest(&broom.hasher)) == Side::Old).count();
+        let old = set.iter().filter(|key| broom.frontier.side(key.digest(&broom.frontier.hasher)) == Side::Old).count();
         assert_eq!(broom.old, old as u64);
         assert!(capacity < 70 || rate < 0.1 || broom.epoch() > 3, "{capacity}: epoch {}", broom.epoch());
         for key in set {
@@ -113,7 +113,7 @@ fn a_repaired_stranger_is_refused_for_as_long_as_its_function_is_in_use() {
     let mut broom = coarse(3000);
     let mut map = Memory::new();
     for key in 0..3000u64 {
-        let task = Task::Insert(key.digest(&broom.hasher));
+        let task = Task::Insert(key.digest(&broom.frontier.hasher));
         let change = broom.plan(task, &mut map).unwrap().unwrap();
         broom.apply(change);
     }
@@ -121,7 +121,7 @@ fn a_repaired_stranger_is_refused_for_as_long_as_its_function_is_in_use() {
     let mut repaired = vec![];
     for _ in 0..40 {
         let stranger = false_positive(&broom, &mut from);
-        let task = Task::Repair(stranger.digest(&broom.hasher));
+        let task = Task::Repair(stranger.digest(&broom.frontier.hasher));
         // Without steps: no hash function changes.
         let change = broom.plan(task, &mut map).unwrap().unwrap();
         broom.apply(change);
@@ -133,14 +133,14 @@ fn a_repaired_stranger_is_refused_for_as_long_as_its_function_is_in_use() {
     holds_all(&broom, 0..3000);
     // A key that was evicted, removed and put in again does not bring its false positive back; nor does a snapshot.
     for key in 0..3000u64 {
-        let change = broom.plan_remove(key.digest(&broom.hasher), &mut map).unwrap();
+        let change = broom.plan_remove(key.digest(&broom.frontier.hasher), &mut map).unwrap();
         broom.apply(change);
     }
     // Tombstones of those 40, and of the few that met a key with their print when they came.
     assert!(broom.is_empty() && (40..48).contains(&broom.yard.taken()), "{:?}", broom.yard());
     let mut broom = LargeBroom::restore(broom.snapshot().unwrap()).unwrap();
     for round in 0..3000u64 {
-        let key = Task::Insert(round.digest(&broom.hasher));
+        let key = Task::Insert(round.digest(&broom.frontier.hasher));
         let change = broom.plan(key, &mut map).unwrap().unwrap();
         broom.apply(change);
     }
@@ -326,7 +326,7 @@ fn a_map_that_lies_is_found_out() {
     let mut broom = coarse(500);
     (0..500u64).for_each(|key| assert!(broom.insert(key, &mut map).unwrap().changed));
     let stranger = false_positive(&broom, &mut STRANGERS.clone());
-    let digest = stranger.digest(&broom.hasher);
+    let digest = stranger.digest(&broom.frontier.hasher);
     let names = map.names.clone();
     let name =
         *names.iter().find(|(_, keys)| keys.iter().any(|&key| broom.print(key) == broom.print(digest))).unwrap().0;
@@ -341,28 +341,30 @@ fn a_map_that_lies_is_found_out() {
     assert_eq!(broom.repair(stranger, &mut map), Err(AdaptError::Unfiled { name }));
     // It knows two.
     let twin = (1 << 50..)
-        .map(|key: u64| key.digest(&broom.hasher))
+        .map(|key: u64| key.digest(&broom.frontier.hasher))
         .find(|&key| broom.print(key) == broom.print(digest))
         .unwrap();
     map.names.insert(name, [names[&name][0], twin].to_vec());
     assert_eq!(broom.repair(stranger, &mut map), Err(AdaptError::Ambiguous { name }));
-    let key = (0..500u64).find(|key| key.digest(&broom.hasher) == names[&name][0]).unwrap();
+    let key = (0..500u64).find(|key| key.digest(&broom.frontier.hasher) == names[&name][0]).unwrap();
     assert_eq!(broom.remove(key, &mut map), Err(AdaptError::Ambiguous { name }));
     // The same one twice is one.
     map.names.insert(name, [names[&name][0]; 2].to_vec());
     assert!(broom.repair(stranger, &mut map).unwrap().changed);
     // Steps: no key although there are, a key that is not held, one that does not come next.
     assert_eq!((broom.owed(), broom.carry_out(Task::Step, &mut map)), (STEPS, Err(AdaptError::Order)));
-    map.next = (1 << 51..).map(|key: u64| key.digest(&broom.hasher)).find(|&key| !broom.contains_digest(key));
+    map.next = (1 << 51..).map(|key: u64| key.digest(&broom.frontier.hasher)).find(|&key| !broom.contains_digest(key));
     assert_eq!(broom.carry_out(Task::Step, &mut map), Err(AdaptError::Order));
-    map.next = (0..500u64).map(|key| key.digest(&broom.hasher)).min();
+    map.next = (0..500u64).map(|key| key.digest(&broom.frontier.hasher)).min();
     assert_eq!(broom.carry_out(Task::Step, &mut map), Err(AdaptError::Order));
     map.agrees = true;
     assert!(broom.carry_out(Task::Step, &mut map).unwrap().changed);
     assert_eq!(broom.carry_out(Task::Step, &mut map), Err(AdaptError::Order));
     // A removal that the map knows nothing of, or does not make.
     map.agrees = false;
-    let key = (0..500u64).find(|key| broom.print(key.digest(&broom.hasher)) != broom.print(map.next.unwrap())).unwrap();
+    let key = (0..500u64)
+        .find(|key| broom.print(key.digest(&broom.frontier.hasher)) != broom.print(map.next.unwrap()))
+        .unwrap();
     assert!(matches!(broom.remove(key, &mut map), Err(AdaptError::Unfiled { .. })));
     map.names.clear();
     assert_eq!(broom.remove(7u64, &mut map), Err(AdaptError::Absent));
@@ -382,8 +384,8 @@ fn a_snapshot_goes_on_where_it_was_made() {
             let back = LargeBroom::restore(bytes.clone()).unwrap();
             assert_eq!(back.snapshot().unwrap(), bytes);
             assert_eq!(
-                (&back.front, &back.yard, back.old, back.pending_moves),
-                (&broom.front, &broom.yard, broom.old, broom.pending_moves)
+                (&back.front, &back.yard, back.old, back.frontier.pending_moves),
+                (&broom.front, &broom.yard, broom.old, broom.frontier.pending_moves)
             );
             assert_eq!((back.rate(), back.domain(), back.epoch()), (broom.rate(), Domain::U64, broom.epoch()));
             broom = back;
@@ -469,6 +471,6 @@ fn what_cannot_be_is_said() {
 /// The secret of the operating system differs, and so does what is let through.
 #[test]
 fn a_secret_is_a_secret() {
-    let secrets = [0; 2].map(|_| LargeBroom::new(Domain::U64, 10, 1e-6).unwrap().hasher.words());
+    let secrets = [0; 2].map(|_| LargeBroom::new(Domain::U64, 10, 1e-6).unwrap().hasher().words());
     assert_ne!(secrets[0], secrets[1]);
 }

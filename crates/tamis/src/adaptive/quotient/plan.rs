@@ -260,18 +260,18 @@ impl AdaptiveQuotient {
                 };
                 self.tombstones[place.parity as usize & 1] += u64::from(new);
                 self.old = self.old.saturating_sub(u64::from(side == Side::Old));
-                self.add_moves(if new { 3 * self.steps } else { 0 });
+                self.frontier.add_moves(if new { 3 * self.steps } else { 0 });
                 12
             }
             Kind::Extend(longer) => {
                 self.extend(longer);
-                self.add_moves(self.steps);
+                self.frontier.add_moves(self.steps);
                 8
             }
             Kind::Lift { place, from } => {
                 self.take_out(&place, from);
                 self.take_in(Arrival { place, to: Match::Whole, other: None });
-                self.add_moves(self.steps);
+                self.frontier.add_moves(self.steps);
                 12
             }
             Kind::Move { key, place, from, arrival } => {
@@ -279,7 +279,7 @@ impl AdaptiveQuotient {
                 self.take_in(arrival);
                 self.frontier.pass(key);
                 self.old = self.old.saturating_sub(1);
-                self.pending_moves = self.pending_moves.saturating_sub(1);
+                self.frontier.made_move();
                 20
             }
             Kind::Sweep => {
@@ -294,20 +294,16 @@ impl AdaptiveQuotient {
                 self.swept = next.unwrap_or(0);
                 let left = &mut self.tombstones[parity as usize];
                 *left = left.saturating_sub((before - self.long.len() - self.whole.len()) as u64);
-                self.pending_moves = self.pending_moves.saturating_sub(1);
+                self.frontier.made_move();
                 2 * SLOTS_PER_SWEEP as u32
             }
             Kind::Turn => {
                 self.frontier.turn();
                 self.old = self.len();
-                self.pending_moves = self.pending_moves.saturating_sub(1);
+                self.frontier.made_move();
                 1
             }
         }
-    }
-
-    fn add_moves(&mut self, steps: u32) {
-        self.pending_moves = self.pending_moves.saturating_add(steps);
     }
 
     fn extend(&mut self, Longer { from, to }: Longer) {

@@ -12,6 +12,7 @@ use super::{AdaptiveQuotient, STEPS, Sizes};
 use crate::adaptive::Adapt;
 use crate::adaptive::file::{self, Kind, bytes_of, words_of};
 use crate::adaptive::frontier::Frontier;
+use crate::adaptive::verbs::Kept;
 use crate::adaptive::words::cost;
 use crate::error::{BuildError, FormatError};
 use crate::format::put_varint;
@@ -21,27 +22,29 @@ use crate::leaves::quotient::OwnedQuotient;
 /// Bases without a slot, more than chance has.
 const MAX_SPARE_BASES: u64 = 64;
 
-impl AdaptiveQuotient {
-    pub(super) fn encoded(&self) -> Result<Vec<u8>, BuildError> {
+impl Kept for AdaptiveQuotient {
+    fn frontier(&self) -> &Frontier {
+        &self.frontier
+    }
+
+    fn encoded(&self) -> Result<Vec<u8>, BuildError> {
         let mut fields = vec![];
         put_varint(&mut fields, self.capacity);
         fields.extend_from_slice(&self.rate.to_le_bytes());
         put_varint(&mut fields, self.steps.into());
         self.frontier.encode(&mut fields);
-        for number in [self.pending_moves.into(), self.old, self.swept as u64, self.spare.len() as u64] {
+        for number in [self.frontier.pending_moves.into(), self.old, self.swept as u64, self.spare.len() as u64] {
             put_varint(&mut fields, number);
         }
         self.spare.iter().for_each(|&base| put_varint(&mut fields, base));
         let payloads = [self.held.payload.clone(), bytes_of(&self.long.sorted()), bytes_of(&self.whole.sorted())];
-        file::write(Kind::Quotient, self.hasher, self.domain, self.len(), &fields, &payloads)
+        file::write(Kind::Quotient, self.frontier.hasher, self.frontier.domain, self.len(), &fields, &payloads)
     }
 
-    pub(super) fn decoded(bytes: Bytes) -> Result<AdaptiveQuotient, FormatError> {
+    fn decoded(bytes: Bytes) -> Result<AdaptiveQuotient, FormatError> {
         let read = file::read(bytes, Kind::Quotient)?;
         let (hasher, domain) = (read.header.hasher, read.header.domain);
-        let [table, long, whole] = &read.payloads[..] else {
-            return Err(FormatError::invalid(format!("directory: {} payloads, expected 3", read.payloads.len())));
-        };
+        let [table, long, whole] = read.all()?;
         let mut from = read.fields();
         let capacity = from.within("capacity", 0..=4 * table.len() as u64)?;
         let rate = f64::from_le_bytes(from.array()?);
@@ -53,8 +56,8 @@ impl AdaptiveQuotient {
         let held = OwnedQuotient::reopened(sizes.table, Salt::new(0), table).map_err(fail)?;
         let held = held.ok_or_else(|| wrong("the slots of the table contradict one another"))?;
         let mut filter = AdaptiveQuotient::of(domain, hasher, &sizes, held).map_err(fail)?;
-        filter.frontier = Frontier::decode(&mut from, hasher)?;
-        filter.pending_moves = from.within("steps due", 0..=u32::MAX.into())? as u32;
+        filter.frontier = Frontier::decode(&mut from, &read.header)?;
+        filter.frontier.pending_moves = from.within("steps due", 0..=u32::MAX.into())? as u32;
         filter.old = from.within("keys under the old function", 0..=capacity)?;
         filter.swept = from.within("slot to sweep next", 0..=filter.long.bytes() as u64)? as usize;
         let range = filter.held.geometry.range();

@@ -3,7 +3,6 @@
 use bytes::Bytes;
 
 use crate::adaptive::file::{self, Kind};
-use crate::adaptive::keys::KeySetChecksum;
 use crate::error::{BuildError, FormatError};
 use crate::format::{Reader, put_varint};
 use crate::gather::counter::Counter;
@@ -38,7 +37,7 @@ impl AdaptiveStacked {
         put_varint(&mut fields, self.goal.lifetime.map_or(0, |queries| queries.saturating_add(1)));
         put_varint(&mut fields, self.sample);
         put_varint(&mut fields, self.memory);
-        fields.extend(self.checksum.sum.to_le_bytes());
+        fields.extend(self.set.sum.to_le_bytes());
         fields.push(self.phase as u8);
         fields.push(u8::from(self.dropped));
         put_varint(&mut fields, self.made);
@@ -61,19 +60,18 @@ impl AdaptiveStacked {
             fields.extend(layer.part.encoded().geometry);
             payloads.push(layer.part.payload().to_vec());
         }
-        file::write(Kind::Stacked, self.hasher, self.domain, self.checksum.keys, &fields, &payloads)
+        file::write(Kind::Stacked, self.set.hasher, self.set.domain, self.set.keys, &fields, &payloads)
     }
 
     /// Takes up a snapshot. All of it is checked.
     pub fn restore(bytes: impl Into<Bytes>) -> Result<AdaptiveStacked, FormatError> {
         let file = file::read(bytes, Kind::Stacked)?;
-        let hasher = file.header.hasher;
         let mut from = file.fields();
         let base = base(from.u8()?)?;
         let bits = number(&mut from, "bits per key", 1.0, 1024.0)?;
         let lifetime = from.varint()?.checked_sub(1);
         let (sample, memory) = (from.within("sample", 1..=u64::MAX)?, from.varint()?);
-        let checksum = KeySetChecksum { keys: file.header.keys, sum: u64::from_le_bytes(from.array()?) };
+        let set = file.key_set(&mut from)?;
         let phase = match from.within("phase", 0..=2)? {
             0 => Phase::Collecting,
             1 => Phase::Stacked,
@@ -100,15 +98,14 @@ impl AdaptiveStacked {
             let reason = format!("directory: {count} of {planned} layers do not fit the phase {phase:?}");
             return Err(FormatError::invalid(reason));
         }
-        let mut payloads = file.payloads.iter();
-        let mut payload = || payloads.next().ok_or_else(|| FormatError::invalid("directory: a payload is missing"));
-        let shape = shape(payload()?, unseen)?;
+        let mut payloads = file.payloads();
+        let shape = shape(payloads.next()?, unseen)?;
         let mut layers = vec![];
         for _ in 0..count + u64::from(is_open) {
             let number = from.within("number of a salt", 0..=made - 1)?;
             let entries = from.varint()?;
-            let mut leaf = Leaf::decode(tag(base), &mut from, 0, Salt::secret(&hasher, number))?;
-            let (payload, len) = (payload()?, leaf.payload_len(0));
+            let mut leaf = Leaf::decode(tag(base), &mut from, 0, Salt::secret(&set.hasher, number))?;
+            let (payload, len) = (payloads.next()?, leaf.payload_len(0));
             if payload.len() as u64 != len {
                 let reason = format!("payload: a layer of {} bytes, expected {len}", payload.len());
                 return Err(FormatError::invalid(reason));
@@ -119,18 +116,16 @@ impl AdaptiveStacked {
             layers.push(Layer { number, part, entries });
         }
         from.end()?;
-        if payloads.next().is_some() {
-            return Err(FormatError::invalid("directory: a payload too many"));
-        }
+        payloads.end()?;
         let open = if is_open { layers.pop() } else { None };
         // A key that is put into a table without room is not found again.
         if open.as_ref().is_some_and(|open| open.part.payload().is_empty())
-            || (checksum.keys > 0 && layers[0].part.payload().is_empty())
+            || (set.keys > 0 && layers[0].part.payload().is_empty())
         {
             return Err(FormatError::invalid("payload: a layer without a table"));
         }
         // An open layer is made by the plan, so the plan must be one for such a first layer.
-        let planned = plan.bits_from(1, StackGoal { base, bits, lifetime }.size(), checksum.keys);
+        let planned = plan.bits_from(1, StackGoal { base, bits, lifetime }.size(), set.keys);
         let most = 512.0 * layers[0].part.payload().len() as f64 + 4096.0;
         if planned.is_nan() || planned > most {
             let reason =
@@ -142,13 +137,11 @@ impl AdaptiveStacked {
         let counter = (phase == Phase::Remodelling).then(|| Counter::new(memory));
         let queries = if counter.is_some() { 0 } else { queries };
         Ok(AdaptiveStacked {
-            hasher,
-            domain: file.header.domain,
+            set,
             goal: StackGoal { base, bits, lifetime },
             shape,
             sample,
             memory,
-            checksum,
             plan,
             layers,
             open,

@@ -377,7 +377,8 @@ fn damaged_snapshots_do_no_harm() {
         let payloads: Vec<Vec<u8>> = file.payloads.iter().map(|payload| payload.to_vec()).collect();
         let mut opened = 0;
         let mut try_out = |fields: &[u8], payloads: &[Vec<u8>], keys: u64| {
-            let bytes = file::write(Kind::Stacked, filter.hasher, filter.domain, keys, fields, payloads).unwrap();
+            let bytes =
+                file::write(Kind::Stacked, filter.set.hasher, filter.set.domain, keys, fields, payloads).unwrap();
             let Ok(mut filter) = AdaptiveStacked::restore(bytes) else { return };
             opened += 1;
             for i in 0..200 {

@@ -21,7 +21,7 @@ fuzz_target!(|bytes: &[u8]| {
         let key = u64::from(operation[1]) << 8 | u64::from(operation[0] >> 3);
         match operation[0] & 7 {
             0..=2 => match filter.insert(key, &mut map) {
-                Ok(receipt) => assert_eq!(receipt.changed, set.insert(key)),
+                Ok(stats) => assert_eq!(stats.changed, set.insert(key)),
                 Err(error) => assert!(matches!(error, AdaptError::Query(_)), "{error:?}"),
             },
             3 => assert_eq!(filter.remove(key, &mut map).is_ok(), set.remove(&key)),

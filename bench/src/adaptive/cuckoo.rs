@@ -13,7 +13,7 @@
 //!
 //! A fingerprint is never 0, which is an empty slot. Both buckets of a key come from its hash, not from the fingerprint: the mirror knows the key.
 
-use tamis::adaptive::Receipt;
+use tamis::adaptive::ChangeStats;
 use tamis::{Digest, Hasher, Salt};
 
 use crate::many::bits::Bits;
@@ -131,18 +131,18 @@ impl AdaptiveCuckoo {
     }
 
     /// Puts a key in. The error is a full table, as it was before.
-    pub(crate) fn insert(&mut self, key: Digest) -> Result<Receipt, String> {
-        let mut receipt = Receipt { changed: true, ..Receipt::default() };
+    pub(crate) fn insert(&mut self, key: Digest) -> Result<ChangeStats, String> {
+        let mut stats = ChangeStats { changed: true, ..ChangeStats::default() };
         let mut walk: Vec<usize> = Vec::new();
         let mut carried = key;
         loop {
             let hashed = self.hash(carried);
-            receipt.words += 2;
+            stats.words += 2;
             if let Some(at) = AdaptiveCuckoo::slots(&hashed).find(|&at| self.cell(at) == 0) {
                 self.put(at, Some(carried));
-                receipt.writes += 1;
+                stats.writes += 1;
                 self.len += 1;
-                return Ok(receipt);
+                return Ok(stats);
             }
             if walk.len() == EVICTIONS {
                 break;
@@ -150,8 +150,8 @@ impl AdaptiveCuckoo {
             let dice = self.dice.draw();
             let at = hashed.buckets[(dice >> 63) as usize] * SLOTS + (dice & 3) as usize;
             // A key that must go elsewhere is in the mirror only.
-            receipt.reads += 1;
-            receipt.writes += 1;
+            stats.reads += 1;
+            stats.writes += 1;
             let Some(evicted) = self.mirror[at] else { return Err("a slot without a key".into()) };
             self.put(at, Some(carried));
             walk.push(at);
@@ -173,31 +173,31 @@ impl AdaptiveCuckoo {
     }
 
     /// Takes a key out.
-    pub(crate) fn remove(&mut self, key: Digest) -> Result<Receipt, String> {
+    pub(crate) fn remove(&mut self, key: Digest) -> Result<ChangeStats, String> {
         let hashed = self.hash(key);
         let at = AdaptiveCuckoo::slots(&hashed).find(|&at| self.mirror[at] == Some(key)).ok_or("no such key")?;
         self.put(at, None);
         self.len -= 1;
-        Ok(Receipt { changed: true, words: 3, reads: 1, writes: 1, ..Receipt::default() })
+        Ok(ChangeStats { changed: true, words: 3, reads: 1, writes: 1, ..ChangeStats::default() })
     }
 
     /// Advances every slot that takes the key for its own; the keys in those slots are added to `found`.
-    pub(crate) fn repair(&mut self, key: Digest, found: &mut Vec<Digest>) -> Result<Receipt, String> {
+    pub(crate) fn repair(&mut self, key: Digest, found: &mut Vec<Digest>) -> Result<ChangeStats, String> {
         let hashed = self.hash(key);
-        let mut receipt = Receipt { words: 2, ..Receipt::default() };
+        let mut stats = ChangeStats { words: 2, ..ChangeStats::default() };
         for at in AdaptiveCuckoo::slots(&hashed) {
             let cell = self.cell(at);
             if cell == 0 || !AdaptiveCuckoo::takes(cell, &hashed) {
                 continue;
             }
-            receipt.reads += 1;
+            stats.reads += 1;
             let owner = self.mirror[at].filter(|&owner| owner != key).ok_or("the key is in the set")?;
             self.set(at, Some(owner), ((cell & 3) as usize + 1) & 3);
             found.push(owner);
-            receipt.words += 1;
-            receipt.changed = true;
+            stats.words += 1;
+            stats.changed = true;
         }
-        Ok(receipt)
+        Ok(stats)
     }
 }
 

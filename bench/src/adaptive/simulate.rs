@@ -187,13 +187,13 @@ fn churn(
     let (mut inserts, mut deletes) = (0, 0);
     for i in 0..count {
         let at = ((u128::from(dice.draw()) * members.len() as u128) >> 64) as usize;
-        let receipt = broom.remove(members[at], map)?;
-        deletes += u64::from(receipt.reads - receipt.moved.min(receipt.reads));
+        let stats = broom.remove(members[at], map)?;
+        deletes += u64::from(stats.reads - stats.moved.min(stats.reads));
         if i % 2 == 0 {
             members[at] = dice.draw() | 1;
         }
-        let receipt = broom.insert(members[at], map)?;
-        inserts += u64::from(receipt.reads - receipt.moved.min(receipt.reads));
+        let stats = broom.insert(members[at], map)?;
+        inserts += u64::from(stats.reads - stats.moved.min(stats.reads));
         if i % (count / 16).max(1) == 0 {
             found.look(broom);
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::error::Error;
 
 use serde::Serialize;
-use tamis::adaptive::Receipt;
+use tamis::adaptive::ChangeStats;
 
 use super::Options;
 use crate::adversary::Entry;
@@ -55,10 +55,10 @@ struct Cost {
 }
 
 impl Cost {
-    fn note(&mut self, receipt: Receipt) {
-        self.words.note(receipt.words);
-        self.reads.note(receipt.reads);
-        self.accesses.note(receipt.reads + receipt.writes);
+    fn note(&mut self, stats: ChangeStats) {
+        self.words.note(stats.words);
+        self.reads.note(stats.reads);
+        self.accesses.note(stats.reads + stats.writes);
     }
 }
 
@@ -137,7 +137,7 @@ pub(super) fn run(options: &Options, entry: Entry) -> Result<Worst, Box<dyn Erro
             }
         };
         match done {
-            Ok(receipt) => cost.note(receipt),
+            Ok(stats) => cost.note(stats),
             Err(e) => {
                 worst.errors.push(e);
                 break;
@@ -176,7 +176,7 @@ pub(super) fn table(options: &Options, all: &[Worst]) -> Table {
         columns: names.map(String::from).to_vec(),
         rows,
         note: format!(
-            "words: of the filter, read or written by one operation and the moves that it makes, as its receipt says; map: reads and writes of \
+            "words: of the filter, read or written by one operation and the moves that it makes, as its ChangeStats say; map: reads and writes of \
              the reverse map. An operation in eight inserts, one deletes; a third of the queries are for old false positives, and a third of the keys that \
              come were there before.{faults}"
         ),

@@ -4,7 +4,7 @@
 //! end all keys are asked for: a filter that loses one has failed, whatever its rate.
 
 use tamis::Digest;
-use tamis::adaptive::Receipt;
+use tamis::adaptive::ChangeStats;
 
 use super::claim::{Claim, Meter};
 use super::subject::{Subject, Work};
@@ -79,11 +79,11 @@ impl Attack {
     }
 
     /// Notes what a piece of work came to; `None` after an error.
-    fn done(&mut self, done: Result<Receipt, String>) -> Option<Receipt> {
+    fn done(&mut self, done: Result<ChangeStats, String>) -> Option<ChangeStats> {
         match done {
-            Ok(receipt) => {
-                self.progress += u64::from(receipt.moved);
-                Some(receipt)
+            Ok(stats) => {
+                self.progress += u64::from(stats.moved);
+                Some(stats)
             }
             Err(e) => {
                 self.errors += 1;
@@ -123,8 +123,8 @@ impl Attack {
     /// Reports a key, and says who is behind it.
     pub(super) fn accuse(&mut self, key: u64) -> Vec<Digest> {
         match self.subject.accused(key) {
-            Ok((receipt, found)) => {
-                self.count(Ok(receipt));
+            Ok((stats, found)) => {
+                self.count(Ok(stats));
                 found
             }
             Err(e) => {
@@ -134,11 +134,11 @@ impl Attack {
         }
     }
 
-    fn count(&mut self, done: Result<Receipt, String>) {
-        if let Some(receipt) = self.done(done) {
-            self.reads += u64::from(receipt.reads);
-            self.writes += u64::from(receipt.writes);
-            self.moved += u64::from(receipt.moved);
+    fn count(&mut self, done: Result<ChangeStats, String>) {
+        if let Some(stats) = self.done(done) {
+            self.reads += u64::from(stats.reads);
+            self.writes += u64::from(stats.writes);
+            self.moved += u64::from(stats.moved);
         }
     }
 

@@ -4,7 +4,7 @@
 
 use std::cell::RefCell;
 
-use tamis::adaptive::{AdaptiveChained, AdaptiveStacked, ChainOptions, Receipt, StackOptions};
+use tamis::adaptive::{AdaptiveChained, AdaptiveStacked, ChainOptions, ChangeStats, StackOptions};
 use tamis::workload::Shape;
 use tamis::{Digest, Hasher};
 
@@ -81,7 +81,7 @@ impl<F: Learner> Subject for Learning<F> {
         self.filter.borrow_mut().as_mut().is_some_and(|filter| filter.has(key))
     }
 
-    fn work(&mut self, work: Work, key: u64) -> Result<Receipt, String> {
+    fn work(&mut self, work: Work, key: u64) -> Result<ChangeStats, String> {
         match work {
             Work::Insert => {
                 self.keys.push(key);
@@ -95,10 +95,10 @@ impl<F: Learner> Subject for Learning<F> {
                 if let Some(filter) = self.filter.borrow_mut().as_mut() {
                     filter.learn(key, &mut self.keys)?;
                 }
-                return Ok(Receipt { changed: yes, ..Receipt::default() });
+                return Ok(ChangeStats { changed: yes, ..ChangeStats::default() });
             }
         }
-        Ok(Receipt { changed: true, ..Receipt::default() })
+        Ok(ChangeStats { changed: true, ..ChangeStats::default() })
     }
 
     fn bits(&self) -> u64 {

@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::error::Error;
 use std::time::Duration;
 
-use tamis::adaptive::{Adapt, AdaptError, Receipt, Remove, ReverseMap};
+use tamis::adaptive::{Adapt, AdaptError, ChangeStats, Remove, ReverseMap};
 use tamis::{Bloom, Digest, Domain, Hasher, Quotient};
 
 use super::log::Watched;
@@ -25,7 +25,7 @@ pub(crate) trait Subject {
     fn ask(&self, key: u64) -> bool;
 
     /// Puts in a key that is not there, takes one out that is, or reports a key that is not in the set though the filter said so.
-    fn work(&mut self, work: Work, key: u64) -> Result<Receipt, String>;
+    fn work(&mut self, work: Work, key: u64) -> Result<ChangeStats, String>;
 
     /// Bits of the filter, without its reverse map.
     fn bits(&self) -> u64;
@@ -44,8 +44,8 @@ pub(crate) trait Subject {
     }
 
     /// The keys that the filter was told to be behind this false positive, as it reports it. Empty: nobody tells.
-    fn accused(&mut self, key: u64) -> Result<(Receipt, Vec<Digest>), String> {
-        self.work(Work::Report, key).map(|receipt| (receipt, Vec::new()))
+    fn accused(&mut self, key: u64) -> Result<(ChangeStats, Vec<Digest>), String> {
+        self.work(Work::Report, key).map(|stats| (stats, Vec::new()))
     }
 
     /// The digest of a key, as [`Subject::accused`] names it.
@@ -62,14 +62,14 @@ pub(crate) trait Subject {
     }
 
     /// Does the work on every key; what it cost together.
-    fn work_all(&mut self, work: Work, keys: &[u64]) -> Result<Receipt, String> {
-        let mut all = Receipt::default();
+    fn work_all(&mut self, work: Work, keys: &[u64]) -> Result<ChangeStats, String> {
+        let mut all = ChangeStats::default();
         for &key in keys {
-            let receipt = self.work(work, key)?;
-            all.moved += receipt.moved;
-            all.words += receipt.words;
-            all.reads += receipt.reads;
-            all.writes += receipt.writes;
+            let stats = self.work(work, key)?;
+            all.moved += stats.moved;
+            all.words += stats.words;
+            all.reads += stats.reads;
+            all.writes += stats.writes;
         }
         Ok(all)
     }
@@ -83,7 +83,7 @@ pub(crate) struct Adaptive<F> {
     remove: Option<Removal<F>>,
 }
 
-type Removal<F> = fn(&mut F, u64, &mut Watched) -> Result<Receipt, AdaptError<Infallible>>;
+type Removal<F> = fn(&mut F, u64, &mut Watched) -> Result<ChangeStats, AdaptError<Infallible>>;
 
 impl<F: Adapt> Adaptive<F> {
     pub(crate) fn new(filter: F) -> Adaptive<F>
@@ -105,7 +105,7 @@ impl<F: Adapt> Subject for Adaptive<F> {
     }
 
     #[inline]
-    fn work(&mut self, work: Work, key: u64) -> Result<Receipt, String> {
+    fn work(&mut self, work: Work, key: u64) -> Result<ChangeStats, String> {
         let done = match (work, self.remove) {
             (Work::Insert, _) => self.filter.insert(key, &mut self.map),
             (Work::Delete, Some(remove)) => remove(&mut self.filter, key, &mut self.map),
@@ -131,7 +131,7 @@ impl<F: Adapt> Subject for Adaptive<F> {
         Some(self.filter.epoch())
     }
 
-    fn accused(&mut self, key: u64) -> Result<(Receipt, Vec<Digest>), String> {
+    fn accused(&mut self, key: u64) -> Result<(ChangeStats, Vec<Digest>), String> {
         self.map.start();
         let done = self.work(Work::Report, key);
         let log = self.map.stop();
@@ -180,7 +180,7 @@ impl Subject for Plain<Quotient> {
     }
 
     #[inline]
-    fn work(&mut self, work: Work, key: u64) -> Result<Receipt, String> {
+    fn work(&mut self, work: Work, key: u64) -> Result<ChangeStats, String> {
         match work {
             Work::Insert => self.filter.insert(key).map_err(|e| e.to_string())?,
             Work::Delete => match self.filter.remove(key) {
@@ -190,7 +190,7 @@ impl Subject for Plain<Quotient> {
             },
             Work::Report => {}
         }
-        Ok(Receipt { changed: work != Work::Report, ..Receipt::default() })
+        Ok(ChangeStats { changed: work != Work::Report, ..ChangeStats::default() })
     }
 
     fn bits(&self) -> u64 {
@@ -213,13 +213,13 @@ impl Subject for Plain<Bloom> {
         self.filter.contains(key).unwrap_or(false)
     }
 
-    fn work(&mut self, work: Work, key: u64) -> Result<Receipt, String> {
+    fn work(&mut self, work: Work, key: u64) -> Result<ChangeStats, String> {
         match work {
             Work::Insert => self.filter.insert(key).map_err(|e| e.to_string())?,
             Work::Delete => return Err("a Bloom filter does not delete".into()),
             Work::Report => {}
         }
-        Ok(Receipt { changed: work != Work::Report, ..Receipt::default() })
+        Ok(ChangeStats { changed: work != Work::Report, ..ChangeStats::default() })
     }
 
     fn bits(&self) -> u64 {
@@ -246,7 +246,7 @@ impl Subject for AdaptiveCuckoo {
     }
 
     #[inline]
-    fn work(&mut self, work: Work, key: u64) -> Result<Receipt, String> {
+    fn work(&mut self, work: Work, key: u64) -> Result<ChangeStats, String> {
         let key = AdaptiveCuckoo::digest(self, key);
         match work {
             Work::Insert => self.insert(key),
@@ -263,10 +263,10 @@ impl Subject for AdaptiveCuckoo {
         AdaptiveCuckoo::rate(self)
     }
 
-    fn accused(&mut self, key: u64) -> Result<(Receipt, Vec<Digest>), String> {
+    fn accused(&mut self, key: u64) -> Result<(ChangeStats, Vec<Digest>), String> {
         let mut found = Vec::new();
-        let receipt = self.repair(AdaptiveCuckoo::digest(self, key), &mut found)?;
-        Ok((receipt, found))
+        let stats = self.repair(AdaptiveCuckoo::digest(self, key), &mut found)?;
+        Ok((stats, found))
     }
 
     fn digest(&self, key: u64) -> Digest {
@@ -289,13 +289,13 @@ impl Subject for Plain<qfilter::Filter> {
     }
 
     #[inline]
-    fn work(&mut self, work: Work, key: u64) -> Result<Receipt, String> {
+    fn work(&mut self, work: Work, key: u64) -> Result<ChangeStats, String> {
         match work {
             Work::Insert => self.filter.insert_duplicated(key).map_err(|e| format!("{e:?}"))?,
             Work::Delete if !self.filter.remove(key) => return Err("a key was not found".into()),
             Work::Delete | Work::Report => {}
         }
-        Ok(Receipt { changed: work != Work::Report, ..Receipt::default() })
+        Ok(ChangeStats { changed: work != Work::Report, ..ChangeStats::default() })
     }
 
     fn bits(&self) -> u64 {

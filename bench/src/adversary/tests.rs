@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)]
 use std::collections::{HashMap, HashSet};
 
-use tamis::adaptive::Receipt;
+use tamis::adaptive::ChangeStats;
 use tamis::{Digest, Hasher};
 
 use super::subject::Work;
@@ -54,7 +54,7 @@ impl Subject for Denier {
         held && !self.denied.get(&name).is_some_and(|denied| denied.contains(&key))
     }
 
-    fn work(&mut self, work: Work, key: u64) -> Result<Receipt, String> {
+    fn work(&mut self, work: Work, key: u64) -> Result<ChangeStats, String> {
         let yes = self.ask(key);
         let key = self.digest(key);
         let name = self.name(key);
@@ -73,7 +73,7 @@ impl Subject for Denier {
                     denied.clear();
                 }
             }
-            Work::Report if !yes => return Ok(Receipt::default()),
+            Work::Report if !yes => return Ok(ChangeStats::default()),
             Work::Report => {
                 denied.insert(key);
                 self.reports += 1;
@@ -86,7 +86,7 @@ impl Subject for Denier {
             }
         }
         let reads = if self.fault == Fault::Asks { 3 } else { 1 };
-        Ok(Receipt { changed: true, reads, ..Receipt::default() })
+        Ok(ChangeStats { changed: true, reads, ..ChangeStats::default() })
     }
 
     fn bits(&self) -> u64 {
@@ -98,10 +98,10 @@ impl Subject for Denier {
         RATE
     }
 
-    fn accused(&mut self, key: u64) -> Result<(Receipt, Vec<Digest>), String> {
-        let receipt = self.work(Work::Report, key)?;
+    fn accused(&mut self, key: u64) -> Result<(ChangeStats, Vec<Digest>), String> {
+        let stats = self.work(Work::Report, key)?;
         let name = self.name(self.digest(key));
-        Ok((receipt, self.held.get(&name).cloned().unwrap_or_default()))
+        Ok((stats, self.held.get(&name).cloned().unwrap_or_default()))
     }
 
     fn digest(&self, key: u64) -> Digest {

@@ -56,7 +56,7 @@ pub use broom::{Block, Broom, BroomChange, Options, Statistics};
 pub use cascade::{
     Cascade, CascadeChange, CascadeOptions, CuckooCascade, Cuckoos, Erase, Level, QuotientCascade, Quotients, Schedule,
 };
-pub use chained::{AdaptiveChained, ChainOptions, Noted};
+pub use chained::{AdaptiveChained, ChainOptions, ChainedOutcome};
 pub use dictionary::MemoryDictionary;
 pub use error::AdaptError;
 pub use guarded::{Counts, Dictionary, Guarded};
@@ -66,5 +66,5 @@ pub use map::ReverseMap;
 pub use memory::Memory;
 pub use quotient::{AdaptiveQuotient, QuotientChange};
 pub use shared::Shared;
-pub use stacked::{AdaptiveStacked, Learned, Phase, StackOptions};
-pub use verbs::{Adapt, Receipt, Remove, Task};
+pub use stacked::{AdaptiveStacked, Phase, StackOptions, StackedOutcome};
+pub use verbs::{Adapt, ChangeStats, Remove, Task};

@@ -11,7 +11,7 @@
 use std::error::Error;
 
 use serde::Serialize;
-use tamis::adaptive::{AdaptiveStacked, Learned, Phase, StackOptions};
+use tamis::adaptive::{AdaptiveStacked, Phase, StackOptions, StackedOutcome};
 use tamis::math::stack::{Limits, Size, fixed, quick};
 use tamis::workload::Shape;
 
@@ -147,11 +147,11 @@ pub(super) fn figure6(options: &Options) -> Result<Figure6, Box<dyn Error>> {
                 let events = events?;
                 let mut cpu = cpu.as_secs_f64();
                 let passed = events.len();
-                if events.contains(&Learned::Dropped) {
+                if events.contains(&StackedOutcome::Dropped) {
                     figure.dropped += 1;
                     noticed.get_or_insert(asked);
                 }
-                if events.contains(&Learned::Layered) {
+                if events.contains(&StackedOutcome::Layered) {
                     // What this batch took more than those before it.
                     let usual = figure.stack.iter().find(|span| (span.workload, span.doing) == (workload, doing));
                     let usual = usual.map_or(0.0, |span| span.cpu / span.queries * count as f64).min(cpu);
@@ -181,7 +181,11 @@ pub(super) fn figure6(options: &Options) -> Result<Figure6, Box<dyn Error>> {
 }
 
 /// Asks, and reports what passed: what came of each.
-fn ask_and_learn(stack: &mut AdaptiveStacked, queries: &[u64], keys: &mut Vec<u64>) -> Result<Vec<Learned>, String> {
+fn ask_and_learn(
+    stack: &mut AdaptiveStacked,
+    queries: &[u64],
+    keys: &mut Vec<u64>,
+) -> Result<Vec<StackedOutcome>, String> {
     let mut events = vec![];
     for &value in queries {
         if stack.ask(value).map_err(|e| e.to_string())? {

@@ -187,7 +187,7 @@ impl Adapt for Broom {
         match task {
             Task::Insert(key) => self.plan_insert(key, map),
             Task::Repair(key) => self.plan_repair(key, map),
-            Task::Step => self.plan_step(map),
+            Task::Move => self.plan_step(map),
         }
     }
 

@@ -168,7 +168,7 @@ impl<L: Level> Adapt for Cascade<L> {
         self.make(change)
     }
 
-    fn owed(&self) -> u32 {
+    fn pending_moves(&self) -> u32 {
         match self.next {
             // A map that keeps failing can stop a move until the generation is full. Then steps come before all else.
             Some(_) if self.now.is_full() => u32::MAX,

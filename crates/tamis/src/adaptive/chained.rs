@@ -51,13 +51,13 @@ impl ChainOptions {
     }
 
     /// How many new false positives make another exact bit; unless set, one for every 64 keys, and 16 at least.
-    pub fn every(mut self, positives: u64) -> ChainOptions {
+    pub fn rebuild_every(mut self, positives: u64) -> ChainOptions {
         self.rebuild_every = Some(positives.max(1));
         self
     }
 
     /// How many false positives are remembered; unless set, as many as keys, and 1024 at least.
-    pub fn most(mut self, positives: u64) -> ChainOptions {
+    pub fn max_false_positives(mut self, positives: u64) -> ChainOptions {
         self.max_false_positives = Some(positives);
         self
     }
@@ -71,7 +71,7 @@ impl ChainOptions {
 
 /// What a false positive brought about in [`AdaptiveChained`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Noted {
+pub enum ChainedOutcome {
     /// The filter refuses the key already.
     Refused,
     /// It is in the list, and still matches until the next build.
@@ -85,12 +85,12 @@ pub enum Noted {
 /// ```
 /// use tamis::adaptive::{AdaptiveChained, ChainOptions};
 /// let mut keys: Vec<u64> = (0..1000).collect();
-/// let mut filter = AdaptiveChained::build(ChainOptions::new(1.0 / 64.0).every(500), &mut keys)?;
+/// let mut filter = AdaptiveChained::build(ChainOptions::new(1.0 / 64.0).rebuild_every(500), &mut keys)?;
 /// let passing: Vec<u64> = (1000..10_000).filter(|&key| filter.contains(key) == Ok(true)).collect();
 /// for &key in &passing {
 ///     filter.learn(key, &mut keys)?;
 /// }
-/// filter.settle(&mut keys)?;
+/// filter.rebuild_exact(&mut keys)?;
 /// assert!(passing.iter().all(|&key| filter.contains(key) == Ok(false)));
 /// assert!((0..1000u64).all(|key| filter.contains(key) == Ok(true)));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -157,21 +157,21 @@ impl AdaptiveChained {
     /// # Errors
     /// A key of the other domain; a list that is full, and then this key goes on matching; keys that cannot be read or are others than before. The filter
     /// answers as before, and what was listed stays so.
-    pub fn learn<K: Key, M: Keys>(&mut self, key: K, keys: &mut M) -> Result<Noted, LearnError<M::Error>> {
+    pub fn learn<K: Key, M: Keys>(&mut self, key: K, keys: &mut M) -> Result<ChainedOutcome, LearnError<M::Error>> {
         let key = self.digest(key)?;
         if !self.contains_digest(key) {
-            return Ok(Noted::Refused);
+            return Ok(ChainedOutcome::Refused);
         }
         let known = self.learned();
         if known >= self.max_false_positives && !self.pending.contains(&key) {
             // What is listed is refused at least.
-            self.settle(keys)?;
+            self.rebuild_exact(keys)?;
             return Err(LearnError::Change(ChangeError::Full { keys: known, capacity: self.max_false_positives }));
         }
         self.pending.insert(key);
         match (self.pending.len() as u64) < self.rebuild_every {
-            true => Ok(Noted::Listed),
-            false => self.settle(keys).map(|()| Noted::Built),
+            true => Ok(ChainedOutcome::Listed),
+            false => self.rebuild_exact(keys).map(|()| ChainedOutcome::Built),
         }
     }
 
@@ -181,7 +181,7 @@ impl AdaptiveChained {
     ///
     /// # Errors
     /// As [`AdaptiveChained::learn`].
-    pub fn settle<M: Keys>(&mut self, keys: &mut M) -> Result<(), LearnError<M::Error>> {
+    pub fn rebuild_exact<M: Keys>(&mut self, keys: &mut M) -> Result<(), LearnError<M::Error>> {
         if self.pending.is_empty() {
             return Ok(());
         }

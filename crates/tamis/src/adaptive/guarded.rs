@@ -1,6 +1,6 @@
 //! a filter + a dictionary -> lookups that learn: ask the filter, ask the dictionary, repair, count.
 
-use super::{AdaptError, Receipt, Remove, ReverseMap};
+use super::{AdaptError, ChangeStats, Remove, ReverseMap};
 use crate::debug::brief_debug;
 use crate::hash::Key;
 
@@ -39,9 +39,9 @@ pub struct Counts {
 }
 
 impl Counts {
-    fn add(&mut self, receipt: Receipt) {
-        self.map_reads += u64::from(receipt.reads);
-        self.map_writes += u64::from(receipt.writes);
+    fn add(&mut self, stats: ChangeStats) {
+        self.map_reads += u64::from(stats.reads);
+        self.map_writes += u64::from(stats.writes);
     }
 }
 
@@ -112,7 +112,7 @@ impl<F: Remove, S> Guarded<F, S> {
                 self.counts.false_positives += 1;
                 // The answer is known, whatever becomes of the repair; the next false positive tries again.
                 match self.filter.repair(key, &mut self.store) {
-                    Ok(receipt) => self.counts.add(receipt),
+                    Ok(stats) => self.counts.add(stats),
                     // It is filed and has no value: what a removal left that failed half-way.
                     Err(AdaptError::Present) => self.forget(key),
                     Err(_) => self.counts.unrepaired += 1,
@@ -132,10 +132,10 @@ impl<F: Remove, S> Guarded<F, S> {
         S: Dictionary<K>,
     {
         // First the filter: a key that it knows and the dictionary does not is a question in vain, the other way round it is lost.
-        let receipt = self.filter.insert(key, &mut self.store)?;
-        self.counts.add(receipt);
+        let stats = self.filter.insert(key, &mut self.store)?;
+        self.counts.add(stats);
         let put = self.store.put(key, value);
-        if put.is_err() && receipt.changed {
+        if put.is_err() && stats.changed {
             self.forget(key);
         }
         put.map_err(AdaptError::Map)
@@ -146,8 +146,8 @@ impl<F: Remove, S> Guarded<F, S> {
     where
         S: ReverseMap,
     {
-        if let Ok(receipt) = self.filter.remove(key, &mut self.store) {
-            self.counts.add(receipt);
+        if let Ok(stats) = self.filter.remove(key, &mut self.store) {
+            self.counts.add(stats);
         }
     }
 

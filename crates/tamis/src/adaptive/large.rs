@@ -248,7 +248,7 @@ impl Adapt for LargeBroom {
         match task {
             Task::Insert(key) => self.plan_insert(key, map),
             Task::Repair(key) => self.plan_repair(key, map),
-            Task::Step => self.plan_step(map),
+            Task::Move => self.plan_step(map),
         }
     }
 

@@ -245,7 +245,7 @@ impl Adapt for AdaptiveQuotient {
         self.make(change)
     }
 
-    fn owed(&self) -> u32 {
+    fn pending_moves(&self) -> u32 {
         // Steps make room: where there is none they come before all else.
         if self.is_full() { u32::MAX } else { self.frontier.pending_moves }
     }

@@ -11,7 +11,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 
 use super::verbs::{self, Access};
-use super::{Adapt, AdaptError, Receipt, Remove, ReverseMap, Task};
+use super::{Adapt, AdaptError, ChangeStats, Remove, ReverseMap, Task};
 use crate::error::{BuildError, QueryError};
 use crate::hash::Key;
 
@@ -63,13 +63,13 @@ impl<F: Adapt> Shared<F> {
     }
 
     /// Puts a key in; see [`Adapt::insert`].
-    pub fn insert<K: Key, M: ReverseMap>(&self, key: K, map: &mut M) -> Result<Receipt, AdaptError<M::Error>> {
+    pub fn insert<K: Key, M: ReverseMap>(&self, key: K, map: &mut M) -> Result<ChangeStats, AdaptError<M::Error>> {
         let task = Task::Insert(self.look(|filter| filter.digest(key))?);
         self.run(task, map)
     }
 
     /// Removes a key; see [`Remove::remove`].
-    pub fn remove<K: Key, M: ReverseMap>(&self, key: K, map: &mut M) -> Result<Receipt, AdaptError<M::Error>>
+    pub fn remove<K: Key, M: ReverseMap>(&self, key: K, map: &mut M) -> Result<ChangeStats, AdaptError<M::Error>>
     where
         F: Remove,
     {
@@ -79,7 +79,7 @@ impl<F: Adapt> Shared<F> {
     }
 
     /// Makes the filter refuse a key that is not in the set; see [`Adapt::repair`].
-    pub fn repair<K: Key, M: ReverseMap>(&self, key: K, map: &mut M) -> Result<Receipt, AdaptError<M::Error>> {
+    pub fn repair<K: Key, M: ReverseMap>(&self, key: K, map: &mut M) -> Result<ChangeStats, AdaptError<M::Error>> {
         let task = Task::Repair(self.look(|filter| filter.digest(key))?);
         self.run(task, map)
     }
@@ -89,7 +89,7 @@ impl<F: Adapt> Shared<F> {
         self.look(F::snapshot)
     }
 
-    fn run<M: ReverseMap>(&self, task: Task, map: &mut M) -> Result<Receipt, AdaptError<M::Error>> {
+    fn run<M: ReverseMap>(&self, task: Task, map: &mut M) -> Result<ChangeStats, AdaptError<M::Error>> {
         let _writer = self.lock_writer();
         verbs::run(&mut Locked(&self.filter), task, map)
     }

@@ -113,7 +113,7 @@ pub enum Phase {
 
 /// What a false positive brought about.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Learned {
+pub enum StackedOutcome {
     /// The filter refuses the key already.
     Refused,
     /// It was counted. No layer is open, or the key is in it, or an earlier layer lets it pass for good.
@@ -263,11 +263,11 @@ impl AdaptiveStacked {
     /// # Errors
     /// A key of the other domain. Keys that cannot be read, or that are others than before: the filter is as it was but for
     /// the counts, and the next false positive tries again.
-    pub fn learn<K: Key, M: Keys>(&mut self, key: K, keys: &mut M) -> Result<Learned, LearnError<M::Error>> {
+    pub fn learn<K: Key, M: Keys>(&mut self, key: K, keys: &mut M) -> Result<StackedOutcome, LearnError<M::Error>> {
         let key = self.digest(key)?;
         self.count(key);
         if !self.contains_digest(key) {
-            return Ok(Learned::Refused);
+            return Ok(StackedOutcome::Refused);
         }
         self.window.passed = self.window.passed.saturating_add(1);
         if self.phase == Phase::Remodelling {
@@ -279,11 +279,11 @@ impl AdaptiveStacked {
                 Verdict::Good => self.dropped = false,
                 Verdict::Bad if self.dropped => {
                     self.start_remodelling();
-                    return Ok(Learned::Counting);
+                    return Ok(StackedOutcome::Counting);
                 }
                 Verdict::Bad => {
                     self.drop_upper()?;
-                    return Ok(Learned::Dropped);
+                    return Ok(StackedOutcome::Dropped);
                 }
                 Verdict::Open => {}
             }
@@ -291,9 +291,9 @@ impl AdaptiveStacked {
         let stored = self.store(key);
         if self.is_full() {
             self.close(keys)?;
-            return Ok(Learned::Layered);
+            return Ok(StackedOutcome::Layered);
         }
-        Ok(if stored { Learned::Stored } else { Learned::Counted })
+        Ok(if stored { StackedOutcome::Stored } else { StackedOutcome::Counted })
     }
 
     /// A negative query.
@@ -399,9 +399,9 @@ impl AdaptiveStacked {
     }
 
     /// Once enough queries are counted: a shape, a plan, and a first layer.
-    fn remodel<M: Keys>(&mut self, keys: &mut M) -> Result<Learned, LearnError<M::Error>> {
+    fn remodel<M: Keys>(&mut self, keys: &mut M) -> Result<StackedOutcome, LearnError<M::Error>> {
         if self.queries < self.sample {
-            return Ok(Learned::Counted);
+            return Ok(StackedOutcome::Counted);
         }
         // The shape is there for good, also where the keys cannot be read now.
         if let Some(counts) = std::mem::take(&mut self.counter).map(Counter::finish) {
@@ -416,7 +416,7 @@ impl AdaptiveStacked {
             self.plan = before;
             return Err(e.into());
         }
-        Ok(Learned::Replanned)
+        Ok(StackedOutcome::Replanned)
     }
 
     /// The first layer of the plan, and the second, empty. After an error nothing has changed.

@@ -7,7 +7,7 @@ use std::fmt::Debug;
 use super::file::{self, Kind};
 use super::testing::{Flaky, Liar, Random};
 use super::{
-    Adapt, AdaptError, AdaptiveQuotient, Cascade, Cuckoos, Memory, Quotients, Receipt, Remove, ReverseMap, Segments,
+    Adapt, AdaptError, AdaptiveQuotient, Cascade, ChangeStats, Cuckoos, Memory, Quotients, Remove, ReverseMap, Segments,
 };
 use crate::error::ChangeError;
 use crate::hash::{Digest, Key};
@@ -18,13 +18,13 @@ pub(super) const STRANGERS: u64 = 1 << 32;
 /// Removal where a filter has it, so that tests of all filters are written once.
 pub(super) trait Removal: Adapt {
     /// Removes a key; none: this filter removes nothing.
-    fn take<M: ReverseMap>(&mut self, key: u64, map: &mut M) -> Option<Result<Receipt, AdaptError<M::Error>>>;
+    fn take<M: ReverseMap>(&mut self, key: u64, map: &mut M) -> Option<Result<ChangeStats, AdaptError<M::Error>>>;
 }
 
 macro_rules! removal {
     ($($filter:ty),*) => { $(
         impl Removal for $filter {
-            fn take<M: ReverseMap>(&mut self, key: u64, map: &mut M) -> Option<Result<Receipt, AdaptError<M::Error>>> {
+            fn take<M: ReverseMap>(&mut self, key: u64, map: &mut M) -> Option<Result<ChangeStats, AdaptError<M::Error>>> {
                 Some(self.remove(key, map))
             }
         }
@@ -33,7 +33,7 @@ macro_rules! removal {
 removal!(AdaptiveQuotient, Cascade<Quotients>, Cascade<Cuckoos>);
 
 impl Removal for Cascade<Segments> {
-    fn take<M: ReverseMap>(&mut self, _: u64, _: &mut M) -> Option<Result<Receipt, AdaptError<M::Error>>> {
+    fn take<M: ReverseMap>(&mut self, _: u64, _: &mut M) -> Option<Result<ChangeStats, AdaptError<M::Error>>> {
         None
     }
 }
@@ -62,8 +62,8 @@ pub(super) fn oracle<F: Removal>(mut filter: F, rounds: u64, universe: usize, se
         let key = random.below(universe) as u64;
         match random.below(8) {
             0..3 => match filter.insert(key, &mut map) {
-                Ok(receipt) => {
-                    assert_eq!(receipt.changed, keys.insert(key), "round {round}, key {key}");
+                Ok(stats) => {
+                    assert_eq!(stats.changed, keys.insert(key), "round {round}, key {key}");
                     repaired.clear();
                 }
                 Err(AdaptError::Change(ChangeError::Full { keys: found, capacity })) => {
@@ -76,9 +76,9 @@ pub(super) fn oracle<F: Removal>(mut filter: F, rounds: u64, universe: usize, se
             },
             3..5 => match filter.take(key, &mut map) {
                 None => {}
-                Some(Ok(receipt)) => {
-                    assert!(receipt.changed && keys.remove(&key), "round {round}, key {key}");
-                    if receipt.moved > 0 {
+                Some(Ok(stats)) => {
+                    assert!(stats.changed && keys.remove(&key), "round {round}, key {key}");
+                    if stats.moved > 0 {
                         repaired.clear();
                     }
                 }
@@ -88,10 +88,10 @@ pub(super) fn oracle<F: Removal>(mut filter: F, rounds: u64, universe: usize, se
                 let stranger = if random.below(4) == 0 { key } else { STRANGERS + random.below(1 << 16) as u64 };
                 let passed = filter.contains(stranger).unwrap();
                 match filter.repair(stranger, &mut map) {
-                    Ok(receipt) => {
-                        assert!(!keys.contains(&stranger) && receipt.changed == passed);
-                        assert!(receipt.changed || receipt.reads == 0, "a refusal reads nothing");
-                        match receipt.moved {
+                    Ok(stats) => {
+                        assert!(!keys.contains(&stranger) && stats.changed == passed);
+                        assert!(stats.changed || stats.reads == 0, "a refusal reads nothing");
+                        match stats.moved {
                             0 => repaired.push(stranger),
                             _ => repaired.clear(),
                         }
@@ -113,7 +113,7 @@ pub(super) fn oracle<F: Removal>(mut filter: F, rounds: u64, universe: usize, se
         if round % 1000 == 999 {
             let again = F::restore(filter.snapshot().unwrap()).unwrap();
             let (a, b) = (again.snapshot().unwrap(), filter.snapshot().unwrap());
-            assert!(a == b && again.epoch() == filter.epoch() && again.owed() == filter.owed());
+            assert!(a == b && again.epoch() == filter.epoch() && again.pending_moves() == filter.pending_moves());
             for stranger in STRANGERS..STRANGERS + 500 {
                 assert_eq!(again.contains(stranger), filter.contains(stranger));
             }
@@ -251,9 +251,9 @@ pub(super) fn churn_and_replay<F: Remove>(mut filter: F, n: u64, wanted: usize) 
     // A key that moves to a level may meet one of those that were sent there before: so once more, until all are refused.
     for _ in 0..100 {
         for &stranger in &found {
-            let receipt = filter.repair(stranger, &mut map).unwrap();
+            let stats = filter.repair(stranger, &mut map).unwrap();
             assert!(!filter.contains(stranger).unwrap());
-            assert_eq!(receipt.moved, 0, "the filter is too small for this test");
+            assert_eq!(stats.moved, 0, "the filter is too small for this test");
         }
     }
     let repaired = found;
@@ -292,9 +292,9 @@ where
         let stranger = STRANGERS + from + queries;
         queries += 1;
         if filter.contains(stranger).unwrap() {
-            let receipt = filter.repair(stranger, map).unwrap();
-            assert!(receipt.changed);
-            (bytes, words) = (bytes.max(filter.bytes()), words.max(receipt.words));
+            let stats = filter.repair(stranger, map).unwrap();
+            assert!(stats.changed);
+            (bytes, words) = (bytes.max(filter.bytes()), words.max(stats.words));
             done += 1;
         }
     }

@@ -16,12 +16,12 @@ pub enum Task {
     /// This key is not in the set, and the filter said it was.
     Repair(Digest),
     /// Move the next key to the next hash function.
-    Step,
+    Move,
 }
 
 /// What a task did, and what it cost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Receipt {
+pub struct ChangeStats {
     /// Whether anything was done: not if a key was there already, or if the filter refused the key to repair.
     pub changed: bool,
     /// Steps that were made meanwhile: keys that were moved to the next hash function, and turns.
@@ -58,14 +58,14 @@ pub trait Adapt: Kept {
     /// Looks for what a task has to change, and tells the map. `None`: nothing is to be done. The filter stays as it is.
     ///
     /// A change must be made, and at once: the map has been told, and the change fits the filter that it was planned for and no other.
-    /// [`carry_out`](Self::carry_out) does so.
+    /// [`run`](Self::run) does so.
     fn plan<M: ReverseMap>(&self, task: Task, map: &mut M) -> Result<Option<Self::Change>, AdaptError<M::Error>>;
 
     /// Makes a planned change; returns how many words planning and making it touched.
     fn apply(&mut self, change: Self::Change) -> u32;
 
-    /// Returns the number of [`Task::Step`]s that are still pending: key moves to the next hash function. Each later call makes a bounded number of them.
-    fn owed(&self) -> u32 {
+    /// Returns the number of [`Task::Move`]s that are still pending: key moves to the next hash function. Each later call makes a bounded number of them.
+    fn pending_moves(&self) -> u32 {
         self.frontier().pending_moves
     }
 
@@ -127,19 +127,19 @@ pub trait Adapt: Kept {
     }
 
     /// Puts a key in. Nothing is changed if it is there.
-    fn insert<K: Key, M: ReverseMap>(&mut self, key: K, map: &mut M) -> Result<Receipt, AdaptError<M::Error>> {
+    fn insert<K: Key, M: ReverseMap>(&mut self, key: K, map: &mut M) -> Result<ChangeStats, AdaptError<M::Error>> {
         let key = self.digest(key)?;
-        self.carry_out(Task::Insert(key), map)
+        self.run(Task::Insert(key), map)
     }
 
     /// Makes the filter refuse a key that is not in the set, if there is room for it. Nothing is changed if it does already; a key of the set is an error.
-    fn repair<K: Key, M: ReverseMap>(&mut self, key: K, map: &mut M) -> Result<Receipt, AdaptError<M::Error>> {
+    fn repair<K: Key, M: ReverseMap>(&mut self, key: K, map: &mut M) -> Result<ChangeStats, AdaptError<M::Error>> {
         let key = self.digest(key)?;
-        self.carry_out(Task::Repair(key), map)
+        self.run(Task::Repair(key), map)
     }
 
     /// Carries out a task, and the steps that are due after it.
-    fn carry_out<M: ReverseMap>(&mut self, task: Task, map: &mut M) -> Result<Receipt, AdaptError<M::Error>> {
+    fn run<M: ReverseMap>(&mut self, task: Task, map: &mut M) -> Result<ChangeStats, AdaptError<M::Error>> {
         run(&mut Owned(self), task, map)
     }
 }
@@ -170,7 +170,7 @@ pub trait Remove: Adapt {
     fn plan_remove<M: ReverseMap>(&self, key: Digest, map: &mut M) -> Result<Self::Change, AdaptError<M::Error>>;
 
     /// Removes a key. One that is not in the set is an error.
-    fn remove<K: Key, M: ReverseMap>(&mut self, key: K, map: &mut M) -> Result<Receipt, AdaptError<M::Error>> {
+    fn remove<K: Key, M: ReverseMap>(&mut self, key: K, map: &mut M) -> Result<ChangeStats, AdaptError<M::Error>> {
         let key = self.digest(key)?;
         remove(&mut Owned(self), key, map)
     }
@@ -203,48 +203,48 @@ const MAX_PENDING_MOVES: u32 = 4096;
 /// A false positive collides with one key of a broom filter, and with a few keys of a cascade.
 const MAX_CHANGES_PER_REPAIR: u32 = 64;
 
-/// See [`Adapt::carry_out`].
+/// See [`Adapt::run`].
 pub(super) fn run<F: Adapt, M: ReverseMap>(
     access: &mut impl Access<F>,
     task: Task,
     map: &mut M,
-) -> Result<Receipt, AdaptError<M::Error>> {
-    let mut receipt = Receipt::default();
+) -> Result<ChangeStats, AdaptError<M::Error>> {
+    let mut stats = ChangeStats::default();
     let mut map = Metered { map, reads: 0, writes: 0 };
-    if task != Task::Step && access.read(F::owed) > MAX_PENDING_MOVES {
-        step(access, &mut map, &mut receipt)?;
+    if task != Task::Move && access.read(F::pending_moves) > MAX_PENDING_MOVES {
+        step(access, &mut map, &mut stats)?;
     }
     for _ in 0..MAX_CHANGES_PER_REPAIR {
         let mut planned = access.read(|filter| filter.plan(task, &mut map));
-        if matches!(planned, Err(AdaptError::Change(ChangeError::Full { .. }))) && task != Task::Step {
+        if matches!(planned, Err(AdaptError::Change(ChangeError::Full { .. }))) && task != Task::Move {
             // Steps make room: those that are due, and a few for a repair, which would have made some due.
             let few = if matches!(task, Task::Repair(_)) { MIN_REPAIR_MOVES } else { 0 };
-            for _ in 0..access.read(F::owed).clamp(few, MAX_MOVES_PER_TASK) {
-                step(access, &mut map, &mut receipt)?;
+            for _ in 0..access.read(F::pending_moves).clamp(few, MAX_MOVES_PER_TASK) {
+                step(access, &mut map, &mut stats)?;
             }
             planned = access.read(|filter| filter.plan(task, &mut map));
         }
         let Some(change) = planned? else { break };
-        receipt.words += access.change(|filter| filter.apply(change));
-        receipt.changed = true;
+        stats.words += access.change(|filter| filter.apply(change));
+        stats.changed = true;
         if !matches!(task, Task::Repair(_)) {
             break;
         }
     }
     // A task that changes nothing makes no moves.
-    if receipt.changed || task == Task::Step {
-        make_due_steps(access, &mut map, &mut receipt);
+    if stats.changed || task == Task::Move {
+        make_due_steps(access, &mut map, &mut stats);
     }
     // A step may have moved the very key that was repaired, or one that it meets, to the next hash function.
-    if matches!(task, Task::Repair(_)) && receipt.moved > 0 {
+    if matches!(task, Task::Repair(_)) && stats.moved > 0 {
         for _ in 0..MAX_CHANGES_PER_REPAIR {
             let Ok(Some(change)) = access.read(|filter| filter.plan(task, &mut map)) else { break };
-            receipt.words += access.change(|filter| filter.apply(change));
+            stats.words += access.change(|filter| filter.apply(change));
         }
     }
-    receipt.reads = map.reads;
-    receipt.writes = map.writes;
-    Ok(receipt)
+    stats.reads = map.reads;
+    stats.writes = map.writes;
+    Ok(stats)
 }
 
 /// See [`Remove::remove`]. A removal makes room, so it does not wait for steps that need some.
@@ -252,19 +252,19 @@ pub(super) fn remove<F: Remove, M: ReverseMap>(
     access: &mut impl Access<F>,
     key: Digest,
     map: &mut M,
-) -> Result<Receipt, AdaptError<M::Error>> {
+) -> Result<ChangeStats, AdaptError<M::Error>> {
     let mut map = Metered { map, reads: 0, writes: 0 };
     let change = access.read(|filter| filter.plan_remove(key, &mut map))?;
     let words = access.change(|filter| filter.apply(change));
-    let mut receipt = Receipt { changed: true, words, ..Receipt::default() };
-    make_due_steps(access, &mut map, &mut receipt);
-    Ok(Receipt { reads: map.reads, writes: map.writes, ..receipt })
+    let mut stats = ChangeStats { changed: true, words, ..ChangeStats::default() };
+    make_due_steps(access, &mut map, &mut stats);
+    Ok(ChangeStats { reads: map.reads, writes: map.writes, ..stats })
 }
 
 /// The steps that are due after a task. The task itself is done: a step that fails stays due.
-fn make_due_steps<F: Adapt, M: ReverseMap>(access: &mut impl Access<F>, map: &mut M, receipt: &mut Receipt) {
-    for _ in 0..access.read(F::owed).min(MAX_MOVES_PER_TASK) {
-        if step(access, map, receipt).is_err() {
+fn make_due_steps<F: Adapt, M: ReverseMap>(access: &mut impl Access<F>, map: &mut M, stats: &mut ChangeStats) {
+    for _ in 0..access.read(F::pending_moves).min(MAX_MOVES_PER_TASK) {
+        if step(access, map, stats).is_err() {
             break;
         }
     }
@@ -274,11 +274,11 @@ fn make_due_steps<F: Adapt, M: ReverseMap>(access: &mut impl Access<F>, map: &mu
 fn step<F: Adapt, M: ReverseMap>(
     access: &mut impl Access<F>,
     map: &mut M,
-    receipt: &mut Receipt,
+    stats: &mut ChangeStats,
 ) -> Result<(), AdaptError<M::Error>> {
-    if let Some(change) = access.read(|filter| filter.plan(Task::Step, map))? {
-        receipt.words += access.change(|filter| filter.apply(change));
-        receipt.moved += 1;
+    if let Some(change) = access.read(|filter| filter.plan(Task::Move, map))? {
+        stats.words += access.change(|filter| filter.apply(change));
+        stats.moved += 1;
     }
     Ok(())
 }

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tamis::adaptive::{
     Adapt, AdaptError, AdaptiveBloom, AdaptiveChained, AdaptiveQuotient, AdaptiveStacked, Block, Broom, CascadeOptions,
-    ChainOptions, CuckooCascade, Dictionary, Guarded, LargeBroom, Memory, MemoryDictionary, Options, QuotientCascade,
-    Receipt, Remove, ReverseMap, Shared, StackOptions,
+    ChainOptions, ChangeStats, CuckooCascade, Dictionary, Guarded, LargeBroom, Memory, MemoryDictionary, Options,
+    QuotientCascade, Remove, ReverseMap, Shared, StackOptions,
 };
 use tamis::workload::Shape;
 use tamis::{ChangeError, Digest, Domain, Filter, FormatError};
@@ -59,13 +59,13 @@ pub(super) fn extended(capacity: u64, rate: f64) -> AdaptiveQuotient {
 /// Removal where a filter has it, so that one law book serves all filters.
 trait Removal: Adapt {
     /// Removes a key; none: this filter removes nothing.
-    fn take<M: ReverseMap>(&mut self, key: u64, map: &mut M) -> Option<Result<Receipt, AdaptError<M::Error>>>;
+    fn take<M: ReverseMap>(&mut self, key: u64, map: &mut M) -> Option<Result<ChangeStats, AdaptError<M::Error>>>;
 }
 
 macro_rules! removal {
     ($($filter:ty),*) => { $(
         impl Removal for $filter {
-            fn take<M: ReverseMap>(&mut self, key: u64, map: &mut M) -> Option<Result<Receipt, AdaptError<M::Error>>> {
+            fn take<M: ReverseMap>(&mut self, key: u64, map: &mut M) -> Option<Result<ChangeStats, AdaptError<M::Error>>> {
                 Some(self.remove(key, map))
             }
         }
@@ -74,7 +74,7 @@ macro_rules! removal {
 removal!(Broom, LargeBroom, QuotientCascade, CuckooCascade, AdaptiveQuotient);
 
 impl Removal for AdaptiveBloom {
-    fn take<M: ReverseMap>(&mut self, _: u64, _: &mut M) -> Option<Result<Receipt, AdaptError<M::Error>>> {
+    fn take<M: ReverseMap>(&mut self, _: u64, _: &mut M) -> Option<Result<ChangeStats, AdaptError<M::Error>>> {
         None
     }
 }
@@ -438,7 +438,7 @@ fn files_of_filters_that_learn_are_golden() {
     let shape = Shape::zipf(1.0, 5000, 5000).unwrap();
     let options = StackOptions::new(8.0, shape).lifetime(20_000).key(KEY);
     let mut stack = AdaptiveStacked::build(options, &mut keys).unwrap();
-    let mut chain = AdaptiveChained::build(ChainOptions::new(0.05).every(20).key(KEY), &mut keys).unwrap();
+    let mut chain = AdaptiveChained::build(ChainOptions::new(0.05).rebuild_every(20).key(KEY), &mut keys).unwrap();
     // Some strangers are asked for again and again.
     for query in 0..20_000u64 {
         let stranger = (1 << 40) + mix(query) % (1 + mix(query + 1) % 1000);

@@ -59,7 +59,7 @@ where
 fn adaptive_filters_and_their_options_are_brief() {
     let cascade = CascadeOptions::new(Domain::U64, 2 * KEYS, 0.01).key(SECRET);
     let broom = Options::new(Domain::U64, 2 * KEYS, 0.01).key(SECRET);
-    let chain = ChainOptions::new(0.01).every(50).key(SECRET);
+    let chain = ChainOptions::new(0.01).rebuild_every(50).key(SECRET);
     let stack = StackOptions::new(8.0, Shape::zipf(1.0, 5000, 5000).unwrap()).key(SECRET);
     check("CascadeOptions", &cascade);
     check("Options", &broom);

@@ -55,8 +55,8 @@ fn oracle(mut broom: Broom, operations: u64, most: usize, seed: u64) -> (u64, u6
                     assert!(yes);
                     assert_eq!(broom.repair(key, &mut map), Err(AdaptError::Present));
                 } else {
-                    let receipt = broom.repair(key, &mut map).unwrap();
-                    assert_eq!(receipt.changed, yes);
+                    let stats = broom.repair(key, &mut map).unwrap();
+                    assert_eq!(stats.changed, yes);
                     if yes {
                         repaired += 1;
                         found.push(key);
@@ -113,8 +113,8 @@ fn a_growing_filter_is_never_full() {
         let mut broom = Broom::with(&options(capacity, 0.01).growing().block(block)).unwrap();
         let (mut map, mut most) = (Memory::new(), 0);
         for key in 0..40_000u64 {
-            let receipt = broom.insert(key, &mut map).unwrap();
-            most = most.max(receipt.words);
+            let stats = broom.insert(key, &mut map).unwrap();
+            most = most.max(stats.words);
         }
         assert!((0..40_000u64).all(|key| broom.contains(key).unwrap()));
         assert!(broom.capacity() >= 40_000 && broom.capacity() < 4 * 40_000);
@@ -365,10 +365,10 @@ fn the_map_is_asked_as_seldom_as_promised() {
     assert!(f64::from(reads) < 20_000.0 / 256.0, "{reads} reads by insertions");
     let (mut repairs, mut reads, mut random) = (0, 0, Random(8));
     while repairs < 20_000 {
-        let receipt = broom.repair(random.next() & !1 | 1 << 63, &mut map).unwrap();
-        assert!(receipt.changed || receipt == Default::default());
-        repairs += u32::from(receipt.changed);
-        reads += receipt.reads;
+        let stats = broom.repair(random.next() & !1 | 1 << 63, &mut map).unwrap();
+        assert!(stats.changed || stats == Default::default());
+        repairs += u32::from(stats.changed);
+        reads += stats.reads;
     }
     let each = f64::from(reads) / f64::from(repairs);
     assert!(each <= 5.02, "{each} reads for each repair");

@@ -85,14 +85,14 @@ impl<L: Level> Cascade<L> {
         let kind = match (task, self.closing) {
             (Task::Insert(key), _) => self.plan_insert(key, map),
             // What was begun comes first.
-            (Task::Repair(_) | Task::Step, Some((false_positive, level))) => {
+            (Task::Repair(_) | Task::Move, Some((false_positive, level))) => {
                 self.plan_close(false_positive, level, map)
             }
             (Task::Repair(key), None) => match self.generation(self.side(key)).alive(key, 0) {
                 Some(level) => self.plan_close(key, level, map),
                 None => Ok(None),
             },
-            (Task::Step, None) => self.plan_step(map),
+            (Task::Move, None) => self.plan_step(map),
         };
         Ok(kind?.map(CascadeChange))
     }

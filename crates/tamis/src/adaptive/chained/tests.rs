@@ -20,7 +20,7 @@ fn complete(filter: &AdaptiveChained, keys: &[u64]) {
 fn known_false_positives_never_pass_again() {
     for n in (0..30).chain([100, 2000, 12_000]) {
         let mut list = keys(n);
-        let options = ChainOptions::new(1.0 / 16.0).key([n, 1]).every(40).most(5000);
+        let options = ChainOptions::new(1.0 / 16.0).key([n, 1]).rebuild_every(40).max_false_positives(5000);
         let mut filter = AdaptiveChained::build(options, &mut list).unwrap();
         complete(&filter, &list);
         let (mut learned, mut built) = (vec![], 0);
@@ -28,18 +28,18 @@ fn known_false_positives_never_pass_again() {
             let query = stranger(scramble(i) % 8000);
             if filter.contains(query).unwrap() {
                 match filter.learn(query, &mut list).unwrap() {
-                    Noted::Listed => learned.push(query),
-                    Noted::Built => {
+                    ChainedOutcome::Listed => learned.push(query),
+                    ChainedOutcome::Built => {
                         learned.push(query);
                         built += 1;
                         complete(&filter, &list);
                         assert!(!learned.iter().any(|&query| filter.contains(query).unwrap()));
                     }
-                    Noted::Refused => unreachable!("it passed"),
+                    ChainedOutcome::Refused => unreachable!("it passed"),
                 }
             }
         }
-        filter.settle(&mut list).unwrap();
+        filter.rebuild_exact(&mut list).unwrap();
         complete(&filter, &list);
         assert!(!learned.iter().any(|&query| filter.contains(query).unwrap()));
         learned.sort_unstable();
@@ -60,7 +60,7 @@ fn rates_are_those_of_both_stages() {
             assert!(filter.rate() <= rate && (filter.rate() < 0.51 * rate) == exact);
             let more = (1 << 30..).map(stranger).find(|&i| filter.contains(i).unwrap()).unwrap();
             filter.learn(more, &mut list).unwrap();
-            filter.settle(&mut list).unwrap();
+            filter.rebuild_exact(&mut list).unwrap();
         }
     }
 }
@@ -69,16 +69,18 @@ fn rates_are_those_of_both_stages() {
 #[test]
 fn what_goes_wrong_does_no_harm() {
     let mut list = keys(1000);
-    let mut filter = AdaptiveChained::build(ChainOptions::new(0.1).key([1, 1]).every(3).most(10), &mut list).unwrap();
+    let mut filter =
+        AdaptiveChained::build(ChainOptions::new(0.1).key([1, 1]).rebuild_every(3).max_false_positives(10), &mut list)
+            .unwrap();
     let passing: Vec<u64> = (0..).map(stranger).filter(|&i| filter.contains(i).unwrap()).take(12).collect();
-    assert_eq!(filter.learn(list[5], &mut list).unwrap(), Noted::Listed);
-    assert_eq!(filter.learn(passing[0], &mut list).unwrap(), Noted::Listed);
-    assert_eq!(filter.learn(passing[0], &mut list).unwrap(), Noted::Listed);
+    assert_eq!(filter.learn(list[5], &mut list).unwrap(), ChainedOutcome::Listed);
+    assert_eq!(filter.learn(passing[0], &mut list).unwrap(), ChainedOutcome::Listed);
+    assert_eq!(filter.learn(passing[0], &mut list).unwrap(), ChainedOutcome::Listed);
     let error = filter.learn(passing[1], &mut list[1..].to_vec()).unwrap_err().to_string();
     assert_eq!(error, "keys: 999 came, expected the 1000 that the filter was made of");
     complete(&filter, &list);
     assert!(filter.contains(passing[0]).unwrap());
-    assert_eq!(filter.learn(passing[1], &mut list).unwrap(), Noted::Built);
+    assert_eq!(filter.learn(passing[1], &mut list).unwrap(), ChainedOutcome::Built);
     complete(&filter, &list);
     assert!(filter.learned() == 2 && !filter.contains(passing[0]).unwrap());
     let mut full = 0;
@@ -99,7 +101,7 @@ fn what_goes_wrong_does_no_harm() {
 #[test]
 fn snapshots_go_on_and_damaged_ones_do_no_harm() {
     let mut list = keys(500);
-    let mut filter = AdaptiveChained::build(ChainOptions::new(0.1).key([1, 1]).every(20), &mut list).unwrap();
+    let mut filter = AdaptiveChained::build(ChainOptions::new(0.1).key([1, 1]).rebuild_every(20), &mut list).unwrap();
     for round in 0..4u64 {
         let bytes = filter.snapshot().unwrap();
         let mut again = AdaptiveChained::restore(bytes.clone()).unwrap();

@@ -63,10 +63,10 @@ fn it_answers_as_a_set_does() {
                     let mut strangers = (0..50).map(|_| STRANGERS + (random(&mut state) >> 30));
                     let stranger = strangers.find(|&key| broom.contains(key).unwrap()).unwrap_or(STRANGERS);
                     let yes = broom.contains(stranger).unwrap();
-                    let receipt = broom.repair(stranger, &mut map).unwrap();
-                    assert_eq!(receipt.changed, yes);
+                    let stats = broom.repair(stranger, &mut map).unwrap();
+                    assert_eq!(stats.changed, yes);
                     // One access for the repair, one for each step, and those of steps that met a collision.
-                    assert!(receipt.reads <= u32::from(yes) + receipt.moved + 2, "{receipt:?}");
+                    assert!(stats.reads <= u32::from(yes) + stats.moved + 2, "{stats:?}");
                     assert!(
                         set.is_empty()
                             || set.contains(&key) == (broom.repair(key, &mut map) == Err(AdaptError::Present))
@@ -94,17 +94,17 @@ fn inserts_read_the_map_only_when_prints_collide() {
     let (mut broom, mut map) = filled(coarse(2000), 0);
     let mut reads = 0;
     for key in 0..2000u64 {
-        let receipt = broom.insert(key, &mut map).unwrap();
-        reads += receipt.reads;
+        let stats = broom.insert(key, &mut map).unwrap();
+        reads += stats.reads;
         // One bin, one rest, and a few words of the yard.
-        let tasks = receipt.moved + 1;
-        assert!(receipt.writes <= tasks && receipt.words < 120 * tasks, "{receipt:?}");
-        reads -= receipt.moved;
+        let tasks = stats.moved + 1;
+        assert!(stats.writes <= tasks && stats.words < 120 * tasks, "{stats:?}");
+        reads -= stats.moved;
     }
     // Two thousand keys, of which one in a thousand has the print of another.
     assert!(reads < 12, "{reads}");
     // A key that is there costs one access.
-    assert_eq!(broom.insert(5u64, &mut map).unwrap(), crate::adaptive::Receipt { reads: 1, ..Default::default() });
+    assert_eq!(broom.insert(5u64, &mut map).unwrap(), crate::adaptive::ChangeStats { reads: 1, ..Default::default() });
     assert!(broom.insert("text", &mut map).is_err() && broom.contains("text").is_err());
 }
 
@@ -129,7 +129,7 @@ fn a_repaired_stranger_is_refused_for_as_long_as_its_function_is_in_use() {
         assert!(repaired.iter().all(|&stranger| !broom.contains(stranger).unwrap()));
         assert!(broom.plan(task, &mut map).unwrap().is_none());
     }
-    assert_eq!((broom.owed() >= 40 * STEPS, broom.epoch()), (true, 0));
+    assert_eq!((broom.pending_moves() >= 40 * STEPS, broom.epoch()), (true, 0));
     holds_all(&broom, 0..3000);
     // A key that was evicted, removed and put in again does not bring its false positive back; nor does a snapshot.
     for key in 0..3000u64 {
@@ -182,7 +182,7 @@ fn the_yard_never_fills_and_the_rate_holds() {
                 }
             }
             most = most.max(broom.yard.taken());
-            assert!(broom.owed() <= 4 * STEPS && broom.yard.has_room(), "{n}: {:?}", broom.yard());
+            assert!(broom.pending_moves() <= 4 * STEPS && broom.yard.has_room(), "{n}: {:?}", broom.yard());
         }
         holds_all(&broom, 0..n);
         for (asked, yes) in [(fresh, fresh_yes), (again, again_yes)] {
@@ -259,11 +259,11 @@ fn a_map_that_fails_loses_no_key() {
         holds_all(&broom, set.iter().copied());
         assert_eq!((broom.len(), map.map.len()), (set.len() as u64, set.len()));
     }
-    assert!(failures > 0 && broom.owed() > 0);
+    assert!(failures > 0 && broom.pending_moves() > 0);
     // It goes on where it stopped.
     map.until = u32::MAX;
-    while broom.owed() > 0 {
-        broom.carry_out(Task::Step, &mut map).unwrap();
+    while broom.pending_moves() > 0 {
+        broom.run(Task::Move, &mut map).unwrap();
     }
     assert!(broom.epoch() > 10);
     holds_all(&broom, set.iter().copied());
@@ -352,14 +352,14 @@ fn a_map_that_lies_is_found_out() {
     map.names.insert(name, [names[&name][0]; 2].to_vec());
     assert!(broom.repair(stranger, &mut map).unwrap().changed);
     // Steps: no key although there are, a key that is not held, one that does not come next.
-    assert_eq!((broom.owed(), broom.carry_out(Task::Step, &mut map)), (STEPS, Err(AdaptError::Order)));
+    assert_eq!((broom.pending_moves(), broom.run(Task::Move, &mut map)), (STEPS, Err(AdaptError::Order)));
     map.next = (1 << 51..).map(|key: u64| key.digest(&broom.frontier.hasher)).find(|&key| !broom.contains_digest(key));
-    assert_eq!(broom.carry_out(Task::Step, &mut map), Err(AdaptError::Order));
+    assert_eq!(broom.run(Task::Move, &mut map), Err(AdaptError::Order));
     map.next = (0..500u64).map(|key| key.digest(&broom.frontier.hasher)).min();
-    assert_eq!(broom.carry_out(Task::Step, &mut map), Err(AdaptError::Order));
+    assert_eq!(broom.run(Task::Move, &mut map), Err(AdaptError::Order));
     map.agrees = true;
-    assert!(broom.carry_out(Task::Step, &mut map).unwrap().changed);
-    assert_eq!(broom.carry_out(Task::Step, &mut map), Err(AdaptError::Order));
+    assert!(broom.run(Task::Move, &mut map).unwrap().changed);
+    assert_eq!(broom.run(Task::Move, &mut map), Err(AdaptError::Order));
     // A removal that the map knows nothing of, or does not make.
     map.agrees = false;
     let key = (0..500u64)
@@ -451,7 +451,7 @@ fn damaged_snapshots_are_refused_or_harmless() {
             let _ = broom.insert(key, &mut map);
             let _ = broom.remove(key + round % 2, &mut map);
             let _ = broom.repair(STRANGERS + key, &mut map);
-            let _ = broom.carry_out(Task::Step, &mut map);
+            let _ = broom.run(Task::Move, &mut map);
             broom.snapshot().unwrap();
         }
     }

@@ -159,7 +159,7 @@ fn keys_that_agree_are_kept_whole() {
     let mut map = Memory::new();
     // Bits of the hash are what the filter makes of a digest: look for one that agrees with the first key by changing what a place is.
     let key = trial::digest(&filter, 1);
-    filter.carry_out(Task::Insert(key), &mut map).unwrap();
+    filter.run(Task::Insert(key), &mut map).unwrap();
     let place = filter.place_of(key);
     let twin = Place { rest: place.rest ^ 1 << 40, whole: !place.whole, ..place };
     assert!(place.common(&twin) >= MAX_EXTRA_BITS);
@@ -184,7 +184,7 @@ fn keys_that_agree_are_kept_whole() {
         assert_eq!((filter.whole_keys, filter.contains(2u64)), (1, Ok(true)));
     }
     while filter.epoch() < 2 {
-        filter.carry_out(Task::Step, &mut map).unwrap();
+        filter.run(Task::Move, &mut map).unwrap();
     }
     assert_eq!((filter.buried(), filter.whole_keys), (0, 0));
     assert!(filter.contains(1u64).unwrap());
@@ -206,13 +206,13 @@ fn the_rate_holds_under_attack() {
             if filter.contains(stranger).unwrap() {
                 passed += 1;
                 positives.push(stranger);
-                let receipt = filter.repair(stranger, &mut map).unwrap();
-                assert!(receipt.reads <= 1 + 16 + 6, "{receipt:?}");
+                let stats = filter.repair(stranger, &mut map).unwrap();
+                assert!(stats.reads <= 1 + 16 + 6, "{stats:?}");
             }
         }
         let mean = rate * 20_000.0;
         assert!((passed as f64) < mean + 5.0 * mean.sqrt(), "{passed} of 20,000, at most {mean}");
-        assert!(!filter.is_full() && filter.owed() <= 16);
+        assert!(!filter.is_full() && filter.pending_moves() <= 16);
     }
     assert!((0..capacity).all(|key| filter.contains(key).unwrap()));
 }

@@ -44,14 +44,19 @@ fn options(base: Base) -> StackOptions {
 }
 
 /// Asks and reports; returns what happened, and how often a query passed.
-fn drive(filter: &mut AdaptiveStacked, load: &mut Load, keys: &mut Vec<u64>, queries: u64) -> (Vec<Learned>, u64) {
+fn drive(
+    filter: &mut AdaptiveStacked,
+    load: &mut Load,
+    keys: &mut Vec<u64>,
+    queries: u64,
+) -> (Vec<StackedOutcome>, u64) {
     let (mut events, mut passed) = (vec![], 0);
     for _ in 0..queries {
         let query = load.draw();
         if filter.ask(query).unwrap() {
             passed += 1;
             let event = filter.learn(query, keys).unwrap();
-            if !matches!(event, Learned::Counted | Learned::Stored | Learned::Refused) {
+            if !matches!(event, StackedOutcome::Counted | StackedOutcome::Stored | StackedOutcome::Refused) {
                 complete(filter, keys);
                 events.push(event);
             }
@@ -83,8 +88,11 @@ fn no_key_is_refused_and_what_was_learned_is() {
                 let query = load.draw();
                 if filter.ask(query).unwrap() {
                     let event = filter.learn(query, &mut keys).unwrap();
-                    assert!(matches!(event, Learned::Layered | Learned::Stored | Learned::Counted));
-                    layered += u32::from(event == Learned::Layered);
+                    assert!(matches!(
+                        event,
+                        StackedOutcome::Layered | StackedOutcome::Stored | StackedOutcome::Counted
+                    ));
+                    layered += u32::from(event == StackedOutcome::Layered);
                     learned.insert(query);
                 }
             }
@@ -121,15 +129,16 @@ fn the_phases_follow_each_other() {
             AdaptiveStacked::build(options(base).lifetime(400_000).sample(20_000, 1 << 20), &mut keys).unwrap();
         let planned = filter.plan.clone();
         let (events, _) = drive(&mut filter, &mut Load::new(1.0, 100_000, 1), &mut keys, 400_000);
-        assert_eq!((&events[..], filter.phase()), (&[Learned::Layered][..], Phase::Stacked), "{base:?}");
+        assert_eq!((&events[..], filter.phase()), (&[StackedOutcome::Layered][..], Phase::Stacked), "{base:?}");
         let (events, _) = drive(&mut filter, &mut Load::new(1.0, 100_000, 2), &mut keys, 400_000);
-        assert_eq!(&events[..], [Learned::Dropped, Learned::Layered], "{base:?}");
+        assert_eq!(&events[..], [StackedOutcome::Dropped, StackedOutcome::Layered], "{base:?}");
         assert_eq!((filter.phase(), &filter.plan), (Phase::Stacked, &planned));
         // Nobody is asked for twice: hardly anything can be learned, and the next plan knows it.
         let (events, _) = drive(&mut filter, &mut Load::new(0.0, 50_000_000, 3), &mut keys, 1_000_000);
-        let expected = [Learned::Dropped, Learned::Layered, Learned::Counting, Learned::Replanned];
+        let expected =
+            [StackedOutcome::Dropped, StackedOutcome::Layered, StackedOutcome::Counting, StackedOutcome::Replanned];
         assert_eq!(&events[..4], expected, "{base:?}: {events:?}");
-        assert!(events[4..].iter().all(|&event| event == Learned::Layered), "{base:?}: {events:?}");
+        assert!(events[4..].iter().all(|&event| event == StackedOutcome::Layered), "{base:?}: {events:?}");
         assert!(filter.phase() != Phase::Remodelling && filter.plan != planned);
     }
 }
@@ -241,7 +250,7 @@ fn keys_that_cannot_be_read_do_no_harm() {
             let query = load.draw();
             if filter.ask(query).unwrap() {
                 match filter.learn(query, &mut flaky) {
-                    Ok(Learned::Layered) => layered += 1,
+                    Ok(StackedOutcome::Layered) => layered += 1,
                     Ok(_) => {}
                     Err(e) => {
                         assert_eq!(e.to_string(), "keys: broken");
@@ -285,7 +294,7 @@ fn other_keys_are_refused() {
     let query = (0..).map(scramble).find(|&i| filter.contains(i).unwrap() && !list.contains(&i)).unwrap();
     let error: LearnError<Infallible> = filter.learn(query, &mut vec!["text"]).unwrap_err();
     assert!(matches!(error, LearnError::Change(ChangeError::Domain(_))));
-    assert_eq!(filter.learn(query, &mut list.clone()).unwrap(), Learned::Layered);
+    assert_eq!(filter.learn(query, &mut list.clone()).unwrap(), StackedOutcome::Layered);
     complete(&filter, &list);
 }
 
@@ -313,7 +322,7 @@ fn a_key_that_is_learned_is_still_found() {
         let mut filter = AdaptiveStacked::build(options(base).lifetime(100_000), &mut list).unwrap();
         let mut layered = 0;
         for key in list.clone() {
-            layered += u32::from(filter.learn(key, &mut list).unwrap() == Learned::Layered);
+            layered += u32::from(filter.learn(key, &mut list).unwrap() == StackedOutcome::Layered);
             assert!(filter.contains(key).unwrap());
         }
         assert!(layered > 0);

@@ -28,8 +28,10 @@
 //! positives can be computed instead of found. A snapshot holds the secret.
 
 mod bits;
+#[cfg(feature = "papers")]
 mod bloom;
 mod broom;
+#[cfg(feature = "papers")]
 mod cascade;
 mod chained;
 mod dictionary;
@@ -51,8 +53,10 @@ mod trial;
 mod verbs;
 mod words;
 
+#[cfg(feature = "papers")]
 pub use bloom::{AdaptiveBloom, Segments};
 pub use broom::{Block, Broom, BroomChange, Options, Statistics};
+#[cfg(feature = "papers")]
 pub use cascade::{
     Cascade, CascadeChange, CascadeOptions, CuckooCascade, Cuckoos, Erase, Level, QuotientCascade, Quotients, Schedule,
 };

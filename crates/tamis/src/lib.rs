@@ -28,7 +28,7 @@
 // Encoders live beside their decoders, and tools of maps, sets and adaptive filters in the rooms before them: with fewer features
 // some have no caller.
 #![cfg_attr(
-    not(all(feature = "build", feature = "maps", feature = "sets", feature = "adaptive")),
+    not(all(feature = "build", feature = "maps", feature = "sets", feature = "adaptive", feature = "papers")),
     allow(dead_code, unused_imports)
 )]
 

@@ -156,11 +156,6 @@ impl Broom {
         self.table(side).spot(hash(key, self.frontier.salt(side)))
     }
 
-    /// The number of a side's hash function.
-    fn number(&self, side: Side) -> u64 {
-        self.frontier.epoch() + u64::from(side == Side::New)
-    }
-
     /// What it is made of now. Walks through all blocks.
     pub fn statistics(&self) -> Statistics {
         let mut all = Statistics::default();

@@ -63,6 +63,11 @@ impl Frontier {
         self.salts[side as usize]
     }
 
+    /// The number of a side's hash function.
+    pub(crate) fn number(&self, side: Side) -> u64 {
+        self.epoch + side as u64
+    }
+
     /// The last key that has moved.
     pub(crate) fn last(&self) -> Option<Digest> {
         self.last

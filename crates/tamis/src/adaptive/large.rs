@@ -150,11 +150,6 @@ impl LargeBroom {
         key.salted(self.hashes[self.frontier.side(key) as usize].yard)
     }
 
-    /// The number of the hash function of a side.
-    fn function(&self, side: Side) -> u64 {
-        self.frontier.epoch() + side as u64
-    }
-
     /// The number of the last hash function that went out of use, as far as tombstones can tell.
     fn gone(&self) -> u64 {
         self.frontier.epoch() + 2
@@ -202,7 +197,7 @@ impl LargeBroom {
                 if let Source::Backyard(word) = from
                     && yard::is_evicted(word)
                 {
-                    words += self.yard.put(word, yard::tombstone(self.function(side)));
+                    words += self.yard.put(word, yard::tombstone(self.frontier.number(side)));
                     self.frontier.add_moves(STEPS);
                 }
                 words

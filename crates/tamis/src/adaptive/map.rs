@@ -65,6 +65,20 @@ pub(super) fn filed<M: ReverseMap>(map: &mut M, name: u64) -> Result<Vec<Digest>
     Ok(keys)
 }
 
+/// What a map did, which must not be nothing: then the error is `otherwise`.
+pub(super) fn done<E>(did: Result<bool, E>, otherwise: AdaptError<E>) -> Result<(), AdaptError<E>> {
+    if did.map_err(AdaptError::Map)? { Ok(()) } else { Err(otherwise) }
+}
+
+/// The key after this one, which must be a later one.
+pub(super) fn next_key<M: ReverseMap>(
+    map: &mut M,
+    after: Option<Digest>,
+) -> Result<Option<Digest>, AdaptError<M::Error>> {
+    let next = map.next(after).map_err(AdaptError::Map)?;
+    if next.is_some() && next <= after { Err(AdaptError::Order) } else { Ok(next) }
+}
+
 /// The one key that has a fingerprint; the error is that the map has none or several under this name.
 pub(super) fn only<T, E>(mut owners: impl Iterator<Item = T>, name: u64) -> Result<T, AdaptError<E>> {
     match (owners.next(), owners.next()) {

@@ -188,7 +188,7 @@ impl AdaptiveQuotient {
     fn place(&self, key: Digest, side: Side) -> Place {
         let salt = self.frontier.salt(side);
         let product = u128::from(key.salted(salt)) * u128::from(self.held.geometry.range());
-        let parity = (self.frontier.epoch() + u64::from(side == Side::New)) & 1;
+        let parity = self.frontier.number(side) & 1;
         Place { base: (product >> 64) as u64, rest: product as u64, parity, whole: key.salted(salt.child(1)) }
     }
 

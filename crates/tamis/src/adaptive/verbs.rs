@@ -176,6 +176,11 @@ pub trait Remove: Adapt {
     }
 }
 
+/// There is no room for a key.
+pub(super) fn full<E>(filter: &impl Adapt) -> AdaptError<E> {
+    ChangeError::Full { keys: filter.len(), capacity: filter.capacity() }.into()
+}
+
 /// Access to a filter, through a reference or a lock.
 pub(super) trait Access<F> {
     fn read<R>(&self, with: impl FnOnce(&F) -> R) -> R;

@@ -1,11 +1,11 @@
 //! a task -> what it changes, planned without touching anything; a change -> made, without asking anybody.
 
 use super::super::frontier::Side;
-use super::super::map::{filed, only};
+use super::super::map::{done, filed, next_key, only};
+use super::super::verbs::full;
 use super::super::{AdaptError, Remove, ReverseMap};
 use super::{Broom, Spot, Table};
 use crate::debug::brief_debug;
-use crate::error::ChangeError;
 use crate::hash::Digest;
 use crate::math::broom::plan;
 
@@ -129,12 +129,8 @@ impl Broom {
         }
         match room && table.takes(&spot, put.tail) {
             true => Ok(Some(put)),
-            false => Err(self.full().into()),
+            false => Err(full(self)),
         }
-    }
-
-    fn full(&self) -> ChangeError {
-        ChangeError::Full { keys: self.len, capacity: self.table.capacity() }
     }
 
     pub(super) fn plan_insert<M: ReverseMap>(&self, key: Digest, map: &mut M) -> Asked<Option<BroomChange>, M> {
@@ -142,13 +138,13 @@ impl Broom {
         let tombstones = &self.table(side).tombstones;
         let min_tail = match tombstones.len() {
             0 => 0,
-            _ => tombstones.length(self.spot(key, side).hash, self.number(side)),
+            _ => tombstones.length(self.spot(key, side).hash, self.frontier.number(side)),
         };
         let planned = self.plan_put(key, side, min_tail, false, map);
         // A filter that is full still knows the keys it has.
         let Some(put) = planned? else { return Ok(None) };
         if self.len >= self.table.capacity() {
-            return Err(self.full().into());
+            return Err(full(self));
         }
         map.file(key, self.name(side, put.hash)).map_err(AdaptError::Map)?;
         Ok(Some(BroomChange(Change::Insert { side, put })))
@@ -170,14 +166,13 @@ impl Broom {
         let (_, its) = self.owner(side, &spot, slot, &found)?;
         let tail = (its.print.more ^ spot.print.more).trailing_zeros() + 1;
         if !table.lengthens(&its, slot, tail) {
-            return Err(self.full().into());
+            return Err(full(self));
         }
         Ok(Some(BroomChange(Change::Lengthen { side, hash: its.hash, tail })))
     }
 
     pub(super) fn plan_step<M: ReverseMap>(&self, map: &mut M) -> Asked<Option<BroomChange>, M> {
-        let last = self.frontier.last();
-        let Some(key) = map.next(last).map_err(AdaptError::Map)? else {
+        let Some(key) = next_key(map, self.frontier.last())? else {
             // A map that ends too early would strand the rest under a hash function that is gone.
             if self.moved < self.len {
                 return Err(AdaptError::Order);
@@ -186,15 +181,13 @@ impl Broom {
         };
         let from = self.spot(key, Side::Old);
         let held = self.table.look(&from).hit.is_some() || self.table.yard.has(from.hash);
-        if Some(key) <= last || !held {
+        if !held {
             return Err(AdaptError::Order);
         }
         let Some(put) = self.plan_put(key, Side::New, 0, true, map)? else { return Err(AdaptError::Order) };
         let names = (self.table.name(&from), self.name(Side::New, put.hash));
         // A key that is not filed there is not in the set, even if it matches.
-        if !map.refile(key, names.0, names.1).map_err(AdaptError::Map)? {
-            return Err(AdaptError::Order);
-        }
+        done(map.refile(key, names.0, names.1), AdaptError::Order)?;
         Ok(Some(BroomChange(Change::Move { key, from: from.hash, put })))
     }
 
@@ -217,7 +210,7 @@ impl Broom {
     pub(super) fn make(&mut self, BroomChange(change): BroomChange) -> u32 {
         match change {
             Change::Insert { side, put } => {
-                let number = self.number(side);
+                let number = self.frontier.number(side);
                 self.table_mut(side).tombstones.remove(put.hash, number);
                 self.len += 1;
                 self.moved += u64::from(side == Side::New);
@@ -275,7 +268,7 @@ impl Broom {
         self.len = self.len.saturating_sub(1);
         self.moved = self.moved.saturating_sub(u64::from(side == Side::New));
         if let Some(tail @ 1..) = tail {
-            let number = self.number(side);
+            let number = self.frontier.number(side);
             self.table_mut(side).tombstones.insert(hash, number, tail);
             self.frontier.add_moves(self.moves_per_tombstone(side));
         }
@@ -321,9 +314,8 @@ impl Remove for Broom {
         {
             return Err(AdaptError::Unfiled { name: table.name(&spot) });
         }
-        if !map.unfile(key, table.name(&spot)).map_err(AdaptError::Map)? {
-            return Err(AdaptError::Unfiled { name: table.name(&spot) });
-        }
+        let name = table.name(&spot);
+        done(map.unfile(key, name), AdaptError::Unfiled { name })?;
         Ok(BroomChange(Change::Remove { side, hash: spot.hash }))
     }
 }

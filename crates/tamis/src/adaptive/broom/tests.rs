@@ -154,7 +154,7 @@ fn repeated_pairs(mut broom: Broom, keys: usize, epochs: u64, remember: bool) ->
             let mut found = vec![];
             map.filed(broom.table.name(&spot), &mut found).unwrap();
             let (owner, _) = broom.owner::<()>(side, &spot, slot, &found).unwrap();
-            let numbers = (broom.number(side), broom.number(broom.frontier.side(owner)));
+            let numbers = (broom.frontier.number(side), broom.frontier.number(broom.frontier.side(owner)));
             fresh += 1;
             repeated += u64::from(!pairs.insert((stranger, owner, numbers)));
             broom.repair(stranger, &mut map).unwrap();

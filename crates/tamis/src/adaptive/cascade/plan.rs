@@ -3,7 +3,8 @@
 use super::generation::Generation;
 use super::{Cascade, Erase, Level};
 use crate::adaptive::frontier::Side;
-use crate::adaptive::map::filed;
+use crate::adaptive::map::{done, filed, next_key};
+use crate::adaptive::verbs::full;
 use crate::adaptive::{Adapt, AdaptError, Remove, ReverseMap, Task};
 use crate::debug::brief_debug;
 use crate::error::ChangeError;
@@ -38,22 +39,8 @@ type Planned<L, E> = Result<Option<CascadeChange<L>>, AdaptError<E>>;
 impl<L: Level> Cascade<L> {
     /// The name of a key at a level: level, generation, spot.
     fn name(&self, side: Side, level: usize, key: Digest) -> u64 {
-        let parity = (self.frontier.epoch() + u64::from(side == Side::New)) & 1;
+        let parity = self.frontier.number(side) & 1;
         (level as u64) << 59 | parity << 58 | self.generation(side).spot(level, key)
-    }
-
-    fn filed<M: ReverseMap>(
-        &self,
-        side: Side,
-        level: usize,
-        key: Digest,
-        map: &mut M,
-    ) -> Result<Vec<Digest>, AdaptError<M::Error>> {
-        filed(map, self.name(side, level, key))
-    }
-
-    fn full<E>(&self) -> AdaptError<E> {
-        ChangeError::Full { keys: self.len(), capacity: self.capacity() }.into()
     }
 
     /// Whether the spot of a key at this level is closing.
@@ -70,7 +57,7 @@ impl<L: Level> Cascade<L> {
         let side = self.side(key);
         let mut from = 0;
         while let Some(level) = self.generation(side).alive(key, from) {
-            if self.filed(side, level, key, map)?.contains(&key) {
+            if filed(map, self.name(side, level, key))?.contains(&key) {
                 return Ok(Some(level));
             }
             if !self.is_closing(side, level, key) {
@@ -109,7 +96,7 @@ impl<L: Level> Cascade<L> {
             to = generation.open(key, to + 1);
         }
         if self.len() >= self.capacity() || !generation.has_room(0, to) {
-            return Err(self.full());
+            return Err(full(self));
         }
         map.file(key, self.name(side, to, key)).map_err(AdaptError::Map)?;
         Ok(Some(Kind::Insert { key, to }))
@@ -125,7 +112,7 @@ impl<L: Level> Cascade<L> {
         let side = self.side(false_positive);
         let generation = self.generation(side);
         let name = self.name(side, level, false_positive);
-        let mut found = self.filed(side, level, false_positive, map)?;
+        let mut found = filed(map, name)?;
         if found.contains(&false_positive) {
             return Err(AdaptError::Present);
         }
@@ -148,7 +135,7 @@ impl<L: Level> Cascade<L> {
             _ => {}
         }
         if !tier.can_kill() {
-            return Err(self.full());
+            return Err(full(self));
         }
         let moved = match found.first() {
             None => None,
@@ -160,11 +147,9 @@ impl<L: Level> Cascade<L> {
                     None => generation.has_room(level + 1, to),
                 };
                 if !room {
-                    return Err(self.full());
+                    return Err(full(self));
                 }
-                if !map.refile(key, name, self.name(side, to, key)).map_err(AdaptError::Map)? {
-                    return Err(AdaptError::Unfiled { name });
-                }
+                done(map.refile(key, name, self.name(side, to, key)), AdaptError::Unfiled { name })?;
                 Some((key, to))
             }
         };
@@ -183,22 +168,19 @@ impl<L: Level> Cascade<L> {
                 .map(|next| Some(Kind::Begin(Box::new(next))))
                 .map_err(|_| ChangeError::Unsupported { what }.into());
         };
-        let last = self.frontier.last();
-        let Some(key) = map.next(last).map_err(AdaptError::Map)? else {
+        let Some(key) = next_key(map, self.frontier.last())? else {
             // Keys that are left in the old generation are not lost because a map does not know them.
             return if self.now.live == 0 { Ok(Some(Kind::End)) } else { Err(AdaptError::Order) };
         };
-        let from = self.now.alive(key, 0).filter(|_| Some(key) > last && self.now.live > 0).ok_or(AdaptError::Order)?;
+        let from = self.now.alive(key, 0).filter(|_| self.now.live > 0).ok_or(AdaptError::Order)?;
         let to = next.open(key, 0);
         // A level takes a key that moves, even if it is full: otherwise a map that failed for long could stop the move for ever.
         if to == next.tiers.len() && !next.has_end() {
-            return Err(self.full());
+            return Err(full(self));
         }
         let names = (self.name(Side::Old, from, key), self.name(Side::New, to, key));
-        match map.refile(key, names.0, names.1).map_err(AdaptError::Map)? {
-            true => Ok(Some(Kind::Move { key, from, to })),
-            false => Err(AdaptError::Order),
-        }
+        done(map.refile(key, names.0, names.1), AdaptError::Order)?;
+        Ok(Some(Kind::Move { key, from, to }))
     }
 
     pub(super) fn make(&mut self, change: CascadeChange<L>) -> u32 {
@@ -278,9 +260,7 @@ impl<L: Level> Cascade<L> {
 impl<L: Erase> Remove for Cascade<L> {
     fn plan_remove<M: ReverseMap>(&self, key: Digest, map: &mut M) -> Result<CascadeChange<L>, AdaptError<M::Error>> {
         let Some(from) = self.home(key, map)? else { return Err(AdaptError::Absent) };
-        match map.unfile(key, self.name(self.side(key), from, key)).map_err(AdaptError::Map)? {
-            true => Ok(CascadeChange(Kind::Remove { key, from })),
-            false => Err(AdaptError::Absent),
-        }
+        done(map.unfile(key, self.name(self.side(key), from, key)), AdaptError::Absent)?;
+        Ok(CascadeChange(Kind::Remove { key, from }))
     }
 }

@@ -4,10 +4,10 @@ use super::front::{self, Print};
 use super::yard::{EVICTED, NO_FREE_SLOT, tombstone_word};
 use super::{Adapt, LargeBroom};
 use crate::adaptive::frontier::Side;
-use crate::adaptive::map::{filed, only};
+use crate::adaptive::map::{done, filed, next_key, only};
+use crate::adaptive::verbs::full;
 use crate::adaptive::{AdaptError, Remove, ReverseMap};
 use crate::debug::brief_debug;
-use crate::error::ChangeError;
 use crate::hash::Digest;
 
 /// A change of a [`LargeBroom`], ready to be made.
@@ -82,10 +82,6 @@ fn name(print: &Print) -> u64 {
 }
 
 impl LargeBroom {
-    fn full<E>(&self) -> AdaptError<E> {
-        AdaptError::Change(ChangeError::Full { keys: self.len(), capacity: self.capacity })
-    }
-
     /// Where a key that is not in the filter goes. `room`: whether the yard takes one.
     fn destination(&self, print: Print, hash: u64, room: bool) -> Option<Destination> {
         let state = match self.front.find(print.bin, print.signature) {
@@ -105,9 +101,9 @@ impl LargeBroom {
             return Ok(None);
         }
         if self.len() >= self.capacity {
-            return Err(self.full());
+            return Err(full(self));
         }
-        let function = self.function(side);
+        let function = self.frontier.number(side);
         let to = match self.yard.is_tombstone(hash, function) {
             true => Some(Destination::Tombstone { word: tombstone_word(hash, function) }),
             // Another key with this hash: what is in the yard must be so for all keys of a hash, or they could not be told apart.
@@ -116,7 +112,7 @@ impl LargeBroom {
             }
             false => self.destination(print, hash, self.yard.has_room()),
         };
-        let to = to.ok_or_else(|| self.full())?;
+        let to = to.ok_or_else(|| full(self))?;
         map.file(key, name(&print)).map_err(AdaptError::Map)?;
         change(Act::Insert { side, to }, WORDS_PER_PLAN)
     }
@@ -134,13 +130,12 @@ impl LargeBroom {
         let hash = self.yard_hash(self.owner(&print, &keys)?);
         match self.yard.has_room() {
             true => change(Act::Evict { slot, hash }, WORDS_PER_PLAN),
-            false => Err(self.full()),
+            false => Err(full(self)),
         }
     }
 
     pub(super) fn plan_step<M: ReverseMap>(&self, map: &mut M) -> Planned<M::Error> {
-        let last = self.frontier.last();
-        let Some(key) = map.next(last).map_err(AdaptError::Map)? else {
+        let Some(key) = next_key(map, self.frontier.last())? else {
             return match self.old {
                 0 if self.yard.tombstones(self.gone()) > 0 => change(Act::Sweep, 0),
                 0 => change(Act::Turn, 0),
@@ -148,9 +143,6 @@ impl LargeBroom {
                 _ => Err(AdaptError::Order),
             };
         };
-        if last.is_some_and(|last| key <= last) {
-            return Err(AdaptError::Order);
-        }
         let print = self.print(key);
         let from = match (self.front.holder(&print), self.yard.find(self.yard_hash(key))) {
             (None, None) => return Err(AdaptError::Order),
@@ -163,13 +155,11 @@ impl LargeBroom {
             },
         };
         let hashes = &self.hashes[Side::New as usize];
-        let next = self.print_by(hashes, key);
+        let there = self.print_by(hashes, key);
         let room = self.yard.has_room() || matches!(from, Source::Backyard(_));
-        let to = self.destination(next, key.salted(hashes.yard), room).ok_or_else(|| self.full())?;
+        let to = self.destination(there, key.salted(hashes.yard), room).ok_or_else(|| full(self))?;
         // A key that is not filed there is not in the set, even if it matches.
-        if !map.refile(key, name(&print), name(&next)).map_err(AdaptError::Map)? {
-            return Err(AdaptError::Order);
-        }
+        done(map.refile(key, name(&print), name(&there)), AdaptError::Order)?;
         change(Act::Move { key, from, to }, 2 * WORDS_PER_PLAN)
     }
 
@@ -200,9 +190,7 @@ impl Remove for LargeBroom {
                 false => Source::Backyard(word.ok_or(AdaptError::Ambiguous { name: name(&print) })?),
             },
         };
-        if !map.unfile(key, name(&print)).map_err(AdaptError::Map)? {
-            return Err(AdaptError::Unfiled { name: name(&print) });
-        }
+        done(map.unfile(key, name(&print)), AdaptError::Unfiled { name: name(&print) })?;
         Ok(Change { act: Act::Remove { side: self.frontier.side(key), from }, words: WORDS_PER_PLAN })
     }
 }

@@ -2,10 +2,10 @@
 
 use super::entry::{Entry, MAX_EXTRA_BITS, Match, Place, Whole};
 use super::{AdaptiveQuotient, Side};
-use crate::adaptive::map::{filed, only};
+use crate::adaptive::map::{done, filed, next_key, only};
+use crate::adaptive::verbs::full;
 use crate::adaptive::{Adapt, AdaptError, Remove, ReverseMap, Task};
 use crate::debug::brief_debug;
-use crate::error::ChangeError;
 use crate::hash::Digest;
 
 /// A change of an [`AdaptiveQuotient`] that is ready to be made.
@@ -71,10 +71,6 @@ fn name(place: &Place, at: Match) -> u64 {
 }
 
 impl AdaptiveQuotient {
-    fn full<E>(&self) -> AdaptError<E> {
-        ChangeError::Full { keys: self.len(), capacity: self.capacity }.into()
-    }
-
     /// Where a key of the set is, and all that is filed under its base if that was read.
     fn home<M: ReverseMap>(&self, key: Digest, place: &Place, map: &mut M) -> Result<Home, AdaptError<M::Error>> {
         if self.is_whole(place) && filed(map, name(place, Match::Whole))?.contains(&key) {
@@ -161,7 +157,7 @@ impl AdaptiveQuotient {
             Match::Bare => true,
             Match::Long(_) => self.long.len().saturating_add_signed(spare) + usize::from(new) < self.long.capacity(),
         };
-        if room { Ok(arrival) } else { Err(self.full()) }
+        if room { Ok(arrival) } else { Err(full(self)) }
     }
 
     pub(super) fn planned<M: ReverseMap>(
@@ -184,7 +180,7 @@ impl AdaptiveQuotient {
             return Ok(None);
         }
         if self.len() >= self.capacity {
-            return Err(self.full());
+            return Err(full(self));
         }
         let arrival = self.arrive(key, place, None, || Ok(keys))?;
         map.file(key, name(&place, arrival.to)).map_err(AdaptError::Map)?;
@@ -204,20 +200,18 @@ impl AdaptiveQuotient {
         let len = place.common(&owner) + 1;
         if len <= MAX_EXTRA_BITS {
             let room = from.is_some() || self.long.len().saturating_add_signed(RESERVED_ENTRIES) < self.long.capacity();
-            return if room { Ok(Some(Kind::Extend(Longer { from, to: owner.entry(len) }))) } else { Err(self.full()) };
+            return if room { Ok(Some(Kind::Extend(Longer { from, to: owner.entry(len) }))) } else { Err(full(self)) };
         }
         if self.whole.len() >= self.whole.capacity() {
-            return Err(self.full());
+            return Err(full(self));
         }
-        match map.refile(key, owner.base, name(&owner, Match::Whole)).map_err(AdaptError::Map)? {
-            true => Ok(Some(Kind::Lift { place: owner, from: found })),
-            false => Err(AdaptError::Unfiled { name: owner.base }),
-        }
+        let refiled = map.refile(key, owner.base, name(&owner, Match::Whole));
+        done(refiled, AdaptError::Unfiled { name: owner.base })?;
+        Ok(Some(Kind::Lift { place: owner, from: found }))
     }
 
     fn plan_step<M: ReverseMap>(&self, map: &mut M) -> Result<Option<Kind>, AdaptError<M::Error>> {
-        let last = self.frontier.last();
-        let Some(key) = map.next(last).map_err(AdaptError::Map)? else {
+        let Some(key) = next_key(map, self.frontier.last())? else {
             return match (self.old, self.tombstones[self.parity(Side::Old)]) {
                 (0, 0) => Ok(Some(Kind::Turn)),
                 (0, _) => Ok(Some(Kind::Sweep)),
@@ -228,18 +222,16 @@ impl AdaptiveQuotient {
         let place = self.place(key, Side::Old);
         let from = if self.is_whole(&place) { Some(Match::Whole) } else { self.in_table(&place) };
         let other_function = |from: &Match| matches!(from, Match::Long(entry) if entry.parity != place.parity);
-        let from = from.filter(|from| Some(key) > last && self.old > 0 && !other_function(from));
+        let from = from.filter(|from| self.old > 0 && !other_function(from));
         let from = from.ok_or(AdaptError::Order)?;
         let there = self.place(key, Side::New);
         let arrival = self.arrive(key, there, Some((place.base, from)), || filed(map, there.base))?;
-        match map.refile(key, name(&place, from), name(&there, arrival.to)).map_err(AdaptError::Map)? {
-            true => Ok(Some(Kind::Move { key, place, from, arrival })),
-            false => Err(AdaptError::Order),
-        }
+        done(map.refile(key, name(&place, from), name(&there, arrival.to)), AdaptError::Order)?;
+        Ok(Some(Kind::Move { key, place, from, arrival }))
     }
 
     fn parity(&self, side: Side) -> usize {
-        ((self.frontier.epoch() + u64::from(side == Side::New)) & 1) as usize
+        (self.frontier.number(side) & 1) as usize
     }
 
     pub(super) fn make(&mut self, change: QuotientChange) -> u32 {
@@ -363,9 +355,7 @@ impl Remove for AdaptiveQuotient {
     fn plan_remove<M: ReverseMap>(&self, key: Digest, map: &mut M) -> Result<QuotientChange, AdaptError<M::Error>> {
         let (side, place) = (self.frontier.side(key), self.place_of(key));
         let (Some(from), _) = self.home(key, &place, map)? else { return Err(AdaptError::Absent) };
-        match map.unfile(key, name(&place, from)).map_err(AdaptError::Map)? {
-            true => Ok(QuotientChange(Kind::Remove { side, place, from })),
-            false => Err(AdaptError::Absent),
-        }
+        done(map.unfile(key, name(&place, from)), AdaptError::Absent)?;
+        Ok(QuotientChange(Kind::Remove { side, place, from }))
     }
 }

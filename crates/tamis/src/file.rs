@@ -254,6 +254,7 @@ mod tests {
         }
     }
 
+    #[cfg(feature = "sets")]
     #[test]
     fn every_kind_of_file_knows_its_secret() {
         let dir = tempfile::tempdir().unwrap();

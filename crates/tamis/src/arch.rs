@@ -22,6 +22,8 @@ mod select;
 
 /// A loop that [`dispatch`] compiles for several instruction sets. `run` must be `#[inline(always)]`.
 pub(crate) trait Kernel {
+    /// Whether the instructions of [`V4`] make the loop faster; if not, [`V3`] serves processors that have them.
+    const V4: bool = true;
     /// What the loop returns.
     type Output;
     /// The loop itself.
@@ -196,12 +198,12 @@ thread_local! {
 pub(crate) fn dispatch<K: Kernel>(level: Level, kernel: K) -> K::Output {
     match level.0 {
         Set::Base => kernel.run::<Base>(),
-        // SAFETY: a Level of this set exists, so detection found every feature `run_v3` enables.
+        // SAFETY: a Level of this set exists, so detection found every feature `run_v4` enables.
         #[cfg(target_arch = "x86_64")]
-        Set::V3 => unsafe { run_v3(kernel) },
-        // SAFETY: as above, for `run_v4`.
+        Set::V4 if K::V4 => unsafe { run_v4(kernel) },
+        // SAFETY: as above, for `run_v3`, whose features V4 has too.
         #[cfg(target_arch = "x86_64")]
-        Set::V4 => unsafe { run_v4(kernel) },
+        Set::V3 | Set::V4 => unsafe { run_v3(kernel) },
     }
 }
 
@@ -219,6 +221,8 @@ fn run_v4<K: Kernel>(kernel: K) -> K::Output {
 
 /// How something answers for one key: yes or no, or with a value. `answer` must be `#[inline(always)]`.
 pub(crate) trait Answer<T, O = bool> {
+    /// As [`Kernel::V4`].
+    const V4: bool = true;
     /// The query itself.
     fn answer<I: Isa>(asked: &T, key: Digest) -> O;
 }
@@ -244,34 +248,25 @@ impl<T, O> std::fmt::Debug for QueryFn<T, O> {
 impl<T, O> QueryFn<T, O> {
     /// The way `A` answers, compiled for `level`.
     pub(crate) fn new<A: Answer<T, O>>(level: Level) -> QueryFn<T, O> {
-        fn base<T, O, A: Answer<T, O>>(asked: &T, key: Digest) -> O {
-            A::answer::<Base>(asked, key)
-        }
-        #[cfg(target_arch = "x86_64")]
-        #[target_feature(enable = "popcnt,bmi1,bmi2,lzcnt,avx2")]
-        fn v3<T, O, A: Answer<T, O>>(asked: &T, key: Digest) -> O {
-            A::answer::<V3>(asked, key)
-        }
-        #[cfg(target_arch = "x86_64")]
-        #[target_feature(enable = "popcnt,bmi1,bmi2,lzcnt,avx2,avx512f,avx512bw,avx512vl,avx512vbmi,avx512vpopcntdq")]
-        fn v4<T, O, A: Answer<T, O>>(asked: &T, key: Digest) -> O {
-            A::answer::<V4>(asked, key)
-        }
-        match level.0 {
-            Set::Base => QueryFn(base::<T, O, A>),
-            #[cfg(target_arch = "x86_64")]
-            Set::V3 => QueryFn(v3::<T, O, A>),
-            #[cfg(target_arch = "x86_64")]
-            Set::V4 => QueryFn(v4::<T, O, A>),
-        }
+        QueryFn::quick::<A, A>(level)
     }
 
-    /// `A` where the processor's best set is worth code of its own, `B` on the few that have only the portable one.
+    /// The way `A` answers, compiled for any processor: where speed does not matter.
+    pub(crate) fn portable<A: Answer<T, O>>() -> QueryFn<T, O> {
+        QueryFn(answer_base::<T, O, A>)
+    }
+
+    /// `A` where the processor's best set is worth code of its own ([`Isa::QUICK`]), `B` elsewhere.
     pub(crate) fn quick<A: Answer<T, O>, B: Answer<T, O>>(level: Level) -> QueryFn<T, O> {
         match level.0 {
             #[cfg(target_arch = "x86_64")]
-            Set::Base => QueryFn(|asked, key| B::answer::<Base>(asked, key)),
-            _ => QueryFn::new::<A>(level),
+            Set::Base => QueryFn(answer_base::<T, O, B>),
+            #[cfg(not(target_arch = "x86_64"))]
+            Set::Base => QueryFn(answer_base::<T, O, A>),
+            #[cfg(target_arch = "x86_64")]
+            Set::V4 if A::V4 => QueryFn(answer_v4::<T, O, A>),
+            #[cfg(target_arch = "x86_64")]
+            Set::V3 | Set::V4 => QueryFn(answer_v3::<T, O, A>),
         }
     }
 
@@ -281,6 +276,22 @@ impl<T, O> QueryFn<T, O> {
         // SAFETY: `new` chose the function for a Level, so detection found every feature it enables.
         unsafe { (self.0)(asked, key) }
     }
+}
+
+fn answer_base<T, O, A: Answer<T, O>>(asked: &T, key: Digest) -> O {
+    A::answer::<Base>(asked, key)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "popcnt,bmi1,bmi2,lzcnt,avx2")]
+fn answer_v3<T, O, A: Answer<T, O>>(asked: &T, key: Digest) -> O {
+    A::answer::<V3>(asked, key)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "popcnt,bmi1,bmi2,lzcnt,avx2,avx512f,avx512bw,avx512vl,avx512vbmi,avx512vpopcntdq")]
+fn answer_v4<T, O, A: Answer<T, O>>(asked: &T, key: Digest) -> O {
+    A::answer::<V4>(asked, key)
 }
 
 /// Asks for the cache line of `items[at]`. Only a hint: any `at` is allowed.

@@ -374,6 +374,12 @@ impl<W: std::io::Write> Writer<W> {
     }
 }
 
+/// Words as bytes.
+#[cfg(feature = "build")]
+pub(crate) fn bytes_of(words: &[u64]) -> Vec<u8> {
+    words.iter().map(|word| word.to_le_bytes()).collect::<Vec<_>>().into_flattened()
+}
+
 /// Appends `value` in groups of seven bits, low group first: small numbers take one byte.
 pub(crate) fn put_varint(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {

@@ -5,6 +5,7 @@
 //!   role       what an answer means in a list of steps
 //!   design     planning and building: Design, Sides, Work
 //!   change     leaves that take and return keys after they were built
+//!   batch      many keys at once, for leaves of one place per key
 //!   strips     where the rows of steered and local leaves lie
 //!   pack       cells of any width
 //!   bloom, fuse, ribbon, integrated, steered, local, cuckoo, quotient     one room per leaf
@@ -19,6 +20,7 @@ use crate::format::Encoded;
 use crate::format::Reader;
 use crate::hash::{Digest, Salt};
 
+mod batch;
 pub(crate) mod bloom;
 #[cfg(feature = "build")]
 pub(crate) mod change;

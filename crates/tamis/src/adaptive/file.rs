@@ -9,6 +9,7 @@ use bytes::Bytes;
 
 use super::keys::KeySet;
 use crate::error::{BuildError, FormatError};
+pub(crate) use crate::format::bytes_of;
 use crate::format::{self, Budget, Form, Header, Reader, Writer, put_varint};
 use crate::hash::{Digest, Domain, Hasher};
 
@@ -171,11 +172,6 @@ pub(crate) fn put_digest(out: &mut Vec<u8>, Digest { hi, lo }: Digest) {
 /// A digest, from fields.
 pub(crate) fn digest(from: &mut Reader<'_>) -> Result<Digest, FormatError> {
     Ok(Digest { hi: u64::from_le_bytes(from.array()?), lo: u64::from_le_bytes(from.array()?) })
-}
-
-/// Words as bytes.
-pub(crate) fn bytes_of(words: &[u64]) -> Vec<u8> {
-    words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
 /// Bytes as words; the error is a length that is no multiple of eight.

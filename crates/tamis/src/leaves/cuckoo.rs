@@ -17,14 +17,13 @@
 //! A query compares four fingerprints at once in each bucket: two cache lines. Changes are in [`change`]; `semi-sorted` buckets
 //! ([`bucket`]) save a bit per key and cost a look at a table.
 
-use std::marker::PhantomData;
-
 use self::bucket::{Buckets, Word, width, word_bytes};
-use crate::arch::{Answer, Isa, Kernel, Level, QueryFn, dispatch, prefetch};
+use crate::arch::{Answer, Isa, Level, QueryFn, prefetch};
 use crate::error::FormatError;
 use crate::format::{Reader, put_varint};
 use crate::hash::MAX_NUMBER;
 use crate::hash::{Digest, Salt};
+use crate::leaves::batch::{InBatches, ask_leaf};
 #[cfg(feature = "build")]
 use crate::leaves::change::{Layer, Owned};
 use crate::leaves::{Geometry, Leaf, Part, Query, ShardedLeaf};
@@ -139,59 +138,29 @@ impl<W: Word, const SEMI: bool> Buckets<W, SEMI> {
     }
 }
 
-/// One query.
-struct One<W, const SEMI: bool>(PhantomData<W>);
+impl<W: Word, const SEMI: bool> Answer<Part<Cuckoo>> for Buckets<W, SEMI> {
+    const V4: bool = false;
 
-impl<W: Word, const SEMI: bool> Answer<Part<Cuckoo>> for One<W, SEMI> {
     #[inline(always)]
     fn answer<I: Isa>(part: &Part<Cuckoo>, key: Digest) -> bool {
         Buckets::<W, SEMI>::new(part.geometry.bits).contains(&part.payload, part.geometry.find(key))
     }
 }
 
-/// Many queries.
-struct AskMany<'a, W, const SEMI: bool> {
-    buckets: Buckets<W, SEMI>,
-    leaf: &'a ShardedLeaf<Cuckoo>,
-    keys: &'a [Digest],
-    out: &'a mut [bool],
-}
+impl<W: Word, const SEMI: bool> InBatches for Buckets<W, SEMI> {
+    type Geometry = Cuckoo;
+    type Found<'a> = (&'a [u8], Place);
 
-impl<W: Word, const SEMI: bool> Kernel for AskMany<'_, W, SEMI> {
-    type Output = ();
     #[inline(always)]
-    fn run<I: Isa>(self) {
-        let AskMany { buckets, leaf, keys, out } = self;
-        if I::QUICK
-            && let [part] = leaf.parts()
-        {
-            // With a single part the compiler keeps all of it in registers.
-            let (geometry, payload) = (part.geometry, &part.payload[..]);
-            return ask_many(buckets, keys, out, |key| (payload, geometry.find(key)));
-        }
-        ask_many(buckets, keys, out, |key| {
-            let part = leaf.part(key);
-            (&part.payload[..], part.geometry.find(key))
-        })
+    fn find<'a>(of: &Cuckoo, payload: &'a [u8], key: Digest) -> (&'a [u8], Place) {
+        let place = of.find(key);
+        Buckets::<W, SEMI>::new(of.bits).prefetch(payload, place);
+        (payload, place)
     }
-}
 
-#[inline(always)]
-fn ask_many<'a, W: Word, const SEMI: bool>(
-    buckets: Buckets<W, SEMI>,
-    keys: &[Digest],
-    out: &mut [bool],
-    find: impl Fn(Digest) -> (&'a [u8], Place),
-) {
-    let mut found = [(&[][..], Place::default()); BATCH];
-    for (keys, out) in keys.chunks(BATCH).zip(out.chunks_mut(BATCH)) {
-        for (found, &key) in found.iter_mut().zip(keys) {
-            *found = find(key);
-            buckets.prefetch(found.0, found.1);
-        }
-        for (out, &(payload, place)) in out.iter_mut().zip(&found) {
-            *out = buckets.contains(payload, place);
-        }
+    #[inline(always)]
+    fn answer<I: Isa>(of: &Cuckoo, _: &[u8], (payload, place): (&[u8], Place)) -> bool {
+        Buckets::<W, SEMI>::new(of.bits).contains(payload, place)
     }
 }
 
@@ -206,15 +175,24 @@ impl Query for Cuckoo {
 
     fn query_fn(&self, leaf: &ShardedLeaf<Cuckoo>) -> QueryFn<Leaf> {
         match (self.bits > 16, self.semi_sorted) {
-            (false, false) => leaf.by::<One<u64, false>, _>(self.level),
-            (false, true) => leaf.by::<One<u64, true>, _>(self.level),
-            (true, false) => leaf.by::<One<u128, false>, _>(self.level),
-            (true, true) => leaf.by::<One<u128, true>, _>(self.level),
+            (false, false) => leaf.by::<Buckets<u64, false>, _>(self.level),
+            (false, true) => leaf.by::<Buckets<u64, true>, _>(self.level),
+            (true, false) => leaf.by::<Buckets<u128, false>, _>(self.level),
+            (true, true) => leaf.by::<Buckets<u128, true>, _>(self.level),
         }
     }
 
     fn contains_many(&self, leaf: &ShardedLeaf<Cuckoo>, _: &[u8], keys: &[Digest], out: &mut [bool]) {
-        with_buckets!(self, buckets => dispatch(self.level, AskMany { buckets, leaf, keys, out }));
+        fn ask<W: Word, const SEMI: bool>(
+            _: Buckets<W, SEMI>,
+            level: Level,
+            leaf: &ShardedLeaf<Cuckoo>,
+            keys: &[Digest],
+            out: &mut [bool],
+        ) {
+            ask_leaf::<Buckets<W, SEMI>, BATCH>(level, leaf, keys, out);
+        }
+        with_buckets!(self, buckets => ask(buckets, self.level, leaf, keys, out));
     }
 
     #[cfg(feature = "build")]

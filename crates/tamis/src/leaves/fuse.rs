@@ -52,13 +52,13 @@ use crate::math::portable::exp2;
 mod many;
 #[cfg(feature = "build")]
 mod peel;
-#[cfg(feature = "build")]
-use many::ask_in_blocks;
 use many::ask_many;
+#[cfg(feature = "build")]
+use many::ask_single;
 #[cfg(feature = "maps")]
 use many::get_many;
 #[cfg(feature = "build")]
-pub(in crate::leaves) use peel::{Space, size, solve_field};
+pub(in crate::leaves) use peel::{Space, size, solve_rows};
 #[cfg(feature = "build")]
 pub(crate) use peel::{build, payload_bits};
 
@@ -287,12 +287,12 @@ pub(in crate::leaves) trait View: 'static {
 
     /// Whether a match in the bits of `mask` is an answer.
     #[inline(always)]
-    fn settled(_: &Self::Of, _mask: u32) -> bool {
+    fn is_final(_: &Self::Of, _mask: u32) -> bool {
         true
     }
 
     /// Whether a key that matched, and that was no answer, is in.
-    fn settle(_: &Self::Of, _payload: &[u8], _key: Digest) -> bool {
+    fn resolve(_: &Self::Of, _payload: &[u8], _key: Digest) -> bool {
         true
     }
 }
@@ -321,13 +321,14 @@ fn matching<C: Cells, const K: usize, V: View>(cells: C, of: &V::Of, payload: &[
 
 #[inline(always)]
 fn contains<C: Cells, const K: usize, V: View>(cells: C, of: &V::Of, payload: &[u8], key: Digest) -> bool {
-    matching::<C, K, V>(cells, of, payload, key).is_some_and(|mask| V::settled(of, mask) || V::settle(of, payload, key))
+    matching::<C, K, V>(cells, of, payload, key)
+        .is_some_and(|mask| V::is_final(of, mask) || V::resolve(of, payload, key))
 }
 
 /// Asks on. Apart, and with few arguments, because the few keys it serves shall not cost the others registers.
 #[inline(never)]
-fn settle<V: View>(part: &Part<V::Of>, key: Digest) -> bool {
-    V::settle(&part.geometry, &part.payload, key)
+fn resolve<V: View>(part: &Part<V::Of>, key: Digest) -> bool {
+    V::resolve(&part.geometry, &part.payload, key)
 }
 
 #[inline(always)]
@@ -339,11 +340,13 @@ fn get<C: Cells, const K: usize>(cells: C, fuse: &Fuse, payload: &[u8], key: Dig
 struct One<C, const K: usize, V>(PhantomData<(C, V)>);
 
 impl<C: Cells, const K: usize, V: View> Answer<Part<V::Of>> for One<C, K, V> {
+    const V4: bool = false;
+
     #[inline(always)]
     fn answer<I: Isa>(part: &Part<V::Of>, key: Digest) -> bool {
         let fuse = V::fuse(&part.geometry);
         matching::<C, K, V>(C::new(fuse.bits, fuse.cut), &part.geometry, &part.payload, key)
-            .is_some_and(|mask| V::settled(&part.geometry, mask) || settle::<V>(part, key))
+            .is_some_and(|mask| V::is_final(&part.geometry, mask) || resolve::<V>(part, key))
     }
 }
 
@@ -353,6 +356,8 @@ struct Value<C, const K: usize>(PhantomData<C>);
 
 #[cfg(feature = "maps")]
 impl<C: Cells, const K: usize> Answer<Part<Fuse>, u32> for Value<C, K> {
+    const V4: bool = false;
+
     #[inline(always)]
     fn answer<I: Isa>(part: &Part<Fuse>, key: Digest) -> u32 {
         let fuse = &part.geometry;
@@ -382,22 +387,19 @@ impl Fuse {
             leaf.by::<One<C, K, V>, _>(level)
         }
         let level = Level::detect();
-        shaped!(self, leaf.by::<Never, _>(level), by<V>, leaf, level)
+        shaped!(self, QueryFn::portable::<Never>(), by<V>, leaf, level)
     }
 
-    /// The same for one part, which needs no column: `file` is where it says it starts.
+    /// Answers for many keys of a leaf of one part.
     #[cfg(feature = "build")]
-    pub(in crate::leaves) fn ask_part_in<V: View>(part: &Part<V::Of>, file: &[u8], keys: &[Digest], out: &mut [bool]) {
-        fn ask<C: Cells, const K: usize, V: View>(
-            _: C,
-            part: &Part<V::Of>,
-            file: &[u8],
-            keys: &[Digest],
-            out: &mut [bool],
-        ) {
-            ask_in_blocks::<C, K, V>(|_| part, file, keys, out);
-        }
-        shaped!(V::fuse(&part.geometry), out.fill(false), ask<V>, part, file, keys, out)
+    pub(in crate::leaves) fn ask_single_in<V: View>(
+        &self,
+        leaf: &ShardedLeaf<V::Of>,
+        file: &[u8],
+        keys: &[Digest],
+        out: &mut [bool],
+    ) {
+        shaped!(self, out.fill(false), ask_single<V>, leaf, file, keys, out)
     }
 
     /// [`Query::contains_many`].
@@ -439,7 +441,7 @@ impl Query for Fuse {
             leaf.by::<Value<C, K>, _>(level)
         }
         let level = Level::detect();
-        Some(shaped!(self, leaf.by::<Never, _>(level), by, leaf, level))
+        Some(shaped!(self, QueryFn::portable::<Never>(), by, leaf, level))
     }
 
     #[cfg(feature = "maps")]

@@ -191,12 +191,12 @@ impl fuse::View for SomeBits {
     }
 
     #[inline(always)]
-    fn settled(of: &Integrated, mask: u32) -> bool {
+    fn is_final(of: &Integrated, mask: u32) -> bool {
         mask > of.rule.low()
     }
 
     #[inline(never)]
-    fn settle(of: &Integrated, payload: &[u8], key: Digest) -> bool {
+    fn resolve(of: &Integrated, payload: &[u8], key: Digest) -> bool {
         let rest = payload.get(of.fuse.payload_len() as usize..).unwrap_or(&[]);
         of.rest.get(rest, key) == coin(of.fuse.hash(key))
     }

@@ -148,11 +148,6 @@ impl<G: Query> ShardedLeaf<G> {
         Some(ShardedLeaf { bits, parts, first, uniform })
     }
 
-    /// A leaf of one part.
-    pub(crate) fn single(part: Part<G>) -> ShardedLeaf<G> {
-        ShardedLeaf { bits: 0, parts: Box::default(), first: part, uniform: true }
-    }
-
     /// Reads the geometries of all parts and leaves their places open.
     pub(crate) fn decode(from: &mut Reader<'_>, bits: u32, salt: Salt) -> Result<ShardedLeaf<G>, FormatError> {
         let part =
@@ -194,7 +189,7 @@ impl<G: Query> ShardedLeaf<G> {
     pub(crate) fn query_fn(&self) -> QueryFn<Leaf> {
         match self.uniform {
             true => self.first.geometry.query_fn(self),
-            false => self.by::<Reference, bool>(Level::detect()),
+            false => QueryFn::portable::<Sharded<G, Reference>>(),
         }
     }
 
@@ -218,7 +213,7 @@ impl<G: Query> ShardedLeaf<G> {
     #[cfg(feature = "maps")]
     pub(crate) fn value_fn(&self) -> Option<QueryFn<Leaf, u32>> {
         let quick = self.first.geometry.value_fn(self);
-        if self.uniform { quick } else { quick.map(|_| self.by::<Reference, u32>(Level::detect())) }
+        if self.uniform { quick } else { quick.map(|_| QueryFn::portable::<Sharded<G, Reference>>()) }
     }
 
     /// Values of many keys.
@@ -263,6 +258,11 @@ impl<G: Entry> ShardedLeaf<G> {
 }
 
 impl<G> ShardedLeaf<G> {
+    /// A leaf of one part.
+    pub(crate) fn single(part: Part<G>) -> ShardedLeaf<G> {
+        ShardedLeaf { bits: 0, parts: Box::default(), first: part, uniform: true }
+    }
+
     /// All parts, in the order of the shards.
     pub(crate) fn parts(&self) -> &[Part<G>] {
         if self.bits == 0 { std::slice::from_ref(&self.first) } else { &self.parts }
@@ -296,6 +296,8 @@ impl Missing for u32 {
 struct Only<G, A>(PhantomData<(G, A)>);
 
 impl<G: Entry, O: Missing, A: Answer<Part<G>, O>> Answer<Leaf, O> for Only<G, A> {
+    const V4: bool = A::V4;
+
     #[inline(always)]
     fn answer<I: Isa>(asked: &Leaf, key: Digest) -> O {
         match G::of(asked) {
@@ -310,6 +312,8 @@ impl<G: Entry, O: Missing, A: Answer<Part<G>, O>> Answer<Leaf, O> for Only<G, A>
 struct Sharded<G, A>(PhantomData<(G, A)>);
 
 impl<G: Entry, O: Missing, A: Answer<Part<G>, O>> Answer<Leaf, O> for Sharded<G, A> {
+    const V4: bool = A::V4;
+
     #[inline(always)]
     fn answer<I: Isa>(asked: &Leaf, key: Digest) -> O {
         match G::of(asked) {
@@ -339,9 +343,9 @@ impl<G: Query> Answer<Part<G>, u32> for Reference {
 /// A leaf without keys: no, or zero.
 pub(crate) struct Never;
 
-impl<G, O: Default> Answer<Part<G>, O> for Never {
+impl<O: Default> Answer<Leaf, O> for Never {
     #[inline(always)]
-    fn answer<I: Isa>(_: &Part<G>, _: Digest) -> O {
+    fn answer<I: Isa>(_: &Leaf, _: Digest) -> O {
         O::default()
     }
 }

@@ -43,7 +43,7 @@ use crate::format::{Reader, put_varint};
 use crate::hash::{Digest, Salt, fold};
 use crate::leaves::ribbon::Ribbon;
 use crate::leaves::steered::SURPLUS;
-use crate::leaves::strips::Strips;
+use crate::leaves::strips::{LEAST, MAX_ROWS, Strips, TAIL};
 use crate::leaves::{Geometry, Leaf, Never, Part, Query, ShardedLeaf};
 use crate::math::portable::exp2;
 
@@ -58,12 +58,6 @@ pub(super) use build::build_on;
 #[cfg(feature = "build")]
 pub(crate) use size::Params;
 
-/// A band's eight octets start at that of its first row: the last rows of a strip start none.
-const TAIL: u64 = 56;
-/// The fewest rows of a strip.
-const LEAST: u64 = 64;
-/// Rows of all strips together, at most.
-const MAX_ROWS: u64 = 1 << 40;
 /// The most steered columns.
 pub(crate) const MAX_STEERED: u64 = 6;
 /// The most exact columns.
@@ -334,22 +328,21 @@ impl<const C: usize> Kernel for Many<'_, C> {
     #[inline(always)]
     fn run<I: Isa>(self) {
         let Many { leaf, keys, out } = self;
-        if I::QUICK
-            && let [part] = leaf.parts()
-        {
-            return rounds::<C>(keys, out, |_| part);
+        if I::QUICK && leaf.parts().len() == 1 {
+            rounds::<C, true>(leaf, keys, out)
+        } else {
+            rounds::<C, false>(leaf, keys, out)
         }
-        rounds::<C>(keys, out, |key| leaf.part(key))
     }
 }
 
 #[inline(always)]
-fn rounds<'a, const C: usize>(keys: &[Digest], out: &mut [bool], part: impl Fn(Digest) -> &'a Part<Local>) {
+fn rounds<const C: usize, const SINGLE: bool>(leaf: &ShardedLeaf<Local>, keys: &[Digest], out: &mut [bool]) {
     let mut places = [(0, Place::default()); BATCH];
     let mut open = [0u8; BATCH];
     for (keys, out) in keys.chunks(BATCH).zip(out.chunks_mut(BATCH)) {
         for (found, &key) in places.iter_mut().zip(keys) {
-            let part = part(key);
+            let part = leaf.part_of::<SINGLE>(key);
             let place = part.geometry.place(key);
             let at = Octets::<C>::at(&part.geometry, place);
             prefetch(&part.payload, at);
@@ -359,7 +352,7 @@ fn rounds<'a, const C: usize>(keys: &[Digest], out: &mut [bool], part: impl Fn(D
         let mut asking = 0;
         for (i, (out, &(at, place))) in out.iter_mut().zip(&places).enumerate() {
             let Some(&key) = keys.get(i) else { break };
-            let part = part(key);
+            let part = leaf.part_of::<SINGLE>(key);
             let parities = Octets::<C>::parities(&part.payload, at, place);
             let (yes, bumped) = part.geometry.verdict(&part.payload, place, parities);
             *out = yes;
@@ -368,7 +361,7 @@ fn rounds<'a, const C: usize>(keys: &[Digest], out: &mut [bool], part: impl Fn(D
         }
         for &i in &open[..asking] {
             let key = keys[i as usize];
-            let part = part(key);
+            let part = leaf.part_of::<SINGLE>(key);
             out[i as usize] = part.geometry.rest_says(&part.payload, key);
         }
     }
@@ -415,7 +408,7 @@ impl Query for Local {
             };
         }
         match self.is_empty() {
-            true => leaf.by::<Never, _>(self.level),
+            true => QueryFn::portable::<Never>(),
             false => with_columns!(self.columns(), run),
         }
     }

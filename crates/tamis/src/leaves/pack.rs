@@ -97,25 +97,32 @@ impl<const N: usize> Cells for Whole<N> {
     }
 }
 
-/// Cells of `bits` bits before slot `cut`, of `bits + 1` from there on; at most 32 in all.
+/// Cells of `bits` bits before slot `cut`, of `bits + 1` from there on; at most 32 in all. Cells that are `SHORT` have no cut and
+/// nine bits at most.
 #[derive(Clone, Copy)]
-pub(crate) struct Packed {
+pub(crate) struct AnyWidth<const SHORT: bool> {
     bits: u32,
     /// Past the last slot when the width is whole.
     cut: u64,
 }
 
-impl Packed {
+/// Cells of any width.
+pub(crate) type Packed = AnyWidth<false>;
+
+/// Cells of up to nine bits: as [`Packed`] without a cut, and read faster.
+pub(crate) type Short = AnyWidth<true>;
+
+impl<const SHORT: bool> AnyWidth<SHORT> {
     #[inline(always)]
     fn offset(self, slot: u64) -> u64 {
-        slot * self.bits as u64 + slot.saturating_sub(self.cut)
+        slot * self.bits as u64 + if SHORT { 0 } else { slot.saturating_sub(self.cut) }
     }
 }
 
-impl Cells for Packed {
+impl<const SHORT: bool> Cells for AnyWidth<SHORT> {
     #[inline(always)]
     fn new(bits: u32, cut: u64) -> Self {
-        Packed { bits, cut }
+        AnyWidth { bits, cut }
     }
 
     #[inline(always)]
@@ -132,6 +139,10 @@ impl Cells for Packed {
     fn load(file: &[u8], address: u64) -> Option<u32> {
         // The compiler sees that `at + 8` cannot wrap in 64 bits: one comparison.
         let at = Self::byte(address);
+        if SHORT {
+            let window = file.get(at..at.wrapping_add(2))?.first_chunk()?;
+            return Some(u32::from(u16::from_le_bytes(*window)) >> (address & 7));
+        }
         let window = file.get(at..at.wrapping_add(8))?.first_chunk()?;
         Some((u64::from_le_bytes(*window) >> (address & 7)) as u32)
     }
@@ -143,7 +154,7 @@ impl Cells for Packed {
 
     #[inline(always)]
     fn mask(self, first: u64) -> u32 {
-        let bits = self.bits + (first >= self.cut) as u32;
+        let bits = self.bits + (!SHORT && first >= self.cut) as u32;
         ((1u64 << bits) - 1) as u32
     }
 
@@ -158,63 +169,6 @@ impl Cells for Packed {
 
     fn payload_len(self, slots: u64) -> u64 {
         (self.offset(slots - 1) >> 3) + 8
-    }
-}
-
-/// Cells of `bits` bits, nine at most: as [`Packed`] without a cut, and read faster.
-#[derive(Clone, Copy)]
-pub(crate) struct Short {
-    bits: u32,
-}
-
-impl Short {
-    #[inline(always)]
-    fn packed(self) -> Packed {
-        Packed { bits: self.bits, cut: u64::MAX }
-    }
-}
-
-impl Cells for Short {
-    #[inline(always)]
-    fn new(bits: u32, _cut: u64) -> Self {
-        Short { bits }
-    }
-
-    #[inline(always)]
-    fn address(self, start: usize, slot: u64) -> u64 {
-        8 * start as u64 + slot * self.bits as u64
-    }
-
-    #[inline(always)]
-    fn byte(address: u64) -> usize {
-        (address >> 3) as usize
-    }
-
-    #[inline(always)]
-    fn load(file: &[u8], address: u64) -> Option<u32> {
-        let at = Self::byte(address);
-        let window = file.get(at..at.wrapping_add(2))?.first_chunk()?;
-        Some(u32::from(u16::from_le_bytes(*window)) >> (address & 7))
-    }
-
-    #[inline(always)]
-    fn read(self, payload: &[u8], slot: u64) -> Option<u32> {
-        Self::load(payload, slot * self.bits as u64)
-    }
-
-    #[inline(always)]
-    fn mask(self, _first: u64) -> u32 {
-        ((1u64 << self.bits) - 1) as u32
-    }
-
-    #[cfg(feature = "build")]
-    #[inline(always)]
-    fn fill(self, payload: &mut [u8], slot: u64, value: u32) {
-        self.packed().fill(payload, slot, value);
-    }
-
-    fn payload_len(self, slots: u64) -> u64 {
-        self.packed().payload_len(slots)
     }
 }
 
@@ -249,13 +203,13 @@ mod tests {
             round_trip(Whole::<2>, slots, 1);
             round_trip(Whole::<4>, slots, 1);
             for bits in 1..=9 {
-                round_trip(Short { bits }, slots, 7);
+                round_trip(Short::new(bits, u64::MAX), slots, 7);
             }
             for bits in 1..=32 {
-                round_trip(Packed { bits, cut: u64::MAX }, slots, 1);
+                round_trip(Packed::new(bits, u64::MAX), slots, 1);
                 if bits < 32 {
-                    round_trip(Packed { bits, cut: slots / 3 }, slots, 1);
-                    round_trip(Packed { bits, cut: 0 }, slots, 1);
+                    round_trip(Packed::new(bits, slots / 3), slots, 1);
+                    round_trip(Packed::new(bits, 0), slots, 1);
                 }
             }
         }

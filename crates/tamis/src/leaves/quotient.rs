@@ -31,11 +31,12 @@
 //! Paper: [Quotient] Pandey, Bender, Johnson, Patro 2017, sections 3 and 4. Unlike there, `offset` counts what earlier blocks
 //! take of a block, and there are no counters. The rate is computed in [`crate::math::quotient`].
 
-use crate::arch::{Answer, Base, Isa, Kernel, Level, QueryFn, dispatch, prefetch};
+use crate::arch::{Answer, Base, Isa, Level, QueryFn, prefetch};
 use crate::error::FormatError;
 use crate::format::{Reader, put_varint};
 use crate::hash::MAX_NUMBER;
 use crate::hash::{Digest, Salt};
+use crate::leaves::batch::{InBatches, ask_leaf};
 #[cfg(feature = "build")]
 use crate::leaves::change::{Layer, Owned};
 use crate::leaves::{Geometry, Leaf, Part, Query, ShardedLeaf};
@@ -147,54 +148,31 @@ impl Quotient {
 struct One;
 
 impl Answer<Part<Quotient>> for One {
+    const V4: bool = false;
+
     #[inline(always)]
     fn answer<I: Isa>(part: &Part<Quotient>, key: Digest) -> bool {
         part.geometry.answer::<I>(&part.payload, key)
     }
 }
 
-/// Many queries.
-struct AskMany<'a> {
-    leaf: &'a ShardedLeaf<Quotient>,
-    keys: &'a [Digest],
-    out: &'a mut [bool],
-}
+impl InBatches for One {
+    type Geometry = Quotient;
+    /// Quotient and remainder.
+    type Found<'a> = (usize, u64);
 
-impl Kernel for AskMany<'_> {
-    type Output = ();
     #[inline(always)]
-    fn run<I: Isa>(self) {
-        let AskMany { leaf, keys, out } = self;
-        if I::QUICK
-            && let [part] = leaf.parts()
-        {
-            // With a single part the compiler keeps all of it in registers.
-            let (geometry, payload) = (part.geometry, &part.payload[..]);
-            return ask_many::<I>(keys, out, |_| (&geometry, payload));
-        }
-        ask_many::<I>(keys, out, |key| {
-            let part = leaf.part(key);
-            (&part.geometry, &part.payload)
-        })
+    fn find<'a>(of: &Quotient, payload: &'a [u8], key: Digest) -> (usize, u64) {
+        let (found, table) = (of.locate(key), of.table());
+        // The words of the block, and the remainders about the slot where the run would like to be.
+        prefetch(payload, table.words_at(found.0 / BLOCK));
+        prefetch(payload, table.place(found.0).0);
+        found
     }
-}
 
-#[inline(always)]
-fn ask_many<'a, I: Isa>(keys: &[Digest], out: &mut [bool], part: impl Fn(Digest) -> (&'a Quotient, &'a [u8])) {
-    let mut found = [(0, 0); BATCH];
-    for (keys, out) in keys.chunks(BATCH).zip(out.chunks_mut(BATCH)) {
-        for (found, &key) in found.iter_mut().zip(keys) {
-            let (geometry, payload) = part(key);
-            *found = geometry.locate(key);
-            let table = geometry.table();
-            // The words of the block, and the remainders about the slot where the run would like to be.
-            prefetch(payload, table.words_at(found.0 / BLOCK));
-            prefetch(payload, table.place(found.0).0);
-        }
-        for ((out, &found), &key) in out.iter_mut().zip(&found).zip(keys) {
-            let (geometry, payload) = part(key);
-            *out = geometry.ask::<I>(payload, found);
-        }
+    #[inline(always)]
+    fn answer<I: Isa>(of: &Quotient, payload: &[u8], found: (usize, u64)) -> bool {
+        of.ask::<I>(payload, found)
     }
 }
 
@@ -212,7 +190,7 @@ impl Query for Quotient {
     }
 
     fn contains_many(&self, leaf: &ShardedLeaf<Quotient>, _: &[u8], keys: &[Digest], out: &mut [bool]) {
-        dispatch(self.level, AskMany { leaf, keys, out });
+        ask_leaf::<One, BATCH>(self.level, leaf, keys, out);
     }
 
     #[cfg(feature = "build")]

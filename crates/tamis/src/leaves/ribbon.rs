@@ -443,7 +443,7 @@ impl Query for Ribbon {
             };
         }
         match self.empty {
-            true => leaf.by::<Never, _>(self.cpu),
+            true => QueryFn::portable::<Never>(),
             false => with_kernel!(self, leaf.by::<Any, _>(self.cpu), run),
         }
     }

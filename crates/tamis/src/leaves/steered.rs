@@ -42,11 +42,12 @@
 //!
 //! Papers: [Ribbon], on homogeneous ribbons. Steering is new here; the search is the M-algorithm of trellis source coding.
 
-use crate::arch::{self, Answer, Isa, Kernel, Level, QueryFn, prefetch};
+use crate::arch::{Answer, Isa, Level, QueryFn, prefetch};
 use crate::error::FormatError;
 use crate::format::{Reader, put_varint};
 use crate::hash::{Digest, Salt, fold};
-use crate::leaves::strips::Strips;
+use crate::leaves::batch::{InBatches, ask_leaf};
+use crate::leaves::strips::{LEAST, MAX_ROWS, Strips, TAIL};
 use crate::leaves::{Geometry, Leaf, Never, Part, Query, ShardedLeaf};
 
 #[cfg(feature = "build")]
@@ -66,12 +67,6 @@ pub(super) use build::build_on;
 #[cfg(feature = "build")]
 pub(crate) use survivors::share;
 
-/// A band's eight bytes start at the byte of its first row: the last rows of a strip start none.
-const TAIL: u64 = 56;
-/// The fewest rows of a strip.
-const LEAST: u64 = 64;
-/// Rows of all strips together, at most.
-const MAX_ROWS: u64 = 1 << 40;
 /// A share of all keys.
 const WHOLE: u16 = 256;
 /// A surplus of all keys.
@@ -146,6 +141,8 @@ impl Part<Steered> {
 struct One;
 
 impl Answer<Part<Steered>> for One {
+    const V4: bool = false;
+
     #[inline(always)]
     fn answer<I: Isa>(part: &Part<Steered>, key: Digest) -> bool {
         passes(&part.payload, part.geometry.find(key))
@@ -155,39 +152,20 @@ impl Answer<Part<Steered>> for One {
 /// Keys per round of a batch.
 const BATCH: usize = 32;
 
-/// Many queries: all places first, prefetched, then all parities.
-struct Many<'a> {
-    leaf: &'a ShardedLeaf<Steered>,
-    keys: &'a [Digest],
-    out: &'a mut [bool],
-}
+impl InBatches for One {
+    type Geometry = Steered;
+    type Found<'a> = (usize, u64);
 
-impl Kernel for Many<'_> {
-    type Output = ();
     #[inline(always)]
-    fn run<I: Isa>(self) {
-        let Many { leaf, keys, out } = self;
-        if I::QUICK
-            && let [part] = leaf.parts()
-        {
-            return rounds(keys, out, |_| part);
-        }
-        rounds(keys, out, |key| leaf.part(key))
+    fn find<'a>(of: &Steered, payload: &'a [u8], key: Digest) -> (usize, u64) {
+        let place = of.find(key);
+        prefetch(payload, place.0);
+        place
     }
-}
 
-#[inline(always)]
-fn rounds<'a>(keys: &[Digest], out: &mut [bool], part: impl Fn(Digest) -> &'a Part<Steered>) {
-    let mut places = [(0, 0); BATCH];
-    for (keys, out) in keys.chunks(BATCH).zip(out.chunks_mut(BATCH)) {
-        for (place, &key) in places.iter_mut().zip(keys) {
-            let part = part(key);
-            *place = part.geometry.find(key);
-            prefetch(&part.payload, place.0);
-        }
-        for ((out, &place), &key) in out.iter_mut().zip(&places).zip(keys) {
-            *out = passes(&part(key).payload, place);
-        }
+    #[inline(always)]
+    fn answer<I: Isa>(_: &Steered, payload: &[u8], place: (usize, u64)) -> bool {
+        passes(payload, place)
     }
 }
 
@@ -202,7 +180,7 @@ impl Query for Steered {
 
     fn query_fn(&self, leaf: &ShardedLeaf<Steered>) -> QueryFn<Leaf> {
         match self.is_empty() {
-            true => leaf.by::<Never, _>(self.level),
+            true => QueryFn::portable::<Never>(),
             false => leaf.by::<One, _>(self.level),
         }
     }
@@ -210,7 +188,7 @@ impl Query for Steered {
     fn contains_many(&self, leaf: &ShardedLeaf<Steered>, _: &[u8], keys: &[Digest], out: &mut [bool]) {
         match self.is_empty() {
             true => out.fill(false),
-            false => arch::dispatch(self.level, Many { leaf, keys, out }),
+            false => ask_leaf::<One, BATCH>(self.level, leaf, keys, out),
         }
     }
 }

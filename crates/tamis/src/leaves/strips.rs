@@ -11,9 +11,23 @@
 //!   skip 25          place = salted(number), number behind it  keys that were chosen
 //! ```
 
+#[cfg(feature = "build")]
+use std::sync::atomic::{AtomicBool, Ordering};
+
+#[cfg(feature = "build")]
+use crate::error::BuildError;
 use crate::error::FormatError;
 use crate::format::{MAX_SHARD_BITS, Reader, put_varint};
 use crate::hash::{Digest, MAX_NUMBER, Salt};
+#[cfg(feature = "build")]
+use crate::parallel::{Stop, check, run};
+
+/// A band's eight bytes start at the byte of its first row: the last rows of a strip start none.
+pub(super) const TAIL: u64 = 56;
+/// The fewest rows of a strip.
+pub(super) const LEAST: u64 = 64;
+/// Rows of all strips together, at most.
+pub(super) const MAX_ROWS: u64 = 1 << 40;
 
 /// In the place of `skip`: strips follow from a hash.
 const HASHED: u64 = MAX_SHARD_BITS as u64 + 1;
@@ -67,6 +81,42 @@ impl Strips {
             skip => Strips::new(skip as u32, 0, salt),
         })
     }
+}
+
+/// Sorts digests by their places: those of a hash, which nothing is sorted by yet.
+#[cfg(feature = "build")]
+pub(super) fn sort_by_place(digests: &mut [Digest], place: &dyn Fn(Digest) -> u64) {
+    digests.sort_unstable_by_key(|&digest| (place(digest), digest));
+}
+
+/// Where every strip of sorted digests ends.
+#[cfg(feature = "build")]
+pub(super) fn ends(digests: &[Digest], strips: u64, strip: &dyn Fn(Digest) -> u64) -> Vec<usize> {
+    let mut end = 0;
+    let mut next = |number| {
+        end += digests[end..].partition_point(|&digest| strip(digest) <= number);
+        end
+    };
+    (0..strips).map(&mut next).collect()
+}
+
+/// Builds all strips; nothing if keys crowd in one of them, which is when `build` returns nothing.
+#[cfg(feature = "build")]
+pub(super) fn build_all<J: Send, T: Send>(
+    jobs: Vec<J>,
+    threads: usize,
+    stop: Stop<'_>,
+    build: impl Fn(J) -> Option<T> + Sync,
+) -> Result<Option<Vec<T>>, BuildError> {
+    // Once a strip is crowded the others need not begin.
+    let crowded = AtomicBool::new(false);
+    let done = run(jobs, threads, |job| {
+        check(stop)?;
+        let built = if crowded.load(Ordering::Relaxed) { None } else { build(job) };
+        crowded.fetch_or(built.is_none(), Ordering::Relaxed);
+        Ok(built)
+    })?;
+    Ok(done.into_iter().collect())
 }
 
 /// For every row the equation that fixes it, 0 for a free one. An equation that says nothing new is left out.

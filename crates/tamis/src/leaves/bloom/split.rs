@@ -13,10 +13,13 @@
 //! one indirect call ([`QueryFn`](crate::arch::QueryFn)), and a batch is dispatched once.
 
 use super::{BATCH, reduce};
-use crate::arch::{Answer, Base, Isa, Kernel, Level, QueryFn, dispatch, prefetch};
+use crate::arch::{Answer, Base, Isa, Level, QueryFn, prefetch};
+#[cfg(feature = "build")]
+use crate::arch::{Kernel, dispatch};
 use crate::error::FormatError;
 use crate::format::{Reader, put_varint};
 use crate::hash::{Digest, Salt};
+use crate::leaves::batch::{InBatches, ask_leaf, ask_payload};
 #[cfg(feature = "build")]
 use crate::leaves::change::{Layer, Owned};
 use crate::leaves::{Geometry, Leaf, Part, Query, ShardedLeaf};
@@ -49,14 +52,7 @@ impl SplitBlock {
 
     /// Asks a payload that is no part of a file for many keys; `out` is as long as `keys`.
     pub(crate) fn contains_many(&self, payload: &[u8], keys: &[Digest], out: &mut [bool]) {
-        dispatch(self.level, AskPayload { geometry: *self, payload, keys, out });
-    }
-
-    /// The block of a key, or an empty one where there is none.
-    #[inline(always)]
-    fn find<'a>(&self, blocks: &'a [Block], key: Digest) -> (&'a Block, u32) {
-        let (block, hash) = self.locate(key);
-        (blocks.get(block).unwrap_or(NOTHING), hash)
+        ask_payload::<One, BATCH>(self.level, *self, payload, keys, out);
     }
 }
 
@@ -64,6 +60,8 @@ impl SplitBlock {
 struct One;
 
 impl Answer<Part<SplitBlock>> for One {
+    const V4: bool = false;
+
     #[inline(always)]
     fn answer<I: Isa>(part: &Part<SplitBlock>, key: Digest) -> bool {
         let (block, hash) = part.geometry.locate(key);
@@ -71,69 +69,40 @@ impl Answer<Part<SplitBlock>> for One {
     }
 }
 
-/// Many queries.
-struct AskMany<'a> {
-    leaf: &'a ShardedLeaf<SplitBlock>,
-    keys: &'a [Digest],
-    out: &'a mut [bool],
-}
+/// The block of a key and what chooses its bits.
+#[derive(Clone, Copy)]
+struct Found<'a>(&'a Block, u32);
 
-impl Kernel for AskMany<'_> {
-    type Output = ();
-    #[inline(always)]
-    fn run<I: Isa>(self) {
-        let AskMany { leaf, keys, out } = self;
-        if I::QUICK
-            && let [part] = leaf.parts()
-        {
-            // With a single part the compiler keeps all of it in registers.
-            let (geometry, blocks) = (part.geometry, part.payload.as_chunks().0);
-            return ask_many::<I>(keys, out, |key| geometry.find(blocks, key));
-        }
-        ask_many::<I>(keys, out, |key| {
-            let part = leaf.part(key);
-            part.geometry.find(part.payload.as_chunks().0, key)
-        })
+impl Default for Found<'_> {
+    fn default() -> Self {
+        Found(NOTHING, 0)
     }
 }
 
-/// Many queries of one payload.
-struct AskPayload<'a> {
-    geometry: SplitBlock,
-    payload: &'a [u8],
-    keys: &'a [Digest],
-    out: &'a mut [bool],
-}
+impl InBatches for One {
+    type Geometry = SplitBlock;
+    type Found<'a> = Found<'a>;
 
-impl Kernel for AskPayload<'_> {
-    type Output = ();
     #[inline(always)]
-    fn run<I: Isa>(self) {
-        let blocks = self.payload.as_chunks().0;
-        ask_many::<I>(self.keys, self.out, |key| self.geometry.find(blocks, key));
+    fn find<'a>(of: &SplitBlock, payload: &'a [u8], key: Digest) -> Found<'a> {
+        let (block, hash) = of.locate(key);
+        let block = payload.as_chunks().0.get(block).unwrap_or(NOTHING);
+        // A payload may start anywhere, so a block may lie in two cache lines.
+        prefetch(block, 0);
+        prefetch(block, BLOCK - 1);
+        Found(block, hash)
     }
-}
 
-#[inline(always)]
-fn ask_many<'a, I: Isa>(keys: &[Digest], out: &mut [bool], find: impl Fn(Digest) -> (&'a Block, u32)) {
-    let mut found = [(NOTHING, 0); BATCH];
-    for (keys, out) in keys.chunks(BATCH).zip(out.chunks_mut(BATCH)) {
-        for (found, &key) in found.iter_mut().zip(keys) {
-            *found = find(key);
-            // A payload may start anywhere, so a block may lie in two cache lines.
-            prefetch(found.0, 0);
-            prefetch(found.0, BLOCK - 1);
-        }
-        for (out, &(block, hash)) in out.iter_mut().zip(&found) {
-            *out = I::block_contains(block, hash);
-        }
+    #[inline(always)]
+    fn answer<I: Isa>(_: &SplitBlock, _: &[u8], Found(block, hash): Found<'_>) -> bool {
+        I::block_contains(block, hash)
     }
 }
 
 impl Query for SplitBlock {
     fn contains(&self, payload: &[u8], key: Digest) -> bool {
-        let (block, hash) = self.find(payload.as_chunks().0, key);
-        Base::block_contains(block, hash)
+        let (block, hash) = self.locate(key);
+        payload.as_chunks().0.get(block).is_some_and(|block| Base::block_contains(block, hash))
     }
 
     fn same_kernel(&self, _: &SplitBlock) -> bool {
@@ -145,7 +114,7 @@ impl Query for SplitBlock {
     }
 
     fn contains_many(&self, leaf: &ShardedLeaf<SplitBlock>, _: &[u8], keys: &[Digest], out: &mut [bool]) {
-        dispatch(self.level, AskMany { leaf, keys, out });
+        ask_leaf::<One, BATCH>(self.level, leaf, keys, out);
     }
 
     #[cfg(feature = "build")]

@@ -171,7 +171,8 @@ impl<W: Word, const SEMI: bool> Buckets<W, SEMI> {
     /// All four fingerprints.
     #[inline(always)]
     pub(super) fn four(&self, lanes: W) -> [u32; 4] {
-        [0, 1, 2, 3].map(|k| self.lane(lanes, k * self.bits))
+        let lane = |k| self.lane(lanes, k * self.bits);
+        [lane(0), lane(1), lane(2), lane(3)]
     }
 
     #[inline(always)]
@@ -187,14 +188,22 @@ impl<W: Word, const SEMI: bool> Buckets<W, SEMI> {
     #[inline(always)]
     fn pack(&self, lanes: W) -> W {
         // The nibble first: it decides the order, and the rest makes the order the same whoever came first.
-        let mut four = self.four(lanes).map(|fingerprint| fingerprint.rotate_right(4));
-        four.sort_unstable_by(|a, b| b.cmp(a)); // empty lanes last
-        let [a, b, c, d] = four.map(|turned| turned >> 28);
+        let [a, b, c, d] = descending(self.four(lanes)); // empty lanes last
         let high = self.bits - 4;
-        (0..4).fold(W::from(rank(a, b, c, d)), |packed, k| {
-            packed | (W::from(four[k as usize] & 0x0fff_ffff) << (12 + k * high))
+        (0..).zip([a, b, c, d]).fold(W::from(rank(a >> 28, b >> 28, c >> 28, d >> 28)), |packed, (k, turned)| {
+            packed | (W::from(turned & 0x0fff_ffff) << (12 + k * high))
         })
     }
+}
+
+/// Four fingerprints, each turned so that its nibble is on top, the largest first.
+#[inline(always)]
+fn descending([a, b, c, d]: [u32; 4]) -> [u32; 4] {
+    let two = |a: u32, b: u32| (a.max(b), a.min(b));
+    let ((a, b), (c, d)) = (two(a.rotate_right(4), b.rotate_right(4)), two(c.rotate_right(4), d.rotate_right(4)));
+    let ((a, c), (b, d)) = (two(a, c), two(b, d));
+    let (b, c) = two(b, c);
+    [a, b, c, d]
 }
 
 /// The same value in four lanes.

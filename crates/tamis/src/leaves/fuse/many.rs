@@ -2,18 +2,18 @@
 
 #[cfg(feature = "maps")]
 use super::{Fuse, Itself};
-use super::{View, fingerprint, settle};
+use super::{View, fingerprint, resolve};
 use crate::arch;
 use crate::hash::Digest;
+use crate::leaves::ShardedLeaf;
 use crate::leaves::pack::Cells;
-use crate::leaves::{Part, ShardedLeaf};
 
 /// Keys whose cells are asked from memory before the first one is looked at.
 const BLOCK: usize = 64;
 
 /// The cells are those of the first part and give the type; every shard has its own cut.
 pub(super) fn ask_many<C: Cells, const K: usize, V: View>(
-    _: C,
+    cells: C,
     leaf: &ShardedLeaf<V::Of>,
     file: &[u8],
     keys: &[Digest],
@@ -21,12 +21,23 @@ pub(super) fn ask_many<C: Cells, const K: usize, V: View>(
 ) {
     match leaf.parts() {
         // With one part its geometry stays in registers.
-        [part] => ask_in_blocks::<C, K, V>(|_| part, file, keys, out),
-        _ => ask_in_blocks::<C, K, V>(|key| leaf.part(key), file, keys, out),
+        [_] => ask_single::<C, K, V>(cells, leaf, file, keys, out),
+        _ => ask_in_blocks::<C, K, V, false>(leaf, file, keys, out),
     }
 }
 
-/// The same for values.
+/// [`ask_many`] for a leaf of one part.
+pub(super) fn ask_single<C: Cells, const K: usize, V: View>(
+    _: C,
+    leaf: &ShardedLeaf<V::Of>,
+    file: &[u8],
+    keys: &[Digest],
+    out: &mut [bool],
+) {
+    ask_in_blocks::<C, K, V, true>(leaf, file, keys, out);
+}
+
+/// [`ask_many`] for values.
 #[cfg(feature = "maps")]
 pub(super) fn get_many<C: Cells, const K: usize>(
     _: C,
@@ -36,65 +47,75 @@ pub(super) fn get_many<C: Cells, const K: usize>(
     out: &mut [u32],
 ) {
     // As in `get`, bytes that are not there are no value.
-    let value = |sum: Option<u32>, mask, _| sum.map_or(0, |sum| sum & mask);
-    let start = |_: &Fuse, _, all| (0, all);
+    let value = |sum: Option<u32>, _, mask, _| sum.map_or(0, |sum| sum & mask);
     match leaf.parts() {
-        [part] => in_blocks::<C, K, Itself, _>(|_| part, start, value, file, keys, out),
-        _ => in_blocks::<C, K, Itself, _>(|key| leaf.part(key), start, value, file, keys, out),
+        [_] => in_blocks::<C, K, Itself, _, true>(leaf, value, file, keys, out),
+        _ => in_blocks::<C, K, Itself, _, false>(leaf, value, file, keys, out),
     }
 }
 
 #[inline(always)]
-pub(super) fn ask_in_blocks<'a, C: Cells, const K: usize, V: View>(
-    part: impl Fn(Digest) -> &'a Part<V::Of>,
+fn ask_in_blocks<C: Cells, const K: usize, V: View, const SINGLE: bool>(
+    leaf: &ShardedLeaf<V::Of>,
     file: &[u8],
     keys: &[Digest],
     out: &mut [bool],
 ) {
-    let wanted = |of: &V::Of, h, all| (fingerprint(h), V::mask(of, h, all));
-    let answer = |sum: Option<u32>, mask, key| match sum {
-        Some(sum) if sum & mask == 0 => {
-            let part = part(key);
-            V::settled(&part.geometry, mask) || settle::<V>(part, key)
+    let answer = |sum: Option<u32>, fingerprint, mask, key| match sum {
+        Some(sum) if (sum ^ fingerprint) & mask == 0 => {
+            let part = leaf.part_of::<SINGLE>(key);
+            V::is_final(&part.geometry, mask) || resolve::<V>(part, key)
         }
         // As in `contains`, bytes that are not there cannot say no.
         sum => sum.is_none(),
     };
-    in_blocks::<C, K, V, _>(&part, wanted, answer, file, keys, out);
+    in_blocks::<C, K, V, _, SINGLE>(leaf, answer, file, keys, out);
 }
 
-/// For every key `start` says, by its hash and the bits of its cells, what the sum of these starts with and which bits count,
-/// and `finish` what follows from the sum.
+/// The addresses of the cells of a block of keys, and for each key its fingerprint and the bits that count.
+type Block<const K: usize> = ([[u64; K]; BLOCK], [(u32, u32); BLOCK]);
+
+/// For every key `finish` says what follows from the sum of its cells, from its fingerprint and from the bits that count.
 #[inline(always)]
-fn in_blocks<'a, C: Cells, const K: usize, V: View, O>(
-    part: impl Fn(Digest) -> &'a Part<V::Of>,
-    start: impl Fn(&V::Of, u64, u32) -> (u32, u32),
-    finish: impl Fn(Option<u32>, u32, Digest) -> O,
+fn in_blocks<C: Cells, const K: usize, V: View, O: Copy, const SINGLE: bool>(
+    leaf: &ShardedLeaf<V::Of>,
+    finish: impl Fn(Option<u32>, u32, u32, Digest) -> O,
     file: &[u8],
     keys: &[Digest],
     out: &mut [O],
 ) {
-    let mut addresses = [[0; K]; BLOCK];
-    let mut starts = [(0, 0); BLOCK];
+    let mut block = ([[0; K]; BLOCK], [(0, 0); BLOCK]);
     for (keys, out) in keys.chunks(BLOCK).zip(out.chunks_mut(BLOCK)) {
-        for ((&key, addresses), from) in keys.iter().zip(&mut addresses).zip(&mut starts) {
-            let part = part(key);
-            let fuse = V::fuse(&part.geometry);
-            let cells = C::new(fuse.bits, fuse.cut);
-            let h = fuse.hash(key);
-            let slots = fuse.slots::<K>(h);
-            for (address, &slot) in addresses.iter_mut().zip(&slots) {
-                *address = cells.address(part.start, slot);
-                arch::prefetch(file, C::byte(*address));
-            }
-            *from = start(&part.geometry, h, cells.mask(slots[0]));
-        }
-        for (((out, &key), addresses), &(from, mask)) in out.iter_mut().zip(keys).zip(&addresses).zip(&starts) {
-            let mut sum = Some(from);
+        find::<C, K, V, SINGLE>(leaf, file, keys, &mut block);
+        let (addresses, wanted) = &block;
+        for (((out, &key), addresses), &(fingerprint, mask)) in out.iter_mut().zip(keys).zip(addresses).zip(wanted) {
+            let mut sum = Some(0);
             for &address in addresses {
                 sum = sum.and_then(|sum| Some(sum ^ C::load(file, address)?));
             }
-            *out = finish(sum, mask, key);
+            *out = finish(sum, fingerprint, mask, key);
         }
+    }
+}
+
+/// Finds and prefetches the cells of a block of keys.
+#[inline(always)]
+fn find<C: Cells, const K: usize, V: View, const SINGLE: bool>(
+    leaf: &ShardedLeaf<V::Of>,
+    file: &[u8],
+    keys: &[Digest],
+    (addresses, wanted): &mut Block<K>,
+) {
+    for ((&key, addresses), wanted) in keys.iter().zip(addresses).zip(wanted) {
+        let part = leaf.part_of::<SINGLE>(key);
+        let fuse = V::fuse(&part.geometry);
+        let cells = C::new(fuse.bits, fuse.cut);
+        let h = fuse.hash(key);
+        let slots = fuse.slots::<K>(h);
+        for (address, &slot) in addresses.iter_mut().zip(&slots) {
+            *address = cells.address(part.start, slot);
+            arch::prefetch(file, C::byte(*address));
+        }
+        *wanted = (fingerprint(h), V::mask(&part.geometry, h, cells.mask(slots[0])));
     }
 }

@@ -161,7 +161,7 @@ pub(crate) fn build(
     for (attempt, number) in numbers(n, || SetHash::of(keys)) {
         let (log, starts) = size(n as u64, params.arity, attempt);
         let fuse = Fuse::new(params, log, starts, number, salt);
-        if shaped!(&fuse, true, solve, &fuse, keys, values, &mut space, out) {
+        if solve(&fuse, keys, values, &mut space, out) {
             return Ok(fuse);
         }
         // Equal digests fail with every salt; so say so at once.
@@ -204,64 +204,65 @@ pub(in crate::leaves) struct Space {
 }
 
 /// One salt. Appends the payload if it solves.
-fn solve<C: Cells, const K: usize>(
-    cells: C,
-    fuse: &Fuse,
-    keys: &[Digest],
-    values: Values<'_>,
-    space: &mut Space,
-    out: &mut Vec<u8>,
-) -> bool {
+fn solve(fuse: &Fuse, keys: &[Digest], values: Values<'_>, space: &mut Space, out: &mut Vec<u8>) -> bool {
     let hashes = keys.iter().map(|&key| fuse.hash(key));
     let start = out.len();
     match values {
-        Values::Fingerprints => {
-            solve_with::<C, K, _, false>(cells, fuse, hashes.map(|h| (h, 0)), u32::MAX, space, start, out)
-        }
+        Values::Fingerprints => solve_rows::<false>(fuse, hashes.map(|h| (h, 0)), u32::MAX, space, start, out),
         Values::Given(given) => {
-            solve_with::<C, K, _, true>(cells, fuse, hashes.zip(given.iter().copied()), u32::MAX, space, start, out)
+            solve_rows::<true>(fuse, hashes.zip(given.iter().copied()), u32::MAX, space, start, out)
         }
         Values::Signed(wanted) => {
             let values = hashes.zip(wanted).map(|(h, &yes)| (h, fingerprint(h) ^ !yes as u32));
-            solve_with::<C, K, _, true>(cells, fuse, values, u32::MAX, space, start, out)
+            solve_rows::<true>(fuse, values, u32::MAX, space, start, out)
         }
     }
 }
 
 /// One salt, for `rows` of (hash, value), in the bits `field` of the cells alone: a payload that starts at `start` in `out`
 /// and is zero in these bits keeps its others; one that is not there yet is appended. False, and nothing changed, if
-/// the rows cannot be solved.
-pub(in crate::leaves) fn solve_field<R: Iterator<Item = (u64, u32)> + Clone>(
+/// the rows cannot be solved. Values are fingerprints unless `GIVEN`.
+///
+/// Scattering is compiled for every kind of rows, peeling for the number of probes, assigning for every kind of cells.
+pub(in crate::leaves) fn solve_rows<const GIVEN: bool>(
     fuse: &Fuse,
-    rows: R,
+    rows: impl Iterator<Item = (u64, u32)> + Clone,
     field: u32,
     space: &mut Space,
     start: usize,
     out: &mut Vec<u8>,
 ) -> bool {
-    fn given<C: Cells, const K: usize, R: Iterator<Item = (u64, u32)> + Clone>(
-        cells: C,
-        fuse: &Fuse,
-        rows: R,
-        field: u32,
-        space: &mut Space,
-        (start, out): (usize, &mut Vec<u8>),
-    ) -> bool {
-        solve_with::<C, K, R, true>(cells, fuse, rows, field, space, start, out)
-    }
-    shaped!(fuse, true, given<R>, fuse, rows, field, space, (start, out))
+    scatter::<GIVEN>(fuse, rows, space).is_some_and(|n| solve_scattered::<GIVEN>(fuse, n, field, space, start, out))
 }
 
-fn solve_with<C: Cells, const K: usize, R: Iterator<Item = (u64, u32)> + Clone, const GIVEN: bool>(
-    cells: C,
+fn solve_scattered<const GIVEN: bool>(
     fuse: &Fuse,
-    rows: R,
+    n: usize,
     field: u32,
     space: &mut Space,
     start: usize,
     out: &mut Vec<u8>,
 ) -> bool {
-    let slots = (fuse.range + (K as u64 - 1) * fuse.len) as usize;
+    let solved = match fuse.probes() {
+        3 => fill::<3, GIVEN>(fuse, n, space) && peel::<3, GIVEN>(fuse, n, space),
+        _ => fill::<4, GIVEN>(fuse, n, space) && peel::<4, GIVEN>(fuse, n, space),
+    };
+    if solved {
+        out.resize(start + fuse.payload_len() as usize, 0);
+        let payload = &mut out[start..];
+        shaped!(fuse, (), assign, fuse, n, GIVEN, field, space, payload);
+    }
+    solved
+}
+
+/// Sorts the rows by their first segment, by counting, and says how many there are; nothing if they are more than slots.
+fn scatter<const GIVEN: bool>(
+    fuse: &Fuse,
+    rows: impl Iterator<Item = (u64, u32)> + Clone,
+    space: &mut Space,
+) -> Option<usize> {
+    let starts = fuse.range >> fuse.log;
+    let slots = ((starts + fuse.probes() - 1) << fuse.log) as usize;
     space.rows.resize(slots + 1, 0);
     space.cells.clear();
     space.cells.resize(slots, 0);
@@ -270,21 +271,6 @@ fn solve_with<C: Cells, const K: usize, R: Iterator<Item = (u64, u32)> + Clone, 
         space.sums.clear();
         space.sums.resize(slots, 0);
     }
-    let solved = scatter::<R, GIVEN>(fuse, rows, space)
-        .filter(|&n| fill::<K, GIVEN>(fuse, n, space) && peel::<K, GIVEN>(fuse, n, space));
-    let Some(n) = solved else { return false };
-    out.resize(start + fuse.payload_len() as usize, 0);
-    assign::<C, K, GIVEN>(cells, fuse, n, field, space, &mut out[start..]);
-    true
-}
-
-/// Sorts the rows by their first segment, by counting, and says how many there are; nothing if they are more than slots.
-fn scatter<R: Iterator<Item = (u64, u32)> + Clone, const GIVEN: bool>(
-    fuse: &Fuse,
-    rows: R,
-    space: &mut Space,
-) -> Option<usize> {
-    let starts = fuse.range >> fuse.log;
     let segment = |h: u64| ((h as u128 * starts as u128) >> 64) as usize;
     let mut ends = vec![0usize; starts as usize];
     for (h, _) in rows.clone() {
@@ -372,10 +358,11 @@ fn peel<const K: usize, const GIVEN: bool>(fuse: &Fuse, n: usize, space: &mut Sp
 }
 
 /// Fills the cells in the reverse order: whatever a key's other cells hold, its own makes the xor right.
-fn assign<C: Cells, const K: usize, const GIVEN: bool>(
+fn assign<C: Cells, const K: usize>(
     cells: C,
     fuse: &Fuse,
     n: usize,
+    given: bool,
     field: u32,
     space: &Space,
     payload: &mut [u8],
@@ -384,7 +371,7 @@ fn assign<C: Cells, const K: usize, const GIVEN: bool>(
         let row = space.rows[i];
         let h = row & !COUNT;
         let slots = fuse.slots::<K>(h);
-        let mut value = if GIVEN { space.values[i] } else { fingerprint(h) };
+        let mut value = if given { space.values[i] } else { fingerprint(h) };
         for slot in slots {
             // The key's own cell is still zero in these bits.
             value ^= cells.read(payload, slot).unwrap_or(0);

@@ -19,7 +19,7 @@ use crate::hash::attempts::{ATTEMPTS, SetHash, numbers};
 use crate::hash::{Digest, Salt};
 use crate::leaves::design::Listed;
 use crate::leaves::fuse::{self, Fuse};
-use crate::leaves::{Design, Geometry, Part, Sides, Values, Work};
+use crate::leaves::{Design, Geometry, Part, ShardedLeaf, Sides, Values, Work};
 use crate::math::portable::exp2;
 
 impl Params {
@@ -271,7 +271,7 @@ fn both_stages(
         let fuse = Fuse::new(&fuse::Params { arity, width }, log, starts, number, salt);
         let low = Rule::new(first, params.parts, 0).low();
         let rows = keys.iter().map(|&key| fuse.hash(key)).map(|h| (h, fuse::fingerprint(h)));
-        if !fuse::solve_field(&fuse, rows, low, &mut space, start, out) {
+        if !fuse::solve_rows::<true>(&fuse, rows, low, &mut space, start, out) {
             // Equal digests fail with every salt; so say so at once.
             if attempt == 0 && keys.windows(2).any(|pair| pair[0] == pair[1]) {
                 return Err(unsolvable(1));
@@ -279,14 +279,15 @@ fn both_stages(
             set.set(set_hash(keys, negatives)?);
             continue;
         }
-        let part = Part { geometry: StageOne { fuse: fuse.clone(), low }, payload: Bytes::new(), start };
+        let stage = Part { geometry: StageOne { fuse: fuse.clone(), low }, payload: Bytes::new(), start };
+        let stage = ShardedLeaf::single(stage);
         let survivors =
-            survivors(negatives, |asked, matched| Fuse::ask_part_in::<StageOne>(&part, out, asked, matched))?;
+            survivors(negatives, |asked, matched| fuse.ask_single_in::<StageOne>(&stage, out, asked, matched))?;
         let elements = Elements { keys, survivors: &survivors, hash: |key| fuse.hash(key) };
         let rule = rule(first, params.parts, room as usize, elements.all().map(|(_, h, key)| (h, key)));
         let solved = (0..columns).all(|column| {
             let rows = elements.rows(rule, column, fuse::fingerprint);
-            fuse::solve_field(&fuse, rows, 1 << (first + column), &mut space, start, out)
+            fuse::solve_rows::<true>(&fuse, rows, 1 << (first + column), &mut space, start, out)
         });
         if !solved {
             if attempt == 0 && survivors.iter().any(|key| keys.binary_search(key).is_ok()) {

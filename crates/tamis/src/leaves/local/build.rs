@@ -4,8 +4,6 @@
 //! left in all, its exact columns. What these bump is gathered for the rest.
 //! Keys and negatives are sorted by row once, because all columns have the same.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-
 use super::exact::{self, Equation};
 use super::size::{FULL, Params, REST_PARAMS};
 use super::{
@@ -14,10 +12,11 @@ use super::{
 };
 use crate::arch::Level;
 use crate::error::BuildError;
+use crate::format::bytes_of;
 use crate::hash::attempts::{SetHash, number};
 use crate::hash::{Digest, Salt, fold};
 use crate::leaves::steered::beam::{Strip, scaled, search, surplus, window};
-use crate::leaves::strips::{Strips, WINDOW, eliminate};
+use crate::leaves::strips::{Strips, WINDOW, build_all, eliminate, ends, sort_by_place};
 use crate::leaves::{Values, Work, ribbon};
 use crate::math::chance::{too_many, uneven};
 use crate::parallel::{Stop, check, run};
@@ -59,7 +58,7 @@ pub(in crate::leaves) fn build_on(
     let local = local(number(set.finish(), 1) as u32);
     let placed = |digests: &[Digest]| {
         let mut digests = digests.to_vec();
-        digests.sort_unstable_by_key(|&digest| (local.strip(digest), digest));
+        sort_by_place(&mut digests, &|digest| local.strip(digest));
         digests
     };
     let (keys, negatives) = (placed(keys), placed(negatives));
@@ -85,30 +84,20 @@ impl<'a> Build<'a> {
     /// The steered columns of every strip; nothing if keys or negatives do not lie as chance has it.
     fn steer(&self) -> Result<Option<Vec<Steered<'a>>>, BuildError> {
         let Build { ref local, keys, negatives, level, beam, threads, stop, strict } = *self;
-        let mut jobs = Vec::with_capacity(local.strips as usize);
-        let (mut left, mut others) = (keys, negatives);
+        let strip_of = |digest| local.strip(digest);
         let many = |count: usize, all: usize| strict && too_many(count, all as f64 / local.strips as f64);
-        for strip in 0..local.strips {
-            let (here, later) = left.split_at(left.partition_point(|&key| local.strip(key) <= strip));
-            let (refused, others_later) = others.split_at(others.partition_point(|&key| local.strip(key) <= strip));
+        let (key_ends, negative_ends) = (ends(keys, local.strips, &strip_of), ends(negatives, local.strips, &strip_of));
+        let (mut start, mut negative_start) = (0, 0);
+        let mut jobs = Vec::with_capacity(local.strips as usize);
+        for ((strip, &end), &negative_end) in (0..).zip(&key_ends).zip(&negative_ends) {
+            let (here, refused) = (&keys[start..end], &negatives[negative_start..negative_end]);
             if many(here.len(), keys.len()) || many(refused.len(), negatives.len()) {
                 return Ok(None);
             }
             jobs.push(Job { strip, keys: here, negatives: refused });
-            (left, others) = (later, others_later);
+            (start, negative_start) = (end, negative_end);
         }
-        // Some job sees that keys crowd: the others need not begin.
-        let crowded = AtomicBool::new(false);
-        let steered = run(jobs, threads, |job| {
-            check(stop)?;
-            if crowded.load(Ordering::Relaxed) {
-                return Ok(None);
-            }
-            let steered = job.steer(local, level, beam, strict);
-            crowded.fetch_or(steered.is_none(), Ordering::Relaxed);
-            Ok(steered)
-        })?;
-        Ok(steered.into_iter().collect())
+        build_all(jobs, threads, stop, |job| job.steer(local, level, beam, strict))
     }
 
     /// The exact columns and the rest.
@@ -133,7 +122,8 @@ impl<'a> Build<'a> {
             rest.extend_from_slice(&built.bumped);
         }
         out.resize(out.len() + pad(local.columns()) as usize, 0);
-        let steps: Vec<u8> = done.iter().flat_map(|built| &built.steps).copied().collect();
+        let mut steps = vec![];
+        done.iter().for_each(|built| steps.extend_from_slice(&built.steps));
         out.extend(steps.chunks(4).map(|four| four.iter().rev().fold(0, |byte, step| byte << 2 | step)));
         debug_assert_eq!(local.rest_at, (out.len() - start) as u64);
         rest.sort_unstable();
@@ -249,15 +239,15 @@ impl Steered<'_> {
             }
         }
         let buckets = local.rows.div_ceil(BUCKET) as usize;
-        let steps = (0..buckets).flat_map(|bucket| solved.iter().map(move |steps| steps[bucket])).collect();
+        let mut steps = Vec::with_capacity(buckets * solved.len());
+        (0..buckets).for_each(|bucket| steps.extend(solved.iter().map(|steps| steps[bucket])));
         Built { octets, steps, bumped }
     }
 }
 
 /// Writes one column into the octets.
 fn put(octets: &mut [u8], columns: usize, column: usize, words: &[u64]) {
-    let bytes = words.iter().flat_map(|word| word.to_le_bytes());
-    octets.iter_mut().skip(column).step_by(columns).zip(bytes).for_each(|(to, byte)| *to = byte);
+    octets.iter_mut().skip(column).step_by(columns).zip(bytes_of(words)).for_each(|(to, byte)| *to = byte);
 }
 
 impl Local {

@@ -1,5 +1,7 @@
 //! digests -> the rows of a ribbon, level by level.
 
+use std::ops::Range;
+
 use super::eliminate::{Item, Lane, Lockstep, ROWS, Rhs, Rows, Solve, Valued};
 use super::{BIT, Level, MAX_WIDTH, NARROW, Ribbon, SHAPES, STANDARD, WIDE, Width, fingerprint};
 use crate::arch::{self, Level as Cpu};
@@ -108,20 +110,7 @@ pub(crate) fn build(
     threads: usize,
     out: &mut Vec<u8>,
 ) -> Result<Ribbon, BuildError> {
-    build_on(Cpu::detect(), keys, values, params, salt, threads, out)
-}
-
-/// The same on a given instruction set.
-pub(super) fn build_on(
-    cpu: Cpu,
-    keys: &[Digest],
-    values: Values<'_>,
-    params: &Params,
-    salt: Salt,
-    threads: usize,
-    out: &mut Vec<u8>,
-) -> Result<Ribbon, BuildError> {
-    let width = params.width();
+    let (cpu, width) = (Cpu::detect(), params.width());
     let columns = width.whole + (width.part > 0) as u32;
     let given = !matches!(values, Values::Fingerprints);
     if width.whole == 0 || columns > MAX_WIDTH || (width.part > 0 && given) {
@@ -278,55 +267,64 @@ impl Builder<'_> {
 
     /// One level of many buckets; returns the keys it passes on.
     fn bumping<T: Item>(&mut self, scattered: &Scattered<T>) -> Vec<Valued> {
-        match (self.columns, scattered.level.shape().band) {
-            (..=8, 64) => self.take_some::<T, u8, false>(scattered),
-            (..=8, _) => self.take_some::<T, u8, true>(scattered),
-            (_, 64) => self.take_some::<T, u32, false>(scattered),
-            (_, _) => self.take_some::<T, u32, true>(scattered),
-        }
+        let solve = match (self.columns, scattered.level.shape().band) {
+            (..=8, 64) => Builder::take_some::<T, u8, false>,
+            (..=8, _) => Builder::take_some::<T, u8, true>,
+            (_, 64) => Builder::take_some::<T, u32, false>,
+            (_, _) => Builder::take_some::<T, u32, true>,
+        };
+        let level = scattered.level;
+        let solved = self.in_groups(&level, &|groups, together| solve(self, scattered, groups, together));
+        self.close(level, solved)
     }
 
-    fn take_some<T: Item, V: Rhs, const WIDE: bool>(&mut self, scattered: &Scattered<T>) -> Vec<Valued> {
-        let Scattered { level, keys, ends } = scattered;
-        let (shape, buckets) = (level.shape(), level.buckets);
-        let (bucket, per_strip) = (shape.bucket, 1u64 << shape.strip);
-        let strips = buckets.div_ceil(per_strip) as usize;
-
-        // Strips in threes, which advance together, or in twos where threads would wait for one another; several threads take
-        // ranges of them. What comes out is the same.
-        let mask = self.mask();
+    /// Strips in threes, which advance together, or in twos where threads would wait for one another; several threads take
+    /// ranges of these groups. What comes out is the same.
+    fn in_groups(&self, level: &Level, solve: &(dyn Fn(Range<usize>, usize) -> Solved + Sync)) -> Vec<Solved> {
+        let strips = level.buckets.div_ceil(1 << level.shape().strip) as usize;
         let together = if self.threads > 1 && strips < 12 * self.threads { 2 } else { 3 };
         let groups = strips.div_ceil(together);
         let workers = self.threads.clamp(1, groups.max(1));
         let ranges = (0..workers).map(|i| groups * i / workers..groups * (i + 1) / workers).collect();
-        let solved = each(ranges, workers, |range: std::ops::Range<usize>| {
-            let mut lanes: Vec<Lane<T, V>> = (0..strips.min(together)).map(|_| Lane::new()).collect();
-            let mut solved = Solved { blocks: vec![], steps: vec![], bumped: vec![] };
-            for group in range.map(|group| together * group) {
-                let count = (strips - group).min(together);
-                for (i, lane) in lanes.iter_mut().enumerate().take(count) {
-                    let strip = group + i;
-                    let first = strip as u64 * per_strip;
-                    let inside = (buckets - first).min(per_strip);
-                    let start = if strip == 0 { 0 } else { ends[strip - 1] };
-                    let rows = (inside * bucket + shape.pad) as usize;
-                    lane.load(level, first, inside as usize, rows, &keys[start..ends[strip]]);
-                }
-                let lanes = &mut lanes[..count];
-                arch::dispatch(self.cpu, Lockstep::<T, V, WIDE> { lanes, level, mask, strict: self.strict });
-                for (i, lane) in lanes.iter().enumerate() {
-                    let first = (group + i) as u64 * per_strip;
-                    let inside = (buckets - first).min(per_strip);
-                    let block = (first * bucket + (group + i) as u64 * shape.pad) / 64;
-                    let blocks = self.solve::<V, WIDE>(level, &lane.rows, block, (inside * bucket + shape.pad) / 64);
-                    solved.blocks.extend_from_slice(&blocks);
-                    solved.steps.extend_from_slice(&lane.steps);
-                    solved.bumped.extend(lane.bumped.iter().map(|key| key.rehashed(mask, key.hash())));
-                }
+        each(ranges, workers, |range| solve(range, together))
+    }
+
+    /// A range of groups of strips.
+    fn take_some<T: Item, V: Rhs, const WIDE: bool>(
+        &self,
+        scattered: &Scattered<T>,
+        groups: Range<usize>,
+        together: usize,
+    ) -> Solved {
+        let Scattered { level, keys, ends } = scattered;
+        let (shape, buckets, mask) = (level.shape(), level.buckets, self.mask());
+        let (bucket, per_strip) = (shape.bucket, 1u64 << shape.strip);
+        let strips = buckets.div_ceil(per_strip) as usize;
+        let mut lanes: Vec<Lane<T, V>> = (0..strips.min(together)).map(|_| Lane::new()).collect();
+        let mut solved = Solved { blocks: vec![], steps: vec![], bumped: vec![] };
+        for group in groups.map(|group| together * group) {
+            let count = (strips - group).min(together);
+            for (i, lane) in lanes.iter_mut().enumerate().take(count) {
+                let strip = group + i;
+                let first = strip as u64 * per_strip;
+                let inside = (buckets - first).min(per_strip);
+                let start = if strip == 0 { 0 } else { ends[strip - 1] };
+                let rows = (inside * bucket + shape.pad) as usize;
+                lane.load(level, first, inside as usize, rows, &keys[start..ends[strip]]);
             }
-            solved
-        });
-        self.close(*level, solved)
+            let lanes = &mut lanes[..count];
+            arch::dispatch(self.cpu, Lockstep::<T, V, WIDE> { lanes, level, mask, strict: self.strict });
+            for (i, lane) in lanes.iter().enumerate() {
+                let first = (group + i) as u64 * per_strip;
+                let inside = (buckets - first).min(per_strip);
+                let block = (first * bucket + (group + i) as u64 * shape.pad) / 64;
+                let blocks = self.solve::<V, WIDE>(level, &lane.rows, block, (inside * bucket + shape.pad) / 64);
+                solved.blocks.extend_from_slice(&blocks);
+                solved.steps.extend_from_slice(&lane.steps);
+                solved.bumped.extend(lane.bumped.iter().map(|key| key.rehashed(mask, key.hash())));
+            }
+        }
+        solved
     }
 
     /// Writes a level of many buckets; returns the keys it passes on.

@@ -17,6 +17,8 @@ pub(super) trait Lookup: Copy + 'static {
     const FRAME: Frame = Frame::of(&SHAPES[Self::SHAPE], 0);
     /// The thresholds of four buckets, for every byte that records their steps.
     const THRESHOLDS: &'static [[u16; 4]; 256] = &thresholds(&SHAPES[Self::SHAPE]);
+    /// As [`Kernel::V4`]: up to three columns are read one by one.
+    const V4: bool = Self::BYTES > 48;
     /// Bytes that a check reads from its first block on, or nearly all.
     const BYTES: usize;
 
@@ -45,6 +47,14 @@ pub(super) trait Lookup: Copy + 'static {
     #[inline(always)]
     fn check<I: Isa>(level: &Level, payload: &[u8], h: u64, expected: u32, row: u64) -> Option<bool> {
         Some((Self::value::<I>(level, payload, h, row)? ^ expected) & Self::mask(level, row) == 0)
+    }
+
+    /// The row of a hash, and whether it was bumped from this level.
+    #[inline(always)]
+    fn locate(level: &Level, payload: &[u8], h: u64) -> (u64, bool) {
+        let frame = Self::frame(level);
+        let (bucket, offset) = frame.bucket_of(level.buckets, h);
+        (frame.row(bucket, offset), Self::bumped(payload, level.bumps_at, bucket, offset))
     }
 
     /// [`Frame::bumped`], with one look at a table.
@@ -158,8 +168,8 @@ impl Lookup for Broad {
         }
         let columns = level.whole + (block >= level.cut) as u32;
         let agrees = |column: u32| {
-            let [first, second] = [first, second].map(|at| load(payload, at + 8 * column as usize));
-            (low & first ^ high & second).count_ones() & 1 == expected >> column & 1
+            let at = |block| load(payload, block + 8 * column as usize);
+            (low & at(first) ^ high & at(second)).count_ones() & 1 == expected >> column & 1
         };
         Some((8..columns).all(agrees))
     }
@@ -227,7 +237,7 @@ macro_rules! with_kernel {
 }
 
 /// What a query finds out: whether a member reads this, or the value itself.
-pub(super) trait Outcome: Sized {
+pub(super) trait Outcome: Copy {
     /// At a row; nothing if the payload is too short. `key` is the hash of the key on the first level, `h` on this one.
     fn at<K: Lookup, I: Isa>(level: &Level, payload: &[u8], key: u64, h: u64, row: u64) -> Option<Self>;
 
@@ -264,11 +274,8 @@ impl Ribbon {
             return None;
         }
         let h = key.salted(self.salt);
-        let (bucket, offset) = Bit::FRAME.bucket_of(self.first.buckets, h);
-        if Bit::bumped(payload, self.first.bumps_at, bucket, offset) {
-            return None;
-        }
-        Bit::check::<I>(&self.first, payload, h, bit, Bit::FRAME.row(bucket, offset))
+        let (row, bumped) = Bit::locate(&self.first, payload, h);
+        if bumped { None } else { Bit::check::<I>(&self.first, payload, h, bit, row) }
     }
 }
 
@@ -299,29 +306,37 @@ pub(super) struct Deep<'a, K, O> {
 }
 
 impl<K: Lookup, O: Outcome> Kernel for Deep<'_, K, O> {
+    const V4: bool = K::V4;
     type Output = O;
     #[inline(always)]
     fn run<I: Isa>(self) -> O {
-        let Deep { ribbon, payload, mut h, .. } = self;
-        if !I::QUICK {
-            return O::plainly(ribbon, payload, h);
+        let Deep { ribbon, payload, h, .. } = self;
+        if I::QUICK
+            && let Some((level, hash, row)) = ribbon.deeper::<K>(payload, h)
+            && let Some(found) = O::at::<K, I>(level, payload, h, hash, row)
+        {
+            return found;
         }
-        for level in &ribbon.rest {
+        O::plainly(ribbon, payload, h)
+    }
+}
+
+impl Ribbon {
+    /// The first later level that has a key, with its hash and row there; nothing if it has another shape than the first.
+    #[inline(always)]
+    fn deeper<K: Lookup>(&self, payload: &[u8], mut h: u64) -> Option<(&Level, u64, u64)> {
+        for level in &self.rest {
             // All levels but the last have the shape of the first.
-            if level.shape != ribbon.first.shape {
-                break;
+            if level.shape != self.first.shape {
+                return None;
             }
             h = level.rehash(h);
-            let (bucket, offset) = K::frame(level).bucket_of(level.buckets, h);
-            if !K::bumped(payload, level.bumps_at, bucket, offset) {
-                let row = K::frame(level).row(bucket, offset);
-                if let Some(found) = O::at::<K, I>(level, payload, self.h, h, row) {
-                    return found;
-                }
-                break;
+            let (row, bumped) = K::locate(level, payload, h);
+            if !bumped {
+                return Some((level, h, row));
             }
         }
-        O::plainly(ribbon, payload, self.h)
+        None
     }
 }
 
@@ -329,16 +344,17 @@ impl<K: Lookup, O: Outcome> Kernel for Deep<'_, K, O> {
 pub(super) struct One<K>(PhantomData<K>);
 
 impl<K: Lookup, O: Outcome> Answer<Part<Ribbon>, O> for One<K> {
+    const V4: bool = K::V4;
+
     #[inline(always)]
     fn answer<I: Isa>(part: &Part<Ribbon>, key: Digest) -> O {
         let (ribbon, payload) = (&part.geometry, &part.payload[..]);
         let level = &ribbon.first;
         let h = key.salted(ribbon.salt);
-        let (bucket, offset) = K::frame(level).bucket_of(level.buckets, h);
-        if K::bumped(payload, level.bumps_at, bucket, offset) {
+        let (row, bumped) = K::locate(level, payload, h);
+        if bumped {
             return ribbon.deep::<K, O>(payload, h);
         }
-        let row = K::frame(level).row(bucket, offset);
         match O::at::<K, I>(level, payload, h, h, row) {
             Some(found) => found,
             None => O::plainly(ribbon, payload, h),
@@ -368,55 +384,67 @@ pub(super) struct Many<'a, K, O> {
 }
 
 impl<K: Lookup, O: Outcome> Kernel for Many<'_, K, O> {
+    const V4: bool = K::V4;
     type Output = ();
     #[inline(always)]
     fn run<I: Isa>(self) {
-        let leaf = self.leaf;
-        if I::QUICK
-            && let [part] = leaf.parts()
-        {
-            // With one part its geometry stays in registers.
-            return self.rounds::<I>(|_| part);
-        }
-        self.rounds::<I>(|key| leaf.part(key))
+        // With one part its geometry stays in registers.
+        if I::QUICK && self.leaf.parts().len() == 1 { self.rounds::<I, true>() } else { self.rounds::<I, false>() }
     }
 }
 
-impl<'a, K: Lookup, O: Outcome> Many<'a, K, O> {
+/// What the first look at up to [`BATCH`] keys finds.
+struct Places {
+    hashes: [u64; BATCH],
+    rows: [u64; BATCH],
+    bumped: [u8; BATCH],
+}
+
+impl<K: Lookup, O: Outcome> Many<'_, K, O> {
     #[inline(always)]
-    fn rounds<I: Isa>(self, part: impl Fn(Digest) -> &'a Part<Ribbon>) {
-        let Many { keys, out, .. } = self;
-        let mut hashes = [0u64; BATCH];
-        let mut rows = [0u64; BATCH];
-        let mut bumped = [0u8; BATCH];
+    fn rounds<I: Isa, const SINGLE: bool>(self) {
+        let Many { leaf, keys, out, .. } = self;
+        let mut places = Places { hashes: [0; BATCH], rows: [0; BATCH], bumped: [0; BATCH] };
         for (keys, out) in keys.chunks(BATCH).zip(out.chunks_mut(BATCH)) {
-            let mut count = 0;
-            for (i, &key) in keys.iter().enumerate() {
-                let part = part(key);
-                let (ribbon, payload) = (&part.geometry, &part.payload[..]);
-                let level = &ribbon.first;
-                let h = key.salted(ribbon.salt);
-                let (bucket, offset) = K::frame(level).bucket_of(level.buckets, h);
-                let row = K::frame(level).row(bucket, offset);
-                hashes[i] = h;
-                rows[i] = row;
-                let at = K::place(level, row);
-                O::prefetch::<K>(level, payload, at);
-                bumped[count % BATCH] = i as u8;
-                count += K::bumped(payload, level.bumps_at, bucket, offset) as usize;
-            }
+            let count = Self::find::<SINGLE>(leaf, keys, &mut places);
             for (i, (&key, out)) in keys.iter().zip(out.iter_mut()).enumerate() {
-                let part = part(key);
+                let part = leaf.part_of::<SINGLE>(key);
                 let (ribbon, payload) = (&part.geometry, &part.payload[..]);
-                let h = hashes[i];
-                let found = O::at::<K, I>(&ribbon.first, payload, h, h, rows[i]);
-                *out = found.unwrap_or_else(|| O::plainly(ribbon, payload, h));
+                let h = places.hashes[i];
+                *out = match O::at::<K, I>(&ribbon.first, payload, h, h, places.rows[i]) {
+                    Some(found) => found,
+                    None => O::plainly(ribbon, payload, h),
+                };
             }
-            for &i in &bumped[..count] {
-                let i = i as usize;
-                let part = part(keys[i]);
-                out[i] = part.geometry.deep::<K, O>(&part.payload, hashes[i]);
-            }
+            Self::ask_bumped(leaf, keys, &places, count, out);
+        }
+    }
+
+    /// Finds and prefetches the places of up to [`BATCH`] keys; returns how many are bumped. For any processor, and inlined.
+    #[inline(always)]
+    fn find<const SINGLE: bool>(leaf: &ShardedLeaf<Ribbon>, keys: &[Digest], places: &mut Places) -> usize {
+        let mut count = 0;
+        for (i, &key) in keys.iter().enumerate() {
+            let part = leaf.part_of::<SINGLE>(key);
+            let (ribbon, payload) = (&part.geometry, &part.payload[..]);
+            let level = &ribbon.first;
+            let h = key.salted(ribbon.salt);
+            let (row, bumped) = K::locate(level, payload, h);
+            places.hashes[i] = h;
+            places.rows[i] = row;
+            O::prefetch::<K>(level, payload, K::place(level, row));
+            places.bumped[count % BATCH] = i as u8;
+            count += bumped as usize;
+        }
+        count
+    }
+
+    /// The answers for the bumped keys of a batch.
+    fn ask_bumped(leaf: &ShardedLeaf<Ribbon>, keys: &[Digest], places: &Places, count: usize, out: &mut [O]) {
+        for &i in &places.bumped[..count] {
+            let i = i as usize;
+            let part = leaf.part(keys[i]);
+            out[i] = part.geometry.deep::<K, O>(&part.payload, places.hashes[i]);
         }
     }
 }

@@ -22,7 +22,7 @@ fn digests(n: usize, seed: u64) -> Vec<Digest> {
 
 fn make_on(cpu: Cpu, keys: &[Digest], values: Values<'_>, params: &Params) -> (Ribbon, Vec<u8>) {
     let mut payload = vec![];
-    let mut ribbon = build_on(cpu, keys, values, params, Salt::new(3), 1, &mut payload).unwrap();
+    let mut ribbon = cpu.force(|| build(keys, values, params, Salt::new(3), 1, &mut payload)).unwrap();
     assert_eq!(ribbon.payload_len(), payload.len() as u64);
     ribbon.cpu = cpu;
     (ribbon, payload)

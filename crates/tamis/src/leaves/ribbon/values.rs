@@ -33,7 +33,7 @@ pub(super) fn value_fn(ribbon: &Ribbon, leaf: &ShardedLeaf<Ribbon>) -> QueryFn<L
         };
     }
     match ribbon.empty {
-        true => leaf.by::<Never, _>(ribbon.cpu),
+        true => QueryFn::portable::<Never>(),
         false => with_value_kernel!(ribbon, leaf.by::<Any, _>(ribbon.cpu), run),
     }
 }
@@ -81,6 +81,7 @@ pub(super) struct Small<const R: usize>;
 impl<const R: usize> Lookup for Small<R> {
     const SHAPE: usize = STANDARD;
     const BYTES: usize = 24 * R;
+    const V4: bool = R > 3;
 
     #[inline(always)]
     fn frame(level: &Level) -> Frame {

@@ -1,19 +1,18 @@
 //! digests to match, digests to refuse -> one steered column, and those of the second that pass it.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-
 use super::beam::{Strip, scaled, search, surplus};
 use super::survivors::share;
 use super::{LEAST, MAX_ROWS, Steered, TAIL, WHOLE, passes};
 use crate::arch::Level;
 use crate::error::BuildError;
+use crate::format::bytes_of;
 use crate::hash::Digest;
 use crate::hash::attempts::{SetHash, number};
 use crate::leaves::design::{RejectSide, lines_of};
-use crate::leaves::strips::{Strips, WINDOW, eliminate};
+use crate::leaves::strips::{Strips, WINDOW, build_all, eliminate, ends, sort_by_place};
 use crate::leaves::{Design, Sides, Work};
 use crate::math::chance::{too_many, uneven};
-use crate::parallel::{Stop, check, run};
+use crate::parallel::Stop;
 
 /// Rows of a strip, about: with fewer, the rows at its end that start no band cost more; with more, fewer threads share the
 /// work and it leaves the second cache.
@@ -108,29 +107,29 @@ pub(in crate::leaves) fn build_on(
         return Ok(column);
     }
     // Under a number of their own nobody can have chosen them: it is the last attempt.
-    others.arrange(|digest| digest);
+    others.arrange(&|_| 0);
     let mut set = SetHash::new();
     set.add(keys);
     set.add(&others.digests);
     let hashed = column(number(set.finish(), 1) as u32);
     let mut placed = keys.to_vec();
-    placed.sort_unstable_by_key(|&key| (hashed.strip(key), key));
-    others.arrange(|digest| (hashed.strip(digest), digest));
+    sort_by_place(&mut placed, &|key| hashed.strip(key));
+    others.arrange(&|digest| hashed.strip(digest));
     build = Build { column: hashed, keys: &placed, left: None, ..build };
     let built = build.run(others, out)?.unwrap_or(hashed);
-    others.arrange(|digest| digest);
+    others.arrange(&|_| 0);
     Ok(built)
 }
 
 impl RejectSide {
-    /// Sorts them, weights and all.
-    fn arrange<K: Ord>(&mut self, by: impl Fn(Digest) -> K) {
+    /// Sorts them by their places, weights and all.
+    fn arrange(&mut self, place: &dyn Fn(Digest) -> u64) {
         let RejectSide { digests, weights } = self;
         if weights.is_empty() {
-            return digests.sort_unstable_by_key(|&digest| by(digest));
+            return sort_by_place(digests, place);
         }
         let mut both: Vec<(Digest, u32)> = digests.iter().copied().zip(weights.iter().copied()).collect();
-        both.sort_unstable_by_key(|&(digest, _)| by(digest));
+        both.sort_unstable_by_key(|&(digest, _)| (place(digest), digest));
         (*digests, *weights) = both.into_iter().unzip();
     }
 }
@@ -156,35 +155,33 @@ impl Build<'_> {
         let RejectSide { digests, weights } = others;
         let mut jobs = Vec::with_capacity(strips as usize);
         let (mut left, mut left_weights) = (&mut digests[..], &mut weights[..]);
-        let mut start = 0;
+        let strip_of = |digest| column.strip(digest);
+        let (key_ends, other_ends) = (ends(keys, strips, &strip_of), ends(left, strips, &strip_of));
+        let (mut start, mut taken) = (0, 0);
         let expected = |count: usize, share: f64| count as f64 * share / f64::from(WHOLE);
         let share = f64::from(params.share) / strips as f64;
         let mut crowded = false;
-        for strip in 0..strips {
-            let end = start + keys[start..].partition_point(|&key| column.strip(key) <= strip);
-            let count = left.partition_point(|&other| column.strip(other) <= strip);
+        for ((strip, &end), &other_end) in (0..).zip(&key_ends).zip(&other_ends) {
+            let count = other_end - taken;
             let (others, later) = left.split_at_mut(count);
             let (weights, later_weights) = left_weights.split_at_mut(count.min(left_weights.len()));
             crowded |= too_many(end - start, expected(keys.len(), share)) || too_many(count, expected(total, share));
             jobs.push(Job { strip, keys: &keys[start..end], others, weights });
-            (start, left, left_weights) = (end, later, later_weights);
+            (start, taken, left, left_weights) = (end, other_end, later, later_weights);
         }
         let unknown = left.len();
         crowded |= too_many(unknown, expected(total, f64::from(WHOLE - params.share)));
-        // Some job sees that keys crowd: the others need not begin.
-        let crowded = AtomicBool::new(crowded && expected_left.is_some());
-        let done = run(jobs, threads, |job| {
-            check(stop)?;
-            if crowded.load(Ordering::Relaxed) {
-                return Ok((0, None));
-            }
+        let strict = expected_left.is_some();
+        if crowded && strict {
+            return Ok(None);
+        }
+        let done = build_all(jobs, threads, stop, |job| {
             let count = job.others.len();
-            let built = job.build(level, &column, params.beam, expected_left.is_some());
-            crowded.fetch_or(built.is_none(), Ordering::Relaxed);
-            Ok((count, built))
+            Some((count, job.build(level, &column, params.beam, strict)?))
         })?;
-        let kept: usize = done.iter().map(|(_, built)| built.as_ref().map_or(0, |(_, kept)| *kept)).sum();
-        if crowded.into_inner() || expected_left.is_some_and(|left| too_many(kept + unknown, left)) {
+        let Some(done) = done else { return Ok(None) };
+        let kept: usize = done.iter().map(|(_, (_, kept))| kept).sum();
+        if expected_left.is_some_and(|left| too_many(kept + unknown, left)) {
             return Ok(None);
         }
         // Those that pass move together, strip by strip; then those that the column does not know.
@@ -197,9 +194,9 @@ impl Build<'_> {
         };
         out.reserve(strips as usize * (rows / 8) as usize);
         let (starts, mut zeros) = (rows - TAIL, 0);
-        for (count, (bits, kept)) in done.into_iter().filter_map(|(count, built)| built.map(|built| (count, built))) {
+        for (count, (bits, kept)) in done {
             zeros += surplus(std::slice::from_ref(&bits), starts as usize);
-            out.extend(bits.iter().flat_map(|word| word.to_le_bytes()).take((rows / 8) as usize));
+            out.extend_from_slice(&bytes_of(&bits)[..(rows / 8) as usize]);
             close(from, kept, to);
             (from, to) = (from + count, to + kept);
         }
@@ -259,7 +256,8 @@ impl Job<'_> {
         let filler = column.salt.filler(strip);
         let strip = Strip { pivots: &pivots, starts: &starts[..=rows], bands: &bands, weights: &weighed, filler };
         let bits = search(level, beam, strip);
-        let bytes: Vec<u8> = bits.iter().flat_map(|word| word.to_le_bytes()).take(rows / 8).collect();
+        let bytes = bytes_of(&bits);
+        let bytes = &bytes[..rows / 8];
         let mut kept = 0;
         for i in 0..others.len() {
             let (row, band) = column.equation(others[i]);
@@ -267,7 +265,7 @@ impl Job<'_> {
             if !weights.is_empty() {
                 weights.swap(kept, i);
             }
-            kept += passes(&bytes, ((row / 8) as usize, band << (row % 8))) as usize;
+            kept += passes(bytes, ((row / 8) as usize, band << (row % 8))) as usize;
         }
         Some((bits, kept))
     }

@@ -343,7 +343,7 @@ impl Shards {
     ) -> Result<(), BuildError> {
         let Some(negatives) = &self.negatives else { return Ok(()) };
         let (mut digests, mut answers) = ([Digest::default(); PART], [false; PART]);
-        walk(negatives, None, stop, |records| {
+        walk(negatives, None, stop, &mut |records| {
             for records in records.chunks(PART) {
                 digests.iter_mut().zip(records).for_each(|(digest, record)| *digest = record.digest);
                 ask(&digests[..records.len()], &mut answers[..records.len()]);

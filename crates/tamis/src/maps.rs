@@ -32,7 +32,7 @@ mod query;
 mod sequence;
 #[cfg(feature = "build")]
 mod shard;
-mod table;
+pub(crate) mod table;
 mod tree;
 mod value;
 

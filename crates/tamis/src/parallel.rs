@@ -25,11 +25,6 @@ fn lock<T>(slot: &Mutex<T>) -> MutexGuard<'_, T> {
     slot.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// An empty slot for each of `count` results.
-fn slots<T>(count: usize) -> Vec<Mutex<Option<T>>> {
-    (0..count).map(|_| Mutex::new(None)).collect()
-}
-
 /// [`run`] for work that cannot fail.
 pub(crate) fn each<J: Send, T: Send>(jobs: Vec<J>, threads: usize, work: impl Fn(J) -> T + Sync) -> Vec<T> {
     run(jobs, threads, |job| Ok(work(job))).unwrap_or_default()
@@ -43,17 +38,25 @@ pub(crate) fn run<J: Send, T: Send>(
     threads: usize,
     work: impl Fn(J) -> Result<T, BuildError> + Sync,
 ) -> Result<Vec<T>, BuildError> {
-    let done = slots(jobs.len());
-    let jobs: Vec<Mutex<Option<J>>> = jobs.into_iter().map(|job| Mutex::new(Some(job))).collect();
-    pool(jobs.len(), threads, &|i| {
-        let Some(job) = lock(&jobs[i]).take() else { return false };
+    let count = jobs.len();
+    let mut empty = Vec::new();
+    empty.resize_with(count, || None);
+    let done = Mutex::new(empty);
+    let queue = Mutex::new(jobs.into_iter().enumerate());
+    pool(count, threads, &|_| {
+        let Some((i, job)) = lock(&queue).next() else { return false };
         let result = work(job);
         let goes_on = result.is_ok();
-        *lock(&done[i]) = Some(result);
+        lock(&done)[i] = Some(result);
         goes_on
     });
-    // Jobs are started in order, so all before a failed one have a result.
-    done.into_iter().filter_map(|slot| slot.into_inner().unwrap_or_else(PoisonError::into_inner)).collect()
+    let mut results = Vec::with_capacity(count);
+    for result in done.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        // Jobs are started in order, so all before a failed one have a result.
+        let Some(result) = result else { break };
+        results.push(result?);
+    }
+    Ok(results)
 }
 
 /// Does jobs on several threads and hands their results to `write` in order.
@@ -63,7 +66,7 @@ pub(crate) fn in_order<T: Send>(
     work: impl Fn(usize) -> Result<T, BuildError> + Sync,
     mut write: impl FnMut(usize, T) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    let done = slots(count);
+    let done: Vec<_> = (0..count).map(|_| Mutex::new(None)).collect();
     ordered(count, threads, &|job| *lock(&done[job]) = Some(work(job)), &mut |job| {
         let lost = || Err(BuildError::Io(io::Error::other("a worker panicked")));
         let result = lock(&done[job]).take();

@@ -159,7 +159,7 @@ impl Counter {
         self.flush_pending();
         let mut known = self.table.slots;
         known.retain(|&(_, count)| count > 0);
-        known.sort_unstable_by_key(|&(digest, _)| digest);
+        known.sort_unstable();
         known.shrink_to_fit();
         let once = known.iter().filter(|&&(_, count)| count == ONE).count() as u64;
         Counts { known, queries: self.queries, once, outside: self.sketch_weight, exact: self.sketch.is_none() }
@@ -455,8 +455,8 @@ impl Counts {
     /// The weights of the known values in units, the heaviest first, and how many values have each.
     pub fn histogram(&self) -> Vec<(u64, u64)> {
         let mut weights: Vec<u64> = self.known.iter().map(|&(_, count)| count).collect();
-        weights.sort_unstable_by(|a, b| b.cmp(a));
-        weights.chunk_by(|a, b| a == b).map(|equal| (equal[0], equal.len() as u64)).collect()
+        weights.sort_unstable();
+        weights.chunk_by(|a, b| a == b).rev().map(|equal| (equal[0], equal.len() as u64)).collect()
     }
 }
 

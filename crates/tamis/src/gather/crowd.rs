@@ -23,7 +23,7 @@ impl<R: Record> Sorted<R> {
             return Ok(false);
         }
         let mut loads = vec![0; 1 << bits];
-        walk(self, None, stop, |records| {
+        walk(self, None, stop, &mut |records| {
             records.iter().for_each(|record| loads[record.digest().shard(bits)] += 1);
             Ok::<(), BuildError>(())
         })?;

@@ -59,7 +59,7 @@ pub(crate) fn walk<R: Record, E: From<BuildError>>(
     records: &Sorted<R>,
     other: Option<&Sorted<R>>,
     stop: Stop<'_>,
-    mut part: impl FnMut(&[R]) -> Result<(), E>,
+    part: &mut dyn FnMut(&[R]) -> Result<(), E>,
 ) -> Result<(), E> {
     let (spans, _) = spans(records, other, 1, stop)?;
     for span in spans {

@@ -24,6 +24,7 @@ use super::Workspace;
 use super::record::{Record, words};
 use super::span::Span;
 use crate::error::BuildError;
+use crate::format::bytes_of;
 use crate::hash::Digest;
 use crate::parallel::{Stop, check};
 
@@ -77,12 +78,13 @@ impl Spill {
     }
 
     fn write_at<R: Record>(&self, at: u64, counts: &[u64], records: &[R], stop: Stop<'_>) -> Result<(), BuildError> {
+        let mut index = vec![0];
         let mut position = 0;
-        let index = std::iter::once(0).chain(counts.iter().map(|count| {
+        for count in counts {
             position += count;
-            position
-        }));
-        let index: Vec<u8> = index.flat_map(u64::to_le_bytes).collect();
+            index.push(position);
+        }
+        let index = bytes_of(&index);
         write_all_at(&self.file, &index, at).map_err(|e| self.workspace.explain(e))?;
         let mut at = at + index.len() as u64;
         let mut block = vec![0; BLOCK];

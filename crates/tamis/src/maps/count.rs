@@ -100,7 +100,7 @@ impl Census {
                 });
                 sums.into_iter().for_each(|part| sum.merge(part));
             }
-            None => walk(pairs, None, stop, |pairs| {
+            None => walk(pairs, None, stop, &mut |pairs| {
                 sum.add(pairs);
                 Ok::<(), BuildError>(())
             })?,

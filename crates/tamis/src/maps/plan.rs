@@ -25,6 +25,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use super::table::heaviest_first;
 use super::tree::{MAX_FAN, Target, WORD};
 use crate::error::BuildError;
 use crate::leaves::{Design, ribbon};
@@ -80,8 +81,7 @@ const CHOICE: f64 = 1.02;
 /// The tree for values of these counts, none of them 0.
 pub(crate) fn plan(counts: &[u64], wanted: &Wanted) -> Result<Tree, BuildError> {
     // By count; equal counts stay in the order of their values.
-    let mut order: Vec<u32> = (0..counts.len() as u32).collect();
-    order.sort_by_key(|&value| (Reverse(counts[value as usize]), value));
+    let order = heaviest_first(counts);
     let sorted: Vec<u64> = order.iter().map(|&value| counts[value as usize]).collect();
     let classes = match wanted.uniform {
         true => vec![Class { start: 0, end: counts.len(), bits: bits_for(counts.len()), keys: counts.iter().sum() }],

@@ -152,13 +152,20 @@ struct Classes {
     last: usize,
 }
 
+/// The numbers of these weights, the heaviest first; equal weights stay in their order.
+pub(crate) fn heaviest_first(weights: &[u64]) -> Vec<u32> {
+    let mut order: Vec<(u64, u64)> = weights.iter().zip(0..).map(|(weight, number)| (!weight, number)).collect();
+    order.sort_unstable();
+    order.into_iter().map(|(_, number)| number as u32).collect()
+}
+
 impl Classes {
     /// Bytes of memory for each class.
     const EACH: u64 = size_of::<(usize, [Chance; 2], (u32, u32))>() as u64;
 
     fn new(sizes: &[u32]) -> Classes {
-        let mut order: Vec<usize> = (0..sizes.len()).collect();
-        order.sort_unstable_by_key(|&class| (std::cmp::Reverse(sizes[class]), class));
+        let weights: Vec<u64> = sizes.iter().map(|&size| size.into()).collect();
+        let order = heaviest_first(&weights).into_iter().map(|class| class as usize).collect();
         let mut end = 0;
         let next = sizes.iter().map(|size| {
             end += size;

@@ -103,6 +103,10 @@ impl Shape {
     ///
     /// A weight that is negative or no finite number, an `unseen` outside 0 to 1, or more than 2^64 values.
     pub fn new(classes: impl IntoIterator<Item = (f64, u64)>, unseen: f64) -> Result<Shape, ShapeError> {
+        Shape::of(&mut classes.into_iter(), unseen)
+    }
+
+    fn of(classes: &mut dyn Iterator<Item = (f64, u64)>, unseen: f64) -> Result<Shape, ShapeError> {
         if !(0.0..=1.0).contains(&unseen) {
             let what = "the share of unseen queries";
             return Err(ShapeError::Parameter { what, found: unseen, allowed: "from 0 to 1" });

@@ -21,7 +21,7 @@ use super::tune::Census;
 use crate::error::{BuildError, Error};
 use crate::filter::build::{Options, Progress, stream};
 use crate::gather::{Limits, Record, Sorted};
-use crate::maps;
+use crate::maps::{self, table::heaviest_first};
 use crate::plan::Kind;
 
 /// Distinct lists, as they are met.
@@ -55,7 +55,7 @@ impl Colours {
             &[only] => &mut self.single[only as usize],
             _ => {
                 self.bytes.clear();
-                self.bytes.extend(sets.iter().flat_map(|set| set.to_le_bytes()));
+                sets.iter().for_each(|set| self.bytes.extend_from_slice(&set.to_le_bytes()));
                 self.by_hash.entry(xxh3_128(&self.bytes)).or_insert(NONE)
             }
         };
@@ -102,8 +102,7 @@ pub(super) fn build<R: Record>(
     common: &Options,
 ) -> Result<Built, Error> {
     let stop = || common.stop();
-    let mut by_size: Vec<u32> = (0..census.sets).collect();
-    by_size.sort_by_key(|&set| (std::cmp::Reverse(sizes[set as usize]), set));
+    let by_size = heaviest_first(&sizes[..census.sets as usize]);
     let mut rank = vec![0; by_size.len()];
     (0..).zip(&by_size).for_each(|(at, &set)| rank[set as usize] = at);
     let mut colours = Colours::new(rank);

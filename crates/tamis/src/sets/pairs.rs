@@ -51,7 +51,7 @@ pub(super) fn each_key<R: Record, E: From<BuildError>>(
     mut found: impl FnMut(Digest, &[R]) -> Result<(), E>,
 ) -> Result<(), E> {
     // A range of digests ends between two keys: it is chosen by their first bits.
-    walk(pairs, None, stop, |pairs| {
+    walk(pairs, None, stop, &mut |pairs| {
         for pairs in pairs.chunk_by(|a, b| key::parts(a.digest()).0 == key::parts(b.digest()).0) {
             if let Some(first) = pairs.first() {
                 found(key::parts(first.digest()).0, pairs)?;

@@ -144,7 +144,11 @@ impl Front {
 
     /// Signatures as bytes, and the words of the rests.
     pub(super) fn payloads(&self) -> (Vec<u8>, &[u64]) {
-        (self.bins.iter().flat_map(|bin| bin.0).flat_map(u16::to_le_bytes).collect(), &self.rests)
+        let mut signatures = Vec::with_capacity(self.bins.len() * SLOTS * 2);
+        for bin in &self.bins {
+            signatures.extend_from_slice(bin.0.map(u16::to_le_bytes).as_flattened());
+        }
+        (signatures, &self.rests)
     }
 
     /// Bins from signatures and rests; the error says what no filter writes.

@@ -450,7 +450,7 @@ impl Sealed {
         let hasher = self.options.hasher;
         if hasher != hasher.unmixed() {
             counts.known.iter_mut().for_each(|(digest, _)| *digest = hasher.mix(*digest));
-            counts.known.sort_unstable_by_key(|&(digest, _)| digest);
+            counts.known.sort_unstable();
         }
         let Some(workload) = Workload::new(counts, &self.shards, &self.options)? else {
             // Nobody is expected but keys: what is asked of strangers holds for all the others.

@@ -284,7 +284,7 @@ impl Gather<'_> {
         let mut intakes: Vec<Intake<Digest>> =
             self.groups.iter().map(|count| Intake::new(self.workspace, room(count))).collect();
         let dropped = (conflicts > 0 && self.options.on_conflict == OnConflict::Drop).then_some(negatives);
-        walk(keys, dropped, &stop, |records| {
+        walk(keys, dropped, &stop, &mut |records| {
             for record in records {
                 if let Some(intake) = find(group_of, record).and_then(|group| intakes.get_mut(group)) {
                     intake.push(record.digest, &stop)?;
@@ -310,7 +310,7 @@ impl Gather<'_> {
         group_of: &[u8],
     ) -> Result<Vec<Sealed>, Error> {
         let kept = (conflicts > 0 && self.options.on_conflict == OnConflict::Keep).then_some(keys);
-        walk(&negatives, kept.as_ref(), &|| self.options.stop(), |records| {
+        walk(&negatives, kept.as_ref(), &|| self.options.stop(), &mut |records| {
             for record in records {
                 if let Some(sealed) = find(group_of, record).and_then(|group| sealed.get_mut(group)) {
                     sealed.exclude_digest(record.digest)?;

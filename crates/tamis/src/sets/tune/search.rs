@@ -38,6 +38,11 @@ struct Candidate {
     cost: f64,
 }
 
+/// Sorts by cost; of equal ones the smaller `then` is first.
+fn cheapest_first(candidates: &mut [Candidate], then: fn(&Candidate) -> f64) {
+    candidates.sort_by(|a, b| a.cost.total_cmp(&b.cost).then(then(a).total_cmp(&then(b))));
+}
+
 struct Field<'a> {
     kind: Sketch,
     sets: u32,
@@ -218,7 +223,7 @@ impl Field<'_> {
             }
         }
         candidates.retain(|c| c.bits <= fewest * SLACK);
-        candidates.sort_by(|a, b| a.cost.total_cmp(&b.cost).then(a.bits.total_cmp(&b.bits)));
+        cheapest_first(&mut candidates, |c| c.bits);
         // The solved sizes are good to a percent or so: of the cheapest few, the first that stays as small when it is sized exactly.
         let mut best: Option<Tuned> = None;
         for candidate in candidates.iter().take(8) {
@@ -365,7 +370,7 @@ impl Field<'_> {
         candidates.retain(|c| c.present <= present * RATE_SLACK + NONE);
         let absent = least(&mut candidates.iter().map(|c| c.absent));
         candidates.retain(|c| c.absent <= absent * RATE_SLACK + NONE);
-        candidates.sort_by(|a, b| a.cost.total_cmp(&b.cost).then(a.present.total_cmp(&b.present)));
+        cheapest_first(&mut candidates, |c| c.present);
         let exact = candidates.iter().take(3).map(|c| expect(all, self.sets, &c.shape));
         exact.into_iter().find(|t| !worse(t.absent, t.present)).or(theirs)
     }

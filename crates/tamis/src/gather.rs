@@ -56,7 +56,7 @@ pub(crate) use labels::{Tally, walk};
 pub(crate) use record::{Labelled, Paired};
 pub use record::{Record, Tagged};
 pub(crate) use sketch::Sketch;
-use span::Span;
+use span::{Side, Span};
 
 /// A shard has at most this many keys, if its digests are spread evenly: 24 MB.
 pub(crate) const SHARD_KEYS: u64 = 1_500_000;
@@ -496,7 +496,7 @@ fn census<K: Record, N: Record>(
         tally(all, &[]);
         return Ok(Census { keys: all.len() as u64, ..Default::default() });
     }
-    let (spans, threads) = spans(keys, negatives, keys.workspace().threads, stop)?;
+    let (spans, threads) = spans(keys, negatives.map(|n| n as &dyn Side), keys.workspace().threads, stop)?;
     let counts = run(spans, threads, |span| {
         check(stop)?;
         let keys = keys.span(&span, stop)?;
@@ -511,9 +511,9 @@ fn census<K: Record, N: Record>(
 }
 
 /// All digests in spans that fit in what the sides may use, and how many threads may read one each.
-fn spans<K: Record, N: Record>(
-    keys: &Sorted<K>,
-    negatives: Option<&Sorted<N>>,
+fn spans(
+    keys: &dyn Side,
+    negatives: Option<&dyn Side>,
     threads: usize,
     stop: Stop<'_>,
 ) -> Result<(Vec<Span>, usize), BuildError> {

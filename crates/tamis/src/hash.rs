@@ -62,6 +62,12 @@ pub(crate) fn fold(a: u64, b: u64) -> u64 {
     (p as u64) ^ ((p >> 64) as u64)
 }
 
+/// A position below `size` from the high bits of `hash`, without a division (Lemire 2019).
+#[inline(always)]
+pub(crate) fn reduce(hash: u64, size: u64) -> u64 {
+    ((hash as u128 * size as u128) >> 64) as u64
+}
+
 /// A bijective scrambler of 64 bits (the finaliser of SplitMix64), for seeds and salts, not for keys.
 pub(crate) const fn scramble(x: u64) -> u64 {
     let mut z = x.wrapping_add(0x9e37_79b9_7f4a_7c15);

@@ -39,15 +39,26 @@ pub(crate) fn run<J: Send, T: Send>(
     work: impl Fn(J) -> Result<T, BuildError> + Sync,
 ) -> Result<Vec<T>, BuildError> {
     let count = jobs.len();
-    let mut empty = Vec::new();
-    empty.resize_with(count, || None);
-    let done = Mutex::new(empty);
     let queue = Mutex::new(jobs.into_iter().enumerate());
+    run_all(count, threads, &|| {
+        let (number, job) = lock(&queue).next()?;
+        Some((number, work(job)))
+    })
+}
+
+/// Calls `next`, which does one job and returns its number and its result, until there is none left.
+fn run_all<T: Send>(
+    count: usize,
+    threads: usize,
+    next: &(dyn Fn() -> Option<(usize, Result<T, BuildError>)> + Sync),
+) -> Result<Vec<T>, BuildError> {
+    let mut none = Vec::new();
+    none.resize_with(count, || None);
+    let done = Mutex::new(none);
     pool(count, threads, &|_| {
-        let Some((i, job)) = lock(&queue).next() else { return false };
-        let result = work(job);
+        let Some((number, result)) = next() else { return false };
         let goes_on = result.is_ok();
-        lock(&done)[i] = Some(result);
+        lock(&done)[number] = Some(result);
         goes_on
     });
     let mut results = Vec::with_capacity(count);

@@ -21,8 +21,8 @@ use super::cascade::{Cascade, Level, Store};
 use super::file::Kind;
 use crate::debug::brief_debug;
 use crate::error::BuildError;
-use crate::hash::{Digest, Salt};
-use crate::leaves::bloom::{reduce, zeros};
+use crate::hash::{Digest, Salt, reduce};
+use crate::leaves::bloom::zeros;
 use crate::math::bloom::one_minus_exp;
 
 /// Levels of Bloom filters.

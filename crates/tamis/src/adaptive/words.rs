@@ -6,8 +6,7 @@
 use std::marker::PhantomData;
 
 use crate::error::{BuildError, FormatError};
-use crate::hash::scramble;
-use crate::leaves::bloom::reduce;
+use crate::hash::{reduce, scramble};
 
 /// How the words of a table are found.
 pub(super) trait Home {

@@ -33,7 +33,7 @@ impl<R: Record> Sorted<R> {
     /// A hash of the set of digests.
     pub(crate) fn set_hash(&self, stop: Stop<'_>) -> Result<u64, BuildError> {
         let bits = self.workspace().cell_bits;
-        let (spans, threads) = spans::<R, R>(self, None, self.workspace().threads, stop)?;
+        let (spans, threads) = spans(self, None, self.workspace().threads, stop)?;
         // Parts of one cell are hashed together.
         let jobs: Vec<&[Span]> = spans.chunk_by(|a, b| a.cells.start == b.cells.start).collect();
         let hashed = run(jobs, threads, |spans| {

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use super::Workspace;
 use super::record::Record;
 use super::sort::{ascend, sort_distinct};
-use super::span::Span;
+use super::span::{Side, Span};
 use super::spill::Spill;
 use crate::debug::brief_debug;
 use crate::error::BuildError;
@@ -251,11 +251,6 @@ impl<R: Record> Sorted<R> {
         }
     }
 
-    /// Memory that reading may use: none for what is there already.
-    pub(super) fn memory(&self) -> u64 {
-        if self.in_memory().is_some() { 0 } else { self.memory }
-    }
-
     pub(super) fn workspace(&self) -> &Workspace {
         &self.workspace
     }
@@ -297,17 +292,25 @@ impl<R: Record> Sorted<R> {
             Store::Disk(spill) => spill.records(self.workspace.cover(bits, index).cells),
         }
     }
+}
 
-    /// Some digests of a cell on disk, each with the bytes of records that it stands for: see [`Spill::samples`].
-    pub(super) fn samples(&self, cell: usize, room: u64, stop: Stop<'_>) -> Result<Vec<(Digest, u64)>, BuildError> {
+impl<R: Record> Side for Sorted<R> {
+    fn cells(&self) -> usize {
+        self.workspace.cells()
+    }
+
+    fn memory(&self) -> u64 {
+        if self.in_memory().is_some() { 0 } else { self.memory }
+    }
+
+    fn samples(&self, cell: usize, room: u64, stop: Stop<'_>) -> Result<Vec<(Digest, u64)>, BuildError> {
         match &self.store {
             Store::Memory(_) | Store::Shared(_) => Ok(vec![]),
             Store::Disk(spill) => spill.samples::<R>(cell, room, stop),
         }
     }
 
-    /// Bytes that reading these cells takes at most.
-    pub(super) fn cost(&self, cells: Range<usize>) -> u64 {
+    fn cost(&self, cells: Range<usize>) -> u64 {
         match &self.store {
             Store::Memory(_) | Store::Shared(_) => 0,
             Store::Disk(spill) => spill.records(cells) * R::SIZE as u64,

@@ -23,7 +23,7 @@ pub(super) fn each<R: Record>(
     let whole = records.workspace().cover(bits, shard);
     let spans = match records.in_memory() {
         Some(_) => vec![whole],
-        None => span::cut::<R, R>(records, None, &whole, size * R::SIZE as u64, usize::MAX, stop)?,
+        None => span::cut(records, None, &whole, size * R::SIZE as u64, usize::MAX, stop)?,
     };
     for span in spans {
         for piece in records.span(&span, stop)?.chunks(size as usize) {

@@ -6,8 +6,6 @@
 
 use std::ops::Range;
 
-use super::intake::Sorted;
-use super::record::Record;
 use super::spill;
 use crate::error::BuildError;
 use crate::hash::Digest;
@@ -46,10 +44,25 @@ impl Span {
     }
 }
 
+/// A side, as far as cutting it goes.
+pub(super) trait Side {
+    /// How many cells all digests lie in.
+    fn cells(&self) -> usize;
+
+    /// Memory that reading may use: none for what is there already.
+    fn memory(&self) -> u64;
+
+    /// Bytes that reading these cells takes at most.
+    fn cost(&self, cells: Range<usize>) -> u64;
+
+    /// Some digests of a cell on disk, each with the bytes of records that it stands for: see [`spill::Spill::samples`].
+    fn samples(&self, cell: usize, room: u64, stop: Stop<'_>) -> Result<Vec<(Digest, u64)>, BuildError>;
+}
+
 /// Cuts a span in parts that take at most `room` bytes to read, or little more, and have at most `longest` cells.
-pub(super) fn cut<K: Record, N: Record>(
-    keys: &Sorted<K>,
-    negatives: Option<&Sorted<N>>,
+pub(super) fn cut(
+    keys: &dyn Side,
+    negatives: Option<&dyn Side>,
     span: &Span,
     room: u64,
     longest: usize,
@@ -109,16 +122,16 @@ fn pieces(cell: usize, mut samples: Vec<(Digest, u64)>, room: u64) -> Vec<Span> 
 }
 
 /// All digests in spans that fit in what the sides may use, and how many threads may read one each.
-pub(super) fn all<K: Record, N: Record>(
-    keys: &Sorted<K>,
-    negatives: Option<&Sorted<N>>,
+pub(super) fn all(
+    keys: &dyn Side,
+    negatives: Option<&dyn Side>,
     threads: usize,
     most: u64,
     stop: Stop<'_>,
 ) -> Result<(Vec<Span>, usize), BuildError> {
-    let cells = keys.workspace().cells();
+    let cells = keys.cells();
     let cost = |cell: usize| keys.cost(cell..cell + 1) + negatives.map_or(0, |n| n.cost(cell..cell + 1));
-    let memory = keys.memory() + negatives.map_or(0, Sorted::memory);
+    let memory = keys.memory() + negatives.map_or(0, |n| n.memory());
     let block = spill::BLOCK as u64;
     let threads = match (0..cells).map(cost).max().unwrap_or(0) {
         0 => threads,

@@ -197,7 +197,7 @@ impl Spill {
         run: &Run,
         piece: Range<u64>,
         stop: Stop<'_>,
-        part: &mut impl FnMut(&[R]) -> Result<(), BuildError>,
+        part: &mut dyn FnMut(&[R]) -> Result<(), BuildError>,
     ) -> Result<(), BuildError> {
         let mut block = vec![0; BLOCK];
         // Whole records.

@@ -31,12 +31,6 @@ pub(crate) use split::SplitBlock;
 /// flight, and few enough for what is known of them to stay in the first cache.
 const BATCH: usize = 64;
 
-/// A position below `size` from the high bits of `hash`, without a division (Lemire 2019).
-#[inline(always)]
-pub(crate) fn reduce(hash: u64, size: u64) -> u64 {
-    ((hash as u128 * size as u128) >> 64) as u64
-}
-
 /// Appends `len` zeros and returns them.
 #[cfg(feature = "build")]
 pub(crate) fn zeros(out: &mut Vec<u8>, len: u64) -> Result<&mut [u8], crate::error::BuildError> {

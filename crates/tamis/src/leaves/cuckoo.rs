@@ -21,8 +21,7 @@ use self::bucket::{Buckets, Word, width, word_bytes};
 use crate::arch::{Answer, Isa, Level, QueryFn, prefetch};
 use crate::error::FormatError;
 use crate::format::{Reader, put_varint};
-use crate::hash::MAX_NUMBER;
-use crate::hash::{Digest, Salt};
+use crate::hash::{Digest, MAX_NUMBER, Salt, reduce};
 use crate::leaves::batch::{InBatches, ask_leaf};
 #[cfg(feature = "build")]
 use crate::leaves::change::{Layer, Owned};
@@ -114,12 +113,6 @@ struct Place {
     first: u64,
     second: u64,
     fingerprint: u32,
-}
-
-/// A position below `size` from the high bits of `hash`, without a division.
-#[inline(always)]
-fn reduce(hash: u64, size: u64) -> u64 {
-    ((hash as u128 * size as u128) >> 64) as u64
 }
 
 impl<W: Word, const SEMI: bool> Buckets<W, SEMI> {

@@ -43,8 +43,7 @@ use std::marker::PhantomData;
 use crate::arch::{Answer, Isa, Level, QueryFn};
 use crate::error::FormatError;
 use crate::format::{Reader, put_varint};
-use crate::hash::MAX_NUMBER;
-use crate::hash::{Digest, Salt};
+use crate::hash::{Digest, MAX_NUMBER, Salt, reduce};
 use crate::leaves::pack::{Cells, Packed, Short, Whole};
 use crate::leaves::{Entry, Geometry, Leaf, Never, Part, Query, ShardedLeaf, bits_in_words};
 use crate::math::portable::exp2;
@@ -245,7 +244,7 @@ impl Fuse {
     #[inline(always)]
     // Loops, because an adapter is many small functions, and each shape and processor would have its own.
     fn slots<const K: usize>(&self, h: u64) -> [u64; K] {
-        let first = ((h as u128 * self.range as u128) >> 64) as u64;
+        let first = reduce(h, self.range);
         let windows = [0, h >> 6, h >> 24, h.wrapping_mul(MIX) >> 46];
         let mut slots = [0; K];
         for (j, slot) in slots.iter_mut().enumerate() {

@@ -40,7 +40,7 @@
 use crate::arch::{self, Answer, Isa, Kernel, Level, QueryFn, prefetch};
 use crate::error::FormatError;
 use crate::format::{Reader, put_varint};
-use crate::hash::{Digest, Salt, fold};
+use crate::hash::{Digest, Salt, fold, reduce};
 use crate::leaves::ribbon::Ribbon;
 use crate::leaves::steered::SURPLUS;
 use crate::leaves::strips::{LEAST, MAX_ROWS, Strips, TAIL};
@@ -177,13 +177,13 @@ impl Local {
     /// The strip of a digest.
     #[inline(always)]
     fn strip(&self, key: Digest) -> u64 {
-        ((self.places.place(key) as u128 * self.strips as u128) >> 64) as u64
+        reduce(self.places.place(key), self.strips)
     }
 
     /// The row in its strip of a key with this hash.
     #[inline(always)]
     fn row(&self, h: u64) -> u64 {
-        ((h as u128 * (self.rows - TAIL) as u128) >> 64) as u64
+        reduce(h, self.rows - TAIL)
     }
 
     #[inline(always)]

@@ -45,7 +45,7 @@
 use crate::arch::{Answer, Isa, Level, QueryFn, prefetch};
 use crate::error::FormatError;
 use crate::format::{Reader, put_varint};
-use crate::hash::{Digest, Salt, fold};
+use crate::hash::{Digest, Salt, fold, reduce};
 use crate::leaves::batch::{InBatches, ask_leaf};
 use crate::leaves::strips::{LEAST, MAX_ROWS, Strips, TAIL};
 use crate::leaves::{Geometry, Leaf, Never, Part, Query, ShardedLeaf};
@@ -110,7 +110,7 @@ impl Steered {
     #[inline(always)]
     fn equation(&self, key: Digest) -> (u64, u64) {
         let h = key.salted(self.salt);
-        let row = ((h as u128 * (self.rows - TAIL) as u128) >> 64) as u64;
+        let row = reduce(h, self.rows - TAIL);
         (row, fold(h, BAND) | 1)
     }
 

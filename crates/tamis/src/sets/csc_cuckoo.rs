@@ -30,8 +30,7 @@
 
 use crate::error::FormatError;
 use crate::format::{Reader, put_varint};
-use crate::hash::MAX_NUMBER;
-use crate::hash::{Digest, Salt, scramble};
+use crate::hash::{Digest, MAX_NUMBER, Salt, reduce, scramble};
 use crate::sets::coalesce::Scratch;
 use crate::sets::groups::{Groups, MAX_PARTITIONS, MAX_REPETITIONS};
 
@@ -275,12 +274,6 @@ impl CscCuckoo {
         let used = |table| self.slots() - (0..self.buckets).map(|bucket| free(table, bucket)).sum::<u64>();
         self.parts(payload).0.map(used).max().unwrap_or(0) as f64 / self.slots() as f64
     }
-}
-
-/// A position below `size` from the high bits of `hash`, without a division.
-#[inline(always)]
-fn reduce(hash: u64, size: u64) -> u64 {
-    ((u128::from(hash) * u128::from(size)) >> 64) as u64
 }
 
 #[cfg(all(test, feature = "build"))]

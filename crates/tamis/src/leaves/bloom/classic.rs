@@ -12,11 +12,11 @@
 //! and Manolios's enhanced double hashing ("Bloom Filters in Probabilistic Verification", 2004) adds i to b for the same
 //! reason; that has no effect when a position is taken from the high bits, as here, where it allows any number of bits.
 
-use super::{BATCH, reduce};
+use super::BATCH;
 use crate::arch::{Answer, Isa, Level, QueryFn, prefetch};
 use crate::error::FormatError;
 use crate::format::{Reader, put_varint};
-use crate::hash::{Digest, Salt};
+use crate::hash::{Digest, Salt, reduce};
 #[cfg(feature = "build")]
 use crate::leaves::change::{Layer, Owned};
 use crate::leaves::{Geometry, Leaf, Part, Query, ShardedLeaf};

@@ -12,13 +12,13 @@
 //! The processor's vector instructions are chosen when a file is opened, not when a key is asked for: a query for one key is
 //! one indirect call ([`QueryFn`](crate::arch::QueryFn)), and a batch is dispatched once.
 
-use super::{BATCH, reduce};
+use super::BATCH;
 use crate::arch::{Answer, Base, Isa, Level, QueryFn, prefetch};
 #[cfg(feature = "build")]
 use crate::arch::{Kernel, dispatch};
 use crate::error::FormatError;
 use crate::format::{Reader, put_varint};
-use crate::hash::{Digest, Salt};
+use crate::hash::{Digest, Salt, reduce};
 use crate::leaves::batch::{InBatches, ask_leaf, ask_payload};
 #[cfg(feature = "build")]
 use crate::leaves::change::{Layer, Owned};
@@ -210,6 +210,7 @@ mod build {
     }
 
     impl Kernel for InsertMany<'_> {
+        const V4: bool = false;
         type Output = ();
         #[inline(always)]
         fn run<I: Isa>(self) {
@@ -235,6 +236,7 @@ mod build {
     struct Insert<'a>(&'a mut Block, u32);
 
     impl Kernel for Insert<'_> {
+        const V4: bool = false;
         type Output = ();
         #[inline(always)]
         fn run<I: Isa>(self) {

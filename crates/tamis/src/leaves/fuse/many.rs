@@ -72,8 +72,13 @@ fn ask_in_blocks<C: Cells, const K: usize, V: View, const SINGLE: bool>(
     in_blocks::<C, K, V, _, SINGLE>(leaf, answer, file, keys, out);
 }
 
-/// The addresses of the cells of a block of keys, and for each key its fingerprint and the bits that count.
-type Block<const K: usize> = ([[u64; K]; BLOCK], [(u32, u32); BLOCK]);
+/// What the first look at a key finds: where its cells are, its fingerprint, and the bits that count.
+#[derive(Clone, Copy)]
+struct Found<const K: usize> {
+    addresses: [u64; K],
+    fingerprint: u32,
+    mask: u32,
+}
 
 /// For every key `finish` says what follows from the sum of its cells, from its fingerprint and from the bits that count.
 #[inline(always)]
@@ -84,16 +89,15 @@ fn in_blocks<C: Cells, const K: usize, V: View, O: Copy, const SINGLE: bool>(
     keys: &[Digest],
     out: &mut [O],
 ) {
-    let mut block = ([[0; K]; BLOCK], [(0, 0); BLOCK]);
+    let mut block = [Found { addresses: [0; K], fingerprint: 0, mask: 0 }; BLOCK];
     for (keys, out) in keys.chunks(BLOCK).zip(out.chunks_mut(BLOCK)) {
         find::<C, K, V, SINGLE>(leaf, file, keys, &mut block);
-        let (addresses, wanted) = &block;
-        for (((out, &key), addresses), &(fingerprint, mask)) in out.iter_mut().zip(keys).zip(addresses).zip(wanted) {
+        for ((out, &key), found) in out.iter_mut().zip(keys).zip(&block) {
             let mut sum = Some(0);
-            for &address in addresses {
+            for &address in &found.addresses {
                 sum = sum.and_then(|sum| Some(sum ^ C::load(file, address)?));
             }
-            *out = finish(sum, fingerprint, mask, key);
+            *out = finish(sum, found.fingerprint, found.mask, key);
         }
     }
 }
@@ -104,18 +108,19 @@ fn find<C: Cells, const K: usize, V: View, const SINGLE: bool>(
     leaf: &ShardedLeaf<V::Of>,
     file: &[u8],
     keys: &[Digest],
-    (addresses, wanted): &mut Block<K>,
+    block: &mut [Found<K>; BLOCK],
 ) {
-    for ((&key, addresses), wanted) in keys.iter().zip(addresses).zip(wanted) {
+    for (found, &key) in block.iter_mut().zip(keys) {
         let part = leaf.part_of::<SINGLE>(key);
         let fuse = V::fuse(&part.geometry);
         let cells = C::new(fuse.bits, fuse.cut);
         let h = fuse.hash(key);
         let slots = fuse.slots::<K>(h);
-        for (address, &slot) in addresses.iter_mut().zip(&slots) {
+        for (address, &slot) in found.addresses.iter_mut().zip(&slots) {
             *address = cells.address(part.start, slot);
             arch::prefetch(file, C::byte(*address));
         }
-        *wanted = (fingerprint(h), V::mask(&part.geometry, h, cells.mask(slots[0])));
+        found.fingerprint = fingerprint(h);
+        found.mask = V::mask(&part.geometry, h, cells.mask(slots[0]));
     }
 }

@@ -212,29 +212,31 @@ impl Steered<'_> {
     /// The exact columns, and who is left to the rest.
     fn decide(self, local: &Local) -> Built {
         let Steered { job, mut octets, keys, survivors, .. } = self;
-        let mut all: Vec<(Element, bool)> = keys.iter().map(|&e| (e, true)).collect();
-        all.extend(survivors.iter().map(|&e| (e, false)));
-        // Rows grow with hashes.
-        all.sort_by_key(|(element, _)| element.h);
+        // Hashes, by which rows grow; of equal ones keys are first. Then numbers.
+        const SURVIVOR: u64 = 1 << 32;
+        let mut all: Vec<(u64, u64)> = keys.iter().map(|key| (key.h, key.number.into())).collect();
+        all.extend(survivors.iter().map(|other| (other.h, SURVIVOR | u64::from(other.number))));
+        all.sort_unstable();
         let (mut solved, mut equations) = (vec![], vec![]);
         for pick in 0..local.exact {
             let column = (local.steered + pick) as usize;
             let has = |h: u64| local.pick(h) == pick && !local.outside(h);
             equations.clear();
-            equations.extend(all.iter().filter(|(element, _)| has(element.h)).map(|&(element, key)| {
-                let (row, band) = local.equation(column, element.h);
-                Equation { row, band, value: (coin(element.h) == 1) == key }
+            equations.extend(all.iter().filter(|&&(h, _)| has(h)).map(|&(h, number)| {
+                let (row, band) = local.equation(column, h);
+                Equation { row, band, value: (coin(h) == 1) == (number < SURVIVOR) }
             }));
             let exact::Solved { words, steps } = exact::solve(local.rows, &equations);
             put(&mut octets, local.columns(), column, &words);
             solved.push(steps);
         }
         let mut bumped = vec![];
-        for &(Element { h, number }, key) in &all {
+        for &(h, number) in &all {
+            let key = number < SURVIVOR;
             let row = local.row(h);
             let step = solved.get(local.pick(h) as usize).and_then(|steps| steps.get((row / BUCKET) as usize));
             if local.outside(h) || row % BUCKET < bump(step.copied().unwrap_or(0)) {
-                let digest = if key { job.keys } else { job.negatives }[number as usize];
+                let digest = if key { job.keys } else { job.negatives }[number as u32 as usize];
                 bumped.push((digest, coin(h) as u32 ^ u32::from(!key)));
             }
         }

@@ -84,6 +84,7 @@ impl Design for Params {
 pub(super) struct Add<'a>(pub(super) Table, pub(super) &'a mut [u8], pub(super) (usize, u64), pub(super) usize);
 
 impl Kernel for Add<'_> {
+    const V4: bool = false;
     type Output = Put;
     #[inline(always)]
     fn run<I: Isa>(self) -> Put {
@@ -96,6 +97,7 @@ impl Kernel for Add<'_> {
 pub(super) struct Delete<'a>(pub(super) Table, pub(super) &'a mut [u8], pub(super) (usize, u64));
 
 impl Kernel for Delete<'_> {
+    const V4: bool = false;
     type Output = bool;
     #[inline(always)]
     fn run<I: Isa>(self) -> bool {
@@ -108,6 +110,7 @@ impl Kernel for Delete<'_> {
 pub(super) struct Count<'a>(pub(super) Table, pub(super) &'a [u8], pub(super) (usize, u64));
 
 impl Kernel for Count<'_> {
+    const V4: bool = false;
     type Output = u64;
     #[inline(always)]
     fn run<I: Isa>(self) -> u64 {

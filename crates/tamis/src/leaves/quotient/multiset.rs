@@ -16,6 +16,7 @@ use crate::leaves::Geometry;
 struct Has<'a>(&'a Quotient, &'a [u8], (usize, u64));
 
 impl Kernel for Has<'_> {
+    const V4: bool = false;
     type Output = bool;
     #[inline(always)]
     fn run<I: Isa>(self) -> bool {

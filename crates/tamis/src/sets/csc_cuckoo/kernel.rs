@@ -80,7 +80,7 @@ impl<'a, const BITS: u32> Runs<'a, BITS> {
     #[inline(always)]
     fn each(&self, width: u32, mut visit: impl FnMut(usize, u64)) {
         let buckets = self.buckets;
-        let [near, far] = [self.run.value, self.run.value | 1].map(|value| self.lanes.all(value));
+        let (near, far) = (self.lanes.all(self.run.value), self.lanes.all(self.run.value | 1));
         // Where the next 64 buckets start. The second run is read upwards too, and its words turned round.
         let mut first = self.run.first;
         let mut second = self.back(self.run.second, 63);

@@ -162,7 +162,7 @@ impl InBatches for One {
     type Found<'a> = (usize, u64);
 
     #[inline(always)]
-    fn find<'a>(of: &Quotient, payload: &'a [u8], key: Digest) -> (usize, u64) {
+    fn find(of: &Quotient, payload: &[u8], key: Digest) -> (usize, u64) {
         let (found, table) = (of.locate(key), of.table());
         // The words of the block, and the remainders about the slot where the run would like to be.
         prefetch(payload, table.words_at(found.0 / BLOCK));

@@ -157,7 +157,7 @@ impl InBatches for One {
     type Found<'a> = (usize, u64);
 
     #[inline(always)]
-    fn find<'a>(of: &Steered, payload: &'a [u8], key: Digest) -> (usize, u64) {
+    fn find(of: &Steered, payload: &[u8], key: Digest) -> (usize, u64) {
         let place = of.find(key);
         prefetch(payload, place.0);
         place

@@ -53,7 +53,9 @@ pub use crate::parallel::Stop;
 use crate::parallel::{check, run};
 pub use intake::{Intake, Sorted};
 pub(crate) use labels::{Tally, walk};
-pub(crate) use record::{Labelled, Paired};
+pub(crate) use record::Labelled;
+#[cfg(feature = "maps")]
+pub(crate) use record::Paired;
 pub use record::{Record, Tagged};
 pub(crate) use sketch::Sketch;
 use span::{Side, Span};

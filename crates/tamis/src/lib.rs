@@ -29,7 +29,7 @@
 // some have no caller.
 #![cfg_attr(
     not(all(feature = "build", feature = "maps", feature = "sets", feature = "adaptive", feature = "papers")),
-    allow(dead_code, unused_imports)
+    allow(dead_code)
 )]
 
 #[cfg(feature = "adaptive")]

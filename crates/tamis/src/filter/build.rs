@@ -29,12 +29,12 @@ mod shard;
 mod sieve;
 
 pub(crate) use crate::file::to_file;
-pub(crate) use collect::same_domain;
 pub use collect::{Collector, Sealed};
 pub use expect::{Outcome, Prediction};
 pub use partition::Partitioned;
-pub(crate) use shard::build_steps;
 use sieve::Sieve;
+#[cfg(feature = "maps")]
+pub(crate) use {collect::same_domain, shard::build_steps};
 
 /// Starts a filter on these keys: anything that iterates over text, bytes or `u64`.
 ///

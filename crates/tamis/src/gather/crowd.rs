@@ -5,52 +5,62 @@
 
 use super::intake::Sorted;
 use super::record::Record;
-use super::span::Span;
-use super::{spans, walk};
+use super::span::{Side, Span};
+use super::spans;
 use crate::error::BuildError;
 use crate::hash::Digest;
 use crate::hash::attempts::SetHash;
 use crate::math::chance::too_many;
-use crate::parallel::{Stop, run};
+use crate::parallel::{Stop, check, run};
 
 impl<R: Record> Sorted<R> {
     /// Whether one of 2^bits shards has so many distinct records that it is not chance.
     pub(crate) fn is_crowded(&self, bits: u32, stop: Stop<'_>) -> Result<bool, BuildError> {
-        let most = self.workspace().shard_keys as f64;
-        // What is on disk may be there several times; only then must it be counted.
-        let may_be = |shard: usize| too_many(self.at_most(bits, shard) as usize, most);
-        if bits == 0 || !(0..1 << bits).any(may_be) {
-            return Ok(false);
-        }
-        let mut loads = vec![0; 1 << bits];
-        walk(self, None, stop, &mut |records| {
-            records.iter().for_each(|record| loads[record.digest().shard(bits)] += 1);
-            Ok::<(), BuildError>(())
-        })?;
-        Ok(loads.into_iter().any(|load| too_many(load, most)))
+        is_crowded(self, bits, stop)
     }
 
     /// A hash of the set of digests.
     pub(crate) fn set_hash(&self, stop: Stop<'_>) -> Result<u64, BuildError> {
-        let bits = self.workspace().cell_bits;
-        let (spans, threads) = spans(self, None, self.workspace().threads, stop)?;
-        // Parts of one cell are hashed together.
-        let jobs: Vec<&[Span]> = spans.chunk_by(|a, b| a.cells.start == b.cells.start).collect();
-        let hashed = run(jobs, threads, |spans| {
-            let (mut hashes, mut current, mut set) = (vec![], None, SetHash::new());
-            for span in spans {
-                let records = self.span(span, stop)?;
-                for cell in records.chunk_by(|a, b| a.digest().shard(bits) == b.digest().shard(bits)) {
-                    let number = cell.first().map(|record| record.digest().shard(bits) as u64);
-                    if let Some(last) = std::mem::replace(&mut current, number).filter(|&last| Some(last) != number) {
-                        hashes.push(Digest { hi: last, lo: std::mem::replace(&mut set, SetHash::new()).finish() });
-                    }
-                    cell.iter().for_each(|record| set.add(&[record.digest()]));
-                }
-            }
-            hashes.extend(current.map(|last| Digest { hi: last, lo: set.finish() }));
-            Ok(hashes)
-        })?;
-        Ok(SetHash::of(&hashed.concat()))
+        set_hash(self, stop)
     }
+}
+
+fn is_crowded(side: &dyn Side, bits: u32, stop: Stop<'_>) -> Result<bool, BuildError> {
+    let most = side.workspace().shard_keys as f64;
+    // What is on disk may be there several times; only then must it be counted.
+    let may_be = |shard: usize| too_many(side.at_most(bits, shard) as usize, most);
+    if bits == 0 || !(0..1 << bits).any(may_be) {
+        return Ok(false);
+    }
+    let mut loads = vec![0; 1 << bits];
+    for span in spans(side, None, 1, stop)?.0 {
+        check(stop)?;
+        side.digests(&span, stop, &mut |digests| {
+            digests.iter().for_each(|digest| loads[digest.shard(bits)] += 1);
+        })?;
+    }
+    Ok(loads.into_iter().any(|load| too_many(load, most)))
+}
+
+fn set_hash(side: &dyn Side, stop: Stop<'_>) -> Result<u64, BuildError> {
+    let bits = side.workspace().cell_bits;
+    let (spans, threads) = spans(side, None, side.workspace().threads, stop)?;
+    // Parts of one cell are hashed together.
+    let jobs: Vec<&[Span]> = spans.chunk_by(|a, b| a.cells.start == b.cells.start).collect();
+    let hashed = run(jobs, threads, |spans| {
+        let (mut hashes, mut current, mut set) = (vec![], None, SetHash::new());
+        let mut add = |digests: &[Digest]| {
+            for cell in digests.chunk_by(|a, b| a.shard(bits) == b.shard(bits)) {
+                let number = cell.first().map(|digest| digest.shard(bits) as u64);
+                if let Some(last) = std::mem::replace(&mut current, number).filter(|&last| Some(last) != number) {
+                    hashes.push(Digest { hi: last, lo: std::mem::replace(&mut set, SetHash::new()).finish() });
+                }
+                set.add(cell);
+            }
+        };
+        spans.iter().try_for_each(|span| side.digests(span, stop, &mut add))?;
+        hashes.extend(current.map(|last| Digest { hi: last, lo: set.finish() }));
+        Ok(hashes)
+    })?;
+    Ok(SetHash::of(&hashed.concat()))
 }

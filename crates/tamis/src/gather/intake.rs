@@ -295,8 +295,21 @@ impl<R: Record> Sorted<R> {
 }
 
 impl<R: Record> Side for Sorted<R> {
-    fn cells(&self) -> usize {
-        self.workspace.cells()
+    fn workspace(&self) -> &Workspace {
+        &self.workspace
+    }
+
+    fn at_most(&self, bits: u32, index: usize) -> u64 {
+        self.at_most(bits, index)
+    }
+
+    fn digests(&self, span: &Span, stop: Stop<'_>, part: &mut dyn FnMut(&[Digest])) -> Result<(), BuildError> {
+        let mut digests = [Digest::default(); 256];
+        for records in self.span(span, stop)?.chunks(digests.len()) {
+            digests.iter_mut().zip(records).for_each(|(digest, record)| *digest = record.digest());
+            part(&digests[..records.len()]);
+        }
+        Ok(())
     }
 
     fn memory(&self) -> u64 {

@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use super::spill;
+use super::{Workspace, spill};
 use crate::error::BuildError;
 use crate::hash::Digest;
 use crate::parallel::Stop;
@@ -44,10 +44,15 @@ impl Span {
     }
 }
 
-/// A side, as far as cutting it goes.
-pub(super) trait Side {
-    /// How many cells all digests lie in.
-    fn cells(&self) -> usize;
+/// One side, whatever its records are.
+pub(super) trait Side: Sync {
+    fn workspace(&self) -> &Workspace;
+
+    /// [`Sorted::at_most`](super::Sorted::at_most).
+    fn at_most(&self, bits: u32, index: usize) -> u64;
+
+    /// Hands on the digests of a span, some at a time.
+    fn digests(&self, span: &Span, stop: Stop<'_>, part: &mut dyn FnMut(&[Digest])) -> Result<(), BuildError>;
 
     /// Memory that reading may use: none for what is there already.
     fn memory(&self) -> u64;
@@ -129,7 +134,7 @@ pub(super) fn all(
     most: u64,
     stop: Stop<'_>,
 ) -> Result<(Vec<Span>, usize), BuildError> {
-    let cells = keys.cells();
+    let cells = keys.workspace().cells();
     let cost = |cell: usize| keys.cost(cell..cell + 1) + negatives.map_or(0, |n| n.cost(cell..cell + 1));
     let memory = keys.memory() + negatives.map_or(0, |n| n.memory());
     let block = spill::BLOCK as u64;

@@ -414,6 +414,8 @@ impl Fuse {
 }
 
 impl Query for Fuse {
+    const HAS_VALUES: bool = true;
+
     fn contains(&self, payload: &[u8], key: Digest) -> bool {
         Fuse::contains_in::<Itself>(self, payload, key)
     }

@@ -64,6 +64,9 @@ pub(crate) trait Geometry: Clone + std::fmt::Debug + Send + Sync + 'static {
 
 /// A leaf that answers yes or no; never no for a key it was built on. Some leaves hold a value for every key as well.
 pub(crate) trait Query: Geometry + Entry {
+    /// Whether it can hold a value for every key.
+    const HAS_VALUES: bool = false;
+
     /// The reference: answers for one key, whatever the shape and the processor.
     fn contains(&self, payload: &[u8], key: Digest) -> bool;
 
@@ -213,15 +216,15 @@ impl<G: Query> ShardedLeaf<G> {
     #[cfg(feature = "maps")]
     pub(crate) fn value_fn(&self) -> Option<QueryFn<Leaf, u32>> {
         let quick = self.first.geometry.value_fn(self);
-        if self.uniform { quick } else { quick.map(|_| QueryFn::portable::<Sharded<G, Reference>>()) }
+        if G::HAS_VALUES && !self.uniform { Some(QueryFn::portable::<Sharded<G, Reference>>()) } else { quick }
     }
 
     /// Values of many keys.
     #[cfg(feature = "maps")]
     pub(crate) fn get_many(&self, file: &[u8], keys: &[Digest], out: &mut [u32]) {
-        match self.uniform {
-            true => self.first.geometry.get_many(self, file, keys, out),
-            false => self.one_by_one(keys, out, G::get),
+        match G::HAS_VALUES && !self.uniform {
+            true => self.one_by_one(keys, out, G::get),
+            false => self.first.geometry.get_many(self, file, keys, out),
         }
     }
 

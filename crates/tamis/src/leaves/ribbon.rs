@@ -428,6 +428,8 @@ impl Ribbon {
 }
 
 impl Query for Ribbon {
+    const HAS_VALUES: bool = true;
+
     fn contains(&self, payload: &[u8], key: Digest) -> bool {
         self.matches(payload, key.salted(self.salt))
     }

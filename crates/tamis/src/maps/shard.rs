@@ -223,7 +223,9 @@ impl<'a> Shape<'a> {
         for (number, built) in numbers.into_iter().zip(built) {
             parts[before + number] = built;
         }
-        Ok(parts.into_iter().flatten().collect())
+        let mut all = Vec::with_capacity(parts.len());
+        parts.iter_mut().for_each(|part| all.append(part));
+        Ok(all)
     }
 
     /// Leads everybody down the tree and hands on what is to be built at every node.

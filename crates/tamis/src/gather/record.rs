@@ -74,6 +74,37 @@ impl Record for Digest {
     }
 }
 
+/// All of a [`Record`] with a place in the input but its merge: it is written as so many words, its digest's two and its fields.
+macro_rules! as_words {
+    ($count:literal, $($field:ident),+) => {
+        const SIZE: usize = 8 * $count;
+
+        #[inline(always)]
+        fn digest(&self) -> Digest {
+            self.digest
+        }
+
+        fn ordinal(&self) -> Option<u64> {
+            Some(self.ordinal)
+        }
+
+        fn with(self, digest: Digest) -> Self {
+            Self { digest, ..self }
+        }
+
+        #[inline(always)]
+        fn write(&self, out: &mut [u8]) {
+            put::<$count>(out, [self.digest.hi, self.digest.lo, $(self.$field as u64),+]);
+        }
+
+        #[inline(always)]
+        fn read(from: &[u8]) -> Self {
+            let [hi, lo, $($field),+] = words::<$count>(from);
+            Self { digest: Digest { hi, lo }, $($field: $field as _),+ }
+        }
+    };
+}
+
 /// A digest with its weight and its place in the input, from which file and line are found again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Tagged {
@@ -86,40 +117,16 @@ pub struct Tagged {
 }
 
 impl Record for Tagged {
-    const SIZE: usize = 32;
-
-    #[inline(always)]
-    fn digest(&self) -> Digest {
-        self.digest
-    }
-
-    fn ordinal(&self) -> Option<u64> {
-        Some(self.ordinal)
-    }
+    as_words!(4, weight, ordinal);
 
     fn weight(&self) -> u64 {
         self.weight
-    }
-
-    fn with(self, digest: Digest) -> Tagged {
-        Tagged { digest, ..self }
     }
 
     #[inline(always)]
     fn merge(&mut self, other: &Tagged) {
         self.weight = self.weight.saturating_add(other.weight);
         self.ordinal = self.ordinal.min(other.ordinal);
-    }
-
-    #[inline(always)]
-    fn write(&self, out: &mut [u8]) {
-        put(out, [self.digest.hi, self.digest.lo, self.weight, self.ordinal]);
-    }
-
-    #[inline(always)]
-    fn read(from: &[u8]) -> Tagged {
-        let [hi, lo, weight, ordinal] = words(from);
-        Tagged { digest: Digest { hi, lo }, weight, ordinal }
     }
 }
 
@@ -135,37 +142,13 @@ pub(crate) struct Labelled {
 }
 
 impl Record for Labelled {
-    const SIZE: usize = 32;
-
-    #[inline(always)]
-    fn digest(&self) -> Digest {
-        self.digest
-    }
-
-    fn ordinal(&self) -> Option<u64> {
-        Some(self.ordinal)
-    }
-
-    fn with(self, digest: Digest) -> Labelled {
-        Labelled { digest, ..self }
-    }
+    as_words!(4, label, ordinal);
 
     #[inline(always)]
     fn merge(&mut self, other: &Labelled) {
         // Equal digests have equal labels, but for one chance in 2^128.
         self.label = self.label.min(other.label);
         self.ordinal = self.ordinal.min(other.ordinal);
-    }
-
-    #[inline(always)]
-    fn write(&self, out: &mut [u8]) {
-        put(out, [self.digest.hi, self.digest.lo, self.label as u64, self.ordinal]);
-    }
-
-    #[inline(always)]
-    fn read(from: &[u8]) -> Labelled {
-        let [hi, lo, label, ordinal] = words(from);
-        Labelled { digest: Digest { hi, lo }, label: label as u32, ordinal }
     }
 }
 
@@ -186,20 +169,7 @@ impl Paired {
 }
 
 impl Record for Paired {
-    const SIZE: usize = 40;
-
-    #[inline(always)]
-    fn digest(&self) -> Digest {
-        self.digest
-    }
-
-    fn ordinal(&self) -> Option<u64> {
-        Some(self.ordinal)
-    }
-
-    fn with(self, digest: Digest) -> Paired {
-        Paired { digest, ..self }
-    }
+    as_words!(5, value, ordinal, rival);
 
     #[inline(always)]
     fn merge(&mut self, other: &Paired) {
@@ -208,17 +178,6 @@ impl Record for Paired {
         // where the two differ.
         let rival = if first.value == later.value { later.rival } else { later.ordinal };
         *self = Paired { rival: first.rival.min(rival), ..first };
-    }
-
-    #[inline(always)]
-    fn write(&self, out: &mut [u8]) {
-        put(out, [self.digest.hi, self.digest.lo, self.value, self.ordinal, self.rival]);
-    }
-
-    #[inline(always)]
-    fn read(from: &[u8]) -> Paired {
-        let [hi, lo, value, ordinal, rival] = words(from);
-        Paired { digest: Digest { hi, lo }, value, ordinal, rival }
     }
 }
 

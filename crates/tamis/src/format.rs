@@ -275,6 +275,36 @@ fn meta_sum(header: &[u8], directory: &[u8]) -> u64 {
     sum.digest()
 }
 
+/// The methods that all types have which are opened from bytes: `from_bytes!(mmap, bytes)` names the one that maps a file, and the field.
+macro_rules! from_bytes {
+    ($map:ident, $($field:ident).+) => {
+        /// Opens a file as a memory map: nothing is read but what queries touch.
+        ///
+        /// The file must not be changed while it is in use. Replacing it by renaming another file over it (as
+        /// [`Build::finish_to`](crate::Build::finish_to) does) is safe: the map keeps the old one.
+        #[cfg(feature = "mmap")]
+        pub fn $map(path: impl AsRef<std::path::Path>) -> Result<Self, $crate::error::Error> {
+            Ok(Self::open($crate::arch::arena::map(path.as_ref())?)?)
+        }
+
+        /// Reads a whole file into memory, in huge pages where the system has them: the fastest to query.
+        pub fn read(path: impl AsRef<std::path::Path>) -> Result<Self, $crate::error::Error> {
+            Ok(Self::open($crate::arch::arena::read(path.as_ref())?)?)
+        }
+
+        /// Reads the whole payload and compares its checksum.
+        pub fn verify(&self) -> Result<(), $crate::error::FormatError> {
+            $crate::format::verify(&self.$($field).+)
+        }
+
+        /// The bytes, to be stored and opened again.
+        pub fn as_bytes(&self) -> &[u8] {
+            &self.$($field).+
+        }
+    };
+}
+pub(crate) use from_bytes;
+
 /// Checks the payload's checksum.
 pub(crate) fn verify(bytes: &[u8]) -> Result<(), FormatError> {
     let (directory, sum) = directory(bytes)?;

@@ -1,15 +1,13 @@
 //! bytes -> Filter: open, ask, verify.
 
-use std::path::Path;
-
 use bytes::Bytes;
 
 use super::open::{Contents, open};
 use crate::debug::brief_debug;
-use crate::error::{Error, FormatError, QueryError};
+use crate::error::{FormatError, QueryError};
 use crate::filter::partition::{self, Label, Partitions};
 use crate::filter::steps::{self, ROUND, Role, Steps};
-use crate::format::{self, Budget, Header};
+use crate::format::{Budget, Header, from_bytes};
 use crate::hash::{Digest, Domain, HashKind, Hasher, Key};
 
 /// A filter: bytes, and how to read them.
@@ -58,19 +56,7 @@ impl Filter {
         Ok(Filter { bytes, header, steps, plain, partitions: partitions.map(Box::new) })
     }
 
-    /// Opens a file as a memory map: nothing is read but what queries touch.
-    ///
-    /// The file must not be changed while the filter lives. Replacing it by renaming another file over it (as
-    /// [`Build::finish_to`](crate::Build::finish_to) does) is safe: the map keeps the old one.
-    #[cfg(feature = "mmap")]
-    pub fn map(path: impl AsRef<Path>) -> Result<Filter, Error> {
-        Ok(Filter::open(crate::arch::arena::map(path.as_ref())?)?)
-    }
-
-    /// Reads a whole file into memory, in huge pages where the system has them: the fastest to query.
-    pub fn read(path: impl AsRef<Path>) -> Result<Filter, Error> {
-        Ok(Filter::open(crate::arch::arena::read(path.as_ref())?)?)
-    }
+    from_bytes!(map, bytes);
 
     /// Whether the key may be in the set: always true for a key of the set, and rarely for others.
     ///
@@ -130,7 +116,7 @@ impl Filter {
 
     /// One shard of its first step, as it was built.
     #[cfg(feature = "build")]
-    pub(crate) fn part(&self, shard: usize) -> Option<format::Encoded> {
+    pub(crate) fn part(&self, shard: usize) -> Option<crate::format::Encoded> {
         self.steps.iter().next()?.leaf.part(shard)
     }
 
@@ -252,16 +238,6 @@ impl Filter {
             shards: 1 << group.shard_bits,
             rate: steps::rate(&group.steps),
         })
-    }
-
-    /// Reads the whole payload and compares its checksum.
-    pub fn verify(&self) -> Result<(), FormatError> {
-        format::verify(&self.bytes)
-    }
-
-    /// The bytes of the filter: what to store, what to send.
-    pub fn as_bytes(&self) -> &[u8] {
-        &self.bytes
     }
 
     /// How many distinct keys the filter was built from.

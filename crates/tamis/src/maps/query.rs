@@ -1,16 +1,14 @@
 //! bytes -> Map: open, get, verify.
 
-use std::path::Path;
-
 use bytes::Bytes;
 
 use super::table::Table;
 use super::tree::{self, Contents, Function, Tree};
 use super::value::Value;
 use crate::debug::brief_debug;
-use crate::error::{Error, FormatError, QueryError};
+use crate::error::{FormatError, QueryError};
 use crate::filter::steps::ROUND;
-use crate::format::{self, Budget, Form, Header};
+use crate::format::{Budget, Form, Header, from_bytes};
 use crate::hash::{Digest, Domain, HashKind, Hasher, Key, Mismatch};
 
 /// A map: bytes, and how to read them.
@@ -24,7 +22,7 @@ use crate::hash::{Digest, Domain, HashKind, Hasher, Key, Mismatch};
 /// # Ok::<(), tamis::Error>(())
 /// ```
 pub struct Map {
-    bytes: Bytes,
+    pub(super) bytes: Bytes,
     header: Header,
     tree: Tree,
     table: Table,
@@ -64,16 +62,7 @@ impl Map {
         Ok(Map { bytes, header, tree, table, table_len, entropy, plain, quick })
     }
 
-    /// Opens a file as a memory map: nothing is read but what queries touch. See [`Filter::map`](crate::Filter::map).
-    #[cfg(feature = "mmap")]
-    pub fn mmap(path: impl AsRef<Path>) -> Result<Map, Error> {
-        Ok(Map::open(crate::arch::arena::map(path.as_ref())?)?)
-    }
-
-    /// Reads a whole file into memory.
-    pub fn read(path: impl AsRef<Path>) -> Result<Map, Error> {
-        Ok(Map::open(crate::arch::arena::read(path.as_ref())?)?)
-    }
+    from_bytes!(mmap, bytes);
 
     /// The value of a key. For a key that the map was not built from: nothing if that is seen, by its fingerprint or by a symbol that
     /// no value has, else any value.
@@ -184,16 +173,6 @@ impl Map {
     fn check_values(&self, wanted: Domain) -> Result<(), QueryError> {
         let found = self.table.domain();
         if found == wanted || self.header.keys == 0 { Ok(()) } else { Err(QueryError::Values { found }) }
-    }
-
-    /// Checks that the payload is as it was written.
-    pub fn verify(&self) -> Result<(), FormatError> {
-        format::verify(&self.bytes)
-    }
-
-    /// The bytes, to be stored and opened again.
-    pub fn as_bytes(&self) -> &[u8] {
-        &self.bytes
     }
 
     /// Distinct keys.

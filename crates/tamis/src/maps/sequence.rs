@@ -1,13 +1,11 @@
 //! symbols in order -> bytes -> the symbol at any position: a map whose keys are positions.
 
-use std::path::Path;
-
 use bytes::Bytes;
 
 use super::query::{Layer, Map};
 use super::value::Value;
-use crate::error::{Error, FormatError};
-use crate::format::{Budget, Form};
+use crate::error::FormatError;
+use crate::format::{Budget, Form, from_bytes};
 use crate::hash::Domain;
 
 /// A sequence that takes about the entropy of its symbols, and whose symbols are read in any order ([Chained] section 5.2).
@@ -41,16 +39,7 @@ impl Sequence {
         }
     }
 
-    /// Opens a file as a memory map: see [`Filter::map`](crate::Filter::map).
-    #[cfg(feature = "mmap")]
-    pub fn mmap(path: impl AsRef<Path>) -> Result<Sequence, Error> {
-        Ok(Sequence::open(crate::arch::arena::map(path.as_ref())?)?)
-    }
-
-    /// Reads a whole file into memory.
-    pub fn read(path: impl AsRef<Path>) -> Result<Sequence, Error> {
-        Ok(Sequence::open(crate::arch::arena::read(path.as_ref())?)?)
-    }
+    from_bytes!(mmap, map.bytes);
 
     /// The symbol at a position; nothing behind the end.
     #[inline]
@@ -96,16 +85,6 @@ impl Sequence {
     /// Whether it has no symbols.
     pub fn is_empty(&self) -> bool {
         self.map.is_empty()
-    }
-
-    /// The bytes, to be stored and opened again.
-    pub fn as_bytes(&self) -> &[u8] {
-        self.map.as_bytes()
-    }
-
-    /// Checks that the payload is as it was written.
-    pub fn verify(&self) -> Result<(), FormatError> {
-        self.map.verify()
     }
 
     /// What kind of symbols it holds.

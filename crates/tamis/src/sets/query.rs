@@ -1,7 +1,6 @@
 //! bytes -> Sets: open, find, count, verify.
 
 use std::collections::HashMap;
-use std::path::Path;
 use std::sync::OnceLock;
 
 use bytes::Bytes;
@@ -9,8 +8,8 @@ use bytes::Bytes;
 use super::index::{Desk, Index, by_name};
 use super::info::SegmentInfo;
 use crate::debug::brief_debug;
-use crate::error::{Error, FormatError, QueryError};
-use crate::format::{self, Budget, Form};
+use crate::error::{FormatError, QueryError};
+use crate::format::{self, Budget, Form, from_bytes};
 use crate::hash::{Domain, Hasher, Key};
 
 /// An index of many sets: bytes, and how to read them.
@@ -54,26 +53,7 @@ impl Sets {
         Ok(Sets { index, bytes, by_name: OnceLock::new() })
     }
 
-    /// Opens a file as a memory map: nothing is read but what queries touch. See [`Filter::map`](crate::Filter::map).
-    #[cfg(feature = "mmap")]
-    pub fn mmap(path: impl AsRef<Path>) -> Result<Sets, Error> {
-        Ok(Sets::open(crate::arch::arena::map(path.as_ref())?)?)
-    }
-
-    /// Reads a whole file into memory.
-    pub fn read(path: impl AsRef<Path>) -> Result<Sets, Error> {
-        Ok(Sets::open(crate::arch::arena::read(path.as_ref())?)?)
-    }
-
-    /// Checks that the tables are as they were written.
-    pub fn verify(&self) -> Result<(), FormatError> {
-        format::verify(&self.bytes)
-    }
-
-    /// The bytes, to be stored and opened again.
-    pub fn as_bytes(&self) -> &[u8] {
-        &self.bytes
-    }
+    from_bytes!(mmap, bytes);
 
     /// The numbers of the sets that hold this key, ascending. No set that holds it is left out; some may be named that do not: see
     /// [`SegmentInfo::absent`] and [`SegmentInfo::present`] for how many to expect.

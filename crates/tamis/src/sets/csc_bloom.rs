@@ -22,9 +22,8 @@ use crate::error::FormatError;
 use crate::format::{Reader, put_varint};
 use crate::hash::{Digest, Salt};
 use crate::sets::coalesce::Scratch;
-use crate::sets::groups::{Groups, MAX_PARTITIONS, MAX_REPETITIONS};
+use crate::sets::groups::{Groups, MAX_REPETITIONS, Repeats};
 
-mod about;
 #[cfg(feature = "build")]
 mod change;
 mod kernel;
@@ -55,9 +54,7 @@ pub(crate) struct CscBloom {
     words: u64,
     /// Rows of a key in each table.
     hashes: u32,
-    repetitions: u32,
-    /// 0 exactly if there is one repetition.
-    partitions: u32,
+    repeats: Repeats,
     /// Bytes instead of bits.
     counting: bool,
 }
@@ -126,39 +123,38 @@ impl CscBloom {
 
     /// Bytes of all tables.
     pub(crate) fn payload_len(&self) -> u64 {
-        u64::from(self.repetitions) * self.table_len()
+        u64::from(self.repeats.repetitions) * self.table_len()
     }
 
-    /// Directory: words, hashes, repetitions, partitions, counting (varints). Payload: the tables, words little-endian.
+    /// Directory: words, hashes, repeats, counting (varints). Payload: the tables, words little-endian.
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
-        let CscBloom { words, hashes, repetitions, partitions, counting } = *self;
-        for value in [words, hashes.into(), repetitions.into(), partitions.into(), counting.into()] {
-            put_varint(out, value);
-        }
+        let CscBloom { words, hashes, repeats, counting } = *self;
+        put_varint(out, words);
+        put_varint(out, hashes.into());
+        repeats.encode(out);
+        put_varint(out, counting.into());
     }
 
     /// Reads what [`CscBloom::encode`] wrote, every number checked.
     pub(crate) fn decode(from: &mut Reader<'_>) -> Result<CscBloom, FormatError> {
         let words = from.within("words of a table", 1..=MAX_WORDS)?;
         let hashes = from.within("number of hash functions", 1..=MAX_HASHES.into())? as u32;
-        let repetitions = from.within("repetitions", 1..=MAX_REPETITIONS.into())? as u32;
-        let allowed = if repetitions == 1 { 0..=0 } else { 1..=MAX_PARTITIONS.into() };
-        let partitions = from.within("partitions", allowed)? as u32;
+        let repeats = Repeats::decode(from)?;
         let counting = from.within("counting", 0..=1)? == 1;
-        Ok(CscBloom { words, hashes, repetitions, partitions, counting })
+        Ok(CscBloom { words, hashes, repeats, counting })
     }
 
     /// Asks for the first cache lines of a key's rows.
     #[inline]
     pub(crate) fn prefetch(&self, payload: &[u8], key: Digest, sets: u32) {
-        let width = if self.partitions == 0 { sets } else { self.partitions };
+        let width = self.repeats.width(sets);
         let word = if self.counting { 64 } else { 8 };
         let row = u64::from(width.div_ceil(64)) * word;
-        let rows = self.repetitions * self.hashes;
+        let rows = self.repeats.repetitions * self.hashes;
         // The same number of lines of every row, and one line of as many rows as there may be.
         let lines = (LINES as u64 / u64::from(rows)).clamp(1, row.div_ceil(64) + 1);
         let mut budget = LINES;
-        for t in 0..self.repetitions {
+        for t in 0..self.repeats.repetitions {
             for anchor in self.anchors(t, key).take(budget) {
                 let start = u64::from(t) * self.table_len() + anchor.word * word;
                 for line in 0..lines {
@@ -190,7 +186,7 @@ impl CscBloom {
             }
             tables += 1;
         }
-        if tables == self.repetitions { least } else { 0 }
+        if tables == self.repeats.repetitions { least } else { 0 }
     }
 
     /// The share of cells that are in use, of the fullest table.
@@ -200,6 +196,32 @@ impl CscBloom {
             false => table.iter().map(|byte| u64::from(byte.count_ones())).sum(),
         };
         self.tables(payload).map(used).max().unwrap_or(0) as f64 / (64 * self.words) as f64
+    }
+
+    /// How many tables there are, of how many partitions.
+    pub(crate) fn repeats(&self) -> Repeats {
+        self.repeats
+    }
+
+    /// Pairs that it can hold: a table of ones holds any number, and is all that is needed where every key is in every set.
+    pub(crate) fn capacity(&self) -> u64 {
+        u64::MAX
+    }
+
+    /// Whether pairs are counted, and can be taken out.
+    pub(crate) fn counting(&self) -> bool {
+        self.counting
+    }
+
+    /// The share of places in a row of one table at which a key is seen that is not there, as full as the tables are.
+    pub(crate) fn rate(&self, payload: &[u8]) -> f64 {
+        std::iter::repeat_n(self.fill(payload), self.hashes as usize).product()
+    }
+
+    /// The parameters in words.
+    pub(crate) fn details(&self) -> String {
+        let cells = if self.counting { "counters" } else { "bits" };
+        format!("{} {cells}, {} hashes{}", 64 * self.words, self.hashes, self.repeats)
     }
 }
 

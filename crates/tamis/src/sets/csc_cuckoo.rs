@@ -31,10 +31,11 @@
 use crate::error::FormatError;
 use crate::format::{Reader, put_varint};
 use crate::hash::{Digest, MAX_NUMBER, Salt, reduce, scramble};
+use crate::math::csc::fingerprints;
+use crate::math::portable::{exp2, log2};
 use crate::sets::coalesce::Scratch;
-use crate::sets::groups::{Groups, MAX_PARTITIONS, MAX_REPETITIONS};
+use crate::sets::groups::{Groups, MAX_REPETITIONS, Repeats};
 
-mod about;
 #[cfg(feature = "build")]
 mod change;
 mod kernel;
@@ -64,9 +65,7 @@ pub(crate) struct CscCuckoo {
     buckets: u64,
     /// Bits of a slot.
     bits: u32,
-    repetitions: u32,
-    /// 0 exactly if there is one repetition.
-    partitions: u32,
+    repeats: Repeats,
     /// A count for each slot.
     counting: bool,
     /// Of the salts below those of the repetitions; 0 for these themselves.
@@ -180,7 +179,7 @@ impl CscCuckoo {
     fn parts<'a>(&self, payload: &'a [u8]) -> (impl Iterator<Item = &'a [u8]> + use<'a>, &'a [u8]) {
         let whole = usize::try_from(self.payload_len()).ok().and_then(|len| payload.get(..len));
         // No overflow: the payload is there.
-        let tables = (u64::from(self.repetitions) * self.table_len()) as usize;
+        let tables = (u64::from(self.repeats.repetitions) * self.table_len()) as usize;
         let (tables, counts) = whole.and_then(|whole| whole.split_at_checked(tables)).unwrap_or_default();
         (tables.chunks_exact(self.table_len() as usize), counts)
     }
@@ -193,16 +192,17 @@ impl CscCuckoo {
     /// Bytes of all tables and counts.
     pub(crate) fn payload_len(&self) -> u64 {
         let counts = if self.counting { self.slots() } else { 0 };
-        u64::from(self.repetitions) * (self.table_len() + counts)
+        u64::from(self.repeats.repetitions) * (self.table_len() + counts)
     }
 
-    /// Directory: buckets, bits, repetitions, partitions, counting (varints).
+    /// Directory: buckets, bits, repeats, counting (varints).
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
-        let CscCuckoo { buckets, bits, repetitions, partitions, counting, number } = *self;
+        let CscCuckoo { buckets, bits, repeats, counting, number } = *self;
         let counting = u64::from(counting) | u64::from(number != 0) << 1;
-        for value in [buckets, bits.into(), repetitions.into(), partitions.into(), counting] {
-            put_varint(out, value);
-        }
+        put_varint(out, buckets);
+        put_varint(out, bits.into());
+        repeats.encode(out);
+        put_varint(out, counting);
         if number != 0 {
             put_varint(out, number.into());
         }
@@ -212,21 +212,19 @@ impl CscCuckoo {
     pub(crate) fn decode(from: &mut Reader<'_>) -> Result<CscCuckoo, FormatError> {
         let buckets = from.within("buckets of a table", 1..=MAX_BUCKETS)?;
         let bits = from.within("bits of a slot", (*BITS.start()).into()..=(*BITS.end()).into())? as u32;
-        let repetitions = from.within("repetitions", 1..=MAX_REPETITIONS.into())? as u32;
-        let allowed = if repetitions == 1 { 0..=0 } else { 1..=MAX_PARTITIONS.into() };
-        let partitions = from.within("partitions", allowed)? as u32;
+        let repeats = Repeats::decode(from)?;
         let counting = from.within("counting", 0..=3)?;
         let number = if counting < 2 { 0 } else { from.within("salt", 1..=MAX_NUMBER)? as u32 };
-        Ok(CscCuckoo { buckets, bits, repetitions, partitions, counting: counting % 2 == 1, number })
+        Ok(CscCuckoo { buckets, bits, repeats, counting: counting % 2 == 1, number })
     }
 
     /// Asks for the first cache lines of a key's runs.
     #[inline]
     pub(crate) fn prefetch(&self, payload: &[u8], key: Digest, sets: u32) {
-        let width = if self.partitions == 0 { sets } else { self.partitions };
+        let width = self.repeats.width(sets);
         let bytes = |buckets: u64| buckets * u64::from(self.bits) / 2;
-        let lines = (LINES / u64::from(2 * self.repetitions)).min(bytes(width.into()) / 64 + 1);
-        for t in 0..self.repetitions {
+        let lines = (LINES / u64::from(2 * self.repeats.repetitions)).min(bytes(width.into()) / 64 + 1);
+        for t in 0..self.repeats.repetitions {
             let run = self.run(t, key);
             let start = u64::from(t) * self.table_len();
             for line in 0..lines {
@@ -273,6 +271,33 @@ impl CscCuckoo {
         let free = |table, bucket| u64::from(lanes.equal(lanes.read(table, bucket), 0).count_ones());
         let used = |table| self.slots() - (0..self.buckets).map(|bucket| free(table, bucket)).sum::<u64>();
         self.parts(payload).0.map(used).max().unwrap_or(0) as f64 / self.slots() as f64
+    }
+
+    /// How many tables there are, of how many partitions.
+    pub(crate) fn repeats(&self) -> Repeats {
+        self.repeats
+    }
+
+    /// Pairs that it can hold, each as often as it can be counted.
+    pub(crate) fn capacity(&self) -> u64 {
+        self.slots() * if self.counting { 255 } else { 1 }
+    }
+
+    /// Whether pairs are counted.
+    pub(crate) fn counting(&self) -> bool {
+        self.counting
+    }
+
+    /// The share of places in a row of one table at which a key is seen that is not there, as full as the tables are: it is compared with the
+    /// fingerprints of two buckets ([CSC] equation 2, corrected).
+    pub(crate) fn rate(&self, payload: &[u8]) -> f64 {
+        1.0 - exp2(8.0 * self.fill(payload) * log2(1.0 - 1.0 / fingerprints(self.bits)))
+    }
+
+    /// The parameters in words.
+    pub(crate) fn details(&self) -> String {
+        let counts = if self.counting { " with counts" } else { "" };
+        format!("{} buckets of 4 fingerprints of {} bits{counts}{}", self.buckets, self.bits, self.repeats)
     }
 }
 

@@ -429,7 +429,7 @@ impl Segment {
         let most = match &self.content {
             Content::Frozen(..) => return 0,
             // A pair that is only counted takes no slot: never more of them than a reader believes.
-            Content::Sketch(Sketch { body: Body::Cuckoo(body), .. }) if body.counting() => body.room(),
+            Content::Sketch(Sketch { body: Body::Cuckoo(body), .. }) if body.counting() => body.capacity(),
             Content::Sketch(_) => u64::MAX,
         };
         self.capacity.min(most).saturating_sub(self.pairs)

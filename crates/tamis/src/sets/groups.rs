@@ -10,6 +10,10 @@
 //!
 //! Nothing of this is stored in a file: a partition is a hash of the set's number and the repetition.
 
+use std::fmt;
+
+use crate::error::FormatError;
+use crate::format::{Reader, put_varint};
 use crate::hash::scramble;
 
 /// The most repetitions.
@@ -18,7 +22,70 @@ pub(crate) const MAX_REPETITIONS: u32 = 8;
 pub(crate) const MAX_PARTITIONS: u32 = 1 << 20;
 
 /// New sets that are put in their places one by one; more of them and the tables are made anew.
-const FEW: u32 = 16;
+const MAX_INSERTED_SETS: u32 = 16;
+
+/// How many tables a sketch has, and how many partitions each of them: one table has none, and a place for every set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Repeats {
+    pub(crate) repetitions: u32,
+    pub(crate) partitions: u32,
+}
+
+impl Repeats {
+    /// Checks both numbers; an error is the reason.
+    #[cfg(feature = "build")]
+    pub(crate) fn new(repetitions: u32, partitions: u32) -> Result<Repeats, String> {
+        let allowed = if repetitions == 1 { 0..=0 } else { 1..=MAX_PARTITIONS };
+        if !(1..=MAX_REPETITIONS).contains(&repetitions) {
+            return Err(format!("{repetitions} repetitions, 1 to {MAX_REPETITIONS} are possible"));
+        }
+        if !allowed.contains(&partitions) {
+            return Err(format!("{partitions} partitions with {repetitions} repetitions, {allowed:?} are possible"));
+        }
+        Ok(Repeats { repetitions, partitions })
+    }
+
+    /// Directory: both numbers (varints).
+    pub(crate) fn encode(self, out: &mut Vec<u8>) {
+        put_varint(out, self.repetitions.into());
+        put_varint(out, self.partitions.into());
+    }
+
+    pub(crate) fn decode(from: &mut Reader<'_>) -> Result<Repeats, FormatError> {
+        let repetitions = from.within("repetitions", 1..=MAX_REPETITIONS.into())? as u32;
+        let allowed = if repetitions == 1 { 0..=0 } else { 1..=MAX_PARTITIONS.into() };
+        Ok(Repeats { repetitions, partitions: from.within("partitions", allowed)? as u32 })
+    }
+
+    /// Places in a row for so many sets.
+    pub(crate) fn width(self, sets: u32) -> u32 {
+        if self.partitions == 0 { sets } else { self.partitions }
+    }
+
+    /// The partitions of so many sets, tabled if that takes no more than `max_bytes`.
+    pub(crate) fn groups(self, sets: u32, max_bytes: u64) -> Groups {
+        match self.table_bytes(sets) <= max_bytes {
+            true => Groups::new(self.repetitions, self.partitions, sets),
+            false => Groups::hashed(self.repetitions, self.partitions, sets),
+        }
+    }
+
+    /// Bytes that the tables of partitions take, and what is needed to make one of them.
+    pub(crate) fn table_bytes(self, sets: u32) -> u64 {
+        let starts = 4 * (u64::from(self.partitions) + 1);
+        let table = size_of::<Table>() as u64 + 12 * u64::from(sets) + starts;
+        if self.repetitions <= 1 { 0 } else { u64::from(self.repetitions) * table + starts }
+    }
+}
+
+impl fmt::Display for Repeats {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.repetitions {
+            1 => Ok(()),
+            repetitions => write!(f, ", {repetitions} repetitions of {} partitions", self.partitions),
+        }
+    }
+}
 
 /// Which partition every set belongs to.
 #[derive(Debug, Clone)]
@@ -61,12 +128,6 @@ impl Groups {
         Groups { partitions, sets, tables: vec![] }
     }
 
-    /// Bytes that the tables take, and what is needed to make one of them.
-    pub(crate) fn cost(repetitions: u32, partitions: u32, sets: u32) -> u64 {
-        let table = size_of::<Table>() as u64 + 12 * u64::from(sets) + 4 * (u64::from(partitions) + 1);
-        if repetitions <= 1 { 0 } else { u64::from(repetitions) * table + 4 * (u64::from(partitions) + 1) }
-    }
-
     /// Whether members are not known, only offsets.
     #[inline(always)]
     pub(crate) fn is_hashed(&self) -> bool {
@@ -89,7 +150,7 @@ impl Groups {
         let repetitions = self.tables.len() as u32;
         for (t, table) in (0..).zip(&mut self.tables) {
             let pair = [t, (t + 1) % repetitions];
-            if sets.saturating_sub(self.sets) > FEW {
+            if sets.saturating_sub(self.sets) > MAX_INSERTED_SETS {
                 *table = Table::new(pair, self.partitions, sets);
             } else {
                 (self.sets..sets).for_each(|id| table.insert(pair.map(|t| partition(t, id, self.partitions)), id));

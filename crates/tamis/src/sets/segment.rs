@@ -355,7 +355,7 @@ impl Segment {
             BLOOM | CUCKOO => {
                 let most = most_partitions(sets);
                 let sketch = Sketch::decode(kind, from, local, most, places)?;
-                let most = sketch.room(local);
+                let most = sketch.capacity(local);
                 if pairs > most {
                     let reason = format!("directory: {pairs} pairs in a sketch that holds {most} at most");
                     return Err(FormatError::invalid(reason));
@@ -398,7 +398,8 @@ impl Sketch {
             BLOOM => Body::Bloom(CscBloom::decode(from)?),
             _ => Body::Cuckoo(CscCuckoo::decode(from)?),
         };
-        let (_, partitions) = with_body!(&body, body => body.repeated());
+        let repeats = with_body!(&body, body => body.repeats());
+        let partitions = repeats.partitions;
         if partitions > most {
             return Err(FormatError::invalid(format!("directory: {partitions} partitions, expected at most {most}")));
         }
@@ -411,16 +412,15 @@ impl Sketch {
         let words = Words::Shared(places.take(with_body!(&body, body => body.payload_len()))?);
         // Tables of partitions are worth some times what the table itself takes, and no more: a small file may speak of many sets.
         let most = 4096 + 16 * words.len() as u64;
-        let (repetitions, partitions) = with_body!(&body, body => body.repeated());
-        let cost = Groups::cost(repetitions, partitions, sets);
+        let cost = repeats.table_bytes(sets);
         from.draw(if cost <= most { cost } else { 0 })?;
-        let groups = with_body!(&body, body => body.groups(sets, most));
+        let groups = repeats.groups(sets, most);
         Ok(Sketch { body, groups, existence, heavy, extra, words })
     }
 
     /// The most pairs of so many sets that can be in it: in the table, and listed beside it.
-    pub(super) fn room(&self, sets: u32) -> u64 {
+    pub(super) fn capacity(&self, sets: u32) -> u64 {
         let listed = (self.heavy.len() as u64 + self.extra.len() as u64).saturating_mul(sets.into());
-        listed.saturating_add(with_body!(&self.body, body => body.room()))
+        listed.saturating_add(with_body!(&self.body, body => body.capacity()))
     }
 }

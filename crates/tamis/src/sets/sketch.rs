@@ -2,7 +2,6 @@
 
 use super::csc_bloom::CscBloom;
 use super::csc_cuckoo::CscCuckoo;
-use super::groups::Groups;
 use super::pairs::{each_key, sets_of};
 use super::segment::{Body, Content, EXISTENCE, Numbers, Segment, Sketch, with_body};
 use super::side::Side;
@@ -40,7 +39,7 @@ impl Sketch {
             }
         };
         let words = empty(with_body!(&body, body => body.payload_len()))?;
-        let groups: Groups = with_body!(&body, body => body.groups(sets, u64::MAX));
+        let groups = with_body!(&body, body => body.repeats()).groups(sets, u64::MAX);
         Ok(Sketch { body, groups, existence, heavy: Side::default(), extra: Side::default(), words })
     }
 

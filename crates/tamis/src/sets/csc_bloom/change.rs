@@ -4,7 +4,7 @@ use super::{CscBloom, MAX_HASHES, MAX_WORDS};
 use crate::arch::prefetch;
 use crate::error::BuildError;
 use crate::hash::Digest;
-use crate::sets::groups::{Groups, MAX_PARTITIONS, MAX_REPETITIONS};
+use crate::sets::groups::{Groups, Repeats};
 
 impl CscBloom {
     /// Tables of this shape; empty ones are `payload_len` zeros.
@@ -15,21 +15,14 @@ impl CscBloom {
         partitions: u32,
         counting: bool,
     ) -> Result<CscBloom, BuildError> {
-        let allowed = if repetitions == 1 { 0..=0 } else { 1..=MAX_PARTITIONS };
-        let reason = match () {
-            _ if !(1..=MAX_WORDS).contains(&words) => format!("{words} words, 1 to {MAX_WORDS} are possible"),
-            _ if !(1..=MAX_HASHES).contains(&hashes) => {
-                format!("{hashes} hash functions, 1 to {MAX_HASHES} are possible")
-            }
-            _ if !(1..=MAX_REPETITIONS).contains(&repetitions) => {
-                format!("{repetitions} repetitions, 1 to {MAX_REPETITIONS} are possible")
-            }
-            _ if !allowed.contains(&partitions) => {
-                format!("{partitions} partitions with {repetitions} repetitions, {allowed:?} are possible")
-            }
-            _ => return Ok(CscBloom { words, hashes, repetitions, partitions, counting }),
-        };
-        Err(BuildError::Unreachable { reason: format!("CSC-Bloom: {reason}") })
+        let wrong = |reason| BuildError::Unreachable { reason: format!("CSC-Bloom: {reason}") };
+        if !(1..=MAX_WORDS).contains(&words) {
+            return Err(wrong(format!("{words} words, 1 to {MAX_WORDS} are possible")));
+        }
+        if !(1..=MAX_HASHES).contains(&hashes) {
+            return Err(wrong(format!("{hashes} hash functions, 1 to {MAX_HASHES} are possible")));
+        }
+        Ok(CscBloom { words, hashes, repeats: Repeats::new(repetitions, partitions).map_err(wrong)?, counting })
     }
 
     /// Adds a key to some sets; a set that is named twice counts twice.
@@ -49,7 +42,7 @@ impl CscBloom {
 
     /// Asks for the cache lines that [`CscBloom::insert_list`] will change.
     pub(crate) fn prefetch_list(&self, payload: &[u8], groups: &Groups, key: Digest, sets: &[u32]) {
-        for t in 0..self.repetitions {
+        for t in 0..self.repeats.repetitions {
             let start = (u64::from(t) * self.table_len()) as usize;
             for anchor in self.anchors(t, key) {
                 for &set in sets {
@@ -113,7 +106,7 @@ impl CscBloom {
 
     fn each_table(&self, payload: &mut [u8], mut visit: impl FnMut(u32, &mut [u8])) {
         let len = usize::try_from(self.table_len()).unwrap_or(usize::MAX);
-        (0..self.repetitions).zip(payload.chunks_exact_mut(len)).for_each(|(t, table)| visit(t, table));
+        (0..self.repeats.repetitions).zip(payload.chunks_exact_mut(len)).for_each(|(t, table)| visit(t, table));
     }
 
     #[inline(always)]

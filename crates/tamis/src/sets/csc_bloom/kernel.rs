@@ -43,7 +43,7 @@ impl<const COUNTING: bool> Kernel for Find<'_, COUNTING> {
         let width = groups.width();
         let words = width.div_ceil(64) as usize;
         let mut tables = shape.tables(payload);
-        if shape.repetitions == 1 {
+        if shape.repeats.repetitions == 1 {
             let Some(table) = tables.next() else { return };
             // Whole blocks first: what was just written in one piece is not read well in others.
             let mut block = [0; BLOCK];

@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use super::*;
 use crate::arch::Level;
 use crate::hash::scramble;
+use crate::sets::groups::MAX_PARTITIONS;
 use proptest::prelude::*;
 
 fn key(i: u64) -> Digest {
@@ -25,7 +26,7 @@ struct Index {
 
 impl Index {
     fn new(shape: CscBloom, sets: u32) -> Index {
-        let groups = Groups::new(shape.repetitions, shape.partitions, sets);
+        let groups = shape.repeats.groups(sets, u64::MAX);
         Index { shape, groups, payload: vec![0; shape.payload_len() as usize] }
     }
 

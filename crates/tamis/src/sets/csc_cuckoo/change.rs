@@ -8,7 +8,7 @@ use super::{BITS, CscCuckoo, Lanes, MAX_BUCKETS, Run};
 use crate::arch::prefetch;
 use crate::error::BuildError;
 use crate::hash::Digest;
-use crate::sets::groups::{Groups, MAX_PARTITIONS, MAX_REPETITIONS};
+use crate::sets::groups::{Groups, MAX_REPETITIONS, Repeats};
 
 /// Buckets that a search looks at.
 const SEARCH: usize = 500;
@@ -49,19 +49,15 @@ impl CscCuckoo {
         partitions: u32,
         counting: bool,
     ) -> Result<CscCuckoo, BuildError> {
-        let allowed = if repetitions == 1 { 0..=0 } else { 1..=MAX_PARTITIONS };
-        let reason = match () {
-            _ if !(1..=MAX_BUCKETS).contains(&buckets) => format!("{buckets} buckets, 1 to {MAX_BUCKETS} are possible"),
-            _ if !BITS.contains(&bits) => format!("slots of {bits} bits, {BITS:?} are possible"),
-            _ if !(1..=MAX_REPETITIONS).contains(&repetitions) => {
-                format!("{repetitions} repetitions, 1 to {MAX_REPETITIONS} are possible")
-            }
-            _ if !allowed.contains(&partitions) => {
-                format!("{partitions} partitions with {repetitions} repetitions, {allowed:?} are possible")
-            }
-            _ => return Ok(CscCuckoo { buckets, bits, repetitions, partitions, counting, number: 0 }),
-        };
-        Err(BuildError::Unreachable { reason: format!("CSC-Cuckoo: {reason}") })
+        let wrong = |reason| BuildError::Unreachable { reason: format!("CSC-Cuckoo: {reason}") };
+        if !(1..=MAX_BUCKETS).contains(&buckets) {
+            return Err(wrong(format!("{buckets} buckets, 1 to {MAX_BUCKETS} are possible")));
+        }
+        if !BITS.contains(&bits) {
+            return Err(wrong(format!("slots of {bits} bits, {BITS:?} are possible")));
+        }
+        let repeats = Repeats::new(repetitions, partitions).map_err(wrong)?;
+        Ok(CscCuckoo { buckets, bits, repeats, counting, number: 0 })
     }
 
     /// Adds a key to some sets, or to none of them if one has no place. What was added before that is taken out again: a count that
@@ -87,7 +83,7 @@ impl CscCuckoo {
 
     /// Asks for the cache lines where [`CscCuckoo::insert_list`] will look first.
     pub(crate) fn prefetch_list(&self, payload: &[u8], groups: &Groups, key: Digest, sets: &[u32]) {
-        for (t, &run) in (0..self.repetitions).zip(&self.runs(key)) {
+        for (t, &run) in (0..self.repeats.repetitions).zip(&self.runs(key)) {
             for (bucket, _) in sets.iter().flat_map(|&set| self.pair(run, groups.offset(t, set))) {
                 prefetch(payload, self.place(t, 4 * bucket).0);
             }
@@ -116,10 +112,10 @@ impl CscCuckoo {
             *to = slot;
             found += 1;
         }
-        if found != self.repetitions {
+        if found != self.repeats.repetitions {
             return false;
         }
-        for (t, &slot) in (0..self.repetitions).zip(&slots) {
+        for (t, &slot) in (0..self.repeats.repetitions).zip(&slots) {
             if self.counting {
                 let count = self.count(payload, t, slot);
                 let left = if count == u8::MAX { count } else { count.saturating_sub(1) };
@@ -135,7 +131,7 @@ impl CscCuckoo {
 
     fn runs(&self, key: Digest) -> [Run; MAX_REPETITIONS as usize] {
         let mut runs = [Run::default(); MAX_REPETITIONS as usize];
-        (0..self.repetitions).zip(&mut runs).for_each(|(t, run)| *run = self.run(t, key));
+        (0..self.repeats.repetitions).zip(&mut runs).for_each(|(t, run)| *run = self.run(t, key));
         runs
     }
 
@@ -150,10 +146,10 @@ impl CscCuckoo {
             *plan = self.plan(table, run, groups.offset(t, set)).ok_or(Full)?;
             planned += 1;
         }
-        if planned != self.repetitions {
+        if planned != self.repeats.repetitions {
             return Err(Full);
         }
-        for (t, plan) in (0..self.repetitions).zip(&plans) {
+        for (t, plan) in (0..self.repeats.repetitions).zip(&plans) {
             self.carry_out(payload, t, plan, times);
         }
         Ok(())
@@ -254,7 +250,7 @@ impl CscCuckoo {
 
     /// Where the count of a slot is.
     fn count_at(&self, t: u32, slot: u64) -> usize {
-        let (t, tables) = (u64::from(t), u64::from(self.repetitions));
+        let (t, tables) = (u64::from(t), u64::from(self.repeats.repetitions));
         (tables * self.table_len() + t * self.slots() + slot) as usize
     }
 

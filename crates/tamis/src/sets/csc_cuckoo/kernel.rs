@@ -42,7 +42,7 @@ impl<const BITS: u32> Kernel for Find<'_, BITS> {
         let Find { shape, payload, groups, key, scratch, out } = self;
         let width = groups.width();
         let (mut tables, _) = shape.parts(payload);
-        if shape.repetitions == 1 {
+        if shape.repeats.repetitions == 1 {
             let Some(table) = tables.next() else { return };
             Runs::<BITS>::new(shape, table, 0, key).each(width, |at, word| push_ones(word, (64 * at) as u32, out));
             return;

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   keys ──────▶ Intake ──finish──▶ Sorted ──┐            ┌──keys(i)──▶ all of them
-//!                 │  ▲                       ├──census──▶ Shards
+//!                 │  ▲                       ├──count───▶ Shards
 //!   negatives ──▶ Intake ──finish──▶ Sorted ─┘   Stats,   └──negatives(i)──▶ part by part
 //!                 ▼  │
 //!             temporary file
@@ -15,12 +15,12 @@
 //!
 //! Up to the memory limit an `Intake` sorts in place and shards are slices. Past it, sorted runs go to one unnamed temporary
 //! file per side. The number of shards needs the exact number of distinct keys, and runs repeat one another's keys, so the
-//! *census* reads every range of digests once, both sides together: it counts, adds weights and finds the keys that are
+//! *count* reads every range of digests once, both sides together: it counts, adds weights and finds the keys that are
 //! also negatives. Why not an estimate of the number of keys: the bytes would follow the estimate. Why not merge the runs into one
 //! while counting: twice the disk, and loading from hundreds of runs costs little more than loading from one.
 //!
-//! Memory. The limit covers the records that intakes gather and the census reads; it is raised to `MIN_MEMORY`. On top come
-//! less than 1 MiB per thread of fixed buffers (the sort's copy, a block of the file, an index). The census
+//! Memory. The limit covers the records that intakes gather and the count reads; it is raised to `MIN_MEMORY`. On top come
+//! less than 1 MiB per thread of fixed buffers (the sort's copy, a block of the file, an index). The count
 //! takes as many threads as have room for a *cell* each (a 4096th of the digests, the unit in which runs are read); a cell that does
 //! not fit, because somebody chose digests with the same top bits, is cut (`shard/span.rs`). The limit
 //! does not cover the shards that the caller loads and holds: `Shards::cost` says what each will take. The keys of a shard are
@@ -232,7 +232,7 @@ pub struct Shards {
     /// What was counted.
     pub stats: Stats,
     /// About how many distinct negatives were listed: the same for any order and any limit.
-    pub(crate) about: u64,
+    pub(crate) approx_negatives: u64,
     /// How many of them are only expected, and not excluded.
     pub(crate) expected: u64,
     keys: Keys,
@@ -243,24 +243,24 @@ pub struct Shards {
 brief_debug!(Shards, it => stats: it.stats);
 
 impl Shards {
-    /// Takes the census.
+    /// Counts both sides.
     pub fn new(
         keys: Keys,
         negatives: Option<Sorted<Tagged>>,
         on_conflict: OnConflict,
         stop: Stop<'_>,
     ) -> Result<Shards, BuildError> {
-        let (census, listed, shard_keys) = match &keys {
+        let (counts, listed, shard_keys) = match &keys {
             Keys::Plain(keys) => {
-                (census(keys, negatives.as_ref(), stop, |_, _| {})?, keys.count(), keys.workspace().shard_keys)
+                (count_sides(keys, negatives.as_ref(), stop, |_, _| {})?, keys.count(), keys.workspace().shard_keys)
             }
             Keys::Tagged(keys) => {
-                (census(keys, negatives.as_ref(), stop, |_, _| {})?, keys.count(), keys.workspace().shard_keys)
+                (count_sides(keys, negatives.as_ref(), stop, |_, _| {})?, keys.count(), keys.workspace().shard_keys)
             }
         };
-        let stats = census.stats(listed, negatives.as_ref().map_or(0, Sorted::count), on_conflict)?;
+        let stats = counts.stats(listed, negatives.as_ref().map_or(0, Sorted::count), on_conflict)?;
         let bits = shard_bits(stats.keys, shard_keys);
-        Ok(Shards { bits, stats, about: 0, expected: 0, keys, negatives, on_conflict })
+        Ok(Shards { bits, stats, approx_negatives: 0, expected: 0, keys, negatives, on_conflict })
     }
 
     /// Whether a shard has far more keys than chance would give it.
@@ -291,8 +291,8 @@ impl Shards {
     /// About how many distinct negatives there are: those that a conflict made keys are none.
     pub(crate) fn known(&self) -> u64 {
         match self.on_conflict {
-            OnConflict::Keep => self.about.saturating_sub(self.stats.conflicts),
-            OnConflict::Error | OnConflict::Drop => self.about,
+            OnConflict::Keep => self.approx_negatives.saturating_sub(self.stats.conflicts),
+            OnConflict::Error | OnConflict::Drop => self.approx_negatives,
         }
     }
 
@@ -332,7 +332,7 @@ impl Shards {
         Ok(keys)
     }
 
-    /// The negatives, if there are conflicts that `policy` settles.
+    /// The negatives, if there are conflicts that `policy` resolves.
     fn listed(&self, policy: OnConflict) -> Option<&Sorted<Tagged>> {
         self.negatives.as_ref().filter(|_| self.stats.conflicts > 0 && self.on_conflict == policy)
     }
@@ -410,7 +410,7 @@ fn subtract<A: Record, B: Record>(from: &mut Cow<'_, [A]>, other: &[B]) {
 
 /// What the ranges of both sides add up to.
 #[derive(Default)]
-struct Census {
+struct SideCounts {
     keys: u64,
     negatives: u64,
     /// Of the negatives that are not keys.
@@ -422,30 +422,31 @@ struct Census {
     first: Vec<(u64, u64)>,
 }
 
-impl Census {
-    fn of<K: Record, N: Record>(keys: &[K], negatives: &[N]) -> Census {
-        let mut census = Census { keys: keys.len() as u64, negatives: negatives.len() as u64, ..Default::default() };
+impl SideCounts {
+    fn of<K: Record, N: Record>(keys: &[K], negatives: &[N]) -> SideCounts {
+        let mut counts =
+            SideCounts { keys: keys.len() as u64, negatives: negatives.len() as u64, ..Default::default() };
         let mut rest = keys.iter().peekable();
         for negative in negatives {
             let order = negative.order();
             while rest.next_if(|key| key.order() < order).is_some() {}
             match rest.peek().filter(|key| key.order() == order) {
-                None => census.weight = census.weight.saturating_add(negative.weight()),
+                None => counts.weight = counts.weight.saturating_add(negative.weight()),
                 Some(key) => {
-                    census.conflicts += 1;
-                    census.conflict_weight = census.conflict_weight.saturating_add(negative.weight());
-                    census.first.extend(key.ordinal().zip(negative.ordinal()));
-                    if census.first.len() >= 1024 {
-                        census.trim();
+                    counts.conflicts += 1;
+                    counts.conflict_weight = counts.conflict_weight.saturating_add(negative.weight());
+                    counts.first.extend(key.ordinal().zip(negative.ordinal()));
+                    if counts.first.len() >= 1024 {
+                        counts.trim();
                     }
                 }
             }
         }
-        census.trim();
-        census
+        counts.trim();
+        counts
     }
 
-    /// What was counted, of so many listed keys and negatives, once conflicts are settled.
+    /// What was counted, of so many listed keys and negatives, once conflicts are resolved.
     fn stats(self, keys: u64, negatives: u64, on_conflict: OnConflict) -> Result<Stats, BuildError> {
         let mut stats = Stats {
             keys: self.keys,
@@ -475,7 +476,7 @@ impl Census {
         self.first.truncate(EXAMPLES);
     }
 
-    fn add(mut self, other: Census) -> Census {
+    fn add(mut self, other: SideCounts) -> SideCounts {
         self.keys += other.keys;
         self.negatives += other.negatives;
         self.weight = self.weight.saturating_add(other.weight);
@@ -488,15 +489,15 @@ impl Census {
 }
 
 /// Reads both sides once, range by range; `tally` may count what it likes, on several threads.
-fn census<K: Record, N: Record>(
+fn count_sides<K: Record, N: Record>(
     keys: &Sorted<K>,
     negatives: Option<&Sorted<N>>,
     stop: Stop<'_>,
     tally: impl Fn(&[K], &[N]) + Sync,
-) -> Result<Census, BuildError> {
+) -> Result<SideCounts, BuildError> {
     if let (Some(all), None) = (keys.in_memory(), negatives) {
         tally(all, &[]);
-        return Ok(Census { keys: all.len() as u64, ..Default::default() });
+        return Ok(SideCounts { keys: all.len() as u64, ..Default::default() });
     }
     let (spans, threads) = spans(keys, negatives.map(|n| n as &dyn Side), keys.workspace().threads, stop)?;
     let counts = run(spans, threads, |span| {
@@ -507,9 +508,9 @@ fn census<K: Record, N: Record>(
             None => Cow::Borrowed(&[][..]),
         };
         tally(&keys, &negatives);
-        Ok(Census::of(&keys, &negatives))
+        Ok(SideCounts::of(&keys, &negatives))
     })?;
-    Ok(counts.into_iter().fold(Census::default(), Census::add))
+    Ok(counts.into_iter().fold(SideCounts::default(), SideCounts::add))
 }
 
 /// All digests in spans that fit in what the sides may use, and how many threads may read one each.

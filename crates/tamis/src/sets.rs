@@ -5,7 +5,7 @@
 //! side by side, and one look at a row of the table answers for all of them; a skew of set sizes, which ruins tables of one size per set, is levelled.
 //!
 //! ```text
-//!   pairs ──▶ census ──▶ tune ──▶ csc_bloom or csc_cuckoo, a filter in front, heavy keys aside ──┐
+//!   pairs ──▶ counts ──▶ tune ──▶ csc_bloom or csc_cuckoo, a filter in front, heavy keys aside ──┐
 //!                └─────────────▶ frozen: filter, map from key to colour, lists of colours ───────┴──▶ segment
 //!   names of sets + segments = an index, one file
 //! ```

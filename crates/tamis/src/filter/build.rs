@@ -573,7 +573,7 @@ fn write<W: Write>(
     options.check_excluded(shards.stats.keys, shards.known())?;
     // As the sieve counted them: a plan for fewer could have a narrower first stage, which lets more through.
     let (request, plan) = match planned {
-        Some(plan) => (options.request(shards.stats.keys, shards.about), plan),
+        Some(plan) => (options.request(shards.stats.keys, shards.approx_negatives), plan),
         None => sieve.plan(shards, domain, options)?,
     };
     let bytes = plan.bytes(&request);

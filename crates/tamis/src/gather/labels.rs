@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::intake::Sorted;
 use super::record::{Labelled, Record};
 use super::span::Side;
-use super::{OnConflict, Stats, census, spans, subtract};
+use super::{OnConflict, Stats, count_sides, spans, subtract};
 use crate::error::BuildError;
 use crate::parallel::{Stop, check};
 
@@ -20,7 +20,7 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// Reads both sides once and settles conflicts, which are equal keys under equal labels.
+    /// Reads both sides once and resolves conflicts, which are equal keys under equal labels.
     pub(crate) fn new(
         keys: &Sorted<Labelled>,
         negatives: &Sorted<Labelled>,
@@ -36,7 +36,7 @@ impl Tally {
                 count.fetch_add(1, Ordering::Relaxed);
             }
         };
-        let census = census(keys, Some(negatives), stop, |keys, negatives| {
+        let sides = count_sides(keys, Some(negatives), stop, |keys, negatives| {
             let mut rest = negatives.iter().peekable();
             for key in keys {
                 while let Some(negative) = rest.next_if(|negative| negative.order() < key.order()) {
@@ -49,7 +49,7 @@ impl Tally {
             }
             rest.for_each(|negative| count(1, negative));
         })?;
-        let stats = census.stats(keys.count(), negatives.count(), on_conflict)?;
+        let stats = sides.stats(keys.count(), negatives.count(), on_conflict)?;
         let [keys, negatives] = counts.map(|counts| counts.into_iter().map(AtomicU64::into_inner).collect());
         Ok(Tally { stats, keys, negatives })
     }

@@ -38,7 +38,7 @@ impl Sketch {
     /// Up to this many are counted, more are estimated.
     pub(crate) const EXACT: u64 = K as u64;
     /// More than there can be: products of this number and of what a plan multiplies it with stay below 2^64.
-    pub(crate) const MOST: u64 = 1 << 44;
+    pub(crate) const MAX_DISTINCT: u64 = 1 << 44;
 
     pub(crate) fn new() -> Sketch {
         Sketch::default()
@@ -55,7 +55,7 @@ impl Sketch {
             None => {
                 self.few.extend_from_slice(digests);
                 if self.few.len() >= 2 * K {
-                    self.settle(set)?;
+                    self.sort_few(set)?;
                 }
             }
         }
@@ -63,7 +63,7 @@ impl Sketch {
     }
 
     /// Counts few, and makes numbers of many.
-    fn settle(&mut self, set: impl FnOnce() -> Result<u64, BuildError>) -> Result<(), BuildError> {
+    fn sort_few(&mut self, set: impl FnOnce() -> Result<u64, BuildError>) -> Result<(), BuildError> {
         sort_distinct(&mut self.few, 1, &|| false)?;
         if self.few.len() > K {
             let mut many = Many { salt: Salt::new(set()?), low: vec![], limit: u64::MAX };
@@ -75,7 +75,7 @@ impl Sketch {
 
     /// About how many distinct digests there were.
     pub(crate) fn distinct(&mut self, set: impl FnOnce() -> Result<u64, BuildError>) -> Result<u64, BuildError> {
-        self.settle(set)?;
+        self.sort_few(set)?;
         Ok(self.many.as_mut().map_or(self.few.len() as u64, Many::distinct))
     }
 }
@@ -92,11 +92,11 @@ impl Many {
     fn keep(&mut self, number: u64) {
         self.low.push(number);
         if self.low.len() >= 2 * K {
-            self.settle();
+            self.keep_smallest();
         }
     }
 
-    fn settle(&mut self) {
+    fn keep_smallest(&mut self) {
         self.low.sort_unstable();
         self.low.dedup();
         if self.low.len() > K {
@@ -106,12 +106,12 @@ impl Many {
     }
 
     fn distinct(&mut self) -> u64 {
-        self.settle();
+        self.keep_smallest();
         match self.limit {
             u64::MAX => self.low.len() as u64,
             last => {
                 let estimate = (K - 1) as f64 * (u64::MAX as f64 / last.max(1) as f64);
-                (estimate as u64).clamp(K as u64, Sketch::MOST)
+                (estimate as u64).clamp(K as u64, Sketch::MAX_DISTINCT)
             }
         }
     }

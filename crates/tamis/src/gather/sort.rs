@@ -39,15 +39,15 @@ const DIGIT: u32 = 11;
 /// Passes before the comparison sort takes over.
 const DEPTH: u32 = 4;
 /// A bucket of this many records is sorted by way of a copy: 256 or 512 KiB.
-const CACHED: usize = 1 << 14;
-/// Passes in place aim at buckets of this size, so that few exceed `CACHED`.
-const BUCKET: usize = CACHED / 4;
+const MAX_CACHED_RECORDS: usize = 1 << 14;
+/// Passes in place aim at buckets of this size, so that few exceed `MAX_CACHED_RECORDS`.
+const BUCKET: usize = MAX_CACHED_RECORDS / 4;
 /// The last pass aims at buckets of this size.
 const LEAF: usize = 4;
 /// So many records are left to the insertion sort.
-const FEW: usize = 32;
+const MAX_INSERTION_SORT: usize = 32;
 /// Fewer records are not worth a second thread.
-const SHARED: usize = 1 << 16;
+const MIN_SHARED_RECORDS: usize = 1 << 16;
 
 /// Whether records are sorted and distinct already.
 pub(crate) fn ascend<R: Record>(records: &[R]) -> bool {
@@ -62,11 +62,11 @@ pub(crate) fn sort_distinct<R: Record>(records: &mut Vec<R>, threads: usize, sto
     if ascend(records) {
         return Ok(());
     }
-    let threads = if records.len() < SHARED { 1 } else { threads.max(1) };
+    let threads = if records.len() < MIN_SHARED_RECORDS { 1 } else { threads.max(1) };
     // Records of one shard share their top bits: they cannot tell buckets apart.
     let first = records.first().map_or(0, |r| r.digest().hi);
     let mut differ = 0;
-    for part in records.chunks(SHARED) {
+    for part in records.chunks(MIN_SHARED_RECORDS) {
         check(stop)?;
         differ |= part.iter().fold(0, |bits, r| bits | (r.digest().hi ^ first));
     }
@@ -131,7 +131,7 @@ type Bounds = [usize; BUCKETS + 1];
 
 fn count<R: Record>(records: &[R], digit: Digit, stop: Stop<'_>) -> Result<[usize; BUCKETS], BuildError> {
     let mut counts = [0; BUCKETS];
-    for part in records.chunks(SHARED) {
+    for part in records.chunks(MIN_SHARED_RECORDS) {
         check(stop)?;
         part.iter().for_each(|record| counts[digit.of(record)] += 1);
     }
@@ -156,7 +156,7 @@ fn sort<R: Record>(
     copy: &mut Vec<R>,
     stop: Stop<'_>,
 ) -> Result<(), BuildError> {
-    if records.len() <= FEW {
+    if records.len() <= MAX_INSERTION_SORT {
         insertion_sort(records);
         return Ok(());
     }
@@ -165,12 +165,12 @@ fn sort<R: Record>(
         records.sort_unstable_by_key(R::order);
         return Ok(());
     }
-    if records.len() <= CACHED {
+    if records.len() <= MAX_CACHED_RECORDS {
         let digit = Digit::below(top, records.len(), LEAF);
         let ends = scatter(records, digit, copy);
         let mut start = 0;
         for end in ends[..digit.count()].iter().map(|&end| end as usize) {
-            if end - start > FEW {
+            if end - start > MAX_INSERTION_SORT {
                 sort(&mut records[start..end], digit.shift, depth - 1, copy, stop)?;
             }
             start = end;
@@ -186,7 +186,7 @@ fn sort<R: Record>(
     Ok(())
 }
 
-/// [`split`] by way of a copy, for [`CACHED`] records at most; returns where buckets end.
+/// [`split`] by way of a copy, for [`MAX_CACHED_RECORDS`] records at most; returns where buckets end.
 fn scatter<R: Record>(records: &mut [R], digit: Digit, copy: &mut Vec<R>) -> [u16; BUCKETS] {
     // One small array does it all: counts become starts, and each start moves on to be the end.
     let mut heads = [0u16; BUCKETS];
@@ -239,12 +239,12 @@ fn split<R: Record>(records: &mut [R], digit: Digit, stop: Stop<'_>) -> Result<B
     let bounds = bounds(&count(records, digit, stop)?);
     let mut heads = [0; BUCKETS];
     heads.copy_from_slice(&bounds[..BUCKETS]);
-    settle(records, digit, &mut heads, &bounds, stop)?;
+    place_records(records, digit, &mut heads, &bounds, stop)?;
     Ok(bounds)
 }
 
 /// Brings the records home that lie between the head and the end of a bucket; those below the head are home.
-fn settle<R: Record>(
+fn place_records<R: Record>(
     records: &mut [R],
     digit: Digit,
     heads: &mut [usize; BUCKETS],
@@ -256,7 +256,7 @@ fn settle<R: Record>(
         open = false;
         for bucket in 0..digit.count() {
             let (start, end) = (heads[bucket], bounds[bucket + 1]);
-            if end - start > SHARED / BUCKETS {
+            if end - start > MIN_SHARED_RECORDS / BUCKETS {
                 check(stop)?;
             }
             // The head moves by at most one per step, so it never passes `i`.
@@ -299,7 +299,7 @@ fn split_shared<R: Record>(
             rest = tail;
         }
     }
-    let home = run(stripes, threads, |mut stripes| settle_stripes(&mut stripes, digit, stop))?;
+    let home = run(stripes, threads, |mut stripes| place_stripes(&mut stripes, digit, stop))?;
 
     // In every bucket, records that are not home change places with later ones that are: one open end per bucket again.
     let mut heads = [0; BUCKETS];
@@ -313,12 +313,12 @@ fn split_shared<R: Record>(
         }
         heads[bucket] = head;
     }
-    settle(records, digit, &mut heads, &bounds, stop)?;
+    place_records(records, digit, &mut heads, &bounds, stop)?;
     Ok(bounds)
 }
 
-/// [`settle`] within one thread's stripes; returns how many records of each stripe are home.
-fn settle_stripes<R: Record>(
+/// [`place_records`] within one thread's stripes; returns how many records of each stripe are home.
+fn place_stripes<R: Record>(
     stripes: &mut [&mut [R]],
     digit: Digit,
     stop: Stop<'_>,

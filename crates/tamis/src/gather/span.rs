@@ -12,7 +12,7 @@ use crate::hash::Digest;
 use crate::parallel::Stop;
 
 /// Bytes of a span at least, however low the limit.
-const LEAST: u64 = 1 << 10;
+const MIN_SPAN_BYTES: u64 = 1 << 10;
 
 /// A range of digests.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -143,7 +143,7 @@ pub(super) fn all(
         largest => (memory / (largest + block)).clamp(1, threads as u64) as usize,
     };
     // More than a shard at a time gains nothing: fresh memory costs more than a few more reads.
-    let room = (memory / threads as u64).saturating_sub(block).min(most).max(LEAST);
+    let room = (memory / threads as u64).saturating_sub(block).min(most).max(MIN_SPAN_BYTES);
     // As many cells at a time as fit, and not so many that a thread goes without.
     let longest = cells.div_ceil(8 * threads);
     Ok((cut(keys, negatives, &Span::cells(0..cells), room, longest, stop)?, threads))

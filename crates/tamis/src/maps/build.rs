@@ -14,8 +14,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use super::count::{Census, Values};
-use super::plan::{Node, Wanted, flat_bits, plan};
+use super::count::{ValueCounts, Values};
+use super::plan::{Node, TreeOptions, flat_bits, plan};
 use super::query::Map;
 use super::shard::{Shape, Symbols};
 use super::table;
@@ -347,10 +347,10 @@ impl Collector {
         }
         let stop = || common.stop();
         let mut pairs = pairs.finish(&stop)?;
-        let census = Census::new(&pairs, &values, common.threads, &stop)?;
-        let bits = shard_bits(census.keys, workspace.shard_keys());
+        let counted = ValueCounts::new(&pairs, &values, common.threads, &stop)?;
+        let bits = shard_bits(counted.keys, workspace.shard_keys());
         if bits > MAX_SHARD_BITS {
-            let reason = format!("{} keys are more than a file holds", census.keys);
+            let reason = format!("{} keys are more than a file holds", counted.keys);
             return Err(BuildError::Unreachable { reason }.into());
         }
         let mut hasher = common.hasher;
@@ -358,7 +358,7 @@ impl Collector {
             hasher = hasher.mixed(pairs.set_hash(&stop)?);
             pairs = pairs.mapped(|digest| hasher.mix(digest), &stop)?;
         }
-        let plan = options.plan(&census, &values, bits)?;
+        let plan = options.plan(&counted, &values, bits)?;
         let shape = plan.shape();
         // A tree without nodes has no parts to shard.
         let bits = if shape.kinds().is_empty() { 0 } else { bits };
@@ -367,8 +367,8 @@ impl Collector {
             domain: domain.unwrap_or(Domain::Bytes),
             shard_bits: bits,
             form: options.form,
-            keys: census.keys,
-            negatives: census.counts.as_ref().map_or(0, |counts| counts.len() as u64),
+            keys: counted.keys,
+            negatives: counted.counts.as_ref().map_or(0, |counts| counts.len() as u64),
         };
         let out = out(plan.bytes);
         let mut writer = Writer::new(out, &header, shape.kinds())?;
@@ -385,7 +385,7 @@ impl Collector {
             })?;
         }
         let mut directory = vec![];
-        put_varint(&mut directory, census.entropy().unwrap_or(0.0).round() as u64);
+        put_varint(&mut directory, counted.entropy().unwrap_or(0.0).round() as u64);
         shape.encode(writer.geometries(), &mut directory);
         directory.extend_from_slice(&plan.table);
         let (out, bytes) = writer.close(directory)?;
@@ -393,10 +393,10 @@ impl Collector {
             return Err(BuildError::Cancelled.into());
         }
         let report = Report {
-            keys: census.keys,
-            duplicates: pairs.count() - census.keys,
-            values: census.counts.as_ref().map(|counts| counts.len() as u64),
-            entropy: census.entropy(),
+            keys: counted.keys,
+            duplicates: pairs.count() - counted.keys,
+            values: counted.counts.as_ref().map(|counts| counts.len() as u64),
+            entropy: counted.entropy(),
             bytes,
         };
         Ok((out, report))
@@ -405,10 +405,10 @@ impl Collector {
 
 /// A value for a message: printable and short.
 fn shown(value: Value<'_>) -> String {
-    const MOST: usize = 60;
+    const MAX_QUOTED_BYTES: usize = 60;
     match value {
         Value::Number(number) => number.to_string(),
-        Value::Bytes(bytes) => match bytes.get(..MOST) {
+        Value::Bytes(bytes) => match bytes.get(..MAX_QUOTED_BYTES) {
             Some(head) => format!("\"{}...\"", head.escape_ascii()),
             None => format!("\"{}\"", bytes.escape_ascii()),
         },
@@ -455,24 +455,24 @@ impl Planned {
 }
 
 /// A compressed map that is not smaller than this share of a function is a function, which is read faster.
-const WORTH: f64 = 0.98;
+const MAX_COMPRESSED_SHARE: f64 = 0.98;
 
 /// With more values the table of them matters.
-const MANY: usize = 256;
+const MIN_TABLED_VALUES: usize = 256;
 
 impl Settings {
-    fn plan(&self, census: &Census, values: &Values, bits: u32) -> Result<Planned, BuildError> {
+    fn plan(&self, counted: &ValueCounts, values: &Values, bits: u32) -> Result<Planned, BuildError> {
         let function = match values {
-            Values::Numbers | Values::None => Some(self.function(census)),
+            Values::Numbers | Values::None => Some(self.function(counted)),
             Values::Bytes { .. } => None,
         };
         let uniform = matches!(self.kind, Kind::Ribbon | Kind::Fuse);
         if uniform && let Some((function, _)) = function {
             return Ok(function);
         }
-        let Some(counts) = &census.counts else {
+        let Some(counts) = &counted.counts else {
             let too_many =
-                || format!("more than {} different values are not compressed; use ribbon or fuse", table::MOST);
+                || format!("more than {} different values are not compressed; use ribbon or fuse", table::MAX_VALUES);
             return function
                 .map(|(function, _)| function)
                 .filter(|_| self.kind == Kind::Auto)
@@ -482,8 +482,8 @@ impl Settings {
         let each: Vec<u64> = counts.iter().map(|&(_, count)| count).collect();
         // What the table will take is known when it is there: of two plans, the smaller.
         let made = |naming: f64| {
-            let wanted = Wanted { effort, layout, shards: 1 << bits, uniform, naming };
-            let tree = plan(&each, &wanted)?;
+            let tree_options = TreeOptions { effort, layout, shards: 1 << bits, uniform, naming };
+            let tree = plan(&each, &tree_options)?;
             let classes = tree.classes.iter().map(|&class| class as usize);
             let mut table = vec![];
             let listed = counts.iter().map(|&(value, _)| values.value(value)).zip(classes);
@@ -491,7 +491,7 @@ impl Settings {
             Ok::<_, BuildError>(((tree.bits / 8.0) as u64 + table.len() as u64, tree, table))
         };
         let mut best = made(1.0)?;
-        if each.len() > MANY && !uniform {
+        if each.len() > MIN_TABLED_VALUES && !uniform {
             let other = made(0.0)?;
             best = if other.0 < best.0 { other } else { best };
         }
@@ -499,7 +499,7 @@ impl Settings {
         // Fingerprints take the same either way.
         if self.kind == Kind::Auto
             && let Some((function, whole)) = function
-            && bytes as f64 > WORTH * whole
+            && bytes as f64 > MAX_COMPRESSED_SHARE * whole
         {
             return Ok(function);
         }
@@ -516,27 +516,27 @@ impl Settings {
             nodes: tree.nodes,
             symbols,
             table,
-            bytes: bytes + (census.keys * u64::from(self.fingerprint)) / 8 + 4096,
+            bytes: bytes + (counted.keys * u64::from(self.fingerprint)) / 8 + 4096,
         })
     }
 
     /// A function of fixed width: values less the least of them; and how many bytes its values take.
-    fn function(&self, census: &Census) -> (Planned, f64) {
+    fn function(&self, counted: &ValueCounts) -> (Planned, f64) {
         let (least, bits) = match self.width {
             Some(width) => (0, width),
-            None => (census.least, 64 - (census.most - census.least).leading_zeros()),
+            None => (counted.least, 64 - (counted.most - counted.least).leading_zeros()),
         };
         let mut table = vec![];
         table::encode_offset(least, &mut table);
         let (root, nodes) = match bits {
             0 => (Target::Symbol(0), vec![]),
-            _ if census.keys == 0 => (Target::Symbol(0), vec![]),
+            _ if counted.keys == 0 => (Target::Symbol(0), vec![]),
             _ => (Target::Node(0), vec![Node::Symbols { bits, first: 0 }]),
         };
         // Bands of 64 whatever the effort: others save a fifth of a percent and are read four times as slowly.
         let structure = if self.kind == Kind::Fuse { Flats::Fuse } else { Flats::Ribbon { wide: false } };
-        let values = flat_bits(census.keys, bits) / 8.0;
-        let marks = census.keys as f64 * f64::from(self.fingerprint) / 8.0;
+        let values = flat_bits(counted.keys, bits) / 8.0;
+        let marks = counted.keys as f64 * f64::from(self.fingerprint) / 8.0;
         let planned = Planned {
             fingerprint: self.fingerprint,
             structure,

@@ -19,12 +19,12 @@ impl Default for Chance {
 
 impl Chance {
     /// Chances move towards this many 4096ths, or so many less than all; they stop 31 before.
-    const LEAST: u16 = 32;
+    const MIN_CHANCE: u16 = 32;
 
     fn learn(&mut self, yes: bool) {
         match yes {
-            true => self.0 += (4096 - Chance::LEAST).saturating_sub(self.0) >> 5,
-            false => self.0 -= self.0.saturating_sub(Chance::LEAST) >> 5,
+            true => self.0 += (4096 - Chance::MIN_CHANCE).saturating_sub(self.0) >> 5,
+            false => self.0 -= self.0.saturating_sub(Chance::MIN_CHANCE) >> 5,
         }
     }
 
@@ -35,7 +35,7 @@ impl Chance {
 }
 
 /// More decisions than this cannot come out of a byte.
-pub(crate) const MOST_PER_BYTE: u64 = 512;
+pub(crate) const MAX_DECISIONS_PER_BYTE: u64 = 512;
 
 /// Decisions on the way to a number below 2^64.
 #[derive(Clone, Debug)]
@@ -251,7 +251,7 @@ mod tests {
             (0..n).for_each(|i| encoder.put(crate::hash::scramble(i).is_multiple_of(one_in), &mut chance));
             let bytes = encoder.finish().len() as u64;
             assert!((bytes * 8) as f64 <= most * n as f64, "one in {one_in}: {bytes}");
-            assert!(n <= bytes * MOST_PER_BYTE, "one in {one_in}: {bytes}");
+            assert!(n <= bytes * MAX_DECISIONS_PER_BYTE, "one in {one_in}: {bytes}");
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::table::MOST;
+use super::table::MAX_VALUES;
 use super::value::Value;
 use crate::error::BuildError;
 use crate::gather::{Paired, Sorted, walk};
@@ -35,9 +35,9 @@ impl Values {
             (Values::Numbers, Value::Number(number)) => Ok(number),
             (Values::Bytes { numbers, list }, Value::Bytes(bytes)) => match numbers.get(bytes) {
                 Some(&number) => Ok(number),
-                None if list.len() as u64 >= MOST => {
-                    Err(BuildError::Value { reason: format!("more than {MOST} different values that are no numbers") })
-                }
+                None if list.len() as u64 >= MAX_VALUES => Err(BuildError::Value {
+                    reason: format!("more than {MAX_VALUES} different values that are no numbers"),
+                }),
                 None => {
                     numbers.insert(bytes.into(), list.len() as u64);
                     list.push(bytes.into());
@@ -68,7 +68,7 @@ impl Values {
 
 /// What the pairs add up to.
 #[derive(Debug)]
-pub(super) struct Census {
+pub(super) struct ValueCounts {
     pub(super) keys: u64,
     /// Values in ascending order with their counts, unless there are too many.
     pub(super) counts: Option<Vec<(u64, u64)>>,
@@ -80,13 +80,13 @@ pub(super) struct Census {
 /// A conflict is reported with at most this many examples.
 const EXAMPLES: usize = 8;
 
-impl Census {
+impl ValueCounts {
     pub(super) fn new(
         pairs: &Sorted<Paired>,
         values: &Values,
         threads: usize,
         stop: Stop<'_>,
-    ) -> Result<Census, BuildError> {
+    ) -> Result<ValueCounts, BuildError> {
         let mut sum = Sum::default();
         match pairs.in_memory() {
             Some(all) => {
@@ -105,16 +105,16 @@ impl Census {
                 Ok::<(), BuildError>(())
             })?,
         }
-        let Sum { keys, least, most, torn, mut first, tally } = sum;
-        if torn > 0 {
+        let Sum { keys, least, most, conflicting_keys, mut first, tally } = sum;
+        if conflicting_keys > 0 {
             trim(&mut first);
-            return Err(BuildError::TwoValues { count: torn, first });
+            return Err(BuildError::TwoValues { count: conflicting_keys, first });
         }
         let mut counts = tally.finish();
         if let Some(counts) = &mut counts {
             counts.sort_by(|a, b| values.value(a.0).cmp(&values.value(b.0)));
         }
-        Ok(Census { keys, counts, least: least.min(most), most })
+        Ok(ValueCounts { keys, counts, least: least.min(most), most })
     }
 
     /// What the values say about themselves, in bits, all keys together.
@@ -131,14 +131,14 @@ struct Sum {
     least: u64,
     most: u64,
     /// Keys with two values, and the first of them.
-    torn: u64,
+    conflicting_keys: u64,
     first: Vec<(u64, u64)>,
     tally: Tally,
 }
 
 impl Default for Sum {
     fn default() -> Sum {
-        Sum { keys: 0, least: u64::MAX, most: 0, torn: 0, first: vec![], tally: Tally::default() }
+        Sum { keys: 0, least: u64::MAX, most: 0, conflicting_keys: 0, first: vec![], tally: Tally::default() }
     }
 }
 
@@ -150,7 +150,7 @@ impl Sum {
             self.most = self.most.max(pair.value);
             self.tally.add(pair.value, 1);
             if pair.rival != Paired::NONE {
-                self.torn += 1;
+                self.conflicting_keys += 1;
                 self.first.push((pair.ordinal, pair.rival));
                 if self.first.len() >= 1024 {
                     trim(&mut self.first);
@@ -163,11 +163,11 @@ impl Sum {
         self.keys += other.keys;
         self.least = self.least.min(other.least);
         self.most = self.most.max(other.most);
-        self.torn += other.torn;
+        self.conflicting_keys += other.conflicting_keys;
         self.first.extend(other.first);
         match other.tally.finish() {
             Some(counts) => counts.into_iter().for_each(|(value, count)| self.tally.add(value, count)),
-            None => self.tally.distinct = MOST + 1,
+            None => self.tally.distinct = MAX_VALUES + 1,
         }
     }
 }
@@ -186,15 +186,15 @@ struct Tally {
 }
 
 /// Values below are counted by their place.
-const SMALL: u64 = 1 << 22;
+const DENSE_VALUES: u64 = 1 << 22;
 
 impl Tally {
     fn add(&mut self, value: u64, times: u64) {
-        if self.distinct > MOST {
+        if self.distinct > MAX_VALUES {
             return;
         }
         let count = match value {
-            ..SMALL => {
+            ..DENSE_VALUES => {
                 if value as usize >= self.small.len() {
                     self.small.resize((value as usize + 1).next_power_of_two(), 0);
                 }
@@ -207,7 +207,7 @@ impl Tally {
     }
 
     fn finish(self) -> Option<Vec<(u64, u64)>> {
-        if self.distinct > MOST {
+        if self.distinct > MAX_VALUES {
             return None;
         }
         let small = (0..).zip(self.small).filter(|&(_, count)| count > 0);

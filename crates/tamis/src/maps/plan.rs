@@ -26,7 +26,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::table::heaviest_first;
-use super::tree::{MAX_FAN, Target, WORD};
+use super::tree::{MAX_FAN_BITS, Target, WORD_BITS};
 use crate::error::BuildError;
 use crate::leaves::{Design, ribbon};
 use crate::math::portable::log2;
@@ -60,7 +60,7 @@ pub(crate) enum Node {
 
 /// What a tree is made for.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Wanted {
+pub(crate) struct TreeOptions {
     pub(crate) effort: Effort,
     pub(crate) layout: Layout,
     pub(crate) shards: u64,
@@ -72,24 +72,24 @@ pub(crate) struct Wanted {
 }
 
 /// Bits that a shard of a node takes besides its payload, about.
-const NODE: f64 = 8.0 * 24.0;
+const NODE_BITS: f64 = 8.0 * 24.0;
 /// What flat nodes take beyond their bits.
-const FLAT: f64 = 1.006;
+const FLAT_OVERHEAD: f64 = 1.006;
 /// What the choice of a class takes beyond its entropy, about.
-const CHOICE: f64 = 1.02;
+const CHOICE_OVERHEAD: f64 = 1.02;
 
 /// The tree for values of these counts, none of them 0.
-pub(crate) fn plan(counts: &[u64], wanted: &Wanted) -> Result<Tree, BuildError> {
+pub(crate) fn plan(counts: &[u64], options: &TreeOptions) -> Result<Tree, BuildError> {
     // By count; equal counts stay in the order of their values.
     let order = heaviest_first(counts);
     let sorted: Vec<u64> = order.iter().map(|&value| counts[value as usize]).collect();
-    let classes = match wanted.uniform {
+    let classes = match options.uniform {
         true => vec![Class { start: 0, end: counts.len(), bits: bits_for(counts.len()), keys: counts.iter().sum() }],
-        false => classes(&sorted, wanted),
+        false => classes(&sorted, options),
     };
     let mut planner = Planner {
-        wanted,
-        arms: arms(&classes),
+        options,
+        huffman: huffman(&classes),
         classes: &classes,
         tree: Tree {
             root: Target::Symbol(0),
@@ -103,7 +103,7 @@ pub(crate) fn plan(counts: &[u64], wanted: &Wanted) -> Result<Tree, BuildError> 
         next: 0,
     };
     planner.decide()?;
-    if let Some(root) = planner.arms.len().checked_sub(1) {
+    if let Some(root) = planner.huffman.len().checked_sub(1) {
         planner.tree.root = planner.emit(root);
     }
     Ok(planner.tree)
@@ -124,7 +124,7 @@ struct Class {
 }
 
 /// The best classes for counts that descend.
-fn classes(counts: &[u64], wanted: &Wanted) -> Vec<Class> {
+fn classes(counts: &[u64], options: &TreeOptions) -> Vec<Class> {
     let all = counts.len();
     let mut sums = vec![0u64; all + 1];
     for (i, count) in counts.iter().enumerate() {
@@ -133,11 +133,11 @@ fn classes(counts: &[u64], wanted: &Wanted) -> Vec<Class> {
     let keys = sums[all] as f64;
     let cost = |class: &Class| {
         let mass = class.keys as f64;
-        let choice = CHOICE * log2(keys / mass);
+        let choice = CHOICE_OVERHEAD * log2(keys / mass);
         let listed = (class.end - class.start) as f64 * log2(all as f64 / (class.end - class.start) as f64);
-        let flat = if class.bits > 0 { FLAT * f64::from(class.bits) } else { 0.0 };
+        let flat = if class.bits > 0 { FLAT_OVERHEAD * f64::from(class.bits) } else { 0.0 };
         let nodes = if class.bits > 0 { 3.0 } else { 1.5 };
-        mass * (choice + flat) + wanted.naming * listed + nodes * NODE * wanted.shards as f64
+        mass * (choice + flat) + options.naming * listed + nodes * NODE_BITS * options.shards as f64
     };
     // The best way to cover all values before a cut, and its last class. Cuts are the rarer the further down, 32 for every
     // power of two: there are a few hundred of them whatever the number of values.
@@ -172,7 +172,7 @@ fn classes(counts: &[u64], wanted: &Wanted) -> Vec<Class> {
 
 /// A node of the Huffman tree; the last is the root.
 #[derive(Debug)]
-struct Arm {
+struct HuffmanNode {
     keys: u64,
     /// The class it is, or its two sides, the smaller one first.
     below: Result<usize, [usize; 2]>,
@@ -182,22 +182,26 @@ struct Arm {
     open: u32,
 }
 
-fn arms(classes: &[Class]) -> Vec<Arm> {
-    let leaf =
-        |(class, Class { keys, .. }): (usize, &Class)| Arm { keys: *keys, below: Ok(class), exact: None, open: 0 };
-    let mut arms: Vec<Arm> = classes.iter().enumerate().map(leaf).collect();
+fn huffman(classes: &[Class]) -> Vec<HuffmanNode> {
+    let leaf = |(class, Class { keys, .. }): (usize, &Class)| HuffmanNode {
+        keys: *keys,
+        below: Ok(class),
+        exact: None,
+        open: 0,
+    };
+    let mut huffman: Vec<HuffmanNode> = classes.iter().enumerate().map(leaf).collect();
     let mut heap: BinaryHeap<_> =
-        arms.iter().enumerate().map(|(arm, Arm { keys, .. })| Reverse((*keys, arm))).collect();
+        huffman.iter().enumerate().map(|(node, HuffmanNode { keys, .. })| Reverse((*keys, node))).collect();
     while let (Some(Reverse((least, small))), Some(Reverse((more, large)))) = (heap.pop(), heap.pop()) {
-        heap.push(Reverse((least + more, arms.len())));
-        arms.push(Arm { keys: least + more, below: Err([small, large]), exact: None, open: 0 });
+        heap.push(Reverse((least + more, huffman.len())));
+        huffman.push(HuffmanNode { keys: least + more, below: Err([small, large]), exact: None, open: 0 });
     }
-    arms
+    huffman
 }
 
 struct Planner<'a> {
-    wanted: &'a Wanted,
-    arms: Vec<Arm>,
+    options: &'a TreeOptions,
+    huffman: Vec<HuffmanNode>,
     classes: &'a [Class],
     tree: Tree,
     order: &'a [u32],
@@ -206,32 +210,32 @@ struct Planner<'a> {
 }
 
 impl Planner<'_> {
-    /// Which arms are exact nodes, and how far the others can be joined.
+    /// Which Huffman nodes are exact nodes, and how far the others can be joined.
     fn decide(&mut self) -> Result<(), BuildError> {
-        for arm in 0..self.arms.len() {
-            let Err([small, large]) = self.arms[arm].below else { continue };
-            let [yes, no] = [small, large].map(|arm| self.arms[arm].keys);
+        for node in 0..self.huffman.len() {
+            let Err([small, large]) = self.huffman[node].below else { continue };
+            let [yes, no] = [small, large].map(|node| self.huffman[node].keys);
             // Near a half a filter cannot win.
             if (yes as f64) < 0.47 * (yes + no) as f64 {
-                let request = exact(yes, no, self.wanted);
+                let request = exact(yes, no, self.options);
                 let plan = plan::plan(&request)?;
-                let shards = self.wanted.shards as f64;
-                let bits = request.bits_of(&plan.steps) + NODE * shards * plan.steps.len() as f64;
-                if bits < flat_bits(yes + no, 1) + NODE * shards {
+                let shards = self.options.shards as f64;
+                let bits = request.bits_of(&plan.steps) + NODE_BITS * shards * plan.steps.len() as f64;
+                if bits < flat_bits(yes + no, 1) + NODE_BITS * shards {
                     self.tree.bits += bits;
-                    self.arms[arm].exact = Some(plan);
+                    self.huffman[node].exact = Some(plan);
                     continue;
                 }
             }
-            let open = self.arms[small].open.min(self.arms[large].open);
-            self.arms[arm].open = (open + 1).min(MAX_FAN);
+            let open = self.huffman[small].open.min(self.huffman[large].open);
+            self.huffman[node].open = (open + 1).min(MAX_FAN_BITS);
         }
         Ok(())
     }
 
-    /// Makes nodes of an arm and of all below it.
-    fn emit(&mut self, arm: usize) -> Target {
-        let (below, exact, open) = (self.arms[arm].below, self.arms[arm].exact.take(), self.arms[arm].open);
+    /// Makes nodes of a Huffman node and of all below it.
+    fn emit(&mut self, node: usize) -> Target {
+        let (below, exact, open) = (self.huffman[node].below, self.huffman[node].exact.take(), self.huffman[node].open);
         let number = self.tree.nodes.len();
         match (below, exact) {
             (Ok(class), _) => self.class(class),
@@ -246,15 +250,15 @@ impl Planner<'_> {
             }
             (Err(_), None) => {
                 self.tree.nodes.push(Node::Symbols { bits: 1, first: 0 });
-                self.tree.bits += flat_bits(self.arms[arm].keys, open) + NODE * self.wanted.shards as f64;
-                let mut level = vec![arm];
+                self.tree.bits += flat_bits(self.huffman[node].keys, open) + NODE_BITS * self.options.shards as f64;
+                let mut level = vec![node];
                 for _ in 0..open {
-                    let sides = |&arm: &usize| self.arms[arm].below.err().unwrap_or([arm, arm]);
+                    let sides = |&node: &usize| self.huffman[node].below.err().unwrap_or([node, node]);
                     level = level.iter().flat_map(sides).collect();
                 }
-                let child = |arm: usize| {
+                let child = |node: usize| {
                     let first = self.next;
-                    (self.emit(arm), first)
+                    (self.emit(node), first)
                 };
                 let children = level.into_iter().map(child).collect();
                 self.tree.nodes[number] = Node::Children { bits: open, children };
@@ -278,7 +282,7 @@ impl Planner<'_> {
         if bits == 0 {
             return Target::Symbol(first.into());
         }
-        self.tree.bits += flat_bits(keys, bits) + NODE * self.wanted.shards as f64;
+        self.tree.bits += flat_bits(keys, bits) + NODE_BITS * self.options.shards as f64;
         self.tree.nodes.push(Node::Symbols { bits, first });
         Target::Node(self.tree.nodes.len() as u32 - 1)
     }
@@ -287,19 +291,19 @@ impl Planner<'_> {
 /// Payload bits of a flat node, about.
 pub(crate) fn flat_bits(keys: u64, bits: u32) -> f64 {
     let leaf = |bits: u32| ribbon::Params { width: 256 * bits as u16, wide: false, nested: false }.bits(keys, 0);
-    let rest = bits % WORD;
-    f64::from(bits / WORD) * leaf(WORD) + if rest > 0 { leaf(rest) } else { 0.0 }
+    let rest = bits % WORD_BITS;
+    f64::from(bits / WORD_BITS) * leaf(WORD_BITS) + if rest > 0 { leaf(rest) } else { 0.0 }
 }
 
 /// The filter of an exact node.
-fn exact(yes: u64, no: u64, wanted: &Wanted) -> Request {
+fn exact(yes: u64, no: u64, options: &TreeOptions) -> Request {
     Request {
         keys: yes,
         negatives: no,
         goal: Goal::Exact,
         kind: Kind::Auto,
-        effort: wanted.effort,
-        layout: wanted.layout,
+        effort: options.effort,
+        layout: options.layout,
         delta: 0.5,
         first: None,
         columns: None,
@@ -312,8 +316,8 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    const WANTED: Wanted =
-        Wanted { effort: Effort::Balanced, layout: Layout::Compact, shards: 1, uniform: false, naming: 1.0 };
+    const OPTIONS: TreeOptions =
+        TreeOptions { effort: Effort::Balanced, layout: Layout::Compact, shards: 1, uniform: false, naming: 1.0 };
 
     /// Every symbol has one way, every node one parent, and every node stands for the symbols it says.
     fn check(tree: &Tree, values: usize) {
@@ -377,8 +381,8 @@ mod tests {
             for values in (0..40).chain([63, 64, 65, 255, 256, 257, 1000, 5000]) {
                 let counts: Vec<u64> = (0..values).map(law).collect();
                 for (uniform, naming) in [(false, 1.0), (false, 0.0), (true, 1.0)] {
-                    let wanted = Wanted { uniform, naming, ..WANTED };
-                    let tree = plan(&counts, &wanted).unwrap();
+                    let options = TreeOptions { uniform, naming, ..OPTIONS };
+                    let tree = plan(&counts, &options).unwrap();
                     check(&tree, counts.len());
                     assert!(!uniform || tree.nodes.len() <= 1);
                 }
@@ -390,7 +394,7 @@ mod tests {
     #[test]
     fn shapes_follow_the_counts() {
         let shape = |counts: &[u64]| {
-            let tree = plan(counts, &WANTED).unwrap();
+            let tree = plan(counts, &OPTIONS).unwrap();
             let exact = tree.nodes.iter().filter(|node| matches!(node, Node::Exact { .. })).count();
             (exact, tree.nodes.len() - exact)
         };
@@ -415,7 +419,7 @@ mod tests {
                 (0..40).map(|i| 1_000_000 / omega.pow(i.min(19))).take_while(|&count| count > 0).collect();
             let keys = counts.iter().sum::<u64>() as f64;
             let entropy: f64 = counts.iter().map(|&count| count as f64 * log2(keys / count as f64)).sum();
-            let tree = plan(&counts, &WANTED).unwrap();
+            let tree = plan(&counts, &OPTIONS).unwrap();
             let over = (tree.bits - entropy) / keys;
             assert!(over > 0.0 && over < 0.1, "omega {omega}: {over}");
         }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::build::{FRONT, Flats, frame};
 use super::plan::Node;
-use super::tree::{self, Target, WORD, fingerprint, words};
+use super::tree::{self, Target, WORD_BITS, fingerprint, words};
 use crate::error::BuildError;
 use crate::filter::build::build_steps;
 use crate::format::{Encoded, put_varint};
@@ -69,17 +69,17 @@ pub(super) struct Shape<'a> {
 
 /// The keys that got to a node, sorted, and their symbols.
 #[derive(Default)]
-struct Crowd {
+struct NodeKeys {
     digests: Vec<Digest>,
     symbols: Vec<u64>,
 }
 
-impl Crowd {
-    /// Everybody, by the side of a node: before the symbol `middle`, or from it on. Several threads take parts of them.
-    fn sides(everybody: &[Paired], symbols: &Symbols, middle: u64, threads: usize) -> [Crowd; 2] {
-        let part = everybody.len().div_ceil(threads).max(1);
-        let parts = each(everybody.chunks(part).collect(), threads, |pairs: &[Paired]| {
-            let mut sides = [Crowd::default(), Crowd::default()];
+impl NodeKeys {
+    /// Pairs by the side of a node: before the symbol `middle`, or from it on. Several threads take parts of them.
+    fn sides(pairs: &[Paired], symbols: &Symbols, middle: u64, threads: usize) -> [NodeKeys; 2] {
+        let part = pairs.len().div_ceil(threads).max(1);
+        let parts = each(pairs.chunks(part).collect(), threads, |pairs: &[Paired]| {
+            let mut sides = [NodeKeys::default(), NodeKeys::default()];
             for pair in pairs {
                 let symbol = symbols.get(pair.value);
                 sides[(symbol >= middle) as usize].push(pair.digest, symbol);
@@ -151,7 +151,7 @@ impl<'a> Shape<'a> {
     /// The leaves of a flat node.
     fn leaves(&self, node: usize, bits: u32) -> Vec<Structure> {
         let whole = bits + self.beside(node);
-        (0..words(whole)).map(|word| self.flats.leaf((whole - WORD * word).min(WORD))).collect()
+        (0..words(whole)).map(|word| self.flats.leaf((whole - WORD_BITS * word).min(WORD_BITS))).collect()
     }
 
     /// What every leaf is, in the order of the file.
@@ -228,72 +228,72 @@ impl<'a> Shape<'a> {
         Ok(all)
     }
 
-    /// Leads everybody down the tree and hands on what is to be built at every node.
+    /// Leads pairs down the tree and hands on what is to be built at every node.
     fn jobs(
         &self,
-        everybody: &[Paired],
+        pairs: &[Paired],
         threads: usize,
         mut salt: u64,
         take: &mut dyn FnMut(Job<'a>) -> Result<(), BuildError>,
     ) -> Result<(), BuildError> {
-        let mut crowds: Vec<Option<Crowd>> = vec![];
-        crowds.resize_with(self.nodes.len(), Default::default);
-        // Who goes on shares the digests with the node that is built.
-        let go = |crowds: &mut Vec<Option<Crowd>>, target: Target, crowd: Crowd| -> Arc<Vec<Digest>> {
+        let mut node_keys: Vec<Option<NodeKeys>> = vec![];
+        node_keys.resize_with(self.nodes.len(), Default::default);
+        // Keys that go on share the digests with the node that is built.
+        let pass_on = |node_keys: &mut Vec<Option<NodeKeys>>, target: Target, keys: NodeKeys| -> Arc<Vec<Digest>> {
             match target {
                 Target::Node(node) => {
-                    let digests = Arc::new(crowd.digests.clone());
-                    crowds[node as usize] = Some(crowd);
+                    let digests = Arc::new(keys.digests.clone());
+                    node_keys[node as usize] = Some(keys);
                     digests
                 }
-                Target::Symbol(_) => Arc::new(crowd.digests),
+                Target::Symbol(_) => Arc::new(keys.digests),
             }
         };
         for (number, node) in self.nodes.iter().enumerate() {
             let first = self.root == Target::Node(number as u32);
-            let crowd = match node {
-                _ if !first => crowds[number].take().unwrap_or_default(),
-                Node::Exact { .. } => Crowd::default(),
-                Node::Symbols { .. } | Node::Children { .. } => Crowd {
-                    digests: everybody.iter().map(|pair| pair.digest).collect(),
-                    symbols: everybody.iter().map(|pair| self.symbols.get(pair.value)).collect(),
+            let keys = match node {
+                _ if !first => node_keys[number].take().unwrap_or_default(),
+                Node::Exact { .. } => NodeKeys::default(),
+                Node::Symbols { .. } | Node::Children { .. } => NodeKeys {
+                    digests: pairs.iter().map(|pair| pair.digest).collect(),
+                    symbols: pairs.iter().map(|pair| self.symbols.get(pair.value)).collect(),
                 },
             };
             let work = match node {
                 Node::Exact { plan, yes, no, middle } => {
                     let middle = u64::from(*middle);
                     let [yeses, noes] = match first {
-                        true => Crowd::sides(everybody, self.symbols, middle, threads),
+                        true => NodeKeys::sides(pairs, self.symbols, middle, threads),
                         false => {
-                            let mut sides = [Crowd::default(), Crowd::default()];
-                            for (digest, symbol) in crowd.iter() {
+                            let mut sides = [NodeKeys::default(), NodeKeys::default()];
+                            for (digest, symbol) in keys.iter() {
                                 sides[(symbol >= middle) as usize].push(digest, symbol);
                             }
                             sides
                         }
                     };
-                    drop(crowd);
-                    Task::Exact(plan, go(&mut crowds, *yes, yeses), go(&mut crowds, *no, noes))
+                    drop(keys);
+                    Task::Exact(plan, pass_on(&mut node_keys, *yes, yeses), pass_on(&mut node_keys, *no, noes))
                 }
                 Node::Symbols { bits, first } => {
-                    let Crowd { digests, mut symbols } = crowd;
+                    let NodeKeys { digests, mut symbols } = keys;
                     symbols.iter_mut().for_each(|symbol| *symbol -= u64::from(*first));
                     Task::Flat(*bits, Arc::new(digests), symbols)
                 }
                 Node::Children { bits, children } => {
                     let way = |symbol: u64| children.partition_point(|&(_, first)| u64::from(first) <= symbol) - 1;
-                    let ways: Vec<u64> = crowd.symbols.iter().map(|&symbol| way(symbol) as u64).collect();
-                    let mut below: Vec<Crowd> = vec![];
-                    below.resize_with(children.len(), Crowd::default);
-                    for ((digest, symbol), &way) in crowd.iter().zip(&ways) {
+                    let ways: Vec<u64> = keys.symbols.iter().map(|&symbol| way(symbol) as u64).collect();
+                    let mut below: Vec<NodeKeys> = vec![];
+                    below.resize_with(children.len(), NodeKeys::default);
+                    for ((digest, symbol), &way) in keys.iter().zip(&ways) {
                         below[way as usize].push(digest, symbol);
                     }
-                    for ((target, _), crowd) in children.iter().zip(below) {
+                    for ((target, _), keys) in children.iter().zip(below) {
                         if let Target::Node(node) = target {
-                            crowds[*node as usize] = Some(crowd);
+                            node_keys[*node as usize] = Some(keys);
                         }
                     }
-                    Task::Flat(*bits, Arc::new(crowd.digests), ways)
+                    Task::Flat(*bits, Arc::new(keys.digests), ways)
                 }
             };
             let leaves = match node {
@@ -322,7 +322,7 @@ impl<'a> Shape<'a> {
         for (word, leaf) in (0..).zip(self.leaves(*number, bits)) {
             let piece = |(&digest, &value): (&Digest, &u64)| {
                 let mark = if beside > 0 { u128::from(fingerprint(digest, beside)) << bits } else { 0 };
-                ((u128::from(value) | mark) >> (word * tree::WORD)) as u32
+                ((u128::from(value) | mark) >> (word * tree::WORD_BITS)) as u32
             };
             let pieces: Vec<u32> = digests.iter().zip(values).map(piece).collect();
             let work = Work { salt: Salt::new(salt + u64::from(word)), ..work };

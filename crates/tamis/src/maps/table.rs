@@ -10,14 +10,14 @@
 
 use bytes::Bytes;
 
-use super::coder::{Chance, Decoder, MOST_PER_BYTE, Number};
+use super::coder::{Chance, Decoder, MAX_DECISIONS_PER_BYTE, Number};
 use super::value::Value;
 use crate::error::FormatError;
 use crate::format::Reader;
 use crate::hash::Domain;
 
 /// The most values that a table holds.
-pub(crate) const MOST: u64 = 1 << 22;
+pub(crate) const MAX_VALUES: u64 = 1 << 22;
 
 /// The values by symbol.
 #[derive(Debug)]
@@ -94,13 +94,13 @@ impl Table {
         let mut sizes = from.room(classes)?;
         let mut count = 0;
         for _ in 0..classes {
-            let size = from.within("values of a class", 1..=MOST)?;
+            let size = from.within("values of a class", 1..=MAX_VALUES)?;
             sizes.push(size as u32);
             count += size;
         }
         let len = from.varint()?;
         let coded = from.take(len)?;
-        if count > MOST.min((len + 8) * MOST_PER_BYTE) {
+        if count > MAX_VALUES.min((len + 8) * MAX_DECISIONS_PER_BYTE) {
             return Err(FormatError::invalid(format!("directory: {count} values in {len} bytes")));
         }
         from.draw(classes * Classes::EACH)?;

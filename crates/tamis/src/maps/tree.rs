@@ -25,11 +25,11 @@ use crate::math::portable::exp2;
 /// More nodes than any plan has.
 const MAX_NODES: u64 = 1 << 12;
 /// Bits of a flat node with children.
-pub(crate) const MAX_FAN: u32 = 8;
+pub(crate) const MAX_FAN_BITS: u32 = 8;
 /// Bits of one leaf's values.
-pub(crate) const WORD: u32 = 32;
+pub(crate) const WORD_BITS: u32 = 32;
 /// Of the fingerprints; no step has this number.
-pub(crate) const FINGERPRINT: Salt = Salt::new(1 << 33);
+pub(crate) const FINGERPRINT_SALT: Salt = Salt::new(1 << 33);
 
 /// Where a walk goes on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -82,11 +82,11 @@ pub(crate) struct Flat {
     bits: u32,
     /// Bits above the value that tell keys from strangers.
     fingerprint: u32,
-    to: To,
+    to: Destination,
 }
 
 #[derive(Debug)]
-enum To {
+enum Destination {
     /// The value counts from this symbol on.
     Symbols(u64),
     /// One for every value.
@@ -98,11 +98,14 @@ impl Flat {
     fn get(&self, key: Digest) -> Option<Target> {
         let low = self.fetch.call(&self.leaf, key);
         if self.more.is_empty() && self.fingerprint == 0 {
-            return self.lead(low.into());
+            return self.target_of(low.into());
         }
-        let more =
-            self.more.iter().rev().fold(0, |value, (leaf, fetch)| value << WORD | u128::from(fetch.call(leaf, key)));
-        self.target(more << WORD | u128::from(low), key)
+        let more = self
+            .more
+            .iter()
+            .rev()
+            .fold(0, |value, (leaf, fetch)| value << WORD_BITS | u128::from(fetch.call(leaf, key)));
+        self.target(more << WORD_BITS | u128::from(low), key)
     }
 
     #[inline(always)]
@@ -111,16 +114,16 @@ impl Flat {
         if self.fingerprint > 0 && mark & (u32::MAX >> (32 - self.fingerprint)) != fingerprint(key, self.fingerprint) {
             return None;
         }
-        self.lead(value as u64)
+        self.target_of(value as u64)
     }
 
     /// Where a value leads.
     #[inline(always)]
-    fn lead(&self, value: u64) -> Option<Target> {
+    fn target_of(&self, value: u64) -> Option<Target> {
         let value = value & (u64::MAX >> (64 - self.bits));
         match &self.to {
-            To::Symbols(first) => Some(Target::Symbol(first.wrapping_add(value))),
-            To::Children(children) => children.get(value as usize).copied(),
+            Destination::Symbols(first) => Some(Target::Symbol(first.wrapping_add(value))),
+            Destination::Children(children) => children.get(value as usize).copied(),
         }
     }
 
@@ -132,7 +135,10 @@ impl Flat {
             values.fill(0);
             for leaf in self.more.iter().rev().map(|(leaf, _)| leaf).chain([&self.leaf]) {
                 leaf.get_many(file, keys, words);
-                values.iter_mut().zip(&*words).for_each(|(value, word)| *value = *value << WORD | u128::from(*word));
+                values
+                    .iter_mut()
+                    .zip(&*words)
+                    .for_each(|(value, word)| *value = *value << WORD_BITS | u128::from(*word));
             }
             for ((out, &value), &key) in out.iter_mut().zip(&*values).zip(keys) {
                 *out = self.target(value, key);
@@ -142,7 +148,7 @@ impl Flat {
 }
 
 /// Sends keys on their way, each by its answer: to the end, or to wait at a node. Without a branch for any of them.
-fn send(
+fn route(
     waiting: &mut [Waiting],
     out: &mut [Option<u64>],
     places: &[u16],
@@ -169,12 +175,12 @@ fn send(
 /// So many bits that a key's value carries to be recognised.
 #[inline(always)]
 pub(crate) fn fingerprint(key: Digest, bits: u32) -> u32 {
-    key.salted(FINGERPRINT) as u32 & (u32::MAX >> (32 - bits))
+    key.salted(FINGERPRINT_SALT) as u32 & (u32::MAX >> (32 - bits))
 }
 
 /// How many leaves hold so many bits.
 pub(crate) fn words(bits: u32) -> u32 {
-    bits.div_ceil(WORD)
+    bits.div_ceil(WORD_BITS)
 }
 
 /// A function, and nothing on the way to it.
@@ -272,7 +278,7 @@ impl Tree {
         }
         let all: [u16; ROUND] = std::array::from_fn(|place| place as u16);
         out.fill(None);
-        send(waiting, out, &all[..keys.len()], &answers[..keys.len()], Some(self.root), None);
+        route(waiting, out, &all[..keys.len()], &answers[..keys.len()], Some(self.root), None);
         let mut targets = [None; ROUND];
         let mut asked = [Digest::default(); ROUND];
         for (number, node) in self.nodes.iter().enumerate() {
@@ -294,7 +300,7 @@ impl Tree {
                 Node::Exact { steps, yes, no, .. } => {
                     let answers = &mut answers[..count];
                     steps::contains_many_at_once(steps, file, asked, answers);
-                    send(waiting, out, places, answers, Some(*yes), Some(*no));
+                    route(waiting, out, places, answers, Some(*yes), Some(*no));
                 }
                 Node::Flat(flat) => {
                     let targets = &mut targets[..count];
@@ -313,7 +319,7 @@ impl Tree {
 
     /// Whether there is one flat node and no other.
     pub(crate) fn is_function(&self) -> bool {
-        matches!(&self.nodes[..], [Node::Flat(Flat { to: To::Symbols(_), .. })])
+        matches!(&self.nodes[..], [Node::Flat(Flat { to: Destination::Symbols(_), .. })])
     }
 
     /// The whole tree as one function, if it is one of at most 32 bits without fingerprints.
@@ -322,7 +328,7 @@ impl Tree {
             (
                 None,
                 Target::Node(0),
-                [Node::Flat(Flat { leaf, fetch, more, bits, fingerprint: 0, to: To::Symbols(first) })],
+                [Node::Flat(Flat { leaf, fetch, more, bits, fingerprint: 0, to: Destination::Symbols(first) })],
             ) if more.is_empty() => {
                 Some(Function { leaf: leaf.clone(), fetch: *fetch, mask: u64::MAX >> (64 - bits), first: *first })
             }
@@ -360,11 +366,11 @@ impl Tree {
                 }
                 Node::Flat(Flat { leaf, more, bits, to, fingerprint, .. }) => {
                     let what = match to {
-                        To::Symbols(_) if *fingerprint > 0 => {
+                        Destination::Symbols(_) if *fingerprint > 0 => {
                             format!("values of {bits} bits, {fingerprint} more to recognise keys")
                         }
-                        To::Symbols(_) => format!("values of {bits} bits"),
-                        To::Children(children) => {
+                        Destination::Symbols(_) => format!("values of {bits} bits"),
+                        Destination::Children(children) => {
                             children.iter().for_each(&mut below);
                             format!("{} ways", children.len())
                         }
@@ -396,7 +402,7 @@ const CHILDREN: u8 = 2;
 /// What a node does with the answers of its steps.
 enum Ways {
     Exact { yes: Target, no: Target },
-    Flat { bits: u32, fingerprint: u32, to: To },
+    Flat { bits: u32, fingerprint: u32, to: Destination },
 }
 
 /// Reads and checks everything of a map but the payloads.
@@ -494,7 +500,7 @@ fn decode_node(
     if kind > CHILDREN {
         return Err(FormatError::invalid(format!("directory: the kind of a node is {kind}, expected 0 to 2")));
     }
-    let widest = if kind == CHILDREN { MAX_FAN } else { 64 };
+    let widest = if kind == CHILDREN { MAX_FAN_BITS } else { 64 };
     let bits = from.within("bits of a node", 1..=widest.into())? as u32;
     let fingerprint = from.within("bits of a fingerprint", 0..=32)? as u32;
     let to = match kind {
@@ -503,9 +509,9 @@ fn decode_node(
             for _ in 0..1u32 << bits {
                 children.push(Target::decode(from, Some(number), nodes)?);
             }
-            To::Children(children.into())
+            Destination::Children(children.into())
         }
-        _ => To::Symbols(from.varint()?),
+        _ => Destination::Symbols(from.varint()?),
     };
     let steps = decode_steps(from, shards, salt)?;
     if steps.len() != words(bits + fingerprint) as usize {

@@ -1,7 +1,7 @@
 //! pairs of keys and sets -> an index: the front door.
 //!
 //! ```text
-//!   pairs ──push──▶ Intake ──▶ Sorted ──census──▶ tune ──▶ sketch ──┐
+//!   pairs ──push──▶ Intake ──▶ Sorted ──count───▶ tune ──▶ sketch ──┐
 //!                                  └────────────────────▶ frozen ──┴──▶ Index ──▶ bytes
 //! ```
 //!
@@ -16,13 +16,13 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use super::freeze;
-use super::index::{Index, MAX_KMER, MAX_SETS, Named, by_name, check_name};
+use super::index::{Index, MAX_KMER, MAX_SETS, SetEntry, by_name, check_name};
 use super::key;
-use super::pairs::{Gather, census, each_key};
+use super::pairs::{Gather, count_set_sizes, each_key};
 use super::query::Sets;
-use super::segment::{Segment, most_partitions};
+use super::segment::{Segment, max_partitions};
 use super::sketch;
-use super::tune::{self, Census, Shape, Wish};
+use super::tune::{self, SetSizes, Shape, TuneGoal};
 use crate::arch::arena::Arena;
 use crate::debug::brief_debug;
 use crate::error::{BuildError, Error};
@@ -106,7 +106,7 @@ struct Settings {
     counts: bool,
     room: u64,
     kmer: u32,
-    names: Vec<Named>,
+    names: Vec<SetEntry>,
 }
 
 impl Default for Settings {
@@ -202,7 +202,7 @@ impl<I> Build<I> {
         let index = other.index();
         self.options.common.hasher = index.hasher;
         self.options.kmer = index.kmer;
-        self.options.names = index.names.iter().map(|named| Named { pairs: 0, ..named.clone() }).collect();
+        self.options.names = index.names.iter().map(|entry| SetEntry { pairs: 0, ..entry.clone() }).collect();
         self
     }
 
@@ -314,7 +314,7 @@ pub struct Collector {
     domain: Option<Domain>,
     workspace: Arc<Workspace>,
     pairs: Gather,
-    names: Vec<Named>,
+    names: Vec<SetEntry>,
     by_name: HashMap<Box<str>, u32>,
 }
 
@@ -339,7 +339,7 @@ impl Collector {
             return Ok(id);
         }
         let id = new_set(name, self.names.len())?;
-        self.names.push(Named { name: name.into(), removed: false, pairs: 0 });
+        self.names.push(SetEntry { name: name.into(), removed: false, pairs: 0 });
         self.by_name.insert(name.into(), id);
         Ok(id)
     }
@@ -357,7 +357,7 @@ impl Collector {
             return Err(BuildError::Value { reason });
         }
         let common = &self.options.common;
-        let name = key::name(key.digest(&common.hasher));
+        let name = key::truncate_digest(key.digest(&common.hasher));
         self.pairs.push(name, set, times, &|| common.stop())?;
         common.tell(self.pairs.count(), Progress::Read { keys: self.pairs.count() })
     }
@@ -394,7 +394,7 @@ impl Collector {
     }
 
     /// Its sets, and what an index must have in common with it to take its pairs.
-    pub(super) fn common(&self) -> (&[Named], (Hasher, Option<Domain>, u32)) {
+    pub(super) fn common(&self) -> (&[SetEntry], (Hasher, Option<Domain>, u32)) {
         (&self.names, (self.options.common.hasher, self.domain, self.options.kmer))
     }
 
@@ -438,7 +438,7 @@ impl Collector {
         if common.stop() {
             return Err(BuildError::Cancelled.into());
         }
-        let (out, bytes) = index.write(out(index.about()))?;
+        let (out, bytes) = index.write(out(index.approx_bytes()))?;
         report.bytes = bytes;
         Ok((out, report))
     }
@@ -447,21 +447,21 @@ impl Collector {
         let Collector { options, domain, mut names, .. } = self;
         let common = &options.common;
         let mut sizes = vec![0; names.len()];
-        let census = census(pairs, &mut sizes, &|| common.stop())?;
-        names.iter_mut().zip(&sizes).for_each(|(named, &size)| named.pairs = size);
+        let set_sizes = count_set_sizes(pairs, &mut sizes, &|| common.stop())?;
+        names.iter_mut().zip(&sizes).for_each(|(entry, &size)| entry.pairs = size);
         let mut report = Report {
-            sets: names.iter().filter(|named| !named.removed).count() as u32,
-            empty: names.iter().filter(|named| !named.removed && named.pairs == 0).count() as u32,
-            keys: census.keys(),
-            pairs: census.pairs(),
-            duplicates: pairs.count() - census.pairs(),
+            sets: names.iter().filter(|entry| !entry.removed).count() as u32,
+            empty: names.iter().filter(|entry| !entry.removed && entry.pairs == 0).count() as u32,
+            keys: set_sizes.keys(),
+            pairs: set_sizes.pairs(),
+            duplicates: pairs.count() - set_sizes.pairs(),
             colours: None,
             shape: None,
             absent: 0.0,
             present: 0.0,
             bytes: 0,
         };
-        let segment = options.segment(pairs, &census, &sizes, &mut report)?;
+        let segment = options.segment(pairs, &set_sizes, &sizes, &mut report)?;
         let index = Index {
             hasher: common.hasher,
             domain: domain.unwrap_or(Domain::Bytes),
@@ -482,23 +482,23 @@ pub(super) fn new_set(name: &str, sets: usize) -> Result<u32, BuildError> {
 }
 
 /// So many pairs of the same kind; of one set each, in a few sets, where nothing is known yet.
-pub(super) fn planned(census: &Census, pairs: u64) -> Census {
-    let known = census.pairs();
+pub(super) fn planned(set_sizes: &SetSizes, pairs: u64) -> SetSizes {
+    let known = set_sizes.pairs();
     if known == 0 {
-        return Census { sets: census.sets.max(FEW_SETS), multiplicities: vec![(1, pairs)] };
+        return SetSizes { sets: set_sizes.sets.max(DEFAULT_SETS), multiplicities: vec![(1, pairs)] };
     }
     let scale = |keys: u64| (u128::from(keys) * u128::from(pairs)).div_ceil(u128::from(known)) as u64;
-    let multiplicities = census.multiplicities.iter().map(|&(sets, keys)| (sets, scale(keys))).collect();
-    Census { sets: census.sets, multiplicities }
+    let multiplicities = set_sizes.multiplicities.iter().map(|&(sets, keys)| (sets, scale(keys))).collect();
+    SetSizes { sets: set_sizes.sets, multiplicities }
 }
 
 /// How often a sketch that is larger than its budget is made anew.
-const ATTEMPTS: u32 = 3;
+const MAX_ATTEMPTS: u32 = 3;
 /// Pairs from which on a budget is kept: of fewer, what every sketch has takes more than a thousandth.
-const MANY: u64 = 1 << 16;
+const MIN_BUDGET_PAIRS: u64 = 1 << 16;
 
 /// Sets to expect where none is known.
-const FEW_SETS: u32 = 64;
+const DEFAULT_SETS: u32 = 64;
 
 impl Settings {
     /// The kind that is meant.
@@ -523,7 +523,7 @@ impl Settings {
     fn segment<R: Record>(
         &self,
         pairs: &Sorted<R>,
-        census: &Census,
+        set_sizes: &SetSizes,
         sizes: &[u64],
         report: &mut Report,
     ) -> Result<Option<Segment>, Error> {
@@ -535,40 +535,40 @@ impl Settings {
             }
         }
         if kind == Kind::Frozen {
-            if census.keys() == 0 {
+            if set_sizes.keys() == 0 {
                 return Ok(None);
             }
             // A stranger that passes gets the list of some key.
-            let list = census.pairs() as f64 / census.keys() as f64;
+            let list = set_sizes.pairs() as f64 / set_sizes.keys() as f64;
             let rate = self.existence.unwrap_or(self.absent / list);
             if rate.is_nan() || rate <= 0.0 {
                 let reason = format!("a share of {rate} of absent keys, expected more than 0");
                 return Err(BuildError::Unreachable { reason }.into());
             }
-            let built = freeze::build(pairs, census, sizes, rate, &self.common)?;
+            let built = freeze::build(pairs, set_sizes, sizes, rate, &self.common)?;
             report.colours = Some(built.colours);
             report.absent = rate.min(1.0) * list;
             return Ok(Some(built.segment));
         }
-        let capacity = self.room.max(census.pairs());
+        let capacity = self.room.max(set_sizes.pairs());
         if capacity == 0 {
             return Ok(None);
         }
-        let mut planned = planned(census, capacity);
+        let mut planned = planned(set_sizes, capacity);
         // A table that grows will have more sets, too. Counts are as right as if there were some sets: with one, nothing else could be false.
-        if capacity > census.pairs() || self.counts {
-            planned.sets = planned.sets.max(FEW_SETS);
+        if capacity > set_sizes.pairs() || self.counts {
+            planned.sets = planned.sets.max(DEFAULT_SETS);
         }
         let budget = self.budget.map(|bits| bits * capacity as f64);
         let mut aim = self.budget;
         let mut attempts = 0;
         let (tuned, segment) = loop {
             let tuned = self.tuned(kind, &planned, aim)?;
-            let segment = sketch::build(pairs, census, tuned.shape, capacity, self.counts, &|| self.common.stop())?;
+            let segment = sketch::build(pairs, set_sizes, tuned.shape, capacity, self.counts, &|| self.common.stop())?;
             // What lists beside the table take is known when they are there.
             let over = budget.map_or(0.0, |budget| segment.bits() / budget);
             attempts += 1;
-            if over <= 1.001 || attempts == ATTEMPTS || self.shape.is_some() || capacity < MANY {
+            if over <= 1.001 || attempts == MAX_ATTEMPTS || self.shape.is_some() || capacity < MIN_BUDGET_PAIRS {
                 break (tuned, segment);
             }
             aim = aim.map(|bits| bits / over);
@@ -579,22 +579,22 @@ impl Settings {
         Ok(Some(segment))
     }
 
-    fn tuned(&self, kind: Kind, census: &Census, budget: Option<f64>) -> Result<tune::Tuned, BuildError> {
+    fn tuned(&self, kind: Kind, set_sizes: &SetSizes, budget: Option<f64>) -> Result<tune::Tuned, BuildError> {
         if let Some(shape) = &self.shape {
             let (tune::Body::Bloom { partitions, .. } | tune::Body::Cuckoo { partitions, .. }) = shape.body;
-            let most = most_partitions(census.sets);
+            let most = max_partitions(set_sizes.sets);
             if partitions > most {
-                let reason = format!("{partitions} partitions of {} sets, at most {most} are possible", census.sets);
+                let reason = format!("{partitions} partitions of {} sets, at most {most} are possible", set_sizes.sets);
                 return Err(BuildError::Unreachable { reason });
             }
-            return Ok(tune::predict(census, shape));
+            return Ok(tune::predict(set_sizes, shape));
         }
-        let wish = match budget {
-            Some(bits) => Wish::BitsPerPair(bits),
+        let goal = match budget {
+            Some(bits) => TuneGoal::BitsPerPair(bits),
             // More false sets than there are sets need not be kept out.
             None => {
-                let most = f64::from(census.sets.max(1));
-                Wish::Targets { absent: self.absent.min(most), present: self.present.min(most) }
+                let most = f64::from(set_sizes.sets.max(1));
+                TuneGoal::Targets { absent: self.absent.min(most), present: self.present.min(most) }
             }
         };
         let sketch = if kind == Kind::Cuckoo { tune::Sketch::Cuckoo } else { tune::Sketch::Bloom };
@@ -612,14 +612,14 @@ impl Settings {
         // With partitions a set that comes later would share the places of others: a row for all is as long as there are sets.
         let repetitions = if self.room > 0 { 1 } else { tune::Options::default().repetitions };
         let options = tune::Options { existence, heavy, counting: self.counts, repetitions };
-        let tuned = tune::tune(sketch, census, wish, &options)?;
+        let tuned = tune::tune(sketch, set_sizes, goal, &options)?;
         let Some(rate) = self.existence.filter(|&rate| rate < 1.0) else { return Ok(tuned) };
-        let behind = |tuned: tune::Tuned| tune::predict(census, &Shape { existence: Some(rate), ..tuned.shape });
+        let behind = |tuned: tune::Tuned| tune::predict(set_sizes, &Shape { existence: Some(rate), ..tuned.shape });
         let found = behind(tuned);
-        let Wish::BitsPerPair(bits) = wish else { return Ok(found) };
+        let TuneGoal::BitsPerPair(bits) = goal else { return Ok(found) };
         // The filter is paid for out of the same budget.
-        let left = bits - (found.bits - tuned.bits) / census.pairs().max(1) as f64;
-        Ok(behind(tune::tune(sketch, census, Wish::BitsPerPair(left), &options)?))
+        let left = bits - (found.bits - tuned.bits) / set_sizes.pairs().max(1) as f64;
+        Ok(behind(tune::tune(sketch, set_sizes, TuneGoal::BitsPerPair(left), &options)?))
     }
 }
 
@@ -639,7 +639,7 @@ impl Sets {
         let mut pairs = stream().like(self).kind(Kind::Frozen).start();
         let mut keys = keys.into_iter();
         loop {
-            let part: Vec<K> = keys.by_ref().take(FREEZE).collect();
+            let part: Vec<K> = keys.by_ref().take(FREEZE_BATCH).collect();
             if part.is_empty() {
                 return pairs.finish();
             }
@@ -657,4 +657,4 @@ impl Sets {
 }
 
 /// Keys that are asked for at a time.
-const FREEZE: usize = 1 << 12;
+const FREEZE_BATCH: usize = 1 << 12;

@@ -33,7 +33,7 @@ const MAX_HASHES: u32 = 32;
 /// The most words of a table; the largest payload has 2^49 bytes.
 const MAX_WORDS: u64 = 1 << 40;
 /// Cache lines that are asked for ahead of a query.
-const LINES: usize = 32;
+const PREFETCH_LINES: usize = 32;
 
 /// Two for each repetition.
 const SALTS: [[Salt; 2]; MAX_REPETITIONS as usize] = {
@@ -152,8 +152,8 @@ impl CscBloom {
         let row = u64::from(width.div_ceil(64)) * word;
         let rows = self.repeats.repetitions * self.hashes;
         // The same number of lines of every row, and one line of as many rows as there may be.
-        let lines = (LINES as u64 / u64::from(rows)).clamp(1, row.div_ceil(64) + 1);
-        let mut budget = LINES;
+        let lines = (PREFETCH_LINES as u64 / u64::from(rows)).clamp(1, row.div_ceil(64) + 1);
+        let mut budget = PREFETCH_LINES;
         for t in 0..self.repeats.repetitions {
             for anchor in self.anchors(t, key).take(budget) {
                 let start = u64::from(t) * self.table_len() + anchor.word * word;

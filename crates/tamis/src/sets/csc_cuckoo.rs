@@ -45,7 +45,7 @@ const BITS: std::ops::RangeInclusive<u32> = 4..=16;
 /// The most buckets of a table.
 const MAX_BUCKETS: u64 = 1 << 40;
 /// Cache lines that are asked for ahead of a query.
-const LINES: u64 = 32;
+const PREFETCH_LINES: u64 = 32;
 
 /// One for each repetition.
 const SALTS: [Salt; MAX_REPETITIONS as usize] = {
@@ -223,7 +223,7 @@ impl CscCuckoo {
     pub(crate) fn prefetch(&self, payload: &[u8], key: Digest, sets: u32) {
         let width = self.repeats.width(sets);
         let bytes = |buckets: u64| buckets * u64::from(self.bits) / 2;
-        let lines = (LINES / u64::from(2 * self.repeats.repetitions)).min(bytes(width.into()) / 64 + 1);
+        let lines = (PREFETCH_LINES / u64::from(2 * self.repeats.repetitions)).min(bytes(width.into()) / 64 + 1);
         for t in 0..self.repeats.repetitions {
             let run = self.run(t, key);
             let start = u64::from(t) * self.table_len();

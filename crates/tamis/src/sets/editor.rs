@@ -7,11 +7,11 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use super::build::{Collector, new_set, planned};
-use super::index::{Desk, Index, MAX_SEGMENTS, Named, by_name};
+use super::index::{Index, MAX_SEGMENTS, QueryScratch, SetEntry, by_name};
 use super::query::Sets;
-use super::segment::{Body, Content, NONE, Numbers, Segment, Sketch};
+use super::segment::{Body, Content, NO_SET, Numbers, Segment, Sketch};
 use super::sketch::list;
-use super::tune::{self, Census, Wish};
+use super::tune::{self, SetSizes, TuneGoal};
 use crate::debug::brief_debug;
 use crate::error::{BuildError, ChangeError, Error, FormatError, QueryError};
 use crate::filter::build::to_file;
@@ -41,7 +41,7 @@ pub struct Editor {
 brief_debug!(Editor, it => sets: it.index.names.len(), segments: it.index.segments.len(), hasher: it.index.hasher);
 
 /// The fewest pairs that a new segment is made for.
-const FEW: u64 = 1 << 12;
+const MIN_SEGMENT_PAIRS: u64 = 1 << 12;
 
 impl Editor {
     /// Takes up an index. Nothing is copied yet, but its tables are checked: a snapshot has a checksum of its own, which would hide that they were damaged.
@@ -58,7 +58,7 @@ impl Editor {
             return Ok(id);
         }
         let id = new_set(name, self.index.names.len())?;
-        self.index.names.push(Named { name: name.into(), removed: false, pairs: 0 });
+        self.index.names.push(SetEntry { name: name.into(), removed: false, pairs: 0 });
         self.by_name.insert(name.into(), id);
         Ok(id)
     }
@@ -87,7 +87,7 @@ impl Editor {
         }
         self.index.check::<K>().map_err(ChangeError::from)?;
         self.known(set)?;
-        self.put(self.index.named(&key), set)
+        self.put(self.index.digest_of(&key), set)
     }
 
     fn put(&mut self, key: Digest, set: u32) -> Result<(), Error> {
@@ -96,7 +96,7 @@ impl Editor {
                 let local = segment.numbers.add(set);
                 sketch.groups.grow(segment.numbers.len());
                 let stored = list(&mut sketch.heavy, key, local);
-                sketch.announce(&[key]);
+                sketch.insert_existence(&[key]);
                 segment.pairs = segment.pairs.saturating_add(stored.into());
                 Some((at, local))
             }
@@ -118,13 +118,13 @@ impl Editor {
         {
             known.insert(set, local);
         }
-        let named = &mut self.index.names[set as usize];
-        named.pairs = named.pairs.saturating_add(1);
+        let entry = &mut self.index.names[set as usize];
+        entry.pairs = entry.pairs.saturating_add(1);
         Ok(())
     }
 
     fn known(&self, set: u32) -> Result<(), BuildError> {
-        match self.index.names.get(set as usize).is_some_and(|named| !named.removed) {
+        match self.index.names.get(set as usize).is_some_and(|entry| !entry.removed) {
             true => Ok(()),
             false => Err(BuildError::Value { reason: format!("there is no set {set}") }),
         }
@@ -147,7 +147,7 @@ impl Editor {
             }
         };
         let numbers = &self.index.segments[at].numbers;
-        self.open = Some((at, numbers.iter().zip(0..).filter(|&(set, _)| set != NONE).collect()));
+        self.open = Some((at, numbers.iter().zip(0..).filter(|&(set, _)| set != NO_SET).collect()));
         Ok(at)
     }
 
@@ -161,14 +161,14 @@ impl Editor {
         let (keys, pairs) = (self.index.keys(), self.index.pairs());
         let each = (pairs / keys.max(1)).clamp(1, u64::from(u32::MAX)) as u32;
         let sets = (self.index.names.len() as u32).max(64);
-        let census = Census { sets, multiplicities: vec![(each.min(sets.max(1)), keys.max(1))] };
-        let capacity = self.index.growth().max(FEW);
-        let census = planned(&census, capacity);
-        let wish = Wish::Targets { absent: 0.01, present: 0.1 };
+        let sizes = SetSizes { sets, multiplicities: vec![(each.min(sets.max(1)), keys.max(1))] };
+        let capacity = self.index.growth().max(MIN_SEGMENT_PAIRS);
+        let sizes = planned(&sizes, capacity);
+        let goal = TuneGoal::Targets { absent: 0.01, present: 0.1 };
         // Rows that grow with the sets: see `Settings::tuned`.
         let options = tune::Options { heavy: Some(u32::MAX), repetitions: 1, ..tune::Options::default() };
-        let tuned = tune::tune(kind.unwrap_or(tune::Sketch::Bloom), &census, wish, &options)?;
-        let sketch = Sketch::empty(&tuned.shape, false, 0, census.keys())?;
+        let tuned = tune::tune(kind.unwrap_or(tune::Sketch::Bloom), &sizes, goal, &options)?;
+        let sketch = Sketch::empty(&tuned.shape, false, 0, sizes.keys())?;
         Ok(Segment { keys: 0, pairs: 0, capacity, numbers: Numbers::Same(0), content: Content::Sketch(sketch) })
     }
 
@@ -187,12 +187,12 @@ impl Editor {
     pub fn remove<K: Key>(&mut self, key: K, set: u32) -> Result<bool, Error> {
         self.index.check::<K>().map_err(ChangeError::from)?;
         self.known(set)?;
-        let key = self.index.named(&key);
-        let (mut desk, mut ids) = (Desk::default(), vec![]);
+        let key = self.index.digest_of(&key);
+        let (mut scratch, mut ids) = (QueryScratch::default(), vec![]);
         let mut holding = vec![];
         for (at, segment) in self.index.segments.iter().enumerate() {
             ids.clear();
-            desk.find_in(segment, key, &mut ids);
+            scratch.find_in(segment, key, &mut ids);
             if ids.binary_search(&set).is_ok() {
                 if !segment.gives_back(key) {
                     let what =
@@ -213,8 +213,8 @@ impl Editor {
             }
         };
         if removed {
-            let named = &mut self.index.names[set as usize];
-            named.pairs = named.pairs.saturating_sub(1);
+            let entry = &mut self.index.names[set as usize];
+            entry.pairs = entry.pairs.saturating_sub(1);
         }
         Ok(removed)
     }
@@ -245,10 +245,10 @@ impl Editor {
     /// Whether a segment of another index is here already: its pairs would count twice, and could not be taken out any more.
     fn common(&self, theirs: &Index) -> Option<String> {
         // A set that is not here has a number that no set has.
-        let here = |named: &Named| self.id(&named.name).unwrap_or(NONE - 1);
+        let here = |entry: &SetEntry| self.id(&entry.name).unwrap_or(NO_SET - 1);
         let numbers: Vec<u32> =
-            theirs.names.iter().map(|named| if named.removed { NONE } else { here(named) }).collect();
-        let number = |set: u32| numbers.get(set as usize).copied().unwrap_or(NONE);
+            theirs.names.iter().map(|entry| if entry.removed { NO_SET } else { here(entry) }).collect();
+        let number = |set: u32| numbers.get(set as usize).copied().unwrap_or(NO_SET);
         let same = |ours: &Segment, theirs: &Segment| {
             ours.is_like(theirs) && ours.numbers.iter().eq(theirs.numbers.iter().map(number))
         };
@@ -267,18 +267,18 @@ impl Editor {
             self.index.kmer = theirs.kmer;
         }
         let mut numbers = vec![];
-        for named in &theirs.names {
-            if named.removed {
-                numbers.push(NONE);
+        for entry in &theirs.names {
+            if entry.removed {
+                numbers.push(NO_SET);
                 continue;
             }
-            let id = self.add_set(&named.name)?;
+            let id = self.add_set(&entry.name)?;
             let ours = &mut self.index.names[id as usize];
-            ours.pairs = ours.pairs.saturating_add(named.pairs);
+            ours.pairs = ours.pairs.saturating_add(entry.pairs);
             numbers.push(id);
         }
         for segment in &theirs.segments {
-            let sets = segment.numbers.iter().map(|set| numbers.get(set as usize).copied().unwrap_or(NONE));
+            let sets = segment.numbers.iter().map(|set| numbers.get(set as usize).copied().unwrap_or(NO_SET));
             let numbers = Numbers::listed(sets.collect());
             let content = match &segment.content {
                 Content::Frozen(frozen, _) => Content::frozen(frozen.clone(), &numbers),
@@ -313,13 +313,13 @@ impl Editor {
             return Err(BuildError::Unreachable { reason: format!("the pairs cannot be added: {reason}") }.into());
         }
         let mut numbers = vec![];
-        for named in names {
-            numbers.push(if named.removed { NONE } else { self.add_set(&named.name)? });
+        for entry in names {
+            numbers.push(if entry.removed { NO_SET } else { self.add_set(&entry.name)? });
         }
-        let (mut added, mut desk) = (Added::default(), Desk::default());
+        let (mut added, mut scratch) = (Added::default(), QueryScratch::default());
         added.duplicates = pairs.offer(|key, set| {
-            let set = numbers.get(set as usize).copied().unwrap_or(NONE);
-            if set == NONE || self.index.segments.iter().any(|segment| segment.keeps(key, set, &mut desk)) {
+            let set = numbers.get(set as usize).copied().unwrap_or(NO_SET);
+            if set == NO_SET || self.index.segments.iter().any(|segment| segment.keeps(key, set, &mut scratch)) {
                 added.known += 1;
                 return Ok(true);
             }
@@ -340,7 +340,7 @@ impl Editor {
     pub fn find<K: Key>(&self, key: K) -> Result<Vec<u32>, QueryError> {
         self.index.check::<K>()?;
         let mut ids = vec![];
-        self.index.find(self.index.named(&key), &mut Desk::default(), &mut ids);
+        self.index.find(self.index.digest_of(&key), &mut QueryScratch::default(), &mut ids);
         Ok(ids)
     }
 
@@ -442,7 +442,7 @@ impl Segment {
         if sketch.existence.is_some() {
             if !sketch.exists(key) {
                 self.keys = self.keys.saturating_add(1);
-                sketch.announce(&[key]);
+                sketch.insert_existence(&[key]);
                 if let Some((filter, _)) = &mut sketch.existence {
                     *filter = filter.holding(self.keys);
                 }
@@ -455,7 +455,7 @@ impl Segment {
     }
 
     /// Whether a pair is found here, and will be whatever else is taken out: in tables that give nothing back, or listed exactly.
-    fn keeps(&self, key: Digest, set: u32, desk: &mut Desk) -> bool {
+    fn keeps(&self, key: Digest, set: u32, scratch: &mut QueryScratch) -> bool {
         let mut ids = vec![];
         match &self.content {
             Content::Sketch(sketch) if sketch.gives_back() => {
@@ -463,7 +463,7 @@ impl Segment {
                     && self.numbers.local(set).is_some_and(|local| ids.binary_search(&local).is_ok())
             }
             Content::Sketch(_) | Content::Frozen(..) => {
-                desk.find_in(self, key, &mut ids);
+                scratch.find_in(self, key, &mut ids);
                 ids.binary_search(&set).is_ok()
             }
         }

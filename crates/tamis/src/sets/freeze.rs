@@ -17,7 +17,7 @@ use super::key::Hashed;
 use super::lists::{self, Lists};
 use super::pairs::{each_key, sets_of};
 use super::segment::{Content, Numbers, Segment};
-use super::tune::Census;
+use super::tune::SetSizes;
 use crate::error::{BuildError, Error};
 use crate::filter::build::{Options, Progress, stream};
 use crate::gather::{Limits, Record, Sorted};
@@ -25,7 +25,7 @@ use crate::maps::{self, table::heaviest_first};
 use crate::plan::Kind;
 
 /// Distinct lists, as they are met.
-struct Colours {
+struct SetLists {
     /// How a set is numbered in lists.
     rank: Vec<u32>,
     by_hash: HashMap<u128, u32>,
@@ -40,13 +40,13 @@ struct Colours {
     bytes: Vec<u8>,
 }
 
-const NONE: u32 = u32::MAX;
+const NO_LIST: u32 = u32::MAX;
 
-impl Colours {
-    fn new(rank: Vec<u32>) -> Colours {
-        let single = vec![NONE; rank.len()];
+impl SetLists {
+    fn new(rank: Vec<u32>) -> SetLists {
+        let single = vec![NO_LIST; rank.len()];
         let (written, ends) = (BitWriter::default(), vec![0]);
-        Colours { rank, by_hash: HashMap::new(), single, counts: vec![], written, ends, ranked: vec![], bytes: vec![] }
+        SetLists { rank, by_hash: HashMap::new(), single, counts: vec![], written, ends, ranked: vec![], bytes: vec![] }
     }
 
     /// The colour of a list, new or known.
@@ -56,12 +56,12 @@ impl Colours {
             _ => {
                 self.bytes.clear();
                 sets.iter().for_each(|set| self.bytes.extend_from_slice(&set.to_le_bytes()));
-                self.by_hash.entry(xxh3_128(&self.bytes)).or_insert(NONE)
+                self.by_hash.entry(xxh3_128(&self.bytes)).or_insert(NO_LIST)
             }
         };
-        if *slot == NONE {
-            *slot = u32::try_from(self.counts.len()).ok().filter(|&number| number < NONE).ok_or_else(|| {
-                BuildError::Unreachable { reason: format!("more than {NONE} different lists of sets") }
+        if *slot == NO_LIST {
+            *slot = u32::try_from(self.counts.len()).ok().filter(|&number| number < NO_LIST).ok_or_else(|| {
+                BuildError::Unreachable { reason: format!("more than {NO_LIST} different lists of sets") }
             })?;
             let number = *slot;
             self.counts.push(0);
@@ -96,16 +96,16 @@ pub(super) struct Built {
 /// Builds the segment; `rate` is the share of absent keys that get some list.
 pub(super) fn build<R: Record>(
     pairs: &Sorted<R>,
-    census: &Census,
+    set_sizes: &SetSizes,
     sizes: &[u64],
     rate: f64,
     common: &Options,
 ) -> Result<Built, Error> {
     let stop = || common.stop();
-    let by_size = heaviest_first(&sizes[..census.sets as usize]);
+    let by_size = heaviest_first(&sizes[..set_sizes.sets as usize]);
     let mut rank = vec![0; by_size.len()];
     (0..).zip(&by_size).for_each(|(at, &set)| rank[set as usize] = at);
-    let mut colours = Colours::new(rank);
+    let mut colours = SetLists::new(rank);
     let mut sets = vec![];
     each_key(pairs, &stop, |_, pairs| {
         sets_of(pairs, &mut sets);
@@ -142,7 +142,7 @@ pub(super) fn build<R: Record>(
     drop(colours);
     let filter = filter.map(|filter| filter.finish()).transpose()?;
     let frozen = Frozen { filter, map: map.finish()?, lists };
-    let (keys, pairs) = (census.keys(), census.pairs());
+    let (keys, pairs) = (set_sizes.keys(), set_sizes.pairs());
     let count = frozen.lists.len();
     let numbers = Numbers::listed(by_size);
     let segment = Segment { keys, pairs, capacity: pairs, content: Content::frozen(frozen.into(), &numbers), numbers };

@@ -37,23 +37,23 @@ pub(crate) struct Frozen {
 ///
 /// They are read when a segment is opened: a few thousand numbers, for which most queries need not decode anything.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Hot {
+pub(crate) struct CachedLists {
     ends: Vec<u32>,
     ids: Vec<u32>,
 }
 
 /// The most colours and the most numbers that are kept.
-const HOT: (u64, u64) = (1 << 12, 1 << 14);
+const MAX_CACHED: (u64, u64) = (1 << 12, 1 << 14);
 
-impl Hot {
+impl CachedLists {
     /// The most colours and numbers of some lists. No more than the lists pay for: a few bits can stand for all sets, and many lists for none.
-    fn most(lists: &Lists) -> (u64, u64) {
+    fn limits(lists: &Lists) -> (u64, u64) {
         let bytes = lists.payload_len();
-        (lists.len().min(HOT.0).min(64 + 2 * bytes), HOT.1.min(64 + 16 * bytes))
+        (lists.len().min(MAX_CACHED.0).min(64 + 2 * bytes), MAX_CACHED.1.min(64 + 16 * bytes))
     }
 
-    pub(super) fn new(frozen: &Frozen, numbers: &Numbers) -> Hot {
-        let (colours, most) = Hot::most(&frozen.lists);
+    pub(super) fn new(frozen: &Frozen, numbers: &Numbers) -> CachedLists {
+        let (colours, most) = CachedLists::limits(&frozen.lists);
         let (mut ends, mut ids) = (Vec::with_capacity(colours as usize), Vec::with_capacity(most as usize));
         for colour in 0..colours {
             let start = ids.len();
@@ -65,7 +65,7 @@ impl Hot {
             ends.push(ids.len() as u32);
         }
         ids.shrink_to_fit();
-        Hot { ends, ids }
+        CachedLists { ends, ids }
     }
 
     #[inline]
@@ -91,15 +91,15 @@ impl Frozen {
     }
 
     /// Appends the list of a key, as numbers of the file.
-    pub(super) fn find(&self, key: Digest, hot: &Hot, numbers: &Numbers, ids: &mut Vec<u32>) {
+    pub(super) fn find(&self, key: Digest, cached: &CachedLists, numbers: &Numbers, ids: &mut Vec<u32>) {
         if let Some(colour) = self.colour(key) {
-            self.list(colour, hot, numbers, ids);
+            self.list(colour, cached, numbers, ids);
         }
     }
 
     #[inline]
-    fn list(&self, colour: u64, hot: &Hot, numbers: &Numbers, ids: &mut Vec<u32>) {
-        match hot.list(colour) {
+    fn list(&self, colour: u64, cached: &CachedLists, numbers: &Numbers, ids: &mut Vec<u32>) {
+        match cached.list(colour) {
             Some(list) => ids.extend_from_slice(list),
             None => self.read(colour, numbers, ids),
         }
@@ -116,7 +116,7 @@ impl Frozen {
     pub(super) fn find_many(
         &self,
         keys: &[Digest],
-        hot: &Hot,
+        cached: &CachedLists,
         numbers: &Numbers,
         ids: &mut Vec<u32>,
         ends: &mut Vec<usize>,
@@ -137,7 +137,7 @@ impl Frozen {
         let mut next = colours[..count].iter();
         for &yes in &*yes {
             if let Some(colour) = if yes { next.next().copied().flatten() } else { None } {
-                self.list(colour, hot, numbers, ids);
+                self.list(colour, cached, numbers, ids);
             }
             ends.push(ids.len());
         }
@@ -159,7 +159,7 @@ impl Frozen {
         };
         let map = Map::within(places.take(map)?, Form::Map, places.budget)?;
         lists.set_payload(places.take(lists.payload_len())?);
-        let (colours, numbers) = Hot::most(&lists);
+        let (colours, numbers) = CachedLists::limits(&lists);
         // Itself, and the first lists.
         from.draw(size_of::<Frozen>() as u64 + 16 + 4 * (colours + numbers))?;
         let plain = |filter: &Filter| !filter.is_partitioned() && filter.domain() == Domain::Bytes;

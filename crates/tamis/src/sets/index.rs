@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use super::coalesce::Scratch;
 use super::frozen::BATCH;
-use super::key::name;
+use super::key::truncate_digest;
 use super::segment::{Segment, distinct};
 use crate::error::FormatError;
 #[cfg(feature = "build")]
@@ -52,7 +52,7 @@ pub(crate) struct Index {
     pub(crate) domain: Domain,
     /// Keys are k-mers of this length; 0 if they are something else.
     pub(crate) kmer: u32,
-    pub(crate) names: Vec<Named>,
+    pub(crate) names: Vec<SetEntry>,
     pub(crate) segments: Vec<Segment>,
     /// How many sets are marked as removed.
     pub(crate) removed: u32,
@@ -60,7 +60,7 @@ pub(crate) struct Index {
 
 /// One set.
 #[derive(Clone, Debug)]
-pub(crate) struct Named {
+pub(crate) struct SetEntry {
     pub(crate) name: Box<str>,
     pub(crate) removed: bool,
     /// Distinct keys, as far as segments know.
@@ -68,14 +68,14 @@ pub(crate) struct Named {
 }
 
 /// The numbers of all sets that are not removed.
-pub(crate) fn by_name(names: &[Named]) -> HashMap<Box<str>, u32> {
-    let alive = (0..).zip(names).filter(|(_, named)| !named.removed);
-    alive.map(|(id, named)| (named.name.clone(), id)).collect()
+pub(crate) fn by_name(names: &[SetEntry]) -> HashMap<Box<str>, u32> {
+    let alive = (0..).zip(names).filter(|(_, entry)| !entry.removed);
+    alive.map(|(id, entry)| (entry.name.clone(), id)).collect()
 }
 
 /// Memory that queries use again and again.
 #[derive(Debug)]
-pub(crate) struct Desk {
+pub(crate) struct QueryScratch {
     scratch: Scratch,
     /// Lists of one segment, and where each ends.
     ids: Vec<u32>,
@@ -84,13 +84,13 @@ pub(crate) struct Desk {
     lists: Vec<Vec<u32>>,
 }
 
-impl Default for Desk {
-    fn default() -> Desk {
-        Desk { scratch: Scratch::new(), ids: vec![], ends: vec![], lists: vec![] }
+impl Default for QueryScratch {
+    fn default() -> QueryScratch {
+        QueryScratch { scratch: Scratch::new(), ids: vec![], ends: vec![], lists: vec![] }
     }
 }
 
-impl Desk {
+impl QueryScratch {
     /// Appends the sets of one segment.
     #[cfg(feature = "build")]
     pub(crate) fn find_in(&mut self, segment: &Segment, key: Digest, ids: &mut Vec<u32>) {
@@ -111,25 +111,25 @@ impl Index {
     /// can claim any number of pairs, so no more than two for each of its bytes.
     #[cfg(feature = "build")]
     pub(crate) fn growth(&self) -> u64 {
-        (self.pairs() / 4).min(2 * self.about())
+        (self.pairs() / 4).min(2 * self.approx_bytes())
     }
 
     pub(crate) fn check<K: Key>(&self) -> Result<(), Mismatch> {
         if self.segments.is_empty() { Ok(()) } else { self.domain.check(K::DOMAIN) }
     }
 
-    /// The name of a key of the right domain.
-    pub(crate) fn named<K: Key>(&self, key: &K) -> Digest {
-        name(key.digest(&self.hasher))
+    /// The truncated digest of a key of the right domain.
+    pub(crate) fn digest_of<K: Key>(&self, key: &K) -> Digest {
+        truncate_digest(key.digest(&self.hasher))
     }
 
     /// Writes the sets of a key into `ids`, ascending.
-    pub(crate) fn find(&self, key: Digest, desk: &mut Desk, ids: &mut Vec<u32>) {
+    pub(crate) fn find(&self, key: Digest, scratch: &mut QueryScratch, ids: &mut Vec<u32>) {
         ids.clear();
         for segment in &self.segments {
-            segment.find(key, &mut desk.scratch, ids);
+            segment.find(key, &mut scratch.scratch, ids);
         }
-        self.tidy(ids);
+        self.merge_segments(ids);
     }
 
     /// The sets of a key, with how often it is in each.
@@ -148,7 +148,7 @@ impl Index {
     }
 
     /// What several segments said, put together, without removed sets.
-    fn tidy(&self, ids: &mut Vec<u32>) {
+    fn merge_segments(&self, ids: &mut Vec<u32>) {
         if self.segments.len() > 1 {
             ids.sort_unstable();
             distinct(ids, 0);
@@ -159,22 +159,22 @@ impl Index {
     }
 
     fn alive(&self, id: u32) -> bool {
-        self.names.get(id as usize).is_some_and(|named| !named.removed)
+        self.names.get(id as usize).is_some_and(|entry| !entry.removed)
     }
 
     /// Tells the sets of every key, in order.
     pub(crate) fn find_many<K: Key>(&self, keys: &[K], mut found: impl FnMut(usize, &[u32])) {
-        let mut desk = Desk::default();
+        let mut scratch = QueryScratch::default();
         let mut names = [Digest::default(); BATCH];
         for (round, keys) in keys.chunks(BATCH).enumerate() {
-            names.iter_mut().zip(keys).for_each(|(to, key)| *to = self.named(key));
-            self.find_some(&names[..keys.len()], &mut desk, |at, ids| found(round * BATCH + at, ids));
+            names.iter_mut().zip(keys).for_each(|(to, key)| *to = self.digest_of(key));
+            self.find_some(&names[..keys.len()], &mut scratch, |at, ids| found(round * BATCH + at, ids));
         }
     }
 
     /// The same for at most [`BATCH`] names.
-    fn find_some(&self, names: &[Digest], desk: &mut Desk, mut found: impl FnMut(usize, &[u32])) {
-        let Desk { scratch, ids, ends, lists } = desk;
+    fn find_some(&self, names: &[Digest], scratch: &mut QueryScratch, mut found: impl FnMut(usize, &[u32])) {
+        let QueryScratch { scratch, ids, ends, lists } = scratch;
         if let ([segment], 0) = (&self.segments[..], self.removed) {
             segment.find_many(names, scratch, ids, ends);
             let mut start = 0;
@@ -195,7 +195,7 @@ impl Index {
             }
         }
         for (at, list) in lists.iter_mut().enumerate() {
-            self.tidy(list);
+            self.merge_segments(list);
             found(at, list);
         }
     }
@@ -207,7 +207,7 @@ impl Index {
         if count > from.len() / 3 {
             return Err(FormatError::invalid(format!("directory: too short for {count} sets")));
         }
-        let mut names: Vec<Named> = from.room(count)?;
+        let mut names: Vec<SetEntry> = from.room(count)?;
         for _ in 0..count {
             let len = from.varint()?;
             let name = str::from_utf8(from.take(len)?)
@@ -215,10 +215,10 @@ impl Index {
             check_name(name).map_err(|reason| FormatError::invalid(format!("directory: {reason}")))?;
             from.draw(len)?;
             let removed = from.within("mark of a set", 0..=1)? == 1;
-            names.push(Named { name: name.into(), removed, pairs: from.varint()? });
+            names.push(SetEntry { name: name.into(), removed, pairs: from.varint()? });
         }
         let mut sorted: Vec<&str> = from.room(count)?;
-        sorted.extend(names.iter().filter(|named| !named.removed).map(|named| &*named.name));
+        sorted.extend(names.iter().filter(|entry| !entry.removed).map(|entry| &*entry.name));
         sorted.sort_unstable();
         if let Some(two) = sorted.windows(2).find(|two| two[0] == two[1]) {
             return Err(FormatError::invalid(format!("directory: two sets are named {:?}", two[0])));
@@ -231,7 +231,7 @@ impl Index {
         }
         from.end()?;
         places.check()?;
-        let removed = names.iter().filter(|named| named.removed).count() as u32;
+        let removed = names.iter().filter(|entry| entry.removed).count() as u32;
         Ok(Index { hasher: header.hasher, domain: header.domain, kmer, names, segments, removed })
     }
 
@@ -250,7 +250,7 @@ impl Index {
         let mut directory = vec![];
         put_varint(&mut directory, u64::from(self.kmer));
         put_varint(&mut directory, self.names.len() as u64);
-        for Named { name, removed, pairs } in &self.names {
+        for SetEntry { name, removed, pairs } in &self.names {
             put_varint(&mut directory, name.len() as u64);
             directory.extend_from_slice(name.as_bytes());
             directory.push(*removed as u8);
@@ -266,7 +266,7 @@ impl Index {
 
     /// About how long the file will be.
     #[cfg(feature = "build")]
-    pub(crate) fn about(&self) -> u64 {
+    pub(crate) fn approx_bytes(&self) -> u64 {
         let mut sum = 4096 + self.names.len() as u64 * 32;
         for segment in &self.segments {
             sum += (segment.bits() / 8.0) as u64 + 512;

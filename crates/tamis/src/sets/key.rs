@@ -7,16 +7,16 @@
 use crate::hash::{Digest, Domain, Hasher, Key};
 
 /// Where the set's id goes.
-const SET: u64 = 0xffff_ffff;
+const SET_MASK: u64 = 0xffff_ffff;
 
 /// Odd: the product with it is a bijection.
 const SPREAD: u64 = 0xd6e8_feb8_6659_fd93;
 
 /// The key that an index knows: low half of `lo` zero.
 #[inline(always)]
-pub(crate) fn name(digest: Digest) -> Digest {
+pub(crate) fn truncate_digest(digest: Digest) -> Digest {
     // Digests of small integers have 64 random bits, all of them in `lo`: what is cut off there must be in `hi` too.
-    Digest { hi: digest.hi ^ digest.lo.wrapping_mul(SPREAD), lo: digest.lo & !SET }
+    Digest { hi: digest.hi ^ digest.lo.wrapping_mul(SPREAD), lo: digest.lo & !SET_MASK }
 }
 
 /// A key's name with a set.
@@ -28,7 +28,7 @@ pub(crate) fn pair(name: Digest, set: u32) -> Digest {
 /// Both again.
 #[inline(always)]
 pub(crate) fn parts(pair: Digest) -> (Digest, u32) {
-    (Digest { lo: pair.lo & !SET, ..pair }, (pair.lo & SET) as u32)
+    (Digest { lo: pair.lo & !SET_MASK, ..pair }, (pair.lo & SET_MASK) as u32)
 }
 
 /// A key that was hashed before, for the filter and the map inside a frozen segment.
@@ -54,8 +54,8 @@ mod tests {
         let hasher = Hasher::seeded(5);
         let mut high = HashSet::new();
         for key in 0..300_000u64 {
-            let name = name(hasher.integer(key));
-            assert_eq!(name.lo & SET, 0);
+            let name = truncate_digest(hasher.integer(key));
+            assert_eq!(name.lo & SET_MASK, 0);
             // 64 of the 96 bits keep so few apart already.
             assert!(high.insert(name.hi));
             assert_eq!(parts(pair(name, 0xdead_beef)), (name, 0xdead_beef));

@@ -23,9 +23,9 @@ use crate::format::Reader;
 use crate::format::put_varint;
 
 /// Lists in a block.
-const BLOCK: u64 = 16;
+const BLOCK_LISTS: u64 = 16;
 /// Bits that say how wide a block's extras are.
-const WIDTH: u32 = 5;
+const WIDTH_BITS: u32 = 5;
 /// No list is longer, in bits; and no table.
 const MAX_BITS: u64 = 1 << 46;
 
@@ -128,7 +128,7 @@ impl Lists {
         let (mut count, mut longest) = (0, 0);
         let mut lists = lists.peekable();
         while lists.peek().is_some() {
-            let block: Vec<_> = lists.by_ref().take(BLOCK as usize).collect();
+            let block: Vec<_> = lists.by_ref().take(BLOCK_LISTS as usize).collect();
             let base = block.iter().map(|&(_, _, bits)| bits).min().unwrap_or(0);
             let extra = block.iter().map(|&(_, _, bits)| bits - base).max().unwrap_or(0);
             let width = u64::BITS - extra.leading_zeros();
@@ -148,7 +148,7 @@ impl Lists {
         for (start, shortest, width) in headers {
             front.put(start, lists.start_bits());
             front.put(shortest, base);
-            front.put(u64::from(width), WIDTH);
+            front.put(u64::from(width), WIDTH_BITS);
         }
         let mut payload = front.into_bytes();
         debug_assert_eq!(payload.len() as u64, lists.front());
@@ -173,12 +173,12 @@ impl Lists {
     }
 
     fn header_bits(&self) -> u32 {
-        self.start_bits() + self.base + WIDTH
+        self.start_bits() + self.base + WIDTH_BITS
     }
 
     /// Bytes before the first block.
     fn front(&self) -> u64 {
-        (self.count.div_ceil(BLOCK) * u64::from(self.header_bits())).div_ceil(8)
+        (self.count.div_ceil(BLOCK_LISTS) * u64::from(self.header_bits())).div_ceil(8)
     }
 
     /// How many lists there are.
@@ -223,15 +223,15 @@ impl Lists {
         if number >= self.count {
             return true;
         }
-        let mut header = BitReader::new(&self.payload, number / BLOCK * u64::from(self.header_bits()));
+        let mut header = BitReader::new(&self.payload, number / BLOCK_LISTS * u64::from(self.header_bits()));
         let start = header.take(self.start_bits());
         let base = header.take(self.base);
-        let width = header.take(WIDTH);
+        let width = header.take(WIDTH_BITS);
         let at = self.front().saturating_mul(8).saturating_add(start);
         let mut extras = BitReader::new(&self.payload, at);
-        let before = number % BLOCK;
+        let before = number % BLOCK_LISTS;
         let extra: u64 = (0..before).map(|_| extras.take(width as u32)).sum();
-        let size = (self.count - number / BLOCK * BLOCK).min(BLOCK);
+        let size = (self.count - number / BLOCK_LISTS * BLOCK_LISTS).min(BLOCK_LISTS);
         let at = at.saturating_add(size * width).saturating_add(before * base + extra);
         take(&mut BitReader::new(&self.payload, at), self.sets, most, ids)
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::key;
-use super::tune::Census;
+use super::tune::SetSizes;
 use crate::error::BuildError;
 use crate::gather::{Intake, Record, Sorted, Tagged, Workspace, walk};
 use crate::hash::Digest;
@@ -68,7 +68,11 @@ pub(super) fn sets_of<R: Record>(pairs: &[R], sets: &mut Vec<u32>) {
 }
 
 /// How many keys are in how many sets, and how large the sets are.
-pub(super) fn census<R: Record>(pairs: &Sorted<R>, sizes: &mut [u64], stop: Stop<'_>) -> Result<Census, BuildError> {
+pub(super) fn count_set_sizes<R: Record>(
+    pairs: &Sorted<R>,
+    sizes: &mut [u64],
+    stop: Stop<'_>,
+) -> Result<SetSizes, BuildError> {
     let mut by_multiplicity = vec![0u64; sizes.len() + 1];
     each_key(pairs, stop, |_, pairs| {
         by_multiplicity[pairs.len()] += 1;
@@ -78,5 +82,5 @@ pub(super) fn census<R: Record>(pairs: &Sorted<R>, sizes: &mut [u64], stop: Stop
         Ok::<(), BuildError>(())
     })?;
     let multiplicities = (0..).zip(by_multiplicity).filter(|&(_, keys)| keys > 0).collect();
-    Ok(Census { sets: sizes.len() as u32, multiplicities })
+    Ok(SetSizes { sets: sizes.len() as u32, multiplicities })
 }

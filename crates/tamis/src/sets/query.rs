@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use bytes::Bytes;
 
-use super::index::{Desk, Index, by_name};
+use super::index::{Index, QueryScratch, by_name};
 use super::info::SegmentInfo;
 use crate::debug::brief_debug;
 use crate::error::{FormatError, QueryError};
@@ -66,7 +66,7 @@ impl Sets {
     /// The same in a vector of the caller's, whose content is replaced.
     pub fn find_into<K: Key>(&self, key: K, ids: &mut Vec<u32>) -> Result<(), QueryError> {
         self.index.check::<K>()?;
-        self.index.find(self.index.named(&key), &mut Desk::default(), ids);
+        self.index.find(self.index.digest_of(&key), &mut QueryScratch::default(), ids);
         Ok(())
     }
 
@@ -168,7 +168,7 @@ impl Sets {
     /// for every pair of an index without counts it is 1.
     pub fn frequencies<K: Key>(&self, key: K) -> Result<Vec<(u32, u8)>, QueryError> {
         self.index.check::<K>()?;
-        Ok(self.index.frequencies(self.index.named(&key)))
+        Ok(self.index.frequencies(self.index.digest_of(&key)))
     }
 
     /// How many sets there are, without those that were removed.
@@ -179,12 +179,12 @@ impl Sets {
     /// All sets that were not removed, with their numbers.
     pub fn names(&self) -> impl Iterator<Item = (u32, &str)> + '_ {
         let all = (0..).zip(&self.index.names);
-        all.filter(|(_, named)| !named.removed).map(|(id, named)| (id, &*named.name))
+        all.filter(|(_, entry)| !entry.removed).map(|(id, entry)| (id, &*entry.name))
     }
 
     /// The name of a set; nothing if there is none with this number, or it was removed.
     pub fn name(&self, id: u32) -> Option<&str> {
-        self.index.names.get(id as usize).filter(|named| !named.removed).map(|named| &*named.name)
+        self.index.names.get(id as usize).filter(|entry| !entry.removed).map(|entry| &*entry.name)
     }
 
     /// The number of a set.
@@ -194,7 +194,7 @@ impl Sets {
 
     /// How many keys a set has; an upper bound once keys were added one by one.
     pub fn size(&self, id: u32) -> u64 {
-        self.index.names.get(id as usize).map_or(0, |named| named.pairs)
+        self.index.names.get(id as usize).map_or(0, |entry| entry.pairs)
     }
 
     /// Distinct keys of all segments added up; a key that was also added later counts again.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::coalesce::Scratch;
 use super::csc_bloom::CscBloom;
 use super::csc_cuckoo::CscCuckoo;
-use super::frozen::{Frozen, Hot};
+use super::frozen::{CachedLists, Frozen};
 use super::groups::Groups;
 use super::side::Side;
 use super::words::Words;
@@ -39,13 +39,13 @@ pub(crate) struct Segment {
 #[allow(clippy::large_enum_variant)] // there are few segments, and a pointer less to follow
 pub(crate) enum Content {
     Sketch(Sketch),
-    Frozen(Arc<Frozen>, Hot),
+    Frozen(Arc<Frozen>, CachedLists),
 }
 
 impl Content {
     pub(crate) fn frozen(frozen: Arc<Frozen>, numbers: &Numbers) -> Content {
-        let hot = Hot::new(&frozen, numbers);
-        Content::Frozen(frozen, hot)
+        let cached = CachedLists::new(&frozen, numbers);
+        Content::Frozen(frozen, cached)
     }
 }
 
@@ -54,19 +54,19 @@ impl Content {
 pub(crate) enum Numbers {
     /// The first so many.
     Same(u32),
-    /// These; [`NONE`] for one that was removed before a merge.
+    /// These; [`NO_SET`] for one that was removed before a merge.
     Listed { sets: Vec<u32>, ascending: bool },
 }
 
 /// No set.
-pub(crate) const NONE: u32 = u32::MAX;
+pub(crate) const NO_SET: u32 = u32::MAX;
 
 impl Numbers {
     pub(crate) fn listed(sets: Vec<u32>) -> Numbers {
         if sets.iter().zip(0..).all(|(&set, at)| set == at) {
             return Numbers::Same(sets.len() as u32);
         }
-        let ascending = sets.is_sorted() && !sets.contains(&NONE);
+        let ascending = sets.is_sorted() && !sets.contains(&NO_SET);
         Numbers::Listed { sets, ascending }
     }
 
@@ -99,14 +99,14 @@ impl Numbers {
     pub(super) fn translate(&self, ids: &mut [u32]) -> usize {
         let Numbers::Listed { sets, ascending } = self else { return ids.len() };
         for id in &mut *ids {
-            *id = sets.get(*id as usize).copied().unwrap_or(NONE);
+            *id = sets.get(*id as usize).copied().unwrap_or(NO_SET);
         }
         if *ascending {
             return ids.len();
         }
         ids.sort_unstable();
         // Removed ones are the last.
-        ids.partition_point(|&id| id != NONE)
+        ids.partition_point(|&id| id != NO_SET)
     }
 
     #[cfg(feature = "build")]
@@ -133,7 +133,7 @@ impl Numbers {
                 from.draw(4 * count)?;
                 let mut sorted = listed.clone();
                 sorted.sort_unstable();
-                if sorted.windows(2).any(|two| two[0] == two[1] && two[0] != NONE) {
+                if sorted.windows(2).any(|two| two[0] == two[1] && two[0] != NO_SET) {
                     return Err(FormatError::invalid("directory: a segment has a set twice"));
                 }
                 Ok(Numbers::listed(listed))
@@ -175,10 +175,10 @@ macro_rules! with_body {
 pub(crate) use with_body;
 
 /// What makes the existence filter's bits its own.
-pub(crate) const EXISTENCE: Salt = Salt::new(0x5e75);
+pub(crate) const EXISTENCE_SALT: Salt = Salt::new(0x5e75);
 
 /// How many keys ahead rows are asked for.
-const AHEAD: usize = 6;
+const PREFETCH_KEYS: usize = 6;
 
 impl Sketch {
     /// Appends the sets of a key that passed the filter in front.
@@ -216,7 +216,7 @@ impl Sketch {
         let sets = self.groups.sets();
         let fetch = |at: usize| with_body!(&self.body, body => body.prefetch(&self.words, keys[at], sets));
         let mut ahead = (0..keys.len()).filter(|&at| yes[at]);
-        ahead.by_ref().take(AHEAD).for_each(fetch);
+        ahead.by_ref().take(PREFETCH_KEYS).for_each(fetch);
         for (&key, &yes) in keys.iter().zip(&*yes) {
             if yes {
                 ahead.next().into_iter().for_each(fetch);
@@ -245,7 +245,7 @@ impl Segment {
         let start = ids.len();
         match &self.content {
             Content::Sketch(sketch) => sketch.find(key, scratch, ids),
-            Content::Frozen(frozen, hot) => return frozen.find(key, hot, &self.numbers, ids),
+            Content::Frozen(frozen, cached) => return frozen.find(key, cached, &self.numbers, ids),
         }
         let kept = self.numbers.translate(&mut ids[start..]);
         ids.truncate(start + kept);
@@ -257,7 +257,7 @@ impl Segment {
         ends.clear();
         match &self.content {
             Content::Sketch(sketch) => sketch.find_many(keys, scratch, ids, ends),
-            Content::Frozen(frozen, hot) => return frozen.find_many(keys, hot, &self.numbers, ids, ends),
+            Content::Frozen(frozen, cached) => return frozen.find_many(keys, cached, &self.numbers, ids, ends),
         }
         if self.numbers == Numbers::Same(self.numbers.len()) {
             return;
@@ -353,7 +353,7 @@ impl Segment {
         let content = match kind {
             FROZEN => Content::frozen(Frozen::decode(from, local, places)?.into(), &numbers),
             BLOOM | CUCKOO => {
-                let most = most_partitions(sets);
+                let most = max_partitions(sets);
                 let sketch = Sketch::decode(kind, from, local, most, places)?;
                 let most = sketch.capacity(local);
                 if pairs > most {
@@ -369,7 +369,7 @@ impl Segment {
 }
 
 /// The most partitions of a file with so many sets: they are tabled in memory, and more would only cost.
-pub(crate) fn most_partitions(sets: u32) -> u32 {
+pub(crate) fn max_partitions(sets: u32) -> u32 {
     sets.max(256)
 }
 
@@ -387,7 +387,7 @@ impl Sketch {
     ) -> Result<Sketch, FormatError> {
         let existence = match from.within("filters in front", 0..=1)? {
             0 => None,
-            _ => Some(SplitBlock::decode(from, EXISTENCE)?),
+            _ => Some(SplitBlock::decode(from, EXISTENCE_SALT)?),
         };
         // A filter without a table refuses everyone, also a key that is added later.
         if existence.is_some_and(|filter| filter.payload_len() == 0) {

@@ -15,7 +15,7 @@ use crate::format::{Places, Reader};
 use crate::hash::Digest;
 
 /// Bytes of a key's name.
-const NAME: usize = 12;
+const DIGEST_BYTES: usize = 12;
 
 /// Keys and lists: as they are in a file, and unpacked once somebody changes them.
 #[derive(Clone, Debug, Default)]
@@ -33,13 +33,13 @@ pub(crate) struct Packed {
 
 impl Packed {
     fn name(&self, at: usize) -> Digest {
-        let bytes = self.names.as_chunks::<NAME>().0.get(at).copied().unwrap_or([0xff; NAME]);
+        let bytes = self.names.as_chunks::<DIGEST_BYTES>().0.get(at).copied().unwrap_or([0xff; DIGEST_BYTES]);
         let [a, b, c, d, e, f, g, h, low @ ..] = bytes;
         Digest { hi: u64::from_le_bytes([a, b, c, d, e, f, g, h]), lo: u64::from(u32::from_le_bytes(low)) << 32 }
     }
 
     fn len(&self) -> usize {
-        self.names.len() / NAME
+        self.names.len() / DIGEST_BYTES
     }
 
     fn list(&self, at: usize) -> Vec<u32> {
@@ -116,7 +116,7 @@ impl Side {
                 false => self.clone().opened().pack(sets),
             };
         };
-        let mut names = Vec::with_capacity(open.len() * NAME);
+        let mut names = Vec::with_capacity(open.len() * DIGEST_BYTES);
         for key in open.keys() {
             names.extend_from_slice(&key.hi.to_le_bytes());
             names.extend_from_slice(&((key.lo >> 32) as u32).to_le_bytes());
@@ -153,7 +153,7 @@ impl Side {
     pub(crate) fn lay_out(&mut self, places: &mut Places<'_>) -> Result<(), FormatError> {
         let Packed { names, lists } = &mut self.packed;
         if lists.len() > 0 {
-            *names = places.take(lists.len() * NAME as u64)?;
+            *names = places.take(lists.len() * DIGEST_BYTES as u64)?;
             lists.set_payload(places.take(lists.payload_len())?);
         }
         Ok(())

@@ -3,9 +3,9 @@
 use super::csc_bloom::CscBloom;
 use super::csc_cuckoo::CscCuckoo;
 use super::pairs::{each_key, sets_of};
-use super::segment::{Body, Content, EXISTENCE, Numbers, Segment, Sketch, with_body};
+use super::segment::{Body, Content, EXISTENCE_SALT, Numbers, Segment, Sketch, with_body};
 use super::side::Side;
-use super::tune::{self, Census, Shape};
+use super::tune::{self, SetSizes, Shape};
 use super::words::Words;
 use crate::error::BuildError;
 use crate::gather::{Record, Sorted};
@@ -16,9 +16,9 @@ use crate::leaves::bloom::{SplitBlock, split, zeros};
 use crate::parallel::Stop;
 
 /// Keys that go into the filter at a time.
-const PART: usize = 1024;
+const EXISTENCE_BATCH: usize = 1024;
 /// How often a cuckoo table may turn out too small.
-const ATTEMPTS: u32 = 12;
+const MAX_ATTEMPTS: u32 = 12;
 
 impl Sketch {
     /// An empty one for so many sets and keys.
@@ -34,7 +34,7 @@ impl Sketch {
         let existence = match shape.existence.filter(|&rate| rate < 1.0) {
             None => None,
             Some(rate) => {
-                let filter = SplitBlock::new(&split::Params::for_rate(keys.max(1), rate)?, 0, EXISTENCE)?;
+                let filter = SplitBlock::new(&split::Params::for_rate(keys.max(1), rate)?, 0, EXISTENCE_SALT)?;
                 Some((filter, empty(filter.payload_len())?))
             }
         };
@@ -79,21 +79,21 @@ fn empty(len: u64) -> Result<Words, BuildError> {
 /// have been chosen for those that everybody knows; if that does not help it is made larger.
 pub(super) fn build<R: Record>(
     pairs: &Sorted<R>,
-    census: &Census,
+    sizes: &SetSizes,
     shape: Shape,
     capacity: u64,
     counting: bool,
     stop: Stop<'_>,
 ) -> Result<Segment, BuildError> {
     let mut shape = shape;
-    let few = 8 + census.keys() / 1000;
+    let few = 8 + sizes.keys() / 1000;
     let (mut attempts, mut salt) = (0, 0);
     loop {
-        let segment = fill(pairs, census, &shape, salt, capacity, counting, stop)?;
+        let segment = fill(pairs, sizes, &shape, salt, capacity, counting, stop)?;
         attempts += 1;
         match (&segment.content, &mut shape.body) {
             (Content::Sketch(sketch), tune::Body::Cuckoo { buckets, .. })
-                if sketch.extra.len() as u64 > few && attempts <= ATTEMPTS =>
+                if sketch.extra.len() as u64 > few && attempts <= MAX_ATTEMPTS =>
             {
                 match salt {
                     0 => salt = number(pairs.set_hash(stop)?, 1) as u32,
@@ -107,28 +107,28 @@ pub(super) fn build<R: Record>(
 
 fn fill<R: Record>(
     pairs: &Sorted<R>,
-    census: &Census,
+    sizes: &SetSizes,
     shape: &Shape,
     salt: u32,
     capacity: u64,
     counting: bool,
     stop: Stop<'_>,
 ) -> Result<Segment, BuildError> {
-    let keys = census.keys();
+    let keys = sizes.keys();
     // A table that will grow holds as many more keys as pairs.
-    let expected = (keys as f64 * (capacity as f64 / census.pairs().max(1) as f64).max(1.0)) as u64;
-    let mut sketch = Sketch::empty(shape, counting, census.sets, expected)?;
+    let expected = (keys as f64 * (capacity as f64 / sizes.pairs().max(1) as f64).max(1.0)) as u64;
+    let mut sketch = Sketch::empty(shape, counting, sizes.sets, expected)?;
     if let Body::Cuckoo(body) = &mut sketch.body {
         *body = body.numbered(salt);
     }
     let mut queue = Queue::default();
-    let mut names = Vec::with_capacity(PART);
+    let mut names = Vec::with_capacity(EXISTENCE_BATCH);
     let most = shape.heavy.map_or(usize::MAX, |most| most as usize);
     each_key(pairs, stop, |key, pairs| {
         if sketch.existence.is_some() {
             names.push(key);
-            if names.len() == PART {
-                sketch.announce(&names);
+            if names.len() == EXISTENCE_BATCH {
+                sketch.insert_existence(&names);
                 names.clear();
             }
         }
@@ -147,12 +147,12 @@ fn fill<R: Record>(
         Ok::<(), BuildError>(())
     })?;
     queue.flush(&mut sketch);
-    sketch.announce(&names);
+    sketch.insert_existence(&names);
     if let Some((filter, _)) = &mut sketch.existence {
         *filter = filter.holding(keys);
     }
-    let numbers = Numbers::Same(census.sets);
-    Ok(Segment { keys, pairs: census.pairs(), capacity, numbers, content: Content::Sketch(sketch) })
+    let numbers = Numbers::Same(sizes.sets);
+    Ok(Segment { keys, pairs: sizes.pairs(), capacity, numbers, content: Content::Sketch(sketch) })
 }
 
 /// Keys that wait for the cache lines of their pairs.
@@ -163,11 +163,11 @@ struct Queue {
 }
 
 /// How many wait.
-const WAITING: usize = 16;
+const QUEUE_KEYS: usize = 16;
 
 impl Queue {
     fn push<R: Record>(&mut self, sketch: &mut Sketch, key: Digest, pairs: &[R]) {
-        if self.keys.len() == WAITING {
+        if self.keys.len() == QUEUE_KEYS {
             self.flush(sketch);
         }
         let start = self.sets.len();
@@ -204,7 +204,7 @@ impl Queue {
 
 impl Sketch {
     /// Makes keys known to the filter in front.
-    pub(super) fn announce(&mut self, keys: &[Digest]) {
+    pub(super) fn insert_existence(&mut self, keys: &[Digest]) {
         if let Some((filter, payload)) = &mut self.existence {
             filter.insert_many(payload.change(), keys);
         }

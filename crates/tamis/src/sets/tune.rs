@@ -1,6 +1,6 @@
 //! how many keys are in how many sets -> sizes, hashes, repetitions: what a table of many sets should look like.
 //!
-//! A [`Census`] says how many keys are in one set, in two, and so on. From it alone `math::csc` predicts how many false sets a
+//! A [`SetSizes`] says how many keys are in one set, in two, and so on. From it alone `math::csc` predicts how many false sets a
 //! [`Shape`] will report, for strangers and for keys that are there ([`predict`]), and [`tune`] searches the shapes for the smallest that
 //! keeps two promises, or for the best in a given space.
 //!
@@ -10,11 +10,11 @@
 //! strangers rarer for all its pairs. A key in very many sets is cheaper as an exact list.
 //!
 //! ```
-//! use tamis::multiset::tune::{Census, Options, Sketch, Wish, tune};
+//! use tamis::multiset::tune::{SetSizes, Options, Sketch, TuneGoal, tune};
 //!
 //! // A million keys in 256 sets: most in one, some in many.
-//! let census = Census { sets: 256, multiplicities: vec![(1, 600_000), (3, 300_000), (40, 100_000)] };
-//! let found = tune(Sketch::Bloom, &census, Wish::Targets { absent: 0.01, present: 0.1 }, &Options::default())?;
+//! let sizes = SetSizes { sets: 256, multiplicities: vec![(1, 600_000), (3, 300_000), (40, 100_000)] };
+//! let found = tune(Sketch::Bloom, &sizes, TuneGoal::Targets { absent: 0.01, present: 0.1 }, &Options::default())?;
 //! assert!(found.absent <= 0.01 && found.present <= 0.1);
 //! # Ok::<(), tamis::BuildError>(())
 //! ```
@@ -38,14 +38,14 @@ pub enum Sketch {
 
 /// How many keys are in how many sets.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Census {
+pub struct SetSizes {
     /// The number of sets.
     pub sets: u32,
     /// (v, how many keys are in exactly v sets), v from 1 on and ascending.
     pub multiplicities: Vec<(u32, u64)>,
 }
 
-impl Census {
+impl SetSizes {
     /// The number of different keys.
     pub fn keys(&self) -> u64 {
         self.multiplicities.iter().fold(0, |sum, &(_, keys)| sum.saturating_add(keys))
@@ -54,8 +54,8 @@ impl Census {
     /// The number of pairs (key, set).
     ///
     /// ```
-    /// let census = tamis::multiset::tune::Census { sets: 9, multiplicities: vec![(1, 10), (9, 2)] };
-    /// assert_eq!((census.keys(), census.pairs()), (12, 28));
+    /// let sizes = tamis::multiset::tune::SetSizes { sets: 9, multiplicities: vec![(1, 10), (9, 2)] };
+    /// assert_eq!((sizes.keys(), sizes.pairs()), (12, 28));
     /// ```
     pub fn pairs(&self) -> u64 {
         self.multiplicities.iter().fold(0, |sum, &(v, keys)| sum.saturating_add(keys.saturating_mul(u64::from(v))))
@@ -119,8 +119,8 @@ impl Body {
     /// Bits that a counter adds to a cell: it takes the place of a bit, and stands beside a fingerprint.
     fn counter(&self) -> f64 {
         match self {
-            Body::Bloom { .. } => COUNTER - 1.0,
-            Body::Cuckoo { .. } => COUNTER,
+            Body::Bloom { .. } => COUNTER_BITS - 1.0,
+            Body::Cuckoo { .. } => COUNTER_BITS,
         }
     }
 
@@ -183,7 +183,7 @@ pub struct Tuned {
 
 /// What is asked of a shape.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Wish {
+pub enum TuneGoal {
     /// The fewest bits with at most so many false sets.
     Targets {
         /// For a key that is in no set.
@@ -216,9 +216,9 @@ impl Default for Options {
 }
 
 /// Bits of a counter.
-const COUNTER: f64 = 8.0;
+const COUNTER_BITS: f64 = 8.0;
 /// Bits of a heavy key in the side table: 96 of its digest, and where its list is; its list is rounded up, too.
-const HEAVY_KEY: f64 = 112.0 + 8.0;
+const HEAVY_KEY_BITS: f64 = 112.0 + 8.0;
 
 /// Keys of one multiplicity, or of a few that are put together under their mean.
 #[derive(Debug, Clone, Copy)]
@@ -235,7 +235,7 @@ fn unreachable<T>(reason: String) -> Result<T, BuildError> {
 fn side_bits(groups: &[Group], sets: u32, heavy: Option<u32>) -> f64 {
     let Some(limit) = heavy else { return 0.0 };
     let heavy = groups.iter().filter(|g| g.v > f64::from(limit));
-    heavy.map(|g| g.keys * (HEAVY_KEY + log2_choose(f64::from(sets), g.v))).sum()
+    heavy.map(|g| g.keys * (HEAVY_KEY_BITS + log2_choose(f64::from(sets), g.v))).sum()
 }
 
 /// The bits of an existence filter.
@@ -284,19 +284,19 @@ impl<'a> Filled<'a> {
     }
 }
 
-/// What a shape will do with the keys of a census. Counters are not in its bits: see [`counters`].
+/// What a shape will do with keys of these sizes. Counters are not in its bits: see [`counters`].
 ///
 /// ```
-/// use tamis::multiset::tune::{Body, Census, Shape, predict};
+/// use tamis::multiset::tune::{Body, SetSizes, Shape, predict};
 ///
-/// let census = Census { sets: 100, multiplicities: vec![(1, 50_000), (5, 10_000)] };
+/// let sizes = SetSizes { sets: 100, multiplicities: vec![(1, 50_000), (5, 10_000)] };
 /// let body = Body::Bloom { words: 20_000, hashes: 8, repetitions: 1, partitions: 0 };
-/// let expected = predict(&census, &Shape { body, existence: None, heavy: None });
+/// let expected = predict(&sizes, &Shape { body, existence: None, heavy: None });
 /// assert!(expected.absent > 0.1 && expected.absent < 0.3);
 /// assert!(expected.present < expected.absent); // a set that holds the key cannot be false
 /// ```
-pub fn predict(census: &Census, shape: &Shape) -> Tuned {
-    expect(&census.groups(), census.sets, shape)
+pub fn predict(sizes: &SetSizes, shape: &Shape) -> Tuned {
+    expect(&sizes.groups(), sizes.sets, shape)
 }
 
 fn expect(groups: &[Group], sets: u32, shape: &Shape) -> Tuned {
@@ -320,17 +320,17 @@ fn expect(groups: &[Group], sets: u32, shape: &Shape) -> Tuned {
 /// The expected false sets for a key that is in `v` sets.
 ///
 /// ```
-/// use tamis::multiset::tune::{Body, Census, Shape, present_at};
+/// use tamis::multiset::tune::{Body, SetSizes, Shape, present_at};
 ///
 /// // Two sets of one partition cannot be told apart: with few partitions a key of many sets seems to be in all of them.
-/// let census = Census { sets: 1000, multiplicities: vec![(1, 10_000), (100, 100)] };
+/// let sizes = SetSizes { sets: 1000, multiplicities: vec![(1, 10_000), (100, 100)] };
 /// let body = Body::Bloom { words: 20_000, hashes: 3, repetitions: 3, partitions: 100 };
 /// let shape = Shape { body, existence: None, heavy: None };
-/// assert!(present_at(&census, &shape, 1) < 0.1);
-/// assert!(present_at(&census, &shape, 100) > 200.0);
+/// assert!(present_at(&sizes, &shape, 1) < 0.1);
+/// assert!(present_at(&sizes, &shape, 100) > 200.0);
 /// ```
-pub fn present_at(census: &Census, shape: &Shape, v: u32) -> f64 {
-    Filled::new(&shape.body, census.sets, shape.heavy, &census.groups()).false_sets(f64::from(v))
+pub fn present_at(sizes: &SetSizes, shape: &Shape, v: u32) -> f64 {
+    Filled::new(&shape.body, sizes.sets, shape.heavy, &sizes.groups()).false_sets(f64::from(v))
 }
 
 /// The bits that counters add: a byte in the place of each bit of a Bloom table, beside each slot of a cuckoo table.
@@ -342,18 +342,18 @@ pub fn counters(shape: &Shape) -> f64 {
 /// sets; for fewer than 20 sets one table.
 ///
 /// ```
-/// use tamis::multiset::tune::{Body, Census, paper};
+/// use tamis::multiset::tune::{Body, SetSizes, paper};
 ///
-/// let census = Census { sets: 500, multiplicities: vec![(1, 30_000)] };
+/// let sizes = SetSizes { sets: 500, multiplicities: vec![(1, 30_000)] };
 /// let body = Body::Bloom { words: 2_500, hashes: 3, repetitions: 3, partitions: 50 };
-/// assert_eq!(paper(&census, 16.0).body, body);
+/// assert_eq!(paper(&sizes, 16.0).body, body);
 /// ```
-pub fn paper(census: &Census, bits_per_pair: f64) -> Shape {
-    let (repetitions, partitions) = if census.sets < 20 { (1, 0) } else { (3, census.sets / 10) };
-    let columns = if repetitions == 1 { census.sets } else { partitions };
-    let words = bits_per_pair * census.pairs() as f64 / 64.0 / f64::from(repetitions);
+pub fn paper(sizes: &SetSizes, bits_per_pair: f64) -> Shape {
+    let (repetitions, partitions) = if sizes.sets < 20 { (1, 0) } else { (3, sizes.sets / 10) };
+    let columns = if repetitions == 1 { sizes.sets } else { partitions };
+    let words = bits_per_pair * sizes.pairs() as f64 / 64.0 / f64::from(repetitions);
     // A negative number, or none at all, becomes 0 here.
-    let words = (words as u64).clamp(row_words(columns), search::MOST_WORDS);
+    let words = (words as u64).clamp(row_words(columns), search::MAX_WORDS);
     Shape { body: Body::Bloom { words, hashes: 3, repetitions, partitions }, existence: None, heavy: None }
 }
 
@@ -362,15 +362,15 @@ fn row_words(columns: u32) -> u64 {
     u64::from(columns.div_ceil(64)).max(1)
 }
 
-/// The shape that fulfils a wish best. Of shapes within three percent of the fewest bits, or five of the fewest false sets, it is the
+/// The shape that fulfils a goal best. Of shapes within three percent of the fewest bits, or five of the fewest false sets, it is the
 /// one with the cheapest query.
 ///
 /// ```
-/// use tamis::multiset::tune::{Census, Options, Sketch, Wish, paper, predict, tune};
+/// use tamis::multiset::tune::{SetSizes, Options, Sketch, TuneGoal, paper, predict, tune};
 ///
-/// let census = Census { sets: 2456, multiplicities: vec![(1, 200_000), (4, 300_000), (9, 200_000)] };
-/// let ours = tune(Sketch::Bloom, &census, Wish::BitsPerPair(16.0), &Options::default())?;
-/// let theirs = predict(&census, &paper(&census, 16.0));
+/// let sizes = SetSizes { sets: 2456, multiplicities: vec![(1, 200_000), (4, 300_000), (9, 200_000)] };
+/// let ours = tune(Sketch::Bloom, &sizes, TuneGoal::BitsPerPair(16.0), &Options::default())?;
+/// let theirs = predict(&sizes, &paper(&sizes, 16.0));
 /// assert!(ours.bits <= theirs.bits * 1.0001);
 /// assert!(ours.absent <= theirs.absent && ours.present <= theirs.present);
 /// # Ok::<(), tamis::BuildError>(())
@@ -378,26 +378,26 @@ fn row_words(columns: u32) -> u64 {
 ///
 /// # Errors
 ///
-/// [`BuildError::Unreachable`] for a census that contradicts itself, for targets that are not positive or above the number of sets,
+/// [`BuildError::Unreachable`] for sizes that contradict themselves, for targets that are not positive or above the number of sets,
 /// for a space in which not one row fits, and for a table that would have more than 2^48 bits.
-pub fn tune(kind: Sketch, census: &Census, wish: Wish, options: &Options) -> Result<Tuned, BuildError> {
-    census.check()?;
+pub fn tune(kind: Sketch, sizes: &SetSizes, goal: TuneGoal, options: &Options) -> Result<Tuned, BuildError> {
+    sizes.check()?;
     let positive = |name: &str, x: f64| match x > 0.0 && x.is_finite() {
         true => Ok(()),
         false => unreachable(format!("{name} must be a positive number, not {x}")),
     };
-    match wish {
-        Wish::Targets { absent, present } => {
+    match goal {
+        TuneGoal::Targets { absent, present } => {
             for (name, x) in [("false sets for absent keys", absent), ("false sets for present keys", present)] {
                 positive(name, x)?;
-                if census.sets > 0 && x > f64::from(census.sets) {
-                    return unreachable(format!("{name}: {x} were allowed, and there are {} sets in all", census.sets));
+                if sizes.sets > 0 && x > f64::from(sizes.sets) {
+                    return unreachable(format!("{name}: {x} were allowed, and there are {} sets in all", sizes.sets));
                 }
             }
         }
-        Wish::BitsPerPair(bits) => positive("bits per pair", bits)?,
+        TuneGoal::BitsPerPair(bits) => positive("bits per pair", bits)?,
     }
-    search::search(kind, census, wish, options)
+    search::search(kind, sizes, goal, options)
 }
 
 #[cfg(test)]

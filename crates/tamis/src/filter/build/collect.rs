@@ -422,7 +422,7 @@ impl Sealed {
         let stop = || options.stop();
         let about = listed.distinct(&shards, &options)?;
         let mut shards = shards.with_negatives(listed.intake.finish(&stop)?, options.on_conflict, &stop)?;
-        shards.about = about;
+        shards.approx_negatives = about;
         if let Some(excluded) = listed.excluded {
             shards.expected = about.saturating_sub(excluded);
             shards.stats.negatives = excluded.min(shards.stats.negatives);
@@ -433,7 +433,7 @@ impl Sealed {
             let stats = &mut shards.stats;
             stats.estimated = true;
             stats.negatives = excluded;
-            stats.duplicate_negatives = listed.count.saturating_sub(shards.about);
+            stats.duplicate_negatives = listed.count.saturating_sub(shards.approx_negatives);
             stats.negative_weight = listed.count;
         }
         Ok(Sealed { options, shards, sieve, negatives: None, ..self })
@@ -478,7 +478,7 @@ impl Sealed {
         }
         let Sealed { options, shards, .. } = sealed.settle()?;
         options.check_excluded(shards.stats.keys, shards.known())?;
-        Ok(compare(&options.request(shards.stats.keys, shards.about), None)?.0)
+        Ok(compare(&options.request(shards.stats.keys, shards.approx_negatives), None)?.0)
     }
 
     /// Builds the filter in memory.

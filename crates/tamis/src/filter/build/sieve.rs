@@ -109,7 +109,7 @@ impl Sieve {
         Ok(true)
     }
 
-    /// The plan for these keys and negatives, and what it is for: `shards.about` of them, unless somebody chose negatives that pass stage
+    /// The plan for these keys and negatives, and what it is for: `shards.approx_negatives` of them, unless somebody chose negatives that pass stage
     /// one. Then it is for as many ordinary ones as would leave as many behind it, with a wider one, and so on.
     pub(super) fn plan(
         &mut self,
@@ -118,7 +118,7 @@ impl Sieve {
         options: &Options,
     ) -> Result<(Request, Plan), Error> {
         let request = |like| options.request(shards.stats.keys, like);
-        let mut like = shards.about;
+        let mut like = shards.approx_negatives;
         for _ in 0..ROUNDS {
             let request = request(like);
             let planned = plan(&request)?;
@@ -139,10 +139,10 @@ impl Sieve {
             if !too_many(left, like as f64 * rate) {
                 return Ok((request, planned));
             }
-            like = ((left as f64 / rate) as u64).clamp(like, Sketch::MOST);
+            like = ((left as f64 / rate) as u64).clamp(like, Sketch::MAX_DISTINCT);
         }
         // Whatever passes all of them, more bits would not refuse.
-        let request = request(shards.about);
+        let request = request(shards.approx_negatives);
         let planned = plan(&request)?;
         Ok((request, planned))
     }

@@ -11,9 +11,9 @@ use crate::hash::Digest;
 use crate::sets::groups::{Groups, MAX_REPETITIONS, Repeats};
 
 /// Buckets that a search looks at.
-const SEARCH: usize = 500;
+const MAX_SEARCHED_BUCKETS: usize = 500;
 /// Slots of a chain. With four ways out of a bucket 500 buckets are five steps.
-const CHAIN: usize = 8;
+const MAX_CHAIN: usize = 8;
 
 /// No place for another pair; nothing was changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,7 +27,7 @@ struct Plan {
     /// The pair is there and is counted.
     present: bool,
     /// Slots: the new value goes to the first, what was there to the second, and so on; the last is free.
-    chain: [u64; CHAIN],
+    chain: [u64; MAX_CHAIN],
     len: usize,
 }
 
@@ -139,7 +139,7 @@ impl CscCuckoo {
         if times == 0 {
             return Ok(());
         }
-        let none = Plan { value: 0, present: false, chain: [0; CHAIN], len: 0 };
+        let none = Plan { value: 0, present: false, chain: [0; MAX_CHAIN], len: 0 };
         let mut plans = [none; MAX_REPETITIONS as usize];
         let mut planned = 0;
         for (((t, table), plan), &run) in (0..).zip(self.parts(payload).0).zip(&mut plans).zip(runs) {
@@ -150,7 +150,7 @@ impl CscCuckoo {
             return Err(Full);
         }
         for (t, plan) in (0..self.repeats.repetitions).zip(&plans) {
-            self.carry_out(payload, t, plan, times);
+            self.apply(payload, t, plan, times);
         }
         Ok(())
     }
@@ -159,7 +159,7 @@ impl CscCuckoo {
         let lanes = Lanes::new(self.bits);
         let pair = self.pair(run, offset);
         let plan = |present, slot, value| {
-            let mut chain = [0; CHAIN];
+            let mut chain = [0; MAX_CHAIN];
             chain[0] = slot;
             Some(Plan { value, present, chain, len: 1 })
         };
@@ -186,8 +186,8 @@ impl CscCuckoo {
         nodes.extend([0, 1].map(|from| Node { bucket: pair[from].0, from, slot: 0, depth: 1 }));
         let mut next = 0;
         while let Some(&Node { bucket, depth, .. }) = nodes.get(next)
-            && nodes.len() < SEARCH
-            && depth < CHAIN
+            && nodes.len() < MAX_SEARCHED_BUCKETS
+            && depth < MAX_CHAIN
         {
             let word = lanes.read(table, bucket);
             let four = [0, 1, 2, 3].map(|lane| word >> (lane * self.bits) & ((1 << self.bits) - 1));
@@ -210,7 +210,7 @@ impl CscCuckoo {
     }
 
     /// From the free slot backwards: each takes what was in the one before.
-    fn carry_out(&self, payload: &mut [u8], t: u32, plan: &Plan, times: u8) {
+    fn apply(&self, payload: &mut [u8], t: u32, plan: &Plan, times: u8) {
         let chain = &plan.chain[..plan.len];
         let [slot, ..] = plan.chain;
         if plan.present {
@@ -267,7 +267,7 @@ impl CscCuckoo {
 
 /// The way to the last node, and the free slot there.
 fn chain(nodes: &[Node], free: u64, pair: [(u64, u64); 2]) -> Plan {
-    let mut slots = [free; CHAIN];
+    let mut slots = [free; MAX_CHAIN];
     let (mut len, mut at) = (1, nodes.len().saturating_sub(1));
     // The first two nodes are where the search began.
     while let Some(&Node { from, slot, .. }) = nodes.get(at)

@@ -1,4 +1,4 @@
-//! a census and repetitions -> rows: how many columns keys have, and what they may be reported with.
+//! keys of so many sets, and repetitions -> rows: how many columns keys have, and what they may be reported with.
 
 use super::{Body, Group};
 use crate::math::bloom::{one_minus_exp, power};
@@ -6,7 +6,7 @@ use crate::math::csc::{Rows, bloom_column, fingerprints, minus_ln};
 use crate::math::cuckoo;
 use crate::math::portable::{exp2, log2};
 
-/// One way to lay out rows, and what of the census is in them.
+/// One way to lay out rows, and which keys are in them.
 pub(super) struct Layout {
     pub(super) rows: Rows,
     pub(super) heavy: Option<u32>,
@@ -38,9 +38,9 @@ impl Layout {
         let sum = |rate: f64| -> f64 {
             self.groups.iter().map(|g| g.keys * g.others * power(g.shared + (1.0 - g.shared) * rate, r)).sum()
         };
-        const MOST: f64 = 0.95;
-        if sum(MOST) <= budget {
-            return Some(MOST);
+        const MAX_RATE: f64 = 0.95;
+        if sum(MAX_RATE) <= budget {
+            return Some(MAX_RATE);
         }
         if r == 1 {
             return Some(budget / sum(1.0));

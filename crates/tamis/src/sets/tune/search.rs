@@ -1,11 +1,11 @@
-//! a census and a wish -> the best shape: all repetitions, partitions, hashes, side tables and existence filters that make sense.
+//! how many keys are in how many sets, and a goal -> the best shape: all repetitions, partitions, hashes, side tables and existence filters that make sense.
 //!
 //! Two steps. First every design is sized by formulas that can be solved for the size: what a column may be reported with (one number,
 //! found by bisection), then bits for each number of hashes or each fingerprint. Then the best is sized again by the exact
-//! prediction. Multiplicities above 32 are put together in steps of a fifth first, so that the time does not depend on the census.
+//! prediction. Multiplicities above 32 are put together in steps of a fifth first, so that the time does not depend on their number.
 
 use super::layout::{Chance, Layout, partitions, room};
-use super::{Body, COUNTER, Census, Filled, Group, Options, Shape, Sketch, Tuned, Wish};
+use super::{Body, COUNTER_BITS, Filled, Group, Options, SetSizes, Shape, Sketch, TuneGoal, Tuned};
 use super::{existence_bits, expect, row_words, side_bits, unreachable};
 use crate::error::BuildError;
 use crate::math::bloom::{MAX_BITS, MAX_HASHES, power};
@@ -14,21 +14,21 @@ use crate::math::cuckoo;
 use crate::math::portable::{exp2, log2};
 
 /// The most words of a Bloom table.
-pub(super) const MOST_WORDS: u64 = MAX_BITS / 64;
+pub(super) const MAX_WORDS: u64 = MAX_BITS / 64;
 /// Bits of a fingerprint.
-const FINGERPRINTS: std::ops::RangeInclusive<u32> = 4..=16;
+const FINGERPRINT_BITS: std::ops::RangeInclusive<u32> = 4..=16;
 /// Limits of the side table that are tried. Not 0: with all keys in it, it would be an exact table, and no sketch.
-const LIMITS: [u32; 15] = [2, 4, 6, 8, 10, 12, 16, 20, 28, 40, 64, 128, 400, 2000, 10_000];
+const HEAVY_LIMITS: [u32; 15] = [2, 4, 6, 8, 10, 12, 16, 20, 28, 40, 64, 128, 400, 2000, 10_000];
 /// Designs this much larger than the smallest are as good, if their queries are cheaper.
-const SLACK: f64 = 1.03;
+const SIZE_SLACK: f64 = 1.03;
 /// The same for false sets in a given space.
 const RATE_SLACK: f64 = 1.05;
 /// Fewer false sets than this are none.
-const NONE: f64 = 0.02;
+const NO_FALSE_SETS: f64 = 0.02;
 /// What a candidate of one repetition costs when it is looked up in the others, in cache lines.
-const CANDIDATE: f64 = 1.0 / 16.0;
+const CANDIDATE_LINES: f64 = 1.0 / 16.0;
 /// The least space: a cache line.
-const LEAST_BITS: f64 = 512.0;
+const MIN_BITS: f64 = 512.0;
 
 struct Candidate {
     shape: Shape,
@@ -51,23 +51,23 @@ struct Field<'a> {
     options: &'a Options,
 }
 
-pub(super) fn search(kind: Sketch, census: &Census, wish: Wish, options: &Options) -> Result<Tuned, BuildError> {
-    let all: Vec<Group> = census.groups().into_iter().filter(|g| g.keys > 0.0).collect();
+pub(super) fn search(kind: Sketch, sizes: &SetSizes, goal: TuneGoal, options: &Options) -> Result<Tuned, BuildError> {
+    let all: Vec<Group> = sizes.groups().into_iter().filter(|g| g.keys > 0.0).collect();
     let groups = merge(&all, options.heavy);
-    let field = Field { kind, sets: census.sets, keys: census.keys() as f64, groups: &groups, options };
-    let found = match wish {
-        _ if groups.is_empty() => Some(expect(&all, census.sets, &field.smallest())),
-        Wish::Targets { absent, present } => field.reach(&all, absent, present),
-        Wish::BitsPerPair(bits) => field.spend(census, &all, bits),
+    let field = Field { kind, sets: sizes.sets, keys: sizes.keys() as f64, groups: &groups, options };
+    let found = match goal {
+        _ if groups.is_empty() => Some(expect(&all, sizes.sets, &field.smallest())),
+        TuneGoal::Targets { absent, present } => field.reach(&all, absent, present),
+        TuneGoal::BitsPerPair(bits) => field.spend(sizes, &all, bits),
     };
     let Some(mut found) = found else {
-        return unreachable(match wish {
-            Wish::Targets { absent, present } => {
+        return unreachable(match goal {
+            TuneGoal::Targets { absent, present } => {
                 format!(
                     "no table of at most 2^48 bits has {absent} false sets for absent keys and {present} for present ones"
                 )
             }
-            Wish::BitsPerPair(bits) => format!("no table fits into {bits} bits per pair"),
+            TuneGoal::BitsPerPair(bits) => format!("no table fits into {bits} bits per pair"),
         });
     };
     if options.counting {
@@ -78,7 +78,7 @@ pub(super) fn search(kind: Sketch, census: &Census, wish: Wish, options: &Option
 
 /// Neighbouring multiplicities as one, under their mean; none that a limit of the side table parts, as all of a group are on one side of it.
 fn merge(groups: &[Group], heavy: Option<u32>) -> Vec<Group> {
-    let below = |v: f64| LIMITS.iter().chain(&heavy).filter(|&&limit| f64::from(limit) < v).count();
+    let below = |v: f64| HEAVY_LIMITS.iter().chain(&heavy).filter(|&&limit| f64::from(limit) < v).count();
     let mut merged: Vec<Group> = Vec::new();
     let (mut end, mut side) = (0.0, 0);
     for group in groups {
@@ -111,14 +111,14 @@ impl Field<'_> {
         Shape { body, existence: None, heavy: self.options.heavy }
     }
 
-    /// Limits of the side table that part the census differently.
+    /// Limits of the side table that part the keys differently.
     fn limits(&self) -> Vec<Option<u32>> {
         if let Some(limit) = self.options.heavy {
             return vec![(limit < u32::MAX).then_some(limit)];
         }
         let mut limits = vec![None];
         let mut last = 0;
-        for limit in LIMITS.into_iter().rev() {
+        for limit in HEAVY_LIMITS.into_iter().rev() {
             let above = self.groups.iter().filter(|g| g.v > f64::from(limit)).count();
             if above > last {
                 limits.push(Some(limit));
@@ -211,7 +211,7 @@ impl Field<'_> {
                 let rate = most.min(root);
                 for body in self.bodies(&layout, rate) {
                     let candidate = self.candidate(&layout, body, existence, filter, rate);
-                    if candidate.bits <= fewest * SLACK {
+                    if candidate.bits <= fewest * SIZE_SLACK {
                         fewest = fewest.min(candidate.bits);
                         candidates.push(candidate);
                     }
@@ -222,7 +222,7 @@ impl Field<'_> {
                 }
             }
         }
-        candidates.retain(|c| c.bits <= fewest * SLACK);
+        candidates.retain(|c| c.bits <= fewest * SIZE_SLACK);
         cheapest_first(&mut candidates, |c| c.bits);
         // The solved sizes are good to a percent or so: of the cheapest few, the first that stays as small when it is sized exactly.
         let mut best: Option<Tuned> = None;
@@ -231,7 +231,7 @@ impl Field<'_> {
             if best.is_none_or(|b| found.bits < b.bits) {
                 best = Some(found);
             }
-            if found.bits <= fewest * SLACK {
+            if found.bits <= fewest * SIZE_SLACK {
                 best = Some(found);
                 break;
             }
@@ -269,7 +269,7 @@ impl Field<'_> {
                     .filter(|body| body.size().0 <= MAX_BITS as f64)
                     .collect()
             }
-            Sketch::Cuckoo => FINGERPRINTS
+            Sketch::Cuckoo => FINGERPRINT_BITS
                 .map(|bits| {
                     let met = 2.0 * layout.load / fingerprints(bits);
                     let buckets = (met / minus_ln(rate)).ceil() as u64;
@@ -287,7 +287,7 @@ impl Field<'_> {
         if layout.rows.repetitions > 1 {
             let shared = layout.rows.shared(layout.mean);
             let tested = layout.mean + f64::from(self.sets) * (shared + (1.0 - shared) * rate);
-            known += tested * f64::from(layout.rows.repetitions) * CANDIDATE;
+            known += tested * f64::from(layout.rows.repetitions) * CANDIDATE_LINES;
         }
         // Half of the queries are taken to be for strangers, which a filter in front stops.
         let cost = match existence {
@@ -308,7 +308,7 @@ impl Field<'_> {
         };
         let columns = shape.body.rows(self.sets).columns();
         let (size, least, most) = match shape.body {
-            Body::Bloom { words, .. } => (words, row_words(columns), MOST_WORDS),
+            Body::Bloom { words, .. } => (words, row_words(columns), MAX_WORDS),
             // How many buckets hold the pairs does not depend on promises.
             Body::Cuckoo { buckets, bits, .. } => {
                 let light = self.groups.iter().filter(|g| shape.heavy.is_none_or(|limit| g.v <= f64::from(limit)));
@@ -330,13 +330,13 @@ impl Field<'_> {
     }
 
     /// The fewest false sets in a given space.
-    fn spend(&self, census: &Census, all: &[Group], bits_per_pair: f64) -> Option<Tuned> {
-        let space = (bits_per_pair * census.pairs() as f64).max(LEAST_BITS).min(MAX_BITS as f64);
+    fn spend(&self, sizes: &SetSizes, all: &[Group], bits_per_pair: f64) -> Option<Tuned> {
+        let space = (bits_per_pair * sizes.pairs() as f64).max(MIN_BITS).min(MAX_BITS as f64);
         // Of a Bloom table a cell; of a cuckoo table a slot, and its fingerprint less a bit.
         let cell = match (self.options.counting, self.kind) {
             (false, _) => 1.0,
-            (true, Sketch::Bloom) => COUNTER,
-            (true, Sketch::Cuckoo) => 1.0 + COUNTER,
+            (true, Sketch::Bloom) => COUNTER_BITS,
+            (true, Sketch::Cuckoo) => 1.0 + COUNTER_BITS,
         };
         let mut candidates = Vec::new();
         for &(existence, filter) in &self.filters(true, (2..=16).step_by(2)) {
@@ -355,7 +355,7 @@ impl Field<'_> {
             }
         }
         // The paper's own settings are one more design, and what no other may be worse than, where the options allow them.
-        let theirs = paper_within(census, space, cell).filter(|_| {
+        let theirs = paper_within(sizes, space, cell).filter(|_| {
             let Options { existence, heavy, repetitions, .. } = *self.options;
             self.kind == Sketch::Bloom
                 && existence != Some(true)
@@ -367,9 +367,9 @@ impl Field<'_> {
         candidates.retain(|c| !worse(c.absent, c.present));
         let least = |values: &mut dyn Iterator<Item = f64>| values.fold(f64::INFINITY, f64::min);
         let present = least(&mut candidates.iter().map(|c| c.present));
-        candidates.retain(|c| c.present <= present * RATE_SLACK + NONE);
+        candidates.retain(|c| c.present <= present * RATE_SLACK + NO_FALSE_SETS);
         let absent = least(&mut candidates.iter().map(|c| c.absent));
-        candidates.retain(|c| c.absent <= absent * RATE_SLACK + NONE);
+        candidates.retain(|c| c.absent <= absent * RATE_SLACK + NO_FALSE_SETS);
         cheapest_first(&mut candidates, |c| c.present);
         let exact = candidates.iter().take(3).map(|c| expect(all, self.sets, &c.shape));
         exact.into_iter().find(|t| !worse(t.absent, t.present)).or(theirs)
@@ -399,7 +399,7 @@ impl Field<'_> {
                 };
                 (least..=most).map(|hashes| Body::Bloom { words, hashes, repetitions, partitions }).collect()
             }
-            Sketch::Cuckoo => FINGERPRINTS
+            Sketch::Cuckoo => FINGERPRINT_BITS
                 .filter_map(|bits_each| {
                     let slot = f64::from(bits_each) + cell - 1.0;
                     let buckets = (bits / slot / cuckoo::SLOTS as f64) as u64;
@@ -433,7 +433,7 @@ fn resize(body: &Body, size: u64) -> Body {
 }
 
 /// The paper's settings in so many bits, if their rows fit.
-fn paper_within(census: &Census, space: f64, cell: f64) -> Option<Shape> {
-    let shape = super::paper(census, space / cell / census.pairs().max(1) as f64);
+fn paper_within(sizes: &SetSizes, space: f64, cell: f64) -> Option<Shape> {
+    let shape = super::paper(sizes, space / cell / sizes.pairs().max(1) as f64);
     (shape.body.size().0 * cell <= space).then_some(shape)
 }

@@ -30,10 +30,10 @@ const FOOTER: usize = 24;
 /// More shards than any builder makes (2^32 keys have 4,096).
 pub(crate) const MAX_SHARD_BITS: u32 = 24;
 
-/// Opening a file takes at most `FREE` bytes of memory, and `PER_BYTE` more for each of its bytes. docs/format.md promises 64 KiB: the
+/// Opening a file takes at most `FREE_BYTES` bytes of memory, and `MEMORY_PER_BYTE` more for each of its bytes. docs/format.md promises 64 KiB: the
 /// other 4 KiB are for error messages and what else is not worth counting.
-const FREE: u64 = 60 << 10;
-const PER_BYTE: u64 = 64;
+const FREE_BYTES: u64 = 60 << 10;
+const MEMORY_PER_BYTE: u64 = 64;
 
 /// The memory that opening a file may still take.
 ///
@@ -45,7 +45,7 @@ pub(crate) struct Budget(Cell<u64>);
 impl Budget {
     /// For a file of these bytes.
     pub(crate) fn of(file: &[u8]) -> Budget {
-        Budget(Cell::new(FREE.saturating_add(PER_BYTE.saturating_mul(file.len() as u64))))
+        Budget(Cell::new(FREE_BYTES.saturating_add(MEMORY_PER_BYTE.saturating_mul(file.len() as u64))))
     }
 
     /// Takes so many bytes out of it.

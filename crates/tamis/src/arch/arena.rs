@@ -33,7 +33,7 @@ pub(crate) struct Arena {
 
 /// Less stays in the vector.
 #[cfg(feature = "mmap")]
-const LARGE: usize = 1 << 16;
+const MIN_PAGED_BYTES: usize = 1 << 16;
 
 impl Arena {
     /// An arena for about this many bytes.
@@ -46,7 +46,7 @@ impl Arena {
     /// Makes room for `len` bytes in all; fails only where a vector would.
     fn reserve(&mut self, len: usize) {
         #[cfg(feature = "mmap")]
-        if len >= LARGE
+        if len >= MIN_PAGED_BYTES
             && let Ok(mut pages) = memmap2::MmapMut::map_anon(len)
         {
             #[cfg(target_os = "linux")]
@@ -82,7 +82,7 @@ impl std::io::Write for Arena {
         let end = self.len + bytes.len();
         #[cfg(feature = "mmap")]
         {
-            let room = self.pages.as_ref().map_or(LARGE, |pages| pages.len());
+            let room = self.pages.as_ref().map_or(MIN_PAGED_BYTES, |pages| pages.len());
             if end > room {
                 self.reserve(end + end / 2);
             }

@@ -25,8 +25,8 @@ use super::{Digest, MAX_NUMBER};
 pub(crate) const ATTEMPTS: u32 = 64;
 
 /// Fewer keys have a second number of 14 bits, which are two bytes in a file.
-const FEW: usize = 10_000;
-const SHORT: u64 = (1 << 14) - 1;
+const MIN_LONG_NUMBER_KEYS: usize = 10_000;
+const SHORT_NUMBER_MASK: u64 = (1 << 14) - 1;
 
 /// Any words will do; these are digits of pi.
 const KEY: [u64; 2] = [0x243f_6a88_85a3_08d3, 0x1319_8a2e_0370_7344];
@@ -71,7 +71,7 @@ pub(crate) fn numbers(keys: usize, hash: impl Fn() -> u64) -> impl Iterator<Item
         let mut number = || number(*set.get_or_insert_with(&hash), attempt);
         match attempt {
             0 => (0, 0),
-            1 if keys < FEW => (1, (number() & SHORT).max(1)),
+            1 if keys < MIN_LONG_NUMBER_KEYS => (1, (number() & SHORT_NUMBER_MASK).max(1)),
             _ => (attempt, number()),
         }
     })
@@ -115,7 +115,7 @@ mod tests {
     #[test]
     fn every_digest_changes_all_other_numbers() {
         let of = |digests: &[Digest]| -> Vec<u64> {
-            numbers(FEW, || SetHash::of(digests)).map(|(_, number)| number).collect()
+            numbers(MIN_LONG_NUMBER_KEYS, || SetHash::of(digests)).map(|(_, number)| number).collect()
         };
         let all = digests(100);
         let mut seen: Vec<u64> = of(&all);

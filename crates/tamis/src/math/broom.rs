@@ -16,9 +16,9 @@
 use super::portable::exp2;
 
 /// Bits of an entry of the back yard, at its load.
-const YARD: f64 = 80.0;
+const BACKYARD_ENTRY_BITS: f64 = 80.0;
 /// How much of the rate is used: what collisions of keys and the yard add is far below the rest.
-const USED: f64 = 0.97;
+const USED_RATE_SHARE: f64 = 0.97;
 /// The longest remainder, in bits.
 pub const MAX_REMAINDER: u32 = 24;
 /// The most keys of a filter: names are below 2^64, and hashes have 58 bits.
@@ -46,7 +46,7 @@ pub struct Plan {
 impl Plan {
     /// Bits of blocks and back yard for each of `keys` keys.
     pub fn bits_per_key(&self, keys: u64) -> f64 {
-        (self.blocks as f64 * 64.0 * f64::from(self.words) + YARD * self.yard as f64) / keys as f64
+        (self.blocks as f64 * 64.0 * f64::from(self.words) + BACKYARD_ENTRY_BITS * self.yard as f64) / keys as f64
     }
 
     /// The share of strangers that pass when the filter is full.
@@ -67,8 +67,9 @@ pub fn plan(capacity: u64, rate: f64, words: u32, moved: u32) -> Option<Plan> {
         return None;
     }
     // The remainder takes the whole bits of the rate, the number of quotients the rest.
-    let remainder = (1..=MAX_REMAINDER).find(|&r| exp2(-f64::from(r)) < rate * USED * std::f64::consts::SQRT_2)?;
-    let ratio = exp2(-f64::from(remainder)) / (rate * USED);
+    let remainder =
+        (1..=MAX_REMAINDER).find(|&r| exp2(-f64::from(r)) < rate * USED_RATE_SHARE * std::f64::consts::SQRT_2)?;
+    let ratio = exp2(-f64::from(remainder)) / (rate * USED_RATE_SHARE);
     let most = (64 * words / (remainder + 3)).max(1);
     let plans = (1..=most).filter_map(|load| sized(capacity.max(1), words, load, remainder, ratio, moved));
     plans.min_by(|one, two| one.bits_per_key(capacity.max(1)).total_cmp(&two.bits_per_key(capacity.max(1))))

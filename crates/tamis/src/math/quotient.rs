@@ -16,7 +16,7 @@ pub const MAX_REMAINDER: u32 = 32;
 pub const MAX_FINGERPRINTS: u64 = 1 << 62;
 
 /// Metadata of a slot, in bits: two bits, and an eighth for the offset of its block.
-const META: f64 = 2.125;
+const METADATA_BITS: f64 = 2.125;
 
 /// The share of strangers that a quotient filter of `slots` slots lets through if it holds `n` keys.
 ///
@@ -56,7 +56,7 @@ pub fn slots(n: u64) -> u64 {
 
 /// Bits of `slots` slots.
 pub fn bits(slots: f64, remainder: u32) -> f64 {
-    slots * (f64::from(remainder) + META)
+    slots * (f64::from(remainder) + METADATA_BITS)
 }
 
 /// Slots and bits of a remainder of the smallest filter whose rate with `n` keys is at most `rate`; none when there is no such

@@ -18,7 +18,7 @@ use crate::debug::brief_debug;
 use crate::math::portable::{exp2, log2};
 
 /// More classes than this are merged: the search stays in the cache and the error below 1 % of a value's weight.
-const MOST_CLASSES: usize = 4096;
+const MAX_CLASSES: usize = 4096;
 
 /// Ranks of [`Shape::zipf`] that are classes of their own; `known` ranks take 192 classes per doubling after them.
 const SINGLE_RANKS: u64 = 1024;
@@ -177,7 +177,7 @@ impl Shape {
         let mut from = masses.len() as u64;
         if from < known {
             let doublings = log2(known as f64 / from as f64).max(1.0);
-            let steps = (doublings * 192.0).min((MOST_CLASSES - masses.len()) as f64).max(1.0) as u32;
+            let steps = (doublings * 192.0).min((MAX_CLASSES - masses.len()) as f64).max(1.0) as u32;
             for i in 1..=steps {
                 let next = from_ratio(SINGLE_RANKS, known, f64::from(i) / f64::from(steps));
                 if next > from {
@@ -288,11 +288,11 @@ fn merge(classes: Vec<(f64, u64)>) -> Vec<(f64, u64)> {
     let (Some(first), Some(last)) = (classes.first().map(weight), classes.last().map(weight)) else {
         return classes;
     };
-    if classes.len() <= MOST_CLASSES {
+    if classes.len() <= MAX_CLASSES {
         return classes;
     }
-    let per_class = MOST_CLASSES as f64 / log2(first / last).max(1e-9);
-    let mut merged: Vec<(f64, u64)> = Vec::with_capacity(MOST_CLASSES);
+    let per_class = MAX_CLASSES as f64 / log2(first / last).max(1e-9);
+    let mut merged: Vec<(f64, u64)> = Vec::with_capacity(MAX_CLASSES);
     let mut current = u64::MAX;
     for class in classes {
         let bucket = (log2(first / weight(&class)) * per_class) as u64;

@@ -119,7 +119,7 @@ pub(super) fn best(designs: &[(Kind, Result<PlannedDesign, String>)], request: &
         designs.iter().enumerate().filter_map(fit)
     };
     let least = open().map(|(_, cost, _)| cost).min_by(f64::total_cmp)?;
-    let slack = if matches!(request.goal, Goal::BitsPerKey(_)) { 1.03 } else { NEARLY };
+    let slack = if matches!(request.goal, Goal::BitsPerKey(_)) { 1.03 } else { SIZE_TOLERANCE };
     let near = open().filter(|&(_, cost, _)| cost <= least * slack);
     near.min_by(|a, b| a.2.total_cmp(&b.2).then(a.1.total_cmp(&b.1))).map(|(i, ..)| i)
 }
@@ -244,7 +244,7 @@ pub(super) fn design(
 }
 
 /// A file so much larger is as good as the smallest.
-const NEARLY: f64 = 1.003;
+const SIZE_TOLERANCE: f64 = 1.003;
 
 /// How often fewer queries are tried.
 const MAX_COVERED_RETRIES: usize = 6;
@@ -297,7 +297,7 @@ fn worth_knowing(request: &Request, shape: &Shape, cap: f64) -> Result<u64, Buil
     let costs: Vec<(u64, f64)> = counts.map(|count| (count, cost(count))).collect();
     let least = costs.iter().map(|&(_, cost)| cost).fold(f64::INFINITY, f64::min);
     // For a rate, more of them where that costs next to nothing: the rate is then kept with room to spare.
-    let slack = if matches!(request.goal, Goal::Rate(_)) { NEARLY } else { 1.0 };
+    let slack = if matches!(request.goal, Goal::Rate(_)) { SIZE_TOLERANCE } else { 1.0 };
     Ok(costs.into_iter().find(|&(_, cost)| cost <= slack * least).map_or(all, |(count, _)| count))
 }
 

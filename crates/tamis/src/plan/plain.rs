@@ -1,7 +1,7 @@
 //! a goal for one filter on the keys -> its leaf, and how wide.
 
 use super::budget::{allowed, budget, file_bits, per_key, too_few};
-use super::request::{NARROWEST, WIDEST};
+use super::request::{MAX_WIDTH, MIN_WIDTH};
 use super::{Base, Effort, Goal, Kind, Request, Step, Structure};
 use crate::error::BuildError;
 use crate::gather::{SHARD_KEYS, shard_bits};
@@ -145,14 +145,14 @@ fn quotient_params(n: u64, goal: Goal) -> Result<quotient::Params, BuildError> {
 fn fit_width(request: &Request, with: impl Fn(u16) -> Structure) -> Result<Structure, BuildError> {
     let n = request.keys;
     match request.goal {
-        Goal::Exact | Goal::Share(_) => Ok(with(NARROWEST)),
+        Goal::Exact | Goal::Share(_) => Ok(with(MIN_WIDTH)),
         Goal::Rate(rate) => Ok(with(request.least_width(|width| Ok(with(width).rate_at(1) <= rate))?)),
         Goal::BitsPerKey(bits) => {
             let size = |width| with(width).bits(n, 0) + file_bits(n, 1, bits);
             match request.least_width(|width| Ok(size(width) > allowed(n, bits))) {
-                Ok(NARROWEST) => Err(too_few(n, bits, size(NARROWEST))),
+                Ok(MIN_WIDTH) => Err(too_few(n, bits, size(MIN_WIDTH))),
                 Ok(width) => Ok(with(width - 1)),
-                Err(_) => Ok(with(WIDEST)),
+                Err(_) => Ok(with(MAX_WIDTH)),
             }
         }
     }

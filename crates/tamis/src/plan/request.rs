@@ -29,13 +29,13 @@ pub(crate) struct Request {
 /// Slacks in 1024ths.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Columns {
-    slacks: [u16; Columns::MOST],
+    slacks: [u16; Columns::MAX_COLUMNS],
     count: u8,
 }
 
 impl Columns {
     /// The most columns there can be.
-    pub(crate) const MOST: usize = 8;
+    pub(crate) const MAX_COLUMNS: usize = 8;
 
     /// The first of these slacks, each between 1/32 and 4.
     pub(crate) fn new(slacks: &[f64]) -> Columns {
@@ -53,8 +53,8 @@ impl Columns {
 }
 
 /// Narrowest and widest values of a leaf, in 256ths of a bit.
-pub(super) const NARROWEST: u16 = 256;
-pub(super) const WIDEST: u16 = 32 * 256;
+pub(super) const MIN_WIDTH: u16 = 256;
+pub(super) const MAX_WIDTH: u16 = 32 * 256;
 
 impl Request {
     /// The same for as many keys as there will be when the room is used up; a budget stays what it is in bits.
@@ -107,13 +107,13 @@ impl Request {
 
     /// The first width, in 256ths of a bit, that `reached` says yes to; it turns from no to yes once.
     pub(crate) fn least_width(&self, reached: impl Fn(u16) -> Result<bool, BuildError>) -> Result<u16, BuildError> {
-        let (mut low, mut high) = (NARROWEST, WIDEST + 1);
+        let (mut low, mut high) = (MIN_WIDTH, MAX_WIDTH + 1);
         while low < high {
             let middle = low + (high - low) / 2;
             if reached(middle)? { high = middle } else { low = middle + 1 }
         }
         match self.goal {
-            _ if low <= WIDEST => Ok(low),
+            _ if low <= MAX_WIDTH => Ok(low),
             Goal::Rate(rate) => Err(self.too_low(rate)),
             Goal::BitsPerKey(_) | Goal::Exact | Goal::Share(_) => {
                 Err(BuildError::Unreachable { reason: "no width is enough".into() })
@@ -148,7 +148,7 @@ impl Request {
     pub(crate) fn likely_bits(&self, steps: &[Step]) -> f64 {
         // Leaves come in blocks. Where as many as expected just fit, half of the time there are more.
         let around = [-1.0, 0.0, 0.0, 1.0].map(|deviations| self.bits_with(steps, deviations));
-        around.iter().sum::<f64>() / 4.0 + STEP * steps.len() as f64
+        around.iter().sum::<f64>() / 4.0 + STEP_BITS * steps.len() as f64
     }
 
     /// Payload bits where so many standard deviations more pass every filter than expected.
@@ -182,4 +182,4 @@ pub(crate) fn most(expected: f64, all: u64, deviations: f64) -> u64 {
 }
 
 /// Bits that a step adds to a small file besides its payload.
-const STEP: f64 = 96.0;
+const STEP_BITS: f64 = 96.0;

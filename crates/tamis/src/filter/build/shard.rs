@@ -15,7 +15,7 @@ use crate::hash::{Digest, Salt};
 use crate::leaves::design::{DigestSink, Listed};
 use crate::leaves::{Leaf, Sides, Work};
 use crate::parallel::{Stop, check, in_order};
-use crate::plan::recipes::steered::Weigher;
+use crate::plan::recipes::steered::WeightScale;
 use crate::plan::{Plan, Step};
 
 /// Builds all shards on several threads and writes them in order.
@@ -53,8 +53,8 @@ pub(super) fn build_shard(
     stop: Stop<'_>,
 ) -> Result<Vec<Encoded>, BuildError> {
     let keys = shards.keys(shard, stop)?;
-    let weigher = Weigher::new(plan, &shards.stats);
-    let negatives = OfShard { shards, shard, keys: &keys, stop, weigher };
+    let weight_scale = WeightScale::new(plan, &shards.stats);
+    let negatives = OfShard { shards, shard, keys: &keys, stop, weight_scale };
     let first = first.and_then(|filter| filter.part(shard));
     build_steps(plan, &keys, &negatives, first, 0, Work { salt: Salt::new(0), skip: shards.bits, threads, stop })
 }
@@ -99,7 +99,7 @@ struct OfShard<'a> {
     keys: &'a [Digest],
     stop: Stop<'a>,
     /// Where weights matter.
-    weigher: Option<Weigher>,
+    weight_scale: Option<WeightScale>,
 }
 
 /// Digests that are handed on at a time: they stay in the first cache.
@@ -112,9 +112,9 @@ impl Listed for OfShard<'_> {
             for records in records.chunks(PIECE) {
                 digests.clear();
                 digests.extend(records.iter().map(|record| record.digest));
-                if let Some(weigher) = self.weigher {
+                if let Some(weight_scale) = self.weight_scale {
                     weights.clear();
-                    weights.extend(records.iter().map(|record| weigher.weigh(record.weight)));
+                    weights.extend(records.iter().map(|record| weight_scale.weigh(record.weight)));
                 }
                 part(&digests, &weights)?;
             }

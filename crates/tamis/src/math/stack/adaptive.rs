@@ -10,7 +10,7 @@
 //! layer go into the second. A longer look sees more of the weight and leaves less time to gain by it; it also makes the second
 //! layer larger and the first one worse. So N_o and the three rates are chosen together, for the mean rate over the lifetime.
 
-use super::optimise::{LEAST_ENTRIES, MOST_ALPHA};
+use super::optimise::{MAX_ALPHA, MIN_ENTRIES};
 use super::{Size, bits, expected_rate};
 use crate::math::portable::{exp_m1, exp2, ln_1p};
 use crate::math::shape::Shape;
@@ -79,9 +79,9 @@ pub struct Quick {
 }
 
 /// Looks per doubling of N_o before they are refined.
-const LOOKS: u32 = 2;
+const LOOKS_PER_DOUBLING: u32 = 2;
 /// The lowest rates that are tried, as powers of 1/2.
-const DEEPEST: u32 = 18;
+const MAX_RATE_EXPONENT: u32 = 18;
 
 /// The three layers with the least mean rate over `lifetime` negative queries in `bits` per key; none where one layer alone
 /// is as good.
@@ -105,10 +105,12 @@ pub fn quick(size: Size, whole: bool, keys: u64, shape: &Shape, bits: f64, lifet
     let search = Search { size, whole, keys, bits, lifetime };
     let alone = search.first(0.0, 0.0, bits)?;
     let mut best: Option<(Quick, [u32; 2])> = None;
-    for look in 0..=lifetime.ilog2() * LOOKS {
-        let queries = exp2(f64::from(look) / f64::from(LOOKS)) as u64;
+    for look in 0..=lifetime.ilog2() * LOOKS_PER_DOUBLING {
+        let queries = exp2(f64::from(look) / f64::from(LOOKS_PER_DOUBLING)) as u64;
         let seen = observed(shape, queries);
-        for powers in (1..=DEEPEST).flat_map(|second| (1..=DEEPEST).map(move |third| [second, third])) {
+        for powers in
+            (1..=MAX_RATE_EXPONENT).flat_map(|second| (1..=MAX_RATE_EXPONENT).map(move |third| [second, third]))
+        {
             let found = search.at(queries, seen, powers.map(|power| exp2(-f64::from(power))));
             if let Some(found) = found.filter(|found| best.as_ref().is_none_or(|best| found.mean < best.0.mean)) {
                 best = Some((found, powers));
@@ -160,7 +162,7 @@ impl Search {
         }
         let nu = known / self.keys as f64;
         let first = self.first(nu, self.size.bits(second), self.bits - second * self.size.bits(third))?;
-        if first * known < LEAST_ENTRIES {
+        if first * known < MIN_ENTRIES {
             return None;
         }
         let alphas = [first, second, third];
@@ -178,8 +180,8 @@ impl Search {
         }
         // It falls up to here, and the first root is left of it.
         let least = match nu * each {
-            0.0 => MOST_ALPHA,
-            slope => (std::f64::consts::LOG2_E / (self.size.f * slope)).min(MOST_ALPHA),
+            0.0 => MAX_ALPHA,
+            slope => (std::f64::consts::LOG2_E / (self.size.f * slope)).min(MAX_ALPHA),
         };
         if taken(least) > room {
             return None;

@@ -18,14 +18,14 @@ use super::{Checks, Size, bits, checks, expected_rate, known_rate, negative_bits
 use crate::math::shape::Shape;
 
 /// The largest rate of a layer: under one bit of fingerprint no filter is built.
-pub(crate) const MOST_ALPHA: f64 = 0.5;
+pub(crate) const MAX_ALPHA: f64 = 0.5;
 
 /// Layers at most. The last of so many holds one entry of 2^7 and more.
-pub(super) const MOST_LAYERS: usize = 15;
+pub(super) const MAX_LAYERS: usize = 15;
 
 /// Entries that the second layer must expect. An empty layer lets nothing pass, whatever its rate, and the sums would
 /// promise what it cannot do; with so many expected it is empty once in three thousand stacks.
-pub(crate) const LEAST_ENTRIES: f64 = 8.0;
+pub(crate) const MIN_ENTRIES: f64 = 8.0;
 
 /// What is wanted, and what may be used for it.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -186,15 +186,15 @@ impl Problem<'_> {
         let psi = self.shape.mass(stack.known);
         let enough = match stack.alphas[..] {
             [_] => true,
-            [first, ..] => stack.known as f64 * first >= LEAST_ENTRIES,
+            [first, ..] => stack.known as f64 * first >= MIN_ENTRIES,
             [] => false,
         };
         enough && aim && stack.efpb <= self.limits.efpb() && self.limits.allows(psi, &stack.checks)
     }
 
-    /// The stack of these layers, with the negatives that [`Problem::settle`] gives it.
+    /// The stack of these layers, with the negatives that [`Problem::known_and_value`] gives it.
     fn stack(&self, alphas: Vec<f64>) -> Option<Stack> {
-        let (known, _) = self.settle(&Sums::of(self.size, &alphas))?;
+        let (known, _) = self.known_and_value(&Sums::of(self.size, &alphas))?;
         let stack = Stack::new(self.size, self.keys, self.shape, known, alphas);
         self.keeps(&stack).then_some(stack)
     }
@@ -220,7 +220,7 @@ impl Problem<'_> {
     ///
     /// For given layers the bits grow linearly with the negatives and the rate falls, so as many as fit are best, or as
     /// few as reach the rate.
-    fn settle(&self, sums: &Sums) -> Option<(u64, f64)> {
+    fn known_and_value(&self, sums: &Sums) -> Option<(u64, f64)> {
         if sums.unknown_rate > self.limits.efpb() {
             return None;
         }
@@ -237,14 +237,14 @@ impl Problem<'_> {
                     return Some((0, sums.unknown_rate));
                 }
                 let psi = self.shape.mass(known);
-                if (known as f64) * sums.first < LEAST_ENTRIES {
+                if (known as f64) * sums.first < MIN_ENTRIES {
                     return None;
                 }
                 Some((known, psi * sums.known_rate + (1.0 - psi) * sums.unknown_rate))
             }
             Aim::LeastBits { rate } => {
                 let known = self.fewest(sums.known_rate, sums.unknown_rate, rate)?;
-                let least = if sums.known > 0.0 { (LEAST_ENTRIES / sums.first).ceil() as u64 } else { 0 };
+                let least = if sums.known > 0.0 { (MIN_ENTRIES / sums.first).ceil() as u64 } else { 0 };
                 let known = known.max(least);
                 (known <= self.shape.known() && self.shape.mass(known) <= most_mass).then(|| (known, bits_for(known)))
             }

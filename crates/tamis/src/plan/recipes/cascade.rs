@@ -20,9 +20,9 @@ use crate::math::portable::exp2;
 use crate::plan::{Base, Goal, Request, Step};
 
 /// The lowest rate of a leaf: 32 bits.
-const LOWEST: f64 = 1.0 / (1u64 << 32) as f64;
+const MIN_RATE: f64 = 1.0 / (1u64 << 32) as f64;
 /// Filters before the exact bit.
-const FILTERS: u32 = 4;
+const MAX_FILTERS: u32 = 4;
 
 /// The steps of a request.
 pub(crate) fn steps(base: Base, request: &Request) -> Result<Vec<Step>, BuildError> {
@@ -37,11 +37,11 @@ pub(crate) fn steps(base: Base, request: &Request) -> Result<Vec<Step>, BuildErr
     let with_first = |rate: f64| -> Result<Vec<Step>, BuildError> {
         let mut sizes = [short as f64, long as f64];
         let mut steps = vec![];
-        for i in 0..FILTERS {
+        for i in 0..MAX_FILTERS {
             let [listed, others] = sizes;
             let rate = if i == 0 { rate } else { delta * delta };
             // Any rate will do for exactness, so a tiny delta gets the lowest there is.
-            let rate = if i == 0 && goal != Goal::Exact { rate } else { rate.max(LOWEST) };
+            let rate = if i == 0 && goal != Goal::Exact { rate } else { rate.max(MIN_RATE) };
             let structure = base.with_rate(request, listed.ceil() as u64, rate.min(0.5))?;
             let role = if (i % 2 == 0) != swapped { Role::Refuse } else { Role::Admit };
             steps.push(Step { role, structure });
@@ -54,7 +54,7 @@ pub(crate) fn steps(base: Base, request: &Request) -> Result<Vec<Step>, BuildErr
         Goal::Exact | Goal::Share(_) => with_first(fair),
         Goal::Rate(rate) => with_first(fair.min(rate)),
         Goal::BitsPerKey(_) => {
-            let room = request.room(FILTERS as usize + 1)?;
+            let room = request.room(MAX_FILTERS as usize + 1)?;
             // Every halving of the first rate costs a bit per key; in steps of a quarter.
             let rates = (0..128).map(|quarter| fair.min(0.5) * exp2(-f64::from(quarter) / 4.0));
             let mut best = None;
@@ -67,7 +67,7 @@ pub(crate) fn steps(base: Base, request: &Request) -> Result<Vec<Step>, BuildErr
             }
             match best {
                 Some(steps) => Ok(steps),
-                None => Err(request.too_few(FILTERS as usize + 1, request.bits_of(&with_first(fair)?))),
+                None => Err(request.too_few(MAX_FILTERS as usize + 1, request.bits_of(&with_first(fair)?))),
             }
         }
     }

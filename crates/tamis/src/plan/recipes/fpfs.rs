@@ -40,13 +40,15 @@ pub(crate) fn naive(base: Base, request: &Request) -> Result<Vec<Step>, BuildErr
 /// Both stages in one leaf.
 pub(crate) fn integrated(base: Base, parts: Parts, request: &Request) -> Result<Vec<Step>, BuildError> {
     /// What a word has room for.
-    const WIDEST: u8 = 30;
+    const MAX_FIRST_BITS: u8 = 30;
     let arity = base.arity()?;
-    let all = (1..=WIDEST).map(|first| Params { arity, first, parts });
+    let all = (1..=MAX_FIRST_BITS).map(|first| Params { arity, first, parts });
     let bits = |params: &Params| params.bits(request.keys, request.negatives);
     let smallest = |some: &mut dyn Iterator<Item = Params>| some.min_by(|a, b| bits(a).total_cmp(&bits(b)));
     let params = match (request.first, request.goal) {
-        (Some(width), _) => Some(Params { arity, first: width.div_ceil(256).clamp(1, WIDEST.into()) as u8, parts }),
+        (Some(width), _) => {
+            Some(Params { arity, first: width.div_ceil(256).clamp(1, MAX_FIRST_BITS.into()) as u8, parts })
+        }
         (None, Goal::Exact | Goal::Share(_)) => smallest(&mut all.clone()),
         (None, Goal::Rate(rate)) => {
             let found = smallest(&mut all.clone().filter(|params| params.rate_at(1) <= rate));

@@ -19,17 +19,17 @@ use crate::plan::{Base, Effort, Goal, Layout, Plan, Request, Step};
 
 /// More negatives per key are left to plain bits before: six columns would carry 112, but all of these are held in memory, and
 /// against many a slack that all columns share buys little.
-const MOST: f64 = 32.0;
+const MAX_NEGATIVES_PER_KEY: f64 = 32.0;
 /// Slacks that are tried, in 1024ths: for an exact set, the most of all. A rate needs ample slack: where no row is free an unlisted key
 /// matches all columns at once.
-const LEAST: u16 = 64;
-const MOST_SLACK: u16 = 512;
+const MIN_SLACK: u16 = 64;
+const MAX_SLACK: u16 = 512;
 /// How much larger than the compact layout it may be and is still chosen.
-const WORTH: f64 = 1.005;
+const MAX_SIZE_RATIO: f64 = 1.005;
 /// Sets of fewer keys are in the caches anyway.
-const FEWEST: u64 = 100_000;
+const MIN_KEYS: u64 = 100_000;
 /// What it is worth, in bits per key, that nobody has to ask the rest.
-const ASKING: f64 = 0.3;
+const REST_QUERY_COST_BITS: f64 = 0.3;
 
 /// Whether a request gets it: where it was asked for, or where nobody said and it costs next to nothing.
 ///
@@ -47,12 +47,12 @@ pub(crate) fn wanted(request: &Request) -> Result<bool, BuildError> {
         Layout::Local => possible && request.columns.is_none(),
         Layout::Auto => {
             let few = goal == Goal::Exact
-                && (FEWEST..=keys.saturating_mul(steered::MOST)).contains(&negatives)
-                && keys >= FEWEST;
+                && (MIN_KEYS..=keys.saturating_mul(steered::MAX_NEGATIVES_PER_KEY)).contains(&negatives)
+                && keys >= MIN_KEYS;
             let free = request.columns.is_none() && request.first.is_none() && request.effort == Effort::Balanced;
             let worth = |request: &Request| -> Result<bool, BuildError> {
                 let bits = |steps: &[Step]| request.bits_of(steps);
-                Ok(bits(&steps(request)?) <= WORTH * bits(&steered::plan(request)?.steps))
+                Ok(bits(&steps(request)?) <= MAX_SIZE_RATIO * bits(&steered::plan(request)?.steps))
             };
             possible && few && free && worth(request)?
         }
@@ -78,8 +78,9 @@ fn steps(request: &Request) -> Result<Vec<Step>, BuildError> {
     let (width, params) = match request.goal {
         Goal::Exact | Goal::Share(_) => {
             // It only grows with the negatives, on which the sieve relies.
-            let width = (0..=32u16).find(|&bits| mu * exp2(-f64::from(bits)) <= MOST).unwrap_or(32) * 256;
-            (width, best(mu * passing(width), beam, 0..=MAX_STEERED as u8, LEAST))
+            let width =
+                (0..=32u16).find(|&bits| mu * exp2(-f64::from(bits)) <= MAX_NEGATIVES_PER_KEY).unwrap_or(32) * 256;
+            (width, best(mu * passing(width), beam, 0..=MAX_STEERED as u8, MIN_SLACK))
         }
         Goal::Rate(rate) => {
             let mut found: Option<(f64, u16, Params)> = None;
@@ -90,7 +91,7 @@ fn steps(request: &Request) -> Result<Vec<Step>, BuildError> {
                 } else {
                     request.least_width(|width| Ok(filter(width)?.rate_at(1) * last <= rate))?
                 };
-                let params = best(mu * passing(width), beam, columns..=columns, steered::AMPLE);
+                let params = best(mu * passing(width), beam, columns..=columns, steered::MIN_SLACK_SMALL_SET);
                 let cost = f64::from(width) / 256.0 + params.cost(mu * passing(width)).1;
                 if found.is_none_or(|(least, ..)| cost < least) {
                     found = Some((cost, width, params));
@@ -119,13 +120,13 @@ fn passing(width: u16) -> f64 {
 /// The parameters that make the leaf smallest for `mu` negatives per key, with a slack of `least` and more where columns are steered.
 fn best(mu: f64, beam: u16, columns: std::ops::RangeInclusive<u8>, least: u16) -> Params {
     let all = columns.flat_map(|columns| {
-        let slacks = (least..=MOST_SLACK).step_by(4).chain((columns == 0).then_some(0));
+        let slacks = (least..=MAX_SLACK).step_by(4).chain((columns == 0).then_some(0));
         slacks.flat_map(move |slack| [1, 2].map(|exact| Params { columns, exact, slack, beam }))
     });
     let possible = all.filter(|params| params.columns + params.exact >= 2);
     let dear = |params: &Params| {
         let (in_rest, bits) = params.cost(mu);
-        bits + ASKING * in_rest / (1.0 + params.left(mu))
+        bits + REST_QUERY_COST_BITS * in_rest / (1.0 + params.left(mu))
     };
     let first = Params { columns: 1, exact: 1, slack: 128, beam };
     let least = (f64::INFINITY, first);
@@ -142,7 +143,7 @@ mod tests {
         for (mu, most) in
             [(1.0, 1.04), (2.0, 1.09), (3.0, 1.06), (8.0, 1.06), (16.0, 1.06), (30.0, 1.06), (100.0, 1.07)]
         {
-            let params = best(mu, BALANCED, 0..=6, LEAST);
+            let params = best(mu, BALANCED, 0..=6, MIN_SLACK);
             let ratio = params.cost(mu).1 / crate::math::bounds::f(0.0, mu);
             assert!((1.0..most).contains(&ratio), "{mu}: {params:?} {ratio}");
         }

@@ -24,14 +24,14 @@ use crate::math::stack::{self, Aim, Limits, Size, Stack};
 use crate::plan::{Base, Goal, MIN_UNLISTED_SHARE, Request, Step, predict};
 
 /// How far from the best rate an optimiser may stay, as a share of the rate of a plain filter.
-const NEAR: f64 = 1e-3;
+const RATE_TOLERANCE: f64 = 1e-3;
 /// The largest rate of a layer.
-const MOST: f64 = 0.5;
+const MAX_RATE: f64 = 0.5;
 /// A part of the rate that is not worth a layer.
-const LITTLE: f64 = 1e-3;
+const MIN_RATE_SHARE: f64 = 1e-3;
 /// How often a search keeps to a lower rate for unlisted keys than the last one found, and how much lower.
-const STRICTER: usize = 8;
-const STRICT: f64 = 0.85;
+const MAX_STRICTER_SEARCHES: usize = 8;
+const STRICTER_FACTOR: f64 = 0.85;
 
 /// The steps of a request, and how many of the expected queries, the heaviest first, they know: the best whose leaves match at most `cap` of unlisted
 /// keys; a single layer, which matches the fewest, where none does.
@@ -53,14 +53,14 @@ pub(crate) fn steps(base: Base, request: &Request, shape: &Shape, cap: f64) -> R
             // can only be halved: then one for a little less.
             let bits = per_key(request.room(3)?);
             let aims = [1.0, 0.985, 0.97, 0.93].map(|less| Aim::LeastRate { bits: less * bits });
-            (aims.to_vec(), size.alpha(bits).min(MOST))
+            (aims.to_vec(), size.alpha(bits).min(MAX_RATE))
         }
         Goal::Exact | Goal::Share(_) => {
             return refuse("no layer of a stack is exact: use steered, chained, cascade, integrated or naive");
         }
     };
     let search = |aim: Aim, efpb: f64| {
-        let limits = Limits { aim, most_efpb: Some(efpb), most_checks: None, epsilon: NEAR * alone };
+        let limits = Limits { aim, most_efpb: Some(efpb), most_checks: None, epsilon: RATE_TOLERANCE * alone };
         let found = match whole {
             true => stack::integer(size, request.keys, shape, &limits),
             false => stack::fixed(size, request.keys, shape, &limits),
@@ -89,13 +89,13 @@ pub(crate) fn steps(base: Base, request: &Request, shape: &Shape, cap: f64) -> R
         }
         // Leaves are rounded, and so is the share that they match: the search goes on below the cap until they keep it.
         let mut efpb = cap;
-        for _ in 0..STRICTER {
+        for _ in 0..MAX_STRICTER_SEARCHES {
             let Some(stack) = search(aim, efpb) else { break };
-            efpb = STRICT * stack.efpb.min(efpb);
+            efpb = STRICTER_FACTOR * stack.efpb.min(efpb);
             let Ok(steps) = real(&stack) else { continue };
             let (cost, strangers) = judged(&steps, stack.known);
             if strangers > cap {
-                efpb *= 0.995 / STRICT * cap / strangers;
+                efpb *= 0.995 / STRICTER_FACTOR * cap / strangers;
                 continue;
             }
             found = true;
@@ -112,7 +112,8 @@ pub(crate) fn steps(base: Base, request: &Request, shape: &Shape, cap: f64) -> R
 pub(crate) fn shortened(mut stack: Stack, shape: &Shape) -> Stack {
     let psi = shape.mass(stack.known);
     let enough = |alphas: &[f64]| {
-        psi * stack::known_rate(alphas) <= LITTLE * (1.0 - psi).max(MIN_UNLISTED_SHARE) * stack::unknown_rate(alphas)
+        psi * stack::known_rate(alphas)
+            <= MIN_RATE_SHARE * (1.0 - psi).max(MIN_UNLISTED_SHARE) * stack::unknown_rate(alphas)
     };
     let length = (3..stack.alphas.len()).step_by(2).find(|&length| enough(&stack.alphas[..length]));
     stack.alphas.truncate(length.unwrap_or(stack.alphas.len()));
@@ -160,7 +161,7 @@ fn layers(base: Base, request: &Request, stack: &Stack, factor: f64) -> Result<V
         let [listed, others] = sides;
         let n = (listed.ceil() as u64).max(1);
         let role = if layer % 2 == 0 { Role::Refuse } else { Role::Admit };
-        let structure = base.with_rate(request, n, (rate * factor).min(MOST.max(rate)))?;
+        let structure = base.with_rate(request, n, (rate * factor).min(MAX_RATE.max(rate)))?;
         steps.push(Step { role, structure });
         sides = [others * structure.rate_at(n), listed];
     }

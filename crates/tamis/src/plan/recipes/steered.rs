@@ -35,16 +35,16 @@ use optimise::{MAX_COLUMNS, Values};
 
 /// More negatives per key are left to plain bits. A little more than a power of two, so that estimates of their number do not
 /// decide for sets that have one.
-pub(crate) const MOST: u64 = 18;
+pub(crate) const MAX_NEGATIVES_PER_KEY: u64 = 18;
 /// With fewer keys, what every step adds to the file is more than steering saves.
-const FEWEST: u64 = 256;
+const MIN_KEYS: u64 = 256;
 /// Columns of fewer keys leave more others than was measured on many: where a share was promised, plain bits keep it.
-const SURE: u64 = 4096;
+const MIN_KEYS_FOR_SHARE: u64 = 4096;
 /// With little slack there is now and then a stretch of rows without a free one, where every key matches: in one of five tables of
 /// 20,000 keys with a slack of 64, in one of 8,000 with this one. A plan for a rate has no less. Among many strips these
 /// are as many as was measured; one in a single strip is more than a promised share allows.
-const MANY: u64 = 1 << 18;
-pub(super) const AMPLE: u16 = 160;
+const MIN_KEYS_LITTLE_SLACK: u64 = 1 << 18;
+pub(super) const MIN_SLACK_SMALL_SET: u16 = 160;
 
 /// The steps of a request, and the narrowest first filter that any larger number of negatives may have.
 pub(crate) fn plan(request: &Request) -> Result<Plan, BuildError> {
@@ -62,13 +62,13 @@ pub(crate) fn plan(request: &Request) -> Result<Plan, BuildError> {
     let chained = chained::steps(Base::Ribbon, &Request { effort: Effort::Balanced, ..*request });
     let sieve = sieve(request)?;
     let mut all = if goal == Goal::Exact { around(request, negatives < keys)? } else { vec![] };
-    if keys.min(negatives) >= FEWEST {
+    if keys.min(negatives) >= MIN_KEYS {
         match goal {
             Goal::Exact if negatives < keys => all.push(exact(request, negatives, keys, true)?),
             Goal::Exact => {
                 all.push(exact(request, keys, negatives, false)?);
                 // Columns of few keys refuse less than was measured on many: then fewer of them may do better.
-                if keys < SURE {
+                if keys < MIN_KEYS_FOR_SHARE {
                     all.extend(on_keys(request, 3, 3)?);
                 }
             }
@@ -115,9 +115,9 @@ fn around(request: &Request, exchanged: bool) -> Result<Vec<Vec<Step>>, BuildErr
         .collect()
 }
 
-/// Whole bits that leave at most [`MOST`] others for each of `listed`.
+/// Whole bits that leave at most [`MAX_NEGATIVES_PER_KEY`] others for each of `listed`.
 fn whole_bits(listed: u64, others: u64) -> u16 {
-    (0..32).find(|&bits| others >> bits <= MOST * listed).unwrap_or(32)
+    (0..32).find(|&bits| others >> bits <= MAX_NEGATIVES_PER_KEY * listed).unwrap_or(32)
 }
 
 fn beam(request: &Request) -> u16 {
@@ -230,8 +230,8 @@ fn leaving(request: &Request, allowed: f64) -> Result<Vec<Step>, BuildError> {
     let mut best = (request.likely_bits(&exactly), exactly);
     // A share that no width reaches is left to the exact set.
     let alone = request.least_width(|width| Ok(filter(request, width)?.rate_at(1) <= aimed)).ok();
-    let steered = if keys < SURE { 0..0 } else { 0..alone.unwrap_or(32 * 256) / 256 + 1 };
-    let least = if keys < MANY { AMPLE } else { 0 };
+    let steered = if keys < MIN_KEYS_FOR_SHARE { 0..0 } else { 0..alone.unwrap_or(32 * 256) / 256 + 1 };
+    let least = if keys < MIN_KEYS_LITTLE_SLACK { MIN_SLACK_SMALL_SET } else { 0 };
     for width in steered.map(|bits| bits * 256).chain(alone) {
         let mut steps = plain(request, Role::Refuse, width)?;
         let left = lambda * rate(&steps);
@@ -260,29 +260,31 @@ fn by_hand(request: &Request, slacks: &[u16]) -> Result<Vec<Step>, BuildError> {
 
 /// Turns the weights of negatives into small integers that a search can add up.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Weigher {
+pub(crate) struct WeightScale {
     /// 2^20 / mean weight.
     scale: u64,
 }
 
 /// A negative of mean weight.
-const MEAN: u64 = 16;
+const MEAN_WEIGHT: u64 = 16;
 /// The heaviest: whatever weighs more is as sure to be refused.
-const HEAVIEST: u64 = 1024;
+const MAX_WEIGHT: u64 = 1024;
 
-impl Weigher {
+impl WeightScale {
     /// Weights matter where some negatives may pass and not all weigh the same.
-    pub(crate) fn new(plan: &Plan, stats: &Stats) -> Option<Weigher> {
+    pub(crate) fn new(plan: &Plan, stats: &Stats) -> Option<WeightScale> {
         let exact = plan.steps.last().is_none_or(|step| step.role == Role::Decide);
         let steered = plan.steps.iter().any(|step| matches!(step.structure, Structure::Steered(_)));
         if exact || !steered || stats.negatives == 0 || stats.negative_weight == stats.negatives {
             return None;
         }
-        Some(Weigher { scale: ((u128::from(stats.negatives) << 20) / u128::from(stats.negative_weight.max(1))) as u64 })
+        Some(WeightScale {
+            scale: ((u128::from(stats.negatives) << 20) / u128::from(stats.negative_weight.max(1))) as u64,
+        })
     }
 
     pub(crate) fn weigh(self, weight: u64) -> u32 {
-        let scaled = (u128::from(weight) * u128::from(self.scale) * u128::from(MEAN)) >> 20;
-        scaled.clamp(1, HEAVIEST.into()) as u32
+        let scaled = (u128::from(weight) * u128::from(self.scale) * u128::from(MEAN_WEIGHT)) >> 20;
+        scaled.clamp(1, MAX_WEIGHT.into()) as u32
     }
 }

@@ -114,7 +114,7 @@ fn no_plan_of_a_grid_is_better() {
                     let alphas = [first, second, third].map(power);
                     if alphas.iter().any(|&alpha| alpha > 0.5)
                         || bits(size, known / 10_000.0, &alphas) > budget
-                        || alphas[0] * known < LEAST_ENTRIES
+                        || alphas[0] * known < MIN_ENTRIES
                     {
                         continue;
                     }

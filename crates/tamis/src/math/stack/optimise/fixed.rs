@@ -2,7 +2,7 @@
 
 use std::f64::consts::LOG2_E;
 
-use super::{Aim, Family, LEAST_ENTRIES, Limits, MOST_ALPHA, MOST_LAYERS, Problem, Stack, sweep};
+use super::{Aim, Family, Limits, MAX_ALPHA, MAX_LAYERS, MIN_ENTRIES, Problem, Stack, sweep};
 use crate::math::shape::Shape;
 use crate::math::stack::{Size, best_alpha, endless_bits, endless_checks, equal_bits, equal_rate};
 
@@ -42,7 +42,7 @@ pub(super) fn best_equal(problem: &Problem<'_>) -> Option<Stack> {
         return single;
     };
     let mut best = single;
-    for layers in (3..=MOST_LAYERS).step_by(2) {
+    for layers in (3..=MAX_LAYERS).step_by(2) {
         let alpha = endless.truncated(problem, known, layers as u32);
         let Some(stack) = alpha.and_then(|alpha| problem.stack(vec![alpha; layers])) else { continue };
         // Another two layers must be worth it.
@@ -68,7 +68,7 @@ impl Endless<'_> {
         let size = self.size;
         // One layer alone leaves no room for others: its rate is too low.
         let mut low = size.alpha(bits).max(left);
-        if low > MOST_ALPHA {
+        if low > MAX_ALPHA {
             return None;
         }
         let mut high = None;
@@ -90,10 +90,10 @@ impl Endless<'_> {
             alpha = match high {
                 Some(high) if newton > low && newton < high => newton,
                 Some(high) => (low + high) / 2.0,
-                None if slope < 0.0 && newton < MOST_ALPHA => newton,
+                None if slope < 0.0 && newton < MAX_ALPHA => newton,
                 None => {
                     // It went past the smallest stack, or there is no root.
-                    let smallest = best_alpha(size, nu).min(MOST_ALPHA);
+                    let smallest = best_alpha(size, nu).min(MAX_ALPHA);
                     if endless_bits(size, nu, smallest) > bits {
                         return None;
                     }
@@ -142,7 +142,7 @@ impl Endless<'_> {
     /// The rate of layers for the smallest stack with a rate on others of at most `rate`.
     fn smallest(&self, nu: f64, rate: f64) -> f64 {
         // rate = alpha / (1 + alpha)
-        let most = if rate < MOST_ALPHA / (1.0 + MOST_ALPHA) { rate / (1.0 - rate) } else { MOST_ALPHA };
+        let most = if rate < MAX_ALPHA / (1.0 + MAX_ALPHA) { rate / (1.0 - rate) } else { MAX_ALPHA };
         let falls = most * (1.0 + nu) * (self.size.c - super::super::log2(most.max(1e-300)))
             < (1.0 + nu * most) * (1.0 - most) * LOG2_E;
         if falls { most } else { best_alpha(self.size, nu).min(most) }
@@ -163,7 +163,7 @@ impl Family for Endless<'_> {
 
     fn enough(&self, known: u64, rate: f64) -> bool {
         // A little more: the rate of the layers falls when some are cut off.
-        known as f64 * rate >= LEAST_ENTRIES * 1.05
+        known as f64 * rate >= MIN_ENTRIES * 1.05
     }
 
     fn allows(&self, psi: f64, rate: f64) -> bool {

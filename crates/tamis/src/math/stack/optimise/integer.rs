@@ -1,22 +1,22 @@
 //! a workload -> a stack of whole fingerprints: branch and bound over their lengths, two layers at a time.
 
-use super::{Aim, LEAST_ENTRIES, Problem, Stack, Sums};
+use super::{Aim, MIN_ENTRIES, Problem, Stack, Sums};
 use crate::math::shape::Shape;
 use crate::math::stack::Size;
 
 /// Pairs of layers looked at, at most: a hundredth of a second. Some thousand are usual; a search that ended here would be without its
 /// guarantee.
-const MOST_LOOKS: u64 = 1 << 16;
+const MAX_LOOKS: u64 = 1 << 16;
 
 /// Layers at most, by round: the best short stack cuts most branches of deeper ones. A layer deeper than the last is for
 /// 1/8 of the keys and of the negatives at most, and mostly for far fewer.
 const ROUNDS: [usize; 3] = [3, 5, 7];
 
 /// Bits of the first layer's fingerprints at most.
-const FIRST_WIDTH: u32 = 32;
+const MAX_FIRST_WIDTH: u32 = 32;
 
 /// Bits of the others: few entries get there.
-const MOST_WIDTH: u32 = 16;
+const MAX_LATER_WIDTH: u32 = 16;
 
 /// The best stack whose layers have fingerprints of whole bits, up to 32 in the first and 16 in the others (\[Stacked\], section 5.2.3), to within the
 /// `epsilon` of the limits; none where no filter keeps the limits.
@@ -105,14 +105,14 @@ impl<'a> Search<'a> {
             sums.checks.unknown += unknown;
             self.path.push(width);
             let stop = Sums { unknown_rate: node.sums.unknown_rate + unknown * passed, ..sums };
-            if let Some((_, value)) = self.problem.settle(&stop)
+            if let Some((_, value)) = self.problem.known_and_value(&stop)
                 && self.better(value)
             {
                 self.best = value;
                 self.found.clone_from(&self.path);
             }
             if self.path.len() + 2 <= self.most {
-                for second in 1..=MOST_WIDTH {
+                for second in 1..=MAX_LATER_WIDTH {
                     let mut sums = sums;
                     sums.known += node.known * passed * self.bits(second);
                     sums.unknown_rate += unknown * passed * (1.0 - half(second));
@@ -121,7 +121,7 @@ impl<'a> Search<'a> {
                     sums.checks.unknown += unknown * passed;
                     let next = Node { sums, keys: node.keys * half(second), known: node.known * passed };
                     self.looks += 1;
-                    if self.looks < MOST_LOOKS
+                    if self.looks < MAX_LOOKS
                         && self.best > self.enough
                         && self.bound(&next) < self.best - self.problem.limits.slack(self.best) * 2.0 / 3.0
                     {
@@ -154,7 +154,7 @@ impl<'a> Search<'a> {
             Aim::LeastBits { .. } => self.best,
         };
         let room = (bits - node.sums.keys) / node.keys * self.problem.size.f - self.problem.size.c;
-        let most = if self.path.is_empty() { FIRST_WIDTH } else { MOST_WIDTH };
+        let most = if self.path.is_empty() { MAX_FIRST_WIDTH } else { MAX_LATER_WIDTH };
         // A little more, so that rounding forbids nothing; what does not fit is not settled.
         (room + 1e-9).clamp(0.0, f64::from(most)) as u32
     }
@@ -177,7 +177,7 @@ impl<'a> Search<'a> {
         checks.unknown += node.keys * node.known;
         let Some(most_mass) = self.problem.most_mass(&checks) else { return f64::INFINITY };
         let least = node.sums.keys + node.keys * self.bits(1);
-        let fewest = (LEAST_ENTRIES / node.sums.first).ceil();
+        let fewest = (MIN_ENTRIES / node.sums.first).ceil();
         if fewest > shape.known() as f64 {
             return f64::INFINITY;
         }
@@ -219,7 +219,7 @@ mod tests {
                 for most_efpb in [Some(1.42 * alone), Some(0.3), None] {
                     let limits = Limits { most_efpb, epsilon: 1e-3 * alone, ..Limits::bits(bits) };
                     let search = Search::run(Problem { size, keys, shape, limits: &limits });
-                    assert!(search.looks < MOST_LOOKS, "{keys} {bits} {limits:?}: {}", search.looks);
+                    assert!(search.looks < MAX_LOOKS, "{keys} {bits} {limits:?}: {}", search.looks);
                 }
             }
         }

@@ -57,7 +57,7 @@ fn limits_are_kept_and_numbers_are_true() {
                         let problem = Problem { size, keys: 1000, shape, limits: &limits };
                         assert!(problem.keeps(&stack), "{i} {limits:?} {stack:?}");
                         assert!(stack.known <= shape.known() && stack.alphas.len() % 2 == 1);
-                        assert!(stack.alphas.len() == 1 || stack.known as f64 * stack.alphas[0] >= LEAST_ENTRIES);
+                        assert!(stack.alphas.len() == 1 || stack.known as f64 * stack.alphas[0] >= MIN_ENTRIES);
                         assert!(i < 2 || stack.widths().is_some());
                     }
                 }
@@ -71,7 +71,7 @@ fn every_number(size: Size, keys: u64, shape: &Shape, bits: f64) -> f64 {
     let mut best = size.alpha(bits);
     for known in 1..=shape.known() {
         let nu = known as f64 / keys as f64;
-        let (mut low, mut high) = (0.0, crate::math::stack::best_alpha(size, nu).min(MOST_ALPHA));
+        let (mut low, mut high) = (0.0, crate::math::stack::best_alpha(size, nu).min(MAX_ALPHA));
         if crate::math::stack::endless_bits(size, nu, high) > bits {
             break;
         }
@@ -79,7 +79,7 @@ fn every_number(size: Size, keys: u64, shape: &Shape, bits: f64) -> f64 {
             let middle = (low + high) / 2.0;
             if crate::math::stack::endless_bits(size, nu, middle) > bits { low = middle } else { high = middle }
         }
-        if known as f64 * high / (1.0 + high) >= LEAST_ENTRIES * 1.05 {
+        if known as f64 * high / (1.0 + high) >= MIN_ENTRIES * 1.05 {
             best = best.min((1.0 - shape.mass(known)) * high / (1.0 + high));
         }
     }

@@ -1,13 +1,13 @@
 //! a stack of equal layers -> one whose layers have rates of their own: a pattern search, the same everywhere.
 
 use super::fixed::best_equal;
-use super::{Aim, LEAST_ENTRIES, Limits, MOST_LAYERS, Problem, Stack, Sums};
+use super::{Aim, Limits, MAX_LAYERS, MIN_ENTRIES, Problem, Stack, Sums};
 use crate::math::portable::{exp2, log2};
 use crate::math::shape::Shape;
 use crate::math::stack::Size;
 
 /// Stacks looked at from one start, at most.
-const MOST_LOOKS: u32 = 2000;
+const MAX_LOOKS: u32 = 2000;
 
 /// The stack of [`super::fixed`], polished by a search over the rates of all layers and the number of negatives
 /// (\[Stacked\], section 5.2.2, *Varying FPRs*); never worse.
@@ -34,7 +34,7 @@ pub fn varied(size: Size, keys: u64, shape: &Shape, limits: &Limits) -> Option<S
         return Some(best);
     }
     let equal_width = -log2(equal.alphas.first().copied().unwrap_or(0.5).max(f64::MIN_POSITIVE));
-    for layers in (3..=MOST_LAYERS.min(9)).step_by(2) {
+    for layers in (3..=MAX_LAYERS.min(9)).step_by(2) {
         for width in [equal_width.max(1.0), 4.0] {
             // The first coordinate is the number of negatives; the first layer's rate follows from the rest.
             let mut point = vec![width; layers];
@@ -57,7 +57,7 @@ fn polish(problem: &Problem<'_>, mut point: Vec<f64>) -> Option<Stack> {
     let mut looks = 0;
     let mut look = |point: &[f64]| {
         looks += 1;
-        (complete(problem, point).map_or(f64::INFINITY, |(value, ..)| value), looks < MOST_LOOKS)
+        (complete(problem, point).map_or(f64::INFINITY, |(value, ..)| value), looks < MAX_LOOKS)
     };
     let (mut best, _) = look(&point);
     let mut step = 1.0;
@@ -136,7 +136,7 @@ fn complete(problem: &Problem<'_>, point: &[f64]) -> Option<(f64, u64, Vec<f64>)
         return None;
     }
     let alpha = exp2(-width);
-    if known as f64 * alpha < LEAST_ENTRIES {
+    if known as f64 * alpha < MIN_ENTRIES {
         return None;
     }
     alphas[0] = alpha;

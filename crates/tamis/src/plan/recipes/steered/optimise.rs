@@ -13,7 +13,7 @@
 
 use std::sync::OnceLock;
 
-use super::AMPLE;
+use super::MIN_SLACK_SMALL_SET;
 use crate::leaves::steered::SMALLEST;
 use crate::leaves::steered::share;
 use crate::math::portable::log2;
@@ -26,16 +26,16 @@ pub(crate) enum Column {
 }
 
 /// What an exact bit costs per element, measured: `cargo run --release -p tamis-bench -- filters`.
-const EXACT: f64 = 1.0067;
+const EXACT_BITS: f64 = 1.0067;
 /// The grid: mu from 2^-4 to 2^5.
 const POINTS: usize = 145;
-const LOWEST: f64 = -4.0;
-const PER_OCTAVE: f64 = 16.0;
+const FIRST_EXPONENT: f64 = -4.0;
+const POINTS_PER_OCTAVE: f64 = 16.0;
 /// Slacks that are tried, in 1024ths.
-const LEAST: u16 = 40;
-const MOST: u16 = 800;
+const MIN_SLACK: u16 = 40;
+const MAX_SLACK: u16 = 800;
 /// A column costs a query its time: it must save this much, in bits per key.
-const WORTH: f64 = 0.002;
+const COLUMN_COST_BITS: f64 = 0.002;
 /// More columns than any plan has.
 pub(super) const MAX_COLUMNS: usize = 4;
 
@@ -57,7 +57,7 @@ impl Values {
     }
 
     fn compute(beam: u16) -> Values {
-        let exact: Vec<f64> = grid().map(|mu| EXACT * (1.0 + mu)).collect();
+        let exact: Vec<f64> = grid().map(|mu| EXACT_BITS * (1.0 + mu)).collect();
         let mut values = Values { beam, both: exact.clone(), keys: vec![exact] };
         // Where every column leads from every point: asked for in every round below, and the same in all of them.
         let ahead = |on_keys: bool| -> Vec<Vec<Ahead>> {
@@ -65,7 +65,7 @@ impl Values {
             grid().map(from).collect()
         };
         let (keys, negatives) = (ahead(true), ahead(false));
-        let scant = slacks().filter(|&slack| slack < AMPLE).count();
+        let scant = slacks().filter(|&slack| slack < MIN_SLACK_SMALL_SET).count();
         let least = |choices: &[Ahead], then: &[f64]| {
             choices.iter().map(|ahead| ahead.bits(then)).fold(f64::INFINITY, |a, b| if b < a { b } else { a })
         };
@@ -99,10 +99,14 @@ impl Values {
     fn ahead(&self, mu: f64, slack: u16, on_keys: bool) -> Ahead {
         let s = f64::from(slack);
         match on_keys {
-            true => Ahead { cost: 1.0 + s / 1024.0 + WORTH, kept: 1.0, then: Place::of(mu * share(mu, s, self.beam)) },
+            true => Ahead {
+                cost: 1.0 + s / 1024.0 + COLUMN_COST_BITS,
+                kept: 1.0,
+                then: Place::of(mu * share(mu, s, self.beam)),
+            },
             false => {
                 let kept = share(1.0 / mu, s, self.beam);
-                Ahead { cost: mu * (1.0 + s / 1024.0) + WORTH, kept, then: Place::of(mu / kept) }
+                Ahead { cost: mu * (1.0 + s / 1024.0) + COLUMN_COST_BITS, kept, then: Place::of(mu / kept) }
             }
         }
     }
@@ -117,8 +121,8 @@ impl Values {
     /// The better of the two; none where neither is measured.
     fn best_of_both(&self, mu: f64, then: &[f64]) -> Option<(Column, f64)> {
         let (on_keys, on_negatives) = measured(mu);
-        let keys = on_keys.then(|| self.best(mu, then, true, LEAST));
-        let negatives = on_negatives.then(|| self.best(mu, then, false, LEAST));
+        let keys = on_keys.then(|| self.best(mu, then, true, MIN_SLACK));
+        let negatives = on_negatives.then(|| self.best(mu, then, false, MIN_SLACK));
         let keys = keys.map(|(slack, bits)| (Column::Keys(slack), bits));
         let negatives = negatives.map(|(slack, bits)| (Column::Negatives(slack), bits));
         keys.into_iter().chain(negatives).min_by(|a, b| a.1.total_cmp(&b.1))
@@ -129,7 +133,7 @@ impl Values {
         let mut columns = vec![];
         while columns.len() < 2 * MAX_COLUMNS {
             match self.best_of_both(mu, &self.both) {
-                Some((column, bits)) if bits < EXACT * (1.0 + mu) => {
+                Some((column, bits)) if bits < EXACT_BITS * (1.0 + mu) => {
                     columns.push(column);
                     mu = self.after(mu, column);
                 }
@@ -143,7 +147,7 @@ impl Values {
     pub(super) fn on_keys(&self, mut mu: f64, count: usize) -> Vec<Column> {
         let mut columns = vec![];
         for then in self.keys.iter().take(count).rev() {
-            let column = Column::Keys(self.best(mu, then, true, AMPLE).0);
+            let column = Column::Keys(self.best(mu, then, true, MIN_SLACK_SMALL_SET).0);
             columns.push(column);
             mu = self.after(mu, column);
         }
@@ -167,18 +171,18 @@ impl Values {
         if count == 0 || mu > 32.0 {
             return None;
         }
-        let slacks = || COARSE.iter().filter(|&&slack| slack >= least);
+        let slacks = || COARSE_SLACKS.iter().filter(|&&slack| slack >= least);
         let ending = slacks().filter_map(|&slack| {
             let left = share(mu, slack.into(), self.beam);
             let wanted = (1.0 - target / mu) / (1.0 - left);
             let share = (wanted * 256.0).ceil();
             let bits = share / 256.0 * (1.0 + f64::from(slack) / 1024.0);
-            (share <= 256.0).then(|| (bits + WORTH, vec![Last { slack, share: share as u16 }]))
+            (share <= 256.0).then(|| (bits + COLUMN_COST_BITS, vec![Last { slack, share: share as u16 }]))
         });
         let going_on = slacks().filter_map(|&slack| {
             let (bits, mut columns) = self.leaving(self.after(mu, Column::Keys(slack)), target, count - 1, least)?;
             columns.insert(0, Last { slack, share: 256 });
-            Some((bits + 1.0 + f64::from(slack) / 1024.0 + WORTH, columns))
+            Some((bits + 1.0 + f64::from(slack) / 1024.0 + COLUMN_COST_BITS, columns))
         });
         ending.chain(going_on).min_by(|a, b| a.0.total_cmp(&b.0))
     }
@@ -192,11 +196,11 @@ pub(super) struct Last {
 }
 
 fn slacks() -> impl Iterator<Item = u16> {
-    (LEAST..=MOST).step_by(8)
+    (MIN_SLACK..=MAX_SLACK).step_by(8)
 }
 
 /// Slacks tried where the search is exhaustive.
-const COARSE: [u16; 16] = [56, 72, 88, 104, 128, 160, 192, 224, 264, 304, 352, 400, 456, 512, 640, 800];
+const COARSE_SLACKS: [u16; 16] = [56, 72, 88, 104, 128, 160, 192, 224, 264, 304, 352, 400, 456, 512, 640, 800];
 
 /// The points of the grid, from multiplications alone.
 fn grid() -> impl Iterator<Item = f64> {
@@ -206,9 +210,9 @@ fn grid() -> impl Iterator<Item = f64> {
 fn point(i: usize) -> f64 {
     static GRID: OnceLock<[f64; POINTS]> = OnceLock::new();
     let points = || {
-        let mut mu = 0.0625 / STEP;
+        let mut mu = 0.0625 / GRID_FACTOR;
         std::array::from_fn(|_| {
-            mu *= STEP;
+            mu *= GRID_FACTOR;
             mu
         })
     };
@@ -216,7 +220,7 @@ fn point(i: usize) -> f64 {
 }
 
 /// 2^(1/16).
-const STEP: f64 = 1.044_273_782_427_413_8;
+const GRID_FACTOR: f64 = 1.044_273_782_427_413_8;
 
 /// Whether columns on the keys, and on the negatives, were measured for so many negatives per key.
 fn measured(mu: f64) -> (bool, bool) {
@@ -248,16 +252,16 @@ struct Place {
 
 impl Place {
     fn of(mu: f64) -> Place {
-        let place = (log2(mu.max(1e-9)) - LOWEST) * PER_OCTAVE;
+        let place = (log2(mu.max(1e-9)) - FIRST_EXPONENT) * POINTS_PER_OCTAVE;
         let below = (place.max(0.0) as usize).min(POINTS - 2);
         Place { mu, between: (place >= 0.0).then_some((below, (place - below as f64).min(1.0))) }
     }
 
     /// V there.
     fn at(&self, values: &[f64]) -> f64 {
-        let Some((below, part)) = self.between else { return EXACT * (1.0 + self.mu) };
+        let Some((below, part)) = self.between else { return EXACT_BITS * (1.0 + self.mu) };
         // V / (1 + mu) is nearly constant, which V is not.
-        let per = |i: usize| values.get(i).map_or(EXACT, |v| v / (1.0 + point(i)));
+        let per = |i: usize| values.get(i).map_or(EXACT_BITS, |v| v / (1.0 + point(i)));
         (per(below) * (1.0 - part) + per(below + 1) * part) * (1.0 + self.mu)
     }
 }

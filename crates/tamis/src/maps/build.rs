@@ -19,7 +19,7 @@ use super::plan::{Node, TreeOptions, flat_bits, plan};
 use super::query::Map;
 use super::shard::{Shape, Symbols};
 use super::table;
-use super::tree::{Frame, Target};
+use super::tree::Target;
 use super::value::{ToValue, Value};
 use crate::arch::arena::Arena;
 use crate::debug::brief_debug;
@@ -547,18 +547,6 @@ impl Settings {
             bytes: ((values + marks) * 1.14) as u64 + 4096,
         };
         (planned, values)
-    }
-}
-
-/// A node as a directory has it.
-pub(super) fn frame<'a>(node: &Node, fingerprint: u32, children: &'a mut Vec<Target>) -> Frame<'a> {
-    match node {
-        Node::Exact { yes, no, .. } => Frame::Exact { yes: *yes, no: *no },
-        Node::Symbols { bits, first } => Frame::Symbols { bits: *bits, fingerprint, first: u64::from(*first) },
-        Node::Children { bits, children: own } => {
-            *children = own.iter().map(|&(target, _)| target).collect();
-            Frame::Children { bits: *bits, fingerprint, children }
-        }
     }
 }
 

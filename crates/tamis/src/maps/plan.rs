@@ -26,8 +26,9 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::table::heaviest_first;
-use super::tree::{MAX_FAN_BITS, Target, WORD_BITS};
+use super::tree::{self, MAX_FAN_BITS, Target, WORD_BITS};
 use crate::error::BuildError;
+use crate::format::put_varint;
 use crate::leaves::{Design, ribbon};
 use crate::math::portable::log2;
 use crate::plan::{self, Effort, Goal, Kind, Layout, Request};
@@ -56,6 +57,32 @@ pub(crate) enum Node {
     Symbols { bits: u32, first: u32 },
     /// One child for every value, with the symbol from which on it is meant.
     Children { bits: u32, children: Vec<(Target, u32)> },
+}
+
+impl Node {
+    /// Writes what a directory says of a node besides its leaves; a flat node has so many bits of fingerprint.
+    pub(super) fn encode(&self, fingerprint: u32, out: &mut Vec<u8>) {
+        let mut flat = |kind: u8, bits: u32| {
+            out.push(kind);
+            put_varint(out, bits.into());
+            put_varint(out, fingerprint.into());
+        };
+        match self {
+            Node::Exact { yes, no, .. } => {
+                out.push(tree::EXACT);
+                yes.encode(out);
+                no.encode(out);
+            }
+            Node::Symbols { bits, first } => {
+                flat(tree::SYMBOLS, *bits);
+                put_varint(out, (*first).into());
+            }
+            Node::Children { bits, children } => {
+                flat(tree::CHILDREN, *bits);
+                children.iter().for_each(|(child, _)| child.encode(out));
+            }
+        }
+    }
 }
 
 /// What a tree is made for.

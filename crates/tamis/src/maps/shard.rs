@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::build::{FRONT, Flats, frame};
+use super::build::{FRONT, Flats};
 use super::plan::Node;
 use super::tree::{self, Target, WORD_BITS, fingerprint, words};
 use crate::error::BuildError;
@@ -182,7 +182,7 @@ impl<'a> Shape<'a> {
         self.root.encode(out);
         put_varint(out, self.nodes.len() as u64);
         for (number, node) in self.nodes.iter().enumerate() {
-            frame(node, self.beside(number), &mut vec![]).encode(out);
+            node.encode(self.beside(number), out);
             match node {
                 Node::Exact { plan, .. } => list(plan.steps.len(), out),
                 Node::Symbols { bits, .. } | Node::Children { bits, .. } => {

@@ -395,9 +395,10 @@ pub(crate) struct Contents {
     pub(crate) entropy: u64,
 }
 
-const EXACT: u8 = 0;
-const SYMBOLS: u8 = 1;
-const CHILDREN: u8 = 2;
+/// Kinds of nodes in a directory.
+pub(super) const EXACT: u8 = 0;
+pub(super) const SYMBOLS: u8 = 1;
+pub(super) const CHILDREN: u8 = 2;
 
 /// What a node does with the answers of its steps.
 enum Ways {
@@ -519,38 +520,4 @@ fn decode_node(
         return Err(FormatError::invalid(reason));
     }
     Ok((steps, Ways::Flat { bits, fingerprint, to }))
-}
-
-/// What a directory says of a node besides its leaves.
-#[cfg(feature = "build")]
-pub(crate) enum Frame<'a> {
-    Exact { yes: Target, no: Target },
-    Symbols { bits: u32, fingerprint: u32, first: u64 },
-    Children { bits: u32, fingerprint: u32, children: &'a [Target] },
-}
-
-#[cfg(feature = "build")]
-impl Frame<'_> {
-    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
-        let mut flat = |kind: u8, bits: u32, fingerprint: u32| {
-            out.push(kind);
-            format::put_varint(out, bits.into());
-            format::put_varint(out, fingerprint.into());
-        };
-        match *self {
-            Frame::Exact { yes, no } => {
-                out.push(EXACT);
-                yes.encode(out);
-                no.encode(out);
-            }
-            Frame::Symbols { bits, fingerprint, first } => {
-                flat(SYMBOLS, bits, fingerprint);
-                format::put_varint(out, first);
-            }
-            Frame::Children { bits, fingerprint, children } => {
-                flat(CHILDREN, bits, fingerprint);
-                children.iter().for_each(|child| child.encode(out));
-            }
-        }
-    }
 }

@@ -4,6 +4,7 @@
 //! the others are only looked at where a candidate has its place.
 
 use crate::arch::Level;
+use crate::hash::Digest;
 use crate::sets::groups::Groups;
 
 /// What a query needs besides its answer, kept from one to the next.
@@ -24,6 +25,15 @@ impl Scratch {
     pub(crate) fn with(level: Level) -> Scratch {
         Scratch { level, rows: vec![] }
     }
+}
+
+/// One query of a sketch: what is read for which key, and where its sets go.
+pub(crate) struct SketchQuery<'a> {
+    pub(crate) payload: &'a [u8],
+    pub(crate) groups: &'a Groups,
+    pub(crate) key: Digest,
+    pub(crate) scratch: &'a mut Scratch,
+    pub(crate) out: &'a mut Vec<u32>,
 }
 
 /// Appends the places of the ones of a word, the lowest of which counts as `base`.

@@ -33,7 +33,7 @@ use crate::format::{Reader, put_varint};
 use crate::hash::{Digest, MAX_NUMBER, Salt, reduce, scramble};
 use crate::math::csc::fingerprints;
 use crate::math::portable::{exp2, log2};
-use crate::sets::coalesce::Scratch;
+use crate::sets::coalesce::SketchQuery;
 use crate::sets::groups::{Groups, MAX_REPETITIONS, Repeats};
 
 #[cfg(feature = "build")]
@@ -238,8 +238,8 @@ impl CscCuckoo {
 
     /// Appends the numbers of the sets that may hold a key, ascending.
     #[inline]
-    pub(crate) fn find(&self, payload: &[u8], groups: &Groups, key: Digest, scratch: &mut Scratch, out: &mut Vec<u32>) {
-        kernel::find(self, payload, groups, key, scratch, out);
+    pub(crate) fn find(&self, query: SketchQuery<'_>) {
+        kernel::find(self, query);
     }
 
     /// How often a pair was added, or more; without counts 1 or 0.

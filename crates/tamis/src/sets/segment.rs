@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use super::coalesce::Scratch;
+use super::coalesce::{Scratch, SketchQuery};
 use super::csc_bloom::CscBloom;
 use super::csc_cuckoo::CscCuckoo;
 use super::frozen::{CachedLists, Frozen};
@@ -188,7 +188,8 @@ impl Sketch {
             return;
         }
         let start = ids.len();
-        with_body!(&self.body, body => body.find(&self.words, &self.groups, key, scratch, ids));
+        let query = SketchQuery { payload: &self.words, groups: &self.groups, key, scratch, out: &mut *ids };
+        with_body!(&self.body, body => body.find(query));
         if !self.extra.is_empty() && self.extra.find(key, ids) {
             ids[start..].sort_unstable();
             distinct(ids, start);

@@ -6,40 +6,25 @@
 use super::{Anchor, CscBloom, MAX_HASHES};
 use crate::arch::{Isa, Kernel, dispatch};
 use crate::hash::Digest;
-use crate::sets::coalesce::{BLOCK, Scratch, coalesce, inside, push_block};
-use crate::sets::groups::Groups;
+use crate::sets::coalesce::{BLOCK, SketchQuery, coalesce, inside, push_block};
 
 /// Words of a step.
 const STEP: usize = 8;
 
-pub(super) fn find(
-    shape: &CscBloom,
-    payload: &[u8],
-    groups: &Groups,
-    key: Digest,
-    scratch: &mut Scratch,
-    out: &mut Vec<u32>,
-) {
+pub(super) fn find(shape: &CscBloom, query: SketchQuery<'_>) {
     match shape.counting {
-        false => dispatch(scratch.level, Find::<false> { shape, payload, groups, key, scratch, out }),
-        true => dispatch(scratch.level, Find::<true> { shape, payload, groups, key, scratch, out }),
+        false => dispatch(query.scratch.level, Find::<false>(shape, query)),
+        true => dispatch(query.scratch.level, Find::<true>(shape, query)),
     }
 }
 
-struct Find<'a, const COUNTING: bool> {
-    shape: &'a CscBloom,
-    payload: &'a [u8],
-    groups: &'a Groups,
-    key: Digest,
-    scratch: &'a mut Scratch,
-    out: &'a mut Vec<u32>,
-}
+struct Find<'a, const COUNTING: bool>(&'a CscBloom, SketchQuery<'a>);
 
 impl<const COUNTING: bool> Kernel for Find<'_, COUNTING> {
     type Output = ();
     #[inline(always)]
     fn run<I: Isa>(self) {
-        let Find { shape, payload, groups, key, scratch, out } = self;
+        let Find(shape, SketchQuery { payload, groups, key, scratch, out }) = self;
         let width = groups.width();
         let words = width.div_ceil(64) as usize;
         let mut tables = shape.tables(payload);

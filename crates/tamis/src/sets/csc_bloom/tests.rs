@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use super::*;
 use crate::arch::Level;
 use crate::hash::scramble;
+use crate::sets::coalesce::Scratch;
 use crate::sets::groups::MAX_PARTITIONS;
 use proptest::prelude::*;
 
@@ -41,7 +42,8 @@ impl Index {
         self.shape.prefetch(&self.payload, key, self.groups.sets());
         for level in Level::available() {
             let mut out = vec![7];
-            self.shape.find(&self.payload, &self.groups, key, &mut Scratch::with(level), &mut out);
+            let scratch = &mut Scratch::with(level);
+            self.shape.find(SketchQuery { payload: &self.payload, groups: &self.groups, key, scratch, out: &mut out });
             assert_eq!(out.remove(0), 7, "appended");
             answers.push(out);
         }

@@ -7,39 +7,24 @@
 use super::{CscCuckoo, Lanes, Run};
 use crate::arch::{Isa, Kernel, dispatch};
 use crate::hash::Digest;
-use crate::sets::coalesce::{Scratch, coalesce, inside, push_ones};
-use crate::sets::groups::Groups;
+use crate::sets::coalesce::{SketchQuery, coalesce, inside, push_ones};
 
-pub(super) fn find(
-    shape: &CscCuckoo,
-    payload: &[u8],
-    groups: &Groups,
-    key: Digest,
-    scratch: &mut Scratch,
-    out: &mut Vec<u32>,
-) {
+pub(super) fn find(shape: &CscCuckoo, query: SketchQuery<'_>) {
     match shape.bits {
-        16 => dispatch(scratch.level, Find::<16> { shape, payload, groups, key, scratch, out }),
-        8 => dispatch(scratch.level, Find::<8> { shape, payload, groups, key, scratch, out }),
-        _ => dispatch(scratch.level, Find::<0> { shape, payload, groups, key, scratch, out }),
+        16 => dispatch(query.scratch.level, Find::<16>(shape, query)),
+        8 => dispatch(query.scratch.level, Find::<8>(shape, query)),
+        _ => dispatch(query.scratch.level, Find::<0>(shape, query)),
     }
 }
 
 /// One query; `BITS` is 0 for all widths without a loop of their own.
-struct Find<'a, const BITS: u32> {
-    shape: &'a CscCuckoo,
-    payload: &'a [u8],
-    groups: &'a Groups,
-    key: Digest,
-    scratch: &'a mut Scratch,
-    out: &'a mut Vec<u32>,
-}
+struct Find<'a, const BITS: u32>(&'a CscCuckoo, SketchQuery<'a>);
 
 impl<const BITS: u32> Kernel for Find<'_, BITS> {
     type Output = ();
     #[inline(always)]
     fn run<I: Isa>(self) {
-        let Find { shape, payload, groups, key, scratch, out } = self;
+        let Find(shape, SketchQuery { payload, groups, key, scratch, out }) = self;
         let width = groups.width();
         let (mut tables, _) = shape.parts(payload);
         if shape.repeats.repetitions == 1 {

@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use crate::adversary::{self, Expected};
 use crate::machine::Machine;
-use crate::table::Table;
+use crate::table::{self, Table};
 
 pub(crate) mod cuckoo;
 mod simulate;
@@ -86,15 +86,15 @@ pub(crate) fn run(options: &Options) -> Result<Report<'_>, Box<dyn Error>> {
     Ok(report)
 }
 
-impl Report<'_> {
+impl table::Report for Report<'_> {
     /// Whether no key was lost, no operation failed, and nothing was fuller than it may be.
-    pub(crate) fn is_clean(&self) -> bool {
+    fn is_clean(&self) -> bool {
         self.timing.as_ref().is_none_or(timing::Timing::is_clean)
             && self.worst.iter().all(worst::Worst::is_clean)
             && self.simulated.iter().all(simulate::Simulated::is_clean)
     }
 
-    pub(crate) fn tables(&self) -> Vec<Table> {
+    fn tables(&self) -> Vec<Table> {
         let mut tables = vec![];
         tables.extend(self.timing.as_ref().map(|timing| timing.table(self.options, &self.machine)));
         if !self.worst.is_empty() {
@@ -111,6 +111,7 @@ impl Report<'_> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::table::Report as _;
 
     fn options(simulate: bool) -> Options {
         Options {

@@ -35,7 +35,7 @@ use self::trials::Trial;
 use crate::adaptive::cuckoo::AdaptiveCuckoo;
 use crate::machine::Machine;
 use crate::stream::scramble;
-use crate::table::{Table, number};
+use crate::table::{self, Report as _, Table, number};
 
 mod attack;
 pub(crate) mod claim;
@@ -288,16 +288,18 @@ impl fmt::Display for Outcome {
     }
 }
 
-impl Report<'_> {
+impl table::Report for Report<'_> {
     /// Whether filters that promise to hold did, and plain ones failed.
-    pub(crate) fn is_clean(&self) -> bool {
+    fn is_clean(&self) -> bool {
         self.outcomes.iter().all(Outcome::is_expected)
     }
 
-    pub(crate) fn tables(&self) -> Vec<Table> {
+    fn tables(&self) -> Vec<Table> {
         vec![self.verdicts(), self.details()]
     }
+}
 
+impl Report<'_> {
     fn verdicts(&self) -> Table {
         let mut filters: Vec<&Outcome> = vec![];
         let mut trials: Vec<Trial> = vec![];

@@ -3,17 +3,9 @@
 //! Three things the standard library does not tell: how much memory is in use and was in use at most, how much processor
 //! time went by, and what a child process needed.
 //!
-//! Memory is counted where it is asked for, because resident memory depends on what the allocator kept from the
-//! candidate before. Two doors lead to memory, and both are watched:
-//!
-//! ```text
-//!   Box, Vec, ...      ──▶ Counter, the global allocator ──▶ malloc
-//!   anonymous mmap     ──▶ mmap, mmap64, munmap below    ──▶ system call      (Linux with glibc)
-//! ```
-//!
-//! The second door works by name: the linker prefers the functions of this program to those of the C library. glibc's own
-//! malloc and thread stacks go through internal names and are not counted twice. Mapped files are not counted: they are
-//! page cache.
+//! Memory is counted where it is allocated, because resident memory depends on what the allocator kept from the candidate
+//! before. Pages that are mapped, anonymous ones too, do not pass the allocator: [`crate::measure::Memory::peak_with`] adds
+//! those of a filter of tamis.
 #![allow(unsafe_code)]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -88,91 +80,6 @@ unsafe impl GlobalAlloc for Counter {
     }
 }
 
-#[cfg(all(target_os = "linux", target_env = "gnu", target_pointer_width = "64"))]
-mod maps {
-    use std::ops::Range;
-    use std::sync::Mutex;
-
-    use libc::{MAP_ANONYMOUS, MAP_FAILED, SYS_mmap, SYS_munmap, c_int, c_void, off_t, size_t};
-
-    /// The anonymous maps that exist, as ranges of addresses.
-    static MAPS: Mutex<Vec<Range<usize>>> = Mutex::new(Vec::new());
-
-    /// Maps are whole pages.
-    const PAGE: usize = 4096;
-
-    /// Takes `gone` out of `maps` and returns how many bytes of it were there.
-    pub(super) fn remove(maps: &mut Vec<Range<usize>>, gone: Range<usize>) -> usize {
-        let mut removed = 0;
-        for map in std::mem::take(maps) {
-            let cut = map.start.max(gone.start)..map.end.min(gone.end);
-            if cut.is_empty() {
-                maps.push(map);
-                continue;
-            }
-            removed += cut.len();
-            maps.extend([map.start..cut.start, cut.end..map.end].into_iter().filter(|rest| !rest.is_empty()));
-        }
-        removed
-    }
-
-    fn note(gone: Range<usize>, new: Option<Range<usize>>) {
-        let Ok(mut maps) = MAPS.lock() else { return };
-        super::shrink(remove(&mut maps, gone));
-        if let Some(new) = new {
-            super::grow(new.len());
-            maps.push(new);
-        }
-    }
-
-    fn pages(start: *mut c_void, len: size_t) -> Range<usize> {
-        let start = start as usize;
-        start..start.saturating_add(len.next_multiple_of(PAGE))
-    }
-
-    // SAFETY: the same contract as the C library's function of this name, and the same system call behind it.
-    #[unsafe(no_mangle)]
-    unsafe extern "C" fn mmap(
-        addr: *mut c_void,
-        len: size_t,
-        prot: c_int,
-        flags: c_int,
-        fd: c_int,
-        off: off_t,
-    ) -> *mut c_void {
-        // SAFETY: the arguments are those of the system call; with 64-bit pointers the offset needs no splitting.
-        let at = unsafe { libc::syscall(SYS_mmap, addr, len, prot, flags, fd, off) } as *mut c_void;
-        if at != MAP_FAILED {
-            let new = pages(at, len);
-            note(new.clone(), (flags & MAP_ANONYMOUS != 0).then_some(new));
-        }
-        at
-    }
-
-    // SAFETY: as `mmap`; with 64-bit pointers both names mean the same function.
-    #[unsafe(no_mangle)]
-    unsafe extern "C" fn mmap64(
-        addr: *mut c_void,
-        len: size_t,
-        prot: c_int,
-        flags: c_int,
-        fd: c_int,
-        off: off_t,
-    ) -> *mut c_void {
-        // SAFETY: the caller's promises are those of `mmap`.
-        unsafe { mmap(addr, len, prot, flags, fd, off) }
-    }
-
-    // SAFETY: as `mmap`.
-    #[unsafe(no_mangle)]
-    unsafe extern "C" fn munmap(addr: *mut c_void, len: size_t) -> c_int {
-        // Noted first: once the pages are gone another thread may be given the same addresses.
-        note(pages(addr, len), None);
-        // SAFETY: the arguments are those of the system call.
-        unsafe { libc::syscall(SYS_munmap, addr, len) as c_int }
-    }
-}
-
 /// Processor time of all threads of this process so far. Unlike wall time it does not run while others have the core.
 pub(crate) fn cpu_time() -> Duration {
     let mut t = libc::timespec { tv_sec: 0, tv_nsec: 0 };
@@ -241,45 +148,6 @@ mod tests {
         let before = live();
         drop(kept);
         assert!((before - live()).abs_diff(BIG) < SLACK);
-    }
-
-    #[cfg(all(target_os = "linux", target_env = "gnu", target_pointer_width = "64"))]
-    #[test]
-    fn anonymous_maps_are_counted() {
-        type Map = unsafe extern "C" fn(*mut libc::c_void, usize, i32, i32, i32, i64) -> *mut libc::c_void;
-        for map in [libc::mmap as Map, libc::mmap64 as Map] {
-            let (at, memory) = measure::memory(|| {
-                let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-                // SAFETY: a new private map at an address the kernel chooses.
-                let at = unsafe { map(std::ptr::null_mut(), BIG, libc::PROT_READ, flags, -1, 0) };
-                assert_ne!(at, libc::MAP_FAILED);
-                at
-            });
-            assert!(memory.kept.abs_diff(BIG) < SLACK, "{memory:?}");
-            let before = live();
-            // SAFETY: the map made above, used by nobody.
-            assert_eq!(unsafe { libc::munmap(at, BIG) }, 0);
-            assert!((before - live()).abs_diff(BIG) < SLACK);
-        }
-    }
-
-    #[cfg(all(target_os = "linux", target_env = "gnu", target_pointer_width = "64"))]
-    #[test]
-    fn maps_are_cut_where_they_are_unmapped() {
-        let whole = || vec![0..10, 20..30];
-        #[allow(clippy::single_range_in_vec_init)]
-        let second = vec![20..30];
-        for (gone, removed, rest) in [
-            (10..20, 0, whole()),
-            (0..10, 10, second),
-            (5..25, 10, vec![0..5, 25..30]),
-            (22..24, 2, vec![0..10, 20..22, 24..30]),
-            (0..100, 20, vec![]),
-        ] {
-            let mut maps = whole();
-            assert_eq!(maps::remove(&mut maps, gone.clone()), removed, "{gone:?}");
-            assert_eq!(maps, rest, "{gone:?}");
-        }
     }
 
     #[test]

@@ -13,18 +13,18 @@ use std::error::Error;
 use std::rc::Rc;
 
 /// What building gives.
-pub(crate) type Outcome = Result<Built, Box<dyn Error>>;
+pub type Outcome = Result<Built, Box<dyn Error>>;
 
 type Build = Box<dyn Fn(&[u64], usize) -> Outcome>;
 type Prepared = Box<dyn Fn(usize) -> Outcome>;
 type Prepare = Box<dyn Fn(&[u64]) -> Prepared>;
 
 /// A structure that takes part.
-pub(crate) struct Candidate {
+pub struct Candidate {
     /// The row's name.
-    pub(crate) name: String,
+    pub name: String,
     /// Whether builds can use several threads.
-    pub(crate) threads: bool,
+    pub threads: bool,
     /// The share of a power of two at which the structure is full.
     load: Option<f64>,
     build: Maker,
@@ -38,12 +38,12 @@ enum Maker {
 
 impl Candidate {
     /// A candidate whose `build` is given distinct keys and a number of threads.
-    pub(crate) fn new(name: impl Into<String>, build: impl Fn(&[u64], usize) -> Outcome + 'static) -> Candidate {
+    pub fn new(name: impl Into<String>, build: impl Fn(&[u64], usize) -> Outcome + 'static) -> Candidate {
         Candidate { name: name.into(), threads: false, load: None, build: Maker::Whole(Box::new(build)) }
     }
 
     /// A candidate that starts from something made of the keys beforehand, digests for instance; making it is not timed.
-    pub(crate) fn prepared<P: 'static>(
+    pub fn prepared<P: 'static>(
         name: impl Into<String>,
         prepare: impl Fn(&[u64]) -> P + 'static,
         build: impl Fn(&P, usize) -> Outcome + Clone + 'static,
@@ -56,26 +56,26 @@ impl Candidate {
     }
 
     /// Builds of this candidate use the number of threads they are given.
-    pub(crate) fn threads(mut self) -> Candidate {
+    pub fn threads(mut self) -> Candidate {
         self.threads = true;
         self
     }
 
     /// Gives this candidate only so many keys that a power of two of places is full to `load`.
     #[cfg_attr(not(feature = "peers"), allow(dead_code))]
-    pub(crate) fn at_load(mut self, load: f64) -> Candidate {
+    pub fn at_load(mut self, load: f64) -> Candidate {
         self.load = Some(load);
         self
     }
 
     /// How many of `n` keys this candidate is built on: all, or as many as fill a power of two.
-    pub(crate) fn keys_of(&self, n: usize) -> usize {
+    pub fn keys_of(&self, n: usize) -> usize {
         let Some(load) = self.load else { return n };
         (0..usize::BITS - 1).rev().map(|bits| ((1usize << bits) as f64 * load) as usize).find(|&m| m <= n).unwrap_or(n)
     }
 
     /// Does what is not timed; the result builds with a number of threads.
-    pub(crate) fn ready<'a>(&'a self, keys: &'a [u64]) -> Box<dyn Fn(usize) -> Outcome + 'a> {
+    pub fn ready<'a>(&'a self, keys: &'a [u64]) -> Box<dyn Fn(usize) -> Outcome + 'a> {
         match &self.build {
             Maker::Whole(build) => Box::new(move |threads| build(keys, threads)),
             Maker::Prepared(prepare) => prepare(keys),
@@ -87,24 +87,24 @@ type Count = Box<dyn Fn(&[u64]) -> usize>;
 type Batch = Box<dyn Fn(&[u64], &mut [bool])>;
 
 /// A filter that was built.
-pub(crate) struct Built {
+pub struct Built {
     /// Exact size, if the structure can tell: the length of its file. Without it, the memory the build left in use.
-    pub(crate) bytes: Option<usize>,
+    pub bytes: Option<usize>,
     /// How many keys the structure refused to take.
-    pub(crate) refused: usize,
+    pub refused: usize,
     count: Count,
     batch: Option<Batch>,
 }
 
 impl Built {
     /// A filter and how to ask it for one key.
-    pub(crate) fn new<F: 'static>(filter: F, contains: impl Fn(&F, u64) -> bool + 'static) -> Built {
+    pub fn new<F: 'static>(filter: F, contains: impl Fn(&F, u64) -> bool + 'static) -> Built {
         let count = move |keys: &[u64]| keys.iter().filter(|&&key| contains(&filter, key)).count();
         Built { bytes: None, refused: 0, count: Box::new(count), batch: None }
     }
 
     /// A filter that can also be asked for many keys in one call.
-    pub(crate) fn with_batch<F: 'static>(
+    pub fn with_batch<F: 'static>(
         filter: F,
         contains: impl Fn(&F, u64) -> bool + 'static,
         batch: impl Fn(&F, &[u64], &mut [bool]) + 'static,
@@ -121,17 +121,17 @@ impl Built {
     }
 
     /// How many of `keys` the filter says yes to, one call per key.
-    pub(crate) fn count(&self, keys: &[u64]) -> usize {
+    pub fn count(&self, keys: &[u64]) -> usize {
         (self.count)(keys)
     }
 
     /// Whether there is a call for many keys.
-    pub(crate) fn has_batch(&self) -> bool {
+    pub fn has_batch(&self) -> bool {
         self.batch.is_some()
     }
 
     /// Asks for many keys in one call; does nothing where there is no such call. `out` is as long as `keys`.
-    pub(crate) fn batch(&self, keys: &[u64], out: &mut [bool]) {
+    pub fn batch(&self, keys: &[u64], out: &mut [bool]) {
         if let Some(batch) = &self.batch {
             batch(keys, out);
         }

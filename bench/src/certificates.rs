@@ -15,7 +15,7 @@ use crate::machine::Machine;
 use crate::measure;
 use crate::ours;
 use crate::stream::Stream;
-use crate::table::{Table, number};
+use crate::table::{self, Table, number};
 
 pub(crate) mod case;
 
@@ -186,7 +186,7 @@ impl Row {
             bytes: made.bytes as f64,
             index: made.index.map(|bytes| bytes as f64),
             build: time.as_secs_f64(),
-            peak: memory.peak as f64,
+            peak: memory.peak_with(made.bytes) as f64,
             revoked: time_loop(true),
             valid: time_loop(false),
         });
@@ -216,14 +216,13 @@ impl Row {
     }
 }
 
-impl Report<'_> {
+impl table::Report for Report<'_> {
     /// Whether every structure was built and right.
-    pub(crate) fn is_clean(&self) -> bool {
+    fn is_clean(&self) -> bool {
         self.rows.iter().all(|row| row.wrong().is_empty())
     }
 
-    /// The results as Markdown.
-    pub(crate) fn table(&self) -> Table {
+    fn tables(&self) -> Vec<Table> {
         let n = self.options.n as f64;
         let bound = |name: &str, bits: f64| {
             let over = number((self.bound > 0.0).then(|| bits / self.bound), 3);
@@ -255,7 +254,7 @@ impl Report<'_> {
             ]
         }));
         let count = |which: fn(&Issuer) -> bool| self.issuers.iter().filter(|issuer| which(issuer)).count();
-        Table {
+        vec![Table {
             head: format!(
                 "{} revoked of {} certificates of {} issuers (generated; {} revoked none, {} a tenth and more, {} more \
                  than half), {} rounds, seed {}. {}.",
@@ -274,10 +273,10 @@ impl Report<'_> {
             note: "bytes: all that a client needs; clubcard's as Mozilla's client writes it, without dates and logs, with 4 \
                    bytes for an issuer, and none where nothing is revoked. over: over the bound with issuers known. index: \
                    of the bytes, those that say where an issuer's part is, exceptions included. Times of one thread, \
-                   processor time; a build makes the certificates it reads. peak: memory while building. wrong: of all \
+                   processor time; a build makes the certificates it reads. peak: memory while building, the file of tamis counted from the start. wrong: of all \
                    revoked and of a sample of valid certificates."
                 .into(),
-        }
+        }]
     }
 }
 
@@ -299,6 +298,7 @@ const COLUMNS: [&str; 11] = [
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::table::Report as _;
 
     fn options(n: u64, only: &str) -> Options {
         let only = vec![only.to_string()];
@@ -317,7 +317,7 @@ mod tests {
             let bound = if row.name.contains("one ") { report.bound_without_issuers } else { report.bound };
             assert!(bytes * 8.0 > bound && bytes * 8.0 < 2.5 * bound, "{}: {bytes}, {bound}", row.name);
         }
-        assert_eq!(report.table().rows.len(), report.rows.len() + 2);
+        assert_eq!(report.tables()[0].rows.len(), report.rows.len() + 2);
     }
 
     /// A structure that forgets some and refuses others is found out.

@@ -19,7 +19,7 @@ use crate::end_to_end::write_key;
 use crate::machine::Machine;
 use crate::measure;
 use crate::stream::{Stream, scramble};
-use crate::table::{Table, number};
+use crate::table::{self, Table, number};
 
 #[derive(Args, Serialize)]
 pub(crate) struct Options {
@@ -158,14 +158,13 @@ pub(crate) fn run(options: &Options) -> Result<Report<'_>, Box<dyn Error>> {
     Ok(Report { machine: Machine::read(), options, bytes, rows })
 }
 
-impl Report<'_> {
+impl table::Report for Report<'_> {
     /// Whether all found the same number of distinct lines.
-    pub(crate) fn is_clean(&self) -> bool {
+    fn is_clean(&self) -> bool {
         self.rows.iter().all(|row| row.distinct == self.rows[0].distinct)
     }
 
-    /// The results as Markdown.
-    pub(crate) fn table(&self) -> Table {
+    fn tables(&self) -> Vec<Table> {
         let cells = |row: &Row| {
             let ratio = row.wall / self.rows[0].wall;
             let numbers = [(row.wall, 2), (ratio, 2), (row.cpu, 2), (row.peak, 0)].map(|(v, d)| number(Some(v), d));
@@ -176,7 +175,7 @@ impl Report<'_> {
         if !self.is_clean() {
             note += " THE NUMBERS OF DISTINCT LINES DIFFER: more memory for tamis, or a defect.";
         }
-        Table {
+        vec![Table {
             head: format!(
                 "Counting a log of {} queries, {} names by Zipf's law, {:.0} MB. {}.",
                 self.options.lines,
@@ -187,7 +186,7 @@ impl Report<'_> {
             columns: ["command", "wall s", "ratio", "cpu s", "peak MiB", "distinct"].map(String::from).to_vec(),
             rows: self.rows.iter().map(cells).collect(),
             note,
-        }
+        }]
     }
 }
 

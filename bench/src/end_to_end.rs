@@ -17,7 +17,7 @@ use crate::arch;
 use crate::machine::Machine;
 use crate::measure;
 use crate::stream::Stream;
-use crate::table::{Table, number};
+use crate::table::{self, Table, number};
 
 #[derive(Args, Serialize)]
 pub(crate) struct Options {
@@ -197,14 +197,13 @@ pub(crate) fn run(options: &Options) -> Result<Report<'_>, Box<dyn Error>> {
     Ok(Report { machine: Machine::read(), options, false_negatives, open: time_open(&filter), rows })
 }
 
-impl Report<'_> {
+impl table::Report for Report<'_> {
     /// Whether every key was found.
-    pub(crate) fn is_clean(&self) -> bool {
+    fn is_clean(&self) -> bool {
         self.false_negatives == 0
     }
 
-    /// The results as Markdown.
-    pub(crate) fn table(&self) -> Table {
+    fn tables(&self) -> Vec<Table> {
         let cells = |row: &Row| {
             let result = format!("{} {}", number(row.result, 3), row.unit);
             vec![row.command.clone(), number(row.wall, 1), number(row.cpu, 1), number(row.peak, 1), result]
@@ -217,7 +216,7 @@ impl Report<'_> {
             note += &format!(" {} FALSE NEGATIVES.", self.false_negatives);
         }
         let build = if self.options.build.is_empty() { String::new() } else { self.options.build.join(" ") + ", " };
-        Table {
+        vec![Table {
             head: format!(
                 "tamis on {} random text keys, {build}{} rounds, seed {}. {}.",
                 self.options.n, self.options.rounds, self.options.seed, self.machine
@@ -225,7 +224,7 @@ impl Report<'_> {
             columns: ["command", "wall ns/key", "cpu ns/key", "peak MiB", "result"].map(String::from).to_vec(),
             rows: self.rows.iter().map(cells).collect(),
             note,
-        }
+        }]
     }
 }
 
@@ -270,7 +269,7 @@ mod tests {
             assert_eq!(report.false_negatives, 2 * lost);
             assert_eq!(report.rows[3].result, Some(0.0));
             assert!(report.rows.iter().all(|row| row.wall > Some(0.0) && row.peak > Some(0.1)));
-            let table = report.table().to_string();
+            let table = table::Report::tables(&report)[0].to_string();
             assert_eq!(table.contains("FALSE NEGATIVES"), lost > 0);
             assert!(!table.contains(dir.path().to_str().unwrap()));
         }

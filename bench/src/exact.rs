@@ -14,7 +14,7 @@ use crate::listed::{self, Listed, Row, Sample};
 use crate::machine::Machine;
 use crate::ours;
 use crate::stream::Stream;
-use crate::table::{Table, number};
+use crate::table::{self, Table, number};
 
 mod share;
 
@@ -135,19 +135,20 @@ fn exact(options: &Options, stream: &mut Stream) -> Vec<Group> {
     options.lambdas.iter().map(group).collect()
 }
 
-impl Report<'_> {
+impl table::Report for Report<'_> {
     /// Whether every structure was built and exact.
-    pub(crate) fn is_clean(&self) -> bool {
+    fn is_clean(&self) -> bool {
         let exact = self.groups.iter().flat_map(|group| &group.rows);
         exact.chain(self.shares.iter().flat_map(|group| &group.rows)).all(|row| row.wrong.describe().is_empty())
     }
 
-    /// The results as Markdown.
-    pub(crate) fn tables(&self) -> Vec<Table> {
+    fn tables(&self) -> Vec<Table> {
         let exact = (!self.groups.is_empty()).then(|| self.exact_table());
         exact.into_iter().chain((!self.shares.is_empty()).then(|| share::table(&self.shares, self))).collect()
     }
+}
 
+impl Report<'_> {
     /// What both tables were measured on.
     fn setting(&self) -> String {
         let Options { rounds, seed, .. } = *self.options;
@@ -208,7 +209,7 @@ impl Report<'_> {
             note: "over: bits over the bound f(0, lambda). Times in ns of processor time, one thread (builds \
                    with 2 threads: wall time): build per listed element (keys and negatives), queries per key; member and negative from their lists, \
                    mixed from both as often as they are listed. strangers: the share of keys on neither list that \
-                   pass. peak: memory while building, the lists not included; by listed element, and by \
+                   pass. peak: memory while building, the lists not included, the file of tamis from the start; by listed element, and by \
                    those that may reach a steered column: the keys and at most 16 negatives for each. Cascades and \
                    what starts from digests take no part with more than 20 million listed elements."
                 .into(),
@@ -220,6 +221,7 @@ impl Report<'_> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::table::Report as _;
 
     fn small(n: usize, only: &[&str]) -> Options {
         Options {

@@ -24,7 +24,7 @@ use crate::machine::Machine;
 use crate::measure;
 use crate::ours;
 use crate::stream::Stream;
-use crate::table::{Table, number};
+use crate::table::{self, Table, number};
 
 #[derive(Args, Serialize)]
 pub(crate) struct Options {
@@ -231,7 +231,7 @@ fn measure_one(
     let per_key = |bytes: usize| bytes as f64 * 8.0 / keys.len() as f64;
     row.samples.push(Some(Sample {
         bits: per_key(built.bytes.unwrap_or(memory.kept)),
-        peak_bits: per_key(memory.peak),
+        peak_bits: per_key(memory.peak_with(built.bytes.unwrap_or(0))),
         build: measure::nanos_each(time, keys.len()),
         build_parallel,
         members: time_loop(&built, &members),
@@ -313,14 +313,13 @@ fn ratio(of: &Sample, to: &Sample) -> Sample {
     }
 }
 
-impl Report<'_> {
+impl table::Report for Report<'_> {
     /// Whether every structure was built and answered rightly.
-    pub(crate) fn is_clean(&self) -> bool {
+    fn is_clean(&self) -> bool {
         self.rows.iter().all(|row| row.failures == Failures::default())
     }
 
-    /// The results as Markdown.
-    pub(crate) fn table(&self) -> Table {
+    fn tables(&self) -> Vec<Table> {
         type Cell = Box<dyn Fn(&Row) -> String>;
         /// A column of medians and, beside it, the ratios.
         fn medians(field: impl Fn(&Sample) -> Option<f64> + Copy + 'static, digits: usize) -> [Cell; 2] {
@@ -352,7 +351,7 @@ impl Report<'_> {
         if !self.is_clean() {
             columns.push(("failures", Box::new(|row| row.failures.describe())));
         }
-        Table {
+        vec![Table {
             head: format!(
                 "{} random u64 keys, {} queries, {} rounds, seed {}. {}.",
                 self.options.n, self.options.queries, self.options.rounds, self.options.seed, self.machine
@@ -360,15 +359,17 @@ impl Report<'_> {
             columns: columns.iter().map(|(name, _)| name.to_string()).collect(),
             rows: self.rows.iter().map(|row| columns.iter().map(|(_, cell)| cell(row)).collect()).collect(),
             note: self.note(),
-        }
+        }]
     }
+}
 
+impl Report<'_> {
     fn note(&self) -> String {
         let mut note = format!(
             "Times in ns per key: processor time, except builds with {THREADS} threads (2T), which are wall time. member, \
              stranger: one call per key in a loop; batch: one call for all. bound: log2(1/fpr) of the measured fpr ({} \
              strangers); waste: bits/key beyond it. peak: memory while building with one thread, the result included, the \
-             input not. full: built on fewer keys, as many as fill a power of two of places.",
+             input not; that of tamis counts its file as there from the start. full: built on fewer keys, as many as fill a power of two of places.",
             self.options.strangers
         );
         if let Some(reference) = self.reference {
@@ -382,6 +383,7 @@ impl Report<'_> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::table::Report as _;
     use std::collections::HashSet;
 
     fn small(n: usize) -> Options {
@@ -411,7 +413,7 @@ mod tests {
         let (row, median) = (&report.rows[0], report.rows[0].median.as_ref().unwrap());
         assert_eq!((median.bits, row.fpr, row.bound()), (64.0, Some(0.0), None));
         assert!(median.build > 0.0 && median.build_parallel.unwrap() > 0.0);
-        assert!(!report.table().columns.iter().any(|c| c == "failures"));
+        assert!(!report.tables()[0].columns.iter().any(|c| c == "failures"));
     }
 
     #[test]
@@ -421,7 +423,7 @@ mod tests {
         let candidates = [set("loses 3", 3, false), set("batch differs", 0, true), broken];
         let report = compare(&options, &candidates);
         assert!(!report.is_clean());
-        let table = report.table();
+        let table = &report.tables()[0];
         let last: Vec<&str> = table.rows.iter().map(|row| row.last().unwrap().as_str()).collect();
         // Two rounds; the lost keys are missed by loop and batch.
         assert_eq!(last, ["12 false negatives", "6000 answers differ in batch", "2 builds failed"]);

@@ -14,18 +14,18 @@ use crate::measure;
 use crate::stream::Stream;
 
 /// What a build gives: something to ask, and its size.
-pub(crate) struct Made {
+pub struct Made {
     /// Answers.
-    pub(crate) built: Built,
+    pub built: Built,
     /// Bits of the whole structure.
-    pub(crate) bits: usize,
+    pub bits: usize,
     /// Extra bits a of \[FPFS\], where the structure has them.
-    pub(crate) extra: Option<u32>,
+    pub extra: Option<u32>,
 }
 
 impl Made {
     /// A structure of so many bits.
-    pub(crate) fn new(built: Built, bits: usize) -> Made {
+    pub fn new(built: Built, bits: usize) -> Made {
         Made { built, bits, extra: None }
     }
 }
@@ -36,9 +36,9 @@ type Build = Box<dyn Fn(&[u64], &[u64], usize) -> Outcome>;
 type Prepare = Box<dyn Fn(&[u64], &[u64]) -> Ready<'static>>;
 
 /// A structure that takes part.
-pub(crate) struct Listed {
+pub struct Listed {
     /// The row's name.
-    pub(crate) name: String,
+    pub name: String,
     /// The share of the negatives that may pass; more is a failure.
     allowed: f64,
     /// With more keys and negatives than this it takes no part.
@@ -60,20 +60,17 @@ impl Listed {
     }
 
     /// A structure whose `build` is given distinct keys and distinct negatives.
-    pub(crate) fn new(name: impl Into<String>, build: impl Fn(&[u64], &[u64]) -> Outcome + 'static) -> Listed {
+    pub fn new(name: impl Into<String>, build: impl Fn(&[u64], &[u64]) -> Outcome + 'static) -> Listed {
         Listed::threaded(name, move |keys, negatives, _| build(keys, negatives))
     }
 
     /// A structure whose `build` is also given a number of threads.
-    pub(crate) fn threaded(
-        name: impl Into<String>,
-        build: impl Fn(&[u64], &[u64], usize) -> Outcome + 'static,
-    ) -> Listed {
+    pub fn threaded(name: impl Into<String>, build: impl Fn(&[u64], &[u64], usize) -> Outcome + 'static) -> Listed {
         Listed::of(name, Maker::Whole(Box::new(build)))
     }
 
     /// A structure that starts from something made of the lists beforehand; making it is not timed.
-    pub(crate) fn prepared<P: 'static>(
+    pub fn prepared<P: 'static>(
         name: impl Into<String>,
         prepare: impl Fn(&[u64], &[u64]) -> P + 'static,
         build: impl Fn(&P, usize) -> Outcome + Clone + 'static,
@@ -94,68 +91,73 @@ impl Listed {
     }
 
     /// A structure that knows no negatives and may let some pass.
-    pub(crate) fn plain(self) -> Listed {
+    pub fn plain(self) -> Listed {
         self.allowing(1.0)
     }
 
     /// A structure that may let this share of the negatives pass.
-    pub(crate) fn allowing(mut self, share: f64) -> Listed {
+    pub fn allowing(mut self, share: f64) -> Listed {
         self.allowed = share;
         self
     }
 
     /// Builds are timed on two threads too.
-    pub(crate) fn twice(mut self) -> Listed {
+    pub fn twice(mut self) -> Listed {
         self.twice = true;
         self
     }
 
     /// Takes no part with more keys and negatives than this.
-    pub(crate) fn at_most(mut self, elements: usize) -> Listed {
+    pub fn at_most(mut self, elements: usize) -> Listed {
         self.most = elements;
         self
     }
 
     /// Whether the structure takes part with so many keys and negatives.
-    pub(crate) fn takes(&self, elements: usize) -> bool {
+    pub fn takes(&self, elements: usize) -> bool {
         elements <= self.most
     }
 }
 
 /// What one structure showed in one round. Query times in nanoseconds.
 #[derive(Clone, Serialize)]
-pub(crate) struct Sample {
+pub struct Sample {
     /// Of the whole structure.
-    pub(crate) bits: f64,
+    pub bits: f64,
     /// Bits in use at the worst moment of the build, the structure included, the lists not.
-    pub(crate) peak: f64,
+    pub peak: f64,
     /// Milliseconds of processor time, one thread.
-    pub(crate) build: f64,
+    pub build: f64,
     /// Milliseconds of wall time, two threads.
-    pub(crate) build_twice: Option<f64>,
-    pub(crate) members: f64,
-    pub(crate) negatives: f64,
-    pub(crate) strangers: f64,
+    pub build_twice: Option<f64>,
+    /// A key of the set.
+    pub members: f64,
+    /// A listed negative.
+    pub negatives: f64,
+    /// A key on neither list.
+    pub strangers: f64,
     /// Members and negatives as they come in the two lists together.
-    pub(crate) mixed: f64,
-    pub(crate) members_batch: Option<f64>,
-    pub(crate) negatives_batch: Option<f64>,
+    pub mixed: f64,
+    /// Members in one call, where there is such a call.
+    pub members_batch: Option<f64>,
+    /// Negatives in one call.
+    pub negatives_batch: Option<f64>,
 }
 
 /// What must not happen.
 #[derive(Default, PartialEq, Serialize)]
-pub(crate) struct Wrong {
+pub struct Wrong {
     /// Keys the filter said no to, in a loop or in a batch.
-    pub(crate) false_negatives: usize,
+    pub false_negatives: usize,
     /// Listed negatives it said yes to, where they are more than may pass.
-    pub(crate) false_positives: usize,
+    pub false_positives: usize,
     /// Builds that ended in an error.
-    pub(crate) builds: Vec<String>,
+    pub builds: Vec<String>,
 }
 
 impl Wrong {
     /// For the table's last column.
-    pub(crate) fn describe(&self) -> String {
+    pub fn describe(&self) -> String {
         let counts = [(self.false_negatives, "keys refused"), (self.false_positives, "negatives passed")];
         let parts = counts.iter().filter(|c| c.0 > 0).map(|(n, what)| format!("{n} {what}"));
         parts.chain(self.builds.iter().cloned()).collect::<Vec<_>>().join(", ")
@@ -164,16 +166,19 @@ impl Wrong {
 
 /// One structure's results over all rounds.
 #[derive(Serialize)]
-pub(crate) struct Row {
-    pub(crate) name: String,
-    pub(crate) extra: Option<u32>,
+pub struct Row {
+    /// The structure's.
+    pub name: String,
+    /// See [`Made::extra`].
+    pub extra: Option<u32>,
     /// Medians over the rounds; none if every build failed.
-    pub(crate) median: Option<Sample>,
+    pub median: Option<Sample>,
     /// The share of strangers that passed, over all rounds.
-    pub(crate) rate: Option<f64>,
+    pub rate: Option<f64>,
     /// Listed negatives that passed a filter that is not told about them, mean over the rounds.
-    pub(crate) passed: Option<f64>,
-    pub(crate) wrong: Wrong,
+    pub passed: Option<f64>,
+    /// Over all rounds.
+    pub wrong: Wrong,
     #[serde(skip)]
     samples: Vec<Sample>,
     #[serde(skip)]
@@ -183,13 +188,13 @@ pub(crate) struct Row {
 }
 
 /// What every round draws.
-pub(crate) struct Draw<'a> {
-    pub(crate) keys: &'a [u64],
-    pub(crate) negatives: &'a [u64],
+struct Draw<'a> {
+    keys: &'a [u64],
+    negatives: &'a [u64],
     /// Strangers that are asked and counted.
-    pub(crate) strangers: &'a [u64],
+    strangers: &'a [u64],
     /// Queries per timing.
-    pub(crate) queries: usize,
+    queries: usize,
 }
 
 /// Repetitions of every query timing; the least counts.
@@ -197,7 +202,7 @@ const REPETITIONS: usize = 3;
 
 impl Row {
     /// A row before its first round.
-    pub(crate) fn new(listed: &Listed) -> Row {
+    fn new(listed: &Listed) -> Row {
         Row {
             name: listed.name.clone(),
             extra: None,
@@ -212,7 +217,7 @@ impl Row {
     }
 
     /// Builds once, asks for everything that is listed, times queries.
-    pub(crate) fn round(&mut self, listed: &Listed, draw: &Draw<'_>, stream: &mut Stream) {
+    fn round(&mut self, listed: &Listed, draw: &Draw<'_>, stream: &mut Stream) {
         let ready = listed.ready(draw.keys, draw.negatives);
         let build_twice = listed.twice.then(|| measure::wall(|| ready(2)).1.as_secs_f64() * 1e3);
         let ((made, time), memory) = measure::memory(|| measure::cpu(|| ready(1)));
@@ -266,7 +271,7 @@ impl Row {
         };
         self.samples.push(Sample {
             bits: made.bits as f64,
-            peak: memory.peak as f64 * 8.0,
+            peak: memory.peak_with(made.bits / 8) as f64 * 8.0,
             build: time.as_secs_f64() * 1e3,
             build_twice,
             members: time_loop(&members),
@@ -279,7 +284,7 @@ impl Row {
     }
 
     /// Takes the medians.
-    pub(crate) fn finish(&mut self) {
+    fn finish(&mut self) {
         let rounds = self.samples.len();
         if rounds == 0 {
             return;
@@ -304,7 +309,7 @@ impl Row {
 }
 
 /// Runs all structures, interleaved, on fresh keys every round.
-pub(crate) fn compare(
+pub fn compare(
     all: &[impl Borrow<Listed>],
     rounds: usize,
     stream: &mut Stream,

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 /// Everything about the machine and the build that moves the numbers.
 #[derive(Serialize)]
-pub(crate) struct Machine {
+pub struct Machine {
     cpu: String,
     cores: usize,
     platform: String,
@@ -28,7 +28,7 @@ macro_rules! enabled {
 
 impl Machine {
     /// Reads it off the running system; what cannot be read is called unknown.
-    pub(crate) fn read() -> Machine {
+    pub fn read() -> Machine {
         let unknown = || "unknown".to_string();
         let pages = fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled").unwrap_or_default();
         Machine {

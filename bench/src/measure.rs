@@ -6,35 +6,45 @@ use std::time::{Duration, Instant};
 use crate::arch;
 
 /// Processor time of all threads. For work on one thread this is the time to report: a preempted run costs nothing.
-pub(crate) fn cpu<T>(work: impl FnOnce() -> T) -> (T, Duration) {
+pub fn cpu<T>(work: impl FnOnce() -> T) -> (T, Duration) {
     let start = arch::cpu_time();
     let result = work();
     (result, arch::cpu_time() - start)
 }
 
 /// Wall time: for work on several threads.
-pub(crate) fn wall<T>(work: impl FnOnce() -> T) -> (T, Duration) {
+pub fn wall<T>(work: impl FnOnce() -> T) -> (T, Duration) {
     let start = Instant::now();
     let result = work();
     (result, start.elapsed())
 }
 
 /// Nanoseconds for each of `n` things.
-pub(crate) fn nanos_each(time: Duration, n: usize) -> f64 {
+pub fn nanos_each(time: Duration, n: usize) -> f64 {
     time.as_nanos() as f64 / n as f64
 }
 
-/// Bytes of memory, heap and anonymous maps, beyond what was in use before.
+/// Bytes of the heap beyond what was in use before.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Memory {
+pub struct Memory {
     /// Still in use after the work: its result.
-    pub(crate) kept: usize,
+    pub kept: usize,
     /// In use at the worst moment, the result included.
-    pub(crate) peak: usize,
+    pub peak: usize,
+}
+
+impl Memory {
+    /// At most so many bytes were in use, if the result takes `bytes`.
+    ///
+    /// A filter of tamis of 64 KiB and more lies in pages of its own, which are not of the heap. What the heap does not have
+    /// of the result is added, as if it had been there at the worst moment.
+    pub fn peak_with(&self, bytes: usize) -> usize {
+        self.peak + bytes.saturating_sub(self.kept)
+    }
 }
 
 /// What `work` allocates. Nothing else may be running; there is one peak for the whole process, so readings take turns.
-pub(crate) fn memory<T>(work: impl FnOnce() -> T) -> (T, Memory) {
+pub fn memory<T>(work: impl FnOnce() -> T) -> (T, Memory) {
     static TURN: Mutex<()> = Mutex::new(());
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let before = arch::live();
@@ -45,7 +55,7 @@ pub(crate) fn memory<T>(work: impl FnOnce() -> T) -> (T, Memory) {
 }
 
 /// The middle value, or the mean of the two middle ones; nothing of nothing.
-pub(crate) fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
+pub fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     let mut values: Vec<f64> = values.into_iter().collect();
     values.sort_by(f64::total_cmp);
     let (n, middle) = (values.len(), values.len() / 2);
@@ -57,7 +67,7 @@ pub(crate) fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
 }
 
 /// The least of `repetitions` timings of the same work: noise only ever adds.
-pub(crate) fn least(repetitions: usize, mut work: impl FnMut() -> Duration) -> Duration {
+pub fn least(repetitions: usize, mut work: impl FnMut() -> Duration) -> Duration {
     (0..repetitions).map(|_| work()).min().unwrap_or_default()
 }
 
@@ -71,6 +81,12 @@ mod tests {
         assert_eq!(median([3.0]), Some(3.0));
         assert_eq!(median([9.0, 1.0, 2.0]), Some(2.0));
         assert_eq!(median([9.0, 1.0, 2.0, 4.0]), Some(3.0));
+    }
+
+    #[test]
+    fn what_is_not_on_the_heap_is_added() {
+        let memory = Memory { kept: 100, peak: 300 };
+        assert_eq!([0, 100, 5000].map(|bytes| memory.peak_with(bytes)), [300, 300, 5200]);
     }
 
     #[test]

@@ -10,9 +10,7 @@ use tamis::{Cuckoo, Digest, Domain, Effort, Filter, Hasher, Kind};
 use crate::candidate::{Built, Candidate, Outcome};
 
 pub(crate) mod certificates;
-pub(crate) mod listed;
-pub(crate) mod maps;
-pub(crate) mod sets;
+pub mod listed;
 
 /// What is built.
 #[derive(Clone, Copy)]

@@ -21,7 +21,6 @@ use crate::stream::scramble;
 pub(crate) mod certificates;
 mod clubcard;
 pub(crate) mod exact;
-pub(crate) mod maps;
 
 /// The row all ratios refer to: the filter most Rust programs would take today.
 pub(crate) const REFERENCE: &str = "xorf BinaryFuse8";
@@ -69,7 +68,7 @@ fn fuse<F: xorf::Filter<u64> + 'static>(filter: F) -> Outcome {
 
 /// Runs `work` in a pool of its own, so that "one thread" means one, and waits until the pool's threads have ended: what
 /// they hold must not count as the filter's memory.
-fn pool<T: Send>(threads: usize, work: impl FnOnce() -> T + Send) -> Result<T, Box<dyn Error>> {
+pub fn pool<T: Send>(threads: usize, work: impl FnOnce() -> T + Send) -> Result<T, Box<dyn Error>> {
     let mut workers = Vec::with_capacity(threads);
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).spawn_handler(|worker| {
         workers.push(thread::Builder::new().spawn(|| worker.run())?);

@@ -5,35 +5,35 @@
 
 /// An endless stream of distinct numbers.
 #[derive(Clone)]
-pub(crate) struct Stream(u64);
+pub struct Stream(u64);
 
 impl Stream {
     /// The stream with this seed.
-    pub(crate) fn new(seed: u64) -> Stream {
+    pub fn new(seed: u64) -> Stream {
         // Seeds 1, 2, 3 must not be the same stream shifted by a few places.
         Stream(scramble(seed))
     }
 
     /// The next number.
     #[inline]
-    pub(crate) fn draw(&mut self) -> u64 {
+    pub fn draw(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         scramble(self.0)
     }
 
     /// The next `n` numbers.
-    pub(crate) fn take(&mut self, n: usize) -> Vec<u64> {
+    pub fn take(&mut self, n: usize) -> Vec<u64> {
         (0..n).map(|_| self.draw()).collect()
     }
 
     /// `n` members of `keys`, drawn with repetition.
-    pub(crate) fn sample(&mut self, keys: &[u64], n: usize) -> Vec<u64> {
+    pub fn sample(&mut self, keys: &[u64], n: usize) -> Vec<u64> {
         let below = |x: u64| ((x as u128 * keys.len() as u128) >> 64) as usize;
         (0..n).map(|_| keys[below(self.draw())]).collect()
     }
 
     /// Puts `keys` into random order.
-    pub(crate) fn shuffle(&mut self, keys: &mut [u64]) {
+    pub fn shuffle(&mut self, keys: &mut [u64]) {
         for end in (1..keys.len()).rev() {
             keys.swap(end, ((u128::from(self.draw()) * (end as u128 + 1)) >> 64) as usize);
         }
@@ -42,7 +42,7 @@ impl Stream {
 
 /// The finaliser of SplitMix64, a bijection.
 #[inline]
-pub(crate) fn scramble(mut z: u64) -> u64 {
+pub fn scramble(mut z: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ (z >> 31)

@@ -3,24 +3,26 @@
 use std::error::Error;
 use std::fmt;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
+use clap::Args;
 use serde::Serialize;
 
 /// A head line, a table, a note: what is printed.
-pub(crate) struct Table {
+pub struct Table {
     /// What was measured on what.
-    pub(crate) head: String,
+    pub head: String,
     /// The columns' names; the first is the rows' name.
-    pub(crate) columns: Vec<String>,
+    pub columns: Vec<String>,
     /// One cell per column.
-    pub(crate) rows: Vec<Vec<String>>,
+    pub rows: Vec<Vec<String>>,
     /// How to read it.
-    pub(crate) note: String,
+    pub note: String,
 }
 
 /// A number with `digits` decimals, or a dash.
-pub(crate) fn number(value: Option<f64>, digits: usize) -> String {
+pub fn number(value: Option<f64>, digits: usize) -> String {
     value.map_or("-".to_string(), |v| format!("{v:.digits$}"))
 }
 
@@ -51,20 +53,50 @@ impl fmt::Display for Table {
     }
 }
 
-/// Prints the tables, writes the JSON, or prints the JSON instead.
-pub(crate) fn publish(report: &impl Serialize, tables: &[Table], json: Option<&Path>) -> Result<(), Box<dyn Error>> {
-    if json == Some(Path::new("-")) {
-        println!("{}", serde_json::to_string_pretty(report)?);
-        return Ok(());
+/// What an experiment found.
+pub trait Report: Serialize {
+    /// The results as Markdown.
+    fn tables(&self) -> Vec<Table>;
+
+    /// Whether everything was built and answered rightly.
+    fn is_clean(&self) -> bool;
+}
+
+/// Where results go.
+#[derive(Args)]
+pub struct Output {
+    /// Write the results as JSON to this file; `-` prints JSON instead of the table.
+    #[arg(long, global = true, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+impl Output {
+    /// Prints the tables and writes the JSON, or prints the JSON instead. Returns whether the report is clean.
+    pub fn publish(&self, report: &impl Report) -> Result<bool, Box<dyn Error>> {
+        let json = || serde_json::to_string_pretty(report).map(|text| text + "\n");
+        if self.json.as_deref() == Some(Path::new("-")) {
+            print!("{}", json()?);
+            return Ok(report.is_clean());
+        }
+        for (i, table) in report.tables().iter().enumerate() {
+            print!("{}{table}", if i > 0 { "\n" } else { "" });
+        }
+        if let Some(file) = &self.json {
+            fs::write(file, json()?).map_err(|e| format!("{}: {e}", file.display()))?;
+        }
+        Ok(report.is_clean())
     }
-    for (i, table) in tables.iter().enumerate() {
-        print!("{}{table}", if i > 0 { "\n" } else { "" });
-    }
-    if let Some(file) = json {
-        let text = serde_json::to_string_pretty(report)? + "\n";
-        fs::write(file, text).map_err(|e| format!("{}: {e}", file.display()))?;
-    }
-    Ok(())
+}
+
+/// The exit code of a program: 0 if its report is clean, 1 if not, 2 after an error, which is printed.
+pub fn exit(program: &str, clean: Result<bool, Box<dyn Error>>) -> ExitCode {
+    clean.map_or_else(
+        |e| {
+            eprintln!("{program}: {e}");
+            ExitCode::from(2)
+        },
+        |clean| ExitCode::from(u8::from(!clean)),
+    )
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@
 use tamis::adaptive::ChangeStats;
 use tamis::{Digest, Hasher, Salt};
 
-use crate::many::bits::Bits;
+use crate::bits::Bits;
 use crate::stream::Stream;
 
 /// Slots of a bucket, and the bits of a selector.

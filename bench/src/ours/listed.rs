@@ -6,7 +6,7 @@
 use std::error::Error;
 use std::sync::Arc;
 
-use tamis::{Base, Digest, Domain, Effort, Filter, Hasher, Kind, Layout, Parts};
+use tamis::{Base, Digest, Domain, Effort, Filter, Hasher, Kind, Layout};
 
 use super::built;
 use crate::listed::{Listed, Made};
@@ -55,49 +55,8 @@ pub(crate) fn share(share: f64) -> Vec<Listed> {
     STEERED.into_iter().map(allow).chain([plain]).map(Listed::twice).collect()
 }
 
-/// Bits per key of a steered ribbon on the first integers, `n` of them, against the next ones.
-pub(crate) fn steered_bits(n: usize, negatives: usize, share: f64) -> Result<f64, tamis::Error> {
-    let (keys, all) = (n as u64, (n + negatives) as u64);
-    let build = tamis::build(0..keys).exclude(keys..all).kind(Kind::Steered);
-    let filter = if share > 0.0 { build.allow(share) } else { build.exact() }.finish()?;
-    Ok(filter.as_bytes().len() as f64 * 8.0 / n as f64)
-}
-
-/// The constructions of \[FPFS\] and the filters without a free set they are compared with.
-pub(crate) const FREE_SET: [(&str, Kind); 7] = [
-    ("tamis fuse, no free set", Kind::Fuse),
-    ("tamis fuse TF", Kind::Chained(Base::Fuse)),
-    ("tamis fuse IF, c = 1", Kind::Integrated(Base::Fuse, Parts::One)),
-    ("tamis fuse IF, c = 2", Kind::Integrated(Base::Fuse, Parts::Two)),
-    ("tamis ribbon, no free set", Kind::Ribbon),
-    ("tamis ribbon TF", Kind::Chained(Base::Ribbon)),
-    ("tamis steered", Kind::Steered),
-];
-
-/// [`FREE_SET`] with `r` bits.
-pub(crate) fn free_set(r: u32) -> Vec<Listed> {
-    FREE_SET.iter().map(|&(name, kind)| from_keys(name, kind, Some(0.5f64.powi(r as i32)))).collect()
-}
-
-/// What \[Chained\] compares: one exact bit for everything, two stages, plain or steered, a cascade, and an approximate filter at a rate at
-/// which one listed negative passes on average.
-pub(crate) fn chained() -> Vec<Listed> {
-    vec![
-        from_keys("tamis fuse, exact", Kind::Naive(Base::Fuse), None),
-        from_keys("tamis fuse, chained", Kind::Chained(Base::Fuse), None),
-        from_keys("tamis ribbon, chained", Kind::Chained(Base::Ribbon), None),
-        from_keys("tamis steered", Kind::Steered, None),
-        from_keys("tamis Bloom, cascade", Kind::Cascade(Base::Bloom), None),
-        Listed::new("tamis fuse, approximate", |keys, negatives| {
-            let rate = 1.0 / negatives.len().max(2) as f64;
-            Ok(made(tamis::build(keys).kind(Kind::Fuse).fpr(rate).threads(1).finish()?))
-        })
-        .plain(),
-    ]
-}
-
 /// Whether a kind can be told what to refuse.
-pub(crate) fn knows_negatives(kind: Kind) -> bool {
+pub fn knows_negatives(kind: Kind) -> bool {
     use Kind::{Auto, Cascade, Chained, Integrated, Naive, Steered};
     matches!(kind, Auto | Steered | Chained(_) | Cascade(_) | Integrated(..) | Naive(_))
 }
@@ -110,7 +69,7 @@ fn shaped(name: &str, shape: impl for<'a> Fn(Both<'a>) -> Both<'a> + 'static) ->
 }
 
 /// From keys and negatives; without a rate, exact.
-fn from_keys(name: &str, kind: Kind, rate: Option<f64>) -> Listed {
+pub fn from_keys(name: &str, kind: Kind, rate: Option<f64>) -> Listed {
     if !knows_negatives(kind) {
         let build = move |keys: &[u64], threads| {
             let build = tamis::build(keys).kind(kind).threads(threads);
@@ -139,7 +98,8 @@ fn from_digests(name: &str, kind: Kind) -> Listed {
     Listed::prepared(format!("{name}, from digests"), prepare, build)
 }
 
-fn made(filter: Filter) -> Made {
+/// A filter of the library as something to measure.
+pub fn made(filter: Filter) -> Made {
     let bits = filter.as_bytes().len() * 8;
     Made::new(built(filter), bits)
 }

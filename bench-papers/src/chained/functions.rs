@@ -1,0 +1,107 @@
+//! keys with values of a fixed width -> bits over the width, and reads beside those of sux.
+
+use tamis_bench::machine::Machine;
+use tamis_bench::measure;
+use tamis_bench::stream::Stream;
+use tamis_bench::table::{Table, number};
+
+use crate::mapped::{Mapped, Pairs, Row, Sample};
+use crate::ours;
+
+use super::Options;
+use super::maps::{Group, NOTE, TIMES, times};
+
+/// The rows that reads are compared with; the quickest of them counts.
+const REFERENCE: &str = "sux VFunc";
+
+fn pairs(n: usize, width: u32, stream: &mut Stream) -> Pairs {
+    let values = stream.take(n).into_iter().map(|x| x >> (u64::BITS - width)).collect();
+    Pairs { keys: stream.take(n), values }
+}
+
+fn structures(width: u32) -> Vec<Mapped> {
+    let all = ours::maps::fixed().into_iter();
+    #[cfg(feature = "peers")]
+    let all = all.chain([crate::peers::fixed()]).chain(crate::peers::slices(width));
+    #[cfg(not(feature = "peers"))]
+    let _ = width;
+    all.collect()
+}
+
+/// Measures at every width.
+pub(super) fn run(options: &Options, stream: &mut Stream) -> Vec<Group> {
+    let group = |&width: &u32| {
+        let draw = |stream: &mut Stream| pairs(options.n, width, stream);
+        let all = structures(width);
+        Group::measure(options, (u64::from(width), options.n), &all, stream, draw, |_| f64::from(width))
+    };
+    options.widths.iter().map(group).collect()
+}
+
+/// The time of this row's reads over the quickest reference's, round by round; the median.
+fn ratio(group: &Group, row: &Row, field: fn(&Sample) -> Option<f64>) -> Option<f64> {
+    let references: Vec<&Row> = group.rows.iter().filter(|row| row.name.starts_with(REFERENCE)).collect();
+    let of_round = |(round, sample): (usize, &Option<Sample>)| {
+        let theirs = references.iter().filter_map(|row| row.rounds.get(round)?.as_ref()?.read);
+        let least = theirs.min_by(f64::total_cmp)?;
+        sample.as_ref().and_then(field).map(|time| time / least)
+    };
+    measure::median(row.rounds.iter().enumerate().filter_map(of_round))
+}
+
+/// The results.
+pub(super) fn table(groups: &[Group], options: &Options, machine: &Machine) -> Table {
+    let cells = |group: &Group, row: &Row| {
+        let bits = group.bits(row);
+        let mut cells = vec![
+            format!("{}, {}", group.of, row.name),
+            number(bits, 3),
+            number(bits.map(|bits| bits / group.needed), 4),
+            number(ratio(group, row, |s| s.read), 2),
+            number(ratio(group, row, |s| s.batch), 2),
+        ];
+        cells.extend(times(row));
+        cells.push(row.describe());
+        cells
+    };
+    let first = ["width, structure", "bits/key", "over width", "read / sux", "batch / sux"];
+    Table {
+        head: format!(
+            "Functions: random values for {} random u64 keys, rounds: {}, seed {}. {machine}.",
+            options.n, options.rounds, options.seed
+        ),
+        columns: first.into_iter().chain(TIMES).chain(["wrong"]).map(String::from).collect(),
+        rows: groups.iter().flat_map(|group| group.rows.iter().map(move |row| cells(group, row))).collect(),
+        note: format!("{NOTE} / sux: over the quickest {REFERENCE} of the same round and width, which has no batch."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ratios_are_taken_round_by_round() {
+        let sample = |time: f64| {
+            let [build, bytes] = [1.0; 2];
+            let (build_twice, speedup, in_order) = (None, None, None);
+            Some(Sample { bytes, build, build_twice, speedup, read: Some(time), batch: None, in_order })
+        };
+        let row = |name: &str, times: [Option<Sample>; 3]| Row {
+            name: name.into(),
+            median: None,
+            wrong: 0,
+            failed: Vec::new(),
+            rounds: times.into(),
+        };
+        let rows = vec![
+            row("sux VFunc", [sample(10.0), sample(20.0), None]),
+            row("sux VFunc u8", [sample(8.0), sample(40.0), None]),
+            row("other", [sample(16.0), sample(20.0), sample(1.0)]),
+        ];
+        let group = Group { of: 8, keys: 1, needed: 8.0, rows };
+        let ratios = [0, 1, 2].map(|i| ratio(&group, &group.rows[i], |s| s.read));
+        assert_eq!(ratios, [Some(1.125), Some(1.5), Some(1.5)]);
+        assert_eq!(ratio(&group, &group.rows[2], |s| s.batch), None);
+    }
+}

@@ -1,0 +1,192 @@
+//! three sets of data -> figure 3: rates, query times, and the throughput of a file behind the filter.
+
+use std::error::Error;
+
+use serde::Serialize;
+use tamis_bench::stream::Stream;
+use tamis_bench::table::Table;
+
+use super::Options;
+use super::built::{Built, PLAIN, PLANNER, Row, STACKED, build, rate, times, times_less};
+use super::guarded::{Cost, Guarded};
+use super::load::{Load, Weights};
+use super::{ETA, firehose};
+use crate::data;
+
+/// One set of data.
+#[derive(Serialize)]
+pub(super) struct Set {
+    name: String,
+    keys: usize,
+    negatives: usize,
+    told: usize,
+    /// The share of negative queries on those that are told.
+    told_mass: f64,
+    rows: Vec<Timed>,
+    /// Why there is nothing here.
+    skipped: Option<String>,
+}
+
+/// A filter, and its times in nanoseconds.
+#[derive(Serialize)]
+struct Timed {
+    #[serde(flatten)]
+    row: Row,
+    members: f64,
+    negatives: f64,
+    strangers: f64,
+    /// Filter and file together, per negative query, the file in the page cache; and pages it read per query.
+    guarded: f64,
+    reads: f64,
+    /// Negative queries per second with the latency of a device on top.
+    ssd: f64,
+    hdd: f64,
+}
+
+/// Measures every set whose data is there.
+pub(super) fn figure3(options: &Options) -> Result<Vec<Set>, Box<dyn Error>> {
+    let total = options.negatives();
+    let synthetic = Load::random(options.n, total, total / 2, ETA, options.seed);
+    let mut sets = vec![set(format!("Synthetic integers, Zipf {ETA}"), &synthetic, options)?];
+    drop(synthetic);
+    let name = "Phishing hosts against ranked domains".to_string();
+    sets.push(match data::folder() {
+        Some(dir) => {
+            let data::Sets { keys, negatives } = data::ranked_urls(&dir)?;
+            let given = negatives.len() / 2;
+            let load = Load::listed(keys, negatives, Weights::zipf(1.0), Weights::zipf(1.0), given);
+            set(name, &load, options)?
+        }
+        None => Set {
+            name,
+            keys: 0,
+            negatives: 0,
+            told: 0,
+            told_mass: 0.0,
+            rows: Vec::new(),
+            skipped: Some("skipped: TAMIS_DATA names no folder with urls/".into()),
+        },
+    });
+    sets.push(set("Packets of a power-law stream".into(), &firehose::load(options.n, options.seed), options)?);
+    Ok(sets)
+}
+
+fn set(name: String, load: &Load, options: &Options) -> Result<Set, Box<dyn Error>> {
+    let file = Guarded::new(&load.keys)?;
+    let members = Stream::new(options.seed).sample(&load.keys, options.queries);
+    let negatives = load.sample(options.queries, options.seed);
+    let strangers = load.strangers(options.queries);
+    let mut rows = Vec::new();
+    for &bits in &options.bits {
+        let mut built = Vec::new();
+        for wanted in [PLAIN, STACKED, PLANNER] {
+            built.push(build(load, wanted, bits)?);
+        }
+        let times = times(&built, &[&members, &negatives, &strangers], options.rounds);
+        for (Built { filter, row }, times) in built.into_iter().zip(times) {
+            let cost = match &filter {
+                Some(filter) => file.cost(filter, &negatives, options.rounds)?,
+                None => Cost { nanos: f64::NAN, reads: f64::NAN },
+            };
+            let per_second = |latency_us: f64| 1e9 / (cost.nanos + row.efpr * latency_us * 1e3);
+            rows.push(Timed {
+                members: times[0],
+                negatives: times[1],
+                strangers: times[2],
+                guarded: cost.nanos,
+                reads: cost.reads,
+                ssd: per_second(options.ssd_us),
+                hdd: per_second(options.hdd_us),
+                row,
+            });
+        }
+    }
+    Ok(Set {
+        name,
+        keys: load.keys.len(),
+        negatives: load.total,
+        told: load.given,
+        told_mass: load.mass(load.given),
+        rows,
+        skipped: None,
+    })
+}
+
+impl Set {
+    /// All filters.
+    pub(super) fn rows(&self) -> impl Iterator<Item = &Row> {
+        self.rows.iter().map(|timed| &timed.row)
+    }
+
+    /// The set as Markdown.
+    pub(super) fn table(&self, options: &Options) -> Table {
+        let cells = |timed: &Timed| {
+            let row = &timed.row;
+            let plain = self.rows.iter().find(|other| other.row.budget == row.budget && other.row.name == PLAIN.name);
+            let less = plain.map_or("-".into(), |plain| times_less(plain.row.efpr, row.efpr));
+            let faster = |of: fn(&Timed) -> f64| {
+                let ratio = plain.map_or("-".into(), |plain| times_less(of(timed), of(plain)));
+                format!("{:.1} ({ratio})", of(timed) / 1e3)
+            };
+            vec![
+                format!("{}, {}", row.budget, row.name),
+                row.steps.clone(),
+                format!("{:.3}", row.bits),
+                rate(row.efpr),
+                less,
+                rate(row.predicted),
+                rate(row.unknown_rate),
+                format!("{} of {}", row.known_passing, row.known),
+                format!("{:.1}", timed.members),
+                format!("{:.1}", timed.negatives),
+                format!("{:.1}", timed.strangers),
+                format!("{:.1}", timed.guarded),
+                faster(|timed| timed.ssd),
+                faster(|timed| timed.hdd),
+                row.wrong(),
+            ]
+        };
+        let columns = [
+            "budget, structure",
+            "steps",
+            "bits/key",
+            "EFPR",
+            "× less",
+            "predicted",
+            "EFPB",
+            "known passing",
+            "member",
+            "negative",
+            "stranger",
+            "with file",
+            "SSD k/s (×)",
+            "HDD k/s (×)",
+            "wrong",
+        ];
+        let size = match self.skipped {
+            Some(_) => String::new(),
+            None => format!(
+                ": {} keys, {} negatives, the heavier {} told ({:.1} % of the queries)",
+                self.keys,
+                self.negatives,
+                self.told,
+                100.0 * self.told_mass
+            ),
+        };
+        Table {
+            head: format!("Figure 3, {}{size}.", self.name),
+            columns: columns.map(String::from).to_vec(),
+            rows: self.rows.iter().map(cells).collect(),
+            note: self.skipped.clone().unwrap_or_else(|| {
+                format!(
+                    "Member, negative, stranger: ns per query in a loop, negatives drawn as they are expected. With \
+                     file: a page of 4 KiB is read wherever the filter says yes, from the page cache. SSD, HDD: thousand \
+                     negative queries per second, and times the Bloom filter; {} and {} µs per read are added by \
+                     arithmetic, EFPR times latency, and not slept. The paper: EFPR 5-100 times less than a Bloom \
+                     filter, members at 1.5 times its cost, negatives at the same, total cost 1.4-130 times lower.",
+                    options.ssd_us, options.hdd_us
+                )
+            }),
+        }
+    }
+}

@@ -8,13 +8,14 @@ use std::error::Error;
 
 use clap::{Args, ValueEnum};
 use serde::Serialize;
-use tamis::math::bounds;
+use tamis::math::bounds::f;
 use tamis_bench::candidate::Built;
 use tamis_bench::listed::{self, Listed, Made, Row};
 use tamis_bench::machine::Machine;
 use tamis_bench::stream::Stream;
 use tamis_bench::table::{self, Table as Printed, number};
 
+use crate::bounds;
 use crate::mapped;
 use crate::ours;
 use crate::xor::Table;
@@ -136,7 +137,7 @@ fn surface(n: usize) -> Result<Vec<Surface>, tamis::Error> {
         Ok(Surface {
             eps,
             lambda,
-            bound: bounds::f(eps, lambda),
+            bound: f(eps, lambda),
             single: single(eps, lambda),
             chained: bounds::chained(eps, lambda).bits(),
             steered: steered(eps, lambda)?,
@@ -154,7 +155,7 @@ struct Chained {
 
 impl Chained {
     fn build(keys: &[u64], negatives: &[u64], seed: u64) -> Result<Chained, String> {
-        let columns = bounds::chained_columns(negatives.len() as f64 / keys.len().max(1) as f64);
+        let columns = (negatives.len() / keys.len().max(1)).checked_ilog2().unwrap_or(0);
         let first = match columns {
             0 => None,
             columns => Some(Table::bloomier(keys, &[], columns, CELLS, seed)?),
@@ -331,7 +332,7 @@ impl Report<'_> {
                 rows.push(vec![
                     format!("{}, {}", group.lambda, row.name),
                     number(bits, 3),
-                    number(bits.map(|bits| bits / bounds::f(0.0, f64::from(group.lambda))), 3),
+                    number(bits.map(|bits| bits / f(0.0, f64::from(group.lambda))), 3),
                     number(less, 1),
                     number(sample.map(|s| elements / s.build / 1e3), 2),
                     more(|s| s.build),
@@ -399,7 +400,7 @@ impl Report<'_> {
             ),
             row("approximate Bloomier", ["O(n)", "O(n log(lambda n))", "none"], approximate, find("approximate")),
             row("exact Bloomier", ["O(u)", "C u", "O(u log u)"], CELLS * (lambda + 1.0), find("exact Bloomier")),
-            row("bound", ["", "n f(0, lambda)", ""], bounds::f(0.0, lambda), None),
+            row("bound", ["", "n f(0, lambda)", ""], f(0.0, lambda), None),
         ];
         let columns = [
             "eps = 0",

@@ -9,13 +9,14 @@ use std::error::Error;
 
 use clap::{Args, ValueEnum};
 use serde::Serialize;
-use tamis::math::bounds;
+use tamis::math::bounds::free_set;
 use tamis_bench::candidate::Built;
 use tamis_bench::listed::{self, Listed, Made, Row};
 use tamis_bench::machine::Machine;
 use tamis_bench::stream::Stream;
 use tamis_bench::table::{self, Table, number};
 
+use crate::bounds;
 use crate::ours;
 use crate::xor::free_set::{Design, FreeSet};
 
@@ -118,7 +119,7 @@ fn formulas() -> Vec<Point> {
             negatives_per_key: t as f64 / s as f64,
             naive: per_key(bounds::naive_bits(s, t, r, 1.23)),
             designs: [Design::Two, Design::One, Design::Pair].map(design),
-            bound: [bounds::free_set_simple(s, t, fpp), bounds::free_set(s, t, fpp)].map(|least| per_key(least.bits)),
+            bound: [bounds::free_set_simple(s, t, fpp), free_set(s, t, fpp).bits].map(per_key),
         }
     };
     let sizes = [10_000, 100_000, 1_000_000, 10_000_000, 100_000_000, 1_000_000_000, 10_000_000_000];
@@ -148,7 +149,7 @@ fn measured(options: &Options) -> Vec<Group> {
             let lists = |stream: &mut Stream| (stream.take(options.n), stream.take(t));
             let rows = listed::compare(&all, options.rounds, &mut stream, lists, options.strangers, options.queries);
             let per_key = |bits: f64| bits / options.n as f64;
-            let bound = bounds::free_set(options.n as u64, t as u64, 0.5f64.powi(r as i32));
+            let bound = free_set(options.n as u64, t as u64, 0.5f64.powi(r as i32));
             groups.push(Group {
                 r,
                 negatives: t,

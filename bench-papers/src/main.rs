@@ -16,6 +16,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use tamis_bench::table::{self, Output};
 
+mod bounds;
 mod chained;
 mod csc;
 mod data;

@@ -6,9 +6,10 @@
 //! keys with the same three cells), so halving would be misled.
 
 use serde::Serialize;
-use tamis::math::bounds;
+use tamis::math::bounds::f;
 use tamis_bench::table::Table as Printed;
 
+use crate::bounds::chained_rounded;
 use crate::ours::steered_bits;
 use crate::xor::Table;
 
@@ -44,7 +45,7 @@ fn least(entries: usize) -> f64 {
 /// Measures one lambda with `n` keys.
 pub(crate) fn point(n: usize, lambda: u32) -> Result<Point, tamis::Error> {
     eprint!("\r\x1b[Kfigure 6, lambda = {lambda}");
-    let stages = bounds::chained_rounded(f64::from(lambda));
+    let stages = chained_rounded(f64::from(lambda));
     // What passes the first stage is taken at its mean.
     let listed = (n as f64 * stages.second).round() as usize;
     let exact_entries = n * (lambda as usize + 1);
@@ -53,7 +54,7 @@ pub(crate) fn point(n: usize, lambda: u32) -> Result<Point, tamis::Error> {
     eprint!("\r\x1b[K");
     Ok(Point {
         lambda,
-        bound: bounds::f(0.0, f64::from(lambda)),
+        bound: f(0.0, f64::from(lambda)),
         cells,
         exact: cells[0] * f64::from(lambda + 1),
         chained: cells[1] * stages.first + cells[2] * stages.second,
@@ -65,7 +66,7 @@ pub(crate) fn point(n: usize, lambda: u32) -> Result<Point, tamis::Error> {
 pub(crate) fn table(points: &[Point], n: usize) -> Printed {
     let cells = |p: &Point| {
         let lambda = f64::from(p.lambda);
-        let theory = [1.12 * (lambda + 1.0), 1.12 * bounds::chained_rounded(lambda).bits()];
+        let theory = [1.12 * (lambda + 1.0), 1.12 * chained_rounded(lambda).bits()];
         let mut cells = vec![p.lambda.to_string(), format!("{:.3}", p.bound)];
         cells.extend([p.exact, theory[0], p.chained, theory[1]].map(|bits| format!("{bits:.3}")));
         cells.push(format!("{:.1}", (1.0 - p.chained / p.exact) * 100.0));

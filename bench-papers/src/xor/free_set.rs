@@ -9,9 +9,8 @@
 //! F are the negatives that pass the first filter. They are never all in memory: `negatives` starts a stream, once per
 //! construction and once more for every seed that did not solve the second stage, for then F is another set.
 
-use tamis::math::bounds;
-
 use super::{ATTEMPTS, Room, Table, low, prints};
+use crate::bounds;
 
 /// Which construction.
 #[derive(Clone, Copy, PartialEq, Debug)]

@@ -14,7 +14,6 @@ use sux::bits::BitFieldVec;
 use sux::dict::VFilter;
 use sux::func::{VBuilder, VFunc};
 use sux::traits::{TryIntoUnaligned, Unaligned};
-use tamis::math::bounds;
 
 use super::clubcard::{self, Block, Item, Part};
 use super::pool;
@@ -71,7 +70,7 @@ struct TwoFunctions {
 }
 
 fn two_functions(keys: &[u64], negatives: &[u64]) -> Outcome {
-    let columns = bounds::chained_columns(negatives.len() as f64 / keys.len().max(1) as f64) as usize;
+    let columns = (negatives.len() / keys.len().max(1)).checked_ilog2().unwrap_or(0) as usize;
     let builder = |n: usize| VBuilder::default().max_num_threads(1).expected_num_keys(n);
     let mut listed = keys.to_vec();
     let mut bytes = 0;

@@ -69,11 +69,6 @@ impl Rows {
     }
 }
 
-/// The rate of a Bloom filter of `m` bits and `k` hashes that holds so many pairs (\[CSC\], equation 1).
-pub fn bloom_rate(m: f64, k: u32, pairs: f64) -> f64 {
-    power(one_minus_exp(f64::from(k) * pairs * minus_ln(1.0 / m)), u64::from(k))
-}
-
 /// The expected share of zeros in a table of `m` bits and `k` hashes (\[CSC\], Theorem 1): the product over all keys of `(1 - d/m)^k`. The
 /// keys come as (columns `d`, number of keys).
 ///
@@ -113,13 +108,6 @@ pub fn misses(m: f64, bits: u32, keys: impl IntoIterator<Item = (f64, f64)>) -> 
 /// one of two buckets with one of them.
 pub fn fingerprints(bits: u32) -> f64 {
     ((1u64 << bits.clamp(2, 63)) - 2) as f64
-}
-
-/// By what factor repetitions lower the rate for a key of `v` sets at the same size and number of hashes (\[CSC\], equation 9). The
-/// table without them has `r m` bits.
-pub fn gain(m: f64, k: u32, pairs: f64, repetitions: u32, partitions: u32, v: f64) -> f64 {
-    let rows = Rows { sets: u32::MAX, repetitions, partitions };
-    bloom_rate(f64::from(repetitions) * m, k, pairs) / rows.reported(v, bloom_rate(m, k, pairs))
 }
 
 /// The bits of one set of `v` among `n`: `log2 C(n, v)`, by Stirling's series.

@@ -7,7 +7,7 @@
 //!
 //! **Who finds no slot.** Keys come and go, and a key that was put into the yard stays there when a slot becomes free. So a bin is a
 //! telephone exchange of 64 lines: calls that find all of them busy are lost, with the probability of Erlang's formula
-//! ([`blocked`]). Keys that only come overflow less often ([`overflow`]). A key whose signature is taken is turned away as well
+//! ([`blocked`]). A key whose signature is taken is turned away as well
 //! ([`collision`]; Lemma 18).
 //!
 //! **Who is driven out.** Every false positive drives one key into the yard, and pays for [`STEPS`] steps of the frontier, which
@@ -23,8 +23,6 @@
 //!
 //! That is what the yard has room for beyond its share of keys without a slot ([`Shape::yard_keys`]): it never fills, whatever is asked and
 //! however long. A permanent attack without removals has driven out `N / (2 c)` keys at any time, for each waits `N / 2` steps on average.
-
-use super::portable::exp2;
 
 /// Slots of a bin.
 pub const SLOTS: u64 = 64;
@@ -51,26 +49,6 @@ pub fn blocked(load: f64) -> f64 {
         b = load * b / (line as f64 + load * b);
     }
     b
-}
-
-/// The share of keys that find all slots of their bin taken, where keys only come, and bins have this load in the end.
-///
-/// ```
-/// use tamis::math::large::{blocked, overflow};
-/// assert!(overflow(52.0) < blocked(52.0) / 2.0);
-/// ```
-pub fn overflow(load: f64) -> f64 {
-    if load <= 0.0 {
-        return 0.0;
-    }
-    // Poisson: the expectation of what exceeds 64 is load P(at least 64) - 64 P(at least 65).
-    let mut term = exp2(-load * std::f64::consts::LOG2_E);
-    let mut below = 0.0;
-    for i in 0..SLOTS {
-        below += term;
-        term *= load / (i + 1) as f64;
-    }
-    ((load * (1.0 - below) - SLOTS as f64 * (1.0 - below - term)) / load).max(0.0)
 }
 
 /// The share of keys whose signature is taken by another key of the bin.
@@ -171,7 +149,7 @@ mod tests {
                     *place = Some((bin, signature));
                 }
             }
-            if rounds == 0 || round * 4 >= rounds {
+            if round * 4 >= rounds {
                 let share = places.iter().filter(|place| place.is_none()).count() as f64 / keys as f64;
                 (outside, square, looks) = (outside + share, square + share * share, looks + 1.0);
             }
@@ -184,12 +162,7 @@ mod tests {
         for load in [44.0, 52.0, 58.0, 62.0] {
             let bins = 2000;
             let keys = (load * bins as f64) as usize;
-            // Keys that only come, and signatures that never collide.
-            let (share, _) = throw(keys, bins, u64::MAX, 0);
-            let expected = overflow(load);
-            let sigma = (expected * scatter(load) / keys as f64).sqrt();
-            assert!((share - expected).abs() < 6.0 * sigma + 1e-4, "{load}: {share}, expected {expected}");
-            // Keys that come and go. The number of keys is fixed here, which takes a little from the load that Poisson has.
+            // Keys that come and go, and signatures that never collide. The number of keys is fixed here, which takes a little from the load that Poisson has.
             let (share, _) = throw(keys, bins, u64::MAX, 12);
             let expected = blocked(load);
             assert!(

@@ -21,14 +21,12 @@ use super::bloom::power;
 use super::portable::{exp2, log2};
 
 pub mod adaptive;
-pub mod chained;
 pub mod optimise;
 pub mod theorems;
 
 pub use adaptive::{Quick, observed, quick, watched};
-pub use chained::{Chained, chained};
 pub use optimise::{Aim, Limits, Stack, fixed, integer, varied};
-pub use theorems::{best_alpha, most_known, saved, step};
+pub use theorems::{best_alpha, step};
 
 /// The size of a filter by its rate: `s(alpha) = (log2(1/alpha) + c) / f` bits per key (\[Stacked\], section 5.2).
 ///
@@ -139,20 +137,6 @@ fn equal_bound(alpha: f64, layers: u32) -> f64 {
     (alpha + power(alpha, u64::from(layers) + 1)) / (1.0 + alpha)
 }
 
-/// [`equal_rate`] without end: `(1 - psi) alpha / (1 + alpha)`; with a `psi` of 0 the bound for any query.
-///
-/// \[Stacked\], section 5.2.2, which has `alpha / (1 - alpha)` for the bound: the sum alternates, so it is
-/// `alpha / (1 + alpha)`.
-///
-/// ```
-/// use tamis::math::stack::{endless_rate, equal_rate};
-/// assert!((endless_rate(0.0, 0.25) - 0.2).abs() < 1e-15);
-/// assert!((equal_rate(0.9, 0.25, 41) - endless_rate(0.9, 0.25)).abs() < 1e-12);
-/// ```
-pub fn endless_rate(psi: f64, alpha: f64) -> f64 {
-    (1.0 - psi) * alpha / (1.0 + alpha)
-}
-
 /// Bits per key of the layers on keys (\[Stacked\], section 4.2): a key is in one if it passed all layers on negatives.
 ///
 /// ```
@@ -217,71 +201,6 @@ pub fn equal_bits(size: Size, nu: f64, alpha: f64, layers: u32) -> f64 {
 /// ```
 pub fn endless_bits(size: Size, nu: f64, alpha: f64) -> f64 {
     size.bits(alpha) * (1.0 + nu * alpha) / (1.0 - alpha)
-}
-
-/// A bound for the probability that the size of a stack is off its expectation by a share of `k` or more, for layers
-/// that are made for the entries they get (\[Stacked\], section 4.2, by Chebyshev's inequality).
-///
-/// ```
-/// use tamis::math::stack::{Size, deviation};
-/// // A million keys and as many negatives at 1 %: more than 2 % off in one case of forty thousand.
-/// assert!(deviation(Size::BLOOM, 1_000_000, 1.0, &[0.01; 5], 0.02) < 1.0 / 20_000.0);
-/// ```
-pub fn deviation(size: Size, keys: u64, nu: f64, alphas: &[f64], k: f64) -> f64 {
-    let min = alphas.iter().copied().fold(1.0, f64::min);
-    let max = alphas.iter().copied().fold(0.0, f64::max);
-    let spread = size.bits(min) * (1.0 - min) / (size.bits(max) * (1.0 - max));
-    let weight = (1.0 + nu) / ((1.0 + nu * min) * (1.0 + nu * min));
-    (max / (k * k) * spread * spread * weight / keys as f64).min(1.0)
-}
-
-/// How the expected rate changes where the share of queries on the known negatives goes from `before` to `after`
-/// (\[Stacked\], section 4.3): linearly, and no further than to [`unknown_rate`].
-///
-/// ```
-/// use tamis::math::stack::{shift, unknown_rate};
-/// let alphas = [0.01; 3];
-/// assert!((shift(&alphas, 0.9, 0.4) - 0.5 * (unknown_rate(&alphas) - 0.0001)).abs() < 1e-15);
-/// ```
-pub fn shift(alphas: &[f64], before: f64, after: f64) -> f64 {
-    (after - before) * (known_rate(alphas) - unknown_rate(alphas))
-}
-
-/// Insertions and queries that construction takes, in filter operations (\[Stacked\], section 4.4 and Algorithm 1).
-///
-/// A layer takes the entries of its side that get to it and is asked for those of the other. The paper gives the sums
-/// without end; these are the finite ones, for any rates.
-///
-/// ```
-/// use tamis::math::stack::construction;
-/// // 100 keys and 1000 negatives, 1 layer: all are asked.
-/// assert_eq!(construction(100, 1000, &[0.5]), (100.0, 1000.0));
-/// assert_eq!(construction(100, 1000, &[0.5, 0.25, 0.5]), (100.0 + 500.0 + 25.0, 1000.0 + 100.0 + 500.0));
-/// ```
-pub fn construction(keys: u64, known: u64, alphas: &[f64]) -> (f64, f64) {
-    // Entries of the side this layer holds, and of the other.
-    let (mut own, mut other) = (keys as f64, known as f64);
-    let (mut inserted, mut asked) = (0.0, 0.0);
-    for alpha in alphas {
-        inserted += own;
-        asked += other;
-        (own, other) = (other * alpha, own);
-    }
-    (inserted, asked)
-}
-
-/// [`construction`] without end (\[Stacked\], section 4.4): insertions and queries,
-/// `|P| / (1 - alpha) + |N_f| alpha / (1 - alpha)` and the same with |N_f| more.
-///
-/// ```
-/// use tamis::math::stack::{construction, endless_construction};
-/// let (inserted, asked) = endless_construction(100, 1000, 0.1);
-/// let many = construction(100, 1000, &[0.1; 41]);
-/// assert!((many.0 - inserted).abs() < 1e-9 && (many.1 - asked).abs() < 1e-9);
-/// ```
-pub fn endless_construction(keys: u64, known: u64, alpha: f64) -> (f64, f64) {
-    let inserted = (keys as f64 + known as f64 * alpha) / (1.0 - alpha);
-    (inserted, inserted + known as f64)
 }
 
 /// Layers a query is expected to ask, exactly: the sum of the probabilities that it gets to each (\[Stacked\], section

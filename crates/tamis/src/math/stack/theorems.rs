@@ -1,6 +1,6 @@
-//! a workload -> whether a stack is worth it: the theorems, and what they save.
+//! a workload -> which stacks are worth a look: theorems 1 and 2.
 
-use super::{Size, endless_bits};
+use super::Size;
 use crate::math::portable::log2;
 use crate::math::shape::Shape;
 
@@ -58,58 +58,4 @@ pub fn best_alpha(size: Size, nu: f64) -> f64 {
         if falls(middle) { low = middle } else { high = middle }
     }
     low
-}
-
-/// The most known negatives per key for which a stack reaches `alpha` in fewer bits than one filter, if they carry a
-/// share `psi` of the queries (\[Stacked\], Theorem 3); below 0 where there is none.
-///
-/// `log2(1 / (1 - k)) / (log2((1 - k) / alpha) + c) (1 - k - alpha) / alpha - 1` for the best k up to `psi`: layers of
-/// rate `alpha / (1 - k)` against one of rate `alpha`. The paper has natural logarithms, right for c = 0 alone: c counts
-/// bits.
-///
-/// ```
-/// use tamis::math::stack::{Size, most_known};
-/// // [Stacked], section 7: at 5 %, a quarter of the queries on half as many values as there are keys.
-/// assert!((most_known(Size::BLOOM, 0.05, 0.25) - 0.5).abs() < 0.02);
-/// ```
-pub fn most_known(size: Size, alpha: f64, psi: f64) -> f64 {
-    let at = |k: f64| {
-        let layer = log2((1.0 - k) / alpha) + size.c;
-        -log2(1.0 - k) / layer * (1.0 - k - alpha) / alpha - 1.0
-    };
-    // Beyond 1 - alpha layers would let everything pass.
-    let most = psi.min(1.0 - alpha * (1.0 + 1e-9)).max(0.0);
-    let mut best = -1.0f64;
-    // One maximum: a grid, then the two cells around it.
-    let (mut low, mut high) = (0.0, most);
-    for _ in 0..12 {
-        let width = (high - low) / 16.0;
-        let (mut top, mut here) = (low, f64::NEG_INFINITY);
-        for i in 0..=16 {
-            let k = if i == 16 { high } else { low + f64::from(i) * width };
-            let value = at(k);
-            if value > here {
-                (top, here) = (k, value);
-            }
-        }
-        best = best.max(here);
-        (low, high) = ((top - width).max(low), (top + width).min(high));
-    }
-    best
-}
-
-/// Bits per key that an endless stack of equal layers saves against one filter of rate `alpha`, where `nu` known
-/// negatives per key carry a share `psi` of the queries; 0 where none (\[Stacked\], section 7, Figure 2c).
-///
-/// The layers may have rates up to `alpha / (1 - psi)`; the smallest stack is there, or at [`best_alpha`] before it.
-///
-/// ```
-/// use tamis::math::stack::{Size, saved};
-/// // Half of the queries on as many values as there are keys: 1.1 of 9.6 bits.
-/// assert!((saved(Size::BLOOM, 0.01, 1.0, 0.5) - 1.11).abs() < 0.01);
-/// assert_eq!(saved(Size::BLOOM, 0.01, 1.0, 0.0), 0.0);
-/// ```
-pub fn saved(size: Size, alpha: f64, nu: f64, psi: f64) -> f64 {
-    let layer = (alpha / (1.0 - psi)).min(best_alpha(size, nu)).min(1.0 - 1e-9);
-    (size.bits(alpha) - endless_bits(size, nu, layer)).max(0.0)
 }

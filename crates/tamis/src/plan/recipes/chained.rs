@@ -10,7 +10,7 @@
 //! one bit per key and halves the negatives that `E` must know. For exactness alone w is about log2 lambda (Algorithm 1, and the
 //! Remark of Theorem 4.1: at most 1.11 C times the bound); with a goal for strangers it is at least what the goal asks for (strategy (a)
 //! of section 4.2.1, the "two filters" of [FPFS] section 3.5, their `a` chosen by size instead of a rule). Strategy (b), which
-//! promises strangers that pass `E` more seldom, does not hold for structures that xor: it is a formula in `math::bounds`.
+//! promises strangers that pass `E` more seldom, does not hold for structures that xor: it is a formula in `docs/math.md`.
 //!
 //! Where there are more keys than negatives, the same with the sides exchanged, `N E`: a filter on the negatives admits what
 //! it does not know. For exactness only: strangers nearly all get a yes.

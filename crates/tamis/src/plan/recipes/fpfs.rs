@@ -5,7 +5,7 @@
 //! * **naive** (section 3.4): one filter that holds the excluded keys too, with the wrong fingerprint. One probe, and as many bits
 //!   for an excluded key as for a key.
 //! * **integrated** (sections 3.6 and 3.8): the two stages of `P E` share their places, so members cost one probe instead of
-//!   two. The paper's rules for the bits of stage one are in `math::bounds`; here they are chosen by the size that comes out.
+//!   two. The paper's rules for the bits of stage one are in `docs/math.md`; here they are chosen by the size that comes out.
 
 use crate::error::BuildError;
 use crate::leaves::Design;

@@ -15,6 +15,22 @@ use tamis_bench::peers::pool;
 
 use crate::mapped::{Built, Mapped, Outcome, Pairs};
 
+type Words = BitFieldVec<Box<[usize]>>;
+
+/// A function on `$value`s. Those on fields of bits are turned into their variant of unaligned reads.
+macro_rules! function {
+    ($name:literal, $value:ty, $map:ty $(, $unaligned:ident)?) => {
+        Mapped::threaded($name, |pairs, threads| {
+            let (values, n) = (narrow::<$value>(pairs)?, pairs.keys.len());
+            let builder = VBuilder::default().max_num_threads(threads).expected_num_keys(n);
+            let new = || <$map>::try_par_new_with_builder(&pairs.keys, &values, builder, no_logging![]);
+            let map = pool(threads, new)??;
+            let bytes = map.mem_size(SizeFlags::default());
+            Ok(Built::new(bytes, map$(.$unaligned()?)?, |map, key| map.get(key) as u64))
+        })
+    };
+}
+
 /// Functions that use less space where some values are frequent.
 pub(crate) fn compressed() -> Vec<Mapped> {
     vec![
@@ -23,31 +39,13 @@ pub(crate) fn compressed() -> Vec<Mapped> {
         Mapped::threaded("sux CompVFunc, whole code", |pairs, threads| {
             huffman(pairs, threads, HuffmanConf::unlimited())
         }),
-        Mapped::threaded("sux VFunc2", |pairs, threads| {
-            let (values, n) = (narrow::<usize>(pairs)?, pairs.keys.len());
-            let builder = VBuilder::default().max_num_threads(threads).expected_num_keys(n);
-            let map = pool(threads, || {
-                VFunc2::<u64, Words>::try_par_new_with_builder(&pairs.keys, &values, builder, no_logging![])
-            })??;
-            let bytes = map.mem_size(SizeFlags::default());
-            Ok(Built::new(bytes, map.try_into_unaligned()?, |map, key| map.get(key) as u64))
-        }),
+        function!("sux VFunc2", usize, VFunc2<u64, Words>, try_into_unaligned),
     ]
 }
 
-type Words = BitFieldVec<Box<[usize]>>;
-
 /// A function with as many bits as the largest value has.
 pub(crate) fn fixed() -> Mapped {
-    Mapped::threaded("sux VFunc", |pairs, threads| {
-        let (values, n) = (narrow::<usize>(pairs)?, pairs.keys.len());
-        let builder = VBuilder::default().max_num_threads(threads).expected_num_keys(n);
-        let map = pool(threads, || {
-            VFunc::<u64, Words>::try_par_new_with_builder(&pairs.keys, &values, builder, no_logging![])
-        })??;
-        let bytes = map.mem_size(SizeFlags::default());
-        Ok(Built::new(bytes, map.try_into_unaligned()?, |map, key| map.get(key) as u64))
-    })
+    function!("sux VFunc", usize, VFunc<u64, Words>, try_into_unaligned)
 }
 
 /// The values in the type a structure wants.
@@ -67,27 +65,12 @@ fn huffman(pairs: &Pairs, threads: usize, code: HuffmanConf) -> Outcome {
     Ok(Built::new(bytes, map.try_into_unaligned()?, |map, key| u64::from(map.get(key))))
 }
 
-/// Slices of whole integers, where values have the width of one: quicker than fields of bits.
-macro_rules! slice {
-    ($name:literal, $value:ty) => {
-        Mapped::threaded($name, |pairs, threads| {
-            let (values, n) = (narrow::<$value>(pairs)?, pairs.keys.len());
-            let builder = VBuilder::default().max_num_threads(threads).expected_num_keys(n);
-            let map = pool(threads, || {
-                VFunc::<u64, Box<[$value]>>::try_par_new_with_builder(&pairs.keys, &values, builder, no_logging![])
-            })??;
-            let bytes = map.mem_size(SizeFlags::default());
-            Ok(Built::new(bytes, map, |map, key| u64::from(map.get(key))))
-        })
-    };
-}
-
-/// The function on a slice of integers of this width, if there are such integers.
+/// The function on a slice of integers of this width, if there are such integers: quicker than fields of bits.
 pub(crate) fn slices(width: u32) -> Option<Mapped> {
     match width {
-        8 => Some(slice!("sux VFunc u8", u8)),
-        16 => Some(slice!("sux VFunc u16", u16)),
-        32 => Some(slice!("sux VFunc u32", u32)),
+        8 => Some(function!("sux VFunc u8", u8, VFunc<u64, Box<[u8]>>)),
+        16 => Some(function!("sux VFunc u16", u16, VFunc<u64, Box<[u16]>>)),
+        32 => Some(function!("sux VFunc u32", u32, VFunc<u64, Box<[u32]>>)),
         _ => None,
     }
 }

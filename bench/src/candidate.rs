@@ -62,7 +62,6 @@ impl Candidate {
     }
 
     /// Gives this candidate only so many keys that a power of two of places is full to `load`.
-    #[cfg_attr(not(feature = "peers"), allow(dead_code))]
     pub fn at_load(mut self, load: f64) -> Candidate {
         self.load = Some(load);
         self

@@ -5,16 +5,15 @@
 
 use std::error::Error;
 use std::fs::File;
-use std::io::{BufRead, BufReader, BufWriter, Read, Write};
+use std::io::{BufRead, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use clap::Args;
 use serde::Serialize;
 use tamis::workload::{Counter, Counts, ONE};
 use tamis::{Hasher, Key};
 
-use crate::arch;
 use crate::end_to_end::write_key;
 use crate::machine::Machine;
 use crate::measure;
@@ -104,16 +103,7 @@ pub(crate) fn count_alone(file: &Path, options: &Options) -> Result<String, Box<
 /// Runs a command that prints the number of distinct lines first.
 fn measured(name: &str, command: &mut Command) -> Result<Row, Box<dyn Error>> {
     eprint!("\r\x1b[K{name}");
-    let child = || -> Result<(arch::Usage, String), Box<dyn Error>> {
-        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
-        let mut stdout = String::new();
-        if let Some(mut pipe) = child.stdout.take() {
-            pipe.read_to_string(&mut stdout)?;
-        }
-        Ok((arch::wait(child)?, stdout))
-    };
-    let (result, wall) = measure::wall(child);
-    let (usage, stdout) = result?;
+    let (usage, wall, stdout) = measure::child(command)?;
     eprint!("\r\x1b[K");
     if !usage.status.success() {
         return Err(format!("{name} ended with {}", usage.status).into());

@@ -6,14 +6,13 @@
 
 use std::error::Error;
 use std::fs::{self, File};
-use std::io::{BufWriter, Read, Write};
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use clap::Args;
 use serde::Serialize;
 
-use crate::arch;
 use crate::machine::Machine;
 use crate::measure;
 use crate::stream::Stream;
@@ -112,16 +111,7 @@ fn write_keys(file: &Path, n: usize, stream: &mut Stream) -> std::io::Result<()>
 
 /// Runs one command to its end. Exit code 1 is grep's "nothing matched".
 fn run_once(command: &mut Command, n: usize) -> Result<Run, Box<dyn Error>> {
-    let child = || -> Result<(arch::Usage, String), Box<dyn Error>> {
-        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
-        let mut stdout = String::new();
-        if let Some(mut pipe) = child.stdout.take() {
-            pipe.read_to_string(&mut stdout)?;
-        }
-        Ok((arch::wait(child)?, stdout))
-    };
-    let (result, wall) = measure::wall(child);
-    let (usage, stdout) = result?;
+    let (usage, wall, stdout) = measure::child(command.stderr(Stdio::null()))?;
     match usage.status.code() {
         Some(0 | 1) => Ok(Run {
             wall: measure::nanos_each(wall, n),

@@ -1,5 +1,7 @@
 //! work -> numbers: clocks, medians and memory readings.
 
+use std::io::{self, Read};
+use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -17,6 +19,17 @@ pub fn wall<T>(work: impl FnOnce() -> T) -> (T, Duration) {
     let start = Instant::now();
     let result = work();
     (result, start.elapsed())
+}
+
+/// Runs a command to its end: what it needed, wall time, and what it printed.
+pub(crate) fn child(command: &mut Command) -> io::Result<(arch::Usage, Duration, String)> {
+    let start = Instant::now();
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
+    let mut stdout = String::new();
+    if let Some(mut pipe) = child.stdout.take() {
+        pipe.read_to_string(&mut stdout)?;
+    }
+    Ok((arch::wait(child)?, start.elapsed(), stdout))
 }
 
 /// Nanoseconds for each of `n` things.

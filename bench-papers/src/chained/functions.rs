@@ -9,7 +9,7 @@ use crate::mapped::{Mapped, Pairs, Row, Sample};
 use crate::ours;
 
 use super::Options;
-use super::maps::{Group, NOTE, TIMES, times};
+use super::maps::{self, Group, NOTE};
 
 /// The rows that reads are compared with; the quickest of them counts.
 const REFERENCE: &str = "sux VFunc";
@@ -51,29 +51,21 @@ fn ratio(group: &Group, row: &Row, field: fn(&Sample) -> Option<f64>) -> Option<
 
 /// The results.
 pub(super) fn table(groups: &[Group], options: &Options, machine: &Machine) -> Table {
-    let cells = |group: &Group, row: &Row| {
-        let bits = group.bits(row);
-        let mut cells = vec![
-            format!("{}, {}", group.of, row.name),
+    let cells = |group: &Group, row: &Row, bits: Option<f64>| {
+        [
             number(bits, 3),
             number(bits.map(|bits| bits / group.needed), 4),
             number(ratio(group, row, |s| s.read), 2),
             number(ratio(group, row, |s| s.batch), 2),
-        ];
-        cells.extend(times(row));
-        cells.push(row.describe());
-        cells
+        ]
     };
     let first = ["width, structure", "bits/key", "over width", "read / sux", "batch / sux"];
-    Table {
-        head: format!(
-            "Functions: random values for {} random u64 keys, rounds: {}, seed {}. {machine}.",
-            options.n, options.rounds, options.seed
-        ),
-        columns: first.into_iter().chain(TIMES).chain(["wrong"]).map(String::from).collect(),
-        rows: groups.iter().flat_map(|group| group.rows.iter().map(move |row| cells(group, row))).collect(),
-        note: format!("{NOTE} / sux: over the quickest {REFERENCE} of the same round and width, which has no batch."),
-    }
+    let head = format!(
+        "Functions: random values for {} random u64 keys, rounds: {}, seed {}. {machine}.",
+        options.n, options.rounds, options.seed
+    );
+    let note = format!("{NOTE} / sux: over the quickest {REFERENCE} of the same round and width, which has no batch.");
+    maps::table(head, first, groups, cells, note)
 }
 
 #[cfg(test)]

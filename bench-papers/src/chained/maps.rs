@@ -49,14 +49,35 @@ impl Group {
     }
 }
 
+/// A row for every map: its name, four cells that `cells` makes of its bits per key, then [`times`] and what was wrong.
+pub(super) fn table(
+    head: String,
+    first: [&str; 5],
+    groups: &[Group],
+    cells: impl Fn(&Group, &Row, Option<f64>) -> [String; 4],
+    note: String,
+) -> Table {
+    let row = |group: &Group, row: &Row| {
+        let cells = cells(group, row, group.bits(row));
+        let name = format!("{}, {}", group.of, row.name);
+        [name].into_iter().chain(cells).chain(times(row)).chain([row.describe()]).collect()
+    };
+    Table {
+        head,
+        columns: first.into_iter().chain(TIMES).chain(["wrong"]).map(String::from).collect(),
+        rows: groups.iter().flat_map(|group| group.rows.iter().map(|of| row(group, of)).collect::<Vec<_>>()).collect(),
+        note,
+    }
+}
+
 /// How the groups of an application are printed.
 pub(super) type Print = fn(&[Group], &Options, &Machine) -> Table;
 
 /// The names of [`times`].
-pub(super) const TIMES: [&str; 6] = ["read", "batch", "in order", "build", "build, 2 threads", "speedup"];
+const TIMES: [&str; 6] = ["read", "batch", "in order", "build", "build, 2 threads", "speedup"];
 
 /// What every table ends with, but for the last column.
-pub(super) fn times(row: &Row) -> Vec<String> {
+fn times(row: &Row) -> Vec<String> {
     type Field = fn(&Sample) -> Option<f64>;
     let fields: [(Field, usize); 6] = [
         (|s| s.read, 1),

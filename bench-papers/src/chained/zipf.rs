@@ -9,7 +9,7 @@ use crate::ours;
 
 use super::Options;
 use super::huffman;
-use super::maps::{Group, NOTE, TIMES, times};
+use super::maps::{self, Group, NOTE};
 
 /// Values of the alphabet.
 const ALPHABET: usize = 50_000;
@@ -56,29 +56,21 @@ pub(super) fn run(options: &Options, stream: &mut Stream) -> Vec<Group> {
 
 /// The results.
 pub(super) fn table(groups: &[Group], options: &Options, machine: &Machine) -> Table {
-    let cells = |group: &Group, row: &Row| {
-        let bits = group.bits(row);
-        let mut cells = vec![
-            format!("{}, {}", group.of, row.name),
+    let cells = |group: &Group, _: &Row, bits: Option<f64>| {
+        [
             number(Some(group.needed), 3),
             number(bits, 3),
             number(bits.map(|bits| bits - group.needed), 3),
             number(bits.map(|bits| (bits / group.needed - 1.0) * 100.0), 1),
-        ];
-        cells.extend(times(row));
-        cells.push(row.describe());
-        cells
+        ]
     };
     let first = ["keys, structure", "entropy", "bits/key", "over entropy", "%"];
-    Table {
-        head: format!(
-            "Random u64 keys, {ALPHABET} values with counts by Zipf's law (exponent 1), rounds: {}, seed {}. {machine}.",
-            options.rounds, options.seed
-        ),
-        columns: first.into_iter().chain(TIMES).chain(["wrong"]).map(String::from).collect(),
-        rows: groups.iter().flat_map(|group| group.rows.iter().map(move |row| cells(group, row))).collect(),
-        note: format!("{NOTE} Sizes have the code and its values with them."),
-    }
+    let head = format!(
+        "Random u64 keys, {ALPHABET} values with counts by Zipf's law (exponent 1), rounds: {}, seed {}. {machine}.",
+        options.rounds, options.seed
+    );
+    let note = format!("{NOTE} Sizes have the code and its values with them.");
+    maps::table(head, first, groups, cells, note)
 }
 
 #[cfg(test)]

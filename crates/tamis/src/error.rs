@@ -5,94 +5,9 @@ use std::io;
 
 use crate::hash::{Domain, Mismatch};
 
-/// Why a filter could not be built.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum BuildError {
-    /// Keys that are wanted and excluded at the same time.
-    Conflict {
-        /// How many distinct keys are on both sides.
-        count: u64,
-        /// The first few, as (position among the keys, position among the negatives), both from 0.
-        first: Vec<(u64, u64)>,
-    },
-    /// No seed gave a solvable system. Distinct digests make this practically impossible; equal ones make it certain.
-    Unsolvable {
-        /// The structure that gave up.
-        structure: &'static str,
-        /// The number of keys it was given.
-        keys: usize,
-        /// How many seeds were tried.
-        attempts: u32,
-    },
-    /// An exact filter, or one that may match a share of the excluded keys, without any excluded key: it would match every key.
-    NothingExcluded,
-    /// The goal lies outside what the structure can do.
-    Unreachable {
-        /// What was asked for, what is possible.
-        reason: String,
-    },
-    /// Keys of a map that come with two different values.
-    TwoValues {
-        /// How many distinct keys.
-        count: u64,
-        /// The first few, as the positions of two of their pairs in the input, both from 0.
-        first: Vec<(u64, u64)>,
-    },
-    /// A value that the alphabet or the width of a map does not have.
-    Value {
-        /// The value, and what was declared.
-        reason: String,
-    },
-    /// The keys come from both domains.
-    MixedDomains,
-    /// The temporary files would grow past the limit the caller set.
-    DiskLimit {
-        /// The limit in bytes.
-        limit: u64,
-    },
-    /// The progress callback asked to stop.
-    Cancelled,
-    /// Reading keys back or writing temporary or result files failed.
-    Io(io::Error),
-}
+mod build;
 
-impl fmt::Display for BuildError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            BuildError::Conflict { count, first } => {
-                write!(f, "{count} {} both wanted and excluded", if *count == 1 { "key is" } else { "keys are" })?;
-                for (i, (key, negative)) in first.iter().enumerate() {
-                    let lead = if i == 0 { ": " } else { ", " };
-                    write!(f, "{lead}key {key} = negative {negative}")?;
-                }
-                f.write_str("; if they differ, their digests were made equal, which a secret key prevents")
-            }
-            BuildError::Unsolvable { structure, keys, attempts } => {
-                write!(f, "{structure}: no solution for {keys} keys after {attempts} seeds; are two of them equal?")
-            }
-            BuildError::TwoValues { count, first } => {
-                write!(f, "{count} {} two values", if *count == 1 { "key has" } else { "keys have" })?;
-                for (i, (one, other)) in first.iter().enumerate() {
-                    write!(f, "{}pairs {one} and {other}", if i == 0 { ": " } else { ", " })?;
-                }
-                Ok(())
-            }
-            BuildError::NothingExcluded => f.write_str(
-                "exact: no key is excluded, so every key would match; expected excluded keys, or a rate or bits per key as the goal",
-            ),
-            BuildError::Unreachable { reason } | BuildError::Value { reason } => f.write_str(reason),
-            BuildError::MixedDomains => {
-                f.write_str("some keys are integers and some are bytes; a filter holds one kind")
-            }
-            BuildError::DiskLimit { limit } => {
-                write!(f, "temporary files would exceed the disk limit of {limit} bytes")
-            }
-            BuildError::Cancelled => f.write_str("cancelled"),
-            BuildError::Io(e) => e.fmt(f),
-        }
-    }
-}
+pub use build::{BuildError, Difference, Lack, ShapeError, ValueError};
 
 /// Why bytes are not a filter.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -272,12 +187,6 @@ impl fmt::Display for Error {
     }
 }
 
-impl std::error::Error for BuildError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        // It speaks for its cause already.
-        if let BuildError::Io(e) = self { e.source() } else { None }
-    }
-}
 impl std::error::Error for FormatError {}
 impl std::error::Error for QueryError {}
 impl std::error::Error for ChangeError {}
@@ -312,6 +221,8 @@ from! {
     ChangeError => Error::Change,
     io::Error => Error::Io,
     io::Error => BuildError::Io,
+    ShapeError => BuildError::Shape,
+    ValueError => BuildError::Value,
     Mismatch => QueryError::Domain,
     Mismatch => ChangeError::Domain,
 }

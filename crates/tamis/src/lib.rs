@@ -68,7 +68,7 @@ pub mod workload {
 pub use dynamic::{
     bloom, bloom::Bloom, cuckoo, cuckoo::Cuckoo, quotient, quotient::Quotient, stacked, stacked::Stacked,
 };
-pub use error::{BuildError, ChangeError, Error, FormatError, QueryError};
+pub use error::{BuildError, ChangeError, Difference, Error, FormatError, Lack, QueryError, ValueError};
 #[cfg(feature = "build")]
 pub use filter::build::{
     self, Build, Collector, Digests, Partitioned, Progress, Report, Sealed, build, build_digests, stream,

@@ -192,7 +192,7 @@ fn parse(text: &[u8], counts: bool) -> Result<(&str, u64), String> {
         }
         _ => (text, 1),
     };
-    check_name(name)?;
+    check_name(name).map_err(|error| error.to_string())?;
     Ok((name, count))
 }
 

@@ -90,9 +90,8 @@ fn size(n: u64, goal: f64) -> Option<(u64, u32)> {
 impl Segments {
     /// All but the table, and its length.
     fn without_table(capacity: u64, rate: f64, salt: Salt) -> Result<(Segments, u64), BuildError> {
-        let (cells, segments) = size(capacity, rate).ok_or_else(|| BuildError::Unreachable {
-            reason: format!("Bloom filter: no size gives a rate of {rate} with {capacity} keys"),
-        })?;
+        let none = BuildError::NoSize { structure: "Bloom filter", keys: capacity, rate };
+        let (cells, segments) = size(capacity, rate).ok_or(none)?;
         let salts = (0..u64::from(segments)).map(|segment| salt.child(segment)).collect();
         Ok((Segments { cells, salts, table: vec![], len: 0 }, (cells * u64::from(segments)).div_ceil(8)))
     }

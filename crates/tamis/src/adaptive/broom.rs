@@ -115,12 +115,8 @@ impl Broom {
     /// An empty filter with these options.
     pub fn with(options: &Options) -> Result<Broom, BuildError> {
         let Options { capacity, rate, block, moved, .. } = *options;
-        let plan = plan(capacity, rate, block.words(), moved).ok_or_else(|| BuildError::Unreachable {
-            reason: format!(
-                "broom filter: no size for a rate of {rate} with {capacity} keys, expected at least 2^-{MAX_REMAINDER} \
-                 and at most {MAX_KEYS} keys"
-            ),
-        })?;
+        let none = BuildError::BroomSize { keys: capacity, rate, remainder: MAX_REMAINDER, most: MAX_KEYS };
+        let plan = plan(capacity, rate, block.words(), moved).ok_or(none)?;
         let hasher = Hasher::keyed_or_secret(options.key)?;
         Ok(Broom {
             rate,

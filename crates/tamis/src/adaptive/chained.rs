@@ -274,10 +274,8 @@ of_key_set!(AdaptiveChained);
 /// The fewest 256ths of a bit that reach a rate.
 fn width(rate: f64) -> Result<u16, BuildError> {
     let params = |width| ribbon::Params { width, wide: false, nested: false };
-    (256..=32 * 256).find(|&width| params(width).rate_at(1) <= rate).ok_or_else(|| {
-        let reason = format!("the rate for strangers must lie between 2^-32 and 1, not {rate}");
-        BuildError::Unreachable { reason }
-    })
+    let none = BuildError::Range { option: "fpr", given: rate, least: 1.0 / (1u64 << 32) as f64, most: 1.0 };
+    (256..=32 * 256).find(|&width| params(width).rate_at(1) <= rate).ok_or(none)
 }
 
 /// A ribbon on sorted distinct keys.

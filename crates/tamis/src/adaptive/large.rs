@@ -117,9 +117,8 @@ impl LargeBroom {
     }
 
     fn with(hasher: Hasher, domain: Domain, capacity: u64, rate: f64) -> Result<LargeBroom, BuildError> {
-        let shape = shape(capacity, rate).filter(|_| rate < 1.0).ok_or_else(|| BuildError::Unreachable {
-            reason: format!("broom filter of large remainders: no size gives a rate of {rate} with {capacity} keys"),
-        })?;
+        let none = BuildError::NoSize { structure: "broom filter of large remainders", keys: capacity, rate };
+        let shape = shape(capacity, rate).filter(|_| rate < 1.0).ok_or(none)?;
         let front = Front::new(shape.bins, shape.rest);
         let yard = Backyard::new(shape.yard_slots, shape.yard_keys);
         let (Some(front), Some(yard)) = (front, yard) else {

@@ -104,13 +104,13 @@ struct Sizes {
 
 impl Sizes {
     fn new(capacity: u64, rate: f64, steps: u32) -> Result<Sizes, BuildError> {
-        let fail = |reason| BuildError::Unreachable { reason: format!("adaptive quotient filter: {reason}") };
         if !STEPS.contains(&steps) || !RATES.contains(&rate) {
-            return Err(fail(format!("a rate of {rate} and {steps} steps, expected 1e-7 to 0.5 and 4 to 128")));
+            return Err(BuildError::RateAndSteps { rate, steps });
         }
         let fits = |&(slots, remainder): &(u64, u32)| slots.leading_zeros() + BASE_BITS >= 64 + remainder;
-        let none = || fail(format!("{capacity} keys at a rate of {rate} have more than 2^{BASE_BITS} fingerprints"));
-        let table = size(capacity.max(1), rate).filter(fits).ok_or_else(none)?;
+        let (structure, bits) = ("adaptive quotient filter", BASE_BITS);
+        let many = BuildError::Fingerprints { structure, keys: capacity, rate, bits };
+        let table = size(capacity.max(1), rate).filter(fits).ok_or(many)?;
         let collide = (capacity as f64 * rate * 1.5) as u64;
         let long = (3 * capacity).div_ceil(2 * u64::from(steps)) + collide.min(capacity) + 64;
         Ok(Sizes { capacity, rate, steps, table, long: long as usize, whole: (capacity >> 12) as usize + 64 })

@@ -197,8 +197,7 @@ impl<const SHIFT: u32> Words<Scattered<SHIFT>> {
     pub(super) fn new(capacity: usize) -> Result<Words<Scattered<SHIFT>>, BuildError> {
         let count = homes(capacity, true);
         let mut slots = vec![];
-        let none = |_| BuildError::Unreachable { reason: format!("no memory for a table of {count} words") };
-        slots.try_reserve_exact(count).map_err(none)?;
+        slots.try_reserve_exact(count).map_err(|_| BuildError::NoMemory { bytes: 8 * count as u64 })?;
         slots.resize(count, 0);
         Ok(Words::with(slots, capacity))
     }

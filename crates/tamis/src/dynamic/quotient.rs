@@ -55,9 +55,7 @@ impl Quotient {
     /// An empty filter for `capacity` keys or a few more: with that many it lets at most `rate` of the strangers through.
     pub fn new(domain: Domain, hasher: Hasher, capacity: u64, rate: f64) -> Result<Quotient, BuildError> {
         let found = size(capacity.max(1), rate).filter(|_| rate < 1.0);
-        let size = found.ok_or_else(|| BuildError::Unreachable {
-            reason: format!("quotient filter: no size gives a rate of {rate} with {capacity} keys"),
-        })?;
+        let size = found.ok_or(BuildError::NoSize { structure: "quotient filter", keys: capacity, rate })?;
         Ok(Core { hasher, domain, table: OwnedQuotient::empty(size, SALT)?.into() }.into())
     }
 
@@ -141,10 +139,7 @@ impl Quotient {
     /// # Ok::<(), tamis::Error>(())
     /// ```
     pub fn grow(&mut self) -> Result<(), BuildError> {
-        let doubled = self.core.table.doubled()?.ok_or_else(|| BuildError::Unreachable {
-            reason: format!("the filter of {} keys cannot grow: no bits are left in its remainders", self.len()),
-        })?;
-        self.core.table = doubled;
+        self.core.table = self.core.table.doubled()?.ok_or(BuildError::CannotGrow { keys: self.len() })?;
         Ok(())
     }
 

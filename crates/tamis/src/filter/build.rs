@@ -188,7 +188,7 @@ impl Default for Options {
 
 impl Options {
     pub(crate) fn workspace(&self) -> Arc<Workspace> {
-        let memory = self.limits.memory / GATHER.1 * GATHER.0;
+        let memory = self.limits.memory / SORT_MEMORY_SHARE.1 * SORT_MEMORY_SHARE.0;
         Workspace::new(&Limits { memory, ..self.limits.clone() }, self.threads)
     }
 
@@ -212,7 +212,7 @@ impl Options {
 
 /// The part of the memory limit that is the workspace of intake and census. The rest is room for what comes on top: shards
 /// under construction, about 60 MB per thread.
-const GATHER: (u64, u64) = (5, 8);
+const SORT_MEMORY_SHARE: (u64, u64) = (5, 8);
 
 impl<I, N, Q> Build<I, N, Q> {
     /// Lets at most this share of strangers through. The default is 0.01.
@@ -599,8 +599,7 @@ fn write_plan<W: Write>(
     out: W,
 ) -> Result<(W, u64), Error> {
     if shards.bits > MAX_SHARD_BITS {
-        let reason = format!("{} keys are more than a file holds", shards.stats.keys);
-        return Err(BuildError::Unreachable { reason }.into());
+        return Err(BuildError::TooManyKeys { keys: shards.stats.keys, place: "file" }.into());
     }
     // A list of no steps has no parts to shard.
     let shard_bits = if plan.steps.is_empty() { 0 } else { shards.bits };

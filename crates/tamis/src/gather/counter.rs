@@ -46,7 +46,7 @@ const MAX_WEIGHT: f64 = (1u64 << 43) as f64;
 /// A weight in queries as units, rounded to the nearest. Zero is zero, and may be left out.
 ///
 /// # Errors
-/// [`BuildError::Unreachable`] if the weight is negative, not finite, below 2^-20 or above 2^43.
+/// [`BuildError::Weight`] if the weight is negative, not finite, below 2^-20 or above 2^43.
 ///
 /// ```
 /// use tamis::workload::{ONE, units};
@@ -55,19 +55,11 @@ const MAX_WEIGHT: f64 = (1u64 << 43) as f64;
 /// # Ok::<(), tamis::BuildError>(())
 /// ```
 pub fn units(weight: f64) -> Result<u64, BuildError> {
-    let shown = || if weight.abs() < 1e15 { weight.to_string() } else { format!("{weight:e}") };
-    let wrong = |why: &str| Err(BuildError::Unreachable { reason: format!("a weight of {} {why}", shown()) });
-    if !weight.is_finite() || weight < 0.0 {
-        return wrong("makes no sense, expected a number from 0 to 2^43");
-    }
-    if weight > MAX_WEIGHT {
-        return wrong("is more than 2^43; scale the weights down");
-    }
     let units = weight * ONE as f64;
-    if weight > 0.0 && units < 1.0 {
-        return wrong("is less than 2^-20; scale the weights up");
+    match weight == 0.0 || (units >= 1.0 && weight <= MAX_WEIGHT) {
+        true => Ok(units.round() as u64),
+        false => Err(BuildError::Weight { weight }),
     }
-    Ok(units.round() as u64)
 }
 
 /// Counts queries within a memory limit.
@@ -130,14 +122,14 @@ impl Counter {
     /// Counts a query of this weight in units; one of no weight is no query.
     ///
     /// # Errors
-    /// [`BuildError::Unreachable`] if the sum of all weights would be 2^44 queries or more; nothing is counted then.
+    /// [`BuildError::Weights`] if the sum of all weights would be 2^44 queries or more; nothing is counted then.
     #[inline]
     pub fn push(&mut self, digest: Digest, weight: u64) -> Result<(), BuildError> {
         if weight == 0 {
             return Ok(());
         }
         // Every count is at most the sum of all: no other sum can overflow.
-        self.queries = self.queries.checked_add(weight).ok_or_else(too_many)?;
+        self.queries = self.queries.checked_add(weight).ok_or(BuildError::Weights)?;
         if self.pending.len() == MAX_PENDING {
             self.flush_pending();
         }
@@ -240,12 +232,6 @@ impl Counter {
         }
         self.floor = self.floor.max(heaviest(last));
     }
-}
-
-#[cold]
-fn too_many() -> BuildError {
-    let reason = "the counts of the expected queries add up to more than 2^44; scale them down".into();
-    BuildError::Unreachable { reason }
 }
 
 /// The digest with `rank` smaller ones, of more than `rank` different ones. Nothing is copied: byte after byte of it is found by

@@ -39,10 +39,7 @@ pub(crate) fn zeros(out: &mut Vec<u8>, len: u64) -> Result<&mut [u8], crate::err
         out.try_reserve_exact(len).ok()?;
         Some(start + len)
     });
-    let Some(end) = end else {
-        return Err(crate::error::BuildError::Unreachable { reason: format!("no memory for a table of {len} bytes") });
-    };
-    out.resize(end, 0);
+    out.resize(end.ok_or(crate::error::BuildError::NoMemory { bytes: len })?, 0);
     Ok(&mut out[start..])
 }
 
@@ -225,10 +222,10 @@ mod tests {
                 #[test]
                 fn sizes_that_are_none_are_refused() {
                     for bits in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e300] {
-                        assert!(matches!(Params::for_bits_per_key(9, bits), Err(BuildError::Unreachable { .. })));
+                        assert!(matches!(Params::for_bits_per_key(9, bits), Err(BuildError::NotASize { .. })));
                     }
                     for rate in [0.0, -1.0, f64::NAN] {
-                        assert!(matches!(Params::for_rate(9, rate), Err(BuildError::Unreachable { .. })));
+                        assert!(matches!(Params::for_rate(9, rate), Err(BuildError::NoSize { .. })));
                     }
                     assert!(
                         Params::for_bits_per_key(u64::MAX, 1.0).is_err() && Params::for_rate(u64::MAX, 0.1).is_err()

@@ -17,8 +17,8 @@
 
 use std::borrow::Cow;
 
-use super::{Query, Role};
-use crate::error::BuildError;
+use super::{Geometry, Query, Role};
+use crate::error::{BuildError, Lack};
 use crate::hash::{Digest, Salt};
 use crate::parallel::Stop;
 
@@ -207,16 +207,13 @@ impl<'a> Sides<'a> {
     }
 
     /// For a leaf that stores fingerprints and nothing else, in any role but [`Role::Decide`].
-    pub(super) fn fingerprints<T>(
+    pub(super) fn fingerprints<T: Geometry>(
         &mut self,
         build: impl FnOnce(&[Digest]) -> Result<T, BuildError>,
     ) -> Result<T, BuildError> {
         self.stored(|digests, values| match values {
             Values::Fingerprints => build(digests),
-            Values::Given(_) | Values::Signed(_) => {
-                let reason = "Bloom, cuckoo and quotient filters cannot hold an exact bit".into();
-                Err(BuildError::Unreachable { reason })
-            }
+            Values::Given(_) | Values::Signed(_) => Err(BuildError::Unfit { kind: T::NAME, lacks: Lack::ExactBit }),
         })
     }
 

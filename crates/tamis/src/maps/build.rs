@@ -23,7 +23,7 @@ use super::tree::Target;
 use super::value::{ToValue, Value};
 use crate::arch::arena::Arena;
 use crate::debug::brief_debug;
-use crate::error::{BuildError, Error};
+use crate::error::{BuildError, Error, ValueError};
 use crate::filter::build::{Options, Progress, same_domain, to_file};
 use crate::format::{Form, Header, MAX_SHARD_BITS, Writer, put_varint};
 use crate::gather::{Intake, Limits, Paired, Workspace, shard_bits};
@@ -299,28 +299,25 @@ impl Collector {
         same_domain::<K>(&mut self.domain)?;
         let Settings { common, width, alphabet, .. } = &self.options;
         let value = value.to_value();
-        match (value, width) {
-            (Value::Number(number), Some(width)) if *width < 64 && number >> width > 0 => {
-                let reason = format!("the value {number} does not fit in {width} bits");
-                return Err(BuildError::Value { reason });
+        match (value, *width) {
+            (Value::Number(number), Some(bits)) if bits < 64 && number >> bits > 0 => {
+                return Err(ValueError::Width { number, bits }.into());
             }
-            (Value::Bytes(_), Some(width)) => {
-                let reason = format!("the value {} is not a number of {width} bits", shown(value));
-                return Err(BuildError::Value { reason });
+            (Value::Bytes(_), Some(bits)) => {
+                return Err(ValueError::NotANumber { value: shown(value), bits }.into());
             }
             _ => {}
         }
         if let Some(alphabet) = alphabet
             && !alphabet.has(value)
         {
-            let count = alphabet.numbers.len() + alphabet.bytes.len();
-            let reason = format!("the value {} is not one of the {count} that were declared", shown(value));
-            return Err(BuildError::Value { reason });
+            let declared = alphabet.numbers.len() + alphabet.bytes.len();
+            return Err(ValueError::Undeclared { value: shown(value), declared }.into());
         }
         let value = self.values.number(value)?;
         let (digest, ordinal) = (key.digest(&common.hasher), self.pairs.count());
         self.pairs.push(Paired { digest, value, ordinal, rival: Paired::NONE }, &|| common.stop())?;
-        common.tell(self.pairs.count(), Progress::Read { keys: self.pairs.count() })
+        common.report_progress(self.pairs.count(), Progress::Read { keys: self.pairs.count() })
     }
 
     /// Builds the map in memory.
@@ -350,8 +347,7 @@ impl Collector {
         let counted = ValueCounts::new(&pairs, &values, common.threads, &stop)?;
         let bits = shard_bits(counted.keys, workspace.shard_keys());
         if bits > MAX_SHARD_BITS {
-            let reason = format!("{} keys are more than a file holds", counted.keys);
-            return Err(BuildError::Unreachable { reason }.into());
+            return Err(BuildError::TooManyKeys { keys: counted.keys, place: "file" }.into());
         }
         let mut hasher = common.hasher;
         if !hasher.is_keyed() && pairs.is_crowded(bits, &stop)? {
@@ -471,12 +467,8 @@ impl Settings {
             return Ok(function);
         }
         let Some(counts) = &counted.counts else {
-            let too_many =
-                || format!("more than {} different values are not compressed; use ribbon or fuse", table::MAX_VALUES);
-            return function
-                .map(|(function, _)| function)
-                .filter(|_| self.kind == Kind::Auto)
-                .ok_or_else(|| BuildError::Unreachable { reason: too_many() });
+            let many = BuildError::TooMany { what: "compressed values", most: table::MAX_VALUES };
+            return function.map(|(function, _)| function).filter(|_| self.kind == Kind::Auto).ok_or(many);
         };
         let Options { effort, layout, .. } = self.common;
         let each: Vec<u64> = counts.iter().map(|&(_, count)| count).collect();

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::table::MAX_VALUES;
 use super::value::Value;
-use crate::error::BuildError;
+use crate::error::{BuildError, ValueError};
 use crate::gather::{Paired, Sorted, walk};
 use crate::hash::Domain;
 use crate::math::portable::log2;
@@ -24,7 +24,7 @@ pub(super) enum Values {
 
 impl Values {
     /// The number that stands for a value.
-    pub(super) fn number(&mut self, value: Value<'_>) -> Result<u64, BuildError> {
+    pub(super) fn number(&mut self, value: Value<'_>) -> Result<u64, ValueError> {
         if let Values::None = self {
             *self = match value {
                 Value::Number(_) => Values::Numbers,
@@ -35,18 +35,14 @@ impl Values {
             (Values::Numbers, Value::Number(number)) => Ok(number),
             (Values::Bytes { numbers, list }, Value::Bytes(bytes)) => match numbers.get(bytes) {
                 Some(&number) => Ok(number),
-                None if list.len() as u64 >= MAX_VALUES => Err(BuildError::Value {
-                    reason: format!("more than {MAX_VALUES} different values that are no numbers"),
-                }),
+                None if list.len() as u64 >= MAX_VALUES => Err(ValueError::TooMany { most: MAX_VALUES }),
                 None => {
                     numbers.insert(bytes.into(), list.len() as u64);
                     list.push(bytes.into());
                     Ok(list.len() as u64 - 1)
                 }
             },
-            (Values::None | Values::Numbers | Values::Bytes { .. }, _) => Err(BuildError::Value {
-                reason: "some values are numbers and some are bytes; a map holds one kind".into(),
-            }),
+            (Values::None | Values::Numbers | Values::Bytes { .. }, _) => Err(ValueError::Mixed),
         }
     }
 

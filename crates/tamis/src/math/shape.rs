@@ -12,9 +12,8 @@
 //! Values of equal weight form a class, and a law is a short list of classes: counts of a query log are small integers
 //! that repeat. Both directions, rank to mass and mass to rank, are binary searches over the running sums.
 
-use std::fmt;
-
 use crate::debug::brief_debug;
+pub use crate::error::ShapeError;
 use crate::math::portable::{exp2, log2};
 
 /// More classes than this are merged: the search stays in the cache and the error below 1 % of a value's weight.
@@ -55,42 +54,6 @@ struct Class {
     /// Their share of all negative queries.
     mass: f64,
 }
-
-/// Why weights are not a law.
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[non_exhaustive]
-pub enum ShapeError {
-    /// A weight that is negative, infinite or not a number.
-    Weight {
-        /// The weight.
-        found: f64,
-    },
-    /// A share of unseen queries, or an exponent, that is out of range.
-    Parameter {
-        /// What it is.
-        what: &'static str,
-        /// What was given.
-        found: f64,
-        /// What is allowed.
-        allowed: &'static str,
-    },
-    /// More values than 64 bits count.
-    TooMany,
-}
-
-impl fmt::Display for ShapeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ShapeError::Weight { found } => {
-                write!(f, "the weight of a query is {found}; it must be a number from 0 on")
-            }
-            ShapeError::Parameter { what, found, allowed } => write!(f, "{what} is {found}; it must be {allowed}"),
-            ShapeError::TooMany => f.write_str("more than 2^64 known values"),
-        }
-    }
-}
-
-impl std::error::Error for ShapeError {}
 
 impl Shape {
     /// The law of values given as (weight of each, how many), in any order, and the share of queries on none of them.

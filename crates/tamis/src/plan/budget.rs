@@ -27,9 +27,7 @@ pub(super) fn budget(n: u64, bits: f64, unit: u64) -> Result<f64, BuildError> {
 
 /// A budget below the `least` bits that a file of `n` keys takes.
 pub(super) fn too_few(n: u64, bits: f64, least: f64) -> BuildError {
-    let least = (100.0 * least / n as f64).ceil() / 100.0;
-    let reason = format!("{bits} bits per key are too few for {n} keys; the smallest that works is {least:.2}");
-    BuildError::Unreachable { reason }
+    BuildError::Budget { keys: n, given: bits, needed: (100.0 * least / n as f64).ceil() / 100.0 }
 }
 
 /// Bits per key in 256ths, rounded to the safe side of the goal.
@@ -37,9 +35,7 @@ pub(super) fn per_key(bits: u64, n: u64, goal: Goal) -> Result<u32, BuildError> 
     let exact = bits as f64 * 256.0 / n.max(1) as f64;
     let rounded = if matches!(goal, Goal::BitsPerKey(_)) { exact.floor() } else { exact.ceil() };
     if rounded > u32::MAX as f64 {
-        let reason =
-            format!("Bloom filter: a rate this low needs {:.0} bits per key, at most 2^24 are possible", exact / 256.0);
-        return Err(BuildError::Unreachable { reason });
+        return Err(BuildError::BitsPerKey { structure: "Bloom filter", needed: exact / 256.0 });
     }
     Ok(rounded.max(1.0) as u32)
 }

@@ -108,58 +108,49 @@ pub(super) fn eligible(kind: Kind, effort: Effort) -> bool {
     }
 }
 
-/// The best design that may be chosen. Of two that are nearly as good, the one that reads fewer lines.
-pub(super) fn best(designs: &[(Kind, Result<PlannedDesign, String>)], request: &Request) -> Option<usize> {
+/// Kinds with what was planned for each, or why nothing could be.
+pub(super) type Designs = Vec<(Kind, Result<PlannedDesign, BuildError>)>;
+
+/// The best design that may be chosen, and its place in the list. Of two that are nearly as good, the one that reads fewer lines.
+pub(super) fn best<'a>(designs: &'a Designs, request: &Request) -> Option<(usize, &'a PlannedDesign)> {
     let named = request.kind != Kind::Auto;
-    let open = || {
-        let fit = |(i, (kind, design)): (usize, &(Kind, Result<PlannedDesign, String>))| {
-            let design = design.as_ref().ok().filter(|_| named || eligible(*kind, request.effort))?;
-            Some((i, design.cost(request.goal), design.prediction.lines[2]))
-        };
-        designs.iter().enumerate().filter_map(fit)
+    let fit = |(i, (kind, design)): (usize, &'a (Kind, Result<PlannedDesign, BuildError>))| {
+        let design = design.as_ref().ok().filter(|_| named || eligible(*kind, request.effort))?;
+        Some((i, design, design.cost(request.goal)))
     };
-    let least = open().map(|(_, cost, _)| cost).min_by(f64::total_cmp)?;
+    let open = || designs.iter().enumerate().filter_map(fit);
+    let least = open().map(|(.., cost)| cost).min_by(f64::total_cmp)?;
     let slack = if matches!(request.goal, Goal::BitsPerKey(_)) { 1.03 } else { SIZE_TOLERANCE };
-    let near = open().filter(|&(_, cost, _)| cost <= least * slack);
-    near.min_by(|a, b| a.2.total_cmp(&b.2).then(a.1.total_cmp(&b.1))).map(|(i, ..)| i)
+    let near = open().filter(|&(.., cost)| cost <= least * slack);
+    let lines = |design: &PlannedDesign| design.prediction.lines[2];
+    near.min_by(|a, b| lines(a.1).total_cmp(&lines(b.1)).then(a.2.total_cmp(&b.2))).map(|(i, design, _)| (i, design))
+}
+
+/// The smallest budget that an error names.
+fn needed(error: &BuildError) -> f64 {
+    let error = if let BuildError::Capacity { cause } = error { cause } else { error };
+    if let BuildError::Budget { needed, .. } = error { *needed } else { f64::INFINITY }
 }
 
 /// No design reaches the goal, or the one named by hand does not: says which could.
-pub(super) fn unreachable(
-    request: &Request,
-    expected: Option<Expected<'_>>,
-    designs: &[(Kind, Result<PlannedDesign, String>)],
-) -> BuildError {
-    let first = designs.iter().find_map(|(_, design)| design.as_ref().err()).cloned().unwrap_or_default();
+pub(super) fn unreachable(request: &Request, expected: Option<Expected<'_>>, designs: Designs) -> BuildError {
     if let (Kind::Auto, Some(cap), Goal::BitsPerKey(bits)) = (request.kind, expected.and_then(|e| e.cap), request.goal)
     {
-        let least = -log2(cap);
-        let reason = format!(
-            "no structure of {bits} bits per key keeps the rate of unlisted keys at {cap}, which takes {least:.2} at least"
-        );
-        return BuildError::Unreachable { reason };
+        return BuildError::UnlistedBudget { given: bits, fpr: cap, needed: -log2(cap) };
     }
+    // The design that comes closest knows the smallest budget.
+    let errors = designs.into_iter().filter_map(|(_, design)| design.err());
+    let closest = errors.min_by(|a, b| needed(a).total_cmp(&needed(b))).unwrap_or_else(|| request.too_low());
     if request.kind == Kind::Auto {
-        // The design that comes closest knows the smallest budget.
-        let least = |reason: &str| -> Option<f64> { reason.rsplit("works is ").next()?.parse().ok() };
-        let all = designs.iter().filter_map(|(_, design)| design.as_ref().err());
-        let closest = all.clone().filter(|r| least(r).is_some()).min_by(|a, b| {
-            let [a, b] = [a, b].map(|reason| least(reason).unwrap_or(f64::INFINITY));
-            a.total_cmp(&b)
-        });
-        return BuildError::Unreachable { reason: closest.cloned().unwrap_or(first) };
+        return closest;
     }
     let others = Request { kind: Kind::Auto, first: None, columns: None, ..*request };
-    let could: Vec<&str> = considered(&others)
+    let kinds = considered(&others)
         .into_iter()
         .filter(|&kind| eligible(kind, Effort::Balanced) && design(kind, &others, expected).is_ok())
         .map(Kind::name)
         .collect();
-    let hint = match &could[..] {
-        [] => "; no other structure could".to_string(),
-        names => format!("; these could: {}", names.join(", ")),
-    };
-    BuildError::Unreachable { reason: format!("{first}{hint}") }
+    BuildError::Instead { cause: closest.into(), kinds }
 }
 
 /// Plans one kind.
@@ -185,14 +176,12 @@ pub(super) fn design(
         let plain = given.is_none() && known == 0 && matches!(request.goal, Goal::BitsPerKey(_));
         let cap = if plain { cap.max(prediction.fpr) } else { cap };
         if prediction.fpr > cap * (1.0 + 1e-9) {
-            let reason = format!("unlisted keys would match at a rate of {:.3e} at least, above {cap}", prediction.fpr);
-            return Err(BuildError::Unreachable { reason });
+            return Err(BuildError::UnlistedFpr { fpr: prediction.fpr, most: cap });
         }
         if let Goal::Rate(goal) = request.goal
             && rate > goal * (1.0 + 1e-9)
         {
-            let reason = format!("expected queries would pass at a rate of {rate:.2e}, above {goal}");
-            return Err(BuildError::Unreachable { reason });
+            return Err(BuildError::Workload { rate, goal });
         }
         Ok(PlannedDesign { plan: Plan::new(steps), known, prediction, workload_rate: Some(rate), cap })
     };

@@ -1,6 +1,6 @@
 //! every design for a request -> a table of them, the chosen one, and the reasons.
 
-use super::choose::{Expected, PlannedDesign, best, considered, design, eligible, unreachable};
+use super::choose::{Designs, Expected, PlannedDesign, best, considered, design, eligible, unreachable};
 use super::predict::predict;
 use super::{Goal, Kind, Request, Step, plan};
 use crate::error::BuildError;
@@ -67,11 +67,8 @@ pub(crate) fn compare(
 ) -> Result<(Comparison, PlannedDesign), BuildError> {
     request.check()?;
     let kinds = considered(request);
-    let designs: Vec<(Kind, Result<PlannedDesign, String>)> = kinds
-        .into_iter()
-        .map(|kind| (kind, design(kind, request, expected).map_err(|error| error.to_string())))
-        .collect();
-    let best = match expected {
+    let designs: Designs = kinds.into_iter().map(|kind| (kind, design(kind, request, expected))).collect();
+    let (found, chosen) = match expected {
         // What a plain build makes.
         None => {
             let plan = plan(request)?;
@@ -81,19 +78,16 @@ pub(crate) fn compare(
             let design = PlannedDesign { plan, known: 0, prediction, workload_rate: None, cap: 1.0 };
             (found, design)
         }
-        Some(_) => {
-            let best = best(&designs, request);
-            let Some(best) = best else { return Err(unreachable(request, expected, &designs)) };
-            let Some((_, Ok(design))) = designs.get(best) else { return Err(unreachable(request, expected, &designs)) };
-            (Some(best), design.clone())
-        }
+        Some(_) => match best(&designs, request) {
+            Some((best, design)) => (Some(best), design.clone()),
+            None => return Err(unreachable(request, expected, designs)),
+        },
     };
-    let (found, chosen) = best;
-    let candidate = |(kind, design): &(Kind, Result<PlannedDesign, String>), chosen: bool| Candidate {
+    let candidate = |(kind, design): &(Kind, Result<PlannedDesign, BuildError>), chosen: bool| Candidate {
         name: kind.name(),
         kind: *kind,
         chosen,
-        forecast: design.as_ref().map(|design| forecast(design, request, expected)).map_err(Clone::clone),
+        forecast: design.as_ref().map(|design| forecast(design, request, expected)).map_err(BuildError::to_string),
     };
     let mut candidates: Vec<Candidate> =
         designs.iter().enumerate().map(|(i, both)| candidate(both, Some(i) == found)).collect();

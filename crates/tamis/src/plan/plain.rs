@@ -3,7 +3,7 @@
 use super::budget::{allowed, budget, file_bits, per_key, too_few};
 use super::request::{MAX_WIDTH, MIN_WIDTH};
 use super::{Base, Effort, Goal, Kind, Request, Step, Structure};
-use crate::error::BuildError;
+use crate::error::{BuildError, Lack};
 use crate::gather::{SHARD_KEYS, shard_bits};
 use crate::leaves::bloom::{classic, split};
 use crate::leaves::{Role, cuckoo, fuse, quotient, ribbon};
@@ -18,14 +18,13 @@ impl Base {
             Base::Fuse => fuse::Params { arity: fuse::Arity::Three, width }.into(),
             Base::Fuse4 => fuse::Params { arity: fuse::Arity::Four, width }.into(),
             Base::Bloom | Base::Cuckoo | Base::Quotient => {
-                let reason = "Bloom, cuckoo and quotient filters cannot hold an exact bit".to_string();
-                return Err(BuildError::Unreachable { reason });
+                return Err(BuildError::Unfit { kind: self.alone().name(), lacks: Lack::ExactBit });
             }
         })
     }
 
     /// A filter of one leaf.
-    pub(super) fn alone(self) -> Kind {
+    pub(crate) fn alone(self) -> Kind {
         match self {
             Base::Ribbon => Kind::Ribbon,
             Base::Fuse => Kind::Fuse,
@@ -63,8 +62,7 @@ impl Base {
             Base::Fuse => Ok(fuse::Arity::Three),
             Base::Fuse4 => Ok(fuse::Arity::Four),
             Base::Ribbon | Base::Bloom | Base::Cuckoo | Base::Quotient => {
-                let reason = "integrated filters are made of fuse tables: use fuse or fuse4".into();
-                Err(BuildError::Unreachable { reason })
+                Err(BuildError::Unfit { kind: self.alone().name(), lacks: Lack::FuseTable })
             }
         }
     }
@@ -121,12 +119,8 @@ pub(super) fn plain(request: &Request) -> Result<Step, BuildError> {
 /// Slots and remainders of a quotient filter.
 fn quotient_params(n: u64, goal: Goal) -> Result<quotient::Params, BuildError> {
     let with_rate = |rate: f64| {
-        let size = quotients::size(n, rate).ok_or_else(|| BuildError::Unreachable {
-            reason: format!(
-                "quotient filter: no size gives a rate of {rate} with {n} keys; remainders have 32 bits at most"
-            ),
-        });
-        Ok(quotient::Params::new(n, size?, false))
+        let none = BuildError::NoSize { structure: "quotient filter", keys: n, rate };
+        Ok(quotient::Params::new(n, quotients::size(n, rate).ok_or(none)?, false))
     };
     match goal {
         Goal::Rate(rate) => with_rate(rate),

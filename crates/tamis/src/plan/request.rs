@@ -1,9 +1,8 @@
 //! counts, a goal, wishes -> a request: what the recipes plan for, and the bits of what they plan.
 
 use super::budget::{allowed, file_bits, too_few};
-use super::room::NO_ROOM;
 use super::{Effort, Goal, Kind, Layout, Step};
-use crate::error::BuildError;
+use crate::error::{BuildError, Lack};
 use crate::leaves::Role;
 
 /// What is wanted, and of how many keys.
@@ -68,41 +67,25 @@ impl Request {
     }
 
     pub(super) fn check(&self) -> Result<(), BuildError> {
-        let reason = match self.goal {
-            Goal::Rate(rate) if !(rate > 0.0 && rate < 1.0) => {
-                format!("the rate for strangers must lie between 0 and 1, not {rate}")
-            }
-            Goal::BitsPerKey(bits) if !(bits > 0.0 && bits <= 4096.0) => {
-                format!("the bits per key must lie between 0 and 4096, not {bits}")
-            }
-            Goal::Share(share) if !(share > 0.0 && share < 1.0) => {
-                format!("the share of excluded keys that may match must lie between 0 and 1, not {share}")
-            }
-            _ if !(self.spare >= 0.0 && self.spare <= 1000.0) => {
-                format!("the room for more keys must be a share of them from 0 to 1000, not {}", self.spare)
-            }
-            _ if self.spare > 0.0 && !self.kind.traits().more_keys => NO_ROOM.to_string(),
-            Goal::Share(_) if !matches!(self.kind, Kind::Auto | Kind::Steered) => {
-                "a share of the excluded keys may match only where columns are steered: use steered".to_string()
-            }
-            _ if self.negatives > 0 && !self.kind.traits().negatives => {
-                let name = self.kind.name();
-                format!(
-                    "{name} knows only its keys; to exclude others use steered, chained, cascade, integrated or naive"
-                )
-            }
-            _ if self.layout == Layout::Local
-                && !matches!(self.kind, Kind::Auto | Kind::Steered)
-                && self.negatives > 0 =>
-            {
-                "the local layout is one of steered columns; leave out the kind, or the layout".to_string()
-            }
-            Goal::Exact if self.negatives == 0 && !self.kind.traits().negatives => {
-                "an exact filter needs the keys that are not in the set".to_string()
-            }
-            Goal::Rate(_) | Goal::BitsPerKey(_) | Goal::Exact | Goal::Share(_) => return Ok(()),
-        };
-        Err(BuildError::Unreachable { reason })
+        let range = |option, given, most| Err(BuildError::Range { option, given, least: 0.0, most });
+        let steered = matches!(self.kind, Kind::Auto | Kind::Steered);
+        match self.goal {
+            Goal::Rate(rate) if !(rate > 0.0 && rate < 1.0) => range("fpr", rate, 1.0),
+            Goal::BitsPerKey(bits) if !(bits > 0.0 && bits <= 4096.0) => range("bits_per_key", bits, 4096.0),
+            Goal::Share(share) if !(share > 0.0 && share < 1.0) => range("allow", share, 1.0),
+            _ if !(self.spare >= 0.0 && self.spare <= 1000.0) => range("spare", self.spare, 1000.0),
+            _ if self.spare > 0.0 && !self.kind.traits().more_keys => Err(self.unfit(Lack::MoreKeys)),
+            Goal::Share(_) if !steered => Err(self.unfit(Lack::Share)),
+            _ if self.negatives > 0 && !self.kind.traits().negatives => Err(self.unfit(Lack::Negatives)),
+            _ if self.layout == Layout::Local && !steered && self.negatives > 0 => Err(self.unfit(Lack::LocalLayout)),
+            Goal::Exact if !self.kind.traits().negatives => Err(self.unfit(Lack::Exactness)),
+            Goal::Rate(_) | Goal::BitsPerKey(_) | Goal::Exact | Goal::Share(_) => Ok(()),
+        }
+    }
+
+    /// The kind cannot do what is wanted.
+    pub(crate) fn unfit(&self, lacks: Lack) -> BuildError {
+        BuildError::Unfit { kind: self.kind.name(), lacks }
     }
 
     /// The first width, in 256ths of a bit, that `reached` says yes to; it turns from no to yes once.
@@ -112,19 +95,13 @@ impl Request {
             let middle = low + (high - low) / 2;
             if reached(middle)? { high = middle } else { low = middle + 1 }
         }
-        match self.goal {
-            _ if low <= MAX_WIDTH => Ok(low),
-            Goal::Rate(rate) => Err(self.too_low(rate)),
-            Goal::BitsPerKey(_) | Goal::Exact | Goal::Share(_) => {
-                Err(BuildError::Unreachable { reason: "no width is enough".into() })
-            }
-        }
+        if low <= MAX_WIDTH { Ok(low) } else { Err(self.too_low()) }
     }
 
-    /// A rate that no width reaches.
-    pub(crate) fn too_low(&self, rate: f64) -> BuildError {
-        let reason = format!("a rate of {rate} needs more than 32 bits per key; the lowest is 2.4e-10");
-        BuildError::Unreachable { reason }
+    /// No width reaches the rate.
+    pub(crate) fn too_low(&self) -> BuildError {
+        let wanted = if let Goal::Rate(rate) = self.goal { rate } else { 0.0 };
+        BuildError::Rate { kind: self.kind.name(), wanted, lowest: 2.4e-10 }
     }
 
     /// Bits for the payload of a filter of several steps, where the goal is a budget.
@@ -135,7 +112,7 @@ impl Request {
 
     /// A budget below the `least` bits that the payload takes.
     pub(crate) fn too_few(&self, steps: usize, least: f64) -> BuildError {
-        let Goal::BitsPerKey(bits) = self.goal else { return self.too_low(0.0) };
+        let Goal::BitsPerKey(bits) = self.goal else { return self.too_low() };
         too_few(self.keys, bits, least + file_bits(self.keys, steps, bits))
     }
 

@@ -1,12 +1,9 @@
 //! a plan -> the same with room for keys that are still to come.
 
 use super::{Goal, Request, Step};
-use crate::error::BuildError;
+use crate::error::{BuildError, Lack};
 use crate::gather::{SHARD_KEYS, shard_bits};
 use crate::leaves::Role;
-
-/// Why a structure is refused where room for more keys is wanted.
-pub(super) const NO_ROOM: &str = "room for more keys is for structures that take them: use bloom, classic-bloom, cuckoo, quotient, stacked-bloom, stacked-cuckoo or stacked-quotient";
 
 /// Keys more for which a layer behind the first has room: a key that was a known negative goes through all of them.
 const LATER_LAYER_RESERVE: f64 = 64.0;
@@ -21,10 +18,7 @@ pub(crate) fn plan_with_capacity(
     let rounding = (512u64 << shard_bits(request.keys, SHARD_KEYS)) as f64;
     let mut least = f64::INFINITY;
     for _ in 0..8 {
-        let (steps, known) = plan(&grown).map_err(|error| {
-            let BuildError::Unreachable { reason } = error else { return error };
-            BuildError::Unreachable { reason: format!("counted with the keys to come: {reason}") }
-        })?;
+        let (steps, known) = plan(&grown).map_err(|error| BuildError::Capacity { cause: error.into() })?;
         let negatives = request.negatives + known;
         let steps = add_capacity(steps, request, negatives)?;
         let bits = Request { negatives, ..*request }.bits_of(&steps) + rounding * steps.len() as f64;
@@ -51,7 +45,7 @@ fn add_capacity(mut steps: Vec<Step>, request: &Request, negatives: u64) -> Resu
         negatives *= step.structure.rate_at(keys.ceil() as u64);
         let some = if i == 0 { 0.0 } else { LATER_LAYER_RESERVE / keys.max(1.0) };
         let room = step.structure.with_room(request.spare.max(some));
-        step.structure = room.ok_or_else(|| BuildError::Unreachable { reason: NO_ROOM.into() })?;
+        step.structure = room.ok_or_else(|| request.unfit(Lack::MoreKeys))?;
     }
     Ok(steps)
 }

@@ -25,7 +25,7 @@ use super::sketch;
 use super::tune::{self, SetSizes, Shape, TuneGoal};
 use crate::arch::arena::Arena;
 use crate::debug::brief_debug;
-use crate::error::{BuildError, Error};
+use crate::error::{BuildError, Error, ValueError};
 use crate::filter::build::{Options, Progress, same_domain, to_file};
 use crate::gather::{Limits, Record, Sorted, Workspace};
 use crate::hash::{Digest, Domain, Hasher, Key};
@@ -353,13 +353,12 @@ impl Collector {
     pub fn push_times<K: Key>(&mut self, key: K, set: u32, times: u64) -> Result<(), BuildError> {
         same_domain::<K>(&mut self.domain)?;
         if set as usize >= self.names.len() {
-            let reason = format!("set {set} of {}: numbers come from `set`", self.names.len());
-            return Err(BuildError::Value { reason });
+            return Err(ValueError::NotFromSet { set, sets: self.names.len() }.into());
         }
         let common = &self.options.common;
         let name = key::truncate_digest(key.digest(&common.hasher));
         self.pairs.push(name, set, times, &|| common.stop())?;
-        common.tell(self.pairs.count(), Progress::Read { keys: self.pairs.count() })
+        common.report_progress(self.pairs.count(), Progress::Read { keys: self.pairs.count() })
     }
 
     /// Hands every distinct pair to `take`, in the order of the keys; those that it does not take stay. Returns how many pairs repeated another.
@@ -476,9 +475,9 @@ impl Collector {
 
 /// The number of a new set, if it may have this name.
 pub(super) fn new_set(name: &str, sets: usize) -> Result<u32, BuildError> {
-    check_name(name).map_err(|reason| BuildError::Value { reason })?;
-    let many = || BuildError::Unreachable { reason: format!("more than {MAX_SETS} sets") };
-    u32::try_from(sets).ok().filter(|&sets| sets < MAX_SETS).ok_or_else(many)
+    check_name(name)?;
+    let many = BuildError::TooMany { what: "sets", most: MAX_SETS.into() };
+    u32::try_from(sets).ok().filter(|&sets| sets < MAX_SETS).ok_or(many)
 }
 
 /// So many pairs of the same kind; of one set each, in a few sets, where nothing is known yet.
@@ -503,7 +502,7 @@ const DEFAULT_SETS: u32 = 64;
 impl Settings {
     /// The kind that is meant.
     fn kind(&self) -> Result<Kind, BuildError> {
-        let frozen = |what: &str| BuildError::Unreachable { reason: format!("a frozen index has no {what}") };
+        let frozen = |option| Err(BuildError::Frozen { option });
         match self.kind {
             Kind::Auto if self.counts => Ok(Kind::Bloom),
             Kind::Auto => match self.shape.as_ref().map(|shape| &shape.body) {
@@ -512,10 +511,10 @@ impl Settings {
                 None if self.budget.is_some() || self.room > 0 => Ok(Kind::Bloom),
                 None => Ok(Kind::Frozen),
             },
-            Kind::Frozen if self.counts => Err(frozen("counts")),
-            Kind::Frozen if self.budget.is_some() => Err(frozen("budget: it takes what its lists need")),
-            Kind::Frozen if self.room > 0 => Err(frozen("room for more")),
-            Kind::Frozen if self.shape.is_some() => Err(frozen("shape")),
+            Kind::Frozen if self.counts => frozen("counts"),
+            Kind::Frozen if self.budget.is_some() => frozen("bits_per_pair"),
+            Kind::Frozen if self.room > 0 => frozen("room"),
+            Kind::Frozen if self.shape.is_some() => frozen("shape"),
             Kind::Frozen | Kind::Bloom | Kind::Cuckoo => Ok(self.kind),
         }
     }
@@ -528,10 +527,10 @@ impl Settings {
         report: &mut Report,
     ) -> Result<Option<Segment>, Error> {
         let kind = self.kind()?;
-        for (what, sets) in [("absent", self.absent), ("present", self.present)] {
-            if sets.is_nan() || sets <= 0.0 {
-                let reason = format!("{sets} false sets for {what} keys, expected more than 0");
-                return Err(BuildError::Unreachable { reason }.into());
+        let existence = self.existence.map(|rate| ("existence", rate));
+        for (option, given) in [("absent", self.absent), ("present", self.present)].into_iter().chain(existence) {
+            if given.is_nan() || given <= 0.0 {
+                return Err(BuildError::NotAboveZero { option, given }.into());
             }
         }
         if kind == Kind::Frozen {
@@ -541,10 +540,6 @@ impl Settings {
             // A stranger that passes gets the list of some key.
             let list = set_sizes.pairs() as f64 / set_sizes.keys() as f64;
             let rate = self.existence.unwrap_or(self.absent / list);
-            if rate.is_nan() || rate <= 0.0 {
-                let reason = format!("a share of {rate} of absent keys, expected more than 0");
-                return Err(BuildError::Unreachable { reason }.into());
-            }
             let built = freeze::build(pairs, set_sizes, sizes, rate, &self.common)?;
             report.colours = Some(built.colours);
             report.absent = rate.min(1.0) * list;
@@ -584,8 +579,7 @@ impl Settings {
             let (tune::Body::Bloom { partitions, .. } | tune::Body::Cuckoo { partitions, .. }) = shape.body;
             let most = max_partitions(set_sizes.sets);
             if partitions > most {
-                let reason = format!("{partitions} partitions of {} sets, at most {most} are possible", set_sizes.sets);
-                return Err(BuildError::Unreachable { reason });
+                return Err(BuildError::SetPartitions { partitions, sets: set_sizes.sets, most });
             }
             return Ok(tune::predict(set_sizes, shape));
         }
@@ -598,15 +592,8 @@ impl Settings {
             }
         };
         let sketch = if kind == Kind::Cuckoo { tune::Sketch::Cuckoo } else { tune::Sketch::Bloom };
-        let existence = match self.existence {
-            Some(rate) if rate.is_nan() || rate <= 0.0 => {
-                let reason = format!("a share of {rate} of absent keys, expected more than 0");
-                return Err(BuildError::Unreachable { reason });
-            }
-            // Its size is given, and what it keeps out is no concern of the table.
-            Some(_) => Some(false),
-            None => None,
-        };
+        // Where its size is given, what it keeps out is no concern of the table.
+        let existence = self.existence.map(|_| false);
         // A list beside the table has no counts.
         let heavy = if self.counts { Some(u32::MAX) } else { self.heavy };
         // With partitions a set that comes later would share the places of others: a row for all is as long as there are sets.

@@ -13,7 +13,7 @@ use super::segment::{Body, Content, NO_SET, Numbers, Segment, Sketch};
 use super::sketch::list;
 use super::tune::{self, SetSizes, TuneGoal};
 use crate::debug::brief_debug;
-use crate::error::{BuildError, ChangeError, Error, FormatError, QueryError};
+use crate::error::{BuildError, ChangeError, Difference, Error, FormatError, QueryError, ValueError};
 use crate::filter::build::to_file;
 use crate::hash::{Digest, Domain, Hasher, Key};
 
@@ -72,7 +72,7 @@ impl Editor {
     /// sketch they can be [taken out](Editor::remove) before.
     pub fn remove_set(&mut self, name: &str) -> Result<(), BuildError> {
         let Some(id) = self.by_name.remove(name) else {
-            return Err(BuildError::Value { reason: format!("no set is named {name:?}") });
+            return Err(ValueError::NoSet { name: name.into() }.into());
         };
         self.index.names[id as usize].removed = true;
         self.index.removed += 1;
@@ -126,7 +126,7 @@ impl Editor {
     fn known(&self, set: u32) -> Result<(), BuildError> {
         match self.index.names.get(set as usize).is_some_and(|entry| !entry.removed) {
             true => Ok(()),
-            false => Err(BuildError::Value { reason: format!("there is no set {set}") }),
+            false => Err(ValueError::NoSetNumber { set }.into()),
         }
     }
 
@@ -174,7 +174,7 @@ impl Editor {
 
     fn push(&mut self, segment: Segment) -> Result<(), BuildError> {
         if self.index.segments.len() >= MAX_SEGMENTS {
-            return Err(BuildError::Unreachable { reason: format!("more than {MAX_SEGMENTS} segments; build anew") });
+            return Err(TOO_MANY);
         }
         self.index.segments.push(segment);
         Ok(())
@@ -236,14 +236,14 @@ impl Editor {
         other.verify()?;
         let theirs = other.index();
         let unlike = unlike(&self.index, (theirs.hasher, Some(theirs.domain), theirs.kmer));
-        if let Some(reason) = unlike.filter(|_| !theirs.segments.is_empty()).or_else(|| self.common(theirs)) {
-            return Err(BuildError::Unreachable { reason: format!("the indexes cannot be merged: {reason}") }.into());
+        if let Some(difference) = unlike.filter(|_| !theirs.segments.is_empty()).or_else(|| self.common(theirs)) {
+            return Err(BuildError::CannotMerge { difference }.into());
         }
         self.attach(theirs)
     }
 
     /// Whether a segment of another index is here already: its pairs would count twice, and could not be taken out any more.
-    fn common(&self, theirs: &Index) -> Option<String> {
+    fn common(&self, theirs: &Index) -> Option<Difference> {
         // A set that is not here has a number that no set has.
         let here = |entry: &SetEntry| self.id(&entry.name).unwrap_or(NO_SET - 1);
         let numbers: Vec<u32> =
@@ -253,14 +253,13 @@ impl Editor {
             ours.is_like(theirs) && ours.numbers.iter().eq(theirs.numbers.iter().map(number))
         };
         let both = theirs.segments.iter().any(|theirs| self.index.segments.iter().any(|ours| same(ours, theirs)));
-        both.then(|| "they have pairs in common: a segment of one is a segment of the other".to_string())
+        both.then_some(Difference::Common)
     }
 
     /// Puts the segments of another index beside those that are here.
     fn attach(&mut self, theirs: &Index) -> Result<(), Error> {
         if self.index.segments.len() + theirs.segments.len() > MAX_SEGMENTS {
-            let reason = format!("more than {MAX_SEGMENTS} segments; build anew");
-            return Err(BuildError::Unreachable { reason }.into());
+            return Err(TOO_MANY.into());
         }
         if self.index.segments.is_empty() {
             (self.index.hasher, self.index.domain) = (theirs.hasher, theirs.domain);
@@ -309,8 +308,8 @@ impl Editor {
     /// ```
     pub fn add(&mut self, mut pairs: Collector) -> Result<Added, Error> {
         let (names, common) = pairs.common();
-        if let Some(reason) = unlike(&self.index, common) {
-            return Err(BuildError::Unreachable { reason: format!("the pairs cannot be added: {reason}") }.into());
+        if let Some(difference) = unlike(&self.index, common) {
+            return Err(BuildError::CannotAdd { difference }.into());
         }
         let mut numbers = vec![];
         for entry in names {
@@ -373,26 +372,27 @@ pub struct Added {
 }
 
 /// What keeps an index apart from others of this hash, these keys and k-mers.
-fn unlike(ours: &Index, (hasher, domain, kmer): (Hasher, Option<Domain>, u32)) -> Option<String> {
+fn unlike(ours: &Index, (hasher, domain, kmer): (Hasher, Option<Domain>, u32)) -> Option<Difference> {
     if ours.segments.is_empty() {
         return None;
     }
     if ours.kmer != kmer {
-        let words = |kmer: u32| if kmer == 0 { "no k-mers".to_string() } else { format!("{kmer}-mers") };
-        return Some(format!("their keys are {} and {}", words(ours.kmer), words(kmer)));
+        return Some(Difference::Kmers { ours: ours.kmer, theirs: kmer });
     }
-    if let Some(domain) = domain.filter(|&domain| domain != ours.domain) {
-        return Some(format!("their keys are {} and {domain}", ours.domain));
+    if let Some(theirs) = domain.filter(|&domain| domain != ours.domain) {
+        return Some(Difference::Domains { ours: ours.domain, theirs });
     }
     if ours.hasher == hasher {
         return None;
     }
-    match (ours.hasher.is_keyed(), hasher.is_keyed()) {
-        (false, false) => Some(format!("their seeds are {} and {}", ours.hasher.words()[0], hasher.words()[0])),
-        (true, true) => Some("their secret keys differ".into()),
-        _ => Some("one is hashed with a secret key and the other is not".into()),
-    }
+    Some(match (ours.hasher.is_keyed(), hasher.is_keyed()) {
+        (false, false) => Difference::Seeds { ours: ours.hasher.words()[0], theirs: hasher.words()[0] },
+        (true, true) => Difference::Secrets,
+        _ => Difference::OneSecret,
+    })
 }
+
+const TOO_MANY: BuildError = BuildError::TooMany { what: "segments", most: MAX_SEGMENTS as u64 };
 
 impl Numbers {
     /// The number of a set of the file, which is new here unless it was there.

@@ -60,9 +60,8 @@ impl SetLists {
             }
         };
         if *slot == NO_LIST {
-            *slot = u32::try_from(self.counts.len()).ok().filter(|&number| number < NO_LIST).ok_or_else(|| {
-                BuildError::Unreachable { reason: format!("more than {NO_LIST} different lists of sets") }
-            })?;
+            let many = BuildError::TooMany { what: "set lists", most: NO_LIST.into() };
+            *slot = u32::try_from(self.counts.len()).ok().filter(|&number| number < NO_LIST).ok_or(many)?;
             let number = *slot;
             self.counts.push(0);
             self.ranked.clear();

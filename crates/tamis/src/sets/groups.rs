@@ -12,6 +12,8 @@
 
 use std::fmt;
 
+#[cfg(feature = "build")]
+use crate::error::BuildError;
 use crate::error::FormatError;
 use crate::format::{Reader, put_varint};
 use crate::hash::scramble;
@@ -32,17 +34,15 @@ pub(crate) struct Repeats {
 }
 
 impl Repeats {
-    /// Checks both numbers; an error is the reason.
+    /// Checks both numbers.
     #[cfg(feature = "build")]
-    pub(crate) fn new(repetitions: u32, partitions: u32) -> Result<Repeats, String> {
-        let allowed = if repetitions == 1 { 0..=0 } else { 1..=MAX_PARTITIONS };
-        if !(1..=MAX_REPETITIONS).contains(&repetitions) {
-            return Err(format!("{repetitions} repetitions, 1 to {MAX_REPETITIONS} are possible"));
+    pub(crate) fn new(structure: &'static str, repetitions: u32, partitions: u32) -> Result<Repeats, BuildError> {
+        BuildError::check_size(structure, "repetitions", repetitions.into(), 1..=MAX_REPETITIONS.into())?;
+        let (least, most) = if repetitions == 1 { (0, 0) } else { (1, MAX_PARTITIONS) };
+        match (least..=most).contains(&partitions) {
+            true => Ok(Repeats { repetitions, partitions }),
+            false => Err(BuildError::Partitions { structure, partitions, repetitions, least, most }),
         }
-        if !allowed.contains(&partitions) {
-            return Err(format!("{partitions} partitions with {repetitions} repetitions, {allowed:?} are possible"));
-        }
-        Ok(Repeats { repetitions, partitions })
     }
 
     /// Directory: both numbers (varints).

@@ -10,7 +10,7 @@ use super::coalesce::Scratch;
 use super::frozen::BATCH;
 use super::key::truncate_digest;
 use super::segment::{Segment, distinct};
-use crate::error::FormatError;
+use crate::error::{FormatError, ValueError};
 #[cfg(feature = "build")]
 use crate::format::{Form, Writer, put_varint};
 use crate::format::{Header, Places, Reader};
@@ -31,18 +31,13 @@ pub const MAX_KMER: u32 = 31;
 /// assert!(tamis::multiset::check_name("red").is_ok());
 /// assert!(tamis::multiset::check_name("red,blue").is_err());
 /// ```
-pub fn check_name(name: &str) -> Result<(), String> {
-    if name.is_empty() {
-        return Err("the name of a set is empty, expected a letter at least".into());
+pub fn check_name(name: &str) -> Result<(), ValueError> {
+    match name.len() {
+        0 => Err(ValueError::NoName),
+        bytes if bytes > MAX_NAME => Err(ValueError::LongName { bytes, most: MAX_NAME }),
+        _ if name.contains([',', '\t', '\n', '\r', '\0']) => Err(ValueError::Separator { name: name.into() }),
+        _ => Ok(()),
     }
-    if name.len() > MAX_NAME {
-        return Err(format!("the name of a set has {} bytes, expected at most {MAX_NAME}", name.len()));
-    }
-    if name.contains([',', '\t', '\n', '\r', '\0']) {
-        let reason = "has a comma, a tab or the end of a line, expected none of them";
-        return Err(format!("the name of the set {name:?} {reason}"));
-    }
-    Ok(())
 }
 
 /// Everything of an index but the bytes it came from.

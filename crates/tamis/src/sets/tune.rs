@@ -65,10 +65,7 @@ impl SetSizes {
         let mut last = 0;
         for &(v, _) in &self.multiplicities {
             if v <= last || v > self.sets {
-                return unreachable(format!(
-                    "a census of {} sets lists keys of {v} sets after keys of {last}; they ascend from 1 to {0}",
-                    self.sets
-                ));
+                return Err(BuildError::Census { sets: self.sets, multiplicity: v, last });
             }
             last = v;
         }
@@ -227,10 +224,6 @@ struct Group {
     keys: f64,
 }
 
-fn unreachable<T>(reason: String) -> Result<T, BuildError> {
-    Err(BuildError::Unreachable { reason })
-}
-
 /// The side table's bits.
 fn side_bits(groups: &[Group], sets: u32, heavy: Option<u32>) -> f64 {
     let Some(limit) = heavy else { return 0.0 };
@@ -378,20 +371,21 @@ fn row_words(columns: u32) -> u64 {
 ///
 /// # Errors
 ///
-/// [`BuildError::Unreachable`] for sizes that contradict themselves, for targets that are not positive or above the number of sets,
-/// for a space in which not one row fits, and for a table that would have more than 2^48 bits.
+/// [`BuildError::Census`] for sizes that contradict themselves, [`BuildError::NotPositive`] and [`BuildError::MoreThanSets`] for targets that
+/// are not positive or above the number of sets, [`BuildError::BitsPerPair`] for a space in which not one row fits, and
+/// [`BuildError::FalseSets`] for a table that would have more than 2^48 bits.
 pub fn tune(kind: Sketch, sizes: &SetSizes, goal: TuneGoal, options: &Options) -> Result<Tuned, BuildError> {
     sizes.check()?;
-    let positive = |name: &str, x: f64| match x > 0.0 && x.is_finite() {
+    let positive = |target, given: f64| match given > 0.0 && given.is_finite() {
         true => Ok(()),
-        false => unreachable(format!("{name} must be a positive number, not {x}")),
+        false => Err(BuildError::NotPositive { target, given }),
     };
     match goal {
         TuneGoal::Targets { absent, present } => {
-            for (name, x) in [("false sets for absent keys", absent), ("false sets for present keys", present)] {
-                positive(name, x)?;
-                if sizes.sets > 0 && x > f64::from(sizes.sets) {
-                    return unreachable(format!("{name}: {x} were allowed, and there are {} sets in all", sizes.sets));
+            for (target, given) in [("false sets for absent keys", absent), ("false sets for present keys", present)] {
+                positive(target, given)?;
+                if sizes.sets > 0 && given > f64::from(sizes.sets) {
+                    return Err(BuildError::MoreThanSets { target, given, sets: sizes.sets });
                 }
             }
         }

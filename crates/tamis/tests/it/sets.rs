@@ -251,7 +251,7 @@ fn counts_are_kept() {
     }
     assert!(matches!(
         tamis::sets([("a", "b")]).kind(Kind::Frozen).counts(true).finish(),
-        Err(Error::Build(BuildError::Unreachable { .. }))
+        Err(Error::Build(BuildError::Frozen { option: "counts" }))
     ));
 }
 

@@ -1,6 +1,6 @@
 //! steered columns by hand and by plan -> shares that pass, weights, sizes.
 
-use tamis::{Build, BuildError, Effort, Error, Kind, Limits};
+use tamis::{Build, BuildError, Effort, Error, Kind, Lack, Limits};
 
 use super::{ask_many, integers};
 
@@ -91,10 +91,10 @@ fn columns_by_hand() {
 fn shares_that_cannot_be() {
     for share in [0.0, -1.0, 1.0, 2.0, f64::NAN] {
         let error = listed(10, 10).allow(share).finish().unwrap_err();
-        assert!(matches!(error, Error::Build(BuildError::Unreachable { .. })), "{share}: {error}");
+        assert!(matches!(error, Error::Build(BuildError::Range { option: "allow", .. })), "{share}: {error}");
     }
     let chained = listed(10, 10).allow(0.1).kind(Kind::Chained(tamis::Base::Ribbon)).finish();
-    assert!(matches!(chained, Err(Error::Build(BuildError::Unreachable { .. }))));
+    assert!(matches!(chained, Err(Error::Build(BuildError::Unfit { lacks: Lack::Share, .. }))));
 }
 
 /// More than one shard: strips begin anew in each.

@@ -106,7 +106,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         };
         match pushed {
             // The reader knows where it stands.
-            Err(BuildError::Value { reason }) => Ok(Err(reason)),
+            Err(BuildError::Value(error)) => Ok(Err(error.to_string())),
             pushed => Ok(Ok(pushed.map_err(tamis::Error::from)?)),
         }
     };

@@ -130,7 +130,7 @@ impl Intake {
         let id = match &self.last {
             Some((name, id)) if name == member.set => *id,
             _ => match self.pairs.set(member.set) {
-                Err(BuildError::Value { reason }) => return Ok(Err(reason)),
+                Err(BuildError::Value(error)) => return Ok(Err(error.to_string())),
                 id => {
                     let id = id.map_err(tamis::Error::from)?;
                     self.last = Some((member.set.to_string(), id));

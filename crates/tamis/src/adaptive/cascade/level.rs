@@ -116,10 +116,9 @@ pub(super) struct Size {
 impl Size {
     /// The spots of a level, if they are few enough.
     fn spots<L: Level>(&self, level: &L) -> Result<u64, BuildError> {
-        let Size { capacity, rate, .. } = self;
-        let reason = || format!("cascade: {capacity} keys at a rate of {rate} have more than 2^57 fingerprints");
+        let Size { capacity: keys, rate, .. } = *self;
         match level.spots() {
-            spots if spots > 1 << 57 => Err(BuildError::Unreachable { reason: reason() }),
+            spots if spots > 1 << 57 => Err(BuildError::Fingerprints { structure: "cascade", keys, rate, bits: 57 }),
             spots => Ok(spots),
         }
     }

@@ -37,13 +37,14 @@ const RATES: std::ops::RangeInclusive<f64> = 1e-7..=0.5;
 
 impl Shape {
     pub(super) fn check(self) -> Result<Shape, BuildError> {
-        let reason = match self {
-            _ if !RATES.contains(&self.rate) => format!("cascade: a rate of {}, expected 1e-7 to 0.5", self.rate),
-            _ if self.capacity > MAX_KEYS => format!("cascade: {} keys, at most {MAX_KEYS}", self.capacity),
-            _ if !STEPS.contains(&self.steps) => format!("cascade: {} steps, expected 4 to 128", self.steps),
-            _ => return Ok(self),
-        };
-        Err(BuildError::Unreachable { reason })
+        let ((least, most), given) = (RATES.into_inner(), self.rate);
+        if !(least..=most).contains(&given) {
+            return Err(BuildError::Range { option: "cascade rate", given, least, most });
+        }
+        BuildError::check_size("cascade", "keys", self.capacity, 0..=MAX_KEYS)?;
+        let (least, most) = STEPS.into_inner();
+        BuildError::check_size("cascade", "steps", self.steps.into(), least.into()..=most.into())?;
+        Ok(self)
     }
 }
 

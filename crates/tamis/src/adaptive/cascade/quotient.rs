@@ -16,9 +16,7 @@ pub struct Quotients {
 }
 
 fn sized(capacity: u64, rate: f64) -> Result<(u64, u32), BuildError> {
-    size(capacity, rate).ok_or_else(|| BuildError::Unreachable {
-        reason: format!("quotient filter: no size gives a rate of {rate} with {capacity} keys"),
-    })
+    size(capacity, rate).ok_or(BuildError::NoSize { structure: "quotient filter", keys: capacity, rate })
 }
 
 brief_debug!(Quotients, it => keys: it.len(), bytes: it.table().len());

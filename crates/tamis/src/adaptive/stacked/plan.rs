@@ -1,6 +1,6 @@
 //! how queries are spread, a budget -> the layers of a stack that learns, and each of them as a table.
 
-use crate::error::BuildError;
+use crate::error::{BuildError, Lack};
 use crate::hash::{Digest, Salt};
 use crate::leaves::bloom::{Classic, classic};
 use crate::leaves::change::{Layer, Owned};
@@ -47,14 +47,15 @@ impl StackGoal {
     }
 
     pub(super) fn check(&self) -> Result<(), BuildError> {
-        let reason = match (self.base, self.bits) {
+        match (self.base, self.bits) {
             (Base::Ribbon | Base::Fuse | Base::Fuse4, _) => {
-                "a stack that learns is made of Bloom, cuckoo or quotient filters: others take no keys later".into()
+                Err(BuildError::Unfit { kind: self.base.alone().name(), lacks: Lack::Learning })
             }
-            (_, bits) if !(1.0..=1024.0).contains(&bits) => format!("{bits} bits per key, expected 1 to 1024"),
-            _ => return Ok(()),
-        };
-        Err(BuildError::Unreachable { reason })
+            (_, given) if !(1.0..=1024.0).contains(&given) => {
+                Err(BuildError::Range { option: "stack bits", given, least: 1.0, most: 1024.0 })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The layers for so many keys and such queries.
@@ -133,8 +134,8 @@ impl StackGoal {
     }
 }
 
-fn no_size(n: u64, rate: f64) -> BuildError {
-    BuildError::Unreachable { reason: format!("quotient filter: no size gives a rate of {rate} with {n} keys") }
+fn no_size(keys: u64, rate: f64) -> BuildError {
+    BuildError::NoSize { structure: "quotient filter", keys, rate }
 }
 
 impl Plan {

@@ -87,7 +87,7 @@ fn growing_ends_where_the_bits_do() {
     assert_eq!(error, "the filter of 0 keys cannot grow: no bits are left in its remainders");
     let mut filter = new(1, 0.3);
     let error = (0..1000u64).find_map(|key| filter.insert_growing(key).err()).unwrap();
-    assert!(matches!(error, Error::Build(BuildError::Unreachable { .. })));
+    assert!(matches!(error, Error::Build(BuildError::CannotGrow { .. })));
     assert!((0..filter.len()).all(|key| filter.contains(key).unwrap()));
 }
 

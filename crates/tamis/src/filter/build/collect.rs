@@ -13,7 +13,7 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::expect::{Foreseen, Workload, no_dropping, strictest, too_late};
+use super::expect::{Workload, WorkloadPlan, goal_with_max_fpr};
 use super::sieve::Sieve;
 use super::{Options, Progress, Report, to_file, write};
 use crate::arch::arena::Arena;
@@ -26,7 +26,7 @@ use crate::hash::{Digest, Domain, Key};
 use crate::plan::{Comparison, Plan, compare};
 
 /// How often the progress callback is called while keys come in.
-const TELL: u64 = 1 << 16;
+const PROGRESS_INTERVAL: u64 = 1 << 16;
 
 /// Takes keys in; sorts and spills them on the way.
 pub struct Collector {
@@ -103,8 +103,8 @@ impl fmt::Debug for Collector {
 }
 
 impl Options {
-    pub(crate) fn tell(&self, count: u64, progress: Progress) -> Result<(), BuildError> {
-        if !count.is_multiple_of(TELL) {
+    pub(crate) fn report_progress(&self, count: u64, progress: Progress) -> Result<(), BuildError> {
+        if !count.is_multiple_of(PROGRESS_INTERVAL) {
             return Ok(());
         }
         if self.stop() {
@@ -144,7 +144,7 @@ impl Collector {
             Side::Tagged(keys) => keys.push(Tagged { digest, weight: 1, ordinal: self.count }, &stop)?,
         }
         self.count += 1;
-        options.tell(self.count, Progress::Read { keys: self.count })
+        options.report_progress(self.count, Progress::Read { keys: self.count })
     }
 
     /// Adds a key that must never match. It is kept until all keys are known; where they come first, [`Collector::seal`] saves
@@ -174,7 +174,7 @@ impl Collector {
             }
         };
         negatives.push(key.digest(&options.hasher), options)?;
-        options.tell(negatives.count, Progress::Excluded { keys: negatives.count })
+        options.report_progress(negatives.count, Progress::Excluded { keys: negatives.count })
     }
 
     /// Adds a query to expect, with how often it is asked: see [`Build::expect`](super::Build::expect).
@@ -302,9 +302,9 @@ impl Sealed {
         let Some(excluded) = excluded else { return Ok(sealed) };
         for digests in excluded.chunks(ROUND) {
             sealed.batch.extend(digests.iter().map(|&digest| hasher.mix(digest)));
-            sealed.look()?;
+            sealed.sieve_batch()?;
         }
-        match sealed.settle() {
+        match sealed.finish_excluded() {
             // The digests are at hand: where they stand is easily found.
             Err(Error::Build(BuildError::Conflict { count, .. })) => {
                 Err(BuildError::Conflict { count, first: conflicts(&keys, &excluded) }.into())
@@ -340,7 +340,7 @@ impl Sealed {
 
     /// No more negatives: all that a build needs.
     pub(super) fn into_parts(self) -> Result<(Shards, Sieve), Error> {
-        let Sealed { shards, sieve, .. } = self.settle()?;
+        let Sealed { shards, sieve, .. } = self.finish_excluded()?;
         Ok((shards, sieve))
     }
 
@@ -355,7 +355,7 @@ impl Sealed {
     pub fn expect<K: Key>(&mut self, key: K, weight: f64) -> Result<(), Error> {
         same_domain::<K>(&mut self.domain)?;
         if self.sieve.is_active() {
-            return Err(too_late());
+            return Err(BuildError::WorkloadLate.into());
         }
         self.options.expecting = true;
         // As those that came before the keys were complete.
@@ -368,12 +368,12 @@ impl Sealed {
         self.batch.push(digest);
         match self.batch.len() < ROUND {
             true => Ok(()),
-            false => self.look(),
+            false => self.sieve_batch(),
         }
     }
 
     /// Lets go what the sieve refuses and keeps the rest.
-    fn look(&mut self) -> Result<(), Error> {
+    fn sieve_batch(&mut self) -> Result<(), Error> {
         let Sealed { options, workspace, shards, negatives, sieve, batch, domain, .. } = self;
         if batch.is_empty() {
             return Ok(());
@@ -405,15 +405,15 @@ impl Sealed {
         }
         batch.clear();
         // One call for every so many, however they fall into batches.
-        if negatives.count % TELL < ROUND as u64 {
-            options.tell(TELL, Progress::Excluded { keys: negatives.count })?;
+        if negatives.count % PROGRESS_INTERVAL < ROUND as u64 {
+            options.report_progress(PROGRESS_INTERVAL, Progress::Excluded { keys: negatives.count })?;
         }
         Ok(())
     }
 
     /// No more negatives: finds the conflicts.
-    fn settle(mut self) -> Result<Sealed, Error> {
-        self.look()?;
+    fn finish_excluded(mut self) -> Result<Sealed, Error> {
+        self.sieve_batch()?;
         let Some(mut listed) = self.negatives.take() else { return Ok(self) };
         let Sealed { options, shards, sieve, .. } = self;
         if let Some(tell) = &options.progress {
@@ -440,11 +440,11 @@ impl Sealed {
     }
 
     /// Counts the queries to expect, plans for them, and makes those the filter shall know its negatives.
-    fn foresee(mut self) -> Result<(Sealed, Option<Foreseen>), Error> {
-        self.look()?;
+    fn plan_workload(mut self) -> Result<(Sealed, Option<WorkloadPlan>), Error> {
+        self.sieve_batch()?;
         let Some(counter) = self.expected.take() else { return Ok((self, None)) };
         if self.options.on_conflict == OnConflict::Drop && self.negatives.is_some() {
-            return Err(no_dropping());
+            return Err(BuildError::WorkloadDrop.into());
         }
         let mut counts = counter.finish();
         let hasher = self.options.hasher;
@@ -454,7 +454,7 @@ impl Sealed {
         }
         let Some(workload) = Workload::new(counts, &self.shards, &self.options)? else {
             // Nobody is expected but keys: what is asked of strangers holds for all the others.
-            self.options.goal = strictest(self.options.goal, self.options.cap)?;
+            self.options.goal = goal_with_max_fpr(self.options.goal, self.options.cap)?;
             return Ok((self, None));
         };
         let Sealed { options, workspace, shards, negatives, .. } = &mut self;
@@ -467,53 +467,53 @@ impl Sealed {
         workload.heaviest(design.known, |record| negatives.intake.push(record, &|| options.stop()))?;
         negatives.counted = Some(excluded + design.known);
         negatives.excluded = Some(excluded);
-        Ok((self, Some(Foreseen { workload, comparison, design })))
+        Ok((self, Some(WorkloadPlan { workload, comparison, design })))
     }
 
     /// All designs side by side, and which of them [`finish`](Sealed::finish) would build: see [`Build::plan`](super::Build::plan).
     pub fn plan(self) -> Result<Comparison, Error> {
-        let (sealed, foreseen) = self.foresee()?;
-        if let Some(foreseen) = foreseen {
-            return Ok(foreseen.comparison);
+        let (sealed, planned) = self.plan_workload()?;
+        if let Some(planned) = planned {
+            return Ok(planned.comparison);
         }
-        let Sealed { options, shards, .. } = sealed.settle()?;
+        let Sealed { options, shards, .. } = sealed.finish_excluded()?;
         options.check_excluded(shards.stats.keys, shards.known())?;
         Ok(compare(&options.request(shards.stats.keys, shards.approx_negatives), None)?.0)
     }
 
     /// Builds the filter in memory.
     pub fn finish(self) -> Result<Filter, Error> {
-        let (sealed, foreseen) = self.foresee()?;
-        let (arena, _) = sealed.write(foreseen.map(|foreseen| foreseen.design.plan), Arena::new)?;
+        let (sealed, planned) = self.plan_workload()?;
+        let (arena, _) = sealed.write(planned.map(|planned| planned.design.plan), Arena::new)?;
         Ok(Filter::open(arena.finish())?)
     }
 
     /// Builds the filter in memory and says what was read.
     pub fn finish_with_report(self) -> Result<(Filter, Report), Error> {
-        let (sealed, foreseen) = self.foresee()?;
-        let plan = foreseen.as_ref().map(|foreseen| foreseen.design.plan.clone());
+        let (sealed, planned) = self.plan_workload()?;
+        let plan = planned.as_ref().map(|planned| planned.design.plan.clone());
         let (arena, mut report) = sealed.write(plan, Arena::new)?;
         let filter = Filter::open(arena.finish())?;
-        report.workload = foreseen.map(|foreseen| foreseen.outcome(filter.len(), Some(&filter)));
+        report.workload = planned.map(|planned| planned.outcome(filter.len(), Some(&filter)));
         Ok((filter, report))
     }
 
     /// Builds the filter into a file: see [`Build::finish_to`](super::Build::finish_to).
     pub fn finish_to(self, path: impl AsRef<Path>) -> Result<Report, Error> {
         let path = path.as_ref();
-        let (sealed, foreseen) = self.foresee()?;
-        let plan = foreseen.as_ref().map(|foreseen| foreseen.design.plan.clone());
+        let (sealed, planned) = self.plan_workload()?;
+        let plan = planned.as_ref().map(|planned| planned.design.plan.clone());
         let mut report = to_file(path, sealed.options.hasher, |out| sealed.write(plan, |_| out))?;
-        if let Some(foreseen) = foreseen {
+        if let Some(planned) = planned {
             // A pipe cannot be asked.
             let filter = if path.is_file() { Some(Filter::read(path)?) } else { None };
-            report.workload = Some(foreseen.outcome(report.stats.keys, filter.as_ref()));
+            report.workload = Some(planned.outcome(report.stats.keys, filter.as_ref()));
         }
         Ok(report)
     }
 
     fn write<W: Write>(self, plan: Option<Plan>, out: impl FnOnce(u64) -> W) -> Result<(W, Report), Error> {
-        let Sealed { options, domain, shards, mut sieve, .. } = self.settle()?;
+        let Sealed { options, domain, shards, mut sieve, .. } = self.finish_excluded()?;
         write(&shards, &mut sieve, plan, domain.unwrap_or(Domain::Bytes), &options, out)
     }
 }

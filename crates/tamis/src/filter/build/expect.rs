@@ -9,7 +9,7 @@
 //! ```
 
 use super::Options;
-use crate::error::{BuildError, Error};
+use crate::error::BuildError;
 use crate::filter::query::Filter;
 use crate::filter::steps::ROUND;
 use crate::gather::counter::{Counts, ONE};
@@ -71,13 +71,13 @@ pub(super) struct Workload {
 }
 
 /// What will be built for them.
-pub(super) struct Foreseen {
+pub(super) struct WorkloadPlan {
     pub(super) workload: Workload,
     pub(super) comparison: Comparison,
     pub(super) design: PlannedDesign,
 }
 
-impl Foreseen {
+impl WorkloadPlan {
     /// What was planned, beside what the filter does.
     pub(super) fn outcome(&self, keys: u64, filter: Option<&Filter>) -> Outcome {
         self.workload.outcome(&self.design, keys, filter)
@@ -91,8 +91,7 @@ impl Workload {
         let keys = drop_keys(&mut counts, shards, options)?;
         let unseen = options.unseen.unwrap_or_else(|| counts.unseen());
         if !(0.0..=1.0).contains(&unseen) {
-            let reason = format!("the share of queries that nobody expects must lie between 0 and 1, not {unseen}");
-            return Err(BuildError::Unreachable { reason });
+            return Err(BuildError::Range { option: "unseen", given: unseen, least: 0.0, most: 1.0 });
         }
         if counts.queries == 0 {
             return Ok(None);
@@ -215,46 +214,20 @@ fn drop_keys(counts: &mut Counts, shards: &Shards, options: &Options) -> Result<
     Ok(dropped)
 }
 
-impl From<crate::math::shape::ShapeError> for BuildError {
-    fn from(error: crate::math::shape::ShapeError) -> BuildError {
-        BuildError::Unreachable { reason: error.to_string() }
-    }
-}
-
-/// Expected queries that come after excluded keys were let go.
-pub(super) fn too_late() -> Error {
-    let reason = "expected queries must be announced with `expecting`, or come before the excluded keys".into();
-    BuildError::Unreachable { reason }.into()
-}
-
 fn check(cap: Option<f64>) -> Result<(), BuildError> {
     match cap.filter(|cap| !(*cap > 0.0 && *cap <= 1.0)) {
         None => Ok(()),
-        Some(cap) => {
-            let reason = format!("the largest rate for unlisted keys must lie between 0 and 1, not {cap}");
-            Err(BuildError::Unreachable { reason })
-        }
+        Some(given) => Err(BuildError::Range { option: "max_rate_unknown", given, least: 0.0, most: 1.0 }),
     }
 }
 
-/// A goal that also keeps a cap on strangers.
-pub(super) fn strictest(goal: Goal, cap: Option<f64>) -> Result<Goal, BuildError> {
+/// A goal that also keeps a limit for unlisted keys.
+pub(super) fn goal_with_max_fpr(goal: Goal, cap: Option<f64>) -> Result<Goal, BuildError> {
     check(cap)?;
-    let refuse = |what: &str| {
-        let reason = format!("{what} says nothing of unknown keys, and no query is expected: a rate is what they need");
-        Err(BuildError::Unreachable { reason })
-    };
     match (goal, cap) {
         (goal, None) => Ok(goal),
         (Goal::Rate(rate), Some(cap)) => Ok(Goal::Rate(rate.min(cap))),
-        (Goal::BitsPerKey(_), Some(_)) => refuse("a budget of bits"),
-        (Goal::Exact | Goal::Share(_), Some(_)) => refuse("an exact set"),
+        (Goal::BitsPerKey(_), Some(_)) => Err(BuildError::NothingExpected { goal: "bits_per_key" }),
+        (Goal::Exact | Goal::Share(_), Some(_)) => Err(BuildError::NothingExpected { goal: "exact" }),
     }
-}
-
-/// Which keys a conflict drops is known when all excluded keys are, and the plan must be made before.
-pub(super) fn no_dropping() -> Error {
-    let reason =
-        "keys that are excluded cannot be dropped while queries are expected: keep them, or leave them out".into();
-    BuildError::Unreachable { reason }.into()
 }

@@ -91,7 +91,7 @@ impl Partitioned {
         let (digest, label) = self.record(label.as_ref(), key)?;
         let Partitioned { options, keys, .. } = self;
         keys.push(Labelled { digest, label, ordinal: keys.count() }, &|| options.stop())?;
-        options.tell(keys.count(), Progress::Read { keys: keys.count() })
+        options.report_progress(keys.count(), Progress::Read { keys: keys.count() })
     }
 
     /// Adds a key that must never match under this label.
@@ -99,7 +99,7 @@ impl Partitioned {
         let (digest, label) = self.record(label.as_ref(), key)?;
         let Partitioned { options, negatives, .. } = self;
         negatives.push(Labelled { digest, label, ordinal: negatives.count() }, &|| options.stop())?;
-        options.tell(negatives.count(), Progress::Excluded { keys: negatives.count() })
+        options.report_progress(negatives.count(), Progress::Excluded { keys: negatives.count() })
     }
 
     fn record<K: Key>(&mut self, label: &[u8], key: K) -> Result<(Digest, u32), BuildError> {
@@ -223,9 +223,7 @@ impl Labels {
         }
         let label = Label::new(hasher, text);
         let next = u32::try_from(self.numbers.len()).ok().filter(|&next| next < u32::MAX);
-        let Some(next) = next else {
-            return Err(BuildError::Unreachable { reason: "more labels than 2^32 - 1".into() });
-        };
+        let next = next.ok_or(BuildError::TooMany { what: "labels", most: u32::MAX.into() })?;
         let number = *self.numbers.entry(label.digest()).or_insert(next);
         // A label of a megabyte is not worth a copy.
         if text.len() <= 1024 {
@@ -325,8 +323,7 @@ impl Gather<'_> {
         let part = |(sealed, count): (Sealed, &Count)| {
             let (shards, sieve) = sealed.into_parts()?;
             if shards.bits > MAX_SHARD_BITS {
-                let reason = format!("{} keys are more than a group of labels holds", count.keys);
-                return Err(BuildError::Unreachable { reason }.into());
+                return Err(BuildError::TooManyKeys { keys: count.keys, place: "group of labels" }.into());
             }
             let request = self.group_options(count).request(count.keys, count.negatives);
             let plan = plan(&request).map_err(|error| self.explain(error))?;
@@ -351,15 +348,9 @@ impl Gather<'_> {
 
     /// A budget that is too small was meant for labels and keys.
     fn explain(&self, error: BuildError) -> BuildError {
-        match (error, self.options.goal) {
-            (BuildError::Unreachable { reason }, Goal::BitsPerKey(bits)) => {
-                let keys: u64 = self.groups.iter().map(|count| count.keys).sum();
-                let labels = self.table as f64 / keys.max(1) as f64;
-                let reason = format!("{reason}; of {bits} bits per key the table of labels takes {labels:.2}");
-                BuildError::Unreachable { reason }
-            }
-            (error, _) => error,
-        }
+        let Goal::BitsPerKey(given) = self.options.goal else { return error };
+        let keys: u64 = self.groups.iter().map(|count| count.keys).sum();
+        BuildError::Labels { cause: error.into(), given, labels: self.table as f64 / keys.max(1) as f64 }
     }
 }
 

@@ -213,24 +213,21 @@ mod build {
     use crate::leaves::design::{Design, Sides, Work, roomier};
     use crate::math::bloom::{classic_bits, classic_hashes, classic_rate};
 
-    fn unreachable(reason: String) -> BuildError {
-        BuildError::Unreachable { reason: format!("classic Bloom filter: {reason}") }
-    }
+    const STRUCTURE: &str = "classic Bloom filter";
 
     impl Params {
         /// The size that spends `bits` bits on each of `n` keys, with the best number of hash functions.
         pub(crate) fn for_bits_per_key(n: u64, bits: f64) -> Result<Params, BuildError> {
             let total = (n as f64 * bits).ceil();
             if !(bits > 0.0 && total <= MAX_BITS as f64) {
-                return Err(unreachable(format!("{bits} bits for each of {n} keys is not a size")));
+                return Err(BuildError::NotASize { structure: STRUCTURE, keys: n, bits });
             }
             Ok(Params { bits: total as u64, hashes: classic_hashes(n, total as u64) as u8 })
         }
 
         /// The smallest size whose predicted rate with `n` keys and the best number of hash functions is at most `rate`.
         pub(crate) fn for_rate(n: u64, rate: f64) -> Result<Params, BuildError> {
-            let bits = classic_bits(n, rate)
-                .ok_or_else(|| unreachable(format!("no size gives a rate of {rate} with {n} keys")))?;
+            let bits = classic_bits(n, rate).ok_or(BuildError::NoSize { structure: STRUCTURE, keys: n, rate })?;
             Ok(Params { bits, hashes: classic_hashes(n, bits) as u8 })
         }
     }
@@ -295,8 +292,8 @@ mod build {
         pub(crate) fn new(params: &Params, keys: u64, salt: Salt) -> Result<Classic, BuildError> {
             let Params { bits, hashes } = *params;
             if bits > MAX_BITS || hashes == 0 || u32::from(hashes) > MAX_HASHES {
-                let limits = format!("at most {MAX_BITS} and 1 to {MAX_HASHES}");
-                return Err(unreachable(format!("{bits} bits and {hashes} hash functions, {limits} are possible")));
+                let (most_bits, most_hashes) = (MAX_BITS, MAX_HASHES);
+                return Err(BuildError::ClassicSize { bits, hashes, most_bits, most_hashes });
             }
             Ok(Classic::with(bits, hashes, keys, salt))
         }
@@ -310,7 +307,7 @@ mod build {
         ) -> Result<Classic, BuildError> {
             let bits = if keys.is_empty() { 0 } else { params.bits };
             if bits == 0 && !keys.is_empty() {
-                return Err(unreachable(format!("no bits for {} keys", keys.len())));
+                return Err(BuildError::Empty { structure: STRUCTURE, what: "bits", keys: keys.len() });
             }
             let filter = Classic::new(&Params { bits, ..*params }, keys.len() as u64, salt)?;
             filter.insert_many(zeros(out, filter.payload_len())?, keys);

@@ -143,23 +143,22 @@ mod build {
     use crate::leaves::design::{Design, Sides, Work, roomier};
     use crate::math::bloom::{BLOCK_BITS, split_block_blocks, split_block_rate};
 
+    const STRUCTURE: &str = "split-block Bloom filter";
+
     impl Params {
         /// The size that spends `bits` bits on each of `n` keys.
         pub(crate) fn for_bits_per_key(n: u64, bits: f64) -> Result<Params, BuildError> {
             let blocks = (n as f64 * bits / BLOCK_BITS as f64).ceil();
             if !(bits > 0.0 && blocks <= MAX_BLOCKS as f64) {
-                let reason = format!("split-block Bloom filter: {bits} bits for each of {n} keys is not a size");
-                return Err(BuildError::Unreachable { reason });
+                return Err(BuildError::NotASize { structure: STRUCTURE, keys: n, bits });
             }
             Ok(Params { blocks: blocks as u64 })
         }
 
         /// The smallest size whose predicted rate with `n` keys is at most `rate`.
         pub(crate) fn for_rate(n: u64, rate: f64) -> Result<Params, BuildError> {
-            let blocks = split_block_blocks(n, rate).ok_or_else(|| BuildError::Unreachable {
-                reason: format!("split-block Bloom filter: no size gives a rate of {rate} with {n} keys"),
-            })?;
-            Ok(Params { blocks })
+            let none = BuildError::NoSize { structure: STRUCTURE, keys: n, rate };
+            Ok(Params { blocks: split_block_blocks(n, rate).ok_or(none)? })
         }
     }
 
@@ -259,10 +258,7 @@ mod build {
     impl SplitBlock {
         /// How to read a filter that holds `keys` keys; without any its payload is `payload_len` zeros.
         pub(crate) fn new(params: &Params, keys: u64, salt: Salt) -> Result<SplitBlock, BuildError> {
-            if params.blocks > MAX_BLOCKS {
-                let reason = format!("split-block Bloom filter: {} blocks, at most {MAX_BLOCKS}", params.blocks);
-                return Err(BuildError::Unreachable { reason });
-            }
+            BuildError::check_size(STRUCTURE, "blocks", params.blocks, 0..=MAX_BLOCKS)?;
             Ok(SplitBlock { blocks: params.blocks, keys, salt, level: Level::detect() })
         }
 
@@ -275,8 +271,7 @@ mod build {
         ) -> Result<SplitBlock, BuildError> {
             let blocks = if keys.is_empty() { 0 } else { params.blocks };
             if blocks == 0 && !keys.is_empty() {
-                let reason = format!("split-block Bloom filter: no blocks for {} keys", keys.len());
-                return Err(BuildError::Unreachable { reason });
+                return Err(BuildError::Empty { structure: STRUCTURE, what: "blocks", keys: keys.len() });
             }
             let filter = SplitBlock::new(&Params { blocks }, keys.len() as u64, salt)?;
             filter.insert_many(zeros(out, filter.payload_len())?, keys);

@@ -243,14 +243,10 @@ fn table(
     semi_sorted: bool,
 ) -> Result<(u32, u64), BuildError> {
     if !(rate > 0.0 && rate < 1.0) {
-        let reason = format!("the rate for strangers must lie between 0 and 1, not {rate}");
-        return Err(BuildError::Unreachable { reason });
+        return Err(BuildError::Range { option: "fpr", given: rate, least: 0.0, most: 1.0 });
     }
-    cuckoo::table(n, choice, least, rate, semi_sorted).ok_or_else(|| {
-        let reason =
-            format!("cuckoo filter: a rate of {rate} needs fingerprints of more than 32 bits; the lowest is 1e-9");
-        BuildError::Unreachable { reason }
-    })
+    let none = BuildError::Rate { kind: "cuckoo", wanted: rate, lowest: 1e-9 };
+    cuckoo::table(n, choice, least, rate, semi_sorted).ok_or(none)
 }
 
 impl Cuckoo {
@@ -279,10 +275,7 @@ impl Cuckoo {
     }
 
     fn check(self) -> Result<Cuckoo, BuildError> {
-        if self.buckets > MAX_BUCKETS {
-            let reason = format!("cuckoo filter: {} buckets, at most {MAX_BUCKETS}", self.buckets);
-            return Err(BuildError::Unreachable { reason });
-        }
+        BuildError::check_size("cuckoo filter", "buckets", self.buckets, 0..=MAX_BUCKETS)?;
         Ok(self)
     }
 

@@ -106,10 +106,9 @@ pub(crate) fn build(
 }
 
 fn check(keys: &[Digest], values: Values<'_>, params: &Params) -> Result<(), BuildError> {
-    let unreachable = |reason: String| Err(BuildError::Unreachable { reason });
     let width = params.width;
     if !(256..=8192).contains(&width) {
-        return unreachable(format!("a binary fuse has 1 to 32 bits per value, not {}", f64::from(width) / 256.0));
+        return Err(BuildError::Width { structure: "binary fuse", given: f64::from(width) / 256.0, most: 32 });
     }
     let given = match values {
         Values::Fingerprints => return Ok(()),
@@ -118,8 +117,8 @@ fn check(keys: &[Digest], values: Values<'_>, params: &Params) -> Result<(), Bui
     };
     match (width & 255, given == keys.len()) {
         (0, true) => Ok(()),
-        (0, false) => unreachable(format!("{given} values for {} keys", keys.len())),
-        _ => unreachable("given values need a whole number of bits".into()),
+        (0, false) => Err(BuildError::Values { given, keys: keys.len() }),
+        _ => Err(BuildError::PartOfABit),
     }
 }
 

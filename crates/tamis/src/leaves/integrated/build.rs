@@ -83,8 +83,7 @@ pub(crate) fn build(
 ) -> Result<Integrated, BuildError> {
     let first = u32::from(params.first);
     if !(1..=MAX_FIRST).contains(&first) {
-        let reason = format!("the first stage of an integrated filter has 1 to {MAX_FIRST} bits, not {first}");
-        return Err(BuildError::Unreachable { reason });
+        return Err(BuildError::Width { structure: "integrated", given: first.into(), most: MAX_FIRST });
     }
     if keys.is_empty() {
         return Ok(Integrated::empty());

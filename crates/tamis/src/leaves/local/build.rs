@@ -39,9 +39,8 @@ pub(in crate::leaves) fn build_on(
         || steered + exact < 2
         || size.rows.saturating_mul(size.strips) > MAX_ROWS
     {
-        return Err(BuildError::Unreachable {
-            reason: format!("{} keys with {params:?} are no local filter", keys.len()),
-        });
+        let (keys, given) = (keys.len(), format!("{params:?}"));
+        return Err(BuildError::Parameters { structure: "local filter", keys, given });
     }
     if keys.is_empty() {
         return Ok(Local::empty(salt));

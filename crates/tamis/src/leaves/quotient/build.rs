@@ -154,8 +154,7 @@ impl Quotient {
     pub(crate) fn new((slots, remainder): (u64, u32), salt: Salt) -> Result<Quotient, BuildError> {
         let fits = (1..=MAX_REMAINDER).contains(&remainder) && slots <= MAX_SLOTS.min(MAX_FINGERPRINTS >> remainder);
         if !fits {
-            let reason = format!("quotient filter: {slots} slots of {remainder} bits are too many");
-            return Err(BuildError::Unreachable { reason });
+            return Err(BuildError::QuotientSize { slots, remainder });
         }
         let blocks = (slots + slots.min(SPARE)).div_ceil(BLOCK as u64);
         let ones = lanes(remainder);

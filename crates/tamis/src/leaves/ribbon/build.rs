@@ -114,8 +114,8 @@ pub(crate) fn build(
     let columns = width.whole + (width.part > 0) as u32;
     let given = !matches!(values, Values::Fingerprints);
     if width.whole == 0 || columns > MAX_WIDTH || (width.part > 0 && given) {
-        let reason = format!("a ribbon holds values of 1 to 32 bits, not of {}", params.width as f64 / 256.0);
-        return Err(BuildError::Unreachable { reason });
+        let given = f64::from(params.width) / 256.0;
+        return Err(BuildError::Width { structure: "ribbon", given, most: MAX_WIDTH });
     }
     let start = out.len();
     // Of a filter's keys alone: a narrow one shall have the columns of a wide one.

@@ -93,8 +93,8 @@ pub(in crate::leaves) fn build_on(
     let Work { salt, skip, threads, stop } = *work;
     let (strips, rows) = params.size(keys.len() as u64);
     if !(1..=WHOLE).contains(&params.share) || rows.saturating_mul(strips) > MAX_ROWS {
-        let reason = format!("{} keys with {params:?} are no steered column", keys.len());
-        return Err(BuildError::Unreachable { reason });
+        let (keys, given) = (keys.len(), format!("{params:?}"));
+        return Err(BuildError::Parameters { structure: "steered column", keys, given });
     }
     let column = |number| Steered::new(Strips::new(skip, number, salt), strips, rows, params.share, 0, salt);
     if keys.is_empty() {

@@ -28,7 +28,7 @@ const MAX_FILTERS: u32 = 4;
 pub(crate) fn steps(base: Base, request: &Request) -> Result<Vec<Step>, BuildError> {
     let Request { keys, negatives, goal, delta, .. } = *request;
     if !(delta > 0.0 && delta < 1.0) {
-        return Err(BuildError::Unreachable { reason: format!("delta must lie between 0 and 1, not {delta}") });
+        return Err(BuildError::Range { option: "delta", given: delta, least: 0.0, most: 1.0 });
     }
     // The shorter list first; but what strangers get depends on the first, so only where they do not matter.
     let swapped = goal == Goal::Exact && negatives < keys;

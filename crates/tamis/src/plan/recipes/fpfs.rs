@@ -52,7 +52,7 @@ pub(crate) fn integrated(base: Base, parts: Parts, request: &Request) -> Result<
         (None, Goal::Exact | Goal::Share(_)) => smallest(&mut all.clone()),
         (None, Goal::Rate(rate)) => {
             let found = smallest(&mut all.clone().filter(|params| params.rate_at(1) <= rate));
-            Some(found.ok_or_else(|| request.too_low(rate))?)
+            Some(found.ok_or_else(|| request.too_low())?)
         }
         (None, Goal::BitsPerKey(_)) => {
             let room = request.room(1)?;

@@ -9,7 +9,7 @@
 //! For every number of columns and every slack the bits of the octets and of the rest are known (`leaves/local/size.rs`), and the
 //! fewest win.
 
-use crate::error::BuildError;
+use crate::error::{BuildError, Lack};
 use crate::leaves::Role;
 use crate::leaves::local::{MAX_STEERED, Params};
 use crate::leaves::steered::{BALANCED, SMALLEST};
@@ -97,13 +97,10 @@ fn steps(request: &Request) -> Result<Vec<Step>, BuildError> {
                     found = Some((cost, width, params));
                 }
             }
-            let (_, width, params) = found.ok_or_else(|| request.too_low(rate))?;
+            let (_, width, params) = found.ok_or_else(|| request.too_low())?;
             (width, params)
         }
-        Goal::BitsPerKey(_) => {
-            let reason = "the local layout keeps no budget of bits: ask for a rate, or for an exact set".to_string();
-            return Err(BuildError::Unreachable { reason });
-        }
+        Goal::BitsPerKey(_) => return Err(request.unfit(Lack::LocalBudget)),
     };
     let decide = Step { role: Role::Decide, structure: params.into() };
     Ok(match width {

@@ -16,7 +16,7 @@
 //! less often, and it takes fewer bits. Stacks are for leaves that cannot, and for those that take keys after they were built
 //! ([`crate::Stacked`]).
 
-use crate::error::BuildError;
+use crate::error::{BuildError, Lack};
 use crate::leaves::Role;
 use crate::math::portable::exp2;
 use crate::math::shape::Shape;
@@ -36,11 +36,8 @@ const STRICTER_FACTOR: f64 = 0.85;
 /// The steps of a request, and how many of the expected queries, the heaviest first, they know: the best whose leaves match at most `cap` of unlisted
 /// keys; a single layer, which matches the fewest, where none does.
 pub(crate) fn steps(base: Base, request: &Request, shape: &Shape, cap: f64) -> Result<(Vec<Step>, u64), BuildError> {
-    let refuse = |reason: &str| Err(BuildError::Unreachable { reason: reason.into() });
     if request.negatives > 0 {
-        return refuse(
-            "a stack makes false positives rare among the keys it knows, and excluded keys must never match: use steered, chained, cascade, integrated or naive",
-        );
+        return Err(request.unfit(Lack::Exclusion));
     }
     let (size, whole) = (size(base), matches!(base, Base::Cuckoo | Base::Quotient));
     let per_key = |bits: f64| bits / request.keys.max(1) as f64;
@@ -55,9 +52,7 @@ pub(crate) fn steps(base: Base, request: &Request, shape: &Shape, cap: f64) -> R
             let aims = [1.0, 0.985, 0.97, 0.93].map(|less| Aim::LeastRate { bits: less * bits });
             (aims.to_vec(), size.alpha(bits).min(MAX_RATE))
         }
-        Goal::Exact | Goal::Share(_) => {
-            return refuse("no layer of a stack is exact: use steered, chained, cascade, integrated or naive");
-        }
+        Goal::Exact | Goal::Share(_) => return Err(request.unfit(Lack::ExactLayer)),
     };
     let search = |aim: Aim, efpb: f64| {
         let limits = Limits { aim, most_efpb: Some(efpb), most_checks: None, epsilon: RATE_TOLERANCE * alone };

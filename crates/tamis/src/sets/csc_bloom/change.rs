@@ -15,14 +15,9 @@ impl CscBloom {
         partitions: u32,
         counting: bool,
     ) -> Result<CscBloom, BuildError> {
-        let wrong = |reason| BuildError::Unreachable { reason: format!("CSC-Bloom: {reason}") };
-        if !(1..=MAX_WORDS).contains(&words) {
-            return Err(wrong(format!("{words} words, 1 to {MAX_WORDS} are possible")));
-        }
-        if !(1..=MAX_HASHES).contains(&hashes) {
-            return Err(wrong(format!("{hashes} hash functions, 1 to {MAX_HASHES} are possible")));
-        }
-        Ok(CscBloom { words, hashes, repeats: Repeats::new(repetitions, partitions).map_err(wrong)?, counting })
+        BuildError::check_size("CSC-Bloom", "words", words, 1..=MAX_WORDS)?;
+        BuildError::check_size("CSC-Bloom", "hash functions", hashes.into(), 1..=MAX_HASHES.into())?;
+        Ok(CscBloom { words, hashes, repeats: Repeats::new("CSC-Bloom", repetitions, partitions)?, counting })
     }
 
     /// Adds a key to some sets; a set that is named twice counts twice.

@@ -49,14 +49,10 @@ impl CscCuckoo {
         partitions: u32,
         counting: bool,
     ) -> Result<CscCuckoo, BuildError> {
-        let wrong = |reason| BuildError::Unreachable { reason: format!("CSC-Cuckoo: {reason}") };
-        if !(1..=MAX_BUCKETS).contains(&buckets) {
-            return Err(wrong(format!("{buckets} buckets, 1 to {MAX_BUCKETS} are possible")));
-        }
-        if !BITS.contains(&bits) {
-            return Err(wrong(format!("slots of {bits} bits, {BITS:?} are possible")));
-        }
-        let repeats = Repeats::new(repetitions, partitions).map_err(wrong)?;
+        BuildError::check_size("CSC-Cuckoo", "buckets", buckets, 1..=MAX_BUCKETS)?;
+        let (least, most) = BITS.into_inner();
+        BuildError::check_size("CSC-Cuckoo", "slots", bits.into(), least.into()..=most.into())?;
+        let repeats = Repeats::new("CSC-Cuckoo", repetitions, partitions)?;
         Ok(CscCuckoo { buckets, bits, repeats, counting, number: 0 })
     }
 

@@ -6,7 +6,7 @@
 
 use super::layout::{Chance, Layout, partitions, room};
 use super::{Body, COUNTER_BITS, Filled, Group, Options, SetSizes, Shape, Sketch, TuneGoal, Tuned};
-use super::{existence_bits, expect, row_words, side_bits, unreachable};
+use super::{existence_bits, expect, row_words, side_bits};
 use crate::error::BuildError;
 use crate::math::bloom::{MAX_BITS, MAX_HASHES, power};
 use crate::math::csc::{Rows, fingerprints, minus_ln};
@@ -61,13 +61,9 @@ pub(super) fn search(kind: Sketch, sizes: &SetSizes, goal: TuneGoal, options: &O
         TuneGoal::BitsPerPair(bits) => field.spend(sizes, &all, bits),
     };
     let Some(mut found) = found else {
-        return unreachable(match goal {
-            TuneGoal::Targets { absent, present } => {
-                format!(
-                    "no table of at most 2^48 bits has {absent} false sets for absent keys and {present} for present ones"
-                )
-            }
-            TuneGoal::BitsPerPair(bits) => format!("no table fits into {bits} bits per pair"),
+        return Err(match goal {
+            TuneGoal::Targets { absent, present } => BuildError::FalseSets { absent, present },
+            TuneGoal::BitsPerPair(given) => BuildError::BitsPerPair { given },
         });
     };
     if options.counting {

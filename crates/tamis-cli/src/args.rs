@@ -5,8 +5,11 @@ use std::path::PathBuf;
 use anyhow::{Result, anyhow, bail};
 use clap::Args;
 use tamis::Limits;
+use tamis::build::Common;
 
 use crate::input::{self, Format, Source};
+use crate::interrupt::Interrupt;
+use crate::progress::Bar;
 
 /// How to read keys.
 #[derive(Args, Clone, Debug)]
@@ -118,12 +121,15 @@ pub(crate) struct LimitArgs {
     tmp: Option<PathBuf>,
     /// Threads; as many as processors unless given
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    pub(crate) threads: Option<u16>,
+    threads: Option<u16>,
 }
 
 impl LimitArgs {
-    pub(crate) fn limits(&self) -> Limits {
-        Limits { memory: self.memory, disk: self.disk.unwrap_or(u64::MAX), tmp: self.tmp.clone() }
+    /// What a build gets of this, with a bar, and an end when it is interrupted.
+    pub(crate) fn common(&self, interrupt: &Interrupt) -> Common {
+        let limits = Limits { memory: self.memory, disk: self.disk.unwrap_or(u64::MAX), tmp: self.tmp.clone() };
+        let common = Common::default().limits(limits).cancel(interrupt.flag()).progress(Bar::callback());
+        self.threads.into_iter().fold(common, |common, threads| common.threads(threads.into()))
     }
 
     /// Whether there is room for temporary files where they shall go.
@@ -138,10 +144,11 @@ impl LimitArgs {
 }
 
 impl HashAndLimitArgs {
-    /// The secret key, 128 bits from the system, if there shall be one.
-    pub(crate) fn secret(&self) -> Result<Option<[u64; 2]>> {
+    /// What a build gets of this; a secret key is 128 bits from the system.
+    pub(crate) fn common(&self, interrupt: &Interrupt) -> Result<Common> {
         let word = || getrandom::u64().map_err(|e| anyhow!("--keyed: the system gives no random numbers: {e}"));
-        Ok(if self.keyed { Some([word()?, word()?]) } else { None })
+        let common = self.limits.common(interrupt);
+        Ok(if self.keyed { common.keyed([word()?, word()?]) } else { common.seed(self.seed) })
     }
 }
 

@@ -25,7 +25,7 @@ impl Bar {
         Bar::new("building", Some(0), "{msg} {wide_bar} shard {pos}/{len}, {eta} left")
     }
 
-    /// What a build is told to tell: a bar over shards, and not before there is something to show. Until then the line belongs
+    /// The progress callback of a build: a bar over shards, once there is something to show. Until then the line belongs
     /// to the bar of the reading.
     pub(crate) fn callback() -> impl Fn(Progress) + Send + Sync + 'static {
         let bar = OnceLock::new();

@@ -1,6 +1,7 @@
 //! keys -> bytes -> yes or no: filters, built and asked.
 //!
 //! ```text
+//!   options      what filters, maps and sets may use to be built
 //!   build/       keys, known negatives, a goal -> bytes
 //!   open         bytes -> steps and partitions, checked once
 //!   steps        a list of steps + a digest -> yes or no
@@ -11,6 +12,8 @@
 #[cfg(feature = "build")]
 pub mod build;
 pub(crate) mod open;
+#[cfg(feature = "build")]
+pub(crate) mod options;
 pub(crate) mod partition;
 pub mod query;
 pub mod steps;

@@ -206,37 +206,18 @@ impl Inputs {
 }
 
 fn new_builder(args: &BuildArgs, interrupt: &Interrupt) -> Result<AnyBuilder> {
-    let build = tamis::stream()
-        .kind(args.kind)
-        .effort(args.effort)
-        .limits(args.shared.limits.limits())
-        .cancel(interrupt.flag());
+    let build = tamis::stream().common(args.shared.common(interrupt)?).kind(args.kind).effort(args.effort);
     let build = build.layout(args.layout).spare(args.spare).on_conflict(args.on_conflict);
     let build = if args.exclude.is_empty() { build } else { build.excluding() };
     let build = if args.expect.is_empty() { build } else { build.expecting() };
-    let build = match args.max_rate_unknown {
-        Some(rate) => build.max_rate_unknown(rate),
-        None => build,
-    };
-    let build = match args.unseen {
-        Some(share) => build.unseen(share),
-        None => build,
-    };
+    let build = args.max_rate_unknown.into_iter().fold(build, |build, rate| build.max_rate_unknown(rate));
+    let build = args.unseen.into_iter().fold(build, |build, share| build.unseen(share));
     let build = match args.bits_per_key {
         _ if args.exact => build.exact(),
         _ if args.allow.is_some() => build.allow(args.allow.unwrap_or_default()),
         Some(bits) => build.bits_per_key(bits),
         None => build.fpr(args.fpr),
     };
-    let build = match args.shared.secret()? {
-        Some(key) => build.keyed(key),
-        None => build.seed(args.shared.seed),
-    };
-    let build = match args.shared.limits.threads {
-        Some(threads) => build.threads(threads.into()),
-        None => build,
-    };
-    let build = build.progress(Bar::callback());
     Ok(match args.input.is_partitioned() {
         true => AnyBuilder::Partitioned(Box::new(build.partitioned())),
         false => AnyBuilder::Collecting(Box::new(build.start())),

@@ -16,13 +16,13 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Error, Result, bail};
-use tamis::multiset::{self, Editor};
+use tamis::multiset::Editor;
 use tamis::{QueryError, Sets};
 
 use super::output::Output;
 use super::{bits_per_key, blank, count, explain, grouped, open_file, three_digits};
 use crate::Outcome;
-use crate::args::{LimitArgs, TextArgs};
+use crate::args::TextArgs;
 use crate::input;
 use crate::input::kmers::Sequences;
 use crate::input::sets::{Inputs, ReadOptions};
@@ -163,15 +163,6 @@ fn save(output: &Output, editor: &Editor) -> Result<Sets> {
         Ok(Sets::open(bytes)?)
     };
     write().map_err(|error| error.context(output.to_string()))
-}
-
-/// What a build may use.
-fn with_limits(build: multiset::Build<()>, args: &LimitArgs) -> multiset::Build<()> {
-    let build = build.limits(args.limits());
-    match args.threads {
-        Some(threads) => build.threads(threads.into()),
-        None => build,
-    }
 }
 
 /// The line about the size of an index.

@@ -11,15 +11,14 @@ use std::fmt;
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::debug::brief_debug;
 use crate::error::{BuildError, Error};
 use crate::filter::query::Filter;
 use crate::format::{Form, Header, MAX_SHARD_BITS, Writer};
-use crate::gather::{Limits, OnConflict, Shards, Stats, Workspace};
+use crate::gather::{OnConflict, Shards, Stats};
 use crate::hash::{Digest, Domain, Hasher, Key};
-use crate::plan::{Columns, Comparison, Effort, Goal, Kind, Layout, Plan, Request, Step};
+use crate::plan::{Columns, Comparison, Goal, Kind, Layout, Plan, Request, Step};
 
 mod collect;
 mod expect;
@@ -29,6 +28,8 @@ mod shard;
 mod sieve;
 
 pub(crate) use crate::file::to_file;
+use crate::filter::options::common;
+pub use crate::filter::options::{Common, Progress};
 pub use collect::{Collector, Sealed};
 pub use expect::{Outcome, Prediction};
 pub use partition::Partitioned;
@@ -79,7 +80,8 @@ pub fn stream() -> Build<()> {
 /// ```
 pub fn build_digests(digests: impl Into<Arc<[Digest]>>, hasher: Hasher, domain: Domain) -> Build<Digests> {
     let keys = Digests { digests: digests.into(), excluded: None, domain };
-    let options = Options { hasher, ..Options::default() };
+    let mut options = Options::default();
+    options.common.hasher = hasher;
     Build { keys, negatives: std::iter::empty(), expected: std::iter::empty(), options }
 }
 
@@ -91,29 +93,6 @@ pub struct Digests {
 }
 
 brief_debug!(Digests, it => keys: it.digests.len(), excluded: it.excluded.as_ref().map_or(0, |excluded| excluded.len()));
-
-/// How far a build has come.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[non_exhaustive]
-pub enum Progress {
-    /// Keys taken in so far.
-    Read {
-        /// How many, duplicates included.
-        keys: u64,
-    },
-    /// Keys to exclude, taken in so far.
-    Excluded {
-        /// How many, duplicates included.
-        keys: u64,
-    },
-    /// Shards built and written so far.
-    Built {
-        /// How many.
-        shards: u64,
-        /// Of how many.
-        total: u64,
-    },
-}
 
 /// A filter to be: what is wanted of it, and how it may be made. `N` are the keys to exclude and `Q` the queries to expect,
 /// none at first.
@@ -131,9 +110,7 @@ brief_debug!(Build<I, N, Q>, it => options: it.options);
 pub(crate) struct Options {
     goal: Goal,
     kind: Kind,
-    pub(crate) effort: Effort,
-    pub(crate) layout: Layout,
-    pub(crate) hasher: Hasher,
+    layout: Layout,
     delta: f64,
     first: Option<u16>,
     columns: Option<Columns>,
@@ -148,16 +125,13 @@ pub(crate) struct Options {
     expecting: bool,
     /// Whether keys keep their places in the input, to be shown in conflicts.
     places: bool,
-    pub(crate) limits: Limits,
-    pub(crate) threads: usize,
-    pub(crate) progress: Option<Arc<dyn Fn(Progress) + Send + Sync>>,
-    pub(crate) cancel: Arc<AtomicBool>,
+    common: Common,
 }
 
 impl fmt::Debug for Options {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Options { goal, kind, effort, hasher, limits, threads, .. } = self;
-        write!(f, "{goal:?}, {kind:?}, {effort:?}, {hasher:?}, {limits:?}, {threads} threads")
+        let Options { goal, kind, common, .. } = self;
+        write!(f, "{goal:?}, {kind:?}, {common:?}")
     }
 }
 
@@ -166,9 +140,7 @@ impl Default for Options {
         Options {
             goal: Goal::Rate(0.01),
             kind: Kind::Auto,
-            effort: Effort::Balanced,
             layout: Layout::Auto,
-            hasher: Hasher::seeded(0),
             delta: 0.5,
             first: None,
             columns: None,
@@ -178,20 +150,12 @@ impl Default for Options {
             spare: 0.0,
             expecting: false,
             places: false,
-            limits: Limits::default(),
-            threads: std::thread::available_parallelism().map_or(1, |n| n.get()),
-            progress: None,
-            cancel: Arc::default(),
+            common: Common::default(),
         }
     }
 }
 
 impl Options {
-    pub(crate) fn workspace(&self) -> Arc<Workspace> {
-        let memory = self.limits.memory / SORT_MEMORY_SHARE.1 * SORT_MEMORY_SHARE.0;
-        Workspace::new(&Limits { memory, ..self.limits.clone() }, self.threads)
-    }
-
     /// Refuses a goal that speaks of excluded keys alone where there are none: everything would match.
     fn check_excluded(&self, keys: u64, excluded: u64) -> Result<(), BuildError> {
         match self.goal {
@@ -201,18 +165,11 @@ impl Options {
     }
 
     fn request(&self, keys: u64, negatives: u64) -> Request {
-        let Options { goal, kind, effort, layout, delta, first, columns, spare, .. } = *self;
+        let Options { goal, kind, layout, delta, first, columns, spare, .. } = *self;
+        let effort = self.common.effort;
         Request { keys, negatives, goal, kind, effort, layout, delta, first, columns, spare }
     }
-
-    pub(crate) fn stop(&self) -> bool {
-        self.cancel.load(Ordering::Relaxed)
-    }
 }
-
-/// The part of the memory limit that is the workspace of intake and census. The rest is room for what comes on top: shards
-/// under construction, about 60 MB per thread.
-const SORT_MEMORY_SHARE: (u64, u64) = (5, 8);
 
 impl<I, N, Q> Build<I, N, Q> {
     /// Lets at most this share of strangers through. The default is 0.01.
@@ -344,12 +301,6 @@ impl<I, N, Q> Build<I, N, Q> {
         self
     }
 
-    /// How hard to look for a smaller filter.
-    pub fn effort(mut self, effort: Effort) -> Self {
-        self.options.effort = effort;
-        self
-    }
-
     /// How the bits of a filter with excluded keys are laid out: as small as can be, or side by side.
     ///
     /// ```
@@ -363,46 +314,7 @@ impl<I, N, Q> Build<I, N, Q> {
         self
     }
 
-    /// The seed of the hash; equal keys, goals and seeds give equal bytes. The default is 0.
-    pub fn seed(mut self, seed: u64) -> Self {
-        self.options.hasher = Hasher::seeded(seed);
-        self
-    }
-
-    /// Hashes with this secret key instead, where others may choose queries or keys. The key is stored in the file, so that the
-    /// file must stay private.
-    ///
-    /// Without a secret everybody can compute which keys match, and whoever supplies keys can make different ones with equal digests,
-    /// which then count as one key. Chosen keys cannot stop a build or make it much larger. A question takes 2.0 to 2.2 times as
-    /// long with a secret for names, about 3 times for integers.
-    pub fn keyed(mut self, key: [u64; 2]) -> Self {
-        self.options.hasher = Hasher::keyed(key);
-        self
-    }
-
-    /// Limits of memory and disk, and where temporary files go.
-    pub fn limits(mut self, limits: Limits) -> Self {
-        self.options.limits = limits;
-        self
-    }
-
-    /// How many threads to use, at most 1024; all of them by default. The bytes are the same for any number.
-    pub fn threads(mut self, threads: usize) -> Self {
-        self.options.threads = threads.clamp(1, 1024);
-        self
-    }
-
-    /// Is told how far the build has come, about every 65,536 keys and after every shard.
-    pub fn progress(mut self, tell: impl Fn(Progress) + Send + Sync + 'static) -> Self {
-        self.options.progress = Some(Arc::new(tell));
-        self
-    }
-
-    /// The build stops with [`BuildError::Cancelled`] soon after this becomes true.
-    pub fn cancel(mut self, flag: Arc<AtomicBool>) -> Self {
-        self.options.cancel = flag;
-        self
-    }
+    common!(options.common);
 }
 
 impl<I, Q> Build<I, std::iter::Empty<u64>, Q> {
@@ -580,11 +492,9 @@ fn write<W: Write>(
     // Where some of them may match, nothing is promised about any.
     let promised = !matches!(request.goal, Goal::Share(_)) && plan.promises(request.keys);
     let excluded = if promised { shards.excluded() } else { 0 };
-    let (out, bytes) = write_plan(shards, &plan, sieve.first(&plan), excluded, domain, options, out(bytes))?;
-    // The last shards are built without asking: whoever stopped meanwhile wants no file.
-    if options.stop() {
-        return Err(BuildError::Cancelled.into());
-    }
+    let (out, bytes) = write_plan(shards, &plan, sieve.first(&plan), excluded, domain, &options.common, out(bytes))?;
+    // The last shards do not check the flag, and a cancelled build leaves no file.
+    options.common.check_cancel()?;
     Ok((out, Report { stats: shards.stats, bytes, workload: None }))
 }
 
@@ -595,7 +505,7 @@ fn write_plan<W: Write>(
     first: Option<&Filter>,
     negatives: u64,
     domain: Domain,
-    options: &Options,
+    common: &Common,
     out: W,
 ) -> Result<(W, u64), Error> {
     if shards.bits > MAX_SHARD_BITS {
@@ -604,11 +514,11 @@ fn write_plan<W: Write>(
     // A list of no steps has no parts to shard.
     let shard_bits = if plan.steps.is_empty() { 0 } else { shards.bits };
     let header =
-        Header { hasher: options.hasher, domain, shard_bits, form: Form::Filter, keys: shards.stats.keys, negatives };
+        Header { hasher: common.hasher, domain, shard_bits, form: Form::Filter, keys: shards.stats.keys, negatives };
     let kinds = plan.steps.iter().map(Step::kind).collect();
     let mut writer = Writer::new(out, &header, kinds)?;
     if !plan.steps.is_empty() {
-        shard::build_shards(shards, plan, first, options, &mut writer)?;
+        shard::build_shards(shards, plan, first, common, &mut writer)?;
     }
     Ok(writer.finish()?)
 }

@@ -12,7 +12,6 @@ use std::fmt;
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use super::count::{ValueCounts, Values};
 use super::plan::{Node, TreeOptions, flat_bits, plan};
@@ -24,10 +23,11 @@ use super::value::{ToValue, Value};
 use crate::arch::arena::Arena;
 use crate::debug::brief_debug;
 use crate::error::{BuildError, Error, ValueError};
-use crate::filter::build::{Options, Progress, same_domain, to_file};
+use crate::filter::build::{same_domain, to_file};
+use crate::filter::options::{Common, Progress, common};
 use crate::format::{Form, Header, MAX_SHARD_BITS, Writer, put_varint};
-use crate::gather::{Intake, Limits, Paired, Workspace, shard_bits};
-use crate::hash::{Domain, Hasher, Key};
+use crate::gather::{Intake, Paired, Workspace, shard_bits};
+use crate::hash::{Domain, Key};
 use crate::leaves::Role;
 use crate::leaves::{fuse, ribbon};
 use crate::parallel::in_order;
@@ -95,8 +95,9 @@ brief_debug!(Build<I>, it => kind: it.options.kind, options: it.options.common);
 #[derive(Clone, Debug)]
 pub(super) struct Settings {
     pub(super) form: Form,
-    pub(super) common: Options,
+    pub(super) common: Common,
     kind: Kind,
+    layout: Layout,
     fingerprint: u32,
     width: Option<u32>,
     alphabet: Option<Arc<Alphabet>>,
@@ -104,9 +105,8 @@ pub(super) struct Settings {
 
 impl Default for Settings {
     fn default() -> Settings {
-        let mut common = Options::default();
-        common.layout = Layout::Compact;
-        Settings { form: Form::Map, common, kind: Kind::Auto, fingerprint: 0, width: None, alphabet: None }
+        let (common, layout) = (Common::default(), Layout::Compact);
+        Settings { form: Form::Map, common, kind: Kind::Auto, layout, fingerprint: 0, width: None, alphabet: None }
     }
 }
 
@@ -172,58 +172,16 @@ impl<I> Build<I> {
         self
     }
 
-    /// How hard to look for a smaller map.
-    pub fn effort(mut self, effort: Effort) -> Self {
-        self.options.common.effort = effort;
-        self
-    }
-
     /// [`Layout::Local`] puts the stages of every exact node side by side ([Chained], Remark of Theorem 5.1): larger by a
     /// few percent, and fewer cache lines are touched.
     ///
     /// [Chained]: https://doi.org/10.48550/arXiv.2308.13649
     pub fn layout(mut self, layout: Layout) -> Self {
-        self.options.common.layout = layout;
+        self.options.layout = layout;
         self
     }
 
-    /// The seed of the hash; equal pairs, options and seeds give equal bytes. The default is 0.
-    pub fn seed(mut self, seed: u64) -> Self {
-        self.options.common.hasher = Hasher::seeded(seed);
-        self
-    }
-
-    /// Hashes with this secret key instead, where others may choose keys or queries: see [`Build::keyed`](crate::Build::keyed). The key is stored
-    /// in the file.
-    pub fn keyed(mut self, key: [u64; 2]) -> Self {
-        self.options.common.hasher = Hasher::keyed(key);
-        self
-    }
-
-    /// Limits of memory and disk, and where temporary files go. Distinct values that are text or bytes are held in memory on
-    /// top of them.
-    pub fn limits(mut self, limits: Limits) -> Self {
-        self.options.common.limits = limits;
-        self
-    }
-
-    /// How many threads to use, at most 1024; all of them by default. The bytes are the same for any number.
-    pub fn threads(mut self, threads: usize) -> Self {
-        self.options.common.threads = threads.clamp(1, 1024);
-        self
-    }
-
-    /// Is told how far the build has come, about every 65,536 pairs and after every shard.
-    pub fn progress(mut self, tell: impl Fn(Progress) + Send + Sync + 'static) -> Self {
-        self.options.common.progress = Some(Arc::new(tell));
-        self
-    }
-
-    /// The build stops with [`BuildError::Cancelled`] soon after this becomes true.
-    pub fn cancel(mut self, flag: Arc<AtomicBool>) -> Self {
-        self.options.common.cancel = flag;
-        self
-    }
+    common!(options.common);
 }
 
 impl Build<()> {
@@ -339,9 +297,7 @@ impl Collector {
     pub(super) fn write<W: Write>(self, out: impl FnOnce(u64) -> W) -> Result<(W, Report), Error> {
         let Collector { options, domain, workspace, pairs, values } = self;
         let common = &options.common;
-        if let Some(tell) = &common.progress {
-            tell(Progress::Read { keys: pairs.count() });
-        }
+        common.report(Progress::Read { keys: pairs.count() });
         let stop = || common.stop();
         let mut pairs = pairs.finish(&stop)?;
         let counted = ValueCounts::new(&pairs, &values, common.threads, &stop)?;
@@ -374,9 +330,7 @@ impl Collector {
             let work = |shard: usize| shape.build(&pairs.range(bits, shard, &stop)?, bits, inside, &stop);
             in_order(count, common.threads, work, |shard, parts| {
                 writer.shard(&parts)?;
-                if let Some(tell) = &common.progress {
-                    tell(Progress::Built { shards: shard as u64 + 1, total: count as u64 });
-                }
+                common.report(Progress::Built { shards: shard as u64 + 1, total: count as u64 });
                 Ok(())
             })?;
         }
@@ -385,9 +339,7 @@ impl Collector {
         shape.encode(writer.geometries(), &mut directory);
         directory.extend_from_slice(&plan.table);
         let (out, bytes) = writer.close(directory)?;
-        if common.stop() {
-            return Err(BuildError::Cancelled.into());
-        }
+        common.check_cancel()?;
         let report = Report {
             keys: counted.keys,
             duplicates: pairs.count() - counted.keys,
@@ -470,7 +422,7 @@ impl Settings {
             let many = BuildError::TooMany { what: "compressed values", most: table::MAX_VALUES };
             return function.map(|(function, _)| function).filter(|_| self.kind == Kind::Auto).ok_or(many);
         };
-        let Options { effort, layout, .. } = self.common;
+        let (effort, layout) = (self.common.effort, self.layout);
         let each: Vec<u64> = counts.iter().map(|&(_, count)| count).collect();
         // What the table will take is known when it is there: of two plans, the smaller.
         let made = |naming: f64| {

@@ -117,20 +117,18 @@ pub use construction::{SequenceBuild, sequence};
 #[cfg(feature = "build")]
 mod construction {
     use std::path::Path;
-    use std::sync::Arc;
-    use std::sync::atomic::AtomicBool;
 
     use super::Sequence;
     use crate::arch::arena::Arena;
     use crate::debug::brief_debug;
     use crate::error::Error;
-    use crate::filter::build::{Progress, to_file};
+    use crate::filter::build::to_file;
+    use crate::filter::options::common;
     use crate::format::Form;
-    use crate::gather::Limits;
     use crate::hash::Domain;
     use crate::maps::build::{Build, Collector, Kind, Report};
     use crate::maps::{ToValue, map};
-    use crate::plan::{Effort, Layout};
+    use crate::plan::Layout;
 
     /// Starts a sequence of these symbols: numbers, text or bytes.
     ///
@@ -159,11 +157,6 @@ mod construction {
             SequenceBuild { build: self.build.kind(kind), ..self }
         }
 
-        /// How hard to look for a smaller sequence.
-        pub fn effort(self, effort: Effort) -> Self {
-            SequenceBuild { build: self.build.effort(effort), ..self }
-        }
-
         /// [`Layout::Local`] puts the stages of every exact node side by side ([Chained], Remark of Theorem 5.1).
         ///
         /// [Chained]: https://doi.org/10.48550/arXiv.2308.13649
@@ -181,30 +174,7 @@ mod construction {
             SequenceBuild { build: self.build.width(bits), ..self }
         }
 
-        /// Limits of memory and disk, and where temporary files go.
-        pub fn limits(self, limits: Limits) -> Self {
-            SequenceBuild { build: self.build.limits(limits), ..self }
-        }
-
-        /// Is told how far the build has come.
-        pub fn progress(self, tell: impl Fn(Progress) + Send + Sync + 'static) -> Self {
-            SequenceBuild { build: self.build.progress(tell), ..self }
-        }
-
-        /// The build stops with [`BuildError::Cancelled`](crate::BuildError::Cancelled) soon after this becomes true.
-        pub fn cancel(self, flag: Arc<AtomicBool>) -> Self {
-            SequenceBuild { build: self.build.cancel(flag), ..self }
-        }
-
-        /// The seed of the hash; equal symbols, options and seeds give equal bytes. The default is 0.
-        pub fn seed(self, seed: u64) -> Self {
-            SequenceBuild { build: self.build.seed(seed), ..self }
-        }
-
-        /// How many threads to use; all of them by default. The bytes are the same for any number.
-        pub fn threads(self, threads: usize) -> Self {
-            SequenceBuild { build: self.build.threads(threads), ..self }
-        }
+        common!(build.options.common);
 
         /// Builds the sequence in memory.
         pub fn finish(self) -> Result<Sequence, Error> {

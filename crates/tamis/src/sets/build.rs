@@ -13,7 +13,6 @@ use std::fmt;
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use super::freeze;
 use super::index::{Index, MAX_KMER, MAX_SETS, SetEntry, by_name, check_name};
@@ -26,11 +25,11 @@ use super::tune::{self, SetSizes, Shape, TuneGoal};
 use crate::arch::arena::Arena;
 use crate::debug::brief_debug;
 use crate::error::{BuildError, Error, ValueError};
-use crate::filter::build::{Options, Progress, same_domain, to_file};
-use crate::gather::{Limits, Record, Sorted, Workspace};
+use crate::filter::build::{same_domain, to_file};
+use crate::filter::options::{Common, Progress, common};
+use crate::gather::{Record, Sorted, Workspace};
 use crate::hash::{Digest, Domain, Hasher, Key};
 use crate::parallel::Stop;
-use crate::plan::Effort;
 
 /// Starts an index of these pairs: keys are text, bytes or `u64`, a set is its name.
 ///
@@ -95,7 +94,7 @@ brief_debug!(Build<I>, it => kind: it.options.kind, options: it.options.common);
 
 #[derive(Clone, Debug)]
 struct Settings {
-    common: Options,
+    common: Common,
     kind: Kind,
     absent: f64,
     present: f64,
@@ -112,7 +111,7 @@ struct Settings {
 impl Default for Settings {
     fn default() -> Settings {
         Settings {
-            common: Options::default(),
+            common: Common::default(),
             kind: Kind::Auto,
             absent: 0.01,
             present: 0.1,
@@ -206,49 +205,7 @@ impl<I> Build<I> {
         self
     }
 
-    /// How hard to look for a smaller index.
-    pub fn effort(mut self, effort: Effort) -> Self {
-        self.options.common.effort = effort;
-        self
-    }
-
-    /// The seed of the hash; equal pairs, options and seeds give equal bytes. The default is 0.
-    pub fn seed(mut self, seed: u64) -> Self {
-        self.options.common.hasher = Hasher::seeded(seed);
-        self
-    }
-
-    /// Hashes with this secret key instead, where others may choose keys or queries: see [`Build::keyed`](crate::Build::keyed). The key is stored
-    /// in the file.
-    pub fn keyed(mut self, key: [u64; 2]) -> Self {
-        self.options.common.hasher = Hasher::keyed(key);
-        self
-    }
-
-    /// Limits of memory and disk, and where temporary files go. The table of a sketch and the distinct lists of a frozen index are held in memory on top of
-    /// them.
-    pub fn limits(mut self, limits: Limits) -> Self {
-        self.options.common.limits = limits;
-        self
-    }
-
-    /// How many threads to use, at most 1024; all of them by default. The bytes are the same for any number.
-    pub fn threads(mut self, threads: usize) -> Self {
-        self.options.common.threads = threads.clamp(1, 1024);
-        self
-    }
-
-    /// Is told how far the build has come.
-    pub fn progress(mut self, tell: impl Fn(Progress) + Send + Sync + 'static) -> Self {
-        self.options.common.progress = Some(Arc::new(tell));
-        self
-    }
-
-    /// The build stops with [`BuildError::Cancelled`] soon after this becomes true.
-    pub fn cancel(mut self, flag: Arc<AtomicBool>) -> Self {
-        self.options.common.cancel = flag;
-        self
-    }
+    common!(options.common);
 }
 
 impl Build<()> {
@@ -430,13 +387,9 @@ impl Collector {
 
     fn write<W: Write>(self, out: impl FnOnce(u64) -> W) -> Result<(W, Report), Error> {
         let common = self.options.common.clone();
-        if let Some(tell) = &common.progress {
-            tell(Progress::Read { keys: self.pairs.count() });
-        }
+        common.report(Progress::Read { keys: self.pairs.count() });
         let (index, mut report) = self.into_index()?;
-        if common.stop() {
-            return Err(BuildError::Cancelled.into());
-        }
+        common.check_cancel()?;
         let (out, bytes) = index.write(out(index.approx_bytes()))?;
         report.bytes = bytes;
         Ok((out, report))

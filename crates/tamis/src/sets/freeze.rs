@@ -19,8 +19,10 @@ use super::pairs::{each_key, sets_of};
 use super::segment::{Content, Numbers, Segment};
 use super::tune::SetSizes;
 use crate::error::{BuildError, Error};
-use crate::filter::build::{Options, Progress, stream};
+use crate::filter::build::stream;
+use crate::filter::options::{Common, Progress};
 use crate::gather::{Limits, Record, Sorted};
+use crate::hash::Hasher;
 use crate::maps::{self, table::heaviest_first};
 use crate::plan::Kind;
 
@@ -98,7 +100,7 @@ pub(super) fn build<R: Record>(
     set_sizes: &SetSizes,
     sizes: &[u64],
     rate: f64,
-    common: &Options,
+    common: &Common,
 ) -> Result<Built, Error> {
     let stop = || common.stop();
     let by_size = heaviest_first(&sizes[..set_sizes.sets as usize]);
@@ -114,22 +116,23 @@ pub(super) fn build<R: Record>(
     })?;
     let (lists, numbers) = colours.finish();
     // Half of the memory holds the pairs; the map's records are larger than the filter's.
-    let share = |part: u64| Limits { memory: common.limits.memory / 6 * part, ..common.limits.clone() };
-    let mut filter = (rate < 1.0).then(|| {
-        let door = stream().kind(Kind::Ribbon).fpr(rate).effort(common.effort).limits(share(1));
-        door.threads(common.threads).cancel(common.cancel.clone()).start()
-    });
-    let map = maps::stream().effort(common.effort).limits(share(2)).threads(common.threads);
+    let share = |part: u64| {
+        let limits = Limits { memory: common.limits.memory / 6 * part, ..common.limits.clone() };
+        // Keys are hashed already.
+        Common { limits, hasher: Hasher::seeded(0), progress: None, ..common.clone() }
+    };
+    let mut filter = (rate < 1.0).then(|| stream().common(share(1)).kind(Kind::Ribbon).fpr(rate).start());
+    let map = maps::stream().common(share(2));
     let map = match common.progress.clone() {
         None => map,
-        // Of the map's progress only the building is news: its keys were read before.
-        Some(tell) => map.progress(move |progress| {
+        // The keys of the map were read before, so only its shards are reported.
+        Some(callback) => map.progress(move |progress| {
             if matches!(progress, Progress::Built { .. }) {
-                tell(progress);
+                callback(progress);
             }
         }),
     };
-    let mut map = map.cancel(common.cancel.clone()).start();
+    let mut map = map.start();
     each_key(pairs, &stop, |key, pairs| {
         sets_of(pairs, &mut sets);
         let colour = numbers[colours.number(&sets)? as usize];

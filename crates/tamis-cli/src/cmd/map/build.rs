@@ -132,20 +132,9 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
 }
 
 fn options(args: &Args, interrupt: &Interrupt) -> Result<maps::Build<()>> {
-    let build = maps::stream().kind(args.kind).fingerprint(args.fingerprint).effort(args.effort).layout(args.layout);
-    let build = build.limits(args.shared.limits.limits()).cancel(interrupt.flag()).progress(Bar::callback());
-    let build = match args.width {
-        Some(bits) => build.width(bits),
-        None => build,
-    };
-    let build = match args.shared.secret()? {
-        Some(key) => build.keyed(key),
-        None => build.seed(args.shared.seed),
-    };
-    Ok(match args.shared.limits.threads {
-        Some(threads) => build.threads(threads.into()),
-        None => build,
-    })
+    let build = maps::stream().common(args.shared.common(interrupt)?).effort(args.effort);
+    let build = build.kind(args.kind).fingerprint(args.fingerprint).layout(args.layout);
+    Ok(args.width.into_iter().fold(build, |build, bits| build.width(bits)))
 }
 
 /// The values that may occur, as they are written.

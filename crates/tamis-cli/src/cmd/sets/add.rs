@@ -10,7 +10,7 @@ use tamis::{Domain, Sets};
 use super::super::{grouped, output::Output};
 use super::build::Intake;
 use super::lock::Lock;
-use super::{MemberArgs, blank, changed, count, open, query_error, save, sequences, sequences_json, size, with_limits};
+use super::{MemberArgs, blank, changed, count, open, query_error, save, sequences, sequences_json, size};
 use crate::Outcome;
 use crate::args::LimitArgs;
 use crate::input::sets::Read;
@@ -50,7 +50,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     args.limits.check()?;
     let output = changed(&args.index, args.output.as_ref(), inputs.sources())?;
     let interrupt = Interrupt::install()?;
-    let build = with_limits(like(&index), &args.limits).cancel(interrupt.flag()).progress(Bar::callback());
+    let build = like(&index, multiset::stream().common(args.limits.common(&interrupt)));
     let mut editor = Editor::new(&index).with_context(|| args.index.display().to_string())?;
     let mut intake = Intake::new(build.start());
     for name in inputs.names() {
@@ -84,8 +84,8 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
 }
 
 /// A new segment: of the kind of the last one, with about as few false sets.
-fn like(index: &Sets) -> multiset::Build<()> {
-    let build = multiset::stream().like(index);
+fn like(index: &Sets, build: multiset::Build<()>) -> multiset::Build<()> {
+    let build = build.like(index);
     let Some(last) = index.segments().last() else { return build };
     let kind = Kind::ALL.iter().find(|(name, _)| *name == last.kind).map_or(Kind::Auto, |&(_, kind)| kind);
     // A table that is not full yet does better than it was planned for, and one that is overfull worse.

@@ -10,7 +10,7 @@ use tamis::{BuildError, Sets};
 
 use super::super::output::Output;
 use super::super::{bits_per_key, grouped};
-use super::{MemberArgs, blank, count, false_sets, sequences, sequences_json, size, with_limits};
+use super::{MemberArgs, blank, count, false_sets, sequences, sequences_json, size};
 use crate::Outcome;
 use crate::args::{HashAndLimitArgs, one_of};
 use crate::input::kmers::MAX_K;
@@ -101,16 +101,11 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
 }
 
 fn options(args: &Args, interrupt: &Interrupt) -> Result<multiset::Build<()>> {
-    let build = multiset::stream().kind(args.kind).absent(args.absent).present(args.present).counts(args.counts);
-    let build = build.room(args.room).cancel(interrupt.flag()).progress(Bar::callback());
+    let build = multiset::stream().common(args.shared.common(interrupt)?).kind(args.kind).room(args.room);
+    let build = build.absent(args.absent).present(args.present).counts(args.counts);
     let build = args.bits_per_pair.into_iter().fold(build, |build, bits| build.bits_per_pair(bits));
     let build = args.kmer.into_iter().fold(build, |build, k| build.kmer(k));
-    let build = if args.no_existence { build.existence(1.0) } else { build };
-    let build = match args.shared.secret()? {
-        Some(key) => build.keyed(key),
-        None => build.seed(args.shared.seed),
-    };
-    Ok(with_limits(build, &args.shared.limits))
+    Ok(if args.no_existence { build.existence(1.0) } else { build })
 }
 
 /// Members of sets on their way in.

@@ -18,15 +18,13 @@ use super::sieve::Sieve;
 use super::{Options, Progress, Report, to_file, write};
 use crate::arch::arena::Arena;
 use crate::error::{BuildError, Error};
+use crate::filter::options::PROGRESS_INTERVAL;
 use crate::filter::query::Filter;
 use crate::filter::steps::ROUND;
 use crate::gather::counter::{Counter, units};
 use crate::gather::{Intake, Keys, OnConflict, Shards, Sketch, Sorted, Tagged, Workspace};
 use crate::hash::{Digest, Domain, Key};
 use crate::plan::{Comparison, Plan, compare};
-
-/// How often the progress callback is called while keys come in.
-const PROGRESS_INTERVAL: u64 = 1 << 16;
 
 /// Takes keys in; sorts and spills them on the way.
 pub struct Collector {
@@ -69,7 +67,7 @@ impl Negatives {
             Some(counted) => Ok(counted),
             // Whoever knows all keys can still forge the estimate, but not beyond what came.
             None => {
-                let distinct = self.sketch.distinct(|| shards.set_hash(&|| options.stop()))?;
+                let distinct = self.sketch.distinct(|| shards.set_hash(&|| options.common.stop()))?;
                 Ok(distinct.min(self.count + self.count / 16))
             }
         }
@@ -78,7 +76,7 @@ impl Negatives {
     /// Counts those that came before the keys were complete.
     fn recount(&mut self, shards: &Shards, options: &Options) -> Result<(), BuildError> {
         let Negatives { intake, sketch, .. } = self;
-        let stop = || options.stop();
+        let stop = || options.common.stop();
         intake.scan(&stop, |records| {
             let digests: Vec<Digest> = records.iter().map(|record| record.digest).collect();
             sketch.add(&digests, || shards.set_hash(&stop))
@@ -92,28 +90,13 @@ impl Negatives {
     }
 
     fn keep(&mut self, digest: Digest, ordinal: u64, options: &Options) -> Result<(), BuildError> {
-        self.intake.push(Tagged { digest, weight: 1, ordinal }, &|| options.stop())
+        self.intake.push(Tagged { digest, weight: 1, ordinal }, &|| options.common.stop())
     }
 }
 
 impl fmt::Debug for Collector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Collector of {} keys: {:?}", self.count, self.options)
-    }
-}
-
-impl Options {
-    pub(crate) fn report_progress(&self, count: u64, progress: Progress) -> Result<(), BuildError> {
-        if !count.is_multiple_of(PROGRESS_INTERVAL) {
-            return Ok(());
-        }
-        if self.stop() {
-            return Err(BuildError::Cancelled);
-        }
-        if let Some(tell) = &self.progress {
-            tell(progress);
-        }
-        Ok(())
     }
 }
 
@@ -124,7 +107,7 @@ pub(crate) fn same_domain<K: Key>(domain: &mut Option<Domain>) -> Result<(), Bui
 
 impl Collector {
     pub(super) fn new(options: Options, domain: Option<Domain>) -> Collector {
-        let workspace = options.workspace();
+        let workspace = options.common.workspace();
         let keys = match options.places {
             true => Side::Tagged(Intake::new(&workspace, workspace.memory / 2)),
             false => Side::Plain(Intake::new(&workspace, workspace.memory)),
@@ -137,14 +120,14 @@ impl Collector {
     pub fn push<K: Key>(&mut self, key: K) -> Result<(), BuildError> {
         same_domain::<K>(&mut self.domain)?;
         let options = &self.options;
-        let digest = key.digest(&options.hasher);
-        let stop = || options.stop();
+        let digest = key.digest(&options.common.hasher);
+        let stop = || options.common.stop();
         match &mut self.keys {
             Side::Plain(keys) => keys.push(digest, &stop)?,
             Side::Tagged(keys) => keys.push(Tagged { digest, weight: 1, ordinal: self.count }, &stop)?,
         }
         self.count += 1;
-        options.report_progress(self.count, Progress::Read { keys: self.count })
+        options.common.report_progress(self.count, Progress::Read { keys: self.count })
     }
 
     /// Adds a key that must never match. It is kept until all keys are known; where they come first, [`Collector::seal`] saves
@@ -165,7 +148,7 @@ impl Collector {
             Some(negatives) => negatives,
             none => {
                 // From now on there are two sides to share the memory.
-                let (half, stop) = (self.workspace.memory / 2, || options.stop());
+                let (half, stop) = (self.workspace.memory / 2, || options.common.stop());
                 match &mut self.keys {
                     Side::Plain(keys) => keys.share(half, &stop)?,
                     Side::Tagged(keys) => keys.share(half, &stop)?,
@@ -173,8 +156,8 @@ impl Collector {
                 none.insert(Negatives::new(&self.workspace))
             }
         };
-        negatives.push(key.digest(&options.hasher), options)?;
-        options.report_progress(negatives.count, Progress::Excluded { keys: negatives.count })
+        negatives.push(key.digest(&options.common.hasher), options)?;
+        options.common.report_progress(negatives.count, Progress::Excluded { keys: negatives.count })
     }
 
     /// Adds a query to expect, with how often it is asked: see [`Build::expect`](super::Build::expect).
@@ -191,7 +174,7 @@ impl Collector {
     /// ```
     pub fn expect<K: Key>(&mut self, key: K, weight: f64) -> Result<(), BuildError> {
         same_domain::<K>(&mut self.domain)?;
-        take_expected(&mut self.expected, key.digest(&self.options.hasher), weight, &self.options)
+        take_expected(&mut self.expected, key.digest(&self.options.common.hasher), weight, &self.options)
     }
 
     /// No more keys will come: negatives can be let go from now on.
@@ -211,19 +194,17 @@ impl Collector {
     /// ```
     pub fn seal(self) -> Result<Sealed, Error> {
         let Collector { mut options, domain, workspace, keys, mut negatives, expected, count } = self;
-        if let Some(tell) = &options.progress {
-            tell(Progress::Read { keys: count });
-        }
-        let cancel = options.clone();
-        let stop = || cancel.stop();
+        options.common.report(Progress::Read { keys: count });
+        let before = options.common.clone();
+        let stop = || before.stop();
         let keys = match keys {
             Side::Plain(keys) => Keys::Plain(keys.finish(&stop)?),
             Side::Tagged(keys) => Keys::Tagged(keys.finish(&stop)?),
         };
         let shards = spread(Shards::new(keys, None, OnConflict::Error, &stop)?, &mut options)?;
         if let Some(mut listed) = negatives.take() {
-            if options.hasher != cancel.hasher {
-                listed.intake = listed.intake.mapped(|digest| options.hasher.mix(digest), &stop)?;
+            if options.common.hasher != before.hasher {
+                listed.intake = listed.intake.mapped(|digest| options.common.hasher.mix(digest), &stop)?;
             }
             listed.recount(&shards, &options)?;
             negatives = Some(listed);
@@ -245,12 +226,12 @@ impl Collector {
 /// Keys that crowd in one shard get digests that are mixed: by a number that follows from all of them, so that nobody can have
 /// chosen them for it.
 fn spread(shards: Shards, options: &mut Options) -> Result<Shards, BuildError> {
-    if options.hasher.is_keyed() || !shards.is_crowded(&|| options.stop())? {
+    if options.common.hasher.is_keyed() || !shards.is_crowded(&|| options.common.stop())? {
         return Ok(shards);
     }
-    let hasher = options.hasher.mixed(shards.set_hash(&|| options.stop())?);
-    let shards = shards.mapped(|digest| hasher.mix(digest), &|| options.stop())?;
-    options.hasher = hasher;
+    let hasher = options.common.hasher.mixed(shards.set_hash(&|| options.common.stop())?);
+    let shards = shards.mapped(|digest| hasher.mix(digest), &|| options.common.stop())?;
+    options.common.hasher = hasher;
     Ok(shards)
 }
 
@@ -293,11 +274,11 @@ impl Sealed {
         domain: Domain,
         mut options: Options,
     ) -> Result<Sealed, Error> {
-        let (workspace, cancel) = (options.workspace(), options.clone());
-        let stop = || cancel.stop();
+        let (workspace, before) = (options.common.workspace(), options.common.clone());
+        let stop = || before.stop();
         let sorted = Sorted::shared(keys.clone(), &workspace, &stop)?;
         let shards = spread(Shards::new(Keys::Plain(sorted), None, OnConflict::Error, &stop)?, &mut options)?;
-        let hasher = options.hasher;
+        let hasher = options.common.hasher;
         let mut sealed = Sealed::new(shards, None, workspace, Some(domain), options);
         let Some(excluded) = excluded else { return Ok(sealed) };
         for digests in excluded.chunks(ROUND) {
@@ -322,7 +303,7 @@ impl Sealed {
         domain: Domain,
         options: Options,
     ) -> Result<Sealed, Error> {
-        let shards = Shards::new(Keys::Plain(keys), None, OnConflict::Error, &|| options.stop())?;
+        let shards = Shards::new(Keys::Plain(keys), None, OnConflict::Error, &|| options.common.stop())?;
         let listed = Negatives {
             intake: Intake::new(workspace, memory),
             sketch: Sketch::new(),
@@ -335,7 +316,7 @@ impl Sealed {
 
     /// Whether its keys crowd in one shard.
     pub(super) fn is_crowded(&self) -> Result<bool, BuildError> {
-        self.shards.is_crowded(&|| self.options.stop())
+        self.shards.is_crowded(&|| self.options.common.stop())
     }
 
     /// No more negatives: all that a build needs.
@@ -347,7 +328,7 @@ impl Sealed {
     /// Adds a key that must never match.
     pub fn exclude<K: Key>(&mut self, key: K) -> Result<(), Error> {
         same_domain::<K>(&mut self.domain)?;
-        self.exclude_digest(key.digest(&self.options.hasher))
+        self.exclude_digest(key.digest(&self.options.common.hasher))
     }
 
     /// Adds a query to expect: see [`Build::expect`](super::Build::expect). Where keys to exclude came before, it must have been
@@ -359,7 +340,7 @@ impl Sealed {
         }
         self.options.expecting = true;
         // As those that came before the keys were complete.
-        let digest = key.digest(&self.options.hasher.unmixed());
+        let digest = key.digest(&self.options.common.hasher.unmixed());
         Ok(take_expected(&mut self.expected, digest, weight, &self.options)?)
     }
 
@@ -394,7 +375,7 @@ impl Sealed {
             let mut passing = [true; ROUND];
             sieve.ask(batch, &mut passing[..batch.len()]);
             if negatives.counted.is_none() {
-                negatives.sketch.add(batch, || shards.set_hash(&|| options.stop()))?;
+                negatives.sketch.add(batch, || shards.set_hash(&|| options.common.stop()))?;
             }
             for (&digest, passing) in batch.iter().zip(passing) {
                 if passing {
@@ -406,7 +387,8 @@ impl Sealed {
         batch.clear();
         // One call for every so many, however they fall into batches.
         if negatives.count % PROGRESS_INTERVAL < ROUND as u64 {
-            options.report_progress(PROGRESS_INTERVAL, Progress::Excluded { keys: negatives.count })?;
+            options.common.check_cancel()?;
+            options.common.report(Progress::Excluded { keys: negatives.count });
         }
         Ok(())
     }
@@ -416,10 +398,8 @@ impl Sealed {
         self.sieve_batch()?;
         let Some(mut listed) = self.negatives.take() else { return Ok(self) };
         let Sealed { options, shards, sieve, .. } = self;
-        if let Some(tell) = &options.progress {
-            tell(Progress::Excluded { keys: listed.count });
-        }
-        let stop = || options.stop();
+        options.common.report(Progress::Excluded { keys: listed.count });
+        let stop = || options.common.stop();
         let about = listed.distinct(&shards, &options)?;
         let mut shards = shards.with_negatives(listed.intake.finish(&stop)?, options.on_conflict, &stop)?;
         shards.approx_negatives = about;
@@ -447,7 +427,7 @@ impl Sealed {
             return Err(BuildError::WorkloadDrop.into());
         }
         let mut counts = counter.finish();
-        let hasher = self.options.hasher;
+        let hasher = self.options.common.hasher;
         if hasher != hasher.unmixed() {
             counts.known.iter_mut().for_each(|(digest, _)| *digest = hasher.mix(*digest));
             counts.known.sort_unstable();
@@ -464,7 +444,7 @@ impl Sealed {
         };
         let (comparison, design) = workload.plan(shards.stats.keys, excluded, options)?;
         let negatives = negatives.get_or_insert_with(|| Negatives::new(workspace));
-        workload.heaviest(design.known, |record| negatives.intake.push(record, &|| options.stop()))?;
+        workload.heaviest(design.known, |record| negatives.intake.push(record, &|| options.common.stop()))?;
         negatives.counted = Some(excluded + design.known);
         negatives.excluded = Some(excluded);
         Ok((self, Some(WorkloadPlan { workload, comparison, design })))
@@ -503,7 +483,7 @@ impl Sealed {
         let path = path.as_ref();
         let (sealed, planned) = self.plan_workload()?;
         let plan = planned.as_ref().map(|planned| planned.design.plan.clone());
-        let mut report = to_file(path, sealed.options.hasher, |out| sealed.write(plan, |_| out))?;
+        let mut report = to_file(path, sealed.options.common.hasher, |out| sealed.write(plan, |_| out))?;
         if let Some(planned) = planned {
             // A pipe cannot be asked.
             let filter = if path.is_file() { Some(Filter::read(path)?) } else { None };
@@ -526,7 +506,7 @@ fn take_expected(
     options: &Options,
 ) -> Result<(), BuildError> {
     let units = units(weight)?;
-    let counter = counter.get_or_insert_with(|| Counter::new(options.limits.memory / 2));
+    let counter = counter.get_or_insert_with(|| Counter::new(options.common.limits.memory / 2));
     if units > 0 {
         counter.push(digest, units)?;
     }

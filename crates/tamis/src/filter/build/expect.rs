@@ -188,7 +188,7 @@ impl Workload {
 
 /// Takes out what is a key; says how many.
 fn drop_keys(counts: &mut Counts, shards: &Shards, options: &Options) -> Result<u64, BuildError> {
-    let stop = || options.stop();
+    let stop = || options.common.stop();
     let mut dropped = 0;
     let known = std::mem::take(&mut counts.known);
     let mut rest = &known[..];

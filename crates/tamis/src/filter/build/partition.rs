@@ -23,7 +23,7 @@ use super::collect::{Sealed, same_domain};
 use super::groups::{Count, bound as bound_of, choose, share_bound};
 use super::shard::build_shard;
 use super::sieve::Sieve;
-use super::{Options, Progress, Report, to_file};
+use super::{Common, Options, Progress, Report, to_file};
 use crate::arch::arena::Arena;
 use crate::error::{BuildError, Error};
 use crate::filter::open::decode_steps;
@@ -80,7 +80,7 @@ const LEAST: u64 = 256 << 10;
 
 impl Partitioned {
     pub(super) fn new(options: Options) -> Partitioned {
-        let workspace = options.workspace();
+        let workspace = options.common.workspace();
         let intake = || Intake::new(&workspace, workspace.memory / SHARE);
         let (keys, negatives) = (intake(), intake());
         Partitioned { options, domain: None, workspace, labels: Labels::default(), keys, negatives }
@@ -90,21 +90,21 @@ impl Partitioned {
     pub fn push<K: Key>(&mut self, label: impl AsRef<[u8]>, key: K) -> Result<(), BuildError> {
         let (digest, label) = self.record(label.as_ref(), key)?;
         let Partitioned { options, keys, .. } = self;
-        keys.push(Labelled { digest, label, ordinal: keys.count() }, &|| options.stop())?;
-        options.report_progress(keys.count(), Progress::Read { keys: keys.count() })
+        keys.push(Labelled { digest, label, ordinal: keys.count() }, &|| options.common.stop())?;
+        options.common.report_progress(keys.count(), Progress::Read { keys: keys.count() })
     }
 
     /// Adds a key that must never match under this label.
     pub fn exclude<K: Key>(&mut self, label: impl AsRef<[u8]>, key: K) -> Result<(), BuildError> {
         let (digest, label) = self.record(label.as_ref(), key)?;
         let Partitioned { options, negatives, .. } = self;
-        negatives.push(Labelled { digest, label, ordinal: negatives.count() }, &|| options.stop())?;
-        options.report_progress(negatives.count(), Progress::Excluded { keys: negatives.count() })
+        negatives.push(Labelled { digest, label, ordinal: negatives.count() }, &|| options.common.stop())?;
+        options.common.report_progress(negatives.count(), Progress::Excluded { keys: negatives.count() })
     }
 
     fn record<K: Key>(&mut self, label: &[u8], key: K) -> Result<(Digest, u32), BuildError> {
         same_domain::<K>(&mut self.domain)?;
-        let hasher = &self.options.hasher;
+        let hasher = &self.options.common.hasher;
         let (label, number) = self.labels.number(hasher, label)?;
         Ok((label.mix(key.digest(hasher)), number))
     }
@@ -122,18 +122,16 @@ impl Partitioned {
 
     /// Builds the filter into a file: see [`Build::finish_to`](super::Build::finish_to).
     pub fn finish_to(self, path: impl AsRef<Path>) -> Result<Report, Error> {
-        to_file(path.as_ref(), self.options.hasher, |out| self.write(|_| out))
+        to_file(path.as_ref(), self.options.common.hasher, |out| self.write(|_| out))
     }
 
     fn write<W: Write>(self, out: impl FnOnce(u64) -> W) -> Result<(W, Report), Error> {
         let Partitioned { options, domain, workspace, labels, keys, negatives } = self;
-        if let Some(tell) = &options.progress {
-            tell(Progress::Read { keys: keys.count() });
-            if negatives.count() > 0 {
-                tell(Progress::Excluded { keys: negatives.count() });
-            }
+        options.common.report(Progress::Read { keys: keys.count() });
+        if negatives.count() > 0 {
+            options.common.report(Progress::Excluded { keys: negatives.count() });
         }
-        let stop = || options.stop();
+        let stop = || options.common.stop();
         let (mut keys, mut negatives) = (keys.finish(&stop)?, negatives.finish(&stop)?);
         let tally = Tally::new(&keys, &negatives, labels.len(), options.on_conflict, &stop)?;
         let stats = tally.stats;
@@ -147,7 +145,7 @@ impl Partitioned {
         let table = 8 * (labels.len() * (fingerprint_width(labels.len() as u64) + 1) + FRAME) as u64;
         let gather = Gather { options: &options, workspace: &workspace, domain, groups: &groups, table };
         let mut sealed = gather.keys(&keys, &negatives, stats.conflicts, &group_of)?;
-        let mut hasher = options.hasher;
+        let mut hasher = options.common.hasher;
         if !hasher.is_keyed() && any(&sealed, Sealed::is_crowded)? {
             drop(sealed);
             // As for keys without labels; these are mixed with their labels first.
@@ -191,10 +189,8 @@ impl Partitioned {
             return Err(BuildError::Unsolvable { structure, keys: labels.len(), attempts }.into());
         }
         let (out, bytes) = writer.close(directory)?;
-        // The last shards are built without asking: whoever stopped meanwhile wants no file.
-        if options.stop() {
-            return Err(BuildError::Cancelled.into());
-        }
+        // The last shards do not check the flag, and a cancelled build leaves no file.
+        options.common.check_cancel()?;
         Ok((out, Report { stats, bytes, workload: None }))
     }
 }
@@ -276,7 +272,7 @@ impl Gather<'_> {
         conflicts: u64,
         group_of: &[u8],
     ) -> Result<Vec<Sealed>, Error> {
-        let stop = || self.options.stop();
+        let stop = || self.options.common.stop();
         let whole = self.workspace.memory / SHARE;
         let room = |count: &Count| self.share(whole, count.keys, |count| count.keys).max(LEAST);
         let mut intakes: Vec<Intake<Digest>> =
@@ -308,7 +304,7 @@ impl Gather<'_> {
         group_of: &[u8],
     ) -> Result<Vec<Sealed>, Error> {
         let kept = (conflicts > 0 && self.options.on_conflict == OnConflict::Keep).then_some(keys);
-        walk(&negatives, kept.as_ref(), &|| self.options.stop(), &mut |records| {
+        walk(&negatives, kept.as_ref(), &|| self.options.common.stop(), &mut |records| {
             for record in records {
                 if let Some(sealed) = find(group_of, record).and_then(|group| sealed.get_mut(group)) {
                     sealed.exclude_digest(record.digest)?;
@@ -340,10 +336,11 @@ impl Gather<'_> {
             Goal::BitsPerKey(bits) => Goal::BitsPerKey(bits - self.table as f64 / count.keys.max(1) as f64),
             goal @ (Goal::Rate(_) | Goal::Exact | Goal::Share(_)) => goal,
         };
-        let memory = self.share(options.limits.memory, count.keys, |count| count.keys);
-        let limits = Limits { memory, ..options.limits.clone() };
+        let memory = self.share(options.common.limits.memory, count.keys, |count| count.keys);
+        let limits = Limits { memory, ..options.common.limits.clone() };
         // Conflicts are settled, and progress is told of all groups together.
-        Options { goal, limits, on_conflict: OnConflict::Error, places: false, progress: None, ..options.clone() }
+        let common = Common { limits, progress: None, ..options.common.clone() };
+        Options { goal, on_conflict: OnConflict::Error, places: false, common, ..options.clone() }
     }
 
     /// A budget that is too small was meant for labels and keys.
@@ -379,15 +376,15 @@ fn write_groups<W: Write>(
         jobs.extend((0..part.shards.count()).map(|shard| (group, shard)));
     }
     // Fewer shards than threads: what can be done on several threads inside a shard is.
-    let inside = (options.threads / jobs.len().max(1)).max(1);
+    let inside = (options.common.threads / jobs.len().max(1)).max(1);
     let work = |job: usize| {
         let (group, shard) = jobs[job];
         let Part { shards, sieve, plan, .. } = &parts[group];
-        build_shard(shards, plan, sieve.first(plan), shard, inside, &|| options.stop())
+        build_shard(shards, plan, sieve.first(plan), shard, inside, &|| options.common.stop())
     };
     writer.start(vec![]);
     let mut lists = vec![writer.list(); parts.len()];
-    in_order(jobs.len(), options.threads, work, |job, built: Vec<Encoded>| {
+    in_order(jobs.len(), options.common.threads, work, |job, built: Vec<Encoded>| {
         let (group, shard) = jobs[job];
         let Part { shards, plan, .. } = &parts[group];
         if shard == 0 {
@@ -397,9 +394,7 @@ fn write_groups<W: Write>(
         if shard + 1 == shards.count() {
             lists[group] = writer.list();
         }
-        if let Some(tell) = &options.progress {
-            tell(Progress::Built { shards: job as u64 + 1, total: jobs.len() as u64 });
-        }
+        options.common.report(Progress::Built { shards: job as u64 + 1, total: jobs.len() as u64 });
         Ok(())
     })?;
 

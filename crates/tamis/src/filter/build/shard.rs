@@ -4,9 +4,8 @@
 //! gets and what it leaves is the business of `leaves/design.rs`.
 
 use std::io::Write;
-use std::sync::atomic::Ordering;
 
-use super::{Options, Progress};
+use super::{Common, Progress};
 use crate::error::{BuildError, Error};
 use crate::filter::query::Filter;
 use crate::format::{Encoded, Reader, Writer};
@@ -23,22 +22,16 @@ pub(super) fn build_shards<W: Write>(
     shards: &Shards,
     plan: &Plan,
     first: Option<&Filter>,
-    options: &Options,
+    common: &Common,
     writer: &mut Writer<W>,
 ) -> Result<(), Error> {
     let count = shards.count();
-    let cancelled = || options.cancel.load(Ordering::Relaxed);
-    let tell = |done: usize| {
-        if let Some(tell) = &options.progress {
-            tell(Progress::Built { shards: done as u64, total: count as u64 });
-        }
-    };
     // Fewer shards than threads: what can be done on several threads inside a shard is.
-    let inside = (options.threads / count.max(1)).max(1);
-    let work = |shard: usize| build_shard(shards, plan, first, shard, inside, &cancelled);
-    in_order(count, options.threads, work, |shard, parts: Vec<Encoded>| {
+    let inside = (common.threads / count.max(1)).max(1);
+    let work = |shard: usize| build_shard(shards, plan, first, shard, inside, &|| common.stop());
+    in_order(count, common.threads, work, |shard, parts: Vec<Encoded>| {
         writer.shard(&parts)?;
-        tell(shard + 1);
+        common.report(Progress::Built { shards: shard as u64 + 1, total: count as u64 });
         Ok(())
     })
 }
@@ -127,6 +120,7 @@ impl Listed for OfShard<'_> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::filter::build::Options;
     use crate::format::{Form, Header};
     use crate::gather::{Keys, OnConflict, Sorted};
     use crate::hash::{Digest, Domain};
@@ -140,14 +134,14 @@ mod tests {
         let (send, heard) = std::sync::mpsc::channel();
         std::thread::spawn(move || {
             let told = Arc::new(|_| std::panic::resume_unwind(Box::new("told")));
-            let options = Options { threads: 2, progress: Some(told), ..Options::default() };
-            let digests: Vec<Digest> = (0..2000).map(|i| options.hasher.integer(i)).collect();
-            let sorted = Sorted::shared(digests.into(), &options.workspace(), &|| false).unwrap();
+            let common = Common { threads: 2, progress: Some(told), ..Common::default() };
+            let digests: Vec<Digest> = (0..2000).map(|i| common.hasher.integer(i)).collect();
+            let sorted = Sorted::shared(digests.into(), &common.workspace(), &|| false).unwrap();
             let mut shards = Shards::new(Keys::Plain(sorted), None, OnConflict::Error, &|| false).unwrap();
             shards.bits = 6;
-            let plan = plan(&options.request(2000, 0)).unwrap();
+            let plan = plan(&Options::default().request(2000, 0)).unwrap();
             let header = Header {
-                hasher: options.hasher,
+                hasher: common.hasher,
                 domain: Domain::U64,
                 shard_bits: 6,
                 form: Form::Filter,
@@ -155,7 +149,7 @@ mod tests {
                 negatives: 0,
             };
             let mut writer = Writer::new(Vec::new(), &header, vec![]).unwrap();
-            let built = catch_unwind(AssertUnwindSafe(|| build_shards(&shards, &plan, None, &options, &mut writer)));
+            let built = catch_unwind(AssertUnwindSafe(|| build_shards(&shards, &plan, None, &common, &mut writer)));
             send.send(built.is_err()).unwrap();
         });
         assert_eq!(heard.recv_timeout(std::time::Duration::from_secs(60)), Ok(true));

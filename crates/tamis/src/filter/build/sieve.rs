@@ -14,7 +14,7 @@
 //! same columns (`Structure::nested`). So the sieve has the width that is right for the negatives seen so far, and is built anew
 //! when that width grows: a logarithmic number of times. The bytes of the filter are those without a sieve.
 
-use super::{Options, write_plan};
+use super::{Common, Options, write_plan};
 use crate::arch::arena::Arena;
 use crate::error::{BuildError, Error};
 use crate::filter::query::Filter;
@@ -97,12 +97,12 @@ impl Sieve {
         domain: Domain,
         options: &Options,
     ) -> Result<bool, Error> {
-        let fits = structure.bits(request.keys, 0) / 8.0 < options.limits.memory as f64 / 4.0;
+        let fits = structure.bits(request.keys, 0) / 8.0 < options.common.limits.memory as f64 / 4.0;
         if !fits || self.filter.as_ref().is_some_and(|(built, _)| *built == structure) {
             return Ok(false);
         }
         let plan = Plan::new(vec![Step { role: Role::Refuse, structure }]);
-        let quiet = Options { progress: None, ..options.clone() };
+        let quiet = Common { progress: None, ..options.common.clone() };
         let arena = Arena::new(plan.bytes(request));
         let (arena, _) = write_plan(shards, &plan, None, 0, domain, &quiet, arena)?;
         self.filter = Some((structure, Filter::open(arena.finish())?));
@@ -130,7 +130,7 @@ impl Sieve {
             self.widen(shards, &request, first.structure, domain, options)?;
             let Some((structure, _)) = &self.filter else { return Ok((request, planned)) };
             let (rate, mut left) = (structure.rate_at(1), 0);
-            shards.listed_negatives(&|| options.stop(), |digests, passing| {
+            shards.listed_negatives(&|| options.common.stop(), |digests, passing| {
                 self.ask(digests, passing);
                 left += passing.iter().filter(|passes| **passes).count();
             })?;

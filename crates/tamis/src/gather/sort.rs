@@ -22,9 +22,8 @@
 //! Input that is not random (keys chosen by an adversary, one key repeated) ends after [`DEPTH`] passes in the standard
 //! library's comparison sort, which is linear for equal keys and n log n for all others.
 //!
-//! Why not `sort_unstable` on the whole: twice the time for a million digests, by
-//! `cargo test --release -p tamis --lib shard::tests::measure -- --ignored --nocapture`. Why not LSD radix: it needs a second buffer, and half
-//! of the memory limit with it.
+//! Why not `sort_unstable` on the whole: it compares, and cannot use that digests are random bits. Why not LSD radix: it needs a
+//! second buffer, and half of the memory limit with it.
 //!
 //! * [Ska] M. Skarupke, "I wrote a faster sorting algorithm", 2016: the loop without cycles.
 //! * [PARADIS] M. Cho et al., "PARADIS: an efficient parallel algorithm for in-place radix sort", VLDB 2015, section 3: stripes

@@ -132,8 +132,6 @@ impl<W: Word, const SEMI: bool> Buckets<W, SEMI> {
 }
 
 impl<W: Word, const SEMI: bool> Answer<Part<Cuckoo>> for Buckets<W, SEMI> {
-    const V4: bool = false;
-
     #[inline(always)]
     fn answer<I: Isa>(part: &Part<Cuckoo>, key: Digest) -> bool {
         Buckets::<W, SEMI>::new(part.geometry.bits).contains(&part.payload, part.geometry.find(key))

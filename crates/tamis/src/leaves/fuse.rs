@@ -339,8 +339,6 @@ fn get<C: Cells, const K: usize>(cells: C, fuse: &Fuse, payload: &[u8], key: Dig
 struct One<C, const K: usize, V>(PhantomData<(C, V)>);
 
 impl<C: Cells, const K: usize, V: View> Answer<Part<V::Of>> for One<C, K, V> {
-    const V4: bool = false;
-
     #[inline(always)]
     fn answer<I: Isa>(part: &Part<V::Of>, key: Digest) -> bool {
         let fuse = V::fuse(&part.geometry);
@@ -355,8 +353,6 @@ struct Value<C, const K: usize>(PhantomData<C>);
 
 #[cfg(feature = "maps")]
 impl<C: Cells, const K: usize> Answer<Part<Fuse>, u32> for Value<C, K> {
-    const V4: bool = false;
-
     #[inline(always)]
     fn answer<I: Isa>(part: &Part<Fuse>, key: Digest) -> u32 {
         let fuse = &part.geometry;

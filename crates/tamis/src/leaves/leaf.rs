@@ -299,8 +299,6 @@ impl Missing for u32 {
 struct Only<G, A>(PhantomData<(G, A)>);
 
 impl<G: Entry, O: Missing, A: Answer<Part<G>, O>> Answer<Leaf, O> for Only<G, A> {
-    const V4: bool = A::V4;
-
     #[inline(always)]
     fn answer<I: Isa>(asked: &Leaf, key: Digest) -> O {
         match G::of(asked) {
@@ -315,8 +313,6 @@ impl<G: Entry, O: Missing, A: Answer<Part<G>, O>> Answer<Leaf, O> for Only<G, A>
 struct Sharded<G, A>(PhantomData<(G, A)>);
 
 impl<G: Entry, O: Missing, A: Answer<Part<G>, O>> Answer<Leaf, O> for Sharded<G, A> {
-    const V4: bool = A::V4;
-
     #[inline(always)]
     fn answer<I: Isa>(asked: &Leaf, key: Digest) -> O {
         match G::of(asked) {

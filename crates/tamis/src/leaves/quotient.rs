@@ -148,8 +148,6 @@ impl Quotient {
 struct One;
 
 impl Answer<Part<Quotient>> for One {
-    const V4: bool = false;
-
     #[inline(always)]
     fn answer<I: Isa>(part: &Part<Quotient>, key: Digest) -> bool {
         part.geometry.answer::<I>(&part.payload, key)

@@ -141,8 +141,6 @@ impl Part<Steered> {
 struct One;
 
 impl Answer<Part<Steered>> for One {
-    const V4: bool = false;
-
     #[inline(always)]
     fn answer<I: Isa>(part: &Part<Steered>, key: Digest) -> bool {
         passes(&part.payload, part.geometry.find(key))

@@ -85,8 +85,6 @@ impl Classic {
 struct One;
 
 impl Answer<Part<Classic>> for One {
-    const V4: bool = false;
-
     #[inline(always)]
     fn answer<I: Isa>(part: &Part<Classic>, key: Digest) -> bool {
         part.geometry.contains(&part.payload, key)

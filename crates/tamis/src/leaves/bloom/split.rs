@@ -60,8 +60,6 @@ impl SplitBlock {
 struct One;
 
 impl Answer<Part<SplitBlock>> for One {
-    const V4: bool = false;
-
     #[inline(always)]
     fn answer<I: Isa>(part: &Part<SplitBlock>, key: Digest) -> bool {
         let (block, hash) = part.geometry.locate(key);

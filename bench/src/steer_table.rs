@@ -8,7 +8,7 @@ use std::fmt::Write;
 use clap::Args;
 use tamis::{Effort, Kind};
 
-/// Slacks, in 1024ths: those of `crates/tamis/src/recipes/steered/survivors.rs`.
+/// Slacks, in 1024ths: those of `crates/tamis/src/leaves/steered/survivors.rs`.
 const SLACKS: [u16; 14] = [32, 48, 64, 80, 96, 128, 160, 208, 256, 320, 416, 512, 640, 800];
 /// Others per key: 2^(i/2).
 const LINES: std::ops::RangeInclusive<i32> = -6..=10;

@@ -22,7 +22,7 @@
 //! Memory. The limit covers the records that intakes gather and the count reads; it is raised to `MIN_MEMORY`. On top come
 //! less than 1 MiB per thread of fixed buffers (the sort's copy, a block of the file, an index). The count
 //! takes as many threads as have room for a *cell* each (a 4096th of the digests, the unit in which runs are read); a cell that does
-//! not fit, because somebody chose digests with the same top bits, is cut (`shard/span.rs`). The limit
+//! not fit, because somebody chose digests with the same top bits, is cut (`gather/span.rs`). The limit
 //! does not cover the shards that the caller loads and holds: `Shards::cost` says what each will take. The keys of a shard are
 //! loaded as a whole, for construction needs them all; its negatives, of which there may be any number, are read in parts.
 

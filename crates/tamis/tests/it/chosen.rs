@@ -87,7 +87,7 @@ impl Derived {
     }
 }
 
-/// What an index of sets knows of a key: see `multiset/key.rs`.
+/// What an index of sets knows of a key: see `sets/key.rs`.
 fn name(digest: Digest) -> Digest {
     Digest { hi: digest.hi ^ digest.lo.wrapping_mul(0xd6e8_feb8_6659_fd93), lo: digest.lo & !u64::from(u32::MAX) }
 }

@@ -13,7 +13,7 @@ use tamis::workload::{Counter, ONE};
 use tamis::{Bloom, Cuckoo, Digest, Hasher, Key, Kind, Layout, Quotient, Salt};
 
 use super::unlisted::Dice;
-use super::{PLAIN, mix};
+use super::{excludes, mix};
 
 /// Something that the code derives from a digest. Every salt and every constant of it is here.
 #[derive(Clone, Debug)]
@@ -168,9 +168,7 @@ impl Structure {
 
     fn knows_others(&self) -> bool {
         match self {
-            Structure::Filter(_, kind, ..) => {
-                !matches!(kind, Kind::Stacked(_)) && !PLAIN[1..].iter().any(|plain| plain.1 == *kind)
-            }
+            Structure::Filter(_, kind, ..) => *kind == Kind::Auto || excludes(*kind),
             Structure::Partitions => true,
             _ => false,
         }

@@ -40,7 +40,7 @@ static ALL: LazyLock<Vec<(String, Filter)>> = LazyLock::new(|| {
 fn all() -> Vec<(String, Filter)> {
     let mut all = vec![];
     for &(name, kind) in Kind::ALL {
-        match super::PLAIN.iter().any(|(plain, _)| *plain == name) {
+        match super::is_plain(kind) {
             true if kind == Kind::Auto => {}
             true => all.push((name.to_string(), tamis::build(keys()).kind(kind).finish().unwrap())),
             false if matches!(kind, Kind::Stacked(_)) => {

@@ -74,19 +74,7 @@ macro_rules! laws {
     )* };
 }
 
-laws! {
-    auto: Kind::Auto, Effort::Balanced;
-    auto_fast: Kind::Auto, Effort::Fast;
-    ribbon: Kind::Ribbon, Effort::Balanced;
-    ribbon_smallest: Kind::Ribbon, Effort::Smallest;
-    fuse: Kind::Fuse, Effort::Balanced;
-    fuse4: Kind::Fuse4, Effort::Balanced;
-    bloom: Kind::Bloom, Effort::Balanced;
-    classic_bloom: Kind::ClassicBloom, Effort::Balanced;
-    cuckoo: Kind::Cuckoo, Effort::Balanced;
-    cuckoo_smallest: Kind::Cuckoo, Effort::Smallest;
-    quotient: Kind::Quotient, Effort::Balanced;
-}
+shapes!(laws);
 
 /// All keys, alone and in batches.
 fn holds(filter: &Filter, n: u64, what: &str) {

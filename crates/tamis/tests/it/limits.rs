@@ -47,7 +47,7 @@ fn several_shards_whatever_the_threads_and_the_memory() {
 fn two_shards_of_every_other_shape() {
     const N: u64 = 1_600_000;
     let asked: Vec<u64> = integers(100_000, 1).chain(integers(100_000, 2)).collect();
-    for (name, kind, effort) in SHAPES {
+    for &(name, kind, effort) in SHAPES {
         if [Kind::Auto, Kind::Fuse, Kind::Bloom].contains(&kind) || (kind, effort) == (Kind::Ribbon, Effort::Balanced) {
             continue;
         }
@@ -87,7 +87,7 @@ fn a_missing_directory_for_temporary_files_is_named() {
 #[test]
 fn finish_to_writes_what_finish_builds() {
     let dir = tempfile::tempdir().unwrap();
-    for (name, kind, effort) in SHAPES {
+    for &(name, kind, effort) in SHAPES {
         for n in [0, 5000] {
             let build = || tamis::build(integers(n, 1).chain(integers(n / 2, 1))).kind(kind).effort(effort);
             let path = dir.path().join("a.tamis");

@@ -30,7 +30,7 @@ fn odd_keys() -> Vec<Vec<u8>> {
 #[test]
 fn odd_bytes_are_keys_like_others() {
     let keys = odd_keys();
-    for (name, kind, effort) in SHAPES {
+    for &(name, kind, effort) in SHAPES {
         for build in [tamis::build(&keys), tamis::build(&keys).keyed([3, 9])] {
             let filter = build.kind(kind).effort(effort).fpr(1e-4).finish().unwrap();
             assert_eq!(filter.len(), keys.len() as u64);
@@ -58,7 +58,7 @@ fn a_key_is_its_bytes_however_it_is_spelt() {
 #[test]
 fn integers_at_the_edges() {
     let keys = [0, 1, u64::MAX, u64::MAX - 1, 1 << 63, u32::MAX as u64, 1 << 32];
-    for (name, kind, effort) in SHAPES {
+    for &(name, kind, effort) in SHAPES {
         let filter = tamis::build(keys).kind(kind).effort(effort).fpr(1e-5).finish().unwrap();
         assert!(keys.iter().all(|key| filter.contains(key) == Ok(true)), "{name}");
         let wrong = (2..500u64).filter(|key| filter.contains(key).unwrap()).count();
@@ -68,7 +68,7 @@ fn integers_at_the_edges() {
 
 #[test]
 fn equal_keys_are_one_key() {
-    for (name, kind, effort) in SHAPES {
+    for &(name, kind, effort) in SHAPES {
         let filter = tamis::build(std::iter::repeat_n("same", 30_000)).kind(kind).effort(effort).finish().unwrap();
         assert_eq!(filter.len(), 1, "{name}");
         let once = tamis::build(["same"]).kind(kind).effort(effort).finish().unwrap();

@@ -37,10 +37,9 @@ fn check(name: &str, kind: Kind, effort: Effort, n: u64, goal: f64) {
 
 /// Small filters differ much from one another, so the mean over many seeds is measured; it must keep the goal, and from a
 /// thousand keys on be what was promised.
-fn small(index: usize, n: u64, goal: f64) {
+fn small(name: &str, kind: Kind, effort: Effort, n: u64, goal: f64) {
     const SEEDS: u64 = 100;
     const EACH: u64 = 4000;
-    let (name, kind, effort) = SHAPES[index];
     let (mut shares, mut promised) = (vec![], 0.0);
     for seed in 0..if n < 1000 { SEEDS } else { SEEDS / 5 } {
         let build = tamis::build(integers(n, 1)).kind(kind).effort(effort).fpr(goal).seed(seed);
@@ -61,21 +60,23 @@ fn small(index: usize, n: u64, goal: f64) {
 
 /// One test per shape: they run side by side, and a failure names the structure.
 macro_rules! rates {
-    ($($name:ident: $index:expr;)*) => { $(
+    ($($name:ident: $kind:expr, $effort:expr;)*) => { $(
         mod $name {
+            use super::*;
+
+            const NAME: &str = stringify!($name);
+
             #[test]
             fn whole_widths() {
-                let (name, kind, effort) = super::SHAPES[$index];
                 for r in 1..=16 {
-                    super::check(name, kind, effort, 25_000, 0.5f64.powi(r));
+                    check(NAME, $kind, $effort, 25_000, 0.5f64.powi(r));
                 }
             }
 
             #[test]
             fn fractions() {
-                let (name, kind, effort) = super::SHAPES[$index];
                 for goal in [0.3, 0.03, 0.01, 0.007, 0.001] {
-                    super::check(name, kind, effort, 100_000, goal);
+                    check(NAME, $kind, $effort, 100_000, goal);
                 }
             }
 
@@ -83,35 +84,23 @@ macro_rules! rates {
             fn small_sets() {
                 for n in [1, 2, 10, 60, 64, 100, 500, 1000, 9000] {
                     for goal in [0.3, 0.125, 0.01] {
-                        super::small($index, n, goal);
+                        small(NAME, $kind, $effort, n, goal);
                     }
                 }
             }
 
             #[test]
             fn budgets() {
-                super::budgets($index);
+                super::budgets(NAME, $kind, $effort);
             }
         }
     )* };
 }
 
-rates! {
-    auto_fast: 1;
-    ribbon: 2;
-    ribbon_smallest: 3;
-    fuse: 4;
-    fuse4: 5;
-    bloom: 6;
-    classic_bloom: 7;
-    cuckoo: 8;
-    cuckoo_smallest: 9;
-    quotient: 10;
-}
+shapes!(rates);
 
 /// A budget of bits per key covers the whole file, and large sets use it up.
-fn budgets(index: usize) {
-    let (name, kind, effort) = SHAPES[index];
+fn budgets(name: &str, kind: Kind, effort: Effort) {
     for n in [100u64, 1000, 10_000, 10_001, 60_000, 300_000] {
         for budget in [9.0, 10.5, 13.0, 17.3] {
             let build = tamis::build(integers(n, 1)).kind(kind).effort(effort).bits_per_key(budget).threads(1);
@@ -136,7 +125,7 @@ fn refused(build: tamis::Build<impl IntoIterator<Item = u64>>) -> String {
 
 #[test]
 fn impossible_goals_are_refused_in_words() {
-    for (name, kind, effort) in SHAPES {
+    for &(name, kind, effort) in SHAPES {
         let build = || tamis::build(integers(100, 1)).kind(kind).effort(effort);
         for (rate, text) in [(0.0, "0"), (1.0, "1"), (-0.5, "-0.5"), (f64::NAN, "NaN"), (f64::INFINITY, "inf")] {
             let expected = format!("the rate for strangers must lie between 0 and 1, not {text}");
@@ -164,7 +153,7 @@ fn impossible_goals_are_refused_in_words() {
 /// A budget that is too small is answered with the smallest that works; and it does work.
 #[test]
 fn the_smallest_budget_is_named_and_works() {
-    for (name, kind, effort) in SHAPES {
+    for &(name, kind, effort) in SHAPES {
         for n in [10u64, 1000, 50_000] {
             let build = || tamis::build(integers(n, 1)).kind(kind).effort(effort);
             // Bloom filters have a size for nearly any budget; only room for the file itself may be missing.
@@ -185,7 +174,7 @@ fn the_smallest_budget_is_named_and_works() {
 
 #[test]
 fn more_bits_let_fewer_strangers_through() {
-    for (name, kind, effort) in SHAPES {
+    for &(name, kind, effort) in SHAPES {
         let rate = |bits| {
             let build = tamis::build(integers(20_000, 1)).kind(kind).effort(effort).bits_per_key(bits);
             build.finish().unwrap().rate()

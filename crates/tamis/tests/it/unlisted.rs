@@ -15,7 +15,7 @@
 
 use tamis::{Base, Effort, Error, Filter, Kind, Layout, Role};
 
-use super::{ask_many, integers, mix};
+use super::{ask_many, excludes, integers, mix};
 
 /// Random numbers of one configuration.
 pub(super) struct Dice(pub(super) u64);
@@ -68,11 +68,10 @@ impl Configuration {
         let turn = (number % turns) as usize;
         let (name, kind) = Kind::ALL.get(turn).copied().unwrap_or(("steered", Kind::Steered));
         let steered = matches!(kind, Kind::Auto | Kind::Steered);
-        let knows = steered || (10..27).contains(&turn);
         let keys = dice.between(1.0, 30_000.0) as u64;
-        let excluded = match (knows, turn) {
-            (false, _) => 0,
-            _ => dice.of(&[0, 1, 2, 5, 10, 100, keys / 10, keys, 3 * keys, 10 * keys]).min(100_000),
+        let excluded = match kind == Kind::Auto || excludes(kind) {
+            true => dice.of(&[0, 1, 2, 5, 10, 100, keys / 10, keys, 3 * keys, 10 * keys]).min(100_000),
+            false => 0,
         };
         let fpr = Goal::Fpr(dice.between(0.0005, 0.5));
         let goal = match dice.below(8) {

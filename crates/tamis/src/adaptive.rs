@@ -15,7 +15,7 @@
 //!                     make its fingerprint longer, and move a few keys to the next hash function
 //! ```
 //!
-//! * [`Adapt`] is what such a filter does: insert, contains, repair; [`Remove`] is what all but [`AdaptiveBloom`] do too.
+//! * [`Adapt`] is what such a filter does: insert, contains, repair; [`Remove`] is what all but `AdaptiveBloom` do too.
 //! * [`ReverseMap`] is what it must be told: the keys behind a fingerprint, and the keys in the order in which they are hashed anew.
 //!   [`Memory`] is one in memory; a database that holds the keys anyway can be another.
 //! * [`Guarded`] is filter and dictionary together; [`Shared`] lets many threads ask beside one that writes.

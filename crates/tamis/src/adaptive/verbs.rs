@@ -146,7 +146,7 @@ pub trait Adapt: Kept {
 
 /// An adaptive filter that keys can be removed from: it keeps its rate for removed keys too.
 ///
-/// [`AdaptiveBloom`](super::AdaptiveBloom) does not implement it. The bits of a removed key would stay set, so that the key would match.
+/// `AdaptiveBloom` does not implement it. The bits of a removed key would stay set, so that the key would match.
 ///
 /// ```
 /// use tamis::adaptive::{Adapt, Broom, Memory, Remove};

@@ -43,7 +43,7 @@ pub(crate) mod strips;
 #[cfg(feature = "build")]
 pub(crate) use design::{Design, Sides, Values, Work};
 use leaf::bits_in_words;
-pub(crate) use leaf::{Entry, Geometry, Never, Part, Query, ShardedLeaf};
+pub(crate) use leaf::{Entry, Geometry, Holds, Never, Part, Query, ShardedLeaf};
 pub use role::Role;
 
 /// From the list of leaves: the closed enums of built leaves and of leaves to build, their tags, and what is forwarded to them.
@@ -104,6 +104,11 @@ macro_rules! leaves {
                 match self { $(Leaf::$name(leaf) => leaf.rate(|part| part.geometry.counted_rate(&part.payload)),)* }
             }
 
+            /// How many shards it has.
+            pub(crate) fn shards(&self) -> usize {
+                match self { $(Leaf::$name(leaf) => leaf.parts().len(),)* }
+            }
+
             /// Length of one shard's payload.
             pub(crate) fn payload_len(&self, shard: usize) -> u64 {
                 match self {
@@ -117,7 +122,7 @@ macro_rules! leaves {
             }
 
             /// The function that answers for one key.
-            pub(crate) fn query_fn(&self) -> QueryFn<Leaf> {
+            pub(crate) fn query_fn<T: Holds>(&self) -> QueryFn<T> {
                 match self { $(Leaf::$name(leaf) => leaf.query_fn(),)* }
             }
 

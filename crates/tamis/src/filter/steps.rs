@@ -18,8 +18,8 @@
 
 use crate::arch::{Answer, Isa, Level, QueryFn};
 use crate::hash::Digest;
-use crate::leaves::Leaf;
 pub use crate::leaves::Role;
+use crate::leaves::{Holds, Leaf};
 
 /// One step of a filter.
 #[derive(Debug, Clone)]
@@ -49,6 +49,20 @@ pub(crate) struct Steps {
     rest: Box<[Step]>,
     /// Whether the answer of the first leaf is the answer.
     single: bool,
+    /// The function that gives it, where the leaf has one shard.
+    ask: Option<QueryFn<Steps>>,
+}
+
+impl Holds for Steps {
+    const ONE_SHARD: bool = true;
+
+    #[inline(always)]
+    fn leaf(&self) -> Option<&Leaf> {
+        match &self.first {
+            Some(step) => Some(&step.leaf),
+            None => None,
+        }
+    }
 }
 
 impl Steps {
@@ -60,7 +74,11 @@ impl Steps {
             Some(Role::Decide) => true,
             Some(Role::Admit) | None => false,
         };
-        Steps { first, rest, single }
+        let ask = match &first {
+            Some(step) if single && step.leaf.shards() == 1 => Some(step.leaf.query_fn()),
+            Some(_) | None => None,
+        };
+        Steps { first, rest, single, ask }
     }
 
     /// All steps in order.
@@ -71,9 +89,9 @@ impl Steps {
     /// The answer for one key.
     #[inline(always)]
     pub(crate) fn contains(&self, key: Digest) -> bool {
-        match &self.first {
-            Some(first) if self.single => first.ask.call(&first.leaf, key),
-            _ => self.one_by_one(key),
+        match self.ask {
+            Some(ask) => ask.call(self, key),
+            None => self.one_by_one(key),
         }
     }
 

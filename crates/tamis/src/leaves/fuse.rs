@@ -44,8 +44,10 @@ use crate::arch::{Answer, Isa, Level, QueryFn};
 use crate::error::FormatError;
 use crate::format::{Reader, put_varint};
 use crate::hash::{Digest, MAX_NUMBER, Salt, reduce};
+#[cfg(feature = "maps")]
+use crate::leaves::Leaf;
 use crate::leaves::pack::{Cells, Packed, Short, Whole};
-use crate::leaves::{Entry, Geometry, Leaf, Never, Part, Query, ShardedLeaf, bits_in_words};
+use crate::leaves::{Entry, Geometry, Holds, Never, Part, Query, ShardedLeaf, bits_in_words};
 use crate::math::portable::exp2;
 
 mod many;
@@ -373,16 +375,16 @@ impl Fuse {
     }
 
     /// [`Query::query_fn`].
-    pub(in crate::leaves) fn query_fn_in<V: View<Of: Entry>>(&self, leaf: &ShardedLeaf<V::Of>) -> QueryFn<Leaf> {
-        fn by<C: Cells, const K: usize, V: View<Of: Entry>>(
+    pub(in crate::leaves) fn query_fn_in<V: View<Of: Entry>, T: Holds>(&self, leaf: &ShardedLeaf<V::Of>) -> QueryFn<T> {
+        fn by<C: Cells, const K: usize, V: View<Of: Entry>, T: Holds>(
             _: C,
             leaf: &ShardedLeaf<V::Of>,
             level: Level,
-        ) -> QueryFn<Leaf> {
-            leaf.by::<One<C, K, V>, _>(level)
+        ) -> QueryFn<T> {
+            leaf.by::<T, One<C, K, V>, _>(level)
         }
         let level = Level::detect();
-        shaped!(self, QueryFn::portable::<Never>(), by<V>, leaf, level)
+        shaped!(self, QueryFn::portable::<Never>(), by<V, T>, leaf, level)
     }
 
     /// Answers for many keys of a leaf of one part.
@@ -420,8 +422,8 @@ impl Query for Fuse {
         self.same_shape(other)
     }
 
-    fn query_fn(&self, leaf: &ShardedLeaf<Fuse>) -> QueryFn<Leaf> {
-        self.query_fn_in::<Itself>(leaf)
+    fn query_fn<T: Holds>(&self, leaf: &ShardedLeaf<Fuse>) -> QueryFn<T> {
+        self.query_fn_in::<Itself, T>(leaf)
     }
 
     fn contains_many(&self, leaf: &ShardedLeaf<Fuse>, file: &[u8], keys: &[Digest], out: &mut [bool]) {
@@ -435,7 +437,7 @@ impl Query for Fuse {
     #[cfg(feature = "maps")]
     fn value_fn(&self, leaf: &ShardedLeaf<Fuse>) -> Option<QueryFn<Leaf, u32>> {
         fn by<C: Cells, const K: usize>(_: C, leaf: &ShardedLeaf<Fuse>, level: Level) -> QueryFn<Leaf, u32> {
-            leaf.by::<Value<C, K>, _>(level)
+            leaf.by::<Leaf, Value<C, K>, _>(level)
         }
         let level = Level::detect();
         Some(shaped!(self, QueryFn::portable::<Never>(), by, leaf, level))

@@ -50,7 +50,9 @@ use crate::error::FormatError;
 use crate::format::{Reader, put_varint};
 use crate::hash::MAX_NUMBER;
 use crate::hash::{Digest, Salt, fold, scramble};
-use crate::leaves::{Geometry, Leaf, Never, Query, ShardedLeaf, bits_in_words};
+#[cfg(feature = "maps")]
+use crate::leaves::Leaf;
+use crate::leaves::{Geometry, Holds, Never, Query, ShardedLeaf, bits_in_words};
 use crate::math::portable::exp2;
 use kernel::{Any, Bit, Broad, Columns, Deep, Many, One};
 use kernel::{Lookup, Outcome};
@@ -438,15 +440,15 @@ impl Query for Ribbon {
         self.fast == other.fast && self.empty == other.empty
     }
 
-    fn query_fn(&self, leaf: &ShardedLeaf<Ribbon>) -> QueryFn<Leaf> {
+    fn query_fn<T: Holds>(&self, leaf: &ShardedLeaf<Ribbon>) -> QueryFn<T> {
         macro_rules! run {
             ($kernel:ty) => {
-                leaf.by::<One<$kernel>, _>(self.cpu)
+                leaf.by::<T, One<$kernel>, _>(self.cpu)
             };
         }
         match self.empty {
             true => QueryFn::portable::<Never>(),
-            false => with_kernel!(self, leaf.by::<Any, _>(self.cpu), run),
+            false => with_kernel!(self, leaf.by::<T, Any, _>(self.cpu), run),
         }
     }
 

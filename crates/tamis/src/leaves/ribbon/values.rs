@@ -29,12 +29,12 @@ macro_rules! with_value_kernel {
 pub(super) fn value_fn(ribbon: &Ribbon, leaf: &ShardedLeaf<Ribbon>) -> QueryFn<Leaf, u32> {
     macro_rules! run {
         ($kernel:ty) => {
-            leaf.by::<One<$kernel>, _>(ribbon.cpu)
+            leaf.by::<Leaf, One<$kernel>, _>(ribbon.cpu)
         };
     }
     match ribbon.empty {
         true => QueryFn::portable::<Never>(),
-        false => with_value_kernel!(ribbon, leaf.by::<Any, _>(ribbon.cpu), run),
+        false => with_value_kernel!(ribbon, leaf.by::<Leaf, Any, _>(ribbon.cpu), run),
     }
 }
 

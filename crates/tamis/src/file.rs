@@ -7,8 +7,10 @@ use std::fs::{File, Metadata, Permissions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+use bytes::Bytes;
 use tempfile::{Builder, TempPath};
 
+use crate::arch::arena::{Arena, Output};
 use crate::error::Error;
 use crate::hash::Hasher;
 
@@ -17,16 +19,25 @@ use crate::hash::Hasher;
 pub(crate) fn to_file<R>(
     path: &Path,
     hasher: Hasher,
-    write: impl FnOnce(BufWriter<Target>) -> Result<(BufWriter<Target>, R), Error>,
+    write: impl FnOnce(&mut dyn Output) -> Result<R, Error>,
 ) -> Result<R, Error> {
-    let target = Target::new(path, hasher.is_keyed(), unnamed)?;
-    let (target, report) = write(BufWriter::with_capacity(1 << 20, target))?;
-    target.into_inner().map_err(io::IntoInnerError::into_error)?.commit()?;
+    let mut out = BufWriter::with_capacity(1 << 20, Target::new(path, hasher.is_keyed(), unnamed)?);
+    let report = write(&mut out)?;
+    out.into_inner().map_err(io::IntoInnerError::into_error)?.commit()?;
     Ok(report)
 }
 
+/// Writes into memory.
+pub(crate) fn to_memory<R>(write: impl FnOnce(&mut dyn Output) -> Result<R, Error>) -> Result<(Bytes, R), Error> {
+    let mut arena = Arena::default();
+    let report = write(&mut arena)?;
+    Ok((arena.finish(), report))
+}
+
+impl Output for BufWriter<Target> {}
+
 /// Where a filter goes.
-pub(crate) enum Target {
+enum Target {
     /// A device or pipe, written as it is.
     Direct(File),
     /// A temporary file, perhaps with a name, beside the place that it takes at the end.

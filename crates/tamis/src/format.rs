@@ -314,8 +314,8 @@ pub(crate) fn verify(bytes: &[u8]) -> Result<(), FormatError> {
 
 /// Writes a file front to back.
 #[cfg(feature = "build")]
-pub(crate) struct Writer<W> {
-    out: W,
+pub(crate) struct Writer<'a> {
+    out: &'a mut dyn std::io::Write,
     header: [u8; HEADER],
     /// Bytes written, and the running checksum of those after the header.
     at: u64,
@@ -333,9 +333,13 @@ pub(crate) struct Encoded {
 }
 
 #[cfg(feature = "build")]
-impl<W: std::io::Write> Writer<W> {
+impl<'a> Writer<'a> {
     /// Starts a file with these steps, each the byte of a role and the tag of a leaf.
-    pub(crate) fn new(mut out: W, header: &Header, kinds: Vec<[u8; 2]>) -> std::io::Result<Writer<W>> {
+    pub(crate) fn new(
+        out: &'a mut dyn std::io::Write,
+        header: &Header,
+        kinds: Vec<[u8; 2]>,
+    ) -> std::io::Result<Writer<'a>> {
         let header = header.encode();
         out.write_all(&header)?;
         let geometries = vec![vec![]; kinds.len()];
@@ -384,14 +388,14 @@ impl<W: std::io::Write> Writer<W> {
         &self.geometries
     }
 
-    /// Writes directory and footer; returns the output and the file's length.
-    pub(crate) fn finish(self) -> std::io::Result<(W, u64)> {
+    /// Writes directory and footer; returns the file's length.
+    pub(crate) fn finish(self) -> std::io::Result<u64> {
         let directory = self.list();
         self.close(directory)
     }
 
     /// The same with a directory that was put together elsewhere.
-    pub(crate) fn close(mut self, directory: Vec<u8>) -> std::io::Result<(W, u64)> {
+    pub(crate) fn close(self, directory: Vec<u8>) -> std::io::Result<u64> {
         let mut tail = directory;
         let len = u32::try_from(tail.len()).map_err(|_| std::io::Error::other("the directory exceeds 4 GiB"))?;
         tail.extend_from_slice(&self.sum.digest().to_le_bytes());
@@ -400,7 +404,7 @@ impl<W: std::io::Write> Writer<W> {
         tail.extend_from_slice(&sum.to_le_bytes());
         tail.extend_from_slice(&CLOSING);
         self.out.write_all(&tail)?;
-        Ok((self.out, self.at + tail.len() as u64))
+        Ok(self.at + tail.len() as u64)
     }
 }
 

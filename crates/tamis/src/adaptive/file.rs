@@ -62,7 +62,8 @@ pub(crate) fn write(
     payloads: &[Vec<u8>],
 ) -> Result<Vec<u8>, BuildError> {
     let header = Header { hasher, domain, shard_bits: 0, form: Form::Adaptive, keys, negatives: 0 };
-    let mut writer = Writer::new(Vec::new(), &header, vec![])?;
+    let mut file = vec![];
+    let mut writer = Writer::new(&mut file, &header, vec![])?;
     let mut directory = vec![kind as u8];
     put_varint(&mut directory, payloads.len() as u64);
     for payload in payloads {
@@ -70,7 +71,8 @@ pub(crate) fn write(
         writer.payload(payload)?;
     }
     directory.extend_from_slice(fields);
-    Ok(writer.close(directory)?.0)
+    writer.close(directory)?;
+    Ok(file)
 }
 
 /// A file, taken apart. The checksums hold; fields and payloads are the kind's to check.

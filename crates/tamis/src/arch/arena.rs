@@ -21,6 +21,12 @@ pub(crate) fn read(path: &std::path::Path) -> std::io::Result<bytes::Bytes> {
     Ok(arena.finish())
 }
 
+/// Where a file goes, memory or disk.
+pub(crate) trait Output: std::io::Write {
+    /// Announces about how many bytes will come.
+    fn expect(&mut self, _bytes: u64) {}
+}
+
 /// Memory for a whole filter: a vector while it is small; then pages, so that the lines of a structure are cache lines, and
 /// huge ones where the system has them: fewer misses of the address cache.
 #[derive(Debug, Default)]
@@ -39,7 +45,7 @@ impl Arena {
     /// An arena for about this many bytes.
     pub(crate) fn new(expected: u64) -> Arena {
         let mut arena = Arena::default();
-        arena.reserve(usize::try_from(expected.min(1 << 32)).unwrap_or(0));
+        arena.expect(expected);
         arena
     }
 
@@ -74,6 +80,12 @@ impl Arena {
             return bytes::Bytes::from_owner(pages).slice(..self.len);
         }
         self.small.into()
+    }
+}
+
+impl Output for Arena {
+    fn expect(&mut self, bytes: u64) {
+        self.reserve(usize::try_from(bytes.min(1 << 32)).unwrap_or(0));
     }
 }
 

@@ -30,9 +30,11 @@ impl<T> Core<T> {
     pub(super) fn write(&self, tag: u8, keys: u64, part: Encoded) -> Result<Vec<u8>, BuildError> {
         let Core { hasher, domain, .. } = *self;
         let header = Header { hasher, domain, shard_bits: 0, form: Form::Filter, keys, negatives: 0 };
-        let mut writer = Writer::new(Vec::new(), &header, vec![[Role::Refuse.encode(), tag]])?;
+        let mut file = vec![];
+        let mut writer = Writer::new(&mut file, &header, vec![[Role::Refuse.encode(), tag]])?;
         writer.shard(&[part])?;
-        Ok(writer.finish()?.0)
+        writer.finish()?;
+        Ok(file)
     }
 
     /// Reads a filter file of one shard; returns the number of keys in its header too, or none if `find` finds no table in its only step.

@@ -177,13 +177,15 @@ impl Stacked {
     pub fn snapshot(&self) -> Result<Vec<u8>, BuildError> {
         let kinds = |layer: &Layer| layer.parts.first().map(|part| [layer.role.encode(), part.tag()]);
         let kinds = self.layers.iter().filter_map(kinds).collect();
-        let mut writer = Writer::new(Vec::new(), &self.header, kinds)?;
+        let mut file = vec![];
+        let mut writer = Writer::new(&mut file, &self.header, kinds)?;
         for shard in 0..1usize << self.header.shard_bits {
             let parts = self.layers.iter().filter_map(|layer| layer.parts.get(shard));
             let parts: Vec<Encoded> = parts.map(|part| part.encoded()).collect();
             writer.shard(&parts)?;
         }
-        Ok(writer.finish()?.0)
+        writer.finish()?;
+        Ok(file)
     }
 }
 

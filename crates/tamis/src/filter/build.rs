@@ -8,10 +8,10 @@
 //! all of them, are let go at once (`build/sieve.rs`). A file is written under a temporary name and renamed when it is complete.
 
 use std::fmt;
-use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::arch::arena::Output;
 use crate::debug::brief_debug;
 use crate::error::{BuildError, Error};
 use crate::filter::query::Filter;
@@ -27,7 +27,7 @@ mod partition;
 mod shard;
 mod sieve;
 
-pub(crate) use crate::file::to_file;
+pub(crate) use crate::file::{to_file, to_memory};
 use crate::filter::options::common;
 pub use crate::filter::options::{Common, Progress};
 pub use collect::{Collector, Sealed};
@@ -474,40 +474,40 @@ pub struct Report {
 
 /// Plans, builds and writes a filter to `out`, which is told how many bytes to expect. Where queries are expected the plan is made
 /// already.
-fn write<W: Write>(
+fn write(
     shards: &Shards,
     sieve: &mut Sieve,
     planned: Option<Plan>,
     domain: Domain,
     options: &Options,
-    out: impl FnOnce(u64) -> W,
-) -> Result<(W, Report), Error> {
+    out: &mut dyn Output,
+) -> Result<Report, Error> {
     options.check_excluded(shards.stats.keys, shards.known())?;
     // As the sieve counted them: a plan for fewer could have a narrower first stage, which lets more through.
     let (request, plan) = match planned {
         Some(plan) => (options.request(shards.stats.keys, shards.approx_negatives), plan),
         None => sieve.plan(shards, domain, options)?,
     };
-    let bytes = plan.bytes(&request);
+    out.expect(plan.bytes(&request));
     // Where some of them may match, nothing is promised about any.
     let promised = !matches!(request.goal, Goal::Share(_)) && plan.promises(request.keys);
     let excluded = if promised { shards.excluded() } else { 0 };
-    let (out, bytes) = write_plan(shards, &plan, sieve.first(&plan), excluded, domain, &options.common, out(bytes))?;
+    let bytes = write_plan(shards, &plan, sieve.first(&plan), excluded, domain, &options.common, out)?;
     // The last shards do not check the flag, and a cancelled build leaves no file.
     options.common.check_cancel()?;
-    Ok((out, Report { stats: shards.stats, bytes, workload: None }))
+    Ok(Report { stats: shards.stats, bytes, workload: None })
 }
 
 /// Builds and writes what was planned; `first` has the leaf of the first step, if that is there already.
-fn write_plan<W: Write>(
+fn write_plan(
     shards: &Shards,
     plan: &Plan,
     first: Option<&Filter>,
     negatives: u64,
     domain: Domain,
     common: &Common,
-    out: W,
-) -> Result<(W, u64), Error> {
+    out: &mut dyn Output,
+) -> Result<u64, Error> {
     if shards.bits > MAX_SHARD_BITS {
         return Err(BuildError::TooManyKeys { keys: shards.stats.keys, place: "file" }.into());
     }

@@ -9,7 +9,6 @@
 
 use std::collections::HashSet;
 use std::fmt;
-use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -20,10 +19,10 @@ use super::shard::{Shape, Symbols};
 use super::table;
 use super::tree::Target;
 use super::value::{ToValue, Value};
-use crate::arch::arena::Arena;
+use crate::arch::arena::Output;
 use crate::debug::brief_debug;
 use crate::error::{BuildError, Error, ValueError};
-use crate::filter::build::{same_domain, to_file};
+use crate::filter::build::{same_domain, to_file, to_memory};
 use crate::filter::options::{Common, Progress, common};
 use crate::format::{Form, Header, MAX_SHARD_BITS, Writer, put_varint};
 use crate::gather::{Intake, Paired, Workspace, shard_bits};
@@ -285,16 +284,16 @@ impl Collector {
 
     /// Builds the map in memory and says what was read.
     pub fn finish_with_report(self) -> Result<(Map, Report), Error> {
-        let (arena, report) = self.write(Arena::new)?;
-        Ok((Map::open(arena.finish())?, report))
+        let (bytes, report) = to_memory(|out| self.write(out))?;
+        Ok((Map::open(bytes)?, report))
     }
 
     /// Builds the map into a file: see [`Build::finish_to`].
     pub fn finish_to(self, path: impl AsRef<Path>) -> Result<Report, Error> {
-        to_file(path.as_ref(), self.options.common.hasher, |out| self.write(|_| out))
+        to_file(path.as_ref(), self.options.common.hasher, |out| self.write(out))
     }
 
-    pub(super) fn write<W: Write>(self, out: impl FnOnce(u64) -> W) -> Result<(W, Report), Error> {
+    pub(super) fn write(self, out: &mut dyn Output) -> Result<Report, Error> {
         let Collector { options, domain, workspace, pairs, values } = self;
         let common = &options.common;
         common.report(Progress::Read { keys: pairs.count() });
@@ -322,7 +321,7 @@ impl Collector {
             keys: counted.keys,
             negatives: counted.counts.as_ref().map_or(0, |counts| counts.len() as u64),
         };
-        let out = out(plan.bytes);
+        out.expect(plan.bytes);
         let mut writer = Writer::new(out, &header, shape.kinds())?;
         let count = 1usize << bits;
         let inside = (common.threads / count).max(1);
@@ -338,16 +337,15 @@ impl Collector {
         put_varint(&mut directory, counted.entropy().unwrap_or(0.0).round() as u64);
         shape.encode(writer.geometries(), &mut directory);
         directory.extend_from_slice(&plan.table);
-        let (out, bytes) = writer.close(directory)?;
+        let bytes = writer.close(directory)?;
         common.check_cancel()?;
-        let report = Report {
+        Ok(Report {
             keys: counted.keys,
             duplicates: pairs.count() - counted.keys,
             values: counted.counts.as_ref().map(|counts| counts.len() as u64),
             entropy: counted.entropy(),
             bytes,
-        };
-        Ok((out, report))
+        })
     }
 }
 

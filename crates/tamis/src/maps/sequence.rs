@@ -119,10 +119,9 @@ mod construction {
     use std::path::Path;
 
     use super::Sequence;
-    use crate::arch::arena::Arena;
     use crate::debug::brief_debug;
     use crate::error::Error;
-    use crate::filter::build::to_file;
+    use crate::filter::build::{to_file, to_memory};
     use crate::filter::options::common;
     use crate::format::Form;
     use crate::hash::Domain;
@@ -178,13 +177,13 @@ mod construction {
 
         /// Builds the sequence in memory.
         pub fn finish(self) -> Result<Sequence, Error> {
-            let (arena, _) = self.collect()?.write(Arena::new)?;
-            Ok(Sequence::open(arena.finish())?)
+            let (bytes, _) = to_memory(|out| self.collect()?.write(out))?;
+            Ok(Sequence::open(bytes)?)
         }
 
         /// Builds the sequence into a file; an existing file is replaced when, and only when, the new one is complete.
         pub fn finish_to(self, path: impl AsRef<Path>) -> Result<Report, Error> {
-            to_file(path.as_ref(), self.build.options.common.hasher, |out| self.collect()?.write(|_| out))
+            to_file(path.as_ref(), self.build.options.common.hasher, |out| self.collect()?.write(out))
         }
 
         fn collect(self) -> Result<Collector, Error> {

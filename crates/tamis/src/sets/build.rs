@@ -10,7 +10,6 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -22,10 +21,10 @@ use super::query::Sets;
 use super::segment::{Segment, max_partitions};
 use super::sketch;
 use super::tune::{self, SetSizes, Shape, TuneGoal};
-use crate::arch::arena::Arena;
+use crate::arch::arena::Output;
 use crate::debug::brief_debug;
 use crate::error::{BuildError, Error, ValueError};
-use crate::filter::build::{same_domain, to_file};
+use crate::filter::build::{same_domain, to_file, to_memory};
 use crate::filter::options::{Common, Progress, common};
 use crate::gather::{Record, Sorted, Workspace};
 use crate::hash::{Digest, Domain, Hasher, Key};
@@ -376,23 +375,23 @@ impl Collector {
 
     /// Builds the index in memory and says what was read.
     pub fn finish_with_report(self) -> Result<(Sets, Report), Error> {
-        let (arena, report) = self.write(Arena::new)?;
-        Ok((Sets::open(arena.finish())?, report))
+        let (bytes, report) = to_memory(|out| self.write(out))?;
+        Ok((Sets::open(bytes)?, report))
     }
 
     /// Builds the index into a file: see [`Build::finish_to`].
     pub fn finish_to(self, path: impl AsRef<Path>) -> Result<Report, Error> {
-        to_file(path.as_ref(), self.options.common.hasher, |out| self.write(|_| out))
+        to_file(path.as_ref(), self.options.common.hasher, |out| self.write(out))
     }
 
-    fn write<W: Write>(self, out: impl FnOnce(u64) -> W) -> Result<(W, Report), Error> {
+    fn write(self, out: &mut dyn Output) -> Result<Report, Error> {
         let common = self.options.common.clone();
         common.report(Progress::Read { keys: self.pairs.count() });
         let (index, mut report) = self.into_index()?;
         common.check_cancel()?;
-        let (out, bytes) = index.write(out(index.approx_bytes()))?;
-        report.bytes = bytes;
-        Ok((out, report))
+        out.expect(index.approx_bytes());
+        report.bytes = index.write(out)?;
+        Ok(report)
     }
 
     fn index<R: Record>(self, pairs: &Sorted<R>) -> Result<(Index, Report), Error> {

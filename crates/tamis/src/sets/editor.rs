@@ -350,7 +350,9 @@ impl Editor {
 
     /// The index as a file.
     pub fn snapshot(&self) -> Result<Vec<u8>, BuildError> {
-        Ok(self.index.write(Vec::new())?.0)
+        let mut file = vec![];
+        self.index.write(&mut file)?;
+        Ok(file)
     }
 
     /// Writes the index to a file, which is replaced when, and only when, the new one is complete; returns its length.

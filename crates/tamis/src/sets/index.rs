@@ -232,7 +232,7 @@ impl Index {
 
     /// Writes the whole file.
     #[cfg(feature = "build")]
-    pub(crate) fn write<W: std::io::Write>(&self, out: W) -> std::io::Result<(W, u64)> {
+    pub(crate) fn write(&self, out: &mut dyn std::io::Write) -> std::io::Result<u64> {
         let header = Header {
             hasher: self.hasher,
             domain: self.domain,

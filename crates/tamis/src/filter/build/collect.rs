@@ -9,14 +9,13 @@
 //! ```
 
 use std::fmt;
-use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
 use super::expect::{Workload, WorkloadPlan, goal_with_max_fpr};
 use super::sieve::Sieve;
-use super::{Options, Progress, Report, to_file, write};
-use crate::arch::arena::Arena;
+use super::{Options, Progress, Report, to_file, to_memory, write};
+use crate::arch::arena::Output;
 use crate::error::{BuildError, Error};
 use crate::filter::options::PROGRESS_INTERVAL;
 use crate::filter::query::Filter;
@@ -464,16 +463,16 @@ impl Sealed {
     /// Builds the filter in memory.
     pub fn finish(self) -> Result<Filter, Error> {
         let (sealed, planned) = self.plan_workload()?;
-        let (arena, _) = sealed.write(planned.map(|planned| planned.design.plan), Arena::new)?;
-        Ok(Filter::open(arena.finish())?)
+        let (bytes, _) = to_memory(|out| sealed.write(planned.map(|planned| planned.design.plan), out))?;
+        Ok(Filter::open(bytes)?)
     }
 
     /// Builds the filter in memory and says what was read.
     pub fn finish_with_report(self) -> Result<(Filter, Report), Error> {
         let (sealed, planned) = self.plan_workload()?;
         let plan = planned.as_ref().map(|planned| planned.design.plan.clone());
-        let (arena, mut report) = sealed.write(plan, Arena::new)?;
-        let filter = Filter::open(arena.finish())?;
+        let (bytes, mut report) = to_memory(|out| sealed.write(plan, out))?;
+        let filter = Filter::open(bytes)?;
         report.workload = planned.map(|planned| planned.outcome(filter.len(), Some(&filter)));
         Ok((filter, report))
     }
@@ -483,7 +482,7 @@ impl Sealed {
         let path = path.as_ref();
         let (sealed, planned) = self.plan_workload()?;
         let plan = planned.as_ref().map(|planned| planned.design.plan.clone());
-        let mut report = to_file(path, sealed.options.common.hasher, |out| sealed.write(plan, |_| out))?;
+        let mut report = to_file(path, sealed.options.common.hasher, |out| sealed.write(plan, out))?;
         if let Some(planned) = planned {
             // A pipe cannot be asked.
             let filter = if path.is_file() { Some(Filter::read(path)?) } else { None };
@@ -492,7 +491,7 @@ impl Sealed {
         Ok(report)
     }
 
-    fn write<W: Write>(self, plan: Option<Plan>, out: impl FnOnce(u64) -> W) -> Result<(W, Report), Error> {
+    fn write(self, plan: Option<Plan>, out: &mut dyn Output) -> Result<Report, Error> {
         let Sealed { options, domain, shards, mut sieve, .. } = self.finish_excluded()?;
         write(&shards, &mut sieve, plan, domain.unwrap_or(Domain::Bytes), &options, out)
     }

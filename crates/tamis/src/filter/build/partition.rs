@@ -15,7 +15,6 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -23,8 +22,8 @@ use super::collect::{Sealed, same_domain};
 use super::groups::{Count, bound as bound_of, choose, share_bound};
 use super::shard::build_shard;
 use super::sieve::Sieve;
-use super::{Common, Options, Progress, Report, to_file};
-use crate::arch::arena::Arena;
+use super::{Common, Options, Progress, Report, to_file, to_memory};
+use crate::arch::arena::Output;
 use crate::error::{BuildError, Error};
 use crate::filter::open::decode_steps;
 use crate::filter::partition::{Label, encode_table, fingerprint_width};
@@ -116,16 +115,16 @@ impl Partitioned {
 
     /// Builds the filter in memory and says what was read.
     pub fn finish_with_report(self) -> Result<(Filter, Report), Error> {
-        let (arena, report) = self.write(Arena::new)?;
-        Ok((Filter::open(arena.finish())?, report))
+        let (bytes, report) = to_memory(|out| self.write(out))?;
+        Ok((Filter::open(bytes)?, report))
     }
 
     /// Builds the filter into a file: see [`Build::finish_to`](super::Build::finish_to).
     pub fn finish_to(self, path: impl AsRef<Path>) -> Result<Report, Error> {
-        to_file(path.as_ref(), self.options.common.hasher, |out| self.write(|_| out))
+        to_file(path.as_ref(), self.options.common.hasher, |out| self.write(out))
     }
 
-    fn write<W: Write>(self, out: impl FnOnce(u64) -> W) -> Result<(W, Report), Error> {
+    fn write(self, out: &mut dyn Output) -> Result<Report, Error> {
         let Partitioned { options, domain, workspace, labels, keys, negatives } = self;
         options.common.report(Progress::Read { keys: keys.count() });
         if negatives.count() > 0 {
@@ -166,8 +165,8 @@ impl Partitioned {
             // Where some of them may match, nothing is promised about any.
             negatives: if matches!(options.goal, Goal::Share(_)) { 0 } else { stats.negatives },
         };
-        let bytes = parts.iter().map(|part| part.bytes).sum::<u64>() + table / 8;
-        let mut writer = Writer::new(out(bytes), &header, vec![])?;
+        out.expect(parts.iter().map(|part| part.bytes).sum::<u64>() + table / 8);
+        let mut writer = Writer::new(out, &header, vec![])?;
         let (lists, rates) = write_groups(&parts, &groups, &options, &mut writer)?;
 
         // In the order of digests, for sums of rounded numbers depend on theirs.
@@ -188,10 +187,10 @@ impl Partitioned {
             let (structure, attempts) = ("table of labels", ATTEMPTS);
             return Err(BuildError::Unsolvable { structure, keys: labels.len(), attempts }.into());
         }
-        let (out, bytes) = writer.close(directory)?;
+        let bytes = writer.close(directory)?;
         // The last shards do not check the flag, and a cancelled build leaves no file.
         options.common.check_cancel()?;
-        Ok((out, Report { stats, bytes, workload: None }))
+        Ok(Report { stats, bytes, workload: None })
     }
 }
 
@@ -363,11 +362,11 @@ fn find(group_of: &[u8], record: &Labelled) -> Option<usize> {
 
 /// Builds and writes all groups, several shards at a time whichever group they are of; returns their part of the
 /// directory, and the rates that their bounds are for.
-fn write_groups<W: Write>(
+fn write_groups(
     parts: &[Part],
     groups: &[Count],
     options: &Options,
-    writer: &mut Writer<W>,
+    writer: &mut Writer<'_>,
 ) -> Result<(Vec<u8>, Vec<f64>), Error> {
     // A list of no steps has no parts to shard.
     let bits = |part: &Part| if part.plan.steps.is_empty() { 0 } else { part.shards.bits };

@@ -3,8 +3,6 @@
 //! Workers run ahead of the writer by a few shards and no more, so memory stays bounded however large the filter is. What a step
 //! gets and what it leaves is the business of `leaves/design.rs`.
 
-use std::io::Write;
-
 use super::{Common, Progress};
 use crate::error::{BuildError, Error};
 use crate::filter::query::Filter;
@@ -18,12 +16,12 @@ use crate::plan::recipes::steered::WeightScale;
 use crate::plan::{Plan, Step};
 
 /// Builds all shards on several threads and writes them in order.
-pub(super) fn build_shards<W: Write>(
+pub(super) fn build_shards(
     shards: &Shards,
     plan: &Plan,
     first: Option<&Filter>,
     common: &Common,
-    writer: &mut Writer<W>,
+    writer: &mut Writer<'_>,
 ) -> Result<(), Error> {
     let count = shards.count();
     // Fewer shards than threads: what can be done on several threads inside a shard is.
@@ -148,7 +146,8 @@ mod tests {
                 keys: 2000,
                 negatives: 0,
             };
-            let mut writer = Writer::new(Vec::new(), &header, vec![]).unwrap();
+            let mut file = vec![];
+            let mut writer = Writer::new(&mut file, &header, vec![]).unwrap();
             let built = catch_unwind(AssertUnwindSafe(|| build_shards(&shards, &plan, None, &common, &mut writer)));
             send.send(built.is_err()).unwrap();
         });

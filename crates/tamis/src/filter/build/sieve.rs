@@ -103,8 +103,8 @@ impl Sieve {
         }
         let plan = Plan::new(vec![Step { role: Role::Refuse, structure }]);
         let quiet = Common { progress: None, ..options.common.clone() };
-        let arena = Arena::new(plan.bytes(request));
-        let (arena, _) = write_plan(shards, &plan, None, 0, domain, &quiet, arena)?;
+        let mut arena = Arena::new(plan.bytes(request));
+        write_plan(shards, &plan, None, 0, domain, &quiet, &mut arena)?;
         self.filter = Some((structure, Filter::open(arena.finish())?));
         Ok(true)
     }

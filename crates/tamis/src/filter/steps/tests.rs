@@ -41,7 +41,8 @@ fn write(shard_bits: u32, steps: &[Planned]) -> Vec<u8> {
         negatives: 0,
     };
     let kinds = steps.iter().map(|(role, structure, _)| [role.encode(), structure.tag()]).collect();
-    let mut writer = Writer::new(vec![], &header, kinds).unwrap();
+    let mut file = vec![];
+    let mut writer = Writer::new(&mut file, &header, kinds).unwrap();
     for shard in 0..1 << shard_bits {
         let parts = steps.iter().enumerate().map(|(number, (role, structure, keys))| {
             let mut keys: Vec<_> = keys.iter().map(|&(key, bit)| (digest(key), bit)).collect();
@@ -54,7 +55,8 @@ fn write(shard_bits: u32, steps: &[Planned]) -> Vec<u8> {
         });
         writer.shard(&parts.collect::<Vec<_>>()).unwrap();
     }
-    writer.finish().unwrap().0
+    writer.finish().unwrap();
+    file
 }
 
 /// The definition, on the answers of single leaves.

@@ -25,7 +25,7 @@ impl<R: Record> Sorted<R> {
     }
 }
 
-fn is_crowded(side: &dyn Side, bits: u32, stop: Stop<'_>) -> Result<bool, BuildError> {
+pub(super) fn is_crowded(side: &dyn Side, bits: u32, stop: Stop<'_>) -> Result<bool, BuildError> {
     let most = side.workspace().shard_keys as f64;
     // What is on disk may be there several times; only then must it be counted.
     let may_be = |shard: usize| too_many(side.at_most(bits, shard) as usize, most);
@@ -42,7 +42,7 @@ fn is_crowded(side: &dyn Side, bits: u32, stop: Stop<'_>) -> Result<bool, BuildE
     Ok(loads.into_iter().any(|load| too_many(load, most)))
 }
 
-fn set_hash(side: &dyn Side, stop: Stop<'_>) -> Result<u64, BuildError> {
+pub(super) fn set_hash(side: &dyn Side, stop: Stop<'_>) -> Result<u64, BuildError> {
     let bits = side.workspace().cell_bits;
     let (spans, threads) = spans(side, None, side.workspace().threads, stop)?;
     // Parts of one cell are hashed together.

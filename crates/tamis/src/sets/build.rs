@@ -16,7 +16,7 @@ use std::sync::Arc;
 use super::freeze;
 use super::index::{Index, MAX_KMER, MAX_SETS, SetEntry, by_name, check_name};
 use super::key;
-use super::pairs::{Gather, count_set_sizes, each_key};
+use super::pairs::{count_set_sizes, each_key};
 use super::query::Sets;
 use super::segment::{Segment, max_partitions};
 use super::sketch;
@@ -26,9 +26,8 @@ use crate::debug::brief_debug;
 use crate::error::{BuildError, Error, ValueError};
 use crate::filter::build::{same_domain, to_file, to_memory};
 use crate::filter::options::{Common, Progress, common};
-use crate::gather::{Record, Sorted, Workspace};
+use crate::gather::{KeyIntake, Keys, Tagged, Workspace};
 use crate::hash::{Digest, Domain, Hasher, Key};
-use crate::parallel::Stop;
 
 /// Starts an index of these pairs: keys are text, bytes or `u64`, a set is its name.
 ///
@@ -269,7 +268,7 @@ pub struct Collector {
     options: Settings,
     domain: Option<Domain>,
     workspace: Arc<Workspace>,
-    pairs: Gather,
+    pairs: KeyIntake,
     names: Vec<SetEntry>,
     by_name: HashMap<Box<str>, u32>,
 }
@@ -283,7 +282,7 @@ impl fmt::Debug for Collector {
 impl Collector {
     fn new(mut options: Settings, domain: Option<Domain>) -> Collector {
         let workspace = options.common.workspace();
-        let pairs = Gather::new(&workspace, options.counts);
+        let pairs = options.intake(&workspace);
         let names = std::mem::take(&mut options.names);
         let by_name = by_name(&names);
         Collector { options, domain, workspace, pairs, names, by_name }
@@ -312,38 +311,25 @@ impl Collector {
             return Err(ValueError::NotFromSet { set, sets: self.names.len() }.into());
         }
         let common = &self.options.common;
-        let name = key::truncate_digest(key.digest(&common.hasher));
-        self.pairs.push(name, set, times, &|| common.stop())?;
+        let digest = key::pair(key::truncate_digest(key.digest(&common.hasher)), set);
+        self.pairs.push(Tagged { digest, weight: times, ordinal: 0 }, &|| common.stop())?;
         common.report_progress(self.pairs.count(), Progress::Read { keys: self.pairs.count() })
     }
 
     /// Hands every distinct pair to `take`, in the order of the keys; those that it does not take stay. Returns how many pairs repeated another.
-    pub(super) fn offer(&mut self, take: impl FnMut(Digest, u32) -> Result<bool, Error>) -> Result<u64, Error> {
-        let common = self.options.common.clone();
-        let stop = || common.stop();
-        let left = Gather::new(&self.workspace, self.options.counts);
-        match std::mem::replace(&mut self.pairs, left) {
-            Gather::Plain(pairs) => self.offer_sorted(&pairs.finish(&stop)?, &stop, take),
-            Gather::Counted(pairs) => self.offer_sorted(&pairs.finish(&stop)?, &stop, take),
-        }
-    }
-
-    fn offer_sorted<R: Record>(
-        &mut self,
-        pairs: &Sorted<R>,
-        stop: Stop<'_>,
-        mut take: impl FnMut(Digest, u32) -> Result<bool, Error>,
-    ) -> Result<u64, Error> {
+    pub(super) fn offer(&mut self, mut take: impl FnMut(Digest, u32) -> Result<bool, Error>) -> Result<u64, Error> {
+        let Collector { options, workspace, pairs: left, .. } = self;
+        let stop = || options.common.stop();
+        let pairs = std::mem::replace(left, options.intake(workspace)).finish(&stop)?;
         let mut distinct = 0;
-        each_key(pairs, stop, |key, pairs| {
-            for pair in pairs {
-                distinct += 1;
-                let set = key::parts(pair.digest()).1;
+        each_key(&pairs, &stop, &mut |key, sets, times| {
+            distinct += sets.len() as u64;
+            for (&set, &weight) in sets.iter().zip(times) {
                 if !take(key, set)? {
-                    self.pairs.push(key, set, pair.weight(), stop)?;
+                    left.push(Tagged { digest: key::pair(key, set), weight, ordinal: 0 }, &stop)?;
                 }
             }
-            Ok::<(), Error>(())
+            Ok(())
         })?;
         Ok(pairs.count() - distinct)
     }
@@ -356,16 +342,6 @@ impl Collector {
     /// Whether no pair was pushed, or is left.
     pub(super) fn is_empty(&self) -> bool {
         self.pairs.count() == 0
-    }
-
-    /// The index of the pairs.
-    pub(super) fn into_index(mut self) -> Result<(Index, Report), Error> {
-        let common = self.options.common.clone();
-        let stop = || common.stop();
-        match std::mem::replace(&mut self.pairs, Gather::new(&self.workspace, false)) {
-            Gather::Plain(pairs) => self.index(&pairs.finish(&stop)?),
-            Gather::Counted(pairs) => self.index(&pairs.finish(&stop)?),
-        }
     }
 
     /// Builds the index in memory.
@@ -394,11 +370,13 @@ impl Collector {
         Ok(report)
     }
 
-    fn index<R: Record>(self, pairs: &Sorted<R>) -> Result<(Index, Report), Error> {
-        let Collector { options, domain, mut names, .. } = self;
+    /// The index of the pairs.
+    pub(super) fn into_index(self) -> Result<(Index, Report), Error> {
+        let Collector { options, domain, mut names, pairs, .. } = self;
         let common = &options.common;
+        let pairs = pairs.finish(&|| common.stop())?;
         let mut sizes = vec![0; names.len()];
-        let set_sizes = count_set_sizes(pairs, &mut sizes, &|| common.stop())?;
+        let set_sizes = count_set_sizes(&pairs, &mut sizes, &|| common.stop())?;
         names.iter_mut().zip(&sizes).for_each(|(entry, &size)| entry.pairs = size);
         let mut report = Report {
             sets: names.iter().filter(|entry| !entry.removed).count() as u32,
@@ -412,7 +390,7 @@ impl Collector {
             present: 0.0,
             bytes: 0,
         };
-        let segment = options.segment(pairs, &set_sizes, &sizes, &mut report)?;
+        let segment = options.segment(&pairs, &set_sizes, &sizes, &mut report)?;
         let index = Index {
             hasher: common.hasher,
             domain: domain.unwrap_or(Domain::Bytes),
@@ -452,6 +430,11 @@ const MIN_BUDGET_PAIRS: u64 = 1 << 16;
 const DEFAULT_SETS: u32 = 64;
 
 impl Settings {
+    fn intake(&self, workspace: &Arc<Workspace>) -> KeyIntake {
+        // The other half is for what is built of them.
+        KeyIntake::new(workspace, workspace.memory / 2, self.counts)
+    }
+
     /// The kind that is meant.
     fn kind(&self) -> Result<Kind, BuildError> {
         let frozen = |option| Err(BuildError::Frozen { option });
@@ -471,9 +454,9 @@ impl Settings {
         }
     }
 
-    fn segment<R: Record>(
+    fn segment(
         &self,
-        pairs: &Sorted<R>,
+        pairs: &Keys,
         set_sizes: &SetSizes,
         sizes: &[u64],
         report: &mut Report,

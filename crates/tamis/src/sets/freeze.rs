@@ -15,13 +15,13 @@ use super::bits::BitWriter;
 use super::frozen::Frozen;
 use super::key::Hashed;
 use super::lists::{self, Lists};
-use super::pairs::{each_key, sets_of};
+use super::pairs::each_key;
 use super::segment::{Content, Numbers, Segment};
 use super::tune::SetSizes;
 use crate::error::{BuildError, Error};
 use crate::filter::build::stream;
 use crate::filter::options::{Common, Progress};
-use crate::gather::{Limits, Record, Sorted};
+use crate::gather::{Keys, Limits};
 use crate::hash::Hasher;
 use crate::maps::{self, table::heaviest_first};
 use crate::plan::Kind;
@@ -95,8 +95,8 @@ pub(super) struct Built {
 }
 
 /// Builds the segment; `rate` is the share of absent keys that get some list.
-pub(super) fn build<R: Record>(
-    pairs: &Sorted<R>,
+pub(super) fn build(
+    pairs: &Keys,
     set_sizes: &SetSizes,
     sizes: &[u64],
     rate: f64,
@@ -107,12 +107,10 @@ pub(super) fn build<R: Record>(
     let mut rank = vec![0; by_size.len()];
     (0..).zip(&by_size).for_each(|(at, &set)| rank[set as usize] = at);
     let mut colours = SetLists::new(rank);
-    let mut sets = vec![];
-    each_key(pairs, &stop, |_, pairs| {
-        sets_of(pairs, &mut sets);
-        let colour = colours.number(&sets)?;
+    each_key(pairs, &stop, &mut |_, sets, _| {
+        let colour = colours.number(sets)?;
         colours.counts[colour as usize] += 1;
-        Ok::<(), BuildError>(())
+        Ok(())
     })?;
     let (lists, numbers) = colours.finish();
     // Half of the memory holds the pairs; the map's records are larger than the filter's.
@@ -133,13 +131,12 @@ pub(super) fn build<R: Record>(
         }),
     };
     let mut map = map.start();
-    each_key(pairs, &stop, |key, pairs| {
-        sets_of(pairs, &mut sets);
-        let colour = numbers[colours.number(&sets)? as usize];
+    each_key(pairs, &stop, &mut |key, sets, _| {
+        let colour = numbers[colours.number(sets)? as usize];
         if let Some(filter) = &mut filter {
             filter.push(Hashed(key))?;
         }
-        map.push(Hashed(key), u64::from(colour))
+        Ok(map.push(Hashed(key), u64::from(colour))?)
     })?;
     drop(colours);
     let filter = filter.map(|filter| filter.finish()).transpose()?;

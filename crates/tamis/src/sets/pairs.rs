@@ -1,85 +1,45 @@
-//! pairs of a key and a set -> sorted pairs, and what is to be known of them before anything is planned.
-
-use std::sync::Arc;
+//! sorted pairs of a key and a set -> the sets of each key, and what is to be known of them before anything is planned.
 
 use super::key;
 use super::tune::SetSizes;
-use crate::error::BuildError;
-use crate::gather::{Intake, Record, Sorted, Tagged, Workspace, walk};
+use crate::error::Error;
+use crate::gather::{Keys, Record, Sorted, walk};
 use crate::hash::Digest;
 use crate::parallel::Stop;
 
-/// Pairs as they come: with or without how often each of them does.
-#[derive(Debug)]
-pub(super) enum Gather {
-    Plain(Intake<Digest>),
-    Counted(Intake<Tagged>),
-}
+/// Takes a key, its sets in ascending order, and how often it is in each.
+pub(super) type KeySink<'a> = dyn FnMut(Digest, &[u32], &[u64]) -> Result<(), Error> + 'a;
 
-impl Gather {
-    pub(super) fn new(workspace: &Arc<Workspace>, counted: bool) -> Gather {
-        // The other half is for what is built of them.
-        let memory = workspace.memory / 2;
-        match counted {
-            false => Gather::Plain(Intake::new(workspace, memory)),
-            true => Gather::Counted(Intake::new(workspace, memory)),
-        }
-    }
-
-    #[inline]
-    pub(super) fn push(&mut self, name: Digest, set: u32, times: u64, stop: Stop<'_>) -> Result<(), BuildError> {
-        let digest = key::pair(name, set);
-        match self {
-            Gather::Plain(intake) => intake.push(digest, stop),
-            Gather::Counted(intake) => intake.push(Tagged { digest, weight: times, ordinal: 0 }, stop),
-        }
-    }
-
-    /// Pairs so far.
-    pub(super) fn count(&self) -> u64 {
-        match self {
-            Gather::Plain(intake) => intake.count(),
-            Gather::Counted(intake) => intake.count(),
-        }
+/// Hands on every key with its sets.
+pub(super) fn each_key(pairs: &Keys, stop: Stop<'_>, found: &mut KeySink<'_>) -> Result<(), Error> {
+    match pairs {
+        Keys::Plain(pairs) => each_key_of(pairs, stop, found),
+        Keys::Tagged(pairs) => each_key_of(pairs, stop, found),
     }
 }
 
-/// Hands on every key with its pairs, which are sorted by set.
-pub(super) fn each_key<R: Record, E: From<BuildError>>(
-    pairs: &Sorted<R>,
-    stop: Stop<'_>,
-    mut found: impl FnMut(Digest, &[R]) -> Result<(), E>,
-) -> Result<(), E> {
+fn each_key_of<R: Record>(pairs: &Sorted<R>, stop: Stop<'_>, found: &mut KeySink<'_>) -> Result<(), Error> {
+    let (mut sets, mut times) = (vec![], vec![]);
     // A range of digests ends between two keys: it is chosen by their first bits.
     walk(pairs, None, stop, &mut |pairs| {
         for pairs in pairs.chunk_by(|a, b| key::parts(a.digest()).0 == key::parts(b.digest()).0) {
-            if let Some(first) = pairs.first() {
-                found(key::parts(first.digest()).0, pairs)?;
-            }
+            sets.clear();
+            sets.extend(pairs.iter().map(|pair| key::parts(pair.digest()).1));
+            times.clear();
+            times.extend(pairs.iter().map(R::weight));
+            found(key::parts(pairs[0].digest()).0, &sets, &times)?;
         }
         Ok(())
     })
 }
 
-/// The sets of some pairs.
-pub(super) fn sets_of<R: Record>(pairs: &[R], sets: &mut Vec<u32>) {
-    sets.clear();
-    sets.extend(pairs.iter().map(|pair| key::parts(pair.digest()).1));
-}
-
 /// How many keys are in how many sets, and how large the sets are.
-pub(super) fn count_set_sizes<R: Record>(
-    pairs: &Sorted<R>,
-    sizes: &mut [u64],
-    stop: Stop<'_>,
-) -> Result<SetSizes, BuildError> {
+pub(super) fn count_set_sizes(pairs: &Keys, sizes: &mut [u64], stop: Stop<'_>) -> Result<SetSizes, Error> {
     let mut by_multiplicity = vec![0u64; sizes.len() + 1];
-    each_key(pairs, stop, |_, pairs| {
-        by_multiplicity[pairs.len()] += 1;
-        for pair in pairs {
-            sizes[key::parts(pair.digest()).1 as usize] += 1;
-        }
-        Ok::<(), BuildError>(())
+    each_key(pairs, stop, &mut |_, sets, _| {
+        by_multiplicity[sets.len()] += 1;
+        sets.iter().for_each(|&set| sizes[set as usize] += 1);
+        Ok(())
     })?;
     let multiplicities = (0..).zip(by_multiplicity).filter(|&(_, keys)| keys > 0).collect();
     Ok(SetSizes { sets: sizes.len() as u32, multiplicities })

@@ -2,13 +2,13 @@
 
 use super::csc_bloom::CscBloom;
 use super::csc_cuckoo::CscCuckoo;
-use super::pairs::{each_key, sets_of};
+use super::pairs::each_key;
 use super::segment::{Body, Content, EXISTENCE_SALT, Numbers, Segment, Sketch, with_body};
 use super::side::Side;
 use super::tune::{self, SetSizes, Shape};
 use super::words::Words;
-use crate::error::BuildError;
-use crate::gather::{Record, Sorted};
+use crate::error::{BuildError, Error};
+use crate::gather::Keys;
 use crate::hash::Digest;
 use crate::hash::attempts::number;
 use crate::leaves::Geometry;
@@ -77,15 +77,14 @@ fn empty(len: u64) -> Result<Words, BuildError> {
 
 /// Builds the segment. A cuckoo table in which more than a few pairs find no place gets salts that follow from all pairs, for keys may
 /// have been chosen for those that everybody knows; if that does not help it is made larger.
-pub(super) fn build<R: Record>(
-    pairs: &Sorted<R>,
+pub(super) fn build(
+    pairs: &Keys,
     sizes: &SetSizes,
-    shape: Shape,
+    mut shape: Shape,
     capacity: u64,
     counting: bool,
     stop: Stop<'_>,
-) -> Result<Segment, BuildError> {
-    let mut shape = shape;
+) -> Result<Segment, Error> {
     let few = 8 + sizes.keys() / 1000;
     let (mut attempts, mut salt) = (0, 0);
     loop {
@@ -105,15 +104,15 @@ pub(super) fn build<R: Record>(
     }
 }
 
-fn fill<R: Record>(
-    pairs: &Sorted<R>,
+fn fill(
+    pairs: &Keys,
     sizes: &SetSizes,
     shape: &Shape,
     salt: u32,
     capacity: u64,
     counting: bool,
     stop: Stop<'_>,
-) -> Result<Segment, BuildError> {
+) -> Result<Segment, Error> {
     let keys = sizes.keys();
     // A table that will grow holds as many more keys as pairs.
     let expected = (keys as f64 * (capacity as f64 / sizes.pairs().max(1) as f64).max(1.0)) as u64;
@@ -124,7 +123,7 @@ fn fill<R: Record>(
     let mut queue = Queue::default();
     let mut names = Vec::with_capacity(EXISTENCE_BATCH);
     let most = shape.heavy.map_or(usize::MAX, |most| most as usize);
-    each_key(pairs, stop, |key, pairs| {
+    each_key(pairs, stop, &mut |key, sets, times| {
         if sketch.existence.is_some() {
             names.push(key);
             if names.len() == EXISTENCE_BATCH {
@@ -132,19 +131,16 @@ fn fill<R: Record>(
                 names.clear();
             }
         }
-        if pairs.len() > most {
-            let mut sets = vec![];
-            sets_of(pairs, &mut sets);
-            sketch.heavy.open().insert(key, sets);
+        if sets.len() > most {
+            sketch.heavy.open().insert(key, sets.to_vec());
         } else if counting {
-            for pair in pairs {
-                let times = pair.weight().min(u64::from(u8::MAX)) as u8;
-                sketch.add(key, super::key::parts(pair.digest()).1, times);
+            for (&set, &times) in sets.iter().zip(times) {
+                sketch.add(key, set, times.min(u64::from(u8::MAX)) as u8);
             }
         } else {
-            queue.push(&mut sketch, key, pairs);
+            queue.push(&mut sketch, key, sets);
         }
-        Ok::<(), BuildError>(())
+        Ok(())
     })?;
     queue.flush(&mut sketch);
     sketch.insert_existence(&names);
@@ -166,14 +162,12 @@ struct Queue {
 const QUEUE_KEYS: usize = 16;
 
 impl Queue {
-    fn push<R: Record>(&mut self, sketch: &mut Sketch, key: Digest, pairs: &[R]) {
+    fn push(&mut self, sketch: &mut Sketch, key: Digest, sets: &[u32]) {
         if self.keys.len() == QUEUE_KEYS {
             self.flush(sketch);
         }
-        let start = self.sets.len();
-        self.sets.extend(pairs.iter().map(|pair| super::key::parts(pair.digest()).1));
+        self.sets.extend_from_slice(sets);
         self.keys.push((key, self.sets.len()));
-        let sets = &self.sets[start..];
         with_body!(&sketch.body, body => body.prefetch_list(&sketch.words, &sketch.groups, key, sets));
     }
 

@@ -21,7 +21,7 @@ use crate::filter::options::PROGRESS_INTERVAL;
 use crate::filter::query::Filter;
 use crate::filter::steps::ROUND;
 use crate::gather::counter::{Counter, units};
-use crate::gather::{Intake, Keys, OnConflict, Shards, Sketch, Sorted, Tagged, Workspace};
+use crate::gather::{Intake, KeyIntake, Keys, OnConflict, Shards, Sketch, Sorted, Tagged, Workspace};
 use crate::hash::{Digest, Domain, Key};
 use crate::plan::{Comparison, Plan, compare};
 
@@ -30,16 +30,10 @@ pub struct Collector {
     options: Options,
     domain: Option<Domain>,
     workspace: Arc<Workspace>,
-    keys: Side,
+    keys: KeyIntake,
     negatives: Option<Negatives>,
     expected: Option<Counter>,
     count: u64,
-}
-
-/// The keys, with or without their places.
-enum Side {
-    Plain(Intake<Digest>),
-    Tagged(Intake<Tagged>),
 }
 
 /// The negatives so far.
@@ -107,10 +101,8 @@ pub(crate) fn same_domain<K: Key>(domain: &mut Option<Domain>) -> Result<(), Bui
 impl Collector {
     pub(super) fn new(options: Options, domain: Option<Domain>) -> Collector {
         let workspace = options.common.workspace();
-        let keys = match options.places {
-            true => Side::Tagged(Intake::new(&workspace, workspace.memory / 2)),
-            false => Side::Plain(Intake::new(&workspace, workspace.memory)),
-        };
+        let memory = if options.places { workspace.memory / 2 } else { workspace.memory };
+        let keys = KeyIntake::new(&workspace, memory, options.places);
         let negatives = options.places.then(|| Negatives::new(&workspace));
         Collector { options, domain, workspace, keys, negatives, expected: None, count: 0 }
     }
@@ -120,11 +112,7 @@ impl Collector {
         same_domain::<K>(&mut self.domain)?;
         let options = &self.options;
         let digest = key.digest(&options.common.hasher);
-        let stop = || options.common.stop();
-        match &mut self.keys {
-            Side::Plain(keys) => keys.push(digest, &stop)?,
-            Side::Tagged(keys) => keys.push(Tagged { digest, weight: 1, ordinal: self.count }, &stop)?,
-        }
+        self.keys.push(Tagged { digest, weight: 1, ordinal: self.count }, &|| options.common.stop())?;
         self.count += 1;
         options.common.report_progress(self.count, Progress::Read { keys: self.count })
     }
@@ -147,11 +135,7 @@ impl Collector {
             Some(negatives) => negatives,
             none => {
                 // From now on there are two sides to share the memory.
-                let (half, stop) = (self.workspace.memory / 2, || options.common.stop());
-                match &mut self.keys {
-                    Side::Plain(keys) => keys.share(half, &stop)?,
-                    Side::Tagged(keys) => keys.share(half, &stop)?,
-                }
+                self.keys.share(self.workspace.memory / 2, &|| options.common.stop())?;
                 none.insert(Negatives::new(&self.workspace))
             }
         };
@@ -196,11 +180,7 @@ impl Collector {
         options.common.report(Progress::Read { keys: count });
         let before = options.common.clone();
         let stop = || before.stop();
-        let keys = match keys {
-            Side::Plain(keys) => Keys::Plain(keys.finish(&stop)?),
-            Side::Tagged(keys) => Keys::Tagged(keys.finish(&stop)?),
-        };
-        let shards = spread(Shards::new(keys, None, OnConflict::Error, &stop)?, &mut options)?;
+        let shards = spread(Shards::new(keys.finish(&stop)?, None, OnConflict::Error, &stop)?, &mut options)?;
         if let Some(mut listed) = negatives.take() {
             if options.common.hasher != before.hasher {
                 listed.intake = listed.intake.mapped(|digest| options.common.hasher.mix(digest), &stop)?;

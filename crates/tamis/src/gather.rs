@@ -554,7 +554,7 @@ fn count_sides<K: Record, N: Record>(
         tally(all, &[]);
         return Ok(SideCounts { keys: all.len() as u64, ..Default::default() });
     }
-    let (spans, threads) = spans(keys, negatives.map(|n| n as &dyn Side), keys.workspace().threads, stop)?;
+    let (spans, threads) = span::all(keys, negatives.map(|n| n as &dyn Side), keys.workspace().threads, stop)?;
     let counts = run(spans, threads, |span| {
         check(stop)?;
         let keys = keys.span(&span, stop)?;
@@ -566,14 +566,4 @@ fn count_sides<K: Record, N: Record>(
         Ok(SideCounts::of(&keys, &negatives))
     })?;
     Ok(counts.into_iter().fold(SideCounts::default(), SideCounts::add))
-}
-
-/// All digests in spans that fit in what the sides may use, and how many threads may read one each.
-fn spans(
-    keys: &dyn Side,
-    negatives: Option<&dyn Side>,
-    threads: usize,
-    stop: Stop<'_>,
-) -> Result<(Vec<Span>, usize), BuildError> {
-    span::all(keys, negatives, threads, SHARD_KEYS * Digest::SIZE as u64, stop)
 }

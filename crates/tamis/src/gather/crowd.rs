@@ -5,8 +5,7 @@
 
 use super::intake::Sorted;
 use super::record::Record;
-use super::span::{Side, Span};
-use super::spans;
+use super::span::{self, Side, Span};
 use crate::error::BuildError;
 use crate::hash::Digest;
 use crate::hash::attempts::SetHash;
@@ -33,7 +32,7 @@ pub(super) fn is_crowded(side: &dyn Side, bits: u32, stop: Stop<'_>) -> Result<b
         return Ok(false);
     }
     let mut loads = vec![0; 1 << bits];
-    for span in spans(side, None, 1, stop)?.0 {
+    for span in span::all(side, None, 1, stop)?.0 {
         check(stop)?;
         side.digests(&span, stop, &mut |digests| {
             digests.iter().for_each(|digest| loads[digest.shard(bits)] += 1);
@@ -44,7 +43,7 @@ pub(super) fn is_crowded(side: &dyn Side, bits: u32, stop: Stop<'_>) -> Result<b
 
 pub(super) fn set_hash(side: &dyn Side, stop: Stop<'_>) -> Result<u64, BuildError> {
     let bits = side.workspace().cell_bits;
-    let (spans, threads) = spans(side, None, side.workspace().threads, stop)?;
+    let (spans, threads) = span::all(side, None, side.workspace().threads, stop)?;
     // Parts of one cell are hashed together.
     let jobs: Vec<&[Span]> = spans.chunk_by(|a, b| a.cells.start == b.cells.start).collect();
     let hashed = run(jobs, threads, |spans| {

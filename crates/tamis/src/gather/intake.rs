@@ -244,15 +244,15 @@ impl<R: Record> Sorted<R> {
 
     /// All records, if they stayed in memory.
     pub fn in_memory(&self) -> Option<&[R]> {
-        match &self.store {
-            Store::Memory(records) => Some(records),
-            Store::Shared(records) => Some(records),
-            Store::Disk(_) => None,
-        }
+        self.records().ok()
     }
 
-    pub(super) fn workspace(&self) -> &Workspace {
-        &self.workspace
+    fn records(&self) -> Result<&[R], &Spill> {
+        match &self.store {
+            Store::Memory(records) => Ok(records),
+            Store::Shared(records) => Ok(records),
+            Store::Disk(spill) => Err(spill),
+        }
     }
 
     /// The sorted, distinct records whose top `bits` bits are `index`; a slice of what is in memory, or read from disk.
@@ -263,33 +263,20 @@ impl<R: Record> Sorted<R> {
     /// The sorted, distinct records of a span.
     pub(super) fn span(&self, span: &Span, stop: Stop<'_>) -> Result<Cow<'_, [R]>, BuildError> {
         let bits = self.workspace.cell_bits;
-        match &self.store {
-            Store::Memory(_) | Store::Shared(_) => {
-                let records = self.in_memory().unwrap_or(&[]);
+        match self.records() {
+            Ok(records) => {
                 let Range { start, end } = span.cells;
                 let before = |r: &R| r.digest().shard(bits) < start || span.is_before(r.digest());
                 let records = &records[records.partition_point(before)..];
                 let inside = |r: &R| r.digest().shard(bits) < end && span.is_not_after(r.digest());
                 Ok(Cow::Borrowed(&records[..records.partition_point(inside)]))
             }
-            Store::Disk(spill) => {
+            Err(spill) => {
                 let mut records = spill.read(span, stop)?;
                 // Whoever loads ranges does so on several threads already.
                 sort_distinct(&mut records, 1, stop)?;
                 Ok(Cow::Owned(records))
             }
-        }
-    }
-
-    /// How many records [`Sorted::range`] returns at most; exact for what is in memory.
-    pub(super) fn at_most(&self, bits: u32, index: usize) -> u64 {
-        match &self.store {
-            Store::Memory(_) | Store::Shared(_) => {
-                let records = self.in_memory().unwrap_or(&[]);
-                let below = |end: usize| records.partition_point(|r| r.digest().shard(bits) < end);
-                (below(index + 1) - below(index)) as u64
-            }
-            Store::Disk(spill) => spill.records(self.workspace.cover(bits, index).cells),
         }
     }
 }
@@ -300,7 +287,13 @@ impl<R: Record> Side for Sorted<R> {
     }
 
     fn at_most(&self, bits: u32, index: usize) -> u64 {
-        self.at_most(bits, index)
+        match self.records() {
+            Ok(records) => {
+                let below = |end: usize| records.partition_point(|r| r.digest().shard(bits) < end);
+                (below(index + 1) - below(index)) as u64
+            }
+            Err(spill) => spill.records(self.workspace.cover(bits, index).cells),
+        }
     }
 
     fn digests(&self, span: &Span, stop: Stop<'_>, part: &mut dyn FnMut(&[Digest])) -> Result<(), BuildError> {
@@ -317,16 +310,10 @@ impl<R: Record> Side for Sorted<R> {
     }
 
     fn samples(&self, cell: usize, room: u64, stop: Stop<'_>) -> Result<Vec<(Digest, u64)>, BuildError> {
-        match &self.store {
-            Store::Memory(_) | Store::Shared(_) => Ok(vec![]),
-            Store::Disk(spill) => spill.samples::<R>(cell, room, stop),
-        }
+        self.records().map_or_else(|spill| spill.samples::<R>(cell, room, stop), |_| Ok(vec![]))
     }
 
     fn cost(&self, cells: Range<usize>) -> u64 {
-        match &self.store {
-            Store::Memory(_) | Store::Shared(_) => 0,
-            Store::Disk(spill) => spill.records(cells) * R::SIZE as u64,
-        }
+        self.records().map_or_else(|spill| spill.records(cells) * R::SIZE as u64, |_| 0)
     }
 }

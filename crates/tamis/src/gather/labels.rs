@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::intake::Sorted;
 use super::record::{Labelled, Record};
-use super::span::Side;
-use super::{OnConflict, Stats, count_sides, spans, subtract};
+use super::span::{self, Side};
+use super::{OnConflict, Stats, count_sides, subtract};
 use crate::error::BuildError;
 use crate::parallel::{Stop, check};
 
@@ -62,7 +62,7 @@ pub(crate) fn walk<R: Record, E: From<BuildError>>(
     stop: Stop<'_>,
     part: &mut dyn FnMut(&[R]) -> Result<(), E>,
 ) -> Result<(), E> {
-    let (spans, _) = spans(records, other.map(|other| other as &dyn Side), 1, stop)?;
+    let (spans, _) = span::all(records, other.map(|other| other as &dyn Side), 1, stop)?;
     for span in spans {
         check(stop)?;
         let mut found = records.span(&span, stop)?;

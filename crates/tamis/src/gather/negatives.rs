@@ -4,7 +4,7 @@
 
 use super::intake::Sorted;
 use super::record::Record;
-use super::span;
+use super::span::{self, Side};
 use crate::error::BuildError;
 use crate::parallel::{Stop, check};
 

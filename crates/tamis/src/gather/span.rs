@@ -6,13 +6,15 @@
 
 use std::ops::Range;
 
-use super::{Workspace, spill};
+use super::{Record, SHARD_KEYS, Workspace, spill};
 use crate::error::BuildError;
 use crate::hash::Digest;
 use crate::parallel::Stop;
 
 /// Bytes of a span at least, however low the limit.
 const MIN_SPAN_BYTES: u64 = 1 << 10;
+/// More than a shard at a time gains nothing: fresh memory costs more than a few more reads.
+const MAX_SPAN_BYTES: u64 = SHARD_KEYS * Digest::SIZE as u64;
 
 /// A range of digests.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,7 +50,7 @@ impl Span {
 pub(super) trait Side: Sync {
     fn workspace(&self) -> &Workspace;
 
-    /// [`Sorted::at_most`](super::Sorted::at_most).
+    /// How many records have `index` as their top `bits` bits, at most; exact for what is in memory.
     fn at_most(&self, bits: u32, index: usize) -> u64;
 
     /// Hands on the digests of a span, some at a time.
@@ -131,7 +133,6 @@ pub(super) fn all(
     keys: &dyn Side,
     negatives: Option<&dyn Side>,
     threads: usize,
-    most: u64,
     stop: Stop<'_>,
 ) -> Result<(Vec<Span>, usize), BuildError> {
     let cells = keys.workspace().cells();
@@ -142,8 +143,7 @@ pub(super) fn all(
         0 => threads,
         largest => (memory / (largest + block)).clamp(1, threads as u64) as usize,
     };
-    // More than a shard at a time gains nothing: fresh memory costs more than a few more reads.
-    let room = (memory / threads as u64).saturating_sub(block).min(most).max(MIN_SPAN_BYTES);
+    let room = (memory / threads as u64).saturating_sub(block).min(MAX_SPAN_BYTES).max(MIN_SPAN_BYTES);
     // As many cells at a time as fit, and not so many that a thread goes without.
     let longest = cells.div_ceil(8 * threads);
     Ok((cut(keys, negatives, &Span::cells(0..cells), room, longest, stop)?, threads))

@@ -234,7 +234,7 @@ impl Drop for Spill {
 }
 
 /// Reads at a position, as often as it takes to fill `bytes`.
-fn read_exact_at(file: &File, mut bytes: &mut [u8], mut at: u64) -> io::Result<()> {
+fn read_exact_at(file: &File, bytes: &mut [u8], at: u64) -> io::Result<()> {
     #[cfg(unix)]
     use std::os::unix::fs::FileExt;
     #[cfg(unix)]
@@ -243,22 +243,11 @@ fn read_exact_at(file: &File, mut bytes: &mut [u8], mut at: u64) -> io::Result<(
     let read = |bytes: &mut [u8], at| std::os::windows::fs::FileExt::seek_read(file, bytes, at);
     #[cfg(not(any(unix, windows)))]
     let read = |_: &mut [u8], _| io::Result::<usize>::Err(io::ErrorKind::Unsupported.into());
-    while !bytes.is_empty() {
-        match read(bytes, at) {
-            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-            Ok(n) => {
-                bytes = &mut bytes[n..];
-                at += n as u64;
-            }
-            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-            Err(e) => return Err(e),
-        }
-    }
-    Ok(())
+    whole(bytes.len(), io::ErrorKind::UnexpectedEof, &mut |done| read(&mut bytes[done..], at + done as u64))
 }
 
 /// Writes at a position, as often as it takes to write all.
-fn write_all_at(file: &File, mut bytes: &[u8], mut at: u64) -> io::Result<()> {
+fn write_all_at(file: &File, bytes: &[u8], at: u64) -> io::Result<()> {
     #[cfg(unix)]
     use std::os::unix::fs::FileExt;
     #[cfg(unix)]
@@ -267,13 +256,16 @@ fn write_all_at(file: &File, mut bytes: &[u8], mut at: u64) -> io::Result<()> {
     let write = |bytes: &[u8], at| std::os::windows::fs::FileExt::seek_write(file, bytes, at);
     #[cfg(not(any(unix, windows)))]
     let write = |_: &[u8], _| io::Result::<usize>::Err(io::ErrorKind::Unsupported.into());
-    while !bytes.is_empty() {
-        match write(bytes, at) {
-            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-            Ok(n) => {
-                bytes = &bytes[n..];
-                at += n as u64;
-            }
+    whole(bytes.len(), io::ErrorKind::WriteZero, &mut |done| write(&bytes[done..], at + done as u64))
+}
+
+/// Calls `step` with the bytes that are done until these are all; `end` is the error of a step that does none.
+fn whole(len: usize, end: io::ErrorKind, step: &mut dyn FnMut(usize) -> io::Result<usize>) -> io::Result<()> {
+    let mut done = 0;
+    while done < len {
+        match step(done) {
+            Ok(0) => return Err(end.into()),
+            Ok(n) => done += n,
             Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
             Err(e) => return Err(e),
         }

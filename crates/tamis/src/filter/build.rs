@@ -79,9 +79,9 @@ pub fn stream() -> Build<()> {
 /// # Ok::<(), tamis::Error>(())
 /// ```
 pub fn build_digests(digests: impl Into<Arc<[Digest]>>, hasher: Hasher, domain: Domain) -> Build<Digests> {
-    let keys = Digests { digests: digests.into(), excluded: None, domain };
-    let mut options = Options::default();
-    options.common.hasher = hasher;
+    let keys = Digests { digests: digests.into(), excluded: None };
+    let common = Common { hasher, ..Common::default() };
+    let options = Options { domain: Some(domain), common, ..Options::default() };
     Build { keys, negatives: std::iter::empty(), expected: std::iter::empty(), options }
 }
 
@@ -89,7 +89,6 @@ pub fn build_digests(digests: impl Into<Arc<[Digest]>>, hasher: Hasher, domain: 
 pub struct Digests {
     digests: Arc<[Digest]>,
     excluded: Option<Arc<[Digest]>>,
-    domain: Domain,
 }
 
 brief_debug!(Digests, it => keys: it.digests.len(), excluded: it.excluded.as_ref().map_or(0, |excluded| excluded.len()));
@@ -125,6 +124,8 @@ pub(crate) struct Options {
     expecting: bool,
     /// Whether keys keep their places in the input, to be shown in conflicts.
     places: bool,
+    /// That of the keys, once there is one.
+    domain: Option<Domain>,
     common: Common,
 }
 
@@ -150,12 +151,17 @@ impl Default for Options {
             spare: 0.0,
             expecting: false,
             places: false,
+            domain: None,
             common: Common::default(),
         }
     }
 }
 
 impl Options {
+    fn domain(&self) -> Domain {
+        self.domain.unwrap_or(Domain::Bytes)
+    }
+
     /// Refuses a goal that speaks of excluded keys alone where there are none: everything would match.
     fn check_excluded(&self, keys: u64, excluded: u64) -> Result<(), BuildError> {
         match self.goal {
@@ -373,7 +379,7 @@ impl Build<()> {
 
     /// Opens the door for keys.
     pub fn start(self) -> Collector {
-        Collector::new(self.options, None)
+        Collector::new(self.options)
     }
 
     /// Opens the door for keys that carry labels, each label with keys to exclude of its own: see [`Partitioned`].
@@ -422,7 +428,7 @@ where
     }
 
     fn collect(self) -> Result<Sealed, Error> {
-        let mut collector = Collector::new(self.options, Some(<I::Item as Key>::DOMAIN));
+        let mut collector = Collector::new(Options { domain: Some(<I::Item as Key>::DOMAIN), ..self.options });
         for key in self.keys {
             collector.push(key)?;
         }
@@ -455,8 +461,8 @@ impl Build<Digests> {
     }
 
     fn sealed(self) -> Result<Sealed, Error> {
-        let Build { keys: Digests { digests, excluded, domain }, options, .. } = self;
-        Sealed::of_digests(digests, excluded, domain, options)
+        let Build { keys: Digests { digests, excluded }, options, .. } = self;
+        Sealed::of_digests(digests, excluded, options)
     }
 }
 
@@ -478,7 +484,6 @@ fn write(
     shards: &Shards,
     sieve: &mut Sieve,
     planned: Option<Plan>,
-    domain: Domain,
     options: &Options,
     out: &mut dyn Output,
 ) -> Result<Report, Error> {
@@ -486,13 +491,13 @@ fn write(
     // As the sieve counted them: a plan for fewer could have a narrower first stage, which lets more through.
     let (request, plan) = match planned {
         Some(plan) => (options.request(shards.stats.keys, shards.approx_negatives), plan),
-        None => sieve.plan(shards, domain, options)?,
+        None => sieve.plan(shards, options)?,
     };
     out.expect(plan.bytes(&request));
     // Where some of them may match, nothing is promised about any.
     let promised = !matches!(request.goal, Goal::Share(_)) && plan.promises(request.keys);
     let excluded = if promised { shards.excluded() } else { 0 };
-    let bytes = write_plan(shards, &plan, sieve.first(&plan), excluded, domain, &options.common, out)?;
+    let bytes = write_plan(shards, &plan, sieve.first(&plan), excluded, options, out)?;
     // The last shards do not check the flag, and a cancelled build leaves no file.
     options.common.check_cancel()?;
     Ok(Report { stats: shards.stats, bytes, workload: None })
@@ -504,8 +509,7 @@ fn write_plan(
     plan: &Plan,
     first: Option<&Filter>,
     negatives: u64,
-    domain: Domain,
-    common: &Common,
+    options: &Options,
     out: &mut dyn Output,
 ) -> Result<u64, Error> {
     if shards.bits > MAX_SHARD_BITS {
@@ -513,12 +517,12 @@ fn write_plan(
     }
     // A list of no steps has no parts to shard.
     let shard_bits = if plan.steps.is_empty() { 0 } else { shards.bits };
-    let header =
-        Header { hasher: common.hasher, domain, shard_bits, form: Form::Filter, keys: shards.stats.keys, negatives };
+    let (hasher, domain, keys) = (options.common.hasher, options.domain(), shards.stats.keys);
+    let header = Header { hasher, domain, shard_bits, form: Form::Filter, keys, negatives };
     let kinds = plan.steps.iter().map(Step::kind).collect();
     let mut writer = Writer::new(out, &header, kinds)?;
     if !plan.steps.is_empty() {
-        shard::build_shards(shards, plan, first, common, &mut writer)?;
+        shard::build_shards(shards, plan, first, &options.common, &mut writer)?;
     }
     Ok(writer.finish()?)
 }

@@ -28,7 +28,6 @@ use crate::plan::{Comparison, Plan, compare};
 /// Takes keys in; sorts and spills them on the way.
 pub struct Collector {
     options: Options,
-    domain: Option<Domain>,
     workspace: Arc<Workspace>,
     keys: KeyIntake,
     negatives: Option<Negatives>,
@@ -49,8 +48,8 @@ struct Negatives {
 }
 
 impl Negatives {
-    fn new(workspace: &Arc<Workspace>) -> Negatives {
-        let intake = Intake::new(workspace, workspace.memory / 2);
+    fn new(workspace: &Arc<Workspace>, memory: u64) -> Negatives {
+        let intake = Intake::new(workspace, memory);
         Negatives { intake, sketch: Sketch::new(), counted: None, excluded: None, count: 0 }
     }
 
@@ -99,17 +98,17 @@ pub(crate) fn same_domain<K: Key>(domain: &mut Option<Domain>) -> Result<(), Bui
 }
 
 impl Collector {
-    pub(super) fn new(options: Options, domain: Option<Domain>) -> Collector {
+    pub(super) fn new(options: Options) -> Collector {
         let workspace = options.common.workspace();
         let memory = if options.places { workspace.memory / 2 } else { workspace.memory };
         let keys = KeyIntake::new(&workspace, memory, options.places);
-        let negatives = options.places.then(|| Negatives::new(&workspace));
-        Collector { options, domain, workspace, keys, negatives, expected: None, count: 0 }
+        let negatives = options.places.then(|| Negatives::new(&workspace, memory));
+        Collector { options, workspace, keys, negatives, expected: None, count: 0 }
     }
 
     /// Adds a key. Equal keys count once.
     pub fn push<K: Key>(&mut self, key: K) -> Result<(), BuildError> {
-        same_domain::<K>(&mut self.domain)?;
+        same_domain::<K>(&mut self.options.domain)?;
         let options = &self.options;
         let digest = key.digest(&options.common.hasher);
         self.keys.push(Tagged { digest, weight: 1, ordinal: self.count }, &|| options.common.stop())?;
@@ -129,14 +128,15 @@ impl Collector {
     /// # Ok::<(), tamis::Error>(())
     /// ```
     pub fn exclude<K: Key>(&mut self, key: K) -> Result<(), BuildError> {
-        same_domain::<K>(&mut self.domain)?;
+        same_domain::<K>(&mut self.options.domain)?;
         let options = &self.options;
         let negatives = match &mut self.negatives {
             Some(negatives) => negatives,
             none => {
                 // From now on there are two sides to share the memory.
-                self.keys.share(self.workspace.memory / 2, &|| options.common.stop())?;
-                none.insert(Negatives::new(&self.workspace))
+                let half = self.workspace.memory / 2;
+                self.keys.share(half, &|| options.common.stop())?;
+                none.insert(Negatives::new(&self.workspace, half))
             }
         };
         negatives.push(key.digest(&options.common.hasher), options)?;
@@ -156,7 +156,7 @@ impl Collector {
     /// # Ok::<(), tamis::Error>(())
     /// ```
     pub fn expect<K: Key>(&mut self, key: K, weight: f64) -> Result<(), BuildError> {
-        same_domain::<K>(&mut self.domain)?;
+        same_domain::<K>(&mut self.options.domain)?;
         take_expected(&mut self.expected, key.digest(&self.options.common.hasher), weight, &self.options)
     }
 
@@ -176,7 +176,7 @@ impl Collector {
     /// # Ok::<(), tamis::Error>(())
     /// ```
     pub fn seal(self) -> Result<Sealed, Error> {
-        let Collector { mut options, domain, workspace, keys, mut negatives, expected, count } = self;
+        let Collector { mut options, workspace, keys, mut negatives, expected, count } = self;
         options.common.report(Progress::Read { keys: count });
         let before = options.common.clone();
         let stop = || before.stop();
@@ -188,7 +188,7 @@ impl Collector {
             listed.recount(&shards, &options)?;
             negatives = Some(listed);
         }
-        Ok(Sealed { expected, ..Sealed::new(shards, negatives, workspace, domain, options) })
+        Ok(Sealed { expected, ..Sealed::new(shards, negatives, workspace, options) })
     }
 
     /// Builds the filter in memory.
@@ -217,7 +217,6 @@ fn spread(shards: Shards, options: &mut Options) -> Result<Shards, BuildError> {
 /// All keys of a filter to be; takes keys to exclude.
 pub struct Sealed {
     options: Options,
-    domain: Option<Domain>,
     workspace: Arc<Workspace>,
     /// The keys alone.
     shards: Shards,
@@ -235,22 +234,15 @@ impl fmt::Debug for Sealed {
 }
 
 impl Sealed {
-    fn new(
-        shards: Shards,
-        negatives: Option<Negatives>,
-        workspace: Arc<Workspace>,
-        domain: Option<Domain>,
-        options: Options,
-    ) -> Sealed {
+    fn new(shards: Shards, negatives: Option<Negatives>, workspace: Arc<Workspace>, options: Options) -> Sealed {
         let (sieve, batch) = (Sieve::new(), Vec::with_capacity(ROUND));
-        Sealed { options, domain, workspace, shards, negatives, expected: None, sieve, batch }
+        Sealed { options, workspace, shards, negatives, expected: None, sieve, batch }
     }
 
     /// Both sides hashed already.
     pub(super) fn of_digests(
         keys: Arc<[Digest]>,
         excluded: Option<Arc<[Digest]>>,
-        domain: Domain,
         mut options: Options,
     ) -> Result<Sealed, Error> {
         let (workspace, before) = (options.common.workspace(), options.common.clone());
@@ -258,7 +250,7 @@ impl Sealed {
         let sorted = Sorted::shared(keys.clone(), &workspace, &stop)?;
         let shards = spread(Shards::new(Keys::Plain(sorted), None, OnConflict::Error, &stop)?, &mut options)?;
         let hasher = options.common.hasher;
-        let mut sealed = Sealed::new(shards, None, workspace, Some(domain), options);
+        let mut sealed = Sealed::new(shards, None, workspace, options);
         let Some(excluded) = excluded else { return Ok(sealed) };
         for digests in excluded.chunks(ROUND) {
             sealed.batch.extend(digests.iter().map(|&digest| hasher.mix(digest)));
@@ -279,18 +271,11 @@ impl Sealed {
         negatives: u64,
         memory: u64,
         workspace: &Arc<Workspace>,
-        domain: Domain,
         options: Options,
     ) -> Result<Sealed, Error> {
         let shards = Shards::new(Keys::Plain(keys), None, OnConflict::Error, &|| options.common.stop())?;
-        let listed = Negatives {
-            intake: Intake::new(workspace, memory),
-            sketch: Sketch::new(),
-            counted: Some(negatives),
-            excluded: None,
-            count: 0,
-        };
-        Ok(Sealed::new(shards, Some(listed), workspace.clone(), Some(domain), options))
+        let listed = Negatives { counted: Some(negatives), ..Negatives::new(workspace, memory) };
+        Ok(Sealed::new(shards, Some(listed), workspace.clone(), options))
     }
 
     /// Whether its keys crowd in one shard.
@@ -306,14 +291,14 @@ impl Sealed {
 
     /// Adds a key that must never match.
     pub fn exclude<K: Key>(&mut self, key: K) -> Result<(), Error> {
-        same_domain::<K>(&mut self.domain)?;
+        same_domain::<K>(&mut self.options.domain)?;
         self.exclude_digest(key.digest(&self.options.common.hasher))
     }
 
     /// Adds a query to expect: see [`Build::expect`](super::Build::expect). Where keys to exclude came before, it must have been
     /// announced with [`expecting`](super::Build::expecting).
     pub fn expect<K: Key>(&mut self, key: K, weight: f64) -> Result<(), Error> {
-        same_domain::<K>(&mut self.domain)?;
+        same_domain::<K>(&mut self.options.domain)?;
         if self.sieve.is_active() {
             return Err(BuildError::WorkloadLate.into());
         }
@@ -334,14 +319,13 @@ impl Sealed {
 
     /// Lets go what the sieve refuses and keeps the rest.
     fn sieve_batch(&mut self) -> Result<(), Error> {
-        let Sealed { options, workspace, shards, negatives, sieve, batch, domain, .. } = self;
+        let Sealed { options, workspace, shards, negatives, sieve, batch, .. } = self;
         if batch.is_empty() {
             return Ok(());
         }
-        let negatives = negatives.get_or_insert_with(|| Negatives::new(workspace));
-        let domain = domain.unwrap_or(Domain::Bytes);
+        let negatives = negatives.get_or_insert_with(|| Negatives::new(workspace, workspace.memory / 2));
         let count = negatives.count;
-        if sieve.refresh(shards, || negatives.distinct(shards, options), count, domain, options)? {
+        if sieve.refresh(shards, || negatives.distinct(shards, options), count, options)? {
             // What an earlier, coarser sieve let through.
             let mut digests = [Digest::default(); ROUND];
             negatives.intake.retain(|records, keep| {
@@ -422,7 +406,7 @@ impl Sealed {
             None => 0,
         };
         let (comparison, design) = workload.plan(shards.stats.keys, excluded, options)?;
-        let negatives = negatives.get_or_insert_with(|| Negatives::new(workspace));
+        let negatives = negatives.get_or_insert_with(|| Negatives::new(workspace, workspace.memory / 2));
         workload.heaviest(design.known, |record| negatives.intake.push(record, &|| options.common.stop()))?;
         negatives.counted = Some(excluded + design.known);
         negatives.excluded = Some(excluded);
@@ -472,8 +456,8 @@ impl Sealed {
     }
 
     fn write(self, plan: Option<Plan>, out: &mut dyn Output) -> Result<Report, Error> {
-        let Sealed { options, domain, shards, mut sieve, .. } = self.finish_excluded()?;
-        write(&shards, &mut sieve, plan, domain.unwrap_or(Domain::Bytes), &options, out)
+        let Sealed { options, shards, mut sieve, .. } = self.finish_excluded()?;
+        write(&shards, &mut sieve, plan, &options, out)
     }
 }
 

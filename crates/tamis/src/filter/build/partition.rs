@@ -32,7 +32,7 @@ use crate::filter::steps::{self, Steps};
 use crate::format::{Encoded, Form, Header, MAX_SHARD_BITS, Reader, Writer, put_varint};
 use crate::gather::{Intake, Labelled, Limits, OnConflict, Shards, Sorted, Tally, Workspace, walk};
 use crate::hash::attempts::ATTEMPTS;
-use crate::hash::{Digest, Domain, Hasher, Key};
+use crate::hash::{Digest, Hasher, Key};
 use crate::parallel::in_order;
 use crate::plan::{Goal, Plan, Step, plan};
 
@@ -59,7 +59,6 @@ use crate::plan::{Goal, Plan, Step, plan};
 /// ```
 pub struct Partitioned {
     options: Options,
-    domain: Option<Domain>,
     workspace: Arc<Workspace>,
     labels: Labels,
     keys: Intake<Labelled>,
@@ -82,7 +81,7 @@ impl Partitioned {
         let workspace = options.common.workspace();
         let intake = || Intake::new(&workspace, workspace.memory / SHARE);
         let (keys, negatives) = (intake(), intake());
-        Partitioned { options, domain: None, workspace, labels: Labels::default(), keys, negatives }
+        Partitioned { options, workspace, labels: Labels::default(), keys, negatives }
     }
 
     /// Adds a key under a label. Equal keys under equal labels count once.
@@ -102,7 +101,7 @@ impl Partitioned {
     }
 
     fn record<K: Key>(&mut self, label: &[u8], key: K) -> Result<(Digest, u32), BuildError> {
-        same_domain::<K>(&mut self.domain)?;
+        same_domain::<K>(&mut self.options.domain)?;
         let hasher = &self.options.common.hasher;
         let (label, number) = self.labels.number(hasher, label)?;
         Ok((label.mix(key.digest(hasher)), number))
@@ -125,7 +124,7 @@ impl Partitioned {
     }
 
     fn write(self, out: &mut dyn Output) -> Result<Report, Error> {
-        let Partitioned { options, domain, workspace, labels, keys, negatives } = self;
+        let Partitioned { options, workspace, labels, keys, negatives } = self;
         options.common.report(Progress::Read { keys: keys.count() });
         if negatives.count() > 0 {
             options.common.report(Progress::Excluded { keys: negatives.count() });
@@ -140,9 +139,8 @@ impl Partitioned {
         let (group_of, groups) = choose(&counts, options.goal);
         let labels = labels.sorted();
 
-        let domain = domain.unwrap_or(Domain::Bytes);
         let table = 8 * (labels.len() * (fingerprint_width(labels.len() as u64) + 1) + FRAME) as u64;
-        let gather = Gather { options: &options, workspace: &workspace, domain, groups: &groups, table };
+        let gather = Gather { options: &options, workspace: &workspace, groups: &groups, table };
         let mut sealed = gather.keys(&keys, &negatives, stats.conflicts, &group_of)?;
         let mut hasher = options.common.hasher;
         if !hasher.is_keyed() && any(&sealed, Sealed::is_crowded)? {
@@ -158,7 +156,7 @@ impl Partitioned {
 
         let header = Header {
             hasher,
-            domain,
+            domain: options.domain(),
             shard_bits: 0,
             form: Form::Partitioned,
             keys: stats.keys,
@@ -242,7 +240,6 @@ impl Labels {
 struct Gather<'a> {
     options: &'a Options,
     workspace: &'a Arc<Workspace>,
-    domain: Domain,
     groups: &'a [Count],
     /// Bits of the labels' table, which a budget has to pay for.
     table: u64,
@@ -288,7 +285,7 @@ impl Gather<'_> {
         let seal = |(intake, count): (Intake<Digest>, &Count)| {
             let room = self.share(whole, count.negatives, |count| count.negatives).max(LEAST);
             let options = self.group_options(count);
-            Sealed::of_group(intake.finish(&stop)?, count.negatives, room, self.workspace, self.domain, options)
+            Sealed::of_group(intake.finish(&stop)?, count.negatives, room, self.workspace, options)
         };
         intakes.into_iter().zip(self.groups).map(seal).collect()
     }

@@ -19,7 +19,7 @@ use crate::arch::arena::Arena;
 use crate::error::{BuildError, Error};
 use crate::filter::query::Filter;
 use crate::gather::{OnConflict, Shards, Sketch};
-use crate::hash::{Digest, Domain};
+use crate::hash::Digest;
 use crate::leaves::Role;
 use crate::math::chance::too_many;
 use crate::plan::{Goal, Plan, Request, Step, Structure, plan};
@@ -66,7 +66,6 @@ impl Sieve {
         shards: &Shards,
         distinct: impl FnOnce() -> Result<u64, BuildError>,
         count: u64,
-        domain: Domain,
         options: &Options,
     ) -> Result<bool, Error> {
         if count < self.next || without(options) {
@@ -81,7 +80,7 @@ impl Sieve {
         }
         // An error comes again, for it is not the last look.
         let built = match plan(&request)?.sieve {
-            Some(structure) => self.widen(shards, &request, structure, domain, options)?,
+            Some(structure) => self.widen(shards, &request, structure, options)?,
             None => false,
         };
         self.next = count + (count / 8).max(LOOK);
@@ -94,7 +93,6 @@ impl Sieve {
         shards: &Shards,
         request: &Request,
         structure: Structure,
-        domain: Domain,
         options: &Options,
     ) -> Result<bool, Error> {
         let fits = structure.bits(request.keys, 0) / 8.0 < options.common.limits.memory as f64 / 4.0;
@@ -102,21 +100,17 @@ impl Sieve {
             return Ok(false);
         }
         let plan = Plan::new(vec![Step { role: Role::Refuse, structure }]);
-        let quiet = Common { progress: None, ..options.common.clone() };
+        let common = Common { progress: None, ..options.common.clone() };
+        let quiet = Options { common, ..options.clone() };
         let mut arena = Arena::new(plan.bytes(request));
-        write_plan(shards, &plan, None, 0, domain, &quiet, &mut arena)?;
+        write_plan(shards, &plan, None, 0, &quiet, &mut arena)?;
         self.filter = Some((structure, Filter::open(arena.finish())?));
         Ok(true)
     }
 
     /// The plan for these keys and negatives, and what it is for: `shards.approx_negatives` of them, unless somebody chose negatives that pass stage
     /// one. Then it is for as many ordinary ones as would leave as many behind it, with a wider one, and so on.
-    pub(super) fn plan(
-        &mut self,
-        shards: &Shards,
-        domain: Domain,
-        options: &Options,
-    ) -> Result<(Request, Plan), Error> {
+    pub(super) fn plan(&mut self, shards: &Shards, options: &Options) -> Result<(Request, Plan), Error> {
         let request = |like| options.request(shards.stats.keys, like);
         let mut like = shards.approx_negatives;
         for _ in 0..ROUNDS {
@@ -127,7 +121,7 @@ impl Sieve {
             let first =
                 planned.steps.first().filter(|step| step.role == Role::Refuse && step.structure.nested().is_some());
             let Some(first) = first.filter(|_| !few && !without(options)) else { return Ok((request, planned)) };
-            self.widen(shards, &request, first.structure, domain, options)?;
+            self.widen(shards, &request, first.structure, options)?;
             let Some((structure, _)) = &self.filter else { return Ok((request, planned)) };
             let (rate, mut left) = (structure.rate_at(1), 0);
             shards.listed_negatives(&|| options.common.stop(), |digests, passing| {

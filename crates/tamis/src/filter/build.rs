@@ -28,8 +28,8 @@ mod shard;
 mod sieve;
 
 pub(crate) use crate::file::{to_file, to_memory};
-use crate::filter::options::common;
 pub use crate::filter::options::{Common, Progress};
+use crate::filter::options::{common, set};
 pub use collect::{Collector, Sealed};
 pub use expect::{Outcome, Prediction};
 pub use partition::Partitioned;
@@ -178,98 +178,76 @@ impl Options {
 }
 
 impl<I, N, Q> Build<I, N, Q> {
-    /// Lets at most this share of strangers through. The default is 0.01.
-    pub fn fpr(mut self, rate: f64) -> Self {
-        self.options.goal = Goal::Rate(rate);
-        self
-    }
+    set! {
+        /// Lets at most this share of strangers through. The default is 0.01.
+        fpr(rate: f64) => options.goal = Goal::Rate(rate);
 
-    /// Spends at most this many bits per key.
-    pub fn bits_per_key(mut self, bits: f64) -> Self {
-        self.options.goal = Goal::BitsPerKey(bits);
-        self
-    }
+        /// Spends at most this many bits per key.
+        bits_per_key(bits: f64) => options.goal = Goal::BitsPerKey(bits);
 
-    /// Only listed keys will be asked for, wanted or excluded: the smallest filter that is right about all of them. What it
-    /// says of other keys is a guess; [`Filter::rate`] tells how good. Without excluded or expected keys it is
-    /// [`BuildError::NothingExcluded`]: such a filter would match every key.
-    ///
-    /// ```
-    /// let filter = tamis::build(0..1000u64).exclude(1000..20_000).exact().finish()?;
-    /// assert!((0..20_000).all(|key| filter.contains(key) == Ok(key < 1000)));
-    /// assert!(filter.as_bytes().len() * 8 < 8 * 1000); // 5.75 bits per key is the bound
-    /// # Ok::<(), tamis::Error>(())
-    /// ```
-    pub fn exact(mut self) -> Self {
-        self.options.goal = Goal::Exact;
-        self
-    }
+        /// Only listed keys will be asked for, wanted or excluded: the smallest filter that is right about all of them. What it
+        /// says of other keys is a guess; [`Filter::rate`] tells how good. Without excluded or expected keys it is
+        /// [`BuildError::NothingExcluded`]: such a filter would match every key.
+        ///
+        /// ```
+        /// let filter = tamis::build(0..1000u64).exclude(1000..20_000).exact().finish()?;
+        /// assert!((0..20_000).all(|key| filter.contains(key) == Ok(key < 1000)));
+        /// assert!(filter.as_bytes().len() * 8 < 8 * 1000); // 5.75 bits per key is the bound
+        /// # Ok::<(), tamis::Error>(())
+        /// ```
+        exact() => options.goal = Goal::Exact;
 
-    /// Of the excluded keys at most this share may match; other keys than the listed ones do not matter. Between
-    /// [`exact`](Build::exact) and a filter that knows nothing of them: smaller than both. An excluded key that is listed
-    /// several times counts as often, and those with large counts match last.
-    ///
-    /// ```
-    /// let filter = tamis::build(0..10_000u64).exclude(10_000..310_000).allow(0.01).finish()?;
-    /// assert!((0..10_000).all(|key| filter.contains(key) == Ok(true)));
-    /// let matching = (10_000..310_000u64).filter(|&key| filter.contains(key) == Ok(true)).count();
-    /// assert!(matching <= 3000);
-    /// assert!(filter.as_bytes().len() * 8 < 64_000); // a filter of 1 % takes 68,000
-    /// # Ok::<(), tamis::Error>(())
-    /// ```
-    pub fn allow(mut self, share: f64) -> Self {
-        self.options.goal = Goal::Share(share);
-        self
-    }
+        /// Of the excluded keys at most this share may match; other keys than the listed ones do not matter. Between
+        /// [`exact`](Build::exact) and a filter that knows nothing of them: smaller than both. An excluded key that is listed
+        /// several times counts as often, and those with large counts match last.
+        ///
+        /// ```
+        /// let filter = tamis::build(0..10_000u64).exclude(10_000..310_000).allow(0.01).finish()?;
+        /// assert!((0..10_000).all(|key| filter.contains(key) == Ok(true)));
+        /// let matching = (10_000..310_000u64).filter(|&key| filter.contains(key) == Ok(true)).count();
+        /// assert!(matching <= 3000);
+        /// assert!(filter.as_bytes().len() * 8 < 64_000); // a filter of 1 % takes 68,000
+        /// # Ok::<(), tamis::Error>(())
+        /// ```
+        allow(share: f64) => options.goal = Goal::Share(share);
 
-    /// The steered columns of [`Kind::Steered`], chosen by hand: how many rows each has beyond one per key, as a share of the
-    /// keys, between 1/32 and 4. At most eight. With [`first_bits`](Build::first_bits) plain bits come before them; an exact
-    /// bit comes after them unless the goal is [`allow`](Build::allow).
-    ///
-    /// ```
-    /// let filter = tamis::build(0..5000u64).exclude(5000..20_000).kind(tamis::Kind::Steered).columns(&[0.25]).exact().finish()?;
-    /// assert_eq!(filter.layers().count(), 2);
-    /// assert!((0..20_000).all(|key| filter.contains(key) == Ok(key < 5000)));
-    /// # Ok::<(), tamis::Error>(())
-    /// ```
-    pub fn columns(mut self, slacks: &[f64]) -> Self {
-        self.options.columns = Some(Columns::new(slacks));
-        self
-    }
+        /// The steered columns of [`Kind::Steered`], chosen by hand: how many rows each has beyond one per key, as a share of the
+        /// keys, between 1/32 and 4. At most eight. With [`first_bits`](Build::first_bits) plain bits come before them; an exact
+        /// bit comes after them unless the goal is [`allow`](Build::allow).
+        ///
+        /// ```
+        /// let filter = tamis::build(0..5000u64).exclude(5000..20_000).kind(tamis::Kind::Steered).columns(&[0.25]).exact().finish()?;
+        /// assert_eq!(filter.layers().count(), 2);
+        /// assert!((0..20_000).all(|key| filter.contains(key) == Ok(key < 5000)));
+        /// # Ok::<(), tamis::Error>(())
+        /// ```
+        columns(slacks: &[f64]) => options.columns = Some(Columns::new(slacks));
 
-    /// With queries to expect: the largest rate for unlisted keys, those that are neither in the set nor expected.
-    ///
-    /// Unless set, it is the rate of [`fpr`](Build::fpr), or with [`bits_per_key`](Build::bits_per_key) 1.42 times (half a bit) the rate of a plain filter of the same kind
-    /// and budget; an exact filter has no limit. A list of expected queries may show too few of the others, or none. 1 lifts the limit.
-    ///
-    /// ```
-    /// let popular = || (1000..3000u64).map(|site| (site, 2.0));
-    /// let build = || tamis::build(0..1000u64).fpr(0.01);
-    /// let usual = build().expect(popular()).finish()?;
-    /// let strict = build().expect(popular()).max_rate_unknown(0.001).finish()?;
-    /// let open = build().expect(popular()).max_rate_unknown(1.0).finish()?;
-    /// assert!(usual.rate() <= 0.01 && strict.rate() <= 0.001 && open.rate() > 0.1);
-    /// assert!(open.as_bytes().len() < usual.as_bytes().len());
-    /// # Ok::<(), tamis::Error>(())
-    /// ```
-    pub fn max_rate_unknown(mut self, rate: f64) -> Self {
-        self.options.cap = Some(rate);
-        self
-    }
+        /// With queries to expect: the largest rate for unlisted keys, those that are neither in the set nor expected.
+        ///
+        /// Unless set, it is the rate of [`fpr`](Build::fpr), or with [`bits_per_key`](Build::bits_per_key) 1.42 times (half a bit) the rate of a plain filter of the same kind
+        /// and budget; an exact filter has no limit. A list of expected queries may show too few of the others, or none. 1 lifts the limit.
+        ///
+        /// ```
+        /// let popular = || (1000..3000u64).map(|site| (site, 2.0));
+        /// let build = || tamis::build(0..1000u64).fpr(0.01);
+        /// let usual = build().expect(popular()).finish()?;
+        /// let strict = build().expect(popular()).max_rate_unknown(0.001).finish()?;
+        /// let open = build().expect(popular()).max_rate_unknown(1.0).finish()?;
+        /// assert!(usual.rate() <= 0.01 && strict.rate() <= 0.001 && open.rate() > 0.1);
+        /// assert!(open.as_bytes().len() < usual.as_bytes().len());
+        /// # Ok::<(), tamis::Error>(())
+        /// ```
+        max_rate_unknown(rate: f64) => options.cap = Some(rate);
 
-    /// With queries to expect: the share of negative queries to come that are for none of them. Unless set, it is estimated from
-    /// the sample: as many as there are values in it that were asked for once ([Stacked] section 5.1).
-    ///
-    /// [Stacked]: https://doi.org/10.14778/3436905.3436919
-    pub fn unseen(mut self, share: f64) -> Self {
-        self.options.unseen = Some(share);
-        self
-    }
+        /// With queries to expect: the share of negative queries to come that are for none of them. Unless set, it is estimated from
+        /// the sample: as many as there are values in it that were asked for once ([Stacked] section 5.1).
+        ///
+        /// [Stacked]: https://doi.org/10.14778/3436905.3436919
+        unseen(share: f64) => options.unseen = Some(share);
 
-    /// What becomes of a key that is also excluded. By default the build fails and says which.
-    pub fn on_conflict(mut self, policy: OnConflict) -> Self {
-        self.options.on_conflict = policy;
-        self
+        /// What becomes of a key that is also excluded. By default the build fails and says which.
+        on_conflict(policy: OnConflict) => options.on_conflict = policy;
     }
 
     /// Bits per key of the first of two stages, chosen by hand for [`Kind::Chained`] and [`Kind::Integrated`]: 0 for none, else
@@ -280,44 +258,34 @@ impl<I, N, Q> Build<I, N, Q> {
         self
     }
 
-    /// How much shorter every list of a [`Kind::Cascade`] is than the one before, between 0 and 1; 0.5 unless set.
-    pub fn delta(mut self, delta: f64) -> Self {
-        self.options.delta = delta;
-        self
-    }
+    set! {
+        /// How much shorter every list of a [`Kind::Cascade`] is than the one before, between 0 and 1; 0.5 unless set.
+        delta(delta: f64) => options.delta = delta;
 
-    /// Room for this share of keys more, for structures that take keys after they were built: [`Kind::Bloom`],
-    /// [`Kind::ClassicBloom`], [`Kind::Cuckoo`], [`Kind::Quotient`] and [`Kind::Stacked`] on the last three. The goal is reached when the
-    /// room is used up.
-    ///
-    /// ```
-    /// let filter = tamis::build(0..1000u64).kind(tamis::Kind::Cuckoo).spare(0.5).finish()?;
-    /// let mut filter = tamis::Cuckoo::restore(filter.as_bytes().to_vec())?;
-    /// (1000..1500u64).try_for_each(|key| filter.insert(key))?;
-    /// # Ok::<(), tamis::Error>(())
-    /// ```
-    pub fn spare(mut self, share: f64) -> Self {
-        self.options.spare = share;
-        self
-    }
+        /// Room for this share of keys more, for structures that take keys after they were built: [`Kind::Bloom`],
+        /// [`Kind::ClassicBloom`], [`Kind::Cuckoo`], [`Kind::Quotient`] and [`Kind::Stacked`] on the last three. The goal is reached when the
+        /// room is used up.
+        ///
+        /// ```
+        /// let filter = tamis::build(0..1000u64).kind(tamis::Kind::Cuckoo).spare(0.5).finish()?;
+        /// let mut filter = tamis::Cuckoo::restore(filter.as_bytes().to_vec())?;
+        /// (1000..1500u64).try_for_each(|key| filter.insert(key))?;
+        /// # Ok::<(), tamis::Error>(())
+        /// ```
+        spare(share: f64) => options.spare = share;
 
-    /// Names the structure instead of leaving it to the planner.
-    pub fn kind(mut self, kind: Kind) -> Self {
-        self.options.kind = kind;
-        self
-    }
+        /// Names the structure instead of leaving it to the planner.
+        kind(kind: Kind) => options.kind = kind;
 
-    /// How the bits of a filter with excluded keys are laid out: as small as can be, or side by side.
-    ///
-    /// ```
-    /// let filter = tamis::build(0..5000u64).exclude(5000..45_000).exact().layout(tamis::Layout::Local).finish()?;
-    /// assert!((0..45_000).all(|key| filter.contains(key) == Ok(key < 5000)));
-    /// assert_eq!(filter.layers().count(), 1);
-    /// # Ok::<(), tamis::Error>(())
-    /// ```
-    pub fn layout(mut self, layout: Layout) -> Self {
-        self.options.layout = layout;
-        self
+        /// How the bits of a filter with excluded keys are laid out: as small as can be, or side by side.
+        ///
+        /// ```
+        /// let filter = tamis::build(0..5000u64).exclude(5000..45_000).exact().layout(tamis::Layout::Local).finish()?;
+        /// assert!((0..45_000).all(|key| filter.contains(key) == Ok(key < 5000)));
+        /// assert_eq!(filter.layers().count(), 1);
+        /// # Ok::<(), tamis::Error>(())
+        /// ```
+        layout(layout: Layout) => options.layout = layout;
     }
 
     common!(options.common);
@@ -365,16 +333,12 @@ impl<I, N> Build<I, N> {
 }
 
 impl Build<()> {
-    /// [`Collector::exclude`] will be called: keys keep their places in the input, so that a conflict can show them.
-    pub fn excluding(mut self) -> Self {
-        self.options.places = true;
-        self
-    }
+    set! {
+        /// [`Collector::exclude`] will be called: keys keep their places in the input, so that a conflict can show them.
+        excluding() => options.places = true;
 
-    /// [`Collector::expect`] or [`Sealed::expect`] will be called: keys to exclude are kept until all is known.
-    pub fn expecting(mut self) -> Self {
-        self.options.expecting = true;
-        self
+        /// [`Collector::expect`] or [`Sealed::expect`] will be called: keys to exclude are kept until all is known.
+        expecting() => options.expecting = true;
     }
 
     /// Opens the door for keys.

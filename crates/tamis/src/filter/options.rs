@@ -72,60 +72,50 @@ impl Default for Common {
     }
 }
 
+/// Methods of a builder that set one option each.
+macro_rules! set {
+    ($($(#[$doc:meta])* $name:ident($($value:ident: $type:ty)?) => $($field:ident).+ = $to:expr;)+) => {$(
+        $(#[$doc])*
+        pub fn $name(mut self $(, $value: $type)?) -> Self {
+            self.$($field).+ = $to;
+            self
+        }
+    )+};
+}
+
 /// The methods that set the fields of [`Common`], for a type that has one at this place, or is one.
 macro_rules! setters {
     ($($common:ident).*) => {
-        /// Sets the seed of the hash; equal input, options and seeds give equal bytes. The default is 0.
-        pub fn seed(mut self, seed: u64) -> Self {
-            self$(.$common)*.hasher = crate::hash::Hasher::seeded(seed);
-            self
-        }
+        crate::filter::options::set! {
+            /// Sets the seed of the hash; equal input, options and seeds give equal bytes. The default is 0.
+            seed(seed: u64) => $($common.)*hasher = crate::hash::Hasher::seeded(seed);
 
-        /// Hashes with this secret key instead, where others may choose queries or keys. The key is stored in the file, so that the
-        /// file must stay private.
-        ///
-        /// Without a secret everybody can compute which keys match, and whoever supplies keys can make different ones with equal
-        /// digests, which then count as one key. Chosen keys cannot stop a build or make it much larger. A query takes 2.0 to 2.2
-        /// times as long with a secret for names, about 3 times for integers.
-        pub fn keyed(mut self, key: [u64; 2]) -> Self {
-            self$(.$common)*.hasher = crate::hash::Hasher::keyed(key);
-            self
-        }
+            /// Hashes with this secret key instead, where others may choose queries or keys. The key is stored in the file, so that the
+            /// file must stay private.
+            ///
+            /// Without a secret everybody can compute which keys match, and whoever supplies keys can make different ones with equal
+            /// digests, which then count as one key. Chosen keys cannot stop a build or make it much larger. A query takes 2.0 to 2.2
+            /// times as long with a secret for names, about 3 times for integers.
+            keyed(key: [u64; 2]) => $($common.)*hasher = crate::hash::Hasher::keyed(key);
 
-        /// Sets how hard to look for a smaller file.
-        pub fn effort(mut self, effort: crate::plan::Effort) -> Self {
-            self$(.$common)*.effort = effort;
-            self
-        }
+            /// Sets how hard to look for a smaller file.
+            effort(effort: crate::plan::Effort) => $($common.)*effort = effort;
 
-        /// Limits memory and disk, and says where temporary files go.
-        ///
-        /// Some things are held in memory on top of them: distinct values of a map that are text or bytes, the table of a sketch, and the
-        /// distinct set lists of a frozen index.
-        pub fn limits(mut self, limits: crate::gather::Limits) -> Self {
-            self$(.$common)*.limits = limits;
-            self
-        }
+            /// Limits memory and disk, and says where temporary files go.
+            ///
+            /// Some things are held in memory on top of them: distinct values of a map that are text or bytes, the table of a sketch, and the
+            /// distinct set lists of a frozen index.
+            limits(limits: crate::gather::Limits) => $($common.)*limits = limits;
 
-        /// Sets how many threads to use, at most 1024; all of them by default. The bytes are equal for any number.
-        pub fn threads(mut self, threads: usize) -> Self {
-            self$(.$common)*.threads = threads.clamp(1, 1024);
-            self
-        }
+            /// Sets how many threads to use, at most 1024; all of them by default. The bytes are equal for any number.
+            threads(threads: usize) => $($common.)*threads = threads.clamp(1, 1024);
 
-        /// Calls `callback` about every 65,536 keys and after every shard.
-        pub fn progress(
-            mut self,
-            callback: impl Fn(crate::filter::options::Progress) + Send + Sync + 'static,
-        ) -> Self {
-            self$(.$common)*.progress = Some(std::sync::Arc::new(callback));
-            self
-        }
+            /// Calls `callback` about every 65,536 keys and after every shard.
+            progress(callback: impl Fn(crate::filter::options::Progress) + Send + Sync + 'static) =>
+                $($common.)*progress = Some(std::sync::Arc::new(callback));
 
-        /// Stops the build with [`BuildError::Cancelled`](crate::BuildError::Cancelled) soon after this flag becomes true.
-        pub fn cancel(mut self, flag: std::sync::Arc<std::sync::atomic::AtomicBool>) -> Self {
-            self$(.$common)*.cancel = flag;
-            self
+            /// Stops the build with [`BuildError::Cancelled`](crate::BuildError::Cancelled) soon after this flag becomes true.
+            cancel(flag: std::sync::Arc<std::sync::atomic::AtomicBool>) => $($common.)*cancel = flag;
         }
     };
 }
@@ -143,7 +133,7 @@ macro_rules! common {
     };
 }
 
-pub(crate) use {common, setters};
+pub(crate) use {common, set, setters};
 
 impl Common {
     setters!();

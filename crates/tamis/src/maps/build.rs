@@ -23,7 +23,7 @@ use crate::arch::arena::Output;
 use crate::debug::brief_debug;
 use crate::error::{BuildError, Error, ValueError};
 use crate::filter::build::{same_domain, to_file, to_memory};
-use crate::filter::options::{Common, Progress, common};
+use crate::filter::options::{Common, Progress, common, set};
 use crate::format::{Form, Header, MAX_SHARD_BITS, Writer, put_varint};
 use crate::gather::{Intake, Paired, Workspace, shard_bits};
 use crate::hash::{Domain, Key};
@@ -126,31 +126,24 @@ impl Alphabet {
 }
 
 impl<I> Build<I> {
-    /// How values are stored; the planner chooses unless told.
-    pub fn kind(mut self, kind: Kind) -> Self {
-        self.options.kind = kind;
-        self
-    }
+    set! {
+        /// How values are stored; the planner chooses unless told.
+        kind(kind: Kind) => options.kind = kind;
 
-    /// Spends so many bits per key, at most 32, on recognising absent keys: all but one in 2^bits of them get no value. Without,
-    /// which is the default, an absent key gets any value, or none if it comes upon a symbol that no value has.
-    ///
-    /// ```
-    /// let map = tamis::map((0..1000u64).map(|key| (key, key % 7))).fingerprint(16).finish()?;
-    /// assert_eq!(map.get_u64(500)?, Some(3));
-    /// assert_eq!(map.get_u64(5000)?, None);
-    /// # Ok::<(), tamis::Error>(())
-    /// ```
-    pub fn fingerprint(mut self, bits: u32) -> Self {
-        self.options.fingerprint = bits.min(32);
-        self
-    }
+        /// Spends so many bits per key, at most 32, on recognising absent keys: all but one in 2^bits of them get no value. Without,
+        /// which is the default, an absent key gets any value, or none if it comes upon a symbol that no value has.
+        ///
+        /// ```
+        /// let map = tamis::map((0..1000u64).map(|key| (key, key % 7))).fingerprint(16).finish()?;
+        /// assert_eq!(map.get_u64(500)?, Some(3));
+        /// assert_eq!(map.get_u64(5000)?, None);
+        /// # Ok::<(), tamis::Error>(())
+        /// ```
+        fingerprint(bits: u32) => options.fingerprint = bits.min(32);
 
-    /// Values are numbers below 2^bits, and a larger one is an error. A function of fixed width then has so many bits for each,
-    /// even if the values at hand need fewer.
-    pub fn width(mut self, bits: u32) -> Self {
-        self.options.width = Some(bits.clamp(1, 64));
-        self
+        /// Values are numbers below 2^bits, and a larger one is an error. A function of fixed width then has so many bits for each,
+        /// even if the values at hand need fewer.
+        width(bits: u32) => options.width = Some(bits.clamp(1, 64));
     }
 
     /// Only these values may occur: any other is an error.

@@ -25,7 +25,7 @@ use crate::arch::arena::Output;
 use crate::debug::brief_debug;
 use crate::error::{BuildError, Error, ValueError};
 use crate::filter::build::{same_domain, to_file, to_memory};
-use crate::filter::options::{Common, Progress, common};
+use crate::filter::options::{Common, Progress, common, set};
 use crate::gather::{KeyIntake, Keys, Tagged, Workspace};
 use crate::hash::{Digest, Domain, Hasher, Key};
 
@@ -126,72 +126,44 @@ impl Default for Settings {
 }
 
 impl<I> Build<I> {
-    /// What to build; see [`Kind`].
-    pub fn kind(mut self, kind: Kind) -> Self {
-        self.options.kind = kind;
-        self
-    }
+    set! {
+        /// What to build; see [`Kind`].
+        kind(kind: Kind) => options.kind = kind;
 
-    /// The most false sets to expect for a key that is in no set; 0.01 unless told.
-    pub fn absent(mut self, sets: f64) -> Self {
-        self.options.absent = sets;
-        self
-    }
+        /// The most false sets to expect for a key that is in no set; 0.01 unless told.
+        absent(sets: f64) => options.absent = sets;
 
-    /// The most false sets to expect for a key that is in some set; 0.1 unless told. A frozen index has none.
-    pub fn present(mut self, sets: f64) -> Self {
-        self.options.present = sets;
-        self
-    }
+        /// The most false sets to expect for a key that is in some set; 0.1 unless told. A frozen index has none.
+        present(sets: f64) => options.present = sets;
 
-    /// A budget instead of those two: the fewest false sets in so many bits per pair. For sketches.
-    pub fn bits_per_pair(mut self, bits: f64) -> Self {
-        self.options.budget = Some(bits);
-        self
-    }
+        /// A budget instead of those two: the fewest false sets in so many bits per pair. For sketches.
+        bits_per_pair(bits: f64) => options.budget = Some(bits);
 
-    /// All parameters of a sketch by hand.
-    pub fn shape(mut self, shape: Shape) -> Self {
-        self.options.shape = Some(shape);
-        self
-    }
+        /// All parameters of a sketch by hand.
+        shape(shape: Shape) => options.shape = Some(shape);
 
-    /// The share of absent keys that pass the filter in front; from 1 on there is none. Chosen by the targets unless told.
-    pub fn existence(mut self, rate: f64) -> Self {
-        self.options.existence = Some(rate);
-        self
-    }
+        /// The share of absent keys that pass the filter in front; from 1 on there is none. Chosen by the targets unless told.
+        existence(rate: f64) => options.existence = Some(rate);
 
-    /// Keys in more sets than this are listed exactly, beside the sketch; `u32::MAX` lists none. Chosen unless told.
-    pub fn heavy(mut self, sets: u32) -> Self {
-        self.options.heavy = Some(sets);
-        self
-    }
+        /// Keys in more sets than this are listed exactly, beside the sketch; `u32::MAX` lists none. Chosen unless told.
+        heavy(sets: u32) => options.heavy = Some(sets);
 
-    /// Keeps how often each pair was pushed, up to 255: see [`Sets::frequencies`]. Counts are never too low, and too high where other pairs meet all counters of
-    /// one: about as often as false sets. For sketches, which take eight times the room.
-    ///
-    /// ```
-    /// let pairs = [("ann", "red"), ("ann", "red"), ("ann", "blue")];
-    /// let index = tamis::sets(pairs).counts(true).finish()?;
-    /// assert_eq!(index.frequencies("ann")?, [(0, 2), (1, 1)]);
-    /// # Ok::<(), tamis::Error>(())
-    /// ```
-    pub fn counts(mut self, counts: bool) -> Self {
-        self.options.counts = counts;
-        self
-    }
+        /// Keeps how often each pair was pushed, up to 255: see [`Sets::frequencies`]. Counts are never too low, and too high where other pairs meet all counters of
+        /// one: about as often as false sets. For sketches, which take eight times the room.
+        ///
+        /// ```
+        /// let pairs = [("ann", "red"), ("ann", "red"), ("ann", "blue")];
+        /// let index = tamis::sets(pairs).counts(true).finish()?;
+        /// assert_eq!(index.frequencies("ann")?, [(0, 2), (1, 1)]);
+        /// # Ok::<(), tamis::Error>(())
+        /// ```
+        counts(counts: bool) => options.counts = counts;
 
-    /// Leaves room for so many pairs in all: the targets hold until a sketch has them.
-    pub fn room(mut self, pairs: u64) -> Self {
-        self.options.room = pairs;
-        self
-    }
+        /// Leaves room for so many pairs in all: the targets hold until a sketch has them.
+        room(pairs: u64) => options.room = pairs;
 
-    /// Keys are k-mers of this length, packed in a `u64`: only noted in the file, so that whoever asks can cut sequences in the same way.
-    pub fn kmer(mut self, length: u32) -> Self {
-        self.options.kmer = length.min(MAX_KMER);
-        self
+        /// Keys are k-mers of this length, packed in a `u64`: only noted in the file, so that whoever asks can cut sequences in the same way.
+        kmer(length: u32) => options.kmer = length.min(MAX_KMER);
     }
 
     /// The same sets, hash and k-mers as another index: the two can be merged.

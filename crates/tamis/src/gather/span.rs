@@ -143,7 +143,7 @@ pub(super) fn all(
         0 => threads,
         largest => (memory / (largest + block)).clamp(1, threads as u64) as usize,
     };
-    let room = (memory / threads as u64).saturating_sub(block).min(MAX_SPAN_BYTES).max(MIN_SPAN_BYTES);
+    let room = (memory / threads as u64).saturating_sub(block).clamp(MIN_SPAN_BYTES, MAX_SPAN_BYTES);
     // As many cells at a time as fit, and not so many that a thread goes without.
     let longest = cells.div_ceil(8 * threads);
     Ok((cut(keys, negatives, &Span::cells(0..cells), room, longest, stop)?, threads))

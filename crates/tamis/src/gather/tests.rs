@@ -309,7 +309,7 @@ fn parts_of_a_cell_fit() {
     sorted.sort_unstable();
     let intake = intake(&records, &workspace).unwrap();
     assert!(intake.in_memory().is_none());
-    let (spans, _) = span::all(&intake, None, 1, u64::MAX, GO).unwrap();
+    let (spans, _) = span::all(&intake, None, 1, GO).unwrap();
     assert!(spans.len() > 10);
     let parts: Vec<Vec<Digest>> = spans.iter().map(|span| intake.span(span, GO).unwrap().into_owned()).collect();
     assert!(parts.iter().all(|part| part.len() * 16 <= 1 << 17), "{:?}", parts.iter().map(Vec::len).max());

@@ -52,7 +52,6 @@ impl Default for Number {
 }
 
 /// Writes decisions.
-#[cfg(feature = "build")]
 #[derive(Debug)]
 pub(crate) struct Encoder {
     low: u32,
@@ -60,7 +59,6 @@ pub(crate) struct Encoder {
     out: Vec<u8>,
 }
 
-#[cfg(feature = "build")]
 impl Encoder {
     pub(crate) fn new() -> Encoder {
         Encoder { low: 0, high: u32::MAX, out: vec![] }
@@ -210,7 +208,7 @@ impl Decoder<'_> {
     }
 }
 
-#[cfg(all(test, feature = "build"))]
+#[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;

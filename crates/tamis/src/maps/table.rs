@@ -10,10 +10,10 @@
 
 use bytes::Bytes;
 
-use super::coder::{Chance, Decoder, MAX_DECISIONS_PER_BYTE, Number};
+use super::coder::{Chance, Decoder, Encoder, MAX_DECISIONS_PER_BYTE, Number};
 use super::value::Value;
 use crate::error::FormatError;
-use crate::format::Reader;
+use crate::format::{Reader, put_varint};
 use crate::hash::Domain;
 
 /// The most values that a table holds.
@@ -217,22 +217,18 @@ impl Coded<'_> {
 }
 
 /// Writes the table of a function.
-#[cfg(feature = "build")]
 pub(crate) fn encode_offset(least: u64, out: &mut Vec<u8>) {
     out.push(OFFSET);
-    crate::format::put_varint(out, least);
+    put_varint(out, least);
 }
 
 /// Writes a table of values, which ascend, each with its class; classes are as large as `sizes` says.
-#[cfg(feature = "build")]
 pub(crate) fn encode<'a>(
     domain: Domain,
     sizes: &[u32],
     values: impl Iterator<Item = (Value<'a>, usize)>,
     out: &mut Vec<u8>,
 ) {
-    use super::coder::Encoder;
-    use crate::format::put_varint;
     out.push(if domain == Domain::U64 { NUMBERS } else { BYTES });
     put_varint(out, sizes.len() as u64);
     sizes.iter().for_each(|&size| put_varint(out, size.into()));
@@ -261,7 +257,7 @@ pub(crate) fn encode<'a>(
     out.extend_from_slice(&blob);
 }
 
-#[cfg(all(test, feature = "build"))]
+#[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;

@@ -39,7 +39,6 @@ pub(crate) enum Target {
 }
 
 impl Target {
-    #[cfg(feature = "build")]
     pub(crate) fn encode(self, out: &mut Vec<u8>) {
         format::put_varint(
             out,

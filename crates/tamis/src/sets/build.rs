@@ -262,13 +262,7 @@ impl Collector {
 
     /// The number of the set with this name: a new one, unless the name was there before. A set may stay without keys.
     pub fn set(&mut self, name: &str) -> Result<u32, BuildError> {
-        if let Some(&id) = self.by_name.get(name) {
-            return Ok(id);
-        }
-        let id = new_set(name, self.names.len())?;
-        self.names.push(SetEntry { name: name.into(), removed: false, pairs: 0 });
-        self.by_name.insert(name.into(), id);
-        Ok(id)
+        add_set(&mut self.names, &mut self.by_name, name)
     }
 
     /// Puts a key into a set, by the number that [`set`](Collector::set) gave. Equal pairs count once.
@@ -375,11 +369,21 @@ impl Collector {
     }
 }
 
-/// The number of a new set, if it may have this name.
-pub(super) fn new_set(name: &str, sets: usize) -> Result<u32, BuildError> {
+/// The number of the set with this name, which is new unless it was there before.
+pub(super) fn add_set(
+    names: &mut Vec<SetEntry>,
+    by_name: &mut HashMap<Box<str>, u32>,
+    name: &str,
+) -> Result<u32, BuildError> {
+    if let Some(&id) = by_name.get(name) {
+        return Ok(id);
+    }
     check_name(name)?;
     let many = BuildError::TooMany { what: "sets", most: MAX_SETS.into() };
-    u32::try_from(sets).ok().filter(|&sets| sets < MAX_SETS).ok_or(many)
+    let id = u32::try_from(names.len()).ok().filter(|&sets| sets < MAX_SETS).ok_or(many)?;
+    names.push(SetEntry { name: name.into(), removed: false, pairs: 0 });
+    by_name.insert(name.into(), id);
+    Ok(id)
 }
 
 /// So many pairs of the same kind; of one set each, in a few sets, where nothing is known yet.
@@ -447,10 +451,10 @@ impl Settings {
             // A stranger that passes gets the list of some key.
             let list = set_sizes.pairs() as f64 / set_sizes.keys() as f64;
             let rate = self.existence.unwrap_or(self.absent / list);
-            let built = freeze::build(pairs, set_sizes, sizes, rate, &self.common)?;
-            report.colours = Some(built.colours);
+            let (segment, colours) = freeze::build(pairs, set_sizes, sizes, rate, &self.common)?;
+            report.colours = Some(colours);
             report.absent = rate.min(1.0) * list;
-            return Ok(Some(built.segment));
+            return Ok(Some(segment));
         }
         let capacity = self.room.max(set_sizes.pairs());
         if capacity == 0 {

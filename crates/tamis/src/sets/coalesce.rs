@@ -15,15 +15,10 @@ pub(crate) struct Scratch {
     pub(crate) rows: Vec<u64>,
 }
 
-impl Scratch {
-    /// For the best instruction set of this processor.
-    pub(crate) fn new() -> Scratch {
-        Scratch::with(Level::detect())
-    }
-
-    /// For this instruction set.
-    pub(crate) fn with(level: Level) -> Scratch {
-        Scratch { level, rows: vec![] }
+/// For the best instruction set of this processor.
+impl Default for Scratch {
+    fn default() -> Scratch {
+        Scratch { level: Level::detect(), rows: vec![] }
     }
 }
 

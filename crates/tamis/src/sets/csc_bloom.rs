@@ -21,7 +21,6 @@
 use crate::error::FormatError;
 use crate::format::{Reader, put_varint};
 use crate::hash::{Digest, Salt};
-use crate::sets::coalesce::SketchQuery;
 use crate::sets::groups::{Groups, MAX_REPETITIONS, Repeats};
 
 #[cfg(feature = "build")]
@@ -54,9 +53,9 @@ pub(crate) struct CscBloom {
     words: u64,
     /// Rows of a key in each table.
     hashes: u32,
-    repeats: Repeats,
-    /// Bytes instead of bits.
-    counting: bool,
+    pub(crate) repeats: Repeats,
+    /// Bytes instead of bits: pairs are counted, and can be taken out.
+    pub(crate) counting: bool,
 }
 
 /// Where a row starts.
@@ -165,12 +164,6 @@ impl CscBloom {
         }
     }
 
-    /// Appends the numbers of the sets that may hold a key, ascending.
-    #[inline]
-    pub(crate) fn find(&self, query: SketchQuery<'_>) {
-        kernel::find(self, query);
-    }
-
     /// How often a pair was added, or more; without counts 1 or 0.
     pub(crate) fn frequency(&self, payload: &[u8], groups: &Groups, key: Digest, set: u32) -> u8 {
         let mut least = u8::MAX;
@@ -198,19 +191,9 @@ impl CscBloom {
         self.tables(payload).map(used).max().unwrap_or(0) as f64 / (64 * self.words) as f64
     }
 
-    /// How many tables there are, of how many partitions.
-    pub(crate) fn repeats(&self) -> Repeats {
-        self.repeats
-    }
-
     /// Pairs that it can hold: a table of ones holds any number, and is all that is needed where every key is in every set.
     pub(crate) fn capacity(&self) -> u64 {
         u64::MAX
-    }
-
-    /// Whether pairs are counted, and can be taken out.
-    pub(crate) fn counting(&self) -> bool {
-        self.counting
     }
 
     /// The share of places in a row of one table at which a key is seen that is not there, as full as the tables are.

@@ -33,7 +33,6 @@ use crate::format::{Reader, put_varint};
 use crate::hash::{Digest, MAX_NUMBER, Salt, reduce, scramble};
 use crate::math::csc::fingerprints;
 use crate::math::portable::{exp2, log2};
-use crate::sets::coalesce::SketchQuery;
 use crate::sets::groups::{Groups, MAX_REPETITIONS, Repeats};
 
 #[cfg(feature = "build")]
@@ -65,11 +64,11 @@ pub(crate) struct CscCuckoo {
     buckets: u64,
     /// Bits of a slot.
     bits: u32,
-    repeats: Repeats,
+    pub(crate) repeats: Repeats,
     /// A count for each slot.
-    counting: bool,
+    pub(crate) counting: bool,
     /// Of the salts below those of the repetitions; 0 for these themselves.
-    number: u32,
+    pub(crate) number: u32,
 }
 
 /// The buckets of a key in one table.
@@ -144,12 +143,6 @@ impl CscCuckoo {
     #[inline(never)]
     fn moved(&self, salt: Salt, key: Digest) -> u64 {
         key.salted(salt.child(self.number.into()))
-    }
-
-    /// The same tables with other salts.
-    #[cfg(feature = "build")]
-    pub(crate) fn numbered(self, number: u32) -> CscCuckoo {
-        CscCuckoo { number, ..self }
     }
 
     /// The other bucket of a value in this one.
@@ -236,12 +229,6 @@ impl CscCuckoo {
         }
     }
 
-    /// Appends the numbers of the sets that may hold a key, ascending.
-    #[inline]
-    pub(crate) fn find(&self, query: SketchQuery<'_>) {
-        kernel::find(self, query);
-    }
-
     /// How often a pair was added, or more; without counts 1 or 0.
     pub(crate) fn frequency(&self, payload: &[u8], groups: &Groups, key: Digest, set: u32) -> u8 {
         let (tables, counts) = self.parts(payload);
@@ -273,19 +260,9 @@ impl CscCuckoo {
         self.parts(payload).0.map(used).max().unwrap_or(0) as f64 / self.slots() as f64
     }
 
-    /// How many tables there are, of how many partitions.
-    pub(crate) fn repeats(&self) -> Repeats {
-        self.repeats
-    }
-
     /// Pairs that it can hold, each as often as it can be counted.
     pub(crate) fn capacity(&self) -> u64 {
         self.slots() * if self.counting { 255 } else { 1 }
-    }
-
-    /// Whether pairs are counted.
-    pub(crate) fn counting(&self) -> bool {
-        self.counting
     }
 
     /// The share of places in a row of one table at which a key is seen that is not there, as full as the tables are: it is compared with the

@@ -6,8 +6,9 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use super::build::{Collector, new_set, planned};
-use super::index::{Index, MAX_SEGMENTS, QueryScratch, SetEntry, by_name};
+use super::build::{Collector, add_set, planned};
+use super::coalesce::Scratch;
+use super::index::{Index, MAX_SEGMENTS, SetEntry, by_name};
 use super::query::Sets;
 use super::segment::{Body, Content, NO_SET, Numbers, Segment, Sketch};
 use super::sketch::list;
@@ -54,13 +55,7 @@ impl Editor {
 
     /// The number of the set with this name, which is new unless it was there before.
     pub fn add_set(&mut self, name: &str) -> Result<u32, BuildError> {
-        if let Some(&id) = self.by_name.get(name) {
-            return Ok(id);
-        }
-        let id = new_set(name, self.index.names.len())?;
-        self.index.names.push(SetEntry { name: name.into(), removed: false, pairs: 0 });
-        self.by_name.insert(name.into(), id);
-        Ok(id)
+        add_set(&mut self.index.names, &mut self.by_name, name)
     }
 
     /// The number of a set.
@@ -188,11 +183,11 @@ impl Editor {
         self.index.check::<K>().map_err(ChangeError::from)?;
         self.known(set)?;
         let key = self.index.digest_of(&key);
-        let (mut scratch, mut ids) = (QueryScratch::default(), vec![]);
+        let (mut scratch, mut ids) = (Scratch::default(), vec![]);
         let mut holding = vec![];
         for (at, segment) in self.index.segments.iter().enumerate() {
             ids.clear();
-            scratch.find_in(segment, key, &mut ids);
+            segment.find(key, &mut scratch, &mut ids);
             if ids.binary_search(&set).is_ok() {
                 if !segment.gives_back(key) {
                     let what =
@@ -315,7 +310,7 @@ impl Editor {
         for entry in names {
             numbers.push(if entry.removed { NO_SET } else { self.add_set(&entry.name)? });
         }
-        let (mut added, mut scratch) = (Added::default(), QueryScratch::default());
+        let (mut added, mut scratch) = (Added::default(), Scratch::default());
         added.duplicates = pairs.offer(|key, set| {
             let set = numbers.get(set as usize).copied().unwrap_or(NO_SET);
             if set == NO_SET || self.index.segments.iter().any(|segment| segment.keeps(key, set, &mut scratch)) {
@@ -339,7 +334,7 @@ impl Editor {
     pub fn find<K: Key>(&self, key: K) -> Result<Vec<u32>, QueryError> {
         self.index.check::<K>()?;
         let mut ids = vec![];
-        self.index.find(self.index.digest_of(&key), &mut QueryScratch::default(), &mut ids);
+        self.index.find(self.index.digest_of(&key), &mut ids);
         Ok(ids)
     }
 
@@ -420,7 +415,7 @@ impl Sketch {
     fn gives_back(&self) -> bool {
         match &self.body {
             Body::Cuckoo(_) => true,
-            Body::Bloom(body) => body.counting(),
+            Body::Bloom(body) => body.counting,
         }
     }
 }
@@ -431,7 +426,7 @@ impl Segment {
         let most = match &self.content {
             Content::Frozen(..) => return 0,
             // A pair that is only counted takes no slot: never more of them than a reader believes.
-            Content::Sketch(Sketch { body: Body::Cuckoo(body), .. }) if body.counting() => body.capacity(),
+            Content::Sketch(Sketch { body: Body::Cuckoo(body), .. }) if body.counting => body.capacity(),
             Content::Sketch(_) => u64::MAX,
         };
         self.capacity.min(most).saturating_sub(self.pairs)
@@ -457,7 +452,7 @@ impl Segment {
     }
 
     /// Whether a pair is found here, and will be whatever else is taken out: in tables that give nothing back, or listed exactly.
-    fn keeps(&self, key: Digest, set: u32, scratch: &mut QueryScratch) -> bool {
+    fn keeps(&self, key: Digest, set: u32, scratch: &mut Scratch) -> bool {
         let mut ids = vec![];
         match &self.content {
             Content::Sketch(sketch) if sketch.gives_back() => {
@@ -465,7 +460,7 @@ impl Segment {
                     && self.numbers.local(set).is_some_and(|local| ids.binary_search(&local).is_ok())
             }
             Content::Sketch(_) | Content::Frozen(..) => {
-                scratch.find_in(self, key, &mut ids);
+                self.find(key, scratch, &mut ids);
                 ids.binary_search(&set).is_ok()
             }
         }

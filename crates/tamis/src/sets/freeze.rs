@@ -88,20 +88,14 @@ impl SetLists {
     }
 }
 
-/// What was built besides the segment.
-pub(super) struct Built {
-    pub(super) segment: Segment,
-    pub(super) colours: u64,
-}
-
-/// Builds the segment; `rate` is the share of absent keys that get some list.
+/// Builds the segment, and says how many colours it has; `rate` is the share of absent keys that get some list.
 pub(super) fn build(
     pairs: &Keys,
     set_sizes: &SetSizes,
     sizes: &[u64],
     rate: f64,
     common: &Common,
-) -> Result<Built, Error> {
+) -> Result<(Segment, u64), Error> {
     let stop = || common.stop();
     let by_size = heaviest_first(&sizes[..set_sizes.sets as usize]);
     let mut rank = vec![0; by_size.len()];
@@ -145,5 +139,5 @@ pub(super) fn build(
     let count = frozen.lists.len();
     let numbers = Numbers::listed(by_size);
     let segment = Segment { keys, pairs, capacity: pairs, content: Content::frozen(frozen.into(), &numbers), numbers };
-    Ok(Built { segment, colours: count })
+    Ok((segment, count))
 }

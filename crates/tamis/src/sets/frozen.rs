@@ -18,9 +18,7 @@ use super::lists::Lists;
 use super::segment::Numbers;
 use crate::error::FormatError;
 use crate::filter::query::Filter;
-#[cfg(feature = "build")]
-use crate::format::put_varint;
-use crate::format::{Form, Places, Reader};
+use crate::format::{Form, Places, Reader, put_varint};
 use crate::hash::{Digest, Domain};
 use crate::maps::Map;
 
@@ -81,18 +79,12 @@ impl CachedLists {
 pub(super) const BATCH: usize = crate::filter::steps::ROUND;
 
 impl Frozen {
-    /// The colour of a key; nothing if it is in no set.
-    fn colour(&self, key: Digest) -> Option<u64> {
-        // Both hold digests as bytes: `decode` made sure that they cannot refuse one.
-        if !self.filter.as_ref().is_none_or(|filter| filter.contains(Hashed(key)) == Ok(true)) {
-            return None;
-        }
-        self.map.get_u64(Hashed(key)).ok().flatten()
-    }
-
     /// Appends the list of a key, as numbers of the file.
     pub(super) fn find(&self, key: Digest, cached: &CachedLists, numbers: &Numbers, ids: &mut Vec<u32>) {
-        if let Some(colour) = self.colour(key) {
+        // Both hold digests as bytes: `decode` made sure that they cannot refuse one.
+        if self.filter.as_ref().is_none_or(|filter| filter.contains(Hashed(key)) == Ok(true))
+            && let Ok(Some(colour)) = self.map.get_u64(Hashed(key))
+        {
             self.list(colour, cached, numbers, ids);
         }
     }
@@ -143,7 +135,6 @@ impl Frozen {
         }
     }
 
-    #[cfg(feature = "build")]
     pub(super) fn encode(&self, out: &mut Vec<u8>) {
         put_varint(out, self.filter.as_ref().map_or(0, |filter| filter.as_bytes().len() as u64));
         put_varint(out, self.map.as_bytes().len() as u64);

@@ -145,7 +145,6 @@ impl Groups {
     }
 
     /// Makes it `sets` sets in all; those that are there stay where they are.
-    #[cfg(feature = "build")]
     pub(crate) fn grow(&mut self, sets: u32) {
         let repetitions = self.tables.len() as u32;
         for (t, table) in (0..).zip(&mut self.tables) {
@@ -210,7 +209,6 @@ impl Table {
     }
 
     /// Puts the newest set behind the others of its partition.
-    #[cfg(feature = "build")]
     fn insert(&mut self, [partition, after]: [u32; 2], id: u32) {
         let (_, later) = self.starts.split_at_mut(partition as usize + 1);
         self.members.insert(later[0] as usize, id);
@@ -263,7 +261,6 @@ mod tests {
 
     /// One by one or at once: the same tables.
     #[test]
-    #[cfg(feature = "build")]
     fn growing_is_starting_larger() {
         for repetitions in [1, 2, 4] {
             for steps in [1, 5, 100] {

@@ -62,35 +62,13 @@ pub(crate) struct SetEntry {
     pub(crate) pairs: u64,
 }
 
+/// What queries use again and again: that of a sketch; the lists of one segment, and where each ends; those of all segments.
+type FindScratch = (Scratch, Vec<u32>, Vec<usize>, Vec<Vec<u32>>);
+
 /// The numbers of all sets that are not removed.
 pub(crate) fn by_name(names: &[SetEntry]) -> HashMap<Box<str>, u32> {
     let alive = (0..).zip(names).filter(|(_, entry)| !entry.removed);
     alive.map(|(id, entry)| (entry.name.clone(), id)).collect()
-}
-
-/// Memory that queries use again and again.
-#[derive(Debug)]
-pub(crate) struct QueryScratch {
-    scratch: Scratch,
-    /// Lists of one segment, and where each ends.
-    ids: Vec<u32>,
-    ends: Vec<usize>,
-    /// Lists of all segments, by key.
-    lists: Vec<Vec<u32>>,
-}
-
-impl Default for QueryScratch {
-    fn default() -> QueryScratch {
-        QueryScratch { scratch: Scratch::new(), ids: vec![], ends: vec![], lists: vec![] }
-    }
-}
-
-impl QueryScratch {
-    /// Appends the sets of one segment.
-    #[cfg(feature = "build")]
-    pub(crate) fn find_in(&mut self, segment: &Segment, key: Digest, ids: &mut Vec<u32>) {
-        segment.find(key, &mut self.scratch, ids);
-    }
 }
 
 impl Index {
@@ -104,7 +82,6 @@ impl Index {
 
     /// Pairs that a new segment is made for: a quarter of those that there are, so that an index that keeps growing has few segments. A file
     /// can claim any number of pairs, so no more than two for each of its bytes.
-    #[cfg(feature = "build")]
     pub(crate) fn growth(&self) -> u64 {
         (self.pairs() / 4).min(2 * self.approx_bytes())
     }
@@ -119,17 +96,18 @@ impl Index {
     }
 
     /// Writes the sets of a key into `ids`, ascending.
-    pub(crate) fn find(&self, key: Digest, scratch: &mut QueryScratch, ids: &mut Vec<u32>) {
+    pub(crate) fn find(&self, key: Digest, ids: &mut Vec<u32>) {
+        let mut scratch = Scratch::default();
         ids.clear();
         for segment in &self.segments {
-            segment.find(key, &mut scratch.scratch, ids);
+            segment.find(key, &mut scratch, ids);
         }
         self.merge_segments(ids);
     }
 
     /// The sets of a key, with how often it is in each.
     pub(crate) fn frequencies(&self, key: Digest) -> Vec<(u32, u8)> {
-        let mut scratch = Scratch::new();
+        let mut scratch = Scratch::default();
         let mut sums = std::collections::BTreeMap::<u32, u8>::new();
         for segment in &self.segments {
             segment.frequencies(key, &mut scratch, |id, times| {
@@ -159,37 +137,32 @@ impl Index {
 
     /// Tells the sets of every key, in order.
     pub(crate) fn find_many<K: Key>(&self, keys: &[K], mut found: impl FnMut(usize, &[u32])) {
-        let mut scratch = QueryScratch::default();
+        let mut scratch = FindScratch::default();
         let mut names = [Digest::default(); BATCH];
         for (round, keys) in keys.chunks(BATCH).enumerate() {
             names.iter_mut().zip(keys).for_each(|(to, key)| *to = self.digest_of(key));
-            self.find_some(&names[..keys.len()], &mut scratch, |at, ids| found(round * BATCH + at, ids));
+            self.find_some(&names[..keys.len()], &mut scratch, &mut |at, ids| found(round * BATCH + at, ids));
         }
     }
 
     /// The same for at most [`BATCH`] names.
-    fn find_some(&self, names: &[Digest], scratch: &mut QueryScratch, mut found: impl FnMut(usize, &[u32])) {
-        let QueryScratch { scratch, ids, ends, lists } = scratch;
-        if let ([segment], 0) = (&self.segments[..], self.removed) {
-            segment.find_many(names, scratch, ids, ends);
-            let mut start = 0;
-            for (at, &end) in ends.iter().enumerate() {
-                found(at, &ids[start..end]);
-                start = end;
-            }
-            return;
-        }
+    fn find_some(&self, names: &[Digest], scratch: &mut FindScratch, found: &mut dyn FnMut(usize, &[u32])) {
+        let (scratch, ids, ends, lists) = scratch;
+        let alone = self.segments.len() == 1 && self.removed == 0;
         lists.resize_with(names.len(), Vec::new);
         lists.iter_mut().for_each(Vec::clear);
         for segment in &self.segments {
             segment.find_many(names, scratch, ids, ends);
             let mut start = 0;
-            for (list, &end) in lists.iter_mut().zip(&*ends) {
-                list.extend_from_slice(&ids[start..end]);
+            for (at, (list, &end)) in lists.iter_mut().zip(&*ends).enumerate() {
+                match alone {
+                    true => found(at, &ids[start..end]),
+                    false => list.extend_from_slice(&ids[start..end]),
+                }
                 start = end;
             }
         }
-        for (at, list) in lists.iter_mut().enumerate() {
+        for (at, list) in lists.iter_mut().enumerate().filter(|_| !alone) {
             self.merge_segments(list);
             found(at, list);
         }
@@ -260,7 +233,6 @@ impl Index {
     }
 
     /// About how long the file will be.
-    #[cfg(feature = "build")]
     pub(crate) fn approx_bytes(&self) -> u64 {
         let mut sum = 4096 + self.names.len() as u64 * 32;
         for segment in &self.segments {

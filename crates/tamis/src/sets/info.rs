@@ -56,7 +56,7 @@ impl Sketch {
     /// For keys of no set and of so many.
     fn false_sets(&self, sets: u32, each: f64) -> (f64, f64) {
         let rate = with_body!(&self.body, body => body.rate(&self.words));
-        let Repeats { repetitions, partitions } = with_body!(&self.body, body => body.repeats());
+        let Repeats { repetitions, partitions } = with_body!(&self.body, body => body.repeats);
         let rows = Rows { sets, repetitions, partitions };
         let passing = self.existence.as_ref().map_or(1.0, |(filter, _)| filter.rate());
         (passing * rows.false_sets(0.0, rate), rows.false_sets(each, rate))

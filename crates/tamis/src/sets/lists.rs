@@ -14,13 +14,9 @@
 
 use bytes::Bytes;
 
-use super::bits::BitReader;
-#[cfg(feature = "build")]
-use super::bits::BitWriter;
+use super::bits::{BitReader, BitWriter};
 use crate::error::FormatError;
-use crate::format::Reader;
-#[cfg(feature = "build")]
-use crate::format::put_varint;
+use crate::format::{Reader, put_varint};
 
 /// Lists in a block.
 const BLOCK_LISTS: u64 = 16;
@@ -30,7 +26,6 @@ const WIDTH_BITS: u32 = 5;
 const MAX_BITS: u64 = 1 << 46;
 
 /// Appends a list.
-#[cfg(feature = "build")]
 pub(crate) fn put(out: &mut BitWriter, ids: &[u32], sets: u32) {
     out.put_gamma(ids.len() as u32 + 1);
     if let Some(last) = sets.checked_sub(1) {
@@ -39,7 +34,6 @@ pub(crate) fn put(out: &mut BitWriter, ids: &[u32], sets: u32) {
 }
 
 /// The middle of ids that lie in `low..=high`, and both halves.
-#[cfg(feature = "build")]
 fn put_middle(out: &mut BitWriter, ids: &[u32], low: u32, high: u32) {
     let (left, right) = (ids.len() / 2, ids.len().saturating_sub(ids.len() / 2 + 1));
     let Some(&id) = ids.get(left) else { return };
@@ -122,7 +116,6 @@ pub(crate) struct Lists {
 
 impl Lists {
     /// Puts lists side by side that were written by [`put`] for so many sets: each the bytes, the first bit and the number of bits.
-    #[cfg(feature = "build")]
     pub(crate) fn new<'a>(lists: impl Iterator<Item = (&'a [u8], u64, u64)>, sets: u32) -> Lists {
         let (mut headers, mut blocks) = (vec![], BitWriter::default());
         let (mut count, mut longest) = (0, 0);
@@ -158,7 +151,6 @@ impl Lists {
     }
 
     /// The same from ids.
-    #[cfg(feature = "build")]
     pub(crate) fn of<'a>(lists: impl Iterator<Item = &'a [u32]>, sets: u32) -> Lists {
         let (mut all, mut ends) = (BitWriter::default(), vec![0]);
         for ids in lists {
@@ -200,7 +192,6 @@ impl Lists {
         &self.payload
     }
 
-    #[cfg(feature = "build")]
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         [self.count, self.bits, u64::from(self.base)].into_iter().for_each(|number| put_varint(out, number));
     }
@@ -237,7 +228,7 @@ impl Lists {
     }
 }
 
-#[cfg(all(test, feature = "build"))]
+#[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use bytes::Bytes;
 
-use super::index::{Index, QueryScratch, by_name};
+use super::index::{Index, by_name};
 use super::info::SegmentInfo;
 use crate::debug::brief_debug;
 use crate::error::{FormatError, QueryError};
@@ -66,7 +66,7 @@ impl Sets {
     /// The same in a vector of the caller's, whose content is replaced.
     pub fn find_into<K: Key>(&self, key: K, ids: &mut Vec<u32>) -> Result<(), QueryError> {
         self.index.check::<K>()?;
-        self.index.find(self.index.digest_of(&key), &mut QueryScratch::default(), ids);
+        self.index.find(self.index.digest_of(&key), ids);
         Ok(())
     }
 

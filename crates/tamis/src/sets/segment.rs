@@ -14,9 +14,7 @@ use super::groups::Groups;
 use super::side::Side;
 use super::words::Words;
 use crate::error::FormatError;
-#[cfg(feature = "build")]
-use crate::format::put_varint;
-use crate::format::{Places, Reader};
+use crate::format::{Places, Reader, put_varint};
 use crate::hash::{Digest, Salt};
 use crate::leaves::bloom::SplitBlock;
 use crate::leaves::{Geometry, Query};
@@ -109,7 +107,6 @@ impl Numbers {
         ids.partition_point(|&id| id != NO_SET)
     }
 
-    #[cfg(feature = "build")]
     fn encode(&self, out: &mut Vec<u8>) {
         put_varint(out, u64::from(self.len()));
         match self {
@@ -291,7 +288,6 @@ impl Segment {
     }
 
     /// Directory: kind, keys, pairs, capacity, which sets, then what the kind needs.
-    #[cfg(feature = "build")]
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         out.push(match &self.content {
             Content::Frozen(..) => FROZEN,
@@ -316,7 +312,6 @@ impl Segment {
     }
 
     /// Bits of all payloads.
-    #[cfg(feature = "build")]
     pub(crate) fn bits(&self) -> f64 {
         let mut bytes = 0;
         let _ = self.payloads(|payload| {
@@ -327,7 +322,6 @@ impl Segment {
     }
 
     /// Hands on the payloads, in the order of the file.
-    #[cfg(feature = "build")]
     pub(crate) fn payloads<E>(&self, mut put: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
         match &self.content {
             Content::Frozen(frozen, _) => frozen.payloads().into_iter().try_for_each(put),
@@ -399,7 +393,7 @@ impl Sketch {
             BLOOM => Body::Bloom(CscBloom::decode(from)?),
             _ => Body::Cuckoo(CscCuckoo::decode(from)?),
         };
-        let repeats = with_body!(&body, body => body.repeats());
+        let repeats = with_body!(&body, body => body.repeats);
         let partitions = repeats.partitions;
         if partitions > most {
             return Err(FormatError::invalid(format!("directory: {partitions} partitions, expected at most {most}")));

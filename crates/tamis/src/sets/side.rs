@@ -9,9 +9,7 @@ use bytes::Bytes;
 
 use super::lists::Lists;
 use crate::error::FormatError;
-#[cfg(feature = "build")]
-use crate::format::put_varint;
-use crate::format::{Places, Reader};
+use crate::format::{Places, Reader, put_varint};
 use crate::hash::Digest;
 
 /// Bytes of a key's name.
@@ -69,6 +67,18 @@ impl Packed {
         }
         (low < self.len() && self.name(low) == key).then_some(low)
     }
+
+    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
+        put_varint(out, self.len() as u64);
+        if self.len() > 0 {
+            self.lists.encode(out);
+        }
+    }
+
+    /// What goes into the file, in this order.
+    pub(crate) fn payloads(&self) -> [&[u8]; 2] {
+        [&self.names, self.lists.payload()]
+    }
 }
 
 impl Side {
@@ -108,7 +118,6 @@ impl Side {
     }
 
     /// As it is written, for so many sets: lists depend on their number, and some may have been added.
-    #[cfg(feature = "build")]
     pub(crate) fn pack(&self, sets: u32) -> Packed {
         let Some(open) = &self.open else {
             return match self.packed.lists.sets() == sets || self.is_empty() {
@@ -124,7 +133,6 @@ impl Side {
         Packed { names: names.into(), lists: Lists::of(open.values().map(|list| &list[..]), sets) }
     }
 
-    #[cfg(feature = "build")]
     fn opened(mut self) -> Side {
         self.open();
         self
@@ -160,22 +168,7 @@ impl Side {
     }
 }
 
-#[cfg(feature = "build")]
-impl Packed {
-    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
-        put_varint(out, self.len() as u64);
-        if self.len() > 0 {
-            self.lists.encode(out);
-        }
-    }
-
-    /// What goes into the file, in this order.
-    pub(crate) fn payloads(&self) -> [&[u8]; 2] {
-        [&self.names, self.lists.payload()]
-    }
-}
-
-#[cfg(all(test, feature = "build"))]
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::hash::scramble;

@@ -39,7 +39,7 @@ impl Sketch {
             }
         };
         let words = empty(with_body!(&body, body => body.payload_len()))?;
-        let groups = with_body!(&body, body => body.repeats()).groups(sets, u64::MAX);
+        let groups = with_body!(&body, body => body.repeats).groups(sets, u64::MAX);
         Ok(Sketch { body, groups, existence, heavy: Side::default(), extra: Side::default(), words })
     }
 
@@ -54,6 +54,13 @@ impl Sketch {
             Body::Cuckoo(body) => body.add(words.change(), groups, key, set, times).is_err(),
         };
         !full || list(extra, key, set)
+    }
+
+    /// Makes keys known to the filter in front.
+    pub(super) fn insert_existence(&mut self, keys: &[Digest]) {
+        if let Some((filter, payload)) = &mut self.existence {
+            filter.insert_many(payload.change(), keys);
+        }
     }
 }
 
@@ -118,7 +125,7 @@ fn fill(
     let expected = (keys as f64 * (capacity as f64 / sizes.pairs().max(1) as f64).max(1.0)) as u64;
     let mut sketch = Sketch::empty(shape, counting, sizes.sets, expected)?;
     if let Body::Cuckoo(body) = &mut sketch.body {
-        *body = body.numbered(salt);
+        body.number = salt;
     }
     let mut queue = Queue::default();
     let mut names = Vec::with_capacity(EXISTENCE_BATCH);
@@ -193,14 +200,5 @@ impl Queue {
         }
         self.keys.clear();
         self.sets.clear();
-    }
-}
-
-impl Sketch {
-    /// Makes keys known to the filter in front.
-    pub(super) fn insert_existence(&mut self, keys: &[Digest]) {
-        if let Some((filter, payload)) = &mut self.existence {
-            filter.insert_many(payload.change(), keys);
-        }
     }
 }

@@ -24,12 +24,6 @@ impl Words {
     }
 }
 
-impl Default for Words {
-    fn default() -> Words {
-        Words::Own(vec![])
-    }
-}
-
 impl Deref for Words {
     type Target = [u8];
 

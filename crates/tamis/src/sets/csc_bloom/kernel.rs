@@ -11,10 +11,13 @@ use crate::sets::coalesce::{BLOCK, SketchQuery, coalesce, inside, push_block};
 /// Words of a step.
 const STEP: usize = 8;
 
-pub(super) fn find(shape: &CscBloom, query: SketchQuery<'_>) {
-    match shape.counting {
-        false => dispatch(query.scratch.level, Find::<false>(shape, query)),
-        true => dispatch(query.scratch.level, Find::<true>(shape, query)),
+impl CscBloom {
+    /// Appends the numbers of the sets that may hold a key, ascending.
+    pub(crate) fn find(&self, query: SketchQuery<'_>) {
+        match self.counting {
+            false => dispatch(query.scratch.level, Find::<false>(self, query)),
+            true => dispatch(query.scratch.level, Find::<true>(self, query)),
+        }
     }
 }
 

@@ -9,11 +9,14 @@ use crate::arch::{Isa, Kernel, dispatch};
 use crate::hash::Digest;
 use crate::sets::coalesce::{SketchQuery, coalesce, inside, push_ones};
 
-pub(super) fn find(shape: &CscCuckoo, query: SketchQuery<'_>) {
-    match shape.bits {
-        16 => dispatch(query.scratch.level, Find::<16>(shape, query)),
-        8 => dispatch(query.scratch.level, Find::<8>(shape, query)),
-        _ => dispatch(query.scratch.level, Find::<0>(shape, query)),
+impl CscCuckoo {
+    /// Appends the numbers of the sets that may hold a key, ascending.
+    pub(crate) fn find(&self, query: SketchQuery<'_>) {
+        match self.bits {
+            16 => dispatch(query.scratch.level, Find::<16>(self, query)),
+            8 => dispatch(query.scratch.level, Find::<8>(self, query)),
+            _ => dispatch(query.scratch.level, Find::<0>(self, query)),
+        }
     }
 }
 

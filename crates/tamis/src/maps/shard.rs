@@ -47,9 +47,9 @@ impl Symbols {
         match self {
             Symbols::Offset(least) => number.wrapping_sub(*least),
             Symbols::Dense(least, symbols) => {
-                symbols.get(number.wrapping_sub(*least) as usize).copied().unwrap_or(0).into()
+                symbols.get(number.wrapping_sub(*least) as usize).map_or(0, |&s| s.into())
             }
-            Symbols::Sparse(symbols) => symbols.get(&number).copied().unwrap_or(0).into(),
+            Symbols::Sparse(symbols) => symbols.get(&number).map_or(0, |&symbol| symbol.into()),
         }
     }
 }
@@ -75,18 +75,20 @@ struct NodeKeys {
 }
 
 impl NodeKeys {
-    /// Pairs by the side of a node: before the symbol `middle`, or from it on. Several threads take parts of them.
-    fn sides(pairs: &[Paired], symbols: &Symbols, middle: u64, threads: usize) -> [NodeKeys; 2] {
+    /// Keys by the side of a node: before the symbol `middle`, or from it on.
+    fn sides(keys: impl Iterator<Item = (Digest, u64)>, middle: u64) -> [NodeKeys; 2] {
+        let mut sides = [NodeKeys::default(), NodeKeys::default()];
+        keys.for_each(|(digest, symbol)| sides[(symbol >= middle) as usize].push(digest, symbol));
+        sides
+    }
+
+    /// The sides of pairs, parts of which are taken by several threads.
+    fn sides_of(pairs: &[Paired], symbols: &Symbols, middle: u64, threads: usize) -> [NodeKeys; 2] {
         let part = pairs.len().div_ceil(threads).max(1);
-        let parts = each(pairs.chunks(part).collect(), threads, |pairs: &[Paired]| {
-            let mut sides = [NodeKeys::default(), NodeKeys::default()];
-            for pair in pairs {
-                let symbol = symbols.get(pair.value);
-                sides[(symbol >= middle) as usize].push(pair.digest, symbol);
-            }
-            sides
-        });
-        let mut parts = parts.into_iter();
+        let mut parts = each(pairs.chunks(part).collect(), threads, |pairs: &[Paired]| {
+            NodeKeys::sides(pairs.iter().map(|pair| (pair.digest, symbols.get(pair.value))), middle)
+        })
+        .into_iter();
         let mut sides = parts.next().unwrap_or_default();
         for part in parts {
             for (side, mut part) in sides.iter_mut().zip(part) {
@@ -148,24 +150,23 @@ impl<'a> Shape<'a> {
         if node == 0 { self.fingerprint } else { 0 }
     }
 
-    /// The leaves of a flat node.
-    fn leaves(&self, node: usize, bits: u32) -> Vec<Structure> {
-        let whole = bits + self.beside(node);
-        (0..words(whole)).map(|word| self.flats.leaf((whole - WORD_BITS * word).min(WORD_BITS))).collect()
+    /// The leaves of a node.
+    fn leaves(&self, number: usize) -> Vec<Step> {
+        match &self.nodes[number] {
+            Node::Exact { plan, .. } => plan.steps.clone(),
+            Node::Symbols { bits, .. } | Node::Children { bits, .. } => {
+                let whole = bits + self.beside(number);
+                let leaf = |word: u32| self.flats.leaf((whole - WORD_BITS * word).min(WORD_BITS));
+                (0..words(whole)).map(|word| Step { role: Role::Decide, structure: leaf(word) }).collect()
+            }
+        }
     }
 
     /// What every leaf is, in the order of the file.
     pub(super) fn kinds(&self) -> Vec<[u8; 2]> {
-        let mut kinds: Vec<[u8; 2]> = self.front().iter().map(|front| [FRONT.encode(), front.tag()]).collect();
-        for (number, node) in self.nodes.iter().enumerate() {
-            match node {
-                Node::Exact { plan, .. } => kinds.extend(plan.steps.iter().map(Step::kind)),
-                Node::Symbols { bits, .. } | Node::Children { bits, .. } => {
-                    kinds.extend(self.leaves(number, *bits).iter().map(|leaf| [Role::Decide.encode(), leaf.tag()]));
-                }
-            }
-        }
-        kinds
+        let front = self.front().map(|structure| Step { role: FRONT, structure });
+        let leaves = (0..self.nodes.len()).flat_map(|number| self.leaves(number));
+        front.into_iter().chain(leaves).map(|step| step.kind()).collect()
     }
 
     /// Front, root and nodes as a directory has them; `geometries` are those of all leaves.
@@ -183,12 +184,7 @@ impl<'a> Shape<'a> {
         put_varint(out, self.nodes.len() as u64);
         for (number, node) in self.nodes.iter().enumerate() {
             node.encode(self.beside(number), out);
-            match node {
-                Node::Exact { plan, .. } => list(plan.steps.len(), out),
-                Node::Symbols { bits, .. } | Node::Children { bits, .. } => {
-                    list(self.leaves(number, *bits).len(), out);
-                }
-            }
+            list(self.leaves(number).len(), out);
         }
     }
 
@@ -223,9 +219,7 @@ impl<'a> Shape<'a> {
         for (number, built) in numbers.into_iter().zip(built) {
             parts[before + number] = built;
         }
-        let mut all = Vec::with_capacity(parts.len());
-        parts.iter_mut().for_each(|part| all.append(part));
-        Ok(all)
+        Ok(parts.into_iter().flatten().collect())
     }
 
     /// Leads pairs down the tree and hands on what is to be built at every node.
@@ -263,14 +257,8 @@ impl<'a> Shape<'a> {
                 Node::Exact { plan, yes, no, middle } => {
                     let middle = u64::from(*middle);
                     let [yeses, noes] = match first {
-                        true => NodeKeys::sides(pairs, self.symbols, middle, threads),
-                        false => {
-                            let mut sides = [NodeKeys::default(), NodeKeys::default()];
-                            for (digest, symbol) in keys.iter() {
-                                sides[(symbol >= middle) as usize].push(digest, symbol);
-                            }
-                            sides
-                        }
+                        true => NodeKeys::sides_of(pairs, self.symbols, middle, threads),
+                        false => NodeKeys::sides(keys.iter(), middle),
                     };
                     drop(keys);
                     Task::Exact(plan, pass_on(&mut node_keys, *yes, yeses), pass_on(&mut node_keys, *no, noes))
@@ -296,12 +284,8 @@ impl<'a> Shape<'a> {
                     Task::Flat(*bits, Arc::new(keys.digests), ways)
                 }
             };
-            let leaves = match node {
-                Node::Exact { plan, .. } => plan.steps.len(),
-                Node::Symbols { bits, .. } | Node::Children { bits, .. } => self.leaves(number, *bits).len(),
-            };
             take(Job { number, salt, work })?;
-            salt += leaves as u64;
+            salt += self.leaves(number).len() as u64;
         }
         Ok(())
     }
@@ -312,21 +296,19 @@ impl<'a> Shape<'a> {
         let Job { number, salt, work: task } = job;
         let work = Work { salt: Salt::new(*salt), skip, threads, stop };
         let (bits, digests, values) = match task {
-            Task::Exact(plan, yes, no) => {
-                return build_steps(plan, yes, &&no[..], None, *salt, work);
-            }
+            Task::Exact(plan, yes, no) => return build_steps(plan, yes, &&no[..], None, *salt, work),
             Task::Flat(bits, digests, values) => (*bits, digests, values),
         };
         let beside = self.beside(*number);
         let mut parts = vec![];
-        for (word, leaf) in (0..).zip(self.leaves(*number, bits)) {
+        for (word, Step { structure, .. }) in (0..).zip(self.leaves(*number)) {
             let piece = |(&digest, &value): (&Digest, &u64)| {
                 let mark = if beside > 0 { u128::from(fingerprint(digest, beside)) << bits } else { 0 };
                 ((u128::from(value) | mark) >> (word * tree::WORD_BITS)) as u32
             };
             let pieces: Vec<u32> = digests.iter().zip(values).map(piece).collect();
             let work = Work { salt: Salt::new(salt + u64::from(word)), ..work };
-            parts.push(leaf.build(&mut Sides::alone(digests, Values::Given(&pieces)), &work)?);
+            parts.push(structure.build(&mut Sides::alone(digests, Values::Given(&pieces)), &work)?);
         }
         Ok(parts)
     }

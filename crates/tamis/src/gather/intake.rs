@@ -165,10 +165,7 @@ impl<R: Record> Intake<R> {
             }
         }
         sort_distinct(&mut self.buffer, self.workspace.threads, stop)?;
-        match self.buffer.len() > have / 2 {
-            true => self.spill(stop),
-            false => Ok(()),
-        }
+        if self.buffer.len() > have / 2 { self.spill(stop) } else { Ok(()) }
     }
 
     /// Moves the sorted buffer to disk.

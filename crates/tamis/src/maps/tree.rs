@@ -251,10 +251,7 @@ impl Tree {
                 Target::Node(node) => {
                     at = match self.nodes.get(node as usize)? {
                         Node::Exact { steps, ask, yes, no, .. } => {
-                            match ask.map_or_else(|| steps.contains(key), |ask| ask.call(steps, key)) {
-                                true => *yes,
-                                false => *no,
-                            }
+                            if ask.map_or_else(|| steps.contains(key), |ask| ask.call(steps, key)) { *yes } else { *no }
                         }
                         Node::Flat(flat) => flat.get(key)?,
                     }

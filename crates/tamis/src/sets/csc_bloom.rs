@@ -172,10 +172,7 @@ impl CscBloom {
             let offset = groups.offset(t, set);
             for anchor in self.anchors(t, key) {
                 let cell = anchor.cell(offset, self.words) as usize;
-                least = least.min(match self.counting {
-                    true => table[cell],
-                    false => table[cell / 8] >> (cell % 8) & 1,
-                });
+                least = least.min(if self.counting { table[cell] } else { table[cell / 8] >> (cell % 8) & 1 });
             }
             tables += 1;
         }

@@ -311,10 +311,7 @@ impl Sealed {
     /// The same for a digest.
     pub(super) fn exclude_digest(&mut self, digest: Digest) -> Result<(), Error> {
         self.batch.push(digest);
-        match self.batch.len() < ROUND {
-            true => Ok(()),
-            false => self.sieve_batch(),
-        }
+        if self.batch.len() < ROUND { Ok(()) } else { self.sieve_batch() }
     }
 
     /// Lets go what the sieve refuses and keeps the rest.

@@ -434,7 +434,7 @@ impl Sealed {
         let plan = planned.as_ref().map(|planned| planned.design.plan.clone());
         let (bytes, mut report) = to_memory(|out| sealed.write(plan, out))?;
         let filter = Filter::open(bytes)?;
-        report.workload = planned.map(|planned| planned.outcome(filter.len(), Some(&filter)));
+        report.workload = planned.map(|planned| planned.workload.outcome(&planned.design, filter.len(), Some(&filter)));
         Ok((filter, report))
     }
 
@@ -447,7 +447,7 @@ impl Sealed {
         if let Some(planned) = planned {
             // A pipe cannot be asked.
             let filter = if path.is_file() { Some(Filter::read(path)?) } else { None };
-            report.workload = Some(planned.outcome(report.stats.keys, filter.as_ref()));
+            report.workload = Some(planned.workload.outcome(&planned.design, report.stats.keys, filter.as_ref()));
         }
         Ok(report)
     }

@@ -77,13 +77,6 @@ pub(super) struct WorkloadPlan {
     pub(super) design: PlannedDesign,
 }
 
-impl WorkloadPlan {
-    /// What was planned, beside what the filter does.
-    pub(super) fn outcome(&self, keys: u64, filter: Option<&Filter>) -> Outcome {
-        self.workload.outcome(&self.design, keys, filter)
-    }
-}
-
 impl Workload {
     /// Drops those that are keys. None if nothing is left that a filter could do well at.
     pub(super) fn new(mut counts: Counts, shards: &Shards, options: &Options) -> Result<Option<Workload>, BuildError> {
@@ -141,7 +134,8 @@ impl Workload {
         Ok(())
     }
 
-    fn outcome(&self, design: &PlannedDesign, keys: u64, filter: Option<&Filter>) -> Outcome {
+    /// What was planned, beside what the filter does.
+    pub(super) fn outcome(&self, design: &PlannedDesign, keys: u64, filter: Option<&Filter>) -> Outcome {
         let bits = |bits: f64| bits / keys.max(1) as f64;
         let real = filter.map(|filter| Prediction {
             bits_per_key: bits(filter.as_bytes().len() as f64 * 8.0),

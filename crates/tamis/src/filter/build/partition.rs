@@ -140,19 +140,21 @@ impl Partitioned {
         let labels = labels.sorted();
 
         let table = 8 * (labels.len() * (fingerprint_width(labels.len() as u64) + 1) + FRAME) as u64;
-        let gather = Gather { options: &options, workspace: &workspace, groups: &groups, table };
-        let mut sealed = gather.keys(&keys, &negatives, stats.conflicts, &group_of)?;
+        let (group_of, groups) = (&group_of[..], &groups[..]);
+        let conflicts = stats.conflicts > 0;
+        let gather = Gather { options: &options, workspace: &workspace, groups, group_of, conflicts, table };
+        let mut sealed = gather.keys(&keys, &negatives)?;
         let mut hasher = options.common.hasher;
-        if !hasher.is_keyed() && any(&sealed, Sealed::is_crowded)? {
+        let is_crowded = |found: bool, sealed: &Sealed| Ok::<_, BuildError>(found || sealed.is_crowded()?);
+        if !hasher.is_keyed() && sealed.iter().try_fold(false, is_crowded)? {
             drop(sealed);
             // As for keys without labels; these are mixed with their labels first.
             hasher = hasher.mixed(keys.set_hash(&stop)?);
             keys = keys.mapped(|digest| hasher.mix(digest), &stop)?;
             negatives = negatives.mapped(|digest| hasher.mix(digest), &stop)?;
-            sealed = gather.keys(&keys, &negatives, stats.conflicts, &group_of)?;
+            sealed = gather.keys(&keys, &negatives)?;
         }
-        let sealed = gather.negatives(sealed, keys, negatives, stats.conflicts, &group_of)?;
-        let parts = gather.plan(sealed)?;
+        let parts = gather.plan(gather.negatives(sealed, keys, negatives)?)?;
 
         let header = Header {
             hasher,
@@ -165,7 +167,7 @@ impl Partitioned {
         };
         out.expect(parts.iter().map(|part| part.bytes).sum::<u64>() + table / 8);
         let mut writer = Writer::new(out, &header, vec![])?;
-        let (lists, rates) = write_groups(&parts, &groups, &options, &mut writer)?;
+        let (lists, rates) = write_groups(&parts, groups, &options, &mut writer)?;
 
         // In the order of digests, for sums of rounded numbers depend on theirs.
         let bound = |&(_, number): &(Digest, u32)| {
@@ -241,6 +243,10 @@ struct Gather<'a> {
     options: &'a Options,
     workspace: &'a Arc<Workspace>,
     groups: &'a [Count],
+    /// The group of each label, from 1 on.
+    group_of: &'a [u8],
+    /// Whether a key is excluded under its own label.
+    conflicts: bool,
     /// Bits of the labels' table, which a budget has to pay for.
     table: u64,
 }
@@ -254,6 +260,11 @@ struct Part {
 }
 
 impl Gather<'_> {
+    /// The index of a record's group.
+    fn group(&self, record: &Labelled) -> Option<usize> {
+        (*self.group_of.get(record.label as usize)? as usize).checked_sub(1)
+    }
+
     /// A group's share of something, by how many there are of all.
     fn share(&self, whole: u64, part: u64, of: impl Fn(&Count) -> u64) -> u64 {
         let all: u64 = self.groups.iter().map(of).sum();
@@ -261,22 +272,16 @@ impl Gather<'_> {
     }
 
     /// The groups with their keys.
-    fn keys(
-        &self,
-        keys: &Sorted<Labelled>,
-        negatives: &Sorted<Labelled>,
-        conflicts: u64,
-        group_of: &[u8],
-    ) -> Result<Vec<Sealed>, Error> {
+    fn keys(&self, keys: &Sorted<Labelled>, negatives: &Sorted<Labelled>) -> Result<Vec<Sealed>, Error> {
         let stop = || self.options.common.stop();
         let whole = self.workspace.memory / SHARE;
         let room = |count: &Count| self.share(whole, count.keys, |count| count.keys).max(LEAST);
         let mut intakes: Vec<Intake<Digest>> =
             self.groups.iter().map(|count| Intake::new(self.workspace, room(count))).collect();
-        let dropped = (conflicts > 0 && self.options.on_conflict == OnConflict::Drop).then_some(negatives);
+        let dropped = (self.conflicts && self.options.on_conflict == OnConflict::Drop).then_some(negatives);
         walk(keys, dropped, &stop, &mut |records| {
             for record in records {
-                if let Some(intake) = find(group_of, record).and_then(|group| intakes.get_mut(group)) {
+                if let Some(intake) = self.group(record).and_then(|group| intakes.get_mut(group)) {
                     intake.push(record.digest, &stop)?;
                 }
             }
@@ -296,13 +301,11 @@ impl Gather<'_> {
         mut sealed: Vec<Sealed>,
         keys: Sorted<Labelled>,
         negatives: Sorted<Labelled>,
-        conflicts: u64,
-        group_of: &[u8],
     ) -> Result<Vec<Sealed>, Error> {
-        let kept = (conflicts > 0 && self.options.on_conflict == OnConflict::Keep).then_some(keys);
+        let kept = (self.conflicts && self.options.on_conflict == OnConflict::Keep).then_some(keys);
         walk(&negatives, kept.as_ref(), &|| self.options.common.stop(), &mut |records| {
             for record in records {
-                if let Some(sealed) = find(group_of, record).and_then(|group| sealed.get_mut(group)) {
+                if let Some(sealed) = self.group(record).and_then(|group| sealed.get_mut(group)) {
                     sealed.exclude_digest(record.digest)?;
                 }
             }
@@ -345,16 +348,6 @@ impl Gather<'_> {
         let keys: u64 = self.groups.iter().map(|count| count.keys).sum();
         BuildError::Labels { cause: error.into(), given, labels: self.table as f64 / keys.max(1) as f64 }
     }
-}
-
-/// Whether something is true of one of them.
-fn any<T>(all: &[T], is: impl Fn(&T) -> Result<bool, BuildError>) -> Result<bool, BuildError> {
-    all.iter().try_fold(false, |found, one| Ok(found || is(one)?))
-}
-
-/// The index of a record's group.
-fn find(group_of: &[u8], record: &Labelled) -> Option<usize> {
-    (*group_of.get(record.label as usize)? as usize).checked_sub(1)
 }
 
 /// Builds and writes all groups, several shards at a time whichever group they are of; returns their part of the

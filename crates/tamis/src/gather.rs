@@ -154,7 +154,8 @@ pub struct Workspace {
     /// Bytes of temporary files in use.
     used: AtomicU64,
     cell_bits: u32,
-    shard_keys: u64,
+    /// The most keys of a shard.
+    pub(crate) shard_keys: u64,
     /// Negatives of one part, about.
     part: u64,
 }
@@ -172,11 +173,6 @@ impl Workspace {
             shard_keys: SHARD_KEYS,
             part: negatives::PART,
         })
-    }
-
-    /// The most keys of a shard.
-    pub(crate) fn shard_keys(&self) -> u64 {
-        self.shard_keys
     }
 
     fn cells(&self) -> usize {

@@ -293,7 +293,7 @@ impl Collector {
         let stop = || common.stop();
         let mut pairs = pairs.finish(&stop)?;
         let counted = ValueCounts::new(&pairs, &values, common.threads, &stop)?;
-        let bits = shard_bits(counted.keys, workspace.shard_keys());
+        let bits = shard_bits(counted.keys, workspace.shard_keys);
         if bits > MAX_SHARD_BITS {
             return Err(BuildError::TooManyKeys { keys: counted.keys, place: "file" }.into());
         }

@@ -118,7 +118,7 @@ pub(crate) struct Decoder<'a> {
     /// Whether there was no byte at all.
     empty: bool,
     /// Decisions that may still be read.
-    left: u64,
+    pub(super) left: u64,
 }
 
 impl Decoder<'_> {
@@ -178,11 +178,6 @@ impl Decoder<'_> {
         }
         let length = node - 64;
         (0..length).fold(1, |value, _| value << 1 | self.narrow(Chance::default()) as u64)
-    }
-
-    /// Decisions that may still be read.
-    pub(crate) fn left(&self) -> u64 {
-        self.left
     }
 
     /// Whether the bytes were enough for what was read, and worth no more than they may be.

@@ -123,7 +123,7 @@ impl Table {
                 last = Some(value);
             }
             coded.decoder.finish()?;
-            from.draw(most - coded.decoder.left())?;
+            from.draw(most - coded.decoder.left)?;
             return Ok(Table::Numbers(numbers.into()));
         }
         spans.resize(count as usize, (0, 0));
@@ -135,7 +135,7 @@ impl Table {
             end += len;
         }
         coded.decoder.finish()?;
-        from.draw(most - coded.decoder.left())?;
+        from.draw(most - coded.decoder.left)?;
         let blob = from.take(end)?;
         Ok(Table::Bytes(bytes.slice_ref(blob), spans.into()))
     }

@@ -69,19 +69,12 @@ macro_rules! number {
         impl ToValue for $type {
             #[inline]
             fn to_value(&self) -> Value<'_> {
-                Value::Number(u64::from(*self))
+                Value::Number(*self as u64)
             }
         }
     )* };
 }
-number!(bool, u8, u16, u32, u64);
-
-impl ToValue for usize {
-    #[inline]
-    fn to_value(&self) -> Value<'_> {
-        Value::Number(*self as u64)
-    }
-}
+number!(bool, u8, u16, u32, u64, usize);
 
 macro_rules! bytes {
     ($($type:ty),*) => { $(

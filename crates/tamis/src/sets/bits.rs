@@ -5,9 +5,9 @@
 /// Bits that were written so far.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct BitWriter {
-    bytes: Vec<u8>,
+    pub(super) bytes: Vec<u8>,
     /// Bits written; the last byte may have room.
-    len: u64,
+    pub(super) len: u64,
 }
 
 impl BitWriter {
@@ -41,19 +41,6 @@ impl BitWriter {
             self.put(from.take(now), now);
             left -= u64::from(now);
         }
-    }
-
-    /// Bits written.
-    pub(crate) fn len(&self) -> u64 {
-        self.len
-    }
-
-    pub(crate) fn bytes(&self) -> &[u8] {
-        &self.bytes
-    }
-
-    pub(crate) fn into_bytes(self) -> Vec<u8> {
-        self.bytes
     }
 }
 
@@ -120,9 +107,9 @@ mod tests {
         gammas.iter().for_each(|&value| out.put_gamma(value));
         let mut copied = BitWriter::default();
         copied.put(5, 3);
-        copied.copy(out.bytes(), 0, out.len());
-        assert_eq!(copied.len(), out.len() + 3);
-        for (bytes, at) in [(out.bytes(), 0), (copied.bytes(), 3)] {
+        copied.copy(&out.bytes, 0, out.len);
+        assert_eq!(copied.len, out.len + 3);
+        for (bytes, at) in [(&out.bytes, 0), (&copied.bytes, 3)] {
             let mut from = BitReader::new(bytes, at);
             for &(value, count) in &values {
                 assert_eq!(from.take(count), value);

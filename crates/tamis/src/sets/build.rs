@@ -90,12 +90,12 @@ pub struct Build<I> {
 
 brief_debug!(Build<I>, it => kind: it.options.kind, options: it.options.common);
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct Settings {
     common: Common,
     kind: Kind,
-    absent: f64,
-    present: f64,
+    absent: Option<f64>,
+    present: Option<f64>,
     budget: Option<f64>,
     shape: Option<Shape>,
     existence: Option<f64>,
@@ -106,35 +106,16 @@ struct Settings {
     names: Vec<SetEntry>,
 }
 
-impl Default for Settings {
-    fn default() -> Settings {
-        Settings {
-            common: Common::default(),
-            kind: Kind::Auto,
-            absent: 0.01,
-            present: 0.1,
-            budget: None,
-            shape: None,
-            existence: None,
-            heavy: None,
-            counts: false,
-            room: 0,
-            kmer: 0,
-            names: vec![],
-        }
-    }
-}
-
 impl<I> Build<I> {
     set! {
         /// What to build; see [`Kind`].
         kind(kind: Kind) => options.kind = kind;
 
         /// The most false sets to expect for a key that is in no set; 0.01 unless told.
-        absent(sets: f64) => options.absent = sets;
+        absent(sets: f64) => options.absent = Some(sets);
 
         /// The most false sets to expect for a key that is in some set; 0.1 unless told. A frozen index has none.
-        present(sets: f64) => options.present = sets;
+        present(sets: f64) => options.present = Some(sets);
 
         /// A budget instead of those two: the fewest false sets in so many bits per pair. For sketches.
         bits_per_pair(bits: f64) => options.budget = Some(bits);
@@ -168,7 +149,7 @@ impl<I> Build<I> {
 
     /// The same sets, hash and k-mers as another index: the two can be merged.
     pub fn like(mut self, other: &Sets) -> Self {
-        let index = other.index();
+        let index = &other.index;
         self.options.common.hasher = index.hasher;
         self.options.kmer = index.kmer;
         self.options.names = index.names.iter().map(|entry| SetEntry { pairs: 0, ..entry.clone() }).collect();
@@ -402,6 +383,9 @@ const MAX_ATTEMPTS: u32 = 3;
 /// Pairs from which on a budget is kept: of fewer, what every sketch has takes more than a thousandth.
 const MIN_BUDGET_PAIRS: u64 = 1 << 16;
 
+/// False sets for keys in no set and in some, unless told.
+pub(super) const ABSENT: f64 = 0.01;
+pub(super) const PRESENT: f64 = 0.1;
 /// Sets to expect where none is known.
 const DEFAULT_SETS: u32 = 64;
 
@@ -438,8 +422,8 @@ impl Settings {
         report: &mut Report,
     ) -> Result<Option<Segment>, Error> {
         let kind = self.kind()?;
-        let existence = self.existence.map(|rate| ("existence", rate));
-        for (option, given) in [("absent", self.absent), ("present", self.present)].into_iter().chain(existence) {
+        let targets = [("absent", self.absent), ("present", self.present), ("existence", self.existence)];
+        for (option, given) in targets.into_iter().filter_map(|(option, given)| Some((option, given?))) {
             if given.is_nan() || given <= 0.0 {
                 return Err(BuildError::NotAboveZero { option, given }.into());
             }
@@ -450,7 +434,7 @@ impl Settings {
             }
             // A stranger that passes gets the list of some key.
             let list = set_sizes.pairs() as f64 / set_sizes.keys() as f64;
-            let rate = self.existence.unwrap_or(self.absent / list);
+            let rate = self.existence.unwrap_or(self.absent.unwrap_or(ABSENT) / list);
             let (segment, colours) = freeze::build(pairs, set_sizes, sizes, rate, &self.common)?;
             report.colours = Some(colours);
             report.absent = rate.min(1.0) * list;
@@ -499,7 +483,8 @@ impl Settings {
             // More false sets than there are sets need not be kept out.
             None => {
                 let most = f64::from(set_sizes.sets.max(1));
-                TuneGoal::Targets { absent: self.absent.min(most), present: self.present.min(most) }
+                let [absent, present] = [self.absent.unwrap_or(ABSENT), self.present.unwrap_or(PRESENT)];
+                TuneGoal::Targets { absent: absent.min(most), present: present.min(most) }
             }
         };
         let sketch = if kind == Kind::Cuckoo { tune::Sketch::Cuckoo } else { tune::Sketch::Bloom };

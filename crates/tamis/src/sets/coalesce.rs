@@ -139,5 +139,5 @@ fn every<'a>(groups: &Groups, rows: impl Iterator<Item = &'a [u64]> + Clone, out
         let place = groups.offset(t, id);
         row.get(place as usize / 64).is_some_and(|word| word >> (place % 64) & 1 == 1)
     };
-    out.extend((0..groups.sets()).filter(|&id| (0..).zip(rows.clone()).all(|row| marked(id, row))));
+    out.extend((0..groups.sets).filter(|&id| (0..).zip(rows.clone()).all(|row| marked(id, row))));
 }

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use super::build::{Collector, add_set, planned};
+use super::build::{ABSENT, Collector, PRESENT, add_set, planned};
 use super::coalesce::Scratch;
 use super::index::{Index, MAX_SEGMENTS, SetEntry, by_name};
 use super::query::Sets;
@@ -48,7 +48,7 @@ impl Editor {
     /// Takes up an index. Nothing is copied yet, but its tables are checked: a snapshot has a checksum of its own, which would hide that they were damaged.
     pub fn new(sets: &Sets) -> Result<Editor, FormatError> {
         sets.verify()?;
-        let index = sets.index().clone();
+        let index = sets.index.clone();
         let by_name = by_name(&index.names);
         Ok(Editor { index, by_name, open: None })
     }
@@ -159,7 +159,7 @@ impl Editor {
         let sizes = SetSizes { sets, multiplicities: vec![(each.min(sets.max(1)), keys.max(1))] };
         let capacity = self.index.growth().max(MIN_SEGMENT_PAIRS);
         let sizes = planned(&sizes, capacity);
-        let goal = TuneGoal::Targets { absent: 0.01, present: 0.1 };
+        let goal = TuneGoal::Targets { absent: ABSENT, present: PRESENT };
         // Rows that grow with the sets: see `Settings::tuned`.
         let options = tune::Options { heavy: Some(u32::MAX), repetitions: 1, ..tune::Options::default() };
         let tuned = tune::tune(kind.unwrap_or(tune::Sketch::Bloom), &sizes, goal, &options)?;
@@ -229,7 +229,7 @@ impl Editor {
     /// ```
     pub fn merge(&mut self, other: &Sets) -> Result<(), Error> {
         other.verify()?;
-        let theirs = other.index();
+        let theirs = &other.index;
         let unlike = unlike(&self.index, (theirs.hasher, Some(theirs.domain), theirs.kmer));
         if let Some(difference) = unlike.filter(|_| !theirs.segments.is_empty()).or_else(|| self.common(theirs)) {
             return Err(BuildError::CannotMerge { difference }.into());

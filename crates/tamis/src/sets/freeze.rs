@@ -70,7 +70,7 @@ impl SetLists {
             self.ranked.extend(sets.iter().map(|&set| self.rank[set as usize]));
             self.ranked.sort_unstable();
             lists::put(&mut self.written, &self.ranked, self.rank.len() as u32);
-            self.ends.push(self.written.len());
+            self.ends.push(self.written.len);
             return Ok(number);
         }
         Ok(*slot)
@@ -83,7 +83,7 @@ impl SetLists {
         order.sort_by_key(|&colour| (std::cmp::Reverse(self.counts[colour as usize]), len(colour), colour));
         let mut numbers = vec![0; order.len()];
         (0..).zip(&order).for_each(|(number, &colour)| numbers[colour as usize] = number);
-        let lists = order.iter().map(|&colour| (self.written.bytes(), self.ends[colour as usize], len(colour)));
+        let lists = order.iter().map(|&colour| (&self.written.bytes[..], self.ends[colour as usize], len(colour)));
         (Lists::new(lists, self.rank.len() as u32), numbers)
     }
 }
@@ -136,7 +136,7 @@ pub(super) fn build(
     let filter = filter.map(|filter| filter.finish()).transpose()?;
     let frozen = Frozen { filter, map: map.finish()?, lists };
     let (keys, pairs) = (set_sizes.keys(), set_sizes.pairs());
-    let count = frozen.lists.len();
+    let count = frozen.lists.count;
     let numbers = Numbers::listed(by_size);
     let segment = Segment { keys, pairs, capacity: pairs, content: Content::frozen(frozen.into(), &numbers), numbers };
     Ok((segment, count))

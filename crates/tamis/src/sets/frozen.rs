@@ -47,7 +47,7 @@ impl CachedLists {
     /// The most colours and numbers of some lists. No more than the lists pay for: a few bits can stand for all sets, and many lists for none.
     fn limits(lists: &Lists) -> (u64, u64) {
         let bytes = lists.payload_len();
-        (lists.len().min(MAX_CACHED.0).min(64 + 2 * bytes), MAX_CACHED.1.min(64 + 16 * bytes))
+        (lists.count.min(MAX_CACHED.0).min(64 + 2 * bytes), MAX_CACHED.1.min(64 + 16 * bytes))
     }
 
     pub(super) fn new(frozen: &Frozen, numbers: &Numbers) -> CachedLists {
@@ -149,7 +149,7 @@ impl Frozen {
             len => Some(Filter::within(places.take(len)?, places.budget)?),
         };
         let map = Map::within(places.take(map)?, Form::Map, places.budget)?;
-        lists.set_payload(places.take(lists.payload_len())?);
+        lists.payload = places.take(lists.payload_len())?;
         let (colours, numbers) = CachedLists::limits(&lists);
         // Itself, and the first lists.
         from.draw(size_of::<Frozen>() as u64 + 16 + 4 * (colours + numbers))?;
@@ -164,6 +164,6 @@ impl Frozen {
     /// What goes into the file, in this order.
     pub(super) fn payloads(&self) -> [&[u8]; 3] {
         let filter = self.filter.as_ref().map_or(&[][..], Filter::as_bytes);
-        [filter, self.map.as_bytes(), self.lists.payload()]
+        [filter, self.map.as_bytes(), &self.lists.payload]
     }
 }

@@ -92,7 +92,7 @@ impl fmt::Display for Repeats {
 pub(crate) struct Groups {
     /// 0 if there is one repetition.
     partitions: u32,
-    sets: u32,
+    pub(crate) sets: u32,
     /// One for each repetition; none if there is one, or if tables would take more than they are worth.
     tables: Vec<Table>,
 }
@@ -132,11 +132,6 @@ impl Groups {
     #[inline(always)]
     pub(crate) fn is_hashed(&self) -> bool {
         self.partitions > 0 && self.tables.is_empty()
-    }
-
-    /// How many sets there are.
-    pub(crate) fn sets(&self) -> u32 {
-        self.sets
     }
 
     /// Places in a row: one per set, or one per partition.
@@ -249,14 +244,14 @@ mod tests {
     fn hashed_offsets_are_the_tabled_ones() {
         let (tabled, hashed) = (Groups::new(3, 40, 500), Groups::hashed(3, 40, 500));
         assert!(hashed.is_hashed() && !tabled.is_hashed() && !Groups::hashed(1, 0, 5).is_hashed());
-        assert_eq!((hashed.width(), hashed.sets()), (tabled.width(), tabled.sets()));
+        assert_eq!((hashed.width(), hashed.sets), (tabled.width(), tabled.sets));
         assert!((0..3).all(|t| (0..500).all(|id| hashed.offset(t, id) == tabled.offset(t, id))));
     }
 
     #[test]
     fn alone_a_set_is_its_own_place() {
         let groups = Groups::new(1, 0, 99);
-        assert_eq!((groups.sets(), groups.width(), groups.offset(0, 57)), (99, 99, 57));
+        assert_eq!((groups.sets, groups.width(), groups.offset(0, 57)), (99, 99, 57));
     }
 
     /// One by one or at once: the same tables.
@@ -272,7 +267,7 @@ mod tests {
                     assert_eq!(format!("{grown:?}"), format!("{:?}", Groups::new(repetitions, 13, sets)));
                 }
                 grown.grow(10);
-                assert_eq!(grown.sets(), sets, "it never shrinks");
+                assert_eq!(grown.sets, sets, "it never shrinks");
             }
         }
     }

@@ -104,14 +104,14 @@ fn take_middle(from: &mut BitReader<'_>, ids: &mut [u32], low: u32, high: u32) {
 /// Many lists, by number.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Lists {
-    count: u64,
+    pub(super) count: u64,
     /// Ids are below.
-    sets: u32,
+    pub(super) sets: u32,
     /// Bits of all blocks.
     bits: u64,
     /// Bits that a shortest length takes.
     base: u32,
-    payload: Bytes,
+    pub(super) payload: Bytes,
 }
 
 impl Lists {
@@ -125,7 +125,7 @@ impl Lists {
             let base = block.iter().map(|&(_, _, bits)| bits).min().unwrap_or(0);
             let extra = block.iter().map(|&(_, _, bits)| bits - base).max().unwrap_or(0);
             let width = u64::BITS - extra.leading_zeros();
-            headers.push((blocks.len(), base, width));
+            headers.push((blocks.len, base, width));
             longest = longest.max(base);
             count += block.len() as u64;
             for &(_, _, bits) in &block {
@@ -136,16 +136,16 @@ impl Lists {
             }
         }
         let base = u64::BITS - longest.leading_zeros();
-        let mut lists = Lists { count, sets, bits: blocks.len(), base, payload: Bytes::new() };
+        let mut lists = Lists { count, sets, bits: blocks.len, base, payload: Bytes::new() };
         let mut front = BitWriter::default();
         for (start, shortest, width) in headers {
             front.put(start, lists.start_bits());
             front.put(shortest, base);
             front.put(u64::from(width), WIDTH_BITS);
         }
-        let mut payload = front.into_bytes();
+        let mut payload = front.bytes;
         debug_assert_eq!(payload.len() as u64, lists.front());
-        payload.extend_from_slice(blocks.bytes());
+        payload.extend_from_slice(&blocks.bytes);
         lists.payload = payload.into();
         lists
     }
@@ -155,9 +155,9 @@ impl Lists {
         let (mut all, mut ends) = (BitWriter::default(), vec![0]);
         for ids in lists {
             put(&mut all, ids, sets);
-            ends.push(all.len());
+            ends.push(all.len);
         }
-        Lists::new(ends.windows(2).map(|ends| (all.bytes(), ends[0], ends[1] - ends[0])), sets)
+        Lists::new(ends.windows(2).map(|ends| (&all.bytes[..], ends[0], ends[1] - ends[0])), sets)
     }
 
     fn start_bits(&self) -> u32 {
@@ -173,23 +173,9 @@ impl Lists {
         (self.count.div_ceil(BLOCK_LISTS) * u64::from(self.header_bits())).div_ceil(8)
     }
 
-    /// How many lists there are.
-    pub(crate) fn len(&self) -> u64 {
-        self.count
-    }
-
-    /// The number of sets that its lists were written for.
-    pub(crate) fn sets(&self) -> u32 {
-        self.sets
-    }
-
     /// Bytes of the payload.
     pub(crate) fn payload_len(&self) -> u64 {
         self.front() + self.bits.div_ceil(8)
-    }
-
-    pub(crate) fn payload(&self) -> &[u8] {
-        &self.payload
     }
 
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
@@ -202,10 +188,6 @@ impl Lists {
         let bits = from.within("bits of lists", 0..=MAX_BITS)?;
         let base = from.within("bits of a list's length", 0..=46)? as u32;
         Ok(Lists { count, sets, bits, base, payload: Bytes::new() })
-    }
-
-    pub(crate) fn set_payload(&mut self, payload: Bytes) {
-        self.payload = payload;
     }
 
     /// Appends list `number` to `ids`; nothing if there is no such list. False, and nothing is done, if it has more than `most` ids.
@@ -242,8 +224,8 @@ mod tests {
         let mut directory = vec![];
         lists.encode(&mut directory);
         let mut back = Lists::decode(&mut Reader::new(&directory, "test"), lists.sets).unwrap();
-        assert_eq!(back.payload_len(), lists.payload().len() as u64);
-        back.set_payload(lists.payload.clone());
+        assert_eq!(back.payload_len(), lists.payload.len() as u64);
+        back.payload = lists.payload.clone();
         back
     }
 
@@ -275,10 +257,10 @@ mod tests {
         let n = 10_000f64;
         let share = list.len() as f64 / n;
         let bound = -n * (share * share.log2() + (1.0 - share) * (1.0 - share).log2());
-        assert!((out.len() as f64) < bound + 0.7 * list.len() as f64, "{} bits, bound {bound}", out.len());
+        assert!((out.len as f64) < bound + 0.7 * list.len() as f64, "{} bits, bound {bound}", out.len);
         let mut out = BitWriter::default();
         put(&mut out, &some(10_000, 1000, 1), 10_000);
-        assert_eq!(out.len(), 27);
+        assert_eq!(out.len, 27);
     }
 
     #[test]
@@ -287,12 +269,12 @@ mod tests {
             let sets = (scramble(seed) % 300) as u32;
             let lists: Vec<Vec<u32>> = (0..20).map(|i| some(sets, scramble(i) % 1000, i + seed)).collect();
             let mut packed = Lists::of(lists.iter().map(|list| &list[..]), sets);
-            let mut bytes = packed.payload().to_vec();
+            let mut bytes = packed.payload.to_vec();
             for i in 0..1 + seed % 5 {
                 let at = (scramble(seed * 7 + i) % bytes.len() as u64) as usize;
                 bytes[at] = scramble(seed * 11 + i) as u8;
             }
-            packed.set_payload(bytes.into());
+            packed.payload = bytes.into();
             for number in 0..20 {
                 let mut ids = vec![];
                 packed.read(number, usize::MAX, &mut ids);

@@ -26,7 +26,7 @@ use crate::hash::{Domain, Hasher, Key};
 /// ```
 pub struct Sets {
     bytes: Bytes,
-    index: Index,
+    pub(super) index: Index,
     /// Numbers by name, once somebody asks.
     by_name: OnceLock<HashMap<Box<str>, u32>>,
 }
@@ -245,10 +245,6 @@ impl Sets {
         let keys: f64 = all.iter().map(|segment| segment.keys as f64).sum();
         let present = |segment: &SegmentInfo| segment.keys as f64 * (segment.present + absent - segment.absent);
         (absent, all.iter().map(present).sum::<f64>() / keys.max(1.0))
-    }
-
-    pub(super) fn index(&self) -> &Index {
-        &self.index
     }
 }
 

@@ -200,7 +200,7 @@ impl Sketch {
     fn find(&self, key: Digest, scratch: &mut Scratch, ids: &mut Vec<u32>) {
         if self.exists(key) {
             // All lines at once: the loops below wait for one after the other.
-            with_body!(&self.body, body => body.prefetch(&self.words, key, self.groups.sets()));
+            with_body!(&self.body, body => body.prefetch(&self.words, key, self.groups.sets));
             self.find_present(key, scratch, ids);
         }
     }
@@ -211,7 +211,7 @@ impl Sketch {
         if let Some((filter, payload)) = &self.existence {
             filter.contains_many(payload, keys, yes);
         }
-        let sets = self.groups.sets();
+        let sets = self.groups.sets;
         let fetch = |at: usize| with_body!(&self.body, body => body.prefetch(&self.words, keys[at], sets));
         let mut ahead = (0..keys.len()).filter(|&at| yes[at]);
         ahead.by_ref().take(PREFETCH_KEYS).for_each(fetch);

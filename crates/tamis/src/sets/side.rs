@@ -77,7 +77,7 @@ impl Packed {
 
     /// What goes into the file, in this order.
     pub(crate) fn payloads(&self) -> [&[u8]; 2] {
-        [&self.names, self.lists.payload()]
+        [&self.names, &self.lists.payload]
     }
 }
 
@@ -120,7 +120,7 @@ impl Side {
     /// As it is written, for so many sets: lists depend on their number, and some may have been added.
     pub(crate) fn pack(&self, sets: u32) -> Packed {
         let Some(open) = &self.open else {
-            return match self.packed.lists.sets() == sets || self.is_empty() {
+            return match self.packed.lists.sets == sets || self.is_empty() {
                 true => self.packed.clone(),
                 false => self.clone().opened().pack(sets),
             };
@@ -150,8 +150,8 @@ impl Side {
             return Ok(Side::default());
         }
         let lists = Lists::decode(from, sets)?;
-        if lists.len() != count {
-            let found = lists.len();
+        if lists.count != count {
+            let found = lists.count;
             return Err(FormatError::invalid(format!("directory: {count} keys with {found} lists in a side table")));
         }
         Ok(Side { packed: Packed { names: Bytes::new(), lists }, open: None })
@@ -160,9 +160,9 @@ impl Side {
     /// Gives the payloads their places.
     pub(crate) fn lay_out(&mut self, places: &mut Places<'_>) -> Result<(), FormatError> {
         let Packed { names, lists } = &mut self.packed;
-        if lists.len() > 0 {
-            *names = places.take(lists.len() * DIGEST_BYTES as u64)?;
-            lists.set_payload(places.take(lists.payload_len())?);
+        if lists.count > 0 {
+            *names = places.take(lists.count * DIGEST_BYTES as u64)?;
+            lists.payload = places.take(lists.payload_len())?;
         }
         Ok(())
     }

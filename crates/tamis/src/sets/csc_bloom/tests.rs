@@ -39,7 +39,7 @@ impl Index {
     /// The same at every level, with and without a prefetch.
     fn find(&self, key: Digest) -> Vec<u32> {
         let mut answers = vec![];
-        self.shape.prefetch(&self.payload, key, self.groups.sets());
+        self.shape.prefetch(&self.payload, key, self.groups.sets);
         for level in Level::available() {
             let mut out = vec![7];
             let scratch = &mut Scratch { level, rows: vec![] };
@@ -54,7 +54,7 @@ impl Index {
     /// The slow way.
     fn plain(&self, key: Digest) -> Vec<u32> {
         let frequency = |&id: &u32| self.shape.frequency(&self.payload, &self.groups, key, id) > 0;
-        (0..self.groups.sets()).filter(frequency).collect()
+        (0..self.groups.sets).filter(frequency).collect()
     }
 }
 

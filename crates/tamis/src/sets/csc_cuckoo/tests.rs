@@ -54,7 +54,7 @@ impl Index {
     /// The same at every level.
     fn find(&self, key: Digest) -> Vec<u32> {
         let mut answers = vec![];
-        self.shape.prefetch(&self.payload, key, self.groups.sets());
+        self.shape.prefetch(&self.payload, key, self.groups.sets);
         for level in Level::available() {
             let mut out = vec![7];
             let scratch = &mut Scratch { level, rows: vec![] };
@@ -68,7 +68,7 @@ impl Index {
 
     /// The slow way.
     fn plain(&self, key: Digest) -> Vec<u32> {
-        (0..self.groups.sets()).filter(|&id| self.frequency(key, id) > 0).collect()
+        (0..self.groups.sets).filter(|&id| self.frequency(key, id) > 0).collect()
     }
 
     fn is_empty(&self) -> bool {

@@ -105,19 +105,7 @@ pub(super) fn partitions(sets: u32, repetitions: u32, mean: f64, d: f64) -> Vec<
     }
     let n = f64::from(sets);
     let base = mean.max(1.0) * exp2(log2((n / d).max(1.0)) / f64::from(repetitions));
-    let tries = [
-        base,
-        1.5 * base,
-        2.0 * base,
-        3.0 * base,
-        5.0 * base,
-        0.5 * base,
-        n / 50.0,
-        n / 10.0,
-        n / 6.0,
-        n / 3.0,
-        0.5 * n,
-        n,
-    ];
-    tries.into_iter().map(|b| (b.ceil() as u32).clamp(1, sets.max(1))).collect()
+    let near = [1.0, 1.5, 2.0, 3.0, 5.0, 0.5].map(|times| times * base);
+    let shares = [50.0, 10.0, 6.0, 3.0, 2.0, 1.0].map(|part| n / part);
+    near.into_iter().chain(shares).map(|b| (b.ceil() as u32).clamp(1, sets.max(1))).collect()
 }

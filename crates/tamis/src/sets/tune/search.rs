@@ -240,7 +240,7 @@ impl Field<'_> {
                 return Some(found);
             }
             let size = shape.body.table();
-            shape.body = resize(&shape.body, size + size / 512 + 1);
+            *size += *size / 512 + 1;
         }
         None
     }
@@ -298,7 +298,7 @@ impl Field<'_> {
     fn fit(&self, shape: &Shape, absent: f64, present: f64) -> Option<Tuned> {
         let strangers = absent / shape.existence.unwrap_or(1.0);
         let enough = |size: u64| {
-            let body = resize(&shape.body, size);
+            let body = resize(shape.body, size);
             let filled = Filled::new(&body, self.sets, shape.heavy, self.groups);
             filled.false_sets(0.0) <= strangers && filled.present(self.groups) <= present
         };
@@ -322,7 +322,7 @@ impl Field<'_> {
             let middle = low + (high - low) / 2;
             *(if enough(middle) { &mut high } else { &mut low }) = middle;
         }
-        Some(expect(self.groups, self.sets, &Shape { body: resize(&shape.body, high), ..*shape }))
+        Some(expect(self.groups, self.sets, &Shape { body: resize(shape.body, high), ..*shape }))
     }
 
     /// The fewest false sets in a given space.
@@ -411,20 +411,16 @@ impl Field<'_> {
 
 impl Body {
     /// The size of one table.
-    fn table(&self) -> u64 {
-        match *self {
+    fn table(&mut self) -> &mut u64 {
+        match self {
             Body::Bloom { words, .. } => words,
             Body::Cuckoo { buckets, .. } => buckets,
         }
     }
 }
 
-fn resize(body: &Body, size: u64) -> Body {
-    let mut body = *body;
-    match &mut body {
-        Body::Bloom { words, .. } => *words = size,
-        Body::Cuckoo { buckets, .. } => *buckets = size,
-    }
+fn resize(mut body: Body, size: u64) -> Body {
+    *body.table() = size;
     body
 }
 

@@ -111,16 +111,13 @@ impl Table {
         let mut coded = Coded { decoder, classes: Classes::new(&sizes), size: Number::default() };
         if kind == NUMBERS {
             numbers.resize(count as usize, 0);
-            let mut last: Option<u64> = None;
+            let mut next = Some(0u64);
             for _ in 0..count {
                 let (symbol, gap) = coded.next()?;
-                let value = match last {
-                    None => Some(gap),
-                    Some(last) => last.checked_add(1).and_then(|next| next.checked_add(gap)),
-                };
+                let value = next.and_then(|next| next.checked_add(gap));
                 let value = value.ok_or_else(|| FormatError::invalid("directory: a value exceeds 2^64"))?;
                 numbers[symbol] = value;
-                last = Some(value);
+                next = value.checked_add(1);
             }
             coded.decoder.finish()?;
             from.draw(most - coded.decoder.left)?;

@@ -86,33 +86,18 @@ impl Editor {
     }
 
     fn put(&mut self, key: Digest, set: u32) -> Result<(), Error> {
-        let heavy = self.index.segments.iter_mut().enumerate().find_map(|(at, segment)| match &mut segment.content {
-            Content::Sketch(sketch) if sketch.heavy.has(key) => {
-                let local = segment.numbers.add(set);
-                sketch.groups.grow(segment.numbers.len());
-                let stored = list(&mut sketch.heavy, key, local);
-                sketch.insert_existence(&[key]);
-                segment.pairs = segment.pairs.saturating_add(stored.into());
-                Some((at, local))
-            }
-            Content::Sketch(_) | Content::Frozen(..) => None,
-        });
-        if heavy.is_none() {
-            let at = self.target()?;
-            let known = self.open.as_mut().filter(|(open, _)| *open == at).map(|(_, known)| known);
-            let segment = &mut self.index.segments[at];
-            let local = match known {
-                Some(known) => *known.entry(set).or_insert_with(|| segment.numbers.add(set)),
-                None => segment.numbers.add(set),
-            };
-            segment.insert(key, local);
-        }
-        // The set may have become one of the segment's behind the table of them.
-        if let (Some((at, local)), Some((open, known))) = (heavy, &mut self.open)
-            && at == *open
-        {
-            known.insert(set, local);
-        }
+        let heavy = |segment: &Segment| matches!(&segment.content, Content::Sketch(sketch) if sketch.heavy.has(key));
+        let at = match self.index.segments.iter().position(heavy) {
+            Some(at) => at,
+            None => self.target()?,
+        };
+        let known = self.open.as_mut().filter(|(open, _)| *open == at).map(|(_, known)| known);
+        let segment = &mut self.index.segments[at];
+        let local = match known {
+            Some(known) => *known.entry(set).or_insert_with(|| segment.numbers.add(set)),
+            None => segment.numbers.add(set),
+        };
+        segment.insert(key, local);
         let entry = &mut self.index.names[set as usize];
         entry.pairs = entry.pairs.saturating_add(1);
         Ok(())
@@ -436,7 +421,10 @@ impl Segment {
     fn insert(&mut self, key: Digest, local: u32) {
         let Content::Sketch(sketch) = &mut self.content else { return };
         sketch.groups.grow(self.numbers.len());
-        if sketch.existence.is_some() {
+        let heavy = sketch.heavy.has(key);
+        if heavy {
+            sketch.insert_existence(&[key]);
+        } else if sketch.existence.is_some() {
             if !sketch.exists(key) {
                 self.keys = self.keys.saturating_add(1);
                 sketch.insert_existence(&[key]);
@@ -447,7 +435,7 @@ impl Segment {
         } else {
             self.keys = self.keys.saturating_add(1);
         }
-        let stored = sketch.add(key, local, 1);
+        let stored = if heavy { list(&mut sketch.heavy, key, local) } else { sketch.add(key, local, 1) };
         self.pairs = self.pairs.saturating_add(stored.into());
     }
 
@@ -495,11 +483,7 @@ impl Segment {
         let (Some(local), Content::Sketch(sketch)) = (self.numbers.local(set), &mut self.content) else { return false };
         let Sketch { body, groups, heavy, extra, words, .. } = sketch;
         let mut ids = vec![];
-        let side = if heavy.find(key, &mut ids) { Some(heavy) } else { None };
-        let side = side.or_else(|| {
-            ids.clear();
-            extra.find(key, &mut ids).then_some(extra)
-        });
+        let side = [heavy, extra].into_iter().find(|side| side.find(key, &mut ids));
         let removed = match (side, ids.binary_search(&local)) {
             (Some(side), Ok(at)) => {
                 ids.remove(at);

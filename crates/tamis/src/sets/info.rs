@@ -74,7 +74,7 @@ impl Sketch {
 
     fn parts(&self) -> Vec<(&'static str, u64)> {
         let filter = self.existence.as_ref().map_or(0, |(_, payload)| payload.len() as u64);
-        let sides = [&self.heavy, &self.extra].map(|side| side.bytes()).iter().sum();
+        let sides = self.heavy.bytes() + self.extra.bytes();
         let parts = [("filter", filter), ("side tables", sides), ("table", self.words.len() as u64)];
         parts.into_iter().filter(|&(_, bytes)| bytes > 0).collect()
     }

@@ -80,7 +80,6 @@ pub fn units(weight: f64) -> Result<u64, BuildError> {
 /// ```
 pub struct Counter {
     table: Table,
-    /// The most slots the table may have.
     max_slots: usize,
     /// Cells in a row of the sketch, once there is one.
     width: usize,
@@ -100,7 +99,6 @@ brief_debug!(Counter, it => values: it.table.entries, queries: it.queries);
 /// Less memory than this is taken for this much.
 const MIN_MEMORY: u64 = 1 << 16;
 
-/// Bytes of one slot of the table.
 const SLOT_BYTES: u64 = mem::size_of::<(Digest, u64)>() as u64;
 
 /// How many queries wait for memory at the same time.
@@ -149,7 +147,6 @@ impl Counter {
         Counts { known, queries: self.queries, once, outside: self.sketch_weight, exact: self.sketch.is_none() }
     }
 
-    /// Counts those that waited.
     fn flush_pending(&mut self) {
         let mut pending = mem::take(&mut self.pending);
         for (digest, weight) in pending.drain(..) {
@@ -263,14 +260,12 @@ fn class(count: u64) -> usize {
     (octave as usize - 3) * 8 + (count >> (octave - 3)) as usize
 }
 
-/// The heaviest count of a class.
 fn heaviest(class: usize) -> u64 {
     let octave = (class / 8).saturating_sub(1);
     let first = class - octave * 8;
     ((first as u64) << octave) | ((1 << octave) - 1)
 }
 
-/// Slots of a new table.
 const INITIAL_SLOTS: usize = 64;
 
 /// Room behind the last home, so that the vector is rarely longer than asked for.

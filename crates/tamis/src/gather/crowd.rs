@@ -18,7 +18,6 @@ impl<R: Record> Sorted<R> {
         is_crowded(self, bits, stop)
     }
 
-    /// A hash of the set of digests.
     pub(crate) fn set_hash(&self, stop: Stop<'_>) -> Result<u64, BuildError> {
         set_hash(self, stop)
     }

@@ -23,7 +23,6 @@ use crate::parallel::Stop;
 /// Takes in the records of one side, keys or negatives.
 pub struct Intake<R> {
     buffer: Vec<R>,
-    /// The most records that the buffer may hold.
     room: usize,
     /// Records taken in so far.
     count: u64,
@@ -168,7 +167,6 @@ impl<R: Record> Intake<R> {
         if self.buffer.len() > have / 2 { self.spill(stop) } else { Ok(()) }
     }
 
-    /// Moves the sorted buffer to disk.
     fn spill(&mut self, stop: Stop<'_>) -> Result<(), BuildError> {
         let spill = match &mut self.spill {
             Some(spill) => spill,
@@ -257,7 +255,6 @@ impl<R: Record> Sorted<R> {
         self.span(&self.workspace.cover(bits, index), stop)
     }
 
-    /// The sorted, distinct records of a span.
     pub(super) fn span(&self, span: &Span, stop: Stop<'_>) -> Result<Cow<'_, [R]>, BuildError> {
         let bits = self.workspace.cell_bits;
         match self.records() {

@@ -164,7 +164,6 @@ pub(crate) struct Paired {
 }
 
 impl Paired {
-    /// No position.
     pub(crate) const NONE: u64 = u64::MAX;
 }
 
@@ -181,7 +180,6 @@ impl Record for Paired {
     }
 }
 
-/// Writes little-endian words to the front of `out`.
 #[inline(always)]
 fn put<const N: usize>(out: &mut [u8], words: [u64; N]) {
     for (bytes, word) in out.as_chunks_mut::<8>().0.iter_mut().zip(words) {
@@ -189,7 +187,6 @@ fn put<const N: usize>(out: &mut [u8], words: [u64; N]) {
     }
 }
 
-/// Reads little-endian words from the front of `from`.
 #[inline(always)]
 pub(super) fn words<const N: usize>(from: &[u8]) -> [u64; N] {
     let mut words = [0; N];

@@ -16,7 +16,6 @@ use crate::hash::{Digest, Salt};
 /// How many are kept.
 const K: usize = 1 << 14;
 
-/// Counts distinct digests.
 #[derive(Debug, Default)]
 pub(crate) struct Sketch {
     /// The digests themselves, while they are few.
@@ -73,7 +72,6 @@ impl Sketch {
         Ok(())
     }
 
-    /// About how many distinct digests there were.
     pub(crate) fn distinct(&mut self, set: impl FnOnce() -> Result<u64, BuildError>) -> Result<u64, BuildError> {
         self.sort_few(set)?;
         Ok(self.many.as_mut().map_or(self.few.len() as u64, Many::distinct))

@@ -16,7 +16,6 @@ const MIN_SPAN_BYTES: u64 = 1 << 10;
 /// More than a shard at a time gains nothing: fresh memory costs more than a few more reads.
 const MAX_SPAN_BYTES: u64 = SHARD_KEYS * Digest::SIZE as u64;
 
-/// A range of digests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Span {
     /// The cells that it lies in.
@@ -28,7 +27,6 @@ pub(super) struct Span {
 }
 
 impl Span {
-    /// All digests of some cells.
     pub(super) fn cells(cells: Range<usize>) -> Span {
         Span { cells, from: None, until: None }
     }

@@ -45,13 +45,11 @@ pub(super) struct Spill {
 
 #[derive(Debug)]
 struct Run {
-    /// Where its index begins.
     start: u64,
     records: u64,
 }
 
 impl Spill {
-    /// Creates the temporary file.
     pub(super) fn new(workspace: Arc<Workspace>) -> Result<Spill, BuildError> {
         let file = tempfile::tempfile_in(&workspace.dir).map_err(|e| workspace.explain(e))?;
         let cells = vec![0; workspace.cells()].into();
@@ -186,7 +184,6 @@ impl Spill {
         Ok(Digest::read(&bytes))
     }
 
-    /// Where the records of a run begin.
     fn origin(&self, run: &Run) -> u64 {
         run.start + 8 * (self.cells.len() as u64 + 1)
     }

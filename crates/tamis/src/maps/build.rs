@@ -354,7 +354,6 @@ fn shown(value: Value<'_>) -> String {
     }
 }
 
-/// A map that is ready to be built.
 struct Planned {
     fingerprint: u32,
     structure: Flats,
@@ -366,7 +365,6 @@ struct Planned {
     bytes: u64,
 }
 
-/// The structure of flat nodes.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Flats {
     Ribbon {

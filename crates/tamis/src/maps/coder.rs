@@ -51,7 +51,6 @@ impl Default for Number {
     }
 }
 
-/// Writes decisions.
 #[derive(Debug)]
 pub(crate) struct Encoder {
     low: u32,
@@ -115,7 +114,6 @@ pub(crate) struct Decoder<'a> {
     window: u32,
     bytes: &'a [u8],
     borrowed: u32,
-    /// Whether there was no byte at all.
     empty: bool,
     /// Decisions that may still be read.
     pub(super) left: u64,

@@ -46,7 +46,6 @@ impl Values {
         }
     }
 
-    /// The value with a number.
     pub(super) fn value(&self, number: u64) -> Value<'_> {
         match self {
             Values::Bytes { list, .. } => Value::Bytes(list.get(number as usize).map_or(&[], |bytes| bytes)),
@@ -62,13 +61,11 @@ impl Values {
     }
 }
 
-/// What the pairs add up to.
 #[derive(Debug)]
 pub(super) struct ValueCounts {
     pub(super) keys: u64,
     /// Values in ascending order with their counts, unless there are too many.
     pub(super) counts: Option<Vec<(u64, u64)>>,
-    /// The least and the greatest value.
     pub(super) least: u64,
     pub(super) most: u64,
 }

@@ -33,14 +33,12 @@ use crate::leaves::{Design, ribbon};
 use crate::math::portable::log2;
 use crate::plan::{self, Effort, Goal, Kind, Layout, Request};
 
-/// A tree to build.
 #[derive(Debug)]
 pub(crate) struct Tree {
     pub(crate) root: Target,
     pub(crate) nodes: Vec<Node>,
     /// The symbol of every value, in the order of the counts given.
     pub(crate) symbols: Vec<u32>,
-    /// The class of every value.
     pub(crate) classes: Vec<u32>,
     /// How many values each class has, in the order of their symbols.
     pub(crate) sizes: Vec<u32>,
@@ -48,7 +46,6 @@ pub(crate) struct Tree {
     pub(crate) bits: f64,
 }
 
-/// A node to build.
 #[derive(Debug)]
 pub(crate) enum Node {
     /// Symbols below `middle` are the positive side.
@@ -232,7 +229,6 @@ struct Planner<'a> {
     classes: &'a [Class],
     tree: Tree,
     order: &'a [u32],
-    /// The next symbol.
     next: u32,
 }
 
@@ -294,7 +290,6 @@ impl Planner<'_> {
         }
     }
 
-    /// Numbers the values of a class.
     fn class(&mut self, class: usize) -> Target {
         let Class { start, end, bits, keys } = self.classes[class];
         let first = self.next;
@@ -322,7 +317,6 @@ pub(crate) fn flat_bits(keys: u64, bits: u32) -> f64 {
     f64::from(bits / WORD_BITS) * leaf(WORD_BITS) + if rest > 0 { leaf(rest) } else { 0.0 }
 }
 
-/// The filter of an exact node.
 fn exact(yes: u64, no: u64, options: &TreeOptions) -> Request {
     Request {
         keys: yes,

@@ -133,7 +133,6 @@ impl Map {
         self.each(keys, |at, symbol| values[at] = symbol.and_then(|symbol| self.table.number(symbol)))
     }
 
-    /// Hands on the symbols of many keys.
     fn each<K: Key>(&self, keys: &[K], mut found: impl FnMut(usize, Option<u64>)) -> Result<(), QueryError> {
         self.check::<K>()?;
         let mut symbols = [None; ROUND];

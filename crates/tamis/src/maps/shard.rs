@@ -19,7 +19,6 @@ use crate::leaves::{Role, Sides, Values, Work};
 use crate::parallel::{Stop, check, each, run};
 use crate::plan::{Plan, Step, Structure};
 
-/// Numbers of values -> symbols.
 #[derive(Debug)]
 pub(super) enum Symbols {
     /// The number less this.
@@ -54,10 +53,8 @@ impl Symbols {
     }
 }
 
-/// What is built of every shard.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shape<'a> {
-    /// Bits of the filter in front.
     front: u32,
     /// Bits beside the values of the first node.
     fingerprint: u32,
@@ -120,7 +117,6 @@ struct Job<'a> {
 enum Task<'a> {
     /// The first against the second.
     Exact(&'a Plan, Arc<Vec<Digest>>, Arc<Vec<Digest>>),
-    /// The value of every key.
     Flat(u32, Arc<Vec<Digest>>, Vec<u64>),
 }
 
@@ -140,7 +136,6 @@ impl<'a> Shape<'a> {
         Shape { front, fingerprint, flats, root, nodes, symbols }
     }
 
-    /// The filter in front, if there is one.
     fn front(&self) -> Option<Structure> {
         (self.front > 0).then(|| Flats::Ribbon { wide: false }.leaf(self.front))
     }

@@ -19,7 +19,6 @@ use crate::hash::Domain;
 /// The most values that a table holds.
 pub(crate) const MAX_VALUES: u64 = 1 << 22;
 
-/// The values by symbol.
 #[derive(Debug)]
 pub(crate) enum Table {
     /// The symbol plus this is the value.
@@ -213,7 +212,6 @@ impl Coded<'_> {
     }
 }
 
-/// Writes the table of a function.
 pub(crate) fn encode_offset(least: u64, out: &mut Vec<u8>) {
     out.push(OFFSET);
     put_varint(out, least);

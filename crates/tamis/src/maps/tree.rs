@@ -88,7 +88,6 @@ pub(crate) struct Flat {
 enum Destination {
     /// The value counts from this symbol on.
     Symbols(u64),
-    /// One for every value.
     Children(Box<[Target]>),
 }
 
@@ -116,7 +115,6 @@ impl Flat {
         self.target_of(value as u64)
     }
 
-    /// Where a value leads.
     #[inline(always)]
     fn target_of(&self, value: u64) -> Option<Target> {
         let value = value & (u64::MAX >> (64 - self.bits));
@@ -192,7 +190,6 @@ pub(crate) struct Function {
 }
 
 impl Function {
-    /// The symbol of a key.
     #[inline(always)]
     pub(crate) fn get(&self, key: Digest) -> u64 {
         (u64::from(self.fetch.call(&self.leaf, key)) & self.mask).wrapping_add(self.first)
@@ -227,7 +224,6 @@ impl Waiting {
     }
 }
 
-/// The whole tree.
 #[derive(Debug)]
 pub(crate) struct Tree {
     front: Option<Steps>,
@@ -313,7 +309,6 @@ impl Tree {
         }
     }
 
-    /// Whether there is one flat node and no other.
     pub(crate) fn is_function(&self) -> bool {
         matches!(&self.nodes[..], [Node::Flat(Flat { to: Destination::Symbols(_), .. })])
     }
@@ -385,7 +380,6 @@ pub(crate) struct Contents {
     pub(crate) header: Header,
     pub(crate) tree: Tree,
     pub(crate) table: Table,
-    /// How long the table is in the file.
     pub(crate) table_len: u64,
     /// What the values say about themselves, in bits.
     pub(crate) entropy: u64,

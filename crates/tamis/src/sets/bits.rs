@@ -2,7 +2,6 @@
 //!
 //! Bits fill bytes from the low end. A reader never fails: behind the last byte everything is zero, so damaged bytes give some number.
 
-/// Bits that were written so far.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct BitWriter {
     pub(super) bytes: Vec<u8>,
@@ -44,7 +43,6 @@ impl BitWriter {
     }
 }
 
-/// Where reading goes on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BitReader<'a> {
     bytes: &'a [u8],

@@ -46,7 +46,6 @@ const SALTS: [[Salt; 2]; MAX_REPETITIONS as usize] = {
     salts
 };
 
-/// How to read the tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CscBloom {
     /// Words of 64 cells in each table.
@@ -58,7 +57,6 @@ pub(crate) struct CscBloom {
     pub(crate) counting: bool,
 }
 
-/// Where a row starts.
 #[derive(Debug, Clone, Copy, Default)]
 struct Anchor {
     word: u64,
@@ -101,14 +99,12 @@ impl Iterator for Anchors {
 }
 
 impl CscBloom {
-    /// The rows of a key in table `t`.
     #[inline(always)]
     fn anchors(&self, t: u32, key: Digest) -> Anchors {
         let [a, b] = SALTS[t as usize % SALTS.len()];
         Anchors { a: key.salted(a), b: key.salted(b), cells: 64 * self.words, left: self.hashes }
     }
 
-    /// Bytes of one table.
     fn table_len(&self) -> u64 {
         self.words * if self.counting { 64 } else { 8 }
     }
@@ -120,7 +116,6 @@ impl CscBloom {
         whole.unwrap_or(&[]).chunks_exact(len)
     }
 
-    /// Bytes of all tables.
     pub(crate) fn payload_len(&self) -> u64 {
         u64::from(self.repeats.repetitions) * self.table_len()
     }
@@ -198,7 +193,6 @@ impl CscBloom {
         std::iter::repeat_n(self.fill(payload), self.hashes as usize).product()
     }
 
-    /// The parameters in words.
     pub(crate) fn details(&self) -> String {
         let cells = if self.counting { "counters" } else { "bits" };
         format!("{} {cells}, {} hashes{}", 64 * self.words, self.hashes, self.repeats)

@@ -41,7 +41,6 @@ mod kernel;
 
 /// Bits of a slot.
 const BITS: std::ops::RangeInclusive<u32> = 4..=16;
-/// The most buckets of a table.
 const MAX_BUCKETS: u64 = 1 << 40;
 /// Cache lines that are asked for ahead of a query.
 const PREFETCH_LINES: u64 = 32;
@@ -57,15 +56,12 @@ const SALTS: [Salt; MAX_REPETITIONS as usize] = {
     salts
 };
 
-/// How to read the tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CscCuckoo {
-    /// Buckets of each table.
     buckets: u64,
     /// Bits of a slot.
     bits: u32,
     pub(crate) repeats: Repeats,
-    /// A count for each slot.
     pub(crate) counting: bool,
     /// Of the salts below those of the repetitions; 0 for these themselves.
     pub(crate) number: u32,
@@ -118,7 +114,6 @@ impl Lanes {
         !(((x & low) + low) | x) & self.tops
     }
 
-    /// The first slot of a bucket that has this value.
     #[inline(always)]
     fn find(&self, table: &[u8], bucket: u64, value: u64) -> Option<u64> {
         match self.equal(self.read(table, bucket), self.all(value)) {
@@ -177,12 +172,10 @@ impl CscCuckoo {
         (tables.chunks_exact(self.table_len() as usize), counts)
     }
 
-    /// Slots of one table.
     pub(crate) fn slots(&self) -> u64 {
         4 * self.buckets
     }
 
-    /// Bytes of all tables and counts.
     pub(crate) fn payload_len(&self) -> u64 {
         let counts = if self.counting { self.slots() } else { 0 };
         u64::from(self.repeats.repetitions) * (self.table_len() + counts)
@@ -271,7 +264,6 @@ impl CscCuckoo {
         1.0 - exp2(8.0 * self.fill(payload) * log2(1.0 - 1.0 / fingerprints(self.bits)))
     }
 
-    /// The parameters in words.
     pub(crate) fn details(&self) -> String {
         let counts = if self.counting { " with counts" } else { "" };
         format!("{} buckets of 4 fingerprints of {} bits{counts}{}", self.buckets, self.bits, self.repeats)

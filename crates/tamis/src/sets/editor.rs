@@ -110,7 +110,6 @@ impl Editor {
         }
     }
 
-    /// The segment that takes the next pair.
     fn target(&mut self) -> Result<usize, BuildError> {
         let takes = |segment: &Segment| segment.free() > 0;
         if let Some((at, _)) = &self.open
@@ -417,7 +416,6 @@ impl Segment {
         self.capacity.min(most).saturating_sub(self.pairs)
     }
 
-    /// Puts a pair into a sketch.
     fn insert(&mut self, key: Digest, local: u32) {
         let Content::Sketch(sketch) = &mut self.content else { return };
         sketch.groups.grow(self.numbers.len());
@@ -478,7 +476,6 @@ impl Segment {
         }
     }
 
-    /// Takes a pair out; false if it is not there.
     fn remove(&mut self, key: Digest, set: u32) -> bool {
         let (Some(local), Content::Sketch(sketch)) = (self.numbers.local(set), &mut self.content) else { return false };
         let Sketch { body, groups, heavy, extra, words, .. } = sketch;

@@ -22,7 +22,6 @@ use crate::format::{Form, Places, Reader, put_varint};
 use crate::hash::{Digest, Domain};
 use crate::maps::Map;
 
-/// A static index.
 #[derive(Debug)]
 pub(crate) struct Frozen {
     /// None if every absent key may get a list.

@@ -18,7 +18,6 @@ use crate::error::FormatError;
 use crate::format::{Reader, put_varint};
 use crate::hash::scramble;
 
-/// The most repetitions.
 pub(crate) const MAX_REPETITIONS: u32 = 8;
 /// The most partitions; the members of all of them are tabled in memory.
 pub(crate) const MAX_PARTITIONS: u32 = 1 << 20;
@@ -34,7 +33,6 @@ pub(crate) struct Repeats {
 }
 
 impl Repeats {
-    /// Checks both numbers.
     #[cfg(feature = "build")]
     pub(crate) fn new(structure: &'static str, repetitions: u32, partitions: u32) -> Result<Repeats, BuildError> {
         BuildError::check_size(structure, "repetitions", repetitions.into(), 1..=MAX_REPETITIONS.into())?;
@@ -87,7 +85,6 @@ impl fmt::Display for Repeats {
     }
 }
 
-/// Which partition every set belongs to.
 #[derive(Debug, Clone)]
 pub(crate) struct Groups {
     /// 0 if there is one repetition.

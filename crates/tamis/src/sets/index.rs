@@ -20,7 +20,6 @@ use crate::hash::{Digest, Domain, Hasher, Key, Mismatch};
 pub const MAX_SETS: u32 = 1 << 24;
 /// The longest name of a set, in bytes.
 pub const MAX_NAME: usize = 1 << 12;
-/// The most segments.
 pub(crate) const MAX_SEGMENTS: usize = 1 << 12;
 /// The longest k-mer.
 pub const MAX_KMER: u32 = 31;
@@ -49,11 +48,9 @@ pub(crate) struct Index {
     pub(crate) kmer: u32,
     pub(crate) names: Vec<SetEntry>,
     pub(crate) segments: Vec<Segment>,
-    /// How many sets are marked as removed.
     pub(crate) removed: u32,
 }
 
-/// One set.
 #[derive(Clone, Debug)]
 pub(crate) struct SetEntry {
     pub(crate) name: Box<str>,
@@ -90,7 +87,6 @@ impl Index {
         if self.segments.is_empty() { Ok(()) } else { self.domain.check(K::DOMAIN) }
     }
 
-    /// The truncated digest of a key of the right domain.
     pub(crate) fn digest_of<K: Key>(&self, key: &K) -> Digest {
         truncate_digest(key.digest(&self.hasher))
     }
@@ -203,7 +199,6 @@ impl Index {
         Ok(Index { hasher: header.hasher, domain: header.domain, kmer, names, segments, removed })
     }
 
-    /// Writes the whole file.
     #[cfg(feature = "build")]
     pub(crate) fn write(&self, out: &mut dyn std::io::Write) -> std::io::Result<u64> {
         let header = Header {
@@ -232,7 +227,6 @@ impl Index {
         writer.close(directory)
     }
 
-    /// About how long the file will be.
     pub(crate) fn approx_bytes(&self) -> u64 {
         let mut sum = 4096 + self.names.len() as u64 * 32;
         for segment in &self.segments {

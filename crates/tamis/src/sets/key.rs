@@ -6,7 +6,6 @@
 
 use crate::hash::{Digest, Domain, Hasher, Key};
 
-/// Where the set's id goes.
 const SET_MASK: u64 = 0xffff_ffff;
 
 /// Odd: the product with it is a bijection.
@@ -25,7 +24,6 @@ pub(crate) fn pair(name: Digest, set: u32) -> Digest {
     Digest { lo: name.lo | u64::from(set), ..name }
 }
 
-/// Both again.
 #[inline(always)]
 pub(crate) fn parts(pair: Digest) -> (Digest, u32) {
     (Digest { lo: pair.lo & !SET_MASK, ..pair }, (pair.lo & SET_MASK) as u32)

@@ -18,14 +18,12 @@ use super::bits::{BitReader, BitWriter};
 use crate::error::FormatError;
 use crate::format::{Reader, put_varint};
 
-/// Lists in a block.
 const BLOCK_LISTS: u64 = 16;
 /// Bits that say how wide a block's extras are.
 const WIDTH_BITS: u32 = 5;
 /// No list is longer, in bits; and no table.
 const MAX_BITS: u64 = 1 << 46;
 
-/// Appends a list.
 pub(crate) fn put(out: &mut BitWriter, ids: &[u32], sets: u32) {
     out.put_gamma(ids.len() as u32 + 1);
     if let Some(last) = sets.checked_sub(1) {
@@ -101,13 +99,11 @@ fn take_middle(from: &mut BitReader<'_>, ids: &mut [u32], low: u32, high: u32) {
     }
 }
 
-/// Many lists, by number.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Lists {
     pub(super) count: u64,
     /// Ids are below.
     pub(super) sets: u32,
-    /// Bits of all blocks.
     bits: u64,
     /// Bits that a shortest length takes.
     base: u32,
@@ -173,7 +169,6 @@ impl Lists {
         (self.count.div_ceil(BLOCK_LISTS) * u64::from(self.header_bits())).div_ceil(8)
     }
 
-    /// Bytes of the payload.
     pub(crate) fn payload_len(&self) -> u64 {
         self.front() + self.bits.div_ceil(8)
     }

@@ -24,7 +24,6 @@ use crate::leaves::{Geometry, Query};
 pub(crate) struct Segment {
     /// Distinct keys; an upper bound once keys were added one by one.
     pub(crate) keys: u64,
-    /// Pairs of a key and a set.
     pub(crate) pairs: u64,
     /// Pairs that it was planned for: all there are, of one that does not grow.
     pub(crate) capacity: u64,
@@ -32,7 +31,6 @@ pub(crate) struct Segment {
     pub(crate) content: Content,
 }
 
-/// What answers.
 #[derive(Clone, Debug)]
 #[allow(clippy::large_enum_variant)] // there are few segments, and a pointer less to follow
 pub(crate) enum Content {
@@ -56,7 +54,6 @@ pub(crate) enum Numbers {
     Listed { sets: Vec<u32>, ascending: bool },
 }
 
-/// No set.
 pub(crate) const NO_SET: u32 = u32::MAX;
 
 impl Numbers {
@@ -68,7 +65,6 @@ impl Numbers {
         Numbers::Listed { sets, ascending }
     }
 
-    /// How many sets the segment has.
     pub(crate) fn len(&self) -> u32 {
         match self {
             Numbers::Same(count) => *count,
@@ -153,7 +149,6 @@ pub(crate) struct Sketch {
     pub(crate) words: Words,
 }
 
-/// The table of a sketch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Body {
     Bloom(CscBloom),
@@ -311,7 +306,6 @@ impl Segment {
         }
     }
 
-    /// Bits of all payloads.
     pub(crate) fn bits(&self) -> f64 {
         let mut bytes = 0;
         let _ = self.payloads(|payload| {

@@ -12,7 +12,6 @@ use crate::error::FormatError;
 use crate::format::{Places, Reader, put_varint};
 use crate::hash::Digest;
 
-/// Bytes of a key's name.
 const DIGEST_BYTES: usize = 12;
 
 /// Keys and lists: as they are in a file, and unpacked once somebody changes them.
@@ -22,7 +21,6 @@ pub(crate) struct Side {
     open: Option<BTreeMap<Digest, Vec<u32>>>,
 }
 
-/// Names one after the other, and as many lists.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Packed {
     names: Bytes,
@@ -86,7 +84,6 @@ impl Side {
         self.len() == 0
     }
 
-    /// How many keys it has.
     pub(crate) fn len(&self) -> usize {
         self.open.as_ref().map_or(self.packed.len(), BTreeMap::len)
     }
@@ -103,7 +100,6 @@ impl Side {
         }
     }
 
-    /// Whether a key is here.
     pub(crate) fn has(&self, key: Digest) -> bool {
         match &self.open {
             None => self.packed.position(key).is_some(),

@@ -165,7 +165,6 @@ struct Queue {
     sets: Vec<u32>,
 }
 
-/// How many wait.
 const QUEUE_KEYS: usize = 16;
 
 impl Queue {

@@ -212,7 +212,6 @@ impl Default for Options {
     }
 }
 
-/// Bits of a counter.
 const COUNTER_BITS: f64 = 8.0;
 /// Bits of a heavy key in the side table: 96 of its digest, and where its list is; its list is rounded up, too.
 const HEAVY_KEY_BITS: f64 = 112.0 + 8.0;
@@ -224,14 +223,12 @@ struct Group {
     keys: f64,
 }
 
-/// The side table's bits.
 fn side_bits(groups: &[Group], sets: u32, heavy: Option<u32>) -> f64 {
     let Some(limit) = heavy else { return 0.0 };
     let heavy = groups.iter().filter(|g| g.v > f64::from(limit));
     heavy.map(|g| g.keys * (HEAVY_KEY_BITS + log2_choose(f64::from(sets), g.v))).sum()
 }
 
-/// The bits of an existence filter.
 fn existence_bits(keys: f64, rate: f64) -> f64 {
     split_block_blocks(keys as u64, rate).map_or(f64::INFINITY, |blocks| blocks as f64 * BLOCK_BITS as f64)
 }
@@ -350,7 +347,6 @@ pub fn paper(sizes: &SetSizes, bits_per_pair: f64) -> Shape {
     Shape { body: Body::Bloom { words, hashes: 3, repetitions, partitions }, existence: None, heavy: None }
 }
 
-/// The words of a row.
 fn row_words(columns: u32) -> u64 {
     u64::from(columns.div_ceil(64)).max(1)
 }

@@ -35,7 +35,6 @@ pub struct Collector {
     count: u64,
 }
 
-/// The negatives so far.
 struct Negatives {
     intake: Intake<Tagged>,
     sketch: Sketch,
@@ -278,7 +277,6 @@ impl Sealed {
         Ok(Sealed::new(shards, Some(listed), workspace.clone(), options))
     }
 
-    /// Whether its keys crowd in one shard.
     pub(super) fn is_crowded(&self) -> Result<bool, BuildError> {
         self.shards.is_crowded(&|| self.options.common.stop())
     }
@@ -458,7 +456,6 @@ impl Sealed {
     }
 }
 
-/// Counts a query to expect.
 fn take_expected(
     counter: &mut Option<Counter>,
     digest: Digest,

@@ -230,7 +230,6 @@ impl Labels {
         Ok((label, number))
     }
 
-    /// All labels by their digests.
     fn sorted(self) -> Vec<(Digest, u32)> {
         let mut labels: Vec<(Digest, u32)> = self.numbers.into_iter().collect();
         labels.sort_unstable();
@@ -260,7 +259,6 @@ struct Part {
 }
 
 impl Gather<'_> {
-    /// The index of a record's group.
     fn group(&self, record: &Labelled) -> Option<usize> {
         (*self.group_of.get(record.label as usize)? as usize).checked_sub(1)
     }
@@ -271,7 +269,6 @@ impl Gather<'_> {
         (whole as u128 * part as u128 / all.max(1) as u128) as u64
     }
 
-    /// The groups with their keys.
     fn keys(&self, keys: &Sorted<Labelled>, negatives: &Sorted<Labelled>) -> Result<Vec<Sealed>, Error> {
         let stop = || self.options.common.stop();
         let whole = self.workspace.memory / SHARE;

@@ -83,7 +83,6 @@ pub(crate) fn build_steps(
     Ok(parts)
 }
 
-/// The negatives of one of several shards.
 struct OfShard<'a> {
     shards: &'a Shards,
     shard: usize,

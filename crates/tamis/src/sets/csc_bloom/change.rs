@@ -48,7 +48,6 @@ impl CscBloom {
         }
     }
 
-    /// Adds a pair so many times.
     pub(crate) fn add(&self, payload: &mut [u8], groups: &Groups, key: Digest, set: u32, times: u8) {
         if times == 0 {
             return;

@@ -8,7 +8,6 @@ use crate::arch::{Isa, Kernel, dispatch};
 use crate::hash::Digest;
 use crate::sets::coalesce::{BLOCK, SketchQuery, coalesce, inside, push_block};
 
-/// Words of a step.
 const STEP: usize = 8;
 
 impl CscBloom {

@@ -244,7 +244,6 @@ impl CscCuckoo {
         *bytes = (others | value << shift).to_le_bytes();
     }
 
-    /// Where the count of a slot is.
     fn count_at(&self, t: u32, slot: u64) -> usize {
         let (t, tables) = (u64::from(t), u64::from(self.repeats.repetitions));
         (tables * self.table_len() + t * self.slots() + slot) as usize

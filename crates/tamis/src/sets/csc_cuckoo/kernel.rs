@@ -83,7 +83,6 @@ impl<'a, const BITS: u32> Runs<'a, BITS> {
         }
     }
 
-    /// So many buckets earlier.
     #[inline(always)]
     fn back(&self, bucket: u64, by: u64) -> u64 {
         if bucket >= by { bucket - by } else { (bucket + self.buckets - by % self.buckets) % self.buckets }
@@ -114,7 +113,6 @@ impl<'a, const BITS: u32> Runs<'a, BITS> {
         word
     }
 
-    /// 1 if a bucket has the value.
     #[inline(always)]
     fn has(&self, bucket: u64, all: u64) -> u64 {
         let x = self.lanes.read(self.table, bucket) ^ all;

@@ -81,7 +81,6 @@ impl Layout {
         (f64::from(self.rows.sets) * power(column(0.0), r), present)
     }
 
-    /// The fewest buckets.
     pub(super) fn room(&self, bits: u32) -> u64 {
         buckets(self.pairs, self.clump, self.rows.columns(), bits)
     }

@@ -13,9 +13,7 @@ use crate::math::csc::{Rows, fingerprints, minus_ln};
 use crate::math::cuckoo;
 use crate::math::portable::{exp2, log2};
 
-/// The most words of a Bloom table.
 pub(super) const MAX_WORDS: u64 = MAX_BITS / 64;
-/// Bits of a fingerprint.
 const FINGERPRINT_BITS: std::ops::RangeInclusive<u32> = 4..=16;
 /// Limits of the side table that are tried. Not 0: with all keys in it, it would be an exact table, and no sketch.
 const HEAVY_LIMITS: [u32; 15] = [2, 4, 6, 8, 10, 12, 16, 20, 28, 40, 64, 128, 400, 2000, 10_000];
@@ -410,7 +408,6 @@ impl Field<'_> {
 }
 
 impl Body {
-    /// The size of one table.
     fn table(&mut self) -> &mut u64 {
         match self {
             Body::Bloom { words, .. } => words,

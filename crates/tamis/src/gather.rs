@@ -8,23 +8,19 @@
 //!             temporary file
 //! ```
 //!
-//! Every structure is built from one shard, all digests with the same top bits, which fits in memory and in one thread's
-//! hands. How many shards there are follows from the number of distinct keys alone (`shard_bits`), and what a shard holds
-//! from the sets of keys and negatives alone: order of the input, threads and limits leave no trace, so that a file's bytes are
-//! reproducible.
+//! A structure is built from one shard: all digests with the same top bits. The number of shards follows from the number of
+//! distinct keys alone (`shard_bits`). Order of the input, threads and limits leave no trace, so that a file's bytes are reproducible.
 //!
 //! Up to the memory limit an `Intake` sorts in place and shards are slices. Past it, sorted runs go to one unnamed temporary
-//! file per side. The number of shards needs the exact number of distinct keys, and runs repeat one another's keys, so the
-//! *count* reads every range of digests once, both sides together: it counts, adds weights and finds the keys that are
-//! also negatives. Why not an estimate of the number of keys: the bytes would follow the estimate. Why not merge the runs into one
-//! while counting: twice the disk, and loading from hundreds of runs costs little more than loading from one.
+//! file per side. Runs repeat one another's keys, so the *count* reads every range of digests once, both sides together. It
+//! counts, adds weights and finds the keys that are also negatives. Why not an estimate of the number of keys: the bytes would
+//! follow the estimate. Why not merge the runs into one while counting: twice the disk, and hundreds of runs load nearly as fast.
 //!
 //! Memory. The limit covers the records that intakes gather and the count reads; it is raised to `MIN_MEMORY`. On top come
-//! less than 1 MiB per thread of fixed buffers (the sort's copy, a block of the file, an index). The count
-//! takes as many threads as have room for a *cell* each (a 4096th of the digests, the unit in which runs are read); a cell that does
-//! not fit, because somebody chose digests with the same top bits, is cut (`gather/span.rs`). The limit
-//! does not cover the shards that the caller loads and holds: `Shards::cost` says what each will take. The keys of a shard are
-//! loaded as a whole, for construction needs them all; its negatives, of which there may be any number, are read in parts.
+//! less than 1 MiB per thread of fixed buffers. The count takes as many threads as have room for a *cell* each, a 4096th of
+//! the digests and the unit in which runs are read. A cell that does not fit, because of chosen digests, is cut
+//! (`gather/span.rs`). Shards that the caller loads come on top: `Shards::cost` says what each takes. The keys of a shard are
+//! loaded as a whole, for construction needs them all; its negatives, of any number, are read in parts.
 
 use std::borrow::Cow;
 use std::io;

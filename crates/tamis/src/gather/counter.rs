@@ -7,25 +7,21 @@
 //! ```
 //!
 //! **The table** is open addressing in one vector of (digest, count), 24 bytes an entry. The home of a digest is its salted
-//! hash scaled to the number of slots, which keeps the order of hashes; probing goes forward and never wraps, so a run of
-//! occupied slots holds exactly the entries whose homes are in it. That makes every rebuild an in-place sweep: growing moves
-//! runs up, from the last to the first; leaving out entries moves the others down, from the first to the last. There is never a
-//! second table, and in the end the vector itself, closed up and sorted, is the result.
+//! hash scaled to the number of slots; probing goes forward and never wraps. So a run of occupied slots holds exactly the entries
+//! whose homes are in it, and every rebuild is an in-place sweep: growing moves runs up, from the last to the first; leaving out
+//! entries moves the others down. There is never a second table, and in the end the vector, closed up and sorted, is the result.
 //!
-//! The salt of the homes is random, and another one in each counter: with a public one, lines of a log can be chosen that all have
-//! the same home, and counting them takes quadratic time. No result depends on it, because no choice follows the order of the table:
-//! of equally heavy entries those with the smallest digests leave, and they enter the sketch in the order of digests.
+//! The salt of the homes is random: with a public one, a log can be chosen whose lines all have the same home, and counting takes
+//! quadratic time. No result depends on it: of equally heavy entries those with the smallest digests leave, in order of digests.
 //!
 //! **The sketch** is a count-min sketch with conservative update: a value raises only those of its four cells that are
 //! smaller than its new estimate. A value that goes back to the table takes its estimate out of all four cells. So the
-//! cells of a row never add up to more than the weight in the sketch, an estimate is never more than that weight, and table and
-//! sketch together always hold exactly what was pushed. What is still in the sketch at the end is *outside*: queries of values that
-//! are not known.
+//! cells of a row never add up to more than the weight in the sketch, and table and sketch together always hold exactly what was
+//! pushed. What is still in the sketch at the end is *outside*: queries of values that are not known.
 //!
-//! Estimates depend on the salt of the sketch, so that it cannot be random: one log must give one result. It is a hash of all
-//! entries that are in the table when the first of them leave. To find values that share their cells with those of others one has to
-//! know all that others have asked for by then, and gains little: no count in the table changes, and what moves from one
-//! value to another is at most as heavy as those that left.
+//! Estimates depend on the salt of the sketch, which cannot be random: one log must give one result. It is a hash of all entries
+//! in the table when the first of them leave. Aiming at it takes all that others have asked for by then, and gains little: no
+//! count in the table changes, and what moves from one value to another is at most as heavy as those that left.
 //!
 //! Weights are integers, 2^20 to the query ([`ONE`]), so that sums do not depend on the order of the log.
 

@@ -8,26 +8,22 @@
 //! ```
 //!
 //! A pass counts its digit, which fixes the borders of the buckets. In place, it then sends records home: the record at `i`
-//! goes to the next free slot of its bucket and the record that was there comes to `i`. `i` moves on at once instead of following
-//! the record it received (American flag sort follows it), so the swaps do not wait for one another and their cache misses
-//! overlap; what was left behind is met again in the next round [Ska]. Every step brings one record home, hence n steps for a
-//! pass. A bucket that fits in the cache is copied and read from the copy in order: no rounds, no branch to mispredict. Insertion
-//! sort runs over the whole bucket at the end, as buckets of four cost more to set up than to sort.
+//! goes to the next free slot of its bucket, and the record from there comes to `i`. `i` moves on at once instead of following
+//! the record (American flag sort follows it), so that cache misses overlap; what is left is met in the next round [Ska]. Every
+//! step brings one record home: n steps for a pass. A bucket that fits in the cache is copied and read in order: no rounds, no
+//! branch to mispredict. Insertion sort runs over the whole bucket at the end, as buckets of four cost more to set up than to sort.
 //!
-//! With several threads the first pass is shared in the manner of PARADIS: every bucket is cut into one stripe per
-//! thread, and a thread moves records between its own stripes only. A record whose stripe is full stays where it is. Of random
-//! records few stay (the square root of the size of a stripe), and one thread brings them home in the end. Stripes are
-//! disjoint slices, so all of this is safe code. The buckets are then independent jobs.
+//! With several threads the first pass is shared as in [PARADIS]: every bucket is cut into one stripe per thread, and a thread
+//! moves records between its own stripes only. A record whose stripe is full stays. Of random records few stay (the square root
+//! of the size of a stripe), and one thread brings them home. Stripes are disjoint slices, so all of this is safe code.
 //!
-//! Input that is not random (keys chosen by an adversary, one key repeated) ends after [`DEPTH`] passes in the standard
-//! library's comparison sort, which is linear for equal keys and n log n for all others.
+//! Input that is not random (chosen keys, one key repeated) ends after [`DEPTH`] passes in the standard library's comparison
+//! sort, which is linear for equal keys and n log n for all others.
 //!
-//! Why not `sort_unstable` on the whole: it compares, and cannot use that digests are random bits. Why not LSD radix: it needs a
-//! second buffer, and half of the memory limit with it.
+//! Why not `sort_unstable` on the whole: it cannot use that digests are random bits. Why not LSD radix: it needs a second buffer.
 //!
 //! * [Ska] M. Skarupke, "I wrote a faster sorting algorithm", 2016: the loop without cycles.
-//! * [PARADIS] M. Cho et al., "PARADIS: an efficient parallel algorithm for in-place radix sort", VLDB 2015, section 3: stripes
-//!   and repair.
+//! * [PARADIS] M. Cho et al., "PARADIS: an efficient parallel algorithm for in-place radix sort", VLDB 2015, section 3.
 
 use super::record::Record;
 use crate::error::BuildError;

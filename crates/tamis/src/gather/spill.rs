@@ -7,12 +7,10 @@
 //! ```
 //!
 //! A range of digests is read from every run with two look-ups in its index and one contiguous read, and the pieces are sorted
-//! again: the radix sort of [`super::sort`] is faster than a merge with a heap of hundreds of runs, and shorter. The indexes stay
-//! in the file, so memory holds 16 bytes per run and 8 per cell, however many runs there are: a thousand million
-//! keys in 64 MiB are 400 runs, and a shard of them 400 pieces of 40 KB.
+//! again: the radix sort of [`super::sort`] is faster than a merge with a heap of hundreds of runs. The indexes stay in the file,
+//! so memory holds 16 bytes per run and 8 per cell: a thousand million keys in 64 MiB are 400 runs, and a shard 400 pieces of 40 KB.
 //!
-//! The file has no name: it is unlinked when it is created (or opened to be deleted on close), so an interrupt or a crash
-//! leaves nothing behind. It is written and read at explicit positions, so readers share it.
+//! The file has no name, so an interrupt or a crash leaves nothing behind. Readers share it: positions are explicit.
 
 use std::fs::File;
 use std::io;

@@ -11,22 +11,20 @@
 //! neighbouring sets are neighbours too: a query reads two runs of buckets and compares every slot with one value. The mirror
 //! is odd if the number of buckets is even: then the two always differ.
 //!
-//! A slot's lowest bit says whether its fingerprint is in its second bucket; the others are the fingerprint, which is never zero. Without
-//! that bit a key's own pairs would answer for other sets wherever its two runs overlap (one set in so many buckets, for each of its
-//! pairs and every set: a false set in ten answers if sets are many and the table is small). With it they cannot, and a stranger
-//! meets as many equal slots as with a fingerprint one bit longer. Pairs that could be confused are alike in both buckets, so it
-//! does not matter which copy is taken out.
+//! A slot's lowest bit says whether its fingerprint is in its second bucket; the others are the fingerprint, which is never zero.
+//! Without that bit a key's own pairs answer for other sets wherever its two runs overlap: a false set in ten answers if sets are
+//! many and the table is small. With it they cannot, and a stranger meets as many equal slots as with a fingerprint one bit
+//! longer. Pairs that could be confused are alike in both buckets, so it does not matter which copy is taken out.
 //!
-//! With several repetitions there are as many tables, and sets share buckets by partitions ([`Groups`]); each pair has its
-//! own copy, so that one can go without the other. With counts a pair that is there already is counted, up to 255, and not stored again.
+//! With several repetitions there are as many tables, and sets share buckets by partitions ([`Groups`]). Each pair has its
+//! own copy, so that one can go without the other. With counts a pair that is there is counted, up to 255, and not stored again.
 //!
 //! ```text
 //!   table      bucket 0: [slot][slot][slot][slot] | bucket 1 .. | zeros up to a whole word, and a word more
 //!   payload    table of each repetition | a byte per slot of each table, if pairs are counted
 //! ```
 //!
-//! Slots have 4 to 16 bits, 0 is free, and lie bit after bit: with an odd number every second bucket starts inside a byte. The word at
-//! the end lets every bucket be read with one load.
+//! Slots have 4 to 16 bits, 0 is free, and lie bit after bit. The word at the end lets every bucket be read with one load.
 
 use crate::error::FormatError;
 use crate::format::{Reader, put_varint};

@@ -9,10 +9,10 @@
 //!                             w grows with the negatives seen so far
 //! ```
 //!
-//! The width of stage one depends on how many negatives there are, which is not known before the last has come. But it only
-//! grows with them, and a filter of fewer bits on the same keys refuses nothing that a wider one lets through: it is made of the
-//! same columns (`Structure::nested`). So the sieve has the width that is right for the negatives seen so far, and is built anew
-//! when that width grows: a logarithmic number of times. The bytes of the filter are those without a sieve.
+//! The width of stage one grows with the number of negatives, which is known at the end. A filter of fewer bits on the same keys
+//! refuses nothing that a wider one lets through: it is made of the same columns (`Structure::nested`). So the sieve has the
+//! width for the negatives seen so far, and is built again when that grows: a logarithmic number of times. The bytes of the
+//! filter are those without a sieve.
 
 use super::{Common, Options, write_plan};
 use crate::arch::arena::Arena;

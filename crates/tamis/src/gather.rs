@@ -35,6 +35,7 @@ use crate::hash::Digest;
 pub mod counter;
 mod crowd;
 mod intake;
+mod keys;
 mod labels;
 mod negatives;
 mod record;
@@ -48,6 +49,8 @@ mod tests;
 pub use crate::parallel::Stop;
 use crate::parallel::{check, run};
 pub use intake::{Intake, Sorted};
+pub(crate) use keys::KeyIntake;
+pub use keys::Keys;
 pub(crate) use labels::{Tally, walk};
 pub(crate) use record::Labelled;
 #[cfg(feature = "maps")]
@@ -207,84 +210,6 @@ impl Workspace {
     }
 }
 
-/// The keys, with or without their places in the input.
-pub enum Keys {
-    /// 16 bytes each. A conflict with a negative is found and counted, but its examples need places.
-    Plain(Sorted<Digest>),
-    /// 32 bytes each.
-    Tagged(Sorted<Tagged>),
-}
-
-brief_debug!(Keys, _it => );
-
-/// Runs `$do` with the records, whichever they are.
-macro_rules! with_records {
-    ($of:ident, $value:expr, $records:ident => $do:expr) => {
-        match $value {
-            $of::Plain($records) => $do,
-            $of::Tagged($records) => $do,
-        }
-    };
-}
-
-impl Keys {
-    fn side(&self) -> &dyn Side {
-        with_records!(Keys, self, keys => keys)
-    }
-
-    /// How many records came in, repeated ones included.
-    pub(crate) fn count(&self) -> u64 {
-        with_records!(Keys, self, keys => keys.count())
-    }
-
-    /// A hash of the set of digests.
-    pub(crate) fn set_hash(&self, stop: Stop<'_>) -> Result<u64, BuildError> {
-        crowd::set_hash(self.side(), stop)
-    }
-}
-
-/// Takes in [`Keys`].
-#[derive(Debug)]
-pub(crate) enum KeyIntake {
-    Plain(Intake<Digest>),
-    Tagged(Intake<Tagged>),
-}
-
-impl KeyIntake {
-    /// An intake that may use `memory` bytes.
-    pub(crate) fn new(workspace: &Arc<Workspace>, memory: u64, tagged: bool) -> KeyIntake {
-        match tagged {
-            false => KeyIntake::Plain(Intake::new(workspace, memory)),
-            true => KeyIntake::Tagged(Intake::new(workspace, memory)),
-        }
-    }
-
-    #[inline]
-    pub(crate) fn push(&mut self, record: Tagged, stop: Stop<'_>) -> Result<(), BuildError> {
-        match self {
-            KeyIntake::Plain(intake) => intake.push(record.digest, stop),
-            KeyIntake::Tagged(intake) => intake.push(record, stop),
-        }
-    }
-
-    /// How many records came in.
-    pub(crate) fn count(&self) -> u64 {
-        with_records!(KeyIntake, self, intake => intake.count())
-    }
-
-    /// From now on this intake may use `memory` bytes only.
-    pub(crate) fn share(&mut self, memory: u64, stop: Stop<'_>) -> Result<(), BuildError> {
-        with_records!(KeyIntake, self, intake => intake.share(memory, stop))
-    }
-
-    pub(crate) fn finish(self, stop: Stop<'_>) -> Result<Keys, BuildError> {
-        Ok(match self {
-            KeyIntake::Plain(intake) => Keys::Plain(intake.finish(stop)?),
-            KeyIntake::Tagged(intake) => Keys::Tagged(intake.finish(stop)?),
-        })
-    }
-}
-
 /// All shards of one build.
 pub struct Shards {
     /// A shard is the digests that share this many top bits.
@@ -310,8 +235,11 @@ impl Shards {
         on_conflict: OnConflict,
         stop: Stop<'_>,
     ) -> Result<Shards, BuildError> {
-        let counts = with_records!(Keys, &keys, keys => count_sides(keys, negatives.as_ref(), stop, |_, _| {})?);
-        let stats = counts.stats(keys.count(), negatives.as_ref().map_or(0, Sorted::count), on_conflict)?;
+        let stats = keys.count_sides(negatives.as_ref(), stop)?.stats(
+            keys.count(),
+            negatives.as_ref().map_or(0, Sorted::count),
+            on_conflict,
+        )?;
         let bits = shard_bits(stats.keys, keys.side().workspace().shard_keys);
         Ok(Shards { bits, stats, approx_negatives: 0, expected: 0, keys, negatives, on_conflict })
     }

@@ -131,16 +131,9 @@ impl Decoder<'_> {
     }
 
     fn next(&mut self) {
-        let byte = match self.bytes.split_first() {
-            Some((&byte, rest)) => {
-                self.bytes = rest;
-                byte
-            }
-            None => {
-                self.borrowed += 1;
-                0
-            }
-        };
+        self.borrowed += u32::from(self.bytes.is_empty());
+        let (&byte, rest) = self.bytes.split_first().unwrap_or((&0, &[]));
+        self.bytes = rest;
         self.window = self.window << 8 | u32::from(byte);
     }
 

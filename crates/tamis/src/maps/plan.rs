@@ -207,18 +207,13 @@ struct HuffmanNode {
 }
 
 fn huffman(classes: &[Class]) -> Vec<HuffmanNode> {
-    let leaf = |(class, Class { keys, .. }): (usize, &Class)| HuffmanNode {
-        keys: *keys,
-        below: Ok(class),
-        exact: None,
-        open: 0,
-    };
-    let mut huffman: Vec<HuffmanNode> = classes.iter().enumerate().map(leaf).collect();
-    let mut heap: BinaryHeap<_> =
-        huffman.iter().enumerate().map(|(node, HuffmanNode { keys, .. })| Reverse((*keys, node))).collect();
+    let node = |keys, below| HuffmanNode { keys, below, exact: None, open: 0 };
+    let leaves = classes.iter().enumerate();
+    let mut huffman: Vec<HuffmanNode> = leaves.clone().map(|(at, class)| node(class.keys, Ok(at))).collect();
+    let mut heap: BinaryHeap<_> = leaves.map(|(at, class)| Reverse((class.keys, at))).collect();
     while let (Some(Reverse((least, small))), Some(Reverse((more, large)))) = (heap.pop(), heap.pop()) {
         heap.push(Reverse((least + more, huffman.len())));
-        huffman.push(HuffmanNode { keys: least + more, below: Err([small, large]), exact: None, open: 0 });
+        huffman.push(node(least + more, Err([small, large])));
     }
     huffman
 }

@@ -67,13 +67,11 @@ impl Sketch {
 /// Adds a set to the list of a key; false if it is there already.
 pub(super) fn list(side: &mut Side, key: Digest, set: u32) -> bool {
     let ids = side.open().entry(key).or_default();
-    match ids.binary_search(&set) {
-        Ok(_) => false,
-        Err(at) => {
-            ids.insert(at, set);
-            true
-        }
+    let found = ids.binary_search(&set);
+    if let Err(at) = found {
+        ids.insert(at, set);
     }
+    found.is_err()
 }
 
 fn empty(len: u64) -> Result<Words, BuildError> {

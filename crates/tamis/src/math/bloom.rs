@@ -231,14 +231,8 @@ pub(crate) fn one_minus_exp(c: f64) -> f64 {
         x /= 2.0;
         doublings += 1;
     }
-    let mut y = 0.0;
-    for i in (1..=8).rev() {
-        y = x / i as f64 * (1.0 - y);
-    }
-    for _ in 0..doublings {
-        y *= 2.0 - y;
-    }
-    y
+    let y = (1..=8).rev().fold(0.0, |y, i| x / f64::from(i) * (1.0 - y));
+    (0..doublings).fold(y, |y, _| y * (2.0 - y))
 }
 
 #[cfg(test)]

@@ -44,11 +44,7 @@ pub const MAX_REST: u32 = 40;
 /// assert!((blocked(52.0) - 0.0144).abs() < 0.0001);
 /// ```
 pub fn blocked(load: f64) -> f64 {
-    let mut b = 1.0;
-    for line in 1..=SLOTS {
-        b = load * b / (line as f64 + load * b);
-    }
-    b
+    (1..=SLOTS).fold(1.0, |b, line| load * b / (line as f64 + load * b))
 }
 
 /// The share of keys whose signature is taken by another key of the bin.
@@ -81,16 +77,11 @@ impl Shape {
         self.bins * SLOTS * (16 + u64::from(self.rest)) + 64 * self.yard_slots
     }
 
-    /// The rate of `n` keys, of which some share is in the yard.
+    /// The rate of `n` keys, of which some share is in the yard. A stranger is compared with the keys of one bin, and with all of the yard.
     pub fn rate(&self, n: u64) -> f64 {
-        rate(n, self.bins, self.rest, self.yard_keys)
+        let front = n as f64 / (self.bins as f64 * SIGNATURES as f64 * (1u64 << self.rest.min(63)) as f64);
+        front + self.yard_keys as f64 / (1u64 << YARD_BITS) as f64
     }
-}
-
-/// A stranger is compared with the keys of one bin, and with all of the yard.
-fn rate(n: u64, bins: u64, rest: u32, yard_keys: u64) -> f64 {
-    let front = n as f64 / (bins as f64 * SIGNATURES as f64 * (1u64 << rest.min(63)) as f64);
-    front + yard_keys as f64 / (1u64 << YARD_BITS) as f64
 }
 
 /// The smallest filter in which `n` keys have at most this rate; none if the hashes in the yard are too short for it.
@@ -117,9 +108,9 @@ fn with_bins(n: u64, bins: u64, goal: f64) -> Option<Shape> {
     let margin = 6.0 * (turned_away * scatter(load).max(1.0)).sqrt() + 16.0;
     let driven_out = 2 * n.div_ceil(u64::from(STEPS));
     let yard_keys = (turned_away + margin) as u64 + driven_out;
-    let rest = (0..=MAX_REST).find(|&rest| rate(n, bins, rest, yard_keys) <= goal)?;
     // Four fifths full at most.
-    Some(Shape { bins, rest, yard_keys, yard_slots: yard_keys + yard_keys / 4 + 1 })
+    let yard_slots = yard_keys + yard_keys / 4 + 1;
+    (0..=MAX_REST).map(|rest| Shape { bins, rest, yard_keys, yard_slots }).find(|shape| shape.rate(n) <= goal)
 }
 
 #[cfg(test)]

@@ -120,23 +120,15 @@ impl Shape {
     /// An exponent outside 0 to 16.
     pub fn zipf(exponent: f64, values: u64, known: u64) -> Result<Shape, ShapeError> {
         if !(0.0..=16.0).contains(&exponent) {
-            return Err(ShapeError::Parameter {
-                what: "the exponent of a Zipf law",
-                found: exponent,
-                allowed: "from 0 to 16",
-            });
+            let what = "the exponent of a Zipf law";
+            return Err(ShapeError::Parameter { what, found: exponent, allowed: "from 0 to 16" });
         }
         let known = known.min(values);
         if known == 0 {
             return Ok(Shape { classes: Vec::new(), unseen: 1.0 });
         }
-        let mut masses = Vec::new();
-        let mut sum = 0.0;
-        for rank in 1..=known.min(SINGLE_RANKS) {
-            let mass = power(rank, -exponent);
-            sum += mass;
-            masses.push((mass, 1));
-        }
+        let mut masses: Vec<(f64, u64)> =
+            (1..=known.min(SINGLE_RANKS)).map(|rank| (power(rank, -exponent), 1)).collect();
         let mut from = masses.len() as u64;
         if from < known {
             let doublings = log2(known as f64 / from as f64).max(1.0);
@@ -144,26 +136,16 @@ impl Shape {
             for i in 1..=steps {
                 let next = from_ratio(SINGLE_RANKS, known, f64::from(i) / f64::from(steps));
                 if next > from {
-                    let mass = zipf_between(exponent, from, next);
-                    sum += mass;
-                    masses.push((mass, next - from));
+                    masses.push((zipf_between(exponent, from, next), next - from));
                     from = next;
                 }
             }
         }
-        let rest = if values > known {
-            let first = masses.len() as u64;
-            // Below the first thousand ranks the series is not exact enough: they are added one by one.
-            if known < SINGLE_RANKS {
-                let until = values.min(SINGLE_RANKS);
-                let singles: f64 = (first + 1..=until).map(|rank| power(rank, -exponent)).sum();
-                singles + if values > until { zipf_between(exponent, until, values) } else { 0.0 }
-            } else {
-                zipf_between(exponent, known, values)
-            }
-        } else {
-            0.0
-        };
+        // Below the first thousand ranks the series is not exact enough: they are added one by one.
+        let until = values.min(SINGLE_RANKS).max(known);
+        let singles: f64 = (known..until).map(|before| power(before + 1, -exponent)).sum();
+        let rest = singles + if values > until { zipf_between(exponent, until, values) } else { 0.0 };
+        let sum: f64 = masses.iter().map(|class| class.0).sum();
         Ok(Shape::from_masses(masses, rest / (sum + rest)))
     }
 
@@ -293,14 +275,9 @@ fn zipf_between(s: f64, from: u64, to: u64) -> f64 {
     // (to^(1 - s) - from^(1 - s)) / (1 - s), which is ln(to / from) at s = 1: by (e^t - 1) / t nothing cancels.
     let ln = log2(to / from) * std::f64::consts::LN_2;
     let t = (1.0 - s) * ln;
-    let growth = if t.abs() < 0.5 {
-        let mut series = 1.0;
-        for k in (2..16).rev() {
-            series = 1.0 + series * t / f64::from(k);
-        }
-        series
-    } else {
-        (exp2(t * std::f64::consts::LOG2_E) - 1.0) / t
+    let growth = match t.abs() < 0.5 {
+        true => (2..16).rev().fold(1.0, |series, k| 1.0 + series * t / f64::from(k)),
+        false => (exp2(t * std::f64::consts::LOG2_E) - 1.0) / t,
     };
     a * from * ln * growth + (b - a) / 2.0 + s / 12.0 * (a / from - b / to)
 }

@@ -22,16 +22,11 @@ use crate::math::stack::{Size, best_alpha, endless_bits, endless_checks, equal_b
 /// # Ok::<(), tamis::workload::ShapeError>(())
 /// ```
 pub fn fixed(size: Size, keys: u64, shape: &Shape, limits: &Limits) -> Option<Stack> {
-    best_equal(&Problem { size, keys, shape, limits })
-}
-
-/// See [`fixed`].
-pub(super) fn best_equal(problem: &Problem<'_>) -> Option<Stack> {
-    if problem.keys == 0 || !problem.limits.possible() {
+    if keys == 0 || !limits.possible() {
         return None;
     }
+    let problem = Problem { size, keys, shape, limits };
     let single = problem.single();
-    let Problem { size, keys, shape, limits } = *problem;
     let to_beat = single.as_ref().map_or(f64::INFINITY, |stack| problem.value(stack));
     let start = match limits.aim {
         Aim::LeastRate { .. } => to_beat.min(1.0),
@@ -43,7 +38,7 @@ pub(super) fn best_equal(problem: &Problem<'_>) -> Option<Stack> {
     };
     let mut best = single;
     for layers in (3..=MAX_LAYERS).step_by(2) {
-        let alpha = endless.truncated(problem, known, layers as u32);
+        let alpha = endless.truncated(&problem, known, layers as u32);
         let Some(stack) = alpha.and_then(|alpha| problem.stack(vec![alpha; layers])) else { continue };
         // Another two layers must be worth it.
         let value = problem.value(&stack);

@@ -1,7 +1,6 @@
 //! a stack of equal layers -> one whose layers have rates of their own: a pattern search, the same everywhere.
 
-use super::fixed::best_equal;
-use super::{Aim, Limits, MAX_LAYERS, MIN_ENTRIES, Problem, Stack, Sums};
+use super::{Aim, Limits, MAX_LAYERS, MIN_ENTRIES, Problem, Stack, Sums, fixed};
 use crate::math::portable::{exp2, log2};
 use crate::math::shape::Shape;
 use crate::math::stack::Size;
@@ -28,7 +27,7 @@ const MAX_LOOKS: u32 = 2000;
 /// ```
 pub fn varied(size: Size, keys: u64, shape: &Shape, limits: &Limits) -> Option<Stack> {
     let problem = Problem { size, keys, shape, limits };
-    let equal = best_equal(&problem)?;
+    let equal = fixed(size, keys, shape, limits)?;
     let mut best = equal.clone();
     if shape.known() == 0 {
         return Some(best);
@@ -112,7 +111,7 @@ fn complete(problem: &Problem<'_>, point: &[f64]) -> Option<(f64, u64, Vec<f64>)
     let least = log2(rest.unknown_rate / limits.efpb()).max(1.0);
     // The whole is (width + c) / f + rest_keys + negatives 2^-width: least where its slope vanishes.
     let bottom = log2((negatives * size.f * std::f64::consts::LN_2).max(f64::MIN_POSITIVE)).max(1.0);
-    let mut width = match limits.aim {
+    let width = match limits.aim {
         Aim::LeastRate { bits } => {
             let mut width = (bits - rest_keys) * size.f - size.c;
             // From the right the tangents of a convex function lead to its larger root, and never past it.
@@ -127,11 +126,8 @@ fn complete(problem: &Problem<'_>, point: &[f64]) -> Option<(f64, u64, Vec<f64>)
             // The last digits of the logarithm.
             width - 1e-10
         }
-        Aim::LeastBits { rate } => log2(rest_rate / rate).max(bottom) + 1e-11,
+        Aim::LeastBits { rate } => (log2(rest_rate / rate).max(bottom) + 1e-11).max(least + 1e-11),
     };
-    if let Aim::LeastBits { .. } = limits.aim {
-        width = width.max(least + 1e-11);
-    }
     if width < least || (width < bottom && negatives > 0.0) {
         return None;
     }

@@ -43,9 +43,7 @@ pub(super) fn put(words: &mut [u64], at: usize, len: u32, value: u64) {
 /// The bits of word `word` that lie in `from..to`.
 #[inline(always)]
 fn inside(word: usize, from: usize, to: usize) -> u64 {
-    let start = from.saturating_sub(64 * word).min(64) as u32;
-    let end = to.saturating_sub(64 * word).min(64) as u32;
-    low(end) & !low(start)
+    below_place(word, to) & !below_place(word, from)
 }
 
 /// Moves bits `from..to` up by `by`, 1 to 64; the bits `from..from + by` are to be written then.

@@ -18,8 +18,8 @@
 //! **Growing** uses the frontier too: the next hash function then leads to a table twice as large, and keys move from one to the other with
 //! every insertion. Nothing stops, and the keys come from the reverse map, so the rate stays what it was.
 
+use super::Adapt;
 use super::frontier::{Frontier, Side};
-use super::{Adapt, AdaptError, ReverseMap, Task};
 use crate::arch::{Answer, Isa, Level, QueryFn};
 use crate::debug::brief_debug;
 use crate::error::BuildError;
@@ -168,44 +168,6 @@ impl Broom {
             }
         }
         all
-    }
-}
-
-impl Adapt for Broom {
-    type Change = BroomChange;
-
-    fn plan<M: ReverseMap>(&self, task: Task, map: &mut M) -> Result<Option<BroomChange>, AdaptError<M::Error>> {
-        match task {
-            Task::Insert(key) => self.plan_insert(key, map),
-            Task::Repair(key) => self.plan_repair(key, map),
-            Task::Move => self.plan_step(map),
-        }
-    }
-
-    fn apply(&mut self, change: BroomChange) -> u32 {
-        self.make(change)
-    }
-
-    #[inline]
-    fn contains_digest(&self, key: Digest) -> bool {
-        self.ask.call(self, key)
-    }
-
-    fn len(&self) -> u64 {
-        self.len
-    }
-
-    fn capacity(&self) -> u64 {
-        self.table.capacity()
-    }
-
-    fn bytes(&self) -> usize {
-        let next = self.next.as_ref().map_or(0, Table::bytes);
-        size_of::<Broom>() + self.table.bytes() + next
-    }
-
-    fn rate(&self) -> f64 {
-        self.rate
     }
 }
 

@@ -53,8 +53,8 @@ pub use quotient::Quotients;
 use self::generation::{Generation, Sizes};
 use self::options::Shape;
 pub use self::plan::CascadeChange;
+use super::Adapt;
 use super::frontier::{Frontier, Side};
-use super::{Adapt, AdaptError, ReverseMap, Task};
 use crate::debug::brief_debug;
 use crate::error::BuildError;
 use crate::hash::{Digest, Domain, Hasher};
@@ -154,48 +154,6 @@ impl<L: Level> Cascade<L> {
             (Some(next), Side::New) => next,
             _ => &mut self.now,
         }
-    }
-}
-
-impl<L: Level> Adapt for Cascade<L> {
-    type Change = CascadeChange<L>;
-
-    fn plan<M: ReverseMap>(&self, task: Task, map: &mut M) -> Result<Option<CascadeChange<L>>, AdaptError<M::Error>> {
-        self.planned(task, map)
-    }
-
-    fn apply(&mut self, change: CascadeChange<L>) -> u32 {
-        self.make(change)
-    }
-
-    fn pending_moves(&self) -> u32 {
-        match self.next {
-            // A map that keeps failing can stop a move until the generation is full. Then steps come before all else.
-            Some(_) if self.now.is_full() => u32::MAX,
-            Some(_) => self.frontier.pending_moves,
-            None => self.now.is_worn().into(),
-        }
-    }
-
-    #[inline]
-    fn contains_digest(&self, key: Digest) -> bool {
-        self.generation(self.side(key)).alive(key, 0).is_some()
-    }
-
-    fn len(&self) -> u64 {
-        self.now.live + self.next.as_ref().map_or(0, |next| next.live)
-    }
-
-    fn capacity(&self) -> u64 {
-        self.shape.capacity
-    }
-
-    fn bytes(&self) -> usize {
-        self.now.bytes() + self.next.as_ref().map_or(0, |next| next.bytes())
-    }
-
-    fn rate(&self) -> f64 {
-        self.shape.rate
     }
 }
 

@@ -226,9 +226,7 @@ impl AdaptiveChained {
     /// ```
     pub fn snapshot(&self) -> Result<Vec<u8>, BuildError> {
         let mut fields = self.set.sum.to_le_bytes().to_vec();
-        for number in [self.rebuild_every, self.max_false_positives, self.made] {
-            put_varint(&mut fields, number);
-        }
+        file::put_varints(&mut fields, [self.rebuild_every, self.max_false_positives, self.made]);
         fields.push(u8::from(self.exact.is_some()));
         let mut payloads = vec![];
         for layer in [&self.first].into_iter().chain(&self.exact) {
@@ -289,12 +287,10 @@ fn layer(keys: &[Digest], values: Values<'_>, width: u16, number: u64, hasher: &
 fn decode(from: &mut Reader<'_>, payload: &[u8], made: u64, hasher: &Hasher) -> Result<Layer, FormatError> {
     let number = from.within("number of a salt", 0..=made - 1)?;
     let ribbon = Ribbon::decode(from, Salt::secret(hasher, number))?;
-    match payload.len() as u64 == ribbon.payload_len() {
+    let (found, expected) = (payload.len(), ribbon.payload_len());
+    match found as u64 == expected {
         true => Ok(Layer { number, ribbon, payload: payload.to_vec() }),
-        false => {
-            let reason = format!("payload: a ribbon of {} bytes, expected {}", payload.len(), ribbon.payload_len());
-            Err(FormatError::invalid(reason))
-        }
+        false => Err(FormatError::invalid(format!("payload: a ribbon of {found} bytes, expected {expected}"))),
     }
 }
 

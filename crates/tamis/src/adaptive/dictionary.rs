@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::convert::Infallible;
 use std::hash::Hash;
 
+use super::map::hand_on;
 use super::{Dictionary, Memory, ReverseMap};
 use crate::debug::brief_debug;
 use crate::hash::Digest;
@@ -51,26 +52,7 @@ impl<K, V> Default for MemoryDictionary<K, V> {
 
 impl<K, V> ReverseMap for MemoryDictionary<K, V> {
     type Error = Infallible;
-
-    fn file(&mut self, key: Digest, name: u64) -> Result<(), Infallible> {
-        self.map.file(key, name)
-    }
-
-    fn unfile(&mut self, key: Digest, name: u64) -> Result<bool, Infallible> {
-        self.map.unfile(key, name)
-    }
-
-    fn refile(&mut self, key: Digest, from: u64, to: u64) -> Result<bool, Infallible> {
-        self.map.refile(key, from, to)
-    }
-
-    fn filed(&mut self, name: u64, found: &mut Vec<Digest>) -> Result<(), Infallible> {
-        self.map.filed(name, found)
-    }
-
-    fn next(&mut self, after: Option<Digest>) -> Result<Option<Digest>, Infallible> {
-        self.map.next(after)
-    }
+    hand_on!(self => self.map);
 }
 
 impl<Q, K, V> Dictionary<Q> for MemoryDictionary<K, V>

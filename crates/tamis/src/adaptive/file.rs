@@ -52,7 +52,6 @@ impl Kind {
 /// More payloads than any kind has.
 const MAX_PAYLOADS: u64 = 64;
 
-/// Writes a file.
 pub(crate) fn write(
     kind: Kind,
     hasher: Hasher,
@@ -102,7 +101,6 @@ impl Read {
         Payloads(self.payloads.iter())
     }
 
-    /// The fields of the kind.
     pub(crate) fn fields(&self) -> Reader<'_> {
         Reader::budgeted(&self.fields, "directory", &self.budget)
     }
@@ -157,21 +155,22 @@ pub(crate) fn read(bytes: impl Into<Bytes>, kind: Kind) -> Result<Read, FormatEr
 
 /// The rate of a filter, from its fields.
 pub(crate) fn rate(from: &mut Reader<'_>) -> Result<f64, FormatError> {
-    match f64::from_le_bytes(from.array()?) {
-        rate if rate > 0.0 && rate < 1.0 => Ok(rate),
-        rate => {
-            let reason = format!("directory: rate is {rate}, expected more than 0 and less than 1");
-            Err(FormatError::invalid(reason))
-        }
+    let rate = f64::from_le_bytes(from.array()?);
+    match rate > 0.0 && rate < 1.0 {
+        true => Ok(rate),
+        false => Err(FormatError::invalid(format!("directory: rate is {rate}, expected more than 0 and less than 1"))),
     }
 }
 
-/// Appends a digest.
+/// Appends numbers as varints.
+pub(crate) fn put_varints(out: &mut Vec<u8>, numbers: impl IntoIterator<Item = u64>) {
+    numbers.into_iter().for_each(|number| put_varint(out, number));
+}
+
 pub(crate) fn put_digest(out: &mut Vec<u8>, Digest { hi, lo }: Digest) {
     out.extend([hi, lo].into_iter().flat_map(u64::to_le_bytes));
 }
 
-/// A digest, from fields.
 pub(crate) fn digest(from: &mut Reader<'_>) -> Result<Digest, FormatError> {
     Ok(Digest { hi: u64::from_le_bytes(from.array()?), lo: u64::from_le_bytes(from.array()?) })
 }

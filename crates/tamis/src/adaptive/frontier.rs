@@ -29,9 +29,10 @@ pub(crate) struct Frontier {
     pub(crate) domain: Domain,
     /// Moves that are still to be made.
     pub(crate) pending_moves: u32,
-    epoch: u64,
+    /// How often all keys have moved.
+    pub(crate) epoch: u64,
     /// The last key that has moved.
-    last: Option<Digest>,
+    pub(crate) last: Option<Digest>,
     salts: [Salt; 2],
 }
 
@@ -41,7 +42,6 @@ impl Frontier {
         Frontier { hasher, domain, pending_moves: 0, epoch: 0, last: None, salts: salts(&hasher, 0) }
     }
 
-    /// So many moves more are to be made.
     pub(crate) fn add_moves(&mut self, moves: u32) {
         self.pending_moves = self.pending_moves.saturating_add(moves);
     }
@@ -57,7 +57,6 @@ impl Frontier {
         if self.last.is_some_and(|last| key <= last) { Side::New } else { Side::Old }
     }
 
-    /// The salt of a side.
     #[inline(always)]
     pub(crate) fn salt(&self, side: Side) -> Salt {
         self.salts[side as usize]
@@ -68,19 +67,10 @@ impl Frontier {
         self.epoch + side as u64
     }
 
-    /// The last key that has moved.
-    pub(crate) fn last(&self) -> Option<Digest> {
-        self.last
-    }
-
-    /// How often all keys have moved.
-    pub(crate) fn epoch(&self) -> u64 {
-        self.epoch
-    }
-
-    /// This key has moved, and all before it had.
+    /// A pending move is made: this key has moved, and all before it had.
     pub(crate) fn pass(&mut self, key: Digest) {
         self.last = Some(key);
+        self.made_move();
     }
 
     /// All have moved: the new function is the old one now.

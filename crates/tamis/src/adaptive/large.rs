@@ -151,7 +151,7 @@ impl LargeBroom {
 
     /// The number of the last hash function that went out of use, as far as tombstones can tell.
     fn gone(&self) -> u64 {
-        self.frontier.epoch() + 2
+        self.frontier.epoch + 2
     }
 
     fn put(&mut self, to: Destination) -> u32 {
@@ -211,7 +211,6 @@ impl LargeBroom {
                 0
             }
             Act::Move { key, from, to } => {
-                self.frontier.made_move();
                 self.old = self.old.saturating_sub(1);
                 self.frontier.pass(key);
                 self.take(from) + self.put(to) + self.sweep()

@@ -32,32 +32,47 @@ pub trait ReverseMap {
     fn next(&mut self, after: Option<Digest>) -> Result<Option<Digest>, Self::Error>;
 }
 
+/// The methods of a map that hands every call on to another, and may count them.
+macro_rules! hand_on {
+    ($self:ident => $map:expr $(, $reads:ident, $writes:ident)?) => {
+        fn file(&mut $self, key: Digest, name: u64) -> Result<(), Self::Error> {
+            $($self.$writes += 1;)?
+            $map.file(key, name)
+        }
+
+        fn unfile(&mut $self, key: Digest, name: u64) -> Result<bool, Self::Error> {
+            $($self.$writes += 1;)?
+            $map.unfile(key, name)
+        }
+
+        fn refile(&mut $self, key: Digest, from: u64, to: u64) -> Result<bool, Self::Error> {
+            $($self.$writes += 1;)?
+            $map.refile(key, from, to)
+        }
+
+        fn filed(&mut $self, name: u64, found: &mut Vec<Digest>) -> Result<(), Self::Error> {
+            $($self.$reads += 1;)?
+            $map.filed(name, found)
+        }
+
+        fn next(&mut $self, after: Option<Digest>) -> Result<Option<Digest>, Self::Error> {
+            $($self.$reads += 1;)?
+            $map.next(after)
+        }
+    };
+}
+pub(super) use hand_on;
+
 impl<M: ReverseMap + ?Sized> ReverseMap for &mut M {
     type Error = M::Error;
-
-    fn file(&mut self, key: Digest, name: u64) -> Result<(), M::Error> {
-        (**self).file(key, name)
-    }
-
-    fn unfile(&mut self, key: Digest, name: u64) -> Result<bool, M::Error> {
-        (**self).unfile(key, name)
-    }
-
-    fn refile(&mut self, key: Digest, from: u64, to: u64) -> Result<bool, M::Error> {
-        (**self).refile(key, from, to)
-    }
-
-    fn filed(&mut self, name: u64, found: &mut Vec<Digest>) -> Result<(), M::Error> {
-        (**self).filed(name, found)
-    }
-
-    fn next(&mut self, after: Option<Digest>) -> Result<Option<Digest>, M::Error> {
-        (**self).next(after)
-    }
+    hand_on!(self => (**self));
 }
 
+/// What a map must answer for.
+pub(super) type Asked<T, M> = Result<T, AdaptError<<M as ReverseMap>::Error>>;
+
 /// The keys under a name, sorted and distinct.
-pub(super) fn filed<M: ReverseMap>(map: &mut M, name: u64) -> Result<Vec<Digest>, AdaptError<M::Error>> {
+pub(super) fn filed<M: ReverseMap>(map: &mut M, name: u64) -> Asked<Vec<Digest>, M> {
     let mut keys = vec![];
     map.filed(name, &mut keys).map_err(AdaptError::Map)?;
     keys.sort_unstable();
@@ -71,10 +86,7 @@ pub(super) fn done<E>(did: Result<bool, E>, otherwise: AdaptError<E>) -> Result<
 }
 
 /// The key after this one, which must be a later one.
-pub(super) fn next_key<M: ReverseMap>(
-    map: &mut M,
-    after: Option<Digest>,
-) -> Result<Option<Digest>, AdaptError<M::Error>> {
+pub(super) fn next_key<M: ReverseMap>(map: &mut M, after: Option<Digest>) -> Asked<Option<Digest>, M> {
     let next = map.next(after).map_err(AdaptError::Map)?;
     if next.is_some() && next <= after { Err(AdaptError::Order) } else { Ok(next) }
 }
@@ -97,29 +109,5 @@ pub(super) struct Metered<'a, M> {
 
 impl<M: ReverseMap> ReverseMap for Metered<'_, M> {
     type Error = M::Error;
-
-    fn file(&mut self, key: Digest, name: u64) -> Result<(), M::Error> {
-        self.writes += 1;
-        self.map.file(key, name)
-    }
-
-    fn unfile(&mut self, key: Digest, name: u64) -> Result<bool, M::Error> {
-        self.writes += 1;
-        self.map.unfile(key, name)
-    }
-
-    fn refile(&mut self, key: Digest, from: u64, to: u64) -> Result<bool, M::Error> {
-        self.writes += 1;
-        self.map.refile(key, from, to)
-    }
-
-    fn filed(&mut self, name: u64, found: &mut Vec<Digest>) -> Result<(), M::Error> {
-        self.reads += 1;
-        self.map.filed(name, found)
-    }
-
-    fn next(&mut self, after: Option<Digest>) -> Result<Option<Digest>, M::Error> {
-        self.reads += 1;
-        self.map.next(after)
-    }
+    hand_on!(self => self.map, reads, writes);
 }

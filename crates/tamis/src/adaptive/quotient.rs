@@ -32,13 +32,12 @@ mod snapshot;
 
 use self::entry::{BASE_BITS, Entry, Match, Place, SHIFT, Whole};
 pub use self::plan::QuotientChange;
+use super::Adapt;
 use super::frontier::{Frontier, Side};
 use super::words::{Scattered, Words};
-use super::{Adapt, AdaptError, ReverseMap, Task};
 use crate::debug::brief_debug;
 use crate::error::BuildError;
 use crate::hash::{Digest, Domain, Hasher, Salt};
-use crate::leaves::change::Layer;
 use crate::leaves::quotient::OwnedQuotient;
 use crate::math::quotient::size;
 
@@ -231,45 +230,6 @@ impl AdaptiveQuotient {
     /// A table so full that a change may find no room.
     fn is_full(&self) -> bool {
         self.long.len() + 2 > self.long.capacity() || self.whole.len() + 1 > self.whole.capacity()
-    }
-}
-
-impl Adapt for AdaptiveQuotient {
-    type Change = QuotientChange;
-
-    fn plan<M: ReverseMap>(&self, task: Task, map: &mut M) -> Result<Option<QuotientChange>, AdaptError<M::Error>> {
-        self.planned(task, map)
-    }
-
-    fn apply(&mut self, change: QuotientChange) -> u32 {
-        self.make(change)
-    }
-
-    fn pending_moves(&self) -> u32 {
-        // Steps make room: where there is none they come before all else.
-        if self.is_full() { u32::MAX } else { self.frontier.pending_moves }
-    }
-
-    #[inline]
-    fn contains_digest(&self, key: Digest) -> bool {
-        let place = self.place_of(key);
-        self.in_table(&place).is_some() || self.is_whole(&place)
-    }
-
-    fn len(&self) -> u64 {
-        self.held.keys() + self.spare.len() as u64 + self.whole_keys
-    }
-
-    fn capacity(&self) -> u64 {
-        self.capacity
-    }
-
-    fn bytes(&self) -> usize {
-        self.held.payload.capacity() + 8 * self.spare.capacity() + self.long.bytes() + self.whole.bytes()
-    }
-
-    fn rate(&self) -> f64 {
-        self.rate
     }
 }
 

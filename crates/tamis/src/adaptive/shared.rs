@@ -75,7 +75,7 @@ impl<F: Adapt> Shared<F> {
     {
         let key = self.look(|filter| filter.digest(key))?;
         let _writer = self.lock_writer();
-        verbs::remove(&mut Locked(&self.filter), key, map)
+        verbs::remove(&mut &*self, key, map)
     }
 
     /// Makes the filter refuse a key that is not in the set; see [`Adapt::repair`].
@@ -91,7 +91,7 @@ impl<F: Adapt> Shared<F> {
 
     fn run<M: ReverseMap>(&self, task: Task, map: &mut M) -> Result<ChangeStats, AdaptError<M::Error>> {
         let _writer = self.lock_writer();
-        verbs::run(&mut Locked(&self.filter), task, map)
+        verbs::run(&mut &*self, task, map)
     }
 
     fn lock_writer(&self) -> MutexGuard<'_, ()> {
@@ -99,15 +99,12 @@ impl<F: Adapt> Shared<F> {
     }
 }
 
-/// A filter behind a lock.
-struct Locked<'a, F>(&'a RwLock<F>);
-
-impl<F> Access<F> for Locked<'_, F> {
+impl<F: Adapt> Access<F> for &Shared<F> {
     fn read<R>(&self, with: impl FnOnce(&F) -> R) -> R {
-        with(&self.0.read().unwrap_or_else(PoisonError::into_inner))
+        self.look(with)
     }
 
     fn change<R>(&mut self, with: impl FnOnce(&mut F) -> R) -> R {
-        with(&mut self.0.write().unwrap_or_else(PoisonError::into_inner))
+        with(&mut self.filter.write().unwrap_or_else(PoisonError::into_inner))
     }
 }

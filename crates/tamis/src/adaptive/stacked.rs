@@ -43,7 +43,7 @@ use crate::gather::counter::{Counter, ONE};
 use crate::hash::{Digest, Domain, Hasher, Key, Mismatch, Salt};
 use crate::leaves::change;
 use crate::math::shape::Shape;
-use crate::math::stack::{expected_rate, unknown_rate};
+use crate::math::stack::{expected_rate, observed, unknown_rate};
 use crate::plan::Base;
 
 use super::keys::{KeySet, Keys, LearnError, of_key_set};
@@ -347,38 +347,40 @@ impl AdaptiveStacked {
         let rest = self.plan.bits_from(index + 1, self.goal.size(), self.set.keys);
         let room = self.goal.bits * self.set.keys as f64 - taken - rest;
         let part = self.goal.closed(&left, room, self.salt(self.made))?;
-        let next = match index + 1 < self.plan.alphas.len() {
-            true => Some(self.goal.open(&self.plan, self.set.keys, index + 1, self.salt(self.made + 1))?),
-            false => None,
-        };
+        let next = self.empty_layer(index + 1, self.made + 1)?;
         // From here on nothing fails.
         if self.layers.len() == 1 {
-            self.psi = self.plan.psi(&self.shape, self.queries);
+            self.psi = observed(&self.shape, self.queries).0.clamp(0.0, 1.0);
         }
-        let frozen = std::mem::take(&mut self.open);
-        self.layers.extend(frozen);
-        let layer = |number, part| Layer { number, part, entries: 0 };
-        self.layers.push(layer(self.made, part));
-        self.phase = if next.is_some() { Phase::Collecting } else { Phase::Stacked };
-        self.open = next.map(|part| layer(self.made + 1, part));
+        self.layers.extend(self.open.take());
+        self.layers.push(Layer { number: self.made, part, entries: 0 });
+        self.collect(next);
         self.made += 2;
         self.window = Window::default();
         Ok(())
     }
 
-    /// Other values are asked for now: the first layer stays, and the second is empty again.
-    fn drop_upper(&mut self) -> Result<(), BuildError> {
-        let open = match self.plan.alphas.len() {
-            1 => None,
-            _ => {
-                let part = self.goal.open(&self.plan, self.set.keys, 1, self.salt(self.made))?;
-                Some(Layer { number: self.made, part, entries: 0 })
-            }
-        };
-        self.made += 1;
-        self.layers.truncate(1);
+    /// A layer for the negatives that get as far as layer `index`, if the plan has one there.
+    fn empty_layer(&self, index: usize, number: u64) -> Result<Option<Layer>, BuildError> {
+        if index >= self.plan.alphas.len() {
+            return Ok(None);
+        }
+        let part = self.goal.open(&self.plan, self.set.keys, index, self.salt(number))?;
+        Ok(Some(Layer { number, part, entries: 0 }))
+    }
+
+    /// Collects false positives in this layer; without one the stack is complete.
+    fn collect(&mut self, open: Option<Layer>) {
         self.phase = if open.is_some() { Phase::Collecting } else { Phase::Stacked };
         self.open = open;
+    }
+
+    /// Other values are asked for now: the first layer stays, and the second is empty again.
+    fn drop_upper(&mut self) -> Result<(), BuildError> {
+        let open = self.empty_layer(1, self.made)?;
+        self.made += 1;
+        self.layers.truncate(1);
+        self.collect(open);
         self.dropped = true;
         self.reset_counters();
         Ok(())
@@ -422,16 +424,12 @@ impl AdaptiveStacked {
     /// The first layer of the plan, and the second, empty. After an error nothing has changed.
     fn build_first_layer(&mut self, digests: &[Digest]) -> Result<(), BuildError> {
         let keys = self.set.keys;
-        let open = match self.plan.alphas.len() {
-            1 => None,
-            _ => Some(self.goal.open(&self.plan, keys, 1, self.salt(self.made + 1))?),
-        };
-        let taken = open.as_ref().map_or(0, |part| part.payload().len()) as f64 * 8.0;
+        let open = self.empty_layer(1, self.made + 1)?;
+        let taken = open.as_ref().map_or(0, |open| open.part.payload().len()) as f64 * 8.0;
         let rest = if open.is_some() { self.plan.bits_from(2, self.goal.size(), keys) } else { 0.0 };
         let first = self.goal.closed(digests, self.goal.bits * keys as f64 - taken - rest, self.salt(self.made))?;
         self.layers = vec![Layer { number: self.made, part: first, entries: 0 }];
-        self.phase = if open.is_some() { Phase::Collecting } else { Phase::Stacked };
-        self.open = open.map(|part| Layer { number: self.made + 1, part, entries: 0 });
+        self.collect(open);
         self.made += 2;
         self.dropped = false;
         self.reset_counters();

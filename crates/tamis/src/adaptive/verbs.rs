@@ -3,7 +3,7 @@
 use bytes::Bytes;
 
 use super::frontier::Frontier;
-use super::map::Metered;
+use super::map::{Asked, Metered};
 use super::{AdaptError, ReverseMap};
 use crate::error::{BuildError, ChangeError, FormatError, QueryError};
 use crate::hash::{Digest, Domain, Hasher, Key, Mismatch};
@@ -96,7 +96,7 @@ pub trait Adapt: Kept {
 
     /// How often all keys have got a new hash function.
     fn epoch(&self) -> u64 {
-        self.frontier().epoch()
+        self.frontier().epoch
     }
 
     /// The filter as a file. The secret key is in it.
@@ -213,26 +213,26 @@ pub(super) fn run<F: Adapt, M: ReverseMap>(
     access: &mut impl Access<F>,
     task: Task,
     map: &mut M,
-) -> Result<ChangeStats, AdaptError<M::Error>> {
+) -> Asked<ChangeStats, M> {
+    let is_repair = matches!(task, Task::Repair(_));
     let mut stats = ChangeStats::default();
     let mut map = Metered { map, reads: 0, writes: 0 };
     if task != Task::Move && access.read(F::pending_moves) > MAX_PENDING_MOVES {
         step(access, &mut map, &mut stats)?;
     }
     for _ in 0..MAX_CHANGES_PER_REPAIR {
-        let mut planned = access.read(|filter| filter.plan(task, &mut map));
-        if matches!(planned, Err(AdaptError::Change(ChangeError::Full { .. }))) && task != Task::Move {
+        let mut made = plan_and_apply(access, task, &mut map, &mut stats);
+        if matches!(made, Err(AdaptError::Change(ChangeError::Full { .. }))) && task != Task::Move {
             // Steps make room: those that are due, and a few for a repair, which would have made some due.
-            let few = if matches!(task, Task::Repair(_)) { MIN_REPAIR_MOVES } else { 0 };
+            let few = if is_repair { MIN_REPAIR_MOVES } else { 0 };
             for _ in 0..access.read(F::pending_moves).clamp(few, MAX_MOVES_PER_TASK) {
                 step(access, &mut map, &mut stats)?;
             }
-            planned = access.read(|filter| filter.plan(task, &mut map));
+            made = plan_and_apply(access, task, &mut map, &mut stats);
         }
-        let Some(change) = planned? else { break };
-        stats.words += access.change(|filter| filter.apply(change));
-        stats.changed = true;
-        if !matches!(task, Task::Repair(_)) {
+        let made = made?;
+        stats.changed |= made;
+        if !made || !is_repair {
             break;
         }
     }
@@ -241,15 +241,24 @@ pub(super) fn run<F: Adapt, M: ReverseMap>(
         make_due_steps(access, &mut map, &mut stats);
     }
     // A step may have moved the very key that was repaired, or one that it meets, to the next hash function.
-    if matches!(task, Task::Repair(_)) && stats.moved > 0 {
+    if is_repair && stats.moved > 0 {
         for _ in 0..MAX_CHANGES_PER_REPAIR {
-            let Ok(Some(change)) = access.read(|filter| filter.plan(task, &mut map)) else { break };
-            stats.words += access.change(|filter| filter.apply(change));
+            let Ok(true) = plan_and_apply(access, task, &mut map, &mut stats) else { break };
         }
     }
-    stats.reads = map.reads;
-    stats.writes = map.writes;
-    Ok(stats)
+    Ok(ChangeStats { reads: map.reads, writes: map.writes, ..stats })
+}
+
+/// Plans a task and makes the change; false if nothing is to be done.
+fn plan_and_apply<F: Adapt, M: ReverseMap>(
+    access: &mut impl Access<F>,
+    task: Task,
+    map: &mut M,
+    stats: &mut ChangeStats,
+) -> Asked<bool, M> {
+    let Some(change) = access.read(|filter| filter.plan(task, map))? else { return Ok(false) };
+    stats.words += access.change(|filter| filter.apply(change));
+    Ok(true)
 }
 
 /// See [`Remove::remove`]. A removal makes room, so it does not wait for steps that need some.
@@ -257,7 +266,7 @@ pub(super) fn remove<F: Remove, M: ReverseMap>(
     access: &mut impl Access<F>,
     key: Digest,
     map: &mut M,
-) -> Result<ChangeStats, AdaptError<M::Error>> {
+) -> Asked<ChangeStats, M> {
     let mut map = Metered { map, reads: 0, writes: 0 };
     let change = access.read(|filter| filter.plan_remove(key, &mut map))?;
     let words = access.change(|filter| filter.apply(change));
@@ -276,14 +285,7 @@ fn make_due_steps<F: Adapt, M: ReverseMap>(access: &mut impl Access<F>, map: &mu
 }
 
 /// One step that is due.
-fn step<F: Adapt, M: ReverseMap>(
-    access: &mut impl Access<F>,
-    map: &mut M,
-    stats: &mut ChangeStats,
-) -> Result<(), AdaptError<M::Error>> {
-    if let Some(change) = access.read(|filter| filter.plan(Task::Move, map))? {
-        stats.words += access.change(|filter| filter.apply(change));
-        stats.moved += 1;
-    }
+fn step<F: Adapt, M: ReverseMap>(access: &mut impl Access<F>, map: &mut M, stats: &mut ChangeStats) -> Asked<(), M> {
+    stats.moved += u32::from(plan_and_apply(access, Task::Move, map, stats)?);
     Ok(())
 }

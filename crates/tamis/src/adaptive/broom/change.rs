@@ -1,9 +1,9 @@
 //! a task -> what it changes, planned without touching anything; a change -> made, without asking anybody.
 
 use super::super::frontier::Side;
-use super::super::map::{done, filed, next_key, only};
+use super::super::map::{Asked, done, filed, next_key, only};
 use super::super::verbs::full;
-use super::super::{AdaptError, Remove, ReverseMap};
+use super::super::{Adapt, AdaptError, Remove, ReverseMap, Task};
 use super::{Broom, Spot, Table};
 use crate::debug::brief_debug;
 use crate::hash::Digest;
@@ -16,29 +16,16 @@ brief_debug!(BroomChange, _it => );
 
 #[derive(Debug)]
 enum Change {
-    Insert {
-        side: Side,
-        put: Put,
-    },
-    Remove {
-        side: Side,
-        hash: u64,
-    },
+    /// A new key comes in.
+    Insert { side: Side, put: Put },
+    /// The key with this hash leaves.
+    Remove { side: Side, hash: u64 },
     /// The fingerprint of the key with this hash gets a tail of so many bits.
-    Lengthen {
-        side: Side,
-        hash: u64,
-        tail: u32,
-    },
-    Move {
-        key: Digest,
-        from: u64,
-        put: Put,
-    },
+    Lengthen { side: Side, hash: u64, tail: u32 },
+    /// The next key goes to the next hash function.
+    Move { key: Digest, from: u64, put: Put },
     /// All keys have moved; perhaps the next hash function has a table of its own.
-    Turn {
-        next: Option<Box<Table>>,
-    },
+    Turn { next: Option<Box<Table>> },
 }
 
 /// A key to be put in. Small, since it is handed on; a spot is soon found again.
@@ -52,9 +39,6 @@ struct Put {
     /// The hash of a key whose fingerprint is a prefix of this one, and the bits that its tail needs.
     collider: Option<Box<(u64, u32)>>,
 }
-
-/// What the map must answer for.
-type Asked<T, M> = Result<T, AdaptError<<M as ReverseMap>::Error>>;
 
 /// Moves that a tombstone adds, at least.
 const MIN_MOVES_PER_TOMBSTONE: u64 = 16;
@@ -89,10 +73,6 @@ impl Broom {
         table.name(&table.spot(hash))
     }
 
-    fn filed<M: ReverseMap>(&self, side: Side, spot: &Spot, map: &mut M) -> Asked<Vec<Digest>, M> {
-        filed(map, self.table(side).name(spot))
-    }
-
     /// How to put a key in, or `None` if it is there. `moving`: it is there, and will be taken out first.
     fn plan_put<M: ReverseMap>(
         &self,
@@ -108,7 +88,7 @@ impl Broom {
         let mut put = Put { hash: spot.hash, tail: look.need.max(min_tail), run_end: look.end, collider: None };
         let mut room = true;
         if let Some(slot) = look.hit {
-            let found = self.filed(side, &spot, map)?;
+            let found = filed(map, table.name(&spot))?;
             if !moving && found.contains(&key) {
                 return Ok(None);
             }
@@ -121,7 +101,7 @@ impl Broom {
                 room = table.takes_both(&spot, put.tail, &its, slot, tail);
             }
         } else if !moving && table.yard.has(spot.hash) {
-            let found = self.filed(side, &spot, map)?;
+            let found = filed(map, table.name(&spot))?;
             return match found.contains(&key) {
                 true => Ok(None),
                 false => Err(AdaptError::Ambiguous { name: table.name(&spot) }),
@@ -133,31 +113,30 @@ impl Broom {
         }
     }
 
-    pub(super) fn plan_insert<M: ReverseMap>(&self, key: Digest, map: &mut M) -> Asked<Option<BroomChange>, M> {
+    fn plan_insert<M: ReverseMap>(&self, key: Digest, map: &mut M) -> Asked<Option<Change>, M> {
         let side = self.frontier.side(key);
         let tombstones = &self.table(side).tombstones;
         let min_tail = match tombstones.len() {
             0 => 0,
             _ => tombstones.length(self.spot(key, side).hash, self.frontier.number(side)),
         };
-        let planned = self.plan_put(key, side, min_tail, false, map);
         // A filter that is full still knows the keys it has.
-        let Some(put) = planned? else { return Ok(None) };
+        let Some(put) = self.plan_put(key, side, min_tail, false, map)? else { return Ok(None) };
         if self.len >= self.table.capacity() {
             return Err(full(self));
         }
         map.file(key, self.name(side, put.hash)).map_err(AdaptError::Map)?;
-        Ok(Some(BroomChange(Change::Insert { side, put })))
+        Ok(Some(Change::Insert { side, put }))
     }
 
-    pub(super) fn plan_repair<M: ReverseMap>(&self, key: Digest, map: &mut M) -> Asked<Option<BroomChange>, M> {
+    fn plan_repair<M: ReverseMap>(&self, key: Digest, map: &mut M) -> Asked<Option<Change>, M> {
         let side = self.frontier.side(key);
         let (table, spot) = (self.table(side), self.spot(key, side));
         let hit = table.look(&spot).hit;
         if hit.is_none() && !table.yard.has(spot.hash) {
             return Ok(None);
         }
-        let found = self.filed(side, &spot, map)?;
+        let found = filed(map, table.name(&spot))?;
         if found.contains(&key) {
             return Err(AdaptError::Present);
         }
@@ -168,27 +147,26 @@ impl Broom {
         if !table.lengthens(&its, slot, tail) {
             return Err(full(self));
         }
-        Ok(Some(BroomChange(Change::Lengthen { side, hash: its.hash, tail })))
+        Ok(Some(Change::Lengthen { side, hash: its.hash, tail }))
     }
 
-    pub(super) fn plan_step<M: ReverseMap>(&self, map: &mut M) -> Asked<Option<BroomChange>, M> {
-        let Some(key) = next_key(map, self.frontier.last())? else {
+    fn plan_step<M: ReverseMap>(&self, map: &mut M) -> Asked<Option<Change>, M> {
+        let Some(key) = next_key(map, self.frontier.last)? else {
             // A map that ends too early would strand the rest under a hash function that is gone.
             if self.moved < self.len {
                 return Err(AdaptError::Order);
             }
-            return Ok(Some(BroomChange(Change::Turn { next: self.larger() })));
+            return Ok(Some(Change::Turn { next: self.larger() }));
         };
         let from = self.spot(key, Side::Old);
-        let held = self.table.look(&from).hit.is_some() || self.table.yard.has(from.hash);
-        if !held {
+        if self.table.look(&from).hit.is_none() && !self.table.yard.has(from.hash) {
             return Err(AdaptError::Order);
         }
         let Some(put) = self.plan_put(key, Side::New, 0, true, map)? else { return Err(AdaptError::Order) };
         let names = (self.table.name(&from), self.name(Side::New, put.hash));
         // A key that is not filed there is not in the set, even if it matches.
         done(map.refile(key, names.0, names.1), AdaptError::Order)?;
-        Ok(Some(BroomChange(Change::Move { key, from: from.hash, put })))
+        Ok(Some(Change::Move { key, from: from.hash, put }))
     }
 
     /// Whether it has begun to grow, or must.
@@ -204,51 +182,6 @@ impl Broom {
         let now = &self.table.plan;
         let larger = plan(self.table.capacity().checked_mul(2)?, self.rate, now.words, self.moved_per_repair);
         larger.map(|plan| Box::new(Table::new(plan)))
-    }
-
-    /// Makes a change; returns the words it touched.
-    pub(super) fn make(&mut self, BroomChange(change): BroomChange) -> u32 {
-        match change {
-            Change::Insert { side, put } => {
-                let number = self.frontier.number(side);
-                self.table_mut(side).tombstones.remove(put.hash, number);
-                self.len += 1;
-                self.moved += u64::from(side == Side::New);
-                if self.fills() {
-                    self.frontier.add_moves(MOVES_PER_INSERT);
-                }
-                self.put(side, put, true)
-            }
-            Change::Remove { side, hash } => self.remove(side, hash),
-            Change::Lengthen { side, hash, tail } => {
-                self.frontier.add_moves(self.moved_per_repair);
-                let table = self.table_mut(side);
-                table.lengthen(&table.spot(hash), tail)
-            }
-            Change::Move { key, from, put } => {
-                self.frontier.made_move();
-                let from = self.table.spot(from);
-                let (_, taken) = self.table.take(&from);
-                self.frontier.pass(key);
-                self.moved += 1;
-                let touched = taken + self.sweep() + self.put(Side::New, put, false);
-                // Only now: a key that came home before could be one that `put` does not know of.
-                touched + self.table.refill(from.block)
-            }
-            Change::Turn { next } => {
-                match self.len {
-                    0 => self.frontier.pending_moves = 0,
-                    _ => self.frontier.made_move(),
-                }
-                if let Some(table) = self.next.take() {
-                    self.table = table;
-                }
-                self.next = next.map(|table| *table);
-                self.frontier.turn();
-                self.moved = 0;
-                self.sweep()
-            }
-        }
     }
 
     /// `as_planned`: the table is as it was when the end of the run was looked up.
@@ -278,7 +211,7 @@ impl Broom {
     /// Sweeps a few tombstones of the old table. While the filter grows, the new table has none of a hash function that is gone.
     fn sweep(&mut self) -> u32 {
         let share = self.table.tombstones.share(self.len);
-        self.table.tombstones.sweep(share, self.frontier.epoch());
+        self.table.tombstones.sweep(share, self.frontier.epoch);
         share.div_ceil(2) as u32
     }
 
@@ -296,6 +229,84 @@ impl Broom {
     }
 }
 
+impl Adapt for Broom {
+    type Change = BroomChange;
+
+    fn plan<M: ReverseMap>(&self, task: Task, map: &mut M) -> Asked<Option<BroomChange>, M> {
+        let change = match task {
+            Task::Insert(key) => self.plan_insert(key, map),
+            Task::Repair(key) => self.plan_repair(key, map),
+            Task::Move => self.plan_step(map),
+        };
+        Ok(change?.map(BroomChange))
+    }
+
+    fn apply(&mut self, BroomChange(change): BroomChange) -> u32 {
+        match change {
+            Change::Insert { side, put } => {
+                let number = self.frontier.number(side);
+                self.table_mut(side).tombstones.remove(put.hash, number);
+                self.len += 1;
+                self.moved += u64::from(side == Side::New);
+                if self.fills() {
+                    self.frontier.add_moves(MOVES_PER_INSERT);
+                }
+                self.put(side, put, true)
+            }
+            Change::Remove { side, hash } => self.remove(side, hash),
+            Change::Lengthen { side, hash, tail } => {
+                self.frontier.add_moves(self.moved_per_repair);
+                let table = self.table_mut(side);
+                table.lengthen(&table.spot(hash), tail)
+            }
+            Change::Move { key, from, put } => {
+                let from = self.table.spot(from);
+                let (_, taken) = self.table.take(&from);
+                self.frontier.pass(key);
+                self.moved += 1;
+                let touched = taken + self.sweep() + self.put(Side::New, put, false);
+                // Only now: a key that came home before could be one that `put` does not know of.
+                touched + self.table.refill(from.block)
+            }
+            Change::Turn { next } => {
+                match self.len {
+                    0 => self.frontier.pending_moves = 0,
+                    _ => self.frontier.made_move(),
+                }
+                if let Some(table) = self.next.take() {
+                    self.table = table;
+                }
+                self.next = next.map(|table| *table);
+                self.frontier.turn();
+                self.moved = 0;
+                self.sweep()
+            }
+        }
+    }
+
+    #[inline]
+    fn contains_digest(&self, key: Digest) -> bool {
+        self.ask.call(self, key)
+    }
+
+    fn len(&self) -> u64 {
+        self.len
+    }
+
+    fn capacity(&self) -> u64 {
+        self.table.capacity()
+    }
+
+    fn bytes(&self) -> usize {
+        let next = self.next.as_ref().map_or(0, Table::bytes);
+        size_of::<Broom>() + self.table.bytes() + next
+    }
+
+    fn rate(&self) -> f64 {
+        self.rate
+    }
+}
+
 impl Remove for Broom {
     fn plan_remove<M: ReverseMap>(&self, key: Digest, map: &mut M) -> Asked<BroomChange, M> {
         let side = self.frontier.side(key);
@@ -305,7 +316,7 @@ impl Remove for Broom {
         if look.hit.is_none() && !in_yard {
             return Err(AdaptError::Absent);
         }
-        let found = self.filed(side, &spot, map)?;
+        let found = filed(map, table.name(&spot))?;
         if !found.contains(&key) {
             return Err(AdaptError::Absent);
         }

@@ -10,7 +10,7 @@
 
 use bytes::Bytes;
 
-use super::super::file::{self, Kind, bytes_of, words_of};
+use super::super::file::{self, Kind, bytes_of, put_varints, words_of};
 use super::super::frontier::Frontier;
 use super::super::verbs::Kept;
 use super::super::words::Backyard;
@@ -19,7 +19,7 @@ use super::tombstones::Tombstones;
 use super::{Asked, Broom};
 use crate::arch::{Level, QueryFn};
 use crate::error::{BuildError, FormatError};
-use crate::format::{Reader, put_varint};
+use crate::format::Reader;
 use crate::math::broom::{MAX_KEYS, MAX_REMAINDER, Plan};
 
 impl Kept for Broom {
@@ -29,28 +29,17 @@ impl Kept for Broom {
 
     fn encoded(&self) -> Result<Vec<u8>, BuildError> {
         let mut fields = self.rate.to_le_bytes().to_vec();
-        for number in [
-            u64::from(self.moved_per_repair),
-            u64::from(self.grows),
-            u64::from(self.frontier.pending_moves),
-            self.moved,
-        ] {
-            put_varint(&mut fields, number);
-        }
+        let (moves, due) = (self.moved_per_repair.into(), self.frontier.pending_moves.into());
+        put_varints(&mut fields, [moves, self.grows.into(), due, self.moved]);
         self.frontier.encode(&mut fields);
         let tables: Vec<&Table> = [Some(&self.table), self.next.as_ref()].into_iter().flatten().collect();
-        put_varint(&mut fields, tables.len() as u64);
+        put_varints(&mut fields, [tables.len() as u64]);
         let mut payloads = vec![];
         for table in tables {
             let Plan { blocks, words, load, quotients, remainder, counter, yard } = table.plan;
-            put_varint(&mut fields, blocks);
-            for number in [words, load, quotients, remainder, counter] {
-                put_varint(&mut fields, number.into());
-            }
-            put_varint(&mut fields, yard);
-            payloads.push(bytes_of(&table.words));
-            payloads.push(bytes_of(table.yard.as_words()));
-            payloads.push(table.tombstones.encode());
+            let block = [words, load, quotients, remainder, counter].map(u64::from);
+            put_varints(&mut fields, [blocks].into_iter().chain(block).chain([yard]));
+            payloads.extend([bytes_of(&table.words), bytes_of(table.yard.as_words()), table.tombstones.encode()]);
         }
         file::write(Kind::Broom, self.frontier.hasher, self.frontier.domain, self.len, &fields, &payloads)
     }
@@ -72,10 +61,7 @@ impl Kept for Broom {
             let found = file.payloads.len();
             return Err(FormatError::invalid(format!("directory: {found} payloads of {tables} tables")));
         }
-        let mut made = vec![];
-        for payloads in payloads {
-            made.push(table(&mut from, payloads)?);
-        }
+        let made = payloads.iter().map(|payloads| table(&mut from, payloads)).collect::<Result<Vec<_>, _>>()?;
         from.end()?;
         let keys: u64 = made.iter().map(Table::len).sum();
         if keys != len {

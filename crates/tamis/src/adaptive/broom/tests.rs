@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use super::super::file::{self, Kind};
 use super::super::testing::{Flaky, Liar, Random};
-use super::super::{Memory, Remove, Shared};
+use super::super::{AdaptError, Memory, Remove, ReverseMap, Shared};
 use super::tombstones::Tombstones;
 use super::*;
 use crate::error::ChangeError;

@@ -2,6 +2,7 @@
 
 use super::level::{Level, Size, State, Tier};
 use super::{Schedule, Shape};
+use crate::adaptive::file::{bytes_of, words_of};
 use crate::adaptive::words::{Scattered, Words, cost};
 use crate::error::{BuildError, FormatError};
 use crate::format::{Reader, put_varint};
@@ -92,7 +93,7 @@ impl<L: Level> Generation<L> {
 
     /// The spot of a key at a level.
     pub(super) fn spot(&self, level: usize, key: Digest) -> u64 {
-        self.tiers.get(level).map_or_else(|| self.hash(key), |tier| tier.spot(key))
+        self.tiers.get(level).map_or_else(|| self.hash(key), |tier| tier.level.spot(key))
     }
 
     /// The first level, from `from` on, that takes the key for one of its own; none if the key is not in the set.
@@ -136,18 +137,14 @@ impl<L: Level> Generation<L> {
         }
         match self.tiers.get_mut(to) {
             Some(tier) => tier.insert(key),
-            None => {
-                self.last.insert(self.word(key));
-            }
+            None => _ = self.last.insert(self.word(key)),
         }
     }
 
     pub(super) fn remove(&mut self, key: Digest, level: usize) {
         match self.tiers.get_mut(level) {
             Some(tier) => tier.remove(key),
-            None => {
-                self.last.remove(self.word(key));
-            }
+            None => _ = self.last.remove(self.word(key)),
         }
     }
 
@@ -177,10 +174,9 @@ impl<L: Level> Generation<L> {
     pub(super) fn encode(&self, fields: &mut Vec<u8>, payloads: &mut Vec<Vec<u8>>) {
         put_varint(fields, self.live);
         self.tiers.iter().for_each(|tier| tier.encode(fields, payloads));
-        payloads.push(crate::adaptive::file::bytes_of(&self.last.sorted()));
+        payloads.push(bytes_of(&self.last.sorted()));
     }
 
-    /// A generation as a file holds it.
     pub(super) fn load<'a>(
         sizes: &Sizes,
         salt: Salt,
@@ -194,7 +190,7 @@ impl<L: Level> Generation<L> {
         for (i, size) in (0..).zip(&sizes.tiers) {
             tiers.push(Tier::load(size, salt.child(i), from, [next()?, next()?])?);
         }
-        let words = crate::adaptive::file::words_of(next()?)?;
+        let words = words_of(next()?)?;
         from.draw(cost(sizes.last))?;
         let mut last = Words::new(sizes.last).map_err(|e| FormatError::invalid(e.to_string()))?;
         if words.iter().any(|word| word & ((1 << SHIFT) - 1) != 1) || !last.fill(&words) {

@@ -54,27 +54,13 @@ pub(crate) trait Store: Sized + Clone {
     fn load(capacity: u64, rate: f64, salt: Salt, table: &[u8], len: u64) -> Result<Option<Self>, BuildError>;
 }
 
-/// Dead spots.
-#[derive(Clone, Debug)]
-struct Marks(OwnedQuotient);
-
-impl Marks {
-    /// Room for `count` spots below `spots`, or for more.
-    fn new(count: u64, spots: u64) -> Result<Marks, BuildError> {
-        Ok(Marks(OwnedQuotient::empty(Marks::size(count, spots), Salt::new(0))?))
-    }
-
-    /// The quotient of a spot is its upper bits, so the number of slots is that of spots, halved a few times.
-    fn size(count: u64, spots: u64) -> (u64, u32) {
-        let enough = |remainder: &u32| (spots >> remainder) + 1 >= slots(count);
-        let remainder = (1..=MAX_REMAINDER).rev().find(enough).unwrap_or(1);
-        // Where there are fewer spots than marks, all of them can die.
-        (((spots >> remainder) + 1).max(slots(count)), remainder)
-    }
-
-    fn capacity(&self) -> u64 {
-        capacity(self.0.geometry.range() >> self.0.remainder())
-    }
+/// Slots and remainder of a table for `count` dead spots below `spots`, or for more. The quotient of a spot is its upper bits, so the
+/// number of slots is that of spots, halved a few times.
+fn marks_size(count: u64, spots: u64) -> (u64, u32) {
+    let enough = |remainder: &u32| (spots >> remainder) + 1 >= slots(count);
+    let remainder = (1..=MAX_REMAINDER).rev().find(enough).unwrap_or(1);
+    // Where there are fewer spots than marks, all of them can die.
+    (((spots >> remainder) + 1).max(slots(count)), remainder)
 }
 
 /// What a level says of a key.
@@ -97,7 +83,8 @@ const MAX_LEVEL_KEYS: u64 = 1 << 48;
 #[derive(Clone, Debug)]
 pub(super) struct Tier<L> {
     pub(super) level: L,
-    dead: Marks,
+    /// Dead spots.
+    dead: OwnedQuotient,
     stash: Vec<u64>,
     size: Size,
 }
@@ -127,23 +114,18 @@ impl Size {
 impl<L: Level> Tier<L> {
     pub(super) fn new(size: &Size, salt: Salt) -> Result<Tier<L>, BuildError> {
         let level = L::new(size.capacity, size.rate, salt)?;
-        let dead = Marks::new(size.marks, size.spots(&level)?)?;
+        let dead = OwnedQuotient::empty(marks_size(size.marks, size.spots(&level)?), Salt::new(0))?;
         Ok(Tier { level, dead, stash: vec![], size: *size })
-    }
-
-    /// The spot of a key.
-    pub(super) fn spot(&self, key: Digest) -> u64 {
-        self.level.spot(key)
     }
 
     /// Whether keys at the spot of this one are sent on.
     pub(super) fn is_dead(&self, key: Digest) -> bool {
-        self.dead.0.has(self.spot(key))
+        self.dead.has(self.level.spot(key))
     }
 
     #[inline]
     pub(super) fn find(&self, key: Digest) -> State {
-        let holds = self.level.holds(key) || (!self.stash.is_empty() && self.stash.contains(&self.spot(key)));
+        let holds = self.level.holds(key) || (!self.stash.is_empty() && self.stash.contains(&self.level.spot(key)));
         // A table of fingerprints has lost those of a dead spot; a Bloom filter still has their bits.
         match (L::LOSSLESS, holds) {
             (true, true) => State::Alive,
@@ -161,7 +143,7 @@ impl<L: Level> Tier<L> {
 
     /// Whether another spot can die.
     pub(super) fn can_kill(&self) -> bool {
-        self.dead() < self.dead.capacity()
+        self.dead() < capacity(self.dead.geometry.range() >> self.dead.remainder())
     }
 
     /// Whether it wants to be replaced.
@@ -169,9 +151,8 @@ impl<L: Level> Tier<L> {
         2 * self.dead() >= self.size.marks || self.level.len() >= self.size.worn || self.stash.len() > MAX_STASH / 2
     }
 
-    /// How many spots are dead.
     pub(super) fn dead(&self) -> u64 {
-        self.dead.0.keys()
+        self.dead.keys()
     }
 
     pub(super) fn insert(&mut self, key: Digest) {
@@ -191,7 +172,7 @@ impl<L: Level> Tier<L> {
 
     /// How many keys are at the spot of this one, if it can tell.
     pub(super) fn copies(&self, key: Digest) -> Option<u64> {
-        let spot = self.spot(key);
+        let spot = self.level.spot(key);
         let more = self.stash.iter().filter(|&&found| found == spot).count() as u64;
         self.level.copies(key).map(|copies| copies + more)
     }
@@ -199,7 +180,7 @@ impl<L: Level> Tier<L> {
     /// The spot of this key is dead from now on.
     pub(super) fn kill(&mut self, key: Digest) {
         if !self.is_dead(key) {
-            self.dead.0.put(self.level.spot(key));
+            self.dead.put(self.level.spot(key));
         }
     }
 
@@ -209,7 +190,7 @@ impl<L: Level> Tier<L> {
     }
 
     pub(super) fn bytes(&self) -> usize {
-        self.level.table().len() + self.dead.0.payload.capacity() + 8 * self.stash.capacity()
+        self.level.table().len() + self.dead.payload.capacity() + 8 * self.stash.capacity()
     }
 
     /// Fields: length of the level, number of stashed spots, they themselves. Payloads: the level, the dead spots.
@@ -217,10 +198,9 @@ impl<L: Level> Tier<L> {
         put_varint(fields, self.level.len());
         put_varint(fields, self.stash.len() as u64);
         self.stash.iter().for_each(|&spot| put_varint(fields, spot));
-        payloads.extend([self.level.table().to_vec(), self.dead.0.payload.clone()]);
+        payloads.extend([self.level.table().to_vec(), self.dead.payload.clone()]);
     }
 
-    /// A tier as a file holds it.
     pub(super) fn load(
         size: &Size,
         salt: Salt,
@@ -238,12 +218,12 @@ impl<L: Level> Tier<L> {
         for _ in 0..count {
             stash.push(from.within("stashed spot", 0..=spots - 1)?);
         }
-        let marks = Marks::size(size.marks, spots);
-        let dead = OwnedQuotient::reopened(marks, Salt::new(0), dead).map_err(fail)?.ok_or_else(wrong)?;
+        let dead = OwnedQuotient::reopened(marks_size(size.marks, spots), Salt::new(0), dead);
+        let dead = dead.map_err(fail)?.ok_or_else(wrong)?;
         let mut all = dead.places();
         all.dedup();
         match level.len() == len && all.len() as u64 == dead.keys() {
-            true => Ok(Tier { level, dead: Marks(dead), stash, size: *size }),
+            true => Ok(Tier { level, dead, stash, size: *size }),
             false => Err(wrong()),
         }
     }

@@ -3,7 +3,7 @@
 use super::generation::Generation;
 use super::{Cascade, Erase, Level};
 use crate::adaptive::frontier::Side;
-use crate::adaptive::map::{done, filed, next_key};
+use crate::adaptive::map::{Asked, done, filed, next_key};
 use crate::adaptive::verbs::full;
 use crate::adaptive::{Adapt, AdaptError, Remove, ReverseMap, Task};
 use crate::debug::brief_debug;
@@ -34,8 +34,6 @@ enum Kind<L> {
 /// Keys that an insertion or a removal moves while a generation is on the move.
 const MOVES_PER_CHANGE: u32 = 4;
 
-type Planned<L, E> = Result<Option<CascadeChange<L>>, AdaptError<E>>;
-
 impl<L: Level> Cascade<L> {
     /// The name of a key at a level: level, generation, spot.
     fn name(&self, side: Side, level: usize, key: Digest) -> u64 {
@@ -53,7 +51,7 @@ impl<L: Level> Cascade<L> {
     }
 
     /// The level at which a key of the set is filed.
-    pub(super) fn home<M: ReverseMap>(&self, key: Digest, map: &mut M) -> Result<Option<usize>, AdaptError<M::Error>> {
+    pub(super) fn home<M: ReverseMap>(&self, key: Digest, map: &mut M) -> Asked<Option<usize>, M> {
         let side = self.side(key);
         let mut from = 0;
         while let Some(level) = self.generation(side).alive(key, from) {
@@ -68,23 +66,7 @@ impl<L: Level> Cascade<L> {
         Ok(None)
     }
 
-    pub(super) fn planned<M: ReverseMap>(&self, task: Task, map: &mut M) -> Planned<L, M::Error> {
-        let kind = match (task, self.closing) {
-            (Task::Insert(key), _) => self.plan_insert(key, map),
-            // What was begun comes first.
-            (Task::Repair(_) | Task::Move, Some((false_positive, level))) => {
-                self.plan_close(false_positive, level, map)
-            }
-            (Task::Repair(key), None) => match self.generation(self.side(key)).alive(key, 0) {
-                Some(level) => self.plan_close(key, level, map),
-                None => Ok(None),
-            },
-            (Task::Move, None) => self.plan_step(map),
-        };
-        Ok(kind?.map(CascadeChange))
-    }
-
-    fn plan_insert<M: ReverseMap>(&self, key: Digest, map: &mut M) -> Result<Option<Kind<L>>, AdaptError<M::Error>> {
+    fn plan_insert<M: ReverseMap>(&self, key: Digest, map: &mut M) -> Asked<Option<Kind<L>>, M> {
         if self.home(key, map)?.is_some() {
             return Ok(None);
         }
@@ -108,7 +90,7 @@ impl<L: Level> Cascade<L> {
         false_positive: Digest,
         level: usize,
         map: &mut M,
-    ) -> Result<Option<Kind<L>>, AdaptError<M::Error>> {
+    ) -> Asked<Option<Kind<L>>, M> {
         let side = self.side(false_positive);
         let generation = self.generation(side);
         let name = self.name(side, level, false_positive);
@@ -121,7 +103,7 @@ impl<L: Level> Cascade<L> {
         // Whatever the map says: keys of this generation that are at this spot, at this level.
         let is_here = |&key: &Digest| {
             self.side(key) == side
-                && tier.spot(key) == tier.spot(false_positive)
+                && tier.level.spot(key) == tier.level.spot(false_positive)
                 && generation.alive(key, 0) == Some(level)
         };
         found.retain(is_here);
@@ -156,7 +138,7 @@ impl<L: Level> Cascade<L> {
         Ok(Some(Kind::Close { false_positive, level, moved, last: found.len() <= 1 }))
     }
 
-    fn plan_step<M: ReverseMap>(&self, map: &mut M) -> Result<Option<Kind<L>>, AdaptError<M::Error>> {
+    fn plan_step<M: ReverseMap>(&self, map: &mut M) -> Asked<Option<Kind<L>>, M> {
         let Some(next) = &self.next else {
             if !self.now.is_worn() {
                 return Ok(None);
@@ -168,7 +150,7 @@ impl<L: Level> Cascade<L> {
                 .map(|next| Some(Kind::Begin(Box::new(next))))
                 .map_err(|_| ChangeError::Unsupported { what }.into());
         };
-        let Some(key) = next_key(map, self.frontier.last())? else {
+        let Some(key) = next_key(map, self.frontier.last)? else {
             // Keys that are left in the old generation are not lost because a map does not know them.
             return if self.now.live == 0 { Ok(Some(Kind::End)) } else { Err(AdaptError::Order) };
         };
@@ -183,7 +165,34 @@ impl<L: Level> Cascade<L> {
         Ok(Some(Kind::Move { key, from, to }))
     }
 
-    pub(super) fn make(&mut self, change: CascadeChange<L>) -> u32 {
+    /// Steps are due, if keys are moving.
+    fn add_moves(&mut self, steps: u32) {
+        if self.next.is_some() {
+            self.frontier.add_moves(steps);
+        }
+    }
+}
+
+impl<L: Level> Adapt for Cascade<L> {
+    type Change = CascadeChange<L>;
+
+    fn plan<M: ReverseMap>(&self, task: Task, map: &mut M) -> Asked<Option<CascadeChange<L>>, M> {
+        let kind = match (task, self.closing) {
+            (Task::Insert(key), _) => self.plan_insert(key, map),
+            // What was begun comes first.
+            (Task::Repair(_) | Task::Move, Some((false_positive, level))) => {
+                self.plan_close(false_positive, level, map)
+            }
+            (Task::Repair(key), None) => match self.generation(self.side(key)).alive(key, 0) {
+                Some(level) => self.plan_close(key, level, map),
+                None => Ok(None),
+            },
+            (Task::Move, None) => self.plan_step(map),
+        };
+        Ok(kind?.map(CascadeChange))
+    }
+
+    fn apply(&mut self, change: CascadeChange<L>) -> u32 {
         let reach = self.now.reach();
         match change.0 {
             Kind::Insert { key, to } => {
@@ -235,7 +244,6 @@ impl<L: Level> Cascade<L> {
                     next.live += 1;
                 }
                 self.frontier.pass(key);
-                self.frontier.made_move();
                 return 2 * reach;
             }
             Kind::End => {
@@ -249,16 +257,39 @@ impl<L: Level> Cascade<L> {
         reach
     }
 
-    /// Steps are due, if keys are moving.
-    fn add_moves(&mut self, steps: u32) {
-        if self.next.is_some() {
-            self.frontier.add_moves(steps);
+    fn pending_moves(&self) -> u32 {
+        match self.next {
+            // A map that keeps failing can stop a move until the generation is full. Then steps come before all else.
+            Some(_) if self.now.is_full() => u32::MAX,
+            Some(_) => self.frontier.pending_moves,
+            None => self.now.is_worn().into(),
         }
+    }
+
+    #[inline]
+    fn contains_digest(&self, key: Digest) -> bool {
+        self.generation(self.side(key)).alive(key, 0).is_some()
+    }
+
+    fn len(&self) -> u64 {
+        self.now.live + self.next.as_ref().map_or(0, |next| next.live)
+    }
+
+    fn capacity(&self) -> u64 {
+        self.shape.capacity
+    }
+
+    fn bytes(&self) -> usize {
+        self.now.bytes() + self.next.as_ref().map_or(0, |next| next.bytes())
+    }
+
+    fn rate(&self) -> f64 {
+        self.shape.rate
     }
 }
 
 impl<L: Erase> Remove for Cascade<L> {
-    fn plan_remove<M: ReverseMap>(&self, key: Digest, map: &mut M) -> Result<CascadeChange<L>, AdaptError<M::Error>> {
+    fn plan_remove<M: ReverseMap>(&self, key: Digest, map: &mut M) -> Asked<CascadeChange<L>, M> {
         let Some(from) = self.home(key, map)? else { return Err(AdaptError::Absent) };
         done(map.unfile(key, self.name(self.side(key), from, key)), AdaptError::Absent)?;
         Ok(CascadeChange(Kind::Remove { key, from }))

@@ -69,7 +69,7 @@ impl<L: Level> Kept for Cascade<L> {
             closing = Some((key, level as usize));
         }
         let two = from.within("number of generations", 1..=2)? == 2;
-        if !two && frontier.last().is_some() {
+        if !two && frontier.last.is_some() {
             return Err(FormatError::invalid("directory: keys moved, and no generation they moved to"));
         }
         let mut payloads = read.payloads.iter().map(|payload| &payload[..]);

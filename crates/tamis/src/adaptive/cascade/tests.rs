@@ -2,7 +2,7 @@
 use super::*;
 use crate::adaptive::testing::Random;
 use crate::adaptive::trial::{self, Removal};
-use crate::adaptive::{Memory, Remove, Segments};
+use crate::adaptive::{Memory, Remove, Segments, Task};
 use crate::error::ChangeError;
 
 fn made<L: Level>(capacity: u64, rate: f64, steps: u32) -> Cascade<L> {

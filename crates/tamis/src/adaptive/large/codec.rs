@@ -12,11 +12,10 @@ use bytes::Bytes;
 use super::front::Front;
 use super::yard::Backyard;
 use super::{Adapt, LargeBroom, hashes};
-use crate::adaptive::file::{self, Kind, bytes_of, words_of};
+use crate::adaptive::file::{self, Kind, bytes_of, put_varints, words_of};
 use crate::adaptive::frontier::Frontier;
 use crate::adaptive::verbs::Kept;
 use crate::error::{BuildError, FormatError};
-use crate::format::put_varint;
 use crate::math::large::{MAX_KEYS, MAX_REST};
 
 impl Kept for LargeBroom {
@@ -28,12 +27,10 @@ impl Kept for LargeBroom {
         let (signatures, rests) = self.front.payloads();
         let (limit, place, words) = self.yard.parts();
         let mut fields = vec![];
-        put_varint(&mut fields, self.capacity);
+        put_varints(&mut fields, [self.capacity]);
         fields.extend_from_slice(&self.rate.to_le_bytes());
-        let (bins, width) = (self.front.bins(), self.front.width().into());
-        for number in [bins, width, limit, place as u64, self.old, self.frontier.pending_moves.into()] {
-            put_varint(&mut fields, number);
-        }
+        let (bins, width, due) = (self.front.bins(), self.front.width().into(), self.frontier.pending_moves.into());
+        put_varints(&mut fields, [bins, width, limit, place as u64, self.old, due]);
         self.frontier.encode(&mut fields);
         let payloads = [signatures, bytes_of(rests), bytes_of(words)];
         file::write(Kind::LargeBroom, self.frontier.hasher, self.frontier.domain, self.len(), &fields, &payloads)
@@ -63,7 +60,7 @@ impl Kept for LargeBroom {
             )));
         }
         // Before the first key has moved all are on the old side.
-        if old > keys || (frontier.last().is_none() && old != keys) {
+        if old > keys || (frontier.last.is_none() && old != keys) {
             return Err(FormatError::invalid(format!("directory: {old} of {keys} keys are on the old side")));
         }
         let hashes = hashes(&frontier);

@@ -3,6 +3,7 @@
 //! A bin is two cache lines of 64 signatures, compared all at once. The signature of a key is unique in its bin, so there is at most
 //! one slot whose rest is worth a look.
 
+use super::super::bits;
 use crate::math::large::{SIGNATURES, SLOTS as SLOTS_OF_A_BIN};
 
 pub(super) const SLOTS: usize = SLOTS_OF_A_BIN as usize;
@@ -105,37 +106,28 @@ impl Front {
     #[inline(always)]
     pub(super) fn rest(&self, slot: usize) -> u64 {
         let (word, shift) = self.place_of(slot);
-        let low = self.rests[word] >> shift;
-        // What lies over the edge; nothing if the shift is 0, and the last word is one more than the rests need.
-        let high = (self.rests[word + 1] << 1) << (63 - shift);
-        (low | high) & ((1 << self.width) - 1)
+        bits::get(&self.rests[word..], shift, self.width)
     }
 
     fn set_rest(&mut self, slot: usize, rest: u64) {
         let (word, shift) = self.place_of(slot);
-        let mask = u128::from((1u64 << self.width) - 1) << shift;
-        let both = u128::from(self.rests[word]) | u128::from(self.rests[word + 1]) << 64;
-        let both = both & !mask | u128::from(rest) << shift;
-        self.rests[word] = both as u64;
-        self.rests[word + 1] = (both >> 64) as u64;
+        bits::put(&mut self.rests[word..], shift, self.width, rest);
     }
 
     #[inline(always)]
-    fn place_of(&self, slot: usize) -> (usize, u32) {
+    fn place_of(&self, slot: usize) -> (usize, usize) {
         let bit = slot as u64 * u64::from(self.width);
-        ((bit / 64) as usize, (bit % 64) as u32)
+        ((bit / 64) as usize, (bit % 64) as usize)
     }
 
-    /// Puts a print into a free slot of its bin; false if there is none.
-    pub(super) fn put(&mut self, print: Print) -> bool {
-        let Some(at) = self.free_slot(print.bin) else { return false };
+    /// Puts a print into a free slot of its bin, if there is one.
+    pub(super) fn put(&mut self, print: Print) {
+        let Some(at) = self.free_slot(print.bin) else { return };
         self.bins[print.bin].0[at] = print.signature;
         self.set_rest(print.bin * SLOTS + at, print.rest);
         self.keys += 1;
-        true
     }
 
-    /// Frees a slot.
     pub(super) fn free(&mut self, slot: usize) {
         self.bins[slot / SLOTS].0[slot % SLOTS] = 0;
         self.set_rest(slot, 0);

@@ -21,41 +21,31 @@ brief_debug!(Change, it => words: it.words);
 
 #[derive(Debug)]
 pub(super) enum Act {
-    Insert {
-        side: Side,
-        to: Destination,
-    },
-    Remove {
-        side: Side,
-        from: Source,
-    },
-    Evict {
-        slot: usize,
-        hash: u64,
-    },
+    /// A new key comes in.
+    Insert { side: Side, to: Destination },
+    /// A key leaves, and perhaps a tombstone stays.
+    Remove { side: Side, from: Source },
+    /// The key of a slot goes to the yard, under this hash.
+    Evict { slot: usize, hash: u64 },
     /// Two keys with the same hash in the yard: only the next hash function helps.
     AddMoves,
-    Move {
-        key: Digest,
-        from: Source,
-        to: Destination,
-    },
+    /// The next key goes to the next hash function.
+    Move { key: Digest, from: Source, to: Destination },
+    /// Tombstones of a hash function that is gone are swept away.
     Sweep,
+    /// All keys have moved.
     Turn,
 }
 
 /// Where a key goes.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Destination {
+    /// A slot of its bin.
     Front(Print),
-    Backyard {
-        hash: u64,
-        state: u64,
-    },
-    /// It was here before, and was removed.
-    Tombstone {
-        word: u64,
-    },
+    /// The yard.
+    Backyard { hash: u64, state: u64 },
+    /// Its tombstone in the yard: it was here before, and was removed.
+    Tombstone { word: u64 },
 }
 
 /// Where a key is.
@@ -135,7 +125,7 @@ impl LargeBroom {
     }
 
     pub(super) fn plan_step<M: ReverseMap>(&self, map: &mut M) -> Planned<M::Error> {
-        let Some(key) = next_key(map, self.frontier.last())? else {
+        let Some(key) = next_key(map, self.frontier.last)? else {
             return match self.old {
                 0 if self.yard.tombstones(self.gone()) > 0 => change(Act::Sweep, 0),
                 0 => change(Act::Turn, 0),

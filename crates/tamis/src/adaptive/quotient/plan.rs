@@ -2,11 +2,12 @@
 
 use super::entry::{Entry, MAX_EXTRA_BITS, Match, Place, Whole};
 use super::{AdaptiveQuotient, Side};
-use crate::adaptive::map::{done, filed, next_key, only};
+use crate::adaptive::map::{Asked, done, filed, next_key, only};
 use crate::adaptive::verbs::full;
 use crate::adaptive::{Adapt, AdaptError, Remove, ReverseMap, Task};
 use crate::debug::brief_debug;
 use crate::hash::Digest;
+use crate::leaves::change::Layer;
 
 /// A change of an [`AdaptiveQuotient`] that is ready to be made.
 pub struct QuotientChange(Kind);
@@ -15,29 +16,19 @@ brief_debug!(QuotientChange, _it => );
 
 #[derive(Debug)]
 enum Kind {
-    Insert {
-        side: Side,
-        arrival: Arrival,
-    },
-    Remove {
-        side: Side,
-        place: Place,
-        from: Match,
-    },
+    /// A new key comes in.
+    Insert { side: Side, arrival: Arrival },
+    /// A key leaves, and perhaps a tombstone stays.
+    Remove { side: Side, place: Place, from: Match },
     /// A fingerprint becomes longer.
     Extend(Longer),
     /// A key that would need too many bits is kept whole from now on.
-    Lift {
-        place: Place,
-        from: Match,
-    },
-    Move {
-        key: Digest,
-        place: Place,
-        from: Match,
-        arrival: Arrival,
-    },
+    Lift { place: Place, from: Match },
+    /// The next key goes to the next hash function.
+    Move { key: Digest, place: Place, from: Match, arrival: Arrival },
+    /// Tombstones of the old hash function go.
     Sweep,
+    /// All keys have moved.
     Turn,
 }
 
@@ -72,7 +63,7 @@ fn name(place: &Place, at: Match) -> u64 {
 
 impl AdaptiveQuotient {
     /// Where a key of the set is, and all that is filed under its base if that was read.
-    fn home<M: ReverseMap>(&self, key: Digest, place: &Place, map: &mut M) -> Result<Home, AdaptError<M::Error>> {
+    fn home<M: ReverseMap>(&self, key: Digest, place: &Place, map: &mut M) -> Asked<Home, M> {
         if self.is_whole(place) && filed(map, name(place, Match::Whole))?.contains(&key) {
             return Ok((Some(Match::Whole), vec![]));
         }
@@ -160,20 +151,7 @@ impl AdaptiveQuotient {
         if room { Ok(arrival) } else { Err(full(self)) }
     }
 
-    pub(super) fn planned<M: ReverseMap>(
-        &self,
-        task: Task,
-        map: &mut M,
-    ) -> Result<Option<QuotientChange>, AdaptError<M::Error>> {
-        let kind = match task {
-            Task::Insert(key) => self.plan_insert(key, map),
-            Task::Repair(key) => self.plan_repair(key, map),
-            Task::Move => self.plan_step(map),
-        };
-        Ok(kind?.map(QuotientChange))
-    }
-
-    fn plan_insert<M: ReverseMap>(&self, key: Digest, map: &mut M) -> Result<Option<Kind>, AdaptError<M::Error>> {
+    fn plan_insert<M: ReverseMap>(&self, key: Digest, map: &mut M) -> Asked<Option<Kind>, M> {
         let (side, place) = (self.frontier.side(key), self.place_of(key));
         let (home, keys) = self.home(key, &place, map)?;
         if home.is_some() {
@@ -187,7 +165,7 @@ impl AdaptiveQuotient {
         Ok(Some(Kind::Insert { side, arrival }))
     }
 
-    fn plan_repair<M: ReverseMap>(&self, key: Digest, map: &mut M) -> Result<Option<Kind>, AdaptError<M::Error>> {
+    fn plan_repair<M: ReverseMap>(&self, key: Digest, map: &mut M) -> Asked<Option<Kind>, M> {
         let place = self.place_of(key);
         let (home, keys) = self.home(key, &place, map)?;
         if home.is_some() {
@@ -210,8 +188,8 @@ impl AdaptiveQuotient {
         Ok(Some(Kind::Lift { place: owner, from: found }))
     }
 
-    fn plan_step<M: ReverseMap>(&self, map: &mut M) -> Result<Option<Kind>, AdaptError<M::Error>> {
-        let Some(key) = next_key(map, self.frontier.last())? else {
+    fn plan_step<M: ReverseMap>(&self, map: &mut M) -> Asked<Option<Kind>, M> {
+        let Some(key) = next_key(map, self.frontier.last)? else {
             return match (self.old, self.tombstones[self.parity(Side::Old)]) {
                 (0, 0) => Ok(Some(Kind::Turn)),
                 (0, _) => Ok(Some(Kind::Sweep)),
@@ -232,70 +210,6 @@ impl AdaptiveQuotient {
 
     fn parity(&self, side: Side) -> usize {
         (self.frontier.number(side) & 1) as usize
-    }
-
-    pub(super) fn make(&mut self, change: QuotientChange) -> u32 {
-        match change.0 {
-            Kind::Insert { side, arrival } => {
-                self.remove_tombstones(&arrival);
-                self.take_in(arrival);
-                self.old += u64::from(side == Side::Old);
-                12
-            }
-            Kind::Remove { side, place, from } => {
-                self.take_out(&place, from);
-                // One entry of each kind is enough, and the removal has just made room for it.
-                let new = match from {
-                    Match::Bare => false,
-                    Match::Long(entry) => self.long.insert_new(entry.tombstone().pack()),
-                    Match::Whole => self.whole.insert_new(Whole::pack(&place, true)),
-                };
-                self.tombstones[place.parity as usize & 1] += u64::from(new);
-                self.old = self.old.saturating_sub(u64::from(side == Side::Old));
-                self.frontier.add_moves(if new { 3 * self.steps } else { 0 });
-                12
-            }
-            Kind::Extend(longer) => {
-                self.extend(longer);
-                self.frontier.add_moves(self.steps);
-                8
-            }
-            Kind::Lift { place, from } => {
-                self.take_out(&place, from);
-                self.take_in(Arrival { place, to: Match::Whole, other: None });
-                self.frontier.add_moves(self.steps);
-                12
-            }
-            Kind::Move { key, place, from, arrival } => {
-                self.take_out(&place, from);
-                self.take_in(arrival);
-                self.frontier.pass(key);
-                self.old = self.old.saturating_sub(1);
-                self.frontier.made_move();
-                20
-            }
-            Kind::Sweep => {
-                let parity = self.parity(Side::Old) as u64;
-                let before = self.long.len() + self.whole.len();
-                let gone = |word| Entry::unpack(word).tombstone && Entry::unpack(word).parity == parity;
-                let next = self.long.sweep(self.swept, SLOTS_PER_SWEEP, gone);
-                self.whole.sweep(self.swept, SLOTS_PER_SWEEP, |word| {
-                    Whole::is_tombstone(word) && Whole::parity(word) == parity
-                });
-                // Round and round: what moved back behind the sweep in between is found the next time.
-                self.swept = next.unwrap_or(0);
-                let left = &mut self.tombstones[parity as usize];
-                *left = left.saturating_sub((before - self.long.len() - self.whole.len()) as u64);
-                self.frontier.made_move();
-                2 * SLOTS_PER_SWEEP as u32
-            }
-            Kind::Turn => {
-                self.frontier.turn();
-                self.old = self.len();
-                self.frontier.made_move();
-                1
-            }
-        }
     }
 
     fn extend(&mut self, Longer { from, to }: Longer) {
@@ -351,8 +265,111 @@ impl AdaptiveQuotient {
     }
 }
 
+impl Adapt for AdaptiveQuotient {
+    type Change = QuotientChange;
+
+    fn plan<M: ReverseMap>(&self, task: Task, map: &mut M) -> Asked<Option<QuotientChange>, M> {
+        let kind = match task {
+            Task::Insert(key) => self.plan_insert(key, map),
+            Task::Repair(key) => self.plan_repair(key, map),
+            Task::Move => self.plan_step(map),
+        };
+        Ok(kind?.map(QuotientChange))
+    }
+
+    fn apply(&mut self, change: QuotientChange) -> u32 {
+        match change.0 {
+            Kind::Insert { side, arrival } => {
+                self.remove_tombstones(&arrival);
+                self.take_in(arrival);
+                self.old += u64::from(side == Side::Old);
+                12
+            }
+            Kind::Remove { side, place, from } => {
+                self.take_out(&place, from);
+                // One entry of each kind is enough, and the removal has just made room for it.
+                let new = match from {
+                    Match::Bare => false,
+                    Match::Long(entry) => self.long.insert_new(entry.tombstone().pack()),
+                    Match::Whole => self.whole.insert_new(Whole::pack(&place, true)),
+                };
+                self.tombstones[place.parity as usize & 1] += u64::from(new);
+                self.old = self.old.saturating_sub(u64::from(side == Side::Old));
+                self.frontier.add_moves(if new { 3 * self.steps } else { 0 });
+                12
+            }
+            Kind::Extend(longer) => {
+                self.extend(longer);
+                self.frontier.add_moves(self.steps);
+                8
+            }
+            Kind::Lift { place, from } => {
+                self.take_out(&place, from);
+                self.take_in(Arrival { place, to: Match::Whole, other: None });
+                self.frontier.add_moves(self.steps);
+                12
+            }
+            Kind::Move { key, place, from, arrival } => {
+                self.take_out(&place, from);
+                self.take_in(arrival);
+                self.frontier.pass(key);
+                self.old = self.old.saturating_sub(1);
+                20
+            }
+            Kind::Sweep => {
+                let parity = self.parity(Side::Old) as u64;
+                let before = self.long.len() + self.whole.len();
+                let gone = |word| Entry::unpack(word).tombstone && Entry::unpack(word).parity == parity;
+                let next = self.long.sweep(self.swept, SLOTS_PER_SWEEP, gone);
+                self.whole.sweep(self.swept, SLOTS_PER_SWEEP, |word| {
+                    Whole::is_tombstone(word) && Whole::parity(word) == parity
+                });
+                // Round and round: what moved back behind the sweep in between is found the next time.
+                self.swept = next.unwrap_or(0);
+                let left = &mut self.tombstones[parity as usize];
+                *left = left.saturating_sub((before - self.long.len() - self.whole.len()) as u64);
+                self.frontier.made_move();
+                2 * SLOTS_PER_SWEEP as u32
+            }
+            Kind::Turn => {
+                self.frontier.turn();
+                self.old = self.len();
+                self.frontier.made_move();
+                1
+            }
+        }
+    }
+
+    fn pending_moves(&self) -> u32 {
+        // Steps make room: where there is none they come before all else.
+        if self.is_full() { u32::MAX } else { self.frontier.pending_moves }
+    }
+
+    #[inline]
+    fn contains_digest(&self, key: Digest) -> bool {
+        let place = self.place_of(key);
+        self.in_table(&place).is_some() || self.is_whole(&place)
+    }
+
+    fn len(&self) -> u64 {
+        self.held.keys() + self.spare.len() as u64 + self.whole_keys
+    }
+
+    fn capacity(&self) -> u64 {
+        self.capacity
+    }
+
+    fn bytes(&self) -> usize {
+        self.held.payload.capacity() + 8 * self.spare.capacity() + self.long.bytes() + self.whole.bytes()
+    }
+
+    fn rate(&self) -> f64 {
+        self.rate
+    }
+}
+
 impl Remove for AdaptiveQuotient {
-    fn plan_remove<M: ReverseMap>(&self, key: Digest, map: &mut M) -> Result<QuotientChange, AdaptError<M::Error>> {
+    fn plan_remove<M: ReverseMap>(&self, key: Digest, map: &mut M) -> Asked<QuotientChange, M> {
         let (side, place) = (self.frontier.side(key), self.place_of(key));
         let (Some(from), _) = self.home(key, &place, map)? else { return Err(AdaptError::Absent) };
         done(map.unfile(key, name(&place, from)), AdaptError::Absent)?;

@@ -10,12 +10,11 @@ use bytes::Bytes;
 use super::entry::{Entry, Whole};
 use super::{AdaptiveQuotient, STEPS, Sizes};
 use crate::adaptive::Adapt;
-use crate::adaptive::file::{self, Kind, bytes_of, words_of};
+use crate::adaptive::file::{self, Kind, bytes_of, put_varints, words_of};
 use crate::adaptive::frontier::Frontier;
 use crate::adaptive::verbs::Kept;
 use crate::adaptive::words::cost;
 use crate::error::{BuildError, FormatError};
-use crate::format::put_varint;
 use crate::hash::Salt;
 use crate::leaves::quotient::OwnedQuotient;
 
@@ -29,14 +28,13 @@ impl Kept for AdaptiveQuotient {
 
     fn encoded(&self) -> Result<Vec<u8>, BuildError> {
         let mut fields = vec![];
-        put_varint(&mut fields, self.capacity);
+        put_varints(&mut fields, [self.capacity]);
         fields.extend_from_slice(&self.rate.to_le_bytes());
-        put_varint(&mut fields, self.steps.into());
+        put_varints(&mut fields, [self.steps.into()]);
         self.frontier.encode(&mut fields);
-        for number in [self.frontier.pending_moves.into(), self.old, self.swept as u64, self.spare.len() as u64] {
-            put_varint(&mut fields, number);
-        }
-        self.spare.iter().for_each(|&base| put_varint(&mut fields, base));
+        let due = self.frontier.pending_moves.into();
+        put_varints(&mut fields, [due, self.old, self.swept as u64, self.spare.len() as u64]);
+        put_varints(&mut fields, self.spare.iter().copied());
         let payloads = [self.held.payload.clone(), bytes_of(&self.long.sorted()), bytes_of(&self.whole.sorted())];
         file::write(Kind::Quotient, self.frontier.hasher, self.frontier.domain, self.len(), &fields, &payloads)
     }

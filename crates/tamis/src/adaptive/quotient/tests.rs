@@ -3,7 +3,7 @@ use super::entry::MAX_EXTRA_BITS;
 use super::*;
 use crate::adaptive::file::Kind;
 use crate::adaptive::testing::Random;
-use crate::adaptive::{Memory, Remove, trial};
+use crate::adaptive::{AdaptError, Memory, Remove, ReverseMap, Task, trial};
 use crate::error::ChangeError;
 
 fn made(capacity: u64, rate: f64, steps: u32) -> AdaptiveQuotient {
@@ -124,7 +124,7 @@ fn removed_keys_come_back_as_long_as_they_were() {
         let epoch = filter.epoch();
         let found = trial::false_positives(&filter, 0, 100_000, 100);
         for stranger in found {
-            let before = filter.frontier.last();
+            let before = filter.frontier.last;
             let side = |filter: &AdaptiveQuotient, key| filter.frontier.side(trial::digest(filter, key));
             let place = filter.place_of(trial::digest(&filter, stranger));
             let owners: Vec<u64> =
@@ -140,7 +140,7 @@ fn removed_keys_come_back_as_long_as_they_were() {
             }
             // Those that moved meanwhile have another hash function.
             let now: Vec<Side> = owners.iter().chain([&stranger]).map(|&key| side(&filter, key)).collect();
-            if now == sides && filter.epoch() == epoch && before <= filter.frontier.last() {
+            if now == sides && filter.epoch() == epoch && before <= filter.frontier.last {
                 came_back += 1;
                 let culprit = filter.in_table(&filter.place_of(trial::digest(&filter, stranger)));
                 // A key that moved may be to blame now, under the other hash function.

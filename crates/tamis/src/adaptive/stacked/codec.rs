@@ -2,9 +2,9 @@
 
 use bytes::Bytes;
 
-use crate::adaptive::file::{self, Kind};
+use crate::adaptive::file::{self, Kind, put_varints};
 use crate::error::{BuildError, FormatError};
-use crate::format::{Reader, put_varint};
+use crate::format::Reader;
 use crate::gather::counter::Counter;
 use crate::hash::Salt;
 use crate::leaves::{Entry, Leaf, bloom, cuckoo, quotient};
@@ -34,29 +34,22 @@ impl AdaptiveStacked {
     pub fn snapshot(&self) -> Result<Vec<u8>, BuildError> {
         let mut fields = vec![tag(self.goal.base)];
         fields.extend(self.goal.bits.to_le_bytes());
-        put_varint(&mut fields, self.goal.lifetime.map_or(0, |queries| queries.saturating_add(1)));
-        put_varint(&mut fields, self.sample);
-        put_varint(&mut fields, self.memory);
+        let lifetime = self.goal.lifetime.map_or(0, |queries| queries.saturating_add(1));
+        put_varints(&mut fields, [lifetime, self.sample, self.memory]);
         fields.extend(self.set.sum.to_le_bytes());
-        fields.push(self.phase as u8);
-        fields.push(u8::from(self.dropped));
-        put_varint(&mut fields, self.made);
-        put_varint(&mut fields, self.queries);
+        fields.extend([self.phase as u8, u8::from(self.dropped)]);
+        put_varints(&mut fields, [self.made, self.queries]);
         fields.extend(self.psi.to_le_bytes());
-        put_varint(&mut fields, self.window.queries);
-        put_varint(&mut fields, self.window.passed);
-        put_varint(&mut fields, self.plan.alphas.len() as u64);
-        self.plan.alphas.iter().for_each(|alpha| fields.extend(alpha.to_le_bytes()));
-        fields.extend(self.plan.known.to_le_bytes());
-        put_varint(&mut fields, self.plan.queries);
+        put_varints(&mut fields, [self.window.queries, self.window.passed, self.plan.alphas.len() as u64]);
+        fields.extend(self.plan.alphas.iter().chain([&self.plan.known]).flat_map(|number| number.to_le_bytes()));
+        put_varints(&mut fields, [self.plan.queries]);
         fields.extend(self.shape.unseen().to_le_bytes());
-        put_varint(&mut fields, self.layers.len() as u64);
+        put_varints(&mut fields, [self.layers.len() as u64]);
         fields.push(u8::from(self.open.is_some()));
         let classes = self.shape.classes().flat_map(|(share, values)| [share.to_bits(), values]);
         let mut payloads = vec![file::bytes_of(&classes.collect::<Vec<_>>())];
         for layer in self.layers.iter().chain(&self.open) {
-            put_varint(&mut fields, layer.number);
-            put_varint(&mut fields, layer.entries);
+            put_varints(&mut fields, [layer.number, layer.entries]);
             fields.extend(layer.part.encoded().geometry);
             payloads.push(layer.part.payload().to_vec());
         }
@@ -65,6 +58,7 @@ impl AdaptiveStacked {
 
     /// Takes up a snapshot. All of it is checked.
     pub fn restore(bytes: impl Into<Bytes>) -> Result<AdaptiveStacked, FormatError> {
+        let wrong = |reason: String| Err(FormatError::invalid(reason));
         let file = file::read(bytes, Kind::Stacked)?;
         let mut from = file.fields();
         let base = base(from.u8()?)?;
@@ -95,8 +89,7 @@ impl AdaptiveStacked {
             Phase::Remodelling => !is_open && count == 1,
         };
         if !fits || count % 2 == 0 || planned % 2 == 0 {
-            let reason = format!("directory: {count} of {planned} layers do not fit the phase {phase:?}");
-            return Err(FormatError::invalid(reason));
+            return wrong(format!("directory: {count} of {planned} layers do not fit the phase {phase:?}"));
         }
         let mut payloads = file.payloads();
         let shape = shape(payloads.next()?, unseen)?;
@@ -107,8 +100,7 @@ impl AdaptiveStacked {
             let mut leaf = Leaf::decode(tag(base), &mut from, 0, Salt::secret(&set.hasher, number))?;
             let (payload, len) = (payloads.next()?, leaf.payload_len(0));
             if payload.len() as u64 != len {
-                let reason = format!("payload: a layer of {} bytes, expected {len}", payload.len());
-                return Err(FormatError::invalid(reason));
+                return wrong(format!("payload: a layer of {} bytes, expected {len}", payload.len()));
             }
             leaf.set_place(0, 0, payload.clone());
             let part = leaf.layers().and_then(|mut parts| parts.pop());
@@ -122,15 +114,13 @@ impl AdaptiveStacked {
         if open.as_ref().is_some_and(|open| open.part.payload().is_empty())
             || (set.keys > 0 && layers[0].part.payload().is_empty())
         {
-            return Err(FormatError::invalid("payload: a layer without a table"));
+            return wrong("payload: a layer without a table".into());
         }
         // An open layer is made by the plan, so the plan must be one for such a first layer.
-        let planned = plan.bits_from(1, StackGoal { base, bits, lifetime }.size(), set.keys);
-        let most = 512.0 * layers[0].part.payload().len() as f64 + 4096.0;
-        if planned.is_nan() || planned > most {
-            let reason =
-                format!("directory: {planned:.0} bits above a first layer of {} bytes", layers[0].part.payload().len());
-            return Err(FormatError::invalid(reason));
+        let goal = StackGoal { base, bits, lifetime };
+        let (planned, first) = (plan.bits_from(1, goal.size(), set.keys), layers[0].part.payload().len());
+        if planned.is_nan() || planned > 512.0 * first as f64 + 4096.0 {
+            return wrong(format!("directory: {planned:.0} bits above a first layer of {first} bytes"));
         }
         // Its first table.
         from.draw(if phase == Phase::Remodelling { 8 << 10 } else { 0 })?;
@@ -138,7 +128,7 @@ impl AdaptiveStacked {
         let queries = if counter.is_some() { 0 } else { queries };
         Ok(AdaptiveStacked {
             set,
-            goal: StackGoal { base, bits, lifetime },
+            goal,
             shape,
             sample,
             memory,

@@ -8,7 +8,7 @@ use crate::leaves::cuckoo::{self, Cuckoo};
 use crate::leaves::quotient::{self, OwnedQuotient, Quotient};
 use crate::math::quotient as quotients;
 use crate::math::shape::Shape;
-use crate::math::stack::{self, Limits, Size, observed, quick, watched};
+use crate::math::stack::{self, Limits, Size, quick, watched};
 use crate::plan::recipes::stacked::{shortened, size};
 use crate::plan::{Base, GUARD};
 
@@ -155,11 +155,6 @@ impl Plan {
         let layers = self.entries(keys).into_iter().zip(&self.alphas).skip(layer);
         // No layer is made for a rate above a half, and one without entries takes nothing.
         layers.map(|(entries, &alpha)| if entries > 0.0 { entries * size.bits(alpha.min(0.5)) } else { 0.0 }).sum()
-    }
-
-    /// The share of queries on values that were seen in so many.
-    pub(super) fn psi(&self, shape: &Shape, queries: u64) -> f64 {
-        observed(shape, queries).0.clamp(0.0, 1.0)
     }
 }
 

@@ -55,6 +55,11 @@ impl FormatError {
     pub(crate) fn invalid(reason: impl Into<String>) -> FormatError {
         FormatError::Invalid { reason: reason.into() }
     }
+
+    /// What every such file keeps; the error says what this one has instead.
+    pub(crate) fn check<S: Into<String>>(holds: bool, reason: impl FnOnce() -> S) -> Result<(), FormatError> {
+        if holds { Ok(()) } else { Err(FormatError::invalid(reason())) }
+    }
 }
 
 impl fmt::Display for FormatError {

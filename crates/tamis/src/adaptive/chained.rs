@@ -258,10 +258,9 @@ impl AdaptiveChained {
         from.end()?;
         payloads.end()?;
         // What has no exact bit knows nothing, and what it knows is not new.
-        let twice = pending.iter().any(|key| stored.binary_search(key).is_ok());
-        if twice || (exact.is_none() && !stored.is_empty()) {
-            return Err(FormatError::invalid("payload: false positives that are known twice, or without an exact bit"));
-        }
+        let once = pending.iter().all(|key| stored.binary_search(key).is_err());
+        let reason = || "payload: false positives that are known twice, or without an exact bit";
+        FormatError::check(once && (exact.is_some() || stored.is_empty()), reason)?;
         let pending = pending.into_iter().collect();
         Ok(AdaptiveChained { set, rebuild_every, max_false_positives, made, first, exact, stored, pending })
     }
@@ -288,10 +287,9 @@ fn decode(from: &mut Reader<'_>, payload: &[u8], made: u64, hasher: &Hasher) -> 
     let number = from.within("number of a salt", 0..=made - 1)?;
     let ribbon = Ribbon::decode(from, Salt::secret(hasher, number))?;
     let (found, expected) = (payload.len(), ribbon.payload_len());
-    match found as u64 == expected {
-        true => Ok(Layer { number, ribbon, payload: payload.to_vec() }),
-        false => Err(FormatError::invalid(format!("payload: a ribbon of {found} bytes, expected {expected}"))),
-    }
+    let reason = || format!("payload: a ribbon of {found} bytes, expected {expected}");
+    FormatError::check(found as u64 == expected, reason)?;
+    Ok(Layer { number, ribbon, payload: payload.to_vec() })
 }
 
 /// Ascending digests.
@@ -299,10 +297,9 @@ fn list(payload: &[u8]) -> Result<Vec<Digest>, FormatError> {
     let words = file::words_of(payload)?;
     let (pairs, rest) = words.as_chunks::<2>();
     let keys: Vec<Digest> = pairs.iter().map(|&[hi, lo]| Digest { hi, lo }).collect();
-    match rest.is_empty() && keys.windows(2).all(|pair| pair[0] < pair[1]) {
-        true => Ok(keys),
-        false => Err(FormatError::invalid("payload: a list of digests that does not ascend")),
-    }
+    let ascends = rest.is_empty() && keys.windows(2).all(|pair| pair[0] < pair[1]);
+    FormatError::check(ascends, || "payload: a list of digests that does not ascend")?;
+    Ok(keys)
 }
 
 #[cfg(test)]

@@ -115,10 +115,7 @@ impl<'a> Payloads<'a> {
     }
 
     pub(crate) fn end(self) -> Result<(), FormatError> {
-        match self.0.len() {
-            0 => Ok(()),
-            _ => Err(FormatError::invalid("directory: a payload too many")),
-        }
+        FormatError::check(self.0.len() == 0, || "directory: a payload too many")
     }
 }
 
@@ -133,19 +130,12 @@ pub(crate) fn read(bytes: impl Into<Bytes>, kind: Kind) -> Result<Read, FormatEr
     if header.form != Form::Adaptive {
         return Err(FormatError::Form { found: header.form.name(), expected: kind.name() });
     }
-    if !header.hasher.is_keyed() {
-        return Err(FormatError::invalid("header: an adaptive filter without a secret key"));
-    }
-    let found = from.u8()?;
-    if found != kind as u8 {
-        let name = kind.name();
-        return Err(FormatError::invalid(format!("directory: kind is {found}, expected {} ({name})", kind as u8)));
-    }
+    FormatError::check(header.hasher.is_keyed(), || "header: an adaptive filter without a secret key")?;
+    let (found, expected) = (from.u8()?, kind as u8);
+    let reason = || format!("directory: kind is {found}, expected {expected} ({})", kind.name());
+    FormatError::check(found == expected, reason)?;
     let count = from.within("number of payloads", 0..=MAX_PAYLOADS)?;
-    let mut lengths = vec![];
-    for _ in 0..count {
-        lengths.push(from.varint()?);
-    }
+    let lengths = (0..count).map(|_| from.varint()).collect::<Result<Vec<_>, _>>()?;
     let fields = from.len();
     let fields = bytes.slice_ref(from.take(fields)?);
     let payloads = lengths.into_iter().map(|len| places.take(len)).collect::<Result<_, _>>()?;
@@ -156,10 +146,9 @@ pub(crate) fn read(bytes: impl Into<Bytes>, kind: Kind) -> Result<Read, FormatEr
 /// The rate of a filter, from its fields.
 pub(crate) fn rate(from: &mut Reader<'_>) -> Result<f64, FormatError> {
     let rate = f64::from_le_bytes(from.array()?);
-    match rate > 0.0 && rate < 1.0 {
-        true => Ok(rate),
-        false => Err(FormatError::invalid(format!("directory: rate is {rate}, expected more than 0 and less than 1"))),
-    }
+    let reason = || format!("directory: rate is {rate}, expected more than 0 and less than 1");
+    FormatError::check(rate > 0.0 && rate < 1.0, reason)?;
+    Ok(rate)
 }
 
 /// Appends numbers as varints.
@@ -178,8 +167,6 @@ pub(crate) fn digest(from: &mut Reader<'_>) -> Result<Digest, FormatError> {
 /// Bytes as words; the error is a length that is no multiple of eight.
 pub(crate) fn words_of(bytes: &[u8]) -> Result<Vec<u64>, FormatError> {
     let (words, rest) = bytes.as_chunks::<8>();
-    match rest.is_empty() {
-        true => Ok(words.iter().map(|word| u64::from_le_bytes(*word)).collect()),
-        false => Err(FormatError::invalid(format!("payload: {} bytes, expected a multiple of 8", bytes.len()))),
-    }
+    FormatError::check(rest.is_empty(), || format!("payload: {} bytes, expected a multiple of 8", bytes.len()))?;
+    Ok(words.iter().map(|word| u64::from_le_bytes(*word)).collect())
 }

@@ -80,9 +80,14 @@ pub(super) fn filed<M: ReverseMap>(map: &mut M, name: u64) -> Asked<Vec<Digest>,
     Ok(keys)
 }
 
+/// The error is `otherwise` if this does not hold.
+pub(super) fn ensure<E>(holds: bool, otherwise: E) -> Result<(), E> {
+    if holds { Ok(()) } else { Err(otherwise) }
+}
+
 /// What a map did, which must not be nothing: then the error is `otherwise`.
 pub(super) fn done<E>(did: Result<bool, E>, otherwise: AdaptError<E>) -> Result<(), AdaptError<E>> {
-    if did.map_err(AdaptError::Map)? { Ok(()) } else { Err(otherwise) }
+    ensure(did.map_err(AdaptError::Map)?, otherwise)
 }
 
 /// The key after this one, which must be a later one.

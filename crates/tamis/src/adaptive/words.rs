@@ -245,22 +245,19 @@ impl Backyard {
     /// A table for this capacity from its slots; the error says that no such table has them.
     pub(super) fn from_words(slots: Vec<u64>, capacity: usize) -> Result<Backyard, FormatError> {
         let (found, expected) = (8 * slots.len(), 8 * backyard_slots(capacity));
-        if found != expected {
-            return Err(FormatError::invalid(format!("back yard: {found} bytes, expected {expected}")));
-        }
+        FormatError::check(found == expected, || format!("back yard: {found} bytes, expected {expected}"))?;
         let yard: Backyard = Words::with(slots, capacity);
         let mut first = 0; // one past the last free slot so far
         for (slot, &word) in yard.slots.iter().enumerate() {
             if word == 0 {
                 first = slot + 1;
-            } else if word & !Ordered::FIND == 0 || !(first..=slot).contains(&yard.home(word)) {
-                return Err(FormatError::invalid("back yard: an entry is not where it is looked for"));
+                continue;
             }
+            let found = word & !Ordered::FIND != 0 && (first..=slot).contains(&yard.home(word));
+            FormatError::check(found, || "back yard: an entry is not where it is looked for")?;
         }
-        match yard.len <= yard.capacity {
-            true => Ok(yard),
-            false => Err(FormatError::invalid("back yard: more entries than it has room for")),
-        }
+        FormatError::check(yard.len <= yard.capacity, || "back yard: more entries than it has room for")?;
+        Ok(yard)
     }
 
     /// The words with hashes in `from..=to`, with their slots.

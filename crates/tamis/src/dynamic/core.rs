@@ -51,15 +51,11 @@ impl<T> Core<T> {
         let contents = open(&bytes, &budget)?;
         budget.draw(memory * bytes.len() as u64)?;
         let Header { hasher, domain, keys, shard_bits, .. } = contents.header;
-        if shard_bits > 0 {
-            return Err(FormatError::invalid(format!("a {name} in several shards cannot be taken up")));
-        }
+        FormatError::check(shard_bits == 0, || format!("a {name} in several shards cannot be taken up"))?;
         let [Step { role: Role::Refuse, leaf, .. }] = &contents.steps[..] else { return Ok(None) };
         let Some(table) = find(leaf) else { return Ok(None) };
         // Without keys a built filter has no table, and a key that is put nowhere is not found again.
-        if leaf.payload_len(0) == 0 {
-            return Err(FormatError::invalid(format!("a {name} without a table takes no keys")));
-        }
+        FormatError::check(leaf.payload_len(0) > 0, || format!("a {name} without a table takes no keys"))?;
         Ok(Some((Core { hasher, domain, table }, keys)))
     }
 }

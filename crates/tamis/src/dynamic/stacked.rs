@@ -79,20 +79,15 @@ impl Stacked {
         let header = contents.header;
         let parts = (contents.steps.len() as u64) << header.shard_bits;
         budget.draw(bytes.len() as u64 + parts * MAX_LAYER_BYTES)?;
-        if header.form != Form::Filter {
-            return Err(FormatError::invalid("a partitioned filter is not a stack"));
-        }
+        FormatError::check(header.form == Form::Filter, || "a partitioned filter is not a stack")?;
         let layers: Vec<Layer> = contents.steps.iter().map(layer).collect::<Result<_, _>>()?;
-        for (i, layer) in layers.iter().enumerate() {
-            let expected = if i % 2 == 0 { Role::Refuse } else { Role::Admit };
-            if layer.role != expected {
-                return Err(FormatError::invalid("not a stack: its layers are not on keys and negatives in turn"));
-            }
-        }
+        let turns = [Role::Refuse, Role::Admit].into_iter().cycle();
+        let in_turn = layers.iter().zip(turns).all(|(layer, expected)| layer.role == expected);
+        FormatError::check(in_turn, || "not a stack: its layers are not on keys and negatives in turn")?;
         // Without keys a built filter has no table, and a key that is put nowhere is not found again.
-        if layers.first().is_none_or(|layer| layer.parts.iter().any(|part| part.payload().is_empty())) {
-            return Err(FormatError::invalid("a stack whose first layer has no table takes no keys"));
-        }
+        let has_table = |layer: &Layer| layer.parts.iter().all(|part| !part.payload().is_empty());
+        let fits = layers.first().is_some_and(has_table);
+        FormatError::check(fits, || "a stack whose first layer has no table takes no keys")?;
         Ok(Stacked { header, layers })
     }
 

@@ -1,7 +1,7 @@
 //! a task -> what it changes, planned without touching anything; a change -> made, without asking anybody.
 
 use super::super::frontier::Side;
-use super::super::map::{Asked, done, filed, next_key, only};
+use super::super::map::{Asked, done, ensure, filed, next_key, only};
 use super::super::verbs::full;
 use super::super::{Adapt, AdaptError, Remove, ReverseMap, Task};
 use super::{Broom, Spot, Table};
@@ -101,16 +101,12 @@ impl Broom {
                 room = table.takes_both(&spot, put.tail, &its, slot, tail);
             }
         } else if !moving && table.yard.has(spot.hash) {
-            let found = filed(map, table.name(&spot))?;
-            return match found.contains(&key) {
-                true => Ok(None),
-                false => Err(AdaptError::Ambiguous { name: table.name(&spot) }),
-            };
+            let name = table.name(&spot);
+            ensure(filed(map, name)?.contains(&key), AdaptError::Ambiguous { name })?;
+            return Ok(None);
         }
-        match room && table.takes(&spot, put.tail) {
-            true => Ok(Some(put)),
-            false => Err(full(self)),
-        }
+        ensure(room && table.takes(&spot, put.tail), full(self))?;
+        Ok(Some(put))
     }
 
     fn plan_insert<M: ReverseMap>(&self, key: Digest, map: &mut M) -> Asked<Option<Change>, M> {
@@ -122,9 +118,7 @@ impl Broom {
         };
         // A filter that is full still knows the keys it has.
         let Some(put) = self.plan_put(key, side, min_tail, false, map)? else { return Ok(None) };
-        if self.len >= self.table.capacity() {
-            return Err(full(self));
-        }
+        ensure(self.len < self.table.capacity(), full(self))?;
         map.file(key, self.name(side, put.hash)).map_err(AdaptError::Map)?;
         Ok(Some(Change::Insert { side, put }))
     }
@@ -137,31 +131,23 @@ impl Broom {
             return Ok(None);
         }
         let found = filed(map, table.name(&spot))?;
-        if found.contains(&key) {
-            return Err(AdaptError::Present);
-        }
+        ensure(!found.contains(&key), AdaptError::Present)?;
         // Two keys that agree in 58 bits cannot be told apart: one of 2^58 pairs.
         let Some(slot) = hit else { return Err(AdaptError::Ambiguous { name: table.name(&spot) }) };
         let (_, its) = self.owner(side, &spot, slot, &found)?;
         let tail = (its.print.more ^ spot.print.more).trailing_zeros() + 1;
-        if !table.lengthens(&its, slot, tail) {
-            return Err(full(self));
-        }
+        ensure(table.lengthens(&its, slot, tail), full(self))?;
         Ok(Some(Change::Lengthen { side, hash: its.hash, tail }))
     }
 
     fn plan_step<M: ReverseMap>(&self, map: &mut M) -> Asked<Option<Change>, M> {
         let Some(key) = next_key(map, self.frontier.last)? else {
             // A map that ends too early would strand the rest under a hash function that is gone.
-            if self.moved < self.len {
-                return Err(AdaptError::Order);
-            }
+            ensure(self.moved >= self.len, AdaptError::Order)?;
             return Ok(Some(Change::Turn { next: self.larger() }));
         };
         let from = self.spot(key, Side::Old);
-        if self.table.look(&from).hit.is_none() && !self.table.yard.has(from.hash) {
-            return Err(AdaptError::Order);
-        }
+        ensure(self.table.look(&from).hit.is_some() || self.table.yard.has(from.hash), AdaptError::Order)?;
         let Some(put) = self.plan_put(key, Side::New, 0, true, map)? else { return Err(AdaptError::Order) };
         let names = (self.table.name(&from), self.name(Side::New, put.hash));
         // A key that is not filed there is not in the set, even if it matches.
@@ -313,19 +299,13 @@ impl Remove for Broom {
         let (table, spot) = (self.table(side), self.spot(key, side));
         let look = table.look(&spot);
         let in_yard = table.yard.has(spot.hash);
-        if look.hit.is_none() && !in_yard {
-            return Err(AdaptError::Absent);
-        }
-        let found = filed(map, table.name(&spot))?;
-        if !found.contains(&key) {
-            return Err(AdaptError::Absent);
-        }
-        if let Some(slot) = look.hit.filter(|_| !in_yard)
-            && self.owner(side, &spot, slot, &found)?.0 != key
-        {
-            return Err(AdaptError::Unfiled { name: table.name(&spot) });
-        }
+        ensure(look.hit.is_some() || in_yard, AdaptError::Absent)?;
         let name = table.name(&spot);
+        let found = filed(map, name)?;
+        ensure(found.contains(&key), AdaptError::Absent)?;
+        if let Some(slot) = look.hit.filter(|_| !in_yard) {
+            ensure(self.owner(side, &spot, slot, &found)?.0 == key, AdaptError::Unfiled { name })?;
+        }
         done(map.unfile(key, name), AdaptError::Unfiled { name })?;
         Ok(BroomChange(Change::Remove { side, hash: spot.hash }))
     }

@@ -57,16 +57,14 @@ impl Kept for Broom {
         frontier.pending_moves = pending_moves;
         let tables = from.within("number of tables", 1..=2)? as usize;
         let (payloads, rest) = file.payloads.as_chunks();
-        if payloads.len() != tables || !rest.is_empty() {
-            let found = file.payloads.len();
-            return Err(FormatError::invalid(format!("directory: {found} payloads of {tables} tables")));
-        }
+        let found = file.payloads.len();
+        FormatError::check(payloads.len() == tables && rest.is_empty(), || {
+            format!("directory: {found} payloads of {tables} tables")
+        })?;
         let made = payloads.iter().map(|payloads| table(&mut from, payloads)).collect::<Result<Vec<_>, _>>()?;
         from.end()?;
         let keys: u64 = made.iter().map(Table::len).sum();
-        if keys != len {
-            return Err(FormatError::invalid(format!("header: {len} keys, and {keys} in the tables")));
-        }
+        FormatError::check(keys == len, || format!("header: {len} keys, and {keys} in the tables"))?;
         let mut made = made.into_iter();
         let Some(table) = made.next() else { return Err(FormatError::invalid("directory: no tables")) };
         Ok(Broom {
@@ -93,19 +91,15 @@ fn table(from: &mut Reader<'_>, [words, yard, tombstones]: &[Bytes; 3]) -> Resul
         counter: from.within("bits of a counter", 1..=16)? as u32,
         yard: from.within("room of the back yard", 0..=MAX_KEYS)?,
     };
-    let expected = plan.blocks * u64::from(plan.words) * 8;
-    if words.len() as u64 != expected {
-        return Err(FormatError::invalid(format!("blocks: {} bytes, expected {expected}", words.len())));
-    }
+    let (found, expected) = (words.len() as u64, plan.blocks * u64::from(plan.words) * 8);
+    FormatError::check(found == expected, || format!("blocks: {found} bytes, expected {expected}"))?;
     // Counters and quotients must fit into a block, whatever is in it; and no block is meant for more keys than it has room for.
-    if 2 * plan.counter + 1 + plan.quotients > 64 * plan.words || plan.load > 64 * plan.words / (plan.remainder + 2) {
-        return Err(FormatError::invalid("directory: more quotients or keys than a block has bits"));
-    }
+    let bits = 64 * plan.words;
+    let fits = 2 * plan.counter + 1 + plan.quotients <= bits && plan.load <= bits / (plan.remainder + 2);
+    FormatError::check(fits, || "directory: more quotients or keys than a block has bits")?;
     let tombstones = Tombstones::decode(tombstones, tombstone_capacity(&plan))?;
     let yard = Backyard::from_words(words_of(yard)?, plan.yard as usize)?;
     let table = Table::with(plan, words_of(words)?, yard, tombstones);
-    match table.valid() {
-        true => Ok(table),
-        false => Err(FormatError::invalid("blocks: a block contradicts itself")),
-    }
+    FormatError::check(table.valid(), || "blocks: a block contradicts itself")?;
+    Ok(table)
 }

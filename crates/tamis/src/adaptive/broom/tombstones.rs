@@ -131,16 +131,14 @@ impl Tombstones {
 
     /// Room for `room` entries with these cells, or without any.
     pub(super) fn decode(bytes: &[u8], room: usize) -> Result<Tombstones, FormatError> {
-        if !bytes.is_empty() && bytes.len() != 4 * size(room) {
-            let (found, expected) = (bytes.len(), 4 * size(room));
-            return Err(FormatError::invalid(format!("graveyard: {found} bytes, expected {expected} or none")));
-        }
+        let (found, expected) = (bytes.len(), 4 * size(room));
+        let reason = || format!("graveyard: {found} bytes, expected {expected} or none");
+        FormatError::check(found == 0 || found == expected, reason)?;
         let cells: Vec<u32> =
             words_of(bytes)?.into_iter().flat_map(|word| [word as u32, (word >> 32) as u32]).collect();
         let len = cells.iter().filter(|&&cell| cell != 0).count();
-        if cells.iter().any(|&cell| cell != 0 && cell & LENGTH == 0) || len > room {
-            return Err(FormatError::invalid("graveyard: an entry without a length, or too many entries"));
-        }
+        let fits = len <= room && cells.iter().all(|&cell| cell == 0 || cell & LENGTH != 0);
+        FormatError::check(fits, || "graveyard: an entry without a length, or too many entries")?;
         Ok(Tombstones { cells, len, room, broom: 0 })
     }
 }

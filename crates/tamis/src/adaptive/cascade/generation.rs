@@ -193,16 +193,13 @@ impl<L: Level> Generation<L> {
         let words = words_of(next()?)?;
         from.draw(cost(sizes.last))?;
         let mut last = Words::new(sizes.last).map_err(|e| FormatError::invalid(e.to_string()))?;
-        if words.iter().any(|word| word & ((1 << SHIFT) - 1) != 1) || !last.fill(&words) {
-            return Err(FormatError::invalid("payload: the words of the last level are out of order"));
-        }
+        let sound = words.iter().all(|word| word & ((1 << SHIFT) - 1) == 1) && last.fill(&words);
+        FormatError::check(sound, || "payload: the words of the last level are out of order")?;
         let held = tiers.iter().map(Tier::len).sum::<u64>() + last.len() as u64;
         // Keys that moved on left their bits in a Bloom filter.
         let entered = tiers.first().map_or(0, Tier::len);
         let fits = if L::LOSSLESS { held == live } else { (live..=capacity).contains(&entered) };
-        match fits {
-            true => Ok(Generation { salt: salt.child(tiers.len() as u64), tiers, last, live }),
-            false => Err(FormatError::invalid(format!("directory: {live} keys in levels that hold {held}"))),
-        }
+        FormatError::check(fits, || format!("directory: {live} keys in levels that hold {held}"))?;
+        Ok(Generation { salt: salt.child(tiers.len() as u64), tiers, last, live })
     }
 }

@@ -3,7 +3,7 @@
 use super::generation::Generation;
 use super::{Cascade, Erase, Level};
 use crate::adaptive::frontier::Side;
-use crate::adaptive::map::{Asked, done, filed, next_key};
+use crate::adaptive::map::{Asked, done, ensure, filed, next_key};
 use crate::adaptive::verbs::full;
 use crate::adaptive::{Adapt, AdaptError, Remove, ReverseMap, Task};
 use crate::debug::brief_debug;
@@ -77,9 +77,7 @@ impl<L: Level> Cascade<L> {
         if self.is_closing(side, to, key) {
             to = generation.open(key, to + 1);
         }
-        if self.len() >= self.capacity() || !generation.has_room(0, to) {
-            return Err(full(self));
-        }
+        ensure(self.len() < self.capacity() && generation.has_room(0, to), full(self))?;
         map.file(key, self.name(side, to, key)).map_err(AdaptError::Map)?;
         Ok(Some(Kind::Insert { key, to }))
     }
@@ -95,9 +93,7 @@ impl<L: Level> Cascade<L> {
         let generation = self.generation(side);
         let name = self.name(side, level, false_positive);
         let mut found = filed(map, name)?;
-        if found.contains(&false_positive) {
-            return Err(AdaptError::Present);
-        }
+        ensure(!found.contains(&false_positive), AdaptError::Present)?;
         // No key leaves the last level: hashes do not agree in 58 bits by chance.
         let Some(tier) = generation.tiers.get(level) else { return Ok(None) };
         // Whatever the map says: keys of this generation that are at this spot, at this level.
@@ -116,9 +112,7 @@ impl<L: Level> Cascade<L> {
             }
             _ => {}
         }
-        if !tier.can_kill() {
-            return Err(full(self));
-        }
+        ensure(tier.can_kill(), full(self))?;
         let moved = match found.first() {
             None => None,
             Some(&key) => {
@@ -128,9 +122,7 @@ impl<L: Level> Cascade<L> {
                     Some(_) => to < generation.tiers.len() || generation.has_end(),
                     None => generation.has_room(level + 1, to),
                 };
-                if !room {
-                    return Err(full(self));
-                }
+                ensure(room, full(self))?;
                 done(map.refile(key, name, self.name(side, to, key)), AdaptError::Unfiled { name })?;
                 Some((key, to))
             }
@@ -146,9 +138,7 @@ impl<L: Level> Cascade<L> {
             // Made here, where readers need not wait for it.
             let next = Generation::new(&self.sizes, self.frontier.salt(Side::New));
             let what = "no memory for the next generation of an adaptive filter";
-            return next
-                .map(|next| Some(Kind::Begin(Box::new(next))))
-                .map_err(|_| ChangeError::Unsupported { what }.into());
+            return Ok(Some(Kind::Begin(Box::new(next.map_err(|_| ChangeError::Unsupported { what })?))));
         };
         let Some(key) = next_key(map, self.frontier.last)? else {
             // Keys that are left in the old generation are not lost because a map does not know them.
@@ -157,9 +147,7 @@ impl<L: Level> Cascade<L> {
         let from = self.now.alive(key, 0).filter(|_| self.now.live > 0).ok_or(AdaptError::Order)?;
         let to = next.open(key, 0);
         // A level takes a key that moves, even if it is full: otherwise a map that failed for long could stop the move for ever.
-        if to == next.tiers.len() && !next.has_end() {
-            return Err(full(self));
-        }
+        ensure(to < next.tiers.len() || next.has_end(), full(self))?;
         let names = (self.name(Side::Old, from, key), self.name(Side::New, to, key));
         done(map.refile(key, names.0, names.1), AdaptError::Order)?;
         Ok(Some(Kind::Move { key, from, to }))

@@ -69,18 +69,16 @@ impl<L: Level> Kept for Cascade<L> {
             closing = Some((key, level as usize));
         }
         let two = from.within("number of generations", 1..=2)? == 2;
-        if !two && frontier.last.is_some() {
-            return Err(FormatError::invalid("directory: keys moved, and no generation they moved to"));
-        }
+        let fits = two || frontier.last.is_none();
+        FormatError::check(fits, || "directory: keys moved, and no generation they moved to")?;
         let mut payloads = read.payloads.iter().map(|payload| &payload[..]);
         let mut load = |side| Generation::load(&sizes, frontier.salt(side), &mut from, &mut payloads, capacity);
         let now = load(Side::Old)?;
         let next = if two { Some(Box::new(load(Side::New)?)) } else { None };
         let cascade = Cascade { shape, sizes, frontier, now, next, closing };
         from.end()?;
-        if payloads.next().is_some() || cascade.len() != read.header.keys || cascade.len() > capacity {
-            return Err(FormatError::invalid("directory: keys or payloads that no level has"));
-        }
+        let fits = payloads.next().is_none() && cascade.len() == read.header.keys && cascade.len() <= capacity;
+        FormatError::check(fits, || "directory: keys or payloads that no level has")?;
         Ok(cascade)
     }
 }

@@ -51,18 +51,14 @@ impl Kept for LargeBroom {
         let mut frontier = Frontier::decode(&mut from, &read.header)?;
         frontier.pending_moves = pending_moves;
         from.end()?;
-        let front = Front::from_payloads(bins, width, signatures, words_of(rests)?).map_err(FormatError::invalid)?;
-        let yard = Backyard::from_parts(limit, broom, words_of(words)?).map_err(FormatError::invalid)?;
+        let front = Front::from_payloads(bins, width, signatures, words_of(rests)?)?;
+        let yard = Backyard::from_parts(limit, broom, words_of(words)?)?;
         let (keys, found) = (read.header.keys, front.keys() + yard.keys());
-        if found != keys || keys > capacity {
-            return Err(FormatError::invalid(format!(
-                "header: {keys} keys; the filter holds {found} and was made for {capacity}"
-            )));
-        }
+        let reason = || format!("header: {keys} keys; the filter holds {found} and was made for {capacity}");
+        FormatError::check(found == keys && keys <= capacity, reason)?;
         // Before the first key has moved all are on the old side.
-        if old > keys || (frontier.last.is_none() && old != keys) {
-            return Err(FormatError::invalid(format!("directory: {old} of {keys} keys are on the old side")));
-        }
+        let fits = old == keys || (frontier.last.is_some() && old < keys);
+        FormatError::check(fits, || format!("directory: {old} of {keys} keys are on the old side"))?;
         let hashes = hashes(&frontier);
         Ok(LargeBroom { capacity, rate, frontier, hashes, front, yard, old })
     }

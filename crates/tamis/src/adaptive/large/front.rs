@@ -4,6 +4,7 @@
 //! one slot whose rest is worth a look.
 
 use super::super::bits;
+use crate::error::FormatError;
 use crate::math::large::{SIGNATURES, SLOTS as SLOTS_OF_A_BIN};
 
 pub(super) const SLOTS: usize = SLOTS_OF_A_BIN as usize;
@@ -144,15 +145,14 @@ impl Front {
     }
 
     /// Bins from signatures and rests; the error says what no filter writes.
-    pub(super) fn from_payloads(bins: u64, width: u32, signatures: &[u8], rests: Vec<u64>) -> Result<Front, String> {
-        let bytes = SLOTS as u64 * 2 * bins;
-        if signatures.len() as u64 != bytes {
-            return Err(format!("signatures: {} bytes, expected {bytes} for {bins} bins", signatures.len()));
-        }
-        if words(bins, width) != Some(rests.len() as u64) {
-            return Err(format!("rests: {} words, not those of {bins} bins of {width} bits", rests.len()));
-        }
-        let (pairs, _) = signatures.as_chunks::<2>();
+    pub(super) fn from_payloads(bins: u64, width: u32, bytes: &[u8], rests: Vec<u64>) -> Result<Front, FormatError> {
+        let (found, expected) = (bytes.len() as u64, SLOTS as u64 * 2 * bins);
+        let reason = || format!("signatures: {found} bytes, expected {expected} for {bins} bins");
+        FormatError::check(found == expected, reason)?;
+        let found = rests.len() as u64;
+        let reason = || format!("rests: {found} words, not those of {bins} bins of {width} bits");
+        FormatError::check(words(bins, width) == Some(found), reason)?;
+        let (pairs, _) = bytes.as_chunks::<2>();
         let (slots, _) = pairs.as_chunks::<SLOTS>();
         let bins = slots.iter().map(|slots| Bin(slots.map(u16::from_le_bytes))).collect();
         let mut front = Front { bins, width, rests, keys: 0 };
@@ -160,19 +160,15 @@ impl Front {
             let mut taken: Vec<u16> = bin.0.iter().copied().filter(|&slot| slot != 0).collect();
             front.keys += taken.len() as u64;
             taken.sort_unstable();
-            if taken.windows(2).any(|pair| pair[0] == pair[1]) {
-                return Err(format!("bin {number}: a signature twice, expected distinct ones"));
-            }
-            let free = |at: usize| bin.0[at] == 0 && front.rest(number * SLOTS + at) != 0;
-            if (0..SLOTS).any(free) {
-                return Err(format!("bin {number}: the rest of a free slot is not 0"));
-            }
+            let distinct = taken.windows(2).all(|pair| pair[0] != pair[1]);
+            FormatError::check(distinct, || format!("bin {number}: a signature twice, expected distinct ones"))?;
+            let clean = (0..SLOTS).all(|at| bin.0[at] != 0 || front.rest(number * SLOTS + at) == 0);
+            FormatError::check(clean, || format!("bin {number}: the rest of a free slot is not 0"))?;
         }
         // One bit past the last rest, all that is there must be 0.
         let (word, shift) = front.place_of(front.bins.len() * SLOTS);
-        if front.rests[word] >> shift != 0 || front.rests[word + 1..].iter().any(|&word| word != 0) {
-            return Err("rests: bits after the last one are not 0".into());
-        }
+        let clean = front.rests[word] >> shift == 0 && front.rests[word + 1..].iter().all(|&word| word == 0);
+        FormatError::check(clean, || "rests: bits after the last one are not 0")?;
         Ok(front)
     }
 }

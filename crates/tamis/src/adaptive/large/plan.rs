@@ -4,7 +4,7 @@ use super::front::{self, Print};
 use super::yard::{EVICTED, NO_FREE_SLOT, tombstone_word};
 use super::{Adapt, LargeBroom};
 use crate::adaptive::frontier::Side;
-use crate::adaptive::map::{done, filed, next_key, only};
+use crate::adaptive::map::{done, ensure, filed, next_key, only};
 use crate::adaptive::verbs::full;
 use crate::adaptive::{AdaptError, Remove, ReverseMap};
 use crate::debug::brief_debug;
@@ -90,9 +90,7 @@ impl LargeBroom {
         if (slot.is_some() || word.is_some()) && filed(map, name(&print))?.contains(&key) {
             return Ok(None);
         }
-        if self.len() >= self.capacity {
-            return Err(full(self));
-        }
+        ensure(self.len() < self.capacity, full(self))?;
         let function = self.frontier.number(side);
         let to = match self.yard.is_tombstone(hash, function) {
             true => Some(Destination::Tombstone { word: tombstone_word(hash, function) }),
@@ -113,15 +111,11 @@ impl LargeBroom {
         }
         let print = self.print(false_positive);
         let keys = filed(map, name(&print))?;
-        if keys.contains(&false_positive) {
-            return Err(AdaptError::Present);
-        }
+        ensure(!keys.contains(&false_positive), AdaptError::Present)?;
         let Some(slot) = self.front.holder(&print) else { return change(Act::AddMoves, WORDS_PER_PLAN) };
         let hash = self.yard_hash(self.owner(&print, &keys)?);
-        match self.yard.has_room() {
-            true => change(Act::Evict { slot, hash }, WORDS_PER_PLAN),
-            false => Err(full(self)),
-        }
+        ensure(self.yard.has_room(), full(self))?;
+        change(Act::Evict { slot, hash }, WORDS_PER_PLAN)
     }
 
     pub(super) fn plan_step<M: ReverseMap>(&self, map: &mut M) -> Planned<M::Error> {
@@ -163,14 +157,10 @@ impl LargeBroom {
 
 impl Remove for LargeBroom {
     fn plan_remove<M: ReverseMap>(&self, key: Digest, map: &mut M) -> Result<Change, AdaptError<M::Error>> {
-        if !self.contains_digest(key) {
-            return Err(AdaptError::Absent);
-        }
+        ensure(self.contains_digest(key), AdaptError::Absent)?;
         let print = self.print(key);
         let keys = filed(map, name(&print))?;
-        if !keys.contains(&key) {
-            return Err(AdaptError::Absent);
-        }
+        ensure(keys.contains(&key), AdaptError::Absent)?;
         let from = match (self.front.holder(&print), self.yard.find(self.yard_hash(key))) {
             (None, Some(word)) => Source::Backyard(word),
             // Not held; "contains" has said otherwise.

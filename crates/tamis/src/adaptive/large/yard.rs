@@ -11,6 +11,8 @@
 //! false positive that evicted it would match again. The tombstones of a function that is no longer in use are swept away by steps. Two
 //! functions are in use and one may still have tombstones: hence three marks.
 
+use crate::error::FormatError;
+
 pub(super) const NO_FREE_SLOT: u64 = 1;
 pub(super) const EVICTED: u64 = 2;
 const TOMBSTONE: u64 = 3;
@@ -199,31 +201,28 @@ impl Backyard {
     }
 
     /// A yard from its parts; the error says what no filter writes.
-    pub(super) fn from_parts(limit: u64, broom: u64, words: Vec<u64>) -> Result<Backyard, String> {
+    pub(super) fn from_parts(limit: u64, broom: u64, words: Vec<u64>) -> Result<Backyard, FormatError> {
         let slots = words.len() as u64;
-        if limit >= slots || broom >= slots {
-            return Err(format!(
-                "yard: {limit} words may be taken and the broom is at {broom}, expected less than {slots}"
-            ));
-        }
+        FormatError::check(limit < slots && broom < slots, || {
+            format!("yard: {limit} words may be taken and the broom is at {broom}, expected less than {slots}")
+        })?;
         let mut yard = Backyard { words, limit, live: 0, tombstones: [0; 3], broom: broom as usize };
         for at in 0..yard.words.len() {
             let (word, next) = (yard.words[at], yard.after(at));
-            match word & STATE {
-                0 if word != 0 => return Err(format!("yard, slot {at}: a hash without a state")),
-                0 => {}
-                6.. => return Err(format!("yard, slot {at}: state {}, expected 0 to 5", word & STATE)),
-                state => *yard.count(state) += 1,
+            let state = word & STATE;
+            FormatError::check(word == 0 || state != 0, || format!("yard, slot {at}: a hash without a state"))?;
+            FormatError::check(state < 6, || format!("yard, slot {at}: state {state}, expected 0 to 5"))?;
+            if state != 0 {
+                *yard.count(state) += 1;
             }
             let follower = yard.words[next];
             let reach = if word == 0 { 0 } else { yard.distance(word, at) + 1 };
-            if follower != 0 && yard.distance(follower, next) > reach {
-                return Err(format!("yard, slot {next}: a hash that is not found from its home"));
-            }
+            FormatError::check(follower == 0 || yard.distance(follower, next) <= reach, || {
+                format!("yard, slot {next}: a hash that is not found from its home")
+            })?;
         }
-        match yard.taken() <= limit {
-            true => Ok(yard),
-            false => Err(format!("yard: {} words are taken, expected at most {limit}", yard.taken())),
-        }
+        let taken = yard.taken();
+        FormatError::check(taken <= limit, || format!("yard: {taken} words are taken, expected at most {limit}"))?;
+        Ok(yard)
     }
 }

@@ -2,7 +2,7 @@
 
 use super::entry::{Entry, MAX_EXTRA_BITS, Match, Place, Whole};
 use super::{AdaptiveQuotient, Side};
-use crate::adaptive::map::{Asked, done, filed, next_key, only};
+use crate::adaptive::map::{Asked, done, ensure, filed, next_key, only};
 use crate::adaptive::verbs::full;
 use crate::adaptive::{Adapt, AdaptError, Remove, ReverseMap, Task};
 use crate::debug::brief_debug;
@@ -148,7 +148,8 @@ impl AdaptiveQuotient {
             Match::Bare => true,
             Match::Long(_) => self.long.len().saturating_add_signed(spare) + usize::from(new) < self.long.capacity(),
         };
-        if room { Ok(arrival) } else { Err(full(self)) }
+        ensure(room, full(self))?;
+        Ok(arrival)
     }
 
     fn plan_insert<M: ReverseMap>(&self, key: Digest, map: &mut M) -> Asked<Option<Kind>, M> {
@@ -157,9 +158,7 @@ impl AdaptiveQuotient {
         if home.is_some() {
             return Ok(None);
         }
-        if self.len() >= self.capacity {
-            return Err(full(self));
-        }
+        ensure(self.len() < self.capacity, full(self))?;
         let arrival = self.arrive(key, place, None, || Ok(keys))?;
         map.file(key, name(&place, arrival.to)).map_err(AdaptError::Map)?;
         Ok(Some(Kind::Insert { side, arrival }))
@@ -168,9 +167,7 @@ impl AdaptiveQuotient {
     fn plan_repair<M: ReverseMap>(&self, key: Digest, map: &mut M) -> Asked<Option<Kind>, M> {
         let place = self.place_of(key);
         let (home, keys) = self.home(key, &place, map)?;
-        if home.is_some() {
-            return Err(AdaptError::Present);
-        }
+        ensure(home.is_none(), AdaptError::Present)?;
         // No hashes agree by chance in all 58 bits of a whole hash.
         let Some(found) = self.in_table(&place) else { return Ok(None) };
         let from = if let Match::Long(entry) = found { Some(entry) } else { None };
@@ -178,11 +175,10 @@ impl AdaptiveQuotient {
         let len = place.common(&owner) + 1;
         if len <= MAX_EXTRA_BITS {
             let room = from.is_some() || self.long.len().saturating_add_signed(RESERVED_ENTRIES) < self.long.capacity();
-            return if room { Ok(Some(Kind::Extend(Longer { from, to: owner.entry(len) }))) } else { Err(full(self)) };
+            ensure(room, full(self))?;
+            return Ok(Some(Kind::Extend(Longer { from, to: owner.entry(len) })));
         }
-        if self.whole.len() >= self.whole.capacity() {
-            return Err(full(self));
-        }
+        ensure(self.whole.len() < self.whole.capacity(), full(self))?;
         let refiled = map.refile(key, owner.base, name(&owner, Match::Whole));
         done(refiled, AdaptError::Unfiled { name: owner.base })?;
         Ok(Some(Kind::Lift { place: owner, from: found }))

@@ -48,11 +48,11 @@ impl Kept for AdaptiveQuotient {
         let rate = f64::from_le_bytes(from.array()?);
         let steps = from.within("steps", u64::from(*STEPS.start())..=u64::from(*STEPS.end()))? as u32;
         let fail = |e: BuildError| FormatError::invalid(e.to_string());
-        let wrong = |what: &str| FormatError::invalid(format!("payload: {what}"));
+        let wrong = |what: &str| format!("payload: {what}");
         let sizes = Sizes::new(capacity, rate, steps).map_err(fail)?;
         from.draw(OwnedQuotient::CHECK * table.len() as u64 + cost(sizes.long) + cost(sizes.whole))?;
         let held = OwnedQuotient::reopened(sizes.table, Salt::new(0), table).map_err(fail)?;
-        let held = held.ok_or_else(|| wrong("the slots of the table contradict one another"))?;
+        let held = held.ok_or_else(|| FormatError::invalid(wrong("the slots of the table contradict one another")))?;
         let mut filter = AdaptiveQuotient::of(domain, hasher, &sizes, held).map_err(fail)?;
         filter.frontier = Frontier::decode(&mut from, &read.header)?;
         filter.frontier.pending_moves = from.within("steps due", 0..=u32::MAX.into())? as u32;
@@ -64,12 +64,10 @@ impl Kept for AdaptiveQuotient {
         }
         from.end()?;
         let (long, whole) = (words_of(long)?, words_of(whole)?);
-        if !long.iter().all(|&word| Entry::is_sound(word)) || !filter.long.fill(&long) {
-            return Err(wrong("entries that no key has, or too many"));
-        }
-        if !whole.iter().all(|&word| Whole::is_sound(word)) || !filter.whole.fill(&whole) {
-            return Err(wrong("hashes that no key has, or too many"));
-        }
+        let sound = long.iter().all(|&word| Entry::is_sound(word)) && filter.long.fill(&long);
+        FormatError::check(sound, || wrong("entries that no key has, or too many"))?;
+        let sound = whole.iter().all(|&word| Whole::is_sound(word)) && filter.whole.fill(&whole);
+        FormatError::check(sound, || wrong("hashes that no key has, or too many"))?;
         let live = |word: &u64| !Entry::unpack(*word).tombstone;
         // Sorted: to count the copies of a base in its run would take as long as the run is, for every base of it.
         let mut bases = filter.held.places();
@@ -79,9 +77,8 @@ impl Kept for AdaptiveQuotient {
             |base| bases.partition_point(|&found| found <= base) - bases.partition_point(|&found| found < base);
         for entries in long.chunk_by(|a, b| Entry::unpack(*a).base == Entry::unpack(*b).base) {
             let base = Entry::unpack(entries[0]).base;
-            if base >= range || entries.iter().filter(|word| live(word)).count() > copies(base) {
-                return Err(wrong("an entry without a key"));
-            }
+            let has_keys = base < range && entries.iter().filter(|word| live(word)).count() <= copies(base);
+            FormatError::check(has_keys, || wrong("an entry without a key"))?;
         }
         for entry in long.iter().map(|&word| Entry::unpack(word)).filter(|entry| entry.tombstone) {
             filter.tombstones[entry.parity as usize] += 1;
@@ -93,9 +90,8 @@ impl Kept for AdaptiveQuotient {
             }
         }
         let keys = filter.len();
-        match keys == read.header.keys && keys <= capacity && filter.old <= keys {
-            true => Ok(filter),
-            false => Err(wrong("more keys or fewer than the header says")),
-        }
+        let fits = keys == read.header.keys && keys <= capacity && filter.old <= keys;
+        FormatError::check(fits, || wrong("more keys or fewer than the header says"))?;
+        Ok(filter)
     }
 }

@@ -58,7 +58,6 @@ impl AdaptiveStacked {
 
     /// Takes up a snapshot. All of it is checked.
     pub fn restore(bytes: impl Into<Bytes>) -> Result<AdaptiveStacked, FormatError> {
-        let wrong = |reason: String| Err(FormatError::invalid(reason));
         let file = file::read(bytes, Kind::Stacked)?;
         let mut from = file.fields();
         let base = base(from.u8()?)?;
@@ -88,9 +87,9 @@ impl AdaptiveStacked {
             Phase::Stacked => !is_open && count == planned,
             Phase::Remodelling => !is_open && count == 1,
         };
-        if !fits || count % 2 == 0 || planned % 2 == 0 {
-            return wrong(format!("directory: {count} of {planned} layers do not fit the phase {phase:?}"));
-        }
+        FormatError::check(fits && count % 2 == 1 && planned % 2 == 1, || {
+            format!("directory: {count} of {planned} layers do not fit the phase {phase:?}")
+        })?;
         let mut payloads = file.payloads();
         let shape = shape(payloads.next()?, unseen)?;
         let mut layers = vec![];
@@ -99,9 +98,8 @@ impl AdaptiveStacked {
             let entries = from.varint()?;
             let mut leaf = Leaf::decode(tag(base), &mut from, 0, Salt::secret(&set.hasher, number))?;
             let (payload, len) = (payloads.next()?, leaf.payload_len(0));
-            if payload.len() as u64 != len {
-                return wrong(format!("payload: a layer of {} bytes, expected {len}", payload.len()));
-            }
+            let found = payload.len();
+            FormatError::check(found as u64 == len, || format!("payload: a layer of {found} bytes, expected {len}"))?;
             leaf.set_place(0, 0, payload.clone());
             let part = leaf.layers().and_then(|mut parts| parts.pop());
             let part = part.ok_or_else(|| FormatError::invalid("directory: a layer that does not change"))?;
@@ -111,17 +109,15 @@ impl AdaptiveStacked {
         payloads.end()?;
         let open = if is_open { layers.pop() } else { None };
         // A key that is put into a table without room is not found again.
-        if open.as_ref().is_some_and(|open| open.part.payload().is_empty())
-            || (set.keys > 0 && layers[0].part.payload().is_empty())
-        {
-            return wrong("payload: a layer without a table".into());
-        }
+        let no_table = |layer: &Layer| layer.part.payload().is_empty();
+        let missing = open.as_ref().is_some_and(no_table) || (set.keys > 0 && no_table(&layers[0]));
+        FormatError::check(!missing, || "payload: a layer without a table")?;
         // An open layer is made by the plan, so the plan must be one for such a first layer.
         let goal = StackGoal { base, bits, lifetime };
         let (planned, first) = (plan.bits_from(1, goal.size(), set.keys), layers[0].part.payload().len());
-        if planned.is_nan() || planned > 512.0 * first as f64 + 4096.0 {
-            return wrong(format!("directory: {planned:.0} bits above a first layer of {first} bytes"));
-        }
+        FormatError::check(planned <= 512.0 * first as f64 + 4096.0, || {
+            format!("directory: {planned:.0} bits above a first layer of {first} bytes")
+        })?;
         // Its first table.
         from.draw(if phase == Phase::Remodelling { 8 << 10 } else { 0 })?;
         let counter = (phase == Phase::Remodelling).then(|| Counter::new(memory));
@@ -165,19 +161,17 @@ fn base(tag: u8) -> Result<Base, FormatError> {
 
 fn number(from: &mut Reader<'_>, name: &str, low: f64, high: f64) -> Result<f64, FormatError> {
     let value = f64::from_le_bytes(from.array()?);
-    match (low..=high).contains(&value) {
-        true => Ok(value),
-        false => Err(FormatError::invalid(format!("directory: {name} is {value}, expected {low} to {high}"))),
-    }
+    let reason = || format!("directory: {name} is {value}, expected {low} to {high}");
+    FormatError::check((low..=high).contains(&value), reason)?;
+    Ok(value)
 }
 
 /// The shape of queries from its classes.
 fn shape(payload: &[u8], unseen: f64) -> Result<Shape, FormatError> {
     let words = file::words_of(payload)?;
     let (classes, rest) = words.as_chunks::<2>();
-    if !rest.is_empty() || classes.len() > MAX_CLASSES {
-        return Err(FormatError::invalid(format!("payload: {} words of a shape", words.len())));
-    }
+    let fits = rest.is_empty() && classes.len() <= MAX_CLASSES;
+    FormatError::check(fits, || format!("payload: {} words of a shape", words.len()))?;
     Shape::new(classes.iter().map(|&[share, values]| (f64::from_bits(share), values)), unseen)
         .map_err(|e| FormatError::invalid(format!("payload: {e}")))
 }

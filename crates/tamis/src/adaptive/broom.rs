@@ -157,8 +157,8 @@ impl Broom {
         let mut all = Statistics::default();
         for table in [Some(&self.table), self.next.as_ref()].into_iter().flatten() {
             all.blocks += table.plan.blocks;
-            all.buried += table.tombstones.len() as u64;
-            all.grave_room += table.tombstones.room() as u64;
+            all.buried += table.tombstones.len as u64;
+            all.grave_room += table.tombstones.room as u64;
             all.in_yard += table.yard.len() as u64;
             all.yard_room += table.yard.capacity() as u64;
             for block in table.words.chunks(table.shape.words) {

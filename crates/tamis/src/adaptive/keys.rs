@@ -117,6 +117,8 @@ impl<E> From<BuildError> for LearnError<E> {
     }
 }
 
+type Learned<T, M> = Result<T, LearnError<<M as Keys>::Error>>;
+
 /// The keys that a filter was made of, known by their number and a sum that depends on no order, and how they are hashed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct KeySet {
@@ -128,20 +130,13 @@ pub(crate) struct KeySet {
 
 impl KeySet {
     /// Reads the keys for the first time; returns them sorted and distinct too. Without a secret the operating system draws one.
-    pub(super) fn new<M: Keys>(
-        secret: Option<[u64; 2]>,
-        keys: &mut M,
-    ) -> Result<(KeySet, Vec<Digest>), LearnError<M::Error>> {
+    pub(super) fn new<M: Keys>(secret: Option<[u64; 2]>, keys: &mut M) -> Learned<(KeySet, Vec<Digest>), M> {
         let hasher = Hasher::keyed_or_secret(secret).map_err(BuildError::from)?;
         KeySet { hasher, domain: keys.domain(), keys: 0, sum: 0 }.gather(keys, |_| true)
     }
 
     /// Reads the keys again; returns those that are wanted, sorted and distinct. The error may be that they are others.
-    pub(super) fn read<M: Keys>(
-        &self,
-        keys: &mut M,
-        wanted: impl Fn(Digest) -> bool,
-    ) -> Result<Vec<Digest>, LearnError<M::Error>> {
+    pub(super) fn read<M: Keys>(&self, keys: &mut M, wanted: impl Fn(Digest) -> bool) -> Learned<Vec<Digest>, M> {
         let (found, gathered) = self.gather(keys, wanted)?;
         match (found.keys, found.sum) == (self.keys, self.sum) {
             true => Ok(gathered),
@@ -149,11 +144,7 @@ impl KeySet {
         }
     }
 
-    fn gather<M: Keys>(
-        &self,
-        keys: &mut M,
-        wanted: impl Fn(Digest) -> bool,
-    ) -> Result<(KeySet, Vec<Digest>), LearnError<M::Error>> {
+    fn gather<M: Keys>(&self, keys: &mut M, wanted: impl Fn(Digest) -> bool) -> Learned<(KeySet, Vec<Digest>), M> {
         const SALT: Salt = Salt::new(0x6365_6e73_7573);
         self.domain.check(keys.domain())?;
         let mut found = KeySet { keys: 0, sum: 0, ..*self };

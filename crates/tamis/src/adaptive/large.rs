@@ -131,12 +131,11 @@ impl LargeBroom {
 
     /// Keys and tombstones in the back yard, and how many it may hold.
     pub fn yard(&self) -> (u64, u64) {
-        (self.yard.taken(), self.yard.parts().0)
+        (self.yard.taken(), self.yard.limit)
     }
 
     fn print(&self, key: Digest) -> Print {
-        let hashes = &self.hashes[self.frontier.side(key) as usize];
-        self.print_by(hashes, key)
+        self.print_by(&self.hashes[self.frontier.side(key) as usize], key)
     }
 
     fn print_by(&self, hashes: &Hashes, key: Digest) -> Print {
@@ -144,7 +143,6 @@ impl LargeBroom {
         Print { bin, signature, rest: self.front.rest_of(key.salted(hashes.rest)) }
     }
 
-    /// The hash of a key in the yard.
     fn yard_hash(&self, key: Digest) -> u64 {
         key.salted(self.hashes[self.frontier.side(key) as usize].yard)
     }
@@ -262,7 +260,7 @@ impl Adapt for LargeBroom {
     }
 
     fn len(&self) -> u64 {
-        self.front.keys() + self.yard.keys()
+        self.front.keys + self.yard.keys
     }
 
     fn capacity(&self) -> u64 {

@@ -108,7 +108,7 @@ impl Shape {
         block[0] >> (2 * self.counter) & 1 == 1
     }
 
-    pub(super) fn set_spilled(&self, block: &mut [u64], yes: bool) {
+    pub(super) fn set_spilled(self, block: &mut [u64], yes: bool) {
         bits::put(block, 2 * self.counter as usize, 1, u64::from(yes));
     }
 
@@ -233,7 +233,7 @@ impl Shape {
 
     /// Adds a print with a tail of this length, at the end of its run, which is known or not. There must be room.
     #[inline(always)]
-    pub(super) fn push<I: Isa>(&self, block: &mut [u64], print: &Print, tail: u32, run_end: Option<u32>) {
+    pub(super) fn push<I: Isa>(self, block: &mut [u64], print: &Print, tail: u32, run_end: Option<u32>) {
         let (keys, tails) = self.counts(block);
         let run_end = match run_end {
             Some(end) => end as usize,
@@ -259,7 +259,7 @@ impl Shape {
 
     /// Takes a slot of this quotient out; returns the length of its tail.
     #[inline(always)]
-    pub(super) fn pull<I: Isa>(&self, block: &mut [u64], quotient: u32, slot: usize) -> u32 {
+    pub(super) fn pull<I: Isa>(self, block: &mut [u64], quotient: u32, slot: usize) -> u32 {
         let (keys, tails) = self.counts(block);
         let tail = self.tail::<I>(block, slot);
         let mut end = self.end(keys, tails);
@@ -291,7 +291,7 @@ impl Shape {
     }
 
     /// Makes the tail of a slot `len` bits long, with the low bits of `more`; false, and nothing is changed, if there is no room.
-    pub(super) fn lengthen<I: Isa>(&self, block: &mut [u64], slot: usize, more: u64, len: u32) -> bool {
+    pub(super) fn lengthen<I: Isa>(self, block: &mut [u64], slot: usize, more: u64, len: u32) -> bool {
         if !self.lengthens::<I>(block, slot, len) {
             return false;
         }

@@ -112,7 +112,7 @@ impl Broom {
     fn plan_insert<M: ReverseMap>(&self, key: Digest, map: &mut M) -> Asked<Option<Change>, M> {
         let side = self.frontier.side(key);
         let tombstones = &self.table(side).tombstones;
-        let min_tail = match tombstones.len() {
+        let min_tail = match tombstones.len {
             0 => 0,
             _ => tombstones.length(self.spot(key, side).hash, self.frontier.number(side)),
         };
@@ -205,9 +205,9 @@ impl Broom {
     /// until the hash function of this side is gone, over the room that is left.
     fn moves_per_tombstone(&self, side: Side) -> u32 {
         let tombstones = &self.table(side).tombstones;
-        let free = tombstones.room().saturating_sub(tombstones.len()) as u64;
+        let free = tombstones.room.saturating_sub(tombstones.len) as u64;
         let left = self.len.saturating_sub(self.moved) + if side == Side::New { self.len } else { 0 };
-        let moves = match free * 2 > tombstones.room() as u64 {
+        let moves = match free * 2 > tombstones.room as u64 {
             true => MIN_MOVES_PER_TOMBSTONE,
             false => MIN_MOVES_PER_TOMBSTONE.max(left.div_ceil(free.max(1))),
         };

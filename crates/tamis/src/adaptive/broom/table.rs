@@ -63,8 +63,7 @@ impl Kernel for Push<'_> {
     type Output = ();
     #[inline(always)]
     fn run<I: Isa>(self) {
-        let shape = self.0.shape;
-        shape.push::<I>(self.0.block_mut(self.1.block), &self.1.print, self.2, self.3);
+        self.0.shape.push::<I>(self.0.block_mut(self.1.block), &self.1.print, self.2, self.3);
     }
 }
 
@@ -72,13 +71,11 @@ impl Kernel for Pull<'_> {
     type Output = u32;
     #[inline(always)]
     fn run<I: Isa>(self) -> u32 {
-        let shape = self.0.shape;
-        shape.pull::<I>(self.0.block_mut(self.1.block), self.1.print.quotient, self.2)
+        self.0.shape.pull::<I>(self.0.block_mut(self.1.block), self.1.print.quotient, self.2)
     }
 }
 
 impl Table {
-    /// An empty table.
     pub(super) fn new(plan: Plan) -> Table {
         let words = vec![0; plan.blocks as usize * plan.words as usize];
         Table::with(plan, words, Backyard::empty(plan.yard as usize), Tombstones::new(tombstone_capacity(&plan)))
@@ -91,7 +88,6 @@ impl Table {
         Table { plan, shape, words, yard, tombstones, slope, level: Level::detect() }
     }
 
-    /// How many keys it is made for.
     pub(super) fn capacity(&self) -> u64 {
         self.plan.blocks * u64::from(self.plan.load)
     }
@@ -100,7 +96,6 @@ impl Table {
         8 * self.words.len() + self.yard.bytes() + self.tombstones.bytes()
     }
 
-    /// Where a hash belongs.
     #[inline(always)]
     pub(super) fn spot(&self, hash: u64) -> Spot {
         let block = hash as u128 * self.plan.blocks as u128;
@@ -137,7 +132,6 @@ impl Table {
         prefetch(block, (self.shape.words - 1).saturating_sub(back));
     }
 
-    /// Whether a hash may be in it.
     #[inline(always)]
     pub(super) fn has<I: Isa>(&self, hash: u64) -> bool {
         let spot = self.spot(hash);
@@ -146,7 +140,6 @@ impl Table {
         self.shape.has::<I>(block, &spot.print) || (self.shape.spilled(block) && self.yard.has(hash))
     }
 
-    /// What the block of a spot says about it.
     #[inline]
     pub(super) fn look(&self, spot: &Spot) -> Look {
         dispatch(self.level, LookKernel(self, spot))
@@ -171,17 +164,15 @@ impl Table {
     #[inline]
     pub(super) fn put(&mut self, spot: &Spot, tail: u32, run_end: Option<u32>) -> u32 {
         if self.shape.takes(self.block(spot.block), tail) {
-            let level = self.level;
-            dispatch(level, Push(self, spot, tail, run_end));
+            dispatch(self.level, Push(self, spot, tail, run_end));
             return self.plan.words;
         }
         self.spill(spot, tail)
     }
 
     /// Adds a key to the yard.
-    pub(super) fn spill(&mut self, spot: &Spot, tail: u32) -> u32 {
-        let shape = self.shape;
-        shape.set_spilled(self.block_mut(spot.block), true);
+    fn spill(&mut self, spot: &Spot, tail: u32) -> u32 {
+        self.shape.set_spilled(self.block_mut(spot.block), true);
         1 + self.yard.insert(Ordered::pack(spot.hash, tail)).unwrap_or(0)
     }
 
@@ -198,8 +189,7 @@ impl Table {
             }
         }
         let Some(slot) = self.look(spot).hit else { return (None, touched) };
-        let level = self.level;
-        (Some(dispatch(level, Pull(self, spot, slot))), touched)
+        (Some(dispatch(self.level, Pull(self, spot, slot))), touched)
     }
 
     /// Whether [`lengthen`](Self::lengthen) will find room for the key in a slot.
@@ -216,12 +206,10 @@ impl Table {
     /// Makes the fingerprint of a key in a block longer; without room for it the key goes to the yard.
     pub(super) fn lengthen(&mut self, spot: &Spot, tail: u32) -> u32 {
         let Some(slot) = self.look(spot).hit else { return self.plan.words };
-        let shape = self.shape;
-        if shape.lengthen::<Base>(self.block_mut(spot.block), slot, spot.print.more, tail) {
+        if self.shape.lengthen::<Base>(self.block_mut(spot.block), slot, spot.print.more, tail) {
             return self.plan.words;
         }
-        let level = self.level;
-        let had = dispatch(level, Pull(self, spot, slot));
+        let had = dispatch(self.level, Pull(self, spot, slot));
         self.plan.words + self.spill(spot, tail.max(had))
     }
 
@@ -252,10 +240,7 @@ impl Table {
                 self.yard.remove_at(at);
                 self.put(&spot, tail, None);
             }
-            None if mine == 0 => {
-                let shape = self.shape;
-                shape.set_spilled(self.block_mut(block), false);
-            }
+            None if mine == 0 => self.shape.set_spilled(self.block_mut(block), false),
             None => {}
         }
         touched
@@ -269,7 +254,6 @@ impl Table {
         blocks && self.yard.between(0, u64::MAX).all(looked_for)
     }
 
-    /// Keys in it.
     pub(super) fn len(&self) -> u64 {
         let keys = |block: &[u64]| self.shape.counts(block).0 as u64;
         self.words.chunks(self.shape.words).map(keys).sum::<u64>() + self.yard.len() as u64

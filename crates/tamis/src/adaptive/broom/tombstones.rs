@@ -12,12 +12,11 @@ use super::super::file::{bytes_of, words_of};
 use crate::error::FormatError;
 use crate::hash::scramble;
 
-/// The table.
 #[derive(Clone, Debug)]
 pub(super) struct Tombstones {
     cells: Vec<u32>,
-    len: usize,
-    room: usize,
+    pub(super) len: usize,
+    pub(super) room: usize,
     /// Where sweeping goes on.
     broom: usize,
 }
@@ -39,14 +38,6 @@ impl Tombstones {
         Tombstones { cells: vec![], len: 0, room, broom: 0 }
     }
 
-    pub(super) fn len(&self) -> usize {
-        self.len
-    }
-
-    pub(super) fn room(&self) -> usize {
-        self.room
-    }
-
     pub(super) fn bytes(&self) -> usize {
         4 * self.cells.len()
     }
@@ -61,7 +52,6 @@ impl Tombstones {
         (starts, tag << TAG | ((number & 3) as u32) << NUMBER)
     }
 
-    /// The cell of an entry.
     fn find(&self, hash: u64, number: u64) -> Option<usize> {
         if self.len == 0 {
             return None;
@@ -164,25 +154,25 @@ mod tests {
             tombstones.insert(hash, number, length);
             known.insert((hash, number), length);
         }
-        assert_eq!(tombstones.len(), known.len());
+        assert_eq!(tombstones.len, known.len());
         for (&(hash, number), &length) in &known {
             assert_eq!(tombstones.length(hash, number), length);
             assert_eq!(tombstones.length(hash, number + 1), 0);
         }
         // Full: one more is not remembered, and one more length of a known one is.
         tombstones.insert(scramble(1 << 40), 6, 3);
-        assert_eq!((tombstones.length(scramble(1 << 40), 6), tombstones.len()), (0, 20_000));
+        assert_eq!((tombstones.length(scramble(1 << 40), 6), tombstones.len), (0, 20_000));
         tombstones.insert(scramble(0), 6, 61);
         assert_eq!(tombstones.length(scramble(0), 6), 61);
         tombstones.remove(scramble(0), 6);
         assert_eq!(tombstones.length(scramble(0), 6), 0);
         let again = Tombstones::decode(&tombstones.encode(), 20_000).unwrap();
-        assert_eq!((again.len(), again.length(scramble(1), 7)), (tombstones.len(), 2));
+        assert_eq!((again.len, again.length(scramble(1), 7)), (tombstones.len, 2));
         // Function 6 is gone: 7 and 8 are live.
         for _ in 0..100_000 {
             tombstones.sweep(tombstones.share(100_000), 7);
         }
-        assert_eq!(tombstones.len(), 10_000);
+        assert_eq!(tombstones.len, 10_000);
         assert_eq!((tombstones.length(scramble(2), 6), tombstones.length(scramble(1), 7)), (0, 2));
     }
 

@@ -25,14 +25,14 @@ impl Kept for LargeBroom {
 
     fn encoded(&self) -> Result<Vec<u8>, BuildError> {
         let (signatures, rests) = self.front.payloads();
-        let (limit, place, words) = self.yard.parts();
         let mut fields = vec![];
         put_varints(&mut fields, [self.capacity]);
         fields.extend_from_slice(&self.rate.to_le_bytes());
-        let (bins, width, due) = (self.front.bins(), self.front.width().into(), self.frontier.pending_moves.into());
-        put_varints(&mut fields, [bins, width, limit, place as u64, self.old, due]);
+        let (width, due) = (self.front.width.into(), self.frontier.pending_moves.into());
+        let (limit, broom) = (self.yard.limit, self.yard.broom as u64);
+        put_varints(&mut fields, [self.front.bins(), width, limit, broom, self.old, due]);
         self.frontier.encode(&mut fields);
-        let payloads = [signatures, bytes_of(rests), bytes_of(words)];
+        let payloads = [signatures, bytes_of(rests), bytes_of(&self.yard.words)];
         file::write(Kind::LargeBroom, self.frontier.hasher, self.frontier.domain, self.len(), &fields, &payloads)
     }
 
@@ -53,7 +53,7 @@ impl Kept for LargeBroom {
         from.end()?;
         let front = Front::from_payloads(bins, width, signatures, words_of(rests)?)?;
         let yard = Backyard::from_parts(limit, broom, words_of(words)?)?;
-        let (keys, found) = (read.header.keys, front.keys() + yard.keys());
+        let (keys, found) = (read.header.keys, front.keys + yard.keys);
         let reason = || format!("header: {keys} keys; the filter holds {found} and was made for {capacity}");
         FormatError::check(found == keys && keys <= capacity, reason)?;
         // Before the first key has moved all are on the old side.

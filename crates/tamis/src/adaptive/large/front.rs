@@ -25,14 +25,13 @@ pub(super) struct Print {
     pub(super) rest: u64,
 }
 
-/// The bins.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Front {
     bins: Vec<Bin>,
     /// Bits of a rest.
-    width: u32,
+    pub(super) width: u32,
     rests: Vec<u64>,
-    keys: u64,
+    pub(super) keys: u64,
 }
 
 impl Front {
@@ -48,17 +47,8 @@ impl Front {
         Some(front)
     }
 
-    pub(super) fn keys(&self) -> u64 {
-        self.keys
-    }
-
     pub(super) fn bins(&self) -> u64 {
         self.bins.len() as u64
-    }
-
-    /// Bits of a rest.
-    pub(super) fn width(&self) -> u32 {
-        self.width
     }
 
     pub(super) fn bytes(&self) -> usize {
@@ -89,7 +79,8 @@ impl Front {
         (at > 0).then(|| bin * SLOTS + usize::from(at) - 1)
     }
 
-    fn free_slot(&self, bin: usize) -> Option<usize> {
+    /// A free slot, counted from the first of its bin.
+    pub(super) fn free_slot(&self, bin: usize) -> Option<usize> {
         self.bins[bin].0.iter().position(|&slot| slot == 0)
     }
 
@@ -98,12 +89,6 @@ impl Front {
         self.find(print.bin, print.signature).filter(|&slot| self.rest(slot) == print.rest)
     }
 
-    /// Whether a bin has a free slot.
-    pub(super) fn has_room(&self, bin: usize) -> bool {
-        self.free_slot(bin).is_some()
-    }
-
-    /// The rest in a slot.
     #[inline(always)]
     pub(super) fn rest(&self, slot: usize) -> u64 {
         let (word, shift) = self.place_of(slot);

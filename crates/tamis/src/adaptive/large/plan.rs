@@ -75,7 +75,7 @@ impl LargeBroom {
     /// Where a key that is not in the filter goes. `room`: whether the yard takes one.
     fn destination(&self, print: Print, hash: u64, room: bool) -> Option<Destination> {
         let state = match self.front.find(print.bin, print.signature) {
-            None if self.front.has_room(print.bin) => return Some(Destination::Front(print)),
+            None if self.front.free_slot(print.bin).is_some() => return Some(Destination::Front(print)),
             None => NO_FREE_SLOT,
             // As if it had been evicted: the other key may be, by a false positive with this print.
             Some(slot) if self.front.rest(slot) == print.rest => EVICTED,

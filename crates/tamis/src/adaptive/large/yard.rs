@@ -23,7 +23,6 @@ pub(super) fn tombstone(function: u64) -> u64 {
     TOMBSTONE + function % 3
 }
 
-/// The word of a tombstone.
 pub(super) fn tombstone_word(hash: u64, function: u64) -> u64 {
     hash & !STATE | tombstone(function)
 }
@@ -33,16 +32,16 @@ pub(super) fn is_evicted(word: u64) -> bool {
     word & STATE == EVICTED
 }
 
-/// The back yard.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Backyard {
-    words: Vec<u64>,
+    pub(super) words: Vec<u64>,
     /// Words that may be taken.
-    limit: u64,
-    live: u64,
+    pub(super) limit: u64,
+    /// Keys, without tombstones.
+    pub(super) keys: u64,
     tombstones: [u64; 3],
     /// Where the sweeping goes on.
-    broom: usize,
+    pub(super) broom: usize,
 }
 
 impl Backyard {
@@ -52,12 +51,7 @@ impl Backyard {
         let mut words = vec![];
         words.try_reserve_exact(slots).ok()?;
         words.resize(slots, 0);
-        Some(Backyard { words, limit, live: 0, tombstones: [0; 3], broom: 0 })
-    }
-
-    /// Keys, without tombstones.
-    pub(super) fn keys(&self) -> u64 {
-        self.live
+        Some(Backyard { words, limit, keys: 0, tombstones: [0; 3], broom: 0 })
     }
 
     /// Tombstones of this hash function.
@@ -67,7 +61,7 @@ impl Backyard {
 
     /// Words that are taken.
     pub(super) fn taken(&self) -> u64 {
-        self.live + self.tombstones.iter().sum::<u64>()
+        self.keys + self.tombstones.iter().sum::<u64>()
     }
 
     pub(super) fn has_room(&self) -> bool {
@@ -129,7 +123,7 @@ impl Backyard {
     fn count(&mut self, state: u64) -> &mut u64 {
         match state {
             TOMBSTONE.. => &mut self.tombstones[(state - TOMBSTONE) as usize % 3],
-            _ => &mut self.live,
+            _ => &mut self.keys,
         }
     }
 
@@ -195,18 +189,13 @@ impl Backyard {
         looked
     }
 
-    /// Limit and place of the broom; the words.
-    pub(super) fn parts(&self) -> (u64, usize, &[u64]) {
-        (self.limit, self.broom, &self.words)
-    }
-
     /// A yard from its parts; the error says what no filter writes.
     pub(super) fn from_parts(limit: u64, broom: u64, words: Vec<u64>) -> Result<Backyard, FormatError> {
         let slots = words.len() as u64;
         FormatError::check(limit < slots && broom < slots, || {
             format!("yard: {limit} words may be taken and the broom is at {broom}, expected less than {slots}")
         })?;
-        let mut yard = Backyard { words, limit, live: 0, tombstones: [0; 3], broom: broom as usize };
+        let mut yard = Backyard { words, limit, keys: 0, tombstones: [0; 3], broom: broom as usize };
         for at in 0..yard.words.len() {
             let (word, next) = (yard.words[at], yard.after(at));
             let state = word & STATE;

@@ -1,4 +1,6 @@
 //! keys that come and go -> filters that change: Bloom, cuckoo and quotient filters, and stacks of them.
+//!
+//! Each owns its table. Its snapshot is an ordinary filter file, and `restore` takes one up again.
 
 pub mod bloom;
 mod core;

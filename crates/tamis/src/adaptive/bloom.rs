@@ -13,9 +13,8 @@
 //! A key that is inserted across a dead cell enters the next level *and* sets its bits here: a lookup stops at the first level with a
 //! bit missing.
 //!
-//! Which keys share a cell the filter cannot know. The other cascades count the keys behind a fingerprint and notice a reverse map
-//! that has lost one. This one notices only a map that names no key where there must be one. Otherwise it trusts its map, and a key that is not
-//! named when its cell dies is lost.
+//! Which keys share a cell the filter cannot know. It notices only a map that names no key where there must be one: a key that
+//! is not named when its cell dies is lost.
 
 use super::cascade::{Cascade, Level, Store};
 use super::file::Kind;
@@ -61,7 +60,6 @@ pub struct Segments {
 
 brief_debug!(Segments, it => keys: it.len, bytes: it.table.len());
 
-/// The most segments.
 const MAX_SEGMENTS: u32 = 32;
 
 /// The share of unlisted keys that match in `segments` segments of `cells` cells after `n` insertions.

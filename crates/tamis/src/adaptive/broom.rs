@@ -12,11 +12,10 @@
 //! put in and meets a fingerprint that is a prefix of its hash makes both longer. Since bits only ever come, all keys move to a new hash
 //! function bit by bit, `moved` of them for each repair (see `frontier.rs`); both functions share one table, and rule 2 spans both.
 //!
-//! Where the paper's constants are for very large n, these are for any: `block.rs` says how a bin looks, `words.rs` where its overflow goes,
-//! `tombstones.rs` what the paper's deletions miss, and [`math::broom`](crate::math::broom) how large all of it is.
+//! The paper's constants are for very large n, these for any: see [`math::broom`](crate::math::broom).
 //!
-//! **Growing** uses the frontier too: the next hash function then leads to a table twice as large, and keys move from one to the other with
-//! every insertion. Nothing stops, and the keys come from the reverse map, so the rate stays what it was.
+//! **Growing** uses the frontier too: the next hash function then leads to a table twice as large. The keys come from the reverse map,
+//! so the rate stays what it was.
 
 use super::Adapt;
 use super::frontier::{Frontier, Side};
@@ -58,7 +57,6 @@ use table::{Spot, Table, hash};
 #[derive(Clone)]
 pub struct Broom {
     rate: f64,
-    /// Keys moved for each repair.
     moved_per_repair: u32,
     grows: bool,
     frontier: Frontier,
@@ -93,7 +91,6 @@ pub struct Statistics {
     pub grave_room: u64,
 }
 
-/// One query.
 #[derive(Debug)]
 struct Asked;
 
@@ -131,7 +128,6 @@ impl Broom {
         })
     }
 
-    /// The table of a side.
     #[inline(always)]
     fn table(&self, side: Side) -> &Table {
         match &self.next {

@@ -1,8 +1,7 @@
 //! levels of any filter -> an adaptive filter: what is found out at one level moves to the next (\[Broom\] section 5).
 //!
-//! The recipe that makes other filters adaptive. Level 0 is a filter with all keys. When a false positive x matches, the *spot* they
-//! share, its fingerprint, is marked *dead*, and the keys behind it move to level 1, a small filter of a lower rate with a hash function of its own;
-//! there x has a new chance, a small one. What few keys reach the end of the levels are kept as whole hashes.
+//! Level 0 is a filter with all keys. When a false positive x matches, the *spot* they share, its fingerprint, is marked *dead*, and the
+//! keys behind it move to level 1, a small filter of a lower rate. The few keys that reach the end of the levels are kept as whole hashes.
 //!
 //! ```text
 //!   level 0   rate eps        all keys           a  b  X  d  e  X  f  g      X: a dead spot, go on to level 1
@@ -14,8 +13,7 @@
 //!   Both hold for keys that come later, so no insertion brings a false positive back.
 //! * Marks stay when a key is removed: *remove, insert, ask again* finds the same spots dead. Keys can be removed from quotient and cuckoo levels.
 //!   A Bloom filter cannot clear bits that keys share, so [`AdaptiveBloom`](super::AdaptiveBloom) has no removal.
-//! * A key has one name in the reverse map, that of its spot at its level.
-//! * An insertion reads nothing, unless the key looks as if it were there; a repair reads once per key that moves.
+//! * A key has one name in the reverse map, that of its spot at its level. A repair reads the map once per key that moves.
 //!
 //! **Generations.** Nothing makes a dead spot alive again but a new hash function. A generation in which `n / steps` spots have died
 //! is replaced: an empty one with new salts is made, and keys move to it in the order of their digests,

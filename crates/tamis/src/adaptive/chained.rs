@@ -9,16 +9,14 @@
 //!            E, once there is one ──▶ yes or no
 //! ```
 //!
-//! P stays as it is, so what it rejects is rejected for good, and the list needs nothing else. E is a ribbon of one bit, as in the recipe for
-//! negatives that are known from the start: about 1.01 bits for every key and every one of the list.
+//! P stays as it is, so what it rejects is rejected for good. E is a ribbon of one bit: about 1.01 bits for every key and every one of the list.
 //!
 //! **What is promised.** Every key matches. Every false positive of the list is rejected by the next E and by all after it; until that is built it
 //! still matches. An unlisted key matches P as ever, and E with a chance of one half, whatever its table holds.
 //!
 //! **What is not.** Between two builds new ones match as often as they are queried: by default the exact bit is built after n / 64 of them.
-//! When the list is full, what comes after it matches for good. Every build draws anew which unlisted keys match E: one
-//! that was rejected may match then. The list grows with every false positive, 16 bytes each, up to a limit that the caller sets; so this is for
-//! queries that repeat, not for a search for ever new false positives. The hash is keyed.
+//! When the list is full, what comes after it matches for good. Every build decides again which unlisted keys match E. The list takes 16 bytes
+//! for each false positive, up to a limit that the caller sets; so this is for queries that repeat.
 
 use std::collections::BTreeSet;
 

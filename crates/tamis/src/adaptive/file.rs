@@ -16,21 +16,13 @@ use crate::hash::{Digest, Domain, Hasher};
 /// The kinds of adaptive filters, as files name them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
-    /// Broom filter, small remainders.
     Broom = 1,
-    /// Broom filter, large remainders.
     LargeBroom = 2,
-    /// Quotient filter with longer fingerprints beside it.
     Quotient = 3,
-    /// Levels of Bloom filters.
     Bloom = 4,
-    /// Levels of quotient filters.
     QuotientCascade = 5,
-    /// Levels of cuckoo filters.
     CuckooCascade = 6,
-    /// A stack that learns.
     Stacked = 7,
-    /// A filter and an exact bit that learns.
     Chained = 8,
 }
 
@@ -106,7 +98,6 @@ impl Read {
     }
 }
 
-/// Payloads that are still to be read.
 pub(crate) struct Payloads<'a>(std::slice::Iter<'a, Bytes>);
 
 impl<'a> Payloads<'a> {

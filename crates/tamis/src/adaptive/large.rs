@@ -19,11 +19,10 @@
 //! **Removing a key that was evicted** leaves a tombstone. When the key comes back it goes into the yard at once, for if it got its slot again,
 //! so would its false positive. The paper's own removals forget this.
 //!
-//! **Why three hashes.** A word of the yard has 61 bits. If they were the bits of the slot and some more, few would be left to tell a key
+//! **Why three hashes.** If the 61 bits of the yard were those of the slot and some more, few would be left to tell a key
 //! from its false positive where the rate is low. Independent ones all count.
 //!
-//! **What it costs.** The place of a slot in its bin takes log2(64) bits, where the blocks of [`Broom`](super::Broom) take two: that one is
-//! 8 bits per key smaller wherever it reaches, to 2^-24. This one is for the rates below, and where a repair must not move bits of its neighbours.
+//! **What it costs.** [`Broom`](super::Broom) is 8 bits per key smaller wherever it reaches, to 2^-24. This one is for the rates below.
 //!
 //! **Names.** A key is filed under its bin, signature and rest, in the yard as well: being evicted writes nothing to the map.
 //!
@@ -181,8 +180,24 @@ impl LargeBroom {
         }
     }
 
-    fn act(&mut self, act: Act) -> u32 {
-        match act {
+    fn sweep(&mut self) -> u32 {
+        self.yard.sweep(self.gone(), SLOTS_PER_SWEEP)
+    }
+}
+
+impl Adapt for LargeBroom {
+    type Change = LargeChange;
+
+    fn plan<M: ReverseMap>(&self, task: Task, map: &mut M) -> Result<Option<LargeChange>, AdaptError<M::Error>> {
+        match task {
+            Task::Insert(key) => self.plan_insert(key, map),
+            Task::Repair(key) => self.plan_repair(key, map),
+            Task::Move => self.plan_step(map),
+        }
+    }
+
+    fn apply(&mut self, LargeChange { act, words: planning }: LargeChange) -> u32 {
+        let making = match act {
             Act::Insert { side, to } => {
                 self.old += u64::from(side == Side::Old);
                 self.put(to)
@@ -224,27 +239,8 @@ impl LargeBroom {
                 self.hashes = hashes(&self.frontier);
                 0
             }
-        }
-    }
-
-    fn sweep(&mut self) -> u32 {
-        self.yard.sweep(self.gone(), SLOTS_PER_SWEEP)
-    }
-}
-
-impl Adapt for LargeBroom {
-    type Change = LargeChange;
-
-    fn plan<M: ReverseMap>(&self, task: Task, map: &mut M) -> Result<Option<LargeChange>, AdaptError<M::Error>> {
-        match task {
-            Task::Insert(key) => self.plan_insert(key, map),
-            Task::Repair(key) => self.plan_repair(key, map),
-            Task::Move => self.plan_step(map),
-        }
-    }
-
-    fn apply(&mut self, change: LargeChange) -> u32 {
-        change.words + self.act(change.act)
+        };
+        planning + making
     }
 
     #[inline]

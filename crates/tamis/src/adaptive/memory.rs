@@ -150,17 +150,13 @@ impl ReverseMap for Memory {
 
     fn file(&mut self, key: Digest, name: u64) -> Result<(), Infallible> {
         let node = Node { key, name, next: [END; 2] };
-        let at = match self.free {
-            END => {
-                self.nodes.push(node);
-                self.nodes.len() as u32 - 1
-            }
-            at => {
-                self.free = self.nodes[at as usize].next[NAME];
-                self.nodes[at as usize] = node;
-                at
-            }
-        };
+        if self.free == END {
+            self.free = self.nodes.len() as u32;
+            self.nodes.push(node);
+        }
+        let at = self.free;
+        self.free = self.nodes[at as usize].next[NAME];
+        self.nodes[at as usize] = node;
         self.link(NAME, at);
         self.link(ORDER, at);
         self.len += 1;

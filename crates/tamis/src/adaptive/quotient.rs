@@ -132,23 +132,11 @@ impl AdaptiveQuotient {
     /// assert!(of(64)?.bytes() < of(16)?.bytes());
     /// # Ok::<(), tamis::Error>(())
     /// ```
-    pub fn keyed(
-        domain: Domain,
-        capacity: u64,
-        rate: f64,
-        steps: u32,
-        key: [u64; 2],
-    ) -> Result<AdaptiveQuotient, BuildError> {
+    pub fn keyed(domain: Domain, capacity: u64, rate: f64, steps: u32, key: [u64; 2]) -> Result<Self, BuildError> {
         AdaptiveQuotient::with(domain, capacity, rate, steps, Hasher::keyed(key))
     }
 
-    fn with(
-        domain: Domain,
-        capacity: u64,
-        rate: f64,
-        steps: u32,
-        hasher: Hasher,
-    ) -> Result<AdaptiveQuotient, BuildError> {
+    fn with(domain: Domain, capacity: u64, rate: f64, steps: u32, hasher: Hasher) -> Result<Self, BuildError> {
         let sizes = Sizes::new(capacity, rate, steps)?;
         let held = OwnedQuotient::empty(sizes.table, Salt::new(0))?;
         AdaptiveQuotient::of(domain, hasher, &sizes, held)
@@ -182,7 +170,6 @@ impl AdaptiveQuotient {
         self.tombstones.iter().sum()
     }
 
-    /// The hash of a key on a side.
     #[inline]
     fn place(&self, key: Digest, side: Side) -> Place {
         let salt = self.frontier.salt(side);
@@ -200,7 +187,6 @@ impl AdaptiveQuotient {
         self.held.copies(base) + self.spare.iter().filter(|&&spare| spare == base).count() as u64
     }
 
-    /// The entries of a base.
     fn entries(&self, base: u64) -> impl Iterator<Item = Entry> + '_ {
         self.long.like(base << SHIFT).map(|(_, word)| Entry::unpack(word))
     }

@@ -1,9 +1,8 @@
 //! one writer, many readers -> a filter that both can use at once.
 //!
-//! **The guarantee.** A reader sees the filter between two changes, never in the middle of one; and every change leaves every key of
-//! the set findable. So: *a key whose insertion had returned before a query began, and whose removal begins after it ends, is
-//! answered with yes*, whatever repairs, moves to the next hash function and other insertions go on meanwhile. A repair that has
-//! returned is in force until the key, or one that it meets by chance, is moved to the next hash function.
+//! **The guarantee.** A reader sees the filter between two changes, never in the middle of one. So *a key whose insertion had returned before
+//! a query began, and whose removal begins after it ends, is answered with yes*, whatever goes on meanwhile. A repair that has returned is
+//! in force until the key, or one that it meets by chance, is moved to the next hash function.
 //!
 //! Writers plan beside the readers, which is when the reverse map is asked, and keep them out only while a planned change is made:
 //! a bounded number of words of memory. One writer plans at a time.

@@ -1,7 +1,6 @@
 //! keys, how skewed the queries are, false positives as they come -> a stack that learns which negatives to refuse ([Stacked] section 6).
 //!
-//! A stacked filter is told which negatives are asked for often. This one finds out. It answers from the first moment, by its first layer, and
-//! the false positives that are reported fill its second:
+//! It answers from the first moment, by its first layer, and the false positives that are reported fill its second:
 //!
 //! ```text
 //!   Collecting     P            N (open, not asked yet) ◀── false positives
@@ -27,15 +26,12 @@
 //! **Two ways to plan.** Without a lifetime the plan is that of the best stacked filter on such queries, however long it takes to fill. With
 //! one it has three layers, and watches just as long as pays over that many queries ([`quick`](crate::math::stack::quick)).
 //!
-//! **Monitoring.** Queries that were refused and false positives are counted, in windows of 100 expected false positives. A window with
-//! more than 150 is bad (`window.rs`). The paper rebuilds where the rate *differs* by half; a rate that is lower is left alone here.
-//! The expected rate is that of the formulas, with the share of queries on what was seen, so the filter must be told the truth about the
-//! *shape*; what is asked for it need not know.
+//! **Monitoring.** Refusals and false positives are counted in windows (`window.rs`). The paper rebuilds where the rate *differs* by half;
+//! a rate that is lower is left alone here. The expected rate follows from the *shape*, so that must be right.
 //!
 //! **What is promised.** Every key is found, in every state. A negative that was learned passes a finished stack only by a chance of
 //! the third layer's rate, and those after it. Chosen queries are not held off: values that the second layer does
-//! not know pass at the first layer's rate, again and again, until a window is bad. The filters that hold their rate against anybody
-//! are the others of this module. The hash is keyed.
+//! not know pass at the first layer's rate, again and again, until a window is bad.
 
 use crate::debug::brief_debug;
 use crate::error::{BuildError, QueryError};

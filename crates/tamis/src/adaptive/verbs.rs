@@ -176,7 +176,6 @@ pub trait Remove: Adapt {
     }
 }
 
-/// There is no room for a key.
 pub(super) fn full<E>(filter: &impl Adapt) -> AdaptError<E> {
     ChangeError::Full { keys: filter.len(), capacity: filter.capacity() }.into()
 }

@@ -48,7 +48,6 @@ impl Home for Ordered {
 }
 
 impl Ordered {
-    /// The longest length that a word holds.
     const MAX_LENGTH: u32 = 62;
 
     /// The word of a hash: the low bits are one more than the length, so that no word is zero.

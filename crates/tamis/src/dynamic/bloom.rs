@@ -1,12 +1,10 @@
 //! keys, one at a time -> a Bloom filter that grows fuller, and its snapshot as a file.
 //!
-//! The other structures are built once from all their keys. A Bloom filter takes keys whenever they come; its rate rises with
-//! them and is what was asked for when it holds as many as it was made for. [`Bloom`] owns its table; [`Bloom::snapshot`] is an
-//! ordinary filter file, and [`Bloom::restore`] takes one up again.
+//! A Bloom filter takes keys whenever they come; its rate rises with them and is what was asked for when it holds as many as it was made for.
 
 use bytes::Bytes;
 
-use super::core::{Core, SALT};
+use super::core::{Core, SALT, of_layer};
 use crate::debug::brief_debug;
 use crate::error::{BuildError, ChangeError, FormatError, QueryError};
 use crate::hash::{Domain, Hasher, Key};
@@ -34,6 +32,8 @@ pub struct Bloom(Core<Box<dyn Layer>>);
 
 brief_debug!(Bloom, it => keys: it.len(), bytes: it.0.table.payload().len(), hasher: it.0.hasher);
 
+of_layer!(Bloom);
+
 impl Bloom {
     /// An empty split-block Bloom filter: `rate` is reached with `capacity` keys.
     pub fn split_block(domain: Domain, hasher: Hasher, capacity: u64, rate: f64) -> Result<Bloom, BuildError> {
@@ -55,31 +55,6 @@ impl Bloom {
     pub fn insert<K: Key>(&mut self, key: K) -> Result<(), ChangeError> {
         let digest = self.0.digest(key)?;
         Ok(self.0.table.insert(digest)?)
-    }
-
-    /// Whether the key may have been added.
-    pub fn contains<K: Key>(&self, key: K) -> Result<bool, QueryError> {
-        Ok(self.0.table.contains(self.0.digest(key)?))
-    }
-
-    /// How many keys were added.
-    pub fn len(&self) -> u64 {
-        self.0.table.keys()
-    }
-
-    /// Whether none was.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// The share of strangers it lets through now.
-    pub fn rate(&self) -> f64 {
-        self.0.table.rate()
-    }
-
-    /// The filter as a file.
-    pub fn snapshot(&self) -> Result<Vec<u8>, BuildError> {
-        self.0.write(self.0.table.tag(), self.len(), self.0.table.encoded())
     }
 
     /// Takes up a snapshot, or any filter file of one shard that is a single Bloom filter. The payload is checked.

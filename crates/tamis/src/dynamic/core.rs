@@ -12,6 +12,40 @@ use crate::leaves::{Leaf, Role};
 /// The salt of the only step of a file.
 pub(super) const SALT: Salt = Salt::new(0);
 
+/// What a filter around one layer, which is its only field, says of it.
+macro_rules! of_layer {
+    ($filter:ty) => {
+        impl $filter {
+            /// Whether the key may be there.
+            #[inline]
+            pub fn contains<K: Key>(&self, key: K) -> Result<bool, QueryError> {
+                Ok(self.0.table.contains(self.0.digest(key)?))
+            }
+
+            /// How many keys it holds; one that was added twice counts twice.
+            pub fn len(&self) -> u64 {
+                self.0.table.keys()
+            }
+
+            /// Whether it holds none.
+            pub fn is_empty(&self) -> bool {
+                self.len() == 0
+            }
+
+            /// The share of strangers it lets through now.
+            pub fn rate(&self) -> f64 {
+                self.0.table.rate()
+            }
+
+            /// The filter as a file.
+            pub fn snapshot(&self) -> Result<Vec<u8>, BuildError> {
+                self.0.write(self.0.table.tag(), self.len(), self.0.table.encoded())
+            }
+        }
+    };
+}
+pub(super) use of_layer;
+
 /// A table, and how its keys are hashed.
 #[derive(Clone)]
 pub(super) struct Core<T> {

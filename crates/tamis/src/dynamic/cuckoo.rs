@@ -1,12 +1,10 @@
 //! keys, one at a time -> a cuckoo filter that takes them in and gives them back, and its snapshot as a file.
 //!
-//! Keys can be added and removed at any time. A filter that finds no place for a key says so and is what it was before: no other key
-//! is pushed out for it. [`Cuckoo`] owns its table; [`Cuckoo::snapshot`] is an ordinary filter file, and [`Cuckoo::restore`] takes one
-//! up again.
+//! A filter that finds no place for a key says so and is what it was before: no other key is pushed out for it.
 
 use bytes::Bytes;
 
-use super::core::{Core, SALT};
+use super::core::{Core, SALT, of_layer};
 use crate::debug::brief_debug;
 use crate::error::{BuildError, ChangeError, FormatError, QueryError};
 use crate::hash::attempts::random_number;
@@ -41,6 +39,8 @@ brief_debug!(Cuckoo, it => keys: it.len(), capacity: it.capacity(), bytes: it.0.
 fn number(hasher: &Hasher) -> u32 {
     if hasher.is_keyed() { 0 } else { random_number() }
 }
+
+of_layer!(Cuckoo);
 
 impl Cuckoo {
     /// An empty filter: `rate` is reached with `capacity` keys.
@@ -91,35 +91,9 @@ impl Cuckoo {
         Ok(self.0.table.remove(digest))
     }
 
-    /// Whether the key may be there.
-    #[inline]
-    pub fn contains<K: Key>(&self, key: K) -> Result<bool, QueryError> {
-        Ok(self.0.table.contains(self.0.digest(key)?))
-    }
-
-    /// How many keys it holds; one that was added twice counts twice.
-    pub fn len(&self) -> u64 {
-        self.0.table.keys()
-    }
-
-    /// Whether it holds none.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
     /// How many keys it was made for.
     pub fn capacity(&self) -> u64 {
         self.0.table.geometry.capacity
-    }
-
-    /// The share of strangers it lets through now.
-    pub fn rate(&self) -> f64 {
-        self.0.table.rate()
-    }
-
-    /// The filter as a file.
-    pub fn snapshot(&self) -> Result<Vec<u8>, BuildError> {
-        self.0.write(self.0.table.tag(), self.len(), self.0.table.encoded())
     }
 
     /// Takes up a snapshot, or any filter file of one shard that is a single cuckoo filter. The payload is checked.

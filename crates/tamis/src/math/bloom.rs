@@ -1,18 +1,11 @@
 //! keys and bits -> false positive rate, and back: the formulas of the two Bloom filters.
 //!
-//! Both formulas are for `n` distinct keys in a table of a given size and say nothing about how the size was chosen, so the
-//! rate of a filter that got more or fewer keys than planned is one call away.
-//!
 //! **Split-block** (Putze, Sanders, Singler 2007, "Cache-, Hash- and Space-Efficient Bloom Filters", section 3, for blocks in
-//! general; the variant with one bit in each of eight 32-bit lanes is that of the Apache Parquet format). A block that got
-//! `j` keys answers yes with probability `(1 - (31/32)^j)^8`. The loads of the blocks are not equal, and full blocks err more
-//! than empty ones save: the rate is the mean over the load. The paper takes the load as Poisson with mean `n / blocks`;
-//! here it is binomial, which is what it really is and differs when blocks are few.
+//! general; the variant with one bit in each of eight 32-bit lanes is that of the Apache Parquet format). The paper takes the load of a
+//! block as Poisson; here it is binomial, which differs when blocks are few.
 //!
-//! **Classic** (Bloom 1970, "Space/time trade-offs in hash coding with allowable errors"). The textbook's
-//! `(1 - (1 - 1/m)^(k n))^k` is the rate of a filter whose share of ones is exactly its mean. The share varies, and the mean
-//! of its k-th power is larger (Bose et al. 2008, "On the false-positive rate of Bloom filters"). Below 4,096 bits the exact
-//! sum is taken, above it the textbook's formula and the term of the variance, a few percent at most there, which falls as 1/m.
+//! **Classic** (Bloom 1970, "Space/time trade-offs in hash coding with allowable errors"), with what the textbook's formula leaves out: the
+//! share of ones varies (Bose et al. 2008, "On the false-positive rate of Bloom filters"). Derivations are in `docs/math.md`.
 //!
 //! Only additions, multiplications and divisions are used, which IEEE 754 rounds the same way everywhere: a planned size is
 //! the same integer on every platform. The functions `exp` and `ln` of a system's library do not promise that.
@@ -113,9 +106,8 @@ pub fn classic_rate(n: u64, bits: u64, hashes: u32) -> f64 {
 
 /// The probability that `k` more balls all fall into bins that are not empty after `balls` balls fell into `m` bins.
 ///
-/// Follow `r` bins that are still empty: a ball leaves `r - 1` with probability `r / m`. The matrix of these steps, to the
-/// power `balls`, has in row `d`, column 0 the probability that `d` given bins were all hit. Nothing is subtracted, unlike
-/// in the inclusion and exclusion of Bose et al., which loses all digits from k = 16 on.
+/// The matrix of one ball, to the power `balls`, has in row `d`, column 0 the probability that `d` given bins were all hit. Nothing is
+/// subtracted, unlike in the inclusion and exclusion of Bose et al., which loses all digits from k = 16 on.
 fn occupancy(mut balls: u64, m: f64, k: usize) -> f64 {
     const SIDE: usize = MAX_HASHES as usize + 1;
     type Matrix = [[f64; SIDE]; SIDE];

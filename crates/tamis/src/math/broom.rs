@@ -1,17 +1,8 @@
 //! capacity and rate -> blocks, quotients, remainders and a back yard: the sizes of the broom filter.
 //!
-//! A block of `B` bits is shared by all that its keys need (\[Broom\] section 4.2, and `adaptive/broom/block.rs`): with `t` keys and `e`
-//! adaptivity bits it is full when
-//!
-//! ```text
-//!   start + K + t (r + 2) + 2 e  >  B
-//! ```
-//!
-//! `t` is Poisson around the mean load. In a permanent attack an epoch has `n / c` false positives if each moves `c` keys; each adds two bits
-//! on average (one more with probability 1/2, and so on; the second moment is 6), and a key has lived through half an epoch: `1 / c` for each
-//! key. A key that is put in meets a fingerprint with probability `eps`, and adds two bits to both: `4 eps` for each key. What does not
-//! fit goes to the back yard, a word and a quarter for each. Few keys in a block waste bits, many spill: [`plan`] tries every load and
-//! takes the cheapest.
+//! A block is shared by all that its keys need (\[Broom\] section 4.2, and `adaptive/broom/block.rs`). What does not fit goes to the back
+//! yard, a word and a quarter for each key. Few keys in a block waste bits, many spill: [`plan`] tries every load and takes the cheapest.
+//! `docs/math.md` has the bits that repairs add in a permanent attack.
 
 use super::portable::exp2;
 

@@ -12,17 +12,8 @@
 //!
 //! **Who is driven out.** Every false positive drives one key into the yard, and pays for [`STEPS`] steps of the frontier, which
 //! moves one key each to the next hash function, and so out of the yard. Removing such a key leaves its grave behind, and pays for
-//! as many steps again. Let an epoch have `N` steps, `c` be [`STEPS`], `L` the keys that were driven out and `B` the graves. A key
-//! that was driven out is moved less than `N` steps later, so `c L <= N`. A grave is swept away less than `3 N` steps after its key
-//! was driven out: its hash function was the new one for an epoch, the old one for an epoch, and its graves are looked for
-//! in the one after that. It was paid for twice, so `c L + 2 c B <= 3 N`. Together:
-//!
-//! ```text
-//!   L + B  <=  L + (3 N - c L) / (2 c)  =  3 N / (2 c) + L / 2  <=  2 N / c  =  N / 32
-//! ```
-//!
-//! That is what the yard has room for beyond its share of keys without a slot ([`Shape::yard_keys`]): it never fills, whatever is asked and
-//! however long. A permanent attack without removals has driven out `N / (2 c)` keys at any time, for each waits `N / 2` steps on average.
+//! as many steps again. At most `N / 32` keys and graves are then in the yard, where an epoch has `N` steps (`docs/math.md`). The yard has
+//! room for them beyond its share of keys without a slot ([`Shape::yard_keys`]): it never fills, whatever is asked and however long.
 
 /// Slots of a bin.
 pub const SLOTS: u64 = 64;

@@ -1,8 +1,7 @@
 //! keys and slots -> false positive rate, and back: the formulas of the quotient filter.
 //!
 //! A quotient filter of `m` slots and remainders of `r` bits keeps, of every key, a fingerprint below `M = m 2^r`, and keeps it
-//! exactly (\[Quotient\] sections 2 and 3). A stranger is let through if its fingerprint is that of a key: with probability
-//! `1 - (1 - 1/M)^n`, whatever slots the fingerprints went to. At a load of `a = n / m` this is about `a 2^-r`.
+//! exactly (\[Quotient\] sections 2 and 3). A stranger is let through if its fingerprint is that of a key: `1 - (1 - 1/M)^n`.
 //!
 //! Only additions, multiplications and divisions are used: a planned size is the same integer on every platform.
 

@@ -9,8 +9,7 @@
 //!    +-----------------> rank
 //! ```
 //!
-//! Values of equal weight form a class, and a law is a short list of classes: counts of a query log are small integers
-//! that repeat. Both directions, rank to mass and mass to rank, are binary searches over the running sums.
+//! Values of equal weight form a class, and a law is a short list of classes: counts of a query log are small integers that repeat.
 
 use crate::debug::brief_debug;
 pub use crate::error::ShapeError;
@@ -88,19 +87,15 @@ impl Shape {
         sorted.sort_unstable_by(|a, b| b.0.total_cmp(&a.0));
         sorted.dedup_by(|next, kept| {
             let same = next.0 == kept.0;
-            if same {
-                kept.1 += next.1;
-            }
+            kept.1 += if same { next.1 } else { 0 };
             same
         });
         // In units of the heaviest no sum overflows.
         let Some(&(heaviest, _)) = sorted.first() else {
             return Ok(Shape { classes: Vec::new(), unseen: 1.0 });
         };
-        for class in &mut sorted {
-            class.0 /= heaviest;
-        }
-        let masses = sorted.into_iter().map(|(weight, count)| (weight * count as f64, count)).collect();
+        let mass = |(weight, count): (f64, u64)| (weight / heaviest * count as f64, count);
+        let masses = sorted.into_iter().map(mass).collect();
         Ok(Shape::from_masses(merge(masses), unseen))
     }
 
@@ -261,7 +256,6 @@ fn from_ratio(low: u64, high: u64, exponent: f64) -> u64 {
     ((low as f64 * exp2(exponent * log2(high as f64 / low as f64))) as u64).clamp(low, high)
 }
 
-/// A power of a rank.
 fn power(rank: u64, exponent: f64) -> f64 {
     exp2(exponent * log2(rank as f64))
 }

@@ -129,12 +129,8 @@ pub fn expected_rate(psi: f64, alphas: &[f64]) -> f64 {
 /// assert!((equal_rate(0.7, 0.1, 5) - expected_rate(0.7, &[0.1; 5])).abs() < 1e-15);
 /// ```
 pub fn equal_rate(psi: f64, alpha: f64, layers: u32) -> f64 {
-    psi * power(alpha, layers.div_ceil(2).into()) + (1.0 - psi) * equal_bound(alpha, layers)
-}
-
-/// [`unknown_rate`] for layers of one rate.
-fn equal_bound(alpha: f64, layers: u32) -> f64 {
-    (alpha + power(alpha, u64::from(layers) + 1)) / (1.0 + alpha)
+    let unknown = (alpha + power(alpha, u64::from(layers) + 1)) / (1.0 + alpha);
+    psi * power(alpha, layers.div_ceil(2).into()) + (1.0 - psi) * unknown
 }
 
 /// Bits per key of the layers on keys (\[Stacked\], section 4.2): a key is in one if it passed all layers on negatives.

@@ -16,9 +16,8 @@
 //! one, a *hard collision*, does it look at lengths and adaptivity bits. The answer is yes only if those are a prefix of the query's: a
 //! *full collision*. With 256 bytes the counters and quotients fill the first cache line, and a query for an unlisted key touches one more.
 //!
-//! The number of words is fixed, so every operation is O(1) words, as the paper's; the constants are ours: bins of some 160 keys and not of
-//! (log n) / r, one yard for all blocks and not one overflow group for each log^6 n bins (`Backyard` in `words.rs`). Lemma 17's claim, that the
-//! overflow is never full, is then a matter of measuring, and is measured (`tamis-bench adaptive --simulate`).
+//! The constants are ours: bins of some 160 keys and not of (log n) / r, one yard for all blocks and not one overflow group for each log^6 n
+//! bins. Lemma 17's claim, that the overflow is never full, is measured instead (`tamis-bench adaptive --simulate`).
 
 use super::super::bits;
 use crate::arch::Isa;
@@ -41,7 +40,6 @@ pub(super) struct Shape {
     scan: usize,
     /// A one at the low end of every lane of a word; a lane is as wide as a remainder.
     ones: u64,
-    /// Lanes of a word.
     lanes: usize,
 }
 
@@ -124,7 +122,6 @@ impl Shape {
         keys < most && tails < most && self.end(keys, tails) + keys * self.remainder as usize <= 64 * self.words
     }
 
-    /// The remainder of a slot.
     #[inline(always)]
     fn remainder(&self, block: &[u64], slot: usize) -> u64 {
         bits::get(block, 64 * self.words - (slot + 1) * self.remainder as usize, self.remainder)
@@ -159,7 +156,6 @@ impl Shape {
         Tail { length, bits, len: (bits::next_zero(block, length) - length) as u32 }
     }
 
-    /// What a block says about a print.
     #[inline(always)]
     pub(super) fn look<I: Isa>(&self, block: &[u64], print: &Print) -> Look {
         let run = self.run::<I>(block, print.quotient);

@@ -40,7 +40,6 @@ struct Put {
     collider: Option<Box<(u64, u32)>>,
 }
 
-/// Moves that a tombstone adds, at least.
 const MIN_MOVES_PER_TOMBSTONE: u64 = 16;
 
 /// Moves that an insertion adds when the filter is about to grow. It begins at 3/4 of the capacity. The epoch that goes on may have as many

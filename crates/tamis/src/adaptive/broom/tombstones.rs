@@ -1,8 +1,7 @@
 //! deleted keys with long fingerprints -> the length each must have again.
 //!
 //! Without them, removing and inserting the key y behind a false positive x would undo its repair: y would come back with a
-//! short fingerprint, and x would match again. \[Broom\] section 4.2 deletes like that, and 98 of 100 replays match then. So the
-//! filter remembers, of deleted keys whose fingerprint had been made longer, how long it was, until their hash function is gone.
+//! short fingerprint, and x would match again. \[Broom\] section 4.2 deletes like that, and 98 of 100 replays match then.
 //!
 //! An entry is 24 bits of a hash, the hash function's number modulo 4 and the length, in one of two buckets of a cache line each.
 //! Two keys with the same bits share the longer length: a fingerprint that is too long costs a bit and no truth. Entries of a
@@ -21,7 +20,6 @@ pub(super) struct Tombstones {
     broom: usize,
 }
 
-/// Cells that a step sweeps at most.
 const MAX_SWEPT_CELLS: u64 = 256;
 /// Cells of a bucket.
 const BUCKET: usize = 16;

@@ -91,7 +91,6 @@ impl<L: Level> Generation<L> {
         self.hash(key) << SHIFT | 1
     }
 
-    /// The spot of a key at a level.
     pub(super) fn spot(&self, level: usize, key: Digest) -> u64 {
         self.tiers.get(level).map_or_else(|| self.hash(key), |tier| tier.level.spot(key))
     }
@@ -148,7 +147,6 @@ impl<L: Level> Generation<L> {
         }
     }
 
-    /// Whether it wants to be replaced.
     pub(super) fn is_worn(&self) -> bool {
         self.tiers.iter().any(Tier::is_worn) || 2 * self.last.len() > self.last.capacity()
     }

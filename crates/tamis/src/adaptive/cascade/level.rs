@@ -30,11 +30,9 @@ pub(crate) trait Store: Sized + Clone {
     const LOSSLESS: bool = true;
     /// Keys that leave with one spot, on average; rather more.
     const KEYS_PER_FINGERPRINT: f64 = 1.25;
-    /// An empty level.
     fn new(capacity: u64, rate: f64, salt: Salt) -> Result<Self, BuildError>;
     /// How many spots there are; at most 2^57.
     fn spots(&self) -> u64;
-    /// The spot of a key.
     fn spot(&self, key: Digest) -> u64;
     /// Whether a key looks as if it were here.
     fn holds(&self, key: Digest) -> bool;
@@ -48,7 +46,6 @@ pub(crate) trait Store: Sized + Clone {
     fn copies(&self, key: Digest) -> Option<u64>;
     /// What is in it: keys, or insertions so far.
     fn len(&self) -> u64;
-    /// Its table.
     fn table(&self) -> &[u8];
     /// A level with this table; nothing, and no memory is taken, if no level of this size has it. `len` is what it had.
     fn load(capacity: u64, rate: f64, salt: Salt, table: &[u8], len: u64) -> Result<Option<Self>, BuildError>;
@@ -83,7 +80,6 @@ const MAX_LEVEL_KEYS: u64 = 1 << 48;
 #[derive(Clone, Debug)]
 pub(super) struct Tier<L> {
     pub(super) level: L,
-    /// Dead spots.
     dead: OwnedQuotient,
     stash: Vec<u64>,
     size: Size,
@@ -136,12 +132,10 @@ impl<L: Level> Tier<L> {
         }
     }
 
-    /// Whether there is room for another key.
     pub(super) fn has_room(&self) -> bool {
         self.level.len() < self.size.capacity && self.stash.len() < MAX_STASH
     }
 
-    /// Whether another spot can die.
     pub(super) fn can_kill(&self) -> bool {
         self.dead() < capacity(self.dead.geometry.range() >> self.dead.remainder())
     }
@@ -170,7 +164,6 @@ impl<L: Level> Tier<L> {
         }
     }
 
-    /// How many keys are at the spot of this one, if it can tell.
     pub(super) fn copies(&self, key: Digest) -> Option<u64> {
         let spot = self.level.spot(key);
         let more = self.stash.iter().filter(|&&found| found == spot).count() as u64;

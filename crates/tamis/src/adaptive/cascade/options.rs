@@ -28,9 +28,7 @@ pub(super) struct Shape {
 
 /// Keys that can be moved for a repair: the worst case of a task bounds them.
 pub(super) const STEPS: std::ops::RangeInclusive<u32> = 4..=128;
-/// Keys that are moved for a repair.
 const DEFAULT_STEPS: u32 = 32;
-/// The most keys.
 pub(super) const MAX_KEYS: u64 = 1 << 36;
 /// The lowest rate and the highest.
 const RATES: std::ops::RangeInclusive<f64> = 1e-7..=0.5;

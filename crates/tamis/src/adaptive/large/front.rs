@@ -84,7 +84,6 @@ impl Front {
         self.bins[bin].0.iter().position(|&slot| slot == 0)
     }
 
-    /// The slot of a print.
     pub(super) fn holder(&self, print: &Print) -> Option<usize> {
         self.find(print.bin, print.signature).filter(|&slot| self.rest(slot) == print.rest)
     }

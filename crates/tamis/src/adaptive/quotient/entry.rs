@@ -41,7 +41,7 @@ impl Place {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Entry {
     pub(super) base: u64,
-    bits: u64,
+    pub(super) bits: u64,
     pub(super) len: u32,
     pub(super) tombstone: bool,
     pub(super) parity: u64,
@@ -67,11 +67,6 @@ impl Entry {
     pub(super) fn is_sound(word: u64) -> bool {
         let Entry { bits, len, .. } = Entry::unpack(word);
         word & 1 == 1 && (1..=MAX_EXTRA_BITS).contains(&len) && bits >> len == 0
-    }
-
-    /// The same, of a removed key.
-    pub(super) fn tombstone(self) -> Entry {
-        Entry { tombstone: true, ..self }
     }
 
     /// How many of its bits after the base a hash has.

@@ -47,9 +47,6 @@ pub(super) struct Arrival {
     other: Option<Longer>,
 }
 
-/// Where a key is, and the keys under its base.
-type Home = (Option<Match>, Vec<Digest>);
-
 /// A bit that no base has.
 const WHOLE: u64 = 1 << 63;
 /// Entries that only keys that move may use.
@@ -63,7 +60,7 @@ fn name(place: &Place, at: Match) -> u64 {
 
 impl AdaptiveQuotient {
     /// Where a key of the set is, and all that is filed under its base if that was read.
-    fn home<M: ReverseMap>(&self, key: Digest, place: &Place, map: &mut M) -> Asked<Home, M> {
+    fn home<M: ReverseMap>(&self, key: Digest, place: &Place, map: &mut M) -> Asked<(Option<Match>, Vec<Digest>), M> {
         if self.is_whole(place) && filed(map, name(place, Match::Whole))?.contains(&key) {
             return Ok((Some(Match::Whole), vec![]));
         }
@@ -215,7 +212,6 @@ impl AdaptiveQuotient {
         self.long.insert(to.pack());
     }
 
-    /// A fingerprint goes.
     fn take_out(&mut self, place: &Place, from: Match) {
         if from == Match::Whole {
             self.whole_keys -= u64::from(self.whole.remove(Whole::pack(place, false)));
@@ -286,7 +282,7 @@ impl Adapt for AdaptiveQuotient {
                 // One entry of each kind is enough, and the removal has just made room for it.
                 let new = match from {
                     Match::Bare => false,
-                    Match::Long(entry) => self.long.insert_new(entry.tombstone().pack()),
+                    Match::Long(entry) => self.long.insert_new(Entry { tombstone: true, ..entry }.pack()),
                     Match::Whole => self.whole.insert_new(Whole::pack(&place, true)),
                 };
                 self.tombstones[place.parity as usize & 1] += u64::from(new);

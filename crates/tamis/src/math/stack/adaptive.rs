@@ -6,9 +6,8 @@
 //!    rate      alpha_1         | psi alpha_1 alpha_3 + (1 - psi) alpha_1 (1 - alpha_2 + alpha_2 alpha_3)
 //! ```
 //!
-//! Nobody tells such a stack what will be asked for, only how skewed it is. It watches N_o negative queries, and those that pass the first
-//! layer go into the second. A longer look sees more of the weight and leaves less time to gain by it; it also makes the second
-//! layer larger and the first one worse. So N_o and the three rates are chosen together, for the mean rate over the lifetime.
+//! It watches N_o negative queries, and those that pass the first layer go into the second. A longer look sees more of the weight, and leaves
+//! less time to gain by it and less room for the first layer. So N_o and the three rates are chosen together, for the mean rate over the lifetime.
 
 use super::optimise::{MAX_ALPHA, MIN_ENTRIES};
 use super::{Size, bits, expected_rate};

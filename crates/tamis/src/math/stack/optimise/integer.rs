@@ -75,7 +75,6 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    /// Searches all rounds.
     fn run(problem: Problem<'a>) -> Search<'a> {
         let enough = match problem.limits.aim {
             Aim::LeastRate { .. } => problem.limits.enough(),

@@ -115,17 +115,12 @@ impl Broom {
         let none = BuildError::BroomSize { keys: capacity, rate, remainder: MAX_REMAINDER, most: MAX_KEYS };
         let plan = plan(capacity, rate, block.words(), moved).ok_or(none)?;
         let hasher = Hasher::keyed_or_secret(options.key)?;
-        Ok(Broom {
-            rate,
-            moved_per_repair: moved,
-            grows: options.grows,
-            frontier: Frontier::new(hasher, options.domain),
-            table: Table::new(plan),
-            next: None,
-            len: 0,
-            moved: 0,
-            ask: QueryFn::new::<Asked>(Level::detect()),
-        })
+        Ok(Broom::of(rate, moved, options.grows, Frontier::new(hasher, options.domain), Table::new(plan)))
+    }
+
+    fn of(rate: f64, moved_per_repair: u32, grows: bool, frontier: Frontier, table: Table) -> Broom {
+        let ask = QueryFn::new::<Asked>(Level::detect());
+        Broom { rate, moved_per_repair, grows, frontier, table, next: None, len: 0, moved: 0, ask }
     }
 
     #[inline(always)]

@@ -14,10 +14,9 @@ use super::super::file::{self, Kind, bytes_of, put_varints, words_of};
 use super::super::frontier::Frontier;
 use super::super::verbs::Kept;
 use super::super::words::Backyard;
+use super::Broom;
 use super::table::{Table, tombstone_capacity};
 use super::tombstones::Tombstones;
-use super::{Asked, Broom};
-use crate::arch::{Level, QueryFn};
 use crate::error::{BuildError, FormatError};
 use crate::format::Reader;
 use crate::math::broom::{MAX_KEYS, MAX_REMAINDER, Plan};
@@ -67,17 +66,8 @@ impl Kept for Broom {
         FormatError::check(keys == len, || format!("header: {len} keys, and {keys} in the tables"))?;
         let mut made = made.into_iter();
         let Some(table) = made.next() else { return Err(FormatError::invalid("directory: no tables")) };
-        Ok(Broom {
-            rate,
-            moved_per_repair,
-            grows,
-            frontier,
-            table,
-            next: made.next(),
-            len,
-            moved,
-            ask: QueryFn::new::<Asked>(Level::detect()),
-        })
+        let empty = Broom::of(rate, moved_per_repair, grows, frontier, table);
+        Ok(Broom { next: made.next(), len, moved, ..empty })
     }
 }
 

@@ -11,9 +11,7 @@ use crate::math::quotient::size;
 
 /// A level that is a quotient filter.
 #[derive(Clone)]
-pub struct Quotients {
-    held: OwnedQuotient,
-}
+pub struct Quotients(OwnedQuotient);
 
 fn sized(capacity: u64, rate: f64) -> Result<(u64, u32), BuildError> {
     size(capacity, rate).ok_or(BuildError::NoSize { structure: "quotient filter", keys: capacity, rate })
@@ -28,45 +26,44 @@ impl Store for Quotients {
     const KIND: Kind = Kind::QuotientCascade;
 
     fn new(capacity: u64, rate: f64, salt: Salt) -> Result<Quotients, BuildError> {
-        Ok(Quotients { held: OwnedQuotient::empty(sized(capacity, rate)?, salt)? })
+        Ok(Quotients(OwnedQuotient::empty(sized(capacity, rate)?, salt)?))
     }
 
     fn spots(&self) -> u64 {
-        self.held.geometry.range()
+        self.0.geometry.range()
     }
 
     #[inline]
     fn spot(&self, key: Digest) -> u64 {
-        self.held.fingerprint(key)
+        self.0.fingerprint(key)
     }
 
     #[inline]
     fn holds(&self, key: Digest) -> bool {
-        self.held.has(self.spot(key))
+        self.0.has(self.spot(key))
     }
 
     fn insert(&mut self, key: Digest) -> bool {
-        self.held.put(self.spot(key))
+        self.0.put(self.spot(key))
     }
 
     fn remove(&mut self, key: Digest) -> bool {
-        self.held.take(self.spot(key))
+        self.0.take(self.spot(key))
     }
 
     fn copies(&self, key: Digest) -> Option<u64> {
-        Some(self.held.copies(self.spot(key)))
+        Some(self.0.copies(self.spot(key)))
     }
 
     fn len(&self) -> u64 {
-        self.held.keys()
+        self.0.keys()
     }
 
     fn table(&self) -> &[u8] {
-        &self.held.payload
+        &self.0.payload
     }
 
     fn load(capacity: u64, rate: f64, salt: Salt, table: &[u8], _: u64) -> Result<Option<Quotients>, BuildError> {
-        let held = OwnedQuotient::reopened(sized(capacity, rate)?, salt, table)?;
-        Ok(held.map(|held| Quotients { held }))
+        Ok(OwnedQuotient::reopened(sized(capacity, rate)?, salt, table)?.map(Quotients))
     }
 }

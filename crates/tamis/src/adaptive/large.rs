@@ -14,7 +14,7 @@
 //! **A repair** evicts the key behind the false positive from its slot into the back yard. Its hash there has nothing to do with
 //! its slot, so it does not match the same false positive again. The price is a yard that fills, and the answer is to
 //! move [`STEPS`](crate::math::large::STEPS) keys to the next hash function for every repair; so few of them are needed that this is cheap.
-//! [`math::large`](crate::math::large) has the inequality: the yard never fills, however long an attack goes on.
+//! The yard never fills, however long an attack goes on: see [`math::large`](crate::math::large).
 //!
 //! **Removing a key that was evicted** leaves a tombstone. When the key comes back it goes into the yard at once, for if it got its slot again,
 //! so would its false positive. The paper's own removals forget this.

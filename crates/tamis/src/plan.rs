@@ -31,7 +31,7 @@ pub use compare::{Candidate, Comparison, Forecast};
 pub use kind::{Base, Effort, Goal, Kind, Layout};
 use plain::plain;
 pub(crate) use predict::predict;
-use recipes::{cascade, chained, fpfs, local, steered};
+use recipes::{chained, local, steered};
 pub(crate) use request::{Columns, Request, most};
 use room::plan_with_capacity;
 
@@ -70,43 +70,34 @@ pub(crate) fn plan(request: &Request) -> Result<Plan, BuildError> {
         Goal::BitsPerKey(_) | Goal::Rate(_) | Goal::Exact | Goal::Share(_) => 0,
     };
     let request = &Request { negatives: request.negatives + more, ..*request };
-    let Request { keys, negatives, goal, kind, effort, .. } = *request;
-    let plan = Plan::new;
-    Ok(match kind {
+    let Request { keys, negatives, goal, kind, .. } = *request;
+    match kind {
         // Without keys there is nothing to spend bits on, and nothing to exclude from.
         _ if keys == 0 => {
             let kind = if kind.traits().negatives { Kind::Ribbon } else { kind };
-            plan(vec![plain(&Request { goal: Goal::Rate(0.5), kind, columns: None, ..*request })?])
+            plain(kind, &Request { goal: Goal::Rate(0.5), columns: None, ..*request })
         }
         // Without negatives the answer is yes.
-        _ if negatives == 0 && matches!(goal, Goal::Exact | Goal::Share(_)) => plan(vec![]),
-        Kind::Auto | Kind::Steered if negatives == 0 => {
-            let kind = if effort == Effort::Fast { Kind::Fuse } else { Kind::Ribbon };
-            plan(vec![plain(&Request { kind, ..*request })?])
+        _ if negatives == 0 && matches!(goal, Goal::Exact | Goal::Share(_)) => Ok(Plan::new(vec![])),
+        kind => kind.recipe(request).unwrap_or_else(|| plain(kind, request)),
+    }
+}
+
+/// The default: what takes the least room, or the least time at [`Effort::Fast`].
+fn by_default(request: &Request) -> Result<Plan, BuildError> {
+    let Request { keys, negatives, goal, effort, .. } = *request;
+    match goal {
+        _ if negatives == 0 => plain(if effort == Effort::Fast { Kind::Fuse } else { Kind::Ribbon }, request),
+        _ if local::wanted(request)? => local::plan(request),
+        _ if effort != Effort::Fast => steered::plan(request),
+        // Nothing is known of which keys it may let pass. A share that no width reaches is left to an exact set.
+        Goal::Share(share) => {
+            let goal = Goal::Rate(steered::aim(share, keys, negatives));
+            let exact = |_| Ok(Plan::new(chained::steps(Base::Fuse, request)?));
+            plain(Kind::Fuse, &Request { goal, ..*request }).or_else(exact)
         }
-        Kind::Auto | Kind::Steered if local::wanted(request)? => local::plan(request)?,
-        Kind::Auto | Kind::Steered if effort == Effort::Fast => match goal {
-            // Nothing is known of whom it may let pass. A share that no width reaches is left to an exact set.
-            Goal::Share(share) => {
-                let goal = Goal::Rate(steered::aim(share, keys, negatives));
-                match plain(&Request { kind: Kind::Fuse, goal, ..*request }) {
-                    Ok(step) => plan(vec![step]),
-                    Err(_) => plan(chained::steps(Base::Fuse, request)?),
-                }
-            }
-            Goal::Rate(_) | Goal::BitsPerKey(_) | Goal::Exact => chained::plan(Base::Fuse, request)?,
-        },
-        Kind::Auto | Kind::Steered => steered::plan(request)?,
-        Kind::Chained(base) => chained::plan(base, request)?,
-        Kind::Cascade(base) => plan(cascade::steps(base, request)?),
-        Kind::Integrated(base, parts) => plan(fpfs::integrated(base, parts, request)?),
-        Kind::Naive(base) => plan(fpfs::naive(base, request)?),
-        // Nothing is expected: the first layer is all there is.
-        Kind::Stacked(base) => plan(vec![plain(&Request { kind: base.alone(), ..*request })?]),
-        Kind::Ribbon | Kind::Fuse | Kind::Fuse4 | Kind::Bloom | Kind::ClassicBloom | Kind::Cuckoo | Kind::Quotient => {
-            plan(vec![plain(request)?])
-        }
-    })
+        Goal::Rate(_) | Goal::BitsPerKey(_) | Goal::Exact => chained::plan(Base::Fuse, request),
+    }
 }
 
 impl Plan {

@@ -1,5 +1,12 @@
 //! a caller's wishes -> names for them: goals, kinds of structures, efforts, layouts.
 
+use Chosen::{Always, Never, NotFast};
+
+use super::plain::{self, plain};
+use super::recipes::{cascade, chained, fpfs};
+use super::{Plan, Request, by_default};
+use crate::error::BuildError;
+use crate::leaves::Structure;
 use crate::leaves::integrated::Parts;
 
 /// What a filter shall reach for strangers: keys that nobody listed.
@@ -17,19 +24,42 @@ pub enum Goal {
     Share(f64),
 }
 
-/// From the list of kinds: the enum, and every kind with its name on the command line. A kind without a name does not compile.
+/// From the list of kinds: the enum, the names on the command line, what the planner must know, and how a kind is planned, as a
+/// `leaf` or by a `recipe`. A kind that lacks one of these does not compile.
 macro_rules! kinds {
-    ($(#[$about:meta])* enum Kind { $($(#[$doc:meta])* $kind:ident $(($($part:ty),+))?: $($name:literal = $value:expr),+;)* }) => {
+    ($(#[$about:meta])* enum Kind for $request:ident {
+        $($(#[$doc:meta])* $kind:ident $(($($part:ident: $type:ty),+))?: $traits:expr, $by:ident $plan:expr,
+            $($name:literal = $value:expr),+;)*
+    }) => {
         $(#[$about])*
         pub enum Kind {
-            $($(#[$doc])* $kind $(($($part),+))?,)*
+            $($(#[$doc])* $kind $(($($type),+))?,)*
         }
 
+        #[allow(unused_variables, reason = "not every row looks at the parts of its kind")]
         impl Kind {
             /// Every kind with its name on the command line.
             pub const ALL: &[(&'static str, Kind)] = &[$($(($name, $value)),+),*];
+
+            pub(super) fn traits(self) -> Traits {
+                match self { $(Kind::$kind $(($($part),+))? => $traits,)* }
+            }
+
+            /// The leaf of a request for this kind, if it is one.
+            pub(super) fn leaf(self, $request: &Request) -> Option<Result<Structure, BuildError>> {
+                match self { $(Kind::$kind $(($($part),+))? => kinds!(@leaf $by $plan),)* }
+            }
+
+            /// The plan of a request for this kind, if it is more than a leaf.
+            pub(super) fn recipe(self, $request: &Request) -> Option<Result<Plan, BuildError>> {
+                match self { $(Kind::$kind $(($($part),+))? => kinds!(@recipe $by $plan),)* }
+            }
         }
     };
+    (@leaf leaf $plan:expr) => { Some($plan) };
+    (@leaf recipe $plan:expr) => { None };
+    (@recipe leaf $plan:expr) => { None };
+    (@recipe recipe $plan:expr) => { Some($plan) };
 }
 
 kinds! {
@@ -62,63 +92,86 @@ kinds! {
 /// | [`Stacked`](Kind::Stacked) | filters of keys and frequent queries in turn | layers of Bloom, cuckoo or quotient filters |
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
-enum Kind {
+enum Kind for request {
     /// The planner chooses.
     #[default]
-    Auto: "auto" = Kind::Auto;
+    Auto:
+        Traits::keys(Always).growing(true).negatives(), recipe by_default(request),
+        "auto" = Kind::Auto;
 
     /// Bumped ribbon; a standard ribbon for small sets.
-    Ribbon: "ribbon" = Kind::Ribbon;
+    Ribbon:
+        Traits::keys(NotFast), leaf plain::ribbon(request),
+        "ribbon" = Kind::Ribbon;
 
     /// 3-wise binary fuse filter.
-    Fuse: "fuse" = Kind::Fuse;
+    Fuse:
+        Traits::keys(Always), leaf plain::fuse3(request),
+        "fuse" = Kind::Fuse;
 
     /// 4-wise binary fuse filter.
-    Fuse4: "fuse4" = Kind::Fuse4;
+    Fuse4:
+        Traits::keys(Always), leaf plain::fuse4(request),
+        "fuse4" = Kind::Fuse4;
 
     /// Split-block Bloom filter.
-    Bloom: "bloom" = Kind::Bloom;
+    Bloom:
+        Traits::keys(Always).growing(true), leaf plain::split_block(request),
+        "bloom" = Kind::Bloom;
 
     /// The Bloom filter of 1970.
-    ClassicBloom: "classic-bloom" = Kind::ClassicBloom;
+    ClassicBloom:
+        Traits::keys(Always).growing(true), leaf plain::classic_bloom(request),
+        "classic-bloom" = Kind::ClassicBloom;
 
     /// Cuckoo filter: see [`Cuckoo`](crate::Cuckoo). With [`Effort::Smallest`] its buckets are semi-sorted.
-    Cuckoo: "cuckoo" = Kind::Cuckoo;
+    Cuckoo:
+        Traits::keys(Always).growing(true), leaf plain::cuckoo(request),
+        "cuckoo" = Kind::Cuckoo;
 
     /// Quotient filter: see [`Quotient`](crate::Quotient).
-    Quotient: "quotient" = Kind::Quotient;
+    Quotient:
+        Traits::keys(Always).growing(true), leaf plain::quotient(request),
+        "quotient" = Kind::Quotient;
 
     /// A filter, columns whose free bits are chosen against the excluded keys, and one exact bit: see [`Build::columns`](crate::Build::columns).
-    Steered: "steered" = Kind::Steered;
+    Steered:
+        Traits::keys(NotFast).negatives(), recipe by_default(request),
+        "steered" = Kind::Steered;
 
     /// A filter and one exact bit for what passes it: ChainedFilter's `&`, or two filters.
-    Chained(Base):
+    Chained(base: Base):
+        Traits::keys(Always).on(base).negatives(), recipe chained::plan(base, request),
         "chained" = Kind::Chained(Base::Ribbon),
         "chained-fuse" = Kind::Chained(Base::Fuse),
         "chained-fuse4" = Kind::Chained(Base::Fuse4);
 
     /// Filters in turn on keys and negatives, and one exact bit: ChainedFilter's `& ~`.
-    Cascade(Base):
+    Cascade(base: Base):
+        Traits::keys(Always).on(base).negatives(), recipe cascade::steps(base, request).map(Plan::new),
         "cascade" = Kind::Cascade(Base::Ribbon),
         "cascade-fuse" = Kind::Cascade(Base::Fuse),
         "cascade-fuse4" = Kind::Cascade(Base::Fuse4),
         "cascade-bloom" = Kind::Cascade(Base::Bloom);
 
     /// A filter and its exact bit in the same words, on [`Base::Fuse`] or [`Base::Fuse4`].
-    Integrated(Base, Parts):
+    Integrated(base: Base, parts: Parts):
+        Traits::keys(Always).on(base).negatives(), recipe fpfs::integrated(base, parts, request).map(Plan::new),
         "integrated" = Kind::Integrated(Base::Fuse, Parts::One),
         "integrated-two" = Kind::Integrated(Base::Fuse, Parts::Two),
         "integrated-hybrid" = Kind::Integrated(Base::Fuse, Parts::Hybrid),
         "integrated-general" = Kind::Integrated(Base::Fuse, Parts::General);
 
     /// One filter that holds the excluded keys too, with the wrong fingerprint. Building it takes memory for all of them.
-    Naive(Base):
+    Naive(base: Base):
+        Traits::keys(Never).on(base).negatives(), recipe fpfs::naive(base, request).map(Plan::new),
         "naive" = Kind::Naive(Base::Ribbon),
         "naive-fuse" = Kind::Naive(Base::Fuse);
 
     /// Filters in turn on keys and on queries to expect, which then pass seldom: see [`Build::expect`](crate::Build::expect). On
     /// Bloom, cuckoo and quotient filters it takes keys after it was built: [`Stacked`](crate::Stacked).
-    Stacked(Base):
+    Stacked(base: Base):
+        Traits::keys(Always).on(base).growing(base.alone().traits().more_keys), recipe plain(base.alone(), request),
         "stacked" = Kind::Stacked(Base::Ribbon),
         "stacked-fuse" = Kind::Stacked(Base::Fuse),
         "stacked-fuse4" = Kind::Stacked(Base::Fuse4),
@@ -151,28 +204,27 @@ pub(super) enum Chosen {
     Never,
 }
 
-impl Kind {
-    pub(super) fn traits(self) -> Traits {
-        use Chosen::{Always, Never, NotFast};
-        let on = |base: Base, chosen: Chosen| if base == Base::Ribbon && chosen == Always { NotFast } else { chosen };
-        let (negatives, more_keys, chosen, base) = match self {
-            Kind::Auto => (true, true, Always, None),
-            Kind::Ribbon => (false, false, NotFast, None),
-            Kind::Fuse | Kind::Fuse4 => (false, false, Always, None),
-            Kind::Bloom | Kind::ClassicBloom | Kind::Cuckoo | Kind::Quotient => (false, true, Always, None),
-            Kind::Steered => (true, false, NotFast, None),
-            Kind::Chained(base) | Kind::Cascade(base) | Kind::Integrated(base, _) => {
-                (true, false, on(base, Always), Some(base))
-            }
-            Kind::Naive(base) => (true, false, Never, Some(base)),
-            Kind::Stacked(base) => {
-                let changes = matches!(base, Base::Bloom | Base::Cuckoo | Base::Quotient);
-                (false, changes, on(base, Always), Some(base))
-            }
-        };
-        Traits { negatives, more_keys, chosen, base }
+impl Traits {
+    /// A kind that knows keys alone, and is built once.
+    fn keys(chosen: Chosen) -> Traits {
+        Traits { negatives: false, more_keys: false, chosen, base: None }
     }
 
+    fn negatives(self) -> Traits {
+        Traits { negatives: true, ..self }
+    }
+
+    fn growing(self, more_keys: bool) -> Traits {
+        Traits { more_keys, ..self }
+    }
+
+    fn on(self, base: Base) -> Traits {
+        let slow = base == Base::Ribbon && self.chosen == Chosen::Always;
+        Traits { base: Some(base), chosen: if slow { Chosen::NotFast } else { self.chosen }, ..self }
+    }
+}
+
+impl Kind {
     /// The name on the command line.
     pub(crate) fn name(self) -> &'static str {
         Kind::ALL.iter().find(|(_, known)| *known == self).map_or("custom", |(name, _)| name)

@@ -2,7 +2,7 @@
 
 use super::budget::{allowed, budget, file_bits, per_key, too_few};
 use super::request::{MAX_WIDTH, MIN_WIDTH};
-use super::{Base, Effort, Goal, Kind, Request, Step, Structure};
+use super::{Base, Effort, Goal, Kind, Plan, Request, Step, Structure};
 use crate::error::{BuildError, Lack};
 use crate::gather::{SHARD_KEYS, shard_bits};
 use crate::leaves::bloom::{classic, split};
@@ -68,52 +68,63 @@ impl Base {
     }
 }
 
-/// One filter on the keys.
-pub(super) fn plain(request: &Request) -> Result<Step, BuildError> {
-    let Request { keys: n, goal, effort, .. } = *request;
-    let fuse = |arity| move |width| Structure::Fuse(fuse::Params { arity, width });
-    let wide = effort == Effort::Smallest;
-    let structure = match request.kind {
-        Kind::Fuse => fit_width(request, fuse(fuse::Arity::Three))?,
-        Kind::Fuse4 => fit_width(request, fuse(fuse::Arity::Four))?,
-        Kind::Bloom => {
-            let params = match goal {
-                Goal::BitsPerKey(bits) => split::Params::for_bits_per_key(n, budget(n, bits, 256)?)?,
-                Goal::Rate(rate) => split::Params::for_rate(n, rate)?,
-                Goal::Exact | Goal::Share(_) => split::Params::for_rate(n, 0.5)?,
-            };
-            split::PerKey { bits_per_key: per_key(params.blocks * 256, n, goal)? }.into()
-        }
-        Kind::ClassicBloom => {
-            let params = match goal {
-                Goal::BitsPerKey(bits) => classic::Params::for_bits_per_key(n, budget(n, bits, 64)?)?,
-                Goal::Rate(rate) => classic::Params::for_rate(n, rate)?,
-                Goal::Exact | Goal::Share(_) => classic::Params::for_rate(n, 0.5)?,
-            };
-            classic::PerKey { bits_per_key: per_key(params.bits, n, goal)?, hashes: params.hashes }.into()
-        }
-        Kind::Cuckoo => Structure::Cuckoo(match goal {
-            Goal::BitsPerKey(_) => {
-                let shards = 1 << shard_bits(n, SHARD_KEYS);
-                let params = cuckoo::Params::for_room(n, shards, request.room(1)?, wide);
-                params.map_err(|least| request.too_few(1, least))?
-            }
-            Goal::Rate(rate) => cuckoo::Params::for_rate(n, rate, wide)?,
-            Goal::Exact | Goal::Share(_) => cuckoo::Params::for_rate(n, 0.5, wide)?,
-        }),
-        Kind::Quotient => Structure::Quotient(quotient_params(n, goal)?),
-        Kind::Ribbon
-        | Kind::Auto
-        | Kind::Steered
-        | Kind::Chained(_)
-        | Kind::Cascade(_)
-        | Kind::Integrated(..)
-        | Kind::Naive(_)
-        | Kind::Stacked(_) => {
-            fit_width(request, |width| Structure::Ribbon(ribbon::Params { width, wide, nested: false }))?
-        }
+/// One filter on the keys; a ribbon where the kind is more than a leaf.
+pub(super) fn plain(kind: Kind, request: &Request) -> Result<Plan, BuildError> {
+    let request = &Request { kind, ..*request };
+    let structure = kind.leaf(request).unwrap_or_else(|| ribbon(request))?;
+    Ok(Plan::new(vec![Step { role: Role::Refuse, structure }]))
+}
+
+pub(super) fn ribbon(request: &Request) -> Result<Structure, BuildError> {
+    let wide = request.effort == Effort::Smallest;
+    fit_width(request, |width| ribbon::Params { width, wide, nested: false }.into())
+}
+
+pub(super) fn fuse3(request: &Request) -> Result<Structure, BuildError> {
+    fit_width(request, |width| fuse::Params { arity: fuse::Arity::Three, width }.into())
+}
+
+pub(super) fn fuse4(request: &Request) -> Result<Structure, BuildError> {
+    fit_width(request, |width| fuse::Params { arity: fuse::Arity::Four, width }.into())
+}
+
+pub(super) fn split_block(request: &Request) -> Result<Structure, BuildError> {
+    let Request { keys: n, goal, .. } = *request;
+    let params = match goal {
+        Goal::BitsPerKey(bits) => split::Params::for_bits_per_key(n, budget(n, bits, 256)?)?,
+        Goal::Rate(rate) => split::Params::for_rate(n, rate)?,
+        Goal::Exact | Goal::Share(_) => split::Params::for_rate(n, 0.5)?,
     };
-    Ok(Step { role: Role::Refuse, structure })
+    Ok(split::PerKey { bits_per_key: per_key(params.blocks * 256, n, goal)? }.into())
+}
+
+pub(super) fn classic_bloom(request: &Request) -> Result<Structure, BuildError> {
+    let Request { keys: n, goal, .. } = *request;
+    let params = match goal {
+        Goal::BitsPerKey(bits) => classic::Params::for_bits_per_key(n, budget(n, bits, 64)?)?,
+        Goal::Rate(rate) => classic::Params::for_rate(n, rate)?,
+        Goal::Exact | Goal::Share(_) => classic::Params::for_rate(n, 0.5)?,
+    };
+    Ok(classic::PerKey { bits_per_key: per_key(params.bits, n, goal)?, hashes: params.hashes }.into())
+}
+
+pub(super) fn cuckoo(request: &Request) -> Result<Structure, BuildError> {
+    let Request { keys: n, goal, effort, .. } = *request;
+    let semi_sorted = effort == Effort::Smallest;
+    let params = match goal {
+        Goal::BitsPerKey(_) => {
+            let shards = 1 << shard_bits(n, SHARD_KEYS);
+            let params = cuckoo::Params::for_room(n, shards, request.room(1)?, semi_sorted);
+            params.map_err(|least| request.too_few(1, least))?
+        }
+        Goal::Rate(rate) => cuckoo::Params::for_rate(n, rate, semi_sorted)?,
+        Goal::Exact | Goal::Share(_) => cuckoo::Params::for_rate(n, 0.5, semi_sorted)?,
+    };
+    Ok(params.into())
+}
+
+pub(super) fn quotient(request: &Request) -> Result<Structure, BuildError> {
+    Ok(quotient_params(request.keys, request.goal)?.into())
 }
 
 /// Slots and remainders of a quotient filter.

@@ -49,7 +49,7 @@ pub(crate) struct Steps {
     rest: Box<[Step]>,
     /// Whether the answer of the first leaf is the answer.
     single: bool,
-    /// The function that gives it, where the leaf has one shard.
+    /// The function that starts with the first leaf, where that refuses or decides and has one shard.
     ask: Option<QueryFn<Steps>>,
 }
 
@@ -63,6 +63,11 @@ impl Holds for Steps {
             None => None,
         }
     }
+
+    #[inline(always)]
+    fn rest(&self, key: Digest) -> bool {
+        self.single || self.later_steps(key)
+    }
 }
 
 impl Steps {
@@ -75,7 +80,7 @@ impl Steps {
             Some(Role::Admit) | None => false,
         };
         let ask = match &first {
-            Some(step) if single && step.leaf.shards() == 1 => Some(step.leaf.query_fn()),
+            Some(step) if step.role != Role::Admit && step.leaf.shards() == 1 => Some(step.leaf.query_fn()),
             Some(_) | None => None,
         };
         Steps { first, rest, single, ask }
@@ -97,9 +102,14 @@ impl Steps {
 
     /// The answer of one step after the other.
     fn one_by_one(&self, key: Digest) -> bool {
-        if let Some(answer) = self.first.as_ref().and_then(|step| step.ends(key)) {
-            return answer;
+        match self.first.as_ref().and_then(|step| step.ends(key)) {
+            Some(answer) => answer,
+            None => self.later_steps(key),
         }
+    }
+
+    /// The answer for a key that the first step leaves undecided.
+    fn later_steps(&self, key: Digest) -> bool {
         for step in &self.rest {
             if let Some(answer) = step.ends(key) {
                 return answer;

@@ -20,7 +20,8 @@
 //!   number of columns at run time is 1.2 to 1.8 times slower.
 //! * The *processor* is a `Level`, which `arch.rs` turns into one of three copies of the function.
 //! * A leaf of one shard gets a function that looks for no shard ([`Only`]), all others go by the key's ([`Sharded`]).
-//! * A list of one such leaf has a function that starts at the list ([`Holds`]): two tests less, a fifth of the shortest queries.
+//! * A list that starts with such a leaf has a function that starts at the list ([`Holds`]): two tests less, a fifth of the
+//!   shortest queries, and a "no" of the first leaf is the answer at once.
 //!
 //! Shards of one leaf nearly always share a shape ([`Query::same_kernel`]). Where they do not, each answers by its reference,
 //! [`Query::contains`]: slower, and the same answers. Many keys at once are a loop of the leaf's own, [`Query::contains_many`].
@@ -253,7 +254,7 @@ impl<G: Query> ShardedLeaf<G> {
 
 impl<G: Entry> ShardedLeaf<G> {
     /// The function for what `A` answers about a part, for this processor and number of shards.
-    pub(crate) fn by<T: Holds, A: Answer<Part<G>, O>, O: Missing>(&self, level: Level) -> QueryFn<T, O> {
+    pub(crate) fn by<T: Holds, A: Answer<Part<G>, O>, O: Output>(&self, level: Level) -> QueryFn<T, O> {
         match self.bits {
             _ if T::ONE_SHARD => QueryFn::new::<Only<G, A>>(level),
             0 => QueryFn::quick::<Only<G, A>, Sharded<G, A>>(level),
@@ -286,24 +287,43 @@ impl<G> ShardedLeaf<G> {
     }
 }
 
-/// The answer of a leaf that is not there: what denies nothing.
-pub(crate) trait Missing {
+/// What a leaf answers with.
+pub(crate) trait Output {
+    /// The answer of a leaf that is not there: what denies nothing.
     const MISSING: Self;
-}
-impl Missing for bool {
-    const MISSING: bool = true;
-}
-impl Missing for u32 {
-    const MISSING: u32 = 0;
+
+    /// The answer of what holds the leaf, from the leaf's own.
+    fn of<T: Holds>(self, asked: &T, key: Digest) -> Self;
 }
 
-/// What a function is called with: a leaf, or a list of steps whose only leaf it is, which saves the way there.
+impl Output for bool {
+    const MISSING: bool = true;
+
+    #[inline(always)]
+    fn of<T: Holds>(self, asked: &T, key: Digest) -> bool {
+        self && asked.rest(key)
+    }
+}
+
+impl Output for u32 {
+    const MISSING: u32 = 0;
+
+    #[inline(always)]
+    fn of<T: Holds>(self, _: &T, _: Digest) -> u32 {
+        self
+    }
+}
+
+/// What a function is called with: a leaf, or a list of steps that starts with it, which saves the way there.
 pub(crate) trait Holds: 'static {
     /// Whether functions are wanted for leaves of one shard only.
     const ONE_SHARD: bool;
 
     /// The leaf.
     fn leaf(&self) -> Option<&Leaf>;
+
+    /// The answer for a key that the leaf says yes to.
+    fn rest(&self, key: Digest) -> bool;
 }
 
 impl Holds for Leaf {
@@ -313,18 +333,23 @@ impl Holds for Leaf {
     fn leaf(&self) -> Option<&Leaf> {
         Some(self)
     }
+
+    #[inline(always)]
+    fn rest(&self, _: Digest) -> bool {
+        true
+    }
 }
 
 /// Asks the only part of a leaf.
 struct Only<G, A>(PhantomData<(G, A)>);
 
-impl<T: Holds, G: Entry, O: Missing, A: Answer<Part<G>, O>> Answer<T, O> for Only<G, A> {
+impl<T: Holds, G: Entry, O: Output, A: Answer<Part<G>, O>> Answer<T, O> for Only<G, A> {
     #[inline(always)]
     fn answer<I: Isa>(asked: &T, key: Digest) -> O {
         // Not by closures: they would be compiled for any processor.
         match asked.leaf() {
             Some(leaf) => match G::of(leaf) {
-                Some(leaf) => A::answer::<I>(&leaf.first, key),
+                Some(leaf) => A::answer::<I>(&leaf.first, key).of(asked, key),
                 None => O::MISSING,
             },
             None => O::MISSING,
@@ -335,12 +360,12 @@ impl<T: Holds, G: Entry, O: Missing, A: Answer<Part<G>, O>> Answer<T, O> for Onl
 /// Asks the part that the key belongs to.
 struct Sharded<G, A>(PhantomData<(G, A)>);
 
-impl<T: Holds, G: Entry, O: Missing, A: Answer<Part<G>, O>> Answer<T, O> for Sharded<G, A> {
+impl<T: Holds, G: Entry, O: Output, A: Answer<Part<G>, O>> Answer<T, O> for Sharded<G, A> {
     #[inline(always)]
     fn answer<I: Isa>(asked: &T, key: Digest) -> O {
         match asked.leaf() {
             Some(leaf) => match G::of(leaf) {
-                Some(leaf) => A::answer::<I>(leaf.part(key), key),
+                Some(leaf) => A::answer::<I>(leaf.part(key), key).of(asked, key),
                 None => O::MISSING,
             },
             None => O::MISSING,

@@ -221,6 +221,8 @@ fn run_v4<K: Kernel>(kernel: K) -> K::Output {
 
 /// How something answers for one key: yes or no, or with a value. `answer` must be `#[inline(always)]`.
 pub(crate) trait Answer<T, O = bool> {
+    /// As [`Kernel::V4`].
+    const V4: bool = false;
     /// The query itself.
     fn answer<I: Isa>(asked: &T, key: Digest) -> O;
 }
@@ -262,9 +264,9 @@ impl<T, O> QueryFn<T, O> {
             #[cfg(not(target_arch = "x86_64"))]
             Set::Base => QueryFn(answer_base::<T, O, A>),
             #[cfg(target_arch = "x86_64")]
-            Set::V3 => QueryFn(answer_v3::<T, O, A>),
+            Set::V4 if A::V4 => QueryFn(answer_v4::<T, O, A>),
             #[cfg(target_arch = "x86_64")]
-            Set::V4 => QueryFn(answer_v4::<T, O, A>),
+            Set::V3 | Set::V4 => QueryFn(answer_v3::<T, O, A>),
         }
     }
 

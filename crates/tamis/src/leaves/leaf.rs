@@ -344,6 +344,8 @@ impl Holds for Leaf {
 struct Only<G, A>(PhantomData<(G, A)>);
 
 impl<T: Holds, G: Entry, O: Output, A: Answer<Part<G>, O>> Answer<T, O> for Only<G, A> {
+    const V4: bool = A::V4;
+
     #[inline(always)]
     fn answer<I: Isa>(asked: &T, key: Digest) -> O {
         // Not by closures: they would be compiled for any processor.
@@ -361,6 +363,8 @@ impl<T: Holds, G: Entry, O: Output, A: Answer<Part<G>, O>> Answer<T, O> for Only
 struct Sharded<G, A>(PhantomData<(G, A)>);
 
 impl<T: Holds, G: Entry, O: Output, A: Answer<Part<G>, O>> Answer<T, O> for Sharded<G, A> {
+    const V4: bool = A::V4;
+
     #[inline(always)]
     fn answer<I: Isa>(asked: &T, key: Digest) -> O {
         match asked.leaf() {

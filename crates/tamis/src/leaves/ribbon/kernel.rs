@@ -344,6 +344,8 @@ impl Ribbon {
 pub(super) struct One<K>(PhantomData<K>);
 
 impl<K: Lookup, O: Outcome> Answer<Part<Ribbon>, O> for One<K> {
+    const V4: bool = K::V4;
+
     #[inline(always)]
     fn answer<I: Isa>(part: &Part<Ribbon>, key: Digest) -> O {
         let (ribbon, payload) = (&part.geometry, &part.payload[..]);

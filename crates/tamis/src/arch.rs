@@ -248,26 +248,18 @@ impl<T, O> std::fmt::Debug for QueryFn<T, O> {
 impl<T, O> QueryFn<T, O> {
     /// The way `A` answers, compiled for `level`.
     pub(crate) fn new<A: Answer<T, O>>(level: Level) -> QueryFn<T, O> {
-        QueryFn::quick::<A, A>(level)
-    }
-
-    /// The way `A` answers, compiled for any processor: where speed does not matter.
-    pub(crate) fn portable<A: Answer<T, O>>() -> QueryFn<T, O> {
-        QueryFn(answer_base::<T, O, A>)
-    }
-
-    /// `A` where the processor's best set is worth code of its own ([`Isa::QUICK`]), `B` elsewhere.
-    pub(crate) fn quick<A: Answer<T, O>, B: Answer<T, O>>(level: Level) -> QueryFn<T, O> {
         match level.0 {
-            #[cfg(target_arch = "x86_64")]
-            Set::Base => QueryFn(answer_base::<T, O, B>),
-            #[cfg(not(target_arch = "x86_64"))]
             Set::Base => QueryFn(answer_base::<T, O, A>),
             #[cfg(target_arch = "x86_64")]
             Set::V4 if A::V4 => QueryFn(answer_v4::<T, O, A>),
             #[cfg(target_arch = "x86_64")]
             Set::V3 | Set::V4 => QueryFn(answer_v3::<T, O, A>),
         }
+    }
+
+    /// The way `A` answers, compiled for any processor: where speed does not matter.
+    pub(crate) fn portable<A: Answer<T, O>>() -> QueryFn<T, O> {
+        QueryFn(answer_base::<T, O, A>)
     }
 
     /// Asks.

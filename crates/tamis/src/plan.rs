@@ -71,16 +71,16 @@ pub(crate) fn plan(request: &Request) -> Result<Plan, BuildError> {
     };
     let request = &Request { negatives: request.negatives + more, ..*request };
     let Request { keys, negatives, goal, kind, .. } = *request;
-    match kind {
-        // Without keys there is nothing to spend bits on, and nothing to exclude from.
-        _ if keys == 0 => {
-            let kind = if kind.traits().negatives { Kind::Ribbon } else { kind };
-            plain(kind, &Request { goal: Goal::Rate(0.5), columns: None, ..*request })
-        }
-        // Without negatives the answer is yes.
-        _ if negatives == 0 && matches!(goal, Goal::Exact | Goal::Share(_)) => Ok(Plan::new(vec![])),
-        kind => kind.recipe(request).unwrap_or_else(|| plain(kind, request)),
+    // Without keys there is nothing to spend bits on, and nothing to exclude from.
+    if keys == 0 {
+        let kind = if kind.traits().negatives { Kind::Ribbon } else { kind };
+        return plain(kind, &Request { goal: Goal::Rate(0.5), columns: None, ..*request });
     }
+    // Without negatives the answer is yes.
+    if negatives == 0 && matches!(goal, Goal::Exact | Goal::Share(_)) {
+        return Ok(Plan::new(vec![]));
+    }
+    kind.recipe(request).unwrap_or_else(|| plain(kind, request))
 }
 
 /// The default: what takes the least room, or the least time at [`Effort::Fast`].

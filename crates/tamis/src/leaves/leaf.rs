@@ -19,9 +19,9 @@
 //! * The *shape* is a type that implements [`Answer`] for a [`Part`]: widths are constants of it. A ribbon that is told its
 //!   number of columns at run time is 1.2 to 1.8 times slower.
 //! * The *processor* is a `Level`, which `arch.rs` turns into one of three copies of the function.
-//! * A leaf of one shard gets a function that looks for no shard ([`Only`]), all others go by the key's ([`Sharded`]).
-//! * A list that starts with such a leaf has a function that starts at the list ([`Holds`]): two tests less, a fifth of the
-//!   shortest queries, and a "no" of the first leaf is the answer at once.
+//! * A list of steps whose first leaf has one shard has a function that starts at the list ([`Holds`]) and looks for no shard
+//!   ([`Only`]): a fifth less for the shortest queries, and a "no" of the first leaf is the answer at once. The functions of
+//!   later leaves, and of leaves with several shards, go by the key's shard ([`Sharded`]).
 //!
 //! Shards of one leaf nearly always share a shape ([`Query::same_kernel`]). Where they do not, each answers by its reference,
 //! [`Query::contains`]: slower, and the same answers. Many keys at once are a loop of the leaf's own, [`Query::contains_many`].
@@ -255,10 +255,9 @@ impl<G: Query> ShardedLeaf<G> {
 impl<G: Entry> ShardedLeaf<G> {
     /// The function for what `A` answers about a part, for this processor and number of shards.
     pub(crate) fn by<T: Holds, A: Answer<Part<G>, O>, O: Output>(&self, level: Level) -> QueryFn<T, O> {
-        match self.bits {
-            _ if T::ONE_SHARD => QueryFn::new::<Only<G, A>>(level),
-            0 => QueryFn::quick::<Only<G, A>, Sharded<G, A>>(level),
-            _ => QueryFn::new::<Sharded<G, A>>(level),
+        match T::ONE_SHARD {
+            true => QueryFn::new::<Only<G, A>>(level),
+            false => QueryFn::new::<Sharded<G, A>>(level),
         }
     }
 }
@@ -316,7 +315,7 @@ impl Output for u32 {
 
 /// What a function is called with: a leaf, or a list of steps that starts with it, which saves the way there.
 pub(crate) trait Holds: 'static {
-    /// Whether functions are wanted for leaves of one shard only.
+    /// Whether the leaf has one shard.
     const ONE_SHARD: bool;
 
     /// The leaf.

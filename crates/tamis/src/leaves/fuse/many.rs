@@ -1,5 +1,8 @@
 //! many keys -> their answers or values: all cells are asked from memory before the first one is looked at.
 
+// Indices: iterators of several slices are a third more code for each of ninety forms.
+#![allow(clippy::needless_range_loop)]
+
 #[cfg(feature = "maps")]
 use super::{Fuse, Itself};
 use super::{View, fingerprint, resolve};
@@ -90,15 +93,23 @@ fn in_blocks<C: Cells, const K: usize, V: View, O: Copy, const SINGLE: bool>(
     out: &mut [O],
 ) {
     let mut block = [Found { addresses: [0; K], fingerprint: 0, mask: 0 }; BLOCK];
-    for (keys, out) in keys.chunks(BLOCK).zip(out.chunks_mut(BLOCK)) {
+    let mut done = 0;
+    while done < keys.len() {
+        let end = keys.len().min(done + BLOCK);
+        let (keys, out) = (&keys[done..end], &mut out[done..end]);
         find::<C, K, V, SINGLE>(leaf, file, keys, &mut block);
-        for ((out, &key), found) in out.iter_mut().zip(keys).zip(&block) {
+        for i in 0..keys.len() {
+            let found = &block[i];
             let mut sum = Some(0);
-            for &address in &found.addresses {
-                sum = sum.and_then(|sum| Some(sum ^ C::load(file, address)?));
+            for j in 0..K {
+                sum = match (sum, C::load(file, found.addresses[j])) {
+                    (Some(sum), Some(cell)) => Some(sum ^ cell),
+                    _ => None,
+                };
             }
-            *out = finish(sum, found.fingerprint, found.mask, key);
+            out[i] = finish(sum, found.fingerprint, found.mask, keys[i]);
         }
+        done = end;
     }
 }
 
@@ -110,15 +121,16 @@ fn find<C: Cells, const K: usize, V: View, const SINGLE: bool>(
     keys: &[Digest],
     block: &mut [Found<K>; BLOCK],
 ) {
-    for (found, &key) in block.iter_mut().zip(keys) {
+    for i in 0..keys.len() {
+        let (found, key) = (&mut block[i], keys[i]);
         let part = leaf.part_of::<SINGLE>(key);
         let fuse = V::fuse(&part.geometry);
         let cells = C::new(fuse.bits, fuse.cut);
         let h = fuse.hash(key);
         let slots = fuse.slots::<K>(h);
-        for (address, &slot) in found.addresses.iter_mut().zip(&slots) {
-            *address = cells.address(part.start, slot);
-            arch::prefetch(file, C::byte(*address));
+        for j in 0..K {
+            found.addresses[j] = cells.address(part.start, slots[j]);
+            arch::prefetch(file, C::byte(found.addresses[j]));
         }
         found.fingerprint = fingerprint(h);
         found.mask = V::mask(&part.geometry, h, cells.mask(slots[0]));

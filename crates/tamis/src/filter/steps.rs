@@ -19,7 +19,7 @@
 use crate::arch::{Answer, Isa, Level, QueryFn};
 use crate::hash::Digest;
 pub use crate::leaves::Role;
-use crate::leaves::{Holds, Leaf};
+use crate::leaves::{Entry, Holds, Leaf, Part};
 
 /// One step of a filter.
 #[derive(Debug, Clone)]
@@ -54,12 +54,13 @@ pub(crate) struct Steps {
 }
 
 impl Holds for Steps {
-    const ONE_SHARD: bool = true;
-
     #[inline(always)]
-    fn leaf(&self) -> Option<&Leaf> {
+    fn part<G: Entry>(&self, key: Digest) -> Option<&Part<G>> {
         match &self.first {
-            Some(step) => Some(&step.leaf),
+            Some(step) => match G::of(&step.leaf) {
+                Some(leaf) => Some(leaf.part_of::<true>(key)),
+                None => None,
+            },
             None => None,
         }
     }

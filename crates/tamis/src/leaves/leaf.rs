@@ -8,20 +8,20 @@
 //! # How a query finds its function
 //!
 //! A query takes 3 to 20 ns, so nothing is decided twice. When a file is opened every leaf is asked for a [`QueryFn`]: a pointer
-//! to one function that is compiled for its shape, for the processor, and for the number of its shards.
+//! to one function that is compiled for its shape and for the processor.
 //!
 //! ```text
 //!   Step::new ─▶ Leaf::query_fn ─▶ ShardedLeaf::query_fn ─▶ Ribbon::query_fn                  which shape?
 //!                                                                │  One<Columns<8, false>>
-//!   Filter::contains ── one indirect call ──▶ v4(leaf, digest) ◀─┴─ ShardedLeaf::by           which processor, how many shards?
+//!   Filter::contains ── one indirect call ──▶ v4(leaf, digest) ◀─┴─ ShardedLeaf::by           which processor?
 //! ```
 //!
 //! * The *shape* is a type that implements [`Answer`] for a [`Part`]: widths are constants of it. A ribbon that is told its
 //!   number of columns at run time is 1.2 to 1.8 times slower.
 //! * The *processor* is a `Level`, which `arch.rs` turns into one of three copies of the function.
-//! * A list of steps whose first leaf has one shard has a function that starts at the list ([`Holds`]) and looks for no shard
-//!   ([`Only`]): a fifth less for the shortest queries, and a "no" of the first leaf is the answer at once. The functions of
-//!   later leaves, and of leaves with several shards, go by the key's shard ([`Sharded`]).
+//! * A list of steps whose first leaf has one shard has a function that starts at the list and looks for no shard ([`Holds`]): a
+//!   fifth less for the shortest queries, and a "no" of the first leaf is the answer at once. The functions of later leaves,
+//!   and of leaves with several shards, go by the key's shard.
 //!
 //! Shards of one leaf nearly always share a shape ([`Query::same_kernel`]). Where they do not, each answers by its reference,
 //! [`Query::contains`]: slower, and the same answers. Many keys at once are a loop of the leaf's own, [`Query::contains_many`].
@@ -194,7 +194,7 @@ impl<G: Query> ShardedLeaf<G> {
     pub(crate) fn query_fn<T: Holds>(&self) -> QueryFn<T> {
         match self.uniform {
             true => self.first.geometry.query_fn(self),
-            false => QueryFn::portable::<Sharded<G, Reference>>(),
+            false => QueryFn::portable::<Ask<G, Reference>>(),
         }
     }
 
@@ -218,7 +218,7 @@ impl<G: Query> ShardedLeaf<G> {
     #[cfg(feature = "maps")]
     pub(crate) fn value_fn(&self) -> Option<QueryFn<Leaf, u32>> {
         let quick = self.first.geometry.value_fn(self);
-        if G::HAS_VALUES && !self.uniform { Some(QueryFn::portable::<Sharded<G, Reference>>()) } else { quick }
+        if G::HAS_VALUES && !self.uniform { Some(QueryFn::portable::<Ask<G, Reference>>()) } else { quick }
     }
 
     /// Values of many keys.
@@ -253,12 +253,9 @@ impl<G: Query> ShardedLeaf<G> {
 }
 
 impl<G: Entry> ShardedLeaf<G> {
-    /// The function for what `A` answers about a part, for this processor and number of shards.
+    /// The function for what `A` answers about a part, for this processor.
     pub(crate) fn by<T: Holds, A: Answer<Part<G>, O>, O: Output>(&self, level: Level) -> QueryFn<T, O> {
-        match T::ONE_SHARD {
-            true => QueryFn::new::<Only<G, A>>(level),
-            false => QueryFn::new::<Sharded<G, A>>(level),
-        }
+        QueryFn::new::<Ask<G, A>>(level)
     }
 }
 
@@ -315,22 +312,20 @@ impl Output for u32 {
 
 /// What a function is called with: a leaf, or a list of steps that starts with it, which saves the way there.
 pub(crate) trait Holds: 'static {
-    /// Whether the leaf has one shard.
-    const ONE_SHARD: bool;
-
-    /// The leaf.
-    fn leaf(&self) -> Option<&Leaf>;
+    /// The part for a key, if the leaf has this geometry.
+    fn part<G: Entry>(&self, key: Digest) -> Option<&Part<G>>;
 
     /// The answer for a key that the leaf says yes to.
     fn rest(&self, key: Digest) -> bool;
 }
 
 impl Holds for Leaf {
-    const ONE_SHARD: bool = false;
-
     #[inline(always)]
-    fn leaf(&self) -> Option<&Leaf> {
-        Some(self)
+    fn part<G: Entry>(&self, key: Digest) -> Option<&Part<G>> {
+        match G::of(self) {
+            Some(leaf) => Some(leaf.part(key)),
+            None => None,
+        }
     }
 
     #[inline(always)]
@@ -339,38 +334,17 @@ impl Holds for Leaf {
     }
 }
 
-/// Asks the only part of a leaf.
-struct Only<G, A>(PhantomData<(G, A)>);
+/// Asks the part of a leaf that the key belongs to.
+struct Ask<G, A>(PhantomData<(G, A)>);
 
-impl<T: Holds, G: Entry, O: Output, A: Answer<Part<G>, O>> Answer<T, O> for Only<G, A> {
+impl<T: Holds, G: Entry, O: Output, A: Answer<Part<G>, O>> Answer<T, O> for Ask<G, A> {
     const V4: bool = A::V4;
 
     #[inline(always)]
     fn answer<I: Isa>(asked: &T, key: Digest) -> O {
-        // Not by closures: they would be compiled for any processor.
-        match asked.leaf() {
-            Some(leaf) => match G::of(leaf) {
-                Some(leaf) => A::answer::<I>(&leaf.first, key).of(asked, key),
-                None => O::MISSING,
-            },
-            None => O::MISSING,
-        }
-    }
-}
-
-/// Asks the part that the key belongs to.
-struct Sharded<G, A>(PhantomData<(G, A)>);
-
-impl<T: Holds, G: Entry, O: Output, A: Answer<Part<G>, O>> Answer<T, O> for Sharded<G, A> {
-    const V4: bool = A::V4;
-
-    #[inline(always)]
-    fn answer<I: Isa>(asked: &T, key: Digest) -> O {
-        match asked.leaf() {
-            Some(leaf) => match G::of(leaf) {
-                Some(leaf) => A::answer::<I>(leaf.part(key), key).of(asked, key),
-                None => O::MISSING,
-            },
+        // Not by a closure: it would be compiled for any processor.
+        match asked.part::<G>(key) {
+            Some(part) => A::answer::<I>(part, key).of(asked, key),
             None => O::MISSING,
         }
     }

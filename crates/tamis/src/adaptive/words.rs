@@ -214,11 +214,11 @@ impl<const SHIFT: u32> Words<Scattered<SHIFT>> {
             return false;
         }
         // In the order of their homes no word has to search for its slot: a file may give all words one home.
-        let mut words: Vec<(usize, u64)> = sorted.iter().map(|&word| (self.home(word), word)).collect();
+        let mut words: Vec<(u64, u64)> = sorted.iter().map(|&word| (self.home(word) as u64, word)).collect();
         words.sort_unstable();
         let (mut next, mut start) = (0, 0);
         for (home, word) in words {
-            next = next.max(home);
+            next = next.max(home as usize);
             let past = next >= self.slots.len();
             while past && self.slots[start] != 0 {
                 start += 1;

@@ -338,9 +338,11 @@ fn range(option: &str, given: f64, least: f64, most: f64) -> String {
 
 /// Pairs of positions, as the end of a sentence.
 fn places(first: &[(u64, u64)], lead: &str, between: &str) -> String {
-    let places = first.iter().map(|(one, other)| format!("{lead} {one} {between} {other}"));
-    let places = places.collect::<Vec<_>>().join(", ");
-    if places.is_empty() { places } else { format!(": {places}") }
+    let mut places = String::new();
+    for (i, (one, other)) in first.iter().enumerate() {
+        places += &format!("{} {lead} {one} {between} {other}", if i == 0 { ":" } else { "," });
+    }
+    places
 }
 
 /// A number without hundreds of digits.

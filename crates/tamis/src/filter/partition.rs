@@ -208,15 +208,15 @@ pub(crate) fn encode_table(
         hash.finish()
     };
     for (_, number) in numbers(labels.len(), set) {
-        let entry = |(label, group): (Label, u8)| (label.fingerprint(number, width), group);
-        let mut entries: Vec<(u64, u8)> = labels.clone().map(entry).collect();
+        let entry = |(label, group): (Label, u8)| (label.fingerprint(number, width), group.into());
+        let mut entries: Vec<(u64, u64)> = labels.clone().map(entry).collect();
         entries.sort_unstable();
         if entries.is_sorted_by(|a, b| a.0 < b.0) {
             crate::format::put_varint(out, labels.len() as u64);
             crate::format::put_varint(out, number);
             for (fingerprint, group) in entries {
                 out.extend_from_slice(&fingerprint.to_le_bytes()[..width]);
-                out.push(group);
+                out.push(group as u8);
             }
             return Some(());
         }

@@ -110,7 +110,11 @@ impl Side {
     /// To be changed: unpacked the first time.
     pub(crate) fn open(&mut self) -> &mut BTreeMap<Digest, Vec<u32>> {
         let packed = &self.packed;
-        self.open.get_or_insert_with(|| (0..packed.len()).map(|at| (packed.name(at), packed.list(at))).collect())
+        self.open.get_or_insert_with(|| {
+            let mut open = BTreeMap::new();
+            open.extend((0..packed.len()).map(|at| (packed.name(at), packed.list(at))));
+            open
+        })
     }
 
     /// As it is written, for so many sets: lists depend on their number, and some may have been added.

@@ -67,30 +67,37 @@ impl Isa for Base {
     const QUICK: bool = cfg!(not(target_arch = "x86_64"));
 }
 
+/// What V3 and V4 share.
+macro_rules! v3 {
+    () => {
+        #[cfg(target_arch = "x86_64")]
+        #[inline(always)]
+        fn block_contains(block: &[u8; 32], hash: u32) -> bool {
+            // SAFETY: only `dispatch` and `QueryFn` name this set, after detection found avx2.
+            unsafe { block::contains_avx2(block, hash) }
+        }
+
+        #[cfg(target_arch = "x86_64")]
+        #[inline(always)]
+        fn block_insert(block: &mut [u8; 32], hash: u32) {
+            // SAFETY: as above.
+            unsafe { block::insert_avx2(block, hash) }
+        }
+
+        #[cfg(target_arch = "x86_64")]
+        #[inline(always)]
+        fn select(word: u64, rank: u32) -> u32 {
+            // SAFETY: as above, for bmi1 and bmi2.
+            unsafe { select::pdep(word, rank) }
+        }
+    };
+}
+
 /// See the module's table.
 #[derive(Clone, Copy)]
 pub(crate) struct V3;
 impl Isa for V3 {
-    #[cfg(target_arch = "x86_64")]
-    #[inline(always)]
-    fn block_contains(block: &[u8; 32], hash: u32) -> bool {
-        // SAFETY: only `dispatch` and `QueryFn` name this set, after detection found avx2.
-        unsafe { block::contains_avx2(block, hash) }
-    }
-
-    #[cfg(target_arch = "x86_64")]
-    #[inline(always)]
-    fn block_insert(block: &mut [u8; 32], hash: u32) {
-        // SAFETY: as above.
-        unsafe { block::insert_avx2(block, hash) }
-    }
-
-    #[cfg(target_arch = "x86_64")]
-    #[inline(always)]
-    fn select(word: u64, rank: u32) -> u32 {
-        // SAFETY: as above, for bmi1 and bmi2.
-        unsafe { select::pdep(word, rank) }
-    }
+    v3!();
 }
 
 /// See the module's table.
@@ -108,26 +115,7 @@ impl Isa for V4 {
         unsafe { parity::avx512::<R>(first, second, low, high) }
     }
 
-    #[cfg(target_arch = "x86_64")]
-    #[inline(always)]
-    fn block_contains(block: &[u8; 32], hash: u32) -> bool {
-        // SAFETY: only `dispatch` and `QueryFn` name this set, after detection found avx2.
-        unsafe { block::contains_avx2(block, hash) }
-    }
-
-    #[cfg(target_arch = "x86_64")]
-    #[inline(always)]
-    fn block_insert(block: &mut [u8; 32], hash: u32) {
-        // SAFETY: as above.
-        unsafe { block::insert_avx2(block, hash) }
-    }
-
-    #[cfg(target_arch = "x86_64")]
-    #[inline(always)]
-    fn select(word: u64, rank: u32) -> u32 {
-        // SAFETY: as above, for bmi1 and bmi2.
-        unsafe { select::pdep(word, rank) }
-    }
+    v3!();
 }
 
 /// An instruction set this processor has. Only detection makes one.

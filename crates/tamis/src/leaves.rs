@@ -43,7 +43,7 @@ pub(crate) mod strips;
 #[cfg(feature = "build")]
 pub(crate) use design::{Design, Sides, Values, Work};
 use leaf::bits_in_words;
-pub(crate) use leaf::{Entry, Geometry, Holds, Never, Part, Query, ShardedLeaf};
+pub(crate) use leaf::{Entry, Geometry, Never, Part, Query, ShardedLeaf, Way};
 pub use role::Role;
 
 /// From the list of leaves: the closed enums of built leaves and of leaves to build, their tags, and what is forwarded to them.
@@ -122,8 +122,8 @@ macro_rules! leaves {
             }
 
             /// The function that answers for one key.
-            pub(crate) fn query_fn<T: Holds>(&self) -> QueryFn<T> {
-                match self { $(Leaf::$name(leaf) => leaf.query_fn(),)* }
+            pub(crate) fn query_fn<W: Way>(&self) -> QueryFn<W::Asked> {
+                match self { $(Leaf::$name(leaf) => leaf.query_fn::<W>(),)* }
             }
 
             /// Answers for many keys; `file` is the whole file.

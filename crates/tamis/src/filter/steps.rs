@@ -19,7 +19,7 @@
 use crate::arch::{Answer, Isa, Level, QueryFn};
 use crate::hash::Digest;
 pub use crate::leaves::Role;
-use crate::leaves::{Entry, Holds, Leaf, Part};
+use crate::leaves::{Entry, Leaf, Part, Way};
 
 /// One step of a filter.
 #[derive(Debug, Clone)]
@@ -32,7 +32,7 @@ pub(crate) struct Step {
 
 impl Step {
     pub(crate) fn new(role: Role, leaf: Leaf) -> Step {
-        Step { role, ask: leaf.query_fn(), leaf }
+        Step { role, ask: leaf.query_fn::<Leaf>(), leaf }
     }
 
     /// The answer of the filter, if this step has it.
@@ -49,14 +49,18 @@ pub(crate) struct Steps {
     rest: Box<[Step]>,
     /// Whether the answer of the first leaf is the answer.
     single: bool,
-    /// The function that starts with the first leaf, where that refuses or decides and has one shard.
-    ask: Option<QueryFn<Steps>>,
+    ask: QueryFn<Steps>,
 }
 
-impl Holds for Steps {
+/// The way to the first leaf of a list, of one shard; `REST` if other steps follow.
+struct First<const REST: bool>;
+
+impl<const REST: bool> Way for First<REST> {
+    type Asked = Steps;
+
     #[inline(always)]
-    fn part<G: Entry>(&self, key: Digest) -> Option<&Part<G>> {
-        match &self.first {
+    fn part<G: Entry>(steps: &Steps, key: Digest) -> Option<&Part<G>> {
+        match &steps.first {
             Some(step) => match G::of(&step.leaf) {
                 Some(leaf) => Some(leaf.part_of::<true>(key)),
                 None => None,
@@ -66,8 +70,21 @@ impl Holds for Steps {
     }
 
     #[inline(always)]
-    fn rest(&self, key: Digest) -> bool {
-        self.single || self.later_steps(key)
+    fn go_on(steps: &Steps, yes: bool, key: Digest) -> bool {
+        if REST { yes && steps.later_steps(key) } else { yes }
+    }
+}
+
+/// One step after the other: lists that start with a leaf of several shards, or with one that admits, or are empty.
+struct OneByOne;
+
+impl Answer<Steps> for OneByOne {
+    #[inline(always)]
+    fn answer<I: Isa>(steps: &Steps, key: Digest) -> bool {
+        match steps.first.as_ref().and_then(|step| step.ends(key)) {
+            Some(answer) => answer,
+            None => steps.later_steps(key),
+        }
     }
 }
 
@@ -81,8 +98,11 @@ impl Steps {
             Some(Role::Admit) | None => false,
         };
         let ask = match &first {
-            Some(step) if step.role != Role::Admit && step.leaf.shards() == 1 => Some(step.leaf.query_fn()),
-            Some(_) | None => None,
+            Some(Step { role: Role::Refuse | Role::Decide, leaf, .. }) if leaf.shards() == 1 => match single {
+                true => leaf.query_fn::<First<false>>(),
+                false => leaf.query_fn::<First<true>>(),
+            },
+            Some(_) | None => QueryFn::portable::<OneByOne>(),
         };
         Steps { first, rest, single, ask }
     }
@@ -95,21 +115,11 @@ impl Steps {
     /// The answer for one key.
     #[inline(always)]
     pub(crate) fn contains(&self, key: Digest) -> bool {
-        match self.ask {
-            Some(ask) => ask.call(self, key),
-            None => self.one_by_one(key),
-        }
+        self.ask.call(self, key)
     }
 
-    /// The answer of one step after the other.
-    fn one_by_one(&self, key: Digest) -> bool {
-        match self.first.as_ref().and_then(|step| step.ends(key)) {
-            Some(answer) => answer,
-            None => self.later_steps(key),
-        }
-    }
-
-    /// The answer for a key that the first step leaves undecided.
+    /// The answer for a key that the first step leaves undecided. Apart: the first step shall not keep registers for it.
+    #[inline(never)]
     fn later_steps(&self, key: Digest) -> bool {
         for step in &self.rest {
             if let Some(answer) = step.ends(key) {

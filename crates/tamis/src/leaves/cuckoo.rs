@@ -25,7 +25,7 @@ use crate::hash::{Digest, MAX_NUMBER, Salt, reduce};
 use crate::leaves::batch::{InBatches, ask_leaf};
 #[cfg(feature = "build")]
 use crate::leaves::change::{Layer, Owned};
-use crate::leaves::{Geometry, Holds, Part, Query, ShardedLeaf};
+use crate::leaves::{Geometry, Part, Query, ShardedLeaf, Way};
 use crate::math::cuckoo::{BITS, MAX_BUCKETS};
 
 mod bucket;
@@ -164,12 +164,12 @@ impl Query for Cuckoo {
         (self.bits, self.semi_sorted) == (other.bits, other.semi_sorted)
     }
 
-    fn query_fn<T: Holds>(&self, leaf: &ShardedLeaf<Cuckoo>) -> QueryFn<T> {
+    fn query_fn<W: Way>(&self, leaf: &ShardedLeaf<Cuckoo>) -> QueryFn<W::Asked> {
         match (self.bits > 16, self.semi_sorted) {
-            (false, false) => leaf.by::<T, Buckets<u64, false>, _>(self.level),
-            (false, true) => leaf.by::<T, Buckets<u64, true>, _>(self.level),
-            (true, false) => leaf.by::<T, Buckets<u128, false>, _>(self.level),
-            (true, true) => leaf.by::<T, Buckets<u128, true>, _>(self.level),
+            (false, false) => leaf.by::<W, Buckets<u64, false>, _>(self.level),
+            (false, true) => leaf.by::<W, Buckets<u64, true>, _>(self.level),
+            (true, false) => leaf.by::<W, Buckets<u128, false>, _>(self.level),
+            (true, true) => leaf.by::<W, Buckets<u128, true>, _>(self.level),
         }
     }
 

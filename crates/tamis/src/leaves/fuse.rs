@@ -47,7 +47,7 @@ use crate::hash::{Digest, MAX_NUMBER, Salt, reduce};
 #[cfg(feature = "maps")]
 use crate::leaves::Leaf;
 use crate::leaves::pack::{Cells, Packed, Short, Whole};
-use crate::leaves::{Entry, Geometry, Holds, Never, Part, Query, ShardedLeaf, bits_in_words};
+use crate::leaves::{Entry, Geometry, Never, Part, Query, ShardedLeaf, Way, bits_in_words};
 use crate::math::portable::exp2;
 
 mod many;
@@ -375,16 +375,19 @@ impl Fuse {
     }
 
     /// [`Query::query_fn`].
-    pub(in crate::leaves) fn query_fn_in<V: View<Of: Entry>, T: Holds>(&self, leaf: &ShardedLeaf<V::Of>) -> QueryFn<T> {
-        fn by<C: Cells, const K: usize, V: View<Of: Entry>, T: Holds>(
+    pub(in crate::leaves) fn query_fn_in<V: View<Of: Entry>, W: Way>(
+        &self,
+        leaf: &ShardedLeaf<V::Of>,
+    ) -> QueryFn<W::Asked> {
+        fn by<C: Cells, const K: usize, V: View<Of: Entry>, W: Way>(
             _: C,
             leaf: &ShardedLeaf<V::Of>,
             level: Level,
-        ) -> QueryFn<T> {
-            leaf.by::<T, One<C, K, V>, _>(level)
+        ) -> QueryFn<W::Asked> {
+            leaf.by::<W, One<C, K, V>, _>(level)
         }
         let level = Level::detect();
-        shaped!(self, QueryFn::portable::<Never>(), by<V, T>, leaf, level)
+        shaped!(self, QueryFn::portable::<Never>(), by<V, W>, leaf, level)
     }
 
     /// Answers for many keys of a leaf of one part.
@@ -422,8 +425,8 @@ impl Query for Fuse {
         self.same_shape(other)
     }
 
-    fn query_fn<T: Holds>(&self, leaf: &ShardedLeaf<Fuse>) -> QueryFn<T> {
-        self.query_fn_in::<Itself, T>(leaf)
+    fn query_fn<W: Way>(&self, leaf: &ShardedLeaf<Fuse>) -> QueryFn<W::Asked> {
+        self.query_fn_in::<Itself, W>(leaf)
     }
 
     fn contains_many(&self, leaf: &ShardedLeaf<Fuse>, file: &[u8], keys: &[Digest], out: &mut [bool]) {

@@ -58,7 +58,7 @@ use crate::leaves::fuse::Arity;
 use crate::leaves::fuse::{self, Fuse};
 #[cfg(not(feature = "papers"))]
 use crate::leaves::leaf::Reference;
-use crate::leaves::{Geometry, Holds, Query, ShardedLeaf};
+use crate::leaves::{Geometry, Query, ShardedLeaf, Way};
 use rule::{Rule, WHOLE, coin};
 
 #[cfg(feature = "build")]
@@ -216,16 +216,16 @@ impl Query for Integrated {
 
     // Twenty shapes for three processors: only figures of the papers are worth that much code.
     #[cfg(feature = "papers")]
-    fn query_fn<T: Holds>(&self, leaf: &ShardedLeaf<Integrated>) -> QueryFn<T> {
+    fn query_fn<W: Way>(&self, leaf: &ShardedLeaf<Integrated>) -> QueryFn<W::Asked> {
         match self.plain() {
-            true => self.fuse.query_fn_in::<EveryBit, T>(leaf),
-            false => self.fuse.query_fn_in::<SomeBits, T>(leaf),
+            true => self.fuse.query_fn_in::<EveryBit, W>(leaf),
+            false => self.fuse.query_fn_in::<SomeBits, W>(leaf),
         }
     }
 
     #[cfg(not(feature = "papers"))]
-    fn query_fn<T: Holds>(&self, leaf: &ShardedLeaf<Integrated>) -> QueryFn<T> {
-        leaf.by::<T, Reference, _>(Level::detect())
+    fn query_fn<W: Way>(&self, leaf: &ShardedLeaf<Integrated>) -> QueryFn<W::Asked> {
+        leaf.by::<W, Reference, _>(Level::detect())
     }
 
     #[cfg(feature = "papers")]

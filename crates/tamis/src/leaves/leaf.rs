@@ -19,9 +19,9 @@
 //! * The *shape* is a type that implements [`Answer`] for a [`Part`]: widths are constants of it. A ribbon that is told its
 //!   number of columns at run time is 1.2 to 1.8 times slower.
 //! * The *processor* is a `Level`, which `arch.rs` turns into one of three copies of the function.
-//! * A list of steps whose first leaf has one shard has a function that starts at the list and looks for no shard ([`Holds`]): a
-//!   fifth less for the shortest queries, and a "no" of the first leaf is the answer at once. The functions of later leaves,
-//!   and of leaves with several shards, go by the key's shard.
+//! * The *way* to the leaf is a [`Way`]. A list of steps whose first leaf has one shard has a function that starts at the list and
+//!   looks for no shard: a fifth less for the shortest queries, and a "no" of the first leaf is the answer at once. The
+//!   functions of later leaves, and of leaves with several shards, go by the key's shard.
 //!
 //! Shards of one leaf nearly always share a shape ([`Query::same_kernel`]). Where they do not, each answers by its reference,
 //! [`Query::contains`]: slower, and the same answers. Many keys at once are a loop of the leaf's own, [`Query::contains_many`].
@@ -76,7 +76,7 @@ pub(crate) trait Query: Geometry + Entry {
     fn same_kernel(&self, other: &Self) -> bool;
 
     /// The function that answers for one key where all shards have the kernel of this one.
-    fn query_fn<T: Holds>(&self, leaf: &ShardedLeaf<Self>) -> QueryFn<T>;
+    fn query_fn<W: Way>(&self, leaf: &ShardedLeaf<Self>) -> QueryFn<W::Asked>;
 
     /// Answers for many keys of any shards where all have the kernel of this one; `out` is as long as `keys`.
     fn contains_many(&self, leaf: &ShardedLeaf<Self>, file: &[u8], keys: &[Digest], out: &mut [bool]);
@@ -191,10 +191,10 @@ impl<G: Query> ShardedLeaf<G> {
     }
 
     /// The function that answers for one key.
-    pub(crate) fn query_fn<T: Holds>(&self) -> QueryFn<T> {
+    pub(crate) fn query_fn<W: Way>(&self) -> QueryFn<W::Asked> {
         match self.uniform {
-            true => self.first.geometry.query_fn(self),
-            false => QueryFn::portable::<Ask<G, Reference>>(),
+            true => self.first.geometry.query_fn::<W>(self),
+            false => QueryFn::portable::<Ask<W, G, Reference>>(),
         }
     }
 
@@ -218,7 +218,7 @@ impl<G: Query> ShardedLeaf<G> {
     #[cfg(feature = "maps")]
     pub(crate) fn value_fn(&self) -> Option<QueryFn<Leaf, u32>> {
         let quick = self.first.geometry.value_fn(self);
-        if G::HAS_VALUES && !self.uniform { Some(QueryFn::portable::<Ask<G, Reference>>()) } else { quick }
+        if G::HAS_VALUES && !self.uniform { Some(QueryFn::portable::<Ask<Leaf, G, Reference>>()) } else { quick }
     }
 
     /// Values of many keys.
@@ -254,8 +254,8 @@ impl<G: Query> ShardedLeaf<G> {
 
 impl<G: Entry> ShardedLeaf<G> {
     /// The function for what `A` answers about a part, for this processor.
-    pub(crate) fn by<T: Holds, A: Answer<Part<G>, O>, O: Output>(&self, level: Level) -> QueryFn<T, O> {
-        QueryFn::new::<Ask<G, A>>(level)
+    pub(crate) fn by<W: Way, A: Answer<Part<G>, O>, O: Output>(&self, level: Level) -> QueryFn<W::Asked, O> {
+        QueryFn::new::<Ask<W, G, A>>(level)
     }
 }
 
@@ -273,7 +273,11 @@ impl<G> ShardedLeaf<G> {
     /// The part for a key.
     #[inline(always)]
     pub(crate) fn part(&self, key: Digest) -> &Part<G> {
-        self.parts.get(key.shard(self.bits)).unwrap_or(&self.first)
+        // A branch that is always the same costs less than an index to wait for.
+        match self.bits {
+            0 => &self.first,
+            bits => self.parts.get(key.shard(bits)).unwrap_or(&self.first),
+        }
     }
 
     /// The part for a key where it may be known that there is one.
@@ -288,16 +292,16 @@ pub(crate) trait Output {
     /// The answer of a leaf that is not there: what denies nothing.
     const MISSING: Self;
 
-    /// The answer of what holds the leaf, from the leaf's own.
-    fn of<T: Holds>(self, asked: &T, key: Digest) -> Self;
+    /// The answer to the question, from that of the leaf.
+    fn of<W: Way>(self, asked: &W::Asked, key: Digest) -> Self;
 }
 
 impl Output for bool {
     const MISSING: bool = true;
 
     #[inline(always)]
-    fn of<T: Holds>(self, asked: &T, key: Digest) -> bool {
-        self && asked.rest(key)
+    fn of<W: Way>(self, asked: &W::Asked, key: Digest) -> bool {
+        W::go_on(asked, self, key)
     }
 }
 
@@ -305,46 +309,49 @@ impl Output for u32 {
     const MISSING: u32 = 0;
 
     #[inline(always)]
-    fn of<T: Holds>(self, _: &T, _: Digest) -> u32 {
+    fn of<W: Way>(self, _: &W::Asked, _: Digest) -> u32 {
         self
     }
 }
 
-/// What a function is called with: a leaf, or a list of steps that starts with it, which saves the way there.
-pub(crate) trait Holds: 'static {
-    /// The part for a key, if the leaf has this geometry.
-    fn part<G: Entry>(&self, key: Digest) -> Option<&Part<G>>;
+/// The way from what a function is called with to a leaf's part, and from the part's answer to the whole.
+pub(crate) trait Way: 'static {
+    /// A leaf, or a list of steps that starts with it.
+    type Asked: 'static;
 
-    /// The answer for a key that the leaf says yes to.
-    fn rest(&self, key: Digest) -> bool;
+    /// The part for a key, if the leaf has this geometry.
+    fn part<G: Entry>(asked: &Self::Asked, key: Digest) -> Option<&Part<G>>;
+
+    /// The answer for a key, from the leaf's own.
+    #[inline(always)]
+    fn go_on(_: &Self::Asked, yes: bool, _: Digest) -> bool {
+        yes
+    }
 }
 
-impl Holds for Leaf {
+impl Way for Leaf {
+    type Asked = Leaf;
+
     #[inline(always)]
-    fn part<G: Entry>(&self, key: Digest) -> Option<&Part<G>> {
-        match G::of(self) {
+    fn part<G: Entry>(leaf: &Leaf, key: Digest) -> Option<&Part<G>> {
+        match G::of(leaf) {
             Some(leaf) => Some(leaf.part(key)),
             None => None,
         }
     }
-
-    #[inline(always)]
-    fn rest(&self, _: Digest) -> bool {
-        true
-    }
 }
 
 /// Asks the part of a leaf that the key belongs to.
-struct Ask<G, A>(PhantomData<(G, A)>);
+struct Ask<W, G, A>(PhantomData<(W, G, A)>);
 
-impl<T: Holds, G: Entry, O: Output, A: Answer<Part<G>, O>> Answer<T, O> for Ask<G, A> {
+impl<W: Way, G: Entry, O: Output, A: Answer<Part<G>, O>> Answer<W::Asked, O> for Ask<W, G, A> {
     const V4: bool = A::V4;
 
     #[inline(always)]
-    fn answer<I: Isa>(asked: &T, key: Digest) -> O {
+    fn answer<I: Isa>(asked: &W::Asked, key: Digest) -> O {
         // Not by a closure: it would be compiled for any processor.
-        match asked.part::<G>(key) {
-            Some(part) => A::answer::<I>(part, key).of(asked, key),
+        match W::part::<G>(asked, key) {
+            Some(part) => A::answer::<I>(part, key).of::<W>(asked, key),
             None => O::MISSING,
         }
     }
@@ -370,7 +377,7 @@ impl<G: Query> Answer<Part<G>, u32> for Reference {
 /// A leaf without keys: no, or zero.
 pub(crate) struct Never;
 
-impl<T: Holds, O: Default> Answer<T, O> for Never {
+impl<T, O: Default> Answer<T, O> for Never {
     #[inline(always)]
     fn answer<I: Isa>(_: &T, _: Digest) -> O {
         O::default()

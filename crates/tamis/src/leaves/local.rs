@@ -44,7 +44,7 @@ use crate::hash::{Digest, Salt, fold, reduce};
 use crate::leaves::ribbon::Ribbon;
 use crate::leaves::steered::SURPLUS;
 use crate::leaves::strips::{LEAST, MAX_ROWS, Strips, TAIL};
-use crate::leaves::{Geometry, Holds, Never, Part, Query, ShardedLeaf};
+use crate::leaves::{Geometry, Never, Part, Query, ShardedLeaf, Way};
 use crate::math::portable::exp2;
 
 #[cfg(feature = "build")]
@@ -401,10 +401,10 @@ impl Query for Local {
         (self.is_empty(), self.columns()) == (other.is_empty(), other.columns())
     }
 
-    fn query_fn<T: Holds>(&self, leaf: &ShardedLeaf<Local>) -> QueryFn<T> {
+    fn query_fn<W: Way>(&self, leaf: &ShardedLeaf<Local>) -> QueryFn<W::Asked> {
         macro_rules! run {
             ($columns:literal) => {
-                leaf.by::<T, Octets<$columns>, _>(self.level)
+                leaf.by::<W, Octets<$columns>, _>(self.level)
             };
         }
         match self.is_empty() {

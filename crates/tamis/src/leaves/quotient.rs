@@ -39,7 +39,7 @@ use crate::hash::{Digest, Salt};
 use crate::leaves::batch::{InBatches, ask_leaf};
 #[cfg(feature = "build")]
 use crate::leaves::change::{Layer, Owned};
-use crate::leaves::{Geometry, Holds, Part, Query, ShardedLeaf};
+use crate::leaves::{Geometry, Part, Query, ShardedLeaf, Way};
 use crate::math::quotient::{MAX_FINGERPRINTS, MAX_REMAINDER, MAX_SLOTS};
 
 #[cfg(feature = "build")]
@@ -183,8 +183,8 @@ impl Query for Quotient {
         true
     }
 
-    fn query_fn<T: Holds>(&self, leaf: &ShardedLeaf<Quotient>) -> QueryFn<T> {
-        leaf.by::<T, One, _>(self.level)
+    fn query_fn<W: Way>(&self, leaf: &ShardedLeaf<Quotient>) -> QueryFn<W::Asked> {
+        leaf.by::<W, One, _>(self.level)
     }
 
     fn contains_many(&self, leaf: &ShardedLeaf<Quotient>, _: &[u8], keys: &[Digest], out: &mut [bool]) {

@@ -52,7 +52,7 @@ use crate::hash::MAX_NUMBER;
 use crate::hash::{Digest, Salt, fold, scramble};
 #[cfg(feature = "maps")]
 use crate::leaves::Leaf;
-use crate::leaves::{Geometry, Holds, Never, Query, ShardedLeaf, bits_in_words};
+use crate::leaves::{Geometry, Never, Query, ShardedLeaf, Way, bits_in_words};
 use crate::math::portable::exp2;
 use kernel::{Any, Bit, Broad, Columns, Deep, Many, One};
 use kernel::{Lookup, Outcome};
@@ -440,15 +440,15 @@ impl Query for Ribbon {
         self.fast == other.fast && self.empty == other.empty
     }
 
-    fn query_fn<T: Holds>(&self, leaf: &ShardedLeaf<Ribbon>) -> QueryFn<T> {
+    fn query_fn<W: Way>(&self, leaf: &ShardedLeaf<Ribbon>) -> QueryFn<W::Asked> {
         macro_rules! run {
             ($kernel:ty) => {
-                leaf.by::<T, One<$kernel>, _>(self.cpu)
+                leaf.by::<W, One<$kernel>, _>(self.cpu)
             };
         }
         match self.empty {
             true => QueryFn::portable::<Never>(),
-            false => with_kernel!(self, leaf.by::<T, Any, _>(self.cpu), run),
+            false => with_kernel!(self, leaf.by::<W, Any, _>(self.cpu), run),
         }
     }
 

@@ -48,7 +48,7 @@ use crate::format::{Reader, put_varint};
 use crate::hash::{Digest, Salt, fold, reduce};
 use crate::leaves::batch::{InBatches, ask_leaf};
 use crate::leaves::strips::{LEAST, MAX_ROWS, Strips, TAIL};
-use crate::leaves::{Geometry, Holds, Never, Part, Query, ShardedLeaf};
+use crate::leaves::{Geometry, Never, Part, Query, ShardedLeaf, Way};
 
 #[cfg(feature = "build")]
 pub(in crate::leaves) mod beam;
@@ -176,10 +176,10 @@ impl Query for Steered {
         self.is_empty() == other.is_empty()
     }
 
-    fn query_fn<T: Holds>(&self, leaf: &ShardedLeaf<Steered>) -> QueryFn<T> {
+    fn query_fn<W: Way>(&self, leaf: &ShardedLeaf<Steered>) -> QueryFn<W::Asked> {
         match self.is_empty() {
             true => QueryFn::portable::<Never>(),
-            false => leaf.by::<T, One, _>(self.level),
+            false => leaf.by::<W, One, _>(self.level),
         }
     }
 

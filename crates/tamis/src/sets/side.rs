@@ -112,7 +112,9 @@ impl Side {
         let packed = &self.packed;
         self.open.get_or_insert_with(|| {
             let mut open = BTreeMap::new();
-            open.extend((0..packed.len()).map(|at| (packed.name(at), packed.list(at))));
+            for at in 0..packed.len() {
+                open.insert(packed.name(at), packed.list(at));
+            }
             open
         })
     }

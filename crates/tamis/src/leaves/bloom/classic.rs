@@ -19,7 +19,7 @@ use crate::format::{Reader, put_varint};
 use crate::hash::{Digest, Salt, reduce};
 #[cfg(feature = "build")]
 use crate::leaves::change::{Layer, Owned};
-use crate::leaves::{Geometry, Holds, Part, Query, ShardedLeaf};
+use crate::leaves::{Geometry, Part, Query, ShardedLeaf, Way};
 use crate::math::bloom::{MAX_BITS, MAX_HASHES};
 
 /// How to read a classic Bloom filter.
@@ -107,8 +107,8 @@ impl Query for Classic {
         true
     }
 
-    fn query_fn<T: Holds>(&self, leaf: &ShardedLeaf<Classic>) -> QueryFn<T> {
-        leaf.by::<T, One, _>(Level::detect())
+    fn query_fn<W: Way>(&self, leaf: &ShardedLeaf<Classic>) -> QueryFn<W::Asked> {
+        leaf.by::<W, One, _>(Level::detect())
     }
 
     fn contains_many(&self, leaf: &ShardedLeaf<Classic>, file: &[u8], keys: &[Digest], out: &mut [bool]) {

@@ -22,7 +22,7 @@ use crate::hash::{Digest, Salt, reduce};
 use crate::leaves::batch::{InBatches, ask_leaf, ask_payload};
 #[cfg(feature = "build")]
 use crate::leaves::change::{Layer, Owned};
-use crate::leaves::{Geometry, Holds, Part, Query, ShardedLeaf};
+use crate::leaves::{Geometry, Part, Query, ShardedLeaf, Way};
 use crate::math::bloom::MAX_BLOCKS;
 
 const BLOCK: usize = 32;
@@ -107,8 +107,8 @@ impl Query for SplitBlock {
         true
     }
 
-    fn query_fn<T: Holds>(&self, leaf: &ShardedLeaf<SplitBlock>) -> QueryFn<T> {
-        leaf.by::<T, One, _>(self.level)
+    fn query_fn<W: Way>(&self, leaf: &ShardedLeaf<SplitBlock>) -> QueryFn<W::Asked> {
+        leaf.by::<W, One, _>(self.level)
     }
 
     fn contains_many(&self, leaf: &ShardedLeaf<SplitBlock>, _: &[u8], keys: &[Digest], out: &mut [bool]) {

@@ -40,7 +40,7 @@ fn answers(built: &Integrated, payload: &[u8], asked: &[Digest]) -> Vec<bool> {
     // Not at the start of the file.
     let file = [&[0x77; 5], payload].concat();
     let column = ShardedLeaf::of(0, &file, vec![(built.clone(), 5..file.len())]);
-    let (ask, whole) = (column.query_fn(), Integrated::listed(column.clone()));
+    let (ask, whole) = (column.query_fn::<crate::leaves::Leaf>(), Integrated::listed(column.clone()));
     let plain: Vec<bool> = asked.iter().map(|&key| built.contains(payload, key)).collect();
     let mut batch = vec![false; asked.len()];
     column.contains_many(&file, asked, &mut batch);
@@ -225,7 +225,7 @@ fn shards_may_differ() {
                     })
                     .collect();
                 let column = ShardedLeaf::of(2, &file, parts);
-                let (ask, whole) = (column.query_fn(), Integrated::listed(column.clone()));
+                let (ask, whole) = (column.query_fn::<crate::leaves::Leaf>(), Integrated::listed(column.clone()));
                 for (asked, answer) in [(&keys, true), (&negatives, false)] {
                     let mut out = vec![!answer; asked.len()];
                     column.contains_many(&file, asked, &mut out);

@@ -35,7 +35,7 @@ fn make(keys: &[Digest], params: &Params) -> (Ribbon, Vec<u8>) {
 /// The answers of the fast ways, alone and in a batch, which must be those of the plain way.
 fn answers(ribbon: &Ribbon, payload: &[u8], asked: &[Digest]) -> Vec<bool> {
     let column = ShardedLeaf::of(0, payload, vec![(ribbon.clone(), 0..payload.len())]);
-    let (ask, whole) = (column.query_fn(), Ribbon::listed(column.clone()));
+    let (ask, whole) = (column.query_fn::<Leaf>(), Ribbon::listed(column.clone()));
     let plain: Vec<bool> = asked.iter().map(|&key| ribbon.contains(payload, key)).collect();
     let mut batch = vec![false; asked.len()];
     column.contains_many(payload, asked, &mut batch);

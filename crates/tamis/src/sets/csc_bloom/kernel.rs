@@ -100,8 +100,7 @@ impl<'a, const COUNTING: bool> Rows<'a, COUNTING> {
         // Two loops: what is read word by word is kept in memory, and so would everything be that might be.
         let whole = self.anchors().iter().all(|&(word, _)| word + steps <= end);
         for at in (0..words).step_by(STEP) {
-            let near = || self.step(at, |first| load::<COUNTING>(self.table, first));
-            let mut eight = if whole { near() } else { self.wrapped(at) };
+            let mut eight = if whole { self.step::<false>(at) } else { self.wrapped(at) };
             if at + STEP >= words {
                 cut(&mut eight, at, width);
             }
@@ -114,12 +113,16 @@ impl<'a, const COUNTING: bool> Rows<'a, COUNTING> {
         self.anchors.get(..self.count).unwrap_or(&self.anchors)
     }
 
-    /// The AND of eight words of all rows, from word `at` on.
+    /// The AND of eight words of all rows, from word `at` on; whether rows may meet the end of the table.
     #[inline(always)]
-    fn step(&self, at: usize, read: impl Fn(usize) -> Option<[u64; STEP]>) -> [u64; STEP] {
+    fn step<const END: bool>(&self, at: usize) -> [u64; STEP] {
         let mut all = [u64::MAX; STEP];
         for &(word, rotation) in self.anchors() {
-            let Some(row) = read(word + at) else { return [0; STEP] };
+            let row = match load::<COUNTING>(self.table, word + at) {
+                Some(row) => row,
+                None if END => gather::<COUNTING>(self.table, word + at),
+                None => return [0; STEP],
+            };
             for (all, row) in all.iter_mut().zip(row) {
                 *all &= row.rotate_right(rotation);
             }
@@ -127,12 +130,10 @@ impl<'a, const COUNTING: bool> Rows<'a, COUNTING> {
         all
     }
 
-    /// The same for rows that may meet the end of the table.
     #[cold]
     #[inline(never)]
     fn wrapped(&self, at: usize) -> [u64; STEP] {
-        let table = self.table;
-        self.step(at, |first| load::<COUNTING>(table, first).or_else(|| Some(gather::<COUNTING>(table, first))))
+        self.step::<true>(at)
     }
 }
 

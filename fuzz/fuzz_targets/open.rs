@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use tamis::{Domain, Filter, FormatError, Map, Sequence, Sets};
+use tamis::{KeyType, Filter, FormatError, Map, Sequence, Sets};
 
 #[path = "../../crates/tamis/tests/it/repair.rs"]
 mod repair;
@@ -44,9 +44,9 @@ fn ask(bytes: Vec<u8>) {
         return ask_map(&map, len);
     }
     if let Ok(index) = Sets::open(bytes.clone()) {
-        return match index.domain() {
-            Domain::U64 => ask_sets(&index, &(0..40u64).collect::<Vec<_>>()),
-            Domain::Bytes => ask_sets(&index, &(0..40u8).map(|byte| [byte; 5]).collect::<Vec<_>>()),
+        return match index.key_type() {
+            KeyType::U64 => ask_sets(&index, &(0..40u64).collect::<Vec<_>>()),
+            KeyType::Bytes => ask_sets(&index, &(0..40u8).map(|byte| [byte; 5]).collect::<Vec<_>>()),
         };
     }
     if let Ok(sequence) = Sequence::open(bytes.clone()) {
@@ -72,12 +72,12 @@ fn ask(bytes: Vec<u8>) {
         }
         return;
     }
-    match filter.domain() {
-        Domain::U64 => {
+    match filter.key_type() {
+        KeyType::U64 => {
             filter.contains_many(&keys, &mut answers).unwrap();
             assert!(keys.iter().zip(&answers).all(|(key, &answer)| filter.contains(key) == Ok(answer)));
         }
-        Domain::Bytes => {
+        KeyType::Bytes => {
             let keys: Vec<[u8; 8]> = keys.iter().map(|key| key.to_le_bytes()).collect();
             filter.contains_many(&keys, &mut answers).unwrap();
             assert!(keys.iter().zip(&answers).all(|(key, &answer)| filter.contains(key) == Ok(answer)));
@@ -90,12 +90,12 @@ fn ask_map(map: &Map, len: u64) {
     assert!((0.0..=1.0).contains(&map.rate()));
     assert!(map.layers().all(|layer| layer.bytes <= len));
     let keys: Vec<u64> = (0..40u64).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
-    match map.domain() {
-        Domain::U64 => {
+    match map.key_type() {
+        KeyType::U64 => {
             let together = map.get_many(&keys).unwrap();
             assert!(keys.iter().zip(together).all(|(key, value)| map.get(key) == Ok(value)));
         }
-        Domain::Bytes => {
+        KeyType::Bytes => {
             let keys: Vec<[u8; 8]> = keys.iter().map(|key| key.to_le_bytes()).collect();
             let together = map.get_many(&keys).unwrap();
             assert!(keys.iter().zip(together).all(|(key, value)| map.get(key) == Ok(value)));

@@ -37,6 +37,6 @@ fn in_one(case: &Case) -> Result<Made, Box<dyn Error>> {
     let build = tamis::build(case.revoked().map(|c| c.key)).exclude(case.valid().map(|c| c.key));
     let filter = build.exact().threads(1).finish()?;
     let bytes = filter.as_bytes().len();
-    // The domain is right; an error would show as a revoked certificate that is refused.
+    // The key type is right; an error would show as a revoked certificate that is refused.
     Ok(Made::new(filter, bytes, |f: &Filter, certificate| f.contains(certificate.key).unwrap_or(false)))
 }

@@ -6,7 +6,7 @@
 use std::error::Error;
 use std::sync::Arc;
 
-use tamis::{Base, Digest, Domain, Effort, Filter, Hasher, Kind, Layout};
+use tamis::{Base, Digest, Effort, Filter, Hasher, KeyType, Kind, Layout};
 
 use super::built;
 use crate::listed::{Listed, Made};
@@ -92,7 +92,7 @@ fn from_digests(name: &str, kind: Kind) -> Listed {
     };
     let prepare = move |keys: &[u64], negatives: &[u64]| (digests(keys), digests(negatives));
     let build = move |(keys, negatives): &(Arc<[Digest]>, Arc<[Digest]>), threads| -> Result<Made, Box<dyn Error>> {
-        let build = tamis::build_digests(Arc::clone(keys), hasher, Domain::U64).exclude_digests(Arc::clone(negatives));
+        let build = tamis::build_digests(Arc::clone(keys), hasher, KeyType::U64).exclude_digests(Arc::clone(negatives));
         Ok(made(build.exact().kind(kind).threads(threads).finish()?))
     };
     Listed::prepared(format!("{name}, from digests"), prepare, build)

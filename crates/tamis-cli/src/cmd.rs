@@ -20,7 +20,7 @@ use std::path::Path;
 
 use anyhow::{Error, Result, anyhow, bail};
 use serde_json::Value;
-use tamis::{Domain, Filter, FormatError, Mismatch, QueryError};
+use tamis::{Filter, FormatError, KeyType, Mismatch, QueryError};
 
 use crate::input::Counts;
 use crate::screen;
@@ -80,10 +80,10 @@ fn query_error(path: &Path, error: QueryError) -> Error {
 fn explain(path: &Path, error: QueryError, holds: &str, keys: &str) -> Error {
     let path = path.display();
     match error {
-        QueryError::Domain(Mismatch { filter: Domain::U64, .. }) => {
+        QueryError::KeyType(Mismatch { filter: KeyType::U64, .. }) => {
             anyhow!("{path}: {holds} integers, and {keys} are text; with --integers they are read as numbers")
         }
-        QueryError::Domain(_) => {
+        QueryError::KeyType(_) => {
             anyhow!("{path}: {holds} text, and {keys} are integers; expected text, without --integers")
         }
         error => Error::new(error).context(path.to_string()),

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io;
 
-use crate::hash::{Domain, Mismatch};
+use crate::hash::{KeyType, Mismatch};
 
 mod build;
 
@@ -86,8 +86,8 @@ impl fmt::Display for FormatError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum QueryError {
-    /// The key is of the wrong domain.
-    Domain(Mismatch),
+    /// The key is of the wrong key type.
+    KeyType(Mismatch),
     /// The room for answers is not as long as the list of keys.
     Length {
         /// Number of keys.
@@ -100,17 +100,17 @@ pub enum QueryError {
         /// Whether the filter's keys carry labels.
         partitioned: bool,
     },
-    /// The values of a map are of the other domain than the caller expects.
+    /// The values of a map are of the other key type than the caller expects.
     Values {
         /// The values of the map.
-        found: Domain,
+        found: KeyType,
     },
 }
 
 impl fmt::Display for QueryError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            QueryError::Domain(mismatch) => mismatch.fmt(f),
+            QueryError::KeyType(mismatch) => mismatch.fmt(f),
             QueryError::Length { keys, answers } => {
                 write!(f, "{keys} keys need room for as many answers, not {answers}")
             }
@@ -120,8 +120,8 @@ impl fmt::Display for QueryError {
             QueryError::Partition { partitioned: false } => {
                 f.write_str("the filter is not partitioned: a key is asked for without a label")
             }
-            QueryError::Values { found: Domain::Bytes } => f.write_str("the values of this map are bytes"),
-            QueryError::Values { found: Domain::U64 } => f.write_str("the values of this map are numbers"),
+            QueryError::Values { found: KeyType::Bytes } => f.write_str("the values of this map are bytes"),
+            QueryError::Values { found: KeyType::U64 } => f.write_str("the values of this map are numbers"),
         }
     }
 }
@@ -130,8 +130,8 @@ impl fmt::Display for QueryError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ChangeError {
-    /// The key is of the wrong domain.
-    Domain(Mismatch),
+    /// The key is of the wrong key type.
+    KeyType(Mismatch),
     /// The filter has no room for another key.
     Full {
         /// Keys it holds.
@@ -154,7 +154,7 @@ pub enum ChangeError {
 impl fmt::Display for ChangeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            ChangeError::Domain(mismatch) => mismatch.fmt(f),
+            ChangeError::KeyType(mismatch) => mismatch.fmt(f),
             ChangeError::Full { keys, capacity } => {
                 write!(f, "the filter is full: it holds {keys} keys and was made for {capacity}")
             }
@@ -228,13 +228,13 @@ from! {
     io::Error => BuildError::Io,
     ShapeError => BuildError::Shape,
     ValueError => BuildError::Value,
-    Mismatch => QueryError::Domain,
-    Mismatch => ChangeError::Domain,
+    Mismatch => QueryError::KeyType,
+    Mismatch => ChangeError::KeyType,
 }
 
 impl From<Mismatch> for BuildError {
     fn from(_: Mismatch) -> BuildError {
-        BuildError::MixedDomains
+        BuildError::MixedKeyTypes
     }
 }
 
@@ -245,10 +245,10 @@ mod tests {
 
     #[test]
     fn sentences_about_queries_and_changes() {
-        let mismatch = Domain::Bytes.check(Domain::U64).unwrap_err();
-        let domain = "the filter holds bytes keys and was asked for a u64 key";
+        let mismatch = KeyType::Bytes.check(KeyType::U64).unwrap_err();
+        let key_type = "the filter holds bytes keys and was asked for a u64 key";
         for (error, sentence) in [
-            (QueryError::from(mismatch), domain),
+            (QueryError::from(mismatch), key_type),
             (QueryError::Length { keys: 3, answers: 2 }, "3 keys need room for as many answers, not 2"),
             (
                 QueryError::Partition { partitioned: true },
@@ -258,13 +258,13 @@ mod tests {
                 QueryError::Partition { partitioned: false },
                 "the filter is not partitioned: a key is asked for without a label",
             ),
-            (QueryError::Values { found: Domain::Bytes }, "the values of this map are bytes"),
-            (QueryError::Values { found: Domain::U64 }, "the values of this map are numbers"),
+            (QueryError::Values { found: KeyType::Bytes }, "the values of this map are bytes"),
+            (QueryError::Values { found: KeyType::U64 }, "the values of this map are numbers"),
         ] {
             assert_eq!([error.to_string(), Error::from(error).to_string()], [sentence; 2]);
         }
         for (error, sentence) in [
-            (ChangeError::from(mismatch), domain),
+            (ChangeError::from(mismatch), key_type),
             (ChangeError::Full { keys: 9, capacity: 8 }, "the filter is full: it holds 9 keys and was made for 8"),
             (ChangeError::Unlike { what: "their hash" }, "the filters cannot be merged: they differ in their hash"),
             (ChangeError::Unsupported { what: "Bloom filters give no keys back" }, "Bloom filters give no keys back"),
@@ -273,6 +273,6 @@ mod tests {
         }
         let mixed = "some keys are integers and some are bytes; a filter holds one kind";
         assert_eq!(BuildError::from(mismatch).to_string(), mixed);
-        assert_eq!(Domain::U64.check(Domain::U64), Ok(()));
+        assert_eq!(KeyType::U64.check(KeyType::U64), Ok(()));
     }
 }

@@ -17,7 +17,7 @@ use bytes::Bytes;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use crate::error::FormatError;
-use crate::hash::{Domain, HashKind, Hasher};
+use crate::hash::{HashKind, Hasher, KeyType};
 
 /// The newest version of the format; all versions so far.
 pub const VERSION: u16 = 1;
@@ -61,14 +61,14 @@ impl Budget {
 ///
 /// ```text
 ///    0  89 t a m i s 0d 0a                             magic
-///    8  version u16 | hash u8 | domain u8 | shard bits u8 | form u8 | 0 0
+///    8  version u16 | hash u8 | key_type u8 | shard bits u8 | form u8 | 0 0
 ///   16  seed u64, 0 or the secret key, 2 x u64
 ///   32  keys u64 | negatives u64
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
     pub(crate) hasher: Hasher,
-    pub(crate) domain: Domain,
+    pub(crate) key_type: KeyType,
     /// log2 of the number of shards; 0 in a partitioned file, whose groups have their own.
     pub(crate) shard_bits: u32,
     pub(crate) form: Form,
@@ -131,7 +131,7 @@ impl Header {
             HashKind::Keyed => 1,
             HashKind::Mixed => 2,
         };
-        out[11] = (self.domain == Domain::U64) as u8;
+        out[11] = (self.key_type == KeyType::U64) as u8;
         out[12] = self.shard_bits as u8;
         out[13] = self.form as u8;
         let [a, b] = self.hasher.words();
@@ -163,7 +163,7 @@ impl Header {
 
     fn decode(header: &[u8; HEADER]) -> Result<Header, FormatError> {
         let mut from = Reader::new(&header[10..], "header");
-        let [hash, domain, shard_bits, form, zeros @ ..] = from.array::<6>()?;
+        let [hash, key_type, shard_bits, form, zeros @ ..] = from.array::<6>()?;
         let (a, b) = (u64::from_le_bytes(from.array()?), u64::from_le_bytes(from.array()?));
         let (keys, negatives) = (u64::from_le_bytes(from.array()?), u64::from_le_bytes(from.array()?));
         let hasher = match (hash, b) {
@@ -173,10 +173,10 @@ impl Header {
             (0, _) => return Err(FormatError::invalid("header: a seed has 64 bits, the other 64 must be zero")),
             (id, _) => return Err(FormatError::invalid(format!("header: hash is {id}, expected 0, 1 or 2"))),
         };
-        let domain = match domain {
-            0 => Domain::Bytes,
-            1 => Domain::U64,
-            id => return Err(FormatError::invalid(format!("header: key domain is {id}, expected 0 or 1"))),
+        let key_type = match key_type {
+            0 => KeyType::Bytes,
+            1 => KeyType::U64,
+            id => return Err(FormatError::invalid(format!("header: key key_type is {id}, expected 0 or 1"))),
         };
         if shard_bits as u32 > MAX_SHARD_BITS || zeros != [0; 2] {
             return Err(FormatError::invalid(format!(
@@ -188,7 +188,7 @@ impl Header {
             let what = if form == Form::Partitioned { "partitioned file" } else { form.name() };
             return Err(FormatError::invalid(format!("header: shards of a {what}, expected none")));
         }
-        Ok(Header { hasher, domain, shard_bits: shard_bits as u32, form, keys, negatives })
+        Ok(Header { hasher, key_type, shard_bits: shard_bits as u32, form, keys, negatives })
     }
 }
 

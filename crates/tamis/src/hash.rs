@@ -15,7 +15,7 @@
 //! Shards are ranges of digests. Where somebody chose keys whose digests all lie in one, they are *mixed*: a bijection that follows from
 //! all keys, and that the file names, spreads them again.
 //!
-//! Which one, its seed and the key's domain are in the file: a filter of strings refuses an integer.
+//! Which one, its seed and the key's key type are in the file: a filter of strings refuses an integer.
 
 use std::borrow::Cow;
 use std::hash::Hasher as _;
@@ -121,46 +121,46 @@ impl Salt {
     }
 }
 
-/// What kind of keys a filter was built from. A query in the other domain is an error.
+/// What kind of keys a filter was built from. A query in the other key type is an error.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Domain {
+pub enum KeyType {
     /// Strings of bytes; text is its UTF-8 bytes.
     Bytes,
     /// Unsigned 64-bit integers.
     U64,
 }
 
-impl std::fmt::Display for Domain {
+impl std::fmt::Display for KeyType {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            Domain::Bytes => "bytes",
-            Domain::U64 => "u64",
+            KeyType::Bytes => "bytes",
+            KeyType::U64 => "u64",
         })
     }
 }
 
-impl Domain {
-    /// Checks that a key of the domain `query` fits a filter whose keys are of this one.
+impl KeyType {
+    /// Checks that a key of the key type `query` fits a filter whose keys are of this one.
     #[inline(always)]
-    pub fn check(self, query: Domain) -> Result<(), Mismatch> {
+    pub fn check(self, query: KeyType) -> Result<(), Mismatch> {
         if self == query { Ok(()) } else { Err(Mismatch { filter: self, query }) }
     }
 
-    /// Returns the digest of a key, which must be of this domain.
+    /// Returns the digest of a key, which must be of this key type.
     #[inline(always)]
     pub(crate) fn digest<K: Key>(self, key: K, hasher: &Hasher) -> Result<Digest, Mismatch> {
-        self.check(K::DOMAIN)?;
+        self.check(K::KEY_TYPE)?;
         Ok(key.digest(hasher))
     }
 }
 
-/// A key of a domain the filter was not built from: "no" would be a guess.
+/// A key of a key type the filter was not built from: "no" would be a guess.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Mismatch {
-    /// The filter's domain.
-    pub filter: Domain,
-    /// The key's domain.
-    pub query: Domain,
+    /// The filter's key type.
+    pub filter: KeyType,
+    /// The key's key type.
+    pub query: KeyType,
 }
 
 impl std::fmt::Display for Mismatch {
@@ -340,8 +340,8 @@ impl Hasher {
 /// assert_ne!(1u64.digest(&hasher), "1".digest(&hasher));
 /// ```
 pub trait Key {
-    /// The domain every key of this type is in.
-    const DOMAIN: Domain;
+    /// The key type every key of this type is in.
+    const KEY_TYPE: KeyType;
     /// The digest of this key.
     fn digest(&self, hasher: &Hasher) -> Digest;
     /// The digest of this key if `hasher` is known to have no secret key; may be quicker.
@@ -352,7 +352,7 @@ pub trait Key {
 }
 
 impl Key for u64 {
-    const DOMAIN: Domain = Domain::U64;
+    const KEY_TYPE: KeyType = KeyType::U64;
     #[inline(always)]
     fn digest(&self, hasher: &Hasher) -> Digest {
         hasher.integer(*self)
@@ -366,7 +366,7 @@ impl Key for u64 {
 macro_rules! key_as_bytes {
     ($($type:ty),*) => { $(
         impl Key for $type {
-            const DOMAIN: Domain = Domain::Bytes;
+            const KEY_TYPE: KeyType = KeyType::Bytes;
             #[inline]
             fn digest(&self, hasher: &Hasher) -> Digest {
                 hasher.bytes(self.as_ref())
@@ -377,7 +377,7 @@ macro_rules! key_as_bytes {
 key_as_bytes!(str, String, [u8], Vec<u8>);
 
 impl<const N: usize> Key for [u8; N] {
-    const DOMAIN: Domain = Domain::Bytes;
+    const KEY_TYPE: KeyType = KeyType::Bytes;
     #[inline]
     fn digest(&self, hasher: &Hasher) -> Digest {
         hasher.bytes(self)
@@ -385,7 +385,7 @@ impl<const N: usize> Key for [u8; N] {
 }
 
 impl<T: Key + ToOwned + ?Sized> Key for Cow<'_, T> {
-    const DOMAIN: Domain = T::DOMAIN;
+    const KEY_TYPE: KeyType = T::KEY_TYPE;
     #[inline]
     fn digest(&self, hasher: &Hasher) -> Digest {
         self.as_ref().digest(hasher)
@@ -393,7 +393,7 @@ impl<T: Key + ToOwned + ?Sized> Key for Cow<'_, T> {
 }
 
 impl<T: Key + ?Sized> Key for &T {
-    const DOMAIN: Domain = T::DOMAIN;
+    const KEY_TYPE: KeyType = T::KEY_TYPE;
     #[inline(always)]
     fn digest(&self, hasher: &Hasher) -> Digest {
         (**self).digest(hasher)

@@ -79,7 +79,7 @@ pub use filter::steps::{self, Role};
 pub use gather as shard;
 #[cfg(feature = "build")]
 pub use gather::{Limits, OnConflict, Stats};
-pub use hash::{Digest, Domain, Hasher, Key, Mismatch, Salt};
+pub use hash::{Digest, Hasher, Key, KeyType, Mismatch, Salt};
 pub use leaves::integrated::Parts;
 #[cfg(feature = "maps")]
 pub use maps::{Map, Sequence};

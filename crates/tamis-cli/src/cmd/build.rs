@@ -135,7 +135,7 @@ fn as_json(args: &BuildArgs, output: &Output, inputs: &Inputs, built: &Built) ->
         "bound_bits_per_key": bound,
         "overhead": overhead(bits, bound),
         "rate": filter.map(Filter::rate),
-        "domain": filter.map(|f| f.domain().to_string()),
+        "key_type": filter.map(|f| f.key_type().to_string()),
         "shards": filter.map(Filter::shards),
         "partitions": filter.and_then(partitions),
         "groups": filter.and_then(groups),

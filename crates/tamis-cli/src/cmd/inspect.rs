@@ -36,7 +36,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
             "version": tamis::format::VERSION,
             "keys": filter.len(),
             "excluded": filter.negatives(),
-            "domain": filter.domain().to_string(),
+            "key_type": filter.key_type().to_string(),
             "hash": if hasher.is_keyed() { "siphash-2-4-128" } else { "xxh3-128" },
             "seed": seed,
             "bytes": bytes,
@@ -53,7 +53,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     }
     let mut out = String::new();
     let _ = writeln!(out, "file        {}, format version {}", args.filter.display(), tamis::format::VERSION);
-    let _ = writeln!(out, "keys        {} ({})", grouped(filter.len()), filter.domain());
+    let _ = writeln!(out, "keys        {} ({})", grouped(filter.len()), filter.key_type());
     if filter.negatives() > 0 {
         let _ = writeln!(out, "excluded    {}", approx(filter.negatives(), is_estimate(&filter)));
     }

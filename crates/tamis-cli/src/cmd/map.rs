@@ -9,7 +9,7 @@ use std::path::Path;
 
 use anyhow::{Error, Result};
 use serde_json::{Value, json};
-use tamis::{Domain, Map, QueryError};
+use tamis::{KeyType, Map, QueryError};
 
 use super::{explain, grouped, open_file, percent};
 use crate::Outcome;
@@ -144,14 +144,14 @@ impl ValueBits {
 }
 
 /// How many values there are, and of what kind.
-fn values(distinct: Option<u64>, domain: Domain) -> String {
+fn values(distinct: Option<u64>, key_type: KeyType) -> String {
     let distinct = distinct.map_or("very many".to_string(), grouped);
-    format!("values      {distinct} ({})\n", words(domain))
+    format!("values      {distinct} ({})\n", words(key_type))
 }
 
 /// The kind of keys or values.
-fn words(domain: Domain) -> &'static str {
-    if domain == Domain::U64 { "u64" } else { "bytes" }
+fn words(key_type: KeyType) -> &'static str {
+    if key_type == KeyType::U64 { "u64" } else { "bytes" }
 }
 
 /// The line about keys that are not there.

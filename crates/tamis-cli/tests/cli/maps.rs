@@ -85,7 +85,7 @@ fn reports_in_json() {
         ("duplicates", json!(1)),
         ("blank", json!(1)),
         ("values", json!(2)),
-        ("domain", json!("bytes")),
+        ("key_type", json!("bytes")),
         ("value_domain", json!("bytes")),
         ("shards", json!(1)),
     ] {
@@ -101,7 +101,7 @@ fn reports_in_json() {
     assert!((number("overhead") - size * 2.0 / (entropy - rate.log2()) + 1.0).abs() < 1e-9);
 
     let inspected = dir.run("map inspect m.tamis --json").json(0);
-    for name in ["keys", "values", "domain", "value_domain", "kind", "bytes", "rate", "table_bytes", "layers"] {
+    for name in ["keys", "values", "key_type", "value_domain", "kind", "bytes", "rate", "table_bytes", "layers"] {
         assert_eq!(inspected[name], built[name], "{name}");
     }
     assert_eq!((&inspected["seed"], &inspected["hash"]), (&json!(7), &json!("xxh3-128")));

@@ -217,7 +217,7 @@ fn reports_in_json() {
         ("blank", json!(1)),
         ("sequences", json!(null)),
         ("kmer", json!(null)),
-        ("domain", json!("bytes")),
+        ("key_type", json!("bytes")),
         ("bytes", json!(dir.read("i.tamis").len())),
         ("present", json!(0.0)),
     ] {

@@ -22,7 +22,7 @@ use super::frontier::{Frontier, Side};
 use crate::arch::{Answer, Isa, Level, QueryFn};
 use crate::debug::brief_debug;
 use crate::error::BuildError;
-use crate::hash::{Digest, Domain, Hasher};
+use crate::hash::{Digest, Hasher, KeyType};
 use crate::math::broom::{MAX_KEYS, MAX_REMAINDER, plan};
 
 mod block;
@@ -40,8 +40,8 @@ use table::{Spot, Table, hash};
 ///
 /// ```
 /// use tamis::adaptive::{Adapt, Broom, Memory, Remove};
-/// use tamis::Domain;
-/// let mut filter = Broom::new(Domain::U64, 1000, 0.01)?;
+/// use tamis::KeyType;
+/// let mut filter = Broom::new(KeyType::U64, 1000, 0.01)?;
 /// let mut map = Memory::new(); // or a database that has the keys anyway
 /// for key in 0..1000u64 {
 ///     filter.insert(key, &mut map)?;
@@ -105,8 +105,8 @@ impl Answer<Broom> for Asked {
 impl Broom {
     /// An empty filter with a secret of the operating system's: with `capacity` keys at most a share `rate` of the unlisted keys
     /// matches, however many queries come. 2^-24 is the lowest rate; see [`LargeBroom`](super::LargeBroom) for lower ones.
-    pub fn new(domain: Domain, capacity: u64, rate: f64) -> Result<Broom, BuildError> {
-        Broom::with(&Options::new(domain, capacity, rate))
+    pub fn new(key_type: KeyType, capacity: u64, rate: f64) -> Result<Broom, BuildError> {
+        Broom::with(&Options::new(key_type, capacity, rate))
     }
 
     /// An empty filter with these options.
@@ -115,7 +115,7 @@ impl Broom {
         let none = BuildError::BroomSize { keys: capacity, rate, remainder: MAX_REMAINDER, most: MAX_KEYS };
         let plan = plan(capacity, rate, block.words(), moved).ok_or(none)?;
         let hasher = Hasher::keyed_or_secret(options.key)?;
-        Ok(Broom::of(rate, moved, options.grows, Frontier::new(hasher, options.domain), Table::new(plan)))
+        Ok(Broom::of(rate, moved, options.grows, Frontier::new(hasher, options.key_type), Table::new(plan)))
     }
 
     fn of(rate: f64, moved_per_repair: u32, grows: bool, frontier: Frontier, table: Table) -> Broom {

@@ -55,14 +55,14 @@ use super::Adapt;
 use super::frontier::{Frontier, Side};
 use crate::debug::brief_debug;
 use crate::error::BuildError;
-use crate::hash::{Digest, Domain, Hasher};
+use crate::hash::{Digest, Hasher, KeyType};
 
 /// Levels of quotient filters.
 ///
 /// ```
 /// use tamis::adaptive::{Adapt, Memory, QuotientCascade, Remove};
-/// use tamis::Domain;
-/// let mut filter = QuotientCascade::new(Domain::Bytes, 1000, 0.01)?;
+/// use tamis::KeyType;
+/// let mut filter = QuotientCascade::new(KeyType::Bytes, 1000, 0.01)?;
 /// let mut map = Memory::new();
 /// filter.insert("ann", &mut map)?;
 /// assert!(filter.contains("ann")?);
@@ -76,8 +76,8 @@ pub type QuotientCascade = Cascade<Quotients>;
 ///
 /// ```
 /// use tamis::adaptive::{Adapt, CuckooCascade, Memory};
-/// use tamis::Domain;
-/// let mut filter = CuckooCascade::new(Domain::U64, 1000, 0.01)?;
+/// use tamis::KeyType;
+/// let mut filter = CuckooCascade::new(KeyType::U64, 1000, 0.01)?;
 /// let mut map = Memory::new();
 /// for key in 0..1000u64 {
 ///     filter.insert(key, &mut map)?;
@@ -106,13 +106,13 @@ brief_debug!(Cascade<L: Level>, it => kind: L::KIND, keys: it.len(), capacity: i
 
 impl<L: Level> Cascade<L> {
     /// An empty filter for `capacity` keys and a rate of at most a half, with a secret of the operating system's.
-    pub fn new(domain: Domain, capacity: u64, rate: f64) -> Result<Cascade<L>, BuildError> {
-        CascadeOptions::new(domain, capacity, rate).build()
+    pub fn new(key_type: KeyType, capacity: u64, rate: f64) -> Result<Cascade<L>, BuildError> {
+        CascadeOptions::new(key_type, capacity, rate).build()
     }
 
     fn empty(shape: Shape, hasher: Hasher) -> Result<Cascade<L>, BuildError> {
         let sizes = Sizes::of::<L>(&shape);
-        let frontier = Frontier::new(hasher, shape.domain);
+        let frontier = Frontier::new(hasher, shape.key_type);
         let now = Generation::new(&sizes, frontier.salt(Side::Old))?;
         Ok(Cascade { shape, sizes, frontier, now, next: None, closing: None })
     }

@@ -27,7 +27,7 @@ use super::keys::{KeySet, Keys, LearnError, of_key_set};
 use crate::debug::brief_debug;
 use crate::error::{BuildError, ChangeError, FormatError, QueryError};
 use crate::format::{Reader, put_varint};
-use crate::hash::{Digest, Domain, Hasher, Key, Mismatch, Salt};
+use crate::hash::{Digest, Hasher, Key, KeyType, Mismatch, Salt};
 use crate::leaves::ribbon::{self, Ribbon};
 use crate::leaves::{Design, Geometry, Query, Values};
 
@@ -153,7 +153,7 @@ impl AdaptiveChained {
     /// Tells the filter of a false positive. When enough are new this reads all keys and builds the exact bit.
     ///
     /// # Errors
-    /// A key of the other domain; a list that is full, and then this key goes on matching; keys that cannot be read or are others than before. The filter
+    /// A key of the other key type; a list that is full, and then this key goes on matching; keys that cannot be read or are others than before. The filter
     /// answers as before, and what was listed stays so.
     pub fn learn<K: Key, M: Keys>(&mut self, key: K, keys: &mut M) -> Result<ChainedOutcome, LearnError<M::Error>> {
         let key = self.digest(key)?;
@@ -237,7 +237,7 @@ impl AdaptiveChained {
         };
         payloads.push(words(&mut self.stored.iter()));
         payloads.push(words(&mut self.pending.iter()));
-        file::write(Kind::Chained, self.set.hasher, self.set.domain, self.set.keys, &fields, &payloads)
+        file::write(Kind::Chained, self.set.hasher, self.set.key_type, self.set.keys, &fields, &payloads)
     }
 
     /// Takes up a snapshot. All of it is checked.

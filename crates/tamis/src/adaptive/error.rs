@@ -8,7 +8,7 @@ use crate::error::ChangeError;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AdaptError<E> {
-    /// A key of the wrong domain, or no room for another.
+    /// A key of the wrong key type, or no room for another.
     Change(ChangeError),
     /// A repair was asked for a key that is in the set: "yes" was the right answer.
     Present,

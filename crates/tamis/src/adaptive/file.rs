@@ -11,7 +11,7 @@ use super::keys::KeySet;
 use crate::error::{BuildError, FormatError};
 pub(crate) use crate::format::bytes_of;
 use crate::format::{self, Budget, Form, Header, Reader, Writer, put_varint};
-use crate::hash::{Digest, Domain, Hasher};
+use crate::hash::{Digest, Hasher, KeyType};
 
 /// The kinds of adaptive filters, as files name them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -47,12 +47,12 @@ const MAX_PAYLOADS: u64 = 64;
 pub(crate) fn write(
     kind: Kind,
     hasher: Hasher,
-    domain: Domain,
+    key_type: KeyType,
     keys: u64,
     fields: &[u8],
     payloads: &[Vec<u8>],
 ) -> Result<Vec<u8>, BuildError> {
-    let header = Header { hasher, domain, shard_bits: 0, form: Form::Adaptive, keys, negatives: 0 };
+    let header = Header { hasher, key_type, shard_bits: 0, form: Form::Adaptive, keys, negatives: 0 };
     let mut file = vec![];
     let mut writer = Writer::new(&mut file, &header, vec![])?;
     let mut directory = vec![kind as u8];
@@ -77,8 +77,8 @@ pub(crate) struct Read {
 impl Read {
     /// The keys of a filter that was made of them; their sum is the next field.
     pub(crate) fn key_set(&self, from: &mut Reader<'_>) -> Result<KeySet, FormatError> {
-        let Header { hasher, domain, keys, .. } = self.header;
-        Ok(KeySet { hasher, domain, keys, sum: u64::from_le_bytes(from.array()?) })
+        let Header { hasher, key_type, keys, .. } = self.header;
+        Ok(KeySet { hasher, key_type, keys, sum: u64::from_le_bytes(from.array()?) })
     }
 
     /// All payloads, of a kind that has `N`.

@@ -11,7 +11,7 @@
 use super::file::{digest, put_digest};
 use crate::error::FormatError;
 use crate::format::{Header, Reader, put_varint};
-use crate::hash::{Digest, Domain, Hasher, Salt};
+use crate::hash::{Digest, Hasher, KeyType, Salt};
 
 /// Which of the two hash functions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -26,7 +26,7 @@ pub(crate) enum Side {
 #[derive(Clone, Debug)]
 pub(crate) struct Frontier {
     pub(crate) hasher: Hasher,
-    pub(crate) domain: Domain,
+    pub(crate) key_type: KeyType,
     /// Moves that are still to be made.
     pub(crate) pending_moves: u32,
     /// How often all keys have moved.
@@ -38,8 +38,8 @@ pub(crate) struct Frontier {
 
 impl Frontier {
     /// Epoch 0, and no key moved.
-    pub(crate) fn new(hasher: Hasher, domain: Domain) -> Frontier {
-        Frontier { hasher, domain, pending_moves: 0, epoch: 0, last: None, salts: salts(&hasher, 0) }
+    pub(crate) fn new(hasher: Hasher, key_type: KeyType) -> Frontier {
+        Frontier { hasher, key_type, pending_moves: 0, epoch: 0, last: None, salts: salts(&hasher, 0) }
     }
 
     pub(crate) fn add_moves(&mut self, moves: u32) {
@@ -91,13 +91,13 @@ impl Frontier {
 
     /// No moves are pending: where a file says how many, differs.
     pub(crate) fn decode(from: &mut Reader<'_>, header: &Header) -> Result<Frontier, FormatError> {
-        let Header { hasher, domain, .. } = *header;
+        let Header { hasher, key_type, .. } = *header;
         let epoch = from.within("epoch", 0..=u64::MAX >> 1)?;
         let last = match from.within("whether a key has moved", 0..=1)? {
             0 => None,
             _ => Some(digest(from)?),
         };
-        Ok(Frontier { hasher, domain, pending_moves: 0, epoch, last, salts: salts(&hasher, epoch) })
+        Ok(Frontier { hasher, key_type, pending_moves: 0, epoch, last, salts: salts(&hasher, epoch) })
     }
 }
 

@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::fmt;
 
 use crate::error::{BuildError, ChangeError};
-use crate::hash::{Digest, Domain, Hasher, Key, Mismatch, Salt};
+use crate::hash::{Digest, Hasher, Key, KeyType, Mismatch, Salt};
 
 /// The store of the keys of a filter.
 ///
@@ -13,7 +13,7 @@ use crate::hash::{Digest, Domain, Hasher, Key, Mismatch, Salt};
 ///
 /// ```
 /// use tamis::adaptive::Keys;
-/// use tamis::{Digest, Domain, Hasher, Key};
+/// use tamis::{Digest, KeyType, Hasher, Key};
 ///
 /// /// A file of names, a line each.
 /// struct Names(std::path::PathBuf);
@@ -21,8 +21,8 @@ use crate::hash::{Digest, Domain, Hasher, Key, Mismatch, Salt};
 /// impl Keys for Names {
 ///     type Error = std::io::Error;
 ///
-///     fn domain(&self) -> Domain {
-///         Domain::Bytes
+///     fn key_type(&self) -> KeyType {
+///         KeyType::Bytes
 ///     }
 ///
 ///     fn each(&mut self, hasher: &Hasher, take: &mut dyn FnMut(Digest)) -> std::io::Result<()> {
@@ -36,8 +36,8 @@ pub trait Keys {
     /// What goes wrong when they are read.
     type Error;
 
-    /// The domain of the keys.
-    fn domain(&self) -> Domain;
+    /// The key type of the keys.
+    fn key_type(&self) -> KeyType;
 
     /// Hands over the digest of every key.
     fn each(&mut self, hasher: &Hasher, take: &mut dyn FnMut(Digest)) -> Result<(), Self::Error>;
@@ -46,8 +46,8 @@ pub trait Keys {
 impl<K: Key> Keys for &[K] {
     type Error = Infallible;
 
-    fn domain(&self) -> Domain {
-        K::DOMAIN
+    fn key_type(&self) -> KeyType {
+        K::KEY_TYPE
     }
 
     fn each(&mut self, hasher: &Hasher, take: &mut dyn FnMut(Digest)) -> Result<(), Infallible> {
@@ -59,8 +59,8 @@ impl<K: Key> Keys for &[K] {
 impl<K: Key> Keys for Vec<K> {
     type Error = Infallible;
 
-    fn domain(&self) -> Domain {
-        K::DOMAIN
+    fn key_type(&self) -> KeyType {
+        K::KEY_TYPE
     }
 
     fn each(&mut self, hasher: &Hasher, take: &mut dyn FnMut(Digest)) -> Result<(), Infallible> {
@@ -72,7 +72,7 @@ impl<K: Key> Keys for Vec<K> {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum LearnError<E> {
-    /// A key of the wrong domain, or no room for another.
+    /// A key of the wrong key type, or no room for another.
     Change(ChangeError),
     /// The keys could not be read.
     Keys(E),
@@ -123,7 +123,7 @@ type Learned<T, M> = Result<T, LearnError<<M as Keys>::Error>>;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct KeySet {
     pub(crate) hasher: Hasher,
-    pub(crate) domain: Domain,
+    pub(crate) key_type: KeyType,
     pub(crate) keys: u64,
     pub(crate) sum: u64,
 }
@@ -132,7 +132,7 @@ impl KeySet {
     /// Reads the keys for the first time; returns them sorted and distinct too. Without a secret the operating system draws one.
     pub(super) fn new<M: Keys>(secret: Option<[u64; 2]>, keys: &mut M) -> Learned<(KeySet, Vec<Digest>), M> {
         let hasher = Hasher::keyed_or_secret(secret).map_err(BuildError::from)?;
-        KeySet { hasher, domain: keys.domain(), keys: 0, sum: 0 }.gather(keys, |_| true)
+        KeySet { hasher, key_type: keys.key_type(), keys: 0, sum: 0 }.gather(keys, |_| true)
     }
 
     /// Reads the keys again; returns those that are wanted, sorted and distinct. The error may be that they are others.
@@ -146,7 +146,7 @@ impl KeySet {
 
     fn gather<M: Keys>(&self, keys: &mut M, wanted: impl Fn(Digest) -> bool) -> Learned<(KeySet, Vec<Digest>), M> {
         const SALT: Salt = Salt::new(0x6365_6e73_7573);
-        self.domain.check(keys.domain())?;
+        self.key_type.check(keys.key_type())?;
         let mut found = KeySet { keys: 0, sum: 0, ..*self };
         let mut gathered = vec![];
         let mut take = |key: Digest| {
@@ -176,7 +176,7 @@ macro_rules! of_key_set {
             /// The digest of a key.
             #[inline]
             pub fn digest<K: Key>(&self, key: K) -> Result<Digest, Mismatch> {
-                self.set.domain.digest(key, &self.set.hasher)
+                self.set.key_type.digest(key, &self.set.hasher)
             }
 
             /// How many keys it was made of.
@@ -189,9 +189,9 @@ macro_rules! of_key_set {
                 self.set.keys == 0
             }
 
-            /// The domain of its keys.
-            pub fn domain(&self) -> Domain {
-                self.set.domain
+            /// The key type of its keys.
+            pub fn key_type(&self) -> KeyType {
+                self.set.key_type
             }
 
             /// The keyed hash.

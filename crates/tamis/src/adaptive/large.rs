@@ -40,7 +40,7 @@ use super::frontier::{Frontier, Side};
 use super::{Adapt, AdaptError, ReverseMap, Task};
 use crate::debug::brief_debug;
 use crate::error::BuildError;
-use crate::hash::{Digest, Domain, Hasher, Salt};
+use crate::hash::{Digest, Hasher, KeyType, Salt};
 use crate::math::large::{STEPS, shape};
 use front::{Front, Print};
 pub use plan::Change as LargeChange;
@@ -56,9 +56,9 @@ const SLOTS_PER_SWEEP: u32 = 16;
 ///
 /// ```
 /// use tamis::adaptive::{Adapt, LargeBroom, Memory, Remove};
-/// use tamis::Domain;
+/// use tamis::KeyType;
 /// let mut map = Memory::new();
-/// let mut broom = LargeBroom::new(Domain::Bytes, 1000, 1e-6)?;
+/// let mut broom = LargeBroom::new(KeyType::Bytes, 1000, 1e-6)?;
 /// broom.insert("ann", &mut map)?;
 /// assert!(broom.contains("ann")?);
 /// if broom.contains("bob")? {
@@ -99,23 +99,23 @@ fn hashes(frontier: &Frontier) -> [Hashes; 2] {
 
 impl LargeBroom {
     /// An empty filter for `capacity` keys that keeps this rate; the secret is the operating system's.
-    pub fn new(domain: Domain, capacity: u64, rate: f64) -> Result<LargeBroom, BuildError> {
-        LargeBroom::with(Hasher::secret()?, domain, capacity, rate)
+    pub fn new(key_type: KeyType, capacity: u64, rate: f64) -> Result<LargeBroom, BuildError> {
+        LargeBroom::with(Hasher::secret()?, key_type, capacity, rate)
     }
 
     /// The same with a given secret.
     ///
     /// ```
     /// use tamis::adaptive::{Adapt, LargeBroom};
-    /// let broom = LargeBroom::keyed([1, 2], tamis::Domain::U64, 1000, 1e-9)?;
+    /// let broom = LargeBroom::keyed([1, 2], tamis::KeyType::U64, 1000, 1e-9)?;
     /// assert_eq!((broom.len(), broom.capacity()), (0, 1000));
     /// # Ok::<(), tamis::Error>(())
     /// ```
-    pub fn keyed(secret: [u64; 2], domain: Domain, capacity: u64, rate: f64) -> Result<LargeBroom, BuildError> {
-        LargeBroom::with(Hasher::keyed(secret), domain, capacity, rate)
+    pub fn keyed(secret: [u64; 2], key_type: KeyType, capacity: u64, rate: f64) -> Result<LargeBroom, BuildError> {
+        LargeBroom::with(Hasher::keyed(secret), key_type, capacity, rate)
     }
 
-    fn with(hasher: Hasher, domain: Domain, capacity: u64, rate: f64) -> Result<LargeBroom, BuildError> {
+    fn with(hasher: Hasher, key_type: KeyType, capacity: u64, rate: f64) -> Result<LargeBroom, BuildError> {
         let none = BuildError::NoSize { structure: "broom filter of large remainders", keys: capacity, rate };
         let shape = shape(capacity, rate).filter(|_| rate < 1.0).ok_or(none)?;
         let front = Front::new(shape.bins, shape.rest);
@@ -123,7 +123,7 @@ impl LargeBroom {
         let (Some(front), Some(yard)) = (front, yard) else {
             return Err(io::Error::from(io::ErrorKind::OutOfMemory).into());
         };
-        let frontier = Frontier::new(hasher, domain);
+        let frontier = Frontier::new(hasher, key_type);
         let hashes = hashes(&frontier);
         Ok(LargeBroom { capacity, rate, frontier, hashes, front, yard, old: 0 })
     }

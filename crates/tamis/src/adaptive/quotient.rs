@@ -37,7 +37,7 @@ use super::frontier::{Frontier, Side};
 use super::words::{Scattered, Words};
 use crate::debug::brief_debug;
 use crate::error::BuildError;
-use crate::hash::{Digest, Domain, Hasher, Salt};
+use crate::hash::{Digest, Hasher, KeyType, Salt};
 use crate::leaves::quotient::OwnedQuotient;
 use crate::math::quotient::size;
 
@@ -45,8 +45,8 @@ use crate::math::quotient::size;
 ///
 /// ```
 /// use tamis::adaptive::{Adapt, AdaptiveQuotient, Memory};
-/// use tamis::Domain;
-/// let mut filter = AdaptiveQuotient::new(Domain::U64, 1000, 0.01)?;
+/// use tamis::KeyType;
+/// let mut filter = AdaptiveQuotient::new(KeyType::U64, 1000, 0.01)?;
 /// let mut map = Memory::new();
 /// for key in 0..1000u64 {
 ///     filter.insert(key, &mut map)?;
@@ -118,8 +118,8 @@ impl Sizes {
 
 impl AdaptiveQuotient {
     /// An empty filter for `capacity` keys and a rate of at most a half, with a secret of the operating system's.
-    pub fn new(domain: Domain, capacity: u64, rate: f64) -> Result<AdaptiveQuotient, BuildError> {
-        AdaptiveQuotient::with(domain, capacity, rate, DEFAULT_STEPS, Hasher::secret()?)
+    pub fn new(key_type: KeyType, capacity: u64, rate: f64) -> Result<AdaptiveQuotient, BuildError> {
+        AdaptiveQuotient::with(key_type, capacity, rate, DEFAULT_STEPS, Hasher::secret()?)
     }
 
     /// The same with this secret, and `steps` keys (4 to 128) moved for a repair. With more of them, fewer keys have longer fingerprints at a time: the
@@ -127,28 +127,33 @@ impl AdaptiveQuotient {
     ///
     /// ```
     /// use tamis::adaptive::{Adapt, AdaptiveQuotient};
-    /// use tamis::Domain;
-    /// let of = |steps| AdaptiveQuotient::keyed(Domain::U64, 10_000, 0.01, steps, [1, 2]);
+    /// use tamis::KeyType;
+    /// let of = |steps| AdaptiveQuotient::keyed(KeyType::U64, 10_000, 0.01, steps, [1, 2]);
     /// assert!(of(64)?.bytes() < of(16)?.bytes());
     /// # Ok::<(), tamis::Error>(())
     /// ```
-    pub fn keyed(domain: Domain, capacity: u64, rate: f64, steps: u32, key: [u64; 2]) -> Result<Self, BuildError> {
-        AdaptiveQuotient::with(domain, capacity, rate, steps, Hasher::keyed(key))
+    pub fn keyed(key_type: KeyType, capacity: u64, rate: f64, steps: u32, key: [u64; 2]) -> Result<Self, BuildError> {
+        AdaptiveQuotient::with(key_type, capacity, rate, steps, Hasher::keyed(key))
     }
 
-    fn with(domain: Domain, capacity: u64, rate: f64, steps: u32, hasher: Hasher) -> Result<Self, BuildError> {
+    fn with(key_type: KeyType, capacity: u64, rate: f64, steps: u32, hasher: Hasher) -> Result<Self, BuildError> {
         let sizes = Sizes::new(capacity, rate, steps)?;
         let held = OwnedQuotient::empty(sizes.table, Salt::new(0))?;
-        AdaptiveQuotient::of(domain, hasher, &sizes, held)
+        AdaptiveQuotient::of(key_type, hasher, &sizes, held)
     }
 
-    fn of(domain: Domain, hasher: Hasher, sizes: &Sizes, held: OwnedQuotient) -> Result<AdaptiveQuotient, BuildError> {
+    fn of(
+        key_type: KeyType,
+        hasher: Hasher,
+        sizes: &Sizes,
+        held: OwnedQuotient,
+    ) -> Result<AdaptiveQuotient, BuildError> {
         let &Sizes { capacity, rate, steps, .. } = sizes;
         Ok(AdaptiveQuotient {
             capacity,
             rate,
             steps,
-            frontier: Frontier::new(hasher, domain),
+            frontier: Frontier::new(hasher, key_type),
             held,
             spare: vec![],
             long: Words::new(sizes.long)?,

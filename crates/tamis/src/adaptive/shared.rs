@@ -18,8 +18,8 @@ use crate::hash::Key;
 ///
 /// ```
 /// use tamis::adaptive::{Broom, Memory, Shared};
-/// use tamis::Domain;
-/// let shared = Shared::new(Broom::new(Domain::U64, 1000, 0.01)?);
+/// use tamis::KeyType;
+/// let shared = Shared::new(Broom::new(KeyType::U64, 1000, 0.01)?);
 /// std::thread::scope(|scope| {
 ///     scope.spawn(|| {
 ///         let mut map = Memory::new();
@@ -55,9 +55,9 @@ impl<F: Adapt> Shared<F> {
 
     /// Whether a key may be in the set.
     pub fn contains<K: Key>(&self, key: K) -> Result<bool, QueryError> {
-        // Hashing needs no lock; neither hash nor domain ever changes.
-        let (hasher, domain) = self.look(|filter| (*filter.hasher(), filter.domain()));
-        let key = domain.digest(key, &hasher)?;
+        // Hashing needs no lock; neither hash nor key type ever changes.
+        let (hasher, key_type) = self.look(|filter| (*filter.hasher(), filter.key_type()));
+        let key = key_type.digest(key, &hasher)?;
         Ok(self.look(|filter| filter.contains_digest(key)))
     }
 

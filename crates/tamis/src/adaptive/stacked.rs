@@ -36,7 +36,7 @@
 use crate::debug::brief_debug;
 use crate::error::{BuildError, QueryError};
 use crate::gather::counter::{Counter, ONE};
-use crate::hash::{Digest, Domain, Hasher, Key, Mismatch, Salt};
+use crate::hash::{Digest, Hasher, Key, KeyType, Mismatch, Salt};
 use crate::leaves::change;
 use crate::math::shape::Shape;
 use crate::math::stack::{expected_rate, observed, unknown_rate};
@@ -257,7 +257,7 @@ impl AdaptiveStacked {
     /// Now and then this reads all keys: when a layer is full, and when there is another plan.
     ///
     /// # Errors
-    /// A key of the other domain. Keys that cannot be read, or that are others than before: the filter is as it was but for
+    /// A key of the other key type. Keys that cannot be read, or that are others than before: the filter is as it was but for
     /// the counts, and the next false positive tries again.
     pub fn learn<K: Key, M: Keys>(&mut self, key: K, keys: &mut M) -> Result<StackedOutcome, LearnError<M::Error>> {
         let key = self.digest(key)?;

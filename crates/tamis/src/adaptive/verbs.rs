@@ -6,7 +6,7 @@ use super::frontier::Frontier;
 use super::map::{Asked, Metered};
 use super::{AdaptError, ReverseMap};
 use crate::error::{BuildError, ChangeError, FormatError, QueryError};
-use crate::hash::{Digest, Domain, Hasher, Key, Mismatch};
+use crate::hash::{Digest, Hasher, Key, KeyType, Mismatch};
 
 /// What an adaptive filter can be asked to do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,7 +36,7 @@ pub struct ChangeStats {
 
 /// What a filter is behind the verbs. It seals them: the trial of this crate knows all filters that have them.
 pub(crate) trait Kept: Sized {
-    /// The keyed hash, the keys' domain, and the moves.
+    /// The keyed hash, the keys' key type, and the moves.
     fn frontier(&self) -> &Frontier;
 
     /// See [`Adapt::snapshot`].
@@ -77,9 +77,9 @@ pub trait Adapt: Kept {
         &self.frontier().hasher
     }
 
-    /// The domain of the keys.
-    fn domain(&self) -> Domain {
-        self.frontier().domain
+    /// The key type of the keys.
+    fn key_type(&self) -> KeyType {
+        self.frontier().key_type
     }
 
     /// How many keys it holds.
@@ -117,7 +117,7 @@ pub trait Adapt: Kept {
     /// The digest of a key.
     #[inline]
     fn digest<K: Key>(&self, key: K) -> Result<Digest, Mismatch> {
-        self.domain().digest(key, self.hasher())
+        self.key_type().digest(key, self.hasher())
     }
 
     /// Whether a key may be in the set.
@@ -150,7 +150,7 @@ pub trait Adapt: Kept {
 ///
 /// ```
 /// use tamis::adaptive::{Adapt, Broom, Memory, Remove};
-/// let mut filter = Broom::new(tamis::Domain::Bytes, 1000, 0.01)?;
+/// let mut filter = Broom::new(tamis::KeyType::Bytes, 1000, 0.01)?;
 /// let mut map = Memory::new();
 /// filter.insert("ann", &mut map)?;
 /// filter.remove("ann", &mut map)?;
@@ -160,7 +160,7 @@ pub trait Adapt: Kept {
 ///
 /// ```compile_fail
 /// use tamis::adaptive::{Adapt, AdaptiveBloom, Memory, Remove};
-/// let mut filter = AdaptiveBloom::new(tamis::Domain::Bytes, 1000, 0.01).unwrap();
+/// let mut filter = AdaptiveBloom::new(tamis::KeyType::Bytes, 1000, 0.01).unwrap();
 /// let mut map = Memory::new();
 /// filter.insert("ann", &mut map).unwrap();
 /// filter.remove("ann", &mut map).unwrap(); // no such method

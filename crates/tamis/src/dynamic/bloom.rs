@@ -7,7 +7,7 @@ use bytes::Bytes;
 use super::core::{Core, SALT, of_layer};
 use crate::debug::brief_debug;
 use crate::error::{BuildError, ChangeError, FormatError, QueryError};
-use crate::hash::{Domain, Hasher, Key};
+use crate::hash::{Hasher, Key, KeyType};
 use crate::leaves::bloom::{Classic, SplitBlock, classic, split};
 use crate::leaves::change::{Change, Layer, Owned};
 use crate::leaves::{Entry, Leaf};
@@ -19,8 +19,8 @@ use crate::leaves::{Entry, Leaf};
 /// If others choose keys, give the filter a keyed hash: see [`Hasher::secret`].
 ///
 /// ```
-/// use tamis::{Bloom, Domain, Filter, Hasher};
-/// let mut seen = Bloom::split_block(Domain::Bytes, Hasher::seeded(0), 1000, 0.01)?;
+/// use tamis::{Bloom, KeyType, Filter, Hasher};
+/// let mut seen = Bloom::split_block(KeyType::Bytes, Hasher::seeded(0), 1000, 0.01)?;
 /// seen.insert("ann")?;
 /// assert!(seen.contains("ann")?);
 /// let filter = Filter::open(seen.snapshot()?)?;
@@ -36,19 +36,19 @@ of_layer!(Bloom);
 
 impl Bloom {
     /// An empty split-block Bloom filter: `rate` is reached with `capacity` keys.
-    pub fn split_block(domain: Domain, hasher: Hasher, capacity: u64, rate: f64) -> Result<Bloom, BuildError> {
+    pub fn split_block(key_type: KeyType, hasher: Hasher, capacity: u64, rate: f64) -> Result<Bloom, BuildError> {
         let params = split::Params::for_rate(capacity.max(1), rate)?;
-        Bloom::empty(domain, hasher, SplitBlock::new(&params, 0, SALT)?)
+        Bloom::empty(key_type, hasher, SplitBlock::new(&params, 0, SALT)?)
     }
 
     /// An empty classic Bloom filter: `rate` is reached with `capacity` keys.
-    pub fn classic(domain: Domain, hasher: Hasher, capacity: u64, rate: f64) -> Result<Bloom, BuildError> {
+    pub fn classic(key_type: KeyType, hasher: Hasher, capacity: u64, rate: f64) -> Result<Bloom, BuildError> {
         let params = classic::Params::for_rate(capacity.max(1), rate)?;
-        Bloom::empty(domain, hasher, Classic::new(&params, 0, SALT)?)
+        Bloom::empty(key_type, hasher, Classic::new(&params, 0, SALT)?)
     }
 
-    fn empty(domain: Domain, hasher: Hasher, geometry: impl Change) -> Result<Bloom, BuildError> {
-        Ok(Bloom(Core { hasher, domain, table: Box::new(Owned::zeros(geometry)?) }))
+    fn empty(key_type: KeyType, hasher: Hasher, geometry: impl Change) -> Result<Bloom, BuildError> {
+        Ok(Bloom(Core { hasher, key_type, table: Box::new(Owned::zeros(geometry)?) }))
     }
 
     /// Adds a key. Adding one again changes nothing but the count.
@@ -77,8 +77,8 @@ mod tests {
     fn both(capacity: u64) -> [Bloom; 2] {
         let hasher = Hasher::seeded(3);
         [
-            Bloom::split_block(Domain::U64, hasher, capacity, 0.01).unwrap(),
-            Bloom::classic(Domain::U64, hasher, capacity, 0.01).unwrap(),
+            Bloom::split_block(KeyType::U64, hasher, capacity, 0.01).unwrap(),
+            Bloom::classic(KeyType::U64, hasher, capacity, 0.01).unwrap(),
         ]
     }
 
@@ -126,7 +126,7 @@ mod tests {
         let hasher = Hasher::seeded(3);
         let split = SplitBlock::new(&split::Params::for_rate(10, 0.01).unwrap(), u64::MAX, SALT).unwrap();
         let classic = Classic::new(&classic::Params::for_rate(10, 0.01).unwrap(), u64::MAX, SALT).unwrap();
-        let full = [Bloom::empty(Domain::U64, hasher, split), Bloom::empty(Domain::U64, hasher, classic)];
+        let full = [Bloom::empty(KeyType::U64, hasher, split), Bloom::empty(KeyType::U64, hasher, classic)];
         for bloom in full {
             let mut bloom = Bloom::restore(bloom.unwrap().snapshot().unwrap()).unwrap();
             bloom.insert(1u64).unwrap();
@@ -145,6 +145,6 @@ mod tests {
         bytes[at] ^= 1;
         assert!(Bloom::restore(bytes).is_err());
         assert!(both(10)[0].insert("text").is_err());
-        assert!(Bloom::split_block(Domain::U64, Hasher::seeded(0), 10, 0.0).is_err());
+        assert!(Bloom::split_block(KeyType::U64, Hasher::seeded(0), 10, 0.0).is_err());
     }
 }

@@ -6,7 +6,7 @@ use crate::error::{BuildError, FormatError};
 use crate::filter::open::open;
 use crate::filter::steps::Step;
 use crate::format::{self, Budget, Encoded, Form, Header, Writer};
-use crate::hash::{Digest, Domain, Hasher, Key, Mismatch, Salt};
+use crate::hash::{Digest, Hasher, Key, KeyType, Mismatch, Salt};
 use crate::leaves::{Leaf, Role};
 
 /// The salt of the only step of a file.
@@ -50,20 +50,20 @@ pub(super) use of_layer;
 #[derive(Clone)]
 pub(super) struct Core<T> {
     pub(super) hasher: Hasher,
-    pub(super) domain: Domain,
+    pub(super) key_type: KeyType,
     pub(super) table: T,
 }
 
 impl<T> Core<T> {
     #[inline]
     pub(super) fn digest<K: Key>(&self, key: K) -> Result<Digest, Mismatch> {
-        self.domain.digest(key, &self.hasher)
+        self.key_type.digest(key, &self.hasher)
     }
 
     /// A filter file of one shard and one step.
     pub(super) fn write(&self, tag: u8, keys: u64, part: Encoded) -> Result<Vec<u8>, BuildError> {
-        let Core { hasher, domain, .. } = *self;
-        let header = Header { hasher, domain, shard_bits: 0, form: Form::Filter, keys, negatives: 0 };
+        let Core { hasher, key_type, .. } = *self;
+        let header = Header { hasher, key_type, shard_bits: 0, form: Form::Filter, keys, negatives: 0 };
         let mut file = vec![];
         let mut writer = Writer::new(&mut file, &header, vec![[Role::Refuse.encode(), tag]])?;
         writer.shard(&[part])?;
@@ -84,12 +84,12 @@ impl<T> Core<T> {
         let budget = Budget::of(&bytes);
         let contents = open(&bytes, &budget)?;
         budget.draw(memory * bytes.len() as u64)?;
-        let Header { hasher, domain, keys, shard_bits, .. } = contents.header;
+        let Header { hasher, key_type, keys, shard_bits, .. } = contents.header;
         FormatError::check(shard_bits == 0, || format!("a {name} in several shards cannot be taken up"))?;
         let [Step { role: Role::Refuse, leaf, .. }] = &contents.steps[..] else { return Ok(None) };
         let Some(table) = find(leaf) else { return Ok(None) };
         // Without keys a built filter has no table, and a key that is put nowhere is not found again.
         FormatError::check(leaf.payload_len(0) > 0, || format!("a {name} without a table takes no keys"))?;
-        Ok(Some((Core { hasher, domain, table }, keys)))
+        Ok(Some((Core { hasher, key_type, table }, keys)))
     }
 }

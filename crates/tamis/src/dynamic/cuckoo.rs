@@ -8,7 +8,7 @@ use super::core::{Core, SALT, of_layer};
 use crate::debug::brief_debug;
 use crate::error::{BuildError, ChangeError, FormatError, QueryError};
 use crate::hash::attempts::random_number;
-use crate::hash::{Domain, Hasher, Key};
+use crate::hash::{Hasher, Key, KeyType};
 use crate::leaves::change::{Layer, Owned};
 use crate::leaves::{Entry, cuckoo};
 
@@ -19,8 +19,8 @@ use crate::leaves::{Entry, cuckoo};
 /// snapshot too, give the filter a keyed hash: see [`Hasher::secret`]. The bytes then follow from the secret and from what was done.
 ///
 /// ```
-/// use tamis::{Cuckoo, Domain, Filter, Hasher};
-/// let mut online = Cuckoo::new(Domain::Bytes, Hasher::seeded(0), 1000, 0.001)?;
+/// use tamis::{Cuckoo, KeyType, Filter, Hasher};
+/// let mut online = Cuckoo::new(KeyType::Bytes, Hasher::seeded(0), 1000, 0.001)?;
 /// online.insert("ann")?;
 /// online.insert("bob")?;
 /// assert!(online.remove("ann")?);
@@ -44,25 +44,25 @@ of_layer!(Cuckoo);
 
 impl Cuckoo {
     /// An empty filter: `rate` is reached with `capacity` keys.
-    pub fn new(domain: Domain, hasher: Hasher, capacity: u64, rate: f64) -> Result<Cuckoo, BuildError> {
-        Cuckoo::empty(domain, hasher, cuckoo::Cuckoo::empty(capacity, rate, false, SALT, number(&hasher))?)
+    pub fn new(key_type: KeyType, hasher: Hasher, capacity: u64, rate: f64) -> Result<Cuckoo, BuildError> {
+        Cuckoo::empty(key_type, hasher, cuckoo::Cuckoo::empty(capacity, rate, false, SALT, number(&hasher))?)
     }
 
     /// An empty filter with semi-sorted buckets: one bit per key smaller, and slower.
     ///
     /// ```
-    /// use tamis::{Cuckoo, Domain, Hasher};
-    /// let of = |new: fn(_, _, _, _) -> _| new(Domain::U64, Hasher::seeded(0), 10_000, 0.001);
+    /// use tamis::{Cuckoo, KeyType, Hasher};
+    /// let of = |new: fn(_, _, _, _) -> _| new(KeyType::U64, Hasher::seeded(0), 10_000, 0.001);
     /// let (plain, small) = (of(Cuckoo::new)?, of(Cuckoo::semi_sorted)?);
     /// assert!(small.snapshot()?.len() + 10_000 / 8 <= plain.snapshot()?.len());
     /// # Ok::<(), tamis::Error>(())
     /// ```
-    pub fn semi_sorted(domain: Domain, hasher: Hasher, capacity: u64, rate: f64) -> Result<Cuckoo, BuildError> {
-        Cuckoo::empty(domain, hasher, cuckoo::Cuckoo::empty(capacity, rate, true, SALT, number(&hasher))?)
+    pub fn semi_sorted(key_type: KeyType, hasher: Hasher, capacity: u64, rate: f64) -> Result<Cuckoo, BuildError> {
+        Cuckoo::empty(key_type, hasher, cuckoo::Cuckoo::empty(capacity, rate, true, SALT, number(&hasher))?)
     }
 
-    fn empty(domain: Domain, hasher: Hasher, geometry: cuckoo::Cuckoo) -> Result<Cuckoo, BuildError> {
-        Ok(Cuckoo(Core { hasher, domain, table: Owned::zeros(geometry)? }))
+    fn empty(key_type: KeyType, hasher: Hasher, geometry: cuckoo::Cuckoo) -> Result<Cuckoo, BuildError> {
+        Ok(Cuckoo(Core { hasher, key_type, table: Owned::zeros(geometry)? }))
     }
 
     /// Adds a key. The same key can be added up to eight times, and removed as often.
@@ -71,8 +71,8 @@ impl Cuckoo {
     /// keys, but for one filter in a hundred thousand; and beyond it a few percent more, at a higher rate.
     ///
     /// ```
-    /// use tamis::{Cuckoo, Domain, Hasher, ChangeError};
-    /// let mut small = Cuckoo::new(Domain::U64, Hasher::seeded(0), 100, 0.01)?;
+    /// use tamis::{Cuckoo, KeyType, Hasher, ChangeError};
+    /// let mut small = Cuckoo::new(KeyType::U64, Hasher::seeded(0), 100, 0.01)?;
     /// let full = (0..1000u64).find_map(|key| small.insert(key).err());
     /// assert_eq!(full, Some(ChangeError::Full { keys: small.len(), capacity: 100 }));
     /// assert!((0..small.len()).all(|key| small.contains(key) == Ok(true)));

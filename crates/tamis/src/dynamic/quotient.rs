@@ -17,7 +17,7 @@ use super::core::{Core, SALT};
 use crate::arch::QueryFn;
 use crate::debug::brief_debug;
 use crate::error::{BuildError, ChangeError, Error, FormatError, QueryError};
-use crate::hash::{Domain, Hasher, Key};
+use crate::hash::{Hasher, Key, KeyType};
 use crate::leaves::change::{Layer, Owned};
 use crate::leaves::quotient::{Changing, OwnedQuotient};
 use crate::leaves::{Entry, Geometry, quotient};
@@ -29,8 +29,8 @@ use crate::math::quotient::size;
 /// compute which keys share a fingerprint, and keys that crowd in the table.
 ///
 /// ```
-/// use tamis::{Domain, Filter, Hasher, Quotient};
-/// let mut seen = Quotient::new(Domain::Bytes, Hasher::seeded(0), 1000, 0.01)?;
+/// use tamis::{KeyType, Filter, Hasher, Quotient};
+/// let mut seen = Quotient::new(KeyType::Bytes, Hasher::seeded(0), 1000, 0.01)?;
 /// seen.insert("ann")?;
 /// seen.insert("ann")?;
 /// seen.insert("bob")?;
@@ -53,10 +53,10 @@ brief_debug!(Quotient, it => keys: it.len(), capacity: it.capacity(), bytes: it.
 
 impl Quotient {
     /// An empty filter for `capacity` keys or a few more: with that many it lets at most `rate` of the strangers through.
-    pub fn new(domain: Domain, hasher: Hasher, capacity: u64, rate: f64) -> Result<Quotient, BuildError> {
+    pub fn new(key_type: KeyType, hasher: Hasher, capacity: u64, rate: f64) -> Result<Quotient, BuildError> {
         let found = size(capacity.max(1), rate).filter(|_| rate < 1.0);
         let size = found.ok_or(BuildError::NoSize { structure: "quotient filter", keys: capacity, rate })?;
-        Ok(Core { hasher, domain, table: OwnedQuotient::empty(size, SALT)?.into() }.into())
+        Ok(Core { hasher, key_type, table: OwnedQuotient::empty(size, SALT)?.into() }.into())
     }
 
     fn table(&self) -> &OwnedQuotient {
@@ -72,8 +72,8 @@ impl Quotient {
     /// Adds a key; a full filter grows first.
     ///
     /// ```
-    /// use tamis::{Domain, Hasher, Quotient};
-    /// let mut filter = Quotient::new(Domain::U64, Hasher::seeded(0), 10, 0.0001)?;
+    /// use tamis::{KeyType, Hasher, Quotient};
+    /// let mut filter = Quotient::new(KeyType::U64, Hasher::seeded(0), 10, 0.0001)?;
     /// for key in 0..1000u64 {
     ///     filter.insert_growing(key)?;
     /// }
@@ -129,8 +129,8 @@ impl Quotient {
     /// Doubles the capacity. Keys and rate stay; the error is that remainders are one bit long already, or that there is no memory.
     ///
     /// ```
-    /// use tamis::{Domain, Hasher, Quotient};
-    /// let mut filter = Quotient::new(Domain::U64, Hasher::seeded(0), 100, 0.01)?;
+    /// use tamis::{KeyType, Hasher, Quotient};
+    /// let mut filter = Quotient::new(KeyType::U64, Hasher::seeded(0), 100, 0.01)?;
     /// (0..100u64).try_for_each(|key| filter.insert(key))?;
     /// let (capacity, rate) = (filter.capacity(), filter.rate());
     /// filter.grow()?;
@@ -143,12 +143,12 @@ impl Quotient {
         Ok(())
     }
 
-    /// Adds all keys of another filter. Both must have the same hash and the same keys' domain, and have been made with the same
+    /// Adds all keys of another filter. Both must have the same hash and the same keys' key type, and have been made with the same
     /// capacity and rate; how often each has grown does not matter. If there is no room, or they differ, nothing is changed.
     ///
     /// ```
-    /// use tamis::{Domain, Hasher, Quotient};
-    /// let empty = Quotient::new(Domain::U64, Hasher::seeded(0), 100, 0.01)?;
+    /// use tamis::{KeyType, Hasher, Quotient};
+    /// let empty = Quotient::new(KeyType::U64, Hasher::seeded(0), 100, 0.01)?;
     /// let (mut one, mut two) = (empty.clone(), empty);
     /// one.insert(1u64)?;
     /// two.insert(2u64)?;
@@ -158,7 +158,7 @@ impl Quotient {
     /// ```
     pub fn merge(&mut self, other: &Quotient) -> Result<(), Error> {
         let differ = [
-            (self.core.domain != other.core.domain, "the domain of their keys"),
+            (self.core.key_type != other.core.key_type, "the key_type of their keys"),
             (self.core.hasher != other.core.hasher, "their hash"),
             (self.table().geometry.range() != other.table().geometry.range(), "the number of their fingerprints"),
         ];
@@ -179,13 +179,13 @@ impl Quotient {
     pub fn restore(bytes: impl Into<Bytes>) -> Result<Quotient, FormatError> {
         let find = |leaf: &_| quotient::Quotient::of(leaf)?.parts().first().map(Owned::from);
         let found = Core::read(bytes.into(), "quotient filter", 1 + OwnedQuotient::CHECK, find)?;
-        let Some((Core { hasher, domain, table }, keys)) = found else {
+        let Some((Core { hasher, key_type, table }, keys)) = found else {
             return Err(FormatError::invalid("not a quotient filter"));
         };
         let table =
             Changing::checked(table.geometry, &table.payload).map_err(|e| FormatError::invalid(e.to_string()))?;
         match table.filter(|table| table.held.keys() == keys) {
-            Some(table) => Ok(Core { hasher, domain, table }.into()),
+            Some(table) => Ok(Core { hasher, key_type, table }.into()),
             None => Err(FormatError::invalid("the slots of the quotient filter contradict one another")),
         }
     }

@@ -24,7 +24,7 @@ use crate::error::{BuildError, ChangeError, FormatError, QueryError};
 use crate::filter::open::open;
 use crate::filter::steps::Step;
 use crate::format::{self, Budget, Encoded, Form, Header, Writer};
-use crate::hash::{Digest, Domain, Key, Mismatch};
+use crate::hash::{Digest, Key, KeyType, Mismatch};
 use crate::leaves::Role;
 use crate::leaves::change::{self, MAX_LAYER_BYTES};
 
@@ -150,7 +150,7 @@ impl Stacked {
     }
 
     fn digest<K: Key>(&self, key: K) -> Result<Digest, Mismatch> {
-        self.header.domain.digest(key, &self.header.hasher)
+        self.header.key_type.digest(key, &self.header.hasher)
     }
 
     /// How many keys it holds.
@@ -163,9 +163,9 @@ impl Stacked {
         self.header.keys == 0
     }
 
-    /// The domain of its keys.
-    pub fn domain(&self) -> Domain {
-        self.header.domain
+    /// The key type of its keys.
+    pub fn key_type(&self) -> KeyType {
+        self.header.key_type
     }
 
     /// The filter as a file.

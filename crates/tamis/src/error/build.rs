@@ -4,7 +4,7 @@
 use std::ops::RangeInclusive;
 use std::{fmt, io};
 
-use crate::hash::Domain;
+use crate::hash::KeyType;
 
 /// From a table of variants and their sentences: the enum, and its `Display`. A sentence prints fields by their names.
 macro_rules! sentences {
@@ -44,7 +44,7 @@ enum BuildError {
     NothingExcluded =>
         "exact: no key is excluded, so every key would match; expected excluded keys, or a rate or bits per key as the goal";
     /// The keys are of two key types.
-    MixedDomains => "some keys are integers and some are bytes; a filter holds one kind";
+    MixedKeyTypes => "some keys are integers and some are bytes; a filter holds one kind";
     /// The temporary files would grow past the limit of the caller, in bytes.
     DiskLimit { limit: u64 } => "temporary files would exceed the disk limit of {limit} bytes";
     /// The flag that the caller gave to [`cancel`](crate::Build::cancel) became true.
@@ -248,7 +248,7 @@ enum Difference {
     /// Lengths of k-mers; 0 if keys are something else.
     Kmers { ours: u32, theirs: u32 } => "their keys are {} and {}", kmers(*ours), kmers(*theirs);
     /// Key types.
-    Domains { ours: Domain, theirs: Domain } => "their keys are {ours} and {theirs}";
+    KeyTypes { ours: KeyType, theirs: KeyType } => "their keys are {ours} and {theirs}";
     /// Seeds.
     Seeds { ours: u64, theirs: u64 } => "their seeds are {ours} and {theirs}";
     /// Secrets.

@@ -17,7 +17,7 @@ use crate::error::{BuildError, Error};
 use crate::filter::query::Filter;
 use crate::format::{Form, Header, MAX_SHARD_BITS, Writer};
 use crate::gather::{OnConflict, Shards, Stats};
-use crate::hash::{Digest, Domain, Hasher, Key};
+use crate::hash::{Digest, Hasher, Key, KeyType};
 use crate::plan::{Columns, Comparison, Goal, Kind, Layout, Plan, Request, Step};
 
 mod collect;
@@ -35,7 +35,7 @@ pub use expect::{Outcome, Prediction};
 pub use partition::Partitioned;
 use sieve::Sieve;
 #[cfg(feature = "maps")]
-pub(crate) use {collect::same_domain, shard::build_steps};
+pub(crate) use {collect::same_key_type, shard::build_steps};
 
 /// Starts a filter on these keys: anything that iterates over text, bytes or `u64`.
 ///
@@ -71,17 +71,17 @@ pub fn stream() -> Build<()> {
 /// in ascending order are neither copied nor sorted.
 ///
 /// ```
-/// use tamis::{Domain, Hasher};
+/// use tamis::{KeyType, Hasher};
 /// let hasher = Hasher::seeded(7);
 /// let digests: Vec<_> = ["ann", "bob"].iter().map(|name| hasher.bytes(name.as_bytes())).collect();
-/// let filter = tamis::build_digests(digests, hasher, Domain::Bytes).finish()?;
+/// let filter = tamis::build_digests(digests, hasher, KeyType::Bytes).finish()?;
 /// assert!(filter.contains("bob")?);
 /// # Ok::<(), tamis::Error>(())
 /// ```
-pub fn build_digests(digests: impl Into<Arc<[Digest]>>, hasher: Hasher, domain: Domain) -> Build<Digests> {
+pub fn build_digests(digests: impl Into<Arc<[Digest]>>, hasher: Hasher, key_type: KeyType) -> Build<Digests> {
     let keys = Digests { digests: digests.into(), excluded: None };
     let common = Common { hasher, ..Common::default() };
-    let options = Options { domain: Some(domain), common, ..Options::default() };
+    let options = Options { key_type: Some(key_type), common, ..Options::default() };
     Build { keys, negatives: std::iter::empty(), expected: std::iter::empty(), options }
 }
 
@@ -125,7 +125,7 @@ pub(crate) struct Options {
     /// Whether keys keep their places in the input, to be shown in conflicts.
     places: bool,
     /// That of the keys, once there is one.
-    domain: Option<Domain>,
+    key_type: Option<KeyType>,
     common: Common,
 }
 
@@ -151,15 +151,15 @@ impl Default for Options {
             spare: 0.0,
             expecting: false,
             places: false,
-            domain: None,
+            key_type: None,
             common: Common::default(),
         }
     }
 }
 
 impl Options {
-    fn domain(&self) -> Domain {
-        self.domain.unwrap_or(Domain::Bytes)
+    fn key_type(&self) -> KeyType {
+        self.key_type.unwrap_or(KeyType::Bytes)
     }
 
     /// Refuses a goal that speaks of excluded keys alone where there are none: everything would match.
@@ -392,7 +392,7 @@ where
     }
 
     fn collect(self) -> Result<Sealed, Error> {
-        let mut collector = Collector::new(Options { domain: Some(<I::Item as Key>::DOMAIN), ..self.options });
+        let mut collector = Collector::new(Options { key_type: Some(<I::Item as Key>::KEY_TYPE), ..self.options });
         for key in self.keys {
             collector.push(key)?;
         }
@@ -481,8 +481,8 @@ fn write_plan(
     }
     // A list of no steps has no parts to shard.
     let shard_bits = if plan.steps.is_empty() { 0 } else { shards.bits };
-    let (hasher, domain, keys) = (options.common.hasher, options.domain(), shards.stats.keys);
-    let header = Header { hasher, domain, shard_bits, form: Form::Filter, keys, negatives };
+    let (hasher, key_type, keys) = (options.common.hasher, options.key_type(), shards.stats.keys);
+    let header = Header { hasher, key_type, shard_bits, form: Form::Filter, keys, negatives };
     let kinds = plan.steps.iter().map(Step::kind).collect();
     let mut writer = Writer::new(out, &header, kinds)?;
     if !plan.steps.is_empty() {

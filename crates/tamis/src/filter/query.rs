@@ -8,7 +8,7 @@ use crate::error::{FormatError, QueryError};
 use crate::filter::partition::{self, Label, Partitions};
 use crate::filter::steps::{self, ROUND, Role, Steps};
 use crate::format::{Budget, Header, from_bytes};
-use crate::hash::{Digest, Domain, HashKind, Hasher, Key};
+use crate::hash::{Digest, HashKind, Hasher, Key, KeyType};
 
 /// A filter: bytes, and how to read them.
 ///
@@ -26,8 +26,8 @@ pub struct Filter {
     bytes: Bytes,
     header: Header,
     steps: Steps,
-    /// The domain, if the hash is seeded and no more, and keys carry no labels.
-    plain: Option<Domain>,
+    /// The key type, if the hash is seeded and no more, and keys carry no labels.
+    plain: Option<KeyType>,
     partitions: Option<Box<Partitions>>,
 }
 
@@ -52,7 +52,7 @@ impl Filter {
     pub(crate) fn within(bytes: Bytes, budget: &Budget) -> Result<Filter, FormatError> {
         let Contents { header, steps, partitions } = open(&bytes, budget)?;
         let steps = Steps::new(steps);
-        let plain = (header.hasher.kind() == HashKind::Seeded && partitions.is_none()).then_some(header.domain);
+        let plain = (header.hasher.kind() == HashKind::Seeded && partitions.is_none()).then_some(header.key_type);
         Ok(Filter { bytes, header, steps, plain, partitions: partitions.map(Box::new) })
     }
 
@@ -60,12 +60,12 @@ impl Filter {
 
     /// Whether the key may be in the set: always true for a key of the set, and rarely for others.
     ///
-    /// A key of the wrong domain (an integer asked of a filter of strings) is refused with an error, because "no" would be
+    /// A key of the wrong key type (an integer asked of a filter of strings) is refused with an error, because "no" would be
     /// a guess. So is any key, if the keys carry labels: see [`Filter::contains_in`].
     #[inline]
     pub fn contains<K: Key>(&self, key: K) -> Result<bool, QueryError> {
-        // One test for the common case: the right domain and no secret.
-        if self.plain != Some(K::DOMAIN) {
+        // One test for the common case: the right key type and no secret.
+        if self.plain != Some(K::KEY_TYPE) {
             return self.contains_carefully(key);
         }
         Ok(self.steps.contains(key.seeded_digest(&self.header.hasher)))
@@ -123,7 +123,7 @@ impl Filter {
     #[inline(always)]
     fn check<K: Key>(&self) -> Result<(), QueryError> {
         match self.partitions.is_none() {
-            true => Ok(self.header.domain.check(K::DOMAIN)?),
+            true => Ok(self.header.key_type.check(K::KEY_TYPE)?),
             false => Err(QueryError::Partition { partitioned: true }),
         }
     }
@@ -150,7 +150,7 @@ impl Filter {
     /// ```
     pub fn contains_in<K: Key>(&self, label: impl AsRef<[u8]>, key: K) -> Result<bool, QueryError> {
         let partitions = self.labelled()?;
-        self.header.domain.check(K::DOMAIN)?;
+        self.header.key_type.check(K::KEY_TYPE)?;
         let label = self.label(label.as_ref());
         let ask = |group: &partition::Group| group.steps.contains(self.digest_in(&label, &key));
         Ok(partitions.group(&label).is_some_and(ask))
@@ -176,7 +176,7 @@ impl Filter {
         answers: &mut [bool],
     ) -> Result<(), QueryError> {
         let partitions = self.labelled()?;
-        self.header.domain.check(K::DOMAIN)?;
+        self.header.key_type.check(K::KEY_TYPE)?;
         if keys.len() != answers.len() {
             return Err(QueryError::Length { keys: keys.len(), answers: answers.len() });
         }
@@ -273,9 +273,9 @@ impl Filter {
         self.header.keys == 0
     }
 
-    /// The domain of its keys.
-    pub fn domain(&self) -> Domain {
-        self.header.domain
+    /// The key type of its keys.
+    pub fn key_type(&self) -> KeyType {
+        self.header.key_type
     }
 
     /// Its hash function.

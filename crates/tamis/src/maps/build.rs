@@ -22,11 +22,11 @@ use super::value::{ToValue, Value};
 use crate::arch::arena::Output;
 use crate::debug::brief_debug;
 use crate::error::{BuildError, Error, ValueError};
-use crate::filter::build::{same_domain, to_file, to_memory};
+use crate::filter::build::{same_key_type, to_file, to_memory};
 use crate::filter::options::{Common, Progress, common, set};
 use crate::format::{Form, Header, MAX_SHARD_BITS, Writer, put_varint};
 use crate::gather::{Intake, Paired, Workspace, shard_bits};
-use crate::hash::{Domain, Key};
+use crate::hash::{Key, KeyType};
 use crate::leaves::Role;
 use crate::leaves::{fuse, ribbon};
 use crate::parallel::in_order;
@@ -198,7 +198,7 @@ where
     }
 
     fn collect(self) -> Result<Collector, Error> {
-        let mut collector = Collector::new(self.options, Some(K::DOMAIN));
+        let mut collector = Collector::new(self.options, Some(K::KEY_TYPE));
         for (key, value) in self.pairs {
             collector.push(key, value)?;
         }
@@ -225,7 +225,7 @@ pub struct Report {
 /// Takes pairs in; sorts and spills them on the way.
 pub struct Collector {
     options: Settings,
-    domain: Option<Domain>,
+    key_type: Option<KeyType>,
     workspace: Arc<Workspace>,
     pairs: Intake<Paired>,
     values: Values,
@@ -238,15 +238,15 @@ impl fmt::Debug for Collector {
 }
 
 impl Collector {
-    pub(super) fn new(options: Settings, domain: Option<Domain>) -> Collector {
+    pub(super) fn new(options: Settings, key_type: Option<KeyType>) -> Collector {
         let workspace = options.common.workspace();
         let pairs = Intake::new(&workspace, workspace.memory);
-        Collector { options, domain, workspace, pairs, values: Values::default() }
+        Collector { options, key_type, workspace, pairs, values: Values::default() }
     }
 
     /// Adds a key with its value.
     pub fn push<K: Key, V: ToValue>(&mut self, key: K, value: V) -> Result<(), BuildError> {
-        same_domain::<K>(&mut self.domain)?;
+        same_key_type::<K>(&mut self.key_type)?;
         let Settings { common, width, alphabet, .. } = &self.options;
         let value = value.to_value();
         match (value, *width) {
@@ -287,7 +287,7 @@ impl Collector {
     }
 
     pub(super) fn write(self, out: &mut dyn Output) -> Result<Report, Error> {
-        let Collector { options, domain, workspace, pairs, values } = self;
+        let Collector { options, key_type, workspace, pairs, values } = self;
         let common = &options.common;
         common.report(Progress::Read { keys: pairs.count() });
         let stop = || common.stop();
@@ -308,7 +308,7 @@ impl Collector {
         let bits = if shape.kinds().is_empty() { 0 } else { bits };
         let header = Header {
             hasher,
-            domain: domain.unwrap_or(Domain::Bytes),
+            key_type: key_type.unwrap_or(KeyType::Bytes),
             shard_bits: bits,
             form: options.form,
             keys: counted.keys,
@@ -420,7 +420,7 @@ impl Settings {
             let classes = tree.classes.iter().map(|&class| class as usize);
             let mut table = vec![];
             let listed = counts.iter().map(|&(value, _)| values.value(value)).zip(classes);
-            table::encode(values.domain(), &tree.sizes, listed, &mut table);
+            table::encode(values.key_type(), &tree.sizes, listed, &mut table);
             Ok::<_, BuildError>(((tree.bits / 8.0) as u64 + table.len() as u64, tree, table))
         };
         let mut best = made(1.0)?;

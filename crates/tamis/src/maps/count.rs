@@ -6,7 +6,7 @@ use super::table::MAX_VALUES;
 use super::value::Value;
 use crate::error::{BuildError, ValueError};
 use crate::gather::{Paired, Sorted, walk};
-use crate::hash::Domain;
+use crate::hash::KeyType;
 use crate::math::portable::log2;
 use crate::parallel::{Stop, each};
 
@@ -53,10 +53,10 @@ impl Values {
         }
     }
 
-    pub(super) fn domain(&self) -> Domain {
+    pub(super) fn key_type(&self) -> KeyType {
         match self {
-            Values::Bytes { .. } => Domain::Bytes,
-            Values::None | Values::Numbers => Domain::U64,
+            Values::Bytes { .. } => KeyType::Bytes,
+            Values::None | Values::Numbers => KeyType::U64,
         }
     }
 }

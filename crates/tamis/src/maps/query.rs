@@ -9,7 +9,7 @@ use crate::debug::brief_debug;
 use crate::error::{FormatError, QueryError};
 use crate::filter::steps::ROUND;
 use crate::format::{Budget, Form, Header, from_bytes};
-use crate::hash::{Digest, Domain, HashKind, Hasher, Key, Mismatch};
+use crate::hash::{Digest, HashKind, Hasher, Key, KeyType, Mismatch};
 
 /// A map: bytes, and how to read them.
 ///
@@ -28,8 +28,8 @@ pub struct Map {
     table: Table,
     table_len: u64,
     entropy: u64,
-    /// The domain of the keys, if the hash has no secret and there are keys.
-    plain: Option<Domain>,
+    /// The key type of the keys, if the hash has no secret and there are keys.
+    plain: Option<KeyType>,
     /// For numbers of one function, which is all there is: the function, and the least number.
     quick: Option<(Function, u64)>,
 }
@@ -54,7 +54,7 @@ impl Map {
     /// The same for a file of this form, on a budget.
     pub(crate) fn within(bytes: Bytes, form: Form, budget: &Budget) -> Result<Map, FormatError> {
         let Contents { header, tree, table, table_len, entropy } = tree::open(&bytes, form, budget)?;
-        let plain = (header.hasher.kind() == HashKind::Seeded && header.keys > 0).then_some(header.domain);
+        let plain = (header.hasher.kind() == HashKind::Seeded && header.keys > 0).then_some(header.key_type);
         let quick = match table {
             Table::Offset(least) => tree.function().map(|function| (function, least)),
             Table::Numbers(_) | Table::Bytes(..) => None,
@@ -75,14 +75,14 @@ impl Map {
     #[inline]
     pub fn get_u64<K: Key>(&self, key: K) -> Result<Option<u64>, QueryError> {
         if let Some((function, least)) = &self.quick
-            && self.plain == Some(K::DOMAIN)
+            && self.plain == Some(K::KEY_TYPE)
         {
             let symbol = function.get(key.seeded_digest(&self.header.hasher));
             return Ok(Some(least.wrapping_add(symbol)));
         }
         let symbol = self.symbol(key)?;
         match symbol.and_then(|symbol| self.table.number(symbol)) {
-            None => self.check_values(Domain::U64).map(|()| None),
+            None => self.check_values(KeyType::U64).map(|()| None),
             number => Ok(number),
         }
     }
@@ -90,7 +90,7 @@ impl Map {
     /// The same for a map whose values are text or bytes.
     #[inline]
     pub fn get_bytes<K: Key>(&self, key: K) -> Result<Option<&[u8]>, QueryError> {
-        self.check_values(Domain::Bytes)?;
+        self.check_values(KeyType::Bytes)?;
         match self.get(key)? {
             Some(Value::Bytes(bytes)) => Ok(Some(bytes)),
             _ => Ok(None),
@@ -113,12 +113,12 @@ impl Map {
 
     /// The same for a map whose values are numbers; `values` is as long as `keys`.
     pub fn get_many_u64<K: Key>(&self, keys: &[K], values: &mut [Option<u64>]) -> Result<(), QueryError> {
-        self.check_values(Domain::U64)?;
+        self.check_values(KeyType::U64)?;
         if keys.len() != values.len() {
             return Err(QueryError::Length { keys: keys.len(), answers: values.len() });
         }
         if let Some((function, least)) = &self.quick
-            && self.plain == Some(K::DOMAIN)
+            && self.plain == Some(K::KEY_TYPE)
         {
             let mut digests = [Digest::default(); ROUND];
             for (keys, values) in keys.chunks(ROUND).zip(values.chunks_mut(ROUND)) {
@@ -151,8 +151,8 @@ impl Map {
 
     #[inline(always)]
     fn symbol<K: Key>(&self, key: K) -> Result<Option<u64>, QueryError> {
-        // One test for the common case: the right domain, no secret, keys at all.
-        if self.plain != Some(K::DOMAIN) {
+        // One test for the common case: the right key type, no secret, keys at all.
+        if self.plain != Some(K::KEY_TYPE) {
             return self.symbol_carefully(key);
         }
         Ok(self.tree.find(key.seeded_digest(&self.header.hasher)))
@@ -166,11 +166,11 @@ impl Map {
     }
 
     fn check<K: Key>(&self) -> Result<(), Mismatch> {
-        if self.header.keys == 0 { Ok(()) } else { self.header.domain.check(K::DOMAIN) }
+        if self.header.keys == 0 { Ok(()) } else { self.header.key_type.check(K::KEY_TYPE) }
     }
 
-    fn check_values(&self, wanted: Domain) -> Result<(), QueryError> {
-        let found = self.table.domain();
+    fn check_values(&self, wanted: KeyType) -> Result<(), QueryError> {
+        let found = self.table.key_type();
         if found == wanted || self.header.keys == 0 { Ok(()) } else { Err(QueryError::Values { found }) }
     }
 
@@ -185,13 +185,13 @@ impl Map {
     }
 
     /// What kind of keys it was built from.
-    pub fn domain(&self) -> Domain {
-        self.header.domain
+    pub fn key_type(&self) -> KeyType {
+        self.header.key_type
     }
 
     /// What kind of values it holds.
-    pub fn values(&self) -> Domain {
-        self.table.domain()
+    pub fn values(&self) -> KeyType {
+        self.table.key_type()
     }
 
     /// How many distinct values its keys have; nothing for very many numbers.

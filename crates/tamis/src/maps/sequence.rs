@@ -6,7 +6,7 @@ use super::query::{Layer, Map};
 use super::value::Value;
 use crate::error::FormatError;
 use crate::format::{Budget, Form, from_bytes};
-use crate::hash::Domain;
+use crate::hash::KeyType;
 
 /// A sequence that takes about the entropy of its symbols, and whose symbols are read in any order ([Chained] section 5.2).
 ///
@@ -33,9 +33,9 @@ impl Sequence {
         let bytes = bytes.into();
         let budget = Budget::of(&bytes);
         let map = Map::within(bytes, Form::Sequence, &budget)?;
-        match map.domain() {
-            Domain::U64 => Ok(Sequence { map }),
-            Domain::Bytes => Err(FormatError::invalid("header: the keys of a sequence are bytes, expected u64")),
+        match map.key_type() {
+            KeyType::U64 => Ok(Sequence { map }),
+            KeyType::Bytes => Err(FormatError::invalid("header: the keys of a sequence are bytes, expected u64")),
         }
     }
 
@@ -74,7 +74,7 @@ impl Sequence {
     }
 
     fn nothing(&self) -> Value<'static> {
-        if self.values() == Domain::U64 { Value::Number(0) } else { Value::Bytes(&[]) }
+        if self.values() == KeyType::U64 { Value::Number(0) } else { Value::Bytes(&[]) }
     }
 
     /// How many symbols it has.
@@ -88,7 +88,7 @@ impl Sequence {
     }
 
     /// What kind of symbols it holds.
-    pub fn values(&self) -> Domain {
+    pub fn values(&self) -> KeyType {
         self.map.values()
     }
 
@@ -124,7 +124,7 @@ mod construction {
     use crate::filter::build::{to_file, to_memory};
     use crate::filter::options::common;
     use crate::format::Form;
-    use crate::hash::Domain;
+    use crate::hash::KeyType;
     use crate::maps::build::{Build, Collector, Kind, Report};
     use crate::maps::{ToValue, map};
     use crate::plan::Layout;
@@ -189,7 +189,7 @@ mod construction {
         fn collect(self) -> Result<Collector, Error> {
             let mut options = self.build.options;
             options.form = Form::Sequence;
-            let mut pairs = Collector::new(options, Some(Domain::U64));
+            let mut pairs = Collector::new(options, Some(KeyType::U64));
             for (position, symbol) in (0u64..).zip(self.symbols) {
                 pairs.push(position, symbol)?;
             }

@@ -14,7 +14,7 @@ use super::coder::{Chance, Decoder, Encoder, MAX_DECISIONS_PER_BYTE, Number};
 use super::value::Value;
 use crate::error::FormatError;
 use crate::format::{Reader, put_varint};
-use crate::hash::Domain;
+use crate::hash::KeyType;
 
 /// The most values that a table holds.
 pub(crate) const MAX_VALUES: u64 = 1 << 22;
@@ -56,10 +56,10 @@ impl Table {
         }
     }
 
-    pub(crate) fn domain(&self) -> Domain {
+    pub(crate) fn key_type(&self) -> KeyType {
         match self {
-            Table::Bytes(..) => Domain::Bytes,
-            Table::Offset(_) | Table::Numbers(_) => Domain::U64,
+            Table::Bytes(..) => KeyType::Bytes,
+            Table::Offset(_) | Table::Numbers(_) => KeyType::U64,
         }
     }
 
@@ -219,12 +219,12 @@ pub(crate) fn encode_offset(least: u64, out: &mut Vec<u8>) {
 
 /// Writes a table of values, which ascend, each with its class; classes are as large as `sizes` says.
 pub(crate) fn encode<'a>(
-    domain: Domain,
+    key_type: KeyType,
     sizes: &[u32],
     values: impl Iterator<Item = (Value<'a>, usize)>,
     out: &mut Vec<u8>,
 ) {
-    out.push(if domain == Domain::U64 { NUMBERS } else { BYTES });
+    out.push(if key_type == KeyType::U64 { NUMBERS } else { BYTES });
     put_varint(out, sizes.len() as u64);
     sizes.iter().for_each(|&size| put_varint(out, size.into()));
     let (mut encoder, mut classes, mut size) = (Encoder::new(), Classes::new(sizes), Number::default());
@@ -295,7 +295,7 @@ mod tests {
                 if numbers.len() == n {
                     let mut bytes = vec![];
                     let values = numbers.iter().map(|&value| Value::Number(value)).zip(classes.iter().copied());
-                    encode(Domain::U64, &sizes, values, &mut bytes);
+                    encode(KeyType::U64, &sizes, values, &mut bytes);
                     let table = decode(&bytes).unwrap();
                     assert_eq!((table.len(), table.get(n as u64)), (Some(n as u64), None));
                     for (symbol, &value) in order.iter().enumerate() {
@@ -305,7 +305,7 @@ mod tests {
                 let words: Vec<Vec<u8>> = (0..n).map(|i| format!("{i:05}").repeat(i % 3).into_bytes()).collect();
                 let mut bytes = vec![];
                 let values = words.iter().map(|word| Value::Bytes(word)).zip(classes.iter().copied());
-                encode(Domain::Bytes, &sizes, values, &mut bytes);
+                encode(KeyType::Bytes, &sizes, values, &mut bytes);
                 let table = decode(&bytes).unwrap();
                 for (symbol, &value) in order.iter().enumerate() {
                     assert_eq!(table.get(symbol as u64), Some(Value::Bytes(&words[value])));
@@ -323,7 +323,7 @@ mod tests {
         let size = |class: fn(usize) -> usize| {
             let (sizes, classes, _) = classes(50_000, class);
             let mut bytes = vec![];
-            encode(Domain::U64, &sizes, (0..50_000).map(Value::Number).zip(classes), &mut bytes);
+            encode(KeyType::U64, &sizes, (0..50_000).map(Value::Number).zip(classes), &mut bytes);
             bytes.len() as f64 * 8.0 / 50_000.0
         };
         assert!(size(|_| 0) < 0.03);
@@ -344,14 +344,14 @@ mod tests {
         // A class of three that gets four, and numbers beyond the last.
         let mut bytes = vec![];
         let values = [(Value::Number(u64::MAX - 1), 0), (Value::Number(u64::MAX), 0), (Value::Number(1), 0)];
-        encode(Domain::U64, &[3], values.into_iter(), &mut bytes);
+        encode(KeyType::U64, &[3], values.into_iter(), &mut bytes);
         assert!(refused(&bytes).contains("a value exceeds 2^64"));
         let mut bytes = vec![];
         let values = (0..4u64).map(|i| (Value::Number(i), 0));
-        encode(Domain::U64, &[3, 1], values, &mut bytes);
+        encode(KeyType::U64, &[3, 1], values, &mut bytes);
         assert!(refused(&bytes).contains("more values of a class than it has"));
         let mut bytes = vec![];
-        encode(Domain::U64, &[1], [(Value::Number(7), 0)].into_iter(), &mut bytes);
+        encode(KeyType::U64, &[1], [(Value::Number(7), 0)].into_iter(), &mut bytes);
         let coded = bytes[3] + 3;
         bytes[3] = coded;
         bytes.extend([0; 3]);

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::hash::Domain;
+use crate::hash::KeyType;
 
 /// What a map holds for a key: a number, or bytes that lie in the map.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -31,10 +31,10 @@ impl<'a> Value<'a> {
     }
 
     /// Numbers or bytes.
-    pub fn domain(&self) -> Domain {
+    pub fn key_type(&self) -> KeyType {
         match self {
-            Value::Number(_) => Domain::U64,
-            Value::Bytes(_) => Domain::Bytes,
+            Value::Number(_) => KeyType::U64,
+            Value::Bytes(_) => KeyType::Bytes,
         }
     }
 }

@@ -24,10 +24,10 @@ use super::tune::{self, SetSizes, Shape, TuneGoal};
 use crate::arch::arena::Output;
 use crate::debug::brief_debug;
 use crate::error::{BuildError, Error, ValueError};
-use crate::filter::build::{same_domain, to_file, to_memory};
+use crate::filter::build::{same_key_type, to_file, to_memory};
 use crate::filter::options::{Common, Progress, common, set};
 use crate::gather::{KeyIntake, Keys, Tagged, Workspace};
-use crate::hash::{Digest, Domain, Hasher, Key};
+use crate::hash::{Digest, Hasher, Key, KeyType};
 
 /// Starts an index of these pairs: keys are text, bytes or `u64`, a set is its name.
 ///
@@ -181,7 +181,7 @@ where
     }
 
     fn collect(self) -> Result<Collector, Error> {
-        let mut collector = Collector::new(self.options, Some(K::DOMAIN));
+        let mut collector = Collector::new(self.options, Some(K::KEY_TYPE));
         for (key, name) in self.pairs {
             let set = collector.set(name.as_ref())?;
             collector.push(key, set)?;
@@ -219,7 +219,7 @@ pub struct Report {
 /// Takes pairs in; sorts and spills them on the way.
 pub struct Collector {
     options: Settings,
-    domain: Option<Domain>,
+    key_type: Option<KeyType>,
     workspace: Arc<Workspace>,
     pairs: KeyIntake,
     names: Vec<SetEntry>,
@@ -233,12 +233,12 @@ impl fmt::Debug for Collector {
 }
 
 impl Collector {
-    fn new(mut options: Settings, domain: Option<Domain>) -> Collector {
+    fn new(mut options: Settings, key_type: Option<KeyType>) -> Collector {
         let workspace = options.common.workspace();
         let pairs = options.intake(&workspace);
         let names = std::mem::take(&mut options.names);
         let by_name = by_name(&names);
-        Collector { options, domain, workspace, pairs, names, by_name }
+        Collector { options, key_type, workspace, pairs, names, by_name }
     }
 
     /// The number of the set with this name: a new one, unless the name was there before. A set may stay without keys.
@@ -253,7 +253,7 @@ impl Collector {
 
     /// The same for a pair that occurs so many times: for an index with counts.
     pub fn push_times<K: Key>(&mut self, key: K, set: u32, times: u64) -> Result<(), BuildError> {
-        same_domain::<K>(&mut self.domain)?;
+        same_key_type::<K>(&mut self.key_type)?;
         if set as usize >= self.names.len() {
             return Err(ValueError::NotFromSet { set, sets: self.names.len() }.into());
         }
@@ -282,8 +282,8 @@ impl Collector {
     }
 
     /// Its sets, and what an index must have in common with it to take its pairs.
-    pub(super) fn common(&self) -> (&[SetEntry], (Hasher, Option<Domain>, u32)) {
-        (&self.names, (self.options.common.hasher, self.domain, self.options.kmer))
+    pub(super) fn common(&self) -> (&[SetEntry], (Hasher, Option<KeyType>, u32)) {
+        (&self.names, (self.options.common.hasher, self.key_type, self.options.kmer))
     }
 
     /// Whether no pair was pushed, or is left.
@@ -319,7 +319,7 @@ impl Collector {
 
     /// The index of the pairs.
     pub(super) fn into_index(self) -> Result<(Index, Report), Error> {
-        let Collector { options, domain, mut names, pairs, .. } = self;
+        let Collector { options, key_type, mut names, pairs, .. } = self;
         let common = &options.common;
         let pairs = pairs.finish(&|| common.stop())?;
         let mut sizes = vec![0; names.len()];
@@ -340,7 +340,7 @@ impl Collector {
         let segment = options.segment(&pairs, &set_sizes, &sizes, &mut report)?;
         let index = Index {
             hasher: common.hasher,
-            domain: domain.unwrap_or(Domain::Bytes),
+            key_type: key_type.unwrap_or(KeyType::Bytes),
             kmer: options.kmer,
             removed: names.len() as u32 - report.sets,
             names,

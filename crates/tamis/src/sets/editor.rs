@@ -16,7 +16,7 @@ use super::tune::{self, SetSizes, TuneGoal};
 use crate::debug::brief_debug;
 use crate::error::{BuildError, ChangeError, Difference, Error, FormatError, QueryError, ValueError};
 use crate::filter::build::to_file;
-use crate::hash::{Digest, Domain, Hasher, Key};
+use crate::hash::{Digest, Hasher, Key, KeyType};
 
 /// An index that can be changed.
 ///
@@ -78,7 +78,7 @@ impl Editor {
     /// from one that only looks like it. A sketch with counts counts it once more. Where a pair is listed exactly, beside a table, it is listed once.
     pub fn insert<K: Key>(&mut self, key: K, set: u32) -> Result<(), Error> {
         if self.index.segments.is_empty() {
-            self.index.domain = K::DOMAIN;
+            self.index.key_type = K::KEY_TYPE;
         }
         self.index.check::<K>().map_err(ChangeError::from)?;
         self.known(set)?;
@@ -214,7 +214,7 @@ impl Editor {
     pub fn merge(&mut self, other: &Sets) -> Result<(), Error> {
         other.verify()?;
         let theirs = &other.index;
-        let unlike = unlike(&self.index, (theirs.hasher, Some(theirs.domain), theirs.kmer));
+        let unlike = unlike(&self.index, (theirs.hasher, Some(theirs.key_type), theirs.kmer));
         if let Some(difference) = unlike.filter(|_| !theirs.segments.is_empty()).or_else(|| self.common(theirs)) {
             return Err(BuildError::CannotMerge { difference }.into());
         }
@@ -241,7 +241,7 @@ impl Editor {
             return Err(TOO_MANY.into());
         }
         if self.index.segments.is_empty() {
-            (self.index.hasher, self.index.domain) = (theirs.hasher, theirs.domain);
+            (self.index.hasher, self.index.key_type) = (theirs.hasher, theirs.key_type);
             self.index.kmer = theirs.kmer;
         }
         let mut numbers = vec![];
@@ -353,15 +353,15 @@ pub struct Added {
 }
 
 /// What keeps an index apart from others of this hash, these keys and k-mers.
-fn unlike(ours: &Index, (hasher, domain, kmer): (Hasher, Option<Domain>, u32)) -> Option<Difference> {
+fn unlike(ours: &Index, (hasher, key_type, kmer): (Hasher, Option<KeyType>, u32)) -> Option<Difference> {
     if ours.segments.is_empty() {
         return None;
     }
     if ours.kmer != kmer {
         return Some(Difference::Kmers { ours: ours.kmer, theirs: kmer });
     }
-    if let Some(theirs) = domain.filter(|&domain| domain != ours.domain) {
-        return Some(Difference::Domains { ours: ours.domain, theirs });
+    if let Some(theirs) = key_type.filter(|&key_type| key_type != ours.key_type) {
+        return Some(Difference::KeyTypes { ours: ours.key_type, theirs });
     }
     if ours.hasher == hasher {
         return None;

@@ -19,7 +19,7 @@ use super::segment::Numbers;
 use crate::error::FormatError;
 use crate::filter::query::Filter;
 use crate::format::{Form, Places, Reader, put_varint};
-use crate::hash::{Digest, Domain};
+use crate::hash::{Digest, KeyType};
 use crate::maps::Map;
 
 #[derive(Debug)]
@@ -152,8 +152,8 @@ impl Frozen {
         let (colours, numbers) = CachedLists::limits(&lists);
         // Itself, and the first lists.
         from.draw(size_of::<Frozen>() as u64 + 16 + 4 * (colours + numbers))?;
-        let plain = |filter: &Filter| !filter.is_partitioned() && filter.domain() == Domain::Bytes;
-        let numbers = map.domain() == Domain::Bytes && (map.values() == Domain::U64 || map.is_empty());
+        let plain = |filter: &Filter| !filter.is_partitioned() && filter.key_type() == KeyType::Bytes;
+        let numbers = map.key_type() == KeyType::Bytes && (map.values() == KeyType::U64 || map.is_empty());
         if !filter.as_ref().is_none_or(plain) || !numbers {
             return Err(FormatError::invalid("directory: a frozen segment has a plain filter and a map to numbers"));
         }

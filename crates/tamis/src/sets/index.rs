@@ -14,7 +14,7 @@ use crate::error::{FormatError, ValueError};
 #[cfg(feature = "build")]
 use crate::format::{Form, Writer, put_varint};
 use crate::format::{Header, Places, Reader};
-use crate::hash::{Digest, Domain, Hasher, Key, Mismatch};
+use crate::hash::{Digest, Hasher, Key, KeyType, Mismatch};
 
 /// The most sets of an index.
 pub const MAX_SETS: u32 = 1 << 24;
@@ -43,7 +43,7 @@ pub fn check_name(name: &str) -> Result<(), ValueError> {
 #[derive(Clone, Debug)]
 pub(crate) struct Index {
     pub(crate) hasher: Hasher,
-    pub(crate) domain: Domain,
+    pub(crate) key_type: KeyType,
     /// Keys are k-mers of this length; 0 if they are something else.
     pub(crate) kmer: u32,
     pub(crate) names: Vec<SetEntry>,
@@ -84,7 +84,7 @@ impl Index {
     }
 
     pub(crate) fn check<K: Key>(&self) -> Result<(), Mismatch> {
-        if self.segments.is_empty() { Ok(()) } else { self.domain.check(K::DOMAIN) }
+        if self.segments.is_empty() { Ok(()) } else { self.key_type.check(K::KEY_TYPE) }
     }
 
     pub(crate) fn digest_of<K: Key>(&self, key: &K) -> Digest {
@@ -196,14 +196,14 @@ impl Index {
         from.end()?;
         places.check()?;
         let removed = names.iter().filter(|entry| entry.removed).count() as u32;
-        Ok(Index { hasher: header.hasher, domain: header.domain, kmer, names, segments, removed })
+        Ok(Index { hasher: header.hasher, key_type: header.key_type, kmer, names, segments, removed })
     }
 
     #[cfg(feature = "build")]
     pub(crate) fn write(&self, out: &mut dyn std::io::Write) -> std::io::Result<u64> {
         let header = Header {
             hasher: self.hasher,
-            domain: self.domain,
+            key_type: self.key_type,
             shard_bits: 0,
             form: Form::Sets,
             keys: self.keys(),

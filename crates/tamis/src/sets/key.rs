@@ -4,7 +4,7 @@
 //! is an ordinary digest: the intake, the radix sort and the runs on disk take it as it is, equal pairs fall together, and the pairs of one key are
 //! neighbours. Two of a billion keys share their 96 bits with a chance of one in 10^11.
 
-use crate::hash::{Digest, Domain, Hasher, Key};
+use crate::hash::{Digest, Hasher, Key, KeyType};
 
 const SET_MASK: u64 = 0xffff_ffff;
 
@@ -34,7 +34,7 @@ pub(crate) fn parts(pair: Digest) -> (Digest, u32) {
 pub(crate) struct Hashed(pub(crate) Digest);
 
 impl Key for Hashed {
-    const DOMAIN: Domain = Domain::Bytes;
+    const KEY_TYPE: KeyType = KeyType::Bytes;
 
     #[inline(always)]
     fn digest(&self, _: &Hasher) -> Digest {

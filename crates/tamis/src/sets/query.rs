@@ -10,7 +10,7 @@ use super::info::SegmentInfo;
 use crate::debug::brief_debug;
 use crate::error::{FormatError, QueryError};
 use crate::format::{self, Budget, Form, from_bytes};
-use crate::hash::{Domain, Hasher, Key};
+use crate::hash::{Hasher, Key, KeyType};
 
 /// An index of many sets: bytes, and how to read them.
 ///
@@ -213,8 +213,8 @@ impl Sets {
     }
 
     /// What kind of keys it holds.
-    pub fn domain(&self) -> Domain {
-        self.index.domain
+    pub fn key_type(&self) -> KeyType {
+        self.index.key_type
     }
 
     /// Its hash function.

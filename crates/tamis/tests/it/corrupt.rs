@@ -161,7 +161,7 @@ fn agree(filter: &Filter, asked: &[u64], what: &str) {
         assert_eq!(filter.contains(7u64), Err(tamis::QueryError::Partition { partitioned: true }), "{what}");
         assert!(filter.groups().all(|group| (0.0..=1.0).contains(&group.rate)), "{what}");
         assert!(filter.groups().map(|group| group.labels).sum::<u64>() <= filter.partitions(), "{what}");
-    } else if filter.domain() == tamis::Domain::U64 {
+    } else if filter.key_type() == tamis::KeyType::U64 {
         let alone: Vec<bool> = asked.iter().map(|key| filter.contains(key).unwrap()).collect();
         assert_eq!(ask_many(filter, asked), alone, "{what}");
     } else {
@@ -183,9 +183,9 @@ fn agree_in(filter: &Filter, label: &str, asked: &[u64], what: &str) {
         filter.contains_many_in(label, keys, &mut together).unwrap();
         (keys.iter().map(|key| filter.contains_in(label, key).unwrap()).collect(), together)
     }
-    let (alone, together) = match filter.domain() {
-        tamis::Domain::U64 => both(filter, label, asked),
-        tamis::Domain::Bytes => both(filter, label, &asked.iter().map(|key| key.to_le_bytes()).collect::<Vec<_>>()),
+    let (alone, together) = match filter.key_type() {
+        tamis::KeyType::U64 => both(filter, label, asked),
+        tamis::KeyType::Bytes => both(filter, label, &asked.iter().map(|key| key.to_le_bytes()).collect::<Vec<_>>()),
     };
     assert_eq!(alone, together, "{what}, label {label:?}");
     assert!(filter.knows(label) || !alone.contains(&true), "{what}, label {label:?}");
@@ -234,7 +234,7 @@ fn impossible_fields_are_named() {
     };
     for (expected, edit) in [
         ("invalid file: header: hash is 7", &(|p: &mut Parts| p.header[10] = 7) as &dyn Fn(&mut Parts)),
-        ("invalid file: header: key domain is 2", &|p| p.header[11] = 2),
+        ("invalid file: header: key key_type is 2", &|p| p.header[11] = 2),
         ("invalid file: header: 2^25 shards", &|p| p.header[12] = 25),
         ("invalid file: header: 2^0 shards, or reserved bytes", &|p| p.header[14] = 1),
         ("invalid file: header: a seed has 64 bits", &|p| p.header[24] = 1),

@@ -9,7 +9,7 @@ use tamis::adaptive::{
 };
 use tamis::multiset::Editor;
 use tamis::workload::{Counter, ONE, Shape};
-use tamis::{Bloom, Cuckoo, Digest, Domain, Hasher, Key, Kind, Quotient, Stacked};
+use tamis::{Bloom, Cuckoo, Digest, Hasher, Key, KeyType, Kind, Quotient, Stacked};
 
 /// Letters, so that the secret shows as text too.
 const SECRET: [u64; 2] = [0x4142_4344_4546_4748, 0x5152_5354_5556_5758];
@@ -57,8 +57,8 @@ where
 
 #[test]
 fn adaptive_filters_and_their_options_are_brief() {
-    let cascade = CascadeOptions::new(Domain::U64, 2 * KEYS, 0.01).key(SECRET);
-    let broom = Options::new(Domain::U64, 2 * KEYS, 0.01).key(SECRET);
+    let cascade = CascadeOptions::new(KeyType::U64, 2 * KEYS, 0.01).key(SECRET);
+    let broom = Options::new(KeyType::U64, 2 * KEYS, 0.01).key(SECRET);
     let chain = ChainOptions::new(0.01).rebuild_every(50).key(SECRET);
     let stack = StackOptions::new(8.0, Shape::zipf(1.0, 5000, 5000).unwrap()).key(SECRET);
     check("CascadeOptions", &cascade);
@@ -69,8 +69,8 @@ fn adaptive_filters_and_their_options_are_brief() {
     removing::<CuckooCascade>("CuckooCascade", cascade.build().unwrap());
     adaptive::<AdaptiveBloom>("AdaptiveBloom", cascade.build().unwrap());
     removing("Broom", Broom::with(&broom).unwrap());
-    removing("LargeBroom", LargeBroom::keyed(SECRET, Domain::U64, 2 * KEYS, 0.001).unwrap());
-    removing("AdaptiveQuotient", AdaptiveQuotient::keyed(Domain::U64, 2 * KEYS, 0.01, 32, SECRET).unwrap());
+    removing("LargeBroom", LargeBroom::keyed(SECRET, KeyType::U64, 2 * KEYS, 0.001).unwrap());
+    removing("AdaptiveQuotient", AdaptiveQuotient::keyed(KeyType::U64, 2 * KEYS, 0.01, 32, SECRET).unwrap());
     let mut keys: Vec<u64> = (0..KEYS).collect();
     let mut chained = AdaptiveChained::build(chain, &mut keys).unwrap();
     let mut stacked = AdaptiveStacked::build(stack, &mut keys).unwrap();
@@ -93,7 +93,7 @@ fn filters_maps_and_indexes_are_brief() {
     let hasher = Hasher::keyed(SECRET);
     let digests: Vec<Digest> = (0..KEYS).map(|key| key.digest(&hasher)).collect();
     check("Hasher", &hasher);
-    check("Build<Digests>", &tamis::build_digests(digests.clone(), hasher, Domain::U64));
+    check("Build<Digests>", &tamis::build_digests(digests.clone(), hasher, KeyType::U64));
     for &(name, kind) in Kind::ALL {
         let build = tamis::build(0..KEYS).keyed(SECRET).kind(kind);
         check("Build", &build);
@@ -110,9 +110,9 @@ fn filters_maps_and_indexes_are_brief() {
     }
     let spare = tamis::build(0..KEYS).keyed(SECRET).kind(Kind::Cuckoo).spare(0.5).finish().unwrap();
     check("Stacked", &Stacked::restore(spare.as_bytes().to_vec()).unwrap());
-    let mut quotient = Quotient::new(Domain::U64, hasher, KEYS, 0.01).unwrap();
-    let mut cuckoo = Cuckoo::new(Domain::U64, hasher, KEYS, 0.01).unwrap();
-    let mut bloom = Bloom::classic(Domain::U64, hasher, KEYS, 0.01).unwrap();
+    let mut quotient = Quotient::new(KeyType::U64, hasher, KEYS, 0.01).unwrap();
+    let mut cuckoo = Cuckoo::new(KeyType::U64, hasher, KEYS, 0.01).unwrap();
+    let mut bloom = Bloom::classic(KeyType::U64, hasher, KEYS, 0.01).unwrap();
     for key in 0..KEYS {
         quotient.insert(key).unwrap();
         cuckoo.insert(key).unwrap();

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use bytes::Bytes;
-use tamis::{Domain, Effort, Filter, Kind, Layout};
+use tamis::{Effort, Filter, KeyType, Kind, Layout};
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden");
 
@@ -136,7 +136,7 @@ fn every_golden_file_opens_and_answers() {
         assert_eq!((filter.len(), yes as u64), (n, n.min(1000)), "{name}");
         let excluded = others().take(filter.negatives() as usize);
         assert!(excluded.into_iter().all(|key| filter.contains(key) == Ok(false)), "{name}");
-        assert_eq!(filter.domain(), if name == "u64" { Domain::U64 } else { Domain::Bytes }, "{name}");
+        assert_eq!(filter.key_type(), if name == "u64" { KeyType::U64 } else { KeyType::Bytes }, "{name}");
         assert_eq!(filter.hasher().is_keyed(), name == "keyed", "{name}");
     }
     assert_eq!(found, expected, "a golden file without a builder, or the reverse");

@@ -99,7 +99,7 @@ fn round_trip(filter: &Filter, n: u64) {
     let answers = ask_many(filter, &asked);
     for other in again {
         assert_eq!(other.as_bytes(), filter.as_bytes());
-        assert_eq!((other.len(), other.domain(), other.rate()), (filter.len(), filter.domain(), filter.rate()));
+        assert_eq!((other.len(), other.key_type(), other.rate()), (filter.len(), filter.key_type(), filter.rate()));
         assert_eq!(other.hasher(), filter.hasher());
         assert_eq!(
             format!("{:?}", other.layers().collect::<Vec<_>>()),

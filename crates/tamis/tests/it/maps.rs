@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use tamis::maps::{Build, Kind, ToValue, Value};
 use tamis::{
-    BuildError, Domain, Effort, Error, Filter, FormatError, Layout, Limits, Map, Mismatch, QueryError, Sequence,
+    BuildError, Effort, Error, Filter, FormatError, KeyType, Layout, Limits, Map, Mismatch, QueryError, Sequence,
 };
 
 use super::corrupt::Random;
@@ -117,7 +117,7 @@ fn text_and_bytes_are_values() {
     for shape in SHAPES {
         let map = want(tamis::map(words.iter().enumerate().map(|(i, word)| (format!("key {i}"), word))), shape);
         let map = map.fingerprint(20).finish().unwrap();
-        assert_eq!((map.domain(), map.values()), (Domain::Bytes, Domain::Bytes));
+        assert_eq!((map.key_type(), map.values()), (KeyType::Bytes, KeyType::Bytes));
         for (i, word) in words.iter().enumerate() {
             assert_eq!(map.get_bytes(format!("key {i}")), Ok(Some(word.as_bytes())), "{}", shape.0);
         }
@@ -284,13 +284,13 @@ fn values_that_were_not_declared_are_an_error() {
     mixed.push("a", 1u64).unwrap();
     let error = mixed.push("b", "one").unwrap_err();
     assert_eq!(error.to_string(), "some values are numbers and some are bytes; a map holds one kind");
-    assert!(matches!(mixed.push(1u64, 1u64).unwrap_err(), BuildError::MixedDomains));
+    assert!(matches!(mixed.push(1u64, 1u64).unwrap_err(), BuildError::MixedKeyTypes));
 }
 
 #[test]
 fn queries_of_the_wrong_kind_are_refused() {
     let numbers = tamis::map([("a", 1u64), ("b", 2)]).finish().unwrap();
-    assert_eq!(numbers.get(1u64), Err(QueryError::Domain(Mismatch { filter: Domain::Bytes, query: Domain::U64 })));
+    assert_eq!(numbers.get(1u64), Err(QueryError::KeyType(Mismatch { filter: KeyType::Bytes, query: KeyType::U64 })));
     assert_eq!(
         numbers.get_many(&[1u64]).unwrap_err().to_string(),
         "the filter holds bytes keys and was asked for a u64 key"
@@ -439,7 +439,7 @@ fn sequences_are_what_they_were() {
     let report = tamis::sequence(b"abracadabra").finish_to(&path).unwrap();
     assert_eq!((report.keys, report.values, report.duplicates), (11, Some(5), 0));
     assert_eq!(Sequence::mmap(&path).unwrap().get(4), Some(Value::Number(b'c'.into())));
-    assert_eq!(Sequence::read(&path).unwrap().values(), Domain::U64);
+    assert_eq!(Sequence::read(&path).unwrap().values(), KeyType::U64);
 }
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden-maps");
@@ -631,9 +631,9 @@ fn repaired_mutations_never_panic() {
         let Ok(map) = map else { continue };
         opened += 1;
         map.verify().unwrap();
-        match map.domain() {
-            Domain::U64 => agree(&map, &asked, name),
-            Domain::Bytes => agree(&map, &asked.iter().map(|key| key.to_le_bytes()).collect::<Vec<_>>(), name),
+        match map.key_type() {
+            KeyType::U64 => agree(&map, &asked, name),
+            KeyType::Bytes => agree(&map, &asked.iter().map(|key| key.to_le_bytes()).collect::<Vec<_>>(), name),
         }
     }
     println!("{tried} files tried, {opened} opened");

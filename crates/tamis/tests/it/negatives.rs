@@ -255,7 +255,7 @@ fn without_excluded_keys_nothing_is_exact() {
         stream().finish().map(drop),
         stream().plan().map(drop),
         labelled.finish().map(drop),
-        tamis::build_digests(digests, hasher, tamis::Domain::Bytes).exact().finish().map(drop),
+        tamis::build_digests(digests, hasher, tamis::KeyType::Bytes).exact().finish().map(drop),
     ];
     for (i, refused) in refused.into_iter().enumerate() {
         assert!(matches!(refused, Err(Error::Build(BuildError::NothingExcluded))), "{i}: {refused:?}");
@@ -353,13 +353,13 @@ fn digests_are_excluded_too() {
     let hasher = tamis::Hasher::seeded(7);
     let digests = |n: u64, seed: u64| integers(n, seed).map(|key| hasher.integer(key)).collect::<Vec<_>>();
     for (n, t) in [(0, 3), (500, 0), (500, 9000), (2000, 200_000)] {
-        let build = tamis::build_digests(digests(n, 1), hasher, tamis::Domain::U64);
+        let build = tamis::build_digests(digests(n, 1), hasher, tamis::KeyType::U64);
         let filter = build.exclude_digests(digests(t, 2)).finish().unwrap();
         right(&filter, n, t, &format!("{n} digests, {t} excluded"));
         let plain = tamis::build(integers(n, 1)).exclude(integers(t, 2)).seed(7).finish().unwrap();
         assert!(plain.as_bytes() == filter.as_bytes(), "{n} digests, {t} excluded");
     }
-    let build = tamis::build_digests(digests(10, 1), hasher, tamis::Domain::U64);
+    let build = tamis::build_digests(digests(10, 1), hasher, tamis::KeyType::U64);
     let both = [digests(5, 2), digests(3, 1)].concat();
     let (count, first) = conflict(build.exclude_digests(both).finish().unwrap_err());
     assert_eq!((count, first), (3, vec![(0, 5), (1, 6), (2, 7)]));
@@ -369,11 +369,11 @@ fn digests_are_excluded_too() {
 fn sides_of_different_domains_do_not_mix() {
     let mut collector = tamis::stream().start();
     collector.push("a").unwrap();
-    assert!(matches!(collector.exclude(1u64), Err(BuildError::MixedDomains)));
+    assert!(matches!(collector.exclude(1u64), Err(BuildError::MixedKeyTypes)));
     let mut sealed = collector.seal().unwrap();
-    assert!(matches!(sealed.exclude(1u64), Err(Error::Build(BuildError::MixedDomains))));
+    assert!(matches!(sealed.exclude(1u64), Err(Error::Build(BuildError::MixedKeyTypes))));
     let mixed = tamis::build(["a"]).exclude([1u64]).finish();
-    assert!(matches!(mixed, Err(Error::Build(BuildError::MixedDomains))));
+    assert!(matches!(mixed, Err(Error::Build(BuildError::MixedKeyTypes))));
 }
 
 /// The first stage by hand: none, narrow, wide; the answers stay right.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 use proptest::prelude::*;
-use tamis::{BuildError, Domain, Effort, Error, Filter, Key, Kind, Mismatch, QueryError};
+use tamis::{BuildError, Effort, Error, Filter, Key, KeyType, Kind, Mismatch, QueryError};
 
 use super::{SHAPES, ask_many, integers};
 
@@ -80,9 +80,9 @@ fn equal_keys_are_one_key() {
 fn the_other_domain_is_refused_not_guessed() {
     let text = tamis::build(["a", "b"]).finish().unwrap();
     let numbers = tamis::build([1u64, 2]).finish().unwrap();
-    assert_eq!((text.domain(), numbers.domain()), (Domain::Bytes, Domain::U64));
+    assert_eq!((text.key_type(), numbers.key_type()), (KeyType::Bytes, KeyType::U64));
     let refused = text.contains(7u64).unwrap_err();
-    assert_eq!(refused, QueryError::Domain(Mismatch { filter: Domain::Bytes, query: Domain::U64 }));
+    assert_eq!(refused, QueryError::KeyType(Mismatch { filter: KeyType::Bytes, query: KeyType::U64 }));
     assert_eq!(refused.to_string(), "the filter holds bytes keys and was asked for a u64 key");
     let refused = numbers.contains("7").unwrap_err();
     assert_eq!(refused.to_string(), "the filter holds u64 keys and was asked for a bytes key");
@@ -97,7 +97,7 @@ fn a_collector_takes_one_domain() {
     let mut keys = tamis::stream().start();
     keys.push("a").unwrap();
     let refused = keys.push(1u64).unwrap_err();
-    assert!(matches!(refused, BuildError::MixedDomains));
+    assert!(matches!(refused, BuildError::MixedKeyTypes));
     assert_eq!(refused.to_string(), "some keys are integers and some are bytes; a filter holds one kind");
     // What was taken before stays, and the collector is of use.
     keys.push("b").unwrap();

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use tamis::{
-    Base, Build, BuildError, Domain, Effort, Error, Filter, Kind, Limits, Mismatch, OnConflict, Progress, QueryError,
+    Base, Build, BuildError, Effort, Error, Filter, KeyType, Kind, Limits, Mismatch, OnConflict, Progress, QueryError,
     Role,
 };
 
@@ -76,7 +76,7 @@ fn every_pair_is_answered_rightly() {
         let filter = build(start, &rows).unwrap();
         check(&filter, &rows, what);
         assert_eq!((filter.len(), filter.negatives()), (keys, rows.len() as u64 - keys), "{what}");
-        assert_eq!((filter.partitions(), filter.is_partitioned(), filter.domain()), (204, true, Domain::U64));
+        assert_eq!((filter.partitions(), filter.is_partitioned(), filter.key_type()), (204, true, KeyType::U64));
         filter.verify().unwrap();
         let again = Filter::open(filter.as_bytes().to_vec()).unwrap();
         check(&again, &rows, what);
@@ -92,13 +92,13 @@ fn bytes_are_keys_too() {
     all.push("one", "apple").unwrap();
     all.exclude("two", "apple").unwrap();
     all.push("two", "pear").unwrap();
-    assert!(matches!(all.push("one", 7u64), Err(BuildError::MixedDomains)));
-    assert!(matches!(all.exclude("one", 7u64), Err(BuildError::MixedDomains)));
+    assert!(matches!(all.push("one", 7u64), Err(BuildError::MixedKeyTypes)));
+    assert!(matches!(all.exclude("one", 7u64), Err(BuildError::MixedKeyTypes)));
     let filter = all.finish().unwrap();
     assert_eq!(filter.contains_in("one", "apple"), Ok(true));
     assert_eq!(filter.contains_in(b"two", String::from("apple")), Ok(false));
     assert_eq!(filter.contains_in("two", "pear"), Ok(true));
-    let refused = QueryError::Domain(Mismatch { filter: Domain::Bytes, query: Domain::U64 });
+    let refused = QueryError::KeyType(Mismatch { filter: KeyType::Bytes, query: KeyType::U64 });
     assert_eq!(filter.contains_in("one", 7u64), Err(refused));
     assert_eq!(filter.contains_many_in("nowhere", &[7u64], &mut [false]), Err(refused));
     let length = QueryError::Length { keys: 2, answers: 1 };

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use tamis::multiset::tune::{Body, Shape};
 use tamis::multiset::{Build, Editor, Kind};
-use tamis::{BuildError, Domain, Error, Filter, FormatError, Limits, Map, Sets};
+use tamis::{BuildError, Error, Filter, FormatError, KeyType, Limits, Map, Sets};
 
 use super::corrupt::Random;
 use super::memory::watched;
@@ -391,7 +391,7 @@ fn bad_input_is_refused() {
     assert!(pairs.set(&long).unwrap_err().to_string().contains("at most 4096"));
     let set = pairs.set("a").unwrap();
     pairs.push(1u64, set).unwrap();
-    assert!(matches!(pairs.push("a", set), Err(BuildError::MixedDomains)));
+    assert!(matches!(pairs.push("a", set), Err(BuildError::MixedKeyTypes)));
     for wrong in [0.0, -1.0, f64::NAN] {
         let error = text(tamis::sets([("a", "b")]).absent(wrong).finish().unwrap_err());
         assert!(error.contains("false sets for absent keys, expected more than 0"), "{error}");
@@ -625,9 +625,9 @@ fn repaired_mutations_never_panic() {
         let Ok(index) = index else { continue };
         opened += 1;
         index.verify().unwrap();
-        match index.domain() {
-            Domain::U64 => agree(&index, &asked, name),
-            Domain::Bytes => agree(&index, &asked.iter().map(|key| key.to_le_bytes()).collect::<Vec<_>>(), name),
+        match index.key_type() {
+            KeyType::U64 => agree(&index, &asked, name),
+            KeyType::Bytes => agree(&index, &asked.iter().map(|key| key.to_le_bytes()).collect::<Vec<_>>(), name),
         }
         assert!(started.elapsed() < Duration::from_secs(60), "{name}: {:?} to ask", started.elapsed());
     }

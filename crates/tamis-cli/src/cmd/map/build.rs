@@ -231,7 +231,7 @@ fn as_json(output: &Output, counts: &Counts, report: &Report, map: Option<&Map>)
         "bound_bits_per_key": bound,
         "overhead": overhead(bits, bound),
         "rate": map.map(Map::rate),
-        "domain": map.map(|map| words(map.domain())),
+        "key_type": map.map(|map| words(map.key_type())),
         "value_domain": map.map(|map| words(map.values())),
         "kind": map.map(kind),
         "shards": map.map(Map::shards),

@@ -40,7 +40,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
             "version": tamis::format::VERSION,
             "keys": map.len(),
             "values": map.distinct(),
-            "domain": words(map.domain()),
+            "key_type": words(map.key_type()),
             "value_domain": words(map.values()),
             "hash": if hasher.is_keyed() { "siphash-2-4-128" } else { "xxh3-128" },
             "seed": seed,
@@ -59,7 +59,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     }
     let mut out = String::new();
     let _ = writeln!(out, "file        {}, format version {}", args.map.display(), tamis::format::VERSION);
-    let _ = writeln!(out, "keys        {} ({})", grouped(map.len()), words(map.domain()));
+    let _ = writeln!(out, "keys        {} ({})", grouped(map.len()), words(map.key_type()));
     out += &values(map.distinct(), map.values());
     let _ = match seed {
         Some(seed) => writeln!(out, "hash        XXH3-128, seed {seed}"),

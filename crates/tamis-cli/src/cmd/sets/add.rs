@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use serde_json::json;
 use tamis::multiset::{self, Added, Editor, Kind};
-use tamis::{Domain, Sets};
+use tamis::{KeyType, Sets};
 
 use super::super::{grouped, output::Output};
 use super::build::Intake;
@@ -58,14 +58,14 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     }
     let bar = Bar::bytes("reading", total_bytes(inputs.sources()));
     // Without keys an index takes keys of any kind.
-    let domain = index.segments().next().map(|_| index.domain());
+    let key_type = index.segments().next().map(|_| index.key_type());
     let read = inputs.for_each(&read_options, &mut |bytes| bar.set_position(bytes), &mut |member| {
         let query = match member.key {
-            KeyRef::Bytes(_) => Domain::Bytes,
-            KeyRef::U64(_) => Domain::U64,
+            KeyRef::Bytes(_) => KeyType::Bytes,
+            KeyRef::U64(_) => KeyType::U64,
         };
-        if let Some(domain) = domain {
-            domain.check(query).map_err(|error| query_error(&args.index, error.into()))?;
+        if let Some(key_type) = key_type {
+            key_type.check(query).map_err(|error| query_error(&args.index, error.into()))?;
         }
         intake.push(member)
     })?;

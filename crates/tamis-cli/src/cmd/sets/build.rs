@@ -167,7 +167,7 @@ fn as_json(output: &Output, read: &Read, report: &Report, index: Option<&Sets>) 
         "blank": read.counts.blank,
         "sequences": sequences_json(read.sequences.as_ref()),
         "kmer": index.and_then(Sets::kmer),
-        "domain": index.map(|index| index.domain().to_string()),
+        "key_type": index.map(|index| index.key_type().to_string()),
         "bytes": report.bytes,
         "bits_per_pair": bits_per_key(report.bytes, report.pairs),
         "bits_per_key": bits_per_key(report.bytes, report.keys),

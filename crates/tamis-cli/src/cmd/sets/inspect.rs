@@ -62,7 +62,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
             "sets": index.sets(),
             "keys": index.keys(),
             "pairs": index.pairs(),
-            "domain": index.domain().to_string(),
+            "key_type": index.key_type().to_string(),
             "kmer": index.kmer(),
             "hash": if hasher.is_keyed() { "siphash-2-4-128" } else { "xxh3-128" },
             "seed": seed,
@@ -79,7 +79,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     let mut out = String::new();
     let _ = writeln!(out, "file        {}, format version {}", args.index.display(), tamis::format::VERSION);
     let _ = writeln!(out, "sets        {}", grouped(index.sets().into()));
-    let what = index.kmer().map_or(index.domain().to_string(), |k| format!("{k}-mers"));
+    let what = index.kmer().map_or(index.key_type().to_string(), |k| format!("{k}-mers"));
     let _ = writeln!(out, "keys        {} ({what})", grouped(index.keys()));
     let _ = writeln!(out, "pairs       {}", grouped(index.pairs()));
     let _ = match seed {

@@ -1,7 +1,7 @@
 //! what a broom filter is to be -> its options.
 
 use crate::debug::brief_debug;
-use crate::hash::Domain;
+use crate::hash::KeyType;
 
 /// The size of a block: larger ones take fewer bits, smaller ones fewer instructions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -29,14 +29,14 @@ impl Block {
 ///
 /// ```
 /// use tamis::adaptive::{Adapt, Block, Broom, Options};
-/// use tamis::Domain;
-/// let options = Options::new(Domain::U64, 1000, 0.01).block(Block::Large).growing().key([1, 2]);
+/// use tamis::KeyType;
+/// let options = Options::new(KeyType::U64, 1000, 0.01).block(Block::Large).growing().key([1, 2]);
 /// assert_eq!(Broom::with(&options)?.hasher().words(), [1, 2]);
 /// # Ok::<(), tamis::Error>(())
 /// ```
 #[derive(Clone)]
 pub struct Options {
-    pub(super) domain: Domain,
+    pub(super) key_type: KeyType,
     pub(super) capacity: u64,
     pub(super) rate: f64,
     pub(super) block: Block,
@@ -45,12 +45,12 @@ pub struct Options {
     pub(super) key: Option<[u64; 2]>,
 }
 
-brief_debug!(Options, it => domain: it.domain, capacity: it.capacity, rate: it.rate, block: it.block, moved: it.moved, grows: it.grows);
+brief_debug!(Options, it => key_type: it.key_type, capacity: it.capacity, rate: it.rate, block: it.block, moved: it.moved, grows: it.grows);
 
 impl Options {
     /// For this many keys, and this rate.
-    pub fn new(domain: Domain, capacity: u64, rate: f64) -> Options {
-        Options { domain, capacity, rate, block: Block::default(), moved: 4, grows: false, key: None }
+    pub fn new(key_type: KeyType, capacity: u64, rate: f64) -> Options {
+        Options { key_type, capacity, rate, block: Block::default(), moved: 4, grows: false, key: None }
     }
 
     /// The size of a block.

@@ -3,7 +3,7 @@
 use super::{Cascade, Level};
 use crate::debug::brief_debug;
 use crate::error::BuildError;
-use crate::hash::{Domain, Hasher};
+use crate::hash::{Hasher, KeyType};
 
 /// How the rates of the levels fall.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -19,7 +19,7 @@ pub enum Schedule {
 /// What a cascade is made for.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Shape {
-    pub(super) domain: Domain,
+    pub(super) key_type: KeyType,
     pub(super) capacity: u64,
     pub(super) rate: f64,
     pub(super) schedule: Schedule,
@@ -50,8 +50,8 @@ impl Shape {
 ///
 /// ```
 /// use tamis::adaptive::{Adapt, CascadeOptions, QuotientCascade, Schedule};
-/// use tamis::Domain;
-/// let options = CascadeOptions::new(Domain::U64, 1000, 0.01);
+/// use tamis::KeyType;
+/// let options = CascadeOptions::new(KeyType::U64, 1000, 0.01);
 /// let filter: QuotientCascade = options.key([1, 2]).schedule(Schedule::LogStar).steps(64).build()?;
 /// assert_eq!((filter.capacity(), filter.rate()), (1000, 0.01));
 /// # Ok::<(), tamis::Error>(())
@@ -66,8 +66,8 @@ brief_debug!(CascadeOptions, it => shape: it.shape);
 
 impl CascadeOptions {
     /// A cascade for `capacity` keys with this rate, squared from level to level; 32 keys are moved for a repair.
-    pub fn new(domain: Domain, capacity: u64, rate: f64) -> CascadeOptions {
-        let shape = Shape { domain, capacity, rate, schedule: Schedule::Squaring, steps: DEFAULT_STEPS };
+    pub fn new(key_type: KeyType, capacity: u64, rate: f64) -> CascadeOptions {
+        let shape = Shape { key_type, capacity, rate, schedule: Schedule::Squaring, steps: DEFAULT_STEPS };
         CascadeOptions { shape, key: None }
     }
 

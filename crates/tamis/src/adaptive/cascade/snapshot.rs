@@ -26,7 +26,7 @@ impl<L: Level> Kept for Cascade<L> {
     }
 
     fn encoded(&self) -> Result<Vec<u8>, BuildError> {
-        let Shape { domain, capacity, rate, schedule, steps } = self.shape;
+        let Shape { key_type, capacity, rate, schedule, steps } = self.shape;
         let (mut fields, mut payloads) = (vec![], vec![]);
         put_varint(&mut fields, capacity);
         fields.extend_from_slice(&rate.to_le_bytes());
@@ -43,12 +43,12 @@ impl<L: Level> Kept for Cascade<L> {
         for generation in std::iter::once(&self.now).chain(self.next.as_deref()) {
             generation.encode(&mut fields, &mut payloads);
         }
-        file::write(L::KIND, self.frontier.hasher, domain, self.len(), &fields, &payloads)
+        file::write(L::KIND, self.frontier.hasher, key_type, self.len(), &fields, &payloads)
     }
 
     fn decoded(bytes: Bytes) -> Result<Cascade<L>, FormatError> {
         let read = file::read(bytes, L::KIND)?;
-        let domain = read.header.domain;
+        let key_type = read.header.key_type;
         let mut from = read.fields();
         let capacity = from.within("capacity", 0..=MAX_KEYS)?;
         let rate = f64::from_le_bytes(from.array()?);
@@ -58,7 +58,7 @@ impl<L: Level> Kept for Cascade<L> {
         };
         let steps = from.within("steps", u64::from(*STEPS.start())..=u64::from(*STEPS.end()))? as u32;
         let fail = |e: BuildError| FormatError::invalid(e.to_string());
-        let shape = Shape { domain, capacity, rate, schedule, steps }.check().map_err(fail)?;
+        let shape = Shape { key_type, capacity, rate, schedule, steps }.check().map_err(fail)?;
         let sizes = Sizes::of::<L>(&shape);
         let mut frontier = Frontier::decode(&mut from, &read.header)?;
         frontier.pending_moves = from.within("steps due", 0..=u32::MAX.into())? as u32;

@@ -36,12 +36,12 @@ impl Kept for AdaptiveQuotient {
         put_varints(&mut fields, [due, self.old, self.swept as u64, self.spare.len() as u64]);
         put_varints(&mut fields, self.spare.iter().copied());
         let payloads = [self.held.payload.clone(), bytes_of(&self.long.sorted()), bytes_of(&self.whole.sorted())];
-        file::write(Kind::Quotient, self.frontier.hasher, self.frontier.domain, self.len(), &fields, &payloads)
+        file::write(Kind::Quotient, self.frontier.hasher, self.frontier.key_type, self.len(), &fields, &payloads)
     }
 
     fn decoded(bytes: Bytes) -> Result<AdaptiveQuotient, FormatError> {
         let read = file::read(bytes, Kind::Quotient)?;
-        let (hasher, domain) = (read.header.hasher, read.header.domain);
+        let (hasher, key_type) = (read.header.hasher, read.header.key_type);
         let [table, long, whole] = read.all()?;
         let mut from = read.fields();
         let capacity = from.within("capacity", 0..=4 * table.len() as u64)?;
@@ -53,7 +53,7 @@ impl Kept for AdaptiveQuotient {
         from.draw(OwnedQuotient::CHECK * table.len() as u64 + cost(sizes.long) + cost(sizes.whole))?;
         let held = OwnedQuotient::reopened(sizes.table, Salt::new(0), table).map_err(fail)?;
         let held = held.ok_or_else(|| FormatError::invalid(wrong("the slots of the table contradict one another")))?;
-        let mut filter = AdaptiveQuotient::of(domain, hasher, &sizes, held).map_err(fail)?;
+        let mut filter = AdaptiveQuotient::of(key_type, hasher, &sizes, held).map_err(fail)?;
         filter.frontier = Frontier::decode(&mut from, &read.header)?;
         filter.frontier.pending_moves = from.within("steps due", 0..=u32::MAX.into())? as u32;
         filter.old = from.within("keys under the old function", 0..=capacity)?;

@@ -53,7 +53,7 @@ impl AdaptiveStacked {
             fields.extend(layer.part.encoded().geometry);
             payloads.push(layer.part.payload().to_vec());
         }
-        file::write(Kind::Stacked, self.set.hasher, self.set.domain, self.set.keys, &fields, &payloads)
+        file::write(Kind::Stacked, self.set.hasher, self.set.key_type, self.set.keys, &fields, &payloads)
     }
 
     /// Takes up a snapshot. All of it is checked.

@@ -223,8 +223,8 @@ struct Flaky {
 impl Keys for Flaky {
     type Error = &'static str;
 
-    fn domain(&self) -> Domain {
-        Domain::U64
+    fn key_type(&self) -> KeyType {
+        KeyType::U64
     }
 
     fn each(&mut self, hasher: &Hasher, take: &mut dyn FnMut(Digest)) -> Result<(), &'static str> {
@@ -290,10 +290,10 @@ fn other_keys_are_refused() {
     assert_eq!(filter.layers(), 1);
     assert!(told.contains(&"keys: 1999 came, expected the 2000 that the filter was made of".to_string()));
     assert!(told.contains(&"keys: as many as the filter was made of, 2000, but not the same".to_string()));
-    // A list of another domain, and then the right one.
+    // A list of another key type, and then the right one.
     let query = (0..).map(scramble).find(|&i| filter.contains(i).unwrap() && !list.contains(&i)).unwrap();
     let error: LearnError<Infallible> = filter.learn(query, &mut vec!["text"]).unwrap_err();
-    assert!(matches!(error, LearnError::Change(ChangeError::Domain(_))));
+    assert!(matches!(error, LearnError::Change(ChangeError::KeyType(_))));
     assert_eq!(filter.learn(query, &mut list.clone()).unwrap(), StackedOutcome::Layered);
     complete(&filter, &list);
 }
@@ -387,7 +387,7 @@ fn damaged_snapshots_do_no_harm() {
         let mut opened = 0;
         let mut try_out = |fields: &[u8], payloads: &[Vec<u8>], keys: u64| {
             let bytes =
-                file::write(Kind::Stacked, filter.set.hasher, filter.set.domain, keys, fields, payloads).unwrap();
+                file::write(Kind::Stacked, filter.set.hasher, filter.set.key_type, keys, fields, payloads).unwrap();
             let Ok(mut filter) = AdaptiveStacked::restore(bytes) else { return };
             opened += 1;
             for i in 0..200 {

@@ -91,7 +91,7 @@ fn what_is_no_stack_is_refused() {
     assert!(error.contains("a layer is a ribbon"), "{error}");
     let mut bloom = stack(Base::Bloom, 0.0);
     assert!(matches!(bloom.remove(1u64), Err(ChangeError::Unsupported { .. })));
-    assert!(matches!(bloom.insert("text"), Err(ChangeError::Domain(_))));
+    assert!(matches!(bloom.insert("text"), Err(ChangeError::KeyType(_))));
     let empty = crate::build([0u64; 0]).kind(Kind::Cuckoo).finish().unwrap();
     assert!(Stacked::restore(empty.as_bytes().to_vec()).is_err());
     let mut bytes = bloom.snapshot().unwrap();

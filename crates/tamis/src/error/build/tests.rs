@@ -1,7 +1,7 @@
 //! every variant -> its sentence, word for word.
 
 use super::{BuildError, Difference, Lack, ShapeError, ValueError};
-use crate::hash::Domain;
+use crate::hash::KeyType;
 
 fn says(table: impl IntoIterator<Item = (BuildError, &'static str)>) {
     for (error, sentence) in table {
@@ -36,7 +36,7 @@ fn what_is_wrong_with_keys_and_files() {
             NothingExcluded,
             "exact: no key is excluded, so every key would match; expected excluded keys, or a rate or bits per key as the goal",
         ),
-        (MixedDomains, "some keys are integers and some are bytes; a filter holds one kind"),
+        (MixedKeyTypes, "some keys are integers and some are bytes; a filter holds one kind"),
         (DiskLimit { limit: 9 }, "temporary files would exceed the disk limit of 9 bytes"),
         (Cancelled, "cancelled"),
         (std::io::Error::other("no pipe").into(), "no pipe"),
@@ -277,7 +277,7 @@ fn what_is_wrong_with_maps_and_sets() {
             "the indexes cannot be merged: their keys are 21-mers and no k-mers",
         ),
         (
-            CannotAdd { difference: Difference::Domains { ours: Domain::Bytes, theirs: Domain::U64 } },
+            CannotAdd { difference: Difference::KeyTypes { ours: KeyType::Bytes, theirs: KeyType::U64 } },
             "the pairs cannot be added: their keys are bytes and u64",
         ),
         (

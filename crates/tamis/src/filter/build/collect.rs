@@ -22,7 +22,7 @@ use crate::filter::query::Filter;
 use crate::filter::steps::ROUND;
 use crate::gather::counter::{Counter, units};
 use crate::gather::{Intake, KeyIntake, Keys, OnConflict, Shards, Sketch, Sorted, Tagged, Workspace};
-use crate::hash::{Digest, Domain, Key};
+use crate::hash::{Digest, Key, KeyType};
 use crate::plan::{Comparison, Plan, compare};
 
 /// Takes keys in; sorts and spills them on the way.
@@ -92,8 +92,8 @@ impl fmt::Debug for Collector {
 }
 
 /// A filter holds one kind of keys.
-pub(crate) fn same_domain<K: Key>(domain: &mut Option<Domain>) -> Result<(), BuildError> {
-    Ok(domain.get_or_insert(K::DOMAIN).check(K::DOMAIN)?)
+pub(crate) fn same_key_type<K: Key>(key_type: &mut Option<KeyType>) -> Result<(), BuildError> {
+    Ok(key_type.get_or_insert(K::KEY_TYPE).check(K::KEY_TYPE)?)
 }
 
 impl Collector {
@@ -107,7 +107,7 @@ impl Collector {
 
     /// Adds a key. Equal keys count once.
     pub fn push<K: Key>(&mut self, key: K) -> Result<(), BuildError> {
-        same_domain::<K>(&mut self.options.domain)?;
+        same_key_type::<K>(&mut self.options.key_type)?;
         let options = &self.options;
         let digest = key.digest(&options.common.hasher);
         self.keys.push(Tagged { digest, weight: 1, ordinal: self.count }, &|| options.common.stop())?;
@@ -127,7 +127,7 @@ impl Collector {
     /// # Ok::<(), tamis::Error>(())
     /// ```
     pub fn exclude<K: Key>(&mut self, key: K) -> Result<(), BuildError> {
-        same_domain::<K>(&mut self.options.domain)?;
+        same_key_type::<K>(&mut self.options.key_type)?;
         let options = &self.options;
         let negatives = match &mut self.negatives {
             Some(negatives) => negatives,
@@ -155,7 +155,7 @@ impl Collector {
     /// # Ok::<(), tamis::Error>(())
     /// ```
     pub fn expect<K: Key>(&mut self, key: K, weight: f64) -> Result<(), BuildError> {
-        same_domain::<K>(&mut self.options.domain)?;
+        same_key_type::<K>(&mut self.options.key_type)?;
         take_expected(&mut self.expected, key.digest(&self.options.common.hasher), weight, &self.options)
     }
 
@@ -289,14 +289,14 @@ impl Sealed {
 
     /// Adds a key that must never match.
     pub fn exclude<K: Key>(&mut self, key: K) -> Result<(), Error> {
-        same_domain::<K>(&mut self.options.domain)?;
+        same_key_type::<K>(&mut self.options.key_type)?;
         self.exclude_digest(key.digest(&self.options.common.hasher))
     }
 
     /// Adds a query to expect: see [`Build::expect`](super::Build::expect). Where keys to exclude came before, it must have been
     /// announced with [`expecting`](super::Build::expecting).
     pub fn expect<K: Key>(&mut self, key: K, weight: f64) -> Result<(), Error> {
-        same_domain::<K>(&mut self.options.domain)?;
+        same_key_type::<K>(&mut self.options.key_type)?;
         if self.sieve.is_active() {
             return Err(BuildError::WorkloadLate.into());
         }

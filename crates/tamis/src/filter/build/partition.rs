@@ -18,7 +18,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::collect::{Sealed, same_domain};
+use super::collect::{Sealed, same_key_type};
 use super::groups::{Count, bound as bound_of, choose, share_bound};
 use super::shard::build_shard;
 use super::sieve::Sieve;
@@ -101,7 +101,7 @@ impl Partitioned {
     }
 
     fn record<K: Key>(&mut self, label: &[u8], key: K) -> Result<(Digest, u32), BuildError> {
-        same_domain::<K>(&mut self.options.domain)?;
+        same_key_type::<K>(&mut self.options.key_type)?;
         let hasher = &self.options.common.hasher;
         let (label, number) = self.labels.number(hasher, label)?;
         Ok((label.mix(key.digest(hasher)), number))
@@ -158,7 +158,7 @@ impl Partitioned {
 
         let header = Header {
             hasher,
-            domain: options.domain(),
+            key_type: options.key_type(),
             shard_bits: 0,
             form: Form::Partitioned,
             keys: stats.keys,

@@ -120,7 +120,7 @@ mod tests {
     use crate::filter::build::Options;
     use crate::format::{Form, Header};
     use crate::gather::{Keys, OnConflict, Sorted};
-    use crate::hash::{Digest, Domain};
+    use crate::hash::{Digest, KeyType};
     use crate::plan::plan;
     use std::panic::{AssertUnwindSafe, catch_unwind};
     use std::sync::Arc;
@@ -139,7 +139,7 @@ mod tests {
             let plan = plan(&Options::default().request(2000, 0)).unwrap();
             let header = Header {
                 hasher: common.hasher,
-                domain: Domain::U64,
+                key_type: KeyType::U64,
                 shard_bits: 6,
                 form: Form::Filter,
                 keys: 2000,

@@ -6,7 +6,7 @@ use crate::filter::open::{Contents, open as open_filter};
 use crate::filter::query::Filter;
 use crate::format::{Budget, Form, Header, Writer};
 use crate::hash::Salt;
-use crate::hash::{Domain, Hasher, scramble};
+use crate::hash::{Hasher, KeyType, scramble};
 use crate::leaves::bloom::{classic, split};
 use crate::leaves::{Sides, Values, Work, fuse, ribbon};
 use crate::plan::Structure;
@@ -34,7 +34,7 @@ fn digest(key: u64) -> Digest {
 fn write(shard_bits: u32, steps: &[Planned]) -> Vec<u8> {
     let header = Header {
         hasher: Hasher::seeded(9),
-        domain: Domain::U64,
+        key_type: KeyType::U64,
         shard_bits,
         form: Form::Filter,
         keys: 0,

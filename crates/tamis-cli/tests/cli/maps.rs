@@ -86,7 +86,7 @@ fn reports_in_json() {
         ("blank", json!(1)),
         ("values", json!(2)),
         ("key_type", json!("bytes")),
-        ("value_domain", json!("bytes")),
+        ("value_type", json!("bytes")),
         ("shards", json!(1)),
     ] {
         assert_eq!(built[name], value, "{name}");
@@ -101,7 +101,7 @@ fn reports_in_json() {
     assert!((number("overhead") - size * 2.0 / (entropy - rate.log2()) + 1.0).abs() < 1e-9);
 
     let inspected = dir.run("map inspect m.tamis --json").json(0);
-    for name in ["keys", "values", "key_type", "value_domain", "kind", "bytes", "rate", "table_bytes", "layers"] {
+    for name in ["keys", "values", "key_type", "value_type", "kind", "bytes", "rate", "table_bytes", "layers"] {
         assert_eq!(inspected[name], built[name], "{name}");
     }
     assert_eq!((&inspected["seed"], &inspected["hash"]), (&json!(7), &json!("xxh3-128")));
@@ -221,7 +221,7 @@ fn options_of_the_build() {
     };
     let bits = |report: &serde_json::Value| report["bits_per_key"].as_f64().unwrap();
     let ribbon = build("--values numbers --kind ribbon");
-    assert_eq!((ribbon["kind"].as_str(), ribbon["value_domain"].as_str()), (Some("function"), Some("u64")));
+    assert_eq!((ribbon["kind"].as_str(), ribbon["value_type"].as_str()), (Some("function"), Some("u64")));
     assert!((10.0..10.3).contains(&bits(&ribbon)), "{ribbon}");
     assert_eq!(ribbon["layers"][0]["structure"], "ribbon");
     let fuse = build("--values numbers --kind fuse");
@@ -230,14 +230,14 @@ fn options_of_the_build() {
     let wide = build("--width 16 --kind ribbon");
     assert!((16.0..16.4).contains(&bits(&wide)), "{wide}");
     let compressed = build("--kind compressed --effort smallest");
-    assert_eq!((compressed["kind"].as_str(), compressed["value_domain"].as_str()), (Some("compressed"), Some("bytes")));
+    assert_eq!((compressed["kind"].as_str(), compressed["value_type"].as_str()), (Some("compressed"), Some("bytes")));
     let local = build("--kind compressed --layout local --effort fast");
     assert_eq!(local["keys"], 20_000);
     let marked = build("--fingerprint 8 --values numbers --kind ribbon");
     assert!((18.0..18.4).contains(&bits(&marked)), "{marked}");
     assert_eq!(marked["rate"].as_f64(), Some(1.0 / 256.0));
     dir.put("values", (0..1000u64).map(|i| format!("{i}\n")).collect::<String>());
-    assert_eq!(build("--alphabet values")["value_domain"], "bytes");
+    assert_eq!(build("--alphabet values")["value_type"], "bytes");
 }
 
 #[test]

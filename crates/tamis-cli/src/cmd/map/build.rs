@@ -232,7 +232,7 @@ fn as_json(output: &Output, counts: &Counts, report: &Report, map: Option<&Map>)
         "overhead": overhead(bits, bound),
         "rate": map.map(Map::rate),
         "key_type": map.map(|map| words(map.key_type())),
-        "value_domain": map.map(|map| words(map.values())),
+        "value_type": map.map(|map| words(map.values())),
         "kind": map.map(kind),
         "shards": map.map(Map::shards),
         "table_bytes": map.map(Map::table_bytes),

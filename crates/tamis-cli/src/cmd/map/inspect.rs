@@ -41,7 +41,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
             "keys": map.len(),
             "values": map.distinct(),
             "key_type": words(map.key_type()),
-            "value_domain": words(map.values()),
+            "value_type": words(map.values()),
             "hash": if hasher.is_keyed() { "siphash-2-4-128" } else { "xxh3-128" },
             "seed": seed,
             "kind": kind(&map),

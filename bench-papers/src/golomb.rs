@@ -64,7 +64,7 @@ impl Golomb {
     }
 
     /// The share of strangers that are taken for members.
-    pub(crate) fn rate(&self) -> f64 {
+    pub(crate) fn fpr(&self) -> f64 {
         1.0 / self.m as f64
     }
 }

@@ -1,6 +1,6 @@
 //! the library -> the rows of this repository in the figures: filters here, maps and many sets in files of their own.
 
-use tamis::{Base, Kind, Parts};
+use tamis::{Base, IntegratedVariant, Kind};
 use tamis_bench::listed::Listed;
 use tamis_bench::ours::listed::{from_keys, made};
 
@@ -19,8 +19,8 @@ pub(crate) fn steered_bits(n: usize, negatives: usize, share: f64) -> Result<f64
 pub(crate) const FREE_SET: [(&str, Kind); 7] = [
     ("tamis fuse, no free set", Kind::Fuse),
     ("tamis fuse TF", Kind::Chained(Base::Fuse)),
-    ("tamis fuse IF, c = 1", Kind::Integrated(Base::Fuse, Parts::One)),
-    ("tamis fuse IF, c = 2", Kind::Integrated(Base::Fuse, Parts::Two)),
+    ("tamis fuse IF, c = 1", Kind::Integrated(Base::Fuse, IntegratedVariant::One)),
+    ("tamis fuse IF, c = 2", Kind::Integrated(Base::Fuse, IntegratedVariant::Two)),
     ("tamis ribbon, no free set", Kind::Ribbon),
     ("tamis ribbon TF", Kind::Chained(Base::Ribbon)),
     ("tamis steered", Kind::Steered),

@@ -152,7 +152,7 @@ pub(crate) fn run(options: &Options) -> Result<Report<'_>, Box<dyn Error>> {
     }
     eprint!("\r\x1b[K");
     rows.iter_mut().for_each(Row::finish);
-    let (bound, bound_without_issuers) = (case.bound(), case.bound_without_issuers());
+    let (bound, bound_without_issuers) = (case.lower_bound(), case.bound_without_issuers());
     Ok(Report { machine: Machine::read(), options, issuers: case.issuers, bound, bound_without_issuers, rows })
 }
 

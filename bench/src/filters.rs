@@ -120,13 +120,13 @@ struct Row {
 
 impl Row {
     /// The least bits per key that any filter with this rate needs, log2(1/fpr) \[Carter 1978\].
-    fn bound(&self) -> Option<f64> {
+    fn lower_bound(&self) -> Option<f64> {
         self.fpr.filter(|&fpr| fpr > 0.0).map(|fpr| -fpr.log2())
     }
 
     /// Bits beyond the bound, in percent of it.
     fn waste(&self) -> Option<f64> {
-        let bound = self.bound().filter(|&bound| bound > 0.0)?;
+        let bound = self.lower_bound().filter(|&bound| bound > 0.0)?;
         Some((self.median.as_ref()?.bits / bound - 1.0) * 100.0)
     }
 }
@@ -339,7 +339,7 @@ impl table::Report for Report<'_> {
         columns.push(("structure", Box::new(|row| row.name.clone())));
         timed("bits/key", medians(|s| Some(s.bits), 2), false, &mut columns);
         columns.push(("fpr %", Box::new(|row| number(row.fpr.map(|fpr| fpr * 100.0), 4))));
-        columns.push(("bound", Box::new(|row| number(row.bound(), 2))));
+        columns.push(("bound", Box::new(|row| number(row.lower_bound(), 2))));
         columns.push(("waste %", Box::new(|row| number(row.waste(), 1))));
         timed("build 1T", medians(|s| Some(s.build), 1), true, &mut columns);
         timed("build 2T", medians(|s| s.build_parallel, 1), false, &mut columns);
@@ -411,7 +411,7 @@ mod tests {
         let report = compare(&options, &[set("exact", 0, false).threads()]);
         assert!(report.is_clean());
         let (row, median) = (&report.rows[0], report.rows[0].median.as_ref().unwrap());
-        assert_eq!((median.bits, row.fpr, row.bound()), (64.0, Some(0.0), None));
+        assert_eq!((median.bits, row.fpr, row.lower_bound()), (64.0, Some(0.0), None));
         assert!(median.build > 0.0 && median.build_parallel.unwrap() > 0.0);
         assert!(!report.tables()[0].columns.iter().any(|c| c == "failures"));
     }
@@ -435,7 +435,7 @@ mod tests {
         let options = small(1000);
         let mut report = compare(&options, &[set("exact", 0, false)]);
         report.rows[0].fpr = Some(1.0 / 256.0);
-        assert_eq!((report.rows[0].bound(), report.rows[0].waste()), (Some(8.0), Some(700.0)));
+        assert_eq!((report.rows[0].lower_bound(), report.rows[0].waste()), (Some(8.0), Some(700.0)));
     }
 
     #[cfg(feature = "peers")]

@@ -17,11 +17,11 @@ fuzz_target!(|bytes: &[u8]| {
     whole.extend_from_slice(header);
     whole.resize(repair::HEADER, 0);
     let (directory, payload) = rest.split_at(rest.len().min(len as usize));
-    let mut parts = repair::Parts { header: whole, payload: payload.to_vec(), directory: directory.to_vec() };
+    let mut parts = repair::IntegratedVariant { header: whole, payload: payload.to_vec(), directory: directory.to_vec() };
     parts.fit(1 << 16, open);
     ask(parts.file());
     // A sound file with changes: the same, from its own parts.
-    if let Some(mut parts) = repair::Parts::of(bytes) {
+    if let Some(mut parts) = repair::IntegratedVariant::of(bytes) {
         parts.fit(1 << 16, open);
         ask(parts.file());
     }
@@ -57,7 +57,7 @@ fn ask(bytes: Vec<u8>) {
     }
     let Ok(filter) = Filter::open(bytes) else { return };
     let _ = filter.verify();
-    assert!((0.0..=1.0).contains(&filter.rate()));
+    assert!((0.0..=1.0).contains(&filter.fpr()));
     for layer in filter.layers() {
         assert!(layer.bytes <= len);
     }
@@ -87,7 +87,7 @@ fn ask(bytes: Vec<u8>) {
 
 fn ask_map(map: &Map, len: u64) {
     let _ = map.verify();
-    assert!((0.0..=1.0).contains(&map.rate()));
+    assert!((0.0..=1.0).contains(&map.fpr()));
     assert!(map.layers().all(|layer| layer.bytes <= len));
     let keys: Vec<u64> = (0..40u64).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
     match map.key_type() {

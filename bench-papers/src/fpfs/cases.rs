@@ -132,7 +132,7 @@ fn library(name: &str, kind: Kind, keys: &[u64], negatives: &Negatives) -> Resul
         paper: None,
         passed: passed as f64,
         paper_passed: None,
-        rate: filter.rate(),
+        rate: filter.fpr(),
         wrong: lost + if knows { passed } else { 0 },
     })
 }
@@ -147,7 +147,7 @@ fn golomb(name: &str, set: &Golomb, keys: &[u64], negatives: &Negatives) -> Row 
         paper: None,
         passed: negatives.pass().filter(|&key| numbers.contains(&set.number(key))).count() as f64,
         paper_passed: None,
-        rate: set.rate(),
+        rate: set.fpr(),
         wrong: keys.iter().filter(|&&key| !numbers.contains(&set.number(key))).count(),
     }
 }

@@ -102,9 +102,9 @@ impl Row {
 /// Structures in the order they are asked, a run of the same one as a count.
 fn steps(filter: &Filter) -> String {
     let letter = |role: Role| match role {
-        Role::Refuse => 'P',
-        Role::Admit => 'N',
-        Role::Decide => 'E',
+        Role::Positive => 'P',
+        Role::Negative => 'N',
+        Role::Exact => 'E',
     };
     let letters: String = filter.layers().map(|layer| letter(layer.role)).collect();
     let mut structures: Vec<&str> = filter.layers().map(|layer| layer.structure).collect();
@@ -158,15 +158,15 @@ pub(super) fn build(load: &Load, wanted: Wanted, bits: f64) -> Result<Built, Str
         bits: filter.as_bytes().len() as f64 * 8.0 / load.keys.len().max(1) as f64,
         steps: steps(&filter),
         known,
-        predicted: outcome.as_ref().map_or(filter.rate(), |outcome| outcome.predicted.workload_rate),
-        predicted_unknown: outcome.as_ref().map_or(filter.rate(), |outcome| outcome.predicted.unknown_rate),
+        predicted: outcome.as_ref().map_or(filter.fpr(), |outcome| outcome.predicted.workload_rate),
+        predicted_unknown: outcome.as_ref().map_or(filter.fpr(), |outcome| outcome.predicted.unknown_rate),
         lost: answers.iter().filter(|yes| !**yes).count(),
-        efpr: passing.rate(),
+        efpr: passing.fpr(),
         efpr_of_this_file: passing.of_this_file(),
         known_rate,
         unknown_rate,
         known_passing: passing.known_passing(),
-        exact: filter.layers().last().is_some_and(|layer| layer.role == Role::Decide),
+        exact: filter.layers().last().is_some_and(|layer| layer.role == Role::Exact),
         build: time.as_secs_f64(),
         failed: None,
     };

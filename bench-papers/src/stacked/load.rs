@@ -290,7 +290,7 @@ impl Load {
 }
 
 impl Side {
-    fn rate(&self) -> f64 {
+    fn fpr(&self) -> f64 {
         self.passing as f64 / self.values.max(1) as f64
     }
 }
@@ -303,17 +303,17 @@ impl Passing {
 
     /// The same without that luck: a filter treats all alike that it knows, and all that it does not know, so each side
     /// counts with its mass and with the share of its values that pass.
-    pub(super) fn rate(&self) -> f64 {
+    pub(super) fn fpr(&self) -> f64 {
         if !self.strict {
             return self.of_this_file();
         }
-        self.known.mass * self.known.rate() + self.others.mass * self.others.rate()
+        self.known.mass * self.known.fpr() + self.others.mass * self.others.fpr()
     }
 
     /// The share of known values that pass, and of unknown ones.
     pub(super) fn rates(&self) -> [f64; 2] {
         let [strangers, passing] = self.strangers;
-        [self.known.rate(), (self.others.passing + passing) as f64 / (self.others.values + strangers) as f64]
+        [self.known.fpr(), (self.others.passing + passing) as f64 / (self.others.values + strangers) as f64]
     }
 
     /// How many of the values that it knows pass.
@@ -355,11 +355,11 @@ mod tests {
         assert_eq!(all.len(), 10_200);
         // A filter without keys lets nothing pass, and one that holds all that is asked for everything.
         let none = tamis::build(std::iter::empty::<u64>()).finish().unwrap();
-        assert_eq!(load.ask(&none, 5000).unwrap().rate(), 0.0);
+        assert_eq!(load.ask(&none, 5000).unwrap().fpr(), 0.0);
         let every = (0..10_000).map(|r| load.value(r)).chain(load.strangers(STRANGERS));
         let every = tamis::build(every).finish().unwrap();
         let passing = load.ask(&every, 5000).unwrap();
-        assert!((passing.rate() - 1.0).abs() < 1e-9 && (passing.of_this_file() - 1.0).abs() < 1e-6);
+        assert!((passing.fpr() - 1.0).abs() < 1e-9 && (passing.of_this_file() - 1.0).abs() < 1e-6);
         assert_eq!((passing.rates(), passing.known_passing()), ([1.0, 1.0], 5000));
     }
 }

@@ -64,7 +64,7 @@ impl AdaptiveCuckoo {
     }
 
     /// The rate that it has for strangers, planned full: eight slots are compared with.
-    pub(crate) fn rate(&self) -> f64 {
+    pub(crate) fn fpr(&self) -> f64 {
         // Two values of a hash are fingerprint 1.
         let values = (1u64 << self.width) as f64;
         let one = (values + 2.0) / (values * values);
@@ -266,7 +266,7 @@ mod tests {
                 again += u32::from(filter.contains(key));
             }
         }
-        let mean = filter.rate() * f64::from(strangers);
+        let mean = filter.fpr() * f64::from(strangers);
         assert!((f64::from(wrong) - mean).abs() < 5.0 * mean.sqrt(), "{wrong} {mean}");
         assert!(f64::from(again) < 0.02 * f64::from(wrong), "{again} {wrong}");
         assert_eq!(filter.bytes(), filter.buckets * 5);

@@ -25,13 +25,13 @@ const LARGE: [(&str, u32); 3] = [("large broom 2^-10", 10), ("large broom 2^-14"
 const MOST: f64 = 4e9;
 
 /// A filter whose parts can be looked at.
-trait Parts: Remove {
+trait IntegratedVariant: Remove {
     fn parts(&self) -> Statistics;
     /// Keys that move for a false positive.
     fn steps(&self) -> u64;
 }
 
-impl Parts for Broom {
+impl IntegratedVariant for Broom {
     fn parts(&self) -> Statistics {
         self.statistics()
     }
@@ -42,7 +42,7 @@ impl Parts for Broom {
 }
 
 /// Its yard holds graves too, and there are no blocks.
-impl Parts for LargeBroom {
+impl IntegratedVariant for LargeBroom {
     fn parts(&self) -> Statistics {
         let (in_yard, yard_room) = self.yard();
         Statistics { in_yard, yard_room, ..Statistics::default() }
@@ -91,7 +91,7 @@ impl Simulated {
         self.lost == 0 && self.error.is_none() && room && rarely && kept
     }
 
-    fn look(&mut self, broom: &impl Parts) -> Statistics {
+    fn look(&mut self, broom: &impl IntegratedVariant) -> Statistics {
         let found = broom.parts();
         let mean = found.adaptivity_bits as f64 / found.blocks.max(1) as f64;
         self.adaptivity_per_block = self.adaptivity_per_block.max(mean);
@@ -128,12 +128,12 @@ pub(super) fn run(options: &Options) -> Result<Vec<Simulated>, Box<dyn Error>> {
     Ok(all)
 }
 
-fn simulate(options: &Options, name: &'static str, mut broom: impl Parts, keys: u64) -> Simulated {
+fn simulate(options: &Options, name: &'static str, mut broom: impl IntegratedVariant, keys: u64) -> Simulated {
     eprint!("\r\x1b[Ksimulating {name}, {keys} keys");
     let mut map = Memory::new();
     let mut dice = Stream::new(options.seed ^ keys);
     let mut members: Vec<u64> = (0..keys).map(|_| dice.draw() | 1).collect();
-    let mut found = Simulated { filter: name, rate: broom.rate(), keys, ..Simulated::default() };
+    let mut found = Simulated { filter: name, rate: broom.fpr(), keys, ..Simulated::default() };
     if let Err(e) = attack(options, &mut broom, &mut map, &mut members, &mut dice, &mut found) {
         found.error = Some(e.to_string());
     }
@@ -143,7 +143,7 @@ fn simulate(options: &Options, name: &'static str, mut broom: impl Parts, keys: 
 
 fn attack(
     options: &Options,
-    broom: &mut impl Parts,
+    broom: &mut impl IntegratedVariant,
     map: &mut Memory,
     members: &mut [u64],
     dice: &mut Stream,
@@ -177,7 +177,7 @@ fn attack(
 
 /// A tenth of the keys goes, one by one, and others come; every other one was there before.
 fn churn(
-    broom: &mut impl Parts,
+    broom: &mut impl IntegratedVariant,
     map: &mut Memory,
     members: &mut [u64],
     dice: &mut Stream,

@@ -105,7 +105,7 @@ impl<F: Learner> Subject for Learning<F> {
         8 * self.filter.borrow().as_ref().map_or(0, F::size) as u64
     }
 
-    fn rate(&self) -> f64 {
+    fn fpr(&self) -> f64 {
         RATE
     }
 

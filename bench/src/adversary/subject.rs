@@ -31,7 +31,7 @@ pub(crate) trait Subject {
     fn bits(&self) -> u64;
 
     /// The share of strangers it promises to let through at most.
-    fn rate(&self) -> f64;
+    fn fpr(&self) -> f64;
 
     /// How often all keys have got a new hash function, if they ever do.
     fn epoch(&self) -> Option<u64> {
@@ -123,8 +123,8 @@ impl<F: Adapt> Subject for Adaptive<F> {
         8 * self.filter.bytes() as u64
     }
 
-    fn rate(&self) -> f64 {
-        self.filter.rate()
+    fn fpr(&self) -> f64 {
+        self.filter.fpr()
     }
 
     fn epoch(&self) -> Option<u64> {
@@ -198,7 +198,7 @@ impl Subject for Plain<Quotient> {
         8 * self.filter.snapshot().map_or(0, |bytes| bytes.len() as u64)
     }
 
-    fn rate(&self) -> f64 {
+    fn fpr(&self) -> f64 {
         super::RATE
     }
 
@@ -226,7 +226,7 @@ impl Subject for Plain<Bloom> {
         8 * self.filter.snapshot().map_or(0, |bytes| bytes.len() as u64)
     }
 
-    fn rate(&self) -> f64 {
+    fn fpr(&self) -> f64 {
         super::RATE
     }
 
@@ -259,8 +259,8 @@ impl Subject for AdaptiveCuckoo {
         8 * self.bytes() as u64
     }
 
-    fn rate(&self) -> f64 {
-        AdaptiveCuckoo::rate(self)
+    fn fpr(&self) -> f64 {
+        AdaptiveCuckoo::fpr(self)
     }
 
     fn accused(&mut self, key: u64) -> Result<(ChangeStats, Vec<Digest>), String> {
@@ -302,7 +302,7 @@ impl Subject for Plain<qfilter::Filter> {
         8 * self.filter.memory_usage() as u64
     }
 
-    fn rate(&self) -> f64 {
+    fn fpr(&self) -> f64 {
         super::RATE
     }
 

@@ -94,7 +94,7 @@ impl Subject for Denier {
         64 * self.capacity + 16 * denied as u64
     }
 
-    fn rate(&self) -> f64 {
+    fn fpr(&self) -> f64 {
         RATE
     }
 

@@ -107,7 +107,7 @@ fn fresh(attack: &mut Attack) -> Vec<Claim> {
         let key = attack.stranger();
         attack.ask(key);
     }
-    attack.meter.claims(attack.subject.rate())
+    attack.meter.claims(attack.subject.fpr())
 }
 
 fn replay(attack: &mut Attack) -> Vec<Claim> {
@@ -139,7 +139,7 @@ fn remember(pool: &mut Vec<u64>, most: usize, key: u64, dice: u64) {
 }
 
 fn mixed(attack: &mut Attack) -> Vec<Claim> {
-    let rate = attack.subject.rate();
+    let rate = attack.subject.fpr();
     let queries = (10.0 * attack.n() as f64 / rate) as u64;
     let mut pool = vec![];
     while attack.goes_on() && attack.meter.asked < queries {
@@ -162,7 +162,7 @@ fn crossing(attack: &mut Attack) -> Vec<Claim> {
     const EPOCHS: usize = 12;
     const STOPS: u64 = 64;
     const KEYS: usize = 4096;
-    let rate = attack.subject.rate();
+    let rate = attack.subject.fpr();
     let most = KEYS.min(attack.members.len() / 4).max(1);
     // One pool is asked for all the time, the other once in an epoch: then every key and every stranger has moved.
     let (mut often, mut rarely): (Vec<u64>, Vec<u64>) = (vec![], vec![]);
@@ -198,7 +198,7 @@ fn survivors(attack: &mut Attack) -> Vec<Claim> {
     /// Epochs that the survivors are asked in, and how often in a row.
     const EPOCHS: usize = 6;
     const TIMES: usize = 16;
-    let rate = attack.subject.rate();
+    let rate = attack.subject.fpr();
     let mut once = attack.find(attack.members.len() / 2);
     attack.epoch(|_, _| ());
     // The second epoch: those that are false again.
@@ -231,7 +231,7 @@ fn concentrate(attack: &mut Attack) -> Vec<Claim> {
     /// Passes over the pool, and how often the chosen are asked for.
     const PASSES: usize = 8;
     const TIMES: usize = 1000;
-    let rate = attack.subject.rate();
+    let rate = attack.subject.fpr();
     let pool = attack.find(attack.members.len() / 2);
     let mut times = vec![0u32; pool.len()];
     let (mut asked, mut wrong) = (0, 0);
@@ -263,7 +263,7 @@ fn concentrate(attack: &mut Attack) -> Vec<Claim> {
 fn churn(attack: &mut Attack) -> Vec<Claim> {
     /// One key goes and one comes every so many queries.
     const EVERY: u64 = 20;
-    let rate = attack.subject.rate();
+    let rate = attack.subject.fpr();
     let (mut pool, mut gone): (Vec<u64>, Vec<u64>) = (vec![], vec![]);
     while attack.goes_on() && attack.meter.asked < QUERIES {
         let dice = attack.dice.draw();
@@ -299,7 +299,7 @@ fn removed(attack: &mut Attack) -> Vec<Claim> {
     const TIMES: u64 = 5;
     const WINDOW: usize = 1000;
     const SUSPECTS: usize = 64;
-    let (rate, rounds) = (attack.subject.rate(), TIMES * attack.n());
+    let (rate, rounds) = (attack.subject.fpr(), TIMES * attack.n());
     let tenth = attack.members.len() / 10;
     let mut claims = vec![];
     for pattern in ["at once", "after the report", "a tenth later", "in a window", "among fresh"] {
@@ -354,7 +354,7 @@ fn timed(attack: &mut Attack) -> Vec<Claim> {
     /// The keys of either pool, and the queries between two removals.
     const KEYS: usize = 512;
     const EVERY: u64 = 4;
-    let (rate, n) = (attack.subject.rate(), attack.n());
+    let (rate, n) = (attack.subject.fpr(), attack.n());
     let (mut found, mut gone): (Vec<u64>, Vec<u64>) = (vec![], vec![]);
     let (mut asked, mut wrong, mut last) = (0, 0, 0);
     while attack.goes_on() && attack.meter.asked < QUERIES {
@@ -388,7 +388,7 @@ fn reinsert(attack: &mut Attack) -> Vec<Claim> {
     const ROUNDS: usize = 2;
     const STOPS: usize = 20;
     const KEYS: usize = 2000;
-    let rate = attack.subject.rate();
+    let rate = attack.subject.fpr();
     let pool = attack.find(KEYS.min(attack.members.len() / 4).max(1));
     let (mut asked, mut wrong) = (0, 0);
     for _ in 0..ROUNDS {

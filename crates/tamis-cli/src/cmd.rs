@@ -47,7 +47,7 @@ fn to_stdout(result: io::Result<()>) -> Result<()> {
 
 /// Opens a filter; errors name the file.
 fn open(path: &Path) -> Result<Filter> {
-    open_file(path, "filter", |path| Filter::map(path))
+    open_file(path, "filter", |path| Filter::mmap(path))
 }
 
 /// Opens a file that holds `what`.
@@ -134,7 +134,7 @@ fn groups(filter: &Filter) -> Option<Vec<Value>> {
             "keys": group.keys,
             "excluded": group.negatives,
             "shards": group.shards,
-            "rate": group.rate,
+            "fpr": group.rate,
         })
     };
     filter.is_partitioned().then(|| filter.groups().map(group).collect())
@@ -242,7 +242,7 @@ fn overhead(bits: Option<f64>, bound: Option<f64>) -> Option<f64> {
 
 /// The fewest bits per key for any filter that excludes as much as the file says and lets no more unlisted keys through.
 fn bound(filter: &Filter) -> Option<f64> {
-    let bits = filter.bound();
+    let bits = filter.lower_bound();
     (!filter.is_empty() && bits > 0.0).then(|| bits / filter.len() as f64)
 }
 

@@ -26,7 +26,7 @@ fn main() -> Result<(), Error> {
             "{name:<24} {:.3} bits per network, the entropy is {:.3}; at most {:.1} % of strangers get a country",
             bits(map.as_bytes().len() as f64),
             bits(entropy),
-            100.0 * map.rate(),
+            100.0 * map.fpr(),
         );
     }
     Ok(())

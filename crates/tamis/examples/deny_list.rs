@@ -53,11 +53,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             100.0 * passes(&filter)?,
             100.0 * passes(&plain)?
         );
-        println!(
-            "  other sites stopped:   {:.5} %; a plain filter {:.5} %",
-            100.0 * filter.rate(),
-            100.0 * plain.rate()
-        );
+        println!("  other sites stopped:   {:.5} %; a plain filter {:.5} %", 100.0 * filter.fpr(), 100.0 * plain.fpr());
         plan.reasons.iter().for_each(|reason| println!("  {reason}"));
     }
     Ok(())

@@ -95,13 +95,13 @@ macro_rules! leaves {
             }
 
             /// The share of unlisted keys that match.
-            pub(crate) fn rate(&self) -> f64 {
-                match self { $(Leaf::$name(leaf) => leaf.rate(|part| part.geometry.rate()),)* }
+            pub(crate) fn fpr(&self) -> f64 {
+                match self { $(Leaf::$name(leaf) => leaf.fpr(|part| part.geometry.fpr()),)* }
             }
 
             /// The same of the very payloads that it has.
             pub(crate) fn counted_rate(&self) -> f64 {
-                match self { $(Leaf::$name(leaf) => leaf.rate(|part| part.geometry.counted_rate(&part.payload)),)* }
+                match self { $(Leaf::$name(leaf) => leaf.fpr(|part| part.geometry.counted_rate(&part.payload)),)* }
             }
 
             /// How many shards it has.

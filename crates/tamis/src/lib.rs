@@ -80,7 +80,7 @@ pub use gather as shard;
 #[cfg(feature = "build")]
 pub use gather::{Limits, OnConflict, Stats};
 pub use hash::{Digest, Hasher, Key, KeyType, Mismatch, Salt};
-pub use leaves::integrated::Parts;
+pub use leaves::integrated::IntegratedVariant;
 #[cfg(feature = "maps")]
 pub use maps::{Map, Sequence};
 #[cfg(all(feature = "build", feature = "maps"))]

@@ -67,17 +67,17 @@ pub(crate) fn plan(request: &Request) -> Result<Plan, BuildError> {
     // The number of many negatives is an estimate: a budget must do for four standard deviations more.
     let more = match request.goal {
         Goal::BitsPerKey(_) if request.negatives > Sketch::EXACT => request.negatives / 32,
-        Goal::BitsPerKey(_) | Goal::Rate(_) | Goal::Exact | Goal::Share(_) => 0,
+        Goal::BitsPerKey(_) | Goal::Fpr(_) | Goal::Exact | Goal::ExcludedFpr(_) => 0,
     };
     let request = &Request { negatives: request.negatives + more, ..*request };
     let Request { keys, negatives, goal, kind, .. } = *request;
     // Without keys there is nothing to spend bits on, and nothing to exclude from.
     if keys == 0 {
         let kind = if kind.traits().negatives { Kind::Ribbon } else { kind };
-        return plain(kind, &Request { goal: Goal::Rate(0.5), columns: None, ..*request });
+        return plain(kind, &Request { goal: Goal::Fpr(0.5), columns: None, ..*request });
     }
     // Without negatives the answer is yes.
-    if negatives == 0 && matches!(goal, Goal::Exact | Goal::Share(_)) {
+    if negatives == 0 && matches!(goal, Goal::Exact | Goal::ExcludedFpr(_)) {
         return Ok(Plan::new(vec![]));
     }
     kind.recipe(request).unwrap_or_else(|| plain(kind, request))
@@ -91,12 +91,12 @@ fn by_default(request: &Request) -> Result<Plan, BuildError> {
         _ if local::wanted(request)? => local::plan(request),
         _ if effort != Effort::Fast => steered::plan(request),
         // Nothing is known of which keys it may let pass. A share that no width reaches is left to an exact set.
-        Goal::Share(share) => {
-            let goal = Goal::Rate(steered::aim(share, keys, negatives));
+        Goal::ExcludedFpr(share) => {
+            let goal = Goal::Fpr(steered::aim(share, keys, negatives));
             let exact = |_| Ok(Plan::new(chained::steps(Base::Fuse, request)?));
             plain(Kind::Fuse, &Request { goal, ..*request }).or_else(exact)
         }
-        Goal::Rate(_) | Goal::BitsPerKey(_) | Goal::Exact => chained::plan(Base::Fuse, request),
+        Goal::Fpr(_) | Goal::BitsPerKey(_) | Goal::Exact => chained::plan(Base::Fuse, request),
     }
 }
 
@@ -108,7 +108,7 @@ impl Plan {
 
     /// Whether all negatives of a build get a no.
     pub(crate) fn promises(&self, keys: u64) -> bool {
-        keys == 0 || self.steps.last().is_none_or(|step| step.role == Role::Decide)
+        keys == 0 || self.steps.last().is_none_or(|step| step.role == Role::Exact)
     }
 
     /// About how many bytes the file will have; rather a little more than less.

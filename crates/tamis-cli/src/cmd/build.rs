@@ -69,7 +69,7 @@ struct Built {
 }
 
 fn write(output: &Output, keys: AnyBuilder) -> Result<Built> {
-    let open = |path: &Path| Filter::map(path);
+    let open = |path: &Path| Filter::mmap(path);
     let (report, filter) = output.build(keys, AnyBuilder::finish, AnyBuilder::finish_to, open, Filter::as_bytes)?;
     Ok(Built { report, filter })
 }
@@ -134,7 +134,7 @@ fn as_json(args: &BuildArgs, output: &Output, inputs: &Inputs, built: &Built) ->
         "bits_per_key": bits,
         "bound_bits_per_key": bound,
         "overhead": overhead(bits, bound),
-        "rate": filter.map(Filter::rate),
+        "fpr": filter.map(Filter::fpr),
         "key_type": filter.map(|f| f.key_type().to_string()),
         "shards": filter.map(Filter::shards),
         "partitions": filter.and_then(partitions),
@@ -219,5 +219,5 @@ fn as_text(args: &BuildArgs, output: &Output, inputs: &Inputs, built: &Built) ->
         out += &w.real.as_ref().map(|real| line("real       ", real)).unwrap_or_default();
         return out;
     }
-    out + &filter.map(|filter| fpr_line(filter.rate())).unwrap_or_default()
+    out + &filter.map(|filter| fpr_line(filter.fpr())).unwrap_or_default()
 }

@@ -43,7 +43,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
             "bits_per_key": bits,
             "bound_bits_per_key": bound,
             "overhead": overhead(bits, bound),
-            "rate": filter.rate(),
+            "fpr": filter.fpr(),
             "shards": filter.shards(),
             "partitions": partitions(&filter),
             "groups": groups(&filter),
@@ -62,7 +62,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         None => writeln!(out, "hash        SipHash-2-4-128, secret key"),
     };
     let _ = writeln!(out, "size        {}", size(bytes, filter.len(), bound));
-    out += &fpr_line(filter.rate());
+    out += &fpr_line(filter.fpr());
     let _ = writeln!(out, "shards      {}", filter.shards());
     out += &partition_lines(&filter);
     for (i, layer) in filter.layers().enumerate() {

@@ -118,7 +118,7 @@ impl ValueBits {
     }
 
     /// The fewest bits per key for any such map; nothing where that is nothing.
-    fn bound(self) -> Option<f64> {
+    fn lower_bound(self) -> Option<f64> {
         self.entropy.map(|entropy| entropy + self.recognition).filter(|&bound| bound > 0.0)
     }
 
@@ -127,7 +127,7 @@ impl ValueBits {
         let mut out = format!("size        {} bytes", grouped(bytes));
         let Some(bits) = super::bits_per_key(bytes, keys) else { return out + "\n" };
         out += &format!(", {bits:.3} bits per key");
-        match (self.entropy, self.bound()) {
+        match (self.entropy, self.lower_bound()) {
             (Some(entropy), Some(bound)) => {
                 let sum = match self.recognition > 0.0 {
                     true => format!("{entropy:.3} and {:.3} to recognise keys", self.recognition),

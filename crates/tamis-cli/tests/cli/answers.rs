@@ -175,10 +175,10 @@ fn reports_in_json_have_their_fields() {
         names.join(" ")
     };
     let common = "bits_per_key blank bound_bits_per_key bytes key_type duplicates excluded expected file groups keys \
-                  layers overhead partitions rate shards";
+                  layers overhead partitions shards fpr";
     assert_eq!(fields(&built), common);
     assert_eq!((&built["partitions"], &built["groups"]), (&json!(null), &json!(null)));
-    let (size, rate) = (dir.read("k.tamis").len() as f64, built["rate"].as_f64().unwrap());
+    let (size, rate) = (dir.read("k.tamis").len() as f64, built["fpr"].as_f64().unwrap());
     assert_eq!((&built["file"], &built["key_type"], &built["shards"]), (&json!("k.tamis"), &json!("bytes"), &json!(1)));
     assert_eq!((&built["keys"], &built["duplicates"], &built["blank"]), (&json!(3), &json!(1), &json!(3)));
     assert_eq!(built["bytes"].as_f64(), Some(size));
@@ -192,7 +192,7 @@ fn reports_in_json_have_their_fields() {
     near("overhead", size * 8.0 / 3.0 / -rate.log2() - 1.0);
     let layer = &built["layers"][0];
     assert_eq!(fields(layer), "bytes details group role structure");
-    assert_eq!((&layer["role"], &layer["structure"]), (&json!("refuse"), &json!("ribbon")));
+    assert_eq!((&layer["role"], &layer["structure"]), (&json!("positive"), &json!("ribbon")));
 
     let inspected = dir.run("inspect k.tamis --json").json(0);
     let expected = "bits_per_key bound_bits_per_key bytes key_type excluded file groups hash keys layers overhead \
@@ -200,7 +200,7 @@ fn reports_in_json_have_their_fields() {
     assert_eq!(fields(&inspected), expected);
     assert_eq!((&inspected["hash"], &inspected["seed"]), (&json!("xxh3-128"), &json!(7)));
     assert_eq!(inspected["version"], json!(1));
-    for name in ["bits_per_key", "bound_bits_per_key", "bytes", "key_type", "keys", "layers", "overhead", "rate"] {
+    for name in ["bits_per_key", "bound_bits_per_key", "bytes", "key_type", "keys", "layers", "overhead", "fpr"] {
         assert_eq!(inspected[name], built[name], "{name}");
     }
 }

@@ -92,7 +92,7 @@ fn the_ceiling_is_said() {
     let report = dir.run("build keys --expect cut --fpr 0.001 -o f --json").json(0);
     assert_eq!(report["expected"]["max_rate_unknown"].as_f64(), Some(0.001));
     assert_eq!(report["expected"]["warnings"].as_array().map(Vec::len), Some(1));
-    assert!(report["rate"].as_f64() <= Some(0.001));
+    assert!(report["fpr"].as_f64() <= Some(0.001));
     let text = dir.run("build keys --expect cut --unseen 0.1 -o f").text(0);
     assert!(text.contains("\nceiling     1.00 % of unlisted") && !text.contains("\nwarning "), "{text}");
 }

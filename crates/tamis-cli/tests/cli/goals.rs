@@ -56,7 +56,7 @@ fn build(dir: &TestDir, options: &str) -> (f64, f64) {
     let report = dir.run(&format!("build {} {options} -o out.tamis --json", quickstart("deny.txt"))).json(0);
     let deny = dir.run(&format!("query -c out.tamis {}", quickstart("deny.txt"))).text(0);
     assert_eq!(deny, "93514\n", "{options}");
-    let rate = report["rate"].as_f64().unwrap();
+    let rate = report["fpr"].as_f64().unwrap();
     let strangers = dir.feed("query -c out.tamis", numbers(0..50_000)).out;
     let strangers: f64 = String::from_utf8(strangers).unwrap().trim().parse().unwrap();
     // Six standard deviations of a binomial.

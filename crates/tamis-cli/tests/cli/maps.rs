@@ -93,7 +93,7 @@ fn reports_in_json() {
     }
     let number = |name: &str| built[name].as_f64().unwrap();
     let size = dir.read("m.tamis").len() as f64;
-    let (entropy, rate) = (0.25 * 2.0 + 0.75 * -0.75f64.log2(), number("rate"));
+    let (entropy, rate) = (0.25 * 2.0 + 0.75 * -0.75f64.log2(), number("fpr"));
     assert!(rate > 0.5f64.powi(17) && rate < 0.5f64.powi(15), "{rate}");
     assert_eq!((number("bytes"), number("bits_per_key")), (size, size * 2.0));
     assert!((number("entropy_per_key") - entropy).abs() < 1e-9);
@@ -101,7 +101,7 @@ fn reports_in_json() {
     assert!((number("overhead") - size * 2.0 / (entropy - rate.log2()) + 1.0).abs() < 1e-9);
 
     let inspected = dir.run("map inspect m.tamis --json").json(0);
-    for name in ["keys", "values", "key_type", "value_type", "kind", "bytes", "rate", "table_bytes", "layers"] {
+    for name in ["keys", "values", "key_type", "value_type", "kind", "bytes", "fpr", "table_bytes", "layers"] {
         assert_eq!(inspected[name], built[name], "{name}");
     }
     assert_eq!((&inspected["seed"], &inspected["hash"]), (&json!(7), &json!("xxh3-128")));
@@ -235,7 +235,7 @@ fn options_of_the_build() {
     assert_eq!(local["keys"], 20_000);
     let marked = build("--fingerprint 8 --values numbers --kind ribbon");
     assert!((18.0..18.4).contains(&bits(&marked)), "{marked}");
-    assert_eq!(marked["rate"].as_f64(), Some(1.0 / 256.0));
+    assert_eq!(marked["fpr"].as_f64(), Some(1.0 / 256.0));
     dir.put("values", (0..1000u64).map(|i| format!("{i}\n")).collect::<String>());
     assert_eq!(build("--alphabet values")["value_type"], "bytes");
 }

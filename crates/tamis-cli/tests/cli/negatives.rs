@@ -81,7 +81,7 @@ fn build_and_inspect_agree() {
         assert_eq!(line.contains("--exclude"), !ours.is_empty(), "{line}");
         let built = dir.run(&format!("build {line} -o f.tamis --json")).json(0);
         let inspected = dir.run("inspect f.tamis --json").json(0);
-        for field in ["bytes", "bits_per_key", "bound_bits_per_key", "overhead", "rate", "keys"] {
+        for field in ["bytes", "bits_per_key", "bound_bits_per_key", "overhead", "fpr", "keys"] {
             assert_eq!(built[field], inspected[field], "{field}: {line}");
         }
         if built["excluded"]["estimated"] == json!(true) {
@@ -106,7 +106,7 @@ fn exact_is_small() {
     dir.put("keys.txt", numbers(0..20_000));
     dir.put("others.txt", numbers(20_000..80_000));
     let report = dir.run("build --integers keys.txt --exclude others.txt -o e.tamis --exact --json").json(0);
-    assert_eq!((&report["keys"], &report["rate"]), (&json!(20_000), &json!(0.25)));
+    assert_eq!((&report["keys"], &report["fpr"]), (&json!(20_000), &json!(0.25)));
     let bits = report["bits_per_key"].as_f64().unwrap();
     // f(0, 3) = 3.245
     assert!((report["bound_bits_per_key"].as_f64().unwrap() - 3.245).abs() < 0.03, "{report}");

@@ -67,11 +67,11 @@ fn reports_name_groups_and_labels() {
         let sum = |name: &str| groups.iter().map(|group| group[name].as_u64().unwrap()).sum::<u64>();
         // The label without keys is in no group.
         assert_eq!((sum("labels"), sum("keys"), sum("excluded")), (3, 2005, 41_500));
-        assert!(groups.len() > 1 && groups.iter().all(|group| group["rate"].as_f64().unwrap() <= 1.0));
+        assert!(groups.len() > 1 && groups.iter().all(|group| group["fpr"].as_f64().unwrap() <= 1.0));
         assert!(report["layers"].as_array().unwrap().iter().all(|layer| layer["group"].is_u64()));
     }
     for name in
-        ["bits_per_key", "bound_bits_per_key", "bytes", "groups", "layers", "overhead", "partitions", "rate", "shards"]
+        ["bits_per_key", "bound_bits_per_key", "bytes", "groups", "layers", "overhead", "partitions", "fpr", "shards"]
     {
         assert_eq!(inspected[name], built[name], "{name}");
     }

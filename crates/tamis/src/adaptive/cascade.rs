@@ -102,7 +102,7 @@ pub struct Cascade<L> {
     closing: Option<(Digest, usize)>,
 }
 
-brief_debug!(Cascade<L: Level>, it => kind: L::KIND, keys: it.len(), capacity: it.capacity(), rate: it.rate(), bytes: it.bytes());
+brief_debug!(Cascade<L: Level>, it => kind: L::KIND, keys: it.len(), capacity: it.capacity(), rate: it.fpr(), bytes: it.bytes());
 
 impl<L: Level> Cascade<L> {
     /// An empty filter for `capacity` keys and a rate of at most a half, with a secret of the operating system's.

@@ -206,8 +206,8 @@ impl AdaptiveChained {
     }
 
     /// The share of unlisted keys that match.
-    pub fn rate(&self) -> f64 {
-        self.first.ribbon.rate() * self.exact.as_ref().map_or(1.0, |exact| exact.ribbon.rate())
+    pub fn fpr(&self) -> f64 {
+        self.first.ribbon.fpr() * self.exact.as_ref().map_or(1.0, |exact| exact.ribbon.fpr())
     }
 
     /// Bytes of the filter and the exact bit; the list is not among them.

@@ -267,7 +267,7 @@ impl Adapt for LargeBroom {
         size_of::<LargeBroom>() + self.front.bytes() + self.yard.bytes()
     }
 
-    fn rate(&self) -> f64 {
+    fn fpr(&self) -> f64 {
         self.rate
     }
 }

@@ -438,7 +438,7 @@ impl AdaptiveStacked {
 
     /// The rates of the layers that answer, as they are filled.
     fn rates(&self) -> Vec<f64> {
-        self.layers.iter().map(|layer| layer.part.rate()).collect()
+        self.layers.iter().map(|layer| layer.part.fpr()).collect()
     }
 
     /// The rate that is expected now, over all negative queries; windows are compared with it. Layers after the third are left out: how
@@ -449,7 +449,7 @@ impl AdaptiveStacked {
     }
 
     /// The rate on values that were not learned: the bound for any query that does not depend on earlier answers.
-    pub fn rate(&self) -> f64 {
+    pub fn fpr(&self) -> f64 {
         unknown_rate(&self.rates())
     }
 

@@ -92,7 +92,7 @@ pub trait Adapt: Kept {
     fn bytes(&self) -> usize;
 
     /// The rate that it holds.
-    fn rate(&self) -> f64;
+    fn fpr(&self) -> f64;
 
     /// How often all keys have got a new hash function.
     fn epoch(&self) -> u64 {

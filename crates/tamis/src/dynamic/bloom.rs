@@ -14,7 +14,7 @@ use crate::leaves::{Entry, Leaf};
 
 /// A Bloom filter that keys can be added to.
 ///
-/// Without a secret others can choose keys. They cannot stop the filter or slow it down, but [`rate`](Bloom::rate) is no longer
+/// Without a secret others can choose keys. They cannot stop the filter or slow it down, but [`rate`](Bloom::fpr) is no longer
 /// right: keys whose bits are all different raise it, from 1 % to 8 % in a classic filter at its capacity, and some strangers pass for sure.
 /// If others choose keys, give the filter a keyed hash: see [`Hasher::secret`].
 ///
@@ -85,12 +85,12 @@ mod tests {
     #[test]
     fn keys_stay_through_snapshots_and_more_keys() {
         for mut bloom in both(2000) {
-            assert!(!bloom.contains(1u64).unwrap() && bloom.is_empty() && bloom.rate() == 0.0);
+            assert!(!bloom.contains(1u64).unwrap() && bloom.is_empty() && bloom.fpr() == 0.0);
             for round in 0..4 {
                 (round * 500..round * 500 + 500).for_each(|key| bloom.insert(key).unwrap());
                 let bytes = bloom.snapshot().unwrap();
                 let filter = Filter::open(bytes.clone()).unwrap();
-                assert_eq!((filter.len(), filter.rate()), (bloom.len(), bloom.rate()));
+                assert_eq!((filter.len(), filter.fpr()), (bloom.len(), bloom.fpr()));
                 bloom = Bloom::restore(bytes).unwrap();
                 for key in 0..round * 500 + 500 {
                     assert!(bloom.contains(key).unwrap() && filter.contains(key).unwrap());
@@ -131,7 +131,7 @@ mod tests {
             let mut bloom = Bloom::restore(bloom.unwrap().snapshot().unwrap()).unwrap();
             bloom.insert(1u64).unwrap();
             assert!(bloom.contains(1u64).unwrap());
-            assert!(bloom.len() == u64::MAX && bloom.rate() > 0.999);
+            assert!(bloom.len() == u64::MAX && bloom.fpr() > 0.999);
         }
     }
 

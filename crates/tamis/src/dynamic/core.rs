@@ -33,8 +33,8 @@ macro_rules! of_layer {
             }
 
             /// The share of strangers it lets through now.
-            pub fn rate(&self) -> f64 {
-                self.0.table.rate()
+            pub fn fpr(&self) -> f64 {
+                self.0.table.fpr()
             }
 
             /// The filter as a file.
@@ -65,7 +65,7 @@ impl<T> Core<T> {
         let Core { hasher, key_type, .. } = *self;
         let header = Header { hasher, key_type, shard_bits: 0, form: Form::Filter, keys, negatives: 0 };
         let mut file = vec![];
-        let mut writer = Writer::new(&mut file, &header, vec![[Role::Refuse.encode(), tag]])?;
+        let mut writer = Writer::new(&mut file, &header, vec![[Role::Positive.encode(), tag]])?;
         writer.shard(&[part])?;
         writer.finish()?;
         Ok(file)
@@ -86,7 +86,7 @@ impl<T> Core<T> {
         budget.draw(memory * bytes.len() as u64)?;
         let Header { hasher, key_type, keys, shard_bits, .. } = contents.header;
         FormatError::check(shard_bits == 0, || format!("a {name} in several shards cannot be taken up"))?;
-        let [Step { role: Role::Refuse, leaf, .. }] = &contents.steps[..] else { return Ok(None) };
+        let [Step { role: Role::Positive, leaf, .. }] = &contents.steps[..] else { return Ok(None) };
         let Some(table) = find(leaf) else { return Ok(None) };
         // Without keys a built filter has no table, and a key that is put nowhere is not found again.
         FormatError::check(leaf.payload_len(0) > 0, || format!("a {name} without a table takes no keys"))?;

@@ -122,8 +122,8 @@ impl Quotient {
     }
 
     /// The share of strangers it lets through now, if its keys are distinct; less if some are there twice.
-    pub fn rate(&self) -> f64 {
-        self.table().geometry.rate()
+    pub fn fpr(&self) -> f64 {
+        self.table().geometry.fpr()
     }
 
     /// Doubles the capacity. Keys and rate stay; the error is that remainders are one bit long already, or that there is no memory.
@@ -132,9 +132,9 @@ impl Quotient {
     /// use tamis::{KeyType, Hasher, Quotient};
     /// let mut filter = Quotient::new(KeyType::U64, Hasher::seeded(0), 100, 0.01)?;
     /// (0..100u64).try_for_each(|key| filter.insert(key))?;
-    /// let (capacity, rate) = (filter.capacity(), filter.rate());
+    /// let (capacity, rate) = (filter.capacity(), filter.fpr());
     /// filter.grow()?;
-    /// assert!(filter.capacity() >= 2 * capacity && filter.rate() == rate);
+    /// assert!(filter.capacity() >= 2 * capacity && filter.fpr() == rate);
     /// (100..200u64).try_for_each(|key| filter.insert(key))?;
     /// # Ok::<(), tamis::Error>(())
     /// ```

@@ -81,7 +81,7 @@ impl Stacked {
         budget.draw(bytes.len() as u64 + parts * MAX_LAYER_BYTES)?;
         FormatError::check(header.form == Form::Filter, || "a partitioned filter is not a stack")?;
         let layers: Vec<Layer> = contents.steps.iter().map(layer).collect::<Result<_, _>>()?;
-        let turns = [Role::Refuse, Role::Admit].into_iter().cycle();
+        let turns = [Role::Positive, Role::Negative].into_iter().cycle();
         let in_turn = layers.iter().zip(turns).all(|(layer, expected)| layer.role == expected);
         FormatError::check(in_turn, || "not a stack: its layers are not on keys and negatives in turn")?;
         // Without keys a built filter has no table, and a key that is put nowhere is not found again.
@@ -117,7 +117,7 @@ impl Stacked {
     pub fn remove<K: Key>(&mut self, key: K) -> Result<bool, ChangeError> {
         let key = self.digest(key)?;
         let shard = key.shard(self.header.shard_bits);
-        let fixed = |layer: &Layer| layer.role == Role::Refuse && layer.parts.iter().any(|part| !part.removes());
+        let fixed = |layer: &Layer| layer.role == Role::Positive && layer.parts.iter().any(|part| !part.removes());
         if self.layers.iter().any(fixed) {
             return Err(ChangeError::Unsupported { what: "Bloom filters give no keys back" });
         }
@@ -136,7 +136,7 @@ impl Stacked {
 
     /// The layers on keys that a key is in, or would be.
     fn path(&self, key: Digest, shard: usize) -> Vec<usize> {
-        let ends = |layer: &Layer| layer.role == Role::Admit && !layer.contains(shard, key);
+        let ends = |layer: &Layer| layer.role == Role::Negative && !layer.contains(shard, key);
         let last = self.layers.iter().position(ends).unwrap_or(self.layers.len());
         (0..last).step_by(2).collect()
     }
@@ -146,7 +146,7 @@ impl Stacked {
         let key = self.digest(key)?;
         let shard = key.shard(self.header.shard_bits);
         let misses = self.layers.iter().find(|layer| !layer.contains(shard, key));
-        Ok(misses.is_none_or(|layer| layer.role == Role::Admit))
+        Ok(misses.is_none_or(|layer| layer.role == Role::Negative))
     }
 
     fn digest<K: Key>(&self, key: K) -> Result<Digest, Mismatch> {

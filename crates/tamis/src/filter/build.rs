@@ -139,7 +139,7 @@ impl fmt::Debug for Options {
 impl Default for Options {
     fn default() -> Options {
         Options {
-            goal: Goal::Rate(0.01),
+            goal: Goal::Fpr(0.01),
             kind: Kind::Auto,
             layout: Layout::Auto,
             delta: 0.5,
@@ -165,8 +165,8 @@ impl Options {
     /// Refuses a goal that speaks of excluded keys alone where there are none: everything would match.
     fn check_excluded(&self, keys: u64, excluded: u64) -> Result<(), BuildError> {
         match self.goal {
-            Goal::Exact | Goal::Share(_) if keys > 0 && excluded == 0 => Err(BuildError::NothingExcluded),
-            Goal::Exact | Goal::Share(_) | Goal::Rate(_) | Goal::BitsPerKey(_) => Ok(()),
+            Goal::Exact | Goal::ExcludedFpr(_) if keys > 0 && excluded == 0 => Err(BuildError::NothingExcluded),
+            Goal::Exact | Goal::ExcludedFpr(_) | Goal::Fpr(_) | Goal::BitsPerKey(_) => Ok(()),
         }
     }
 
@@ -180,13 +180,13 @@ impl Options {
 impl<I, N, Q> Build<I, N, Q> {
     set! {
         /// Lets at most this share of strangers through. The default is 0.01.
-        fpr(rate: f64) => options.goal = Goal::Rate(rate);
+        fpr(rate: f64) => options.goal = Goal::Fpr(rate);
 
         /// Spends at most this many bits per key.
         bits_per_key(bits: f64) => options.goal = Goal::BitsPerKey(bits);
 
         /// Only listed keys will be asked for, wanted or excluded: the smallest filter that is right about all of them. What it
-        /// says of other keys is a guess; [`Filter::rate`] tells how good. Without excluded or expected keys it is
+        /// says of other keys is a guess; [`Filter::fpr`] tells how good. Without excluded or expected keys it is
         /// [`BuildError::NothingExcluded`]: such a filter would match every key.
         ///
         /// ```
@@ -209,7 +209,7 @@ impl<I, N, Q> Build<I, N, Q> {
         /// assert!(filter.as_bytes().len() * 8 < 64_000); // a filter of 1 % takes 68,000
         /// # Ok::<(), tamis::Error>(())
         /// ```
-        allow(share: f64) => options.goal = Goal::Share(share);
+        allow(share: f64) => options.goal = Goal::ExcludedFpr(share);
 
         /// The steered columns of [`Kind::Steered`], chosen by hand: how many rows each has beyond one per key, as a share of the
         /// keys, between 1/32 and 4. At most eight. With [`first_bits`](Build::first_bits) plain bits come before them; an exact
@@ -234,7 +234,7 @@ impl<I, N, Q> Build<I, N, Q> {
         /// let usual = build().expect(popular()).finish()?;
         /// let strict = build().expect(popular()).max_rate_unknown(0.001).finish()?;
         /// let open = build().expect(popular()).max_rate_unknown(1.0).finish()?;
-        /// assert!(usual.rate() <= 0.01 && strict.rate() <= 0.001 && open.rate() > 0.1);
+        /// assert!(usual.fpr() <= 0.01 && strict.fpr() <= 0.001 && open.fpr() > 0.1);
         /// assert!(open.as_bytes().len() < usual.as_bytes().len());
         /// # Ok::<(), tamis::Error>(())
         /// ```
@@ -251,7 +251,7 @@ impl<I, N, Q> Build<I, N, Q> {
     }
 
     /// Bits per key of the first of two stages, chosen by hand for [`Kind::Chained`] and [`Kind::Integrated`]: 0 for none, else
-    /// between 1 and 32. The goal then has no say: [`Filter::rate`] tells what came out.
+    /// between 1 and 32. The goal then has no say: [`Filter::fpr`] tells what came out.
     pub fn first_bits(mut self, bits: f64) -> Self {
         let bits = if bits > 0.0 { bits.clamp(1.0, 32.0) } else { 0.0 };
         self.options.first = Some((bits * 256.0).round() as u16);
@@ -371,7 +371,7 @@ where
     /// let path = std::env::temp_dir().join("tamis-finish-to.tamis");
     /// let report = tamis::build(0..5000u64).finish_to(&path)?;
     /// assert_eq!(report.stats.keys, 5000);
-    /// assert!(tamis::Filter::map(&path)?.contains(77u64)?);
+    /// assert!(tamis::Filter::mmap(&path)?.contains(77u64)?);
     /// # std::fs::remove_file(&path)?;
     /// # Ok::<(), tamis::Error>(())
     /// ```
@@ -459,7 +459,7 @@ fn write(
     };
     out.expect(plan.bytes(&request));
     // Where some of them may match, nothing is promised about any.
-    let promised = !matches!(request.goal, Goal::Share(_)) && plan.promises(request.keys);
+    let promised = !matches!(request.goal, Goal::ExcludedFpr(_)) && plan.promises(request.keys);
     let excluded = if promised { shards.excluded() } else { 0 };
     let bytes = write_plan(shards, &plan, sieve.first(&plan), excluded, options, out)?;
     // The last shards do not check the flag, and a cancelled build leaves no file.

@@ -102,7 +102,7 @@ impl Partitions {
     }
 
     /// The share of strangers that pass under a key's label, on average over the keys.
-    pub(crate) fn rate(&self) -> f64 {
+    pub(crate) fn fpr(&self) -> f64 {
         let keys: f64 = self.groups.iter().map(|group| group.keys as f64).sum();
         let passing: f64 = self.groups.iter().map(|group| group.keys as f64 * steps::rate(&group.steps)).sum();
         // Sums of rounded numbers may exceed it.

@@ -56,7 +56,7 @@ impl Filter {
         Ok(Filter { bytes, header, steps, plain, partitions: partitions.map(Box::new) })
     }
 
-    from_bytes!(map, bytes);
+    from_bytes!(mmap, bytes);
 
     /// Whether the key may be in the set: always true for a key of the set, and rarely for others.
     ///
@@ -135,7 +135,7 @@ impl Filter {
     /// Whether the key may be in the set under this label: always true for a key that carries it, rarely for others, and never
     /// for a key that is excluded under it.
     ///
-    /// Under a label that no key carries the answer is false, whether the label is known or not: see [`Filter::knows`]. A
+    /// Under a label that no key carries the answer is false, whether the label is known or not: see [`Filter::has_partition`]. A
     /// filter whose keys carry no labels refuses the question, and [`Filter::contains`] that of one whose keys do.
     ///
     /// ```
@@ -144,7 +144,7 @@ impl Filter {
     /// keys.exclude("FR", 17u64)?;
     /// let filter = keys.finish()?;
     /// assert!(filter.contains_in("DE", 17u64)? && !filter.contains_in("FR", 17u64)?);
-    /// assert!(!filter.contains_in("IT", 17u64)? && !filter.knows("IT"));
+    /// assert!(!filter.contains_in("IT", 17u64)? && !filter.has_partition("IT"));
     /// assert!(filter.contains(17u64).is_err());
     /// # Ok::<(), tamis::Error>(())
     /// ```
@@ -221,7 +221,7 @@ impl Filter {
 
     /// Whether this label was listed, with a key or with an excluded one. Only fingerprints of labels are stored: a label that
     /// was not listed is taken for a listed one less than once in 2^32.
-    pub fn knows(&self, label: impl AsRef<[u8]>) -> bool {
+    pub fn has_partition(&self, label: impl AsRef<[u8]>) -> bool {
         let label = self.label(label.as_ref());
         self.partitions.as_ref().is_some_and(|partitions| partitions.table.find(&label).is_some())
     }
@@ -257,14 +257,14 @@ impl Filter {
     ///
     /// ```
     /// let filter = tamis::build(0..3000u64).fpr(1.0 / 256.0).finish()?;
-    /// let (bits, bound) = (filter.as_bytes().len() as f64 * 8.0, filter.bound());
+    /// let (bits, bound) = (filter.as_bytes().len() as f64 * 8.0, filter.lower_bound());
     /// assert!(bound / 3000.0 > 7.9 && bits > bound && bits < 1.1 * bound);
     /// # Ok::<(), tamis::Error>(())
     /// ```
-    pub fn bound(&self) -> f64 {
+    pub fn lower_bound(&self) -> f64 {
         match &self.partitions {
             Some(partitions) => partitions.bound as f64,
-            None => crate::math::bounds::free_set(self.header.keys, self.header.negatives, self.rate()).bits,
+            None => crate::math::bounds::free_set(self.header.keys, self.header.negatives, self.fpr()).bits,
         }
     }
 
@@ -293,9 +293,9 @@ impl Filter {
 
     /// The expected share of strangers, keys that nobody listed, that it lets through. If keys carry labels, of strangers under
     /// the label of a key, on average over the keys.
-    pub fn rate(&self) -> f64 {
+    pub fn fpr(&self) -> f64 {
         match &self.partitions {
-            Some(partitions) => partitions.rate(),
+            Some(partitions) => partitions.fpr(),
             None => steps::rate(&self.steps),
         }
     }

@@ -93,12 +93,12 @@ impl Steps {
         let mut steps = steps.into_iter();
         let (first, rest) = (steps.next(), steps.collect::<Box<[Step]>>());
         let single = match first.as_ref().map(|step| step.role) {
-            Some(Role::Refuse) => rest.is_empty(),
-            Some(Role::Decide) => true,
-            Some(Role::Admit) | None => false,
+            Some(Role::Positive) => rest.is_empty(),
+            Some(Role::Exact) => true,
+            Some(Role::Negative) | None => false,
         };
         let ask = match &first {
-            Some(Step { role: Role::Refuse | Role::Decide, leaf, .. }) if leaf.shards() == 1 => match single {
+            Some(Step { role: Role::Positive | Role::Exact, leaf, .. }) if leaf.shards() == 1 => match single {
                 true => leaf.query_fn::<First<false>>(),
                 false => leaf.query_fn::<First<true>>(),
             },
@@ -133,9 +133,9 @@ impl Steps {
     /// likely as the other, a step more costs less than a branch that cannot be foreseen.
     pub(crate) fn branchless_fn(&self) -> Option<QueryFn<Steps>> {
         let steered =
-            |step: &Step| matches!(step, Step { role: Role::Refuse | Role::Admit, leaf: Leaf::Steered(_), .. });
+            |step: &Step| matches!(step, Step { role: Role::Positive | Role::Negative, leaf: Leaf::Steered(_), .. });
         match self.rest.split_last() {
-            Some((Step { role: Role::Decide, leaf: Leaf::Ribbon(last), .. }, others))
+            Some((Step { role: Role::Exact, leaf: Leaf::Ribbon(last), .. }, others))
                 if others.iter().chain(&self.first).all(steered) && last.is_bit() =>
             {
                 Some(match last.parts().len() {
@@ -157,7 +157,7 @@ impl<const SINGLE: bool> Branchless<SINGLE> {
     fn before(step: &Step, key: Digest, yes: bool) -> bool {
         let Leaf::Steered(leaf) = &step.leaf else { return yes };
         let passes = leaf.part_of::<SINGLE>(key).passes(key);
-        passes & yes | !passes & (step.role == Role::Admit)
+        passes & yes | !passes & (step.role == Role::Negative)
     }
 }
 
@@ -199,19 +199,19 @@ pub(crate) fn contains_many(steps: &Steps, file: &[u8], keys: &[Digest], out: &m
     for Step { role, leaf, .. } in steps.iter() {
         leaf.contains_many(file, &open[..count], &mut answers[..count]);
         // Members come in crowds: where all pass there is nothing to move.
-        if *role != Role::Decide && answers[..count].iter().fold(true, |all, yes| all & yes) {
+        if *role != Role::Exact && answers[..count].iter().fold(true, |all, yes| all & yes) {
             continue;
         }
         let mut kept = 0;
         for i in 0..count {
             let place = places[i];
-            if *role != Role::Admit {
+            if *role != Role::Negative {
                 out[place as usize] = answers[i];
             }
             (open[kept], places[kept]) = (open[i], place);
             kept += answers[i] as usize;
         }
-        if *role == Role::Decide {
+        if *role == Role::Exact {
             return;
         }
         count = kept;
@@ -222,7 +222,7 @@ pub(crate) fn contains_many(steps: &Steps, file: &[u8], keys: &[Digest], out: &m
 /// those together costs as much.
 pub(crate) fn contains_many_at_once(steps: &Steps, file: &[u8], keys: &[Digest], out: &mut [bool]) {
     match (&steps.first, &steps.rest[..]) {
-        (Some(Step { role: Role::Refuse, leaf, .. }), [Step { role: Role::Decide, leaf: last, .. }]) => {
+        (Some(Step { role: Role::Positive, leaf, .. }), [Step { role: Role::Exact, leaf: last, .. }]) => {
             let mut passes = [false; ROUND];
             let passes = &mut passes[..keys.len().min(ROUND)];
             leaf.contains_many(file, keys, passes);
@@ -238,15 +238,15 @@ pub(crate) fn contains_many_at_once(steps: &Steps, file: &[u8], keys: &[Digest],
 pub(crate) fn rate(steps: &Steps) -> f64 {
     let (mut undecided, mut admitted) = (1.0, 0.0);
     for (number, Step { role, leaf, .. }) in steps.iter().enumerate() {
-        let planned = number == 0 && *role == Role::Refuse;
-        let passed = undecided * if planned { leaf.rate() } else { leaf.counted_rate() };
+        let planned = number == 0 && *role == Role::Positive;
+        let passed = undecided * if planned { leaf.fpr() } else { leaf.counted_rate() };
         match role {
-            Role::Refuse => undecided = passed,
-            Role::Admit => {
+            Role::Positive => undecided = passed,
+            Role::Negative => {
                 admitted += undecided - passed;
                 undecided = passed;
             }
-            Role::Decide => return (admitted + passed).min(1.0),
+            Role::Exact => return (admitted + passed).min(1.0),
         }
     }
     (admitted + undecided).min(1.0) // sums of rounded numbers may exceed it

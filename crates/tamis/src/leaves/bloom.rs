@@ -141,10 +141,10 @@ mod tests {
                         assert_eq!(count(&column, &file, &keys), keys.len());
                         let yes = count(&column, &file, &strangers);
                         // Small tables differ; the rates are measured below.
-                        assert!(yes as f64 <= 12.0 + 600.0 * again.rate(), "{n} keys: {yes} of 300 strangers");
+                        assert!(yes as f64 <= 12.0 + 600.0 * again.fpr(), "{n} keys: {yes} of 300 strangers");
                         if n == 0 {
                             assert_eq!((payload.len(), yes), (0, 0));
-                            assert_eq!(geometry.rate(), 0.0);
+                            assert_eq!(geometry.fpr(), 0.0);
                         }
                     }
                 }
@@ -242,7 +242,7 @@ mod tests {
                     for rate in [0.3, 0.05, 0.01, 0.002] {
                         let params = Params::for_rate(n, rate).unwrap();
                         for keys in [n / 2, n, n * 2] {
-                            let formula = $Leaf::new(&params, keys, Salt::new(0)).unwrap().rate();
+                            let formula = $Leaf::new(&params, keys, Salt::new(0)).unwrap().fpr();
                             assert!(keys != n || (formula <= rate && formula > 0.8 * rate), "{formula}, {rate}");
                             let keys = digests(keys, 0);
                             if formula < 5e-4 {

@@ -81,7 +81,7 @@ pub(crate) trait Layer: Debug + Send + Sync {
     /// See [`Change::capacity`].
     fn capacity(&self) -> Option<u64>;
     /// The share of unlisted keys that match, as it is filled now.
-    fn rate(&self) -> f64;
+    fn fpr(&self) -> f64;
     /// Its table.
     fn payload(&self) -> &[u8];
     /// Whether the key may be there.
@@ -113,9 +113,9 @@ impl<G: Change> Layer for Owned<G> {
         self.geometry.capacity()
     }
 
-    fn rate(&self) -> f64 {
+    fn fpr(&self) -> f64 {
         // A layer without a table rejects all keys.
-        if self.payload.is_empty() { 0.0 } else { self.geometry.rate() }
+        if self.payload.is_empty() { 0.0 } else { self.geometry.fpr() }
     }
 
     fn payload(&self) -> &[u8] {

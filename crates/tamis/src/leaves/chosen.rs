@@ -5,7 +5,7 @@
 #![allow(clippy::unwrap_used)]
 
 use super::design::RejectSide;
-use super::integrated::{self, Parts};
+use super::integrated::{self, IntegratedVariant};
 use super::{Geometry, Query, Values, Work, cuckoo, fuse, local, ribbon, steered};
 use crate::arch::Level;
 use crate::hash::attempts::ATTEMPTS;
@@ -106,7 +106,7 @@ fn values_of_chosen_keys_are_held() {
 /// Pairs of two keys, and of a key and a negative.
 #[test]
 fn integrated_filters_tell_chosen_pairs_apart() {
-    for parts in [Parts::One, Parts::General] {
+    for parts in [IntegratedVariant::One, IntegratedVariant::General] {
         for others in [0, 2000] {
             let both = alike(2, others);
             let (keys, negatives): (Vec<Digest>, Vec<Digest>) =

@@ -221,7 +221,7 @@ impl Geometry for Cuckoo {
         }
     }
 
-    fn rate(&self) -> f64 {
+    fn fpr(&self) -> f64 {
         crate::math::cuckoo::rate(self.keys, self.buckets, self.bits)
     }
 

@@ -172,7 +172,7 @@ pub(crate) struct Sides<'a> {
 impl<'a> Sides<'a> {
     /// Both sides of a shard, sorted and distinct.
     pub(crate) fn new(keys: &'a [Digest], listed: &'a dyn Listed) -> Sides<'a> {
-        let (role, keys, values) = (Role::Refuse, Cow::Borrowed(keys), Values::Fingerprints);
+        let (role, keys, values) = (Role::Positive, Cow::Borrowed(keys), Values::Fingerprints);
         Sides { role, keys, values, listed, left: None, thinned: false }
     }
 
@@ -194,9 +194,9 @@ impl<'a> Sides<'a> {
         build: impl FnOnce(&[Digest], Values<'_>) -> Result<T, BuildError>,
     ) -> Result<T, BuildError> {
         match self.role {
-            Role::Refuse => build(&self.keys, self.values),
-            Role::Admit => build(&self.load()?.1.digests, Values::Fingerprints),
-            Role::Decide => {
+            Role::Positive => build(&self.keys, self.values),
+            Role::Negative => build(&self.load()?.1.digests, Values::Fingerprints),
+            Role::Exact => {
                 let (keys, negatives) = self.both()?;
                 let both = [keys, negatives].concat();
                 let mut wanted = vec![true; both.len()];
@@ -206,7 +206,7 @@ impl<'a> Sides<'a> {
         }
     }
 
-    /// For a leaf that stores fingerprints and nothing else, in any role but [`Role::Decide`].
+    /// For a leaf that stores fingerprints and nothing else, in any role but [`Role::Exact`].
     pub(super) fn fingerprints<T: Geometry>(
         &mut self,
         build: impl FnOnce(&[Digest]) -> Result<T, BuildError>,
@@ -223,7 +223,7 @@ impl<'a> Sides<'a> {
         build: impl FnOnce(&[Digest], &mut RejectSide) -> Result<T, BuildError>,
     ) -> Result<T, BuildError> {
         self.thinned = true;
-        if self.role == Role::Admit {
+        if self.role == Role::Negative {
             let mut side = RejectSide { digests: std::mem::take(&mut self.keys).into_owned(), weights: vec![] };
             let built = build(&self.load()?.1.digests, &mut side);
             self.keys = Cow::Owned(side.digests);
@@ -262,7 +262,7 @@ impl<'a> Sides<'a> {
     /// Goes on with what passes the leaf that was just built.
     pub(crate) fn pass(&mut self, passes: &Passes<'_>) -> Result<(), BuildError> {
         let mut passing = RejectSide::default();
-        if self.role == Role::Admit {
+        if self.role == Role::Negative {
             pass(passes, &self.keys, &[], &mut passing);
             self.keys = Cow::Owned(passing.digests);
             return Ok(());

@@ -486,7 +486,7 @@ impl Geometry for Fuse {
         shaped!(self, 0, len, self)
     }
 
-    fn rate(&self) -> f64 {
+    fn fpr(&self) -> f64 {
         // The cut is at a whole slot: in a small table more keys have the extra bit than the width says.
         let wide = self.range.saturating_sub(self.cut) as f64 / self.range.max(1) as f64;
         if self.shape == Shape::Empty { 0.0 } else { (1.0 - wide / 2.0) * exp2(-f64::from(self.width >> 8)) }

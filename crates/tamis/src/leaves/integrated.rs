@@ -22,7 +22,7 @@
 //! stranger, for whom all bits are coins, agrees in w + 1 of them with probability 2^-(w+1): the rate of a plain filter
 //! of w + 1 bits, at the price of its lookup.
 //!
-//! **Room.** Stage two has s + f elements where stage one has s. [`Parts`] are the ways to find room for the others:
+//! **Room.** Stage two has s + f elements where stage one has s. [`IntegratedVariant`] are the ways to find room for the others:
 //!
 //! ```text
 //!   One       a table for s + f; one bit                        (s + f) (w + 1)       the plain query
@@ -73,48 +73,48 @@ pub(crate) use build::build;
 /// `s` is the number of keys, `f` that of such negatives; the first stage has w bits.
 ///
 /// ```
-/// use tamis::Parts;
-/// assert_eq!(Parts::default(), Parts::Hybrid);
+/// use tamis::IntegratedVariant;
+/// assert_eq!(IntegratedVariant::default(), IntegratedVariant::Hybrid);
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Parts {
+pub enum IntegratedVariant {
     /// One second-stage bit in a table for s + f elements: asked exactly like a plain filter of w + 1 bits.
     One,
     /// Two second-stage bits in a table for s elements; every element has one of them. For f close to s.
     Two,
     /// One second-stage bit in a table for s elements; the others, about f of them, have theirs in a small table
-    /// behind. The smallest, and for most members as fast as [`Parts::One`].
+    /// behind. The smallest, and for most members as fast as [`IntegratedVariant::One`].
     #[default]
     Hybrid,
-    /// Like [`Parts::Two`], but room that is left over is used to store keys in both bits: fewer strangers match.
+    /// Like [`IntegratedVariant::Two`], but room that is left over is used to store keys in both bits: fewer strangers match.
     General,
 }
 
-impl Parts {
+impl IntegratedVariant {
     /// Bits of stage two in the word.
     pub(crate) const fn columns(self) -> u32 {
         match self {
-            Parts::One | Parts::Hybrid => 1,
-            Parts::Two | Parts::General => 2,
+            IntegratedVariant::One | IntegratedVariant::Hybrid => 1,
+            IntegratedVariant::Two | IntegratedVariant::General => 2,
         }
     }
 
     /// The number in files, from 1.
     fn number(self) -> u64 {
         match self {
-            Parts::One => 1,
-            Parts::Two => 2,
-            Parts::Hybrid => 3,
-            Parts::General => 4,
+            IntegratedVariant::One => 1,
+            IntegratedVariant::Two => 2,
+            IntegratedVariant::Hybrid => 3,
+            IntegratedVariant::General => 4,
         }
     }
 
     fn in_words(self) -> &'static str {
         match self {
-            Parts::One => "one bit",
-            Parts::Two => "one of two bits",
-            Parts::Hybrid => "one bit or the rest",
-            Parts::General => "one or two bits",
+            IntegratedVariant::One => "one bit",
+            IntegratedVariant::Two => "one of two bits",
+            IntegratedVariant::Hybrid => "one bit or the rest",
+            IntegratedVariant::General => "one or two bits",
         }
     }
 }
@@ -126,7 +126,7 @@ pub(crate) struct Params {
     pub(crate) arity: Arity,
     /// Bits of stage one, 1 to 30.
     pub(crate) first: u8,
-    pub(crate) parts: Parts,
+    pub(crate) parts: IntegratedVariant,
 }
 
 /// The most bits of stage one: two more fit in a word of 32.
@@ -155,12 +155,12 @@ impl Integrated {
 
     /// Without keys.
     fn empty() -> Integrated {
-        Integrated::new(Rule::new(1, Parts::One, WHOLE), Fuse::EMPTY, Fuse::EMPTY)
+        Integrated::new(Rule::new(1, IntegratedVariant::One, WHOLE), Fuse::EMPTY, Fuse::EMPTY)
     }
 
     /// Whether every bit of the word counts for every key.
     fn plain(&self) -> bool {
-        self.rule.parts == Parts::One
+        self.rule.parts == IntegratedVariant::One
     }
 }
 
@@ -271,14 +271,14 @@ impl Geometry for Integrated {
         from.draw(size_of::<Fuse>() as u64)?;
         let parts = match from.within("parts", 0..=4)? {
             0 => return Ok(Integrated::empty()),
-            1 => Parts::One,
-            2 => Parts::Two,
-            3 => Parts::Hybrid,
-            _ => Parts::General,
+            1 => IntegratedVariant::One,
+            2 => IntegratedVariant::Two,
+            3 => IntegratedVariant::Hybrid,
+            _ => IntegratedVariant::General,
         };
         from.within("base", 0..=0)?;
         let share = from.within("share", 0..=WHOLE.into())? as u32;
-        if parts == Parts::One && share != WHOLE {
+        if parts == IntegratedVariant::One && share != WHOLE {
             return Err(FormatError::invalid("integrated filter: one bit for all, but not in a table for all"));
         }
         let fuse = Fuse::decode(from, salt)?;
@@ -299,8 +299,8 @@ impl Geometry for Integrated {
         self.fuse.payload_len() + self.rest.payload_len()
     }
 
-    fn rate(&self) -> f64 {
-        if self.fuse.is_empty() { 0.0 } else { self.rule.rate() }
+    fn fpr(&self) -> f64 {
+        if self.fuse.is_empty() { 0.0 } else { self.rule.fpr() }
     }
 
     fn details(&self) -> String {

@@ -53,11 +53,11 @@ pub(crate) trait Geometry: Clone + std::fmt::Debug + Send + Sync + 'static {
     fn payload_len(&self) -> u64;
 
     /// The share of unlisted keys that match.
-    fn rate(&self) -> f64;
+    fn fpr(&self) -> f64;
 
     /// The same of this very payload, where what is in it decides and is soon read.
     fn counted_rate(&self, _payload: &[u8]) -> f64 {
-        self.rate()
+        self.fpr()
     }
 
     /// The parameters in words, for a person.
@@ -237,7 +237,7 @@ impl<G: Query> ShardedLeaf<G> {
     }
 
     /// The share of unlisted keys that match, on average over the shards.
-    pub(crate) fn rate(&self, of: impl Fn(&Part<G>) -> f64) -> f64 {
+    pub(crate) fn fpr(&self, of: impl Fn(&Part<G>) -> f64) -> f64 {
         self.parts().iter().map(of).sum::<f64>() / self.parts().len().max(1) as f64
     }
 

@@ -489,7 +489,7 @@ impl Geometry for Local {
         if self.is_empty() { 0 } else { self.rest_at + self.rest.as_ref().map_or(0, |rest| rest.payload_len()) }
     }
 
-    fn rate(&self) -> f64 {
+    fn fpr(&self) -> f64 {
         let steered = exp2(-f64::from(self.steered)) + f64::from(self.surplus) / SURPLUS as f64;
         if self.is_empty() { 0.0 } else { steered.min(1.0) / 2.0 }
     }

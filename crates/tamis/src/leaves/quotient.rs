@@ -230,7 +230,7 @@ impl Geometry for Quotient {
         self.blocks * (8 * u64::from(self.remainder) + table::META as u64)
     }
 
-    fn rate(&self) -> f64 {
+    fn fpr(&self) -> f64 {
         crate::math::quotient::rate(self.keys, self.slots, self.remainder)
     }
 

@@ -217,7 +217,7 @@ impl Level {
     }
 
     /// The probability that a random value agrees with a stored one: one bit more is compared beyond the cut.
-    fn rate(&self, width: Width) -> f64 {
+    fn fpr(&self, width: Width) -> f64 {
         let starts = if self.shape as usize == STANDARD { self.frame.bucket } else { self.blocks * 64 };
         let wide = 1.0 - (self.cut as f64 * 64.0 / starts as f64).min(1.0);
         (1.0 - wide / 2.0) * exp2(-f64::from(width.whole))
@@ -536,8 +536,8 @@ impl Geometry for Ribbon {
         self.levels().last().map_or(0, Level::end)
     }
 
-    fn rate(&self) -> f64 {
-        if self.empty { 0.0 } else { self.first.rate(self.width) }
+    fn fpr(&self) -> f64 {
+        if self.empty { 0.0 } else { self.first.fpr(self.width) }
     }
 
     fn details(&self) -> String {

@@ -5,12 +5,12 @@ use crate::error::FormatError;
 /// What an answer of the step's leaf means.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Role {
-    /// A leaf on the keys: its "no" is a no.
-    Refuse,
-    /// A leaf on known negatives: its "no" is a yes.
-    Admit,
-    /// A leaf on the keys and on the negatives that got this far: its answer is the answer.
-    Decide,
+    /// Stores members: a miss means that the filter rejects the key.
+    Positive,
+    /// Stores known negatives: a miss means that the filter matches the key.
+    Negative,
+    /// Stores members and the negatives that reach it: its answer is final.
+    Exact,
 }
 
 impl Role {
@@ -18,25 +18,25 @@ impl Role {
     #[inline(always)]
     pub(crate) fn ends(self, yes: bool) -> Option<bool> {
         match self {
-            Role::Refuse => (!yes).then_some(false),
-            Role::Admit => (!yes).then_some(true),
-            Role::Decide => Some(yes),
+            Role::Positive => (!yes).then_some(false),
+            Role::Negative => (!yes).then_some(true),
+            Role::Exact => Some(yes),
         }
     }
 
     pub(crate) fn encode(self) -> u8 {
         match self {
-            Role::Refuse => 0,
-            Role::Admit => 1,
-            Role::Decide => 2,
+            Role::Positive => 0,
+            Role::Negative => 1,
+            Role::Exact => 2,
         }
     }
 
     pub(crate) fn decode(byte: u8) -> Result<Role, FormatError> {
         match byte {
-            0 => Ok(Role::Refuse),
-            1 => Ok(Role::Admit),
-            2 => Ok(Role::Decide),
+            0 => Ok(Role::Positive),
+            1 => Ok(Role::Negative),
+            2 => Ok(Role::Exact),
             _ => Err(FormatError::invalid(format!("directory: the role of a step is {byte}, expected 0 to 2"))),
         }
     }

@@ -231,7 +231,7 @@ impl Geometry for Steered {
         if self.is_empty() { 0 } else { self.strips * (self.rows / 8) }
     }
 
-    fn rate(&self) -> f64 {
+    fn fpr(&self) -> f64 {
         let refused = 0.5 - f64::from(self.surplus) / SURPLUS as f64;
         if self.is_empty() { 0.0 } else { 1.0 - f64::from(self.share) / f64::from(WHOLE) * refused }
     }

@@ -484,4 +484,4 @@ impl Settings {
 }
 
 /// A filter in front of the tree.
-pub(super) const FRONT: Role = Role::Refuse;
+pub(super) const FRONT: Role = Role::Positive;

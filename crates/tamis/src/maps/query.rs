@@ -230,8 +230,8 @@ impl Map {
     }
 
     /// The share of absent keys that get a value, at most: by their fingerprints.
-    pub fn rate(&self) -> f64 {
-        if self.is_empty() { 0.0 } else { self.tree.rate() }
+    pub fn fpr(&self) -> f64 {
+        if self.is_empty() { 0.0 } else { self.tree.fpr() }
     }
 
     /// What is in it, node by node, in the order of the tree.

@@ -152,7 +152,7 @@ impl<'a> Shape<'a> {
             Node::Symbols { bits, .. } | Node::Children { bits, .. } => {
                 let whole = bits + self.beside(number);
                 let leaf = |word: u32| self.flats.leaf((whole - WORD_BITS * word).min(WORD_BITS));
-                (0..words(whole)).map(|word| Step { role: Role::Decide, structure: leaf(word) }).collect()
+                (0..words(whole)).map(|word| Step { role: Role::Exact, structure: leaf(word) }).collect()
             }
         }
     }

@@ -328,7 +328,7 @@ impl Tree {
     }
 
     /// The share of strangers that get a value.
-    pub(crate) fn rate(&self) -> f64 {
+    pub(crate) fn fpr(&self) -> f64 {
         match (&self.front, self.root, &self.nodes[..]) {
             (Some(steps), ..) => steps::rate(steps),
             (None, Target::Node(0), [Node::Flat(flat), ..]) => exp2(-f64::from(flat.fingerprint)),
@@ -422,7 +422,7 @@ pub(crate) fn open(bytes: &Bytes, expected: Form, budget: &Budget) -> Result<Con
     let bits = header.shard_bits;
     let entropy = from.varint()?;
     let mut front = decode_steps(&mut from, bits, 0)?;
-    if front.len() > 1 || front.iter().any(|step| step.role != Role::Refuse) {
+    if front.len() > 1 || front.iter().any(|step| step.role != Role::Positive) {
         return Err(FormatError::invalid("directory: the front of a map is one filter that refuses, or none"));
     }
     let root = Target::decode(&mut from, None, MAX_NODES)?;

@@ -41,7 +41,7 @@ impl Plan {
     }
 
     /// The share of strangers that pass when the filter is full.
-    pub fn rate(&self) -> f64 {
+    pub fn fpr(&self) -> f64 {
         f64::from(self.load) / f64::from(self.quotients) * exp2(-f64::from(self.remainder))
     }
 }
@@ -51,7 +51,7 @@ impl Plan {
 /// ```
 /// let plan = tamis::math::broom::plan(1_000_000, 1.0 / 256.0, 32, 4).unwrap();
 /// assert_eq!((plan.remainder, plan.load), (8, 161));
-/// assert!(plan.rate() <= 1.0 / 256.0 && plan.bits_per_key(1_000_000) < 13.3);
+/// assert!(plan.fpr() <= 1.0 / 256.0 && plan.bits_per_key(1_000_000) < 13.3);
 /// ```
 pub fn plan(capacity: u64, rate: f64, words: u32, moved: u32) -> Option<Plan> {
     if !(rate > 0.0 && rate < 1.0) || capacity > MAX_KEYS || words == 0 || moved == 0 {
@@ -156,7 +156,7 @@ mod tests {
             for words in [8, 16, 32, 64] {
                 for rate in [0.9, 0.5, 0.1, 1.0 / 256.0, 0.001, 1e-6] {
                     let Some(plan) = plan(capacity, rate, words, 4) else { panic!("{capacity} {words} {rate}") };
-                    assert!(plan.rate() <= rate && plan.rate() > 0.4 * rate, "{plan:?}: {}", plan.rate());
+                    assert!(plan.fpr() <= rate && plan.fpr() > 0.4 * rate, "{plan:?}: {}", plan.fpr());
                     assert!(plan.blocks * u64::from(plan.load) >= capacity);
                 }
             }

@@ -69,7 +69,7 @@ impl Shape {
     }
 
     /// The rate of `n` keys, of which some share is in the yard. A stranger is compared with the keys of one bin, and with all of the yard.
-    pub fn rate(&self, n: u64) -> f64 {
+    pub fn fpr(&self, n: u64) -> f64 {
         let front = n as f64 / (self.bins as f64 * SIGNATURES as f64 * (1u64 << self.rest.min(63)) as f64);
         front + self.yard_keys as f64 / (1u64 << YARD_BITS) as f64
     }
@@ -81,7 +81,7 @@ impl Shape {
 /// use tamis::math::large::shape;
 /// let shape = shape(100_000, 1.0 / 65536.0).unwrap();
 /// assert_eq!((shape.rest, shape.bits() / 100_000), (6, 30));
-/// assert!(shape.rate(100_000) <= 1.0 / 65536.0);
+/// assert!(shape.fpr(100_000) <= 1.0 / 65536.0);
 /// ```
 pub fn shape(n: u64, goal: f64) -> Option<Shape> {
     if n > MAX_KEYS || goal.is_nan() {
@@ -101,7 +101,7 @@ fn with_bins(n: u64, bins: u64, goal: f64) -> Option<Shape> {
     let yard_keys = (turned_away + margin) as u64 + driven_out;
     // Four fifths full at most.
     let yard_slots = yard_keys + yard_keys / 4 + 1;
-    (0..=MAX_REST).map(|rest| Shape { bins, rest, yard_keys, yard_slots }).find(|shape| shape.rate(n) <= goal)
+    (0..=MAX_REST).map(|rest| Shape { bins, rest, yard_keys, yard_slots }).find(|shape| shape.fpr(n) <= goal)
 }
 
 #[cfg(test)]
@@ -179,7 +179,7 @@ mod tests {
             for bits in [14, 16, 24, 32, 40] {
                 let goal = 1.0 / (1u64 << bits) as f64;
                 let shape = shape(n, goal).unwrap();
-                assert!(shape.rate(n) <= goal, "{n}, 2^-{bits}: {shape:?}");
+                assert!(shape.fpr(n) <= goal, "{n}, 2^-{bits}: {shape:?}");
                 assert!(shape.yard_keys < shape.yard_slots && n <= shape.bins * SLOTS, "{n}, 2^-{bits}: {shape:?}");
                 // Each bit of the rate costs at most a slot's bit, and slots are at least three quarters full.
                 let least = n as f64 * (f64::from(bits) + 1.44);

@@ -24,7 +24,7 @@ use super::kind::Chosen;
 use super::predict::{LayersPrediction, predict};
 use super::{Base, Effort, Goal, Kind, Plan, Request, Step, plan, plan_with_capacity};
 use crate::error::BuildError;
-use crate::leaves::integrated::Parts;
+use crate::leaves::integrated::IntegratedVariant;
 use crate::math::portable::{exp2, log2};
 use crate::math::shape::Shape;
 use crate::plan::recipes::stacked;
@@ -48,7 +48,7 @@ pub(crate) struct Expected<'a> {
 /// let popular = (1000..3000u64).map(|site| (site, 2.0)); // none was asked for once
 /// let plain = tamis::build(0..1000u64).bits_per_key(9.0).finish()?;
 /// let filter = tamis::build(0..1000u64).bits_per_key(9.0).expect(popular).finish()?;
-/// assert!(filter.rate() <= GUARD * plain.rate());
+/// assert!(filter.fpr() <= GUARD * plain.fpr());
 /// # Ok::<(), tamis::Error>(())
 /// ```
 pub const GUARD: f64 = 1.42;
@@ -57,9 +57,9 @@ pub const GUARD: f64 = 1.42;
 /// queries. An exact filter has none.
 fn ceiling(request: &Request) -> Result<f64, BuildError> {
     Ok(match request.goal {
-        Goal::Rate(rate) => rate,
+        Goal::Fpr(rate) => rate,
         Goal::BitsPerKey(_) => (GUARD * predict(&plan(request)?.steps, request).fpr).min(1.0),
-        Goal::Exact | Goal::Share(_) => 1.0,
+        Goal::Exact | Goal::ExcludedFpr(_) => 1.0,
     })
 }
 
@@ -84,15 +84,16 @@ impl PlannedDesign {
     fn cost(&self, goal: Goal) -> f64 {
         match goal {
             Goal::BitsPerKey(_) => self.workload_rate.unwrap_or(0.0) + MIN_UNLISTED_SHARE * self.prediction.fpr,
-            Goal::Rate(_) | Goal::Exact | Goal::Share(_) => self.prediction.bits,
+            Goal::Fpr(_) | Goal::Exact | Goal::ExcludedFpr(_) => self.prediction.bits,
         }
     }
 }
 
 /// What the planner looks at: one or two of every family.
 pub(super) fn considered(request: &Request) -> Vec<Kind> {
-    let usual =
-        |kind: &Kind| *kind != Kind::Auto && !matches!(kind, Kind::Integrated(_, parts) if *parts != Parts::One);
+    let usual = |kind: &Kind| {
+        *kind != Kind::Auto && !matches!(kind, Kind::Integrated(_, parts) if *parts != IntegratedVariant::One)
+    };
     if request.kind != Kind::Auto {
         return vec![request.kind];
     }
@@ -178,7 +179,7 @@ pub(super) fn design(
         if prediction.fpr > cap * (1.0 + 1e-9) {
             return Err(BuildError::UnlistedFpr { fpr: prediction.fpr, most: cap });
         }
-        if let Goal::Rate(goal) = request.goal
+        if let Goal::Fpr(goal) = request.goal
             && rate > goal * (1.0 + 1e-9)
         {
             return Err(BuildError::Workload { rate, goal });
@@ -197,12 +198,12 @@ pub(super) fn design(
     // With values that it knows, strangers may pass a little more often.
     let planned = |known: u64| {
         let goal = match request.goal {
-            Goal::Rate(goal) => {
+            Goal::Fpr(goal) => {
                 let unknown = (1.0 - shape.mass(known)).max(f64::MIN_POSITIVE);
                 let rate = (goal / unknown).min(cap);
-                if rate < 1.0 { Goal::Rate(rate) } else { Goal::Exact }
+                if rate < 1.0 { Goal::Fpr(rate) } else { Goal::Exact }
             }
-            goal @ (Goal::BitsPerKey(_) | Goal::Exact | Goal::Share(_)) => goal,
+            goal @ (Goal::BitsPerKey(_) | Goal::Exact | Goal::ExcludedFpr(_)) => goal,
         };
         let planned = plan(&Request { negatives: request.negatives.saturating_add(known), goal, ..request })?;
         judge(planned.steps, known)
@@ -270,12 +271,12 @@ fn worth_knowing(request: &Request, shape: &Shape, cap: f64) -> Result<u64, Buil
                 let strangers = exp2(-(low + 1.0));
                 if strangers > cap { f64::INFINITY } else { unknown * strangers }
             }
-            Goal::Rate(goal) => {
+            Goal::Fpr(goal) => {
                 let strangers = (goal / unknown.max(f64::MIN_POSITIVE)).min(cap).min(1.0);
                 let wanted = -log2(strangers.max(1e-30)) - 1.0;
                 bits(wanted.max(least))
             }
-            Goal::Exact | Goal::Share(_) => 0.0,
+            Goal::Exact | Goal::ExcludedFpr(_) => 0.0,
         }
     };
     // Eighths of octaves from all of them down to one, and none.
@@ -286,7 +287,7 @@ fn worth_knowing(request: &Request, shape: &Shape, cap: f64) -> Result<u64, Buil
     let costs: Vec<(u64, f64)> = counts.map(|count| (count, cost(count))).collect();
     let least = costs.iter().map(|&(_, cost)| cost).fold(f64::INFINITY, f64::min);
     // For a rate, more of them where that costs next to nothing: the rate is then kept with room to spare.
-    let slack = if matches!(request.goal, Goal::Rate(_)) { SIZE_TOLERANCE } else { 1.0 };
+    let slack = if matches!(request.goal, Goal::Fpr(_)) { SIZE_TOLERANCE } else { 1.0 };
     Ok(costs.into_iter().find(|&(_, cost)| cost <= slack * least).map_or(all, |(count, _)| count))
 }
 

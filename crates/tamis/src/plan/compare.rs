@@ -100,9 +100,9 @@ pub(crate) fn compare(
 
 fn letters(steps: &[Step]) -> String {
     let letter = |step: &Step| match step.role {
-        Role::Refuse => "P",
-        Role::Admit => "N",
-        Role::Decide => "E",
+        Role::Positive => "P",
+        Role::Negative => "N",
+        Role::Exact => "E",
     };
     steps.iter().map(letter).collect::<Vec<_>>().join(" ")
 }
@@ -110,7 +110,7 @@ fn letters(steps: &[Step]) -> String {
 fn forecast(design: &PlannedDesign, request: &Request, expected: Option<Expected<'_>>) -> Forecast {
     let PlannedDesign { plan, known, prediction, workload_rate, .. } = design;
     let keys = request.keys.max(1) as f64;
-    let exact = plan.steps.last().is_some_and(|step| step.role == Role::Decide);
+    let exact = plan.steps.last().is_some_and(|step| step.role == Role::Exact);
     // What a filter is bound to tell apart: the negatives that it may let through count for nothing.
     let negatives = request.negatives.saturating_add(if exact { *known } else { 0 });
     let strangers = if request.goal == Goal::Exact { 1.0 } else { prediction.fpr };
@@ -156,7 +156,7 @@ fn reasons(candidates: &[Candidate], request: &Request, expected: Option<Expecte
                 percent(rate(chosen))
             ));
         }
-        Goal::Rate(_) | Goal::Exact | Goal::Share(_) => {
+        Goal::Fpr(_) | Goal::Exact | Goal::ExcludedFpr(_) => {
             let next = others().min_by(|a, b| a.1.bits_per_key.total_cmp(&b.1.bits_per_key));
             let next =
                 next.map_or(String::new(), |(name, f)| format!("; the next, {name}, takes {:.2}", f.bits_per_key));

@@ -7,21 +7,21 @@ use super::recipes::{cascade, chained, fpfs};
 use super::{Plan, Request, by_default};
 use crate::error::BuildError;
 use crate::leaves::Structure;
-use crate::leaves::integrated::Parts;
+use crate::leaves::integrated::IntegratedVariant;
 
 /// What a filter shall reach for strangers: keys that nobody listed.
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[non_exhaustive]
 pub enum Goal {
     /// At most this share of them is let through; the filter is as small as that allows.
-    Rate(f64),
+    Fpr(f64),
     /// At most this many bits per key, file and all; as few strangers as that allows.
     BitsPerKey(f64),
     /// Strangers will not be asked for, or do not matter: the smallest filter that is right about every listed key.
     Exact,
     /// Of the listed negatives at most this share is let through, of their weight if they have weights; strangers do not
     /// matter. For [`Kind::Steered`], which is the default.
-    Share(f64),
+    ExcludedFpr(f64),
 }
 
 /// From the list of kinds: the enum, the names on the command line, what the planner must know, and how a kind is planned, as a
@@ -81,7 +81,7 @@ kinds! {
 /// |---|---|---|
 /// | [`Steered`](Kind::Steered) | a filter, columns that are steered against the excluded keys, one exact bit | the smallest; the default |
 /// | [`Chained`](Kind::Chained) | a filter, then one exact bit | faster to build and to ask, up to 10 % larger |
-/// | [`Integrated`](Kind::Integrated) | the same in one word | members; on fuse with [`Parts::One`](crate::Parts::One) they are asked for as in a plain filter |
+/// | [`Integrated`](Kind::Integrated) | the same in one word | members; on fuse with [`IntegratedVariant::One`](crate::IntegratedVariant::One) they are asked for as in a plain filter |
 /// | [`Cascade`](Kind::Cascade) | filters of each other's errors | Bloom filters all the way |
 /// | [`Naive`](Kind::Naive) | one filter on both sides | few excluded keys |
 ///
@@ -155,12 +155,12 @@ enum Kind for request {
         "cascade-bloom" = Kind::Cascade(Base::Bloom);
 
     /// A filter and its exact bit in the same words, on [`Base::Fuse`] or [`Base::Fuse4`].
-    Integrated(base: Base, parts: Parts):
+    Integrated(base: Base, parts: IntegratedVariant):
         Traits::keys(Always).on(base).negatives(), recipe fpfs::integrated(base, parts, request).map(Plan::new),
-        "integrated" = Kind::Integrated(Base::Fuse, Parts::One),
-        "integrated-two" = Kind::Integrated(Base::Fuse, Parts::Two),
-        "integrated-hybrid" = Kind::Integrated(Base::Fuse, Parts::Hybrid),
-        "integrated-general" = Kind::Integrated(Base::Fuse, Parts::General);
+        "integrated" = Kind::Integrated(Base::Fuse, IntegratedVariant::One),
+        "integrated-two" = Kind::Integrated(Base::Fuse, IntegratedVariant::Two),
+        "integrated-hybrid" = Kind::Integrated(Base::Fuse, IntegratedVariant::Hybrid),
+        "integrated-general" = Kind::Integrated(Base::Fuse, IntegratedVariant::General);
 
     /// One filter that holds the excluded keys too, with the wrong fingerprint. Building it takes memory for all of them.
     Naive(base: Base):

@@ -45,13 +45,13 @@ impl Base {
         match self {
             Base::Bloom => {
                 let classic::Params { bits, hashes } = classic::Params::for_rate(n, rate)?;
-                return Ok(classic::PerKey { bits_per_key: per_key(bits, n, Goal::Rate(rate))?, hashes }.into());
+                return Ok(classic::PerKey { bits_per_key: per_key(bits, n, Goal::Fpr(rate))?, hashes }.into());
             }
             Base::Cuckoo => return Ok(Structure::Cuckoo(cuckoo::Params::for_rate(n, rate, true)?)),
-            Base::Quotient => return Ok(Structure::Quotient(quotient_params(n, Goal::Rate(rate))?)),
+            Base::Quotient => return Ok(Structure::Quotient(quotient_params(n, Goal::Fpr(rate))?)),
             Base::Ribbon | Base::Fuse | Base::Fuse4 => {}
         }
-        let wanted = Request { goal: Goal::Rate(rate), ..*request };
+        let wanted = Request { goal: Goal::Fpr(rate), ..*request };
         let width = wanted.least_width(|width| Ok(self.leaf(request, width, true)?.rate_at(1) <= rate))?;
         self.leaf(request, width, true)
     }
@@ -72,7 +72,7 @@ impl Base {
 pub(super) fn plain(kind: Kind, request: &Request) -> Result<Plan, BuildError> {
     let request = &Request { kind, ..*request };
     let structure = kind.leaf(request).unwrap_or_else(|| ribbon(request))?;
-    Ok(Plan::new(vec![Step { role: Role::Refuse, structure }]))
+    Ok(Plan::new(vec![Step { role: Role::Positive, structure }]))
 }
 
 pub(super) fn ribbon(request: &Request) -> Result<Structure, BuildError> {
@@ -92,8 +92,8 @@ pub(super) fn split_block(request: &Request) -> Result<Structure, BuildError> {
     let Request { keys: n, goal, .. } = *request;
     let params = match goal {
         Goal::BitsPerKey(bits) => split::Params::for_bits_per_key(n, budget(n, bits, 256)?)?,
-        Goal::Rate(rate) => split::Params::for_rate(n, rate)?,
-        Goal::Exact | Goal::Share(_) => split::Params::for_rate(n, 0.5)?,
+        Goal::Fpr(rate) => split::Params::for_rate(n, rate)?,
+        Goal::Exact | Goal::ExcludedFpr(_) => split::Params::for_rate(n, 0.5)?,
     };
     Ok(split::PerKey { bits_per_key: per_key(params.blocks * 256, n, goal)? }.into())
 }
@@ -102,8 +102,8 @@ pub(super) fn classic_bloom(request: &Request) -> Result<Structure, BuildError> 
     let Request { keys: n, goal, .. } = *request;
     let params = match goal {
         Goal::BitsPerKey(bits) => classic::Params::for_bits_per_key(n, budget(n, bits, 64)?)?,
-        Goal::Rate(rate) => classic::Params::for_rate(n, rate)?,
-        Goal::Exact | Goal::Share(_) => classic::Params::for_rate(n, 0.5)?,
+        Goal::Fpr(rate) => classic::Params::for_rate(n, rate)?,
+        Goal::Exact | Goal::ExcludedFpr(_) => classic::Params::for_rate(n, 0.5)?,
     };
     Ok(classic::PerKey { bits_per_key: per_key(params.bits, n, goal)?, hashes: params.hashes }.into())
 }
@@ -117,8 +117,8 @@ pub(super) fn cuckoo(request: &Request) -> Result<Structure, BuildError> {
             let params = cuckoo::Params::for_room(n, shards, request.room(1)?, semi_sorted);
             params.map_err(|least| request.too_few(1, least))?
         }
-        Goal::Rate(rate) => cuckoo::Params::for_rate(n, rate, semi_sorted)?,
-        Goal::Exact | Goal::Share(_) => cuckoo::Params::for_rate(n, 0.5, semi_sorted)?,
+        Goal::Fpr(rate) => cuckoo::Params::for_rate(n, rate, semi_sorted)?,
+        Goal::Exact | Goal::ExcludedFpr(_) => cuckoo::Params::for_rate(n, 0.5, semi_sorted)?,
     };
     Ok(params.into())
 }
@@ -134,8 +134,8 @@ fn quotient_params(n: u64, goal: Goal) -> Result<quotient::Params, BuildError> {
         Ok(quotient::Params::new(n, quotients::size(n, rate).ok_or(none)?, false))
     };
     match goal {
-        Goal::Rate(rate) => with_rate(rate),
-        Goal::Exact | Goal::Share(_) => with_rate(0.5),
+        Goal::Fpr(rate) => with_rate(rate),
+        Goal::Exact | Goal::ExcludedFpr(_) => with_rate(0.5),
         Goal::BitsPerKey(per_key) => {
             let spare = quotient::Params::spare(n, 1 << shard_bits(n, SHARD_KEYS));
             let file = file_bits(n, 1, per_key);
@@ -150,8 +150,8 @@ fn quotient_params(n: u64, goal: Goal) -> Result<quotient::Params, BuildError> {
 fn fit_width(request: &Request, with: impl Fn(u16) -> Structure) -> Result<Structure, BuildError> {
     let n = request.keys;
     match request.goal {
-        Goal::Exact | Goal::Share(_) => Ok(with(MIN_WIDTH)),
-        Goal::Rate(rate) => Ok(with(request.least_width(|width| Ok(with(width).rate_at(1) <= rate))?)),
+        Goal::Exact | Goal::ExcludedFpr(_) => Ok(with(MIN_WIDTH)),
+        Goal::Fpr(rate) => Ok(with(request.least_width(|width| Ok(with(width).rate_at(1) <= rate))?)),
         Goal::BitsPerKey(bits) => {
             let size = |width| with(width).bits(n, 0) + file_bits(n, 1, bits);
             match request.least_width(|width| Ok(size(width) > allowed(n, bits))) {

@@ -49,25 +49,25 @@ pub(crate) fn predict(steps: &[Step], request: &Request) -> LayersPrediction {
         let whole = |x: f64| x.ceil() as u64;
         // Shares of members, listed negatives and strangers that the leaf says yes to.
         let yes = match role {
-            Role::Refuse => {
+            Role::Positive => {
                 let rate = structure.rate_at(whole(keys));
                 [1.0, structure.passing(negatives / keys.max(1.0), whole(keys)), rate]
             }
-            Role::Admit => {
+            Role::Negative => {
                 let rate = structure.rate_at(whole(negatives));
                 [structure.passing(keys / negatives.max(1.0), whole(negatives)), 1.0, rate]
             }
-            Role::Decide => [1.0, 0.0, structure.rate_at(whole(keys + negatives))],
+            Role::Exact => [1.0, 0.0, structure.rate_at(whole(keys + negatives))],
         };
         let [long, short] = structure.lines();
         for ((lines, yes), left) in lines.iter_mut().zip(yes).zip([here.members, here.listed, here.strangers]) {
             *lines += left * (yes * long + (1.0 - yes) * short);
         }
-        if *role == Role::Decide {
+        if *role == Role::Exact {
             let strangers = (admitted + here.strangers * yes[2]).min(1.0);
             return LayersPrediction { bits, known_fpr: 0.0, fpr: strangers, lines };
         }
-        if *role == Role::Admit {
+        if *role == Role::Negative {
             admitted += here.strangers * (1.0 - yes[2]);
         }
         here.members *= yes[0];

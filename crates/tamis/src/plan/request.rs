@@ -61,7 +61,7 @@ impl Request {
         let keys = (self.keys as f64 * (1.0 + self.spare)).ceil() as u64;
         let goal = match self.goal {
             Goal::BitsPerKey(bits) => Goal::BitsPerKey(bits * self.keys as f64 / keys.max(1) as f64),
-            goal @ (Goal::Rate(_) | Goal::Exact | Goal::Share(_)) => goal,
+            goal @ (Goal::Fpr(_) | Goal::Exact | Goal::ExcludedFpr(_)) => goal,
         };
         Request { keys, goal, spare: 0.0, ..*self }
     }
@@ -70,16 +70,16 @@ impl Request {
         let range = |option, given, most| Err(BuildError::Range { option, given, least: 0.0, most });
         let steered = matches!(self.kind, Kind::Auto | Kind::Steered);
         match self.goal {
-            Goal::Rate(rate) if !(rate > 0.0 && rate < 1.0) => range("fpr", rate, 1.0),
+            Goal::Fpr(rate) if !(rate > 0.0 && rate < 1.0) => range("fpr", rate, 1.0),
             Goal::BitsPerKey(bits) if !(bits > 0.0 && bits <= 4096.0) => range("bits_per_key", bits, 4096.0),
-            Goal::Share(share) if !(share > 0.0 && share < 1.0) => range("allow", share, 1.0),
+            Goal::ExcludedFpr(share) if !(share > 0.0 && share < 1.0) => range("allow", share, 1.0),
             _ if !(self.spare >= 0.0 && self.spare <= 1000.0) => range("spare", self.spare, 1000.0),
             _ if self.spare > 0.0 && !self.kind.traits().more_keys => Err(self.unfit(Lack::MoreKeys)),
-            Goal::Share(_) if !steered => Err(self.unfit(Lack::Share)),
+            Goal::ExcludedFpr(_) if !steered => Err(self.unfit(Lack::Share)),
             _ if self.negatives > 0 && !self.kind.traits().negatives => Err(self.unfit(Lack::Negatives)),
             _ if self.layout == Layout::Local && !steered && self.negatives > 0 => Err(self.unfit(Lack::LocalLayout)),
             Goal::Exact if !self.kind.traits().negatives => Err(self.unfit(Lack::Exactness)),
-            Goal::Rate(_) | Goal::BitsPerKey(_) | Goal::Exact | Goal::Share(_) => Ok(()),
+            Goal::Fpr(_) | Goal::BitsPerKey(_) | Goal::Exact | Goal::ExcludedFpr(_) => Ok(()),
         }
     }
 
@@ -100,7 +100,7 @@ impl Request {
 
     /// No width reaches the rate.
     pub(crate) fn too_low(&self) -> BuildError {
-        let wanted = if let Goal::Rate(rate) = self.goal { rate } else { 0.0 };
+        let wanted = if let Goal::Fpr(rate) = self.goal { rate } else { 0.0 };
         BuildError::Rate { kind: self.kind.name(), wanted, lowest: 2.4e-10 }
     }
 
@@ -136,17 +136,17 @@ impl Request {
             let [most_keys, most_negatives] =
                 [(keys, self.keys), (negatives, self.negatives)].map(|(x, all)| most(x, all, deviations));
             match role {
-                Role::Refuse => {
+                Role::Positive => {
                     bits += structure.bits(most_keys, 0);
                     let passing = structure.passing(negatives / keys.max(1.0), whole(keys));
                     negatives = (negatives * passing * structure.margin()).min(negatives);
                 }
-                Role::Admit => {
+                Role::Negative => {
                     bits += structure.bits(most_negatives, 0);
                     let passing = structure.passing(keys / negatives.max(1.0), whole(negatives));
                     keys = (keys * passing * structure.margin()).min(keys);
                 }
-                Role::Decide => bits += structure.bits(most_keys, most_negatives),
+                Role::Exact => bits += structure.bits(most_keys, most_negatives),
             }
         }
         bits

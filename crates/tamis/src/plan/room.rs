@@ -28,7 +28,7 @@ pub(crate) fn plan_with_capacity(
                 least = least.min(bits);
                 grown.goal = Goal::BitsPerKey(budget * 0.999 * (room / bits).clamp(0.5, 1.0));
             }
-            Goal::BitsPerKey(_) | Goal::Rate(_) | Goal::Exact | Goal::Share(_) => return Ok((steps, known)),
+            Goal::BitsPerKey(_) | Goal::Fpr(_) | Goal::Exact | Goal::ExcludedFpr(_) => return Ok((steps, known)),
         }
     }
     Err(request.too_few(1, least))
@@ -38,7 +38,7 @@ pub(crate) fn plan_with_capacity(
 fn add_capacity(mut steps: Vec<Step>, request: &Request, negatives: u64) -> Result<Vec<Step>, BuildError> {
     let (mut keys, mut negatives) = (request.grown().keys as f64, negatives as f64);
     for (i, step) in steps.iter_mut().enumerate() {
-        if step.role == Role::Admit {
+        if step.role == Role::Negative {
             keys *= step.structure.rate_at(negatives.ceil() as u64);
             continue;
         }

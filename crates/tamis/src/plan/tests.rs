@@ -5,7 +5,7 @@ use super::*;
 use crate::leaves::bloom::classic;
 
 fn request(keys: u64, negatives: u64) -> Request {
-    let (goal, kind, effort) = (Goal::Rate(0.01), Kind::Auto, Effort::Balanced);
+    let (goal, kind, effort) = (Goal::Fpr(0.01), Kind::Auto, Effort::Balanced);
     Request {
         keys,
         negatives,
@@ -24,7 +24,7 @@ fn request(keys: u64, negatives: u64) -> Request {
 #[test]
 fn a_bloom_filter_reaches_its_rate_or_is_refused() {
     for n in [1, 10, 1000] {
-        let plan = |rate| plan(&Request { goal: Goal::Rate(rate), kind: Kind::ClassicBloom, ..request(n, 0) });
+        let plan = |rate| plan(&Request { goal: Goal::Fpr(rate), kind: Kind::ClassicBloom, ..request(n, 0) });
         for rate in [1e-300, 5e-324] {
             assert!(matches!(plan(rate), Err(BuildError::BitsPerKey { .. } | BuildError::NoSize { .. })), "{rate}");
         }
@@ -40,8 +40,8 @@ fn a_bloom_filter_reaches_its_rate_or_is_refused() {
 /// The width of the first of two steps; 0 if there is one.
 fn first_width(plan: &Plan) -> u16 {
     match &plan.steps[..] {
-        [Step { role: Role::Refuse, structure: Structure::Ribbon(params) }, _] => params.width,
-        [Step { role: Role::Refuse, structure: Structure::Fuse(params) }, _] => params.width,
+        [Step { role: Role::Positive, structure: Structure::Ribbon(params) }, _] => params.width,
+        [Step { role: Role::Positive, structure: Structure::Fuse(params) }, _] => params.width,
         [_] => 0,
         other => panic!("{other:?}"),
     }
@@ -51,7 +51,7 @@ fn first_width(plan: &Plan) -> u16 {
 #[test]
 fn more_negatives_never_narrow_the_first_step() {
     for base in [Base::Ribbon, Base::Fuse, Base::Fuse4] {
-        for goal in [Goal::Exact, Goal::Rate(0.3), Goal::Rate(0.01), Goal::Rate(1e-5)] {
+        for goal in [Goal::Exact, Goal::Fpr(0.3), Goal::Fpr(0.01), Goal::Fpr(1e-5)] {
             for keys in [1, 50, 3000, 20_000, 2_000_000] {
                 let mut before = 0;
                 let mut negatives = keys;
@@ -90,7 +90,7 @@ fn the_shorter_side_is_listed() {
         let request = Request { goal: Goal::Exact, kind, ..request(1_000_000, 20_000) };
         let steps = plan(&request).unwrap().steps;
         let roles: Vec<_> = steps.iter().map(|step| step.role).collect();
-        assert_eq!((roles[0], roles[roles.len() - 1]), (Role::Admit, Role::Decide));
+        assert_eq!((roles[0], roles[roles.len() - 1]), (Role::Negative, Role::Exact));
         assert!(request.bits_of(&steps) < bits * 1e6);
     }
 }
@@ -136,7 +136,7 @@ fn what_makes_no_sense_is_refused() {
 /// The sieve of a steered plan: never wider than the first filter for any larger number of negatives, and growing.
 #[test]
 fn a_sieve_serves_every_later_plan() {
-    for goal in [Goal::Exact, Goal::Rate(0.3), Goal::Rate(0.01), Goal::Rate(1e-5)] {
+    for goal in [Goal::Exact, Goal::Fpr(0.3), Goal::Fpr(0.01), Goal::Fpr(1e-5)] {
         for keys in [1, 50, 3000, 20_000, 2_000_000] {
             let mut sieves = 0;
             let mut negatives = keys;
@@ -149,7 +149,7 @@ fn a_sieve_serves_every_later_plan() {
                     sieves = params.width;
                 }
                 let first = match planned.steps.first() {
-                    Some(Step { role: Role::Refuse, structure: Structure::Ribbon(params) }) => params.width,
+                    Some(Step { role: Role::Positive, structure: Structure::Ribbon(params) }) => params.width,
                     _ => 0,
                 };
                 assert!(first >= sieves, "{goal:?}, {keys} keys, {negatives} negatives: {first}, {sieves}");
@@ -183,7 +183,7 @@ fn exact_plans_are_near_the_bound() {
 #[test]
 fn nothing_to_steer_against_is_a_plain_filter() {
     for effort in [Effort::Fast, Effort::Balanced, Effort::Smallest] {
-        for goal in [Goal::Rate(0.01), Goal::BitsPerKey(9.0), Goal::Exact] {
+        for goal in [Goal::Fpr(0.01), Goal::BitsPerKey(9.0), Goal::Exact] {
             let auto = plan(&Request { goal, effort, ..request(5000, 0) }).unwrap();
             for layout in [Layout::Auto, Layout::Local, Layout::Compact] {
                 let steered = Request { goal, effort, layout, kind: Kind::Steered, ..request(5000, 0) };
@@ -200,9 +200,9 @@ fn every_share_has_a_plan() {
         for keys in [1, 300, 5000, 200_000] {
             for negatives in [1, keys, 11 * keys, 5000 * keys] {
                 for share in [1e-300, 1e-12, 1e-3, 0.3, 0.999] {
-                    let request = Request { goal: Goal::Share(share), effort, ..request(keys, negatives) };
+                    let request = Request { goal: Goal::ExcludedFpr(share), effort, ..request(keys, negatives) };
                     let steps = plan(&request).unwrap().steps;
-                    let exact = steps.last().is_some_and(|step| step.role == Role::Decide);
+                    let exact = steps.last().is_some_and(|step| step.role == Role::Exact);
                     let passing: f64 = steps.iter().map(|step| step.structure.rate_at(1)).product();
                     let steered = steps.iter().any(|step| matches!(step.structure, Structure::Steered(_)));
                     assert!(exact || steered || passing < share, "{request:?} {steps:?}");

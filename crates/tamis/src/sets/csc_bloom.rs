@@ -189,7 +189,7 @@ impl CscBloom {
     }
 
     /// The share of places in a row of one table at which a key is seen that is not there, as full as the tables are.
-    pub(crate) fn rate(&self, payload: &[u8]) -> f64 {
+    pub(crate) fn fpr(&self, payload: &[u8]) -> f64 {
         std::iter::repeat_n(self.fill(payload), self.hashes as usize).product()
     }
 

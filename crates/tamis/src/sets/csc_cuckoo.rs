@@ -258,7 +258,7 @@ impl CscCuckoo {
 
     /// The share of places in a row of one table at which a key is seen that is not there, as full as the tables are: it is compared with the
     /// fingerprints of two buckets ([CSC] equation 2, corrected).
-    pub(crate) fn rate(&self, payload: &[u8]) -> f64 {
+    pub(crate) fn fpr(&self, payload: &[u8]) -> f64 {
         1.0 - exp2(8.0 * self.fill(payload) * log2(1.0 - 1.0 / fingerprints(self.bits)))
     }
 

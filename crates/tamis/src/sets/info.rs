@@ -37,7 +37,7 @@ impl SegmentInfo {
         let (kind, details, parts, absent, present) = match &segment.content {
             Content::Frozen(frozen, _) => {
                 let [filter, map, lists] = frozen.payloads().map(|payload| payload.len() as u64);
-                let rate = frozen.filter.as_ref().map_or(1.0, |filter| filter.rate());
+                let rate = frozen.filter.as_ref().map_or(1.0, |filter| filter.fpr());
                 let colours = frozen.lists.count;
                 let details = format!("{colours} colour{}", if colours == 1 { "" } else { "s" });
                 ("frozen", details, vec![("filter", filter), ("map", map), ("lists", lists)], rate * each, 0.0)
@@ -55,10 +55,10 @@ impl SegmentInfo {
 impl Sketch {
     /// For keys of no set and of so many.
     fn false_sets(&self, sets: u32, each: f64) -> (f64, f64) {
-        let rate = with_body!(&self.body, body => body.rate(&self.words));
+        let rate = with_body!(&self.body, body => body.fpr(&self.words));
         let Repeats { repetitions, partitions } = with_body!(&self.body, body => body.repeats);
         let rows = Rows { sets, repetitions, partitions };
-        let passing = self.existence.as_ref().map_or(1.0, |(filter, _)| filter.rate());
+        let passing = self.existence.as_ref().map_or(1.0, |(filter, _)| filter.fpr());
         (passing * rows.false_sets(0.0, rate), rows.false_sets(each, rate))
     }
 

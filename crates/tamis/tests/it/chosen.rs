@@ -186,7 +186,7 @@ impl Structure {
                 let build = if exact && !others.is_empty() { build.exact() } else { build.fpr(0.02) };
                 let filter = build.finish().unwrap();
                 let passed = passing(&|key| filter.contains(key).unwrap());
-                Built { bytes: filter.as_bytes().len(), passed, most: filter.rate() }
+                Built { bytes: filter.as_bytes().len(), passed, most: filter.fpr() }
             }
             Structure::Partitions => {
                 let label = |i: usize| format!("label {}", i % 20);
@@ -198,7 +198,7 @@ impl Structure {
                     keys.iter().enumerate().filter(|(i, key)| filter.contains_in(label(*i), *key).unwrap()).count()
                 };
                 assert_eq!((asked(keys), asked(others)), (keys.len(), 0));
-                Built { bytes: filter.as_bytes().len(), passed: asked(unlisted), most: filter.rate() }
+                Built { bytes: filter.as_bytes().len(), passed: asked(unlisted), most: filter.fpr() }
             }
             Structure::Map(kind) => {
                 let value = |i: usize| mix(i as u64).trailing_zeros() as u64;
@@ -416,12 +416,14 @@ fn crowded_shards_are_spread() {
             assert_eq!((filter.contains(key), map.get_u64(key)), (Ok(true), Ok(Some(key % 3))));
         }
         assert!(super::ask_many(&filter, keys).iter().all(|yes| *yes));
-        assert!(there.iter().step_by(7).all(|key| parts.contains_in(label, key) == Ok(true)) && parts.knows(label));
+        assert!(
+            there.iter().step_by(7).all(|key| parts.contains_in(label, key) == Ok(true)) && parts.has_partition(label)
+        );
         let mut answers = vec![false; there.len()];
         parts.contains_many_in(label, there, &mut answers).unwrap();
         assert!(answers.iter().all(|yes| *yes) && parts.contains_in("b", there[0]) == Ok(false));
         let unlisted = (1u64 << 50..).take(100_000).filter(|key| filter.contains(key) == Ok(true)).count() as f64;
-        let expected = 1e5 * filter.rate();
+        let expected = 1e5 * filter.fpr();
         assert!((unlisted - expected).abs() < 5.0 * expected.sqrt(), "{unlisted} of {expected}");
         [filter.as_bytes().len(), map.as_bytes().len(), parts.as_bytes().len()].map(|bytes| bytes as f64)
     };

@@ -51,7 +51,7 @@ fn every_kind_does_what_was_predicted() {
             // A quotient filter may need more slots at its end than it does, and a stack of few keys has many ends.
             assert!(real.bits_per_key >= 0.9 * predicted.bits_per_key, "{what}: {real:?} {predicted:?}");
             // Which bits an integrated filter compares is found out when it is built: here the worst is promised.
-            let lucky = matches!(kind, Kind::Integrated(_, parts) if parts != tamis::Parts::One);
+            let lucky = matches!(kind, Kind::Integrated(_, parts) if parts != tamis::IntegratedVariant::One);
             let ratio = real.unknown_rate / predicted.unknown_rate;
             assert!(ratio < 1.1 && (lucky || ratio > 0.9), "{what}: {real:?} {predicted:?}");
             // What passes among few heavy ones is chance.
@@ -64,7 +64,7 @@ fn every_kind_does_what_was_predicted() {
                 all += weight;
                 passing += if filter.contains(key).unwrap() { weight } else { 0.0 };
             }
-            let measured = 0.8 * passing / all + 0.2 * filter.rate();
+            let measured = 0.8 * passing / all + 0.2 * filter.fpr();
             assert!((measured - real.workload_rate).abs() < 1e-9, "{what}: {measured} {real:?}");
         }
     }
@@ -147,13 +147,13 @@ fn a_list_that_was_cut_off_gives_nothing_away() {
     let plain = tamis::build(integers(KEYS, 1)).bits_per_key(9.0).finish().unwrap();
     for (build, most) in [
         (build().fpr(0.001), 0.001),
-        (build().bits_per_key(9.0), tamis::plan::GUARD * plain.rate()),
+        (build().bits_per_key(9.0), tamis::plan::GUARD * plain.fpr()),
         (build().bits_per_key(9.0).kind(Kind::Stacked(tamis::Base::Bloom)), 0.03),
         (build().fpr(0.001).max_rate_unknown(0.02), 0.02),
     ] {
         let (filter, report) = report(build).unwrap();
         let workload = report.workload.unwrap();
-        assert!(filter.rate() <= most * 1.01 && workload.max_unknown_rate <= most * 1.01, "{most}: {workload:?}");
+        assert!(filter.fpr() <= most * 1.01 && workload.max_unknown_rate <= most * 1.01, "{most}: {workload:?}");
         let passing = integers(20_000, 5).filter(|&key| filter.contains(key).unwrap()).count();
         assert!(passing as f64 <= 20_000.0 * most + 5.0 * (20_000.0 * most).sqrt() + 1.0, "{most}: {passing}");
         assert_eq!(workload.warnings.len(), 1);
@@ -161,7 +161,7 @@ fn a_list_that_was_cut_off_gives_nothing_away() {
     }
     // Lifted by hand, for those who know.
     let (filter, open) = report(build().fpr(0.001).max_rate_unknown(1.0)).unwrap();
-    assert!(filter.rate() > 0.4 && open.workload.unwrap().max_unknown_rate == 1.0);
+    assert!(filter.fpr() > 0.4 && open.workload.unwrap().max_unknown_rate == 1.0);
     // A share that was said, or can be estimated, is no reason to warn.
     let once = cut().chain([(77, 1.0)]);
     let (_, once) = report(tamis::build(integers(KEYS, 1)).expect(once)).unwrap();
@@ -191,8 +191,11 @@ fn small_budgets_are_spent() {
 /// Excluded keys never match, whatever is expected.
 #[test]
 fn excluded_keys_never_match() {
-    for kind in [Kind::Auto, Kind::Chained(tamis::Base::Ribbon), Kind::Integrated(tamis::Base::Fuse, tamis::Parts::One)]
-    {
+    for kind in [
+        Kind::Auto,
+        Kind::Chained(tamis::Base::Ribbon),
+        Kind::Integrated(tamis::Base::Fuse, tamis::IntegratedVariant::One),
+    ] {
         let build =
             tamis::build(integers(3000, 1)).kind(kind).exclude(integers(20_000, 3)).expect(popular(5000)).fpr(0.01);
         let filter = build.finish().unwrap();
@@ -250,7 +253,7 @@ fn a_cap_holds_without_expectations() {
         let only = || integers(queries, 1).map(|key| (key, 3.0));
         let build = || tamis::build(integers(2000, 1)).expect(only()).max_rate_unknown(1e-4);
         if queries > 0 {
-            assert!(build().fpr(0.01).finish().unwrap().rate() <= 1e-4);
+            assert!(build().fpr(0.01).finish().unwrap().fpr() <= 1e-4);
             let error = build().bits_per_key(9.0).finish().unwrap_err().to_string();
             assert!(error.contains("a rate is what they need"), "{error}");
         }

@@ -102,7 +102,7 @@ fn ask_partitioned(filter: &Filter) {
     assert!(many.into_iter().all(|(i, key)| filter.contains_in("many", format!("{i} {key}")) == Ok(false)));
     assert_eq!((filter.contains_in("key", "key-0"), filter.contains_in("other", "other-0")), (Ok(true), Ok(false)));
     assert_eq!((filter.partitions(), filter.len(), filter.negatives()), (4, 2001, 40_501));
-    assert!(filter.groups().count() > 1 && !filter.knows("none"));
+    assert!(filter.groups().count() > 1 && !filter.has_partition("none"));
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn every_golden_file_opens_and_answers() {
     for entry in std::fs::read_dir(FOLDER).unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_stem().unwrap().to_str().unwrap();
-        let filter = Filter::map(&path).unwrap_or_else(|e| panic!("{name}: {e}"));
+        let filter = Filter::mmap(&path).unwrap_or_else(|e| panic!("{name}: {e}"));
         filter.verify().unwrap();
         found += 1;
         if name == "partitioned" {

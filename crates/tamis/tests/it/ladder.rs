@@ -21,7 +21,7 @@ fn up_to_ten_million_keys() {
             assert!(keys.iter().step_by(11).all(|key| filter.contains(key) == Ok(true)), "{kind:?}, {n} keys");
             let strangers: Vec<u64> = integers(1_000_000, 2).collect();
             let passed = ask_many(&filter, &strangers).into_iter().filter(|&yes| yes).count() as f64;
-            let expected = 1e6 * filter.rate();
+            let expected = 1e6 * filter.fpr();
             // What one key lets through is chance as well: buckets that are their own other one, quotients of other sizes.
             let sigma = (expected + expected * expected / n as f64).sqrt();
             assert!((passed - expected).abs() < 4.0 * sigma, "{kind:?}, {n} keys: {passed} pass");

@@ -65,7 +65,7 @@ macro_rules! laws {
             fn empty_filters_refuse_everything() {
                 for build in [want(tamis::build([0u64; 0])), want(tamis::build([0u64; 0])).bits_per_key(9.0)] {
                     let filter = build.finish().unwrap();
-                    assert_eq!((filter.len(), filter.rate()), (0, 0.0));
+                    assert_eq!((filter.len(), filter.fpr()), (0, 0.0));
                     assert!(!ask_many(&filter, &integers(1000, 2).collect::<Vec<_>>()).contains(&true));
                     assert!(integers(1000, 2).all(|key| filter.contains(key) == Ok(false)));
                 }
@@ -92,14 +92,14 @@ fn round_trip(filter: &Filter, n: u64) {
     let again = [
         Filter::open(filter.as_bytes().to_vec()).unwrap(),
         Filter::open(Bytes::copy_from_slice(filter.as_bytes())).unwrap(),
-        Filter::map(&path).unwrap(),
+        Filter::mmap(&path).unwrap(),
         Filter::read(&path).unwrap(),
     ];
     let asked: Vec<u64> = integers(n, 1).chain(integers(5000, 2)).collect();
     let answers = ask_many(filter, &asked);
     for other in again {
         assert_eq!(other.as_bytes(), filter.as_bytes());
-        assert_eq!((other.len(), other.key_type(), other.rate()), (filter.len(), filter.key_type(), filter.rate()));
+        assert_eq!((other.len(), other.key_type(), other.fpr()), (filter.len(), filter.key_type(), filter.fpr()));
         assert_eq!(other.hasher(), filter.hasher());
         assert_eq!(
             format!("{:?}", other.layers().collect::<Vec<_>>()),

@@ -13,7 +13,7 @@ use tamis::{
 
 use super::corrupt::Random;
 use super::memory::watched;
-use super::repair::{HEADER, Parts};
+use super::repair::{HEADER, IntegratedVariant};
 use super::{integers, mix};
 
 /// Every way to build a map.
@@ -208,7 +208,7 @@ fn absent_keys_are_recognised() {
                 assert!(strangers.iter().zip(&found).all(|(&key, &found)| map.get_u64(key) == Ok(found)));
                 let passed = found.iter().filter(|found| found.is_some()).count() as f64;
                 // A class that is not full recognises some more.
-                let (rate, sigma) = (map.rate(), (asked as f64 * map.rate()).sqrt());
+                let (rate, sigma) = (map.fpr(), (asked as f64 * map.fpr()).sqrt());
                 assert_eq!(rate, 0.5f64.powi(bits as i32));
                 assert!(passed <= asked as f64 * rate + 5.0 * sigma, "{}, {law}, {bits}: {passed}", shape.0);
                 assert!(passed >= 0.4 * asked as f64 * rate, "{}, {law}, {bits}: {passed}", shape.0);
@@ -217,7 +217,7 @@ fn absent_keys_are_recognised() {
     }
     // Without fingerprints every key gets a value that some key has, or none.
     let map = tamis::map(pairs(n, LAWS[3].1)).kind(Kind::Compressed).finish().unwrap();
-    assert_eq!(map.rate(), 1.0);
+    assert_eq!(map.fpr(), 1.0);
     let values: std::collections::BTreeSet<u64> = pairs(n, LAWS[3].1).map(|(_, value)| value).collect();
     assert!(integers(1000, 9).all(|key| map.get_u64(key).unwrap().is_none_or(|value| values.contains(&value))));
 }
@@ -228,7 +228,7 @@ fn one_value_takes_no_bits() {
         let map = tamis::map(integers(100_000, 1).map(|key| (key, value))).kind(kind).finish().unwrap();
         assert!(map.as_bytes().len() < 128, "{} bytes", map.as_bytes().len());
         assert_eq!(map.get_u64(5), Ok(Some(value)));
-        assert_eq!((map.layers().count(), map.rate(), map.entropy()), (0, 1.0, Some(0)));
+        assert_eq!((map.layers().count(), map.fpr(), map.entropy()), (0, 1.0, Some(0)));
     }
 }
 
@@ -237,7 +237,7 @@ fn empty_maps_know_nobody() {
     for shape in SHAPES {
         for bits in [0, 8] {
             let map = want(tamis::map([(0u64, 0u64); 0]), shape).fingerprint(bits).finish().unwrap();
-            assert_eq!((map.len(), map.rate(), map.distinct()), (0, 0.0, Some(0)));
+            assert_eq!((map.len(), map.fpr(), map.distinct()), (0, 0.0, Some(0)));
             assert!(integers(100, 1).all(|key| map.get_u64(key) == Ok(None)));
             assert_eq!(map.get_many(&[1u64, 2, 3]).unwrap(), [None; 3]);
             assert_eq!(map.get_bytes("anybody"), Ok(None));
@@ -552,7 +552,7 @@ fn damaged_files_are_found() {
         for len in 0..file.len() {
             assert!(open(file[..len].to_vec()).is_err(), "{name}, {len} bytes");
         }
-        let payload = HEADER..HEADER + Parts::of(&file).unwrap().payload.len();
+        let payload = HEADER..HEADER + IntegratedVariant::of(&file).unwrap().payload.len();
         for at in 0..file.len() {
             for flip in [1, 0x80, 0xff] {
                 let mut changed = file.clone();
@@ -571,8 +571,8 @@ fn damaged_files_are_found() {
 #[test]
 fn impossible_fields_are_named() {
     let map = tamis::map([("a", 1u64), ("b", 2), ("c", 9)]).kind(Kind::Compressed).finish().unwrap();
-    let sound = Parts::of(map.as_bytes()).unwrap();
-    let change = |edit: &dyn Fn(&mut Parts)| {
+    let sound = IntegratedVariant::of(map.as_bytes()).unwrap();
+    let change = |edit: &dyn Fn(&mut IntegratedVariant)| {
         let mut parts = sound.clone();
         edit(&mut parts);
         Map::open(parts.file()).unwrap_err().to_string()
@@ -582,7 +582,8 @@ fn impossible_fields_are_named() {
     for (expected, edit) in [
         (
             "invalid file: directory: node 0 leads to node 4096",
-            &(|p: &mut Parts| drop(p.directory.splice(2..3, [0x81, 0x40]))) as &dyn Fn(&mut Parts),
+            &(|p: &mut IntegratedVariant| drop(p.directory.splice(2..3, [0x81, 0x40])))
+                as &dyn Fn(&mut IntegratedVariant),
         ),
         ("invalid file: directory: the root is no node", &|p| p.directory[2] = 5),
         ("invalid file: directory: the kind of a node is 3, expected 0 to 2", &|p| p.directory[4] = 3),
@@ -614,7 +615,7 @@ fn repaired_mutations_never_panic() {
     let (mut tried, mut opened) = (0u64, 0u64);
     while Instant::now() < end {
         let (name, file) = &files[random.below(files.len())];
-        let mut parts = Parts::of(file).unwrap();
+        let mut parts = IntegratedVariant::of(file).unwrap();
         parts.header[13] = 2;
         for _ in 0..random.below(4) {
             match random.below(8) {
@@ -649,7 +650,7 @@ fn agree<K: tamis::Key>(map: &Map, keys: &[K], what: &str) {
         map.layers().map(|layer| format!("{:?} {} {}, {}", layer.node, layer.purpose, layer.structure, layer.details))
     };
     assert!(together == alone, "{what}: {:#?}", shapes().collect::<Vec<_>>());
-    assert!((0.0..=1.0).contains(&map.rate()), "{what}: rate {}", map.rate());
+    assert!((0.0..=1.0).contains(&map.fpr()), "{what}: rate {}", map.fpr());
     assert!(map.layers().all(|layer| layer.bytes <= map.as_bytes().len() as u64), "{what}");
     assert!(map.table().count() as u64 <= map.as_bytes().len() as u64 * 512, "{what}");
 }
@@ -659,7 +660,7 @@ fn agree<K: tamis::Key>(map: &Map, keys: &[K], what: &str) {
 fn trees_that_no_writer_makes_are_walked_alike() {
     let map = tamis::map(pairs(60_000, |i| omega(i, 3))).kind(Kind::Compressed).finish().unwrap();
     assert!(map.layers().any(|layer| layer.structure == "steered ribbon"));
-    let sound = Parts::of(map.as_bytes()).unwrap();
+    let sound = IntegratedVariant::of(map.as_bytes()).unwrap();
     let asked: Vec<u64> = integers(5000, 1).collect();
     let mut opened = 0;
     for at in 0..sound.directory.len().min(40) {

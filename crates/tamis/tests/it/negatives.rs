@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use tamis::{Base, Build, BuildError, Effort, Error, Filter, Kind, Layout, Limits, OnConflict, Parts};
+use tamis::{Base, Build, BuildError, Effort, Error, Filter, IntegratedVariant, Kind, Layout, Limits, OnConflict};
 
 use super::{ask_many, integers};
 
@@ -46,7 +46,7 @@ macro_rules! laws {
                         let build = tamis::build(integers(n, 1)).exclude(integers(t, 2)).fpr(rate);
                         let filter = want(build).threads(1).finish().unwrap();
                         right(&filter, n, t, &format!("{rate}, {n} keys, {t} excluded"));
-                        assert!(filter.rate() <= rate * 1.0001, "{rate}: {}", filter.rate());
+                        assert!(filter.fpr() <= rate * 1.0001, "{rate}: {}", filter.fpr());
                         if n >= 700 {
                             measured(&filter, &format!("{rate}, {n} keys, {t} excluded"));
                         }
@@ -73,9 +73,9 @@ macro_rules! laws {
                     let path = tempfile::NamedTempFile::new().unwrap().into_temp_path();
                     std::fs::write(&path, filter.as_bytes()).unwrap();
                     let asked: Vec<u64> = integers(n, 1).chain(integers(t, 2)).chain(integers(3000, 3)).collect();
-                    for again in [Filter::open(filter.as_bytes().to_vec()).unwrap(), Filter::map(&path).unwrap()] {
-                        assert_eq!((again.len(), again.rate()), (n, filter.rate()));
-                        assert_eq!((again.negatives(), again.bound()), (filter.negatives(), filter.bound()));
+                    for again in [Filter::open(filter.as_bytes().to_vec()).unwrap(), Filter::mmap(&path).unwrap()] {
+                        assert_eq!((again.len(), again.fpr()), (n, filter.fpr()));
+                        assert_eq!((again.negatives(), again.lower_bound()), (filter.negatives(), filter.lower_bound()));
                         assert!((again.negatives() as f64 / t.max(1) as f64 - 1.0).abs() < 0.04 || again.negatives() == t);
                         assert!(ask_many(&again, &asked) == ask_many(&filter, &asked));
                     }
@@ -125,11 +125,11 @@ laws! {
     cascade_fuse: Kind::Cascade(Base::Fuse), Effort::Balanced;
     cascade_fuse4: Kind::Cascade(Base::Fuse4), Effort::Balanced;
     cascade_bloom: Kind::Cascade(Base::Bloom), Effort::Balanced;
-    integrated: Kind::Integrated(Base::Fuse, Parts::One), Effort::Balanced;
-    integrated_two: Kind::Integrated(Base::Fuse, Parts::Two), Effort::Balanced;
-    integrated_hybrid: Kind::Integrated(Base::Fuse, Parts::Hybrid), Effort::Balanced;
-    integrated_general: Kind::Integrated(Base::Fuse, Parts::General), Effort::Balanced;
-    integrated_fuse4: Kind::Integrated(Base::Fuse4, Parts::Two), Effort::Balanced;
+    integrated: Kind::Integrated(Base::Fuse, IntegratedVariant::One), Effort::Balanced;
+    integrated_two: Kind::Integrated(Base::Fuse, IntegratedVariant::Two), Effort::Balanced;
+    integrated_hybrid: Kind::Integrated(Base::Fuse, IntegratedVariant::Hybrid), Effort::Balanced;
+    integrated_general: Kind::Integrated(Base::Fuse, IntegratedVariant::General), Effort::Balanced;
+    integrated_fuse4: Kind::Integrated(Base::Fuse4, IntegratedVariant::Two), Effort::Balanced;
     naive: Kind::Naive(Base::Ribbon), Effort::Balanced;
     naive_fuse: Kind::Naive(Base::Fuse), Effort::Balanced;
     local: Kind::Auto, Effort::Balanced, Layout::Local;
@@ -155,8 +155,8 @@ fn right(filter: &Filter, n: u64, t: u64, what: &str) {
 fn measured(filter: &Filter, what: &str) {
     let strangers: Vec<u64> = integers(60_000, 3).collect();
     let passed = ask_many(filter, &strangers).iter().filter(|yes| **yes).count() as f64;
-    let expected = 6e4 * filter.rate();
-    let sigma = (expected * (1.0 - filter.rate())).sqrt();
+    let expected = 6e4 * filter.fpr();
+    let sigma = (expected * (1.0 - filter.fpr())).sqrt();
     assert!(
         (passed - expected).abs() <= 5.0 * sigma + 0.03 * expected + 1.0,
         "{what}: {passed} pass, expected {expected:.0}"
@@ -226,7 +226,7 @@ fn the_smaller_side_is_stored() {
     let filter = tamis::build(integers(200_000, 1)).exclude(integers(1000, 2)).exact().finish().unwrap();
     right(&filter, 200_000, 1000, "complement");
     assert!(filter.as_bytes().len() * 8 < 20_000, "{} bytes", filter.as_bytes().len());
-    assert!(filter.rate() > 0.99);
+    assert!(filter.fpr() > 0.99);
 }
 
 /// A filter that matches every key is what nobody asks for: a goal that speaks of excluded keys alone needs some.
@@ -265,7 +265,7 @@ fn without_excluded_keys_nothing_is_exact() {
     right(&filter, 5000, 900, "expected");
     let nothing = tamis::build([0u64; 0]).exclude(integers(5000, 2)).exact().finish().unwrap();
     right(&nothing, 0, 5000, "no keys");
-    assert_eq!(nothing.rate(), 0.0);
+    assert_eq!(nothing.fpr(), 0.0);
 }
 
 /// To be right about the listed keys alone takes no more than to keep a rate for others too. What passes a column is chance: a few bytes.
@@ -294,7 +294,7 @@ fn a_key_among_ten_million_negatives() {
         let report = build.limits(limits).finish_to(&path).unwrap();
         assert!(report.stats.estimated);
         assert!((report.stats.negatives as f64 / t as f64 - 1.0).abs() < 0.04, "{}", report.stats.negatives);
-        let filter = Filter::map(&path).unwrap();
+        let filter = Filter::mmap(&path).unwrap();
         right(&filter, keys, t, "ten million");
         assert!(report.bytes < 1000 + 4 * keys, "{} bytes", report.bytes);
     }
@@ -379,7 +379,9 @@ fn sides_of_different_domains_do_not_mix() {
 /// The first stage by hand: none, narrow, wide; the answers stay right.
 #[test]
 fn the_first_stage_can_be_chosen() {
-    for kind in [Kind::Chained(Base::Ribbon), Kind::Chained(Base::Fuse), Kind::Integrated(Base::Fuse, Parts::Two)] {
+    for kind in
+        [Kind::Chained(Base::Ribbon), Kind::Chained(Base::Fuse), Kind::Integrated(Base::Fuse, IntegratedVariant::Two)]
+    {
         for bits in [0.0, 1.0, 2.5, 9.0] {
             let build = tamis::build(integers(3000, 1)).exclude(integers(10_000, 2)).kind(kind);
             let filter = build.first_bits(bits).finish().unwrap();
@@ -434,7 +436,7 @@ fn the_smallest_budget_that_works_works() {
         (Kind::Chained(Base::Ribbon), 3000, 90_000),
         (Kind::Cascade(Base::Bloom), 3000, 90_000),
         (Kind::Cascade(Base::Ribbon), 100, 300),
-        (Kind::Integrated(Base::Fuse, Parts::Two), 100, 100),
+        (Kind::Integrated(Base::Fuse, IntegratedVariant::Two), 100, 100),
         (Kind::Naive(Base::Ribbon), 300, 9000),
     ] {
         let build = |bits: f64| {

@@ -134,7 +134,7 @@ fn the_hash_is_in_the_file() {
 fn a_keyed_filter_errs_as_rarely() {
     let filter = tamis::build(integers(20_000, 1)).keyed([11, 12]).fpr(0.01).finish().unwrap();
     let found = integers(100_000, 2).filter(|key| filter.contains(key).unwrap()).count() as f64;
-    let expected = 1e5 * filter.rate();
+    let expected = 1e5 * filter.fpr();
     assert!((found - expected).abs() < 4.0 * expected.sqrt(), "{found} of 100,000, expected {expected}");
 }
 
@@ -173,7 +173,7 @@ proptest! {
         let answers = ask_many(&filter, &strangers);
         let alone: Vec<bool> = strangers.iter().map(|key| filter.contains(key).unwrap()).collect();
         prop_assert_eq!(&answers, &alone);
-        let expected = strangers.len() as f64 * filter.rate();
+        let expected = strangers.len() as f64 * filter.fpr();
         let passed = answers.iter().filter(|&&yes| yes).count() as f64;
         prop_assert!(passed <= expected + 6.0 * expected.sqrt() + 6.0, "{} pass, expected {}", passed, expected);
     }

@@ -53,7 +53,7 @@ fn check(filter: &Filter, rows: &[Row], what: &str) {
         let mut answers = vec![false; keys.len()];
         filter.contains_many_in(label, &keys, &mut answers).unwrap();
         assert_eq!(answers, expected, "{what}: {label:?}");
-        assert!(filter.knows(label), "{what}: {label:?}");
+        assert!(filter.has_partition(label), "{what}: {label:?}");
     }
 }
 
@@ -113,12 +113,12 @@ fn unknown_labels_and_missing_ones() {
     let keys: Vec<u64> = (0..500).collect();
     let mut answers = vec![true; 500];
     for label in ["c", "A", "only keys ", "small 200", "\0"] {
-        assert!(!filter.knows(label), "{label}");
+        assert!(!filter.has_partition(label), "{label}");
         filter.contains_many_in(label, &keys, &mut answers).unwrap();
         assert!(!answers.contains(&true), "{label}");
         assert!(keys.iter().all(|key| filter.contains_in(label, key) == Ok(false)), "{label}");
     }
-    assert!(filter.knows("only others"));
+    assert!(filter.has_partition("only others"));
     assert!((0..5000u64).all(|key| filter.contains_in("only others", key) == Ok(false)));
 
     let refused = QueryError::Partition { partitioned: true };
@@ -131,7 +131,7 @@ fn unknown_labels_and_missing_ones() {
     assert_eq!(plain.contains_many_in("a", &keys, &mut answers), Err(refused));
     assert_eq!(refused.to_string(), "the filter is not partitioned: a key is asked for without a label");
     assert_eq!(
-        (plain.is_partitioned(), plain.partitions(), plain.knows("a"), plain.groups().count()),
+        (plain.is_partitioned(), plain.partitions(), plain.has_partition("a"), plain.groups().count()),
         (false, 0, false, 0)
     );
 }
@@ -140,8 +140,8 @@ fn unknown_labels_and_missing_ones() {
 fn few_labels_and_few_keys() {
     for start in [|| tamis::stream().exact(), || tamis::stream().fpr(0.1), || tamis::stream().bits_per_key(4000.0)] {
         let none = start().partitioned().finish().unwrap();
-        assert_eq!((none.len(), none.partitions(), none.shards(), none.rate(), none.bound()), (0, 0, 0, 0.0, 0.0));
-        assert!(none.is_partitioned() && none.is_empty() && !none.knows(""));
+        assert_eq!((none.len(), none.partitions(), none.shards(), none.fpr(), none.lower_bound()), (0, 0, 0, 0.0, 0.0));
+        assert!(none.is_partitioned() && none.is_empty() && !none.has_partition(""));
         assert_eq!(none.contains_in("a", "b"), Ok(false));
 
         for rows in [
@@ -162,7 +162,7 @@ fn few_labels_and_few_keys() {
     // Nothing is excluded under the label of the keys and others do not matter: no steps at all.
     let rows = [("a".to_string(), 1, true), ("b".to_string(), 1, false)];
     let only = build(tamis::stream().exact(), &rows).unwrap();
-    assert_eq!((only.layers().count(), only.bound(), only.rate()), (0, 0.0, 1.0));
+    assert_eq!((only.layers().count(), only.lower_bound(), only.fpr()), (0, 0.0, 1.0));
     assert_eq!((only.contains_in("a", 99u64), only.contains_in("b", 1u64)), (Ok(true), Ok(false)));
 }
 
@@ -191,7 +191,7 @@ fn the_bound_is_the_sum_over_the_labels() {
     let filter = build(tamis::stream().exact(), &rows).unwrap();
     check(&filter, &rows, "lambdas");
     let bound: f64 = sizes.iter().map(|&(keys, lambda)| keys as f64 * f(0.0, lambda as f64)).sum();
-    assert!((filter.bound() / bound - 1.0).abs() < 1e-4, "{} and {bound}", filter.bound());
+    assert!((filter.lower_bound() / bound - 1.0).abs() < 1e-4, "{} and {bound}", filter.lower_bound());
     let bits = filter.as_bytes().len() as f64 * 8.0;
     assert!(bits > bound && bits < 1.12 * bound, "{bits} bits, bound {bound}");
     // One filter of all pairs is larger.
@@ -205,9 +205,9 @@ fn the_bound_is_the_sum_over_the_labels() {
     assert_eq!(groups.iter().map(|group| group.keys).sum::<u64>(), 44_000);
     assert!(groups.len() == 3 && groups.is_sorted_by_key(|group| group.negatives / group.keys));
     assert_eq!(filter.layers().map(|layer| layer.group).max(), Some(Some(2)));
-    assert!(filter.layers().all(|layer| layer.role != Role::Admit && layer.bytes > 0));
+    assert!(filter.layers().all(|layer| layer.role != Role::Negative && layer.bytes > 0));
     let rate = groups.iter().map(|group| group.keys as f64 * group.rate).sum::<f64>() / 44_000.0;
-    assert!((filter.rate() - rate).abs() < 1e-12);
+    assert!((filter.fpr() - rate).abs() < 1e-12);
 }
 
 /// Strangers pass at the promised rate under a known label.
@@ -217,8 +217,8 @@ fn strangers_pass_at_the_rate() {
     let filter = build(tamis::stream().fpr(0.03), &rows).unwrap();
     check(&filter, &rows, "rate");
     let passed = (0..200_000u64).filter(|&i| filter.contains_in("x", mix(1 << 50 | i)).unwrap()).count() as f64;
-    let expected = filter.rate() * 2e5;
-    assert!(filter.rate() <= 0.03 && (passed - expected).abs() < 4.0 * expected.sqrt(), "{passed} of {expected}");
+    let expected = filter.fpr() * 2e5;
+    assert!(filter.fpr() <= 0.03 && (passed - expected).abs() < 4.0 * expected.sqrt(), "{passed} of {expected}");
 }
 
 /// Order, repetition, threads, memory and how labels were numbered leave no trace.
@@ -311,7 +311,7 @@ fn conflicts_are_those_of_one_label() {
     all.exclude("a", 1u64).unwrap();
     let filter = all.finish().unwrap();
     assert_eq!((filter.len(), filter.negatives(), filter.contains_in("a", 1u64)), (0, 1, Ok(false)));
-    assert!(filter.knows("a"));
+    assert!(filter.has_partition("a"));
 }
 
 /// Many negatives for every key: what the sieve lets go leaves no trace either, in memory or on disk.

@@ -22,7 +22,7 @@ fn passed(filter: &Filter, strangers: u64) -> u64 {
 /// The measured rate lies within four standard deviations of the promised one, and the promise keeps the goal.
 fn check(name: &str, kind: Kind, effort: Effort, n: u64, goal: f64) {
     let filter = tamis::build(integers(n, 1)).kind(kind).effort(effort).fpr(goal).finish().unwrap();
-    let rate = filter.rate();
+    let rate = filter.fpr();
     assert!(rate <= goal * 1.0001, "{name}, {n} keys: promises {rate}, asked for {goal}");
     // Enough strangers for a sigma of 4 % of the rate; of the lowest rates, as many as a test has time for.
     let strangers = ((600.0 / rate) as u64).clamp(20_000, 4_000_000);
@@ -44,7 +44,7 @@ fn small(name: &str, kind: Kind, effort: Effort, n: u64, goal: f64) {
     for seed in 0..if n < 1000 { SEEDS } else { SEEDS / 5 } {
         let build = tamis::build(integers(n, 1)).kind(kind).effort(effort).fpr(goal).seed(seed);
         let filter = build.threads(1).finish().unwrap();
-        promised += filter.rate();
+        promised += filter.fpr();
         shares.push(passed(&filter, EACH) as f64 / EACH as f64);
     }
     let count = shares.len() as f64;
@@ -177,7 +177,7 @@ fn more_bits_let_fewer_strangers_through() {
     for &(name, kind, effort) in SHAPES {
         let rate = |bits| {
             let build = tamis::build(integers(20_000, 1)).kind(kind).effort(effort).bits_per_key(bits);
-            build.finish().unwrap().rate()
+            build.finish().unwrap().fpr()
         };
         let least = match kind {
             Kind::Cuckoo => 4.5,   // fingerprints have four bits at least

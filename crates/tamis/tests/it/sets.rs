@@ -12,7 +12,7 @@ use tamis::{BuildError, Error, Filter, FormatError, KeyType, Limits, Map, Sets};
 
 use super::corrupt::Random;
 use super::memory::watched;
-use super::repair::{HEADER, Parts};
+use super::repair::{HEADER, IntegratedVariant};
 use super::{integers, mix};
 
 /// Every way to build an index.
@@ -582,7 +582,7 @@ fn damaged_files_are_found() {
         for len in 0..file.len() {
             assert!(Sets::open(file[..len].to_vec()).is_err(), "{name}, {len} bytes");
         }
-        let payload = HEADER..HEADER + Parts::of(&file).unwrap().payload.len();
+        let payload = HEADER..HEADER + IntegratedVariant::of(&file).unwrap().payload.len();
         for at in 0..file.len() {
             let mut changed = file.clone();
             changed[at] ^= 0x41;
@@ -609,7 +609,7 @@ fn repaired_mutations_never_panic() {
     let (mut tried, mut opened) = (0u64, 0u64);
     while Instant::now() < end {
         let (name, file) = &files[random.below(files.len())];
-        let mut parts = Parts::of(file).unwrap();
+        let mut parts = IntegratedVariant::of(file).unwrap();
         for _ in 0..random.below(4) {
             match random.below(8) {
                 0 => parts.header[8 + random.below(HEADER - 8)] = [0, 1, 2, 24, 0xff][random.below(5)],

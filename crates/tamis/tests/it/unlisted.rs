@@ -119,11 +119,11 @@ impl Configuration {
                 wrong.push(format!("{what} {rate:.6}, found {:.6}: {away:.1} sigma", found / n));
             }
         };
-        compare("says", filter.rate(), true);
+        compare("says", filter.fpr(), true);
         if let Goal::Fpr(asked) = self.goal {
             compare("asked for", asked, false);
-            if filter.rate() > asked * 1.0001 {
-                wrong.push(format!("asked for {asked:.6}, says {:.6}", filter.rate()));
+            if filter.fpr() > asked * 1.0001 {
+                wrong.push(format!("asked for {asked:.6}, says {:.6}", filter.fpr()));
             }
         }
         Some(wrong)
@@ -146,7 +146,7 @@ fn deviations(found: f64, n: f64, rate: f64, spread: f64) -> f64 {
 /// key. Quotient: fingerprints, one ball. Cuckoo: fingerprints with their pairs of buckets; with an odd number of buckets one is
 /// alone, and half as likely.
 fn spread(filter: &Filter) -> f64 {
-    let Some(layer) = filter.layers().next().filter(|layer| layer.role == Role::Refuse) else { return 0.0 };
+    let Some(layer) = filter.layers().next().filter(|layer| layer.role == Role::Positive) else { return 0.0 };
     let number = |i: usize| -> f64 {
         let numbers = layer.details.split(|c: char| !c.is_ascii_digit()).filter(|word| !word.is_empty());
         numbers.map(|word| word.parse::<f64>().unwrap()).nth(i).unwrap()

@@ -217,8 +217,8 @@ fn two_values(count: u64, first: &[(u64, u64)], places: &Places) -> anyhow::Erro
 
 fn as_json(output: &Output, counts: &Counts, report: &Report, map: Option<&Map>) -> serde_json::Value {
     let bits = bits_per_key(report.bytes, report.keys);
-    let value_bits = map.map(|map| ValueBits::new(report.keys, report.entropy, map.rate()));
-    let bound = value_bits.and_then(ValueBits::bound);
+    let value_bits = map.map(|map| ValueBits::new(report.keys, report.entropy, map.fpr()));
+    let bound = value_bits.and_then(ValueBits::lower_bound);
     json!({
         "file": output.to_string(),
         "keys": report.keys,
@@ -230,7 +230,7 @@ fn as_json(output: &Output, counts: &Counts, report: &Report, map: Option<&Map>)
         "entropy_per_key": value_bits.and_then(|value_bits| value_bits.entropy),
         "bound_bits_per_key": bound,
         "overhead": overhead(bits, bound),
-        "rate": map.map(Map::rate),
+        "fpr": map.map(Map::fpr),
         "key_type": map.map(|map| words(map.key_type())),
         "value_type": map.map(|map| words(map.values())),
         "kind": map.map(kind),
@@ -261,6 +261,6 @@ fn as_text(output: &Output, counts: &Counts, report: &Report, map: Option<&Map>)
         let _ = writeln!(out, "structure   {}: {}, {}", layer.purpose, layer.structure, layer.details);
     }
     let _ = writeln!(out, "file        {output}");
-    out += &ValueBits::new(report.keys, report.entropy, map.rate()).size(report.bytes, report.keys);
-    out + &fpr_line(map.rate())
+    out += &ValueBits::new(report.keys, report.entropy, map.fpr()).size(report.bytes, report.keys);
+    out + &fpr_line(map.fpr())
 }

@@ -33,7 +33,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     let seed = (!hasher.is_keyed()).then(|| hasher.words()[0]);
     let bytes = map.as_bytes().len() as u64;
     let bits = bits_per_key(bytes, map.len());
-    let value_bits = ValueBits::new(map.len(), map.entropy().map(|bits| bits as f64), map.rate());
+    let value_bits = ValueBits::new(map.len(), map.entropy().map(|bits| bits as f64), map.fpr());
     if args.json {
         print_json(&json!({
             "file": args.map.display().to_string(),
@@ -48,9 +48,9 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
             "bytes": bytes,
             "bits_per_key": bits,
             "entropy_per_key": value_bits.entropy,
-            "bound_bits_per_key": value_bits.bound(),
-            "overhead": overhead(bits, value_bits.bound()),
-            "rate": map.rate(),
+            "bound_bits_per_key": value_bits.lower_bound(),
+            "overhead": overhead(bits, value_bits.lower_bound()),
+            "fpr": map.fpr(),
             "shards": map.shards(),
             "table_bytes": map.table_bytes(),
             "layers": layers(&map),
@@ -66,7 +66,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         None => writeln!(out, "hash        SipHash-2-4-128, secret key"),
     };
     out += &value_bits.size(bytes, map.len());
-    out += &fpr_line(map.rate());
+    out += &fpr_line(map.fpr());
     let _ = writeln!(out, "shards      {}", map.shards());
     let mut payload = 0;
     for layer in map.layers() {

@@ -287,7 +287,7 @@ impl Adapt for Broom {
         size_of::<Broom>() + self.table.bytes() + next
     }
 
-    fn rate(&self) -> f64 {
+    fn fpr(&self) -> f64 {
         self.rate
     }
 }

@@ -194,7 +194,7 @@ fn strangers_pass_as_often_as_was_promised() {
             let asked = 400_000;
             let passed = (1 << 40..(1 << 40) + asked).filter(|&key| broom.contains(key).unwrap()).count() as f64;
             let capacity = broom.capacity() as f64;
-            let expected = broom.table.plan.rate() * 50_000.0 / capacity * asked as f64;
+            let expected = broom.table.plan.fpr() * 50_000.0 / capacity * asked as f64;
             assert!(passed <= rate * asked as f64);
             // Keys that met one another have longer fingerprints: about `rate` of them, each with a quarter of the chance at most.
             let least = expected * (1.0 - rate) - 5.0 * expected.sqrt();

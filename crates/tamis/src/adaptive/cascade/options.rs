@@ -53,7 +53,7 @@ impl Shape {
 /// use tamis::KeyType;
 /// let options = CascadeOptions::new(KeyType::U64, 1000, 0.01);
 /// let filter: QuotientCascade = options.key([1, 2]).schedule(Schedule::LogStar).steps(64).build()?;
-/// assert_eq!((filter.capacity(), filter.rate()), (1000, 0.01));
+/// assert_eq!((filter.capacity(), filter.fpr()), (1000, 0.01));
 /// # Ok::<(), tamis::Error>(())
 /// ```
 #[derive(Clone, Copy)]

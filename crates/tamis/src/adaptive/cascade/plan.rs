@@ -271,7 +271,7 @@ impl<L: Level> Adapt for Cascade<L> {
         self.now.bytes() + self.next.as_ref().map_or(0, |next| next.bytes())
     }
 
-    fn rate(&self) -> f64 {
+    fn fpr(&self) -> f64 {
         self.shape.rate
     }
 }

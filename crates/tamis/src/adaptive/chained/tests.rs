@@ -54,10 +54,10 @@ fn rates_are_those_of_both_stages() {
     for rate in [1.0 / 16.0, 0.01] {
         let mut filter = AdaptiveChained::build(ChainOptions::new(rate).key([3, 4]), &mut list).unwrap();
         for exact in [false, true] {
-            let mean = filter.rate() * 400_000.0;
+            let mean = filter.fpr() * 400_000.0;
             let passed = (0..400_000).filter(|&i| filter.contains(stranger(i)).unwrap()).count() as f64;
             assert!((passed - mean).abs() < 5.0 * mean.sqrt(), "{rate}: {passed}, {mean}");
-            assert!(filter.rate() <= rate && (filter.rate() < 0.51 * rate) == exact);
+            assert!(filter.fpr() <= rate && (filter.fpr() < 0.51 * rate) == exact);
             let more = (1 << 30..).map(stranger).find(|&i| filter.contains(i).unwrap()).unwrap();
             filter.learn(more, &mut list).unwrap();
             filter.rebuild_exact(&mut list).unwrap();

@@ -154,7 +154,7 @@ fn a_repaired_stranger_is_refused_for_as_long_as_its_function_is_in_use() {
 fn the_yard_never_fills_and_the_rate_holds() {
     for (n, churn) in [(300u64, false), (3000, false), (3000, true)] {
         let (mut broom, mut map) = filled(coarse(n), n);
-        let promised = crate::math::large::shape(n, 0.5).unwrap().rate(n);
+        let promised = crate::math::large::shape(n, 0.5).unwrap().fpr(n);
         let (mut from, mut found, mut most) = (STRANGERS, vec![], 0);
         let (mut fresh, mut fresh_yes, mut again, mut again_yes) = (0u64, 0u64, 0u64, 0u64);
         let mut state = 9;
@@ -387,7 +387,7 @@ fn a_snapshot_goes_on_where_it_was_made() {
                 (&back.front, &back.yard, back.old, back.frontier.pending_moves),
                 (&broom.front, &broom.yard, broom.old, broom.frontier.pending_moves)
             );
-            assert_eq!((back.rate(), back.key_type(), back.epoch()), (broom.rate(), KeyType::U64, broom.epoch()));
+            assert_eq!((back.fpr(), back.key_type(), back.epoch()), (broom.fpr(), KeyType::U64, broom.epoch()));
             broom = back;
             broom.insert(from % n, &mut map).unwrap();
         }

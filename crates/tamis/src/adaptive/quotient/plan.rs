@@ -355,7 +355,7 @@ impl Adapt for AdaptiveQuotient {
         self.held.payload.capacity() + 8 * self.spare.capacity() + self.long.bytes() + self.whole.bytes()
     }
 
-    fn rate(&self) -> f64 {
+    fn fpr(&self) -> f64 {
         self.rate
     }
 }

@@ -161,7 +161,7 @@ fn rates_are_those_of_the_formulas() {
                 (0..200_000u64).filter(|&i| filter.contains(scramble(i + (1 << 60))).unwrap()).count() as f64
             };
             strangers += passed(&filter);
-            stacked += filter.rate() * 200_000.0;
+            stacked += filter.fpr() * 200_000.0;
             // Values of the same law, and every one counts with its weight.
             let (expected, queries) = (filter.expected(), 100_000);
             let passed = (0..queries).filter(|_| filter.contains(load.draw()).unwrap()).count() as f64;

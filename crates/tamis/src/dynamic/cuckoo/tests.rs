@@ -26,14 +26,14 @@ fn every_capacity_is_reached() {
     for rate in [0.3, 0.03, 0.001, 1e-6] {
         for capacity in (0..300).chain([500, 1000, 3000, 20_000]) {
             for mut filter in both(capacity, rate) {
-                assert!(filter.is_empty() && filter.rate() == 0.0 && filter.capacity() == capacity);
+                assert!(filter.is_empty() && filter.fpr() == 0.0 && filter.capacity() == capacity);
                 assert!(!filter.contains(7u64).unwrap() && !filter.remove(7u64).unwrap());
                 for key in 0..capacity {
                     filter.insert(key).unwrap();
                 }
                 assert!((0..capacity).all(|key| filter.contains(key).unwrap()), "{capacity} keys at {rate}");
                 assert_eq!(filter.len(), capacity);
-                assert!(filter.rate() <= rate, "{capacity} keys at {rate}: {}", filter.rate());
+                assert!(filter.fpr() <= rate, "{capacity} keys at {rate}: {}", filter.fpr());
                 for key in 0..capacity {
                     assert!(filter.remove(key).unwrap(), "{capacity} keys at {rate}");
                 }
@@ -148,7 +148,7 @@ fn keys_stay_through_snapshots() {
             (round * 500..round * 500 + 500).for_each(|key| filter.insert(key).unwrap());
             let bytes = filter.snapshot().unwrap();
             let opened = Filter::open(bytes.clone()).unwrap();
-            assert_eq!((opened.len(), opened.rate()), (filter.len(), filter.rate()));
+            assert_eq!((opened.len(), opened.fpr()), (filter.len(), filter.fpr()));
             filter = Cuckoo::restore(bytes.clone()).unwrap();
             assert!(filter.snapshot().unwrap() == bytes && filter.capacity() == 2000);
             for key in 0..round * 500 + 500 {
@@ -156,7 +156,7 @@ fn keys_stay_through_snapshots() {
             }
         }
         let found = (10_000..60_000u64).filter(|&key| filter.contains(key).unwrap()).count() as f64;
-        let expected = filter.rate() * 50_000.0;
+        let expected = filter.fpr() * 50_000.0;
         assert!((found - expected).abs() < 5.0 * expected.sqrt(), "{found} strangers, expected {expected}");
     }
 }
@@ -166,7 +166,7 @@ fn a_built_filter_can_be_taken_up() {
     for effort in [Effort::Balanced, Effort::Smallest] {
         let built = crate::build(0..500u64).kind(Kind::Cuckoo).effort(effort).finish().unwrap();
         let mut filter = Cuckoo::restore(built.as_bytes().to_vec()).unwrap();
-        assert_eq!((filter.len(), filter.capacity(), filter.rate()), (500, 500, built.rate()));
+        assert_eq!((filter.len(), filter.capacity(), filter.fpr()), (500, 500, built.fpr()));
         assert!((0..250u64).all(|key| filter.remove(key).unwrap()));
         (1000..1200u64).for_each(|key| filter.insert(key).unwrap());
         assert!((250..500u64).chain(1000..1200).all(|key| filter.contains(key).unwrap()));
@@ -220,7 +220,7 @@ fn hostile_snapshots_neither_panic_nor_loop() {
                 assert_eq!(restored.remove(key).unwrap(), there);
             }
         }
-        assert!((0.0..=1.0).contains(&restored.rate()) && restored.snapshot().is_ok());
+        assert!((0.0..=1.0).contains(&restored.fpr()) && restored.snapshot().is_ok());
     }
 }
 

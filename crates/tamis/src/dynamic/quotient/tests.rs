@@ -15,12 +15,12 @@ fn new(capacity: u64, rate: f64) -> Quotient {
 #[test]
 fn keys_come_and_go_through_snapshots() {
     let mut filter = new(2000, 0.01);
-    assert!(!filter.contains(1u64).unwrap() && filter.is_empty() && filter.rate() == 0.0);
+    assert!(!filter.contains(1u64).unwrap() && filter.is_empty() && filter.fpr() == 0.0);
     for round in 0..4u64 {
         (round * 500..round * 500 + 500).for_each(|key| filter.insert(key).unwrap());
         let bytes = filter.snapshot().unwrap();
         let file = Filter::open(bytes.clone()).unwrap();
-        assert_eq!((file.len(), file.rate()), (filter.len(), filter.rate()));
+        assert_eq!((file.len(), file.fpr()), (filter.len(), filter.fpr()));
         filter = Quotient::restore(bytes.clone()).unwrap();
         assert_eq!(filter.snapshot().unwrap(), bytes);
         for key in 0..round * 500 + 500 {
@@ -28,9 +28,9 @@ fn keys_come_and_go_through_snapshots() {
         }
     }
     let found = (10_000..60_000u64).filter(|&key| filter.contains(key).unwrap()).count() as f64;
-    let expected = 50_000.0 * filter.rate();
+    let expected = 50_000.0 * filter.fpr();
     assert!((found - expected).abs() < 5.0 * expected.sqrt(), "{found} of 50,000 strangers, expected {expected}");
-    assert!(filter.rate() <= 0.01);
+    assert!(filter.fpr() <= 0.01);
     for key in 0..2000u64 {
         assert!(filter.remove(key).unwrap());
     }

@@ -140,7 +140,7 @@ impl Workload {
         let real = filter.map(|filter| Prediction {
             bits_per_key: bits(filter.as_bytes().len() as f64 * 8.0),
             workload_rate: self.passing(filter),
-            unknown_rate: filter.rate(),
+            unknown_rate: filter.fpr(),
         });
         Outcome {
             queries: self.queries,
@@ -176,7 +176,7 @@ impl Workload {
         }
         let unseen = self.shape.unseen();
         let seen = if all > 0.0 { passing / all } else { 0.0 };
-        (1.0 - unseen) * seen + unseen * filter.rate()
+        (1.0 - unseen) * seen + unseen * filter.fpr()
     }
 }
 
@@ -220,8 +220,8 @@ pub(super) fn goal_with_max_fpr(goal: Goal, cap: Option<f64>) -> Result<Goal, Bu
     check(cap)?;
     match (goal, cap) {
         (goal, None) => Ok(goal),
-        (Goal::Rate(rate), Some(cap)) => Ok(Goal::Rate(rate.min(cap))),
+        (Goal::Fpr(rate), Some(cap)) => Ok(Goal::Fpr(rate.min(cap))),
         (Goal::BitsPerKey(_), Some(_)) => Err(BuildError::NothingExpected { goal: "bits_per_key" }),
-        (Goal::Exact | Goal::Share(_), Some(_)) => Err(BuildError::NothingExpected { goal: "exact" }),
+        (Goal::Exact | Goal::ExcludedFpr(_), Some(_)) => Err(BuildError::NothingExpected { goal: "exact" }),
     }
 }

@@ -50,8 +50,8 @@ pub(super) fn choose(labels: &[Count], goal: Goal) -> (Vec<u8>, Vec<Count>) {
     let ends = match goal {
         // As many bits for every key, however many negatives its label has: there is nothing to gain.
         Goal::BitsPerKey(_) => vec![BINS],
-        Goal::Rate(rate) => cut(&bins, rate),
-        Goal::Exact | Goal::Share(_) => cut(&bins, 1.0),
+        Goal::Fpr(rate) => cut(&bins, rate),
+        Goal::Exact | Goal::ExcludedFpr(_) => cut(&bins, 1.0),
     };
     // Runs without keys are no groups.
     let mut groups: Vec<Count> = vec![];
@@ -158,7 +158,7 @@ mod tests {
     #[test]
     fn where_lambda_does_not_matter_there_is_one_group() {
         let labels = [count(10_000, 0), count(500, 0), count(1, 0)];
-        assert_eq!(choose(&labels, Goal::Rate(0.01)).1.len(), 1);
+        assert_eq!(choose(&labels, Goal::Fpr(0.01)).1.len(), 1);
         let labels = [count(10_000, 0), count(100_000, 10_000_000), count(100_000, 1)];
         assert_eq!(choose(&labels, Goal::BitsPerKey(9.0)).1, [count(210_000, 10_000_001)]);
         assert_eq!(choose(&[], Goal::Exact), (vec![], vec![]));

@@ -163,7 +163,7 @@ impl Partitioned {
             form: Form::Partitioned,
             keys: stats.keys,
             // Where some of them may match, nothing is promised about any.
-            negatives: if matches!(options.goal, Goal::Share(_)) { 0 } else { stats.negatives },
+            negatives: if matches!(options.goal, Goal::ExcludedFpr(_)) { 0 } else { stats.negatives },
         };
         out.expect(parts.iter().map(|part| part.bytes).sum::<u64>() + table / 8);
         let mut writer = Writer::new(out, &header, vec![])?;
@@ -174,7 +174,7 @@ impl Partitioned {
             let (count, group) = (counts[number as usize], group_of[number as usize] as usize);
             match (group.checked_sub(1), options.goal) {
                 (None, _) => 0.0,
-                (Some(_), Goal::Share(share)) => share_bound(count, share),
+                (Some(_), Goal::ExcludedFpr(share)) => share_bound(count, share),
                 (Some(group), _) => bound_of(count, rates[group]),
             }
         };
@@ -330,7 +330,7 @@ impl Gather<'_> {
         let options = self.options;
         let goal = match options.goal {
             Goal::BitsPerKey(bits) => Goal::BitsPerKey(bits - self.table as f64 / count.keys.max(1) as f64),
-            goal @ (Goal::Rate(_) | Goal::Exact | Goal::Share(_)) => goal,
+            goal @ (Goal::Fpr(_) | Goal::Exact | Goal::ExcludedFpr(_)) => goal,
         };
         let memory = self.share(options.common.limits.memory, count.keys, |count| count.keys);
         let limits = Limits { memory, ..options.common.limits.clone() };
@@ -395,8 +395,8 @@ fn write_groups(
         rates.push(match options.goal {
             Goal::Exact => 1.0,
             // More negatives than strangers call for make a filter stricter than it was asked to be.
-            Goal::Rate(asked) if count.negatives > 0 => asked.max(rate),
-            Goal::Rate(_) | Goal::BitsPerKey(_) | Goal::Share(_) => rate,
+            Goal::Fpr(asked) if count.negatives > 0 => asked.max(rate),
+            Goal::Fpr(_) | Goal::BitsPerKey(_) | Goal::ExcludedFpr(_) => rate,
         });
     }
     Ok((directory, rates))

@@ -99,7 +99,7 @@ impl Sieve {
         if !fits || self.filter.as_ref().is_some_and(|(built, _)| *built == structure) {
             return Ok(false);
         }
-        let plan = Plan::new(vec![Step { role: Role::Refuse, structure }]);
+        let plan = Plan::new(vec![Step { role: Role::Positive, structure }]);
         let common = Common { progress: None, ..options.common.clone() };
         let quiet = Options { common, ..options.clone() };
         let mut arena = Arena::new(plan.bytes(request));
@@ -119,7 +119,7 @@ impl Sieve {
             let few = request.negatives < request.keys.max(LOOK) || request.keys == 0;
             // The very leaf that the plan begins with, which need not be built again then.
             let first =
-                planned.steps.first().filter(|step| step.role == Role::Refuse && step.structure.nested().is_some());
+                planned.steps.first().filter(|step| step.role == Role::Positive && step.structure.nested().is_some());
             let Some(first) = first.filter(|_| !few && !without(options)) else { return Ok((request, planned)) };
             self.widen(shards, &request, first.structure, options)?;
             let Some((structure, _)) = &self.filter else { return Ok((request, planned)) };

@@ -49,7 +49,7 @@ fn write(shard_bits: u32, steps: &[Planned]) -> Vec<u8> {
             keys.retain(|(digest, _)| digest.shard(shard_bits) == shard);
             keys.sort_unstable();
             let (digests, bits): (Vec<_>, Vec<_>) = keys.into_iter().unzip();
-            let values = if *role == Role::Decide { Values::Signed(&bits) } else { Values::Fingerprints };
+            let values = if *role == Role::Exact { Values::Signed(&bits) } else { Values::Fingerprints };
             let work = Work { salt: Salt::new(number as u64), skip: shard_bits, threads: 2, stop: &|| false };
             structure.build(&mut Sides::alone(&digests, values), &work).unwrap()
         });
@@ -63,9 +63,9 @@ fn write(shard_bits: u32, steps: &[Planned]) -> Vec<u8> {
 fn evaluate(steps: &[Step], key: Digest) -> bool {
     match steps {
         [] => true,
-        [Step { role: Role::Refuse, leaf, .. }, rest @ ..] => leaf.contains(key) && evaluate(rest, key),
-        [Step { role: Role::Admit, leaf, .. }, rest @ ..] => !leaf.contains(key) || evaluate(rest, key),
-        [Step { role: Role::Decide, leaf, .. }, ..] => leaf.contains(key),
+        [Step { role: Role::Positive, leaf, .. }, rest @ ..] => leaf.contains(key) && evaluate(rest, key),
+        [Step { role: Role::Negative, leaf, .. }, rest @ ..] => !leaf.contains(key) || evaluate(rest, key),
+        [Step { role: Role::Exact, leaf, .. }, ..] => leaf.contains(key),
     }
 }
 
@@ -93,8 +93,8 @@ fn check(shard_bits: u32, steps: &[Planned], asked: &[u64]) -> Filter {
     if steps.iter().all(|(.., keys)| keys.is_empty() || keys.len() >= 400 << shard_bits) {
         let strangers = numbers(40_000, 77);
         let passed = strangers.iter().filter(|&key| filter.contains(key).unwrap()).count() as f64;
-        let expected = filter.rate() * 4e4;
-        let sigma = (expected * (1.0 - filter.rate())).sqrt();
+        let expected = filter.fpr() * 4e4;
+        let sigma = (expected * (1.0 - filter.fpr())).sqrt();
         // Bloom leaves differ from their mean by more than the chance of the strangers.
         assert!((passed - expected).abs() <= 5.0 * sigma + 0.02 * expected, "{passed} pass, expected {expected:.0}");
     }
@@ -117,7 +117,7 @@ const SIZES: [(u32, u64); 7] = [(0, 0), (0, 1), (0, 500), (1, 3), (1, 900), (3, 
 #[test]
 fn an_empty_list_lets_everything_through() {
     let filter = check(0, &[], &numbers(700, 1));
-    assert_eq!(filter.rate(), 1.0);
+    assert_eq!(filter.fpr(), 1.0);
     assert_eq!(filter.contains(5u64), Ok(true));
     // Nothing is left to shard, and shards that the directory does not pay for are refused.
     assert!(Filter::open(write(2, &[])).is_err());
@@ -129,7 +129,7 @@ fn one_filter_of_every_structure() {
         let keys = numbers(n, 1);
         let asked = [&keys[..], &numbers(1000, 2)].concat();
         for structure in [RIBBON_4, RIBBON_1, FUSE_3, FUSE_1, BLOOM_6, BLOCK_8] {
-            let filter = check(shard_bits, &[(Role::Refuse, structure, bits(&keys, true))], &asked);
+            let filter = check(shard_bits, &[(Role::Positive, structure, bits(&keys, true))], &asked);
             assert!(keys.iter().all(|key| filter.contains(key) == Ok(true)), "{structure:?}, {n} keys");
         }
     }
@@ -142,13 +142,13 @@ fn cascades() {
         let (keys, negatives) = (numbers(n, 1), numbers(2 * n, 2));
         let asked = [&keys[..], &negatives, &numbers(1000, 3)].concat();
         for (p, q, r) in [(RIBBON_4, FUSE_3, RIBBON_1), (BLOOM_6, BLOCK_8, FUSE_3), (FUSE_1, RIBBON_4, BLOOM_6)] {
-            let mut steps = vec![(Role::Refuse, p, bits(&keys, true))];
+            let mut steps = vec![(Role::Positive, p, bits(&keys, true))];
             let wrong = pass(shard_bits, &steps, &negatives);
-            steps.push((Role::Admit, q, bits(&wrong, false)));
+            steps.push((Role::Negative, q, bits(&wrong, false)));
             // The keys that the second leaf takes for negatives.
             let leaf = &open(write(shard_bits, &steps)).steps[1].leaf;
             let again: Vec<u64> = keys.iter().copied().filter(|&key| leaf.contains(digest(key))).collect();
-            steps.push((Role::Refuse, r, bits(&again, true)));
+            steps.push((Role::Positive, r, bits(&again, true)));
             let filter = check(shard_bits, &steps, &asked);
             assert!(keys.iter().all(|key| filter.contains(key) == Ok(true)), "{p:?} {q:?} {r:?}, {n} keys");
         }
@@ -162,9 +162,9 @@ fn a_filter_and_an_exact_bit() {
         let (keys, negatives) = (numbers(n, 1), numbers(3 * n, 2));
         let asked = [&keys[..], &negatives, &numbers(1000, 3)].concat();
         for (p, e) in [(RIBBON_4, RIBBON_1), (FUSE_3, FUSE_1), (BLOOM_6, RIBBON_1), (BLOCK_8, FUSE_1)] {
-            let mut steps = vec![(Role::Refuse, p, bits(&keys, true))];
+            let mut steps = vec![(Role::Positive, p, bits(&keys, true))];
             let wrong = pass(shard_bits, &steps, &negatives);
-            steps.push((Role::Decide, e, [bits(&keys, true), bits(&wrong, false)].concat()));
+            steps.push((Role::Exact, e, [bits(&keys, true), bits(&wrong, false)].concat()));
             let filter = check(shard_bits, &steps, &asked);
             assert!(keys.iter().all(|key| filter.contains(key) == Ok(true)), "{p:?} {e:?}, {n} keys");
             assert!(negatives.iter().all(|key| filter.contains(key) == Ok(false)), "{p:?} {e:?}, {n} keys");
@@ -179,10 +179,10 @@ fn a_list_of_negatives_and_an_exact_bit() {
         let (keys, negatives) = (numbers(3 * n, 1), numbers(n, 2));
         let asked = [&keys[..], &negatives, &numbers(1000, 3)].concat();
         for (q, e) in [(RIBBON_4, FUSE_1), (FUSE_3, RIBBON_1), (BLOCK_8, RIBBON_1)] {
-            let alike = pass(shard_bits, &[(Role::Refuse, q, bits(&negatives, true))], &keys);
+            let alike = pass(shard_bits, &[(Role::Positive, q, bits(&negatives, true))], &keys);
             let decided = [bits(&alike, true), bits(&negatives, false)].concat();
             let filter =
-                check(shard_bits, &[(Role::Admit, q, bits(&negatives, false)), (Role::Decide, e, decided)], &asked);
+                check(shard_bits, &[(Role::Negative, q, bits(&negatives, false)), (Role::Exact, e, decided)], &asked);
             assert!(keys.iter().all(|key| filter.contains(key) == Ok(true)), "{q:?} {e:?}, {n} negatives");
             assert!(negatives.iter().all(|key| filter.contains(key) == Ok(false)), "{q:?} {e:?}, {n} negatives");
         }
@@ -194,7 +194,7 @@ fn a_list_of_negatives_and_an_exact_bit() {
 fn nothing_is_asked_after_a_decision() {
     let (keys, others) = (numbers(300, 1), numbers(300, 2));
     let decided = [bits(&keys, true), bits(&others, false)].concat();
-    let steps = [(Role::Decide, RIBBON_1, decided), (Role::Refuse, FUSE_3, vec![])];
+    let steps = [(Role::Exact, RIBBON_1, decided), (Role::Positive, FUSE_3, vec![])];
     let filter = check(1, &steps, &[&keys[..], &others].concat());
     assert!(keys.iter().all(|key| filter.contains(key) == Ok(true)));
     assert!(others.iter().all(|key| filter.contains(key) == Ok(false)));
@@ -202,7 +202,7 @@ fn nothing_is_asked_after_a_decision() {
 
 #[test]
 fn roles_round_trip() {
-    for role in [Role::Refuse, Role::Admit, Role::Decide] {
+    for role in [Role::Positive, Role::Negative, Role::Exact] {
         assert_eq!(Role::decode(role.encode()), Ok(role));
     }
     assert!((3..=255).all(|byte| Role::decode(byte).is_err()));

@@ -372,14 +372,14 @@ impl Geometry for Classic {
         self.bits.div_ceil(8)
     }
 
-    fn rate(&self) -> f64 {
+    fn fpr(&self) -> f64 {
         crate::math::bloom::classic_rate(self.keys, self.bits, self.hashes.into())
     }
 
     /// How many bits are set is chance, and of a few keys the better part of it.
     fn counted_rate(&self, payload: &[u8]) -> f64 {
         if payload.is_empty() || payload.len() > COUNTED || payload.len() as u64 != self.payload_len() {
-            return self.rate();
+            return self.fpr();
         }
         let ones: u64 = payload.iter().map(|byte| u64::from(byte.count_ones())).sum();
         crate::math::bloom::power((ones as f64 / self.bits as f64).min(1.0), self.hashes.into())

@@ -316,7 +316,7 @@ impl Geometry for SplitBlock {
         self.blocks * BLOCK as u64
     }
 
-    fn rate(&self) -> f64 {
+    fn fpr(&self) -> f64 {
         crate::math::bloom::split_block_rate(self.keys, self.blocks)
     }
 

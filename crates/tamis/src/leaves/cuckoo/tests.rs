@@ -79,9 +79,9 @@ fn every_small_size() {
             }
             let (column, file) = single(geometry, payload);
             assert_eq!(count(&column, &file, keys), n, "{n} keys, {bits} bits");
-            let (yes, expected) = (count(&column, &file, &strangers) as f64, 300.0 * geometry.rate());
+            let (yes, expected) = (count(&column, &file, &strangers) as f64, 300.0 * geometry.fpr());
             assert!(yes <= expected + 6.0 * expected.sqrt() + 6.0, "{n} keys, {bits} bits: {yes} of 300 strangers");
-            assert!(n > 0 || (payload.is_empty() && yes == 0.0 && geometry.rate() == 0.0));
+            assert!(n > 0 || (payload.is_empty() && yes == 0.0 && geometry.fpr() == 0.0));
         }
     }
 }
@@ -211,7 +211,7 @@ proptest! {
     ) {
         let (made, _) = built(&[], &params(8, false), 1);
         let mut geometry = Cuckoo { buckets, bits, semi_sorted, keys, ..made };
-        prop_assert!((0.0..=1.0).contains(&geometry.rate()));
+        prop_assert!((0.0..=1.0).contains(&geometry.fpr()));
         let (column, file) = single(geometry, &payload);
         let key = Digest { hi, lo: hi.rotate_left(7) };
         count(&column, &file, &[key]);

@@ -13,7 +13,7 @@ use std::cell::Cell;
 use bytes::Bytes;
 
 use super::rule::{Rule, WHOLE, coin, weight};
-use super::{Integrated, MAX_FIRST, Params, Parts, rest_salt};
+use super::{Integrated, IntegratedVariant, MAX_FIRST, Params, rest_salt};
 use crate::error::BuildError;
 use crate::hash::attempts::{ATTEMPTS, SetHash, numbers};
 use crate::hash::{Digest, Salt};
@@ -31,8 +31,8 @@ impl Params {
         let bits = |n, width| fuse::payload_bits(n, &fuse::Params { arity: self.arity, width }) as f64;
         match self.parts {
             _ if s == 0 => 0.0,
-            Parts::One => bits(room_for_all(s, f), both),
-            Parts::Two | Parts::Hybrid | Parts::General => {
+            IntegratedVariant::One => bits(room_for_all(s, f), both),
+            IntegratedVariant::Two | IntegratedVariant::Hybrid | IntegratedVariant::General => {
                 bits(s, both) + bits((s + f).saturating_sub(s * u64::from(columns)), 256)
             }
         }
@@ -40,8 +40,8 @@ impl Params {
 
     /// The share of strangers that match, or a little more: what General makes of room that is left depends on the
     /// data.
-    pub(crate) fn rate(&self) -> f64 {
-        Rule::new(self.first.into(), self.parts, 0).rate()
+    pub(crate) fn fpr(&self) -> f64 {
+        Rule::new(self.first.into(), self.parts, 0).fpr()
     }
 }
 
@@ -53,7 +53,7 @@ impl Design for Params {
     }
 
     fn rate_at(&self, _: u64) -> f64 {
-        self.rate()
+        self.fpr()
     }
 
     fn lines(&self) -> [f64; 2] {
@@ -156,18 +156,20 @@ struct Loads {
 
 impl Loads {
     /// Counts (hash, whether it is a key).
-    fn new(parts: Parts, elements: impl Iterator<Item = (u64, bool)>) -> Loads {
+    fn new(parts: IntegratedVariant, elements: impl Iterator<Item = (u64, bool)>) -> Loads {
         let mut loads = Loads { always: [0; 2], below: [(); 2].map(|()| vec![0; WHOLE as usize]) };
         let rule = Rule::new(1, parts, WHOLE);
         for (h, key) in elements {
             let picked = (rule.pick(h) != 2) as usize;
             let weight = weight(h) as usize;
             match parts {
-                Parts::General => {
+                IntegratedVariant::General => {
                     loads.always[picked] += 1;
                     loads.below[1 - picked][weight] += key as u32;
                 }
-                Parts::One | Parts::Two | Parts::Hybrid => loads.below[picked][weight] += 1,
+                IntegratedVariant::One | IntegratedVariant::Two | IntegratedVariant::Hybrid => {
+                    loads.below[picked][weight] += 1
+                }
             }
         }
         loads
@@ -190,13 +192,22 @@ impl Loads {
 
 /// The rule that fills columns with room for so many elements. General needs room for all elements once; without it, it
 /// is Two.
-fn rule(first: u32, parts: Parts, room: usize, elements: impl Iterator<Item = (u64, bool)> + Clone) -> Rule {
-    if parts == Parts::One {
+fn rule(
+    first: u32,
+    parts: IntegratedVariant,
+    room: usize,
+    elements: impl Iterator<Item = (u64, bool)> + Clone,
+) -> Rule {
+    if parts == IntegratedVariant::One {
         return Rule::new(first, parts, WHOLE);
     }
     match Loads::new(parts, elements.clone()).share(room) {
         Some(share) => Rule::new(first, parts, share),
-        None => Rule::new(first, Parts::Two, Loads::new(Parts::Two, elements).share(room).unwrap_or(0)),
+        None => Rule::new(
+            first,
+            IntegratedVariant::Two,
+            Loads::new(IntegratedVariant::Two, elements).share(room).unwrap_or(0),
+        ),
     }
 }
 
@@ -258,8 +269,8 @@ fn both_stages(
     let width = (first + columns) as u16 * 256;
     let (s, start) = (keys.len() as u64, out.len());
     let mut room = match params.parts {
-        Parts::One => room_for_all(s, (count(negatives)? as f64 * exp2(-f64::from(first))) as u64),
-        Parts::Two | Parts::Hybrid | Parts::General => s,
+        IntegratedVariant::One => room_for_all(s, (count(negatives)? as f64 * exp2(-f64::from(first))) as u64),
+        IntegratedVariant::Two | IntegratedVariant::Hybrid | IntegratedVariant::General => s,
     };
     let unsolvable = |attempts| BuildError::Unsolvable { structure: "integrated fuse", keys: keys.len(), attempts };
     let mut space = fuse::Space::default();
@@ -292,7 +303,7 @@ fn both_stages(
             if attempt == 0 && survivors.iter().any(|key| keys.binary_search(key).is_ok()) {
                 return Err(unsolvable(1));
             }
-            if params.parts == Parts::One {
+            if params.parts == IntegratedVariant::One {
                 room = room.max(room_for_all(s, survivors.len() as u64));
             }
             set.set(set_hash(keys, negatives)?);

@@ -16,7 +16,7 @@
 //! All four are a table of four masks, by `pick` and by whether the weight is below the share. The two comparisons of
 //! the index are one: weight and pick, as a number of thirteen bits, against twice the share.
 
-use super::Parts;
+use super::IntegratedVariant;
 use crate::math::portable::exp2;
 
 /// Odd; different from the constants that a fuse table makes its places with.
@@ -29,7 +29,7 @@ pub(super) const WHOLE: u32 = 4096;
 pub(super) struct Rule {
     /// Bits of stage one.
     pub(super) first: u32,
-    pub(super) parts: Parts,
+    pub(super) parts: IntegratedVariant,
     /// 4096ths of the elements for which the middle column of the table above holds.
     pub(super) share: u32,
     /// Twice the share.
@@ -41,11 +41,11 @@ pub(super) struct Rule {
 }
 
 impl Rule {
-    pub(super) const fn new(first: u32, parts: Parts, share: u32) -> Rule {
+    pub(super) const fn new(first: u32, parts: IntegratedVariant, share: u32) -> Rule {
         let columns = match parts {
-            Parts::One | Parts::Hybrid => [0, 1, 0, 1],
-            Parts::Two => [0, 1, 0, 2],
-            Parts::General => [1, 3, 2, 3],
+            IntegratedVariant::One | IntegratedVariant::Hybrid => [0, 1, 0, 1],
+            IntegratedVariant::Two => [0, 1, 0, 2],
+            IntegratedVariant::General => [1, 3, 2, 3],
         };
         let low = !(u32::MAX << first);
         let [a, b, c, d] = columns;
@@ -74,8 +74,8 @@ impl Rule {
     }
 
     /// The share of unlisted keys that match: with both bits compared, half as many.
-    pub(super) fn rate(&self) -> f64 {
-        let both = if self.parts == Parts::General { self.share as f64 / WHOLE as f64 } else { 0.0 };
+    pub(super) fn fpr(&self) -> f64 {
+        let both = if self.parts == IntegratedVariant::General { self.share as f64 / WHOLE as f64 } else { 0.0 };
         (1.0 - both / 2.0) * exp2(-f64::from(self.first + 1))
     }
 }

@@ -10,10 +10,11 @@ use crate::leaves::Entry;
 use crate::leaves::design::{DigestSink, Listed};
 
 const ARITIES: [Arity; 2] = [Arity::Three, Arity::Four];
-const PARTS: [Parts; 4] = [Parts::One, Parts::Two, Parts::Hybrid, Parts::General];
+const PARTS: [IntegratedVariant; 4] =
+    [IntegratedVariant::One, IntegratedVariant::Two, IntegratedVariant::Hybrid, IntegratedVariant::General];
 
 /// Every number of cells with every way to find room.
-fn all() -> impl Iterator<Item = (Arity, Parts)> {
+fn all() -> impl Iterator<Item = (Arity, IntegratedVariant)> {
     ARITIES.into_iter().flat_map(|arity| PARTS.into_iter().map(move |parts| (arity, parts)))
 }
 
@@ -106,17 +107,17 @@ fn rates_are_what_the_geometry_says() {
         for first in [1, 3, 5, 7] {
             let params = Params { arity, first, parts };
             let (built, payload) = make(&keys, &negatives, &params);
-            let expected = built.rate() * strangers.len() as f64;
+            let expected = built.fpr() * strangers.len() as f64;
             let found = answers(&built, &payload, &strangers).iter().filter(|&&yes| yes).count() as f64;
-            let sigma = (expected * (1.0 - built.rate())).sqrt();
+            let sigma = (expected * (1.0 - built.fpr())).sqrt();
             assert!((found - expected).abs() < 4.5 * sigma, "{params:?}: {found}, expected {expected:.0}");
-            assert!(built.rate() <= params.rate() && built.rate() >= params.rate() / 2.0, "{params:?}");
+            assert!(built.fpr() <= params.fpr() && built.fpr() >= params.fpr() / 2.0, "{params:?}");
         }
     }
     // With few survivors General lets through hardly more than half as many strangers as Two.
-    let params = Params { arity: Arity::Three, first: 7, parts: Parts::General };
+    let params = Params { arity: Arity::Three, first: 7, parts: IntegratedVariant::General };
     let (built, _) = make(&keys, &negatives[..20_000], &params);
-    assert!(built.rate() < 0.51 * params.rate(), "{}", built.rate());
+    assert!(built.fpr() < 0.51 * params.fpr(), "{}", built.fpr());
 }
 
 /// What the planner counts on.
@@ -146,9 +147,9 @@ fn sizes_are_those_of_the_paper() {
     let s = s as f64;
     for (arity, overhead) in [(Arity::Three, 1.2), (Arity::Four, 1.14)] {
         let formula = |parts| match parts {
-            Parts::One => (s + f) * 8.0,
-            Parts::Hybrid => s * 8.0 + f,
-            Parts::Two | Parts::General => s * 9.0,
+            IntegratedVariant::One => (s + f) * 8.0,
+            IntegratedVariant::Hybrid => s * 8.0 + f,
+            IntegratedVariant::Two | IntegratedVariant::General => s * 9.0,
         };
         for parts in PARTS {
             let (_, payload) = make(&keys, &negatives, &Params { arity, first, parts });
@@ -162,7 +163,7 @@ fn sizes_are_those_of_the_paper() {
 #[test]
 fn one_bit_is_a_plain_filter() {
     let (keys, negatives, strangers) = (digests(5000, 14), digests(50_000, 15), digests(50_000, 16));
-    let params = Params { arity: Arity::Three, first: 7, parts: Parts::One };
+    let params = Params { arity: Arity::Three, first: 7, parts: IntegratedVariant::One };
     let (built, payload) = make(&keys, &negatives, &params);
     let fuse = &built.fuse;
     assert_eq!((fuse.width(), fuse.payload_len()), (2048, payload.len() as u64));
@@ -175,7 +176,7 @@ fn one_bit_is_a_plain_filter() {
 #[test]
 fn the_choice_is_independent_of_places_and_fingerprints() {
     const N: u64 = 1 << 18;
-    let rule = Rule::new(7, Parts::General, WHOLE / 4);
+    let rule = Rule::new(7, IntegratedVariant::General, WHOLE / 4);
     for low in [0, 63] {
         // [first place, second place, fingerprint bit, coin], by the choice.
         let mut counts = [[0u32; 64]; 4];
@@ -206,7 +207,7 @@ fn the_choice_is_independent_of_places_and_fingerprints() {
 #[test]
 fn shards_may_differ() {
     let (keys, negatives) = (digests(60_000, 17), digests(200_000, 18));
-    let kinds: Vec<(Arity, Parts)> = all().collect();
+    let kinds: Vec<(Arity, IntegratedVariant)> = all().collect();
     for alike in [true, false] {
         for first in [3, 6, 7] {
             for &kind in &kinds {
@@ -332,7 +333,7 @@ fn geometries_round_trip_and_cuts_are_found() {
             assert!(bytes.len() < 40);
             let again = decode(&bytes).unwrap();
             assert_eq!(again.payload_len(), built.payload_len());
-            assert_eq!((again.rate(), again.details()), (built.rate(), built.details()));
+            assert_eq!((again.fpr(), again.details()), (built.fpr(), built.details()));
             assert_eq!(encoded(&again), bytes);
             assert!(answers(&again, &payload, &strangers) == answers(&built, &payload, &strangers));
             assert!((0..bytes.len()).all(|len| decode(&bytes[..len]).is_err()), "{arity:?}, {parts:?}, {n}");

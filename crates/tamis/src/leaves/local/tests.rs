@@ -104,7 +104,7 @@ fn unlisted_keys_match_as_often_as_the_leaf_says() {
                 let params = Params { columns, exact, slack, beam: BALANCED };
                 let (local, bytes) = made(Level::detect(), 20_000, others, &params, 2);
                 let found = unlisted.iter().filter(|&&key| local.contains(&bytes, key)).count() as f64;
-                let expected = 2e5 * local.rate();
+                let expected = 2e5 * local.fpr();
                 assert!((found - expected).abs() < 5.0 * expected.sqrt(), "{others} {params:?}: {found} of {expected}");
             }
         }
@@ -119,7 +119,7 @@ fn strangers_pass_as_promised() {
         let (local, bytes) = made(Level::detect(), 30_000, 30_000 << columns, &params, 2);
         let strangers = digests(1 << 50..(1 << 50) + 200_000);
         let passed = strangers.iter().filter(|&&key| local.contains(&bytes, key)).count() as f64;
-        let expected = 2e5 * local.rate();
+        let expected = 2e5 * local.fpr();
         assert!(
             (passed - expected).abs() < 5.0 * expected.sqrt() + 0.02 * expected,
             "{columns}: {passed} of {expected}"

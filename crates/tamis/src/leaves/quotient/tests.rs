@@ -208,7 +208,7 @@ fn measured_rates_are_those_of_the_formula() {
             .collect();
         let (geometry, _) = build(&keys, &params, Level::detect());
         let formula = rate(n, geometry.slots, remainder);
-        assert_eq!(geometry.rate(), formula);
+        assert_eq!(geometry.fpr(), formula);
         let mean = shares.iter().sum::<f64>() / salts as f64;
         let variance = shares.iter().map(|share| (share - mean).powi(2)).sum::<f64>() / (salts - 1) as f64;
         let sigma = (variance / salts as f64).sqrt();
@@ -247,7 +247,7 @@ fn a_crowd_is_built_in_other_places() {
         assert_eq!(decode(&directory).unwrap(), geometry);
         let strangers = digests(400_000, 1 << 40);
         let yes = answers(geometry, &payload, &strangers).iter().filter(|&&yes| yes).count() as f64;
-        let mean = geometry.rate() * 4e5;
+        let mean = geometry.fpr() * 4e5;
         assert!((yes - mean).abs() < 5.0 * mean.sqrt(), "{yes} strangers, expected {mean}");
     }
 }
@@ -384,7 +384,7 @@ proptest! {
     fn random_directories_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..14), hi in any::<u64>()) {
         if let Ok(geometry) = decode(&bytes) {
             prop_assert!(geometry.payload_len() <= 1 << 49);
-            prop_assert!((0.0..=1.0).contains(&geometry.rate()));
+            prop_assert!((0.0..=1.0).contains(&geometry.fpr()));
             geometry.contains(&bytes, Digest { hi, lo: hi.rotate_left(7) });
         }
     }

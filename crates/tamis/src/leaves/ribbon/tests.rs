@@ -157,8 +157,8 @@ fn rates_are_what_the_geometry_says() {
         for width in [256, 256 + 64, 512 + 200, 1024, 1280 + 128, 1700, 2048] {
             for wide in [false, true] {
                 let (ribbon, payload) = make(&keys, &Params { width, wide, nested: false });
-                let expected = ribbon.rate() * strangers.len() as f64;
-                let sigma = (expected * (1.0 - ribbon.rate())).sqrt();
+                let expected = ribbon.fpr() * strangers.len() as f64;
+                let sigma = (expected * (1.0 - ribbon.fpr())).sqrt();
                 let found = answers(&ribbon, &payload, &strangers).iter().filter(|&&yes| yes).count() as f64;
                 assert!((found - expected).abs() < 4.0 * sigma, "{n} keys, {width}: {found}, expected {expected:.0}");
             }
@@ -175,7 +175,7 @@ fn fractions_are_rounded_to_the_safe_side() {
             for wide in [false, true] {
                 let params = Params { width: 3 * 256 + part, wide, nested: false };
                 let (ribbon, payload) = make(&keys, &params);
-                assert!(ribbon.rate() <= params.rate_at(1) * 1.000_001, "{n} keys, {part}");
+                assert!(ribbon.fpr() <= params.rate_at(1) * 1.000_001, "{n} keys, {part}");
                 assert!(keys.iter().all(|&key| ribbon.contains(&payload, key)), "{n} keys, {part}");
             }
         }
@@ -256,7 +256,7 @@ fn geometries_round_trip_and_cuts_are_found() {
             ribbon.encode(&mut bytes);
             let again = decode(&bytes).unwrap();
             assert_eq!(again.payload_len(), ribbon.payload_len());
-            assert_eq!((again.rate(), again.details()), (ribbon.rate(), ribbon.details()));
+            assert_eq!((again.fpr(), again.details()), (ribbon.fpr(), ribbon.details()));
             assert!(again.levels().eq(ribbon.levels()));
             assert!(answers(&again, &payload, &strangers) == answers(&ribbon, &payload, &strangers));
             assert!((0..bytes.len()).all(|len| decode(&bytes[..len]).is_err()), "{params:?}, {n} keys");

@@ -84,7 +84,7 @@ fn unlisted_keys_match_as_often_as_the_column_says() {
             let params = Params { slack, beam: BALANCED, share: 200 };
             let (column, bytes, ..) = column(Level::detect(), 20_000, others, &params, 2);
             let found = unlisted.iter().filter(|&&key| column.contains(&bytes, key)).count() as f64 / 2e5;
-            let (rate, sigma) = (column.rate(), (column.rate() * (1.0 - column.rate()) / 2e5).sqrt());
+            let (rate, sigma) = (column.fpr(), (column.fpr() * (1.0 - column.fpr()) / 2e5).sqrt());
             assert!((found - rate).abs() < 5.0 * sigma, "{others} {slack}: {found} of {rate}");
             // Stretches without a free row are rare but where slack is least.
             assert!(slack < 160 || column.surplus == 0, "{others} {slack}: {}", column.surplus);
@@ -106,7 +106,7 @@ fn a_search_can_be_stopped() {
 fn odd_geometries_are_refused() {
     let decode = |bytes: &[u8]| Steered::decode(&mut Reader::new(bytes, "test"), Salt::new(0));
     assert!(decode(&[0]).is_ok() && decode(&[1, 8, 128, 2, 0, 0]).is_ok());
-    assert_eq!(decode(&[1, 8, 128, 2, 0, 128, 128, 128, 4]).unwrap().rate(), 1.0);
+    assert_eq!(decode(&[1, 8, 128, 2, 0, 128, 128, 128, 4]).unwrap().fpr(), 1.0);
     // No octets, too few, no share, more than all, more skipped than there are shards, more than all match, rows without end.
     for bytes in [
         &[1, 0, 1, 0, 0][..],

@@ -50,7 +50,7 @@ fn a_cap_on_strangers_is_kept() {
     let shape = zipf(1.0);
     for cap in [0.5, 0.01, 0.001, 1e-5] {
         let expected = Expected { shape: &shape, cap: Some(cap) };
-        let (comparison, design) = compare(&request(100_000, 0, Goal::Rate(0.01)), Some(expected)).unwrap();
+        let (comparison, design) = compare(&request(100_000, 0, Goal::Fpr(0.01)), Some(expected)).unwrap();
         assert!(design.prediction.fpr <= cap && design.workload_rate.unwrap() <= 0.01);
         for forecast in comparison.candidates.iter().filter_map(|c| c.forecast.as_ref().ok()) {
             assert!(forecast.unknown_rate <= cap * 1.0001, "{forecast:?}");
@@ -102,7 +102,7 @@ fn without_a_cap_there_is_a_ceiling() {
     for &(_, kind) in Kind::ALL {
         for keys in [100, 5000, 200_000] {
             let of = |goal: Goal| Request { kind, ..request(keys, 0, goal) };
-            if let Ok(design) = design(kind, &of(Goal::Rate(0.001)), expected) {
+            if let Ok(design) = design(kind, &of(Goal::Fpr(0.001)), expected) {
                 assert!(design.cap == 0.001 && design.prediction.fpr <= 0.001 * 1.0001, "{kind:?} {keys}");
             }
             let budget = of(Goal::BitsPerKey(11.0));
@@ -119,7 +119,7 @@ fn without_a_cap_there_is_a_ceiling() {
 fn the_best_is_chosen() {
     let shape = zipf(0.75);
     let expected = Some(Expected { shape: &shape, cap: None });
-    for goal in [Goal::BitsPerKey(6.0), Goal::BitsPerKey(14.0), Goal::Rate(0.03), Goal::Rate(1e-4)] {
+    for goal in [Goal::BitsPerKey(6.0), Goal::BitsPerKey(14.0), Goal::Fpr(0.03), Goal::Fpr(1e-4)] {
         let (comparison, design) = compare(&request(300_000, 0, goal), expected).unwrap();
         let open = comparison.candidates.iter().filter(|c| eligible(c.kind, Effort::Balanced));
         for forecast in open.filter_map(|c| c.forecast.as_ref().ok()) {
@@ -128,7 +128,7 @@ fn the_best_is_chosen() {
                     assert!(forecast.bits_per_key <= bits * 1.0001, "{goal:?} {forecast:?}");
                     assert!(design.workload_rate.unwrap() <= 1.031 * forecast.workload_rate.unwrap());
                 }
-                Goal::Rate(_) | Goal::Exact | Goal::Share(_) => {
+                Goal::Fpr(_) | Goal::Exact | Goal::ExcludedFpr(_) => {
                     assert!(design.prediction.bits <= 1.004 * forecast.bits_per_key * 300_000.0, "{forecast:?}")
                 }
             }
@@ -141,7 +141,7 @@ fn the_best_is_chosen() {
 /// Without expected queries the planner marks what a plain build makes.
 #[test]
 fn without_expectations_the_plan_is_the_builds() {
-    for (negatives, goal) in [(0, Goal::Rate(0.01)), (80_000, Goal::Exact), (500, Goal::Rate(0.001))] {
+    for (negatives, goal) in [(0, Goal::Fpr(0.01)), (80_000, Goal::Exact), (500, Goal::Fpr(0.001))] {
         let request = request(10_000, negatives, goal);
         let (comparison, design) = compare(&request, None).unwrap();
         assert_eq!(design.plan.steps, plan(&request).unwrap().steps);
@@ -159,7 +159,7 @@ fn what_cannot_be_reached_says_what_could() {
     let tiny = compare(&request(100_000, 0, Goal::BitsPerKey(0.001)), Some(Expected { shape: &shape, cap: None }));
     let error = tiny.unwrap_err().to_string();
     assert!(error.contains("the smallest that works is"), "{error}");
-    let excluded = Request { kind: Kind::Stacked(Base::Bloom), ..request(1000, 10, Goal::Rate(0.01)) };
+    let excluded = Request { kind: Kind::Stacked(Base::Bloom), ..request(1000, 10, Goal::Fpr(0.01)) };
     let error = compare(&excluded, expected).unwrap_err().to_string();
     assert!(error.contains("to exclude others use"), "{error}");
 }
@@ -170,7 +170,7 @@ fn plans_for_all_sizes() {
     for keys in [0, 1, 2, 10, 1000, 1_000_000, 1 << 40] {
         for known in [1, 2, 1000, 1_000_000] {
             let shape = Shape::new([(2.0, known)], 0.25).unwrap();
-            for goal in [Goal::Rate(0.3), Goal::Rate(1e-9), Goal::BitsPerKey(12.0), Goal::Exact] {
+            for goal in [Goal::Fpr(0.3), Goal::Fpr(1e-9), Goal::BitsPerKey(12.0), Goal::Exact] {
                 let expected = Some(Expected { shape: &shape, cap: None });
                 if let Ok((_, design)) = compare(&request(keys, 0, goal), expected) {
                     assert!(design.known <= known && design.prediction.fpr <= 1.0, "{keys} {known} {goal:?}");

@@ -43,16 +43,16 @@ pub(crate) fn steps(base: Base, request: &Request) -> Result<Vec<Step>, BuildErr
             // Any rate will do for exactness, so a tiny delta gets the lowest there is.
             let rate = if i == 0 && goal != Goal::Exact { rate } else { rate.max(MIN_RATE) };
             let structure = base.with_rate(request, listed.ceil() as u64, rate.min(0.5))?;
-            let role = if (i % 2 == 0) != swapped { Role::Refuse } else { Role::Admit };
+            let role = if (i % 2 == 0) != swapped { Role::Positive } else { Role::Negative };
             steps.push(Step { role, structure });
             sizes = [others * structure.rate_at(listed.ceil() as u64), listed];
         }
-        steps.push(Step { role: Role::Decide, structure: base.exact(request)? });
+        steps.push(Step { role: Role::Exact, structure: base.exact(request)? });
         Ok(steps)
     };
     match goal {
-        Goal::Exact | Goal::Share(_) => with_first(fair),
-        Goal::Rate(rate) => with_first(fair.min(rate)),
+        Goal::Exact | Goal::ExcludedFpr(_) => with_first(fair),
+        Goal::Fpr(rate) => with_first(fair.min(rate)),
         Goal::BitsPerKey(_) => {
             let room = request.room(MAX_FILTERS as usize + 1)?;
             // Every halving of the first rate costs a bit per key; in steps of a quarter.

@@ -25,7 +25,7 @@ pub(crate) fn plan(base: Base, request: &Request) -> Result<Plan, BuildError> {
     let steps = steps(base, request)?;
     let sieve = match (&steps[..], request.goal) {
         (_, Goal::BitsPerKey(_)) => None,
-        ([Step { role: Role::Refuse, structure }, Step { role: Role::Decide, .. }], _) => structure.nested(),
+        ([Step { role: Role::Positive, structure }, Step { role: Role::Exact, .. }], _) => structure.nested(),
         _ => None,
     };
     Ok(Plan { steps, sieve })
@@ -37,21 +37,21 @@ pub(crate) fn steps(base: Base, request: &Request) -> Result<Vec<Step>, BuildErr
     let exact = base.leaf(request, 256, false)?;
     // Widths in 256ths of a bit; 0: no first stage.
     let first = |width: u16| base.leaf(request, width, true);
-    let mut role = Role::Refuse;
+    let mut role = Role::Positive;
     let width = match (request.first, goal) {
         (Some(width), _) => width,
-        (None, Goal::Exact | Goal::Share(_)) => {
+        (None, Goal::Exact | Goal::ExcludedFpr(_)) => {
             let whole = || (0..=32).map(|bits| bits * 256);
             let (width, bits) = smallest(base, request, whole(), keys, negatives)?;
             let (swapped, fewer) = smallest(base, request, whole(), negatives, keys)?;
             if negatives < keys && fewer < bits {
-                role = Role::Admit;
+                role = Role::Negative;
                 swapped
             } else {
                 width
             }
         }
-        (None, Goal::Rate(rate)) => {
+        (None, Goal::Fpr(rate)) => {
             let least = request.least_width(|width| Ok(first(width)?.rate_at(1) * exact.rate_at(1) <= rate))?;
             // Whoever asks for no more than the exact bit gives has it without a first stage.
             let none = (exact.rate_at(1) <= rate).then_some(0);
@@ -81,7 +81,7 @@ pub(crate) fn steps(base: Base, request: &Request) -> Result<Vec<Step>, BuildErr
             widest.ok_or_else(|| request.too_few(2, least))?
         }
     };
-    let decide = Step { role: Role::Decide, structure: exact };
+    let decide = Step { role: Role::Exact, structure: exact };
     Ok(match width {
         0 => vec![decide],
         _ => vec![Step { role, structure: first(width)? }, decide],

@@ -10,7 +10,7 @@
 use crate::error::BuildError;
 use crate::leaves::Design;
 use crate::leaves::Role;
-use crate::leaves::integrated::{Params, Parts};
+use crate::leaves::integrated::{IntegratedVariant, Params};
 use crate::plan::{Base, Goal, Request, Step};
 
 /// One filter on keys and excluded keys.
@@ -18,9 +18,9 @@ pub(crate) fn naive(base: Base, request: &Request) -> Result<Vec<Step>, BuildErr
     let all = request.keys + request.negatives;
     let leaf = |width: u16| base.leaf(request, width, false);
     let width = match request.goal {
-        Goal::Exact | Goal::Share(_) => 256,
+        Goal::Exact | Goal::ExcludedFpr(_) => 256,
         // Values that are not fingerprints have whole bits.
-        Goal::Rate(rate) => {
+        Goal::Fpr(rate) => {
             let least = request.least_width(|width| Ok(leaf(width)?.rate_at(1) <= rate))?;
             least.div_ceil(256) * 256
         }
@@ -34,11 +34,11 @@ pub(crate) fn naive(base: Base, request: &Request) -> Result<Vec<Step>, BuildErr
             }
         }
     };
-    Ok(vec![Step { role: Role::Decide, structure: leaf(width)? }])
+    Ok(vec![Step { role: Role::Exact, structure: leaf(width)? }])
 }
 
 /// Both stages in one leaf.
-pub(crate) fn integrated(base: Base, parts: Parts, request: &Request) -> Result<Vec<Step>, BuildError> {
+pub(crate) fn integrated(base: Base, parts: IntegratedVariant, request: &Request) -> Result<Vec<Step>, BuildError> {
     /// What a word has room for.
     const MAX_FIRST_BITS: u8 = 30;
     let arity = base.arity()?;
@@ -49,8 +49,8 @@ pub(crate) fn integrated(base: Base, parts: Parts, request: &Request) -> Result<
         (Some(width), _) => {
             Some(Params { arity, first: width.div_ceil(256).clamp(1, MAX_FIRST_BITS.into()) as u8, parts })
         }
-        (None, Goal::Exact | Goal::Share(_)) => smallest(&mut all.clone()),
-        (None, Goal::Rate(rate)) => {
+        (None, Goal::Exact | Goal::ExcludedFpr(_)) => smallest(&mut all.clone()),
+        (None, Goal::Fpr(rate)) => {
             let found = smallest(&mut all.clone().filter(|params| params.rate_at(1) <= rate));
             Some(found.ok_or_else(|| request.too_low())?)
         }
@@ -60,7 +60,7 @@ pub(crate) fn integrated(base: Base, parts: Parts, request: &Request) -> Result<
         }
     };
     match params {
-        Some(params) => Ok(vec![Step { role: Role::Decide, structure: params.into() }]),
+        Some(params) => Ok(vec![Step { role: Role::Exact, structure: params.into() }]),
         None => Err(request.too_few(1, all.map(|params| bits(&params)).fold(f64::INFINITY, f64::min))),
     }
 }

@@ -38,9 +38,9 @@ const REST_QUERY_COST_BITS: f64 = 0.3;
 pub(crate) fn wanted(request: &Request) -> Result<bool, BuildError> {
     let Request { keys, negatives, goal, .. } = *request;
     let possible = match goal {
-        Goal::Share(_) => false,
+        Goal::ExcludedFpr(_) => false,
         Goal::Exact => negatives.saturating_mul(4) >= keys.saturating_mul(3),
-        Goal::Rate(_) | Goal::BitsPerKey(_) => true,
+        Goal::Fpr(_) | Goal::BitsPerKey(_) => true,
     };
     Ok(match request.layout {
         Layout::Compact => false,
@@ -76,13 +76,13 @@ fn steps(request: &Request) -> Result<Vec<Step>, BuildError> {
     let beam = if request.effort == Effort::Smallest { SMALLEST } else { BALANCED };
     let filter = |width: u16| Base::Ribbon.leaf(request, width, true);
     let (width, params) = match request.goal {
-        Goal::Exact | Goal::Share(_) => {
+        Goal::Exact | Goal::ExcludedFpr(_) => {
             // It only grows with the negatives, on which the sieve relies.
             let width =
                 (0..=32u16).find(|&bits| mu * exp2(-f64::from(bits)) <= MAX_NEGATIVES_PER_KEY).unwrap_or(32) * 256;
             (width, best(mu * passing(width), beam, 0..=MAX_STEERED as u8, MIN_SLACK))
         }
-        Goal::Rate(rate) => {
+        Goal::Fpr(rate) => {
             let mut found: Option<(f64, u16, Params)> = None;
             for columns in 0..=MAX_STEERED as u8 {
                 let last = exp2(-f64::from(columns + 1));
@@ -102,10 +102,10 @@ fn steps(request: &Request) -> Result<Vec<Step>, BuildError> {
         }
         Goal::BitsPerKey(_) => return Err(request.unfit(Lack::LocalBudget)),
     };
-    let decide = Step { role: Role::Decide, structure: params.into() };
+    let decide = Step { role: Role::Exact, structure: params.into() };
     Ok(match width {
         0 => vec![decide],
-        _ => vec![Step { role: Role::Refuse, structure: filter(width)? }, decide],
+        _ => vec![Step { role: Role::Positive, structure: filter(width)? }, decide],
     })
 }
 

@@ -43,8 +43,8 @@ pub(crate) fn steps(base: Base, request: &Request, shape: &Shape, cap: f64) -> R
     let per_key = |bits: f64| bits / request.keys.max(1) as f64;
     let (aims, alone) = match request.goal {
         // Where unlisted keys may match no more often than expected ones, a second layer has nothing to give.
-        Goal::Rate(rate) if cap <= rate => (vec![], cap),
-        Goal::Rate(rate) => (vec![Aim::LeastBits { rate }], rate),
+        Goal::Fpr(rate) if cap <= rate => (vec![], cap),
+        Goal::Fpr(rate) => (vec![Aim::LeastBits { rate }], rate),
         Goal::BitsPerKey(_) => {
             // The file's share is that of a short stack. A stack near its least size grows whichever way its rates are moved, and whole bits
             // can only be halved: then one for a little less.
@@ -52,7 +52,7 @@ pub(crate) fn steps(base: Base, request: &Request, shape: &Shape, cap: f64) -> R
             let aims = [1.0, 0.985, 0.97, 0.93].map(|less| Aim::LeastRate { bits: less * bits });
             (aims.to_vec(), size.alpha(bits).min(MAX_RATE))
         }
-        Goal::Exact | Goal::Share(_) => return Err(request.unfit(Lack::ExactLayer)),
+        Goal::Exact | Goal::ExcludedFpr(_) => return Err(request.unfit(Lack::ExactLayer)),
     };
     let search = |aim: Aim, efpb: f64| {
         let limits = Limits { aim, most_efpb: Some(efpb), most_checks: None, epsilon: RATE_TOLERANCE * alone };
@@ -64,15 +64,15 @@ pub(crate) fn steps(base: Base, request: &Request, shape: &Shape, cap: f64) -> R
     };
     let real = |stack: &Stack| match request.goal {
         Goal::BitsPerKey(_) => fit(base, request, stack),
-        Goal::Rate(_) | Goal::Exact | Goal::Share(_) => layers(base, request, stack, 1.0),
+        Goal::Fpr(_) | Goal::Exact | Goal::ExcludedFpr(_) => layers(base, request, stack, 1.0),
     };
     // What is to be small, if the leaves keep the limits.
     let judged = |steps: &[Step], known: u64| {
         let (psi, seen) = (shape.mass(known), predict(steps, &Request { negatives: known, ..*request }));
         let rate = psi * seen.known_fpr + (1.0 - psi) * seen.fpr;
         match request.goal {
-            Goal::Rate(goal) => (seen.bits, seen.fpr.max(rate / goal * cap)),
-            Goal::BitsPerKey(_) | Goal::Exact | Goal::Share(_) => (rate, seen.fpr),
+            Goal::Fpr(goal) => (seen.bits, seen.fpr.max(rate / goal * cap)),
+            Goal::BitsPerKey(_) | Goal::Exact | Goal::ExcludedFpr(_) => (rate, seen.fpr),
         }
     };
     let single = real(&Stack::new(size, request.keys, shape, 0, vec![alone]));
@@ -155,7 +155,7 @@ fn layers(base: Base, request: &Request, stack: &Stack, factor: f64) -> Result<V
     for (layer, &rate) in stack.alphas.iter().enumerate() {
         let [listed, others] = sides;
         let n = (listed.ceil() as u64).max(1);
-        let role = if layer % 2 == 0 { Role::Refuse } else { Role::Admit };
+        let role = if layer % 2 == 0 { Role::Positive } else { Role::Negative };
         let structure = base.with_rate(request, n, (rate * factor).min(MAX_RATE.max(rate)))?;
         steps.push(Step { role, structure });
         sides = [others * structure.rate_at(n), listed];

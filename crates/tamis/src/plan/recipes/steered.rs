@@ -14,7 +14,7 @@
 //! * **A rate or a budget for strangers**: columns on the keys only, because `Admit` says yes to half of all strangers. Every
 //!   column halves them as a plain bit does, so that w shrinks by the number of columns; where steering saves nothing the plan
 //!   is the chained filter.
-//! * **A share of the negatives may pass** (`Goal::Share`): no exact bit; the last column may be for a part of the keys. Where
+//! * **A share of the negatives may pass** (`Goal::ExcludedFpr`): no exact bit; the last column may be for a part of the keys. Where
 //!   negatives have weights, the search adds these up, and the light ones pass first.
 //!
 //! The sieve (`build/sieve.rs`) wants to know how wide the first filter will be at least, however many negatives are still to
@@ -52,7 +52,7 @@ pub(crate) fn plan(request: &Request) -> Result<Plan, BuildError> {
     if let Some(columns) = request.columns {
         return Ok(Plan::new(by_hand(request, columns.as_slice())?));
     }
-    if let Goal::Share(allowed) = goal {
+    if let Goal::ExcludedFpr(allowed) = goal {
         return Ok(Plan::new(leaving(request, allowed)?));
     }
     if request.first.is_some() {
@@ -72,14 +72,14 @@ pub(crate) fn plan(request: &Request) -> Result<Plan, BuildError> {
                     all.extend(on_keys(request, 3, 3)?);
                 }
             }
-            Goal::Rate(_) | Goal::BitsPerKey(_) | Goal::Share(_) => all.extend(on_keys(request, MAX_COLUMNS, 6)?),
+            Goal::Fpr(_) | Goal::BitsPerKey(_) | Goal::ExcludedFpr(_) => all.extend(on_keys(request, MAX_COLUMNS, 6)?),
         }
     }
     // Of those that reach the goal, the smallest; a chained filter is asked faster, so it may be a little larger.
     let fits = |steps: &Vec<Step>| request.room(steps.len()).is_ok_and(|room| request.bits_of(steps) <= room);
     let cost = |steps: &[Step]| match goal {
         Goal::BitsPerKey(_) => rate(steps),
-        Goal::Rate(_) | Goal::Exact | Goal::Share(_) => request.likely_bits(steps),
+        Goal::Fpr(_) | Goal::Exact | Goal::ExcludedFpr(_) => request.likely_bits(steps),
     };
     let costs = all.into_iter().filter(fits).map(|steps| (cost(&steps), steps));
     let steps = match (chained, costs.min_by(|a, b| a.0.total_cmp(&b.0))) {
@@ -87,7 +87,7 @@ pub(crate) fn plan(request: &Request) -> Result<Plan, BuildError> {
             let slack = match goal {
                 Goal::BitsPerKey(_) => 0.97,
                 Goal::Exact => 1.0,
-                Goal::Rate(_) | Goal::Share(_) => 0.997,
+                Goal::Fpr(_) | Goal::ExcludedFpr(_) => 0.997,
             };
             if best < slack * cost(&chained) { steps } else { chained }
         }
@@ -101,7 +101,7 @@ pub(crate) fn plan(request: &Request) -> Result<Plan, BuildError> {
 fn around(request: &Request, exchanged: bool) -> Result<Vec<Vec<Step>>, BuildError> {
     let Request { keys, negatives, .. } = *request;
     let (role, listed, others) =
-        if exchanged { (Role::Admit, negatives, keys) } else { (Role::Refuse, keys, negatives) };
+        if exchanged { (Role::Negative, negatives, keys) } else { (Role::Positive, keys, negatives) };
     // No narrower than the sieve.
     let least = if exchanged { 0 } else { whole_bits(keys, negatives) };
     let ratio = others.checked_div(listed).unwrap_or(0).checked_ilog2().unwrap_or(0) as u16;
@@ -129,9 +129,9 @@ fn sieve(request: &Request) -> Result<Option<Structure>, BuildError> {
     let enough = whole_bits(request.keys, request.negatives);
     let bits = match request.goal {
         // Columns, an exact bit and a fraction may take the place of so many plain bits.
-        Goal::Rate(rate) => (-log2(rate) as u16).saturating_sub(MAX_COLUMNS as u16 + 2).max(enough),
+        Goal::Fpr(rate) => (-log2(rate) as u16).saturating_sub(MAX_COLUMNS as u16 + 2).max(enough),
         Goal::Exact => enough,
-        Goal::BitsPerKey(_) | Goal::Share(_) => return Ok(None),
+        Goal::BitsPerKey(_) | Goal::ExcludedFpr(_) => return Ok(None),
     };
     if bits == 0 { Ok(None) } else { filter(request, bits.min(32) * 256).map(Some) }
 }
@@ -155,14 +155,14 @@ fn plain(request: &Request, role: Role, width: u16) -> Result<Vec<Step>, BuildEr
 }
 
 fn decide(request: &Request) -> Result<Step, BuildError> {
-    Ok(Step { role: Role::Decide, structure: Base::Ribbon.exact(request)? })
+    Ok(Step { role: Role::Exact, structure: Base::Ribbon.exact(request)? })
 }
 
 /// A column of a plan as a step; with the sides exchanged it is the other's.
 fn step(request: &Request, column: Column, exchanged: bool) -> Step {
     let (role, slack) = match (column, exchanged) {
-        (Column::Keys(slack), false) | (Column::Negatives(slack), true) => (Role::Refuse, slack),
-        (Column::Negatives(slack), false) | (Column::Keys(slack), true) => (Role::Admit, slack),
+        (Column::Keys(slack), false) | (Column::Negatives(slack), true) => (Role::Positive, slack),
+        (Column::Negatives(slack), false) | (Column::Keys(slack), true) => (Role::Negative, slack),
     };
     Step { role, structure: Params::new(slack, beam(request)).into() }
 }
@@ -171,7 +171,7 @@ fn step(request: &Request, column: Column, exchanged: bool) -> Step {
 fn exact(request: &Request, listed: u64, others: u64, exchanged: bool) -> Result<Vec<Step>, BuildError> {
     let width = whole_bits(listed, others);
     let mu = others as f64 / (1u64 << width) as f64 / listed as f64;
-    let role = if exchanged { Role::Admit } else { Role::Refuse };
+    let role = if exchanged { Role::Negative } else { Role::Positive };
     let mut steps = plain(request, role, 256 * width)?;
     let columns = Values::of(beam(request)).exact(mu);
     steps.extend(columns.into_iter().map(|column| step(request, column, exchanged)));
@@ -188,18 +188,18 @@ fn on_keys(request: &Request, columns: usize, filters: u16) -> Result<Vec<Vec<St
     let mut plans = vec![];
     for count in 1..=columns {
         let least = match goal {
-            Goal::Rate(rate) => {
+            Goal::Fpr(rate) => {
                 let columns = exp2(-(count as f64 + 1.0));
                 let reached = |width: u16| Ok(filter(request, width)?.rate_at(1) * columns <= rate);
                 // Without a first filter, if the columns are enough.
                 if columns <= rate { 0 } else { request.least_width(reached)? }
             }
-            Goal::BitsPerKey(_) | Goal::Exact | Goal::Share(_) => 0,
+            Goal::BitsPerKey(_) | Goal::Exact | Goal::ExcludedFpr(_) => 0,
         };
         let least = least.max(enough);
         let widths = (0..filters).map(|more| if more == 0 { least } else { (least / 256 + more) * 256 });
         for width in widths.filter(|&width| width <= 32 * 256) {
-            let mut steps = plain(request, Role::Refuse, width)?;
+            let mut steps = plain(request, Role::Positive, width)?;
             let mu = negatives as f64 / keys as f64 * rate(&steps);
             steps.extend(values.on_keys(mu, count).into_iter().map(|column| step(request, column, false)));
             steps.push(decide(request)?);
@@ -233,12 +233,12 @@ fn leaving(request: &Request, allowed: f64) -> Result<Vec<Step>, BuildError> {
     let steered = if keys < MIN_KEYS_FOR_SHARE { 0..0 } else { 0..alone.unwrap_or(32 * 256) / 256 + 1 };
     let least = if keys < MIN_KEYS_LITTLE_SLACK { MIN_SLACK_SMALL_SET } else { 0 };
     for width in steered.map(|bits| bits * 256).chain(alone) {
-        let mut steps = plain(request, Role::Refuse, width)?;
+        let mut steps = plain(request, Role::Positive, width)?;
         let left = lambda * rate(&steps);
         let Some((_, columns)) = values.leaving(left, target, MAX_COLUMNS - 1, least) else { continue };
         steps.extend(columns.into_iter().map(|column| {
             let params = Params { slack: column.slack, beam: beam(request), share: column.share };
-            Step { role: Role::Refuse, structure: params.into() }
+            Step { role: Role::Positive, structure: params.into() }
         }));
         let bits = request.likely_bits(&steps);
         if bits < best.0 {
@@ -250,9 +250,9 @@ fn leaving(request: &Request, allowed: f64) -> Result<Vec<Step>, BuildError> {
 
 /// Slacks and first bits chosen by the caller.
 fn by_hand(request: &Request, slacks: &[u16]) -> Result<Vec<Step>, BuildError> {
-    let mut steps = plain(request, Role::Refuse, request.first.unwrap_or(0))?;
+    let mut steps = plain(request, Role::Positive, request.first.unwrap_or(0))?;
     steps.extend(slacks.iter().map(|&slack| step(request, Column::Keys(slack), false)));
-    if !matches!(request.goal, Goal::Share(_)) {
+    if !matches!(request.goal, Goal::ExcludedFpr(_)) {
         steps.push(decide(request)?);
     }
     Ok(steps)
@@ -273,7 +273,7 @@ const MAX_WEIGHT: u64 = 1024;
 impl WeightScale {
     /// Weights matter where some negatives may pass and not all weigh the same.
     pub(crate) fn new(plan: &Plan, stats: &Stats) -> Option<WeightScale> {
-        let exact = plan.steps.last().is_none_or(|step| step.role == Role::Decide);
+        let exact = plan.steps.last().is_none_or(|step| step.role == Role::Exact);
         let steered = plan.steps.iter().any(|step| matches!(step.structure, Structure::Steered(_)));
         if exact || !steered || stats.negatives == 0 || stats.negative_weight == stats.negatives {
             return None;

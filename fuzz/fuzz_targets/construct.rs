@@ -24,7 +24,7 @@ fuzz_target!(|bytes: &[u8]| {
         0 => build.fpr((goal.abs() % 30.0 - 30.0).exp2()),
         1 => build.fpr(goal),
         2 => build.bits_per_key(goal.abs() % 64.0),
-        _ => build.bits_per_key(goal).keyed([1, 2]),
+        _ => build.bits_per_key(goal).secret([1, 2]),
     };
     let filter = match build.finish() {
         Ok(filter) => filter,

@@ -114,9 +114,9 @@ pub(super) fn figure6(options: &Options) -> Result<Figure6, Box<dyn Error>> {
         let key = [scramble(options.seed), scramble(round as u64)];
         let mut keys = load.keys.clone();
         // One layer, by the same code and the same hash: nothing can be learned of queries that nobody knows.
-        let none = StackOptions::new(BITS, Shape::new([], 1.0)?).key(key);
+        let none = StackOptions::new(BITS, Shape::new([], 1.0)?).secret(key);
         let plain = AdaptiveStacked::build(none, &mut keys)?;
-        let options_here = StackOptions::new(BITS, shape.clone()).lifetime(options.lifetime as u64).key(key);
+        let options_here = StackOptions::new(BITS, shape.clone()).lifetime(options.lifetime as u64).secret(key);
         let mut stack = AdaptiveStacked::build(options_here, &mut keys)?;
         let share = |filter: &AdaptiveStacked| {
             strangers.iter().filter(|&&value| filter.contains(value) == Ok(true)).count() as f64 / STRANGERS as f64

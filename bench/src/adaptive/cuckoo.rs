@@ -53,7 +53,7 @@ impl AdaptiveCuckoo {
     pub(crate) fn new(capacity: u64, width: u32, key: [u64; 2]) -> AdaptiveCuckoo {
         let buckets = ((capacity as f64 / FILL / SLOTS as f64).ceil() as usize).max(2);
         AdaptiveCuckoo {
-            hasher: Hasher::keyed(key),
+            hasher: Hasher::secret(key),
             width: width.clamp(4, 14),
             buckets,
             cells: Bits::zeros(buckets * SLOTS * (width.clamp(4, 14) + SELECTOR) as usize),

@@ -41,7 +41,7 @@ impl Learner for AdaptiveStacked {
     fn build(keys: &mut Vec<u64>, key: [u64; 2]) -> Result<AdaptiveStacked, String> {
         let n = keys.len() as u64;
         let shape = Shape::zipf(1.0, 100 * n, 50 * n).map_err(|e| e.to_string())?;
-        let options = StackOptions::new(BITS, shape).lifetime(10 * n).key(key);
+        let options = StackOptions::new(BITS, shape).lifetime(10 * n).secret(key);
         AdaptiveStacked::build(options, keys).map_err(|e| e.to_string())
     }
 
@@ -60,7 +60,7 @@ impl Learner for AdaptiveStacked {
 
 impl Learner for AdaptiveChained {
     fn build(keys: &mut Vec<u64>, key: [u64; 2]) -> Result<AdaptiveChained, String> {
-        AdaptiveChained::build(ChainOptions::new(RATE).key(key), keys).map_err(|e| e.to_string())
+        AdaptiveChained::build(ChainOptions::new(RATE).secret(key), keys).map_err(|e| e.to_string())
     }
 
     fn has(&mut self, key: u64) -> bool {
@@ -114,6 +114,6 @@ impl<F: Learner> Subject for Learning<F> {
     }
 
     fn digest(&self, key: u64) -> Digest {
-        Hasher::keyed(self.key).integer(key)
+        Hasher::secret(self.key).integer(key)
     }
 }

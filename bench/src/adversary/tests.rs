@@ -110,7 +110,7 @@ impl Subject for Denier {
 }
 
 fn denier(capacity: u64, key: [u64; 2], fault: Fault) -> Built {
-    let hasher = Hasher::keyed(key);
+    let hasher = Hasher::secret(key);
     Ok(Box::new(Denier { hasher, capacity, held: HashMap::new(), denied: HashMap::new(), fault, reports: 0 }))
 }
 

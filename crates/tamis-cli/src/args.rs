@@ -101,7 +101,7 @@ pub(crate) struct HashAndLimitArgs {
     pub(crate) seed: u64,
     /// Hash with a random secret key (kept in the file), where others may choose keys or queries; asking takes 2 to 3 times as long
     #[arg(long, conflicts_with = "seed")]
-    pub(crate) keyed: bool,
+    pub(crate) secret: bool,
     #[command(flatten)]
     pub(crate) limits: LimitArgs,
 }
@@ -146,9 +146,9 @@ impl LimitArgs {
 impl HashAndLimitArgs {
     /// What a build gets of this; a secret key is 128 bits from the system.
     pub(crate) fn common(&self, interrupt: &Interrupt) -> Result<Common> {
-        let word = || getrandom::u64().map_err(|e| anyhow!("--keyed: the system gives no random numbers: {e}"));
+        let word = || getrandom::u64().map_err(|e| anyhow!("--secret: the system gives no random numbers: {e}"));
         let common = self.limits.common(interrupt);
-        Ok(if self.keyed { common.keyed([word()?, word()?]) } else { common.seed(self.seed) })
+        Ok(if self.secret { common.secret([word()?, word()?]) } else { common.seed(self.seed) })
     }
 }
 

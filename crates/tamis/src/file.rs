@@ -21,7 +21,7 @@ pub(crate) fn to_file<R>(
     hasher: Hasher,
     write: impl FnOnce(&mut dyn Output) -> Result<R, Error>,
 ) -> Result<R, Error> {
-    let mut out = BufWriter::with_capacity(1 << 20, Target::new(path, hasher.is_keyed(), unnamed)?);
+    let mut out = BufWriter::with_capacity(1 << 20, Target::new(path, hasher.is_secret(), unnamed)?);
     let report = write(&mut out)?;
     out.into_inner().map_err(io::IntoInnerError::into_error)?.commit()?;
     Ok(report)
@@ -272,15 +272,15 @@ mod tests {
         let path = dir.path().join("file");
         let key = [1, 2];
         let pairs = || (0..10u64).map(|key| (key, key));
-        let sets = || crate::sets((0..10u64).map(|key| (key, "a"))).keyed(key);
+        let sets = || crate::sets((0..10u64).map(|key| (key, "a"))).secret(key);
         let writers: [&dyn Fn(); 5] = [
-            &|| assert!(crate::build(0..10u64).keyed(key).finish_to(&path).unwrap().bytes > 0),
+            &|| assert!(crate::build(0..10u64).secret(key).finish_to(&path).unwrap().bytes > 0),
             &|| {
-                let mut keys = crate::stream().keyed(key).partitioned();
+                let mut keys = crate::stream().secret(key).partitioned();
                 keys.push("label", 1u64).unwrap();
                 keys.finish_to(&path).unwrap();
             },
-            &|| assert_eq!(crate::map(pairs()).keyed(key).finish_to(&path).unwrap().keys, 10),
+            &|| assert_eq!(crate::map(pairs()).secret(key).finish_to(&path).unwrap().keys, 10),
             &|| assert!(sets().finish_to(&path).unwrap().bytes > 0),
             &|| {
                 let index = sets().finish().unwrap();

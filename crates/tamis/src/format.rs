@@ -128,7 +128,7 @@ impl Header {
         out[8..10].copy_from_slice(&VERSION.to_le_bytes());
         out[10] = match self.hasher.kind() {
             HashKind::Seeded => 0,
-            HashKind::Keyed => 1,
+            HashKind::Secret => 1,
             HashKind::Mixed => 2,
         };
         out[11] = (self.key_type == KeyType::U64) as u8;
@@ -168,7 +168,7 @@ impl Header {
         let (keys, negatives) = (u64::from_le_bytes(from.array()?), u64::from_le_bytes(from.array()?));
         let hasher = match (hash, b) {
             (0, 0) => Hasher::seeded(a),
-            (1, _) => Hasher::keyed([a, b]),
+            (1, _) => Hasher::secret([a, b]),
             (2, _) => Hasher::seeded(a).mixed(b),
             (0, _) => return Err(FormatError::invalid("header: a seed has 64 bits, the other 64 must be zero")),
             (id, _) => return Err(FormatError::invalid(format!("header: hash is {id}, expected 0, 1 or 2"))),

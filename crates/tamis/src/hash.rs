@@ -96,7 +96,7 @@ impl Salt {
     pub(crate) fn secret(hasher: &Hasher, number: u64) -> Salt {
         // Another key than the one that hashes keys: a key that somebody chose must not hash to a salt.
         let [a, b] = hasher.words;
-        let Digest { hi, lo } = Hasher::keyed([scramble(a), scramble(!b)]).integer(number);
+        let Digest { hi, lo } = Hasher::secret([scramble(a), scramble(!b)]).integer(number);
         Salt { a: hi, b: lo }
     }
 
@@ -177,7 +177,7 @@ pub(crate) enum HashKind {
     /// XXH3 and a multiplication, with a seed.
     Seeded,
     /// SipHash, with a secret.
-    Keyed,
+    Secret,
     /// As seeded, and mixed.
     Mixed,
 }
@@ -199,7 +199,7 @@ impl std::fmt::Debug for Hasher {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         // A secret key does not belong in a log.
         match self.kind {
-            HashKind::Keyed => f.write_str("Hasher::keyed(..)"),
+            HashKind::Secret => f.write_str("Hasher::secret(..)"),
             HashKind::Seeded => write!(f, "Hasher::seeded({})", self.words[0]),
             HashKind::Mixed => write!(f, "Hasher::seeded({}), mixed", self.words[0]),
         }
@@ -213,14 +213,14 @@ impl Hasher {
     }
 
     /// SipHash-2-4-128 with a secret key, for keys or queries chosen by an adversary.
-    pub fn keyed(key: [u64; 2]) -> Hasher {
-        Hasher { kind: HashKind::Keyed, words: key, integer: 0 }
+    pub fn secret(key: [u64; 2]) -> Hasher {
+        Hasher { kind: HashKind::Secret, words: key, integer: 0 }
     }
 
     /// The same hash, its digests mixed; a secret needs no mixing.
     pub(crate) fn mixed(self, number: u64) -> Hasher {
         match self.kind {
-            HashKind::Keyed => self,
+            HashKind::Secret => self,
             HashKind::Seeded | HashKind::Mixed => {
                 Hasher { kind: HashKind::Mixed, words: [self.words[0], number], ..self }
             }
@@ -234,19 +234,19 @@ impl Hasher {
 
     /// The keyed hash with a secret that the operating system draws.
     #[cfg(feature = "build")]
-    pub fn secret() -> std::io::Result<Hasher> {
-        Ok(Hasher::keyed([getrandom::u64()?, getrandom::u64()?]))
+    pub fn random_secret() -> std::io::Result<Hasher> {
+        Ok(Hasher::secret([getrandom::u64()?, getrandom::u64()?]))
     }
 
     /// The keyed hash with this key, or with a secret.
     #[cfg(feature = "build")]
-    pub(crate) fn keyed_or_secret(key: Option<[u64; 2]>) -> std::io::Result<Hasher> {
-        key.map_or_else(Hasher::secret, |key| Ok(Hasher::keyed(key)))
+    pub(crate) fn secret_or_random(key: Option<[u64; 2]>) -> std::io::Result<Hasher> {
+        key.map_or_else(Hasher::random_secret, |key| Ok(Hasher::secret(key)))
     }
 
     /// Whether this is the keyed hash.
-    pub fn is_keyed(&self) -> bool {
-        self.kind == HashKind::Keyed
+    pub fn is_secret(&self) -> bool {
+        self.kind == HashKind::Secret
     }
 
     pub(crate) fn kind(&self) -> HashKind {
@@ -277,7 +277,7 @@ impl Hasher {
     #[inline(never)]
     fn careful_bytes(&self, key: &[u8]) -> Digest {
         match self.kind {
-            HashKind::Keyed => self.sip(key),
+            HashKind::Secret => self.sip(key),
             HashKind::Seeded | HashKind::Mixed => self.mix(self.seeded_bytes(key)),
         }
     }
@@ -295,7 +295,7 @@ impl Hasher {
     #[inline(never)]
     fn careful_integer(&self, key: u64) -> Digest {
         match self.kind {
-            HashKind::Keyed => self.sip(&key.to_le_bytes()),
+            HashKind::Secret => self.sip(&key.to_le_bytes()),
             HashKind::Seeded | HashKind::Mixed => self.mix(self.seeded_integer(key)),
         }
     }
@@ -421,7 +421,7 @@ mod tests {
         assert_eq!(scramble(0), 0xe220_a839_7b1d_cdaf);
         // The reference vector of SipHash-2-4-128: key 00..0f, message 00.
         let key = [0x0706_0504_0302_0100, 0x0f0e_0d0c_0b0a_0908];
-        let sip = Hasher::keyed(key).bytes(&[0]);
+        let sip = Hasher::secret(key).bytes(&[0]);
         assert_eq!(sip.hi.to_le_bytes(), [0xda, 0x87, 0xc1, 0xd8, 0x6b, 0x99, 0xaf, 0x44]);
         assert_eq!(sip.lo.to_le_bytes(), [0x34, 0x76, 0x59, 0x11, 0x9b, 0x22, 0xfc, 0x45]);
     }
@@ -449,7 +449,7 @@ mod tests {
         assert_eq!(hasher.integer(7), hasher.mix(Hasher::seeded(0).integer(7)));
         assert_eq!(hasher.bytes(b"a"), hasher.mix(Hasher::seeded(0).bytes(b"a")));
         assert_eq!(hasher.unmixed(), Hasher::seeded(0));
-        assert_eq!(Hasher::keyed([1, 2]).mixed(3), Hasher::keyed([1, 2]));
+        assert_eq!(Hasher::secret([1, 2]).mixed(3), Hasher::secret([1, 2]));
     }
 
     #[test]

@@ -200,7 +200,7 @@ impl Inputs {
             message += ", ...";
         }
         anyhow!(
-            "{message}; expected none, or --on-conflict keep (they are keys) or drop (they are excluded), or --keyed where two lines differ (their digests were made equal)"
+            "{message}; expected none, or --on-conflict keep (they are keys) or drop (they are excluded), or --secret where two lines differ (their digests were made equal)"
         )
     }
 }

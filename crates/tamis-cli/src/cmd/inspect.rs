@@ -27,7 +27,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     let filter = open(&args.filter)?;
     let hasher = filter.hasher();
     // The secret of a keyed filter stays in the file.
-    let seed = (!hasher.is_keyed()).then(|| hasher.words()[0]);
+    let seed = (!hasher.is_secret()).then(|| hasher.words()[0]);
     let bytes = filter.as_bytes().len() as u64;
     let (bits, bound) = (bits_per_key(bytes, filter.len()), bound(&filter));
     if args.json {
@@ -37,7 +37,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
             "keys": filter.len(),
             "excluded": filter.negatives(),
             "key_type": filter.key_type().to_string(),
-            "hash": if hasher.is_keyed() { "siphash-2-4-128" } else { "xxh3-128" },
+            "hash": if hasher.is_secret() { "siphash-2-4-128" } else { "xxh3-128" },
             "seed": seed,
             "bytes": bytes,
             "bits_per_key": bits,

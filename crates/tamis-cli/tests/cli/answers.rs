@@ -196,7 +196,7 @@ fn reports_in_json_have_their_fields() {
 
     let inspected = dir.run("inspect k.tamis --json").json(0);
     let expected = "bits_per_key bound_bits_per_key bytes key_type excluded file groups hash keys layers overhead \
-                    partitions rate seed shards version";
+                    partitions fpr seed shards version";
     assert_eq!(fields(&inspected), expected);
     assert_eq!((&inspected["hash"], &inspected["seed"]), (&json!("xxh3-128"), &json!(7)));
     assert_eq!(inspected["version"], json!(1));
@@ -237,7 +237,7 @@ fn help_names_every_option_and_fits_a_terminal() {
     for (command, options) in [
         (
             "build",
-            "--output --fpr --bits-per-key --exclude --exact --allow --on-conflict --kind --effort --seed --keyed --memory --disk --tmp --threads --json --partition-column",
+            "--output --fpr --bits-per-key --exclude --exact --allow --on-conflict --kind --effort --seed --secret --memory --disk --tmp --threads --json --partition-column",
         ),
         ("query", "--invert --count --tsv --json --partition --partition-column"),
         ("inspect", "--json"),

@@ -31,7 +31,7 @@ fn keyed_filters_differ_and_keep_their_secret() {
     let dir = TestDir::new();
     dir.put("keys.txt", "one\ntwo\nthree\n");
     for name in ["a.tamis", "b.tamis"] {
-        dir.run(&format!("build --keyed keys.txt -o {name}")).text(0);
+        dir.run(&format!("build --secret keys.txt -o {name}")).text(0);
         dir.run(&format!("verify {name} --keys keys.txt")).text(0);
     }
     let (a, b) = (dir.read("a.tamis"), dir.read("b.tamis"));
@@ -48,7 +48,7 @@ fn keyed_filters_differ_and_keep_their_secret() {
             assert!(!text.contains(&form) && !json.to_string().contains(&form));
         }
     }
-    assert!(dir.error("build --keyed --seed 1 keys.txt -o out.tamis").contains("cannot be used with"));
+    assert!(dir.error("build --secret --seed 1 keys.txt -o out.tamis").contains("cannot be used with"));
 }
 
 /// Builds the deny list with these options; the rate and the bits per key it has.

@@ -251,7 +251,7 @@ fn seeds_threads_and_memory() {
     let plain = build("");
     assert!(plain == build("--threads 1"));
     assert!(plain == build("--seed 0") && plain != build("--seed 1"));
-    assert!(build("--keyed") != build("--keyed"));
+    assert!(build("--secret") != build("--secret"));
     let inspected = dir.run("map inspect m.tamis").text(0);
     assert!(inspected.contains("hash        SipHash-2-4-128, secret key\n"), "{inspected}");
     assert_eq!(dir.run("map inspect m.tamis --json").json(0)["seed"], json!(null));
@@ -459,7 +459,7 @@ fn words_of_the_command_line() {
     for (command, options) in [
         (
             "build",
-            "--output --kind --fingerprint --width --alphabet --values --effort --layout --seed --keyed --memory --disk --tmp --threads --key-column --value-column --integers --json",
+            "--output --kind --fingerprint --width --alphabet --values --effort --layout --seed --secret --memory --disk --tmp --threads --key-column --value-column --integers --json",
         ),
         ("get", "--all --count --json --column --integers"),
         ("inspect", "--json"),

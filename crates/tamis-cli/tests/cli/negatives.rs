@@ -19,7 +19,7 @@ fn excluded_keys_never_match() {
         "--kind cascade-bloom",
         "--effort smallest --exact",
         "--layout local",
-        "--keyed",
+        "--secret",
     ] {
         let report = dir.run(&format!("build {deny} --exclude {allow} -o d.tamis {more}")).text(0);
         let words: Vec<_> = report.lines().map(|line| line.split_whitespace().next().unwrap()).collect();
@@ -198,7 +198,7 @@ fn a_conflict_is_named_or_settled() {
     assert_eq!(
         dir.error(build),
         "2 keys are both wanted and excluded: deny.txt line 3 = more.txt line 1, deny.txt line 4 = allow.txt line 2; \
-         expected none, or --on-conflict keep (they are keys) or drop (they are excluded), or --keyed where two lines differ \
+         expected none, or --on-conflict keep (they are keys) or drop (they are excluded), or --secret where two lines differ \
          (their digests were made equal)"
     );
     let report = dir.run(&format!("{build} --on-conflict keep")).text(0);

@@ -13,7 +13,7 @@ fn a_file_with_a_secret_is_for_its_owner() {
     for line in ["build keys.txt", "map build pairs.tsv", "sets build keys.txt"] {
         // Others may read the files of this shell.
         dir.put("open.sh", format!("umask 022; exec {} $*", env!("CARGO_BIN_EXE_tamis")));
-        for (more, mode) in [("--keyed", 0o600), ("", 0o644)] {
+        for (more, mode) in [("--secret", 0o600), ("", 0o644)] {
             let run: Run = dir.around("sh", &format!("open.sh {line} {more} -o out.tamis")).output().unwrap().into();
             run.text(0);
             assert_eq!(fs::metadata(dir.path("out.tamis")).unwrap().mode() & 0o777, mode, "{line} {more}");
@@ -21,7 +21,7 @@ fn a_file_with_a_secret_is_for_its_owner() {
         }
     }
     // A change leaves it so.
-    dir.run("sets build keys.txt --kind bloom --keyed -o out.tamis").text(0);
+    dir.run("sets build keys.txt --kind bloom --secret -o out.tamis").text(0);
     dir.put("more.txt", "11\n");
     dir.run("sets add out.tamis more.txt").text(0);
     dir.run("sets remove out.tamis keys -o less.tamis").text(0);

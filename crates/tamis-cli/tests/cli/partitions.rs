@@ -22,7 +22,7 @@ const COLUMNS: &str = "--column serial --partition-column issuer";
 #[test]
 fn every_listed_pair_is_right() {
     let dir = dir();
-    for more in ["--exact", "--fpr 0.01", "--exact --integers", "--exact --keyed --memory 4M", "--bits-per-key 20"] {
+    for more in ["--exact", "--fpr 0.01", "--exact --integers", "--exact --secret --memory 4M", "--bits-per-key 20"] {
         let integers = if more.contains("integers") { "--integers" } else { "" };
         let build = format!("build revoked.tsv {COLUMNS} --exclude valid.tsv -o r.tamis {more}");
         let report = dir.run(&build).text(0);

@@ -498,7 +498,7 @@ fn changes_that_are_refused_change_nothing() {
     let dir = TestDir::new();
     dir.feed("sets build --pairs -o a.tamis", "ann\tred\nbob\tblue\n").text(0);
     dir.feed("sets build --pairs -o seven.tamis --seed 7", "ann\tred\n").text(0);
-    dir.feed("sets build --pairs -o keyed.tamis --keyed", "ann\tred\n").text(0);
+    dir.feed("sets build --pairs -o keyed.tamis --secret", "ann\tred\n").text(0);
     dir.feed("sets build --pairs --integers -o numbers.tamis", "1\tred\n").text(0);
     for k in [5, 6] {
         dir.feed(&format!("sets build g=- --kmer {k} -o k{k}.tamis"), ">g\nACGTTGCATT\n").text(0);
@@ -625,7 +625,7 @@ fn help_names_every_option_and_fits_a_terminal() {
     for (command, options) in [
         (
             "build",
-            "--output --pairs --column --set-column --kmer --kind --absent --present --bits-per-pair --counts --room --no-existence --seed --keyed --memory --disk --tmp --threads --trim --lowercase --integers --json",
+            "--output --pairs --column --set-column --kmer --kind --absent --present --bits-per-pair --counts --room --no-existence --seed --secret --memory --disk --tmp --threads --trim --lowercase --integers --json",
         ),
         ("query", "--found --ids --counts --threshold --union --intersection --tally --json --column --integers"),
         ("add", "--output --pairs --column --set-column --memory --threads --json"),

@@ -46,8 +46,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let file = folder.path().join("hosts.redb");
     // Filters of the same rate; the plain one is a quotient filter, which the broom filter is a relative of. The keys are fixed here so that every
     // run prints the same; `Broom::new` takes a secret of the operating system's.
-    let broom = Broom::with(&Options::new(KeyType::Bytes, keys.len() as u64, RATE).key([1, 2]))?;
-    let mut plain = Quotient::new(KeyType::Bytes, Hasher::keyed([3, 4]), keys.len() as u64, RATE)?;
+    let broom = Broom::with(&Options::new(KeyType::Bytes, keys.len() as u64, RATE).secret([1, 2]))?;
+    let mut plain = Quotient::new(KeyType::Bytes, Hasher::secret([3, 4]), keys.len() as u64, RATE)?;
     let store = Store::open(&file, *broom.hasher())?;
     let mut hosts = Guarded::new(broom, store);
     for (number, key) in (0..).zip(&keys) {

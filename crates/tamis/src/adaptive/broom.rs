@@ -114,7 +114,7 @@ impl Broom {
         let Options { capacity, rate, block, moved, .. } = *options;
         let none = BuildError::BroomSize { keys: capacity, rate, remainder: MAX_REMAINDER, most: MAX_KEYS };
         let plan = plan(capacity, rate, block.words(), moved).ok_or(none)?;
-        let hasher = Hasher::keyed_or_secret(options.key)?;
+        let hasher = Hasher::secret_or_random(options.secret)?;
         Ok(Broom::of(rate, moved, options.grows, Frontier::new(hasher, options.key_type), Table::new(plan)))
     }
 

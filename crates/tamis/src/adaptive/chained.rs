@@ -37,7 +37,7 @@ pub struct ChainOptions {
     rate: f64,
     rebuild_every: Option<u64>,
     max_false_positives: Option<u64>,
-    key: Option<[u64; 2]>,
+    secret: Option<[u64; 2]>,
 }
 
 brief_debug!(ChainOptions, it => rate: it.rate, every: it.rebuild_every, most: it.max_false_positives);
@@ -45,7 +45,7 @@ brief_debug!(ChainOptions, it => rate: it.rate, every: it.rebuild_every, most: i
 impl ChainOptions {
     /// A first filter with at most this rate for unlisted keys.
     pub fn new(rate: f64) -> ChainOptions {
-        ChainOptions { rate, rebuild_every: None, max_false_positives: None, key: None }
+        ChainOptions { rate, rebuild_every: None, max_false_positives: None, secret: None }
     }
 
     /// How many new false positives make another exact bit; unless set, one for every 64 keys, and 16 at least.
@@ -61,8 +61,8 @@ impl ChainOptions {
     }
 
     /// The secret key of the hash. Otherwise the operating system draws one.
-    pub fn key(mut self, key: [u64; 2]) -> ChainOptions {
-        self.key = Some(key);
+    pub fn secret(mut self, secret: [u64; 2]) -> ChainOptions {
+        self.secret = Some(secret);
         self
     }
 }
@@ -130,9 +130,9 @@ impl AdaptiveChained {
     /// # Errors
     /// Keys that cannot be read; a rate below 2^-32 or no rate.
     pub fn build<M: Keys>(options: ChainOptions, keys: &mut M) -> Result<AdaptiveChained, LearnError<M::Error>> {
-        let ChainOptions { rate, rebuild_every, max_false_positives, key } = options;
+        let ChainOptions { rate, rebuild_every, max_false_positives, secret } = options;
         let width = width(rate)?;
-        let (set, digests) = KeySet::new(key, keys)?;
+        let (set, digests) = KeySet::new(secret, keys)?;
         Ok(AdaptiveChained {
             first: layer(&digests, Values::Fingerprints, width, 0, &set.hasher)?,
             rebuild_every: rebuild_every.unwrap_or((set.keys / 64).max(16)),

@@ -121,7 +121,7 @@ pub(crate) fn read(bytes: impl Into<Bytes>, kind: Kind) -> Result<Read, FormatEr
     if header.form != Form::Adaptive {
         return Err(FormatError::Form { found: header.form.name(), expected: kind.name() });
     }
-    FormatError::check(header.hasher.is_keyed(), || "header: an adaptive filter without a secret key")?;
+    FormatError::check(header.hasher.is_secret(), || "header: an adaptive filter without a secret key")?;
     let (found, expected) = (from.u8()?, kind as u8);
     let reason = || format!("directory: kind is {found}, expected {expected} ({})", kind.name());
     FormatError::check(found == expected, reason)?;

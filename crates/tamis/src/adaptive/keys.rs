@@ -30,7 +30,7 @@ use crate::hash::{Digest, Hasher, Key, KeyType, Mismatch, Salt};
 ///         Ok(())
 ///     }
 /// }
-/// assert!(Names("/no/such/file".into()).each(&Hasher::keyed([1, 2]), &mut |_| ()).is_err());
+/// assert!(Names("/no/such/file".into()).each(&Hasher::secret([1, 2]), &mut |_| ()).is_err());
 /// ```
 pub trait Keys {
     /// What goes wrong when they are read.
@@ -131,7 +131,7 @@ pub(crate) struct KeySet {
 impl KeySet {
     /// Reads the keys for the first time; returns them sorted and distinct too. Without a secret the operating system draws one.
     pub(super) fn new<M: Keys>(secret: Option<[u64; 2]>, keys: &mut M) -> Learned<(KeySet, Vec<Digest>), M> {
-        let hasher = Hasher::keyed_or_secret(secret).map_err(BuildError::from)?;
+        let hasher = Hasher::secret_or_random(secret).map_err(BuildError::from)?;
         KeySet { hasher, key_type: keys.key_type(), keys: 0, sum: 0 }.gather(keys, |_| true)
     }
 

@@ -100,19 +100,19 @@ fn hashes(frontier: &Frontier) -> [Hashes; 2] {
 impl LargeBroom {
     /// An empty filter for `capacity` keys that keeps this rate; the secret is the operating system's.
     pub fn new(key_type: KeyType, capacity: u64, rate: f64) -> Result<LargeBroom, BuildError> {
-        LargeBroom::with(Hasher::secret()?, key_type, capacity, rate)
+        LargeBroom::with(Hasher::random_secret()?, key_type, capacity, rate)
     }
 
     /// The same with a given secret.
     ///
     /// ```
     /// use tamis::adaptive::{Adapt, LargeBroom};
-    /// let broom = LargeBroom::keyed([1, 2], tamis::KeyType::U64, 1000, 1e-9)?;
+    /// let broom = LargeBroom::with_secret([1, 2], tamis::KeyType::U64, 1000, 1e-9)?;
     /// assert_eq!((broom.len(), broom.capacity()), (0, 1000));
     /// # Ok::<(), tamis::Error>(())
     /// ```
-    pub fn keyed(secret: [u64; 2], key_type: KeyType, capacity: u64, rate: f64) -> Result<LargeBroom, BuildError> {
-        LargeBroom::with(Hasher::keyed(secret), key_type, capacity, rate)
+    pub fn with_secret(secret: [u64; 2], key_type: KeyType, capacity: u64, rate: f64) -> Result<LargeBroom, BuildError> {
+        LargeBroom::with(Hasher::secret(secret), key_type, capacity, rate)
     }
 
     fn with(hasher: Hasher, key_type: KeyType, capacity: u64, rate: f64) -> Result<LargeBroom, BuildError> {

@@ -119,7 +119,7 @@ impl Sizes {
 impl AdaptiveQuotient {
     /// An empty filter for `capacity` keys and a rate of at most a half, with a secret of the operating system's.
     pub fn new(key_type: KeyType, capacity: u64, rate: f64) -> Result<AdaptiveQuotient, BuildError> {
-        AdaptiveQuotient::with(key_type, capacity, rate, DEFAULT_STEPS, Hasher::secret()?)
+        AdaptiveQuotient::with(key_type, capacity, rate, DEFAULT_STEPS, Hasher::random_secret()?)
     }
 
     /// The same with this secret, and `steps` keys (4 to 128) moved for a repair. With more of them, fewer keys have longer fingerprints at a time: the
@@ -128,12 +128,12 @@ impl AdaptiveQuotient {
     /// ```
     /// use tamis::adaptive::{Adapt, AdaptiveQuotient};
     /// use tamis::KeyType;
-    /// let of = |steps| AdaptiveQuotient::keyed(KeyType::U64, 10_000, 0.01, steps, [1, 2]);
+    /// let of = |steps| AdaptiveQuotient::with_secret(KeyType::U64, 10_000, 0.01, steps, [1, 2]);
     /// assert!(of(64)?.bytes() < of(16)?.bytes());
     /// # Ok::<(), tamis::Error>(())
     /// ```
-    pub fn keyed(key_type: KeyType, capacity: u64, rate: f64, steps: u32, key: [u64; 2]) -> Result<Self, BuildError> {
-        AdaptiveQuotient::with(key_type, capacity, rate, steps, Hasher::keyed(key))
+    pub fn with_secret(key_type: KeyType, capacity: u64, rate: f64, steps: u32, key: [u64; 2]) -> Result<Self, BuildError> {
+        AdaptiveQuotient::with(key_type, capacity, rate, steps, Hasher::secret(key))
     }
 
     fn with(key_type: KeyType, capacity: u64, rate: f64, steps: u32, hasher: Hasher) -> Result<Self, BuildError> {

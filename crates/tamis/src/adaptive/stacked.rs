@@ -56,7 +56,7 @@ use window::{Verdict, Window};
 pub struct StackOptions {
     goal: StackGoal,
     shape: Shape,
-    key: Option<[u64; 2]>,
+    secret: Option<[u64; 2]>,
     sample: u64,
     memory: u64,
 }
@@ -67,7 +67,7 @@ impl StackOptions {
     /// Bloom layers of so many bits per key in all, for queries of this shape; the best stack in the end, however long it takes.
     pub fn new(bits: f64, shape: Shape) -> StackOptions {
         let goal = StackGoal { base: Base::Bloom, bits, lifetime: None };
-        StackOptions { goal, shape, key: None, sample: 200_000, memory: 1 << 24 }
+        StackOptions { goal, shape, secret: None, sample: 200_000, memory: 1 << 24 }
     }
 
     /// Layers of another kind: Bloom, cuckoo or quotient filters.
@@ -83,8 +83,8 @@ impl StackOptions {
     }
 
     /// The secret key of the hash. Otherwise the operating system draws one.
-    pub fn key(mut self, key: [u64; 2]) -> StackOptions {
-        self.key = Some(key);
+    pub fn secret(mut self, secret: [u64; 2]) -> StackOptions {
+        self.secret = Some(secret);
         self
     }
 
@@ -199,9 +199,9 @@ impl AdaptiveStacked {
     /// # Errors
     /// Keys that cannot be read; a [`Base`] that takes no keys after it was built; bits per key that are too few or no number.
     pub fn build<M: Keys>(options: StackOptions, keys: &mut M) -> Result<AdaptiveStacked, LearnError<M::Error>> {
-        let StackOptions { goal, shape, key, sample, memory } = options;
+        let StackOptions { goal, shape, secret, sample, memory } = options;
         goal.check()?;
-        let (set, digests) = KeySet::new(key, keys)?;
+        let (set, digests) = KeySet::new(secret, keys)?;
         let mut filter = AdaptiveStacked {
             set,
             plan: goal.plan(digests.len() as u64, &shape),

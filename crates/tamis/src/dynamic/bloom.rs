@@ -16,7 +16,7 @@ use crate::leaves::{Entry, Leaf};
 ///
 /// Without a secret others can choose keys. They cannot stop the filter or slow it down, but [`rate`](Bloom::fpr) is no longer
 /// right: keys whose bits are all different raise it, from 1 % to 8 % in a classic filter at its capacity, and some strangers pass for sure.
-/// If others choose keys, give the filter a keyed hash: see [`Hasher::secret`].
+/// If others choose keys, give the filter a keyed hash: see [`Hasher::random_secret`].
 ///
 /// ```
 /// use tamis::{Bloom, KeyType, Filter, Hasher};

@@ -16,7 +16,7 @@ use crate::leaves::{Entry, cuckoo};
 ///
 /// Without a secret the table has a random number, and other bytes in each filter with the same keys: if the places of keys were
 /// known in advance, nine keys could be chosen that fill it. The number is in the snapshot. If others choose keys and can read the
-/// snapshot too, give the filter a keyed hash: see [`Hasher::secret`]. The bytes then follow from the secret and from what was done.
+/// snapshot too, give the filter a keyed hash: see [`Hasher::random_secret`]. The bytes then follow from the secret and from what was done.
 ///
 /// ```
 /// use tamis::{Cuckoo, KeyType, Filter, Hasher};
@@ -37,7 +37,7 @@ brief_debug!(Cuckoo, it => keys: it.len(), capacity: it.capacity(), bytes: it.0.
 
 /// The number of a new table. With a secret nobody knows the places of keys, whatever it is.
 fn number(hasher: &Hasher) -> u32 {
-    if hasher.is_keyed() { 0 } else { random_number() }
+    if hasher.is_secret() { 0 } else { random_number() }
 }
 
 of_layer!(Cuckoo);

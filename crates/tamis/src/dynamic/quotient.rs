@@ -25,7 +25,7 @@ use crate::math::quotient::size;
 
 /// A quotient filter that keys can be added to and taken out of.
 ///
-/// If others choose keys and can read the snapshot too, give the filter a keyed hash: see [`Hasher::secret`]. Without one they can
+/// If others choose keys and can read the snapshot too, give the filter a keyed hash: see [`Hasher::random_secret`]. Without one they can
 /// compute which keys share a fingerprint, and keys that crowd in the table.
 ///
 /// ```

@@ -96,7 +96,7 @@ macro_rules! setters {
             /// Without a secret everybody can compute which keys match, and whoever supplies keys can make different ones with equal
             /// digests, which then count as one key. Chosen keys cannot stop a build or make it much larger. A query takes 2.0 to 2.2
             /// times as long with a secret for names, about 3 times for integers.
-            keyed(key: [u64; 2]) => $($common.)*hasher = crate::hash::Hasher::keyed(key);
+            secret(secret: [u64; 2]) => $($common.)*hasher = crate::hash::Hasher::secret(secret);
 
             /// Sets how hard to look for a smaller file.
             effort(effort: crate::plan::Effort) => $($common.)*effort = effort;

@@ -205,7 +205,7 @@ impl Filter {
         let hasher = &self.header.hasher;
         match hasher.kind() {
             HashKind::Mixed => hasher.mix(label.mix(key.digest(&hasher.unmixed()))),
-            HashKind::Seeded | HashKind::Keyed => label.mix(key.digest(hasher)),
+            HashKind::Seeded | HashKind::Secret => label.mix(key.digest(hasher)),
         }
     }
 

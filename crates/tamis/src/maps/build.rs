@@ -298,7 +298,7 @@ impl Collector {
             return Err(BuildError::TooManyKeys { keys: counted.keys, place: "file" }.into());
         }
         let mut hasher = common.hasher;
-        if !hasher.is_keyed() && pairs.is_crowded(bits, &stop)? {
+        if !hasher.is_secret() && pairs.is_crowded(bits, &stop)? {
             hasher = hasher.mixed(pairs.set_hash(&stop)?);
             pairs = pairs.mapped(|digest| hasher.mix(digest), &stop)?;
         }

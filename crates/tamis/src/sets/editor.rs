@@ -366,7 +366,7 @@ fn unlike(ours: &Index, (hasher, key_type, kmer): (Hasher, Option<KeyType>, u32)
     if ours.hasher == hasher {
         return None;
     }
-    Some(match (ours.hasher.is_keyed(), hasher.is_keyed()) {
+    Some(match (ours.hasher.is_secret(), hasher.is_secret()) {
         (false, false) => Difference::Seeds { ours: ours.hasher.words()[0], theirs: hasher.words()[0] },
         (true, true) => Difference::Secrets,
         _ => Difference::OneSecret,

@@ -21,39 +21,39 @@ use super::repair::IntegratedVariant;
 const KEY: [u64; 2] = [0x0123_4567_89ab_cdef, 0xfedc_ba98_7654_3210];
 
 pub(super) fn broom(capacity: u64, rate: f64) -> Broom {
-    Broom::with(&Options::new(KeyType::U64, capacity, rate).key(KEY)).unwrap()
+    Broom::with(&Options::new(KeyType::U64, capacity, rate).secret(KEY)).unwrap()
 }
 
 pub(super) fn small(capacity: u64, rate: f64) -> Broom {
-    Broom::with(&Options::new(KeyType::U64, capacity, rate).key(KEY).block(Block::Small)).unwrap()
+    Broom::with(&Options::new(KeyType::U64, capacity, rate).secret(KEY).block(Block::Small)).unwrap()
 }
 
 pub(super) fn large(capacity: u64, rate: f64) -> Broom {
-    Broom::with(&Options::new(KeyType::U64, capacity, rate).key(KEY).block(Block::Large).moved(9)).unwrap()
+    Broom::with(&Options::new(KeyType::U64, capacity, rate).secret(KEY).block(Block::Large).moved(9)).unwrap()
 }
 
 pub(super) fn low(capacity: u64, rate: f64) -> LargeBroom {
-    LargeBroom::keyed(KEY, KeyType::U64, capacity, rate).unwrap()
+    LargeBroom::with_secret(KEY, KeyType::U64, capacity, rate).unwrap()
 }
 
 pub(super) fn growing(capacity: u64, rate: f64) -> Broom {
-    Broom::with(&Options::new(KeyType::U64, capacity / 20, rate).key(KEY).growing()).unwrap()
+    Broom::with(&Options::new(KeyType::U64, capacity / 20, rate).secret(KEY).growing()).unwrap()
 }
 
 pub(super) fn quotients(capacity: u64, rate: f64) -> QuotientCascade {
-    CascadeOptions::new(KeyType::U64, capacity, rate).key(KEY).build().unwrap()
+    CascadeOptions::new(KeyType::U64, capacity, rate).secret(KEY).build().unwrap()
 }
 
 pub(super) fn cuckoos(capacity: u64, rate: f64) -> CuckooCascade {
-    CascadeOptions::new(KeyType::U64, capacity, rate).key(KEY).steps(8).build().unwrap()
+    CascadeOptions::new(KeyType::U64, capacity, rate).secret(KEY).steps(8).build().unwrap()
 }
 
 fn bloom(capacity: u64, rate: f64) -> AdaptiveBloom {
-    CascadeOptions::new(KeyType::U64, capacity, rate).key(KEY).steps(8).build().unwrap()
+    CascadeOptions::new(KeyType::U64, capacity, rate).secret(KEY).steps(8).build().unwrap()
 }
 
 pub(super) fn extended(capacity: u64, rate: f64) -> AdaptiveQuotient {
-    AdaptiveQuotient::keyed(KeyType::U64, capacity, rate, 16, KEY).unwrap()
+    AdaptiveQuotient::with_secret(KeyType::U64, capacity, rate, 16, KEY).unwrap()
 }
 
 /// Removal where a filter has it, so that one law book serves all filters.
@@ -436,9 +436,9 @@ book!(adaptive_quotient, extended, true);
 fn files_of_filters_that_learn_are_golden() {
     let mut keys: Vec<u64> = (0..500).collect();
     let shape = Shape::zipf(1.0, 5000, 5000).unwrap();
-    let options = StackOptions::new(8.0, shape).lifetime(20_000).key(KEY);
+    let options = StackOptions::new(8.0, shape).lifetime(20_000).secret(KEY);
     let mut stack = AdaptiveStacked::build(options, &mut keys).unwrap();
-    let mut chain = AdaptiveChained::build(ChainOptions::new(0.05).rebuild_every(20).key(KEY), &mut keys).unwrap();
+    let mut chain = AdaptiveChained::build(ChainOptions::new(0.05).rebuild_every(20).secret(KEY), &mut keys).unwrap();
     // Some strangers are asked for again and again.
     for query in 0..20_000u64 {
         let stranger = (1 << 40) + mix(query) % (1 + mix(query + 1) % 1000);
@@ -511,7 +511,7 @@ fn every_filter_has_its_own_secret() {
 /// Delete, insert and replay, after growing while keys went: what is remembered must have grown too.
 #[test]
 fn a_filter_that_grew_remembers_what_was_deleted() {
-    let mut filter = Broom::with(&Options::new(KeyType::U64, 16, 1.0 / 64.0).key(KEY).growing()).unwrap();
+    let mut filter = Broom::with(&Options::new(KeyType::U64, 16, 1.0 / 64.0).secret(KEY).growing()).unwrap();
     let mut map = Memory::new();
     let mut live = vec![];
     for key in 0..30_000u64 {
@@ -625,7 +625,7 @@ fn a_dictionary_that_fails_is_still_asked_rightly() {
 
 #[test]
 fn filter_and_dictionary_agree() {
-    let filter = Broom::with(&Options::new(KeyType::Bytes, 100, 0.1).key(KEY).growing()).unwrap();
+    let filter = Broom::with(&Options::new(KeyType::Bytes, 100, 0.1).secret(KEY).growing()).unwrap();
     let mut guarded = Guarded::new(filter, MemoryDictionary::<String, u64>::new());
     let mut expected = std::collections::HashMap::new();
     let mut random = Random(3);

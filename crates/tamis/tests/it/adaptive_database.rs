@@ -142,7 +142,7 @@ fn through_transactions<F: Remove>(file: &Path, filter: F, keys: u64) {
 #[test]
 fn a_broom_filter_and_its_database_stay_together() {
     let folder = tempfile::tempdir().unwrap();
-    let options = Options::new(KeyType::Bytes, 300, 1.0 / 64.0).key([1, 2]);
+    let options = Options::new(KeyType::Bytes, 300, 1.0 / 64.0).secret([1, 2]);
     through_transactions(&folder.path().join("broom.redb"), Broom::with(&options).unwrap(), 240);
 }
 
@@ -150,6 +150,6 @@ fn a_broom_filter_and_its_database_stay_together() {
 fn a_broom_filter_of_large_remainders_and_its_database_stay_together() {
     let folder = tempfile::tempdir().unwrap();
     // The highest rate that it has, so that there is something to repair.
-    let filter = LargeBroom::keyed([1, 2], KeyType::Bytes, 300, 0.5).unwrap();
+    let filter = LargeBroom::with_secret([1, 2], KeyType::Bytes, 300, 0.5).unwrap();
     through_transactions(&folder.path().join("large.redb"), filter, 240);
 }

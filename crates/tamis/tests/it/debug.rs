@@ -57,10 +57,10 @@ where
 
 #[test]
 fn adaptive_filters_and_their_options_are_brief() {
-    let cascade = CascadeOptions::new(KeyType::U64, 2 * KEYS, 0.01).key(SECRET);
-    let broom = Options::new(KeyType::U64, 2 * KEYS, 0.01).key(SECRET);
-    let chain = ChainOptions::new(0.01).rebuild_every(50).key(SECRET);
-    let stack = StackOptions::new(8.0, Shape::zipf(1.0, 5000, 5000).unwrap()).key(SECRET);
+    let cascade = CascadeOptions::new(KeyType::U64, 2 * KEYS, 0.01).secret(SECRET);
+    let broom = Options::new(KeyType::U64, 2 * KEYS, 0.01).secret(SECRET);
+    let chain = ChainOptions::new(0.01).rebuild_every(50).secret(SECRET);
+    let stack = StackOptions::new(8.0, Shape::zipf(1.0, 5000, 5000).unwrap()).secret(SECRET);
     check("CascadeOptions", &cascade);
     check("Options", &broom);
     check("ChainOptions", &chain);
@@ -69,8 +69,8 @@ fn adaptive_filters_and_their_options_are_brief() {
     removing::<CuckooCascade>("CuckooCascade", cascade.build().unwrap());
     adaptive::<AdaptiveBloom>("AdaptiveBloom", cascade.build().unwrap());
     removing("Broom", Broom::with(&broom).unwrap());
-    removing("LargeBroom", LargeBroom::keyed(SECRET, KeyType::U64, 2 * KEYS, 0.001).unwrap());
-    removing("AdaptiveQuotient", AdaptiveQuotient::keyed(KeyType::U64, 2 * KEYS, 0.01, 32, SECRET).unwrap());
+    removing("LargeBroom", LargeBroom::with_secret(SECRET, KeyType::U64, 2 * KEYS, 0.001).unwrap());
+    removing("AdaptiveQuotient", AdaptiveQuotient::with_secret(KeyType::U64, 2 * KEYS, 0.01, 32, SECRET).unwrap());
     let mut keys: Vec<u64> = (0..KEYS).collect();
     let mut chained = AdaptiveChained::build(chain, &mut keys).unwrap();
     let mut stacked = AdaptiveStacked::build(stack, &mut keys).unwrap();
@@ -90,25 +90,25 @@ fn adaptive_filters_and_their_options_are_brief() {
 
 #[test]
 fn filters_maps_and_indexes_are_brief() {
-    let hasher = Hasher::keyed(SECRET);
+    let hasher = Hasher::secret(SECRET);
     let digests: Vec<Digest> = (0..KEYS).map(|key| key.digest(&hasher)).collect();
     check("Hasher", &hasher);
     check("Build<Digests>", &tamis::build_digests(digests.clone(), hasher, KeyType::U64));
     for &(name, kind) in Kind::ALL {
-        let build = tamis::build(0..KEYS).keyed(SECRET).kind(kind);
+        let build = tamis::build(0..KEYS).secret(SECRET).kind(kind);
         check("Build", &build);
         // Kinds that need negatives, and those that need queries.
         let plain = build.finish().map_err(|_| ());
         let filter = match plain {
             Ok(filter) => filter,
-            Err(()) => match tamis::build(0..KEYS).keyed(SECRET).kind(kind).exclude(KEYS..2 * KEYS).finish() {
+            Err(()) => match tamis::build(0..KEYS).secret(SECRET).kind(kind).exclude(KEYS..2 * KEYS).finish() {
                 Ok(filter) => filter,
                 Err(_) => continue,
             },
         };
         check(name, &filter);
     }
-    let spare = tamis::build(0..KEYS).keyed(SECRET).kind(Kind::Cuckoo).spare(0.5).finish().unwrap();
+    let spare = tamis::build(0..KEYS).secret(SECRET).kind(Kind::Cuckoo).spare(0.5).finish().unwrap();
     check("Stacked", &Stacked::restore(spare.as_bytes().to_vec()).unwrap());
     let mut quotient = Quotient::new(KeyType::U64, hasher, KEYS, 0.01).unwrap();
     let mut cuckoo = Cuckoo::new(KeyType::U64, hasher, KEYS, 0.01).unwrap();
@@ -122,13 +122,13 @@ fn filters_maps_and_indexes_are_brief() {
     check("Cuckoo", &cuckoo);
     check("Bloom", &bloom);
     let pairs = || (0..KEYS).map(|key| (key, key % 7));
-    check("maps::Build", &tamis::map(pairs()).keyed(SECRET));
-    check("Map", &tamis::map(pairs()).keyed(SECRET).finish().unwrap());
+    check("maps::Build", &tamis::map(pairs()).secret(SECRET));
+    check("Map", &tamis::map(pairs()).secret(SECRET).finish().unwrap());
     check("SequenceBuild", &tamis::sequence((0..KEYS).map(|i| i % 7)));
     check("Sequence", &tamis::sequence((0..KEYS).map(|i| i % 7)).finish().unwrap());
     let members = || (0..KEYS).map(|key| (key, format!("s{}", key % 7)));
-    check("multiset::Build", &tamis::sets(members()).keyed(SECRET));
-    let sets = tamis::sets(members()).keyed(SECRET).finish().unwrap();
+    check("multiset::Build", &tamis::sets(members()).secret(SECRET));
+    let sets = tamis::sets(members()).secret(SECRET).finish().unwrap();
     check("Sets", &sets);
     check("Editor", &Editor::new(&sets).unwrap());
     let mut counter = Counter::new(1 << 20);
@@ -140,17 +140,17 @@ fn filters_maps_and_indexes_are_brief() {
 /// Builders that take keys one by one.
 #[test]
 fn collectors_are_brief() {
-    let mut keys = tamis::stream().keyed(SECRET).start();
+    let mut keys = tamis::stream().secret(SECRET).start();
     (0..KEYS).for_each(|key| keys.push(key).unwrap());
     check("Collector", &keys);
     check("Sealed", &keys.seal().unwrap());
-    let mut labels = tamis::stream().keyed(SECRET).partitioned();
+    let mut labels = tamis::stream().secret(SECRET).partitioned();
     (0..KEYS).for_each(|key| labels.push("label", key).unwrap());
     check("Partitioned", &labels);
-    let mut pairs = tamis::maps::stream().keyed(SECRET).start();
+    let mut pairs = tamis::maps::stream().secret(SECRET).start();
     (0..KEYS).for_each(|key| pairs.push(key, key % 7).unwrap());
     check("maps::Collector", &pairs);
-    let mut members = tamis::multiset::stream().keyed(SECRET).start();
+    let mut members = tamis::multiset::stream().secret(SECRET).start();
     let set = members.set("red").unwrap();
     (0..KEYS).for_each(|key| members.push(key, set).unwrap());
     check("multiset::Collector", &members);

@@ -74,7 +74,7 @@ fn all() -> Vec<(String, Filter)> {
     let cuckoo = tamis::build(keys()).kind(Kind::Cuckoo).fpr(1e-4).effort(Effort::Smallest);
     all.push(("cuckoo-semi-sorted".into(), cuckoo.finish().unwrap()));
     all.push(("u64".into(), tamis::build(0..1000u64).finish().unwrap()));
-    all.push(("keyed".into(), tamis::build(keys()).keyed([0x0123_4567_89ab_cdef, 42]).finish().unwrap()));
+    all.push(("keyed".into(), tamis::build(keys()).secret([0x0123_4567_89ab_cdef, 42]).finish().unwrap()));
     all.push(("empty".into(), tamis::build([""; 0]).finish().unwrap()));
     all.push(("partitioned".into(), partitioned()));
     all
@@ -137,7 +137,7 @@ fn every_golden_file_opens_and_answers() {
         let excluded = others().take(filter.negatives() as usize);
         assert!(excluded.into_iter().all(|key| filter.contains(key) == Ok(false)), "{name}");
         assert_eq!(filter.key_type(), if name == "u64" { KeyType::U64 } else { KeyType::Bytes }, "{name}");
-        assert_eq!(filter.hasher().is_keyed(), name == "keyed", "{name}");
+        assert_eq!(filter.hasher().is_secret(), name == "keyed", "{name}");
     }
     assert_eq!(found, expected, "a golden file without a builder, or the reverse");
 }

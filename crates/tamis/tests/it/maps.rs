@@ -377,12 +377,12 @@ fn several_shards() {
 #[test]
 fn a_secret_key_is_kept() {
     let build = || tamis::map((0..3000u64).map(|key| (key, key % 5)));
-    let map = build().keyed([1, 2]).finish().unwrap();
-    assert!(map.hasher().is_keyed() && (0..3000).all(|key| map.get_u64(key) == Ok(Some(key % 5))));
+    let map = build().secret([1, 2]).finish().unwrap();
+    assert!(map.hasher().is_secret() && (0..3000).all(|key| map.get_u64(key) == Ok(Some(key % 5))));
     let mut found = vec![None; 3000];
     map.get_many_u64(&(0..3000).collect::<Vec<u64>>(), &mut found).unwrap();
     assert!((0..3000).zip(found).all(|(key, found)| found == Some(key % 5)));
-    assert!(map.as_bytes() != build().keyed([1, 3]).finish().unwrap().as_bytes());
+    assert!(map.as_bytes() != build().secret([1, 3]).finish().unwrap().as_bytes());
 }
 
 #[test]
@@ -476,7 +476,7 @@ const GOLDEN: [Golden; 13] = {
         golden("compressed-local", 12_000, LAWS[3].1, |build| build.kind(Kind::Compressed).layout(Layout::Local)),
         // Nodes of steered columns and a bit, more than one level deep.
         golden("compressed-steered", 60_000, |i| omega(i, 3), |build| build.kind(Kind::Compressed)),
-        golden("keyed", 1000, LAWS[3].1, |build| build.keyed([0x0123_4567_89ab_cdef, 42])),
+        golden("keyed", 1000, LAWS[3].1, |build| build.secret([0x0123_4567_89ab_cdef, 42])),
     ]
 };
 

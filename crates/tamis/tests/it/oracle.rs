@@ -31,7 +31,7 @@ fn odd_keys() -> Vec<Vec<u8>> {
 fn odd_bytes_are_keys_like_others() {
     let keys = odd_keys();
     for &(name, kind, effort) in SHAPES {
-        for build in [tamis::build(&keys), tamis::build(&keys).keyed([3, 9])] {
+        for build in [tamis::build(&keys), tamis::build(&keys).secret([3, 9])] {
             let filter = build.kind(kind).effort(effort).fpr(1e-4).finish().unwrap();
             assert_eq!(filter.len(), keys.len() as u64);
             assert!(keys.iter().all(|key| filter.contains(key) == Ok(true)), "{name}");
@@ -118,10 +118,10 @@ fn a_collector_builds_what_build_builds() {
 fn the_hash_is_in_the_file() {
     let bytes = |build: tamis::Build<std::ops::Range<u64>>| build.finish().unwrap().as_bytes().to_vec();
     let build = || tamis::build(0..500u64);
-    let all = [bytes(build()), bytes(build().seed(1)), bytes(build().keyed([0, 0])), bytes(build().keyed([0, 1]))];
+    let all = [bytes(build()), bytes(build().seed(1)), bytes(build().secret([0, 0])), bytes(build().secret([0, 1]))];
     for (i, one) in all.iter().enumerate() {
         let filter = Filter::open(one.clone()).unwrap();
-        assert_eq!(filter.hasher().is_keyed(), i >= 2);
+        assert_eq!(filter.hasher().is_secret(), i >= 2);
         assert!((0..500u64).all(|key| filter.contains(key) == Ok(true)));
         assert!(all[..i].iter().all(|other| other != one));
     }
@@ -132,7 +132,7 @@ fn the_hash_is_in_the_file() {
 
 #[test]
 fn a_keyed_filter_errs_as_rarely() {
-    let filter = tamis::build(integers(20_000, 1)).keyed([11, 12]).fpr(0.01).finish().unwrap();
+    let filter = tamis::build(integers(20_000, 1)).secret([11, 12]).fpr(0.01).finish().unwrap();
     let found = integers(100_000, 2).filter(|key| filter.contains(key).unwrap()).count() as f64;
     let expected = 1e5 * filter.fpr();
     assert!((found - expected).abs() < 4.0 * expected.sqrt(), "{found} of 100,000, expected {expected}");

@@ -66,7 +66,7 @@ fn every_pair_is_answered_rightly() {
         ("budget", tamis::stream().bits_per_key(14.0)),
         ("fast", tamis::stream().exact().effort(Effort::Fast)),
         ("smallest", tamis::stream().exact().effort(Effort::Smallest)),
-        ("keyed", tamis::stream().exact().keyed([1, 2])),
+        ("keyed", tamis::stream().exact().secret([1, 2])),
         ("seeded", tamis::stream().exact().seed(5)),
         ("cascade", tamis::stream().exact().kind(Kind::Cascade(Base::Fuse))),
         ("naive", tamis::stream().fpr(0.1).kind(Kind::Naive(Base::Ribbon))),

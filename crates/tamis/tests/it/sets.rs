@@ -371,7 +371,7 @@ fn what_cannot_be_merged_says_why() {
         (one().kmer(21).finish().unwrap(), "their keys are 31-mers and 21-mers"),
         (one().finish().unwrap(), "their keys are 31-mers and no k-mers"),
         (one().kmer(31).seed(9).finish().unwrap(), "their seeds are 0 and 9"),
-        (one().kmer(31).keyed([1, 2]).finish().unwrap(), "one is hashed with a secret key and the other is not"),
+        (one().kmer(31).secret([1, 2]).finish().unwrap(), "one is hashed with a secret key and the other is not"),
         (tamis::sets([("x", "a")]).kmer(31).finish().unwrap(), "their keys are u64 and bytes"),
     ] {
         let error = Editor::new(&base).unwrap().merge(&other).unwrap_err().to_string();

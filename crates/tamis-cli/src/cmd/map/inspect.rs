@@ -30,7 +30,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     let map = open(&args.map)?;
     let hasher = map.hasher();
     // The secret of a keyed map stays in the file.
-    let seed = (!hasher.is_keyed()).then(|| hasher.words()[0]);
+    let seed = (!hasher.is_secret()).then(|| hasher.words()[0]);
     let bytes = map.as_bytes().len() as u64;
     let bits = bits_per_key(bytes, map.len());
     let value_bits = ValueBits::new(map.len(), map.entropy().map(|bits| bits as f64), map.fpr());
@@ -42,7 +42,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
             "values": map.distinct(),
             "key_type": words(map.key_type()),
             "value_type": words(map.values()),
-            "hash": if hasher.is_keyed() { "siphash-2-4-128" } else { "xxh3-128" },
+            "hash": if hasher.is_secret() { "siphash-2-4-128" } else { "xxh3-128" },
             "seed": seed,
             "kind": kind(&map),
             "bytes": bytes,

@@ -28,7 +28,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     let index = open(&args.index)?;
     let hasher = index.hasher();
     // The secret of a keyed index stays in the file.
-    let seed = (!hasher.is_keyed()).then(|| hasher.words()[0]);
+    let seed = (!hasher.is_secret()).then(|| hasher.words()[0]);
     let bytes = index.as_bytes().len() as u64;
     let segments: Vec<_> = index.segments().collect();
     let (absent, present) = index.expected();
@@ -64,7 +64,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
             "pairs": index.pairs(),
             "key_type": index.key_type().to_string(),
             "kmer": index.kmer(),
-            "hash": if hasher.is_keyed() { "siphash-2-4-128" } else { "xxh3-128" },
+            "hash": if hasher.is_secret() { "siphash-2-4-128" } else { "xxh3-128" },
             "seed": seed,
             "bytes": bytes,
             "bits_per_pair": bits_per_key(bytes, index.pairs()),

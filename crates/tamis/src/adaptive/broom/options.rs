@@ -30,7 +30,7 @@ impl Block {
 /// ```
 /// use tamis::adaptive::{Adapt, Block, Broom, Options};
 /// use tamis::KeyType;
-/// let options = Options::new(KeyType::U64, 1000, 0.01).block(Block::Large).growing().key([1, 2]);
+/// let options = Options::new(KeyType::U64, 1000, 0.01).block(Block::Large).growing().secret([1, 2]);
 /// assert_eq!(Broom::with(&options)?.hasher().words(), [1, 2]);
 /// # Ok::<(), tamis::Error>(())
 /// ```
@@ -42,7 +42,7 @@ pub struct Options {
     pub(super) block: Block,
     pub(super) moved: u32,
     pub(super) grows: bool,
-    pub(super) key: Option<[u64; 2]>,
+    pub(super) secret: Option<[u64; 2]>,
 }
 
 brief_debug!(Options, it => key_type: it.key_type, capacity: it.capacity, rate: it.rate, block: it.block, moved: it.moved, grows: it.grows);
@@ -50,7 +50,7 @@ brief_debug!(Options, it => key_type: it.key_type, capacity: it.capacity, rate: 
 impl Options {
     /// For this many keys, and this rate.
     pub fn new(key_type: KeyType, capacity: u64, rate: f64) -> Options {
-        Options { key_type, capacity, rate, block: Block::default(), moved: 4, grows: false, key: None }
+        Options { key_type, capacity, rate, block: Block::default(), moved: 4, grows: false, secret: None }
     }
 
     /// The size of a block.
@@ -73,8 +73,8 @@ impl Options {
     }
 
     /// A secret key of the caller's.
-    pub fn key(mut self, key: [u64; 2]) -> Options {
-        self.key = Some(key);
+    pub fn secret(mut self, secret: [u64; 2]) -> Options {
+        self.secret = Some(secret);
         self
     }
 }

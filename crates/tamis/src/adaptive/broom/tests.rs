@@ -12,7 +12,7 @@ use crate::error::ChangeError;
 use crate::math::broom::Plan;
 
 fn options(capacity: u64, rate: f64) -> Options {
-    Options::new(KeyType::U64, capacity, rate).key([1, 2])
+    Options::new(KeyType::U64, capacity, rate).secret([1, 2])
 }
 
 /// A filter whose blocks hold more keys than they should: the yard is busy.

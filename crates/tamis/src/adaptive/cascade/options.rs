@@ -52,14 +52,14 @@ impl Shape {
 /// use tamis::adaptive::{Adapt, CascadeOptions, QuotientCascade, Schedule};
 /// use tamis::KeyType;
 /// let options = CascadeOptions::new(KeyType::U64, 1000, 0.01);
-/// let filter: QuotientCascade = options.key([1, 2]).schedule(Schedule::LogStar).steps(64).build()?;
+/// let filter: QuotientCascade = options.secret([1, 2]).schedule(Schedule::LogStar).steps(64).build()?;
 /// assert_eq!((filter.capacity(), filter.fpr()), (1000, 0.01));
 /// # Ok::<(), tamis::Error>(())
 /// ```
 #[derive(Clone, Copy)]
 pub struct CascadeOptions {
     shape: Shape,
-    key: Option<[u64; 2]>,
+    secret: Option<[u64; 2]>,
 }
 
 brief_debug!(CascadeOptions, it => shape: it.shape);
@@ -68,12 +68,12 @@ impl CascadeOptions {
     /// A cascade for `capacity` keys with this rate, squared from level to level; 32 keys are moved for a repair.
     pub fn new(key_type: KeyType, capacity: u64, rate: f64) -> CascadeOptions {
         let shape = Shape { key_type, capacity, rate, schedule: Schedule::Squaring, steps: DEFAULT_STEPS };
-        CascadeOptions { shape, key: None }
+        CascadeOptions { shape, secret: None }
     }
 
     /// The secret key; without it the operating system gives one.
-    pub fn key(mut self, key: [u64; 2]) -> CascadeOptions {
-        self.key = Some(key);
+    pub fn secret(mut self, secret: [u64; 2]) -> CascadeOptions {
+        self.secret = Some(secret);
         self
     }
 
@@ -91,7 +91,7 @@ impl CascadeOptions {
 
     /// The filter, empty.
     pub fn build<L: Level>(self) -> Result<Cascade<L>, BuildError> {
-        let hasher = Hasher::keyed_or_secret(self.key)?;
+        let hasher = Hasher::secret_or_random(self.secret)?;
         Cascade::empty(self.shape.check()?, hasher)
     }
 }

@@ -40,7 +40,7 @@ impl Load {
 }
 
 fn options(base: Base) -> StackOptions {
-    StackOptions::new(10.0, Shape::zipf(1.0, 100_000, 50_000).unwrap()).base(base).key(KEY)
+    StackOptions::new(10.0, Shape::zipf(1.0, 100_000, 50_000).unwrap()).base(base).secret(KEY)
 }
 
 /// Asks and reports; returns what happened, and how often a query passed.
@@ -151,7 +151,7 @@ fn rates_are_those_of_the_formulas() {
         let rounds = 6;
         for round in 0..rounds {
             let mut keys = keys(5000);
-            let options = options(base).lifetime(1_000_000).key([round, 5]);
+            let options = options(base).lifetime(1_000_000).secret([round, 5]);
             let mut filter = AdaptiveStacked::build(options, &mut keys).unwrap();
             let mut load = Load::new(1.0, 100_000, 100 + round);
             while filter.phase() == Phase::Collecting {
@@ -182,7 +182,7 @@ fn the_mean_rate_is_that_of_the_plan() {
     let (mut passed, mut promised, mut alone) = (0, 0.0, 0.0);
     for round in 0..12 {
         let mut keys = keys(5000);
-        let options = options(Base::Bloom).lifetime(200_000).key([round, 6]);
+        let options = options(Base::Bloom).lifetime(200_000).secret([round, 6]);
         let mut filter = AdaptiveStacked::build(options, &mut keys).unwrap();
         let mut load = Load::new(1.0, 100_000, 200 + round);
         passed += drive(&mut filter, &mut load, &mut keys, 200_000).1;
@@ -202,7 +202,7 @@ fn every_small_number_of_keys() {
         for n in (0..12).chain([40, 1000]) {
             for lifetime in [None, Some(20_000)] {
                 let mut keys = keys(n);
-                let mut options = StackOptions::new(4.0, Shape::zipf(1.0, 2000, 2000).unwrap()).base(base).key([n, 1]);
+                let mut options = StackOptions::new(4.0, Shape::zipf(1.0, 2000, 2000).unwrap()).base(base).secret([n, 1]);
                 options.goal.lifetime = lifetime;
                 let mut filter = AdaptiveStacked::build(options, &mut keys).unwrap();
                 assert_eq!((filter.len(), filter.is_empty()), (n, n == 0));
@@ -311,7 +311,7 @@ fn what_makes_no_sense_is_refused() {
     assert!(filter.learn("text", &mut keys(10)).is_err());
     // Without a key of its own every filter has another secret.
     let secret = || AdaptiveStacked::build(StackOptions::new(10.0, shape()), &mut keys(10)).unwrap();
-    assert!(secret().hasher().is_keyed() && secret().hasher().words() != secret().hasher().words());
+    assert!(secret().hasher().is_secret() && secret().hasher().words() != secret().hasher().words());
 }
 
 /// A key that is reported as a false positive by mistake stays.

@@ -138,7 +138,7 @@ fn the_number_is_random_unless_there_is_a_secret() {
     let of = |hasher| Cuckoo::new(KeyType::U64, hasher, 10, 0.01).unwrap().snapshot().unwrap();
     let seeded: std::collections::HashSet<Vec<u8>> = (0..20).map(|_| of(Hasher::seeded(0))).collect();
     assert!(seeded.len() >= 19, "{} of 20", seeded.len());
-    assert_eq!(of(Hasher::keyed([1, 2])), of(Hasher::keyed([1, 2])));
+    assert_eq!(of(Hasher::secret([1, 2])), of(Hasher::secret([1, 2])));
 }
 
 #[test]

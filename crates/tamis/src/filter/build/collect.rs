@@ -204,7 +204,7 @@ impl Collector {
 /// Keys that crowd in one shard get digests that are mixed: by a number that follows from all of them, so that nobody can have
 /// chosen them for it.
 fn spread(shards: Shards, options: &mut Options) -> Result<Shards, BuildError> {
-    if options.common.hasher.is_keyed() || !shards.is_crowded(&|| options.common.stop())? {
+    if options.common.hasher.is_secret() || !shards.is_crowded(&|| options.common.stop())? {
         return Ok(shards);
     }
     let hasher = options.common.hasher.mixed(shards.set_hash(&|| options.common.stop())?);

@@ -146,7 +146,7 @@ impl Partitioned {
         let mut sealed = gather.keys(&keys, &negatives)?;
         let mut hasher = options.common.hasher;
         let is_crowded = |found: bool, sealed: &Sealed| Ok::<_, BuildError>(found || sealed.is_crowded()?);
-        if !hasher.is_keyed() && sealed.iter().try_fold(false, is_crowded)? {
+        if !hasher.is_secret() && sealed.iter().try_fold(false, is_crowded)? {
             drop(sealed);
             // As for keys without labels; these are mixed with their labels first.
             hasher = hasher.mixed(keys.set_hash(&stop)?);

@@ -11,7 +11,7 @@ pub(crate) mod sets;
 pub(crate) fn steered_bits(n: usize, negatives: usize, share: f64) -> Result<f64, tamis::Error> {
     let (keys, all) = (n as u64, (n + negatives) as u64);
     let build = tamis::build(0..keys).exclude(keys..all).kind(Kind::Steered);
-    let filter = if share > 0.0 { build.allow(share) } else { build.exact() }.finish()?;
+    let filter = if share > 0.0 { build.excluded_fpr(share) } else { build.exact() }.finish()?;
     Ok(filter.as_bytes().len() as f64 * 8.0 / n as f64)
 }
 

@@ -119,13 +119,13 @@ fn taken(load: &Load, Wanted { kind, told, .. }: Wanted, bits: f64) -> Result<Se
     let effort = if kind == Kind::Cuckoo { Effort::Smallest } else { Effort::Balanced };
     let mut build = tamis::stream().kind(kind).effort(effort).bits_per_key(bits).limits(limits);
     if told {
-        build = build.expecting().unseen(load.unseen());
+        build = build.with_workload().unlisted_share(load.unseen());
     }
     let mut keys = build.start();
     load.keys.iter().try_for_each(|&key| keys.push(key))?;
     let mut sealed = keys.seal()?;
     if told {
-        load.expected().try_for_each(|(value, weight)| sealed.expect(value, weight))?;
+        load.expected().try_for_each(|(value, weight)| sealed.push_query(value, weight))?;
     }
     Ok(sealed)
 }
@@ -147,7 +147,7 @@ pub(super) fn build(load: &Load, wanted: Wanted, bits: f64) -> Result<Built, Str
         Err(e) => return Ok(Built { filter: None, row: Row::failed(name, bits, e.to_string()) }),
     };
     let outcome = report.workload;
-    let known = outcome.as_ref().map_or(0, |outcome| outcome.known as usize);
+    let known = outcome.as_ref().map_or(0, |outcome| outcome.covered as usize);
     let passing = load.ask(&filter, known)?;
     let [known_rate, unknown_rate] = passing.rates();
     let mut answers = vec![false; load.keys.len()];
@@ -158,8 +158,8 @@ pub(super) fn build(load: &Load, wanted: Wanted, bits: f64) -> Result<Built, Str
         bits: filter.as_bytes().len() as f64 * 8.0 / load.keys.len().max(1) as f64,
         steps: steps(&filter),
         known,
-        predicted: outcome.as_ref().map_or(filter.fpr(), |outcome| outcome.predicted.workload_rate),
-        predicted_unknown: outcome.as_ref().map_or(filter.fpr(), |outcome| outcome.predicted.unknown_rate),
+        predicted: outcome.as_ref().map_or(filter.fpr(), |outcome| outcome.predicted.workload_fpr),
+        predicted_unknown: outcome.as_ref().map_or(filter.fpr(), |outcome| outcome.predicted.fpr),
         lost: answers.iter().filter(|yes| !**yes).count(),
         efpr: passing.fpr(),
         efpr_of_this_file: passing.of_this_file(),

@@ -50,7 +50,8 @@ pub(crate) fn exact() -> Vec<Listed> {
 
 /// A share of the negatives may pass: steered, beside a filter of that rate that is told nothing.
 pub(crate) fn share(share: f64) -> Vec<Listed> {
-    let allow = |(name, shape): (&str, Shape)| shaped(name, move |build| shape(build).allow(share)).allowing(share);
+    let allow =
+        |(name, shape): (&str, Shape)| shaped(name, move |build| shape(build).excluded_fpr(share)).allowing(share);
     let plain = from_keys("tamis ribbon, told nothing", Kind::Ribbon, Some(share));
     STEERED.into_iter().map(allow).chain([plain]).map(Listed::twice).collect()
 }

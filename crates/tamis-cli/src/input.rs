@@ -152,7 +152,7 @@ impl Options {
     fn column_option(&self) -> &'static str {
         match self.second_holds {
             SecondColumn::Label | SecondColumn::Sets | SecondColumn::File => "--column",
-            SecondColumn::Count => "--expect-column",
+            SecondColumn::Count => "--workload-column",
             SecondColumn::Value => "--key-column",
         }
     }
@@ -161,7 +161,7 @@ impl Options {
     fn second_column_words(&self) -> (&'static str, &'static str) {
         match self.second_holds {
             SecondColumn::Label | SecondColumn::File => ("label", "--partition-column"),
-            SecondColumn::Count => ("count", "--count-column"),
+            SecondColumn::Count => ("count", "--weight-column"),
             SecondColumn::Value => ("value", "--value-column"),
             SecondColumn::Sets => ("set", "--set-column"),
         }

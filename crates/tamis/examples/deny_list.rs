@@ -34,8 +34,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let hosts: HashSet<&str> = denied.iter().copied().collect();
     for bits in [6.0, 8.0, 10.0] {
         // One visit in five goes to a site that is on neither list.
-        let build = tamis::build(denied.iter().copied()).expect(visits()).unseen(0.2).bits_per_key(bits);
-        let plan = tamis::build(denied.iter().copied()).expect(visits()).unseen(0.2).bits_per_key(bits).plan()?;
+        let build = tamis::build(denied.iter().copied()).workload(visits()).unlisted_share(0.2).bits_per_key(bits);
+        let plan =
+            tamis::build(denied.iter().copied()).workload(visits()).unlisted_share(0.2).bits_per_key(bits).plan()?;
         let filter = build.finish()?;
         let passes = |filter: &tamis::Filter| -> Result<f64, tamis::Error> {
             let (mut passing, mut all) = (0.0, 0.0);

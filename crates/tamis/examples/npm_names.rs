@@ -35,8 +35,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         // Half of the names are known when the filter is built: those with the most downloads.
         let known = || others[..others.len() / 2].iter().map(|(name, downloads)| (name, *downloads));
         let build = || tamis::build(&mirrored).bits_per_key(bits);
-        let plan = build().expect(known()).plan()?;
-        let filter = build().expect(known()).finish()?;
+        let plan = build().workload(known()).plan()?;
+        let filter = build().workload(known()).finish()?;
         let plain = build().finish()?;
         // Of all downloads, known and unknown, those that pass.
         let passing = |filter: &tamis::Filter| -> Result<f64, tamis::Error> {
@@ -47,7 +47,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             Ok(sums[1] / (sums[0] + sums[1]))
         };
         let chosen = plan.chosen().and_then(|chosen| Some((chosen.name, chosen.forecast.as_ref().ok()?)));
-        let (name, known) = chosen.map_or(("-", 0), |(name, forecast)| (name, forecast.known));
+        let (name, known) = chosen.map_or(("-", 0), |(name, forecast)| (name, forecast.covered));
         let (here, there) = (passing(&filter)?, passing(&plain)?);
         println!("{bits:>4}  {name:<14} {known:>9} {here:>12.2e} {:>12.2e} {there:>12.2e}", filter.fpr());
     }

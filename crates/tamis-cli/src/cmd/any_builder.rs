@@ -60,12 +60,12 @@ impl AnyBuilder {
     }
 
     /// Adds a query to expect.
-    pub(crate) fn expect(&mut self, key: KeyRef<'_>, weight: f64) -> Result<()> {
+    pub(crate) fn push_query(&mut self, key: KeyRef<'_>, weight: f64) -> Result<()> {
         let expected = match (self, key) {
-            (AnyBuilder::Sealed(keys), KeyRef::Bytes(bytes)) => keys.expect(bytes, weight),
-            (AnyBuilder::Sealed(keys), KeyRef::U64(number)) => keys.expect(number, weight),
-            (AnyBuilder::Collecting(keys), KeyRef::Bytes(bytes)) => keys.expect(bytes, weight).map_err(Into::into),
-            (AnyBuilder::Collecting(keys), KeyRef::U64(number)) => keys.expect(number, weight).map_err(Into::into),
+            (AnyBuilder::Sealed(keys), KeyRef::Bytes(bytes)) => keys.push_query(bytes, weight),
+            (AnyBuilder::Sealed(keys), KeyRef::U64(number)) => keys.push_query(number, weight),
+            (AnyBuilder::Collecting(keys), KeyRef::Bytes(bytes)) => keys.push_query(bytes, weight).map_err(Into::into),
+            (AnyBuilder::Collecting(keys), KeyRef::U64(number)) => keys.push_query(number, weight).map_err(Into::into),
             (AnyBuilder::Partitioned(_), _) => bail!("expected queries carry no labels"),
         };
         Ok(expected?)

@@ -74,11 +74,11 @@ fn write(output: &Output, keys: AnyBuilder) -> Result<Built> {
     Ok(Built { report, filter })
 }
 
-/// The fewest bits per key for any filter that does as much: as the file says, which does not know the share that --allow gives.
+/// The fewest bits per key for any filter that does as much: as the file says, which does not know the share that --excluded-fpr gives.
 fn bound(args: &BuildArgs, built: &Built) -> Option<f64> {
     let Stats { keys, negatives, .. } = built.report.stats;
     let filter = built.filter.as_ref()?;
-    match args.allow {
+    match args.excluded_fpr {
         Some(share) if !filter.is_partitioned() => {
             let bits = tamis::math::bounds::f(share, negatives as f64 / keys.max(1) as f64);
             (keys > 0 && bits > 0.0).then_some(bits)
@@ -103,24 +103,24 @@ fn as_json(args: &BuildArgs, output: &Output, inputs: &Inputs, built: &Built) ->
     let rates = |rates: &tamis::build::Prediction| {
         json!({
             "bits_per_key": rates.bits_per_key,
-            "workload_rate": rates.workload_rate,
-            "unknown_rate": rates.unknown_rate,
+            "workload_fpr": rates.workload_fpr,
+            "fpr": rates.fpr,
         })
     };
     let expected = inputs.expected.zip(workload.as_ref()).map(|(counts, workload)| {
         json!({
             "queries": workload.queries,
-            "keys": workload.distinct,
-            "dropped": workload.keys,
+            "keys": workload.keys,
+            "dropped_members": workload.dropped_members,
             "blank": counts.blank,
             "counted": workload.counted,
-            "unseen": workload.unseen,
-            "known": workload.known,
-            "known_share": workload.known_share,
-            "max_rate_unknown": workload.max_unknown_rate,
+            "unlisted_share": workload.unlisted_share,
+            "covered": workload.covered,
+            "covered_share": workload.covered_share,
+            "max_fpr": workload.max_fpr,
             "warnings": workload.warnings,
             "predicted": rates(&workload.predicted),
-            "real": workload.real.as_ref().map(rates),
+            "measured": workload.measured.as_ref().map(rates),
         })
     });
     json!({
@@ -129,7 +129,7 @@ fn as_json(args: &BuildArgs, output: &Output, inputs: &Inputs, built: &Built) ->
         "duplicates": stats.duplicate_keys,
         "blank": inputs.keys.blank,
         "excluded": excluded,
-        "expected": expected,
+        "workload": expected,
         "bytes": bytes,
         "bits_per_key": bits,
         "bound_bits_per_key": bound,
@@ -166,33 +166,34 @@ fn as_text(args: &BuildArgs, output: &Output, inputs: &Inputs, built: &Built) ->
     }
     if let Some(counts) = &inputs.expected {
         let _ = match workload {
-            None => writeln!(out, "expected    no query that is not for a key{}", blank(counts)),
+            None => writeln!(out, "workload    no query that is not for a member{}", blank(counts)),
             Some(w) => writeln!(
                 out,
-                "expected    {:.0} queries for {} keys, {} of them dropped because they are in the set{}",
-                w.queries,
-                grouped(w.distinct + w.keys),
-                grouped(w.keys),
+                "workload    {} queries for {} keys, {} of them dropped because they are members{}",
+                grouped(w.queries as u64),
+                grouped(w.keys + w.dropped_members),
+                grouped(w.dropped_members),
                 blank(counts)
             ),
         };
     }
     if let Some(w) = workload {
-        let how = if w.counted { "" } else { "; memory was short, and light ones count as unseen" };
+        let how = if w.counted { "" } else { "; memory was short, and light ones count as unlisted" };
         let _ = writeln!(
             out,
-            "known       {} of them, {} of negative queries; {} are for unseen keys{how}",
-            grouped(w.known),
-            percent(w.known_share),
-            percent(w.unseen)
+            "covered     {} keys, {} of negative queries; unlisted {}{how}",
+            grouped(w.covered),
+            percent(w.covered_share),
+            percent(w.unlisted_share)
         );
         let origin = match args.bits_per_key {
-            _ if args.max_rate_unknown.is_some() => "--max-rate-unknown".to_string(),
+            _ if args.fpr.is_some() => "--fpr".to_string(),
             _ if args.exact => "--exact".to_string(),
-            Some(_) => format!("{GUARD} times a plain filter; --max-rate-unknown changes it"),
-            None => "--fpr; --max-rate-unknown changes it".to_string(),
+            Some(_) => format!("{GUARD} times a plain filter; --fpr changes it"),
+            None if args.workload_fpr.is_some() => "--workload-fpr; --fpr changes it".to_string(),
+            None => "the default; --fpr changes it".to_string(),
         };
-        let _ = writeln!(out, "ceiling     {} of unlisted keys may match ({origin})", percent(w.max_unknown_rate));
+        let _ = writeln!(out, "ceiling     {} of unlisted keys may match ({origin})", percent(w.max_fpr));
         w.warnings.iter().for_each(|warning| out += &format!("warning     {warning}\n"));
     }
     if stats.conflicts > 0 {
@@ -209,14 +210,14 @@ fn as_text(args: &BuildArgs, output: &Output, inputs: &Inputs, built: &Built) ->
     let _ = writeln!(out, "size        {}", size(*bytes, stats.keys, bound(args, built)));
     if let Some(w) = workload {
         let line = |name: &str, rates: &tamis::build::Prediction| {
-            let [workload, unknown] = [rates.workload_rate, rates.unknown_rate].map(percent);
+            let [workload, unknown] = [rates.workload_fpr, rates.fpr].map(percent);
             format!(
-                "{name} {:.3} bits per key, {workload} of expected queries pass, {unknown} of unknown keys\n",
+                "{name} {:.3} bits per key, {workload} of the workload matches, {unknown} of unlisted keys\n",
                 rates.bits_per_key
             )
         };
         out += &line("predicted  ", &w.predicted);
-        out += &w.real.as_ref().map(|real| line("real       ", real)).unwrap_or_default();
+        out += &w.measured.as_ref().map(|real| line("measured   ", real)).unwrap_or_default();
         return out;
     }
     out + &filter.map(|filter| fpr_line(filter.fpr())).unwrap_or_default()

@@ -20,45 +20,46 @@ pub(crate) struct BuildArgs {
     /// Files of keys; - or none is standard input
     #[arg(value_name = "KEYS")]
     keys: Vec<PathBuf>,
-    /// Let at most this share of unlisted keys through; with --expect, of the expected queries
-    #[arg(long, value_name = "P", default_value = "0.01", value_parser = rate, allow_negative_numbers = true)]
-    pub(super) fpr: f64,
+    /// Share of unlisted keys that may match [default: 0.01]; with a workload, the ceiling for unlisted keys, 1 for none
+    /// [default: --workload-fpr, or 1.42 times the rate of a plain filter of --bits-per-key]
+    #[arg(long, value_name = "P", value_parser = ceiling, allow_negative_numbers = true)]
+    pub(super) fpr: Option<f64>,
     /// Spend at most this many bits per key instead
-    #[arg(long, value_name = "B", conflicts_with = "fpr", value_parser = bits, allow_negative_numbers = true)]
+    #[arg(long, value_name = "B", value_parser = bits, allow_negative_numbers = true)]
     pub(super) bits_per_key: Option<f64>,
     /// Files of keys that must never match; - is standard input. May be repeated
     #[arg(long, value_name = "FILE", num_args = 1, action = clap::ArgAction::Append)]
     exclude: Vec<PathBuf>,
-    /// Files of queries to come: a log, one query per line, which is counted; or lines of key<TAB>count, of `key count`, or of `uniq -c`. - is
-    /// standard input. May be repeated
-    #[arg(long, value_name = "FILE", num_args = 1, action = clap::ArgAction::Append, conflicts_with_all = ["allow", "partition_column"])]
-    expect: Vec<PathBuf>,
-    /// The column of queries in .csv, .tsv, .jsonl and .parquet files of --expect
-    #[arg(long, value_name = "NAME", requires = "expect")]
-    expect_column: Option<String>,
-    /// The column of counts beside it; without it every row counts once
-    #[arg(long, value_name = "NAME", requires = "expect_column")]
-    count_column: Option<String>,
-    /// With --expect: at most this share of unlisted keys may match; 1 for no limit. Unless given, the rate of --fpr, or with --bits-per-key 1.42
-    /// times the rate of a plain filter of the same kind and size
-    #[arg(long, value_name = "P", requires = "expect", value_parser = ceiling, allow_negative_numbers = true)]
-    pub(super) max_rate_unknown: Option<f64>,
-    /// With --expect: the share of queries to come that are for none of the expected keys; estimated from the counts unless given
-    #[arg(long, value_name = "P", requires = "expect", value_parser = share, allow_negative_numbers = true)]
-    unseen: Option<f64>,
-    /// Only listed keys will be asked for, wanted or excluded: the smallest file, and any answer for others. Needs --exclude or --expect
-    #[arg(long, conflicts_with_all = ["fpr", "bits_per_key"])]
+    /// Files of expected queries: a log, one query per line, which is counted; or lines of key<TAB>weight, of `key weight`, or of
+    /// `uniq -c`. - is standard input. May be repeated
+    #[arg(long, value_name = "FILE", num_args = 1, action = clap::ArgAction::Append, conflicts_with_all = ["excluded_fpr", "partition_column"])]
+    workload: Vec<PathBuf>,
+    /// Column of queries in .csv, .tsv, .jsonl and .parquet files of --workload
+    #[arg(long, value_name = "NAME", requires = "workload")]
+    workload_column: Option<String>,
+    /// Column of weights; without it every row counts once
+    #[arg(long, value_name = "NAME", requires = "workload_column")]
+    weight_column: Option<String>,
+    /// Share of the negative queries of the workload that may match [default: --fpr]
+    #[arg(long, value_name = "P", requires = "workload", conflicts_with_all = ["bits_per_key", "exact"], value_parser = rate, allow_negative_numbers = true)]
+    pub(super) workload_fpr: Option<f64>,
+    /// Share of negative queries outside the workload [default: estimated]
+    #[arg(long, value_name = "P", requires = "workload", value_parser = share, allow_negative_numbers = true)]
+    unlisted_share: Option<f64>,
+    /// Build the smallest filter that is right for all members and excluded keys; unlisted keys get arbitrary answers. Needs
+    /// --exclude or --workload
+    #[arg(long, conflicts_with = "bits_per_key")]
     pub(super) exact: bool,
-    /// At most this share of the excluded keys may match, and any answer for keys that nobody listed: smaller still. A key
-    /// that is excluded several times counts as often
+    /// Share of the excluded keys that may match; unlisted keys get arbitrary answers. Smaller than --exact. A key that is
+    /// excluded several times counts as often
     #[arg(long, value_name = "P", conflicts_with_all = ["fpr", "bits_per_key", "exact"], requires = "exclude", value_parser = rate, allow_negative_numbers = true)]
-    pub(super) allow: Option<f64>,
+    pub(super) excluded_fpr: Option<f64>,
     /// A key both wanted and excluded: error (say which), keep (it is wanted) or drop (it is excluded)
     #[arg(long, value_name = "WHAT", default_value = "error", value_parser = on_conflict)]
     pub(super) on_conflict: OnConflict,
-    /// The structure: auto, or one of ribbon, fuse, fuse4, bloom, classic-bloom, cuckoo, quotient; with --exclude or --expect
+    /// The structure: auto, or one of ribbon, fuse, fuse4, bloom, classic-bloom, cuckoo, quotient; with --exclude or --workload
     /// one of steered, chained, cascade, integrated, naive, the last four alone or followed by what they are made of
-    /// (chained-fuse, cascade-bloom, ...); with --expect also stacked, alone or followed by what it is made of
+    /// (chained-fuse, cascade-bloom, ...); with --workload also stacked, alone or followed by what it is made of
     #[arg(long, default_value = "auto", value_parser = kind)]
     kind: Kind,
     /// Room for this share of keys more, in structures that take keys after they were built: bloom, classic-bloom, cuckoo, quotient, and
@@ -117,12 +118,25 @@ impl BuildArgs {
     /// All inputs, looked at before the first is read: a typing error should not show after an hour.
     pub(super) fn sources(&self) -> Result<Sources> {
         let named = |names: &[PathBuf]| if names.is_empty() { vec![] } else { args::sources(names) };
-        let sources =
-            Sources { keys: args::sources(&self.keys), excluded: named(&self.exclude), expected: named(&self.expect) };
+        let sources = Sources {
+            keys: args::sources(&self.keys),
+            excluded: named(&self.exclude),
+            expected: named(&self.workload),
+        };
         if self.exact && sources.excluded.is_empty() && sources.expected.is_empty() {
             bail!(
                 "--exact: no keys are excluded, so every key would match; expected --exclude FILE, or --fpr or --bits-per-key instead"
             );
+        }
+        if let (Some(fpr), []) = (self.fpr, &self.workload[..]) {
+            let other = if self.exact { Some("--exact") } else { self.bits_per_key.map(|_| "--bits-per-key") };
+            match other {
+                Some(other) => {
+                    bail!("--fpr, {other}: two goals; expected one, or --workload with --fpr as its ceiling")
+                }
+                None if fpr >= 1.0 => bail!("--fpr {fpr}: every key would match; expected a share between 0 and 1"),
+                None => {}
+            }
         }
         input::check_stdin_once(sources.all())?;
         sources.all().try_for_each(Source::check)?;
@@ -138,8 +152,8 @@ impl BuildArgs {
         let mut inputs = Inputs { keys: read, excluded: None, expected: None, places: [places, Places::default()] };
         if !sources.expected.is_empty() {
             let bar = Bar::bytes("expecting", total_bytes(&sources.expected));
-            let options = self.input.options().for_queries(self.expect_column.clone(), self.count_column.clone());
-            let take = &mut |key: KeyRef<'_>, weight: f64| keys.expect(key, weight);
+            let options = self.input.options().for_queries(self.workload_column.clone(), self.weight_column.clone());
+            let take = &mut |key: KeyRef<'_>, weight: f64| keys.push_query(key, weight);
             inputs.expected =
                 Some(expect::for_each(&sources.expected, &options, &mut |bytes| bar.set_position(bytes), take)?);
         }
@@ -207,17 +221,15 @@ impl Inputs {
 
 fn new_builder(args: &BuildArgs, interrupt: &Interrupt) -> Result<AnyBuilder> {
     let build = tamis::stream().common(args.shared.common(interrupt)?).kind(args.kind).effort(args.effort);
-    let build = build.layout(args.layout).spare(args.spare).on_conflict(args.on_conflict);
-    let build = if args.exclude.is_empty() { build } else { build.excluding() };
-    let build = if args.expect.is_empty() { build } else { build.expecting() };
-    let build = args.max_rate_unknown.into_iter().fold(build, |build, rate| build.max_rate_unknown(rate));
-    let build = args.unseen.into_iter().fold(build, |build, share| build.unseen(share));
-    let build = match args.bits_per_key {
-        _ if args.exact => build.exact(),
-        _ if args.allow.is_some() => build.allow(args.allow.unwrap_or_default()),
-        Some(bits) => build.bits_per_key(bits),
-        None => build.fpr(args.fpr),
-    };
+    let build = build.layout(args.layout).extra_capacity(args.spare).on_conflict(args.on_conflict);
+    let build = if args.exclude.is_empty() { build } else { build.with_excluded() };
+    let build = if args.workload.is_empty() { build } else { build.with_workload() };
+    let build = if args.exact { build.exact() } else { build };
+    let build = args.fpr.into_iter().fold(build, |build, p| build.fpr(p));
+    let build = args.workload_fpr.into_iter().fold(build, |build, p| build.workload_fpr(p));
+    let build = args.excluded_fpr.into_iter().fold(build, |build, p| build.excluded_fpr(p));
+    let build = args.bits_per_key.into_iter().fold(build, |build, bits| build.bits_per_key(bits));
+    let build = args.unlisted_share.into_iter().fold(build, |build, share| build.unlisted_share(share));
     Ok(match args.input.is_partitioned() {
         true => AnyBuilder::Partitioned(Box::new(build.partitioned())),
         false => AnyBuilder::Collecting(Box::new(build.start())),

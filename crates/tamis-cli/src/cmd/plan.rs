@@ -47,12 +47,12 @@ fn as_json(plan: &Comparison) -> serde_json::Value {
         json!({
             "kind": candidate.name,
             "chosen": candidate.chosen,
-            "steps": forecast.ok().map(|f| &f.steps),
-            "known": forecast.ok().map(|f| f.known),
+            "layers": forecast.ok().map(|f| &f.layers),
+            "covered": forecast.ok().map(|f| f.covered),
             "bits_per_key": forecast.ok().map(|f| f.bits_per_key),
             "bound_bits_per_key": forecast.ok().map(|f| f.bound),
-            "workload_rate": forecast.ok().and_then(|f| f.workload_rate),
-            "unknown_rate": forecast.ok().map(|f| f.unknown_rate),
+            "workload_fpr": forecast.ok().and_then(|f| f.workload_fpr),
+            "fpr": forecast.ok().map(|f| f.fpr),
             "lines": forecast.ok().map(|f| f.lines),
             "member_lines": forecast.ok().map(|f| f.member_lines),
             "reason": forecast.err(),
@@ -65,7 +65,7 @@ fn as_json(plan: &Comparison) -> serde_json::Value {
     })
 }
 
-const HEAD: [&str; 8] = ["", "structure", "steps", "bits/key", "over bound", "expected", "unknown", "lines"];
+const HEAD: [&str; 8] = ["", "structure", "layers", "bits/key", "over bound", "workload fpr", "fpr", "lines"];
 
 fn as_text(plan: &Comparison) -> String {
     let row = |candidate: &Candidate, forecast: &Forecast| -> [String; 8] {
@@ -76,11 +76,11 @@ fn as_text(plan: &Comparison) -> String {
         [
             if candidate.chosen { "*" } else { "" }.to_string(),
             candidate.name.to_string(),
-            forecast.steps.clone(),
+            forecast.layers.clone(),
             format!("{:.3}", forecast.bits_per_key),
             over,
-            forecast.workload_rate.map_or("-".to_string(), percent),
-            percent(forecast.unknown_rate),
+            forecast.workload_fpr.map_or("-".to_string(), percent),
+            percent(forecast.fpr),
             format!("{:.1}", forecast.lines),
         ]
     };

@@ -5,7 +5,7 @@
 //!   key<TAB>count        a number of queries, a fraction too, behind the last tab of every line
 //!   `uniq -c`            blanks, a count, one blank, the key
 //!   key count            a count behind the last blank of every line; no key twice
-//!   csv tsv jsonl parquet     --expect-column, and --count-column if there is one; else every row counts once
+//!   csv tsv jsonl parquet     --workload-column, and --weight-column if there is one; else every row counts once
 //! ```
 //!
 //! A text file is one or the other as a whole, and its first line that is not blank decides: does a number follow its last tab? If it
@@ -68,7 +68,7 @@ fn read_all(
     visit: &mut Visit<'_>,
 ) -> Result<Counts> {
     if options.second_column.is_some() && options.column.is_none() {
-        bail!("--count-column without --expect-column, expected the column of queries beside that of counts");
+        bail!("--weight-column without --workload-column, expected the column of queries beside that of counts");
     }
     let mut total = 0u64;
     let (counts, _) = read_checked(inputs, options, stdin, progress, &mut |key, count, _| {
@@ -522,15 +522,15 @@ mod tests {
         for (name, text, options, what) in [
             ("l.csv", &b"q,n\na,\n"[..], &both, "l.csv: line 2: \"\" is not a count"),
             ("l.csv", b"q,n\na,-4\n", &both, "l.csv: line 2: a weight of -4 makes no sense"),
-            ("l.csv", b"q,n\na,4\n", &plain(), "--expect-column NAME"),
+            ("l.csv", b"q,n\na,4\n", &plain(), "--workload-column NAME"),
             ("l.csv", b"q,m\na,4\n", &both, "no column \"n\""),
             ("l.jsonl", b"{\"q\":\"a\",\"n\":1.5}\n", &both, "l.jsonl: line 1: the count is "),
             ("l.jsonl", b"{\"q\":\"a\",\"n\":1}\n{\"q\":\"a\"}\n", &both, "l.jsonl: line 2: \"\" is not a count"),
-            ("l.jsonl", b"{\"q\":\"a\",\"n\":1}\n", &plain(), "choose with --expect-column NAME"),
+            ("l.jsonl", b"{\"q\":\"a\",\"n\":1}\n", &plain(), "choose with --workload-column NAME"),
             ("l.log", b"a\n", &both, "text lines have no column of counts"),
-            ("l.log", b"a\n", &columns("q", None), "--expect-column does not apply to text lines"),
-            ("l.csv", b"q,n\n", &columns("q", Some("q")), "--expect-column and --count-column name the same column"),
-            ("l.csv", b"q,n\n", &Options::default().for_queries(None, Some("n".into())), "--count-column without"),
+            ("l.log", b"a\n", &columns("q", None), "--workload-column does not apply to text lines"),
+            ("l.csv", b"q,n\n", &columns("q", Some("q")), "--workload-column and --weight-column name the same column"),
+            ("l.csv", b"q,n\n", &Options::default().for_queries(None, Some("n".into())), "--weight-column without"),
         ] {
             let message = fails(name, text, options);
             assert!(message.contains(what), "{message}");

@@ -174,8 +174,8 @@ fn reports_in_json_have_their_fields() {
         names.sort();
         names.join(" ")
     };
-    let common = "bits_per_key blank bound_bits_per_key bytes key_type duplicates excluded expected file groups keys \
-                  layers overhead partitions shards fpr";
+    let common = "bits_per_key blank bound_bits_per_key bytes duplicates excluded file fpr groups key_type keys \
+                  layers overhead partitions shards workload";
     assert_eq!(fields(&built), common);
     assert_eq!((&built["partitions"], &built["groups"]), (&json!(null), &json!(null)));
     let (size, rate) = (dir.read("k.tamis").len() as f64, built["fpr"].as_f64().unwrap());
@@ -195,8 +195,8 @@ fn reports_in_json_have_their_fields() {
     assert_eq!((&layer["role"], &layer["structure"]), (&json!("positive"), &json!("ribbon")));
 
     let inspected = dir.run("inspect k.tamis --json").json(0);
-    let expected = "bits_per_key bound_bits_per_key bytes key_type excluded file groups hash keys layers overhead \
-                    partitions fpr seed shards version";
+    let expected = "bits_per_key bound_bits_per_key bytes excluded file fpr groups hash key_type keys layers overhead \
+                    partitions seed shards version";
     assert_eq!(fields(&inspected), expected);
     assert_eq!((&inspected["hash"], &inspected["seed"]), (&json!("xxh3-128"), &json!(7)));
     assert_eq!(inspected["version"], json!(1));
@@ -237,7 +237,7 @@ fn help_names_every_option_and_fits_a_terminal() {
     for (command, options) in [
         (
             "build",
-            "--output --fpr --bits-per-key --exclude --exact --allow --on-conflict --kind --effort --seed --secret --memory --disk --tmp --threads --json --partition-column",
+            "--output --fpr --bits-per-key --exclude --exact --excluded-fpr --on-conflict --kind --effort --seed --secret --memory --disk --tmp --threads --json --partition-column",
         ),
         ("query", "--invert --count --tsv --json --partition --partition-column"),
         ("inspect", "--json"),

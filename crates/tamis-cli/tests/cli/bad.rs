@@ -120,7 +120,7 @@ fn lines_without_an_end() {
         ),
         ("build wide.csv", "wide.csv: line 2: more than 1048576 fields, the limit for a record".into()),
         ("build long.jsonl", format!("long.jsonl: {line}")),
-        ("build good.txt --expect long.tsv", format!("long.tsv: {line}")),
+        ("build good.txt --workload long.tsv", format!("long.tsv: {line}")),
         ("map build long.tsv", format!("long.tsv: {line}")),
         ("sets build long.txt", format!("long.txt: {line}")),
     ] {

@@ -20,19 +20,19 @@ fn dir() -> TestDir {
 #[test]
 fn expected_queries_are_planned_for() {
     let dir = dir();
-    let report = dir.run("build keys --expect queries --bits-per-key 12 -o f --json").json(0);
-    let expected = &report["expected"];
-    assert_eq!((expected["keys"].as_u64(), expected["dropped"].as_u64()), (Some(2000), Some(1000)));
+    let report = dir.run("build keys --workload queries --bits-per-key 12 -o f --json").json(0);
+    let expected = &report["workload"];
+    assert_eq!((expected["keys"].as_u64(), expected["dropped_members"].as_u64()), (Some(2000), Some(1000)));
     assert_eq!((expected["counted"].as_bool(), expected["blank"].as_u64()), (Some(true), Some(0)));
     assert!(report["bits_per_key"].as_f64() <= Some(12.0));
-    assert_eq!(expected["known"].as_u64(), Some(2000));
-    let rate = |what: &str| expected[what]["workload_rate"].as_f64().unwrap();
-    assert!(rate("real") < 1e-4 && rate("predicted") < 1e-4, "{expected}");
+    assert_eq!(expected["covered"].as_u64(), Some(2000));
+    let rate = |what: &str| expected[what]["workload_fpr"].as_f64().unwrap();
+    assert!(rate("measured") < 1e-4 && rate("predicted") < 1e-4, "{expected}");
     // Every expected query that is no key is refused, every key found.
     dir.put("asked", (0..2000).map(|i| format!("query{i}\n")).collect::<String>());
     assert_eq!(dir.run("query f asked -c").text(1), "0\n");
     assert_eq!(dir.run("query f keys -c").text(0), "2000\n");
-    let text = dir.run("build keys --expect queries --bits-per-key 12 -o f").text(0);
+    let text = dir.run("build keys --workload queries --bits-per-key 12 -o f").text(0);
     for word in ["expected    ", "known       2,000 of them", "predicted   ", "real        "] {
         assert!(text.contains(word), "{text}");
     }
@@ -50,8 +50,8 @@ fn a_log_is_counted() {
     }
     dir.put("log", log);
     dir.put("counts", counts);
-    dir.run("build keys --expect log --fpr 0.001 -o a").text(0);
-    dir.run("build keys --expect counts --fpr 0.001 -o b").text(0);
+    dir.run("build keys --workload log --fpr 0.001 -o a").text(0);
+    dir.run("build keys --workload counts --fpr 0.001 -o b").text(0);
     assert!(dir.read("a") == dir.read("b"));
 }
 
@@ -64,12 +64,12 @@ fn counts_of_other_tools_are_read() {
     put("uniq", |i| format!("{:7} query{i}\n", 600 / i));
     put("blanks", |i| format!("query{i} {}\n", 600 / i));
     for name in ["tabs", "uniq", "blanks"] {
-        let text = dir.run(&format!("build keys --expect {name} --bits-per-key 9 -o f.{name}")).text(0);
-        assert!(text.contains("\nexpected    3642 queries for 299 keys, "), "{text}");
+        let text = dir.run(&format!("build keys --workload {name} --bits-per-key 9 -o f.{name}")).text(0);
+        assert!(text.contains("\nworkload    3,642 queries for 299 keys, "), "{text}");
     }
     assert!(dir.read("f.tabs") == dir.read("f.uniq") && dir.read("f.tabs") == dir.read("f.blanks"));
     put("unclear", |i| format!("{i} query{i}\n"));
-    let complaint = dir.run("build keys --expect unclear -o f").complaint();
+    let complaint = dir.run("build keys --workload unclear -o f").complaint();
     assert!(complaint.starts_with("unclear: line 1: \"1 query1\" begins with a number"), "{complaint}");
 }
 
@@ -79,30 +79,31 @@ fn the_ceiling_is_said() {
     let dir = dir();
     dir.put("cut", (1..1000).map(|i| format!("query{i}\t{}\n", 9000 / i)).collect::<String>());
     for (goal, ceiling) in [
-        ("--fpr 0.001", "0.100 % of unlisted keys may match (--fpr; --max-rate-unknown changes it)"),
-        ("--bits-per-key 9", " of unlisted keys may match (1.42 times a plain filter; --max-rate-unknown changes it)"),
-        ("--fpr 0.001 --max-rate-unknown 1", "100 % of unlisted keys may match (--max-rate-unknown)"),
+        ("--fpr 0.001", "0.100 % of unlisted keys may match (--fpr)"),
+        ("--bits-per-key 9", " of unlisted keys may match (1.42 times a plain filter; --fpr changes it)"),
+        ("--workload-fpr 0.001 --fpr 1", "100 % of unlisted keys may match (--fpr)"),
+        ("--workload-fpr 0.001", "0.100 % of unlisted keys may match (--workload-fpr; --fpr changes it)"),
         ("--exact", "100 % of unlisted keys may match (--exact)"),
     ] {
-        let text = dir.run(&format!("build keys --expect cut {goal} -o f")).text(0);
+        let text = dir.run(&format!("build keys --workload cut {goal} -o f")).text(0);
         let line = text.lines().find(|line| line.starts_with("ceiling     ")).unwrap_or_default();
         assert!(line.ends_with(ceiling), "{text}");
         assert!(text.contains("\nwarning     no expected key has a count of 1, so "), "{text}");
     }
-    let report = dir.run("build keys --expect cut --fpr 0.001 -o f --json").json(0);
-    assert_eq!(report["expected"]["max_rate_unknown"].as_f64(), Some(0.001));
-    assert_eq!(report["expected"]["warnings"].as_array().map(Vec::len), Some(1));
+    let report = dir.run("build keys --workload cut --fpr 0.001 -o f --json").json(0);
+    assert_eq!(report["workload"]["max_fpr"].as_f64(), Some(0.001));
+    assert_eq!(report["workload"]["warnings"].as_array().map(Vec::len), Some(1));
     assert!(report["fpr"].as_f64() <= Some(0.001));
-    let text = dir.run("build keys --expect cut --unseen 0.1 -o f").text(0);
+    let text = dir.run("build keys --workload cut --unlisted-share 0.1 -o f").text(0);
     assert!(text.contains("\nceiling     1.00 % of unlisted") && !text.contains("\nwarning "), "{text}");
 }
 
 #[test]
 fn plans_are_tables() {
     let dir = dir();
-    let text = dir.run("plan keys --expect queries --bits-per-key 10").text(0);
+    let text = dir.run("plan keys --workload queries --bits-per-key 10").text(0);
     let head = text.lines().next().unwrap();
-    for word in ["structure", "steps", "bits/key", "over bound", "expected", "unknown", "lines"] {
+    for word in ["structure", "layers", "bits/key", "over bound", "workload fpr", "fpr", "lines"] {
         assert!(head.contains(word), "{text}");
     }
     assert_eq!(text.lines().filter(|line| line.starts_with('*')).count(), 1, "{text}");
@@ -110,12 +111,12 @@ fn plans_are_tables() {
         assert!(text.contains(name), "{name}: {text}");
     }
     // What is marked is what is built.
-    let plan = dir.run("plan keys --expect queries --bits-per-key 10 --json").json(0);
+    let plan = dir.run("plan keys --workload queries --bits-per-key 10 --json").json(0);
     let chosen = plan["candidates"].as_array().unwrap().iter().find(|c| c["chosen"] == true).unwrap();
     assert_eq!(plan["chosen"], chosen["kind"]);
-    let report = dir.run("build keys --expect queries --bits-per-key 10 -o f --json").json(0);
-    assert_eq!(report["expected"]["predicted"]["bits_per_key"], chosen["bits_per_key"]);
-    assert_eq!(report["expected"]["predicted"]["workload_rate"], chosen["workload_rate"]);
+    let report = dir.run("build keys --workload queries --bits-per-key 10 -o f --json").json(0);
+    assert_eq!(report["workload"]["predicted"]["bits_per_key"], chosen["bits_per_key"]);
+    assert_eq!(report["workload"]["predicted"]["workload_fpr"], chosen["workload_fpr"]);
     // Without queries, and with one structure.
     assert!(dir.run("plan keys").text(0).lines().any(|line| line.starts_with("*  ribbon")));
     assert!(dir.run("plan keys --kind fuse").text(0).contains("fuse was asked for"));
@@ -134,22 +135,21 @@ fn bad_expectations_are_refused() {
         ("query", "expected"),
     ] {
         dir.put("bad", format!("first\t1\n{line}\n"));
-        let complaint = dir.run("build keys --expect bad -o f").complaint();
+        let complaint = dir.run("build keys --workload bad -o f").complaint();
         assert!(complaint.starts_with("bad: line 2: ") && complaint.contains(expected), "{complaint}");
     }
-    let complaint = dir.run("build keys --expect missing -o f").complaint();
+    let complaint = dir.run("build keys --workload missing -o f").complaint();
     assert!(complaint.contains("missing: no such file"), "{complaint}");
-    let complaint = dir.run("build keys --max-rate-unknown 0.1 -o f").complaint();
-    assert!(complaint.contains("--expect"), "{complaint}");
-    let complaint = dir.run("build keys --expect queries --max-rate-unknown 2 -o f").complaint();
+    let complaint = dir.run("build keys --workload-fpr 0.1 -o f").complaint();
+    assert!(complaint.contains("--workload"), "{complaint}");
+    let complaint = dir.run("build keys --workload queries --fpr 2 -o f").complaint();
     assert!(complaint.contains("expected a share between 0 and 1"), "{complaint}");
-    let complaint = dir.run("build keys --expect queries --bits-per-key 0.01 -o f").complaint();
+    let complaint = dir.run("build keys --workload queries --bits-per-key 0.01 -o f").complaint();
     assert!(complaint.contains("the smallest that works is"), "{complaint}");
-    let complaint = dir
-        .run("build keys --expect queries --kind classic-bloom --bits-per-key 16 --max-rate-unknown 0.0001 -o f")
-        .complaint();
+    let complaint =
+        dir.run("build keys --workload queries --kind classic-bloom --bits-per-key 16 --fpr 0.0001 -o f").complaint();
     assert!(complaint.contains("these could: "), "{complaint}");
-    let complaint = dir.run("build keys --expect queries --exclude keys --kind stacked -o f").complaint();
+    let complaint = dir.run("build keys --workload queries --exclude keys --kind stacked -o f").complaint();
     assert!(complaint.contains("use steered"), "{complaint}");
     assert_eq!(dir.names(), ["bad", "keys", "queries", "tmp"]);
 }

@@ -61,8 +61,8 @@ fn build_and_inspect_agree() {
         "--integers keys.txt --exclude many.txt --fpr 0.3 --effort smallest",
         "--integers keys.txt --exclude many.txt --bits-per-key 9",
         "--integers keys.txt --exclude many.txt --kind chained-fuse --on-conflict drop",
-        "--integers keys.txt --expect popular.tsv --fpr 0.001",
-        "--integers keys.txt --expect popular.tsv --fpr 0.001 --unseen 0.5 --exclude few.txt",
+        "--integers keys.txt --workload popular.tsv --fpr 0.001",
+        "--integers keys.txt --workload popular.tsv --fpr 0.001 --unlisted-share 0.5 --exclude few.txt",
         "keys.csv --exclude others.csv --column #1 --partition-column #2",
     ] {
         let line = line.replace("many.txt many.txt", "many.txt --exclude many.txt");
@@ -136,7 +136,8 @@ fn an_allowed_share_matches() {
     let dir = TestDir::new();
     dir.put("keys.txt", numbers(0..20_000));
     dir.put("others.txt", numbers(20_000..220_000));
-    let report = dir.run("build --integers keys.txt --exclude others.txt -o e.tamis --allow 0.03 --json").json(0);
+    let report =
+        dir.run("build --integers keys.txt --exclude others.txt -o e.tamis --excluded-fpr 0.03 --json").json(0);
     // f(0.03, 10) = 3.82
     assert!((report["bound_bits_per_key"].as_f64().unwrap() - 3.82).abs() < 0.01, "{report}");
     assert!((3.85..4.3).contains(&report["bits_per_key"].as_f64().unwrap()), "{report}");
@@ -144,15 +145,15 @@ fn an_allowed_share_matches() {
     let matching: u64 = dir.run("query --integers -c e.tamis others.txt").text(0).trim().parse().unwrap();
     assert!((4000..=6000).contains(&matching), "{matching}");
     let errors = [
-        ("--allow 0.1 --exact", "'--allow <P>' cannot be used with '--exact'"),
-        ("--allow 1.5", "expected a share between 0 and 1"),
-        ("--allow 0.1 --kind chained", "only where columns are steered"),
+        ("--excluded-fpr 0.1 --exact", "'--excluded-fpr <P>' cannot be used with '--exact'"),
+        ("--excluded-fpr 1.5", "expected a share between 0 and 1"),
+        ("--excluded-fpr 0.1 --kind chained", "only where columns are steered"),
     ];
     for (more, expected) in errors {
         let error = dir.error(&format!("build --integers keys.txt --exclude others.txt -o f.tamis {more}"));
         assert!(error.contains(expected), "{error}");
     }
-    let error = dir.error("build --integers keys.txt -o f.tamis --allow 0.1");
+    let error = dir.error("build --integers keys.txt -o f.tamis --excluded-fpr 0.1");
     assert!(error.contains("--exclude"), "{error}");
 }
 

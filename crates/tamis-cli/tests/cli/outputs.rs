@@ -44,7 +44,7 @@ fn an_input_is_never_replaced() {
         for (line, what) in [
             ("build --format text in.tsv", "filter"),
             ("build keys.txt --format text --exclude in.tsv", "filter"),
-            ("build keys.txt --expect in.tsv", "filter"),
+            ("build keys.txt --workload in.tsv", "filter"),
             ("map build in.tsv", "map"),
             ("map build in.tsv --alphabet in.tsv", "map"),
             ("sets build --format text in.tsv", "index"),

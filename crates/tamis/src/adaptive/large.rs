@@ -111,7 +111,12 @@ impl LargeBroom {
     /// assert_eq!((broom.len(), broom.capacity()), (0, 1000));
     /// # Ok::<(), tamis::Error>(())
     /// ```
-    pub fn with_secret(secret: [u64; 2], key_type: KeyType, capacity: u64, rate: f64) -> Result<LargeBroom, BuildError> {
+    pub fn with_secret(
+        secret: [u64; 2],
+        key_type: KeyType,
+        capacity: u64,
+        rate: f64,
+    ) -> Result<LargeBroom, BuildError> {
         LargeBroom::with(Hasher::secret(secret), key_type, capacity, rate)
     }
 

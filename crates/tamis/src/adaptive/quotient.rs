@@ -132,7 +132,13 @@ impl AdaptiveQuotient {
     /// assert!(of(64)?.bytes() < of(16)?.bytes());
     /// # Ok::<(), tamis::Error>(())
     /// ```
-    pub fn with_secret(key_type: KeyType, capacity: u64, rate: f64, steps: u32, key: [u64; 2]) -> Result<Self, BuildError> {
+    pub fn with_secret(
+        key_type: KeyType,
+        capacity: u64,
+        rate: f64,
+        steps: u32,
+        key: [u64; 2],
+    ) -> Result<Self, BuildError> {
         AdaptiveQuotient::with(key_type, capacity, rate, steps, Hasher::secret(key))
     }
 

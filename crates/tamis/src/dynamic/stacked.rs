@@ -34,9 +34,9 @@ use crate::leaves::change::{self, MAX_LAYER_BYTES};
 /// use tamis::{Base, Kind, Stacked};
 /// let popular = (1000..2000u64).map(|key| (key, 100.0));
 /// let filter = tamis::build(0..1000u64)
-///     .expect(popular)
+///     .workload(popular)
 ///     .kind(Kind::Stacked(Base::Cuckoo))
-///     .spare(0.2) // room for 200 keys more
+///     .extra_capacity(0.2) // room for 200 keys more
 ///     .fpr(0.001)
 ///     .finish()?;
 /// let mut stack = Stacked::restore(filter.as_bytes().to_vec())?;

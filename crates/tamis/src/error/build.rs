@@ -43,6 +43,10 @@ enum BuildError {
     /// An exact filter, or one that may match a share of the excluded keys, without any excluded key: it would match every key.
     NothingExcluded =>
         "exact: no key is excluded, so every key would match; expected excluded keys, or a rate or bits per key as the goal";
+    /// Two goals where one is possible; both are names of methods.
+    TwoGoals { first: &'static str, second: &'static str } => "{first}, {second}: two goals; expected one";
+    /// An option that the other options leave without effect; `option` is the name of its method.
+    NoEffect { option: &'static str, needs: &'static str } => "{option}: no effect; expected {needs}";
     /// The keys are of two key types.
     MixedKeyTypes => "some keys are integers and some are bytes; a filter holds one kind";
     /// The temporary files would grow past the limit of the caller, in bytes.
@@ -53,7 +57,8 @@ enum BuildError {
     Io(error: io::Error) => "{error}";
 
     /// An option of a builder outside its range; `option` is the name of its method.
-    Range { option: &'static str, given: f64, least: f64, most: f64 } => "{}", range(option, *given, *least, *most);
+    Range { option: &'static str, given: f64, least: f64, most: f64 } =>
+        "{option} {}: out of range; expected {} to {most}", short(*given), short(*least);
     /// An option of a builder of sets that is not above 0.
     NotAboveZero { option: &'static str, given: f64 } => "{}, expected more than 0", match *option {
         "existence" => format!("a share of {given} of absent keys"),
@@ -86,7 +91,7 @@ enum BuildError {
         "{} says nothing of unknown keys, and no query is expected: a rate is what they need",
         if *goal == "bits_per_key" { "a budget of bits" } else { "an exact set" };
     /// An expected query that comes after excluded keys were let go.
-    WorkloadLate => "expected queries must be announced with `expecting`, or come before the excluded keys";
+    WorkloadLate => "expected queries must be announced with `with_workload`, or come before the excluded keys";
     /// Conflicts shall drop keys while queries are expected: the plan is made before it is known which.
     WorkloadDrop =>
         "keys that are excluded cannot be dropped while queries are expected: keep them, or leave them out";
@@ -317,25 +322,6 @@ impl Lack {
     }
 }
 
-fn range(option: &str, given: f64, least: f64, most: f64) -> String {
-    let name = match option {
-        "spare" => {
-            return format!("the room for more keys must be a share of them from {least} to {most}, not {given}");
-        }
-        "stack bits" => return format!("{given} bits per key, expected {least} to {most}"),
-        "cascade rate" => return format!("cascade: a rate of {given}, expected {least:e} to {most}"),
-        "fpr" => "the rate for strangers",
-        "bits_per_key" => "the bits per key",
-        "allow" => "the share of excluded keys that may match",
-        "unseen" => "the share of queries that nobody expects",
-        "max_rate_unknown" => "the largest rate for unlisted keys",
-        option => option,
-    };
-    // A power of two is its exponent.
-    let least = if least > 0.0 { format!("2^{}", (least.to_bits() >> 52) as i64 - 1023) } else { least.to_string() };
-    format!("{name} must lie between {least} and {most}, not {given}")
-}
-
 /// Pairs of positions, as the end of a sentence.
 fn places(first: &[(u64, u64)], lead: &str, between: &str) -> String {
     let mut places = String::new();
@@ -347,7 +333,7 @@ fn places(first: &[(u64, u64)], lead: &str, between: &str) -> String {
 
 /// A number without hundreds of digits.
 fn short(number: f64) -> String {
-    if number.abs() < 1e15 { number.to_string() } else { format!("{number:e}") }
+    if number != 0.0 && !(1e-6..1e15).contains(&number.abs()) { format!("{number:e}") } else { number.to_string() }
 }
 
 fn kmers(length: u32) -> String {

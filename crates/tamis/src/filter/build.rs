@@ -22,6 +22,7 @@ use crate::plan::{Columns, Comparison, Goal, Kind, Layout, Plan, Request, Step};
 
 mod collect;
 mod expect;
+mod goals;
 mod groups;
 mod partition;
 mod shard;
@@ -32,6 +33,7 @@ pub use crate::filter::options::{Common, Progress};
 use crate::filter::options::{common, set};
 pub use collect::{Collector, Sealed};
 pub use expect::{Outcome, Prediction};
+use goals::Goals;
 pub use partition::Partitioned;
 use sieve::Sieve;
 #[cfg(feature = "maps")]
@@ -107,17 +109,17 @@ brief_debug!(Build<I, N, Q>, it => options: it.options);
 
 #[derive(Clone)]
 pub(crate) struct Options {
+    goals: Goals,
+    /// What follows from the goals when keys come in.
     goal: Goal,
-    kind: Kind,
-    layout: Layout,
-    delta: f64,
-    first: Option<u16>,
-    columns: Option<Columns>,
-    on_conflict: OnConflict,
     /// The largest rate for unlisted keys where queries are expected, if the caller set one.
     cap: Option<f64>,
-    /// The share of queries outside the sample, if the caller knows better than the estimate.
-    unseen: Option<f64>,
+    kind: Kind,
+    layout: Layout,
+    delta: Option<f64>,
+    first_bits: Option<f64>,
+    columns: Option<Vec<f64>>,
+    on_conflict: OnConflict,
     /// Room for more keys, as a share of them.
     spare: f64,
     /// Whether queries are expected: then the plan is not known before they are counted.
@@ -131,23 +133,23 @@ pub(crate) struct Options {
 
 impl fmt::Debug for Options {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Options { goal, kind, common, .. } = self;
-        write!(f, "{goal:?}, {kind:?}, {common:?}")
+        let Options { goals, kind, common, .. } = self;
+        write!(f, "{:?}, {kind:?}, {common:?}", goals.resolve().0)
     }
 }
 
 impl Default for Options {
     fn default() -> Options {
         Options {
-            goal: Goal::Fpr(0.01),
+            goals: Goals::default(),
+            goal: Goals::default().resolve().0,
+            cap: None,
             kind: Kind::Auto,
             layout: Layout::Auto,
-            delta: 0.5,
-            first: None,
+            delta: None,
+            first_bits: None,
             columns: None,
             on_conflict: OnConflict::Error,
-            cap: None,
-            unseen: None,
             spare: 0.0,
             expecting: false,
             places: false,
@@ -170,9 +172,50 @@ impl Options {
         }
     }
 
+    /// The options as keys come in.
+    fn resolved(mut self) -> Options {
+        (self.goal, self.cap) = self.goals.resolve();
+        self
+    }
+
+    /// Refuses options that contradict each other, have no effect, or are out of range.
+    fn check(&self) -> Result<(), BuildError> {
+        self.goals.check(self.expecting)?;
+        let knobs = [
+            ("delta", self.delta.is_some(), matches!(self.kind, Kind::Cascade(_)), "Kind::Cascade"),
+            (
+                "first_bits",
+                self.first_bits.is_some(),
+                matches!(self.kind, Kind::Chained(_) | Kind::Integrated(..) | Kind::Steered | Kind::Auto),
+                "Kind::Chained, Integrated or Steered",
+            ),
+            (
+                "steered_columns",
+                self.columns.is_some(),
+                matches!(self.kind, Kind::Steered | Kind::Auto),
+                "Kind::Steered",
+            ),
+        ];
+        if let Some(&(option, .., needs)) = knobs.iter().find(|(_, given, fits, _)| *given && !fits) {
+            return Err(BuildError::NoEffect { option, needs });
+        }
+        let range = |option, given, least, most| Err(BuildError::Range { option, given, least, most });
+        let columns = self.columns.iter().flatten();
+        match (self.first_bits, columns.clone().find(|slack| !(0.03125..=4.0).contains(*slack))) {
+            (Some(bits), _) if bits != 0.0 && !(1.0..=32.0).contains(&bits) => range("first_bits", bits, 1.0, 32.0),
+            (_, Some(&slack)) => range("steered_columns", slack, 0.03125, 4.0),
+            _ if columns.count() > Columns::MAX_COLUMNS => {
+                Err(BuildError::TooMany { what: "steered columns", most: Columns::MAX_COLUMNS as u64 })
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn request(&self, keys: u64, negatives: u64) -> Request {
-        let Options { goal, kind, layout, delta, first, columns, spare, .. } = *self;
-        let effort = self.common.effort;
+        let Options { goal, kind, layout, spare, .. } = *self;
+        let (effort, delta) = (self.common.effort, self.delta.unwrap_or(0.5));
+        let first = self.first_bits.map(|bits| (bits * 256.0).round() as u16);
+        let columns = self.columns.as_deref().map(Columns::new);
         Request { keys, negatives, goal, kind, effort, layout, delta, first, columns, spare }
     }
 }
@@ -180,10 +223,10 @@ impl Options {
 impl<I, N, Q> Build<I, N, Q> {
     set! {
         /// Lets at most this share of strangers through. The default is 0.01.
-        fpr(rate: f64) => options.goal = Goal::Fpr(rate);
+        fpr(p: f64) => options.goals.fpr = Some(p);
 
         /// Spends at most this many bits per key.
-        bits_per_key(bits: f64) => options.goal = Goal::BitsPerKey(bits);
+        bits_per_key(bits: f64) => options.goals.bits_per_key = Some(bits);
 
         /// Only listed keys will be asked for, wanted or excluded: the smallest filter that is right about all of them. What it
         /// says of other keys is a guess; [`Filter::fpr`] tells how good. Without excluded or expected keys it is
@@ -195,84 +238,81 @@ impl<I, N, Q> Build<I, N, Q> {
         /// assert!(filter.as_bytes().len() * 8 < 8 * 1000); // 5.75 bits per key is the bound
         /// # Ok::<(), tamis::Error>(())
         /// ```
-        exact() => options.goal = Goal::Exact;
+        exact() => options.goals.exact = true;
 
         /// Of the excluded keys at most this share may match; other keys than the listed ones do not matter. Between
         /// [`exact`](Build::exact) and a filter that knows nothing of them: smaller than both. An excluded key that is listed
         /// several times counts as often, and those with large counts match last.
         ///
         /// ```
-        /// let filter = tamis::build(0..10_000u64).exclude(10_000..310_000).allow(0.01).finish()?;
+        /// let filter = tamis::build(0..10_000u64).exclude(10_000..310_000).excluded_fpr(0.01).finish()?;
         /// assert!((0..10_000).all(|key| filter.contains(key) == Ok(true)));
         /// let matching = (10_000..310_000u64).filter(|&key| filter.contains(key) == Ok(true)).count();
         /// assert!(matching <= 3000);
         /// assert!(filter.as_bytes().len() * 8 < 64_000); // a filter of 1 % takes 68,000
         /// # Ok::<(), tamis::Error>(())
         /// ```
-        allow(share: f64) => options.goal = Goal::ExcludedFpr(share);
+        excluded_fpr(p: f64) => options.goals.excluded_fpr = Some(p);
 
         /// The steered columns of [`Kind::Steered`], chosen by hand: how many rows each has beyond one per key, as a share of the
         /// keys, between 1/32 and 4. At most eight. With [`first_bits`](Build::first_bits) plain bits come before them; an exact
-        /// bit comes after them unless the goal is [`allow`](Build::allow).
+        /// bit comes after them unless the goal is [`excluded_fpr`](Build::excluded_fpr).
         ///
         /// ```
-        /// let filter = tamis::build(0..5000u64).exclude(5000..20_000).kind(tamis::Kind::Steered).columns(&[0.25]).exact().finish()?;
+        /// let filter = tamis::build(0..5000u64).exclude(5000..20_000).kind(tamis::Kind::Steered).steered_columns(&[0.25]).exact().finish()?;
         /// assert_eq!(filter.layers().count(), 2);
         /// assert!((0..20_000).all(|key| filter.contains(key) == Ok(key < 5000)));
         /// # Ok::<(), tamis::Error>(())
         /// ```
-        columns(slacks: &[f64]) => options.columns = Some(Columns::new(slacks));
+        steered_columns(slacks: &[f64]) => options.columns = Some(slacks.to_vec());
 
-        /// With queries to expect: the largest rate for unlisted keys, those that are neither in the set nor expected.
+        /// Lets at most a share `p` of the negative queries of the [`workload`](Build::workload) match; [`fpr`](Build::fpr) is
+        /// then the ceiling for unlisted keys, and 1 lifts it. The default of both is the other one.
         ///
-        /// Unless set, it is the rate of [`fpr`](Build::fpr), or with [`bits_per_key`](Build::bits_per_key) 1.42 times (half a bit) the rate of a plain filter of the same kind
-        /// and budget; an exact filter has no limit. A list of expected queries may show too few of the others, or none. 1 lifts the limit.
+        /// With [`bits_per_key`](Build::bits_per_key) as the goal, the ceiling is by default 1.42 times (half a bit) the rate of a plain
+        /// filter of the same kind and budget. A workload may show too few unlisted keys, or none.
         ///
         /// ```
         /// let popular = || (1000..3000u64).map(|site| (site, 2.0));
-        /// let build = || tamis::build(0..1000u64).fpr(0.01);
-        /// let usual = build().expect(popular()).finish()?;
-        /// let strict = build().expect(popular()).max_rate_unknown(0.001).finish()?;
-        /// let open = build().expect(popular()).max_rate_unknown(1.0).finish()?;
+        /// let build = || tamis::build(0..1000u64).workload(popular()).workload_fpr(0.01);
+        /// let usual = build().finish()?;
+        /// let strict = build().fpr(0.001).finish()?;
+        /// let open = build().fpr(1.0).finish()?;
         /// assert!(usual.fpr() <= 0.01 && strict.fpr() <= 0.001 && open.fpr() > 0.1);
         /// assert!(open.as_bytes().len() < usual.as_bytes().len());
         /// # Ok::<(), tamis::Error>(())
         /// ```
-        max_rate_unknown(rate: f64) => options.cap = Some(rate);
+        workload_fpr(p: f64) => options.goals.workload_fpr = Some(p);
 
         /// With queries to expect: the share of negative queries to come that are for none of them. Unless set, it is estimated from
         /// the sample: as many as there are values in it that were asked for once ([Stacked] section 5.1).
         ///
         /// [Stacked]: https://doi.org/10.14778/3436905.3436919
-        unseen(share: f64) => options.unseen = Some(share);
+        unlisted_share(share: f64) => options.goals.unlisted_share = Some(share);
 
         /// What becomes of a key that is also excluded. By default the build fails and says which.
         on_conflict(policy: OnConflict) => options.on_conflict = policy;
     }
 
-    /// Bits per key of the first of two stages, chosen by hand for [`Kind::Chained`] and [`Kind::Integrated`]: 0 for none, else
-    /// between 1 and 32. The goal then has no say: [`Filter::fpr`] tells what came out.
-    pub fn first_bits(mut self, bits: f64) -> Self {
-        let bits = if bits > 0.0 { bits.clamp(1.0, 32.0) } else { 0.0 };
-        self.options.first = Some((bits * 256.0).round() as u16);
-        self
-    }
-
     set! {
+        /// Sets the bits per key of the first of two stages, for [`Kind::Chained`], [`Kind::Integrated`] and [`Kind::Steered`]: 0 for
+        /// none, else 1 to 32. The goal then has no effect: see [`Filter::fpr`].
+        first_bits(bits: f64) => options.first_bits = Some(bits);
+
         /// How much shorter every list of a [`Kind::Cascade`] is than the one before, between 0 and 1; 0.5 unless set.
-        delta(delta: f64) => options.delta = delta;
+        delta(delta: f64) => options.delta = Some(delta);
 
         /// Room for this share of keys more, for structures that take keys after they were built: [`Kind::Bloom`],
         /// [`Kind::ClassicBloom`], [`Kind::Cuckoo`], [`Kind::Quotient`] and [`Kind::Stacked`] on the last three. The goal is reached when the
         /// room is used up.
         ///
         /// ```
-        /// let filter = tamis::build(0..1000u64).kind(tamis::Kind::Cuckoo).spare(0.5).finish()?;
+        /// let filter = tamis::build(0..1000u64).kind(tamis::Kind::Cuckoo).extra_capacity(0.5).finish()?;
         /// let mut filter = tamis::Cuckoo::restore(filter.as_bytes().to_vec())?;
         /// (1000..1500u64).try_for_each(|key| filter.insert(key))?;
         /// # Ok::<(), tamis::Error>(())
         /// ```
-        spare(share: f64) => options.spare = share;
+        extra_capacity(share: f64) => options.spare = share;
 
         /// Names the structure instead of leaving it to the planner.
         kind(kind: Kind) => options.kind = kind;
@@ -313,20 +353,20 @@ impl<I, Q> Build<I, std::iter::Empty<u64>, Q> {
 impl<I, N> Build<I, N> {
     /// The queries to come, each with how often it is asked, or a sample of them: of the same kind as the keys, in any order; the
     /// weights of equal ones add up, and those that are keys are dropped. The planner then chooses the structure, and which of them it
-    /// shall know, by what happens on these queries: [`fpr`](Build::fpr) is the share of *expected* negative queries that may
-    /// pass, and [`bits_per_key`](Build::bits_per_key) asks for the smallest such share. [`max_rate_unknown`](Build::max_rate_unknown) says how
-    /// often unlisted keys may match, and has a default. [`Report::workload`] says what came of it.
+    /// shall know, by what happens on these queries: [`workload_fpr`](Build::workload_fpr) is the share of
+    /// *expected* negative queries that may match, and [`bits_per_key`](Build::bits_per_key) asks for the smallest such share.
+    /// [`fpr`](Build::fpr) is the ceiling for unlisted keys. [`Report::workload`] says what came of it.
     ///
-    /// Weights are counts: a value that was asked for once stands for others that were not seen yet ([`unseen`](Build::unseen)).
+    /// Weights are counts: a value that was asked for once stands for others that were not seen yet ([`unlisted_share`](Build::unlisted_share)).
     ///
     /// ```
     /// let popular = (1000..2000u64).map(|site| (site, 1e6 / (site - 999) as f64));
-    /// let filter = tamis::build(0..1000u64).expect(popular).bits_per_key(10.0).finish()?;
+    /// let filter = tamis::build(0..1000u64).workload(popular).bits_per_key(10.0).finish()?;
     /// assert!((0..1000u64).all(|key| filter.contains(key) == Ok(true)));
     /// assert_eq!(filter.contains(1000u64), Ok(false)); // the most popular of them all
     /// # Ok::<(), tamis::Error>(())
     /// ```
-    pub fn expect<K: Key, Q: IntoIterator<Item = (K, f64)>>(self, queries: Q) -> Build<I, N, Q> {
+    pub fn workload<K: Key, Q: IntoIterator<Item = (K, f64)>>(self, queries: Q) -> Build<I, N, Q> {
         let Build { keys, negatives, options, .. } = self;
         Build { keys, negatives, expected: queries, options: Options { expecting: true, ..options } }
     }
@@ -335,20 +375,20 @@ impl<I, N> Build<I, N> {
 impl Build<()> {
     set! {
         /// [`Collector::exclude`] will be called: keys keep their places in the input, so that a conflict can show them.
-        excluding() => options.places = true;
+        with_excluded() => options.places = true;
 
-        /// [`Collector::expect`] or [`Sealed::expect`] will be called: keys to exclude are kept until all is known.
-        expecting() => options.expecting = true;
+        /// [`Collector::push_query`] or [`Sealed::push_query`] will be called: keys to exclude are kept until all is known.
+        with_workload() => options.expecting = true;
     }
 
     /// Opens the door for keys.
     pub fn start(self) -> Collector {
-        Collector::new(self.options)
+        Collector::new(self.options.resolved())
     }
 
     /// Opens the door for keys that carry labels, each label with keys to exclude of its own: see [`Partitioned`].
     pub fn partitioned(self) -> Partitioned {
-        Partitioned::new(self.options)
+        Partitioned::new(self.options.resolved())
     }
 }
 
@@ -384,7 +424,7 @@ where
     /// ```
     /// let plan = tamis::build(0..1000u64).exclude(1000..9000u64).fpr(0.01).plan()?;
     /// let chosen = plan.chosen().unwrap();
-    /// assert!(chosen.forecast.as_ref().unwrap().unknown_rate <= 0.01);
+    /// assert!(chosen.forecast.as_ref().unwrap().fpr <= 0.01);
     /// # Ok::<(), tamis::Error>(())
     /// ```
     pub fn plan(self) -> Result<Comparison, Error> {
@@ -392,7 +432,9 @@ where
     }
 
     fn collect(self) -> Result<Sealed, Error> {
-        let mut collector = Collector::new(Options { key_type: Some(<I::Item as Key>::KEY_TYPE), ..self.options });
+        self.options.check()?;
+        let mut collector =
+            Collector::new(Options { key_type: Some(<I::Item as Key>::KEY_TYPE), ..self.options.resolved() });
         for key in self.keys {
             collector.push(key)?;
         }
@@ -401,7 +443,7 @@ where
             sealed.exclude(key)?;
         }
         for (key, weight) in self.expected {
-            sealed.expect(key, weight)?;
+            sealed.push_query(key, weight)?;
         }
         Ok(sealed)
     }
@@ -426,7 +468,8 @@ impl Build<Digests> {
 
     fn sealed(self) -> Result<Sealed, Error> {
         let Build { keys: Digests { digests, excluded }, options, .. } = self;
-        Sealed::of_digests(digests, excluded, options)
+        options.check()?;
+        Sealed::of_digests(digests, excluded, options.resolved())
     }
 }
 

@@ -38,7 +38,7 @@ pub(crate) struct Expected<'a> {
 }
 
 /// With queries to expect and a budget of bits, unlisted keys match at most so many times as often as with a plain filter of the same kind and
-/// budget, unless [`max_rate_unknown`](crate::Build::max_rate_unknown) says otherwise.
+/// budget, unless [`fpr`](crate::Build::workload_fpr) says otherwise.
 ///
 /// It is half a bit, and in no paper: \[Stacked\] limits the rate of unlisted keys (EFPB) only where it is asked to, and a sample that shows none
 /// of them would then give them all away.
@@ -47,7 +47,7 @@ pub(crate) struct Expected<'a> {
 /// use tamis::plan::GUARD;
 /// let popular = (1000..3000u64).map(|site| (site, 2.0)); // none was asked for once
 /// let plain = tamis::build(0..1000u64).bits_per_key(9.0).finish()?;
-/// let filter = tamis::build(0..1000u64).bits_per_key(9.0).expect(popular).finish()?;
+/// let filter = tamis::build(0..1000u64).bits_per_key(9.0).workload(popular).finish()?;
 /// assert!(filter.fpr() <= GUARD * plain.fpr());
 /// # Ok::<(), tamis::Error>(())
 /// ```
@@ -71,7 +71,7 @@ pub(crate) struct PlannedDesign {
     pub(crate) known: u64,
     pub(crate) prediction: LayersPrediction,
     /// EFPR.
-    pub(crate) workload_rate: Option<f64>,
+    pub(crate) workload_fpr: Option<f64>,
     /// The largest rate for unlisted keys that it had to keep.
     pub(crate) cap: f64,
 }
@@ -83,7 +83,7 @@ impl PlannedDesign {
     /// The less the better.
     fn cost(&self, goal: Goal) -> f64 {
         match goal {
-            Goal::BitsPerKey(_) => self.workload_rate.unwrap_or(0.0) + MIN_UNLISTED_SHARE * self.prediction.fpr,
+            Goal::BitsPerKey(_) => self.workload_fpr.unwrap_or(0.0) + MIN_UNLISTED_SHARE * self.prediction.fpr,
             Goal::Fpr(_) | Goal::Exact | Goal::ExcludedFpr(_) => self.prediction.bits,
         }
     }
@@ -164,7 +164,7 @@ pub(super) fn design(
     let Some(Expected { shape, cap: given }) = expected else {
         let plan = plan(&request)?;
         let prediction = predict(&plan.steps, &request);
-        return Ok(PlannedDesign { plan, known: 0, prediction, workload_rate: None, cap: 1.0 });
+        return Ok(PlannedDesign { plan, known: 0, prediction, workload_fpr: None, cap: 1.0 });
     };
     let cap = given.map_or_else(|| ceiling(&request.grown()), Ok)?;
     let judge = |steps: Vec<Step>, known: u64| -> Result<PlannedDesign, BuildError> {
@@ -184,7 +184,7 @@ pub(super) fn design(
         {
             return Err(BuildError::Workload { rate, goal });
         }
-        Ok(PlannedDesign { plan: Plan::new(steps), known, prediction, workload_rate: Some(rate), cap })
+        Ok(PlannedDesign { plan: Plan::new(steps), known, prediction, workload_fpr: Some(rate), cap })
     };
     if let Kind::Stacked(base) = kind
         && request.keys > 0

@@ -25,18 +25,18 @@ pub struct Candidate {
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub struct Forecast {
-    /// Its steps, one letter each: `P` a filter on the keys, `N` one on negatives, `E` an exact bit.
-    pub steps: String,
-    /// How many of the expected queries it is told of, the heaviest first.
-    pub known: u64,
+    /// Its layers, one letter each: `P` a filter on the keys, `N` one on negatives, `E` an exact bit.
+    pub layers: String,
+    /// Expected keys that it covers, heaviest first.
+    pub covered: u64,
     /// Bits per key, file and all.
     pub bits_per_key: f64,
     /// The fewest bits per key for any filter with the same rates.
     pub bound: f64,
-    /// The share of expected negative queries that it lets through (EFPR in \[Stacked\]); none if nothing is expected.
-    pub workload_rate: Option<f64>,
-    /// The share of strangers that it lets through (EFPB): what any query will get that was chosen without looking at the filter.
-    pub unknown_rate: f64,
+    /// The share of negative queries of the workload that match (EFPR in \[Stacked\]); none without a workload.
+    pub workload_fpr: Option<f64>,
+    /// The share of unlisted keys that match (EFPB).
+    pub fpr: f64,
     /// Cache lines that a negative query reads, about: an expected one if there are any, else a stranger.
     pub lines: f64,
     /// Cache lines that the query for a member reads, about.
@@ -75,7 +75,7 @@ pub(crate) fn compare(
             let prediction = predict(&plan.steps, request);
             let same = |design: &PlannedDesign| design.plan.steps == plan.steps;
             let found = designs.iter().position(|(_, design)| design.as_ref().is_ok_and(same));
-            let design = PlannedDesign { plan, known: 0, prediction, workload_rate: None, cap: 1.0 };
+            let design = PlannedDesign { plan, known: 0, prediction, workload_fpr: None, cap: 1.0 };
             (found, design)
         }
         Some(_) => match best(&designs, request) {
@@ -108,7 +108,7 @@ fn letters(steps: &[Step]) -> String {
 }
 
 fn forecast(design: &PlannedDesign, request: &Request, expected: Option<Expected<'_>>) -> Forecast {
-    let PlannedDesign { plan, known, prediction, workload_rate, .. } = design;
+    let PlannedDesign { plan, known, prediction, workload_fpr, .. } = design;
     let keys = request.keys.max(1) as f64;
     let exact = plan.steps.last().is_some_and(|step| step.role == Role::Exact);
     // What a filter is bound to tell apart: the negatives that it may let through count for nothing.
@@ -116,12 +116,12 @@ fn forecast(design: &PlannedDesign, request: &Request, expected: Option<Expected
     let strangers = if request.goal == Goal::Exact { 1.0 } else { prediction.fpr };
     let psi = expected.map_or(0.0, |expected| expected.shape.mass(*known));
     Forecast {
-        steps: letters(&plan.steps),
-        known: *known,
+        layers: letters(&plan.steps),
+        covered: *known,
         bits_per_key: prediction.bits / keys,
         bound: free_set(request.keys, negatives, strangers).bits / keys,
-        workload_rate: *workload_rate,
-        unknown_rate: prediction.fpr,
+        workload_fpr: *workload_fpr,
+        fpr: prediction.fpr,
         lines: psi * prediction.lines[1] + (1.0 - psi) * prediction.lines[2],
         member_lines: prediction.lines[0],
     }
@@ -142,7 +142,7 @@ fn reasons(candidates: &[Candidate], request: &Request, expected: Option<Expecte
         return vec![];
     };
     let mut reasons = vec![];
-    let rate = |forecast: &Forecast| forecast.workload_rate.unwrap_or(forecast.unknown_rate);
+    let rate = |forecast: &Forecast| forecast.workload_fpr.unwrap_or(forecast.fpr);
     let whom = if expected.is_some() { "expected queries" } else { "unknown keys" };
     let others = candidates.iter().filter(|c| !c.chosen && eligible(c.kind, request.effort));
     let others = || others.clone().filter_map(|c| Some((c.name, c.forecast.as_ref().ok()?)));
@@ -167,16 +167,16 @@ fn reasons(candidates: &[Candidate], request: &Request, expected: Option<Expecte
         }
     }
     if let Some(Expected { shape, .. }) = expected {
-        let psi = shape.mass(chosen.known);
+        let psi = shape.mass(chosen.covered);
         reasons.push(format!(
             "it knows {} of {} expected keys, {} of the queries; {} of the queries are for keys outside the sample",
-            chosen.known,
+            chosen.covered,
             shape.known(),
             percent(psi),
             percent(shape.unseen())
         ));
         reasons.push(format!("at most {} of unlisted keys may match", percent(cap)));
-        let plain = others().filter(|(_, f)| f.steps == "P").min_by(|a, b| rate(a.1).total_cmp(&rate(b.1)));
+        let plain = others().filter(|(_, f)| f.layers == "P").min_by(|a, b| rate(a.1).total_cmp(&rate(b.1)));
         if let Some((plain, f)) = plain
             && let Goal::BitsPerKey(_) = request.goal
             && rate(chosen) > 0.0

@@ -168,7 +168,7 @@ enum Kind for request {
         "naive" = Kind::Naive(Base::Ribbon),
         "naive-fuse" = Kind::Naive(Base::Fuse);
 
-    /// Filters in turn on keys and on queries to expect, which then pass seldom: see [`Build::expect`](crate::Build::expect). On
+    /// Filters in turn on keys and on queries to expect, which then pass seldom: see [`Build::workload`](crate::Build::workload). On
     /// Bloom, cuckoo and quotient filters it takes keys after it was built: [`Stacked`](crate::Stacked).
     Stacked(base: Base):
         Traits::keys(Always).on(base).growing(base.alone().traits().more_keys), recipe plain(base.alone(), request),

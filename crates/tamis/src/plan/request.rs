@@ -72,8 +72,8 @@ impl Request {
         match self.goal {
             Goal::Fpr(rate) if !(rate > 0.0 && rate < 1.0) => range("fpr", rate, 1.0),
             Goal::BitsPerKey(bits) if !(bits > 0.0 && bits <= 4096.0) => range("bits_per_key", bits, 4096.0),
-            Goal::ExcludedFpr(share) if !(share > 0.0 && share < 1.0) => range("allow", share, 1.0),
-            _ if !(self.spare >= 0.0 && self.spare <= 1000.0) => range("spare", self.spare, 1000.0),
+            Goal::ExcludedFpr(share) if !(share > 0.0 && share < 1.0) => range("excluded_fpr", share, 1.0),
+            _ if !(self.spare >= 0.0 && self.spare <= 1000.0) => range("extra_capacity", self.spare, 1000.0),
             _ if self.spare > 0.0 && !self.kind.traits().more_keys => Err(self.unfit(Lack::MoreKeys)),
             Goal::ExcludedFpr(_) if !steered => Err(self.unfit(Lack::Share)),
             _ if self.negatives > 0 && !self.kind.traits().negatives => Err(self.unfit(Lack::Negatives)),

@@ -331,7 +331,7 @@ fn excluded_keys_that_pass_the_first_stage_are_planned_for() {
         assert!(keys.iter().all(|key| filter.contains(key) == Ok(true)));
         assert!(!others.iter().any(|key| filter.contains(key) == Ok(true)));
         // The same bytes if they come first, or twice.
-        let mut mixed = tamis::stream().exact().excluding().start();
+        let mut mixed = tamis::stream().exact().with_excluded().start();
         others.iter().rev().for_each(|key| mixed.exclude(key).unwrap());
         keys.iter().for_each(|key| mixed.push(key).unwrap());
         others[..1000].iter().for_each(|key| mixed.exclude(key).unwrap());
@@ -368,7 +368,7 @@ fn chosen_keys_give_the_same_bytes_however_they_come() {
     ];
     for (what, keys, others) in &sets {
         for kind in [Kind::Auto, Kind::Steered, Kind::Chained(tamis::Base::Fuse)] {
-            let build = || tamis::stream().exact().kind(kind).excluding();
+            let build = || tamis::stream().exact().kind(kind).with_excluded();
             let whole = tamis::build(keys).exclude(others).kind(kind).exact().finish().unwrap();
             for (threads, memory) in [(1, 4 << 20), (2, 4 << 20), (3, 1 << 30)] {
                 let limits = tamis::Limits { memory, ..Default::default() };

@@ -55,7 +55,9 @@ fn knowing(kind: Kind, keys: u64, negatives: u64, rate: f64) -> Vec<u8> {
     let others = integers(negatives, 2);
     // A stack knows them by how often they are asked for.
     let filter = match kind {
-        Kind::Stacked(_) => build.expect(others.map(|key| (key, 9.0))).unseen(0.5).max_rate_unknown(1.0).finish(),
+        Kind::Stacked(_) => {
+            build.workload(others.map(|key| (key, 9.0))).unlisted_share(0.5).workload_fpr(0.01).fpr(1.0).finish()
+        }
         _ => build.exclude(others).finish(),
     };
     filter.unwrap().as_bytes().to_vec()

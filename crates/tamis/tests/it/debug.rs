@@ -108,7 +108,7 @@ fn filters_maps_and_indexes_are_brief() {
         };
         check(name, &filter);
     }
-    let spare = tamis::build(0..KEYS).secret(SECRET).kind(Kind::Cuckoo).spare(0.5).finish().unwrap();
+    let spare = tamis::build(0..KEYS).secret(SECRET).kind(Kind::Cuckoo).extra_capacity(0.5).finish().unwrap();
     check("Stacked", &Stacked::restore(spare.as_bytes().to_vec()).unwrap());
     let mut quotient = Quotient::new(KeyType::U64, hasher, KEYS, 0.01).unwrap();
     let mut cuckoo = Cuckoo::new(KeyType::U64, hasher, KEYS, 0.01).unwrap();

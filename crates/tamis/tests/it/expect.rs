@@ -30,8 +30,11 @@ fn flatter(n: u64) -> impl Iterator<Item = (u64, f64)> {
 fn every_kind_does_what_was_predicted() {
     for &(name, kind) in Kind::ALL {
         for bits in [8.0, 13.0] {
-            let build =
-                tamis::build(integers(KEYS, 1)).kind(kind).expect(flatter(POPULAR)).unseen(0.2).bits_per_key(bits);
+            let build = tamis::build(integers(KEYS, 1))
+                .kind(kind)
+                .workload(flatter(POPULAR))
+                .unlisted_share(0.2)
+                .bits_per_key(bits);
             let (filter, report) = match report(build) {
                 Ok(both) => both,
                 // A cascade of many negatives does not fit in eight bits, and says so.
@@ -45,18 +48,18 @@ fn every_kind_does_what_was_predicted() {
             let what = format!("{name}, {bits} bits");
             assert!(integers(KEYS, 1).all(|key| filter.contains(key) == Ok(true)), "{what}");
             let workload = report.workload.unwrap();
-            let (predicted, real) = (workload.predicted, workload.real.unwrap());
+            let (predicted, real) = (workload.predicted, workload.measured.unwrap());
             assert!(real.bits_per_key <= bits * 1.0001, "{what}: {real:?}");
             assert!(real.bits_per_key <= 1.02 * predicted.bits_per_key + 0.05, "{what}: {real:?} {predicted:?}");
             // A quotient filter may need more slots at its end than it does, and a stack of few keys has many ends.
             assert!(real.bits_per_key >= 0.9 * predicted.bits_per_key, "{what}: {real:?} {predicted:?}");
             // Which bits an integrated filter compares is found out when it is built: here the worst is promised.
             let lucky = matches!(kind, Kind::Integrated(_, parts) if parts != tamis::IntegratedVariant::One);
-            let ratio = real.unknown_rate / predicted.unknown_rate;
+            let ratio = real.fpr / predicted.fpr;
             assert!(ratio < 1.1 && (lucky || ratio > 0.9), "{what}: {real:?} {predicted:?}");
             // What passes among few heavy ones is chance.
-            let slack = 0.3 * predicted.workload_rate + 3e-3;
-            let more = real.workload_rate - predicted.workload_rate;
+            let slack = 0.3 * predicted.workload_fpr + 3e-3;
+            let more = real.workload_fpr - predicted.workload_fpr;
             assert!(more < slack && (lucky || more > -slack), "{what}: {real:?} {predicted:?}");
             // Measured here as well.
             let (mut passing, mut all) = (0.0, 0.0);
@@ -65,7 +68,7 @@ fn every_kind_does_what_was_predicted() {
                 passing += if filter.contains(key).unwrap() { weight } else { 0.0 };
             }
             let measured = 0.8 * passing / all + 0.2 * filter.fpr();
-            assert!((measured - real.workload_rate).abs() < 1e-9, "{what}: {measured} {real:?}");
+            assert!((measured - real.workload_fpr).abs() < 1e-9, "{what}: {measured} {real:?}");
         }
     }
 }
@@ -74,10 +77,10 @@ fn every_kind_does_what_was_predicted() {
 #[test]
 fn known_queries_never_match_where_a_step_decides() {
     for kind in [Kind::Auto, Kind::Steered, Kind::Chained(tamis::Base::Fuse), Kind::Cascade(tamis::Base::Bloom)] {
-        let build = tamis::build(integers(KEYS, 1)).kind(kind).expect(popular(POPULAR)).bits_per_key(14.0);
+        let build = tamis::build(integers(KEYS, 1)).kind(kind).workload(popular(POPULAR)).bits_per_key(14.0);
         let (filter, report) = report(build).unwrap();
         let workload = report.workload.unwrap();
-        assert_eq!(workload.known, POPULAR, "{kind:?}: all are worth knowing at 14 bits");
+        assert_eq!(workload.covered, POPULAR, "{kind:?}: all are worth knowing at 14 bits");
         assert!(popular(POPULAR).all(|(key, _)| filter.contains(key) == Ok(false)), "{kind:?}");
         assert_eq!(filter.negatives(), 0, "{kind:?}: none is excluded");
     }
@@ -87,11 +90,11 @@ fn known_queries_never_match_where_a_step_decides() {
 #[test]
 fn the_heaviest_are_known() {
     let many = || integers(400_000, 2).zip(0u64..).map(|(key, i)| (key, if i % 4 == 0 { 30.0 } else { 2.0 }));
-    let build = tamis::build(integers(2000, 1)).expect(many()).unseen(0.0).max_rate_unknown(1.0).bits_per_key(9.0);
+    let build = tamis::build(integers(2000, 1)).workload(many()).unlisted_share(0.0).fpr(1.0).bits_per_key(9.0);
     let (filter, report) = report(build).unwrap();
     let workload = report.workload.unwrap();
     println!("{workload:?}");
-    assert!(workload.known >= 100_000 && workload.known < 400_000, "{workload:?}");
+    assert!(workload.covered >= 100_000 && workload.covered < 400_000, "{workload:?}");
     let heavy = many().filter(|&(_, weight)| weight == 30.0);
     assert!(heavy.clone().count() == 100_000 && heavy.into_iter().all(|(key, _)| filter.contains(key) == Ok(false)));
 }
@@ -101,7 +104,7 @@ fn order_and_threads_leave_no_trace() {
     let build = |threads: usize, turn: usize| {
         let mut queries: Vec<(u64, f64)> = popular(30_000).chain(popular(1000)).collect();
         queries.rotate_left(turn);
-        let build = tamis::build(integers(5000, 1)).expect(queries).bits_per_key(9.5).threads(threads);
+        let build = tamis::build(integers(5000, 1)).workload(queries).bits_per_key(9.5).threads(threads);
         build.finish().unwrap().as_bytes().to_vec()
     };
     let first = build(1, 0);
@@ -111,13 +114,13 @@ fn order_and_threads_leave_no_trace() {
 #[test]
 fn queries_for_keys_are_dropped_and_counted() {
     let both = popular(1000).chain(integers(500, 1).map(|key| (key, 3.0)));
-    let (filter, report) = report(tamis::build(integers(2000, 1)).expect(both).fpr(0.01)).unwrap();
+    let (filter, report) = report(tamis::build(integers(2000, 1)).workload(both).fpr(0.01)).unwrap();
     let workload = report.workload.unwrap();
-    assert_eq!((workload.keys, workload.distinct), (500, 1000));
+    assert_eq!((workload.dropped_members, workload.keys), (500, 1000));
     assert!(integers(2000, 1).all(|key| filter.contains(key) == Ok(true)));
     // Nothing but keys is nothing to plan for.
     let only = integers(500, 1).map(|key| (key, 3.0));
-    let (filter, report) = self::report(tamis::build(integers(2000, 1)).expect(only).fpr(0.01)).unwrap();
+    let (filter, report) = self::report(tamis::build(integers(2000, 1)).workload(only).fpr(0.01)).unwrap();
     assert!(report.workload.is_none());
     assert_eq!(filter.as_bytes(), tamis::build(integers(2000, 1)).fpr(0.01).finish().unwrap().as_bytes());
 }
@@ -126,16 +129,16 @@ fn queries_for_keys_are_dropped_and_counted() {
 #[test]
 fn rates_and_caps_are_kept() {
     for (goal, cap) in [(0.01, None), (0.001, None), (0.01, Some(0.005)), (0.05, Some(1e-4))] {
-        let build = tamis::build(integers(KEYS, 1)).expect(popular(POPULAR)).unseen(0.3).fpr(goal);
+        let build = tamis::build(integers(KEYS, 1)).workload(popular(POPULAR)).unlisted_share(0.3).workload_fpr(goal);
         let build = match cap {
-            Some(cap) => build.max_rate_unknown(cap),
+            Some(cap) => build.fpr(cap),
             None => build,
         };
         let (_, report) = report(build).unwrap();
         let workload = report.workload.unwrap();
-        let real = workload.real.unwrap();
-        assert!(workload.predicted.workload_rate <= goal && real.workload_rate <= 1.2 * goal, "{goal} {workload:?}");
-        assert!(real.unknown_rate <= 1.02 * cap.unwrap_or(goal), "{cap:?} {workload:?}");
+        let real = workload.measured.unwrap();
+        assert!(workload.predicted.workload_fpr <= goal && real.workload_fpr <= 1.2 * goal, "{goal} {workload:?}");
+        assert!(real.fpr <= 1.02 * cap.unwrap_or(goal), "{cap:?} {workload:?}");
     }
 }
 
@@ -143,29 +146,29 @@ fn rates_and_caps_are_kept() {
 #[test]
 fn a_list_that_was_cut_off_gives_nothing_away() {
     let cut = || integers(3000, 2).map(|key| (key, 7.0));
-    let build = || tamis::build(integers(KEYS, 1)).expect(cut());
+    let build = || tamis::build(integers(KEYS, 1)).workload(cut());
     let plain = tamis::build(integers(KEYS, 1)).bits_per_key(9.0).finish().unwrap();
     for (build, most) in [
         (build().fpr(0.001), 0.001),
         (build().bits_per_key(9.0), tamis::plan::GUARD * plain.fpr()),
         (build().bits_per_key(9.0).kind(Kind::Stacked(tamis::Base::Bloom)), 0.03),
-        (build().fpr(0.001).max_rate_unknown(0.02), 0.02),
+        (build().workload_fpr(0.001).fpr(0.02), 0.02),
     ] {
         let (filter, report) = report(build).unwrap();
         let workload = report.workload.unwrap();
-        assert!(filter.fpr() <= most * 1.01 && workload.max_unknown_rate <= most * 1.01, "{most}: {workload:?}");
+        assert!(filter.fpr() <= most * 1.01 && workload.max_fpr <= most * 1.01, "{most}: {workload:?}");
         let passing = integers(20_000, 5).filter(|&key| filter.contains(key).unwrap()).count();
         assert!(passing as f64 <= 20_000.0 * most + 5.0 * (20_000.0 * most).sqrt() + 1.0, "{most}: {passing}");
         assert_eq!(workload.warnings.len(), 1);
         assert!(workload.warnings[0].starts_with("no expected key has a count of 1"), "{workload:?}");
     }
     // Lifted by hand, for those who know.
-    let (filter, open) = report(build().fpr(0.001).max_rate_unknown(1.0)).unwrap();
-    assert!(filter.fpr() > 0.4 && open.workload.unwrap().max_unknown_rate == 1.0);
+    let (filter, open) = report(build().workload_fpr(0.001).fpr(1.0)).unwrap();
+    assert!(filter.fpr() > 0.4 && open.workload.unwrap().max_fpr == 1.0);
     // A share that was said, or can be estimated, is no reason to warn.
     let once = cut().chain([(77, 1.0)]);
-    let (_, once) = report(tamis::build(integers(KEYS, 1)).expect(once)).unwrap();
-    let (_, said) = report(build().unseen(0.0)).unwrap();
+    let (_, once) = report(tamis::build(integers(KEYS, 1)).workload(once)).unwrap();
+    let (_, said) = report(build().unlisted_share(0.0)).unwrap();
     assert!(once.workload.unwrap().warnings.is_empty() && said.workload.unwrap().warnings.is_empty());
     let plan = build().plan().unwrap();
     assert!(plan.reasons.iter().any(|reason| reason.starts_with("no expected key")), "{:?}", plan.reasons);
@@ -181,8 +184,8 @@ fn a_list_that_was_cut_off_gives_nothing_away() {
 fn small_budgets_are_spent() {
     for (n, least) in [(20_000, 9.82), (100_000, 9.9)] {
         for kind in [Kind::Stacked(tamis::Base::Bloom), Kind::Stacked(tamis::Base::Cuckoo)] {
-            let build = tamis::build(integers(n, 1)).kind(kind).expect(popular(10 * n)).bits_per_key(10.0);
-            let real = report(build).unwrap().1.workload.unwrap().real.unwrap();
+            let build = tamis::build(integers(n, 1)).kind(kind).workload(popular(10 * n)).bits_per_key(10.0);
+            let real = report(build).unwrap().1.workload.unwrap().measured.unwrap();
             assert!((least..=10.0).contains(&real.bits_per_key), "{n} {kind:?}: {real:?}");
         }
     }
@@ -197,7 +200,7 @@ fn excluded_keys_never_match() {
         Kind::Integrated(tamis::Base::Fuse, tamis::IntegratedVariant::One),
     ] {
         let build =
-            tamis::build(integers(3000, 1)).kind(kind).exclude(integers(20_000, 3)).expect(popular(5000)).fpr(0.01);
+            tamis::build(integers(3000, 1)).kind(kind).exclude(integers(20_000, 3)).workload(popular(5000)).fpr(0.01);
         let filter = build.finish().unwrap();
         assert!(integers(3000, 1).all(|key| filter.contains(key) == Ok(true)));
         assert!(integers(20_000, 3).all(|key| filter.contains(key) == Ok(false)), "{kind:?}");
@@ -207,41 +210,42 @@ fn excluded_keys_never_match() {
 #[test]
 fn bad_weights_and_goals_are_refused() {
     for weight in [-1.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e-12, 1e30] {
-        let error = tamis::build(0..9u64).expect([(77u64, weight)]).finish().unwrap_err().to_string();
+        let error = tamis::build(0..9u64).workload([(77u64, weight)]).finish().unwrap_err().to_string();
         assert!(error.contains("weight") || error.contains("count"), "{weight}: {error}");
     }
     let many = std::iter::repeat_n((77u64, 8e12), 4);
-    let error = tamis::build(0..9u64).expect(many).finish().unwrap_err().to_string();
+    let error = tamis::build(0..9u64).workload(many).finish().unwrap_err().to_string();
     assert!(error.contains("add up"), "{error}");
     // Zero is never asked.
-    tamis::build(0..9u64).expect([(77u64, 0.0)]).finish().unwrap();
+    tamis::build(0..9u64).workload([(77u64, 0.0)]).finish().unwrap();
     for cap in [0.0, -0.5, 1.5, f64::NAN] {
         let error =
-            tamis::build(0..9u64).expect([(77u64, 2.0)]).max_rate_unknown(cap).finish().unwrap_err().to_string();
-        assert!(error.contains("between 0 and 1"), "{error}");
+            tamis::build(0..9u64).workload([(77u64, 2.0)]).bits_per_key(9.0).fpr(cap).finish().unwrap_err().to_string();
+        assert!(error.contains("expected 0 to 1"), "{error}");
     }
     for unseen in [-0.5, 1.5, f64::NAN] {
-        let error = tamis::build(0..9u64).expect([(77u64, 2.0)]).unseen(unseen).finish().unwrap_err().to_string();
-        assert!(error.contains("between 0 and 1"), "{error}");
+        let error =
+            tamis::build(0..9u64).workload([(77u64, 2.0)]).unlisted_share(unseen).finish().unwrap_err().to_string();
+        assert!(error.contains("expected 0 to 1"), "{error}");
     }
-    let error = tamis::build(["text"]).expect([(77u64, 2.0)]).finish().unwrap_err().to_string();
+    let error = tamis::build(["text"]).workload([(77u64, 2.0)]).finish().unwrap_err().to_string();
     assert!(error.contains("kind") || error.contains("both"), "{error}");
 }
 
 /// A sieve that has let excluded keys go has decided on a plan.
 #[test]
 fn expectations_come_in_time() {
-    let mut keys = tamis::stream().fpr(0.01).excluding().start();
+    let mut keys = tamis::stream().fpr(0.01).with_excluded().start();
     integers(1000, 1).for_each(|key| keys.push(key).unwrap());
     let mut sealed = keys.seal().unwrap();
     integers(200_000, 3).for_each(|key| sealed.exclude(key).unwrap());
-    let error = sealed.expect(77u64, 2.0).unwrap_err().to_string();
-    assert!(error.contains("expecting"), "{error}");
-    let mut keys = tamis::stream().fpr(0.01).excluding().expecting().start();
+    let error = sealed.push_query(77u64, 2.0).unwrap_err().to_string();
+    assert!(error.contains("with_workload"), "{error}");
+    let mut keys = tamis::stream().fpr(0.01).with_excluded().with_workload().start();
     integers(1000, 1).for_each(|key| keys.push(key).unwrap());
     let mut sealed = keys.seal().unwrap();
     integers(200_000, 3).for_each(|key| sealed.exclude(key).unwrap());
-    popular(1000).for_each(|(key, weight)| sealed.expect(key, weight).unwrap());
+    popular(1000).for_each(|(key, weight)| sealed.push_query(key, weight).unwrap());
     let filter = sealed.finish().unwrap();
     assert!(integers(200_000, 3).all(|key| filter.contains(key) == Ok(false)));
 }
@@ -251,9 +255,9 @@ fn expectations_come_in_time() {
 fn a_cap_holds_without_expectations() {
     for queries in [0, 500] {
         let only = || integers(queries, 1).map(|key| (key, 3.0));
-        let build = || tamis::build(integers(2000, 1)).expect(only()).max_rate_unknown(1e-4);
+        let build = || tamis::build(integers(2000, 1)).workload(only()).fpr(1e-4);
         if queries > 0 {
-            assert!(build().fpr(0.01).finish().unwrap().fpr() <= 1e-4);
+            assert!(build().workload_fpr(0.01).finish().unwrap().fpr() <= 1e-4);
             let error = build().bits_per_key(9.0).finish().unwrap_err().to_string();
             assert!(error.contains("a rate is what they need"), "{error}");
         }
@@ -267,9 +271,9 @@ fn spare_room_keeps_the_budget() {
     for kind in [Kind::Bloom, Kind::ClassicBloom, Kind::Cuckoo, Kind::Quotient].into_iter().chain(stacks) {
         for (n, bits, spare) in [(3000, 9.0, 0.1), (10_000, 20.0, 0.3), (10_000, 15.0, 0.01), (1000, 30.0, 0.3)] {
             let what = format!("{kind:?}, {n} keys, {bits} bits, {spare}");
-            let build = || tamis::build(integers(n, 1)).kind(kind).bits_per_key(bits).spare(spare);
+            let build = || tamis::build(integers(n, 1)).kind(kind).bits_per_key(bits).extra_capacity(spare);
             let plain = build().finish().unwrap();
-            let told = build().expect(popular(2 * n)).finish().unwrap();
+            let told = build().workload(popular(2 * n)).finish().unwrap();
             for filter in [plain, told] {
                 let real = filter.as_bytes().len() as f64 * 8.0 / n as f64;
                 assert!(real <= bits, "{what}: {real}");
@@ -280,7 +284,7 @@ fn spare_room_keeps_the_budget() {
             }
         }
     }
-    let error = tamis::build(integers(9, 1)).kind(Kind::Ribbon).spare(0.5).finish().unwrap_err().to_string();
+    let error = tamis::build(integers(9, 1)).kind(Kind::Ribbon).extra_capacity(0.5).finish().unwrap_err().to_string();
     assert!(error.contains("room for more keys"), "{error}");
 }
 
@@ -290,12 +294,12 @@ fn excluded_keys_are_counted_apart() {
     let build = || tamis::build(integers(1000, 1)).exclude(integers(500, 3).chain(integers(500, 3))).bits_per_key(14.0);
     let (_, report) = {
         let file = tempfile::NamedTempFile::new().unwrap();
-        let report = build().expect(popular(3000)).finish_to(file.path()).unwrap();
+        let report = build().workload(popular(3000)).finish_to(file.path()).unwrap();
         (file, report)
     };
     assert_eq!((report.stats.negatives, report.stats.duplicate_negatives), (500, 500));
-    assert_eq!(report.workload.unwrap().known, 3000);
-    let error = build().expect(popular(3000)).on_conflict(tamis::OnConflict::Drop).finish().unwrap_err().to_string();
+    assert_eq!(report.workload.unwrap().covered, 3000);
+    let error = build().workload(popular(3000)).on_conflict(tamis::OnConflict::Drop).finish().unwrap_err().to_string();
     assert!(error.contains("cannot be dropped"), "{error}");
 }
 
@@ -303,7 +307,7 @@ fn excluded_keys_are_counted_apart() {
 #[test]
 fn no_keys_and_expectations() {
     for &(name, kind) in Kind::ALL {
-        let filter = tamis::build(integers(0, 1)).kind(kind).expect(popular(100)).finish();
+        let filter = tamis::build(integers(0, 1)).kind(kind).workload(popular(100)).finish();
         let filter = filter.unwrap_or_else(|e| panic!("{name}: {e}"));
         assert!(popular(100).all(|(key, _)| filter.contains(key) == Ok(false)), "{name}");
     }

@@ -45,7 +45,8 @@ fn all() -> Vec<(String, Filter)> {
             true => all.push((name.to_string(), tamis::build(keys()).kind(kind).finish().unwrap())),
             false if matches!(kind, Kind::Stacked(_)) => {
                 let often = others().map(|key| (key, 9.0));
-                let stack = tamis::build(keys()).kind(kind).expect(often).unseen(0.5).max_rate_unknown(1.0).fpr(0.001);
+                let stack =
+                    tamis::build(keys()).kind(kind).workload(often).unlisted_share(0.5).fpr(1.0).workload_fpr(0.001);
                 all.push((name.to_string(), stack.finish().unwrap()));
             }
             false => all.push((name.to_string(), tamis::build(keys()).exclude(others()).kind(kind).finish().unwrap())),
@@ -60,7 +61,7 @@ fn all() -> Vec<(String, Filter)> {
     all.push(("steered-three".into(), tamis::build(keys()).exclude(steered(150)).exact().finish().unwrap()));
     let both = tamis::build(keys()).exclude(steered(18)).effort(Effort::Smallest).exact().finish();
     all.push(("steered-both-sides".into(), both.unwrap()));
-    all.push(("steered-share".into(), tamis::build(keys()).exclude(steered(100)).allow(0.3).finish().unwrap()));
+    all.push(("steered-share".into(), tamis::build(keys()).exclude(steered(100)).excluded_fpr(0.3).finish().unwrap()));
     all.push(("steered-many".into(), tamis::build(keys()).exclude(steered(2000)).exact().finish().unwrap()));
     let local = || tamis::build(keys()).exclude(others()).layout(Layout::Local);
     all.push(("local".into(), local().exact().finish().unwrap()));

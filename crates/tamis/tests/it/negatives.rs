@@ -98,7 +98,7 @@ macro_rules! laws {
                         others.push(want(tamis::build(keys.clone()).exclude(twice)).threads(2).finish().unwrap());
                         // The negatives first: nothing can be let go.
                         let stream = if exact { tamis::stream().exact() } else { tamis::stream() };
-                        let mut collector = self::want(stream.excluding()).start();
+                        let mut collector = self::want(stream.with_excluded()).start();
                         negatives.iter().for_each(|key| collector.exclude(key).unwrap());
                         keys.iter().for_each(|key| collector.push(key).unwrap());
                         others.push(collector.finish().unwrap());
@@ -234,7 +234,7 @@ fn the_smaller_side_is_stored() {
 fn without_excluded_keys_nothing_is_exact() {
     let keys = || tamis::build(integers(5000, 1));
     let stream = || {
-        let mut stream = tamis::stream().exact().excluding().start();
+        let mut stream = tamis::stream().exact().with_excluded().start();
         integers(50, 1).for_each(|key| stream.push(key).unwrap());
         stream.seal().unwrap()
     };
@@ -245,12 +245,12 @@ fn without_excluded_keys_nothing_is_exact() {
     let digests: Vec<_> = (0..9u8).map(|key| hasher.bytes(&[key])).collect();
     let refused = [
         keys().exact().finish().map(drop),
-        keys().allow(0.1).finish().map(drop),
+        keys().excluded_fpr(0.1).finish().map(drop),
         keys().exclude([0u64; 0]).exact().finish().map(drop),
-        keys().exclude([0u64; 0]).allow(0.1).finish().map(drop),
+        keys().exclude([0u64; 0]).excluded_fpr(0.1).finish().map(drop),
         keys().exact().kind(Kind::Fuse).finish().map(drop),
         keys().exact().plan().map(drop),
-        keys().exact().expect(integers(9, 1).map(|key| (key, 1.0))).finish().map(drop),
+        keys().exact().workload(integers(9, 1).map(|key| (key, 1.0))).finish().map(drop),
         all().finish().map(drop),
         stream().finish().map(drop),
         stream().plan().map(drop),
@@ -261,7 +261,7 @@ fn without_excluded_keys_nothing_is_exact() {
         assert!(matches!(refused, Err(Error::Build(BuildError::NothingExcluded))), "{i}: {refused:?}");
     }
     // Expected queries are listed keys too.
-    let filter = keys().exact().expect(integers(900, 2).map(|key| (key, 1.0))).finish().unwrap();
+    let filter = keys().exact().workload(integers(900, 2).map(|key| (key, 1.0))).finish().unwrap();
     right(&filter, 5000, 900, "expected");
     let nothing = tamis::build([0u64; 0]).exclude(integers(5000, 2)).exact().finish().unwrap();
     right(&nothing, 0, 5000, "no keys");
@@ -321,7 +321,7 @@ fn a_key_on_both_sides_is_named_or_settled() {
                 if exact { build.exact() } else { build }
             };
             assert_eq!(conflict(build().finish().unwrap_err()), (3, places.clone()));
-            let mut first = tamis::stream().excluding().start();
+            let mut first = tamis::stream().with_excluded().start();
             both.iter().for_each(|key| first.exclude(key).unwrap());
             keys.iter().for_each(|key| first.push(key).unwrap());
             assert_eq!(conflict(first.finish().unwrap_err()), (3, places.clone()));
@@ -420,7 +420,7 @@ fn shards_and_spills_agree() {
 /// Whoever goes on after an error gets it again in the end.
 #[test]
 fn an_error_while_excluding_is_not_forgotten() {
-    let mut keys = tamis::stream().kind(Kind::Bloom).excluding().start();
+    let mut keys = tamis::stream().kind(Kind::Bloom).with_excluded().start();
     keys.push(1u64).unwrap();
     let mut sealed = keys.seal().unwrap();
     let errors = integers(6000, 2).filter(|key| sealed.exclude(key).is_err()).count();

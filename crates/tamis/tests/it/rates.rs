@@ -128,11 +128,11 @@ fn impossible_goals_are_refused_in_words() {
     for &(name, kind, effort) in SHAPES {
         let build = || tamis::build(integers(100, 1)).kind(kind).effort(effort);
         for (rate, text) in [(0.0, "0"), (1.0, "1"), (-0.5, "-0.5"), (f64::NAN, "NaN"), (f64::INFINITY, "inf")] {
-            let expected = format!("the rate for strangers must lie between 0 and 1, not {text}");
+            let expected = format!("fpr {text}: out of range; expected 0 to 1");
             assert_eq!(refused(build().fpr(rate)), expected, "{name}");
         }
         for (bits, text) in [(0.0, "0"), (-3.0, "-3"), (f64::NAN, "NaN"), (1e9, "1000000000")] {
-            let expected = format!("the bits per key must lie between 0 and 4096, not {text}");
+            let expected = format!("bits_per_key {text}: out of range; expected 0 to 4096");
             assert_eq!(refused(build().bits_per_key(bits)), expected, "{name}");
         }
     }

@@ -19,7 +19,7 @@ fn no_more_than_the_allowed_share_passes() {
     for (n, t) in [(300, 3000), (20_000, 200_000), (20_000, 30_000), (5000, 1_000_000), (30_000, 900)] {
         for share in [0.5, 0.3, 0.1, 0.03, 0.01, 0.001] {
             for effort in [Effort::Fast, Effort::Balanced, Effort::Smallest] {
-                let filter = listed(n, t).allow(share).effort(effort).finish().unwrap();
+                let filter = listed(n, t).excluded_fpr(share).effort(effort).finish().unwrap();
                 let keys: Vec<u64> = integers(n, 1).collect();
                 assert!(!ask_many(&filter, &keys).contains(&false));
                 let measured = passing(&filter, t);
@@ -37,7 +37,7 @@ fn no_more_than_the_allowed_share_passes() {
 fn a_share_is_kept_by_every_seed() {
     let (n, t, share) = (5000, 50_000, 0.01);
     for seed in 0..12 {
-        let filter = listed(n, t).allow(share).seed(seed).finish().unwrap();
+        let filter = listed(n, t).excluded_fpr(share).seed(seed).finish().unwrap();
         assert!(passing(&filter, t) <= share, "seed {seed}: {}", passing(&filter, t));
     }
 }
@@ -48,7 +48,7 @@ fn an_allowed_share_saves_bits() {
     // A coarse share leaves little to save, and in few strips columns keep more slack: it wants many keys.
     for (n, lambda, share) in [(20_000, 10, 0.03), (270_000, 30, 0.1), (20_000, 30, 0.01), (20_000, 100, 0.01)] {
         let bits = |filter: &tamis::Filter| filter.as_bytes().len() as f64 * 8.0 / n as f64;
-        let knowing = bits(&listed(n, lambda * n).allow(share).finish().unwrap());
+        let knowing = bits(&listed(n, lambda * n).excluded_fpr(share).finish().unwrap());
         let plain = bits(&tamis::build(integers(n, 1)).fpr(share).finish().unwrap());
         let bound = tamis::math::bounds::f(share, lambda as f64);
         assert!(knowing < 0.99 * plain && knowing < 1.12 * bound, "{lambda} {share}: {knowing} {plain} {bound}");
@@ -61,7 +61,7 @@ fn light_ones_pass_first() {
     let (n, t) = (20_000, 100_000);
     let heavy = t / 4;
     let negatives: Vec<u64> = integers(t, 2).chain((0..15).flat_map(|_| integers(heavy, 2))).collect();
-    let build = |negatives: Vec<u64>| tamis::build(integers(n, 1)).exclude(negatives).allow(0.2);
+    let build = |negatives: Vec<u64>| tamis::build(integers(n, 1)).exclude(negatives).excluded_fpr(0.2);
     let filter = build(negatives.clone()).finish().unwrap();
     let all = passing(&filter, t);
     let of_heavy = passing(&filter, heavy);
@@ -77,7 +77,7 @@ fn columns_by_hand() {
     let (n, t) = (3000, 20_000);
     for slacks in [&[][..], &[0.1], &[0.1, 0.25], &[0.0, 9.0, f64::NAN], &[0.06; 12]] {
         for first in [0.0, 1.0, 2.5] {
-            let build = listed(n, t).kind(Kind::Steered).columns(slacks).first_bits(first).exact();
+            let build = listed(n, t).kind(Kind::Steered).steered_columns(slacks).first_bits(first).exact();
             let filter = build.finish().unwrap();
             let steps = slacks.len().min(8) + 1 + (first > 0.0) as usize;
             assert_eq!(filter.layers().count(), steps);
@@ -90,10 +90,10 @@ fn columns_by_hand() {
 #[test]
 fn shares_that_cannot_be() {
     for share in [0.0, -1.0, 1.0, 2.0, f64::NAN] {
-        let error = listed(10, 10).allow(share).finish().unwrap_err();
+        let error = listed(10, 10).excluded_fpr(share).finish().unwrap_err();
         assert!(matches!(error, Error::Build(BuildError::Range { option: "allow", .. })), "{share}: {error}");
     }
-    let chained = listed(10, 10).allow(0.1).kind(Kind::Chained(tamis::Base::Ribbon)).finish();
+    let chained = listed(10, 10).excluded_fpr(0.1).kind(Kind::Chained(tamis::Base::Ribbon)).finish();
     assert!(matches!(chained, Err(Error::Build(BuildError::Unfit { lacks: Lack::Share, .. }))));
 }
 

@@ -99,9 +99,9 @@ impl Configuration {
         let build = match &self.goal {
             Goal::Fpr(rate) => build.fpr(*rate),
             Goal::Exact => build.exact(),
-            Goal::Allow(share) => build.allow(*share),
+            Goal::Allow(share) => build.excluded_fpr(*share),
             Goal::BitsPerKey(bits) => build.bits_per_key(*bits),
-            Goal::Columns(slacks, first) => build.exact().columns(slacks).first_bits(*first),
+            Goal::Columns(slacks, first) => build.exact().steered_columns(slacks).first_bits(*first),
         };
         build.finish()
     }

@@ -37,7 +37,7 @@ impl Shape {
     pub(super) fn check(self) -> Result<Shape, BuildError> {
         let ((least, most), given) = (RATES.into_inner(), self.rate);
         if !(least..=most).contains(&given) {
-            return Err(BuildError::Range { option: "cascade rate", given, least, most });
+            return Err(BuildError::Range { option: "fpr", given, least, most });
         }
         BuildError::check_size("cascade", "keys", self.capacity, 0..=MAX_KEYS)?;
         let (least, most) = STEPS.into_inner();

@@ -69,9 +69,11 @@ fn rates_are_those_of_both_stages() {
 #[test]
 fn what_goes_wrong_does_no_harm() {
     let mut list = keys(1000);
-    let mut filter =
-        AdaptiveChained::build(ChainOptions::new(0.1).secret([1, 1]).rebuild_every(3).max_false_positives(10), &mut list)
-            .unwrap();
+    let mut filter = AdaptiveChained::build(
+        ChainOptions::new(0.1).secret([1, 1]).rebuild_every(3).max_false_positives(10),
+        &mut list,
+    )
+    .unwrap();
     let passing: Vec<u64> = (0..).map(stranger).filter(|&i| filter.contains(i).unwrap()).take(12).collect();
     assert_eq!(filter.learn(list[5], &mut list).unwrap(), ChainedOutcome::Listed);
     assert_eq!(filter.learn(passing[0], &mut list).unwrap(), ChainedOutcome::Listed);
@@ -101,7 +103,8 @@ fn what_goes_wrong_does_no_harm() {
 #[test]
 fn snapshots_go_on_and_damaged_ones_do_no_harm() {
     let mut list = keys(500);
-    let mut filter = AdaptiveChained::build(ChainOptions::new(0.1).secret([1, 1]).rebuild_every(20), &mut list).unwrap();
+    let mut filter =
+        AdaptiveChained::build(ChainOptions::new(0.1).secret([1, 1]).rebuild_every(20), &mut list).unwrap();
     for round in 0..4u64 {
         let bytes = filter.snapshot().unwrap();
         let mut again = AdaptiveChained::restore(bytes.clone()).unwrap();

@@ -202,7 +202,8 @@ fn every_small_number_of_keys() {
         for n in (0..12).chain([40, 1000]) {
             for lifetime in [None, Some(20_000)] {
                 let mut keys = keys(n);
-                let mut options = StackOptions::new(4.0, Shape::zipf(1.0, 2000, 2000).unwrap()).base(base).secret([n, 1]);
+                let mut options =
+                    StackOptions::new(4.0, Shape::zipf(1.0, 2000, 2000).unwrap()).base(base).secret([n, 1]);
                 options.goal.lifetime = lifetime;
                 let mut filter = AdaptiveStacked::build(options, &mut keys).unwrap();
                 assert_eq!((filter.len(), filter.is_empty()), (n, n == 0));

@@ -188,7 +188,7 @@ fn what_cannot_be_taken_up_is_refused() {
     assert!(plain.contains("text").is_err() && plain.clone().insert("text").is_err());
     for rate in [0.0, 1.0, -1.0, f64::NAN] {
         let error = Cuckoo::new(KeyType::U64, Hasher::seeded(0), 10, rate).unwrap_err().to_string();
-        assert_eq!(error, format!("the rate for strangers must lie between 0 and 1, not {rate}"));
+        assert_eq!(error, format!("fpr {rate}: out of range; expected 0 to 1"));
     }
     let error = |capacity, rate| Cuckoo::new(KeyType::U64, Hasher::seeded(0), capacity, rate).unwrap_err().to_string();
     assert!(error(10, 1e-12).contains("more than 32 bits"));

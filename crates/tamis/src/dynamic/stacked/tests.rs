@@ -9,7 +9,8 @@ const BASES: [Base; 3] = [Base::Bloom, Base::Cuckoo, Base::Quotient];
 /// Keys are 0 to 4999; 10,000 to 19,999 are asked for often.
 fn stack(base: Base, spare: f64) -> Stacked {
     let popular = (10_000..20_000u64).map(|key| (key, 50.0));
-    let build = tamis_build(base).expect(popular).spare(spare).unseen(0.1).fpr(0.002).max_rate_unknown(1.0);
+    let build =
+        tamis_build(base).workload(popular).extra_capacity(spare).unlisted_share(0.1).workload_fpr(0.002).fpr(1.0);
     let filter = build.finish().unwrap();
     assert!(filter.layers().count() >= 3, "{base:?}: {:?}", filter.layers().collect::<Vec<_>>());
     Stacked::restore(filter.as_bytes().to_vec()).unwrap()
@@ -110,8 +111,12 @@ fn no_key_is_lost_in_an_empty_layer() {
     for base in BASES {
         for (keys, spare) in [(20u64, 0.0), (20, 0.2), (200, 0.2)] {
             let often = (10_000..12_000u64).map(|key| (key, 50.0));
-            let build =
-                crate::build(0..keys).kind(Kind::Stacked(base)).expect(often).unseen(0.05).spare(spare).fpr(0.001);
+            let build = crate::build(0..keys)
+                .kind(Kind::Stacked(base))
+                .workload(often)
+                .unlisted_share(0.05)
+                .extra_capacity(spare)
+                .fpr(0.001);
             let mut stack = Stacked::restore(build.finish().unwrap().as_bytes().to_vec()).unwrap();
             let mut inside: Vec<u64> = (0..keys).collect();
             for key in 10_000..12_000 {

@@ -60,17 +60,11 @@ fn what_is_wrong_with_goals() {
     let range = |option, given, most| Range { option, given, least: 0.0, most };
     let budget = || Box::new(Budget { keys: 1000, given: 0.5, needed: 1.8 });
     says([
-        (range("fpr", 2.0, 1.0), "the rate for strangers must lie between 0 and 1, not 2"),
-        (
-            Range { option: "fpr", given: 0.0, least: 0.5f64.powi(32), most: 1.0 },
-            "the rate for strangers must lie between 2^-32 and 1, not 0",
-        ),
-        (range("bits_per_key", f64::NAN, 4096.0), "the bits per key must lie between 0 and 4096, not NaN"),
-        (range("allow", 1.0, 1.0), "the share of excluded keys that may match must lie between 0 and 1, not 1"),
-        (range("spare", -0.5, 1000.0), "the room for more keys must be a share of them from 0 to 1000, not -0.5"),
-        (range("delta", 1.5, 1.0), "delta must lie between 0 and 1, not 1.5"),
-        (range("unseen", 1.5, 1.0), "the share of queries that nobody expects must lie between 0 and 1, not 1.5"),
-        (range("max_rate_unknown", 0.0, 1.0), "the largest rate for unlisted keys must lie between 0 and 1, not 0"),
+        (range("fpr", 2.0, 1.0), "fpr 2: out of range; expected 0 to 1"),
+        (Range { option: "fpr", given: 0.0, least: 1e-9, most: 1.0 }, "fpr 0: out of range; expected 1e-9 to 1"),
+        (range("bits_per_key", f64::NAN, 4096.0), "bits_per_key NaN: out of range; expected 0 to 4096"),
+        (TwoGoals { first: "exact", second: "fpr" }, "exact, fpr: two goals; expected one"),
+        (NoEffect { option: "delta", needs: "Kind::Cascade" }, "delta: no effect; expected Kind::Cascade"),
         (*budget(), "0.5 bits per key are too few for 1000 keys; the smallest that works is 1.80"),
         (
             Rate { kind: "ribbon", wanted: 1e-12, lowest: 2.4e-10 },
@@ -101,7 +95,7 @@ fn what_is_wrong_with_goals() {
             NothingExpected { goal: "exact" },
             "an exact set says nothing of unknown keys, and no query is expected: a rate is what they need",
         ),
-        (WorkloadLate, "expected queries must be announced with `expecting`, or come before the excluded keys"),
+        (WorkloadLate, "expected queries must be announced with `with_workload`, or come before the excluded keys"),
         (
             WorkloadDrop,
             "keys that are excluded cannot be dropped while queries are expected: keep them, or leave them out",

@@ -119,7 +119,7 @@ impl Collector {
     /// memory and time.
     ///
     /// ```
-    /// let mut filter = tamis::stream().excluding().start();
+    /// let mut filter = tamis::stream().with_excluded().start();
     /// filter.exclude("news.example")?;
     /// filter.push("ads.example")?;
     /// let filter = filter.finish()?;
@@ -142,19 +142,19 @@ impl Collector {
         options.common.report_progress(negatives.count, Progress::Excluded { keys: negatives.count })
     }
 
-    /// Adds a query to expect, with how often it is asked: see [`Build::expect`](super::Build::expect).
+    /// Adds a query to expect, with how often it is asked: see [`Build::workload`](super::Build::workload).
     ///
     /// ```
-    /// let mut keys = tamis::stream().bits_per_key(12.0).expecting().start();
+    /// let mut keys = tamis::stream().bits_per_key(12.0).with_workload().start();
     /// for key in 0..1000u64 {
     ///     keys.push(key)?;
-    ///     keys.expect(key + 5000, 1e9 / (key + 1) as f64)?;
+    ///     keys.push_query(key + 5000, 1e9 / (key + 1) as f64)?;
     /// }
     /// let filter = keys.finish()?;
     /// assert!(filter.contains(7u64)? && !filter.contains(5000u64)?);
     /// # Ok::<(), tamis::Error>(())
     /// ```
-    pub fn expect<K: Key>(&mut self, key: K, weight: f64) -> Result<(), BuildError> {
+    pub fn push_query<K: Key>(&mut self, key: K, weight: f64) -> Result<(), BuildError> {
         same_key_type::<K>(&mut self.options.key_type)?;
         take_expected(&mut self.expected, key.digest(&self.options.common.hasher), weight, &self.options)
     }
@@ -162,7 +162,7 @@ impl Collector {
     /// No more keys will come: negatives can be let go from now on.
     ///
     /// ```
-    /// let mut keys = tamis::stream().fpr(0.01).excluding().start();
+    /// let mut keys = tamis::stream().fpr(0.01).with_excluded().start();
     /// for key in 0..1000u64 {
     ///     keys.push(key)?;
     /// }
@@ -176,6 +176,8 @@ impl Collector {
     /// ```
     pub fn seal(self) -> Result<Sealed, Error> {
         let Collector { mut options, workspace, keys, mut negatives, expected, count } = self;
+        options.expecting |= expected.is_some();
+        options.check()?;
         options.common.report(Progress::Read { keys: count });
         let before = options.common.clone();
         let stop = || before.stop();
@@ -293,9 +295,9 @@ impl Sealed {
         self.exclude_digest(key.digest(&self.options.common.hasher))
     }
 
-    /// Adds a query to expect: see [`Build::expect`](super::Build::expect). Where keys to exclude came before, it must have been
-    /// announced with [`expecting`](super::Build::expecting).
-    pub fn expect<K: Key>(&mut self, key: K, weight: f64) -> Result<(), Error> {
+    /// Adds a query to expect: see [`Build::workload`](super::Build::workload). Where keys to exclude came before, it must have been
+    /// announced with [`with_workload`](super::Build::with_workload).
+    pub fn push_query<K: Key>(&mut self, key: K, weight: f64) -> Result<(), Error> {
         same_key_type::<K>(&mut self.options.key_type)?;
         if self.sieve.is_active() {
             return Err(BuildError::WorkloadLate.into());

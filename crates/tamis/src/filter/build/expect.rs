@@ -19,34 +19,34 @@ use crate::math::shape::Shape;
 use crate::plan::{Comparison, Expected, Goal, PlannedDesign, compare};
 
 /// Why the share of unlisted queries may be wrong: a list of popular names that was cut off shows none.
-const NO_ESTIMATE: &str = "no expected key has a count of 1, so the share of queries for unlisted keys cannot be estimated and counts as 0: if the list was cut off, expect more of it or set `unseen`";
+const NO_ESTIMATE: &str = "no expected key has a count of 1, so the share of queries for unlisted keys cannot be estimated and counts as 0: if the list was cut off, expect more of it or set `unlisted_share`";
 
-/// What was made of the queries to expect.
+/// What the filter makes of the workload.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub struct Outcome {
     /// All queries, those for keys too, by weight.
     pub queries: f64,
-    /// Distinct values among them that are no keys.
-    pub distinct: u64,
-    /// Distinct values among them that are keys, and were dropped.
+    /// Distinct expected keys that are not members.
     pub keys: u64,
-    /// Whether every value was counted; otherwise memory was short, and the light ones count as unseen.
+    /// Distinct members among them, which were dropped.
+    pub dropped_members: u64,
+    /// Whether every value was counted; otherwise memory was short, and the light ones count as unlisted.
     pub counted: bool,
-    /// The share of negative queries to come that are for none of them.
-    pub unseen: f64,
-    /// How many of them, the heaviest first, the filter knows.
-    pub known: u64,
+    /// The share of negative queries outside the workload.
+    pub unlisted_share: f64,
+    /// Expected keys that the filter stores, heaviest first.
+    pub covered: u64,
     /// The share of negative queries that are for those.
-    pub known_share: f64,
-    /// The largest rate for unlisted keys that the planner allowed: what [`max_rate_unknown`](super::Build::max_rate_unknown) says, or its default; 1 for an exact filter.
-    pub max_unknown_rate: f64,
+    pub covered_share: f64,
+    /// The largest rate for unlisted keys that the planner allowed: what [`fpr`](super::Build::fpr) says, or its default; 1 for an exact filter.
+    pub max_fpr: f64,
     /// What may be wrong with the queries, in sentences.
     pub warnings: Vec<String>,
     /// What the planner said.
     pub predicted: Prediction,
-    /// What the filter does, where it could be asked.
-    pub real: Option<Prediction>,
+    /// What the filter does, where it could be read.
+    pub measured: Option<Prediction>,
 }
 
 /// What a filter takes and does.
@@ -55,10 +55,10 @@ pub struct Outcome {
 pub struct Prediction {
     /// Bits per key, file and all.
     pub bits_per_key: f64,
-    /// The share of expected negative queries that pass: those it was told of are all asked, for the unseen the formula counts.
-    pub workload_rate: f64,
-    /// The share of strangers that pass.
-    pub unknown_rate: f64,
+    /// The share of negative queries of the workload that match: covered keys are queried, the others follow the formula.
+    pub workload_fpr: f64,
+    /// The share of unlisted keys that match.
+    pub fpr: f64,
 }
 
 /// The queries to expect, counted, without those that are keys.
@@ -82,16 +82,16 @@ impl Workload {
     pub(super) fn new(mut counts: Counts, shards: &Shards, options: &Options) -> Result<Option<Workload>, BuildError> {
         let queries = counts.queries as f64 / ONE as f64;
         let keys = drop_keys(&mut counts, shards, options)?;
-        let unseen = options.unseen.unwrap_or_else(|| counts.unseen());
+        let unseen = options.goals.unlisted_share.unwrap_or_else(|| counts.unseen());
         if !(0.0..=1.0).contains(&unseen) {
-            return Err(BuildError::Range { option: "unseen", given: unseen, least: 0.0, most: 1.0 });
+            return Err(BuildError::Range { option: "unlisted_share", given: unseen, least: 0.0, most: 1.0 });
         }
         if counts.queries == 0 {
             return Ok(None);
         }
         let classes = counts.histogram().into_iter().map(|(weight, count)| (weight as f64 / ONE as f64, count));
         let shape = Shape::new(classes, unseen)?;
-        let unknown = options.unseen.is_none() && unseen == 0.0;
+        let unknown = options.goals.unlisted_share.is_none() && unseen == 0.0;
         let warnings = if unknown { vec![NO_ESTIMATE.to_string()] } else { vec![] };
         Ok(Some(Workload { counts, shape, queries, keys, warnings }))
     }
@@ -137,27 +137,27 @@ impl Workload {
     /// What was planned, beside what the filter does.
     pub(super) fn outcome(&self, design: &PlannedDesign, keys: u64, filter: Option<&Filter>) -> Outcome {
         let bits = |bits: f64| bits / keys.max(1) as f64;
-        let real = filter.map(|filter| Prediction {
+        let measured = filter.map(|filter| Prediction {
             bits_per_key: bits(filter.as_bytes().len() as f64 * 8.0),
-            workload_rate: self.passing(filter),
-            unknown_rate: filter.fpr(),
+            workload_fpr: self.passing(filter),
+            fpr: filter.fpr(),
         });
         Outcome {
             queries: self.queries,
-            distinct: self.counts.known.len() as u64,
-            keys: self.keys,
+            keys: self.counts.known.len() as u64,
+            dropped_members: self.keys,
             counted: self.counts.exact,
-            unseen: self.shape.unseen(),
-            known: design.known,
-            known_share: self.shape.mass(design.known),
-            max_unknown_rate: design.cap,
+            unlisted_share: self.shape.unseen(),
+            covered: design.known,
+            covered_share: self.shape.mass(design.known),
+            max_fpr: design.cap,
             warnings: self.warnings.clone(),
             predicted: Prediction {
                 bits_per_key: bits(design.prediction.bits),
-                workload_rate: design.workload_rate.unwrap_or(design.prediction.fpr),
-                unknown_rate: design.prediction.fpr,
+                workload_fpr: design.workload_fpr.unwrap_or(design.prediction.fpr),
+                fpr: design.prediction.fpr,
             },
-            real,
+            measured,
         }
     }
 
@@ -211,7 +211,7 @@ fn drop_keys(counts: &mut Counts, shards: &Shards, options: &Options) -> Result<
 fn check(cap: Option<f64>) -> Result<(), BuildError> {
     match cap.filter(|cap| !(*cap > 0.0 && *cap <= 1.0)) {
         None => Ok(()),
-        Some(given) => Err(BuildError::Range { option: "max_rate_unknown", given, least: 0.0, most: 1.0 }),
+        Some(given) => Err(BuildError::Range { option: "fpr", given, least: 0.0, most: 1.0 }),
     }
 }
 

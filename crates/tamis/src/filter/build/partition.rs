@@ -125,6 +125,7 @@ impl Partitioned {
 
     fn write(self, out: &mut dyn Output) -> Result<Report, Error> {
         let Partitioned { options, workspace, labels, keys, negatives } = self;
+        options.check()?;
         options.common.report(Progress::Read { keys: keys.count() });
         if negatives.count() > 0 {
             options.common.report(Progress::Excluded { keys: negatives.count() });

@@ -23,7 +23,7 @@ fn zipf(exponent: f64) -> Shape {
 
 fn rate_of(comparison: &Comparison, name: &str) -> f64 {
     let found = comparison.candidates.iter().find(|c| c.name == name).unwrap();
-    found.forecast.as_ref().unwrap().workload_rate.unwrap()
+    found.forecast.as_ref().unwrap().workload_fpr.unwrap()
 }
 
 /// The setting of [Stacked] section 8: 10 bits, a million keys, a hundred million negatives of which the top half is known.
@@ -33,7 +33,7 @@ fn the_planner_beats_stacked_bloom_by_far() {
         let shape = zipf(exponent);
         let expected = Expected { shape: &shape, cap: None };
         let (comparison, design) = compare(&request(1_000_000, 0, Goal::BitsPerKey(10.0)), Some(expected)).unwrap();
-        let (stacked, chosen) = (rate_of(&comparison, "stacked-bloom"), design.workload_rate.unwrap());
+        let (stacked, chosen) = (rate_of(&comparison, "stacked-bloom"), design.workload_fpr.unwrap());
         println!("{exponent}: {chosen:.3e}, stacked Bloom {stacked:.3e}, {:.1} times", stacked / chosen);
         assert!(stacked >= times * chosen, "{exponent}: {chosen:.3e}, stacked Bloom {stacked:.3e}");
         if exponent == 1.0 {
@@ -51,9 +51,9 @@ fn a_cap_on_strangers_is_kept() {
     for cap in [0.5, 0.01, 0.001, 1e-5] {
         let expected = Expected { shape: &shape, cap: Some(cap) };
         let (comparison, design) = compare(&request(100_000, 0, Goal::Fpr(0.01)), Some(expected)).unwrap();
-        assert!(design.prediction.fpr <= cap && design.workload_rate.unwrap() <= 0.01);
+        assert!(design.prediction.fpr <= cap && design.workload_fpr.unwrap() <= 0.01);
         for forecast in comparison.candidates.iter().filter_map(|c| c.forecast.as_ref().ok()) {
-            assert!(forecast.unknown_rate <= cap * 1.0001, "{forecast:?}");
+            assert!(forecast.fpr <= cap * 1.0001, "{forecast:?}");
         }
     }
 }
@@ -126,7 +126,7 @@ fn the_best_is_chosen() {
             match goal {
                 Goal::BitsPerKey(bits) => {
                     assert!(forecast.bits_per_key <= bits * 1.0001, "{goal:?} {forecast:?}");
-                    assert!(design.workload_rate.unwrap() <= 1.031 * forecast.workload_rate.unwrap());
+                    assert!(design.workload_fpr.unwrap() <= 1.031 * forecast.workload_fpr.unwrap());
                 }
                 Goal::Fpr(_) | Goal::Exact | Goal::ExcludedFpr(_) => {
                     assert!(design.prediction.bits <= 1.004 * forecast.bits_per_key * 300_000.0, "{forecast:?}")

@@ -30,32 +30,32 @@ fuzz_target!(|bytes: &[u8]| {
 /// Opens whatever the header says it is.
 fn open(bytes: Vec<u8>) -> Result<(), FormatError> {
     match bytes.get(13) {
-        Some(2) => Map::open(bytes).map(drop),
-        Some(3) => Sequence::open(bytes).map(drop),
-        Some(4) => Sets::open(bytes).map(drop),
-        _ => Filter::open(bytes).map(drop),
+        Some(2) => Map::open_unverified(bytes).map(drop),
+        Some(3) => Sequence::open_unverified(bytes).map(drop),
+        Some(4) => Sets::open_unverified(bytes).map(drop),
+        _ => Filter::open_unverified(bytes).map(drop),
     }
 }
 
 /// If it opens, all ways to ask agree.
 fn ask(bytes: Vec<u8>) {
     let len = bytes.len() as u64;
-    if let Ok(map) = Map::open(bytes.clone()) {
+    if let Ok(map) = Map::open_unverified(bytes.clone()) {
         return ask_map(&map, len);
     }
-    if let Ok(index) = Sets::open(bytes.clone()) {
+    if let Ok(index) = Sets::open_unverified(bytes.clone()) {
         return match index.key_type() {
             KeyType::U64 => ask_sets(&index, &(0..40u64).collect::<Vec<_>>()),
             KeyType::Bytes => ask_sets(&index, &(0..40u8).map(|byte| [byte; 5]).collect::<Vec<_>>()),
         };
     }
-    if let Ok(sequence) = Sequence::open(bytes.clone()) {
+    if let Ok(sequence) = Sequence::open_unverified(bytes.clone()) {
         let positions: Vec<u64> = (0..40).collect();
         let together = sequence.get_many(&positions);
         assert!(positions.iter().zip(together).all(|(&position, symbol)| sequence.get(position) == symbol));
         return;
     }
-    let Ok(filter) = Filter::open(bytes) else { return };
+    let Ok(filter) = Filter::open_unverified(bytes) else { return };
     let _ = filter.verify();
     assert!((0.0..=1.0).contains(&filter.fpr()));
     for layer in filter.layers() {

@@ -319,7 +319,7 @@ impl Figure6 {
             columns: columns.clone(),
             rows,
             note: format!(
-                "IntegratedVariant with {read} µs for every false positive. The plan: {}. The stack takes {:.3} bits per key, the filter \
+                "Parts with {read} µs for every false positive. The plan: {}. The stack takes {:.3} bits per key, the filter \
                  {:.3}.",
                 self.planned, self.bits[0], self.bits[1]
             ),

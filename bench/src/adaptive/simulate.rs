@@ -25,13 +25,13 @@ const LARGE: [(&str, u32); 3] = [("large broom 2^-10", 10), ("large broom 2^-14"
 const MOST: f64 = 4e9;
 
 /// A filter whose parts can be looked at.
-trait IntegratedVariant: Remove {
+trait Parts: Remove {
     fn parts(&self) -> Statistics;
     /// Keys that move for a false positive.
     fn steps(&self) -> u64;
 }
 
-impl IntegratedVariant for Broom {
+impl Parts for Broom {
     fn parts(&self) -> Statistics {
         self.statistics()
     }
@@ -42,7 +42,7 @@ impl IntegratedVariant for Broom {
 }
 
 /// Its yard holds graves too, and there are no blocks.
-impl IntegratedVariant for LargeBroom {
+impl Parts for LargeBroom {
     fn parts(&self) -> Statistics {
         let (in_yard, yard_room) = self.yard();
         Statistics { in_yard, yard_room, ..Statistics::default() }
@@ -91,7 +91,7 @@ impl Simulated {
         self.lost == 0 && self.error.is_none() && room && rarely && kept
     }
 
-    fn look(&mut self, broom: &impl IntegratedVariant) -> Statistics {
+    fn look(&mut self, broom: &impl Parts) -> Statistics {
         let found = broom.parts();
         let mean = found.adaptivity_bits as f64 / found.blocks.max(1) as f64;
         self.adaptivity_per_block = self.adaptivity_per_block.max(mean);
@@ -128,7 +128,7 @@ pub(super) fn run(options: &Options) -> Result<Vec<Simulated>, Box<dyn Error>> {
     Ok(all)
 }
 
-fn simulate(options: &Options, name: &'static str, mut broom: impl IntegratedVariant, keys: u64) -> Simulated {
+fn simulate(options: &Options, name: &'static str, mut broom: impl Parts, keys: u64) -> Simulated {
     eprint!("\r\x1b[Ksimulating {name}, {keys} keys");
     let mut map = Memory::new();
     let mut dice = Stream::new(options.seed ^ keys);
@@ -143,7 +143,7 @@ fn simulate(options: &Options, name: &'static str, mut broom: impl IntegratedVar
 
 fn attack(
     options: &Options,
-    broom: &mut impl IntegratedVariant,
+    broom: &mut impl Parts,
     map: &mut Memory,
     members: &mut [u64],
     dice: &mut Stream,
@@ -177,7 +177,7 @@ fn attack(
 
 /// A tenth of the keys goes, one by one, and others come; every other one was there before.
 fn churn(
-    broom: &mut impl IntegratedVariant,
+    broom: &mut impl Parts,
     map: &mut Memory,
     members: &mut [u64],
     dice: &mut Stream,

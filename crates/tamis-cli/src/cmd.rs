@@ -23,6 +23,7 @@ use serde_json::Value;
 use tamis::{Filter, FormatError, KeyType, Mismatch, QueryError};
 
 use crate::input::Counts;
+use crate::mapped::{self, VerifyArgs};
 use crate::screen;
 
 /// Standard output was closed by whoever reads it.
@@ -46,8 +47,8 @@ fn to_stdout(result: io::Result<()>) -> Result<()> {
 }
 
 /// Opens a filter; errors name the file.
-fn open(path: &Path) -> Result<Filter> {
-    open_file(path, "filter", |path| Filter::mmap(path))
+fn open(path: &Path, how: VerifyArgs) -> Result<Filter> {
+    open_file(path, "filter", |path| mapped::filter(path, how))
 }
 
 /// Opens a file that holds `what`.

@@ -7,6 +7,7 @@ mod args;
 mod cmd;
 mod input;
 mod interrupt;
+mod mapped;
 mod progress;
 mod screen;
 

@@ -275,21 +275,61 @@ fn meta_sum(header: &[u8], directory: &[u8]) -> u64 {
     sum.digest()
 }
 
-/// The methods that all types have which are opened from bytes: `from_bytes!(mmap, bytes)` names the one that maps a file, and the field.
+/// The methods that all types have which are opened from bytes; `bytes` is the field that holds them.
 macro_rules! from_bytes {
-    ($map:ident, $($field:ident).+) => {
-        /// Opens a file as a memory map: nothing is read but what queries touch.
+    ($($field:ident).+) => {
+        /// Opens bytes in memory and verifies them. A `Vec<u8>`, a `&'static [u8]` and a [`Bytes`](bytes::Bytes) are taken over
+        /// without copying.
         ///
-        /// The file must not be changed while it is in use. Replacing it by renaming another file over it (as
-        /// [`Build::finish_to`](crate::Build::finish_to) does) is safe: the map keeps the old one.
-        #[cfg(feature = "mmap")]
-        pub fn $map(path: impl AsRef<std::path::Path>) -> Result<Self, $crate::error::Error> {
-            Ok(Self::open($crate::arch::arena::map(path.as_ref())?)?)
+        /// # Errors
+        ///
+        /// [`FormatError`](crate::FormatError) if the bytes are damaged, of another form, or of a version that this release cannot
+        /// read.
+        ///
+        /// # Complexity
+        ///
+        /// Reads every byte once, for the checksum. [`open_unverified`](Self::open_unverified) reads header and directory only.
+        pub fn open(bytes: impl Into<bytes::Bytes>) -> Result<Self, $crate::error::FormatError> {
+            let opened = Self::open_unverified(bytes)?;
+            opened.verify()?;
+            Ok(opened)
         }
 
-        /// Reads a whole file into memory, in huge pages where the system has them: the fastest to query.
+        /// Maps a file into memory and opens it unverified: nothing is read but what queries touch.
+        ///
+        /// # Safety
+        ///
+        /// No process may change or truncate the file while the value or a clone of it lives. Replacing the file by renaming another
+        /// one over it, as `finish_to` does, is safe: the map keeps the old one.
+        ///
+        /// # Errors
+        ///
+        /// [`Error`](crate::Error) if the file cannot be read, or as for [`open`](Self::open), except for a damaged payload.
+        #[cfg(feature = "mmap")]
+        #[allow(unsafe_code)]
+        pub unsafe fn mmap(path: impl AsRef<std::path::Path>) -> Result<Self, $crate::error::Error> {
+            // SAFETY: the caller's promise is the one that is asked for.
+            Ok(Self::open_unverified(unsafe { $crate::arch::arena::map(path.as_ref()) }?)?)
+        }
+
+        /// Reads a whole file into memory, in huge pages where the system has them, and verifies it.
+        ///
+        /// # Errors
+        ///
+        /// As [`read_unverified`](Self::read_unverified), and if the payload is damaged.
         pub fn read(path: impl AsRef<std::path::Path>) -> Result<Self, $crate::error::Error> {
-            Ok(Self::open($crate::arch::arena::read(path.as_ref())?)?)
+            let opened = Self::read_unverified(path)?;
+            opened.verify()?;
+            Ok(opened)
+        }
+
+        /// Reads a whole file into memory and checks header and directory only.
+        ///
+        /// # Errors
+        ///
+        /// [`Error`](crate::Error) if the file cannot be read, or if header or directory are damaged.
+        pub fn read_unverified(path: impl AsRef<std::path::Path>) -> Result<Self, $crate::error::Error> {
+            Ok(Self::open_unverified($crate::arch::arena::read(path.as_ref())?)?)
         }
 
         /// Reads the whole payload and compares its checksum.

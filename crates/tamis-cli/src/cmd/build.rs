@@ -17,6 +17,7 @@ use super::{
 };
 use crate::Outcome;
 use crate::interrupt::Interrupt;
+use crate::mapped::{self, VerifyArgs};
 
 /// Build a filter from keys.
 ///
@@ -69,7 +70,7 @@ struct Built {
 }
 
 fn write(output: &Output, keys: AnyBuilder) -> Result<Built> {
-    let open = |path: &Path| Filter::mmap(path);
+    let open = |path: &Path| mapped::filter(path, VerifyArgs { no_verify: true });
     let (report, filter) = output.build(keys, AnyBuilder::finish, AnyBuilder::finish_to, open, Filter::as_bytes)?;
     Ok(Built { report, filter })
 }

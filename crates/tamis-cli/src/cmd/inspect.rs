@@ -11,6 +11,7 @@ use super::{
     partitions, print, print_json, size,
 };
 use crate::Outcome;
+use crate::mapped::VerifyArgs;
 
 /// Show what is in a filter file: keys, hash, layers and sizes.
 #[derive(clap::Args, Debug)]
@@ -21,10 +22,12 @@ pub(crate) struct Args {
     /// Report as JSON
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    verify: VerifyArgs,
 }
 
 pub(crate) fn run(args: Args) -> Result<Outcome> {
-    let filter = open(&args.filter)?;
+    let filter = open(&args.filter, args.verify)?;
     let hasher = filter.hasher();
     // The secret of a keyed filter stays in the file.
     let seed = (!hasher.is_secret()).then(|| hasher.words()[0]);

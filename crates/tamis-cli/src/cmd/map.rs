@@ -15,6 +15,7 @@ use super::{explain, grouped, open_file, percent};
 use crate::Outcome;
 use crate::args::TextArgs;
 use crate::input;
+use crate::mapped::{self, VerifyArgs};
 
 /// Maps: a value for every key.
 ///
@@ -63,8 +64,8 @@ impl PairArgs {
 }
 
 /// Opens a map; errors name the file.
-fn open(path: &Path) -> Result<Map> {
-    open_file(path, "map", |path| Map::mmap(path))
+fn open(path: &Path, how: VerifyArgs) -> Result<Map> {
+    open_file(path, "map", |path| mapped::map(path, how))
 }
 
 /// A question that the map refused to answer; says what would help.

@@ -13,6 +13,7 @@ use super::{check_labels, open, print, print_json, query_error, to_stdout};
 use crate::Outcome;
 use crate::args::{self, InputArgs};
 use crate::input::{KeyRef, SecondValue};
+use crate::mapped::VerifyArgs;
 use crate::screen::{self, Stdout};
 
 /// Print the keys that a filter lets through, like grep -F -x -f.
@@ -44,10 +45,12 @@ pub(crate) struct Args {
     partition: Option<String>,
     #[command(flatten)]
     input: InputArgs,
+    #[command(flatten)]
+    verify: VerifyArgs,
 }
 
 pub(crate) fn run(args: Args) -> Result<Outcome> {
-    let filter = open(&args.filter)?;
+    let filter = open(&args.filter, args.verify)?;
     let labelled = args.partition.is_some() || args.input.is_partitioned();
     check_labels(&args.filter, &filter, labelled, "--partition LABEL or --partition-column NAME")?;
     let sources = args::sources(&args.inputs);

@@ -26,6 +26,7 @@ use crate::args::TextArgs;
 use crate::input;
 use crate::input::kmers::Sequences;
 use crate::input::sets::{Inputs, ReadOptions};
+use crate::mapped::{self, VerifyArgs};
 
 /// Many sets: which of them hold a key?
 ///
@@ -130,8 +131,8 @@ fn check_sequences(
 }
 
 /// Opens an index; errors name the file.
-fn open(path: &Path) -> Result<Sets> {
-    open_file(path, "set index", |path| Sets::mmap(path))
+fn open(path: &Path, how: VerifyArgs) -> Result<Sets> {
+    open_file(path, "set index", |path| mapped::sets(path, how))
 }
 
 /// A question that the index refused to answer; says what would help.
@@ -149,7 +150,7 @@ fn save(output: &Output, editor: &Editor) -> Result<Sets> {
     let write = || -> Result<Sets> {
         if let Output::File(path) = output {
             editor.save(path)?;
-            return Ok(Sets::mmap(path)?);
+            return Ok(mapped::sets(path, VerifyArgs { no_verify: true })?);
         }
         let bytes = editor.snapshot()?;
         match output {

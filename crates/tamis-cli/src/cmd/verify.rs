@@ -11,6 +11,7 @@ use super::{check_labels, grouped, open, print, print_json, query_error, short};
 use crate::Outcome;
 use crate::args::{self, InputArgs};
 use crate::input::{self, KeyRef, total_bytes};
+use crate::mapped::VerifyArgs;
 use crate::progress::Bar;
 
 /// Check a filter file: its checksum and, with --keys and --exclude, that it says yes to the first and no to the second.
@@ -48,7 +49,7 @@ struct Checked {
 }
 
 pub(crate) fn run(args: Args) -> Result<Outcome> {
-    let filter = open(&args.filter)?;
+    let filter = open(&args.filter, VerifyArgs { no_verify: true })?;
     filter.verify().with_context(|| args.filter.display().to_string())?;
     if [&args.keys, &args.exclude].into_iter().flatten().filter(|path| path.as_os_str() == "-").count() > 1 {
         bail!("standard input (-) can be read only once");

@@ -1,14 +1,17 @@
 //! a file, or bytes to come -> memory: maps, and huge pages where the system has them.
 
 /// A file as bytes, without reading it.
+///
+/// # Safety
+///
+/// Nobody may change or truncate the file while the bytes live.
 #[cfg(feature = "mmap")]
-pub(crate) fn map(path: &std::path::Path) -> std::io::Result<bytes::Bytes> {
+pub(crate) unsafe fn map(path: &std::path::Path) -> std::io::Result<bytes::Bytes> {
     let file = std::fs::File::open(path)?;
     if file.metadata()?.len() == 0 {
         return Ok(bytes::Bytes::new()); // an empty map is an error on some systems
     }
-    // SAFETY: the caller was told not to change the file while the filter lives. Should it happen all the same, any payload
-    // bytes give some answer: geometry was copied out and checked when the filter was opened.
+    // SAFETY: the caller promises it.
     let map = unsafe { memmap2::Mmap::map(&file)? };
     Ok(bytes::Bytes::from_owner(map))
 }

@@ -411,7 +411,7 @@ where
     /// let path = std::env::temp_dir().join("tamis-finish-to.tamis");
     /// let report = tamis::build(0..5000u64).finish_to(&path)?;
     /// assert_eq!(report.stats.keys, 5000);
-    /// assert!(tamis::Filter::mmap(&path)?.contains(77u64)?);
+    /// assert!(tamis::Filter::read(&path)?.contains(77u64)?);
     /// # std::fs::remove_file(&path)?;
     /// # Ok::<(), tamis::Error>(())
     /// ```

@@ -34,15 +34,13 @@ pub struct Filter {
 brief_debug!(Filter, it => keys: it.len(), layers: it.layers().count(), bytes: it.bytes.len(), hasher: it.header.hasher);
 
 impl Filter {
-    /// Opens a filter. A `Vec<u8>`, a `&'static [u8]` and a [`Bytes`] are taken over without copying.
-    ///
-    /// Header and directory are checked, the payload is not: see [`Filter::verify`].
+    /// Opens bytes and checks header and directory only: see [`open`](Self::open) and [`verify`](Self::verify).
     ///
     /// ```
     /// let error = tamis::Filter::open(&b"not a filter"[..]).unwrap_err();
     /// assert_eq!(error, tamis::FormatError::Magic);
     /// ```
-    pub fn open(bytes: impl Into<Bytes>) -> Result<Filter, FormatError> {
+    pub fn open_unverified(bytes: impl Into<Bytes>) -> Result<Filter, FormatError> {
         let bytes = bytes.into();
         let budget = Budget::of(&bytes);
         Filter::within(bytes, &budget)
@@ -56,7 +54,7 @@ impl Filter {
         Ok(Filter { bytes, header, steps, plain, partitions: partitions.map(Box::new) })
     }
 
-    from_bytes!(mmap, bytes);
+    from_bytes!(bytes);
 
     /// Whether the key may be in the set: always true for a key of the set, and rarely for others.
     ///

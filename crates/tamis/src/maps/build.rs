@@ -278,7 +278,7 @@ impl Collector {
     /// Builds the map in memory and says what was read.
     pub fn finish_with_report(self) -> Result<(Map, Report), Error> {
         let (bytes, report) = to_memory(|out| self.write(out))?;
-        Ok((Map::open(bytes)?, report))
+        Ok((Map::open_unverified(bytes)?, report))
     }
 
     /// Builds the map into a file: see [`Build::finish_to`].

@@ -37,7 +37,7 @@ pub struct Map {
 brief_debug!(Map, it => keys: it.len(), bytes: it.bytes.len(), hasher: it.header.hasher);
 
 impl Map {
-    /// Opens a map. A `Vec<u8>`, a `&'static [u8]` and a [`Bytes`] are taken over without copying.
+    /// Opens bytes and checks header and directory only: see [`open`](Self::open).
     ///
     /// ```
     /// let filter = tamis::build(["ann"]).finish()?;
@@ -45,7 +45,7 @@ impl Map {
     /// assert_eq!(error.to_string(), "the file holds a filter, expected a map");
     /// # Ok::<(), tamis::Error>(())
     /// ```
-    pub fn open(bytes: impl Into<Bytes>) -> Result<Map, FormatError> {
+    pub fn open_unverified(bytes: impl Into<Bytes>) -> Result<Map, FormatError> {
         let bytes = bytes.into();
         let budget = Budget::of(&bytes);
         Map::within(bytes, Form::Map, &budget)
@@ -62,7 +62,7 @@ impl Map {
         Ok(Map { bytes, header, tree, table, table_len, entropy, plain, quick })
     }
 
-    from_bytes!(mmap, bytes);
+    from_bytes!(bytes);
 
     /// The value of a key. For a key that the map was not built from: nothing if that is seen, by its fingerprint or by a symbol that
     /// no value has, else any value.

@@ -28,8 +28,8 @@ pub struct Sequence {
 }
 
 impl Sequence {
-    /// Opens a sequence. A `Vec<u8>`, a `&'static [u8]` and a [`Bytes`] are taken over without copying.
-    pub fn open(bytes: impl Into<Bytes>) -> Result<Sequence, FormatError> {
+    /// Opens bytes and checks header and directory only: see [`open`](Self::open).
+    pub fn open_unverified(bytes: impl Into<Bytes>) -> Result<Sequence, FormatError> {
         let bytes = bytes.into();
         let budget = Budget::of(&bytes);
         let map = Map::within(bytes, Form::Sequence, &budget)?;
@@ -39,7 +39,7 @@ impl Sequence {
         }
     }
 
-    from_bytes!(mmap, map.bytes);
+    from_bytes!(map.bytes);
 
     /// The symbol at a position; nothing behind the end.
     #[inline]
@@ -178,7 +178,7 @@ mod construction {
         /// Builds the sequence in memory.
         pub fn finish(self) -> Result<Sequence, Error> {
             let (bytes, _) = to_memory(|out| self.collect()?.write(out))?;
-            Ok(Sequence::open(bytes)?)
+            Ok(Sequence::open_unverified(bytes)?)
         }
 
         /// Builds the sequence into a file; an existing file is replaced when, and only when, the new one is complete.

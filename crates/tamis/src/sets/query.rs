@@ -34,7 +34,7 @@ pub struct Sets {
 brief_debug!(Sets, it => keys: it.keys(), sets: it.index.names.len(), bytes: it.bytes.len(), hasher: it.index.hasher);
 
 impl Sets {
-    /// Opens an index. A `Vec<u8>`, a `&'static [u8]` and a [`Bytes`] are taken over without copying.
+    /// Opens bytes and checks header and directory only: see [`open`](Self::open).
     ///
     /// ```
     /// let filter = tamis::build(["ann"]).finish()?;
@@ -42,7 +42,7 @@ impl Sets {
     /// assert_eq!(error.to_string(), "the file holds a filter, expected a set index");
     /// # Ok::<(), tamis::Error>(())
     /// ```
-    pub fn open(bytes: impl Into<Bytes>) -> Result<Sets, FormatError> {
+    pub fn open_unverified(bytes: impl Into<Bytes>) -> Result<Sets, FormatError> {
         let bytes = bytes.into();
         let budget = Budget::of(&bytes);
         let (header, from, places) = format::parts(&bytes, &budget)?;
@@ -53,7 +53,7 @@ impl Sets {
         Ok(Sets { index, bytes, by_name: OnceLock::new() })
     }
 
-    from_bytes!(mmap, bytes);
+    from_bytes!(bytes);
 
     /// The numbers of the sets that hold this key, ascending. No set that holds it is left out; some may be named that do not: see
     /// [`SegmentInfo::absent`] and [`SegmentInfo::present`] for how many to expect.

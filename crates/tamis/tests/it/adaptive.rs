@@ -15,7 +15,7 @@ use tamis::{ChangeError, Digest, Filter, FormatError, KeyType};
 use super::corrupt::Random;
 use super::memory::watched;
 use super::mix;
-use super::repair::IntegratedVariant;
+use super::repair::Parts;
 
 /// The secret of every filter here: golden files need one.
 const KEY: [u64; 2] = [0x0123_4567_89ab_cdef, 0xfedc_ba98_7654_3210];
@@ -333,7 +333,7 @@ fn damaged<F: Removal>(filter: F) {
     let mut taken = 0;
     for round in 0..rounds {
         let mut random = Random((seed << 32 | round) << 16);
-        let mut parts = IntegratedVariant::of(&file).unwrap();
+        let mut parts = Parts::of(&file).unwrap();
         for _ in 0..1 + random.below(3) {
             match random.below(8) {
                 0 => random.edit(&mut parts.header),
@@ -484,7 +484,7 @@ fn other_files_are_refused() {
     let file = broom(10, 0.1).snapshot().unwrap();
     let error = Filter::open(file.clone()).unwrap_err();
     assert_eq!(error.to_string(), "the file holds an adaptive filter, expected a filter");
-    let mut parts = IntegratedVariant::of(&file).unwrap();
+    let mut parts = Parts::of(&file).unwrap();
     parts.directory[0] = 99;
     let error = Broom::restore(parts.file()).unwrap_err().to_string();
     assert_eq!(error, "invalid file: directory: kind is 99, expected 1 (broom filter)");

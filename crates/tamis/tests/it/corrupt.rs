@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use tamis::{Filter, FormatError, Kind, Layout};
 
 use super::memory::watched;
-use super::repair::{FOOTER, HEADER, IntegratedVariant};
+use super::repair::{FOOTER, HEADER, Parts};
 use super::{SHAPES, ask_many, integers, is_plain, mix};
 
 /// One small file of every shape: one standard level, 4-wise, 3-wise, Bloom; ribbons with several levels; several steps.
@@ -88,7 +88,7 @@ fn large_files() -> Vec<(String, Vec<u8>)> {
 #[test]
 fn the_helper_takes_files_apart_and_together() {
     for (name, file) in files() {
-        assert_eq!(IntegratedVariant::of(&file).unwrap().file(), file, "{name}");
+        assert_eq!(Parts::of(&file).unwrap().file(), file, "{name}");
     }
 }
 
@@ -96,12 +96,15 @@ fn the_helper_takes_files_apart_and_together() {
 fn every_cut_is_an_error() {
     for (name, file) in files() {
         for len in 0..file.len() {
-            let error = Filter::open(file[..len].to_vec()).expect_err(&name);
+            let error = Filter::open_unverified(file[..len].to_vec()).expect_err(&name);
             match len {
                 0 => assert_eq!(error, FormatError::Magic),
                 _ => assert!(matches!(error, FormatError::Truncated { .. }), "{name}, {len} bytes: {error}"),
             }
-            assert!(Filter::open(file[file.len() - len..].to_vec()).is_err(), "{name}: the last {len} bytes");
+            assert!(
+                Filter::open_unverified(file[file.len() - len..].to_vec()).is_err(),
+                "{name}: the last {len} bytes"
+            );
         }
     }
 }
@@ -110,7 +113,7 @@ fn every_cut_is_an_error() {
 fn trailing_bytes_are_an_error() {
     for (name, file) in files() {
         for tail in [&b"\0"[..], b"\n", b"sieV", &file[file.len() - FOOTER..], &file] {
-            assert!(Filter::open([&file[..], tail].concat()).is_err(), "{name}, {} bytes more", tail.len());
+            assert!(Filter::open_unverified([&file[..], tail].concat()).is_err(), "{name}, {} bytes more", tail.len());
         }
     }
 }
@@ -119,12 +122,12 @@ fn trailing_bytes_are_an_error() {
 #[test]
 fn every_changed_byte_of_the_frame_is_found_by_open() {
     for (name, file) in files() {
-        let payload = IntegratedVariant::of(&file).unwrap().payload.len();
+        let payload = Parts::of(&file).unwrap().payload.len();
         for at in (0..HEADER).chain(HEADER + payload..file.len()) {
             let mut changed = file.clone();
             for flip in 1..=255 {
                 changed[at] = file[at] ^ flip;
-                let error = Filter::open(changed.clone()).expect_err(&name);
+                let error = Filter::open_unverified(changed.clone()).expect_err(&name);
                 match at {
                     0..8 => assert_eq!(error, FormatError::Magic),
                     8..10 => assert!(matches!(error, FormatError::Version { .. } | FormatError::Invalid { .. })),
@@ -140,13 +143,17 @@ fn every_changed_byte_of_the_frame_is_found_by_open() {
 fn every_changed_byte_of_the_payload_is_found_by_verify() {
     let asked: Vec<u64> = (0..64).collect();
     for (name, file) in files() {
-        let payload = IntegratedVariant::of(&file).unwrap().payload.len();
+        let payload = Parts::of(&file).unwrap().payload.len();
         for at in HEADER..HEADER + payload {
             for flip in [1, 0x10, 0x80, 0xff] {
                 let mut changed = file.clone();
                 changed[at] ^= flip;
                 // Opening reads no payload, and any payload gives answers.
-                let filter = Filter::open(changed).unwrap();
+                if flip == 1 {
+                    let error = Filter::open(changed.clone()).unwrap_err();
+                    assert_eq!(error, FormatError::Checksum { part: "payload" }, "{name}, byte {at}");
+                }
+                let filter = Filter::open_unverified(changed).unwrap();
                 assert_eq!(filter.verify(), Err(FormatError::Checksum { part: "payload" }), "{name}, byte {at}");
                 agree(&filter, &asked, &name);
             }
@@ -199,46 +206,46 @@ fn foreign_files_are_told_apart() {
     for foreign in
         [&b""[..], b"\n", b"# a list of hosts\n0.0.0.0 ads.example\n", &[0; 4096], b"\x7fELF\x02\x01\x01", &noise]
     {
-        let error = Filter::open(foreign.to_vec()).unwrap_err();
+        let error = Filter::open_unverified(foreign.to_vec()).unwrap_err();
         assert_eq!(error, FormatError::Magic);
         assert_eq!(error.to_string(), "not a tamis file (the first eight bytes are not its mark)");
     }
     // Sent as text, with its line ends translated.
     let file = files().remove(1).1;
     let translated: Vec<u8> = file.iter().copied().filter(|&byte| byte != b'\r').collect();
-    assert_eq!(Filter::open(translated).unwrap_err(), FormatError::Magic);
+    assert_eq!(Filter::open_unverified(translated).unwrap_err(), FormatError::Magic);
     let path = tempfile::NamedTempFile::new().unwrap().into_temp_path();
-    assert_eq!(Filter::mmap(&path).unwrap_err().to_string(), FormatError::Magic.to_string(), "an empty file");
+    assert_eq!(crate::mapped::filter(&path).unwrap_err().to_string(), FormatError::Magic.to_string(), "an empty file");
 }
 
 #[test]
 fn a_newer_version_is_named() {
     for version in [2u16, 3, 256, u16::MAX] {
-        let mut parts = IntegratedVariant::of(&files()[1].1).unwrap();
+        let mut parts = Parts::of(&files()[1].1).unwrap();
         parts.header[8..10].copy_from_slice(&version.to_le_bytes());
-        let error = Filter::open(parts.file()).unwrap_err();
+        let error = Filter::open_unverified(parts.file()).unwrap_err();
         assert_eq!(error, FormatError::Version { found: version, supported: 1 });
         let text = format!("format version {version} is newer than this build reads (up to 1); upgrade tamis");
         assert_eq!(error.to_string(), text);
     }
-    let mut parts = IntegratedVariant::of(&files()[1].1).unwrap();
+    let mut parts = Parts::of(&files()[1].1).unwrap();
     parts.header[8] = 0;
-    assert_eq!(Filter::open(parts.file()).unwrap_err().to_string(), "invalid file: version is 0, expected 1");
+    assert_eq!(
+        Filter::open_unverified(parts.file()).unwrap_err().to_string(),
+        "invalid file: version is 0, expected 1"
+    );
 }
 
 /// Fields that no writer produces, behind checksums that hold.
 #[test]
 fn impossible_fields_are_named() {
-    let change = |edit: &dyn Fn(&mut IntegratedVariant)| {
-        let mut parts = IntegratedVariant::of(&files()[1].1).unwrap();
+    let change = |edit: &dyn Fn(&mut Parts)| {
+        let mut parts = Parts::of(&files()[1].1).unwrap();
         edit(&mut parts);
-        Filter::open(parts.file()).unwrap_err().to_string()
+        Filter::open_unverified(parts.file()).unwrap_err().to_string()
     };
     for (expected, edit) in [
-        (
-            "invalid file: header: hash is 7",
-            &(|p: &mut IntegratedVariant| p.header[10] = 7) as &dyn Fn(&mut IntegratedVariant),
-        ),
+        ("invalid file: header: hash is 7", &(|p: &mut Parts| p.header[10] = 7) as &dyn Fn(&mut Parts)),
         ("invalid file: header: key key_type is 2", &|p| p.header[11] = 2),
         ("invalid file: header: 2^25 shards", &|p| p.header[12] = 25),
         ("invalid file: header: 2^0 shards, or reserved bytes", &|p| p.header[14] = 1),
@@ -263,19 +270,16 @@ fn impossible_fields_are_named() {
 #[test]
 fn impossible_partitions_are_named() {
     let file = partitioned(40);
-    let sound = IntegratedVariant::of(&file).unwrap();
-    let change = |edit: &dyn Fn(&mut IntegratedVariant)| {
+    let sound = Parts::of(&file).unwrap();
+    let change = |edit: &dyn Fn(&mut Parts)| {
         let mut parts = sound.clone();
         edit(&mut parts);
-        Filter::open(parts.file()).unwrap_err().to_string()
+        Filter::open_unverified(parts.file()).unwrap_err().to_string()
     };
     // Bound, number of groups; then shard bits, keys and negatives of the first. At the end five labels of six bytes.
     let labels = sound.directory.len() - 5 * 6;
     for (expected, edit) in [
-        (
-            "invalid file: header: form is 6",
-            &(|p: &mut IntegratedVariant| p.header[13] = 6) as &dyn Fn(&mut IntegratedVariant),
-        ),
+        ("invalid file: header: form is 6", &(|p: &mut Parts| p.header[13] = 6) as &dyn Fn(&mut Parts)),
         ("the file holds a set index, expected a filter", &|p| p.header[13] = 4),
         ("the file holds a map, expected a filter", &|p| p.header[13] = 2),
         ("the file holds a sequence, expected a filter", &|p| p.header[13] = 3),
@@ -339,10 +343,10 @@ fn repaired_mutations_never_panic() {
     let (mut tried, mut opened) = (0u64, 0u64);
     while Instant::now() < end {
         let (name, file) = &files[random.below(files.len())];
-        let mut parts = IntegratedVariant::of(file).unwrap();
+        let mut parts = Parts::of(file).unwrap();
         if random.below(4) == 0 && parts.header[13] == 0 {
             // Two files as the steps of one: the geometries follow one another, as do the payloads.
-            let other = IntegratedVariant::of(&files[random.below(files.len())].1).unwrap();
+            let other = Parts::of(&files[random.below(files.len())].1).unwrap();
             let (mine, theirs) = (&parts.directory, &other.directory);
             parts.directory = [&[2], &mine[1..3], &theirs[1..3], &mine[3..], &theirs[3..]].concat();
             parts.directory[1] = random.below(3) as u8;

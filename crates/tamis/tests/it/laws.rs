@@ -92,7 +92,7 @@ fn round_trip(filter: &Filter, n: u64) {
     let again = [
         Filter::open(filter.as_bytes().to_vec()).unwrap(),
         Filter::open(Bytes::copy_from_slice(filter.as_bytes())).unwrap(),
-        Filter::mmap(&path).unwrap(),
+        crate::mapped::filter(&path).unwrap(),
         Filter::read(&path).unwrap(),
     ];
     let asked: Vec<u64> = integers(n, 1).chain(integers(5000, 2)).collect();

@@ -28,7 +28,7 @@ fn several_shards_whatever_the_threads_and_the_memory() {
         let path = dir.path().join("large.tamis");
         let report = build().threads(1).limits(limits.clone()).finish_to(&path).unwrap();
         assert_eq!((report.stats.keys, report.bytes), (N, filter.as_bytes().len() as u64));
-        assert!(Filter::mmap(&path).unwrap().as_bytes() == filter.as_bytes(), "{kind:?}");
+        assert!(crate::mapped::filter(&path).unwrap().as_bytes() == filter.as_bytes(), "{kind:?}");
         std::fs::remove_file(path).unwrap();
         if kind == Kind::Ribbon {
             // Backwards, some twice, seven threads, little memory: once is enough.
@@ -108,7 +108,7 @@ fn finish_to_replaces_all_or_nothing() {
     let path = dir.path().join("f.tamis");
     tamis::build(["old"]).finish_to(&path).unwrap();
     let old = std::fs::read(&path).unwrap();
-    let mapped = Filter::mmap(&path).unwrap();
+    let mapped = crate::mapped::filter(&path).unwrap();
 
     let cancelled = Arc::new(AtomicBool::new(true));
     assert!(tamis::build(["new"]).cancel(cancelled).finish_to(&path).is_err());
@@ -121,7 +121,7 @@ fn finish_to_replaces_all_or_nothing() {
     assert_eq!(files(dir.path()), 1);
 
     tamis::build(["new"]).finish_to(&path).unwrap();
-    assert_eq!(Filter::mmap(&path).unwrap().contains("new"), Ok(true));
+    assert_eq!(crate::mapped::filter(&path).unwrap().contains("new"), Ok(true));
     assert_eq!(mapped.as_bytes(), old, "a map keeps the file it was made of");
     assert_eq!(files(dir.path()), 1);
 }
@@ -134,7 +134,7 @@ fn finish_to_a_place_that_is_none() {
     let refused = tamis::build(["a"]).finish_to(dir.path().join("no/such.tamis")).unwrap_err();
     assert!(matches!(refused, Error::Io(_)), "{refused}");
     assert_eq!(files(dir.path()), 0);
-    assert!(matches!(Filter::mmap(dir.path().join("none")), Err(Error::Io(_))));
+    assert!(matches!(crate::mapped::filter(dir.path().join("none")), Err(Error::Io(_))));
     assert!(matches!(Filter::read(dir.path().join("none")), Err(Error::Io(_))));
 }
 

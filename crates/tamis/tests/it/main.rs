@@ -14,7 +14,7 @@
 //!   chosen    keys that somebody chose: no bytes more, no rate higher
 //!   debug     what `{:?}` shows of types that have a secret
 //!   adaptive_database  adaptive filters before a real database: failures, aborts, new starts
-//!   memory    what opening takes, watched in the allocator
+//!   memory    what opening takes, watched in the allocator   mapped    files as memory maps
 //! ```
 #![cfg(all(feature = "build", feature = "mmap"))]
 #![allow(clippy::unwrap_used, clippy::panic)]
@@ -51,6 +51,7 @@ mod golden;
 mod ladder;
 mod laws;
 mod limits;
+mod mapped;
 mod maps;
 mod memory;
 mod negatives;

@@ -13,7 +13,7 @@ use tamis::{
 
 use super::corrupt::Random;
 use super::memory::watched;
-use super::repair::{HEADER, IntegratedVariant};
+use super::repair::{HEADER, Parts};
 use super::{integers, mix};
 
 /// Every way to build a map.
@@ -334,9 +334,11 @@ fn the_pairs_alone_decide_the_bytes() {
             let path = dir.path().join("map.tamis");
             let report = build(pairs.clone()).finish_to(&path).unwrap();
             assert_eq!((report.keys, report.duplicates, report.bytes), (150_000, 0, map.as_bytes().len() as u64));
-            for opened in
-                [Map::mmap(&path).unwrap(), Map::read(&path).unwrap(), Map::open(map.as_bytes().to_vec()).unwrap()]
-            {
+            for opened in [
+                crate::mapped::map(&path).unwrap(),
+                Map::read(&path).unwrap(),
+                Map::open(map.as_bytes().to_vec()).unwrap(),
+            ] {
                 assert!(opened.as_bytes() == map.as_bytes());
                 assert!(pairs.iter().step_by(97).all(|&(key, value)| opened.get_u64(key) == Ok(Some(value))));
             }
@@ -438,7 +440,7 @@ fn sequences_are_what_they_were() {
     let path = dir.path().join("sequence.tamis");
     let report = tamis::sequence(b"abracadabra").finish_to(&path).unwrap();
     assert_eq!((report.keys, report.values, report.duplicates), (11, Some(5), 0));
-    assert_eq!(Sequence::mmap(&path).unwrap().get(4), Some(Value::Number(b'c'.into())));
+    assert_eq!(crate::mapped::sequence(&path).unwrap().get(4), Some(Value::Number(b'c'.into())));
     assert_eq!(Sequence::read(&path).unwrap().values(), KeyType::U64);
 }
 
@@ -518,21 +520,21 @@ fn the_same_pairs_give_the_same_files() {
         assert!(file == *bytes, "{name}: other bytes than the golden file's");
         match *name {
             "sequence" => {
-                let sequence = Sequence::mmap(path(name)).unwrap();
+                let sequence = crate::mapped::sequence(path(name)).unwrap();
                 assert!(sequence.iter().eq((0..3000).map(|i| Value::Number(omega(i, 4)))));
             }
-            _ => Map::mmap(path(name)).unwrap().verify().unwrap(),
+            _ => crate::mapped::map(path(name)).unwrap().verify().unwrap(),
         }
     }
     // What the files say, not what was just built.
     for golden in &GOLDEN {
-        let map = Map::mmap(path(golden.name)).unwrap();
+        let map = crate::mapped::map(path(golden.name)).unwrap();
         assert_eq!(map.len(), golden.keys, "{}", golden.name);
         for (key, value) in golden.pairs() {
             assert_eq!(map.get_u64(&key), Ok(Some(value)), "{}, {key}", golden.name);
         }
     }
-    let (text, numbers) = (Map::mmap(path("text")).unwrap(), Map::mmap(path("u64")).unwrap());
+    let (text, numbers) = (crate::mapped::map(path("text")).unwrap(), crate::mapped::map(path("u64")).unwrap());
     for i in 0..3000 {
         assert_eq!(text.get_bytes(format!("key-{i}")), Ok(Some(format!("value-{}", omega(i, 3)).as_bytes())));
         assert_eq!(numbers.get_u64(i), Ok(Some(omega(i, 4))));
@@ -545,21 +547,21 @@ fn the_same_pairs_give_the_same_files() {
 fn damaged_files_are_found() {
     for (name, file) in golden().into_iter().filter(|(_, file)| file.len() < 3000) {
         let open = |bytes: Vec<u8>| match name {
-            "sequence" => Sequence::open(bytes).map(|_| ()),
-            _ => Map::open(bytes).map(|_| ()),
+            "sequence" => Sequence::open_unverified(bytes).map(|_| ()),
+            _ => Map::open_unverified(bytes).map(|_| ()),
         };
         open(file.clone()).unwrap();
         for len in 0..file.len() {
             assert!(open(file[..len].to_vec()).is_err(), "{name}, {len} bytes");
         }
-        let payload = HEADER..HEADER + IntegratedVariant::of(&file).unwrap().payload.len();
+        let payload = HEADER..HEADER + Parts::of(&file).unwrap().payload.len();
         for at in 0..file.len() {
             for flip in [1, 0x80, 0xff] {
                 let mut changed = file.clone();
                 changed[at] ^= flip;
                 assert_eq!(open(changed.clone()).is_ok(), payload.contains(&at), "{name}, byte {at}");
                 if payload.contains(&at) && name != "sequence" {
-                    let map = Map::open(changed).unwrap();
+                    let map = Map::open_unverified(changed).unwrap();
                     assert_eq!(map.verify(), Err(FormatError::Checksum { part: "payload" }), "{name}, byte {at}");
                 }
             }
@@ -571,19 +573,18 @@ fn damaged_files_are_found() {
 #[test]
 fn impossible_fields_are_named() {
     let map = tamis::map([("a", 1u64), ("b", 2), ("c", 9)]).kind(Kind::Compressed).finish().unwrap();
-    let sound = IntegratedVariant::of(map.as_bytes()).unwrap();
-    let change = |edit: &dyn Fn(&mut IntegratedVariant)| {
+    let sound = Parts::of(map.as_bytes()).unwrap();
+    let change = |edit: &dyn Fn(&mut Parts)| {
         let mut parts = sound.clone();
         edit(&mut parts);
-        Map::open(parts.file()).unwrap_err().to_string()
+        Map::open_unverified(parts.file()).unwrap_err().to_string()
     };
     // Entropy, no front, root, nodes; then the kind, bits, fingerprint and first symbol of the only node.
     assert_eq!(sound.directory[1..5], [0, 1, 1, 1], "{:?}", sound.directory);
     for (expected, edit) in [
         (
             "invalid file: directory: node 0 leads to node 4096",
-            &(|p: &mut IntegratedVariant| drop(p.directory.splice(2..3, [0x81, 0x40])))
-                as &dyn Fn(&mut IntegratedVariant),
+            &(|p: &mut Parts| drop(p.directory.splice(2..3, [0x81, 0x40]))) as &dyn Fn(&mut Parts),
         ),
         ("invalid file: directory: the root is no node", &|p| p.directory[2] = 5),
         ("invalid file: directory: the kind of a node is 3, expected 0 to 2", &|p| p.directory[4] = 3),
@@ -615,7 +616,7 @@ fn repaired_mutations_never_panic() {
     let (mut tried, mut opened) = (0u64, 0u64);
     while Instant::now() < end {
         let (name, file) = &files[random.below(files.len())];
-        let mut parts = IntegratedVariant::of(file).unwrap();
+        let mut parts = Parts::of(file).unwrap();
         parts.header[13] = 2;
         for _ in 0..random.below(4) {
             match random.below(8) {
@@ -660,7 +661,7 @@ fn agree<K: tamis::Key>(map: &Map, keys: &[K], what: &str) {
 fn trees_that_no_writer_makes_are_walked_alike() {
     let map = tamis::map(pairs(60_000, |i| omega(i, 3))).kind(Kind::Compressed).finish().unwrap();
     assert!(map.layers().any(|layer| layer.structure == "steered ribbon"));
-    let sound = IntegratedVariant::of(map.as_bytes()).unwrap();
+    let sound = Parts::of(map.as_bytes()).unwrap();
     let asked: Vec<u64> = integers(5000, 1).collect();
     let mut opened = 0;
     for at in 0..sound.directory.len().min(40) {
@@ -668,7 +669,7 @@ fn trees_that_no_writer_makes_are_walked_alike() {
             let mut parts = sound.clone();
             parts.directory[at] = byte;
             parts.fit(1 << 18, Map::open);
-            if let Ok(map) = Map::open(parts.file()) {
+            if let Ok(map) = Map::open_unverified(parts.file()) {
                 agree(&map, &asked, &format!("byte {at} is {byte}"));
                 opened += 1;
             }

@@ -16,7 +16,7 @@ use tamis::multiset::Editor;
 use tamis::{Bloom, Cuckoo, Filter, FormatError, KeyType, Kind, Map, Quotient, Sequence, Sets, Stacked};
 
 use super::corrupt::Random;
-use super::repair::{HEADER, IntegratedVariant};
+use super::repair::{HEADER, Parts};
 use super::{SHAPES, excludes, integers, mix};
 
 /// The system's allocator, which counts.
@@ -218,7 +218,7 @@ fn damaged_files_take_what_they_pay_for() {
     while Instant::now() < end {
         let form = random.below(forms.len());
         let (name, file) = &forms[form][random.below(forms[form].len())];
-        let mut parts = IntegratedVariant::of(file).unwrap();
+        let mut parts = Parts::of(file).unwrap();
         for _ in 0..random.below(4) {
             match random.below(12) {
                 0 => parts.header[8 + random.below(5)] = [0, 1, 2, 5, 10][random.below(5)],
@@ -267,7 +267,7 @@ fn file(form: u8, bits: u8, keys: u64, payload: &[u8], directory: &[u8]) -> Vec<
     header.extend(keys.to_le_bytes());
     header.extend(keys.to_le_bytes());
     assert_eq!(header.len(), HEADER);
-    IntegratedVariant { header, payload: payload.to_vec(), directory: directory.to_vec() }.file()
+    Parts { header, payload: payload.to_vec(), directory: directory.to_vec() }.file()
 }
 
 /// Every leaf without keys, a byte for each shard.
@@ -400,7 +400,7 @@ fn index(kind: u8, sets: &[&str], pairs: u64, numbers: &[u64]) -> Result<Sets, F
         1 => directory.extend([0, 0, 0, 1, 1, 1, 0, 0]),
         _ => directory.extend([0, 0, 0, 1, 4, 1, 0, 0]),
     }
-    Sets::open(file(4, 0, 1, &payload, &directory))
+    Sets::open_unverified(file(4, 0, 1, &payload, &directory))
 }
 
 /// What no builder writes no reader takes.

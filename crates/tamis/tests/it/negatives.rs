@@ -73,7 +73,7 @@ macro_rules! laws {
                     let path = tempfile::NamedTempFile::new().unwrap().into_temp_path();
                     std::fs::write(&path, filter.as_bytes()).unwrap();
                     let asked: Vec<u64> = integers(n, 1).chain(integers(t, 2)).chain(integers(3000, 3)).collect();
-                    for again in [Filter::open(filter.as_bytes().to_vec()).unwrap(), Filter::mmap(&path).unwrap()] {
+                    for again in [Filter::open(filter.as_bytes().to_vec()).unwrap(), crate::mapped::filter(&path).unwrap()] {
                         assert_eq!((again.len(), again.fpr()), (n, filter.fpr()));
                         assert_eq!((again.negatives(), again.lower_bound()), (filter.negatives(), filter.lower_bound()));
                         assert!((again.negatives() as f64 / t.max(1) as f64 - 1.0).abs() < 0.04 || again.negatives() == t);
@@ -294,7 +294,7 @@ fn a_key_among_ten_million_negatives() {
         let report = build.limits(limits).finish_to(&path).unwrap();
         assert!(report.stats.estimated);
         assert!((report.stats.negatives as f64 / t as f64 - 1.0).abs() < 0.04, "{}", report.stats.negatives);
-        let filter = Filter::mmap(&path).unwrap();
+        let filter = crate::mapped::filter(&path).unwrap();
         right(&filter, keys, t, "ten million");
         assert!(report.bytes < 1000 + 4 * keys, "{} bytes", report.bytes);
     }

@@ -11,19 +11,19 @@ pub(crate) const FOOTER: usize = 24;
 
 /// A file in its three parts; the footer follows from them.
 #[derive(Clone, Debug)]
-pub(crate) struct IntegratedVariant {
+pub(crate) struct Parts {
     pub(crate) header: Vec<u8>,
     pub(crate) payload: Vec<u8>,
     pub(crate) directory: Vec<u8>,
 }
 
-impl IntegratedVariant {
+impl Parts {
     /// Takes a sound file apart; nothing when the lengths are impossible.
-    pub(crate) fn of(file: &[u8]) -> Option<IntegratedVariant> {
+    pub(crate) fn of(file: &[u8]) -> Option<Parts> {
         let front = file.len().checked_sub(FOOTER)?;
         let len = u32::from_le_bytes(file.get(front + 8..front + 12)?.try_into().ok()?);
         let start = front.checked_sub(len as usize).filter(|&start| start >= HEADER)?;
-        Some(IntegratedVariant {
+        Some(Parts {
             header: file[..HEADER].to_vec(),
             payload: file[HEADER..start].to_vec(),
             directory: file[start..front].to_vec(),

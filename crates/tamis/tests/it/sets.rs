@@ -12,7 +12,7 @@ use tamis::{BuildError, Error, Filter, FormatError, KeyType, Limits, Map, Sets};
 
 use super::corrupt::Random;
 use super::memory::watched;
-use super::repair::{HEADER, IntegratedVariant};
+use super::repair::{HEADER, Parts};
 use super::{integers, mix};
 
 /// Every way to build an index.
@@ -475,7 +475,7 @@ fn damaged_tables_are_not_taken_up() {
     let index = tamis::sets((0..500u64).map(|key| (key, "a"))).kind(Kind::Bloom).finish().unwrap();
     let mut bytes = index.as_bytes().to_vec();
     bytes[HEADER + 100] ^= 1;
-    let damaged = Sets::open(bytes).unwrap();
+    let damaged = Sets::open_unverified(bytes).unwrap();
     assert_eq!(Editor::new(&damaged).unwrap_err(), FormatError::Checksum { part: "payload" });
     assert!(Editor::new(&index).unwrap().merge(&damaged).is_err());
     assert!(damaged.freeze(0..500u64).is_err());
@@ -555,7 +555,7 @@ fn the_same_pairs_give_the_same_files() {
         }
         let file = std::fs::read(path(name)).unwrap_or_else(|e| panic!("{name}: {e}"));
         assert!(file == *bytes, "{name}: other bytes than the golden file's");
-        let index = Sets::mmap(path(name)).unwrap();
+        let index = crate::mapped::sets(path(name)).unwrap();
         index.verify().unwrap();
         // What the files say, not what was just built.
         match &name[..] {
@@ -580,13 +580,13 @@ fn damaged_files_are_found() {
     for (name, file) in golden().into_iter().filter(|(_, file)| file.len() < 9000) {
         Sets::open(file.clone()).unwrap();
         for len in 0..file.len() {
-            assert!(Sets::open(file[..len].to_vec()).is_err(), "{name}, {len} bytes");
+            assert!(Sets::open_unverified(file[..len].to_vec()).is_err(), "{name}, {len} bytes");
         }
-        let payload = HEADER..HEADER + IntegratedVariant::of(&file).unwrap().payload.len();
+        let payload = HEADER..HEADER + Parts::of(&file).unwrap().payload.len();
         for at in 0..file.len() {
             let mut changed = file.clone();
             changed[at] ^= 0x41;
-            match Sets::open(changed) {
+            match Sets::open_unverified(changed) {
                 Ok(index) => {
                     assert!(payload.contains(&at), "{name}, byte {at}");
                     assert_eq!(index.verify(), Err(FormatError::Checksum { part: "payload" }), "{name}, byte {at}");
@@ -609,7 +609,7 @@ fn repaired_mutations_never_panic() {
     let (mut tried, mut opened) = (0u64, 0u64);
     while Instant::now() < end {
         let (name, file) = &files[random.below(files.len())];
-        let mut parts = IntegratedVariant::of(file).unwrap();
+        let mut parts = Parts::of(file).unwrap();
         for _ in 0..random.below(4) {
             match random.below(8) {
                 0 => parts.header[8 + random.below(HEADER - 8)] = [0, 1, 2, 24, 0xff][random.below(5)],

@@ -18,6 +18,7 @@ use crate::args::{self, HashAndLimitArgs, one_of};
 use crate::input::pairs::{self, Typing};
 use crate::input::{self, Counts, KeyRef, Options, Places, Source, total_bytes};
 use crate::interrupt::Interrupt;
+use crate::mapped::{self, VerifyArgs};
 use crate::progress::Bar;
 
 /// Build a map from keys and their values.
@@ -197,7 +198,10 @@ impl Intake {
 
 /// Builds the map where it goes; it comes back where it can be read again.
 fn write(output: &Output, pairs: Collector) -> Result<(Report, Option<Map>)> {
-    let (finish_to, open) = (|pairs: Collector, path: &Path| pairs.finish_to(path), |path: &Path| Map::mmap(path));
+    let (finish_to, open) = (
+        |pairs: Collector, path: &Path| pairs.finish_to(path),
+        |path: &Path| mapped::map(path, VerifyArgs { no_verify: true }),
+    );
     output.build(pairs, Collector::finish_with_report, finish_to, open, Map::as_bytes)
 }
 

@@ -15,6 +15,7 @@ use super::{open, query_error};
 use crate::Outcome;
 use crate::args::{self, TextArgs};
 use crate::input::{KeyRef, SecondValue};
+use crate::mapped::VerifyArgs;
 use crate::screen::{self, Stdout};
 
 /// Print the values of keys: key, tab, value.
@@ -43,10 +44,12 @@ pub(crate) struct Args {
     column: Option<String>,
     #[command(flatten)]
     text: TextArgs,
+    #[command(flatten)]
+    verify: VerifyArgs,
 }
 
 pub(crate) fn run(args: Args) -> Result<Outcome> {
-    let map = open(&args.map)?;
+    let map = open(&args.map, args.verify)?;
     let sources = args::sources(&args.inputs);
     let mut query = BatchQuery::new(&map, &args);
     let options = args.text.options(args.column.as_ref(), None);

@@ -9,6 +9,7 @@ use serde_json::json;
 use super::super::{bits_per_key, grouped, overhead, print, print_json};
 use super::{ValueBits, fpr_line, kind, layers, open, values, words};
 use crate::Outcome;
+use crate::mapped::VerifyArgs;
 
 /// Show what is in a map file: keys, values, the tree of structures and sizes.
 ///
@@ -21,13 +22,15 @@ pub(crate) struct Args {
     /// Report as JSON
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    verify: VerifyArgs,
 }
 
 /// Nodes further down are shown as if they were here.
 const MAX_INDENT: usize = 24;
 
 pub(crate) fn run(args: Args) -> Result<Outcome> {
-    let map = open(&args.map)?;
+    let map = open(&args.map, args.verify)?;
     let hasher = map.hasher();
     // The secret of a keyed map stays in the file.
     let seed = (!hasher.is_secret()).then(|| hasher.words()[0]);

@@ -12,6 +12,7 @@ use crate::Outcome;
 use crate::args;
 use crate::input::pairs::{self, Typing};
 use crate::input::{KeyRef, total_bytes};
+use crate::mapped::VerifyArgs;
 use crate::progress::Bar;
 
 /// Check a map file: its checksum and, with --pairs, that every key has its value.
@@ -45,7 +46,7 @@ struct Wrong {
 }
 
 pub(crate) fn run(args: Args) -> Result<Outcome> {
-    let map = open(&args.map)?;
+    let map = open(&args.map, VerifyArgs { no_verify: true })?;
     map.verify().with_context(|| args.map.display().to_string())?;
     let (mut checked, mut wrong, mut examples) = (0, 0u64, vec![]);
     if !args.pairs.is_empty() {

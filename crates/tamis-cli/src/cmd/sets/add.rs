@@ -16,6 +16,7 @@ use crate::args::LimitArgs;
 use crate::input::sets::Read;
 use crate::input::{KeyRef, total_bytes};
 use crate::interrupt::Interrupt;
+use crate::mapped::VerifyArgs;
 use crate::progress::Bar;
 
 /// Add sets to an index, or keys to the sets it has.
@@ -45,7 +46,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: Args) -> Result<Outcome> {
     let _lock = Lock::new(args.output.as_ref().unwrap_or(&args.index), [&args.index])?;
-    let index = open(&args.index)?;
+    let index = open(&args.index, VerifyArgs { no_verify: true })?;
     let (inputs, read_options) = args.members.find(index.kmer(), false)?;
     args.limits.check()?;
     let output = changed(&args.index, args.output.as_ref(), inputs.sources())?;

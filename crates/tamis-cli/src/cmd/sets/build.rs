@@ -17,6 +17,7 @@ use crate::input::kmers::MAX_K;
 use crate::input::sets::{Member, Read};
 use crate::input::{KeyRef, Visited, total_bytes};
 use crate::interrupt::Interrupt;
+use crate::mapped::{self, VerifyArgs};
 use crate::progress::Bar;
 
 /// Build an index from sets of keys.
@@ -143,7 +144,10 @@ impl Intake {
 
 /// Builds the index where it goes; it comes back where it can be read again.
 pub(super) fn write(output: &Output, pairs: Collector) -> Result<(Report, Option<Sets>)> {
-    let (finish_to, open) = (|pairs: Collector, path: &Path| pairs.finish_to(path), |path: &Path| Sets::mmap(path));
+    let (finish_to, open) = (
+        |pairs: Collector, path: &Path| pairs.finish_to(path),
+        |path: &Path| mapped::sets(path, VerifyArgs { no_verify: true }),
+    );
     output.build(pairs, Collector::finish_with_report, finish_to, open, Sets::as_bytes)
 }
 

@@ -18,6 +18,7 @@ use crate::args::{self, LimitArgs};
 use crate::input::kmers::{self, Event};
 use crate::input::{self, Source, total_bytes};
 use crate::interrupt::Interrupt;
+use crate::mapped::VerifyArgs;
 use crate::progress::Bar;
 
 /// Freeze an index: the smallest one that answers for these keys as it does.
@@ -49,7 +50,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: Args) -> Result<Outcome> {
     let _lock = Lock::new(&args.output, [&args.index])?;
-    let index = open(&args.index)?;
+    let index = open(&args.index, VerifyArgs { no_verify: true })?;
     // The new file has a checksum of its own.
     index.verify().with_context(|| args.index.display().to_string())?;
     let sources = args::sources(&args.keys);

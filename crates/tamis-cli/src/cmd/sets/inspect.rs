@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::super::{bits_per_key, grouped, print, print_json};
 use super::{count, false_sets, open, size};
 use crate::Outcome;
+use crate::mapped::VerifyArgs;
 
 /// Show what is in an index file: sets, keys, segments and their parts, sizes.
 #[derive(clap::Args, Debug)]
@@ -22,10 +23,12 @@ pub(crate) struct Args {
     /// Report as JSON
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    verify: VerifyArgs,
 }
 
 pub(crate) fn run(args: Args) -> Result<Outcome> {
-    let index = open(&args.index)?;
+    let index = open(&args.index, args.verify)?;
     let hasher = index.hasher();
     // The secret of a keyed index stays in the file.
     let seed = (!hasher.is_secret()).then(|| hasher.words()[0]);

@@ -11,6 +11,7 @@ use super::lock::Lock;
 use super::{false_sets, open, save, size};
 use crate::Outcome;
 use crate::interrupt::Interrupt;
+use crate::mapped::VerifyArgs;
 
 /// Merge indexes into one.
 ///
@@ -31,7 +32,8 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: Args) -> Result<Outcome> {
     let _lock = Lock::new(&args.output, &args.indexes)?;
-    let indexes = args.indexes.iter().map(|path| open(path)).collect::<Result<Vec<_>>>()?;
+    let indexes =
+        args.indexes.iter().map(|path| open(path, VerifyArgs { no_verify: true })).collect::<Result<Vec<_>>>()?;
     let output = Output::new(&args.output, std::iter::empty(), "index")?;
     let interrupt = Interrupt::install()?;
     let mut all: Option<Editor> = None;

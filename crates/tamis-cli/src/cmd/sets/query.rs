@@ -16,6 +16,7 @@ use crate::Outcome;
 use crate::args;
 use crate::input::kmers::{self, Event};
 use crate::input::{self, KeyRef, SecondValue, Source, total_bytes};
+use crate::mapped::VerifyArgs;
 use crate::progress::Bar;
 use crate::screen::{self, Stdout};
 
@@ -60,6 +61,8 @@ pub(crate) struct Args {
     json: bool,
     #[command(flatten)]
     input: QueryArgs,
+    #[command(flatten)]
+    verify: VerifyArgs,
 }
 
 /// Sequencing errors take k k-mers each: most of a sequence that is there is found in spite of a few.
@@ -78,7 +81,7 @@ impl Args {
 }
 
 pub(crate) fn run(args: Args) -> Result<Outcome> {
-    let index = open(&args.index)?;
+    let index = open(&args.index, args.verify)?;
     let sources = args::sources(&args.inputs);
     let options = args.input.options(index.kmer(), &sources)?;
     let mut all = Tally::new(&index);

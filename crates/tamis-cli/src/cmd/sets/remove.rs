@@ -11,6 +11,7 @@ use super::lock::Lock;
 use super::{changed, count, open, save, size};
 use crate::Outcome;
 use crate::interrupt::Interrupt;
+use crate::mapped::VerifyArgs;
 
 /// Remove sets from an index.
 ///
@@ -37,7 +38,7 @@ const SHOWN: usize = 20;
 
 pub(crate) fn run(mut args: Args) -> Result<Outcome> {
     let _lock = Lock::new(args.output.as_ref().unwrap_or(&args.index), [&args.index])?;
-    let index = open(&args.index)?;
+    let index = open(&args.index, VerifyArgs { no_verify: true })?;
     args.names.sort();
     args.names.dedup();
     let unknown: Vec<&str> = args.names.iter().map(String::as_str).filter(|name| index.id(name).is_none()).collect();

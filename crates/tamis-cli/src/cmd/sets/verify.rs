@@ -12,6 +12,7 @@ use super::{MemberArgs, open, query_error};
 use crate::Outcome;
 use crate::input::sets::Member;
 use crate::input::{KeyRef, Visited, kmers, total_bytes};
+use crate::mapped::VerifyArgs;
 use crate::progress::Bar;
 
 /// Check an index file: its checksum and, given the files it was built from, that every key is found in its sets.
@@ -36,7 +37,7 @@ pub(crate) struct Args {
 const EXAMPLES: usize = 5;
 
 pub(crate) fn run(args: Args) -> Result<Outcome> {
-    let index = open(&args.index)?;
+    let index = open(&args.index, VerifyArgs { no_verify: true })?;
     index.verify().with_context(|| args.index.display().to_string())?;
     let asked = args.members.pairs || !args.members.inputs.is_empty();
     let mut checker = Checker::new(&args, &index);

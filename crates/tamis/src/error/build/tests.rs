@@ -103,7 +103,7 @@ fn what_is_wrong_with_goals() {
         (Weight { weight: -3.0 }, "a weight of -3 makes no sense, expected a number from 0 to 2^43"),
         (Weight { weight: f64::NAN }, "a weight of NaN makes no sense, expected a number from 0 to 2^43"),
         (Weight { weight: 1e300 }, "a weight of 1e300 is more than 2^43; scale the weights down"),
-        (Weight { weight: 1e-7 }, "a weight of 0.0000001 is less than 2^-20; scale the weights up"),
+        (Weight { weight: 1e-7 }, "a weight of 1e-7 is less than 2^-20; scale the weights up"),
         (Weights, "the counts of the expected queries add up to more than 2^44; scale them down"),
         (ShapeError::Weight { found: -1.0 }.into(), "the weight of a query is -1; it must be a number from 0 on"),
         (
@@ -208,10 +208,10 @@ fn what_is_wrong_with_a_structure() {
             "adaptive quotient filter: a rate of 0.7 and 3 steps, expected 1e-7 to 0.5 and 4 to 128",
         ),
         (
-            Range { option: "cascade rate", given: 0.7, least: 1e-7, most: 0.5 },
-            "cascade: a rate of 0.7, expected 1e-7 to 0.5",
+            Range { option: "fpr", given: 0.7, least: 1e-7, most: 0.5 },
+            "fpr 0.7: out of range; expected 1e-7 to 0.5",
         ),
-        (Range { option: "stack bits", given: 0.5, least: 1.0, most: 1024.0 }, "0.5 bits per key, expected 1 to 1024"),
+        (Range { option: "bits", given: 0.5, least: 1.0, most: 1024.0 }, "0.5 bits per key, expected 1 to 1024"),
     ]);
 }
 

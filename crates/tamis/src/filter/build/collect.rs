@@ -425,7 +425,7 @@ impl Sealed {
     pub fn finish(self) -> Result<Filter, Error> {
         let (sealed, planned) = self.plan_workload()?;
         let (bytes, _) = to_memory(|out| sealed.write(planned.map(|planned| planned.design.plan), out))?;
-        Ok(Filter::open(bytes)?)
+        Ok(Filter::open_unverified(bytes)?)
     }
 
     /// Builds the filter in memory and says what was read.
@@ -433,7 +433,7 @@ impl Sealed {
         let (sealed, planned) = self.plan_workload()?;
         let plan = planned.as_ref().map(|planned| planned.design.plan.clone());
         let (bytes, mut report) = to_memory(|out| sealed.write(plan, out))?;
-        let filter = Filter::open(bytes)?;
+        let filter = Filter::open_unverified(bytes)?;
         report.workload = planned.map(|planned| planned.workload.outcome(&planned.design, filter.len(), Some(&filter)));
         Ok((filter, report))
     }
@@ -446,7 +446,7 @@ impl Sealed {
         let mut report = to_file(path, sealed.options.common.hasher, |out| sealed.write(plan, out))?;
         if let Some(planned) = planned {
             // A pipe cannot be asked.
-            let filter = if path.is_file() { Some(Filter::read(path)?) } else { None };
+            let filter = if path.is_file() { Some(Filter::read_unverified(path)?) } else { None };
             report.workload = Some(planned.workload.outcome(&planned.design, report.stats.keys, filter.as_ref()));
         }
         Ok(report)

@@ -115,7 +115,7 @@ impl Partitioned {
     /// Builds the filter in memory and says what was read.
     pub fn finish_with_report(self) -> Result<(Filter, Report), Error> {
         let (bytes, report) = to_memory(|out| self.write(out))?;
-        Ok((Filter::open(bytes)?, report))
+        Ok((Filter::open_unverified(bytes)?, report))
     }
 
     /// Builds the filter into a file: see [`Build::finish_to`](super::Build::finish_to).

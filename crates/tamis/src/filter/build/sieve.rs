@@ -104,7 +104,7 @@ impl Sieve {
         let quiet = Options { common, ..options.clone() };
         let mut arena = Arena::new(plan.bytes(request));
         write_plan(shards, &plan, None, 0, &quiet, &mut arena)?;
-        self.filter = Some((structure, Filter::open(arena.finish())?));
+        self.filter = Some((structure, Filter::open_unverified(arena.finish())?));
         Ok(true)
     }
 

@@ -41,7 +41,7 @@ fn lines(bytes: &[u8]) -> impl Iterator<Item = &[u8]> + Clone {
 /// Hashes both sides; what is a key is not a negative.
 fn sets<'a>(keys: impl Iterator<Item = &'a [u8]>, negatives: impl Iterator<Item = &'a [u8]>) -> Sets {
     let hasher = Hasher::seeded(0);
-    let hash = |line: &[u8]| hasher.bytes(line).lo;
+    let hash = |line: &[u8]| hasher.bytes(line).to_bits() as u64;
     let distinct = |numbers: HashSet<u64>| {
         let mut numbers: Vec<u64> = numbers.into_iter().collect();
         numbers.sort_unstable();
@@ -78,7 +78,8 @@ fn in_order<'a>(keys: impl Iterator<Item = &'a [u8]>, negatives: impl Iterator<I
     let Sets { keys, negatives: wanted } = sets(keys, negatives.clone());
     let mut wanted: HashSet<u64> = wanted.into_iter().collect();
     let hasher = Hasher::seeded(0);
-    let negatives = negatives.map(|line| hasher.bytes(line).lo).filter(|key| wanted.remove(key)).collect();
+    let negatives =
+        negatives.map(|line| hasher.bytes(line).to_bits() as u64).filter(|key| wanted.remove(key)).collect();
     Sets { keys, negatives }
 }
 
@@ -97,7 +98,7 @@ mod tests {
 
     #[test]
     fn ranks_are_kept() {
-        let hash = |line: &str| Hasher::seeded(0).bytes(line.as_bytes()).lo;
+        let hash = |line: &str| Hasher::seeded(0).bytes(line.as_bytes()).to_bits() as u64;
         let sets = in_order(lines(b"bad\n"), lines(b"zeta\nbad\nalpha\nzeta\n"));
         assert_eq!((sets.keys, sets.negatives), (vec![hash("bad")], vec![hash("zeta"), hash("alpha")]));
     }

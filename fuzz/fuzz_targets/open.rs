@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use tamis::{KeyType, Filter, FormatError, Map, Sequence, Sets};
+use tamis::{Filter, FormatError, KeyType, Map, Sequence, Sets};
 
 #[path = "../../crates/tamis/tests/it/repair.rs"]
 mod repair;
@@ -17,7 +17,8 @@ fuzz_target!(|bytes: &[u8]| {
     whole.extend_from_slice(header);
     whole.resize(repair::HEADER, 0);
     let (directory, payload) = rest.split_at(rest.len().min(len as usize));
-    let mut parts = repair::IntegratedVariant { header: whole, payload: payload.to_vec(), directory: directory.to_vec() };
+    let mut parts =
+        repair::IntegratedVariant { header: whole, payload: payload.to_vec(), directory: directory.to_vec() };
     parts.fit(1 << 16, open);
     ask(parts.file());
     // A sound file with changes: the same, from its own parts.
@@ -47,6 +48,7 @@ fn ask(bytes: Vec<u8>) {
         return match index.key_type() {
             KeyType::U64 => ask_sets(&index, &(0..40u64).collect::<Vec<_>>()),
             KeyType::Bytes => ask_sets(&index, &(0..40u8).map(|byte| [byte; 5]).collect::<Vec<_>>()),
+            KeyType::Digest => ask_sets(&index, &(0..40u64).map(tamis::Digest::from_hash).collect::<Vec<_>>()),
         };
     }
     if let Ok(sequence) = Sequence::open_unverified(bytes.clone()) {
@@ -82,6 +84,11 @@ fn ask(bytes: Vec<u8>) {
             filter.contains_many(&keys, &mut answers).unwrap();
             assert!(keys.iter().zip(&answers).all(|(key, &answer)| filter.contains(key) == Ok(answer)));
         }
+        KeyType::Digest => {
+            let keys: Vec<tamis::Digest> = keys.iter().map(|&key| tamis::Digest::from_hash(key)).collect();
+            filter.contains_many(&keys, &mut answers).unwrap();
+            assert!(keys.iter().zip(&answers).all(|(key, &answer)| filter.contains(key) == Ok(answer)));
+        }
     }
 }
 
@@ -97,6 +104,11 @@ fn ask_map(map: &Map, len: u64) {
         }
         KeyType::Bytes => {
             let keys: Vec<[u8; 8]> = keys.iter().map(|key| key.to_le_bytes()).collect();
+            let together = map.get_many(&keys).unwrap();
+            assert!(keys.iter().zip(together).all(|(key, value)| map.get(key) == Ok(value)));
+        }
+        KeyType::Digest => {
+            let keys: Vec<tamis::Digest> = keys.iter().map(|&key| tamis::Digest::from_hash(key)).collect();
             let together = map.get_many(&keys).unwrap();
             assert!(keys.iter().zip(together).all(|(key, value)| map.get(key) == Ok(value)));
         }

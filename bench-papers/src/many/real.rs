@@ -32,7 +32,7 @@ pub(crate) fn countries(text: &[u8]) -> Load {
             ids.push(*numbers.entry(code).or_insert(next));
         }
         ids[first..].sort_unstable();
-        keys.push(hasher.bytes(origin).lo);
+        keys.push(hasher.bytes(origin).to_bits() as u64);
         starts.push(ids.len() as u32);
     }
     Load::from_lists("Countries of web origins", numbers.len(), (keys, starts, ids), Stream::new(STRANGERS))

@@ -114,7 +114,7 @@ mod tests {
     #[test]
     fn a_log_replayed_makes_the_same_map() {
         let mut map = Watched::default();
-        let key = |i: u64| Digest { hi: i.wrapping_mul(0x9e37_79b9_7f4a_7c15), lo: i };
+        let key = |i: u64| Digest::from_bits(u128::from(i.wrapping_mul(0x9e37_79b9_7f4a_7c15)) << 64 | u128::from(i));
         map.file(key(1), 5).unwrap();
         let mut copy = map.map.clone();
         map.start();

@@ -42,7 +42,7 @@ enum Fault {
 impl Denier {
     fn name(&self, key: Digest) -> u64 {
         let values = if self.fault == Fault::Short { 128 } else { 256 };
-        ((u128::from(key.lo) * u128::from(self.capacity * values)) >> 64) as u64
+        ((u128::from(key.to_bits() as u64) * u128::from(self.capacity * values)) >> 64) as u64
     }
 }
 
@@ -66,7 +66,7 @@ impl Subject for Denier {
                 denied.remove(&key);
             }
             Work::Delete => {
-                if self.fault != Fault::Keeps || key.lo & 1 == 0 {
+                if self.fault != Fault::Keeps || key.to_bits() & 1 == 0 {
                     keys.retain(|&held| held != key);
                 }
                 if self.fault == Fault::Forgets {

@@ -121,7 +121,9 @@ impl fmt::Display for QueryError {
                 f.write_str("the filter is not partitioned: a key is asked for without a label")
             }
             QueryError::Values { found: KeyType::Bytes } => f.write_str("the values of this map are bytes"),
-            QueryError::Values { found: KeyType::U64 } => f.write_str("the values of this map are numbers"),
+            QueryError::Values { found: KeyType::U64 | KeyType::Digest } => {
+                f.write_str("the values of this map are numbers")
+            }
         }
     }
 }

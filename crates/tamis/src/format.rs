@@ -130,8 +130,13 @@ impl Header {
             HashKind::Seeded => 0,
             HashKind::Secret => 1,
             HashKind::Mixed => 2,
+            HashKind::Foreign => 3,
         };
-        out[11] = (self.key_type == KeyType::U64) as u8;
+        out[11] = match self.key_type {
+            KeyType::Bytes => 0,
+            KeyType::U64 => 1,
+            KeyType::Digest => 2,
+        };
         out[12] = self.shard_bits as u8;
         out[13] = self.form as u8;
         let [a, b] = self.hasher.words();
@@ -170,14 +175,20 @@ impl Header {
             (0, 0) => Hasher::seeded(a),
             (1, _) => Hasher::secret([a, b]),
             (2, _) => Hasher::seeded(a).mixed(b),
+            (3, 0) => Hasher::foreign(a),
+            (3, _) => Hasher::foreign(a).mixed(b),
             (0, _) => return Err(FormatError::invalid("header: a seed has 64 bits, the other 64 must be zero")),
-            (id, _) => return Err(FormatError::invalid(format!("header: hash is {id}, expected 0, 1 or 2"))),
+            (id, _) => return Err(FormatError::invalid(format!("header: hash is {id}, expected 0 to 3"))),
         };
         let key_type = match key_type {
             0 => KeyType::Bytes,
             1 => KeyType::U64,
-            id => return Err(FormatError::invalid(format!("header: key key_type is {id}, expected 0 or 1"))),
+            2 => KeyType::Digest,
+            id => return Err(FormatError::invalid(format!("header: key type is {id}, expected 0 to 2"))),
         };
+        if hash == 3 && key_type != KeyType::Digest {
+            return Err(FormatError::invalid(format!("header: hash is 3 for {key_type} keys, expected digests")));
+        }
         if shard_bits as u32 > MAX_SHARD_BITS || zeros != [0; 2] {
             return Err(FormatError::invalid(format!(
                 "header: 2^{shard_bits} shards, or reserved bytes that are not 0"

@@ -31,15 +31,63 @@ pub(crate) mod attempts;
 pub(crate) const MAX_NUMBER: u64 = u32::MAX as u64;
 
 /// 128 bits that stand for a key. Ordered by the high half first: shards are ranges of digests.
+///
+/// A [`Hasher`] makes digests of keys. A program that hashes keys itself makes them [`from_hash`](Digest::from_hash) or from a
+/// `u128`. Both mix, so any 64 or 128 bits will do that differ from key to key; see [`Hasher::foreign`].
+///
+/// ```
+/// use tamis::Digest;
+/// let digest = Digest::from(7u128);
+/// assert_eq!(Digest::from_bits(digest.to_bits()), digest);
+/// assert_ne!(digest, Digest::from_hash(7));
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Digest {
     /// High half; its top bits choose the shard.
-    pub hi: u64,
+    pub(crate) hi: u64,
     /// Low half.
-    pub lo: u64,
+    pub(crate) lo: u64,
+}
+
+impl From<u128> for Digest {
+    /// Mixes 128 bits of a key's hash: distinct ones have distinct digests.
+    fn from(hash: u128) -> Digest {
+        Digest::from_bits(hash).spread(Digest::FOREIGN)
+    }
 }
 
 impl Digest {
+    /// Mixes what callers hash.
+    const FOREIGN: Salt = Salt::new(0x6469_6765_7374);
+
+    /// Mixes 64 bits of a key's hash: distinct ones have distinct digests.
+    ///
+    /// Equal hashes of different keys are one key to a filter. Of `n` keys, about `n^2 / 2^65` pairs have equal 64-bit hashes: one
+    /// pair of 6 billion keys.
+    pub fn from_hash(hash: u64) -> Digest {
+        Digest { hi: hash, lo: !hash }.spread(Digest::FOREIGN)
+    }
+
+    /// Returns the bits, to be stored.
+    pub fn to_bits(self) -> u128 {
+        u128::from(self.hi) << 64 | u128::from(self.lo)
+    }
+
+    /// Returns the digest that had these bits, unmixed.
+    pub fn from_bits(bits: u128) -> Digest {
+        Digest { hi: (bits >> 64) as u64, lo: bits as u64 }
+    }
+
+    /// A bijection: three rounds of a Feistel network, which moves every bit of either half to all of both.
+    fn spread(self, salt: Salt) -> Digest {
+        let Digest { mut hi, mut lo } = self;
+        for round in 0..3 {
+            let Salt { a, b } = salt.child(round);
+            (hi, lo) = (lo, hi ^ scramble(fold(lo ^ a, b | 1)));
+        }
+        Digest { hi: lo, lo: hi }
+    }
+
     /// 64 bits of this key for the owner of `salt`, independent of the bits for any other salt.
     #[inline(always)]
     pub fn salted(self, salt: Salt) -> u64 {
@@ -128,6 +176,8 @@ pub enum KeyType {
     Bytes,
     /// Unsigned 64-bit integers.
     U64,
+    /// Digests of the caller's own: see [`Hasher::foreign`].
+    Digest,
 }
 
 impl std::fmt::Display for KeyType {
@@ -135,6 +185,7 @@ impl std::fmt::Display for KeyType {
         f.write_str(match self {
             KeyType::Bytes => "bytes",
             KeyType::U64 => "u64",
+            KeyType::Digest => "digest",
         })
     }
 }
@@ -180,6 +231,8 @@ pub(crate) enum HashKind {
     Secret,
     /// As seeded, and mixed.
     Mixed,
+    /// The caller's.
+    Foreign,
 }
 
 /// Odd, so that the low half of a product with it is a bijection.
@@ -189,7 +242,7 @@ const INTEGER: u64 = 0x9fb2_1c65_1e98_df25;
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Hasher {
     kind: HashKind,
-    /// The seed and the number of the mix, or the two words of the secret key.
+    /// The seed or the caller's number and the number of the mix, or the two words of the secret key.
     words: [u64; 2],
     /// The scrambled seed, ready for the integer path.
     integer: u64,
@@ -202,6 +255,7 @@ impl std::fmt::Debug for Hasher {
             HashKind::Secret => f.write_str("Hasher::secret(..)"),
             HashKind::Seeded => write!(f, "Hasher::seeded({})", self.words[0]),
             HashKind::Mixed => write!(f, "Hasher::seeded({}), mixed", self.words[0]),
+            HashKind::Foreign => write!(f, "Hasher::foreign({})", self.words[0]),
         }
     }
 }
@@ -217,6 +271,22 @@ impl Hasher {
         Hasher { kind: HashKind::Secret, words: key, integer: 0 }
     }
 
+    /// The caller's own hash: keys are [`Digest`]s. `id` is stored, so that files of different hashes can be told apart.
+    ///
+    /// A filter of such digests is queried by digests. It returns an error for any other key, because its hash is unknown.
+    ///
+    /// ```
+    /// use tamis::{Digest, Hasher, KeyType};
+    /// let mine = |key: &str| Digest::from_hash(key.bytes().fold(7, |h, byte| h * 31 + u64::from(byte)));
+    /// let filter = tamis::build_digests([mine("ann"), mine("bob")], Hasher::foreign(1), KeyType::Digest).finish()?;
+    /// assert!(filter.contains(mine("ann"))?);
+    /// assert!(filter.contains("ann").is_err());
+    /// # Ok::<(), tamis::Error>(())
+    /// ```
+    pub fn foreign(id: u64) -> Hasher {
+        Hasher { kind: HashKind::Foreign, words: [id, 0], integer: scramble(id) }
+    }
+
     /// The same hash, its digests mixed; a secret needs no mixing.
     pub(crate) fn mixed(self, number: u64) -> Hasher {
         match self.kind {
@@ -224,6 +294,8 @@ impl Hasher {
             HashKind::Seeded | HashKind::Mixed => {
                 Hasher { kind: HashKind::Mixed, words: [self.words[0], number], ..self }
             }
+            // 0 is none.
+            HashKind::Foreign => Hasher { words: [self.words[0], number.max(1)], ..self },
         }
     }
 
@@ -247,6 +319,11 @@ impl Hasher {
     /// Whether this is the keyed hash.
     pub fn is_secret(&self) -> bool {
         self.kind == HashKind::Secret
+    }
+
+    /// Whether digests are the caller's.
+    pub fn is_foreign(&self) -> bool {
+        self.kind == HashKind::Foreign
     }
 
     pub(crate) fn kind(&self) -> HashKind {
@@ -278,7 +355,7 @@ impl Hasher {
     fn careful_bytes(&self, key: &[u8]) -> Digest {
         match self.kind {
             HashKind::Secret => self.sip(key),
-            HashKind::Seeded | HashKind::Mixed => self.mix(self.seeded_bytes(key)),
+            HashKind::Seeded | HashKind::Mixed | HashKind::Foreign => self.mix(self.seeded_bytes(key)),
         }
     }
 
@@ -296,23 +373,16 @@ impl Hasher {
     fn careful_integer(&self, key: u64) -> Digest {
         match self.kind {
             HashKind::Secret => self.sip(&key.to_le_bytes()),
-            HashKind::Seeded | HashKind::Mixed => self.mix(self.seeded_integer(key)),
+            HashKind::Seeded | HashKind::Mixed | HashKind::Foreign => self.mix(self.seeded_integer(key)),
         }
     }
 
-    /// What a mixed hash makes of a digest: three rounds of a Feistel network, a bijection that moves every bit of either half to all of
-    /// both. Others leave it as it is.
+    /// What a mixed hash makes of a digest. Others leave it as it is.
     pub(crate) fn mix(&self, digest: Digest) -> Digest {
-        if self.kind != HashKind::Mixed {
-            return digest;
+        match (self.kind, self.words[1]) {
+            (HashKind::Seeded | HashKind::Secret, _) | (HashKind::Foreign, 0) => digest,
+            (HashKind::Mixed | HashKind::Foreign, number) => digest.spread(Salt::new(number)),
         }
-        let Digest { mut hi, mut lo } = digest;
-        let salt = Salt::new(self.words[1]);
-        for round in 0..3 {
-            let Salt { a, b } = salt.child(round);
-            (hi, lo) = (lo, hi ^ scramble(fold(lo ^ a, b | 1)));
-        }
-        Digest { hi: lo, lo: hi }
     }
 
     /// The digest of an integer, by the hash without a secret.
@@ -360,6 +430,17 @@ impl Key for u64 {
     #[inline(always)]
     fn seeded_digest(&self, hasher: &Hasher) -> Digest {
         hasher.seeded_integer(*self)
+    }
+}
+
+impl Key for Digest {
+    const KEY_TYPE: KeyType = KeyType::Digest;
+    #[inline]
+    fn digest(&self, hasher: &Hasher) -> Digest {
+        match hasher.is_secret() {
+            true => hasher.sip(&self.to_bits().to_le_bytes()),
+            false => hasher.mix(*self),
+        }
     }
 }
 

@@ -123,11 +123,6 @@ impl BuildArgs {
             excluded: named(&self.exclude),
             expected: named(&self.workload),
         };
-        if self.exact && sources.excluded.is_empty() && sources.expected.is_empty() {
-            bail!(
-                "--exact: no keys are excluded, so every key would match; expected --exclude FILE, or --fpr or --bits-per-key instead"
-            );
-        }
         if let (Some(fpr), []) = (self.fpr, &self.workload[..]) {
             let other = if self.exact { Some("--exact") } else { self.bits_per_key.map(|_| "--bits-per-key") };
             match other {
@@ -137,6 +132,11 @@ impl BuildArgs {
                 None if fpr >= 1.0 => bail!("--fpr {fpr}: every key would match; expected a share between 0 and 1"),
                 None => {}
             }
+        }
+        if self.exact && sources.excluded.is_empty() && sources.expected.is_empty() {
+            bail!(
+                "--exact: no keys are excluded, so every key would match; expected --exclude FILE, or --fpr or --bits-per-key instead"
+            );
         }
         input::check_stdin_once(sources.all())?;
         sources.all().try_for_each(Source::check)?;

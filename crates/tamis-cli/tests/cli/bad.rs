@@ -5,7 +5,7 @@ use crate::test_dir::{TestDir, numbers};
 #[test]
 fn words_of_the_command_line() {
     let dir = TestDir::new();
-    let share = "expected a share between 0 and 1, like 0.01";
+    let share = "expected a share between 0 and 1, like 0.01, or 1 for no limit";
     let bits = "expected a number of bits between 0 and 4096, like 9.5";
     let kinds =
         &format!("expected one of {}", tamis::Kind::ALL.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", "));

@@ -33,7 +33,7 @@ fn expected_queries_are_planned_for() {
     assert_eq!(dir.run("query f asked -c").text(1), "0\n");
     assert_eq!(dir.run("query f keys -c").text(0), "2000\n");
     let text = dir.run("build keys --workload queries --bits-per-key 12 -o f").text(0);
-    for word in ["expected    ", "known       2,000 of them", "predicted   ", "real        "] {
+    for word in ["workload    ", "covered     2,000 keys", "predicted   ", "measured    "] {
         assert!(text.contains(word), "{text}");
     }
 }

@@ -89,7 +89,7 @@ fn budgets_are_kept() {
     let message = dir.error(&format!("build {} --bits-per-key 0.01 -o x.tamis", quickstart("deny.txt")));
     assert!(message.starts_with("x.tamis: 0.01 bits per key are too few for 93514 keys; the smallest"), "{message}");
     let message = dir.error("build --bits-per-key 9 --fpr 0.1 -o x.tamis");
-    assert_eq!(message, "the argument '--bits-per-key <B>' cannot be used with '--fpr <P>'; see --help");
+    assert_eq!(message, "--fpr, --bits-per-key: two goals; expected one, or --workload with --fpr as its ceiling");
 }
 
 #[test]

@@ -262,7 +262,7 @@ fn words_that_do_not_go_together() {
         ),
         (
             "build keys.txt --exact --fpr 0.1 -o f.tamis",
-            "the argument '--exact' cannot be used with '--fpr <P>'; see --help",
+            "--fpr, --exact: two goals; expected one, or --workload with --fpr as its ceiling",
         ),
         (
             "build keys.txt --on-conflict ask -o f.tamis",

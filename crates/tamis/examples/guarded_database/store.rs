@@ -38,11 +38,11 @@ pub(crate) struct Store {
 }
 
 fn row(key: Digest) -> (u64, u64) {
-    (key.hi, key.lo)
+    ((key.to_bits() >> 64) as u64, key.to_bits() as u64)
 }
 
 fn digest((hi, lo): (u64, u64)) -> Digest {
-    Digest { hi, lo }
+    Digest::from_bits(u128::from(hi) << 64 | u128::from(lo))
 }
 
 impl Store {

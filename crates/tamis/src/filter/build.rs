@@ -69,8 +69,10 @@ pub fn stream() -> Build<()> {
     Build { keys: (), negatives: std::iter::empty(), expected: std::iter::empty(), options: Options::default() }
 }
 
-/// Starts a filter on digests that were made before with `hasher`, as an engine has them that hashes its keys once. Digests
-/// in ascending order are neither copied nor sorted.
+/// Starts a filter on digests that `hasher` made of keys of this type, for an engine that hashes its keys once. Digests in
+/// ascending order are neither copied nor sorted.
+///
+/// Where the digests are of another hash, `hasher` must be [`Hasher::foreign`], and the key type is then [`KeyType::Digest`].
 ///
 /// ```
 /// use tamis::{KeyType, Hasher};
@@ -83,6 +85,7 @@ pub fn stream() -> Build<()> {
 pub fn build_digests(digests: impl Into<Arc<[Digest]>>, hasher: Hasher, key_type: KeyType) -> Build<Digests> {
     let keys = Digests { digests: digests.into(), excluded: None };
     let common = Common { hasher, ..Common::default() };
+    let key_type = if hasher.is_foreign() { KeyType::Digest } else { key_type };
     let options = Options { key_type: Some(key_type), common, ..Options::default() };
     Build { keys, negatives: std::iter::empty(), expected: std::iter::empty(), options }
 }

@@ -104,7 +104,52 @@ impl Filter {
         Ok(())
     }
 
-    /// The same for digests that were made with this filter's hasher; `answers` is as long as `keys`.
+    /// Returns [`contains`](Self::contains) for a digest that this filter's [`hasher`](Self::hasher) made, or that the caller made
+    /// where the hasher is [foreign](Hasher::foreign): for an engine that hashes a key once for many filters.
+    ///
+    /// # Errors
+    ///
+    /// [`QueryError::Partition`] if the filter is partitioned.
+    ///
+    /// ```
+    /// let filter = tamis::build(["ann", "bob"]).finish()?;
+    /// let digest = filter.hasher().bytes(b"ann");
+    /// assert!(filter.contains_digest(digest)?);
+    /// # Ok::<(), tamis::Error>(())
+    /// ```
+    #[inline]
+    pub fn contains_digest(&self, digest: Digest) -> Result<bool, QueryError> {
+        match self.partitions {
+            None => Ok(self.steps.contains(self.foreign(digest))),
+            Some(_) => Err(QueryError::Partition { partitioned: true }),
+        }
+    }
+
+    /// Returns [`contains_digest`](Self::contains_digest) of many digests at once.
+    ///
+    /// # Errors
+    ///
+    /// [`QueryError::Partition`] if the filter is partitioned.
+    pub fn contains_many_digests(&self, digests: &[Digest]) -> Result<Vec<bool>, QueryError> {
+        if self.partitions.is_some() {
+            return Err(QueryError::Partition { partitioned: true });
+        }
+        let mut answers = vec![false; digests.len()];
+        let mut round = [Digest::default(); ROUND];
+        for (digests, answers) in digests.chunks(ROUND).zip(answers.chunks_mut(ROUND)) {
+            round.iter_mut().zip(digests).for_each(|(to, &digest)| *to = self.foreign(digest));
+            steps::contains_many(&self.steps, &self.bytes, &round[..digests.len()], answers);
+        }
+        Ok(answers)
+    }
+
+    /// A digest of the caller's as the filter has it; others are as they are.
+    #[inline(always)]
+    fn foreign(&self, digest: Digest) -> Digest {
+        if self.header.hasher.is_foreign() { self.header.hasher.mix(digest) } else { digest }
+    }
+
+    /// Answers for digests as the filter has them; `answers` is as long as `keys`.
     #[cfg(feature = "build")]
     pub(crate) fn contains_digests(&self, keys: &[Digest], answers: &mut [bool]) {
         for (keys, answers) in keys.chunks(ROUND).zip(answers.chunks_mut(ROUND)) {
@@ -203,7 +248,7 @@ impl Filter {
         let hasher = &self.header.hasher;
         match hasher.kind() {
             HashKind::Mixed => hasher.mix(label.mix(key.digest(&hasher.unmixed()))),
-            HashKind::Seeded | HashKind::Secret => label.mix(key.digest(hasher)),
+            HashKind::Seeded | HashKind::Secret | HashKind::Foreign => label.mix(key.digest(hasher)),
         }
     }
 

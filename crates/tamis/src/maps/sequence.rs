@@ -35,7 +35,7 @@ impl Sequence {
         let map = Map::within(bytes, Form::Sequence, &budget)?;
         match map.key_type() {
             KeyType::U64 => Ok(Sequence { map }),
-            KeyType::Bytes => Err(FormatError::invalid("header: the keys of a sequence are bytes, expected u64")),
+            other => Err(FormatError::invalid(format!("header: the keys of a sequence are {other}, expected u64"))),
         }
     }
 

@@ -73,8 +73,8 @@ impl Derived {
 
     fn of(&self, digest: Digest) -> u64 {
         match *self {
-            Derived::Hi => digest.hi,
-            Derived::Lo => digest.lo,
+            Derived::Hi => (digest.to_bits() >> 64) as u64,
+            Derived::Lo => digest.to_bits() as u64,
             Derived::Salted(salt, (_, named), _, factor) => {
                 let digest = if named { name(digest) } else { digest };
                 if factor == 1 {
@@ -89,7 +89,9 @@ impl Derived {
 
 /// What an index of sets knows of a key: see `sets/key.rs`.
 fn name(digest: Digest) -> Digest {
-    Digest { hi: digest.hi ^ digest.lo.wrapping_mul(0xd6e8_feb8_6659_fd93), lo: digest.lo & !u64::from(u32::MAX) }
+    let (hi, lo) = ((digest.to_bits() >> 64) as u64, digest.to_bits() as u64);
+    let (hi, lo) = (hi ^ lo.wrapping_mul(0xd6e8_feb8_6659_fd93), lo & !u64::from(u32::MAX));
+    Digest::from_bits(u128::from(hi) << 64 | u128::from(lo))
 }
 
 /// What is chosen.
@@ -356,9 +358,9 @@ fn chosen_keys_give_the_same_bytes_however_they_come() {
     let hasher = Hasher::seeded(0);
     // What is chosen: halves of digests (the lower half of an integer's is a bijection of it), top bits, bits for the first salt.
     let inverse = (0..6).fold(INTEGER, |x: u64, _| x.wrapping_mul(2u64.wrapping_sub(INTEGER.wrapping_mul(x))));
-    let low = |lo: u64| lo.wrapping_mul(inverse) ^ (hasher.integer(0).lo.wrapping_mul(inverse));
-    assert!((1..100).all(|lo| hasher.integer(low(lo)).lo == lo));
-    let top = |key: &u64| hasher.integer(*key).hi >> 58 == 0;
+    let low = |lo: u64| lo.wrapping_mul(inverse) ^ ((hasher.integer(0).to_bits() as u64).wrapping_mul(inverse));
+    assert!((1..100).all(|lo| (hasher.integer(low(lo)).to_bits() as u64) == lo));
+    let top = |key: &u64| hasher.integer(*key).to_bits() >> 122 == 0;
     let row = |key: &u64| hasher.integer(*key).salted(Salt::new(0)) >> 58 == 5;
     let sets: [(&str, Vec<u64>, Vec<u64>); 4] = [
         ("small halves", (0..5000).map(mix).collect(), (1..=40_000).map(low).collect()),
@@ -395,7 +397,8 @@ fn crowded_shards_are_spread() {
     }
     let hasher = Hasher::seeded(0);
     let label = "a";
-    let crowd: Vec<u64> = (0..).filter(|&key: &u64| hasher.integer(key).hi >> 60 == 0).take(1_700_000).collect();
+    let crowd: Vec<u64> =
+        (0..).filter(|&key: &u64| hasher.integer(key).to_bits() >> 124 == 0).take(1_700_000).collect();
     let ordinary: Vec<u64> = (0..1_700_000).collect();
     let partitioned = |keys: &[u64]| {
         let mut build = tamis::stream().partitioned();
@@ -403,7 +406,8 @@ fn crowded_shards_are_spread() {
         build.finish().unwrap()
     };
     // A label moves all digests by the same amount.
-    let there: Vec<u64> = (0..).filter(|&key: &u64| hasher.integer(key).hi >> 60 == 3).take(1_700_000).collect();
+    let there: Vec<u64> =
+        (0..).filter(|&key: &u64| hasher.integer(key).to_bits() >> 124 == 3).take(1_700_000).collect();
     let sizes = |keys: &[u64], there: &[u64]| {
         let filter = tamis::build(keys).finish().unwrap();
         let limits = tamis::Limits { memory: 8 << 20, ..Default::default() };

@@ -195,6 +195,7 @@ fn agree_in(filter: &Filter, label: &str, asked: &[u64], what: &str) {
     let (alone, together) = match filter.key_type() {
         tamis::KeyType::U64 => both(filter, label, asked),
         tamis::KeyType::Bytes => both(filter, label, &asked.iter().map(|key| key.to_le_bytes()).collect::<Vec<_>>()),
+        _ => both(filter, label, &asked.iter().map(|&key| tamis::Digest::from_hash(key)).collect::<Vec<_>>()),
     };
     assert_eq!(alone, together, "{what}, label {label:?}");
     assert!(filter.has_partition(label) || !alone.contains(&true), "{what}, label {label:?}");

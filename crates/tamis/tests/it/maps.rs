@@ -636,6 +636,7 @@ fn repaired_mutations_never_panic() {
         match map.key_type() {
             KeyType::U64 => agree(&map, &asked, name),
             KeyType::Bytes => agree(&map, &asked.iter().map(|key| key.to_le_bytes()).collect::<Vec<_>>(), name),
+            _ => agree(&map, &asked.iter().map(|&key| tamis::Digest::from_hash(key)).collect::<Vec<_>>(), name),
         }
     }
     println!("{tried} files tried, {opened} opened");

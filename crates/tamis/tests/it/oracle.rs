@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 use proptest::prelude::*;
-use tamis::{BuildError, Effort, Error, Filter, Key, KeyType, Kind, Mismatch, QueryError};
+use tamis::{BuildError, Digest, Effort, Error, Filter, Hasher, Key, KeyType, Kind, Mismatch, QueryError};
 
 use super::{SHAPES, ask_many, integers};
 
@@ -186,5 +186,42 @@ proptest! {
         let filter = tamis::build(&keys).kind(kind).effort(effort).finish().unwrap();
         prop_assert_eq!(filter.len(), keys.len() as u64);
         prop_assert!(keys.iter().all(|key| filter.contains(key) == Ok(true)));
+    }
+}
+
+/// Digests of a hash that tamis does not know: found by their digests, and no other key gets an answer.
+#[test]
+fn foreign_digests() {
+    let mine = |key: u64| Digest::from_hash(key << 32);
+    let hasher = Hasher::foreign(7);
+    let build = |n: u64| tamis::build_digests((0..n).map(mine).collect::<Vec<_>>(), hasher, KeyType::Bytes);
+    for n in [0, 1, 2, 1000] {
+        let excluded: Vec<Digest> = (n..20 * n).map(mine).collect();
+        let filter = match n {
+            0 => build(n).finish().unwrap(),
+            _ => build(n).exclude_digests(excluded).exact().finish().unwrap(),
+        };
+        let filter = Filter::open(filter.as_bytes().to_vec()).unwrap();
+        assert_eq!((filter.key_type(), *filter.hasher()), (KeyType::Digest, hasher));
+        let all: Vec<Digest> = (0..20 * n).map(mine).collect();
+        let answers: Vec<bool> = (0..20 * n).map(|key| key < n).collect();
+        assert_eq!(filter.contains_many_digests(&all), Ok(answers.clone()));
+        let mut together = vec![false; all.len()];
+        filter.contains_many(&all, &mut together).unwrap();
+        assert_eq!(together, answers);
+        for (&digest, answer) in all.iter().zip(answers) {
+            assert_eq!((filter.contains(digest), filter.contains_digest(digest)), (Ok(answer), Ok(answer)));
+        }
+        let mismatch = |error| matches!(error, Err(tamis::QueryError::KeyType(_)));
+        assert!(mismatch(filter.contains("ann")) && mismatch(filter.contains(7u64)));
+        assert!(n < 1000 || (filter.as_bytes().len() as u64) * 8 < 7 * n, "mixed hashes need no more bits than others");
+    }
+    // Of a filter of texts, digests of its own hasher are queried and no others.
+    let texts = tamis::build(["ann", "bob"]).finish().unwrap();
+    assert_eq!(texts.contains_digest(texts.hasher().bytes(b"bob")), Ok(true));
+    assert!(texts.contains(mine(1)).is_err());
+    // Hashes in one half only: mixed, they crowd in no shard, and no bit of either half is special.
+    for digest in [Digest::from(1u128 << 64), Digest::from(1u128), Digest::from_hash(1), Digest::from_hash(1 << 63)] {
+        assert!((20..108).contains(&digest.to_bits().count_ones()), "{digest:?}");
     }
 }

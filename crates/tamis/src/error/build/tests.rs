@@ -207,11 +207,8 @@ fn what_is_wrong_with_a_structure() {
             RateAndSteps { rate: 0.7, steps: 3 },
             "adaptive quotient filter: a rate of 0.7 and 3 steps, expected 1e-7 to 0.5 and 4 to 128",
         ),
-        (
-            Range { option: "fpr", given: 0.7, least: 1e-7, most: 0.5 },
-            "fpr 0.7: out of range; expected 1e-7 to 0.5",
-        ),
-        (Range { option: "bits", given: 0.5, least: 1.0, most: 1024.0 }, "0.5 bits per key, expected 1 to 1024"),
+        (Range { option: "fpr", given: 0.7, least: 1e-7, most: 0.5 }, "fpr 0.7: out of range; expected 1e-7 to 0.5"),
+        (Range { option: "bits", given: 0.5, least: 1.0, most: 1024.0 }, "bits 0.5: out of range; expected 1 to 1024"),
     ]);
 }
 

@@ -239,14 +239,14 @@ fn large(targets: &mut Targets, options: &Options) -> Result<(), Box<dyn Error>>
 
 fn countries(targets: &mut Targets, load: &Load, options: &Options) -> Result<(), Box<dyn Error>> {
     let at = "Countries:";
-    let (frozen, report) = ours::sets::build(load, multiset::stream().kind(Kind::Frozen).absent(0.01))?;
+    let (frozen, report) = ours::sets::build(load, multiset::stream().kind(Kind::Frozen).false_sets(0.01))?;
     let per_pair = |index: &ours::sets::Ours| index.file_bits() as f64 / load.pairs() as f64;
     let how = format!("{} different lists; {}", report.colours.unwrap_or(0), frozen.parts(load.pairs()));
     targets.add(format!("{at} frozen, bits a pair"), Any, per_pair(&frozen), how);
     let mut sketches = Vec::new();
     for present in [0.01, 0.1] {
         for kind in [Kind::Bloom, Kind::Cuckoo] {
-            let how = multiset::stream().kind(kind).absent(0.01).present(present);
+            let how = multiset::stream().kind(kind).false_sets(0.01).member_false_sets(present);
             let (sketch, report) = ours::sets::build(load, how)?;
             let what = format!("{at} bits, frozen / {kind:?} of .01 absent and {present} present");
             let ratio = per_pair(&frozen) / per_pair(&sketch);

@@ -115,12 +115,12 @@ pub(crate) fn tuned(load: &Load, bits: u64) -> Built {
 
 /// Lists by colour, with so many false sets for an absent key.
 pub(crate) fn frozen(load: &Load, absent: f64) -> Built {
-    boxed(load, multiset::stream().kind(Kind::Frozen).absent(absent))
+    boxed(load, multiset::stream().kind(Kind::Frozen).false_sets(absent))
 }
 
 /// An empty table of this shape that all pairs of the load are then inserted into, one by one.
 pub(crate) fn insert_all(load: &Load, shape: Shape) -> Result<Inserted<'_>, Box<dyn Error>> {
-    let mut empty = named(load, multiset::stream().shape(shape).room(load.pairs() as u64))?;
+    let mut empty = named(load, multiset::stream().shape(shape).capacity(load.pairs() as u64))?;
     // A key of an empty index has no key type yet: the first pair gives it one.
     if let Some((key, sets)) = load.entries().next() {
         sets.first().map_or(Ok(()), |&set| empty.push(key, set))?;

@@ -174,7 +174,7 @@ fn approx(count: u64, estimate: bool) -> String {
 
 /// The line about keys that nobody listed, with three digits that mean something.
 fn fpr_line(rate: f64) -> String {
-    format!("strangers   {} of unlisted keys are let through\n", percent(rate))
+    format!("fpr         {} (unlisted keys)\n", percent(rate))
 }
 
 /// A share in percent, with three digits that mean something.
@@ -270,7 +270,7 @@ mod tests {
             (f64::MIN_POSITIVE, "0.00000000000000000000"),
         ];
         for (rate, text) in shares {
-            assert_eq!(fpr_line(rate), format!("strangers   {text} % of unlisted keys are let through\n"));
+            assert_eq!(fpr_line(rate), format!("fpr         {text} % (unlisted keys)\n"));
         }
     }
 

@@ -21,7 +21,7 @@ fn main() -> Result<(), tamis::Error> {
     let frozen = tamis::sets(lists(&hosts)).finish()?;
     // A sketch: larger, and takes another list at any time.
     let room = 2 * frozen.pairs();
-    let sketch = tamis::sets(lists(&hosts)).kind(Kind::Cuckoo).room(room).finish()?;
+    let sketch = tamis::sets(lists(&hosts)).kind(Kind::Cuckoo).capacity(room).finish()?;
     for (what, index) in [("frozen", &frozen), ("sketch", &sketch)] {
         let bits = 8.0 * index.as_bytes().len() as f64 / index.pairs() as f64;
         println!(

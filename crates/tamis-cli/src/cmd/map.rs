@@ -158,7 +158,7 @@ fn words(key_type: KeyType) -> &'static str {
 /// The line about keys that are not there.
 fn fpr_line(rate: f64) -> String {
     match rate {
-        1.0.. => "strangers   any value for absent keys\n".to_string(),
-        _ => format!("strangers   {} of absent keys get a value\n", percent(rate)),
+        1.0.. => "fpr         any value for unlisted keys\n".to_string(),
+        _ => format!("fpr         {} (unlisted keys that get a value)\n", percent(rate)),
     }
 }

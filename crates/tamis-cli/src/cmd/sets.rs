@@ -176,11 +176,11 @@ fn size(bytes: u64, pairs: u64, keys: u64) -> String {
 }
 
 /// The lines about sets that are named and do not hold the key.
-fn false_sets(absent: f64, present: f64) -> String {
+fn false_sets_line(false_sets: f64, member_false_sets: f64) -> String {
     format!(
-        "absent      {} false sets expected for a key in no set\npresent     {} false sets expected for a key in some set\n",
-        three_digits(absent),
-        three_digits(present)
+        "false sets  {} expected for an unlisted key, {} for a member\n",
+        three_digits(false_sets),
+        three_digits(member_false_sets)
     )
 }
 

@@ -57,7 +57,7 @@ fn the_round_of_all_commands() {
             size / 1000,
             size % 1000
         ),
-        "strangers   0.99".into(),
+        "fpr         0.99".into(),
     ];
     assert_eq!(report.lines().count(), start.len(), "{report}");
     for (line, start) in report.lines().zip(start) {

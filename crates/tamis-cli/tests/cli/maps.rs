@@ -44,7 +44,7 @@ fn the_round_of_all_commands() {
         format!(
             "size        {size} bytes, {bits:.3} bits per key; the entropy of the values is {entropy:.3}, so {over:.1} % above it\n"
         ),
-        "strangers   any value for absent keys\n".into(),
+        "fpr         any value for unlisted keys\n".into(),
     ] {
         assert!(report.contains(&line), "{line:?} {report}");
     }
@@ -143,7 +143,7 @@ fn absent_keys_are_left_out() {
         assert_eq!(dir.feed("map get m.tamis -c", "key7\n".repeat(n)).text(0), format!("{n}\n"));
     }
     let report = dir.run("map build pairs -o f.tamis --fingerprint 8 --kind fuse").text(0);
-    assert!(report.contains("\nstrangers   0.391 % of absent keys get a value\n"), "{report}");
+    assert!(report.contains("\nfpr         0.391 % (unlisted keys that get a value)\n"), "{report}");
     assert!(report.contains("; the entropy of the values is 0.516 and 8.000 to recognise keys, so "), "{report}");
 }
 
@@ -283,7 +283,7 @@ fn maps_of_nothing_and_of_one_value() {
         "{report}"
     );
     assert!(report.contains("\nstructure   none: there are no keys\n"), "{report}");
-    assert!(report.ends_with("strangers   0 % of absent keys get a value\n"), "{report}");
+    assert!(report.ends_with("fpr         0 % (unlisted keys that get a value)\n"), "{report}");
     assert_eq!(dir.feed("map get empty.tamis", "a\n").text(1), "");
     assert_eq!(dir.feed("map get empty.tamis --integers", "1\n").text(1), "");
     dir.run("map inspect empty.tamis").text(0);

@@ -65,7 +65,7 @@ fn the_round_of_all_commands() {
         let dir = TestDir::new();
         colours(&dir);
         let report = dir.run(&format!("sets build d -o i.tamis --kind {kind}")).text(0);
-        let words = ["sets", "keys", "pairs", "structure", "file", "size", "absent", "present"];
+        let words = ["sets", "keys", "pairs", "structure", "file", "size", "false_sets", "member_false_sets"];
         assert_eq!(first_words(&report), words, "{report}");
         let size = fs::metadata(dir.path("i.tamis")).unwrap().len();
         let (pair, key) = (size as f64 * 8.0 / 4000.0, size as f64 * 8.0 / 3000.0);
@@ -94,7 +94,7 @@ fn the_round_of_all_commands() {
         assert_eq!(dir.run("sets verify i.tamis").text(0), "checksum    right\n");
 
         let inspected = dir.run("sets inspect i.tamis --names").text(0);
-        let head = ["file", "sets", "keys", "pairs", "hash", "size", "absent", "present", "segment"];
+        let head = ["file", "sets", "keys", "pairs", "hash", "size", "false_sets", "member_false_sets", "segment"];
         assert_eq!(first_words(&inspected)[..9], head, "{inspected}");
         for line in ["set 0       blue: 2,000 keys\n", "set 1       none: 0 keys\n", "set 2       red: 2,000 keys\n"] {
             assert!(inspected.contains(line), "{inspected}");
@@ -219,7 +219,7 @@ fn reports_in_json() {
         ("kmer", json!(null)),
         ("key_type", json!("bytes")),
         ("bytes", json!(dir.read("i.tamis").len())),
-        ("present", json!(0.0)),
+        ("member_false_sets", json!(0.0)),
     ] {
         assert_eq!(built[name], value, "{name}");
     }
@@ -335,7 +335,7 @@ fn sequences_by_their_kmers() {
     dir.put("b.fasta.gz", gzip(format!(">b\n{}", folded(&b.to_lowercase())).as_bytes()));
     dir.put("c.fq", format!("@c\n{}NN{}\n+\n{}\n", &a[..100], &b[..100], "I".repeat(202)));
     // So few false sets that none is met here.
-    let few = " --absent 0.00001 --present 0.00001";
+    let few = " --false-sets 0.00001 --member-false-sets 0.00001";
     for kind in ["frozen", "bloom", "cuckoo"] {
         let report =
             dir.run(&format!("sets build a.fa b.fasta.gz c.fq --kmer 31 -o i.tamis --kind {kind}{few}")).text(0);
@@ -487,7 +487,9 @@ fn inputs_that_are_wrong() {
     ] {
         assert_eq!(dir.error(line), expected, "{line}");
     }
-    for (option, value) in [("--absent", "0"), ("--present", "-1"), ("--bits-per-pair", "x"), ("--kind", "fuse")] {
+    for (option, value) in
+        [("--false-sets", "0"), ("--member-false-sets", "-1"), ("--bits-per-pair", "x"), ("--kind", "fuse")]
+    {
         let message = dir.error(&format!("sets build a.txt -o x {option} {value}"));
         assert!(message.starts_with(&format!("invalid value '{value}' for '{option} <")), "{message}");
     }
@@ -571,7 +573,7 @@ fn room_for_more() {
     dir.put("red", keys(0..1000));
     dir.put("more", keys(1000..2000));
     for kind in ["bloom", "cuckoo"] {
-        dir.run(&format!("sets build red -o i.tamis --kind {kind} --room 3000")).text(0);
+        dir.run(&format!("sets build red -o i.tamis --kind {kind} --capacity 3000")).text(0);
         let size = dir.read("i.tamis").len();
         assert!(dir.run("sets inspect i.tamis").text(0).contains("room for 2,000 more"), "{kind}");
         for name in ["red", "blue"] {
@@ -587,7 +589,7 @@ fn room_for_more() {
         assert_eq!((&json["segments"][0]["kind"], &json["segments"][1]["kind"]), (&json!(kind), &json!(kind)));
         dir.run("sets verify i.tamis green=more red=red blue=more").text(0);
     }
-    let message = dir.error("sets build red -o x.tamis --kind frozen --room 3000");
+    let message = dir.error("sets build red -o x.tamis --kind frozen --capacity 3000");
     assert!(message.contains("a frozen index has no room for more"), "{message}");
 }
 
@@ -625,13 +627,13 @@ fn help_names_every_option_and_fits_a_terminal() {
     for (command, options) in [
         (
             "build",
-            "--output --pairs --column --set-column --kmer --kind --absent --present --bits-per-pair --counts --room --no-existence --seed --secret --memory --disk --tmp --threads --trim --lowercase --integers --json",
+            "--output --pairs --column --set-column --kmer --kind --false-sets --member-false-sets --bits-per-pair --counts --capacity --no-existence --seed --secret --memory --disk --tmp --threads --trim --lowercase --integers --json",
         ),
         ("query", "--found --ids --counts --threshold --union --intersection --tally --json --column --integers"),
         ("add", "--output --pairs --column --set-column --memory --threads --json"),
         ("remove", "--output --json"),
         ("merge", "--output --json"),
-        ("freeze", "--output --absent --column --memory --json"),
+        ("freeze", "--output --false-sets --column --memory --json"),
         ("inspect", "--names --json"),
         ("verify", "--pairs --column --set-column --counts --json"),
     ] {
@@ -689,7 +691,7 @@ fn a_pair_that_only_seems_to_be_there_is_added() {
     let dir = TestDir::new();
     let pairs: Vec<(u64, String)> = (0..5000u64).map(|key| (key, format!("s{}", key % 8))).collect();
     let build = tamis::sets(pairs.iter().map(|(key, set)| (*key, set.as_str())));
-    let index = build.kind(Kind::Cuckoo).absent(0.5).present(0.5).room(6000).finish().unwrap();
+    let index = build.kind(Kind::Cuckoo).false_sets(0.5).member_false_sets(0.5).capacity(6000).finish().unwrap();
     dir.put("i.tamis", index.as_bytes());
     let seeming = |key: u64| index.find(key).unwrap().first().map(|&set| (key, index.name(set).unwrap().to_string()));
     let more: Vec<(u64, String)> = (1_000_000..1_004_000).filter_map(seeming).collect();
@@ -712,7 +714,7 @@ fn changes_of_one_index_wait_for_each_other() {
     dir.put("a.txt", keys(0..1000));
     dir.put("b.txt", keys(1000..2000));
     dir.put("c.txt", keys(2000..3000));
-    dir.run("sets build a.txt --kind cuckoo --room 5000 -o i.tamis").text(0);
+    dir.run("sets build a.txt --kind cuckoo --capacity 5000 -o i.tamis").text(0);
     let children: Vec<_> =
         ["b", "c"].map(|set| dir.command(&format!("sets add i.tamis {set}.txt")).spawn().unwrap()).into();
     children.into_iter().for_each(|child| assert!(child.wait_with_output().unwrap().status.success()));

@@ -61,8 +61,9 @@ enum BuildError {
         "{option} {}: out of range; expected {} to {most}", short(*given), short(*least);
     /// An option of a builder of sets that is not above 0.
     NotAboveZero { option: &'static str, given: f64 } => "{}, expected more than 0", match *option {
-        "existence" => format!("a share of {given} of absent keys"),
-        option => format!("{given} false sets for {option} keys"),
+        "existence" => format!("a share of {given} of unlisted keys"),
+        "false_sets" => format!("{given} false sets for unlisted keys"),
+        _ => format!("{given} false sets for members"),
     };
     /// Fewer bits per key than the smallest file takes.
     Budget { keys: u64, given: f64, needed: f64 } =>
@@ -176,7 +177,7 @@ enum BuildError {
     /// A frozen index has no such option; `option` is the name of its method.
     Frozen { option: &'static str } => "a frozen index has no {}", match *option {
         "bits_per_pair" => "budget: it takes what its lists need",
-        "room" => "room for more",
+        "capacity" => "capacity",
         option => option,
     };
     /// A census of sets that contradicts itself: keys of `multiplicity` sets are listed after keys of `last`.
@@ -188,8 +189,8 @@ enum BuildError {
     MoreThanSets { target: &'static str, given: f64, sets: u32 } =>
         "{target}: {given} were allowed, and there are {sets} sets in all";
     /// No table of at most 2^48 bits has so few false sets.
-    FalseSets { absent: f64, present: f64 } =>
-        "no table of at most 2^48 bits has {absent} false sets for absent keys and {present} for present ones";
+    FalseSets { false_sets: f64, member_false_sets: f64 } =>
+        "no table of at most 2^48 bits has {false_sets} false sets for unlisted keys and {member_false_sets} for members";
     /// No table fits into so many bits per pair.
     BitsPerPair { given: f64 } => "no table fits into {given} bits per pair";
     /// A number of partitions that does not go with the number of repetitions.

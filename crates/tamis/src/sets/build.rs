@@ -94,14 +94,14 @@ brief_debug!(Build<I>, it => kind: it.options.kind, options: it.options.common);
 struct Settings {
     common: Common,
     kind: Kind,
-    absent: Option<f64>,
-    present: Option<f64>,
+    false_sets: Option<f64>,
+    member_false_sets: Option<f64>,
     budget: Option<f64>,
     shape: Option<Shape>,
     existence: Option<f64>,
     heavy: Option<u32>,
     counts: bool,
-    room: u64,
+    capacity: u64,
     kmer: u32,
     names: Vec<SetEntry>,
 }
@@ -112,10 +112,10 @@ impl<I> Build<I> {
         kind(kind: Kind) => options.kind = kind;
 
         /// The most false sets to expect for a key that is in no set; 0.01 unless told.
-        absent(sets: f64) => options.absent = Some(sets);
+        false_sets(sets: f64) => options.false_sets = Some(sets);
 
         /// The most false sets to expect for a key that is in some set; 0.1 unless told. A frozen index has none.
-        present(sets: f64) => options.present = Some(sets);
+        member_false_sets(sets: f64) => options.member_false_sets = Some(sets);
 
         /// A budget instead of those two: the fewest false sets in so many bits per pair. For sketches.
         bits_per_pair(bits: f64) => options.budget = Some(bits);
@@ -141,7 +141,7 @@ impl<I> Build<I> {
         counts(counts: bool) => options.counts = counts;
 
         /// Leaves room for so many pairs in all: the targets hold until a sketch has them.
-        room(pairs: u64) => options.room = pairs;
+        capacity(pairs: u64) => options.capacity = pairs;
 
         /// Keys are k-mers of this length, packed in a `u64`: only noted in the file, so that whoever asks can cut sequences in the same way.
         kmer(length: u32) => options.kmer = length.min(MAX_KMER);
@@ -209,9 +209,9 @@ pub struct Report {
     /// How a sketch is made.
     pub shape: Option<Shape>,
     /// False sets to expect for a key in no set.
-    pub absent: f64,
+    pub false_sets: f64,
     /// False sets to expect for a key in some set, the average of all keys.
-    pub present: f64,
+    pub member_false_sets: f64,
     /// The length of the file.
     pub bytes: u64,
 }
@@ -333,8 +333,8 @@ impl Collector {
             duplicates: pairs.count() - set_sizes.pairs(),
             colours: None,
             shape: None,
-            absent: 0.0,
-            present: 0.0,
+            false_sets: 0.0,
+            member_false_sets: 0.0,
             bytes: 0,
         };
         let segment = options.segment(&pairs, &set_sizes, &sizes, &mut report)?;
@@ -403,12 +403,12 @@ impl Settings {
             Kind::Auto => match self.shape.as_ref().map(|shape| &shape.body) {
                 Some(tune::Body::Bloom { .. }) => Ok(Kind::Bloom),
                 Some(tune::Body::Cuckoo { .. }) => Ok(Kind::Cuckoo),
-                None if self.budget.is_some() || self.room > 0 => Ok(Kind::Bloom),
+                None if self.budget.is_some() || self.capacity > 0 => Ok(Kind::Bloom),
                 None => Ok(Kind::Frozen),
             },
             Kind::Frozen if self.counts => frozen("counts"),
             Kind::Frozen if self.budget.is_some() => frozen("bits_per_pair"),
-            Kind::Frozen if self.room > 0 => frozen("room"),
+            Kind::Frozen if self.capacity > 0 => frozen("capacity"),
             Kind::Frozen if self.shape.is_some() => frozen("shape"),
             Kind::Frozen | Kind::Bloom | Kind::Cuckoo => Ok(self.kind),
         }
@@ -422,7 +422,11 @@ impl Settings {
         report: &mut Report,
     ) -> Result<Option<Segment>, Error> {
         let kind = self.kind()?;
-        let targets = [("absent", self.absent), ("present", self.present), ("existence", self.existence)];
+        let targets = [
+            ("false_sets", self.false_sets),
+            ("member_false_sets", self.member_false_sets),
+            ("existence", self.existence),
+        ];
         for (option, given) in targets.into_iter().filter_map(|(option, given)| Some((option, given?))) {
             if given.is_nan() || given <= 0.0 {
                 return Err(BuildError::NotAboveZero { option, given }.into());
@@ -434,13 +438,13 @@ impl Settings {
             }
             // A stranger that passes gets the list of some key.
             let list = set_sizes.pairs() as f64 / set_sizes.keys() as f64;
-            let rate = self.existence.unwrap_or(self.absent.unwrap_or(ABSENT) / list);
+            let rate = self.existence.unwrap_or(self.false_sets.unwrap_or(ABSENT) / list);
             let (segment, colours) = freeze::build(pairs, set_sizes, sizes, rate, &self.common)?;
             report.colours = Some(colours);
-            report.absent = rate.min(1.0) * list;
+            report.false_sets = rate.min(1.0) * list;
             return Ok(Some(segment));
         }
-        let capacity = self.room.max(set_sizes.pairs());
+        let capacity = self.capacity.max(set_sizes.pairs());
         if capacity == 0 {
             return Ok(None);
         }
@@ -463,8 +467,8 @@ impl Settings {
             }
             aim = aim.map(|bits| bits / over);
         };
-        report.absent = tuned.absent;
-        report.present = tuned.present;
+        report.false_sets = tuned.false_sets;
+        report.member_false_sets = tuned.member_false_sets;
         report.shape = Some(tuned.shape);
         Ok(Some(segment))
     }
@@ -483,8 +487,9 @@ impl Settings {
             // More false sets than there are sets need not be kept out.
             None => {
                 let most = f64::from(set_sizes.sets.max(1));
-                let [absent, present] = [self.absent.unwrap_or(ABSENT), self.present.unwrap_or(PRESENT)];
-                TuneGoal::Targets { absent: absent.min(most), present: present.min(most) }
+                let [false_sets, member_false_sets] =
+                    [self.false_sets.unwrap_or(ABSENT), self.member_false_sets.unwrap_or(PRESENT)];
+                TuneGoal::Targets { false_sets: false_sets.min(most), member_false_sets: member_false_sets.min(most) }
             }
         };
         let sketch = if kind == Kind::Cuckoo { tune::Sketch::Cuckoo } else { tune::Sketch::Bloom };
@@ -493,7 +498,7 @@ impl Settings {
         // A list beside the table has no counts.
         let heavy = if self.counts { Some(u32::MAX) } else { self.heavy };
         // With partitions a set that comes later would share the places of others: a row for all is as long as there are sets.
-        let repetitions = if self.room > 0 { 1 } else { tune::Options::default().repetitions };
+        let repetitions = if self.capacity > 0 { 1 } else { tune::Options::default().repetitions };
         let options = tune::Options { existence, heavy, counting: self.counts, repetitions };
         let tuned = tune::tune(sketch, set_sizes, goal, &options)?;
         let Some(rate) = self.existence.filter(|&rate| rate < 1.0) else { return Ok(tuned) };

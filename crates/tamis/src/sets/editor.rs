@@ -22,7 +22,7 @@ use crate::hash::{Digest, Hasher, Key, KeyType};
 ///
 /// ```
 /// use tamis::multiset::{Editor, Kind};
-/// let index = tamis::sets([("ann", "red"), ("bob", "red")]).kind(Kind::Cuckoo).room(100).finish()?;
+/// let index = tamis::sets([("ann", "red"), ("bob", "red")]).kind(Kind::Cuckoo).capacity(100).finish()?;
 /// let mut editor = Editor::new(&index)?;
 /// let blue = editor.add_set("blue")?;
 /// editor.insert("ann", blue)?;
@@ -143,7 +143,7 @@ impl Editor {
         let sizes = SetSizes { sets, multiplicities: vec![(each.min(sets.max(1)), keys.max(1))] };
         let capacity = self.index.growth().max(MIN_SEGMENT_PAIRS);
         let sizes = planned(&sizes, capacity);
-        let goal = TuneGoal::Targets { absent: ABSENT, present: PRESENT };
+        let goal = TuneGoal::Targets { false_sets: ABSENT, member_false_sets: PRESENT };
         // Rows that grow with the sets: see `Settings::tuned`.
         let options = tune::Options { heavy: Some(u32::MAX), repetitions: 1, ..tune::Options::default() };
         let tuned = tune::tune(kind.unwrap_or(tune::Sketch::Bloom), &sizes, goal, &options)?;
@@ -274,7 +274,7 @@ impl Editor {
     ///
     /// ```
     /// use tamis::multiset::{Editor, Kind, stream};
-    /// let index = tamis::sets([("ann", "red"), ("bob", "red")]).kind(Kind::Cuckoo).room(100).finish()?;
+    /// let index = tamis::sets([("ann", "red"), ("bob", "red")]).kind(Kind::Cuckoo).capacity(100).finish()?;
     /// let mut pairs = stream().like(&index).start();
     /// let blue = pairs.set("blue")?;
     /// pairs.push("ann", blue)?;

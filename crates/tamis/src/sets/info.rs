@@ -24,9 +24,9 @@ pub struct SegmentInfo {
     /// Its parts and their bytes.
     pub parts: Vec<(&'static str, u64)>,
     /// False sets to expect for a key that is in no set.
-    pub absent: f64,
+    pub false_sets: f64,
     /// False sets to expect for a key that is in as many sets as keys are on average.
-    pub present: f64,
+    pub member_false_sets: f64,
 }
 
 impl SegmentInfo {
@@ -34,7 +34,7 @@ impl SegmentInfo {
     pub(super) fn new(segment: &Segment) -> SegmentInfo {
         let (sets, keys, pairs) = (segment.numbers.len(), segment.keys, segment.pairs);
         let each = pairs as f64 / keys.max(1) as f64;
-        let (kind, details, parts, absent, present) = match &segment.content {
+        let (kind, details, parts, false_sets, member_false_sets) = match &segment.content {
             Content::Frozen(frozen, _) => {
                 let [filter, map, lists] = frozen.payloads().map(|payload| payload.len() as u64);
                 let rate = frozen.filter.as_ref().map_or(1.0, |filter| filter.fpr());
@@ -44,11 +44,21 @@ impl SegmentInfo {
             }
             Content::Sketch(sketch) => {
                 let kind = if matches!(sketch.body, Body::Bloom(_)) { "bloom" } else { "cuckoo" };
-                let (absent, present) = sketch.false_sets(sets, each);
-                (kind, sketch.details(), sketch.parts(), absent, present)
+                let (false_sets, member_false_sets) = sketch.false_sets(sets, each);
+                (kind, sketch.details(), sketch.parts(), false_sets, member_false_sets)
             }
         };
-        SegmentInfo { kind, sets, keys, pairs, capacity: segment.capacity, details, parts, absent, present }
+        SegmentInfo {
+            kind,
+            sets,
+            keys,
+            pairs,
+            capacity: segment.capacity,
+            details,
+            parts,
+            false_sets,
+            member_false_sets,
+        }
     }
 }
 

@@ -241,10 +241,11 @@ impl Sets {
     /// ```
     pub fn expected(&self) -> (f64, f64) {
         let all: Vec<SegmentInfo> = self.segments().collect();
-        let absent: f64 = all.iter().map(|segment| segment.absent).sum();
+        let false_sets: f64 = all.iter().map(|segment| segment.false_sets).sum();
         let keys: f64 = all.iter().map(|segment| segment.keys as f64).sum();
-        let present = |segment: &SegmentInfo| segment.keys as f64 * (segment.present + absent - segment.absent);
-        (absent, all.iter().map(present).sum::<f64>() / keys.max(1.0))
+        let member_false_sets =
+            |segment: &SegmentInfo| segment.keys as f64 * (segment.member_false_sets + false_sets - segment.false_sets);
+        (false_sets, all.iter().map(member_false_sets).sum::<f64>() / keys.max(1.0))
     }
 }
 

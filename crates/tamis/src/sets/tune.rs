@@ -14,7 +14,7 @@
 //!
 //! // A million keys in 256 sets: most in one, some in many.
 //! let sizes = SetSizes { sets: 256, multiplicities: vec![(1, 600_000), (3, 300_000), (40, 100_000)] };
-//! let found = tune(Sketch::Bloom, &sizes, TuneGoal::Targets { absent: 0.01, present: 0.1 }, &Options::default())?;
+//! let found = tune(Sketch::Bloom, &sizes, TuneGoal::Targets { false_sets: 0.01, member_false_sets: 0.1 }, &Options::default())?;
 //! assert!(found.absent <= 0.01 && found.present <= 0.1);
 //! # Ok::<(), tamis::BuildError>(())
 //! ```
@@ -171,9 +171,9 @@ pub struct Tuned {
     /// Bits of all parts.
     pub bits: f64,
     /// Expected false sets for a key that is in no set.
-    pub absent: f64,
+    pub false_sets: f64,
     /// Expected false sets for a key that is in some, averaged over all keys.
-    pub present: f64,
+    pub member_false_sets: f64,
     /// Cache lines that a query reads for a key that the existence filter lets through, that filter included.
     pub lines: f64,
 }
@@ -184,9 +184,9 @@ pub enum TuneGoal {
     /// The fewest bits with at most so many false sets.
     Targets {
         /// For a key that is in no set.
-        absent: f64,
+        false_sets: f64,
         /// For a key that is in some, on average.
-        present: f64,
+        member_false_sets: f64,
     },
     /// The fewest false sets in so many bits per pair (key, set): for keys that are there first, then for strangers. The space is at
     /// least 512 bits.
@@ -294,17 +294,17 @@ fn expect(groups: &[Group], sets: u32, shape: &Shape) -> Tuned {
     let filled = Filled::new(&shape.body, sets, shape.heavy, groups);
     let side = side_bits(groups, sets, shape.heavy);
     let mut bits = shape.body.size().0 + side;
-    let mut absent = filled.false_sets(0.0);
+    let mut false_sets = filled.false_sets(0.0);
     let mut lines = shape.body.lines(sets);
     if let Some(rate) = shape.existence {
         bits += existence_bits(keys, rate);
-        absent *= rate.clamp(0.0, 1.0);
+        false_sets *= rate.clamp(0.0, 1.0);
         lines += 1.0;
     }
     if side > 0.0 {
         lines += 1.0;
     }
-    Tuned { shape: *shape, bits, absent, present: filled.present(groups), lines }
+    Tuned { shape: *shape, bits, false_sets, member_false_sets: filled.present(groups), lines }
 }
 
 /// The expected false sets for a key that is in `v` sets.
@@ -377,8 +377,11 @@ pub fn tune(kind: Sketch, sizes: &SetSizes, goal: TuneGoal, options: &Options) -
         false => Err(BuildError::NotPositive { target, given }),
     };
     match goal {
-        TuneGoal::Targets { absent, present } => {
-            for (target, given) in [("false sets for absent keys", absent), ("false sets for present keys", present)] {
+        TuneGoal::Targets { false_sets, member_false_sets } => {
+            for (target, given) in [
+                ("false sets for false_sets keys", false_sets),
+                ("false sets for member_false_sets keys", member_false_sets),
+            ] {
                 positive(target, given)?;
                 if sizes.sets > 0 && given > f64::from(sizes.sets) {
                     return Err(BuildError::MoreThanSets { target, given, sets: sizes.sets });

@@ -433,7 +433,7 @@ fn claims_make_no_room() {
         let mut editor = Editor::new(&index).unwrap();
         editor.insert("key", 0).unwrap();
         assert!(editor.snapshot().unwrap().len() < 1 << 16);
-        let pairs = tamis::multiset::stream().like(&index).kind(tamis::multiset::Kind::Bloom).room(index.growth());
+        let pairs = tamis::multiset::stream().like(&index).kind(tamis::multiset::Kind::Bloom).capacity(index.growth());
         let mut pairs = pairs.start();
         pairs.push("key", 0).unwrap();
         assert!(pairs.finish().unwrap().as_bytes().len() < 1 << 16);

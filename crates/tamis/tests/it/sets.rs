@@ -150,7 +150,9 @@ fn false_sets_are_as_many_as_asked_for() {
     let strangers: Vec<u64> = integers(100_000, 9).collect();
     for kind in [Kind::Bloom, Kind::Cuckoo, Kind::Frozen] {
         for absent in [0.3, 0.01] {
-            let index = build(tamis::multiset::stream().kind(kind).absent(absent).present(0.3), law.1, &lists).unwrap();
+            let index =
+                build(tamis::multiset::stream().kind(kind).false_sets(absent).member_false_sets(0.3), law.1, &lists)
+                    .unwrap();
             let mut found = 0;
             index.find_many(&strangers, |_, ids| found += ids.len()).unwrap();
             let measured = found as f64 / strangers.len() as f64;
@@ -158,7 +160,10 @@ fn false_sets_are_as_many_as_asked_for() {
             let sigma = (absent * 10.0 / strangers.len() as f64).sqrt();
             assert!(measured < 1.05 * absent + 4.0 * sigma, "{kind:?}: {measured} false sets, asked for {absent}");
             let info = index.segments().next().unwrap();
-            assert!((measured - info.absent).abs() < 0.15 * info.absent + 4.0 * sigma, "{kind:?}: {measured} {info:?}");
+            assert!(
+                (measured - info.false_sets).abs() < 0.15 * info.false_sets + 4.0 * sigma,
+                "{kind:?}: {measured} {info:?}"
+            );
         }
     }
 }
@@ -393,9 +398,9 @@ fn bad_input_is_refused() {
     pairs.push(1u64, set).unwrap();
     assert!(matches!(pairs.push("a", set), Err(BuildError::MixedKeyTypes)));
     for wrong in [0.0, -1.0, f64::NAN] {
-        let error = text(tamis::sets([("a", "b")]).absent(wrong).finish().unwrap_err());
+        let error = text(tamis::sets([("a", "b")]).false_sets(wrong).finish().unwrap_err());
         assert!(error.contains("false sets for absent keys, expected more than 0"), "{error}");
-        assert!(tamis::sets([("a", "b")]).kind(Kind::Bloom).present(wrong).finish().is_err());
+        assert!(tamis::sets([("a", "b")]).kind(Kind::Bloom).member_false_sets(wrong).finish().is_err());
         assert!(tamis::sets([("a", "b")]).bits_per_pair(wrong).finish().is_err());
         assert!(tamis::sets([("a", "b")]).existence(wrong).finish().is_err());
     }
@@ -445,7 +450,7 @@ fn multiplicities_around_a_limit_are_planned_apart() {
 fn room_is_also_for_sets() {
     for kind in [Kind::Bloom, Kind::Cuckoo] {
         let start = (0..3000u64).flat_map(|key| [(key, "x"), (key, "y")]);
-        let index = tamis::sets(start).kind(kind).room(20_000).finish().unwrap();
+        let index = tamis::sets(start).kind(kind).capacity(20_000).finish().unwrap();
         let mut editor = Editor::new(&index).unwrap();
         for (name, key) in [("z", 5), ("u", 6), ("v", 7)] {
             let set = editor.add_set(name).unwrap();
@@ -642,7 +647,7 @@ fn agree<K: tamis::Key>(index: &Sets, keys: &[K], what: &str) {
     index.find_many(keys, |at, ids| assert!(alone[at] == ids, "{what}")).unwrap();
     assert!(alone.iter().flatten().all(|&id| index.name(id).is_some()), "{what}");
     for info in index.segments() {
-        assert!(info.absent >= 0.0 && info.present >= 0.0, "{what}: {info:?}");
+        assert!(info.false_sets >= 0.0 && info.member_false_sets >= 0.0, "{what}: {info:?}");
         assert!(info.parts.iter().map(|part| part.1).sum::<u64>() <= index.as_bytes().len() as u64, "{what}");
     }
     let mut editor = Editor::new(index).unwrap();
@@ -672,14 +677,14 @@ fn more<'a>(index: &Sets, pairs: impl IntoIterator<Item = (u64, &'a str)>) -> ta
 #[test]
 fn what_only_seems_to_be_there_is_added() {
     let ways: [Way; 4] = [
-        ("cuckoo", |build| build.kind(Kind::Cuckoo).room(8000)),
+        ("cuckoo", |build| build.kind(Kind::Cuckoo).capacity(8000)),
         ("cuckoo, full", |build| build.kind(Kind::Cuckoo)),
-        ("cuckoo, counting", |build| build.kind(Kind::Cuckoo).counts(true).room(8000)),
-        ("bloom, counting", |build| build.kind(Kind::Bloom).counts(true).room(8000)),
+        ("cuckoo, counting", |build| build.kind(Kind::Cuckoo).counts(true).capacity(8000)),
+        ("bloom, counting", |build| build.kind(Kind::Bloom).counts(true).capacity(8000)),
     ];
     for (way, want) in ways {
         let pairs: Vec<(u64, String)> = (0..4000u64).map(|key| (key, name(key as u32 % 8))).collect();
-        let mut collector = want(tamis::multiset::stream()).absent(0.5).present(0.5).start();
+        let mut collector = want(tamis::multiset::stream()).false_sets(0.5).member_false_sets(0.5).start();
         for (key, set) in &pairs {
             let set = collector.set(set).unwrap();
             collector.push(*key, set).unwrap();
@@ -711,7 +716,7 @@ fn equal_pairs_are_added_once() {
     // What a frozen index has no room for becomes a cuckoo sketch beside it.
     for (kind, again) in [(Kind::Cuckoo, 1000), (Kind::Bloom, 0), (Kind::Frozen, 1000)] {
         let build = tamis::sets((1000..2000u64).map(|key| (key, "a"))).kind(kind);
-        let index = if kind == Kind::Frozen { build } else { build.room(10_000) }.finish().unwrap();
+        let index = if kind == Kind::Frozen { build } else { build.capacity(10_000) }.finish().unwrap();
         let mut editor = Editor::new(&index).unwrap();
         let added = editor.add(more(&index, pairs())).unwrap();
         assert_eq!(added.duplicates, 2);

@@ -91,10 +91,11 @@ fn like(index: &Sets, build: multiset::Build<()>) -> multiset::Build<()> {
     let kind = Kind::ALL.iter().find(|(name, _)| *name == last.kind).map_or(Kind::Auto, |&(_, kind)| kind);
     // A table that is not full yet does better than it was planned for, and one that is overfull worse.
     let sets = |sets: f64, usual: f64| if sets > 0.0 { sets.clamp(0.01 * usual, 10.0 * usual) } else { usual };
-    let build = build.kind(kind).absent(sets(last.absent, 0.01)).present(sets(last.present, 0.1));
+    let build =
+        build.kind(kind).false_sets(sets(last.false_sets, 0.01)).member_false_sets(sets(last.member_false_sets, 0.1));
     // With room for what comes next: an index that keeps growing has few segments.
     match kind {
-        Kind::Bloom | Kind::Cuckoo => build.room(index.growth()),
+        Kind::Bloom | Kind::Cuckoo => build.capacity(index.growth()),
         _ => build,
     }
 }

@@ -10,7 +10,7 @@ use tamis::{BuildError, Sets};
 
 use super::super::output::Output;
 use super::super::{bits_per_key, grouped};
-use super::{MemberArgs, blank, count, false_sets, sequences, sequences_json, size};
+use super::{MemberArgs, blank, count, false_sets_line, sequences, sequences_json, size};
 use crate::Outcome;
 use crate::args::{HashAndLimitArgs, one_of};
 use crate::input::kmers::MAX_K;
@@ -45,19 +45,19 @@ pub(crate) struct Args {
     kind: Kind,
     /// The most false sets to expect for a key that is in no set
     #[arg(long, value_name = "SETS", default_value = "0.01", value_parser = positive, allow_negative_numbers = true)]
-    absent: f64,
+    false_sets: f64,
     /// The most false sets to expect for a key that is in some set; a frozen index has none
     #[arg(long, value_name = "SETS", default_value = "0.1", value_parser = positive, allow_negative_numbers = true)]
-    present: f64,
+    member_false_sets: f64,
     /// Spend so many bits per pair instead, on as few false sets as they buy
-    #[arg(long, value_name = "B", conflicts_with_all = ["absent", "present"], value_parser = positive, allow_negative_numbers = true)]
+    #[arg(long, value_name = "B", conflicts_with_all = ["false_sets", "member_false_sets"], value_parser = positive, allow_negative_numbers = true)]
     bits_per_pair: Option<f64>,
     /// Keep how often a key is in a set, up to 255: lines and k-mers that come again are counted, and --pairs reads set:COUNT
     #[arg(long)]
     counts: bool,
     /// Leave room for so many pairs in all, for `tamis sets add`
     #[arg(long, value_name = "PAIRS", default_value_t = 0)]
-    room: u64,
+    capacity: u64,
     /// Without a filter in front of the sketch: if nearly all keys asked for are in some set
     #[arg(long)]
     no_existence: bool,
@@ -102,8 +102,8 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
 }
 
 fn options(args: &Args, interrupt: &Interrupt) -> Result<multiset::Build<()>> {
-    let build = multiset::stream().common(args.shared.common(interrupt)?).kind(args.kind).room(args.room);
-    let build = build.absent(args.absent).present(args.present).counts(args.counts);
+    let build = multiset::stream().common(args.shared.common(interrupt)?).kind(args.kind).capacity(args.capacity);
+    let build = build.false_sets(args.false_sets).member_false_sets(args.member_false_sets).counts(args.counts);
     let build = args.bits_per_pair.into_iter().fold(build, |build, bits| build.bits_per_pair(bits));
     let build = args.kmer.into_iter().fold(build, |build, k| build.kmer(k));
     Ok(if args.no_existence { build.existence(1.0) } else { build })
@@ -175,8 +175,8 @@ fn as_json(output: &Output, read: &Read, report: &Report, index: Option<&Sets>) 
         "bytes": report.bytes,
         "bits_per_pair": bits_per_key(report.bytes, report.pairs),
         "bits_per_key": bits_per_key(report.bytes, report.keys),
-        "absent": report.absent,
-        "present": report.present,
+        "false_sets": report.false_sets,
+        "member_false_sets": report.member_false_sets,
         "structures": structures,
     })
 }
@@ -203,5 +203,5 @@ fn as_text(args: &Args, output: &Output, read: &Read, report: &Report, index: Op
     }
     let _ = writeln!(out, "file        {output}");
     out += &size(report.bytes, report.pairs, report.keys);
-    out + &false_sets(report.absent, report.present)
+    out + &false_sets_line(report.false_sets, report.member_false_sets)
 }

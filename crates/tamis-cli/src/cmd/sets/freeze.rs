@@ -12,7 +12,7 @@ use super::super::key_batch::KeyBatch;
 use super::super::{grouped, output::Output};
 use super::build::{positive, write};
 use super::lock::Lock;
-use super::{QueryArgs, false_sets, open, query_error, sequences, sequences_json, size};
+use super::{QueryArgs, false_sets_line, open, query_error, sequences, sequences_json, size};
 use crate::Outcome;
 use crate::args::{self, LimitArgs};
 use crate::input::kmers::{self, Event};
@@ -38,7 +38,7 @@ pub(crate) struct Args {
     output: PathBuf,
     /// The most false sets to expect for a key that is in no set
     #[arg(long, value_name = "SETS", default_value = "0.01", value_parser = positive, allow_negative_numbers = true)]
-    absent: f64,
+    false_sets: f64,
     #[command(flatten)]
     input: QueryArgs,
     #[command(flatten)]
@@ -60,7 +60,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     let output = Output::new(&args.output, sources.iter(), "index")?;
     let interrupt = Interrupt::install()?;
     let build = multiset::stream().common(args.limits.common(&interrupt));
-    let build = build.like(&index).kind(Kind::Frozen).absent(args.absent);
+    let build = build.like(&index).kind(Kind::Frozen).false_sets(args.false_sets);
     let mut freezer = Freezer { path: &args.index, index: &index, pairs: build.start(), keys: 0, lost: 0 };
     let bar = Bar::bytes("reading", total_bytes(&sources));
     let progress = &mut |bytes| bar.set_position(bytes);
@@ -96,7 +96,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
                 "keys": report.keys,
                 "pairs": report.pairs,
                 "bytes": report.bytes,
-                "absent": report.absent,
+                "false_sets": report.false_sets,
             });
             format!("{report}\n")
         }
@@ -106,7 +106,8 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
             out += &format!("sets        {}\n", grouped(report.sets.into()));
             out += &format!("keys        {}\n", grouped(report.keys));
             out += &format!("pairs       {}\nfile        {output}\n", grouped(report.pairs));
-            out + &size(report.bytes, report.pairs, report.keys) + &false_sets(report.absent, report.present)
+            out + &size(report.bytes, report.pairs, report.keys)
+                + &false_sets_line(report.false_sets, report.member_false_sets)
         }
     };
     output.report(&text)?;

@@ -7,7 +7,7 @@ use anyhow::Result;
 use serde_json::{Value, json};
 
 use super::super::{bits_per_key, grouped, print, print_json};
-use super::{count, false_sets, open, size};
+use super::{count, false_sets_line, open, size};
 use crate::Outcome;
 use crate::mapped::VerifyArgs;
 
@@ -34,7 +34,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     let seed = (!hasher.is_secret()).then(|| hasher.words()[0]);
     let bytes = index.as_bytes().len() as u64;
     let segments: Vec<_> = index.segments().collect();
-    let (absent, present) = index.expected();
+    let (false_sets, member_false_sets) = index.expected();
     if args.json {
         let parts = |parts: &[(&str, u64)]| -> Vec<Value> {
             parts.iter().map(|(part, bytes)| json!({ "part": part, "bytes": bytes })).collect()
@@ -50,8 +50,8 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
                     "pairs": segment.pairs,
                     "capacity": segment.capacity,
                     "parts": parts(&segment.parts),
-                    "absent": segment.absent,
-                    "present": segment.present,
+                    "false_sets": segment.false_sets,
+                    "member_false_sets": segment.member_false_sets,
                 })
             })
             .collect();
@@ -72,8 +72,8 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
             "bytes": bytes,
             "bits_per_pair": bits_per_key(bytes, index.pairs()),
             "bits_per_key": bits_per_key(bytes, index.keys()),
-            "absent": absent,
-            "present": present,
+            "false_sets": false_sets,
+            "member_false_sets": member_false_sets,
             "segments": list,
             "names": names,
         }))?;
@@ -90,7 +90,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         None => writeln!(out, "hash        SipHash-2-4-128, secret key"),
     };
     out += &size(bytes, index.pairs(), index.keys());
-    out += &false_sets(absent, present);
+    out += &false_sets_line(false_sets, member_false_sets);
     let mut payload = 0;
     for (i, segment) in segments.iter().enumerate() {
         let room = match segment.capacity.saturating_sub(segment.pairs) {

@@ -8,7 +8,7 @@ use tamis::multiset::Editor;
 
 use super::super::{grouped, output::Output};
 use super::lock::Lock;
-use super::{false_sets, open, save, size};
+use super::{false_sets_line, open, save, size};
 use crate::Outcome;
 use crate::interrupt::Interrupt;
 use crate::mapped::VerifyArgs;
@@ -55,7 +55,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     interrupt.build()?;
     let after = save(&output, &all)?;
     let bytes = after.as_bytes().len() as u64;
-    let (absent, present) = after.expected();
+    let (false_sets, member_false_sets) = after.expected();
     let text = match args.json {
         true => {
             let report = json!({
@@ -66,8 +66,8 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
                 "pairs": after.pairs(),
                 "segments": after.segments().count(),
                 "bytes": bytes,
-                "absent": absent,
-                "present": present,
+                "false_sets": false_sets,
+                "member_false_sets": member_false_sets,
             });
             format!("{report}\n")
         }
@@ -76,7 +76,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
             grouped(after.sets().into()),
             after.segments().count(),
             size(bytes, after.pairs(), after.keys()),
-            false_sets(absent, present)
+            false_sets_line(false_sets, member_false_sets)
         ),
     };
     output.report(&text)?;

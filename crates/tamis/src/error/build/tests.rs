@@ -237,12 +237,12 @@ fn what_is_wrong_with_maps_and_sets() {
         (ValueError::NoSet { name: "a".into() }.into(), "no set is named \"a\""),
         (ValueError::NoSetNumber { set: 3 }.into(), "there is no set 3"),
         (ValueError::NotFromSet { set: 3, sets: 2 }.into(), "set 3 of 2: numbers come from `set`"),
-        (NotAboveZero { option: "absent", given: 0.0 }, "0 false sets for absent keys, expected more than 0"),
-        (NotAboveZero { option: "present", given: -1.0 }, "-1 false sets for present keys, expected more than 0"),
-        (NotAboveZero { option: "existence", given: 0.0 }, "a share of 0 of absent keys, expected more than 0"),
+        (NotAboveZero { option: "false_sets", given: 0.0 }, "0 false sets for unlisted keys, expected more than 0"),
+        (NotAboveZero { option: "member_false_sets", given: -1.0 }, "-1 false sets for members, expected more than 0"),
+        (NotAboveZero { option: "existence", given: 0.0 }, "a share of 0 of unlisted keys, expected more than 0"),
         (Frozen { option: "counts" }, "a frozen index has no counts"),
         (Frozen { option: "bits_per_pair" }, "a frozen index has no budget: it takes what its lists need"),
-        (Frozen { option: "room" }, "a frozen index has no room for more"),
+        (Frozen { option: "capacity" }, "a frozen index has no capacity"),
         (Frozen { option: "shape" }, "a frozen index has no shape"),
         (
             Census { sets: 5, multiplicity: 2, last: 3 },
@@ -254,8 +254,8 @@ fn what_is_wrong_with_maps_and_sets() {
             "false sets for absent keys: 7.5 were allowed, and there are 5 sets in all",
         ),
         (
-            FalseSets { absent: 0.01, present: 0.1 },
-            "no table of at most 2^48 bits has 0.01 false sets for absent keys and 0.1 for present ones",
+            FalseSets { false_sets: 0.01, member_false_sets: 0.1 },
+            "no table of at most 2^48 bits has 0.01 false sets for unlisted keys and 0.1 for members",
         ),
         (BitsPerPair { given: 0.01 }, "no table fits into 0.01 bits per pair"),
         (

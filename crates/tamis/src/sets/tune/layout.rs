@@ -77,8 +77,8 @@ impl Layout {
             Body::Cuckoo { .. } => 1.0 - free,
         };
         let reported = |g: &Chance| power(g.shared + (1.0 - g.shared) * column(g.columns), r);
-        let present = self.groups.iter().map(|g| g.keys * g.others * reported(g)).sum();
-        (f64::from(self.rows.sets) * power(column(0.0), r), present)
+        let member_false_sets = self.groups.iter().map(|g| g.keys * g.others * reported(g)).sum();
+        (f64::from(self.rows.sets) * power(column(0.0), r), member_false_sets)
     }
 
     pub(super) fn room(&self, bits: u32) -> u64 {

@@ -31,8 +31,8 @@ const MIN_BITS: f64 = 512.0;
 struct Candidate {
     shape: Shape,
     bits: f64,
-    absent: f64,
-    present: f64,
+    false_sets: f64,
+    member_false_sets: f64,
     cost: f64,
 }
 
@@ -55,12 +55,14 @@ pub(super) fn search(kind: Sketch, sizes: &SetSizes, goal: TuneGoal, options: &O
     let field = Field { kind, sets: sizes.sets, keys: sizes.keys() as f64, groups: &groups, options };
     let found = match goal {
         _ if groups.is_empty() => Some(expect(&all, sizes.sets, &field.smallest())),
-        TuneGoal::Targets { absent, present } => field.reach(&all, absent, present),
+        TuneGoal::Targets { false_sets, member_false_sets } => field.reach(&all, false_sets, member_false_sets),
         TuneGoal::BitsPerPair(bits) => field.spend(sizes, &all, bits),
     };
     let Some(mut found) = found else {
         return Err(match goal {
-            TuneGoal::Targets { absent, present } => BuildError::FalseSets { absent, present },
+            TuneGoal::Targets { false_sets, member_false_sets } => {
+                BuildError::FalseSets { false_sets, member_false_sets }
+            }
             TuneGoal::BitsPerPair(given) => BuildError::BitsPerPair { given },
         });
     };
@@ -193,14 +195,14 @@ impl Field<'_> {
     }
 
     /// The fewest bits for two promises.
-    fn reach(&self, all: &[Group], absent: f64, present: f64) -> Option<Tuned> {
+    fn reach(&self, all: &[Group], false_sets: f64, member_false_sets: f64) -> Option<Tuned> {
         let filters = self.filters(true, 1..=32);
         let mut candidates: Vec<Candidate> = Vec::new();
         let mut fewest = f64::INFINITY;
-        for layout in self.layouts(present) {
-            let Some(most) = layout.column(present * self.keys) else { continue };
+        for layout in self.layouts(member_false_sets) {
+            let Some(most) = layout.column(member_false_sets * self.keys) else { continue };
             for &(existence, filter) in &filters {
-                let strangers = absent / (f64::from(self.sets) * existence.unwrap_or(1.0));
+                let strangers = false_sets / (f64::from(self.sets) * existence.unwrap_or(1.0));
                 let root = exp2(log2(strangers.min(1.0)) / f64::from(layout.rows.repetitions));
                 let rate = most.min(root);
                 for body in self.bodies(&layout, rate) {
@@ -221,7 +223,7 @@ impl Field<'_> {
         // The solved sizes are good to a percent or so: of the cheapest few, the first that stays as small when it is sized exactly.
         let mut best: Option<Tuned> = None;
         for candidate in candidates.iter().take(8) {
-            let Some(found) = self.fit(&candidate.shape, absent, present) else { continue };
+            let Some(found) = self.fit(&candidate.shape, false_sets, member_false_sets) else { continue };
             if best.is_none_or(|b| found.bits < b.bits) {
                 best = Some(found);
             }
@@ -234,7 +236,7 @@ impl Field<'_> {
         let mut shape = best?.shape;
         for _ in 0..40 {
             let found = expect(all, self.sets, &shape);
-            if found.absent <= absent && found.present <= present {
+            if found.false_sets <= false_sets && found.member_false_sets <= member_false_sets {
                 return Some(found);
             }
             let size = shape.body.table();
@@ -289,16 +291,22 @@ impl Field<'_> {
             None => known,
         };
         let bits = table + counters + filter + layout.side;
-        Candidate { shape: Shape { body, existence, heavy: layout.heavy }, bits, absent: 0.0, present: 0.0, cost }
+        Candidate {
+            shape: Shape { body, existence, heavy: layout.heavy },
+            bits,
+            false_sets: 0.0,
+            member_false_sets: 0.0,
+            cost,
+        }
     }
 
     /// The smallest body of a shape that keeps both promises by the exact prediction.
-    fn fit(&self, shape: &Shape, absent: f64, present: f64) -> Option<Tuned> {
-        let strangers = absent / shape.existence.unwrap_or(1.0);
+    fn fit(&self, shape: &Shape, false_sets: f64, member_false_sets: f64) -> Option<Tuned> {
+        let strangers = false_sets / shape.existence.unwrap_or(1.0);
         let enough = |size: u64| {
             let body = resize(shape.body, size);
             let filled = Filled::new(&body, self.sets, shape.heavy, self.groups);
-            filled.false_sets(0.0) <= strangers && filled.present(self.groups) <= present
+            filled.false_sets(0.0) <= strangers && filled.present(self.groups) <= member_false_sets
         };
         let columns = shape.body.rows(self.sets).columns();
         let (size, least, most) = match shape.body {
@@ -338,12 +346,13 @@ impl Field<'_> {
                 let left = (space - filter - layout.side) / f64::from(layout.rows.repetitions);
                 let mut ready = None;
                 for body in self.bodies_within(&layout, left, cell, existence.is_some()) {
-                    let (absent, present) = layout.false_sets(&body, &mut ready);
-                    let rate =
-                        exp2(log2((absent / f64::from(self.sets)).max(1e-300)) / f64::from(layout.rows.repetitions));
+                    let (false_sets, member_false_sets) = layout.false_sets(&body, &mut ready);
+                    let rate = exp2(
+                        log2((false_sets / f64::from(self.sets)).max(1e-300)) / f64::from(layout.rows.repetitions),
+                    );
                     let mut candidate = self.candidate(&layout, body, existence, filter, rate);
-                    candidate.absent = absent * existence.unwrap_or(1.0);
-                    candidate.present = present / self.keys;
+                    candidate.false_sets = false_sets * existence.unwrap_or(1.0);
+                    candidate.member_false_sets = member_false_sets / self.keys;
                     candidates.push(candidate);
                 }
             }
@@ -357,16 +366,18 @@ impl Field<'_> {
                 && repetitions >= 3
         });
         let theirs = theirs.map(|shape| expect(all, self.sets, &shape));
-        let worse = |absent: f64, present: f64| theirs.is_some_and(|t| absent > t.absent || present > t.present);
-        candidates.retain(|c| !worse(c.absent, c.present));
+        let worse = |false_sets: f64, member_false_sets: f64| {
+            theirs.is_some_and(|t| false_sets > t.false_sets || member_false_sets > t.member_false_sets)
+        };
+        candidates.retain(|c| !worse(c.false_sets, c.member_false_sets));
         let least = |values: &mut dyn Iterator<Item = f64>| values.fold(f64::INFINITY, f64::min);
-        let present = least(&mut candidates.iter().map(|c| c.present));
-        candidates.retain(|c| c.present <= present * RATE_SLACK + NO_FALSE_SETS);
-        let absent = least(&mut candidates.iter().map(|c| c.absent));
-        candidates.retain(|c| c.absent <= absent * RATE_SLACK + NO_FALSE_SETS);
-        cheapest_first(&mut candidates, |c| c.present);
+        let member_false_sets = least(&mut candidates.iter().map(|c| c.member_false_sets));
+        candidates.retain(|c| c.member_false_sets <= member_false_sets * RATE_SLACK + NO_FALSE_SETS);
+        let false_sets = least(&mut candidates.iter().map(|c| c.false_sets));
+        candidates.retain(|c| c.false_sets <= false_sets * RATE_SLACK + NO_FALSE_SETS);
+        cheapest_first(&mut candidates, |c| c.member_false_sets);
         let exact = candidates.iter().take(3).map(|c| expect(all, self.sets, &c.shape));
-        exact.into_iter().find(|t| !worse(t.absent, t.present)).or(theirs)
+        exact.into_iter().find(|t| !worse(t.false_sets, t.member_false_sets)).or(theirs)
     }
 
     /// Bodies of a layout whose tables have at most so many bits each, counters included. With `few`, the best numbers of hashes alone.

@@ -48,10 +48,14 @@ fn examples() -> Vec<(&'static str, SetSizes)> {
 fn promises_are_kept() {
     for (name, sizes) in examples() {
         for kind in [Sketch::Bloom, Sketch::Cuckoo] {
-            for (absent, present) in [(0.01, 0.1), (0.01, 0.01), (0.5, 0.9), (1e-4, 0.05)] {
-                let found = tune(kind, &sizes, TuneGoal::Targets { absent, present }, &Options::default());
-                let found = found.unwrap_or_else(|e| panic!("{name} {kind:?} {absent} {present}: {e}"));
-                assert!(found.absent <= absent && found.present <= present, "{name} {kind:?}: {found:?}");
+            for (false_sets, member_false_sets) in [(0.01, 0.1), (0.01, 0.01), (0.5, 0.9), (1e-4, 0.05)] {
+                let found =
+                    tune(kind, &sizes, TuneGoal::Targets { false_sets, member_false_sets }, &Options::default());
+                let found = found.unwrap_or_else(|e| panic!("{name} {kind:?} {false_sets} {member_false_sets}: {e}"));
+                assert!(
+                    found.false_sets <= false_sets && found.member_false_sets <= member_false_sets,
+                    "{name} {kind:?}: {found:?}"
+                );
                 assert_eq!(found, predict(&sizes, &found.shape));
             }
         }
@@ -70,8 +74,8 @@ fn never_worse_than_the_paper() {
             let theirs = predict(&sizes, &paper(&sizes, bits));
             assert!(found.bits <= (bits * sizes.pairs() as f64).max(512.0), "{name} {bits}: {found:?}");
             if theirs.bits <= (bits * sizes.pairs() as f64).max(512.0) {
-                assert!(found.absent <= theirs.absent, "{name} {bits}: {found:?}, {theirs:?}");
-                assert!(found.present <= theirs.present, "{name} {bits}: {found:?}, {theirs:?}");
+                assert!(found.false_sets <= theirs.false_sets, "{name} {bits}: {found:?}, {theirs:?}");
+                assert!(found.member_false_sets <= theirs.member_false_sets, "{name} {bits}: {found:?}, {theirs:?}");
             }
         }
     }
@@ -91,7 +95,10 @@ fn a_space_is_used_and_not_exceeded() {
                     assert!(existence.is_none_or(|wanted| wanted == filter), "{name}: {found:?}");
                     let more = tune(kind, &sizes, TuneGoal::BitsPerPair(2.0 * bits), &options).unwrap();
                     // Fewer false sets than a fiftieth are none.
-                    assert!(more.present <= found.present * 1.05 + 0.02, "{name}: {more:?} {found:?}");
+                    assert!(
+                        more.member_false_sets <= found.member_false_sets * 1.05 + 0.02,
+                        "{name}: {more:?} {found:?}"
+                    );
                 }
             }
         }
@@ -105,7 +112,7 @@ fn a_space_is_used_and_not_exceeded() {
 
 #[test]
 fn options_are_followed() {
-    let (sizes, goal) = (countries(), TuneGoal::Targets { absent: 0.01, present: 0.1 });
+    let (sizes, goal) = (countries(), TuneGoal::Targets { false_sets: 0.01, member_false_sets: 0.1 });
     let with = |options: Options| tune(Sketch::Bloom, &sizes, goal, &options).unwrap();
     let free = with(Options::default());
     for existence in [true, false] {
@@ -131,8 +138,12 @@ fn wishes_that_are_none() {
     let default = Options::default();
     for kind in [Sketch::Bloom, Sketch::Cuckoo] {
         for bad in [0.0, -1.0, f64::NAN, f64::INFINITY, 224.0] {
-            assert!(tune(kind, &sizes, TuneGoal::Targets { absent: bad, present: 0.1 }, &default).is_err());
-            assert!(tune(kind, &sizes, TuneGoal::Targets { absent: 0.1, present: bad }, &default).is_err());
+            assert!(
+                tune(kind, &sizes, TuneGoal::Targets { false_sets: bad, member_false_sets: 0.1 }, &default).is_err()
+            );
+            assert!(
+                tune(kind, &sizes, TuneGoal::Targets { false_sets: 0.1, member_false_sets: bad }, &default).is_err()
+            );
         }
         for bad in [0.0, -1.0, f64::NAN, f64::INFINITY] {
             assert!(tune(kind, &sizes, TuneGoal::BitsPerPair(bad), &default).is_err());
@@ -142,13 +153,15 @@ fn wishes_that_are_none() {
             assert!(tune(kind, &wrong, TuneGoal::BitsPerPair(10.0), &default).is_err());
         }
         let huge = SetSizes { sets: 7, multiplicities: vec![(1, u64::MAX), (7, u64::MAX)] };
-        assert!(tune(kind, &huge, TuneGoal::Targets { absent: 0.01, present: 0.1 }, &default).is_err());
+        assert!(tune(kind, &huge, TuneGoal::Targets { false_sets: 0.01, member_false_sets: 0.1 }, &default).is_err());
         for sets in [0, 1, 65, 100_000] {
             for multiplicities in [vec![], if sets > 0 { vec![(1, 0)] } else { vec![] }] {
                 let empty = SetSizes { sets, multiplicities };
-                for goal in [TuneGoal::Targets { absent: 0.01, present: 0.1 }, TuneGoal::BitsPerPair(10.0)] {
+                for goal in
+                    [TuneGoal::Targets { false_sets: 0.01, member_false_sets: 0.1 }, TuneGoal::BitsPerPair(10.0)]
+                {
                     let found = tune(kind, &empty, goal, &default).unwrap();
-                    assert_eq!((found.absent, found.present), (0.0, 0.0));
+                    assert_eq!((found.false_sets, found.member_false_sets), (0.0, 0.0));
                     assert!(found.bits > 0.0);
                 }
             }
@@ -164,9 +177,14 @@ fn small_sizes() {
             for v in [1, sets / 2, sets] {
                 let sizes = SetSizes { sets, multiplicities: vec![(v.max(1), keys)] };
                 for kind in [Sketch::Bloom, Sketch::Cuckoo] {
-                    let (absent, present) = (0.01, 0.1);
-                    let found = tune(kind, &sizes, TuneGoal::Targets { absent, present }, &Options::default()).unwrap();
-                    assert!(found.absent <= absent && found.present <= present, "{sizes:?} {found:?}");
+                    let (false_sets, member_false_sets) = (0.01, 0.1);
+                    let found =
+                        tune(kind, &sizes, TuneGoal::Targets { false_sets, member_false_sets }, &Options::default())
+                            .unwrap();
+                    assert!(
+                        found.false_sets <= false_sets && found.member_false_sets <= member_false_sets,
+                        "{sizes:?} {found:?}"
+                    );
                     let (words, columns) = (found.shape.body.size().0, found.shape.body.rows(sets).columns());
                     assert!(words >= f64::from(columns), "{sizes:?} {found:?}");
                 }
@@ -180,7 +198,7 @@ fn predictions_by_multiplicity_average_to_the_mean() {
     let sizes = rcv1();
     for shape in [paper(&sizes, 16.0), Shape { heavy: Some(8), ..paper(&sizes, 16.0) }] {
         let sum: f64 = sizes.multiplicities.iter().map(|&(v, keys)| present_at(&sizes, &shape, v) * keys as f64).sum();
-        let mean = predict(&sizes, &shape).present;
+        let mean = predict(&sizes, &shape).member_false_sets;
         assert!((sum / sizes.keys() as f64 / mean - 1.0).abs() < 1e-9);
         assert_eq!(present_at(&sizes, &shape, 9) == 0.0, shape.heavy.is_some());
     }
@@ -195,7 +213,7 @@ fn it_is_quick() {
     let wide =
         SetSizes { sets: 100_000, multiplicities: (1..=100_000).map(|v| (v, 1 + 1_000_000 / u64::from(v))).collect() };
     for kind in [Sketch::Bloom, Sketch::Cuckoo] {
-        for goal in [TuneGoal::Targets { absent: 0.01, present: 0.1 }, TuneGoal::BitsPerPair(16.3)] {
+        for goal in [TuneGoal::Targets { false_sets: 0.01, member_false_sets: 0.1 }, TuneGoal::BitsPerPair(16.3)] {
             for existence in [None, Some(true)] {
                 let start = std::time::Instant::now();
                 let found = tune(kind, &wide, goal, &Options { existence, ..Options::default() }).unwrap();

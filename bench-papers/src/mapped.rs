@@ -37,7 +37,7 @@ impl Pairs {
 
 /// What building gives.
 pub(crate) type Outcome = Result<Built, Box<dyn Error>>;
-type Build = Box<dyn Fn(&Pairs, usize) -> Outcome>;
+type FilterBuilder = Box<dyn Fn(&Pairs, usize) -> Outcome>;
 
 /// A structure that takes part.
 pub(crate) struct Mapped {
@@ -45,7 +45,7 @@ pub(crate) struct Mapped {
     pub(crate) name: String,
     /// Whether builds can use several threads.
     threads: bool,
-    build: Build,
+    build: FilterBuilder,
 }
 
 impl Mapped {

@@ -15,7 +15,7 @@ use std::rc::Rc;
 /// What building gives.
 pub type Outcome = Result<Built, Box<dyn Error>>;
 
-type Build = Box<dyn Fn(&[u64], usize) -> Outcome>;
+type FilterBuilder = Box<dyn Fn(&[u64], usize) -> Outcome>;
 type Prepared = Box<dyn Fn(usize) -> Outcome>;
 type Prepare = Box<dyn Fn(&[u64]) -> Prepared>;
 
@@ -32,7 +32,7 @@ pub struct Candidate {
 
 /// How a candidate is built: at once, or in two steps of which only the second is timed.
 enum Maker {
-    Whole(Build),
+    Whole(FilterBuilder),
     Prepared(Prepare),
 }
 

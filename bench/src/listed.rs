@@ -32,7 +32,7 @@ impl Made {
 
 type Outcome = Result<Made, Box<dyn Error>>;
 type Ready<'a> = Box<dyn Fn(usize) -> Outcome + 'a>;
-type Build = Box<dyn Fn(&[u64], &[u64], usize) -> Outcome>;
+type FilterBuilder = Box<dyn Fn(&[u64], &[u64], usize) -> Outcome>;
 type Prepare = Box<dyn Fn(&[u64], &[u64]) -> Ready<'static>>;
 
 /// A structure that takes part.
@@ -50,7 +50,7 @@ pub struct Listed {
 
 /// How a structure is built: at once, or in two steps of which only the second is timed.
 enum Maker {
-    Whole(Build),
+    Whole(FilterBuilder),
     Prepared(Prepare),
 }
 

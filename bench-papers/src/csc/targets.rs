@@ -79,7 +79,7 @@ impl Targets {
             columns: ["what", "wanted", "measured", "met", "how"].map(String::from).to_vec(),
             rows: self.0.iter().map(cells).collect(),
             note: "ns are medians over rounds in which all compared indexes take turns; processor time, the same keys for \
-                   all. Build: wall time of all threads."
+                   all. FilterBuilder: wall time of all threads."
                 .into(),
         }
     }
@@ -241,7 +241,7 @@ fn countries(targets: &mut Targets, load: &Load, options: &Options) -> Result<()
     let at = "Countries:";
     let (frozen, report) = ours::sets::build(load, multiset::stream().kind(Kind::Frozen).false_sets(0.01))?;
     let per_pair = |index: &ours::sets::Ours| index.file_bits() as f64 / load.pairs() as f64;
-    let how = format!("{} different lists; {}", report.colours.unwrap_or(0), frozen.parts(load.pairs()));
+    let how = format!("{} different lists; {}", report.set_lists.unwrap_or(0), frozen.parts(load.pairs()));
     targets.add(format!("{at} frozen, bits a pair"), Any, per_pair(&frozen), how);
     let mut sketches = Vec::new();
     for present in [0.01, 0.1] {
@@ -289,7 +289,7 @@ fn genomes(targets: &mut Targets, load: &Load, options: &Options) -> Result<(), 
     let (built, time) = measure::wall(|| ours::sets::build(load, how));
     let (frozen, report) = built?;
     let bits = frozen.file_bits() as f64 / load.keys.len() as f64;
-    let (lists, parts) = (report.colours.unwrap_or(0), frozen.parts(load.keys.len()));
+    let (lists, parts) = (report.set_lists.unwrap_or(0), frozen.parts(load.keys.len()));
     let how = format!("{} words, {} pairs, {lists} lists; {parts}", load.keys.len(), load.pairs());
     targets.add(format!("{at} frozen, strangers 2^-8, bits a distinct word"), AtMost(12.0), bits, how);
     targets.add(format!("{at} frozen, build in s"), Any, time.as_secs_f64(), "");

@@ -12,7 +12,7 @@ use super::built;
 use crate::listed::{Listed, Made};
 
 /// A build on both lists.
-type Both<'a> = tamis::Build<&'a [u64], &'a [u64]>;
+type Both<'a> = tamis::FilterBuilder<&'a [u64], &'a [u64]>;
 /// What a row asks of it.
 type Shape = for<'a> fn(Both<'a>) -> Both<'a>;
 

@@ -131,11 +131,11 @@ fn layers(filter: &Filter) -> Vec<Value> {
 fn groups(filter: &Filter) -> Option<Vec<Value>> {
     let group = |group: tamis::Group| {
         serde_json::json!({
-            "labels": group.labels,
+            "partitions": group.partitions,
             "keys": group.keys,
-            "excluded": group.negatives,
+            "excluded": group.excluded,
             "shards": group.shards,
-            "fpr": group.rate,
+            "fpr": group.fpr,
         })
     };
     filter.is_partitioned().then(|| filter.groups().map(group).collect())
@@ -150,17 +150,17 @@ fn partitions(filter: &Filter) -> Option<u64> {
 fn partition_lines(filter: &Filter) -> String {
     let Some(labels) = partitions(filter) else { return String::new() };
     let groups: Vec<tamis::Group> = filter.groups().collect();
-    let mut out = format!("partitions  {} in {}\n", count(labels, "label"), count(groups.len() as u64, "group"));
+    let mut out = format!("partitions  {} in {}\n", grouped(labels), count(groups.len() as u64, "group"));
     for (i, group) in groups.iter().enumerate() {
-        let (labels, keys) = (count(group.labels, "label"), count(group.keys, "key"));
-        out += &format!("group {i:<5} {labels}, {keys}, {} excluded\n", grouped(group.negatives));
+        let (labels, keys) = (count(group.partitions, "partition"), count(group.keys, "key"));
+        out += &format!("group {i:<5} {labels}, {keys}, {} excluded\n", grouped(group.excluded));
     }
     out
 }
 
 /// Whether the number of excluded keys is an estimate: few are counted, and those that carry labels.
 fn is_estimate(filter: &Filter) -> bool {
-    filter.negatives() >= 1 << 14 && !filter.is_partitioned()
+    filter.excluded_len() >= 1 << 14 && !filter.is_partitioned()
 }
 
 /// A number, or an estimate of one with three digits that mean something.

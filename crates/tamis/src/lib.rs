@@ -71,9 +71,9 @@ pub use dynamic::{
 pub use error::{BuildError, ChangeError, Difference, Error, FormatError, Lack, QueryError, ValueError};
 #[cfg(feature = "build")]
 pub use filter::build::{
-    self, Build, Collector, Digests, Partitioned, Progress, Report, Sealed, build, build_digests, stream,
+    self, Collector, Digests, FilterBuilder, Partitioned, Progress, Report, Sealed, build, build_digests, stream,
 };
-pub use filter::query::{self, Filter, Group, Layer};
+pub use filter::query::{self, Filter, Group, LayerInfo};
 pub use filter::steps::{self, Role};
 #[cfg(feature = "build")]
 pub use gather as shard;

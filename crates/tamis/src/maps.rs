@@ -1,7 +1,7 @@
 //! keys and their values -> a few bits each -> the value of a key: static functions, compressed maps, sequences.
 //!
 //! A map holds a value for every key and not the keys themselves. Asked for a key that it was not built from it returns any
-//! value, or none by chance, unless fingerprints tell strangers apart ([`Build::fingerprint`]).
+//! value, or none by chance, unless fingerprints tell strangers apart ([`MapBuilder::fingerprint`]).
 //!
 //! ```
 //! let colours = [("ann", "red"), ("bob", "blue"), ("eve", "red")];
@@ -37,9 +37,9 @@ mod tree;
 mod value;
 
 #[cfg(feature = "build")]
-pub use build::{Build, Collector, Kind, Report, map, stream};
-pub use query::{Layer, Map};
+pub use build::{Collector, Kind, MapBuilder, Report, map, stream};
+pub use query::{LayerInfo, Map};
 pub use sequence::Sequence;
 #[cfg(feature = "build")]
-pub use sequence::{SequenceBuild, sequence};
+pub use sequence::{SequenceBuilder, sequence};
 pub use value::{ToValue, Value};

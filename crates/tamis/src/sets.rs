@@ -41,7 +41,7 @@ pub mod tune;
 pub(crate) mod words;
 
 #[cfg(feature = "build")]
-pub use build::{Build, Collector, Kind, Report, sets, stream};
+pub use build::{Collector, Kind, Report, SetsBuilder, sets, stream};
 #[cfg(feature = "build")]
 pub use editor::{Added, Editor};
 pub use index::{MAX_KMER, MAX_NAME, MAX_SETS, check_name};

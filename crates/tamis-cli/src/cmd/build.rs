@@ -19,7 +19,7 @@ use crate::Outcome;
 use crate::interrupt::Interrupt;
 use crate::mapped::{self, VerifyArgs};
 
-/// Build a filter from keys.
+/// FilterBuilder a filter from keys.
 ///
 /// Keys stand one per line, or in a column of a table (.csv, .tsv, .jsonl, .parquet); gzip, zstd and xz are recognised by
 /// their content. Blank lines are no keys, and equal keys count once. A line, or a record of a table, has 16 MiB at most. No
@@ -151,8 +151,8 @@ fn as_text(args: &BuildArgs, output: &Output, inputs: &Inputs, built: &Built) ->
     let _ = writeln!(out, "keys        {keys}, {duplicates} duplicates dropped{}", blank(&inputs.keys));
     if let Some(counts) = &inputs.excluded {
         // As `inspect` will say it, where the file says it.
-        let (count, estimate) = match filter.as_ref().filter(|filter| filter.negatives() > 0) {
-            Some(filter) => (filter.negatives(), is_estimate(filter)),
+        let (count, estimate) = match filter.as_ref().filter(|filter| filter.excluded_len() > 0) {
+            Some(filter) => (filter.excluded_len(), is_estimate(filter)),
             None => (stats.negatives, stats.estimated),
         };
         let mut numbers = approx(count, estimate);

@@ -46,7 +46,7 @@ pub(crate) struct BuildArgs {
     /// Share of negative queries outside the workload [default: estimated]
     #[arg(long, value_name = "P", requires = "workload", value_parser = share, allow_negative_numbers = true)]
     unlisted_share: Option<f64>,
-    /// Build the smallest filter that is right for all members and excluded keys; unlisted keys get arbitrary answers. Needs
+    /// FilterBuilder the smallest filter that is right for all members and excluded keys; unlisted keys get arbitrary answers. Needs
     /// --exclude or --workload
     #[arg(long, conflicts_with = "bits_per_key")]
     pub(super) exact: bool,

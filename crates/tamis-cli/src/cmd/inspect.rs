@@ -38,7 +38,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
             "file": args.filter.display().to_string(),
             "version": tamis::format::VERSION,
             "keys": filter.len(),
-            "excluded": filter.negatives(),
+            "excluded": filter.excluded_len(),
             "key_type": filter.key_type().to_string(),
             "hash": if hasher.is_secret() { "siphash-2-4-128" } else { "xxh3-128" },
             "seed": seed,
@@ -57,8 +57,8 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     let mut out = String::new();
     let _ = writeln!(out, "file        {}, format version {}", args.filter.display(), tamis::format::VERSION);
     let _ = writeln!(out, "keys        {} ({})", grouped(filter.len()), filter.key_type());
-    if filter.negatives() > 0 {
-        let _ = writeln!(out, "excluded    {}", approx(filter.negatives(), is_estimate(&filter)));
+    if filter.excluded_len() > 0 {
+        let _ = writeln!(out, "excluded    {}", approx(filter.excluded_len(), is_estimate(&filter)));
     }
     let _ = match seed {
         Some(seed) => writeln!(out, "hash        XXH3-128, seed {seed}"),

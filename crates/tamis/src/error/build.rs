@@ -51,7 +51,7 @@ enum BuildError {
     MixedKeyTypes => "some keys are integers and some are bytes; a filter holds one kind";
     /// The temporary files would grow past the limit of the caller, in bytes.
     DiskLimit { limit: u64 } => "temporary files would exceed the disk limit of {limit} bytes";
-    /// The flag that the caller gave to [`cancel`](crate::Build::cancel) became true.
+    /// The flag that the caller gave to [`cancel`](crate::FilterBuilder::cancel) became true.
     Cancelled => "cancelled";
     /// Reading keys back or writing temporary or result files failed.
     Io(error: io::Error) => "{error}";

@@ -47,11 +47,11 @@ pub(crate) use {collect::same_key_type, shard::build_steps};
 /// assert!(filter.contains("ads.example")?);
 /// # Ok::<(), tamis::Error>(())
 /// ```
-pub fn build<I>(keys: I) -> Build<I>
+pub fn build<I>(keys: I) -> FilterBuilder<I>
 where
     I: IntoIterator<Item: Key>,
 {
-    Build { keys, negatives: std::iter::empty(), expected: std::iter::empty(), options: Options::default() }
+    FilterBuilder { keys, negatives: std::iter::empty(), expected: std::iter::empty(), options: Options::default() }
 }
 
 /// Starts a filter on keys that will be pushed one by one, from a source that may fail.
@@ -65,8 +65,8 @@ where
 /// assert_eq!(filter.len(), 3);
 /// # Ok::<(), tamis::Error>(())
 /// ```
-pub fn stream() -> Build<()> {
-    Build { keys: (), negatives: std::iter::empty(), expected: std::iter::empty(), options: Options::default() }
+pub fn stream() -> FilterBuilder<()> {
+    FilterBuilder { keys: (), negatives: std::iter::empty(), expected: std::iter::empty(), options: Options::default() }
 }
 
 /// Starts a filter on digests that `hasher` made of keys of this type, for an engine that hashes its keys once. Digests in
@@ -82,12 +82,12 @@ pub fn stream() -> Build<()> {
 /// assert!(filter.contains("bob")?);
 /// # Ok::<(), tamis::Error>(())
 /// ```
-pub fn build_digests(digests: impl Into<Arc<[Digest]>>, hasher: Hasher, key_type: KeyType) -> Build<Digests> {
+pub fn build_digests(digests: impl Into<Arc<[Digest]>>, hasher: Hasher, key_type: KeyType) -> FilterBuilder<Digests> {
     let keys = Digests { digests: digests.into(), excluded: None };
     let common = Common { hasher, ..Common::default() };
     let key_type = if hasher.is_foreign() { KeyType::Digest } else { key_type };
     let options = Options { key_type: Some(key_type), common, ..Options::default() };
-    Build { keys, negatives: std::iter::empty(), expected: std::iter::empty(), options }
+    FilterBuilder { keys, negatives: std::iter::empty(), expected: std::iter::empty(), options }
 }
 
 /// Keys that are hashed already: see [`build_digests`].
@@ -101,14 +101,14 @@ brief_debug!(Digests, it => keys: it.digests.len(), excluded: it.excluded.as_ref
 /// A filter to be: what is wanted of it, and how it may be made. `N` are the keys to exclude and `Q` the queries to expect,
 /// none at first.
 #[must_use = "nothing is built before `finish`"]
-pub struct Build<I, N = std::iter::Empty<u64>, Q = std::iter::Empty<(u64, f64)>> {
+pub struct FilterBuilder<I, N = std::iter::Empty<u64>, Q = std::iter::Empty<(u64, f64)>> {
     keys: I,
     negatives: N,
     expected: Q,
     options: Options,
 }
 
-brief_debug!(Build<I, N, Q>, it => options: it.options);
+brief_debug!(FilterBuilder<I, N, Q>, it => options: it.options);
 
 #[derive(Clone)]
 pub(crate) struct Options {
@@ -223,7 +223,7 @@ impl Options {
     }
 }
 
-impl<I, N, Q> Build<I, N, Q> {
+impl<I, N, Q> FilterBuilder<I, N, Q> {
     set! {
         /// Lets at most this share of strangers through. The default is 0.01.
         fpr(p: f64) => options.goals.fpr = Some(p);
@@ -244,7 +244,7 @@ impl<I, N, Q> Build<I, N, Q> {
         exact() => options.goals.exact = true;
 
         /// Of the excluded keys at most this share may match; other keys than the listed ones do not matter. Between
-        /// [`exact`](Build::exact) and a filter that knows nothing of them: smaller than both. An excluded key that is listed
+        /// [`exact`](FilterBuilder::exact) and a filter that knows nothing of them: smaller than both. An excluded key that is listed
         /// several times counts as often, and those with large counts match last.
         ///
         /// ```
@@ -258,8 +258,8 @@ impl<I, N, Q> Build<I, N, Q> {
         excluded_fpr(p: f64) => options.goals.excluded_fpr = Some(p);
 
         /// The steered columns of [`Kind::Steered`], chosen by hand: how many rows each has beyond one per key, as a share of the
-        /// keys, between 1/32 and 4. At most eight. With [`first_bits`](Build::first_bits) plain bits come before them; an exact
-        /// bit comes after them unless the goal is [`excluded_fpr`](Build::excluded_fpr).
+        /// keys, between 1/32 and 4. At most eight. With [`first_bits`](FilterBuilder::first_bits) plain bits come before them; an exact
+        /// bit comes after them unless the goal is [`excluded_fpr`](FilterBuilder::excluded_fpr).
         ///
         /// ```
         /// let filter = tamis::build(0..5000u64).exclude(5000..20_000).kind(tamis::Kind::Steered).steered_columns(&[0.25]).exact().finish()?;
@@ -269,10 +269,10 @@ impl<I, N, Q> Build<I, N, Q> {
         /// ```
         steered_columns(slacks: &[f64]) => options.columns = Some(slacks.to_vec());
 
-        /// Lets at most a share `p` of the negative queries of the [`workload`](Build::workload) match; [`fpr`](Build::fpr) is
+        /// Lets at most a share `p` of the negative queries of the [`workload`](FilterBuilder::workload) match; [`fpr`](FilterBuilder::fpr) is
         /// then the ceiling for unlisted keys, and 1 lifts it. The default of both is the other one.
         ///
-        /// With [`bits_per_key`](Build::bits_per_key) as the goal, the ceiling is by default 1.42 times (half a bit) the rate of a plain
+        /// With [`bits_per_key`](FilterBuilder::bits_per_key) as the goal, the ceiling is by default 1.42 times (half a bit) the rate of a plain
         /// filter of the same kind and budget. A workload may show too few unlisted keys, or none.
         ///
         /// ```
@@ -334,7 +334,7 @@ impl<I, N, Q> Build<I, N, Q> {
     common!(options.common);
 }
 
-impl<I, Q> Build<I, std::iter::Empty<u64>, Q> {
+impl<I, Q> FilterBuilder<I, std::iter::Empty<u64>, Q> {
     /// Keys that must never match, whatever the goal for strangers: of the same kind as the keys, any number of them. Nearly
     /// all are let go at once, and `build` holds the few that are hard to tell from the keys: for [`Kind::Steered`], which is
     /// the default, and [`Kind::Chained`], unless the goal is a budget of bits or a share of them, or [`OnConflict::Drop`] is
@@ -347,20 +347,20 @@ impl<I, Q> Build<I, std::iter::Empty<u64>, Q> {
     /// assert!(!filter.contains("news.example")?);
     /// # Ok::<(), tamis::Error>(())
     /// ```
-    pub fn exclude<N: IntoIterator<Item: Key>>(self, negatives: N) -> Build<I, N, Q> {
-        let Build { keys, expected, options, .. } = self;
-        Build { keys, negatives, expected, options: Options { places: true, ..options } }
+    pub fn exclude<N: IntoIterator<Item: Key>>(self, negatives: N) -> FilterBuilder<I, N, Q> {
+        let FilterBuilder { keys, expected, options, .. } = self;
+        FilterBuilder { keys, negatives, expected, options: Options { places: true, ..options } }
     }
 }
 
-impl<I, N> Build<I, N> {
+impl<I, N> FilterBuilder<I, N> {
     /// The queries to come, each with how often it is asked, or a sample of them: of the same kind as the keys, in any order; the
     /// weights of equal ones add up, and those that are keys are dropped. The planner then chooses the structure, and which of them it
-    /// shall know, by what happens on these queries: [`workload_fpr`](Build::workload_fpr) is the share of
-    /// *expected* negative queries that may match, and [`bits_per_key`](Build::bits_per_key) asks for the smallest such share.
-    /// [`fpr`](Build::fpr) is the ceiling for unlisted keys. [`Report::workload`] says what came of it.
+    /// shall know, by what happens on these queries: [`workload_fpr`](FilterBuilder::workload_fpr) is the share of
+    /// *expected* negative queries that may match, and [`bits_per_key`](FilterBuilder::bits_per_key) asks for the smallest such share.
+    /// [`fpr`](FilterBuilder::fpr) is the ceiling for unlisted keys. [`Report::workload`] says what came of it.
     ///
-    /// Weights are counts: a value that was asked for once stands for others that were not seen yet ([`unlisted_share`](Build::unlisted_share)).
+    /// Weights are counts: a value that was asked for once stands for others that were not seen yet ([`unlisted_share`](FilterBuilder::unlisted_share)).
     ///
     /// ```
     /// let popular = (1000..2000u64).map(|site| (site, 1e6 / (site - 999) as f64));
@@ -369,13 +369,13 @@ impl<I, N> Build<I, N> {
     /// assert_eq!(filter.contains(1000u64), Ok(false)); // the most popular of them all
     /// # Ok::<(), tamis::Error>(())
     /// ```
-    pub fn workload<K: Key, Q: IntoIterator<Item = (K, f64)>>(self, queries: Q) -> Build<I, N, Q> {
-        let Build { keys, negatives, options, .. } = self;
-        Build { keys, negatives, expected: queries, options: Options { expecting: true, ..options } }
+    pub fn workload<K: Key, Q: IntoIterator<Item = (K, f64)>>(self, queries: Q) -> FilterBuilder<I, N, Q> {
+        let FilterBuilder { keys, negatives, options, .. } = self;
+        FilterBuilder { keys, negatives, expected: queries, options: Options { expecting: true, ..options } }
     }
 }
 
-impl Build<()> {
+impl FilterBuilder<()> {
     set! {
         /// [`Collector::exclude`] will be called: keys keep their places in the input, so that a conflict can show them.
         with_excluded() => options.places = true;
@@ -395,7 +395,7 @@ impl Build<()> {
     }
 }
 
-impl<I, N, K, Q> Build<I, N, Q>
+impl<I, N, K, Q> FilterBuilder<I, N, Q>
 where
     I: IntoIterator<Item: Key>,
     N: IntoIterator<Item: Key>,
@@ -452,8 +452,8 @@ where
     }
 }
 
-impl Build<Digests> {
-    /// Digests that must never match, made with the same hasher as the keys: see [`Build::exclude`].
+impl FilterBuilder<Digests> {
+    /// Digests that must never match, made with the same hasher as the keys: see [`FilterBuilder::exclude`].
     pub fn exclude_digests(mut self, digests: impl Into<Arc<[Digest]>>) -> Self {
         self.keys.excluded = Some(digests.into());
         self
@@ -464,13 +464,13 @@ impl Build<Digests> {
         self.sealed()?.finish()
     }
 
-    /// Builds the filter into a file: see [`Build::finish_to`].
+    /// Builds the filter into a file: see [`FilterBuilder::finish_to`].
     pub fn finish_to(self, path: impl AsRef<Path>) -> Result<Report, Error> {
         self.sealed()?.finish_to(path)
     }
 
     fn sealed(self) -> Result<Sealed, Error> {
-        let Build { keys: Digests { digests, excluded }, options, .. } = self;
+        let FilterBuilder { keys: Digests { digests, excluded }, options, .. } = self;
         options.check()?;
         Sealed::of_digests(digests, excluded, options.resolved())
     }

@@ -274,12 +274,12 @@ impl Filter {
         let partitions = self.partitions.as_deref();
         let sizes = partitions.map(|p| p.table.sizes(p.groups.len())).unwrap_or_default();
         let groups = partitions.map_or(&[][..], |partitions| &partitions.groups);
-        groups.iter().zip(sizes.into_iter().skip(1)).map(|(group, labels)| Group {
-            labels,
+        groups.iter().zip(sizes.into_iter().skip(1)).map(|(group, partitions)| Group {
+            partitions,
             keys: group.keys,
-            negatives: group.negatives,
+            excluded: group.negatives,
             shards: 1 << group.shard_bits,
-            rate: steps::rate(&group.steps),
+            fpr: steps::rate(&group.steps),
         })
     }
 
@@ -290,7 +290,7 @@ impl Filter {
 
     /// About how many keys the filter was told to exclude: exact up to 16,384, then an estimate with a
     /// standard deviation of 0.8 %. Always exact if keys carry labels.
-    pub fn negatives(&self) -> u64 {
+    pub fn excluded_len(&self) -> u64 {
         self.header.negatives
     }
 
@@ -344,12 +344,12 @@ impl Filter {
     }
 
     /// What is in it, step by step; if keys carry labels, group by group.
-    pub fn layers(&self) -> impl Iterator<Item = Layer> + '_ {
+    pub fn layers(&self) -> impl Iterator<Item = LayerInfo> + '_ {
         let groups = self.partitions.iter().flat_map(|partitions| partitions.groups.iter().enumerate());
         let groups = groups.map(|(number, group)| (Some(number), &group.steps, group.shard_bits));
         let lists = groups.chain(std::iter::once((None, &self.steps, self.header.shard_bits)));
         lists.flat_map(|(group, steps, bits)| {
-            steps.iter().map(move |step| Layer {
+            steps.iter().map(move |step| LayerInfo {
                 group,
                 role: step.role,
                 structure: step.leaf.name(),
@@ -365,21 +365,21 @@ impl Filter {
 #[non_exhaustive]
 pub struct Group {
     /// How many labels it has.
-    pub labels: u64,
+    pub partitions: u64,
     /// Distinct keys, each with its label.
     pub keys: u64,
     /// Distinct excluded keys, each with its label.
-    pub negatives: u64,
+    pub excluded: u64,
     /// How many shards it has.
     pub shards: u64,
     /// The expected share of strangers that it lets through under its labels.
-    pub rate: f64,
+    pub fpr: f64,
 }
 
 /// One step of a filter, for a person to read.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Layer {
+pub struct LayerInfo {
     /// The group whose step it is, if keys carry labels.
     pub group: Option<usize>,
     /// What the step's answer means.

@@ -39,11 +39,11 @@ use crate::plan::{Effort, Layout, Structure};
 /// assert_eq!(map.get_bytes("bob")?, Some(&b"blue"[..]));
 /// # Ok::<(), tamis::Error>(())
 /// ```
-pub fn map<I, K: Key, V: ToValue>(pairs: I) -> Build<I>
+pub fn map<I, K: Key, V: ToValue>(pairs: I) -> MapBuilder<I>
 where
     I: IntoIterator<Item = (K, V)>,
 {
-    Build { pairs, options: Settings::default() }
+    MapBuilder { pairs, options: Settings::default() }
 }
 
 /// Starts a map of pairs that will be pushed one by one, from a source that may fail.
@@ -57,8 +57,8 @@ where
 /// assert_eq!(pairs.finish()?.len(), 2);
 /// # Ok::<(), tamis::Error>(())
 /// ```
-pub fn stream() -> Build<()> {
-    Build { pairs: (), options: Settings::default() }
+pub fn stream() -> MapBuilder<()> {
+    MapBuilder { pairs: (), options: Settings::default() }
 }
 
 /// How a map stores its values.
@@ -84,12 +84,12 @@ impl Kind {
 
 /// A map to be: what is wanted of it, and how it may be made.
 #[must_use = "nothing is built before `finish`"]
-pub struct Build<I> {
+pub struct MapBuilder<I> {
     pub(super) pairs: I,
     pub(super) options: Settings,
 }
 
-brief_debug!(Build<I>, it => kind: it.options.kind, options: it.options.common);
+brief_debug!(MapBuilder<I>, it => kind: it.options.kind, options: it.options.common);
 
 #[derive(Clone, Debug)]
 pub(super) struct Settings {
@@ -125,7 +125,7 @@ impl Alphabet {
     }
 }
 
-impl<I> Build<I> {
+impl<I> MapBuilder<I> {
     set! {
         /// How values are stored; the planner chooses unless told.
         kind(kind: Kind) => options.kind = kind;
@@ -176,14 +176,14 @@ impl<I> Build<I> {
     common!(options.common);
 }
 
-impl Build<()> {
+impl MapBuilder<()> {
     /// Opens the door for pairs.
     pub fn start(self) -> Collector {
         Collector::new(self.options, None)
     }
 }
 
-impl<I, K: Key, V: ToValue> Build<I>
+impl<I, K: Key, V: ToValue> MapBuilder<I>
 where
     I: IntoIterator<Item = (K, V)>,
 {
@@ -281,7 +281,7 @@ impl Collector {
         Ok((Map::open_unverified(bytes)?, report))
     }
 
-    /// Builds the map into a file: see [`Build::finish_to`].
+    /// Builds the map into a file: see [`MapBuilder::finish_to`].
     pub fn finish_to(self, path: impl AsRef<Path>) -> Result<Report, Error> {
         to_file(path.as_ref(), self.options.common.hasher, |out| self.write(out))
     }

@@ -235,10 +235,10 @@ impl Map {
     }
 
     /// What is in it, node by node, in the order of the tree.
-    pub fn layers(&self) -> impl Iterator<Item = Layer> + '_ {
+    pub fn layers(&self) -> impl Iterator<Item = LayerInfo> + '_ {
         let shards = 0..1usize << self.header.shard_bits;
         self.tree.parts().into_iter().flat_map(move |(node, depth, what, leaves)| {
-            let layer = |leaf: &crate::leaves::Leaf| Layer {
+            let layer = |leaf: &crate::leaves::Leaf| LayerInfo {
                 node,
                 depth,
                 purpose: what.clone(),
@@ -254,7 +254,7 @@ impl Map {
 /// One structure of a map, for a person to read.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Layer {
+pub struct LayerInfo {
     /// The node it belongs to; nothing for the filter in front.
     pub node: Option<usize>,
     /// How far below the root.

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use super::query::{Layer, Map};
+use super::query::{LayerInfo, Map};
 use super::value::Value;
 use crate::error::FormatError;
 use crate::format::{Budget, Form, from_bytes};
@@ -103,7 +103,7 @@ impl Sequence {
     }
 
     /// What is in it, node by node, in the order of the tree.
-    pub fn layers(&self) -> impl Iterator<Item = Layer> + '_ {
+    pub fn layers(&self) -> impl Iterator<Item = LayerInfo> + '_ {
         self.map.layers()
     }
 }
@@ -112,7 +112,7 @@ impl Sequence {
 const CHUNK: u64 = 1024;
 
 #[cfg(feature = "build")]
-pub use construction::{SequenceBuild, sequence};
+pub use construction::{SequenceBuilder, sequence};
 
 #[cfg(feature = "build")]
 mod construction {
@@ -125,7 +125,7 @@ mod construction {
     use crate::filter::options::common;
     use crate::format::Form;
     use crate::hash::KeyType;
-    use crate::maps::build::{Build, Collector, Kind, Report};
+    use crate::maps::build::{Collector, Kind, MapBuilder, Report};
     use crate::maps::{ToValue, map};
     use crate::plan::Layout;
 
@@ -137,40 +137,40 @@ mod construction {
     /// assert_eq!(sequence.get(7).unwrap().to_string(), "tue");
     /// # Ok::<(), tamis::Error>(())
     /// ```
-    pub fn sequence<I: IntoIterator<Item: ToValue>>(symbols: I) -> SequenceBuild<I> {
-        SequenceBuild { build: map(std::iter::empty::<(u64, u64)>()), symbols }
+    pub fn sequence<I: IntoIterator<Item: ToValue>>(symbols: I) -> SequenceBuilder<I> {
+        SequenceBuilder { build: map(std::iter::empty::<(u64, u64)>()), symbols }
     }
 
     /// A sequence to be.
     #[must_use = "nothing is built before `finish`"]
-    pub struct SequenceBuild<I> {
-        build: Build<std::iter::Empty<(u64, u64)>>,
+    pub struct SequenceBuilder<I> {
+        build: MapBuilder<std::iter::Empty<(u64, u64)>>,
         symbols: I,
     }
 
-    brief_debug!(SequenceBuild<I>, it => build: it.build);
+    brief_debug!(SequenceBuilder<I>, it => build: it.build);
 
-    impl<I: IntoIterator<Item: ToValue>> SequenceBuild<I> {
+    impl<I: IntoIterator<Item: ToValue>> SequenceBuilder<I> {
         /// How symbols are stored; the planner chooses unless told.
         pub fn kind(self, kind: Kind) -> Self {
-            SequenceBuild { build: self.build.kind(kind), ..self }
+            SequenceBuilder { build: self.build.kind(kind), ..self }
         }
 
         /// [`Layout::Local`] puts the stages of every exact node side by side ([Chained], Remark of Theorem 5.1).
         ///
         /// [Chained]: https://doi.org/10.48550/arXiv.2308.13649
         pub fn layout(self, layout: Layout) -> Self {
-            SequenceBuild { build: self.build.layout(layout), ..self }
+            SequenceBuilder { build: self.build.layout(layout), ..self }
         }
 
         /// Only these symbols may occur: any other is an error.
         pub fn alphabet<V: ToValue>(self, values: impl IntoIterator<Item = V>) -> Self {
-            SequenceBuild { build: self.build.alphabet(values), ..self }
+            SequenceBuilder { build: self.build.alphabet(values), ..self }
         }
 
         /// Symbols are numbers below 2^bits, and a larger one is an error.
         pub fn width(self, bits: u32) -> Self {
-            SequenceBuild { build: self.build.width(bits), ..self }
+            SequenceBuilder { build: self.build.width(bits), ..self }
         }
 
         common!(build.options.common);

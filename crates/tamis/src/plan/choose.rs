@@ -38,7 +38,7 @@ pub(crate) struct Expected<'a> {
 }
 
 /// With queries to expect and a budget of bits, unlisted keys match at most so many times as often as with a plain filter of the same kind and
-/// budget, unless [`fpr`](crate::Build::workload_fpr) says otherwise.
+/// budget, unless [`fpr`](crate::FilterBuilder::workload_fpr) says otherwise.
 ///
 /// It is half a bit, and in no paper: \[Stacked\] limits the rate of unlisted keys (EFPB) only where it is asked to, and a sample that shows none
 /// of them would then give them all away.

@@ -134,7 +134,7 @@ enum Kind for request {
         Traits::keys(Always).growing(true), leaf plain::quotient(request),
         "quotient" = Kind::Quotient;
 
-    /// A filter, columns whose free bits are chosen against the excluded keys, and one exact bit: see [`Build::columns`](crate::Build::columns).
+    /// A filter, columns whose free bits are chosen against the excluded keys, and one exact bit: see [`FilterBuilder::columns`](crate::FilterBuilder::columns).
     Steered:
         Traits::keys(NotFast).negatives(), recipe by_default(request),
         "steered" = Kind::Steered;
@@ -168,7 +168,7 @@ enum Kind for request {
         "naive" = Kind::Naive(Base::Ribbon),
         "naive-fuse" = Kind::Naive(Base::Fuse);
 
-    /// Filters in turn on keys and on queries to expect, which then pass seldom: see [`Build::workload`](crate::Build::workload). On
+    /// Filters in turn on keys and on queries to expect, which then pass seldom: see [`FilterBuilder::workload`](crate::FilterBuilder::workload). On
     /// Bloom, cuckoo and quotient filters it takes keys after it was built: [`Stacked`](crate::Stacked).
     Stacked(base: Base):
         Traits::keys(Always).on(base).growing(base.alone().traits().more_keys), recipe plain(base.alone(), request),

@@ -37,11 +37,11 @@ use crate::hash::{Digest, Hasher, Key, KeyType};
 /// assert_eq!(index.id("blue"), Some(1));
 /// # Ok::<(), tamis::Error>(())
 /// ```
-pub fn sets<I, K: Key, S: AsRef<str>>(pairs: I) -> Build<I>
+pub fn sets<I, K: Key, S: AsRef<str>>(pairs: I) -> SetsBuilder<I>
 where
     I: IntoIterator<Item = (K, S)>,
 {
-    Build { pairs, options: Settings::default() }
+    SetsBuilder { pairs, options: Settings::default() }
 }
 
 /// Starts an index of pairs that will be pushed one by one, from a source that may fail.
@@ -56,8 +56,8 @@ where
 /// assert_eq!(pairs.finish()?.pairs(), 3);
 /// # Ok::<(), tamis::Error>(())
 /// ```
-pub fn stream() -> Build<()> {
-    Build { pairs: (), options: Settings::default() }
+pub fn stream() -> SetsBuilder<()> {
+    SetsBuilder { pairs: (), options: Settings::default() }
 }
 
 /// What an index is made of.
@@ -83,12 +83,12 @@ impl Kind {
 
 /// An index to be: what is wanted of it, and how it may be made.
 #[must_use = "nothing is built before `finish`"]
-pub struct Build<I> {
+pub struct SetsBuilder<I> {
     pairs: I,
     options: Settings,
 }
 
-brief_debug!(Build<I>, it => kind: it.options.kind, options: it.options.common);
+brief_debug!(SetsBuilder<I>, it => kind: it.options.kind, options: it.options.common);
 
 #[derive(Clone, Debug, Default)]
 struct Settings {
@@ -106,7 +106,7 @@ struct Settings {
     names: Vec<SetEntry>,
 }
 
-impl<I> Build<I> {
+impl<I> SetsBuilder<I> {
     set! {
         /// What to build; see [`Kind`].
         kind(kind: Kind) => options.kind = kind;
@@ -159,14 +159,14 @@ impl<I> Build<I> {
     common!(options.common);
 }
 
-impl Build<()> {
+impl SetsBuilder<()> {
     /// Opens the door for pairs.
     pub fn start(self) -> Collector {
         Collector::new(self.options, None)
     }
 }
 
-impl<I, K: Key, S: AsRef<str>> Build<I>
+impl<I, K: Key, S: AsRef<str>> SetsBuilder<I>
 where
     I: IntoIterator<Item = (K, S)>,
 {
@@ -205,7 +205,7 @@ pub struct Report {
     /// Pairs that repeated an earlier one.
     pub duplicates: u64,
     /// Distinct lists of sets, of a frozen index.
-    pub colours: Option<u64>,
+    pub set_lists: Option<u64>,
     /// How a sketch is made.
     pub shape: Option<Shape>,
     /// False sets to expect for a key in no set.
@@ -302,7 +302,7 @@ impl Collector {
         Ok((Sets::open_unverified(bytes)?, report))
     }
 
-    /// Builds the index into a file: see [`Build::finish_to`].
+    /// Builds the index into a file: see [`SetsBuilder::finish_to`].
     pub fn finish_to(self, path: impl AsRef<Path>) -> Result<Report, Error> {
         to_file(path.as_ref(), self.options.common.hasher, |out| self.write(out))
     }
@@ -331,7 +331,7 @@ impl Collector {
             keys: set_sizes.keys(),
             pairs: set_sizes.pairs(),
             duplicates: pairs.count() - set_sizes.pairs(),
-            colours: None,
+            set_lists: None,
             shape: None,
             false_sets: 0.0,
             member_false_sets: 0.0,
@@ -439,8 +439,8 @@ impl Settings {
             // A stranger that passes gets the list of some key.
             let list = set_sizes.pairs() as f64 / set_sizes.keys() as f64;
             let rate = self.existence.unwrap_or(self.false_sets.unwrap_or(ABSENT) / list);
-            let (segment, colours) = freeze::build(pairs, set_sizes, sizes, rate, &self.common)?;
-            report.colours = Some(colours);
+            let (segment, set_lists) = freeze::build(pairs, set_sizes, sizes, rate, &self.common)?;
+            report.set_lists = Some(set_lists);
             report.false_sets = rate.min(1.0) * list;
             return Ok(Some(segment));
         }

@@ -168,8 +168,8 @@ fn agree(filter: &Filter, asked: &[u64], what: &str) {
             agree_in(filter, label, asked, what);
         }
         assert_eq!(filter.contains(7u64), Err(tamis::QueryError::Partition { partitioned: true }), "{what}");
-        assert!(filter.groups().all(|group| (0.0..=1.0).contains(&group.rate)), "{what}");
-        assert!(filter.groups().map(|group| group.labels).sum::<u64>() <= filter.partitions(), "{what}");
+        assert!(filter.groups().all(|group| (0.0..=1.0).contains(&group.fpr)), "{what}");
+        assert!(filter.groups().map(|group| group.partitions).sum::<u64>() <= filter.partitions(), "{what}");
     } else if filter.key_type() == tamis::KeyType::U64 {
         let alone: Vec<bool> = asked.iter().map(|key| filter.contains(key).unwrap()).collect();
         assert_eq!(ask_many(filter, asked), alone, "{what}");

@@ -93,10 +93,10 @@ fn filters_maps_and_indexes_are_brief() {
     let hasher = Hasher::secret(SECRET);
     let digests: Vec<Digest> = (0..KEYS).map(|key| key.digest(&hasher)).collect();
     check("Hasher", &hasher);
-    check("Build<Digests>", &tamis::build_digests(digests.clone(), hasher, KeyType::U64));
+    check("FilterBuilder<Digests>", &tamis::build_digests(digests.clone(), hasher, KeyType::U64));
     for &(name, kind) in Kind::ALL {
         let build = tamis::build(0..KEYS).secret(SECRET).kind(kind);
-        check("Build", &build);
+        check("FilterBuilder", &build);
         // Kinds that need negatives, and those that need queries.
         let plain = build.finish().map_err(|_| ());
         let filter = match plain {
@@ -122,12 +122,12 @@ fn filters_maps_and_indexes_are_brief() {
     check("Cuckoo", &cuckoo);
     check("Bloom", &bloom);
     let pairs = || (0..KEYS).map(|key| (key, key % 7));
-    check("maps::Build", &tamis::map(pairs()).secret(SECRET));
+    check("maps::MapBuilder", &tamis::map(pairs()).secret(SECRET));
     check("Map", &tamis::map(pairs()).secret(SECRET).finish().unwrap());
-    check("SequenceBuild", &tamis::sequence((0..KEYS).map(|i| i % 7)));
+    check("SequenceBuilder", &tamis::sequence((0..KEYS).map(|i| i % 7)));
     check("Sequence", &tamis::sequence((0..KEYS).map(|i| i % 7)).finish().unwrap());
     let members = || (0..KEYS).map(|key| (key, format!("s{}", key % 7)));
-    check("multiset::Build", &tamis::sets(members()).secret(SECRET));
+    check("multiset::SetsBuilder", &tamis::sets(members()).secret(SECRET));
     let sets = tamis::sets(members()).secret(SECRET).finish().unwrap();
     check("Sets", &sets);
     check("Editor", &Editor::new(&sets).unwrap());

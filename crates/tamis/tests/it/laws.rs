@@ -1,7 +1,7 @@
 //! the laws -> every kind, width and effort, by one macro.
 
 use bytes::Bytes;
-use tamis::{Build, Effort, Filter, Kind};
+use tamis::{Effort, Filter, FilterBuilder, Kind};
 
 use super::{ask_many, integers};
 
@@ -16,7 +16,7 @@ macro_rules! laws {
         mod $name {
             use super::*;
 
-            fn want<I>(build: Build<I>) -> Build<I> {
+            fn want<I>(build: FilterBuilder<I>) -> FilterBuilder<I> {
                 build.kind($kind).effort($effort)
             }
 
@@ -124,7 +124,7 @@ fn batches(filter: &Filter) {
 }
 
 /// Threads, order and repetition leave no trace.
-fn same_bytes(n: u64, want: impl Fn(Build<Vec<u64>>) -> Build<Vec<u64>>) {
+fn same_bytes(n: u64, want: impl Fn(FilterBuilder<Vec<u64>>) -> FilterBuilder<Vec<u64>>) {
     let keys: Vec<u64> = integers(n, 1).collect();
     let bytes =
         |keys: Vec<u64>, threads| want(tamis::build(keys)).threads(threads).finish().unwrap().as_bytes().to_vec();

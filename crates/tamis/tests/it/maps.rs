@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use tamis::maps::{Build, Kind, ToValue, Value};
+use tamis::maps::{Kind, MapBuilder, ToValue, Value};
 use tamis::{
     BuildError, Effort, Error, Filter, FormatError, KeyType, Layout, Limits, Map, Mismatch, QueryError, Sequence,
 };
@@ -43,7 +43,7 @@ const LAWS: [Law; 9] = [
     ("all different", |i| i),
 ];
 
-fn want<I>(build: Build<I>, (_, kind, effort, layout): Shape) -> Build<I> {
+fn want<I>(build: MapBuilder<I>, (_, kind, effort, layout): Shape) -> MapBuilder<I> {
     build.kind(kind).effort(effort).layout(layout)
 }
 
@@ -451,7 +451,7 @@ struct Golden {
     name: &'static str,
     keys: u64,
     value: fn(u64) -> u64,
-    want: fn(Build<Pairs>) -> Build<Pairs>,
+    want: fn(MapBuilder<Pairs>) -> MapBuilder<Pairs>,
 }
 type Pairs = Vec<(String, u64)>;
 
@@ -460,7 +460,7 @@ const GOLDEN: [Golden; 13] = {
         name: &'static str,
         keys: u64,
         value: fn(u64) -> u64,
-        want: fn(Build<Pairs>) -> Build<Pairs>,
+        want: fn(MapBuilder<Pairs>) -> MapBuilder<Pairs>,
     ) -> Golden {
         Golden { name, keys, value, want }
     }

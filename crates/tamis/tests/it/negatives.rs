@@ -2,7 +2,9 @@
 
 use std::collections::HashSet;
 
-use tamis::{Base, Build, BuildError, Effort, Error, Filter, IntegratedVariant, Kind, Layout, Limits, OnConflict};
+use tamis::{
+    Base, BuildError, Effort, Error, Filter, FilterBuilder, IntegratedVariant, Kind, Layout, Limits, OnConflict,
+};
 
 use super::{ask_many, integers};
 
@@ -16,7 +18,7 @@ macro_rules! laws {
         $(mod $name {
             use super::*;
 
-            fn want<I, N>(build: Build<I, N>) -> Build<I, N> {
+            fn want<I, N>(build: FilterBuilder<I, N>) -> FilterBuilder<I, N> {
                 build.kind($kind).effort($effort)$(.layout($layout))?
             }
 
@@ -75,8 +77,8 @@ macro_rules! laws {
                     let asked: Vec<u64> = integers(n, 1).chain(integers(t, 2)).chain(integers(3000, 3)).collect();
                     for again in [Filter::open(filter.as_bytes().to_vec()).unwrap(), crate::mapped::filter(&path).unwrap()] {
                         assert_eq!((again.len(), again.fpr()), (n, filter.fpr()));
-                        assert_eq!((again.negatives(), again.lower_bound()), (filter.negatives(), filter.lower_bound()));
-                        assert!((again.negatives() as f64 / t.max(1) as f64 - 1.0).abs() < 0.04 || again.negatives() == t);
+                        assert_eq!((again.excluded_len(), again.lower_bound()), (filter.excluded_len(), filter.lower_bound()));
+                        assert!((again.excluded_len() as f64 / t.max(1) as f64 - 1.0).abs() < 0.04 || again.excluded_len() == t);
                         assert!(ask_many(&again, &asked) == ask_many(&filter, &asked));
                     }
                 }
@@ -88,7 +90,7 @@ macro_rules! laws {
                 for (n, t) in [(0, 100), (1, 30_000), (300, 50), (300, 40_000), (5000, 90_000)] {
                     let (keys, negatives): (Vec<u64>, Vec<u64>) = (integers(n, 1).collect(), integers(t, 2).collect());
                     for exact in [false, true] {
-                        let want = |build: Build<Vec<u64>, Vec<u64>>| if exact { want(build).exact() } else { want(build) };
+                        let want = |build: FilterBuilder<Vec<u64>, Vec<u64>>| if exact { want(build).exact() } else { want(build) };
                         let first = want(tamis::build(keys.clone()).exclude(negatives.clone())).threads(1).finish().unwrap();
                         let mut others = vec![];
                         let tiny = Limits { memory: 1, ..Limits::default() };
@@ -329,7 +331,7 @@ fn a_key_on_both_sides_is_named_or_settled() {
             let wanted: HashSet<u64> = keys.iter().copied().collect();
             let keep = build().on_conflict(OnConflict::Keep).finish().unwrap();
             assert_eq!(keep.len(), n);
-            assert!(keep.negatives() == t - 3 || t > 16_384);
+            assert!(keep.excluded_len() == t - 3 || t > 16_384);
             assert!(keys.iter().all(|key| keep.contains(key) == Ok(true)));
             assert!(both.iter().all(|key| keep.contains(key) == Ok(wanted.contains(key))));
             let drop = build().on_conflict(OnConflict::Drop).finish().unwrap();

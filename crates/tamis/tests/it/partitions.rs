@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use tamis::{
-    Base, Build, BuildError, Effort, Error, Filter, KeyType, Kind, Limits, Mismatch, OnConflict, Progress, QueryError,
-    Role,
+    Base, BuildError, Effort, Error, Filter, FilterBuilder, KeyType, Kind, Limits, Mismatch, OnConflict, Progress,
+    QueryError, Role,
 };
 
 use super::mix;
@@ -28,7 +28,7 @@ fn rows() -> Vec<Row> {
     rows
 }
 
-fn build(start: Build<()>, rows: &[Row]) -> Result<Filter, Error> {
+fn build(start: FilterBuilder<()>, rows: &[Row]) -> Result<Filter, Error> {
     let mut all = start.partitioned();
     for (label, key, wanted) in rows {
         match wanted {
@@ -75,7 +75,7 @@ fn every_pair_is_answered_rightly() {
     for (what, start) in starts {
         let filter = build(start, &rows).unwrap();
         check(&filter, &rows, what);
-        assert_eq!((filter.len(), filter.negatives()), (keys, rows.len() as u64 - keys), "{what}");
+        assert_eq!((filter.len(), filter.excluded_len()), (keys, rows.len() as u64 - keys), "{what}");
         assert_eq!((filter.partitions(), filter.is_partitioned(), filter.key_type()), (204, true, KeyType::U64));
         filter.verify().unwrap();
         let again = Filter::open(filter.as_bytes().to_vec()).unwrap();
@@ -201,12 +201,12 @@ fn the_bound_is_the_sum_over_the_labels() {
     assert!(one.as_bytes().len() as f64 > 1.05 * filter.as_bytes().len() as f64);
 
     let groups: Vec<_> = filter.groups().collect();
-    assert_eq!(groups.iter().map(|group| group.labels).sum::<u64>(), 3);
+    assert_eq!(groups.iter().map(|group| group.partitions).sum::<u64>(), 3);
     assert_eq!(groups.iter().map(|group| group.keys).sum::<u64>(), 44_000);
-    assert!(groups.len() == 3 && groups.is_sorted_by_key(|group| group.negatives / group.keys));
+    assert!(groups.len() == 3 && groups.is_sorted_by_key(|group| group.excluded / group.keys));
     assert_eq!(filter.layers().map(|layer| layer.group).max(), Some(Some(2)));
     assert!(filter.layers().all(|layer| layer.role != Role::Negative && layer.bytes > 0));
-    let rate = groups.iter().map(|group| group.keys as f64 * group.rate).sum::<f64>() / 44_000.0;
+    let rate = groups.iter().map(|group| group.keys as f64 * group.fpr).sum::<f64>() / 44_000.0;
     assert!((filter.fpr() - rate).abs() < 1e-12);
 }
 
@@ -252,7 +252,7 @@ fn equal_sets_give_equal_bytes() {
     let report = all.finish_to(&path).unwrap();
     assert!(std::fs::read(&path).unwrap() == first.as_bytes());
     assert_eq!((report.bytes, report.stats.keys), (first.as_bytes().len() as u64, first.len()));
-    assert_eq!((report.stats.negatives, report.stats.estimated), (first.negatives(), false));
+    assert_eq!((report.stats.negatives, report.stats.estimated), (first.excluded_len(), false));
 }
 
 #[test]
@@ -310,7 +310,7 @@ fn conflicts_are_those_of_one_label() {
     all.push("a", 1u64).unwrap();
     all.exclude("a", 1u64).unwrap();
     let filter = all.finish().unwrap();
-    assert_eq!((filter.len(), filter.negatives(), filter.contains_in("a", 1u64)), (0, 1, Ok(false)));
+    assert_eq!((filter.len(), filter.excluded_len(), filter.contains_in("a", 1u64)), (0, 1, Ok(false)));
     assert!(filter.has_partition("a"));
 }
 

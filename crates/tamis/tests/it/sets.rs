@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use tamis::multiset::tune::{Body, Shape};
-use tamis::multiset::{Build, Editor, Kind};
+use tamis::multiset::{Editor, Kind, SetsBuilder};
 use tamis::{BuildError, Error, Filter, FormatError, KeyType, Limits, Map, Sets};
 
 use super::corrupt::Random;
@@ -16,7 +16,7 @@ use super::repair::{HEADER, Parts};
 use super::{integers, mix};
 
 /// Every way to build an index.
-type Way = (&'static str, fn(Build<()>) -> Build<()>);
+type Way = (&'static str, fn(SetsBuilder<()>) -> SetsBuilder<()>);
 
 fn by_hand(body: Body) -> Shape {
     Shape { body, existence: None, heavy: None }
@@ -60,7 +60,7 @@ fn name(set: u32) -> String {
     format!("set {set}")
 }
 
-fn build(build: Build<()>, sets: u32, lists: &[(u64, Vec<u32>)]) -> Result<Sets, Error> {
+fn build(build: SetsBuilder<()>, sets: u32, lists: &[(u64, Vec<u32>)]) -> Result<Sets, Error> {
     let mut pairs = build.start();
     for set in 0..sets {
         assert_eq!(pairs.set(&name(set)).unwrap(), set);

@@ -1,6 +1,6 @@
 //! steered columns by hand and by plan -> shares that pass, weights, sizes.
 
-use tamis::{Build, BuildError, Effort, Error, Kind, Lack, Limits};
+use tamis::{BuildError, Effort, Error, FilterBuilder, Kind, Lack, Limits};
 
 use super::{ask_many, integers};
 
@@ -10,7 +10,7 @@ fn passing(filter: &tamis::Filter, t: u64) -> f64 {
     ask_many(filter, &asked).iter().filter(|yes| **yes).count() as f64 / t as f64
 }
 
-fn listed(n: u64, t: u64) -> Build<impl Iterator<Item = u64>, impl Iterator<Item = u64>> {
+fn listed(n: u64, t: u64) -> FilterBuilder<impl Iterator<Item = u64>, impl Iterator<Item = u64>> {
     tamis::build(integers(n, 1)).exclude(integers(t, 2))
 }
 
@@ -26,7 +26,7 @@ fn no_more_than_the_allowed_share_passes() {
                 // What is expected to pass is aimed at, and chance decides.
                 let most = share + 3.0 * (share / t as f64).sqrt();
                 assert!(measured <= most, "{n} {t} {share} {effort:?}: {measured}");
-                assert_eq!(filter.negatives(), 0);
+                assert_eq!(filter.excluded_len(), 0);
             }
         }
     }

@@ -21,7 +21,7 @@ use crate::interrupt::Interrupt;
 use crate::mapped::{self, VerifyArgs};
 use crate::progress::Bar;
 
-/// Build a map from keys and their values.
+/// FilterBuilder a map from keys and their values.
 ///
 /// Pairs stand one per line, key<TAB>value: the first tab ends the key, the rest of the line is the value. Or they
 /// are two columns of a table (.csv, .tsv, .jsonl, .parquet); gzip, zstd and xz are recognised by their content. Blank lines are
@@ -132,7 +132,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     Ok(Outcome::Yes)
 }
 
-fn options(args: &Args, interrupt: &Interrupt) -> Result<maps::Build<()>> {
+fn options(args: &Args, interrupt: &Interrupt) -> Result<maps::MapBuilder<()>> {
     let build = maps::stream().common(args.shared.common(interrupt)?).effort(args.effort);
     let build = build.kind(args.kind).fingerprint(args.fingerprint).layout(args.layout);
     Ok(args.width.into_iter().fold(build, |build, bits| build.width(bits)))
@@ -170,7 +170,7 @@ impl Alphabet {
 
 /// A map to be: pairs are taken in once it is known what values are, for an alphabet of digits may be one of numbers or of text.
 struct Intake {
-    build: Option<(maps::Build<()>, Option<Alphabet>)>,
+    build: Option<(maps::MapBuilder<()>, Option<Alphabet>)>,
     pairs: Option<Box<Collector>>,
 }
 

@@ -85,7 +85,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
 }
 
 /// A new segment: of the kind of the last one, with about as few false sets.
-fn like(index: &Sets, build: multiset::Build<()>) -> multiset::Build<()> {
+fn like(index: &Sets, build: multiset::SetsBuilder<()>) -> multiset::SetsBuilder<()> {
     let build = build.like(index);
     let Some(last) = index.segments().last() else { return build };
     let kind = Kind::ALL.iter().find(|(name, _)| *name == last.kind).map_or(Kind::Auto, |&(_, kind)| kind);

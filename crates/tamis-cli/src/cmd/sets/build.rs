@@ -20,7 +20,7 @@ use crate::interrupt::Interrupt;
 use crate::mapped::{self, VerifyArgs};
 use crate::progress::Bar;
 
-/// Build an index from sets of keys.
+/// FilterBuilder an index from sets of keys.
 ///
 /// Every file is a set, or with --pairs every line is a key and its sets. Keys stand one per line, or in a column of a table (.csv, .tsv,
 /// .jsonl, .parquet); with --kmer they are the k-mers of FASTA and FASTQ files, on either strand. gzip, zstd and xz are recognised by their
@@ -101,7 +101,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     Ok(Outcome::Yes)
 }
 
-fn options(args: &Args, interrupt: &Interrupt) -> Result<multiset::Build<()>> {
+fn options(args: &Args, interrupt: &Interrupt) -> Result<multiset::SetsBuilder<()>> {
     let build = multiset::stream().common(args.shared.common(interrupt)?).kind(args.kind).capacity(args.capacity);
     let build = build.false_sets(args.false_sets).member_false_sets(args.member_false_sets).counts(args.counts);
     let build = args.bits_per_pair.into_iter().fold(build, |build, bits| build.bits_per_pair(bits));

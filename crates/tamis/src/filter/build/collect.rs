@@ -142,7 +142,7 @@ impl Collector {
         options.common.report_progress(negatives.count, Progress::Excluded { keys: negatives.count })
     }
 
-    /// Adds a query to expect, with how often it is asked: see [`Build::workload`](super::Build::workload).
+    /// Adds a query to expect, with how often it is asked: see [`FilterBuilder::workload`](super::FilterBuilder::workload).
     ///
     /// ```
     /// let mut keys = tamis::stream().bits_per_key(12.0).with_workload().start();
@@ -197,7 +197,7 @@ impl Collector {
         self.seal()?.finish()
     }
 
-    /// Builds the filter into a file: see [`Build::finish_to`](super::Build::finish_to).
+    /// Builds the filter into a file: see [`FilterBuilder::finish_to`](super::FilterBuilder::finish_to).
     pub fn finish_to(self, path: impl AsRef<Path>) -> Result<Report, Error> {
         self.seal()?.finish_to(path)
     }
@@ -295,8 +295,8 @@ impl Sealed {
         self.exclude_digest(key.digest(&self.options.common.hasher))
     }
 
-    /// Adds a query to expect: see [`Build::workload`](super::Build::workload). Where keys to exclude came before, it must have been
-    /// announced with [`with_workload`](super::Build::with_workload).
+    /// Adds a query to expect: see [`FilterBuilder::workload`](super::FilterBuilder::workload). Where keys to exclude came before, it must have been
+    /// announced with [`with_workload`](super::FilterBuilder::with_workload).
     pub fn push_query<K: Key>(&mut self, key: K, weight: f64) -> Result<(), Error> {
         same_key_type::<K>(&mut self.options.key_type)?;
         if self.sieve.is_active() {
@@ -410,7 +410,7 @@ impl Sealed {
         Ok((self, Some(WorkloadPlan { workload, comparison, design })))
     }
 
-    /// All designs side by side, and which of them [`finish`](Sealed::finish) would build: see [`Build::plan`](super::Build::plan).
+    /// All designs side by side, and which of them [`finish`](Sealed::finish) would build: see [`FilterBuilder::plan`](super::FilterBuilder::plan).
     pub fn plan(self) -> Result<Comparison, Error> {
         let (sealed, planned) = self.plan_workload()?;
         if let Some(planned) = planned {
@@ -438,7 +438,7 @@ impl Sealed {
         Ok((filter, report))
     }
 
-    /// Builds the filter into a file: see [`Build::finish_to`](super::Build::finish_to).
+    /// Builds the filter into a file: see [`FilterBuilder::finish_to`](super::FilterBuilder::finish_to).
     pub fn finish_to(self, path: impl AsRef<Path>) -> Result<Report, Error> {
         let path = path.as_ref();
         let (sealed, planned) = self.plan_workload()?;

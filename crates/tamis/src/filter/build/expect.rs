@@ -39,7 +39,7 @@ pub struct Outcome {
     pub covered: u64,
     /// The share of negative queries that are for those.
     pub covered_share: f64,
-    /// The largest rate for unlisted keys that the planner allowed: what [`fpr`](super::Build::fpr) says, or its default; 1 for an exact filter.
+    /// The largest rate for unlisted keys that the planner allowed: what [`fpr`](super::FilterBuilder::fpr) says, or its default; 1 for an exact filter.
     pub max_fpr: f64,
     /// What may be wrong with the queries, in sentences.
     pub warnings: Vec<String>,

@@ -118,7 +118,7 @@ impl Partitioned {
         Ok((Filter::open_unverified(bytes)?, report))
     }
 
-    /// Builds the filter into a file: see [`Build::finish_to`](super::Build::finish_to).
+    /// Builds the filter into a file: see [`FilterBuilder::finish_to`](super::FilterBuilder::finish_to).
     pub fn finish_to(self, path: impl AsRef<Path>) -> Result<Report, Error> {
         to_file(path.as_ref(), self.options.common.hasher, |out| self.write(out))
     }

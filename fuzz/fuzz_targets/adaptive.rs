@@ -26,7 +26,7 @@ fuzz_target!(|bytes: &[u8]| {
             },
             3 => assert_eq!(filter.remove(key, &mut map).is_ok(), set.remove(&key)),
             4 => filter = Broom::restore(filter.snapshot().expect("in memory")).expect("what was written restores"),
-            _ => match filter.repair(key, &mut map) {
+            _ => match filter.adapt(key, &mut map) {
                 Ok(_) => assert!(!set.contains(&key) && filter.contains(key) == Ok(false)),
                 Err(AdaptError::Present) => assert!(set.contains(&key)),
                 Err(error) => assert!(matches!(error, AdaptError::Query(_)), "{error:?}"),

@@ -189,7 +189,7 @@ fn ask_and_learn(
     let mut events = vec![];
     for &value in queries {
         if stack.ask(value).map_err(|e| e.to_string())? {
-            events.push(stack.learn(value, keys).map_err(|e| e.to_string())?);
+            events.push(stack.adapt(value, keys).map_err(|e| e.to_string())?);
         }
     }
     Ok(events)

@@ -182,7 +182,7 @@ impl AdaptiveCuckoo {
     }
 
     /// Advances every slot that takes the key for its own; the keys in those slots are added to `found`.
-    pub(crate) fn repair(&mut self, key: Digest, found: &mut Vec<Digest>) -> Result<ChangeStats, String> {
+    pub(crate) fn adapt(&mut self, key: Digest, found: &mut Vec<Digest>) -> Result<ChangeStats, String> {
         let hashed = self.hash(key);
         let mut stats = ChangeStats { words: 2, ..ChangeStats::default() };
         for at in AdaptiveCuckoo::slots(&hashed) {
@@ -232,7 +232,7 @@ mod tests {
                         let stranger = filter.digest(key & !1);
                         if filter.contains(stranger) {
                             let mut found = vec![];
-                            assert!(filter.repair(stranger, &mut found).unwrap().changed && !found.is_empty());
+                            assert!(filter.adapt(stranger, &mut found).unwrap().changed && !found.is_empty());
                         }
                     }
                 }
@@ -242,7 +242,7 @@ mod tests {
             }
             assert!(set.iter().all(|&key| filter.contains(filter.digest(key))));
             for &key in &set {
-                assert!(filter.repair(filter.digest(key), &mut vec![]).is_err());
+                assert!(filter.adapt(filter.digest(key), &mut vec![]).is_err());
             }
             assert!(filter.remove(filter.digest(2)).is_err());
         }
@@ -262,7 +262,7 @@ mod tests {
             let key = filter.digest(dice.draw() & !1);
             if filter.contains(key) {
                 wrong += 1;
-                filter.repair(key, &mut vec![]).unwrap();
+                filter.adapt(key, &mut vec![]).unwrap();
                 again += u32::from(filter.contains(key));
             }
         }

@@ -161,7 +161,7 @@ fn attack(
             found.queries += 1;
             if broom.contains(key)? {
                 found.false_positives += 1;
-                reads += u64::from(broom.repair(key, map)?.reads);
+                reads += u64::from(broom.adapt(key, map)?.reads);
                 if found.false_positives.is_multiple_of(sample) {
                     found.look(broom);
                 }

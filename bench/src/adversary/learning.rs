@@ -33,7 +33,7 @@ impl<F> Learning<F> {
 pub(super) trait Learner: Sized {
     fn build(keys: &mut Vec<u64>, key: [u64; 2]) -> Result<Self, String>;
     fn has(&mut self, key: u64) -> bool;
-    fn learn(&mut self, key: u64, keys: &mut Vec<u64>) -> Result<(), String>;
+    fn adapt(&mut self, key: u64, keys: &mut Vec<u64>) -> Result<(), String>;
     fn size(&self) -> usize;
 }
 
@@ -49,8 +49,8 @@ impl Learner for AdaptiveStacked {
         self.ask(key).unwrap_or(false)
     }
 
-    fn learn(&mut self, key: u64, keys: &mut Vec<u64>) -> Result<(), String> {
-        AdaptiveStacked::learn(self, key, keys).map(|_| ()).map_err(|e| e.to_string())
+    fn adapt(&mut self, key: u64, keys: &mut Vec<u64>) -> Result<(), String> {
+        AdaptiveStacked::adapt(self, key, keys).map(|_| ()).map_err(|e| e.to_string())
     }
 
     fn size(&self) -> usize {
@@ -67,8 +67,8 @@ impl Learner for AdaptiveChained {
         self.contains(key).unwrap_or(false)
     }
 
-    fn learn(&mut self, key: u64, keys: &mut Vec<u64>) -> Result<(), String> {
-        AdaptiveChained::learn(self, key, keys).map(|_| ()).map_err(|e| e.to_string())
+    fn adapt(&mut self, key: u64, keys: &mut Vec<u64>) -> Result<(), String> {
+        AdaptiveChained::adapt(self, key, keys).map(|_| ()).map_err(|e| e.to_string())
     }
 
     fn size(&self) -> usize {
@@ -93,7 +93,7 @@ impl<F: Learner> Subject for Learning<F> {
             Work::Report => {
                 let yes = self.ask(key);
                 if let Some(filter) = self.filter.borrow_mut().as_mut() {
-                    filter.learn(key, &mut self.keys)?;
+                    filter.adapt(key, &mut self.keys)?;
                 }
                 return Ok(ChangeStats { changed: yes, ..ChangeStats::default() });
             }

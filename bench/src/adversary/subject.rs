@@ -110,7 +110,7 @@ impl<F: Adapt> Subject for Adaptive<F> {
             (Work::Insert, _) => self.filter.insert(key, &mut self.map),
             (Work::Delete, Some(remove)) => remove(&mut self.filter, key, &mut self.map),
             (Work::Delete, None) => return Err("keys cannot be removed".into()),
-            (Work::Report, _) => self.filter.repair(key, &mut self.map),
+            (Work::Report, _) => self.filter.adapt(key, &mut self.map),
         };
         done.map_err(|e| e.to_string())
     }
@@ -251,7 +251,7 @@ impl Subject for AdaptiveCuckoo {
         match work {
             Work::Insert => self.insert(key),
             Work::Delete => self.remove(key),
-            Work::Report => self.repair(key, &mut Vec::new()),
+            Work::Report => self.adapt(key, &mut Vec::new()),
         }
     }
 
@@ -265,7 +265,7 @@ impl Subject for AdaptiveCuckoo {
 
     fn accused(&mut self, key: u64) -> Result<(ChangeStats, Vec<Digest>), String> {
         let mut found = Vec::new();
-        let stats = self.repair(AdaptiveCuckoo::digest(self, key), &mut found)?;
+        let stats = self.adapt(AdaptiveCuckoo::digest(self, key), &mut found)?;
         Ok((stats, found))
     }
 

@@ -37,7 +37,7 @@ use crate::math::bloom::one_minus_exp;
 /// // Whatever is found to be a mistake is none from now on.
 /// for query in 1000..10_000u64 {
 ///     if filter.contains(query)? {
-///         filter.repair(query, &mut map)?;
+///         filter.adapt(query, &mut map)?;
 ///         assert!(!filter.contains(query)?);
 ///     }
 /// }

@@ -47,7 +47,7 @@ use table::{Spot, Table, hash};
 ///     filter.insert(key, &mut map)?;
 /// }
 /// let mistake = (1000..).find(|&key| filter.contains(key) == Ok(true)).unwrap();
-/// filter.repair(mistake, &mut map)?;
+/// filter.adapt(mistake, &mut map)?;
 /// assert!(!filter.contains(mistake)?);
 /// filter.remove(7u64, &mut map)?;
 /// let again = Broom::restore(filter.snapshot()?)?;

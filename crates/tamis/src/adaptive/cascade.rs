@@ -83,7 +83,7 @@ pub type QuotientCascade = Cascade<Quotients>;
 ///     filter.insert(key, &mut map)?;
 /// }
 /// let mistake = (1000..100_000u64).find(|&key| filter.contains(key) == Ok(true)).expect("one in a hundred");
-/// filter.repair(mistake, &mut map)?;
+/// filter.adapt(mistake, &mut map)?;
 /// assert!(!filter.contains(mistake)? && filter.contains(7u64)?);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

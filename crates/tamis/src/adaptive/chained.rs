@@ -86,7 +86,7 @@ pub enum ChainedOutcome {
 /// let mut filter = AdaptiveChained::build(ChainOptions::new(1.0 / 64.0).rebuild_every(500), &mut keys)?;
 /// let passing: Vec<u64> = (1000..10_000).filter(|&key| filter.contains(key) == Ok(true)).collect();
 /// for &key in &passing {
-///     filter.learn(key, &mut keys)?;
+///     filter.adapt(key, &mut keys)?;
 /// }
 /// filter.rebuild_exact(&mut keys)?;
 /// assert!(passing.iter().all(|&key| filter.contains(key) == Ok(false)));
@@ -108,7 +108,7 @@ pub struct AdaptiveChained {
     pending: BTreeSet<Digest>,
 }
 
-brief_debug!(AdaptiveChained, it => keys: it.len(), learned: it.learned(), bytes: it.bytes());
+brief_debug!(AdaptiveChained, it => keys: it.len(), learned: it.adapted(), bytes: it.bytes());
 
 /// A ribbon, and the number of its salt.
 #[derive(Clone, Debug)]
@@ -155,12 +155,12 @@ impl AdaptiveChained {
     /// # Errors
     /// A key of the other key type; a list that is full, and then this key goes on matching; keys that cannot be read or are others than before. The filter
     /// answers as before, and what was listed stays so.
-    pub fn learn<K: Key, M: Keys>(&mut self, key: K, keys: &mut M) -> Result<ChainedOutcome, LearnError<M::Error>> {
+    pub fn adapt<K: Key, M: Keys>(&mut self, key: K, keys: &mut M) -> Result<ChainedOutcome, LearnError<M::Error>> {
         let key = self.digest(key)?;
         if !self.contains_digest(key) {
             return Ok(ChainedOutcome::Refused);
         }
-        let known = self.learned();
+        let known = self.adapted();
         if known >= self.max_false_positives && !self.pending.contains(&key) {
             // What is listed is refused at least.
             self.rebuild_exact(keys)?;
@@ -178,7 +178,7 @@ impl AdaptiveChained {
     /// A false positive that is a key after all is forgotten: it passes.
     ///
     /// # Errors
-    /// As [`AdaptiveChained::learn`].
+    /// As [`AdaptiveChained::adapt`].
     pub fn rebuild_exact<M: Keys>(&mut self, keys: &mut M) -> Result<(), LearnError<M::Error>> {
         if self.pending.is_empty() {
             return Ok(());
@@ -201,7 +201,7 @@ impl AdaptiveChained {
     }
 
     /// How many false positives it remembers, and the exact bit knows or will know.
-    pub fn learned(&self) -> u64 {
+    pub fn adapted(&self) -> u64 {
         (self.stored.len() + self.pending.len()) as u64
     }
 

@@ -111,7 +111,7 @@ impl<F: Remove, S> Guarded<F, S> {
             None => {
                 self.counts.false_positives += 1;
                 // The answer is known, whatever becomes of the repair; the next false positive tries again.
-                match self.filter.repair(key, &mut self.store) {
+                match self.filter.adapt(key, &mut self.store) {
                     Ok(stats) => self.counts.add(stats),
                     // It is filed and has no value: what a removal left that failed half-way.
                     Err(AdaptError::Present) => self.forget(key),

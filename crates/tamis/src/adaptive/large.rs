@@ -62,7 +62,7 @@ const SLOTS_PER_SWEEP: u32 = 16;
 /// broom.insert("ann", &mut map)?;
 /// assert!(broom.contains("ann")?);
 /// if broom.contains("bob")? {
-///     broom.repair("bob", &mut map)?; // one in a million; not again
+///     broom.adapt("bob", &mut map)?; // one in a million; not again
 /// }
 /// broom.remove("ann", &mut map)?;
 /// assert!(broom.is_empty());

@@ -52,7 +52,7 @@ use crate::math::quotient::size;
 ///     filter.insert(key, &mut map)?;
 /// }
 /// let mistake = (1000..100_000u64).find(|&key| filter.contains(key) == Ok(true)).expect("one in a hundred");
-/// filter.repair(mistake, &mut map)?;
+/// filter.adapt(mistake, &mut map)?;
 /// assert!(!filter.contains(mistake)?);
 /// assert!((0..1000u64).all(|key| filter.contains(key) == Ok(true)));
 /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -77,8 +77,8 @@ impl<F: Adapt> Shared<F> {
         verbs::remove(&mut &*self, key, map)
     }
 
-    /// Makes the filter refuse a key that is not in the set; see [`Adapt::repair`].
-    pub fn repair<K: Key, M: ReverseMap>(&self, key: K, map: &mut M) -> Result<ChangeStats, AdaptError<M::Error>> {
+    /// Makes the filter refuse a key that is not in the set; see [`Adapt::adapt`].
+    pub fn adapt<K: Key, M: ReverseMap>(&self, key: K, map: &mut M) -> Result<ChangeStats, AdaptError<M::Error>> {
         let task = Task::Repair(self.look(|filter| filter.digest(key))?);
         self.run(task, map)
     }

@@ -142,7 +142,7 @@ pub enum StackedOutcome {
 ///     if filter.ask(query)? {
 ///         // The table behind the filter has no such key:
 ///         passed[usize::from(filter.phase() == Phase::Stacked)] += 1;
-///         filter.learn(query, &mut keys)?;
+///         filter.adapt(query, &mut keys)?;
 ///     }
 /// }
 /// assert!(filter.phase() == Phase::Stacked && passed[1] < passed[0]);
@@ -259,7 +259,7 @@ impl AdaptiveStacked {
     /// # Errors
     /// A key of the other key type. Keys that cannot be read, or that are others than before: the filter is as it was but for
     /// the counts, and the next false positive tries again.
-    pub fn learn<K: Key, M: Keys>(&mut self, key: K, keys: &mut M) -> Result<StackedOutcome, LearnError<M::Error>> {
+    pub fn adapt<K: Key, M: Keys>(&mut self, key: K, keys: &mut M) -> Result<StackedOutcome, LearnError<M::Error>> {
         let key = self.digest(key)?;
         self.count(key);
         if !self.contains_digest(key) {

@@ -87,7 +87,7 @@ pub(super) fn oracle<F: Removal>(mut filter: F, rounds: u64, universe: usize, se
             _ => {
                 let stranger = if random.below(4) == 0 { key } else { STRANGERS + random.below(1 << 16) as u64 };
                 let passed = filter.contains(stranger).unwrap();
-                match filter.repair(stranger, &mut map) {
+                match filter.adapt(stranger, &mut map) {
                     Ok(stats) => {
                         assert!(!keys.contains(&stranger) && stats.changed == passed);
                         assert!(stats.changed || stats.reads == 0, "a refusal reads nothing");
@@ -149,7 +149,7 @@ pub(super) fn failing_map<F: Removal>(make: impl Fn() -> F, n: u64) {
             until(|| filter.insert(key, &mut map), &mut failures);
             keys.insert(key);
             for stranger in false_positives(&filter, key * 100, 100, 3) {
-                until(|| filter.repair(stranger, &mut map), &mut failures);
+                until(|| filter.adapt(stranger, &mut map), &mut failures);
                 check(&filter, &keys);
             }
             if key % 5 == 4 && take(&mut filter, key - 2, &mut map, &mut failures) {
@@ -174,7 +174,7 @@ pub(super) fn lying_map<F: Adapt + Clone>(mut filter: F, n: u64) {
         let mut filter = filter.clone();
         let mut refused = 0;
         for stranger in false_positives(&filter, 0, 200_000, 400) {
-            refused += u64::from(filter.repair(stranger, &mut liar).is_err());
+            refused += u64::from(filter.adapt(stranger, &mut liar).is_err());
             let lost = keys.iter().find(|&&key| !filter.contains(key).unwrap());
             assert_eq!(lost, None, "lie {number}");
         }
@@ -204,7 +204,7 @@ pub(super) fn damage<F: Removal>(filter: &F, kind: Kind) {
         let mut map = Memory::new();
         for key in 0..40u64 {
             let _ = filter.insert(key, &mut map);
-            let _ = filter.repair(STRANGERS + key, &mut map);
+            let _ = filter.adapt(STRANGERS + key, &mut map);
             let _ = filter.take(key * 3, &mut map);
         }
     };
@@ -251,7 +251,7 @@ pub(super) fn churn_and_replay<F: Remove>(mut filter: F, n: u64, wanted: usize) 
     // A key that moves to a level may meet one of those that were sent there before: so once more, until all are refused.
     for _ in 0..100 {
         for &stranger in &found {
-            let stats = filter.repair(stranger, &mut map).unwrap();
+            let stats = filter.adapt(stranger, &mut map).unwrap();
             assert!(!filter.contains(stranger).unwrap());
             assert_eq!(stats.moved, 0, "the filter is too small for this test");
         }
@@ -292,7 +292,7 @@ where
         let stranger = STRANGERS + from + queries;
         queries += 1;
         if filter.contains(stranger).unwrap() {
-            let stats = filter.repair(stranger, map).unwrap();
+            let stats = filter.adapt(stranger, map).unwrap();
             assert!(stats.changed);
             (bytes, words) = (bytes.max(filter.bytes()), words.max(stats.words));
             done += 1;

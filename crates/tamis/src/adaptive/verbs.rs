@@ -48,7 +48,7 @@ pub(crate) trait Kept: Sized {
 
 /// A filter that can be told of its false positives.
 ///
-/// Every call gets the same reverse map. [`repair`](Self::repair) is for keys that the caller knows to be absent. Filters that keys can be removed
+/// Every call gets the same reverse map. [`adapt`](Self::repair) is for keys that the caller knows to be absent. Filters that keys can be removed
 /// from implement [`Remove`] too.
 #[allow(private_bounds)]
 pub trait Adapt: Kept {
@@ -133,7 +133,7 @@ pub trait Adapt: Kept {
     }
 
     /// Makes the filter refuse a key that is not in the set, if there is room for it. Nothing is changed if it does already; a key of the set is an error.
-    fn repair<K: Key, M: ReverseMap>(&mut self, key: K, map: &mut M) -> Result<ChangeStats, AdaptError<M::Error>> {
+    fn adapt<K: Key, M: ReverseMap>(&mut self, key: K, map: &mut M) -> Result<ChangeStats, AdaptError<M::Error>> {
         let key = self.digest(key)?;
         self.run(Task::Repair(key), map)
     }

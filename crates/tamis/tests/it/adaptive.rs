@@ -142,8 +142,8 @@ fn oracle<F: Removal>(mut filter: F, most: usize, operations: u64) {
                 let key = if random.below(2) == 0 && !live.is_empty() { live[random.below(live.len())] } else { fresh };
                 let yes = filter.contains(key).unwrap();
                 match set.contains(&key) {
-                    true => assert!(yes && filter.repair(key, &mut map).unwrap_err() == AdaptError::Present),
-                    false => assert_eq!(filter.repair(key, &mut map).unwrap().changed, yes),
+                    true => assert!(yes && filter.adapt(key, &mut map).unwrap_err() == AdaptError::Present),
+                    false => assert_eq!(filter.adapt(key, &mut map).unwrap().changed, yes),
                 }
             }
         }
@@ -162,7 +162,7 @@ fn replay<F: Removal>(mut filter: F, keys: u64, rate: f64) {
     let mut found = vec![];
     for stranger in 1 << 40.. {
         if filter.contains(stranger).unwrap() {
-            filter.repair(stranger, &mut map).unwrap();
+            filter.adapt(stranger, &mut map).unwrap();
             found.push(stranger);
         }
         if found.len() == 300 {
@@ -176,7 +176,7 @@ fn replay<F: Removal>(mut filter: F, keys: u64, rate: f64) {
             asked += 1;
             if filter.contains(stranger).unwrap() {
                 again += 1;
-                filter.repair(stranger, map).unwrap();
+                filter.adapt(stranger, map).unwrap();
             }
         }
     };
@@ -213,7 +213,7 @@ fn failing_map<F: Removal>(make: impl Fn() -> F, most: usize) {
                     let done = filter.take(live[at], &mut map).transpose();
                     done.map(|removed| removed.map(|_| live.swap_remove(at)).map_or((), drop))
                 }
-                _ => filter.repair(key, &mut map).map(|_| ()),
+                _ => filter.adapt(key, &mut map).map(|_| ()),
             };
             if let Err(error) = outcome {
                 // A filter whose steps fail cannot grow.
@@ -269,7 +269,7 @@ fn readers<F: Adapt + Send + Sync>(filter: F, keys: u64, remove: impl Fn(&Shared
             shared.insert(key, &mut map).unwrap();
             inserted.store(key + 1, Ordering::Release);
             for stranger in 0..20 {
-                shared.repair(mix(key << 8 | stranger) | 1 << 63, &mut map).unwrap();
+                shared.adapt(mix(key << 8 | stranger) | 1 << 63, &mut map).unwrap();
             }
             remove(&shared, key | 1 << 40, &mut map);
         }
@@ -283,7 +283,7 @@ fn aged<F: Removal>(mut filter: F, keys: u64) -> (F, Memory) {
     let mut map = Memory::new();
     (0..keys).for_each(|key| assert!(filter.insert(key, &mut map).unwrap().changed));
     for stranger in 0..40 * keys {
-        filter.repair(stranger | 1 << 40, &mut map).unwrap();
+        filter.adapt(stranger | 1 << 40, &mut map).unwrap();
     }
     (0..keys / 5).filter_map(|key| filter.take(key * 5, &mut map)).for_each(|done| assert!(done.is_ok()));
     (filter, map)
@@ -312,7 +312,7 @@ fn golden<F: Removal>(name: &str, filter: F) {
     // It goes on with the map it had.
     let removed = again.len() < 200;
     (0..40u64).for_each(|key| assert_eq!(again.insert(key * 5, &mut map).unwrap().changed, removed));
-    (0..4000u64).for_each(|stranger| assert!(again.repair(stranger | 1 << 42, &mut map).is_ok()));
+    (0..4000u64).for_each(|stranger| assert!(again.adapt(stranger | 1 << 42, &mut map).is_ok()));
     assert!((0..200u64).all(|key| again.contains(key).unwrap()));
 }
 
@@ -347,7 +347,7 @@ fn damaged<F: Removal>(filter: F) {
         for key in 0..100u64 {
             let _ = filter.contains(key);
             let _ = filter.insert(key, &mut map);
-            let _ = filter.repair(key | 1 << 40, &mut map);
+            let _ = filter.adapt(key | 1 << 40, &mut map);
             let _ = filter.take(key / 2, &mut map);
         }
         let _ = filter.snapshot();
@@ -443,10 +443,10 @@ fn files_of_filters_that_learn_are_golden() {
     for query in 0..20_000u64 {
         let stranger = (1 << 40) + mix(query) % (1 + mix(query + 1) % 1000);
         if stack.ask(stranger).unwrap() {
-            stack.learn(stranger, &mut keys).unwrap();
+            stack.adapt(stranger, &mut keys).unwrap();
         }
         if chain.contains(stranger).unwrap() {
-            chain.learn(stranger, &mut keys).unwrap();
+            chain.adapt(stranger, &mut keys).unwrap();
         }
     }
     let files = [("adaptive_stacked", stack.snapshot().unwrap()), ("adaptive_chained", chain.snapshot().unwrap())];
@@ -464,11 +464,11 @@ fn files_of_filters_that_learn_are_golden() {
         assert_eq!((again.contains(key), known.contains(key)), (stack.contains(key), chain.contains(key)));
         assert!(key >= 500 || again.contains(key).unwrap() && known.contains(key).unwrap());
         if key >= 500 && again.contains(key).unwrap() {
-            again.learn(key, &mut keys).unwrap();
+            again.adapt(key, &mut keys).unwrap();
         }
     }
     assert!((0..500u64).all(|key| again.contains(key).unwrap()));
-    assert!(stack.layers() == 3 && chain.learned() > 20, "{} layers, {} learned", stack.layers(), chain.learned());
+    assert!(stack.layers() == 3 && chain.adapted() > 20, "{} layers, {} learned", stack.layers(), chain.adapted());
 }
 
 #[test]
@@ -518,7 +518,7 @@ fn a_filter_that_grew_remembers_what_was_deleted() {
         filter.insert(key, &mut map).unwrap();
         live.push(key);
         // Some repairs, so that there are long fingerprints to forget.
-        filter.repair(mix(key) | 1 << 63, &mut map).unwrap();
+        filter.adapt(mix(key) | 1 << 63, &mut map).unwrap();
         if key % 2 == 1 {
             let at = (mix(key) % live.len() as u64) as usize;
             filter.remove(live.swap_remove(at), &mut map).unwrap();
@@ -527,7 +527,7 @@ fn a_filter_that_grew_remembers_what_was_deleted() {
     let statistics = filter.statistics();
     assert!(statistics.grave_room as f64 > 0.02 * filter.capacity() as f64, "{statistics:?}");
     let found: Vec<u64> = (1 << 40..).filter(|&key| filter.contains(key).unwrap()).take(200).collect();
-    found.iter().for_each(|&key| assert!(filter.repair(key, &mut map).is_ok()));
+    found.iter().for_each(|&key| assert!(filter.adapt(key, &mut map).is_ok()));
     for part in live.chunks(100) {
         part.iter().for_each(|&key| assert!(filter.remove(key, &mut map).is_ok()));
         part.iter().for_each(|&key| assert!(filter.insert(key, &mut map).unwrap().changed));

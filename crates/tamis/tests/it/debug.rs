@@ -37,7 +37,7 @@ fn check(name: &str, value: &impl Debug) {
 fn adaptive<F: Adapt + Debug>(name: &str, mut filter: F) -> (F, Memory) {
     let mut map = Memory::new();
     (0..KEYS).for_each(|key| assert!(filter.insert(key, &mut map).unwrap().changed));
-    (KEYS..20 * KEYS).for_each(|key| assert!(filter.repair(key, &mut map).is_ok()));
+    (KEYS..20 * KEYS).for_each(|key| assert!(filter.adapt(key, &mut map).is_ok()));
     check(name, &filter);
     check("Memory", &map);
     (filter, map)
@@ -75,9 +75,9 @@ fn adaptive_filters_and_their_options_are_brief() {
     let mut chained = AdaptiveChained::build(chain, &mut keys).unwrap();
     let mut stacked = AdaptiveStacked::build(stack, &mut keys).unwrap();
     for key in KEYS..20 * KEYS {
-        chained.learn(key, &mut keys).unwrap();
+        chained.adapt(key, &mut keys).unwrap();
         if stacked.ask(key).unwrap() {
-            stacked.learn(key, &mut keys).unwrap();
+            stacked.adapt(key, &mut keys).unwrap();
         }
     }
     check("AdaptiveChained", &chained);

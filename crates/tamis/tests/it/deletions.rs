@@ -45,7 +45,7 @@ impl<F: Remove> Victim<F> {
         let yes = self.filter.contains(key).unwrap();
         if yes {
             self.wrong += 1;
-            self.moved += u64::from(self.filter.repair(key, &mut self.map).unwrap().moved);
+            self.moved += u64::from(self.filter.adapt(key, &mut self.map).unwrap().moved);
         }
         yes
     }

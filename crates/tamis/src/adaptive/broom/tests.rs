@@ -53,9 +53,9 @@ fn oracle(mut broom: Broom, operations: u64, most: usize, seed: u64) -> (u64, u6
                 let yes = broom.contains(key).unwrap();
                 if set.contains(&key) {
                     assert!(yes);
-                    assert_eq!(broom.repair(key, &mut map), Err(AdaptError::Present));
+                    assert_eq!(broom.adapt(key, &mut map), Err(AdaptError::Present));
                 } else {
-                    let stats = broom.repair(key, &mut map).unwrap();
+                    let stats = broom.adapt(key, &mut map).unwrap();
                     assert_eq!(stats.changed, yes);
                     if yes {
                         repaired += 1;
@@ -157,7 +157,7 @@ fn repeated_pairs(mut broom: Broom, keys: usize, epochs: u64, remember: bool) ->
             let numbers = (broom.frontier.number(side), broom.frontier.number(broom.frontier.side(owner)));
             fresh += 1;
             repeated += u64::from(!pairs.insert((stranger, owner, numbers)));
-            broom.repair(stranger, &mut map).unwrap();
+            broom.adapt(stranger, &mut map).unwrap();
             pool.push(stranger);
             if pool.len() > 5000 {
                 let at = random.below(5000);
@@ -243,7 +243,7 @@ fn a_full_yard_is_an_error() {
     assert!(keys.len() > 100 && keys.len() < 400, "{}", keys.len());
     let mut full = 0;
     for stranger in 1 << 40..(1 << 40) + 20_000u64 {
-        match broom.repair(stranger, &mut map) {
+        match broom.adapt(stranger, &mut map) {
             Ok(_) => {}
             Err(AdaptError::Change(ChangeError::Full { .. })) => full += 1,
             Err(other) => panic!("{other:?}"),
@@ -271,7 +271,7 @@ fn a_map_that_fails_loses_nothing() {
                         live.swap_remove(at);
                     })
                 }
-                _ => broom.repair(key, &mut map).map(|_| ()),
+                _ => broom.adapt(key, &mut map).map(|_| ()),
             };
             failures += u64::from(outcome.is_err());
             if operation % 100 == 0 {
@@ -296,7 +296,7 @@ fn a_map_that_lies_loses_nothing() {
         let mut broom = broom.clone();
         for _ in 0..3000 {
             let stranger = random.next();
-            refused += u64::from(broom.repair(stranger, &mut map).is_err());
+            refused += u64::from(broom.adapt(stranger, &mut map).is_err());
             let absent = broom.remove(stranger, &mut map);
             assert!(absent.is_err(), "lie {lie}");
         }
@@ -311,7 +311,7 @@ fn damaged_snapshots_never_panic() {
     let mut broom = Broom::with(&options(60, 0.05).growing()).unwrap();
     let mut map = Memory::new();
     (0..60u64).for_each(|key| assert!(broom.insert(key, &mut map).unwrap().changed));
-    (1000..6000u64).for_each(|key| assert!(broom.repair(key, &mut map).is_ok()));
+    (1000..6000u64).for_each(|key| assert!(broom.adapt(key, &mut map).is_ok()));
     (0..20u64).for_each(|key| assert!(broom.remove(key, &mut map).is_ok()));
     let bytes = broom.snapshot().unwrap();
     (0..bytes.len()).for_each(|at| assert!(Broom::restore(bytes[..at].to_vec()).is_err()));
@@ -345,7 +345,7 @@ fn damaged_snapshots_never_panic() {
             for key in 0..200u64 {
                 let _ = damaged.contains(key);
                 let _ = damaged.insert(key, &mut map);
-                let _ = damaged.repair(key + 5000, &mut map);
+                let _ = damaged.adapt(key + 5000, &mut map);
                 let _ = damaged.remove(key / 2, &mut map);
             }
         }
@@ -365,7 +365,7 @@ fn the_map_is_asked_as_seldom_as_promised() {
     assert!(f64::from(reads) < 20_000.0 / 256.0, "{reads} reads by insertions");
     let (mut repairs, mut reads, mut random) = (0, 0, Random(8));
     while repairs < 20_000 {
-        let stats = broom.repair(random.next() & !1 | 1 << 63, &mut map).unwrap();
+        let stats = broom.adapt(random.next() & !1 | 1 << 63, &mut map).unwrap();
         assert!(stats.changed || stats == Default::default());
         repairs += u32::from(stats.changed);
         reads += stats.reads;
@@ -402,7 +402,7 @@ fn readers_never_miss_a_key() {
             shared.insert(key, &mut map).unwrap();
             inserted.store(key + 1, Ordering::Release);
             for _ in 0..10 {
-                shared.repair(random.next() | 1 << 63, &mut map).unwrap();
+                shared.adapt(random.next() | 1 << 63, &mut map).unwrap();
             }
             let passing = 1 << 40 | key;
             shared.insert(passing, &mut map).unwrap();

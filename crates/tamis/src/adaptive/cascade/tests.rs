@@ -179,7 +179,7 @@ mod check {
                     assert!(filter.closing.is_none() || filter.insert(key, &mut map).unwrap().changed);
                 }
             }
-            filter.repair(stranger, &mut map).unwrap();
+            filter.adapt(stranger, &mut map).unwrap();
             assert!(filter.closing.is_none() && !filter.contains(stranger).unwrap());
             assert!((1..100u64).step_by(2).all(|key| filter.contains(key).unwrap()));
         }
@@ -211,7 +211,7 @@ mod check {
                 if filter.contains(stranger).unwrap() {
                     passed += 1;
                     positives.push(stranger);
-                    let stats = filter.repair(stranger, &mut map).unwrap();
+                    let stats = filter.adapt(stranger, &mut map).unwrap();
                     assert!(stats.moved > 0 || !filter.contains(stranger).unwrap());
                 }
             }

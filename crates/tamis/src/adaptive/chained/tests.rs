@@ -27,7 +27,7 @@ fn known_false_positives_never_pass_again() {
         for i in 0..12_000 {
             let query = stranger(scramble(i) % 8000);
             if filter.contains(query).unwrap() {
-                match filter.learn(query, &mut list).unwrap() {
+                match filter.adapt(query, &mut list).unwrap() {
                     ChainedOutcome::Listed => learned.push(query),
                     ChainedOutcome::Built => {
                         learned.push(query);
@@ -44,7 +44,7 @@ fn known_false_positives_never_pass_again() {
         assert!(!learned.iter().any(|&query| filter.contains(query).unwrap()));
         learned.sort_unstable();
         learned.dedup();
-        assert!(filter.learned() == learned.len() as u64 && (n < 2000 || built > 4), "{n}: {built}");
+        assert!(filter.adapted() == learned.len() as u64 && (n < 2000 || built > 4), "{n}: {built}");
     }
 }
 
@@ -59,7 +59,7 @@ fn rates_are_those_of_both_stages() {
             assert!((passed - mean).abs() < 5.0 * mean.sqrt(), "{rate}: {passed}, {mean}");
             assert!(filter.fpr() <= rate && (filter.fpr() < 0.51 * rate) == exact);
             let more = (1 << 30..).map(stranger).find(|&i| filter.contains(i).unwrap()).unwrap();
-            filter.learn(more, &mut list).unwrap();
+            filter.adapt(more, &mut list).unwrap();
             filter.rebuild_exact(&mut list).unwrap();
         }
     }
@@ -75,26 +75,26 @@ fn what_goes_wrong_does_no_harm() {
     )
     .unwrap();
     let passing: Vec<u64> = (0..).map(stranger).filter(|&i| filter.contains(i).unwrap()).take(12).collect();
-    assert_eq!(filter.learn(list[5], &mut list).unwrap(), ChainedOutcome::Listed);
-    assert_eq!(filter.learn(passing[0], &mut list).unwrap(), ChainedOutcome::Listed);
-    assert_eq!(filter.learn(passing[0], &mut list).unwrap(), ChainedOutcome::Listed);
-    let error = filter.learn(passing[1], &mut list[1..].to_vec()).unwrap_err().to_string();
+    assert_eq!(filter.adapt(list[5], &mut list).unwrap(), ChainedOutcome::Listed);
+    assert_eq!(filter.adapt(passing[0], &mut list).unwrap(), ChainedOutcome::Listed);
+    assert_eq!(filter.adapt(passing[0], &mut list).unwrap(), ChainedOutcome::Listed);
+    let error = filter.adapt(passing[1], &mut list[1..].to_vec()).unwrap_err().to_string();
     assert_eq!(error, "keys: 999 came, expected the 1000 that the filter was made of");
     complete(&filter, &list);
     assert!(filter.contains(passing[0]).unwrap());
-    assert_eq!(filter.learn(passing[1], &mut list).unwrap(), ChainedOutcome::Built);
+    assert_eq!(filter.adapt(passing[1], &mut list).unwrap(), ChainedOutcome::Built);
     complete(&filter, &list);
-    assert!(filter.learned() == 2 && !filter.contains(passing[0]).unwrap());
+    assert!(filter.adapted() == 2 && !filter.contains(passing[0]).unwrap());
     let mut full = 0;
     for query in (100..).map(stranger).filter(|&i| i % 3 == 0).take(2000) {
-        full += u32::from(matches!(filter.learn(query, &mut list), Err(LearnError::Change(ChangeError::Full { .. }))));
+        full += u32::from(matches!(filter.adapt(query, &mut list), Err(LearnError::Change(ChangeError::Full { .. }))));
     }
-    assert!(full > 0 && filter.learned() == 10);
+    assert!(full > 0 && filter.adapted() == 10);
     // What comes when the list is full goes on matching.
     let stuck: Vec<u64> = (3000..).map(stranger).filter(|&i| filter.contains(i).unwrap()).take(5).collect();
-    assert!(stuck.iter().all(|&i| filter.learn(i, &mut list).is_err() && filter.contains(i).unwrap()));
+    assert!(stuck.iter().all(|&i| filter.adapt(i, &mut list).is_err() && filter.contains(i).unwrap()));
     complete(&filter, &list);
-    assert!(filter.learn("text", &mut list).is_err() && filter.contains("text").is_err());
+    assert!(filter.adapt("text", &mut list).is_err() && filter.contains("text").is_err());
     for rate in [0.0, -1.0, f64::NAN, 1e-12] {
         assert!(AdaptiveChained::build(ChainOptions::new(rate), &mut list).is_err());
     }
@@ -108,13 +108,13 @@ fn snapshots_go_on_and_damaged_ones_do_no_harm() {
     for round in 0..4u64 {
         let bytes = filter.snapshot().unwrap();
         let mut again = AdaptiveChained::restore(bytes.clone()).unwrap();
-        assert!(again.snapshot().unwrap() == bytes && again.learned() == filter.learned());
+        assert!(again.snapshot().unwrap() == bytes && again.adapted() == filter.adapted());
         complete(&again, &list);
         assert!((0..5000).all(|i| filter.contains(stranger(i)) == again.contains(stranger(i))));
         for i in 0..200 {
             let query = stranger(i + round * 200);
-            let noted = filter.learn(query, &mut list).unwrap();
-            assert_eq!(again.learn(query, &mut list).unwrap(), noted);
+            let noted = filter.adapt(query, &mut list).unwrap();
+            assert_eq!(again.adapt(query, &mut list).unwrap(), noted);
         }
         complete(&again, &list);
         for end in (0..bytes.len()).step_by(3) {
@@ -129,7 +129,7 @@ fn snapshots_go_on_and_damaged_ones_do_no_harm() {
                 file::write(Kind::Chained, filter.set.hasher, filter.set.key_type, 500, fields, payloads).unwrap();
             let Ok(mut filter) = AdaptiveChained::restore(bytes) else { return };
             for i in 0..60 {
-                filter.learn(stranger(i), &mut list).ok();
+                filter.adapt(stranger(i), &mut list).ok();
             }
             filter.snapshot().unwrap();
         };

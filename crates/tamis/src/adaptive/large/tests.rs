@@ -63,13 +63,13 @@ fn it_answers_as_a_set_does() {
                     let mut strangers = (0..50).map(|_| STRANGERS + (random(&mut state) >> 30));
                     let stranger = strangers.find(|&key| broom.contains(key).unwrap()).unwrap_or(STRANGERS);
                     let yes = broom.contains(stranger).unwrap();
-                    let stats = broom.repair(stranger, &mut map).unwrap();
+                    let stats = broom.adapt(stranger, &mut map).unwrap();
                     assert_eq!(stats.changed, yes);
                     // One access for the repair, one for each step, and those of steps that met a collision.
                     assert!(stats.reads <= u32::from(yes) + stats.moved + 2, "{stats:?}");
                     assert!(
                         set.is_empty()
-                            || set.contains(&key) == (broom.repair(key, &mut map) == Err(AdaptError::Present))
+                            || set.contains(&key) == (broom.adapt(key, &mut map) == Err(AdaptError::Present))
                     );
                 }
             }
@@ -163,7 +163,7 @@ fn the_yard_never_fills_and_the_rate_holds() {
             fresh += 1;
             if broom.contains(from).unwrap() {
                 fresh_yes += 1;
-                broom.repair(from, &mut map).unwrap();
+                broom.adapt(from, &mut map).unwrap();
                 found.push(from);
                 if churn {
                     // Everybody goes and comes back: every key that was evicted has a tombstone for a while.
@@ -178,7 +178,7 @@ fn the_yard_never_fills_and_the_rate_holds() {
                 again += 1;
                 if broom.contains(old).unwrap() {
                     again_yes += 1;
-                    broom.repair(old, &mut map).unwrap();
+                    broom.adapt(old, &mut map).unwrap();
                 }
             }
             most = most.max(broom.yard.taken());
@@ -245,7 +245,7 @@ fn a_map_that_fails_loses_no_key() {
         map.until = until;
         let key = random(&mut state) % 400;
         let stranger = false_positive(&broom, &mut from);
-        failures += u32::from(broom.repair(stranger, &mut map).is_err());
+        failures += u32::from(broom.adapt(stranger, &mut map).is_err());
         match set.contains(&key) {
             true => match broom.remove(key, &mut map) {
                 Ok(_) => assert!(set.remove(&key)),
@@ -277,7 +277,7 @@ fn no_lie_loses_a_key() {
         let (mut broom, mut from) = (broom.clone(), STRANGERS);
         for _ in 0..20 {
             let stranger = false_positive(&broom, &mut from);
-            let _ = broom.repair(stranger, &mut liar);
+            let _ = broom.adapt(stranger, &mut liar);
             let _ = broom.remove(stranger, &mut liar);
         }
         holds_all(&broom, 0..300);
@@ -333,24 +333,24 @@ fn a_map_that_lies_is_found_out() {
 
     // It has lost the key, or knows others only.
     map.names.remove(&name);
-    assert_eq!(broom.repair(stranger, &mut map), Err(AdaptError::Unfiled { name }));
+    assert_eq!(broom.adapt(stranger, &mut map), Err(AdaptError::Unfiled { name }));
     map.names.insert(
         name,
         names.values().flatten().copied().filter(|&key| broom.print(key) != broom.print(digest)).collect(),
     );
-    assert_eq!(broom.repair(stranger, &mut map), Err(AdaptError::Unfiled { name }));
+    assert_eq!(broom.adapt(stranger, &mut map), Err(AdaptError::Unfiled { name }));
     // It knows two.
     let twin = (1 << 50..)
         .map(|key: u64| key.digest(&broom.frontier.hasher))
         .find(|&key| broom.print(key) == broom.print(digest))
         .unwrap();
     map.names.insert(name, [names[&name][0], twin].to_vec());
-    assert_eq!(broom.repair(stranger, &mut map), Err(AdaptError::Ambiguous { name }));
+    assert_eq!(broom.adapt(stranger, &mut map), Err(AdaptError::Ambiguous { name }));
     let key = (0..500u64).find(|key| key.digest(&broom.frontier.hasher) == names[&name][0]).unwrap();
     assert_eq!(broom.remove(key, &mut map), Err(AdaptError::Ambiguous { name }));
     // The same one twice is one.
     map.names.insert(name, [names[&name][0]; 2].to_vec());
-    assert!(broom.repair(stranger, &mut map).unwrap().changed);
+    assert!(broom.adapt(stranger, &mut map).unwrap().changed);
     // Steps: no key although there are, a key that is not held, one that does not come next.
     assert_eq!((broom.pending_moves(), broom.run(Task::Move, &mut map)), (STEPS, Err(AdaptError::Order)));
     map.next = (1 << 51..).map(|key: u64| key.digest(&broom.frontier.hasher)).find(|&key| !broom.contains_digest(key));
@@ -378,7 +378,7 @@ fn a_snapshot_goes_on_where_it_was_made() {
         let mut from = STRANGERS;
         for _ in 0..n / 4 {
             let stranger = false_positive(&broom, &mut from);
-            broom.repair(stranger, &mut map).unwrap();
+            broom.adapt(stranger, &mut map).unwrap();
             broom.remove(from % n, &mut map).unwrap();
             let bytes = broom.snapshot().unwrap();
             let back = LargeBroom::restore(bytes.clone()).unwrap();
@@ -414,7 +414,7 @@ fn damaged_snapshots_are_refused_or_harmless() {
     let mut from = STRANGERS;
     for key in 0..30u64 {
         let stranger = false_positive(&broom, &mut from);
-        broom.repair(stranger, &mut map).unwrap();
+        broom.adapt(stranger, &mut map).unwrap();
         broom.remove(key, &mut map).unwrap();
     }
     let bytes = broom.snapshot().unwrap();
@@ -450,7 +450,7 @@ fn damaged_snapshots_are_refused_or_harmless() {
             let key = random(&mut state) % 90;
             let _ = broom.insert(key, &mut map);
             let _ = broom.remove(key + round % 2, &mut map);
-            let _ = broom.repair(STRANGERS + key, &mut map);
+            let _ = broom.adapt(STRANGERS + key, &mut map);
             let _ = broom.run(Task::Move, &mut map);
             broom.snapshot().unwrap();
         }

@@ -100,7 +100,7 @@ fn repairs_hold() {
         let found = trial::false_positives(&filter, queries, 1000, 1);
         let Some(&stranger) = found.first() else { continue };
         queries = stranger - trial::STRANGERS + 1;
-        filter.repair(stranger, &mut map).unwrap();
+        filter.adapt(stranger, &mut map).unwrap();
         repaired.push(stranger);
         // Keys that move are new to all strangers: a few of these pass again.
         let again = repaired.iter().filter(|&&stranger| filter.contains(stranger).unwrap()).count();
@@ -130,7 +130,7 @@ fn removed_keys_come_back_as_long_as_they_were() {
             let owners: Vec<u64> =
                 (0..4000u64).filter(|&key| filter.place_of(trial::digest(&filter, key)).base == place.base).collect();
             let sides: Vec<Side> = owners.iter().chain([&stranger]).map(|&key| side(&filter, key)).collect();
-            filter.repair(stranger, &mut map).unwrap();
+            filter.adapt(stranger, &mut map).unwrap();
             for &owner in &owners {
                 filter.remove(owner, &mut map).unwrap();
                 if random.below(2) == 0 {
@@ -179,7 +179,7 @@ fn keys_that_agree_are_kept_whole() {
     let other = trial::digest(&filter, 2);
     change(&mut filter, other, &mut map);
     assert!(filter.contains(2u64).unwrap() && !filter.insert(2u64, &mut map).unwrap().changed);
-    assert_eq!(filter.repair(2u64, &mut map), Err(AdaptError::Present));
+    assert_eq!(filter.adapt(2u64, &mut map), Err(AdaptError::Present));
     filter.remove(2u64, &mut map).unwrap();
     assert!(!filter.contains(2u64).unwrap());
     if filter.buried() == 1 {
@@ -209,7 +209,7 @@ fn the_rate_holds_under_attack() {
             if filter.contains(stranger).unwrap() {
                 passed += 1;
                 positives.push(stranger);
-                let stats = filter.repair(stranger, &mut map).unwrap();
+                let stats = filter.adapt(stranger, &mut map).unwrap();
                 assert!(stats.reads <= 1 + 16 + 6, "{stats:?}");
             }
         }
@@ -231,7 +231,7 @@ fn deleting_and_inserting_all_keys_fills_no_table() {
         for round in 0..12u64 {
             while repairs < 60 * (round + 1) {
                 stranger += 1;
-                repairs += u64::from(filter.repair(stranger, &mut map).unwrap().changed);
+                repairs += u64::from(filter.adapt(stranger, &mut map).unwrap().changed);
             }
             for key in 0..n {
                 filter.remove(key, &mut map).unwrap();

@@ -55,7 +55,7 @@ fn drive(
         let query = load.draw();
         if filter.ask(query).unwrap() {
             passed += 1;
-            let event = filter.learn(query, keys).unwrap();
+            let event = filter.adapt(query, keys).unwrap();
             if !matches!(event, StackedOutcome::Counted | StackedOutcome::Stored | StackedOutcome::Refused) {
                 complete(filter, keys);
                 events.push(event);
@@ -87,7 +87,7 @@ fn no_key_is_refused_and_what_was_learned_is() {
             while layered == 0 {
                 let query = load.draw();
                 if filter.ask(query).unwrap() {
-                    let event = filter.learn(query, &mut keys).unwrap();
+                    let event = filter.adapt(query, &mut keys).unwrap();
                     assert!(matches!(
                         event,
                         StackedOutcome::Layered | StackedOutcome::Stored | StackedOutcome::Counted
@@ -107,7 +107,7 @@ fn no_key_is_refused_and_what_was_learned_is() {
             for _ in 0..20_000 {
                 let query = load.draw();
                 if filter.ask(query).unwrap() {
-                    filter.learn(query, &mut keys).unwrap();
+                    filter.adapt(query, &mut keys).unwrap();
                 }
                 if filter.layers() < 3 {
                     break;
@@ -250,7 +250,7 @@ fn keys_that_cannot_be_read_do_no_harm() {
         for _ in 0..100_000 {
             let query = load.draw();
             if filter.ask(query).unwrap() {
-                match filter.learn(query, &mut flaky) {
+                match filter.adapt(query, &mut flaky) {
                     Ok(StackedOutcome::Layered) => layered += 1,
                     Ok(_) => {}
                     Err(e) => {
@@ -282,7 +282,7 @@ fn other_keys_are_refused() {
     for i in 0..200_000 {
         let query = load.draw();
         if filter.ask(query).unwrap()
-            && let Err(e) = filter.learn(query, &mut lies[i % 4].clone())
+            && let Err(e) = filter.adapt(query, &mut lies[i % 4].clone())
         {
             told.push(e.to_string());
         }
@@ -293,9 +293,9 @@ fn other_keys_are_refused() {
     assert!(told.contains(&"keys: as many as the filter was made of, 2000, but not the same".to_string()));
     // A list of another key type, and then the right one.
     let query = (0..).map(scramble).find(|&i| filter.contains(i).unwrap() && !list.contains(&i)).unwrap();
-    let error: LearnError<Infallible> = filter.learn(query, &mut vec!["text"]).unwrap_err();
+    let error: LearnError<Infallible> = filter.adapt(query, &mut vec!["text"]).unwrap_err();
     assert!(matches!(error, LearnError::Change(ChangeError::KeyType(_))));
-    assert_eq!(filter.learn(query, &mut list.clone()).unwrap(), StackedOutcome::Layered);
+    assert_eq!(filter.adapt(query, &mut list.clone()).unwrap(), StackedOutcome::Layered);
     complete(&filter, &list);
 }
 
@@ -309,7 +309,7 @@ fn what_makes_no_sense_is_refused() {
     }
     let mut filter = AdaptiveStacked::build(options(Base::Bloom), &mut keys(10)).unwrap();
     assert!(filter.contains("text").is_err() && filter.ask("text").is_err());
-    assert!(filter.learn("text", &mut keys(10)).is_err());
+    assert!(filter.adapt("text", &mut keys(10)).is_err());
     // Without a key of its own every filter has another secret.
     let secret = || AdaptiveStacked::build(StackOptions::new(10.0, shape()), &mut keys(10)).unwrap();
     assert!(secret().hasher().is_secret() && secret().hasher().words() != secret().hasher().words());
@@ -323,7 +323,7 @@ fn a_key_that_is_learned_is_still_found() {
         let mut filter = AdaptiveStacked::build(options(base).lifetime(100_000), &mut list).unwrap();
         let mut layered = 0;
         for key in list.clone() {
-            layered += u32::from(filter.learn(key, &mut list).unwrap() == StackedOutcome::Layered);
+            layered += u32::from(filter.adapt(key, &mut list).unwrap() == StackedOutcome::Layered);
             assert!(filter.contains(key).unwrap());
         }
         assert!(layered > 0);
@@ -393,7 +393,7 @@ fn damaged_snapshots_do_no_harm() {
             opened += 1;
             for i in 0..200 {
                 filter.ask(scramble(i)).unwrap();
-                filter.learn(scramble(i), &mut list).ok();
+                filter.adapt(scramble(i), &mut list).ok();
             }
             filter.snapshot().unwrap();
         };

@@ -48,7 +48,7 @@ pub(crate) trait Kept: Sized {
 
 /// A filter that can be told of its false positives.
 ///
-/// Every call gets the same reverse map. [`adapt`](Self::repair) is for keys that the caller knows to be absent. Filters that keys can be removed
+/// Every call gets the same reverse map. [`adapt`](Self::adapt) is for keys that the caller knows to be absent. Filters that keys can be removed
 /// from implement [`Remove`] too.
 #[allow(private_bounds)]
 pub trait Adapt: Kept {

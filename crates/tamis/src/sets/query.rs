@@ -56,7 +56,7 @@ impl Sets {
     from_bytes!(bytes);
 
     /// The numbers of the sets that hold this key, ascending. No set that holds it is left out; some may be named that do not: see
-    /// [`SegmentInfo::absent`] and [`SegmentInfo::present`] for how many to expect.
+    /// [`SegmentInfo::false_sets`] and [`SegmentInfo::member_false_sets`] for how many to expect.
     pub fn find<K: Key>(&self, key: K) -> Result<Vec<u32>, QueryError> {
         let mut ids = vec![];
         self.find_into(key, &mut ids)?;

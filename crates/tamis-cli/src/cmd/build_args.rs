@@ -62,10 +62,10 @@ pub(crate) struct BuildArgs {
     /// (chained-fuse, cascade-bloom, ...); with --workload also stacked, alone or followed by what it is made of
     #[arg(long, default_value = "auto", value_parser = kind)]
     kind: Kind,
-    /// Room for this share of keys more, in structures that take keys after they were built: bloom, classic-bloom, cuckoo, quotient, and
-    /// stacked on the last three
-    #[arg(long, value_name = "SHARE", default_value_t = 0.0, allow_negative_numbers = true)]
-    spare: f64,
+    /// Room for this many keys in all, or for +20% more, in structures that take keys after they were built: bloom, classic-bloom,
+    /// cuckoo, quotient, and stacked on the last three
+    #[arg(long, value_name = "N|+P%", value_parser = capacity)]
+    capacity: Option<Capacity>,
     /// How hard to look for a smaller filter: fast, balanced or smallest
     #[arg(long, default_value = "balanced", value_parser = effort)]
     effort: Effort,
@@ -96,6 +96,21 @@ fn share(text: &str) -> Result<f64, String> {
 fn bits(text: &str) -> Result<f64, String> {
     let bits = text.parse().ok().filter(|&bits: &f64| bits > 0.0 && bits <= 4096.0);
     bits.ok_or_else(|| "expected a number of bits between 0 and 4096, like 9.5".to_string())
+}
+
+/// Room for keys to come.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Capacity {
+    Keys(u64),
+    Share(f64),
+}
+
+fn capacity(text: &str) -> Result<Capacity, String> {
+    let share = text.strip_prefix('+').and_then(|text| text.strip_suffix('%')?.parse().ok());
+    let share = share.filter(|&percent: &f64| (0.0..=100_000.0).contains(&percent)).map(|percent| percent / 100.0);
+    let found =
+        share.map(Capacity::Share).or_else(|| text.parse().ok().filter(|_| !text.starts_with('+')).map(Capacity::Keys));
+    found.ok_or_else(|| "expected a number of keys, like 120000, or a share of them, like +20%".to_string())
 }
 
 fn kind(name: &str) -> Result<Kind, String> {
@@ -221,7 +236,12 @@ impl Inputs {
 
 fn new_builder(args: &BuildArgs, interrupt: &Interrupt) -> Result<AnyBuilder> {
     let build = tamis::stream().common(args.shared.common(interrupt)?).kind(args.kind).effort(args.effort);
-    let build = build.layout(args.layout).extra_capacity(args.spare).on_conflict(args.on_conflict);
+    let build = build.layout(args.layout).on_conflict(args.on_conflict);
+    let build = match args.capacity {
+        Some(Capacity::Keys(keys)) => build.capacity(keys),
+        Some(Capacity::Share(share)) => build.extra_capacity(share),
+        None => build,
+    };
     let build = if args.exclude.is_empty() { build } else { build.with_excluded() };
     let build = if args.workload.is_empty() { build } else { build.with_workload() };
     let build = if args.exact { build.exact() } else { build };

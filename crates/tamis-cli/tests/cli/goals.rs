@@ -187,3 +187,22 @@ fn a_link_stays_and_its_file_is_replaced() {
     assert!(fs::symlink_metadata(dir.path("link.tamis")).unwrap().is_symlink());
     dir.feed("verify tmp/real --keys -", "one\n").text(0);
 }
+
+/// Room for keys to come, in all or as a share.
+#[test]
+fn capacity_is_a_number_or_a_share() {
+    let dir = TestDir::new();
+    dir.put("keys", (0..1000).map(|i| format!("key{i}\n")).collect::<String>());
+    for (capacity, least) in [("1500", 1500), ("+50%", 1500), ("10", 1000)] {
+        dir.run(&format!("build keys --kind cuckoo --capacity {capacity} -o f.tamis")).text(0);
+        let mut filter = tamis::Cuckoo::restore(dir.read("f.tamis")).unwrap();
+        (1000..least).for_each(|i| filter.insert(format!("key{i}")).unwrap());
+        assert_eq!(filter.len(), least as u64, "{capacity}");
+    }
+    for wrong in ["+50", "50%", "-1", "+-1%", "many"] {
+        let message = dir.error(&format!("build keys --kind cuckoo --capacity={wrong} -o x.tamis"));
+        assert!(message.contains("like 120000, or a share of them, like +20%"), "{wrong}: {message}");
+    }
+    let message = dir.error("build keys --capacity 2000 -o x.tamis");
+    assert!(message.contains("use bloom"), "{message}");
+}

@@ -125,6 +125,8 @@ pub(crate) struct Options {
     on_conflict: OnConflict,
     /// Room for more keys, as a share of them.
     spare: f64,
+    /// How many keys there shall be room for in all.
+    capacity: Option<u64>,
     /// Whether queries are expected: then the plan is not known before they are counted.
     expecting: bool,
     /// Whether keys keep their places in the input, to be shown in conflicts.
@@ -154,6 +156,7 @@ impl Default for Options {
             columns: None,
             on_conflict: OnConflict::Error,
             spare: 0.0,
+            capacity: None,
             expecting: false,
             places: false,
             key_type: None,
@@ -215,7 +218,12 @@ impl Options {
     }
 
     fn request(&self, keys: u64, negatives: u64) -> Request {
-        let Options { goal, kind, layout, spare, .. } = *self;
+        let Options { goal, kind, layout, .. } = *self;
+        let spare = match self.capacity {
+            Some(capacity) if capacity > keys && keys > 0 => (capacity - keys) as f64 / keys as f64,
+            Some(_) => 0.0,
+            None => self.spare,
+        };
         let (effort, delta) = (self.common.effort, self.delta.unwrap_or(0.5));
         let first = self.first_bits.map(|bits| (bits * 256.0).round() as u16);
         let columns = self.columns.as_deref().map(Columns::new);
@@ -316,6 +324,17 @@ impl<I, N, Q> FilterBuilder<I, N, Q> {
         /// # Ok::<(), tamis::Error>(())
         /// ```
         extra_capacity(share: f64) => options.spare = share;
+
+        /// Makes room for this many keys in all: see [`extra_capacity`](FilterBuilder::extra_capacity). Fewer than there are change
+        /// nothing.
+        ///
+        /// ```
+        /// let filter = tamis::build(0..1000u64).kind(tamis::Kind::Cuckoo).capacity(1500).finish()?;
+        /// let mut filter = tamis::Cuckoo::restore(filter.as_bytes().to_vec())?;
+        /// (1000..1500u64).try_for_each(|key| filter.insert(key))?;
+        /// # Ok::<(), tamis::Error>(())
+        /// ```
+        capacity(keys: u64) => options.capacity = Some(keys);
 
         /// Names the structure instead of leaving it to the planner.
         kind(kind: Kind) => options.kind = kind;

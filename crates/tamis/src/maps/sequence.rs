@@ -35,7 +35,9 @@ impl Sequence {
         let map = Map::within(bytes, Form::Sequence, &budget)?;
         match map.key_type() {
             KeyType::U64 => Ok(Sequence { map }),
-            other => Err(FormatError::invalid(format!("header: the keys of a sequence are {other}, expected u64"))),
+            other @ (KeyType::Bytes | KeyType::Digest) => {
+                Err(FormatError::invalid(format!("header: the keys of a sequence are {other}, expected u64")))
+            }
         }
     }
 

@@ -22,7 +22,7 @@ use crate::progress::Bar;
 /// Add sets to an index, or keys to the sets it has.
 ///
 /// Inputs are those of `tamis sets build`: a set that the index knows gets more keys, any other is new. Pairs go into the room that was left for
-/// them (--room of the build); what finds none becomes a segment of its own, of the same kind, and a query asks all segments. A pair that comes
+/// them (--capacity of the build); what finds none becomes a segment of its own, of the same kind, and a query asks all segments. A pair that comes
 /// twice is added once, and one that a frozen index or a Bloom sketch finds already is left as it is. A cuckoo sketch cannot tell a pair that it
 /// has from one that looks like it: it keeps a copy of every pair that is added, and a sketch with counts counts it once more.
 ///

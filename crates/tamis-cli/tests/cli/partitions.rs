@@ -27,7 +27,7 @@ fn every_listed_pair_is_right() {
         let build = format!("build revoked.tsv {COLUMNS} --exclude valid.tsv -o r.tamis {more}");
         let report = dir.run(&build).text(0);
         assert!(report.starts_with("keys        2,005, 0 duplicates dropped\nexcluded    41,510, 0 dup"), "{report}");
-        assert!(report.contains("\npartitions  4 labels in "), "{report}");
+        assert!(report.contains("\npartitions  4 in "), "{report}");
         assert!(report.contains("the information bound is "), "{report}");
         let verified = dir.run(&format!("verify r.tamis {COLUMNS} {integers} --keys revoked.tsv --exclude valid.tsv"));
         let expected = "checksum    right\nkeys        2,005 checked, 0 missing\nexcluded    41,510 checked, 0 found\n";
@@ -66,7 +66,7 @@ fn reports_name_groups_and_labels() {
         let groups = report["groups"].as_array().unwrap();
         let sum = |name: &str| groups.iter().map(|group| group[name].as_u64().unwrap()).sum::<u64>();
         // The label without keys is in no group.
-        assert_eq!((sum("labels"), sum("keys"), sum("excluded")), (3, 2005, 41_500));
+        assert_eq!((sum("partitions"), sum("keys"), sum("excluded")), (3, 2005, 41_500));
         assert!(groups.len() > 1 && groups.iter().all(|group| group["fpr"].as_f64().unwrap() <= 1.0));
         assert!(report["layers"].as_array().unwrap().iter().all(|layer| layer["group"].is_u64()));
     }
@@ -80,7 +80,7 @@ fn reports_name_groups_and_labels() {
     let bound = built["bound_bits_per_key"].as_f64().unwrap() * 2005.0;
     assert!((bound / (1000.0 * (2.0 + 6.81)) - 1.0).abs() < 0.01, "{bound}");
     let text = dir.run("inspect r.tamis").text(0);
-    assert!(text.contains("\nexcluded    41,510\n") && text.contains("\npartitions  4 labels in "), "{text}");
+    assert!(text.contains("\nexcluded    41,510\n") && text.contains("\npartitions  4 in "), "{text}");
     assert!(text.contains("\ngroup 0     ") && text.contains("\nlayer 0     group "), "{text}");
 }
 

@@ -25,7 +25,7 @@ fn damaged_files_are_not_queried() {
     let lines = |line: fn(u32) -> String| (0..500).map(line).collect::<String>();
     dir.feed("build -o f.tamis", lines(|i| format!("key{i}\n"))).text(0);
     dir.feed("map build -o m.tamis", lines(|i| format!("key{i}\t{}\n", i % 7))).text(0);
-    dir.feed("sets build --pairs -o s.tamis", lines(|i| format!("key{i}\tset{}\n", i % 7))).text(0);
+    dir.feed("sets build --kind bloom --pairs -o s.tamis", lines(|i| format!("key{i}\tset{}\n", i % 7))).text(0);
     for (file, queries) in [
         ("f.tamis", ["query", "inspect", "verify"]),
         ("m.tamis", ["map get", "map inspect", "map verify"]),

@@ -60,7 +60,7 @@ fn the_round_of_all_commands() {
     assert_eq!(dir.run("map verify m.tamis").text(0), "checksum    right\n");
 
     let inspected = dir.run("map inspect m.tamis").text(0);
-    let expected = ["file", "keys", "values", "hash", "size", "strangers", "shards"];
+    let expected = ["file", "keys", "values", "hash", "size", "fpr", "shards"];
     assert_eq!(first_words(&inspected)[..7], expected, "{inspected}");
     let lines: Vec<&str> = inspected.lines().skip(7).collect();
     assert!(lines[0].starts_with("node 0      yes or no: "), "{inspected}");

@@ -38,8 +38,8 @@ impl SegmentInfo {
             Content::Frozen(frozen, _) => {
                 let [filter, map, lists] = frozen.payloads().map(|payload| payload.len() as u64);
                 let rate = frozen.filter.as_ref().map_or(1.0, |filter| filter.fpr());
-                let lists = frozen.lists.count;
-                let details = format!("{lists} set list{}", if lists == 1 { "" } else { "s" });
+                let count = frozen.lists.count;
+                let details = format!("{count} set list{}", if count == 1 { "" } else { "s" });
                 ("frozen", details, vec![("filter", filter), ("map", map), ("lists", lists)], rate * each, 0.0)
             }
             Content::Sketch(sketch) => {

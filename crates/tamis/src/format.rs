@@ -348,13 +348,37 @@ macro_rules! from_bytes {
             $crate::format::verify(&self.$($field).+)
         }
 
-        /// The bytes, to be stored and opened again.
+        /// Returns the bytes, to be stored and opened again.
         pub fn as_bytes(&self) -> &[u8] {
             &self.$($field).+
         }
+
+        /// Returns the bytes without copying them.
+        pub fn into_bytes(self) -> bytes::Bytes {
+            self.$($field).+
+        }
     };
 }
-pub(crate) use from_bytes;
+
+/// What types that are bytes have in common: equal ones have equal bytes.
+macro_rules! equal_by_bytes {
+    ($type:ty) => {
+        impl AsRef<[u8]> for $type {
+            fn as_ref(&self) -> &[u8] {
+                self.as_bytes()
+            }
+        }
+
+        impl PartialEq for $type {
+            fn eq(&self, other: &Self) -> bool {
+                self.as_bytes() == other.as_bytes()
+            }
+        }
+
+        impl Eq for $type {}
+    };
+}
+pub(crate) use {equal_by_bytes, from_bytes};
 
 /// Checks the payload's checksum.
 pub(crate) fn verify(bytes: &[u8]) -> Result<(), FormatError> {

@@ -1,5 +1,7 @@
 //! bytes -> Filter: open, ask, verify.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 
 use super::open::{Contents, open};
@@ -7,7 +9,7 @@ use crate::debug::brief_debug;
 use crate::error::{FormatError, QueryError};
 use crate::filter::partition::{self, Label, Partitions};
 use crate::filter::steps::{self, ROUND, Role, Steps};
-use crate::format::{Budget, Header, from_bytes};
+use crate::format::{Budget, Header, equal_by_bytes, from_bytes};
 use crate::hash::{Digest, HashKind, Hasher, Key, KeyType};
 
 /// A filter: bytes, and how to read them.
@@ -22,15 +24,17 @@ use crate::hash::{Digest, HashKind, Hasher, Key, KeyType};
 /// assert!(again.contains("eve")?);
 /// # Ok::<(), tamis::Error>(())
 /// ```
+#[derive(Clone)]
 pub struct Filter {
     bytes: Bytes,
     header: Header,
     steps: Steps,
     /// The key type, if the hash is seeded and no more, and keys carry no labels.
     plain: Option<KeyType>,
-    partitions: Option<Box<Partitions>>,
+    partitions: Option<Arc<Partitions>>,
 }
 
+equal_by_bytes!(Filter);
 brief_debug!(Filter, it => keys: it.len(), layers: it.layers().count(), bytes: it.bytes.len(), hasher: it.header.hasher);
 
 impl Filter {
@@ -51,7 +55,7 @@ impl Filter {
         let Contents { header, steps, partitions } = open(&bytes, budget)?;
         let steps = Steps::new(steps);
         let plain = (header.hasher.kind() == HashKind::Seeded && partitions.is_none()).then_some(header.key_type);
-        Ok(Filter { bytes, header, steps, plain, partitions: partitions.map(Box::new) })
+        Ok(Filter { bytes, header, steps, plain, partitions: partitions.map(Arc::new) })
     }
 
     from_bytes!(bytes);

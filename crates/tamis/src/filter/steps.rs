@@ -16,6 +16,8 @@
 //! One evaluator serves all lists, alone and in batches: each step answers for the keys that are still undecided, and the
 //! survivors are moved together before the next, so that every step prefetches a full batch.
 
+use std::sync::Arc;
+
 use crate::arch::{Answer, Isa, Level, QueryFn};
 use crate::hash::Digest;
 pub use crate::leaves::Role;
@@ -46,7 +48,7 @@ impl Step {
 #[derive(Debug, Clone)]
 pub(crate) struct Steps {
     first: Option<Step>,
-    rest: Box<[Step]>,
+    rest: Arc<[Step]>,
     /// Whether the answer of the first leaf is the answer.
     single: bool,
     ask: QueryFn<Steps>,
@@ -91,7 +93,7 @@ impl Answer<Steps> for OneByOne {
 impl Steps {
     pub(crate) fn new(steps: Vec<Step>) -> Steps {
         let mut steps = steps.into_iter();
-        let (first, rest) = (steps.next(), steps.collect::<Box<[Step]>>());
+        let (first, rest) = (steps.next(), steps.collect::<Arc<[Step]>>());
         let single = match first.as_ref().map(|step| step.role) {
             Some(Role::Positive) => rest.is_empty(),
             Some(Role::Exact) => true,
@@ -109,7 +111,7 @@ impl Steps {
 
     /// All steps in order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Step> {
-        self.first.iter().chain(&self.rest)
+        self.first.iter().chain(self.rest.iter())
     }
 
     /// The answer for one key.
@@ -121,7 +123,7 @@ impl Steps {
     /// The answer for a key that the first step leaves undecided. Apart: the first step shall not keep registers for it.
     #[inline(never)]
     fn later_steps(&self, key: Digest) -> bool {
-        for step in &self.rest {
+        for step in self.rest.iter() {
             if let Some(answer) = step.ends(key) {
                 return answer;
             }

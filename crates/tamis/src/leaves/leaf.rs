@@ -27,6 +27,7 @@
 //! [`Query::contains`]: slower, and the same answers. Many keys at once are a loop of the leaf's own, [`Query::contains_many`].
 
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 use bytes::Bytes;
 
@@ -137,7 +138,7 @@ pub(crate) struct Part<G> {
 pub(crate) struct ShardedLeaf<G> {
     bits: u32,
     /// All parts; none if there is one, which is the first.
-    parts: Box<[Part<G>]>,
+    parts: Arc<[Part<G>]>,
     /// The first part, or a copy of it: with one shard, a query gets along without an index.
     first: Part<G>,
     /// Whether all parts have the kernel of the first.
@@ -146,10 +147,10 @@ pub(crate) struct ShardedLeaf<G> {
 
 impl<G: Query> ShardedLeaf<G> {
     /// A leaf of `1 << bits` parts; nothing for any other number.
-    pub(crate) fn new(bits: u32, parts: Box<[Part<G>]>) -> Option<ShardedLeaf<G>> {
+    pub(crate) fn new(bits: u32, parts: Vec<Part<G>>) -> Option<ShardedLeaf<G>> {
         let first = parts.first().filter(|_| parts.len() as u64 == 1 << bits)?.clone();
         let uniform = parts.iter().all(|part| first.geometry.same_kernel(&part.geometry));
-        let parts = if bits == 0 { Box::default() } else { parts };
+        let parts = if bits == 0 { Arc::default() } else { parts.into() };
         Some(ShardedLeaf { bits, parts, first, uniform })
     }
 
@@ -169,7 +170,7 @@ impl<G: Query> ShardedLeaf<G> {
         for _ in 1..1u64 << bits {
             parts.push(part(from)?);
         }
-        ShardedLeaf::new(bits, parts.into()).ok_or_else(|| FormatError::invalid("directory: no shards"))
+        ShardedLeaf::new(bits, parts).ok_or_else(|| FormatError::invalid("directory: no shards"))
     }
 
     /// A leaf over the ranges of `file`, for tests.
@@ -246,7 +247,8 @@ impl<G: Query> ShardedLeaf<G> {
         if shard == 0 {
             (self.first.start, self.first.payload) = (start, payload.clone());
         }
-        if let Some(part) = self.parts.get_mut(shard) {
+        // Nobody has a copy of a leaf that is being opened.
+        if let Some(part) = Arc::get_mut(&mut self.parts).and_then(|parts| parts.get_mut(shard)) {
             (part.start, part.payload) = (start, payload);
         }
     }
@@ -262,7 +264,7 @@ impl<G: Entry> ShardedLeaf<G> {
 impl<G> ShardedLeaf<G> {
     /// A leaf of one part.
     pub(crate) fn single(part: Part<G>) -> ShardedLeaf<G> {
-        ShardedLeaf { bits: 0, parts: Box::default(), first: part, uniform: true }
+        ShardedLeaf { bits: 0, parts: Arc::default(), first: part, uniform: true }
     }
 
     /// All parts, in the order of the shards.

@@ -8,7 +8,7 @@ use super::value::Value;
 use crate::debug::brief_debug;
 use crate::error::{FormatError, QueryError};
 use crate::filter::steps::ROUND;
-use crate::format::{Budget, Form, Header, from_bytes};
+use crate::format::{Budget, Form, Header, equal_by_bytes, from_bytes};
 use crate::hash::{Digest, HashKind, Hasher, Key, KeyType, Mismatch};
 
 /// A map: bytes, and how to read them.
@@ -21,6 +21,7 @@ use crate::hash::{Digest, HashKind, Hasher, Key, KeyType, Mismatch};
 /// assert_eq!(map.get_u64(321)?, Some(3));
 /// # Ok::<(), tamis::Error>(())
 /// ```
+#[derive(Clone)]
 pub struct Map {
     pub(super) bytes: Bytes,
     header: Header,
@@ -34,6 +35,7 @@ pub struct Map {
     quick: Option<(Function, u64)>,
 }
 
+equal_by_bytes!(Map);
 brief_debug!(Map, it => keys: it.len(), bytes: it.bytes.len(), hasher: it.header.hasher);
 
 impl Map {

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use super::query::{LayerInfo, Map};
 use super::value::Value;
 use crate::error::FormatError;
-use crate::format::{Budget, Form, from_bytes};
+use crate::format::{Budget, Form, equal_by_bytes, from_bytes};
 use crate::hash::KeyType;
 
 /// A sequence that takes about the entropy of its symbols, and whose symbols are read in any order ([Chained] section 5.2).
@@ -22,10 +22,12 @@ use crate::hash::KeyType;
 /// ```
 ///
 /// [Chained]: https://doi.org/10.48550/arXiv.2308.13649
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Sequence {
     map: Map,
 }
+
+equal_by_bytes!(Sequence);
 
 impl Sequence {
     /// Opens bytes and checks header and directory only: see [`open`](Self::open).

@@ -8,6 +8,8 @@
 //!
 //! A function of fixed width needs no table: its symbol is the value, less the smallest.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 
 use super::coder::{Chance, Decoder, Encoder, MAX_DECISIONS_PER_BYTE, Number};
@@ -19,13 +21,13 @@ use crate::hash::KeyType;
 /// The most values that a table holds.
 pub(crate) const MAX_VALUES: u64 = 1 << 22;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Table {
     /// The symbol plus this is the value.
     Offset(u64),
-    Numbers(Box<[u64]>),
+    Numbers(Arc<[u64]>),
     /// Where each lies in the bytes.
-    Bytes(Bytes, Box<[(u32, u32)]>),
+    Bytes(Bytes, Arc<[(u32, u32)]>),
 }
 
 const OFFSET: u8 = 0;

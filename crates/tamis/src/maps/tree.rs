@@ -10,6 +10,8 @@
 //! A child has a higher number than its parent, so that every walk ends. The front is a filter of fingerprints for maps that
 //! recognise absent keys; where the first node is flat it holds the fingerprints itself, beside its values.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 
 use super::table::Table;
@@ -181,7 +183,7 @@ pub(crate) fn words(bits: u32) -> u32 {
 }
 
 /// A function, and nothing on the way to it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Function {
     leaf: Leaf,
     fetch: QueryFn<Leaf, u32>,
@@ -224,11 +226,11 @@ impl Waiting {
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Tree {
     front: Option<Steps>,
     root: Target,
-    nodes: Box<[Node]>,
+    nodes: Arc<[Node]>,
 }
 
 impl Tree {

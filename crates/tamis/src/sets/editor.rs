@@ -48,7 +48,7 @@ impl Editor {
     /// Takes up an index. Nothing is copied yet, but its tables are checked: a snapshot has a checksum of its own, which would hide that they were damaged.
     pub fn new(sets: &Sets) -> Result<Editor, FormatError> {
         sets.verify()?;
-        let index = sets.index.clone();
+        let index = Index::clone(&sets.index);
         let by_name = by_name(&index.names);
         Ok(Editor { index, by_name, open: None })
     }

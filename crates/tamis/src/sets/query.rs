@@ -1,7 +1,7 @@
 //! bytes -> Sets: open, find, count, verify.
 
 use std::collections::HashMap;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 
@@ -9,7 +9,7 @@ use super::index::{Index, by_name};
 use super::info::SegmentInfo;
 use crate::debug::brief_debug;
 use crate::error::{FormatError, QueryError};
-use crate::format::{self, Budget, Form, from_bytes};
+use crate::format::{self, Budget, Form, equal_by_bytes, from_bytes};
 use crate::hash::{Hasher, Key, KeyType};
 
 /// An index of many sets: bytes, and how to read them.
@@ -24,13 +24,15 @@ use crate::hash::{Hasher, Key, KeyType};
 /// assert!(index.find("eve")?.is_empty());
 /// # Ok::<(), tamis::Error>(())
 /// ```
+#[derive(Clone)]
 pub struct Sets {
     bytes: Bytes,
-    pub(super) index: Index,
+    pub(super) index: Arc<Index>,
     /// Numbers by name, once somebody asks.
-    by_name: OnceLock<HashMap<Box<str>, u32>>,
+    by_name: Arc<OnceLock<HashMap<Box<str>, u32>>>,
 }
 
+equal_by_bytes!(Sets);
 brief_debug!(Sets, it => keys: it.keys(), sets: it.index.names.len(), bytes: it.bytes.len(), hasher: it.index.hasher);
 
 impl Sets {
@@ -50,7 +52,7 @@ impl Sets {
             return Err(FormatError::Form { found: header.form.name(), expected: Form::Sets.name() });
         }
         let index = Index::decode(&header, from, places)?;
-        Ok(Sets { index, bytes, by_name: OnceLock::new() })
+        Ok(Sets { index: Arc::new(index), bytes, by_name: Arc::default() })
     }
 
     from_bytes!(bytes);

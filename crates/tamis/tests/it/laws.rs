@@ -138,3 +138,29 @@ fn same_bytes(n: u64, want: impl Fn(FilterBuilder<Vec<u64>>) -> FilterBuilder<Ve
         assert!(first == bytes(other, 2));
     }
 }
+
+/// Filters, maps, sequences and indexes are their bytes: clones share them, equal ones have equal bytes, threads may have either.
+#[test]
+fn values_are_their_bytes() {
+    fn check<T: Clone + Eq + AsRef<[u8]> + Send + Sync>(one: T, other: T, into_bytes: fn(T) -> bytes::Bytes) {
+        let clone = one.clone();
+        assert!(clone == one && clone != other);
+        // A clone is no copy: the bytes are where they were.
+        assert_eq!(clone.as_ref().as_ptr(), one.as_ref().as_ptr());
+        let bytes = one.as_ref().to_vec();
+        std::thread::scope(|scope| {
+            scope.spawn(move || drop(one));
+        });
+        assert_eq!(into_bytes(clone), bytes);
+    }
+    let shards = |n: u64| tamis::build(0..n).exclude(n..3 * n).exact().finish().unwrap();
+    check(shards(1000), shards(1001), tamis::Filter::into_bytes);
+    let map = |n: u64| tamis::map((0..n).map(|key| (key, key % 9))).finish().unwrap();
+    check(map(1000), map(1001), tamis::Map::into_bytes);
+    let sequence = |n: u64| tamis::sequence((0..n).map(|at| at % 5)).finish().unwrap();
+    check(sequence(100), sequence(101), tamis::Sequence::into_bytes);
+    let sets = |n: u64| tamis::sets((0..n).map(|key| (key, ["a", "b"][key as usize % 2]))).finish().unwrap();
+    check(sets(100), sets(101), tamis::Sets::into_bytes);
+    let clone = shards(3000).clone();
+    assert!((0..9000u64).all(|key| clone.contains(key) == Ok(key < 3000)));
+}

@@ -7,6 +7,7 @@
 //!   steps        a list of steps + a digest -> yes or no
 //!   partition    a label + a digest -> the steps of its group
 //!   query        `Filter`: a key -> yes or no
+//!   typed        `Typed`: the same, for keys whose type was checked once
 //! ```
 
 #[cfg(feature = "build")]
@@ -17,3 +18,4 @@ pub(crate) mod options;
 pub(crate) mod partition;
 pub mod query;
 pub mod steps;
+pub mod typed;

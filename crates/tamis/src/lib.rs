@@ -75,6 +75,7 @@ pub use filter::build::{
 };
 pub use filter::query::{self, Filter, Group, LayerInfo};
 pub use filter::steps::{self, Role};
+pub use filter::typed::Typed;
 #[cfg(feature = "build")]
 pub use gather as shard;
 #[cfg(feature = "build")]

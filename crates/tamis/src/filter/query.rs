@@ -95,17 +95,33 @@ impl Filter {
         if keys.len() != answers.len() {
             return Err(QueryError::Length { keys: keys.len(), answers: answers.len() });
         }
+        self.fill_answers(keys.iter(), answers);
+        Ok(())
+    }
+
+    /// The answers for as many keys, whose type was checked.
+    pub(super) fn fill_answers<'a, K: Key + ?Sized + 'a>(
+        &self,
+        mut keys: impl Iterator<Item = &'a K>,
+        answers: &mut [bool],
+    ) {
         let hasher = self.header.hasher;
         let mut digests = [Digest::default(); ROUND];
-        for (keys, answers) in keys.chunks(ROUND).zip(answers.chunks_mut(ROUND)) {
-            let pairs = digests.iter_mut().zip(keys);
+        for answers in answers.chunks_mut(ROUND) {
+            let pairs = digests[..answers.len()].iter_mut().zip(&mut keys);
             match self.plain {
                 Some(_) => pairs.for_each(|(digest, key)| *digest = key.seeded_digest(&hasher)),
                 None => pairs.for_each(|(digest, key)| *digest = key.digest(&hasher)),
             }
-            steps::contains_many(&self.steps, &self.bytes, &digests[..keys.len()], answers);
+            steps::contains_many(&self.steps, &self.bytes, &digests[..answers.len()], answers);
         }
-        Ok(())
+    }
+
+    /// The answer for a key whose type was checked.
+    #[inline(always)]
+    pub(super) fn contains_checked<K: Key + ?Sized>(&self, key: &K) -> bool {
+        let hasher = &self.header.hasher;
+        self.steps.contains(if self.plain.is_some() { key.seeded_digest(hasher) } else { key.digest(hasher) })
     }
 
     /// Returns [`contains`](Self::contains) for a digest that this filter's [`hasher`](Self::hasher) made, or that the caller made
@@ -168,7 +184,7 @@ impl Filter {
     }
 
     #[inline(always)]
-    fn check<K: Key>(&self) -> Result<(), QueryError> {
+    pub(super) fn check<K: Key + ?Sized>(&self) -> Result<(), QueryError> {
         match self.partitions.is_none() {
             true => Ok(self.header.key_type.check(K::KEY_TYPE)?),
             false => Err(QueryError::Partition { partitioned: true }),

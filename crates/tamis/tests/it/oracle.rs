@@ -225,3 +225,30 @@ fn foreign_digests() {
         assert!((20..108).contains(&digest.to_bits().count_ones()), "{digest:?}");
     }
 }
+
+/// A filter whose key type was checked answers as it does itself, and goes where it goes.
+#[test]
+fn typed_filters_answer_alike() {
+    fn anywhere<T: Send + Sync + Clone>(_: &T) {}
+    let texts: Vec<String> = (0..2000).map(|i| format!("key{i}")).collect();
+    for secret in [false, true] {
+        let build = tamis::build(&texts[..1000]);
+        let filter = if secret { build.secret([1, 2]) } else { build }.finish().unwrap();
+        let typed = filter.typed::<str>().unwrap();
+        anywhere(&typed);
+        let expected: Vec<bool> = texts.iter().map(|key| filter.contains(key).unwrap()).collect();
+        assert_eq!(typed.contains_many(&texts), expected);
+        assert!(texts.iter().zip(&expected).all(|(key, &answer)| typed.contains(key.as_str()) == answer));
+        assert!(filter.typed::<[u8]>().unwrap().contains(&b"key7"[..]));
+        assert!(matches!(filter.typed::<u64>(), Err(QueryError::KeyType(_))));
+    }
+    let numbers = tamis::build(0..1000u64).finish().unwrap().into_typed::<u64>().unwrap();
+    anywhere(&numbers);
+    assert!((0..1000).all(|key| numbers.contains(key)) && numbers.contains_many::<u64>(&[]).is_empty());
+    assert_eq!(numbers.filter().len(), 1000);
+    let mut parts = tamis::stream().exact().partitioned();
+    parts.push("a", 1u64).unwrap();
+    parts.exclude("a", 2u64).unwrap();
+    let error = parts.finish().unwrap().typed::<u64>().map(drop);
+    assert_eq!(error, Err(QueryError::Partition { partitioned: true }));
+}

@@ -125,7 +125,7 @@ impl Filter {
     }
 
     /// Returns [`contains`](Self::contains) for a digest that this filter's [`hasher`](Self::hasher) made, or that the caller made
-    /// where the hasher is [foreign](Hasher::foreign): for an engine that hashes a key once for many filters.
+    /// where the keys are digests ([`Hasher::foreign`]): for an engine that hashes a key once for many filters.
     ///
     /// # Errors
     ///
@@ -166,7 +166,7 @@ impl Filter {
     /// A digest of the caller's as the filter has it; others are as they are.
     #[inline(always)]
     fn foreign(&self, digest: Digest) -> Digest {
-        if self.header.hasher.is_foreign() { self.header.hasher.mix(digest) } else { digest }
+        if self.header.key_type == KeyType::Digest { digest.digest(&self.header.hasher) } else { digest }
     }
 
     /// Answers for digests as the filter has them; `answers` is as long as `keys`.

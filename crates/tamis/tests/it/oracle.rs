@@ -216,6 +216,19 @@ fn foreign_digests() {
         assert!(mismatch(filter.contains("ann")) && mismatch(filter.contains(7u64)));
         assert!(n < 1000 || (filter.as_bytes().len() as u64) * 8 < 8 * n, "mixed hashes need no more bits than others");
     }
+    // Digests are keys like others: hashed again where there is a secret, and shared by maps and sets.
+    let all: Vec<Digest> = (0..2000).map(mine).collect();
+    for secret in [false, true] {
+        let build = tamis::build(all[..1000].to_vec());
+        let filter = if secret { build.secret([3, 4]) } else { build }.finish().unwrap();
+        let answers: Vec<bool> = all.iter().map(|&key| filter.contains(key).unwrap()).collect();
+        assert!(answers[..1000].iter().all(|&yes| yes) && answers.iter().filter(|&&yes| yes).count() < 1100);
+        assert_eq!(filter.contains_many_digests(&all), Ok(answers));
+    }
+    let map = tamis::map(all.iter().map(|&key| (key, key.to_bits() as u64 % 5))).finish().unwrap();
+    assert!(all.iter().all(|&key| map.get_u64(key) == Ok(Some(key.to_bits() as u64 % 5))));
+    let sets = tamis::sets(all.iter().map(|&key| (key, "one"))).finish().unwrap();
+    assert!(all.iter().all(|&key| sets.find(key) == Ok(vec![0])));
     // Of a filter of texts, digests of its own hasher are queried and no others.
     let texts = tamis::build(["ann", "bob"]).finish().unwrap();
     assert_eq!(texts.contains_digest(texts.hasher().bytes(b"bob")), Ok(true));

@@ -16,8 +16,6 @@
 //! One evaluator serves all lists, alone and in batches: each step answers for the keys that are still undecided, and the
 //! survivors are moved together before the next, so that every step prefetches a full batch.
 
-use std::sync::Arc;
-
 use crate::arch::{Answer, Isa, Level, QueryFn};
 use crate::hash::Digest;
 pub use crate::leaves::Role;
@@ -48,7 +46,7 @@ impl Step {
 #[derive(Debug, Clone)]
 pub(crate) struct Steps {
     first: Option<Step>,
-    rest: Arc<[Step]>,
+    rest: Box<[Step]>,
     /// Whether the answer of the first leaf is the answer.
     single: bool,
     ask: QueryFn<Steps>,
@@ -93,7 +91,7 @@ impl Answer<Steps> for OneByOne {
 impl Steps {
     pub(crate) fn new(steps: Vec<Step>) -> Steps {
         let mut steps = steps.into_iter();
-        let (first, rest) = (steps.next(), steps.collect::<Arc<[Step]>>());
+        let (first, rest) = (steps.next(), steps.collect::<Box<[Step]>>());
         let single = match first.as_ref().map(|step| step.role) {
             Some(Role::Positive) => rest.is_empty(),
             Some(Role::Exact) => true,

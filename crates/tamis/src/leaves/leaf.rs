@@ -138,7 +138,7 @@ pub(crate) struct Part<G> {
 pub(crate) struct ShardedLeaf<G> {
     bits: u32,
     /// All parts; none if there is one, which is the first.
-    parts: Arc<[Part<G>]>,
+    parts: Arc<Vec<Part<G>>>,
     /// The first part, or a copy of it: with one shard, a query gets along without an index.
     first: Part<G>,
     /// Whether all parts have the kernel of the first.
@@ -150,7 +150,7 @@ impl<G: Query> ShardedLeaf<G> {
     pub(crate) fn new(bits: u32, parts: Vec<Part<G>>) -> Option<ShardedLeaf<G>> {
         let first = parts.first().filter(|_| parts.len() as u64 == 1 << bits)?.clone();
         let uniform = parts.iter().all(|part| first.geometry.same_kernel(&part.geometry));
-        let parts = if bits == 0 { Arc::default() } else { parts.into() };
+        let parts = if bits == 0 { Arc::default() } else { Arc::new(parts) };
         Some(ShardedLeaf { bits, parts, first, uniform })
     }
 

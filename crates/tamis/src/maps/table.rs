@@ -25,9 +25,9 @@ pub(crate) const MAX_VALUES: u64 = 1 << 22;
 pub(crate) enum Table {
     /// The symbol plus this is the value.
     Offset(u64),
-    Numbers(Arc<[u64]>),
+    Numbers(Arc<Vec<u64>>),
     /// Where each lies in the bytes.
-    Bytes(Bytes, Arc<[(u32, u32)]>),
+    Bytes(Bytes, Arc<Vec<(u32, u32)>>),
 }
 
 const OFFSET: u8 = 0;

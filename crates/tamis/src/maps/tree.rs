@@ -230,7 +230,7 @@ impl Waiting {
 pub(crate) struct Tree {
     front: Option<Steps>,
     root: Target,
-    nodes: Arc<[Node]>,
+    nodes: Arc<Vec<Node>>,
 }
 
 impl Tree {

@@ -251,7 +251,7 @@ fn impossible_fields_are_named() {
     for (expected, edit) in [
         ("invalid file: header: hash is 7", &(|p: &mut Parts| p.header[10] = 7) as &dyn Fn(&mut Parts)),
         ("invalid file: header: key type is 3, expected 0 to 2", &|p| p.header[11] = 3),
-        ("invalid file: header: hash is 3 for bytes keys, expected digests", &|p| p.header[10] = 3),
+        ("invalid file: header: hash is 3 for u64 keys, expected digests", &|p| p.header[10] = 3),
         ("invalid file: header: 2^25 shards", &|p| p.header[12] = 25),
         ("invalid file: header: 2^0 shards, or reserved bytes", &|p| p.header[14] = 1),
         ("invalid file: header: a seed has 64 bits", &|p| p.header[24] = 1),

@@ -399,7 +399,7 @@ fn bad_input_is_refused() {
     assert!(matches!(pairs.push("a", set), Err(BuildError::MixedKeyTypes)));
     for wrong in [0.0, -1.0, f64::NAN] {
         let error = text(tamis::sets([("a", "b")]).false_sets(wrong).finish().unwrap_err());
-        assert!(error.contains("false sets for absent keys, expected more than 0"), "{error}");
+        assert!(error.contains("false sets for unlisted keys, expected more than 0"), "{error}");
         assert!(tamis::sets([("a", "b")]).kind(Kind::Bloom).member_false_sets(wrong).finish().is_err());
         assert!(tamis::sets([("a", "b")]).bits_per_pair(wrong).finish().is_err());
         assert!(tamis::sets([("a", "b")]).existence(wrong).finish().is_err());

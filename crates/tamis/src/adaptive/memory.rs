@@ -16,7 +16,7 @@ use crate::hash::{Digest, scramble};
 /// use tamis::adaptive::{Memory, ReverseMap};
 /// use tamis::Digest;
 /// let mut map = Memory::new();
-/// let key = Digest { hi: 1, lo: 2 };
+/// let key = Digest::from_hash(1);
 /// map.file(key, 7)?;
 /// let mut found = vec![];
 /// map.filed(7, &mut found)?;

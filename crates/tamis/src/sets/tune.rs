@@ -15,7 +15,7 @@
 //! // A million keys in 256 sets: most in one, some in many.
 //! let sizes = SetSizes { sets: 256, multiplicities: vec![(1, 600_000), (3, 300_000), (40, 100_000)] };
 //! let found = tune(Sketch::Bloom, &sizes, TuneGoal::Targets { false_sets: 0.01, member_false_sets: 0.1 }, &Options::default())?;
-//! assert!(found.absent <= 0.01 && found.present <= 0.1);
+//! assert!(found.false_sets <= 0.01 && found.member_false_sets <= 0.1);
 //! # Ok::<(), tamis::BuildError>(())
 //! ```
 
@@ -282,8 +282,8 @@ impl<'a> Filled<'a> {
 /// let sizes = SetSizes { sets: 100, multiplicities: vec![(1, 50_000), (5, 10_000)] };
 /// let body = Body::Bloom { words: 20_000, hashes: 8, repetitions: 1, partitions: 0 };
 /// let expected = predict(&sizes, &Shape { body, existence: None, heavy: None });
-/// assert!(expected.absent > 0.1 && expected.absent < 0.3);
-/// assert!(expected.present < expected.absent); // a set that holds the key cannot be false
+/// assert!(expected.false_sets > 0.1 && expected.false_sets < 0.3);
+/// assert!(expected.member_false_sets < expected.false_sets); // a set that holds the key cannot be false
 /// ```
 pub fn predict(sizes: &SetSizes, shape: &Shape) -> Tuned {
     expect(&sizes.groups(), sizes.sets, shape)
@@ -361,7 +361,7 @@ fn row_words(columns: u32) -> u64 {
 /// let ours = tune(Sketch::Bloom, &sizes, TuneGoal::BitsPerPair(16.0), &Options::default())?;
 /// let theirs = predict(&sizes, &paper(&sizes, 16.0));
 /// assert!(ours.bits <= theirs.bits * 1.0001);
-/// assert!(ours.absent <= theirs.absent && ours.present <= theirs.present);
+/// assert!(ours.false_sets <= theirs.false_sets && ours.member_false_sets <= theirs.member_false_sets);
 /// # Ok::<(), tamis::BuildError>(())
 /// ```
 ///

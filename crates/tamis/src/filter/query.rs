@@ -95,25 +95,22 @@ impl Filter {
         if keys.len() != answers.len() {
             return Err(QueryError::Length { keys: keys.len(), answers: answers.len() });
         }
-        self.fill_answers(keys.iter(), answers);
+        self.fill_answers(keys, |key| key, answers);
         Ok(())
     }
 
     /// The answers for as many keys, whose type was checked.
-    pub(super) fn fill_answers<'a, K: Key + ?Sized + 'a>(
-        &self,
-        mut keys: impl Iterator<Item = &'a K>,
-        answers: &mut [bool],
-    ) {
+    #[inline]
+    pub(super) fn fill_answers<K: Key + ?Sized, Q>(&self, keys: &[Q], key: impl Fn(&Q) -> &K, answers: &mut [bool]) {
         let hasher = self.header.hasher;
         let mut digests = [Digest::default(); ROUND];
-        for answers in answers.chunks_mut(ROUND) {
-            let pairs = digests[..answers.len()].iter_mut().zip(&mut keys);
+        for (keys, answers) in keys.chunks(ROUND).zip(answers.chunks_mut(ROUND)) {
+            let pairs = digests.iter_mut().zip(keys);
             match self.plain {
-                Some(_) => pairs.for_each(|(digest, key)| *digest = key.seeded_digest(&hasher)),
-                None => pairs.for_each(|(digest, key)| *digest = key.digest(&hasher)),
+                Some(_) => pairs.for_each(|(digest, asked)| *digest = key(asked).seeded_digest(&hasher)),
+                None => pairs.for_each(|(digest, asked)| *digest = key(asked).digest(&hasher)),
             }
-            steps::contains_many(&self.steps, &self.bytes, &digests[..answers.len()], answers);
+            steps::contains_many(&self.steps, &self.bytes, &digests[..keys.len()], answers);
         }
     }
 

@@ -75,7 +75,7 @@ impl<K: Key + ?Sized, F: Borrow<Filter>> Typed<K, F> {
     /// ```
     pub fn contains_many<Q: Borrow<K>>(&self, keys: &[Q]) -> Vec<bool> {
         let mut answers = vec![false; keys.len()];
-        self.filter.borrow().fill_answers(keys.iter().map(Borrow::borrow), &mut answers);
+        self.filter.borrow().fill_answers(keys, Borrow::borrow, &mut answers);
         answers
     }
 

@@ -77,10 +77,12 @@ pub(crate) struct Report<'a> {
 }
 
 /// How long it takes to open a filter file.
+#[allow(unsafe_code)]
 fn time_open(file: &Path) -> Option<(f64, u64)> {
     let bytes = fs::metadata(file).ok()?.len();
     let once = || {
-        let (filter, time) = measure::wall(|| tamis::Filter::read_unverified(file));
+        // SAFETY: the file is in a folder of ours, and nothing changes it before the filter is gone.
+        let (filter, time) = measure::wall(|| unsafe { tamis::Filter::mmap(file) });
         filter.ok().map(|_| time.as_nanos() as f64 / 1e3)
     };
     let times: Option<Vec<f64>> = (0..21).map(|_| once()).collect();

@@ -273,7 +273,8 @@ impl Hasher {
 
     /// The caller's own hash: keys are [`Digest`]s. `id` is stored, so that files of different hashes can be told apart.
     ///
-    /// A filter of such digests is queried by digests. It returns an error for any other key, because its hash is unknown.
+    /// A filter of such digests is queried by digests. It returns an error for any other key, because its hash is unknown: what
+    /// [`bytes`](Self::bytes) and [`integer`](Self::integer) make of a key here has nothing to do with the caller's.
     ///
     /// ```
     /// use tamis::{Digest, Hasher, KeyType};

@@ -187,6 +187,9 @@ impl Options {
     /// Refuses options that contradict each other, have no effect, or are out of range.
     fn check(&self) -> Result<(), BuildError> {
         self.goals.check(self.expecting)?;
+        if self.capacity.is_some() && self.spare != 0.0 {
+            return Err(BuildError::TwoGoals { first: "capacity", second: "extra_capacity" });
+        }
         let knobs = [
             ("delta", self.delta.is_some(), matches!(self.kind, Kind::Cascade(_)), "Kind::Cascade"),
             (

@@ -77,7 +77,7 @@ impl Filter {
     #[inline(never)]
     fn contains_carefully<K: Key>(&self, key: K) -> Result<bool, QueryError> {
         self.check::<K>()?;
-        Ok(self.steps.contains(key.digest(&self.header.hasher)))
+        Ok(self.contains_checked(&key))
     }
 
     /// Asks for many keys at once, several times faster than one by one when the filter is larger than the caches.
@@ -136,9 +136,10 @@ impl Filter {
     /// ```
     #[inline]
     pub fn contains_digest(&self, digest: Digest) -> Result<bool, QueryError> {
-        match self.partitions {
-            None => Ok(self.steps.contains(self.foreign(digest))),
-            Some(_) => Err(QueryError::Partition { partitioned: true }),
+        match (&self.partitions, self.header.key_type) {
+            (Some(_), _) => Err(QueryError::Partition { partitioned: true }),
+            (None, KeyType::Digest) => Ok(self.contains_checked(&digest)),
+            (None, KeyType::Bytes | KeyType::U64) => Ok(self.steps.contains(digest)),
         }
     }
 
@@ -152,22 +153,14 @@ impl Filter {
             return Err(QueryError::Partition { partitioned: true });
         }
         let mut answers = vec![false; digests.len()];
-        let mut round = [Digest::default(); ROUND];
-        for (digests, answers) in digests.chunks(ROUND).zip(answers.chunks_mut(ROUND)) {
-            round.iter_mut().zip(digests).for_each(|(to, &digest)| *to = self.foreign(digest));
-            steps::contains_many(&self.steps, &self.bytes, &round[..digests.len()], answers);
+        match self.header.key_type {
+            KeyType::Digest => self.fill_answers(digests, |digest| digest, &mut answers),
+            KeyType::Bytes | KeyType::U64 => self.contains_digests(digests, &mut answers),
         }
         Ok(answers)
     }
 
-    /// A digest of the caller's as the filter has it; others are as they are.
-    #[inline(always)]
-    fn foreign(&self, digest: Digest) -> Digest {
-        if self.header.key_type == KeyType::Digest { digest.digest(&self.header.hasher) } else { digest }
-    }
-
     /// Answers for digests as the filter has them; `answers` is as long as `keys`.
-    #[cfg(feature = "build")]
     pub(crate) fn contains_digests(&self, keys: &[Digest], answers: &mut [bool]) {
         for (keys, answers) in keys.chunks(ROUND).zip(answers.chunks_mut(ROUND)) {
             steps::contains_many(&self.steps, &self.bytes, keys, answers);

@@ -105,6 +105,8 @@ fn columns_that_cannot_be() {
     assert_eq!(says(chained().steered_columns(&[0.1]).finish()), "steered_columns: no effect; expected Kind::Steered");
     assert_eq!(says(chained().delta(0.5).finish()), "delta: no effect; expected Kind::Cascade");
     assert_eq!(says(chained().exact().fpr(0.1).finish()), "exact, fpr: two goals; expected one");
+    let cuckoo = tamis::build(0..10u64).kind(Kind::Cuckoo).capacity(20).extra_capacity(0.5);
+    assert_eq!(says(cuckoo.finish()), "capacity, extra_capacity: two goals; expected one");
     assert_eq!(says(chained().workload_fpr(0.1).finish()), "workload_fpr: no effect; expected a workload");
 }
 

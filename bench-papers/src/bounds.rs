@@ -10,7 +10,7 @@
 //!    |---------------------------------------------------|     7      a cascade that halves: cascade(16, 1/2)
 //! ```
 //!
-//! The bound and the names of variables are those of [`tamis::math::bounds`]. The costs are those of perfect elementary
+//! The bound and the names of variables are those of [`tamis::bounds`]. The costs are those of perfect elementary
 //! structures; a real one multiplies them by its overhead, 1.009 for a bumped ribbon, 1.13 for a binary fuse filter, 1.44 for
 //! a Bloom filter. What was corrected of the papers is said where it is used. Derivations are in `docs/math.md`.
 
@@ -119,7 +119,7 @@ pub(crate) fn cascade(lambda: f64, delta: f64) -> f64 {
     lambda.log2() + layers
 }
 
-/// The simpler form of [`free_set`](tamis::math::bounds::free_set), equation (1) of \[FPFS\]: the least of
+/// The simpler form of [`free_set`](tamis::bounds::free_set), equation (1) of \[FPFS\]: the least of
 /// `s log2(1/p) + t p log2 e` over `p <= fpp`.
 ///
 /// It is lower, for `ln(1/(1-p)) >= p`, and close where p is small. The least is at `p = s / t`.
@@ -202,7 +202,7 @@ pub(crate) fn integrated_two_extra(s: u64, t: u64, r: u32) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tamis::math::bounds::{f, free_set};
+    use tamis::bounds::{f, free_set};
 
     const LAMBDAS: [f64; 14] = [0.0, 1e-9, 0.3, 1.0, 1.5, 2.0, 3.0, 7.9, 16.0, 100.0, 1e6, 1e15, 1e300, f64::INFINITY];
     const RATES: [f64; 9] = [0.0, 1e-300, 1e-9, 0.01, 0.25, 0.5, 0.7, 0.999, 1.0];

@@ -8,7 +8,7 @@ use std::error::Error;
 
 use clap::{Args, ValueEnum};
 use serde::Serialize;
-use tamis::math::bounds::f;
+use tamis::bounds::f;
 use tamis_bench::candidate::Built;
 use tamis_bench::listed::{self, Listed, Made, Row};
 use tamis_bench::machine::Machine;

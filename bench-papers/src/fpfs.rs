@@ -9,7 +9,7 @@ use std::error::Error;
 
 use clap::{Args, ValueEnum};
 use serde::Serialize;
-use tamis::math::bounds::free_set;
+use tamis::bounds::free_set;
 use tamis_bench::candidate::Built;
 use tamis_bench::listed::{self, Listed, Made, Row};
 use tamis_bench::machine::Machine;

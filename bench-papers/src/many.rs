@@ -16,7 +16,8 @@
 
 use std::error::Error;
 
-use tamis::{Digest, Hasher, Salt};
+use tamis::internals::Salt;
+use tamis::{Digest, Hasher};
 
 pub(crate) mod bigsi;
 mod filters;

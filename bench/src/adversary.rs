@@ -25,7 +25,7 @@ use tamis::adaptive::{
     AdaptiveBloom, AdaptiveChained, AdaptiveQuotient, AdaptiveStacked, Block, Broom, CascadeOptions, CuckooCascade,
     LargeBroom, Options as BroomOptions, QuotientCascade, Remove, Schedule,
 };
-use tamis::math::large;
+use tamis::internals::math::large;
 
 use self::attack::Attack;
 use self::claim::Claim;

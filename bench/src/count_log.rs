@@ -1,4 +1,4 @@
-//! a log of queries -> time and memory to count it: `sort | uniq -c` beside [`tamis::workload::Counter`].
+//! a log of queries -> time and memory to count it: `sort | uniq -c` beside [`tamis::internals::Counter`].
 //!
 //! The log is written once: names drawn with a chance of about one over their rank. Every way of counting is a process of its
 //! own that reads the file; ours is this program again, with `--log`. All must agree on the number of distinct names.
@@ -11,7 +11,7 @@ use std::process::Command;
 
 use clap::Args;
 use serde::Serialize;
-use tamis::workload::{Counter, Counts, ONE};
+use tamis::internals::{Counter, Counts, ONE};
 use tamis::{Hasher, Key};
 
 use crate::end_to_end::write_key;

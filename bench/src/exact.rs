@@ -8,7 +8,7 @@ use std::error::Error;
 
 use clap::{Args, ValueEnum};
 use serde::Serialize;
-use tamis::math::bounds;
+use tamis::bounds;
 
 use crate::listed::{self, Listed, Row, Sample};
 use crate::machine::Machine;

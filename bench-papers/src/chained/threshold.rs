@@ -6,7 +6,7 @@
 //! keys with the same three cells), so halving would be misled.
 
 use serde::Serialize;
-use tamis::math::bounds::f;
+use tamis::bounds::f;
 use tamis_bench::table::Table as Printed;
 
 use crate::bounds::chained_rounded;

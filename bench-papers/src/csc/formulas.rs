@@ -1,6 +1,6 @@
 //! figures 2 and 4: how full filters of one size are, and what repetitions gain by the formula.
 
-use tamis::math::csc::{Rows, zeros};
+use tamis::internals::math::csc::{Rows, zeros};
 
 use super::Options;
 use super::grid::Grid;

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde::Serialize;
-use tamis::multiset::tune::{Body, Shape};
-use tamis::multiset::{self, Kind};
+use tamis::sets::tune::{Body, Shape};
+use tamis::sets::{self, Kind};
 
 use super::Options;
 use super::grid::show;
@@ -198,10 +198,10 @@ fn large(targets: &mut Targets, options: &Options) -> Result<(), Box<dyn Error>>
     let at = format!("{}, {:.1e} pairs:", load.name, load.pairs() as f64);
     let by_hand = ours::sets::bloom_shape((16.3 * load.pairs() as f64) as u64, 8, 1, 0);
     let kinds = [
-        ("tuned CSC-BF", multiset::stream().kind(Kind::Bloom).bits_per_pair(16.3)),
-        ("CSC-BF behind a filter", multiset::stream().kind(Kind::Bloom).bits_per_pair(16.3).existence(1.0 / 16.0)),
-        ("CSC-BF by hand", multiset::stream().kind(Kind::Bloom).shape(by_hand)),
-        ("frozen", multiset::stream().kind(Kind::Frozen)),
+        ("tuned CSC-BF", sets::stream().kind(Kind::Bloom).bits_per_pair(16.3)),
+        ("CSC-BF behind a filter", sets::stream().kind(Kind::Bloom).bits_per_pair(16.3).existence(1.0 / 16.0)),
+        ("CSC-BF by hand", sets::stream().kind(Kind::Bloom).shape(by_hand)),
+        ("frozen", sets::stream().kind(Kind::Frozen)),
     ];
     let mut built = Vec::new();
     for (name, how) in kinds {
@@ -239,14 +239,14 @@ fn large(targets: &mut Targets, options: &Options) -> Result<(), Box<dyn Error>>
 
 fn countries(targets: &mut Targets, load: &Load, options: &Options) -> Result<(), Box<dyn Error>> {
     let at = "Countries:";
-    let (frozen, report) = ours::sets::build(load, multiset::stream().kind(Kind::Frozen).false_sets(0.01))?;
+    let (frozen, report) = ours::sets::build(load, sets::stream().kind(Kind::Frozen).false_sets(0.01))?;
     let per_pair = |index: &ours::sets::Ours| index.file_bits() as f64 / load.pairs() as f64;
     let how = format!("{} different lists; {}", report.set_lists.unwrap_or(0), frozen.parts(load.pairs()));
     targets.add(format!("{at} frozen, bits a pair"), Any, per_pair(&frozen), how);
     let mut sketches = Vec::new();
     for present in [0.01, 0.1] {
         for kind in [Kind::Bloom, Kind::Cuckoo] {
-            let how = multiset::stream().kind(kind).false_sets(0.01).member_false_sets(present);
+            let how = sets::stream().kind(kind).false_sets(0.01).member_false_sets(present);
             let (sketch, report) = ours::sets::build(load, how)?;
             let what = format!("{at} bits, frozen / {kind:?} of .01 absent and {present} present");
             let ratio = per_pair(&frozen) / per_pair(&sketch);
@@ -285,7 +285,7 @@ const BASES: usize = 1000;
 
 fn genomes(targets: &mut Targets, load: &Load, options: &Options) -> Result<(), Box<dyn Error>> {
     let at = format!("{}:", load.name);
-    let how = multiset::stream().kind(Kind::Frozen).existence(1.0 / 256.0).kmer(real::KMER as u32);
+    let how = sets::stream().kind(Kind::Frozen).existence(1.0 / 256.0).kmer(real::KMER as u32);
     let (built, time) = measure::wall(|| ours::sets::build(load, how));
     let (frozen, report) = built?;
     let bits = frozen.file_bits() as f64 / load.keys.len() as f64;

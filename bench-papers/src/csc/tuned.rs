@@ -1,6 +1,6 @@
 //! the paper's preset beside what the library chooses, at the same size, and every pair of every data set.
 
-use tamis::multiset::{self, Kind};
+use tamis::sets::{self, Kind};
 
 use super::Options;
 use super::grid::Grid;
@@ -72,10 +72,7 @@ pub(super) fn every_pair(load: &Load, grid: &mut Grid) {
         ("CSC-BF, tuned", ours::sets::tuned(load, bits)),
         ("CSC-CF, r = 1", ours::sets::cuckoo(load, bits, 1, 0)),
         ("CSC-CF, r = 3", ours::sets::cuckoo(load, 3 * bits, 3, b)),
-        (
-            "frozen",
-            ours::sets::build(load, multiset::stream().kind(Kind::Frozen)).map(|(index, _)| Box::new(index) as _),
-        ),
+        ("frozen", ours::sets::build(load, sets::stream().kind(Kind::Frozen)).map(|(index, _)| Box::new(index) as _)),
     ];
     for (name, built) in rows {
         let name = format!("{}, {name}", load.name);

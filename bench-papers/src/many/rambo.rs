@@ -17,7 +17,7 @@ struct Repetition {
     members: Vec<Vec<u32>>,
     /// The group of every set.
     group: Vec<u32>,
-    salts: [tamis::Salt; PROBES],
+    salts: [tamis::internals::Salt; PROBES],
 }
 
 /// All of them.

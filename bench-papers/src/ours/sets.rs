@@ -3,8 +3,8 @@
 use std::error::Error;
 
 use tamis::Sets;
-use tamis::multiset::tune::{Body, Shape};
-use tamis::multiset::{self, Collector, Editor, Kind, Report, SetsBuilder};
+use tamis::sets::tune::{Body, Shape};
+use tamis::sets::{self, Collector, Editor, Kind, Report, SetsBuilder};
 
 use crate::many::{Built, Index, Load};
 
@@ -91,7 +91,7 @@ pub(crate) fn bloom_shape(bits: u64, hashes: u32, repetitions: u32, partitions: 
 
 /// CSC-BF by hand, with nothing in front and nothing aside: the paper's.
 pub(crate) fn bloom(load: &Load, bits: u64, hashes: u32, repetitions: u32, partitions: usize) -> Built {
-    boxed(load, multiset::stream().kind(Kind::Bloom).shape(bloom_shape(bits, hashes, repetitions, partitions)))
+    boxed(load, sets::stream().kind(Kind::Bloom).shape(bloom_shape(bits, hashes, repetitions, partitions)))
 }
 
 /// The widest fingerprint that fits `bits`, and its bits.
@@ -104,23 +104,23 @@ pub(crate) fn cuckoo_shape(load: &Load, bits: u64, repetitions: u32, partitions:
 
 /// CSC-CF by hand.
 pub(crate) fn cuckoo(load: &Load, bits: u64, repetitions: u32, partitions: usize) -> Built {
-    boxed(load, multiset::stream().kind(Kind::Cuckoo).shape(cuckoo_shape(load, bits, repetitions, partitions)))
+    boxed(load, sets::stream().kind(Kind::Cuckoo).shape(cuckoo_shape(load, bits, repetitions, partitions)))
 }
 
 /// What the library chooses in this space.
 pub(crate) fn tuned(load: &Load, bits: u64) -> Built {
     let per_pair = bits as f64 / load.pairs().max(1) as f64;
-    boxed(load, multiset::stream().kind(Kind::Bloom).bits_per_pair(per_pair))
+    boxed(load, sets::stream().kind(Kind::Bloom).bits_per_pair(per_pair))
 }
 
 /// Lists by colour, with so many false sets for an absent key.
 pub(crate) fn frozen(load: &Load, absent: f64) -> Built {
-    boxed(load, multiset::stream().kind(Kind::Frozen).false_sets(absent))
+    boxed(load, sets::stream().kind(Kind::Frozen).false_sets(absent))
 }
 
 /// An empty table of this shape that all pairs of the load are then inserted into, one by one.
 pub(crate) fn insert_all(load: &Load, shape: Shape) -> Result<Inserted<'_>, Box<dyn Error>> {
-    let mut empty = named(load, multiset::stream().shape(shape).capacity(load.pairs() as u64))?;
+    let mut empty = named(load, sets::stream().shape(shape).capacity(load.pairs() as u64))?;
     // A key of an empty index has no key type yet: the first pair gives it one.
     if let Some((key, sets)) = load.entries().next() {
         sets.first().map_or(Ok(()), |&set| empty.push(key, set))?;

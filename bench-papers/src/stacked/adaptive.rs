@@ -12,8 +12,8 @@ use std::error::Error;
 
 use serde::Serialize;
 use tamis::adaptive::{AdaptiveStacked, Phase, StackOptions, StackedOutcome};
-use tamis::math::stack::{Limits, Size, fixed, quick};
-use tamis::workload::Shape;
+use tamis::internals::Shape;
+use tamis::internals::math::stack::{Limits, Size, fixed, quick};
 use tamis_bench::measure;
 use tamis_bench::stream::{Stream, scramble};
 use tamis_bench::table::Table;

@@ -3,8 +3,8 @@
 use std::hint::black_box;
 
 use serde::Serialize;
-use tamis::math::stack::{self, Limits, Size, Stack};
-use tamis::workload::Shape;
+use tamis::internals::Shape;
+use tamis::internals::math::stack::{self, Limits, Size, Stack};
 use tamis_bench::measure;
 use tamis_bench::table::Table;
 

@@ -14,7 +14,8 @@
 //! A fingerprint is never 0, which is an empty slot. Both buckets of a key come from its hash, not from the fingerprint: the mirror knows the key.
 
 use tamis::adaptive::ChangeStats;
-use tamis::{Digest, Hasher, Salt};
+use tamis::internals::Salt;
+use tamis::{Digest, Hasher};
 
 use crate::bits::Bits;
 use crate::stream::Stream;

@@ -8,7 +8,7 @@ use std::error::Error;
 use serde::Serialize;
 use tamis::KeyType;
 use tamis::adaptive::{Block, Broom, LargeBroom, Memory, Options as BroomOptions, Remove, Statistics};
-use tamis::math::large;
+use tamis::internals::math::large;
 
 use super::Options;
 use crate::adversary::RATE;

@@ -5,7 +5,7 @@
 use std::cell::RefCell;
 
 use tamis::adaptive::{AdaptiveChained, AdaptiveStacked, ChainOptions, ChangeStats, StackOptions};
-use tamis::workload::Shape;
+use tamis::internals::Shape;
 use tamis::{Digest, Hasher};
 
 use super::RATE;

@@ -25,7 +25,7 @@
 use std::f64::consts::TAU;
 
 use serde::Serialize;
-use tamis::math::bounds;
+use tamis::bounds;
 
 use crate::stream::{Stream, scramble};
 

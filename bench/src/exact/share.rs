@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::Serialize;
-use tamis::math::bounds;
+use tamis::bounds;
 
 use super::{Options, Report};
 use crate::listed::Row;

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use anyhow::{Result, anyhow, bail};
 use clap::Args;
+use tamis::Common;
 use tamis::Limits;
-use tamis::build::Common;
 
 use crate::input::{self, Format, Source};
 use crate::interrupt::Interrupt;

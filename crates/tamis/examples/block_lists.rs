@@ -2,7 +2,7 @@
 //!
 //!     cargo run --release -p tamis --example block_lists
 
-use tamis::multiset::{Editor, Kind};
+use tamis::sets::{Editor, Kind};
 
 /// Three lists, cut from the hosts of the quick start by what their names contain.
 fn lists(hosts: &str) -> impl Iterator<Item = (&str, &'static str)> {

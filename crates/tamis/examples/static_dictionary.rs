@@ -7,7 +7,7 @@
 //!
 //! [Chained]: https://doi.org/10.48550/arXiv.2308.13649
 
-use tamis::math::bounds;
+use tamis::bounds;
 use tamis::{Effort, Error};
 
 const BELOW: usize = 2_000_000;

@@ -2,8 +2,8 @@
 //!
 //! Each owns its table. Its snapshot is an ordinary filter file, and `restore` takes one up again.
 
-pub mod bloom;
+pub(crate) mod bloom;
 mod core;
-pub mod cuckoo;
-pub mod quotient;
-pub mod stacked;
+pub(crate) mod cuckoo;
+pub(crate) mod quotient;
+pub(crate) mod stacked;

@@ -11,11 +11,11 @@
 //! ```
 
 #[cfg(feature = "build")]
-pub mod build;
+pub(crate) mod build;
 pub(crate) mod open;
 #[cfg(feature = "build")]
 pub(crate) mod options;
 pub(crate) mod partition;
-pub mod query;
-pub mod steps;
-pub mod typed;
+pub(crate) mod query;
+pub(crate) mod steps;
+pub(crate) mod typed;

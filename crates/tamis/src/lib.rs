@@ -28,67 +28,89 @@
 // Encoders live beside their decoders, and tools of maps, sets and adaptive filters in the rooms before them: with fewer features
 // some have no caller.
 #![cfg_attr(
-    not(all(feature = "build", feature = "maps", feature = "sets", feature = "adaptive", feature = "papers")),
-    allow(dead_code)
+    not(all(
+        feature = "build",
+        feature = "maps",
+        feature = "sets",
+        feature = "adaptive",
+        feature = "papers",
+        feature = "internals"
+    )),
+    allow(dead_code, unused_imports, unreachable_pub)
 )]
 
 #[cfg(feature = "adaptive")]
 pub mod adaptive;
-pub(crate) mod arch;
-pub(crate) mod debug;
+mod arch;
+mod debug;
 #[cfg(feature = "build")]
-pub mod dynamic;
-pub mod error;
+mod dynamic;
+mod error;
 #[cfg(feature = "build")]
-pub(crate) mod file;
-pub mod filter;
-pub mod format;
+mod file;
+mod filter;
+mod format;
 #[cfg(feature = "build")]
-pub mod gather;
-pub mod hash;
-pub(crate) mod leaves;
+mod gather;
+mod hash;
+mod leaves;
 #[cfg(feature = "maps")]
 pub mod maps;
-pub mod math;
+mod math;
 #[cfg(feature = "build")]
-pub(crate) mod parallel;
+mod parallel;
 #[cfg(feature = "build")]
-pub mod plan;
+mod plan;
 #[cfg(feature = "sets")]
 pub mod sets;
 
-/// What will be asked, and how often.
 #[cfg(feature = "build")]
-pub mod workload {
-    pub use crate::gather::counter::{self, Counter, Counts, ONE, units};
-    pub use crate::math::shape::{self, Shape, ShapeError};
-}
-
-#[cfg(feature = "build")]
-pub use dynamic::{
-    bloom, bloom::Bloom, cuckoo, cuckoo::Cuckoo, quotient, quotient::Quotient, stacked, stacked::Stacked,
-};
+pub use dynamic::{bloom::Bloom, cuckoo::Cuckoo, quotient::Quotient, stacked::Stacked};
 pub use error::{BuildError, ChangeError, Difference, Error, FormatError, Lack, QueryError, ValueError};
 #[cfg(feature = "build")]
 pub use filter::build::{
-    self, Collector, Digests, FilterBuilder, Partitioned, Progress, Report, Sealed, build, build_digests, stream,
+    Collector, Common, Digests, FilterBuilder, Outcome, Partitioned, Prediction, Progress, Report, Sealed, build,
+    build_digests, stream,
 };
-pub use filter::query::{self, Filter, Group, LayerInfo};
-pub use filter::steps::{self, Role};
+pub use filter::query::{Filter, Group, LayerInfo};
 pub use filter::typed::Typed;
 #[cfg(feature = "build")]
-pub use gather as shard;
-#[cfg(feature = "build")]
 pub use gather::{Limits, OnConflict, Stats};
-pub use hash::{Digest, Hasher, Key, KeyType, Mismatch, Salt};
+pub use hash::{Digest, Hasher, Key, KeyType, Mismatch};
+pub use leaves::Role;
+#[cfg(feature = "build")]
 pub use leaves::integrated::IntegratedVariant;
 #[cfg(feature = "maps")]
 pub use maps::{Map, Sequence};
 #[cfg(all(feature = "build", feature = "maps"))]
 pub use maps::{map, sequence};
+pub use math::bounds;
 #[cfg(feature = "build")]
-pub use plan::{Base, Effort, Goal, Kind, Layout};
+pub use plan::{Base, Candidate, Comparison, Effort, Forecast, Goal, Kind, Layout};
+#[cfg(feature = "sets")]
+pub use sets::Sets;
 #[cfg(all(feature = "build", feature = "sets"))]
 pub use sets::sets;
-#[cfg(feature = "sets")]
-pub use sets::{self as multiset, Sets};
+
+/// Parts that benchmarks, fuzzing and the tests of this repository use. They may change in any release.
+#[cfg(feature = "internals")]
+#[doc(hidden)]
+pub mod internals {
+    pub use crate::format::VERSION;
+    pub use crate::hash::Salt;
+    #[cfg(feature = "build")]
+    pub use crate::{
+        gather::counter::{Counter, Counts, ONE, units},
+        math::shape::{Shape, ShapeError},
+        plan::GUARD,
+    };
+
+    pub mod math {
+        pub use crate::math::*;
+    }
+
+    #[cfg(feature = "build")]
+    pub mod gather {
+        pub use crate::gather::*;
+    }
+}

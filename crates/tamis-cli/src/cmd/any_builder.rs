@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Result, bail};
-use tamis::plan::Comparison;
+use tamis::Comparison;
 use tamis::{Collector, Filter, Partitioned, Report, Sealed};
 
 use crate::input::KeyRef;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use serde_json::json;
-use tamis::plan::GUARD;
+use tamis::internals::GUARD;
 use tamis::{Filter, OnConflict, Report, Stats};
 
 use super::any_builder::AnyBuilder;
@@ -81,7 +81,7 @@ fn bound(args: &BuildArgs, built: &Built) -> Option<f64> {
     let filter = built.filter.as_ref()?;
     match args.excluded_fpr {
         Some(share) if !filter.is_partitioned() => {
-            let bits = tamis::math::bounds::f(share, negatives as f64 / keys.max(1) as f64);
+            let bits = tamis::bounds::f(share, negatives as f64 / keys.max(1) as f64);
             (keys > 0 && bits > 0.0).then_some(bits)
         }
         _ => super::bound(filter),
@@ -101,7 +101,7 @@ fn as_json(args: &BuildArgs, output: &Output, inputs: &Inputs, built: &Built) ->
             "conflicts": stats.conflicts,
         })
     });
-    let rates = |rates: &tamis::build::Prediction| {
+    let rates = |rates: &tamis::Prediction| {
         json!({
             "bits_per_key": rates.bits_per_key,
             "workload_fpr": rates.workload_fpr,
@@ -210,7 +210,7 @@ fn as_text(args: &BuildArgs, output: &Output, inputs: &Inputs, built: &Built) ->
     let _ = writeln!(out, "file        {output}");
     let _ = writeln!(out, "size        {}", size(*bytes, stats.keys, bound(args, built)));
     if let Some(w) = workload {
-        let line = |name: &str, rates: &tamis::build::Prediction| {
+        let line = |name: &str, rates: &tamis::Prediction| {
             let [workload, unknown] = [rates.workload_fpr, rates.fpr].map(percent);
             format!(
                 "{name} {:.3} bits per key, {workload} of the workload matches, {unknown} of unlisted keys\n",

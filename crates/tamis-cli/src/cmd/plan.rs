@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use anyhow::Result;
 use serde_json::json;
-use tamis::plan::{Candidate, Comparison, Forecast};
+use tamis::{Candidate, Comparison, Forecast};
 
 use super::build_args::BuildArgs;
 use super::{percent, print, print_json};

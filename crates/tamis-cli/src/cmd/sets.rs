@@ -16,7 +16,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Error, Result, bail};
-use tamis::multiset::Editor;
+use tamis::sets::Editor;
 use tamis::{QueryError, Sets};
 
 use super::output::Output;

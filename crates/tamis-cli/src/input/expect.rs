@@ -32,7 +32,7 @@ use std::ops::ControlFlow;
 
 use anyhow::{Result, bail};
 use memchr::{memchr, memchr_iter, memrchr};
-use tamis::workload::units;
+use tamis::internals::units;
 
 use super::lines::Lines;
 use super::sink::{Sink, quote, trim};

@@ -17,7 +17,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow, bail};
-use tamis::multiset::check_name;
+use tamis::sets::check_name;
 
 use super::kmers::{self, Event, Sequences};
 use super::sink::{quote, trim};

@@ -687,7 +687,7 @@ fn words_by_the_endings_of_their_hosts() {
 #[test]
 fn a_pair_that_only_seems_to_be_there_is_added() {
     use tamis::Sets;
-    use tamis::multiset::{Editor, Kind};
+    use tamis::sets::{Editor, Kind};
     let dir = TestDir::new();
     let pairs: Vec<(u64, String)> = (0..5000u64).map(|key| (key, format!("s{}", key % 8))).collect();
     let build = tamis::sets(pairs.iter().map(|(key, set)| (*key, set.as_str())));

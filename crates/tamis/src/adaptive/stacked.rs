@@ -130,7 +130,7 @@ pub enum StackedOutcome {
 ///
 /// ```
 /// use tamis::adaptive::{AdaptiveStacked, Phase, StackOptions};
-/// use tamis::workload::Shape;
+/// use tamis::internals::Shape;
 /// let mut keys: Vec<u64> = (0..10_000).collect();
 /// // Zipf's law over a million values; 300,000 queries are to come.
 /// let shape = Shape::zipf(1.0, 1_000_000, 500_000)?;

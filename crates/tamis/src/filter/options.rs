@@ -35,7 +35,7 @@ pub enum Progress {
 /// The options that filters, maps, sequences and set indexes share, for a program that builds several of them.
 ///
 /// ```
-/// use tamis::build::Common;
+/// use tamis::Common;
 /// let common = Common::default().seed(7).threads(2);
 /// let filter = tamis::build(["ann", "bob"]).common(common.clone()).finish()?;
 /// let map = tamis::map([("ann", 3u64), ("bob", 5)]).common(common).finish()?;

@@ -18,7 +18,7 @@
 
 use crate::arch::{Answer, Isa, Level, QueryFn};
 use crate::hash::Digest;
-pub use crate::leaves::Role;
+pub(crate) use crate::leaves::Role;
 use crate::leaves::{Entry, Leaf, Part, Way};
 
 /// One step of a filter.

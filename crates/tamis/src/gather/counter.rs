@@ -45,7 +45,7 @@ const MAX_WEIGHT: f64 = (1u64 << 43) as f64;
 /// [`BuildError::Weight`] if the weight is negative, not finite, below 2^-20 or above 2^43.
 ///
 /// ```
-/// use tamis::workload::{ONE, units};
+/// use tamis::internals::{ONE, units};
 /// assert_eq!(units(3.0)?, 3 * ONE);
 /// assert!(units(-1.0).is_err() && units(1e-9).is_err());
 /// # Ok::<(), tamis::BuildError>(())
@@ -61,7 +61,7 @@ pub fn units(weight: f64) -> Result<u64, BuildError> {
 /// Counts queries within a memory limit.
 ///
 /// ```
-/// use tamis::workload::{Counter, ONE};
+/// use tamis::internals::{Counter, ONE};
 /// use tamis::{Hasher, Key};
 ///
 /// let mut counter = Counter::new(1 << 20);

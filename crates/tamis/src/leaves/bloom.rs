@@ -49,7 +49,8 @@ mod tests {
     use super::*;
     use crate::format::Reader;
     use crate::leaves::{Geometry, Query, ShardedLeaf};
-    use crate::{BuildError, Digest, FormatError, Hasher, Salt};
+    use crate::hash::Salt;
+    use crate::{BuildError, Digest, FormatError, Hasher};
 
     /// Keys are even, strangers odd.
     fn digests(n: u64, stranger: u64) -> Vec<Digest> {

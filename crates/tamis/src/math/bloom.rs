@@ -23,7 +23,7 @@ pub const MAX_HASHES: u32 = 32;
 ///
 /// ```
 /// // Ten bits per key cost 1.3 % instead of the 0.8 % of a classic filter: the price of a single cache line.
-/// let rate = tamis::math::bloom::split_block_rate(1_000_000, 10_000_000 / 256);
+/// let rate = tamis::internals::math::bloom::split_block_rate(1_000_000, 10_000_000 / 256);
 /// assert!((0.0125..0.0130).contains(&rate));
 /// ```
 pub fn split_block_rate(n: u64, blocks: u64) -> f64 {
@@ -80,7 +80,7 @@ pub fn split_block_blocks(n: u64, rate: f64) -> Option<u64> {
 /// The false positive rate of a classic filter of `bits` bits and `hashes` hash functions that holds `n` keys.
 ///
 /// ```
-/// let rate = tamis::math::bloom::classic_rate(1_000_000, 10_000_000, 7);
+/// let rate = tamis::internals::math::bloom::classic_rate(1_000_000, 10_000_000, 7);
 /// assert!((0.0081..0.0083).contains(&rate));
 /// ```
 pub fn classic_rate(n: u64, bits: u64, hashes: u32) -> f64 {

@@ -20,7 +20,7 @@ use std::f64::consts::LOG2_E;
 /// No negatives cost nothing; infinitely many are strangers, and cost `log2(1 / eps)`.
 ///
 /// ```
-/// use tamis::math::bounds::f;
+/// use tamis::bounds::f;
 /// assert_eq!(f(0.0, 1.0), 2.0);
 /// assert_eq!(f(1.0 / 256.0, f64::INFINITY), 8.0);
 /// ```
@@ -43,7 +43,7 @@ pub fn f(eps: f64, lambda: f64) -> f64 {
 /// its solutions is taken: the `x` below 1/2 with `mu (1 - H(x)) = slack`, or 0 where even that is not all.
 ///
 /// ```
-/// use tamis::math::bounds::steered;
+/// use tamis::bounds::steered;
 /// assert_eq!(steered(5.0, 0.0), 0.5); // nothing to choose
 /// assert!((steered(2.0, 0.25) - 0.295).abs() < 0.001);
 /// assert_eq!(steered(0.5, 0.5), 0.0); // a bit for every negative
@@ -86,7 +86,7 @@ pub struct Least {
 /// `p = s / (s + t)`. When that is allowed, the bound is `s f(0, t / s)`: strangers are refused for nothing.
 ///
 /// ```
-/// use tamis::math::bounds::{f, free_set};
+/// use tamis::bounds::{f, free_set};
 /// let few = free_set(1_000_000, 0, 1.0 / 256.0);
 /// assert_eq!((few.bits, few.rate), (8e6, 1.0 / 256.0));
 /// let many = free_set(1_000_000, 1_000_000_000, 1.0 / 256.0);

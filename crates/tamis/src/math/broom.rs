@@ -49,7 +49,7 @@ impl Plan {
 /// The sizes for `capacity` keys, blocks of `words` words and `moved` keys that are moved for each false positive; none if there are none.
 ///
 /// ```
-/// let plan = tamis::math::broom::plan(1_000_000, 1.0 / 256.0, 32, 4).unwrap();
+/// let plan = tamis::internals::math::broom::plan(1_000_000, 1.0 / 256.0, 32, 4).unwrap();
 /// assert_eq!((plan.remainder, plan.load), (8, 161));
 /// assert!(plan.fpr() <= 1.0 / 256.0 && plan.bits_per_key(1_000_000) < 13.3);
 /// ```

@@ -35,7 +35,7 @@ impl Rows {
     /// In how many different columns a key of `v` sets is, on average: `b (1 - (1 - 1/b)^v)`.
     ///
     /// ```
-    /// let rows = tamis::math::csc::Rows { sets: 100, repetitions: 2, partitions: 10 };
+    /// let rows = tamis::internals::math::csc::Rows { sets: 100, repetitions: 2, partitions: 10 };
     /// assert!((rows.offsets(2.0) - 1.9).abs() < 1e-12); // one time in ten the second set is where the first is
     /// ```
     pub fn offsets(&self, v: f64) -> f64 {
@@ -60,7 +60,7 @@ impl Rows {
     /// The expected false sets for a key of `v` sets; of none, for a stranger.
     ///
     /// ```
-    /// let rows = tamis::math::csc::Rows { sets: 100, repetitions: 1, partitions: 0 };
+    /// let rows = tamis::internals::math::csc::Rows { sets: 100, repetitions: 1, partitions: 0 };
     /// assert!((rows.false_sets(0.0, 0.001) - 0.1).abs() < 1e-12);
     /// assert!((rows.false_sets(50.0, 0.001) - 0.05).abs() < 1e-12);
     /// ```
@@ -74,7 +74,7 @@ impl Rows {
 ///
 /// ```
 /// // Two keys, one in one set, one in three, and two hashes.
-/// let zeros = tamis::math::csc::zeros(64.0, 2, [(1.0, 1.0), (3.0, 1.0)]);
+/// let zeros = tamis::internals::math::csc::zeros(64.0, 2, [(1.0, 1.0), (3.0, 1.0)]);
 /// assert!((zeros - (63.0f64 / 64.0).powi(2) * (61.0f64 / 64.0).powi(2)).abs() < 1e-12);
 /// ```
 pub fn zeros(m: f64, k: u32, keys: impl IntoIterator<Item = (f64, f64)>) -> f64 {
@@ -95,7 +95,7 @@ pub fn bloom_column(m: f64, k: u32, zeros: f64, d: f64) -> f64 {
 ///
 /// ```
 /// // The table is full to 95 %: a stranger is compared with 7.6 fingerprints, and not with four times as many.
-/// let misses = tamis::math::csc::misses(250_000.0, 12, [(1.0, 950_000.0)]);
+/// let misses = tamis::internals::math::csc::misses(250_000.0, 12, [(1.0, 950_000.0)]);
 /// assert!(((1.0 - misses) * 4094.0 - 7.6).abs() < 0.01);
 /// ```
 pub fn misses(m: f64, bits: u32, keys: impl IntoIterator<Item = (f64, f64)>) -> f64 {
@@ -113,7 +113,7 @@ pub fn fingerprints(bits: u32) -> f64 {
 /// The bits of one set of `v` among `n`: `log2 C(n, v)`, by Stirling's series.
 ///
 /// ```
-/// assert!((tamis::math::csc::log2_choose(10.0, 3.0) - 120f64.log2()).abs() < 1e-6);
+/// assert!((tamis::internals::math::csc::log2_choose(10.0, 3.0) - 120f64.log2()).abs() < 1e-6);
 /// ```
 pub fn log2_choose(n: f64, v: f64) -> f64 {
     if v <= 0.0 || v >= n {

@@ -24,7 +24,7 @@ pub const MAX_BUCKETS: u64 = 1 << 40;
 ///
 /// ```
 /// // Full to 95 % a stranger is compared with 7.6 fingerprints.
-/// let rate = tamis::math::cuckoo::rate(950_000, 250_000, 12);
+/// let rate = tamis::internals::math::cuckoo::rate(950_000, 250_000, 12);
 /// assert!((rate * 4095.0 - 7.6).abs() < 0.01);
 /// ```
 pub fn rate(n: u64, buckets: u64, bits: u32) -> f64 {
@@ -55,7 +55,7 @@ fn any(p: f64, n: u64) -> f64 {
 /// The fewest buckets for `n` keys that are known beforehand: a load of 95 %.
 ///
 /// ```
-/// assert_eq!(tamis::math::cuckoo::buckets(1_000_000), 263_158);
+/// assert_eq!(tamis::internals::math::cuckoo::buckets(1_000_000), 263_158);
 /// ```
 pub fn buckets(n: u64) -> u64 {
     // 4 * 0.95 = 19 / 5 keys per bucket.

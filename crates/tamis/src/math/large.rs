@@ -31,7 +31,7 @@ pub const MAX_REST: u32 = 40;
 /// The share of keys that find all slots of their bin taken, where keys come and go and bins have this load in keys (Erlang's B).
 ///
 /// ```
-/// use tamis::math::large::blocked;
+/// use tamis::internals::math::large::blocked;
 /// assert!((blocked(52.0) - 0.0144).abs() < 0.0001);
 /// ```
 pub fn blocked(load: f64) -> f64 {
@@ -78,7 +78,7 @@ impl Shape {
 /// The smallest filter in which `n` keys have at most this rate; none if the hashes in the yard are too short for it.
 ///
 /// ```
-/// use tamis::math::large::shape;
+/// use tamis::internals::math::large::shape;
 /// let shape = shape(100_000, 1.0 / 65536.0).unwrap();
 /// assert_eq!((shape.rest, shape.bits() / 100_000), (6, 30));
 /// assert!(shape.fpr(100_000) <= 1.0 / 65536.0);

@@ -20,7 +20,7 @@ const METADATA_BITS: f64 = 2.125;
 /// The share of strangers that a quotient filter of `slots` slots lets through if it holds `n` keys.
 ///
 /// ```
-/// let rate = tamis::math::quotient::rate(950_000, 1_000_000, 8);
+/// let rate = tamis::internals::math::quotient::rate(950_000, 1_000_000, 8);
 /// assert!((rate - 0.95 / 256.0).abs() < 1e-5);
 /// ```
 pub fn rate(n: u64, slots: u64, remainder: u32) -> f64 {

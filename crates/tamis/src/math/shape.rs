@@ -24,7 +24,7 @@ const SINGLE_RANKS: u64 = 1024;
 /// The rank-frequency law of the negative queries a filter expects.
 ///
 /// ```
-/// use tamis::workload::Shape;
+/// use tamis::internals::Shape;
 /// // One value asked 6 times, two asked twice, and a tenth of all queries on values nobody knows.
 /// let shape = Shape::new([(2.0, 2), (6.0, 1)], 0.1)?;
 /// assert_eq!(shape.known(), 3);
@@ -32,7 +32,7 @@ const SINGLE_RANKS: u64 = 1024;
 /// assert!((shape.mass(3) - 0.9).abs() < 1e-12);
 /// assert!((shape.share(2) - 0.18).abs() < 1e-12);
 /// assert_eq!(shape.top(0.6), 2);
-/// # Ok::<(), tamis::workload::ShapeError>(())
+/// # Ok::<(), tamis::internals::ShapeError>(())
 /// ```
 #[derive(Clone, PartialEq)]
 pub struct Shape {
@@ -102,12 +102,12 @@ impl Shape {
     /// Zipf's law: the value of rank i among `values` has a weight of i^-`exponent`, and the `known` heaviest are known.
     ///
     /// ```
-    /// use tamis::workload::Shape;
+    /// use tamis::internals::Shape;
     /// // [Stacked], section 8: 10^8 values, of which the heavier half is known.
     /// let shape = Shape::zipf(1.0, 100_000_000, 50_000_000)?;
     /// assert!((shape.unseen() - 0.0365).abs() < 1e-4);
     /// assert!((shape.mass(1_000_000) - 0.7576).abs() < 1e-4);
-    /// # Ok::<(), tamis::workload::ShapeError>(())
+    /// # Ok::<(), tamis::internals::ShapeError>(())
     /// ```
     ///
     /// # Errors
@@ -204,10 +204,10 @@ impl Shape {
     /// The classes, heaviest first: the share of one value, and how many values have it.
     ///
     /// ```
-    /// use tamis::workload::Shape;
+    /// use tamis::internals::Shape;
     /// let shape = Shape::new([(1.0, 4), (4.0, 1)], 0.0)?;
     /// assert_eq!(shape.classes().collect::<Vec<_>>(), [(0.5, 1), (0.125, 4)]);
-    /// # Ok::<(), tamis::workload::ShapeError>(())
+    /// # Ok::<(), tamis::internals::ShapeError>(())
     /// ```
     pub fn classes(&self) -> impl ExactSizeIterator<Item = (f64, u64)> + '_ {
         self.classes.iter().enumerate().map(|(i, class)| (class.share, class.ranks - self.before(i).0))

@@ -31,7 +31,7 @@ pub use theorems::{best_alpha, step};
 /// The size of a filter by its rate: `s(alpha) = (log2(1/alpha) + c) / f` bits per key (\[Stacked\], section 5.2).
 ///
 /// ```
-/// use tamis::math::stack::Size;
+/// use tamis::internals::math::stack::Size;
 /// assert!((Size::BLOOM.bits(0.01) - 9.585).abs() < 0.001);
 /// assert_eq!(Size::CUCKOO.bits(1.0 / 64.0), 9.0 / 0.95);
 /// assert!((Size::BLOOM.alpha(10.0) - 0.00819).abs() < 0.00001);
@@ -86,7 +86,7 @@ pub struct Checks {
 /// The share of known negatives that pass: the product of the odd rates (\[Stacked\], section 4.1).
 ///
 /// ```
-/// use tamis::math::stack::known_rate;
+/// use tamis::internals::math::stack::known_rate;
 /// assert_eq!(known_rate(&[0.5, 0.1, 0.25]), 0.125);
 /// ```
 pub fn known_rate(alphas: &[f64]) -> f64 {
@@ -97,7 +97,7 @@ pub fn known_rate(alphas: &[f64]) -> f64 {
 /// (\[Stacked\], section 4.1). It is the bound for any query, EFPB (section 4.3).
 ///
 /// ```
-/// use tamis::math::stack::unknown_rate;
+/// use tamis::internals::math::stack::unknown_rate;
 /// assert_eq!(unknown_rate(&[0.5, 0.5, 0.25]), 0.25 + 0.25 * 0.25);
 /// ```
 pub fn unknown_rate(alphas: &[f64]) -> f64 {
@@ -114,7 +114,7 @@ pub fn unknown_rate(alphas: &[f64]) -> f64 {
 /// The expected rate of a stack, EFPR, where a share `psi` of all negative queries is known (\[Stacked\], section 4.1).
 ///
 /// ```
-/// use tamis::math::stack::expected_rate;
+/// use tamis::internals::math::stack::expected_rate;
 /// assert_eq!(expected_rate(0.75, &[0.5, 0.5, 0.25]), 0.75 * 0.125 + 0.25 * 0.3125);
 /// ```
 pub fn expected_rate(psi: f64, alphas: &[f64]) -> f64 {
@@ -125,7 +125,7 @@ pub fn expected_rate(psi: f64, alphas: &[f64]) -> f64 {
 /// `psi alpha^((T + 1) / 2) + (1 - psi) (alpha + alpha^(T + 1)) / (1 + alpha)`.
 ///
 /// ```
-/// use tamis::math::stack::{equal_rate, expected_rate};
+/// use tamis::internals::math::stack::{equal_rate, expected_rate};
 /// assert!((equal_rate(0.7, 0.1, 5) - expected_rate(0.7, &[0.1; 5])).abs() < 1e-15);
 /// ```
 pub fn equal_rate(psi: f64, alpha: f64, layers: u32) -> f64 {
@@ -136,7 +136,7 @@ pub fn equal_rate(psi: f64, alpha: f64, layers: u32) -> f64 {
 /// Bits per key of the layers on keys (\[Stacked\], section 4.2): a key is in one if it passed all layers on negatives.
 ///
 /// ```
-/// use tamis::math::stack::{Size, positive_bits};
+/// use tamis::internals::math::stack::{Size, positive_bits};
 /// let size = Size { c: 0.0, f: 1.0 };
 /// assert_eq!(positive_bits(size, &[0.25, 0.5, 0.125]), 2.0 + 3.0 / 2.0);
 /// ```
@@ -153,7 +153,7 @@ pub fn positive_bits(size: Size, alphas: &[f64]) -> f64 {
 /// passed all layers on keys before.
 ///
 /// ```
-/// use tamis::math::stack::{Size, negative_bits};
+/// use tamis::internals::math::stack::{Size, negative_bits};
 /// let size = Size { c: 0.0, f: 1.0 };
 /// assert_eq!(negative_bits(size, 2.0, &[0.25, 0.5, 0.125]), 2.0 * 0.25 * 1.0);
 /// ```
@@ -169,7 +169,7 @@ pub fn negative_bits(size: Size, nu: f64, alphas: &[f64]) -> f64 {
 /// Bits per key of a stack: [`positive_bits`] and [`negative_bits`].
 ///
 /// ```
-/// use tamis::math::stack::{Size, bits};
+/// use tamis::internals::math::stack::{Size, bits};
 /// // [Stacked], section 3: as many negatives as keys at 1 % cost 2 % over one layer.
 /// assert!((bits(Size::BLOOM, 1.0, &[0.01; 3]) / Size::BLOOM.bits(0.01) - 1.02).abs() < 1e-9);
 /// ```
@@ -180,7 +180,7 @@ pub fn bits(size: Size, nu: f64, alphas: &[f64]) -> f64 {
 /// [`bits`] for layers of one rate: both sums are geometric, with (T + 1) / 2 and (T - 1) / 2 terms.
 ///
 /// ```
-/// use tamis::math::stack::{Size, bits, equal_bits};
+/// use tamis::internals::math::stack::{Size, bits, equal_bits};
 /// assert!((equal_bits(Size::CUCKOO, 3.0, 0.1, 5) - bits(Size::CUCKOO, 3.0, &[0.1; 5])).abs() < 1e-9);
 /// ```
 pub fn equal_bits(size: Size, nu: f64, alpha: f64, layers: u32) -> f64 {
@@ -192,7 +192,7 @@ pub fn equal_bits(size: Size, nu: f64, alpha: f64, layers: u32) -> f64 {
 /// `s(alpha) (1 / (1 - alpha) + nu alpha / (1 - alpha))`.
 ///
 /// ```
-/// use tamis::math::stack::{Size, endless_bits};
+/// use tamis::internals::math::stack::{Size, endless_bits};
 /// assert!((endless_bits(Size::BLOOM, 1.0, 0.01) / Size::BLOOM.bits(0.01) - 1.0202).abs() < 0.0001);
 /// ```
 pub fn endless_bits(size: Size, nu: f64, alpha: f64) -> f64 {
@@ -203,7 +203,7 @@ pub fn endless_bits(size: Size, nu: f64, alpha: f64) -> f64 {
 /// 4.4).
 ///
 /// ```
-/// use tamis::math::stack::checks;
+/// use tamis::internals::math::stack::checks;
 /// let checks = checks(&[0.5, 0.25, 0.125]);
 /// assert_eq!((checks.key, checks.known, checks.unknown), (2.25, 2.0, 1.625));
 /// ```
@@ -229,7 +229,7 @@ pub fn checks(alphas: &[f64]) -> Checks {
 /// \[Stacked\], equation 3; its bound for known negatives, `(1 + 2 alpha) / (1 - alpha)`, is not the sum but above it.
 ///
 /// ```
-/// use tamis::math::stack::{checks, endless_checks};
+/// use tamis::internals::math::stack::{checks, endless_checks};
 /// let (many, limit) = (checks(&[0.1; 41]), endless_checks(0.1));
 /// assert!((many.key - limit.key).abs() < 1e-9);
 /// assert!((many.known - limit.known).abs() < 1e-9 && limit.known < 1.2 / 0.9);

@@ -44,7 +44,7 @@ pub(crate) struct Expected<'a> {
 /// of them would then give them all away.
 ///
 /// ```
-/// use tamis::plan::GUARD;
+/// use tamis::internals::GUARD;
 /// let popular = (1000..3000u64).map(|site| (site, 2.0)); // none was asked for once
 /// let plain = tamis::build(0..1000u64).bits_per_key(9.0).finish()?;
 /// let filter = tamis::build(0..1000u64).bits_per_key(9.0).workload(popular).finish()?;

@@ -47,7 +47,7 @@ where
 /// Starts an index of pairs that will be pushed one by one, from a source that may fail.
 ///
 /// ```
-/// let mut pairs = tamis::multiset::stream().start();
+/// let mut pairs = tamis::sets::stream().start();
 /// for line in "ann red\nbob red\nann blue".lines() {
 ///     let (key, name) = line.split_once(' ').unwrap();
 ///     let set = pairs.set(name)?;
@@ -516,7 +516,7 @@ impl Sets {
     /// tables are checked first.
     ///
     /// ```
-    /// use tamis::multiset::Kind;
+    /// use tamis::sets::Kind;
     /// let sketch = tamis::sets([("ann", "red"), ("bob", "blue")]).kind(Kind::Bloom).finish()?;
     /// let frozen = sketch.freeze(["ann", "bob"])?;
     /// assert_eq!(frozen.find("bob")?, sketch.find("bob")?);

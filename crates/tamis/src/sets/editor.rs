@@ -21,7 +21,7 @@ use crate::hash::{Digest, Hasher, Key, KeyType};
 /// An index that can be changed.
 ///
 /// ```
-/// use tamis::multiset::{Editor, Kind};
+/// use tamis::sets::{Editor, Kind};
 /// let index = tamis::sets([("ann", "red"), ("bob", "red")]).kind(Kind::Cuckoo).capacity(100).finish()?;
 /// let mut editor = Editor::new(&index)?;
 /// let blue = editor.add_set("blue")?;
@@ -204,7 +204,7 @@ impl Editor {
     /// ```
     /// let one = tamis::sets([("ann", "red")]).finish()?;
     /// let two = tamis::sets([("ann", "blue"), ("bob", "red")]).finish()?;
-    /// let mut both = tamis::multiset::Editor::new(&one)?;
+    /// let mut both = tamis::sets::Editor::new(&one)?;
     /// both.merge(&two)?;
     /// assert_eq!(both.find("ann")?, [0, 1]);
     /// let other = tamis::sets([("eve", "red")]).seed(7).finish()?;
@@ -273,7 +273,7 @@ impl Editor {
     /// those that only seem to be there (see [`insert`](Editor::insert)); what finds none becomes a segment of its own, made as the collector says.
     ///
     /// ```
-    /// use tamis::multiset::{Editor, Kind, stream};
+    /// use tamis::sets::{Editor, Kind, stream};
     /// let index = tamis::sets([("ann", "red"), ("bob", "red")]).kind(Kind::Cuckoo).capacity(100).finish()?;
     /// let mut pairs = stream().like(&index).start();
     /// let blue = pairs.set("blue")?;

@@ -27,8 +27,8 @@ pub const MAX_KMER: u32 = 31;
 /// Whether a set may have this name: the reason if not. Names are separated by commas, tabs and ends of lines in what is read and printed.
 ///
 /// ```
-/// assert!(tamis::multiset::check_name("red").is_ok());
-/// assert!(tamis::multiset::check_name("red,blue").is_err());
+/// assert!(tamis::sets::check_name("red").is_ok());
+/// assert!(tamis::sets::check_name("red,blue").is_err());
 /// ```
 pub fn check_name(name: &str) -> Result<(), ValueError> {
     match name.len() {

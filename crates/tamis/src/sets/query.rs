@@ -236,7 +236,7 @@ impl Sets {
     /// let one = tamis::sets((0..1000u64).map(|key| (key, "red"))).finish()?;
     /// assert_eq!(one.expected().1, 0.0);
     /// let two = tamis::sets((1000..2000u64).map(|key| (key, "blue"))).finish()?;
-    /// let mut both = tamis::multiset::Editor::new(&one)?;
+    /// let mut both = tamis::sets::Editor::new(&one)?;
     /// both.merge(&two)?;
     /// assert!(tamis::Sets::open(both.snapshot()?)?.expected().1 > 0.009);
     /// # Ok::<(), tamis::Error>(())

@@ -9,7 +9,7 @@ use tamis::adaptive::{
     ChainOptions, ChangeStats, CuckooCascade, Dictionary, Guarded, LargeBroom, Memory, MemoryDictionary, Options,
     QuotientCascade, Remove, ReverseMap, Shared, StackOptions,
 };
-use tamis::workload::Shape;
+use tamis::internals::Shape;
 use tamis::{ChangeError, Digest, Filter, FormatError, KeyType};
 
 use super::corrupt::Random;

@@ -9,8 +9,9 @@
 //! `TAMIS_CHOSEN=5000 cargo test --release -p tamis --test it chosen::` is the long run; without the variable there are
 //! 400 trials with `TAMIS_SLOW`, else 60. The trials are the same in every run.
 
-use tamis::workload::{Counter, ONE};
-use tamis::{Bloom, Cuckoo, Digest, Hasher, Key, Kind, Layout, Quotient, Salt};
+use tamis::internals::Salt;
+use tamis::internals::{Counter, ONE};
+use tamis::{Bloom, Cuckoo, Digest, Hasher, Key, Kind, Layout, Quotient};
 
 use super::unlisted::Dice;
 use super::{excludes, mix};
@@ -139,7 +140,7 @@ enum Structure {
     Filter(&'static str, Kind, Layout, bool),
     Partitions,
     Map(tamis::maps::Kind),
-    Sets(tamis::multiset::Kind),
+    Sets(tamis::sets::Kind),
     Bloom,
     Cuckoo,
     Quotient,
@@ -148,7 +149,7 @@ enum Structure {
 
 impl Structure {
     fn new(dice: &mut Dice) -> Structure {
-        use tamis::{maps, multiset};
+        use tamis::{maps, sets};
         match dice.below(16) {
             0..=8 => {
                 let (name, kind) = dice.of(Kind::ALL);
@@ -158,7 +159,7 @@ impl Structure {
             9 => Structure::Partitions,
             10 => Structure::Map(dice.of(&[maps::Kind::Compressed, maps::Kind::Ribbon, maps::Kind::Fuse])),
             11 => {
-                let kinds = [multiset::Kind::Bloom, multiset::Kind::Cuckoo, multiset::Kind::Frozen];
+                let kinds = [sets::Kind::Bloom, sets::Kind::Cuckoo, sets::Kind::Frozen];
                 Structure::Sets(dice.of(&kinds))
             }
             12 => Structure::Bloom,
@@ -210,7 +211,7 @@ impl Structure {
                 Built { bytes: map.as_bytes().len(), passed: 0, most: 0.0 }
             }
             Structure::Sets(kind) => {
-                let mut build = tamis::multiset::stream().kind(kind).start();
+                let mut build = tamis::sets::stream().kind(kind).start();
                 let names = [0; 8].map(|_: u32| ());
                 names.iter().enumerate().for_each(|(set, ())| {
                     build.set(&format!("set {set}")).unwrap();
@@ -304,7 +305,7 @@ fn indexes_of_chosen_keys_are_as_small() {
     let salt = Salt::new(0x0063_7363_6375_636b).child(0);
     let together = |key: &u64| name(hasher.integer(*key)).salted(salt) >> 56 == 7;
     let bytes = |keys: &[u64], kind| {
-        let mut build = tamis::multiset::stream().kind(kind).start();
+        let mut build = tamis::sets::stream().kind(kind).start();
         build.set("a").unwrap();
         keys.iter().for_each(|key| build.push(key, 0).unwrap());
         let index = build.finish().unwrap();
@@ -316,7 +317,7 @@ fn indexes_of_chosen_keys_are_as_small() {
     };
     let (chosen, ordinary): (Vec<u64>, Vec<u64>) =
         ((0..).filter(together).take(20_000).collect(), (0..20_000).collect());
-    for kind in [tamis::multiset::Kind::Cuckoo, tamis::multiset::Kind::Bloom, tamis::multiset::Kind::Frozen] {
+    for kind in [tamis::sets::Kind::Cuckoo, tamis::sets::Kind::Bloom, tamis::sets::Kind::Frozen] {
         let (chosen, ordinary) = (bytes(&chosen, kind), bytes(&ordinary, kind));
         assert!(chosen <= 1.01 * ordinary, "{kind:?}: {chosen} bytes, ordinary {ordinary}");
     }

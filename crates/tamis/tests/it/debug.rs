@@ -7,8 +7,8 @@ use tamis::adaptive::{
     CuckooCascade, Guarded, LargeBroom, Memory, MemoryDictionary, Options, QuotientCascade, Remove, Shared,
     StackOptions, Task,
 };
-use tamis::multiset::Editor;
-use tamis::workload::{Counter, ONE, Shape};
+use tamis::internals::{Counter, ONE, Shape};
+use tamis::sets::Editor;
 use tamis::{Bloom, Cuckoo, Digest, Hasher, Key, KeyType, Kind, Quotient, Stacked};
 
 /// Letters, so that the secret shows as text too.
@@ -127,7 +127,7 @@ fn filters_maps_and_indexes_are_brief() {
     check("SequenceBuilder", &tamis::sequence((0..KEYS).map(|i| i % 7)));
     check("Sequence", &tamis::sequence((0..KEYS).map(|i| i % 7)).finish().unwrap());
     let members = || (0..KEYS).map(|key| (key, format!("s{}", key % 7)));
-    check("multiset::SetsBuilder", &tamis::sets(members()).secret(SECRET));
+    check("sets::SetsBuilder", &tamis::sets(members()).secret(SECRET));
     let sets = tamis::sets(members()).secret(SECRET).finish().unwrap();
     check("Sets", &sets);
     check("Editor", &Editor::new(&sets).unwrap());
@@ -150,8 +150,8 @@ fn collectors_are_brief() {
     let mut pairs = tamis::maps::stream().secret(SECRET).start();
     (0..KEYS).for_each(|key| pairs.push(key, key % 7).unwrap());
     check("maps::Collector", &pairs);
-    let mut members = tamis::multiset::stream().secret(SECRET).start();
+    let mut members = tamis::sets::stream().secret(SECRET).start();
     let set = members.set("red").unwrap();
     (0..KEYS).for_each(|key| members.push(key, set).unwrap());
-    check("multiset::Collector", &members);
+    check("sets::Collector", &members);
 }

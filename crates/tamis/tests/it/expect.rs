@@ -154,7 +154,7 @@ fn a_list_that_was_cut_off_gives_nothing_away() {
     let plain = tamis::build(integers(KEYS, 1)).bits_per_key(9.0).finish().unwrap();
     for (build, most) in [
         (build().fpr(0.001), 0.001),
-        (build().bits_per_key(9.0), tamis::plan::GUARD * plain.fpr()),
+        (build().bits_per_key(9.0), tamis::internals::GUARD * plain.fpr()),
         (build().bits_per_key(9.0).kind(Kind::Stacked(tamis::Base::Bloom)), 0.03),
         (build().workload_fpr(0.001).fpr(0.02), 0.02),
     ] {

@@ -12,7 +12,7 @@ use tamis::adaptive::{
     Adapt, AdaptiveBloom, AdaptiveChained, AdaptiveQuotient, AdaptiveStacked, Broom, CuckooCascade, LargeBroom,
     QuotientCascade,
 };
-use tamis::multiset::Editor;
+use tamis::sets::Editor;
 use tamis::{Bloom, Cuckoo, Filter, FormatError, KeyType, Kind, Map, Quotient, Sequence, Sets, Stacked};
 
 use super::corrupt::Random;
@@ -161,7 +161,7 @@ fn small() -> Vec<(String, Vec<u8>)> {
             files.push((format!("map, {name}, {n} keys"), map.unwrap().as_bytes().to_vec()));
         }
     }
-    for kind in [tamis::multiset::Kind::Bloom, tamis::multiset::Kind::Cuckoo, tamis::multiset::Kind::Frozen] {
+    for kind in [tamis::sets::Kind::Bloom, tamis::sets::Kind::Cuckoo, tamis::sets::Kind::Frozen] {
         let one = |key: u64| tamis::sets([(key, format!("s{key}"))]).kind(kind).finish().unwrap();
         let mut editor = Editor::new(&one(0)).unwrap();
         (1..500).for_each(|key| editor.merge(&one(key)).unwrap());
@@ -417,7 +417,7 @@ fn impossible_indexes_are_named() {
     assert_eq!(refused(1, &["a", "b"], 2, &[1, 1, 0]), "invalid file: directory: a segment has a set twice");
     assert_eq!(refused(1, &["a", "b", "a"], 2, &[0]), "invalid file: directory: two sets are named \"a\"");
     for name in ["a,b", "a\tb", "a\nb", "a\rb", "a\0b", ""] {
-        let reason = tamis::multiset::check_name(name).unwrap_err().to_string();
+        let reason = tamis::sets::check_name(name).unwrap_err().to_string();
         assert_eq!(refused(1, &[name], 1, &[0]), format!("invalid file: directory: {reason}"));
         let build = tamis::sets([("key", name)]).finish().unwrap_err();
         assert!(build.to_string().contains(&reason), "{build}");
@@ -433,7 +433,7 @@ fn claims_make_no_room() {
         let mut editor = Editor::new(&index).unwrap();
         editor.insert("key", 0).unwrap();
         assert!(editor.snapshot().unwrap().len() < 1 << 16);
-        let pairs = tamis::multiset::stream().like(&index).kind(tamis::multiset::Kind::Bloom).capacity(index.growth());
+        let pairs = tamis::sets::stream().like(&index).kind(tamis::sets::Kind::Bloom).capacity(index.growth());
         let mut pairs = pairs.start();
         pairs.push("key", 0).unwrap();
         assert!(pairs.finish().unwrap().as_bytes().len() < 1 << 16);

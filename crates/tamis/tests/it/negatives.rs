@@ -178,7 +178,7 @@ fn the_book_covers_every_recipe() {
 #[test]
 fn sizes_stand_near_the_bound() {
     let (n, lambda) = (100_000u64, 8);
-    let bound = tamis::math::bounds::f(0.0, lambda as f64) * n as f64;
+    let bound = tamis::bounds::f(0.0, lambda as f64) * n as f64;
     let size = |kind| {
         let build = tamis::build(integers(n, 1)).exclude(integers(lambda * n, 2)).exact().kind(kind);
         build.finish().unwrap().as_bytes().len() as f64 * 8.0 / bound
@@ -199,7 +199,7 @@ fn the_local_layout_is_one_leaf() {
         let build = tamis::build(integers(n, 1)).exclude(integers(lambda * n, 2)).exact().layout(Layout::Local);
         let filter = build.finish().unwrap();
         assert_eq!(filter.layers().count(), leaves, "{lambda}");
-        let bound = tamis::math::bounds::f(0.0, lambda as f64) * n as f64;
+        let bound = tamis::bounds::f(0.0, lambda as f64) * n as f64;
         let ratio = filter.as_bytes().len() as f64 * 8.0 / bound;
         assert!((1.0..most).contains(&ratio), "{lambda}: {ratio}");
         right(&filter, n, lambda * n, &format!("local, {lambda}"));

@@ -181,7 +181,7 @@ fn five_thousand_labels_of_one_key() {
 /// What the groups are for: labels of different lambda together take less than in one group.
 #[test]
 fn the_bound_is_the_sum_over_the_labels() {
-    use tamis::math::bounds::f;
+    use tamis::bounds::f;
     let mut rows: Vec<Row> = vec![];
     let sizes = [(20_000, 1), (20_000, 16), (4000, 100)];
     for (label, (keys, lambda)) in sizes.into_iter().enumerate() {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use tamis::multiset::tune::{Body, Shape};
-use tamis::multiset::{Editor, Kind, SetsBuilder};
+use tamis::sets::tune::{Body, Shape};
+use tamis::sets::{Editor, Kind, SetsBuilder};
 use tamis::{BuildError, Error, Filter, FormatError, KeyType, Limits, Map, Sets};
 
 use super::corrupt::Random;
@@ -101,7 +101,7 @@ fn no_set_is_missed_for_every_small_n() {
             for n in [0, 1, 2, 3, 10, 64, 65, 257] {
                 let what = format!("{way}, {}, {n} keys", law.0);
                 let lists = lists(n, law);
-                let index = build(want(tamis::multiset::stream()).threads(1), law.1, &lists).unwrap();
+                let index = build(want(tamis::sets::stream()).threads(1), law.1, &lists).unwrap();
                 let extra = holds(&index, &lists, &what);
                 if way == "auto" || way.starts_with("frozen") {
                     let missing = lists.iter().filter(|list| list.1.is_empty()).count();
@@ -123,7 +123,7 @@ fn no_set_is_missed_for_larger_n() {
     for (way, want) in WAYS.into_iter().filter(|way| !way.0.contains("repetitions")) {
         for law in LAWS {
             let lists = lists(8000, law);
-            let index = build(want(tamis::multiset::stream()), law.1, &lists).unwrap();
+            let index = build(want(tamis::sets::stream()), law.1, &lists).unwrap();
             let extra = holds(&index, &lists, &format!("{way}, {}", law.0));
             let known = lists.iter().filter(|list| !list.1.is_empty()).count();
             // Asked for: a tenth of a set for each key.
@@ -151,7 +151,7 @@ fn false_sets_are_as_many_as_asked_for() {
     for kind in [Kind::Bloom, Kind::Cuckoo, Kind::Frozen] {
         for absent in [0.3, 0.01] {
             let index =
-                build(tamis::multiset::stream().kind(kind).false_sets(absent).member_false_sets(0.3), law.1, &lists)
+                build(tamis::sets::stream().kind(kind).false_sets(absent).member_false_sets(0.3), law.1, &lists)
                     .unwrap();
             let mut found = 0;
             index.find_many(&strangers, |_, ids| found += ids.len()).unwrap();
@@ -175,7 +175,7 @@ fn a_budget_is_kept() {
     let lists = lists(60_000, law);
     for kind in [Kind::Bloom, Kind::Cuckoo] {
         for rate in [None, Some(0.06)] {
-            let mut wanted = tamis::multiset::stream().kind(kind).bits_per_pair(15.0);
+            let mut wanted = tamis::sets::stream().kind(kind).bits_per_pair(15.0);
             if let Some(rate) = rate {
                 wanted = wanted.existence(rate);
             }
@@ -193,7 +193,7 @@ fn a_budget_is_kept() {
 fn tallies_unions_and_intersections_are_those_of_the_lists() {
     let law = LAWS[3];
     let lists = lists(3000, law);
-    let index = build(tamis::multiset::stream(), law.1, &lists).unwrap();
+    let index = build(tamis::sets::stream(), law.1, &lists).unwrap();
     for part in lists.chunks(70) {
         let keys: Vec<u64> = part.iter().filter(|list| !list.1.is_empty()).map(|list| list.0).collect();
         let tally = index.tally(&keys).unwrap();
@@ -221,10 +221,10 @@ fn the_bytes_depend_on_the_pairs_alone() {
     let law = LAWS[5];
     let mut lists = lists(4000, law);
     for (way, want) in WAYS {
-        let whole = build(want(tamis::multiset::stream()).threads(1), law.1, &lists).unwrap();
+        let whole = build(want(tamis::sets::stream()).threads(1), law.1, &lists).unwrap();
         lists.reverse();
         let limits = Limits { memory: 1 << 20, ..Limits::default() };
-        let turned = build(want(tamis::multiset::stream()).threads(3).limits(limits), law.1, &lists).unwrap();
+        let turned = build(want(tamis::sets::stream()).threads(3).limits(limits), law.1, &lists).unwrap();
         assert!(whole.as_bytes() == turned.as_bytes(), "{way}");
     }
 }
@@ -232,7 +232,7 @@ fn the_bytes_depend_on_the_pairs_alone() {
 #[test]
 fn counts_are_kept() {
     for kind in [Kind::Bloom, Kind::Cuckoo] {
-        let mut pairs = tamis::multiset::stream().kind(kind).counts(true).start();
+        let mut pairs = tamis::sets::stream().kind(kind).counts(true).start();
         let sets: Vec<u32> = (0..5).map(|set| pairs.set(&name(set)).unwrap()).collect();
         for key in 0..500u64 {
             for &set in sets.iter().filter(|&&set| u64::from(set) <= key % 5) {
@@ -328,7 +328,7 @@ fn merged_indexes_answer_for_both() {
             .iter()
             .map(|law| {
                 let lists = lists(500, *law);
-                let index = build(want(tamis::multiset::stream()), law.1, &lists).unwrap();
+                let index = build(want(tamis::sets::stream()), law.1, &lists).unwrap();
                 (lists, index)
             })
             .collect();
@@ -390,7 +390,7 @@ fn bad_input_is_refused() {
     let text = |error: Error| error.to_string();
     let index = tamis::sets([(1u64, "a")]).finish().unwrap();
     assert!(index.find("1").unwrap_err().to_string().contains("asked for a bytes key"));
-    let mut pairs = tamis::multiset::stream().start();
+    let mut pairs = tamis::sets::stream().start();
     assert_eq!(pairs.push(1u64, 0).unwrap_err().to_string(), "set 0 of 0: numbers come from `set`");
     let long = "x".repeat(5000);
     assert!(pairs.set(&long).unwrap_err().to_string().contains("at most 4096"));
@@ -427,7 +427,7 @@ fn a_hundred_thousand_sets() {
     let mut lists: Vec<(u64, Vec<u32>)> = (0..2000).map(|key| (key, list(key))).collect();
     lists.push((5_000_000, (0..sets).collect()));
     for kind in [Kind::Bloom, Kind::Cuckoo, Kind::Frozen] {
-        let index = build(tamis::multiset::stream().kind(kind), sets, &lists).unwrap();
+        let index = build(tamis::sets::stream().kind(kind), sets, &lists).unwrap();
         holds(&index, &lists, &format!("{kind:?}"));
     }
 }
@@ -439,7 +439,7 @@ fn multiplicities_around_a_limit_are_planned_apart() {
         for kind in [Kind::Bloom, Kind::Cuckoo] {
             let sets = many + 10;
             let lists: Lists = (0..20).map(|key| (key, (0..if key % 2 == 0 { few } else { many }).collect())).collect();
-            let index = build(tamis::multiset::stream().kind(kind), sets, &lists).unwrap();
+            let index = build(tamis::sets::stream().kind(kind), sets, &lists).unwrap();
             holds(&index, &lists, &format!("{kind:?}, {few} and {many}"));
         }
     }
@@ -494,7 +494,7 @@ fn many_sets_in_few_bytes() {
         Body::Bloom { words: 300, hashes: 3, repetitions: 3, partitions: 500 },
         Body::Cuckoo { buckets: 300, bits: 12, repetitions: 3, partitions: 500 },
     ] {
-        let mut pairs = tamis::multiset::stream().shape(by_hand(body)).start();
+        let mut pairs = tamis::sets::stream().shape(by_hand(body)).start();
         (0..50_000).for_each(|set| assert_eq!(pairs.set(&format!("{set:x}")).unwrap(), set));
         lists.iter().for_each(|(key, list)| pairs.push(*key, list[0]).unwrap());
         holds(&pairs.finish().unwrap(), &lists, &format!("{body:?}"));
@@ -505,7 +505,7 @@ fn many_sets_in_few_bytes() {
 fn an_index_freezes() {
     let law = LAWS[3];
     let lists = lists(2000, law);
-    let sketch = build(tamis::multiset::stream().kind(Kind::Bloom).kmer(31).seed(5), law.1, &lists).unwrap();
+    let sketch = build(tamis::sets::stream().kind(Kind::Bloom).kmer(31).seed(5), law.1, &lists).unwrap();
     let keys: Vec<u64> = lists.iter().map(|list| list.0).collect();
     let frozen = sketch.freeze(keys.iter().copied()).unwrap();
     assert_eq!((frozen.kmer(), frozen.sets(), frozen.hasher()), (Some(31), 100, sketch.hasher()));
@@ -530,7 +530,7 @@ fn golden() -> Vec<(String, Vec<u8>)> {
     let mut all: Vec<(String, Vec<u8>)> = WAYS
         .iter()
         .map(|(way, want)| {
-            let index = build(want(tamis::multiset::stream()).kmer(31), 90, &golden_lists()).unwrap();
+            let index = build(want(tamis::sets::stream()).kmer(31), 90, &golden_lists()).unwrap();
             (way.replace(", ", "-").replace(' ', "-"), bytes(index))
         })
         .collect();
@@ -664,8 +664,8 @@ fn agree<K: tamis::Key>(index: &Sets, keys: &[K], what: &str) {
 }
 
 /// Pairs to add to an index.
-fn more<'a>(index: &Sets, pairs: impl IntoIterator<Item = (u64, &'a str)>) -> tamis::multiset::Collector {
-    let mut collector = tamis::multiset::stream().like(index).kind(Kind::Cuckoo).start();
+fn more<'a>(index: &Sets, pairs: impl IntoIterator<Item = (u64, &'a str)>) -> tamis::sets::Collector {
+    let mut collector = tamis::sets::stream().like(index).kind(Kind::Cuckoo).start();
     for (key, set) in pairs {
         let set = collector.set(set).unwrap();
         collector.push(key, set).unwrap();
@@ -684,7 +684,7 @@ fn what_only_seems_to_be_there_is_added() {
     ];
     for (way, want) in ways {
         let pairs: Vec<(u64, String)> = (0..4000u64).map(|key| (key, name(key as u32 % 8))).collect();
-        let mut collector = want(tamis::multiset::stream()).false_sets(0.5).member_false_sets(0.5).start();
+        let mut collector = want(tamis::sets::stream()).false_sets(0.5).member_false_sets(0.5).start();
         for (key, set) in &pairs {
             let set = collector.set(set).unwrap();
             collector.push(*key, set).unwrap();

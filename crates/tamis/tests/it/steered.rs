@@ -50,7 +50,7 @@ fn an_allowed_share_saves_bits() {
         let bits = |filter: &tamis::Filter| filter.as_bytes().len() as f64 * 8.0 / n as f64;
         let knowing = bits(&listed(n, lambda * n).excluded_fpr(share).finish().unwrap());
         let plain = bits(&tamis::build(integers(n, 1)).fpr(share).finish().unwrap());
-        let bound = tamis::math::bounds::f(share, lambda as f64);
+        let bound = tamis::bounds::f(share, lambda as f64);
         assert!(knowing < 0.99 * plain && knowing < 1.12 * bound, "{lambda} {share}: {knowing} {plain} {bound}");
     }
 }
@@ -130,5 +130,5 @@ fn shards_have_strips_of_their_own() {
     let keys: Vec<u64> = integers(n, 1).collect();
     assert!(!ask_many(&filter, &keys).contains(&false));
     let bits = filter.as_bytes().len() as f64 * 8.0 / n as f64;
-    assert!(bits < 1.056 * tamis::math::bounds::f(0.0, 2.0), "{bits}");
+    assert!(bits < 1.056 * tamis::bounds::f(0.0, 2.0), "{bits}");
 }

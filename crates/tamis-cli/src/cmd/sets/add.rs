@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use serde_json::json;
-use tamis::multiset::{self, Added, Editor, Kind};
+use tamis::sets::{self, Added, Editor, Kind};
 use tamis::{KeyType, Sets};
 
 use super::super::{grouped, output::Output};
@@ -51,7 +51,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     args.limits.check()?;
     let output = changed(&args.index, args.output.as_ref(), inputs.sources())?;
     let interrupt = Interrupt::install()?;
-    let build = like(&index, multiset::stream().common(args.limits.common(&interrupt)));
+    let build = like(&index, sets::stream().common(args.limits.common(&interrupt)));
     let mut editor = Editor::new(&index).with_context(|| args.index.display().to_string())?;
     let mut intake = Intake::new(build.start());
     for name in inputs.names() {
@@ -85,7 +85,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
 }
 
 /// A new segment: of the kind of the last one, with about as few false sets.
-fn like(index: &Sets, build: multiset::SetsBuilder<()>) -> multiset::SetsBuilder<()> {
+fn like(index: &Sets, build: sets::SetsBuilder<()>) -> sets::SetsBuilder<()> {
     let build = build.like(index);
     let Some(last) = index.segments().last() else { return build };
     let kind = Kind::ALL.iter().find(|(name, _)| *name == last.kind).map_or(Kind::Auto, |&(_, kind)| kind);

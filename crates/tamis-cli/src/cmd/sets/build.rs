@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use serde_json::json;
-use tamis::multiset::{self, Collector, Kind, Report};
+use tamis::sets::{self, Collector, Kind, Report};
 use tamis::{BuildError, Sets};
 
 use super::super::output::Output;
@@ -101,8 +101,8 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     Ok(Outcome::Yes)
 }
 
-fn options(args: &Args, interrupt: &Interrupt) -> Result<multiset::SetsBuilder<()>> {
-    let build = multiset::stream().common(args.shared.common(interrupt)?).kind(args.kind).capacity(args.capacity);
+fn options(args: &Args, interrupt: &Interrupt) -> Result<sets::SetsBuilder<()>> {
+    let build = sets::stream().common(args.shared.common(interrupt)?).kind(args.kind).capacity(args.capacity);
     let build = build.false_sets(args.false_sets).member_false_sets(args.member_false_sets).counts(args.counts);
     let build = args.bits_per_pair.into_iter().fold(build, |build, bits| build.bits_per_pair(bits));
     let build = args.kmer.into_iter().fold(build, |build, k| build.kmer(k));

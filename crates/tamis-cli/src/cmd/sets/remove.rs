@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 use serde_json::json;
-use tamis::multiset::Editor;
+use tamis::sets::Editor;
 
 use super::super::{grouped, output::Output};
 use super::lock::Lock;

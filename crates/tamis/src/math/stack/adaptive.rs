@@ -20,13 +20,13 @@ use crate::math::shape::Shape;
 /// A value of share f is among them with probability 1 - (1 - f)^queries. Each unseen query is counted as a new value.
 ///
 /// ```
-/// use tamis::math::stack::observed;
-/// use tamis::workload::Shape;
+/// use tamis::internals::math::stack::observed;
+/// use tamis::internals::Shape;
 /// let shape = Shape::new([(1.0, 2)], 0.5)?;
 /// // Two queries: each of the two values is seen with 1 - (3/4)^2 = 7/16, and one query is unseen.
 /// let (psi, known) = observed(&shape, 2);
 /// assert!((psi - 2.0 * 0.25 * 7.0 / 16.0).abs() < 1e-12 && (known - (1.0 + 14.0 / 16.0)).abs() < 1e-12);
-/// # Ok::<(), tamis::workload::ShapeError>(())
+/// # Ok::<(), tamis::internals::ShapeError>(())
 /// ```
 pub fn observed(shape: &Shape, queries: u64) -> (f64, f64) {
     let (mut psi, mut known) = (0.0, shape.unseen() * queries as f64);
@@ -42,12 +42,12 @@ pub fn observed(shape: &Shape, queries: u64) -> (f64, f64) {
 /// No more than `most`, where even these do not.
 ///
 /// ```
-/// use tamis::math::stack::{observed, watched};
-/// use tamis::workload::Shape;
+/// use tamis::internals::math::stack::{observed, watched};
+/// use tamis::internals::Shape;
 /// let shape = Shape::zipf(1.0, 1_000_000, 500_000)?;
 /// let queries = watched(&shape, 10_000.0, 1 << 40);
 /// assert!(observed(&shape, queries).1 >= 10_000.0 && observed(&shape, queries - 1).1 < 10_000.0);
-/// # Ok::<(), tamis::workload::ShapeError>(())
+/// # Ok::<(), tamis::internals::ShapeError>(())
 /// ```
 pub fn watched(shape: &Shape, known: f64, most: u64) -> u64 {
     let (mut low, mut high) = (0, most);
@@ -89,13 +89,13 @@ const MAX_RATE_EXPONENT: u32 = 18;
 /// first layer takes the room that is left.
 ///
 /// ```
-/// use tamis::math::stack::{Size, quick};
-/// use tamis::workload::Shape;
+/// use tamis::internals::math::stack::{Size, quick};
+/// use tamis::internals::Shape;
 /// // [Stacked], section 8.4: 10^6 keys, 10^8 values by Zipf's law, 10 bits per key, 10^7 queries.
 /// let shape = Shape::zipf(1.0, 100_000_000, 50_000_000)?;
 /// let plan = quick(Size::BLOOM, false, 1_000_000, &shape, 10.0, 10_000_000).unwrap();
 /// assert!(plan.bits <= 10.0 && plan.mean < Size::BLOOM.alpha(10.0) / 1.9);
-/// # Ok::<(), tamis::workload::ShapeError>(())
+/// # Ok::<(), tamis::internals::ShapeError>(())
 /// ```
 pub fn quick(size: Size, whole: bool, keys: u64, shape: &Shape, bits: f64, lifetime: u64) -> Option<Quick> {
     if keys == 0 || lifetime == 0 || bits.is_nan() || bits <= 0.0 {

@@ -45,7 +45,7 @@ pub enum Aim {
 /// What a stack must keep.
 ///
 /// ```
-/// use tamis::math::stack::{Aim, Limits};
+/// use tamis::internals::math::stack::{Aim, Limits};
 /// let limits = Limits { most_efpb: Some(0.01), ..Limits::bits(10.0) };
 /// assert_eq!(limits.aim, Aim::LeastRate { bits: 10.0 });
 /// ```
@@ -124,13 +124,13 @@ impl Stack {
     /// What a stack of these layers on the `known` heaviest negatives does.
     ///
     /// ```
-    /// use tamis::math::stack::{Size, Stack};
-    /// use tamis::workload::Shape;
+    /// use tamis::internals::math::stack::{Size, Stack};
+    /// use tamis::internals::Shape;
     /// let shape = Shape::new([(1.0, 1000)], 0.5)?;
     /// let stack = Stack::new(Size::CUCKOO, 1000, &shape, 1000, vec![0.25, 0.5, 0.25]);
     /// assert_eq!((stack.efpr, stack.efpb), (0.5 * 0.0625 + 0.5 * 0.15625, 0.15625));
     /// assert_eq!(stack.widths(), Some(vec![2, 1, 2]));
-    /// # Ok::<(), tamis::workload::ShapeError>(())
+    /// # Ok::<(), tamis::internals::ShapeError>(())
     /// ```
     pub fn new(size: Size, keys: u64, shape: &Shape, known: u64, alphas: Vec<f64>) -> Stack {
         let psi = if alphas.len() > 1 { shape.mass(known) } else { 0.0 };

@@ -12,14 +12,14 @@ use crate::math::shape::Shape;
 /// reach `goal`, the best rate so far less what may be lost.
 ///
 /// ```
-/// use tamis::math::stack::step;
-/// use tamis::workload::Shape;
+/// use tamis::internals::math::stack::step;
+/// use tamis::internals::Shape;
 /// let shape = Shape::new([(1.0, 1000)], 0.0)?;
 /// // 1 % on unknown values, 0.9 % at best so far: below that only with more than a tenth of the queries known.
 /// assert_eq!(step(&shape, 0, 0.01, 0.0089), 110);
 /// // It always goes on.
 /// assert_eq!(step(&shape, 500, 0.01, 0.0089), 501);
-/// # Ok::<(), tamis::workload::ShapeError>(())
+/// # Ok::<(), tamis::internals::ShapeError>(())
 /// ```
 pub fn step(shape: &Shape, known: u64, unknown: f64, goal: f64) -> u64 {
     // Where even all known negatives do not reach it, all of them is the last look.
@@ -33,7 +33,7 @@ pub fn step(shape: &Shape, known: u64, unknown: f64, goal: f64) -> u64 {
 /// `alpha (1 + nu) (c ln 2 - ln alpha) = (1 + nu alpha) (1 - alpha)`.
 ///
 /// ```
-/// use tamis::math::stack::{Size, best_alpha, endless_bits};
+/// use tamis::internals::math::stack::{Size, best_alpha, endless_bits};
 /// let best = best_alpha(Size::BLOOM, 20.0);
 /// let at = |alpha| endless_bits(Size::BLOOM, 20.0, alpha);
 /// assert!(at(best) < at(best * 0.99) && at(best) < at(best * 1.01));

@@ -13,13 +13,13 @@ use crate::math::stack::{Size, best_alpha, endless_bits, endless_checks, equal_b
 /// off, and what they took goes to the rate of the others.
 ///
 /// ```
-/// use tamis::math::stack::{Limits, Size, fixed};
-/// use tamis::workload::Shape;
+/// use tamis::internals::math::stack::{Limits, Size, fixed};
+/// use tamis::internals::Shape;
 /// // [Stacked], Table 2: 10 bits per key, 10^6 keys, 10^8 values by Zipf's law, the heavier half known: 0.00172.
 /// let shape = Shape::zipf(1.0, 100_000_000, 50_000_000)?;
 /// let stack = fixed(Size::BLOOM, 1_000_000, &shape, &Limits::bits(10.0)).unwrap();
 /// assert!(stack.efpr < 0.00178 && stack.bits <= 10.0);
-/// # Ok::<(), tamis::workload::ShapeError>(())
+/// # Ok::<(), tamis::internals::ShapeError>(())
 /// ```
 pub fn fixed(size: Size, keys: u64, shape: &Shape, limits: &Limits) -> Option<Stack> {
     if keys == 0 || !limits.possible() {

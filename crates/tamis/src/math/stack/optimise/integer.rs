@@ -27,14 +27,14 @@ const MAX_LATER_WIDTH: u32 = 16;
 /// passed by then are too many.
 ///
 /// ```
-/// use tamis::math::stack::{Limits, Size, integer};
-/// use tamis::workload::Shape;
+/// use tamis::internals::math::stack::{Limits, Size, integer};
+/// use tamis::internals::Shape;
 /// let shape = Shape::zipf(1.0, 100_000_000, 50_000_000)?;
 /// let stack = integer(Size::CUCKOO, 1_000_000, &shape, &Limits::bits(10.0)).unwrap();
 /// // One filter has 6 bits and 1/64.
 /// assert_eq!(stack.widths().unwrap(), [6, 7, 5, 4, 8]);
 /// assert!(stack.efpr < 0.00295 && stack.bits <= 10.0);
-/// # Ok::<(), tamis::workload::ShapeError>(())
+/// # Ok::<(), tamis::internals::ShapeError>(())
 /// ```
 pub fn integer(size: Size, keys: u64, shape: &Shape, limits: &super::Limits) -> Option<Stack> {
     if keys == 0 || !limits.possible() {

@@ -16,14 +16,14 @@ const MAX_LOOKS: u32 = 2000;
 /// coordinates, halved when none helps, are enough.
 ///
 /// ```
-/// use tamis::math::stack::{Limits, Size, fixed, varied};
-/// use tamis::workload::Shape;
+/// use tamis::internals::math::stack::{Limits, Size, fixed, varied};
+/// use tamis::internals::Shape;
 /// let shape = Shape::zipf(1.0, 1_000_000, 100_000)?;
 /// let limits = Limits::bits(8.0);
 /// let equal = fixed(Size::BLOOM, 50_000, &shape, &limits).unwrap();
 /// let stack = varied(Size::BLOOM, 50_000, &shape, &limits).unwrap();
 /// assert!(stack.efpr <= equal.efpr && stack.bits <= 8.0);
-/// # Ok::<(), tamis::workload::ShapeError>(())
+/// # Ok::<(), tamis::internals::ShapeError>(())
 /// ```
 pub fn varied(size: Size, keys: u64, shape: &Shape, limits: &Limits) -> Option<Stack> {
     let problem = Problem { size, keys, shape, limits };

@@ -105,16 +105,16 @@ pub(crate) fn adaptive<F: Remove + 'static>(filter: F) -> Built {
 }
 
 fn broom(keys: u64, secret: [u64; 2]) -> BroomOptions {
-    BroomOptions::new(KeyType::U64, keys, RATE).secret(secret)
+    BroomOptions::new(KeyType::Integer, keys, RATE).secret(secret)
 }
 
 fn cascade(keys: u64, secret: [u64; 2]) -> CascadeOptions {
-    CascadeOptions::new(KeyType::U64, keys, RATE).secret(secret)
+    CascadeOptions::new(KeyType::Integer, keys, RATE).secret(secret)
 }
 
 /// A broom filter of large remainders at 2^-bits. Its rates begin at 2^-10; a key that moves may meet a whole fingerprint, and pays again.
 fn large_broom(bits: u32, keys: u64, secret: [u64; 2]) -> Built {
-    adaptive(LargeBroom::with_secret(secret, KeyType::U64, keys, 1.0 / f64::from(1 << bits))?)
+    adaptive(LargeBroom::with_secret(secret, KeyType::Integer, keys, 1.0 / f64::from(1 << bits))?)
 }
 
 fn large_steps(bits: u32) -> f64 {
@@ -144,7 +144,7 @@ pub(crate) fn entries() -> Vec<Entry> {
         entry("broom compact", Holds, 4.0, |n, key| adaptive(Broom::with(&broom(n, key).block(Block::Large))?)),
         entry("large broom 2^-10", Holds, large_steps(10), |n, key| large_broom(10, n, key)),
         entry("adaptive quotient", Holds, 32.0, |n, key| {
-            adaptive(AdaptiveQuotient::with_secret(KeyType::U64, n, RATE, 32, key)?)
+            adaptive(AdaptiveQuotient::with_secret(KeyType::Integer, n, RATE, 32, key)?)
         }),
         entry("quotient cascade", Holds, 32.0, |n, key| adaptive::<QuotientCascade>(cascade(n, key).build()?)),
         entry("quotient cascade log*", Holds, 32.0, |n, key| {

@@ -55,7 +55,7 @@ pub(crate) fn filters() -> Vec<Candidate> {
 
 /// Keys are added one by one to a filter that is full in the end.
 fn quotient(keys: &[u64], rate: f64) -> Outcome {
-    let mut filter = tamis::Quotient::new(KeyType::U64, Hasher::seeded(0), keys.len() as u64, rate)?;
+    let mut filter = tamis::Quotient::new(KeyType::Integer, Hasher::seeded(0), keys.len() as u64, rate)?;
     let refused = keys.iter().filter(|&&key| filter.insert(key).is_err()).count();
     let mut built = Built::new(filter, |f, key| f.contains(key).unwrap_or(false));
     built.refused = refused;
@@ -70,7 +70,7 @@ fn from_digests(name: &str, Wanted { kind, effort, rate }: Wanted) -> Candidate 
         Arc::from(digests)
     };
     let build = move |digests: &Arc<[Digest]>, threads| {
-        let build = tamis::build_digests(Arc::clone(digests), hasher, KeyType::U64);
+        let build = tamis::build_digests(Arc::clone(digests), hasher, KeyType::Integer);
         Ok(built(build.kind(kind).effort(effort).fpr(rate).threads(threads).finish()?))
     };
     Candidate::prepared(format!("tamis {name}"), prepare, build).threads()
@@ -86,7 +86,7 @@ fn from_keys(name: &str, Wanted { kind, effort, rate }: Wanted) -> Candidate {
 /// Keys are added one by one, as those of a set that changes.
 fn one_by_one(name: &str, rate: f64) -> Candidate {
     let build = move |keys: &[u64], _| {
-        let mut filter = Cuckoo::new(KeyType::U64, Hasher::seeded(0), keys.len() as u64, rate)?;
+        let mut filter = Cuckoo::new(KeyType::Integer, Hasher::seeded(0), keys.len() as u64, rate)?;
         let refused = keys.iter().filter(|&&key| filter.insert(key).is_err()).count();
         let mut built = Built::new(filter, |f, key| f.contains(key).unwrap_or(false));
         built.refused = refused;

@@ -46,7 +46,7 @@ fn ask(bytes: Vec<u8>) {
     }
     if let Ok(index) = Sets::open_unverified(bytes.clone()) {
         return match index.key_type() {
-            KeyType::U64 => ask_sets(&index, &(0..40u64).collect::<Vec<_>>()),
+            KeyType::Integer => ask_sets(&index, &(0..40u64).collect::<Vec<_>>()),
             KeyType::Bytes => ask_sets(&index, &(0..40u8).map(|byte| [byte; 5]).collect::<Vec<_>>()),
             KeyType::Digest => ask_sets(&index, &(0..40u64).map(tamis::Digest::from_hash).collect::<Vec<_>>()),
         };
@@ -75,7 +75,7 @@ fn ask(bytes: Vec<u8>) {
         return;
     }
     match filter.key_type() {
-        KeyType::U64 => {
+        KeyType::Integer => {
             filter.contains_many(&keys, &mut answers).unwrap();
             assert!(keys.iter().zip(&answers).all(|(key, &answer)| filter.contains(key) == Ok(answer)));
         }
@@ -98,7 +98,7 @@ fn ask_map(map: &Map, len: u64) {
     assert!(map.layers().all(|layer| layer.bytes <= len));
     let keys: Vec<u64> = (0..40u64).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
     match map.key_type() {
-        KeyType::U64 => {
+        KeyType::Integer => {
             let together = map.get_many(&keys).unwrap();
             assert!(keys.iter().zip(together).all(|(key, value)| map.get(key) == Ok(value)));
         }

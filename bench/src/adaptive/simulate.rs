@@ -113,14 +113,14 @@ pub(super) fn run(options: &Options) -> Result<Vec<Simulated>, Box<dyn Error>> {
         let key = [secret, scramble(secret)];
         for (name, block) in [("broom", Block::Medium), ("broom compact", Block::Large)] {
             if named(name) {
-                let how = BroomOptions::new(KeyType::U64, keys, RATE).block(block).secret(key);
+                let how = BroomOptions::new(KeyType::Integer, keys, RATE).block(block).secret(key);
                 all.push(simulate(options, name, Broom::with(&how)?, keys));
             }
         }
         for (name, bits) in LARGE {
             let rate = 1.0 / f64::from(1 << bits);
             if named(name) && (options.epochs * keys) as f64 / f64::from(large::STEPS) / rate <= MOST {
-                all.push(simulate(options, name, LargeBroom::with_secret(key, KeyType::U64, keys, rate)?, keys));
+                all.push(simulate(options, name, LargeBroom::with_secret(key, KeyType::Integer, keys, rate)?, keys));
             }
         }
     }

@@ -164,13 +164,13 @@ pub(crate) struct Plain<F> {
 /// Our quotient filter, with a keyed hash.
 pub(crate) fn quotient(capacity: u64, rate: f64, key: [u64; 2]) -> Result<Plain<Quotient>, Box<dyn Error>> {
     let hasher = Hasher::secret(key);
-    Ok(Plain { filter: Quotient::new(KeyType::U64, hasher, capacity, rate)?, hasher })
+    Ok(Plain { filter: Quotient::new(KeyType::Integer, hasher, capacity, rate)?, hasher })
 }
 
 /// Our classic Bloom filter, with a keyed hash.
 pub(crate) fn bloom(capacity: u64, rate: f64, key: [u64; 2]) -> Result<Plain<Bloom>, Box<dyn Error>> {
     let hasher = Hasher::secret(key);
-    Ok(Plain { filter: Bloom::classic(KeyType::U64, hasher, capacity, rate)?, hasher })
+    Ok(Plain { filter: Bloom::classic(KeyType::Integer, hasher, capacity, rate)?, hasher })
 }
 
 impl Subject for Plain<Quotient> {

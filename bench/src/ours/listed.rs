@@ -93,7 +93,8 @@ fn from_digests(name: &str, kind: Kind) -> Listed {
     };
     let prepare = move |keys: &[u64], negatives: &[u64]| (digests(keys), digests(negatives));
     let build = move |(keys, negatives): &(Arc<[Digest]>, Arc<[Digest]>), threads| -> Result<Made, Box<dyn Error>> {
-        let build = tamis::build_digests(Arc::clone(keys), hasher, KeyType::U64).exclude_digests(Arc::clone(negatives));
+        let build =
+            tamis::build_digests(Arc::clone(keys), hasher, KeyType::Integer).exclude_digests(Arc::clone(negatives));
         Ok(made(build.exact().kind(kind).threads(threads).finish()?))
     };
     Listed::prepared(format!("{name}, from digests"), prepare, build)

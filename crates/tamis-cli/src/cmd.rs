@@ -81,7 +81,7 @@ fn query_error(path: &Path, error: QueryError) -> Error {
 fn explain(path: &Path, error: QueryError, holds: &str, keys: &str) -> Error {
     let path = path.display();
     match error {
-        QueryError::KeyType(Mismatch { filter: KeyType::U64, .. }) => {
+        QueryError::KeyType(Mismatch { filter: KeyType::Integer, .. }) => {
             anyhow!("{path}: {holds} integers, and {keys} are text; with --integers they are read as numbers")
         }
         QueryError::KeyType(_) => {

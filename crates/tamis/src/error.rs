@@ -9,18 +9,18 @@ mod build;
 
 pub use build::{BuildError, Difference, Lack, ShapeError, ValueError};
 
-/// Why bytes are not a filter.
+/// Why bytes cannot be opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FormatError {
     /// The first bytes are not those of a tamis file.
     Magic,
-    /// Written by a version of the format that this build does not know.
-    Version {
-        /// The file's version.
-        found: u16,
-        /// The newest version this build reads.
-        supported: u16,
+    /// A number that this release does not know, of a newer version of the format or of a structure, hash, key type or form that came later.
+    Unsupported {
+        /// What is numbered.
+        what: &'static str,
+        /// The number.
+        number: u64,
     },
     /// The bytes end too early.
     Truncated {
@@ -56,6 +56,11 @@ impl FormatError {
         FormatError::Invalid { reason: reason.into() }
     }
 
+    /// A number of something that is not known.
+    pub(crate) fn unsupported(what: &'static str, number: impl Into<u64>) -> FormatError {
+        FormatError::Unsupported { what, number: number.into() }
+    }
+
     /// What every such file keeps; the error says what this one has instead.
     pub(crate) fn check<S: Into<String>>(holds: bool, reason: impl FnOnce() -> S) -> Result<(), FormatError> {
         if holds { Ok(()) } else { Err(FormatError::invalid(reason())) }
@@ -65,19 +70,24 @@ impl FormatError {
 impl fmt::Display for FormatError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            FormatError::Magic => f.write_str("not a tamis file (the first eight bytes are not its mark)"),
-            FormatError::Version { found, supported } => {
-                write!(f, "format version {found} is newer than this build reads (up to {supported}); upgrade tamis")
+            FormatError::Magic => f.write_str("not a tamis file: the first eight bytes are not its mark"),
+            FormatError::Unsupported { what, number } => {
+                write!(f, "{what} {number} is not supported by this release; upgrade tamis")
             }
             FormatError::Truncated { what, needed, found } => {
-                write!(f, "cut short: {what} needs {needed} bytes, {found} are there")
+                write!(
+                    f,
+                    "truncated or damaged: {what} needs {needed} bytes, found {found}; copy or build the file again"
+                )
             }
             FormatError::Invalid { reason } => write!(f, "invalid file: {reason}"),
             FormatError::Form { found, expected } => {
                 let article = |what: &str| if what.starts_with('a') { "an" } else { "a" };
                 write!(f, "the file holds {} {found}, expected {} {expected}", article(found), article(expected))
             }
-            FormatError::Checksum { part } => write!(f, "damaged: the checksum of the {part} does not match"),
+            FormatError::Checksum { part } => {
+                write!(f, "damaged: the checksum of the {part} does not match; copy or build the file again")
+            }
         }
     }
 }
@@ -88,21 +98,21 @@ impl fmt::Display for FormatError {
 pub enum QueryError {
     /// The key is of the wrong key type.
     KeyType(Mismatch),
-    /// The room for answers is not as long as the list of keys.
+    /// The slice for the answers is not as long as that of the keys.
     Length {
         /// Number of keys.
         keys: usize,
-        /// Room for answers.
+        /// Length of the slice for the answers.
         answers: usize,
     },
-    /// A query without a label for a filter whose keys carry labels, or one with a label for a filter whose keys carry none.
+    /// A query without a partition for a partitioned filter, or one with a partition for another.
     Partition {
-        /// Whether the filter's keys carry labels.
+        /// Whether the filter is partitioned.
         partitioned: bool,
     },
-    /// The values of a map are of the other key type than the caller expects.
+    /// The values of the map are bytes and the caller expects numbers, or the other way round.
     Values {
-        /// The values of the map.
+        /// What the values are: [`KeyType::Bytes`] or [`KeyType::Integer`].
         found: KeyType,
     },
 }
@@ -112,17 +122,17 @@ impl fmt::Display for QueryError {
         match self {
             QueryError::KeyType(mismatch) => mismatch.fmt(f),
             QueryError::Length { keys, answers } => {
-                write!(f, "{keys} keys need room for as many answers, not {answers}")
+                write!(f, "a slice of {answers} answers for {keys} keys; expected as many")
             }
             QueryError::Partition { partitioned: true } => {
-                f.write_str("the filter is partitioned: a key is asked for under a label")
+                f.write_str("the filter is partitioned; expected a partition with the key")
             }
             QueryError::Partition { partitioned: false } => {
-                f.write_str("the filter is not partitioned: a key is asked for without a label")
+                f.write_str("the filter is not partitioned; expected a key without a partition")
             }
-            QueryError::Values { found: KeyType::Bytes } => f.write_str("the values of this map are bytes"),
-            QueryError::Values { found: KeyType::U64 | KeyType::Digest } => {
-                f.write_str("the values of this map are numbers")
+            QueryError::Values { found: KeyType::Bytes } => f.write_str("the values of the map are bytes, not numbers"),
+            QueryError::Values { found: KeyType::Integer | KeyType::Digest | KeyType::Fields } => {
+                f.write_str("the values of the map are numbers, not bytes")
             }
         }
     }
@@ -247,21 +257,21 @@ mod tests {
 
     #[test]
     fn sentences_about_queries_and_changes() {
-        let mismatch = KeyType::Bytes.check(KeyType::U64).unwrap_err();
-        let key_type = "the filter holds bytes keys and was asked for a u64 key";
+        let mismatch = KeyType::Bytes.check(KeyType::Integer).unwrap_err();
+        let key_type = "wrong key type integer; expected bytes";
         for (error, sentence) in [
             (QueryError::from(mismatch), key_type),
-            (QueryError::Length { keys: 3, answers: 2 }, "3 keys need room for as many answers, not 2"),
+            (QueryError::Length { keys: 3, answers: 2 }, "a slice of 2 answers for 3 keys; expected as many"),
             (
                 QueryError::Partition { partitioned: true },
-                "the filter is partitioned: a key is asked for under a label",
+                "the filter is partitioned; expected a partition with the key",
             ),
             (
                 QueryError::Partition { partitioned: false },
-                "the filter is not partitioned: a key is asked for without a label",
+                "the filter is not partitioned; expected a key without a partition",
             ),
-            (QueryError::Values { found: KeyType::Bytes }, "the values of this map are bytes"),
-            (QueryError::Values { found: KeyType::U64 }, "the values of this map are numbers"),
+            (QueryError::Values { found: KeyType::Bytes }, "the values of the map are bytes, not numbers"),
+            (QueryError::Values { found: KeyType::Integer }, "the values of the map are numbers, not bytes"),
         ] {
             assert_eq!([error.to_string(), Error::from(error).to_string()], [sentence; 2]);
         }
@@ -275,6 +285,6 @@ mod tests {
         }
         let mixed = "some keys are integers and some are bytes; a filter holds one kind";
         assert_eq!(BuildError::from(mismatch).to_string(), mixed);
-        assert_eq!(KeyType::U64.check(KeyType::U64), Ok(()));
+        assert_eq!(KeyType::Integer.check(KeyType::Integer), Ok(()));
     }
 }

@@ -105,7 +105,7 @@ impl Form {
             3 => Ok(Form::Sequence),
             4 => Ok(Form::Sets),
             5 => Ok(Form::Adaptive),
-            _ => Err(FormatError::invalid(format!("header: form is {byte}, expected 0 to 5"))),
+            _ => Err(FormatError::unsupported("form", byte)),
         }
     }
 
@@ -134,8 +134,9 @@ impl Header {
         };
         out[11] = match self.key_type {
             KeyType::Bytes => 0,
-            KeyType::U64 => 1,
+            KeyType::Integer => 1,
             KeyType::Digest => 2,
+            KeyType::Fields => 3,
         };
         out[12] = self.shard_bits as u8;
         out[13] = self.form as u8;
@@ -162,7 +163,7 @@ impl Header {
         match version {
             VERSION => Ok(header),
             0 => Err(FormatError::invalid("version is 0, expected 1")),
-            found => Err(FormatError::Version { found, supported: VERSION }),
+            number => Err(FormatError::Unsupported { what: "format version", number: number.into() }),
         }
     }
 
@@ -178,22 +179,22 @@ impl Header {
             (3, 0) => Hasher::foreign(a),
             (3, _) => Hasher::foreign(a).mixed(b),
             (0, _) => return Err(FormatError::invalid("header: a seed has 64 bits, the other 64 must be zero")),
-            (id, _) => return Err(FormatError::invalid(format!("header: hash is {id}, expected 0 to 3"))),
+            (number, _) => return Err(FormatError::unsupported("hash", number)),
         };
         let key_type = match key_type {
             0 => KeyType::Bytes,
-            1 => KeyType::U64,
+            1 => KeyType::Integer,
             2 => KeyType::Digest,
-            id => return Err(FormatError::invalid(format!("header: key type is {id}, expected 0 to 2"))),
+            3 => KeyType::Fields,
+            number => return Err(FormatError::unsupported("key type", number)),
         };
         if hash == 3 && key_type != KeyType::Digest {
             return Err(FormatError::invalid(format!("header: hash is 3 for {key_type} keys, expected digests")));
         }
-        if shard_bits as u32 > MAX_SHARD_BITS || zeros != [0; 2] {
-            return Err(FormatError::invalid(format!(
-                "header: 2^{shard_bits} shards, or reserved bytes that are not 0"
-            )));
+        if zeros != [0; 2] {
+            return Err(FormatError::unsupported("header flags", u16::from_le_bytes(zeros)));
         }
+        FormatError::check(shard_bits as u32 <= MAX_SHARD_BITS, || format!("header: 2^{shard_bits} shards"))?;
         let form = Form::decode(form)?;
         if matches!(form, Form::Partitioned | Form::Sets | Form::Adaptive) && shard_bits != 0 {
             let what = if form == Form::Partitioned { "partitioned file" } else { form.name() };

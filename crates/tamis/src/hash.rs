@@ -6,8 +6,8 @@
 //!
 //! Three ways in:
 //!
-//! * bytes are hashed with XXH3-128 and a seed: fast, the same on every platform, not secret;
-//! * a `u64` takes one 64 x 64 -> 128 bit multiplication. The low half of the product by an odd constant is a bijection of
+//! * bytes are hashed with XXH3-128 and a seed: fast, the same on every platform, not secret; so are several fields, each with its length;
+//! * an integer takes one 64 x 64 -> 128 bit multiplication. The low half of the product by an odd constant is a bijection of
 //!   the integer, so distinct integers have distinct digests; [`Digest::salted`] is the second round that makes the
 //!   bits random (the shape of wyhash: two multiplications and a fold);
 //! * with a secret key, both go through SipHash-2-4-128, where an adversary may choose keys or queries.
@@ -19,6 +19,8 @@
 
 use std::borrow::Cow;
 use std::hash::Hasher as _;
+use std::rc::Rc;
+use std::sync::Arc;
 
 use crate::debug::brief_debug;
 use siphasher::sip128::{Hasher128, SipHasher24};
@@ -144,7 +146,7 @@ impl Salt {
     pub(crate) fn secret(hasher: &Hasher, number: u64) -> Salt {
         // Another key than the one that hashes keys: a key that somebody chose must not hash to a salt.
         let [a, b] = hasher.words;
-        let Digest { hi, lo } = Hasher::secret([scramble(a), scramble(!b)]).integer(number);
+        let Digest { hi, lo } = Hasher::secret([scramble(a), scramble(!b)]).u64(number);
         Salt { a: hi, b: lo }
     }
 
@@ -169,23 +171,27 @@ impl Salt {
     }
 }
 
-/// What kind of keys a filter was built from. A query in the other key type is an error.
+/// What the keys of a filter are. Querying with a key of another type is an error.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum KeyType {
     /// Strings of bytes; text is its UTF-8 bytes.
     Bytes,
-    /// Unsigned 64-bit integers.
-    U64,
+    /// Integers from -2^63 to 2^64 - 1, whatever their type: `5i32` and `5u64` are the same key.
+    Integer,
     /// Digests of the caller's own: see [`Hasher::foreign`].
     Digest,
+    /// Several fields: see [`Hasher::fields`].
+    Fields,
 }
 
 impl std::fmt::Display for KeyType {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             KeyType::Bytes => "bytes",
-            KeyType::U64 => "u64",
+            KeyType::Integer => "integer",
             KeyType::Digest => "digest",
+            KeyType::Fields => "fields",
         })
     }
 }
@@ -216,7 +222,7 @@ pub struct Mismatch {
 
 impl std::fmt::Display for Mismatch {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "the filter holds {} keys and was asked for a {} key", self.filter, self.query)
+        write!(f, "wrong key type {}; expected {}", self.query, self.filter)
     }
 }
 
@@ -237,6 +243,9 @@ pub(crate) enum HashKind {
 
 /// Odd, so that the low half of a product with it is a bijection.
 const INTEGER: u64 = 0x9fb2_1c65_1e98_df25;
+
+/// What tells an integer below zero from its complement: the fractions of the square roots of 2 and 3.
+const NEGATIVE: (u64, u64) = (0x6a09_e667_f3bc_c908, 0xbb67_ae85_84ca_a73b);
 
 /// The hash function of one filter: unkeyed with a public seed, or keyed with a secret.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -360,13 +369,89 @@ impl Hasher {
         }
     }
 
-    /// The digest of an integer.
+    /// Returns the digest of an integer.
     #[inline(always)]
-    pub fn integer(&self, key: u64) -> Digest {
+    pub fn integer(&self, key: impl Integer) -> Digest {
+        key.digest(self)
+    }
+
+    /// The digest of an integer that is not negative.
+    #[inline(always)]
+    fn u64(&self, key: u64) -> Digest {
         if self.kind != HashKind::Seeded {
             return self.careful_integer(key);
         }
         self.seeded_integer(key)
+    }
+
+    /// The digest of an integer below zero: that of its complement, altered, so that it is no digest of another integer but by the
+    /// chance of one in 2^64.
+    #[inline]
+    fn negative(&self, key: i64) -> Digest {
+        let digest = |Digest { hi, lo }| Digest { hi: hi ^ NEGATIVE.0, lo: lo ^ NEGATIVE.1 };
+        match self.kind {
+            // A relation between digests is nothing to give away with a secret.
+            HashKind::Secret => {
+                let mut bytes = [0xff; 9];
+                bytes[..8].copy_from_slice(&key.to_le_bytes());
+                self.sip(&bytes)
+            }
+            HashKind::Seeded | HashKind::Mixed | HashKind::Foreign => {
+                self.mix(digest(self.seeded_integer(!key as u64)))
+            }
+        }
+    }
+
+    /// Starts the digest of a key that has several fields.
+    ///
+    /// Each field is written with its type and length, so that no two different lists of fields are written alike: `("ab", "c")` and
+    /// `("a", "bc")` are different keys.
+    ///
+    /// ```
+    /// use tamis::{Digest, Hasher, Key, KeyType};
+    ///
+    /// struct Flow { host: String, port: u16 }
+    ///
+    /// impl Key for Flow {
+    ///     const KEY_TYPE: KeyType = KeyType::Fields;
+    ///     fn digest(&self, hasher: &Hasher) -> Digest {
+    ///         hasher.fields().bytes(&self.host).integer(self.port).finish()
+    ///     }
+    /// }
+    ///
+    /// let flow = |host: &str, port| Flow { host: host.into(), port };
+    /// let filter = tamis::build([flow("a.example", 443), flow("b.example", 80)]).finish()?;
+    /// assert!(filter.contains(flow("b.example", 80))?);
+    /// assert!(filter.contains("b.example").is_err());
+    /// # Ok::<(), tamis::Error>(())
+    /// ```
+    pub fn fields(&self) -> Fields<'_> {
+        Fields { hasher: self, bytes: Vec::with_capacity(64) }
+    }
+
+    /// Returns the digests of many keys.
+    ///
+    /// ```
+    /// use tamis::Hasher;
+    /// let hasher = Hasher::seeded(0);
+    /// assert_eq!(hasher.digests(&["ann", "bob"]), [hasher.bytes(b"ann"), hasher.bytes(b"bob")]);
+    /// ```
+    pub fn digests<K: Key>(&self, keys: &[K]) -> Vec<Digest> {
+        let mut digests = vec![Digest::default(); keys.len()];
+        self.digests_into(keys, |key| key, &mut digests);
+        digests
+    }
+
+    /// The digests of as many keys. The kind of hash is decided once, so that the loop over integers uses vector instructions.
+    #[inline]
+    pub(crate) fn digests_into<Q, K: Key + ?Sized>(&self, keys: &[Q], key: impl Fn(&Q) -> &K, out: &mut [Digest]) {
+        let pairs = out.iter_mut().zip(keys);
+        match self.kind {
+            HashKind::Seeded => pairs.for_each(|(digest, of)| *digest = key(of).seeded_digest(self)),
+            HashKind::Secret | HashKind::Mixed | HashKind::Foreign => {
+                pairs.for_each(|(digest, of)| *digest = key(of).digest(self))
+            }
+        }
     }
 
     #[cold]
@@ -402,37 +487,148 @@ impl Hasher {
     }
 }
 
-/// Something a filter can be asked about: text, bytes or a `u64`, owned or borrowed.
+/// A key with several fields, while it is hashed: see [`Hasher::fields`].
+///
+/// A field of bytes is written as 0, its length as 8 bytes and its bytes; an integer as 1 and 8 bytes or, below zero, as 2 and the 8
+/// bytes of its complement. Numbers are little-endian. The digest is that of what was written.
+#[must_use = "a digest comes from `finish`"]
+pub struct Fields<'a> {
+    hasher: &'a Hasher,
+    bytes: Vec<u8>,
+}
+
+brief_debug!(Fields<'a>, it => bytes: it.bytes.len());
+
+impl Fields<'_> {
+    /// Adds a field of text or bytes.
+    pub fn bytes(mut self, field: impl AsRef<[u8]>) -> Self {
+        let field = field.as_ref();
+        self.bytes.push(0);
+        self.bytes.extend((field.len() as u64).to_le_bytes());
+        self.bytes.extend(field);
+        self
+    }
+
+    /// Adds an integer.
+    pub fn integer(mut self, field: impl Integer) -> Self {
+        let (tag, word) = match field.sign_and_magnitude() {
+            Ok(word) => (1, word),
+            Err(negative) => (2, !negative as u64),
+        };
+        self.bytes.push(tag);
+        self.bytes.extend(word.to_le_bytes());
+        self
+    }
+
+    /// Returns the digest of all fields.
+    pub fn finish(self) -> Digest {
+        self.hasher.bytes(&self.bytes)
+    }
+}
+
+/// A key that filters, maps and set indexes store or are queried with: text, bytes and integers, owned or borrowed.
+///
+/// Text is its UTF-8 bytes. All integers are of one key type: a filter of `u64` keys can be queried with an `i32`.
 ///
 /// ```
 /// use tamis::{Hasher, Key};
 /// let hasher = Hasher::seeded(0);
 /// assert_eq!("abc".digest(&hasher), b"abc".digest(&hasher));
-/// assert_ne!(1u64.digest(&hasher), "1".digest(&hasher));
+/// assert_eq!(5i32.digest(&hasher), 5u64.digest(&hasher));
+/// assert_ne!(1.digest(&hasher), "1".digest(&hasher));
 /// ```
+///
+/// A type of one's own has the digest of what makes it a key. One field is hashed by [`Hasher::bytes`] or its own [`digest`](Key::digest), several by
+/// [`Hasher::fields`].
+///
+/// ```
+/// use tamis::{Digest, Hasher, Key, KeyType};
+///
+/// struct Host(String);
+///
+/// impl Key for Host {
+///     const KEY_TYPE: KeyType = KeyType::Bytes;
+///     fn digest(&self, hasher: &Hasher) -> Digest {
+///         hasher.bytes(self.0.to_ascii_lowercase().as_bytes())
+///     }
+/// }
+///
+/// let filter = tamis::build([Host("Ads.example".into())]).finish()?;
+/// assert!(filter.contains("ads.example")?);
+/// # Ok::<(), tamis::Error>(())
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no key",
+    label = "expected text, bytes, an integer of at most 64 bits or a type that implements `tamis::Key`",
+    note = "for a `char` use its text, for a `bool` or an enum an integer, for a float its bits, for several fields `Hasher::fields`"
+)]
 pub trait Key {
-    /// The key type every key of this type is in.
+    /// The key type of all keys of this type.
     const KEY_TYPE: KeyType;
-    /// The digest of this key.
+    /// Returns the digest of this key.
     fn digest(&self, hasher: &Hasher) -> Digest;
-    /// The digest of this key if `hasher` is known to have no secret key; may be quicker.
+    /// Returns the digest of this key where `hasher` is known to be [`Hasher::seeded`].
+    #[doc(hidden)]
     #[inline(always)]
     fn seeded_digest(&self, hasher: &Hasher) -> Digest {
         self.digest(hasher)
     }
 }
 
-impl Key for u64 {
-    const KEY_TYPE: KeyType = KeyType::U64;
-    #[inline(always)]
-    fn digest(&self, hasher: &Hasher) -> Digest {
-        hasher.integer(*self)
-    }
-    #[inline(always)]
-    fn seeded_digest(&self, hasher: &Hasher) -> Digest {
-        hasher.seeded_integer(*self)
-    }
+/// An integer of at most 64 bits.
+pub trait Integer: Key + sealed::Sealed {
+    /// The integer, or one below zero as an error.
+    #[doc(hidden)]
+    fn sign_and_magnitude(self) -> Result<u64, i64>;
 }
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+macro_rules! integers {
+    ($($unsigned:ident $signed:ident),*) => { $(
+        impl sealed::Sealed for $unsigned {}
+        impl sealed::Sealed for $signed {}
+
+        impl Integer for $unsigned {
+            fn sign_and_magnitude(self) -> Result<u64, i64> {
+                Ok(self as u64)
+            }
+        }
+
+        impl Integer for $signed {
+            fn sign_and_magnitude(self) -> Result<u64, i64> {
+                if self < 0 { Err(self as i64) } else { Ok(self as u64) }
+            }
+        }
+
+        impl Key for $unsigned {
+            const KEY_TYPE: KeyType = KeyType::Integer;
+            #[inline(always)]
+            fn digest(&self, hasher: &Hasher) -> Digest {
+                hasher.u64(*self as u64)
+            }
+            #[inline(always)]
+            fn seeded_digest(&self, hasher: &Hasher) -> Digest {
+                hasher.seeded_integer(*self as u64)
+            }
+        }
+
+        impl Key for $signed {
+            const KEY_TYPE: KeyType = KeyType::Integer;
+            #[inline]
+            fn digest(&self, hasher: &Hasher) -> Digest {
+                if *self < 0 { hasher.negative(*self as i64) } else { hasher.u64(*self as u64) }
+            }
+            #[inline]
+            fn seeded_digest(&self, hasher: &Hasher) -> Digest {
+                if *self < 0 { hasher.negative(*self as i64) } else { hasher.seeded_integer(*self as u64) }
+            }
+        }
+    )* };
+}
+integers!(u8 i8, u16 i16, u32 i32, u64 i64, usize isize);
 
 impl Key for Digest {
     const KEY_TYPE: KeyType = KeyType::Digest;
@@ -456,7 +652,7 @@ macro_rules! key_as_bytes {
         }
     )* };
 }
-key_as_bytes!(str, String, [u8], Vec<u8>);
+key_as_bytes!(str, String, [u8], Vec<u8>, bytes::Bytes);
 
 impl<const N: usize> Key for [u8; N] {
     const KEY_TYPE: KeyType = KeyType::Bytes;
@@ -474,17 +670,22 @@ impl<T: Key + ToOwned + ?Sized> Key for Cow<'_, T> {
     }
 }
 
-impl<T: Key + ?Sized> Key for &T {
-    const KEY_TYPE: KeyType = T::KEY_TYPE;
-    #[inline(always)]
-    fn digest(&self, hasher: &Hasher) -> Digest {
-        (**self).digest(hasher)
-    }
-    #[inline(always)]
-    fn seeded_digest(&self, hasher: &Hasher) -> Digest {
-        (**self).seeded_digest(hasher)
-    }
+macro_rules! key_behind_pointer {
+    ($($pointer:ty),*) => { $(
+        impl<T: Key + ?Sized> Key for $pointer {
+            const KEY_TYPE: KeyType = T::KEY_TYPE;
+            #[inline(always)]
+            fn digest(&self, hasher: &Hasher) -> Digest {
+                (**self).digest(hasher)
+            }
+            #[inline(always)]
+            fn seeded_digest(&self, hasher: &Hasher) -> Digest {
+                (**self).seeded_digest(hasher)
+            }
+        }
+    )* };
 }
+key_behind_pointer!(&T, Box<T>, Rc<T>, Arc<T>);
 
 #[cfg(test)]
 mod tests {
@@ -499,6 +700,7 @@ mod tests {
         let p = 0x2a ^ scramble(0);
         let p = p as u128 * INTEGER as u128;
         assert_eq!(hasher.integer(42).lo, p as u64);
+        assert_eq!(hasher.integer(-1).lo, hasher.integer(0).lo ^ NEGATIVE.1);
         // SplitMix64 with state 0 starts with this number.
         assert_eq!(scramble(0), 0xe220_a839_7b1d_cdaf);
         // The reference vector of SipHash-2-4-128: key 00..0f, message 00.
@@ -534,6 +736,60 @@ mod tests {
         assert_eq!(Hasher::secret([1, 2]).mixed(3), Hasher::secret([1, 2]));
     }
 
+    /// An integer is one key whatever its type is, and 2^64 - 1 is not -1.
+    #[test]
+    fn integers_are_one_key_type() {
+        for hasher in [Hasher::seeded(3), Hasher::seeded(3).mixed(9), Hasher::secret([1, 2])] {
+            let same = [5u8.digest(&hasher), 5i16.digest(&hasher), 5usize.digest(&hasher), hasher.integer(5)];
+            assert_eq!(same, [Hasher::u64(&hasher, 5); 4]);
+            assert_eq!((-7i8).digest(&hasher), (-7i64).digest(&hasher));
+            assert_eq!(i64::MIN.digest(&hasher), hasher.integer(i64::MIN));
+            let mut all: Vec<Digest> = (0..1000).flat_map(|i| [hasher.integer(i), hasher.integer(-1 - i)]).collect();
+            all.extend([u64::MAX, u64::MAX - 1, 1 << 63].map(|key| hasher.integer(key)));
+            all.extend([i64::MIN, i64::MIN + 1].map(|key| hasher.integer(key)));
+            let count = all.len();
+            all.sort_unstable();
+            all.dedup();
+            assert_eq!(all.len(), count, "{hasher:?}");
+        }
+        assert_eq!([u8::KEY_TYPE, i64::KEY_TYPE], [KeyType::Integer; 2]);
+        assert!(
+            [Box::new(7).digest(&Hasher::seeded(0)), Rc::new(7).digest(&Hasher::seeded(0))]
+                .iter()
+                .all(|&digest| digest == Arc::new(7u8).digest(&Hasher::seeded(0)))
+        );
+        let text: Arc<str> = "abc".into();
+        assert_eq!(text.digest(&Hasher::seeded(0)), bytes::Bytes::from("abc").digest(&Hasher::seeded(0)));
+    }
+
+    /// Lists of fields that could be mistaken for each other: cut elsewhere, empty, of other types, nested.
+    #[test]
+    fn fields_are_written_unlike() {
+        let hasher = Hasher::seeded(0);
+        let fields = || hasher.fields();
+        let mut all = vec![
+            fields().finish(),
+            fields().bytes("").finish(),
+            fields().bytes("").bytes("").finish(),
+            fields().bytes("ab").bytes("c").finish(),
+            fields().bytes("a").bytes("bc").finish(),
+            fields().bytes("abc").finish(),
+            fields().integer(1).finish(),
+            fields().integer(-1).finish(),
+            fields().integer(u64::MAX).finish(),
+            fields().bytes(1u64.to_le_bytes()).finish(),
+            fields().integer(1).bytes("a").finish(),
+            fields().bytes("a").integer(1).finish(),
+        ];
+        let count = all.len();
+        all.sort_unstable();
+        all.dedup();
+        assert_eq!(all.len(), count);
+        assert_eq!(fields().integer(5u8).finish(), fields().integer(5i64).finish());
+        let written = [&[0, 1, 0, 0, 0, 0, 0, 0, 0, b'a'][..], &[2, 1, 0, 0, 0, 0, 0, 0, 0]].concat();
+        assert_eq!(fields().bytes("a").integer(-2).finish(), hasher.bytes(&written));
+    }
+
     #[test]
     fn shards_are_the_top_bits() {
         let d = Digest { hi: 0xabcd_0000_0000_0000, lo: 0 };
@@ -545,13 +801,14 @@ mod tests {
     fn integers_in_patterns_spread_evenly() {
         let hasher = Hasher::seeded(7);
         type Pattern = fn(u64) -> u64;
-        let patterns: [(&str, Pattern); 6] = [
+        let patterns: [(&str, Pattern); 7] = [
             ("counter", |i| i),
             ("multiples of 2^20", |i| i << 20),
             ("multiples of 2^44", |i| i << 44),
             ("multiples of 1000003", |i| i * 1_000_003),
             ("descending", |i| u64::MAX - i),
             ("two halves", |i| (i >> 8) << 40 | (i & 255)),
+            ("either sign", |i| if i.is_multiple_of(2) { i } else { (-(i as i64)) as u64 }),
         ];
         const N: u64 = 1 << 18;
         const BINS: usize = 1024;
@@ -561,7 +818,9 @@ mod tests {
                 let mut low = [0u32; BINS];
                 let mut high = [0u32; BINS];
                 for i in 0..N {
-                    let h = hasher.integer(pattern(i)).salted(salt);
+                    let key = pattern(i);
+                    let digest = if name == "either sign" { hasher.integer(key as i64) } else { hasher.integer(key) };
+                    let h = digest.salted(salt);
                     low[h as usize % BINS] += 1;
                     high[(h >> 54) as usize] += 1;
                 }

@@ -80,7 +80,7 @@ macro_rules! leaves {
             pub(crate) fn decode(tag: u8, from: &mut Reader<'_>, bits: u32, salt: Salt) -> Result<Leaf, FormatError> {
                 match tag {
                     $($tag => Ok(Leaf::$name(ShardedLeaf::decode(from, bits, salt)?)),)*
-                    _ => Err(FormatError::invalid(format!("directory: unknown structure {tag}; upgrade tamis"))),
+                    _ => Err(FormatError::unsupported("structure", tag)),
                 }
             }
 

@@ -76,7 +76,7 @@ pub use filter::query::{Filter, Group, LayerInfo};
 pub use filter::typed::Typed;
 #[cfg(feature = "build")]
 pub use gather::{Limits, OnConflict, Stats};
-pub use hash::{Digest, Hasher, Key, KeyType, Mismatch};
+pub use hash::{Digest, Fields, Hasher, Integer, Key, KeyType, Mismatch};
 pub use leaves::Role;
 #[cfg(feature = "build")]
 pub use leaves::integrated::IntegratedVariant;

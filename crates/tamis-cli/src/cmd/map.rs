@@ -152,7 +152,7 @@ fn values(distinct: Option<u64>, key_type: KeyType) -> String {
 
 /// The kind of keys or values.
 fn words(key_type: KeyType) -> &'static str {
-    if key_type == KeyType::U64 { "u64" } else { "bytes" }
+    if key_type == KeyType::Integer { "integer" } else { "bytes" }
 }
 
 /// The line about keys that are not there.

@@ -169,14 +169,17 @@ fn files_that_are_not_filters() {
         (vec![], mark),
         (b"one\ntwo\nthree\n".to_vec(), mark),
         (changed(0, 0), mark),
-        (changed(8, 9), "format version 9 is newer than this build reads (up to 1); upgrade tamis"),
+        (changed(8, 9), "format version 9 is not supported by this release; upgrade tamis"),
         (changed(20, 1), damaged),
         (changed(32, 1), damaged),
         (changed(last - 10, good[last - 10] ^ 1), damaged),
-        (good[..20].to_vec(), "cut short: the header needs 72 bytes, 20 are there"),
-        (good[..last].to_vec(), "cut short: the footer needs "),
-        (good[..good.len() / 2].to_vec(), "cut short: the footer needs "),
-        ([&good[..], b"more"].concat(), "cut short: the footer needs "),
+        (
+            good[..20].to_vec(),
+            "truncated or damaged: the header needs 72 bytes, found 20; copy or build the file again",
+        ),
+        (good[..last].to_vec(), "truncated or damaged: the footer needs "),
+        (good[..good.len() / 2].to_vec(), "truncated or damaged: the footer needs "),
+        ([&good[..], b"more"].concat(), "truncated or damaged: the footer needs "),
     ] {
         dir.put("bad.tamis", bytes);
         for line in ["inspect bad.tamis", "verify bad.tamis", "query bad.tamis keys.txt"] {

@@ -155,7 +155,7 @@ fn integers_are_numbers_and_not_their_digits() {
     let dir = TestDir::new();
     dir.feed("build --integers -o n.tamis --fpr 1e-9", "7\n0\n18446744073709551615\n007\n").text(0);
     let inspected = dir.run("inspect --json n.tamis").json(0);
-    assert_eq!((inspected["key_type"].as_str(), inspected["keys"].as_u64()), (Some("u64"), Some(3)));
+    assert_eq!((inspected["key_type"].as_str(), inspected["keys"].as_u64()), (Some("integer"), Some(3)));
     let found = dir.feed("query --integers n.tamis", "07\n8\n18446744073709551615\n").text(0);
     assert_eq!(found, "7\n18446744073709551615\n");
     for (input, shown) in

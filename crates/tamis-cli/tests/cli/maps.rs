@@ -221,7 +221,7 @@ fn options_of_the_build() {
     };
     let bits = |report: &serde_json::Value| report["bits_per_key"].as_f64().unwrap();
     let ribbon = build("--values numbers --kind ribbon");
-    assert_eq!((ribbon["kind"].as_str(), ribbon["value_type"].as_str()), (Some("function"), Some("u64")));
+    assert_eq!((ribbon["kind"].as_str(), ribbon["value_type"].as_str()), (Some("function"), Some("integer")));
     assert!((10.0..10.3).contains(&bits(&ribbon)), "{ribbon}");
     assert_eq!(ribbon["layers"][0]["structure"], "ribbon");
     let fuse = build("--values numbers --kind fuse");
@@ -503,7 +503,7 @@ fn files_of_the_other_kind() {
     assert_eq!(dir.error("map verify bad.tamis"), "bad.tamis: damaged: the checksum of the payload does not match");
     bytes.truncate(100);
     dir.put("bad.tamis", &bytes);
-    assert!(dir.error("map get bad.tamis keys").starts_with("bad.tamis: cut short: "));
+    assert!(dir.error("map get bad.tamis keys").starts_with("bad.tamis: truncated or damaged: "));
 }
 
 #[test]

@@ -618,7 +618,7 @@ fn files_of_the_other_kind() {
     assert_eq!(dir.error("sets verify bad.tamis"), "bad.tamis: damaged: the checksum of the payload does not match");
     bytes.truncate(100);
     dir.put("bad.tamis", &bytes);
-    assert!(dir.error("sets query bad.tamis keys").starts_with("bad.tamis: cut short: "));
+    assert!(dir.error("sets query bad.tamis keys").starts_with("bad.tamis: truncated or damaged: "));
 }
 
 #[test]

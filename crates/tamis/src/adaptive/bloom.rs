@@ -29,7 +29,7 @@ use crate::math::bloom::one_minus_exp;
 /// ```
 /// use tamis::adaptive::{Adapt, AdaptiveBloom, Memory};
 /// use tamis::KeyType;
-/// let mut filter = AdaptiveBloom::new(KeyType::U64, 1000, 0.01)?;
+/// let mut filter = AdaptiveBloom::new(KeyType::Integer, 1000, 0.01)?;
 /// let mut map = Memory::new();
 /// for key in 0..1000u64 {
 ///     filter.insert(key, &mut map)?;
@@ -178,7 +178,7 @@ mod tests {
     #[test]
     fn rates_are_those_of_the_formula() {
         let (n, goal) = (50_000, 1.0 / 64.0);
-        let mut filter: AdaptiveBloom = CascadeOptions::new(KeyType::U64, n, goal).secret([1, 2]).build().unwrap();
+        let mut filter: AdaptiveBloom = CascadeOptions::new(KeyType::Integer, n, goal).secret([1, 2]).build().unwrap();
         let mut map = Memory::new();
         (0..n).for_each(|key| assert!(filter.insert(key, &mut map).unwrap().changed));
         let (cells, segments) = size(n, goal).unwrap();

@@ -41,7 +41,7 @@ use table::{Spot, Table, hash};
 /// ```
 /// use tamis::adaptive::{Adapt, Broom, Memory, Remove};
 /// use tamis::KeyType;
-/// let mut filter = Broom::new(KeyType::U64, 1000, 0.01)?;
+/// let mut filter = Broom::new(KeyType::Integer, 1000, 0.01)?;
 /// let mut map = Memory::new(); // or a database that has the keys anyway
 /// for key in 0..1000u64 {
 ///     filter.insert(key, &mut map)?;

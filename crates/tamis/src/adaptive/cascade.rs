@@ -77,7 +77,7 @@ pub type QuotientCascade = Cascade<Quotients>;
 /// ```
 /// use tamis::adaptive::{Adapt, CuckooCascade, Memory};
 /// use tamis::KeyType;
-/// let mut filter = CuckooCascade::new(KeyType::U64, 1000, 0.01)?;
+/// let mut filter = CuckooCascade::new(KeyType::Integer, 1000, 0.01)?;
 /// let mut map = Memory::new();
 /// for key in 0..1000u64 {
 ///     filter.insert(key, &mut map)?;

@@ -107,7 +107,7 @@ impl LargeBroom {
     ///
     /// ```
     /// use tamis::adaptive::{Adapt, LargeBroom};
-    /// let broom = LargeBroom::with_secret([1, 2], tamis::KeyType::U64, 1000, 1e-9)?;
+    /// let broom = LargeBroom::with_secret([1, 2], tamis::KeyType::Integer, 1000, 1e-9)?;
     /// assert_eq!((broom.len(), broom.capacity()), (0, 1000));
     /// # Ok::<(), tamis::Error>(())
     /// ```

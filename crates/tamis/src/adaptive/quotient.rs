@@ -46,7 +46,7 @@ use crate::math::quotient::size;
 /// ```
 /// use tamis::adaptive::{Adapt, AdaptiveQuotient, Memory};
 /// use tamis::KeyType;
-/// let mut filter = AdaptiveQuotient::new(KeyType::U64, 1000, 0.01)?;
+/// let mut filter = AdaptiveQuotient::new(KeyType::Integer, 1000, 0.01)?;
 /// let mut map = Memory::new();
 /// for key in 0..1000u64 {
 ///     filter.insert(key, &mut map)?;
@@ -128,7 +128,7 @@ impl AdaptiveQuotient {
     /// ```
     /// use tamis::adaptive::{Adapt, AdaptiveQuotient};
     /// use tamis::KeyType;
-    /// let of = |steps| AdaptiveQuotient::with_secret(KeyType::U64, 10_000, 0.01, steps, [1, 2]);
+    /// let of = |steps| AdaptiveQuotient::with_secret(KeyType::Integer, 10_000, 0.01, steps, [1, 2]);
     /// assert!(of(64)?.bytes() < of(16)?.bytes());
     /// # Ok::<(), tamis::Error>(())
     /// ```

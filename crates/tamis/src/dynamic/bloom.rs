@@ -77,8 +77,8 @@ mod tests {
     fn both(capacity: u64) -> [Bloom; 2] {
         let hasher = Hasher::seeded(3);
         [
-            Bloom::split_block(KeyType::U64, hasher, capacity, 0.01).unwrap(),
-            Bloom::classic(KeyType::U64, hasher, capacity, 0.01).unwrap(),
+            Bloom::split_block(KeyType::Integer, hasher, capacity, 0.01).unwrap(),
+            Bloom::classic(KeyType::Integer, hasher, capacity, 0.01).unwrap(),
         ]
     }
 
@@ -126,7 +126,7 @@ mod tests {
         let hasher = Hasher::seeded(3);
         let split = SplitBlock::new(&split::Params::for_rate(10, 0.01).unwrap(), u64::MAX, SALT).unwrap();
         let classic = Classic::new(&classic::Params::for_rate(10, 0.01).unwrap(), u64::MAX, SALT).unwrap();
-        let full = [Bloom::empty(KeyType::U64, hasher, split), Bloom::empty(KeyType::U64, hasher, classic)];
+        let full = [Bloom::empty(KeyType::Integer, hasher, split), Bloom::empty(KeyType::Integer, hasher, classic)];
         for bloom in full {
             let mut bloom = Bloom::restore(bloom.unwrap().snapshot().unwrap()).unwrap();
             bloom.insert(1u64).unwrap();
@@ -145,6 +145,6 @@ mod tests {
         bytes[at] ^= 1;
         assert!(Bloom::restore(bytes).is_err());
         assert!(both(10)[0].insert("text").is_err());
-        assert!(Bloom::split_block(KeyType::U64, Hasher::seeded(0), 10, 0.0).is_err());
+        assert!(Bloom::split_block(KeyType::Integer, Hasher::seeded(0), 10, 0.0).is_err());
     }
 }

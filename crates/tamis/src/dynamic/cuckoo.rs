@@ -52,7 +52,7 @@ impl Cuckoo {
     ///
     /// ```
     /// use tamis::{Cuckoo, KeyType, Hasher};
-    /// let of = |new: fn(_, _, _, _) -> _| new(KeyType::U64, Hasher::seeded(0), 10_000, 0.001);
+    /// let of = |new: fn(_, _, _, _) -> _| new(KeyType::Integer, Hasher::seeded(0), 10_000, 0.001);
     /// let (plain, small) = (of(Cuckoo::new)?, of(Cuckoo::semi_sorted)?);
     /// assert!(small.snapshot()?.len() + 10_000 / 8 <= plain.snapshot()?.len());
     /// # Ok::<(), tamis::Error>(())
@@ -72,7 +72,7 @@ impl Cuckoo {
     ///
     /// ```
     /// use tamis::{Cuckoo, KeyType, Hasher, ChangeError};
-    /// let mut small = Cuckoo::new(KeyType::U64, Hasher::seeded(0), 100, 0.01)?;
+    /// let mut small = Cuckoo::new(KeyType::Integer, Hasher::seeded(0), 100, 0.01)?;
     /// let full = (0..1000u64).find_map(|key| small.insert(key).err());
     /// assert_eq!(full, Some(ChangeError::Full { keys: small.len(), capacity: 100 }));
     /// assert!((0..small.len()).all(|key| small.contains(key) == Ok(true)));

@@ -73,7 +73,7 @@ impl Quotient {
     ///
     /// ```
     /// use tamis::{KeyType, Hasher, Quotient};
-    /// let mut filter = Quotient::new(KeyType::U64, Hasher::seeded(0), 10, 0.0001)?;
+    /// let mut filter = Quotient::new(KeyType::Integer, Hasher::seeded(0), 10, 0.0001)?;
     /// for key in 0..1000u64 {
     ///     filter.insert_growing(key)?;
     /// }
@@ -130,7 +130,7 @@ impl Quotient {
     ///
     /// ```
     /// use tamis::{KeyType, Hasher, Quotient};
-    /// let mut filter = Quotient::new(KeyType::U64, Hasher::seeded(0), 100, 0.01)?;
+    /// let mut filter = Quotient::new(KeyType::Integer, Hasher::seeded(0), 100, 0.01)?;
     /// (0..100u64).try_for_each(|key| filter.insert(key))?;
     /// let (capacity, rate) = (filter.capacity(), filter.fpr());
     /// filter.grow()?;
@@ -148,7 +148,7 @@ impl Quotient {
     ///
     /// ```
     /// use tamis::{KeyType, Hasher, Quotient};
-    /// let empty = Quotient::new(KeyType::U64, Hasher::seeded(0), 100, 0.01)?;
+    /// let empty = Quotient::new(KeyType::Integer, Hasher::seeded(0), 100, 0.01)?;
     /// let (mut one, mut two) = (empty.clone(), empty);
     /// one.insert(1u64)?;
     /// two.insert(2u64)?;

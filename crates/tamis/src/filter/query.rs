@@ -139,7 +139,7 @@ impl Filter {
         match (&self.partitions, self.header.key_type) {
             (Some(_), _) => Err(QueryError::Partition { partitioned: true }),
             (None, KeyType::Digest) => Ok(self.contains_checked(&digest)),
-            (None, KeyType::Bytes | KeyType::U64) => Ok(self.steps.contains(digest)),
+            (None, KeyType::Bytes | KeyType::Integer | KeyType::Fields) => Ok(self.steps.contains(digest)),
         }
     }
 
@@ -155,7 +155,7 @@ impl Filter {
         let mut answers = vec![false; digests.len()];
         match self.header.key_type {
             KeyType::Digest => self.fill_answers(digests, |digest| digest, &mut answers),
-            KeyType::Bytes | KeyType::U64 => self.contains_digests(digests, &mut answers),
+            KeyType::Bytes | KeyType::Integer | KeyType::Fields => self.contains_digests(digests, &mut answers),
         }
         Ok(answers)
     }

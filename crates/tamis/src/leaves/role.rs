@@ -37,7 +37,7 @@ impl Role {
             0 => Ok(Role::Positive),
             1 => Ok(Role::Negative),
             2 => Ok(Role::Exact),
-            _ => Err(FormatError::invalid(format!("directory: the role of a step is {byte}, expected 0 to 2"))),
+            _ => Err(FormatError::unsupported("role of a layer", byte)),
         }
     }
 }

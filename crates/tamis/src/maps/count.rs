@@ -56,7 +56,7 @@ impl Values {
     pub(super) fn key_type(&self) -> KeyType {
         match self {
             Values::Bytes { .. } => KeyType::Bytes,
-            Values::None | Values::Numbers => KeyType::U64,
+            Values::None | Values::Numbers => KeyType::Integer,
         }
     }
 }

@@ -84,7 +84,7 @@ impl Map {
         }
         let symbol = self.symbol(key)?;
         match symbol.and_then(|symbol| self.table.number(symbol)) {
-            None => self.check_values(KeyType::U64).map(|()| None),
+            None => self.check_values(KeyType::Integer).map(|()| None),
             number => Ok(number),
         }
     }
@@ -115,7 +115,7 @@ impl Map {
 
     /// The same for a map whose values are numbers; `values` is as long as `keys`.
     pub fn get_many_u64<K: Key>(&self, keys: &[K], values: &mut [Option<u64>]) -> Result<(), QueryError> {
-        self.check_values(KeyType::U64)?;
+        self.check_values(KeyType::Integer)?;
         if keys.len() != values.len() {
             return Err(QueryError::Length { keys: keys.len(), answers: values.len() });
         }

@@ -36,9 +36,9 @@ impl Sequence {
         let budget = Budget::of(&bytes);
         let map = Map::within(bytes, Form::Sequence, &budget)?;
         match map.key_type() {
-            KeyType::U64 => Ok(Sequence { map }),
-            other @ (KeyType::Bytes | KeyType::Digest) => {
-                Err(FormatError::invalid(format!("header: the keys of a sequence are {other}, expected u64")))
+            KeyType::Integer => Ok(Sequence { map }),
+            other @ (KeyType::Bytes | KeyType::Digest | KeyType::Fields) => {
+                Err(FormatError::invalid(format!("header: the keys of a sequence are {other}, expected integers")))
             }
         }
     }
@@ -78,7 +78,7 @@ impl Sequence {
     }
 
     fn nothing(&self) -> Value<'static> {
-        if self.values() == KeyType::U64 { Value::Number(0) } else { Value::Bytes(&[]) }
+        if self.values() == KeyType::Integer { Value::Number(0) } else { Value::Bytes(&[]) }
     }
 
     /// How many symbols it has.
@@ -193,7 +193,7 @@ mod construction {
         fn collect(self) -> Result<Collector, Error> {
             let mut options = self.build.options;
             options.form = Form::Sequence;
-            let mut pairs = Collector::new(options, Some(KeyType::U64));
+            let mut pairs = Collector::new(options, Some(KeyType::Integer));
             for (position, symbol) in (0u64..).zip(self.symbols) {
                 pairs.push(position, symbol)?;
             }

@@ -33,7 +33,7 @@ impl<'a> Value<'a> {
     /// Numbers or bytes.
     pub fn key_type(&self) -> KeyType {
         match self {
-            Value::Number(_) => KeyType::U64,
+            Value::Number(_) => KeyType::Integer,
             Value::Bytes(_) => KeyType::Bytes,
         }
     }

@@ -351,7 +351,7 @@ impl Segment {
                 }
                 Content::Sketch(sketch)
             }
-            other => return Err(FormatError::invalid(format!("directory: segment of kind {other}, expected 0 to 2"))),
+            other => return Err(FormatError::unsupported("kind of segment", other)),
         };
         Ok(Segment { keys, pairs, capacity, numbers, content })
     }

@@ -21,39 +21,39 @@ use super::repair::Parts;
 const KEY: [u64; 2] = [0x0123_4567_89ab_cdef, 0xfedc_ba98_7654_3210];
 
 pub(super) fn broom(capacity: u64, rate: f64) -> Broom {
-    Broom::with(&Options::new(KeyType::U64, capacity, rate).secret(KEY)).unwrap()
+    Broom::with(&Options::new(KeyType::Integer, capacity, rate).secret(KEY)).unwrap()
 }
 
 pub(super) fn small(capacity: u64, rate: f64) -> Broom {
-    Broom::with(&Options::new(KeyType::U64, capacity, rate).secret(KEY).block(Block::Small)).unwrap()
+    Broom::with(&Options::new(KeyType::Integer, capacity, rate).secret(KEY).block(Block::Small)).unwrap()
 }
 
 pub(super) fn large(capacity: u64, rate: f64) -> Broom {
-    Broom::with(&Options::new(KeyType::U64, capacity, rate).secret(KEY).block(Block::Large).moved(9)).unwrap()
+    Broom::with(&Options::new(KeyType::Integer, capacity, rate).secret(KEY).block(Block::Large).moved(9)).unwrap()
 }
 
 pub(super) fn low(capacity: u64, rate: f64) -> LargeBroom {
-    LargeBroom::with_secret(KEY, KeyType::U64, capacity, rate).unwrap()
+    LargeBroom::with_secret(KEY, KeyType::Integer, capacity, rate).unwrap()
 }
 
 pub(super) fn growing(capacity: u64, rate: f64) -> Broom {
-    Broom::with(&Options::new(KeyType::U64, capacity / 20, rate).secret(KEY).growing()).unwrap()
+    Broom::with(&Options::new(KeyType::Integer, capacity / 20, rate).secret(KEY).growing()).unwrap()
 }
 
 pub(super) fn quotients(capacity: u64, rate: f64) -> QuotientCascade {
-    CascadeOptions::new(KeyType::U64, capacity, rate).secret(KEY).build().unwrap()
+    CascadeOptions::new(KeyType::Integer, capacity, rate).secret(KEY).build().unwrap()
 }
 
 pub(super) fn cuckoos(capacity: u64, rate: f64) -> CuckooCascade {
-    CascadeOptions::new(KeyType::U64, capacity, rate).secret(KEY).steps(8).build().unwrap()
+    CascadeOptions::new(KeyType::Integer, capacity, rate).secret(KEY).steps(8).build().unwrap()
 }
 
 fn bloom(capacity: u64, rate: f64) -> AdaptiveBloom {
-    CascadeOptions::new(KeyType::U64, capacity, rate).secret(KEY).steps(8).build().unwrap()
+    CascadeOptions::new(KeyType::Integer, capacity, rate).secret(KEY).steps(8).build().unwrap()
 }
 
 pub(super) fn extended(capacity: u64, rate: f64) -> AdaptiveQuotient {
-    AdaptiveQuotient::with_secret(KeyType::U64, capacity, rate, 16, KEY).unwrap()
+    AdaptiveQuotient::with_secret(KeyType::Integer, capacity, rate, 16, KEY).unwrap()
 }
 
 /// Removal where a filter has it, so that one law book serves all filters.
@@ -499,7 +499,7 @@ fn other_files_are_refused() {
 #[test]
 fn every_filter_has_its_own_secret() {
     let both = [(); 2].map(|()| {
-        let mut filter = Broom::new(KeyType::U64, 500, 0.2).unwrap();
+        let mut filter = Broom::new(KeyType::Integer, 500, 0.2).unwrap();
         let mut map = Memory::new();
         (0..500u64).for_each(|key| assert!(filter.insert(key, &mut map).unwrap().changed));
         (1 << 40..(1 << 40) + 2000u64).filter(|&key| filter.contains(key).unwrap()).collect::<HashSet<u64>>()
@@ -511,7 +511,7 @@ fn every_filter_has_its_own_secret() {
 /// Delete, insert and replay, after growing while keys went: what is remembered must have grown too.
 #[test]
 fn a_filter_that_grew_remembers_what_was_deleted() {
-    let mut filter = Broom::with(&Options::new(KeyType::U64, 16, 1.0 / 64.0).secret(KEY).growing()).unwrap();
+    let mut filter = Broom::with(&Options::new(KeyType::Integer, 16, 1.0 / 64.0).secret(KEY).growing()).unwrap();
     let mut map = Memory::new();
     let mut live = vec![];
     for key in 0..30_000u64 {

@@ -130,7 +130,7 @@ fn every_changed_byte_of_the_frame_is_found_by_open() {
                 let error = Filter::open_unverified(changed.clone()).expect_err(&name);
                 match at {
                     0..8 => assert_eq!(error, FormatError::Magic),
-                    8..10 => assert!(matches!(error, FormatError::Version { .. } | FormatError::Invalid { .. })),
+                    8..10 => assert!(matches!(error, FormatError::Unsupported { .. } | FormatError::Invalid { .. })),
                     _ if at >= file.len() - 4 => assert!(matches!(error, FormatError::Truncated { .. })),
                     _ => assert!(matches!(error, FormatError::Checksum { .. }), "{name}, byte {at}: {error}"),
                 }
@@ -175,7 +175,7 @@ fn agree(filter: &Filter, asked: &[u64], what: &str) {
             (keys.iter().map(|key| filter.contains(key).unwrap()).collect(), ask_many(filter, keys))
         }
         let (alone, together) = match filter.key_type() {
-            tamis::KeyType::U64 => both(filter, asked),
+            tamis::KeyType::Integer => both(filter, asked),
             tamis::KeyType::Bytes => both(filter, &asked.iter().map(|key| key.to_le_bytes()).collect::<Vec<_>>()),
             _ => both(filter, &asked.iter().map(|&key| tamis::Digest::from_hash(key)).collect::<Vec<_>>()),
         };
@@ -196,7 +196,7 @@ fn agree_in(filter: &Filter, label: &str, asked: &[u64], what: &str) {
         (keys.iter().map(|key| filter.contains_in(label, key).unwrap()).collect(), together)
     }
     let (alone, together) = match filter.key_type() {
-        tamis::KeyType::U64 => both(filter, label, asked),
+        tamis::KeyType::Integer => both(filter, label, asked),
         tamis::KeyType::Bytes => both(filter, label, &asked.iter().map(|key| key.to_le_bytes()).collect::<Vec<_>>()),
         _ => both(filter, label, &asked.iter().map(|&key| tamis::Digest::from_hash(key)).collect::<Vec<_>>()),
     };
@@ -228,8 +228,8 @@ fn a_newer_version_is_named() {
         let mut parts = Parts::of(&files()[1].1).unwrap();
         parts.header[8..10].copy_from_slice(&version.to_le_bytes());
         let error = Filter::open_unverified(parts.file()).unwrap_err();
-        assert_eq!(error, FormatError::Version { found: version, supported: 1 });
-        let text = format!("format version {version} is newer than this build reads (up to 1); upgrade tamis");
+        assert_eq!(error, FormatError::Unsupported { what: "format version", number: version.into() });
+        let text = format!("format version {version} is not supported by this release; upgrade tamis");
         assert_eq!(error.to_string(), text);
     }
     let mut parts = Parts::of(&files()[1].1).unwrap();
@@ -249,21 +249,24 @@ fn impossible_fields_are_named() {
         Filter::open_unverified(parts.file()).unwrap_err().to_string()
     };
     for (expected, edit) in [
-        ("invalid file: header: hash is 7", &(|p: &mut Parts| p.header[10] = 7) as &dyn Fn(&mut Parts)),
-        ("invalid file: header: key type is 3, expected 0 to 2", &|p| p.header[11] = 3),
-        ("invalid file: header: hash is 3 for u64 keys, expected digests", &|p| p.header[10] = 3),
+        (
+            "hash 7 is not supported by this release; upgrade tamis",
+            &(|p: &mut Parts| p.header[10] = 7) as &dyn Fn(&mut Parts),
+        ),
+        ("key type 4 is not supported by this release; upgrade tamis", &|p| p.header[11] = 4),
+        ("invalid file: header: hash is 3 for integer keys, expected digests", &|p| p.header[10] = 3),
         ("invalid file: header: 2^25 shards", &|p| p.header[12] = 25),
-        ("invalid file: header: 2^0 shards, or reserved bytes", &|p| p.header[14] = 1),
+        ("header flags 1 is not supported by this release", &|p| p.header[14] = 1),
         ("invalid file: header: a seed has 64 bits", &|p| p.header[24] = 1),
         ("invalid file: directory: number of steps is 65, expected 0 to 64", &|p| p.directory[0] = 65),
-        ("invalid file: directory: the role of a step is 3", &|p| p.directory[1] = 3),
-        ("invalid file: directory: unknown structure 99; upgrade tamis", &|p| p.directory[2] = 99),
+        ("role of a layer 3 is not supported by this release", &|p| p.directory[1] = 3),
+        ("structure 99 is not supported by this release; upgrade tamis", &|p| p.directory[2] = 99),
         ("invalid file: directory: too short for 1 steps of 16777216 shards", &|p| p.header[12] = 24),
         ("invalid file: directory: bytes after its end", &|p| p.directory.push(0)),
         ("invalid file: 3 bytes between payload and directory", &|p| p.payload.extend([0; 3])),
-        ("cut short: the payload needs", &|p| p.payload.truncate(p.payload.len() - 1)),
-        ("cut short: directory needs 1 bytes, 0 are there", &|p| p.directory.truncate(p.directory.len() - 1)),
-        ("cut short: directory needs 1 bytes, 0 are there", &|p| p.directory.clear()),
+        ("truncated or damaged: the payload needs", &|p| p.payload.truncate(p.payload.len() - 1)),
+        ("truncated or damaged: directory needs 1 bytes, found 0", &|p| p.directory.truncate(p.directory.len() - 1)),
+        ("truncated or damaged: directory needs 1 bytes, found 0", &|p| p.directory.clear()),
         ("invalid file: directory: a number is too long", &|p| p.directory[0] |= 0x80),
     ] {
         let text = change(edit);
@@ -284,13 +287,13 @@ fn impossible_partitions_are_named() {
     // Bound, number of groups; then shard bits, keys and negatives of the first. At the end five labels of six bytes.
     let labels = sound.directory.len() - 5 * 6;
     for (expected, edit) in [
-        ("invalid file: header: form is 6", &(|p: &mut Parts| p.header[13] = 6) as &dyn Fn(&mut Parts)),
+        ("form 6 is not supported by this release", &(|p: &mut Parts| p.header[13] = 6) as &dyn Fn(&mut Parts)),
         ("the file holds a set index, expected a filter", &|p| p.header[13] = 4),
         ("the file holds a map, expected a filter", &|p| p.header[13] = 2),
         ("the file holds a sequence, expected a filter", &|p| p.header[13] = 3),
         ("invalid file: header: shards of a partitioned file, expected none", &|p| p.header[12] = 1),
         ("invalid file: header: 2^0 shards, or reserved bytes that are not 0", &|p| p.header[14] = 1),
-        ("cut short: directory needs 8 bytes, 7 are there", &|p| p.directory.truncate(7)),
+        ("truncated or damaged: directory needs 8 bytes, found 7", &|p| p.directory.truncate(7)),
         ("invalid file: directory: shard bits of a group is 25, expected 0 to 24", &|p| p.directory[9] = 25),
         ("invalid file: directory: too short for", &|p| p.directory[9] = 24),
         ("invalid file: directory: the group of a label is 9, expected 0 to ", &|p| p.directory[labels + 5] = 9),
@@ -298,10 +301,10 @@ fn impossible_partitions_are_named() {
         ("invalid file: directory: salt of the labels is 4294967296, expected 0 to 4294967295", &|p| {
             p.directory.splice(labels - 1..labels, [0x80, 0x80, 0x80, 0x80, 0x10]);
         }),
-        ("cut short: directory needs 36 bytes, 30 are there", &|p| p.directory[labels - 2] = 6),
+        ("truncated or damaged: directory needs 36 bytes, found 30", &|p| p.directory[labels - 2] = 6),
         ("invalid file: directory: bytes after its end", &|p| p.directory.push(0)),
         ("invalid file: 3 bytes between payload and directory", &|p| p.payload.extend([0; 3])),
-        ("cut short: the payload needs", &|p| p.payload.truncate(p.payload.len() - 1)),
+        ("truncated or damaged: the payload needs", &|p| p.payload.truncate(p.payload.len() - 1)),
         // Read as an ordinary file, the bound is no list of steps.
         ("", &|p| p.header[13] = 0),
     ] {

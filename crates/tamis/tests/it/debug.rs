@@ -57,8 +57,8 @@ where
 
 #[test]
 fn adaptive_filters_and_their_options_are_brief() {
-    let cascade = CascadeOptions::new(KeyType::U64, 2 * KEYS, 0.01).secret(SECRET);
-    let broom = Options::new(KeyType::U64, 2 * KEYS, 0.01).secret(SECRET);
+    let cascade = CascadeOptions::new(KeyType::Integer, 2 * KEYS, 0.01).secret(SECRET);
+    let broom = Options::new(KeyType::Integer, 2 * KEYS, 0.01).secret(SECRET);
     let chain = ChainOptions::new(0.01).rebuild_every(50).secret(SECRET);
     let stack = StackOptions::new(8.0, Shape::zipf(1.0, 5000, 5000).unwrap()).secret(SECRET);
     check("CascadeOptions", &cascade);
@@ -69,8 +69,8 @@ fn adaptive_filters_and_their_options_are_brief() {
     removing::<CuckooCascade>("CuckooCascade", cascade.build().unwrap());
     adaptive::<AdaptiveBloom>("AdaptiveBloom", cascade.build().unwrap());
     removing("Broom", Broom::with(&broom).unwrap());
-    removing("LargeBroom", LargeBroom::with_secret(SECRET, KeyType::U64, 2 * KEYS, 0.001).unwrap());
-    removing("AdaptiveQuotient", AdaptiveQuotient::with_secret(KeyType::U64, 2 * KEYS, 0.01, 32, SECRET).unwrap());
+    removing("LargeBroom", LargeBroom::with_secret(SECRET, KeyType::Integer, 2 * KEYS, 0.001).unwrap());
+    removing("AdaptiveQuotient", AdaptiveQuotient::with_secret(KeyType::Integer, 2 * KEYS, 0.01, 32, SECRET).unwrap());
     let mut keys: Vec<u64> = (0..KEYS).collect();
     let mut chained = AdaptiveChained::build(chain, &mut keys).unwrap();
     let mut stacked = AdaptiveStacked::build(stack, &mut keys).unwrap();
@@ -93,7 +93,7 @@ fn filters_maps_and_indexes_are_brief() {
     let hasher = Hasher::secret(SECRET);
     let digests: Vec<Digest> = (0..KEYS).map(|key| key.digest(&hasher)).collect();
     check("Hasher", &hasher);
-    check("FilterBuilder<Digests>", &tamis::build_digests(digests.clone(), hasher, KeyType::U64));
+    check("FilterBuilder<Digests>", &tamis::build_digests(digests.clone(), hasher, KeyType::Integer));
     for &(name, kind) in Kind::ALL {
         let build = tamis::build(0..KEYS).secret(SECRET).kind(kind);
         check("FilterBuilder", &build);
@@ -110,9 +110,9 @@ fn filters_maps_and_indexes_are_brief() {
     }
     let spare = tamis::build(0..KEYS).secret(SECRET).kind(Kind::Cuckoo).extra_capacity(0.5).finish().unwrap();
     check("Stacked", &Stacked::restore(spare.as_bytes().to_vec()).unwrap());
-    let mut quotient = Quotient::new(KeyType::U64, hasher, KEYS, 0.01).unwrap();
-    let mut cuckoo = Cuckoo::new(KeyType::U64, hasher, KEYS, 0.01).unwrap();
-    let mut bloom = Bloom::classic(KeyType::U64, hasher, KEYS, 0.01).unwrap();
+    let mut quotient = Quotient::new(KeyType::Integer, hasher, KEYS, 0.01).unwrap();
+    let mut cuckoo = Cuckoo::new(KeyType::Integer, hasher, KEYS, 0.01).unwrap();
+    let mut bloom = Bloom::classic(KeyType::Integer, hasher, KEYS, 0.01).unwrap();
     for key in 0..KEYS {
         quotient.insert(key).unwrap();
         cuckoo.insert(key).unwrap();

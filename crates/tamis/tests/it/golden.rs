@@ -137,7 +137,7 @@ fn every_golden_file_opens_and_answers() {
         assert_eq!((filter.len(), yes as u64), (n, n.min(1000)), "{name}");
         let excluded = others().take(filter.excluded_len() as usize);
         assert!(excluded.into_iter().all(|key| filter.contains(key) == Ok(false)), "{name}");
-        assert_eq!(filter.key_type(), if name == "u64" { KeyType::U64 } else { KeyType::Bytes }, "{name}");
+        assert_eq!(filter.key_type(), if name == "u64" { KeyType::Integer } else { KeyType::Bytes }, "{name}");
         assert_eq!(filter.hasher().is_secret(), name == "keyed", "{name}");
     }
     assert_eq!(found, expected, "a golden file without a builder, or the reverse");

@@ -169,9 +169,10 @@ fn small() -> Vec<(String, Vec<u8>)> {
     }
     for rate in [0.5, 0.01] {
         for capacity in [1, 1000, 30_000] {
-            let quotient = AdaptiveQuotient::with_secret(KeyType::U64, capacity, rate, 4, [1, 2]).unwrap();
+            let quotient = AdaptiveQuotient::with_secret(KeyType::Integer, capacity, rate, 4, [1, 2]).unwrap();
             files.push((format!("adaptive quotient, {capacity} keys at {rate}"), quotient.snapshot().unwrap()));
-            let options = tamis::adaptive::CascadeOptions::new(KeyType::U64, capacity, rate).secret([1, 2]).steps(4);
+            let options =
+                tamis::adaptive::CascadeOptions::new(KeyType::Integer, capacity, rate).secret([1, 2]).steps(4);
             let cascade: QuotientCascade = options.build().unwrap();
             files.push((format!("quotient cascade, {capacity} keys at {rate}"), cascade.snapshot().unwrap()));
             let cascade: CuckooCascade = options.build().unwrap();

@@ -80,9 +80,9 @@ fn equal_keys_are_one_key() {
 fn the_other_domain_is_refused_not_guessed() {
     let text = tamis::build(["a", "b"]).finish().unwrap();
     let numbers = tamis::build([1u64, 2]).finish().unwrap();
-    assert_eq!((text.key_type(), numbers.key_type()), (KeyType::Bytes, KeyType::U64));
+    assert_eq!((text.key_type(), numbers.key_type()), (KeyType::Bytes, KeyType::Integer));
     let refused = text.contains(7u64).unwrap_err();
-    assert_eq!(refused, QueryError::KeyType(Mismatch { filter: KeyType::Bytes, query: KeyType::U64 }));
+    assert_eq!(refused, QueryError::KeyType(Mismatch { filter: KeyType::Bytes, query: KeyType::Integer }));
     assert_eq!(refused.to_string(), "the filter holds bytes keys and was asked for a u64 key");
     let refused = numbers.contains("7").unwrap_err();
     assert_eq!(refused.to_string(), "the filter holds u64 keys and was asked for a bytes key");

@@ -76,7 +76,7 @@ fn every_pair_is_answered_rightly() {
         let filter = build(start, &rows).unwrap();
         check(&filter, &rows, what);
         assert_eq!((filter.len(), filter.excluded_len()), (keys, rows.len() as u64 - keys), "{what}");
-        assert_eq!((filter.partitions(), filter.is_partitioned(), filter.key_type()), (204, true, KeyType::U64));
+        assert_eq!((filter.partitions(), filter.is_partitioned(), filter.key_type()), (204, true, KeyType::Integer));
         filter.verify().unwrap();
         let again = Filter::open(filter.as_bytes().to_vec()).unwrap();
         check(&again, &rows, what);
@@ -98,7 +98,7 @@ fn bytes_are_keys_too() {
     assert_eq!(filter.contains_in("one", "apple"), Ok(true));
     assert_eq!(filter.contains_in(b"two", String::from("apple")), Ok(false));
     assert_eq!(filter.contains_in("two", "pear"), Ok(true));
-    let refused = QueryError::KeyType(Mismatch { filter: KeyType::Bytes, query: KeyType::U64 });
+    let refused = QueryError::KeyType(Mismatch { filter: KeyType::Bytes, query: KeyType::Integer });
     assert_eq!(filter.contains_in("one", 7u64), Err(refused));
     assert_eq!(filter.contains_many_in("nowhere", &[7u64], &mut [false]), Err(refused));
     let length = QueryError::Length { keys: 2, answers: 1 };

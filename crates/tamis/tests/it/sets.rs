@@ -631,7 +631,7 @@ fn repaired_mutations_never_panic() {
         opened += 1;
         index.verify().unwrap();
         match index.key_type() {
-            KeyType::U64 => agree(&index, &asked, name),
+            KeyType::Integer => agree(&index, &asked, name),
             KeyType::Bytes => agree(&index, &asked.iter().map(|key| key.to_le_bytes()).collect::<Vec<_>>(), name),
             _ => agree(&index, &asked.iter().map(|&key| tamis::Digest::from_hash(key)).collect::<Vec<_>>(), name),
         }

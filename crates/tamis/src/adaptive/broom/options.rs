@@ -30,7 +30,7 @@ impl Block {
 /// ```
 /// use tamis::adaptive::{Adapt, Block, Broom, Options};
 /// use tamis::KeyType;
-/// let options = Options::new(KeyType::U64, 1000, 0.01).block(Block::Large).growing().secret([1, 2]);
+/// let options = Options::new(KeyType::Integer, 1000, 0.01).block(Block::Large).growing().secret([1, 2]);
 /// assert_eq!(Broom::with(&options)?.hasher().words(), [1, 2]);
 /// # Ok::<(), tamis::Error>(())
 /// ```

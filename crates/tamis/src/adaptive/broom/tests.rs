@@ -12,7 +12,7 @@ use crate::error::ChangeError;
 use crate::math::broom::Plan;
 
 fn options(capacity: u64, rate: f64) -> Options {
-    Options::new(KeyType::U64, capacity, rate).secret([1, 2])
+    Options::new(KeyType::Integer, capacity, rate).secret([1, 2])
 }
 
 /// A filter whose blocks hold more keys than they should: the yard is busy.
@@ -229,7 +229,7 @@ fn full_is_an_error_and_changes_nothing() {
     broom.remove(0u64, &mut map).unwrap();
     assert!(broom.insert(capacity, &mut map).unwrap().changed);
     assert!(broom.insert("text", &mut map).is_err());
-    assert!(Broom::new(KeyType::U64, 10, 0.0).is_err() && Broom::new(KeyType::U64, u64::MAX, 0.1).is_err());
+    assert!(Broom::new(KeyType::Integer, 10, 0.0).is_err() && Broom::new(KeyType::Integer, u64::MAX, 0.1).is_err());
 }
 
 /// A yard without room: clear errors, no key lost, and room again after a removal.

@@ -51,7 +51,7 @@ impl Shape {
 /// ```
 /// use tamis::adaptive::{Adapt, CascadeOptions, QuotientCascade, Schedule};
 /// use tamis::KeyType;
-/// let options = CascadeOptions::new(KeyType::U64, 1000, 0.01);
+/// let options = CascadeOptions::new(KeyType::Integer, 1000, 0.01);
 /// let filter: QuotientCascade = options.secret([1, 2]).schedule(Schedule::LogStar).steps(64).build()?;
 /// assert_eq!((filter.capacity(), filter.fpr()), (1000, 0.01));
 /// # Ok::<(), tamis::Error>(())

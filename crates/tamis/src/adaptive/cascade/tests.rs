@@ -6,7 +6,7 @@ use crate::adaptive::{Memory, Remove, Segments, Task};
 use crate::error::ChangeError;
 
 fn made<L: Level>(capacity: u64, rate: f64, steps: u32) -> Cascade<L> {
-    CascadeOptions::new(KeyType::U64, capacity, rate).secret([1, 2]).steps(steps).build().unwrap()
+    CascadeOptions::new(KeyType::Integer, capacity, rate).secret([1, 2]).steps(steps).build().unwrap()
 }
 
 /// A test for every kind of level.
@@ -69,7 +69,7 @@ mod check {
         }
         for (capacity, rate, steps) in [(10, 0.0, 8), (10, 0.7, 8), (10, f64::NAN, 8), (1 << 40, 0.1, 8), (10, 0.1, 3)]
         {
-            let wrong = CascadeOptions::new(KeyType::U64, capacity, rate).steps(steps).build::<L>();
+            let wrong = CascadeOptions::new(KeyType::Integer, capacity, rate).steps(steps).build::<L>();
             assert!(
                 matches!(wrong, Err(BuildError::Range { .. } | BuildError::Size { .. })),
                 "{capacity}, {rate}, {steps}"
@@ -156,7 +156,7 @@ mod check {
         let mut seen = 0;
         for seed in 0..200 {
             let mut filter: Cascade<L> =
-                CascadeOptions::new(KeyType::U64, 100, 0.5).secret([seed, 2]).steps(4).build().unwrap();
+                CascadeOptions::new(KeyType::Integer, 100, 0.5).secret([seed, 2]).steps(4).build().unwrap();
             let mut map = Memory::new();
             (0..100u64).for_each(|key| assert!(filter.insert(key, &mut map).unwrap().changed));
             let Some(&stranger) = trial::false_positives(&filter, 0, 100, 1).first() else { continue };
@@ -225,7 +225,7 @@ mod check {
         Cascade<L>: Removal,
     {
         let build = |capacity, rate| {
-            let options = CascadeOptions::new(KeyType::U64, capacity, rate).secret([1, 2]);
+            let options = CascadeOptions::new(KeyType::Integer, capacity, rate).secret([1, 2]);
             options.schedule(Schedule::LogStar).steps(8).build::<L>().unwrap()
         };
         let filter = build(100_000, 0.25);
@@ -288,7 +288,8 @@ fn the_last_key_of_a_closing_spot_may_be_removed() {
     fn check<L: Erase>() {
         let mut tried = 0;
         for seed in 0..200u64 {
-            let mut filter: Cascade<L> = CascadeOptions::new(KeyType::U64, 100, 0.5).secret([seed, 3]).build().unwrap();
+            let mut filter: Cascade<L> =
+                CascadeOptions::new(KeyType::Integer, 100, 0.5).secret([seed, 3]).build().unwrap();
             let mut map = Memory::new();
             (0..100u64).for_each(|key| assert!(filter.insert(key, &mut map).unwrap().changed));
             let Some(stranger) = (1000..2000u64).find(|&key| {

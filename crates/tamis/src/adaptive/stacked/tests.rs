@@ -225,7 +225,7 @@ impl Keys for Flaky {
     type Error = &'static str;
 
     fn key_type(&self) -> KeyType {
-        KeyType::U64
+        KeyType::Integer
     }
 
     fn each(&mut self, hasher: &Hasher, take: &mut dyn FnMut(Digest)) -> Result<(), &'static str> {

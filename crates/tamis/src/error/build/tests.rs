@@ -268,7 +268,7 @@ fn what_is_wrong_with_maps_and_sets() {
             "the indexes cannot be merged: their keys are 21-mers and no k-mers",
         ),
         (
-            CannotAdd { difference: Difference::KeyTypes { ours: KeyType::Bytes, theirs: KeyType::U64 } },
+            CannotAdd { difference: Difference::KeyTypes { ours: KeyType::Bytes, theirs: KeyType::Integer } },
             "the pairs cannot be added: their keys are bytes and u64",
         ),
         (

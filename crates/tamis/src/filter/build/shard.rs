@@ -139,7 +139,7 @@ mod tests {
             let plan = plan(&Options::default().request(2000, 0)).unwrap();
             let header = Header {
                 hasher: common.hasher,
-                key_type: KeyType::U64,
+                key_type: KeyType::Integer,
                 shard_bits: 6,
                 form: Form::Filter,
                 keys: 2000,

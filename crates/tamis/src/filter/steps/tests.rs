@@ -34,7 +34,7 @@ fn digest(key: u64) -> Digest {
 fn write(shard_bits: u32, steps: &[Planned]) -> Vec<u8> {
     let header = Header {
         hasher: Hasher::seeded(9),
-        key_type: KeyType::U64,
+        key_type: KeyType::Integer,
         shard_bits,
         form: Form::Filter,
         keys: 0,

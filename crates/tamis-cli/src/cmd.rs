@@ -61,13 +61,13 @@ fn open_file<T>(path: &Path, what: &str, open: impl FnOnce(&Path) -> Result<T, t
         _ => {}
     }
     open(path).map_err(|error| match error {
-        tamis::Error::Format(FormatError::Form { found: "map", .. }) => {
+        tamis::Error::Format { error: FormatError::Form { found: "map", .. }, .. } => {
             anyhow!("{}: the file holds a map, expected a {what}; `tamis map` reads it", path.display())
         }
-        tamis::Error::Format(FormatError::Form { found: "set index", .. }) => {
+        tamis::Error::Format { error: FormatError::Form { found: "set index", .. }, .. } => {
             anyhow!("{}: the file holds a set index, expected a {what}; `tamis sets` reads it", path.display())
         }
-        tamis::Error::Io(e) if e.kind() == io::ErrorKind::NotFound => anyhow!("{}: no such file", path.display()),
+        tamis::Error::Io { error, .. } if error.kind() == io::ErrorKind::NotFound => anyhow!("{}: no such file", path.display()),
         error => Error::new(error).context(path.display().to_string()),
     })
 }

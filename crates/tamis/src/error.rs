@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io;
+use std::path::{Path, PathBuf};
 
 use crate::hash::{KeyType, Mismatch};
 
@@ -176,30 +177,53 @@ impl fmt::Display for ChangeError {
     }
 }
 
-/// Anything that can go wrong.
+/// Any error of the library.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// While building.
+    /// A build failed.
     Build(BuildError),
-    /// While opening.
-    Format(FormatError),
-    /// While asking.
+    /// Bytes or a file cannot be opened.
+    Format {
+        /// The file, if it is one.
+        path: Option<PathBuf>,
+        /// Why.
+        error: FormatError,
+    },
+    /// A query has no answer.
     Query(QueryError),
-    /// While inserting, removing or merging.
+    /// A key was not inserted or removed, or two filters not merged.
     Change(ChangeError),
-    /// While reading or writing files.
-    Io(io::Error),
+    /// Reading or writing failed.
+    Io {
+        /// The file, where it is known.
+        path: Option<PathBuf>,
+        /// Why.
+        error: io::Error,
+    },
+}
+
+impl Error {
+    /// Names the file, unless one is named already.
+    pub(crate) fn at(mut self, file: &Path) -> Error {
+        if let Error::Format { path, .. } | Error::Io { path, .. } = &mut self {
+            path.get_or_insert_with(|| file.to_path_buf());
+        }
+        self
+    }
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Error::Format { path: Some(path), .. } | Error::Io { path: Some(path), .. } = self {
+            write!(f, "{}: ", path.display())?;
+        }
         match self {
             Error::Build(e) => e.fmt(f),
-            Error::Format(e) => e.fmt(f),
+            Error::Format { error, .. } => error.fmt(f),
             Error::Query(e) => e.fmt(f),
             Error::Change(e) => e.fmt(f),
-            Error::Io(e) => e.fmt(f),
+            Error::Io { error, .. } => error.fmt(f),
         }
     }
 }
@@ -212,10 +236,48 @@ impl std::error::Error for Error {
         match self {
             // Each speaks for its cause already: a chain that named both would say everything twice.
             Error::Build(e) => e.source(),
-            Error::Format(e) => e.source(),
+            Error::Format { error, .. } => error.source(),
             Error::Query(e) => e.source(),
             Error::Change(e) => e.source(),
-            Error::Io(e) => e.source(),
+            Error::Io { error, .. } => error.source(),
+        }
+    }
+}
+
+impl From<FormatError> for Error {
+    fn from(error: FormatError) -> Error {
+        Error::Format { path: None, error }
+    }
+}
+
+impl From<io::Error> for Error {
+    fn from(error: io::Error) -> Error {
+        Error::Io { path: None, error }
+    }
+}
+
+impl From<BuildError> for Error {
+    /// What a build could not read or write is the same error as anywhere else.
+    fn from(error: BuildError) -> Error {
+        match error {
+            BuildError::Io { path, error } => Error::Io { path, error },
+            error => Error::Build(error),
+        }
+    }
+}
+
+impl From<io::Error> for BuildError {
+    fn from(error: io::Error) -> BuildError {
+        BuildError::Io { path: None, error }
+    }
+}
+
+/// For functions that read keys and return `io::Result`.
+impl From<BuildError> for io::Error {
+    fn from(error: BuildError) -> io::Error {
+        match error {
+            BuildError::Io { path: None, error } => error,
+            error => io::Error::other(error),
         }
     }
 }
@@ -232,12 +294,8 @@ macro_rules! from {
 }
 
 from! {
-    BuildError => Error::Build,
-    FormatError => Error::Format,
     QueryError => Error::Query,
     ChangeError => Error::Change,
-    io::Error => Error::Io,
-    io::Error => BuildError::Io,
     ShapeError => BuildError::Shape,
     ValueError => BuildError::Value,
     Mismatch => QueryError::KeyType,

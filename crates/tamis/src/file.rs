@@ -21,9 +21,23 @@ pub(crate) fn to_file<R>(
     hasher: Hasher,
     write: impl FnOnce(&mut dyn Output) -> Result<R, Error>,
 ) -> Result<R, Error> {
-    let mut out = BufWriter::with_capacity(1 << 20, Target::new(path, hasher.is_secret(), unnamed)?);
+    let write = || {
+        let mut out = BufWriter::with_capacity(1 << 20, Target::new(path, hasher.is_secret(), unnamed)?);
+        let report = write(&mut out)?;
+        out.into_inner().map_err(io::IntoInnerError::into_error)?.commit()?;
+        Ok(report)
+    };
+    write().map_err(|error: Error| error.at(path))
+}
+
+/// Writes to `out`, which may be anything.
+pub(crate) fn to_writer<R>(
+    out: impl Write,
+    write: impl FnOnce(&mut dyn Output) -> Result<R, Error>,
+) -> Result<R, Error> {
+    let mut out = BufWriter::with_capacity(1 << 16, out);
     let report = write(&mut out)?;
-    out.into_inner().map_err(io::IntoInnerError::into_error)?.commit()?;
+    out.flush()?;
     Ok(report)
 }
 
@@ -34,7 +48,7 @@ pub(crate) fn to_memory<R>(write: impl FnOnce(&mut dyn Output) -> Result<R, Erro
     Ok((arena.finish(), report))
 }
 
-impl Output for BufWriter<Target> {}
+impl<W: Write> Output for BufWriter<W> {}
 
 /// Where a filter goes.
 enum Target {

@@ -12,11 +12,12 @@
 //! docs/format.md draws the bytes.
 
 use std::cell::Cell;
+use std::path::Path;
 
 use bytes::Bytes;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
-use crate::error::FormatError;
+use crate::error::{Error, FormatError};
 use crate::hash::{HashKind, Hasher, KeyType};
 
 /// The newest version of the format; all versions so far.
@@ -321,7 +322,8 @@ macro_rules! from_bytes {
         #[allow(unsafe_code)]
         pub unsafe fn mmap(path: impl AsRef<std::path::Path>) -> Result<Self, $crate::error::Error> {
             // SAFETY: the caller's promise is the one that is asked for.
-            Ok(Self::open_unverified(unsafe { $crate::arch::arena::map(path.as_ref()) }?)?)
+            let bytes = unsafe { $crate::arch::arena::map(path.as_ref()) };
+            $crate::format::open_file(path.as_ref(), bytes, Self::open_unverified)
         }
 
         /// Reads a whole file into memory, in huge pages where the system has them, and verifies it.
@@ -330,9 +332,8 @@ macro_rules! from_bytes {
         ///
         /// As [`read_unverified`](Self::read_unverified), and if the payload is damaged.
         pub fn read(path: impl AsRef<std::path::Path>) -> Result<Self, $crate::error::Error> {
-            let opened = Self::read_unverified(path)?;
-            opened.verify()?;
-            Ok(opened)
+            let bytes = $crate::arch::arena::read(path.as_ref());
+            $crate::format::open_file(path.as_ref(), bytes, Self::open)
         }
 
         /// Reads a whole file into memory and checks header and directory only.
@@ -341,7 +342,8 @@ macro_rules! from_bytes {
         ///
         /// [`Error`](crate::Error) if the file cannot be read, or if header or directory are damaged.
         pub fn read_unverified(path: impl AsRef<std::path::Path>) -> Result<Self, $crate::error::Error> {
-            Ok(Self::open_unverified($crate::arch::arena::read(path.as_ref())?)?)
+            let bytes = $crate::arch::arena::read(path.as_ref());
+            $crate::format::open_file(path.as_ref(), bytes, Self::open_unverified)
         }
 
         /// Reads the whole payload and compares its checksum.
@@ -380,6 +382,15 @@ macro_rules! equal_by_bytes {
     };
 }
 pub(crate) use {equal_by_bytes, from_bytes};
+
+/// Opens the bytes of a file; errors name it.
+pub(crate) fn open_file<T>(
+    path: &Path,
+    bytes: std::io::Result<Bytes>,
+    open: impl FnOnce(Bytes) -> Result<T, FormatError>,
+) -> Result<T, Error> {
+    bytes.map_err(Error::from).and_then(|bytes| Ok(open(bytes)?)).map_err(|error| error.at(path))
+}
 
 /// Checks the payload's checksum.
 pub(crate) fn verify(bytes: &[u8]) -> Result<(), FormatError> {

@@ -205,8 +205,8 @@ impl Workspace {
 
     /// An error of the temporary file, which has no name, says where it is.
     fn explain(&self, error: io::Error) -> BuildError {
-        let message = format!("temporary file in {}: {error}", self.dir.display());
-        BuildError::Io(io::Error::new(error.kind(), message))
+        let error = io::Error::new(error.kind(), format!("temporary file: {error}"));
+        BuildError::Io { path: Some(self.dir.clone()), error }
     }
 }
 

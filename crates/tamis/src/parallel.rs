@@ -79,7 +79,7 @@ pub(crate) fn in_order<T: Send>(
 ) -> Result<(), Error> {
     let done: Vec<_> = (0..count).map(|_| Mutex::new(None)).collect();
     ordered(count, threads, &|job| *lock(&done[job]) = Some(work(job)), &mut |job| {
-        let lost = || Err(BuildError::Io(io::Error::other("a worker panicked")));
+        let lost = || Err(io::Error::other("a worker panicked").into());
         let result = lock(&done[job]).take();
         write(job, result.unwrap_or_else(lost)?)
     })

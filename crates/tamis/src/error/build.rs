@@ -2,6 +2,7 @@
 
 #[cfg(feature = "build")]
 use std::ops::RangeInclusive;
+use std::path::PathBuf;
 use std::{fmt, io};
 
 use crate::hash::KeyType;
@@ -53,8 +54,9 @@ enum BuildError {
     DiskLimit { limit: u64 } => "temporary files would exceed the disk limit of {limit} bytes";
     /// The flag that the caller gave to [`cancel`](crate::FilterBuilder::cancel) became true.
     Cancelled => "cancelled";
-    /// Reading keys back or writing temporary or result files failed.
-    Io(error: io::Error) => "{error}";
+    /// Reading keys back or writing temporary files failed; `path` is the folder of temporary files, where it is known.
+    Io { path: Option<PathBuf>, error: io::Error } => "{}{error}",
+        path.as_ref().map(|path| format!("{}: ", path.display())).unwrap_or_default();
 
     /// An option of a builder outside its range; `option` is the name of its method.
     Range { option: &'static str, given: f64, least: f64, most: f64 } =>
@@ -363,7 +365,7 @@ impl std::error::Error for ValueError {}
 impl std::error::Error for BuildError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         // It speaks for its cause already.
-        if let BuildError::Io(e) = self { e.source() } else { None }
+        if let BuildError::Io { error, .. } = self { error.source() } else { None }
     }
 }
 

@@ -7,6 +7,7 @@
 //! space are alive together: 15/16 of the share. The rest is for one block of writing and an index.
 
 use std::borrow::Cow;
+use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -159,7 +160,7 @@ impl<R: Record> Intake<R> {
             // Where the system has no more memory to give, the disk has to do.
             match self.buffer.try_reserve_exact(want - self.buffer.len()) {
                 Ok(()) => return Ok(()),
-                Err(_) if have == 0 => return Err(BuildError::Io(std::io::ErrorKind::OutOfMemory.into())),
+                Err(_) if have == 0 => return Err(io::Error::from(io::ErrorKind::OutOfMemory).into()),
                 Err(_) => {}
             }
         }

@@ -105,7 +105,7 @@ impl Spill {
         let mut records = Vec::new();
         let count = pieces.iter().map(|piece| piece.end - piece.start).sum::<u64>();
         let count = usize::try_from(count).unwrap_or(usize::MAX);
-        records.try_reserve_exact(count).map_err(|_| BuildError::Io(io::ErrorKind::OutOfMemory.into()))?;
+        records.try_reserve_exact(count).map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
         for (run, piece) in self.runs.iter().zip(pieces) {
             self.each_block(run, piece, stop, &mut |block: &[R]| {
                 records.extend_from_slice(block);

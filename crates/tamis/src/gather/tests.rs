@@ -440,9 +440,9 @@ fn a_bad_directory_is_named() {
     let keys: Vec<_> = (0..200_000).map(digest).collect();
     for bad in [dir.path().join("missing"), file] {
         let mut intake = Intake::new(&limited(1, u64::MAX, &bad), MIN_MEMORY);
-        let Err(BuildError::Io(error)) = intake.push_slice(&keys, GO) else { panic!("{}", bad.display()) };
-        let message = error.to_string();
-        assert!(message.starts_with(&format!("temporary file in {}: ", bad.display())), "{message}");
+        let Err(error) = intake.push_slice(&keys, GO) else { panic!("{}", bad.display()) };
+        assert!(matches!(&error, BuildError::Io { path: Some(path), .. } if *path == bad), "{error:?}");
+        assert!(error.to_string().starts_with(&format!("{}: temporary file: ", bad.display())), "{error}");
     }
     // Where everything fits in memory, the directory is not touched.
     let workspace = limited(1, 0, &dir.path().join("missing"));

@@ -130,12 +130,13 @@ fn finish_to_replaces_all_or_nothing() {
 fn finish_to_a_place_that_is_none() {
     let dir = tempfile::tempdir().unwrap();
     let refused = tamis::build(["a"]).finish_to(dir.path()).unwrap_err();
-    assert_eq!(refused.to_string(), "is a directory, expected a file to write");
+    let text = format!("{}: is a directory, expected a file to write", dir.path().display());
+    assert_eq!(refused.to_string(), text);
     let refused = tamis::build(["a"]).finish_to(dir.path().join("no/such.tamis")).unwrap_err();
-    assert!(matches!(refused, Error::Io(_)), "{refused}");
+    assert!(matches!(refused, Error::Io { path: Some(_), .. }), "{refused}");
     assert_eq!(files(dir.path()), 0);
-    assert!(matches!(crate::mapped::filter(dir.path().join("none")), Err(Error::Io(_))));
-    assert!(matches!(Filter::read(dir.path().join("none")), Err(Error::Io(_))));
+    assert!(matches!(crate::mapped::filter(dir.path().join("none")), Err(Error::Io { path: Some(_), .. })));
+    assert!(matches!(Filter::read(dir.path().join("none")), Err(Error::Io { path: Some(_), .. })));
 }
 
 #[cfg(target_os = "linux")]
@@ -144,7 +145,7 @@ fn finish_to_a_device_writes_straight() {
     let report = tamis::build(["a"]).finish_to("/dev/null").unwrap();
     assert_eq!(report.stats.keys, 1);
     let refused = tamis::build(integers(10_000, 1)).finish_to("/dev/full").unwrap_err();
-    assert!(matches!(refused, Error::Io(_)), "{refused}");
+    assert!(matches!(refused, Error::Io { path: Some(_), .. }), "{refused}");
 }
 
 #[test]

@@ -74,7 +74,7 @@ pub(crate) fn build_steps(
             let mut from = Reader::new(&part.geometry, "part");
             let leaf = Leaf::decode(structure.tag(), &mut from, 0, work.salt);
             // What was encoded a moment ago can be decoded.
-            let mut leaf = leaf.map_err(|e| BuildError::Io(std::io::Error::other(e)))?;
+            let mut leaf = leaf.map_err(|e| BuildError::from(std::io::Error::other(e)))?;
             leaf.set_place(0, 0, part.payload.clone());
             sides.pass(&|keys, out| leaf.contains_many(&part.payload, keys, out))?;
         }

@@ -69,7 +69,7 @@ fn from_digests(name: &str, Wanted { kind, effort, rate }: Wanted) -> Candidate 
         digests.sort_unstable();
         Arc::from(digests)
     };
-    let build = move |digests: &Arc<[Digest]>, threads| {
+    let build = move |digests: &Arc<Vec<Digest>>, threads| {
         let build = tamis::build_digests(Arc::clone(digests), hasher, KeyType::Integer);
         Ok(built(build.kind(kind).effort(effort).fpr(rate).threads(threads).finish()?))
     };

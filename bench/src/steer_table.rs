@@ -49,7 +49,8 @@ pub(crate) fn run(options: &Options) -> Result<String, Box<dyn Error>> {
 /// How many 100,000ths of the others pass.
 fn share(n: u64, others: u64, slack: u16, effort: Effort) -> Result<u64, tamis::Error> {
     let build = tamis::build(0..n).exclude(n..n + others).kind(Kind::Steered).effort(effort);
-    let filter = build.steered_columns(&[f64::from(slack) / 1024.0]).excluded_fpr(0.5).finish()?;
+    let papers = tamis::Papers::default().steered_columns(&[f64::from(slack) / 1024.0]);
+    let filter = build.papers(papers).excluded_fpr(0.5).finish()?;
     let asked: Vec<u64> = (n..n + others).collect();
     let mut answers = vec![false; asked.len()];
     filter.contains_many(&asked, &mut answers)?;

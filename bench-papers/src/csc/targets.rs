@@ -207,7 +207,8 @@ fn large(targets: &mut Targets, options: &Options) -> Result<(), Box<dyn Error>>
     for (name, how) in kinds {
         let mut time = Duration::ZERO;
         let (result, memory) = measure::memory(|| {
-            let (result, wall) = measure::wall(|| ours::sets::build(&load, how.threads(2)));
+            let (result, wall) =
+                measure::wall(|| ours::sets::build(&load, how.options(tamis::Options::default().threads(2))));
             time = wall;
             result
         });

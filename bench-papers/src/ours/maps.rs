@@ -26,8 +26,10 @@ pub(crate) fn compressed() -> Vec<Mapped> {
 /// The same with positions as keys.
 pub(crate) fn sequence() -> Mapped {
     Mapped::threaded("tamis sequence", |pairs, threads| {
-        let sequence =
-            tamis::sequence(pairs.values.iter().copied()).kind(Kind::Compressed).threads(threads).finish()?;
+        let sequence = tamis::sequence(pairs.values.iter().copied())
+            .kind(Kind::Compressed)
+            .options(tamis::Options::default().threads(threads))
+            .finish()?;
         let sequence = Rc::new(sequence);
         let in_order = Rc::clone(&sequence);
         // A missing value would be counted as a wrong one.
@@ -67,7 +69,8 @@ const BATCH: usize = 1024;
 
 fn build(pairs: &Pairs, kind: Kind, effort: Effort, layout: Layout, threads: usize) -> Outcome {
     let each = pairs.keys.iter().copied().zip(pairs.values.iter().copied());
-    let map = tamis::map(each).kind(kind).effort(effort).layout(layout).threads(threads).finish()?;
+    let options = tamis::Options::default().effort(effort).threads(threads);
+    let map = options.map(each).kind(kind).layout(layout).finish()?;
     Ok(Built::with_batch(
         map.as_bytes().len(),
         map,

@@ -113,7 +113,7 @@ fn steps(filter: &Filter) -> String {
 }
 
 /// Takes in keys and what to expect.
-fn taken(load: &Load, Wanted { kind, told, .. }: Wanted, bits: f64) -> Result<Sealed, tamis::Error> {
+fn taken(load: &Load, Wanted { kind, told, .. }: Wanted, bits: f64) -> Result<Sealed<'static>, tamis::Error> {
     let limits = Limits { memory: MEMORY, ..Limits::default() };
     // Buckets of cuckoo filters in a stack are semi-sorted, and so shall they be alone.
     let effort = if kind == Kind::Cuckoo { Effort::Smallest } else { Effort::Balanced };

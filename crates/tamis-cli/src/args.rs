@@ -4,8 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::{Result, anyhow, bail};
 use clap::Args;
-use tamis::Common;
-use tamis::Limits;
+use tamis::{Limits, Options};
 
 use crate::input::{self, Format, Source};
 use crate::interrupt::Interrupt;
@@ -126,9 +125,9 @@ pub(crate) struct LimitArgs {
 
 impl LimitArgs {
     /// What a build gets of this, with a bar, and an end when it is interrupted.
-    pub(crate) fn common(&self, interrupt: &Interrupt) -> Common {
+    pub(crate) fn common(&self, interrupt: &Interrupt) -> Options<'static> {
         let limits = Limits { memory: self.memory, disk: self.disk.unwrap_or(u64::MAX), tmp: self.tmp.clone() };
-        let common = Common::default().limits(limits).cancel(interrupt.flag()).progress(Bar::callback());
+        let common = Options::default().limits(limits).cancel(interrupt.flag()).progress(Bar::callback());
         self.threads.into_iter().fold(common, |common, threads| common.threads(threads.into()))
     }
 
@@ -145,7 +144,7 @@ impl LimitArgs {
 
 impl HashAndLimitArgs {
     /// What a build gets of this; a secret key is 128 bits from the system.
-    pub(crate) fn common(&self, interrupt: &Interrupt) -> Result<Common> {
+    pub(crate) fn common(&self, interrupt: &Interrupt) -> Result<Options<'static>> {
         let word = || getrandom::u64().map_err(|e| anyhow!("--secret: the system gives no random numbers: {e}"));
         let common = self.limits.common(interrupt);
         Ok(if self.secret { common.secret([word()?, word()?]) } else { common.seed(self.seed) })

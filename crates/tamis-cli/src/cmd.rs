@@ -67,7 +67,9 @@ fn open_file<T>(path: &Path, what: &str, open: impl FnOnce(&Path) -> Result<T, t
         tamis::Error::Format { error: FormatError::Form { found: "set index", .. }, .. } => {
             anyhow!("{}: the file holds a set index, expected a {what}; `tamis sets` reads it", path.display())
         }
-        tamis::Error::Io { error, .. } if error.kind() == io::ErrorKind::NotFound => anyhow!("{}: no such file", path.display()),
+        tamis::Error::Io { error, .. } if error.kind() == io::ErrorKind::NotFound => {
+            anyhow!("{}: no such file", path.display())
+        }
         error => Error::new(error).context(path.display().to_string()),
     })
 }

@@ -286,7 +286,7 @@ mod tests {
         let path = dir.path().join("file");
         let key = [1, 2];
         let pairs = || (0..10u64).map(|key| (key, key));
-        let sets = || crate::sets((0..10u64).map(|key| (key, "a"))).secret(key);
+        let sets = || crate::sets((0..10u64).map(|key| (key, "a"))).options(crate::Options::default().secret(key));
         let writers: [&dyn Fn(); 5] = [
             &|| assert!(crate::build(0..10u64).secret(key).finish_to(&path).unwrap().bytes > 0),
             &|| {
@@ -294,7 +294,12 @@ mod tests {
                 keys.push("label", 1u64).unwrap();
                 keys.finish_to(&path).unwrap();
             },
-            &|| assert_eq!(crate::map(pairs()).secret(key).finish_to(&path).unwrap().keys, 10),
+            &|| {
+                assert_eq!(
+                    crate::map(pairs()).options(crate::Options::default().secret(key)).finish_to(&path).unwrap().keys,
+                    10
+                )
+            },
             &|| assert!(sets().finish_to(&path).unwrap().bytes > 0),
             &|| {
                 let index = sets().finish().unwrap();

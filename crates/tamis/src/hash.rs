@@ -288,7 +288,7 @@ impl Hasher {
     /// ```
     /// use tamis::{Digest, Hasher, KeyType};
     /// let mine = |key: &str| Digest::from_hash(key.bytes().fold(7, |h, byte| h * 31 + u64::from(byte)));
-    /// let filter = tamis::build_digests([mine("ann"), mine("bob")], Hasher::foreign(1), KeyType::Digest).finish()?;
+    /// let filter = tamis::build_digests(vec![mine("ann"), mine("bob")], Hasher::foreign(1), KeyType::Digest).finish()?;
     /// assert!(filter.contains(mine("ann"))?);
     /// assert!(filter.contains("ann").is_err());
     /// # Ok::<(), tamis::Error>(())

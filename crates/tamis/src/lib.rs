@@ -67,9 +67,11 @@ pub mod sets;
 #[cfg(feature = "build")]
 pub use dynamic::{bloom::Bloom, cuckoo::Cuckoo, quotient::Quotient, stacked::Stacked};
 pub use error::{BuildError, ChangeError, Difference, Error, FormatError, Lack, QueryError, ValueError};
+#[cfg(all(feature = "build", feature = "papers"))]
+pub use filter::build::Papers;
 #[cfg(feature = "build")]
 pub use filter::build::{
-    Collector, Common, Digests, FilterBuilder, Outcome, Partitioned, Prediction, Progress, Report, Sealed, build,
+    Collector, FilterBuilder, Options, Outcome, Partitioned, Prediction, Progress, Report, Sealed, build,
     build_digests, stream,
 };
 pub use filter::query::{Filter, Group, LayerInfo};

@@ -11,11 +11,11 @@ use crate::input::KeyRef;
 /// The keys of a filter to be. Boxed, for the kinds differ much in size.
 pub(crate) enum AnyBuilder {
     /// Keys come in.
-    Collecting(Box<Collector>),
+    Collecting(Box<Collector<'static>>),
     /// Keys to exclude come in.
-    Sealed(Box<Sealed>),
+    Sealed(Box<Sealed<'static>>),
     /// Both, each under a label.
-    Partitioned(Box<Partitioned>),
+    Partitioned(Box<Partitioned<'static>>),
 }
 
 impl AnyBuilder {

@@ -235,7 +235,7 @@ impl Inputs {
 }
 
 fn new_builder(args: &BuildArgs, interrupt: &Interrupt) -> Result<AnyBuilder> {
-    let build = tamis::stream().common(args.shared.common(interrupt)?).kind(args.kind).effort(args.effort);
+    let build = args.shared.common(interrupt)?.kind(args.kind).effort(args.effort);
     let build = build.layout(args.layout).on_conflict(args.on_conflict);
     let build = match args.capacity {
         Some(Capacity::Keys(keys)) => build.capacity(keys),

@@ -1,24 +1,26 @@
-//! keys + a goal -> bytes: the front door, and the parallel construction behind it.
+//! keys + a goal -> bytes: the builder, its options, and the parallel construction behind them.
 //!
 //! ```text
 //!   keys ──push──▶ Intake ──▶ Shards ──▶ plan ──▶ workers, one shard each ──in order──▶ Writer ──▶ memory or a file
 //! ```
 //!
-//! Keys to exclude come in at the same door, in any order. Best after the keys: then those that stage one refuses, nearly
-//! all of them, are let go at once (`build/sieve.rs`). A file is written under a temporary name and renamed when it is complete.
+//! Excluded keys come in any order. Best after the keys: then those that stage one rejects, nearly all of them, are dropped at
+//! once (`build/sieve.rs`). A file is written under a temporary name and renamed when it is complete.
 
 use std::fmt;
+use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use crate::arch::arena::Output;
 use crate::debug::brief_debug;
 use crate::error::{BuildError, Error};
 use crate::filter::query::Filter;
 use crate::format::{Form, Header, MAX_SHARD_BITS, Writer};
-use crate::gather::{OnConflict, Shards, Stats};
+use crate::gather::{Limits, OnConflict, Shards, Stats};
 use crate::hash::{Digest, Hasher, Key, KeyType};
-use crate::plan::{Columns, Comparison, Goal, Kind, Layout, Plan, Request, Step};
+use crate::plan::{Columns, Comparison, Effort, Goal, Kind, Layout, Plan, Request, Step};
 
 mod collect;
 mod expect;
@@ -28,9 +30,10 @@ mod partition;
 mod shard;
 mod sieve;
 
-pub(crate) use crate::file::{to_file, to_memory};
-pub use crate::filter::options::{Common, Progress};
-use crate::filter::options::{common, set};
+pub(crate) use crate::file::{to_file, to_memory, to_writer};
+pub(crate) use crate::filter::options::Common;
+pub use crate::filter::options::Progress;
+use crate::filter::options::set;
 pub use collect::{Collector, Sealed};
 pub use expect::{Outcome, Prediction};
 use goals::Goals;
@@ -39,7 +42,7 @@ use sieve::Sieve;
 #[cfg(feature = "maps")]
 pub(crate) use {collect::same_key_type, shard::build_steps};
 
-/// Starts a filter on these keys: anything that iterates over text, bytes or `u64`.
+/// Returns a builder of a filter of these keys.
 ///
 /// ```
 /// let denied = ["ads.example", "spam.example"];
@@ -47,14 +50,28 @@ pub(crate) use {collect::same_key_type, shard::build_steps};
 /// assert!(filter.contains("ads.example")?);
 /// # Ok::<(), tamis::Error>(())
 /// ```
-pub fn build<I>(keys: I) -> FilterBuilder<I>
-where
-    I: IntoIterator<Item: Key>,
-{
-    FilterBuilder { keys, negatives: std::iter::empty(), expected: std::iter::empty(), options: Options::default() }
+pub fn build<'a, K: Key>(keys: impl IntoIterator<Item = K> + 'a) -> FilterBuilder<'a> {
+    Options::default().build(keys)
 }
 
-/// Starts a filter on keys that will be pushed one by one, from a source that may fail.
+/// Returns a builder of a filter of digests that `hasher` made of keys of this type, for an engine that hashes its keys once.
+///
+/// A `Vec` is used where it is. Digests in ascending order are not sorted again.
+///
+/// Where the digests are of another hash, `hasher` must be [`Hasher::foreign`], and the key type is then [`KeyType::Digest`].
+///
+/// ```
+/// use tamis::{KeyType, Hasher};
+/// let hasher = Hasher::seeded(7);
+/// let filter = tamis::build_digests(hasher.digests(&["ann", "bob"]), hasher, KeyType::Bytes).finish()?;
+/// assert!(filter.contains("bob")?);
+/// # Ok::<(), tamis::Error>(())
+/// ```
+pub fn build_digests<'a>(digests: impl Into<Arc<Vec<Digest>>>, hasher: Hasher, key_type: KeyType) -> FilterBuilder<'a> {
+    Options::default().hasher(hasher).build_digests(digests, key_type)
+}
+
+/// Returns the options of a filter whose keys are pushed one by one: see [`Options::start`].
 ///
 /// ```
 /// let mut keys = tamis::stream().fpr(0.001).start();
@@ -65,95 +82,112 @@ where
 /// assert_eq!(filter.len(), 3);
 /// # Ok::<(), tamis::Error>(())
 /// ```
-pub fn stream() -> FilterBuilder<()> {
-    FilterBuilder { keys: (), negatives: std::iter::empty(), expected: std::iter::empty(), options: Options::default() }
+pub fn stream<'a>() -> Options<'a> {
+    Options::default()
 }
 
-/// Starts a filter on digests that `hasher` made of keys of this type, for an engine that hashes its keys once. Digests in
-/// ascending order are neither copied nor sorted.
-///
-/// Where the digests are of another hash, `hasher` must be [`Hasher::foreign`], and the key type is then [`KeyType::Digest`].
+/// Hands all keys of one call to a collector.
+type Feed<'a, T> = Box<dyn FnOnce(&mut T) -> Result<(), Error> + 'a>;
+
+/// What a filter is built from.
+#[derive(Default)]
+struct Source<'a> {
+    keys: Option<Feed<'a, Collector<'a>>>,
+    /// Keys that are hashed already.
+    digests: Option<Arc<Vec<Digest>>>,
+    excluded_digests: Arc<Vec<Digest>>,
+    excluded: Vec<Feed<'a, Sealed<'a>>>,
+    workload: Vec<Feed<'a, Sealed<'a>>>,
+}
+
+/// Builder of a [`Filter`].
 ///
 /// ```
-/// use tamis::{KeyType, Hasher};
-/// let hasher = Hasher::seeded(7);
-/// let digests: Vec<_> = ["ann", "bob"].iter().map(|name| hasher.bytes(name.as_bytes())).collect();
-/// let filter = tamis::build_digests(digests, hasher, KeyType::Bytes).finish()?;
-/// assert!(filter.contains("bob")?);
+/// let filter = tamis::build(["ads.example", "spam.example"]).exclude(["news.example"]).fpr(0.01).finish()?;
+/// assert!(filter.contains("ads.example")? && !filter.contains("news.example")?);
 /// # Ok::<(), tamis::Error>(())
 /// ```
-pub fn build_digests(digests: impl Into<Arc<[Digest]>>, hasher: Hasher, key_type: KeyType) -> FilterBuilder<Digests> {
-    let keys = Digests { digests: digests.into(), excluded: None };
-    let common = Common { hasher, ..Common::default() };
-    let key_type = if hasher.is_foreign() { KeyType::Digest } else { key_type };
-    let options = Options { key_type: Some(key_type), common, ..Options::default() };
-    FilterBuilder { keys, negatives: std::iter::empty(), expected: std::iter::empty(), options }
-}
-
-/// Keys that are hashed already: see [`build_digests`].
-pub struct Digests {
-    digests: Arc<[Digest]>,
-    excluded: Option<Arc<[Digest]>>,
-}
-
-brief_debug!(Digests, it => keys: it.digests.len(), excluded: it.excluded.as_ref().map_or(0, |excluded| excluded.len()));
-
-/// A filter to be: what is wanted of it, and how it may be made. `N` are the keys to exclude and `Q` the queries to expect,
-/// none at first.
 #[must_use = "nothing is built before `finish`"]
-pub struct FilterBuilder<I, N = std::iter::Empty<u64>, Q = std::iter::Empty<(u64, f64)>> {
-    keys: I,
-    negatives: N,
-    expected: Q,
-    options: Options,
+pub struct FilterBuilder<'a> {
+    source: Source<'a>,
+    options: Options<'a>,
 }
 
-brief_debug!(FilterBuilder<I, N, Q>, it => options: it.options);
+brief_debug!(FilterBuilder<'a>, it => options: it.options);
 
+/// Options of a build, for a program that builds many filters, maps or set indexes alike.
+///
+/// Its setters are those of [`FilterBuilder`].
+///
+/// ```
+/// let options = tamis::Options::default().seed(7).threads(2);
+/// let filters: Vec<_> = (0..3).map(|table| options.clone().fpr(0.001).build(table..100).finish()).collect::<Result<_, _>>()?;
+/// assert!(filters[2].contains(99)?);
+/// # Ok::<(), tamis::Error>(())
+/// ```
 #[derive(Clone)]
-pub(crate) struct Options {
+pub struct Options<'a> {
     goals: Goals,
     /// What follows from the goals when keys come in.
     goal: Goal,
-    /// The largest rate for unlisted keys where queries are expected, if the caller set one.
+    /// The largest rate for unlisted keys where there is a workload, if the caller set one.
     cap: Option<f64>,
     kind: Kind,
     layout: Layout,
-    delta: Option<f64>,
-    first_bits: Option<f64>,
-    columns: Option<Vec<f64>>,
+    papers: Papers,
     on_conflict: OnConflict,
-    /// Room for more keys, as a share of them.
+    /// Extra capacity, as a share of the keys.
     spare: f64,
-    /// How many keys there shall be room for in all.
+    /// Capacity in all.
     capacity: Option<u64>,
-    /// Whether queries are expected: then the plan is not known before they are counted.
+    /// Whether there is a workload: then the plan is not known before its queries are counted.
     expecting: bool,
     /// Whether keys keep their places in the input, to be shown in conflicts.
     places: bool,
     /// That of the keys, once there is one.
     key_type: Option<KeyType>,
-    common: Common,
+    pub(crate) common: Common<'a>,
 }
 
-impl fmt::Debug for Options {
+/// Parameters of the papers' structures, for `papers` of [`FilterBuilder`] and [`Options`]. The planner chooses what is not set.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Papers {
+    delta: Option<f64>,
+    first_bits: Option<f64>,
+    steered_columns: Option<Vec<f64>>,
+}
+
+impl Papers {
+    set! {
+        /// Sets how much shorter every list of a [`Kind::Cascade`] is than the one before, between 0 and 1. The default is 0.5.
+        delta(delta: f64) => delta = Some(delta);
+
+        /// Sets the bits per key of the first of two stages, for [`Kind::Chained`], [`Kind::Integrated`] and [`Kind::Steered`]: 0 for
+        /// none, else 1 to 32. The goal then has no effect: see [`Filter::fpr`].
+        first_bits(bits: f64) => first_bits = Some(bits);
+
+        /// Sets the columns of [`Kind::Steered`], at most eight: rows of each beyond one per key, as a share of the keys, between
+        /// 1/32 and 4. An exact layer comes after them unless the goal is [`excluded_fpr`](FilterBuilder::excluded_fpr).
+        steered_columns(slacks: &[f64]) => steered_columns = Some(slacks.to_vec());
+    }
+}
+
+impl fmt::Debug for Options<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Options { goals, kind, common, .. } = self;
         write!(f, "{:?}, {kind:?}, {common:?}", goals.resolve().0)
     }
 }
 
-impl Default for Options {
-    fn default() -> Options {
+impl Default for Options<'_> {
+    fn default() -> Self {
         Options {
             goals: Goals::default(),
             goal: Goals::default().resolve().0,
             cap: None,
             kind: Kind::Auto,
             layout: Layout::Auto,
-            delta: None,
-            first_bits: None,
-            columns: None,
+            papers: Papers::default(),
             on_conflict: OnConflict::Error,
             spare: 0.0,
             capacity: None,
@@ -165,12 +199,76 @@ impl Default for Options {
     }
 }
 
-impl Options {
+impl<'a> Options<'a> {
+    /// Returns a builder of a filter of these keys: see [`build`](crate::build()).
+    pub fn build<K: Key>(self, keys: impl IntoIterator<Item = K> + 'a) -> FilterBuilder<'a> {
+        let feed: Feed<'a, Collector<'a>> = Box::new(move |collector| {
+            let keys = keys.into_iter();
+            collector.total = total(&keys);
+            keys.into_iter().try_for_each(|key| Ok(collector.push(key)?))
+        });
+        let options = Options { key_type: Some(K::KEY_TYPE), ..self };
+        FilterBuilder { source: Source { keys: Some(feed), ..Source::default() }, options }
+    }
+
+    /// Returns a builder of a filter of digests, which this hasher made: see [`build_digests`].
+    pub fn build_digests(self, digests: impl Into<Arc<Vec<Digest>>>, key_type: KeyType) -> FilterBuilder<'a> {
+        let key_type = if self.common.hasher.is_foreign() { KeyType::Digest } else { key_type };
+        let source = Source { digests: Some(digests.into()), ..Source::default() };
+        FilterBuilder { source, options: Options { key_type: Some(key_type), ..self } }
+    }
+
+    /// Returns a collector of keys that are pushed one by one.
+    pub fn start(self) -> Collector<'a> {
+        Collector::new(self.resolved())
+    }
+
+    /// Returns a collector of keys that are pushed with the name of a partition.
+    pub fn partitioned(self) -> Partitioned<'a> {
+        Partitioned::new(self.resolved())
+    }
+
+    set! {
+        /// Announces calls of [`Collector::exclude`]: keys keep their places in the input, so that a conflict can show them.
+        with_excluded() => places = true;
+
+        /// Announces calls of [`Sealed::push_query`] after excluded keys, which are kept until then.
+        with_workload() => expecting = true;
+    }
+
+    /// The options that all builds share, for a build that is no filter.
+    #[cfg(feature = "maps")]
+    pub(crate) fn into_common(self) -> Common<'a> {
+        Common { unused: self.filter_option(), ..self.common }
+    }
+
+    /// The same with other options that all builds share.
+    #[cfg(feature = "sets")]
+    pub(crate) fn with_common(self, common: Common<'a>) -> Self {
+        Options { common, ..self }
+    }
+
+    /// The name of an option that was set and that only filters have.
+    #[cfg(feature = "maps")]
+    fn filter_option(&self) -> Option<&'static str> {
+        let Options { goals, kind, layout, papers, on_conflict, spare, capacity, expecting, .. } = self;
+        let set = [
+            ("kind", *kind != Kind::Auto),
+            ("layout", *layout != Layout::Auto),
+            ("papers", *papers != Papers::default()),
+            ("on_conflict", *on_conflict != OnConflict::Error),
+            ("extra_capacity", *spare != 0.0),
+            ("capacity", capacity.is_some()),
+            ("with_workload", *expecting),
+        ];
+        goals.first().or_else(|| set.iter().find(|(_, set)| *set).map(|(name, _)| *name))
+    }
+
     fn key_type(&self) -> KeyType {
         self.key_type.unwrap_or(KeyType::Bytes)
     }
 
-    /// Refuses a goal that speaks of excluded keys alone where there are none: everything would match.
+    /// Rejects a goal for excluded keys alone where there are none: everything would match.
     fn check_excluded(&self, keys: u64, excluded: u64) -> Result<(), BuildError> {
         match self.goal {
             Goal::Exact | Goal::ExcludedFpr(_) if keys > 0 && excluded == 0 => Err(BuildError::NothingExcluded),
@@ -179,28 +277,30 @@ impl Options {
     }
 
     /// The options as keys come in.
-    fn resolved(mut self) -> Options {
+    fn resolved(mut self) -> Self {
         (self.goal, self.cap) = self.goals.resolve();
         self
     }
 
-    /// Refuses options that contradict each other, have no effect, or are out of range.
+    /// Rejects options that contradict each other, have no effect, or are out of range.
     fn check(&self) -> Result<(), BuildError> {
         self.goals.check(self.expecting)?;
+        self.common.check()?;
         if self.capacity.is_some() && self.spare != 0.0 {
             return Err(BuildError::TwoGoals { first: "capacity", second: "extra_capacity" });
         }
+        let papers = &self.papers;
         let knobs = [
-            ("delta", self.delta.is_some(), matches!(self.kind, Kind::Cascade(_)), "Kind::Cascade"),
+            ("delta", papers.delta.is_some(), matches!(self.kind, Kind::Cascade(_)), "Kind::Cascade"),
             (
                 "first_bits",
-                self.first_bits.is_some(),
+                papers.first_bits.is_some(),
                 matches!(self.kind, Kind::Chained(_) | Kind::Integrated(..) | Kind::Steered | Kind::Auto),
                 "Kind::Chained, Integrated or Steered",
             ),
             (
                 "steered_columns",
-                self.columns.is_some(),
+                papers.steered_columns.is_some(),
                 matches!(self.kind, Kind::Steered | Kind::Auto),
                 "Kind::Steered",
             ),
@@ -209,8 +309,8 @@ impl Options {
             return Err(BuildError::NoEffect { option, needs });
         }
         let range = |option, given, least, most| Err(BuildError::Range { option, given, least, most });
-        let columns = self.columns.iter().flatten();
-        match (self.first_bits, columns.clone().find(|slack| !(0.03125..=4.0).contains(*slack))) {
+        let columns = papers.steered_columns.iter().flatten();
+        match (papers.first_bits, columns.clone().find(|slack| !(0.03125..=4.0).contains(*slack))) {
             (Some(bits), _) if bits != 0.0 && !(1.0..=32.0).contains(&bits) => range("first_bits", bits, 1.0, 32.0),
             (_, Some(&slack)) => range("steered_columns", slack, 0.03125, 4.0),
             _ if columns.count() > Columns::MAX_COLUMNS => {
@@ -227,140 +327,181 @@ impl Options {
             Some(_) => 0.0,
             None => self.spare,
         };
-        let (effort, delta) = (self.common.effort, self.delta.unwrap_or(0.5));
-        let first = self.first_bits.map(|bits| (bits * 256.0).round() as u16);
-        let columns = self.columns.as_deref().map(Columns::new);
+        let (effort, delta) = (self.common.effort, self.papers.delta.unwrap_or(0.5));
+        let first = self.papers.first_bits.map(|bits| (bits * 256.0).round() as u16);
+        let columns = self.papers.steered_columns.as_deref().map(Columns::new);
         Request { keys, negatives, goal, kind, effort, layout, delta, first, columns, spare }
     }
 }
 
-impl<I, N, Q> FilterBuilder<I, N, Q> {
-    set! {
-        /// Lets at most this share of strangers through. The default is 0.01.
-        fpr(p: f64) => options.goals.fpr = Some(p);
-
-        /// Spends at most this many bits per key.
-        bits_per_key(bits: f64) => options.goals.bits_per_key = Some(bits);
-
-        /// Only listed keys will be asked for, wanted or excluded: the smallest filter that is right about all of them. What it
-        /// says of other keys is a guess; [`Filter::fpr`] tells how good. Without excluded or expected keys it is
-        /// [`BuildError::NothingExcluded`]: such a filter would match every key.
-        ///
-        /// ```
-        /// let filter = tamis::build(0..1000u64).exclude(1000..20_000).exact().finish()?;
-        /// assert!((0..20_000).all(|key| filter.contains(key) == Ok(key < 1000)));
-        /// assert!(filter.as_bytes().len() * 8 < 8 * 1000); // 5.75 bits per key is the bound
-        /// # Ok::<(), tamis::Error>(())
-        /// ```
-        exact() => options.goals.exact = true;
-
-        /// Of the excluded keys at most this share may match; other keys than the listed ones do not matter. Between
-        /// [`exact`](FilterBuilder::exact) and a filter that knows nothing of them: smaller than both. An excluded key that is listed
-        /// several times counts as often, and those with large counts match last.
-        ///
-        /// ```
-        /// let filter = tamis::build(0..10_000u64).exclude(10_000..310_000).excluded_fpr(0.01).finish()?;
-        /// assert!((0..10_000).all(|key| filter.contains(key) == Ok(true)));
-        /// let matching = (10_000..310_000u64).filter(|&key| filter.contains(key) == Ok(true)).count();
-        /// assert!(matching <= 3000);
-        /// assert!(filter.as_bytes().len() * 8 < 64_000); // a filter of 1 % takes 68,000
-        /// # Ok::<(), tamis::Error>(())
-        /// ```
-        excluded_fpr(p: f64) => options.goals.excluded_fpr = Some(p);
-
-        /// The steered columns of [`Kind::Steered`], chosen by hand: how many rows each has beyond one per key, as a share of the
-        /// keys, between 1/32 and 4. At most eight. With [`first_bits`](FilterBuilder::first_bits) plain bits come before them; an exact
-        /// bit comes after them unless the goal is [`excluded_fpr`](FilterBuilder::excluded_fpr).
-        ///
-        /// ```
-        /// let filter = tamis::build(0..5000u64).exclude(5000..20_000).kind(tamis::Kind::Steered).steered_columns(&[0.25]).exact().finish()?;
-        /// assert_eq!(filter.layers().count(), 2);
-        /// assert!((0..20_000).all(|key| filter.contains(key) == Ok(key < 5000)));
-        /// # Ok::<(), tamis::Error>(())
-        /// ```
-        steered_columns(slacks: &[f64]) => options.columns = Some(slacks.to_vec());
-
-        /// Lets at most a share `p` of the negative queries of the [`workload`](FilterBuilder::workload) match; [`fpr`](FilterBuilder::fpr) is
-        /// then the ceiling for unlisted keys, and 1 lifts it. The default of both is the other one.
-        ///
-        /// With [`bits_per_key`](FilterBuilder::bits_per_key) as the goal, the ceiling is by default 1.42 times (half a bit) the rate of a plain
-        /// filter of the same kind and budget. A workload may show too few unlisted keys, or none.
-        ///
-        /// ```
-        /// let popular = || (1000..3000u64).map(|site| (site, 2.0));
-        /// let build = || tamis::build(0..1000u64).workload(popular()).workload_fpr(0.01);
-        /// let usual = build().finish()?;
-        /// let strict = build().fpr(0.001).finish()?;
-        /// let open = build().fpr(1.0).finish()?;
-        /// assert!(usual.fpr() <= 0.01 && strict.fpr() <= 0.001 && open.fpr() > 0.1);
-        /// assert!(open.as_bytes().len() < usual.as_bytes().len());
-        /// # Ok::<(), tamis::Error>(())
-        /// ```
-        workload_fpr(p: f64) => options.goals.workload_fpr = Some(p);
-
-        /// With queries to expect: the share of negative queries to come that are for none of them. Unless set, it is estimated from
-        /// the sample: as many as there are values in it that were asked for once ([Stacked] section 5.1).
-        ///
-        /// [Stacked]: https://doi.org/10.14778/3436905.3436919
-        unlisted_share(share: f64) => options.goals.unlisted_share = Some(share);
-
-        /// What becomes of a key that is also excluded. By default the build fails and says which.
-        on_conflict(policy: OnConflict) => options.on_conflict = policy;
-    }
-
-    set! {
-        /// Sets the bits per key of the first of two stages, for [`Kind::Chained`], [`Kind::Integrated`] and [`Kind::Steered`]: 0 for
-        /// none, else 1 to 32. The goal then has no effect: see [`Filter::fpr`].
-        first_bits(bits: f64) => options.first_bits = Some(bits);
-
-        /// How much shorter every list of a [`Kind::Cascade`] is than the one before, between 0 and 1; 0.5 unless set.
-        delta(delta: f64) => options.delta = Some(delta);
-
-        /// Room for this share of keys more, for structures that take keys after they were built: [`Kind::Bloom`],
-        /// [`Kind::ClassicBloom`], [`Kind::Cuckoo`], [`Kind::Quotient`] and [`Kind::Stacked`] on the last three. The goal is reached when the
-        /// room is used up.
-        ///
-        /// ```
-        /// let filter = tamis::build(0..1000u64).kind(tamis::Kind::Cuckoo).extra_capacity(0.5).finish()?;
-        /// let mut filter = tamis::Cuckoo::restore(filter.as_bytes().to_vec())?;
-        /// (1000..1500u64).try_for_each(|key| filter.insert(key))?;
-        /// # Ok::<(), tamis::Error>(())
-        /// ```
-        extra_capacity(share: f64) => options.spare = share;
-
-        /// Makes room for this many keys in all: see [`extra_capacity`](FilterBuilder::extra_capacity). Fewer than there are change
-        /// nothing.
-        ///
-        /// ```
-        /// let filter = tamis::build(0..1000u64).kind(tamis::Kind::Cuckoo).capacity(1500).finish()?;
-        /// let mut filter = tamis::Cuckoo::restore(filter.as_bytes().to_vec())?;
-        /// (1000..1500u64).try_for_each(|key| filter.insert(key))?;
-        /// # Ok::<(), tamis::Error>(())
-        /// ```
-        capacity(keys: u64) => options.capacity = Some(keys);
-
-        /// Names the structure instead of leaving it to the planner.
-        kind(kind: Kind) => options.kind = kind;
-
-        /// How the bits of a filter with excluded keys are laid out: as small as can be, or side by side.
-        ///
-        /// ```
-        /// let filter = tamis::build(0..5000u64).exclude(5000..45_000).exact().layout(tamis::Layout::Local).finish()?;
-        /// assert!((0..45_000).all(|key| filter.contains(key) == Ok(key < 5000)));
-        /// assert_eq!(filter.layers().count(), 1);
-        /// # Ok::<(), tamis::Error>(())
-        /// ```
-        layout(layout: Layout) => options.layout = layout;
-    }
-
-    common!(options.common);
+/// How many items an iterator has, if it knows.
+fn total(keys: &impl Iterator) -> Option<u64> {
+    let (least, most) = keys.size_hint();
+    (most == Some(least)).then_some(least as u64)
 }
 
-impl<I, Q> FilterBuilder<I, std::iter::Empty<u64>, Q> {
-    /// Keys that must never match, whatever the goal for strangers: of the same kind as the keys, any number of them. Nearly
-    /// all are let go at once, and `build` holds the few that are hard to tell from the keys: for [`Kind::Steered`], which is
-    /// the default, and [`Kind::Chained`], unless the goal is a budget of bits or a share of them, or [`OnConflict::Drop`] is
-    /// set. Otherwise they are gathered like keys.
+/// The setters of [`FilterBuilder`], and those of [`Options`], whose documentation refers to them.
+macro_rules! setters {
+    ($($(#[$doc:meta])* $name:ident($($value:ident: $type:ty)?) => $($field:ident).+ = $to:expr;)+) => {
+        impl<'a> FilterBuilder<'a> {
+            set! { $($(#[$doc])* $name($($value: $type)?) => options.$($field).+ = $to;)+ }
+        }
+
+        impl<'a> Options<'a> {
+            set! { $(
+                #[doc = concat!("See [`FilterBuilder::", stringify!($name), "`].")]
+                $name($($value: $type)?) => $($field).+ = $to;
+            )+ }
+        }
+    };
+}
+
+setters! {
+    /// Sets the largest share of unlisted keys that match. The default is 0.01.
+    ///
+    /// With a [`workload`](Self::workload) it is the ceiling beside [`workload_fpr`](Self::workload_fpr) or
+    /// [`bits_per_key`](Self::bits_per_key), and 1 lifts it.
+    fpr(p: f64) => goals.fpr = Some(p);
+
+    /// Sets the size: at most this many bits per key, the whole file counted. The filter has the lowest fpr of that size.
+    bits_per_key(bits: f64) => goals.bits_per_key = Some(bits);
+
+    /// Builds the smallest filter that is right for all members and excluded keys; unlisted keys get arbitrary answers, at the
+    /// rate [`Filter::fpr`].
+    ///
+    /// Without excluded keys or a workload the build fails with [`BuildError::NothingExcluded`]: every key would match.
+    ///
+    /// ```
+    /// let filter = tamis::build(0..1000).exclude(1000..20_000).exact().finish()?;
+    /// assert!((0..20_000).all(|key| filter.contains(key) == Ok(key < 1000)));
+    /// assert!(filter.as_bytes().len() * 8 < 8 * 1000); // 5.75 bits per key is the bound
+    /// # Ok::<(), tamis::Error>(())
+    /// ```
+    exact() => goals.exact = true;
+
+    /// Lets at most a share `p` of the excluded keys match, weighted by how often each is listed; unlisted keys get arbitrary answers.
+    ///
+    /// Smaller than [`exact`](Self::exact). `p` must be between 0 and 1, exclusive.
+    ///
+    /// ```
+    /// let filter = tamis::build(0..10_000).exclude(10_000..310_000).excluded_fpr(0.01).finish()?;
+    /// assert!((0..10_000).all(|key| filter.contains(key) == Ok(true)));
+    /// let matches = (10_000..310_000).filter(|&key| filter.contains(key) == Ok(true)).count();
+    /// assert!(matches <= 3000);
+    /// assert!(filter.as_bytes().len() * 8 < 64_000); // a filter of 1 % takes 68,000
+    /// # Ok::<(), tamis::Error>(())
+    /// ```
+    excluded_fpr(p: f64) => goals.excluded_fpr = Some(p);
+
+    /// Lets at most a share `p` of the negative queries of the [`workload`](Self::workload) match; [`fpr`](Self::fpr) is then the
+    /// ceiling for unlisted keys, and 1 lifts it. The default of both is the other one.
+    ///
+    /// With [`bits_per_key`](Self::bits_per_key) as the goal, the ceiling is by default 1.42 times (half a bit) the rate of a plain
+    /// filter of the same kind and size. A workload may show too few unlisted keys, or none.
+    ///
+    /// ```
+    /// let popular = || (1000..3000).map(|site| (site, 2.0));
+    /// let build = || tamis::build(0..1000).workload(popular()).workload_fpr(0.01);
+    /// let usual = build().finish()?;
+    /// let strict = build().fpr(0.001).finish()?;
+    /// let open = build().fpr(1.0).finish()?;
+    /// assert!(usual.fpr() <= 0.01 && strict.fpr() <= 0.001 && open.fpr() > 0.1);
+    /// assert!(open.as_bytes().len() < usual.as_bytes().len());
+    /// # Ok::<(), tamis::Error>(())
+    /// ```
+    workload_fpr(p: f64) => goals.workload_fpr = Some(p);
+
+    /// Sets the share of negative queries that are outside the [`workload`](Self::workload). By default it is estimated as the share
+    /// of queries that occur once in the workload ([Stacked] section 5.1).
+    ///
+    /// [Stacked]: https://doi.org/10.14778/3436905.3436919
+    unlisted_share(share: f64) => goals.unlisted_share = Some(share);
+
+    /// Sets what happens to a member that is also excluded. By default the build fails and shows the first of them.
+    on_conflict(policy: OnConflict) => on_conflict = policy;
+
+    /// Sets the capacity to this share of keys more than there are, for filters that change: [`Kind::Bloom`],
+    /// [`Kind::ClassicBloom`], [`Kind::Cuckoo`], [`Kind::Quotient`] and [`Kind::Stacked`] on the last three. The goal is reached when
+    /// the filter is full.
+    ///
+    /// ```
+    /// let filter = tamis::build(0..1000).kind(tamis::Kind::Cuckoo).extra_capacity(0.5).finish()?;
+    /// let mut filter = tamis::Cuckoo::restore(filter.into_bytes())?;
+    /// (1000..1500).try_for_each(|key| filter.insert(key))?;
+    /// # Ok::<(), tamis::Error>(())
+    /// ```
+    extra_capacity(share: f64) => spare = share;
+
+    /// Sets the capacity to this many keys in all: see [`extra_capacity`](Self::extra_capacity). Fewer than there are change
+    /// nothing.
+    capacity(keys: u64) => capacity = Some(keys);
+
+    /// Names the structure. By default the planner chooses it.
+    kind(kind: Kind) => kind = kind;
+
+    /// Sets how the bits of a filter with excluded keys are laid out: as small as possible, or side by side.
+    ///
+    /// ```
+    /// let filter = tamis::build(0..5000).exclude(5000..45_000).exact().layout(tamis::Layout::Local).finish()?;
+    /// assert!((0..45_000).all(|key| filter.contains(key) == Ok(key < 5000)));
+    /// assert_eq!(filter.layers().count(), 1);
+    /// # Ok::<(), tamis::Error>(())
+    /// ```
+    layout(layout: Layout) => layout = layout;
+
+    /// Sets the hash function.
+    hasher(hasher: Hasher) => common.hasher = hasher;
+
+    /// Sets the seed of the hash; equal input, options and seeds give equal bytes. The default is 0.
+    seed(seed: u64) => common.hasher = Hasher::seeded(seed);
+
+    /// Sets a secret for the hash, where others may choose queries or keys. The file stores it, so the file must stay private.
+    ///
+    /// Without a secret anyone can compute which keys match, and can make different keys with equal digests, which then count as
+    /// one key. Chosen keys cannot stop a build or make it much larger. A query takes 2.0 to 2.2 times as long with a secret for
+    /// names, about 3 times for integers.
+    secret(secret: [u64; 2]) => common.hasher = Hasher::secret(secret);
+
+    /// Sets how hard to search for a smaller file.
+    effort(effort: Effort) => common.effort = effort;
+
+    /// Limits memory and disk, and sets the folder of temporary files.
+    ///
+    /// Some things are held in memory on top of them: distinct values of a map that are text or bytes, the table of a sketch, and the
+    /// distinct set lists of a frozen index.
+    limits(limits: Limits) => common.limits = limits;
+
+    /// Sets the number of threads, 1 to 1024; all processors by default. The bytes are equal for any number.
+    threads(threads: usize) => common.threads = threads;
+
+    /// Calls `callback` about every 65,536 keys and after every shard.
+    progress(callback: impl Fn(Progress) + Send + Sync + 'a) => common.progress = Some(Arc::new(callback));
+
+    /// Stops the build with [`BuildError::Cancelled`] soon after this flag becomes true.
+    cancel(flag: Arc<AtomicBool>) => common.cancel = flag;
+}
+
+#[cfg(feature = "papers")]
+setters! {
+    /// Sets parameters of the papers' structures by hand.
+    ///
+    /// ```
+    /// let papers = tamis::Papers::default().steered_columns(&[0.25]);
+    /// let filter = tamis::build(0..5000).exclude(5000..20_000).kind(tamis::Kind::Steered).papers(papers).exact().finish()?;
+    /// assert_eq!(filter.layers().count(), 2);
+    /// assert!((0..20_000).all(|key| filter.contains(key) == Ok(key < 5000)));
+    /// # Ok::<(), tamis::Error>(())
+    /// ```
+    papers(papers: Papers) => papers = papers;
+}
+
+impl<'a> FilterBuilder<'a> {
+    /// Adds keys that must never match. They are of the key type of the keys; it may be called several times.
+    ///
+    /// Nearly all of them are dropped at once, and the build stores the few that are hard to tell from the keys. This holds for
+    /// [`Kind::Steered`], which is the default, and for [`Kind::Chained`], unless the goal is
+    /// [`bits_per_key`](Self::bits_per_key) or [`excluded_fpr`](Self::excluded_fpr), or [`OnConflict::Drop`] is set. Otherwise they
+    /// are gathered like keys.
     ///
     /// ```
     /// let allowed = ["shop.example", "news.example"];
@@ -369,74 +510,84 @@ impl<I, Q> FilterBuilder<I, std::iter::Empty<u64>, Q> {
     /// assert!(!filter.contains("news.example")?);
     /// # Ok::<(), tamis::Error>(())
     /// ```
-    pub fn exclude<N: IntoIterator<Item: Key>>(self, negatives: N) -> FilterBuilder<I, N, Q> {
-        let FilterBuilder { keys, expected, options, .. } = self;
-        FilterBuilder { keys, negatives, expected, options: Options { places: true, ..options } }
+    pub fn exclude<K: Key>(mut self, keys: impl IntoIterator<Item = K> + 'a) -> Self {
+        self.options.places = true;
+        self.source.excluded.push(Box::new(move |sealed| {
+            let keys = keys.into_iter();
+            sealed.total = total(&keys);
+            keys.into_iter().try_for_each(|key| sealed.exclude(key))
+        }));
+        self
     }
-}
 
-impl<I, N> FilterBuilder<I, N> {
-    /// The queries to come, each with how often it is asked, or a sample of them: of the same kind as the keys, in any order; the
-    /// weights of equal ones add up, and those that are keys are dropped. The planner then chooses the structure, and which of them it
-    /// shall know, by what happens on these queries: [`workload_fpr`](FilterBuilder::workload_fpr) is the share of
-    /// *expected* negative queries that may match, and [`bits_per_key`](FilterBuilder::bits_per_key) asks for the smallest such share.
-    /// [`fpr`](FilterBuilder::fpr) is the ceiling for unlisted keys. [`Report::workload`] says what came of it.
+    /// Adds digests that must never match, made by the hasher of the keys: see [`exclude`](Self::exclude).
+    pub fn exclude_digests(mut self, digests: impl Into<Arc<Vec<Digest>>>) -> Self {
+        let (now, more) = (&mut self.source.excluded_digests, digests.into());
+        if now.is_empty() {
+            *now = more
+        } else {
+            Arc::make_mut(now).extend(&*more)
+        }
+        self
+    }
+
+    /// Adds expected queries with their weights, or a sample of them, in any order. They are of the key type of the keys; it may be
+    /// called several times.
     ///
-    /// Weights are counts: a value that was asked for once stands for others that were not seen yet ([`unlisted_share`](FilterBuilder::unlisted_share)).
+    /// Weights of equal queries add up, and queries for members are dropped. The planner chooses the structure, and which queries
+    /// it covers, by what happens on the workload: [`workload_fpr`](Self::workload_fpr) is the share of its negative queries that
+    /// may match, and [`bits_per_key`](Self::bits_per_key) finds the smallest such share. [`fpr`](Self::fpr) is the ceiling for
+    /// unlisted keys. [`Report::workload`] has the outcome.
+    ///
+    /// A weight is a count: a query that occurs once stands for others that have not occurred yet
+    /// ([`unlisted_share`](Self::unlisted_share)).
     ///
     /// ```
-    /// let popular = (1000..2000u64).map(|site| (site, 1e6 / (site - 999) as f64));
-    /// let filter = tamis::build(0..1000u64).workload(popular).bits_per_key(10.0).finish()?;
-    /// assert!((0..1000u64).all(|key| filter.contains(key) == Ok(true)));
-    /// assert_eq!(filter.contains(1000u64), Ok(false)); // the most popular of them all
+    /// let popular = (1000..2000).map(|site| (site, 1e6 / (site - 999) as f64));
+    /// let filter = tamis::build(0..1000).workload(popular).bits_per_key(10.0).finish()?;
+    /// assert!((0..1000).all(|key| filter.contains(key) == Ok(true)));
+    /// assert_eq!(filter.contains(1000), Ok(false)); // the most popular of them all
     /// # Ok::<(), tamis::Error>(())
     /// ```
-    pub fn workload<K: Key, Q: IntoIterator<Item = (K, f64)>>(self, queries: Q) -> FilterBuilder<I, N, Q> {
-        let FilterBuilder { keys, negatives, options, .. } = self;
-        FilterBuilder { keys, negatives, expected: queries, options: Options { expecting: true, ..options } }
-    }
-}
-
-impl FilterBuilder<()> {
-    set! {
-        /// [`Collector::exclude`] will be called: keys keep their places in the input, so that a conflict can show them.
-        with_excluded() => options.places = true;
-
-        /// [`Collector::push_query`] or [`Sealed::push_query`] will be called: keys to exclude are kept until all is known.
-        with_workload() => options.expecting = true;
+    pub fn workload<K: Key>(mut self, queries: impl IntoIterator<Item = (K, f64)> + 'a) -> Self {
+        self.options.expecting = true;
+        self.source.workload.push(Box::new(move |sealed| {
+            queries.into_iter().try_for_each(|(key, weight)| sealed.push_query(key, weight))
+        }));
+        self
     }
 
-    /// Opens the door for keys.
-    pub fn start(self) -> Collector {
-        Collector::new(self.options.resolved())
-    }
-
-    /// Opens the door for keys that carry labels, each label with keys to exclude of its own: see [`Partitioned`].
-    pub fn partitioned(self) -> Partitioned {
-        Partitioned::new(self.options.resolved())
-    }
-}
-
-impl<I, N, K, Q> FilterBuilder<I, N, Q>
-where
-    I: IntoIterator<Item: Key>,
-    N: IntoIterator<Item: Key>,
-    K: Key,
-    Q: IntoIterator<Item = (K, f64)>,
-{
     /// Builds the filter in memory.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Build`] if the options contradict each other, the goal cannot be reached, a member is also excluded, or the build is
+    /// cancelled; [`Error::Io`] if temporary files cannot be written.
     pub fn finish(self) -> Result<Filter, Error> {
         self.collect()?.finish()
     }
 
-    /// Builds the filter into a file, without ever holding it in memory; an existing file is replaced when, and only when,
-    /// the new one is complete.
+    /// Builds the filter in memory and reports what was read.
+    ///
+    /// # Errors
+    ///
+    /// As [`finish`](Self::finish).
+    pub fn finish_with_report(self) -> Result<(Filter, Report), Error> {
+        self.collect()?.finish_with_report()
+    }
+
+    /// Builds the filter into a file, without ever holding it in memory. An existing file is replaced when, and only when, the new
+    /// one is complete.
+    ///
+    /// # Errors
+    ///
+    /// As [`finish`](Self::finish), and [`Error::Io`] if the file cannot be written.
     ///
     /// ```
     /// let path = std::env::temp_dir().join("tamis-finish-to.tamis");
-    /// let report = tamis::build(0..5000u64).finish_to(&path)?;
+    /// let report = tamis::build(0..5000).finish_to(&path)?;
     /// assert_eq!(report.stats.keys, 5000);
-    /// assert!(tamis::Filter::read(&path)?.contains(77u64)?);
+    /// assert!(tamis::Filter::read(&path)?.contains(77)?);
     /// # std::fs::remove_file(&path)?;
     /// # Ok::<(), tamis::Error>(())
     /// ```
@@ -444,10 +595,30 @@ where
         self.collect()?.finish_to(path)
     }
 
-    /// All designs side by side, for these keys and this goal, and which of them would be built. Builds nothing.
+    /// Builds the filter and writes it to `out`, front to back. After an error `out` holds a part of it.
+    ///
+    /// # Errors
+    ///
+    /// As [`finish`](Self::finish), and [`Error::Io`] if `out` fails.
     ///
     /// ```
-    /// let plan = tamis::build(0..1000u64).exclude(1000..9000u64).fpr(0.01).plan()?;
+    /// let mut bytes = vec![];
+    /// tamis::build(["ann", "bob"]).finish_into(&mut bytes)?;
+    /// assert!(tamis::Filter::open(bytes)?.contains("ann")?);
+    /// # Ok::<(), tamis::Error>(())
+    /// ```
+    pub fn finish_into(self, out: impl Write) -> Result<Report, Error> {
+        self.collect()?.finish_into(out)
+    }
+
+    /// Returns all designs side by side, for these keys and this goal, and which of them would be built. Builds nothing.
+    ///
+    /// # Errors
+    ///
+    /// As [`finish`](Self::finish), except for goals: a design that cannot reach the goal says so in its row.
+    ///
+    /// ```
+    /// let plan = tamis::build(0..1000).exclude(1000..9000).fpr(0.01).plan()?;
     /// let chosen = plan.chosen().unwrap();
     /// assert!(chosen.forecast.as_ref().unwrap().fpr <= 0.01);
     /// # Ok::<(), tamis::Error>(())
@@ -456,49 +627,31 @@ where
         self.collect()?.plan()
     }
 
-    fn collect(self) -> Result<Sealed, Error> {
-        self.options.check()?;
-        let mut collector =
-            Collector::new(Options { key_type: Some(<I::Item as Key>::KEY_TYPE), ..self.options.resolved() });
-        for key in self.keys {
-            collector.push(key)?;
-        }
-        let mut sealed = collector.seal()?;
-        for key in self.negatives {
-            sealed.exclude(key)?;
-        }
-        for (key, weight) in self.expected {
-            sealed.push_query(key, weight)?;
-        }
-        Ok(sealed)
-    }
-}
-
-impl FilterBuilder<Digests> {
-    /// Digests that must never match, made with the same hasher as the keys: see [`FilterBuilder::exclude`].
-    pub fn exclude_digests(mut self, digests: impl Into<Arc<[Digest]>>) -> Self {
-        self.keys.excluded = Some(digests.into());
-        self
-    }
-
-    /// Builds the filter in memory.
-    pub fn finish(self) -> Result<Filter, Error> {
-        self.sealed()?.finish()
-    }
-
-    /// Builds the filter into a file: see [`FilterBuilder::finish_to`].
-    pub fn finish_to(self, path: impl AsRef<Path>) -> Result<Report, Error> {
-        self.sealed()?.finish_to(path)
-    }
-
-    fn sealed(self) -> Result<Sealed, Error> {
-        let FilterBuilder { keys: Digests { digests, excluded }, options, .. } = self;
+    fn collect(self) -> Result<Sealed<'a>, Error> {
+        let FilterBuilder { source, options } = self;
         options.check()?;
-        Sealed::of_digests(digests, excluded, options.resolved())
+        let options = options.resolved();
+        let excluded_digests = source.excluded_digests;
+        let mut keys = None;
+        let mut sealed = match source.digests {
+            Some(digests) => {
+                // They are needed once more to show conflicts.
+                keys = (!excluded_digests.is_empty()).then(|| digests.clone());
+                Sealed::of_digests(digests, options)?
+            }
+            None => {
+                let mut collector = Collector::new(options);
+                source.keys.map_or(Ok(()), |feed| feed(&mut collector))?;
+                collector.seal()?
+            }
+        };
+        source.excluded.into_iter().try_for_each(|feed| feed(&mut sealed))?;
+        source.workload.into_iter().try_for_each(|feed| feed(&mut sealed))?;
+        sealed.exclude_digests(&excluded_digests, keys.as_ref().map(|keys| &keys[..]))
     }
 }
 
-/// What was built.
+/// What a build read and wrote.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Report {
@@ -506,7 +659,7 @@ pub struct Report {
     pub stats: Stats,
     /// The length of the file.
     pub bytes: u64,
-    /// What was made of the queries to expect, if there are any.
+    /// What became of the workload, if there is one.
     pub workload: Option<Outcome>,
 }
 
@@ -516,7 +669,7 @@ fn write(
     shards: &Shards,
     sieve: &mut Sieve,
     planned: Option<Plan>,
-    options: &Options,
+    options: &Options<'_>,
     out: &mut dyn Output,
 ) -> Result<Report, Error> {
     options.check_excluded(shards.stats.keys, shards.known())?;
@@ -541,7 +694,7 @@ fn write_plan(
     plan: &Plan,
     first: Option<&Filter>,
     negatives: u64,
-    options: &Options,
+    options: &Options<'_>,
     out: &mut dyn Output,
 ) -> Result<u64, Error> {
     if shards.bits > MAX_SHARD_BITS {

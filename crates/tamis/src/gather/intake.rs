@@ -204,17 +204,20 @@ enum Store<R> {
     /// Sorted and distinct.
     Memory(Vec<R>),
     /// The same, and somebody else's too.
-    Shared(Arc<[R]>),
+    Shared(Arc<Vec<R>>),
     /// Runs, each sorted and distinct.
     Disk(Spill),
 }
 
 impl<R: Record> Sorted<R> {
-    /// Records that are in memory already: taken as they are if they ascend, else copied and sorted.
-    pub fn shared(records: Arc<[R]>, workspace: &Arc<Workspace>, stop: Stop<'_>) -> Result<Sorted<R>, BuildError> {
+    /// Records that are in memory already: taken as they are if they ascend, else sorted, where they are if nothing else holds them.
+    pub fn shared(records: Arc<Vec<R>>, workspace: &Arc<Workspace>, stop: Stop<'_>) -> Result<Sorted<R>, BuildError> {
         if !ascend(&records) {
             let mut intake = Intake::new(workspace, workspace.memory);
-            intake.push_slice(&records, stop)?;
+            match Arc::try_unwrap(records) {
+                Ok(records) => (intake.count, intake.buffer) = (records.len() as u64, records),
+                Err(shared) => intake.push_slice(&shared, stop)?,
+            }
             return intake.finish(stop);
         }
         let count = records.len() as u64;

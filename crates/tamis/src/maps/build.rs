@@ -94,7 +94,7 @@ brief_debug!(MapBuilder<I>, it => kind: it.options.kind, options: it.options.com
 #[derive(Clone, Debug)]
 pub(super) struct Settings {
     pub(super) form: Form,
-    pub(super) common: Common,
+    pub(super) common: Common<'static>,
     kind: Kind,
     layout: Layout,
     fingerprint: u32,
@@ -174,6 +174,13 @@ impl<I> MapBuilder<I> {
     }
 
     common!(options.common);
+}
+
+impl crate::Options<'static> {
+    /// Returns a builder of a map of these pairs: see [`map`].
+    pub fn map<I: IntoIterator<Item = (K, V)>, K: Key, V: ToValue>(self, pairs: I) -> MapBuilder<I> {
+        map(pairs).options(self)
+    }
 }
 
 impl MapBuilder<()> {
@@ -267,7 +274,7 @@ impl Collector {
         let value = self.values.number(value)?;
         let (digest, ordinal) = (key.digest(&common.hasher), self.pairs.count());
         self.pairs.push(Paired { digest, value, ordinal, rival: Paired::NONE }, &|| common.stop())?;
-        common.report_progress(self.pairs.count(), Progress::Read { keys: self.pairs.count() })
+        common.report_progress(self.pairs.count(), Progress::Read { keys: self.pairs.count(), total: None })
     }
 
     /// Builds the map in memory.
@@ -289,7 +296,8 @@ impl Collector {
     pub(super) fn write(self, out: &mut dyn Output) -> Result<Report, Error> {
         let Collector { options, key_type, workspace, pairs, values } = self;
         let common = &options.common;
-        common.report(Progress::Read { keys: pairs.count() });
+        common.check()?;
+        common.report(Progress::Read { keys: pairs.count(), total: Some(pairs.count()) });
         let stop = || common.stop();
         let mut pairs = pairs.finish(&stop)?;
         let counted = ValueCounts::new(&pairs, &values, common.threads, &stop)?;

@@ -92,7 +92,7 @@ brief_debug!(SetsBuilder<I>, it => kind: it.options.kind, options: it.options.co
 
 #[derive(Clone, Debug, Default)]
 struct Settings {
-    common: Common,
+    common: Common<'static>,
     kind: Kind,
     false_sets: Option<f64>,
     member_false_sets: Option<f64>,
@@ -104,6 +104,13 @@ struct Settings {
     capacity: u64,
     kmer: u32,
     names: Vec<SetEntry>,
+}
+
+impl crate::Options<'static> {
+    /// Returns a builder of an index of these sets: see [`sets`].
+    pub fn sets<I: IntoIterator<Item = (K, S)>, K: Key, S: AsRef<str>>(self, pairs: I) -> SetsBuilder<I> {
+        sets(pairs).options(self)
+    }
 }
 
 impl<I> SetsBuilder<I> {
@@ -260,7 +267,7 @@ impl Collector {
         let common = &self.options.common;
         let digest = key::pair(key::truncate_digest(key.digest(&common.hasher)), set);
         self.pairs.push(Tagged { digest, weight: times, ordinal: 0 }, &|| common.stop())?;
-        common.report_progress(self.pairs.count(), Progress::Read { keys: self.pairs.count() })
+        common.report_progress(self.pairs.count(), Progress::Read { keys: self.pairs.count(), total: None })
     }
 
     /// Hands every distinct pair to `take`, in the order of the keys; those that it does not take stay. Returns how many pairs repeated another.
@@ -309,7 +316,7 @@ impl Collector {
 
     fn write(self, out: &mut dyn Output) -> Result<Report, Error> {
         let common = self.options.common.clone();
-        common.report(Progress::Read { keys: self.pairs.count() });
+        common.report(Progress::Read { keys: self.pairs.count(), total: None });
         let (index, mut report) = self.into_index()?;
         common.check_cancel()?;
         out.expect(index.approx_bytes());
@@ -321,6 +328,7 @@ impl Collector {
     pub(super) fn into_index(self) -> Result<(Index, Report), Error> {
         let Collector { options, key_type, mut names, pairs, .. } = self;
         let common = &options.common;
+        common.check()?;
         let pairs = pairs.finish(&|| common.stop())?;
         let mut sizes = vec![0; names.len()];
         let set_sizes = count_set_sizes(&pairs, &mut sizes, &|| common.stop())?;

@@ -94,7 +94,7 @@ pub(super) fn build(
     set_sizes: &SetSizes,
     sizes: &[u64],
     rate: f64,
-    common: &Common,
+    common: &Common<'static>,
 ) -> Result<(Segment, u64), Error> {
     let stop = || common.stop();
     let by_size = heaviest_first(&sizes[..set_sizes.sets as usize]);
@@ -113,18 +113,18 @@ pub(super) fn build(
         // Keys are hashed already.
         Common { limits, hasher: Hasher::seeded(0), progress: None, ..common.clone() }
     };
-    let mut filter = (rate < 1.0).then(|| stream().common(share(1)).kind(Kind::Ribbon).fpr(rate).start());
-    let map = maps::stream().common(share(2));
+    let options = |part: u64| stream().with_common(share(part));
+    let mut filter = (rate < 1.0).then(|| options(1).kind(Kind::Ribbon).fpr(rate).start());
     let map = match common.progress.clone() {
-        None => map,
+        None => options(2),
         // The keys of the map were read before, so only its shards are reported.
-        Some(callback) => map.progress(move |progress| {
+        Some(callback) => options(2).progress(move |progress| {
             if matches!(progress, Progress::Built { .. }) {
                 callback(progress);
             }
         }),
     };
-    let mut map = map.start();
+    let mut map = maps::stream().options(map).start();
     each_key(pairs, &stop, &mut |key, sets, _| {
         let colour = numbers[colours.number(sets)? as usize];
         if let Some(filter) = &mut filter {

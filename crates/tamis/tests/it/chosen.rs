@@ -206,7 +206,7 @@ impl Structure {
             Structure::Map(kind) => {
                 let value = |i: usize| mix(i as u64).trailing_zeros() as u64;
                 let pairs = keys.iter().enumerate().map(|(i, key)| (key.clone(), value(i)));
-                let map = tamis::map(pairs).kind(kind).threads(2).finish().unwrap();
+                let map = tamis::map(pairs).kind(kind).options(tamis::Options::default().threads(2)).finish().unwrap();
                 assert!(keys.iter().enumerate().all(|(i, key)| map.get_u64(key) == Ok(Some(value(i)))));
                 Built { bytes: map.as_bytes().len(), passed: 0, most: 0.0 }
             }

@@ -12,13 +12,7 @@ fn popular(n: u64) -> impl Iterator<Item = (u64, f64)> {
 const KEYS: u64 = 20_000;
 const POPULAR: u64 = 60_000;
 
-fn report(
-    build: tamis::FilterBuilder<
-        impl IntoIterator<Item = u64>,
-        std::iter::Empty<u64>,
-        impl IntoIterator<Item = (u64, f64)>,
-    >,
-) -> Result<(Filter, Report), Error> {
+fn report(build: tamis::FilterBuilder<'_>) -> Result<(Filter, Report), Error> {
     let file = tempfile::NamedTempFile::new().unwrap();
     let report = build.finish_to(file.path())?;
     Ok((Filter::read(file.path())?, report))

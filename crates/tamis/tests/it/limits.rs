@@ -160,7 +160,10 @@ fn progress_is_told_and_ends_with_all_shards() {
         let (mut read, mut built) = (vec![], vec![]);
         for progress in told.iter() {
             match *progress {
-                Progress::Read { keys } => read.push(keys),
+                Progress::Read { keys, total } => {
+                    assert!(total.is_none_or(|total| total == n));
+                    read.push(keys);
+                }
                 Progress::Built { shards: done, total } => {
                     assert_eq!(total, shards);
                     built.push(done);
@@ -185,7 +188,8 @@ fn a_raised_flag_stops_the_build() {
         assert_eq!(refused.to_string(), "cancelled");
     }
     for threads in [1, 2] {
-        for after in [Progress::Read { keys: 131_072 }, Progress::Built { shards: 1, total: 2 }] {
+        for after in [Progress::Read { keys: 131_072, total: Some(1_600_000) }, Progress::Built { shards: 1, total: 2 }]
+        {
             let flag = Arc::new(AtomicBool::new(false));
             let raise = flag.clone();
             let build = tamis::build(integers(1_600_000, 1)).kind(Kind::Bloom).threads(threads).cancel(flag);

@@ -43,8 +43,16 @@ const LAWS: [Law; 9] = [
     ("all different", |i| i),
 ];
 
-fn want<I>(build: MapBuilder<I>, (_, kind, effort, layout): Shape) -> MapBuilder<I> {
-    build.kind(kind).effort(effort).layout(layout)
+fn want<I>(build: MapBuilder<I>, shape: Shape) -> MapBuilder<I> {
+    want_with(build, shape, tamis::Options::default())
+}
+
+fn want_with<I>(
+    build: MapBuilder<I>,
+    (_, kind, effort, layout): Shape,
+    options: tamis::Options<'static>,
+) -> MapBuilder<I> {
+    build.kind(kind).options(options.effort(effort)).layout(layout)
 }
 
 fn pairs(n: u64, law: fn(u64) -> u64) -> impl Iterator<Item = (u64, u64)> + Clone {
@@ -73,7 +81,9 @@ fn every_key_has_its_value_for_every_small_n() {
             for n in (0..=20).chain([63, 64, 65, 128, 129, 300]) {
                 let pairs: Vec<(u64, u64)> = pairs(n, value).collect();
                 for bits in [0, 5] {
-                    let map = want(tamis::map(pairs.iter().copied()), shape).fingerprint(bits).threads(1).finish();
+                    let one_thread = tamis::Options::default().threads(1);
+                    let map =
+                        want_with(tamis::map(pairs.iter().copied()), shape, one_thread).fingerprint(bits).finish();
                     holds(&map.unwrap(), &pairs, &format!("{}, {law}, {n} keys, {bits} bits", shape.0));
                 }
             }
@@ -103,7 +113,7 @@ fn functions_of_every_width() {
                 integers(300, 1).zip(integers(300, 2).map(|value| value >> (64 - width))).collect();
             for bits in [0, 1, 32] {
                 let build = tamis::map(pairs.iter().copied()).kind(kind).width(width).fingerprint(bits);
-                let map = build.threads(1).finish().unwrap();
+                let map = build.options(tamis::Options::default().threads(1)).finish().unwrap();
                 holds(&map, &pairs, &format!("{kind:?}, {width} bits and {bits}"));
             }
         }
@@ -145,7 +155,11 @@ fn compressed_maps_are_close_to_the_entropy() {
         ("one value", |_| 3, 0.006, 0.006),
     ] {
         for (effort, most) in [(Effort::Balanced, over), (Effort::Smallest, smallest)] {
-            let map = tamis::map(pairs(n, value)).kind(Kind::Compressed).effort(effort).finish().unwrap();
+            let map = tamis::map(pairs(n, value))
+                .kind(Kind::Compressed)
+                .options(tamis::Options::default().effort(effort))
+                .finish()
+                .unwrap();
             let mut counts: HashMap<u64, u64> = HashMap::new();
             (0..n).for_each(|i| *counts.entry(value(i)).or_default() += 1);
             let entropy: f64 = counts.values().map(|&count| count as f64 * (n as f64 / count as f64).log2()).sum();
@@ -260,8 +274,8 @@ fn two_values_for_a_key_are_an_error() {
         let many = || integers(300_000, 1).chain(integers(300_000, 1).step_by(1000)).map(|key| (key, key % 7));
         let torn = many().chain([(integers(1, 1).next().unwrap(), 9)]);
         let limits = Limits { memory, ..Limits::default() };
-        assert!(tamis::map(many()).limits(limits.clone()).finish().is_ok());
-        let error = tamis::map(torn).limits(limits).finish().unwrap_err();
+        assert!(tamis::map(many()).options(tamis::Options::default().limits(limits.clone())).finish().is_ok());
+        let error = tamis::map(torn).options(tamis::Options::default().limits(limits)).finish().unwrap_err();
         assert_eq!(error.to_string(), "1 key has two values: pairs 0 and 300300");
     }
 }
@@ -325,14 +339,15 @@ fn the_pairs_alone_decide_the_bytes() {
     for shape in SHAPES {
         for (law, value) in [LAWS[3], LAWS[6], LAWS[8]] {
             let pairs: Vec<(u64, u64)> = pairs(150_000, value).collect();
-            let build = |pairs: Vec<(u64, u64)>| want(tamis::map(pairs), shape).seed(3).fingerprint(3);
-            let map = build(pairs.clone()).threads(1).finish().unwrap();
+            let seeded = || tamis::Options::default().seed(3);
+            let build = |pairs: Vec<(u64, u64)>, options| want_with(tamis::map(pairs), shape, options).fingerprint(3);
+            let map = build(pairs.clone(), seeded().threads(1)).finish().unwrap();
             let mut other: Vec<(u64, u64)> = pairs.iter().rev().copied().collect();
             other.extend_from_slice(&pairs[..5000]);
-            let other = build(other).threads(3).limits(limits.clone()).finish().unwrap();
+            let other = build(other, seeded().threads(3).limits(limits.clone())).finish().unwrap();
             assert!(map.as_bytes() == other.as_bytes(), "{}, {law}", shape.0);
             let path = dir.path().join("map.tamis");
-            let report = build(pairs.clone()).finish_to(&path).unwrap();
+            let report = build(pairs.clone(), seeded()).finish_to(&path).unwrap();
             assert_eq!((report.keys, report.duplicates, report.bytes), (150_000, 0, map.as_bytes().len() as u64));
             for opened in [
                 crate::mapped::map(&path).unwrap(),
@@ -379,19 +394,22 @@ fn several_shards() {
 #[test]
 fn a_secret_key_is_kept() {
     let build = || tamis::map((0..3000u64).map(|key| (key, key % 5)));
-    let map = build().secret([1, 2]).finish().unwrap();
+    let map = build().options(tamis::Options::default().secret([1, 2])).finish().unwrap();
     assert!(map.hasher().is_secret() && (0..3000).all(|key| map.get_u64(key) == Ok(Some(key % 5))));
     let mut found = vec![None; 3000];
     map.get_many_u64(&(0..3000).collect::<Vec<u64>>(), &mut found).unwrap();
     assert!((0..3000).zip(found).all(|(key, found)| found == Some(key % 5)));
-    assert!(map.as_bytes() != build().secret([1, 3]).finish().unwrap().as_bytes());
+    assert!(map.as_bytes() != build().options(tamis::Options::default().secret([1, 3])).finish().unwrap().as_bytes());
 }
 
 #[test]
 fn a_cancelled_build_leaves_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let (path, flag) = (dir.path().join("map.tamis"), Arc::new(AtomicBool::new(true)));
-    let error = tamis::map(pairs(100_000, LAWS[3].1)).cancel(flag).finish_to(&path).unwrap_err();
+    let error = tamis::map(pairs(100_000, LAWS[3].1))
+        .options(tamis::Options::default().cancel(flag))
+        .finish_to(&path)
+        .unwrap_err();
     assert_eq!(error.to_string(), "cancelled");
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
 }
@@ -409,7 +427,10 @@ fn very_many_values_are_a_function() {
 
 fn sequences<T: ToValue + Clone>(symbols: &[T], what: &str) {
     for (name, kind, effort, layout) in SHAPES {
-        let build = tamis::sequence(symbols.iter().cloned()).kind(kind).effort(effort).layout(layout);
+        let build = tamis::sequence(symbols.iter().cloned())
+            .kind(kind)
+            .options(tamis::Options::default().effort(effort))
+            .layout(layout);
         let sequence = build.finish().unwrap();
         assert_eq!(sequence.len(), symbols.len() as u64);
         for (i, symbol) in symbols.iter().enumerate() {
@@ -474,11 +495,15 @@ const GOLDEN: [Golden; 13] = {
         golden("compressed", 12_000, LAWS[3].1, |build| build.kind(Kind::Compressed)),
         golden("compressed-fingerprint", 12_000, LAWS[3].1, |build| build.kind(Kind::Compressed).fingerprint(8)),
         golden("compressed-zipf", 12_000, LAWS[6].1, |build| build.kind(Kind::Compressed)),
-        golden("compressed-smallest", 12_000, LAWS[6].1, |build| build.kind(Kind::Compressed).effort(Effort::Smallest)),
+        golden("compressed-smallest", 12_000, LAWS[6].1, |build| {
+            build.kind(Kind::Compressed).options(tamis::Options::default().effort(Effort::Smallest))
+        }),
         golden("compressed-local", 12_000, LAWS[3].1, |build| build.kind(Kind::Compressed).layout(Layout::Local)),
         // Nodes of steered columns and a bit, more than one level deep.
         golden("compressed-steered", 60_000, |i| omega(i, 3), |build| build.kind(Kind::Compressed)),
-        golden("keyed", 1000, LAWS[3].1, |build| build.secret([0x0123_4567_89ab_cdef, 42])),
+        golden("keyed", 1000, LAWS[3].1, |build| {
+            build.options(tamis::Options::default().secret([0x0123_4567_89ab_cdef, 42]))
+        }),
     ]
 };
 

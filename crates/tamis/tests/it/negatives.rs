@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use tamis::{
-    Base, BuildError, Effort, Error, Filter, FilterBuilder, IntegratedVariant, Kind, Layout, Limits, OnConflict,
+    Base, BuildError, Effort, Error, Filter, FilterBuilder, IntegratedVariant, Kind, Layout, Limits, OnConflict, Papers,
 };
 
 use super::{ask_many, integers};
@@ -18,7 +18,7 @@ macro_rules! laws {
         $(mod $name {
             use super::*;
 
-            fn want<I, N>(build: FilterBuilder<I, N>) -> FilterBuilder<I, N> {
+            fn want(build: FilterBuilder<'_>) -> FilterBuilder<'_> {
                 build.kind($kind).effort($effort)$(.layout($layout))?
             }
 
@@ -90,7 +90,7 @@ macro_rules! laws {
                 for (n, t) in [(0, 100), (1, 30_000), (300, 50), (300, 40_000), (5000, 90_000)] {
                     let (keys, negatives): (Vec<u64>, Vec<u64>) = (integers(n, 1).collect(), integers(t, 2).collect());
                     for exact in [false, true] {
-                        let want = |build: FilterBuilder<Vec<u64>, Vec<u64>>| if exact { want(build).exact() } else { want(build) };
+                        let want = |build: FilterBuilder<'static>| if exact { want(build).exact() } else { want(build) };
                         let first = want(tamis::build(keys.clone()).exclude(negatives.clone())).threads(1).finish().unwrap();
                         let mut others = vec![];
                         let tiny = Limits { memory: 1, ..Limits::default() };
@@ -100,7 +100,8 @@ macro_rules! laws {
                         others.push(want(tamis::build(keys.clone()).exclude(twice)).threads(2).finish().unwrap());
                         // The negatives first: nothing can be let go.
                         let stream = if exact { tamis::stream().exact() } else { tamis::stream() };
-                        let mut collector = self::want(stream.with_excluded()).start();
+                        let stream = stream.with_excluded().kind($kind).effort($effort)$(.layout($layout))?;
+                        let mut collector = stream.start();
                         negatives.iter().for_each(|key| collector.exclude(key).unwrap());
                         keys.iter().for_each(|key| collector.push(key).unwrap());
                         others.push(collector.finish().unwrap());
@@ -386,7 +387,7 @@ fn the_first_stage_can_be_chosen() {
     {
         for bits in [0.0, 1.0, 2.5, 9.0] {
             let build = tamis::build(integers(3000, 1)).exclude(integers(10_000, 2)).kind(kind);
-            let filter = build.first_bits(bits).finish().unwrap();
+            let filter = build.papers(Papers::default().first_bits(bits)).finish().unwrap();
             right(&filter, 3000, 10_000, &format!("{kind:?}, {bits}"));
             let layers = if bits == 0.0 || matches!(kind, Kind::Integrated(..)) { 1 } else { 2 };
             assert_eq!(filter.layers().count(), layers);
@@ -400,7 +401,7 @@ fn delta_changes_the_size_and_nothing_else() {
     for delta in [1e-300, 1e-5, 0.05, 0.3, 0.5, 0.9, 1.0 - 1e-9] {
         for base in [Base::Ribbon, Base::Fuse, Base::Bloom] {
             let build = tamis::build(integers(4000, 1)).exclude(integers(30_000, 2)).exact();
-            let filter = build.kind(Kind::Cascade(base)).delta(delta).finish().unwrap();
+            let filter = build.kind(Kind::Cascade(base)).papers(Papers::default().delta(delta)).finish().unwrap();
             right(&filter, 4000, 30_000, &format!("{base:?}, delta {delta}"));
             assert_eq!(filter.layers().count(), 5);
         }

@@ -116,7 +116,7 @@ fn a_collector_builds_what_build_builds() {
 
 #[test]
 fn the_hash_is_in_the_file() {
-    let bytes = |build: tamis::FilterBuilder<std::ops::Range<u64>>| build.finish().unwrap().as_bytes().to_vec();
+    let bytes = |build: tamis::FilterBuilder<'_>| build.finish().unwrap().as_bytes().to_vec();
     let build = || tamis::build(0..500u64);
     let all = [bytes(build()), bytes(build().seed(1)), bytes(build().secret([0, 0])), bytes(build().secret([0, 1]))];
     for (i, one) in all.iter().enumerate() {

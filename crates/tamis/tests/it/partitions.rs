@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use tamis::{
-    Base, BuildError, Effort, Error, Filter, FilterBuilder, KeyType, Kind, Limits, Mismatch, OnConflict, Progress,
+    Base, BuildError, Effort, Error, Filter, KeyType, Kind, Limits, Mismatch, OnConflict, Options, Progress,
     QueryError, Role,
 };
 
@@ -28,7 +28,7 @@ fn rows() -> Vec<Row> {
     rows
 }
 
-fn build(start: FilterBuilder<()>, rows: &[Row]) -> Result<Filter, Error> {
+fn build(start: Options<'_>, rows: &[Row]) -> Result<Filter, Error> {
     let mut all = start.partitioned();
     for (label, key, wanted) in rows {
         match wanted {
@@ -347,8 +347,14 @@ fn limits_progress_and_cancelling() {
     let filter = build(start, &many()).unwrap();
     let told = told.lock().unwrap();
     let last = |wanted: fn(&Progress) -> bool| told.iter().rev().find(|progress| wanted(progress)).copied();
-    assert_eq!(last(|p| matches!(p, Progress::Read { .. })), Some(Progress::Read { keys: 100_000 }));
-    assert_eq!(last(|p| matches!(p, Progress::Excluded { .. })), Some(Progress::Excluded { keys: 200_000 }));
+    assert_eq!(
+        last(|p| matches!(p, Progress::Read { .. })),
+        Some(Progress::Read { keys: 100_000, total: Some(100_000) })
+    );
+    assert_eq!(
+        last(|p| matches!(p, Progress::Excluded { .. })),
+        Some(Progress::Excluded { keys: 200_000, total: Some(200_000) })
+    );
     let shards = filter.shards();
     assert_eq!(told.last(), Some(&Progress::Built { shards, total: shards }));
 

@@ -116,7 +116,7 @@ fn budgets(name: &str, kind: Kind, effort: Effort) {
     }
 }
 
-fn refused(build: tamis::FilterBuilder<impl IntoIterator<Item = u64>>) -> String {
+fn refused(build: tamis::FilterBuilder<'_>) -> String {
     match build.finish() {
         Err(Error::Build(error)) => error.to_string(),
         other => panic!("{other:?}"),

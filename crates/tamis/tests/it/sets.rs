@@ -101,7 +101,9 @@ fn no_set_is_missed_for_every_small_n() {
             for n in [0, 1, 2, 3, 10, 64, 65, 257] {
                 let what = format!("{way}, {}, {n} keys", law.0);
                 let lists = lists(n, law);
-                let index = build(want(tamis::sets::stream()).threads(1), law.1, &lists).unwrap();
+                let index =
+                    build(want(tamis::sets::stream()).options(tamis::Options::default().threads(1)), law.1, &lists)
+                        .unwrap();
                 let extra = holds(&index, &lists, &what);
                 if way == "auto" || way.starts_with("frozen") {
                     let missing = lists.iter().filter(|list| list.1.is_empty()).count();
@@ -221,10 +223,16 @@ fn the_bytes_depend_on_the_pairs_alone() {
     let law = LAWS[5];
     let mut lists = lists(4000, law);
     for (way, want) in WAYS {
-        let whole = build(want(tamis::sets::stream()).threads(1), law.1, &lists).unwrap();
+        let whole =
+            build(want(tamis::sets::stream()).options(tamis::Options::default().threads(1)), law.1, &lists).unwrap();
         lists.reverse();
         let limits = Limits { memory: 1 << 20, ..Limits::default() };
-        let turned = build(want(tamis::sets::stream()).threads(3).limits(limits), law.1, &lists).unwrap();
+        let turned = build(
+            want(tamis::sets::stream()).options(tamis::Options::default().threads(3).limits(limits)),
+            law.1,
+            &lists,
+        )
+        .unwrap();
         assert!(whole.as_bytes() == turned.as_bytes(), "{way}");
     }
 }
@@ -375,8 +383,11 @@ fn what_cannot_be_merged_says_why() {
     for (other, expected) in [
         (one().kmer(21).finish().unwrap(), "their keys are 31-mers and 21-mers"),
         (one().finish().unwrap(), "their keys are 31-mers and no k-mers"),
-        (one().kmer(31).seed(9).finish().unwrap(), "their seeds are 0 and 9"),
-        (one().kmer(31).secret([1, 2]).finish().unwrap(), "one is hashed with a secret key and the other is not"),
+        (one().kmer(31).options(tamis::Options::default().seed(9)).finish().unwrap(), "their seeds are 0 and 9"),
+        (
+            one().kmer(31).options(tamis::Options::default().secret([1, 2])).finish().unwrap(),
+            "one is hashed with a secret key and the other is not",
+        ),
         (tamis::sets([("x", "a")]).kmer(31).finish().unwrap(), "their keys are u64 and bytes"),
     ] {
         let error = Editor::new(&base).unwrap().merge(&other).unwrap_err().to_string();
@@ -411,7 +422,8 @@ fn bad_input_is_refused() {
     assert!(!editor.remove(2u64, 0).unwrap());
     assert!(Filter::open(index.as_bytes().to_vec()).is_err() && Map::open(index.as_bytes().to_vec()).is_err());
     let stop = Arc::new(AtomicBool::new(true));
-    let cancelled = tamis::sets((0..100_000u64).map(|key| (key, "a"))).cancel(stop).finish();
+    let cancelled =
+        tamis::sets((0..100_000u64).map(|key| (key, "a"))).options(tamis::Options::default().cancel(stop)).finish();
     assert!(matches!(cancelled, Err(Error::Build(BuildError::Cancelled))));
 }
 
@@ -505,7 +517,12 @@ fn many_sets_in_few_bytes() {
 fn an_index_freezes() {
     let law = LAWS[3];
     let lists = lists(2000, law);
-    let sketch = build(tamis::sets::stream().kind(Kind::Bloom).kmer(31).seed(5), law.1, &lists).unwrap();
+    let sketch = build(
+        tamis::sets::stream().kind(Kind::Bloom).kmer(31).options(tamis::Options::default().seed(5)),
+        law.1,
+        &lists,
+    )
+    .unwrap();
     let keys: Vec<u64> = lists.iter().map(|list| list.0).collect();
     let frozen = sketch.freeze(keys.iter().copied()).unwrap();
     assert_eq!((frozen.kmer(), frozen.sets(), frozen.hasher()), (Some(31), 100, sketch.hasher()));

@@ -1,6 +1,6 @@
 //! steered columns by hand and by plan -> shares that pass, weights, sizes.
 
-use tamis::{BuildError, Effort, Error, FilterBuilder, Kind, Lack, Limits};
+use tamis::{BuildError, Effort, Error, FilterBuilder, Kind, Lack, Limits, Papers};
 
 use super::{ask_many, integers};
 
@@ -10,7 +10,7 @@ fn passing(filter: &tamis::Filter, t: u64) -> f64 {
     ask_many(filter, &asked).iter().filter(|yes| **yes).count() as f64 / t as f64
 }
 
-fn listed(n: u64, t: u64) -> FilterBuilder<impl Iterator<Item = u64>, impl Iterator<Item = u64>> {
+fn listed(n: u64, t: u64) -> FilterBuilder<'static> {
     tamis::build(integers(n, 1)).exclude(integers(t, 2))
 }
 
@@ -77,7 +77,10 @@ fn columns_by_hand() {
     let (n, t) = (3000, 20_000);
     for slacks in [&[][..], &[0.1], &[0.1, 0.25], &[0.04, 4.0], &[0.06; 8]] {
         for first in [0.0, 1.0, 2.5] {
-            let build = listed(n, t).kind(Kind::Steered).steered_columns(slacks).first_bits(first).exact();
+            let build = listed(n, t)
+                .kind(Kind::Steered)
+                .papers(Papers::default().steered_columns(slacks).first_bits(first))
+                .exact();
             let filter = build.finish().unwrap();
             let steps = slacks.len() + 1 + (first > 0.0) as usize;
             assert_eq!(filter.layers().count(), steps);
@@ -94,16 +97,25 @@ fn columns_that_cannot_be() {
     let says = |result: Result<tamis::Filter, Error>| result.unwrap_err().to_string();
     for slack in [0.0, 9.0, f64::NAN] {
         let expected = format!("steered_columns {slack}: out of range; expected 0.03125 to 4");
-        assert_eq!(says(steered().steered_columns(&[0.1, slack]).finish()), expected);
+        assert_eq!(says(steered().papers(Papers::default().steered_columns(&[0.1, slack])).finish()), expected);
     }
-    assert_eq!(says(steered().steered_columns(&[0.06; 9]).finish()), "more than 8 steered columns");
+    assert_eq!(
+        says(steered().papers(Papers::default().steered_columns(&[0.06; 9])).finish()),
+        "more than 8 steered columns"
+    );
     for bits in [0.5, 33.0, -1.0, f64::NAN] {
         let expected = format!("first_bits {bits}: out of range; expected 1 to 32");
-        assert_eq!(says(steered().first_bits(bits).finish()), expected);
+        assert_eq!(says(steered().papers(Papers::default().first_bits(bits)).finish()), expected);
     }
     let chained = || listed(10, 10).kind(Kind::Chained(tamis::Base::Ribbon));
-    assert_eq!(says(chained().steered_columns(&[0.1]).finish()), "steered_columns: no effect; expected Kind::Steered");
-    assert_eq!(says(chained().delta(0.5).finish()), "delta: no effect; expected Kind::Cascade");
+    assert_eq!(
+        says(chained().papers(Papers::default().steered_columns(&[0.1])).finish()),
+        "steered_columns: no effect; expected Kind::Steered"
+    );
+    assert_eq!(
+        says(chained().papers(Papers::default().delta(0.5)).finish()),
+        "delta: no effect; expected Kind::Cascade"
+    );
     assert_eq!(says(chained().exact().fpr(0.1).finish()), "exact, fpr: two goals; expected one");
     let cuckoo = tamis::build(0..10u64).kind(Kind::Cuckoo).capacity(20).extra_capacity(0.5);
     assert_eq!(says(cuckoo.finish()), "capacity, extra_capacity: two goals; expected one");

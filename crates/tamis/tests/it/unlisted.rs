@@ -101,7 +101,9 @@ impl Configuration {
             Goal::Exact => build.exact(),
             Goal::Allow(share) => build.excluded_fpr(*share),
             Goal::BitsPerKey(bits) => build.bits_per_key(*bits),
-            Goal::Columns(slacks, first) => build.exact().steered_columns(slacks).first_bits(*first),
+            Goal::Columns(slacks, first) => {
+                build.exact().papers(tamis::Papers::default().steered_columns(slacks).first_bits(*first))
+            }
         };
         build.finish()
     }

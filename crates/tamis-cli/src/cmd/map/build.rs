@@ -133,7 +133,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
 }
 
 fn options(args: &Args, interrupt: &Interrupt) -> Result<maps::MapBuilder<()>> {
-    let build = maps::stream().common(args.shared.common(interrupt)?).effort(args.effort);
+    let build = maps::stream().options(args.shared.common(interrupt)?.effort(args.effort));
     let build = build.kind(args.kind).fingerprint(args.fingerprint).layout(args.layout);
     Ok(args.width.into_iter().fold(build, |build, bits| build.width(bits)))
 }

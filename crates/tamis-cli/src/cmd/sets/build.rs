@@ -102,7 +102,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
 }
 
 fn options(args: &Args, interrupt: &Interrupt) -> Result<sets::SetsBuilder<()>> {
-    let build = sets::stream().common(args.shared.common(interrupt)?).kind(args.kind).capacity(args.capacity);
+    let build = sets::stream().options(args.shared.common(interrupt)?).kind(args.kind).capacity(args.capacity);
     let build = build.false_sets(args.false_sets).member_false_sets(args.member_false_sets).counts(args.counts);
     let build = args.bits_per_pair.into_iter().fold(build, |build, bits| build.bits_per_pair(bits));
     let build = args.kmer.into_iter().fold(build, |build, k| build.kmer(k));

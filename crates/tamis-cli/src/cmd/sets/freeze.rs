@@ -59,7 +59,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     args.limits.check()?;
     let output = Output::new(&args.output, sources.iter(), "index")?;
     let interrupt = Interrupt::install()?;
-    let build = sets::stream().common(args.limits.common(&interrupt));
+    let build = sets::stream().options(args.limits.common(&interrupt));
     let build = build.like(&index).kind(Kind::Frozen).false_sets(args.false_sets);
     let mut freezer = Freezer { path: &args.index, index: &index, pairs: build.start(), keys: 0, lost: 0 };
     let bar = Bar::bytes("reading", total_bytes(&sources));

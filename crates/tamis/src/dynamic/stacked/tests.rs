@@ -16,7 +16,7 @@ fn stack(base: Base, spare: f64) -> Stacked {
     Stacked::restore(filter.as_bytes().to_vec()).unwrap()
 }
 
-fn tamis_build(base: Base) -> crate::FilterBuilder<std::ops::Range<u64>> {
+fn tamis_build(base: Base) -> crate::FilterBuilder<'static> {
     crate::build(0..5000u64).kind(Kind::Stacked(base))
 }
 

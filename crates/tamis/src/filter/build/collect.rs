@@ -9,12 +9,13 @@
 //! ```
 
 use std::fmt;
+use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
 use super::expect::{Workload, WorkloadPlan, goal_with_max_fpr};
 use super::sieve::Sieve;
-use super::{Options, Progress, Report, to_file, to_memory, write};
+use super::{Options, Progress, Report, to_file, to_memory, to_writer, write};
 use crate::arch::arena::Output;
 use crate::error::{BuildError, Error};
 use crate::filter::options::PROGRESS_INTERVAL;
@@ -26,8 +27,10 @@ use crate::hash::{Digest, Key, KeyType};
 use crate::plan::{Comparison, Plan, compare};
 
 /// Takes keys in; sorts and spills them on the way.
-pub struct Collector {
-    options: Options,
+pub struct Collector<'a> {
+    options: Options<'a>,
+    /// How many keys will come, if that is known.
+    pub(super) total: Option<u64>,
     workspace: Arc<Workspace>,
     keys: KeyIntake,
     negatives: Option<Negatives>,
@@ -53,7 +56,7 @@ impl Negatives {
     }
 
     /// How many distinct ones there are, about.
-    fn distinct(&mut self, shards: &Shards, options: &Options) -> Result<u64, BuildError> {
+    fn distinct(&mut self, shards: &Shards, options: &Options<'_>) -> Result<u64, BuildError> {
         match self.counted {
             Some(counted) => Ok(counted),
             // Whoever knows all keys can still forge the estimate, but not beyond what came.
@@ -65,7 +68,7 @@ impl Negatives {
     }
 
     /// Counts those that came before the keys were complete.
-    fn recount(&mut self, shards: &Shards, options: &Options) -> Result<(), BuildError> {
+    fn recount(&mut self, shards: &Shards, options: &Options<'_>) -> Result<(), BuildError> {
         let Negatives { intake, sketch, .. } = self;
         let stop = || options.common.stop();
         intake.scan(&stop, |records| {
@@ -74,18 +77,18 @@ impl Negatives {
         })
     }
 
-    fn push(&mut self, digest: Digest, options: &Options) -> Result<(), BuildError> {
+    fn push(&mut self, digest: Digest, options: &Options<'_>) -> Result<(), BuildError> {
         self.keep(digest, self.count, options)?;
         self.count += 1;
         Ok(())
     }
 
-    fn keep(&mut self, digest: Digest, ordinal: u64, options: &Options) -> Result<(), BuildError> {
+    fn keep(&mut self, digest: Digest, ordinal: u64, options: &Options<'_>) -> Result<(), BuildError> {
         self.intake.push(Tagged { digest, weight: 1, ordinal }, &|| options.common.stop())
     }
 }
 
-impl fmt::Debug for Collector {
+impl fmt::Debug for Collector<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Collector of {} keys: {:?}", self.count, self.options)
     }
@@ -96,13 +99,13 @@ pub(crate) fn same_key_type<K: Key>(key_type: &mut Option<KeyType>) -> Result<()
     Ok(key_type.get_or_insert(K::KEY_TYPE).check(K::KEY_TYPE)?)
 }
 
-impl Collector {
-    pub(super) fn new(options: Options) -> Collector {
+impl<'a> Collector<'a> {
+    pub(super) fn new(options: Options<'a>) -> Self {
         let workspace = options.common.workspace();
         let memory = if options.places { workspace.memory / 2 } else { workspace.memory };
         let keys = KeyIntake::new(&workspace, memory, options.places);
         let negatives = options.places.then(|| Negatives::new(&workspace, memory));
-        Collector { options, workspace, keys, negatives, expected: None, count: 0 }
+        Collector { options, total: None, workspace, keys, negatives, expected: None, count: 0 }
     }
 
     /// Adds a key. Equal keys count once.
@@ -112,7 +115,27 @@ impl Collector {
         let digest = key.digest(&options.common.hasher);
         self.keys.push(Tagged { digest, weight: 1, ordinal: self.count }, &|| options.common.stop())?;
         self.count += 1;
-        options.common.report_progress(self.count, Progress::Read { keys: self.count })
+        options.common.report_progress(self.count, Progress::Read { keys: self.count, total: self.total })
+    }
+
+    /// Adds all keys of an iterator that may fail, and stops at its first error.
+    ///
+    /// # Errors
+    ///
+    /// The first error of the iterator, or that of [`push`](Self::push).
+    ///
+    /// ```
+    /// use std::io::BufRead;
+    /// let mut keys = tamis::stream().start();
+    /// keys.try_extend(std::io::Cursor::new("ann\nbob\n").lines())?;
+    /// assert!(keys.finish()?.contains("bob")?);
+    /// # Ok::<(), tamis::Error>(())
+    /// ```
+    pub fn try_extend<K: Key, E: From<BuildError>>(
+        &mut self,
+        keys: impl IntoIterator<Item = Result<K, E>>,
+    ) -> Result<(), E> {
+        keys.into_iter().try_for_each(|key| Ok(self.push(key?)?))
     }
 
     /// Adds a key that must never match. It is kept until all keys are known; where they come first, [`Collector::seal`] saves
@@ -139,7 +162,7 @@ impl Collector {
             }
         };
         negatives.push(key.digest(&options.common.hasher), options)?;
-        options.common.report_progress(negatives.count, Progress::Excluded { keys: negatives.count })
+        options.common.report_progress(negatives.count, Progress::Excluded { keys: negatives.count, total: None })
     }
 
     /// Adds a query to expect, with how often it is asked: see [`FilterBuilder::workload`](super::FilterBuilder::workload).
@@ -174,11 +197,11 @@ impl Collector {
     /// assert!(filter.contains(7u64)? && !filter.contains(77_777u64)?);
     /// # Ok::<(), tamis::Error>(())
     /// ```
-    pub fn seal(self) -> Result<Sealed, Error> {
-        let Collector { mut options, workspace, keys, mut negatives, expected, count } = self;
+    pub fn seal(self) -> Result<Sealed<'a>, Error> {
+        let Collector { mut options, workspace, keys, mut negatives, expected, count, .. } = self;
         options.expecting |= expected.is_some();
         options.check()?;
-        options.common.report(Progress::Read { keys: count });
+        options.common.report(Progress::Read { keys: count, total: Some(count) });
         let before = options.common.clone();
         let stop = || before.stop();
         let shards = spread(Shards::new(keys.finish(&stop)?, None, OnConflict::Error, &stop)?, &mut options)?;
@@ -197,15 +220,37 @@ impl Collector {
         self.seal()?.finish()
     }
 
+    /// Builds the filter in memory and reports what was read.
+    ///
+    /// # Errors
+    ///
+    /// As [`FilterBuilder::finish`](super::FilterBuilder::finish).
+    pub fn finish_with_report(self) -> Result<(Filter, Report), Error> {
+        self.seal()?.finish_with_report()
+    }
+
     /// Builds the filter into a file: see [`FilterBuilder::finish_to`](super::FilterBuilder::finish_to).
+    ///
+    /// # Errors
+    ///
+    /// As [`FilterBuilder::finish_to`](super::FilterBuilder::finish_to).
     pub fn finish_to(self, path: impl AsRef<Path>) -> Result<Report, Error> {
         self.seal()?.finish_to(path)
+    }
+
+    /// Builds the filter and writes it to `out`: see [`FilterBuilder::finish_into`](super::FilterBuilder::finish_into).
+    ///
+    /// # Errors
+    ///
+    /// As [`FilterBuilder::finish_into`](super::FilterBuilder::finish_into).
+    pub fn finish_into(self, out: impl Write) -> Result<Report, Error> {
+        self.seal()?.finish_into(out)
     }
 }
 
 /// Keys that crowd in one shard get digests that are mixed: by a number that follows from all of them, so that nobody can have
 /// chosen them for it.
-fn spread(shards: Shards, options: &mut Options) -> Result<Shards, BuildError> {
+fn spread(shards: Shards, options: &mut Options<'_>) -> Result<Shards, BuildError> {
     if options.common.hasher.is_secret() || !shards.is_crowded(&|| options.common.stop())? {
         return Ok(shards);
     }
@@ -216,8 +261,10 @@ fn spread(shards: Shards, options: &mut Options) -> Result<Shards, BuildError> {
 }
 
 /// All keys of a filter to be; takes keys to exclude.
-pub struct Sealed {
-    options: Options,
+pub struct Sealed<'a> {
+    options: Options<'a>,
+    /// How many excluded keys will come, if that is known.
+    pub(super) total: Option<u64>,
     workspace: Arc<Workspace>,
     /// The keys alone.
     shards: Shards,
@@ -228,39 +275,39 @@ pub struct Sealed {
     batch: Vec<Digest>,
 }
 
-impl fmt::Debug for Sealed {
+impl fmt::Debug for Sealed<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Sealed with {} keys: {:?}", self.shards.stats.keys, self.options)
     }
 }
 
-impl Sealed {
-    fn new(shards: Shards, negatives: Option<Negatives>, workspace: Arc<Workspace>, options: Options) -> Sealed {
+impl<'a> Sealed<'a> {
+    fn new(shards: Shards, negatives: Option<Negatives>, workspace: Arc<Workspace>, options: Options<'a>) -> Self {
         let (sieve, batch) = (Sieve::new(), Vec::with_capacity(ROUND));
-        Sealed { options, workspace, shards, negatives, expected: None, sieve, batch }
+        Sealed { options, total: None, workspace, shards, negatives, expected: None, sieve, batch }
     }
 
-    /// Both sides hashed already.
-    pub(super) fn of_digests(
-        keys: Arc<[Digest]>,
-        excluded: Option<Arc<[Digest]>>,
-        mut options: Options,
-    ) -> Result<Sealed, Error> {
+    /// Keys that are hashed already.
+    pub(super) fn of_digests(keys: Arc<Vec<Digest>>, mut options: Options<'a>) -> Result<Self, Error> {
         let (workspace, before) = (options.common.workspace(), options.common.clone());
         let stop = || before.stop();
-        let sorted = Sorted::shared(keys.clone(), &workspace, &stop)?;
+        let sorted = Sorted::shared(keys, &workspace, &stop)?;
         let shards = spread(Shards::new(Keys::Plain(sorted), None, OnConflict::Error, &stop)?, &mut options)?;
-        let hasher = options.common.hasher;
-        let mut sealed = Sealed::new(shards, None, workspace, options);
-        let Some(excluded) = excluded else { return Ok(sealed) };
+        Ok(Sealed::new(shards, None, workspace, options))
+    }
+
+    /// Excluded keys that are hashed already. `keys` shows where conflicts are, if the keys were hashed too.
+    pub(super) fn exclude_digests(mut self, excluded: &[Digest], keys: Option<&[Digest]>) -> Result<Self, Error> {
+        let hasher = self.options.common.hasher;
         for digests in excluded.chunks(ROUND) {
-            sealed.batch.extend(digests.iter().map(|&digest| hasher.mix(digest)));
-            sealed.sieve_batch()?;
+            self.batch.extend(digests.iter().map(|&digest| hasher.mix(digest)));
+            self.sieve_batch()?;
         }
-        match sealed.finish_excluded() {
+        let Some(keys) = keys.filter(|_| self.expected.is_none()) else { return Ok(self) };
+        match self.finish_excluded() {
             // The digests are at hand: where they stand is easily found.
             Err(Error::Build(BuildError::Conflict { count, .. })) => {
-                Err(BuildError::Conflict { count, first: conflicts(&keys, &excluded) }.into())
+                Err(BuildError::Conflict { count, first: conflicts(keys, excluded) }.into())
             }
             other => other,
         }
@@ -272,8 +319,8 @@ impl Sealed {
         negatives: u64,
         memory: u64,
         workspace: &Arc<Workspace>,
-        options: Options,
-    ) -> Result<Sealed, Error> {
+        options: Options<'a>,
+    ) -> Result<Self, Error> {
         let shards = Shards::new(Keys::Plain(keys), None, OnConflict::Error, &|| options.common.stop())?;
         let listed = Negatives { counted: Some(negatives), ..Negatives::new(workspace, memory) };
         Ok(Sealed::new(shards, Some(listed), workspace.clone(), options))
@@ -316,7 +363,7 @@ impl Sealed {
 
     /// Lets go what the sieve refuses and keeps the rest.
     fn sieve_batch(&mut self) -> Result<(), Error> {
-        let Sealed { options, workspace, shards, negatives, sieve, batch, .. } = self;
+        let Sealed { options, total, workspace, shards, negatives, sieve, batch, .. } = self;
         if batch.is_empty() {
             return Ok(());
         }
@@ -348,17 +395,17 @@ impl Sealed {
         // One call for every so many, however they fall into batches.
         if negatives.count % PROGRESS_INTERVAL < ROUND as u64 {
             options.common.check_cancel()?;
-            options.common.report(Progress::Excluded { keys: negatives.count });
+            options.common.report(Progress::Excluded { keys: negatives.count, total: *total });
         }
         Ok(())
     }
 
     /// No more negatives: finds the conflicts.
-    fn finish_excluded(mut self) -> Result<Sealed, Error> {
+    fn finish_excluded(mut self) -> Result<Self, Error> {
         self.sieve_batch()?;
         let Some(mut listed) = self.negatives.take() else { return Ok(self) };
         let Sealed { options, shards, sieve, .. } = self;
-        options.common.report(Progress::Excluded { keys: listed.count });
+        options.common.report(Progress::Excluded { keys: listed.count, total: Some(listed.count) });
         let stop = || options.common.stop();
         let about = listed.distinct(&shards, &options)?;
         let mut shards = shards.with_negatives(listed.intake.finish(&stop)?, options.on_conflict, &stop)?;
@@ -380,7 +427,7 @@ impl Sealed {
     }
 
     /// Counts the queries to expect, plans for them, and makes those the filter shall know its negatives.
-    fn plan_workload(mut self) -> Result<(Sealed, Option<WorkloadPlan>), Error> {
+    fn plan_workload(mut self) -> Result<(Self, Option<WorkloadPlan>), Error> {
         self.sieve_batch()?;
         let Some(counter) = self.expected.take() else { return Ok((self, None)) };
         if self.options.on_conflict == OnConflict::Drop && self.negatives.is_some() {
@@ -452,6 +499,19 @@ impl Sealed {
         Ok(report)
     }
 
+    /// Builds the filter and writes it to `out`: see [`FilterBuilder::finish_into`](super::FilterBuilder::finish_into).
+    ///
+    /// # Errors
+    ///
+    /// As [`FilterBuilder::finish_into`](super::FilterBuilder::finish_into).
+    pub fn finish_into(self, out: impl Write) -> Result<Report, Error> {
+        let (sealed, planned) = self.plan_workload()?;
+        let plan = planned.as_ref().map(|planned| planned.design.plan.clone());
+        let mut report = to_writer(out, |out| sealed.write(plan, out))?;
+        report.workload = planned.map(|planned| planned.workload.outcome(&planned.design, report.stats.keys, None));
+        Ok(report)
+    }
+
     fn write(self, plan: Option<Plan>, out: &mut dyn Output) -> Result<Report, Error> {
         let Sealed { options, shards, mut sieve, .. } = self.finish_excluded()?;
         write(&shards, &mut sieve, plan, &options, out)
@@ -462,7 +522,7 @@ fn take_expected(
     counter: &mut Option<Counter>,
     digest: Digest,
     weight: f64,
-    options: &Options,
+    options: &Options<'_>,
 ) -> Result<(), BuildError> {
     let units = units(weight)?;
     let counter = counter.get_or_insert_with(|| Counter::new(options.common.limits.memory / 2));

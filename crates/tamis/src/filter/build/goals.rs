@@ -29,6 +29,21 @@ impl Goals {
         }
     }
 
+    /// The name of one that is set.
+    #[cfg(feature = "maps")]
+    pub(super) fn first(&self) -> Option<&'static str> {
+        let Goals { fpr, bits_per_key, exact, excluded_fpr, workload_fpr, unlisted_share } = self;
+        let set = [
+            ("fpr", fpr.is_some()),
+            ("bits_per_key", bits_per_key.is_some()),
+            ("exact", *exact),
+            ("excluded_fpr", excluded_fpr.is_some()),
+            ("workload_fpr", workload_fpr.is_some()),
+            ("unlisted_share", unlisted_share.is_some()),
+        ];
+        set.iter().find(|(_, set)| *set).map(|(name, _)| *name)
+    }
+
     /// Refuses two goals, and what matters with a workload alone. With a workload `fpr` is no goal but a ceiling.
     pub(super) fn check(&self, workload: bool) -> Result<(), BuildError> {
         let goals = [

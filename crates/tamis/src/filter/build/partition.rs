@@ -22,7 +22,7 @@ use super::collect::{Sealed, same_key_type};
 use super::groups::{Count, bound as bound_of, choose, share_bound};
 use super::shard::build_shard;
 use super::sieve::Sieve;
-use super::{Common, Options, Progress, Report, to_file, to_memory};
+use super::{Common, Options, Progress, Report, to_file, to_memory, to_writer};
 use crate::arch::arena::Output;
 use crate::error::{BuildError, Error};
 use crate::filter::open::decode_steps;
@@ -57,15 +57,15 @@ use crate::plan::{Goal, Plan, Step, plan};
 /// assert!(filter.contains_in("many", 5077u64)? && !filter.contains_in("many", 10_077u64)?);
 /// # Ok::<(), tamis::Error>(())
 /// ```
-pub struct Partitioned {
-    options: Options,
+pub struct Partitioned<'a> {
+    options: Options<'a>,
     workspace: Arc<Workspace>,
     labels: Labels,
     keys: Intake<Labelled>,
     negatives: Intake<Labelled>,
 }
 
-impl fmt::Debug for Partitioned {
+impl fmt::Debug for Partitioned<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Partitioned, {} keys under {} labels: {:?}", self.keys.count(), self.labels.len(), self.options)
     }
@@ -76,8 +76,8 @@ const SHARE: u64 = 4;
 /// The least that a group may use for one side: below, a run on disk is little more than its index.
 const LEAST: u64 = 256 << 10;
 
-impl Partitioned {
-    pub(super) fn new(options: Options) -> Partitioned {
+impl<'a> Partitioned<'a> {
+    pub(super) fn new(options: Options<'a>) -> Self {
         let workspace = options.common.workspace();
         let intake = || Intake::new(&workspace, workspace.memory / SHARE);
         let (keys, negatives) = (intake(), intake());
@@ -89,7 +89,7 @@ impl Partitioned {
         let (digest, label) = self.record(label.as_ref(), key)?;
         let Partitioned { options, keys, .. } = self;
         keys.push(Labelled { digest, label, ordinal: keys.count() }, &|| options.common.stop())?;
-        options.common.report_progress(keys.count(), Progress::Read { keys: keys.count() })
+        options.common.report_progress(keys.count(), Progress::Read { keys: keys.count(), total: None })
     }
 
     /// Adds a key that must never match under this label.
@@ -97,7 +97,7 @@ impl Partitioned {
         let (digest, label) = self.record(label.as_ref(), key)?;
         let Partitioned { options, negatives, .. } = self;
         negatives.push(Labelled { digest, label, ordinal: negatives.count() }, &|| options.common.stop())?;
-        options.common.report_progress(negatives.count(), Progress::Excluded { keys: negatives.count() })
+        options.common.report_progress(negatives.count(), Progress::Excluded { keys: negatives.count(), total: None })
     }
 
     fn record<K: Key>(&mut self, label: &[u8], key: K) -> Result<(Digest, u32), BuildError> {
@@ -123,12 +123,21 @@ impl Partitioned {
         to_file(path.as_ref(), self.options.common.hasher, |out| self.write(out))
     }
 
+    /// Builds the filter and writes it to `out`: see [`FilterBuilder::finish_into`](super::FilterBuilder::finish_into).
+    ///
+    /// # Errors
+    ///
+    /// As [`FilterBuilder::finish_into`](super::FilterBuilder::finish_into).
+    pub fn finish_into(self, out: impl std::io::Write) -> Result<Report, Error> {
+        to_writer(out, |out| self.write(out))
+    }
+
     fn write(self, out: &mut dyn Output) -> Result<Report, Error> {
         let Partitioned { options, workspace, labels, keys, negatives } = self;
         options.check()?;
-        options.common.report(Progress::Read { keys: keys.count() });
+        options.common.report(Progress::Read { keys: keys.count(), total: Some(keys.count()) });
         if negatives.count() > 0 {
-            options.common.report(Progress::Excluded { keys: negatives.count() });
+            options.common.report(Progress::Excluded { keys: negatives.count(), total: Some(negatives.count()) });
         }
         let stop = || options.common.stop();
         let (mut keys, mut negatives) = (keys.finish(&stop)?, negatives.finish(&stop)?);
@@ -240,7 +249,7 @@ impl Labels {
 
 /// Hands records to their groups.
 struct Gather<'a> {
-    options: &'a Options,
+    options: &'a Options<'a>,
     workspace: &'a Arc<Workspace>,
     groups: &'a [Count],
     /// The group of each label, from 1 on.
@@ -259,7 +268,7 @@ struct Part {
     bytes: u64,
 }
 
-impl Gather<'_> {
+impl<'a> Gather<'a> {
     fn group(&self, record: &Labelled) -> Option<usize> {
         (*self.group_of.get(record.label as usize)? as usize).checked_sub(1)
     }
@@ -270,7 +279,7 @@ impl Gather<'_> {
         (whole as u128 * part as u128 / all.max(1) as u128) as u64
     }
 
-    fn keys(&self, keys: &Sorted<Labelled>, negatives: &Sorted<Labelled>) -> Result<Vec<Sealed>, Error> {
+    fn keys(&self, keys: &Sorted<Labelled>, negatives: &Sorted<Labelled>) -> Result<Vec<Sealed<'a>>, Error> {
         let stop = || self.options.common.stop();
         let whole = self.workspace.memory / SHARE;
         let room = |count: &Count| self.share(whole, count.keys, |count| count.keys).max(LEAST);
@@ -296,10 +305,10 @@ impl Gather<'_> {
     /// The same with their negatives. What the sides held is gone afterwards.
     fn negatives(
         &self,
-        mut sealed: Vec<Sealed>,
+        mut sealed: Vec<Sealed<'a>>,
         keys: Sorted<Labelled>,
         negatives: Sorted<Labelled>,
-    ) -> Result<Vec<Sealed>, Error> {
+    ) -> Result<Vec<Sealed<'a>>, Error> {
         let kept = (self.conflicts && self.options.on_conflict == OnConflict::Keep).then_some(keys);
         walk(&negatives, kept.as_ref(), &|| self.options.common.stop(), &mut |records| {
             for record in records {
@@ -327,7 +336,7 @@ impl Gather<'_> {
     }
 
     /// What a group is built with.
-    fn group_options(&self, count: &Count) -> Options {
+    fn group_options(&self, count: &Count) -> Options<'a> {
         let options = self.options;
         let goal = match options.goal {
             Goal::BitsPerKey(bits) => Goal::BitsPerKey(bits - self.table as f64 / count.keys.max(1) as f64),

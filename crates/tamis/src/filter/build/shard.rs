@@ -20,7 +20,7 @@ pub(super) fn build_shards(
     shards: &Shards,
     plan: &Plan,
     first: Option<&Filter>,
-    common: &Common,
+    common: &Common<'_>,
     writer: &mut Writer<'_>,
 ) -> Result<(), Error> {
     let count = shards.count();
@@ -133,7 +133,7 @@ mod tests {
             let told = Arc::new(|_| std::panic::resume_unwind(Box::new("told")));
             let common = Common { threads: 2, progress: Some(told), ..Common::default() };
             let digests: Vec<Digest> = (0..2000).map(|i| common.hasher.integer(i)).collect();
-            let sorted = Sorted::shared(digests.into(), &common.workspace(), &|| false).unwrap();
+            let sorted = Sorted::shared(Arc::new(digests), &common.workspace(), &|| false).unwrap();
             let mut shards = Shards::new(Keys::Plain(sorted), None, OnConflict::Error, &|| false).unwrap();
             shards.bits = 6;
             let plan = plan(&Options::default().request(2000, 0)).unwrap();

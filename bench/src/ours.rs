@@ -100,7 +100,7 @@ fn built(filter: Filter) -> Built {
     let contains = |f: &Filter, key: u64| f.contains(key).unwrap_or(false);
     // The lengths agree and the key type is right; a wrong answer would show as a missing key.
     let batch = |f: &Filter, keys: &[u64], out: &mut [bool]| {
-        let _ = f.contains_many(keys, out);
+        let _ = f.contains_into(keys, out);
     };
     let mut built = Built::with_batch(filter, contains, batch);
     built.bytes = Some(bytes);

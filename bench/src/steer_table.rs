@@ -53,7 +53,7 @@ fn share(n: u64, others: u64, slack: u16, effort: Effort) -> Result<u64, tamis::
     let filter = build.papers(papers).excluded_fpr(0.5).finish()?;
     let asked: Vec<u64> = (n..n + others).collect();
     let mut answers = vec![false; asked.len()];
-    filter.contains_many(&asked, &mut answers)?;
+    filter.contains_into(&asked, &mut answers)?;
     let passing = answers.iter().filter(|yes| **yes).count() as f64;
     Ok((passing * 1e5 / others.max(1) as f64).round() as u64)
 }

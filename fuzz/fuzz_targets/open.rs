@@ -68,7 +68,7 @@ fn ask(bytes: Vec<u8>) {
     if filter.is_partitioned() {
         for label in ["", "a", "b"] {
             let keys: Vec<[u8; 8]> = keys.iter().map(|key| key.to_le_bytes()).collect();
-            if filter.contains_many_in(label, &keys, &mut answers).is_ok() {
+            if let Ok(answers) = filter.contains_many_in(label, &keys) {
                 assert!(keys.iter().zip(&answers).all(|(key, &answer)| filter.contains_in(label, key) == Ok(answer)));
             }
         }
@@ -76,17 +76,17 @@ fn ask(bytes: Vec<u8>) {
     }
     match filter.key_type() {
         KeyType::Integer => {
-            filter.contains_many(&keys, &mut answers).unwrap();
+            filter.contains_into(&keys, &mut answers).unwrap();
             assert!(keys.iter().zip(&answers).all(|(key, &answer)| filter.contains(key) == Ok(answer)));
         }
         KeyType::Bytes => {
             let keys: Vec<[u8; 8]> = keys.iter().map(|key| key.to_le_bytes()).collect();
-            filter.contains_many(&keys, &mut answers).unwrap();
+            filter.contains_into(&keys, &mut answers).unwrap();
             assert!(keys.iter().zip(&answers).all(|(key, &answer)| filter.contains(key) == Ok(answer)));
         }
         KeyType::Digest => {
             let keys: Vec<tamis::Digest> = keys.iter().map(|&key| tamis::Digest::from_hash(key)).collect();
-            filter.contains_many(&keys, &mut answers).unwrap();
+            filter.contains_into(&keys, &mut answers).unwrap();
             assert!(keys.iter().zip(&answers).all(|(key, &answer)| filter.contains(key) == Ok(answer)));
         }
     }

@@ -151,7 +151,7 @@ pub(super) fn build(load: &Load, wanted: Wanted, bits: f64) -> Result<Built, Str
     let passing = load.ask(&filter, known)?;
     let [known_rate, unknown_rate] = passing.rates();
     let mut answers = vec![false; load.keys.len()];
-    filter.contains_many(&load.keys, &mut answers).map_err(|e| e.to_string())?;
+    filter.contains_into(&load.keys, &mut answers).map_err(|e| e.to_string())?;
     let row = Row {
         name,
         budget: bits,

@@ -243,7 +243,7 @@ impl Load {
         let strict = self.told.is_strict() || known == 0 || known == self.given;
         let strangers = self.strangers(STRANGERS);
         let mut answers = vec![false; strangers.len()];
-        filter.contains_many(&strangers, &mut answers).map_err(|e| e.to_string())?;
+        filter.contains_into(&strangers, &mut answers).map_err(|e| e.to_string())?;
         let strangers = [strangers.len(), answers.iter().filter(|yes| **yes).count()];
         Ok(Passing { known: side(0..known)?, others: side(known..self.total)?, strangers, strict })
     }
@@ -257,7 +257,7 @@ impl Load {
             values.clear();
             values.extend((from..to).map(|rank| self.value(rank)));
             let answers = &mut answers[..values.len()];
-            filter.contains_many(&values, answers).map_err(|e| e.to_string())?;
+            filter.contains_into(&values, answers).map_err(|e| e.to_string())?;
             for (rank, _) in (from..to).zip(answers).filter(|(_, yes)| **yes) {
                 passing += 1;
                 weight += self.asked.of(rank);

@@ -21,7 +21,7 @@ use crate::error::{Error, FormatError};
 use crate::hash::{HashKind, Hasher, KeyType};
 
 /// The newest version of the format; all versions so far.
-pub const VERSION: u16 = 1;
+pub(crate) const VERSION: u16 = 1;
 
 /// The first byte is not text, the last two break when line ends are translated.
 const MAGIC: [u8; 8] = *b"\x89tamis\r\n";
@@ -346,7 +346,16 @@ macro_rules! from_bytes {
             $crate::format::open_file(path.as_ref(), bytes, Self::open_unverified)
         }
 
+        /// Returns the version of the format that the file was written in.
+        pub fn version(&self) -> u16 {
+            $crate::format::version(&self.$($field).+)
+        }
+
         /// Reads the whole payload and compares its checksum.
+        ///
+        /// # Errors
+        ///
+        /// [`FormatError::Checksum`](crate::FormatError::Checksum) if the payload was changed.
         pub fn verify(&self) -> Result<(), $crate::error::FormatError> {
             $crate::format::verify(&self.$($field).+)
         }
@@ -382,6 +391,14 @@ macro_rules! equal_by_bytes {
     };
 }
 pub(crate) use {equal_by_bytes, from_bytes};
+
+/// The version of a file that was opened.
+pub(crate) fn version(bytes: &[u8]) -> u16 {
+    match bytes {
+        [_, _, _, _, _, _, _, _, low, high, ..] => u16::from_le_bytes([*low, *high]),
+        _ => VERSION,
+    }
+}
 
 /// Opens the bytes of a file; errors name it.
 pub(crate) fn open_file<T>(

@@ -36,7 +36,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     if args.json {
         print_json(&json!({
             "file": args.filter.display().to_string(),
-            "version": tamis::internals::VERSION,
+            "version": filter.version(),
             "keys": filter.len(),
             "excluded": filter.excluded_len(),
             "key_type": filter.key_type().to_string(),
@@ -55,7 +55,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         return Ok(Outcome::Yes);
     }
     let mut out = String::new();
-    let _ = writeln!(out, "file        {}, format version {}", args.filter.display(), tamis::internals::VERSION);
+    let _ = writeln!(out, "file        {}, format version {}", args.filter.display(), filter.version());
     let _ = writeln!(out, "keys        {} ({})", grouped(filter.len()), filter.key_type());
     if filter.excluded_len() > 0 {
         let _ = writeln!(out, "excluded    {}", approx(filter.excluded_len(), is_estimate(&filter)));

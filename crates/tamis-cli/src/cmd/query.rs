@@ -136,12 +136,12 @@ fn query_many<K: Key>(
     mut answers: &mut [bool],
 ) -> Result<(), QueryError> {
     if runs.is_empty() {
-        return filter.contains_many(keys, answers);
+        return filter.contains_into(keys, answers);
     }
     for (label, count) in runs {
         let (now, later) = keys.split_at(*count);
         let (room, rest) = answers.split_at_mut(*count);
-        filter.contains_many_in(label, now, room)?;
+        room.copy_from_slice(&filter.contains_many_in(label, now)?);
         (keys, answers) = (later, rest);
     }
     Ok(())

@@ -8,21 +8,34 @@ use std::{fmt, io};
 use crate::hash::KeyType;
 
 /// From a table of variants and their sentences: the enum, and its `Display`. A sentence prints fields by their names.
+///
+/// No caller has a reason to match the variants after `hidden`. Their sentence is what they are for, and they may change.
 macro_rules! sentences {
     ($(#[$about:meta])* enum $name:ident { $(
         $(#[doc = $doc:literal])+
         $variant:ident $({ $($field:ident: $type:ty),+ })? $(($inner:ident: $of:ty))? => $sentence:literal $(, $part:expr)*;
-    )* }) => {
+    )* $(hidden: $(
+        $(#[doc = $hidden_doc:literal])+
+        $hidden:ident $({ $($hidden_field:ident: $hidden_type:ty),+ })? $(($hidden_inner:ident: $hidden_of:ty))? =>
+            $hidden_sentence:literal $(, $hidden_part:expr)*;
+    )*)? }) => {
         $(#[$about])*
         #[derive(Debug)]
         #[non_exhaustive]
         #[allow(missing_docs)] // of fields: the sentences say what they are
-        pub enum $name { $($(#[doc = $doc])+ $variant $({ $($field: $type),+ })? $(($of))?,)* }
+        pub enum $name {
+            $($(#[doc = $doc])+ $variant $({ $($field: $type),+ })? $(($of))?,)*
+            $($($(#[doc = $hidden_doc])+ #[doc(hidden)] $hidden $({ $($hidden_field: $hidden_type),+ })? $(($hidden_of))?,)*)?
+        }
 
         impl fmt::Display for $name {
             #[allow(unused_variables)] // some fields choose the sentence
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                match self { $($name::$variant $({ $($field),+ })? $(($inner))? => write!(f, $sentence $(, $part)*),)* }
+                match self {
+                    $($name::$variant $({ $($field),+ })? $(($inner))? => write!(f, $sentence $(, $part)*),)*
+                    $($($name::$hidden $({ $($hidden_field),+ })? $(($hidden_inner))? =>
+                        write!(f, $hidden_sentence $(, $hidden_part)*),)*)?
+                }
             }
         }
     };
@@ -38,9 +51,6 @@ enum BuildError {
     /// Keys of a map that come with two values: how many, and the first few as the positions of two of their pairs, from 0.
     TwoValues { count: u64, first: Vec<(u64, u64)> } => "{count} {} two values{}",
         if *count == 1 { "key has" } else { "keys have" }, places(first, "pairs", "and");
-    /// No seed gave a solvable system. Distinct digests make this practically impossible; equal ones make it certain.
-    Unsolvable { structure: &'static str, keys: usize, attempts: u32 } =>
-        "{structure}: no solution for {keys} keys after {attempts} seeds; are two of them equal?";
     /// An exact filter, or one that may match a share of the excluded keys, without any excluded key: it would match every key.
     NothingExcluded =>
         "exact: no key is excluded, so every key would match; expected excluded keys, or a rate or bits per key as the goal";
@@ -57,19 +67,37 @@ enum BuildError {
     /// Reading keys back or writing temporary files failed; `path` is the folder of temporary files, where it is known.
     Io { path: Option<PathBuf>, error: io::Error } => "{}{error}",
         path.as_ref().map(|path| format!("{}: ", path.display())).unwrap_or_default();
-
     /// An option of a builder outside its range; `option` is the name of its method.
     Range { option: &'static str, given: f64, least: f64, most: f64 } =>
         "{option} {}: out of range; expected {} to {most}", short(*given), short(*least);
+    /// Fewer bits per key than the smallest file takes.
+    Budget { keys: u64, given: f64, needed: f64 } =>
+        "{given} bits per key are too few for {keys} keys; the smallest that works is {needed:.2}";
+    /// More unlisted keys would match than may.
+    UnlistedFpr { fpr: f64, most: f64 } => "unlisted keys would match at a rate of {fpr:.3e} at least, above {most}";
+    /// A weight of an expected query that is negative, not finite, below 2^-20 or above 2^43.
+    Weight { weight: f64 } => "a weight of {}",
+        match *weight {
+            weight if !weight.is_finite() || weight < 0.0 => format!("{} makes no sense, expected a number from 0 to 2^43", short(weight)),
+            weight if weight > 1.0 => format!("{} is more than 2^43; scale the weights down", short(weight)),
+            weight => format!("{} is less than 2^-20; scale the weights up", short(weight)),
+        };
+    /// More keys than a file, or a group of labels, holds.
+    TooManyKeys { keys: u64, place: &'static str } => "{keys} keys are more than a {place} holds";
+    /// There is no memory for a table.
+    NoMemory { bytes: u64 } => "no memory for a table of {bytes} bytes";
+    /// A value of a map, or the name or number of a set, that cannot be taken.
+    Value(error: ValueError) => "{error}";
+    hidden:
+    /// No seed gave a solvable system. Distinct digests make this practically impossible; equal ones make it certain.
+    Unsolvable { structure: &'static str, keys: usize, attempts: u32 } =>
+        "{structure}: no solution for {keys} keys after {attempts} seeds; are two of them equal?";
     /// An option of a builder of sets that is not above 0.
     NotAboveZero { option: &'static str, given: f64 } => "{}, expected more than 0", match *option {
         "existence" => format!("a share of {given} of unlisted keys"),
         "false_sets" => format!("{given} false sets for unlisted keys"),
         _ => format!("{given} false sets for members"),
     };
-    /// Fewer bits per key than the smallest file takes.
-    Budget { keys: u64, given: f64, needed: f64 } =>
-        "{given} bits per key are too few for {keys} keys; the smallest that works is {needed:.2}";
     /// A false positive rate below the lowest of the structure.
     Rate { kind: &'static str, wanted: f64, lowest: f64 } => "{} bits{}; the lowest is {lowest:e}",
         match *kind {
@@ -82,8 +110,6 @@ enum BuildError {
         "{structure}: a rate this low needs {needed:.0} bits per key, at most 2^24 are possible";
     /// A kind of structure that lacks what the other options call for.
     Unfit { kind: &'static str, lacks: Lack } => "{}", lacks.sentence(kind);
-    /// More unlisted keys would match than may.
-    UnlistedFpr { fpr: f64, most: f64 } => "unlisted keys would match at a rate of {fpr:.3e} at least, above {most}";
     /// No structure of these bits per key keeps the false positive rate.
     UnlistedBudget { given: f64, fpr: f64, needed: f64 } =>
         "no structure of {given} bits per key keeps the rate of unlisted keys at {fpr}, which takes {needed:.2} at least";
@@ -98,13 +124,6 @@ enum BuildError {
     /// Conflicts shall drop keys while queries are expected: the plan is made before it is known which.
     WorkloadDrop =>
         "keys that are excluded cannot be dropped while queries are expected: keep them, or leave them out";
-    /// A weight of an expected query that is negative, not finite, below 2^-20 or above 2^43.
-    Weight { weight: f64 } => "a weight of {}",
-        match *weight {
-            weight if !weight.is_finite() || weight < 0.0 => format!("{} makes no sense, expected a number from 0 to 2^43", short(weight)),
-            weight if weight > 1.0 => format!("{} is more than 2^43; scale the weights down", short(weight)),
-            weight => format!("{} is less than 2^-20; scale the weights up", short(weight)),
-        };
     /// The weights of the expected queries have a sum of 2^44 or more.
     Weights => "the counts of the expected queries add up to more than 2^44; scale them down";
     /// The expected queries are not a workload.
@@ -117,8 +136,6 @@ enum BuildError {
     /// The plan of a partition failed: of the bits per key, the table of partition names takes so many.
     Labels { cause: Box<BuildError>, given: f64, labels: f64 } =>
         "{cause}; of {given} bits per key the table of labels takes {labels:.2}";
-    /// More keys than a file, or a group of labels, holds.
-    TooManyKeys { keys: u64, place: &'static str } => "{keys} keys are more than a {place} holds";
     /// More labels, sets, segments, set lists or compressed values than are possible.
     TooMany { what: &'static str, most: u64 } => "{}", match *what {
         "labels" => "more labels than 2^32 - 1".to_string(),
@@ -127,11 +144,6 @@ enum BuildError {
         "compressed values" => format!("more than {most} different values are not compressed; use ribbon or fuse"),
         what => format!("more than {most} {what}"),
     };
-    /// There is no memory for a table.
-    NoMemory { bytes: u64 } => "no memory for a table of {bytes} bytes";
-    /// A value of a map, or the name or number of a set, that cannot be taken.
-    Value(error: ValueError) => "{error}";
-
     /// No size of a structure reaches the rate.
     NoSize { structure: &'static str, keys: u64, rate: f64 } =>
         "{structure}: no size gives a rate of {rate} with {keys} keys{}",
@@ -175,7 +187,6 @@ enum BuildError {
     /// A rate and a number of steps that an adaptive quotient filter cannot have.
     RateAndSteps { rate: f64, steps: u32 } =>
         "adaptive quotient filter: a rate of {rate} and {steps} steps, expected 1e-7 to 0.5 and 4 to 128";
-
     /// A frozen index has no such option; `option` is the name of its method.
     Frozen { option: &'static str } => "a frozen index has no {}", match *option {
         "bits_per_pair" => "budget: it takes what its lists need",
@@ -224,6 +235,8 @@ enum ShapeError {
 sentences! {
 /// Why a value of a map, or a set of an index, is refused.
 enum ValueError {
+
+    hidden:
     /// A number that needs more bits than declared.
     Width { number: u64, bits: u32 } => "the value {number} does not fit in {bits} bits";
     /// A value, as it is shown, that is not a number where numbers are declared.

@@ -12,10 +12,10 @@ use crate::filter::steps::{self, ROUND, Role, Steps};
 use crate::format::{Budget, Header, equal_by_bytes, from_bytes};
 use crate::hash::{Digest, HashKind, Hasher, Key, KeyType};
 
-/// A filter: bytes, and how to read them.
+/// A membership filter: it matches every member, no excluded key, and unlisted keys at the rate [`fpr`](Self::fpr).
 ///
-/// A filter comes from bytes and from nowhere else: a vector, a static array, a memory map. Opening checks header and
-/// directory, is cheap, copies no payload and cannot panic. It is `Send + Sync`: share it between threads as it is.
+/// A filter is bytes and how to read them. The bytes are a vector, a static array or a memory map, and are not copied. Cloning takes
+/// constant time, and threads may share a filter.
 ///
 /// ```
 /// let filter = tamis::build(["ann", "bob", "eve"]).fpr(0.01).finish()?;
@@ -60,10 +60,16 @@ impl Filter {
 
     from_bytes!(bytes);
 
-    /// Whether the key may be in the set: always true for a key of the set, and rarely for others.
+    /// Returns `true` for every member and for a share [`fpr`](Self::fpr) of unlisted keys.
     ///
-    /// A key of the wrong key type (an integer asked of a filter of strings) is refused with an error, because "no" would be
-    /// a guess. So is any key, if the keys carry labels: see [`Filter::contains_in`].
+    /// # Errors
+    ///
+    /// [`QueryError::KeyType`] if the key type is not the filter's, [`QueryError::Partition`] if the filter is partitioned: see
+    /// [`contains_in`](Self::contains_in).
+    ///
+    /// # Complexity
+    ///
+    /// One hash of the key, then one lookup per layer until a layer decides.
     #[inline]
     pub fn contains<K: Key>(&self, key: K) -> Result<bool, QueryError> {
         // One test for the common case: the right key type and no secret.
@@ -80,17 +86,30 @@ impl Filter {
         Ok(self.contains_checked(&key))
     }
 
-    /// Asks for many keys at once, several times faster than one by one when the filter is larger than the caches.
-    /// `answers` is as long as `keys`.
+    /// Returns [`contains`](Self::contains) of many keys, several times faster than one by one where the filter is larger than the
+    /// caches.
+    ///
+    /// # Errors
+    ///
+    /// As [`contains`](Self::contains).
     ///
     /// ```
-    /// let filter = tamis::build(0..1000u64).finish()?;
-    /// let mut answers = [false; 3];
-    /// filter.contains_many(&[5, 500, 999_999], &mut answers)?;
-    /// assert_eq!(answers[..2], [true, true]);
+    /// let filter = tamis::build(0..1000).finish()?;
+    /// assert_eq!(filter.contains_many(&[5, 500])?, [true, true]);
     /// # Ok::<(), tamis::Error>(())
     /// ```
-    pub fn contains_many<K: Key>(&self, keys: &[K], answers: &mut [bool]) -> Result<(), QueryError> {
+    pub fn contains_many<K: Key>(&self, keys: &[K]) -> Result<Vec<bool>, QueryError> {
+        let mut answers = vec![false; keys.len()];
+        self.contains_into(keys, &mut answers)?;
+        Ok(answers)
+    }
+
+    /// Writes [`contains`](Self::contains) of many keys into `answers`, which is as long as `keys`: for a caller that reuses it.
+    ///
+    /// # Errors
+    ///
+    /// As [`contains`](Self::contains), and [`QueryError::Length`] if the lengths differ.
+    pub fn contains_into<K: Key>(&self, keys: &[K], answers: &mut [bool]) -> Result<(), QueryError> {
         self.check::<K>()?;
         if keys.len() != answers.len() {
             return Err(QueryError::Length { keys: keys.len(), answers: answers.len() });
@@ -105,11 +124,7 @@ impl Filter {
         let hasher = self.header.hasher;
         let mut digests = [Digest::default(); ROUND];
         for (keys, answers) in keys.chunks(ROUND).zip(answers.chunks_mut(ROUND)) {
-            let pairs = digests.iter_mut().zip(keys);
-            match self.plain {
-                Some(_) => pairs.for_each(|(digest, asked)| *digest = key(asked).seeded_digest(&hasher)),
-                None => pairs.for_each(|(digest, asked)| *digest = key(asked).digest(&hasher)),
-            }
+            hasher.digests_into(keys, &key, &mut digests[..keys.len()]);
             steps::contains_many(&self.steps, &self.bytes, &digests[..keys.len()], answers);
         }
     }
@@ -181,69 +196,61 @@ impl Filter {
         }
     }
 
-    fn labelled(&self) -> Result<&Partitions, QueryError> {
+    fn partitioned(&self) -> Result<&Partitions, QueryError> {
         self.partitions.as_deref().ok_or(QueryError::Partition { partitioned: false })
     }
 
-    /// Whether the key may be in the set under this label: always true for a key that carries it, rarely for others, and never
-    /// for a key that is excluded under it.
+    /// Returns `true` for every member of this partition and for a share of unlisted keys; `false` for every key that is excluded in
+    /// it, and for every key of a partition that was not listed ([`has_partition`](Self::has_partition)).
     ///
-    /// Under a label that no key carries the answer is false, whether the label is known or not: see [`Filter::has_partition`]. A
-    /// filter whose keys carry no labels refuses the question, and [`Filter::contains`] that of one whose keys do.
+    /// # Errors
+    ///
+    /// [`QueryError::KeyType`] if the key type is not the filter's, [`QueryError::Partition`] if the filter is not partitioned.
     ///
     /// ```
     /// let mut keys = tamis::stream().exact().partitioned();
-    /// keys.push("DE", 17u64)?;
-    /// keys.exclude("FR", 17u64)?;
+    /// keys.push("DE", 17)?;
+    /// keys.exclude("FR", 17)?;
     /// let filter = keys.finish()?;
-    /// assert!(filter.contains_in("DE", 17u64)? && !filter.contains_in("FR", 17u64)?);
-    /// assert!(!filter.contains_in("IT", 17u64)? && !filter.has_partition("IT"));
-    /// assert!(filter.contains(17u64).is_err());
+    /// assert!(filter.contains_in("DE", 17)? && !filter.contains_in("FR", 17)?);
+    /// assert!(!filter.contains_in("IT", 17)? && !filter.has_partition("IT")?);
+    /// assert!(filter.contains(17).is_err());
     /// # Ok::<(), tamis::Error>(())
     /// ```
-    pub fn contains_in<K: Key>(&self, label: impl AsRef<[u8]>, key: K) -> Result<bool, QueryError> {
-        let partitions = self.labelled()?;
+    pub fn contains_in<K: Key>(&self, partition: impl AsRef<[u8]>, key: K) -> Result<bool, QueryError> {
+        let partitions = self.partitioned()?;
         self.header.key_type.check(K::KEY_TYPE)?;
-        let label = self.label(label.as_ref());
-        let ask = |group: &partition::Group| group.steps.contains(self.digest_in(&label, &key));
-        Ok(partitions.group(&label).is_some_and(ask))
+        let label = self.label(partition.as_ref());
+        let query = |group: &partition::Group| group.steps.contains(self.digest_in(&label, &key));
+        Ok(partitions.group(&label).is_some_and(query))
     }
 
-    /// Asks for many keys under one label at once; `answers` is as long as `keys`.
+    /// Returns [`contains_in`](Self::contains_in) of many keys of one partition.
+    ///
+    /// # Errors
+    ///
+    /// As [`contains_in`](Self::contains_in).
     ///
     /// ```
     /// let mut keys = tamis::stream().fpr(0.01).partitioned();
-    /// for key in 0..1000u64 {
+    /// for key in 0..1000 {
     ///     keys.push(if key < 500 { "low" } else { "high" }, key)?;
     /// }
-    /// let filter = keys.finish()?;
-    /// let mut answers = [false; 2];
-    /// filter.contains_many_in("low", &[5, 499], &mut answers)?;
-    /// assert_eq!(answers, [true, true]);
+    /// assert_eq!(keys.finish()?.contains_many_in("low", &[5, 499])?, [true, true]);
     /// # Ok::<(), tamis::Error>(())
     /// ```
-    pub fn contains_many_in<K: Key>(
-        &self,
-        label: impl AsRef<[u8]>,
-        keys: &[K],
-        answers: &mut [bool],
-    ) -> Result<(), QueryError> {
-        let partitions = self.labelled()?;
+    pub fn contains_many_in<K: Key>(&self, partition: impl AsRef<[u8]>, keys: &[K]) -> Result<Vec<bool>, QueryError> {
+        let partitions = self.partitioned()?;
         self.header.key_type.check(K::KEY_TYPE)?;
-        if keys.len() != answers.len() {
-            return Err(QueryError::Length { keys: keys.len(), answers: answers.len() });
-        }
-        let label = self.label(label.as_ref());
-        let Some(group) = partitions.group(&label) else {
-            answers.fill(false);
-            return Ok(());
-        };
+        let mut answers = vec![false; keys.len()];
+        let label = self.label(partition.as_ref());
+        let Some(group) = partitions.group(&label) else { return Ok(answers) };
         let mut digests = [Digest::default(); ROUND];
         for (keys, answers) in keys.chunks(ROUND).zip(answers.chunks_mut(ROUND)) {
             digests.iter_mut().zip(keys).for_each(|(digest, key)| *digest = self.digest_in(&label, key));
             steps::contains_many(&group.steps, &self.bytes, &digests[..keys.len()], answers);
         }
-        Ok(())
+        Ok(answers)
     }
 
     fn label(&self, label: &[u8]) -> Label {
@@ -262,24 +269,27 @@ impl Filter {
         }
     }
 
-    /// Whether the keys carry labels.
+    /// Returns whether the filter is partitioned.
     pub fn is_partitioned(&self) -> bool {
         self.partitions.is_some()
     }
 
-    /// How many labels it knows, those with nothing but excluded keys included; 0 if keys carry none.
+    /// Returns the number of partitions, those with excluded keys alone included; 0 if the filter is not partitioned.
     pub fn partitions(&self) -> u64 {
         self.partitions.as_ref().map_or(0, |partitions| partitions.table.len() as u64)
     }
 
-    /// Whether this label was listed, with a key or with an excluded one. Only fingerprints of labels are stored: a label that
-    /// was not listed is taken for a listed one less than once in 2^32.
-    pub fn has_partition(&self, label: impl AsRef<[u8]>) -> bool {
-        let label = self.label(label.as_ref());
-        self.partitions.as_ref().is_some_and(|partitions| partitions.table.find(&label).is_some())
+    /// Returns whether this partition was listed, with a member or an excluded key. Only fingerprints of names are stored: a partition
+    /// that was not listed is taken for a listed one less than once in 2^32.
+    ///
+    /// # Errors
+    ///
+    /// [`QueryError::Partition`] if the filter is not partitioned.
+    pub fn has_partition(&self, partition: impl AsRef<[u8]>) -> Result<bool, QueryError> {
+        Ok(self.partitioned()?.table.find(&self.label(partition.as_ref())).is_some())
     }
 
-    /// The groups of labels that share a list of steps, for a person to read; none if keys carry no labels.
+    /// Returns the groups of partitions that share layers; none if the filter is not partitioned.
     pub fn groups(&self) -> impl Iterator<Item = Group> + '_ {
         let partitions = self.partitions.as_deref();
         let sizes = partitions.map(|p| p.table.sizes(p.groups.len())).unwrap_or_default();
@@ -293,20 +303,20 @@ impl Filter {
         })
     }
 
-    /// How many distinct keys the filter was built from.
+    /// Returns the number of members.
     pub fn len(&self) -> u64 {
         self.header.keys
     }
 
-    /// About how many keys the filter was told to exclude: exact up to 16,384, then an estimate with a
-    /// standard deviation of 0.8 %. Always exact if keys carry labels.
+    /// Returns the number of excluded keys: exact up to 16,384, then an estimate with a standard deviation of 0.8 %. It is always exact
+    /// for a partitioned filter.
     pub fn excluded_len(&self) -> u64 {
         self.header.negatives
     }
 
-    /// The fewest bits, on average over all sets, for a filter that is right about as many listed keys on either side and lets no
-    /// more strangers through ([`math::bounds::free_set`](crate::math::bounds::free_set)). If keys carry labels, the sum of the
-    /// labels' bounds for what was asked for, computed when the filter was built.
+    /// Returns the least bits, on average over all sets, of any filter with as many members and excluded keys and the same fpr
+    /// ([`bounds::free_set`](crate::bounds::free_set)). For a partitioned filter it is the sum over the partitions, computed when it
+    /// was built.
     ///
     /// ```
     /// let filter = tamis::build(0..3000u64).fpr(1.0 / 256.0).finish()?;
@@ -321,22 +331,22 @@ impl Filter {
         }
     }
 
-    /// Whether the filter was built from no key at all.
+    /// Returns whether there are no members.
     pub fn is_empty(&self) -> bool {
         self.header.keys == 0
     }
 
-    /// The key type of its keys.
+    /// Returns the key type.
     pub fn key_type(&self) -> KeyType {
         self.header.key_type
     }
 
-    /// Its hash function.
+    /// Returns the hash function.
     pub fn hasher(&self) -> &Hasher {
         &self.header.hasher
     }
 
-    /// How many shards it has, all groups together.
+    /// Returns the number of shards, all groups together.
     pub fn shards(&self) -> u64 {
         match &self.partitions {
             Some(partitions) => partitions.groups.iter().map(|group| 1 << group.shard_bits).sum(),
@@ -344,8 +354,8 @@ impl Filter {
         }
     }
 
-    /// The expected share of strangers, keys that nobody listed, that it lets through. If keys carry labels, of strangers under
-    /// the label of a key, on average over the keys.
+    /// Returns the false positive rate: the expected share of unlisted keys that match. For a partitioned filter it is the average over
+    /// the members, each with unlisted keys of its partition.
     pub fn fpr(&self) -> f64 {
         match &self.partitions {
             Some(partitions) => partitions.fpr(),
@@ -353,7 +363,7 @@ impl Filter {
         }
     }
 
-    /// What is in it, step by step; if keys carry labels, group by group.
+    /// Returns the layers in query order; those of a partitioned filter group by group.
     pub fn layers(&self) -> impl Iterator<Item = LayerInfo> + '_ {
         let groups = self.partitions.iter().flat_map(|partitions| partitions.groups.iter().enumerate());
         let groups = groups.map(|(number, group)| (Some(number), &group.steps, group.shard_bits));
@@ -370,33 +380,33 @@ impl Filter {
     }
 }
 
-/// Labels of about the same number of negatives per key, for a person to read.
+/// Partitions with about the same number of excluded keys per member, which share layers.
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[non_exhaustive]
 pub struct Group {
-    /// How many labels it has.
+    /// Number of partitions.
     pub partitions: u64,
-    /// Distinct keys, each with its label.
+    /// Members, each with its partition.
     pub keys: u64,
-    /// Distinct excluded keys, each with its label.
+    /// Distinct excluded keys, each with its partition.
     pub excluded: u64,
-    /// How many shards it has.
+    /// Number of shards.
     pub shards: u64,
-    /// The expected share of strangers that it lets through under its labels.
+    /// Expected share of unlisted keys that match in its partitions.
     pub fpr: f64,
 }
 
-/// One step of a filter, for a person to read.
+/// One layer of a filter.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct LayerInfo {
-    /// The group whose step it is, if keys carry labels.
+    /// The group that it belongs to, in a partitioned filter.
     pub group: Option<usize>,
-    /// What the step's answer means.
+    /// What its answer means.
     pub role: Role,
-    /// The elementary structure.
+    /// Name of the structure.
     pub structure: &'static str,
-    /// Its parameters, in words.
+    /// Parameters of the structure, as text.
     pub details: String,
     /// Payload bytes, all shards together.
     pub bytes: u64,

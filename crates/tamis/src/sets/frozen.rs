@@ -117,7 +117,7 @@ impl Frozen {
         let mut passed = [Hashed(Digest::default()); BATCH];
         passed.iter_mut().zip(keys).for_each(|(to, &key)| *to = Hashed(key));
         if let Some(filter) = &self.filter {
-            let _ = filter.contains_many(&passed[..keys.len()], yes); // cannot fail: see above
+            let _ = filter.contains_into(&passed[..keys.len()], yes); // cannot fail: see above
         }
         let mut count = 0;
         for at in 0..keys.len() {

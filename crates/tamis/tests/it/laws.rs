@@ -119,7 +119,7 @@ fn batches(filter: &Filter) {
             assert_eq!(ask_many(filter, asked), alone, "{len} keys");
         }
     }
-    let refused = filter.contains_many(&asked, &mut [false; 999]).unwrap_err();
+    let refused = filter.contains_into(&asked, &mut [false; 999]).unwrap_err();
     assert_eq!(refused.to_string(), "a slice of 999 answers for 1000 keys; expected as many");
 }
 

@@ -110,6 +110,6 @@ fn the_shapes_cover_every_kind() {
 /// Answers of `contains_many` for any number of keys.
 fn ask_many<K: tamis::Key>(filter: &Filter, keys: &[K]) -> Vec<bool> {
     let mut answers = vec![false; keys.len()];
-    filter.contains_many(keys, &mut answers).unwrap();
+    filter.contains_into(keys, &mut answers).unwrap();
     answers
 }

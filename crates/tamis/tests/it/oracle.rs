@@ -86,10 +86,10 @@ fn the_other_domain_is_refused_not_guessed() {
     assert_eq!(refused.to_string(), "the filter holds bytes keys and was asked for a u64 key");
     let refused = numbers.contains("7").unwrap_err();
     assert_eq!(refused.to_string(), "the filter holds u64 keys and was asked for a bytes key");
-    assert_eq!(numbers.contains_many(&["7"], &mut [false]), Err(refused));
+    assert_eq!(numbers.contains_into(&["7"], &mut [false]), Err(refused));
     // Even of an empty filter, and in an empty batch: the question is wrong, not the answer.
     assert!(tamis::build([0u64; 0]).finish().unwrap().contains("x").is_err());
-    assert!(numbers.contains_many::<&str>(&[], &mut []).is_err());
+    assert!(numbers.contains_many::<&str>(&[]).is_err());
 }
 
 #[test]
@@ -207,7 +207,7 @@ fn foreign_digests() {
         let answers: Vec<bool> = (0..20 * n).map(|key| key < n).collect();
         assert_eq!(filter.contains_many_digests(&all), Ok(answers.clone()));
         let mut together = vec![false; all.len()];
-        filter.contains_many(&all, &mut together).unwrap();
+        filter.contains_into(&all, &mut together).unwrap();
         assert_eq!(together, answers);
         for (&digest, answer) in all.iter().zip(answers) {
             assert_eq!((filter.contains(digest), filter.contains_digest(digest)), (Ok(answer), Ok(answer)));

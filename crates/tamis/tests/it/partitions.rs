@@ -50,10 +50,9 @@ fn check(filter: &Filter, rows: &[Row], what: &str) {
         answers.push(*wanted);
     }
     for (label, (keys, expected)) in by_label {
-        let mut answers = vec![false; keys.len()];
-        filter.contains_many_in(label, &keys, &mut answers).unwrap();
+        let answers = filter.contains_many_in(label, &keys).unwrap();
         assert_eq!(answers, expected, "{what}: {label:?}");
-        assert!(filter.has_partition(label), "{what}: {label:?}");
+        assert_eq!(filter.has_partition(label), Ok(true), "{what}: {label:?}");
     }
 }
 
@@ -100,9 +99,8 @@ fn bytes_are_keys_too() {
     assert_eq!(filter.contains_in("two", "pear"), Ok(true));
     let refused = QueryError::KeyType(Mismatch { filter: KeyType::Bytes, query: KeyType::Integer });
     assert_eq!(filter.contains_in("one", 7u64), Err(refused));
-    assert_eq!(filter.contains_many_in("nowhere", &[7u64], &mut [false]), Err(refused));
-    let length = QueryError::Length { keys: 2, answers: 1 };
-    assert_eq!(filter.contains_many_in("one", &["a", "b"], &mut [false]), Err(length));
+    assert_eq!(filter.contains_many_in("nowhere", &[7u64]), Err(refused));
+    assert_eq!(filter.contains_many_in("one", &["a", "b"]).map(|answers| answers.len()), Ok(2));
 }
 
 /// Under a label that nobody listed, or that has no keys, the answer is no; a question without its label is none.
@@ -111,29 +109,26 @@ fn unknown_labels_and_missing_ones() {
     let rows = rows();
     let filter = build(tamis::stream().fpr(0.5), &rows).unwrap();
     let keys: Vec<u64> = (0..500).collect();
-    let mut answers = vec![true; 500];
     for label in ["c", "A", "only keys ", "small 200", "\0"] {
-        assert!(!filter.has_partition(label), "{label}");
-        filter.contains_many_in(label, &keys, &mut answers).unwrap();
+        assert_eq!(filter.has_partition(label), Ok(false), "{label}");
+        let answers = filter.contains_many_in(label, &keys).unwrap();
         assert!(!answers.contains(&true), "{label}");
         assert!(keys.iter().all(|key| filter.contains_in(label, key) == Ok(false)), "{label}");
     }
-    assert!(filter.has_partition("only others"));
+    assert_eq!(filter.has_partition("only others"), Ok(true));
     assert!((0..5000u64).all(|key| filter.contains_in("only others", key) == Ok(false)));
 
     let refused = QueryError::Partition { partitioned: true };
     assert_eq!((filter.contains(7u64), filter.contains("7")), (Err(refused), Err(refused)));
-    assert_eq!(filter.contains_many(&keys, &mut answers), Err(refused));
-    assert_eq!(refused.to_string(), "the filter is partitioned: a key is asked for under a label");
+    assert_eq!(filter.contains_many(&keys), Err(refused));
+    assert_eq!(refused.to_string(), "the filter is partitioned; expected a partition with the key");
     let plain = tamis::build(0..10u64).finish().unwrap();
     let refused = QueryError::Partition { partitioned: false };
     assert_eq!(plain.contains_in("a", 7u64), Err(refused));
-    assert_eq!(plain.contains_many_in("a", &keys, &mut answers), Err(refused));
-    assert_eq!(refused.to_string(), "the filter is not partitioned: a key is asked for without a label");
-    assert_eq!(
-        (plain.is_partitioned(), plain.partitions(), plain.has_partition("a"), plain.groups().count()),
-        (false, 0, false, 0)
-    );
+    assert_eq!(plain.has_partition("a"), Err(refused));
+    assert_eq!(plain.contains_many_in("a", &keys), Err(refused));
+    assert_eq!(refused.to_string(), "the filter is not partitioned; expected a key without a partition");
+    assert_eq!((plain.is_partitioned(), plain.partitions(), plain.groups().count()), (false, 0, 0));
 }
 
 #[test]
@@ -141,7 +136,7 @@ fn few_labels_and_few_keys() {
     for start in [|| tamis::stream().exact(), || tamis::stream().fpr(0.1), || tamis::stream().bits_per_key(4000.0)] {
         let none = start().partitioned().finish().unwrap();
         assert_eq!((none.len(), none.partitions(), none.shards(), none.fpr(), none.lower_bound()), (0, 0, 0, 0.0, 0.0));
-        assert!(none.is_partitioned() && none.is_empty() && !none.has_partition(""));
+        assert!(none.is_partitioned() && none.is_empty() && none.has_partition("") == Ok(false));
         assert_eq!(none.contains_in("a", "b"), Ok(false));
 
         for rows in [
@@ -311,7 +306,7 @@ fn conflicts_are_those_of_one_label() {
     all.exclude("a", 1u64).unwrap();
     let filter = all.finish().unwrap();
     assert_eq!((filter.len(), filter.excluded_len(), filter.contains_in("a", 1u64)), (0, 1, Ok(false)));
-    assert!(filter.has_partition("a"));
+    assert_eq!(filter.has_partition("a"), Ok(true));
 }
 
 /// Many negatives for every key: what the sieve lets go leaves no trace either, in memory or on disk.

@@ -14,7 +14,7 @@ fn passed(filter: &Filter, strangers: u64) -> u64 {
         if len == 0 {
             return count;
         }
-        filter.contains_many(&keys[..len], &mut answers[..len]).unwrap();
+        filter.contains_into(&keys[..len], &mut answers[..len]).unwrap();
         count += answers[..len].iter().filter(|&&yes| yes).count() as u64;
     }
 }

@@ -1,6 +1,7 @@
 //! steered columns by hand and by plan -> shares that pass, weights, sizes.
 
-use tamis::{BuildError, Effort, Error, FilterBuilder, Kind, Lack, Limits, Papers};
+use tamis::internals::Lack;
+use tamis::{BuildError, Effort, Error, FilterBuilder, Kind, Limits, Papers};
 
 use super::{ask_many, integers};
 

@@ -40,7 +40,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     if args.json {
         print_json(&json!({
             "file": args.map.display().to_string(),
-            "version": tamis::internals::VERSION,
+            "version": map.version(),
             "keys": map.len(),
             "values": map.distinct(),
             "key_type": words(map.key_type()),
@@ -61,7 +61,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         return Ok(Outcome::Yes);
     }
     let mut out = String::new();
-    let _ = writeln!(out, "file        {}, format version {}", args.map.display(), tamis::internals::VERSION);
+    let _ = writeln!(out, "file        {}, format version {}", args.map.display(), map.version());
     let _ = writeln!(out, "keys        {} ({})", grouped(map.len()), words(map.key_type()));
     out += &values(map.distinct(), map.values());
     let _ = match seed {

@@ -61,7 +61,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         });
         print_json(&json!({
             "file": args.index.display().to_string(),
-            "version": tamis::internals::VERSION,
+            "version": index.version(),
             "sets": index.sets(),
             "keys": index.keys(),
             "pairs": index.pairs(),
@@ -80,7 +80,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         return Ok(Outcome::Yes);
     }
     let mut out = String::new();
-    let _ = writeln!(out, "file        {}, format version {}", args.index.display(), tamis::internals::VERSION);
+    let _ = writeln!(out, "file        {}, format version {}", args.index.display(), index.version());
     let _ = writeln!(out, "sets        {}", grouped(index.sets().into()));
     let what = index.kmer().map_or(index.key_type().to_string(), |k| format!("{k}-mers"));
     let _ = writeln!(out, "keys        {} ({what})", grouped(index.keys()));

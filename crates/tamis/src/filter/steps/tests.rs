@@ -86,7 +86,7 @@ fn check(shard_bits: u32, steps: &[Planned], asked: &[u64]) -> Filter {
     for len in [0, 1, 31, 32, 33, 255, 256, 257, 1000, asked.len()] {
         let len = len.min(asked.len());
         let mut answers = vec![false; len];
-        filter.contains_many(&asked[..len], &mut answers).unwrap();
+        filter.contains_into(&asked[..len], &mut answers).unwrap();
         assert!(answers == expected[..len], "a batch of {len}");
     }
     // The rates of leaves with a handful of keys hold on average only.

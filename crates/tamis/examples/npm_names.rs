@@ -46,7 +46,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             }
             Ok(sums[1] / (sums[0] + sums[1]))
         };
-        let chosen = plan.chosen().and_then(|chosen| Some((chosen.name, chosen.forecast.as_ref().ok()?)));
+        let chosen = plan.chosen().and_then(|chosen| Some((chosen.name, chosen.prediction.as_ref().ok()?)));
         let (name, known) = chosen.map_or(("-", 0), |(name, forecast)| (name, forecast.covered));
         let (here, there) = (passing(&filter)?, passing(&plain)?);
         println!("{bits:>4}  {name:<14} {known:>9} {here:>12.2e} {:>12.2e} {there:>12.2e}", filter.fpr());

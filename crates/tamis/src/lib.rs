@@ -71,7 +71,7 @@ pub use error::{BuildError, ChangeError, Error, FormatError, QueryError, ValueEr
 pub use filter::build::Papers;
 #[cfg(feature = "build")]
 pub use filter::build::{
-    Collector, FilterBuilder, Options, Outcome, Partitioned, Prediction, Progress, Report, Sealed, build,
+    Collector, FilterBuilder, Options, Partitioned, Progress, Rates, Report, Sealed, WorkloadReport, build,
     build_digests, stream,
 };
 pub use filter::query::{Filter, Group, LayerInfo};
@@ -88,7 +88,7 @@ pub use maps::{Map, Sequence};
 pub use maps::{map, sequence};
 pub use math::bounds;
 #[cfg(feature = "build")]
-pub use plan::{Base, Candidate, Comparison, Effort, Forecast, Goal, Kind, Layout};
+pub use plan::{Base, Candidate, Comparison, Effort, Kind, Layout, Prediction};
 #[cfg(feature = "sets")]
 pub use sets::Sets;
 #[cfg(all(feature = "build", feature = "sets"))]
@@ -104,7 +104,7 @@ pub mod internals {
     pub use crate::{
         gather::counter::{Counter, Counts, ONE, units},
         math::shape::{Shape, ShapeError},
-        plan::GUARD,
+        plan::{GUARD, Goal},
     };
 
     pub mod math {

@@ -101,7 +101,7 @@ fn as_json(args: &BuildArgs, output: &Output, inputs: &Inputs, built: &Built) ->
             "conflicts": stats.conflicts,
         })
     });
-    let rates = |rates: &tamis::Prediction| {
+    let rates = |rates: &tamis::Rates| {
         json!({
             "bits_per_key": rates.bits_per_key,
             "workload_fpr": rates.workload_fpr,
@@ -210,7 +210,7 @@ fn as_text(args: &BuildArgs, output: &Output, inputs: &Inputs, built: &Built) ->
     let _ = writeln!(out, "file        {output}");
     let _ = writeln!(out, "size        {}", size(*bytes, stats.keys, bound(args, built)));
     if let Some(w) = workload {
-        let line = |name: &str, rates: &tamis::Prediction| {
+        let line = |name: &str, rates: &tamis::Rates| {
             let [workload, unknown] = [rates.workload_fpr, rates.fpr].map(percent);
             format!(
                 "{name} {:.3} bits per key, {workload} of the workload matches, {unknown} of unlisted keys\n",

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use anyhow::Result;
 use serde_json::json;
-use tamis::{Candidate, Comparison, Forecast};
+use tamis::{Candidate, Comparison, Prediction};
 
 use super::build_args::BuildArgs;
 use super::{percent, print, print_json};
@@ -43,7 +43,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
 
 fn as_json(plan: &Comparison) -> serde_json::Value {
     let candidate = |candidate: &Candidate| {
-        let forecast = candidate.forecast.as_ref();
+        let forecast = candidate.prediction.as_ref();
         json!({
             "kind": candidate.name,
             "chosen": candidate.chosen,
@@ -68,7 +68,7 @@ fn as_json(plan: &Comparison) -> serde_json::Value {
 const HEAD: [&str; 8] = ["", "structure", "layers", "bits/key", "over bound", "workload fpr", "fpr", "lines"];
 
 fn as_text(plan: &Comparison) -> String {
-    let row = |candidate: &Candidate, forecast: &Forecast| -> [String; 8] {
+    let row = |candidate: &Candidate, forecast: &Prediction| -> [String; 8] {
         let over = match forecast.bound > 0.0 {
             true => format!("{:.1} %", 100.0 * (forecast.bits_per_key / forecast.bound - 1.0)),
             false => "-".to_string(),
@@ -85,7 +85,7 @@ fn as_text(plan: &Comparison) -> String {
         ]
     };
     let rows: Vec<[String; 8]> =
-        plan.candidates.iter().filter_map(|c| Some(row(c, c.forecast.as_ref().ok()?))).collect();
+        plan.candidates.iter().filter_map(|c| Some(row(c, c.prediction.as_ref().ok()?))).collect();
     let head = HEAD.map(str::to_string);
     let width = |column: usize| std::iter::once(&head).chain(&rows).map(|row| row[column].len()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..HEAD.len()).map(width).collect();
@@ -102,7 +102,7 @@ fn as_text(plan: &Comparison) -> String {
     for reason in &plan.reasons {
         let _ = writeln!(out, "{reason}");
     }
-    let refused = |c: &Candidate| c.forecast.as_ref().err().map(|reason| format!("{}: {reason}", c.name));
+    let refused = |c: &Candidate| c.prediction.as_ref().err().map(|reason| format!("{}: {reason}", c.name));
     for line in plan.candidates.iter().filter_map(refused) {
         let _ = writeln!(out, "not {line}");
     }

@@ -35,7 +35,7 @@ pub(crate) use crate::filter::options::Common;
 pub use crate::filter::options::Progress;
 use crate::filter::options::set;
 pub use collect::{Collector, Sealed};
-pub use expect::{Outcome, Prediction};
+pub use expect::{Rates, WorkloadReport};
 use goals::Goals;
 pub use partition::Partitioned;
 use sieve::Sieve;
@@ -620,7 +620,7 @@ impl<'a> FilterBuilder<'a> {
     /// ```
     /// let plan = tamis::build(0..1000).exclude(1000..9000).fpr(0.01).plan()?;
     /// let chosen = plan.chosen().unwrap();
-    /// assert!(chosen.forecast.as_ref().unwrap().fpr <= 0.01);
+    /// assert!(chosen.prediction.as_ref().unwrap().fpr <= 0.01);
     /// # Ok::<(), tamis::Error>(())
     /// ```
     pub fn plan(self) -> Result<Comparison, Error> {
@@ -660,7 +660,7 @@ pub struct Report {
     /// The length of the file.
     pub bytes: u64,
     /// What became of the workload, if there is one.
-    pub workload: Option<Outcome>,
+    pub workload: Option<WorkloadReport>,
 }
 
 /// Plans, builds and writes a filter to `out`, which is told how many bytes to expect. Where queries are expected the plan is made

@@ -7,7 +7,7 @@ use crate::error::BuildError;
 use crate::leaves::Role;
 use crate::math::bounds::free_set;
 
-/// One design, planned for the goal: what it would take and do.
+/// One design, planned for the goal.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub struct Candidate {
@@ -15,29 +15,29 @@ pub struct Candidate {
     pub name: &'static str,
     /// The structure.
     pub kind: Kind,
-    /// Whether the planner takes this one.
+    /// Whether the planner chooses this one.
     pub chosen: bool,
-    /// What it would be, or why it is out of the question.
-    pub forecast: Result<Forecast, String>,
+    /// What is predicted, or why the design cannot reach the goal.
+    pub prediction: Result<Prediction, String>,
 }
 
-/// What a design will take and do.
+/// Size, rates and cost of a design, as the planner computes them.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
-pub struct Forecast {
-    /// Its layers, one letter each: `P` a filter on the keys, `N` one on negatives, `E` an exact bit.
+pub struct Prediction {
+    /// Its layers, one letter each: `P` positive, `N` negative, `E` exact.
     pub layers: String,
     /// Expected keys that it covers, heaviest first.
     pub covered: u64,
     /// Bits per key, file and all.
     pub bits_per_key: f64,
-    /// The fewest bits per key for any filter with the same rates.
+    /// Lower bound: the least bits per key of any filter with the same rates.
     pub bound: f64,
     /// The share of negative queries of the workload that match (EFPR in \[Stacked\]); none without a workload.
     pub workload_fpr: Option<f64>,
     /// The share of unlisted keys that match (EFPB).
     pub fpr: f64,
-    /// Cache lines that a negative query reads, about: an expected one if there are any, else a stranger.
+    /// Cache lines that a negative query reads, about: an expected one with a workload, else one for an unlisted key.
     pub lines: f64,
     /// Cache lines that the query for a member reads, about.
     pub member_lines: f64,
@@ -54,7 +54,7 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// The design that the planner takes.
+    /// Returns the design that the planner chooses.
     pub fn chosen(&self) -> Option<&Candidate> {
         self.candidates.iter().find(|candidate| candidate.chosen)
     }
@@ -87,7 +87,7 @@ pub(crate) fn compare(
         name: kind.name(),
         kind: *kind,
         chosen,
-        forecast: design.as_ref().map(|design| forecast(design, request, expected)).map_err(BuildError::to_string),
+        prediction: design.as_ref().map(|design| predicted(design, request, expected)).map_err(BuildError::to_string),
     };
     let mut candidates: Vec<Candidate> =
         designs.iter().enumerate().map(|(i, both)| candidate(both, Some(i) == found)).collect();
@@ -107,7 +107,7 @@ fn letters(steps: &[Step]) -> String {
     steps.iter().map(letter).collect::<Vec<_>>().join(" ")
 }
 
-fn forecast(design: &PlannedDesign, request: &Request, expected: Option<Expected<'_>>) -> Forecast {
+fn predicted(design: &PlannedDesign, request: &Request, expected: Option<Expected<'_>>) -> Prediction {
     let PlannedDesign { plan, known, prediction, workload_fpr, .. } = design;
     let keys = request.keys.max(1) as f64;
     let exact = plan.steps.last().is_some_and(|step| step.role == Role::Exact);
@@ -115,7 +115,7 @@ fn forecast(design: &PlannedDesign, request: &Request, expected: Option<Expected
     let negatives = request.negatives.saturating_add(if exact { *known } else { 0 });
     let strangers = if request.goal == Goal::Exact { 1.0 } else { prediction.fpr };
     let psi = expected.map_or(0.0, |expected| expected.shape.mass(*known));
-    Forecast {
+    Prediction {
         layers: letters(&plan.steps),
         covered: *known,
         bits_per_key: prediction.bits / keys,
@@ -137,15 +137,15 @@ fn percent(share: f64) -> String {
 
 fn reasons(candidates: &[Candidate], request: &Request, expected: Option<Expected<'_>>, cap: f64) -> Vec<String> {
     let Some((name, chosen)) =
-        candidates.iter().find(|c| c.chosen).and_then(|c| Some((c.name, c.forecast.as_ref().ok()?)))
+        candidates.iter().find(|c| c.chosen).and_then(|c| Some((c.name, c.prediction.as_ref().ok()?)))
     else {
         return vec![];
     };
     let mut reasons = vec![];
-    let rate = |forecast: &Forecast| forecast.workload_fpr.unwrap_or(forecast.fpr);
+    let rate = |forecast: &Prediction| forecast.workload_fpr.unwrap_or(forecast.fpr);
     let whom = if expected.is_some() { "expected queries" } else { "unknown keys" };
     let others = candidates.iter().filter(|c| !c.chosen && eligible(c.kind, request.effort));
-    let others = || others.clone().filter_map(|c| Some((c.name, c.forecast.as_ref().ok()?)));
+    let others = || others.clone().filter_map(|c| Some((c.name, c.prediction.as_ref().ok()?)));
     match request.goal {
         _ if request.kind != Kind::Auto => reasons.push(format!("{name} was asked for")),
         Goal::BitsPerKey(budget) => {

@@ -21,10 +21,10 @@ use crate::plan::{Comparison, Expected, Goal, PlannedDesign, compare};
 /// Why the share of unlisted queries may be wrong: a list of popular names that was cut off shows none.
 const NO_ESTIMATE: &str = "no expected key has a count of 1, so the share of queries for unlisted keys cannot be estimated and counts as 0: if the list was cut off, expect more of it or set `unlisted_share`";
 
-/// What the filter makes of the workload.
+/// What became of a workload.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
-pub struct Outcome {
+pub struct WorkloadReport {
     /// All queries, those for keys too, by weight.
     pub queries: f64,
     /// Distinct expected keys that are not members.
@@ -43,16 +43,16 @@ pub struct Outcome {
     pub max_fpr: f64,
     /// What may be wrong with the queries, in sentences.
     pub warnings: Vec<String>,
-    /// What the planner said.
-    pub predicted: Prediction,
+    /// What the planner computed.
+    pub predicted: Rates,
     /// What the filter does, where it could be read.
-    pub measured: Option<Prediction>,
+    pub measured: Option<Rates>,
 }
 
-/// What a filter takes and does.
+/// Size and false positive rates of a filter, predicted or measured.
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[non_exhaustive]
-pub struct Prediction {
+pub struct Rates {
     /// Bits per key, file and all.
     pub bits_per_key: f64,
     /// The share of negative queries of the workload that match: covered keys are queried, the others follow the formula.
@@ -135,14 +135,14 @@ impl Workload {
     }
 
     /// What was planned, beside what the filter does.
-    pub(super) fn outcome(&self, design: &PlannedDesign, keys: u64, filter: Option<&Filter>) -> Outcome {
+    pub(super) fn outcome(&self, design: &PlannedDesign, keys: u64, filter: Option<&Filter>) -> WorkloadReport {
         let bits = |bits: f64| bits / keys.max(1) as f64;
-        let measured = filter.map(|filter| Prediction {
+        let measured = filter.map(|filter| Rates {
             bits_per_key: bits(filter.as_bytes().len() as f64 * 8.0),
             workload_fpr: self.passing(filter),
             fpr: filter.fpr(),
         });
-        Outcome {
+        WorkloadReport {
             queries: self.queries,
             keys: self.counts.known.len() as u64,
             dropped_members: self.keys,
@@ -152,7 +152,7 @@ impl Workload {
             covered_share: self.shape.mass(design.known),
             max_fpr: design.cap,
             warnings: self.warnings.clone(),
-            predicted: Prediction {
+            predicted: Rates {
                 bits_per_key: bits(design.prediction.bits),
                 workload_fpr: design.workload_fpr.unwrap_or(design.prediction.fpr),
                 fpr: design.prediction.fpr,

@@ -23,7 +23,7 @@ fn zipf(exponent: f64) -> Shape {
 
 fn rate_of(comparison: &Comparison, name: &str) -> f64 {
     let found = comparison.candidates.iter().find(|c| c.name == name).unwrap();
-    found.forecast.as_ref().unwrap().workload_fpr.unwrap()
+    found.prediction.as_ref().unwrap().workload_fpr.unwrap()
 }
 
 /// The setting of [Stacked] section 8: 10 bits, a million keys, a hundred million negatives of which the top half is known.
@@ -52,7 +52,7 @@ fn a_cap_on_strangers_is_kept() {
         let expected = Expected { shape: &shape, cap: Some(cap) };
         let (comparison, design) = compare(&request(100_000, 0, Goal::Fpr(0.01)), Some(expected)).unwrap();
         assert!(design.prediction.fpr <= cap && design.workload_fpr.unwrap() <= 0.01);
-        for forecast in comparison.candidates.iter().filter_map(|c| c.forecast.as_ref().ok()) {
+        for forecast in comparison.candidates.iter().filter_map(|c| c.prediction.as_ref().ok()) {
             assert!(forecast.fpr <= cap * 1.0001, "{forecast:?}");
         }
     }
@@ -122,7 +122,7 @@ fn the_best_is_chosen() {
     for goal in [Goal::BitsPerKey(6.0), Goal::BitsPerKey(14.0), Goal::Fpr(0.03), Goal::Fpr(1e-4)] {
         let (comparison, design) = compare(&request(300_000, 0, goal), expected).unwrap();
         let open = comparison.candidates.iter().filter(|c| eligible(c.kind, Effort::Balanced));
-        for forecast in open.filter_map(|c| c.forecast.as_ref().ok()) {
+        for forecast in open.filter_map(|c| c.prediction.as_ref().ok()) {
             match goal {
                 Goal::BitsPerKey(bits) => {
                     assert!(forecast.bits_per_key <= bits * 1.0001, "{goal:?} {forecast:?}");

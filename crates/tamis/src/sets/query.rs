@@ -99,20 +99,6 @@ impl Sets {
         self.index.growth()
     }
 
-    /// The sets of a key as a bitmap.
-    ///
-    /// ```
-    /// let index = tamis::sets([("ann", "red"), ("bob", "blue"), ("eve", "red"), ("eve", "blue")]).finish()?;
-    /// let both = index.bitmap("ann")? | index.bitmap("bob")?;
-    /// assert_eq!(both, index.bitmap("eve")?);
-    /// # Ok::<(), tamis::Error>(())
-    /// ```
-    #[cfg(feature = "roaring")]
-    pub fn bitmap<K: Key>(&self, key: K) -> Result<roaring::RoaringBitmap, QueryError> {
-        // Ids ascend, so that none is out of order.
-        Ok(self.find(key)?.into_iter().collect())
-    }
-
     /// How many of these keys every set holds. Equal keys count as often as they are listed.
     ///
     /// ```

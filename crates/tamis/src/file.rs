@@ -1,14 +1,15 @@
 //! bytes -> a file that is there whole or not at all.
 //!
-//! Until it is complete the file has no name where the system allows that (Linux, on most file systems): whatever ends the
-//! process, nothing is left behind. Elsewhere it is called `.tamis-*.part`, and is removed unless the process is killed.
+//! Until it is complete the file has no name where the system allows that (Linux, on most file systems, with the feature
+//! `spill`): whatever ends the process, nothing is left behind. Elsewhere it is called `.tamis-*.part`, and is removed unless the
+//! process is killed.
 
 use std::fs::{File, Metadata, Permissions};
+use std::hash::{BuildHasher, RandomState};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
-use tempfile::{Builder, TempPath};
 
 use crate::arch::arena::{Arena, Output};
 use crate::error::Error;
@@ -55,7 +56,7 @@ enum Target {
     /// A device or pipe, written as it is.
     Direct(File),
     /// A temporary file, perhaps with a name, beside the place that it takes at the end.
-    Temporary(File, Option<TempPath>, PathBuf),
+    Temporary(File, Option<Part>, PathBuf),
 }
 
 impl Target {
@@ -93,9 +94,9 @@ impl Target {
                 let name = match name {
                     Some(name) => name,
                     // A link cannot take the place of another file, only a renamed file can.
-                    None => part().make_in(parent(&path), |name| link(&file, name))?.into_temp_path(),
+                    None => Part::new(parent(&path), |name| link(&file, name))?.1,
                 };
-                name.persist(&path).map_err(|e| e.error)?;
+                std::fs::rename(&name.0, &path)?;
                 // The name is the directory's; where a directory cannot be synchronised, the system does it in its own time.
                 if let Ok(dir) = File::open(parent(&path)) {
                     let _ = dir.sync_all();
@@ -110,25 +111,42 @@ fn parent(path: &Path) -> &Path {
     path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// How a file is called that is not complete.
-fn part() -> Builder<'static, 'static> {
-    let mut builder = Builder::new();
-    builder.prefix(".tamis-").suffix(".part");
-    builder
+/// The name of a file that is not complete; what still has it in the end is removed.
+struct Part(PathBuf);
+
+impl Part {
+    /// Makes a file under a name that is free; `make` refuses one that is taken.
+    fn new<R>(dir: &Path, mut make: impl FnMut(&Path) -> io::Result<R>) -> io::Result<(R, Part)> {
+        let mut tries = 0..64;
+        loop {
+            let name = dir.join(format!(".tamis-{:016x}.part", RandomState::new().hash_one(())));
+            match make(&name) {
+                Err(taken) if taken.kind() == io::ErrorKind::AlreadyExists && tries.next().is_some() => {}
+                made => return Ok((made?, Part(name))),
+            }
+        }
+    }
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
 }
 
 /// A temporary file with a name.
 #[cfg_attr(not(unix), allow(unused_variables))]
-fn named(dir: &Path, mode: u32) -> io::Result<(File, Option<TempPath>)> {
-    let mut builder = part();
+fn named(dir: &Path, mode: u32) -> io::Result<(File, Option<Part>)> {
+    let mut options = File::options();
+    options.write(true).create_new(true);
     #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(mode));
-    let (file, name) = builder.tempfile_in(dir)?.into_parts();
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, mode);
+    let (file, name) = Part::new(dir, |name| options.open(name))?;
     Ok((file, Some(name)))
 }
 
 /// A file without a name that [`link`] can give one; none where the system or the file system has no such thing.
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", feature = "spill"))]
 fn unnamed(dir: &Path, mode: u32) -> Option<File> {
     use rustix::fs::{Mode, OFlags, open};
     let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
@@ -137,25 +155,25 @@ fn unnamed(dir: &Path, mode: u32) -> Option<File> {
     descriptor(&file).exists().then_some(file)
 }
 
-#[cfg(not(target_os = "linux"))]
+#[cfg(not(all(target_os = "linux", feature = "spill")))]
 fn unnamed(_: &Path, _: u32) -> Option<File> {
     None
 }
 
 /// Gives a file without a name this one.
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", feature = "spill"))]
 fn link(file: &File, name: &Path) -> io::Result<()> {
     use rustix::fs::{AtFlags, CWD, linkat};
     Ok(linkat(CWD, descriptor(file), CWD, name, AtFlags::SYMLINK_FOLLOW)?)
 }
 
-#[cfg(not(target_os = "linux"))]
+#[cfg(not(all(target_os = "linux", feature = "spill")))]
 fn link(_: &File, _: &Path) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
 /// The name that the system has for an open file.
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", feature = "spill"))]
 fn descriptor(file: &File) -> PathBuf {
     use std::os::fd::AsRawFd;
     format!("/proc/self/fd/{}", file.as_raw_fd()).into()
@@ -211,7 +229,7 @@ mod tests {
     use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
     use std::path::{Path, PathBuf};
 
-    use super::{File, Permissions, Target, unnamed};
+    use super::{File, Part, Permissions, Target, io, unnamed};
     use crate::Filter;
 
     fn mode(path: &Path) -> u32 {
@@ -240,7 +258,7 @@ mod tests {
                     target.write_all(&[round; 5000]).unwrap();
                     let parts = names().len() - before.len();
                     // Nobody can clean up behind a process that is killed here.
-                    assert_eq!(parts, if cfg!(target_os = "linux") { way } else { 1 });
+                    assert_eq!(parts, if cfg!(all(target_os = "linux", feature = "spill")) { way } else { 1 });
                     target
                 };
                 drop(write());
@@ -250,6 +268,23 @@ mod tests {
                 assert_eq!(std::fs::read(&path).unwrap(), [round; 5000]);
             }
         }
+    }
+
+    #[test]
+    fn a_name_that_is_taken_is_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut names = Vec::new();
+        let made = Part::new(dir.path(), |name| {
+            names.push(name.to_path_buf());
+            File::create_new(name)?;
+            if names.len() < 3 { Err(io::ErrorKind::AlreadyExists.into()) } else { Ok(()) }
+        });
+        let ((), part) = made.unwrap();
+        assert!(names.len() == 3 && part.0 == names[2]);
+        drop(part);
+        assert_eq!(names.iter().map(|name| name.exists()).collect::<Vec<_>>(), [true, true, false]);
+        let never = Part::new(dir.path(), |_| io::Result::<()>::Err(io::ErrorKind::AlreadyExists.into()));
+        assert_eq!(never.map(drop).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
     }
 
     #[test]

@@ -88,7 +88,7 @@ pub(crate) fn shard_bits(n: u64, per_shard: u64) -> u32 {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Limits {
     /// Bytes of memory for the whole build, as far as gathering and sorting keys go, all threads together; 2 GiB unless set. At
-    /// least 4 MiB are used. A build gives 5/8 of it to the keys; a [`Workspace`] of your own takes all of it. Shards under
+    /// least 4 MiB are used. More keys go to temporary files; without the feature `spill` they are an error. A build gives 5/8 of it to the keys; a [`Workspace`] of your own takes all of it. Shards under
     /// construction come on top: about 60 MB per thread, and more where excluded keys are part of the first leaf (as in
     /// [`Kind::Naive`](crate::Kind::Naive)): they do not count for the number of shards.
     pub memory: u64,
@@ -149,7 +149,7 @@ pub struct Workspace {
     /// Threads for sorting and counting.
     pub threads: usize,
     disk: u64,
-    dir: PathBuf,
+    tmp: Option<PathBuf>,
     /// Bytes of temporary files in use.
     used: AtomicU64,
     cell_bits: u32,
@@ -166,7 +166,7 @@ impl Workspace {
             memory: limits.memory.max(MIN_MEMORY),
             threads: threads.max(1),
             disk: limits.disk,
-            dir: limits.tmp.clone().unwrap_or_else(std::env::temp_dir),
+            tmp: limits.tmp.clone(),
             used: AtomicU64::new(0),
             cell_bits: CELL_BITS,
             shard_keys: SHARD_KEYS,
@@ -203,10 +203,15 @@ impl Workspace {
         }
     }
 
+    /// Where temporary files are made. Targets without files have no such directory, so that only a spill may call this.
+    fn dir(&self) -> PathBuf {
+        self.tmp.clone().unwrap_or_else(std::env::temp_dir)
+    }
+
     /// An error of the temporary file, which has no name, says where it is.
     fn explain(&self, error: io::Error) -> BuildError {
         let error = io::Error::new(error.kind(), format!("temporary file: {error}"));
-        BuildError::Io { path: Some(self.dir.clone()), error }
+        BuildError::Io { path: Some(self.dir()), error }
     }
 }
 

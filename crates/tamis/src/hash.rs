@@ -315,9 +315,15 @@ impl Hasher {
     }
 
     /// The keyed hash with a secret that the operating system draws.
-    #[cfg(feature = "build")]
+    #[cfg(feature = "secret")]
     pub fn random_secret() -> std::io::Result<Hasher> {
         Ok(Hasher::secret([getrandom::u64()?, getrandom::u64()?]))
+    }
+
+    #[cfg(all(feature = "build", not(feature = "secret")))]
+    pub(crate) fn random_secret() -> std::io::Result<Hasher> {
+        let message = "no source of random secrets; expected a secret of the caller's, or the feature `secret`";
+        Err(std::io::Error::new(std::io::ErrorKind::Unsupported, message))
     }
 
     /// The keyed hash with this key, or with a secret.

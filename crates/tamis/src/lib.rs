@@ -29,7 +29,7 @@
 // some have no caller.
 #![cfg_attr(
     not(all(
-        feature = "build",
+        feature = "spill",
         feature = "maps",
         feature = "sets",
         feature = "adaptive",

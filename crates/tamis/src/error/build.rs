@@ -60,6 +60,9 @@ enum BuildError {
     NoEffect { option: &'static str, needs: &'static str } => "{option}: no effect; expected {needs}";
     /// The keys are of two key types.
     MixedKeyTypes => "some keys are integers and some are bytes; a filter holds one kind";
+    /// The keys need more memory than this, and the crate was compiled without temporary files.
+    MemoryLimit { bytes: u64 } =>
+        "the keys need more than {bytes} bytes of memory; raise the memory limit, or enable the feature `spill`";
     /// The temporary files would grow past the limit of the caller, in bytes.
     DiskLimit { limit: u64 } => "temporary files would exceed the disk limit of {limit} bytes";
     /// The flag that the caller gave to [`cancel`](crate::FilterBuilder::cancel) became true.

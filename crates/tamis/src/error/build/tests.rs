@@ -37,6 +37,10 @@ fn what_is_wrong_with_keys_and_files() {
             "exact: no key is excluded, so every key would match; expected excluded keys, or a rate or bits per key as the goal",
         ),
         (MixedKeyTypes, "some keys are integers and some are bytes; a filter holds one kind"),
+        (
+            MemoryLimit { bytes: 9 },
+            "the keys need more than 9 bytes of memory; raise the memory limit, or enable the feature `spill`",
+        ),
         (DiskLimit { limit: 9 }, "temporary files would exceed the disk limit of 9 bytes"),
         (Cancelled, "cancelled"),
         (std::io::Error::other("no pipe").into(), "no pipe"),

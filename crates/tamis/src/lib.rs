@@ -61,6 +61,8 @@ mod math;
 mod parallel;
 #[cfg(feature = "build")]
 mod plan;
+#[cfg(feature = "serde")]
+mod serde;
 #[cfg(feature = "sets")]
 pub mod sets;
 

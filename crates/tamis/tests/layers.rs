@@ -7,7 +7,7 @@
 use std::path::Path;
 
 /// The modules of `src`, each behind all that it may use; those on one line do not use each other.
-const LAYERS: [&str; 15] = [
+const LAYERS: [&str; 16] = [
     "debug",
     "hash",
     "error",
@@ -23,6 +23,7 @@ const LAYERS: [&str; 15] = [
     "dynamic",
     "maps",
     "sets adaptive",
+    "serde",
 ];
 
 /// The position of a module; none for items that `lib.rs` exports, which only its users may name.

@@ -14,6 +14,7 @@
 //!   chosen    keys that somebody chose: no bytes more, no rate higher
 //!   debug     what `{:?}` shows of types that have a secret
 //!   adaptive_database  adaptive filters before a real database: failures, aborts, new starts
+//!   serde     values in JSON and in binary formats, and what is refused
 //!   memory    what opening takes, watched in the allocator   mapped    files as memory maps
 //! ```
 #![cfg(all(feature = "build", feature = "mmap"))]
@@ -59,6 +60,7 @@ mod oracle;
 mod partitions;
 mod rates;
 mod repair;
+mod serde;
 mod sets;
 mod steered;
 mod unlisted;

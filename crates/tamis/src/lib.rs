@@ -21,6 +21,8 @@
 //!
 //! Without the feature `build` (on by default) only the last arrow is left, with few dependencies.
 
+// Which feature an item needs, on pages that all features are documented on.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 // A new variant is decided everywhere, or does not compile.
 #![deny(clippy::wildcard_enum_match_arm)]
 // `clippy.toml` says which, and why; tests compare with them.

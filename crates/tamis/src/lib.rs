@@ -28,9 +28,10 @@
 // `clippy.toml` says which, and why; tests compare with them.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 // Encoders live beside their decoders, and tools of maps, sets and adaptive filters in the rooms before them: with fewer features
-// some have no caller.
+// some have no caller, and with other processors than these some instruction sets.
 #![cfg_attr(
     not(all(
+        target_arch = "x86_64",
         feature = "spill",
         feature = "maps",
         feature = "sets",

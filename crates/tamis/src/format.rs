@@ -17,6 +17,7 @@ use std::path::Path;
 use bytes::Bytes;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
+use crate::debug::brief_debug;
 use crate::error::{Error, FormatError};
 use crate::hash::{HashKind, Hasher, KeyType};
 
@@ -288,11 +289,49 @@ fn meta_sum(header: &[u8], directory: &[u8]) -> u64 {
     sum.digest()
 }
 
+/// Bytes to be opened: a `Vec<u8>`, a `Box<[u8]>`, an `Arc<[u8]>`, a [`Bytes`], a `&'static [u8]` or what `include_bytes!` returns.
+///
+/// None of them is copied.
+///
+/// ```
+/// use std::sync::Arc;
+/// let shared: Arc<[u8]> = tamis::build(["ann", "bob"]).finish()?.as_bytes().into();
+/// let filter = tamis::Filter::open(shared.clone())?;
+/// assert_eq!(filter.as_bytes().as_ptr(), shared.as_ptr());
+/// # Ok::<(), tamis::Error>(())
+/// ```
+pub struct Source(pub(crate) Bytes);
+
+brief_debug!(Source, it => bytes: it.0.len());
+
+macro_rules! sources {
+    ($($type:ty: $from:expr;)*) => {$(
+        impl From<$type> for Source {
+            fn from(bytes: $type) -> Source {
+                Source($from(bytes))
+            }
+        }
+    )*};
+}
+
+sources! {
+    Bytes: Bytes::from;
+    Vec<u8>: Bytes::from;
+    Box<[u8]>: Bytes::from;
+    std::sync::Arc<[u8]>: Bytes::from_owner;
+    &'static [u8]: Bytes::from_static;
+}
+
+impl<const N: usize> From<&'static [u8; N]> for Source {
+    fn from(bytes: &'static [u8; N]) -> Source {
+        Source(Bytes::from_static(bytes))
+    }
+}
+
 /// The methods that all types have which are opened from bytes; `bytes` is the field that holds them.
 macro_rules! from_bytes {
     ($($field:ident).+) => {
-        /// Opens bytes in memory and verifies them. A `Vec<u8>`, a `&'static [u8]` and a [`Bytes`](bytes::Bytes) are taken over
-        /// without copying.
+        /// Opens bytes in memory and verifies them. They are not copied: see [`Source`](crate::Source).
         ///
         /// # Errors
         ///
@@ -302,7 +341,7 @@ macro_rules! from_bytes {
         /// # Complexity
         ///
         /// Reads every byte once, for the checksum. [`open_unverified`](Self::open_unverified) reads header and directory only.
-        pub fn open(bytes: impl Into<bytes::Bytes>) -> Result<Self, $crate::error::FormatError> {
+        pub fn open(bytes: impl Into<$crate::Source>) -> Result<Self, $crate::error::FormatError> {
             let opened = Self::open_unverified(bytes)?;
             opened.verify()?;
             Ok(opened)

@@ -81,6 +81,7 @@ pub use filter::build::{
 };
 pub use filter::query::{Filter, Group, LayerInfo};
 pub use filter::typed::Typed;
+pub use format::Source;
 #[cfg(feature = "build")]
 pub use gather::{Limits, OnConflict, Stats};
 pub use hash::{Digest, Fields, Hasher, Integer, Key, KeyType, Mismatch};

@@ -9,7 +9,7 @@ use crate::debug::brief_debug;
 use crate::error::{FormatError, QueryError};
 use crate::filter::partition::{self, Label, Partitions};
 use crate::filter::steps::{self, ROUND, Role, Steps};
-use crate::format::{Budget, Header, equal_by_bytes, from_bytes};
+use crate::format::{Budget, Header, Source, equal_by_bytes, from_bytes};
 use crate::hash::{Digest, HashKind, Hasher, Key, KeyType};
 
 /// A membership filter: it matches every member, no excluded key, and unlisted keys at the rate [`fpr`](Self::fpr).
@@ -44,8 +44,8 @@ impl Filter {
     /// let error = tamis::Filter::open(&b"not a filter"[..]).unwrap_err();
     /// assert_eq!(error, tamis::FormatError::Magic);
     /// ```
-    pub fn open_unverified(bytes: impl Into<Bytes>) -> Result<Filter, FormatError> {
-        let bytes = bytes.into();
+    pub fn open_unverified(bytes: impl Into<Source>) -> Result<Filter, FormatError> {
+        let bytes = bytes.into().0;
         let budget = Budget::of(&bytes);
         Filter::within(bytes, &budget)
     }

@@ -8,7 +8,7 @@ use super::value::Value;
 use crate::debug::brief_debug;
 use crate::error::{FormatError, QueryError};
 use crate::filter::steps::ROUND;
-use crate::format::{Budget, Form, Header, equal_by_bytes, from_bytes};
+use crate::format::{Budget, Form, Header, Source, equal_by_bytes, from_bytes};
 use crate::hash::{Digest, HashKind, Hasher, Key, KeyType, Mismatch};
 
 /// A map: bytes, and how to read them.
@@ -47,8 +47,8 @@ impl Map {
     /// assert_eq!(error.to_string(), "the file holds a filter, expected a map");
     /// # Ok::<(), tamis::Error>(())
     /// ```
-    pub fn open_unverified(bytes: impl Into<Bytes>) -> Result<Map, FormatError> {
-        let bytes = bytes.into();
+    pub fn open_unverified(bytes: impl Into<Source>) -> Result<Map, FormatError> {
+        let bytes = bytes.into().0;
         let budget = Budget::of(&bytes);
         Map::within(bytes, Form::Map, &budget)
     }

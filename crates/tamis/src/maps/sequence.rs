@@ -1,11 +1,9 @@
 //! symbols in order -> bytes -> the symbol at any position: a map whose keys are positions.
 
-use bytes::Bytes;
-
 use super::query::{LayerInfo, Map};
 use super::value::Value;
 use crate::error::FormatError;
-use crate::format::{Budget, Form, equal_by_bytes, from_bytes};
+use crate::format::{Budget, Form, Source, equal_by_bytes, from_bytes};
 use crate::hash::KeyType;
 
 /// A sequence that takes about the entropy of its symbols, and whose symbols are read in any order ([Chained] section 5.2).
@@ -31,8 +29,8 @@ equal_by_bytes!(Sequence);
 
 impl Sequence {
     /// Opens bytes and checks header and directory only: see [`open`](Self::open).
-    pub fn open_unverified(bytes: impl Into<Bytes>) -> Result<Sequence, FormatError> {
-        let bytes = bytes.into();
+    pub fn open_unverified(bytes: impl Into<Source>) -> Result<Sequence, FormatError> {
+        let bytes = bytes.into().0;
         let budget = Budget::of(&bytes);
         let map = Map::within(bytes, Form::Sequence, &budget)?;
         match map.key_type() {

@@ -9,7 +9,7 @@ use super::index::{Index, by_name};
 use super::info::SegmentInfo;
 use crate::debug::brief_debug;
 use crate::error::{FormatError, QueryError};
-use crate::format::{self, Budget, Form, equal_by_bytes, from_bytes};
+use crate::format::{self, Budget, Form, Source, equal_by_bytes, from_bytes};
 use crate::hash::{Hasher, Key, KeyType};
 
 /// An index of many sets: bytes, and how to read them.
@@ -44,8 +44,8 @@ impl Sets {
     /// assert_eq!(error.to_string(), "the file holds a filter, expected a set index");
     /// # Ok::<(), tamis::Error>(())
     /// ```
-    pub fn open_unverified(bytes: impl Into<Bytes>) -> Result<Sets, FormatError> {
-        let bytes = bytes.into();
+    pub fn open_unverified(bytes: impl Into<Source>) -> Result<Sets, FormatError> {
+        let bytes = bytes.into().0;
         let budget = Budget::of(&bytes);
         let (header, from, places) = format::parts(&bytes, &budget)?;
         if header.form != Form::Sets {

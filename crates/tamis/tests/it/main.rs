@@ -15,6 +15,7 @@
 //!   debug     what `{:?}` shows of types that have a secret
 //!   adaptive_database  adaptive filters before a real database: failures, aborts, new starts
 //!   serde     values in JSON and in binary formats, and what is refused
+//!   programs  ten programs as users write them
 //!   memory    what opening takes, watched in the allocator   mapped    files as memory maps
 //! ```
 #![cfg(all(feature = "build", feature = "mmap"))]
@@ -58,6 +59,7 @@ mod memory;
 mod negatives;
 mod oracle;
 mod partitions;
+mod programs;
 mod rates;
 mod repair;
 mod serde;

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use anyhow::{Result, anyhow, bail};
 use clap::Args;
-use tamis::Limits;
 use tamis::build::Common;
+use tamis::{Hasher, Limits};
 
 use crate::input::{self, Format, Source};
 use crate::interrupt::Interrupt;
@@ -146,9 +146,13 @@ impl LimitArgs {
 impl HashAndLimitArgs {
     /// What a build gets of this; a secret key is 128 bits from the system.
     pub(crate) fn common(&self, interrupt: &Interrupt) -> Result<Common> {
-        let word = || getrandom::u64().map_err(|e| anyhow!("--secret: the system gives no random numbers: {e}"));
         let common = self.limits.common(interrupt);
-        Ok(if self.secret { common.secret([word()?, word()?]) } else { common.seed(self.seed) })
+        if !self.secret {
+            return Ok(common.seed(self.seed));
+        }
+        let hasher =
+            Hasher::random_secret().map_err(|e| anyhow!("--secret: the system gives no random numbers: {e}"))?;
+        Ok(common.secret(hasher.words()))
     }
 }
 

@@ -45,6 +45,7 @@ mod jsonl;
 pub(crate) mod kmers;
 mod lines;
 pub(crate) mod pairs;
+#[cfg(feature = "parquet")]
 mod parquet;
 mod place;
 pub(crate) mod sets;
@@ -224,6 +225,16 @@ fn read_checked(
     }
 }
 
+/// The same interface without the reader.
+#[cfg(not(feature = "parquet"))]
+mod parquet {
+    use super::{ControlFlow, Result, Sink, Source, bail};
+
+    pub(super) fn read(_: &Source, sink: &mut Sink<'_>) -> Result<ControlFlow<()>> {
+        bail!(sink.error("this tamis was built without parquet; expected text, csv, tsv or jsonl"))
+    }
+}
+
 /// Standard input can be read only once, whatever it is for.
 pub(crate) fn check_stdin_once<'a>(sources: impl IntoIterator<Item = &'a Source>) -> Result<()> {
     match sources.into_iter().filter(|source| matches!(source, Source::Stdin)).count() {
@@ -322,5 +333,5 @@ pub(crate) fn format_of(input: &Source, options: &Options) -> Format {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "parquet", feature = "xz"))]
 mod tests;

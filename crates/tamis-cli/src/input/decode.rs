@@ -4,12 +4,10 @@
 //! compressors that are not read here are refused by their signature: their bytes would pass as lines, and a filter of garbage
 //! looks like any other filter.
 
-use std::io::{self, BufReader, Cursor, Read};
+use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::rc::Rc;
 
 use flate2::bufread::MultiGzDecoder;
-use liblzma::bufread::XzDecoder;
-use liblzma::stream::{CONCATENATED, Stream};
 use zstd::stream::read::Decoder as ZstdDecoder;
 
 use super::source::{Meter, Raw};
@@ -18,6 +16,7 @@ use super::source::{Meter, Raw};
 const BUFFER: usize = 1 << 16;
 
 /// What an xz decoder may allocate: xz -9 asks for 65 MiB, the largest dictionary for 4 GiB.
+#[cfg(feature = "xz")]
 const XZ_MEMORY: u64 = 2 << 30;
 
 /// The largest zstd window: `zstd --long=31` writes 2 GiB, which a 32-bit machine cannot map.
@@ -68,16 +67,28 @@ pub(super) fn decode(mut raw: Raw<'_>) -> io::Result<Box<dyn Read + '_>> {
             decoder.window_log_max(ZSTD_WINDOW_LOG)?;
             ("zstd", Box::new(decoder))
         }
-        Packing::Xz => {
-            let stream = Stream::new_stream_decoder(XZ_MEMORY, CONCATENATED)?;
-            ("xz", Box::new(XzDecoder::new_stream(packed, stream)))
-        }
+        Packing::Xz => ("xz", xz(packed)?),
         Packing::Refused(what) => {
             let message = format!("is {what}, expected plain, gzip, zstd or xz data; unpack it first");
             return Err(io::Error::new(io::ErrorKind::Unsupported, message));
         }
     };
     Ok(Box::new(Decoded { reader, name, meter, begin }))
+}
+
+/// An xz stream or several.
+#[cfg(feature = "xz")]
+fn xz<'a>(packed: impl BufRead + 'a) -> io::Result<Box<dyn Read + 'a>> {
+    use liblzma::bufread::XzDecoder;
+    use liblzma::stream::{CONCATENATED, Stream};
+    let stream = Stream::new_stream_decoder(XZ_MEMORY, CONCATENATED)?;
+    Ok(Box::new(XzDecoder::new_stream(packed, stream)))
+}
+
+#[cfg(not(feature = "xz"))]
+fn xz<'a>(_: impl BufRead + 'a) -> io::Result<Box<dyn Read + 'a>> {
+    let message = "xz data, and this tamis was built without xz; expected plain, gzip or zstd data; unpack it first";
+    Err(io::Error::new(io::ErrorKind::Unsupported, message))
 }
 
 /// The same text without a byte order mark.
@@ -137,7 +148,7 @@ impl Read for Decoded<'_> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "xz"))]
 mod tests {
     #![allow(clippy::unwrap_used)]
     use std::io::Write;

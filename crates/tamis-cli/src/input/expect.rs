@@ -434,6 +434,7 @@ mod tests {
         assert!(fails("log", b"7\t2\x00x\t3", &options).starts_with("log: record 2: \"x\" is not a number"));
     }
 
+    #[cfg(feature = "xz")]
     #[test]
     fn compression_is_seen_through() {
         let text = b"a\t3\nb\t4\n";

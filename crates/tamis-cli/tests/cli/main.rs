@@ -5,6 +5,7 @@
 mod answers;
 mod bad;
 mod expect;
+#[cfg(all(feature = "parquet", feature = "xz"))]
 mod formats;
 mod goals;
 mod maps;

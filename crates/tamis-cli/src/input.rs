@@ -52,14 +52,17 @@ pub(crate) mod sets;
 mod sink;
 mod source;
 
+use std::ffi::OsString;
 use std::io::{self, Read};
 use std::ops::ControlFlow;
 use std::str::FromStr;
 
 use anyhow::{Result, bail};
 
-pub(crate) use place::{Places, Unit};
+pub(crate) use place::{Place, Places, Unit};
 pub(crate) use source::{Identity, Source, total_bytes};
+
+pub(crate) use sink::quote;
 
 use sink::Sink;
 
@@ -97,7 +100,7 @@ impl FromStr for Format {
             "tsv" => Format::Tsv,
             "jsonl" => Format::Jsonl,
             "parquet" => Format::Parquet,
-            _ => bail!("unknown format {name:?}, expected text, csv, tsv, jsonl or parquet"),
+            _ => bail!("unknown; expected text, csv, tsv, jsonl or parquet"),
         })
     }
 }
@@ -121,6 +124,8 @@ pub(crate) struct Options {
     pub(crate) format: Option<Format>,
     /// What the second column holds.
     pub(crate) second_holds: SecondColumn,
+    /// Whether rows are given as they are written.
+    pub(crate) rows: bool,
 }
 
 /// What stands beside a key.
@@ -161,8 +166,8 @@ impl Options {
     /// What the second column holds, and what the user calls it.
     fn second_column_words(&self) -> (&'static str, &'static str) {
         match self.second_holds {
-            SecondColumn::Label | SecondColumn::File => ("label", "--partition-column"),
-            SecondColumn::Count => ("count", "--weight-column"),
+            SecondColumn::Label | SecondColumn::File => ("partition", "--partition-column"),
+            SecondColumn::Count => ("weight", "--weight-column"),
             SecondColumn::Value => ("value", "--value-column"),
             SecondColumn::Sets => ("set", "--set-column"),
         }
@@ -182,9 +187,21 @@ pub(crate) struct Counts {
     pub(crate) read_bytes: u64,
 }
 
-/// What receives the keys, each with its label if there is a column of them and with its running number over all inputs, from 0;
-/// `Break` ends the reading.
-pub(crate) type Visit<'a> = dyn FnMut(KeyRef<'_>, Option<SecondValue<'_>>, u64) -> Result<ControlFlow<()>> + 'a;
+/// Where a key is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct At<'a> {
+    /// Its running number over all inputs, from 0.
+    pub(crate) ordinal: u64,
+    /// The number of its input, from 0.
+    pub(crate) file: usize,
+    /// Its line, record or row, from 1.
+    pub(crate) line: u64,
+    /// All of that as it is written, without its end; empty unless [`Options::rows`].
+    pub(crate) row: &'a [u8],
+}
+
+/// What receives the keys, each with its label if there is a column of them; `Break` ends the reading.
+pub(crate) type Visit<'a> = dyn FnMut(KeyRef<'_>, Option<SecondValue<'_>>, At<'_>) -> Result<ControlFlow<()>> + 'a;
 
 /// Gives every key of `inputs` to `visit`, in order. `progress` hears the running sum of bytes read, to be compared with
 /// [`total_bytes`]; it is called about once per buffer of 64 KiB or more.
@@ -210,11 +227,11 @@ fn read_checked(
 ) -> Result<(Counts, Places)> {
     // Only the places know the line, and they come when the reading has ended.
     let mut wrong: Option<(u64, String)> = None;
-    let (counts, places) = read_all(inputs, options, stdin, progress, &mut |key, second, ordinal| {
-        Ok(match visit(key, second, ordinal)? {
+    let (counts, places) = read_all(inputs, options, stdin, progress, &mut |key, second, at| {
+        Ok(match visit(key, second, at.ordinal)? {
             Ok(()) => ControlFlow::Continue(()),
             Err(message) => {
-                wrong = Some((ordinal, message));
+                wrong = Some((at.ordinal, message));
                 ControlFlow::Break(())
             }
         })
@@ -239,7 +256,7 @@ mod parquet {
 pub(crate) fn check_stdin_once<'a>(sources: impl IntoIterator<Item = &'a Source>) -> Result<()> {
     match sources.into_iter().filter(|source| matches!(source, Source::Stdin)).count() {
         0 | 1 => Ok(()),
-        _ => bail!("standard input (-) can be read only once"),
+        _ => bail!("-: standard input is given twice; expected it once"),
     }
 }
 
@@ -255,7 +272,7 @@ pub(crate) fn read_all(
     check_stdin_once(inputs)?;
     let (column, (label, labels)) = (options.column_option(), options.second_column_words());
     if options.second_column.is_some() && options.second_column == options.column {
-        bail!("{column} and {labels} name the same column, expected one of keys and one of {label}s");
+        bail!("{labels}: the same column as {column}; expected one of keys and one of {label}s");
     }
     for input in inputs {
         input.check()?;
@@ -270,8 +287,11 @@ pub(crate) fn read_all(
                 "{input}: {column} does not apply to text lines; expected a .csv, .tsv, .jsonl or .parquet file, or --format"
             );
         }
+        if format == Format::Parquet && options.rows {
+            bail!("--rows: {input} has no lines to print; expected text, csv, tsv or jsonl");
+        }
         if format == Format::Parquet && !input.is_regular() {
-            bail!("{input}: parquet needs a regular file, its table of contents is at the end");
+            bail!("{input}: parquet cannot be read from a pipe; expected a regular file");
         }
     }
 
@@ -279,12 +299,15 @@ pub(crate) fn read_all(
     for input in inputs {
         let format = format_of(input, options);
         let unit = match format {
+            _ if matches!(input, Source::Keys(_)) => Unit::Argument,
             Format::Parquet => Unit::Row,
             Format::Text if options.null_separated => Unit::Record,
             _ => Unit::Line,
         };
-        sink.begin(input.to_string(), unit);
-        let flow = if format == Format::Parquet {
+        sink.begin(input.clone(), unit);
+        let flow = if let Source::Keys(keys) = input {
+            read_arguments(keys, &mut sink)?
+        } else if format == Format::Parquet {
             parquet::read(input, &mut sink)?
         } else {
             let raw = source::Raw::open(input, &mut *stdin, sink.meter())?;
@@ -309,6 +332,16 @@ pub(crate) fn read_all(
         }
     }
     Ok(sink.finish())
+}
+
+/// Every argument is a key.
+fn read_arguments(keys: &[OsString], sink: &mut Sink<'_>) -> Result<ControlFlow<()>> {
+    for (i, key) in keys.iter().enumerate() {
+        if sink.text(1 + i as u64, key.as_encoded_bytes())?.is_break() {
+            return Ok(ControlFlow::Break(()));
+        }
+    }
+    Ok(ControlFlow::Continue(()))
 }
 
 /// The format of one input: what the options say, else what its name says.

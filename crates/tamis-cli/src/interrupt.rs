@@ -23,6 +23,8 @@ use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use anyhow::Result;
 use tamis::BuildError;
 
+use crate::failure;
+
 /// What a shell expects of a program that was interrupted.
 pub(crate) const CODE: u8 = 130;
 
@@ -108,10 +110,11 @@ pub(crate) fn survive_file_limit() {
     let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
 }
 
-/// Tells the user.
+/// Reports the interrupt.
 pub(crate) fn say() {
-    let mut err = io::stderr();
-    // A progress bar may stand in the line.
-    let lead = if err.is_terminal() { "\r\x1b[2K" } else { "" };
-    let _ = writeln!(err, "{lead}tamis: interrupted; nothing was written");
+    if io::stderr().is_terminal() {
+        // A progress bar may stand in the line.
+        let _ = write!(io::stderr(), "\r\x1b[2K");
+    }
+    failure::write(failure::Kind::Interrupted, "interrupted; nothing was written", &[]);
 }

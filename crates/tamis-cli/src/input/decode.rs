@@ -69,7 +69,7 @@ pub(super) fn decode(mut raw: Raw<'_>) -> io::Result<Box<dyn Read + '_>> {
         }
         Packing::Xz => ("xz", xz(packed)?),
         Packing::Refused(what) => {
-            let message = format!("is {what}, expected plain, gzip, zstd or xz data; unpack it first");
+            let message = format!("is {what}; expected plain, gzip, zstd or xz data; unpack it first");
             return Err(io::Error::new(io::ErrorKind::Unsupported, message));
         }
     };
@@ -263,7 +263,7 @@ mod tests {
     fn other_packers_are_refused_by_name() {
         for (bytes, what) in [(&b"BZh91AY&SY..."[..], "bzip2"), (b"PK\x03\x04...", "a zip archive")] {
             let message = unpack(bytes).unwrap_err().to_string();
-            assert_eq!(message, format!("is {what}, expected plain, gzip, zstd or xz data; unpack it first"));
+            assert_eq!(message, format!("is {what}; expected plain, gzip, zstd or xz data; unpack it first"));
         }
         assert_eq!(unpack(b"BZh9 is a word").unwrap(), b"BZh9 is a word");
     }

@@ -68,7 +68,7 @@ fn read_all(
     visit: &mut Visit<'_>,
 ) -> Result<Counts> {
     if options.second_column.is_some() && options.column.is_none() {
-        bail!("--weight-column without --workload-column, expected the column of queries beside that of counts");
+        bail!("--weight-column: not possible without --workload-column; expected both");
     }
     let mut total = 0u64;
     let (counts, _) = read_checked(inputs, options, stdin, progress, &mut |key, count, _| {
@@ -92,7 +92,7 @@ fn read_all(
 /// A count as it is written, of any size and sign.
 fn number(text: &[u8]) -> Result<f64, String> {
     let parsed = str::from_utf8(text.trim_ascii()).ok().and_then(|text| text.parse().ok());
-    parsed.ok_or_else(|| format!("{} is not a count, expected a number as in key<TAB>17", quote(text)))
+    parsed.ok_or_else(|| format!("{} is not a weight; expected a number as in key<TAB>17", quote(text)))
 }
 
 /// What the lines of a file are.
@@ -431,7 +431,7 @@ mod tests {
         let keys = Options { integers: true, null_separated: true, ..Options::default() };
         let options = keys.for_queries(None, None);
         assert_eq!(read_named("log", b"7\t2\x008\t3", &options).unwrap().0, expected(&[("+7", 2.0), ("+8", 3.0)]));
-        assert!(fails("log", b"7\t2\x00x\t3", &options).starts_with("log: record 2: \"x\" is not a number"));
+        assert!(fails("log", b"7\t2\x00x\t3", &options).starts_with("log: record 2: \"x\" is not an integer"));
     }
 
     #[cfg(feature = "xz")]
@@ -457,7 +457,7 @@ mod tests {
             "log: line 4: \"b\" has no count, but line 2 has one; expected key<TAB>count on every line, or on none"
         );
         let message = fails("-", b"a\t3\nb\tx\n", &plain());
-        assert_eq!(message, "standard input: line 2: \"x\" is not a count, expected a number as in key<TAB>17");
+        assert_eq!(message, "standard input: line 2: \"x\" is not a weight; expected a number as in key<TAB>17");
         let message = fails("log", b"host\thits\n\na\t3\n", &plain());
         assert_eq!(
             message,
@@ -476,11 +476,11 @@ mod tests {
             ("1e400", "a weight of inf makes no sense"),
             ("1e300", "is more than 2^43; scale the weights down"),
             ("0.0000001", "is less than 2^-20; scale the weights up"),
-            ("", "\"\" is not a count"),
-            ("1,000", "\"1,000\" is not a count"),
-            ("0x10", "\"0x10\" is not a count"),
-            ("1 2", "\"1 2\" is not a count"),
-            ("\u{661}", "is not a count"),
+            ("", "\"\" is not a weight"),
+            ("1,000", "\"1,000\" is not a weight"),
+            ("0x10", "\"0x10\" is not a weight"),
+            ("1 2", "\"1 2\" is not a weight"),
+            ("\u{661}", "is not a weight"),
             ("8796093022208\nc\t8796093022208", "add up to 2^44 or more"),
         ];
         for (count, what) in cases {
@@ -521,17 +521,22 @@ mod tests {
     fn errors_of_tables_speak_of_counts() {
         let both = columns("q", Some("n"));
         for (name, text, options, what) in [
-            ("l.csv", &b"q,n\na,\n"[..], &both, "l.csv: line 2: \"\" is not a count"),
+            ("l.csv", &b"q,n\na,\n"[..], &both, "l.csv: line 2: \"\" is not a weight"),
             ("l.csv", b"q,n\na,-4\n", &both, "l.csv: line 2: a weight of -4 makes no sense"),
             ("l.csv", b"q,n\na,4\n", &plain(), "--workload-column NAME"),
             ("l.csv", b"q,m\na,4\n", &both, "no column \"n\""),
-            ("l.jsonl", b"{\"q\":\"a\",\"n\":1.5}\n", &both, "l.jsonl: line 1: the count is "),
-            ("l.jsonl", b"{\"q\":\"a\",\"n\":1}\n{\"q\":\"a\"}\n", &both, "l.jsonl: line 2: \"\" is not a count"),
+            ("l.jsonl", b"{\"q\":\"a\",\"n\":1.5}\n", &both, "l.jsonl: line 1: the weight is "),
+            ("l.jsonl", b"{\"q\":\"a\",\"n\":1}\n{\"q\":\"a\"}\n", &both, "l.jsonl: line 2: \"\" is not a weight"),
             ("l.jsonl", b"{\"q\":\"a\",\"n\":1}\n", &plain(), "choose with --workload-column NAME"),
-            ("l.log", b"a\n", &both, "text lines have no column of counts"),
+            ("l.log", b"a\n", &both, "text lines have no column of weights"),
             ("l.log", b"a\n", &columns("q", None), "--workload-column does not apply to text lines"),
-            ("l.csv", b"q,n\n", &columns("q", Some("q")), "--workload-column and --weight-column name the same column"),
-            ("l.csv", b"q,n\n", &Options::default().for_queries(None, Some("n".into())), "--weight-column without"),
+            ("l.csv", b"q,n\n", &columns("q", Some("q")), "--weight-column: the same column as --workload-column"),
+            (
+                "l.csv",
+                b"q,n\n",
+                &Options::default().for_queries(None, Some("n".into())),
+                "--weight-column: not possible without",
+            ),
         ] {
             let message = fails(name, text, options);
             assert!(message.contains(what), "{message}");

@@ -44,7 +44,7 @@ pub(super) fn read(source: &Source, sink: &mut Sink<'_>) -> Result<ControlFlow<(
     let mut first = Vec::new();
     (&file).take(4).read_to_end(&mut first).map_err(|e| sink.error(e))?;
     if first != SIGNATURE {
-        bail!(sink.error("does not begin with PAR1, expected a parquet file (not compressed as a whole)"));
+        bail!(sink.error("does not begin with PAR1; expected a parquet file (not compressed as a whole)"));
     }
     file.seek(SeekFrom::Start(0)).map_err(|e| sink.error(e))?;
     let reader = guard(|| SerializedFileReader::new(file)).map_err(|e| sink.error(e))?;
@@ -96,7 +96,7 @@ pub(super) fn read(source: &Source, sink: &mut Sink<'_>) -> Result<ControlFlow<(
             return Ok(flow);
         }
         if rows.row != expected {
-            bail!(rows.error(format_args!("the row group ends too early, expected rows up to {expected}")));
+            bail!(rows.error(format_args!("the row group ends too early; expected rows up to {expected}")));
         }
     }
     meter.bytes.set(rows.base + size);
@@ -111,7 +111,7 @@ fn choose(schema: &SchemaDescriptor, name: Option<&str>, sink: &Sink<'_>) -> Res
         Some(name) => fields.iter().find(|field| field.name() == name),
         None if fields.len() == 1 => fields.first(),
         None => bail!(sink.error(format_args!(
-            "has {} columns ({}), expected one; choose with {} NAME",
+            "has {} columns ({}); expected one; choose with {} NAME",
             fields.len(),
             names(),
             sink.options().column_option()
@@ -119,13 +119,13 @@ fn choose(schema: &SchemaDescriptor, name: Option<&str>, sink: &Sink<'_>) -> Res
     };
     let Some(field) = field else {
         let name = name.unwrap_or_default();
-        bail!(sink.error(format_args!("no column {name:?}, the file has {}", names())));
+        bail!(sink.error(format_args!("no column {name:?}; expected one of {}", names())));
     };
     let info = field.get_basic_info();
     let repeated = info.has_repetition() && info.repetition() == Repetition::REPEATED;
     let leaf = schema.columns().iter().position(|leaf| leaf.path().parts() == [field.name()]);
     let Some(leaf) = leaf.filter(|_| field.is_primitive() && !repeated) else {
-        bail!(sink.error(format_args!("the column {:?} is nested, expected one value per row", field.name())));
+        bail!(sink.error(format_args!("the column {:?} is nested; expected one value per row", field.name())));
     };
     match signedness(&schema.column(leaf)) {
         Some(signed) => Ok((leaf, signed)),
@@ -138,7 +138,7 @@ fn choose(schema: &SchemaDescriptor, name: Option<&str>, sink: &Sink<'_>) -> Res
                 (None, converted) => format!(" ({converted})"),
             };
             bail!(sink.error(format_args!(
-                "the column {:?} is {physical}{logical}, expected text, binary or integers",
+                "the column {:?} is {physical}{logical}; expected text, binary or integers",
                 field.name()
             )))
         }

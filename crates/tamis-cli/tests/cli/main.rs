@@ -4,6 +4,7 @@
 
 mod answers;
 mod bad;
+mod errors;
 mod expect;
 #[cfg(all(feature = "parquet", feature = "xz"))]
 mod formats;

@@ -7,6 +7,7 @@ pub(crate) mod inspect;
 mod key_batch;
 pub(crate) mod map;
 mod output;
+pub(crate) mod pages;
 pub(crate) mod plan;
 mod prompt;
 pub(crate) mod query;

@@ -18,7 +18,7 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 
 /// Build and query membership filters
 ///
@@ -51,6 +51,8 @@ enum Command {
     Verify(cmd::verify::Args),
     Map(cmd::map::Args),
     Sets(cmd::sets::Args),
+    Completions(cmd::pages::CompletionsArgs),
+    Man(cmd::pages::ManArgs),
 }
 
 /// The answer of a command that did its work.
@@ -82,6 +84,8 @@ fn run(command: Command) -> Result<Outcome> {
         Command::Verify(args) => cmd::verify::run(args),
         Command::Map(args) => cmd::map::run(args),
         Command::Sets(args) => cmd::sets::run(args),
+        Command::Completions(args) => cmd::pages::completions(args, Cli::command()),
+        Command::Man(args) => cmd::pages::man(args, Cli::command()),
     }
 }
 

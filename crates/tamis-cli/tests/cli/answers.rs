@@ -226,6 +226,36 @@ fn inspect_shows_any_form() {
     }
 }
 
+/// Pages and completions have every command.
+#[test]
+fn pages_and_completions() {
+    let dir = TestDir::new();
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let text = dir.run(&format!("completions {shell}")).text(0);
+        assert!(text.contains("no-verify") && text.contains("freeze"), "{shell}");
+    }
+    let page = dir.run("man").text(0);
+    assert!(page.contains(".TH tamis 1") && page.contains("Exit codes"), "{page}");
+    dir.run("man -o tmp").text(0);
+    for name in ["tamis.1", "tamis-build.1", "tamis-map-get.1", "tamis-sets-freeze.1"] {
+        assert!(dir.path("tmp").join(name).exists(), "{name}");
+    }
+}
+
+/// Help and manual pages use the words of the documents.
+#[test]
+fn help_has_no_retired_words() {
+    let dir = TestDir::new();
+    dir.run("man -o tmp").text(0);
+    let words = "stranger strangers unseen whoever nobody somebody shall told anew ask asks asked wanted wish beside label labels";
+    let words: Vec<&str> = words.split(' ').collect();
+    for entry in fs::read_dir(dir.path("tmp")).unwrap() {
+        let page = fs::read_to_string(entry.unwrap().path()).unwrap().to_lowercase();
+        let retired = page.split(|c: char| !c.is_alphabetic()).find(|word| words.contains(word));
+        assert_eq!((retired, page.contains("let through")), (None, false), "{page}");
+    }
+}
+
 #[test]
 fn query_ends_like_grep() {
     let dir = small();

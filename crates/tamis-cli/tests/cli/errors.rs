@@ -81,6 +81,7 @@ const ERRORS: &[(&str, i32, &str, &str)] = &[
     ("sets build s.fa -o x --kmer 32", 2, "--kmer 32: ", "out of range; expected 1 to 31"),
     ("sets build words.txt -o x --false-sets 0", 2, "--false-sets 0: ", "out of range; expected a number above 0"),
     ("sets query kmers.tamis s.fa --threshold 1.1", 2, "--threshold 1.1: ", "expected a share from 0 to 1"),
+    ("completions csh", 2, "<SHELL> csh: ", "expected bash, "),
     // Options that are unknown, missing, or given twice.
     ("biuld", 2, "biuld: ", "unknown command; expected one of --help; try build"),
     ("build keys.txt -o x --fp 2", 2, "--fp: ", "unknown option; expected one of --help; try --fpr"),
@@ -176,6 +177,7 @@ const ERRORS: &[(&str, i32, &str, &str)] = &[
         "no such file; to query this key: tamis query f.tamis --key google.com",
     ),
     ("inspect tmp", 2, "tmp: ", "is a directory; expected a tamis file"),
+    ("man -o none", 2, "-o none: ", "no such directory; expected one for the pages"),
     // Files of keys that are not what they should be.
     ("build t.csv -o x", 2, "t.csv: ", "has 2 columns (\"key\", \"part\"); expected one; choose with --column NAME"),
     ("build t.csv --column name -o x", 2, "t.csv: ", "no column \"name\"; expected one of \"key\", \"part\""),

@@ -127,7 +127,7 @@ pub(crate) struct QueriedKeys {
     #[arg(value_name = "INPUT")]
     inputs: Vec<PathBuf>,
     /// Query this key instead of files of keys; may be repeated
-    #[arg(long, value_name = "NAME", num_args = 1, allow_hyphen_values = true, conflicts_with_all = ["inputs", "column", "format", "null_separated"])]
+    #[arg(long, value_name = "KEY", num_args = 1, allow_hyphen_values = true, conflicts_with_all = ["inputs", "column", "format", "null_separated"])]
     key: Vec<OsString>,
 }
 
@@ -325,6 +325,7 @@ fn memory(text: &str) -> Result<u64, String> {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

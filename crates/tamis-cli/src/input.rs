@@ -29,11 +29,11 @@
 //! would swallow the rest of the file. A `.txt` file is text whatever the column, so that a table of keys can be
 //! built against a plain list of exclusions; for any other name the column would be silently ignored.
 //!
-//! With a second column, of labels, every key is given with the label of its row. A label is text; a number is its decimal
-//! digits, and nothing at all, like a null, is the empty label.
+//! With a second column, of partitions, every key is given with the partition of its row. A partition is text; a number is its decimal
+//! digits, and a null is the empty partition.
 //!
 //! Expected queries ([`expect`]) are keys with counts, and what a map is made of ([`pairs`]) are keys with values: their column
-//! takes the place of the labels, and a text line has them behind a tab. Keys of many sets ([`sets`]) are such pairs too, or the keys of
+//! takes the place of the partitions, and a text line has them behind a tab. Keys of many sets ([`sets`]) are such pairs too, or the keys of
 //! one file for every set, or the k-mers of sequences ([`kmers`]).
 //!
 //! Errors name the file, the line (record, row) and what was expected; the closure's own errors pass unchanged.
@@ -110,7 +110,7 @@ impl FromStr for Format {
 pub(crate) struct Options {
     /// The column of tables.
     pub(crate) column: Option<String>,
-    /// The column of labels; with it `column` is set.
+    /// The second column; with it `column` is set.
     pub(crate) second_column: Option<String>,
     /// White space at both ends of a text key is dropped (Unicode's; only ASCII's in bytes that are not UTF-8).
     pub(crate) trim: bool,
@@ -128,13 +128,13 @@ pub(crate) struct Options {
     pub(crate) rows: bool,
 }
 
-/// What stands beside a key.
+/// What the second column holds.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) enum SecondColumn {
-    /// The label of a partition.
+    /// The partition of a key.
     #[default]
-    Label,
-    /// How often it is asked for: the inputs are expected queries, and text lines may have one.
+    Partition,
+    /// Its weight: the inputs are expected queries, and text lines may have one.
     Count,
     /// Its value: the inputs are pairs, and text lines must have one.
     Value,
@@ -144,7 +144,7 @@ pub(crate) enum SecondColumn {
     File,
 }
 
-/// What stands beside one key, valid during the call.
+/// The second value of one key, valid during the call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct SecondValue<'a> {
     /// As text; a number is its decimal digits.
@@ -157,7 +157,7 @@ impl Options {
     /// What the user calls the column of keys.
     fn column_option(&self) -> &'static str {
         match self.second_holds {
-            SecondColumn::Label | SecondColumn::Sets | SecondColumn::File => "--column",
+            SecondColumn::Partition | SecondColumn::Sets | SecondColumn::File => "--column",
             SecondColumn::Count => "--workload-column",
             SecondColumn::Value => "--key-column",
         }
@@ -166,7 +166,7 @@ impl Options {
     /// What the second column holds, and what the user calls it.
     fn second_column_words(&self) -> (&'static str, &'static str) {
         match self.second_holds {
-            SecondColumn::Label | SecondColumn::File => ("partition", "--partition-column"),
+            SecondColumn::Partition | SecondColumn::File => ("partition", "--partition-column"),
             SecondColumn::Count => ("weight", "--weight-column"),
             SecondColumn::Value => ("value", "--value-column"),
             SecondColumn::Sets => ("set", "--set-column"),
@@ -200,7 +200,7 @@ pub(crate) struct At<'a> {
     pub(crate) row: &'a [u8],
 }
 
-/// What receives the keys, each with its label if there is a column of them; `Break` ends the reading.
+/// What receives the keys, each with its second value if there is a column of them; `Break` ends the reading.
 pub(crate) type Visit<'a> = dyn FnMut(KeyRef<'_>, Option<SecondValue<'_>>, At<'_>) -> Result<ControlFlow<()>> + 'a;
 
 /// Gives every key of `inputs` to `visit`, in order. `progress` hears the running sum of bytes read, to be compared with
@@ -270,16 +270,16 @@ pub(crate) fn read_all(
 ) -> Result<(Counts, Places)> {
     // All names are looked at before the first key is read: a typing error should not show after an hour.
     check_stdin_once(inputs)?;
-    let (column, (label, labels)) = (options.column_option(), options.second_column_words());
+    let (column, (what, option)) = (options.column_option(), options.second_column_words());
     if options.second_column.is_some() && options.second_column == options.column {
-        bail!("{labels}: the same column as {column}; expected one of keys and one of {label}s");
+        bail!("{option}: the same column as {column}; expected one of keys and one of {what}s");
     }
     for input in inputs {
         input.check()?;
         let format = format_of(input, options);
         if format == Format::Text && options.second_column.is_some() {
             bail!(
-                "{input}: text lines have no column of {label}s; expected a .csv, .tsv, .jsonl or .parquet file, or --format"
+                "{input}: text lines have no column of {what}s; expected a .csv, .tsv, .jsonl or .parquet file, or --format"
             );
         }
         if format == Format::Text && options.column.is_some() && !input.has_extension("txt") {
@@ -321,7 +321,7 @@ pub(crate) fn read_all(
                 Format::Tsv => delimited::read(reader, delimited::TSV, &mut sink)?,
                 Format::Jsonl => jsonl::read(reader, &mut sink)?,
                 Format::Text | Format::Parquet => match options.second_holds {
-                    SecondColumn::Label | SecondColumn::File => lines::read(reader, &mut sink)?,
+                    SecondColumn::Partition | SecondColumn::File => lines::read(reader, &mut sink)?,
                     SecondColumn::Count => expect::read(reader, &mut sink)?,
                     SecondColumn::Value | SecondColumn::Sets => pairs::read(reader, &mut sink)?,
                 },
@@ -357,7 +357,7 @@ pub(crate) fn format_of(input: &Source, options: &Options) -> Format {
     match options.format.or_else(by_name).unwrap_or(Format::Text) {
         // Lines of key, tab and something else are just what such a file is called.
         Format::Tsv
-            if !matches!(options.second_holds, SecondColumn::Label | SecondColumn::File)
+            if !matches!(options.second_holds, SecondColumn::Partition | SecondColumn::File)
                 && options.column.is_none() =>
         {
             Format::Text

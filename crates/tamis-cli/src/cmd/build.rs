@@ -187,8 +187,8 @@ fn as_text(args: &BuildArgs, output: &Output, inputs: &Inputs, built: &Built) ->
         w.warnings.iter().for_each(|warning| out += &format!("warning     {warning}\n"));
     }
     if stats.conflicts > 0 {
-        let became = if args.on_conflict == OnConflict::Keep { "members" } else { "excluded" };
-        let _ = writeln!(out, "conflicts   {}: they are {became}", count(stats.conflicts, "key"));
+        let became = if args.on_conflict == OnConflict::Keep { "kept as members" } else { "excluded" };
+        let _ = writeln!(out, "conflicts   {}, {became}", count(stats.conflicts, "key"));
     }
     let filter = filter.as_ref();
     out += &filter.map(partition_lines).unwrap_or_default();

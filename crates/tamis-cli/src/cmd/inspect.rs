@@ -84,7 +84,7 @@ fn fields(filter: &Filter) -> Value {
 }
 
 fn lines(filter: &Filter) -> String {
-    let mut out = format!("keys        {} ({})\n", grouped(filter.len()), filter.key_type().to_string());
+    let mut out = format!("keys        {} ({})\n", grouped(filter.len()), filter.key_type());
     if filter.excluded_len() > 0 {
         out += &format!("excluded    {}\n", approx(filter.excluded_len(), is_estimate(filter)));
     }

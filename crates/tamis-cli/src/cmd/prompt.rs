@@ -23,7 +23,7 @@ pub(super) trait Answer {
     }
 }
 
-/// Has every key of these inputs answered. A bar would be torn apart by answers that are printed beside it.
+/// Has every key of these inputs answered. A bar would be torn apart by answers that are printed next to it.
 pub(super) fn answer_all(
     sources: &[Source],
     options: &Options,

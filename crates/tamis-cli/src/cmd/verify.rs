@@ -121,8 +121,8 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
             out += &format!("excluded    {checked} checked, {wrong}\n");
         }
         if conflicts > 0 {
-            let what = if args.on_conflict == OnConflict::Keep { "members" } else { "excluded" };
-            out += &format!("conflicts   {}: they are {what}\n", count(conflicts, "key"));
+            let what = if args.on_conflict == OnConflict::Keep { "kept as members" } else { "excluded" };
+            out += &format!("conflicts   {}, {what}\n", count(conflicts, "key"));
         }
         out.extend(examples.into_iter().map(|(line, _)| line));
         print(&out)?;

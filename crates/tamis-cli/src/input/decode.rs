@@ -15,7 +15,7 @@ use super::source::{Meter, Raw};
 /// Compressed bytes are read in pieces of this size.
 const BUFFER: usize = 1 << 16;
 
-/// What an xz decoder may allocate: xz -9 asks for 65 MiB, the largest dictionary for 4 GiB.
+/// What an xz decoder may allocate: xz -9 needs 65 MiB, the largest dictionary for 4 GiB.
 #[cfg(feature = "xz")]
 const XZ_MEMORY: u64 = 2 << 30;
 
@@ -100,7 +100,7 @@ pub(super) fn skip_mark<'a>(mut reader: Box<dyn Read + 'a>) -> io::Result<Box<dy
     Ok(Box::new(Cursor::new(start).chain(reader)))
 }
 
-/// Reads no further than `undecided` asks for, so that a line typed at a terminal is not held back.
+/// Reads no further than `undecided` needs, so that a line typed at a terminal is not held back.
 fn head(reader: &mut dyn Read, undecided: impl Fn(&[u8]) -> bool) -> io::Result<Vec<u8>> {
     let mut head = Vec::new();
     while undecided(&head) {
@@ -186,7 +186,7 @@ mod tests {
         out
     }
 
-    /// With a checksum, as the command writes it; without one most damage would go unseen.
+    /// With a checksum, as the command writes it; without one most damage would not be noticed.
     fn zst(data: &[u8]) -> Vec<u8> {
         let mut encoder = zstd::Encoder::new(Vec::new(), 3).unwrap();
         encoder.include_checksum(true).unwrap();

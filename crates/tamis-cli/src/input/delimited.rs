@@ -1,6 +1,6 @@
 //! csv or tsv -> one column, record by record.
 //!
-//! The grammar is that of the `csv-core` crate, which runs over any piece of input and stores what it finds where it is told to.
+//! The grammar is that of the `csv-core` crate, which runs over any piece of input and stores what it finds at given places.
 //! The crate above it, `csv`, would not do here: it skips blank lines silently and takes the line before them for the
 //! record's, accepts a quote that is never closed (the rest of the file becomes one key) and has no limit on its length.
 //!
@@ -22,7 +22,7 @@ const BUFFER: usize = 1 << 18;
 /// The most fields of a record: where each ends is held in memory, and empty ones have no bytes to count.
 const FIELDS: usize = 1 << 20;
 
-/// How fields are told apart.
+/// How fields are separated.
 #[derive(Clone, Copy)]
 pub(super) struct Dialect {
     delimiter: u8,
@@ -76,7 +76,7 @@ fn fields(n: usize) -> String {
     format!("{n} field{}", if n == 1 { "" } else { "s" })
 }
 
-/// Which field of each record is the key, and which its label.
+/// Which field of each record is the key, and which its second value.
 struct Column {
     index: usize,
     label: Option<usize>,
@@ -153,7 +153,7 @@ struct Rows<'a> {
     line: u64,
     /// The last byte was a CR that ended a record; an LF that follows belongs to it.
     after_cr: bool,
-    /// Blank lines that nobody has counted yet.
+    /// Blank lines that were not counted yet.
     blank: u64,
 }
 

@@ -1,4 +1,4 @@
-//! a log of queries, or queries with counts -> keys and weights: what will be asked of a filter.
+//! a log of queries, or queries with counts -> keys and weights: a workload.
 //!
 //! ```text
 //!   a log                one query per line; a query that stands there twice counts twice
@@ -42,7 +42,7 @@ use super::{Counts, KeyRef, Options, SecondColumn, Source, read_checked};
 pub(crate) type Visit<'a> = dyn FnMut(KeyRef<'_>, f64) -> Result<()> + 'a;
 
 impl Options {
-    /// The options of expected queries beside keys that are read with these: the same clean-up, other columns.
+    /// The options of expected queries, for keys that are read with these: the same clean-up, other columns.
     pub(crate) fn for_queries(&self, column: Option<String>, counts: Option<String>) -> Options {
         Options { column, second_column: counts, second_holds: SecondColumn::Count, ..self.clone() }
     }
@@ -141,10 +141,10 @@ impl Spaced {
     }
 }
 
-/// So many bytes decide whether counts stand beside blanks.
+/// So many bytes decide whether counts stand next to blanks.
 const HEAD: u64 = 1 << 16;
 
-/// Whether these lines, with their numbers, have counts beside blanks; a line and what is wrong with it if that cannot be told.
+/// Whether these lines, with their numbers, have counts next to blanks; a line and what is wrong with it if that cannot be told.
 fn spaced(lines: &[(u64, &[u8])]) -> Result<Option<Spaced>, (u64, String)> {
     let Some(&(first, line)) = lines.first() else { return Ok(None) };
     if split(line).is_some_and(|(_, count)| number(count).is_ok()) {
@@ -152,7 +152,7 @@ fn spaced(lines: &[(u64, &[u8])]) -> Result<Option<Spaced>, (u64, String)> {
     }
     let all = |spaced: Spaced| lines.iter().all(|(_, line)| spaced.split(line).is_some());
     let unclear = |at: u64, what: String| {
-        let wanted = "expected key<TAB>count on every line (key<TAB>1 for a log), or the output of uniq -c";
+        let wanted = "expected key<TAB>weight on every line (key<TAB>1 for a log), or the output of uniq -c";
         Err((at, format!("{what}; {wanted}")))
     };
     if all(Spaced::Before) {
@@ -204,7 +204,7 @@ pub(super) fn read(mut reader: Box<dyn Read + '_>, sink: &mut Sink<'_>) -> Resul
             Shape::Counted(first) => {
                 let Some((query, count)) = split(line) else {
                     let message = format!(
-                        "{} has no count, but line {first} has one; expected key<TAB>count on every line, or on none",
+                        "{} has no count, but line {first} has one; expected key<TAB>weight on every line, or on none",
                         quote(line)
                     );
                     bail!(sink.error_at(at, message));
@@ -228,7 +228,7 @@ pub(super) fn read(mut reader: Box<dyn Read + '_>, sink: &mut Sink<'_>) -> Resul
                 if let Some(first) = header.filter(|&first| first < at) {
                     if split(line).is_some_and(|(_, count)| number(count).is_ok()) {
                         let message = format!(
-                            "has a count, but line {first} has none; expected key<TAB>count on every line, without a header"
+                            "has a count, but line {first} has none; expected key<TAB>weight on every line, without a header"
                         );
                         bail!(sink.error_at(at, message));
                     }
@@ -382,7 +382,7 @@ mod tests {
 
     #[test]
     fn blanks_that_say_nothing_clear_are_refused() {
-        let wanted = "; expected key<TAB>count on every line (key<TAB>1 for a log), or the output of uniq -c";
+        let wanted = "; expected key<TAB>weight on every line (key<TAB>1 for a log), or the output of uniq -c";
         for (text, what) in [
             (&b"3 a\n10 b\n"[..], "log: line 1: \"3 a\" begins with a number, as every line: a count?"),
             (b"\n17 3\n18 4\n", "log: line 2: \"17 3\" begins with a number, as every line: a count?"),
@@ -454,14 +454,14 @@ mod tests {
         let message = fails("log", b"\na\t3\n\nb\nc\t4\n", &plain());
         assert_eq!(
             message,
-            "log: line 4: \"b\" has no count, but line 2 has one; expected key<TAB>count on every line, or on none"
+            "log: line 4: \"b\" has no count, but line 2 has one; expected key<TAB>weight on every line, or on none"
         );
         let message = fails("-", b"a\t3\nb\tx\n", &plain());
         assert_eq!(message, "standard input: line 2: \"x\" is not a weight; expected a number as in key<TAB>17");
         let message = fails("log", b"host\thits\n\na\t3\n", &plain());
         assert_eq!(
             message,
-            "log: line 3: has a count, but line 1 has none; expected key<TAB>count on every line, without a header"
+            "log: line 3: has a count, but line 1 has none; expected key<TAB>weight on every line, without a header"
         );
     }
 

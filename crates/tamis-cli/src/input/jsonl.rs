@@ -1,6 +1,6 @@
 //! JSON lines -> one field of each object, or bare values.
 //!
-//! A line is parsed once and only the wanted field is kept; text without escapes is not even copied. A field that
+//! A line is parsed once and only one field is kept; text without escapes is not even copied. A field that
 //! a line lacks is a null. That a file lacks it altogether is known at its end, and is an error.
 
 use std::borrow::Cow;
@@ -117,7 +117,7 @@ enum Shape {
     Bare,
     /// Objects with this field and perhaps others.
     Objects(String),
-    /// Objects with this field alone: nobody named a column.
+    /// Objects with this field alone: no column was named.
     Only(String),
 }
 

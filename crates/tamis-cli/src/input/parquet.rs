@@ -12,7 +12,7 @@
 //! | dates, times, decimals, floats, booleans      | an error: equal values have several forms   |
 //! | lists, maps, structs                          | an error: a row may have any number of them |
 //!
-//! A column of labels is read beside it, as many rows at a time.
+//! A column of second values is read with it, as many rows at a time.
 
 use std::io::{Read, Seek, SeekFrom};
 use std::ops::ControlFlow;
@@ -176,7 +176,7 @@ struct Rows<'a, 'b> {
     sink: &'a mut Sink<'b>,
 }
 
-/// The labels of one row group.
+/// The second values of one row group.
 struct Labels {
     column: ColumnReader,
     signed: bool,
@@ -184,7 +184,7 @@ struct Labels {
 }
 
 impl Labels {
-    /// The labels of the next rows; fewer only at the end.
+    /// The second values of the next rows; fewer only at the end.
     fn next(&mut self, rows: usize) -> Result<Vec<Cell>, ParquetError> {
         let (signed, nullable) = (self.signed, self.nullable);
         match &mut self.column {
@@ -202,17 +202,17 @@ impl Labels {
             ColumnReader::FixedLenByteArrayColumnReader(column) => {
                 take(column, nullable, rows, |v: &FixedLenByteArray| Cell::Text(v.data().to_vec()))
             }
-            _ => Err(ParquetError::General("the column of labels has another type than the schema says".into())),
+            _ => Err(ParquetError::General("the second column has another type than the schema says".into())),
         }
     }
 }
 
-/// One label.
+/// One second value.
 enum Cell {
     Null,
     Text(Vec<u8>),
     Number(u64),
-    /// No key, but a label like any other.
+    /// No key, but a second value like any other.
     Negative(i64),
 }
 

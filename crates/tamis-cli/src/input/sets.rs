@@ -76,7 +76,7 @@ pub(crate) struct Member<'a> {
 pub(crate) type Visit<'a> = dyn FnMut(Member<'_>) -> Visited + 'a;
 
 impl Inputs {
-    /// Finds the files; with `pairs` no names are wanted, and none is standard input.
+    /// Finds the files; with `pairs` no names are needed, and none is standard input.
     pub(crate) fn find(words: &[PathBuf], pairs: bool) -> Result<Inputs> {
         if pairs {
             let sources: Vec<Source> = crate::args::sources(words);
@@ -242,7 +242,7 @@ fn name_of(path: &Path) -> Result<String> {
     Ok(name.to_string())
 }
 
-/// Two files of one name would be one set, and nobody said so.
+/// Two files of one name would silently be one set.
 fn check_distinct(names: &[String], sources: &[Source]) -> Result<()> {
     let mut known: HashMap<&str, &Source> = HashMap::with_capacity(names.len());
     for (name, source) in names.iter().zip(sources) {

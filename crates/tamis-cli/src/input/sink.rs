@@ -34,11 +34,11 @@ pub(super) struct Sink<'a> {
     key_type: Option<KeyType>,
     /// Holds a key that had to be changed.
     scratch: Vec<u8>,
-    /// The label of the next key, if there is a column of them.
+    /// The second value of the next key, if there is a column of them.
     label: Option<Vec<u8>>,
     /// The same as a number, if it is one.
     number: Option<u64>,
-    /// There is no label, not even an empty one.
+    /// There is no second value, not even an empty one.
     null: bool,
     /// The row of the next key as it is written, if it is to be shown.
     row: Vec<u8>,
@@ -56,7 +56,7 @@ impl<'a> Sink<'a> {
             places: Places::default(),
             key_type: None,
             scratch: Vec::new(),
-            label: (options.second_column.is_some() || options.second_holds != SecondColumn::Label).then(Vec::new),
+            label: (options.second_column.is_some() || options.second_holds != SecondColumn::Partition).then(Vec::new),
             number: None,
             null: false,
             row: Vec::new(),
@@ -85,7 +85,7 @@ impl<'a> Sink<'a> {
         }
     }
 
-    /// The label of what comes next.
+    /// The second value of what comes next.
     #[inline]
     pub(super) fn second(&mut self, text: &[u8]) {
         if let Some(label) = &mut self.label
@@ -97,13 +97,13 @@ impl<'a> Sink<'a> {
         }
     }
 
-    /// The label of what comes next is a number.
+    /// The second value of what comes next is a number.
     pub(super) fn second_number(&mut self, number: u64) {
         self.second(number.to_string().as_bytes());
         self.number = Some(number);
     }
 
-    /// What comes next has no label: the empty one for partitions, and nothing that a map or a set could hold.
+    /// What comes next has no second value: the empty one for partitions, and nothing that a map or a set could hold.
     pub(super) fn no_second(&mut self) {
         self.second(b"");
         self.null = matches!(self.options.second_holds, SecondColumn::Value | SecondColumn::Sets);

@@ -591,7 +591,7 @@ fn parquet_damage() {
     assert!(errors > whole.len() / 20, "{errors} flips were noticed, of {} bytes", whole.len());
 }
 
-/// The keys of a reading, each with its label.
+/// The keys of a reading, each with its second value.
 fn pairs(dir: &TestDir, name: &str) -> Vec<(String, String)> {
     let mut pairs = vec![];
     let inputs = [dir.path(name).into()];
@@ -616,7 +616,7 @@ fn labels_of_every_format() {
     dir.put("t.tsv", "key\tlabel\nk1\tA\nk2\t\nk3\tb c\n");
     dir.put("t.jsonl", "{\"label\":\"A\",\"key\":\"k1\"}\n{\"key\":\"k2\"}\n{\"key\":\"k3\",\"label\":17}\n{\"key\":\"k4\",\"label\":null}\n");
     let expect = |rows: &[(&str, &str)]| rows.iter().map(|(l, k)| (l.to_string(), k.to_string())).collect::<Vec<_>>();
-    // Keys are lower-cased, labels are as they are.
+    // Keys are lower-cased, second values are as they are.
     assert_eq!(pairs(&dir, "t.csv"), expect(&[("A", "k1"), ("", "k2"), ("b,\nc", "k3")]));
     assert_eq!(pairs(&dir, "t.tsv"), expect(&[("A", "k1"), ("", "k2"), ("b c", "k3")]));
     assert_eq!(pairs(&dir, "t.jsonl"), expect(&[("A", "k1"), ("", "k2"), ("17", "k3"), ("", "k4")]));
@@ -641,7 +641,7 @@ fn labels_of_every_format() {
     assert_eq!(dir.error(&["t.csv"]), same);
 }
 
-/// Nulls on either side, several batches, pages and row groups: keys and labels stay beside each other.
+/// Nulls on either side, several batches, pages and row groups: keys and second values stay beside each other.
 #[test]
 fn parquet_labels() {
     let mut dir = TestDir::new().column("key");

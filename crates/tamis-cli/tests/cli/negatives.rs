@@ -213,10 +213,10 @@ fn a_conflict_is_named_or_settled() {
         ),
         "{report}"
     );
-    assert!(report.contains("\nconflicts   2 keys: they are members\n"), "{report}");
+    assert!(report.contains("\nconflicts   2 keys, kept as members\n"), "{report}");
     dir.run("verify f.tamis --keys deny.txt").text(0);
     let report = dir.run(&format!("{build} --on-conflict drop")).text(0);
-    assert!(report.contains("\nconflicts   2 keys: they are excluded\n"), "{report}");
+    assert!(report.contains("\nconflicts   2 keys, excluded\n"), "{report}");
     dir.run("verify f.tamis --exclude allow.txt more.txt").text(0);
     dir.feed("verify f.tamis --keys -", "a\nd\n").text(0);
     let json = dir.run(&format!("{build} --on-conflict drop --json")).json(0);

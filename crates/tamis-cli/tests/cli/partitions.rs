@@ -122,7 +122,7 @@ fn conflicts_show_their_lines() {
     let run = dir.run(build);
     assert!(run.err.ends_with("\ntamis: conflict: \"a\" (keys.csv line 4, others.csv line 4)\n"), "{}", run.err);
     let report = dir.run(&format!("{build} --on-conflict keep")).text(0);
-    assert!(report.contains("conflicts   1 key: they are members\n"), "{report}");
+    assert!(report.contains("conflicts   1 key, kept as members\n"), "{report}");
     assert_eq!(dir.run("query k.tamis keys.csv --column key --partition-column label -c").text(0), "3\n");
     dir.run(&format!("{build} --on-conflict drop")).text(0);
     let wrong = dir.run("verify k.tamis --column key --partition-column label --keys keys.csv").text(1);

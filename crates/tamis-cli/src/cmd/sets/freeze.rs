@@ -109,7 +109,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     Ok(Outcome::Yes)
 }
 
-/// Asks for keys and passes them on with their sets.
+/// Queries keys and passes them on with their sets.
 struct Freezer<'a> {
     path: &'a Path,
     index: &'a Sets,
@@ -134,7 +134,7 @@ impl Freezer<'_> {
         }
         let Freezer { path, index, pairs, rejected, .. } = self;
         let mut pushed: Result<(), BuildError> = Ok(());
-        let asked = index.find_many(keys, |at, ids| {
+        let queried = index.find_many(keys, |at, ids| {
             *rejected += u64::from(ids.is_empty());
             for &id in ids {
                 if pushed.is_ok() {
@@ -142,7 +142,7 @@ impl Freezer<'_> {
                 }
             }
         });
-        asked.map_err(|error| query_error(path, error))?;
+        queried.map_err(|error| query_error(path, error))?;
         self.keys += keys.len() as u64;
         Ok(pushed.map_err(tamis::Error::from)?)
     }

@@ -8,7 +8,7 @@ use tamis::Sets;
 use super::super::{bits_per_key, grouped, hash_line, put_hash};
 use super::{count, false_sets_line, segments, size};
 
-/// The fields and the lines of an index, with the names of its sets if they are asked for.
+/// The fields and the lines of an index, with the names of its sets with `names`.
 pub(in super::super) fn report(index: &Sets, names: bool) -> (Value, String) {
     let bytes = index.as_bytes().len() as u64;
     let (false_sets, member_false_sets) = index.expected();

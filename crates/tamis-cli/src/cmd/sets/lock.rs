@@ -62,7 +62,7 @@ fn is_same(one: &Metadata, other: &Metadata) -> bool {
     (one.dev(), one.ino()) == (other.dev(), other.ino())
 }
 
-/// The same as far as it can be seen: two changes of one length in one instant are not told apart.
+/// The same as far as it can be seen: two changes of one length in one instant are not distinguished.
 #[cfg(not(unix))]
 fn is_same(one: &Metadata, other: &Metadata) -> bool {
     one.len() == other.len() && one.modified().ok() == other.modified().ok()

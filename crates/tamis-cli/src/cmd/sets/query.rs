@@ -154,12 +154,12 @@ impl Answer for BatchQuery<'_> {
 impl BatchQuery<'_> {
     fn query_batch(&mut self) -> Result<()> {
         let bytes = self.keys.bytes();
-        let asked = match bytes.is_empty() {
+        let queried = match bytes.is_empty() {
             _ if self.keys.len() == 0 => return Ok(()),
             false => query_many(&mut self.out, self.all, &bytes, &self.keys),
             true => query_many(&mut self.out, self.all, &self.keys.numbers, &self.keys),
         };
-        asked?;
+        queried?;
         self.keys.clear();
         Ok(())
     }

@@ -39,10 +39,10 @@ const EXAMPLES: usize = 5;
 
 pub(crate) fn run(args: Args) -> Result<Outcome> {
     let index = open(&args.index, VerifyArgs::default())?;
-    let asked = args.members.pairs || !args.members.inputs.is_empty();
+    let queried = args.members.pairs || !args.members.inputs.is_empty();
     let mut checker = Checker::new(&args, &index);
     let mut examples = vec![];
-    if asked {
+    if queried {
         let (inputs, read_options) = args.members.find(index.kmer(), args.counts)?;
         input::check_stdin_once(inputs.sources().iter().chain([&Source::from(args.index.clone())]))?;
         // A set without keys is a set.
@@ -77,7 +77,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         )?;
     } else {
         let mut out = "checksum    right\n".to_string();
-        if asked {
+        if queried {
             out += &format!("pairs       {} checked, {}\n", grouped(checked), count(missing, "false negative"));
         }
         out.extend(lost.iter().take(EXAMPLES).map(|name| format!("missing     the set {name:?}\n")));
@@ -100,7 +100,7 @@ struct Checker<'a> {
     index: &'a Sets,
     keys: KeyBatch,
     /// The set of each key, and the number of its line.
-    wanted: Vec<(u32, u64)>,
+    expected: Vec<(u32, u64)>,
     /// The set of the last one: nearly always that of the next.
     last: Option<(String, Option<u32>)>,
     first: Vec<Missing>,
@@ -111,8 +111,8 @@ struct Checker<'a> {
 
 impl<'a> Checker<'a> {
     fn new(args: &'a Args, index: &'a Sets) -> Checker<'a> {
-        let (keys, wanted, first, lost) = (KeyBatch::default(), vec![], vec![], vec![]);
-        Checker { args, index, keys, wanted, last: None, first, checked: 0, missing: 0, lost }
+        let (keys, expected, first, lost) = (KeyBatch::default(), vec![], vec![], vec![]);
+        Checker { args, index, keys, expected, last: None, first, checked: 0, missing: 0, lost }
     }
 
     fn push(&mut self, member: Member<'_>) -> Visited {
@@ -134,7 +134,7 @@ impl<'a> Checker<'a> {
                 self.miss(member.ordinal, key, member.set.to_string());
             }
             Some(id) => {
-                self.wanted.push((id, member.ordinal));
+                self.expected.push((id, member.ordinal));
                 if self.keys.push(member.key) {
                     self.query_batch()?;
                 }
@@ -145,28 +145,28 @@ impl<'a> Checker<'a> {
 
     fn query_batch(&mut self) -> Result<()> {
         let (bytes, mut missing) = (self.keys.bytes(), vec![]);
-        let wanted = &self.wanted;
+        let expected = &self.expected;
         let found = |at: usize, ids: &[u32]| {
-            if ids.binary_search(&wanted[at].0).is_err() {
+            if ids.binary_search(&expected[at].0).is_err() {
                 missing.push(at);
             }
         };
-        let asked: Result<(), QueryError> = match bytes.is_empty() {
+        let queried: Result<(), QueryError> = match bytes.is_empty() {
             _ if self.keys.len() == 0 => Ok(()),
             false => self.index.find_many(&bytes, found),
             true => self.index.find_many(&self.keys.numbers, found),
         };
-        asked.map_err(|error| query_error(&self.args.index, error))?;
+        queried.map_err(|error| query_error(&self.args.index, error))?;
         let example = |&at: &usize| {
             let key = bytes.get(at).map_or_else(|| spelled(self.index, self.keys.numbers[at]), |bytes| bytes.to_vec());
-            (wanted[at].1, key, self.index.name(wanted[at].0).unwrap_or_default().to_string())
+            (expected[at].1, key, self.index.name(expected[at].0).unwrap_or_default().to_string())
         };
         let shown = EXAMPLES.saturating_sub(self.first.len());
         let examples: Vec<_> = missing.iter().take(shown).map(example).collect();
         self.missing += (missing.len() - examples.len()) as u64;
         examples.into_iter().for_each(|(ordinal, key, set)| self.miss(ordinal, key, set));
         self.keys.clear();
-        self.wanted.clear();
+        self.expected.clear();
         Ok(())
     }
 

@@ -1,22 +1,25 @@
 //! words of the command line -> options that several commands share.
 
-use std::path::PathBuf;
+use std::ffi::OsString;
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow, bail};
 use clap::Args;
-use tamis::{Limits, Options};
+use tamis::{Hasher, Limits, Options};
 
 use crate::input::{self, Format, Source};
 use crate::interrupt::Interrupt;
-use crate::progress::Bar;
+use crate::json;
+use crate::progress::{self, Bar};
 
 /// How to read keys.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct InputArgs {
-    /// The column of .csv, .tsv, .jsonl and .parquet inputs; '#2' is the second of a csv or tsv without a header
+    /// Column of keys in .csv, .tsv, .jsonl and .parquet inputs; '#2' is the second of a csv or tsv without a header
     #[arg(long, value_name = "NAME")]
     column: Option<String>,
-    /// The column of labels: a key belongs to its label and is asked for under it. Labels are taken as they are
+    /// Column of partitions: each key belongs to the partition of its row
     #[arg(long, value_name = "NAME", requires = "column")]
     partition_column: Option<String>,
     #[command(flatten)]
@@ -24,11 +27,12 @@ pub(crate) struct InputArgs {
 }
 
 impl InputArgs {
-    pub(crate) fn options(&self) -> input::Options {
-        self.text.options(self.column.as_ref(), self.partition_column.as_ref())
+    /// How all these inputs are read.
+    pub(crate) fn options<'a>(&self, sources: impl IntoIterator<Item = &'a Source>) -> Result<input::Options> {
+        self.text.options(self.column.as_ref(), self.partition_column.as_ref(), sources)
     }
 
-    /// Whether every key comes with a label.
+    /// Whether every key has a partition.
     pub(crate) fn is_partitioned(&self) -> bool {
         self.partition_column.is_some()
     }
@@ -42,26 +46,26 @@ impl InputArgs {
 /// What a file of keys is, and what is done to text.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct TextArgs {
-    /// Read every input as text, csv, tsv, jsonl or parquet, whatever its name says
+    /// Format of every input: text, csv, tsv, jsonl or parquet [default: by extension]
     #[arg(long)]
     format: Option<Format>,
     /// Drop white space around text keys
     #[arg(long)]
     trim: bool,
     /// Turn text keys into lower case
-    #[arg(long)]
+    #[arg(long, conflicts_with = "integers")]
     lowercase: bool,
-    /// Text keys are decimal numbers from 0 to 2^64 - 1: the file holds integers
+    /// Read text keys as decimal integers from 0 to 2^64 - 1
     #[arg(long)]
     integers: bool,
-    /// Keys of text inputs end with a NUL byte instead of a newline
+    /// End text keys with a NUL byte instead of a newline
     #[arg(short = '0')]
     null_separated: bool,
 }
 
 impl TextArgs {
-    /// The options of a reading of these columns, of keys and of what stands beside them.
-    pub(crate) fn options(&self, column: Option<&String>, second: Option<&String>) -> input::Options {
+    /// How inputs are read, whatever they are: the columns of keys and of what comes with them.
+    pub(crate) fn any_options(&self, column: Option<&String>, second: Option<&String>) -> input::Options {
         input::Options {
             column: column.cloned(),
             second_column: second.cloned(),
@@ -70,7 +74,30 @@ impl TextArgs {
             integers: self.integers,
             null_separated: self.null_separated,
             format: self.format,
-            second_holds: input::SecondColumn::default(),
+            ..input::Options::default()
+        }
+    }
+
+    /// How these inputs are read; an option that is for none of them is an error.
+    pub(crate) fn options<'a>(
+        &self,
+        column: Option<&String>,
+        second: Option<&String>,
+        sources: impl IntoIterator<Item = &'a Source>,
+    ) -> Result<input::Options> {
+        let options = self.any_options(column, second);
+        // A column may be for some inputs alone, as with a table of keys and a plain list of exclusions, but not for none.
+        let formats: Vec<_> = sources.into_iter().map(|source| (source, input::format_of(source, &options))).collect();
+        match formats.first() {
+            Some((first, _)) if column.is_some() && formats.iter().all(|&(_, format)| format == Format::Text) => {
+                bail!(
+                    "--column: {first} is text, which has no columns; expected a .csv, .tsv, .jsonl or .parquet file, or --format"
+                )
+            }
+            Some((first, _)) if self.null_separated && formats.iter().all(|&(_, format)| format != Format::Text) => {
+                bail!("-0: {first} is a table, whose keys end as its format says; expected text")
+            }
+            _ => Ok(options),
         }
     }
 
@@ -92,13 +119,75 @@ impl TextArgs {
     }
 }
 
+/// Keys to query.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct QueriedKeys {
+    /// Files of keys; - or none is standard input
+    #[arg(value_name = "INPUT")]
+    inputs: Vec<PathBuf>,
+    /// Query this key instead of files of keys; may be repeated
+    #[arg(long, value_name = "KEY", num_args = 1, allow_hyphen_values = true, conflicts_with_all = ["inputs", "column", "format", "null_separated"])]
+    key: Vec<OsString>,
+}
+
+impl QueriedKeys {
+    /// Where the keys come from, if `file` is what they are queried in.
+    pub(crate) fn sources(&self, file: &Path) -> Result<Vec<Source>> {
+        if self.key.iter().any(|key| key.is_empty()) {
+            bail!("--key: an empty key; expected a byte at least");
+        }
+        let sources = if self.key.is_empty() { sources(&self.inputs) } else { vec![Source::Keys(self.key.clone())] };
+        let file = Source::from(file.to_path_buf());
+        input::check_stdin_once(sources.iter().chain([&file]))?;
+        for source in &sources {
+            if let (Source::File(path), Err(error)) = (source, source.check()) {
+                let is_path = path.is_absolute() || path.starts_with(".") || path.starts_with("..");
+                let key = path.to_str().filter(|_| !is_path && !path.exists() && !source.has_known_extension());
+                let Some(key) = key else { return Err(error) };
+                let (command, key) = (json::command().unwrap_or_default(), quoted(key));
+                bail!(
+                    "{source}: no such file; to query this key: tamis {command} {} --key {key}",
+                    quoted(&file.name())
+                );
+            }
+        }
+        Ok(sources)
+    }
+}
+
+/// A word as a shell reads it.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "._/:@%+=,-".contains(c);
+    if word.chars().all(is_plain) { word.to_string() } else { format!("'{}'", word.replace('\'', r"'\''")) }
+}
+
+/// How a command reports what it made.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct ReportArgs {
+    /// Report as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Print no report and no progress
+    #[arg(short, long, conflicts_with = "json")]
+    pub(crate) quiet: bool,
+}
+
+impl ReportArgs {
+    /// Shows no progress if the report is not to be shown.
+    pub(crate) fn apply(self) {
+        if self.quiet {
+            progress::silence();
+        }
+    }
+}
+
 /// What a build may use.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct HashAndLimitArgs {
-    /// Seed of the hash: equal keys and seeds give equal files
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    /// Seed of the hash; equal keys, options and seeds give equal files
+    #[arg(long, value_name = "N", default_value = "0", value_parser = seed)]
     pub(crate) seed: u64,
-    /// Hash with a random secret key (kept in the file), where others may choose keys or queries; asking takes 2 to 3 times as long
+    /// Hash with a random secret, stored in the file, where others choose keys or queries; queries take 2 to 3 times as long
     #[arg(long, conflicts_with = "seed")]
     pub(crate) secret: bool,
     #[command(flatten)]
@@ -108,19 +197,19 @@ pub(crate) struct HashAndLimitArgs {
 /// Memory, disk and threads.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct LimitArgs {
-    /// Memory for gathering and sorting keys, 4M at least; what does not fit goes to temporary files. Every thread takes some 60 MB
-    /// more, and the counts of expected queries up to half of it
+    /// Memory for sorting keys, at least 4M; the rest goes to temporary files. Each thread takes about 60 MB more, and the
+    /// weights of a workload up to half of it
     #[arg(long, value_name = "SIZE", default_value = "2G", value_parser = memory)]
     memory: u64,
-    /// Disk space for temporary files; no limit unless given
+    /// Disk space for temporary files [default: no limit]
     #[arg(long, value_name = "SIZE", value_parser = bytes)]
     disk: Option<u64>,
-    /// Directory of temporary files; the system's unless given
+    /// Directory of temporary files [default: the system's]
     #[arg(long, value_name = "DIR")]
     tmp: Option<PathBuf>,
-    /// Threads; as many as processors unless given
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    threads: Option<u16>,
+    /// Threads, 1 to 1024 [default: one per processor]
+    #[arg(long, value_name = "N", value_parser = threads)]
+    threads: Option<usize>,
 }
 
 impl LimitArgs {
@@ -128,14 +217,14 @@ impl LimitArgs {
     pub(crate) fn common(&self, interrupt: &Interrupt) -> Options<'static> {
         let limits = Limits { memory: self.memory, disk: self.disk.unwrap_or(u64::MAX), tmp: self.tmp.clone() };
         let common = Options::default().limits(limits).cancel(interrupt.flag()).progress(Bar::callback());
-        self.threads.into_iter().fold(common, |common, threads| common.threads(threads.into()))
+        self.threads.into_iter().fold(common, |common, threads| common.threads(threads))
     }
 
-    /// Whether there is room for temporary files where they shall go.
+    /// Whether the directory of temporary files exists.
     pub(crate) fn check(&self) -> Result<()> {
         match &self.tmp {
             Some(dir) if !dir.is_dir() => {
-                bail!("{}: no such directory, expected one for temporary files", dir.display())
+                bail!("--tmp {}: no such directory; expected one for temporary files", dir.display())
             }
             _ => Ok(()),
         }
@@ -145,9 +234,12 @@ impl LimitArgs {
 impl HashAndLimitArgs {
     /// What a build gets of this; a secret key is 128 bits from the system.
     pub(crate) fn common(&self, interrupt: &Interrupt) -> Result<Options<'static>> {
-        let word = || getrandom::u64().map_err(|e| anyhow!("--secret: the system gives no random numbers: {e}"));
         let common = self.limits.common(interrupt);
-        Ok(if self.secret { common.secret([word()?, word()?]) } else { common.seed(self.seed) })
+        if !self.secret {
+            return Ok(common.seed(self.seed));
+        }
+        let hasher = Hasher::random_secret().map_err(|e| anyhow!("--secret: the system has no random numbers: {e}"))?;
+        Ok(common.hasher(hasher))
     }
 }
 
@@ -161,14 +253,50 @@ pub(crate) fn sources(names: &[PathBuf]) -> Vec<Source> {
 
 /// The value that one of these words stands for.
 pub(crate) fn one_of<T: Copy>(word: &str, words: &[(&str, T)]) -> Result<T, String> {
-    let found = words.iter().find(|(known, _)| *known == word).map(|&(_, value)| value);
+    let found = words.iter().find(|(name, _)| *name == word).map(|&(_, value)| value);
     found.ok_or_else(|| {
         let names: Vec<&str> = words.iter().map(|&(name, _)| name).collect();
         match &names[..] {
-            [names @ .., last] if names.len() < 3 => format!("expected {} or {last}", names.join(", ")),
-            names => format!("expected one of {}", names.join(", ")),
+            [names @ .., last] if !names.is_empty() => format!("unknown; expected {} or {last}", names.join(", ")),
+            names => format!("unknown; expected {}", names.join(", ")),
         }
     })
+}
+
+/// A number that fits; `expected` says which do.
+pub(crate) fn number(text: &str, fits: impl Fn(f64) -> bool, expected: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(number) if fits(number) => Ok(number),
+        Ok(number) if !f64::is_nan(number) => Err(format!("out of range; expected {expected}")),
+        _ => Err(format!("not a number; expected {expected}")),
+    }
+}
+
+/// A share like `0.01`, `1e-2` or `1%`.
+pub(crate) fn share(text: &str, fits: impl Fn(f64) -> bool, expected: &str) -> Result<f64, String> {
+    match text.strip_suffix('%') {
+        Some(percent) => Ok(number(percent, |percent| fits(percent / 100.0), expected)? / 100.0),
+        None => number(text, fits, expected),
+    }
+}
+
+/// A whole number that is in the range.
+pub(crate) fn whole(text: &str, range: RangeInclusive<u64>) -> Result<u64, String> {
+    let (least, most) = (*range.start(), *range.end());
+    let most = if most == u64::MAX { "2^64 - 1".to_string() } else { most.to_string() };
+    match text.parse() {
+        Ok(number) if range.contains(&number) => Ok(number),
+        Ok(_) => Err(format!("out of range; expected {least} to {most}")),
+        Err(_) => Err(format!("not a whole number; expected {least} to {most}")),
+    }
+}
+
+pub(crate) fn seed(text: &str) -> Result<u64, String> {
+    whole(text, 0..=u64::MAX)
+}
+
+fn threads(text: &str) -> Result<usize, String> {
+    Ok(whole(text, 1..=1024)? as usize)
 }
 
 /// A number of bytes: `1500`, `64K`, `2G`, `1.5GiB`. Units are powers of 1024.
@@ -181,21 +309,22 @@ pub(crate) fn bytes(text: &str) -> Result<u64, String> {
         "M" | "MB" | "MIB" => 20,
         "G" | "GB" | "GIB" => 30,
         "T" | "TB" | "TIB" => 40,
-        _ => return Err(format!("unknown unit {unit:?}, expected K, M, G or T")),
+        _ => return Err(format!("unknown unit {unit:?}; expected K, M, G or T")),
     };
-    let number: f64 = number.parse().map_err(|_| format!("{text:?} is not a number of bytes like 512M or 2G"))?;
-    let bytes = number * (1u64 << shift) as f64;
-    if bytes < 1.0 || bytes > (1u64 << 60) as f64 { Err(format!("{text:?} is out of range")) } else { Ok(bytes as u64) }
+    let unit = (1u64 << shift) as f64;
+    let fits = |number: f64| (1.0..=(1u64 << 60) as f64).contains(&(number * unit));
+    Ok((self::number(number, fits, "1 to 2^60 bytes, like 512M or 2G")? * unit) as u64)
 }
 
 /// A number of bytes to work in.
 fn memory(text: &str) -> Result<u64, String> {
     let memory = bytes(text)?;
-    if memory < 4 << 20 { Err("expected 4M at least".to_string()) } else { Ok(memory) }
+    if memory < 4 << 20 { Err("out of range; expected at least 4M".to_string()) } else { Ok(memory) }
 }
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]
@@ -207,5 +336,23 @@ mod tests {
         for text in ["", "G", "2X", "-1", "0", "1e9", "1.2.3", "99999999T"] {
             assert!(bytes(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn shares_have_percent_signs_and_exponents() {
+        for text in ["0.01", "1e-2", "1%", "1.0%", "100e-2%"] {
+            assert_eq!(share(text, |p| p < 1.0, "less than 1"), Ok(0.01), "{text}");
+        }
+        for (text, message) in
+            [("200%", "out of range"), ("inf", "out of range"), ("nan", "not a number"), ("%", "not")]
+        {
+            let error = share(text, |p| p < 1.0, "less than 1").unwrap_err();
+            assert!(error.starts_with(message) && error.ends_with("; expected less than 1"), "{error}");
+        }
+    }
+
+    #[test]
+    fn words_are_quoted_for_a_shell() {
+        assert_eq!([quoted("google.com"), quoted("it's a key")], ["google.com".to_string(), r"'it'\''s a key'".into()]);
     }
 }

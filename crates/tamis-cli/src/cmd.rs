@@ -7,6 +7,7 @@ pub(crate) mod inspect;
 mod key_batch;
 pub(crate) mod map;
 mod output;
+pub(crate) mod pages;
 pub(crate) mod plan;
 mod prompt;
 pub(crate) mod query;
@@ -19,14 +20,15 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use anyhow::{Error, Result, anyhow, bail};
-use serde_json::Value;
-use tamis::{Filter, FormatError, KeyType, Mismatch, QueryError};
+use serde_json::{Value, json};
+use tamis::{Filter, FormatError, Hasher, KeyType, Mismatch, QueryError};
 
-use crate::input::Counts;
+use crate::input::{Counts, KeyRef, Source};
+use crate::json;
 use crate::mapped::{self, VerifyArgs};
 use crate::screen;
 
-/// Standard output was closed by whoever reads it.
+/// Standard output was closed by its reader.
 #[derive(Debug)]
 pub(crate) struct Closed;
 
@@ -51,62 +53,114 @@ fn open(path: &Path, how: VerifyArgs) -> Result<Filter> {
     open_file(path, "filter", |path| mapped::filter(path, how))
 }
 
+/// A tamis file as messages name it; `-` is standard input.
+fn shown(path: &Path) -> String {
+    Source::from(path.to_path_buf()).to_string()
+}
+
+/// A tamis file for the field `file` of JSON.
+fn as_file(path: &Path) -> Option<&Path> {
+    (path.as_os_str() != "-").then_some(path)
+}
+
+/// An error that names the file, or standard output; those of the library name a file themselves.
+fn at(error: Error, name: &str) -> Error {
+    match error.downcast_ref() {
+        Some(tamis::Error::Format { path: Some(_), .. } | tamis::Error::Io { path: Some(_), .. }) => error,
+        _ => error.context(name.to_string()),
+    }
+}
+
 /// Opens a file that holds `what`.
 fn open_file<T>(path: &Path, what: &str, open: impl FnOnce(&Path) -> Result<T, tamis::Error>) -> Result<T> {
+    let name = shown(path);
     match fs::metadata(path) {
-        Ok(data) if data.is_dir() => bail!("{}: is a directory, expected a {what} file", path.display()),
-        Ok(data) if !data.is_file() => {
-            bail!("{}: is a pipe or a device, expected a {what} file, which is read at any place", path.display())
+        Ok(data) if data.is_dir() => bail!("{name}: is a directory; expected a {what} file"),
+        Ok(data) if !data.is_file() && name != "standard input" => {
+            bail!("{name}: is a pipe or a device; expected a {what} file, or - for standard input")
         }
         _ => {}
     }
     open(path).map_err(|error| match error {
-        tamis::Error::Format { error: FormatError::Form { found: "map", .. }, .. } => {
-            anyhow!("{}: the file holds a map, expected a {what}; `tamis map` reads it", path.display())
-        }
-        tamis::Error::Format { error: FormatError::Form { found: "set index", .. }, .. } => {
-            anyhow!("{}: the file holds a set index, expected a {what}; `tamis sets` reads it", path.display())
+        tamis::Error::Format { error: FormatError::Form { found, .. }, .. } => {
+            let command = match found {
+                "map" => "; use tamis map",
+                "set index" => "; use tamis sets",
+                "filter" => "; use tamis query or tamis verify",
+                _ => "",
+            };
+            anyhow!("{name}: holds {}; expected {}{command}", with_article(found), with_article(what))
         }
         tamis::Error::Io { error, .. } if error.kind() == io::ErrorKind::NotFound => {
-            anyhow!("{}: no such file", path.display())
+            anyhow!("{name}: no such file; expected {} file", with_article(what))
         }
-        error => Error::new(error).context(path.display().to_string()),
+        error => at(Error::new(error), &name),
     })
 }
 
-/// A question that the filter refused to answer; says what would help.
-fn query_error(path: &Path, error: QueryError) -> Error {
-    explain(path, error, "the filter holds", "the keys")
+fn with_article(what: &str) -> String {
+    format!("{} {what}", if what.starts_with('a') { "an" } else { "a" })
 }
 
-/// A question that a file refused to answer: `holds` and `keys` say whose key types differ.
-fn explain(path: &Path, error: QueryError, holds: &str, keys: &str) -> Error {
-    let path = path.display();
+/// A query that the filter rejected; says what would help.
+fn query_error(path: &Path, error: QueryError) -> Error {
+    explain(path, error, "the filter")
+}
+
+/// A query that `what` rejected.
+fn explain(path: &Path, error: QueryError, what: &str) -> Error {
+    let path = shown(path);
     match error {
         QueryError::KeyType(Mismatch { filter: KeyType::Integer, .. }) => {
-            anyhow!("{path}: {holds} integers, and {keys} are text; with --integers they are read as numbers")
+            anyhow!("{path}: the keys of {what} are integers; expected integers, not text; use --integers")
         }
-        QueryError::KeyType(_) => {
-            anyhow!("{path}: {holds} text, and {keys} are integers; expected text, without --integers")
+        QueryError::KeyType(Mismatch { filter: KeyType::Bytes, .. }) => {
+            anyhow!("{path}: the keys of {what} are text; expected text, not integers")
         }
-        error => Error::new(error).context(path.to_string()),
+        error => Error::new(error).context(path),
     }
 }
 
-/// A filter whose keys carry labels is asked with them, any other without: "no" would be a guess.
-fn check_labels(path: &Path, filter: &Filter, labelled: bool, options: &str) -> Result<()> {
-    match (filter.is_partitioned(), labelled) {
-        (true, false) => {
-            bail!("{}: the filter is partitioned, and the keys have no labels; expected {options}", path.display())
-        }
-        (false, true) => bail!("{}: the filter is not partitioned; expected keys without {options}", path.display()),
+/// A partitioned filter is queried by partition, any other without: the answer would be a guess.
+fn check_partitions(path: &Path, filter: &Filter, partitioned: bool, options: &str) -> Result<()> {
+    match (filter.is_partitioned(), partitioned) {
+        (true, false) => bail!("{}: the filter is partitioned; expected {options}", shown(path)),
+        (false, true) => bail!("{}: the filter is not partitioned; expected keys without {options}", shown(path)),
         _ => Ok(()),
     }
 }
 
-/// Writes a value as one line of JSON to standard output.
-fn print_json(value: &Value) -> Result<()> {
-    print(&format!("{value}\n"))
+/// Writes fields as one line of JSON to standard output.
+fn print_json(form: &'static str, fields: Value) -> Result<()> {
+    print(&format!("{}\n", json::object(Some(form), fields)))
+}
+
+/// Adds what a file says about its hash to the fields of a report. A secret stays in the file.
+fn put_hash(fields: &mut Value, hasher: &Hasher) {
+    let hash = match (hasher.is_secret(), hasher.is_foreign()) {
+        (true, _) => "siphash-2-4-128",
+        (_, true) => "foreign",
+        _ => "xxh3-128",
+    };
+    fields["hash"] = hash.into();
+    fields["seed"] = (hash == "xxh3-128").then(|| hasher.words()[0]).into();
+}
+
+/// The line about the hash.
+fn hash_line(hasher: &Hasher) -> String {
+    match (hasher.is_secret(), hasher.is_foreign()) {
+        (true, _) => "hash        SipHash-2-4-128, secret\n".to_string(),
+        (_, true) => format!("hash        the caller's, number {}\n", hasher.words()[0]),
+        _ => format!("hash        XXH3-128, seed {}\n", hasher.words()[0]),
+    }
+}
+
+/// The bytes of a key, as they are printed.
+fn key_bytes(key: KeyRef<'_>) -> Vec<u8> {
+    match key {
+        KeyRef::Bytes(bytes) => bytes.to_vec(),
+        KeyRef::U64(number) => number.to_string().into_bytes(),
+    }
 }
 
 /// Writes lines to standard output.
@@ -118,9 +172,9 @@ fn print(text: &str) -> Result<()> {
 /// What a report says about a filter's layers.
 fn layers(filter: &Filter) -> Vec<Value> {
     let layers = filter.layers().map(|layer| {
-        serde_json::json!({
+        json!({
             "group": layer.group,
-            "role": format!("{:?}", layer.role).to_lowercase(),
+            "role": role(layer.role),
             "structure": layer.structure,
             "details": layer.details,
             "bytes": layer.bytes,
@@ -129,10 +183,24 @@ fn layers(filter: &Filter) -> Vec<Value> {
     layers.collect()
 }
 
+fn role(role: tamis::Role) -> String {
+    format!("{role:?}").to_lowercase()
+}
+
+/// The lines about the layers of a filter.
+fn layer_lines(filter: &Filter) -> String {
+    let line = |(i, layer): (usize, tamis::LayerInfo)| {
+        let group = layer.group.map(|group| format!("group {group}, ")).unwrap_or_default();
+        let (role, size) = (role(layer.role), grouped(layer.bytes));
+        format!("layer {i:<5} {group}{role}: {}, {}, {size} bytes\n", layer.structure, layer.details)
+    };
+    filter.layers().enumerate().map(line).collect()
+}
+
 /// What a report says about the groups of a partitioned filter.
 fn groups(filter: &Filter) -> Option<Vec<Value>> {
     let group = |group: tamis::Group| {
-        serde_json::json!({
+        json!({
             "partitions": group.partitions,
             "keys": group.keys,
             "excluded": group.excluded,
@@ -143,24 +211,24 @@ fn groups(filter: &Filter) -> Option<Vec<Value>> {
     filter.is_partitioned().then(|| filter.groups().map(group).collect())
 }
 
-/// How many labels a partitioned filter knows.
+/// How many partitions a partitioned filter has.
 fn partitions(filter: &Filter) -> Option<u64> {
     filter.is_partitioned().then(|| filter.partitions())
 }
 
-/// The lines about labels and groups.
+/// The lines about partitions and groups.
 fn partition_lines(filter: &Filter) -> String {
-    let Some(labels) = partitions(filter) else { return String::new() };
+    let Some(names) = partitions(filter) else { return String::new() };
     let groups: Vec<tamis::Group> = filter.groups().collect();
-    let mut out = format!("partitions  {} in {}\n", grouped(labels), count(groups.len() as u64, "group"));
+    let mut out = format!("partitions  {} in {}\n", grouped(names), count(groups.len() as u64, "group"));
     for (i, group) in groups.iter().enumerate() {
-        let (labels, keys) = (count(group.partitions, "partition"), count(group.keys, "key"));
-        out += &format!("group {i:<5} {labels}, {keys}, {} excluded\n", grouped(group.excluded));
+        let (names, keys) = (count(group.partitions, "partition"), count(group.keys, "key"));
+        out += &format!("group {i:<5} {names}, {keys}, {} excluded\n", grouped(group.excluded));
     }
     out
 }
 
-/// Whether the number of excluded keys is an estimate: few are counted, and those that carry labels.
+/// Whether the number of excluded keys is an estimate: few are counted, and so are those of partitions.
 fn is_estimate(filter: &Filter) -> bool {
     filter.excluded_len() >= 1 << 14 && !filter.is_partitioned()
 }
@@ -174,7 +242,7 @@ fn approx(count: u64, estimate: bool) -> String {
     format!("about {}", grouped((count / unit + u64::from(count % unit >= unit.div_ceil(2))).saturating_mul(unit)))
 }
 
-/// The line about keys that nobody listed, with three digits that mean something.
+/// The line about unlisted keys, with three digits that mean something.
 fn fpr_line(rate: f64) -> String {
     format!("fpr         {} (unlisted keys)\n", percent(rate))
 }
@@ -199,17 +267,17 @@ fn count(n: u64, what: &str) -> String {
 fn blank(counts: &Counts) -> String {
     match counts.blank {
         0 => String::new(),
-        lines => format!(", {} blank lines skipped", grouped(lines)),
+        lines => format!(", {} skipped", count(lines, "blank line")),
     }
 }
 
-/// Bytes for a message or for JSON: as text, and not all of a megabyte.
+/// Bytes for a message: as text, and not all of a megabyte.
 fn short(bytes: &[u8]) -> String {
     String::from_utf8_lossy(&bytes[..bytes.len().min(200)]).into_owned()
 }
 
 /// 1234567 as "1,234,567".
-fn grouped(n: u64) -> String {
+pub(crate) fn grouped(n: u64) -> String {
     let digits = n.to_string();
     let mut out = String::with_capacity(digits.len() * 4 / 3);
     for (i, digit) in digits.chars().enumerate() {
@@ -221,16 +289,22 @@ fn grouped(n: u64) -> String {
     out
 }
 
-/// The sizes of a filter, beside the least bits per key that any filter as good can have.
-fn size(bytes: u64, keys: u64, bound: Option<f64>) -> String {
-    let mut out = format!("{} bytes", grouped(bytes));
+/// Keys from which on a share of the size says something of the structure, and not of the header before it.
+const MIN_KEYS_FOR_SHARE: u64 = 1000;
+
+/// The line about the size of a file, and the lower bound of its bits per key.
+fn size_line(bytes: u64, keys: u64, bound: Option<f64>) -> String {
+    let mut out = format!("size        {} bytes", grouped(bytes));
     if let Some(bits) = bits_per_key(bytes, keys) {
         out += &format!(", {bits:.3} bits per key");
         if let Some(bound) = bound {
-            out += &format!("; the information bound is {bound:.3}, so {:.1} % above it", 100.0 * (bits / bound - 1.0));
+            out += &format!("; lower bound {bound:.3}");
+            if keys >= MIN_KEYS_FOR_SHARE {
+                out += &format!(", {:.1} % above it", 100.0 * (bits / bound - 1.0));
+            }
         }
     }
-    out
+    out + "\n"
 }
 
 /// Bits per key, none for no keys.
@@ -243,7 +317,7 @@ fn overhead(bits: Option<f64>, bound: Option<f64>) -> Option<f64> {
     Some(bits? / bound? - 1.0)
 }
 
-/// The fewest bits per key for any filter that excludes as much as the file says and lets no more unlisted keys through.
+/// The least bits per key of any filter that excludes as many keys and matches no more unlisted keys.
 fn bound(filter: &Filter) -> Option<f64> {
     let bits = filter.lower_bound();
     (!filter.is_empty() && bits > 0.0).then(|| bits / filter.len() as f64)
@@ -277,13 +351,15 @@ mod tests {
     }
 
     #[test]
-    fn sizes_stand_beside_the_bound() {
-        assert_eq!(
-            size(1000, 1000, Some(5.0)),
-            "1,000 bytes, 8.000 bits per key; the information bound is 5.000, so 60.0 % above it"
-        );
-        assert_eq!(size(1000, 1000, None), "1,000 bytes, 8.000 bits per key");
-        assert_eq!(size(72, 0, None), "72 bytes");
+    fn sizes_come_with_the_bound() {
+        for (bytes, keys, bound, line) in [
+            (1000, 1000, Some(5.0), "1,000 bytes, 8.000 bits per key; lower bound 5.000, 60.0 % above it"),
+            (999, 999, Some(5.0), "999 bytes, 8.000 bits per key; lower bound 5.000"),
+            (1000, 1000, None, "1,000 bytes, 8.000 bits per key"),
+            (72, 0, None, "72 bytes"),
+        ] {
+            assert_eq!(size_line(bytes, keys, bound), format!("size        {line}\n"));
+        }
         assert_eq!(
             (overhead(Some(8.0), Some(5.0)), overhead(None, Some(5.0)), overhead(Some(8.0), None)),
             (Some(0.6000000000000001), None, None)

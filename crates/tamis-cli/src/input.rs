@@ -29,11 +29,11 @@
 //! would swallow the rest of the file. A `.txt` file is text whatever the column, so that a table of keys can be
 //! built against a plain list of exclusions; for any other name the column would be silently ignored.
 //!
-//! With a second column, of labels, every key is given with the label of its row. A label is text; a number is its decimal
-//! digits, and nothing at all, like a null, is the empty label.
+//! With a second column, of partitions, every key is given with the partition of its row. A partition is text; a number is its decimal
+//! digits, and a null is the empty partition.
 //!
 //! Expected queries ([`expect`]) are keys with counts, and what a map is made of ([`pairs`]) are keys with values: their column
-//! takes the place of the labels, and a text line has them behind a tab. Keys of many sets ([`sets`]) are such pairs too, or the keys of
+//! takes the place of the partitions, and a text line has them behind a tab. Keys of many sets ([`sets`]) are such pairs too, or the keys of
 //! one file for every set, or the k-mers of sequences ([`kmers`]).
 //!
 //! Errors name the file, the line (record, row) and what was expected; the closure's own errors pass unchanged.
@@ -45,20 +45,24 @@ mod jsonl;
 pub(crate) mod kmers;
 mod lines;
 pub(crate) mod pairs;
+#[cfg(feature = "parquet")]
 mod parquet;
 mod place;
 pub(crate) mod sets;
 mod sink;
 mod source;
 
+use std::ffi::OsString;
 use std::io::{self, Read};
 use std::ops::ControlFlow;
 use std::str::FromStr;
 
 use anyhow::{Result, bail};
 
-pub(crate) use place::{Places, Unit};
+pub(crate) use place::{Place, Places, Unit};
 pub(crate) use source::{Identity, Source, total_bytes};
+
+pub(crate) use sink::quote;
 
 use sink::Sink;
 
@@ -96,7 +100,7 @@ impl FromStr for Format {
             "tsv" => Format::Tsv,
             "jsonl" => Format::Jsonl,
             "parquet" => Format::Parquet,
-            _ => bail!("unknown format {name:?}, expected text, csv, tsv, jsonl or parquet"),
+            _ => bail!("unknown; expected text, csv, tsv, jsonl or parquet"),
         })
     }
 }
@@ -106,7 +110,7 @@ impl FromStr for Format {
 pub(crate) struct Options {
     /// The column of tables.
     pub(crate) column: Option<String>,
-    /// The column of labels; with it `column` is set.
+    /// The second column; with it `column` is set.
     pub(crate) second_column: Option<String>,
     /// White space at both ends of a text key is dropped (Unicode's; only ASCII's in bytes that are not UTF-8).
     pub(crate) trim: bool,
@@ -120,15 +124,17 @@ pub(crate) struct Options {
     pub(crate) format: Option<Format>,
     /// What the second column holds.
     pub(crate) second_holds: SecondColumn,
+    /// Whether rows are given as they are written.
+    pub(crate) rows: bool,
 }
 
-/// What stands beside a key.
+/// What the second column holds.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) enum SecondColumn {
-    /// The label of a partition.
+    /// The partition of a key.
     #[default]
-    Label,
-    /// How often it is asked for: the inputs are expected queries, and text lines may have one.
+    Partition,
+    /// Its weight: the inputs are expected queries, and text lines may have one.
     Count,
     /// Its value: the inputs are pairs, and text lines must have one.
     Value,
@@ -138,7 +144,7 @@ pub(crate) enum SecondColumn {
     File,
 }
 
-/// What stands beside one key, valid during the call.
+/// The second value of one key, valid during the call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct SecondValue<'a> {
     /// As text; a number is its decimal digits.
@@ -151,7 +157,7 @@ impl Options {
     /// What the user calls the column of keys.
     fn column_option(&self) -> &'static str {
         match self.second_holds {
-            SecondColumn::Label | SecondColumn::Sets | SecondColumn::File => "--column",
+            SecondColumn::Partition | SecondColumn::Sets | SecondColumn::File => "--column",
             SecondColumn::Count => "--workload-column",
             SecondColumn::Value => "--key-column",
         }
@@ -160,8 +166,8 @@ impl Options {
     /// What the second column holds, and what the user calls it.
     fn second_column_words(&self) -> (&'static str, &'static str) {
         match self.second_holds {
-            SecondColumn::Label | SecondColumn::File => ("label", "--partition-column"),
-            SecondColumn::Count => ("count", "--weight-column"),
+            SecondColumn::Partition | SecondColumn::File => ("partition", "--partition-column"),
+            SecondColumn::Count => ("weight", "--weight-column"),
             SecondColumn::Value => ("value", "--value-column"),
             SecondColumn::Sets => ("set", "--set-column"),
         }
@@ -181,9 +187,21 @@ pub(crate) struct Counts {
     pub(crate) read_bytes: u64,
 }
 
-/// What receives the keys, each with its label if there is a column of them and with its running number over all inputs, from 0;
-/// `Break` ends the reading.
-pub(crate) type Visit<'a> = dyn FnMut(KeyRef<'_>, Option<SecondValue<'_>>, u64) -> Result<ControlFlow<()>> + 'a;
+/// Where a key is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct At<'a> {
+    /// Its running number over all inputs, from 0.
+    pub(crate) ordinal: u64,
+    /// The number of its input, from 0.
+    pub(crate) file: usize,
+    /// Its line, record or row, from 1.
+    pub(crate) line: u64,
+    /// All of that as it is written, without its end; empty unless [`Options::rows`].
+    pub(crate) row: &'a [u8],
+}
+
+/// What receives the keys, each with its second value if there is a column of them; `Break` ends the reading.
+pub(crate) type Visit<'a> = dyn FnMut(KeyRef<'_>, Option<SecondValue<'_>>, At<'_>) -> Result<ControlFlow<()>> + 'a;
 
 /// Gives every key of `inputs` to `visit`, in order. `progress` hears the running sum of bytes read, to be compared with
 /// [`total_bytes`]; it is called about once per buffer of 64 KiB or more.
@@ -209,11 +227,11 @@ fn read_checked(
 ) -> Result<(Counts, Places)> {
     // Only the places know the line, and they come when the reading has ended.
     let mut wrong: Option<(u64, String)> = None;
-    let (counts, places) = read_all(inputs, options, stdin, progress, &mut |key, second, ordinal| {
-        Ok(match visit(key, second, ordinal)? {
+    let (counts, places) = read_all(inputs, options, stdin, progress, &mut |key, second, at| {
+        Ok(match visit(key, second, at.ordinal)? {
             Ok(()) => ControlFlow::Continue(()),
             Err(message) => {
-                wrong = Some((ordinal, message));
+                wrong = Some((at.ordinal, message));
                 ControlFlow::Break(())
             }
         })
@@ -224,11 +242,21 @@ fn read_checked(
     }
 }
 
+/// The same interface without the reader.
+#[cfg(not(feature = "parquet"))]
+mod parquet {
+    use super::{ControlFlow, Result, Sink, Source, bail};
+
+    pub(super) fn read(_: &Source, sink: &mut Sink<'_>) -> Result<ControlFlow<()>> {
+        bail!(sink.error("this tamis was built without parquet; expected text, csv, tsv or jsonl"))
+    }
+}
+
 /// Standard input can be read only once, whatever it is for.
 pub(crate) fn check_stdin_once<'a>(sources: impl IntoIterator<Item = &'a Source>) -> Result<()> {
     match sources.into_iter().filter(|source| matches!(source, Source::Stdin)).count() {
         0 | 1 => Ok(()),
-        _ => bail!("standard input (-) can be read only once"),
+        _ => bail!("-: standard input is given twice; expected it once"),
     }
 }
 
@@ -242,16 +270,16 @@ pub(crate) fn read_all(
 ) -> Result<(Counts, Places)> {
     // All names are looked at before the first key is read: a typing error should not show after an hour.
     check_stdin_once(inputs)?;
-    let (column, (label, labels)) = (options.column_option(), options.second_column_words());
+    let (column, (what, option)) = (options.column_option(), options.second_column_words());
     if options.second_column.is_some() && options.second_column == options.column {
-        bail!("{column} and {labels} name the same column, expected one of keys and one of {label}s");
+        bail!("{option}: the same column as {column}; expected one of keys and one of {what}s");
     }
     for input in inputs {
         input.check()?;
         let format = format_of(input, options);
         if format == Format::Text && options.second_column.is_some() {
             bail!(
-                "{input}: text lines have no column of {label}s; expected a .csv, .tsv, .jsonl or .parquet file, or --format"
+                "{input}: text lines have no column of {what}s; expected a .csv, .tsv, .jsonl or .parquet file, or --format"
             );
         }
         if format == Format::Text && options.column.is_some() && !input.has_extension("txt") {
@@ -259,8 +287,11 @@ pub(crate) fn read_all(
                 "{input}: {column} does not apply to text lines; expected a .csv, .tsv, .jsonl or .parquet file, or --format"
             );
         }
+        if format == Format::Parquet && options.rows {
+            bail!("--rows: {input} has no lines to print; expected text, csv, tsv or jsonl");
+        }
         if format == Format::Parquet && !input.is_regular() {
-            bail!("{input}: parquet needs a regular file, its table of contents is at the end");
+            bail!("{input}: parquet cannot be read from a pipe; expected a regular file");
         }
     }
 
@@ -268,12 +299,15 @@ pub(crate) fn read_all(
     for input in inputs {
         let format = format_of(input, options);
         let unit = match format {
+            _ if matches!(input, Source::Keys(_)) => Unit::Argument,
             Format::Parquet => Unit::Row,
             Format::Text if options.null_separated => Unit::Record,
             _ => Unit::Line,
         };
-        sink.begin(input.to_string(), unit);
-        let flow = if format == Format::Parquet {
+        sink.begin(input.clone(), unit);
+        let flow = if let Source::Keys(keys) = input {
+            read_arguments(keys, &mut sink)?
+        } else if format == Format::Parquet {
             parquet::read(input, &mut sink)?
         } else {
             let raw = source::Raw::open(input, &mut *stdin, sink.meter())?;
@@ -287,7 +321,7 @@ pub(crate) fn read_all(
                 Format::Tsv => delimited::read(reader, delimited::TSV, &mut sink)?,
                 Format::Jsonl => jsonl::read(reader, &mut sink)?,
                 Format::Text | Format::Parquet => match options.second_holds {
-                    SecondColumn::Label | SecondColumn::File => lines::read(reader, &mut sink)?,
+                    SecondColumn::Partition | SecondColumn::File => lines::read(reader, &mut sink)?,
                     SecondColumn::Count => expect::read(reader, &mut sink)?,
                     SecondColumn::Value | SecondColumn::Sets => pairs::read(reader, &mut sink)?,
                 },
@@ -298,6 +332,16 @@ pub(crate) fn read_all(
         }
     }
     Ok(sink.finish())
+}
+
+/// Every argument is a key.
+fn read_arguments(keys: &[OsString], sink: &mut Sink<'_>) -> Result<ControlFlow<()>> {
+    for (i, key) in keys.iter().enumerate() {
+        if sink.text(1 + i as u64, key.as_encoded_bytes())?.is_break() {
+            return Ok(ControlFlow::Break(()));
+        }
+    }
+    Ok(ControlFlow::Continue(()))
 }
 
 /// The format of one input: what the options say, else what its name says.
@@ -313,7 +357,7 @@ pub(crate) fn format_of(input: &Source, options: &Options) -> Format {
     match options.format.or_else(by_name).unwrap_or(Format::Text) {
         // Lines of key, tab and something else are just what such a file is called.
         Format::Tsv
-            if !matches!(options.second_holds, SecondColumn::Label | SecondColumn::File)
+            if !matches!(options.second_holds, SecondColumn::Partition | SecondColumn::File)
                 && options.column.is_none() =>
         {
             Format::Text
@@ -322,5 +366,5 @@ pub(crate) fn format_of(input: &Source, options: &Options) -> Format {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "parquet", feature = "xz"))]
 mod tests;

@@ -8,7 +8,7 @@
 //!
 //! A read of standard input may wait for ever, and no flag ends it. But as long as keys are read there is no file with a
 //! name (spilled keys are in files without one), so the handler itself ends the program. Once the filter is written there
-//! may be a temporary file beside its place; then the handler raises a flag, and the build stops between two shards
+//! may be a temporary file next to it; then the handler raises a flag, and the build stops between two shards
 //! and removes it. The two sides agree on where the build stands by one compare-and-swap each. A second interrupt
 //! ends the program whatever it does.
 //!
@@ -22,6 +22,8 @@ use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 use anyhow::Result;
 use tamis::BuildError;
+
+use crate::failure;
 
 /// What a shell expects of a program that was interrupted.
 pub(crate) const CODE: u8 = 130;
@@ -92,7 +94,7 @@ fn listen(handler: impl Fn() + Send + 'static) -> Result<()> {
     Ok(ctrlc::set_handler(handler)?)
 }
 
-/// The signals that this program was told to ignore, a bit for each.
+/// The signals that this program ignores, a bit for each.
 #[cfg(unix)]
 fn ignored() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
@@ -108,10 +110,11 @@ pub(crate) fn survive_file_limit() {
     let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
 }
 
-/// Tells the user.
+/// Reports the interrupt.
 pub(crate) fn say() {
-    let mut err = io::stderr();
-    // A progress bar may stand in the line.
-    let lead = if err.is_terminal() { "\r\x1b[2K" } else { "" };
-    let _ = writeln!(err, "{lead}tamis: interrupted; nothing was written");
+    if io::stderr().is_terminal() {
+        // A progress bar may stand in the line.
+        let _ = write!(io::stderr(), "\r\x1b[2K");
+    }
+    failure::write(failure::Kind::Interrupted, "interrupted; nothing was written", &[]);
 }

@@ -1,31 +1,46 @@
 //! command line -> one command: parse, run, and turn errors into one line and an exit code.
 //!
-//! Exit codes are grep's: 0 found or done, 1 not found or wrong, 2 an error; and 130 after an interrupt. An error is one line
-//! that begins with "tamis: ", whoever found it: the parser of the command line too.
+//! Exit codes are grep's, 0, 1 and 2, and a few more for errors that a script can act on. An error is one line that begins with
+//! "tamis: ", those of the parser of the command line too.
 
 mod args;
 mod cmd;
+mod failure;
 mod input;
 mod interrupt;
+mod json;
 mod mapped;
 mod progress;
 mod screen;
+mod usage;
 
-use std::io::Write as _;
 use std::process::ExitCode;
 
-use anyhow::Error;
-use clap::{Parser, Subcommand};
+use anyhow::{Result, bail};
+use clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
+use clap::{CommandFactory as _, Parser, Subcommand};
 
-/// Membership filters that know what they must refuse.
+/// Build and query membership filters
 ///
-/// Exit codes: 0 found or done, 1 not found or wrong, 2 an error, 130 interrupted.
+/// A filter uses a few bits per key to tell whether a key is in a set. It matches every member, no excluded key, and unlisted
+/// keys at a rate that you choose.
 #[derive(Parser)]
-#[command(name = "tamis", version, max_term_width = 100)]
+#[command(name = "tamis", version, max_term_width = 100, after_help = EXIT_CODES)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
 }
+
+/// At the end of `tamis --help`.
+const EXIT_CODES: &str = "\
+Exit codes:
+  0    a match, or done; also if the reader of the output closes the pipe
+  1    no match, or a wrong answer
+  2    an error
+  3    a tamis file that is damaged or not supported
+  4    a conflict: a key is a member and excluded
+  5    an unknown partition
+  130  interrupted";
 
 #[derive(Subcommand)]
 enum Command {
@@ -36,6 +51,8 @@ enum Command {
     Verify(cmd::verify::Args),
     Map(cmd::map::Args),
     Sets(cmd::sets::Args),
+    Completions(cmd::pages::CompletionsArgs),
+    Man(cmd::pages::ManArgs),
 }
 
 /// The answer of a command that did its work.
@@ -49,11 +66,17 @@ pub(crate) enum Outcome {
 
 fn main() -> ExitCode {
     interrupt::survive_file_limit();
-    let command = match Cli::try_parse() {
-        Ok(cli) => cli.command,
-        Err(error) => return usage(&error),
-    };
-    let result = match command {
+    match Cli::try_parse().map_or_else(|error| refuse(&error), |cli| run(cli.command)) {
+        Ok(Outcome::Yes) => ExitCode::SUCCESS,
+        Ok(Outcome::No) => ExitCode::from(1),
+        // The reader of our output has seen enough: not an error, as in `tamis query ... | head`.
+        Err(error) if error.is::<cmd::Closed>() => ExitCode::SUCCESS,
+        Err(error) => failure::report(&error),
+    }
+}
+
+fn run(command: Command) -> Result<Outcome> {
+    match command {
         Command::Build(args) => cmd::build::run(args),
         Command::Plan(args) => cmd::plan::run(args),
         Command::Query(args) => cmd::query::run(args),
@@ -61,55 +84,20 @@ fn main() -> ExitCode {
         Command::Verify(args) => cmd::verify::run(args),
         Command::Map(args) => cmd::map::run(args),
         Command::Sets(args) => cmd::sets::run(args),
-    };
-    match result {
-        Ok(Outcome::Yes) => ExitCode::SUCCESS,
-        Ok(Outcome::No) => ExitCode::from(1),
-        // Whoever reads our output has seen enough: not an error, as in `tamis query ... | head`.
-        Err(error) if error.is::<cmd::Closed>() => ExitCode::SUCCESS,
-        Err(error) if is_cancelled(&error) => {
-            interrupt::say();
-            ExitCode::from(interrupt::CODE)
-        }
-        Err(error) => complain(&format!("{error:#}")),
+        Command::Completions(args) => cmd::pages::completions(args, Cli::command()),
+        Command::Man(args) => cmd::pages::man(args, Cli::command()),
     }
 }
 
-/// The one line of an error.
-fn complain(message: &str) -> ExitCode {
-    let _ = writeln!(screen::stderr(), "tamis: {message}");
-    ExitCode::from(2)
-}
-
-/// What the parser has to say: help, the version, or what is wrong with the command line, in one line.
-fn usage(error: &clap::Error) -> ExitCode {
-    use clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
+/// What the parser has to say: help, the version, or what is wrong with the command line.
+fn refuse(error: &clap::Error) -> Result<Outcome> {
     if !error.use_stderr() {
         let _ = error.print();
-        return ExitCode::SUCCESS;
+        return Ok(Outcome::Yes);
     }
-    if error.kind() == DisplayHelpOnMissingArgumentOrSubcommand {
+    if error.kind() == DisplayHelpOnMissingArgumentOrSubcommand && !json::is_requested() {
         let _ = error.print();
-        return ExitCode::from(2);
+        std::process::exit(2);
     }
-    let text = error.render().to_string();
-    let mut message = String::new();
-    for line in text.lines().take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more")) {
-        let line = line.trim();
-        match (line.strip_prefix("error: "), line.strip_prefix("tip: ")) {
-            (Some(what), _) => message.push_str(what),
-            (_, Some(tip)) => message.extend(["; ", tip]),
-            _ if line.is_empty() => {}
-            _ => message.extend([" ", line]),
-        }
-    }
-    complain(&format!("{message}; see --help"))
-}
-
-fn is_cancelled(error: &Error) -> bool {
-    use tamis::BuildError::Cancelled;
-    error.chain().any(|cause| {
-        matches!(cause.downcast_ref(), Some(Cancelled))
-            || matches!(cause.downcast_ref(), Some(tamis::Error::Build(Cancelled)))
-    })
+    bail!("{}", usage::message(error))
 }

@@ -2,6 +2,7 @@
 
 use std::io::{self, IsTerminal};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -9,6 +10,14 @@ use tamis::Progress;
 
 /// A bar on standard error that disappears when it is dropped.
 pub(crate) struct Bar(ProgressBar);
+
+/// No bar is shown.
+static QUIET: AtomicBool = AtomicBool::new(false);
+
+/// Shows no bars from here on.
+pub(crate) fn silence() {
+    QUIET.store(true, Ordering::Relaxed);
+}
 
 impl Bar {
     /// A bar over bytes read, or a spinner where the total is not known.
@@ -42,7 +51,7 @@ impl Bar {
     }
 
     fn new(what: &'static str, total: Option<u64>, template: &str) -> Bar {
-        let quiet = !io::stderr().is_terminal();
+        let quiet = QUIET.load(Ordering::Relaxed) || !io::stderr().is_terminal();
         let target = if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr_with_hz(8) };
         let bar = ProgressBar::with_draw_target(total, target).with_message(what);
         if let Ok(style) = ProgressStyle::with_template(template) {

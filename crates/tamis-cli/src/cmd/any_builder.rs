@@ -1,4 +1,4 @@
-//! keys, with labels or without -> the builder that takes them in.
+//! keys, with partitions or without -> the builder of their filter.
 
 use std::path::Path;
 
@@ -8,36 +8,36 @@ use tamis::{Collector, Filter, Partitioned, Report, Sealed};
 
 use crate::input::KeyRef;
 
-/// The keys of a filter to be. Boxed, for the kinds differ much in size.
+/// Builder of a filter. Boxed, for the kinds differ much in size.
 pub(crate) enum AnyBuilder {
-    /// Keys come in.
+    /// Takes keys.
     Collecting(Box<Collector<'static>>),
-    /// Keys to exclude come in.
+    /// Takes excluded keys.
     Sealed(Box<Sealed<'static>>),
-    /// Both, each under a label.
+    /// Takes both, each with a partition.
     Partitioned(Box<Partitioned<'static>>),
 }
 
 impl AnyBuilder {
     /// Adds a key.
-    pub(crate) fn push(&mut self, key: KeyRef<'_>, label: Option<&[u8]>) -> Result<()> {
+    pub(crate) fn push(&mut self, key: KeyRef<'_>, partition: Option<&[u8]>) -> Result<()> {
         match (self, key) {
             (AnyBuilder::Collecting(keys), KeyRef::Bytes(bytes)) => keys.push(bytes).map_err(tamis::Error::from)?,
             (AnyBuilder::Collecting(keys), KeyRef::U64(number)) => keys.push(number).map_err(tamis::Error::from)?,
             (AnyBuilder::Partitioned(keys), key) => {
-                let label = label.unwrap_or_default();
+                let partition = partition.unwrap_or_default();
                 let pushed = match key {
-                    KeyRef::Bytes(bytes) => keys.push(label, bytes),
-                    KeyRef::U64(number) => keys.push(label, number),
+                    KeyRef::Bytes(bytes) => keys.push(partition, bytes),
+                    KeyRef::U64(number) => keys.push(partition, number),
                 };
                 pushed.map_err(tamis::Error::from)?;
             }
-            (AnyBuilder::Sealed(_), _) => bail!("a key came after the last"),
+            (AnyBuilder::Sealed(_), _) => bail!("a key after the last"),
         }
         Ok(())
     }
 
-    /// No more keys will come, but keys to exclude.
+    /// Ends the keys; excluded keys may follow.
     pub(crate) fn seal(self) -> Result<AnyBuilder> {
         Ok(match self {
             AnyBuilder::Collecting(keys) => AnyBuilder::Sealed(Box::new(keys.seal()?)),
@@ -45,28 +45,30 @@ impl AnyBuilder {
         })
     }
 
-    /// Adds a key to exclude.
-    pub(crate) fn exclude(&mut self, key: KeyRef<'_>, label: Option<&[u8]>) -> Result<()> {
-        let label = label.unwrap_or_default();
+    /// Adds an excluded key.
+    pub(crate) fn exclude(&mut self, key: KeyRef<'_>, partition: Option<&[u8]>) -> Result<()> {
+        let partition = partition.unwrap_or_default();
         let excluded = match (self, key) {
             (AnyBuilder::Sealed(keys), KeyRef::Bytes(bytes)) => keys.exclude(bytes),
             (AnyBuilder::Sealed(keys), KeyRef::U64(number)) => keys.exclude(number),
             (AnyBuilder::Collecting(keys), KeyRef::Bytes(bytes)) => keys.exclude(bytes).map_err(Into::into),
             (AnyBuilder::Collecting(keys), KeyRef::U64(number)) => keys.exclude(number).map_err(Into::into),
-            (AnyBuilder::Partitioned(keys), KeyRef::Bytes(bytes)) => keys.exclude(label, bytes).map_err(Into::into),
-            (AnyBuilder::Partitioned(keys), KeyRef::U64(number)) => keys.exclude(label, number).map_err(Into::into),
+            (AnyBuilder::Partitioned(keys), KeyRef::Bytes(bytes)) => keys.exclude(partition, bytes).map_err(Into::into),
+            (AnyBuilder::Partitioned(keys), KeyRef::U64(number)) => keys.exclude(partition, number).map_err(Into::into),
         };
         Ok(excluded?)
     }
 
-    /// Adds a query to expect.
+    /// Adds an expected query.
     pub(crate) fn push_query(&mut self, key: KeyRef<'_>, weight: f64) -> Result<()> {
         let expected = match (self, key) {
             (AnyBuilder::Sealed(keys), KeyRef::Bytes(bytes)) => keys.push_query(bytes, weight),
             (AnyBuilder::Sealed(keys), KeyRef::U64(number)) => keys.push_query(number, weight),
             (AnyBuilder::Collecting(keys), KeyRef::Bytes(bytes)) => keys.push_query(bytes, weight).map_err(Into::into),
             (AnyBuilder::Collecting(keys), KeyRef::U64(number)) => keys.push_query(number, weight).map_err(Into::into),
-            (AnyBuilder::Partitioned(_), _) => bail!("expected queries carry no labels"),
+            (AnyBuilder::Partitioned(_), _) => {
+                bail!("--workload: not possible with --partition-column; expected one of them")
+            }
         };
         Ok(expected?)
     }
@@ -77,7 +79,7 @@ impl AnyBuilder {
             AnyBuilder::Collecting(keys) => keys.seal()?.plan()?,
             AnyBuilder::Sealed(keys) => keys.plan()?,
             AnyBuilder::Partitioned(_) => {
-                bail!("--partition-column: every group of labels has a plan of its own; expected keys without labels")
+                bail!("--partition-column: not possible with plan; expected keys without partitions")
             }
         })
     }

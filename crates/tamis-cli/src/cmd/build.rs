@@ -1,65 +1,59 @@
-//! keys, and keys to exclude -> a filter file, and a report of what became of them.
+//! keys, excluded keys, a workload -> a filter file, and a report of it.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use serde_json::json;
-use tamis::internals::GUARD;
 use tamis::{Filter, OnConflict, Report, Stats};
 
 use super::any_builder::AnyBuilder;
 use super::build_args::{BuildArgs, Inputs};
 use super::output::Output;
 use super::{
-    approx, bits_per_key, blank, fpr_line, grouped, groups, is_estimate, layers, overhead, partition_lines, partitions,
-    percent, size,
+    approx, bits_per_key, blank, count, fpr_line, grouped, groups, is_estimate, layer_lines, layers, overhead,
+    partition_lines, partitions, percent, size_line,
 };
 use crate::Outcome;
+use crate::args::ReportArgs;
 use crate::interrupt::Interrupt;
 use crate::mapped::{self, VerifyArgs};
 
-/// FilterBuilder a filter from keys.
+/// Build a filter from keys
 ///
-/// Keys stand one per line, or in a column of a table (.csv, .tsv, .jsonl, .parquet); gzip, zstd and xz are recognised by
-/// their content. Blank lines are no keys, and equal keys count once. A line, or a record of a table, has 16 MiB at most. No
-/// keys at all make a filter that lets nothing through.
+/// Reads one key per line, or a column of a table (.csv, .tsv, .jsonl, .parquet). gzip, zstd and xz are recognised by content.
+/// Blank lines and duplicates are skipped. A line, or a record of a table, has at most 16 MiB. A filter without keys matches
+/// nothing.
 ///
-/// Keys listed with --exclude never match, whatever the rate for keys that nobody listed; there may be any number of them. If
-/// listed keys are the only ones that will be asked for, --exact makes the smallest file.
+/// Keys listed with --exclude never match, at any --fpr; there may be any number of them. If only members and excluded keys
+/// will be queried, --exact builds the smallest file.
 ///
-/// With --partition-column every key, wanted or excluded, belongs to the label in that column of its row, and each label
-/// gets as many bits as its own excluded keys call for. A key may be wanted under one label and excluded under another.
+/// With --partition-column every key belongs to the partition in that column of its row, and each partition gets as many bits
+/// as its own excluded keys need. A key may be a member of one partition and excluded from another.
 ///
-/// Prints how many keys there are, what was built, its bits per key beside the information bound, and the share of
-/// unlisted keys that it lets through.
+/// Prints the number of keys, the layers, the bits per key with their lower bound, and the fpr.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
     #[command(flatten)]
     build: BuildArgs,
-    /// The filter file, replaced only when the new one is complete; - is standard output
+    /// Filter file, replaced only when the new one is complete; - is standard output
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    /// Report as JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    report: ReportArgs,
 }
 
 pub(crate) fn run(args: Args) -> Result<Outcome> {
+    args.report.apply();
     let sources = args.build.sources()?;
     let output = Output::new(&args.output, sources.all(), "filter")?;
     let interrupt = Interrupt::install()?;
     let (keys, inputs) = args.build.gather(&sources, &interrupt)?;
     interrupt.build()?;
-    let built = match write(&output, keys) {
-        Err(error) => return Err(inputs.explain(&error).unwrap_or_else(|| error.context(output.to_string()))),
-        Ok(built) => built,
-    };
-    let report = match args.json {
-        true => format!("{}\n", as_json(&args.build, &output, &inputs, &built)),
-        false => as_text(&args.build, &output, &inputs, &built),
-    };
-    output.report(&report)?;
+    let built = write(&output, keys)
+        .map_err(|error| args.build.explain(&sources, &inputs, error, Some(&output.to_string())))?;
+    let text = || as_text(&args.build, &output, &inputs, &built);
+    output.report(args.report, "filter", text, || as_fields(&args.build, &inputs, &built))?;
     Ok(Outcome::Yes)
 }
 
@@ -75,7 +69,7 @@ fn write(output: &Output, keys: AnyBuilder) -> Result<Built> {
     Ok(Built { report, filter })
 }
 
-/// The fewest bits per key for any filter that does as much: as the file says, which does not know the share that --excluded-fpr gives.
+/// The least bits per key of any filter that does as much; the file does not know the share of --excluded-fpr.
 fn bound(args: &BuildArgs, built: &Built) -> Option<f64> {
     let Stats { keys, negatives, .. } = built.report.stats;
     let filter = built.filter.as_ref()?;
@@ -88,19 +82,10 @@ fn bound(args: &BuildArgs, built: &Built) -> Option<f64> {
     }
 }
 
-fn as_json(args: &BuildArgs, output: &Output, inputs: &Inputs, built: &Built) -> serde_json::Value {
+fn as_fields(args: &BuildArgs, inputs: &Inputs, built: &Built) -> serde_json::Value {
     let Built { report: Report { stats, bytes, workload, .. }, filter } = built;
     let filter = filter.as_ref();
     let (bits, bound) = (bits_per_key(*bytes, stats.keys), bound(args, built));
-    let excluded = inputs.excluded.map(|counts| {
-        json!({
-            "keys": stats.negatives,
-            "duplicates": stats.duplicate_negatives,
-            "estimated": stats.estimated,
-            "blank": counts.blank,
-            "conflicts": stats.conflicts,
-        })
-    });
     let rates = |rates: &tamis::Rates| {
         json!({
             "bits_per_key": rates.bits_per_key,
@@ -110,7 +95,7 @@ fn as_json(args: &BuildArgs, output: &Output, inputs: &Inputs, built: &Built) ->
     };
     let expected = inputs.expected.zip(workload.as_ref()).map(|(counts, workload)| {
         json!({
-            "queries": workload.queries,
+            "queries": workload.queries.round() as u64,
             "keys": workload.keys,
             "dropped_members": workload.dropped_members,
             "blank": counts.blank,
@@ -125,11 +110,14 @@ fn as_json(args: &BuildArgs, output: &Output, inputs: &Inputs, built: &Built) ->
         })
     });
     json!({
-        "file": output.to_string(),
         "keys": stats.keys,
         "duplicates": stats.duplicate_keys,
         "blank": inputs.keys.blank,
-        "excluded": excluded,
+        "excluded": stats.negatives,
+        "excluded_duplicates": stats.duplicate_negatives,
+        "excluded_blank": inputs.excluded.map_or(0, |counts| counts.blank),
+        "excluded_estimated": stats.estimated,
+        "conflicts": stats.conflicts,
         "workload": expected,
         "bytes": bytes,
         "bits_per_key": bits,
@@ -150,12 +138,12 @@ fn as_text(args: &BuildArgs, output: &Output, inputs: &Inputs, built: &Built) ->
     let (keys, duplicates) = (grouped(stats.keys), grouped(stats.duplicate_keys));
     let _ = writeln!(out, "keys        {keys}, {duplicates} duplicates dropped{}", blank(&inputs.keys));
     if let Some(counts) = &inputs.excluded {
-        // As `inspect` will say it, where the file says it.
-        let (count, estimate) = match filter.as_ref().filter(|filter| filter.excluded_len() > 0) {
+        // As `inspect` prints it, where the file has it.
+        let (n, estimate) = match filter.as_ref().filter(|filter| filter.excluded_len() > 0) {
             Some(filter) => (filter.excluded_len(), is_estimate(filter)),
             None => (stats.negatives, stats.estimated),
         };
-        let mut numbers = approx(count, estimate);
+        let mut numbers = approx(n, estimate);
         if estimate {
             let _ = write!(numbers, "; {} listed", grouped(counts.keys));
         }
@@ -167,11 +155,11 @@ fn as_text(args: &BuildArgs, output: &Output, inputs: &Inputs, built: &Built) ->
     }
     if let Some(counts) = &inputs.expected {
         let _ = match workload {
-            None => writeln!(out, "workload    no query that is not for a member{}", blank(counts)),
+            None => writeln!(out, "workload    no query for a key outside the set{}", blank(counts)),
             Some(w) => writeln!(
                 out,
-                "workload    {} queries for {} keys, {} of them dropped because they are members{}",
-                grouped(w.queries as u64),
+                "workload    {} queries for {} keys, {} members dropped{}",
+                grouped(w.queries.round() as u64),
                 grouped(w.keys + w.dropped_members),
                 grouped(w.dropped_members),
                 blank(counts)
@@ -179,7 +167,7 @@ fn as_text(args: &BuildArgs, output: &Output, inputs: &Inputs, built: &Built) ->
         };
     }
     if let Some(w) = workload {
-        let how = if w.counted { "" } else { "; memory was short, and light ones count as unlisted" };
+        let how = if w.counted { "" } else { "; --memory was too small to count them all: light ones are unlisted" };
         let _ = writeln!(
             out,
             "covered     {} keys, {} of negative queries; unlisted {}{how}",
@@ -190,32 +178,26 @@ fn as_text(args: &BuildArgs, output: &Output, inputs: &Inputs, built: &Built) ->
         let origin = match args.bits_per_key {
             _ if args.fpr.is_some() => "--fpr".to_string(),
             _ if args.exact => "--exact".to_string(),
-            Some(_) => format!("{GUARD} times a plain filter; --fpr changes it"),
+            Some(_) => "1.42 times a plain filter; --fpr changes it".to_string(),
             None if args.workload_fpr.is_some() => "--workload-fpr; --fpr changes it".to_string(),
             None => "the default; --fpr changes it".to_string(),
         };
-        let _ = writeln!(out, "ceiling     {} of unlisted keys may match ({origin})", percent(w.max_fpr));
+        let _ = writeln!(out, "max fpr     {} ({origin})", percent(w.max_fpr));
         w.warnings.iter().for_each(|warning| out += &format!("warning     {warning}\n"));
     }
     if stats.conflicts > 0 {
-        let became = if args.on_conflict == OnConflict::Keep { "stay keys" } else { "are no keys" };
-        let _ = writeln!(out, "conflicts   {} both wanted and excluded: they {became}", grouped(stats.conflicts));
+        let became = if args.on_conflict == OnConflict::Keep { "kept as members" } else { "excluded" };
+        let _ = writeln!(out, "conflicts   {}, {became}", count(stats.conflicts, "key"));
     }
     let filter = filter.as_ref();
     out += &filter.map(partition_lines).unwrap_or_default();
-    for layer in filter.iter().flat_map(|filter| filter.layers()) {
-        let group = layer.group.map(|group| format!("group {group}, ")).unwrap_or_default();
-        let _ = writeln!(out, "structure   {group}{}: {}", layer.structure, layer.details);
-    }
+    out += &filter.map(layer_lines).unwrap_or_default();
     let _ = writeln!(out, "file        {output}");
-    let _ = writeln!(out, "size        {}", size(*bytes, stats.keys, bound(args, built)));
+    out += &size_line(*bytes, stats.keys, bound(args, built));
     if let Some(w) = workload {
         let line = |name: &str, rates: &tamis::Rates| {
-            let [workload, unknown] = [rates.workload_fpr, rates.fpr].map(percent);
-            format!(
-                "{name} {:.3} bits per key, {workload} of the workload matches, {unknown} of unlisted keys\n",
-                rates.bits_per_key
-            )
+            let [workload, unlisted] = [rates.workload_fpr, rates.fpr].map(percent);
+            format!("{name} {:.3} bits per key, workload fpr {workload}, fpr {unlisted}\n", rates.bits_per_key)
         };
         out += &line("predicted  ", &w.predicted);
         out += &w.measured.as_ref().map(|real| line("measured   ", real)).unwrap_or_default();

@@ -1,43 +1,43 @@
-//! arguments of `build` and `plan` -> the keys of a filter to be, read and counted.
+//! arguments of `build` and `plan` -> the keys of a filter, read and counted, and what went wrong in terms of these arguments.
 
-use std::fmt::Write as _;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use anyhow::{Result, anyhow, bail};
-use tamis::{BuildError, Effort, Kind, Layout, OnConflict};
+use anyhow::{Error, Result, anyhow, bail};
+use tamis::{BuildError, Effort, Kind, Lack, Layout, OnConflict};
 
 use super::any_builder::AnyBuilder;
-use super::grouped;
+use super::{at, count, key_bytes};
 use crate::args::{self, HashAndLimitArgs, InputArgs, one_of};
+use crate::failure::{self, Conflict};
 use crate::input::{self, Counts, KeyRef, Places, Source, expect, total_bytes};
 use crate::interrupt::Interrupt;
 use crate::progress::Bar;
 
-/// What a filter shall be made of, and what it shall reach.
+/// The keys of a filter, and what it must reach.
 #[derive(clap::Args, Debug)]
 pub(crate) struct BuildArgs {
     /// Files of keys; - or none is standard input
     #[arg(value_name = "KEYS")]
     keys: Vec<PathBuf>,
-    /// Share of unlisted keys that may match [default: 0.01]; with a workload, the ceiling for unlisted keys, 1 for none
-    /// [default: --workload-fpr, or 1.42 times the rate of a plain filter of --bits-per-key]
+    /// Share of unlisted keys that may match, like 0.001, 1e-3 or 0.1% [default: 0.01]; with a workload, the ceiling for
+    /// unlisted keys, 1 for none [default: --workload-fpr, or 1.42 times the rate of a plain filter of --bits-per-key]
     #[arg(long, value_name = "P", value_parser = ceiling, allow_negative_numbers = true)]
     pub(super) fpr: Option<f64>,
-    /// Spend at most this many bits per key instead
+    /// Bits per key to spend, instead of --fpr; above 0, at most 4096
     #[arg(long, value_name = "B", value_parser = bits, allow_negative_numbers = true)]
     pub(super) bits_per_key: Option<f64>,
-    /// Files of keys that must never match; - is standard input. May be repeated
+    /// File of keys that must never match; - is standard input; may be repeated
     #[arg(long, value_name = "FILE", num_args = 1, action = clap::ArgAction::Append)]
     exclude: Vec<PathBuf>,
-    /// Files of expected queries: a log, one query per line, which is counted; or lines of key<TAB>weight, of `key weight`, or of
-    /// `uniq -c`. - is standard input. May be repeated
+    /// File of expected queries: a log, one query per line, or lines of key<TAB>weight, `key weight` or `uniq -c`; - is
+    /// standard input; may be repeated
     #[arg(long, value_name = "FILE", num_args = 1, action = clap::ArgAction::Append, conflicts_with_all = ["excluded_fpr", "partition_column"])]
     workload: Vec<PathBuf>,
     /// Column of queries in .csv, .tsv, .jsonl and .parquet files of --workload
     #[arg(long, value_name = "NAME", requires = "workload")]
     workload_column: Option<String>,
-    /// Column of weights; without it every row counts once
+    /// Column of weights [default: each row weighs 1]
     #[arg(long, value_name = "NAME", requires = "workload_column")]
     weight_column: Option<String>,
     /// Share of the negative queries of the workload that may match [default: --fpr]
@@ -46,30 +46,30 @@ pub(crate) struct BuildArgs {
     /// Share of negative queries outside the workload [default: estimated]
     #[arg(long, value_name = "P", requires = "workload", value_parser = share, allow_negative_numbers = true)]
     unlisted_share: Option<f64>,
-    /// FilterBuilder the smallest filter that is right for all members and excluded keys; unlisted keys get arbitrary answers. Needs
+    /// Build the smallest filter that is right for all members and excluded keys; unlisted keys get arbitrary answers. Needs
     /// --exclude or --workload
     #[arg(long, conflicts_with = "bits_per_key")]
     pub(super) exact: bool,
-    /// Share of the excluded keys that may match; unlisted keys get arbitrary answers. Smaller than --exact. A key that is
-    /// excluded several times counts as often
+    /// Share of the excluded keys that may match, a repeated one counted as often; unlisted keys get arbitrary answers.
+    /// Smaller than --exact
     #[arg(long, value_name = "P", conflicts_with_all = ["fpr", "bits_per_key", "exact"], requires = "exclude", value_parser = rate, allow_negative_numbers = true)]
     pub(super) excluded_fpr: Option<f64>,
-    /// A key both wanted and excluded: error (say which), keep (it is wanted) or drop (it is excluded)
-    #[arg(long, value_name = "WHAT", default_value = "error", value_parser = on_conflict)]
+    /// What to do with a key that is a member and excluded: error (list them, exit code 4), keep (it is a member) or drop (it
+    /// is excluded)
+    #[arg(long, value_name = "WHAT", default_value = "error", value_parser = on_conflict, requires = "exclude")]
     pub(super) on_conflict: OnConflict,
-    /// The structure: auto, or one of ribbon, fuse, fuse4, bloom, classic-bloom, cuckoo, quotient; with --exclude or --workload
-    /// one of steered, chained, cascade, integrated, naive, the last four alone or followed by what they are made of
-    /// (chained-fuse, cascade-bloom, ...); with --workload also stacked, alone or followed by what it is made of
+    /// Structure: auto, ribbon, fuse, fuse4, bloom, classic-bloom, cuckoo or quotient; with --exclude or --workload also
+    /// steered, chained, cascade, integrated or naive, the last four also with the structure of their layers (chained-fuse,
+    /// cascade-bloom, ...); with --workload also stacked, alone or with the structure of its layers
     #[arg(long, default_value = "auto", value_parser = kind)]
     kind: Kind,
-    /// Room for this many keys in all, or for +20% more, in structures that take keys after they were built: bloom, classic-bloom,
-    /// cuckoo, quotient, and stacked on the last three
+    /// Keys that fit in all, or +20% more than there are; of bloom, classic-bloom, cuckoo, quotient, and stacked on the last three
     #[arg(long, value_name = "N|+P%", value_parser = capacity)]
     capacity: Option<Capacity>,
-    /// How hard to look for a smaller filter: fast, balanced or smallest
+    /// Effort to find a smaller filter: fast, balanced or smallest
     #[arg(long, default_value = "balanced", value_parser = effort)]
     effort: Effort,
-    /// With --exclude, how bits are laid out: auto, compact (the smallest) or local (side by side: members are found faster)
+    /// Order of bits, with --exclude: auto, compact (smallest) or local (faster queries for members)
     #[arg(long, default_value = "auto", value_parser = layout)]
     layout: Layout,
     #[command(flatten)]
@@ -79,26 +79,22 @@ pub(crate) struct BuildArgs {
 }
 
 fn rate(text: &str) -> Result<f64, String> {
-    let rate = text.parse().ok().filter(|&rate: &f64| rate > 0.0 && rate < 1.0);
-    rate.ok_or_else(|| "expected a share between 0 and 1, like 0.01".to_string())
+    args::share(text, |p| p > 0.0 && p < 1.0, "a share above 0 and below 1, like 0.01, 1e-2 or 1%")
 }
 
 fn ceiling(text: &str) -> Result<f64, String> {
-    let rate = text.parse().ok().filter(|&rate: &f64| rate > 0.0 && rate <= 1.0);
-    rate.ok_or_else(|| "expected a share between 0 and 1, like 0.01, or 1 for no limit".to_string())
+    args::share(text, |p| p > 0.0 && p <= 1.0, "a share above 0 and at most 1, like 0.01, 1e-2 or 1%")
 }
 
 fn share(text: &str) -> Result<f64, String> {
-    let share = text.parse().ok().filter(|share: &f64| (0.0..=1.0).contains(share));
-    share.ok_or_else(|| "expected a share from 0 to 1, like 0.2".to_string())
+    args::share(text, |p| (0.0..=1.0).contains(&p), "a share from 0 to 1, like 0.2 or 20%")
 }
 
 fn bits(text: &str) -> Result<f64, String> {
-    let bits = text.parse().ok().filter(|&bits: &f64| bits > 0.0 && bits <= 4096.0);
-    bits.ok_or_else(|| "expected a number of bits between 0 and 4096, like 9.5".to_string())
+    args::number(text, |bits| bits > 0.0 && bits <= 4096.0, "bits above 0 and at most 4096, like 9.5")
 }
 
-/// Room for keys to come.
+/// How many keys fit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Capacity {
     Keys(u64),
@@ -110,14 +106,15 @@ fn capacity(text: &str) -> Result<Capacity, String> {
     let share = share.filter(|&percent: &f64| (0.0..=100_000.0).contains(&percent)).map(|percent| percent / 100.0);
     let found =
         share.map(Capacity::Share).or_else(|| text.parse().ok().filter(|_| !text.starts_with('+')).map(Capacity::Keys));
-    found.ok_or_else(|| "expected a number of keys, like 120000, or a share of them, like +20%".to_string())
+    found
+        .ok_or_else(|| "not a capacity; expected a number of keys, like 120000, or a share more, like +20%".to_string())
 }
 
 fn kind(name: &str) -> Result<Kind, String> {
     one_of(name, Kind::ALL)
 }
 
-fn on_conflict(name: &str) -> Result<OnConflict, String> {
+pub(super) fn on_conflict(name: &str) -> Result<OnConflict, String> {
     one_of(name, &[("error", OnConflict::Error), ("keep", OnConflict::Keep), ("drop", OnConflict::Drop)])
 }
 
@@ -130,7 +127,7 @@ fn layout(name: &str) -> Result<Layout, String> {
 }
 
 impl BuildArgs {
-    /// All inputs, looked at before the first is read: a typing error should not show after an hour.
+    /// All inputs, checked before the first is read: a typing error should not show after an hour.
     pub(super) fn sources(&self) -> Result<Sources> {
         let named = |names: &[PathBuf]| if names.is_empty() { vec![] } else { args::sources(names) };
         let sources = Sources {
@@ -144,13 +141,13 @@ impl BuildArgs {
                 Some(other) => {
                     bail!("--fpr, {other}: two goals; expected one, or --workload with --fpr as its ceiling")
                 }
-                None if fpr >= 1.0 => bail!("--fpr {fpr}: every key would match; expected a share between 0 and 1"),
+                None if fpr >= 1.0 => bail!("--fpr {fpr}: every key would match; expected a share below 1"),
                 None => {}
             }
         }
         if self.exact && sources.excluded.is_empty() && sources.expected.is_empty() {
             bail!(
-                "--exact: no keys are excluded, so every key would match; expected --exclude FILE, or --fpr or --bits-per-key instead"
+                "--exact: no key is excluded, so every key would match; expected --exclude FILE, or --fpr or --bits-per-key instead"
             );
         }
         input::check_stdin_once(sources.all())?;
@@ -161,24 +158,105 @@ impl BuildArgs {
 
     /// Reads everything.
     pub(super) fn gather(&self, sources: &Sources, interrupt: &Interrupt) -> Result<(AnyBuilder, Inputs)> {
+        let options = self.input.options(sources.keys.iter().chain(&sources.excluded))?;
         let mut keys = new_builder(self, interrupt)?;
-        let (read, places) = read("reading", &sources.keys, &self.input, |key, label| keys.push(key, label))?;
+        let (read, places) = read("reading", &sources.keys, &options, |key, partition| keys.push(key, partition))?;
         let mut keys = keys.seal()?;
         let mut inputs = Inputs { keys: read, excluded: None, expected: None, places: [places, Places::default()] };
         if !sources.expected.is_empty() {
             let bar = Bar::bytes("expecting", total_bytes(&sources.expected));
-            let options = self.input.options().for_queries(self.workload_column.clone(), self.weight_column.clone());
+            let options = options.for_queries(self.workload_column.clone(), self.weight_column.clone());
             let take = &mut |key: KeyRef<'_>, weight: f64| keys.push_query(key, weight);
             inputs.expected =
                 Some(expect::for_each(&sources.expected, &options, &mut |bytes| bar.set_position(bytes), take)?);
         }
         if !sources.excluded.is_empty() {
-            let exclude = |key: KeyRef<'_>, label: Option<&[u8]>| keys.exclude(key, label);
-            let (counts, places) = self::read("excluding", &sources.excluded, &self.input, exclude)?;
+            let exclude = |key: KeyRef<'_>, partition: Option<&[u8]>| keys.exclude(key, partition);
+            let (counts, places) = self::read("excluding", &sources.excluded, &options, exclude)?;
             (inputs.excluded, inputs.places[1]) = (Some(counts), places);
         }
         Ok((keys, inputs))
     }
+
+    /// An error of the library in terms of files and options; `output` is where the filter would go.
+    pub(super) fn explain(&self, sources: &Sources, inputs: &Inputs, error: Error, output: Option<&str>) -> Error {
+        let Some(tamis::Error::Build(cause)) = error.downcast_ref() else {
+            return match output {
+                Some(output) => at(error, output),
+                None => error,
+            };
+        };
+        match cause {
+            BuildError::Conflict { count, first } => self.conflict(sources, inputs, *count, first),
+            BuildError::Cancelled => error,
+            cause => anyhow!("{}", self.in_options(cause)),
+        }
+    }
+
+    /// What could not be built, with the options that say so.
+    fn in_options(&self, error: &BuildError) -> String {
+        match error {
+            BuildError::NothingExcluded => {
+                "--exclude: no excluded key is left, so every key would match; expected at least one that is not a member, or --fpr or --bits-per-key as the goal".to_string()
+            }
+            BuildError::Budget { keys, given, needed } => {
+                format!("--bits-per-key {given}: too small for {}; expected at least {}", count(*keys, "key"), up(*needed))
+            }
+            BuildError::UnlistedBudget { given, fpr, needed } => {
+                format!("--fpr {fpr}: not possible with --bits-per-key {given}; expected at least {} bits per key", up(*needed))
+            }
+            BuildError::Rate { kind, wanted, lowest } => {
+                format!("--fpr {wanted}: too small for --kind {kind}; expected at least {lowest:e}")
+            }
+            BuildError::DiskLimit { limit } => {
+                format!("--disk {limit}: too small for the temporary files; expected more disk, or more --memory")
+            }
+            BuildError::Unfit { kind, lacks: Lack::Negatives } => {
+                format!("--kind {kind}: cannot exclude keys; expected steered, chained, cascade, integrated or naive")
+            }
+            BuildError::Unfit { kind, lacks: Lack::MoreKeys } => format!(
+                "--capacity: keys cannot be inserted with --kind {kind}; expected bloom, classic-bloom, cuckoo, quotient, stacked-bloom, stacked-cuckoo or stacked-quotient"
+            ),
+            BuildError::Unfit { kind, .. } => format!("--kind {kind}: {error}"),
+            BuildError::Instead { cause, kinds } if kinds.is_empty() => self.in_options(cause),
+            BuildError::Instead { cause, kinds } => format!("{}; use --kind {}", self.in_options(cause), kinds.join(", ")),
+            error => error.to_string(),
+        }
+    }
+
+    /// Keys on both sides: how many, and the first ones with their places.
+    fn conflict(&self, sources: &Sources, inputs: &Inputs, count: u64, first: &[(u64, u64)]) -> Error {
+        let keys = self.conflicting_keys(sources, first).unwrap_or_default();
+        let locate = |(i, &(member, excluded)): (usize, &(u64, u64))| {
+            let (member, excluded) = (inputs.places[0].locate(member)?, inputs.places[1].locate(excluded)?);
+            Some(Conflict::new(keys.get(i).cloned(), member, excluded))
+        };
+        let first: Vec<Conflict> = first.iter().enumerate().filter_map(locate).collect();
+        failure::conflicts(count, ", or --secret if the two keys differ", &first)
+    }
+
+    /// The keys of these conflicts, read again: none of them was kept. Only files can be read twice.
+    fn conflicting_keys(&self, sources: &Sources, first: &[(u64, u64)]) -> Option<Vec<Vec<u8>>> {
+        let sides = [&sources.keys, &sources.excluded];
+        let side = sides.iter().position(|sources| sources.iter().all(Source::is_regular))?;
+        let ordinals: Vec<u64> = first.iter().map(|pair| if side == 0 { pair.0 } else { pair.1 }).collect();
+        let options = self.input.options(sources.keys.iter().chain(&sources.excluded)).ok()?;
+        let mut keys = vec![vec![]; ordinals.len()];
+        let mut left = ordinals.len();
+        let read = input::for_each(sides[side], &options, &mut |_| (), &mut |key, _, at| {
+            for (found, _) in keys.iter_mut().zip(&ordinals).filter(|(_, ordinal)| **ordinal == at.ordinal) {
+                *found = key_bytes(key);
+                left -= 1;
+            }
+            Ok(if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        });
+        read.ok().filter(|_| left == 0).map(|_| keys)
+    }
+}
+
+/// A bound with two digits that still holds.
+fn up(number: f64) -> f64 {
+    (100.0 * number).ceil() / 100.0
 }
 
 /// The inputs by what they are for.
@@ -201,37 +279,6 @@ pub(super) struct Inputs {
     pub(super) expected: Option<Counts>,
     /// Of keys and of excluded keys.
     places: [Places; 2],
-}
-
-impl Inputs {
-    /// An error of the library in terms of files and options, if it is about them.
-    pub(super) fn explain(&self, error: &anyhow::Error) -> Option<anyhow::Error> {
-        match error.downcast_ref() {
-            Some(tamis::Error::Build(BuildError::Conflict { count, first })) => Some(self.conflict(*count, first)),
-            Some(tamis::Error::Build(BuildError::NothingExcluded)) => Some(anyhow!(
-                "--exclude: no key is left to exclude, so every key would match; expected at least one key that is not in the set, or --fpr or --bits-per-key as the goal"
-            )),
-            _ => None,
-        }
-    }
-
-    /// Keys on both sides: how many, and where the first ones are.
-    fn conflict(&self, count: u64, first: &[(u64, u64)]) -> anyhow::Error {
-        let keys = if count == 1 { "key is" } else { "keys are" };
-        let mut message = format!("{} {keys} both wanted and excluded", grouped(count));
-        for (i, &(key, negative)) in first.iter().enumerate() {
-            if let (Some(key), Some(negative)) = (self.places[0].locate(key), self.places[1].locate(negative)) {
-                let lead = if i == 0 { ": " } else { ", " };
-                let _ = write!(message, "{lead}{key} = {negative}");
-            }
-        }
-        if count > first.len() as u64 {
-            message += ", ...";
-        }
-        anyhow!(
-            "{message}; expected none, or --on-conflict keep (they are keys) or drop (they are excluded), or --secret where two lines differ (their digests were made equal)"
-        )
-    }
 }
 
 fn new_builder(args: &BuildArgs, interrupt: &Interrupt) -> Result<AnyBuilder> {
@@ -259,12 +306,12 @@ fn new_builder(args: &BuildArgs, interrupt: &Interrupt) -> Result<AnyBuilder> {
 fn read(
     what: &'static str,
     sources: &[Source],
-    args: &InputArgs,
+    options: &input::Options,
     mut push: impl FnMut(KeyRef<'_>, Option<&[u8]>) -> Result<()>,
 ) -> Result<(Counts, Places)> {
     let bar = Bar::bytes(what, total_bytes(sources));
-    input::for_each(sources, &args.options(), &mut |bytes| bar.set_position(bytes), &mut |key, label, _| {
-        push(key, label.map(|label| label.text))?;
+    input::for_each(sources, options, &mut |bytes| bar.set_position(bytes), &mut |key, partition, _| {
+        push(key, partition.map(|partition| partition.text))?;
         Ok(ControlFlow::Continue(()))
     })
 }

@@ -1,24 +1,31 @@
-//! a filter file -> what is in it, layer by layer.
+//! a tamis file of any form -> what is in it.
 
-use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use anyhow::Result;
-use serde_json::json;
+use anyhow::{Result, bail};
+use serde_json::{Value, json};
+use tamis::Filter;
 
 use super::{
-    approx, bits_per_key, bound, fpr_line, grouped, groups, is_estimate, layers, open, overhead, partition_lines,
-    partitions, print, print_json, size,
+    approx, as_file, bits_per_key, bound, fpr_line, grouped, groups, hash_line, is_estimate, layer_lines, layers, map,
+    open_file, overhead, partition_lines, partitions, print, put_hash, sets, shown, size_line,
 };
 use crate::Outcome;
-use crate::mapped::VerifyArgs;
+use crate::json;
+use crate::mapped::{self, Any, VerifyArgs};
 
-/// Show what is in a filter file: keys, hash, layers and sizes.
+/// Show what is in a tamis file: a filter, a map, a sequence, a set index or an adaptive filter
+///
+/// Prints keys, hash, size, layers and their sizes. A map is a tree: every node is a line, indented below the node above it.
+/// Of an adaptive filter only the size is shown.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
-    /// The filter file
+    /// File of any form; - is standard input
     #[arg(value_name = "FILE")]
-    filter: PathBuf,
+    file: PathBuf,
+    /// List the sets of a set index: number, name, keys
+    #[arg(long)]
+    names: bool,
     /// Report as JSON
     #[arg(long)]
     json: bool,
@@ -27,53 +34,63 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args) -> Result<Outcome> {
-    let filter = open(&args.filter, args.verify)?;
-    let hasher = filter.hasher();
-    // The secret of a keyed filter stays in the file.
-    let seed = (!hasher.is_secret()).then(|| hasher.words()[0]);
-    let bytes = filter.as_bytes().len() as u64;
-    let (bits, bound) = (bits_per_key(bytes, filter.len()), bound(&filter));
-    if args.json {
-        print_json(&json!({
-            "file": args.filter.display().to_string(),
-            "version": filter.version(),
-            "keys": filter.len(),
-            "excluded": filter.excluded_len(),
-            "key_type": filter.key_type().to_string(),
-            "hash": if hasher.is_secret() { "siphash-2-4-128" } else { "xxh3-128" },
-            "seed": seed,
-            "bytes": bytes,
-            "bits_per_key": bits,
-            "bound_bits_per_key": bound,
-            "overhead": overhead(bits, bound),
-            "fpr": filter.fpr(),
-            "shards": filter.shards(),
-            "partitions": partitions(&filter),
-            "groups": groups(&filter),
-            "layers": layers(&filter),
-        }))?;
-        return Ok(Outcome::Yes);
+    let any = open_file(&args.file, "tamis", |path| mapped::any(path, args.verify))?;
+    let form = any.form();
+    if args.names && form != "sets" {
+        bail!("--names: {} is no set index; expected one", shown(&args.file));
     }
-    let mut out = String::new();
-    let _ = writeln!(out, "file        {}, format version {}", args.filter.display(), filter.version());
-    let _ = writeln!(out, "keys        {} ({})", grouped(filter.len()), filter.key_type());
-    if filter.excluded_len() > 0 {
-        let _ = writeln!(out, "excluded    {}", approx(filter.excluded_len(), is_estimate(&filter)));
-    }
-    let _ = match seed {
-        Some(seed) => writeln!(out, "hash        XXH3-128, seed {seed}"),
-        None => writeln!(out, "hash        SipHash-2-4-128, secret key"),
+    // The fields, and the lines below the first.
+    let (mut fields, lines) = match &any {
+        Any::Filter(filter) => (fields(filter), lines(filter)),
+        Any::Map(map) => map::inspect::report(map),
+        Any::Sequence(sequence) => map::inspect::sequence(sequence),
+        Any::Sets(index) => sets::inspect::report(index, args.names),
+        Any::Adaptive { bytes } => (json!({ "bytes": bytes }), size_line(*bytes, 0, None)),
     };
-    let _ = writeln!(out, "size        {}", size(bytes, filter.len(), bound));
-    out += &fpr_line(filter.fpr());
-    let _ = writeln!(out, "shards      {}", filter.shards());
-    out += &partition_lines(&filter);
-    for (i, layer) in filter.layers().enumerate() {
-        let role = format!("{:?}", layer.role).to_lowercase();
-        let size = grouped(layer.bytes);
-        let group = layer.group.map(|group| format!("group {group}, ")).unwrap_or_default();
-        let _ = writeln!(out, "layer {i:<5} {group}{role}: {}, {}, {size} bytes", layer.structure, layer.details);
+    match args.json {
+        true => {
+            fields["version"] = any.version().into();
+            json::put_file(&mut fields, as_file(&args.file));
+            super::print_json(form, fields)?;
+        }
+        false => {
+            let version = any.version();
+            print(&format!("file        {}: {form}, format version {version}\n{lines}", shown(&args.file)))?;
+        }
     }
-    print(&out)?;
     Ok(Outcome::Yes)
+}
+
+fn fields(filter: &Filter) -> Value {
+    let bytes = filter.as_bytes().len() as u64;
+    let (bits, bound) = (bits_per_key(bytes, filter.len()), bound(filter));
+    let mut fields = json!({
+        "keys": filter.len(),
+        "excluded": filter.excluded_len(),
+        "excluded_estimated": is_estimate(filter),
+        "key_type": filter.key_type().to_string(),
+        "bytes": bytes,
+        "bits_per_key": bits,
+        "bound_bits_per_key": bound,
+        "overhead": overhead(bits, bound),
+        "fpr": filter.fpr(),
+        "shards": filter.shards(),
+        "partitions": partitions(filter),
+        "groups": groups(filter),
+        "layers": layers(filter),
+    });
+    put_hash(&mut fields, filter.hasher());
+    fields
+}
+
+fn lines(filter: &Filter) -> String {
+    let mut out = format!("keys        {} ({})\n", grouped(filter.len()), filter.key_type());
+    if filter.excluded_len() > 0 {
+        out += &format!("excluded    {}\n", approx(filter.excluded_len(), is_estimate(filter)));
+    }
+    out += &hash_line(filter.hasher());
+    out += &size_line(filter.as_bytes().len() as u64, filter.len(), bound(filter));
+    out += &fpr_line(filter.fpr());
+    out += &format!("shards      {}\n", grouped(filter.shards()));
+    out + &partition_lines(filter) + &layer_lines(filter)
 }

@@ -1,4 +1,4 @@
-//! keys one by one -> keys together: what is asked for in one call.
+//! keys one by one -> keys together: what is queried in one call.
 
 use crate::input::KeyRef;
 
@@ -16,7 +16,7 @@ pub(crate) struct KeyBatch {
 }
 
 impl KeyBatch {
-    /// Takes a key; true if it is time to ask.
+    /// Takes a key; true if the batch is full.
     pub(crate) fn push(&mut self, key: KeyRef<'_>) -> bool {
         match key {
             KeyRef::Bytes(bytes) => {

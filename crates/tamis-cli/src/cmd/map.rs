@@ -2,25 +2,26 @@
 
 mod build;
 mod get;
-mod inspect;
+pub(super) mod inspect;
 mod verify;
 
 use std::path::Path;
 
 use anyhow::{Error, Result};
 use serde_json::{Value, json};
+use tamis::maps::LayerInfo;
 use tamis::{KeyType, Map, QueryError};
 
-use super::{explain, grouped, open_file, percent};
+use super::{MIN_KEYS_FOR_SHARE, explain, grouped, open_file, percent};
 use crate::Outcome;
 use crate::args::TextArgs;
 use crate::input;
 use crate::mapped::{self, VerifyArgs};
 
-/// Maps: a value for every key.
+/// Build and query maps: a value for every key
 ///
-/// A map takes about as many bits per key as its values are worth (their entropy) and does not hold the keys. A key that it
-/// was not built from gets any value, or none by chance, unless fingerprints tell it apart.
+/// A map takes about as many bits per key as the entropy of its values, and does not store the keys. An unlisted key gets an
+/// arbitrary value, or none by chance, unless the map has fingerprints.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -31,7 +32,6 @@ pub(crate) struct Args {
 enum Command {
     Build(build::Args),
     Get(get::Args),
-    Inspect(inspect::Args),
     Verify(verify::Args),
 }
 
@@ -39,7 +39,6 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     match args.command {
         Command::Build(args) => build::run(args),
         Command::Get(args) => get::run(args),
-        Command::Inspect(args) => inspect::run(args),
         Command::Verify(args) => verify::run(args),
     }
 }
@@ -47,10 +46,10 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
 /// How to read pairs.
 #[derive(clap::Args, Clone, Debug)]
 struct PairArgs {
-    /// The column of keys of .csv, .tsv, .jsonl and .parquet inputs; '#1' is the first of a csv or tsv without a header
+    /// Column of keys in .csv, .tsv, .jsonl and .parquet inputs; '#1' is the first of a csv or tsv without a header
     #[arg(long, value_name = "NAME", requires = "value_column")]
     key_column: Option<String>,
-    /// The column of their values
+    /// Column of values
     #[arg(long, value_name = "NAME", requires = "key_column")]
     value_column: Option<String>,
     #[command(flatten)]
@@ -59,7 +58,7 @@ struct PairArgs {
 
 impl PairArgs {
     fn options(&self) -> input::Options {
-        self.text.options(self.key_column.as_ref(), self.value_column.as_ref())
+        self.text.any_options(self.key_column.as_ref(), self.value_column.as_ref())
     }
 }
 
@@ -68,9 +67,9 @@ fn open(path: &Path, how: VerifyArgs) -> Result<Map> {
     open_file(path, "map", |path| mapped::map(path, how))
 }
 
-/// A question that the map refused to answer; says what would help.
+/// A query that the map rejected; says what would help.
 fn query_error(path: &Path, error: QueryError) -> Error {
-    explain(path, error, "the keys of the map are", "these")
+    explain(path, error, "the map")
 }
 
 /// How many nodes its tree has.
@@ -89,8 +88,8 @@ fn kind(map: &Map) -> &'static str {
 }
 
 /// What a report says about the structures of a map.
-fn layers(map: &Map) -> Vec<Value> {
-    let layers = map.layers().map(|layer| {
+fn layers(layers: impl Iterator<Item = LayerInfo>) -> Vec<Value> {
+    let layers = layers.map(|layer| {
         json!({
             "node": layer.node,
             "depth": layer.depth,
@@ -103,7 +102,7 @@ fn layers(map: &Map) -> Vec<Value> {
     layers.collect()
 }
 
-/// What the values are worth, and what the map is to be measured by, in bits per key.
+/// The lower bound of the size of a map, in bits per key.
 #[derive(Clone, Copy)]
 struct ValueBits {
     entropy: Option<f64>,
@@ -118,7 +117,7 @@ impl ValueBits {
         ValueBits { entropy, recognition: if rate > 0.0 { -rate.log2() } else { 0.0 } }
     }
 
-    /// The fewest bits per key for any such map; nothing where that is nothing.
+    /// The least bits per key of any such map; none if that is 0.
     fn lower_bound(self) -> Option<f64> {
         self.entropy.map(|entropy| entropy + self.recognition).filter(|&bound| bound > 0.0)
     }
@@ -130,14 +129,16 @@ impl ValueBits {
         out += &format!(", {bits:.3} bits per key");
         match (self.entropy, self.lower_bound()) {
             (Some(entropy), Some(bound)) => {
-                let sum = match self.recognition > 0.0 {
-                    true => format!("{entropy:.3} and {:.3} to recognise keys", self.recognition),
-                    false => format!("{entropy:.3}"),
-                };
-                let over = 100.0 * (bits / bound - 1.0);
-                out += &format!("; the entropy of the values is {sum}, so {over:.1} % above it");
+                out += &format!("; lower bound {bound:.3}");
+                if keys >= MIN_KEYS_FOR_SHARE {
+                    out += &format!(", {:.1} % above it", 100.0 * (bits / bound - 1.0));
+                }
+                out += &format!(": entropy {entropy:.3}");
+                if self.recognition > 0.0 {
+                    out += &format!(", fingerprints {:.3}", self.recognition);
+                }
             }
-            (Some(_), None) => out += "; the entropy of the values is 0",
+            (Some(_), None) => out += "; entropy 0",
             _ => {}
         }
         out + "\n"
@@ -155,10 +156,10 @@ fn words(key_type: KeyType) -> &'static str {
     if key_type == KeyType::Integer { "integer" } else { "bytes" }
 }
 
-/// The line about keys that are not there.
+/// The line about unlisted keys.
 fn fpr_line(rate: f64) -> String {
     match rate {
-        1.0.. => "fpr         any value for unlisted keys\n".to_string(),
+        1.0.. => "fpr         100 % (unlisted keys get arbitrary values)\n".to_string(),
         _ => format!("fpr         {} (unlisted keys that get a value)\n", percent(rate)),
     }
 }

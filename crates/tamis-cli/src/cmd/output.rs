@@ -6,10 +6,12 @@ use std::io::{self, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
+use serde_json::Value;
 
 use super::print;
+use crate::args::ReportArgs;
 use crate::input::{Identity, Source};
-use crate::screen;
+use crate::{json, screen};
 
 /// Where a file goes.
 pub(super) enum Output {
@@ -34,25 +36,25 @@ impl Output {
     pub(super) fn new<'a>(path: &Path, mut sources: impl Iterator<Item = &'a Source>, what: &str) -> Result<Output> {
         if path.as_os_str() == "-" {
             if io::stdout().is_terminal() {
-                bail!("-o -: standard output is a terminal, expected a file or a pipe for the {what}");
+                bail!("-o -: standard output is a terminal; expected a file or a pipe for the {what}");
             }
             return Ok(Output::Stdout);
         }
         // A link stays, and what it points to is replaced.
         let real = fs::canonicalize(path);
         match fs::metadata(path) {
-            Ok(data) if data.is_dir() => bail!("{}: is a directory, expected a file to write", path.display()),
+            Ok(data) if data.is_dir() => bail!("-o {}: is a directory; expected a file to write", path.display()),
             Ok(data) if !data.is_file() => return Ok(Output::Device(path.to_path_buf())),
             _ => {}
         }
         let replaced = Identity::of_path(path);
         if let Some(source) = sources.find(|source| replaced.is_some() && source.identity() == replaced) {
             let input = if *source == Source::Stdin { "standard input" } else { "a file of keys" };
-            bail!("{}: is {input} and would be replaced by the {what}", path.display());
+            bail!("-o {}: is {input}; expected another file for the {what}", path.display());
         }
         let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
         if !dir.is_dir() {
-            bail!("{}: no such directory: {}", path.display(), dir.display());
+            bail!("-o {}: no directory {}; expected one that exists", path.display(), dir.display());
         }
         Ok(Output::File(if path.is_symlink() { real.unwrap_or(path.to_path_buf()) } else { path.to_path_buf() }))
     }
@@ -67,7 +69,7 @@ impl Output {
         bytes: impl FnOnce(&T) -> &[u8],
     ) -> Result<(R, Option<T>)> {
         Ok(match self {
-            // Nobody has seen enough of half a file: a closed pipe is an error here.
+            // Half a file is of no use: a closed pipe is an error here.
             Output::Stdout => {
                 let (built, report) = finish(builder)?;
                 let mut out = io::stdout().lock();
@@ -80,10 +82,27 @@ impl Output {
         })
     }
 
-    /// Prints a report where it does not end up in the file.
-    pub(super) fn report(&self, report: &str) -> Result<()> {
+    /// Prints a report, as text or as fields, where it does not end up in the file.
+    pub(super) fn report(
+        &self,
+        how: ReportArgs,
+        form: &'static str,
+        text: impl FnOnce() -> String,
+        fields: impl FnOnce() -> Value,
+    ) -> Result<()> {
+        let report = match how {
+            ReportArgs { quiet: true, .. } => return Ok(()),
+            ReportArgs { json: false, .. } => text(),
+            ReportArgs { json: true, .. } => {
+                let mut fields = fields();
+                let path =
+                    if let Output::File(path) | Output::Device(path) = self { Some(path.as_path()) } else { None };
+                json::put_file(&mut fields, path);
+                format!("{}\n", json::object(Some(form), fields))
+            }
+        };
         match self {
-            Output::File(_) => print(report),
+            Output::File(_) => print(&report),
             Output::Stdout | Output::Device(_) => Ok(screen::stderr().write_all(report.as_bytes())?),
         }
     }

@@ -1,4 +1,4 @@
-//! keys, keys to exclude, queries to expect -> every design side by side, and the one that would be built.
+//! keys, excluded keys, a workload -> every structure in a table, and the one that would be built.
 
 use std::fmt::Write as _;
 
@@ -11,11 +11,11 @@ use super::{percent, print, print_json};
 use crate::Outcome;
 use crate::interrupt::Interrupt;
 
-/// Compare designs for these keys; builds nothing.
+/// Compare structures for these keys; builds nothing
 ///
-/// Takes what `build` takes, and prints for every structure: its steps (P a filter on the keys, N one on negatives, E an exact bit),
-/// bits per key and their distance to the information bound, the share of expected queries and of unknown keys that would
-/// pass, and about how many cache lines a query reads. The one that `build` would make is marked.
+/// Takes the options of `build`. Prints for every structure its layers (P positive, N negative, E exact), bits per key and their
+/// distance to the lower bound, workload fpr, fpr, and about how many cache lines a query reads. A star marks the one that
+/// `build` would choose.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -30,24 +30,21 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     let interrupt = Interrupt::install()?;
     let (keys, inputs) = args.build.gather(&sources, &interrupt)?;
     interrupt.build()?;
-    let plan = match keys.plan() {
-        Err(error) => return Err(inputs.explain(&error).unwrap_or(error)),
-        Ok(plan) => plan,
-    };
+    let plan = keys.plan().map_err(|error| args.build.explain(&sources, &inputs, error, None))?;
     match args.json {
-        true => print_json(&as_json(&plan))?,
+        true => print_json("filter", as_fields(&plan))?,
         false => print(&as_text(&plan))?,
     }
     Ok(Outcome::Yes)
 }
 
-fn as_json(plan: &Comparison) -> serde_json::Value {
+fn as_fields(plan: &Comparison) -> serde_json::Value {
     let candidate = |candidate: &Candidate| {
         let forecast = candidate.prediction.as_ref();
         json!({
             "kind": candidate.name,
             "chosen": candidate.chosen,
-            "layers": forecast.ok().map(|f| &f.layers),
+            "roles": forecast.ok().map(|f| f.layers.split(' ').filter_map(role).collect::<Vec<_>>()),
             "covered": forecast.ok().map(|f| f.covered),
             "bits_per_key": forecast.ok().map(|f| f.bits_per_key),
             "bound_bits_per_key": forecast.ok().map(|f| f.bound),
@@ -60,12 +57,20 @@ fn as_json(plan: &Comparison) -> serde_json::Value {
     };
     json!({
         "candidates": plan.candidates.iter().map(candidate).collect::<Vec<_>>(),
-        "chosen": plan.chosen().map(|chosen| chosen.name),
+        "kind": plan.chosen().map(|chosen| chosen.name),
         "reasons": plan.reasons,
     })
 }
 
-const HEAD: [&str; 8] = ["", "structure", "layers", "bits/key", "over bound", "workload fpr", "fpr", "lines"];
+/// The role that a letter stands for.
+fn role(letter: &str) -> Option<&'static str> {
+    [("P", "positive"), ("N", "negative"), ("E", "exact")]
+        .iter()
+        .find(|(short, _)| *short == letter)
+        .map(|&(_, role)| role)
+}
+
+const HEAD: [&str; 8] = ["", "kind", "layers", "bits/key", "over bound", "workload fpr", "fpr", "lines"];
 
 fn as_text(plan: &Comparison) -> String {
     let row = |candidate: &Candidate, forecast: &Prediction| -> [String; 8] {

@@ -1,4 +1,4 @@
-//! a filter and keys -> the keys that are in it.
+//! a filter and keys -> the keys that match.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -9,39 +9,49 @@ use tamis::{Filter, Key, QueryError};
 
 use super::key_batch::KeyBatch;
 use super::prompt::{Answer, answer_all};
-use super::{check_labels, open, print, print_json, query_error, to_stdout};
+use super::{check_partitions, open, print, print_json, query_error, shown, to_stdout};
 use crate::Outcome;
-use crate::args::{self, InputArgs};
-use crate::input::{KeyRef, SecondValue};
+use crate::args::{InputArgs, QueriedKeys};
+use crate::failure::{Kind, failure};
+use crate::input::{At, KeyRef, SecondValue, Source};
+use crate::json;
 use crate::mapped::VerifyArgs;
 use crate::screen::{self, Stdout};
 
-/// Print the keys that a filter lets through, like grep -F -x -f.
+/// Print the keys that match a filter, like grep -F -x -f
 ///
-/// These are all keys of its set, and a few strangers. Exit code 0 if there was one (with -v: one that was not let
-/// through), 1 if there was none, 2 on an error.
+/// Every member matches, no excluded key, and unlisted keys at the filter's fpr. The exit code is 0 if a key was printed or
+/// counted, 1 if none was.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
-    /// The filter file
+    /// Filter file; - is standard input
     #[arg(value_name = "FILE")]
     filter: PathBuf,
-    /// Files of keys; - or none is standard input
-    #[arg(value_name = "INPUT")]
-    inputs: Vec<PathBuf>,
-    /// Print the other keys instead: those that are surely not in the set
+    #[command(flatten)]
+    keys: QueriedKeys,
+    /// Print the keys that do not match
     #[arg(short = 'v', long = "invert")]
     invert: bool,
-    /// Print only how many there are
+    /// Print only the number of keys
     #[arg(short, long)]
     count: bool,
-    /// Print every key, a tab, and 1 or 0
+    /// Print nothing and stop at the first match: the exit code is the answer
+    #[arg(short, long, conflicts_with_all = ["count", "tsv", "json", "rows", "line_number"])]
+    quiet: bool,
+    /// Print the line number before each key, and the file if there are several
+    #[arg(short = 'n', long, conflicts_with_all = ["count", "tsv", "json", "key"])]
+    line_number: bool,
+    /// Print the whole line or row of each key, unchanged
+    #[arg(long, conflicts_with_all = ["count", "tsv", "json", "key"])]
+    rows: bool,
+    /// Print every key, a tab, and 1 if it matches or 0
     #[arg(long, conflicts_with_all = ["invert", "count"])]
     tsv: bool,
-    /// Print a JSON object for every key, or with -c one of the counts
+    /// Print a JSON object for every key; with -c, one with the counts
     #[arg(long, conflicts_with_all = ["invert", "tsv"])]
     json: bool,
-    /// Ask for all keys under this label of a partitioned filter; a label that it does not know has no keys
-    #[arg(long, value_name = "LABEL", conflicts_with = "partition_column")]
+    /// Partition to query, of a partitioned filter
+    #[arg(long, value_name = "NAME", conflicts_with = "partition_column")]
     partition: Option<String>,
     #[command(flatten)]
     input: InputArgs,
@@ -50,54 +60,85 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args) -> Result<Outcome> {
+    let sources = args.keys.sources(&args.filter)?;
+    let options = crate::input::Options { rows: args.rows, ..args.input.options(&sources)? };
     let filter = open(&args.filter, args.verify)?;
-    let labelled = args.partition.is_some() || args.input.is_partitioned();
-    check_labels(&args.filter, &filter, labelled, "--partition LABEL or --partition-column NAME")?;
-    let sources = args::sources(&args.inputs);
-    let mut query = BatchQuery::new(&filter, &args);
-    let counts = answer_all(&sources, &args.input.options(), args.count, &mut query)?;
-    let (found, selected) = (query.found, if args.invert { counts.keys - query.found } else { query.found });
+    let partitioned = args.partition.is_some() || args.input.is_partitioned();
+    check_partitions(&args.filter, &filter, partitioned, "--partition NAME or --partition-column NAME")?;
+    if let Some(name) = args.partition.as_ref().filter(|name| filter.has_partition(name) == Ok(false)) {
+        let message = format!(
+            "{}: no partition {name:?}; expected one of its {}",
+            shown(&args.filter),
+            super::count(filter.partitions(), "partition")
+        );
+        return Err(failure(Kind::Partition, message));
+    }
+    let mut query = BatchQuery::new(&filter, &args, &sources);
+    let counts = answer_all(&sources, &options, args.count || args.quiet, &mut query)?;
+    let (matches, selected) = (query.matches, query.selected());
     match (args.count, args.json) {
-        (true, true) => print_json(&json!({ "keys": counts.keys, "found": found, "blank": counts.blank }))?,
+        (true, true) => {
+            print_json("filter", json!({ "keys": counts.keys, "matches": matches, "blank": counts.blank }))?;
+        }
         (true, false) => print(&format!("{selected}\n"))?,
         _ => {}
     }
     Ok(if selected > 0 { Outcome::Yes } else { Outcome::No })
 }
 
-/// Gathers keys, asks for them together, and prints what was asked for.
+/// Gathers keys, queries them together, and prints those that were selected.
 struct BatchQuery<'a> {
     filter: &'a Filter,
     args: &'a Args,
+    sources: &'a [Source],
     out: Stdout,
     keys: KeyBatch,
-    /// Labels, and how many keys in a row carry each.
+    /// Partitions, and how many keys in a row are queried in each.
     runs: Vec<(Vec<u8>, usize)>,
+    /// What is printed of each key, with --rows.
+    rows: KeyBatch,
+    /// The file and the line of each key, with -n.
+    lines: Vec<(usize, u64)>,
     answers: Vec<bool>,
-    found: u64,
+    answered: u64,
+    matches: u64,
 }
 
 impl Answer for BatchQuery<'_> {
-    fn push(&mut self, key: KeyRef<'_>, second: Option<SecondValue<'_>>) -> Result<()> {
-        let label = second.map(|label| label.text).or(self.args.partition.as_deref().map(str::as_bytes));
-        match (label, self.runs.last_mut()) {
+    fn push(&mut self, key: KeyRef<'_>, second: Option<SecondValue<'_>>, at: At<'_>) -> Result<()> {
+        let partition = second.map(|second| second.text).or(self.args.partition.as_deref().map(str::as_bytes));
+        match (partition, self.runs.last_mut()) {
             (None, _) => {}
-            (Some(label), Some((last, count))) if last == label => *count += 1,
-            (Some(label), _) => self.runs.push((label.to_vec(), 1)),
+            (Some(name), Some((last, count))) if last == name => *count += 1,
+            (Some(name), _) => self.runs.push((name.to_vec(), 1)),
         }
-        if self.keys.push(key) { self.query_batch() } else { Ok(()) }
+        if self.args.line_number {
+            self.lines.push((at.file, at.line));
+        }
+        let full = self.args.rows && self.rows.push(KeyRef::Bytes(at.row));
+        if self.keys.push(key) || full { self.query_batch() } else { Ok(()) }
     }
 
     fn finish(&mut self) -> Result<()> {
         self.query_batch()?;
         to_stdout(self.out.flush())
     }
+
+    fn is_done(&self) -> bool {
+        self.args.quiet && self.selected() > 0
+    }
 }
 
 impl<'a> BatchQuery<'a> {
-    fn new(filter: &'a Filter, args: &'a Args) -> BatchQuery<'a> {
-        let out = screen::stdout();
-        BatchQuery { filter, args, out, keys: KeyBatch::default(), runs: vec![], answers: vec![], found: 0 }
+    fn new(filter: &'a Filter, args: &'a Args, sources: &'a [Source]) -> BatchQuery<'a> {
+        let (out, keys, rows) = (screen::stdout(), KeyBatch::default(), KeyBatch::default());
+        let (runs, lines, answers) = (vec![], vec![], vec![]);
+        BatchQuery { filter, args, sources, out, keys, runs, rows, lines, answers, answered: 0, matches: 0 }
+    }
+
+    /// How many keys were printed or counted.
+    fn selected(&self) -> u64 {
+        if self.args.invert { self.answered - self.matches } else { self.matches }
     }
 
     fn query_batch(&mut self) -> Result<()> {
@@ -107,28 +148,59 @@ impl<'a> BatchQuery<'a> {
         let keys = self.keys.bytes();
         self.answers.clear();
         self.answers.resize(self.keys.len(), false);
-        let asked = match keys.is_empty() {
-            // Nobody knows what an empty filter would have held.
+        let queried = match keys.is_empty() {
+            // An empty filter has keys of either type.
             _ if self.filter.is_empty() => Ok(()),
             false => query_many(self.filter, &self.runs, &keys, &mut self.answers),
             true => query_many(self.filter, &self.runs, &self.keys.numbers, &mut self.answers),
         };
-        asked.map_err(|error| query_error(&self.args.filter, error))?;
-        self.found += self.answers.iter().filter(|&&found| found).count() as u64;
-        if !self.args.count {
-            let labels = self.runs.iter().flat_map(|(label, count)| std::iter::repeat_n(Some(&label[..]), *count));
-            let labels = labels.chain(std::iter::repeat(None));
-            for ((key, &found), label) in self.keys.names().iter().zip(&self.answers).zip(labels) {
-                to_stdout(write_answer(&mut self.out, self.args, key, label, found))?;
-            }
+        queried.map_err(|error| query_error(&self.args.filter, error))?;
+        self.answered += self.answers.len() as u64;
+        self.matches += self.answers.iter().filter(|&&matched| matched).count() as u64;
+        if !(self.args.count || self.args.quiet) {
+            to_stdout(self.write_batch())?;
         }
         self.keys.clear();
+        self.rows.clear();
         self.runs.clear();
+        self.lines.clear();
+        Ok(())
+    }
+
+    /// Prints keys as the options say.
+    fn write_batch(&mut self) -> io::Result<()> {
+        let (args, out) = (self.args, &mut self.out);
+        let end = [args.input.separator()];
+        let names = if args.rows { self.rows.names() } else { self.keys.names() };
+        let partitions = self.runs.iter().flat_map(|(name, count)| std::iter::repeat_n(Some(&name[..]), *count));
+        let mut partitions = partitions.chain(std::iter::repeat(None));
+        for (i, (key, &matched)) in names.iter().zip(&self.answers).enumerate() {
+            let partition = partitions.next().flatten();
+            if args.json {
+                let mut answer = json!({ "match": matched, "partition": null });
+                json::put(&mut answer, "key", key);
+                partition.iter().for_each(|name| json::put(&mut answer, "partition", name));
+                writeln!(out, "{}", json::object(Some("filter"), answer))?;
+            } else if args.tsv {
+                out.write_all(key)?;
+                out.write_all(&[b'\t', b'0' + matched as u8])?;
+                out.write_all(&end)?;
+            } else if matched != args.invert {
+                if let Some(&(file, line)) = self.lines.get(i) {
+                    match self.sources {
+                        [_] => write!(out, "{line}:")?,
+                        all => write!(out, "{}:{line}:", all[file])?,
+                    }
+                }
+                out.write_all(key)?;
+                out.write_all(&end)?;
+            }
+        }
         Ok(())
     }
 }
 
-/// Asks for keys together: without labels, or label by label.
+/// Queries keys together: without partitions, or partition by partition.
 fn query_many<K: Key>(
     filter: &Filter,
     runs: &[(Vec<u8>, usize)],
@@ -138,31 +210,11 @@ fn query_many<K: Key>(
     if runs.is_empty() {
         return filter.contains_into(keys, answers);
     }
-    for (label, count) in runs {
+    for (name, count) in runs {
         let (now, later) = keys.split_at(*count);
         let (room, rest) = answers.split_at_mut(*count);
-        room.copy_from_slice(&filter.contains_many_in(label, now)?);
+        room.copy_from_slice(&filter.contains_many_in(name, now)?);
         (keys, answers) = (later, rest);
     }
     Ok(())
-}
-
-/// Prints one key as the options want it.
-fn write_answer(out: &mut impl Write, args: &Args, key: &[u8], label: Option<&[u8]>, found: bool) -> io::Result<()> {
-    let end = args.input.separator();
-    if args.json {
-        let mut answer = json!({ "key": String::from_utf8_lossy(key), "found": found });
-        if let Some(label) = label {
-            answer["partition"] = String::from_utf8_lossy(label).into();
-        }
-        writeln!(out, "{answer}")
-    } else if args.tsv {
-        out.write_all(key)?;
-        out.write_all(&[b'\t', b'0' + found as u8, end])
-    } else if found != args.invert {
-        out.write_all(key)?;
-        out.write_all(&[end])
-    } else {
-        Ok(())
-    }
 }

@@ -3,7 +3,7 @@
 mod add;
 mod build;
 mod freeze;
-mod inspect;
+pub(super) mod inspect;
 mod lock;
 mod merge;
 mod query;
@@ -16,11 +16,12 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Error, Result, bail};
+use serde_json::{Value, json};
 use tamis::sets::Editor;
 use tamis::{QueryError, Sets};
 
 use super::output::Output;
-use super::{bits_per_key, blank, count, explain, grouped, open_file, three_digits};
+use super::{at, bits_per_key, blank, count, explain, grouped, open_file, three_digits};
 use crate::Outcome;
 use crate::args::TextArgs;
 use crate::input;
@@ -28,10 +29,10 @@ use crate::input::kmers::Sequences;
 use crate::input::sets::{Inputs, ReadOptions};
 use crate::mapped::{self, VerifyArgs};
 
-/// Many sets: which of them hold a key?
+/// Build and query set indexes: which of many sets have a key as a member
 ///
-/// One index answers for all sets at once. It names every set that holds a key, and a few that do not; how few is chosen when it is built. Keys
-/// are lines of text, integers, columns of tables, or the k-mers of sequences.
+/// One query answers for all sets. It reports every set of the key, and a few false sets; how few is chosen when the index is
+/// built. Keys are lines of text, integers, columns of tables, or the k-mers of sequences.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -46,7 +47,6 @@ enum Command {
     Remove(remove::Args),
     Merge(merge::Args),
     Freeze(freeze::Args),
-    Inspect(inspect::Args),
     Verify(verify::Args),
 }
 
@@ -58,7 +58,6 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         Command::Remove(args) => remove::run(args),
         Command::Merge(args) => merge::run(args),
         Command::Freeze(args) => freeze::run(args),
-        Command::Inspect(args) => inspect::run(args),
         Command::Verify(args) => verify::run(args),
     }
 }
@@ -66,17 +65,17 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
 /// What the sets are made of.
 #[derive(clap::Args, Clone, Debug)]
 struct MemberArgs {
-    /// A file for every set, or directories of them (without what is in theirs): the set is called as its file, without known extensions.
-    /// NAME=FILE gives another name; a path with an equals sign begins with ./
+    /// One file per set, or directories of them (not their subdirectories). A set has the name of its file, without known
+    /// extensions; NAME=FILE gives another name, and a path with an equals sign begins with ./
     #[arg(value_name = "FILE")]
     inputs: Vec<PathBuf>,
-    /// Files are lines of key<TAB>set[,set...], and a key may come again; - or none is standard input
+    /// Read lines of key<TAB>set[,set...]; a key may be repeated; - or no file is standard input
     #[arg(long)]
     pairs: bool,
-    /// The column of keys of .csv, .tsv, .jsonl and .parquet inputs; '#2' is the second of a csv or tsv without a header
+    /// Column of keys in .csv, .tsv, .jsonl and .parquet inputs; '#2' is the second of a csv or tsv without a header
     #[arg(long, value_name = "NAME")]
     column: Option<String>,
-    /// With --pairs, the column of sets of such inputs
+    /// Column of sets, with --pairs
     #[arg(long, value_name = "NAME", requires_all = ["pairs", "column"])]
     set_column: Option<String>,
     #[command(flatten)]
@@ -88,16 +87,20 @@ impl MemberArgs {
     fn find(&self, kmer: Option<u32>, counts: bool) -> Result<(Inputs, ReadOptions)> {
         let unfit = self.pairs.then_some("--pairs").or(self.set_column.as_ref().map(|_| "--set-column"));
         check_sequences(kmer, unfit, self.column.as_ref(), &self.text)?;
-        let options = self.text.options(self.column.as_ref(), None);
+        let inputs = Inputs::find(&self.inputs, self.pairs)?;
+        let options = match self.pairs {
+            true => self.text.any_options(self.column.as_ref(), None),
+            false => self.text.options(self.column.as_ref(), None, inputs.sources())?,
+        };
         let read_options = ReadOptions { options, set_column: self.set_column.clone(), kmer, counts };
-        Ok((Inputs::find(&self.inputs, self.pairs)?, read_options))
+        Ok((inputs, read_options))
     }
 }
 
-/// Keys to ask for: how to read them.
+/// How to read the keys of queries.
 #[derive(clap::Args, Clone, Debug)]
 struct QueryArgs {
-    /// The column of keys of .csv, .tsv, .jsonl and .parquet inputs; '#2' is the second of a csv or tsv without a header
+    /// Column of keys in .csv, .tsv, .jsonl and .parquet inputs; '#2' is the second of a csv or tsv without a header
     #[arg(long, value_name = "NAME")]
     column: Option<String>,
     #[command(flatten)]
@@ -108,7 +111,7 @@ impl QueryArgs {
     /// The options of a reading, for an index whose keys are k-mers of this length or anything else.
     fn options(&self, kmer: Option<u32>, sources: &[input::Source]) -> Result<input::Options> {
         check_sequences(kmer, None, self.column.as_ref(), &self.text)?;
-        let options = self.text.options(self.column.as_ref(), None);
+        let options = self.text.options(self.column.as_ref(), None, sources)?;
         let sequences = sources.iter().find(|source| input::sets::is_sequences(source));
         if let (None, None, Some(found)) = (kmer, options.format, sequences) {
             bail!("{found}: sequences, and the keys of the index are no k-mers; expected keys, or --format text");
@@ -125,7 +128,9 @@ fn check_sequences(
     text: &TextArgs,
 ) -> Result<()> {
     match unfit.or(column.map(|_| "--column")).or(text.given()) {
-        Some(option) if kmer.is_some() => bail!("{option} is not for sequences, expected FASTA or FASTQ files alone"),
+        Some(option) if kmer.is_some() => {
+            bail!("{option}: not possible with sequences; expected FASTA or FASTQ files without it")
+        }
         _ => Ok(()),
     }
 }
@@ -135,9 +140,9 @@ fn open(path: &Path, how: VerifyArgs) -> Result<Sets> {
     open_file(path, "set index", |path| mapped::sets(path, how))
 }
 
-/// A question that the index refused to answer; says what would help.
+/// A query that the index rejected; says what would help.
 fn query_error(path: &Path, error: QueryError) -> Error {
-    explain(path, error, "the keys of the index are", "these")
+    explain(path, error, "the index")
 }
 
 /// Where a changed index goes: to a file of its own, or where it was.
@@ -145,7 +150,7 @@ fn changed(index: &Path, output: Option<&PathBuf>, inputs: &[input::Source]) -> 
     Output::new(output.map_or(index, PathBuf::as_path), inputs.iter(), "index")
 }
 
-/// Writes a changed index, which comes back as it can be read.
+/// Writes a changed index; returns it as it can be read.
 fn save(output: &Output, editor: &Editor) -> Result<Sets> {
     let write = || -> Result<Sets> {
         if let Output::File(path) = output {
@@ -163,7 +168,7 @@ fn save(output: &Output, editor: &Editor) -> Result<Sets> {
         }
         Ok(Sets::open(bytes)?)
     };
-    write().map_err(|error| error.context(output.to_string()))
+    write().map_err(|error| at(error, &output.to_string()))
 }
 
 /// The line about the size of an index.
@@ -175,7 +180,7 @@ fn size(bytes: u64, pairs: u64, keys: u64) -> String {
     out + "\n"
 }
 
-/// The lines about sets that are named and do not hold the key.
+/// The line about false sets.
 fn false_sets_line(false_sets: f64, member_false_sets: f64) -> String {
     format!(
         "false sets  {} expected for an unlisted key, {} for a member\n",
@@ -196,13 +201,32 @@ fn sequences(read: Option<&Sequences>, k: Option<u32>) -> String {
     )
 }
 
-/// The same for JSON.
-fn sequences_json(read: Option<&Sequences>) -> Option<serde_json::Value> {
+/// What a report says about sequences.
+fn sequences_fields(read: Option<&Sequences>) -> Option<Value> {
     read.map(|read| {
-        serde_json::json!({
+        json!({
             "records": read.records, "short": read.short, "kmers": read.kmers, "skipped": read.skipped,
         })
     })
+}
+
+/// What a report says about the segments of an index.
+fn segments(index: &Sets) -> Vec<Value> {
+    let part = |(part, bytes): &(&str, u64)| json!({ "part": part, "bytes": bytes });
+    let segments = index.segments().map(|segment| {
+        json!({
+            "kind": segment.kind,
+            "details": segment.details,
+            "sets": segment.sets,
+            "keys": segment.keys,
+            "pairs": segment.pairs,
+            "capacity": segment.capacity,
+            "parts": segment.parts.iter().map(part).collect::<Vec<_>>(),
+            "false_sets": segment.false_sets,
+            "member_false_sets": segment.member_false_sets,
+        })
+    });
+    segments.collect()
 }
 
 #[cfg(test)]

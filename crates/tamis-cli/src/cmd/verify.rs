@@ -1,34 +1,41 @@
-//! a filter file, the keys it should hold and those it should not -> whether it does.
+//! a filter file, members and excluded keys -> whether the first match and the second do not.
 
+use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, bail};
+use anyhow::Result;
 use serde_json::{Value, json};
-use tamis::Filter;
+use tamis::{Filter, OnConflict};
 
-use super::{check_labels, grouped, open, print, print_json, query_error, short};
+use super::build_args::on_conflict;
+use super::{check_partitions, count, grouped, key_bytes, open, print, print_json, query_error, short};
 use crate::Outcome;
 use crate::args::{self, InputArgs};
-use crate::input::{self, KeyRef, total_bytes};
+use crate::failure::{self, Conflict};
+use crate::input::{self, KeyRef, Options, Places, Source, total_bytes};
+use crate::json;
 use crate::mapped::VerifyArgs;
 use crate::progress::Bar;
 
-/// Check a filter file: its checksum and, with --keys and --exclude, that it says yes to the first and no to the second.
+/// Check a filter file: its checksum and, with --keys and --exclude, its answers
 ///
-/// Exit code 0 if all is well, 1 if an answer is wrong (the first ones are shown), 2 if the file is damaged or on another
-/// error.
+/// The exit code is 0 if every member matches and no excluded key does, 1 otherwise (the first five wrong answers are printed),
+/// 3 if the file is damaged, 4 if a key is listed as a member and as excluded.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
-    /// The filter file
+    /// Filter file; - is standard input
     #[arg(value_name = "FILE")]
     filter: PathBuf,
-    /// Files of keys that must be found; - is standard input
+    /// Files of members, which must match; - is standard input
     #[arg(long, value_name = "KEYS", num_args = 1..)]
     keys: Vec<PathBuf>,
-    /// Files of keys that must not be found; - is standard input
+    /// Files of excluded keys, which must not match; - is standard input
     #[arg(long, value_name = "FILE", num_args = 1..)]
     exclude: Vec<PathBuf>,
+    /// What a key in both lists is: error (the exit code is 4), keep (a member) or drop (excluded), as with build
+    #[arg(long, value_name = "WHAT", default_value = "error", value_parser = on_conflict, requires_all = ["keys", "exclude"])]
+    on_conflict: OnConflict,
     #[command(flatten)]
     input: InputArgs,
     /// Report as JSON
@@ -39,91 +46,159 @@ pub(crate) struct Args {
 /// Wrong answers that are shown.
 const EXAMPLES: usize = 5;
 
-/// What came of asking for a list of keys.
+/// Wrong keys that are kept, to be looked for in the other list. More are only counted.
+const MAX_WRONG: usize = 1 << 20;
+
+/// A key, and its partition.
+type Named = (Vec<u8>, Option<Vec<u8>>);
+
+/// A list of keys that were queried.
 #[derive(Default)]
 struct Checked {
     checked: u64,
+    /// Answers that are not the expected one.
     wrong: u64,
-    /// As a line, and as fields.
-    examples: Vec<(String, Value)>,
+    /// Their keys: how often each is listed, and the number of the first in the list.
+    keys: HashMap<Named, (u64, u64)>,
+    places: Places,
 }
 
 pub(crate) fn run(args: Args) -> Result<Outcome> {
-    let filter = open(&args.filter, VerifyArgs { no_verify: true })?;
-    filter.verify().with_context(|| args.filter.display().to_string())?;
-    if [&args.keys, &args.exclude].into_iter().flatten().filter(|path| path.as_os_str() == "-").count() > 1 {
-        bail!("standard input (-) can be read only once");
+    let lists = [&args.keys, &args.exclude].map(|names| if names.is_empty() { vec![] } else { args::sources(names) });
+    let file = Source::from(args.filter.clone());
+    input::check_stdin_once(lists.iter().flatten().chain([&file]))?;
+    let options = args.input.options(lists.iter().flatten())?;
+    let filter = open(&args.filter, VerifyArgs::default())?;
+    if lists.iter().any(|list| !list.is_empty()) {
+        check_partitions(&args.filter, &filter, args.input.is_partitioned(), "--partition-column NAME")?;
     }
-    if !(args.keys.is_empty() && args.exclude.is_empty()) {
-        check_labels(&args.filter, &filter, args.input.is_partitioned(), "--partition-column NAME")?;
+    // A key of both lists is wrong in one of them. The list that gives way is read first, and its wrong keys are looked for in the
+    // other; where none gives way, in both directions.
+    let mut checker = Checker { args: &args, filter: &filter, options: &options, conflicts: vec![] };
+    let (mut members, mut excluded) = (Checked::default(), Checked::default());
+    match args.on_conflict {
+        OnConflict::Drop => {
+            checker.check(&lists[0], true, &mut members, &mut Checked::default())?;
+            checker.check(&lists[1], false, &mut excluded, &mut members)?;
+        }
+        _ => {
+            checker.check(&lists[1], false, &mut excluded, &mut Checked::default())?;
+            checker.check(&lists[0], true, &mut members, &mut excluded)?;
+            if args.on_conflict == OnConflict::Error
+                && !members.keys.is_empty()
+                && lists[1].iter().all(Source::is_regular)
+            {
+                checker.check(&lists[1], false, &mut Checked::default(), &mut members)?;
+            }
+        }
     }
-    let keys = check_keys(&args, &filter, &args.keys, true)?;
-    let excluded = check_keys(&args, &filter, &args.exclude, false)?;
-    let wrong = keys.wrong + excluded.wrong;
+    let conflicts = checker.conflicts.len() as u64;
+    if args.on_conflict == OnConflict::Error && conflicts > 0 {
+        return Err(failure::conflicts(conflicts, "", &checker.conflicts));
+    }
+    let examples: Vec<(String, Value)> = members.examples(false).into_iter().chain(excluded.examples(true)).collect();
     if args.json {
-        let fields = |asked: Checked| asked.examples.into_iter().map(|(_, fields)| fields).collect::<Vec<_>>();
-        let excluded = (!args.exclude.is_empty())
-            .then(|| json!({ "checked": excluded.checked, "found": excluded.wrong, "examples": fields(excluded) }));
-        print_json(&json!({
-            "checksum": true,
-            "checked": keys.checked,
-            "missing": keys.wrong,
-            "examples": fields(keys),
-            "excluded": excluded,
-        }))?;
+        print_json(
+            "filter",
+            json!({
+                "checksum": true,
+                "checked": members.checked,
+                "false_negatives": members.wrong,
+                "excluded_checked": excluded.checked,
+                "false_positives": excluded.wrong,
+                "conflicts": conflicts,
+                "examples": examples.into_iter().map(|(_, fields)| fields).collect::<Vec<_>>(),
+            }),
+        )?;
     } else {
         let mut out = "checksum    right\n".to_string();
         if !args.keys.is_empty() {
-            out += &format!("keys        {} checked, {} missing\n", grouped(keys.checked), grouped(keys.wrong));
+            let (checked, wrong) = (grouped(members.checked), count(members.wrong, "false negative"));
+            out += &format!("keys        {checked} checked, {wrong}\n");
         }
         if !args.exclude.is_empty() {
-            out += &format!("excluded    {} checked, {} found\n", grouped(excluded.checked), grouped(excluded.wrong));
+            let (checked, wrong) = (grouped(excluded.checked), count(excluded.wrong, "false positive"));
+            out += &format!("excluded    {checked} checked, {wrong}\n");
         }
-        out.extend(keys.examples.into_iter().chain(excluded.examples).map(|(line, _)| line));
+        if conflicts > 0 {
+            let what = if args.on_conflict == OnConflict::Keep { "kept as members" } else { "excluded" };
+            out += &format!("conflicts   {}, {what}\n", count(conflicts, "key"));
+        }
+        out.extend(examples.into_iter().map(|(line, _)| line));
         print(&out)?;
     }
-    Ok(if wrong == 0 { Outcome::Yes } else { Outcome::No })
+    Ok(if members.wrong + excluded.wrong == 0 { Outcome::Yes } else { Outcome::No })
 }
 
-/// Asks for every key of these files; `wanted` is the right answer.
-fn check_keys(args: &Args, filter: &Filter, files: &[PathBuf], wanted: bool) -> Result<Checked> {
-    if files.is_empty() {
-        return Ok(Checked::default());
-    }
-    let sources = args::sources(files);
-    let bar = Bar::bytes("checking", total_bytes(&sources));
-    let mut wrong = 0;
-    let mut first = vec![];
-    let progress = &mut |bytes| bar.set_position(bytes);
-    let (counts, places) = input::for_each(&sources, &args.input.options(), progress, &mut |key, label, ordinal| {
-        let label = label.map(|label| label.text);
-        let answer = match (key, label) {
-            // Nobody knows what an empty filter would have held.
-            _ if filter.is_empty() => Ok(false),
-            (KeyRef::Bytes(bytes), None) => filter.contains(bytes),
-            (KeyRef::U64(number), None) => filter.contains(number),
-            (KeyRef::Bytes(bytes), Some(label)) => filter.contains_in(label, bytes),
-            (KeyRef::U64(number), Some(label)) => filter.contains_in(label, number),
-        };
-        if answer.map_err(|error| query_error(&args.filter, error))? != wanted {
-            wrong += 1;
-            if first.len() < EXAMPLES {
-                let text = match key {
-                    KeyRef::Bytes(bytes) => short(bytes),
-                    KeyRef::U64(number) => number.to_string(),
-                };
-                first.push((ordinal, text, label.map(short)));
+struct Checker<'a> {
+    args: &'a Args,
+    filter: &'a Filter,
+    options: &'a Options,
+    /// Keys of both lists.
+    conflicts: Vec<Conflict>,
+}
+
+impl Checker<'_> {
+    /// Queries every key of a list. A wrong key of the list before it that is in this one is a conflict, and not wrong.
+    fn check(&mut self, sources: &[Source], expected: bool, list: &mut Checked, before: &mut Checked) -> Result<()> {
+        if sources.is_empty() {
+            return Ok(());
+        }
+        let bar = Bar::bytes("checking", total_bytes(sources));
+        let progress = &mut |bytes| bar.set_position(bytes);
+        let (filter, mut both) = (self.filter, vec![]);
+        let (counts, places) = input::for_each(sources, self.options, progress, &mut |key, partition, at| {
+            let partition = partition.map(|partition| partition.text);
+            let answer = match (key, partition) {
+                // An empty filter has keys of either type.
+                _ if filter.is_empty() => Ok(false),
+                (KeyRef::Bytes(bytes), None) => filter.contains(bytes),
+                (KeyRef::U64(number), None) => filter.contains(number),
+                (KeyRef::Bytes(bytes), Some(name)) => filter.contains_in(name, bytes),
+                (KeyRef::U64(number), Some(name)) => filter.contains_in(name, number),
+            };
+            let wrong = answer.map_err(|error| query_error(&self.args.filter, error))? != expected;
+            if wrong || !before.keys.is_empty() {
+                let named = (key_bytes(key), partition.map(<[u8]>::to_vec));
+                if let Some((times, ordinal)) = before.keys.remove(&named) {
+                    before.wrong -= times;
+                    both.push((named.0.clone(), ordinal, at.ordinal));
+                }
+                if wrong {
+                    list.wrong += 1;
+                    if list.keys.len() < MAX_WRONG {
+                        list.keys.entry(named).or_insert((0, at.ordinal)).0 += 1;
+                    }
+                }
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        for (key, one, other) in both {
+            if let (Some(one), Some(other)) = (before.places.locate(one), places.locate(other)) {
+                let (member, excluded) = if expected { (other, one) } else { (one, other) };
+                self.conflicts.push(Conflict::new(Some(key), member, excluded));
             }
         }
-        Ok(ControlFlow::Continue(()))
-    })?;
-    let what = if wanted { "missing     " } else { "found       " };
-    let example = |(ordinal, key, label): (u64, String, Option<String>)| {
-        let place = places.locate(ordinal)?;
-        let (unit, position) = (place.unit.to_string(), place.line);
-        let fields = json!({ "file": place.name, "unit": unit, "position": position, "key": key, "partition": label });
-        let under = label.map(|label| format!(" under {label:?}")).unwrap_or_default();
-        Some((format!("{what}{place}: {key}{under}\n"), fields))
-    };
-    Ok(Checked { checked: counts.keys, wrong, examples: first.into_iter().filter_map(example).collect() })
+        (list.checked, list.places) = (counts.keys, places);
+        Ok(())
+    }
+}
+
+impl Checked {
+    /// The first wrong answers, as lines and as fields; `matched` is what the answers are.
+    fn examples(&self, matched: bool) -> Vec<(String, Value)> {
+        let mut first: Vec<(&Named, u64)> = self.keys.iter().map(|(named, &(_, ordinal))| (named, ordinal)).collect();
+        first.sort_unstable_by_key(|&(_, ordinal)| ordinal);
+        let label = if matched { "matched     " } else { "rejected    " };
+        let example = |&((key, partition), ordinal): &(&Named, u64)| {
+            let place = self.places.locate(ordinal)?;
+            let mut fields = json!({ "match": matched, "partition": null });
+            json::put(&mut fields, "key", key);
+            partition.iter().for_each(|name| json::put(&mut fields, "partition", name));
+            json::put_place(&mut fields, Some(place));
+            let name = partition.as_ref().map(|name| format!(" in partition {:?}", short(name))).unwrap_or_default();
+            Some((format!("{label}{place}: {}{name}\n", short(key)), fields))
+        };
+        first.iter().filter_map(example).take(EXAMPLES).collect()
+    }
 }

@@ -4,12 +4,10 @@
 //! compressors that are not read here are refused by their signature: their bytes would pass as lines, and a filter of garbage
 //! looks like any other filter.
 
-use std::io::{self, BufReader, Cursor, Read};
+use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::rc::Rc;
 
 use flate2::bufread::MultiGzDecoder;
-use liblzma::bufread::XzDecoder;
-use liblzma::stream::{CONCATENATED, Stream};
 use zstd::stream::read::Decoder as ZstdDecoder;
 
 use super::source::{Meter, Raw};
@@ -17,7 +15,8 @@ use super::source::{Meter, Raw};
 /// Compressed bytes are read in pieces of this size.
 const BUFFER: usize = 1 << 16;
 
-/// What an xz decoder may allocate: xz -9 asks for 65 MiB, the largest dictionary for 4 GiB.
+/// What an xz decoder may allocate: xz -9 needs 65 MiB, the largest dictionary for 4 GiB.
+#[cfg(feature = "xz")]
 const XZ_MEMORY: u64 = 2 << 30;
 
 /// The largest zstd window: `zstd --long=31` writes 2 GiB, which a 32-bit machine cannot map.
@@ -68,16 +67,28 @@ pub(super) fn decode(mut raw: Raw<'_>) -> io::Result<Box<dyn Read + '_>> {
             decoder.window_log_max(ZSTD_WINDOW_LOG)?;
             ("zstd", Box::new(decoder))
         }
-        Packing::Xz => {
-            let stream = Stream::new_stream_decoder(XZ_MEMORY, CONCATENATED)?;
-            ("xz", Box::new(XzDecoder::new_stream(packed, stream)))
-        }
+        Packing::Xz => ("xz", xz(packed)?),
         Packing::Refused(what) => {
-            let message = format!("is {what}, expected plain, gzip, zstd or xz data; unpack it first");
+            let message = format!("is {what}; expected plain, gzip, zstd or xz data; unpack it first");
             return Err(io::Error::new(io::ErrorKind::Unsupported, message));
         }
     };
     Ok(Box::new(Decoded { reader, name, meter, begin }))
+}
+
+/// An xz stream or several.
+#[cfg(feature = "xz")]
+fn xz<'a>(packed: impl BufRead + 'a) -> io::Result<Box<dyn Read + 'a>> {
+    use liblzma::bufread::XzDecoder;
+    use liblzma::stream::{CONCATENATED, Stream};
+    let stream = Stream::new_stream_decoder(XZ_MEMORY, CONCATENATED)?;
+    Ok(Box::new(XzDecoder::new_stream(packed, stream)))
+}
+
+#[cfg(not(feature = "xz"))]
+fn xz<'a>(_: impl BufRead + 'a) -> io::Result<Box<dyn Read + 'a>> {
+    let message = "xz data, and this tamis was built without xz; expected plain, gzip or zstd data; unpack it first";
+    Err(io::Error::new(io::ErrorKind::Unsupported, message))
 }
 
 /// The same text without a byte order mark.
@@ -89,7 +100,7 @@ pub(super) fn skip_mark<'a>(mut reader: Box<dyn Read + 'a>) -> io::Result<Box<dy
     Ok(Box::new(Cursor::new(start).chain(reader)))
 }
 
-/// Reads no further than `undecided` asks for, so that a line typed at a terminal is not held back.
+/// Reads no further than `undecided` needs, so that a line typed at a terminal is not held back.
 fn head(reader: &mut dyn Read, undecided: impl Fn(&[u8]) -> bool) -> io::Result<Vec<u8>> {
     let mut head = Vec::new();
     while undecided(&head) {
@@ -137,7 +148,7 @@ impl Read for Decoded<'_> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "xz"))]
 mod tests {
     #![allow(clippy::unwrap_used)]
     use std::io::Write;
@@ -175,7 +186,7 @@ mod tests {
         out
     }
 
-    /// With a checksum, as the command writes it; without one most damage would go unseen.
+    /// With a checksum, as the command writes it; without one most damage would not be noticed.
     fn zst(data: &[u8]) -> Vec<u8> {
         let mut encoder = zstd::Encoder::new(Vec::new(), 3).unwrap();
         encoder.include_checksum(true).unwrap();
@@ -252,7 +263,7 @@ mod tests {
     fn other_packers_are_refused_by_name() {
         for (bytes, what) in [(&b"BZh91AY&SY..."[..], "bzip2"), (b"PK\x03\x04...", "a zip archive")] {
             let message = unpack(bytes).unwrap_err().to_string();
-            assert_eq!(message, format!("is {what}, expected plain, gzip, zstd or xz data; unpack it first"));
+            assert_eq!(message, format!("is {what}; expected plain, gzip, zstd or xz data; unpack it first"));
         }
         assert_eq!(unpack(b"BZh9 is a word").unwrap(), b"BZh9 is a word");
     }

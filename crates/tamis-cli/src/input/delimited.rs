@@ -1,6 +1,6 @@
 //! csv or tsv -> one column, record by record.
 //!
-//! The grammar is that of the `csv-core` crate, which runs over any piece of input and stores what it finds where it is told to.
+//! The grammar is that of the `csv-core` crate, which runs over any piece of input and stores what it finds at given places.
 //! The crate above it, `csv`, would not do here: it skips blank lines silently and takes the line before them for the
 //! record's, accepts a quote that is never closed (the rest of the file becomes one key) and has no limit on its length.
 //!
@@ -22,7 +22,7 @@ const BUFFER: usize = 1 << 18;
 /// The most fields of a record: where each ends is held in memory, and empty ones have no bytes to count.
 const FIELDS: usize = 1 << 20;
 
-/// How fields are told apart.
+/// How fields are separated.
 #[derive(Clone, Copy)]
 pub(super) struct Dialect {
     delimiter: u8,
@@ -35,6 +35,7 @@ pub(super) const TSV: Dialect = Dialect { delimiter: b'\t', quoting: false };
 /// The chosen field of every record.
 pub(super) fn read(reader: Box<dyn Read + '_>, dialect: Dialect, sink: &mut Sink<'_>) -> Result<ControlFlow<()>> {
     let mut rows = Rows::new(reader, dialect, BUFFER, LIMIT);
+    rows.written = sink.options().rows.then(Vec::new);
     let mut column: Option<Column> = None;
     loop {
         let more = rows.next();
@@ -54,9 +55,10 @@ pub(super) fn read(reader: Box<dyn Read + '_>, dialect: Dialect, sink: &mut Sink
             }
         };
         if rows.width() != found.width {
-            let message = format!("expected {} as in the first row, found {}", fields(found.width), rows.width());
+            let message = format!("{}; expected {} as in the first row", fields(rows.width()), found.width);
             bail!(sink.error_at(rows.row_line, message));
         }
+        sink.row(rows.row());
         if let Some(label) = found.label {
             sink.second(rows.field(label));
         }
@@ -65,7 +67,7 @@ pub(super) fn read(reader: Box<dyn Read + '_>, dialect: Dialect, sink: &mut Sink
         }
     }
     if let (None, Some(name)) = (&column, &sink.options().column) {
-        bail!(sink.error(format_args!("is empty, expected a header with the column {name:?}")));
+        bail!(sink.error(format_args!("is empty; expected a header with the column {name:?}")));
     }
     Ok(ControlFlow::Continue(()))
 }
@@ -74,7 +76,7 @@ fn fields(n: usize) -> String {
     format!("{n} field{}", if n == 1 { "" } else { "s" })
 }
 
-/// Which field of each record is the key, and which its label.
+/// Which field of each record is the key, and which its second value.
 struct Column {
     index: usize,
     label: Option<usize>,
@@ -91,7 +93,7 @@ fn choose(first: &Rows<'_>, sink: &Sink<'_>) -> Result<Column> {
             let names = list_columns((0..width).map(|i| String::from_utf8_lossy(first.field(i))));
             let option = sink.options().column_option();
             let message = format!(
-                "has {width} columns ({names}), expected one; choose with {option} NAME, or {option} '#N' if there is no header"
+                "has {width} columns ({names}); expected one; choose with {option} NAME, or {option} '#N' if there is no header"
             );
             bail!(sink.error(message));
         }
@@ -103,7 +105,7 @@ fn choose(first: &Rows<'_>, sink: &Sink<'_>) -> Result<Column> {
         None => None,
     };
     if label.is_some_and(|(_, named)| named != header) {
-        bail!(sink.error("one column by its name and one by its number, expected both by name or both by number"));
+        bail!(sink.error("one column by its name and one by its number; expected both by name or both by number"));
     }
     Ok(Column { index, label: label.map(|(index, _)| index), width, header })
 }
@@ -113,17 +115,19 @@ fn find(name: &str, first: &Rows<'_>, sink: &Sink<'_>) -> Result<(usize, bool)> 
     let width = first.width();
     if let Some(number) = name.strip_prefix('#').and_then(|digits| digits.parse::<usize>().ok()) {
         if number == 0 || number > width {
-            bail!(sink.error(format_args!("no column {name}, the first row has {}, counted from 1", fields(width))));
+            bail!(sink.error(format_args!("no column {name}; expected #1 to #{width}")));
         }
         return Ok((number - 1, false));
     }
     let mut matches = (0..width).filter(|&i| first.field(i) == name.as_bytes());
     match (matches.next(), matches.next()) {
         (Some(index), None) => Ok((index, true)),
-        (Some(_), Some(_)) => bail!(sink.error(format_args!("more than one column is called {name:?}"))),
+        (Some(_), Some(_)) => {
+            bail!(sink.error(format_args!("more than one column {name:?}; expected one, or its number like '#1'")))
+        }
         (None, _) => {
             let names = list_columns((0..width).map(|i| String::from_utf8_lossy(first.field(i))));
-            bail!(sink.error(format_args!("no column {name:?}, the header has {names}")))
+            bail!(sink.error(format_args!("no column {name:?}; expected one of {names}")))
         }
     }
 }
@@ -141,13 +145,15 @@ struct Rows<'a> {
     text: Vec<u8>,
     ends: Vec<usize>,
     width: usize,
+    /// The current record as it is written, if it is to be shown.
+    written: Option<Vec<u8>>,
     /// Where the current record begins.
     row_line: u64,
     /// Where the next byte is.
     line: u64,
     /// The last byte was a CR that ended a record; an LF that follows belongs to it.
     after_cr: bool,
-    /// Blank lines that nobody has counted yet.
+    /// Blank lines that were not counted yet.
     blank: u64,
 }
 
@@ -165,6 +171,7 @@ impl<'a> Rows<'a> {
             text: vec![0; 256],
             ends: vec![0; 16],
             width: 0,
+            written: None,
             row_line: 1,
             line: 1,
             after_cr: false,
@@ -181,6 +188,13 @@ impl<'a> Rows<'a> {
         &self.text[start..self.ends[i]]
     }
 
+    /// The current record as it is written, without its line end.
+    fn row(&self) -> &[u8] {
+        let row = self.written.as_deref().unwrap_or_default();
+        let row = row.strip_suffix(b"\n").unwrap_or(row);
+        row.strip_suffix(b"\r").unwrap_or(row)
+    }
+
     /// Whether there is one more record. An error is about the record at `row_line`.
     fn next(&mut self) -> io::Result<bool> {
         let begun = self.skip_line_ends();
@@ -188,6 +202,7 @@ impl<'a> Rows<'a> {
         if !begun? {
             return Ok(false);
         }
+        self.written.iter_mut().for_each(Vec::clear);
         let (mut length, mut width) = (0, 0);
         loop {
             if self.start == self.end {
@@ -199,6 +214,7 @@ impl<'a> Rows<'a> {
                 self.core.read_record(input, &mut self.text[length..], &mut self.ends[width..]);
             if self.start < self.end {
                 let taken = &input[..taken];
+                self.written.iter_mut().for_each(|row| row.extend_from_slice(taken));
                 self.line += memchr_iter(b'\n', taken).count() as u64;
                 self.after_cr = taken.last() == Some(&b'\r');
             }
@@ -212,18 +228,18 @@ impl<'a> Rows<'a> {
                     return Ok(true);
                 }
                 ReadRecordResult::InputEmpty if at_end => {
-                    return Err(invalid("a quoted field is never closed".into()));
+                    return Err(invalid("a quoted field does not end; expected a closing quote".into()));
                 }
                 ReadRecordResult::InputEmpty => {}
                 ReadRecordResult::OutputFull if length >= self.limit => {
                     return Err(invalid(format!(
-                        "longer than {} bytes, the limit for a record; is a quote left open?",
+                        "too long; expected at most {} bytes for a record; is a quote left open?",
                         self.limit
                     )));
                 }
                 ReadRecordResult::OutputFull => self.text.resize((2 * self.text.len()).min(self.limit), 0),
                 ReadRecordResult::OutputEndsFull if width >= FIELDS => {
-                    return Err(invalid(format!("more than {FIELDS} fields, the limit for a record")));
+                    return Err(invalid(format!("too many fields; expected at most {FIELDS} in a record")));
                 }
                 ReadRecordResult::OutputEndsFull => self.ends.resize(2 * self.ends.len(), 0),
                 ReadRecordResult::End => return Ok(false),
@@ -333,11 +349,11 @@ mod tests {
     fn open_quotes_and_endless_records_are_errors() {
         for buffer in [1, 3, 4000] {
             let open = table("a\n\"b\nc\n", CSV, buffer).unwrap_err().to_string();
-            assert_eq!(open, "a quoted field is never closed");
+            assert_eq!(open, "a quoted field does not end; expected a closing quote");
             let long = table(&format!("\"{}\"", "x".repeat(2000)), CSV, buffer).unwrap_err().to_string();
             assert!(long.contains("1000 bytes"), "{long}");
         }
         let wide = table(&",".repeat(FIELDS + 1), CSV, 4000).unwrap_err().to_string();
-        assert_eq!(wide, "more than 1048576 fields, the limit for a record");
+        assert_eq!(wide, "too many fields; expected at most 1048576 in a record");
     }
 }

@@ -1,4 +1,4 @@
-//! a log of queries, or queries with counts -> keys and weights: what will be asked of a filter.
+//! a log of queries, or queries with counts -> keys and weights: a workload.
 //!
 //! ```text
 //!   a log                one query per line; a query that stands there twice counts twice
@@ -32,7 +32,6 @@ use std::ops::ControlFlow;
 
 use anyhow::{Result, bail};
 use memchr::{memchr, memchr_iter, memrchr};
-use tamis::internals::units;
 
 use super::lines::Lines;
 use super::sink::{Sink, quote, trim};
@@ -42,7 +41,7 @@ use super::{Counts, KeyRef, Options, SecondColumn, Source, read_checked};
 pub(crate) type Visit<'a> = dyn FnMut(KeyRef<'_>, f64) -> Result<()> + 'a;
 
 impl Options {
-    /// The options of expected queries beside keys that are read with these: the same clean-up, other columns.
+    /// The options of expected queries, for keys that are read with these: the same clean-up, other columns.
     pub(crate) fn for_queries(&self, column: Option<String>, counts: Option<String>) -> Options {
         Options { column, second_column: counts, second_holds: SecondColumn::Count, ..self.clone() }
     }
@@ -68,18 +67,20 @@ fn read_all(
     visit: &mut Visit<'_>,
 ) -> Result<Counts> {
     if options.second_column.is_some() && options.column.is_none() {
-        bail!("--weight-column without --workload-column, expected the column of queries beside that of counts");
+        bail!("--weight-column: not possible without --workload-column; expected both");
     }
-    let mut total = 0u64;
+    let mut total = 0.0;
     let (counts, _) = read_checked(inputs, options, stdin, progress, &mut |key, count, _| {
         let weighed = match count.map(|count| count.text) {
             None | Some(b"1") => Ok(1.0),
             Some(text) => number(text),
         };
         let added = weighed.and_then(|weight| {
-            let units = units(weight).map_err(|e| e.to_string())?;
-            total = total.checked_add(units).ok_or("the counts up to here add up to 2^44 or more; scale them down")?;
-            Ok(weight)
+            total += check(weight)?;
+            match total < MAX_TOTAL {
+                true => Ok(weight),
+                false => Err("the weights up to here add up to 2^44 or more; scale them down".to_string()),
+            }
         });
         match added {
             Ok(weight) => visit(key, weight).map(Ok),
@@ -89,10 +90,25 @@ fn read_all(
     Ok(counts)
 }
 
+/// What the weights of a workload must stay below, all together.
+const MAX_TOTAL: f64 = (1u64 << 44) as f64;
+
+/// A weight that the library takes. An error here names the line, one of the library does not.
+fn check(weight: f64) -> Result<f64, String> {
+    const LEAST: f64 = 1.0 / (1 << 20) as f64;
+    const MOST: f64 = (1u64 << 43) as f64;
+    match weight {
+        0.0 | LEAST..=MOST => Ok(weight),
+        0.0..LEAST => Err(format!("weight {weight:e}; expected 0, or 2^-20 to 2^43; scale the weights up")),
+        MOST.. => Err(format!("weight {weight:e}; expected 0, or 2^-20 to 2^43; scale the weights down")),
+        weight => Err(format!("negative weight {weight}; expected 0 to 2^43")),
+    }
+}
+
 /// A count as it is written, of any size and sign.
 fn number(text: &[u8]) -> Result<f64, String> {
     let parsed = str::from_utf8(text.trim_ascii()).ok().and_then(|text| text.parse().ok());
-    parsed.ok_or_else(|| format!("{} is not a count, expected a number as in key<TAB>17", quote(text)))
+    parsed.ok_or_else(|| format!("{} is not a weight; expected a number as in key<TAB>17", quote(text)))
 }
 
 /// What the lines of a file are.
@@ -141,10 +157,10 @@ impl Spaced {
     }
 }
 
-/// So many bytes decide whether counts stand beside blanks.
+/// So many bytes decide whether counts stand next to blanks.
 const HEAD: u64 = 1 << 16;
 
-/// Whether these lines, with their numbers, have counts beside blanks; a line and what is wrong with it if that cannot be told.
+/// Whether these lines, with their numbers, have counts next to blanks; a line and what is wrong with it if that cannot be told.
 fn spaced(lines: &[(u64, &[u8])]) -> Result<Option<Spaced>, (u64, String)> {
     let Some(&(first, line)) = lines.first() else { return Ok(None) };
     if split(line).is_some_and(|(_, count)| number(count).is_ok()) {
@@ -152,7 +168,7 @@ fn spaced(lines: &[(u64, &[u8])]) -> Result<Option<Spaced>, (u64, String)> {
     }
     let all = |spaced: Spaced| lines.iter().all(|(_, line)| spaced.split(line).is_some());
     let unclear = |at: u64, what: String| {
-        let wanted = "expected key<TAB>count on every line (key<TAB>1 for a log), or the output of uniq -c";
+        let wanted = "expected key<TAB>weight on every line (key<TAB>1 for a log), or the output of uniq -c";
         Err((at, format!("{what}; {wanted}")))
     };
     if all(Spaced::Before) {
@@ -204,7 +220,7 @@ pub(super) fn read(mut reader: Box<dyn Read + '_>, sink: &mut Sink<'_>) -> Resul
             Shape::Counted(first) => {
                 let Some((query, count)) = split(line) else {
                     let message = format!(
-                        "{} has no count, but line {first} has one; expected key<TAB>count on every line, or on none",
+                        "{} has no count, but line {first} has one; expected key<TAB>weight on every line, or on none",
                         quote(line)
                     );
                     bail!(sink.error_at(at, message));
@@ -228,7 +244,7 @@ pub(super) fn read(mut reader: Box<dyn Read + '_>, sink: &mut Sink<'_>) -> Resul
                 if let Some(first) = header.filter(|&first| first < at) {
                     if split(line).is_some_and(|(_, count)| number(count).is_ok()) {
                         let message = format!(
-                            "has a count, but line {first} has none; expected key<TAB>count on every line, without a header"
+                            "has a count, but line {first} has none; expected key<TAB>weight on every line, without a header"
                         );
                         bail!(sink.error_at(at, message));
                     }
@@ -382,7 +398,7 @@ mod tests {
 
     #[test]
     fn blanks_that_say_nothing_clear_are_refused() {
-        let wanted = "; expected key<TAB>count on every line (key<TAB>1 for a log), or the output of uniq -c";
+        let wanted = "; expected key<TAB>weight on every line (key<TAB>1 for a log), or the output of uniq -c";
         for (text, what) in [
             (&b"3 a\n10 b\n"[..], "log: line 1: \"3 a\" begins with a number, as every line: a count?"),
             (b"\n17 3\n18 4\n", "log: line 2: \"17 3\" begins with a number, as every line: a count?"),
@@ -431,9 +447,10 @@ mod tests {
         let keys = Options { integers: true, null_separated: true, ..Options::default() };
         let options = keys.for_queries(None, None);
         assert_eq!(read_named("log", b"7\t2\x008\t3", &options).unwrap().0, expected(&[("+7", 2.0), ("+8", 3.0)]));
-        assert!(fails("log", b"7\t2\x00x\t3", &options).starts_with("log: record 2: \"x\" is not a number"));
+        assert!(fails("log", b"7\t2\x00x\t3", &options).starts_with("log: record 2: \"x\" is not an integer"));
     }
 
+    #[cfg(feature = "xz")]
     #[test]
     fn compression_is_seen_through() {
         let text = b"a\t3\nb\t4\n";
@@ -453,14 +470,14 @@ mod tests {
         let message = fails("log", b"\na\t3\n\nb\nc\t4\n", &plain());
         assert_eq!(
             message,
-            "log: line 4: \"b\" has no count, but line 2 has one; expected key<TAB>count on every line, or on none"
+            "log: line 4: \"b\" has no count, but line 2 has one; expected key<TAB>weight on every line, or on none"
         );
         let message = fails("-", b"a\t3\nb\tx\n", &plain());
-        assert_eq!(message, "standard input: line 2: \"x\" is not a count, expected a number as in key<TAB>17");
+        assert_eq!(message, "standard input: line 2: \"x\" is not a weight; expected a number as in key<TAB>17");
         let message = fails("log", b"host\thits\n\na\t3\n", &plain());
         assert_eq!(
             message,
-            "log: line 3: has a count, but line 1 has none; expected key<TAB>count on every line, without a header"
+            "log: line 3: has a count, but line 1 has none; expected key<TAB>weight on every line, without a header"
         );
     }
 
@@ -475,11 +492,11 @@ mod tests {
             ("1e400", "a weight of inf makes no sense"),
             ("1e300", "is more than 2^43; scale the weights down"),
             ("0.0000001", "is less than 2^-20; scale the weights up"),
-            ("", "\"\" is not a count"),
-            ("1,000", "\"1,000\" is not a count"),
-            ("0x10", "\"0x10\" is not a count"),
-            ("1 2", "\"1 2\" is not a count"),
-            ("\u{661}", "is not a count"),
+            ("", "\"\" is not a weight"),
+            ("1,000", "\"1,000\" is not a weight"),
+            ("0x10", "\"0x10\" is not a weight"),
+            ("1 2", "\"1 2\" is not a weight"),
+            ("\u{661}", "is not a weight"),
             ("8796093022208\nc\t8796093022208", "add up to 2^44 or more"),
         ];
         for (count, what) in cases {
@@ -520,17 +537,22 @@ mod tests {
     fn errors_of_tables_speak_of_counts() {
         let both = columns("q", Some("n"));
         for (name, text, options, what) in [
-            ("l.csv", &b"q,n\na,\n"[..], &both, "l.csv: line 2: \"\" is not a count"),
+            ("l.csv", &b"q,n\na,\n"[..], &both, "l.csv: line 2: \"\" is not a weight"),
             ("l.csv", b"q,n\na,-4\n", &both, "l.csv: line 2: a weight of -4 makes no sense"),
             ("l.csv", b"q,n\na,4\n", &plain(), "--workload-column NAME"),
             ("l.csv", b"q,m\na,4\n", &both, "no column \"n\""),
-            ("l.jsonl", b"{\"q\":\"a\",\"n\":1.5}\n", &both, "l.jsonl: line 1: the count is "),
-            ("l.jsonl", b"{\"q\":\"a\",\"n\":1}\n{\"q\":\"a\"}\n", &both, "l.jsonl: line 2: \"\" is not a count"),
+            ("l.jsonl", b"{\"q\":\"a\",\"n\":1.5}\n", &both, "l.jsonl: line 1: the weight is "),
+            ("l.jsonl", b"{\"q\":\"a\",\"n\":1}\n{\"q\":\"a\"}\n", &both, "l.jsonl: line 2: \"\" is not a weight"),
             ("l.jsonl", b"{\"q\":\"a\",\"n\":1}\n", &plain(), "choose with --workload-column NAME"),
-            ("l.log", b"a\n", &both, "text lines have no column of counts"),
+            ("l.log", b"a\n", &both, "text lines have no column of weights"),
             ("l.log", b"a\n", &columns("q", None), "--workload-column does not apply to text lines"),
-            ("l.csv", b"q,n\n", &columns("q", Some("q")), "--workload-column and --weight-column name the same column"),
-            ("l.csv", b"q,n\n", &Options::default().for_queries(None, Some("n".into())), "--weight-column without"),
+            ("l.csv", b"q,n\n", &columns("q", Some("q")), "--weight-column: the same column as --workload-column"),
+            (
+                "l.csv",
+                b"q,n\n",
+                &Options::default().for_queries(None, Some("n".into())),
+                "--weight-column: not possible without",
+            ),
         ] {
             let message = fails(name, text, options);
             assert!(message.contains(what), "{message}");

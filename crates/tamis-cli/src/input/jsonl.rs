@@ -1,6 +1,6 @@
 //! JSON lines -> one field of each object, or bare values.
 //!
-//! A line is parsed once and only the wanted field is kept; text without escapes is not even copied. A field that
+//! A line is parsed once and only one field is kept; text without escapes is not even copied. A field that
 //! a line lacks is a null. That a file lacks it altogether is known at its end, and is an error.
 
 use std::borrow::Cow;
@@ -25,6 +25,7 @@ pub(super) fn read(reader: Box<dyn Read + '_>, sink: &mut Sink<'_>) -> Result<Co
     // Whether the columns were met, and the fields of the first object in case one never is.
     let (mut met, mut met_label, mut fields) = (false, labels.is_none(), None);
     while let Some((number, line)) = lines.next().map_err(|(line, e)| sink.error_at(line, e))? {
+        sink.row(line);
         let line = line.trim_ascii();
         if line.is_empty() {
             sink.blank(1);
@@ -47,7 +48,7 @@ pub(super) fn read(reader: Box<dyn Read + '_>, sink: &mut Sink<'_>) -> Result<Co
             (Shape::Unknown, _) => Value::Null,
             (Shape::Bare, false) => parse(line, ValueSeed).map_err(|e| sink.error_at(number, syntax(&e)))?,
             (Shape::Bare, true) => {
-                bail!(sink.error_at(number, "found an object, but the lines before are bare values"))
+                bail!(sink.error_at(number, "found an object; expected a bare value as before"))
             }
             (Shape::Objects(name) | Shape::Only(name), true) => {
                 let row =
@@ -70,7 +71,7 @@ pub(super) fn read(reader: Box<dyn Read + '_>, sink: &mut Sink<'_>) -> Result<Co
                     Value::Integer(value) => sink.second_number(value),
                     Value::Other(what) => {
                         let (label, _) = sink.options().second_column_words();
-                        bail!(sink.error_at(number, format_args!("the {label} is {what}, expected text or an integer")))
+                        bail!(sink.error_at(number, format_args!("the {label} is {what}; expected text or an integer")))
                     }
                 }
                 row.value.unwrap_or(Value::Null)
@@ -88,7 +89,7 @@ pub(super) fn read(reader: Box<dyn Read + '_>, sink: &mut Sink<'_>) -> Result<Co
             Value::Integer(value) => sink.integer(number, value)?,
             Value::Other(what) => {
                 bail!(
-                    sink.error_at(number, format_args!("found {what}, expected text or an integer from 0 to 2^64 - 1"))
+                    sink.error_at(number, format_args!("found {what}; expected text or an integer from 0 to 2^64 - 1"))
                 )
             }
         };
@@ -103,7 +104,7 @@ pub(super) fn read(reader: Box<dyn Read + '_>, sink: &mut Sink<'_>) -> Result<Co
     };
     if let (Some(name), Some(fields)) = (missing, fields) {
         let list = list_columns(fields.iter().map(|name| name.as_str().into()));
-        bail!(sink.error(format_args!("no object has the field {name:?}, the first has {list}")))
+        bail!(sink.error(format_args!("no object has the field {name:?}; expected one of {list}")))
     }
     Ok(ControlFlow::Continue(()))
 }
@@ -116,14 +117,14 @@ enum Shape {
     Bare,
     /// Objects with this field and perhaps others.
     Objects(String),
-    /// Objects with this field alone: nobody named a column.
+    /// Objects with this field alone: no column was named.
     Only(String),
 }
 
 fn several(names: &[String], sink: &Sink<'_>) -> String {
     let list = list_columns(names.iter().map(|name| name.as_str().into()));
     let option = sink.options().column_option();
-    format!("found {} fields ({list}), expected one; choose with {option} NAME", names.len())
+    format!("found {} fields ({list}); expected one; choose with {option} NAME", names.len())
 }
 
 /// serde_json counts lines too, but it sees only one.

@@ -87,7 +87,7 @@ fn read_all(
 ) -> Result<Sequences> {
     // All files are looked at before the first is read: a list of keys among genomes should not show after an hour.
     if inputs.iter().filter(|input| matches!(input, Source::Stdin)).count() > 1 {
-        bail!("standard input (-) can be read only once");
+        bail!("-: standard input is given twice; expected it once");
     }
     inputs.iter().try_for_each(Source::check)?;
     for input in inputs.iter().filter(|input| input.is_regular()) {
@@ -267,7 +267,7 @@ impl<'a, 'v> Parser<'a, 'v> {
             State::Letters => self.end(),
             _ => {
                 let what = if self.state == State::Quality { "its quality" } else { "+ and its quality" };
-                Err(anyhow!("{}: ends inside the record of line {}, expected {what}", self.input, self.began))
+                Err(anyhow!("{}: ends inside the record of line {}; expected {what}", self.input, self.began))
             }
         }
     }

@@ -23,6 +23,7 @@ pub(super) fn read(reader: Box<dyn Read + '_>, sink: &mut Sink<'_>) -> Result<Co
     let null_separated = sink.options().null_separated;
     let mut lines = Lines::new(reader, if null_separated { 0 } else { b'\n' });
     while let Some((number, line)) = lines.next().map_err(|(line, e)| sink.error_at(line, e))? {
+        sink.row(line);
         let key = if null_separated { line } else { line.strip_suffix(b"\r").unwrap_or(line) };
         if sink.text(number, key)?.is_break() {
             return Ok(ControlFlow::Break(()));
@@ -92,7 +93,7 @@ impl<'a> Lines<'a> {
         self.scanned -= self.start;
         self.start = 0;
         if self.end > self.limit {
-            let message = format!("longer than {} bytes, the limit for a line", self.limit);
+            let message = format!("too long; expected at most {} bytes for a line", self.limit);
             return Err(io::Error::new(io::ErrorKind::InvalidData, message));
         }
         if self.end == self.buffer.len() {

@@ -38,7 +38,8 @@ impl Typing {
             return Ok(Value::Bytes(text));
         }
         let number = str::from_utf8(text).ok().and_then(|text| text.parse().ok());
-        let number = number.ok_or_else(|| format!("the value {} is not a number from 0 to 2^64 - 1", quote(text)))?;
+        let number =
+            number.ok_or_else(|| format!("the value {} is not an integer; expected 0 to 2^64 - 1", quote(text)))?;
         Ok(Value::Number(number))
     }
 }
@@ -58,7 +59,7 @@ pub(crate) fn for_each(
     for input in inputs {
         if options.column.is_none() && format_of(input, &options) != Format::Text {
             input.check()?;
-            bail!("{input}: a table, expected --key-column NAME and --value-column NAME");
+            bail!("{input}: a table; expected --key-column NAME and --value-column NAME");
         }
     }
     let mut numbers: Option<bool> = None;
@@ -98,11 +99,11 @@ pub(super) fn read(reader: Box<dyn Read + '_>, sink: &mut Sink<'_>) -> Result<Co
             continue;
         }
         let Some(tab) = memchr(b'\t', line) else {
-            bail!(sink.error_at(at, format_args!("{} has no tab, expected {expected}", quote(line))));
+            bail!(sink.error_at(at, format_args!("{} has no tab; expected {expected}", quote(line))));
         };
         let key = &line[..tab];
         if key.is_empty() || (options.trim && trim(key).is_empty()) {
-            bail!(sink.error_at(at, format_args!("the key is empty, expected {expected}")));
+            bail!(sink.error_at(at, format_args!("the key is empty; expected {expected}")));
         }
         sink.second(&line[tab + 1..]);
         if sink.text(at, key)?.is_break() {

@@ -12,7 +12,7 @@
 //! | dates, times, decimals, floats, booleans      | an error: equal values have several forms   |
 //! | lists, maps, structs                          | an error: a row may have any number of them |
 //!
-//! A column of labels is read beside it, as many rows at a time.
+//! A column of second values is read with it, as many rows at a time.
 
 use std::io::{Read, Seek, SeekFrom};
 use std::ops::ControlFlow;
@@ -44,7 +44,7 @@ pub(super) fn read(source: &Source, sink: &mut Sink<'_>) -> Result<ControlFlow<(
     let mut first = Vec::new();
     (&file).take(4).read_to_end(&mut first).map_err(|e| sink.error(e))?;
     if first != SIGNATURE {
-        bail!(sink.error("does not begin with PAR1, expected a parquet file (not compressed as a whole)"));
+        bail!(sink.error("does not begin with PAR1; expected a parquet file (not compressed as a whole)"));
     }
     file.seek(SeekFrom::Start(0)).map_err(|e| sink.error(e))?;
     let reader = guard(|| SerializedFileReader::new(file)).map_err(|e| sink.error(e))?;
@@ -96,7 +96,7 @@ pub(super) fn read(source: &Source, sink: &mut Sink<'_>) -> Result<ControlFlow<(
             return Ok(flow);
         }
         if rows.row != expected {
-            bail!(rows.error(format_args!("the row group ends too early, expected rows up to {expected}")));
+            bail!(rows.error(format_args!("the row group ends too early; expected rows up to {expected}")));
         }
     }
     meter.bytes.set(rows.base + size);
@@ -111,7 +111,7 @@ fn choose(schema: &SchemaDescriptor, name: Option<&str>, sink: &Sink<'_>) -> Res
         Some(name) => fields.iter().find(|field| field.name() == name),
         None if fields.len() == 1 => fields.first(),
         None => bail!(sink.error(format_args!(
-            "has {} columns ({}), expected one; choose with {} NAME",
+            "has {} columns ({}); expected one; choose with {} NAME",
             fields.len(),
             names(),
             sink.options().column_option()
@@ -119,13 +119,13 @@ fn choose(schema: &SchemaDescriptor, name: Option<&str>, sink: &Sink<'_>) -> Res
     };
     let Some(field) = field else {
         let name = name.unwrap_or_default();
-        bail!(sink.error(format_args!("no column {name:?}, the file has {}", names())));
+        bail!(sink.error(format_args!("no column {name:?}; expected one of {}", names())));
     };
     let info = field.get_basic_info();
     let repeated = info.has_repetition() && info.repetition() == Repetition::REPEATED;
     let leaf = schema.columns().iter().position(|leaf| leaf.path().parts() == [field.name()]);
     let Some(leaf) = leaf.filter(|_| field.is_primitive() && !repeated) else {
-        bail!(sink.error(format_args!("the column {:?} is nested, expected one value per row", field.name())));
+        bail!(sink.error(format_args!("the column {:?} is nested; expected one value per row", field.name())));
     };
     match signedness(&schema.column(leaf)) {
         Some(signed) => Ok((leaf, signed)),
@@ -138,7 +138,7 @@ fn choose(schema: &SchemaDescriptor, name: Option<&str>, sink: &Sink<'_>) -> Res
                 (None, converted) => format!(" ({converted})"),
             };
             bail!(sink.error(format_args!(
-                "the column {:?} is {physical}{logical}, expected text, binary or integers",
+                "the column {:?} is {physical}{logical}; expected text, binary or integers",
                 field.name()
             )))
         }
@@ -176,7 +176,7 @@ struct Rows<'a, 'b> {
     sink: &'a mut Sink<'b>,
 }
 
-/// The labels of one row group.
+/// The second values of one row group.
 struct Labels {
     column: ColumnReader,
     signed: bool,
@@ -184,7 +184,7 @@ struct Labels {
 }
 
 impl Labels {
-    /// The labels of the next rows; fewer only at the end.
+    /// The second values of the next rows; fewer only at the end.
     fn next(&mut self, rows: usize) -> Result<Vec<Cell>, ParquetError> {
         let (signed, nullable) = (self.signed, self.nullable);
         match &mut self.column {
@@ -202,17 +202,17 @@ impl Labels {
             ColumnReader::FixedLenByteArrayColumnReader(column) => {
                 take(column, nullable, rows, |v: &FixedLenByteArray| Cell::Text(v.data().to_vec()))
             }
-            _ => Err(ParquetError::General("the column of labels has another type than the schema says".into())),
+            _ => Err(ParquetError::General("the second column has another type than the schema says".into())),
         }
     }
 }
 
-/// One label.
+/// One second value.
 enum Cell {
     Null,
     Text(Vec<u8>),
     Number(u64),
-    /// No key, but a label like any other.
+    /// No key, but a second value like any other.
     Negative(i64),
 }
 

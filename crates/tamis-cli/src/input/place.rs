@@ -15,6 +15,8 @@ use std::fmt;
 
 use anyhow::{Error, anyhow};
 
+use super::source::Source;
+
 /// What a file is counted in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Unit {
@@ -24,6 +26,8 @@ pub(crate) enum Unit {
     Record,
     /// Of a parquet file.
     Row,
+    /// Of the command line.
+    Argument,
 }
 
 impl fmt::Display for Unit {
@@ -32,6 +36,7 @@ impl fmt::Display for Unit {
             Unit::Line => "line",
             Unit::Record => "record",
             Unit::Row => "row",
+            Unit::Argument => "argument",
         })
     }
 }
@@ -41,8 +46,8 @@ impl fmt::Display for Unit {
 pub(crate) struct Place<'a> {
     /// The number of the input, from 0.
     pub(crate) file: usize,
-    /// Its name.
-    pub(crate) name: &'a str,
+    /// The input itself.
+    pub(crate) source: &'a Source,
     /// What `line` counts.
     pub(crate) unit: Unit,
     /// From 1; where the record begins if it has several lines.
@@ -51,7 +56,7 @@ pub(crate) struct Place<'a> {
 
 impl fmt::Display for Place<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {} {}", self.name, self.unit, self.line)
+        write!(f, "{} {} {}", self.source, self.unit, self.line)
     }
 }
 
@@ -64,7 +69,7 @@ pub(crate) struct Places {
 
 #[derive(Debug)]
 struct Lines {
-    name: String,
+    source: Source,
     unit: Unit,
     /// The number of its first key.
     first: u64,
@@ -84,20 +89,20 @@ impl Places {
         // A file without keys shares its `first` with the next one: the last of them has the key.
         let file = self.files.partition_point(|lines| lines.first <= ordinal).checked_sub(1)?;
         let lines = &self.files[file];
-        Some(Place { file, name: &lines.name, unit: lines.unit, line: lines.line(ordinal - lines.first) })
+        Some(Place { file, source: &lines.source, unit: lines.unit, line: lines.line(ordinal - lines.first) })
     }
 
     /// What is wrong with that key.
     pub(crate) fn error(&self, ordinal: u64, message: &str) -> Error {
         match self.locate(ordinal) {
-            Some(place) => anyhow!("{}: {} {}: {message}", place.name, place.unit, place.line),
+            Some(place) => anyhow!("{}: {} {}: {message}", place.source, place.unit, place.line),
             None => anyhow!("{message}"),
         }
     }
 
     /// From here on keys belong to this file.
-    pub(super) fn begin(&mut self, name: String, unit: Unit) {
-        self.files.push(Lines { name, unit, first: self.keys, jumps: Vec::new(), jumped: 0, shift: 1 });
+    pub(super) fn begin(&mut self, source: Source, unit: Unit) {
+        self.files.push(Lines { source, unit, first: self.keys, jumps: Vec::new(), jumped: 0, shift: 1 });
     }
 
     /// The next key is on this line of the last file begun, below the line of the key before it. Returns its number.
@@ -114,9 +119,11 @@ impl Places {
         ordinal
     }
 
-    /// The name, the unit and the number of the last file begun.
-    pub(super) fn current(&self) -> (&str, Unit, usize) {
-        self.files.last().map_or(("", Unit::Line, 0), |lines| (&lines.name, lines.unit, self.files.len() - 1))
+    /// The last file begun, its unit and its number.
+    pub(super) fn current(&self) -> (&Source, Unit, usize) {
+        self.files
+            .last()
+            .map_or((&Source::Stdin, Unit::Line, 0), |lines| (&lines.source, lines.unit, self.files.len() - 1))
     }
 }
 
@@ -184,7 +191,7 @@ mod tests {
         for round in 0..200 {
             let (mut places, mut all) = (Places::default(), Vec::new());
             for file in 0..random(5) {
-                places.begin(format!("f{file}"), Unit::Line);
+                places.begin(Source::File(format!("f{file}").into()), Unit::Line);
                 let mut line = 0;
                 for _ in 0..random(40) {
                     line += 1 + if random(3) == 0 { random(1 << (round % 20)) } else { 0 };
@@ -203,8 +210,8 @@ mod tests {
     #[test]
     fn regular_files_cost_nothing_and_the_worst_two_bytes_a_key() {
         let (mut regular, mut worst) = (Places::default(), Places::default());
-        regular.begin("r".into(), Unit::Line);
-        worst.begin("w".into(), Unit::Line);
+        regular.begin(Source::File("r".into()), Unit::Line);
+        worst.begin(Source::File("w".into()), Unit::Line);
         for i in 0..1000 {
             regular.push(1 + i);
             worst.push(2 + 2 * i);

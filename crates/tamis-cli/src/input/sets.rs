@@ -76,7 +76,7 @@ pub(crate) struct Member<'a> {
 pub(crate) type Visit<'a> = dyn FnMut(Member<'_>) -> Visited + 'a;
 
 impl Inputs {
-    /// Finds the files; with `pairs` no names are wanted, and none is standard input.
+    /// Finds the files; with `pairs` no names are needed, and none is standard input.
     pub(crate) fn find(words: &[PathBuf], pairs: bool) -> Result<Inputs> {
         if pairs {
             let sources: Vec<Source> = crate::args::sources(words);
@@ -85,7 +85,7 @@ impl Inputs {
             return Ok(Inputs::Pairs(sources));
         }
         if words.is_empty() {
-            bail!("no files, expected one for every set, a directory of them, or --pairs");
+            bail!("FILE: missing; expected one for every set, a directory of them, or --pairs");
         }
         let (mut names, mut sources) = (vec![], vec![]);
         for word in words {
@@ -159,7 +159,7 @@ impl Inputs {
                 };
                 for input in sources {
                     if options.column.is_none() && format_of(input, &options) != Format::Text {
-                        bail!("{input}: a table, expected --column NAME of keys and --set-column NAME");
+                        bail!("{input}: a table; expected --column NAME of keys and --set-column NAME");
                     }
                 }
                 read_checked(sources, &options, &mut io::stdin().lock(), progress, &mut |key, sets, ordinal| {
@@ -219,7 +219,7 @@ fn files(word: &Path) -> Result<Vec<PathBuf>> {
         }
     }
     if paths.is_empty() {
-        bail!("{}: no files in the directory, expected one for every set", word.display());
+        bail!("{}: no files in the directory; expected one for every set", word.display());
     }
     paths.sort();
     Ok(paths)
@@ -228,7 +228,7 @@ fn files(word: &Path) -> Result<Vec<PathBuf>> {
 /// What the set of a file is called: the file's name without its directories and its known extensions.
 fn name_of(path: &Path) -> Result<String> {
     if path.as_os_str() == "-" {
-        bail!("standard input has no name, expected NAME=- or --pairs");
+        bail!("-: standard input has no name; expected NAME=- or --pairs");
     }
     let strip = |path: &Path, known: &[&str]| {
         let extension = path.extension().is_some_and(|e| known.iter().any(|name| e.eq_ignore_ascii_case(name)));
@@ -237,17 +237,17 @@ fn name_of(path: &Path) -> Result<String> {
     let name = PathBuf::from(path.file_name().unwrap_or(OsStr::new("")));
     let name = strip(&name, &["gz", "zst", "xz"]).unwrap_or(name);
     let name = strip(&name, &EXTENSIONS).or_else(|| strip(&name, &SEQUENCES)).unwrap_or(name);
-    let name = name.to_str().ok_or_else(|| anyhow!("{}: the name is not UTF-8, expected NAME=FILE", path.display()))?;
+    let name = name.to_str().ok_or_else(|| anyhow!("{}: the name is not UTF-8; expected NAME=FILE", path.display()))?;
     check_name(name).map_err(|message| anyhow!("{}: {message}; NAME=FILE gives another", path.display()))?;
     Ok(name.to_string())
 }
 
-/// Two files of one name would be one set, and nobody said so.
+/// Two files of one name would silently be one set.
 fn check_distinct(names: &[String], sources: &[Source]) -> Result<()> {
     let mut known: HashMap<&str, &Source> = HashMap::with_capacity(names.len());
     for (name, source) in names.iter().zip(sources) {
         if let Some(other) = known.insert(name, source) {
-            bail!("{other} and {source}: both are the set {name:?}, expected different names; NAME=FILE gives another");
+            bail!("{other} and {source}: both are the set {name:?}; expected different names; NAME=FILE gives another");
         }
     }
     Ok(())
@@ -265,7 +265,7 @@ fn check_formats(sources: &[Source], options: &Options) -> Result<()> {
     };
     match sources.iter().find(|source| !is_sequences(source)) {
         Some(other) => bail!("{found}: sequences, and {other}: keys; expected one kind, sequences with --kmer K"),
-        None => bail!("{found}: sequences, expected --kmer K, or --format text if its lines are keys"),
+        None => bail!("{found}: sequences; expected --kmer K, or --format text if its lines are keys"),
     }
 }
 
@@ -360,19 +360,19 @@ mod tests {
         }
         fs::create_dir(dir.0.path().join("empty")).unwrap();
         for (words, expected) in [
-            (&[][..], "no files, expected one for every set, a directory of them, or --pairs"),
-            (&["-"], "standard input has no name, expected NAME=- or --pairs"),
-            (&["@/none"], "none: no such file"),
-            (&["x=@/none"], "none: no such file"),
-            (&["x=@/d"], "d: is a directory, expected a file of keys"),
-            (&["@/empty"], "empty: no files in the directory, expected one for every set"),
+            (&[][..], "FILE: missing; expected one for every set, a directory of them, or --pairs"),
+            (&["-"], "-: standard input has no name; expected NAME=- or --pairs"),
+            (&["@/none"], "none: no such file; expected a file of keys"),
+            (&["x=@/none"], "none: no such file; expected a file of keys"),
+            (&["x=@/d"], "d: is a directory; expected a file of keys"),
+            (&["@/empty"], "empty: no files in the directory; expected one for every set"),
             (
                 &["@/a.txt", "@/d"],
-                "a.txt and d/a.csv: both are the set \"a\", expected different names; NAME=FILE gives another",
+                "a.txt and d/a.csv: both are the set \"a\"; expected different names; NAME=FILE gives another",
             ),
-            (&["x=-", "y=-"], "standard input (-) can be read only once"),
+            (&["x=-", "y=-"], "-: standard input is given twice; expected it once"),
             (&["@/a.txt"], "a.txt: line 2: is bad"),
-            (&["@/g.fa", "@/q.fq.gz"], "g.fa: sequences, expected --kmer K, or --format text if its lines are keys"),
+            (&["@/g.fa", "@/q.fq.gz"], "g.fa: sequences; expected --kmer K, or --format text if its lines are keys"),
             (&["@/a.txt", "@/g.fa"], "g.fa: sequences, and a.txt: keys; expected one kind, sequences with --kmer K"),
         ] {
             assert_eq!(dir.error(words, &read_options(), false), expected, "{words:?}");
@@ -407,12 +407,12 @@ mod tests {
         assert_eq!(pairs(" a\t x , y z \n", trimmed()).unwrap(), ["a x 1", "a y z 1"]);
         let empty = "the name of a set is empty, expected a letter at least";
         for (text, read_options, expected) in [
-            ("a\tx\nb\n", read_options(), "line 2: \"b\" has no tab, expected key<TAB>set[,set...]"),
+            ("a\tx\nb\n", read_options(), "line 2: \"b\" has no tab; expected key<TAB>set[,set...]"),
             ("a\tx\n\nb\tx,,y\n", read_options(), &format!("line 3: {empty}")),
             ("a\t\n", read_options(), &format!("line 1: {empty}")),
             ("a\tx,\n", read_options(), &format!("line 1: {empty}")),
             ("a\t , \n", trimmed(), &format!("line 1: {empty}")),
-            ("\tx\n", read_options(), "line 1: the key is empty, expected key<TAB>set[,set...]"),
+            ("\tx\n", read_options(), "line 1: the key is empty; expected key<TAB>set[,set...]"),
             (
                 "a\tx\ty\n",
                 read_options(),
@@ -428,7 +428,7 @@ mod tests {
         dir.put("t.csv", "k,s\na,\"x,y\"\n");
         assert_eq!(
             dir.error(&["@/t.csv"], &read_options(), true),
-            "t.csv: a table, expected --column NAME of keys and --set-column NAME"
+            "t.csv: a table; expected --column NAME of keys and --set-column NAME"
         );
         let columns = ReadOptions {
             options: Options { column: Some("k".into()), ..Options::default() },
@@ -440,7 +440,7 @@ mod tests {
         dir.put("t.jsonl", "{\"k\":\"a\",\"s\":null}\n");
         assert_eq!(
             dir.error(&["@/t.jsonl"], &columns, true),
-            "t.jsonl: line 1: the key has no set, expected text or an integer in the column \"s\""
+            "t.jsonl: line 1: the key has no set; expected text or an integer in the column \"s\""
         );
     }
 }

@@ -8,8 +8,8 @@ use std::rc::Rc;
 use anyhow::{Error, Result, anyhow, bail};
 
 use super::place::{Places, Unit};
-use super::source::Meter;
-use super::{Counts, KeyRef, Options, SecondColumn, SecondValue, Visit};
+use super::source::{Meter, Source};
+use super::{At, Counts, KeyRef, Options, SecondColumn, SecondValue, Visit};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum KeyType {
@@ -34,12 +34,14 @@ pub(super) struct Sink<'a> {
     key_type: Option<KeyType>,
     /// Holds a key that had to be changed.
     scratch: Vec<u8>,
-    /// The label of the next key, if there is a column of them.
+    /// The second value of the next key, if there is a column of them.
     label: Option<Vec<u8>>,
     /// The same as a number, if it is one.
     number: Option<u64>,
-    /// There is no label, not even an empty one.
+    /// There is no second value, not even an empty one.
     null: bool,
+    /// The row of the next key as it is written, if it is to be shown.
+    row: Vec<u8>,
     meter: Rc<Meter>,
     reported: u64,
     progress: &'a mut dyn FnMut(u64),
@@ -54,9 +56,10 @@ impl<'a> Sink<'a> {
             places: Places::default(),
             key_type: None,
             scratch: Vec::new(),
-            label: (options.second_column.is_some() || options.second_holds != SecondColumn::Label).then(Vec::new),
+            label: (options.second_column.is_some() || options.second_holds != SecondColumn::Partition).then(Vec::new),
             number: None,
             null: false,
+            row: Vec::new(),
             meter: Rc::default(),
             reported: 0,
             progress,
@@ -73,8 +76,8 @@ impl<'a> Sink<'a> {
     }
 
     /// What follows comes from this file. A query counts once until something else is said.
-    pub(super) fn begin(&mut self, name: String, unit: Unit) {
-        self.places.begin(name, unit);
+    pub(super) fn begin(&mut self, source: Source, unit: Unit) {
+        self.places.begin(source, unit);
         match self.options.second_holds {
             SecondColumn::Count => self.second(b"1"),
             SecondColumn::File => self.number = Some(self.places.current().2 as u64),
@@ -82,7 +85,7 @@ impl<'a> Sink<'a> {
         }
     }
 
-    /// The label of what comes next.
+    /// The second value of what comes next.
     #[inline]
     pub(super) fn second(&mut self, text: &[u8]) {
         if let Some(label) = &mut self.label
@@ -94,16 +97,25 @@ impl<'a> Sink<'a> {
         }
     }
 
-    /// The label of what comes next is a number.
+    /// The second value of what comes next is a number.
     pub(super) fn second_number(&mut self, number: u64) {
         self.second(number.to_string().as_bytes());
         self.number = Some(number);
     }
 
-    /// What comes next has no label: the empty one for partitions, and nothing that a map or a set could hold.
+    /// What comes next has no second value: the empty one for partitions, and nothing that a map or a set could hold.
     pub(super) fn no_second(&mut self) {
         self.second(b"");
         self.null = matches!(self.options.second_holds, SecondColumn::Value | SecondColumn::Sets);
+    }
+
+    /// The row of what comes next, as it is written.
+    #[inline]
+    pub(super) fn row(&mut self, row: &[u8]) {
+        if self.options.rows {
+            self.row.clear();
+            self.row.extend_from_slice(row);
+        }
     }
 
     /// A text value on this line. Empty ones, also those that are empty after trimming, are no keys.
@@ -119,7 +131,7 @@ impl<'a> Sink<'a> {
         }
         if self.options.integers {
             let number = str::from_utf8(key).ok().and_then(|key| key.parse().ok());
-            let wrong = || self.error_at(line, format!("{} is not a number from 0 to 2^64 - 1", quote(key)));
+            let wrong = || self.error_at(line, format!("{} is not an integer; expected 0 to 2^64 - 1", quote(key)));
             return self.integer(line, number.ok_or_else(wrong)?);
         }
         let ordinal = self.count_key(line, KeyType::Text)?;
@@ -129,7 +141,7 @@ impl<'a> Sink<'a> {
         }
         self.counts.key_bytes += key.len() as u64;
         let label = self.label.as_deref().map(|text| SecondValue { text, number: self.number });
-        (self.visit)(KeyRef::Bytes(key), label, ordinal)
+        (self.visit)(KeyRef::Bytes(key), label, At { ordinal, file: self.places.current().2, line, row: &self.row })
     }
 
     /// A number on this line.
@@ -138,7 +150,7 @@ impl<'a> Sink<'a> {
         let ordinal = self.count_key(line, KeyType::Integer)?;
         self.counts.key_bytes += 8;
         let label = self.label.as_deref().map(|text| SecondValue { text, number: self.number });
-        (self.visit)(KeyRef::U64(value), label, ordinal)
+        (self.visit)(KeyRef::U64(value), label, At { ordinal, file: self.places.current().2, line, row: &self.row })
     }
 
     /// Lines or values that hold no key.
@@ -173,7 +185,7 @@ impl<'a> Sink<'a> {
         if self.null {
             let column = self.options.second_column.as_deref().unwrap_or_default();
             let (what, _) = self.options.second_column_words();
-            let message = format!("the key has no {what}, expected text or an integer in the column {column:?}");
+            let message = format!("the key has no {what}; expected text or an integer in the column {column:?}");
             bail!(self.error_at(line, message));
         }
         self.report();
@@ -186,7 +198,7 @@ impl<'a> Sink<'a> {
     fn check_key_type(&mut self, line: u64, key_type: KeyType) -> Result<()> {
         if let Some(expected) = self.key_type {
             let first = self.places.locate(0).map_or(String::new(), |place| format!(" (the first at {place})"));
-            bail!(self.error_at(line, format_args!("found {key_type}, but the keys before are {expected}{first}")));
+            bail!(self.error_at(line, format_args!("found {key_type}; expected {expected} as before{first}")));
         }
         self.key_type = Some(key_type);
         Ok(())
@@ -203,7 +215,7 @@ impl<'a> Sink<'a> {
 }
 
 /// A key for a message: printable, and not all of a megabyte.
-pub(super) fn quote(key: &[u8]) -> String {
+pub(crate) fn quote(key: &[u8]) -> String {
     const SHOWN: usize = 60;
     match key.get(..SHOWN) {
         Some(head) => format!("\"{}...\"", head.escape_ascii()),

@@ -1,7 +1,7 @@
 //! path or `-` -> raw bytes, counted as they come from the disk.
 
 use std::cell::Cell;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -17,6 +17,8 @@ pub(crate) enum Source {
     Stdin,
     /// Anything else.
     File(PathBuf),
+    /// `--key`, as often as it was given.
+    Keys(Vec<OsString>),
 }
 
 impl From<PathBuf> for Source {
@@ -30,6 +32,7 @@ impl fmt::Display for Source {
         match self {
             Source::Stdin => f.write_str("standard input"),
             Source::File(path) => path.display().fmt(f),
+            Source::Keys(_) => f.write_str("--key"),
         }
     }
 }
@@ -44,11 +47,21 @@ impl Source {
         is(inner.and_then(Path::extension), wanted)
     }
 
+    /// Whether the name says that it is a list or a table.
+    pub(crate) fn has_known_extension(&self) -> bool {
+        ["txt", "csv", "tsv", "jsonl", "ndjson", "parquet"].iter().any(|name| self.has_extension(name))
+    }
+
+    /// What a user types for it.
+    pub(crate) fn name(&self) -> String {
+        if *self == Source::Stdin { "-".to_string() } else { self.to_string() }
+    }
+
     /// Whether it is there and not a directory.
     pub(crate) fn check(&self) -> Result<()> {
         let Source::File(path) = self else { return Ok(()) };
         if fs::metadata(path).map_err(|e| self.io_error(e))?.is_dir() {
-            bail!("{self}: is a directory, expected a file of keys");
+            bail!("{self}: is a directory; expected a file of keys");
         }
         Ok(())
     }
@@ -58,26 +71,27 @@ impl Source {
         match self {
             Source::Stdin => Identity::of_stdin(),
             Source::File(path) => Identity::of_path(path),
+            Source::Keys(_) => None,
         }
     }
 
     /// Whether it has a size and can be read at any place.
-    pub(super) fn is_regular(&self) -> bool {
+    pub(crate) fn is_regular(&self) -> bool {
         matches!(self, Source::File(path) if fs::metadata(path).is_ok_and(|m| m.is_file()))
     }
 
     /// The open file. Standard input has none.
     pub(super) fn open_file(&self) -> Result<File> {
         match self {
-            Source::Stdin => bail!("{self}: expected a file"),
+            Source::Stdin | Source::Keys(_) => bail!("{self}: expected a file"),
             Source::File(path) => File::open(path).map_err(|e| self.io_error(e)),
         }
     }
 
     fn io_error(&self, error: io::Error) -> anyhow::Error {
         match error.kind() {
-            io::ErrorKind::NotFound => anyhow!("{self}: no such file"),
-            io::ErrorKind::PermissionDenied => anyhow!("{self}: permission denied, expected a readable file of keys"),
+            io::ErrorKind::NotFound => anyhow!("{self}: no such file; expected a file of keys"),
+            io::ErrorKind::PermissionDenied => anyhow!("{self}: permission denied; expected a readable file of keys"),
             _ => anyhow!("{self}: {error}"),
         }
     }
@@ -121,7 +135,7 @@ impl Identity {
 /// The size of all inputs together, where each has one: not for pipes and standard input.
 pub(crate) fn total_bytes(inputs: &[Source]) -> Option<u64> {
     let size = |input: &Source| match input {
-        Source::Stdin => None,
+        Source::Stdin | Source::Keys(_) => None,
         Source::File(path) => fs::metadata(path).ok().filter(|m| m.is_file()).map(|m| m.len()),
     };
     inputs.iter().try_fold(0u64, |sum, input| sum.checked_add(size(input)?))
@@ -148,7 +162,7 @@ impl<'a> Raw<'a> {
     pub(super) fn open(source: &Source, stdin: &'a mut dyn Read, meter: Rc<Meter>) -> Result<Raw<'a>> {
         let reader: Box<dyn Read + 'a> = match source {
             Source::Stdin => Box::new(stdin),
-            Source::File(_) => Box::new(source.open_file()?),
+            Source::File(_) | Source::Keys(_) => Box::new(source.open_file()?),
         };
         let begin = meter.bytes.get();
         Ok(Raw { reader, meter, begin })

@@ -69,8 +69,8 @@ impl TestDir {
             &self.options,
             &mut &self.stdin[..],
             &mut |bytes| progress.push(bytes),
-            &mut |key, _, ordinal| {
-                assert_eq!(ordinal, keys.len() as u64);
+            &mut |key, _, at| {
+                assert_eq!(at.ordinal, keys.len() as u64);
                 keys.push(match key {
                     KeyRef::Bytes(bytes) => Key::B(bytes.to_vec()),
                     KeyRef::U64(value) => Key::N(value),
@@ -221,7 +221,7 @@ fn damaged_streams_name_file_and_line() {
     dir.put("x.txt.bz2", b"BZh91AY&SY....");
     assert_eq!(
         dir.error(&["x.txt.bz2"]),
-        "x.txt.bz2: is bzip2, expected plain, gzip, zstd or xz data; unpack it first"
+        "x.txt.bz2: is bzip2; expected plain, gzip, zstd or xz data; unpack it first"
     );
 }
 
@@ -233,12 +233,12 @@ fn standard_input_is_read_once() {
     let reading = dir.read(&["f", "-", "f"]);
     assert_eq!(reading.keys, texts(&["a", "s", "t", "a"]));
     assert_eq!(reading.places.locate(2).unwrap().to_string(), "standard input line 2");
-    assert_eq!(dir.error(&["-", "f", "-"]), "standard input (-) can be read only once");
+    assert_eq!(dir.error(&["-", "f", "-"]), "-: standard input is given twice; expected it once");
     dir.options.format = Some(Format::Jsonl);
     dir.stdin = b"\"s\"\n".to_vec();
     assert_eq!(dir.read(&["-"]).keys, texts(&["s"]));
     dir.options.format = Some(Format::Parquet);
-    assert!(dir.error(&["-"]).starts_with("standard input: parquet needs a regular file"));
+    assert!(dir.error(&["-"]).starts_with("standard input: parquet cannot be read from a pipe"));
 }
 
 #[test]
@@ -246,8 +246,8 @@ fn what_is_not_a_file_of_keys() {
     let dir = TestDir::new();
     fs::create_dir(dir.path("dir")).unwrap();
     dir.put("f", "a\n");
-    assert_eq!(dir.error(&["dir"]), "dir: is a directory, expected a file of keys");
-    assert_eq!(dir.error(&["f", "none"]), "none: no such file");
+    assert_eq!(dir.error(&["dir"]), "dir: is a directory; expected a file of keys");
+    assert_eq!(dir.error(&["f", "none"]), "none: no such file; expected a file of keys");
     assert_eq!(dir.error(&["f/below"]).split(": ").next(), Some("f/below"));
 }
 
@@ -258,11 +258,11 @@ fn the_closure_can_stop_and_fail() {
     dir.put("b.csv", "4\n");
     let inputs = [dir.path("a").into(), dir.path("b.csv").into()];
     let read = |stop: u64, fail: u64| {
-        read_all(&inputs, &dir.options, &mut io::empty(), &mut |_| {}, &mut |_, _, ordinal| {
-            if ordinal == fail {
+        read_all(&inputs, &dir.options, &mut io::empty(), &mut |_| {}, &mut |_, _, at| {
+            if at.ordinal == fail {
                 bail!("the closure's own words");
             }
-            Ok(if ordinal == stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+            Ok(if at.ordinal == stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
         })
     };
     for stop in 0..4 {
@@ -300,22 +300,25 @@ fn csv_columns() {
     dir.put("wide.csv", "a\nb\nc,d\n");
     assert_eq!(
         dir.error(&["two.csv.gz"]),
-        "two.csv.gz: has 2 columns (\"id\", \"na\\\"me\"), expected one; choose with --column NAME, or --column '#N' if there is no header"
+        "two.csv.gz: has 2 columns (\"id\", \"na\\\"me\"); expected one; choose with --column NAME, or --column '#N' if there is no header"
     );
-    assert_eq!(dir.error(&["wide.csv"]), "wide.csv: line 3: expected 1 field as in the first row, found 2");
+    assert_eq!(dir.error(&["wide.csv"]), "wide.csv: line 3: 2 fields; expected 1 as in the first row");
     assert_eq!(dir.read(&["empty.csv"]).keys, []);
     let dir = dir.column("id");
     let reading = dir.read(&["two.csv.gz"]);
     assert_eq!(reading.keys, texts(&["7", "8"]));
     assert_eq!(reading.places.locate(1).unwrap().line, 3);
-    assert_eq!(dir.error(&["one.csv"]), "one.csv: no column \"id\", the header has \"name\"");
-    assert_eq!(dir.error(&["ragged.csv"]), "ragged.csv: line 3: expected 2 fields as in the first row, found 3");
-    assert_eq!(dir.error(&["twice.csv"]), "twice.csv: more than one column is called \"id\"");
-    assert_eq!(dir.error(&["empty.csv"]), "empty.csv: is empty, expected a header with the column \"id\"");
-    assert_eq!(dir.error(&["open.csv"]), "open.csv: line 3: a quoted field is never closed");
+    assert_eq!(dir.error(&["one.csv"]), "one.csv: no column \"id\"; expected one of \"name\"");
+    assert_eq!(dir.error(&["ragged.csv"]), "ragged.csv: line 3: 3 fields; expected 2 as in the first row");
+    assert_eq!(
+        dir.error(&["twice.csv"]),
+        "twice.csv: more than one column \"id\"; expected one, or its number like '#1'"
+    );
+    assert_eq!(dir.error(&["empty.csv"]), "empty.csv: is empty; expected a header with the column \"id\"");
+    assert_eq!(dir.error(&["open.csv"]), "open.csv: line 3: a quoted field does not end; expected a closing quote");
     let dir = dir.column("#2");
     assert_eq!(dir.read(&["two.csv.gz"]).keys, texts(&["na\"me", "x", "y"]));
-    assert_eq!(dir.error(&["one.csv"]), "one.csv: no column #2, the first row has 1 field, counted from 1");
+    assert_eq!(dir.error(&["one.csv"]), "one.csv: no column #2; expected #1 to #1");
     assert!(dir.column("#0").error(&["one.csv"]).contains("no column #0"));
 }
 
@@ -362,29 +365,26 @@ fn jsonl_errors() {
     for (text, message) in [
         (
             "\"a\"\n7\n".to_string(),
-            "line 2: found integers, but the keys before are text (the first at x.jsonl line 1)".into(),
+            "line 2: found integers; expected text as before (the first at x.jsonl line 1)".into(),
         ),
-        (
-            "1\n\"a\"\n".into(),
-            "line 2: found text, but the keys before are integers (the first at x.jsonl line 1)".into(),
-        ),
-        ("1\n\n-1\n".into(), format!("line 3: found a negative number, {expected}")),
-        ("1.5\n".into(), format!("line 1: found a fraction or a number beyond 64 bits, {expected}")),
-        ("18446744073709551616\n".into(), format!("line 1: found a fraction or a number beyond 64 bits, {expected}")),
-        ("true\n".into(), format!("line 1: found true or false, {expected}")),
-        ("[1, [2]]\n".into(), format!("line 1: found an array, {expected}")),
-        ("{\"a\": {\"b\": 1}}\n".into(), format!("line 1: found an object, {expected}")),
+        ("1\n\"a\"\n".into(), "line 2: found text; expected integers as before (the first at x.jsonl line 1)".into()),
+        ("1\n\n-1\n".into(), format!("line 3: found a negative number; {expected}")),
+        ("1.5\n".into(), format!("line 1: found a fraction or a number beyond 64 bits; {expected}")),
+        ("18446744073709551616\n".into(), format!("line 1: found a fraction or a number beyond 64 bits; {expected}")),
+        ("true\n".into(), format!("line 1: found true or false; {expected}")),
+        ("[1, [2]]\n".into(), format!("line 1: found an array; {expected}")),
+        ("{\"a\": {\"b\": 1}}\n".into(), format!("line 1: found an object; {expected}")),
         ("{\"a\":1}\n2\n".into(), "line 2: expected an object with the field \"a\"".into()),
-        ("2\n{\"a\":1}\n".into(), "line 2: found an object, but the lines before are bare values".into()),
+        ("2\n{\"a\":1}\n".into(), "line 2: found an object; expected a bare value as before".into()),
         (
             "{\"a\":1,\"b\":2}\n".into(),
-            "line 1: found 2 fields (\"a\", \"b\"), expected one; choose with --column NAME".into(),
+            "line 1: found 2 fields (\"a\", \"b\"); expected one; choose with --column NAME".into(),
         ),
         (
             "{\"a\":1}\n{\"b\":2}\n".into(),
-            "line 2: found 2 fields (\"a\", \"b\"), expected one; choose with --column NAME".into(),
+            "line 2: found 2 fields (\"a\", \"b\"); expected one; choose with --column NAME".into(),
         ),
-        ("\"a\"\n{\"a\n".into(), "line 2: found an object, but the lines before are bare values".into()),
+        ("\"a\"\n{\"a\n".into(), "line 2: found an object; expected a bare value as before".into()),
         ("abc\n".into(), "line 1: expected a JSON value: expected value at column 1".into()),
         ("\"a\" \"b\"\n".into(), "line 1: expected a JSON value: trailing characters at column 5".into()),
         ("\"a".into(), "line 1: expected a JSON value: EOF while parsing a string at column 2".into()),
@@ -395,7 +395,7 @@ fn jsonl_errors() {
     }
     let dir = TestDir::new().column("id");
     dir.put("x.jsonl", "\n{\"a\":1,\"b\":{}}\n{\"c\":1}\n");
-    assert_eq!(dir.error(&["x.jsonl"]), "x.jsonl: no object has the field \"id\", the first has \"a\", \"b\"");
+    assert_eq!(dir.error(&["x.jsonl"]), "x.jsonl: no object has the field \"id\"; expected one of \"a\", \"b\"");
     dir.put("x.jsonl", b"{\"id\":\"\xff\"}\n");
     assert!(dir.error(&["x.jsonl"]).starts_with("x.jsonl: line 1: expected a JSON value: invalid unicode"));
     dir.put("x.jsonl", "[".repeat(100_000));
@@ -538,35 +538,35 @@ fn parquet_errors() {
     );
     assert_eq!(
         dir.error(&["two.parquet"]),
-        "two.parquet: has 2 columns (\"url\", \"id\"), expected one; choose with --column NAME"
+        "two.parquet: has 2 columns (\"url\", \"id\"); expected one; choose with --column NAME"
     );
     put("date.parquet", "optional int32 k (DATE);", &[]);
     assert_eq!(
         dir.error(&["date.parquet"]),
-        "date.parquet: the column \"k\" is INT32 (Date), expected text, binary or integers"
+        "date.parquet: the column \"k\" is INT32 (Date); expected text, binary or integers"
     );
     put("double.parquet", "optional double k;", &[]);
     assert_eq!(
         dir.error(&["double.parquet"]),
-        "double.parquet: the column \"k\" is DOUBLE, expected text, binary or integers"
+        "double.parquet: the column \"k\" is DOUBLE; expected text, binary or integers"
     );
     put("decimal.parquet", "optional int64 k (DECIMAL(9,2));", &[]);
     assert!(dir.error(&["decimal.parquet"]).contains("expected text, binary or integers"));
     put("list.parquet", "repeated int64 k;", &[]);
-    assert_eq!(dir.error(&["list.parquet"]), "list.parquet: the column \"k\" is nested, expected one value per row");
+    assert_eq!(dir.error(&["list.parquet"]), "list.parquet: the column \"k\" is nested; expected one value per row");
     put("group.parquet", "optional group k { optional int64 v; }", &[]);
-    assert_eq!(dir.error(&["group.parquet"]), "group.parquet: the column \"k\" is nested, expected one value per row");
+    assert_eq!(dir.error(&["group.parquet"]), "group.parquet: the column \"k\" is nested; expected one value per row");
     dir.put("text.parquet", "a\n");
     assert!(dir.error(&["text.parquet"]).starts_with("text.parquet: does not begin with PAR1"));
     dir.put("a.txt", "a\n");
     put("n.parquet", "required int64 k;", &[vec![Column::I64(vec![Some(1)])]]);
     assert_eq!(
         dir.error(&["a.txt", "n.parquet"]),
-        "n.parquet: row 1: found integers, but the keys before are text (the first at a.txt line 1)"
+        "n.parquet: row 1: found integers; expected text as before (the first at a.txt line 1)"
     );
     let dir = dir.column("id");
     assert_eq!(dir.read(&["two.parquet"]).keys, numbers(&[1, 2]));
-    assert_eq!(dir.error(&["minus.parquet"]), "minus.parquet: no column \"id\", the file has \"k\"");
+    assert_eq!(dir.error(&["minus.parquet"]), "minus.parquet: no column \"id\"; expected one of \"k\"");
 }
 
 /// Cuts and flipped bits give an error or other keys, and never a panic.
@@ -591,7 +591,7 @@ fn parquet_damage() {
     assert!(errors > whole.len() / 20, "{errors} flips were noticed, of {} bytes", whole.len());
 }
 
-/// The keys of a reading, each with its label.
+/// The keys of a reading, each with its second value.
 fn pairs(dir: &TestDir, name: &str) -> Vec<(String, String)> {
     let mut pairs = vec![];
     let inputs = [dir.path(name).into()];
@@ -616,33 +616,32 @@ fn labels_of_every_format() {
     dir.put("t.tsv", "key\tlabel\nk1\tA\nk2\t\nk3\tb c\n");
     dir.put("t.jsonl", "{\"label\":\"A\",\"key\":\"k1\"}\n{\"key\":\"k2\"}\n{\"key\":\"k3\",\"label\":17}\n{\"key\":\"k4\",\"label\":null}\n");
     let expect = |rows: &[(&str, &str)]| rows.iter().map(|(l, k)| (l.to_string(), k.to_string())).collect::<Vec<_>>();
-    // Keys are lower-cased, labels are as they are.
+    // Keys are lower-cased, second values are as they are.
     assert_eq!(pairs(&dir, "t.csv"), expect(&[("A", "k1"), ("", "k2"), ("b,\nc", "k3")]));
     assert_eq!(pairs(&dir, "t.tsv"), expect(&[("A", "k1"), ("", "k2"), ("b c", "k3")]));
     assert_eq!(pairs(&dir, "t.jsonl"), expect(&[("A", "k1"), ("", "k2"), ("17", "k3"), ("", "k4")]));
 
     dir.put("bad.csv", "key,other\n1,2\n");
-    assert_eq!(dir.error(&["bad.csv"]), "bad.csv: no column \"label\", the header has \"key\", \"other\"");
+    assert_eq!(dir.error(&["bad.csv"]), "bad.csv: no column \"label\"; expected one of \"key\", \"other\"");
     dir.put("bad.jsonl", "{\"key\":\"a\"}\n");
-    assert_eq!(dir.error(&["bad.jsonl"]), "bad.jsonl: no object has the field \"label\", the first has \"key\"");
+    assert_eq!(dir.error(&["bad.jsonl"]), "bad.jsonl: no object has the field \"label\"; expected one of \"key\"");
     dir.put("odd.jsonl", "{\"key\":\"a\",\"label\":[1]}\n");
-    assert_eq!(dir.error(&["odd.jsonl"]), "odd.jsonl: line 1: the label is an array, expected text or an integer");
+    assert_eq!(dir.error(&["odd.jsonl"]), "odd.jsonl: line 1: the partition is an array; expected text or an integer");
     dir.put("lines.txt", "a\n");
-    let text =
-        "lines.txt: text lines have no column of labels; expected a .csv, .tsv, .jsonl or .parquet file, or --format";
+    let text = "lines.txt: text lines have no column of partitions; expected a .csv, .tsv, .jsonl or .parquet file, or --format";
     assert_eq!(dir.error(&["lines.txt"]), text);
 
     dir.options.second_column = Some("#2".into());
-    let mixed = "t.csv: one column by its name and one by its number, expected both by name or both by number";
+    let mixed = "t.csv: one column by its name and one by its number; expected both by name or both by number";
     assert_eq!(dir.error(&["t.csv"]), mixed);
     dir.options.column = Some("#1".into());
     assert_eq!(pairs(&dir, "t.tsv")[1..], expect(&[("A", "k1"), ("", "k2"), ("b c", "k3")]));
     dir.options.second_column = Some("#1".into());
-    let same = "--column and --partition-column name the same column, expected one of keys and one of labels";
+    let same = "--partition-column: the same column as --column; expected one of keys and one of partitions";
     assert_eq!(dir.error(&["t.csv"]), same);
 }
 
-/// Nulls on either side, several batches, pages and row groups: keys and labels stay beside each other.
+/// Nulls on either side, several batches, pages and row groups: keys and second values stay beside each other.
 #[test]
 fn parquet_labels() {
     let mut dir = TestDir::new().column("key");
@@ -662,5 +661,5 @@ fn parquet_labels() {
     assert_eq!(pairs(&dir, "t.parquet"), [expected.clone(), expected].concat());
 
     dir.options.second_column = Some("none".into());
-    assert_eq!(dir.error(&["t.parquet"]), "t.parquet: no column \"none\", the file has \"label\", \"key\"");
+    assert_eq!(dir.error(&["t.parquet"]), "t.parquet: no column \"none\"; expected one of \"label\", \"key\"");
 }

@@ -1,6 +1,6 @@
 //! command lines -> what they print and how they end: build, query, inspect, verify.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::process::Stdio;
@@ -28,14 +28,14 @@ fn damaged_files_are_not_queried() {
     dir.feed("sets build --kind bloom --pairs -o s.tamis", lines(|i| format!("key{i}\tset{}\n", i % 7))).text(0);
     for (file, queries) in [
         ("f.tamis", ["query", "inspect", "verify"]),
-        ("m.tamis", ["map get", "map inspect", "map verify"]),
-        ("s.tamis", ["sets query", "sets inspect", "sets verify"]),
+        ("m.tamis", ["map get", "inspect", "map verify"]),
+        ("s.tamis", ["sets query", "inspect", "sets verify"]),
     ] {
         let mut bytes = dir.read(file);
         bytes[60] ^= 1;
         dir.put(file, bytes);
         for query in queries {
-            let complaint = dir.run(&format!("{query} {file}")).complaint();
+            let complaint = dir.run(&format!("{query} {file}")).failure(3);
             assert!(complaint.starts_with(&format!("{file}: ")) && complaint.contains("checksum"), "{complaint}");
         }
         dir.run(&format!("{} --no-verify {file}", queries[1])).text(0);
@@ -51,13 +51,9 @@ fn the_round_of_all_commands() {
     let bits = size as f64 * 8.0 / 93514.0;
     let start = [
         "keys        93,514, 0 duplicates dropped".to_string(),
-        "structure   ribbon: ".into(),
+        "layer 0     positive: ribbon, ".into(),
         "file        d.tamis".into(),
-        format!(
-            "size        {},{:03} bytes, {bits:.3} bits per key; the information bound is 6.6",
-            size / 1000,
-            size % 1000
-        ),
+        format!("size        {},{:03} bytes, {bits:.3} bits per key; lower bound 6.6", size / 1000, size % 1000),
         "fpr         0.99".into(),
     ];
     assert_eq!(report.lines().count(), start.len(), "{report}");
@@ -78,7 +74,7 @@ fn the_round_of_all_commands() {
     assert!((200..=406).contains(&let_through.lines().count()), "{}", let_through.lines().count());
 
     let verified = dir.run(&format!("verify d.tamis --keys {deny}")).text(0);
-    assert_eq!(verified, "checksum    right\nkeys        93,514 checked, 0 missing\n");
+    assert_eq!(verified, "checksum    right\nkeys        93,514 checked, 0 false negatives\n");
     assert_eq!(dir.run("verify d.tamis").text(0), "checksum    right\n");
 
     let inspected = dir.run("inspect d.tamis").text(0);
@@ -92,22 +88,29 @@ fn verify_shows_what_is_missing() {
     let dir = with_deny();
     dir.put("some.txt", "0.ackzany.com\n\nnot-there.example\n0.ackzany.com\nnor-this.example\n");
     let answer = dir.run("verify d.tamis --keys some.txt").text(1);
-    let expected = "checksum    right\nkeys        4 checked, 2 missing\n\
-                    missing     some.txt line 3: not-there.example\nmissing     some.txt line 5: nor-this.example\n";
+    let expected = "checksum    right\nkeys        4 checked, 2 false negatives\n\
+                    rejected    some.txt line 3: not-there.example\nrejected    some.txt line 5: nor-this.example\n";
     assert_eq!(answer, expected);
     let answer = dir.run("verify d.tamis --json --keys some.txt").json(1);
-    let examples = json!([
-        { "file": "some.txt", "unit": "line", "position": 3, "key": "not-there.example", "partition": null },
-        { "file": "some.txt", "unit": "line", "position": 5, "key": "nor-this.example", "partition": null },
-    ]);
-    assert_eq!(answer, json!({ "checksum": true, "checked": 4, "missing": 2, "examples": examples, "excluded": null }));
+    let example = |position: u64, key: &str| {
+        json!({
+            "file": "some.txt", "unit": "line", "position": position, "key": key, "partition": null, "match": false,
+        })
+    };
+    let report = |checked: u64, examples: &[Value]| {
+        json!({
+            "checksum": true, "checked": checked, "false_negatives": examples.len(), "excluded_checked": 0,
+            "false_positives": 0, "conflicts": 0, "examples": examples,
+        })
+    };
+    assert_eq!(answer, report(4, &[example(3, "not-there.example"), example(5, "nor-this.example")]));
     let answer = dir.run("verify d.tamis --json").json(0);
-    assert_eq!(answer, json!({ "checksum": true, "checked": 0, "missing": 0, "examples": [], "excluded": null }));
+    assert_eq!(answer, report(0, &[]));
     dir.feed("verify d.tamis --keys -", "0.ackzany.com\n").text(0);
 }
 
 /// `no` is not in the filter of these few keys: seed 0 gives the same answer everywhere.
-const MIXED: &str = "one\nno\ntwo\nstranger\n";
+const MIXED: &str = "one\nno\ntwo\nother\n";
 
 fn small() -> TestDir {
     let dir = TestDir::new();
@@ -120,16 +123,137 @@ fn small() -> TestDir {
 fn query_prints_like_grep() {
     let dir = small();
     assert_eq!(dir.run("query s.tamis mixed.txt").text(0), "one\ntwo\n");
-    assert_eq!(dir.run("query -v s.tamis mixed.txt").text(0), "no\nstranger\n");
+    assert_eq!(dir.run("query -v s.tamis mixed.txt").text(0), "no\nother\n");
     assert_eq!(dir.run("query -c s.tamis mixed.txt").text(0), "2\n");
     assert_eq!(dir.run("query -c s.tamis mixed.txt mixed.txt").text(0), "4\n");
     assert_eq!(dir.run("query -v -c s.tamis mixed.txt").text(0), "2\n");
-    assert_eq!(dir.run("query --tsv s.tamis mixed.txt").text(0), "one\t1\nno\t0\ntwo\t1\nstranger\t0\n");
-    let lines = "{\"found\":true,\"key\":\"one\"}\n{\"found\":false,\"key\":\"no\"}\n\
-                 {\"found\":true,\"key\":\"two\"}\n{\"found\":false,\"key\":\"stranger\"}\n";
-    assert_eq!(dir.run("query --json s.tamis mixed.txt").text(0), lines);
+    assert_eq!(dir.run("query --tsv s.tamis mixed.txt").text(0), "one\t1\nno\t0\ntwo\t1\nother\t0\n");
+    let answers = [("one", true), ("no", false), ("two", true), ("other", false)];
+    let objects = answers.map(|(key, matched)| json!({ "key": key, "match": matched, "partition": null }));
+    assert_eq!(dir.run("query --json s.tamis mixed.txt").objects(0), objects);
     let counts = dir.feed("query --json -c s.tamis", format!("\n{MIXED}")).json(0);
-    assert_eq!(counts, json!({ "keys": 4, "found": 2, "blank": 1 }));
+    assert_eq!(counts, json!({ "keys": 4, "matches": 2, "blank": 1 }));
+}
+
+#[test]
+fn query_has_the_manners_of_grep() {
+    let dir = small();
+    dir.put("t.csv", "id,name\r\n1,\"one\"\r\n2,other\r\n3,\" Two\"\r\n");
+    dir.put("t.jsonl", "{\"name\": \"two\",  \"n\": 1}\n\n{\"name\":\"no\"}\n");
+    for (line, code, output) in [
+        ("query s.tamis --key one", 0, "one\n"),
+        ("query s.tamis --key no --key two --key -x", 0, "two\n"),
+        ("query s.tamis --key no", 1, ""),
+        ("query s.tamis -c --key one --key two", 0, "2\n"),
+        ("query s.tamis --lowercase --key ONE --tsv", 0, "one\t1\n"),
+        ("query s.tamis -q mixed.txt", 0, ""),
+        ("query s.tamis -q --key no", 1, ""),
+        ("query s.tamis -q -v --key no", 0, ""),
+        ("query s.tamis -n mixed.txt", 0, "1:one\n3:two\n"),
+        ("query s.tamis -n -v mixed.txt", 0, "2:no\n4:other\n"),
+        (
+            "query s.tamis -n mixed.txt mixed.txt",
+            0,
+            "mixed.txt:1:one\nmixed.txt:3:two\nmixed.txt:1:one\nmixed.txt:3:two\n",
+        ),
+        ("query s.tamis --rows t.csv --column name", 0, "1,\"one\"\n"),
+        ("query s.tamis --rows -n --trim --lowercase t.csv --column name", 0, "2:1,\"one\"\n4:3,\" Two\"\n"),
+        ("query s.tamis --rows t.jsonl --column name", 0, "{\"name\": \"two\",  \"n\": 1}\n"),
+    ] {
+        assert_eq!(dir.run(line).text(code), output, "{line}");
+    }
+    assert_eq!(dir.feed("query s.tamis --rows --trim", " one \r\n").text(0), " one \r\n");
+    // The filter from standard input, as inspect and verify take it.
+    let filter = dir.read("s.tamis");
+    assert_eq!(dir.feed("query - mixed.txt", &filter).text(0), "one\ntwo\n");
+    assert_eq!(dir.feed("verify - --keys mixed.txt", &filter).text(1).lines().count(), 4);
+    assert_eq!(dir.feed("inspect - --json", &filter).json(0)["file"], Value::Null);
+    let mut bytes = filter.clone();
+    bytes[60] ^= 1;
+    assert!(dir.feed("query - mixed.txt", &bytes).failure(3).starts_with("standard input: "));
+    // The first match ends it: what comes after would be an error.
+    let long = format!("one\n{}\nx", "no\n".repeat(300_000));
+    dir.feed("build --integers -o n.tamis", "1\n").text(0);
+    assert_eq!(dir.feed("query --integers -q n.tamis", format!("1\n{}x\n", "2\n".repeat(300_000))).text(0), "");
+    assert_eq!(dir.feed("query -q s.tamis", long).text(0), "");
+}
+
+/// A key that is typed is answered with an exit code at once.
+#[test]
+fn quiet_does_not_wait_for_more() {
+    let dir = small();
+    let mut child = dir.command("query -q s.tamis").stdin(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(b"no\none\n").unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    drop(stdin);
+}
+
+#[test]
+fn reports_are_quiet_and_small_sets_have_no_shares() {
+    let dir = TestDir::new();
+    dir.put("keys.txt", "one\ntwo\n");
+    dir.put("pairs.tsv", "a\t1\n");
+    for line in ["build keys.txt", "map build pairs.tsv", "sets build keys.txt"] {
+        assert_eq!(dir.run(&format!("{line} -o q.tamis --quiet")).text(0), "");
+        let run = dir.run(&format!("{line} -o - -q"));
+        assert_eq!((run.code, run.err.as_str(), run.out), (Some(0), "", dir.read("q.tamis")), "{line}");
+        let report = dir.run(&format!("{line} -o q.tamis")).text(0);
+        assert!(!report.contains("above it"), "{report}");
+    }
+    for rate in ["0.001", "1e-3", "0.1%"] {
+        dir.run(&format!("build keys.txt --fpr {rate} -o {rate}")).text(0);
+        assert_eq!(dir.read(rate), dir.read("0.001"));
+    }
+}
+
+#[test]
+fn inspect_shows_any_form() {
+    let dir = TestDir::new();
+    let sequence = tamis::sequence((0..2000u64).map(|i| i % 3)).finish().unwrap();
+    dir.put("sequence", sequence.as_bytes());
+    let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/../tamis/tests/golden-adaptive/adaptive_quotient.tamis");
+    dir.put("adaptive", fs::read(golden).unwrap());
+    dir.feed("build -o filter -q", "a\n").text(0);
+    dir.feed("map build -o map -q", "a\t1\n").text(0);
+    dir.feed("sets build --pairs -o sets -q", "a\tx\n").text(0);
+    for form in ["filter", "map", "sets", "sequence", "adaptive"] {
+        let text = dir.run(&format!("inspect {form}")).text(0);
+        assert!(text.starts_with(&format!("file        {form}: {form}, format version 1\n")), "{text}");
+        let object: Value = serde_json::from_str(&dir.run(&format!("inspect {form} --json")).text(0)).unwrap();
+        assert_eq!((&object["form"], &object["command"]), (&json!(form), &json!("inspect")));
+        assert_eq!(object["bytes"], dir.read(form).len());
+    }
+}
+
+/// Pages and completions have every command.
+#[test]
+fn pages_and_completions() {
+    let dir = TestDir::new();
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let text = dir.run(&format!("completions {shell}")).text(0);
+        assert!(text.contains("no-verify") && text.contains("freeze"), "{shell}");
+    }
+    let page = dir.run("man").text(0);
+    assert!(page.contains(".TH tamis 1") && page.contains("Exit codes"), "{page}");
+    dir.run("man -o tmp").text(0);
+    for name in ["tamis.1", "tamis-build.1", "tamis-map-get.1", "tamis-sets-freeze.1"] {
+        assert!(dir.path("tmp").join(name).exists(), "{name}");
+    }
+}
+
+/// Help and manual pages use the words of the documents.
+#[test]
+fn help_has_no_retired_words() {
+    let dir = TestDir::new();
+    dir.run("man -o tmp").text(0);
+    let words = "stranger strangers unseen whoever nobody somebody shall told anew ask asks asked wanted wish beside label labels";
+    let words: Vec<&str> = words.split(' ').collect();
+    for entry in fs::read_dir(dir.path("tmp")).unwrap() {
+        let page = fs::read_to_string(entry.unwrap().path()).unwrap().to_lowercase();
+        let retired = page.split(|c: char| !c.is_alphabetic()).find(|word| words.contains(word));
+        assert_eq!((retired, page.contains("let through")), (None, false), "{page}");
+    }
 }
 
 #[test]
@@ -157,7 +281,7 @@ fn query_ends_like_grep() {
     dir.feed("build --integers -o n.tamis", "1\n2\n").text(0);
     let run = dir.feed("query --integers n.tamis", "1\n2\nx\n1\n");
     assert_eq!((run.code, &run.out[..]), (Some(2), &b"1\n2\n"[..]));
-    assert_eq!(run.err, "tamis: standard input: line 3: \"x\" is not a number from 0 to 2^64 - 1\n");
+    assert_eq!(run.err, "tamis: standard input: line 3: \"x\" is not an integer; expected 0 to 2^64 - 1\n");
 }
 
 #[test]
@@ -198,8 +322,9 @@ fn reports_in_json_have_their_fields() {
         names.sort();
         names.join(" ")
     };
-    let common = "bits_per_key blank bound_bits_per_key bytes duplicates excluded file fpr groups key_type keys \
-                  layers overhead partitions shards workload";
+    let common = "bits_per_key blank bound_bits_per_key bytes conflicts duplicates excluded excluded_blank \
+                  excluded_duplicates excluded_estimated file fpr groups key_type keys layers overhead partitions \
+                  shards workload";
     assert_eq!(fields(&built), common);
     assert_eq!((&built["partitions"], &built["groups"]), (&json!(null), &json!(null)));
     let (size, rate) = (dir.read("k.tamis").len() as f64, built["fpr"].as_f64().unwrap());
@@ -219,13 +344,31 @@ fn reports_in_json_have_their_fields() {
     assert_eq!((&layer["role"], &layer["structure"]), (&json!("positive"), &json!("ribbon")));
 
     let inspected = dir.run("inspect k.tamis --json").json(0);
-    let expected = "bits_per_key bound_bits_per_key bytes excluded file fpr groups hash key_type keys layers overhead \
-                    partitions seed shards version";
+    let expected = "bits_per_key bound_bits_per_key bytes excluded excluded_estimated file fpr groups hash key_type keys \
+                    layers overhead partitions seed shards version";
     assert_eq!(fields(&inspected), expected);
     assert_eq!((&inspected["hash"], &inspected["seed"]), (&json!("xxh3-128"), &json!(7)));
     assert_eq!(inspected["version"], json!(1));
     for name in ["bits_per_key", "bound_bits_per_key", "bytes", "key_type", "keys", "layers", "overhead", "fpr"] {
         assert_eq!(inspected[name], built[name], "{name}");
+    }
+}
+
+/// A field has the same type wherever it is, or is null.
+fn one_type_per_field(value: &Value, types: &mut BTreeMap<String, &'static str>) {
+    for (name, value) in value.as_object().into_iter().flatten() {
+        let type_name = match value {
+            Value::Null => continue,
+            Value::Bool(_) => "boolean",
+            Value::Number(number) if number.is_u64() => "count",
+            Value::Number(_) => "number",
+            Value::String(_) => "text",
+            Value::Array(_) => "list",
+            Value::Object(_) => "object",
+        };
+        assert_eq!(*types.entry(name.clone()).or_insert(type_name), type_name, "{name}");
+        one_type_per_field(value, types);
+        value.as_array().into_iter().flatten().for_each(|item| one_type_per_field(item, types));
     }
 }
 
@@ -248,7 +391,11 @@ fn the_document_shows_what_is_printed() {
         assert_eq!(run.err, "", "{command}");
         printed = printed.replace(example, &format!("{command}\n{}", String::from_utf8(run.out).unwrap()));
     }
-    assert_eq!(examples.len(), 38);
+    assert_eq!(examples.len(), 42);
+    let mut types = BTreeMap::new();
+    for line in printed.lines().filter(|line| line.starts_with('{')) {
+        one_type_per_field(&serde_json::from_str(line).unwrap(), &mut types);
+    }
     if std::env::var_os("TAMIS_BLESS").is_some() {
         fs::write(&path, &printed).unwrap();
     }
@@ -261,11 +408,14 @@ fn help_names_every_option_and_fits_a_terminal() {
     for (command, options) in [
         (
             "build",
-            "--output --fpr --bits-per-key --exclude --exact --excluded-fpr --on-conflict --kind --effort --seed --secret --memory --disk --tmp --threads --json --partition-column",
+            "--output --quiet --fpr --bits-per-key --exclude --exact --excluded-fpr --on-conflict --kind --effort --seed --secret --memory --disk --tmp --threads --json --partition-column",
         ),
-        ("query", "--no-verify --invert --count --tsv --json --partition --partition-column"),
-        ("inspect", "--no-verify --json"),
-        ("verify", "--keys --exclude --json --partition-column"),
+        (
+            "query",
+            "--no-verify --key --quiet --line-number --rows --invert --count --tsv --json --partition --partition-column",
+        ),
+        ("inspect", "--no-verify --names --json"),
+        ("verify", "--keys --exclude --on-conflict --json --partition-column"),
     ] {
         let help = dir.run(&format!("{command} --help")).text(0);
         options.split(' ').for_each(|option| assert!(help.contains(option), "{command} {option}"));

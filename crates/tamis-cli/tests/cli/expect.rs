@@ -79,14 +79,14 @@ fn the_ceiling_is_said() {
     let dir = dir();
     dir.put("cut", (1..1000).map(|i| format!("query{i}\t{}\n", 9000 / i)).collect::<String>());
     for (goal, ceiling) in [
-        ("--fpr 0.001", "0.100 % of unlisted keys may match (--fpr)"),
-        ("--bits-per-key 9", " of unlisted keys may match (1.42 times a plain filter; --fpr changes it)"),
-        ("--workload-fpr 0.001 --fpr 1", "100 % of unlisted keys may match (--fpr)"),
-        ("--workload-fpr 0.001", "0.100 % of unlisted keys may match (--workload-fpr; --fpr changes it)"),
-        ("--exact", "100 % of unlisted keys may match (--exact)"),
+        ("--fpr 0.001", "0.100 % (--fpr)"),
+        ("--bits-per-key 9", " (1.42 times a plain filter; --fpr changes it)"),
+        ("--workload-fpr 0.001 --fpr 1", "100 % (--fpr)"),
+        ("--workload-fpr 0.001", "0.100 % (--workload-fpr; --fpr changes it)"),
+        ("--exact", "100 % (--exact)"),
     ] {
         let text = dir.run(&format!("build keys --workload cut {goal} -o f")).text(0);
-        let line = text.lines().find(|line| line.starts_with("ceiling     ")).unwrap_or_default();
+        let line = text.lines().find(|line| line.starts_with("max fpr     ")).unwrap_or_default();
         assert!(line.ends_with(ceiling), "{text}");
         assert!(text.contains("\nwarning     no expected key has a count of 1, so "), "{text}");
     }
@@ -95,7 +95,7 @@ fn the_ceiling_is_said() {
     assert_eq!(report["workload"]["warnings"].as_array().map(Vec::len), Some(1));
     assert!(report["fpr"].as_f64() <= Some(0.001));
     let text = dir.run("build keys --workload cut --unlisted-share 0.1 -o f").text(0);
-    assert!(text.contains("\nceiling     1.00 % of unlisted") && !text.contains("\nwarning "), "{text}");
+    assert!(text.contains("\nmax fpr     1.00 % (") && !text.contains("\nwarning "), "{text}");
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn plans_are_tables() {
     let dir = dir();
     let text = dir.run("plan keys --workload queries --bits-per-key 10").text(0);
     let head = text.lines().next().unwrap();
-    for word in ["structure", "layers", "bits/key", "over bound", "workload fpr", "fpr", "lines"] {
+    for word in ["kind", "layers", "bits/key", "over bound", "workload fpr", "fpr", "lines"] {
         assert!(head.contains(word), "{text}");
     }
     assert_eq!(text.lines().filter(|line| line.starts_with('*')).count(), 1, "{text}");
@@ -113,7 +113,7 @@ fn plans_are_tables() {
     // What is marked is what is built.
     let plan = dir.run("plan keys --workload queries --bits-per-key 10 --json").json(0);
     let chosen = plan["candidates"].as_array().unwrap().iter().find(|c| c["chosen"] == true).unwrap();
-    assert_eq!(plan["chosen"], chosen["kind"]);
+    assert_eq!(plan["kind"], chosen["kind"]);
     let report = dir.run("build keys --workload queries --bits-per-key 10 -o f --json").json(0);
     assert_eq!(report["workload"]["predicted"]["bits_per_key"], chosen["bits_per_key"]);
     assert_eq!(report["workload"]["predicted"]["workload_fpr"], chosen["workload_fpr"]);
@@ -143,13 +143,13 @@ fn bad_expectations_are_refused() {
     let complaint = dir.run("build keys --workload-fpr 0.1 -o f").complaint();
     assert!(complaint.contains("--workload"), "{complaint}");
     let complaint = dir.run("build keys --workload queries --fpr 2 -o f").complaint();
-    assert!(complaint.contains("expected a share between 0 and 1"), "{complaint}");
+    assert!(complaint.contains("--fpr 2: out of range"), "{complaint}");
     let complaint = dir.run("build keys --workload queries --bits-per-key 0.01 -o f").complaint();
-    assert!(complaint.contains("the smallest that works is"), "{complaint}");
+    assert!(complaint.contains("too small for 2,000 keys; expected at least "), "{complaint}");
     let complaint =
         dir.run("build keys --workload queries --kind classic-bloom --bits-per-key 16 --fpr 0.0001 -o f").complaint();
-    assert!(complaint.contains("these could: "), "{complaint}");
+    assert!(complaint.contains("; use --kind "), "{complaint}");
     let complaint = dir.run("build keys --workload queries --exclude keys --kind stacked -o f").complaint();
-    assert!(complaint.contains("use steered"), "{complaint}");
+    assert!(complaint.starts_with("--kind stacked: "), "{complaint}");
     assert_eq!(dir.names(), ["bad", "keys", "queries", "tmp"]);
 }

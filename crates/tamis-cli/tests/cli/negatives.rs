@@ -26,10 +26,9 @@ fn excluded_keys_never_match() {
         assert_eq!((words[0], words[1]), ("keys", "excluded"), "{report}");
         let numbers = ["; 30,335 listed, 0 duplicates dropped\n", "; 30,335 listed\n"];
         assert!(numbers.iter().any(|numbers| report.contains(numbers)), "{report}");
-        assert!(report.contains("the information bound is "), "{report}");
+        assert!(report.contains("; lower bound "), "{report}");
         let verified = dir.run(&format!("verify d.tamis --keys {deny} --exclude {allow}")).text(0);
-        let expected =
-            "checksum    right\nkeys        93,514 checked, 0 missing\nexcluded    30,335 checked, 0 found\n";
+        let expected = "checksum    right\nkeys        93,514 checked, 0 false negatives\nexcluded    30,335 checked, 0 false positives\n";
         assert_eq!(verified, expected, "{more}");
         dir.run(&format!("query d.tamis {allow}")).text(1);
     }
@@ -111,9 +110,8 @@ fn exact_is_small() {
     // f(0, 3) = 3.245
     assert!((report["bound_bits_per_key"].as_f64().unwrap() - 3.245).abs() < 0.03, "{report}");
     assert!((3.3..3.45).contains(&bits), "{report}");
-    let excluded = &report["excluded"];
-    assert_eq!((&excluded["blank"], &excluded["conflicts"]), (&json!(0), &json!(0)));
-    assert!((excluded["keys"].as_f64().unwrap() / 6e4 - 1.0).abs() < 0.04, "{report}");
+    assert_eq!((&report["excluded_blank"], &report["conflicts"]), (&json!(0), &json!(0)));
+    assert!((report["excluded"].as_f64().unwrap() / 6e4 - 1.0).abs() < 0.04, "{report}");
     dir.run("verify --integers e.tamis --keys keys.txt --exclude others.txt").text(0);
 }
 
@@ -145,8 +143,8 @@ fn an_allowed_share_matches() {
     let matching: u64 = dir.run("query --integers -c e.tamis others.txt").text(0).trim().parse().unwrap();
     assert!((4000..=6000).contains(&matching), "{matching}");
     let errors = [
-        ("--excluded-fpr 0.1 --exact", "'--excluded-fpr <P>' cannot be used with '--exact'"),
-        ("--excluded-fpr 1.5", "expected a share between 0 and 1"),
+        ("--excluded-fpr 0.1 --exact", "--excluded-fpr: cannot be used with --exact"),
+        ("--excluded-fpr 1.5", "expected a share above 0 and below 1"),
         ("--excluded-fpr 0.1 --kind chained", "only where columns are steered"),
     ];
     for (more, expected) in errors {
@@ -180,13 +178,16 @@ fn verify_shows_what_should_not_be_found() {
     dir.put("keys.txt", "one\ntwo\nthree\n");
     dir.put("others.txt", "four\n\ntwo\n");
     dir.run("build keys.txt -o k.tamis --fpr 1e-9").text(0);
-    let answer = dir.run("verify k.tamis --keys keys.txt --exclude others.txt").text(1);
-    let expected = "checksum    right\nkeys        3 checked, 0 missing\nexcluded    2 checked, 1 found\n\
-                    found       others.txt line 3: two\n";
+    let answer = dir.run("verify k.tamis --keys keys.txt --exclude others.txt --on-conflict drop").text(1);
+    let expected = "checksum    right\nkeys        3 checked, 0 false negatives\nexcluded    2 checked, 1 false positive\n\
+                    matched     others.txt line 3: two\n";
     assert_eq!(answer, expected);
     let answer = dir.run("verify k.tamis --exclude others.txt --json").json(1);
-    let example = json!({ "file": "others.txt", "unit": "line", "position": 3, "key": "two", "partition": null });
-    assert_eq!(answer["excluded"], json!({ "checked": 2, "found": 1, "examples": [example] }));
+    let example = json!({
+        "file": "others.txt", "unit": "line", "position": 3, "key": "two", "partition": null, "match": true,
+    });
+    let numbers = (&answer["excluded_checked"], &answer["false_positives"], &answer["examples"]);
+    assert_eq!(numbers, (&json!(2), &json!(1), &json!([example])));
 }
 
 #[test]
@@ -196,38 +197,36 @@ fn a_conflict_is_named_or_settled() {
     dir.put("allow.txt", "x\nc\n");
     dir.put("more.txt", "b\nb\n");
     let build = "build deny.txt --exclude allow.txt --exclude more.txt -o f.tamis";
-    assert_eq!(
-        dir.error(build),
-        "2 keys are both wanted and excluded: deny.txt line 3 = more.txt line 1, deny.txt line 4 = allow.txt line 2; \
-         expected none, or --on-conflict keep (they are keys) or drop (they are excluded), or --secret where two lines differ \
-         (their digests were made equal)"
+    let run = dir.run(build);
+    let lines = "\ntamis: conflict: \"b\" (deny.txt line 3, more.txt line 1)\n\
+                 tamis: conflict: \"c\" (deny.txt line 4, allow.txt line 2)\n";
+    assert!(
+        run.err.starts_with("tamis: --exclude: 2 keys are also members, ") && run.err.ends_with(lines),
+        "{}",
+        run.err
     );
+    assert_eq!(run.code, Some(4));
     let report = dir.run(&format!("{build} --on-conflict keep")).text(0);
     assert!(
         report.starts_with(
-            "keys        4, 0 duplicates dropped, 1 blank lines skipped\nexcluded    1, 1 duplicates dropped\n"
+            "keys        4, 0 duplicates dropped, 1 blank line skipped\nexcluded    1, 1 duplicates dropped\n"
         ),
         "{report}"
     );
-    assert!(report.contains("\nconflicts   2 both wanted and excluded: they stay keys\n"), "{report}");
+    assert!(report.contains("\nconflicts   2 keys, kept as members\n"), "{report}");
     dir.run("verify f.tamis --keys deny.txt").text(0);
     let report = dir.run(&format!("{build} --on-conflict drop")).text(0);
-    assert!(report.contains("\nconflicts   2 both wanted and excluded: they are no keys\n"), "{report}");
+    assert!(report.contains("\nconflicts   2 keys, excluded\n"), "{report}");
     dir.run("verify f.tamis --exclude allow.txt more.txt").text(0);
     dir.feed("verify f.tamis --keys -", "a\nd\n").text(0);
     let json = dir.run(&format!("{build} --on-conflict drop --json")).json(0);
-    assert_eq!(
-        (&json["keys"], &json["excluded"]["conflicts"], &json["excluded"]["keys"]),
-        (&json!(2), &json!(2), &json!(3))
-    );
+    assert_eq!((&json["keys"], &json["conflicts"], &json["excluded"]), (&json!(2), &json!(2), &json!(3)));
     // Many are counted, few are shown.
     dir.put("many.txt", numbers(0..1000));
-    let message = dir.error("build many.txt --exclude many.txt -o f2.tamis");
-    assert!(
-        message.starts_with("1,000 keys are both wanted and excluded: many.txt line 1 = many.txt line 1, "),
-        "{message}"
-    );
-    assert!(message.contains("line 8, ...; expected none"), "{message}");
+    let run = dir.run("build many.txt --exclude many.txt -o f2.tamis");
+    let first =
+        "tamis: --exclude: 1,000 keys are also members, first \"0\" (many.txt line 1, many.txt line 1); expected none";
+    assert!(run.err.starts_with(first) && run.err.lines().count() == 9, "{}", run.err);
 }
 
 #[test]
@@ -236,7 +235,7 @@ fn empty_sides_are_fine() {
     dir.put("keys.txt", "a\nb\n");
     dir.put("none.txt", "\n");
     let report = dir.run("build keys.txt --exclude none.txt -o f.tamis").text(0);
-    assert!(report.contains("\nexcluded    0, 0 duplicates dropped, 1 blank lines skipped\n"), "{report}");
+    assert!(report.contains("\nexcluded    0, 0 duplicates dropped, 1 blank line skipped\n"), "{report}");
     dir.run("verify f.tamis --keys keys.txt").text(0);
     for goal in ["", "--exact"] {
         dir.run(&format!("build none.txt --exclude keys.txt -o g.tamis {goal}")).text(0);
@@ -252,21 +251,21 @@ fn words_that_do_not_go_together() {
     dir.put("blank.txt", "\n");
     dir.put("numbers.jsonl", "1\n2\n");
     for (line, expected) in [
-        ("build - --exclude - -o f.tamis", "standard input (-) can be read only once"),
-        ("build --exclude - -o f.tamis", "standard input (-) can be read only once"),
-        ("build keys.txt --exclude none.txt -o f.tamis", "none.txt: no such file"),
-        ("build keys.txt --exclude tmp -o f.tamis", "tmp: is a directory, expected a file of keys"),
+        ("build - --exclude - -o f.tamis", "-: standard input is given twice; expected it once"),
+        ("build --exclude - -o f.tamis", "-: standard input is given twice; expected it once"),
+        ("build keys.txt --exclude none.txt -o f.tamis", "none.txt: no such file; expected a file of keys"),
+        ("build keys.txt --exclude tmp -o f.tamis", "tmp: is a directory; expected a file of keys"),
         (
             "build keys.txt --exclude others.txt -o others.txt",
-            "others.txt: is a file of keys and would be replaced by the filter",
+            "-o others.txt: is a file of keys; expected another file for the filter",
         ),
         (
             "build keys.txt --exact --fpr 0.1 -o f.tamis",
             "--fpr, --exact: two goals; expected one, or --workload with --fpr as its ceiling",
         ),
         (
-            "build keys.txt --on-conflict ask -o f.tamis",
-            "invalid value 'ask' for '--on-conflict <WHAT>': expected error, keep or drop; see --help",
+            "build keys.txt --exclude others.txt --on-conflict ask -o f.tamis",
+            "--on-conflict ask: unknown; expected error, keep or drop",
         ),
         (
             "build keys.txt --exclude numbers.jsonl -o f.tamis",
@@ -274,15 +273,15 @@ fn words_that_do_not_go_together() {
         ),
         (
             "build keys.txt --exclude others.txt --kind ribbon -o f.tamis",
-            "f.tamis: ribbon knows only its keys; to exclude others use steered, chained, cascade, integrated or naive",
+            "--kind ribbon: cannot exclude keys; expected steered, chained, cascade, integrated or naive",
         ),
         (
             "build keys.txt --exact --kind bloom -o f.tamis",
-            "--exact: no keys are excluded, so every key would match; expected --exclude FILE, or --fpr or --bits-per-key instead",
+            "--exact: no key is excluded, so every key would match; expected --exclude FILE, or --fpr or --bits-per-key instead",
         ),
         (
             "build keys.txt --exact --exclude blank.txt -o f.tamis",
-            "--exclude: no key is left to exclude, so every key would match; expected at least one key that is not in the set, or --fpr or --bits-per-key as the goal",
+            "--exclude: no excluded key is left, so every key would match; expected at least one that is not a member, or --fpr or --bits-per-key as the goal",
         ),
     ] {
         assert_eq!(dir.error(line), expected, "{line}");
@@ -296,7 +295,7 @@ fn negatives_stream() {
     dir.put("keys.txt", numbers(0..50));
     let line = "build --integers keys.txt --exclude - -o f.tamis --fpr 0.004 --memory 4M --disk 1M --json";
     let report = dir.feed(line, numbers(50..1_000_000)).json(0);
-    assert_eq!(report["excluded"]["estimated"], json!(true));
+    assert_eq!(report["excluded_estimated"], json!(true));
     assert!(report["bytes"].as_u64().unwrap() < 500, "{report}");
     dir.feed("verify --integers f.tamis --keys keys.txt --exclude -", numbers(50..1_000_000)).text(0);
 }

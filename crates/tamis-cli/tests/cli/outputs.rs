@@ -53,7 +53,7 @@ fn an_input_is_never_replaced() {
             ("sets freeze index.tamis --format text in.tsv", "index"),
         ] {
             let message = dir.error(&format!("{line} -o {out}"));
-            assert_eq!(message, format!("{out}: is a file of keys and would be replaced by the {what}"), "{line}");
+            assert_eq!(message, format!("-o {out}: is a file of keys; expected another file for the {what}"), "{line}");
         }
         for (line, what) in [
             ("build", "filter"),
@@ -64,7 +64,7 @@ fn an_input_is_never_replaced() {
         ] {
             let stdin = File::open(dir.path("in.tsv")).unwrap();
             let run: Run = dir.command(&format!("{line} -o {out}")).stdin(stdin).output().unwrap().into();
-            let expected = format!("{out}: is standard input and would be replaced by the {what}");
+            let expected = format!("-o {out}: is standard input; expected another file for the {what}");
             assert_eq!(run.complaint(), expected, "{line}");
         }
     }

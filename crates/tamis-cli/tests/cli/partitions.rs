@@ -28,9 +28,9 @@ fn every_listed_pair_is_right() {
         let report = dir.run(&build).text(0);
         assert!(report.starts_with("keys        2,005, 0 duplicates dropped\nexcluded    41,510, 0 dup"), "{report}");
         assert!(report.contains("\npartitions  4 in "), "{report}");
-        assert!(report.contains("the information bound is "), "{report}");
+        assert!(report.contains("; lower bound "), "{report}");
         let verified = dir.run(&format!("verify r.tamis {COLUMNS} {integers} --keys revoked.tsv --exclude valid.tsv"));
-        let expected = "checksum    right\nkeys        2,005 checked, 0 missing\nexcluded    41,510 checked, 0 found\n";
+        let expected = "checksum    right\nkeys        2,005 checked, 0 false negatives\nexcluded    41,510 checked, 0 false positives\n";
         assert_eq!(verified.text(0), expected, "{more}");
         let asked = format!("query r.tamis {COLUMNS} {integers} -c");
         assert_eq!(dir.run(&format!("{asked} revoked.tsv")).text(0), "2005\n", "{more}");
@@ -45,12 +45,13 @@ fn one_label_for_all_keys() {
     dir.put("serials.txt", numbers(0..2000));
     assert_eq!(dir.run("query r.tamis --partition one serials.txt -c").text(0), "1000\n");
     assert_eq!(dir.run("query r.tamis --partition two serials.txt").text(0), numbers(500..1500));
-    for label in ["four", "unknown"] {
-        assert_eq!(dir.run(&format!("query r.tamis --partition {label} serials.txt")).text(1), "");
-    }
-    let answers = dir.feed("query r.tamis --partition two --json", "499\n500\n").text(0);
-    let expected = "{\"found\":false,\"key\":\"499\",\"partition\":\"two\"}\n{\"found\":true,\"key\":\"500\",\"partition\":\"two\"}\n";
-    assert_eq!(answers, expected);
+    // A partition without members is not an unknown one.
+    assert_eq!(dir.run("query r.tamis --partition four serials.txt").text(1), "");
+    let message = dir.run("query r.tamis --partition five serials.txt").failure(5);
+    assert_eq!(message, "r.tamis: no partition \"five\"; expected one of its 4 partitions");
+    let answers = dir.feed("query r.tamis --partition two --json", "499\n500\n").objects(0);
+    let expected = [("499", false), ("500", true)];
+    assert_eq!(answers, expected.map(|(key, matched)| json!({ "key": key, "match": matched, "partition": "two" })));
     dir.put("mixed.csv", "serial,issuer\n999,one\n999,two\n1999,one\n1999,two\n3,five\n1,three\n");
     let answers = dir.run(&format!("query r.tamis mixed.csv {COLUMNS} --tsv")).text(0);
     assert_eq!(answers, "999\t1\n999\t1\n1999\t0\n1999\t0\n3\t0\n1\t1\n");
@@ -75,7 +76,7 @@ fn reports_name_groups_and_labels() {
     {
         assert_eq!(inspected[name], built[name], "{name}");
     }
-    assert_eq!((&inspected["excluded"], &built["excluded"]["keys"]), (&json!(41_510), &json!(41_510)));
+    assert_eq!((&inspected["excluded"], &built["excluded"]), (&json!(41_510), &json!(41_510)));
     // f(0, 1) = 2, f(0, 40.5) = 6.81, and five keys for nothing.
     let bound = built["bound_bits_per_key"].as_f64().unwrap() * 2005.0;
     assert!((bound / (1000.0 * (2.0 + 6.81)) - 1.0).abs() < 0.01, "{bound}");
@@ -90,27 +91,25 @@ fn questions_of_the_wrong_kind() {
     dir.run(&format!("build revoked.tsv {COLUMNS} --exclude valid.tsv --exact -o r.tamis")).text(0);
     dir.put("serials.txt", numbers(0..20));
     dir.run("build serials.txt -o plain.tamis").text(0);
-    let missing = "r.tamis: the filter is partitioned, and the keys have no labels; expected --partition";
-    assert_eq!(dir.error("query r.tamis serials.txt"), format!("{missing} LABEL or --partition-column NAME"));
+    let missing = "r.tamis: the filter is partitioned; expected --partition";
+    assert_eq!(dir.error("query r.tamis serials.txt"), format!("{missing} NAME or --partition-column NAME"));
     assert_eq!(dir.error("verify r.tamis --keys serials.txt"), format!("{missing}-column NAME"));
     dir.run("verify r.tamis").text(0);
     let other = "plain.tamis: the filter is not partitioned; expected keys without --partition";
     assert_eq!(
         dir.error("query plain.tamis --partition a serials.txt"),
-        format!("{other} LABEL or --partition-column NAME")
+        format!("{other} NAME or --partition-column NAME")
     );
     let line = format!("verify plain.tamis {COLUMNS} --keys revoked.tsv");
     assert_eq!(dir.error(&line), format!("{other}-column NAME"));
-    let text =
-        "serials.txt: text lines have no column of labels; expected a .csv, .tsv, .jsonl or .parquet file, or --format";
-    assert_eq!(dir.error(&format!("build serials.txt {COLUMNS} -o x.tamis")), text);
+    let text = "serials.txt: text lines have no column of partitions; expected a .csv, .tsv, .jsonl or .parquet file, or --format";
+    let message = dir.error(&format!("build serials.txt {COLUMNS} -o x.tamis"));
+    assert!(message.starts_with("--column: serials.txt is text, "), "{message}");
     assert_eq!(dir.error(&format!("build revoked.tsv {COLUMNS} --exclude serials.txt -o x.tamis")), text);
-    let message = dir.error("build revoked.tsv --partition-column issuer -o x.tamis");
-    assert!(message.contains("--column <NAME>"), "{message}");
     let message = dir.error(&format!("query r.tamis revoked.tsv --partition one {COLUMNS}"));
-    assert!(message.contains("cannot be used with"), "{message}");
+    assert_eq!(message, "--partition: cannot be used with --partition-column; expected one of them");
     let message = dir.error("build revoked.tsv --column serial --partition-column nobody -o x.tamis");
-    assert_eq!(message, "revoked.tsv: no column \"nobody\", the header has \"serial\", \"issuer\"");
+    assert_eq!(message, "revoked.tsv: no column \"nobody\"; expected one of \"serial\", \"issuer\"");
 }
 
 /// A conflict is one under the same label, and is shown by its lines.
@@ -120,17 +119,14 @@ fn conflicts_show_their_lines() {
     dir.put("keys.csv", "key,label\na,x\nb,x\na,y\n");
     dir.put("others.csv", "key,label\na,z\nb,y\na,y\n");
     let build = "build keys.csv --column key --partition-column label --exclude others.csv -o k.tamis --exact";
-    let message = dir.error(build);
-    assert!(
-        message.starts_with("1 key is both wanted and excluded: keys.csv line 4 = others.csv line 4; "),
-        "{message}"
-    );
+    let run = dir.run(build);
+    assert!(run.err.ends_with("\ntamis: conflict: \"a\" (keys.csv line 4, others.csv line 4)\n"), "{}", run.err);
     let report = dir.run(&format!("{build} --on-conflict keep")).text(0);
-    assert!(report.contains("conflicts   1 both wanted and excluded: they stay keys"), "{report}");
+    assert!(report.contains("conflicts   1 key, kept as members\n"), "{report}");
     assert_eq!(dir.run("query k.tamis keys.csv --column key --partition-column label -c").text(0), "3\n");
     dir.run(&format!("{build} --on-conflict drop")).text(0);
     let wrong = dir.run("verify k.tamis --column key --partition-column label --keys keys.csv").text(1);
-    assert!(wrong.contains("missing     keys.csv line 4: a under \"y\"\n"), "{wrong}");
+    assert!(wrong.contains("rejected    keys.csv line 4: a in partition \"y\"\n"), "{wrong}");
 }
 
 /// Equal tables give equal files, whatever they are written in.

@@ -65,13 +65,13 @@ fn the_round_of_all_commands() {
         let dir = TestDir::new();
         colours(&dir);
         let report = dir.run(&format!("sets build d -o i.tamis --kind {kind}")).text(0);
-        let words = ["sets", "keys", "pairs", "structure", "file", "size", "false"];
+        let words = ["sets", "keys", "pairs", "segment", "file", "size", "false"];
         assert_eq!(first_words(&report), words, "{report}");
         let size = fs::metadata(dir.path("i.tamis")).unwrap().len();
         let (pair, key) = (size as f64 * 8.0 / 4000.0, size as f64 * 8.0 / 3000.0);
         for line in [
             "sets        3, 1 without keys\n".to_string(),
-            "keys        3,000, 1 blank lines skipped\n".into(),
+            "keys        3,000, 1 blank line skipped\n".into(),
             "pairs       4,000, 0 duplicates dropped\n".into(),
             "file        i.tamis\n".into(),
             format!("bytes, {pair:.3} bits per pair, {key:.3} bits per key\n"),
@@ -87,13 +87,13 @@ fn the_round_of_all_commands() {
         }
         holds(&found, &expected(0..6000), 600);
         // Without a set, and the exit code of grep.
-        assert_eq!(dir.feed("sets query i.tamis --found", "").text(1), "");
+        assert_eq!(dir.feed("sets query i.tamis --matches", "").text(1), "");
 
         let verified = dir.run("sets verify i.tamis d").text(0);
-        assert_eq!(verified, "checksum    right\npairs       4,000 checked, 0 missing\n");
+        assert_eq!(verified, "checksum    right\npairs       4,000 checked, 0 false negatives\n");
         assert_eq!(dir.run("sets verify i.tamis").text(0), "checksum    right\n");
 
-        let inspected = dir.run("sets inspect i.tamis --names").text(0);
+        let inspected = dir.run("inspect i.tamis --names").text(0);
         let head = ["file", "sets", "keys", "pairs", "hash", "size", "false", "segment"];
         assert_eq!(first_words(&inspected)[..8], head, "{inspected}");
         for line in ["set 0       blue: 2,000 keys\n", "set 1       none: 0 keys\n", "set 2       red: 2,000 keys\n"] {
@@ -112,7 +112,7 @@ fn the_round_of_all_commands() {
         let added = dir.run("sets add i.tamis green.txt red=d/red.txt").text(0);
         // What a cuckoo sketch finds may be another's, so that it is kept once more.
         let counts = if kind == "cuckoo" { "3,000 pairs, 0" } else { "1,000 pairs, 2,000" };
-        let head = format!("sets        1 new, 4 in all\nadded       {counts} known before\n");
+        let head = format!("sets        1 new, 4 in all\nadded       {counts} skipped: they match already\n");
         assert!(added.starts_with(&head), "{added}");
         let found = dir.feed("sets query i.tamis", keys(2500..3500)).text(0);
         let wanted = |i: u32| if i < 3000 { "blue,green" } else { "green" };
@@ -127,8 +127,9 @@ fn the_round_of_all_commands() {
         // A frozen one of it answers alike.
         dir.put("keys", keys(0..3500));
         let frozen = dir.run("sets freeze i.tamis keys -o f.tamis").text(0);
-        assert!(frozen.starts_with("asked       3,500, "), "{frozen}");
-        let [one, two] = ["i.tamis", "f.tamis"].map(|name| dir.run(&format!("sets query {name} keys --found")).text(0));
+        assert!(frozen.starts_with("queries     3,500, "), "{frozen}");
+        let [one, two] =
+            ["i.tamis", "f.tamis"].map(|name| dir.run(&format!("sets query {name} keys --matches")).text(0));
         let two: BTreeSet<&str> = two.lines().collect();
         assert!(one.lines().all(|line| two.contains(line)), "{kind}");
     }
@@ -141,7 +142,7 @@ fn pairs_of_every_sort() {
     dir.put("b", "eve\tblue\nann\tred\n");
     let report = dir.run("sets build --pairs a.tsv b -o i.tamis").text(0);
     assert!(
-        report.starts_with("sets        3\nkeys        3, 1 blank lines skipped\npairs       5, 1 duplicate dropped\n"),
+        report.starts_with("sets        3\nkeys        3, 1 blank line skipped\npairs       5, 1 duplicate dropped\n"),
         "{report}"
     );
     let all = "ann\tred,blue,green\nbob\tred\neve\tblue\n";
@@ -166,21 +167,21 @@ fn pairs_of_every_sort() {
     assert_eq!(dir.feed("sets query p.tamis --integers", "2\n").text(0), "2\thosts\n");
     assert_eq!(
         dir.feed("sets query p.tamis", "2\n").complaint(),
-        "p.tamis: the keys of the index are integers, and these are text; with --integers they are read as numbers"
+        "p.tamis: the keys of the index are integers; expected integers, not text; use --integers"
     );
     assert_eq!(
         dir.feed("sets query i.tamis --integers", "2\n").complaint(),
-        "i.tamis: the keys of the index are text, and these are integers; expected text, without --integers"
+        "i.tamis: the keys of the index are text; expected text, not integers"
     );
     dir.run("sets verify i.tamis --pairs a.tsv b").text(0);
     let wrong = dir.feed("sets verify i.tamis --pairs", "ann\tred\n\nbob\tred,blue\ntom\tblack\n").text(1);
     assert_eq!(
         wrong,
-        "checksum    right\npairs       4 checked, 2 missing\nmissing     standard input line 4: tom in \"black\"\n\
-         missing     standard input line 3: bob in \"blue\"\n"
+        "checksum    right\npairs       4 checked, 2 false negatives\nrejected    standard input line 4: tom in \"black\"\n\
+         rejected    standard input line 3: bob in \"blue\"\n"
     );
     let none = dir.feed("sets verify i.tamis --json violet=- ", "").json(1);
-    assert_eq!((&none["missing_sets"], &none["missing"]), (&json!(["violet"]), &json!(0)));
+    assert_eq!((&none["missing_sets"], &none["false_negatives"]), (&json!(["violet"]), &json!(0)));
 }
 
 #[test]
@@ -195,11 +196,15 @@ fn all_keys_together() {
         ("--intersection", "", 1, ""),
         ("--tally", "ann\nbob\neve\nann\n", 0, "red\t3\nblue\t3\ngreen\t1\n"),
         ("--tally --ids", "eve\n", 0, "1\t1\n2\t1\n"),
-        ("--union --json", "ann\nbob\n", 0, "{\"found\":2,\"keys\":2,\"sets\":[\"red\",\"blue\"]}\n"),
-        ("--tally --json --ids", "bob\n", 0, "{\"found\":1,\"keys\":1,\"sets\":[{\"found\":1,\"set\":0}]}\n"),
     ] {
         assert_eq!(dir.feed(&format!("sets query i.tamis {options}"), input).text(code), expected, "{options}");
     }
+    let red = json!({ "set": "red", "id": 0, "matches": 2 });
+    let union = dir.feed("sets query i.tamis --union --json", "ann\nbob\n").json(0);
+    let list = [red.clone(), json!({ "set": "blue", "id": 1, "matches": 1 })];
+    assert_eq!(union, json!({ "keys": 2, "matches": 2, "set_list": list }));
+    let all = dir.feed("sets query i.tamis --intersection --json", "ann\nbob\n").json(0);
+    assert_eq!(all, json!({ "keys": 2, "matches": 2, "set_list": [red] }));
 }
 
 #[test]
@@ -223,27 +228,29 @@ fn reports_in_json() {
     ] {
         assert_eq!(built[name], value, "{name}");
     }
-    assert_eq!(built["structures"][0]["kind"], json!("frozen"));
-    let inspected = dir.run("sets inspect i.tamis --json").json(0);
+    assert_eq!(built["segments"][0]["kind"], json!("frozen"));
+    let inspected = dir.run("inspect i.tamis --json").json(0);
     assert_eq!((&inspected["seed"], &inspected["hash"]), (&json!(7), &json!("xxh3-128")));
     assert_eq!((&inspected["names"], &inspected["segments"][0]["pairs"]), (&json!(null), &json!(3)));
-    let names = dir.run("sets inspect i.tamis --json --names").json(0);
-    assert_eq!(names["names"][1], json!({ "id": 1, "name": "blue", "keys": 1 }));
+    let names = dir.run("inspect i.tamis --json --names").json(0);
+    assert_eq!(names["names"][1], json!({ "id": 1, "set": "blue", "keys": 1 }));
     let found = dir.feed("sets query i.tamis --json", "ann\n").json(0);
-    assert_eq!(found, json!({ "key": "ann", "sets": ["red", "blue"] }));
+    assert_eq!(found, json!({ "key": "ann", "set_list": [{ "set": "red", "id": 0 }, { "set": "blue", "id": 1 }] }));
     let verified = dir.run("sets verify i.tamis --pairs pairs --json").json(0);
-    let clean = json!({ "checksum": true, "checked": 4, "missing": 0, "missing_sets": [], "examples": [] });
+    let clean = json!({ "checksum": true, "checked": 4, "false_negatives": 0, "missing_sets": [], "examples": [] });
     assert_eq!(verified, clean);
     dir.put("green", "eve\n");
     let added = dir.run("sets add i.tamis green --json").json(0);
-    assert_eq!((&added["new_sets"], &added["added"], &added["segments"]), (&json!(1), &json!(1), &json!(2)));
+    assert_eq!((&added["new_sets"], &added["added"], &added["skipped"]), (&json!(1), &json!(1), &json!(0)));
+    assert_eq!(added["segments"].as_array().map(Vec::len), Some(2));
     let removed = dir.run("sets remove i.tamis green --json").json(0);
     assert_eq!((&removed["removed"], &removed["sets"]), (&json!(1), &json!(2)));
     dir.run("sets build green --seed 7 -o g.tamis").text(0);
     let merged = dir.run("sets merge i.tamis g.tamis -o m.tamis --json").json(0);
-    assert_eq!((&merged["indexes"], &merged["sets"], &merged["segments"]), (&json!(2), &json!(3), &json!(3)));
+    assert_eq!((&merged["indexes"], &merged["sets"]), (&json!(2), &json!(3)));
+    assert_eq!(merged["segments"].as_array().map(Vec::len), Some(3));
     let frozen = dir.feed("sets freeze m.tamis -o f.tamis --json", "ann\ntom\n").json(0);
-    assert_eq!((&frozen["asked"], &frozen["keys"], &frozen["pairs"]), (&json!(2), &json!(1), &json!(2)));
+    assert_eq!((&frozen["queries"], &frozen["keys"], &frozen["pairs"]), (&json!(2), &json!(1), &json!(2)));
     // To standard output: the index there, the report beside it.
     let run = dir.run("sets build --pairs pairs -o - --seed 7 --json");
     assert_eq!(
@@ -253,7 +260,7 @@ fn reports_in_json() {
             dir.read("i.tamis")
         })
     );
-    assert!(run.err.contains("\"file\":\"standard output\""));
+    assert!(run.err.contains("\"file\":null"));
 }
 
 #[test]
@@ -267,7 +274,7 @@ fn one_set_no_keys_and_a_key_in_every_set() {
         let report = dir.run(&format!("sets build nothing -o e.tamis --kind {kind}")).text(0);
         assert!(report.starts_with("sets        1, 1 without keys\nkeys        0\npairs       0, "), "{report}");
         assert_eq!(dir.feed("sets query e.tamis", "a\n").text(1), "a\t\n");
-        dir.run("sets inspect e.tamis --names").text(0);
+        dir.run("inspect e.tamis --names").text(0);
         dir.run("sets verify e.tamis nothing").text(0);
         // An index without keys takes any.
         dir.feed("sets add e.tamis --pairs --integers", "17\tnumbers\n").text(0);
@@ -300,7 +307,8 @@ fn counts_of_pairs() {
     let found = dir.feed("sets query i.tamis --counts", "ann\nbob\n").text(0);
     assert_eq!(found, "ann\tred:5,blue:1\nbob\tred:255\n");
     let found = dir.feed("sets query i.tamis --counts --json", "ann\n").json(0);
-    assert_eq!(found["sets"], json!([{ "set": "red", "count": 5 }, { "set": "blue", "count": 1 }]));
+    let red = json!({ "set": "red", "id": 0, "count": 5 });
+    assert_eq!(found["set_list"], json!([red, { "set": "blue", "id": 1, "count": 1 }]));
     dir.run("sets verify i.tamis --pairs pairs --counts").text(0);
     // Lines that come again are counted too.
     dir.put("words", "a\nb\na\n");
@@ -358,9 +366,9 @@ fn sequences_by_their_kmers() {
         dir.put("reads.fa", &reads);
         let found = dir.run("sets query i.tamis reads.fa").text(0);
         assert_eq!(found, "plus\ta:170/170\nminus\tb:170/170\nwrong\ta:159/170\nboth\t\nnone\t\nshort\t\n", "{kind}");
-        let found = dir.run("sets query i.tamis reads.fa --threshold 0.95 --found").text(0);
+        let found = dir.run("sets query i.tamis reads.fa --threshold 0.95 --matches").text(0);
         assert_eq!(found, "plus\ta:170/170\nminus\tb:170/170\n");
-        let found = dir.feed("sets query i.tamis --threshold 0.4 --found --ids", &reads).text(0);
+        let found = dir.feed("sets query i.tamis --threshold 0.4 --matches --ids", &reads).text(0);
         // Where the two meet the next letter may be the right one by chance.
         assert!(found.contains("\nboth\t0:7") && found.contains("/170,1:7"), "{found}");
         let counts = dir.run("sets query i.tamis c.fq --counts").text(0);
@@ -368,18 +376,21 @@ fn sequences_by_their_kmers() {
         let tally = dir.run("sets query i.tamis c.fq --tally").text(0);
         assert_eq!(tally, "a\t70\nb\t70\nc\t140\n");
         let json = dir.run("sets query i.tamis c.fq --json").json(0);
-        assert_eq!(json, json!({ "id": "c", "kmers": 140, "found": 140, "sets": [{ "set": "c", "found": 140 }] }));
+        assert_eq!(
+            json,
+            json!({ "sequence": "c", "kmers": 140, "matches": 140, "set_list": [{ "set": "c", "id": 2, "matches": 140 }] })
+        );
         assert_eq!(dir.feed("sets query i.tamis", format!(">x\n{}\n", genome(9, 200))).text(1), "x\t\n");
         // More of it, and frozen.
         dir.put("d.fa", format!(">d\n{}\n", genome(4, 300)));
         let added = dir.run("sets add i.tamis d.fa").text(0);
-        assert!(added.contains("added       270 pairs, 0 known before"), "{added}");
+        assert!(added.contains("added       270 pairs, 0 skipped"), "{added}");
         dir.run("sets verify i.tamis a.fa b.fasta.gz c.fq d.fa").text(0);
         dir.run("sets freeze i.tamis a.fa d.fa -o f.tamis").text(0);
         dir.run("sets verify f.tamis a.fa d.fa").text(0);
-        assert_eq!(dir.run("sets inspect f.tamis --json").json(0)["kmer"], json!(31));
+        assert_eq!(dir.run("inspect f.tamis --json").json(0)["kmer"], json!(31));
         let missing = dir.run("sets verify f.tamis b.fasta.gz").text(1);
-        assert!(missing.contains(" missing\nmissing     "), "{missing}");
+        assert!(missing.contains(" false negatives\nrejected    "), "{missing}");
         assert!(missing.lines().last().unwrap().ends_with(" in \"b\""), "{missing}");
     }
 }
@@ -396,7 +407,7 @@ fn sequences_that_are_wrong() {
     dir.run("sets build a.fa --kmer 5 -o k5.tamis").text(0);
     dir.run("sets build keys.txt -o keys.tamis").text(0);
     for (line, expected) in [
-        ("build a.fa -o x.tamis", "a.fa: sequences, expected --kmer K, or --format text if its lines are keys"),
+        ("build a.fa -o x.tamis", "a.fa: sequences; expected --kmer K, or --format text if its lines are keys"),
         (
             "build a.fa keys.txt -o x.tamis",
             "a.fa: sequences, and keys.txt: keys; expected one kind, sequences with --kmer K",
@@ -406,24 +417,33 @@ fn sequences_that_are_wrong() {
             "keys.txt: line 1: expected '>' or '@', as sequences begin, found \"x\"",
         ),
         ("build bad.fa --kmer 5 -o x.tamis", "bad.fa: line 3: expected letters of a sequence, found \"=T\""),
-        ("build cut.fq --kmer 5 -o x.tamis", "cut.fq: ends inside the record of line 5, expected its quality"),
-        ("build a.fa --kmer 5 --trim -o x.tamis", "--trim is not for sequences, expected FASTA or FASTQ files alone"),
-        ("build a.fa --kmer 5 --pairs -o x.tamis", "--pairs is not for sequences, expected FASTA or FASTQ files alone"),
+        ("build cut.fq --kmer 5 -o x.tamis", "cut.fq: ends inside the record of line 5; expected its quality"),
+        (
+            "build a.fa --kmer 5 --trim -o x.tamis",
+            "--trim: not possible with sequences; expected FASTA or FASTQ files without it",
+        ),
+        (
+            "build a.fa --kmer 5 --pairs -o x.tamis",
+            "--pairs: not possible with sequences; expected FASTA or FASTQ files without it",
+        ),
         (
             "build a.fa --kmer 5 --column x -o x.tamis",
-            "--column is not for sequences, expected FASTA or FASTQ files alone",
+            "--column: not possible with sequences; expected FASTA or FASTQ files without it",
         ),
         ("query k5.tamis keys.txt", "keys.txt: line 1: expected '>' or '@', as sequences begin, found \"x\""),
-        ("query k5.tamis a.fa --integers", "--integers is not for sequences, expected FASTA or FASTQ files alone"),
+        (
+            "query k5.tamis a.fa --integers",
+            "--integers: not possible with sequences; expected FASTA or FASTQ files without it",
+        ),
         (
             "query keys.tamis a.fa",
             "a.fa: sequences, and the keys of the index are no k-mers; expected keys, or --format text",
         ),
         (
             "query keys.tamis keys.txt --threshold 0.5",
-            "keys.tamis: --threshold is for sequences, and the keys of the index are no k-mers",
+            "--threshold: the keys of keys.tamis are no k-mers; expected an index of k-mers",
         ),
-        ("add keys.tamis a.fa", "a.fa: sequences, expected --kmer K, or --format text if its lines are keys"),
+        ("add keys.tamis a.fa", "a.fa: sequences; expected --kmer K, or --format text if its lines are keys"),
     ] {
         assert_eq!(dir.error(&format!("sets {line}")), expected, "{line}");
     }
@@ -431,7 +451,7 @@ fn sequences_that_are_wrong() {
     assert!(cut.starts_with("cut.fa.gz: line 2: the gzip data ends too early, after "), "{cut}");
     for kmer in ["0", "32", "x"] {
         let message = dir.error(&format!("sets build a.fa --kmer {kmer} -o x.tamis"));
-        assert!(message.starts_with(&format!("invalid value '{kmer}' for '--kmer <K>': ")), "{message}");
+        assert!(message.starts_with(&format!("--kmer {kmer}: ")), "{message}");
     }
 }
 
@@ -443,14 +463,14 @@ fn inputs_that_are_wrong() {
     dir.put("a.txt", "x\n");
     dir.put("pairs", "x\ta\n");
     for (name, text, options, expected) in [
-        ("p", "a\tx\n\nb\n", "--pairs", "p: line 3: \"b\" has no tab, expected key<TAB>set[,set...]"),
+        ("p", "a\tx\n\nb\n", "--pairs", "p: line 3: \"b\" has no tab; expected key<TAB>set[,set...]"),
         ("p", "a\tx,,y\n", "--pairs", "p: line 1: the name of a set is empty, expected a letter at least"),
         ("p", "a\tx\nb\t\n", "--pairs", "p: line 2: the name of a set is empty, expected a letter at least"),
         ("p", "a\tx:y\n", "--pairs --counts", "p: line 1: the count of \"x:y\" is not a number from 1"),
         ("p", "a\tx:0\n", "--pairs --counts", "p: line 1: the count of \"x:0\" is not a number from 1"),
-        ("p", "\tx\n", "--pairs", "p: line 1: the key is empty, expected key<TAB>set[,set...]"),
-        ("p.csv", "k,s\na,x\n", "--pairs", "p.csv: a table, expected --column NAME of keys and --set-column NAME"),
-        ("p", "1\nx\n", "--integers", "p: line 2: \"x\" is not a number from 0 to 2^64 - 1"),
+        ("p", "\tx\n", "--pairs", "p: line 1: the key is empty; expected key<TAB>set[,set...]"),
+        ("p.csv", "k,s\na,x\n", "--pairs", "p.csv: a table; expected --column NAME of keys and --set-column NAME"),
+        ("p", "1\nx\n", "--integers", "p: line 2: \"x\" is not an integer; expected 0 to 2^64 - 1"),
     ] {
         dir.put(name, text);
         assert_eq!(dir.error(&format!("sets build {name} {options} -o x.tamis")), expected);
@@ -465,25 +485,21 @@ fn inputs_that_are_wrong() {
         assert!(message.starts_with("cut.gz: line ") && message.contains("the gzip data ends too early"), "{message}");
     }
     for (line, expected) in [
-        ("sets build -o x.tamis", "no files, expected one for every set, a directory of them, or --pairs"),
-        ("sets build - -o x.tamis", "standard input has no name, expected NAME=- or --pairs"),
+        ("sets build -o x.tamis", "FILE: missing; expected one for every set, a directory of them, or --pairs"),
+        ("sets build - -o x.tamis", "-: standard input has no name; expected NAME=- or --pairs"),
         (
             "sets build a.txt d -o x.tamis",
-            "a.txt and d/a.csv: both are the set \"a\", expected different names; NAME=FILE gives another",
+            "a.txt and d/a.csv: both are the set \"a\"; expected different names; NAME=FILE gives another",
         ),
-        ("sets build tmp -o x.tamis", "tmp: no files in the directory, expected one for every set"),
-        ("sets build missing -o x.tamis", "missing: no such file"),
-        ("sets build n=missing -o x.tamis", "missing: no such file"),
-        ("sets build a.txt -o a.txt", "a.txt: is a file of keys and would be replaced by the index"),
-        ("sets build a.txt -o none/x", "none/x: no such directory: none"),
-        ("sets build a.txt -o x --tmp none", "none: no such directory, expected one for temporary files"),
-        (
-            "sets build pairs --pairs --set-column s -o x",
-            "the following required arguments were not provided: --column <NAME>; see --help",
-        ),
-        ("sets query missing", "missing: no such file"),
-        ("sets query tmp", "tmp: is a directory, expected a set index file"),
-        ("sets inspect a.txt", "a.txt: not a tamis file (the first eight bytes are not its mark)"),
+        ("sets build tmp -o x.tamis", "tmp: no files in the directory; expected one for every set"),
+        ("sets build missing -o x.tamis", "missing: no such file; expected a file of keys"),
+        ("sets build n=missing -o x.tamis", "missing: no such file; expected a file of keys"),
+        ("sets build a.txt -o a.txt", "-o a.txt: is a file of keys; expected another file for the index"),
+        ("sets build a.txt -o none/x", "-o none/x: no directory none; expected one that exists"),
+        ("sets build a.txt -o x --tmp none", "--tmp none: no such directory; expected one for temporary files"),
+        ("sets build pairs --pairs --set-column s -o x", "--column: missing; expected --column <NAME>, see --help"),
+        ("sets query missing", "missing: no such file; expected a set index file"),
+        ("sets query tmp", "tmp: is a directory; expected a set index file"),
     ] {
         assert_eq!(dir.error(line), expected, "{line}");
     }
@@ -491,7 +507,7 @@ fn inputs_that_are_wrong() {
         [("--false-sets", "0"), ("--member-false-sets", "-1"), ("--bits-per-pair", "x"), ("--kind", "fuse")]
     {
         let message = dir.error(&format!("sets build a.txt -o x {option} {value}"));
-        assert!(message.starts_with(&format!("invalid value '{value}' for '{option} <")), "{message}");
+        assert!(message.starts_with(&format!("{option} {value}: ")), "{message}");
     }
 }
 
@@ -508,8 +524,11 @@ fn changes_that_are_refused_change_nothing() {
     dir.feed("sets build --pairs -o tom.tamis", "tom\tred\n").text(0);
     let before = dir.read("a.tamis");
     for (line, expected) in [
-        ("remove a.tamis red violet black", "a.tamis: no set is called \"black\", \"violet\"; nothing was changed"),
-        ("add a.tamis missing", "missing: no such file"),
+        (
+            "remove a.tamis red violet black",
+            "a.tamis: no set \"black\", \"violet\"; expected names of its sets; nothing was changed",
+        ),
+        ("add a.tamis missing", "missing: no such file; expected a file of keys"),
     ] {
         assert_eq!(dir.error(&format!("sets {line}")), expected);
     }
@@ -575,7 +594,7 @@ fn room_for_more() {
     for kind in ["bloom", "cuckoo"] {
         dir.run(&format!("sets build red -o i.tamis --kind {kind} --capacity 3000")).text(0);
         let size = dir.read("i.tamis").len();
-        assert!(dir.run("sets inspect i.tamis").text(0).contains("room for 2,000 more"), "{kind}");
+        assert!(dir.run("inspect i.tamis").text(0).contains("capacity for 2,000 more"), "{kind}");
         for name in ["red", "blue"] {
             let added = dir.run(&format!("sets add i.tamis {name}=more")).text(0);
             assert!(added.contains("\nsegments    1\n"), "{added}");
@@ -585,7 +604,7 @@ fn room_for_more() {
         // The room is used up.
         let added = dir.run("sets add i.tamis green=more").text(0);
         assert!(added.contains("\nsegments    2\n"), "{added}");
-        let json = dir.run("sets inspect i.tamis --json").json(0);
+        let json = dir.run("inspect i.tamis --json").json(0);
         assert_eq!((&json["segments"][0]["kind"], &json["segments"][1]["kind"]), (&json!(kind), &json!(kind)));
         dir.run("sets verify i.tamis green=more red=red blue=more").text(0);
     }
@@ -602,10 +621,13 @@ fn files_of_the_other_kind() {
     dir.run("map build pairs -o map.tamis").text(0);
     dir.run("sets build keys -o sets.tamis").text(0);
     for (line, expected) in [
-        ("query sets.tamis keys", "sets.tamis: the file holds a set index, expected a filter; `tamis sets` reads it"),
-        ("map get sets.tamis keys", "sets.tamis: the file holds a set index, expected a map; `tamis sets` reads it"),
-        ("sets query map.tamis keys", "map.tamis: the file holds a map, expected a set index; `tamis map` reads it"),
-        ("sets query filter.tamis keys", "filter.tamis: the file holds a filter, expected a set index"),
+        ("query sets.tamis keys", "sets.tamis: holds a set index; expected a filter; use tamis sets"),
+        ("map get sets.tamis keys", "sets.tamis: holds a set index; expected a map; use tamis sets"),
+        ("sets query map.tamis keys", "map.tamis: holds a map; expected a set index; use tamis map"),
+        (
+            "sets query filter.tamis keys",
+            "filter.tamis: holds a filter; expected a set index; use tamis query or tamis verify",
+        ),
     ] {
         assert_eq!(dir.error(line), expected);
     }
@@ -615,10 +637,13 @@ fn files_of_the_other_kind() {
     let mut bytes = dir.read("bad.tamis");
     bytes[200] ^= 1;
     dir.put("bad.tamis", &bytes);
-    assert_eq!(dir.error("sets verify bad.tamis"), "bad.tamis: damaged: the checksum of the payload does not match");
+    assert_eq!(
+        dir.run("sets verify bad.tamis").failure(3),
+        "bad.tamis: damaged: the checksum of the payload does not match"
+    );
     bytes.truncate(100);
     dir.put("bad.tamis", &bytes);
-    assert!(dir.error("sets query bad.tamis keys").starts_with("bad.tamis: truncated or damaged: "));
+    assert!(dir.run("sets query bad.tamis keys").failure(3).starts_with("bad.tamis: truncated or damaged: "));
 }
 
 #[test]
@@ -629,12 +654,11 @@ fn help_names_every_option_and_fits_a_terminal() {
             "build",
             "--output --pairs --column --set-column --kmer --kind --false-sets --member-false-sets --bits-per-pair --counts --capacity --no-existence --seed --secret --memory --disk --tmp --threads --trim --lowercase --integers --json",
         ),
-        ("query", "--found --ids --counts --threshold --union --intersection --tally --json --column --integers"),
+        ("query", "--matches --ids --counts --threshold --union --intersection --tally --json --column --integers"),
         ("add", "--output --pairs --column --set-column --memory --threads --json"),
         ("remove", "--output --json"),
         ("merge", "--output --json"),
         ("freeze", "--output --false-sets --column --memory --json"),
-        ("inspect", "--names --json"),
         ("verify", "--pairs --column --set-column --counts --json"),
     ] {
         let help = dir.run(&format!("sets {command} --help")).text(0);
@@ -676,7 +700,7 @@ fn words_by_the_endings_of_their_hosts() {
     dir.put("pairs", &pairs);
     let report = dir.run("sets build --pairs pairs -o words.tamis").text(0);
     let head =
-        "sets        514\nkeys        79,168\npairs       92,343, 109,251 duplicates dropped\nstructure   frozen: ";
+        "sets        514\nkeys        79,168\npairs       92,343, 109,251 duplicates dropped\nsegment 0   frozen: ";
     assert!(report.starts_with(head), "{report}");
     dir.run("sets verify words.tamis --pairs pairs").text(0);
     let found = dir.feed("sets query words.tamis", "wikipedia\nbing\n").text(0);
@@ -698,7 +722,7 @@ fn a_pair_that_only_seems_to_be_there_is_added() {
     assert!(more.len() > 100, "{}", more.len());
     dir.put("more.tsv", more.iter().map(|(key, set)| format!("{key}\t{set}\n").repeat(2)).collect::<String>());
     let added = dir.run("sets add --pairs --integers i.tamis more.tsv").text(0);
-    assert!(added.contains(&format!("added       {} pairs, 0 known before\n", more.len())), "{added}");
+    assert!(added.contains(&format!("added       {} pairs, 0 skipped: they match already\n", more.len())), "{added}");
     let mut editor = Editor::new(&Sets::open(dir.read("i.tamis")).unwrap()).unwrap();
     for (key, set) in &pairs {
         assert!(editor.remove(*key, editor.id(set).unwrap()).unwrap());

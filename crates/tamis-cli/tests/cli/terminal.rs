@@ -46,10 +46,10 @@ fn escape_sequences_are_shown_and_not_obeyed() {
         (&["map", "get", "m.tamis", "keys.txt"], format!("{EVIL}\t{EVIL}\n")),
         (&["sets", "query", "s.tamis", "keys.txt"], format!("{EVIL}\t{EVIL}\n")),
         (&["sets", "query", "--tally", "s.tamis", "keys.txt"], format!("{EVIL}\t1\n")),
-        (&["inspect", &name], format!("file        {name}, format version")),
+        (&["inspect", &name], format!("file        {name}: filter, format version")),
         (&["build", "keys.txt", "-o", &name], format!("file        {name}\n")),
         (&["verify", "f.tamis", "--exclude", "keys.txt"], format!(": {EVIL}\n")),
-        (&["query", EVIL, "keys.txt"], format!("tamis: {EVIL}: no such file\n")),
+        (&["query", EVIL, "keys.txt"], format!("tamis: {EVIL}: no such file; expected a filter file\n")),
     ];
     for (args, raw) in cases {
         let piped = dir.command("").args(*args).output().unwrap();
@@ -63,5 +63,5 @@ fn escape_sequences_are_shown_and_not_obeyed() {
         }
     }
     let seen = on_terminal(&dir, &["build", "keys.txt", "-o", "-"]);
-    assert_eq!(seen, "tamis: -o -: standard output is a terminal, expected a file or a pipe for the filter\n");
+    assert_eq!(seen, "tamis: -o -: standard output is a terminal; expected a file or a pipe for the filter\n");
 }

@@ -25,18 +25,37 @@ impl Run {
         String::from_utf8(self.out).unwrap()
     }
 
-    /// Standard output as one JSON value.
+    /// Standard output as one JSON object.
     #[track_caller]
     pub(crate) fn json(self, code: i32) -> Value {
-        let text = self.text(code);
-        assert_eq!(text.lines().count(), 1, "{text}");
-        serde_json::from_str(&text).unwrap()
+        let mut objects = self.objects(code);
+        assert_eq!(objects.len(), 1, "{objects:?}");
+        objects.remove(0)
+    }
+
+    /// Standard output as JSON objects, one per line, without the fields that all of them have.
+    #[track_caller]
+    pub(crate) fn objects(self, code: i32) -> Vec<Value> {
+        let object = |line: &str| {
+            let mut object: Value = serde_json::from_str(line).unwrap();
+            let fields = object.as_object_mut().unwrap();
+            let common = ["schema", "command", "form"].map(|name| fields.remove(name).unwrap());
+            assert!(common[0] == 1 && common[1].is_string() && common[2].is_string(), "{line}");
+            object
+        };
+        self.text(code).lines().map(object).collect()
+    }
+
+    /// The message of a run that failed with exit code 2.
+    #[track_caller]
+    pub(crate) fn complaint(self) -> String {
+        self.failure(2)
     }
 
     /// The message of a run that failed: one line, and nothing on standard output.
     #[track_caller]
-    pub(crate) fn complaint(self) -> String {
-        assert_eq!((self.code, self.out.len()), (Some(2), 0), "{}", self.err);
+    pub(crate) fn failure(self, code: i32) -> String {
+        assert_eq!((self.code, self.out.len()), (Some(code), 0), "{}", self.err);
         let message = self.err.strip_prefix("tamis: ").and_then(|line| line.strip_suffix('\n'));
         let message = message.unwrap_or_else(|| panic!("{:?}", self.err));
         assert!(!message.contains('\n'), "{message}");

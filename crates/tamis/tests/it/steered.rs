@@ -1,7 +1,6 @@
 //! steered columns by hand and by plan -> shares that pass, weights, sizes.
 
-use tamis::internals::Lack;
-use tamis::{BuildError, Effort, Error, FilterBuilder, Kind, Limits, Papers};
+use tamis::{BuildError, Effort, Error, FilterBuilder, Kind, Lack, Limits, Papers};
 
 use super::{ask_many, integers};
 

@@ -1,4 +1,4 @@
-//! keys with values -> a map file, and a report of what became of them.
+//! keys with values -> a map file, and a report of it.
 
 use std::fmt::Write as _;
 use std::ops::ControlFlow;
@@ -11,62 +11,67 @@ use tamis::{BuildError, Effort, Layout, Map};
 
 use super::super::build_args::effort;
 use super::super::output::Output;
-use super::super::{bits_per_key, blank, grouped, overhead};
+use super::super::{at, bits_per_key, blank, grouped, overhead};
 use super::{PairArgs, ValueBits, fpr_line, kind, layers, nodes, values, words};
 use crate::Outcome;
-use crate::args::{self, HashAndLimitArgs, one_of};
+use crate::args::{self, HashAndLimitArgs, ReportArgs, one_of};
 use crate::input::pairs::{self, Typing};
 use crate::input::{self, Counts, KeyRef, Options, Places, Source, total_bytes};
 use crate::interrupt::Interrupt;
 use crate::mapped::{self, VerifyArgs};
 use crate::progress::Bar;
 
-/// FilterBuilder a map from keys and their values.
+/// Build a map from keys and their values
 ///
-/// Pairs stand one per line, key<TAB>value: the first tab ends the key, the rest of the line is the value. Or they
-/// are two columns of a table (.csv, .tsv, .jsonl, .parquet); gzip, zstd and xz are recognised by their content. Blank lines are
-/// no pairs, and equal pairs count once; two values for one key are an error that says where they stand. Distinct values that are
-/// text are held in memory.
+/// Reads one pair per line, key<TAB>value: the first tab ends the key, the rest of the line is the value. Or reads two columns
+/// of a table (.csv, .tsv, .jsonl, .parquet). gzip, zstd and xz are recognised by content. Blank lines and duplicates are
+/// skipped; two values for one key are an error. Distinct text values are kept in memory.
 ///
-/// Prints how many keys and values there are, what was built, its bits per key beside the entropy of the values, and
-/// the share of absent keys that get a value.
+/// Prints the number of keys and values, the layers, the bits per key with their lower bound, and the fpr.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
     /// Files of keys and values; - or none is standard input
     #[arg(value_name = "KEYS-VALUES")]
     pairs: Vec<PathBuf>,
-    /// The map file, replaced only when the new one is complete; - is standard output
+    /// Map file, replaced only when the new one is complete; - is standard output
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    /// The structure: auto, compressed (close to the entropy of the values), ribbon (the same number of bits for
-    /// every value), fuse (the same, 13 % larger and asked faster)
+    /// Structure: auto, compressed (close to the entropy of the values), ribbon (equal bits for every value) or fuse (as
+    /// ribbon, 13 % larger, faster queries)
     #[arg(long, default_value = "auto", value_parser = structure)]
     kind: Kind,
-    /// Recognise absent keys by so many bits per key, 0 to 32: all but one in 2^BITS of them get no value
-    #[arg(long, value_name = "BITS", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=32))]
+    /// Bits per key that recognise unlisted keys, 0 to 32: all but one in 2^BITS of them get no value
+    #[arg(long, value_name = "BITS", default_value = "0", value_parser = fingerprint)]
     fingerprint: u32,
-    /// Values are numbers below 2^BITS, 1 to 64; a function of fixed width has so many bits for each
-    #[arg(long, value_name = "BITS", value_parser = clap::value_parser!(u32).range(1..=64))]
+    /// Read values as numbers below 2^BITS, 1 to 64; ribbon and fuse store that many bits for each
+    #[arg(long, value_name = "BITS", value_parser = width)]
     width: Option<u32>,
-    /// A file of values, one per line: no others may occur
+    /// File of the values that may occur, one per line
     #[arg(long, value_name = "FILE")]
     alphabet: Option<PathBuf>,
-    /// What values are: numbers, text, or auto (integers of jsonl and parquet are numbers, with --width all are, else text)
+    /// Type of values: numbers, text, or auto (numbers with --width, and integers of jsonl and parquet; else text)
     #[arg(long, default_value = "auto", value_parser = typing)]
     values: Typing,
-    /// How hard to look for a smaller map: fast, balanced or smallest
+    /// Effort to find a smaller map: fast, balanced or smallest
     #[arg(long, default_value = "balanced", value_parser = effort)]
     effort: Effort,
-    /// How the bits of compressed maps are laid out: compact (the smallest) or local (side by side: fewer cache lines)
+    /// Order of bits in compressed maps: compact (smallest) or local (fewer cache lines)
     #[arg(long, default_value = "compact", value_parser = layout)]
     layout: Layout,
     #[command(flatten)]
     shared: HashAndLimitArgs,
     #[command(flatten)]
     input: PairArgs,
-    /// Report as JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    report: ReportArgs,
+}
+
+fn fingerprint(text: &str) -> Result<u32, String> {
+    Ok(args::whole(text, 0..=32)? as u32)
+}
+
+fn width(text: &str) -> Result<u32, String> {
+    Ok(args::whole(text, 1..=64)? as u32)
 }
 
 fn structure(name: &str) -> Result<Kind, String> {
@@ -82,9 +87,10 @@ fn layout(name: &str) -> Result<Layout, String> {
 }
 
 pub(crate) fn run(args: Args) -> Result<Outcome> {
+    args.report.apply();
     let typing = match (args.values, args.width) {
         (Typing::Auto, Some(_)) => Typing::Numbers,
-        (Typing::Text, Some(_)) => bail!("--width is for numbers, expected no --values text"),
+        (Typing::Text, Some(_)) => bail!("--width: not possible with --values text; expected numbers"),
         (typing, _) => typing,
     };
     let sources = args::sources(&args.pairs);
@@ -120,15 +126,13 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
             Some(tamis::Error::Build(BuildError::TwoValues { count, first })) => {
                 return Err(two_values(*count, first, &places));
             }
-            _ => return Err(error.context(output.to_string())),
+            Some(tamis::Error::Build(_)) => return Err(error),
+            _ => return Err(at(error, &output.to_string())),
         },
         Ok(built) => built,
     };
-    let text = match args.json {
-        true => format!("{}\n", as_json(&output, &counts, &report, map.as_ref())),
-        false => as_text(&output, &counts, &report, map.as_ref()),
-    };
-    output.report(&text)?;
+    let text = || as_text(&output, &counts, &report, map.as_ref());
+    output.report(args.report, "map", text, || as_fields(&counts, &report, map.as_ref()))?;
     Ok(Outcome::Yes)
 }
 
@@ -168,14 +172,14 @@ impl Alphabet {
     }
 }
 
-/// A map to be: pairs are taken in once it is known what values are, for an alphabet of digits may be one of numbers or of text.
+/// The pairs of a map; the first value tells whether an alphabet of digits is one of numbers or of text.
 struct Intake {
     build: Option<(maps::MapBuilder<()>, Option<Alphabet>)>,
     pairs: Option<Box<Collector>>,
 }
 
 impl Intake {
-    /// The door for pairs; the first value decides.
+    /// The builder of pairs; the first value decides.
     fn open(&mut self, first: Option<Value<'_>>) -> Result<&mut Collector> {
         if let Some((build, alphabet)) = self.build.take() {
             let numbers = first.is_some_and(|value| value.as_u64().is_some());
@@ -186,7 +190,7 @@ impl Intake {
             };
             self.pairs = Some(Box::new(build.start()));
         }
-        self.pairs.as_deref_mut().ok_or_else(|| anyhow!("a pair came after the last"))
+        self.pairs.as_deref_mut().ok_or_else(|| anyhow!("a pair after the last"))
     }
 
     /// All pairs are in.
@@ -207,24 +211,18 @@ fn write(output: &Output, pairs: Collector) -> Result<(Report, Option<Map>)> {
 
 /// Keys with two values: how many, and where the first ones are.
 fn two_values(count: u64, first: &[(u64, u64)], places: &Places) -> anyhow::Error {
-    let mut message = format!("{} {} two values", grouped(count), if count == 1 { "key has" } else { "keys have" });
-    for (i, &(one, other)) in first.iter().enumerate() {
-        if let (Some(one), Some(other)) = (places.locate(one), places.locate(other)) {
-            let _ = write!(message, "{}{one} and {other}", if i == 0 { ": " } else { ", " });
-        }
-    }
-    if count > first.len() as u64 {
-        message += ", ...";
-    }
-    anyhow!("{message}; expected one for every key")
+    let place = |&(one, other): &(u64, u64)| Some(format!("{} and {}", places.locate(one)?, places.locate(other)?));
+    let shown: Vec<String> = first.iter().filter_map(place).collect();
+    let (keys, more) = (if count == 1 { "key has" } else { "keys have" }, count > shown.len() as u64);
+    let (shown, more) = (shown.join(", "), if more { ", .." } else { "" });
+    anyhow!("{shown}{more}: {} {keys} two values; expected one value for each key", grouped(count))
 }
 
-fn as_json(output: &Output, counts: &Counts, report: &Report, map: Option<&Map>) -> serde_json::Value {
+fn as_fields(counts: &Counts, report: &Report, map: Option<&Map>) -> serde_json::Value {
     let bits = bits_per_key(report.bytes, report.keys);
     let value_bits = map.map(|map| ValueBits::new(report.keys, report.entropy, map.fpr()));
     let bound = value_bits.and_then(ValueBits::lower_bound);
     json!({
-        "file": output.to_string(),
         "keys": report.keys,
         "duplicates": report.duplicates,
         "blank": counts.blank,
@@ -240,7 +238,7 @@ fn as_json(output: &Output, counts: &Counts, report: &Report, map: Option<&Map>)
         "kind": map.map(kind),
         "shards": map.map(Map::shards),
         "table_bytes": map.map(Map::table_bytes),
-        "layers": map.map(layers),
+        "layers": map.map(|map| layers(map.layers())),
     })
 }
 
@@ -256,13 +254,14 @@ fn as_text(output: &Output, counts: &Counts, report: &Report, map: Option<&Map>)
     out += &values(report.values, map.values());
     let count = nodes(map);
     match kind(map) {
-        "empty" => out += "structure   none: there are no keys\n",
-        "constant" => out += "structure   constant: the value of every key is the same\n",
-        "compressed" => drop(writeln!(out, "structure   compressed: a tree of {count} nodes")),
+        "empty" => out += "layers      none: no keys\n",
+        "constant" => out += "layers      none: all keys have the same value\n",
+        "compressed" => drop(writeln!(out, "layers      compressed: a tree of {count} nodes")),
         _ => {}
     }
     for layer in map.layers().filter(|layer| count <= 1 || layer.node.is_none()) {
-        let _ = writeln!(out, "structure   {}: {}, {}", layer.purpose, layer.structure, layer.details);
+        let (what, size) = (format!("{}: {}, {}", layer.purpose, layer.structure, layer.details), grouped(layer.bytes));
+        let _ = writeln!(out, "{:<11} {what}, {size} bytes", layer.node.map_or("front", |_| "node 0"));
     }
     let _ = writeln!(out, "file        {output}");
     out += &ValueBits::new(report.keys, report.entropy, map.fpr()).size(report.bytes, report.keys);

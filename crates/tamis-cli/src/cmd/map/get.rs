@@ -13,33 +13,33 @@ use super::super::prompt::{Answer, answer_all};
 use super::super::{print, print_json, to_stdout};
 use super::{open, query_error};
 use crate::Outcome;
-use crate::args::{self, TextArgs};
-use crate::input::{KeyRef, SecondValue};
+use crate::args::{QueriedKeys, TextArgs};
+use crate::input::{At, KeyRef, SecondValue};
+use crate::json;
 use crate::mapped::VerifyArgs;
 use crate::screen::{self, Stdout};
 
-/// Print the values of keys: key, tab, value.
+/// Print the values of keys: key, tab, value
 ///
-/// Keys that are seen to be absent are left out; without --fingerprint at the build few are, and an absent key gets any value. Exit code
-/// 0 if a key has a value, 1 if none has one, 2 on an error.
+/// Keys without a value are left out. An unlisted key gets an arbitrary value, unless the map was built with --fingerprint. The
+/// exit code is 0 if a key has a value, 1 if none has.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
-    /// The map file
+    /// Map file; - is standard input
     #[arg(value_name = "FILE")]
     map: PathBuf,
-    /// Files of keys; - or none is standard input
-    #[arg(value_name = "INPUT")]
-    inputs: Vec<PathBuf>,
-    /// Print absent keys too, with an empty value
+    #[command(flatten)]
+    keys: QueriedKeys,
+    /// Print keys without a value too, with an empty value
     #[arg(long)]
     all: bool,
-    /// Print only how many keys have a value
+    /// Print only the number of keys that have a value
     #[arg(short, long, conflicts_with = "all")]
     count: bool,
-    /// Print a JSON object for every key, absent ones too, or with -c one of the counts
+    /// Print a JSON object for every key; with -c, one with the counts
     #[arg(long, conflicts_with = "all")]
     json: bool,
-    /// The column of keys of .csv, .tsv, .jsonl and .parquet inputs; '#2' is the second of a csv or tsv without a header
+    /// Column of keys in .csv, .tsv, .jsonl and .parquet inputs; '#2' is the second of a csv or tsv without a header
     #[arg(long, value_name = "NAME")]
     column: Option<String>,
     #[command(flatten)]
@@ -49,31 +49,31 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args) -> Result<Outcome> {
+    let sources = args.keys.sources(&args.map)?;
+    let options = args.text.options(args.column.as_ref(), None, &sources)?;
     let map = open(&args.map, args.verify)?;
-    let sources = args::sources(&args.inputs);
     let mut query = BatchQuery::new(&map, &args);
-    let options = args.text.options(args.column.as_ref(), None);
     let counts = answer_all(&sources, &options, args.count, &mut query)?;
-    let found = query.found;
+    let matches = query.matches;
     match (args.count, args.json) {
-        (true, true) => print_json(&json!({ "keys": counts.keys, "found": found, "blank": counts.blank }))?,
-        (true, false) => print(&format!("{found}\n"))?,
+        (true, true) => print_json("map", json!({ "keys": counts.keys, "matches": matches, "blank": counts.blank }))?,
+        (true, false) => print(&format!("{matches}\n"))?,
         _ => {}
     }
-    Ok(if found > 0 { Outcome::Yes } else { Outcome::No })
+    Ok(if matches > 0 { Outcome::Yes } else { Outcome::No })
 }
 
-/// Gathers keys, asks for them together, and prints what was asked for.
+/// Gathers keys, queries them together, and prints their values.
 struct BatchQuery<'a> {
     map: &'a Map,
     args: &'a Args,
     out: Stdout,
     keys: KeyBatch,
-    found: u64,
+    matches: u64,
 }
 
 impl Answer for BatchQuery<'_> {
-    fn push(&mut self, key: KeyRef<'_>, _: Option<SecondValue<'_>>) -> Result<()> {
+    fn push(&mut self, key: KeyRef<'_>, _: Option<SecondValue<'_>>, _: At<'_>) -> Result<()> {
         if self.keys.push(key) { self.query_batch() } else { Ok(()) }
     }
 
@@ -86,18 +86,18 @@ impl Answer for BatchQuery<'_> {
 impl<'a> BatchQuery<'a> {
     fn new(map: &'a Map, args: &'a Args) -> BatchQuery<'a> {
         let out = screen::stdout();
-        BatchQuery { map, args, out, keys: KeyBatch::default(), found: 0 }
+        BatchQuery { map, args, out, keys: KeyBatch::default(), matches: 0 }
     }
 
     fn query_batch(&mut self) -> Result<()> {
         let bytes = self.keys.bytes();
-        let asked = match bytes.is_empty() {
+        let queried = match bytes.is_empty() {
             _ if self.keys.len() == 0 => return Ok(()),
             false => self.map.get_many(&bytes),
             true => self.map.get_many(&self.keys.numbers),
         };
-        let values = asked.map_err(|error| query_error(&self.args.map, error))?;
-        self.found += values.iter().flatten().count() as u64;
+        let values = queried.map_err(|error| query_error(&self.args.map, error))?;
+        self.matches += values.iter().flatten().count() as u64;
         if !self.args.count {
             for (key, value) in self.keys.names().iter().zip(values) {
                 to_stdout(write_answer(&mut self.out, self.args, key, value))?;
@@ -108,11 +108,17 @@ impl<'a> BatchQuery<'a> {
     }
 }
 
-/// Prints one key and its value as the options want it.
+/// Prints one key and its value as the options say.
 fn write_answer(out: &mut impl Write, args: &Args, key: &[u8], value: Option<Value<'_>>) -> io::Result<()> {
     if args.json {
-        let value = value.map(|value| value.to_string());
-        return writeln!(out, "{}", json!({ "key": String::from_utf8_lossy(key), "value": value }));
+        let mut fields = json!({ "value": null });
+        json::put(&mut fields, "key", key);
+        match value {
+            Some(Value::Number(number)) => fields["value"] = number.to_string().into(),
+            Some(Value::Bytes(bytes)) => json::put(&mut fields, "value", bytes),
+            None => {}
+        }
+        return writeln!(out, "{}", json::object(Some("map"), fields));
     }
     if value.is_none() && !args.all {
         return Ok(());

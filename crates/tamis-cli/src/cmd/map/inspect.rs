@@ -1,88 +1,84 @@
-//! a map file -> what is in it, node by node.
+//! a map or a sequence -> what is in it, node by node.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
 
-use anyhow::Result;
-use serde_json::json;
+use serde_json::{Value, json};
+use tamis::maps::LayerInfo;
+use tamis::{Map, Sequence};
 
-use super::super::{bits_per_key, grouped, overhead, print, print_json};
-use super::{ValueBits, fpr_line, kind, layers, open, values, words};
-use crate::Outcome;
-use crate::mapped::VerifyArgs;
+use super::super::{bits_per_key, grouped, hash_line, overhead, put_hash};
+use super::{ValueBits, fpr_line, kind, layers, values, words};
 
-/// Show what is in a map file: keys, values, the tree of structures and sizes.
-///
-/// Every node of the tree is a line, or several if it has several structures, further to the right than the node above it.
-#[derive(clap::Args, Debug)]
-pub(crate) struct Args {
-    /// The map file
-    #[arg(value_name = "FILE")]
-    map: PathBuf,
-    /// Report as JSON
-    #[arg(long)]
-    json: bool,
-    #[command(flatten)]
-    verify: VerifyArgs,
-}
-
-/// Nodes further down are shown as if they were here.
+/// Nodes further down are shown as if they were here: no builder makes a deeper tree.
 const MAX_INDENT: usize = 24;
 
-pub(crate) fn run(args: Args) -> Result<Outcome> {
-    let map = open(&args.map, args.verify)?;
-    let hasher = map.hasher();
-    // The secret of a keyed map stays in the file.
-    let seed = (!hasher.is_secret()).then(|| hasher.words()[0]);
+/// The fields and the lines of a map.
+pub(in super::super) fn report(map: &Map) -> (Value, String) {
     let bytes = map.as_bytes().len() as u64;
     let bits = bits_per_key(bytes, map.len());
     let value_bits = ValueBits::new(map.len(), map.entropy().map(|bits| bits as f64), map.fpr());
-    if args.json {
-        print_json(&json!({
-            "file": args.map.display().to_string(),
-            "version": map.version(),
-            "keys": map.len(),
-            "values": map.distinct(),
-            "key_type": words(map.key_type()),
-            "value_type": words(map.values()),
-            "hash": if hasher.is_secret() { "siphash-2-4-128" } else { "xxh3-128" },
-            "seed": seed,
-            "kind": kind(&map),
-            "bytes": bytes,
-            "bits_per_key": bits,
-            "entropy_per_key": value_bits.entropy,
-            "bound_bits_per_key": value_bits.lower_bound(),
-            "overhead": overhead(bits, value_bits.lower_bound()),
-            "fpr": map.fpr(),
-            "shards": map.shards(),
-            "table_bytes": map.table_bytes(),
-            "layers": layers(&map),
-        }))?;
-        return Ok(Outcome::Yes);
-    }
-    let mut out = String::new();
-    let _ = writeln!(out, "file        {}, format version {}", args.map.display(), map.version());
-    let _ = writeln!(out, "keys        {} ({})", grouped(map.len()), words(map.key_type()));
+    let mut fields = json!({
+        "keys": map.len(),
+        "values": map.distinct(),
+        "key_type": words(map.key_type()),
+        "value_type": words(map.values()),
+        "kind": kind(map),
+        "bytes": bytes,
+        "bits_per_key": bits,
+        "entropy_per_key": value_bits.entropy,
+        "bound_bits_per_key": value_bits.lower_bound(),
+        "overhead": overhead(bits, value_bits.lower_bound()),
+        "fpr": map.fpr(),
+        "shards": map.shards(),
+        "table_bytes": map.table_bytes(),
+        "layers": layers(map.layers()),
+    });
+    put_hash(&mut fields, map.hasher());
+    let mut out = format!("keys        {} ({})\n", grouped(map.len()), words(map.key_type()));
     out += &values(map.distinct(), map.values());
-    let _ = match seed {
-        Some(seed) => writeln!(out, "hash        XXH3-128, seed {seed}"),
-        None => writeln!(out, "hash        SipHash-2-4-128, secret key"),
-    };
+    out += &hash_line(map.hasher());
     out += &value_bits.size(bytes, map.len());
     out += &fpr_line(map.fpr());
-    let _ = writeln!(out, "shards      {}", map.shards());
-    let mut payload = 0;
-    for layer in map.layers() {
-        let name = layer.node.map_or("front".to_string(), |node| format!("node {node}"));
-        // A deep tree, as no builder makes it, shall not fill the screen with blanks.
-        let (inset, size) = ("  ".repeat(layer.depth.min(MAX_INDENT)), grouped(layer.bytes));
-        let what = format!("{}: {}, {}", layer.purpose, layer.structure, layer.details);
-        let _ = writeln!(out, "{name:<11} {inset}{what}, {size} bytes");
-        payload += layer.bytes;
-    }
+    out += &format!("shards      {}\n", grouped(map.shards()));
+    let payload = nodes(&mut out, map.layers());
     let _ = writeln!(out, "table       {} bytes of values", grouped(map.table_bytes()));
     let rest = bytes.saturating_sub(payload).saturating_sub(map.table_bytes());
     let _ = writeln!(out, "rest        {} bytes: header, directory, footer", grouped(rest));
-    print(&out)?;
-    Ok(Outcome::Yes)
+    (fields, out)
+}
+
+/// The fields and the lines of a sequence, whose keys are positions.
+pub(in super::super) fn sequence(sequence: &Sequence) -> (Value, String) {
+    let bytes = sequence.as_bytes().len() as u64;
+    let bits = bits_per_key(bytes, sequence.len());
+    let value_bits = ValueBits::new(sequence.len(), sequence.entropy().map(|bits| bits as f64), 1.0);
+    let fields = json!({
+        "keys": sequence.len(),
+        "values": sequence.distinct(),
+        "value_type": words(sequence.values()),
+        "bytes": bytes,
+        "bits_per_key": bits,
+        "entropy_per_key": value_bits.entropy,
+        "bound_bits_per_key": value_bits.lower_bound(),
+        "overhead": overhead(bits, value_bits.lower_bound()),
+        "layers": layers(sequence.layers()),
+    });
+    let mut out = format!("keys        {} (positions)\n", grouped(sequence.len()));
+    out += &values(sequence.distinct(), sequence.values());
+    out += &value_bits.size(bytes, sequence.len());
+    nodes(&mut out, sequence.layers());
+    (fields, out)
+}
+
+/// Writes a line for every structure; returns their bytes.
+fn nodes(out: &mut String, layers: impl Iterator<Item = LayerInfo>) -> u64 {
+    let mut payload = 0;
+    for layer in layers {
+        let name = layer.node.map_or("front".to_string(), |node| format!("node {node}"));
+        let (indent, size) = ("  ".repeat(layer.depth.min(MAX_INDENT)), grouped(layer.bytes));
+        let what = format!("{}: {}, {}", layer.purpose, layer.structure, layer.details);
+        let _ = writeln!(out, "{name:<11} {indent}{what}, {size} bytes");
+        payload += layer.bytes;
+    }
+    payload
 }

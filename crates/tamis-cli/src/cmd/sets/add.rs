@@ -10,41 +10,41 @@ use tamis::{KeyType, Sets};
 use super::super::{grouped, output::Output};
 use super::build::Intake;
 use super::lock::Lock;
-use super::{MemberArgs, blank, changed, count, open, query_error, save, sequences, sequences_json, size};
+use super::{MemberArgs, blank, changed, count, open, query_error, save, segments, sequences, sequences_fields, size};
 use crate::Outcome;
-use crate::args::LimitArgs;
+use crate::args::{LimitArgs, ReportArgs};
 use crate::input::sets::Read;
 use crate::input::{KeyRef, total_bytes};
 use crate::interrupt::Interrupt;
 use crate::mapped::VerifyArgs;
 use crate::progress::Bar;
 
-/// Add sets to an index, or keys to the sets it has.
+/// Add sets to an index, or keys to its sets
 ///
-/// Inputs are those of `tamis sets build`: a set that the index knows gets more keys, any other is new. Pairs go into the room that was left for
-/// them (--capacity of the build); what finds none becomes a segment of its own, of the same kind, and a query asks all segments. A pair that comes
-/// twice is added once, and one that a frozen index or a Bloom sketch finds already is left as it is. A cuckoo sketch cannot tell a pair that it
-/// has from one that looks like it: it keeps a copy of every pair that is added, and a sketch with counts counts it once more.
+/// Takes the inputs of `tamis sets build`: an existing set gets more keys, any other is new. Pairs fill the --capacity of the
+/// build; the rest becomes a new segment of the same kind, and a query reads all segments. A repeated pair is added once, and a
+/// pair that a frozen index or a Bloom sketch matches already is skipped. A cuckoo sketch stores a copy of every added pair, and
+/// a sketch with counts counts it once more.
 ///
-/// While an index is changed in place it is locked: another command that changes it waits.
+/// An index that is changed in place is locked: another command that changes it waits.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
-    /// The index file, replaced only when the new one is complete
+    /// Index file, replaced only when the new one is complete
     #[arg(value_name = "INDEX")]
     index: PathBuf,
     #[command(flatten)]
     members: MemberArgs,
-    /// Write the new index here, and leave the old one as it is; - is standard output
+    /// File for the new index; the old one stays as it is; - is standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]
     limits: LimitArgs,
-    /// Report as JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    report: ReportArgs,
 }
 
 pub(crate) fn run(args: Args) -> Result<Outcome> {
+    args.report.apply();
     let _lock = Lock::new(args.output.as_ref().unwrap_or(&args.index), [&args.index])?;
     let index = open(&args.index, VerifyArgs { no_verify: true })?;
     let (inputs, read_options) = args.members.find(index.kmer(), false)?;
@@ -58,7 +58,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         intake.pairs.set(name).map_err(tamis::Error::from)?;
     }
     let bar = Bar::bytes("reading", total_bytes(inputs.sources()));
-    // Without keys an index takes keys of any kind.
+    // An index without keys takes keys of either type.
     let key_type = index.segments().next().map(|_| index.key_type());
     let read = inputs.for_each(&read_options, &mut |bytes| bar.set_position(bytes), &mut |member| {
         let query = match member.key {
@@ -76,11 +76,8 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     interrupt.check()?;
     let after = save(&output, &editor)?;
     let new = after.sets().saturating_sub(index.sets());
-    let text = match args.json {
-        true => format!("{}\n", as_json(&output, &read, &added, new, &after)),
-        false => as_text(&output, &read, &added, new, &after),
-    };
-    output.report(&text)?;
+    let text = || as_text(&output, &read, &added, new, &after);
+    output.report(args.report, "sets", text, || as_fields(&read, &added, new, &after))?;
     Ok(Outcome::Yes)
 }
 
@@ -100,18 +97,17 @@ fn like(index: &Sets, build: sets::SetsBuilder<()>) -> sets::SetsBuilder<()> {
     }
 }
 
-fn as_json(output: &Output, read: &Read, added: &Added, new: u32, after: &Sets) -> serde_json::Value {
+fn as_fields(read: &Read, added: &Added, new: u32, after: &Sets) -> serde_json::Value {
     json!({
-        "file": output.to_string(),
         "new_sets": new,
         "sets": after.sets(),
         "added": added.pairs,
-        "known": added.known,
+        "skipped": added.known,
         "blank": read.counts.blank,
-        "sequences": sequences_json(read.sequences.as_ref()),
+        "sequences": sequences_fields(read.sequences.as_ref()),
         "keys": after.keys(),
         "pairs": after.pairs(),
-        "segments": after.segments().count(),
+        "segments": segments(after),
         "bytes": after.as_bytes().len(),
     })
 }
@@ -120,7 +116,7 @@ fn as_text(output: &Output, read: &Read, added: &Added, new: u32, after: &Sets) 
     let mut out = format!("sets        {} new, {} in all\n", grouped(new.into()), grouped(after.sets().into()));
     out += &sequences(read.sequences.as_ref(), after.kmer());
     let (pairs, known, blank) = (count(added.pairs, "pair"), grouped(added.known), blank(&read.counts));
-    out += &format!("added       {pairs}, {known} known before{blank}\n");
+    out += &format!("added       {pairs}, {known} skipped: they match already{blank}\n");
     out += &format!("segments    {}\nfile        {output}\n", after.segments().count());
     out + &size(after.as_bytes().len() as u64, after.pairs(), after.keys())
 }

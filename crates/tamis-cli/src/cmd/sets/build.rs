@@ -1,4 +1,4 @@
-//! keys of many sets -> an index file, and a report of what became of them.
+//! keys of many sets -> an index file, and a report of it.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -9,10 +9,10 @@ use tamis::sets::{self, Collector, Kind, Report};
 use tamis::{BuildError, Sets};
 
 use super::super::output::Output;
-use super::super::{bits_per_key, grouped};
-use super::{MemberArgs, blank, count, false_sets_line, sequences, sequences_json, size};
+use super::super::{at, bits_per_key, grouped};
+use super::{MemberArgs, blank, count, false_sets_line, segments, sequences, sequences_fields, size};
 use crate::Outcome;
-use crate::args::{HashAndLimitArgs, one_of};
+use crate::args::{self, HashAndLimitArgs, ReportArgs, one_of};
 use crate::input::kmers::MAX_K;
 use crate::input::sets::{Member, Read};
 use crate::input::{KeyRef, Visited, total_bytes};
@@ -20,52 +20,54 @@ use crate::interrupt::Interrupt;
 use crate::mapped::{self, VerifyArgs};
 use crate::progress::Bar;
 
-/// FilterBuilder an index from sets of keys.
+/// Build an index from sets of keys
 ///
-/// Every file is a set, or with --pairs every line is a key and its sets. Keys stand one per line, or in a column of a table (.csv, .tsv,
-/// .jsonl, .parquet); with --kmer they are the k-mers of FASTA and FASTQ files, on either strand. gzip, zstd and xz are recognised by their
-/// content. Equal pairs count once, and a set may be without keys.
+/// Every file is a set, or with --pairs every line is a key and its sets. Reads one key per line, or a column of a table (.csv,
+/// .tsv, .jsonl, .parquet); with --kmer, the k-mers of FASTA and FASTQ files, on either strand. gzip, zstd and xz are recognised
+/// by content. Duplicate pairs are skipped, and a set may have no keys.
 ///
-/// Prints how many sets, keys and pairs there are, what was built, its bits per pair and per key, and how many sets it is expected
-/// to name that do not hold a key.
+/// Prints the number of sets, keys and pairs, the segments, bits per pair and per key, and the expected false sets.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
     #[command(flatten)]
     members: MemberArgs,
-    /// The index file, replaced only when the new one is complete; - is standard output
+    /// Index file, replaced only when the new one is complete; - is standard output
     #[arg(short, long, value_name = "INDEX")]
     output: PathBuf,
-    /// Files are FASTA or FASTQ, and keys are their k-mers of this length, 1 to 31. A k-mer and its reverse complement are the same key; those
+    /// Read FASTA or FASTQ; keys are the k-mers of this length, 1 to 31. A k-mer and its reverse complement are one key; those
     /// over letters other than A, C, G and T are skipped and counted
-    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_K)))]
+    #[arg(long, value_name = "K", value_parser = kmer)]
     kmer: Option<u32>,
-    /// The structure: auto, bloom (takes more keys and sets later), cuckoo (the same, fewer false sets in the same room, slower),
-    /// frozen (the smallest, and no false set for a key that is there, until more is added)
+    /// Structure: auto, bloom (more keys and sets can be added), cuckoo (as bloom, with fewer false sets per bit, slower) or frozen
+    /// (the smallest, without false sets for members until keys are added)
     #[arg(long, default_value = "auto", value_parser = structure)]
     kind: Kind,
-    /// The most false sets to expect for a key that is in no set
+    /// False sets to expect for an unlisted key, at most
     #[arg(long, value_name = "SETS", default_value = "0.01", value_parser = positive, allow_negative_numbers = true)]
     false_sets: f64,
-    /// The most false sets to expect for a key that is in some set; a frozen index has none
+    /// False sets to expect for a member, at most; a frozen index has none
     #[arg(long, value_name = "SETS", default_value = "0.1", value_parser = positive, allow_negative_numbers = true)]
     member_false_sets: f64,
-    /// Spend so many bits per pair instead, on as few false sets as they buy
+    /// Bits per pair to spend, instead of a number of false sets
     #[arg(long, value_name = "B", conflicts_with_all = ["false_sets", "member_false_sets"], value_parser = positive, allow_negative_numbers = true)]
     bits_per_pair: Option<f64>,
-    /// Keep how often a key is in a set, up to 255: lines and k-mers that come again are counted, and --pairs reads set:COUNT
+    /// Count how often a key is in a set, up to 255: repeated lines and k-mers are counted, and --pairs reads set:COUNT
     #[arg(long)]
     counts: bool,
-    /// Leave room for so many pairs in all, for `tamis sets add`
-    #[arg(long, value_name = "PAIRS", default_value_t = 0)]
+    /// Pairs that fit in all, for `tamis sets add`
+    #[arg(long, value_name = "PAIRS", default_value = "0", value_parser = args::seed)]
     capacity: u64,
-    /// Without a filter in front of the sketch: if nearly all keys asked for are in some set
+    /// Leave out the filter in front of the sketch, if nearly all queries are for members
     #[arg(long)]
     no_existence: bool,
     #[command(flatten)]
     shared: HashAndLimitArgs,
-    /// Report as JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    report: ReportArgs,
+}
+
+fn kmer(text: &str) -> Result<u32, String> {
+    Ok(args::whole(text, 1..=MAX_K.into())? as u32)
 }
 
 fn structure(name: &str) -> Result<Kind, String> {
@@ -73,11 +75,11 @@ fn structure(name: &str) -> Result<Kind, String> {
 }
 
 pub(super) fn positive(text: &str) -> Result<f64, String> {
-    let number = text.parse().ok().filter(|&number: &f64| number > 0.0 && number <= 1e6);
-    number.ok_or_else(|| "expected a number above 0, like 0.01".to_string())
+    args::number(text, |number| number > 0.0 && number <= 1e6, "a number above 0 and at most 1,000,000, like 0.01")
 }
 
 pub(crate) fn run(args: Args) -> Result<Outcome> {
+    args.report.apply();
     let (inputs, read_options) = args.members.find(args.kmer, args.counts)?;
     args.shared.limits.check()?;
     let output = Output::new(&args.output, inputs.sources().iter(), "index")?;
@@ -92,12 +94,9 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         inputs.for_each(&read_options, &mut |bytes| bar.set_position(bytes), &mut |member| intake.push(member))?;
     drop(bar);
     interrupt.build()?;
-    let (report, index) = write(&output, intake.pairs).map_err(|error| error.context(output.to_string()))?;
-    let text = match args.json {
-        true => format!("{}\n", as_json(&output, &read, &report, index.as_ref())),
-        false => as_text(&args, &output, &read, &report, index.as_ref()),
-    };
-    output.report(&text)?;
+    let (report, index) = write(&output, intake.pairs)?;
+    let text = || as_text(&args, &output, &read, &report, index.as_ref());
+    output.report(args.report, "sets", text, || as_fields(&read, &report, index.as_ref()))?;
     Ok(Outcome::Yes)
 }
 
@@ -148,28 +147,22 @@ pub(super) fn write(output: &Output, pairs: Collector) -> Result<(Report, Option
         |pairs: Collector, path: &Path| pairs.finish_to(path),
         |path: &Path| mapped::sets(path, VerifyArgs { no_verify: true }),
     );
-    output.build(pairs, Collector::finish_with_report, finish_to, open, Sets::as_bytes)
+    let built = output.build(pairs, Collector::finish_with_report, finish_to, open, Sets::as_bytes);
+    built.map_err(|error| match error.downcast_ref() {
+        Some(tamis::Error::Build(_)) => error,
+        _ => at(error, &output.to_string()),
+    })
 }
 
-/// What a segment is called in a report.
-fn structures(index: Option<&Sets>) -> Vec<(&'static str, String)> {
-    index.into_iter().flat_map(Sets::segments).map(|segment| (segment.kind, segment.details)).collect()
-}
-
-fn as_json(output: &Output, read: &Read, report: &Report, index: Option<&Sets>) -> serde_json::Value {
-    let structures = index.map(|index| {
-        let list = structures(Some(index)).into_iter();
-        list.map(|(kind, details)| json!({ "kind": kind, "details": details })).collect::<Vec<_>>()
-    });
+fn as_fields(read: &Read, report: &Report, index: Option<&Sets>) -> serde_json::Value {
     json!({
-        "file": output.to_string(),
         "sets": report.sets,
         "empty": report.empty,
         "keys": report.keys,
         "pairs": report.pairs,
         "duplicates": report.duplicates,
         "blank": read.counts.blank,
-        "sequences": sequences_json(read.sequences.as_ref()),
+        "sequences": sequences_fields(read.sequences.as_ref()),
         "kmer": index.and_then(Sets::kmer),
         "key_type": index.map(|index| index.key_type().to_string()),
         "bytes": report.bytes,
@@ -177,7 +170,7 @@ fn as_json(output: &Output, read: &Read, report: &Report, index: Option<&Sets>) 
         "bits_per_key": bits_per_key(report.bytes, report.keys),
         "false_sets": report.false_sets,
         "member_false_sets": report.member_false_sets,
-        "structures": structures,
+        "segments": index.map(segments),
     })
 }
 
@@ -195,11 +188,11 @@ fn as_text(args: &Args, output: &Output, read: &Read, report: &Report, index: Op
         (n, false) => format!(", {} dropped", count(n, "duplicate")),
     };
     let _ = writeln!(out, "pairs       {}{duplicates}", grouped(report.pairs));
-    for (kind, details) in structures(index) {
-        let _ = writeln!(out, "structure   {kind}: {details}");
+    for (i, segment) in index.into_iter().flat_map(Sets::segments).enumerate() {
+        let _ = writeln!(out, "segment {i:<3} {}: {}", segment.kind, segment.details);
     }
     if index.is_some_and(|index| index.segments().next().is_none()) {
-        out += "structure   none: there are no keys\n";
+        out += "segments    none: no keys\n";
     }
     let _ = writeln!(out, "file        {output}");
     out += &size(report.bytes, report.pairs, report.keys);

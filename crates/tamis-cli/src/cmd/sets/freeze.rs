@@ -12,43 +12,43 @@ use super::super::key_batch::KeyBatch;
 use super::super::{grouped, output::Output};
 use super::build::{positive, write};
 use super::lock::Lock;
-use super::{QueryArgs, false_sets_line, open, query_error, sequences, sequences_json, size};
+use super::{QueryArgs, false_sets_line, open, query_error, sequences, sequences_fields, size};
 use crate::Outcome;
-use crate::args::{self, LimitArgs};
+use crate::args::{self, LimitArgs, ReportArgs};
 use crate::input::kmers::{self, Event};
 use crate::input::{self, Source, total_bytes};
 use crate::interrupt::Interrupt;
 use crate::mapped::VerifyArgs;
 use crate::progress::Bar;
 
-/// Freeze an index: the smallest one that answers for these keys as it does.
+/// Freeze an index: build the smallest index with the same answers for these keys
 ///
-/// KEYS are the keys that the index holds, or those of them that matter, in files of any format; for an index of k-mers they are FASTA or FASTQ
-/// files. Sets that the index names falsely stay named. Keys that it finds in no set are left out and counted.
+/// KEYS are the members of the index, or those that matter, in files of any format; for an index of k-mers, FASTA or FASTQ
+/// files. False sets of these keys stay. Keys without a set are left out and counted.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
-    /// The index file
+    /// Index file
     #[arg(value_name = "INDEX")]
     index: PathBuf,
     /// Files of keys; - or none is standard input
     #[arg(value_name = "KEYS")]
     keys: Vec<PathBuf>,
-    /// The frozen index, replaced only when it is complete; - is standard output
+    /// Frozen index, replaced only when it is complete; - is standard output
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    /// The most false sets to expect for a key that is in no set
+    /// False sets to expect for an unlisted key, at most
     #[arg(long, value_name = "SETS", default_value = "0.01", value_parser = positive, allow_negative_numbers = true)]
     false_sets: f64,
     #[command(flatten)]
     input: QueryArgs,
     #[command(flatten)]
     limits: LimitArgs,
-    /// Report as JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    report: ReportArgs,
 }
 
 pub(crate) fn run(args: Args) -> Result<Outcome> {
+    args.report.apply();
     let _lock = Lock::new(&args.output, [&args.index])?;
     let index = open(&args.index, VerifyArgs { no_verify: true })?;
     // The new file has a checksum of its own.
@@ -61,7 +61,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     let interrupt = Interrupt::install()?;
     let build = sets::stream().options(args.limits.common(&interrupt));
     let build = build.like(&index).kind(Kind::Frozen).false_sets(args.false_sets);
-    let mut freezer = Freezer { path: &args.index, index: &index, pairs: build.start(), keys: 0, lost: 0 };
+    let mut freezer = Freezer { path: &args.index, index: &index, pairs: build.start(), keys: 0, rejected: 0 };
     let bar = Bar::bytes("reading", total_bytes(&sources));
     let progress = &mut |bytes| bar.set_position(bytes);
     let read = match index.kmer() {
@@ -83,44 +83,39 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     };
     drop(bar);
     interrupt.build()?;
-    let Freezer { pairs, keys, lost, .. } = freezer;
-    let (report, _) = write(&output, pairs).map_err(|error| error.context(output.to_string()))?;
-    let text = match args.json {
-        true => {
-            let report = json!({
-                "file": output.to_string(),
-                "asked": keys,
-                "lost": lost,
-                "sequences": sequences_json(read.as_ref()),
-                "sets": report.sets,
-                "keys": report.keys,
-                "pairs": report.pairs,
-                "bytes": report.bytes,
-                "false_sets": report.false_sets,
-            });
-            format!("{report}\n")
-        }
-        false => {
-            let mut out = format!("asked       {}, {} in no set and left out\n", grouped(keys), grouped(lost));
-            out += &sequences(read.as_ref(), index.kmer());
-            out += &format!("sets        {}\n", grouped(report.sets.into()));
-            out += &format!("keys        {}\n", grouped(report.keys));
-            out += &format!("pairs       {}\nfile        {output}\n", grouped(report.pairs));
-            out + &size(report.bytes, report.pairs, report.keys)
-                + &false_sets_line(report.false_sets, report.member_false_sets)
-        }
+    let Freezer { pairs, keys, rejected, .. } = freezer;
+    let (report, _) = write(&output, pairs)?;
+    let text = || {
+        let mut out = format!("queries     {}, {} rejected and left out\n", grouped(keys), grouped(rejected));
+        out += &sequences(read.as_ref(), index.kmer());
+        out += &format!("sets        {}\n", grouped(report.sets.into()));
+        out += &format!("keys        {}\n", grouped(report.keys));
+        out += &format!("pairs       {}\nfile        {output}\n", grouped(report.pairs));
+        out + &size(report.bytes, report.pairs, report.keys)
+            + &false_sets_line(report.false_sets, report.member_false_sets)
     };
-    output.report(&text)?;
+    output.report(args.report, "sets", text, || {
+        json!({
+            "queries": keys,
+            "rejected": rejected,
+            "sequences": sequences_fields(read.as_ref()),
+            "sets": report.sets,
+            "keys": report.keys,
+            "pairs": report.pairs,
+            "bytes": report.bytes,
+            "false_sets": report.false_sets,
+        })
+    })?;
     Ok(Outcome::Yes)
 }
 
-/// Asks for keys and passes them on with their sets.
+/// Queries keys and passes them on with their sets.
 struct Freezer<'a> {
     path: &'a Path,
     index: &'a Sets,
     pairs: Collector,
     keys: u64,
-    lost: u64,
+    rejected: u64,
 }
 
 impl Freezer<'_> {
@@ -137,17 +132,17 @@ impl Freezer<'_> {
         if keys.is_empty() {
             return Ok(());
         }
-        let Freezer { path, index, pairs, lost, .. } = self;
+        let Freezer { path, index, pairs, rejected, .. } = self;
         let mut pushed: Result<(), BuildError> = Ok(());
-        let asked = index.find_many(keys, |at, ids| {
-            *lost += u64::from(ids.is_empty());
+        let queried = index.find_many(keys, |at, ids| {
+            *rejected += u64::from(ids.is_empty());
             for &id in ids {
                 if pushed.is_ok() {
                     pushed = pairs.push(keys[at], id);
                 }
             }
         });
-        asked.map_err(|error| query_error(path, error))?;
+        queried.map_err(|error| query_error(path, error))?;
         self.keys += keys.len() as u64;
         Ok(pushed.map_err(tamis::Error::from)?)
     }

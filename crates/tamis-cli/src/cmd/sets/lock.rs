@@ -11,7 +11,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 
 use crate::input::Identity;
-use crate::screen;
+use crate::{json, screen};
 
 /// Holds the lock of a file, if it takes one.
 pub(super) struct Lock {
@@ -35,7 +35,14 @@ fn lock(path: &Path) -> io::Result<File> {
         let file = File::open(path)?;
         match file.try_lock() {
             Err(TryLockError::WouldBlock) => {
-                writeln!(screen::stderr(), "tamis: {}: waiting for another command that changes it", path.display())?;
+                // With --json only errors are written there.
+                if !json::is_requested() {
+                    writeln!(
+                        screen::stderr(),
+                        "tamis: {}: waiting for another command that changes it",
+                        path.display()
+                    )?;
+                }
                 file.lock()?;
             }
             // Without locks in its file system an index can be changed all the same.
@@ -55,7 +62,7 @@ fn is_same(one: &Metadata, other: &Metadata) -> bool {
     (one.dev(), one.ino()) == (other.dev(), other.ino())
 }
 
-/// The same as far as it can be seen: two changes of one length in one instant are not told apart.
+/// The same as far as it can be seen: two changes of one length in one instant are not distinguished.
 #[cfg(not(unix))]
 fn is_same(one: &Metadata, other: &Metadata) -> bool {
     one.len() == other.len() && one.modified().ok() == other.modified().ok()

@@ -8,26 +8,26 @@ use tamis::sets::Editor;
 
 use super::super::{grouped, output::Output};
 use super::lock::Lock;
-use super::{false_sets_line, open, save, size};
+use super::{false_sets_line, open, save, segments, size};
 use crate::Outcome;
+use crate::args::ReportArgs;
 use crate::interrupt::Interrupt;
 use crate::mapped::VerifyArgs;
 
-/// Merge indexes into one.
+/// Merge indexes into one
 ///
-/// Their segments are put side by side, and sets of one name become one set. They must be hashed alike (the same --seed), of the same
-/// kind of keys and of k-mers of the same length, and none may come twice. The false sets of all of them add up.
+/// The new index has the segments of all, and sets of one name become one set. The indexes must have the same --seed, key type
+/// and length of k-mers, and none may be given twice. Their false sets add up.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
     /// Index files, two or more
     #[arg(value_name = "INDEX", required = true, num_args = 2..)]
     indexes: Vec<PathBuf>,
-    /// The index of all, replaced only when the new one is complete; - is standard output
+    /// Merged index, replaced only when the new one is complete; - is standard output
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    /// Report as JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    report: ReportArgs,
 }
 
 pub(crate) fn run(args: Args) -> Result<Outcome> {
@@ -51,34 +51,28 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
             first = Some(path);
         }
     }
-    let all = all.ok_or_else(|| anyhow!("no index, expected two or more"))?;
+    let all = all.ok_or_else(|| anyhow!("INDEX: missing; expected two or more"))?;
     interrupt.build()?;
     let after = save(&output, &all)?;
     let bytes = after.as_bytes().len() as u64;
     let (false_sets, member_false_sets) = after.expected();
-    let text = match args.json {
-        true => {
-            let report = json!({
-                "file": output.to_string(),
-                "indexes": indexes.len(),
-                "sets": after.sets(),
-                "keys": after.keys(),
-                "pairs": after.pairs(),
-                "segments": after.segments().count(),
-                "bytes": bytes,
-                "false_sets": false_sets,
-                "member_false_sets": member_false_sets,
-            });
-            format!("{report}\n")
-        }
-        false => format!(
-            "sets        {}\nsegments    {}\nfile        {output}\n{}{}",
-            grouped(after.sets().into()),
-            after.segments().count(),
-            size(bytes, after.pairs(), after.keys()),
-            false_sets_line(false_sets, member_false_sets)
-        ),
+    let text = || {
+        let (sets, count) = (grouped(after.sets().into()), after.segments().count());
+        format!("sets        {sets}\nsegments    {count}\nfile        {output}\n")
+            + &size(bytes, after.pairs(), after.keys())
+            + &false_sets_line(false_sets, member_false_sets)
     };
-    output.report(&text)?;
+    output.report(args.report, "sets", text, || {
+        json!({
+            "indexes": indexes.len(),
+            "sets": after.sets(),
+            "keys": after.keys(),
+            "pairs": after.pairs(),
+            "segments": segments(&after),
+            "bytes": bytes,
+            "false_sets": false_sets,
+            "member_false_sets": member_false_sets,
+        })
+    })?;
     Ok(Outcome::Yes)
 }

@@ -9,54 +9,54 @@ use tamis::{Key, QueryError, Sets};
 
 use super::super::key_batch::KeyBatch;
 use super::super::prompt::{Answer, answer_all};
-use super::super::{print, print_json, to_stdout};
+use super::super::{print, print_json, shown, to_stdout};
 use super::tally::{Naming, Tally};
 use super::{QueryArgs, open, query_error};
 use crate::Outcome;
-use crate::args;
+use crate::args::{self, QueriedKeys};
 use crate::input::kmers::{self, Event};
-use crate::input::{self, KeyRef, SecondValue, Source, total_bytes};
+use crate::input::{self, At, KeyRef, SecondValue, Source, total_bytes};
+use crate::json;
 use crate::mapped::VerifyArgs;
 use crate::progress::Bar;
 use crate::screen::{self, Stdout};
 
-/// Print the sets that hold keys: key, tab, sets with commas between them.
+/// Print the sets of keys: key, tab, sets with commas between them
 ///
-/// An index of k-mers is asked for sequences: FASTA or FASTQ files, of which every record is a line, id, tab, and SET:FOUND/TOTAL for the sets that
-/// hold at least so many of its k-mers as --threshold says.
+/// An index of k-mers is queried with FASTA or FASTQ files. Every record is a line: id, tab, and SET:MATCHES/TOTAL for the sets
+/// that match at least a share --threshold of its k-mers.
 ///
-/// No set that holds a key is left out, and a few may be named that do not. Exit code 0 if a key (a sequence) has a set, 1 if none has one, 2 on an
-/// error.
+/// Every set of a key is printed, and false sets at the index's rate. The exit code is 0 if a key (a sequence) has a set, 1 if
+/// none has.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
-    /// The index file
+    /// Index file; - is standard input
     #[arg(value_name = "INDEX")]
     index: PathBuf,
-    /// Files of keys, or of sequences; - or none is standard input
-    #[arg(value_name = "INPUT")]
-    inputs: Vec<PathBuf>,
+    #[command(flatten)]
+    keys: QueriedKeys,
     /// Print only keys, or sequences, that have a set
     #[arg(long)]
-    found: bool,
+    matches: bool,
     /// Print the numbers of sets instead of their names
-    #[arg(long)]
+    #[arg(long, conflicts_with = "json")]
     ids: bool,
-    /// Keys: how often each is in a set, SET:COUNT, of an index built with --counts. Sequences: all sets that hold a k-mer, without a threshold
+    /// Print how often each key is in a set, SET:COUNT, of an index built with --counts; of sequences, all sets that match a k-mer
     #[arg(long)]
     counts: bool,
-    /// Sequences: the share of k-mers that a set must hold, 0 to 1; 0.8 unless given
+    /// Share of the k-mers of a sequence that a set must match, 0 to 1 [default: 0.8]
     #[arg(long, value_name = "SHARE", value_parser = share, conflicts_with = "counts", allow_negative_numbers = true)]
     threshold: Option<f64>,
-    /// Print only the sets that hold any of all keys, one per line
-    #[arg(long, conflicts_with_all = ["found", "counts", "threshold"])]
+    /// Print only the sets of any of the keys, one per line
+    #[arg(long, conflicts_with_all = ["matches", "counts", "threshold"])]
     union: bool,
-    /// Print only the sets that hold every one of all keys, one per line
-    #[arg(long, conflicts_with_all = ["found", "counts", "threshold", "union"])]
+    /// Print only the sets of all of the keys, one per line
+    #[arg(long, conflicts_with_all = ["matches", "counts", "threshold", "union"])]
     intersection: bool,
-    /// Print only how many of all keys each set holds: set, tab, number
-    #[arg(long, conflicts_with_all = ["found", "counts", "threshold", "union", "intersection"])]
+    /// Print only how many of the keys are in each set: set, tab, number
+    #[arg(long, conflicts_with_all = ["matches", "counts", "threshold", "union", "intersection"])]
     tally: bool,
-    /// Print a JSON object for every key or sequence, or with --union, --intersection and --tally one for all
+    /// Print a JSON object for every key or sequence; with --union, --intersection and --tally, one for all
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -65,12 +65,11 @@ pub(crate) struct Args {
     verify: VerifyArgs,
 }
 
-/// Sequencing errors take k k-mers each: most of a sequence that is there is found in spite of a few.
+/// Each sequencing error changes k k-mers: most k-mers of a member still match after a few.
 const THRESHOLD: f64 = 0.8;
 
 fn share(text: &str) -> Result<f64, String> {
-    let share = text.parse().ok().filter(|share: &f64| (0.0..=1.0).contains(share));
-    share.ok_or_else(|| "expected a share from 0 to 1, like 0.8".to_string())
+    args::share(text, |share| (0.0..=1.0).contains(&share), "a share from 0 to 1, like 0.8 or 80%")
 }
 
 impl Args {
@@ -81,14 +80,17 @@ impl Args {
 }
 
 pub(crate) fn run(args: Args) -> Result<Outcome> {
+    let sources = args.keys.sources(&args.index)?;
     let index = open(&args.index, args.verify)?;
-    let sources = args::sources(&args.inputs);
     let options = args.input.options(index.kmer(), &sources)?;
     let mut all = Tally::new(&index);
     let found = match index.kmer() {
+        Some(_) if matches!(sources[..], [Source::Keys(_)]) => {
+            bail!("--key: the keys of {} are k-mers; expected FASTA or FASTQ files", shown(&args.index))
+        }
         Some(k) => query_sequences(&args, &index, k, &sources, &mut all)?,
         None if args.threshold.is_some() => {
-            bail!("{}: --threshold is for sequences, and the keys of the index are no k-mers", args.index.display())
+            bail!("--threshold: the keys of {} are no k-mers; expected an index of k-mers", shown(&args.index))
         }
         None => query_keys(&args, &index, &sources, &options, &mut all)?,
     };
@@ -96,18 +98,15 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     Ok(if found { Outcome::Yes } else { Outcome::No })
 }
 
-/// What is said of all keys together.
+/// Prints what is true of all keys together.
 fn report(args: &Args, index: &Sets, all: &mut Tally) -> Result<bool> {
     let naming = Naming { index, numbers: args.ids };
-    // Where no key was asked for, no set holds one.
+    // Without keys there are no sets.
     let sets = all.at_least(if args.intersection { 1.0 } else { 0.0 });
     let found = !sets.is_empty();
     if args.json {
-        let list: Vec<Value> = match args.tally {
-            true => sets.iter().map(|&(set, count)| json!({ "set": naming.json(set), "found": count })).collect(),
-            false => sets.iter().map(|&(set, _)| naming.json(set)).collect(),
-        };
-        print_json(&json!({ "keys": all.keys, "found": all.found, "sets": list }))?;
+        let list = list(&sets, |&(set, count)| naming.json(set, Some(("matches", count))));
+        print_json("sets", json!({ "keys": all.keys, "matches": all.found, "set_list": list }))?;
         return Ok(found);
     }
     let mut out = vec![];
@@ -134,7 +133,7 @@ fn query_keys(
     Ok(query.out.found)
 }
 
-/// Gathers keys, asks for them together, and prints their sets.
+/// Gathers keys, queries them together, and prints their sets.
 struct BatchQuery<'a> {
     out: Printer<'a>,
     keys: KeyBatch,
@@ -142,7 +141,7 @@ struct BatchQuery<'a> {
 }
 
 impl Answer for BatchQuery<'_> {
-    fn push(&mut self, key: KeyRef<'_>, _: Option<SecondValue<'_>>) -> Result<()> {
+    fn push(&mut self, key: KeyRef<'_>, _: Option<SecondValue<'_>>, _: At<'_>) -> Result<()> {
         if self.keys.push(key) { self.query_batch() } else { Ok(()) }
     }
 
@@ -155,12 +154,12 @@ impl Answer for BatchQuery<'_> {
 impl BatchQuery<'_> {
     fn query_batch(&mut self) -> Result<()> {
         let bytes = self.keys.bytes();
-        let asked = match bytes.is_empty() {
+        let queried = match bytes.is_empty() {
             _ if self.keys.len() == 0 => return Ok(()),
             false => query_many(&mut self.out, self.all, &bytes, &self.keys),
             true => query_many(&mut self.out, self.all, &self.keys.numbers, &self.keys),
         };
-        asked?;
+        queried?;
         self.keys.clear();
         Ok(())
     }
@@ -192,7 +191,7 @@ fn query_many<K: Key>(out: &mut Printer<'_>, all: &mut Tally, keys: &[K], gather
 }
 
 fn query_sequences(args: &Args, index: &Sets, k: u32, sources: &[Source], all: &mut Tally) -> Result<bool> {
-    let bar = args.together().then(|| Bar::bytes("asking", total_bytes(sources)));
+    let bar = args.together().then(|| Bar::bytes("querying", total_bytes(sources)));
     let threshold = if args.counts { 0.0 } else { args.threshold.unwrap_or(THRESHOLD) };
     let mut out = Printer::new(args, index);
     let mut name: Vec<u8> = vec![];
@@ -224,7 +223,7 @@ fn query_sequences(args: &Args, index: &Sets, k: u32, sources: &[Source], all: &
     Ok(out.found)
 }
 
-/// Answers one by one, as the options want them.
+/// Answers one by one, as the options say.
 struct Printer<'a> {
     args: &'a Args,
     naming: Naming<'a>,
@@ -246,15 +245,15 @@ impl<'a> Printer<'a> {
     /// A key and its sets.
     fn key(&mut self, key: &[u8], sets: &[u32]) -> Result<()> {
         let naming = self.naming;
-        let fields = || json!({ "key": String::from_utf8_lossy(key), "sets": list(sets, |&set| naming.json(set)) });
+        let fields = || fields("key", key, list(sets, |&set| naming.json(set, None)));
         self.line(key, sets, fields, |out, &set| naming.write(out, set))
     }
 
     /// A key, its sets, and how often it is in them.
     fn counted(&mut self, key: &[u8], sets: &[(u32, u8)]) -> Result<()> {
         let naming = self.naming;
-        let field = |&(set, count): &(u32, u8)| json!({ "set": naming.json(set), "count": count });
-        let fields = || json!({ "key": String::from_utf8_lossy(key), "sets": list(sets, field) });
+        let field = |&(set, count): &(u32, u8)| naming.json(set, Some(("count", count.into())));
+        let fields = || fields("key", key, list(sets, field));
         self.line(key, sets, fields, |out, &(set, count)| {
             naming.write(out, set)?;
             write!(out, ":{count}")
@@ -265,11 +264,11 @@ impl<'a> Printer<'a> {
     fn sequence(&mut self, name: &[u8], tally: &mut Tally, threshold: f64) -> Result<()> {
         let (naming, sets) = (self.naming, tally.at_least(threshold));
         let (total, found) = (tally.keys, tally.found);
-        let field = |&(set, count): &(u32, u64)| json!({ "set": naming.json(set), "found": count });
+        let field = |&(set, count): &(u32, u64)| naming.json(set, Some(("matches", count)));
         let fields = || {
-            json!({
-                "id": String::from_utf8_lossy(name), "kmers": total, "found": found, "sets": list(&sets, field),
-            })
+            let mut fields = fields("sequence", name, list(&sets, field));
+            (fields["kmers"], fields["matches"]) = (total.into(), found.into());
+            fields
         };
         self.line(name, &sets, fields, |out, &(set, count)| {
             naming.write(out, set)?;
@@ -285,13 +284,13 @@ impl<'a> Printer<'a> {
         write: impl Fn(&mut Stdout, &T) -> io::Result<()>,
     ) -> Result<()> {
         self.found |= !sets.is_empty();
-        if sets.is_empty() && self.args.found {
+        if sets.is_empty() && self.args.matches {
             return Ok(());
         }
         let (out, end) = (&mut self.out, self.args.input.text.separator());
         let line = || {
             if self.args.json {
-                return writeln!(out, "{}", fields());
+                return writeln!(out, "{}", json::object(Some("sets"), fields()));
             }
             out.write_all(name)?;
             for (i, set) in sets.iter().enumerate() {
@@ -303,6 +302,13 @@ impl<'a> Printer<'a> {
         };
         to_stdout(line())
     }
+}
+
+/// The fields of one answer.
+fn fields(what: &str, name: &[u8], sets: Vec<Value>) -> Value {
+    let mut fields = json!({ "set_list": sets });
+    json::put(&mut fields, what, name);
+    fields
 }
 
 fn list<T>(items: &[T], value: impl Fn(&T) -> Value) -> Vec<Value> {

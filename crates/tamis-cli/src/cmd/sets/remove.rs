@@ -10,27 +10,27 @@ use super::super::{grouped, output::Output};
 use super::lock::Lock;
 use super::{changed, count, open, save, size};
 use crate::Outcome;
+use crate::args::ReportArgs;
 use crate::interrupt::Interrupt;
 use crate::mapped::VerifyArgs;
 
-/// Remove sets from an index.
+/// Remove sets from an index
 ///
-/// They are marked and never named again; what their keys took stays in the file until it is built anew. A name that the index does not know is an
+/// The sets are marked and never reported again; the file stays as large until it is built from its keys. An unknown name is an
 /// error, and nothing is changed.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
-    /// The index file, replaced only when the new one is complete
+    /// Index file, replaced only when the new one is complete
     #[arg(value_name = "INDEX")]
     index: PathBuf,
     /// Names of sets
     #[arg(value_name = "NAME", required = true)]
     names: Vec<String>,
-    /// Write the new index here, and leave the old one as it is; - is standard output
+    /// File for the new index; the old one stays as it is; - is standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Report as JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    report: ReportArgs,
 }
 
 /// Unknown names that are shown.
@@ -47,7 +47,7 @@ pub(crate) fn run(mut args: Args) -> Result<Outcome> {
         if unknown.len() > SHOWN {
             list += &format!(" and {} more", unknown.len() - SHOWN);
         }
-        bail!("{}: no set is called {list}; nothing was changed", args.index.display());
+        bail!("{}: no set {list}; expected names of its sets; nothing was changed", args.index.display());
     }
     let output: Output = changed(&args.index, args.output.as_ref(), &[])?;
     let interrupt = Interrupt::install()?;
@@ -58,20 +58,16 @@ pub(crate) fn run(mut args: Args) -> Result<Outcome> {
     interrupt.build()?;
     let after = save(&output, &editor)?;
     let bytes = after.as_bytes().len() as u64;
-    let text = match args.json {
-        true => {
-            let report = json!({
-                "file": output.to_string(), "removed": args.names.len(), "sets": after.sets(), "bytes": bytes,
-            });
-            format!("{report}\n")
-        }
-        false => format!(
-            "removed     {}, {} left\nfile        {output}\n{}",
-            count(args.names.len() as u64, "set"),
-            grouped(after.sets().into()),
-            size(bytes, after.pairs(), after.keys())
-        ),
+    let text = || {
+        let (removed, left) = (count(args.names.len() as u64, "set"), grouped(after.sets().into()));
+        let size = size(bytes, after.pairs(), after.keys());
+        format!("removed     {removed}, {left} left\nfile        {output}\n{size}")
     };
-    output.report(&text)?;
+    output.report(
+        args.report,
+        "sets",
+        text,
+        || json!({ "removed": args.names.len(), "sets": after.sets(), "bytes": bytes }),
+    )?;
     Ok(Outcome::Yes)
 }

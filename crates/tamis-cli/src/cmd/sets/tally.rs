@@ -67,11 +67,13 @@ impl Naming<'_> {
         }
     }
 
-    pub(super) fn json(self, set: u32) -> Value {
-        match self.index.name(set) {
-            Some(name) if !self.numbers => json!(name),
-            _ => json!(set),
+    /// A set as JSON has it, with a number that belongs to it.
+    pub(super) fn json(self, set: u32, number: Option<(&str, u64)>) -> Value {
+        let mut fields = json!({ "set": self.index.name(set), "id": set });
+        if let Some((name, number)) = number {
+            fields[name] = number.into();
         }
+        fields
     }
 }
 

@@ -2,30 +2,31 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use serde_json::{Value as Json, json};
 use tamis::{QueryError, Sets};
 
 use super::super::key_batch::KeyBatch;
-use super::super::{grouped, print, print_json, short};
+use super::super::{count, grouped, print, print_json, short};
 use super::{MemberArgs, open, query_error};
 use crate::Outcome;
 use crate::input::sets::Member;
-use crate::input::{KeyRef, Visited, kmers, total_bytes};
+use crate::input::{self, KeyRef, Source, Visited, kmers, total_bytes};
+use crate::json;
 use crate::mapped::VerifyArgs;
 use crate::progress::Bar;
 
-/// Check an index file: its checksum and, given the files it was built from, that every key is found in its sets.
+/// Check an index file: its checksum and, given the files it was built from, that every key is in its sets
 ///
-/// Exit code 0 if all is well, 1 if a key is missing in a set (the first ones are shown), 2 if the file is damaged or on another error.
+/// The exit code is 0 if all pairs match, 1 if one does not (the first five are printed), 3 if the file is damaged.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
-    /// The index file
+    /// Index file; - is standard input
     #[arg(value_name = "INDEX")]
     index: PathBuf,
     #[command(flatten)]
     members: MemberArgs,
-    /// With --pairs: sets may have counts, set:COUNT, which are not looked at
+    /// Read set:COUNT with --pairs, and ignore the counts
     #[arg(long, requires = "pairs")]
     counts: bool,
     /// Report as JSON
@@ -37,14 +38,14 @@ pub(crate) struct Args {
 const EXAMPLES: usize = 5;
 
 pub(crate) fn run(args: Args) -> Result<Outcome> {
-    let index = open(&args.index, VerifyArgs { no_verify: true })?;
-    index.verify().with_context(|| args.index.display().to_string())?;
-    let asked = args.members.pairs || !args.members.inputs.is_empty();
+    let index = open(&args.index, VerifyArgs::default())?;
+    let queried = args.members.pairs || !args.members.inputs.is_empty();
     let mut checker = Checker::new(&args, &index);
     let mut examples = vec![];
-    if asked {
+    if queried {
         let (inputs, read_options) = args.members.find(index.kmer(), args.counts)?;
-        // A set that has no keys is there all the same.
+        input::check_stdin_once(inputs.sources().iter().chain([&Source::from(args.index.clone())]))?;
+        // A set without keys is a set.
         checker.lost = inputs.names().iter().filter(|name| index.id(name).is_none()).cloned().collect();
         let bar = Bar::bytes("checking", total_bytes(inputs.sources()));
         let read =
@@ -53,14 +54,10 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         let example = |missing: &Missing| {
             let place = read.places.locate(missing.ordinal);
             let at = place.map(|place| format!("{place}: ")).unwrap_or_default();
-            let line = format!("missing     {at}{} in {:?}\n", missing.key, missing.set);
-            let fields = json!({
-                "file": place.map(|place| place.name),
-                "unit": place.map(|place| place.unit.to_string()),
-                "position": place.map(|place| place.line),
-                "key": missing.key,
-                "set": missing.set,
-            });
+            let line = format!("rejected    {at}{} in {:?}\n", short(&missing.key), missing.set);
+            let mut fields = json!({ "set": missing.set });
+            json::put(&mut fields, "key", &missing.key);
+            json::put_place(&mut fields, place);
             (line, fields)
         };
         examples = checker.first.iter().map(example).collect();
@@ -68,13 +65,20 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     let Checker { checked, missing, lost, .. } = checker;
     if args.json {
         let examples: Vec<Json> = examples.into_iter().map(|(_, fields)| fields).collect();
-        print_json(&json!({
-            "checksum": true, "checked": checked, "missing": missing, "missing_sets": lost, "examples": examples,
-        }))?;
+        print_json(
+            "sets",
+            json!({
+                "checksum": true,
+                "checked": checked,
+                "false_negatives": missing,
+                "missing_sets": lost,
+                "examples": examples,
+            }),
+        )?;
     } else {
         let mut out = "checksum    right\n".to_string();
-        if asked {
-            out += &format!("pairs       {} checked, {} missing\n", grouped(checked), grouped(missing));
+        if queried {
+            out += &format!("pairs       {} checked, {}\n", grouped(checked), count(missing, "false negative"));
         }
         out.extend(lost.iter().take(EXAMPLES).map(|name| format!("missing     the set {name:?}\n")));
         out.extend(examples.into_iter().map(|(line, _)| line));
@@ -86,17 +90,17 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
 /// A pair that the index does not find.
 struct Missing {
     ordinal: u64,
-    key: String,
+    key: Vec<u8>,
     set: String,
 }
 
-/// Gathers pairs and asks for their keys together.
+/// Gathers pairs and queries their keys together.
 struct Checker<'a> {
     args: &'a Args,
     index: &'a Sets,
     keys: KeyBatch,
     /// The set of each key, and the number of its line.
-    wanted: Vec<(u32, u64)>,
+    expected: Vec<(u32, u64)>,
     /// The set of the last one: nearly always that of the next.
     last: Option<(String, Option<u32>)>,
     first: Vec<Missing>,
@@ -107,8 +111,8 @@ struct Checker<'a> {
 
 impl<'a> Checker<'a> {
     fn new(args: &'a Args, index: &'a Sets) -> Checker<'a> {
-        let (keys, wanted, first, lost) = (KeyBatch::default(), vec![], vec![], vec![]);
-        Checker { args, index, keys, wanted, last: None, first, checked: 0, missing: 0, lost }
+        let (keys, expected, first, lost) = (KeyBatch::default(), vec![], vec![], vec![]);
+        Checker { args, index, keys, expected, last: None, first, checked: 0, missing: 0, lost }
     }
 
     fn push(&mut self, member: Member<'_>) -> Visited {
@@ -124,13 +128,13 @@ impl<'a> Checker<'a> {
         match id {
             None => {
                 let key = match member.key {
-                    KeyRef::Bytes(bytes) => short(bytes),
+                    KeyRef::Bytes(bytes) => bytes.to_vec(),
                     KeyRef::U64(number) => spelled(self.index, number),
                 };
                 self.miss(member.ordinal, key, member.set.to_string());
             }
             Some(id) => {
-                self.wanted.push((id, member.ordinal));
+                self.expected.push((id, member.ordinal));
                 if self.keys.push(member.key) {
                     self.query_batch()?;
                 }
@@ -141,32 +145,32 @@ impl<'a> Checker<'a> {
 
     fn query_batch(&mut self) -> Result<()> {
         let (bytes, mut missing) = (self.keys.bytes(), vec![]);
-        let wanted = &self.wanted;
+        let expected = &self.expected;
         let found = |at: usize, ids: &[u32]| {
-            if ids.binary_search(&wanted[at].0).is_err() {
+            if ids.binary_search(&expected[at].0).is_err() {
                 missing.push(at);
             }
         };
-        let asked: Result<(), QueryError> = match bytes.is_empty() {
+        let queried: Result<(), QueryError> = match bytes.is_empty() {
             _ if self.keys.len() == 0 => Ok(()),
             false => self.index.find_many(&bytes, found),
             true => self.index.find_many(&self.keys.numbers, found),
         };
-        asked.map_err(|error| query_error(&self.args.index, error))?;
+        queried.map_err(|error| query_error(&self.args.index, error))?;
         let example = |&at: &usize| {
-            let key = bytes.get(at).map_or_else(|| spelled(self.index, self.keys.numbers[at]), |bytes| short(bytes));
-            (wanted[at].1, key, self.index.name(wanted[at].0).unwrap_or_default().to_string())
+            let key = bytes.get(at).map_or_else(|| spelled(self.index, self.keys.numbers[at]), |bytes| bytes.to_vec());
+            (expected[at].1, key, self.index.name(expected[at].0).unwrap_or_default().to_string())
         };
         let shown = EXAMPLES.saturating_sub(self.first.len());
         let examples: Vec<_> = missing.iter().take(shown).map(example).collect();
         self.missing += (missing.len() - examples.len()) as u64;
         examples.into_iter().for_each(|(ordinal, key, set)| self.miss(ordinal, key, set));
         self.keys.clear();
-        self.wanted.clear();
+        self.expected.clear();
         Ok(())
     }
 
-    fn miss(&mut self, ordinal: u64, key: String, set: String) {
+    fn miss(&mut self, ordinal: u64, key: Vec<u8>, set: String) {
         self.missing += 1;
         if self.first.len() < EXAMPLES {
             self.first.push(Missing { ordinal, key, set });
@@ -175,6 +179,6 @@ impl<'a> Checker<'a> {
 }
 
 /// A number as it is known: a k-mer by its letters.
-fn spelled(index: &Sets, number: u64) -> String {
-    index.kmer().map_or_else(|| number.to_string(), |k| kmers::spell(number, k))
+fn spelled(index: &Sets, number: u64) -> Vec<u8> {
+    index.kmer().map_or_else(|| number.to_string(), |k| kmers::spell(number, k)).into_bytes()
 }

@@ -165,7 +165,7 @@ fn wrong_files_are_errors_with_a_line() {
         ("@a\nAC\n+\nII\n@b", "+ and its quality"),
         ("@a\nAC\n+\nII\n@b\nAC\n+", "its quality"),
     ] {
-        assert_eq!(error(text), format!("{name}: ends inside the record of line 5, expected {expected}"), "{text}");
+        assert_eq!(error(text), format!("{name}: ends inside the record of line 5; expected {expected}"), "{text}");
     }
 }
 

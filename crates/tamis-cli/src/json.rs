@@ -1,0 +1,85 @@
+//! fields -> one JSON object, which says what wrote it and about what.
+
+use std::ffi::OsString;
+use std::sync::OnceLock;
+
+use serde_json::Value;
+
+use crate::input::{Place, Source};
+
+/// Which fields there are and what they mean; a change that breaks readers makes it larger. docs/json.md lists them.
+const SCHEMA: u64 = 1;
+
+/// The arguments up to `--`.
+fn words() -> impl Iterator<Item = OsString> {
+    std::env::args_os().skip(1).take_while(|word| word != "--")
+}
+
+/// Whether the command line has `--json`, also one that cannot be parsed.
+pub(crate) fn is_requested() -> bool {
+    words().any(|word| word == "--json")
+}
+
+/// The command, like `sets query`, as it was typed.
+pub(crate) fn command() -> Option<&'static str> {
+    static COMMAND: OnceLock<Option<String>> = OnceLock::new();
+    let name = || {
+        let mut names = words().filter_map(|word| word.into_string().ok()).filter(|word| !word.starts_with('-'));
+        let first = names.next()?;
+        Some(match first.as_str() {
+            "map" | "sets" => names.next().map_or(first.clone(), |second| format!("{first} {second}")),
+            _ => first,
+        })
+    };
+    COMMAND.get_or_init(name).as_deref()
+}
+
+/// The object of these fields; `form` is what the file at hand holds.
+pub(crate) fn object(form: Option<&'static str>, mut fields: Value) -> Value {
+    fields["schema"] = SCHEMA.into();
+    fields["command"] = command().into();
+    fields["form"] = form.into();
+    fields
+}
+
+/// Sets a field to bytes: as text, or as null with their hexadecimal digits in a second field, for JSON has no other strings.
+pub(crate) fn put(fields: &mut Value, name: &str, bytes: &[u8]) {
+    match str::from_utf8(bytes) {
+        Ok(text) => fields[name] = text.into(),
+        Err(_) => {
+            fields[name] = Value::Null;
+            fields[format!("{name}_hex")] = bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>().into();
+        }
+    }
+}
+
+/// Sets the field `file` to the name of a file; null for standard input and output.
+pub(crate) fn put_file(fields: &mut Value, path: Option<&std::path::Path>) {
+    fields["file"] = Value::Null;
+    if let Some(path) = path {
+        put(fields, "file", path.as_os_str().as_encoded_bytes());
+    }
+}
+
+/// Sets the fields that say where a key is.
+pub(crate) fn put_place(fields: &mut Value, place: Option<Place<'_>>) {
+    let path = place.and_then(|place| if let Source::File(path) = place.source { Some(path.as_path()) } else { None });
+    put_file(fields, path);
+    fields["unit"] = place.map(|place| place.unit.to_string()).into();
+    fields["position"] = place.map(|place| place.line).into();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_text_or_hexadecimal() {
+        let mut fields = serde_json::json!({});
+        put(&mut fields, "key", "né\"".as_bytes());
+        put(&mut fields, "value", b"a\xff\x00");
+        assert_eq!(fields, serde_json::json!({ "key": "né\"", "value": null, "value_hex": "61ff00" }));
+        put_file(&mut fields, None);
+        assert_eq!(fields["file"], Value::Null);
+    }
+}

@@ -1,0 +1,60 @@
+//! what the parser of the command line found -> one line: the option, what is wrong with it, what was expected.
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+
+/// The one line.
+pub(crate) fn message(error: &clap::Error) -> String {
+    let all = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => vec![text.clone()],
+        Some(ContextValue::Strings(list)) => list.clone(),
+        Some(ContextValue::StyledStr(text)) => vec![text.to_string()],
+        _ => vec![],
+    };
+    let text = |kind| all(kind).join(", ");
+    let names = |kind| all(kind).iter().map(|arg| name(arg)).collect::<Vec<_>>().join(", ");
+    let option = names(ContextKind::InvalidArg);
+    let similar = |kind| match text(kind) {
+        similar if similar.is_empty() => String::new(),
+        similar => format!("; try {similar}"),
+    };
+    match error.kind() {
+        ErrorKind::ValueValidation => {
+            let reason = std::error::Error::source(error).map_or("not valid".to_string(), ToString::to_string);
+            format!("{option} {}: {reason}", text(ContextKind::InvalidValue))
+        }
+        ErrorKind::InvalidValue => {
+            let values = text(ContextKind::ValidValue);
+            let expected = if values.is_empty() { text(ContextKind::InvalidArg) } else { values };
+            match text(ContextKind::InvalidValue).as_str() {
+                "" => format!("{option}: no value; expected {expected}"),
+                value => format!("{option} {value}: unknown value; expected {expected}"),
+            }
+        }
+        ErrorKind::UnknownArgument if option.starts_with('-') => {
+            format!("{option}: unknown option; expected one of --help{}", similar(ContextKind::SuggestedArg))
+        }
+        ErrorKind::UnknownArgument => format!("{option}: one argument too many; expected options, see --help"),
+        ErrorKind::InvalidSubcommand => {
+            let similar = similar(ContextKind::SuggestedSubcommand);
+            format!("{}: unknown command; expected one of --help{similar}", text(ContextKind::InvalidSubcommand))
+        }
+        ErrorKind::ArgumentConflict => match names(ContextKind::PriorArg) {
+            prior if prior == option => format!("{option}: given twice; expected once"),
+            prior => format!("{option}: cannot be used with {prior}; expected one of them"),
+        },
+        ErrorKind::MissingRequiredArgument => {
+            format!("{option}: missing; expected {}, see --help", text(ContextKind::InvalidArg))
+        }
+        // The rest, like an argument that is not UTF-8, in the parser's words.
+        _ => {
+            let text = error.render().to_string();
+            let first = text.lines().next().unwrap_or_default();
+            format!("{}; see --help", first.trim_start_matches("error: "))
+        }
+    }
+}
+
+/// An option as it is typed, without its value.
+fn name(arg: &str) -> &str {
+    if arg.starts_with('-') { arg.split([' ', '=']).next().unwrap_or(arg) } else { arg }
+}

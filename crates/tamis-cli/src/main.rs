@@ -95,7 +95,7 @@ fn refuse(error: &clap::Error) -> Result<Outcome> {
         let _ = error.print();
         return Ok(Outcome::Yes);
     }
-    if error.kind() == DisplayHelpOnMissingArgumentOrSubcommand && !json::is_requested() {
+    if error.kind() == DisplayHelpOnMissingArgumentOrSubcommand {
         let _ = error.print();
         std::process::exit(2);
     }

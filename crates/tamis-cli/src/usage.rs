@@ -54,7 +54,10 @@ pub(crate) fn message(error: &clap::Error) -> String {
     }
 }
 
-/// An option as it is typed, without its value.
+/// An option as it is typed, without its value; an argument without brackets.
 fn name(arg: &str) -> &str {
-    if arg.starts_with('-') { arg.split([' ', '=']).next().unwrap_or(arg) } else { arg }
+    match arg.starts_with('-') {
+        true => arg.split([' ', '=']).next().unwrap_or(arg),
+        false => arg.trim_matches(['<', '>', '[', ']', '.']),
+    }
 }

@@ -145,6 +145,9 @@ impl BuildArgs {
                 None => {}
             }
         }
+        if self.layout != Layout::Auto && sources.excluded.is_empty() && sources.expected.is_empty() {
+            bail!("--layout: no effect on members alone; expected --exclude or --workload too");
+        }
         if self.exact && sources.excluded.is_empty() && sources.expected.is_empty() {
             bail!(
                 "--exact: no key is excluded, so every key would match; expected --exclude FILE, or --fpr or --bits-per-key instead"
@@ -203,10 +206,13 @@ impl BuildArgs {
                 format!("--bits-per-key {given}: too small for {}; expected at least {}", count(*keys, "key"), up(*needed))
             }
             BuildError::UnlistedBudget { given, fpr, needed } => {
-                format!("--fpr {fpr}: not possible with --bits-per-key {given}; expected at least {} bits per key", up(*needed))
+                format!("--fpr {fpr:?}: not possible with --bits-per-key {given}; expected at least {} bits per key", up(*needed))
             }
             BuildError::Rate { kind, wanted, lowest } => {
-                format!("--fpr {wanted}: too small for --kind {kind}; expected at least {lowest:e}")
+                format!("--fpr {wanted:?}: too small for --kind {kind}; expected at least {lowest:e}")
+            }
+            BuildError::NoSize { structure, keys, rate } => {
+                format!("--fpr {rate:?}: too small for a {structure} of {}; expected more", count(*keys, "key"))
             }
             BuildError::DiskLimit { limit } => {
                 format!("--disk {limit}: too small for the temporary files; expected more disk, or more --memory")

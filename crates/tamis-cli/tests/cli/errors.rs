@@ -81,8 +81,9 @@ const ERRORS: &[(&str, i32, &str, &str)] = &[
     ("sets build s.fa -o x --kmer 32", 2, "--kmer 32: ", "out of range; expected 1 to 31"),
     ("sets build words.txt -o x --false-sets 0", 2, "--false-sets 0: ", "out of range; expected a number above 0"),
     ("sets query kmers.tamis s.fa --threshold 1.1", 2, "--threshold 1.1: ", "expected a share from 0 to 1"),
-    ("completions csh", 2, "<SHELL> csh: ", "expected bash, "),
+    ("completions csh", 2, "SHELL csh: ", "expected bash, "),
     // Options that are unknown, missing, or given twice.
+    ("query", 2, "FILE: ", "missing; expected <FILE>"),
     ("biuld", 2, "biuld: ", "unknown command; expected one of --help; try build"),
     ("build keys.txt -o x --fp 2", 2, "--fp: ", "unknown option; expected one of --help; try --fpr"),
     ("build keys.txt", 2, "--output: ", "missing; expected --output <FILE>"),
@@ -120,10 +121,35 @@ const ERRORS: &[(&str, i32, &str, &str)] = &[
     (
         "build keys.txt -o x --fpr 1e-12 --kind cuckoo",
         2,
-        "--fpr 0.000000000001: ",
+        "--fpr 1e-12: ",
         "too small for --kind cuckoo; expected at least",
     ),
+    (
+        "build keys.txt -o x --fpr 1e-15 --kind quotient",
+        2,
+        "--fpr 1e-15: ",
+        "too small for a quotient filter of 1,000 keys; expected more",
+    ),
+    (
+        "sets build words.txt -o x --kind frozen --bits-per-pair 9",
+        2,
+        "--bits-per-pair: ",
+        "not possible with --kind frozen; expected bloom",
+    ),
     // Options that cannot matter.
+    ("build keys.txt -o x --layout local", 2, "--layout: ", "no effect on members alone; expected --exclude"),
+    (
+        "sets build words.txt -o x --kind frozen --no-existence",
+        2,
+        "--no-existence: ",
+        "no effect with --kind frozen; expected bloom",
+    ),
+    (
+        "sets build words.txt -o x --kind frozen --member-false-sets 1",
+        2,
+        "--member-false-sets: ",
+        "no effect with --kind frozen; expected",
+    ),
     ("build keys.txt -o x --on-conflict keep", 2, "--exclude: ", "missing; expected --exclude <FILE>"),
     ("build keys.txt -o x --workload-fpr 0.1", 2, "--workload: ", "missing; expected --workload <FILE>"),
     ("build keys.txt -o x --unlisted-share 0.1", 2, "--workload: ", "missing; expected --workload <FILE>"),
@@ -142,7 +168,7 @@ const ERRORS: &[(&str, i32, &str, &str)] = &[
     ("query f.tamis -n -c keys.txt", 2, "--line-number: ", "cannot be used with --count; expected one of them"),
     ("query f.tamis --rows --tsv keys.txt", 2, "--rows: ", "cannot be used with --tsv; expected one of them"),
     ("query f.tamis -q -c keys.txt", 2, "--quiet: ", "cannot be used with --count; expected one of them"),
-    ("query f.tamis --key one keys.txt", 2, "--key: ", "cannot be used with [INPUT]...; expected one of them"),
+    ("query f.tamis --key one keys.txt", 2, "--key: ", "cannot be used with INPUT; expected one of them"),
     ("verify f.tamis --keys keys.txt --on-conflict keep", 2, "--exclude: ", "missing; expected --exclude <FILE>"),
     ("inspect f.tamis --names", 2, "--names: ", "f.tamis is no set index; expected one"),
     (

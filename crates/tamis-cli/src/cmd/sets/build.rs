@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
+use anyhow::{Result, anyhow, bail};
 use serde_json::json;
 use tamis::sets::{self, Collector, Kind, Report};
 use tamis::{BuildError, Sets};
@@ -45,9 +45,9 @@ pub(crate) struct Args {
     /// False sets to expect for an unlisted key, at most
     #[arg(long, value_name = "SETS", default_value = "0.01", value_parser = positive, allow_negative_numbers = true)]
     false_sets: f64,
-    /// False sets to expect for a member, at most; a frozen index has none
-    #[arg(long, value_name = "SETS", default_value = "0.1", value_parser = positive, allow_negative_numbers = true)]
-    member_false_sets: f64,
+    /// False sets to expect for a member, at most; a frozen index has none [default: 0.1]
+    #[arg(long, value_name = "SETS", value_parser = positive, allow_negative_numbers = true)]
+    member_false_sets: Option<f64>,
     /// Bits per pair to spend, instead of a number of false sets
     #[arg(long, value_name = "B", conflicts_with_all = ["false_sets", "member_false_sets"], value_parser = positive, allow_negative_numbers = true)]
     bits_per_pair: Option<f64>,
@@ -80,6 +80,10 @@ pub(super) fn positive(text: &str) -> Result<f64, String> {
 
 pub(crate) fn run(args: Args) -> Result<Outcome> {
     args.report.apply();
+    let unfit = [(args.no_existence, "--no-existence"), (args.member_false_sets.is_some(), "--member-false-sets")];
+    if let (Kind::Frozen, Some((_, option))) = (args.kind, unfit.iter().find(|(given, _)| *given)) {
+        bail!("{option}: no effect with --kind frozen; expected bloom or cuckoo");
+    }
     let (inputs, read_options) = args.members.find(args.kmer, args.counts)?;
     args.shared.limits.check()?;
     let output = Output::new(&args.output, inputs.sources().iter(), "index")?;
@@ -102,7 +106,8 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
 
 fn options(args: &Args, interrupt: &Interrupt) -> Result<sets::SetsBuilder<()>> {
     let build = sets::stream().options(args.shared.common(interrupt)?).kind(args.kind).capacity(args.capacity);
-    let build = build.false_sets(args.false_sets).member_false_sets(args.member_false_sets).counts(args.counts);
+    let build =
+        build.false_sets(args.false_sets).member_false_sets(args.member_false_sets.unwrap_or(0.1)).counts(args.counts);
     let build = args.bits_per_pair.into_iter().fold(build, |build, bits| build.bits_per_pair(bits));
     let build = args.kmer.into_iter().fold(build, |build, k| build.kmer(k));
     Ok(if args.no_existence { build.existence(1.0) } else { build })
@@ -149,6 +154,9 @@ pub(super) fn write(output: &Output, pairs: Collector) -> Result<(Report, Option
     );
     let built = output.build(pairs, Collector::finish_with_report, finish_to, open, Sets::as_bytes);
     built.map_err(|error| match error.downcast_ref() {
+        Some(tamis::Error::Build(BuildError::Frozen { option })) => {
+            anyhow!("--{}: not possible with --kind frozen; expected bloom or cuckoo", option.replace('_', "-"))
+        }
         Some(tamis::Error::Build(_)) => error,
         _ => at(error, &output.to_string()),
     })

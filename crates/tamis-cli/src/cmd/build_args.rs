@@ -169,12 +169,16 @@ impl BuildArgs {
         if !sources.expected.is_empty() {
             let bar = Bar::bytes("expecting", total_bytes(&sources.expected));
             let options = options.for_queries(self.workload_column.clone(), self.weight_column.clone());
-            let take = &mut |key: KeyRef<'_>, weight: f64| keys.push_query(key, weight);
+            let take = &mut |key: KeyRef<'_>, weight: f64| {
+                keys.push_query(key, weight).map_err(|error| of_another_type("--workload", error))
+            };
             inputs.expected =
                 Some(expect::for_each(&sources.expected, &options, &mut |bytes| bar.set_position(bytes), take)?);
         }
         if !sources.excluded.is_empty() {
-            let exclude = |key: KeyRef<'_>, partition: Option<&[u8]>| keys.exclude(key, partition);
+            let exclude = |key: KeyRef<'_>, partition: Option<&[u8]>| {
+                keys.exclude(key, partition).map_err(|error| of_another_type("--exclude", error))
+            };
             let (counts, places) = self::read("excluding", &sources.excluded, &options, exclude)?;
             (inputs.excluded, inputs.places[1]) = (Some(counts), places);
         }
@@ -257,6 +261,18 @@ impl BuildArgs {
             Ok(if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
         });
         read.ok().filter(|_| left == 0).map(|_| keys)
+    }
+}
+
+/// Names the option whose keys are not of the type of the members, if that is the error.
+fn of_another_type(option: &str, error: Error) -> Error {
+    match error.downcast_ref() {
+        Some(tamis::Error::Build(BuildError::MixedKeyTypes)) => {
+            anyhow!(
+                "{option}: keys of another type than the members; expected all text or all integers; use --integers"
+            )
+        }
+        _ => error,
     }
 }
 

@@ -6,7 +6,6 @@ mod answers;
 mod bad;
 mod errors;
 mod expect;
-#[cfg(all(feature = "parquet", feature = "xz"))]
 mod formats;
 mod goals;
 mod maps;

@@ -269,7 +269,7 @@ fn words_that_do_not_go_together() {
         ),
         (
             "build keys.txt --exclude numbers.jsonl -o f.tamis",
-            "some keys are integers and some are bytes; a filter holds one kind",
+            "--exclude: keys of another type than the members; expected all text or all integers; use --integers",
         ),
         (
             "build keys.txt --exclude others.txt --kind ribbon -o f.tamis",

@@ -65,8 +65,8 @@ macro_rules! impl_serde {
     )+};
 }
 
-impl_serde! { crate::Filter, "filter"; }
+impl_serde! { crate::filter::query::Filter, "filter"; }
 #[cfg(feature = "maps")]
-impl_serde! { crate::Map, "map"; crate::Sequence, "sequence"; }
+impl_serde! { crate::maps::Map, "map"; crate::maps::Sequence, "sequence"; }
 #[cfg(feature = "sets")]
-impl_serde! { crate::Sets, "set index"; }
+impl_serde! { crate::sets::Sets, "set index"; }

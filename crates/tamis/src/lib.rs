@@ -39,7 +39,7 @@
         feature = "papers",
         feature = "internals"
     )),
-    allow(dead_code, unused_imports, unreachable_pub)
+    allow(dead_code, unused_imports, unused_macros, unreachable_pub)
 )]
 
 #[cfg(feature = "adaptive")]

@@ -341,7 +341,7 @@ macro_rules! from_bytes {
         /// # Complexity
         ///
         /// Reads every byte once, for the checksum. [`open_unverified`](Self::open_unverified) reads header and directory only.
-        pub fn open(bytes: impl Into<$crate::Source>) -> Result<Self, $crate::error::FormatError> {
+        pub fn open(bytes: impl Into<$crate::format::Source>) -> Result<Self, $crate::error::FormatError> {
             let opened = Self::open_unverified(bytes)?;
             opened.verify()?;
             Ok(opened)

@@ -85,7 +85,7 @@ macro_rules! set {
 macro_rules! common {
     ($($common:ident).+) => {
         /// Sets the options that all builds share. Options that only filters have are errors when the build starts.
-        pub fn options(mut self, options: crate::Options<'static>) -> Self {
+        pub fn options(mut self, options: crate::filter::build::Options<'static>) -> Self {
             self.$($common).+ = options.into_common();
             self
         }

@@ -176,7 +176,7 @@ impl<I> MapBuilder<I> {
     common!(options.common);
 }
 
-impl crate::Options<'static> {
+impl crate::filter::build::Options<'static> {
     /// Returns a builder of a map of these pairs: see [`map`].
     pub fn map<I: IntoIterator<Item = (K, V)>, K: Key, V: ToValue>(self, pairs: I) -> MapBuilder<I> {
         map(pairs).options(self)

@@ -143,7 +143,7 @@ mod construction {
         SequenceBuilder { build: map(std::iter::empty::<(u64, u64)>()), symbols }
     }
 
-    impl crate::Options<'static> {
+    impl crate::filter::build::Options<'static> {
         /// Returns a builder of a sequence of these symbols: see [`sequence`].
         pub fn sequence<I: IntoIterator<Item: ToValue>>(self, symbols: I) -> SequenceBuilder<I> {
             sequence(symbols).options(self)

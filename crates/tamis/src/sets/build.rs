@@ -106,7 +106,7 @@ struct Settings {
     names: Vec<SetEntry>,
 }
 
-impl crate::Options<'static> {
+impl crate::filter::build::Options<'static> {
     /// Returns a builder of an index of these sets: see [`sets`].
     pub fn sets<I: IntoIterator<Item = (K, S)>, K: Key, S: AsRef<str>>(self, pairs: I) -> SetsBuilder<I> {
         sets(pairs).options(self)

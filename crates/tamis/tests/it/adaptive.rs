@@ -160,7 +160,7 @@ fn replay<F: Removal>(mut filter: F, keys: u64, rate: f64) {
     let mut map = Memory::new();
     (0..keys).for_each(|key| assert!(filter.insert(key, &mut map).unwrap().changed));
     let mut found = vec![];
-    for stranger in 1 << 40.. {
+    for stranger in 1u64 << 40.. {
         if filter.contains(stranger).unwrap() {
             filter.adapt(stranger, &mut map).unwrap();
             found.push(stranger);
@@ -460,7 +460,7 @@ fn files_of_filters_that_learn_are_golden() {
     }
     let mut again = AdaptiveStacked::restore(files[0].1.clone()).unwrap();
     let known = AdaptiveChained::restore(files[1].1.clone()).unwrap();
-    for key in (0..500).chain(1 << 40..(1 << 40) + 3000) {
+    for key in (0..500u64).chain(1 << 40..(1 << 40) + 3000) {
         assert_eq!((again.contains(key), known.contains(key)), (stack.contains(key), chain.contains(key)));
         assert!(key >= 500 || again.contains(key).unwrap() && known.contains(key).unwrap());
         if key >= 500 && again.contains(key).unwrap() {
@@ -526,7 +526,7 @@ fn a_filter_that_grew_remembers_what_was_deleted() {
     }
     let statistics = filter.statistics();
     assert!(statistics.grave_room as f64 > 0.02 * filter.capacity() as f64, "{statistics:?}");
-    let found: Vec<u64> = (1 << 40..).filter(|&key| filter.contains(key).unwrap()).take(200).collect();
+    let found: Vec<u64> = (1u64 << 40..).filter(|&key| filter.contains(key).unwrap()).take(200).collect();
     found.iter().for_each(|&key| assert!(filter.adapt(key, &mut map).is_ok()));
     for part in live.chunks(100) {
         part.iter().for_each(|&key| assert!(filter.remove(key, &mut map).is_ok()));

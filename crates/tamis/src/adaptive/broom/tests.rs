@@ -192,7 +192,7 @@ fn strangers_pass_as_often_as_was_promised() {
             let mut map = Memory::new();
             (0..50_000u64).for_each(|key| assert!(broom.insert(key, &mut map).unwrap().changed));
             let asked = 400_000;
-            let passed = (1 << 40..(1 << 40) + asked).filter(|&key| broom.contains(key).unwrap()).count() as f64;
+            let passed = (1u64 << 40..(1 << 40) + asked).filter(|&key| broom.contains(key).unwrap()).count() as f64;
             let capacity = broom.capacity() as f64;
             let expected = broom.table.plan.fpr() * 50_000.0 / capacity * asked as f64;
             assert!(passed <= rate * asked as f64);

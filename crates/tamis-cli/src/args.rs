@@ -55,7 +55,7 @@ pub(crate) struct TextArgs {
     /// Turn text keys into lower case
     #[arg(long, conflicts_with = "integers")]
     lowercase: bool,
-    /// Read text keys as decimal integers from 0 to 2^64 - 1
+    /// Read text keys as decimal integers from -2^63 to 2^64 - 1
     #[arg(long)]
     integers: bool,
     /// End text keys with a NUL byte instead of a newline

@@ -159,7 +159,7 @@ fn hash_line(hasher: &Hasher) -> String {
 fn key_bytes(key: KeyRef<'_>) -> Vec<u8> {
     match key {
         KeyRef::Bytes(bytes) => bytes.to_vec(),
-        KeyRef::U64(number) => number.to_string().into_bytes(),
+        KeyRef::Integer(number) => number.to_string().into_bytes(),
     }
 }
 

@@ -53,11 +53,13 @@ mod sink;
 mod source;
 
 use std::ffi::OsString;
+use std::fmt;
 use std::io::{self, Read};
 use std::ops::ControlFlow;
 use std::str::FromStr;
 
 use anyhow::{Result, bail};
+use tamis::{Digest, Hasher};
 
 pub(crate) use place::{Place, Places, Unit};
 pub(crate) use source::{Identity, Source, total_bytes};
@@ -66,13 +68,70 @@ pub(crate) use sink::quote;
 
 use sink::Sink;
 
+/// An integer from -2^63 to 2^64 - 1, as keys are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Number(i128);
+
+impl Number {
+    /// The range, in words.
+    pub(crate) const RANGE: &str = "-2^63 to 2^64 - 1";
+}
+
+impl From<u64> for Number {
+    fn from(number: u64) -> Number {
+        Number(number.into())
+    }
+}
+
+impl From<i64> for Number {
+    fn from(number: i64) -> Number {
+        Number(number.into())
+    }
+}
+
+/// An integer that is not negative.
+impl TryFrom<Number> for u64 {
+    type Error = std::num::TryFromIntError;
+
+    fn try_from(number: Number) -> Result<u64, Self::Error> {
+        number.0.try_into()
+    }
+}
+
+impl FromStr for Number {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Number, ()> {
+        let number: i128 = text.parse().map_err(drop)?;
+        let fits = (i64::MIN.into()..=u64::MAX.into()).contains(&number);
+        if fits { Ok(Number(number)) } else { Err(()) }
+    }
+}
+
+impl fmt::Display for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl tamis::Key for Number {
+    const KEY_TYPE: tamis::KeyType = tamis::KeyType::Integer;
+
+    fn digest(&self, hasher: &Hasher) -> Digest {
+        match u64::try_from(self.0) {
+            Ok(number) => hasher.integer(number),
+            Err(_) => hasher.integer(self.0 as i64),
+        }
+    }
+}
+
 /// One key, valid during the call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum KeyRef<'a> {
     /// A line, a text or a binary value.
     Bytes(&'a [u8]),
-    /// A number.
-    U64(u64),
+    /// An integer.
+    Integer(Number),
 }
 
 /// How keys are written in a file.

@@ -23,12 +23,12 @@ impl AnyBuilder {
     pub(crate) fn push(&mut self, key: KeyRef<'_>, partition: Option<&[u8]>) -> Result<()> {
         match (self, key) {
             (AnyBuilder::Collecting(keys), KeyRef::Bytes(bytes)) => keys.push(bytes).map_err(tamis::Error::from)?,
-            (AnyBuilder::Collecting(keys), KeyRef::U64(number)) => keys.push(number).map_err(tamis::Error::from)?,
+            (AnyBuilder::Collecting(keys), KeyRef::Integer(number)) => keys.push(number).map_err(tamis::Error::from)?,
             (AnyBuilder::Partitioned(keys), key) => {
                 let partition = partition.unwrap_or_default();
                 let pushed = match key {
                     KeyRef::Bytes(bytes) => keys.push(partition, bytes),
-                    KeyRef::U64(number) => keys.push(partition, number),
+                    KeyRef::Integer(number) => keys.push(partition, number),
                 };
                 pushed.map_err(tamis::Error::from)?;
             }
@@ -50,11 +50,13 @@ impl AnyBuilder {
         let partition = partition.unwrap_or_default();
         let excluded = match (self, key) {
             (AnyBuilder::Sealed(keys), KeyRef::Bytes(bytes)) => keys.exclude(bytes),
-            (AnyBuilder::Sealed(keys), KeyRef::U64(number)) => keys.exclude(number),
+            (AnyBuilder::Sealed(keys), KeyRef::Integer(number)) => keys.exclude(number),
             (AnyBuilder::Collecting(keys), KeyRef::Bytes(bytes)) => keys.exclude(bytes).map_err(Into::into),
-            (AnyBuilder::Collecting(keys), KeyRef::U64(number)) => keys.exclude(number).map_err(Into::into),
+            (AnyBuilder::Collecting(keys), KeyRef::Integer(number)) => keys.exclude(number).map_err(Into::into),
             (AnyBuilder::Partitioned(keys), KeyRef::Bytes(bytes)) => keys.exclude(partition, bytes).map_err(Into::into),
-            (AnyBuilder::Partitioned(keys), KeyRef::U64(number)) => keys.exclude(partition, number).map_err(Into::into),
+            (AnyBuilder::Partitioned(keys), KeyRef::Integer(number)) => {
+                keys.exclude(partition, number).map_err(Into::into)
+            }
         };
         Ok(excluded?)
     }
@@ -63,9 +65,11 @@ impl AnyBuilder {
     pub(crate) fn push_query(&mut self, key: KeyRef<'_>, weight: f64) -> Result<()> {
         let expected = match (self, key) {
             (AnyBuilder::Sealed(keys), KeyRef::Bytes(bytes)) => keys.push_query(bytes, weight),
-            (AnyBuilder::Sealed(keys), KeyRef::U64(number)) => keys.push_query(number, weight),
+            (AnyBuilder::Sealed(keys), KeyRef::Integer(number)) => keys.push_query(number, weight),
             (AnyBuilder::Collecting(keys), KeyRef::Bytes(bytes)) => keys.push_query(bytes, weight).map_err(Into::into),
-            (AnyBuilder::Collecting(keys), KeyRef::U64(number)) => keys.push_query(number, weight).map_err(Into::into),
+            (AnyBuilder::Collecting(keys), KeyRef::Integer(number)) => {
+                keys.push_query(number, weight).map_err(Into::into)
+            }
             (AnyBuilder::Partitioned(_), _) => {
                 bail!("--workload: not possible with --partition-column; expected one of them")
             }

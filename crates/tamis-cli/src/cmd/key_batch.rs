@@ -1,6 +1,6 @@
 //! keys one by one -> keys together: what is queried in one call.
 
-use crate::input::KeyRef;
+use crate::input::{KeyRef, Number};
 
 /// Keys in one call.
 const MAX_KEYS: usize = 1 << 13;
@@ -12,7 +12,7 @@ const MAX_BYTES: usize = 1 << 22;
 pub(crate) struct KeyBatch {
     text: Vec<u8>,
     ends: Vec<usize>,
-    pub(crate) numbers: Vec<u64>,
+    pub(crate) numbers: Vec<Number>,
 }
 
 impl KeyBatch {
@@ -23,7 +23,7 @@ impl KeyBatch {
                 self.text.extend_from_slice(bytes);
                 self.ends.push(self.text.len());
             }
-            KeyRef::U64(number) => self.numbers.push(number),
+            KeyRef::Integer(number) => self.numbers.push(number),
         }
         self.len() >= MAX_KEYS || self.text.len() >= MAX_BYTES
     }

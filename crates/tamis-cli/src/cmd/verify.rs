@@ -153,9 +153,9 @@ impl Checker<'_> {
                 // An empty filter has keys of either type.
                 _ if filter.is_empty() => Ok(false),
                 (KeyRef::Bytes(bytes), None) => filter.contains(bytes),
-                (KeyRef::U64(number), None) => filter.contains(number),
+                (KeyRef::Integer(number), None) => filter.contains(number),
                 (KeyRef::Bytes(bytes), Some(name)) => filter.contains_in(name, bytes),
-                (KeyRef::U64(number), Some(name)) => filter.contains_in(name, number),
+                (KeyRef::Integer(number), Some(name)) => filter.contains_in(name, number),
             };
             let wrong = answer.map_err(|error| query_error(&self.args.filter, error))? != expected;
             if wrong || !before.keys.is_empty() {

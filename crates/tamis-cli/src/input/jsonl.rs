@@ -11,6 +11,7 @@ use std::ops::ControlFlow;
 use anyhow::{Result, bail};
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
+use super::Number;
 use super::lines::Lines;
 use super::sink::{Sink, list_columns};
 
@@ -69,7 +70,8 @@ pub(super) fn read(reader: Box<dyn Read + '_>, sink: &mut Sink<'_>) -> Result<Co
                     Value::Null => sink.no_second(),
                     Value::Text(text) => sink.second(text.as_bytes()),
                     Value::Integer(value) => sink.second_number(value),
-                    Value::Other(what) => {
+                    other @ (Value::Negative(_) | Value::Other(_)) => {
+                        let what = if let Value::Other(what) = other { what } else { "a negative number" };
                         let (label, _) = sink.options().second_column_words();
                         bail!(sink.error_at(number, format_args!("the {label} is {what}; expected text or an integer")))
                     }
@@ -80,19 +82,22 @@ pub(super) fn read(reader: Box<dyn Read + '_>, sink: &mut Sink<'_>) -> Result<Co
                 bail!(sink.error_at(number, format_args!("expected an object with the field {name:?}")))
             }
         };
-        let flow = match value {
-            Value::Null => {
-                sink.blank(1);
-                ControlFlow::Continue(())
-            }
-            Value::Text(text) => sink.text(number, text.as_bytes())?,
-            Value::Integer(value) => sink.integer(number, value)?,
-            Value::Other(what) => {
-                bail!(
-                    sink.error_at(number, format_args!("found {what}; expected text or an integer from 0 to 2^64 - 1"))
-                )
-            }
-        };
+        let flow =
+            match value {
+                Value::Null => {
+                    sink.blank(1);
+                    ControlFlow::Continue(())
+                }
+                Value::Text(text) => sink.text(number, text.as_bytes())?,
+                Value::Integer(value) => sink.integer(number, value.into())?,
+                Value::Negative(value) => sink.integer(number, value.into())?,
+                Value::Other(what) => {
+                    bail!(sink.error_at(
+                        number,
+                        format_args!("found {what}; expected text or an integer from {}", Number::RANGE)
+                    ))
+                }
+            };
         if flow.is_break() {
             return Ok(ControlFlow::Break(()));
         }
@@ -151,6 +156,7 @@ enum Value<'de> {
     Null,
     Text(Cow<'de, str>),
     Integer(u64),
+    Negative(i64),
     Other(&'static str),
 }
 
@@ -183,8 +189,8 @@ impl<'de> Visitor<'de> for ValueSeed {
         Ok(Value::Integer(value))
     }
 
-    fn visit_i64<E>(self, _: i64) -> Result<Value<'de>, E> {
-        Ok(Value::Other("a negative number"))
+    fn visit_i64<E>(self, value: i64) -> Result<Value<'de>, E> {
+        Ok(Value::Negative(value))
     }
 
     fn visit_f64<E>(self, _: f64) -> Result<Value<'de>, E> {

@@ -7,7 +7,7 @@
 //! | column                                        | keys                                        |
 //! |-----------------------------------------------|---------------------------------------------|
 //! | text, enum, JSON, BSON, binary, fixed, UUID   | the bytes                                   |
-//! | integers of 8 to 64 bits, signed and unsigned | u64; a negative number is an error          |
+//! | integers of 8 to 64 bits, signed and unsigned | integers                                    |
 //! | null                                          | none, counted as blank                      |
 //! | dates, times, decimals, floats, booleans      | an error: equal values have several forms   |
 //! | lists, maps, structs                          | an error: a row may have any number of them |
@@ -296,14 +296,11 @@ impl Rows<'_, '_> {
     }
 
     fn signed(&mut self, value: i64) -> Result<ControlFlow<()>> {
-        match u64::try_from(value) {
-            Ok(value) => self.unsigned(value),
-            Err(_) => bail!(self.sink.error_at(self.row, format_args!("found {value}, expected 0 or more"))),
-        }
+        self.sink.integer(self.row, value.into())
     }
 
     fn unsigned(&mut self, value: u64) -> Result<ControlFlow<()>> {
-        self.sink.integer(self.row, value)
+        self.sink.integer(self.row, value.into())
     }
 
     /// An error behind the rows already read.

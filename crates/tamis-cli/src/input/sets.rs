@@ -134,7 +134,7 @@ impl Inputs {
                 let sequences = kmers::for_each(sources, k, progress, &mut |file, event| {
                     let Event::Kmers(keys) = event else { return Ok(()) };
                     for &key in keys {
-                        let member = Member { key: KeyRef::U64(key), set: &names[file], count: 1, ordinal };
+                        let member = Member { key: KeyRef::Integer(key.into()), set: &names[file], count: 1, ordinal };
                         visit(member)?.map_err(|message| anyhow!("{}: {message}", sources[file]))?;
                         ordinal += 1;
                     }
@@ -304,7 +304,7 @@ mod tests {
         inputs.for_each(read_options, &mut |_| {}, &mut |member| {
             let key = match member.key {
                 KeyRef::Bytes(bytes) => String::from_utf8(bytes.to_vec())?,
-                KeyRef::U64(number) => number.to_string(),
+                KeyRef::Integer(number) => number.to_string(),
             };
             all.push(format!("{key} {} {}", member.set, member.count));
             Ok(if key == "bad" { Err("is bad".into()) } else { Ok(()) })

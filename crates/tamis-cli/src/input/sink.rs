@@ -9,7 +9,7 @@ use anyhow::{Error, Result, anyhow, bail};
 
 use super::place::{Places, Unit};
 use super::source::{Meter, Source};
-use super::{At, Counts, KeyRef, Options, SecondColumn, SecondValue, Visit};
+use super::{At, Counts, KeyRef, Number, Options, SecondColumn, SecondValue, Visit};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum KeyType {
@@ -131,7 +131,7 @@ impl<'a> Sink<'a> {
         }
         if self.options.integers {
             let number = str::from_utf8(key).ok().and_then(|key| key.parse().ok());
-            let wrong = || self.error_at(line, format!("{} is not an integer; expected 0 to 2^64 - 1", quote(key)));
+            let wrong = || self.error_at(line, format!("{} is not an integer; expected {}", quote(key), Number::RANGE));
             return self.integer(line, number.ok_or_else(wrong)?);
         }
         let ordinal = self.count_key(line, KeyType::Text)?;
@@ -146,11 +146,11 @@ impl<'a> Sink<'a> {
 
     /// A number on this line.
     #[inline]
-    pub(super) fn integer(&mut self, line: u64, value: u64) -> Result<ControlFlow<()>> {
+    pub(super) fn integer(&mut self, line: u64, value: Number) -> Result<ControlFlow<()>> {
         let ordinal = self.count_key(line, KeyType::Integer)?;
         self.counts.key_bytes += 8;
         let label = self.label.as_deref().map(|text| SecondValue { text, number: self.number });
-        (self.visit)(KeyRef::U64(value), label, At { ordinal, file: self.places.current().2, line, row: &self.row })
+        (self.visit)(KeyRef::Integer(value), label, At { ordinal, file: self.places.current().2, line, row: &self.row })
     }
 
     /// Lines or values that hold no key.

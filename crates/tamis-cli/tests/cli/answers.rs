@@ -281,7 +281,7 @@ fn query_ends_like_grep() {
     dir.feed("build --integers -o n.tamis", "1\n2\n").text(0);
     let run = dir.feed("query --integers n.tamis", "1\n2\nx\n1\n");
     assert_eq!((run.code, &run.out[..]), (Some(2), &b"1\n2\n"[..]));
-    assert_eq!(run.err, "tamis: standard input: line 3: \"x\" is not an integer; expected 0 to 2^64 - 1\n");
+    assert_eq!(run.err, "tamis: standard input: line 3: \"x\" is not an integer; expected -2^63 to 2^64 - 1\n");
 }
 
 #[test]

@@ -160,10 +160,19 @@ fn integers_are_numbers_and_not_their_digits() {
     assert_eq!((inspected["key_type"].as_str(), inspected["keys"].as_u64()), (Some("integer"), Some(3)));
     let found = dir.feed("query --integers n.tamis", "07\n8\n18446744073709551615\n").text(0);
     assert_eq!(found, "7\n18446744073709551615\n");
-    for (input, shown) in
-        [("-1", "-1"), ("18446744073709551616", "18446744073709551616"), ("1 ", "1 "), ("a\\", "a\\\\")]
-    {
+    let below = "-7\n-9223372036854775808\n";
+    dir.feed("build --integers -o below.tamis --fpr 1e-9", below).text(0);
+    assert_eq!(dir.feed("query --integers below.tamis", format!("7\n{below}18446744073709551609\n")).text(0), below);
+    for (input, shown) in [
+        ("-9223372036854775809", "-9223372036854775809"),
+        ("18446744073709551616", "18446744073709551616"),
+        ("1 ", "1 "),
+        ("a\\", "a\\\\"),
+    ] {
         let message = dir.feed("build --integers -o out.tamis", format!("5\n{input}\n")).complaint();
-        assert_eq!(message, format!("standard input: line 2: \"{shown}\" is not an integer; expected 0 to 2^64 - 1"));
+        assert_eq!(
+            message,
+            format!("standard input: line 2: \"{shown}\" is not an integer; expected -2^63 to 2^64 - 1")
+        );
     }
 }

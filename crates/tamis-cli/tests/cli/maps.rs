@@ -510,7 +510,7 @@ fn a_key_that_is_typed_is_answered_before_the_next() {
     dir.feed("map build --integers -o n.tamis", "1\ta\n2\tb\n").text(0);
     let run = dir.feed("map get --integers n.tamis", "1\n2\nx\n1\n");
     assert_eq!((run.code, &run.out[..]), (Some(2), &b"1\ta\n2\tb\n"[..]));
-    assert_eq!(run.err, "tamis: standard input: line 3: \"x\" is not an integer; expected 0 to 2^64 - 1\n");
+    assert_eq!(run.err, "tamis: standard input: line 3: \"x\" is not an integer; expected -2^63 to 2^64 - 1\n");
 }
 
 /// The pipe of the README.

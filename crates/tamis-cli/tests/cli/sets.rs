@@ -473,7 +473,7 @@ fn inputs_that_are_wrong() {
         ("p", "a\tx:0\n", "--pairs --counts", "p: line 1: the count of \"x:0\" is not a number from 1"),
         ("p", "\tx\n", "--pairs", "p: line 1: the key is empty; expected key<TAB>set[,set...]"),
         ("p.csv", "k,s\na,x\n", "--pairs", "p.csv: a table; expected --column NAME of keys and --set-column NAME"),
-        ("p", "1\nx\n", "--integers", "p: line 2: \"x\" is not an integer; expected 0 to 2^64 - 1"),
+        ("p", "1\nx\n", "--integers", "p: line 2: \"x\" is not an integer; expected -2^63 to 2^64 - 1"),
     ] {
         dir.put(name, text);
         assert_eq!(dir.error(&format!("sets build {name} {options} -o x.tamis")), expected);

@@ -109,7 +109,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         let pairs = intake.open(Some(value))?;
         let pushed = match key {
             KeyRef::Bytes(bytes) => pairs.push(bytes, value),
-            KeyRef::U64(number) => pairs.push(number, value),
+            KeyRef::Integer(number) => pairs.push(number, value),
         };
         match pushed {
             // The reader knows where it stands.

@@ -56,7 +56,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         let check = &mut |key: KeyRef<'_>, expected: Value<'_>, ordinal| {
             let found = match key {
                 KeyRef::Bytes(bytes) => map.get(bytes),
-                KeyRef::U64(number) => map.get(number),
+                KeyRef::Integer(number) => map.get(number),
             };
             let found = found.map_err(|error| query_error(&args.map, error))?;
             let expected = expected.as_bytes().unwrap_or_default();

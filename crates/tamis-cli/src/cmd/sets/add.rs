@@ -63,7 +63,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     let read = inputs.for_each(&read_options, &mut |bytes| bar.set_position(bytes), &mut |member| {
         let query = match member.key {
             KeyRef::Bytes(_) => KeyType::Bytes,
-            KeyRef::U64(_) => KeyType::Integer,
+            KeyRef::Integer(_) => KeyType::Integer,
         };
         if let Some(key_type) = key_type {
             key_type.check(query).map_err(|error| query_error(&args.index, error.into()))?;

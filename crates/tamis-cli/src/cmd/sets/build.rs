@@ -140,7 +140,7 @@ impl Intake {
         };
         let pushed = match member.key {
             KeyRef::Bytes(bytes) => self.pairs.push_times(bytes, id, member.count),
-            KeyRef::U64(number) => self.pairs.push_times(number, id, member.count),
+            KeyRef::Integer(number) => self.pairs.push_times(number, id, member.count),
         };
         Ok(Ok(pushed.map_err(tamis::Error::from)?))
     }

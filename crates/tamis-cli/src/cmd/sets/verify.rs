@@ -11,7 +11,7 @@ use super::super::{count, grouped, print, print_json, short};
 use super::{MemberArgs, open, query_error};
 use crate::Outcome;
 use crate::input::sets::Member;
-use crate::input::{self, KeyRef, Source, Visited, kmers, total_bytes};
+use crate::input::{self, KeyRef, Number, Source, Visited, kmers, total_bytes};
 use crate::json;
 use crate::mapped::VerifyArgs;
 use crate::progress::Bar;
@@ -129,7 +129,7 @@ impl<'a> Checker<'a> {
             None => {
                 let key = match member.key {
                     KeyRef::Bytes(bytes) => bytes.to_vec(),
-                    KeyRef::U64(number) => spelled(self.index, number),
+                    KeyRef::Integer(number) => spelled(self.index, number),
                 };
                 self.miss(member.ordinal, key, member.set.to_string());
             }
@@ -179,6 +179,7 @@ impl<'a> Checker<'a> {
 }
 
 /// A number as it is known: a k-mer by its letters.
-fn spelled(index: &Sets, number: u64) -> Vec<u8> {
-    index.kmer().map_or_else(|| number.to_string(), |k| kmers::spell(number, k)).into_bytes()
+fn spelled(index: &Sets, number: Number) -> Vec<u8> {
+    let kmer = index.kmer().zip(u64::try_from(number).ok());
+    kmer.map_or_else(|| number.to_string(), |(k, bases)| kmers::spell(bases, k)).into_bytes()
 }

@@ -109,6 +109,11 @@ pub mod internals {
         pub use crate::math::*;
     }
 
+    #[cfg(all(feature = "build", feature = "sets"))]
+    pub mod tune {
+        pub use crate::sets::tune::*;
+    }
+
     #[cfg(feature = "build")]
     pub mod gather {
         pub use crate::gather::*;

@@ -37,7 +37,7 @@ pub(crate) mod side;
 #[cfg(feature = "build")]
 mod sketch;
 #[cfg(feature = "build")]
-pub mod tune;
+pub(crate) mod tune;
 pub(crate) mod words;
 
 #[cfg(feature = "build")]

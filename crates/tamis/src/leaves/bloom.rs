@@ -48,8 +48,8 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::format::Reader;
-    use crate::leaves::{Geometry, Query, ShardedLeaf};
     use crate::hash::Salt;
+    use crate::leaves::{Geometry, Query, ShardedLeaf};
     use crate::{BuildError, Digest, FormatError, Hasher};
 
     /// Keys are even, strangers odd.

@@ -120,14 +120,8 @@ impl<I> SetsBuilder<I> {
         /// A budget instead of those two: the fewest false sets in so many bits per pair. For sketches.
         bits_per_pair(bits: f64) => options.budget = Some(bits);
 
-        /// All parameters of a sketch by hand.
-        shape(shape: Shape) => options.shape = Some(shape);
-
-        /// The share of absent keys that pass the filter in front; from 1 on there is none. Chosen by the targets unless told.
-        existence(rate: f64) => options.existence = Some(rate);
-
-        /// Keys in more sets than this are listed exactly, beside the sketch; `u32::MAX` lists none. Chosen unless told.
-        heavy(sets: u32) => options.heavy = Some(sets);
+        /// Builds no filter in front of the tables: smaller and faster where nearly all queries are for members.
+        without_filter() => options.existence = Some(1.0);
 
         /// Keeps how often each pair was pushed, up to 255: see [`Sets::frequencies`]. Counts are never too low, and too high where other pairs meet all counters of
         /// one: about as often as false sets. For sketches, which take eight times the room.
@@ -157,6 +151,22 @@ impl<I> SetsBuilder<I> {
     }
 
     common!(options.common);
+}
+
+/// What figures of the papers set by hand.
+#[cfg(feature = "internals")]
+#[doc(hidden)]
+impl<I> SetsBuilder<I> {
+    set! {
+        /// Sets all parameters of a sketch.
+        shape(shape: Shape) => options.shape = Some(shape);
+
+        /// Sets the false positive rate of the filter in front; from 1 on there is none.
+        existence(rate: f64) => options.existence = Some(rate);
+
+        /// Sets from how many sets on the set list of a key is stored exactly, outside the sketch; `u32::MAX` stores none.
+        heavy(sets: u32) => options.heavy = Some(sets);
+    }
 }
 
 impl SetsBuilder<()> {
@@ -206,14 +216,22 @@ pub struct Report {
     pub duplicates: u64,
     /// Distinct lists of sets, of a frozen index.
     pub set_lists: Option<u64>,
-    /// How a sketch is made.
-    pub shape: Option<Shape>,
+    shape: Option<Shape>,
     /// False sets to expect for a key in no set.
     pub false_sets: f64,
     /// False sets to expect for a key in some set, the average of all keys.
     pub member_false_sets: f64,
     /// The length of the file.
     pub bytes: u64,
+}
+
+#[cfg(feature = "internals")]
+#[doc(hidden)]
+impl Report {
+    /// Returns the parameters of a sketch.
+    pub fn shape(&self) -> Option<&Shape> {
+        self.shape.as_ref()
+    }
 }
 
 /// Takes pairs in; sorts and spills them on the way.

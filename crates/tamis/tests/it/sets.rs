@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use tamis::sets::tune::{Body, Shape};
+use tamis::internals::tune::{Body, Shape};
 use tamis::sets::{Editor, Kind, SetsBuilder};
 use tamis::{BuildError, Error, Filter, FormatError, KeyType, Limits, Map, Sets};
 
@@ -25,7 +25,7 @@ fn by_hand(body: Body) -> Shape {
 const WAYS: [Way; 9] = [
     ("auto", |build| build),
     ("bloom", |build| build.kind(Kind::Bloom)),
-    ("bloom, alone", |build| build.kind(Kind::Bloom).existence(1.0).heavy(u32::MAX)),
+    ("bloom, alone", |build| build.kind(Kind::Bloom).without_filter().heavy(u32::MAX)),
     ("bloom, counting", |build| build.kind(Kind::Bloom).counts(true)),
     ("bloom, three repetitions", |build| {
         build.shape(by_hand(Body::Bloom { words: 2000, hashes: 3, repetitions: 3, partitions: 7 }))
@@ -35,7 +35,7 @@ const WAYS: [Way; 9] = [
     ("cuckoo, two repetitions", |build| {
         build.shape(by_hand(Body::Cuckoo { buckets: 900, bits: 13, repetitions: 2, partitions: 9 }))
     }),
-    ("frozen, no filter", |build| build.kind(Kind::Frozen).existence(1.0)),
+    ("frozen, no filter", |build| build.kind(Kind::Frozen).without_filter()),
 ];
 
 /// Every law of lists: name, sets, and whether set `s` holds key `i`.

@@ -106,7 +106,7 @@ fn options(args: &Args, interrupt: &Interrupt) -> Result<sets::SetsBuilder<()>> 
     let build = build.false_sets(args.false_sets).member_false_sets(args.member_false_sets).counts(args.counts);
     let build = args.bits_per_pair.into_iter().fold(build, |build, bits| build.bits_per_pair(bits));
     let build = args.kmer.into_iter().fold(build, |build, k| build.kmer(k));
-    Ok(if args.no_existence { build.existence(1.0) } else { build })
+    Ok(if args.no_existence { build.without_filter() } else { build })
 }
 
 /// Members of sets on their way in.

@@ -21,9 +21,9 @@ pub(crate) fn to_file<R>(
     hasher: Hasher,
     write: impl FnOnce(&mut dyn Output) -> Result<R, Error>,
 ) -> Result<R, Error> {
-    let mut out = BufWriter::with_capacity(1 << 20, Target::new(path, hasher.is_secret(), unnamed)?);
-    let report = write(&mut out)?;
-    out.into_inner().map_err(io::IntoInnerError::into_error)?.commit()?;
+    let mut target = Target::new(path, hasher.is_secret(), unnamed)?;
+    let report = to_writer(&mut target, write)?;
+    target.commit()?;
     Ok(report)
 }
 
@@ -34,7 +34,18 @@ pub(crate) fn to_memory<R>(write: impl FnOnce(&mut dyn Output) -> Result<R, Erro
     Ok((arena.finish(), report))
 }
 
-impl Output for BufWriter<Target> {}
+/// Writes into whatever the caller has. If it fails, a part may have been written.
+pub(crate) fn to_writer<R>(
+    out: impl Write,
+    write: impl FnOnce(&mut dyn Output) -> Result<R, Error>,
+) -> Result<R, Error> {
+    let mut out = BufWriter::with_capacity(1 << 20, out);
+    let report = write(&mut out)?;
+    out.flush()?;
+    Ok(report)
+}
+
+impl<W: Write> Output for BufWriter<W> {}
 
 /// Where a filter goes.
 enum Target {

@@ -9,7 +9,6 @@
 
 use std::collections::HashSet;
 use std::fmt;
-use std::path::Path;
 use std::sync::Arc;
 
 use super::count::{ValueCounts, Values};
@@ -22,7 +21,8 @@ use super::value::{ToValue, Value};
 use crate::arch::arena::Output;
 use crate::debug::brief_debug;
 use crate::error::{BuildError, Error, ValueError};
-use crate::filter::build::{same_key_type, to_file, to_memory};
+use crate::file::finish;
+use crate::filter::build::same_key_type;
 use crate::filter::options::{Common, Progress, common, set};
 use crate::format::{Form, Header, MAX_SHARD_BITS, Writer, put_varint};
 use crate::gather::{Intake, Paired, Workspace, shard_bits};
@@ -187,15 +187,7 @@ impl<I, K: Key, V: ToValue> MapBuilder<I>
 where
     I: IntoIterator<Item = (K, V)>,
 {
-    /// Builds the map in memory.
-    pub fn finish(self) -> Result<Map, Error> {
-        self.collect()?.finish()
-    }
-
-    /// Builds the map into a file; an existing file is replaced when, and only when, the new one is complete.
-    pub fn finish_to(self, path: impl AsRef<Path>) -> Result<Report, Error> {
-        self.collect()?.finish_to(path)
-    }
+    finish!("map", Map, this => this.collect()?);
 
     fn collect(self) -> Result<Collector, Error> {
         let mut collector = Collector::new(self.options, Some(K::KEY_TYPE));
@@ -224,7 +216,7 @@ pub struct Report {
 
 /// Takes pairs in; sorts and spills them on the way.
 pub struct Collector {
-    options: Settings,
+    pub(super) options: Settings,
     key_type: Option<KeyType>,
     workspace: Arc<Workspace>,
     pairs: Intake<Paired>,
@@ -270,21 +262,7 @@ impl Collector {
         common.report_progress(self.pairs.count(), Progress::Read { keys: self.pairs.count() })
     }
 
-    /// Builds the map in memory.
-    pub fn finish(self) -> Result<Map, Error> {
-        Ok(self.finish_with_report()?.0)
-    }
-
-    /// Builds the map in memory and says what was read.
-    pub fn finish_with_report(self) -> Result<(Map, Report), Error> {
-        let (bytes, report) = to_memory(|out| self.write(out))?;
-        Ok((Map::open_unverified(bytes)?, report))
-    }
-
-    /// Builds the map into a file: see [`MapBuilder::finish_to`].
-    pub fn finish_to(self, path: impl AsRef<Path>) -> Result<Report, Error> {
-        to_file(path.as_ref(), self.options.common.hasher, |out| self.write(out))
-    }
+    finish!("map", Map, this => this);
 
     pub(super) fn write(self, out: &mut dyn Output) -> Result<Report, Error> {
         let Collector { options, key_type, workspace, pairs, values } = self;

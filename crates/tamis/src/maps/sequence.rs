@@ -120,12 +120,10 @@ pub use construction::{SequenceBuilder, sequence};
 
 #[cfg(feature = "build")]
 mod construction {
-    use std::path::Path;
-
     use super::Sequence;
     use crate::debug::brief_debug;
     use crate::error::Error;
-    use crate::filter::build::{to_file, to_memory};
+    use crate::file::finish;
     use crate::filter::options::common;
     use crate::format::Form;
     use crate::hash::KeyType;
@@ -179,16 +177,7 @@ mod construction {
 
         common!(build.options.common);
 
-        /// Builds the sequence in memory.
-        pub fn finish(self) -> Result<Sequence, Error> {
-            let (bytes, _) = to_memory(|out| self.collect()?.write(out))?;
-            Ok(Sequence::open_unverified(bytes)?)
-        }
-
-        /// Builds the sequence into a file; an existing file is replaced when, and only when, the new one is complete.
-        pub fn finish_to(self, path: impl AsRef<Path>) -> Result<Report, Error> {
-            to_file(path.as_ref(), self.build.options.common.hasher, |out| self.collect()?.write(out))
-        }
+        finish!("sequence", Sequence, this => this.collect()?);
 
         fn collect(self) -> Result<Collector, Error> {
             let mut options = self.build.options;

@@ -10,7 +10,6 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::path::Path;
 use std::sync::Arc;
 
 use super::freeze;
@@ -24,7 +23,8 @@ use super::tune::{self, SetSizes, Shape, TuneGoal};
 use crate::arch::arena::Output;
 use crate::debug::brief_debug;
 use crate::error::{BuildError, Error, ValueError};
-use crate::filter::build::{same_key_type, to_file, to_memory};
+use crate::file::finish;
+use crate::filter::build::same_key_type;
 use crate::filter::options::{Common, Progress, common, set};
 use crate::gather::{KeyIntake, Keys, Tagged, Workspace};
 use crate::hash::{Digest, Hasher, Key, KeyType};
@@ -180,15 +180,7 @@ impl<I, K: Key, S: AsRef<str>> SetsBuilder<I>
 where
     I: IntoIterator<Item = (K, S)>,
 {
-    /// Builds the index in memory.
-    pub fn finish(self) -> Result<Sets, Error> {
-        self.collect()?.finish()
-    }
-
-    /// Builds the index into a file; an existing file is replaced when, and only when, the new one is complete.
-    pub fn finish_to(self, path: impl AsRef<Path>) -> Result<Report, Error> {
-        self.collect()?.finish_to(path)
-    }
+    finish!("index", Sets, this => this.collect()?);
 
     fn collect(self) -> Result<Collector, Error> {
         let mut collector = Collector::new(self.options, Some(K::KEY_TYPE));
@@ -309,21 +301,7 @@ impl Collector {
         self.pairs.count() == 0
     }
 
-    /// Builds the index in memory.
-    pub fn finish(self) -> Result<Sets, Error> {
-        Ok(self.finish_with_report()?.0)
-    }
-
-    /// Builds the index in memory and says what was read.
-    pub fn finish_with_report(self) -> Result<(Sets, Report), Error> {
-        let (bytes, report) = to_memory(|out| self.write(out))?;
-        Ok((Sets::open_unverified(bytes)?, report))
-    }
-
-    /// Builds the index into a file: see [`SetsBuilder::finish_to`].
-    pub fn finish_to(self, path: impl AsRef<Path>) -> Result<Report, Error> {
-        to_file(path.as_ref(), self.options.common.hasher, |out| self.write(out))
-    }
+    finish!("index", Sets, this => this);
 
     fn write(self, out: &mut dyn Output) -> Result<Report, Error> {
         let common = self.options.common.clone();

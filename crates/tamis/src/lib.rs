@@ -57,6 +57,7 @@ mod leaves;
 #[cfg(feature = "maps")]
 pub mod maps;
 mod math;
+mod names;
 #[cfg(feature = "build")]
 mod parallel;
 #[cfg(feature = "build")]
@@ -85,6 +86,7 @@ pub use maps::{Map, Sequence};
 #[cfg(all(feature = "build", feature = "maps"))]
 pub use maps::{map, sequence};
 pub use math::bounds;
+pub use names::NameError;
 #[cfg(feature = "build")]
 pub use plan::{Base, Candidate, Comparison, Effort, Forecast, Goal, Kind, Layout};
 #[cfg(feature = "sets")]

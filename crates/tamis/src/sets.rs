@@ -41,9 +41,9 @@ pub(crate) mod tune;
 pub(crate) mod words;
 
 #[cfg(feature = "build")]
-pub use build::{Collector, Kind, Report, SetsBuilder, sets, stream};
+pub use build::{Collector, Report, SetsBuilder, sets, stream};
 #[cfg(feature = "build")]
 pub use editor::{Added, Editor};
 pub use index::{MAX_KMER, MAX_NAME, MAX_SETS, check_name};
-pub use info::SegmentInfo;
+pub use info::{Kind, SegmentInfo};
 pub use query::{Sets, Tally};

@@ -427,7 +427,7 @@ fn words_of_the_command_line() {
     let dir = TestDir::new();
     dir.put("pairs", "a\t1\n");
     for (option, value, expected) in [
-        ("--kind <KIND>", "bloom", "expected one of auto, compressed, ribbon, fuse"),
+        ("--kind <KIND>", "bloom", "unknown name; expected one of auto, compressed, ribbon, fuse"),
         ("--fingerprint <BITS>", "33", "33 is not in 0..=32"),
         ("--width <BITS>", "0", "0 is not in 1..=64"),
         ("--width <BITS>", "65", "65 is not in 1..=64"),

@@ -29,6 +29,7 @@ use crate::gather::{Intake, Paired, Workspace, shard_bits};
 use crate::hash::{Key, KeyType};
 use crate::leaves::Role;
 use crate::leaves::{fuse, ribbon};
+use crate::names::named;
 use crate::parallel::in_order;
 use crate::plan::{Effort, Layout, Structure};
 
@@ -76,11 +77,7 @@ pub enum Kind {
     Fuse,
 }
 
-impl Kind {
-    /// All of them with their names.
-    pub const ALL: [(&'static str, Kind); 4] =
-        [("auto", Kind::Auto), ("compressed", Kind::Compressed), ("ribbon", Kind::Ribbon), ("fuse", Kind::Fuse)];
-}
+named!(Kind: "auto" => Auto, "compressed" => Compressed, "ribbon" => Ribbon, "fuse" => Fuse);
 
 /// A map to be: what is wanted of it, and how it may be made.
 #[must_use = "nothing is built before `finish`"]

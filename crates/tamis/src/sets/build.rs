@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use super::freeze;
 use super::index::{Index, MAX_KMER, MAX_SETS, SetEntry, by_name, check_name};
+use super::info::Kind;
 use super::key;
 use super::pairs::{count_set_sizes, each_key};
 use super::query::Sets;
@@ -58,27 +59,6 @@ where
 /// ```
 pub fn stream() -> SetsBuilder<()> {
     SetsBuilder { pairs: (), options: Settings::default() }
-}
-
-/// What an index is made of.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-#[non_exhaustive]
-pub enum Kind {
-    /// Frozen; with counts, Bloom.
-    #[default]
-    Auto,
-    /// CSC-BF: rows of bits. Takes more pairs and sets at any time.
-    Bloom,
-    /// CSC-CF: rows of fingerprints. Gives pairs back, too, and finds fewer false sets in the same room, more slowly.
-    Cuckoo,
-    /// Lists by colour: smallest, no false set for a key that is there, and does not change.
-    Frozen,
-}
-
-impl Kind {
-    /// All of them with their names.
-    pub const ALL: [(&'static str, Kind); 4] =
-        [("auto", Kind::Auto), ("bloom", Kind::Bloom), ("cuckoo", Kind::Cuckoo), ("frozen", Kind::Frozen)];
 }
 
 /// An index to be: what is wanted of it, and how it may be made.

@@ -4,13 +4,38 @@ use super::groups::Repeats;
 use super::segment::{Body, Content, Segment, Sketch, with_body};
 use crate::leaves::Geometry;
 use crate::math::csc::Rows;
+use crate::names::named;
+
+/// What an index, or a segment of it, is made of.
+///
+/// ```
+/// use tamis::sets::Kind;
+/// let index = tamis::sets([("ann", "red")]).kind("cuckoo".parse()?).finish()?;
+/// assert!(index.segments().all(|segment| segment.kind == Kind::Cuckoo));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub enum Kind {
+    /// The builder chooses: frozen, or Bloom with counts, a capacity or a budget.
+    #[default]
+    Auto,
+    /// CSC-BF: rows of bits. Pairs and sets can be inserted later.
+    Bloom,
+    /// CSC-CF: rows of fingerprints. Pairs can be removed, too. Fewer false sets in the same space, and slower queries.
+    Cuckoo,
+    /// Keys share set lists. The smallest, without false sets for members, and it does not change.
+    Frozen,
+}
+
+named!(Kind: "auto" => Auto, "bloom" => Bloom, "cuckoo" => Cuckoo, "frozen" => Frozen);
 
 /// What one segment of an index is made of.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct SegmentInfo {
-    /// `bloom`, `cuckoo` or `frozen`.
-    pub kind: &'static str,
+    /// Bloom, cuckoo or frozen.
+    pub kind: Kind,
     /// Sets that it knows.
     pub sets: u32,
     /// Distinct keys; an upper bound once keys were added one by one.
@@ -40,10 +65,10 @@ impl SegmentInfo {
                 let rate = frozen.filter.as_ref().map_or(1.0, |filter| filter.fpr());
                 let count = frozen.lists.count;
                 let details = format!("{count} set list{}", if count == 1 { "" } else { "s" });
-                ("frozen", details, vec![("filter", filter), ("map", map), ("lists", lists)], rate * each, 0.0)
+                (Kind::Frozen, details, vec![("filter", filter), ("map", map), ("lists", lists)], rate * each, 0.0)
             }
             Content::Sketch(sketch) => {
-                let kind = if matches!(sketch.body, Body::Bloom(_)) { "bloom" } else { "cuckoo" };
+                let kind = if matches!(sketch.body, Body::Bloom(_)) { Kind::Bloom } else { Kind::Cuckoo };
                 let (false_sets, member_false_sets) = sketch.false_sets(sets, each);
                 (kind, sketch.details(), sketch.parts(), false_sets, member_false_sets)
             }

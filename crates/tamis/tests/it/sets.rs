@@ -133,7 +133,7 @@ fn no_set_is_missed_for_larger_n() {
                 "{way}, {}: {extra} false sets of {known} keys",
                 law.0
             );
-            if index.segments().all(|segment| segment.kind == "frozen") {
+            if index.segments().all(|segment| segment.kind == Kind::Frozen) {
                 let strangers = lists.iter().filter(|list| list.1.is_empty());
                 let false_sets: usize = strangers.map(|list| index.find(list.0).unwrap().len()).sum();
                 assert_eq!(extra, false_sets, "{way}, {}: false sets of keys that are there", law.0);
@@ -509,7 +509,7 @@ fn an_index_freezes() {
     let keys: Vec<u64> = lists.iter().map(|list| list.0).collect();
     let frozen = sketch.freeze(keys.iter().copied()).unwrap();
     assert_eq!((frozen.kmer(), frozen.sets(), frozen.hasher()), (Some(31), 100, sketch.hasher()));
-    assert!(frozen.segments().all(|segment| segment.kind == "frozen"));
+    assert!(frozen.segments().all(|segment| segment.kind == Kind::Frozen));
     for key in keys {
         // A key that the sketch finds nowhere is not in the frozen index, and a stranger there.
         let expected = sketch.find(key).unwrap();

@@ -40,7 +40,7 @@ pub(crate) struct Args {
     output: PathBuf,
     /// The structure: auto, compressed (close to the entropy of the values), ribbon (the same number of bits for
     /// every value), fuse (the same, 13 % larger and asked faster)
-    #[arg(long, default_value = "auto", value_parser = structure)]
+    #[arg(long, default_value = "auto")]
     kind: Kind,
     /// Recognise absent keys by so many bits per key, 0 to 32: all but one in 2^BITS of them get no value
     #[arg(long, value_name = "BITS", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=32))]
@@ -67,10 +67,6 @@ pub(crate) struct Args {
     /// Report as JSON
     #[arg(long)]
     json: bool,
-}
-
-fn structure(name: &str) -> Result<Kind, String> {
-    one_of(name, &Kind::ALL)
 }
 
 fn typing(name: &str) -> Result<Typing, String> {

@@ -88,7 +88,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
 fn like(index: &Sets, build: sets::SetsBuilder<()>) -> sets::SetsBuilder<()> {
     let build = build.like(index);
     let Some(last) = index.segments().last() else { return build };
-    let kind = Kind::ALL.iter().find(|(name, _)| *name == last.kind).map_or(Kind::Auto, |&(_, kind)| kind);
+    let kind = last.kind;
     // A table that is not full yet does better than it was planned for, and one that is overfull worse.
     let sets = |sets: f64, usual: f64| if sets > 0.0 { sets.clamp(0.01 * usual, 10.0 * usual) } else { usual };
     let build =

@@ -12,7 +12,7 @@ use super::super::output::Output;
 use super::super::{bits_per_key, grouped};
 use super::{MemberArgs, blank, count, false_sets_line, sequences, sequences_json, size};
 use crate::Outcome;
-use crate::args::{HashAndLimitArgs, one_of};
+use crate::args::HashAndLimitArgs;
 use crate::input::kmers::MAX_K;
 use crate::input::sets::{Member, Read};
 use crate::input::{KeyRef, Visited, total_bytes};
@@ -41,7 +41,7 @@ pub(crate) struct Args {
     kmer: Option<u32>,
     /// The structure: auto, bloom (takes more keys and sets later), cuckoo (the same, fewer false sets in the same room, slower),
     /// frozen (the smallest, and no false set for a key that is there, until more is added)
-    #[arg(long, default_value = "auto", value_parser = structure)]
+    #[arg(long, default_value = "auto")]
     kind: Kind,
     /// The most false sets to expect for a key that is in no set
     #[arg(long, value_name = "SETS", default_value = "0.01", value_parser = positive, allow_negative_numbers = true)]
@@ -66,10 +66,6 @@ pub(crate) struct Args {
     /// Report as JSON
     #[arg(long)]
     json: bool,
-}
-
-fn structure(name: &str) -> Result<Kind, String> {
-    one_of(name, &Kind::ALL)
 }
 
 pub(super) fn positive(text: &str) -> Result<f64, String> {
@@ -152,8 +148,8 @@ pub(super) fn write(output: &Output, pairs: Collector) -> Result<(Report, Option
 }
 
 /// What a segment is called in a report.
-fn structures(index: Option<&Sets>) -> Vec<(&'static str, String)> {
-    index.into_iter().flat_map(Sets::segments).map(|segment| (segment.kind, segment.details)).collect()
+fn structures(index: Option<&Sets>) -> Vec<(String, String)> {
+    index.into_iter().flat_map(Sets::segments).map(|segment| (segment.kind.to_string(), segment.details)).collect()
 }
 
 fn as_json(output: &Output, read: &Read, report: &Report, index: Option<&Sets>) -> serde_json::Value {

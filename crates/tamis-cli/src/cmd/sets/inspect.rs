@@ -43,7 +43,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
             .iter()
             .map(|segment| {
                 json!({
-                    "kind": segment.kind,
+                    "kind": segment.kind.to_string(),
                     "details": segment.details,
                     "sets": segment.sets,
                     "keys": segment.keys,

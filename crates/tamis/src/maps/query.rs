@@ -192,7 +192,7 @@ impl Map {
     }
 
     /// What kind of values it holds.
-    pub fn values(&self) -> KeyType {
+    pub fn value_type(&self) -> KeyType {
         self.table.key_type()
     }
 
@@ -201,7 +201,9 @@ impl Map {
         Some(self.header.negatives).filter(|&distinct| distinct > 0 || self.header.keys == 0)
     }
 
-    /// All values by their symbols, if the map has a table of them.
+    /// Returns all values by their symbols, if the map has a table of them.
+    #[cfg(feature = "internals")]
+    #[doc(hidden)]
     pub fn table(&self) -> impl Iterator<Item = Value<'_>> {
         (0..self.table.len().unwrap_or(0)).filter_map(|symbol| self.table.get(symbol))
     }

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use super::query::{LayerInfo, Map};
+use super::query::Map;
 use super::value::Value;
 use crate::error::FormatError;
 use crate::format::{Budget, Form, equal_by_bytes, from_bytes};
@@ -78,7 +78,7 @@ impl Sequence {
     }
 
     fn nothing(&self) -> Value<'static> {
-        if self.values() == KeyType::U64 { Value::Number(0) } else { Value::Bytes(&[]) }
+        if self.map.value_type() == KeyType::U64 { Value::Number(0) } else { Value::Bytes(&[]) }
     }
 
     /// How many symbols it has.
@@ -89,26 +89,6 @@ impl Sequence {
     /// Whether it has no symbols.
     pub fn is_empty(&self) -> bool {
         self.map.is_empty()
-    }
-
-    /// What kind of symbols it holds.
-    pub fn values(&self) -> KeyType {
-        self.map.values()
-    }
-
-    /// How many distinct symbols there are; nothing for very many numbers.
-    pub fn distinct(&self) -> Option<u64> {
-        self.map.distinct()
-    }
-
-    /// The entropy of the symbols in bits, all together; nothing for very many numbers.
-    pub fn entropy(&self) -> Option<u64> {
-        self.map.entropy()
-    }
-
-    /// What is in it, node by node, in the order of the tree.
-    pub fn layers(&self) -> impl Iterator<Item = LayerInfo> + '_ {
-        self.map.layers()
     }
 }
 

@@ -2,8 +2,6 @@
 
 use std::borrow::Cow;
 
-use crate::hash::KeyType;
-
 /// What a map holds for a key: a number, or bytes that lie in the map.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Value<'a> {
@@ -27,14 +25,6 @@ impl<'a> Value<'a> {
         match *self {
             Value::Number(_) => None,
             Value::Bytes(bytes) => Some(bytes),
-        }
-    }
-
-    /// Numbers or bytes.
-    pub fn key_type(&self) -> KeyType {
-        match self {
-            Value::Number(_) => KeyType::U64,
-            Value::Bytes(_) => KeyType::Bytes,
         }
     }
 }

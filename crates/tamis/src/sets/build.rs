@@ -84,6 +84,23 @@ struct Settings {
     capacity: u64,
     kmer: u32,
     names: Vec<SetEntry>,
+    model: Option<Model>,
+}
+
+/// What an index takes from the last segment of another, unless the caller says otherwise.
+#[derive(Clone, Copy, Debug)]
+struct Model {
+    kind: Kind,
+    false_sets: f64,
+    member_false_sets: f64,
+    capacity: u64,
+}
+
+impl Model {
+    /// A table that is not full yet has fewer false sets than it was planned for, and one that is overfull has more.
+    fn near(found: f64, usual: f64) -> f64 {
+        if found > 0.0 { found.clamp(0.01 * usual, 10.0 * usual) } else { usual }
+    }
 }
 
 impl<I> SetsBuilder<I> {
@@ -121,12 +138,18 @@ impl<I> SetsBuilder<I> {
         kmer(length: u32) => options.kmer = length.min(MAX_KMER);
     }
 
-    /// The same sets, hash and k-mers as another index: the two can be merged.
+    /// Takes sets, hash and k-mers from another index: the two can be merged, and pairs go to it by [`Editor::add`](super::Editor::add).
+    ///
+    /// Unless a kind, a goal, counts or a capacity are set, the new index is of the kind of the other's last segment, has about as
+    /// few false sets and, if it is a sketch, a capacity of a quarter of the other's pairs.
     pub fn like(mut self, other: &Sets) -> Self {
-        let index = &other.index;
-        self.options.common.hasher = index.hasher;
-        self.options.kmer = index.kmer;
-        self.options.names = index.names.iter().map(|entry| SetEntry { pairs: 0, ..entry.clone() }).collect();
+        self.options.join(&other.index);
+        self.options.model = other.segments().last().map(|last| Model {
+            kind: last.kind,
+            false_sets: Model::near(last.false_sets, FALSE_SETS),
+            member_false_sets: Model::near(last.member_false_sets, MEMBER_FALSE_SETS),
+            capacity: other.index.growth(),
+        });
         self
     }
 
@@ -223,7 +246,8 @@ impl fmt::Debug for Collector {
 }
 
 impl Collector {
-    fn new(mut options: Settings, key_type: Option<KeyType>) -> Collector {
+    fn new(options: Settings, key_type: Option<KeyType>) -> Collector {
+        let mut options = options.resolved();
         let workspace = options.common.workspace();
         let pairs = options.intake(&workspace);
         let names = std::mem::take(&mut options.names);
@@ -359,13 +383,34 @@ const MAX_ATTEMPTS: u32 = 3;
 /// Pairs from which on a budget is kept: of fewer, what every sketch has takes more than a thousandth.
 const MIN_BUDGET_PAIRS: u64 = 1 << 16;
 
-/// False sets for keys in no set and in some, unless told.
-pub(super) const ABSENT: f64 = 0.01;
-pub(super) const PRESENT: f64 = 0.1;
+/// False sets and member false sets, unless the caller sets a goal.
+pub(super) const FALSE_SETS: f64 = 0.01;
+pub(super) const MEMBER_FALSE_SETS: f64 = 0.1;
 /// Sets to expect where none is known.
 const DEFAULT_SETS: u32 = 64;
 
 impl Settings {
+    /// Takes sets, hash and k-mers from another index.
+    fn join(&mut self, index: &Index) {
+        self.common.hasher = index.hasher;
+        self.kmer = index.kmer;
+        self.names = index.names.iter().map(|entry| SetEntry { pairs: 0, ..entry.clone() }).collect();
+    }
+
+    /// The options as pairs come in: those of the model, unless some are set.
+    fn resolved(mut self) -> Settings {
+        let goals = [self.false_sets, self.member_false_sets, self.budget, self.existence];
+        let plain = self.kind == Kind::Auto && self.capacity == 0 && !self.counts && self.shape.is_none();
+        if let Some(model) = self.model.take().filter(|_| plain && goals == [None; 4]) {
+            self.kind = model.kind;
+            self.false_sets = Some(model.false_sets);
+            if model.kind != Kind::Frozen {
+                (self.member_false_sets, self.capacity) = (Some(model.member_false_sets), model.capacity);
+            }
+        }
+        self
+    }
+
     fn intake(&self, workspace: &Arc<Workspace>) -> KeyIntake {
         // The other half is for what is built of them.
         KeyIntake::new(workspace, workspace.memory / 2, self.counts)
@@ -414,7 +459,7 @@ impl Settings {
             }
             // A stranger that passes gets the list of some key.
             let list = set_sizes.pairs() as f64 / set_sizes.keys() as f64;
-            let rate = self.existence.unwrap_or(self.false_sets.unwrap_or(ABSENT) / list);
+            let rate = self.existence.unwrap_or(self.false_sets.unwrap_or(FALSE_SETS) / list);
             let (segment, set_lists) = freeze::build(pairs, set_sizes, sizes, rate, &self.common)?;
             report.set_lists = Some(set_lists);
             report.false_sets = rate.min(1.0) * list;
@@ -464,7 +509,7 @@ impl Settings {
             None => {
                 let most = f64::from(set_sizes.sets.max(1));
                 let [false_sets, member_false_sets] =
-                    [self.false_sets.unwrap_or(ABSENT), self.member_false_sets.unwrap_or(PRESENT)];
+                    [self.false_sets.unwrap_or(FALSE_SETS), self.member_false_sets.unwrap_or(MEMBER_FALSE_SETS)];
                 TuneGoal::Targets { false_sets: false_sets.min(most), member_false_sets: member_false_sets.min(most) }
             }
         };
@@ -500,7 +545,9 @@ impl Sets {
     /// ```
     pub fn freeze<K: Key>(&self, keys: impl IntoIterator<Item = K>) -> Result<Sets, Error> {
         self.verify()?;
-        let mut pairs = stream().like(self).kind(Kind::Frozen).start();
+        let mut builder = stream().kind(Kind::Frozen);
+        builder.options.join(&self.index);
+        let mut pairs = builder.start();
         let mut keys = keys.into_iter();
         loop {
             let part: Vec<K> = keys.by_ref().take(FREEZE_BATCH).collect();

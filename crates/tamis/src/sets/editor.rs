@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use super::build::{ABSENT, Collector, PRESENT, add_set, planned};
+use super::build::{Collector, FALSE_SETS, MEMBER_FALSE_SETS, add_set, planned};
 use super::coalesce::Scratch;
 use super::index::{Index, MAX_SEGMENTS, SetEntry, by_name};
 use super::query::Sets;
@@ -143,7 +143,7 @@ impl Editor {
         let sizes = SetSizes { sets, multiplicities: vec![(each.min(sets.max(1)), keys.max(1))] };
         let capacity = self.index.growth().max(MIN_SEGMENT_PAIRS);
         let sizes = planned(&sizes, capacity);
-        let goal = TuneGoal::Targets { false_sets: ABSENT, member_false_sets: PRESENT };
+        let goal = TuneGoal::Targets { false_sets: FALSE_SETS, member_false_sets: MEMBER_FALSE_SETS };
         // Rows that grow with the sets: see `Settings::tuned`.
         let options = tune::Options { heavy: Some(u32::MAX), repetitions: 1, ..tune::Options::default() };
         let tuned = tune::tune(kind.unwrap_or(tune::Sketch::Bloom), &sizes, goal, &options)?;
@@ -302,7 +302,7 @@ impl Editor {
                 return Ok(true);
             }
             added.pairs += 1;
-            let room = self.has_room(1);
+            let room = self.index.segments.iter().any(|segment| segment.free() > 0);
             if room {
                 self.put(key, set)?;
             }
@@ -320,11 +320,6 @@ impl Editor {
         let mut ids = vec![];
         self.index.find(self.index.digest_of(&key), &mut ids);
         Ok(ids)
-    }
-
-    /// Whether so many more pairs fit into the sketches that are there.
-    pub fn has_room(&self, pairs: u64) -> bool {
-        self.index.segments.iter().map(Segment::free).max().unwrap_or(0) >= pairs
     }
 
     /// The index as a file.

@@ -87,18 +87,6 @@ impl Sets {
         Ok(())
     }
 
-    /// Pairs that a new segment is made for when the index grows: a quarter of those that it has, as far as its size vouches for them.
-    ///
-    /// ```
-    /// let index = tamis::sets((0..1000u64).map(|key| (key, "red"))).finish()?;
-    /// assert_eq!(index.growth(), 250);
-    /// # Ok::<(), tamis::Error>(())
-    /// ```
-    #[cfg(feature = "build")]
-    pub fn growth(&self) -> u64 {
-        self.index.growth()
-    }
-
     /// The sets of a key as a bitmap.
     ///
     /// ```
@@ -118,7 +106,7 @@ impl Sets {
     /// ```
     /// let index = tamis::sets([("ann", "red"), ("bob", "red"), ("ann", "blue")]).finish()?;
     /// let tally = index.tally(&["ann", "bob", "eve"])?;
-    /// assert_eq!((tally.keys, tally.found, tally.counts), (3, 2, vec![2, 1]));
+    /// assert_eq!((tally.found, tally.counts), (2, vec![2, 1]));
     /// # Ok::<(), tamis::Error>(())
     /// ```
     pub fn tally<K: Key>(&self, keys: &[K]) -> Result<Tally, QueryError> {
@@ -130,40 +118,6 @@ impl Sets {
             }
         })?;
         Ok(tally)
-    }
-
-    /// The sets that hold at least this share of the keys, with how many they hold: a search for a sequence by its k-mers.
-    ///
-    /// ```
-    /// let index = tamis::sets([("ann", "red"), ("bob", "red"), ("ann", "blue")]).finish()?;
-    /// assert_eq!(index.at_least(&["ann", "bob"], 0.8)?, [(0, 2)]);
-    /// assert_eq!(index.at_least(&["ann", "bob"], 0.5)?, [(0, 2), (1, 1)]);
-    /// # Ok::<(), tamis::Error>(())
-    /// ```
-    pub fn at_least<K: Key>(&self, keys: &[K], share: f64) -> Result<Vec<(u32, u64)>, QueryError> {
-        Ok(self.tally(keys)?.at_least(share))
-    }
-
-    /// The sets that hold any of these keys, ascending.
-    pub fn union<K: Key>(&self, keys: &[K]) -> Result<Vec<u32>, QueryError> {
-        let tally = self.tally(keys)?;
-        Ok(tally.iter().map(|(id, _)| id).collect())
-    }
-
-    /// The sets that hold all of these keys, ascending; all sets, if there are no keys.
-    ///
-    /// ```
-    /// let index = tamis::sets([("ann", "red"), ("bob", "red"), ("ann", "blue")]).finish()?;
-    /// assert_eq!(index.union(&["ann", "bob"])?, [0, 1]);
-    /// assert_eq!(index.intersection(&["ann", "bob"])?, [0]);
-    /// # Ok::<(), tamis::Error>(())
-    /// ```
-    pub fn intersection<K: Key>(&self, keys: &[K]) -> Result<Vec<u32>, QueryError> {
-        if keys.is_empty() {
-            return Ok(self.names().map(|(id, _)| id).collect());
-        }
-        let tally = self.tally(keys)?;
-        Ok(tally.iter().filter(|&(_, count)| count == tally.keys).map(|(id, _)| id).collect())
     }
 
     /// The sets of a key with how often the key was put into each: of an index that was built with counts. 255 stands for any larger number, and
@@ -251,28 +205,34 @@ impl Sets {
     }
 }
 
-/// How many keys of a query every set holds.
+/// How many of some keys every set holds: see [`Sets::tally`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Tally {
-    /// Keys that were asked for.
-    pub keys: u64,
+    keys: u64,
     /// Keys that are in any set.
     pub found: u64,
-    /// By the number of a set; 0 for removed ones.
+    /// Number of keys by set id; 0 for removed sets.
     pub counts: Vec<u64>,
 }
 
 impl Tally {
-    /// The sets that hold some key, with how many.
-    pub fn iter(&self) -> impl Iterator<Item = (u32, u64)> + '_ {
-        (0..).zip(self.counts.iter().copied()).filter(|&(_, count)| count > 0)
-    }
-
-    /// The sets that hold at least this share of the keys, and one of them at least.
+    /// Returns the sets that hold at least this share of the keys, and at least one of them, each with its number of keys.
+    ///
+    /// 0 selects the union, the sets that hold any of the keys, and 1 the intersection, those that hold all of them. A share in
+    /// between searches for a sequence by its k-mers.
+    ///
+    /// ```
+    /// let index = tamis::sets([("ann", "red"), ("bob", "red"), ("ann", "blue")]).finish()?;
+    /// let tally = index.tally(&["ann", "bob"])?;
+    /// assert_eq!(tally.at_least(0.5), [(0, 2), (1, 1)]);
+    /// assert_eq!(tally.at_least(1.0), [(0, 2)]);
+    /// # Ok::<(), tamis::Error>(())
+    /// ```
     pub fn at_least(&self, share: f64) -> Vec<(u32, u64)> {
-        // A product that is a little more than the whole number it stands for asks for that number.
+        // A product that is a little more than the whole number it stands for means that number.
         let least = share * self.keys as f64 * (1.0 - 1e-12);
-        self.iter().filter(|&(_, count)| count as f64 >= least).collect()
+        let counts = (0..).zip(self.counts.iter().copied());
+        counts.filter(|&(_, count)| count > 0 && count as f64 >= least).collect()
     }
 }

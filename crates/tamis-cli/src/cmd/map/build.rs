@@ -232,7 +232,7 @@ fn as_json(output: &Output, counts: &Counts, report: &Report, map: Option<&Map>)
         "overhead": overhead(bits, bound),
         "fpr": map.map(Map::fpr),
         "key_type": map.map(|map| words(map.key_type())),
-        "value_type": map.map(|map| words(map.values())),
+        "value_type": map.map(|map| words(map.value_type())),
         "kind": map.map(kind),
         "shards": map.map(Map::shards),
         "table_bytes": map.map(Map::table_bytes),
@@ -249,7 +249,7 @@ fn as_text(output: &Output, counts: &Counts, report: &Report, map: Option<&Map>)
         let _ = writeln!(out, "values      {distinct}\nfile        {output}");
         return out + &ValueBits::new(report.keys, None, 1.0).size(report.bytes, report.keys);
     };
-    out += &values(report.values, map.values());
+    out += &values(report.values, map.value_type());
     let count = nodes(map);
     match kind(map) {
         "empty" => out += "structure   none: there are no keys\n",

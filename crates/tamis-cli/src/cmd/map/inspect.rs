@@ -44,7 +44,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
             "keys": map.len(),
             "values": map.distinct(),
             "key_type": words(map.key_type()),
-            "value_type": words(map.values()),
+            "value_type": words(map.value_type()),
             "hash": if hasher.is_secret() { "siphash-2-4-128" } else { "xxh3-128" },
             "seed": seed,
             "kind": kind(&map),
@@ -63,7 +63,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     let mut out = String::new();
     let _ = writeln!(out, "file        {}, format version {}", args.map.display(), tamis::internals::VERSION);
     let _ = writeln!(out, "keys        {} ({})", grouped(map.len()), words(map.key_type()));
-    out += &values(map.distinct(), map.values());
+    out += &values(map.distinct(), map.value_type());
     let _ = match seed {
         Some(seed) => writeln!(out, "hash        XXH3-128, seed {seed}"),
         None => writeln!(out, "hash        SipHash-2-4-128, secret key"),

@@ -168,7 +168,7 @@ impl Map {
     }
 
     fn check<K: Key>(&self) -> Result<(), Mismatch> {
-        if self.header.keys == 0 { Ok(()) } else { self.header.key_type.check(K::KEY_TYPE) }
+        self.header.key_type.check(K::KEY_TYPE)
     }
 
     fn check_values(&self, wanted: KeyType) -> Result<(), QueryError> {

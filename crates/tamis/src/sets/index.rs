@@ -84,7 +84,7 @@ impl Index {
     }
 
     pub(crate) fn check<K: Key>(&self) -> Result<(), Mismatch> {
-        if self.segments.is_empty() { Ok(()) } else { self.key_type.check(K::KEY_TYPE) }
+        self.key_type.check(K::KEY_TYPE)
     }
 
     pub(crate) fn digest_of<K: Key>(&self, key: &K) -> Digest {

@@ -240,11 +240,17 @@ fn empty_maps_know_nobody() {
             assert_eq!((map.len(), map.fpr(), map.distinct()), (0, 0.0, Some(0)));
             assert!(integers(100, 1).all(|key| map.get_u64(key) == Ok(None)));
             assert_eq!(map.get_many(&[1u64, 2, 3]).unwrap(), [None; 3]);
-            assert_eq!(map.get_bytes("anybody"), Ok(None));
+            // Values are of no kind yet, keys are.
+            assert_eq!(map.get_bytes(7u64), Ok(None));
+            assert!(matches!(map.get("anybody"), Err(QueryError::KeyType(_))));
+            assert!(matches!(map.get_many(&["anybody"]), Err(QueryError::KeyType(_))));
+            assert!(matches!(map.get_many_u64(&["anybody"], &mut [None]), Err(QueryError::KeyType(_))));
         }
     }
+    // As an empty filter: bytes, where no key said otherwise.
     let map = tamis::maps::stream().start().finish().unwrap();
-    assert_eq!((map.get("anybody"), map.get(7u64)), (Ok(None), Ok(None)));
+    assert_eq!((map.get("anybody"), map.key_type()), (Ok(None), KeyType::Bytes));
+    assert!(map.get(7u64).is_err() && tamis::stream().start().finish().unwrap().contains(7u64).is_err());
     let nothing = tamis::sequence([0u8; 0]).finish().unwrap();
     assert_eq!((nothing.len(), nothing.get(0), nothing.iter().count()), (0, None, 0));
 }

@@ -386,6 +386,23 @@ fn what_cannot_be_merged_says_why() {
     Editor::new(&base).unwrap().merge(&tamis::sets([("x", "a")].into_iter().take(0)).finish().unwrap()).unwrap();
 }
 
+/// As an empty filter does.
+#[test]
+fn empty_indexes_check_the_key_type() {
+    for kind in [Kind::Auto, Kind::Bloom, Kind::Cuckoo] {
+        let index = tamis::sets([(1u64, "a")].into_iter().take(0)).kind(kind).finish().unwrap();
+        assert_eq!((index.find(1u64), index.frequencies(1u64)), (Ok(vec![]), Ok(vec![])));
+        assert!(index.find("1").is_err() && index.find_many(&["1"], |_, _| {}).is_err());
+        assert!(index.tally(&["1"]).is_err() && index.frequencies("1").is_err());
+        // The first pair of an editor decides.
+        let mut editor = Editor::new(&index).unwrap();
+        let set = editor.add_set("b").unwrap();
+        editor.insert("1", set).unwrap();
+        assert_eq!(editor.find("1"), Ok(vec![set]));
+        assert!(editor.find(1u64).is_err() && editor.insert(1u64, set).is_err());
+    }
+}
+
 #[test]
 fn bad_input_is_refused() {
     let text = |error: Error| error.to_string();

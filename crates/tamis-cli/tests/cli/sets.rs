@@ -335,10 +335,13 @@ fn sequences_by_their_kmers() {
     dir.put("b.fasta.gz", gzip(format!(">b\n{}", folded(&b.to_lowercase())).as_bytes()));
     dir.put("c.fq", format!("@c\n{}NN{}\n+\n{}\n", &a[..100], &b[..100], "I".repeat(202)));
     // So few false sets that none is met here.
-    let few = " --false-sets 0.00001 --member-false-sets 0.00001";
+    let line = "sets build a.fa b.fasta.gz c.fq --kmer 31 -o i.tamis --false-sets 0.00001 --kind";
+    let members = "--member-false-sets 0.00001";
+    let error = "i.tamis: a frozen index has no member_false_sets";
+    assert_eq!(dir.error(&format!("{line} frozen {members}")), error);
     for kind in ["frozen", "bloom", "cuckoo"] {
-        let report =
-            dir.run(&format!("sets build a.fa b.fasta.gz c.fq --kmer 31 -o i.tamis --kind {kind}{few}")).text(0);
+        let members = if kind == "frozen" { "" } else { members };
+        let report = dir.run(&format!("{line} {kind} {members}")).text(0);
         // 4970 of each genome, 70 and 70 of the read, whose other 32 hold an N.
         let line = "sequences   4, 1 shorter than 31; 10,080 k-mers read, 32 skipped for letters other than ACGT\n";
         assert!(report.contains(line), "{report}");

@@ -136,11 +136,11 @@ impl<I> MapBuilder<I> {
         /// assert_eq!(map.get_u64(5000)?, None);
         /// # Ok::<(), tamis::Error>(())
         /// ```
-        fingerprint(bits: u32) => options.fingerprint = bits.min(32);
+        fingerprint(bits: u32) => options.fingerprint = bits;
 
         /// Values are numbers below 2^bits, and a larger one is an error. A function of fixed width then has so many bits for each,
         /// even if the values at hand need fewer.
-        width(bits: u32) => options.width = Some(bits.clamp(1, 64));
+        width(bits: u32) => options.width = Some(bits);
     }
 
     /// Only these values may occur: any other is an error.
@@ -187,6 +187,7 @@ where
     finish!("map", Map, this => this.collect()?);
 
     fn collect(self) -> Result<Collector, Error> {
+        self.options.check()?;
         let mut collector = Collector::new(self.options, Some(K::KEY_TYPE));
         for (key, value) in self.pairs {
             collector.push(key, value)?;
@@ -236,17 +237,9 @@ impl Collector {
     /// Adds a key with its value.
     pub fn push<K: Key, V: ToValue>(&mut self, key: K, value: V) -> Result<(), BuildError> {
         same_key_type::<K>(&mut self.key_type)?;
-        let Settings { common, width, alphabet, .. } = &self.options;
+        let Settings { common, alphabet, .. } = &self.options;
         let value = value.to_value();
-        match (value, *width) {
-            (Value::Number(number), Some(bits)) if bits < 64 && number >> bits > 0 => {
-                return Err(ValueError::Width { number, bits }.into());
-            }
-            (Value::Bytes(_), Some(bits)) => {
-                return Err(ValueError::NotANumber { value: shown(value), bits }.into());
-            }
-            _ => {}
-        }
+        self.options.check_width(value)?;
         if let Some(alphabet) = alphabet
             && !alphabet.has(value)
         {
@@ -263,6 +256,7 @@ impl Collector {
 
     pub(super) fn write(self, out: &mut dyn Output) -> Result<Report, Error> {
         let Collector { options, key_type, workspace, pairs, values } = self;
+        options.check()?;
         let common = &options.common;
         common.report(Progress::Read { keys: pairs.count() });
         let stop = || common.stop();
@@ -372,7 +366,48 @@ const MAX_COMPRESSED_SHARE: f64 = 0.98;
 /// With more values the table of them matters.
 const MIN_TABLED_VALUES: usize = 256;
 
+/// The most bits of a fingerprint, and of a value.
+const MAX_FINGERPRINT: u32 = 32;
+const MAX_WIDTH: u32 = 64;
+
 impl Settings {
+    /// Rejects options that are out of range, contradict each other, or have no effect.
+    pub(super) fn check(&self) -> Result<(), BuildError> {
+        let range = |option, given: u32, least: u32, most: u32| {
+            let [given, least, most] = [given, least, most].map(f64::from);
+            Err(BuildError::Range { option, given, least, most })
+        };
+        match self.width {
+            _ if self.fingerprint > MAX_FINGERPRINT => {
+                return range("fingerprint", self.fingerprint, 0, MAX_FINGERPRINT);
+            }
+            Some(bits) if !(1..=MAX_WIDTH).contains(&bits) => return range("width", bits, 1, MAX_WIDTH),
+            _ => {}
+        }
+        if self.layout == Layout::Local && matches!(self.kind, Kind::Ribbon | Kind::Fuse) {
+            return Err(BuildError::NoEffect { option: "layout", needs: "Kind::Compressed" });
+        }
+        let Some(Alphabet { numbers, bytes }) = self.alphabet.as_deref() else { return Ok(()) };
+        // Of several the first in order, so that the message is the same every time.
+        let values =
+            [numbers.iter().max().map(|&number| Value::Number(number)), bytes.iter().min().map(|b| Value::Bytes(b))];
+        if values.iter().all(Option::is_some) {
+            return Err(ValueError::Mixed.into());
+        }
+        Ok(values.into_iter().flatten().try_for_each(|value| self.check_width(value))?)
+    }
+
+    /// Rejects a value that does not have the declared width.
+    fn check_width(&self, value: Value<'_>) -> Result<(), ValueError> {
+        match (value, self.width) {
+            (Value::Number(number), Some(bits)) if bits < MAX_WIDTH && number >> bits > 0 => {
+                Err(ValueError::Width { number, bits })
+            }
+            (Value::Bytes(_), Some(bits)) => Err(ValueError::NotANumber { value: shown(value), bits }),
+            (Value::Number(_) | Value::Bytes(_), _) => Ok(()),
+        }
+    }
+
     fn plan(&self, counted: &ValueCounts, values: &Values, bits: u32) -> Result<Planned, BuildError> {
         let function = match values {
             Values::Numbers | Values::None => Some(self.function(counted)),

@@ -162,6 +162,7 @@ mod construction {
         fn collect(self) -> Result<Collector, Error> {
             let mut options = self.build.options;
             options.form = Form::Sequence;
+            options.check()?;
             let mut pairs = Collector::new(options, Some(KeyType::U64));
             for (position, symbol) in (0u64..).zip(self.symbols) {
                 pairs.push(position, symbol)?;

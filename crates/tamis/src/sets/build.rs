@@ -10,6 +10,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use super::freeze;
@@ -82,7 +83,7 @@ struct Settings {
     heavy: Option<u32>,
     counts: bool,
     capacity: u64,
-    kmer: u32,
+    kmer: Option<u32>,
     names: Vec<SetEntry>,
     model: Option<Model>,
 }
@@ -135,7 +136,7 @@ impl<I> SetsBuilder<I> {
         capacity(pairs: u64) => options.capacity = pairs;
 
         /// Keys are k-mers of this length, packed in a `u64`: only noted in the file, so that whoever asks can cut sequences in the same way.
-        kmer(length: u32) => options.kmer = length.min(MAX_KMER);
+        kmer(length: u32) => options.kmer = Some(length);
     }
 
     /// Takes sets, hash and k-mers from another index: the two can be merged, and pairs go to it by [`Editor::add`](super::Editor::add).
@@ -186,6 +187,7 @@ where
     finish!("index", Sets, this => this.collect()?);
 
     fn collect(self) -> Result<Collector, Error> {
+        self.options.check()?;
         let mut collector = Collector::new(self.options, Some(K::KEY_TYPE));
         for (key, name) in self.pairs {
             let set = collector.set(name.as_ref())?;
@@ -271,6 +273,13 @@ impl Collector {
         if set as usize >= self.names.len() {
             return Err(ValueError::NotFromSet { set, sets: self.names.len() }.into());
         }
+        if !(1..=u64::from(u32::MAX)).contains(&times) {
+            let (given, most) = (times as f64, f64::from(u32::MAX));
+            return Err(BuildError::Range { option: "push_times", given, least: 1.0, most });
+        }
+        if times > 1 && !self.options.counts {
+            return Err(BuildError::NoEffect { option: "push_times", needs: "counts" });
+        }
         let common = &self.options.common;
         let digest = key::pair(key::truncate_digest(key.digest(&common.hasher)), set);
         self.pairs.push(Tagged { digest, weight: times, ordinal: 0 }, &|| common.stop())?;
@@ -297,7 +306,7 @@ impl Collector {
 
     /// Its sets, and what an index must have in common with it to take its pairs.
     pub(super) fn common(&self) -> (&[SetEntry], (Hasher, Option<KeyType>, u32)) {
-        (&self.names, (self.options.common.hasher, self.key_type, self.options.kmer))
+        (&self.names, (self.options.common.hasher, self.key_type, self.options.kmer.unwrap_or(0)))
     }
 
     /// Whether no pair was pushed, or is left.
@@ -320,6 +329,7 @@ impl Collector {
     /// The index of the pairs.
     pub(super) fn into_index(self) -> Result<(Index, Report), Error> {
         let Collector { options, key_type, mut names, pairs, .. } = self;
+        options.check()?;
         let common = &options.common;
         let pairs = pairs.finish(&|| common.stop())?;
         let mut sizes = vec![0; names.len()];
@@ -341,7 +351,7 @@ impl Collector {
         let index = Index {
             hasher: common.hasher,
             key_type: key_type.unwrap_or(KeyType::Bytes),
-            kmer: options.kmer,
+            kmer: options.kmer.unwrap_or(0),
             removed: names.len() as u32 - report.sets,
             names,
             segments: segment.into_iter().collect(),
@@ -386,6 +396,8 @@ const MIN_BUDGET_PAIRS: u64 = 1 << 16;
 /// False sets and member false sets, unless the caller sets a goal.
 pub(super) const FALSE_SETS: f64 = 0.01;
 pub(super) const MEMBER_FALSE_SETS: f64 = 0.1;
+/// What false sets and bits per pair may be.
+const GOALS: RangeInclusive<f64> = 1e-9..=1e9;
 /// Sets to expect where none is known.
 const DEFAULT_SETS: u32 = 64;
 
@@ -393,7 +405,7 @@ impl Settings {
     /// Takes sets, hash and k-mers from another index.
     fn join(&mut self, index: &Index) {
         self.common.hasher = index.hasher;
-        self.kmer = index.kmer;
+        self.kmer = Some(index.kmer).filter(|&length| length > 0);
         self.names = index.names.iter().map(|entry| SetEntry { pairs: 0, ..entry.clone() }).collect();
     }
 
@@ -416,6 +428,39 @@ impl Settings {
         KeyIntake::new(workspace, workspace.memory / 2, self.counts)
     }
 
+    /// Rejects options that are out of range, contradict each other, or have no effect.
+    fn check(&self) -> Result<(), BuildError> {
+        let ranges = [
+            ("false_sets", self.false_sets, GOALS),
+            ("member_false_sets", self.member_false_sets, GOALS),
+            ("bits_per_pair", self.budget, GOALS),
+            ("existence", self.existence, GOALS),
+            ("kmer", self.kmer.map(f64::from), 1.0..=f64::from(MAX_KMER)),
+        ];
+        for (option, given, range) in ranges {
+            if let Some(given) = given.filter(|given| !range.contains(given)) {
+                let (&least, &most) = (range.start(), range.end());
+                return Err(BuildError::Range { option, given, least, most });
+            }
+        }
+        let goals = [
+            ("shape", self.shape.is_some()),
+            ("bits_per_pair", self.budget.is_some()),
+            ("false_sets", self.false_sets.is_some()),
+            ("member_false_sets", self.member_false_sets.is_some()),
+        ];
+        let mut set = goals.iter().filter(|goal| goal.1).map(|goal| goal.0);
+        if let (Some(first @ ("shape" | "bits_per_pair")), Some(second)) = (set.next(), set.next()) {
+            return Err(BuildError::TwoGoals { first, second });
+        }
+        // Without a filter in front a frozen index has a set list for every key.
+        let unfiltered = self.existence.is_some_and(|rate| rate >= 1.0);
+        if self.kind()? == Kind::Frozen && unfiltered && self.false_sets.is_some() {
+            return Err(BuildError::NoEffect { option: "false_sets", needs: "a filter, or Kind::Bloom or Cuckoo" });
+        }
+        Ok(())
+    }
+
     /// The kind that is meant.
     fn kind(&self) -> Result<Kind, BuildError> {
         let frozen = |option| Err(BuildError::Frozen { option });
@@ -431,6 +476,7 @@ impl Settings {
             Kind::Frozen if self.budget.is_some() => frozen("bits_per_pair"),
             Kind::Frozen if self.capacity > 0 => frozen("capacity"),
             Kind::Frozen if self.shape.is_some() => frozen("shape"),
+            Kind::Frozen if self.member_false_sets.is_some() => frozen("member_false_sets"),
             Kind::Frozen | Kind::Bloom | Kind::Cuckoo => Ok(self.kind),
         }
     }
@@ -443,16 +489,6 @@ impl Settings {
         report: &mut Report,
     ) -> Result<Option<Segment>, Error> {
         let kind = self.kind()?;
-        let targets = [
-            ("false_sets", self.false_sets),
-            ("member_false_sets", self.member_false_sets),
-            ("existence", self.existence),
-        ];
-        for (option, given) in targets.into_iter().filter_map(|(option, given)| Some((option, given?))) {
-            if given.is_nan() || given <= 0.0 {
-                return Err(BuildError::NotAboveZero { option, given }.into());
-            }
-        }
         if kind == Kind::Frozen {
             if set_sizes.keys() == 0 {
                 return Ok(None);

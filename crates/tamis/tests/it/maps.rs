@@ -293,6 +293,33 @@ fn values_that_were_not_declared_are_an_error() {
     assert!(matches!(mixed.push(1u64, 1u64).unwrap_err(), BuildError::MixedKeyTypes));
 }
 
+/// Options out of range, contradictions, and options that cannot matter: from a builder and from its collector.
+#[test]
+fn options_that_cannot_be_met_are_named() {
+    let cases: [(fn(MapBuilder<()>) -> MapBuilder<()>, &str); 8] = [
+        (|build| build.fingerprint(33), "fingerprint 33: out of range; expected 0 to 32"),
+        (|build| build.width(0), "width 0: out of range; expected 1 to 64"),
+        (|build| build.width(65), "width 65: out of range; expected 1 to 64"),
+        (|build| build.kind(Kind::Fuse).layout(Layout::Local), "layout: no effect; expected Kind::Compressed"),
+        (|build| build.layout(Layout::Local).kind(Kind::Ribbon), "layout: no effect; expected Kind::Compressed"),
+        (|build| build.width(3).alphabet([7u64, 9, 8]), "the value 9 does not fit in 3 bits"),
+        (|build| build.alphabet(["x", "a"]).width(3), "the value \"a\" is not a number of 3 bits"),
+        (
+            |build| build.alphabet([Value::Number(1), Value::Bytes(b"a")]),
+            "some values are numbers and some are bytes; a map holds one kind",
+        ),
+    ];
+    for (want, expected) in cases {
+        let error = want(tamis::maps::stream()).start().finish().unwrap_err();
+        assert_eq!(error.to_string(), expected);
+    }
+    // Before any pair is read.
+    let none = || std::iter::from_fn(|| -> Option<(u64, u64)> { unreachable!() });
+    assert!(tamis::map(none()).fingerprint(33).finish().is_err());
+    assert!(tamis::sequence(none().map(|pair| pair.1)).width(65).finish().is_err());
+    assert!(tamis::map([(1u64, 1u64)]).width(3).alphabet([1u64, 7]).finish().is_ok());
+}
+
 #[test]
 fn queries_of_the_wrong_kind_are_refused() {
     let numbers = tamis::map([("a", 1u64), ("b", 2)]).finish().unwrap();

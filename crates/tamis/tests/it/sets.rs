@@ -386,6 +386,56 @@ fn what_cannot_be_merged_says_why() {
     Editor::new(&base).unwrap().merge(&tamis::sets([("x", "a")].into_iter().take(0)).finish().unwrap()).unwrap();
 }
 
+/// Options out of range, two goals, and options that cannot matter: from a builder and from its collector.
+#[test]
+fn options_that_cannot_be_met_are_named() {
+    let cases: [(fn(SetsBuilder<()>) -> SetsBuilder<()>, &str); 12] = [
+        (|build| build.kmer(0), "kmer 0: out of range; expected 1 to 31"),
+        (|build| build.kmer(32), "kmer 32: out of range; expected 1 to 31"),
+        (|build| build.bits_per_pair(2e9), "bits_per_pair 2000000000: out of range; expected 1e-9 to 1000000000"),
+        (|build| build.bits_per_pair(9.0).false_sets(0.1), "bits_per_pair, false_sets: two goals; expected one"),
+        (
+            |build| build.member_false_sets(0.1).bits_per_pair(9.0),
+            "bits_per_pair, member_false_sets: two goals; expected one",
+        ),
+        (
+            |build| {
+                build.shape(by_hand(Body::Bloom { words: 9, hashes: 3, repetitions: 1, partitions: 0 })).false_sets(0.1)
+            },
+            "shape, false_sets: two goals; expected one",
+        ),
+        (|build| build.kind(Kind::Frozen).capacity(9), "a frozen index has no capacity"),
+        (|build| build.kind(Kind::Frozen).counts(true), "a frozen index has no counts"),
+        (
+            |build| build.kind(Kind::Frozen).bits_per_pair(9.0),
+            "a frozen index has no budget: it takes what its lists need",
+        ),
+        (|build| build.kind(Kind::Frozen).member_false_sets(0.2), "a frozen index has no member_false_sets"),
+        (
+            |build| build.without_filter().false_sets(0.1),
+            "false_sets: no effect; expected a filter, or Kind::Bloom or Cuckoo",
+        ),
+        (|build| build.existence(2e9), "existence 2000000000: out of range; expected 1e-9 to 1000000000"),
+    ];
+    for (want, expected) in cases {
+        let error = build(want(tamis::sets::stream()), 1, &[(1, vec![0])]).unwrap_err();
+        assert_eq!(error.to_string(), expected);
+        assert_eq!(build(want(tamis::sets::stream()), 0, &[]).unwrap_err().to_string(), expected);
+    }
+    let early = tamis::sets(std::iter::from_fn(|| -> Option<(u64, &str)> { unreachable!() })).kmer(32);
+    assert!(early.finish().is_err());
+    // A goal that is met anyway is no contradiction.
+    assert!(tamis::sets([("a", "b")]).false_sets(0.1).member_false_sets(0.1).finish().is_ok());
+    assert!(tamis::sets([("a", "b")]).kind(Kind::Bloom).without_filter().false_sets(0.1).finish().is_ok());
+    let mut pairs = tamis::sets::stream().start();
+    let set = pairs.set("a").unwrap();
+    assert_eq!(pairs.push_times(1u64, set, 2).unwrap_err().to_string(), "push_times: no effect; expected counts");
+    for wrong in [0, 1 << 32] {
+        let error = pairs.push_times(1u64, set, wrong).unwrap_err().to_string();
+        assert_eq!(error, format!("push_times {wrong}: out of range; expected 1 to 4294967295"));
+    }
+}
+
 /// As an empty filter does.
 #[test]
 fn empty_indexes_check_the_key_type() {
@@ -415,9 +465,9 @@ fn bad_input_is_refused() {
     let set = pairs.set("a").unwrap();
     pairs.push(1u64, set).unwrap();
     assert!(matches!(pairs.push("a", set), Err(BuildError::MixedKeyTypes)));
-    for wrong in [0.0, -1.0, f64::NAN] {
+    for wrong in [0.0, -1.0, f64::NAN, f64::INFINITY] {
         let error = text(tamis::sets([("a", "b")]).false_sets(wrong).finish().unwrap_err());
-        assert!(error.contains("false sets for unlisted keys, expected more than 0"), "{error}");
+        assert_eq!(error, format!("false_sets {wrong}: out of range; expected 1e-9 to 1000000000"));
         assert!(tamis::sets([("a", "b")]).kind(Kind::Bloom).member_false_sets(wrong).finish().is_err());
         assert!(tamis::sets([("a", "b")]).bits_per_pair(wrong).finish().is_err());
         assert!(tamis::sets([("a", "b")]).existence(wrong).finish().is_err());

@@ -43,12 +43,12 @@ pub(crate) struct Args {
     /// frozen (the smallest, and no false set for a key that is there, until more is added)
     #[arg(long, default_value = "auto")]
     kind: Kind,
-    /// The most false sets to expect for a key that is in no set
-    #[arg(long, value_name = "SETS", default_value = "0.01", value_parser = positive, allow_negative_numbers = true)]
-    false_sets: f64,
-    /// The most false sets to expect for a key that is in some set; a frozen index has none
-    #[arg(long, value_name = "SETS", default_value = "0.1", value_parser = positive, allow_negative_numbers = true)]
-    member_false_sets: f64,
+    /// The most false sets to expect for a key that is in no set [default: 0.01]
+    #[arg(long, value_name = "SETS", value_parser = positive, allow_negative_numbers = true)]
+    false_sets: Option<f64>,
+    /// The most false sets to expect for a key that is in some set; a frozen index has none [default: 0.1]
+    #[arg(long, value_name = "SETS", value_parser = positive, allow_negative_numbers = true)]
+    member_false_sets: Option<f64>,
     /// Spend so many bits per pair instead, on as few false sets as they buy
     #[arg(long, value_name = "B", conflicts_with_all = ["false_sets", "member_false_sets"], value_parser = positive, allow_negative_numbers = true)]
     bits_per_pair: Option<f64>,
@@ -99,7 +99,8 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
 
 fn options(args: &Args, interrupt: &Interrupt) -> Result<sets::SetsBuilder<()>> {
     let build = sets::stream().common(args.shared.common(interrupt)?).kind(args.kind).capacity(args.capacity);
-    let build = build.false_sets(args.false_sets).member_false_sets(args.member_false_sets).counts(args.counts);
+    let build = args.false_sets.into_iter().fold(build.counts(args.counts), |build, sets| build.false_sets(sets));
+    let build = args.member_false_sets.into_iter().fold(build, |build, sets| build.member_false_sets(sets));
     let build = args.bits_per_pair.into_iter().fold(build, |build, bits| build.bits_per_pair(bits));
     let build = args.kmer.into_iter().fold(build, |build, k| build.kmer(k));
     Ok(if args.no_existence { build.without_filter() } else { build })

@@ -59,12 +59,6 @@ enum BuildError {
     /// An option of a builder outside its range; `option` is the name of its method.
     Range { option: &'static str, given: f64, least: f64, most: f64 } =>
         "{option} {}: out of range; expected {} to {most}", short(*given), short(*least);
-    /// An option of a builder of sets that is not above 0.
-    NotAboveZero { option: &'static str, given: f64 } => "{}, expected more than 0", match *option {
-        "existence" => format!("a share of {given} of unlisted keys"),
-        "false_sets" => format!("{given} false sets for unlisted keys"),
-        _ => format!("{given} false sets for members"),
-    };
     /// Fewer bits per key than the smallest file takes.
     Budget { keys: u64, given: f64, needed: f64 } =>
         "{given} bits per key are too few for {keys} keys; the smallest that works is {needed:.2}";

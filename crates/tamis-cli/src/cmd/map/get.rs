@@ -120,8 +120,8 @@ fn write_answer(out: &mut impl Write, args: &Args, key: &[u8], value: Option<Val
     out.write_all(key)?;
     out.write_all(b"\t")?;
     match value {
-        Some(Value::Number(number)) => write!(out, "{number}")?,
         Some(Value::Bytes(bytes)) => out.write_all(bytes)?,
+        Some(number) => write!(out, "{number}")?,
         None => {}
     }
     out.write_all(&[args.text.separator()])

@@ -69,7 +69,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
                     };
                     let found = found.map(|found| match found {
                         Value::Bytes(bytes) => short(bytes),
-                        Value::Number(number) => number.to_string(),
+                        number => number.to_string(),
                     });
                     first.push(Wrong { ordinal, key, wanted: short(wanted), found });
                 }
@@ -111,6 +111,6 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
 fn equal(found: Value<'_>, wanted: &[u8]) -> bool {
     match found {
         Value::Bytes(bytes) => bytes == wanted,
-        Value::Number(number) => str::from_utf8(wanted).is_ok_and(|text| text.parse() == Ok(number)),
+        number => str::from_utf8(wanted).is_ok_and(|text| text.parse().ok() == number.as_u64()),
     }
 }

@@ -1,4 +1,4 @@
-//! pairs of keys and values -> a map: the front door, and the construction behind it.
+//! pairs of keys and values -> a map: builder, collector and construction.
 //!
 //! ```text
 //!   pairs ──push──▶ Intake ──▶ Sorted ──count──▶ plan ──▶ workers, one shard each ──in order──▶ Writer
@@ -33,7 +33,7 @@ use crate::names::named;
 use crate::parallel::in_order;
 use crate::plan::{Effort, Layout, Structure};
 
-/// Starts a map of these pairs: keys are text, bytes or `u64`, values numbers, text or bytes.
+/// Starts a map of these pairs. Values are unsigned integers, text or bytes.
 ///
 /// ```
 /// let map = tamis::map([("ann", "red"), ("bob", "blue"), ("eve", "red")]).finish()?;
@@ -47,7 +47,7 @@ where
     MapBuilder { pairs, options: Settings::default() }
 }
 
-/// Starts a map of pairs that will be pushed one by one, from a source that may fail.
+/// Starts a map whose pairs are pushed one by one, from a source that may fail.
 ///
 /// ```
 /// let mut pairs = tamis::maps::stream().start();
@@ -62,24 +62,38 @@ pub fn stream() -> MapBuilder<()> {
     MapBuilder { pairs: (), options: Settings::default() }
 }
 
-/// How a map stores its values.
+/// Structure that stores the values of a map.
+///
+/// ```
+/// use tamis::maps::Kind;
+/// assert_eq!("fuse".parse(), Ok(Kind::Fuse));
+/// assert_eq!(Kind::Fuse.to_string(), "fuse");
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub enum Kind {
-    /// Compressed, unless that saves next to nothing.
+    /// Compressed if that saves 2 % or more, else a ribbon.
     #[default]
     Auto,
-    /// Close to the entropy of the values: frequent values take less than rare ones.
+    /// About the entropy of the values: frequent values use fewer bits than rare ones.
     Compressed,
-    /// Every value takes the same number of bits, and half a percent: a static function on a ribbon.
+    /// A function on a ribbon: every value uses the same number of bits, and half a percent more.
     Ribbon,
-    /// The same on a binary fuse table: 13 % larger where keys are many, and read faster.
+    /// A function on a binary fuse table: 13 % larger than a ribbon, and faster.
     Fuse,
 }
 
 named!(Kind: "auto" => Auto, "compressed" => Compressed, "ribbon" => Ribbon, "fuse" => Fuse);
 
-/// A map to be: what is wanted of it, and how it may be made.
+/// Builder of a [`Map`].
+///
+/// ```
+/// use tamis::maps::Kind;
+/// let pairs = (0..1000u64).map(|key| (key, key % 7));
+/// let (map, report) = tamis::map(pairs).kind(Kind::Ribbon).width(3).finish_with_report()?;
+/// assert_eq!((map.get_u64(500)?, report.values), (Some(3), Some(7)));
+/// # Ok::<(), tamis::Error>(())
+/// ```
 #[must_use = "nothing is built before `finish`"]
 pub struct MapBuilder<I> {
     pub(super) pairs: I,
@@ -124,11 +138,12 @@ impl Alphabet {
 
 impl<I> MapBuilder<I> {
     set! {
-        /// How values are stored; the planner chooses unless told.
+        /// Sets the structure. The default is [`Kind::Auto`].
         kind(kind: Kind) => options.kind = kind;
 
-        /// Spends so many bits per key, at most 32, on recognising absent keys: all but one in 2^bits of them get no value. Without,
-        /// which is the default, an absent key gets any value, or none if it comes upon a symbol that no value has.
+        /// Adds this many bits per key, at most 32, to recognise unlisted keys: one in 2^bits of them gets a value.
+        ///
+        /// The default is 0: an unlisted key gets an arbitrary value, or none by chance.
         ///
         /// ```
         /// let map = tamis::map((0..1000u64).map(|key| (key, key % 7))).fingerprint(16).finish()?;
@@ -138,12 +153,13 @@ impl<I> MapBuilder<I> {
         /// ```
         fingerprint(bits: u32) => options.fingerprint = bits;
 
-        /// Values are numbers below 2^bits, and a larger one is an error. A function of fixed width then has so many bits for each,
-        /// even if the values at hand need fewer.
+        /// Declares that values are numbers below 2^bits, from 1 to 64 bits. Any other value is an error.
+        ///
+        /// A function then has this many bits for each value, even if all of them need fewer.
         width(bits: u32) => options.width = Some(bits);
     }
 
-    /// Only these values may occur: any other is an error.
+    /// Declares all values that may occur. Any other value is an error.
     ///
     /// ```
     /// let error = tamis::map([("ann", "red"), ("bob", "green")]).alphabet(["red", "blue"]).finish().unwrap_err();
@@ -161,10 +177,8 @@ impl<I> MapBuilder<I> {
         self
     }
 
-    /// [`Layout::Local`] puts the stages of every exact node side by side ([Chained], Remark of Theorem 5.1): larger by a
-    /// few percent, and fewer cache lines are touched.
-    ///
-    /// [Chained]: https://doi.org/10.48550/arXiv.2308.13649
+    /// Sets the layout of a compressed map. [`Layout::Local`] stores the layers of an exact filter side by side: a few percent
+    /// larger, and queries read fewer cache lines. The default is [`Layout::Compact`].
     pub fn layout(mut self, layout: Layout) -> Self {
         self.options.layout = layout;
         self
@@ -174,7 +188,7 @@ impl<I> MapBuilder<I> {
 }
 
 impl MapBuilder<()> {
-    /// Opens the door for pairs.
+    /// Starts a collector of pairs.
     pub fn start(self) -> Collector {
         Collector::new(self.options, None)
     }
@@ -196,23 +210,23 @@ where
     }
 }
 
-/// What was built.
+/// What was read and built.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Report {
-    /// Distinct keys.
+    /// Number of distinct keys.
     pub keys: u64,
-    /// Pairs that repeated an earlier one.
+    /// Number of pairs that repeat an earlier one.
     pub duplicates: u64,
-    /// Distinct values; of very many numbers, nothing.
+    /// Number of distinct values; `None` above 2^22 numbers.
     pub values: Option<u64>,
-    /// The entropy of the values in bits, all keys together; of very many numbers, nothing.
+    /// Entropy of the values in bits, summed over all keys; `None` above 2^22 numbers.
     pub entropy: Option<f64>,
-    /// The length of the file.
+    /// Length of the file.
     pub bytes: u64,
 }
 
-/// Takes pairs in; sorts and spills them on the way.
+/// Collector of the pairs of a map: see [`stream`]. It sorts pairs, and writes them to temporary files where memory is limited.
 pub struct Collector {
     pub(super) options: Settings,
     key_type: Option<KeyType>,
@@ -234,7 +248,13 @@ impl Collector {
         Collector { options, key_type, workspace, pairs, values: Values::default() }
     }
 
-    /// Adds a key with its value.
+    /// Adds a key with its value. Equal pairs count once.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError::MixedKeyTypes`] if the key type is not that of earlier keys, [`BuildError::Value`] if the value is not as declared or
+    /// not of the type of earlier values, and errors of temporary files. Two values for one key are an error of
+    /// [`finish`](Collector::finish).
     pub fn push<K: Key, V: ToValue>(&mut self, key: K, value: V) -> Result<(), BuildError> {
         same_key_type::<K>(&mut self.key_type)?;
         let Settings { common, alphabet, .. } = &self.options;

@@ -8,7 +8,7 @@ use crate::error::FormatError;
 use crate::format::{Budget, Form, equal_by_bytes, from_bytes};
 use crate::hash::KeyType;
 
-/// A sequence that takes about the entropy of its symbols, and whose symbols are read in any order ([Chained] section 5.2).
+/// Static sequence of symbols that uses about their entropy. Symbols are read in any order ([Chained] section 5.2).
 ///
 /// ```
 /// use tamis::maps::Value::Number;
@@ -31,6 +31,10 @@ equal_by_bytes!(Sequence);
 
 impl Sequence {
     /// Opens bytes and checks header and directory only: see [`open`](Self::open).
+    ///
+    /// # Errors
+    ///
+    /// [`FormatError`] as for [`open`](Self::open), except for a damaged payload.
     pub fn open_unverified(bytes: impl Into<Bytes>) -> Result<Sequence, FormatError> {
         let bytes = bytes.into();
         let budget = Budget::of(&bytes);
@@ -45,7 +49,7 @@ impl Sequence {
 
     from_bytes!(map.bytes);
 
-    /// The symbol at a position; nothing behind the end.
+    /// Returns the symbol at a position; `None` past the end.
     #[inline]
     pub fn get(&self, position: u64) -> Option<Value<'_>> {
         if position >= self.len() {
@@ -55,9 +59,9 @@ impl Sequence {
         self.map.get(position).ok().flatten()
     }
 
-    /// The symbols of many positions: faster than one by one where the sequence is larger than the caches.
+    /// Returns the symbols at many positions: faster than one by one where the sequence is larger than the caches.
     pub fn get_many(&self, positions: &[u64]) -> Vec<Option<Value<'_>>> {
-        // As above: no question of a number is refused.
+        // As above: a number has the right key type.
         let mut symbols = self.map.get_many(positions).unwrap_or_else(|_| vec![None; positions.len()]);
         for (symbol, &position) in symbols.iter_mut().zip(positions) {
             if position >= self.len() {
@@ -67,7 +71,7 @@ impl Sequence {
         symbols
     }
 
-    /// All symbols in order.
+    /// Returns all symbols in order.
     pub fn iter(&self) -> impl Iterator<Item = Value<'_>> {
         let starts = (0..self.len()).step_by(CHUNK as usize);
         starts.flat_map(|start| {
@@ -81,12 +85,12 @@ impl Sequence {
         if self.map.value_type() == KeyType::U64 { Value::Number(0) } else { Value::Bytes(&[]) }
     }
 
-    /// How many symbols it has.
+    /// Returns the number of symbols.
     pub fn len(&self) -> u64 {
         self.map.len()
     }
 
-    /// Whether it has no symbols.
+    /// Returns `true` if the sequence has no symbols.
     pub fn is_empty(&self) -> bool {
         self.map.is_empty()
     }
@@ -111,7 +115,7 @@ mod construction {
     use crate::maps::{ToValue, map};
     use crate::plan::Layout;
 
-    /// Starts a sequence of these symbols: numbers, text or bytes.
+    /// Starts a sequence of these symbols: unsigned integers, text or bytes.
     ///
     /// ```
     /// let days = ["mon", "tue", "wed"];
@@ -123,7 +127,13 @@ mod construction {
         SequenceBuilder { build: map(std::iter::empty::<(u64, u64)>()), symbols }
     }
 
-    /// A sequence to be.
+    /// Builder of a [`Sequence`].
+    ///
+    /// ```
+    /// let (sequence, report) = tamis::sequence(b"abracadabra").alphabet(b"abcdr").finish_with_report()?;
+    /// assert_eq!((sequence.len(), report.values), (11, Some(5)));
+    /// # Ok::<(), tamis::Error>(())
+    /// ```
     #[must_use = "nothing is built before `finish`"]
     pub struct SequenceBuilder<I> {
         build: MapBuilder<std::iter::Empty<(u64, u64)>>,
@@ -133,24 +143,22 @@ mod construction {
     brief_debug!(SequenceBuilder<I>, it => build: it.build);
 
     impl<I: IntoIterator<Item: ToValue>> SequenceBuilder<I> {
-        /// How symbols are stored; the planner chooses unless told.
+        /// Sets the structure. The default is [`Kind::Auto`].
         pub fn kind(self, kind: Kind) -> Self {
             SequenceBuilder { build: self.build.kind(kind), ..self }
         }
 
-        /// [`Layout::Local`] puts the stages of every exact node side by side ([Chained], Remark of Theorem 5.1).
-        ///
-        /// [Chained]: https://doi.org/10.48550/arXiv.2308.13649
+        /// Sets the layout of a compressed sequence: see [`MapBuilder::layout`].
         pub fn layout(self, layout: Layout) -> Self {
             SequenceBuilder { build: self.build.layout(layout), ..self }
         }
 
-        /// Only these symbols may occur: any other is an error.
+        /// Declares all symbols that may occur. Any other symbol is an error.
         pub fn alphabet<V: ToValue>(self, values: impl IntoIterator<Item = V>) -> Self {
             SequenceBuilder { build: self.build.alphabet(values), ..self }
         }
 
-        /// Symbols are numbers below 2^bits, and a larger one is an error.
+        /// Declares that symbols are numbers below 2^bits, from 1 to 64 bits: see [`MapBuilder::width`].
         pub fn width(self, bits: u32) -> Self {
             SequenceBuilder { build: self.build.width(bits), ..self }
         }

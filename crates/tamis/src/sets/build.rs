@@ -1,4 +1,4 @@
-//! pairs of keys and sets -> an index: the front door.
+//! pairs of keys and sets -> an index: builder, collector and construction.
 //!
 //! ```text
 //!   pairs ──push──▶ Intake ──▶ Sorted ──count───▶ tune ──▶ sketch ──┐
@@ -31,7 +31,7 @@ use crate::filter::options::{Common, Progress, common, set};
 use crate::gather::{KeyIntake, Keys, Tagged, Workspace};
 use crate::hash::{Digest, Hasher, Key, KeyType};
 
-/// Starts an index of these pairs: keys are text, bytes or `u64`, a set is its name.
+/// Starts an index of these pairs of a key and the name of a set.
 ///
 /// ```
 /// let index = tamis::sets([("ann", "red"), ("bob", "red"), ("ann", "blue")]).finish()?;
@@ -46,7 +46,7 @@ where
     SetsBuilder { pairs, options: Settings::default() }
 }
 
-/// Starts an index of pairs that will be pushed one by one, from a source that may fail.
+/// Starts an index whose pairs are pushed one by one, from a source that may fail.
 ///
 /// ```
 /// let mut pairs = tamis::sets::stream().start();
@@ -62,7 +62,15 @@ pub fn stream() -> SetsBuilder<()> {
     SetsBuilder { pairs: (), options: Settings::default() }
 }
 
-/// An index to be: what is wanted of it, and how it may be made.
+/// Builder of [`Sets`].
+///
+/// ```
+/// let pairs = (0..1000u64).map(|key| (key, if key % 2 == 0 { "even" } else { "odd" }));
+/// let (index, report) = tamis::sets(pairs).false_sets(0.001).finish_with_report()?;
+/// assert_eq!((report.sets, report.pairs, report.set_lists), (2, 1000, Some(2)));
+/// assert_eq!(index.find(7u64)?, [1]);
+/// # Ok::<(), tamis::Error>(())
+/// ```
 #[must_use = "nothing is built before `finish`"]
 pub struct SetsBuilder<I> {
     pairs: I,
@@ -106,23 +114,25 @@ impl Model {
 
 impl<I> SetsBuilder<I> {
     set! {
-        /// What to build; see [`Kind`].
+        /// Sets the structure. The default is [`Kind::Auto`].
         kind(kind: Kind) => options.kind = kind;
 
-        /// The most false sets to expect for a key that is in no set; 0.01 unless told.
+        /// Sets the largest number of false sets of an unlisted key, on average. The default is 0.01.
         false_sets(sets: f64) => options.false_sets = Some(sets);
 
-        /// The most false sets to expect for a key that is in some set; 0.1 unless told. A frozen index has none.
+        /// Sets the largest number of false sets of a member, on average. The default is 0.1; a frozen index has none.
         member_false_sets(sets: f64) => options.member_false_sets = Some(sets);
 
-        /// A budget instead of those two: the fewest false sets in so many bits per pair. For sketches.
+        /// Builds a sketch of this many bits per pair, with as few false sets as possible. This goal replaces
+        /// [`false_sets`](SetsBuilder::false_sets) and [`member_false_sets`](SetsBuilder::member_false_sets).
         bits_per_pair(bits: f64) => options.budget = Some(bits);
 
         /// Builds no filter in front of the tables: smaller and faster where nearly all queries are for members.
         without_filter() => options.existence = Some(1.0);
 
-        /// Keeps how often each pair was pushed, up to 255: see [`Sets::frequencies`]. Counts are never too low, and too high where other pairs meet all counters of
-        /// one: about as often as false sets. For sketches, which take eight times the room.
+        /// Builds a sketch that counts how often each pair was pushed, up to 255: see [`Sets::frequencies`].
+        ///
+        /// Counts are never too low. They are too high about as often as there are false sets. The sketch is eight times as large.
         ///
         /// ```
         /// let pairs = [("ann", "red"), ("ann", "red"), ("ann", "blue")];
@@ -132,10 +142,10 @@ impl<I> SetsBuilder<I> {
         /// ```
         counts(counts: bool) => options.counts = counts;
 
-        /// Leaves room for so many pairs in all: the targets hold until a sketch has them.
+        /// Builds a sketch for this many pairs in all: goals hold until it has as many. A number below that of the pairs changes nothing.
         capacity(pairs: u64) => options.capacity = pairs;
 
-        /// Keys are k-mers of this length, packed in a `u64`: only noted in the file, so that whoever asks can cut sequences in the same way.
+        /// Notes in the file that keys are k-mers of this length, from 1 to 31, packed in a `u64`: see [`Sets::kmer`].
         kmer(length: u32) => options.kmer = Some(length);
     }
 
@@ -174,7 +184,7 @@ impl<I> SetsBuilder<I> {
 }
 
 impl SetsBuilder<()> {
-    /// Opens the door for pairs.
+    /// Starts a collector of pairs.
     pub fn start(self) -> Collector {
         Collector::new(self.options, None)
     }
@@ -197,28 +207,28 @@ where
     }
 }
 
-/// What was built.
+/// What was read and built.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Report {
-    /// Sets, those without keys included.
+    /// Number of sets, those without keys included.
     pub sets: u32,
-    /// Sets without keys.
+    /// Number of sets without keys.
     pub empty: u32,
-    /// Distinct keys.
+    /// Number of distinct keys.
     pub keys: u64,
-    /// Distinct pairs.
+    /// Number of distinct pairs.
     pub pairs: u64,
-    /// Pairs that repeated an earlier one.
+    /// Number of pairs that repeat an earlier one.
     pub duplicates: u64,
-    /// Distinct lists of sets, of a frozen index.
+    /// Number of distinct set lists of a frozen index.
     pub set_lists: Option<u64>,
     shape: Option<Shape>,
-    /// False sets to expect for a key in no set.
+    /// Predicted false sets of an unlisted key.
     pub false_sets: f64,
-    /// False sets to expect for a key in some set, the average of all keys.
+    /// Predicted false sets of a member, averaged over all keys.
     pub member_false_sets: f64,
-    /// The length of the file.
+    /// Length of the file.
     pub bytes: u64,
 }
 
@@ -231,7 +241,7 @@ impl Report {
     }
 }
 
-/// Takes pairs in; sorts and spills them on the way.
+/// Collector of the pairs of an index: see [`stream`]. It sorts pairs, and writes them to temporary files where memory is limited.
 pub struct Collector {
     options: Settings,
     key_type: Option<KeyType>,
@@ -257,17 +267,31 @@ impl Collector {
         Collector { options, key_type, workspace, pairs, names, by_name }
     }
 
-    /// The number of the set with this name: a new one, unless the name was there before. A set may stay without keys.
+    /// Returns the id of the set with this name, a new one unless there is such a set. A set may stay without keys.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError::Value`] if no set may have this name, [`BuildError::TooMany`] above 2^24 sets.
     pub fn set(&mut self, name: &str) -> Result<u32, BuildError> {
         add_set(&mut self.names, &mut self.by_name, name)
     }
 
-    /// Puts a key into a set, by the number that [`set`](Collector::set) gave. Equal pairs count once.
+    /// Adds a key to the set with this id, which [`set`](Collector::set) returned. Equal pairs count once.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError::MixedKeyTypes`] if the key type is not that of earlier keys, [`BuildError::Value`] if no set has this id, and errors of
+    /// temporary files.
     pub fn push<K: Key>(&mut self, key: K, set: u32) -> Result<(), BuildError> {
         self.push_times(key, set, 1)
     }
 
-    /// The same for a pair that occurs so many times: for an index with counts.
+    /// Adds a key to a set as [`push`](Collector::push) does `times` times: for an index with [counts](SetsBuilder::counts).
+    ///
+    /// # Errors
+    ///
+    /// As [`push`](Collector::push), [`BuildError::Range`] if `times` is not 1 to 2^32 - 1, and [`BuildError::NoEffect`] if it is not 1 and the index
+    /// has no counts.
     pub fn push_times<K: Key>(&mut self, key: K, set: u32, times: u64) -> Result<(), BuildError> {
         same_key_type::<K>(&mut self.key_type)?;
         if set as usize >= self.names.len() {
@@ -388,7 +412,7 @@ pub(super) fn planned(set_sizes: &SetSizes, pairs: u64) -> SetSizes {
     SetSizes { sets: set_sizes.sets, multiplicities }
 }
 
-/// How often a sketch that is larger than its budget is made anew.
+/// How often a sketch that is larger than its budget is built again.
 const MAX_ATTEMPTS: u32 = 3;
 /// Pairs from which on a budget is kept: of fewer, what every sketch has takes more than a thousandth.
 const MIN_BUDGET_PAIRS: u64 = 1 << 16;
@@ -493,7 +517,7 @@ impl Settings {
             if set_sizes.keys() == 0 {
                 return Ok(None);
             }
-            // A stranger that passes gets the list of some key.
+            // An unlisted key that passes gets the set list of some key.
             let list = set_sizes.pairs() as f64 / set_sizes.keys() as f64;
             let rate = self.existence.unwrap_or(self.false_sets.unwrap_or(FALSE_SETS) / list);
             let (segment, set_lists) = freeze::build(pairs, set_sizes, sizes, rate, &self.common)?;
@@ -569,8 +593,13 @@ impl Settings {
 }
 
 impl Sets {
-    /// A frozen index of these keys, with the sets that this index names for each of them, false ones included. Keys that it finds nowhere are left out. The
-    /// tables are checked first.
+    /// Builds a frozen index of these keys, with the sets that this index names for each of them, false ones included. Keys without sets
+    /// are left out.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Format`] if this index is damaged, [`Error::Query`] if the key type is not the index's, and those of
+    /// [`finish`](SetsBuilder::finish).
     ///
     /// ```
     /// use tamis::sets::Kind;
@@ -603,5 +632,5 @@ impl Sets {
     }
 }
 
-/// Keys that are asked for at a time.
+/// Keys of one batch of queries.
 const FREEZE_BATCH: usize = 1 << 12;

@@ -6,7 +6,7 @@ use crate::leaves::Geometry;
 use crate::math::csc::Rows;
 use crate::names::named;
 
-/// What an index, or a segment of it, is made of.
+/// Structure of an index or of one of its segments.
 ///
 /// ```
 /// use tamis::sets::Kind;
@@ -30,27 +30,27 @@ pub enum Kind {
 
 named!(Kind: "auto" => Auto, "bloom" => Bloom, "cuckoo" => Cuckoo, "frozen" => Frozen);
 
-/// What one segment of an index is made of.
+/// One segment of an index: its structure and sizes. Pairs that are added or merged may form new segments.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct SegmentInfo {
     /// Bloom, cuckoo or frozen.
     pub kind: Kind,
-    /// Sets that it knows.
+    /// Number of its sets.
     pub sets: u32,
-    /// Distinct keys; an upper bound once keys were added one by one.
+    /// Number of distinct keys; an upper bound after keys were inserted one by one.
     pub keys: u64,
-    /// Pairs of a key and a set.
+    /// Number of pairs of a key and a set.
     pub pairs: u64,
-    /// Pairs that it was planned for.
+    /// Number of pairs that fit in all.
     pub capacity: u64,
-    /// Its parameters, in words.
+    /// Parameters of the structure, in words.
     pub details: String,
-    /// Its parts and their bytes.
+    /// Names of its parts and their bytes.
     pub parts: Vec<(&'static str, u64)>,
-    /// False sets to expect for a key that is in no set.
+    /// Predicted false sets of an unlisted key.
     pub false_sets: f64,
-    /// False sets to expect for a key that is in as many sets as keys are on average.
+    /// Predicted false sets of a member that is in an average number of sets.
     pub member_false_sets: f64,
 }
 

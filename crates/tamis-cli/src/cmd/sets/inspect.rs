@@ -34,7 +34,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     let seed = (!hasher.is_secret()).then(|| hasher.words()[0]);
     let bytes = index.as_bytes().len() as u64;
     let segments: Vec<_> = index.segments().collect();
-    let (false_sets, member_false_sets) = index.expected();
+    let (false_sets, member_false_sets) = index.false_sets();
     if args.json {
         let parts = |parts: &[(&str, u64)]| -> Vec<Value> {
             parts.iter().map(|(part, bytes)| json!({ "part": part, "bytes": bytes })).collect()

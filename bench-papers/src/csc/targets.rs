@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde::Serialize;
-use tamis::sets::tune::{Body, Shape};
+use tamis::internals::tune::{Body, Shape};
 use tamis::sets::{self, Kind};
 
 use super::Options;
@@ -213,7 +213,7 @@ fn large(targets: &mut Targets, options: &Options) -> Result<(), Box<dyn Error>>
             result
         });
         let (index, report) = result?;
-        let how = report.shape.as_ref().map_or(String::new(), shape);
+        let how = report.shape().map_or(String::new(), shape);
         targets.add(format!("{at} {name}, build in s on two threads"), AtMost(10.0), time.as_secs_f64(), how);
         let peak = memory.peak_with(index.file_bits() as usize / 8) as f64 / (1u64 << 30) as f64;
         targets.add(format!("{at} {name}, memory of the build in GiB"), AtMost(2.0), peak, "");
@@ -252,7 +252,7 @@ fn countries(targets: &mut Targets, load: &Load, options: &Options) -> Result<()
             let what = format!("{at} bits, frozen / {kind:?} of .01 absent and {present} present");
             let ratio = per_pair(&frozen) / per_pair(&sketch);
             let wanted = if kind == Kind::Bloom { AtMost(0.5) } else { Any };
-            let made = report.shape.as_ref().map_or(String::new(), shape);
+            let made = report.shape().map_or(String::new(), shape);
             targets.add(what, wanted, ratio, format!("{} bits a pair; {made}", show(per_pair(&sketch))));
             sketches.push((format!("{kind:?}, {present}"), present, sketch));
         }

@@ -3,7 +3,7 @@
 use std::error::Error;
 
 use tamis::Sets;
-use tamis::sets::tune::{Body, Shape};
+use tamis::internals::tune::{Body, Shape};
 use tamis::sets::{self, Collector, Editor, Kind, Report, SetsBuilder};
 
 use crate::many::{Built, Index, Load};

@@ -47,6 +47,6 @@ fn main() -> Result<(), tamis::Error> {
     }
     // How much of a page's hosts a list names.
     let page = ["wikipedia.org", "example.com"];
-    println!("a clean page: {:?}", frozen.at_least(&page, 0.5)?);
+    println!("a clean page: {:?}", frozen.tally(&page)?.at_least(0.5));
     Ok(())
 }

@@ -23,23 +23,12 @@ pub(crate) fn to_file<R>(
     write: impl FnOnce(&mut dyn Output) -> Result<R, Error>,
 ) -> Result<R, Error> {
     let write = || {
-        let mut out = BufWriter::with_capacity(1 << 20, Target::new(path, hasher.is_secret(), unnamed)?);
-        let report = write(&mut out)?;
-        out.into_inner().map_err(io::IntoInnerError::into_error)?.commit()?;
+        let mut target = Target::new(path, hasher.is_secret(), unnamed)?;
+        let report = to_writer(&mut target, write)?;
+        target.commit()?;
         Ok(report)
     };
     write().map_err(|error: Error| error.at(path))
-}
-
-/// Writes to `out`, which may be anything.
-pub(crate) fn to_writer<R>(
-    out: impl Write,
-    write: impl FnOnce(&mut dyn Output) -> Result<R, Error>,
-) -> Result<R, Error> {
-    let mut out = BufWriter::with_capacity(1 << 16, out);
-    let report = write(&mut out)?;
-    out.flush()?;
-    Ok(report)
 }
 
 /// Writes into memory.
@@ -49,7 +38,72 @@ pub(crate) fn to_memory<R>(write: impl FnOnce(&mut dyn Output) -> Result<R, Erro
     Ok((arena.finish(), report))
 }
 
+/// Writes into whatever the caller has. If it fails, a part may have been written.
+pub(crate) fn to_writer<R>(
+    out: impl Write,
+    write: impl FnOnce(&mut dyn Output) -> Result<R, Error>,
+) -> Result<R, Error> {
+    let mut out = BufWriter::with_capacity(1 << 20, out);
+    let report = write(&mut out)?;
+    out.flush()?;
+    Ok(report)
+}
+
 impl<W: Write> Output for BufWriter<W> {}
+
+/// The methods that end a build of a map, a sequence or a set index; `$collector` of a builder is its collector with all pairs.
+#[cfg(feature = "maps")]
+macro_rules! finish {
+    ($what:literal, $built:ident, $this:ident => $collector:expr) => {
+        #[doc = concat!("Builds the ", $what, " in memory.")]
+        ///
+        /// # Errors
+        ///
+        /// [`Error::Build`] if options contradict each other or the input, if a goal cannot be reached, if the build was cancelled, or if
+        /// temporary files fail or grow past their limit.
+        pub fn finish(self) -> Result<$built, Error> {
+            Ok(self.finish_with_report()?.0)
+        }
+
+        #[doc = concat!("Builds the ", $what, " in memory, and reports what was read and built.")]
+        ///
+        /// # Errors
+        ///
+        /// As [`finish`](Self::finish).
+        pub fn finish_with_report(self) -> Result<($built, Report), Error> {
+            let $this = self;
+            let collector = $collector;
+            let (bytes, report) = $crate::file::to_memory(|out| collector.write(out))?;
+            Ok(($built::open_unverified(bytes)?, report))
+        }
+
+        #[doc = concat!("Builds the ", $what, " into a file.")]
+        ///
+        /// The file appears, or replaces an older one, when it is complete and not before.
+        ///
+        /// # Errors
+        ///
+        /// As [`finish`](Self::finish), and if the file cannot be written.
+        pub fn finish_to(self, path: impl AsRef<std::path::Path>) -> Result<Report, Error> {
+            let $this = self;
+            let collector = $collector;
+            $crate::file::to_file(path.as_ref(), collector.options.common.hasher, |out| collector.write(out))
+        }
+
+        #[doc = concat!("Builds the ", $what, " and writes it to `out`.")]
+        ///
+        /// # Errors
+        ///
+        /// As [`finish`](Self::finish), and if `out` fails. A part of the bytes may have been written then.
+        pub fn finish_into(self, out: impl std::io::Write) -> Result<Report, Error> {
+            let $this = self;
+            let collector = $collector;
+            $crate::file::to_writer(out, |out| collector.write(out))
+        }
+    };
+}
+#[cfg(feature = "maps")]
+pub(crate) use finish;
 
 /// Where a filter goes.
 enum Target {

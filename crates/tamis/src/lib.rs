@@ -60,6 +60,7 @@ mod leaves;
 #[cfg(feature = "maps")]
 pub mod maps;
 mod math;
+mod names;
 #[cfg(feature = "build")]
 mod parallel;
 #[cfg(feature = "build")]
@@ -93,6 +94,7 @@ pub use maps::{Map, Sequence};
 #[cfg(all(feature = "build", feature = "maps"))]
 pub use maps::{map, sequence};
 pub use math::bounds;
+pub use names::NameError;
 #[cfg(feature = "build")]
 pub use plan::{Base, Candidate, Comparison, Effort, Kind, Layout, Prediction};
 #[cfg(feature = "sets")]
@@ -115,6 +117,11 @@ pub mod internals {
 
     pub mod math {
         pub use crate::math::*;
+    }
+
+    #[cfg(all(feature = "build", feature = "sets"))]
+    pub mod tune {
+        pub use crate::sets::tune::*;
     }
 
     #[cfg(feature = "build")]

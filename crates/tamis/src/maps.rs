@@ -1,23 +1,23 @@
 //! keys and their values -> a few bits each -> the value of a key: static functions, compressed maps, sequences.
 //!
-//! A map holds a value for every key and not the keys themselves. Asked for a key that it was not built from it returns any
-//! value, or none by chance, unless fingerprints tell strangers apart ([`MapBuilder::fingerprint`]).
+//! A [`Map`] stores the values of its keys and not the keys. For an unlisted key it returns an arbitrary value, or none by chance. With
+//! fingerprints ([`MapBuilder::fingerprint`]) it recognises most unlisted keys and returns none.
 //!
 //! ```
-//! let colours = [("ann", "red"), ("bob", "blue"), ("eve", "red")];
-//! let map = tamis::map(colours).finish()?;
+//! let teams = [("ann", "red"), ("bob", "blue"), ("eve", "red")];
+//! let map = tamis::map(teams).finish()?;
 //! assert_eq!(map.get_bytes("eve")?, Some(&b"red"[..]));
 //!
-//! let bytes = map.as_bytes().to_vec(); // to disk, into a message, into the program itself
+//! let bytes = map.as_bytes().to_vec(); // store them anywhere
 //! assert_eq!(tamis::Map::open(bytes)?.get_bytes("ann")?, Some(&b"red"[..]));
 //! # Ok::<(), tamis::Error>(())
 //! ```
 //!
-//! A *function* of fixed width takes the same number of bits for every value. A *compressed* map takes about the entropy of the
-//! values: a million keys of which nine in ten have one value, and nine in ten of the others a second, and so on, take half a
-//! megabit. It is a small tree of exact filters and functions ([`Map::layers`] shows it): where ways are equally
-//! likely a function chooses, where they are not a filter does, at the price of their entropy ([Chained] section 5.2).
-//! A *sequence* is a map whose keys are positions.
+//! * A *function* uses the same number of bits for every value.
+//! * A *compressed* map uses about the entropy of the values. Suppose nine in ten of a million keys have one value, nine in ten of the
+//!   others a second, and so on: the map has half a megabit. It is a tree of exact filters and functions, which [`Map::layers`]
+//!   lists. A function decides between values that are equally frequent, a filter between a rare and a frequent one ([Chained] section 5.2).
+//! * A [`Sequence`] is a map whose keys are positions.
 //!
 //! [Chained]: https://doi.org/10.48550/arXiv.2308.13649
 

@@ -1,17 +1,26 @@
 //! pairs of keys and sets -> which sets hold this key: indexes of many sets.
 //!
-//! One filter for each of a thousand sets has to be asked a thousand times. The sketches of Li et al. (\[CSC\], see docs/papers.md) hold all
-//! sets in one table: the key chooses a place, the *anchor*, and the set's number is the distance from it. The sets of a key then lie
-//! side by side, and one look at a row of the table answers for all of them; a skew of set sizes, which ruins tables of one size per set, is levelled.
+//! An index answers which of many named sets hold a key, in one query instead of one for each set. It names every set that holds the key.
+//! It may also name *false sets*, at a rate that the builder sets.
+//!
+//! ```
+//! let index = tamis::sets([("ann", "red"), ("bob", "red"), ("ann", "blue")]).false_sets(0.001).finish()?;
+//! let names: Vec<&str> = index.find("ann")?.into_iter().filter_map(|id| index.name(id)).collect();
+//! assert_eq!(names, ["red", "blue"]);
+//! # Ok::<(), tamis::Error>(())
+//! ```
+//!
+//! * A *frozen* index ([`Kind::Frozen`]) is the smallest, has no false sets for members, and does not change. Keys with equal set lists
+//!   share them: a compressed map leads from a key to its set list.
+//! * A *sketch* ([`Kind::Bloom`], [`Kind::Cuckoo`]) can be changed by an [`Editor`]. It stores all sets in one table (Li et al., \[CSC\] in
+//!   docs/papers.md). The key chooses a place, the *anchor*, and the number of a set is the distance from it. The sets of a key are
+//!   side by side, so that one read of a row answers for all of them, whatever the sizes of the sets.
 //!
 //! ```text
 //!   pairs ──▶ counts ──▶ tune ──▶ csc_bloom or csc_cuckoo, a filter in front, heavy keys aside ──┐
-//!                └─────────────▶ frozen: filter, map from key to colour, lists of colours ───────┴──▶ segment
+//!                └─────────────▶ frozen: filter, map from key to set list, set lists ────────────┴──▶ segment
 //!   names of sets + segments = an index, one file
 //! ```
-//!
-//! Where the data does not change, the *frozen* index is smaller than any sketch and has no false set for a key that is there: keys share lists of sets,
-//! each distinct list is a colour, and a compressed map leads keys to colours. [`Editor`] changes an index, adds, marks and merges.
 
 pub(crate) mod bits;
 #[cfg(feature = "build")]
@@ -37,13 +46,13 @@ pub(crate) mod side;
 #[cfg(feature = "build")]
 mod sketch;
 #[cfg(feature = "build")]
-pub mod tune;
+pub(crate) mod tune;
 pub(crate) mod words;
 
 #[cfg(feature = "build")]
-pub use build::{Collector, Kind, Report, SetsBuilder, sets, stream};
+pub use build::{Collector, Report, SetsBuilder, sets, stream};
 #[cfg(feature = "build")]
 pub use editor::{Added, Editor};
-pub use index::{MAX_KMER, MAX_NAME, MAX_SETS, check_name};
-pub use info::SegmentInfo;
+pub use index::check_name;
+pub use info::{Kind, SegmentInfo};
 pub use query::{Sets, Tally};

@@ -215,7 +215,7 @@ fn segments(index: &Sets) -> Vec<Value> {
     let part = |(part, bytes): &(&str, u64)| json!({ "part": part, "bytes": bytes });
     let segments = index.segments().map(|segment| {
         json!({
-            "kind": segment.kind,
+            "kind": segment.kind.to_string(),
             "details": segment.details,
             "sets": segment.sets,
             "keys": segment.keys,

@@ -95,12 +95,6 @@ enum BuildError {
     /// No seed gave a solvable system. Distinct digests make this practically impossible; equal ones make it certain.
     Unsolvable { structure: &'static str, keys: usize, attempts: u32 } =>
         "{structure}: no solution for {keys} keys after {attempts} seeds; are two of them equal?";
-    /// An option of a builder of sets that is not above 0.
-    NotAboveZero { option: &'static str, given: f64 } => "{}, expected more than 0", match *option {
-        "existence" => format!("a share of {given} of unlisted keys"),
-        "false_sets" => format!("{given} false sets for unlisted keys"),
-        _ => format!("{given} false sets for members"),
-    };
     /// A false positive rate below the lowest of the structure.
     Rate { kind: &'static str, wanted: f64, lowest: f64 } => "{} bits{}; the lowest is {lowest:e}",
         match *kind {

@@ -1,4 +1,4 @@
-//! pairs of keys and values -> a map: the front door, and the construction behind it.
+//! pairs of keys and values -> a map: builder, collector and construction.
 //!
 //! ```text
 //!   pairs ──push──▶ Intake ──▶ Sorted ──count──▶ plan ──▶ workers, one shard each ──in order──▶ Writer
@@ -9,7 +9,6 @@
 
 use std::collections::HashSet;
 use std::fmt;
-use std::path::Path;
 use std::sync::Arc;
 
 use super::count::{ValueCounts, Values};
@@ -22,17 +21,19 @@ use super::value::{ToValue, Value};
 use crate::arch::arena::Output;
 use crate::debug::brief_debug;
 use crate::error::{BuildError, Error, ValueError};
-use crate::filter::build::{same_key_type, to_file, to_memory};
+use crate::file::finish;
+use crate::filter::build::same_key_type;
 use crate::filter::options::{Common, Progress, common, set};
 use crate::format::{Form, Header, MAX_SHARD_BITS, Writer, put_varint};
 use crate::gather::{Intake, Paired, Workspace, shard_bits};
 use crate::hash::{Key, KeyType};
 use crate::leaves::Role;
 use crate::leaves::{fuse, ribbon};
+use crate::names::named;
 use crate::parallel::in_order;
 use crate::plan::{Effort, Layout, Structure};
 
-/// Starts a map of these pairs: keys are text, bytes or `u64`, values numbers, text or bytes.
+/// Starts a map of these pairs. Values are unsigned integers, text or bytes.
 ///
 /// ```
 /// let map = tamis::map([("ann", "red"), ("bob", "blue"), ("eve", "red")]).finish()?;
@@ -46,7 +47,7 @@ where
     MapBuilder { pairs, options: Settings::default() }
 }
 
-/// Starts a map of pairs that will be pushed one by one, from a source that may fail.
+/// Starts a map whose pairs are pushed one by one, from a source that may fail.
 ///
 /// ```
 /// let mut pairs = tamis::maps::stream().start();
@@ -61,28 +62,38 @@ pub fn stream() -> MapBuilder<()> {
     MapBuilder { pairs: (), options: Settings::default() }
 }
 
-/// How a map stores its values.
+/// Structure that stores the values of a map.
+///
+/// ```
+/// use tamis::maps::Kind;
+/// assert_eq!("fuse".parse(), Ok(Kind::Fuse));
+/// assert_eq!(Kind::Fuse.to_string(), "fuse");
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub enum Kind {
-    /// Compressed, unless that saves next to nothing.
+    /// Compressed if that saves 2 % or more, else a ribbon.
     #[default]
     Auto,
-    /// Close to the entropy of the values: frequent values take less than rare ones.
+    /// About the entropy of the values: frequent values use fewer bits than rare ones.
     Compressed,
-    /// Every value takes the same number of bits, and half a percent: a static function on a ribbon.
+    /// A function on a ribbon: every value uses the same number of bits, and half a percent more.
     Ribbon,
-    /// The same on a binary fuse table: 13 % larger where keys are many, and read faster.
+    /// A function on a binary fuse table: 13 % larger than a ribbon, and faster.
     Fuse,
 }
 
-impl Kind {
-    /// All of them with their names.
-    pub const ALL: [(&'static str, Kind); 4] =
-        [("auto", Kind::Auto), ("compressed", Kind::Compressed), ("ribbon", Kind::Ribbon), ("fuse", Kind::Fuse)];
-}
+named!(Kind: "auto" => Auto, "compressed" => Compressed, "ribbon" => Ribbon, "fuse" => Fuse);
 
-/// A map to be: what is wanted of it, and how it may be made.
+/// Builder of a [`Map`].
+///
+/// ```
+/// use tamis::maps::Kind;
+/// let pairs = (0..1000u64).map(|key| (key, key % 7));
+/// let (map, report) = tamis::map(pairs).kind(Kind::Ribbon).width(3).finish_with_report()?;
+/// assert_eq!((map.get_u64(500)?, report.values), (Some(3), Some(7)));
+/// # Ok::<(), tamis::Error>(())
+/// ```
 #[must_use = "nothing is built before `finish`"]
 pub struct MapBuilder<I> {
     pub(super) pairs: I,
@@ -127,11 +138,12 @@ impl Alphabet {
 
 impl<I> MapBuilder<I> {
     set! {
-        /// How values are stored; the planner chooses unless told.
+        /// Sets the structure. The default is [`Kind::Auto`].
         kind(kind: Kind) => options.kind = kind;
 
-        /// Spends so many bits per key, at most 32, on recognising absent keys: all but one in 2^bits of them get no value. Without,
-        /// which is the default, an absent key gets any value, or none if it comes upon a symbol that no value has.
+        /// Adds this many bits per key, at most 32, to recognise unlisted keys: one in 2^bits of them gets a value.
+        ///
+        /// The default is 0: an unlisted key gets an arbitrary value, or none by chance.
         ///
         /// ```
         /// let map = tamis::map((0..1000u64).map(|key| (key, key % 7))).fingerprint(16).finish()?;
@@ -139,14 +151,15 @@ impl<I> MapBuilder<I> {
         /// assert_eq!(map.get_u64(5000)?, None);
         /// # Ok::<(), tamis::Error>(())
         /// ```
-        fingerprint(bits: u32) => options.fingerprint = bits.min(32);
+        fingerprint(bits: u32) => options.fingerprint = bits;
 
-        /// Values are numbers below 2^bits, and a larger one is an error. A function of fixed width then has so many bits for each,
-        /// even if the values at hand need fewer.
-        width(bits: u32) => options.width = Some(bits.clamp(1, 64));
+        /// Declares that values are numbers below 2^bits, from 1 to 64 bits. Any other value is an error.
+        ///
+        /// A function then has this many bits for each value, even if all of them need fewer.
+        width(bits: u32) => options.width = Some(bits);
     }
 
-    /// Only these values may occur: any other is an error.
+    /// Declares all values that may occur. Any other value is an error.
     ///
     /// ```
     /// let error = tamis::map([("ann", "red"), ("bob", "green")]).alphabet(["red", "blue"]).finish().unwrap_err();
@@ -164,10 +177,8 @@ impl<I> MapBuilder<I> {
         self
     }
 
-    /// [`Layout::Local`] puts the stages of every exact node side by side ([Chained], Remark of Theorem 5.1): larger by a
-    /// few percent, and fewer cache lines are touched.
-    ///
-    /// [Chained]: https://doi.org/10.48550/arXiv.2308.13649
+    /// Sets the layout of a compressed map. [`Layout::Local`] stores the layers of an exact filter side by side: a few percent
+    /// larger, and queries read fewer cache lines. The default is [`Layout::Compact`].
     pub fn layout(mut self, layout: Layout) -> Self {
         self.options.layout = layout;
         self
@@ -184,7 +195,7 @@ impl crate::filter::build::Options<'static> {
 }
 
 impl MapBuilder<()> {
-    /// Opens the door for pairs.
+    /// Starts a collector of pairs.
     pub fn start(self) -> Collector {
         Collector::new(self.options, None)
     }
@@ -194,17 +205,10 @@ impl<I, K: Key, V: ToValue> MapBuilder<I>
 where
     I: IntoIterator<Item = (K, V)>,
 {
-    /// Builds the map in memory.
-    pub fn finish(self) -> Result<Map, Error> {
-        self.collect()?.finish()
-    }
-
-    /// Builds the map into a file; an existing file is replaced when, and only when, the new one is complete.
-    pub fn finish_to(self, path: impl AsRef<Path>) -> Result<Report, Error> {
-        self.collect()?.finish_to(path)
-    }
+    finish!("map", Map, this => this.collect()?);
 
     fn collect(self) -> Result<Collector, Error> {
+        self.options.check()?;
         let mut collector = Collector::new(self.options, Some(K::KEY_TYPE));
         for (key, value) in self.pairs {
             collector.push(key, value)?;
@@ -213,25 +217,25 @@ where
     }
 }
 
-/// What was built.
+/// What was read and built.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Report {
-    /// Distinct keys.
+    /// Number of distinct keys.
     pub keys: u64,
-    /// Pairs that repeated an earlier one.
+    /// Number of pairs that repeat an earlier one.
     pub duplicates: u64,
-    /// Distinct values; of very many numbers, nothing.
+    /// Number of distinct values; `None` above 2^22 numbers.
     pub values: Option<u64>,
-    /// The entropy of the values in bits, all keys together; of very many numbers, nothing.
+    /// Entropy of the values in bits, summed over all keys; `None` above 2^22 numbers.
     pub entropy: Option<f64>,
-    /// The length of the file.
+    /// Length of the file.
     pub bytes: u64,
 }
 
-/// Takes pairs in; sorts and spills them on the way.
+/// Collector of the pairs of a map: see [`stream`]. It sorts pairs, and writes them to temporary files where memory is limited.
 pub struct Collector {
-    options: Settings,
+    pub(super) options: Settings,
     key_type: Option<KeyType>,
     workspace: Arc<Workspace>,
     pairs: Intake<Paired>,
@@ -251,20 +255,18 @@ impl Collector {
         Collector { options, key_type, workspace, pairs, values: Values::default() }
     }
 
-    /// Adds a key with its value.
+    /// Adds a key with its value. Equal pairs count once.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError::MixedKeyTypes`] if the key type is not that of earlier keys, [`BuildError::Value`] if the value is not as declared or
+    /// not of the type of earlier values, and errors of temporary files. Two values for one key are an error of
+    /// [`finish`](Collector::finish).
     pub fn push<K: Key, V: ToValue>(&mut self, key: K, value: V) -> Result<(), BuildError> {
         same_key_type::<K>(&mut self.key_type)?;
-        let Settings { common, width, alphabet, .. } = &self.options;
+        let Settings { common, alphabet, .. } = &self.options;
         let value = value.to_value();
-        match (value, *width) {
-            (Value::Number(number), Some(bits)) if bits < 64 && number >> bits > 0 => {
-                return Err(ValueError::Width { number, bits }.into());
-            }
-            (Value::Bytes(_), Some(bits)) => {
-                return Err(ValueError::NotANumber { value: shown(value), bits }.into());
-            }
-            _ => {}
-        }
+        self.options.check_width(value)?;
         if let Some(alphabet) = alphabet
             && !alphabet.has(value)
         {
@@ -277,24 +279,11 @@ impl Collector {
         common.report_progress(self.pairs.count(), Progress::Read { keys: self.pairs.count(), total: None })
     }
 
-    /// Builds the map in memory.
-    pub fn finish(self) -> Result<Map, Error> {
-        Ok(self.finish_with_report()?.0)
-    }
-
-    /// Builds the map in memory and says what was read.
-    pub fn finish_with_report(self) -> Result<(Map, Report), Error> {
-        let (bytes, report) = to_memory(|out| self.write(out))?;
-        Ok((Map::open_unverified(bytes)?, report))
-    }
-
-    /// Builds the map into a file: see [`MapBuilder::finish_to`].
-    pub fn finish_to(self, path: impl AsRef<Path>) -> Result<Report, Error> {
-        to_file(path.as_ref(), self.options.common.hasher, |out| self.write(out))
-    }
+    finish!("map", Map, this => this);
 
     pub(super) fn write(self, out: &mut dyn Output) -> Result<Report, Error> {
         let Collector { options, key_type, workspace, pairs, values } = self;
+        options.check()?;
         let common = &options.common;
         common.check()?;
         common.report(Progress::Read { keys: pairs.count(), total: Some(pairs.count()) });
@@ -405,7 +394,48 @@ const MAX_COMPRESSED_SHARE: f64 = 0.98;
 /// With more values the table of them matters.
 const MIN_TABLED_VALUES: usize = 256;
 
+/// The most bits of a fingerprint, and of a value.
+const MAX_FINGERPRINT: u32 = 32;
+const MAX_WIDTH: u32 = 64;
+
 impl Settings {
+    /// Rejects options that are out of range, contradict each other, or have no effect.
+    pub(super) fn check(&self) -> Result<(), BuildError> {
+        let range = |option, given: u32, least: u32, most: u32| {
+            let [given, least, most] = [given, least, most].map(f64::from);
+            Err(BuildError::Range { option, given, least, most })
+        };
+        match self.width {
+            _ if self.fingerprint > MAX_FINGERPRINT => {
+                return range("fingerprint", self.fingerprint, 0, MAX_FINGERPRINT);
+            }
+            Some(bits) if !(1..=MAX_WIDTH).contains(&bits) => return range("width", bits, 1, MAX_WIDTH),
+            _ => {}
+        }
+        if self.layout == Layout::Local && matches!(self.kind, Kind::Ribbon | Kind::Fuse) {
+            return Err(BuildError::NoEffect { option: "layout", needs: "Kind::Compressed" });
+        }
+        let Some(Alphabet { numbers, bytes }) = self.alphabet.as_deref() else { return Ok(()) };
+        // Of several the first in order, so that the message is the same every time.
+        let values =
+            [numbers.iter().max().map(|&number| Value::Number(number)), bytes.iter().min().map(|b| Value::Bytes(b))];
+        if values.iter().all(Option::is_some) {
+            return Err(ValueError::Mixed.into());
+        }
+        Ok(values.into_iter().flatten().try_for_each(|value| self.check_width(value))?)
+    }
+
+    /// Rejects a value that does not have the declared width.
+    fn check_width(&self, value: Value<'_>) -> Result<(), ValueError> {
+        match (value, self.width) {
+            (Value::Number(number), Some(bits)) if bits < MAX_WIDTH && number >> bits > 0 => {
+                Err(ValueError::Width { number, bits })
+            }
+            (Value::Bytes(_), Some(bits)) => Err(ValueError::NotANumber { value: shown(value), bits }),
+            (Value::Number(_) | Value::Bytes(_), _) => Ok(()),
+        }
+    }
+
     fn plan(&self, counted: &ValueCounts, values: &Values, bits: u32) -> Result<Planned, BuildError> {
         let function = match values {
             Values::Numbers | Values::None => Some(self.function(counted)),

@@ -11,10 +11,10 @@ use crate::filter::steps::ROUND;
 use crate::format::{Budget, Form, Header, Source, equal_by_bytes, from_bytes};
 use crate::hash::{Digest, HashKind, Hasher, Key, KeyType, Mismatch};
 
-/// A map: bytes, and how to read them.
+/// Static map from keys to numbers or bytes.
 ///
-/// Like a [`Filter`](crate::Filter) it comes from bytes and from nowhere else: a vector, a static array, a memory map. Opening
-/// checks header and directory and decodes the table of values; it copies no payload and cannot panic.
+/// A map is opened from bytes: a vector, a static array or a memory map. Opening decodes the table of values and copies no
+/// payload.
 ///
 /// ```
 /// let map = tamis::map((0..1000u64).map(|key| (key, key / 100))).finish()?;
@@ -41,6 +41,10 @@ brief_debug!(Map, it => keys: it.len(), bytes: it.bytes.len(), hasher: it.header
 impl Map {
     /// Opens bytes and checks header and directory only: see [`open`](Self::open).
     ///
+    /// # Errors
+    ///
+    /// [`FormatError`] as for [`open`](Self::open), except for a damaged payload.
+    ///
     /// ```
     /// let filter = tamis::build(["ann"]).finish()?;
     /// let error = tamis::Map::open(filter.as_bytes().to_vec()).unwrap_err();
@@ -53,7 +57,7 @@ impl Map {
         Map::within(bytes, Form::Map, &budget)
     }
 
-    /// The same for a file of this form, on a budget.
+    /// A file of this form, on a budget.
     pub(crate) fn within(bytes: Bytes, form: Form, budget: &Budget) -> Result<Map, FormatError> {
         let Contents { header, tree, table, table_len, entropy } = tree::open(&bytes, form, budget)?;
         let plain = (header.hasher.kind() == HashKind::Seeded && header.keys > 0).then_some(header.key_type);
@@ -66,14 +70,21 @@ impl Map {
 
     from_bytes!(bytes);
 
-    /// The value of a key. For a key that the map was not built from: nothing if that is seen, by its fingerprint or by a symbol that
-    /// no value has, else any value.
+    /// Returns the value of a key. An unlisted key that the map does not recognise gets an arbitrary value, else `None`.
+    ///
+    /// # Errors
+    ///
+    /// [`QueryError::KeyType`] if the key type is not the map's.
     #[inline]
     pub fn get<K: Key>(&self, key: K) -> Result<Option<Value<'_>>, QueryError> {
         Ok(self.symbol(key)?.and_then(|symbol| self.table.get(symbol)))
     }
 
-    /// The same for a map whose values are numbers.
+    /// Returns the value of a key, which is a number: see [`get`](Map::get).
+    ///
+    /// # Errors
+    ///
+    /// [`QueryError::KeyType`] if the key type is not the map's, [`QueryError::Values`] if the values are bytes.
     #[inline]
     pub fn get_u64<K: Key>(&self, key: K) -> Result<Option<u64>, QueryError> {
         if let Some((function, least)) = &self.quick
@@ -89,7 +100,11 @@ impl Map {
         }
     }
 
-    /// The same for a map whose values are text or bytes.
+    /// Returns the value of a key, which is text or bytes: see [`get`](Map::get).
+    ///
+    /// # Errors
+    ///
+    /// [`QueryError::KeyType`] if the key type is not the map's, [`QueryError::Values`] if the values are numbers.
     #[inline]
     pub fn get_bytes<K: Key>(&self, key: K) -> Result<Option<&[u8]>, QueryError> {
         self.check_values(KeyType::Bytes)?;
@@ -99,7 +114,11 @@ impl Map {
         }
     }
 
-    /// The values of many keys: faster than one by one where the map is larger than the caches.
+    /// Returns the values of many keys: faster than one by one where the map is larger than the caches.
+    ///
+    /// # Errors
+    ///
+    /// [`QueryError::KeyType`] if the key type is not the map's.
     ///
     /// ```
     /// use tamis::maps::Value::Number;
@@ -113,7 +132,11 @@ impl Map {
         Ok(values)
     }
 
-    /// The same for a map whose values are numbers; `values` is as long as `keys`.
+    /// Writes the values of many keys, which are numbers, to `values`.
+    ///
+    /// # Errors
+    ///
+    /// As [`get_u64`](Map::get_u64), and [`QueryError::Length`] if `values` is not as long as `keys`.
     pub fn get_many_u64<K: Key>(&self, keys: &[K], values: &mut [Option<u64>]) -> Result<(), QueryError> {
         self.check_values(KeyType::Integer)?;
         if keys.len() != values.len() {
@@ -168,7 +191,7 @@ impl Map {
     }
 
     fn check<K: Key>(&self) -> Result<(), Mismatch> {
-        if self.header.keys == 0 { Ok(()) } else { self.header.key_type.check(K::KEY_TYPE) }
+        self.header.key_type.check(K::KEY_TYPE)
     }
 
     fn check_values(&self, wanted: KeyType) -> Result<(), QueryError> {
@@ -176,67 +199,69 @@ impl Map {
         if found == wanted || self.header.keys == 0 { Ok(()) } else { Err(QueryError::Values { found }) }
     }
 
-    /// Distinct keys.
+    /// Returns the number of keys.
     pub fn len(&self) -> u64 {
         self.header.keys
     }
 
-    /// Whether it has no keys.
+    /// Returns `true` if the map has no keys.
     pub fn is_empty(&self) -> bool {
         self.header.keys == 0
     }
 
-    /// What kind of keys it was built from.
+    /// Returns the key type.
     pub fn key_type(&self) -> KeyType {
         self.header.key_type
     }
 
-    /// What kind of values it holds.
-    pub fn values(&self) -> KeyType {
+    /// Returns the type of the values: numbers or bytes.
+    pub fn value_type(&self) -> KeyType {
         self.table.key_type()
     }
 
-    /// How many distinct values its keys have; nothing for very many numbers.
+    /// Returns the number of distinct values; `None` above 2^22 numbers.
     pub fn distinct(&self) -> Option<u64> {
         Some(self.header.negatives).filter(|&distinct| distinct > 0 || self.header.keys == 0)
     }
 
-    /// All values by their symbols, if the map has a table of them.
+    /// Returns all values by their symbols, if the map has a table of them.
+    #[cfg(feature = "internals")]
+    #[doc(hidden)]
     pub fn table(&self) -> impl Iterator<Item = Value<'_>> {
         (0..self.table.len().unwrap_or(0)).filter_map(|symbol| self.table.get(symbol))
     }
 
-    /// How many bytes of the file the table of values takes; the structures of [`layers`](Map::layers) have most of the others.
+    /// Returns the bytes of the table of values. Most other bytes of the file are those of [`layers`](Map::layers).
     pub fn table_bytes(&self) -> u64 {
         self.table_len
     }
 
-    /// The entropy of the values, in bits for all keys together; nothing for very many numbers.
+    /// Returns the entropy of the values in bits, summed over all keys; `None` above 2^22 numbers.
     pub fn entropy(&self) -> Option<u64> {
         self.distinct().map(|_| self.entropy)
     }
 
-    /// Whether every value takes the same number of bits: a function of fixed width, and nothing else.
+    /// Returns `true` if every value uses the same number of bits.
     pub fn is_function(&self) -> bool {
         self.tree.is_function()
     }
 
-    /// Its hash function.
+    /// Returns the hash function.
     pub fn hasher(&self) -> &Hasher {
         &self.header.hasher
     }
 
-    /// How many shards it has.
+    /// Returns the number of shards.
     pub fn shards(&self) -> u64 {
         1 << self.header.shard_bits
     }
 
-    /// The share of absent keys that get a value, at most: by their fingerprints.
+    /// Returns the largest share of unlisted keys that get a value: 2^-bits with fingerprints of that many bits, else 1.
     pub fn fpr(&self) -> f64 {
         if self.is_empty() { 0.0 } else { self.tree.fpr() }
     }
 
-    /// What is in it, node by node, in the order of the tree.
+    /// Returns the structures of the map, node by node, in the order of the tree.
     pub fn layers(&self) -> impl Iterator<Item = LayerInfo> + '_ {
         let shards = 0..1usize << self.header.shard_bits;
         self.tree.parts().into_iter().flat_map(move |(node, depth, what, leaves)| {
@@ -253,19 +278,19 @@ impl Map {
     }
 }
 
-/// One structure of a map, for a person to read.
+/// One structure of a map.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct LayerInfo {
-    /// The node it belongs to; nothing for the filter in front.
+    /// Number of its node; `None` for the filter in front of the tree.
     pub node: Option<usize>,
-    /// How far below the root.
+    /// Depth of the node below the root.
     pub depth: usize,
-    /// What the node is for, in words.
+    /// Purpose of the node, in words.
     pub purpose: String,
-    /// The elementary structure.
+    /// Name of the structure.
     pub structure: &'static str,
-    /// Its parameters, in words.
+    /// Parameters of the structure, in words.
     pub details: String,
     /// Payload bytes, all shards together.
     pub bytes: u64,

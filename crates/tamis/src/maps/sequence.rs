@@ -1,12 +1,12 @@
 //! symbols in order -> bytes -> the symbol at any position: a map whose keys are positions.
 
-use super::query::{LayerInfo, Map};
+use super::query::Map;
 use super::value::Value;
 use crate::error::FormatError;
 use crate::format::{Budget, Form, Source, equal_by_bytes, from_bytes};
 use crate::hash::KeyType;
 
-/// A sequence that takes about the entropy of its symbols, and whose symbols are read in any order ([Chained] section 5.2).
+/// Static sequence of symbols that uses about their entropy. Symbols are read in any order ([Chained] section 5.2).
 ///
 /// ```
 /// use tamis::maps::Value::Number;
@@ -29,6 +29,10 @@ equal_by_bytes!(Sequence);
 
 impl Sequence {
     /// Opens bytes and checks header and directory only: see [`open`](Self::open).
+    ///
+    /// # Errors
+    ///
+    /// [`FormatError`] as for [`open`](Self::open), except for a damaged payload.
     pub fn open_unverified(bytes: impl Into<Source>) -> Result<Sequence, FormatError> {
         let bytes = bytes.into().0;
         let budget = Budget::of(&bytes);
@@ -43,7 +47,7 @@ impl Sequence {
 
     from_bytes!(map.bytes);
 
-    /// The symbol at a position; nothing behind the end.
+    /// Returns the symbol at a position; `None` past the end.
     #[inline]
     pub fn get(&self, position: u64) -> Option<Value<'_>> {
         if position >= self.len() {
@@ -53,9 +57,9 @@ impl Sequence {
         self.map.get(position).ok().flatten()
     }
 
-    /// The symbols of many positions: faster than one by one where the sequence is larger than the caches.
+    /// Returns the symbols at many positions: faster than one by one where the sequence is larger than the caches.
     pub fn get_many(&self, positions: &[u64]) -> Vec<Option<Value<'_>>> {
-        // As above: no question of a number is refused.
+        // As above: a number has the right key type.
         let mut symbols = self.map.get_many(positions).unwrap_or_else(|_| vec![None; positions.len()]);
         for (symbol, &position) in symbols.iter_mut().zip(positions) {
             if position >= self.len() {
@@ -65,7 +69,7 @@ impl Sequence {
         symbols
     }
 
-    /// All symbols in order.
+    /// Returns all symbols in order.
     pub fn iter(&self) -> impl Iterator<Item = Value<'_>> {
         let starts = (0..self.len()).step_by(CHUNK as usize);
         starts.flat_map(|start| {
@@ -76,37 +80,28 @@ impl Sequence {
     }
 
     fn nothing(&self) -> Value<'static> {
-        if self.values() == KeyType::Integer { Value::Number(0) } else { Value::Bytes(&[]) }
+        if self.map.value_type() == KeyType::Integer { Value::Number(0) } else { Value::Bytes(&[]) }
     }
 
-    /// How many symbols it has.
+    /// Returns the map from positions to symbols, which says more about them.
+    ///
+    /// ```
+    /// let sequence = tamis::sequence("abracadabra".bytes().map(u64::from)).finish()?;
+    /// assert_eq!(sequence.as_map().distinct(), Some(5));
+    /// # Ok::<(), tamis::Error>(())
+    /// ```
+    pub fn as_map(&self) -> &Map {
+        &self.map
+    }
+
+    /// Returns the number of symbols.
     pub fn len(&self) -> u64 {
         self.map.len()
     }
 
-    /// Whether it has no symbols.
+    /// Returns `true` if the sequence has no symbols.
     pub fn is_empty(&self) -> bool {
         self.map.is_empty()
-    }
-
-    /// What kind of symbols it holds.
-    pub fn values(&self) -> KeyType {
-        self.map.values()
-    }
-
-    /// How many distinct symbols there are; nothing for very many numbers.
-    pub fn distinct(&self) -> Option<u64> {
-        self.map.distinct()
-    }
-
-    /// The entropy of the symbols in bits, all together; nothing for very many numbers.
-    pub fn entropy(&self) -> Option<u64> {
-        self.map.entropy()
-    }
-
-    /// What is in it, node by node, in the order of the tree.
-    pub fn layers(&self) -> impl Iterator<Item = LayerInfo> + '_ {
-        self.map.layers()
     }
 }
 
@@ -118,12 +113,10 @@ pub use construction::{SequenceBuilder, sequence};
 
 #[cfg(feature = "build")]
 mod construction {
-    use std::path::Path;
-
     use super::Sequence;
     use crate::debug::brief_debug;
     use crate::error::Error;
-    use crate::filter::build::{to_file, to_memory};
+    use crate::file::finish;
     use crate::filter::options::common;
     use crate::format::Form;
     use crate::hash::KeyType;
@@ -131,7 +124,7 @@ mod construction {
     use crate::maps::{ToValue, map};
     use crate::plan::Layout;
 
-    /// Starts a sequence of these symbols: numbers, text or bytes.
+    /// Starts a sequence of these symbols: unsigned integers, text or bytes.
     ///
     /// ```
     /// let days = ["mon", "tue", "wed"];
@@ -150,7 +143,13 @@ mod construction {
         }
     }
 
-    /// A sequence to be.
+    /// Builder of a [`Sequence`].
+    ///
+    /// ```
+    /// let (sequence, report) = tamis::sequence(b"abracadabra").alphabet(b"abcdr").finish_with_report()?;
+    /// assert_eq!((sequence.len(), report.values), (11, Some(5)));
+    /// # Ok::<(), tamis::Error>(())
+    /// ```
     #[must_use = "nothing is built before `finish`"]
     pub struct SequenceBuilder<I> {
         build: MapBuilder<std::iter::Empty<(u64, u64)>>,
@@ -160,44 +159,34 @@ mod construction {
     brief_debug!(SequenceBuilder<I>, it => build: it.build);
 
     impl<I: IntoIterator<Item: ToValue>> SequenceBuilder<I> {
-        /// How symbols are stored; the planner chooses unless told.
+        /// Sets the structure. The default is [`Kind::Auto`].
         pub fn kind(self, kind: Kind) -> Self {
             SequenceBuilder { build: self.build.kind(kind), ..self }
         }
 
-        /// [`Layout::Local`] puts the stages of every exact node side by side ([Chained], Remark of Theorem 5.1).
-        ///
-        /// [Chained]: https://doi.org/10.48550/arXiv.2308.13649
+        /// Sets the layout of a compressed sequence: see [`MapBuilder::layout`].
         pub fn layout(self, layout: Layout) -> Self {
             SequenceBuilder { build: self.build.layout(layout), ..self }
         }
 
-        /// Only these symbols may occur: any other is an error.
+        /// Declares all symbols that may occur. Any other symbol is an error.
         pub fn alphabet<V: ToValue>(self, values: impl IntoIterator<Item = V>) -> Self {
             SequenceBuilder { build: self.build.alphabet(values), ..self }
         }
 
-        /// Symbols are numbers below 2^bits, and a larger one is an error.
+        /// Declares that symbols are numbers below 2^bits, from 1 to 64 bits: see [`MapBuilder::width`].
         pub fn width(self, bits: u32) -> Self {
             SequenceBuilder { build: self.build.width(bits), ..self }
         }
 
         common!(build.options.common);
 
-        /// Builds the sequence in memory.
-        pub fn finish(self) -> Result<Sequence, Error> {
-            let (bytes, _) = to_memory(|out| self.collect()?.write(out))?;
-            Ok(Sequence::open_unverified(bytes)?)
-        }
-
-        /// Builds the sequence into a file; an existing file is replaced when, and only when, the new one is complete.
-        pub fn finish_to(self, path: impl AsRef<Path>) -> Result<Report, Error> {
-            to_file(path.as_ref(), self.build.options.common.hasher, |out| self.collect()?.write(out))
-        }
+        finish!("sequence", Sequence, this => this.collect()?);
 
         fn collect(self) -> Result<Collector, Error> {
             let mut options = self.build.options;
             options.form = Form::Sequence;
+            options.check()?;
             let mut pairs = Collector::new(options, Some(KeyType::Integer));
             for (position, symbol) in (0u64..).zip(self.symbols) {
                 pairs.push(position, symbol)?;

@@ -2,10 +2,17 @@
 
 use std::borrow::Cow;
 
-use crate::hash::KeyType;
-
-/// What a map holds for a key: a number, or bytes that lie in the map.
+/// Value of a key: a number, or bytes that are stored in the map.
+///
+/// ```
+/// use tamis::maps::Value;
+/// let map = tamis::map([("ann", 3u64)]).finish()?;
+/// assert_eq!(map.get("ann")?.and_then(|value| value.as_u64()), Some(3));
+/// assert_eq!(Value::Bytes(b"red").to_string(), "red");
+/// # Ok::<(), tamis::Error>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[non_exhaustive]
 pub enum Value<'a> {
     /// An unsigned integer.
     Number(u64),
@@ -14,7 +21,7 @@ pub enum Value<'a> {
 }
 
 impl<'a> Value<'a> {
-    /// The number, if it is one.
+    /// Returns the number; `None` if the value is bytes.
     pub fn as_u64(&self) -> Option<u64> {
         match *self {
             Value::Number(number) => Some(number),
@@ -22,19 +29,11 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The bytes, if it is not a number.
+    /// Returns the bytes; `None` if the value is a number.
     pub fn as_bytes(&self) -> Option<&'a [u8]> {
         match *self {
             Value::Number(_) => None,
             Value::Bytes(bytes) => Some(bytes),
-        }
-    }
-
-    /// Numbers or bytes.
-    pub fn key_type(&self) -> KeyType {
-        match self {
-            Value::Number(_) => KeyType::Integer,
-            Value::Bytes(_) => KeyType::Bytes,
         }
     }
 }
@@ -52,7 +51,7 @@ impl std::fmt::Display for Value<'_> {
     }
 }
 
-/// Something that can be the value of a key: an unsigned integer, a bool, text, bytes; owned or borrowed.
+/// Type whose values can be those of keys: unsigned integers, `bool`, text and bytes, owned or borrowed.
 ///
 /// ```
 /// use tamis::maps::{ToValue, Value};
@@ -60,7 +59,7 @@ impl std::fmt::Display for Value<'_> {
 /// assert_eq!("seven".to_value(), Value::Bytes(b"seven"));
 /// ```
 pub trait ToValue {
-    /// The value.
+    /// Returns the value.
     fn to_value(&self) -> Value<'_>;
 }
 

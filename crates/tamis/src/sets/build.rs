@@ -1,4 +1,4 @@
-//! pairs of keys and sets -> an index: the front door.
+//! pairs of keys and sets -> an index: builder, collector and construction.
 //!
 //! ```text
 //!   pairs ──push──▶ Intake ──▶ Sorted ──count───▶ tune ──▶ sketch ──┐
@@ -10,11 +10,12 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::path::Path;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use super::freeze;
 use super::index::{Index, MAX_KMER, MAX_SETS, SetEntry, by_name, check_name};
+use super::info::Kind;
 use super::key;
 use super::pairs::{count_set_sizes, each_key};
 use super::query::Sets;
@@ -24,12 +25,13 @@ use super::tune::{self, SetSizes, Shape, TuneGoal};
 use crate::arch::arena::Output;
 use crate::debug::brief_debug;
 use crate::error::{BuildError, Error, ValueError};
-use crate::filter::build::{same_key_type, to_file, to_memory};
+use crate::file::finish;
+use crate::filter::build::same_key_type;
 use crate::filter::options::{Common, Progress, common, set};
 use crate::gather::{KeyIntake, Keys, Tagged, Workspace};
 use crate::hash::{Digest, Hasher, Key, KeyType};
 
-/// Starts an index of these pairs: keys are text, bytes or `u64`, a set is its name.
+/// Starts an index of these pairs of a key and the name of a set.
 ///
 /// ```
 /// let index = tamis::sets([("ann", "red"), ("bob", "red"), ("ann", "blue")]).finish()?;
@@ -44,7 +46,7 @@ where
     SetsBuilder { pairs, options: Settings::default() }
 }
 
-/// Starts an index of pairs that will be pushed one by one, from a source that may fail.
+/// Starts an index whose pairs are pushed one by one, from a source that may fail.
 ///
 /// ```
 /// let mut pairs = tamis::sets::stream().start();
@@ -60,28 +62,15 @@ pub fn stream() -> SetsBuilder<()> {
     SetsBuilder { pairs: (), options: Settings::default() }
 }
 
-/// What an index is made of.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-#[non_exhaustive]
-pub enum Kind {
-    /// Frozen; with counts, Bloom.
-    #[default]
-    Auto,
-    /// CSC-BF: rows of bits. Takes more pairs and sets at any time.
-    Bloom,
-    /// CSC-CF: rows of fingerprints. Gives pairs back, too, and finds fewer false sets in the same room, more slowly.
-    Cuckoo,
-    /// Lists by colour: smallest, no false set for a key that is there, and does not change.
-    Frozen,
-}
-
-impl Kind {
-    /// All of them with their names.
-    pub const ALL: [(&'static str, Kind); 4] =
-        [("auto", Kind::Auto), ("bloom", Kind::Bloom), ("cuckoo", Kind::Cuckoo), ("frozen", Kind::Frozen)];
-}
-
-/// An index to be: what is wanted of it, and how it may be made.
+/// Builder of [`Sets`].
+///
+/// ```
+/// let pairs = (0..1000u64).map(|key| (key, if key % 2 == 0 { "even" } else { "odd" }));
+/// let (index, report) = tamis::sets(pairs).false_sets(0.001).finish_with_report()?;
+/// assert_eq!((report.sets, report.pairs, report.set_lists), (2, 1000, Some(2)));
+/// assert_eq!(index.find(7u64)?, [1]);
+/// # Ok::<(), tamis::Error>(())
+/// ```
 #[must_use = "nothing is built before `finish`"]
 pub struct SetsBuilder<I> {
     pairs: I,
@@ -102,8 +91,25 @@ struct Settings {
     heavy: Option<u32>,
     counts: bool,
     capacity: u64,
-    kmer: u32,
+    kmer: Option<u32>,
     names: Vec<SetEntry>,
+    model: Option<Model>,
+}
+
+/// What an index takes from the last segment of another, unless the caller says otherwise.
+#[derive(Clone, Copy, Debug)]
+struct Model {
+    kind: Kind,
+    false_sets: f64,
+    member_false_sets: f64,
+    capacity: u64,
+}
+
+impl Model {
+    /// A table that is not full yet has fewer false sets than it was planned for, and one that is overfull has more.
+    fn near(found: f64, usual: f64) -> f64 {
+        if found > 0.0 { found.clamp(0.01 * usual, 10.0 * usual) } else { usual }
+    }
 }
 
 impl crate::filter::build::Options<'static> {
@@ -115,29 +121,25 @@ impl crate::filter::build::Options<'static> {
 
 impl<I> SetsBuilder<I> {
     set! {
-        /// What to build; see [`Kind`].
+        /// Sets the structure. The default is [`Kind::Auto`].
         kind(kind: Kind) => options.kind = kind;
 
-        /// The most false sets to expect for a key that is in no set; 0.01 unless told.
+        /// Sets the largest number of false sets of an unlisted key, on average. The default is 0.01.
         false_sets(sets: f64) => options.false_sets = Some(sets);
 
-        /// The most false sets to expect for a key that is in some set; 0.1 unless told. A frozen index has none.
+        /// Sets the largest number of false sets of a member, on average. The default is 0.1; a frozen index has none.
         member_false_sets(sets: f64) => options.member_false_sets = Some(sets);
 
-        /// A budget instead of those two: the fewest false sets in so many bits per pair. For sketches.
+        /// Builds a sketch of this many bits per pair, with as few false sets as possible. This goal replaces
+        /// [`false_sets`](SetsBuilder::false_sets) and [`member_false_sets`](SetsBuilder::member_false_sets).
         bits_per_pair(bits: f64) => options.budget = Some(bits);
 
-        /// All parameters of a sketch by hand.
-        shape(shape: Shape) => options.shape = Some(shape);
+        /// Builds no filter in front of the tables: smaller and faster where nearly all queries are for members.
+        without_filter() => options.existence = Some(1.0);
 
-        /// The share of absent keys that pass the filter in front; from 1 on there is none. Chosen by the targets unless told.
-        existence(rate: f64) => options.existence = Some(rate);
-
-        /// Keys in more sets than this are listed exactly, beside the sketch; `u32::MAX` lists none. Chosen unless told.
-        heavy(sets: u32) => options.heavy = Some(sets);
-
-        /// Keeps how often each pair was pushed, up to 255: see [`Sets::frequencies`]. Counts are never too low, and too high where other pairs meet all counters of
-        /// one: about as often as false sets. For sketches, which take eight times the room.
+        /// Builds a sketch that counts how often each pair was pushed, up to 255: see [`Sets::frequencies`].
+        ///
+        /// Counts are never too low. They are too high about as often as there are false sets. The sketch is eight times as large.
         ///
         /// ```
         /// let pairs = [("ann", "red"), ("ann", "red"), ("ann", "blue")];
@@ -147,27 +149,49 @@ impl<I> SetsBuilder<I> {
         /// ```
         counts(counts: bool) => options.counts = counts;
 
-        /// Leaves room for so many pairs in all: the targets hold until a sketch has them.
+        /// Builds a sketch for this many pairs in all: goals hold until it has as many. A number below that of the pairs changes nothing.
         capacity(pairs: u64) => options.capacity = pairs;
 
-        /// Keys are k-mers of this length, packed in a `u64`: only noted in the file, so that whoever asks can cut sequences in the same way.
-        kmer(length: u32) => options.kmer = length.min(MAX_KMER);
+        /// Notes in the file that keys are k-mers of this length, from 1 to 31, packed in a `u64`: see [`Sets::kmer`].
+        kmer(length: u32) => options.kmer = Some(length);
     }
 
-    /// The same sets, hash and k-mers as another index: the two can be merged.
+    /// Takes sets, hash and k-mers from another index: the two can be merged, and pairs go to it by [`Editor::add`](super::Editor::add).
+    ///
+    /// Unless a kind, a goal, counts or a capacity are set, the new index is of the kind of the other's last segment, has about as
+    /// few false sets and, if it is a sketch, a capacity of a quarter of the other's pairs.
     pub fn like(mut self, other: &Sets) -> Self {
-        let index = &other.index;
-        self.options.common.hasher = index.hasher;
-        self.options.kmer = index.kmer;
-        self.options.names = index.names.iter().map(|entry| SetEntry { pairs: 0, ..entry.clone() }).collect();
+        self.options.join(&other.index);
+        self.options.model = other.segments().last().map(|last| Model {
+            kind: last.kind,
+            false_sets: Model::near(last.false_sets, FALSE_SETS),
+            member_false_sets: Model::near(last.member_false_sets, MEMBER_FALSE_SETS),
+            capacity: other.index.growth(),
+        });
         self
     }
 
     common!(options.common);
 }
 
+/// What figures of the papers set by hand.
+#[cfg(feature = "internals")]
+#[doc(hidden)]
+impl<I> SetsBuilder<I> {
+    set! {
+        /// Sets all parameters of a sketch.
+        shape(shape: Shape) => options.shape = Some(shape);
+
+        /// Sets the false positive rate of the filter in front; from 1 on there is none.
+        existence(rate: f64) => options.existence = Some(rate);
+
+        /// Sets from how many sets on the set list of a key is stored exactly, outside the sketch; `u32::MAX` stores none.
+        heavy(sets: u32) => options.heavy = Some(sets);
+    }
+}
+
 impl SetsBuilder<()> {
-    /// Opens the door for pairs.
+    /// Starts a collector of pairs.
     pub fn start(self) -> Collector {
         Collector::new(self.options, None)
     }
@@ -177,17 +201,10 @@ impl<I, K: Key, S: AsRef<str>> SetsBuilder<I>
 where
     I: IntoIterator<Item = (K, S)>,
 {
-    /// Builds the index in memory.
-    pub fn finish(self) -> Result<Sets, Error> {
-        self.collect()?.finish()
-    }
-
-    /// Builds the index into a file; an existing file is replaced when, and only when, the new one is complete.
-    pub fn finish_to(self, path: impl AsRef<Path>) -> Result<Report, Error> {
-        self.collect()?.finish_to(path)
-    }
+    finish!("index", Sets, this => this.collect()?);
 
     fn collect(self) -> Result<Collector, Error> {
+        self.options.check()?;
         let mut collector = Collector::new(self.options, Some(K::KEY_TYPE));
         for (key, name) in self.pairs {
             let set = collector.set(name.as_ref())?;
@@ -197,33 +214,41 @@ where
     }
 }
 
-/// What was built.
+/// What was read and built.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Report {
-    /// Sets, those without keys included.
+    /// Number of sets, those without keys included.
     pub sets: u32,
-    /// Sets without keys.
+    /// Number of sets without keys.
     pub empty: u32,
-    /// Distinct keys.
+    /// Number of distinct keys.
     pub keys: u64,
-    /// Distinct pairs.
+    /// Number of distinct pairs.
     pub pairs: u64,
-    /// Pairs that repeated an earlier one.
+    /// Number of pairs that repeat an earlier one.
     pub duplicates: u64,
-    /// Distinct lists of sets, of a frozen index.
+    /// Number of distinct set lists of a frozen index.
     pub set_lists: Option<u64>,
-    /// How a sketch is made.
-    pub shape: Option<Shape>,
-    /// False sets to expect for a key in no set.
+    shape: Option<Shape>,
+    /// Predicted false sets of an unlisted key.
     pub false_sets: f64,
-    /// False sets to expect for a key in some set, the average of all keys.
+    /// Predicted false sets of a member, averaged over all keys.
     pub member_false_sets: f64,
-    /// The length of the file.
+    /// Length of the file.
     pub bytes: u64,
 }
 
-/// Takes pairs in; sorts and spills them on the way.
+#[cfg(feature = "internals")]
+#[doc(hidden)]
+impl Report {
+    /// Returns the parameters of a sketch.
+    pub fn shape(&self) -> Option<&Shape> {
+        self.shape.as_ref()
+    }
+}
+
+/// Collector of the pairs of an index: see [`stream`]. It sorts pairs, and writes them to temporary files where memory is limited.
 pub struct Collector {
     options: Settings,
     key_type: Option<KeyType>,
@@ -240,7 +265,8 @@ impl fmt::Debug for Collector {
 }
 
 impl Collector {
-    fn new(mut options: Settings, key_type: Option<KeyType>) -> Collector {
+    fn new(options: Settings, key_type: Option<KeyType>) -> Collector {
+        let mut options = options.resolved();
         let workspace = options.common.workspace();
         let pairs = options.intake(&workspace);
         let names = std::mem::take(&mut options.names);
@@ -248,21 +274,42 @@ impl Collector {
         Collector { options, key_type, workspace, pairs, names, by_name }
     }
 
-    /// The number of the set with this name: a new one, unless the name was there before. A set may stay without keys.
+    /// Returns the id of the set with this name, a new one unless there is such a set. A set may stay without keys.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError::Value`] if no set may have this name, [`BuildError::TooMany`] above 2^24 sets.
     pub fn set(&mut self, name: &str) -> Result<u32, BuildError> {
         add_set(&mut self.names, &mut self.by_name, name)
     }
 
-    /// Puts a key into a set, by the number that [`set`](Collector::set) gave. Equal pairs count once.
+    /// Adds a key to the set with this id, which [`set`](Collector::set) returned. Equal pairs count once.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError::MixedKeyTypes`] if the key type is not that of earlier keys, [`BuildError::Value`] if no set has this id, and errors of
+    /// temporary files.
     pub fn push<K: Key>(&mut self, key: K, set: u32) -> Result<(), BuildError> {
         self.push_times(key, set, 1)
     }
 
-    /// The same for a pair that occurs so many times: for an index with counts.
+    /// Adds a key to a set as [`push`](Collector::push) does `times` times: for an index with [counts](SetsBuilder::counts).
+    ///
+    /// # Errors
+    ///
+    /// As [`push`](Collector::push), [`BuildError::Range`] if `times` is not 1 to 2^32 - 1, and [`BuildError::NoEffect`] if it is not 1 and the index
+    /// has no counts.
     pub fn push_times<K: Key>(&mut self, key: K, set: u32, times: u64) -> Result<(), BuildError> {
         same_key_type::<K>(&mut self.key_type)?;
         if set as usize >= self.names.len() {
             return Err(ValueError::NotFromSet { set, sets: self.names.len() }.into());
+        }
+        if !(1..=u64::from(u32::MAX)).contains(&times) {
+            let (given, most) = (times as f64, f64::from(u32::MAX));
+            return Err(BuildError::Range { option: "push_times", given, least: 1.0, most });
+        }
+        if times > 1 && !self.options.counts {
+            return Err(BuildError::NoEffect { option: "push_times", needs: "counts" });
         }
         let common = &self.options.common;
         let digest = key::pair(key::truncate_digest(key.digest(&common.hasher)), set);
@@ -290,7 +337,7 @@ impl Collector {
 
     /// Its sets, and what an index must have in common with it to take its pairs.
     pub(super) fn common(&self) -> (&[SetEntry], (Hasher, Option<KeyType>, u32)) {
-        (&self.names, (self.options.common.hasher, self.key_type, self.options.kmer))
+        (&self.names, (self.options.common.hasher, self.key_type, self.options.kmer.unwrap_or(0)))
     }
 
     /// Whether no pair was pushed, or is left.
@@ -298,21 +345,7 @@ impl Collector {
         self.pairs.count() == 0
     }
 
-    /// Builds the index in memory.
-    pub fn finish(self) -> Result<Sets, Error> {
-        Ok(self.finish_with_report()?.0)
-    }
-
-    /// Builds the index in memory and says what was read.
-    pub fn finish_with_report(self) -> Result<(Sets, Report), Error> {
-        let (bytes, report) = to_memory(|out| self.write(out))?;
-        Ok((Sets::open_unverified(bytes)?, report))
-    }
-
-    /// Builds the index into a file: see [`SetsBuilder::finish_to`].
-    pub fn finish_to(self, path: impl AsRef<Path>) -> Result<Report, Error> {
-        to_file(path.as_ref(), self.options.common.hasher, |out| self.write(out))
-    }
+    finish!("index", Sets, this => this);
 
     fn write(self, out: &mut dyn Output) -> Result<Report, Error> {
         let common = self.options.common.clone();
@@ -327,6 +360,7 @@ impl Collector {
     /// The index of the pairs.
     pub(super) fn into_index(self) -> Result<(Index, Report), Error> {
         let Collector { options, key_type, mut names, pairs, .. } = self;
+        options.check()?;
         let common = &options.common;
         common.check()?;
         let pairs = pairs.finish(&|| common.stop())?;
@@ -349,7 +383,7 @@ impl Collector {
         let index = Index {
             hasher: common.hasher,
             key_type: key_type.unwrap_or(KeyType::Bytes),
-            kmer: options.kmer,
+            kmer: options.kmer.unwrap_or(0),
             removed: names.len() as u32 - report.sets,
             names,
             segments: segment.into_iter().collect(),
@@ -386,21 +420,77 @@ pub(super) fn planned(set_sizes: &SetSizes, pairs: u64) -> SetSizes {
     SetSizes { sets: set_sizes.sets, multiplicities }
 }
 
-/// How often a sketch that is larger than its budget is made anew.
+/// How often a sketch that is larger than its budget is built again.
 const MAX_ATTEMPTS: u32 = 3;
 /// Pairs from which on a budget is kept: of fewer, what every sketch has takes more than a thousandth.
 const MIN_BUDGET_PAIRS: u64 = 1 << 16;
 
-/// False sets for keys in no set and in some, unless told.
-pub(super) const ABSENT: f64 = 0.01;
-pub(super) const PRESENT: f64 = 0.1;
+/// False sets and member false sets, unless the caller sets a goal.
+pub(super) const FALSE_SETS: f64 = 0.01;
+pub(super) const MEMBER_FALSE_SETS: f64 = 0.1;
+/// What false sets and bits per pair may be.
+const GOALS: RangeInclusive<f64> = 1e-9..=1e9;
 /// Sets to expect where none is known.
 const DEFAULT_SETS: u32 = 64;
 
 impl Settings {
+    /// Takes sets, hash and k-mers from another index.
+    fn join(&mut self, index: &Index) {
+        self.common.hasher = index.hasher;
+        self.kmer = Some(index.kmer).filter(|&length| length > 0);
+        self.names = index.names.iter().map(|entry| SetEntry { pairs: 0, ..entry.clone() }).collect();
+    }
+
+    /// The options as pairs come in: those of the model, unless some are set.
+    fn resolved(mut self) -> Settings {
+        let goals = [self.false_sets, self.member_false_sets, self.budget, self.existence];
+        let plain = self.kind == Kind::Auto && self.capacity == 0 && !self.counts && self.shape.is_none();
+        if let Some(model) = self.model.take().filter(|_| plain && goals == [None; 4]) {
+            self.kind = model.kind;
+            self.false_sets = Some(model.false_sets);
+            if model.kind != Kind::Frozen {
+                (self.member_false_sets, self.capacity) = (Some(model.member_false_sets), model.capacity);
+            }
+        }
+        self
+    }
+
     fn intake(&self, workspace: &Arc<Workspace>) -> KeyIntake {
         // The other half is for what is built of them.
         KeyIntake::new(workspace, workspace.memory / 2, self.counts)
+    }
+
+    /// Rejects options that are out of range, contradict each other, or have no effect.
+    fn check(&self) -> Result<(), BuildError> {
+        let ranges = [
+            ("false_sets", self.false_sets, GOALS),
+            ("member_false_sets", self.member_false_sets, GOALS),
+            ("bits_per_pair", self.budget, GOALS),
+            ("existence", self.existence, GOALS),
+            ("kmer", self.kmer.map(f64::from), 1.0..=f64::from(MAX_KMER)),
+        ];
+        for (option, given, range) in ranges {
+            if let Some(given) = given.filter(|given| !range.contains(given)) {
+                let (&least, &most) = (range.start(), range.end());
+                return Err(BuildError::Range { option, given, least, most });
+            }
+        }
+        let goals = [
+            ("shape", self.shape.is_some()),
+            ("bits_per_pair", self.budget.is_some()),
+            ("false_sets", self.false_sets.is_some()),
+            ("member_false_sets", self.member_false_sets.is_some()),
+        ];
+        let mut set = goals.iter().filter(|goal| goal.1).map(|goal| goal.0);
+        if let (Some(first @ ("shape" | "bits_per_pair")), Some(second)) = (set.next(), set.next()) {
+            return Err(BuildError::TwoGoals { first, second });
+        }
+        // Without a filter in front a frozen index has a set list for every key.
+        let unfiltered = self.existence.is_some_and(|rate| rate >= 1.0);
+        if self.kind()? == Kind::Frozen && unfiltered && self.false_sets.is_some() {
+            return Err(BuildError::NoEffect { option: "false_sets", needs: "a filter, or Kind::Bloom or Cuckoo" });
+        }
+        Ok(())
     }
 
     /// The kind that is meant.
@@ -418,6 +508,7 @@ impl Settings {
             Kind::Frozen if self.budget.is_some() => frozen("bits_per_pair"),
             Kind::Frozen if self.capacity > 0 => frozen("capacity"),
             Kind::Frozen if self.shape.is_some() => frozen("shape"),
+            Kind::Frozen if self.member_false_sets.is_some() => frozen("member_false_sets"),
             Kind::Frozen | Kind::Bloom | Kind::Cuckoo => Ok(self.kind),
         }
     }
@@ -430,23 +521,13 @@ impl Settings {
         report: &mut Report,
     ) -> Result<Option<Segment>, Error> {
         let kind = self.kind()?;
-        let targets = [
-            ("false_sets", self.false_sets),
-            ("member_false_sets", self.member_false_sets),
-            ("existence", self.existence),
-        ];
-        for (option, given) in targets.into_iter().filter_map(|(option, given)| Some((option, given?))) {
-            if given.is_nan() || given <= 0.0 {
-                return Err(BuildError::NotAboveZero { option, given }.into());
-            }
-        }
         if kind == Kind::Frozen {
             if set_sizes.keys() == 0 {
                 return Ok(None);
             }
-            // A stranger that passes gets the list of some key.
+            // An unlisted key that passes gets the set list of some key.
             let list = set_sizes.pairs() as f64 / set_sizes.keys() as f64;
-            let rate = self.existence.unwrap_or(self.false_sets.unwrap_or(ABSENT) / list);
+            let rate = self.existence.unwrap_or(self.false_sets.unwrap_or(FALSE_SETS) / list);
             let (segment, set_lists) = freeze::build(pairs, set_sizes, sizes, rate, &self.common)?;
             report.set_lists = Some(set_lists);
             report.false_sets = rate.min(1.0) * list;
@@ -496,7 +577,7 @@ impl Settings {
             None => {
                 let most = f64::from(set_sizes.sets.max(1));
                 let [false_sets, member_false_sets] =
-                    [self.false_sets.unwrap_or(ABSENT), self.member_false_sets.unwrap_or(PRESENT)];
+                    [self.false_sets.unwrap_or(FALSE_SETS), self.member_false_sets.unwrap_or(MEMBER_FALSE_SETS)];
                 TuneGoal::Targets { false_sets: false_sets.min(most), member_false_sets: member_false_sets.min(most) }
             }
         };
@@ -520,8 +601,13 @@ impl Settings {
 }
 
 impl Sets {
-    /// A frozen index of these keys, with the sets that this index names for each of them, false ones included. Keys that it finds nowhere are left out. The
-    /// tables are checked first.
+    /// Builds a frozen index of these keys, with the sets that this index names for each of them, false ones included. Keys without sets
+    /// are left out.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Format`] if this index is damaged, [`Error::Query`] if the key type is not the index's, and those of
+    /// [`finish`](SetsBuilder::finish).
     ///
     /// ```
     /// use tamis::sets::Kind;
@@ -532,7 +618,9 @@ impl Sets {
     /// ```
     pub fn freeze<K: Key>(&self, keys: impl IntoIterator<Item = K>) -> Result<Sets, Error> {
         self.verify()?;
-        let mut pairs = stream().like(self).kind(Kind::Frozen).start();
+        let mut builder = stream().kind(Kind::Frozen);
+        builder.options.join(&self.index);
+        let mut pairs = builder.start();
         let mut keys = keys.into_iter();
         loop {
             let part: Vec<K> = keys.by_ref().take(FREEZE_BATCH).collect();
@@ -552,5 +640,5 @@ impl Sets {
     }
 }
 
-/// Keys that are asked for at a time.
+/// Keys of one batch of queries.
 const FREEZE_BATCH: usize = 1 << 12;

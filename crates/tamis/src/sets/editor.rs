@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use super::build::{ABSENT, Collector, PRESENT, add_set, planned};
+use super::build::{Collector, FALSE_SETS, MEMBER_FALSE_SETS, add_set, planned};
 use super::coalesce::Scratch;
 use super::index::{Index, MAX_SEGMENTS, SetEntry, by_name};
 use super::query::Sets;
@@ -18,7 +18,7 @@ use crate::error::{BuildError, ChangeError, Difference, Error, FormatError, Quer
 use crate::filter::build::to_file;
 use crate::hash::{Digest, Hasher, Key, KeyType};
 
-/// An index that can be changed.
+/// An index that is being changed: pairs are inserted and removed, sets added and removed, indexes merged.
 ///
 /// ```
 /// use tamis::sets::{Editor, Kind};
@@ -45,7 +45,12 @@ brief_debug!(Editor, it => sets: it.index.names.len(), segments: it.index.segmen
 const MIN_SEGMENT_PAIRS: u64 = 1 << 12;
 
 impl Editor {
-    /// Takes up an index. Nothing is copied yet, but its tables are checked: a snapshot has a checksum of its own, which would hide that they were damaged.
+    /// Starts to change an index, which is verified first: a snapshot has a new checksum, which would hide damage. Tables are copied
+    /// when they are changed.
+    ///
+    /// # Errors
+    ///
+    /// [`FormatError`] if the index is damaged.
     pub fn new(sets: &Sets) -> Result<Editor, FormatError> {
         sets.verify()?;
         let index = Index::clone(&sets.index);
@@ -53,18 +58,26 @@ impl Editor {
         Ok(Editor { index, by_name, open: None })
     }
 
-    /// The number of the set with this name, which is new unless it was there before.
+    /// Returns the id of the set with this name, a new one unless there is such a set.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError::Value`] if no set may have this name, [`BuildError::TooMany`] above 2^24 sets.
     pub fn add_set(&mut self, name: &str) -> Result<u32, BuildError> {
         add_set(&mut self.index.names, &mut self.by_name, name)
     }
 
-    /// The number of a set.
+    /// Returns the id of the set with this name.
     pub fn id(&self, name: &str) -> Option<u32> {
         self.by_name.get(name).copied()
     }
 
-    /// Marks a set as removed: it is never named again, and its number and its room are not used again. Its pairs stay in the tables; of a cuckoo
-    /// sketch they can be [taken out](Editor::remove) before.
+    /// Marks a set as removed: queries do not name it any more. Its id is not used again, and its pairs keep their space unless they are
+    /// [removed](Editor::remove) before.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError::Value`] if no set has this name.
     pub fn remove_set(&mut self, name: &str) -> Result<(), BuildError> {
         let Some(id) = self.by_name.remove(name) else {
             return Err(ValueError::NoSet { name: name.into() }.into());
@@ -74,8 +87,14 @@ impl Editor {
         Ok(())
     }
 
-    /// Puts a key into a set. A cuckoo sketch keeps a copy for every time, which has to be taken out again: it cannot tell a pair that it has
-    /// from one that only looks like it. A sketch with counts counts it once more. Where a pair is listed exactly, beside a table, it is listed once.
+    /// Inserts a key into a set. The first key of an empty index sets its key type.
+    ///
+    /// A cuckoo sketch stores a copy for every insertion, since it cannot tell a pair that it has from one with an equal fingerprint. A
+    /// sketch with counts counts the pair once more.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Change`] if the key type is not the index's, [`Error::Build`] if no set has this id or a new segment cannot be made.
     pub fn insert<K: Key>(&mut self, key: K, set: u32) -> Result<(), Error> {
         if self.index.segments.is_empty() {
             self.index.key_type = K::KEY_TYPE;
@@ -143,7 +162,7 @@ impl Editor {
         let sizes = SetSizes { sets, multiplicities: vec![(each.min(sets.max(1)), keys.max(1))] };
         let capacity = self.index.growth().max(MIN_SEGMENT_PAIRS);
         let sizes = planned(&sizes, capacity);
-        let goal = TuneGoal::Targets { false_sets: ABSENT, member_false_sets: PRESENT };
+        let goal = TuneGoal::Targets { false_sets: FALSE_SETS, member_false_sets: MEMBER_FALSE_SETS };
         // Rows that grow with the sets: see `Settings::tuned`.
         let options = tune::Options { heavy: Some(u32::MAX), repetitions: 1, ..tune::Options::default() };
         let tuned = tune::tune(kind.unwrap_or(tune::Sketch::Bloom), &sizes, goal, &options)?;
@@ -159,10 +178,14 @@ impl Editor {
         Ok(())
     }
 
-    /// Takes a key out of a set: false, and nothing is changed, if it is not there. Only cuckoo sketches and those with counts give a pair back.
+    /// Removes a key from a set; returns `false` if the index does not name the pair.
     ///
-    /// Like any cuckoo filter this one knows fingerprints: taking out a pair that was never put in may take out another's. Where several segments
-    /// name the pair, by mistake or because it was put in twice, it stays, and the error says so.
+    /// Only pairs that were inserted may be removed: a cuckoo sketch stores fingerprints, and would remove another pair with an equal one.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Change`] if the key type is not the index's, if the pair is in a frozen index or a Bloom sketch without counts, or if several
+    /// segments name it. [`Error::Build`] if no set has this id.
     pub fn remove<K: Key>(&mut self, key: K, set: u32) -> Result<bool, Error> {
         self.index.check::<K>().map_err(ChangeError::from)?;
         self.known(set)?;
@@ -198,8 +221,11 @@ impl Editor {
         Ok(removed)
     }
 
-    /// Takes in another index: its segments are put beside those that are here, sets of one name become one set. The
-    /// other's tables are checked.
+    /// Merges another index into this one: its segments are added, and sets of one name become one set.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Format`] if the other index is damaged, [`Error::Build`] if hash, key type or k-mers differ or a segment is in both.
     ///
     /// ```
     /// let one = tamis::sets([("ann", "red")]).finish()?;
@@ -267,10 +293,15 @@ impl Editor {
         Ok(())
     }
 
-    /// Adds pairs, each of them once however often it was pushed, and the sets they are in.
+    /// Adds the pairs of a collector and their sets. A pair that was pushed twice is added once.
     ///
-    /// A pair that is found where nothing is ever taken out is known, and left as it is. All others go into the sketches that have room for them, also
-    /// those that only seem to be there (see [`insert`](Editor::insert)); what finds none becomes a segment of its own, made as the collector says.
+    /// A pair that a frozen segment or a Bloom sketch names already is not added. All others are inserted where there is capacity, as by
+    /// [`insert`](Editor::insert). The rest becomes a new segment, by the options of the collector.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Build`] if hash, key type or k-mers differ (see [`SetsBuilder::like`](super::SetsBuilder::like)), and those of
+    /// [`Collector::finish`].
     ///
     /// ```
     /// use tamis::sets::{Editor, Kind, stream};
@@ -302,7 +333,7 @@ impl Editor {
                 return Ok(true);
             }
             added.pairs += 1;
-            let room = self.has_room(1);
+            let room = self.index.segments.iter().any(|segment| segment.free() > 0);
             if room {
                 self.put(key, set)?;
             }
@@ -314,7 +345,11 @@ impl Editor {
         Ok(added)
     }
 
-    /// The sets of a key: see [`Sets::find`].
+    /// Returns the ids of the sets of a key: see [`Sets::find`].
+    ///
+    /// # Errors
+    ///
+    /// [`QueryError::KeyType`] if the key type is not the index's.
     pub fn find<K: Key>(&self, key: K) -> Result<Vec<u32>, QueryError> {
         self.index.check::<K>()?;
         let mut ids = vec![];
@@ -322,33 +357,36 @@ impl Editor {
         Ok(ids)
     }
 
-    /// Whether so many more pairs fit into the sketches that are there.
-    pub fn has_room(&self, pairs: u64) -> bool {
-        self.index.segments.iter().map(Segment::free).max().unwrap_or(0) >= pairs
-    }
-
-    /// The index as a file.
+    /// Returns the index as bytes for [`Sets::open`].
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError::Io`] if memory cannot be written, which does not happen.
     pub fn snapshot(&self) -> Result<Vec<u8>, BuildError> {
         let mut file = vec![];
         self.index.write(&mut file)?;
         Ok(file)
     }
 
-    /// Writes the index to a file, which is replaced when, and only when, the new one is complete; returns its length.
+    /// Writes the index to a file and returns its length. The file appears, or replaces an older one, when it is complete and not before.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`] if the file cannot be written.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<u64, Error> {
         to_file(path.as_ref(), self.index.hasher, |out| Ok(self.index.write(out)?))
     }
 }
 
-/// What became of pairs that were added.
+/// What [`Editor::add`] did with pairs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct Added {
-    /// Pairs that were added.
+    /// Number of pairs that were added.
     pub pairs: u64,
-    /// Pairs that were found where nothing is ever taken out, and left as they are.
+    /// Number of pairs that the index named already and kept as they were.
     pub known: u64,
-    /// Pairs that repeated another of those to add.
+    /// Number of pairs that repeat another one of the collector.
     pub duplicates: u64,
 }
 

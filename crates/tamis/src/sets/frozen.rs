@@ -153,7 +153,7 @@ impl Frozen {
         // Itself, and the first lists.
         from.draw(size_of::<Frozen>() as u64 + 16 + 4 * (colours + numbers))?;
         let plain = |filter: &Filter| !filter.is_partitioned() && filter.key_type() == KeyType::Bytes;
-        let numbers = map.key_type() == KeyType::Bytes && (map.values() == KeyType::Integer || map.is_empty());
+        let numbers = map.key_type() == KeyType::Bytes && (map.value_type() == KeyType::Integer || map.is_empty());
         if !filter.as_ref().is_none_or(plain) || !numbers {
             return Err(FormatError::invalid("directory: a frozen segment has a plain filter and a map to numbers"));
         }

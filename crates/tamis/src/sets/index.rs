@@ -17,14 +17,18 @@ use crate::format::{Header, Places, Reader};
 use crate::hash::{Digest, Hasher, Key, KeyType, Mismatch};
 
 /// The most sets of an index.
-pub const MAX_SETS: u32 = 1 << 24;
+pub(crate) const MAX_SETS: u32 = 1 << 24;
 /// The longest name of a set, in bytes.
-pub const MAX_NAME: usize = 1 << 12;
+pub(crate) const MAX_NAME: usize = 1 << 12;
 pub(crate) const MAX_SEGMENTS: usize = 1 << 12;
 /// The longest k-mer.
-pub const MAX_KMER: u32 = 31;
+pub(crate) const MAX_KMER: u32 = 31;
 
-/// Whether a set may have this name: the reason if not. Names are separated by commas, tabs and ends of lines in what is read and printed.
+/// Checks that a set may have this name: 1 to 4096 bytes without commas, tabs, ends of lines and NUL.
+///
+/// # Errors
+///
+/// [`ValueError`] that says what is wrong with the name.
 ///
 /// ```
 /// assert!(tamis::sets::check_name("red").is_ok());
@@ -84,7 +88,7 @@ impl Index {
     }
 
     pub(crate) fn check<K: Key>(&self) -> Result<(), Mismatch> {
-        if self.segments.is_empty() { Ok(()) } else { self.key_type.check(K::KEY_TYPE) }
+        self.key_type.check(K::KEY_TYPE)
     }
 
     pub(crate) fn digest_of<K: Key>(&self, key: &K) -> Digest {

@@ -4,28 +4,53 @@ use super::groups::Repeats;
 use super::segment::{Body, Content, Segment, Sketch, with_body};
 use crate::leaves::Geometry;
 use crate::math::csc::Rows;
+use crate::names::named;
 
-/// What one segment of an index is made of.
+/// Structure of an index or of one of its segments.
+///
+/// ```
+/// use tamis::sets::Kind;
+/// let index = tamis::sets([("ann", "red")]).kind("cuckoo".parse()?).finish()?;
+/// assert!(index.segments().all(|segment| segment.kind == Kind::Cuckoo));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub enum Kind {
+    /// The builder chooses: frozen, or Bloom with counts, a capacity or a budget.
+    #[default]
+    Auto,
+    /// CSC-BF: rows of bits. Pairs and sets can be inserted later.
+    Bloom,
+    /// CSC-CF: rows of fingerprints. Pairs can be removed, too. Fewer false sets in the same space, and slower queries.
+    Cuckoo,
+    /// Keys share set lists. The smallest, without false sets for members, and it does not change.
+    Frozen,
+}
+
+named!(Kind: "auto" => Auto, "bloom" => Bloom, "cuckoo" => Cuckoo, "frozen" => Frozen);
+
+/// One segment of an index: its structure and sizes. Pairs that are added or merged may form new segments.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct SegmentInfo {
-    /// `bloom`, `cuckoo` or `frozen`.
-    pub kind: &'static str,
-    /// Sets that it knows.
+    /// Bloom, cuckoo or frozen.
+    pub kind: Kind,
+    /// Number of its sets.
     pub sets: u32,
-    /// Distinct keys; an upper bound once keys were added one by one.
+    /// Number of distinct keys; an upper bound after keys were inserted one by one.
     pub keys: u64,
-    /// Pairs of a key and a set.
+    /// Number of pairs of a key and a set.
     pub pairs: u64,
-    /// Pairs that it was planned for.
+    /// Number of pairs that fit in all.
     pub capacity: u64,
-    /// Its parameters, in words.
+    /// Parameters of the structure, in words.
     pub details: String,
-    /// Its parts and their bytes.
+    /// Names of its parts and their bytes.
     pub parts: Vec<(&'static str, u64)>,
-    /// False sets to expect for a key that is in no set.
+    /// Predicted false sets of an unlisted key.
     pub false_sets: f64,
-    /// False sets to expect for a key that is in as many sets as keys are on average.
+    /// Predicted false sets of a member that is in an average number of sets.
     pub member_false_sets: f64,
 }
 
@@ -40,10 +65,10 @@ impl SegmentInfo {
                 let rate = frozen.filter.as_ref().map_or(1.0, |filter| filter.fpr());
                 let count = frozen.lists.count;
                 let details = format!("{count} set list{}", if count == 1 { "" } else { "s" });
-                ("frozen", details, vec![("filter", filter), ("map", map), ("lists", lists)], rate * each, 0.0)
+                (Kind::Frozen, details, vec![("filter", filter), ("map", map), ("lists", lists)], rate * each, 0.0)
             }
             Content::Sketch(sketch) => {
-                let kind = if matches!(sketch.body, Body::Bloom(_)) { "bloom" } else { "cuckoo" };
+                let kind = if matches!(sketch.body, Body::Bloom(_)) { Kind::Bloom } else { Kind::Cuckoo };
                 let (false_sets, member_false_sets) = sketch.false_sets(sets, each);
                 (kind, sketch.details(), sketch.parts(), false_sets, member_false_sets)
             }

@@ -12,10 +12,10 @@ use crate::error::{FormatError, QueryError};
 use crate::format::{self, Budget, Form, Source, equal_by_bytes, from_bytes};
 use crate::hash::{Hasher, Key, KeyType};
 
-/// An index of many sets: bytes, and how to read them.
+/// Index of many sets: which of them hold a key?
 ///
-/// Like a [`Filter`](crate::Filter) it comes from bytes and from nowhere else: a vector, a static array, a memory map. Opening checks header
-/// and directory, reads the names of the sets, copies no table and cannot panic.
+/// An index is opened from bytes: a vector, a static array or a memory map. Opening reads the names of the sets and copies no table. Sets
+/// have ids from 0 on, in the order in which they were first named.
 ///
 /// ```
 /// let index = tamis::sets([("ann", "red"), ("bob", "red"), ("ann", "blue")]).finish()?;
@@ -28,7 +28,7 @@ use crate::hash::{Hasher, Key, KeyType};
 pub struct Sets {
     bytes: Bytes,
     pub(super) index: Arc<Index>,
-    /// Numbers by name, once somebody asks.
+    /// Ids by name, from the first use on.
     by_name: Arc<OnceLock<HashMap<Box<str>, u32>>>,
 }
 
@@ -37,6 +37,10 @@ brief_debug!(Sets, it => keys: it.keys(), sets: it.index.names.len(), bytes: it.
 
 impl Sets {
     /// Opens bytes and checks header and directory only: see [`open`](Self::open).
+    ///
+    /// # Errors
+    ///
+    /// [`FormatError`] as for [`open`](Self::open), except for a damaged payload.
     ///
     /// ```
     /// let filter = tamis::build(["ann"]).finish()?;
@@ -57,22 +61,35 @@ impl Sets {
 
     from_bytes!(bytes);
 
-    /// The numbers of the sets that hold this key, ascending. No set that holds it is left out; some may be named that do not: see
-    /// [`SegmentInfo::false_sets`] and [`SegmentInfo::member_false_sets`] for how many to expect.
+    /// Returns the ids of the sets that hold this key, ascending: all of them, and false sets at the rates that
+    /// [`false_sets`](Sets::false_sets) predicts.
+    ///
+    /// # Errors
+    ///
+    /// [`QueryError::KeyType`] if the key type is not the index's.
     pub fn find<K: Key>(&self, key: K) -> Result<Vec<u32>, QueryError> {
         let mut ids = vec![];
         self.find_into(key, &mut ids)?;
         Ok(ids)
     }
 
-    /// The same in a vector of the caller's, whose content is replaced.
+    /// Replaces the content of `ids` by the ids of the sets that hold this key: see [`find`](Sets::find).
+    ///
+    /// # Errors
+    ///
+    /// [`QueryError::KeyType`] if the key type is not the index's.
     pub fn find_into<K: Key>(&self, key: K, ids: &mut Vec<u32>) -> Result<(), QueryError> {
         self.index.check::<K>()?;
         self.index.find(self.index.digest_of(&key), ids);
         Ok(())
     }
 
-    /// Tells the sets of many keys, in their order: several times faster than one by one where the index is larger than the caches.
+    /// Calls `found` with the position and the set ids of each key, in order: several times faster than one by one where the index is
+    /// larger than the caches.
+    ///
+    /// # Errors
+    ///
+    /// [`QueryError::KeyType`] if the key type is not the index's.
     ///
     /// ```
     /// let index = tamis::sets((0..1000u64).map(|key| (key, format!("s{}", key % 3)))).finish()?;
@@ -87,24 +104,16 @@ impl Sets {
         Ok(())
     }
 
-    /// Pairs that a new segment is made for when the index grows: a quarter of those that it has, as far as its size vouches for them.
+    /// Counts for every set how many of these keys it holds. Equal keys count as often as they are listed.
     ///
-    /// ```
-    /// let index = tamis::sets((0..1000u64).map(|key| (key, "red"))).finish()?;
-    /// assert_eq!(index.growth(), 250);
-    /// # Ok::<(), tamis::Error>(())
-    /// ```
-    #[cfg(feature = "build")]
-    pub fn growth(&self) -> u64 {
-        self.index.growth()
-    }
-
-    /// How many of these keys every set holds. Equal keys count as often as they are listed.
+    /// # Errors
+    ///
+    /// [`QueryError::KeyType`] if the key type is not the index's.
     ///
     /// ```
     /// let index = tamis::sets([("ann", "red"), ("bob", "red"), ("ann", "blue")]).finish()?;
     /// let tally = index.tally(&["ann", "bob", "eve"])?;
-    /// assert_eq!((tally.keys, tally.found, tally.counts), (3, 2, vec![2, 1]));
+    /// assert_eq!((tally.found, tally.counts), (2, vec![2, 1]));
     /// # Ok::<(), tamis::Error>(())
     /// ```
     pub fn tally<K: Key>(&self, keys: &[K]) -> Result<Tally, QueryError> {
@@ -118,116 +127,90 @@ impl Sets {
         Ok(tally)
     }
 
-    /// The sets that hold at least this share of the keys, with how many they hold: a search for a sequence by its k-mers.
+    /// Returns the sets of a key, each with the number of times that the pair was pushed: for an index with
+    /// [counts](super::SetsBuilder::counts). 255 stands for any larger number. Without counts the number is 1.
     ///
-    /// ```
-    /// let index = tamis::sets([("ann", "red"), ("bob", "red"), ("ann", "blue")]).finish()?;
-    /// assert_eq!(index.at_least(&["ann", "bob"], 0.8)?, [(0, 2)]);
-    /// assert_eq!(index.at_least(&["ann", "bob"], 0.5)?, [(0, 2), (1, 1)]);
-    /// # Ok::<(), tamis::Error>(())
-    /// ```
-    pub fn at_least<K: Key>(&self, keys: &[K], share: f64) -> Result<Vec<(u32, u64)>, QueryError> {
-        Ok(self.tally(keys)?.at_least(share))
-    }
-
-    /// The sets that hold any of these keys, ascending.
-    pub fn union<K: Key>(&self, keys: &[K]) -> Result<Vec<u32>, QueryError> {
-        let tally = self.tally(keys)?;
-        Ok(tally.iter().map(|(id, _)| id).collect())
-    }
-
-    /// The sets that hold all of these keys, ascending; all sets, if there are no keys.
+    /// # Errors
     ///
-    /// ```
-    /// let index = tamis::sets([("ann", "red"), ("bob", "red"), ("ann", "blue")]).finish()?;
-    /// assert_eq!(index.union(&["ann", "bob"])?, [0, 1]);
-    /// assert_eq!(index.intersection(&["ann", "bob"])?, [0]);
-    /// # Ok::<(), tamis::Error>(())
-    /// ```
-    pub fn intersection<K: Key>(&self, keys: &[K]) -> Result<Vec<u32>, QueryError> {
-        if keys.is_empty() {
-            return Ok(self.names().map(|(id, _)| id).collect());
-        }
-        let tally = self.tally(keys)?;
-        Ok(tally.iter().filter(|&(_, count)| count == tally.keys).map(|(id, _)| id).collect())
-    }
-
-    /// The sets of a key with how often the key was put into each: of an index that was built with counts. 255 stands for any larger number, and
-    /// for every pair of an index without counts it is 1.
+    /// [`QueryError::KeyType`] if the key type is not the index's.
     pub fn frequencies<K: Key>(&self, key: K) -> Result<Vec<(u32, u8)>, QueryError> {
         self.index.check::<K>()?;
         Ok(self.index.frequencies(self.index.digest_of(&key)))
     }
 
-    /// How many sets there are, without those that were removed.
+    /// Returns the number of sets, without removed ones.
     pub fn sets(&self) -> u32 {
         self.index.names.len() as u32 - self.index.removed
     }
 
-    /// All sets that were not removed, with their numbers.
+    /// Returns the ids and names of all sets, without removed ones.
     pub fn names(&self) -> impl Iterator<Item = (u32, &str)> + '_ {
         let all = (0..).zip(&self.index.names);
         all.filter(|(_, entry)| !entry.removed).map(|(id, entry)| (id, &*entry.name))
     }
 
-    /// The name of a set; nothing if there is none with this number, or it was removed.
+    /// Returns the name of a set; `None` if no set has this id, or it was removed.
     pub fn name(&self, id: u32) -> Option<&str> {
         self.index.names.get(id as usize).filter(|entry| !entry.removed).map(|entry| &*entry.name)
     }
 
-    /// The number of a set.
+    /// Returns the id of the set with this name.
     pub fn id(&self, name: &str) -> Option<u32> {
         self.by_name.get_or_init(|| by_name(&self.index.names)).get(name).copied()
     }
 
-    /// How many keys a set has; an upper bound once keys were added one by one.
+    /// Returns the number of keys of a set; an upper bound after keys were inserted one by one.
     pub fn size(&self, id: u32) -> u64 {
         self.index.names.get(id as usize).map_or(0, |entry| entry.pairs)
     }
 
-    /// Distinct keys of all segments added up; a key that was also added later counts again.
+    /// Returns the number of distinct keys, summed over all segments: a key in two of them counts twice.
     pub fn keys(&self) -> u64 {
         self.index.keys()
     }
 
-    /// Pairs of a key and a set, counted like [`keys`](Sets::keys).
+    /// Returns the number of pairs of a key and a set, summed over all segments.
     pub fn pairs(&self) -> u64 {
         self.index.pairs()
     }
 
-    /// The length of its k-mers, if its keys are some.
+    /// Returns the length of the k-mers that are the keys; `None` if keys are something else.
     pub fn kmer(&self) -> Option<u32> {
         Some(self.index.kmer).filter(|&kmer| kmer > 0)
     }
 
-    /// What kind of keys it holds.
+    /// Returns the key type.
     pub fn key_type(&self) -> KeyType {
         self.index.key_type
     }
 
-    /// Its hash function.
+    /// Returns the hash function.
     pub fn hasher(&self) -> &Hasher {
         &self.index.hasher
     }
 
-    /// What is in it.
+    /// Returns the segments of the index, with the sizes of their parts.
+    ///
+    /// # Complexity
+    ///
+    /// Reads the whole table of a sketch: its false sets depend on how full it is.
     pub fn segments(&self) -> impl Iterator<Item = SegmentInfo> + '_ {
         self.index.segments.iter().map(SegmentInfo::new)
     }
 
-    /// False sets to expect of all segments together: for a key that is in no set, and for one that is in some. To the segments that do not hold it a key is a
-    /// stranger.
+    /// Returns the predicted false sets of an unlisted key and of a member, of all segments together. A member of one segment is an
+    /// unlisted key to the others.
     ///
     /// ```
     /// let one = tamis::sets((0..1000u64).map(|key| (key, "red"))).finish()?;
-    /// assert_eq!(one.expected().1, 0.0);
+    /// assert_eq!(one.false_sets().1, 0.0);
     /// let two = tamis::sets((1000..2000u64).map(|key| (key, "blue"))).finish()?;
     /// let mut both = tamis::sets::Editor::new(&one)?;
     /// both.merge(&two)?;
-    /// assert!(tamis::Sets::open(both.snapshot()?)?.expected().1 > 0.009);
+    /// assert!(tamis::Sets::open(both.snapshot()?)?.false_sets().1 > 0.009);
     /// # Ok::<(), tamis::Error>(())
     /// ```
-    pub fn expected(&self) -> (f64, f64) {
+    pub fn false_sets(&self) -> (f64, f64) {
         let all: Vec<SegmentInfo> = self.segments().collect();
         let false_sets: f64 = all.iter().map(|segment| segment.false_sets).sum();
         let keys: f64 = all.iter().map(|segment| segment.keys as f64).sum();
@@ -237,28 +220,34 @@ impl Sets {
     }
 }
 
-/// How many keys of a query every set holds.
+/// How many of some keys every set holds: see [`Sets::tally`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Tally {
-    /// Keys that were asked for.
-    pub keys: u64,
-    /// Keys that are in any set.
+    keys: u64,
+    /// Number of keys that are in any set.
     pub found: u64,
-    /// By the number of a set; 0 for removed ones.
+    /// Number of keys by set id; 0 for removed sets.
     pub counts: Vec<u64>,
 }
 
 impl Tally {
-    /// The sets that hold some key, with how many.
-    pub fn iter(&self) -> impl Iterator<Item = (u32, u64)> + '_ {
-        (0..).zip(self.counts.iter().copied()).filter(|&(_, count)| count > 0)
-    }
-
-    /// The sets that hold at least this share of the keys, and one of them at least.
+    /// Returns the sets that hold at least this share of the keys, and at least one of them, each with its number of keys.
+    ///
+    /// 0 selects the union, the sets that hold any of the keys, and 1 the intersection, those that hold all of them. A share in
+    /// between searches for a sequence by its k-mers.
+    ///
+    /// ```
+    /// let index = tamis::sets([("ann", "red"), ("bob", "red"), ("ann", "blue")]).finish()?;
+    /// let tally = index.tally(&["ann", "bob"])?;
+    /// assert_eq!(tally.at_least(0.5), [(0, 2), (1, 1)]);
+    /// assert_eq!(tally.at_least(1.0), [(0, 2)]);
+    /// # Ok::<(), tamis::Error>(())
+    /// ```
     pub fn at_least(&self, share: f64) -> Vec<(u32, u64)> {
-        // A product that is a little more than the whole number it stands for asks for that number.
+        // A product that is a little more than the whole number it stands for means that number.
         let least = share * self.keys as f64 * (1.0 - 1e-12);
-        self.iter().filter(|&(_, count)| count as f64 >= least).collect()
+        let counts = (0..).zip(self.counts.iter().copied());
+        counts.filter(|&(_, count)| count > 0 && count as f64 >= least).collect()
     }
 }

@@ -10,7 +10,7 @@
 //! strangers rarer for all its pairs. A key in very many sets is cheaper as an exact list.
 //!
 //! ```
-//! use tamis::sets::tune::{SetSizes, Options, Sketch, TuneGoal, tune};
+//! use tamis::internals::tune::{SetSizes, Options, Sketch, TuneGoal, tune};
 //!
 //! // A million keys in 256 sets: most in one, some in many.
 //! let sizes = SetSizes { sets: 256, multiplicities: vec![(1, 600_000), (3, 300_000), (40, 100_000)] };
@@ -54,7 +54,7 @@ impl SetSizes {
     /// The number of pairs (key, set).
     ///
     /// ```
-    /// let sizes = tamis::sets::tune::SetSizes { sets: 9, multiplicities: vec![(1, 10), (9, 2)] };
+    /// let sizes = tamis::internals::tune::SetSizes { sets: 9, multiplicities: vec![(1, 10), (9, 2)] };
     /// assert_eq!((sizes.keys(), sizes.pairs()), (12, 28));
     /// ```
     pub fn pairs(&self) -> u64 {
@@ -277,7 +277,7 @@ impl<'a> Filled<'a> {
 /// What a shape will do with keys of these sizes. Counters are not in its bits: see [`counters`].
 ///
 /// ```
-/// use tamis::sets::tune::{Body, SetSizes, Shape, predict};
+/// use tamis::internals::tune::{Body, SetSizes, Shape, predict};
 ///
 /// let sizes = SetSizes { sets: 100, multiplicities: vec![(1, 50_000), (5, 10_000)] };
 /// let body = Body::Bloom { words: 20_000, hashes: 8, repetitions: 1, partitions: 0 };
@@ -310,7 +310,7 @@ fn expect(groups: &[Group], sets: u32, shape: &Shape) -> Tuned {
 /// The expected false sets for a key that is in `v` sets.
 ///
 /// ```
-/// use tamis::sets::tune::{Body, SetSizes, Shape, present_at};
+/// use tamis::internals::tune::{Body, SetSizes, Shape, present_at};
 ///
 /// // Two sets of one partition cannot be told apart: with few partitions a key of many sets seems to be in all of them.
 /// let sizes = SetSizes { sets: 1000, multiplicities: vec![(1, 10_000), (100, 100)] };
@@ -332,7 +332,7 @@ pub fn counters(shape: &Shape) -> f64 {
 /// sets; for fewer than 20 sets one table.
 ///
 /// ```
-/// use tamis::sets::tune::{Body, SetSizes, paper};
+/// use tamis::internals::tune::{Body, SetSizes, paper};
 ///
 /// let sizes = SetSizes { sets: 500, multiplicities: vec![(1, 30_000)] };
 /// let body = Body::Bloom { words: 2_500, hashes: 3, repetitions: 3, partitions: 50 };
@@ -355,7 +355,7 @@ fn row_words(columns: u32) -> u64 {
 /// one with the cheapest query.
 ///
 /// ```
-/// use tamis::sets::tune::{SetSizes, Options, Sketch, TuneGoal, paper, predict, tune};
+/// use tamis::internals::tune::{SetSizes, Options, Sketch, TuneGoal, paper, predict, tune};
 ///
 /// let sizes = SetSizes { sets: 2456, multiplicities: vec![(1, 200_000), (4, 300_000), (9, 200_000)] };
 /// let ours = tune(Sketch::Bloom, &sizes, TuneGoal::BitsPerPair(16.0), &Options::default())?;

@@ -139,6 +139,43 @@ fn same_bytes(n: u64, want: impl Fn(FilterBuilder<'static>) -> FilterBuilder<'st
     }
 }
 
+/// Memory, a file and a writer get the same bytes, from a builder and from its collector, and the same report.
+#[test]
+fn every_ending_writes_the_same_bytes() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("file");
+    macro_rules! check {
+        ($make:expr) => {{
+            let (whole, report) = $make.finish_with_report().unwrap();
+            assert_eq!($make.finish().unwrap(), whole);
+            let mut bytes = vec![];
+            let reports = [$make.finish_into(&mut bytes).unwrap(), $make.finish_to(&path).unwrap()];
+            assert_eq!((&bytes[..], &std::fs::read(&path).unwrap()[..]), (whole.as_bytes(), whole.as_bytes()));
+            assert_eq!(reports.map(|report| format!("{report:?}")), [format!("{report:?}"), format!("{report:?}")]);
+            assert_eq!(report.bytes, bytes.len() as u64);
+            assert!(matches!($make.finish_into(&mut [0u8; 40][..]), Err(tamis::Error::Io { .. })));
+        }};
+    }
+    let pairs = || (0..500u64).map(|key| (key, key % 9));
+    let members = || (0..500u64).map(|key| (key, ["a", "b"][key as usize % 2]));
+    check!(tamis::map(pairs()));
+    check!(tamis::sequence((0..500u64).map(|at| at % 5)));
+    check!(tamis::sets(members()));
+    check!({
+        let mut collector = tamis::maps::stream().start();
+        pairs().try_for_each(|(key, value)| collector.push(key, value)).unwrap();
+        collector
+    });
+    check!({
+        let mut collector = tamis::sets::stream().start();
+        for (key, name) in members() {
+            let set = collector.set(name).unwrap();
+            collector.push(key, set).unwrap();
+        }
+        collector
+    });
+}
+
 /// Filters, maps, sequences and indexes are their bytes: clones share them, equal ones have equal bytes, threads may have either.
 #[test]
 fn values_are_their_bytes() {

@@ -127,7 +127,7 @@ fn text_and_bytes_are_values() {
     for shape in SHAPES {
         let map = want(tamis::map(words.iter().enumerate().map(|(i, word)| (format!("key {i}"), word))), shape);
         let map = map.fingerprint(20).finish().unwrap();
-        assert_eq!((map.key_type(), map.values()), (KeyType::Bytes, KeyType::Bytes));
+        assert_eq!((map.key_type(), map.value_type()), (KeyType::Bytes, KeyType::Bytes));
         for (i, word) in words.iter().enumerate() {
             assert_eq!(map.get_bytes(format!("key {i}")), Ok(Some(word.as_bytes())), "{}", shape.0);
         }
@@ -254,11 +254,17 @@ fn empty_maps_know_nobody() {
             assert_eq!((map.len(), map.fpr(), map.distinct()), (0, 0.0, Some(0)));
             assert!(integers(100, 1).all(|key| map.get_u64(key) == Ok(None)));
             assert_eq!(map.get_many(&[1u64, 2, 3]).unwrap(), [None; 3]);
-            assert_eq!(map.get_bytes("anybody"), Ok(None));
+            // Values are of no kind yet, keys are.
+            assert_eq!(map.get_bytes(7u64), Ok(None));
+            assert!(matches!(map.get("anybody"), Err(QueryError::KeyType(_))));
+            assert!(matches!(map.get_many(&["anybody"]), Err(QueryError::KeyType(_))));
+            assert!(matches!(map.get_many_u64(&["anybody"], &mut [None]), Err(QueryError::KeyType(_))));
         }
     }
+    // As an empty filter: bytes, where no key said otherwise.
     let map = tamis::maps::stream().start().finish().unwrap();
-    assert_eq!((map.get("anybody"), map.get(7u64)), (Ok(None), Ok(None)));
+    assert_eq!((map.get("anybody"), map.key_type()), (Ok(None), KeyType::Bytes));
+    assert!(map.get(7u64).is_err() && tamis::stream().start().finish().unwrap().contains(7u64).is_err());
     let nothing = tamis::sequence([0u8; 0]).finish().unwrap();
     assert_eq!((nothing.len(), nothing.get(0), nothing.iter().count()), (0, None, 0));
 }
@@ -299,6 +305,33 @@ fn values_that_were_not_declared_are_an_error() {
     let error = mixed.push("b", "one").unwrap_err();
     assert_eq!(error.to_string(), "some values are numbers and some are bytes; a map holds one kind");
     assert!(matches!(mixed.push(1u64, 1u64).unwrap_err(), BuildError::MixedKeyTypes));
+}
+
+/// Options out of range, contradictions, and options that cannot matter: from a builder and from its collector.
+#[test]
+fn options_that_cannot_be_met_are_named() {
+    let cases: [(fn(MapBuilder<()>) -> MapBuilder<()>, &str); 8] = [
+        (|build| build.fingerprint(33), "fingerprint 33: out of range; expected 0 to 32"),
+        (|build| build.width(0), "width 0: out of range; expected 1 to 64"),
+        (|build| build.width(65), "width 65: out of range; expected 1 to 64"),
+        (|build| build.kind(Kind::Fuse).layout(Layout::Local), "layout: no effect; expected Kind::Compressed"),
+        (|build| build.layout(Layout::Local).kind(Kind::Ribbon), "layout: no effect; expected Kind::Compressed"),
+        (|build| build.width(3).alphabet([7u64, 9, 8]), "the value 9 does not fit in 3 bits"),
+        (|build| build.alphabet(["x", "a"]).width(3), "the value \"a\" is not a number of 3 bits"),
+        (
+            |build| build.alphabet([Value::Number(1), Value::Bytes(b"a")]),
+            "some values are numbers and some are bytes; a map holds one kind",
+        ),
+    ];
+    for (want, expected) in cases {
+        let error = want(tamis::maps::stream()).start().finish().unwrap_err();
+        assert_eq!(error.to_string(), expected);
+    }
+    // Before any pair is read.
+    let none = || std::iter::from_fn(|| -> Option<(u64, u64)> { unreachable!() });
+    assert!(tamis::map(none()).fingerprint(33).finish().is_err());
+    assert!(tamis::sequence(none().map(|pair| pair.1)).width(65).finish().is_err());
+    assert!(tamis::map([(1u64, 1u64)]).width(3).alphabet([1u64, 7]).finish().is_ok());
 }
 
 #[test]
@@ -462,7 +495,7 @@ fn sequences_are_what_they_were() {
     let report = tamis::sequence(b"abracadabra").finish_to(&path).unwrap();
     assert_eq!((report.keys, report.values, report.duplicates), (11, Some(5), 0));
     assert_eq!(crate::mapped::sequence(&path).unwrap().get(4), Some(Value::Number(b'c'.into())));
-    assert_eq!(Sequence::read(&path).unwrap().values(), KeyType::Integer);
+    assert_eq!(Sequence::read(&path).unwrap().len(), 11);
 }
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden-maps");

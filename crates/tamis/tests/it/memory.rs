@@ -434,8 +434,7 @@ fn claims_make_no_room() {
         let mut editor = Editor::new(&index).unwrap();
         editor.insert("key", 0).unwrap();
         assert!(editor.snapshot().unwrap().len() < 1 << 16);
-        let pairs = tamis::sets::stream().like(&index).kind(tamis::sets::Kind::Bloom).capacity(index.growth());
-        let mut pairs = pairs.start();
+        let mut pairs = tamis::sets::stream().like(&index).start();
         pairs.push("key", 0).unwrap();
         assert!(pairs.finish().unwrap().as_bytes().len() < 1 << 16);
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use tamis::sets::tune::{Body, Shape};
+use tamis::internals::tune::{Body, Shape};
 use tamis::sets::{Editor, Kind, SetsBuilder};
 use tamis::{BuildError, Error, Filter, FormatError, KeyType, Limits, Map, Sets};
 
@@ -25,7 +25,7 @@ fn by_hand(body: Body) -> Shape {
 const WAYS: [Way; 9] = [
     ("auto", |build| build),
     ("bloom", |build| build.kind(Kind::Bloom)),
-    ("bloom, alone", |build| build.kind(Kind::Bloom).existence(1.0).heavy(u32::MAX)),
+    ("bloom, alone", |build| build.kind(Kind::Bloom).without_filter().heavy(u32::MAX)),
     ("bloom, counting", |build| build.kind(Kind::Bloom).counts(true)),
     ("bloom, three repetitions", |build| {
         build.shape(by_hand(Body::Bloom { words: 2000, hashes: 3, repetitions: 3, partitions: 7 }))
@@ -35,7 +35,7 @@ const WAYS: [Way; 9] = [
     ("cuckoo, two repetitions", |build| {
         build.shape(by_hand(Body::Cuckoo { buckets: 900, bits: 13, repetitions: 2, partitions: 9 }))
     }),
-    ("frozen, no filter", |build| build.kind(Kind::Frozen).existence(1.0)),
+    ("frozen, no filter", |build| build.kind(Kind::Frozen).without_filter()),
 ];
 
 /// Every law of lists: name, sets, and whether set `s` holds key `i`.
@@ -135,7 +135,7 @@ fn no_set_is_missed_for_larger_n() {
                 "{way}, {}: {extra} false sets of {known} keys",
                 law.0
             );
-            if index.segments().all(|segment| segment.kind == "frozen") {
+            if index.segments().all(|segment| segment.kind == Kind::Frozen) {
                 let strangers = lists.iter().filter(|list| list.1.is_empty());
                 let false_sets: usize = strangers.map(|list| index.find(list.0).unwrap().len()).sum();
                 assert_eq!(extra, false_sets, "{way}, {}: false sets of keys that are there", law.0);
@@ -200,19 +200,20 @@ fn tallies_unions_and_intersections_are_those_of_the_lists() {
         let keys: Vec<u64> = part.iter().filter(|list| !list.1.is_empty()).map(|list| list.0).collect();
         let tally = index.tally(&keys).unwrap();
         let count = |set: u32| part.iter().filter(|list| list.1.contains(&set)).count() as u64;
-        assert_eq!((tally.keys, tally.found), (keys.len() as u64, keys.len() as u64));
+        assert_eq!(tally.found, keys.len() as u64);
         assert_eq!(tally.counts, (0..law.1).map(count).collect::<Vec<_>>());
         let most = tally.counts.iter().max().copied().unwrap();
         let share = most as f64 / keys.len() as f64;
-        let best = index.at_least(&keys, share).unwrap();
+        let best = tally.at_least(share);
+        let ids = |share| tally.at_least(share).into_iter().map(|(id, _)| id).collect::<Vec<_>>();
         assert!(!best.is_empty() && best.iter().all(|&(set, n)| n == most && tally.counts[set as usize] == most));
         let union: BTreeSet<u32> = part.iter().flat_map(|list| list.1.clone()).collect();
-        assert_eq!(index.union(&keys).unwrap(), union.into_iter().collect::<Vec<_>>());
+        assert_eq!(ids(0.0), union.into_iter().collect::<Vec<_>>());
         let all: Vec<u32> = (0..law.1).filter(|&set| count(set) == keys.len() as u64).collect();
-        assert_eq!(index.intersection(&keys).unwrap(), all);
+        assert_eq!(ids(1.0), all);
     }
-    assert_eq!(index.intersection::<u64>(&[]).unwrap().len(), 100);
-    assert!(index.union::<u64>(&[]).unwrap().is_empty());
+    let none = index.tally::<u64>(&[]).unwrap();
+    assert!(none.at_least(0.0).is_empty() && none.at_least(1.0).is_empty());
 }
 
 /// Pairs in any order, threads and memory: the same bytes.
@@ -394,6 +395,73 @@ fn what_cannot_be_merged_says_why() {
     Editor::new(&base).unwrap().merge(&tamis::sets([("x", "a")].into_iter().take(0)).finish().unwrap()).unwrap();
 }
 
+/// Options out of range, two goals, and options that cannot matter: from a builder and from its collector.
+#[test]
+fn options_that_cannot_be_met_are_named() {
+    let cases: [(fn(SetsBuilder<()>) -> SetsBuilder<()>, &str); 12] = [
+        (|build| build.kmer(0), "kmer 0: out of range; expected 1 to 31"),
+        (|build| build.kmer(32), "kmer 32: out of range; expected 1 to 31"),
+        (|build| build.bits_per_pair(2e9), "bits_per_pair 2000000000: out of range; expected 1e-9 to 1000000000"),
+        (|build| build.bits_per_pair(9.0).false_sets(0.1), "bits_per_pair, false_sets: two goals; expected one"),
+        (
+            |build| build.member_false_sets(0.1).bits_per_pair(9.0),
+            "bits_per_pair, member_false_sets: two goals; expected one",
+        ),
+        (
+            |build| {
+                build.shape(by_hand(Body::Bloom { words: 9, hashes: 3, repetitions: 1, partitions: 0 })).false_sets(0.1)
+            },
+            "shape, false_sets: two goals; expected one",
+        ),
+        (|build| build.kind(Kind::Frozen).capacity(9), "a frozen index has no capacity"),
+        (|build| build.kind(Kind::Frozen).counts(true), "a frozen index has no counts"),
+        (
+            |build| build.kind(Kind::Frozen).bits_per_pair(9.0),
+            "a frozen index has no budget: it takes what its lists need",
+        ),
+        (|build| build.kind(Kind::Frozen).member_false_sets(0.2), "a frozen index has no member_false_sets"),
+        (
+            |build| build.without_filter().false_sets(0.1),
+            "false_sets: no effect; expected a filter, or Kind::Bloom or Cuckoo",
+        ),
+        (|build| build.existence(2e9), "existence 2000000000: out of range; expected 1e-9 to 1000000000"),
+    ];
+    for (want, expected) in cases {
+        let error = build(want(tamis::sets::stream()), 1, &[(1, vec![0])]).unwrap_err();
+        assert_eq!(error.to_string(), expected);
+        assert_eq!(build(want(tamis::sets::stream()), 0, &[]).unwrap_err().to_string(), expected);
+    }
+    let early = tamis::sets(std::iter::from_fn(|| -> Option<(u64, &str)> { unreachable!() })).kmer(32);
+    assert!(early.finish().is_err());
+    // A goal that is met anyway is no contradiction.
+    assert!(tamis::sets([("a", "b")]).false_sets(0.1).member_false_sets(0.1).finish().is_ok());
+    assert!(tamis::sets([("a", "b")]).kind(Kind::Bloom).without_filter().false_sets(0.1).finish().is_ok());
+    let mut pairs = tamis::sets::stream().start();
+    let set = pairs.set("a").unwrap();
+    assert_eq!(pairs.push_times(1u64, set, 2).unwrap_err().to_string(), "push_times: no effect; expected counts");
+    for wrong in [0, 1 << 32] {
+        let error = pairs.push_times(1u64, set, wrong).unwrap_err().to_string();
+        assert_eq!(error, format!("push_times {wrong}: out of range; expected 1 to 4294967295"));
+    }
+}
+
+/// As an empty filter does.
+#[test]
+fn empty_indexes_check_the_key_type() {
+    for kind in [Kind::Auto, Kind::Bloom, Kind::Cuckoo] {
+        let index = tamis::sets([(1u64, "a")].into_iter().take(0)).kind(kind).finish().unwrap();
+        assert_eq!((index.find(1u64), index.frequencies(1u64)), (Ok(vec![]), Ok(vec![])));
+        assert!(index.find("1").is_err() && index.find_many(&["1"], |_, _| {}).is_err());
+        assert!(index.tally(&["1"]).is_err() && index.frequencies("1").is_err());
+        // The first pair of an editor decides.
+        let mut editor = Editor::new(&index).unwrap();
+        let set = editor.add_set("b").unwrap();
+        editor.insert("1", set).unwrap();
+        assert_eq!(editor.find("1"), Ok(vec![set]));
+        assert!(editor.find(1u64).is_err() && editor.insert(1u64, set).is_err());
+    }
+}
+
 #[test]
 fn bad_input_is_refused() {
     let text = |error: Error| error.to_string();
@@ -406,9 +474,9 @@ fn bad_input_is_refused() {
     let set = pairs.set("a").unwrap();
     pairs.push(1u64, set).unwrap();
     assert!(matches!(pairs.push("a", set), Err(BuildError::MixedKeyTypes)));
-    for wrong in [0.0, -1.0, f64::NAN] {
+    for wrong in [0.0, -1.0, f64::NAN, f64::INFINITY] {
         let error = text(tamis::sets([("a", "b")]).false_sets(wrong).finish().unwrap_err());
-        assert!(error.contains("false sets for unlisted keys, expected more than 0"), "{error}");
+        assert_eq!(error, format!("false_sets {wrong}: out of range; expected 1e-9 to 1000000000"));
         assert!(tamis::sets([("a", "b")]).kind(Kind::Bloom).member_false_sets(wrong).finish().is_err());
         assert!(tamis::sets([("a", "b")]).bits_per_pair(wrong).finish().is_err());
         assert!(tamis::sets([("a", "b")]).existence(wrong).finish().is_err());
@@ -524,7 +592,7 @@ fn an_index_freezes() {
     let keys: Vec<u64> = lists.iter().map(|list| list.0).collect();
     let frozen = sketch.freeze(keys.iter().copied()).unwrap();
     assert_eq!((frozen.kmer(), frozen.sets(), frozen.hasher()), (Some(31), 100, sketch.hasher()));
-    assert!(frozen.segments().all(|segment| segment.kind == "frozen"));
+    assert!(frozen.segments().all(|segment| segment.kind == Kind::Frozen));
     for key in keys {
         // A key that the sketch finds nowhere is not in the frozen index, and a stranger there.
         let expected = sketch.find(key).unwrap();

@@ -38,7 +38,7 @@ pub(crate) struct Args {
     output: PathBuf,
     /// Structure: auto, compressed (close to the entropy of the values), ribbon (equal bits for every value) or fuse (as
     /// ribbon, 13 % larger, faster queries)
-    #[arg(long, default_value = "auto", value_parser = structure)]
+    #[arg(long, default_value = "auto")]
     kind: Kind,
     /// Bits per key that recognise unlisted keys, 0 to 32: all but one in 2^BITS of them get no value
     #[arg(long, value_name = "BITS", default_value = "0", value_parser = fingerprint)]
@@ -72,10 +72,6 @@ fn fingerprint(text: &str) -> Result<u32, String> {
 
 fn width(text: &str) -> Result<u32, String> {
     Ok(args::whole(text, 1..=64)? as u32)
-}
-
-fn structure(name: &str) -> Result<Kind, String> {
-    one_of(name, &Kind::ALL)
 }
 
 fn typing(name: &str) -> Result<Typing, String> {
@@ -234,7 +230,7 @@ fn as_fields(counts: &Counts, report: &Report, map: Option<&Map>) -> serde_json:
         "overhead": overhead(bits, bound),
         "fpr": map.map(Map::fpr),
         "key_type": map.map(|map| words(map.key_type())),
-        "value_type": map.map(|map| words(map.values())),
+        "value_type": map.map(|map| words(map.value_type())),
         "kind": map.map(kind),
         "shards": map.map(Map::shards),
         "table_bytes": map.map(Map::table_bytes),
@@ -251,7 +247,7 @@ fn as_text(output: &Output, counts: &Counts, report: &Report, map: Option<&Map>)
         let _ = writeln!(out, "values      {distinct}\nfile        {output}");
         return out + &ValueBits::new(report.keys, None, 1.0).size(report.bytes, report.keys);
     };
-    out += &values(report.values, map.values());
+    out += &values(report.values, map.value_type());
     let count = nodes(map);
     match kind(map) {
         "empty" => out += "layers      none: no keys\n",

@@ -114,9 +114,9 @@ fn write_answer(out: &mut impl Write, args: &Args, key: &[u8], value: Option<Val
         let mut fields = json!({ "value": null });
         json::put(&mut fields, "key", key);
         match value {
-            Some(Value::Number(number)) => fields["value"] = number.to_string().into(),
-            Some(Value::Bytes(bytes)) => json::put(&mut fields, "value", bytes),
             None => {}
+            Some(Value::Bytes(bytes)) => json::put(&mut fields, "value", bytes),
+            Some(number) => fields["value"] = number.to_string().into(),
         }
         return writeln!(out, "{}", json::object(Some("map"), fields));
     }
@@ -126,8 +126,8 @@ fn write_answer(out: &mut impl Write, args: &Args, key: &[u8], value: Option<Val
     out.write_all(key)?;
     out.write_all(b"\t")?;
     match value {
-        Some(Value::Number(number)) => write!(out, "{number}")?,
         Some(Value::Bytes(bytes)) => out.write_all(bytes)?,
+        Some(number) => write!(out, "{number}")?,
         None => {}
     }
     out.write_all(&[args.text.separator()])

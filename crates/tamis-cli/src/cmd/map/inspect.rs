@@ -21,7 +21,7 @@ pub(in super::super) fn report(map: &Map) -> (Value, String) {
         "keys": map.len(),
         "values": map.distinct(),
         "key_type": words(map.key_type()),
-        "value_type": words(map.values()),
+        "value_type": words(map.value_type()),
         "kind": kind(map),
         "bytes": bytes,
         "bits_per_key": bits,
@@ -35,7 +35,7 @@ pub(in super::super) fn report(map: &Map) -> (Value, String) {
     });
     put_hash(&mut fields, map.hasher());
     let mut out = format!("keys        {} ({})\n", grouped(map.len()), words(map.key_type()));
-    out += &values(map.distinct(), map.values());
+    out += &values(map.distinct(), map.value_type());
     out += &hash_line(map.hasher());
     out += &value_bits.size(bytes, map.len());
     out += &fpr_line(map.fpr());
@@ -49,24 +49,25 @@ pub(in super::super) fn report(map: &Map) -> (Value, String) {
 
 /// The fields and the lines of a sequence, whose keys are positions.
 pub(in super::super) fn sequence(sequence: &Sequence) -> (Value, String) {
+    let map = sequence.as_map();
     let bytes = sequence.as_bytes().len() as u64;
     let bits = bits_per_key(bytes, sequence.len());
-    let value_bits = ValueBits::new(sequence.len(), sequence.entropy().map(|bits| bits as f64), 1.0);
+    let value_bits = ValueBits::new(sequence.len(), map.entropy().map(|bits| bits as f64), 1.0);
     let fields = json!({
         "keys": sequence.len(),
-        "values": sequence.distinct(),
-        "value_type": words(sequence.values()),
+        "values": map.distinct(),
+        "value_type": words(map.value_type()),
         "bytes": bytes,
         "bits_per_key": bits,
         "entropy_per_key": value_bits.entropy,
         "bound_bits_per_key": value_bits.lower_bound(),
         "overhead": overhead(bits, value_bits.lower_bound()),
-        "layers": layers(sequence.layers()),
+        "layers": layers(map.layers()),
     });
     let mut out = format!("keys        {} (positions)\n", grouped(sequence.len()));
-    out += &values(sequence.distinct(), sequence.values());
+    out += &values(map.distinct(), map.value_type());
     out += &value_bits.size(bytes, sequence.len());
-    nodes(&mut out, sequence.layers());
+    nodes(&mut out, map.layers());
     (fields, out)
 }
 

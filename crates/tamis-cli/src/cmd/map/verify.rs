@@ -65,7 +65,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
                 if first.len() < EXAMPLES {
                     let value = found.map(|found| match found {
                         Value::Bytes(bytes) => bytes.to_vec(),
-                        Value::Number(number) => number.to_string().into_bytes(),
+                        number => number.to_string().into_bytes(),
                     });
                     first.push(Wrong { ordinal, key: key_bytes(key), expected: expected.to_vec(), value });
                 }
@@ -108,6 +108,6 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
 fn equal(found: Value<'_>, expected: &[u8]) -> bool {
     match found {
         Value::Bytes(bytes) => bytes == expected,
-        Value::Number(number) => str::from_utf8(expected).is_ok_and(|text| text.parse() == Ok(number)),
+        number => str::from_utf8(expected).is_ok_and(|text| text.parse().ok() == number.as_u64()),
     }
 }

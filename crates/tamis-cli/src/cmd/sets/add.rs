@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use serde_json::json;
-use tamis::sets::{self, Added, Editor, Kind};
+use tamis::sets::{self, Added, Editor};
 use tamis::{KeyType, Sets};
 
 use super::super::{grouped, output::Output};
@@ -51,7 +51,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     args.limits.check()?;
     let output = changed(&args.index, args.output.as_ref(), inputs.sources())?;
     let interrupt = Interrupt::install()?;
-    let build = like(&index, sets::stream().options(args.limits.common(&interrupt)));
+    let build = sets::stream().options(args.limits.common(&interrupt)).like(&index);
     let mut editor = Editor::new(&index).with_context(|| args.index.display().to_string())?;
     let mut intake = Intake::new(build.start());
     for name in inputs.names() {
@@ -79,22 +79,6 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     let text = || as_text(&output, &read, &added, new, &after);
     output.report(args.report, "sets", text, || as_fields(&read, &added, new, &after))?;
     Ok(Outcome::Yes)
-}
-
-/// A new segment: of the kind of the last one, with about as few false sets.
-fn like(index: &Sets, build: sets::SetsBuilder<()>) -> sets::SetsBuilder<()> {
-    let build = build.like(index);
-    let Some(last) = index.segments().last() else { return build };
-    let kind = Kind::ALL.iter().find(|(name, _)| *name == last.kind).map_or(Kind::Auto, |&(_, kind)| kind);
-    // A table that is not full yet does better than it was planned for, and one that is overfull worse.
-    let sets = |sets: f64, usual: f64| if sets > 0.0 { sets.clamp(0.01 * usual, 10.0 * usual) } else { usual };
-    let build =
-        build.kind(kind).false_sets(sets(last.false_sets, 0.01)).member_false_sets(sets(last.member_false_sets, 0.1));
-    // With room for what comes next: an index that keeps growing has few segments.
-    match kind {
-        Kind::Bloom | Kind::Cuckoo => build.capacity(index.growth()),
-        _ => build,
-    }
 }
 
 fn as_fields(read: &Read, added: &Added, new: u32, after: &Sets) -> serde_json::Value {

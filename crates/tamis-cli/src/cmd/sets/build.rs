@@ -12,7 +12,7 @@ use super::super::output::Output;
 use super::super::{at, bits_per_key, grouped};
 use super::{MemberArgs, blank, count, false_sets_line, segments, sequences, sequences_fields, size};
 use crate::Outcome;
-use crate::args::{self, HashAndLimitArgs, ReportArgs, one_of};
+use crate::args::{self, HashAndLimitArgs, ReportArgs};
 use crate::input::kmers::MAX_K;
 use crate::input::sets::{Member, Read};
 use crate::input::{KeyRef, Visited, total_bytes};
@@ -40,11 +40,11 @@ pub(crate) struct Args {
     kmer: Option<u32>,
     /// Structure: auto, bloom (more keys and sets can be added), cuckoo (as bloom, with fewer false sets per bit, slower) or frozen
     /// (the smallest, without false sets for members until keys are added)
-    #[arg(long, default_value = "auto", value_parser = structure)]
+    #[arg(long, default_value = "auto")]
     kind: Kind,
-    /// False sets to expect for an unlisted key, at most
-    #[arg(long, value_name = "SETS", default_value = "0.01", value_parser = positive, allow_negative_numbers = true)]
-    false_sets: f64,
+    /// False sets to expect for an unlisted key, at most [default: 0.01]
+    #[arg(long, value_name = "SETS", value_parser = positive, allow_negative_numbers = true)]
+    false_sets: Option<f64>,
     /// False sets to expect for a member, at most; a frozen index has none [default: 0.1]
     #[arg(long, value_name = "SETS", value_parser = positive, allow_negative_numbers = true)]
     member_false_sets: Option<f64>,
@@ -68,10 +68,6 @@ pub(crate) struct Args {
 
 fn kmer(text: &str) -> Result<u32, String> {
     Ok(args::whole(text, 1..=MAX_K.into())? as u32)
-}
-
-fn structure(name: &str) -> Result<Kind, String> {
-    one_of(name, &Kind::ALL)
 }
 
 pub(super) fn positive(text: &str) -> Result<f64, String> {
@@ -106,11 +102,11 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
 
 fn options(args: &Args, interrupt: &Interrupt) -> Result<sets::SetsBuilder<()>> {
     let build = sets::stream().options(args.shared.common(interrupt)?).kind(args.kind).capacity(args.capacity);
-    let build =
-        build.false_sets(args.false_sets).member_false_sets(args.member_false_sets.unwrap_or(0.1)).counts(args.counts);
+    let build = args.false_sets.into_iter().fold(build.counts(args.counts), |build, sets| build.false_sets(sets));
+    let build = args.member_false_sets.into_iter().fold(build, |build, sets| build.member_false_sets(sets));
     let build = args.bits_per_pair.into_iter().fold(build, |build, bits| build.bits_per_pair(bits));
     let build = args.kmer.into_iter().fold(build, |build, k| build.kmer(k));
-    Ok(if args.no_existence { build.existence(1.0) } else { build })
+    Ok(if args.no_existence { build.without_filter() } else { build })
 }
 
 /// Members of sets on their way in.

@@ -11,7 +11,7 @@ use super::{count, false_sets_line, segments, size};
 /// The fields and the lines of an index, with the names of its sets with `names`.
 pub(in super::super) fn report(index: &Sets, names: bool) -> (Value, String) {
     let bytes = index.as_bytes().len() as u64;
-    let (false_sets, member_false_sets) = index.expected();
+    let (false_sets, member_false_sets) = index.false_sets();
     let list = names.then(|| {
         let set = |(id, name)| json!({ "id": id, "set": name, "keys": index.size(id) });
         index.names().map(set).collect::<Vec<_>>()
@@ -41,7 +41,7 @@ fn lines(index: &Sets, bytes: u64, names: bool) -> String {
     let _ = writeln!(out, "pairs       {}", grouped(index.pairs()));
     out += &hash_line(index.hasher());
     out += &size(bytes, index.pairs(), index.keys());
-    let (false_sets, member_false_sets) = index.expected();
+    let (false_sets, member_false_sets) = index.false_sets();
     out += &false_sets_line(false_sets, member_false_sets);
     let mut payload = 0;
     for (i, segment) in index.segments().enumerate() {

@@ -55,7 +55,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     interrupt.build()?;
     let after = save(&output, &all)?;
     let bytes = after.as_bytes().len() as u64;
-    let (false_sets, member_false_sets) = after.expected();
+    let (false_sets, member_false_sets) = after.false_sets();
     let text = || {
         let (sets, count) = (grouped(after.sets().into()), after.segments().count());
         format!("sets        {sets}\nsegments    {count}\nfile        {output}\n")

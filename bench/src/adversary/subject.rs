@@ -5,7 +5,7 @@ use std::error::Error;
 use std::time::Duration;
 
 use tamis::adaptive::{Adapt, AdaptError, ChangeStats, Remove, ReverseMap};
-use tamis::{Bloom, Digest, Hasher, KeyType, Quotient};
+use tamis::{Bloom, Digest, Hasher, Quotient};
 
 use super::log::Watched;
 use crate::adaptive::cuckoo::AdaptiveCuckoo;
@@ -164,13 +164,13 @@ pub(crate) struct Plain<F> {
 /// Our quotient filter, with a keyed hash.
 pub(crate) fn quotient(capacity: u64, rate: f64, key: [u64; 2]) -> Result<Plain<Quotient>, Box<dyn Error>> {
     let hasher = Hasher::secret(key);
-    Ok(Plain { filter: Quotient::new(KeyType::U64, hasher, capacity, rate)?, hasher })
+    Ok(Plain { filter: Quotient::with_capacity(capacity).fpr(rate).hasher(hasher).build::<u64>()?, hasher })
 }
 
 /// Our classic Bloom filter, with a keyed hash.
 pub(crate) fn bloom(capacity: u64, rate: f64, key: [u64; 2]) -> Result<Plain<Bloom>, Box<dyn Error>> {
     let hasher = Hasher::secret(key);
-    Ok(Plain { filter: Bloom::classic(KeyType::U64, hasher, capacity, rate)?, hasher })
+    Ok(Plain { filter: Bloom::with_capacity(capacity).fpr(rate).classic().hasher(hasher).build::<u64>()?, hasher })
 }
 
 impl Subject for Plain<Quotient> {

@@ -3,6 +3,7 @@
 //! Each owns its table. Its snapshot is an ordinary filter file, and `restore` takes one up again.
 
 pub(crate) mod bloom;
+pub(crate) mod builder;
 mod core;
 pub(crate) mod cuckoo;
 pub(crate) mod quotient;

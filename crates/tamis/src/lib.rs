@@ -65,7 +65,7 @@ mod plan;
 pub mod sets;
 
 #[cfg(feature = "build")]
-pub use dynamic::{bloom::Bloom, cuckoo::Cuckoo, quotient::Quotient, stacked::Stacked};
+pub use dynamic::{bloom::Bloom, builder::DynamicBuilder, cuckoo::Cuckoo, quotient::Quotient, stacked::Stacked};
 pub use error::{BuildError, ChangeError, Difference, Error, FormatError, Lack, QueryError, ValueError};
 #[cfg(feature = "build")]
 pub use filter::build::{

@@ -47,7 +47,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     // Filters of the same rate; the plain one is a quotient filter, which the broom filter is a relative of. The keys are fixed here so that every
     // run prints the same; `Broom::new` takes a secret of the operating system's.
     let broom = Broom::with(&Options::new(KeyType::Bytes, keys.len() as u64, RATE).secret([1, 2]))?;
-    let mut plain = Quotient::new(KeyType::Bytes, Hasher::secret([3, 4]), keys.len() as u64, RATE)?;
+    let mut plain =
+        Quotient::with_capacity(keys.len() as u64).fpr(RATE).hasher(Hasher::secret([3, 4])).build::<str>()?;
     let store = Store::open(&file, *broom.hasher())?;
     let mut hosts = Guarded::new(broom, store);
     for (number, key) in (0..).zip(&keys) {

@@ -4,6 +4,7 @@
 
 use bytes::Bytes;
 
+use super::builder::{DynamicBuilder, Empty, Options};
 use super::core::{Core, SALT, of_layer};
 use crate::debug::brief_debug;
 use crate::error::{BuildError, ChangeError, FormatError, QueryError};
@@ -19,8 +20,8 @@ use crate::leaves::{Entry, Leaf};
 /// If others choose keys, give the filter a keyed hash: see [`Hasher::random_secret`].
 ///
 /// ```
-/// use tamis::{Bloom, KeyType, Filter, Hasher};
-/// let mut seen = Bloom::split_block(KeyType::Bytes, Hasher::seeded(0), 1000, 0.01)?;
+/// use tamis::{Bloom, Filter};
+/// let mut seen = Bloom::with_capacity(1000).fpr(0.01).build::<str>()?;
 /// seen.insert("ann")?;
 /// assert!(seen.contains("ann")?);
 /// let filter = Filter::open(seen.snapshot()?)?;
@@ -35,19 +36,12 @@ brief_debug!(Bloom, it => keys: it.len(), bytes: it.0.table.payload().len(), has
 of_layer!(Bloom);
 
 impl Bloom {
-    /// An empty split-block Bloom filter: `rate` is reached with `capacity` keys.
-    pub fn split_block(key_type: KeyType, hasher: Hasher, capacity: u64, rate: f64) -> Result<Bloom, BuildError> {
-        let params = split::Params::for_rate(capacity.max(1), rate)?;
-        Bloom::empty(key_type, hasher, SplitBlock::new(&params, 0, SALT)?)
+    /// Starts a filter for `capacity` keys. With more keys its false positive rate is above [`fpr`](DynamicBuilder::fpr).
+    pub fn with_capacity(capacity: u64) -> DynamicBuilder<Bloom> {
+        DynamicBuilder::new(capacity)
     }
 
-    /// An empty classic Bloom filter: `rate` is reached with `capacity` keys.
-    pub fn classic(key_type: KeyType, hasher: Hasher, capacity: u64, rate: f64) -> Result<Bloom, BuildError> {
-        let params = classic::Params::for_rate(capacity.max(1), rate)?;
-        Bloom::empty(key_type, hasher, Classic::new(&params, 0, SALT)?)
-    }
-
-    fn empty(key_type: KeyType, hasher: Hasher, geometry: impl Change) -> Result<Bloom, BuildError> {
+    fn of(key_type: KeyType, hasher: Hasher, geometry: impl Change) -> Result<Bloom, BuildError> {
         Ok(Bloom(Core { hasher, key_type, table: Box::new(Owned::zeros(geometry)?) }))
     }
 
@@ -68,6 +62,22 @@ impl Bloom {
     }
 }
 
+impl Empty for Bloom {
+    fn empty(options: &Options, key_type: KeyType) -> Result<Bloom, BuildError> {
+        let Options { capacity, fpr, hasher, other_form } = *options;
+        match other_form {
+            false => {
+                let params = split::Params::for_rate(capacity.max(1), fpr)?;
+                Bloom::of(key_type, hasher, SplitBlock::new(&params, 0, SALT)?)
+            }
+            true => {
+                let params = classic::Params::for_rate(capacity.max(1), fpr)?;
+                Bloom::of(key_type, hasher, Classic::new(&params, 0, SALT)?)
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -75,11 +85,8 @@ mod tests {
     use crate::Filter;
 
     fn both(capacity: u64) -> [Bloom; 2] {
-        let hasher = Hasher::seeded(3);
-        [
-            Bloom::split_block(KeyType::U64, hasher, capacity, 0.01).unwrap(),
-            Bloom::classic(KeyType::U64, hasher, capacity, 0.01).unwrap(),
-        ]
+        let builder = Bloom::with_capacity(capacity).fpr(0.01).hasher(Hasher::seeded(3));
+        [builder.clone().build::<u64>().unwrap(), builder.classic().build::<u64>().unwrap()]
     }
 
     #[test]
@@ -126,7 +133,7 @@ mod tests {
         let hasher = Hasher::seeded(3);
         let split = SplitBlock::new(&split::Params::for_rate(10, 0.01).unwrap(), u64::MAX, SALT).unwrap();
         let classic = Classic::new(&classic::Params::for_rate(10, 0.01).unwrap(), u64::MAX, SALT).unwrap();
-        let full = [Bloom::empty(KeyType::U64, hasher, split), Bloom::empty(KeyType::U64, hasher, classic)];
+        let full = [Bloom::of(KeyType::U64, hasher, split), Bloom::of(KeyType::U64, hasher, classic)];
         for bloom in full {
             let mut bloom = Bloom::restore(bloom.unwrap().snapshot().unwrap()).unwrap();
             bloom.insert(1u64).unwrap();
@@ -145,6 +152,6 @@ mod tests {
         bytes[at] ^= 1;
         assert!(Bloom::restore(bytes).is_err());
         assert!(both(10)[0].insert("text").is_err());
-        assert!(Bloom::split_block(KeyType::U64, Hasher::seeded(0), 10, 0.0).is_err());
+        assert!(Bloom::with_capacity(10).fpr(0.0).build::<u64>().is_err());
     }
 }

@@ -13,11 +13,12 @@
 
 use bytes::Bytes;
 
+use super::builder::{DynamicBuilder, Empty, Options};
 use super::core::{Core, SALT};
 use crate::arch::QueryFn;
 use crate::debug::brief_debug;
 use crate::error::{BuildError, ChangeError, Error, FormatError, QueryError};
-use crate::hash::{Hasher, Key, KeyType};
+use crate::hash::{Key, KeyType};
 use crate::leaves::change::{Layer, Owned};
 use crate::leaves::quotient::{Changing, OwnedQuotient};
 use crate::leaves::{Entry, Geometry, quotient};
@@ -25,12 +26,12 @@ use crate::math::quotient::size;
 
 /// A quotient filter that keys can be added to and taken out of.
 ///
-/// If others choose keys and can read the snapshot too, give the filter a keyed hash: see [`Hasher::random_secret`]. Without one they can
+/// If others choose keys and can read the snapshot too, give the filter a keyed hash: see [`Hasher::random_secret`](crate::Hasher::random_secret). Without one they can
 /// compute which keys share a fingerprint, and keys that crowd in the table.
 ///
 /// ```
-/// use tamis::{KeyType, Filter, Hasher, Quotient};
-/// let mut seen = Quotient::new(KeyType::Bytes, Hasher::seeded(0), 1000, 0.01)?;
+/// use tamis::{Filter, Quotient};
+/// let mut seen = Quotient::with_capacity(1000).build::<str>()?;
 /// seen.insert("ann")?;
 /// seen.insert("ann")?;
 /// seen.insert("bob")?;
@@ -52,11 +53,9 @@ pub struct Quotient {
 brief_debug!(Quotient, it => keys: it.len(), capacity: it.capacity(), bytes: it.table().payload.len(), hasher: it.core.hasher);
 
 impl Quotient {
-    /// An empty filter for `capacity` keys or a few more: with that many it lets at most `rate` of the strangers through.
-    pub fn new(key_type: KeyType, hasher: Hasher, capacity: u64, rate: f64) -> Result<Quotient, BuildError> {
-        let found = size(capacity.max(1), rate).filter(|_| rate < 1.0);
-        let size = found.ok_or(BuildError::NoSize { structure: "quotient filter", keys: capacity, rate })?;
-        Ok(Core { hasher, key_type, table: OwnedQuotient::empty(size, SALT)?.into() }.into())
+    /// Starts a filter for `capacity` keys or a few more. Full, it [grows](Self::grow) at the caller's call.
+    pub fn with_capacity(capacity: u64) -> DynamicBuilder<Quotient> {
+        DynamicBuilder::new(capacity)
     }
 
     fn table(&self) -> &OwnedQuotient {
@@ -72,8 +71,7 @@ impl Quotient {
     /// Adds a key; a full filter grows first.
     ///
     /// ```
-    /// use tamis::{KeyType, Hasher, Quotient};
-    /// let mut filter = Quotient::new(KeyType::U64, Hasher::seeded(0), 10, 0.0001)?;
+    /// let mut filter = tamis::Quotient::with_capacity(10).fpr(0.0001).build::<u64>()?;
     /// for key in 0..1000u64 {
     ///     filter.insert_growing(key)?;
     /// }
@@ -129,8 +127,7 @@ impl Quotient {
     /// Doubles the capacity. Keys and rate stay; the error is that remainders are one bit long already, or that there is no memory.
     ///
     /// ```
-    /// use tamis::{KeyType, Hasher, Quotient};
-    /// let mut filter = Quotient::new(KeyType::U64, Hasher::seeded(0), 100, 0.01)?;
+    /// let mut filter = tamis::Quotient::with_capacity(100).build::<u64>()?;
     /// (0..100u64).try_for_each(|key| filter.insert(key))?;
     /// let (capacity, rate) = (filter.capacity(), filter.fpr());
     /// filter.grow()?;
@@ -147,8 +144,7 @@ impl Quotient {
     /// capacity and rate; how often each has grown does not matter. If there is no room, or they differ, nothing is changed.
     ///
     /// ```
-    /// use tamis::{KeyType, Hasher, Quotient};
-    /// let empty = Quotient::new(KeyType::U64, Hasher::seeded(0), 100, 0.01)?;
+    /// let empty = tamis::Quotient::with_capacity(100).build::<u64>()?;
     /// let (mut one, mut two) = (empty.clone(), empty);
     /// one.insert(1u64)?;
     /// two.insert(2u64)?;
@@ -188,6 +184,15 @@ impl Quotient {
             Some(table) => Ok(Core { hasher, key_type, table }.into()),
             None => Err(FormatError::invalid("the slots of the quotient filter contradict one another")),
         }
+    }
+}
+
+impl Empty for Quotient {
+    fn empty(options: &Options, key_type: KeyType) -> Result<Quotient, BuildError> {
+        let Options { capacity, fpr, hasher, .. } = *options;
+        let none = BuildError::NoSize { structure: "quotient filter", keys: capacity, rate: fpr };
+        let size = size(capacity.max(1), fpr).ok_or(none)?;
+        Ok(Core { hasher, key_type, table: OwnedQuotient::empty(size, SALT)?.into() }.into())
     }
 }
 

@@ -110,9 +110,11 @@ fn filters_maps_and_indexes_are_brief() {
     }
     let spare = tamis::build(0..KEYS).secret(SECRET).kind(Kind::Cuckoo).extra_capacity(0.5).finish().unwrap();
     check("Stacked", &Stacked::restore(spare.as_bytes().to_vec()).unwrap());
-    let mut quotient = Quotient::new(KeyType::U64, hasher, KEYS, 0.01).unwrap();
-    let mut cuckoo = Cuckoo::new(KeyType::U64, hasher, KEYS, 0.01).unwrap();
-    let mut bloom = Bloom::classic(KeyType::U64, hasher, KEYS, 0.01).unwrap();
+    let mut quotient = Quotient::with_capacity(KEYS).hasher(hasher).build::<u64>().unwrap();
+    let mut cuckoo = Cuckoo::with_capacity(KEYS).hasher(hasher).build::<u64>().unwrap();
+    let bloom = Bloom::with_capacity(KEYS).hasher(hasher).classic();
+    check("DynamicBuilder", &bloom);
+    let mut bloom = bloom.build::<u64>().unwrap();
     for key in 0..KEYS {
         quotient.insert(key).unwrap();
         cuckoo.insert(key).unwrap();

@@ -13,9 +13,9 @@ fuzz_target!(|bytes: &[u8]| {
     let Some((&[shape, capacity], operations)) = bytes.split_first_chunk::<2>() else { return };
     let block = [Block::Small, Block::Medium, Block::Large][shape as usize % 3];
     let rate = [0.5, 0.1, 0.01, 1.0 / 256.0][shape as usize / 3 % 4];
-    let options = Options::new(KeyType::U64, capacity.into(), rate).block(block).secret([1, 2]);
-    let options = if shape & 128 == 0 { options } else { options.growing() };
-    let Ok(mut filter) = Broom::with(&options) else { return };
+    let builder = Broom::with_capacity(capacity.into()).fpr(rate).block(block).secret([1, 2]);
+    let builder = if shape & 128 == 0 { builder } else { builder.growing() };
+    let Ok(mut filter) = builder.build::<u64>() else { return };
     let (mut map, mut set) = (Memory::new(), HashSet::new());
     for operation in operations.chunks_exact(2) {
         let key = u64::from(operation[1]) << 8 | u64::from(operation[0] >> 3);

@@ -11,7 +11,7 @@
 use std::error::Error;
 
 use serde::Serialize;
-use tamis::adaptive::{AdaptiveStacked, Phase, StackOptions, StackedOutcome};
+use tamis::adaptive::{AdaptiveStacked, Phase, StackedOutcome};
 use tamis::internals::Shape;
 use tamis::internals::math::stack::{Limits, Size, fixed, quick};
 use tamis_bench::measure;
@@ -114,10 +114,9 @@ pub(super) fn figure6(options: &Options) -> Result<Figure6, Box<dyn Error>> {
         let key = [scramble(options.seed), scramble(round as u64)];
         let mut keys = load.keys.clone();
         // One layer, by the same code and the same hash: nothing can be learned of queries that nobody knows.
-        let none = StackOptions::new(BITS, Shape::new([], 1.0)?).secret(key);
-        let plain = AdaptiveStacked::build(none, &mut keys)?;
-        let options_here = StackOptions::new(BITS, shape.clone()).lifetime(options.lifetime as u64).secret(key);
-        let mut stack = AdaptiveStacked::build(options_here, &mut keys)?;
+        let builder = AdaptiveStacked::with_bits_per_key(BITS).secret(key);
+        let plain = builder.clone().shape(Shape::new([], 1.0)?).build(&mut keys)?;
+        let mut stack = builder.shape(shape.clone()).lifetime(options.lifetime as u64).build(&mut keys)?;
         let share = |filter: &AdaptiveStacked| {
             strangers.iter().filter(|&&value| filter.contains(value) == Ok(true)).count() as f64 / STRANGERS as f64
         };

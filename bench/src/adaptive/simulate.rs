@@ -6,8 +6,7 @@
 use std::error::Error;
 
 use serde::Serialize;
-use tamis::KeyType;
-use tamis::adaptive::{Block, Broom, LargeBroom, Memory, Options as BroomOptions, Remove, Statistics};
+use tamis::adaptive::{Block, Broom, LargeBroom, Memory, Remove, Statistics};
 use tamis::internals::math::large;
 
 use super::Options;
@@ -113,14 +112,15 @@ pub(super) fn run(options: &Options) -> Result<Vec<Simulated>, Box<dyn Error>> {
         let key = [secret, scramble(secret)];
         for (name, block) in [("broom", Block::Medium), ("broom compact", Block::Large)] {
             if named(name) {
-                let how = BroomOptions::new(KeyType::U64, keys, RATE).block(block).secret(key);
-                all.push(simulate(options, name, Broom::with(&how)?, keys));
+                let builder = Broom::with_capacity(keys).fpr(RATE).block(block).secret(key);
+                all.push(simulate(options, name, builder.build::<u64>()?, keys));
             }
         }
         for (name, bits) in LARGE {
             let rate = 1.0 / f64::from(1 << bits);
             if named(name) && (options.epochs * keys) as f64 / f64::from(large::STEPS) / rate <= MOST {
-                all.push(simulate(options, name, LargeBroom::with_secret(key, KeyType::U64, keys, rate)?, keys));
+                let builder = LargeBroom::with_capacity(keys).fpr(rate).secret(key);
+                all.push(simulate(options, name, builder.build::<u64>()?, keys));
             }
         }
     }

@@ -4,7 +4,7 @@
 
 use std::cell::RefCell;
 
-use tamis::adaptive::{AdaptiveChained, AdaptiveStacked, ChainOptions, ChangeStats, StackOptions};
+use tamis::adaptive::{AdaptiveChained, AdaptiveStacked, ChangeStats};
 use tamis::internals::Shape;
 use tamis::{Digest, Hasher};
 
@@ -41,8 +41,8 @@ impl Learner for AdaptiveStacked {
     fn build(keys: &mut Vec<u64>, key: [u64; 2]) -> Result<AdaptiveStacked, String> {
         let n = keys.len() as u64;
         let shape = Shape::zipf(1.0, 100 * n, 50 * n).map_err(|e| e.to_string())?;
-        let options = StackOptions::new(BITS, shape).lifetime(10 * n).secret(key);
-        AdaptiveStacked::build(options, keys).map_err(|e| e.to_string())
+        let builder = AdaptiveStacked::with_bits_per_key(BITS).shape(shape).lifetime(10 * n).secret(key);
+        builder.build(keys).map_err(|e| e.to_string())
     }
 
     fn has(&mut self, key: u64) -> bool {
@@ -60,7 +60,7 @@ impl Learner for AdaptiveStacked {
 
 impl Learner for AdaptiveChained {
     fn build(keys: &mut Vec<u64>, key: [u64; 2]) -> Result<AdaptiveChained, String> {
-        AdaptiveChained::build(ChainOptions::new(RATE).secret(key), keys).map_err(|e| e.to_string())
+        AdaptiveChained::with_fpr(RATE).secret(key).build(keys).map_err(|e| e.to_string())
     }
 
     fn has(&mut self, key: u64) -> bool {

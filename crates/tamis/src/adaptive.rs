@@ -31,6 +31,7 @@ mod bits;
 #[cfg(feature = "papers")]
 mod bloom;
 mod broom;
+mod builder;
 #[cfg(feature = "papers")]
 mod cascade;
 mod chained;
@@ -55,12 +56,11 @@ mod words;
 
 #[cfg(feature = "papers")]
 pub use bloom::{AdaptiveBloom, Segments};
-pub use broom::{Block, Broom, BroomChange, Options, Statistics};
+pub use broom::{Block, Broom, BroomChange, Statistics};
+pub use builder::AdaptiveBuilder;
 #[cfg(feature = "papers")]
-pub use cascade::{
-    Cascade, CascadeChange, CascadeOptions, CuckooCascade, Cuckoos, Erase, Level, QuotientCascade, Quotients, Schedule,
-};
-pub use chained::{AdaptiveChained, ChainOptions, ChainedOutcome};
+pub use cascade::{Cascade, CascadeChange, CuckooCascade, Cuckoos, Erase, Level, QuotientCascade, Quotients, Schedule};
+pub use chained::{AdaptiveChained, ChainedOutcome};
 pub use dictionary::MemoryDictionary;
 pub use error::AdaptError;
 pub use guarded::{Counts, Dictionary, Guarded};
@@ -70,5 +70,5 @@ pub use map::ReverseMap;
 pub use memory::Memory;
 pub use quotient::{AdaptiveQuotient, QuotientChange};
 pub use shared::Shared;
-pub use stacked::{AdaptiveStacked, Phase, StackOptions, StackedOutcome};
+pub use stacked::{AdaptiveStacked, Phase, StackedOutcome};
 pub use verbs::{Adapt, ChangeStats, Remove, Task};

@@ -17,8 +17,8 @@ use std::error::Error;
 use std::fs;
 
 use store::Store;
-use tamis::adaptive::{Adapt, Broom, Guarded, Options};
-use tamis::{Hasher, KeyType, Quotient};
+use tamis::adaptive::{Adapt, Broom, Guarded};
+use tamis::{Hasher, Quotient};
 
 const LIST: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../data/quickstart/deny.txt");
 const OTHERS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../data/quickstart/allow.txt");
@@ -46,7 +46,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let file = folder.path().join("hosts.redb");
     // Filters of the same rate; the plain one is a quotient filter, which the broom filter is a relative of. The keys are fixed here so that every
     // run prints the same; `Broom::new` takes a secret of the operating system's.
-    let broom = Broom::with(&Options::new(KeyType::Bytes, keys.len() as u64, RATE).secret([1, 2]))?;
+    let broom = Broom::with_capacity(keys.len() as u64).fpr(RATE).secret([1, 2]).build::<str>()?;
     let mut plain =
         Quotient::with_capacity(keys.len() as u64).fpr(RATE).hasher(Hasher::secret([3, 4])).build::<str>()?;
     let store = Store::open(&file, *broom.hasher())?;

@@ -18,30 +18,29 @@
 //! so the rate stays what it was.
 
 use super::Adapt;
+use super::builder::{AdaptiveBuilder, Built, Empty, Sizing, check_range};
 use super::frontier::{Frontier, Side};
 use crate::arch::{Answer, Isa, Level, QueryFn};
 use crate::debug::brief_debug;
 use crate::error::BuildError;
+use crate::filter::options::set;
 use crate::hash::{Digest, Hasher, KeyType};
 use crate::math::broom::{MAX_KEYS, MAX_REMAINDER, plan};
 
 mod block;
 mod change;
-mod options;
 mod snapshot;
 mod table;
 mod tombstones;
 
 pub use change::BroomChange;
-pub use options::{Block, Options};
 use table::{Spot, Table, hash};
 
 /// A filter that keeps its false positive rate for any sequence of queries.
 ///
 /// ```
 /// use tamis::adaptive::{Adapt, Broom, Memory, Remove};
-/// use tamis::KeyType;
-/// let mut filter = Broom::new(KeyType::U64, 1000, 0.01)?;
+/// let mut filter = Broom::with_capacity(1000).build::<u64>()?;
 /// let mut map = Memory::new(); // or a database that has the keys anyway
 /// for key in 0..1000u64 {
 ///     filter.insert(key, &mut map)?;
@@ -91,6 +90,72 @@ pub struct Statistics {
     pub grave_room: u64,
 }
 
+/// The size of a block: larger ones take fewer bits, smaller ones fewer instructions.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Block {
+    /// 128 bytes.
+    Small,
+    /// 256 bytes.
+    Medium,
+    /// 512 bytes.
+    Large,
+}
+
+impl Block {
+    fn words(self) -> u32 {
+        match self {
+            Block::Small => 16,
+            Block::Medium => 32,
+            Block::Large => 64,
+        }
+    }
+}
+
+/// The options that only this filter has.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct More {
+    block: Block,
+    moves: u32,
+    grows: bool,
+}
+
+impl Built for Broom {
+    type Options = Sizing<More>;
+}
+
+impl Empty for Broom {
+    type More = More;
+
+    fn empty(sizing: &Sizing<More>, key_type: KeyType, hasher: Hasher) -> Result<Broom, BuildError> {
+        let Sizing { capacity, fpr, more: More { block, moves, grows } } = *sizing;
+        check_range("moves_per_adapt", moves, 1.0..=64.0)?;
+        let none = BuildError::BroomSize { keys: capacity, rate: fpr, remainder: MAX_REMAINDER, most: MAX_KEYS };
+        let plan = plan(capacity, fpr, block.words(), moves).ok_or(none)?;
+        Ok(Broom::of(fpr, moves, grows, Frontier::new(hasher, key_type), Table::new(plan)))
+    }
+}
+
+impl AdaptiveBuilder<Broom> {
+    set! {
+        /// Makes blocks of 512 bytes instead of 256: about half a bit per key smaller, and a tenth slower.
+        compact() => options.more.block = Block::Large;
+
+        /// Doubles the capacity where the filter would be full. It begins at three quarters, and is done before it is full.
+        growing() => options.more.grows = true;
+    }
+
+    #[cfg(feature = "internals")]
+    set! {
+        #[doc(hidden)]
+        block(block: Block) => options.more.block = block;
+
+        /// How many keys each false positive moves to the next hash function, 1 to 64: more of them cost reads of the reverse map and save
+        /// adaptivity bits.
+        #[doc(hidden)]
+        moves_per_adapt(keys: u32) => options.more.moves = keys;
+    }
+}
+
 #[derive(Debug)]
 struct Asked;
 
@@ -103,19 +168,9 @@ impl Answer<Broom> for Asked {
 }
 
 impl Broom {
-    /// An empty filter with a secret of the operating system's: with `capacity` keys at most a share `rate` of the unlisted keys
-    /// matches, however many queries come. 2^-24 is the lowest rate; see [`LargeBroom`](super::LargeBroom) for lower ones.
-    pub fn new(key_type: KeyType, capacity: u64, rate: f64) -> Result<Broom, BuildError> {
-        Broom::with(&Options::new(key_type, capacity, rate))
-    }
-
-    /// An empty filter with these options.
-    pub fn with(options: &Options) -> Result<Broom, BuildError> {
-        let Options { capacity, rate, block, moved, .. } = *options;
-        let none = BuildError::BroomSize { keys: capacity, rate, remainder: MAX_REMAINDER, most: MAX_KEYS };
-        let plan = plan(capacity, rate, block.words(), moved).ok_or(none)?;
-        let hasher = Hasher::secret_or_random(options.secret)?;
-        Ok(Broom::of(rate, moved, options.grows, Frontier::new(hasher, options.key_type), Table::new(plan)))
+    /// Starts a filter for `capacity` keys. Rates go down to 2^-24; see [`LargeBroom`](super::LargeBroom) for lower ones.
+    pub fn with_capacity(capacity: u64) -> AdaptiveBuilder<Broom> {
+        AdaptiveBuilder::new(capacity, More { block: Block::Medium, moves: 4, grows: false })
     }
 
     fn of(rate: f64, moved_per_repair: u32, grows: bool, frontier: Frontier, table: Table) -> Broom {

@@ -17,7 +17,7 @@
 //!
 //! **Generations.** Nothing makes a dead spot alive again but a new hash function. A generation in which `n / steps` spots have died
 //! is replaced: an empty one with new salts is made, and keys move to it in the order of their digests,
-//! [`steps`](CascadeOptions::steps) per repair and a few per insertion and removal; the frontier says which of the two a query asks. At rest there is one generation, and
+//! `moves_per_adapt` for each false positive and a few per insertion and removal; the frontier says which of the two a query asks. At rest there is one generation, and
 //! nothing is due. The move is over before the old generation runs full: [`Sizes::of`](generation::Sizes::of) has the proof.
 //!
 //! **Moving several keys.** A spot may have several keys, and each is one write to the map, which may fail. So keys leave one at a time; until
@@ -45,24 +45,24 @@ mod snapshot;
 pub use cuckoo::Cuckoos;
 pub(crate) use level::Store;
 pub use level::{Erase, Level};
-pub use options::{CascadeOptions, Schedule};
+pub use options::Schedule;
 pub use quotient::Quotients;
 
 use self::generation::{Generation, Sizes};
-use self::options::Shape;
+use self::options::{More, Shape};
 pub use self::plan::CascadeChange;
 use super::Adapt;
+use super::builder::AdaptiveBuilder;
 use super::frontier::{Frontier, Side};
 use crate::debug::brief_debug;
 use crate::error::BuildError;
-use crate::hash::{Digest, Hasher, KeyType};
+use crate::hash::{Digest, Hasher};
 
 /// Levels of quotient filters.
 ///
 /// ```
 /// use tamis::adaptive::{Adapt, Memory, QuotientCascade, Remove};
-/// use tamis::KeyType;
-/// let mut filter = QuotientCascade::new(KeyType::Bytes, 1000, 0.01)?;
+/// let mut filter = QuotientCascade::with_capacity(1000).build::<str>()?;
 /// let mut map = Memory::new();
 /// filter.insert("ann", &mut map)?;
 /// assert!(filter.contains("ann")?);
@@ -76,8 +76,7 @@ pub type QuotientCascade = Cascade<Quotients>;
 ///
 /// ```
 /// use tamis::adaptive::{Adapt, CuckooCascade, Memory};
-/// use tamis::KeyType;
-/// let mut filter = CuckooCascade::new(KeyType::U64, 1000, 0.01)?;
+/// let mut filter = CuckooCascade::with_capacity(1000).build::<u64>()?;
 /// let mut map = Memory::new();
 /// for key in 0..1000u64 {
 ///     filter.insert(key, &mut map)?;
@@ -105,12 +104,12 @@ pub struct Cascade<L> {
 brief_debug!(Cascade<L: Level>, it => kind: L::KIND, keys: it.len(), capacity: it.capacity(), rate: it.fpr(), bytes: it.bytes());
 
 impl<L: Level> Cascade<L> {
-    /// An empty filter for `capacity` keys and a rate of at most a half, with a secret of the operating system's.
-    pub fn new(key_type: KeyType, capacity: u64, rate: f64) -> Result<Cascade<L>, BuildError> {
-        CascadeOptions::new(key_type, capacity, rate).build()
+    /// Starts a filter for `capacity` keys and a rate of 1e-7 to 0.5.
+    pub fn with_capacity(capacity: u64) -> AdaptiveBuilder<Cascade<L>> {
+        AdaptiveBuilder::new(capacity, More::default())
     }
 
-    fn empty(shape: Shape, hasher: Hasher) -> Result<Cascade<L>, BuildError> {
+    fn of(shape: Shape, hasher: Hasher) -> Result<Cascade<L>, BuildError> {
         let sizes = Sizes::of::<L>(&shape);
         let frontier = Frontier::new(hasher, shape.key_type);
         let now = Generation::new(&sizes, frontier.salt(Side::Old))?;

@@ -22,48 +22,63 @@ use std::collections::BTreeSet;
 
 use bytes::Bytes;
 
+use super::builder::{AdaptiveBuilder, Built, check_fpr};
 use super::file::{self, Kind};
 use super::keys::{KeySet, Keys, LearnError, of_key_set};
 use crate::debug::brief_debug;
 use crate::error::{BuildError, ChangeError, FormatError, QueryError};
+use crate::filter::options::set;
 use crate::format::{Reader, put_varint};
 use crate::hash::{Digest, Hasher, Key, KeyType, Mismatch, Salt};
 use crate::leaves::ribbon::{self, Ribbon};
 use crate::leaves::{Design, Geometry, Query, Values};
 
-/// What a filter with an exact bit that learns is to be: see [`AdaptiveChained::build`].
-#[derive(Clone, Copy)]
-pub struct ChainOptions {
-    rate: f64,
+/// The options of an [`AdaptiveChained`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Options {
+    fpr: f64,
     rebuild_every: Option<u64>,
     max_false_positives: Option<u64>,
-    secret: Option<[u64; 2]>,
 }
 
-brief_debug!(ChainOptions, it => rate: it.rate, every: it.rebuild_every, most: it.max_false_positives);
+impl Built for AdaptiveChained {
+    type Options = Options;
+}
 
-impl ChainOptions {
-    /// A first filter with at most this rate for unlisted keys.
-    pub fn new(rate: f64) -> ChainOptions {
-        ChainOptions { rate, rebuild_every: None, max_false_positives: None, secret: None }
+impl AdaptiveBuilder<AdaptiveChained> {
+    set! {
+        /// Sets how many new false positives make another exact bit, at least 1. The default is one for every 64 keys, and at least 16.
+        rebuild_every(positives: u64) => options.rebuild_every = Some(positives);
+
+        /// Sets how many false positives are stored. The default is the number of keys, and at least 1024.
+        max_false_positives(positives: u64) => options.max_false_positives = Some(positives);
     }
 
-    /// How many new false positives make another exact bit; unless set, one for every 64 keys, and 16 at least.
-    pub fn rebuild_every(mut self, positives: u64) -> ChainOptions {
-        self.rebuild_every = Some(positives.max(1));
-        self
-    }
-
-    /// How many false positives are remembered; unless set, as many as keys, and 1024 at least.
-    pub fn max_false_positives(mut self, positives: u64) -> ChainOptions {
-        self.max_false_positives = Some(positives);
-        self
-    }
-
-    /// The secret key of the hash. Otherwise the operating system draws one.
-    pub fn secret(mut self, secret: [u64; 2]) -> ChainOptions {
-        self.secret = Some(secret);
-        self
+    /// Reads the keys and makes the filter. Keys take 16 bytes of memory each meanwhile, as in every build of the exact bit.
+    ///
+    /// # Errors
+    ///
+    /// [`LearnError::Keys`] if the keys cannot be read, [`LearnError::Build`] if the rate is below 2^-32 or another option is out of range.
+    pub fn build<M: Keys>(self, keys: &mut M) -> Result<AdaptiveChained, LearnError<M::Error>> {
+        let Options { fpr, rebuild_every, max_false_positives } = self.options;
+        check_fpr(fpr)?;
+        if rebuild_every == Some(0) {
+            return Err(
+                BuildError::Range { option: "rebuild_every", given: 0.0, least: 1.0, most: u64::MAX as f64 }.into()
+            );
+        }
+        let width = width(fpr)?;
+        let (set, digests) = KeySet::new(self.secret, keys)?;
+        Ok(AdaptiveChained {
+            first: layer(&digests, Values::Fingerprints, width, 0, &set.hasher)?,
+            rebuild_every: rebuild_every.unwrap_or((set.keys / 64).max(16)),
+            max_false_positives: max_false_positives.unwrap_or(set.keys.max(1024)),
+            made: 1,
+            exact: None,
+            stored: vec![],
+            pending: BTreeSet::new(),
+            set,
+        })
     }
 }
 
@@ -81,9 +96,9 @@ pub enum ChainedOutcome {
 /// A filter whose exact bit learns false positives.
 ///
 /// ```
-/// use tamis::adaptive::{AdaptiveChained, ChainOptions};
+/// use tamis::adaptive::AdaptiveChained;
 /// let mut keys: Vec<u64> = (0..1000).collect();
-/// let mut filter = AdaptiveChained::build(ChainOptions::new(1.0 / 64.0).rebuild_every(500), &mut keys)?;
+/// let mut filter = AdaptiveChained::with_fpr(1.0 / 64.0).rebuild_every(500).build(&mut keys)?;
 /// let passing: Vec<u64> = (1000..10_000).filter(|&key| filter.contains(key) == Ok(true)).collect();
 /// for &key in &passing {
 ///     filter.adapt(key, &mut keys)?;
@@ -125,24 +140,10 @@ impl Layer {
 }
 
 impl AdaptiveChained {
-    /// The first filter, on all keys. They take 16 bytes each meanwhile, as in every build of the exact bit.
-    ///
-    /// # Errors
-    /// Keys that cannot be read; a rate below 2^-32 or no rate.
-    pub fn build<M: Keys>(options: ChainOptions, keys: &mut M) -> Result<AdaptiveChained, LearnError<M::Error>> {
-        let ChainOptions { rate, rebuild_every, max_false_positives, secret } = options;
-        let width = width(rate)?;
-        let (set, digests) = KeySet::new(secret, keys)?;
-        Ok(AdaptiveChained {
-            first: layer(&digests, Values::Fingerprints, width, 0, &set.hasher)?,
-            rebuild_every: rebuild_every.unwrap_or((set.keys / 64).max(16)),
-            max_false_positives: max_false_positives.unwrap_or(set.keys.max(1024)),
-            made: 1,
-            exact: None,
-            stored: vec![],
-            pending: BTreeSet::new(),
-            set,
-        })
+    /// Starts a filter whose first part has at most this false positive rate, 2^-32 or more.
+    pub fn with_fpr(p: f64) -> AdaptiveBuilder<AdaptiveChained> {
+        let options = Options { fpr: p, rebuild_every: None, max_false_positives: None };
+        AdaptiveBuilder { secret: None, options }
     }
 
     /// Whether the key of this digest may be in the set.

@@ -49,8 +49,7 @@ impl Counts {
 ///
 /// ```
 /// use tamis::adaptive::{Broom, Guarded, MemoryDictionary};
-/// use tamis::KeyType;
-/// let broom = Broom::new(KeyType::Bytes, 1000, 0.01)?;
+/// let broom = Broom::with_capacity(1000).build::<str>()?;
 /// let mut ages = Guarded::new(broom, MemoryDictionary::<String, u32>::new());
 /// ages.insert("ann", 41)?;
 /// assert_eq!(ages.get("ann")?, Some(41));

@@ -36,6 +36,7 @@ mod yard;
 
 use std::io;
 
+use super::builder::{AdaptiveBuilder, Built, Empty, Sizing};
 use super::frontier::{Frontier, Side};
 use super::{Adapt, AdaptError, ReverseMap, Task};
 use crate::debug::brief_debug;
@@ -56,9 +57,8 @@ const SLOTS_PER_SWEEP: u32 = 16;
 ///
 /// ```
 /// use tamis::adaptive::{Adapt, LargeBroom, Memory, Remove};
-/// use tamis::KeyType;
 /// let mut map = Memory::new();
-/// let mut broom = LargeBroom::new(KeyType::Bytes, 1000, 1e-6)?;
+/// let mut broom = LargeBroom::with_capacity(1000).fpr(1e-6).build::<str>()?;
 /// broom.insert("ann", &mut map)?;
 /// assert!(broom.contains("ann")?);
 /// if broom.contains("bob")? {
@@ -82,6 +82,28 @@ pub struct LargeBroom {
 
 brief_debug!(LargeBroom, it => keys: it.len(), capacity: it.capacity, rate: it.rate, bytes: it.bytes());
 
+impl Built for LargeBroom {
+    type Options = Sizing<()>;
+}
+
+impl Empty for LargeBroom {
+    type More = ();
+
+    fn empty(sizing: &Sizing<()>, key_type: KeyType, hasher: Hasher) -> Result<LargeBroom, BuildError> {
+        let Sizing { capacity, fpr: rate, .. } = *sizing;
+        let none = BuildError::NoSize { structure: "broom filter of large remainders", keys: capacity, rate };
+        let shape = shape(capacity, rate).ok_or(none)?;
+        let front = Front::new(shape.bins, shape.rest);
+        let yard = Backyard::new(shape.yard_slots, shape.yard_keys);
+        let (Some(front), Some(yard)) = (front, yard) else {
+            return Err(io::Error::from(io::ErrorKind::OutOfMemory).into());
+        };
+        let frontier = Frontier::new(hasher, key_type);
+        let hashes = hashes(&frontier);
+        Ok(LargeBroom { capacity, rate, frontier, hashes, front, yard, old: 0 })
+    }
+}
+
 /// The three hashes of a side of the frontier.
 #[derive(Clone, Copy, Debug)]
 struct Hashes {
@@ -98,39 +120,9 @@ fn hashes(frontier: &Frontier) -> [Hashes; 2] {
 }
 
 impl LargeBroom {
-    /// An empty filter for `capacity` keys that keeps this rate; the secret is the operating system's.
-    pub fn new(key_type: KeyType, capacity: u64, rate: f64) -> Result<LargeBroom, BuildError> {
-        LargeBroom::with(Hasher::random_secret()?, key_type, capacity, rate)
-    }
-
-    /// The same with a given secret.
-    ///
-    /// ```
-    /// use tamis::adaptive::{Adapt, LargeBroom};
-    /// let broom = LargeBroom::with_secret([1, 2], tamis::KeyType::U64, 1000, 1e-9)?;
-    /// assert_eq!((broom.len(), broom.capacity()), (0, 1000));
-    /// # Ok::<(), tamis::Error>(())
-    /// ```
-    pub fn with_secret(
-        secret: [u64; 2],
-        key_type: KeyType,
-        capacity: u64,
-        rate: f64,
-    ) -> Result<LargeBroom, BuildError> {
-        LargeBroom::with(Hasher::secret(secret), key_type, capacity, rate)
-    }
-
-    fn with(hasher: Hasher, key_type: KeyType, capacity: u64, rate: f64) -> Result<LargeBroom, BuildError> {
-        let none = BuildError::NoSize { structure: "broom filter of large remainders", keys: capacity, rate };
-        let shape = shape(capacity, rate).filter(|_| rate < 1.0).ok_or(none)?;
-        let front = Front::new(shape.bins, shape.rest);
-        let yard = Backyard::new(shape.yard_slots, shape.yard_keys);
-        let (Some(front), Some(yard)) = (front, yard) else {
-            return Err(io::Error::from(io::ErrorKind::OutOfMemory).into());
-        };
-        let frontier = Frontier::new(hasher, key_type);
-        let hashes = hashes(&frontier);
-        Ok(LargeBroom { capacity, rate, frontier, hashes, front, yard, old: 0 })
+    /// Starts a filter for `capacity` keys.
+    pub fn with_capacity(capacity: u64) -> AdaptiveBuilder<LargeBroom> {
+        AdaptiveBuilder::new(capacity, ())
     }
 
     /// Keys and tombstones in the back yard, and how many it may hold.

@@ -33,10 +33,12 @@ mod snapshot;
 use self::entry::{BASE_BITS, Entry, Match, Place, SHIFT, Whole};
 pub use self::plan::QuotientChange;
 use super::Adapt;
+use super::builder::{AdaptiveBuilder, Built, Empty, Sizing, check_range};
 use super::frontier::{Frontier, Side};
 use super::words::{Scattered, Words};
 use crate::debug::brief_debug;
 use crate::error::BuildError;
+use crate::filter::options::set;
 use crate::hash::{Digest, Hasher, KeyType, Salt};
 use crate::leaves::quotient::OwnedQuotient;
 use crate::math::quotient::size;
@@ -45,8 +47,7 @@ use crate::math::quotient::size;
 ///
 /// ```
 /// use tamis::adaptive::{Adapt, AdaptiveQuotient, Memory};
-/// use tamis::KeyType;
-/// let mut filter = AdaptiveQuotient::new(KeyType::U64, 1000, 0.01)?;
+/// let mut filter = AdaptiveQuotient::with_capacity(1000).build::<u64>()?;
 /// let mut map = Memory::new();
 /// for key in 0..1000u64 {
 ///     filter.insert(key, &mut map)?;
@@ -87,8 +88,6 @@ brief_debug!(AdaptiveQuotient, it => keys: it.len(), capacity: it.capacity, rate
 const DEFAULT_STEPS: u32 = 32;
 /// What they can be.
 const STEPS: std::ops::RangeInclusive<u32> = 4..=128;
-/// The lowest rate and the highest.
-const RATES: std::ops::RangeInclusive<f64> = 1e-7..=0.5;
 
 /// What is to be made, and how large its tables are.
 struct Sizes {
@@ -103,9 +102,9 @@ struct Sizes {
 
 impl Sizes {
     fn new(capacity: u64, rate: f64, steps: u32) -> Result<Sizes, BuildError> {
-        if !STEPS.contains(&steps) || !RATES.contains(&rate) {
-            return Err(BuildError::RateAndSteps { rate, steps });
-        }
+        check_range("fpr", rate, 1e-7..=0.5)?;
+        let (least, most) = STEPS.into_inner();
+        check_range("moves_per_adapt", steps, least.into()..=most.into())?;
         let fits = |&(slots, remainder): &(u64, u32)| slots.leading_zeros() + BASE_BITS >= 64 + remainder;
         let (structure, bits) = ("adaptive quotient filter", BASE_BITS);
         let many = BuildError::Fingerprints { structure, keys: capacity, rate, bits };
@@ -116,36 +115,40 @@ impl Sizes {
     }
 }
 
-impl AdaptiveQuotient {
-    /// An empty filter for `capacity` keys and a rate of at most a half, with a secret of the operating system's.
-    pub fn new(key_type: KeyType, capacity: u64, rate: f64) -> Result<AdaptiveQuotient, BuildError> {
-        AdaptiveQuotient::with(key_type, capacity, rate, DEFAULT_STEPS, Hasher::random_secret()?)
-    }
+impl Built for AdaptiveQuotient {
+    type Options = Sizing<u32>;
+}
 
-    /// The same with this secret, and `steps` keys (4 to 128) moved for a repair. With more of them, fewer keys have longer fingerprints at a time: the
-    /// filter is smaller.
-    ///
-    /// ```
-    /// use tamis::adaptive::{Adapt, AdaptiveQuotient};
-    /// use tamis::KeyType;
-    /// let of = |steps| AdaptiveQuotient::with_secret(KeyType::U64, 10_000, 0.01, steps, [1, 2]);
-    /// assert!(of(64)?.bytes() < of(16)?.bytes());
-    /// # Ok::<(), tamis::Error>(())
-    /// ```
-    pub fn with_secret(
-        key_type: KeyType,
-        capacity: u64,
-        rate: f64,
-        steps: u32,
-        key: [u64; 2],
-    ) -> Result<Self, BuildError> {
-        AdaptiveQuotient::with(key_type, capacity, rate, steps, Hasher::secret(key))
-    }
+impl Empty for AdaptiveQuotient {
+    /// Keys that are moved for each false positive.
+    type More = u32;
 
-    fn with(key_type: KeyType, capacity: u64, rate: f64, steps: u32, hasher: Hasher) -> Result<Self, BuildError> {
-        let sizes = Sizes::new(capacity, rate, steps)?;
+    fn empty(sizing: &Sizing<u32>, key_type: KeyType, hasher: Hasher) -> Result<AdaptiveQuotient, BuildError> {
+        let sizes = Sizes::new(sizing.capacity, sizing.fpr, sizing.more)?;
         let held = OwnedQuotient::empty(sizes.table, Salt::new(0))?;
         AdaptiveQuotient::of(key_type, hasher, &sizes, held)
+    }
+}
+
+impl AdaptiveBuilder<AdaptiveQuotient> {
+    set! {
+        /// Sets how many keys each false positive moves to the next hash function, 4 to 128; the default is 32. With more of them, fewer
+        /// keys have longer fingerprints at a time: the filter is smaller.
+        ///
+        /// ```
+        /// use tamis::adaptive::{Adapt, AdaptiveQuotient};
+        /// let of = |moves| AdaptiveQuotient::with_capacity(10_000).moves_per_adapt(moves).build::<u64>();
+        /// assert!(of(64)?.bytes() < of(16)?.bytes());
+        /// # Ok::<(), tamis::Error>(())
+        /// ```
+        moves_per_adapt(keys: u32) => options.more = keys;
+    }
+}
+
+impl AdaptiveQuotient {
+    /// Starts a filter for `capacity` keys and a rate of 1e-7 to 0.5.
+    pub fn with_capacity(capacity: u64) -> AdaptiveBuilder<AdaptiveQuotient> {
+        AdaptiveBuilder::new(capacity, DEFAULT_STEPS)
     }
 
     fn of(

@@ -18,8 +18,7 @@ use crate::hash::Key;
 ///
 /// ```
 /// use tamis::adaptive::{Broom, Memory, Shared};
-/// use tamis::KeyType;
-/// let shared = Shared::new(Broom::new(KeyType::U64, 1000, 0.01)?);
+/// let shared = Shared::new(Broom::with_capacity(1000).build::<u64>()?);
 /// std::thread::scope(|scope| {
 ///     scope.spawn(|| {
 ///         let mut map = Memory::new();

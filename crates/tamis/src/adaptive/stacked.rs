@@ -35,6 +35,7 @@
 
 use crate::debug::brief_debug;
 use crate::error::{BuildError, QueryError};
+use crate::filter::options::set;
 use crate::gather::counter::{Counter, ONE};
 use crate::hash::{Digest, Hasher, Key, KeyType, Mismatch, Salt};
 use crate::leaves::change;
@@ -42,6 +43,7 @@ use crate::math::shape::Shape;
 use crate::math::stack::{expected_rate, observed, unknown_rate};
 use crate::plan::Base;
 
+use super::builder::{AdaptiveBuilder, Built};
 use super::keys::{KeySet, Keys, LearnError, of_key_set};
 
 mod codec;
@@ -51,48 +53,86 @@ mod window;
 use plan::{Plan, StackGoal, half_set};
 use window::{Verdict, Window};
 
-/// What a stack that learns is to be: see [`AdaptiveStacked::build`].
-#[derive(Clone)]
-pub struct StackOptions {
+/// The options of an [`AdaptiveStacked`].
+#[derive(Clone, Debug)]
+pub(crate) struct Options {
     goal: StackGoal,
-    shape: Shape,
-    secret: Option<[u64; 2]>,
+    /// None: it is counted first.
+    shape: Option<Shape>,
     sample: u64,
     memory: u64,
 }
 
-brief_debug!(StackOptions, it => goal: it.goal, sample: it.sample, memory: it.memory);
+impl Built for AdaptiveStacked {
+    type Options = Options;
+}
 
-impl StackOptions {
-    /// Bloom layers of so many bits per key in all, for queries of this shape; the best stack in the end, however long it takes.
-    pub fn new(bits: f64, shape: Shape) -> StackOptions {
-        let goal = StackGoal { base: Base::Bloom, bits, lifetime: None };
-        StackOptions { goal, shape, secret: None, sample: 200_000, memory: 1 << 24 }
+impl AdaptiveBuilder<AdaptiveStacked> {
+    set! {
+        /// Plans for this many negative queries in all, those before the last layer included: three layers, and the fewest false
+        /// positives over them. By default the plan is the best stack in the end, however long it takes to fill.
+        lifetime(queries: u64) => options.goal.lifetime = Some(queries);
+
+        /// Sets how many negative queries are counted before a plan is made. The default is 200,000. Counting takes up to 16 MiB.
+        sample(queries: u64) => options.sample = queries;
     }
 
-    /// Layers of another kind: Bloom, cuckoo or quotient filters.
-    pub fn base(mut self, base: Base) -> StackOptions {
-        self.goal.base = base;
-        self
+    #[cfg(feature = "internals")]
+    set! {
+        /// Layers of another structure.
+        #[doc(hidden)]
+        base(base: Base) => options.goal.base = base;
+
+        /// A workload that is known: nothing is counted.
+        #[doc(hidden)]
+        shape(shape: Shape) => options.shape = Some(shape);
+
+        /// Bytes for counting.
+        #[doc(hidden)]
+        counting_memory(bytes: u64) => options.memory = bytes;
     }
 
-    /// Three layers, and the fewest false positives over so many negative queries, those before the third layer included.
-    pub fn lifetime(mut self, queries: u64) -> StackOptions {
-        self.goal.lifetime = Some(queries);
-        self
-    }
-
-    /// The secret key of the hash. Otherwise the operating system draws one.
-    pub fn secret(mut self, secret: [u64; 2]) -> StackOptions {
-        self.secret = Some(secret);
-        self
-    }
-
-    /// How many negative queries are counted when the workload is modelled anew, and bytes of memory for that; 200,000 and 16 MiB
-    /// unless set.
-    pub fn sample(mut self, queries: u64, memory: u64) -> StackOptions {
-        (self.sample, self.memory) = (queries.max(1), memory);
-        self
+    /// Reads the keys and makes the filter. Keys take 16 bytes of memory each meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// [`LearnError::Keys`] if the keys cannot be read, [`LearnError::Build`] if an option is out of range.
+    pub fn build<M: Keys>(self, keys: &mut M) -> Result<AdaptiveStacked, LearnError<M::Error>> {
+        let Options { goal, shape, sample, memory } = self.options;
+        goal.check()?;
+        for (option, given) in [("sample", Some(sample)), ("lifetime", goal.lifetime)] {
+            if given == Some(0) {
+                return Err(BuildError::Range { option, given: 0.0, least: 1.0, most: u64::MAX as f64 }.into());
+            }
+        }
+        let (set, digests) = KeySet::new(self.secret, keys)?;
+        let counts_first = shape.is_none();
+        let shape = match shape {
+            Some(shape) => shape,
+            None => Shape::new([], 1.0).map_err(BuildError::from)?,
+        };
+        let mut filter = AdaptiveStacked {
+            set,
+            plan: goal.plan(digests.len() as u64, &shape),
+            goal,
+            shape,
+            sample,
+            memory,
+            layers: vec![],
+            open: None,
+            phase: Phase::Collecting,
+            dropped: false,
+            made: 0,
+            queries: 0,
+            psi: 0.0,
+            window: Window::default(),
+            counter: None,
+        };
+        filter.build_first_layer(&digests)?;
+        if counts_first {
+            filter.start_remodelling();
+        }
+        Ok(filter)
     }
 }
 
@@ -129,23 +169,20 @@ pub enum StackedOutcome {
 /// A stack that learns which negatives to refuse.
 ///
 /// ```
-/// use tamis::adaptive::{AdaptiveStacked, Phase, StackOptions};
-/// use tamis::internals::Shape;
+/// use tamis::adaptive::AdaptiveStacked;
 /// let mut keys: Vec<u64> = (0..10_000).collect();
-/// // Zipf's law over a million values; 300,000 queries are to come.
-/// let shape = Shape::zipf(1.0, 1_000_000, 500_000)?;
-/// let options = StackOptions::new(8.0, shape).lifetime(300_000);
-/// let mut filter = AdaptiveStacked::build(options, &mut keys)?;
-/// let mut passed = [0, 0];
-/// for i in 0..60_000u64 {
-///     let query = 1_000_000 + (i * i + 7) % 3001; // few values, asked for often
+/// let builder = AdaptiveStacked::with_bits_per_key(8.0).sample(20_000).lifetime(300_000);
+/// let mut filter = builder.build(&mut keys)?;
+/// let mut matches = [0; 5];
+/// for i in 0..100_000u64 {
+///     let query = 1_000_000 + (i * i + 7) % 3001; // few keys, queried often
 ///     if filter.ask(query)? {
-///         // The table behind the filter has no such key:
-///         passed[usize::from(filter.phase() == Phase::Stacked)] += 1;
+///         // The table behind the filter has no such key.
+///         matches[i as usize / 20_000] += 1;
 ///         filter.adapt(query, &mut keys)?;
 ///     }
 /// }
-/// assert!(filter.phase() == Phase::Stacked && passed[1] < passed[0]);
+/// assert!(matches[4] < matches[0]);
 /// assert!(keys.iter().all(|&key| filter.contains(key) == Ok(true)));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -192,35 +229,10 @@ const MAX_OPEN_PERIODS: u64 = 2;
 const FILL_CHECKS: u64 = 64;
 
 impl AdaptiveStacked {
-    /// The first layer on all keys, and an empty second one.
-    ///
-    /// Keys take 16 bytes each meanwhile. Bits are those of all layers together; small sets may take a few bytes more.
-    ///
-    /// # Errors
-    /// Keys that cannot be read; a [`Base`] that takes no keys after it was built; bits per key that are too few or no number.
-    pub fn build<M: Keys>(options: StackOptions, keys: &mut M) -> Result<AdaptiveStacked, LearnError<M::Error>> {
-        let StackOptions { goal, shape, secret, sample, memory } = options;
-        goal.check()?;
-        let (set, digests) = KeySet::new(secret, keys)?;
-        let mut filter = AdaptiveStacked {
-            set,
-            plan: goal.plan(digests.len() as u64, &shape),
-            goal,
-            shape,
-            sample,
-            memory,
-            layers: vec![],
-            open: None,
-            phase: Phase::Collecting,
-            dropped: false,
-            made: 0,
-            queries: 0,
-            psi: 0.0,
-            window: Window::default(),
-            counter: None,
-        };
-        filter.build_first_layer(&digests)?;
-        Ok(filter)
+    /// Starts a filter of this many bits per key in all layers, 1 to 1024. Small sets may take a few bytes more.
+    pub fn with_bits_per_key(bits: f64) -> AdaptiveBuilder<AdaptiveStacked> {
+        let goal = StackGoal { base: Base::Bloom, bits, lifetime: None };
+        AdaptiveBuilder { secret: None, options: Options { goal, shape: None, sample: 200_000, memory: 1 << 24 } }
     }
 
     /// Whether a key may be in the set; a refusal is counted.

@@ -150,7 +150,7 @@ pub trait Adapt: Kept {
 ///
 /// ```
 /// use tamis::adaptive::{Adapt, Broom, Memory, Remove};
-/// let mut filter = Broom::new(tamis::KeyType::Bytes, 1000, 0.01)?;
+/// let mut filter = Broom::with_capacity(1000).build::<str>()?;
 /// let mut map = Memory::new();
 /// filter.insert("ann", &mut map)?;
 /// filter.remove("ann", &mut map)?;
@@ -160,7 +160,7 @@ pub trait Adapt: Kept {
 ///
 /// ```compile_fail
 /// use tamis::adaptive::{Adapt, AdaptiveBloom, Memory, Remove};
-/// let mut filter = AdaptiveBloom::new(tamis::KeyType::Bytes, 1000, 0.01).unwrap();
+/// let mut filter = AdaptiveBloom::with_capacity(1000).build::<str>().unwrap();
 /// let mut map = Memory::new();
 /// filter.insert("ann", &mut map).unwrap();
 /// filter.remove("ann", &mut map).unwrap(); // no such method

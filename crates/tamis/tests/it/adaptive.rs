@@ -5,12 +5,12 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tamis::adaptive::{
-    Adapt, AdaptError, AdaptiveBloom, AdaptiveChained, AdaptiveQuotient, AdaptiveStacked, Block, Broom, CascadeOptions,
-    ChainOptions, ChangeStats, CuckooCascade, Dictionary, Guarded, LargeBroom, Memory, MemoryDictionary, Options,
-    QuotientCascade, Remove, ReverseMap, Shared, StackOptions,
+    Adapt, AdaptError, AdaptiveBloom, AdaptiveChained, AdaptiveQuotient, AdaptiveStacked, Block, Broom, ChangeStats,
+    CuckooCascade, Dictionary, Guarded, LargeBroom, Memory, MemoryDictionary, QuotientCascade, Remove, ReverseMap,
+    Shared,
 };
 use tamis::internals::Shape;
-use tamis::{ChangeError, Digest, Filter, FormatError, KeyType};
+use tamis::{ChangeError, Digest, Filter, FormatError};
 
 use super::corrupt::Random;
 use super::memory::watched;
@@ -21,39 +21,39 @@ use super::repair::Parts;
 const KEY: [u64; 2] = [0x0123_4567_89ab_cdef, 0xfedc_ba98_7654_3210];
 
 pub(super) fn broom(capacity: u64, rate: f64) -> Broom {
-    Broom::with(&Options::new(KeyType::U64, capacity, rate).secret(KEY)).unwrap()
+    Broom::with_capacity(capacity).fpr(rate).secret(KEY).build::<u64>().unwrap()
 }
 
 pub(super) fn small(capacity: u64, rate: f64) -> Broom {
-    Broom::with(&Options::new(KeyType::U64, capacity, rate).secret(KEY).block(Block::Small)).unwrap()
+    Broom::with_capacity(capacity).fpr(rate).secret(KEY).block(Block::Small).build::<u64>().unwrap()
 }
 
 pub(super) fn large(capacity: u64, rate: f64) -> Broom {
-    Broom::with(&Options::new(KeyType::U64, capacity, rate).secret(KEY).block(Block::Large).moved(9)).unwrap()
+    Broom::with_capacity(capacity).fpr(rate).secret(KEY).compact().moves_per_adapt(9).build::<u64>().unwrap()
 }
 
 pub(super) fn low(capacity: u64, rate: f64) -> LargeBroom {
-    LargeBroom::with_secret(KEY, KeyType::U64, capacity, rate).unwrap()
+    LargeBroom::with_capacity(capacity).fpr(rate).secret(KEY).build::<u64>().unwrap()
 }
 
 pub(super) fn growing(capacity: u64, rate: f64) -> Broom {
-    Broom::with(&Options::new(KeyType::U64, capacity / 20, rate).secret(KEY).growing()).unwrap()
+    Broom::with_capacity(capacity / 20).fpr(rate).secret(KEY).growing().build::<u64>().unwrap()
 }
 
 pub(super) fn quotients(capacity: u64, rate: f64) -> QuotientCascade {
-    CascadeOptions::new(KeyType::U64, capacity, rate).secret(KEY).build().unwrap()
+    QuotientCascade::with_capacity(capacity).fpr(rate).secret(KEY).build::<u64>().unwrap()
 }
 
 pub(super) fn cuckoos(capacity: u64, rate: f64) -> CuckooCascade {
-    CascadeOptions::new(KeyType::U64, capacity, rate).secret(KEY).steps(8).build().unwrap()
+    CuckooCascade::with_capacity(capacity).fpr(rate).secret(KEY).moves_per_adapt(8).build::<u64>().unwrap()
 }
 
 fn bloom(capacity: u64, rate: f64) -> AdaptiveBloom {
-    CascadeOptions::new(KeyType::U64, capacity, rate).secret(KEY).steps(8).build().unwrap()
+    AdaptiveBloom::with_capacity(capacity).fpr(rate).secret(KEY).moves_per_adapt(8).build::<u64>().unwrap()
 }
 
 pub(super) fn extended(capacity: u64, rate: f64) -> AdaptiveQuotient {
-    AdaptiveQuotient::with_secret(KeyType::U64, capacity, rate, 16, KEY).unwrap()
+    AdaptiveQuotient::with_capacity(capacity).fpr(rate).moves_per_adapt(16).secret(KEY).build::<u64>().unwrap()
 }
 
 /// Removal where a filter has it, so that one law book serves all filters.
@@ -436,9 +436,9 @@ book!(adaptive_quotient, extended, true);
 fn files_of_filters_that_learn_are_golden() {
     let mut keys: Vec<u64> = (0..500).collect();
     let shape = Shape::zipf(1.0, 5000, 5000).unwrap();
-    let options = StackOptions::new(8.0, shape).lifetime(20_000).secret(KEY);
-    let mut stack = AdaptiveStacked::build(options, &mut keys).unwrap();
-    let mut chain = AdaptiveChained::build(ChainOptions::new(0.05).rebuild_every(20).secret(KEY), &mut keys).unwrap();
+    let stack = AdaptiveStacked::with_bits_per_key(8.0).shape(shape).lifetime(20_000).secret(KEY);
+    let mut stack = stack.build(&mut keys).unwrap();
+    let mut chain = AdaptiveChained::with_fpr(0.05).rebuild_every(20).secret(KEY).build(&mut keys).unwrap();
     // Some strangers are asked for again and again.
     for query in 0..20_000u64 {
         let stranger = (1 << 40) + mix(query) % (1 + mix(query + 1) % 1000);
@@ -499,7 +499,7 @@ fn other_files_are_refused() {
 #[test]
 fn every_filter_has_its_own_secret() {
     let both = [(); 2].map(|()| {
-        let mut filter = Broom::new(KeyType::U64, 500, 0.2).unwrap();
+        let mut filter = Broom::with_capacity(500).fpr(0.2).build::<u64>().unwrap();
         let mut map = Memory::new();
         (0..500u64).for_each(|key| assert!(filter.insert(key, &mut map).unwrap().changed));
         (1 << 40..(1 << 40) + 2000u64).filter(|&key| filter.contains(key).unwrap()).collect::<HashSet<u64>>()
@@ -511,7 +511,7 @@ fn every_filter_has_its_own_secret() {
 /// Delete, insert and replay, after growing while keys went: what is remembered must have grown too.
 #[test]
 fn a_filter_that_grew_remembers_what_was_deleted() {
-    let mut filter = Broom::with(&Options::new(KeyType::U64, 16, 1.0 / 64.0).secret(KEY).growing()).unwrap();
+    let mut filter = Broom::with_capacity(16).fpr(1.0 / 64.0).secret(KEY).growing().build::<u64>().unwrap();
     let mut map = Memory::new();
     let mut live = vec![];
     for key in 0..30_000u64 {
@@ -625,7 +625,7 @@ fn a_dictionary_that_fails_is_still_asked_rightly() {
 
 #[test]
 fn filter_and_dictionary_agree() {
-    let filter = Broom::with(&Options::new(KeyType::Bytes, 100, 0.1).secret(KEY).growing()).unwrap();
+    let filter = Broom::with_capacity(100).fpr(0.1).secret(KEY).growing().build::<str>().unwrap();
     let mut guarded = Guarded::new(filter, MemoryDictionary::<String, u64>::new());
     let mut expected = std::collections::HashMap::new();
     let mut random = Random(3);

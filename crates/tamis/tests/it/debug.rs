@@ -3,9 +3,8 @@
 use std::fmt::Debug;
 
 use tamis::adaptive::{
-    Adapt, AdaptiveBloom, AdaptiveChained, AdaptiveQuotient, AdaptiveStacked, Broom, CascadeOptions, ChainOptions,
-    CuckooCascade, Guarded, LargeBroom, Memory, MemoryDictionary, Options, QuotientCascade, Remove, Shared,
-    StackOptions, Task,
+    Adapt, AdaptiveBloom, AdaptiveChained, AdaptiveQuotient, AdaptiveStacked, Broom, CuckooCascade, Guarded,
+    LargeBroom, Memory, MemoryDictionary, QuotientCascade, Remove, Shared, Task,
 };
 use tamis::internals::{Counter, ONE, Shape};
 use tamis::sets::Editor;
@@ -57,23 +56,24 @@ where
 
 #[test]
 fn adaptive_filters_and_their_options_are_brief() {
-    let cascade = CascadeOptions::new(KeyType::U64, 2 * KEYS, 0.01).secret(SECRET);
-    let broom = Options::new(KeyType::U64, 2 * KEYS, 0.01).secret(SECRET);
-    let chain = ChainOptions::new(0.01).rebuild_every(50).secret(SECRET);
-    let stack = StackOptions::new(8.0, Shape::zipf(1.0, 5000, 5000).unwrap()).secret(SECRET);
-    check("CascadeOptions", &cascade);
-    check("Options", &broom);
-    check("ChainOptions", &chain);
-    check("StackOptions", &stack);
-    removing::<QuotientCascade>("QuotientCascade", cascade.build().unwrap());
-    removing::<CuckooCascade>("CuckooCascade", cascade.build().unwrap());
-    adaptive::<AdaptiveBloom>("AdaptiveBloom", cascade.build().unwrap());
-    removing("Broom", Broom::with(&broom).unwrap());
-    removing("LargeBroom", LargeBroom::with_secret(SECRET, KeyType::U64, 2 * KEYS, 0.001).unwrap());
-    removing("AdaptiveQuotient", AdaptiveQuotient::with_secret(KeyType::U64, 2 * KEYS, 0.01, 32, SECRET).unwrap());
+    let cascade = QuotientCascade::with_capacity(2 * KEYS).secret(SECRET);
+    let broom = Broom::with_capacity(2 * KEYS).secret(SECRET);
+    let chain = AdaptiveChained::with_fpr(0.01).rebuild_every(50).secret(SECRET);
+    let shape = Shape::zipf(1.0, 5000, 5000).unwrap();
+    let stack = AdaptiveStacked::with_bits_per_key(8.0).shape(shape).secret(SECRET);
+    check("AdaptiveBuilder<Cascade>", &cascade);
+    check("AdaptiveBuilder<Broom>", &broom);
+    check("AdaptiveBuilder<AdaptiveChained>", &chain);
+    check("AdaptiveBuilder<AdaptiveStacked>", &stack);
+    removing("QuotientCascade", cascade.build::<u64>().unwrap());
+    removing("CuckooCascade", CuckooCascade::with_capacity(2 * KEYS).secret(SECRET).build::<u64>().unwrap());
+    adaptive("AdaptiveBloom", AdaptiveBloom::with_capacity(2 * KEYS).secret(SECRET).build::<u64>().unwrap());
+    removing("Broom", broom.clone().build::<u64>().unwrap());
+    removing("LargeBroom", LargeBroom::with_capacity(2 * KEYS).fpr(0.001).secret(SECRET).build::<u64>().unwrap());
+    removing("AdaptiveQuotient", AdaptiveQuotient::with_capacity(2 * KEYS).secret(SECRET).build::<u64>().unwrap());
     let mut keys: Vec<u64> = (0..KEYS).collect();
-    let mut chained = AdaptiveChained::build(chain, &mut keys).unwrap();
-    let mut stacked = AdaptiveStacked::build(stack, &mut keys).unwrap();
+    let mut chained = chain.build(&mut keys).unwrap();
+    let mut stacked = stack.build(&mut keys).unwrap();
     for key in KEYS..20 * KEYS {
         chained.adapt(key, &mut keys).unwrap();
         if stacked.ask(key).unwrap() {
@@ -82,7 +82,7 @@ fn adaptive_filters_and_their_options_are_brief() {
     }
     check("AdaptiveChained", &chained);
     check("AdaptiveStacked", &stacked);
-    let mut guarded = Guarded::new(Broom::with(&broom).unwrap(), MemoryDictionary::<u64, u64>::new());
+    let mut guarded = Guarded::new(broom.build::<u64>().unwrap(), MemoryDictionary::<u64, u64>::new());
     (0..KEYS).for_each(|key| assert!(guarded.insert(&key, key).is_ok()));
     check("Guarded", &guarded);
     check("MemoryDictionary", guarded.store());

@@ -13,7 +13,7 @@ use tamis::adaptive::{
     QuotientCascade,
 };
 use tamis::sets::Editor;
-use tamis::{Bloom, Cuckoo, Filter, FormatError, KeyType, Kind, Map, Quotient, Sequence, Sets, Stacked};
+use tamis::{Bloom, Cuckoo, Filter, FormatError, Kind, Map, Quotient, Sequence, Sets, Stacked};
 
 use super::corrupt::Random;
 use super::repair::{HEADER, Parts};
@@ -169,13 +169,15 @@ fn small() -> Vec<(String, Vec<u8>)> {
     }
     for rate in [0.5, 0.01] {
         for capacity in [1, 1000, 30_000] {
-            let quotient = AdaptiveQuotient::with_secret(KeyType::U64, capacity, rate, 4, [1, 2]).unwrap();
-            files.push((format!("adaptive quotient, {capacity} keys at {rate}"), quotient.snapshot().unwrap()));
-            let options = tamis::adaptive::CascadeOptions::new(KeyType::U64, capacity, rate).secret([1, 2]).steps(4);
-            let cascade: QuotientCascade = options.build().unwrap();
-            files.push((format!("quotient cascade, {capacity} keys at {rate}"), cascade.snapshot().unwrap()));
-            let cascade: CuckooCascade = options.build().unwrap();
-            files.push((format!("cuckoo cascade, {capacity} keys at {rate}"), cascade.snapshot().unwrap()));
+            let quotient = AdaptiveQuotient::with_capacity(capacity).fpr(rate).moves_per_adapt(4);
+            let quotient = quotient.secret([1, 2]).build::<u64>().unwrap().snapshot().unwrap();
+            files.push((format!("adaptive quotient, {capacity} keys at {rate}"), quotient));
+            let cascade = QuotientCascade::with_capacity(capacity).fpr(rate).moves_per_adapt(4);
+            let cascade = cascade.secret([1, 2]).build::<u64>().unwrap().snapshot().unwrap();
+            files.push((format!("quotient cascade, {capacity} keys at {rate}"), cascade));
+            let cascade = CuckooCascade::with_capacity(capacity).fpr(rate).moves_per_adapt(4);
+            let cascade = cascade.secret([1, 2]).build::<u64>().unwrap().snapshot().unwrap();
+            files.push((format!("cuckoo cascade, {capacity} keys at {rate}"), cascade));
         }
     }
     files

@@ -5,8 +5,12 @@ use crate::adaptive::trial::{self, Removal};
 use crate::adaptive::{Memory, Remove, Segments, Task};
 use crate::error::ChangeError;
 
+fn builder<L: Level>(capacity: u64, rate: f64, steps: u32) -> AdaptiveBuilder<Cascade<L>> {
+    Cascade::with_capacity(capacity).fpr(rate).moves_per_adapt(steps).secret([1, 2])
+}
+
 fn made<L: Level>(capacity: u64, rate: f64, steps: u32) -> Cascade<L> {
-    CascadeOptions::new(KeyType::U64, capacity, rate).secret([1, 2]).steps(steps).build().unwrap()
+    builder::<L>(capacity, rate, steps).build::<u64>().unwrap()
 }
 
 /// A test for every kind of level.
@@ -69,7 +73,7 @@ mod check {
         }
         for (capacity, rate, steps) in [(10, 0.0, 8), (10, 0.7, 8), (10, f64::NAN, 8), (1 << 40, 0.1, 8), (10, 0.1, 3)]
         {
-            let wrong = CascadeOptions::new(KeyType::U64, capacity, rate).steps(steps).build::<L>();
+            let wrong = builder::<L>(capacity, rate, steps).build::<u64>();
             assert!(
                 matches!(wrong, Err(BuildError::Range { .. } | BuildError::Size { .. })),
                 "{capacity}, {rate}, {steps}"
@@ -155,8 +159,7 @@ mod check {
     {
         let mut seen = 0;
         for seed in 0..200 {
-            let mut filter: Cascade<L> =
-                CascadeOptions::new(KeyType::U64, 100, 0.5).secret([seed, 2]).steps(4).build().unwrap();
+            let mut filter = builder::<L>(100, 0.5, 4).secret([seed, 2]).build::<u64>().unwrap();
             let mut map = Memory::new();
             (0..100u64).for_each(|key| assert!(filter.insert(key, &mut map).unwrap().changed));
             let Some(&stranger) = trial::false_positives(&filter, 0, 100, 1).first() else { continue };
@@ -224,10 +227,8 @@ mod check {
     where
         Cascade<L>: Removal,
     {
-        let build = |capacity, rate| {
-            let options = CascadeOptions::new(KeyType::U64, capacity, rate).secret([1, 2]);
-            options.schedule(Schedule::LogStar).steps(8).build::<L>().unwrap()
-        };
+        let build =
+            |capacity, rate| builder::<L>(capacity, rate, 8).schedule(Schedule::LogStar).build::<u64>().unwrap();
         let filter = build(100_000, 0.25);
         let rates: Vec<f64> = filter.sizes.tiers.iter().map(|size| -size.rate.log2()).collect();
         // 2 bits; 2 / sqrt(1/4) = 4 bits; 2 / 2^-4 = 32 bits, of which there are 26.
@@ -288,7 +289,7 @@ fn the_last_key_of_a_closing_spot_may_be_removed() {
     fn check<L: Erase>() {
         let mut tried = 0;
         for seed in 0..200u64 {
-            let mut filter: Cascade<L> = CascadeOptions::new(KeyType::U64, 100, 0.5).secret([seed, 3]).build().unwrap();
+            let mut filter = builder::<L>(100, 0.5, 32).secret([seed, 3]).build::<u64>().unwrap();
             let mut map = Memory::new();
             (0..100u64).for_each(|key| assert!(filter.insert(key, &mut map).unwrap().changed));
             let Some(stranger) = (1000..2000u64).find(|&key| {

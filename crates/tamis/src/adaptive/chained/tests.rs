@@ -20,8 +20,8 @@ fn complete(filter: &AdaptiveChained, keys: &[u64]) {
 fn known_false_positives_never_pass_again() {
     for n in (0..30).chain([100, 2000, 12_000]) {
         let mut list = keys(n);
-        let options = ChainOptions::new(1.0 / 16.0).secret([n, 1]).rebuild_every(40).max_false_positives(5000);
-        let mut filter = AdaptiveChained::build(options, &mut list).unwrap();
+        let options = AdaptiveChained::with_fpr(1.0 / 16.0).secret([n, 1]).rebuild_every(40).max_false_positives(5000);
+        let mut filter = options.build(&mut list).unwrap();
         complete(&filter, &list);
         let (mut learned, mut built) = (vec![], 0);
         for i in 0..12_000 {
@@ -52,7 +52,7 @@ fn known_false_positives_never_pass_again() {
 fn rates_are_those_of_both_stages() {
     let mut list = keys(20_000);
     for rate in [1.0 / 16.0, 0.01] {
-        let mut filter = AdaptiveChained::build(ChainOptions::new(rate).secret([3, 4]), &mut list).unwrap();
+        let mut filter = AdaptiveChained::with_fpr(rate).secret([3, 4]).build(&mut list).unwrap();
         for exact in [false, true] {
             let mean = filter.fpr() * 400_000.0;
             let passed = (0..400_000).filter(|&i| filter.contains(stranger(i)).unwrap()).count() as f64;
@@ -69,11 +69,12 @@ fn rates_are_those_of_both_stages() {
 #[test]
 fn what_goes_wrong_does_no_harm() {
     let mut list = keys(1000);
-    let mut filter = AdaptiveChained::build(
-        ChainOptions::new(0.1).secret([1, 1]).rebuild_every(3).max_false_positives(10),
-        &mut list,
-    )
-    .unwrap();
+    let mut filter = AdaptiveChained::with_fpr(0.1)
+        .secret([1, 1])
+        .rebuild_every(3)
+        .max_false_positives(10)
+        .build(&mut list)
+        .unwrap();
     let passing: Vec<u64> = (0..).map(stranger).filter(|&i| filter.contains(i).unwrap()).take(12).collect();
     assert_eq!(filter.adapt(list[5], &mut list).unwrap(), ChainedOutcome::Listed);
     assert_eq!(filter.adapt(passing[0], &mut list).unwrap(), ChainedOutcome::Listed);
@@ -96,15 +97,14 @@ fn what_goes_wrong_does_no_harm() {
     complete(&filter, &list);
     assert!(filter.adapt("text", &mut list).is_err() && filter.contains("text").is_err());
     for rate in [0.0, -1.0, f64::NAN, 1e-12] {
-        assert!(AdaptiveChained::build(ChainOptions::new(rate), &mut list).is_err());
+        assert!(AdaptiveChained::with_fpr(rate).build(&mut list).is_err());
     }
 }
 
 #[test]
 fn snapshots_go_on_and_damaged_ones_do_no_harm() {
     let mut list = keys(500);
-    let mut filter =
-        AdaptiveChained::build(ChainOptions::new(0.1).secret([1, 1]).rebuild_every(20), &mut list).unwrap();
+    let mut filter = AdaptiveChained::with_fpr(0.1).secret([1, 1]).rebuild_every(20).build(&mut list).unwrap();
     for round in 0..4u64 {
         let bytes = filter.snapshot().unwrap();
         let mut again = AdaptiveChained::restore(bytes.clone()).unwrap();

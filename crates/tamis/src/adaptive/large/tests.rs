@@ -14,9 +14,13 @@ fn random(state: &mut u64) -> u64 {
     *state
 }
 
+fn builder(capacity: u64, rate: f64) -> AdaptiveBuilder<LargeBroom> {
+    LargeBroom::with_capacity(capacity).fpr(rate).secret([1, 2])
+}
+
 /// A filter whose rate is that of its signatures alone, about 2^-10: false positives come quickly.
 fn coarse(capacity: u64) -> LargeBroom {
-    LargeBroom::with_secret([1, 2], KeyType::U64, capacity, 0.5).unwrap()
+    builder(capacity, 0.5).build::<u64>().unwrap()
 }
 
 fn filled(mut broom: LargeBroom, keys: u64) -> (LargeBroom, Memory) {
@@ -46,7 +50,7 @@ fn it_answers_as_a_set_does() {
     for (capacity, rate, seed) in
         [(0, 0.5, 1), (1, 0.5, 2), (2, 1e-4, 3), (3, 1e-6, 4), (70, 0.5, 5), (900, 0.5, 6), (900, 1e-9, 7)]
     {
-        let mut broom = LargeBroom::with_secret([seed, 0], KeyType::U64, capacity, rate).unwrap();
+        let mut broom = builder(capacity, rate).secret([seed, 0]).build::<u64>().unwrap();
         let (mut map, mut set, mut state) = (Memory::new(), HashSet::new(), seed);
         let rounds = if std::env::var_os("TAMIS_SLOW").is_some() { 600_000 } else { 60_000 };
         for round in 0..rounds {
@@ -463,14 +467,15 @@ fn damaged_snapshots_are_refused_or_harmless() {
 #[test]
 fn what_cannot_be_is_said() {
     for (capacity, rate) in [(10, 0.0), (10, 1.0), (10, -1.0), (10, f64::NAN), (1 << 33, 0.1), (1000, 1e-25)] {
-        let e = LargeBroom::with_secret([1, 2], KeyType::U64, capacity, rate).unwrap_err().to_string();
-        assert!(e.starts_with("broom filter of large remainders: no size gives a rate of"), "{e}");
+        let e = builder(capacity, rate).build::<u64>().unwrap_err().to_string();
+        let range = format!("fpr {rate}: out of range; expected 0 to 1");
+        assert!(e == range || e.starts_with("broom filter of large remainders: no size gives a rate of"), "{e}");
     }
 }
 
 /// The secret of the operating system differs, and so does what is let through.
 #[test]
 fn a_secret_is_a_secret() {
-    let secrets = [0; 2].map(|_| LargeBroom::new(KeyType::U64, 10, 1e-6).unwrap().hasher().words());
+    let secrets = [0; 2].map(|_| LargeBroom::with_capacity(10).fpr(1e-6).build::<u64>().unwrap().hasher().words());
     assert_ne!(secrets[0], secrets[1]);
 }

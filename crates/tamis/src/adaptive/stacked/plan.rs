@@ -52,7 +52,7 @@ impl StackGoal {
                 Err(BuildError::Unfit { kind: self.base.alone().name(), lacks: Lack::Learning })
             }
             (_, given) if !(1.0..=1024.0).contains(&given) => {
-                Err(BuildError::Range { option: "bits", given, least: 1.0, most: 1024.0 })
+                Err(BuildError::Range { option: "bits_per_key", given, least: 1.0, most: 1024.0 })
             }
             _ => Ok(()),
         }

@@ -39,8 +39,9 @@ impl Load {
     }
 }
 
-fn options(base: Base) -> StackOptions {
-    StackOptions::new(10.0, Shape::zipf(1.0, 100_000, 50_000).unwrap()).base(base).secret(KEY)
+fn options(base: Base) -> AdaptiveBuilder<AdaptiveStacked> {
+    let shape = Shape::zipf(1.0, 100_000, 50_000).unwrap();
+    AdaptiveStacked::with_bits_per_key(10.0).shape(shape).base(base).secret(KEY)
 }
 
 /// Asks and reports; returns what happened, and how often a query passed.
@@ -77,8 +78,8 @@ fn no_key_is_refused_and_what_was_learned_is() {
         for lifetime in [None, Some(400_000)] {
             let mut keys = keys(3000);
             let mut options = options(base);
-            options.goal.lifetime = lifetime;
-            let mut filter = AdaptiveStacked::build(options, &mut keys).unwrap();
+            options.options.goal.lifetime = lifetime;
+            let mut filter = options.build(&mut keys).unwrap();
             assert_eq!((filter.phase(), filter.layers()), (Phase::Collecting, 1), "{base:?}: {:?}", filter.plan);
             complete(&filter, &keys);
             let mut load = Load::new(1.0, 100_000, 1);
@@ -126,7 +127,7 @@ fn the_phases_follow_each_other() {
     for base in BASES {
         let mut keys = keys(3000);
         let mut filter =
-            AdaptiveStacked::build(options(base).lifetime(400_000).sample(20_000, 1 << 20), &mut keys).unwrap();
+            options(base).lifetime(400_000).sample(20_000).counting_memory(1 << 20).build(&mut keys).unwrap();
         let planned = filter.plan.clone();
         let (events, _) = drive(&mut filter, &mut Load::new(1.0, 100_000, 1), &mut keys, 400_000);
         assert_eq!((&events[..], filter.phase()), (&[StackedOutcome::Layered][..], Phase::Stacked), "{base:?}");
@@ -152,7 +153,7 @@ fn rates_are_those_of_the_formulas() {
         for round in 0..rounds {
             let mut keys = keys(5000);
             let options = options(base).lifetime(1_000_000).secret([round, 5]);
-            let mut filter = AdaptiveStacked::build(options, &mut keys).unwrap();
+            let mut filter = options.build(&mut keys).unwrap();
             let mut load = Load::new(1.0, 100_000, 100 + round);
             while filter.phase() == Phase::Collecting {
                 drive(&mut filter, &mut load, &mut keys, 1000);
@@ -183,7 +184,7 @@ fn the_mean_rate_is_that_of_the_plan() {
     for round in 0..12 {
         let mut keys = keys(5000);
         let options = options(Base::Bloom).lifetime(200_000).secret([round, 6]);
-        let mut filter = AdaptiveStacked::build(options, &mut keys).unwrap();
+        let mut filter = options.build(&mut keys).unwrap();
         let mut load = Load::new(1.0, 100_000, 200 + round);
         passed += drive(&mut filter, &mut load, &mut keys, 200_000).1;
         let shape = Shape::zipf(1.0, 100_000, 50_000).unwrap();
@@ -202,10 +203,10 @@ fn every_small_number_of_keys() {
         for n in (0..12).chain([40, 1000]) {
             for lifetime in [None, Some(20_000)] {
                 let mut keys = keys(n);
-                let mut options =
-                    StackOptions::new(4.0, Shape::zipf(1.0, 2000, 2000).unwrap()).base(base).secret([n, 1]);
-                options.goal.lifetime = lifetime;
-                let mut filter = AdaptiveStacked::build(options, &mut keys).unwrap();
+                let shape = Shape::zipf(1.0, 2000, 2000).unwrap();
+                let mut options = AdaptiveStacked::with_bits_per_key(4.0).shape(shape).base(base).secret([n, 1]);
+                options.options.goal.lifetime = lifetime;
+                let mut filter = options.build(&mut keys).unwrap();
                 assert_eq!((filter.len(), filter.is_empty()), (n, n == 0));
                 drive(&mut filter, &mut Load::new(1.0, 2000, n + 1), &mut keys, 3000);
                 complete(&filter, &keys);
@@ -243,7 +244,7 @@ fn keys_that_cannot_be_read_do_no_harm() {
     for base in BASES {
         let list = keys(2000);
         let mut flaky = Flaky { keys: list.clone(), calls: 3, every: 4 };
-        let built = AdaptiveStacked::build(options(base).lifetime(100_000), &mut flaky);
+        let built = options(base).lifetime(100_000).build(&mut flaky);
         let mut filter = built.unwrap();
         let mut load = Load::new(1.0, 100_000, 1);
         let (mut errors, mut layered) = (0, 0);
@@ -266,14 +267,14 @@ fn keys_that_cannot_be_read_do_no_harm() {
         assert_eq!((errors, layered), (3, 1), "{base:?}");
     }
     let mut broken = Flaky { keys: keys(10), calls: 0, every: 2 };
-    assert!(matches!(AdaptiveStacked::build(options(Base::Bloom), &mut broken), Err(LearnError::Keys("broken"))));
+    assert!(matches!(options(Base::Bloom).build(&mut broken), Err(LearnError::Keys("broken"))));
 }
 
 /// Keys that are not those of the filter make no layer.
 #[test]
 fn other_keys_are_refused() {
     let list = keys(2000);
-    let mut filter = AdaptiveStacked::build(options(Base::Bloom).lifetime(100_000), &mut list.clone()).unwrap();
+    let mut filter = options(Base::Bloom).lifetime(100_000).build(&mut list.clone()).unwrap();
     let mut load = Load::new(1.0, 100_000, 1);
     let mut others = list.clone();
     others[7] = 1;
@@ -302,16 +303,16 @@ fn other_keys_are_refused() {
 #[test]
 fn what_makes_no_sense_is_refused() {
     let shape = || Shape::zipf(1.0, 1000, 1000).unwrap();
-    let build = |options: StackOptions| AdaptiveStacked::build(options, &mut keys(10)).map(|_| ());
-    assert!(build(StackOptions::new(10.0, shape()).base(Base::Ribbon)).is_err());
+    let build = |options: AdaptiveBuilder<AdaptiveStacked>| options.build(&mut keys(10)).map(|_| ());
+    assert!(build(AdaptiveStacked::with_bits_per_key(10.0).shape(shape()).base(Base::Ribbon)).is_err());
     for bits in [0.0, -1.0, f64::NAN, 1e9] {
-        assert!(build(StackOptions::new(bits, shape())).is_err());
+        assert!(build(AdaptiveStacked::with_bits_per_key(bits).shape(shape())).is_err());
     }
-    let mut filter = AdaptiveStacked::build(options(Base::Bloom), &mut keys(10)).unwrap();
+    let mut filter = options(Base::Bloom).build(&mut keys(10)).unwrap();
     assert!(filter.contains("text").is_err() && filter.ask("text").is_err());
     assert!(filter.adapt("text", &mut keys(10)).is_err());
     // Without a key of its own every filter has another secret.
-    let secret = || AdaptiveStacked::build(StackOptions::new(10.0, shape()), &mut keys(10)).unwrap();
+    let secret = || AdaptiveStacked::with_bits_per_key(10.0).shape(shape()).build(&mut keys(10)).unwrap();
     assert!(secret().hasher().is_secret() && secret().hasher().words() != secret().hasher().words());
 }
 
@@ -320,7 +321,7 @@ fn what_makes_no_sense_is_refused() {
 fn a_key_that_is_learned_is_still_found() {
     for base in BASES {
         let mut list = keys(2000);
-        let mut filter = AdaptiveStacked::build(options(base).lifetime(100_000), &mut list).unwrap();
+        let mut filter = options(base).lifetime(100_000).build(&mut list).unwrap();
         let mut layered = 0;
         for key in list.clone() {
             layered += u32::from(filter.adapt(key, &mut list).unwrap() == StackedOutcome::Layered);
@@ -337,7 +338,7 @@ fn snapshots_go_on() {
     for base in BASES {
         let mut list = keys(2000);
         let mut filter =
-            AdaptiveStacked::build(options(base).lifetime(100_000).sample(10_000, 1 << 20), &mut list).unwrap();
+            options(base).lifetime(100_000).sample(10_000).counting_memory(1 << 20).build(&mut list).unwrap();
         let mut seen = HashSet::new();
         let loads = [(1.0, 100_000, 1), (1.0, 100_000, 2), (0.0, 1 << 24, 3)];
         for (exponent, values, start) in loads {
@@ -370,7 +371,7 @@ fn snapshots_go_on() {
 fn damaged_snapshots_do_no_harm() {
     for (base, queries) in [(Base::Bloom, 0), (Base::Bloom, 60_000), (Base::Cuckoo, 60_000), (Base::Quotient, 2000)] {
         let mut list = keys(300);
-        let mut filter = AdaptiveStacked::build(options(base).lifetime(60_000), &mut list).unwrap();
+        let mut filter = options(base).lifetime(60_000).build(&mut list).unwrap();
         drive(&mut filter, &mut Load::new(1.0, 100_000, 1), &mut list, queries);
         let bytes = filter.snapshot().unwrap();
         for end in (0..bytes.len()).step_by(7) {

@@ -4,8 +4,8 @@
 use std::collections::HashSet;
 
 use libfuzzer_sys::fuzz_target;
-use tamis::KeyType;
-use tamis::adaptive::{Adapt, AdaptError, Block, Broom, Memory, Options, Remove};
+use tamis::adaptive::{Adapt, AdaptError, AdaptiveFilter, Broom, Memory, Remove};
+use tamis::internals::adaptive::Block;
 
 fuzz_target!(|bytes: &[u8]| {
     // The same bytes as a file; most are none.
@@ -22,14 +22,14 @@ fuzz_target!(|bytes: &[u8]| {
         match operation[0] & 7 {
             0..=2 => match filter.insert(key, &mut map) {
                 Ok(stats) => assert_eq!(stats.changed, set.insert(key)),
-                Err(error) => assert!(matches!(error, AdaptError::Query(_)), "{error:?}"),
+                Err(error) => assert!(matches!(error, AdaptError::Change(_)), "{error:?}"),
             },
             3 => assert_eq!(filter.remove(key, &mut map).is_ok(), set.remove(&key)),
             4 => filter = Broom::restore(filter.snapshot().expect("in memory")).expect("what was written restores"),
             _ => match filter.adapt(key, &mut map) {
                 Ok(_) => assert!(!set.contains(&key) && filter.contains(key) == Ok(false)),
                 Err(AdaptError::Present) => assert!(set.contains(&key)),
-                Err(error) => assert!(matches!(error, AdaptError::Query(_)), "{error:?}"),
+                Err(error) => assert!(matches!(error, AdaptError::Change(_)), "{error:?}"),
             },
         }
         assert!(set.contains(&key) <= (filter.contains(key) == Ok(true)));

@@ -11,7 +11,7 @@
 use std::error::Error;
 
 use serde::Serialize;
-use tamis::adaptive::{AdaptiveStacked, Phase, StackedOutcome};
+use tamis::adaptive::{AdaptiveFilter, AdaptiveStacked, Phase, StackedOutcome};
 use tamis::internals::Shape;
 use tamis::internals::math::stack::{Limits, Size, fixed, quick};
 use tamis_bench::measure;
@@ -163,11 +163,11 @@ pub(super) fn figure6(options: &Options) -> Result<Figure6, Box<dyn Error>> {
                 asked += count;
             }
             if workload == 1 && stack.phase() == Phase::Stacked {
-                figure.bits[0] = figure.bits[0].max(stack.bytes() as f64 * 8.0 / n as f64);
+                figure.bits[0] = figure.bits[0].max(stack.memory_bytes() as f64 * 8.0 / n as f64);
             }
             figure.lost += keys.iter().filter(|&&key| stack.contains(key) != Ok(true)).count();
         }
-        figure.bits[1] = plain.bytes() as f64 * 8.0 / n as f64;
+        figure.bits[1] = plain.memory_bytes() as f64 * 8.0 / n as f64;
         figure.noticed += noticed.unwrap_or(0) as f64 / rounds as f64;
     }
     let late = figure.stack.iter().find(|span| span.workload == 1 && span.doing == Doing::Stacked);

@@ -6,7 +6,8 @@
 use std::error::Error;
 
 use serde::Serialize;
-use tamis::adaptive::{Block, Broom, LargeBroom, Memory, Remove, Statistics};
+use tamis::adaptive::{Broom, LargeBroom, Memory, Remove};
+use tamis::internals::adaptive::{Block, Statistics};
 use tamis::internals::math::large;
 
 use super::Options;
@@ -99,7 +100,7 @@ impl Simulated {
         self.yard_room = found.yard_room;
         self.grave_peak = self.grave_peak.max(found.buried);
         self.grave_room = found.grave_room;
-        self.bits_per_item = self.bits_per_item.max(8.0 * broom.bytes() as f64 / broom.len().max(1) as f64);
+        self.bits_per_item = self.bits_per_item.max(8.0 * broom.memory_bytes() as f64 / broom.len().max(1) as f64);
         found
     }
 }
@@ -188,12 +189,12 @@ fn churn(
     for i in 0..count {
         let at = ((u128::from(dice.draw()) * members.len() as u128) >> 64) as usize;
         let stats = broom.remove(members[at], map)?;
-        deletes += u64::from(stats.reads - stats.moved.min(stats.reads));
+        deletes += u64::from(stats.reads - stats.moved().min(stats.reads));
         if i % 2 == 0 {
             members[at] = dice.draw() | 1;
         }
         let stats = broom.insert(members[at], map)?;
-        inserts += u64::from(stats.reads - stats.moved.min(stats.reads));
+        inserts += u64::from(stats.reads - stats.moved().min(stats.reads));
         if i % (count / 16).max(1) == 0 {
             found.look(broom);
         }

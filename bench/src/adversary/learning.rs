@@ -4,12 +4,12 @@
 
 use std::cell::RefCell;
 
-use tamis::adaptive::{AdaptiveChained, AdaptiveStacked, ChangeStats};
+use tamis::adaptive::{AdaptiveChained, AdaptiveFilter, AdaptiveStacked};
 use tamis::internals::Shape;
 use tamis::{Digest, Hasher};
 
 use super::RATE;
-use super::subject::{Subject, Work};
+use super::subject::{Cost, Subject, Work};
 
 /// Bits per key at which one Bloom filter has the rate.
 const BITS: f64 = 11.55;
@@ -54,7 +54,7 @@ impl Learner for AdaptiveStacked {
     }
 
     fn size(&self) -> usize {
-        self.bytes()
+        self.memory_bytes()
     }
 }
 
@@ -72,7 +72,7 @@ impl Learner for AdaptiveChained {
     }
 
     fn size(&self) -> usize {
-        self.bytes()
+        self.memory_bytes()
     }
 }
 
@@ -81,7 +81,7 @@ impl<F: Learner> Subject for Learning<F> {
         self.filter.borrow_mut().as_mut().is_some_and(|filter| filter.has(key))
     }
 
-    fn work(&mut self, work: Work, key: u64) -> Result<ChangeStats, String> {
+    fn work(&mut self, work: Work, key: u64) -> Result<Cost, String> {
         match work {
             Work::Insert => {
                 self.keys.push(key);
@@ -95,10 +95,10 @@ impl<F: Learner> Subject for Learning<F> {
                 if let Some(filter) = self.filter.borrow_mut().as_mut() {
                     filter.adapt(key, &mut self.keys)?;
                 }
-                return Ok(ChangeStats { changed: yes, ..ChangeStats::default() });
+                return Ok(Cost { changed: yes, ..Cost::default() });
             }
         }
-        Ok(ChangeStats { changed: true, ..ChangeStats::default() })
+        Ok(Cost { changed: true, ..Cost::default() })
     }
 
     fn bits(&self) -> u64 {

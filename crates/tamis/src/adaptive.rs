@@ -56,19 +56,27 @@ mod words;
 
 #[cfg(feature = "papers")]
 pub use bloom::{AdaptiveBloom, Segments};
-pub use broom::{Block, Broom, BroomChange, Statistics};
+pub use broom::Broom;
 pub use builder::AdaptiveBuilder;
 #[cfg(feature = "papers")]
-pub use cascade::{Cascade, CascadeChange, CuckooCascade, Cuckoos, Erase, Level, QuotientCascade, Quotients, Schedule};
+pub use cascade::{Cascade, CuckooCascade, Cuckoos, Erase, Level, QuotientCascade, Quotients, Schedule};
 pub use chained::{AdaptiveChained, ChainedOutcome};
 pub use dictionary::MemoryDictionary;
 pub use error::AdaptError;
 pub use guarded::{Counts, Dictionary, Guarded};
 pub use keys::{Keys, LearnError};
-pub use large::{LargeBroom, LargeChange};
+pub use large::LargeBroom;
 pub use map::ReverseMap;
 pub use memory::Memory;
-pub use quotient::{AdaptiveQuotient, QuotientChange};
+pub use quotient::AdaptiveQuotient;
 pub use shared::Shared;
 pub use stacked::{AdaptiveStacked, Phase, StackedOutcome};
-pub use verbs::{Adapt, ChangeStats, Remove, Task};
+pub use verbs::{Adapt, AdaptiveFilter, ChangeStats, Remove};
+use verbs::{Kept, Mechanism, PlanRemoval, Task};
+
+/// What benchmarks and tests of the repository use too.
+#[cfg(feature = "internals")]
+pub(crate) mod internals {
+    pub use super::broom::{Block, Statistics};
+    pub use super::verbs::{Kept, Mechanism, PlanRemoval, Task};
+}

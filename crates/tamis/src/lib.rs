@@ -109,6 +109,11 @@ pub mod internals {
         pub use crate::math::*;
     }
 
+    #[cfg(feature = "adaptive")]
+    pub mod adaptive {
+        pub use crate::adaptive::internals::*;
+    }
+
     #[cfg(feature = "build")]
     pub mod gather {
         pub use crate::gather::*;

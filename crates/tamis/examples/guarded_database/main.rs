@@ -17,7 +17,7 @@ use std::error::Error;
 use std::fs;
 
 use store::Store;
-use tamis::adaptive::{Adapt, Broom, Guarded};
+use tamis::adaptive::{AdaptiveFilter, Broom, Guarded};
 use tamis::{Hasher, Quotient};
 
 const LIST: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../data/quickstart/deny.txt");
@@ -59,7 +59,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (broom, mut store) = hosts.into_parts();
     store.commit(&broom.snapshot()?)?;
     let before = (store.reads, store.writes);
-    let bytes = (broom.bytes(), plain.snapshot()?.len());
+    let bytes = (broom.memory_bytes(), plain.snapshot()?.len());
     let mut hosts = Guarded::new(broom, store);
 
     let mut random = Random(2024);
@@ -95,7 +95,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         "the broom filter was wrong {} times; to repair that it read the database {} times more and wrote {writes} rows",
         counts.false_positives, counts.map_reads
     );
-    println!("filters: {} bytes plain, {} bytes broom; {} epochs", bytes.1, bytes.0, broom.epoch());
+    println!("filters: {} bytes plain, {} bytes broom", bytes.1, bytes.0);
 
     // Work that is given up half-way: the tables go back to the last commit, and so does the filter that was committed with them.
     let mut hosts = Guarded::new(broom, store);

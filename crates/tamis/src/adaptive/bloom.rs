@@ -27,7 +27,7 @@ use crate::math::bloom::one_minus_exp;
 /// Levels of Bloom filters.
 ///
 /// ```
-/// use tamis::adaptive::{Adapt, AdaptiveBloom, Memory};
+/// use tamis::adaptive::{Adapt, AdaptiveFilter, AdaptiveBloom, Memory};
 /// let mut filter = AdaptiveBloom::with_capacity(1000).build::<u64>()?;
 /// let mut map = Memory::new();
 /// for key in 0..1000u64 {

@@ -17,9 +17,9 @@
 //! **Growing** uses the frontier too: the next hash function then leads to a table twice as large. The keys come from the reverse map,
 //! so the rate stays what it was.
 
-use super::Adapt;
 use super::builder::{AdaptiveBuilder, Built, Empty, Sizing, check_range};
 use super::frontier::{Frontier, Side};
+use super::{Adapt, AdaptiveFilter};
 use crate::arch::{Answer, Isa, Level, QueryFn};
 use crate::debug::brief_debug;
 use crate::error::BuildError;
@@ -33,13 +33,12 @@ mod snapshot;
 mod table;
 mod tombstones;
 
-pub use change::BroomChange;
 use table::{Spot, Table, hash};
 
 /// A filter that keeps its false positive rate for any sequence of queries.
 ///
 /// ```
-/// use tamis::adaptive::{Adapt, Broom, Memory, Remove};
+/// use tamis::adaptive::{Adapt, AdaptiveFilter, Broom, Memory, Remove};
 /// let mut filter = Broom::with_capacity(1000).build::<u64>()?;
 /// let mut map = Memory::new(); // or a database that has the keys anyway
 /// for key in 0..1000u64 {
@@ -69,7 +68,7 @@ pub struct Broom {
     ask: QueryFn<Broom>,
 }
 
-brief_debug!(Broom, it => keys: it.len, capacity: it.capacity(), rate: it.rate, bytes: it.bytes());
+brief_debug!(Broom, it => keys: it.len, capacity: it.capacity(), rate: it.rate, bytes: it.memory_bytes());
 
 /// What a filter is made of, counted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -199,6 +198,8 @@ impl Broom {
     }
 
     /// What it is made of now. Walks through all blocks.
+    #[cfg(feature = "internals")]
+    #[doc(hidden)]
     pub fn statistics(&self) -> Statistics {
         let mut all = Statistics::default();
         for table in [Some(&self.table), self.next.as_ref()].into_iter().flatten() {

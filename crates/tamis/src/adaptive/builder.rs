@@ -11,7 +11,7 @@ use crate::hash::{Hasher, Key, KeyType};
 /// Builder of an adaptive filter: see `with_capacity`, `with_fpr` and `with_bits_per_key` of the filters.
 ///
 /// ```
-/// use tamis::adaptive::{Adapt, Broom, Memory};
+/// use tamis::adaptive::{Adapt, AdaptiveFilter, Broom, Memory};
 /// let mut filter = Broom::with_capacity(1000).fpr(0.001).growing().build::<str>()?;
 /// let mut map = Memory::new();
 /// filter.insert("ann", &mut map)?;

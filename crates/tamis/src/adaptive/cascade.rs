@@ -50,10 +50,9 @@ pub use quotient::Quotients;
 
 use self::generation::{Generation, Sizes};
 use self::options::{More, Shape};
-pub use self::plan::CascadeChange;
-use super::Adapt;
 use super::builder::AdaptiveBuilder;
 use super::frontier::{Frontier, Side};
+use super::{Adapt, AdaptiveFilter};
 use crate::debug::brief_debug;
 use crate::error::BuildError;
 use crate::hash::{Digest, Hasher};
@@ -61,7 +60,7 @@ use crate::hash::{Digest, Hasher};
 /// Levels of quotient filters.
 ///
 /// ```
-/// use tamis::adaptive::{Adapt, Memory, QuotientCascade, Remove};
+/// use tamis::adaptive::{Adapt, AdaptiveFilter, Memory, QuotientCascade, Remove};
 /// let mut filter = QuotientCascade::with_capacity(1000).build::<str>()?;
 /// let mut map = Memory::new();
 /// filter.insert("ann", &mut map)?;
@@ -75,7 +74,7 @@ pub type QuotientCascade = Cascade<Quotients>;
 /// Levels of cuckoo filters.
 ///
 /// ```
-/// use tamis::adaptive::{Adapt, CuckooCascade, Memory};
+/// use tamis::adaptive::{Adapt, AdaptiveFilter, CuckooCascade, Memory};
 /// let mut filter = CuckooCascade::with_capacity(1000).build::<u64>()?;
 /// let mut map = Memory::new();
 /// for key in 0..1000u64 {
@@ -101,7 +100,7 @@ pub struct Cascade<L> {
     closing: Option<(Digest, usize)>,
 }
 
-brief_debug!(Cascade<L: Level>, it => kind: L::KIND, keys: it.len(), capacity: it.capacity(), rate: it.fpr(), bytes: it.bytes());
+brief_debug!(Cascade<L: Level>, it => kind: L::KIND, keys: it.len(), capacity: it.capacity(), rate: it.fpr(), bytes: it.memory_bytes());
 
 impl<L: Level> Cascade<L> {
     /// Starts a filter for `capacity` keys and a rate of 1e-7 to 0.5.

@@ -24,12 +24,13 @@ use bytes::Bytes;
 
 use super::builder::{AdaptiveBuilder, Built, check_fpr};
 use super::file::{self, Kind};
-use super::keys::{KeySet, Keys, LearnError, of_key_set};
+use super::keys::{KeySet, Keys, LearnError};
+use super::{AdaptiveFilter, Kept};
 use crate::debug::brief_debug;
-use crate::error::{BuildError, ChangeError, FormatError, QueryError};
+use crate::error::{BuildError, ChangeError, FormatError};
 use crate::filter::options::set;
 use crate::format::{Reader, put_varint};
-use crate::hash::{Digest, Hasher, Key, KeyType, Mismatch, Salt};
+use crate::hash::{Digest, Hasher, Key, KeyType, Salt};
 use crate::leaves::ribbon::{self, Ribbon};
 use crate::leaves::{Design, Geometry, Query, Values};
 
@@ -96,7 +97,7 @@ pub enum ChainedOutcome {
 /// A filter whose exact bit learns false positives.
 ///
 /// ```
-/// use tamis::adaptive::AdaptiveChained;
+/// use tamis::adaptive::{AdaptiveChained, AdaptiveFilter};
 /// let mut keys: Vec<u64> = (0..1000).collect();
 /// let mut filter = AdaptiveChained::with_fpr(1.0 / 64.0).rebuild_every(500).build(&mut keys)?;
 /// let passing: Vec<u64> = (1000..10_000).filter(|&key| filter.contains(key) == Ok(true)).collect();
@@ -123,7 +124,7 @@ pub struct AdaptiveChained {
     pending: BTreeSet<Digest>,
 }
 
-brief_debug!(AdaptiveChained, it => keys: it.len(), learned: it.adapted(), bytes: it.bytes());
+brief_debug!(AdaptiveChained, it => keys: it.len(), learned: it.listed(), bytes: it.memory_bytes());
 
 /// A ribbon, and the number of its salt.
 #[derive(Clone, Debug)]
@@ -146,11 +147,6 @@ impl AdaptiveChained {
         AdaptiveBuilder { secret: None, options }
     }
 
-    /// Whether the key of this digest may be in the set.
-    pub fn contains_digest(&self, key: Digest) -> bool {
-        self.first.contains(key) && self.exact.as_ref().is_none_or(|exact| exact.contains(key))
-    }
-
     /// Tells the filter of a false positive. When enough are new this reads all keys and builds the exact bit.
     ///
     /// # Errors
@@ -161,7 +157,7 @@ impl AdaptiveChained {
         if !self.contains_digest(key) {
             return Ok(ChainedOutcome::Refused);
         }
-        let known = self.adapted();
+        let known = self.listed();
         if known >= self.max_false_positives && !self.pending.contains(&key) {
             // What is listed is refused at least.
             self.rebuild_exact(keys)?;
@@ -201,29 +197,49 @@ impl AdaptiveChained {
         Ok(())
     }
 
-    /// How many false positives it remembers, and the exact bit knows or will know.
+    /// How many false positives are stored.
+    #[cfg(feature = "internals")]
+    #[doc(hidden)]
     pub fn adapted(&self) -> u64 {
-        (self.stored.len() + self.pending.len()) as u64
+        self.listed()
     }
 
-    /// The share of unlisted keys that match.
-    pub fn fpr(&self) -> f64 {
+    fn listed(&self) -> u64 {
+        (self.stored.len() + self.pending.len()) as u64
+    }
+}
+
+impl AdaptiveFilter for AdaptiveChained {
+    fn len(&self) -> u64 {
+        self.set.keys
+    }
+
+    fn fpr(&self) -> f64 {
         self.first.ribbon.fpr() * self.exact.as_ref().map_or(1.0, |exact| exact.ribbon.fpr())
     }
 
-    /// Bytes of the filter and the exact bit; the list is not among them.
-    pub fn bytes(&self) -> usize {
+    fn memory_bytes(&self) -> usize {
         self.first.payload.len() + self.exact.as_ref().map_or(0, |exact| exact.payload.len())
     }
+}
 
-    /// The filter as a file, with its list. The secret key is in it.
+impl Kept for AdaptiveChained {
+    fn hash(&self) -> (&Hasher, KeyType) {
+        (&self.set.hasher, self.set.key_type)
+    }
+
+    fn contains_digest(&self, key: Digest) -> bool {
+        self.first.contains(key) && self.exact.as_ref().is_none_or(|exact| exact.contains(key))
+    }
+
+    /// The filter with its list.
     ///
     /// ```text
     ///   sum over the keys u64 | every | most | ever built | whether there is an exact bit u8      numbers without a type: varints
     ///   per layer: number of its salt | geometry
     ///   payloads: the first filter, the exact bit if there is one, digests that it knows (hi, lo), ascending, digests that are new
     /// ```
-    pub fn snapshot(&self) -> Result<Vec<u8>, BuildError> {
+    fn encoded(&self) -> Result<Vec<u8>, BuildError> {
         let mut fields = self.set.sum.to_le_bytes().to_vec();
         file::put_varints(&mut fields, [self.rebuild_every, self.max_false_positives, self.made]);
         fields.push(u8::from(self.exact.is_some()));
@@ -241,8 +257,7 @@ impl AdaptiveChained {
         file::write(Kind::Chained, self.set.hasher, self.set.key_type, self.set.keys, &fields, &payloads)
     }
 
-    /// Takes up a snapshot. All of it is checked.
-    pub fn restore(bytes: impl Into<Bytes>) -> Result<AdaptiveChained, FormatError> {
+    fn decoded(bytes: Bytes) -> Result<AdaptiveChained, FormatError> {
         let file = file::read(bytes, Kind::Chained)?;
         let mut from = file.fields();
         let set = file.key_set(&mut from)?;
@@ -264,8 +279,6 @@ impl AdaptiveChained {
         Ok(AdaptiveChained { set, rebuild_every, max_false_positives, made, first, exact, stored, pending })
     }
 }
-
-of_key_set!(AdaptiveChained);
 
 /// The fewest 256ths of a bit that reach a rate.
 fn width(rate: f64) -> Result<u16, BuildError> {

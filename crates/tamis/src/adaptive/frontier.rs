@@ -24,7 +24,7 @@ pub(crate) enum Side {
 
 /// How keys are hashed, and how far they have moved.
 #[derive(Clone, Debug)]
-pub(crate) struct Frontier {
+pub struct Frontier {
     pub(crate) hasher: Hasher,
     pub(crate) key_type: KeyType,
     /// Moves that are still to be made.

@@ -38,13 +38,13 @@ use std::io;
 
 use super::builder::{AdaptiveBuilder, Built, Empty, Sizing};
 use super::frontier::{Frontier, Side};
-use super::{Adapt, AdaptError, ReverseMap, Task};
+use super::{Adapt, AdaptError, AdaptiveFilter, Mechanism, ReverseMap, Task};
 use crate::debug::brief_debug;
 use crate::error::BuildError;
 use crate::hash::{Digest, Hasher, KeyType, Salt};
 use crate::math::large::{STEPS, shape};
 use front::{Front, Print};
-pub use plan::Change as LargeChange;
+use plan::Change as LargeChange;
 use plan::{Act, Destination, Source};
 use yard::{Backyard, EVICTED};
 
@@ -56,7 +56,7 @@ const SLOTS_PER_SWEEP: u32 = 16;
 /// It is made for a number of keys and does not grow: one more is [`ChangeError::Full`](crate::error::ChangeError::Full).
 ///
 /// ```
-/// use tamis::adaptive::{Adapt, LargeBroom, Memory, Remove};
+/// use tamis::adaptive::{Adapt, AdaptiveFilter, LargeBroom, Memory, Remove};
 /// let mut map = Memory::new();
 /// let mut broom = LargeBroom::with_capacity(1000).fpr(1e-6).build::<str>()?;
 /// broom.insert("ann", &mut map)?;
@@ -80,7 +80,7 @@ pub struct LargeBroom {
     old: u64,
 }
 
-brief_debug!(LargeBroom, it => keys: it.len(), capacity: it.capacity, rate: it.rate, bytes: it.bytes());
+brief_debug!(LargeBroom, it => keys: it.len(), capacity: it.capacity, rate: it.rate, bytes: it.memory_bytes());
 
 impl Built for LargeBroom {
     type Options = Sizing<()>;
@@ -126,6 +126,8 @@ impl LargeBroom {
     }
 
     /// Keys and tombstones in the back yard, and how many it may hold.
+    #[cfg(feature = "internals")]
+    #[doc(hidden)]
     pub fn yard(&self) -> (u64, u64) {
         (self.yard.taken(), self.yard.limit)
     }
@@ -182,14 +184,18 @@ impl LargeBroom {
     }
 }
 
-impl Adapt for LargeBroom {
+impl Mechanism for LargeBroom {
     type Change = LargeChange;
+
+    fn frontier(&self) -> &Frontier {
+        &self.frontier
+    }
 
     fn plan<M: ReverseMap>(&self, task: Task, map: &mut M) -> Result<Option<LargeChange>, AdaptError<M::Error>> {
         match task {
             Task::Insert(key) => self.plan_insert(key, map),
-            Task::Repair(key) => self.plan_repair(key, map),
-            Task::Move => self.plan_step(map),
+            Task::Adapt(key) => self.plan_adapt(key, map),
+            Task::Move => self.plan_move(map),
         }
     }
 
@@ -239,33 +245,25 @@ impl Adapt for LargeBroom {
         };
         planning + making
     }
+}
 
-    #[inline]
-    fn contains_digest(&self, key: Digest) -> bool {
-        let hashes = &self.hashes[self.frontier.side(key) as usize];
-        let (bin, signature) = self.front.place(key.salted(hashes.place));
-        if let Some(slot) = self.front.find(bin, signature)
-            && self.front.rest(slot) == self.front.rest_of(key.salted(hashes.rest))
-        {
-            return true;
-        }
-        self.yard.find(key.salted(hashes.yard)).is_some()
-    }
-
+impl AdaptiveFilter for LargeBroom {
     fn len(&self) -> u64 {
         self.front.keys + self.yard.keys
     }
 
-    fn capacity(&self) -> u64 {
-        self.capacity
-    }
-
-    fn bytes(&self) -> usize {
+    fn memory_bytes(&self) -> usize {
         size_of::<LargeBroom>() + self.front.bytes() + self.yard.bytes()
     }
 
     fn fpr(&self) -> f64 {
         self.rate
+    }
+}
+
+impl Adapt for LargeBroom {
+    fn capacity(&self) -> u64 {
+        self.capacity
     }
 }
 

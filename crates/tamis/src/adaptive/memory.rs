@@ -75,11 +75,15 @@ impl Memory {
     }
 
     /// Whether a key is filed.
+    #[cfg(feature = "internals")]
+    #[doc(hidden)]
     pub fn contains(&self, key: Digest) -> bool {
         self.chain(ORDER, self.order(key)).any(|at| self.nodes[at as usize].key == key)
     }
 
     /// All keys, in no order.
+    #[cfg(feature = "internals")]
+    #[doc(hidden)]
     pub fn keys(&self) -> impl Iterator<Item = Digest> + '_ {
         let heads = self.heads[ORDER].iter();
         heads.flat_map(|&head| self.from(ORDER, head)).map(|at| self.nodes[at as usize].key)

@@ -31,8 +31,7 @@ mod plan;
 mod snapshot;
 
 use self::entry::{BASE_BITS, Entry, Match, Place, SHIFT, Whole};
-pub use self::plan::QuotientChange;
-use super::Adapt;
+use super::AdaptiveFilter;
 use super::builder::{AdaptiveBuilder, Built, Empty, Sizing, check_range};
 use super::frontier::{Frontier, Side};
 use super::words::{Scattered, Words};
@@ -46,7 +45,7 @@ use crate::math::quotient::size;
 /// A quotient filter that makes fingerprints longer where they were mistaken.
 ///
 /// ```
-/// use tamis::adaptive::{Adapt, AdaptiveQuotient, Memory};
+/// use tamis::adaptive::{Adapt, AdaptiveFilter, AdaptiveQuotient, Memory};
 /// let mut filter = AdaptiveQuotient::with_capacity(1000).build::<u64>()?;
 /// let mut map = Memory::new();
 /// for key in 0..1000u64 {
@@ -82,7 +81,7 @@ pub struct AdaptiveQuotient {
     swept: usize,
 }
 
-brief_debug!(AdaptiveQuotient, it => keys: it.len(), capacity: it.capacity, rate: it.rate, bytes: it.bytes());
+brief_debug!(AdaptiveQuotient, it => keys: it.len(), capacity: it.capacity, rate: it.rate, bytes: it.memory_bytes());
 
 /// Keys that are moved for a repair.
 const DEFAULT_STEPS: u32 = 32;
@@ -136,9 +135,9 @@ impl AdaptiveBuilder<AdaptiveQuotient> {
         /// keys have longer fingerprints at a time: the filter is smaller.
         ///
         /// ```
-        /// use tamis::adaptive::{Adapt, AdaptiveQuotient};
+        /// use tamis::adaptive::{AdaptiveFilter, AdaptiveQuotient};
         /// let of = |moves| AdaptiveQuotient::with_capacity(10_000).moves_per_adapt(moves).build::<u64>();
-        /// assert!(of(64)?.bytes() < of(16)?.bytes());
+        /// assert!(of(64)?.memory_bytes() < of(16)?.memory_bytes());
         /// # Ok::<(), tamis::Error>(())
         /// ```
         moves_per_adapt(keys: u32) => options.more = keys;
@@ -174,13 +173,9 @@ impl AdaptiveQuotient {
         })
     }
 
-    /// How many keys have longer fingerprints, or are kept whole.
-    pub fn extended(&self) -> u64 {
-        (self.long.len() + self.whole.len()) as u64 - self.buried()
-    }
-
-    /// How many removed keys are remembered.
-    pub fn buried(&self) -> u64 {
+    /// How many removed keys have tombstones.
+    #[cfg(test)]
+    fn buried(&self) -> u64 {
         self.tombstones.iter().sum()
     }
 

@@ -78,7 +78,7 @@ impl<F: Adapt> Shared<F> {
 
     /// Makes the filter refuse a key that is not in the set; see [`Adapt::adapt`].
     pub fn adapt<K: Key, M: ReverseMap>(&self, key: K, map: &mut M) -> Result<ChangeStats, AdaptError<M::Error>> {
-        let task = Task::Repair(self.look(|filter| filter.digest(key))?);
+        let task = Task::Adapt(self.look(|filter| filter.digest(key))?);
         self.run(task, map)
     }
 

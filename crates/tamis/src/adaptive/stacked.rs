@@ -37,14 +37,15 @@ use crate::debug::brief_debug;
 use crate::error::{BuildError, QueryError};
 use crate::filter::options::set;
 use crate::gather::counter::{Counter, ONE};
-use crate::hash::{Digest, Hasher, Key, KeyType, Mismatch, Salt};
+use crate::hash::{Digest, Key, Salt};
 use crate::leaves::change;
 use crate::math::shape::Shape;
 use crate::math::stack::{expected_rate, observed, unknown_rate};
 use crate::plan::Base;
 
 use super::builder::{AdaptiveBuilder, Built};
-use super::keys::{KeySet, Keys, LearnError, of_key_set};
+use super::keys::{KeySet, Keys, LearnError};
+use super::{AdaptiveFilter, Kept};
 
 mod codec;
 mod plan;
@@ -169,7 +170,7 @@ pub enum StackedOutcome {
 /// A stack that learns which negatives to refuse.
 ///
 /// ```
-/// use tamis::adaptive::AdaptiveStacked;
+/// use tamis::adaptive::{AdaptiveFilter, AdaptiveStacked};
 /// let mut keys: Vec<u64> = (0..10_000).collect();
 /// let builder = AdaptiveStacked::with_bits_per_key(8.0).sample(20_000).lifetime(300_000);
 /// let mut filter = builder.build(&mut keys)?;
@@ -210,7 +211,7 @@ pub struct AdaptiveStacked {
     counter: Option<Counter>,
 }
 
-brief_debug!(AdaptiveStacked, it => keys: it.len(), layers: it.layers(), phase: it.phase, bytes: it.bytes());
+brief_debug!(AdaptiveStacked, it => keys: it.len(), layers: it.layers.len(), phase: it.phase, bytes: it.memory_bytes());
 
 /// A layer, and the number of its salt.
 #[derive(Clone, Debug)]
@@ -251,16 +252,6 @@ impl AdaptiveStacked {
     #[inline]
     pub fn refused(&mut self, key: Digest) {
         self.count(key);
-    }
-
-    /// Whether the key of this digest may be in the set.
-    #[inline]
-    pub fn contains_digest(&self, key: Digest) -> bool {
-        match self.layers.iter().position(|layer| !layer.part.contains(key)) {
-            // A layer on negatives does not know it: yes. One on keys: no.
-            Some(layer) => layer % 2 == 1,
-            None => true,
-        }
     }
 
     /// Tells the filter of a false positive: a key that it let pass, and that is not in the set. (One that is in the set after all does no
@@ -351,7 +342,7 @@ impl AdaptiveStacked {
         let wanted = |key: Digest| negative().all(|layer| layer.part.contains(key));
         let left = self.set.read(keys, wanted)?;
         let index = self.layers.len() + 1;
-        let taken = 8.0 * (self.bytes() as f64);
+        let taken = 8.0 * (self.memory_bytes() as f64);
         let rest = self.plan.bits_from(index + 1, self.goal.size(), self.set.keys);
         let room = self.goal.bits * self.set.keys as f64 - taken - rest;
         let part = self.goal.closed(&left, room, self.salt(self.made))?;
@@ -455,38 +446,46 @@ impl AdaptiveStacked {
 
     /// The rate that is expected now, over all negative queries; windows are compared with it. Layers after the third are left out: how
     /// much of what is known they hold is not foreseen, and little is left for them.
-    pub fn expected(&self) -> f64 {
+    fn expected(&self) -> f64 {
         let rates = self.rates();
         expected_rate(self.psi, rates.get(..3).unwrap_or(&rates[..rates.len().min(1)]))
     }
 
-    /// The rate on values that were not learned: the bound for any query that does not depend on earlier answers.
-    pub fn fpr(&self) -> f64 {
-        unknown_rate(&self.rates())
-    }
-
     /// What it is doing.
+    #[cfg(feature = "internals")]
+    #[doc(hidden)]
     pub fn phase(&self) -> Phase {
         self.phase
     }
 
     /// How many layers answer.
+    #[cfg(feature = "internals")]
+    #[doc(hidden)]
     pub fn layers(&self) -> usize {
         self.layers.len()
     }
 
     /// The rates of the planned layers, and the negative queries that the first of them shall answer alone.
+    #[cfg(feature = "internals")]
+    #[doc(hidden)]
     pub fn planned(&self) -> (&[f64], u64) {
         (&self.plan.alphas, self.plan.queries)
     }
+}
 
-    /// Bytes of all layers, the open one too.
-    pub fn bytes(&self) -> usize {
+impl AdaptiveFilter for AdaptiveStacked {
+    fn len(&self) -> u64 {
+        self.set.keys
+    }
+
+    fn fpr(&self) -> f64 {
+        unknown_rate(&self.rates())
+    }
+
+    fn memory_bytes(&self) -> usize {
         self.layers.iter().chain(&self.open).map(|layer| layer.part.payload().len()).sum()
     }
 }
-
-of_key_set!(AdaptiveStacked);
 
 #[cfg(test)]
 mod tests;

@@ -294,7 +294,7 @@ where
         if filter.contains(stranger).unwrap() {
             let stats = filter.adapt(stranger, map).unwrap();
             assert!(stats.changed);
-            (bytes, words) = (bytes.max(filter.bytes()), words.max(stats.words));
+            (bytes, words) = (bytes.max(filter.memory_bytes()), words.max(stats.words));
             done += 1;
         }
     }

@@ -5,11 +5,12 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tamis::adaptive::{
-    Adapt, AdaptError, AdaptiveBloom, AdaptiveChained, AdaptiveQuotient, AdaptiveStacked, Block, Broom, ChangeStats,
-    CuckooCascade, Dictionary, Guarded, LargeBroom, Memory, MemoryDictionary, QuotientCascade, Remove, ReverseMap,
-    Shared,
+    Adapt, AdaptError, AdaptiveBloom, AdaptiveChained, AdaptiveFilter, AdaptiveQuotient, AdaptiveStacked, Broom,
+    ChangeStats, CuckooCascade, Dictionary, Guarded, LargeBroom, Memory, MemoryDictionary, QuotientCascade, Remove,
+    ReverseMap, Shared,
 };
 use tamis::internals::Shape;
+use tamis::internals::adaptive::Block;
 use tamis::{ChangeError, Digest, Filter, FormatError};
 
 use super::corrupt::Random;

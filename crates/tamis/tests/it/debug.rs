@@ -4,8 +4,9 @@ use std::fmt::Debug;
 
 use tamis::adaptive::{
     Adapt, AdaptiveBloom, AdaptiveChained, AdaptiveQuotient, AdaptiveStacked, Broom, CuckooCascade, Guarded,
-    LargeBroom, Memory, MemoryDictionary, QuotientCascade, Remove, Shared, Task,
+    LargeBroom, Memory, MemoryDictionary, QuotientCascade, Remove, Shared,
 };
+use tamis::internals::adaptive::Task;
 use tamis::internals::{Counter, ONE, Shape};
 use tamis::sets::Editor;
 use tamis::{Bloom, Cuckoo, Digest, Hasher, Key, KeyType, Kind, Quotient, Stacked};

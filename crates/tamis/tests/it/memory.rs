@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use tamis::adaptive::{
-    Adapt, AdaptiveBloom, AdaptiveChained, AdaptiveQuotient, AdaptiveStacked, Broom, CuckooCascade, LargeBroom,
-    QuotientCascade,
+    AdaptiveBloom, AdaptiveChained, AdaptiveFilter, AdaptiveQuotient, AdaptiveStacked, Broom, CuckooCascade,
+    LargeBroom, QuotientCascade,
 };
 use tamis::sets::Editor;
 use tamis::{Bloom, Cuckoo, Filter, FormatError, Kind, Map, Quotient, Sequence, Sets, Stacked};

@@ -1,9 +1,9 @@
 //! a task -> what it changes, planned without touching anything; a change -> made, without asking anybody.
 
-use super::super::frontier::Side;
+use super::super::frontier::{Frontier, Side};
 use super::super::map::{Asked, done, ensure, filed, next_key, only};
 use super::super::verbs::full;
-use super::super::{Adapt, AdaptError, Remove, ReverseMap, Task};
+use super::super::{Adapt, AdaptError, AdaptiveFilter, Mechanism, PlanRemoval, Remove, ReverseMap, Task};
 use super::{Broom, Spot, Table};
 use crate::debug::brief_debug;
 use crate::hash::Digest;
@@ -122,7 +122,7 @@ impl Broom {
         Ok(Some(Change::Insert { side, put }))
     }
 
-    fn plan_repair<M: ReverseMap>(&self, key: Digest, map: &mut M) -> Asked<Option<Change>, M> {
+    fn plan_adapt<M: ReverseMap>(&self, key: Digest, map: &mut M) -> Asked<Option<Change>, M> {
         let side = self.frontier.side(key);
         let (table, spot) = (self.table(side), self.spot(key, side));
         let hit = table.look(&spot).hit;
@@ -139,7 +139,7 @@ impl Broom {
         Ok(Some(Change::Lengthen { side, hash: its.hash, tail }))
     }
 
-    fn plan_step<M: ReverseMap>(&self, map: &mut M) -> Asked<Option<Change>, M> {
+    fn plan_move<M: ReverseMap>(&self, map: &mut M) -> Asked<Option<Change>, M> {
         let Some(key) = next_key(map, self.frontier.last)? else {
             // A map that ends too early would strand the rest under a hash function that is gone.
             ensure(self.moved >= self.len, AdaptError::Order)?;
@@ -214,14 +214,18 @@ impl Broom {
     }
 }
 
-impl Adapt for Broom {
+impl Mechanism for Broom {
     type Change = BroomChange;
+
+    fn frontier(&self) -> &Frontier {
+        &self.frontier
+    }
 
     fn plan<M: ReverseMap>(&self, task: Task, map: &mut M) -> Asked<Option<BroomChange>, M> {
         let change = match task {
             Task::Insert(key) => self.plan_insert(key, map),
-            Task::Repair(key) => self.plan_repair(key, map),
-            Task::Move => self.plan_step(map),
+            Task::Adapt(key) => self.plan_adapt(key, map),
+            Task::Move => self.plan_move(map),
         };
         Ok(change?.map(BroomChange))
     }
@@ -268,21 +272,14 @@ impl Adapt for Broom {
             }
         }
     }
+}
 
-    #[inline]
-    fn contains_digest(&self, key: Digest) -> bool {
-        self.ask.call(self, key)
-    }
-
+impl AdaptiveFilter for Broom {
     fn len(&self) -> u64 {
         self.len
     }
 
-    fn capacity(&self) -> u64 {
-        self.table.capacity()
-    }
-
-    fn bytes(&self) -> usize {
+    fn memory_bytes(&self) -> usize {
         let next = self.next.as_ref().map_or(0, Table::bytes);
         size_of::<Broom>() + self.table.bytes() + next
     }
@@ -292,7 +289,15 @@ impl Adapt for Broom {
     }
 }
 
-impl Remove for Broom {
+impl Adapt for Broom {
+    fn capacity(&self) -> u64 {
+        self.table.capacity()
+    }
+}
+
+impl Remove for Broom {}
+
+impl PlanRemoval for Broom {
     fn plan_remove<M: ReverseMap>(&self, key: Digest, map: &mut M) -> Asked<BroomChange, M> {
         let side = self.frontier.side(key);
         let (table, spot) = (self.table(side), self.spot(key, side));

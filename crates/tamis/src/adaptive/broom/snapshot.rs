@@ -19,11 +19,17 @@ use super::table::{Table, tombstone_capacity};
 use super::tombstones::Tombstones;
 use crate::error::{BuildError, FormatError};
 use crate::format::Reader;
+use crate::hash::{Digest, Hasher, KeyType};
 use crate::math::broom::{MAX_KEYS, MAX_REMAINDER, Plan};
 
 impl Kept for Broom {
-    fn frontier(&self) -> &Frontier {
-        &self.frontier
+    fn hash(&self) -> (&Hasher, KeyType) {
+        (&self.frontier.hasher, self.frontier.key_type)
+    }
+
+    #[inline]
+    fn contains_digest(&self, key: Digest) -> bool {
+        self.ask.call(self, key)
     }
 
     fn encoded(&self) -> Result<Vec<u8>, BuildError> {

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use super::super::file::{self, Kind};
 use super::super::testing::{Flaky, Liar, Random};
-use super::super::{AdaptError, Memory, Remove, ReverseMap, Shared};
+use super::super::{AdaptError, Kept, Mechanism, Memory, Remove, ReverseMap, Shared};
 use super::tombstones::Tombstones;
 use super::*;
 use crate::error::ChangeError;
@@ -208,7 +208,7 @@ fn strangers_pass_as_often_as_was_promised() {
 fn it_is_as_small_as_promised() {
     for (block, most) in [(Block::Medium, 13.3), (Block::Large, 12.8)] {
         let broom = options(1_000_000, 1.0 / 256.0).block(block).build::<u64>().unwrap();
-        let bits = broom.bytes() as f64 * 8.0 / 1e6;
+        let bits = broom.memory_bytes() as f64 * 8.0 / 1e6;
         assert!(bits <= most, "{bits} bits per key");
         let tombstones = 32.0 * 1.3 * broom.table.tombstones.room as f64 / 1e6;
         assert!(tombstones < 1.1, "{tombstones} bits per key more while keys come and go");

@@ -77,7 +77,7 @@ impl<L: Level> AdaptiveBuilder<Cascade<L>> {
         /// after the first are smaller.
         ///
         /// ```
-        /// use tamis::adaptive::{Adapt, QuotientCascade, Schedule};
+        /// use tamis::adaptive::{Adapt, AdaptiveFilter, QuotientCascade, Schedule};
         /// let builder = QuotientCascade::with_capacity(1000).schedule(Schedule::LogStar).moves_per_adapt(64);
         /// let filter = builder.build::<u64>()?;
         /// assert_eq!((filter.capacity(), filter.fpr()), (1000, 0.01));

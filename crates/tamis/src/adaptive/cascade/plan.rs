@@ -2,10 +2,10 @@
 
 use super::generation::Generation;
 use super::{Cascade, Erase, Level};
-use crate::adaptive::frontier::Side;
+use crate::adaptive::frontier::{Frontier, Side};
 use crate::adaptive::map::{Asked, done, ensure, filed, next_key};
 use crate::adaptive::verbs::full;
-use crate::adaptive::{Adapt, AdaptError, Remove, ReverseMap, Task};
+use crate::adaptive::{Adapt, AdaptError, AdaptiveFilter, Mechanism, PlanRemoval, Remove, ReverseMap, Task};
 use crate::debug::brief_debug;
 use crate::error::ChangeError;
 use crate::hash::Digest;
@@ -130,7 +130,7 @@ impl<L: Level> Cascade<L> {
         Ok(Some(Kind::Close { false_positive, level, moved, last: found.len() <= 1 }))
     }
 
-    fn plan_step<M: ReverseMap>(&self, map: &mut M) -> Asked<Option<Kind<L>>, M> {
+    fn plan_move<M: ReverseMap>(&self, map: &mut M) -> Asked<Option<Kind<L>>, M> {
         let Some(next) = &self.next else {
             if !self.now.is_worn() {
                 return Ok(None);
@@ -161,21 +161,23 @@ impl<L: Level> Cascade<L> {
     }
 }
 
-impl<L: Level> Adapt for Cascade<L> {
+impl<L: Level> Mechanism for Cascade<L> {
     type Change = CascadeChange<L>;
+
+    fn frontier(&self) -> &Frontier {
+        &self.frontier
+    }
 
     fn plan<M: ReverseMap>(&self, task: Task, map: &mut M) -> Asked<Option<CascadeChange<L>>, M> {
         let kind = match (task, self.closing) {
             (Task::Insert(key), _) => self.plan_insert(key, map),
             // What was begun comes first.
-            (Task::Repair(_) | Task::Move, Some((false_positive, level))) => {
-                self.plan_close(false_positive, level, map)
-            }
-            (Task::Repair(key), None) => match self.generation(self.side(key)).alive(key, 0) {
+            (Task::Adapt(_) | Task::Move, Some((false_positive, level))) => self.plan_close(false_positive, level, map),
+            (Task::Adapt(key), None) => match self.generation(self.side(key)).alive(key, 0) {
                 Some(level) => self.plan_close(key, level, map),
                 None => Ok(None),
             },
-            (Task::Move, None) => self.plan_step(map),
+            (Task::Move, None) => self.plan_move(map),
         };
         Ok(kind?.map(CascadeChange))
     }
@@ -253,21 +255,14 @@ impl<L: Level> Adapt for Cascade<L> {
             None => self.now.is_worn().into(),
         }
     }
+}
 
-    #[inline]
-    fn contains_digest(&self, key: Digest) -> bool {
-        self.generation(self.side(key)).alive(key, 0).is_some()
-    }
-
+impl<L: Level> AdaptiveFilter for Cascade<L> {
     fn len(&self) -> u64 {
         self.now.live + self.next.as_ref().map_or(0, |next| next.live)
     }
 
-    fn capacity(&self) -> u64 {
-        self.shape.capacity
-    }
-
-    fn bytes(&self) -> usize {
+    fn memory_bytes(&self) -> usize {
         self.now.bytes() + self.next.as_ref().map_or(0, |next| next.bytes())
     }
 
@@ -276,7 +271,15 @@ impl<L: Level> Adapt for Cascade<L> {
     }
 }
 
-impl<L: Erase> Remove for Cascade<L> {
+impl<L: Level> Adapt for Cascade<L> {
+    fn capacity(&self) -> u64 {
+        self.shape.capacity
+    }
+}
+
+impl<L: Erase> Remove for Cascade<L> {}
+
+impl<L: Erase> PlanRemoval for Cascade<L> {
     fn plan_remove<M: ReverseMap>(&self, key: Digest, map: &mut M) -> Asked<CascadeChange<L>, M> {
         let Some(from) = self.home(key, map)? else { return Err(AdaptError::Absent) };
         done(map.unfile(key, self.name(self.side(key), from, key)), AdaptError::Absent)?;

@@ -2,7 +2,7 @@
 use super::*;
 use crate::adaptive::testing::Random;
 use crate::adaptive::trial::{self, Removal};
-use crate::adaptive::{Memory, Remove, Segments, Task};
+use crate::adaptive::{Kept, Mechanism, Memory, Remove, Segments, Task};
 use crate::error::ChangeError;
 
 fn builder<L: Level>(capacity: u64, rate: f64, steps: u32) -> AdaptiveBuilder<Cascade<L>> {
@@ -164,7 +164,7 @@ mod check {
             (0..100u64).for_each(|key| assert!(filter.insert(key, &mut map).unwrap().changed));
             let Some(&stranger) = trial::false_positives(&filter, 0, 100, 1).first() else { continue };
             // One change of a repair, and then something else comes.
-            let task = Task::Repair(trial::digest(&filter, stranger));
+            let task = Task::Adapt(trial::digest(&filter, stranger));
             let change = filter.plan(task, &mut map).unwrap().unwrap();
             filter.apply(change);
             if filter.closing.is_none() {
@@ -270,7 +270,7 @@ fn rates_are_those_of_the_first_level() {
 #[test]
 fn bits_per_key() {
     fn of<L: Level>() -> [f64; 3] {
-        [16, 32, 64].map(|steps| 8.0 * made::<L>(100_000, 1.0 / 256.0, steps).bytes() as f64 / 1e5)
+        [16, 32, 64].map(|steps| 8.0 * made::<L>(100_000, 1.0 / 256.0, steps).memory_bytes() as f64 / 1e5)
     }
     let table = [
         ("quotient", of::<Quotients>(), [17.0, 14.0, 12.5]),
@@ -299,7 +299,7 @@ fn the_last_key_of_a_closing_spot_may_be_removed() {
                 continue;
             };
             let stranger = filter.digest(stranger).unwrap();
-            let change = filter.plan(Task::Repair(stranger), &mut map).unwrap().unwrap();
+            let change = filter.plan(Task::Adapt(stranger), &mut map).unwrap().unwrap();
             filter.apply(change);
             if filter.closing.is_none() {
                 continue;

@@ -1,12 +1,12 @@
 //! a task + what the map says -> a change of the filter, or the reason why there is none.
 
+use super::LargeBroom;
 use super::front::{self, Print};
 use super::yard::{EVICTED, NO_FREE_SLOT, tombstone_word};
-use super::{Adapt, LargeBroom};
 use crate::adaptive::frontier::Side;
 use crate::adaptive::map::{done, ensure, filed, next_key, only};
 use crate::adaptive::verbs::full;
-use crate::adaptive::{AdaptError, Remove, ReverseMap};
+use crate::adaptive::{AdaptError, AdaptiveFilter, Kept, PlanRemoval, Remove, ReverseMap};
 use crate::debug::brief_debug;
 use crate::hash::Digest;
 
@@ -105,7 +105,7 @@ impl LargeBroom {
         change(Act::Insert { side, to }, WORDS_PER_PLAN)
     }
 
-    pub(super) fn plan_repair<M: ReverseMap>(&self, false_positive: Digest, map: &mut M) -> Planned<M::Error> {
+    pub(super) fn plan_adapt<M: ReverseMap>(&self, false_positive: Digest, map: &mut M) -> Planned<M::Error> {
         if !self.contains_digest(false_positive) {
             return Ok(None);
         }
@@ -118,7 +118,7 @@ impl LargeBroom {
         change(Act::Evict { slot, hash }, WORDS_PER_PLAN)
     }
 
-    pub(super) fn plan_step<M: ReverseMap>(&self, map: &mut M) -> Planned<M::Error> {
+    pub(super) fn plan_move<M: ReverseMap>(&self, map: &mut M) -> Planned<M::Error> {
         let Some(key) = next_key(map, self.frontier.last)? else {
             return match self.old {
                 0 if self.yard.tombstones(self.gone()) > 0 => change(Act::Sweep, 0),
@@ -155,7 +155,9 @@ impl LargeBroom {
     }
 }
 
-impl Remove for LargeBroom {
+impl Remove for LargeBroom {}
+
+impl PlanRemoval for LargeBroom {
     fn plan_remove<M: ReverseMap>(&self, key: Digest, map: &mut M) -> Result<Change, AdaptError<M::Error>> {
         ensure(self.contains_digest(key), AdaptError::Absent)?;
         let print = self.print(key);

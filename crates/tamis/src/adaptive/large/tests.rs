@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use super::*;
 use crate::adaptive::testing::Liar;
-use crate::adaptive::{AdaptError, Memory, Remove, file};
+use crate::adaptive::{AdaptError, Kept, Memory, PlanRemoval, Remove, file};
 use crate::error::ChangeError;
 use crate::hash::{Key, scramble};
 
@@ -125,7 +125,7 @@ fn a_repaired_stranger_is_refused_for_as_long_as_its_function_is_in_use() {
     let mut repaired = vec![];
     for _ in 0..40 {
         let stranger = false_positive(&broom, &mut from);
-        let task = Task::Repair(stranger.digest(&broom.frontier.hasher));
+        let task = Task::Adapt(stranger.digest(&broom.frontier.hasher));
         // Without steps: no hash function changes.
         let change = broom.plan(task, &mut map).unwrap().unwrap();
         broom.apply(change);

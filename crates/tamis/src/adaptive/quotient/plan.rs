@@ -2,9 +2,10 @@
 
 use super::entry::{Entry, MAX_EXTRA_BITS, Match, Place, Whole};
 use super::{AdaptiveQuotient, Side};
+use crate::adaptive::frontier::Frontier;
 use crate::adaptive::map::{Asked, done, ensure, filed, next_key, only};
 use crate::adaptive::verbs::full;
-use crate::adaptive::{Adapt, AdaptError, Remove, ReverseMap, Task};
+use crate::adaptive::{Adapt, AdaptError, AdaptiveFilter, Mechanism, PlanRemoval, Remove, ReverseMap, Task};
 use crate::debug::brief_debug;
 use crate::hash::Digest;
 use crate::leaves::change::Layer;
@@ -161,7 +162,7 @@ impl AdaptiveQuotient {
         Ok(Some(Kind::Insert { side, arrival }))
     }
 
-    fn plan_repair<M: ReverseMap>(&self, key: Digest, map: &mut M) -> Asked<Option<Kind>, M> {
+    fn plan_adapt<M: ReverseMap>(&self, key: Digest, map: &mut M) -> Asked<Option<Kind>, M> {
         let place = self.place_of(key);
         let (home, keys) = self.home(key, &place, map)?;
         ensure(home.is_none(), AdaptError::Present)?;
@@ -181,7 +182,7 @@ impl AdaptiveQuotient {
         Ok(Some(Kind::Lift { place: owner, from: found }))
     }
 
-    fn plan_step<M: ReverseMap>(&self, map: &mut M) -> Asked<Option<Kind>, M> {
+    fn plan_move<M: ReverseMap>(&self, map: &mut M) -> Asked<Option<Kind>, M> {
         let Some(key) = next_key(map, self.frontier.last)? else {
             return match (self.old, self.tombstones[self.parity(Side::Old)]) {
                 (0, 0) => Ok(Some(Kind::Turn)),
@@ -257,14 +258,18 @@ impl AdaptiveQuotient {
     }
 }
 
-impl Adapt for AdaptiveQuotient {
+impl Mechanism for AdaptiveQuotient {
     type Change = QuotientChange;
+
+    fn frontier(&self) -> &Frontier {
+        &self.frontier
+    }
 
     fn plan<M: ReverseMap>(&self, task: Task, map: &mut M) -> Asked<Option<QuotientChange>, M> {
         let kind = match task {
             Task::Insert(key) => self.plan_insert(key, map),
-            Task::Repair(key) => self.plan_repair(key, map),
-            Task::Move => self.plan_step(map),
+            Task::Adapt(key) => self.plan_adapt(key, map),
+            Task::Move => self.plan_move(map),
         };
         Ok(kind?.map(QuotientChange))
     }
@@ -336,22 +341,14 @@ impl Adapt for AdaptiveQuotient {
         // Steps make room: where there is none they come before all else.
         if self.is_full() { u32::MAX } else { self.frontier.pending_moves }
     }
+}
 
-    #[inline]
-    fn contains_digest(&self, key: Digest) -> bool {
-        let place = self.place_of(key);
-        self.in_table(&place).is_some() || self.is_whole(&place)
-    }
-
+impl AdaptiveFilter for AdaptiveQuotient {
     fn len(&self) -> u64 {
         self.held.keys() + self.spare.len() as u64 + self.whole_keys
     }
 
-    fn capacity(&self) -> u64 {
-        self.capacity
-    }
-
-    fn bytes(&self) -> usize {
+    fn memory_bytes(&self) -> usize {
         self.held.payload.capacity() + 8 * self.spare.capacity() + self.long.bytes() + self.whole.bytes()
     }
 
@@ -360,7 +357,15 @@ impl Adapt for AdaptiveQuotient {
     }
 }
 
-impl Remove for AdaptiveQuotient {
+impl Adapt for AdaptiveQuotient {
+    fn capacity(&self) -> u64 {
+        self.capacity
+    }
+}
+
+impl Remove for AdaptiveQuotient {}
+
+impl PlanRemoval for AdaptiveQuotient {
     fn plan_remove<M: ReverseMap>(&self, key: Digest, map: &mut M) -> Asked<QuotientChange, M> {
         let (side, place) = (self.frontier.side(key), self.place_of(key));
         let (Some(from), _) = self.home(key, &place, map)? else { return Err(AdaptError::Absent) };

@@ -3,7 +3,7 @@ use super::entry::MAX_EXTRA_BITS;
 use super::*;
 use crate::adaptive::file::Kind;
 use crate::adaptive::testing::Random;
-use crate::adaptive::{AdaptError, Memory, Remove, ReverseMap, Task, trial};
+use crate::adaptive::{Adapt, AdaptError, Mechanism, Memory, Remove, ReverseMap, Task, trial};
 use crate::error::ChangeError;
 
 fn builder(capacity: u64, rate: f64, steps: u32) -> AdaptiveBuilder<AdaptiveQuotient> {

@@ -5,7 +5,7 @@ use std::convert::Infallible;
 use super::*;
 use crate::adaptive::file::{self, Kind};
 use crate::error::ChangeError;
-use crate::hash::scramble;
+use crate::hash::{Hasher, KeyType, scramble};
 
 const BASES: [Base; 3] = [Base::Bloom, Base::Cuckoo, Base::Quotient];
 const KEY: [u64; 2] = [11, 12];
@@ -98,7 +98,11 @@ fn no_key_is_refused_and_what_was_learned_is() {
                 }
             }
             complete(&filter, &keys);
-            assert!(filter.layers() == 3 && filter.bytes() as f64 * 8.0 < 10.4 * 3000.0, "{}", filter.bytes());
+            assert!(
+                filter.layers() == 3 && filter.memory_bytes() as f64 * 8.0 < 10.4 * 3000.0,
+                "{}",
+                filter.memory_bytes()
+            );
             // Those that pass are as many as the third layer lets pass by chance.
             let passing = learned.iter().filter(|&&query| filter.contains(query).unwrap()).count() as f64;
             let mean = learned.len() as f64 * filter.rates()[2];
@@ -348,8 +352,8 @@ fn snapshots_go_on() {
                 let mut again = AdaptiveStacked::restore(filter.snapshot().unwrap()).unwrap();
                 complete(&again, &list);
                 assert_eq!(
-                    (again.phase(), again.layers(), again.bytes()),
-                    (filter.phase(), filter.layers(), filter.bytes())
+                    (again.phase(), again.layers(), again.memory_bytes()),
+                    (filter.phase(), filter.layers(), filter.memory_bytes())
                 );
                 assert!((again.expected() / filter.expected() - 1.0).abs() < 1e-9);
                 for i in 0..2000 {

@@ -28,7 +28,7 @@ fuzz_target!(|bytes: &[u8]| {
             4 => filter = Broom::restore(filter.snapshot().expect("in memory")).expect("what was written restores"),
             _ => match filter.adapt(key, &mut map) {
                 Ok(_) => assert!(!set.contains(&key) && filter.contains(key) == Ok(false)),
-                Err(AdaptError::Present) => assert!(set.contains(&key)),
+                Err(AdaptError::Member) => assert!(set.contains(&key)),
                 Err(error) => assert!(matches!(error, AdaptError::Change(_)), "{error:?}"),
             },
         }

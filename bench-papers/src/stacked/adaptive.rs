@@ -11,8 +11,9 @@
 use std::error::Error;
 
 use serde::Serialize;
-use tamis::adaptive::{AdaptiveFilter, AdaptiveStacked, Phase, StackedOutcome};
+use tamis::adaptive::{AdaptiveFilter, AdaptiveStacked};
 use tamis::internals::Shape;
+use tamis::internals::adaptive::{Phase, StackedOutcome};
 use tamis::internals::math::stack::{Limits, Size, fixed, quick};
 use tamis_bench::measure;
 use tamis_bench::stream::{Stream, scramble};
@@ -187,8 +188,8 @@ fn ask_and_learn(
 ) -> Result<Vec<StackedOutcome>, String> {
     let mut events = vec![];
     for &value in queries {
-        if stack.ask(value).map_err(|e| e.to_string())? {
-            events.push(stack.adapt(value, keys).map_err(|e| e.to_string())?);
+        if stack.query(value).map_err(|e| e.to_string())? {
+            events.push(stack.traced_adapt(value, keys).map_err(|e| e.to_string())?);
         }
     }
     Ok(events)

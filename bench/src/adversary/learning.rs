@@ -46,7 +46,7 @@ impl Learner for AdaptiveStacked {
     }
 
     fn has(&mut self, key: u64) -> bool {
-        self.ask(key).unwrap_or(false)
+        self.query(key).unwrap_or(false)
     }
 
     fn adapt(&mut self, key: u64, keys: &mut Vec<u64>) -> Result<(), String> {

@@ -60,17 +60,17 @@ pub use broom::Broom;
 pub use builder::AdaptiveBuilder;
 #[cfg(feature = "papers")]
 pub use cascade::{Cascade, CuckooCascade, Cuckoos, Erase, Level, QuotientCascade, Quotients, Schedule};
-pub use chained::{AdaptiveChained, ChainedOutcome};
+pub use chained::AdaptiveChained;
 pub use dictionary::MemoryDictionary;
-pub use error::AdaptError;
+pub use error::{AdaptError, Inconsistency};
 pub use guarded::{Counts, Dictionary, Guarded};
-pub use keys::{Keys, LearnError};
+pub use keys::Keys;
 pub use large::LargeBroom;
 pub use map::ReverseMap;
 pub use memory::Memory;
 pub use quotient::AdaptiveQuotient;
 pub use shared::Shared;
-pub use stacked::{AdaptiveStacked, Phase, StackedOutcome};
+pub use stacked::AdaptiveStacked;
 pub use verbs::{Adapt, AdaptiveFilter, ChangeStats, Remove};
 use verbs::{Kept, Mechanism, PlanRemoval, Task};
 
@@ -78,5 +78,6 @@ use verbs::{Kept, Mechanism, PlanRemoval, Task};
 #[cfg(feature = "internals")]
 pub(crate) mod internals {
     pub use super::broom::{Block, Statistics};
+    pub use super::stacked::{Phase, StackedOutcome};
     pub use super::verbs::{Kept, Mechanism, PlanRemoval, Task};
 }

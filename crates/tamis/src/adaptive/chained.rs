@@ -24,8 +24,8 @@ use bytes::Bytes;
 
 use super::builder::{AdaptiveBuilder, Built, check_fpr};
 use super::file::{self, Kind};
-use super::keys::{KeySet, Keys, LearnError};
-use super::{AdaptiveFilter, Kept};
+use super::keys::{KeySet, Keys};
+use super::{AdaptError, AdaptiveFilter, ChangeStats, Kept};
 use crate::debug::brief_debug;
 use crate::error::{BuildError, ChangeError, FormatError};
 use crate::filter::options::set;
@@ -59,8 +59,8 @@ impl AdaptiveBuilder<AdaptiveChained> {
     ///
     /// # Errors
     ///
-    /// [`LearnError::Keys`] if the keys cannot be read, [`LearnError::Build`] if the rate is below 2^-32 or another option is out of range.
-    pub fn build<M: Keys>(self, keys: &mut M) -> Result<AdaptiveChained, LearnError<M::Error>> {
+    /// [`AdaptError::Store`] if the keys cannot be read, [`AdaptError::Build`] if the rate is below 2^-32 or another option is out of range.
+    pub fn build<M: Keys>(self, keys: &mut M) -> Result<AdaptiveChained, AdaptError<M::Error>> {
         let Options { fpr, rebuild_every, max_false_positives } = self.options;
         check_fpr(fpr)?;
         if rebuild_every == Some(0) {
@@ -83,17 +83,6 @@ impl AdaptiveBuilder<AdaptiveChained> {
     }
 }
 
-/// What a false positive brought about in [`AdaptiveChained`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum ChainedOutcome {
-    /// The filter refuses the key already.
-    Refused,
-    /// It is in the list, and still matches until the next build.
-    Listed,
-    /// The exact bit was built: every false positive of the list is rejected from now on.
-    Built,
-}
-
 /// A filter whose exact bit learns false positives.
 ///
 /// ```
@@ -104,7 +93,7 @@ pub enum ChainedOutcome {
 /// for &key in &passing {
 ///     filter.adapt(key, &mut keys)?;
 /// }
-/// filter.rebuild_exact(&mut keys)?;
+/// filter.rebuild(&mut keys)?;
 /// assert!(passing.iter().all(|&key| filter.contains(key) == Ok(false)));
 /// assert!((0..1000u64).all(|key| filter.contains(key) == Ok(true)));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -147,36 +136,41 @@ impl AdaptiveChained {
         AdaptiveBuilder { secret: None, options }
     }
 
-    /// Tells the filter of a false positive. When enough are new this reads all keys and builds the exact bit.
+    /// Stores a false positive. When enough are new, this reads all keys and builds the exact bit: from then on the filter rejects
+    /// every stored false positive. Until then they match.
     ///
     /// # Errors
-    /// A key of the other key type; a list that is full, and then this key goes on matching; keys that cannot be read or are others than before. The filter
-    /// answers as before, and what was listed stays so.
-    pub fn adapt<K: Key, M: Keys>(&mut self, key: K, keys: &mut M) -> Result<ChainedOutcome, LearnError<M::Error>> {
+    ///
+    /// [`AdaptError::Change`] if the key type is not the filter's, or [`max_false_positives`](AdaptiveBuilder::max_false_positives) are
+    /// stored: then this key goes on matching. [`AdaptError::Store`] and [`AdaptError::Inconsistent`] if the keys cannot be read or are
+    /// others than before. The filter answers as before, and what is stored stays so.
+    pub fn adapt<K: Key, M: Keys>(&mut self, key: K, keys: &mut M) -> Result<ChangeStats, AdaptError<M::Error>> {
         let key = self.digest(key)?;
         if !self.contains_digest(key) {
-            return Ok(ChainedOutcome::Refused);
+            return Ok(ChangeStats::default());
         }
         let known = self.listed();
         if known >= self.max_false_positives && !self.pending.contains(&key) {
-            // What is listed is refused at least.
-            self.rebuild_exact(keys)?;
-            return Err(LearnError::Change(ChangeError::Full { keys: known, capacity: self.max_false_positives }));
+            // What is stored is rejected at least.
+            self.rebuild(keys)?;
+            return Err(ChangeError::Full { keys: known, capacity: self.max_false_positives }.into());
         }
         self.pending.insert(key);
-        match (self.pending.len() as u64) < self.rebuild_every {
-            true => Ok(ChainedOutcome::Listed),
-            false => self.rebuild_exact(keys).map(|()| ChainedOutcome::Built),
+        let rebuilds = self.pending.len() as u64 >= self.rebuild_every;
+        if rebuilds {
+            self.rebuild(keys)?;
         }
+        Ok(ChangeStats { changed: true, reads: rebuilds.into(), ..ChangeStats::default() })
     }
 
-    /// Builds the exact bit now, if there is anything new for it to know.
+    /// Builds the exact bit now, if a false positive was stored since it was built.
     ///
-    /// A false positive that is a key after all is forgotten: it passes.
+    /// A stored key that is a member after all is dropped: it matches.
     ///
     /// # Errors
-    /// As [`AdaptiveChained::adapt`].
-    pub fn rebuild_exact<M: Keys>(&mut self, keys: &mut M) -> Result<(), LearnError<M::Error>> {
+    ///
+    /// [`AdaptError::Store`] and [`AdaptError::Inconsistent`] if the keys cannot be read or are others than before.
+    pub fn rebuild<M: Keys>(&mut self, keys: &mut M) -> Result<(), AdaptError<M::Error>> {
         if self.pending.is_empty() {
             return Ok(());
         }

@@ -103,7 +103,7 @@ impl<F: Remove, S> Guarded<F, S> {
             self.counts.refused += 1;
             return Ok(None);
         }
-        let value = self.store.get(key).map_err(AdaptError::Map)?;
+        let value = self.store.get(key).map_err(AdaptError::Store)?;
         self.counts.lookups += 1;
         match value {
             Some(_) => self.counts.found += 1,
@@ -113,7 +113,7 @@ impl<F: Remove, S> Guarded<F, S> {
                 match self.filter.adapt(key, &mut self.store) {
                     Ok(stats) => self.counts.add(stats),
                     // It is filed and has no value: what a removal left that failed half-way.
-                    Err(AdaptError::Present) => self.forget(key),
+                    Err(AdaptError::Member) => self.forget(key),
                     Err(_) => self.counts.unrepaired += 1,
                 }
             }
@@ -137,7 +137,7 @@ impl<F: Remove, S> Guarded<F, S> {
         if put.is_err() && stats.changed {
             self.forget(key);
         }
-        put.map_err(AdaptError::Map)
+        put.map_err(AdaptError::Store)
     }
 
     /// Takes a key without a value out of the filter. If that fails it costs a lookup, which tries again.
@@ -158,7 +158,7 @@ impl<F: Remove, S> Guarded<F, S> {
         if !self.filter.contains_digest(self.filter.digest(key)?) {
             return Ok(None);
         }
-        let value = self.store.take(key).map_err(AdaptError::Map)?;
+        let value = self.store.take(key).map_err(AdaptError::Store)?;
         // A filter that could not be told costs a lookup in vain, and is told then.
         self.forget(key);
         Ok(value)

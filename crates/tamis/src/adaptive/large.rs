@@ -27,7 +27,7 @@
 //! **Names.** A key is filed under its bin, signature and rest, in the yard as well: being evicted writes nothing to the map.
 //!
 //! Two keys with the same 61 bits (one pair in 2^61) share the answer "yes" until the next hash function; no key is ever lost by it,
-//! but the one with a slot cannot be removed while the other is in the yard: [`AdaptError::Unfiled`](super::AdaptError::Unfiled).
+//! but the one with a slot cannot be removed while the other is in the yard: [`AdaptError::Inconsistent`](super::AdaptError::Inconsistent).
 
 mod codec;
 mod front;

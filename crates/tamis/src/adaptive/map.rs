@@ -74,7 +74,7 @@ pub(super) type Asked<T, M> = Result<T, AdaptError<<M as ReverseMap>::Error>>;
 /// The keys under a name, sorted and distinct.
 pub(super) fn filed<M: ReverseMap>(map: &mut M, name: u64) -> Asked<Vec<Digest>, M> {
     let mut keys = vec![];
-    map.filed(name, &mut keys).map_err(AdaptError::Map)?;
+    map.filed(name, &mut keys).map_err(AdaptError::Store)?;
     keys.sort_unstable();
     keys.dedup();
     Ok(keys)
@@ -87,21 +87,21 @@ pub(super) fn ensure<E>(holds: bool, otherwise: E) -> Result<(), E> {
 
 /// What a map did, which must not be nothing: then the error is `otherwise`.
 pub(super) fn done<E>(did: Result<bool, E>, otherwise: AdaptError<E>) -> Result<(), AdaptError<E>> {
-    ensure(did.map_err(AdaptError::Map)?, otherwise)
+    ensure(did.map_err(AdaptError::Store)?, otherwise)
 }
 
 /// The key after this one, which must be a later one.
 pub(super) fn next_key<M: ReverseMap>(map: &mut M, after: Option<Digest>) -> Asked<Option<Digest>, M> {
-    let next = map.next(after).map_err(AdaptError::Map)?;
-    if next.is_some() && next <= after { Err(AdaptError::Order) } else { Ok(next) }
+    let next = map.next(after).map_err(AdaptError::Store)?;
+    if next.is_some() && next <= after { Err(AdaptError::order()) } else { Ok(next) }
 }
 
 /// The one key that has a fingerprint; the error is that the map has none or several under this name.
 pub(super) fn only<T, E>(mut owners: impl Iterator<Item = T>, name: u64) -> Result<T, AdaptError<E>> {
     match (owners.next(), owners.next()) {
         (Some(owner), None) => Ok(owner),
-        (None, _) => Err(AdaptError::Unfiled { name }),
-        (Some(_), Some(_)) => Err(AdaptError::Ambiguous { name }),
+        (None, _) => Err(AdaptError::unfiled(name)),
+        (Some(_), Some(_)) => Err(AdaptError::ambiguous(name)),
     }
 }
 

@@ -44,8 +44,8 @@ use crate::math::stack::{expected_rate, observed, unknown_rate};
 use crate::plan::Base;
 
 use super::builder::{AdaptiveBuilder, Built};
-use super::keys::{KeySet, Keys, LearnError};
-use super::{AdaptiveFilter, Kept};
+use super::keys::{KeySet, Keys};
+use super::{AdaptError, AdaptiveFilter, ChangeStats, Kept};
 
 mod codec;
 mod plan;
@@ -97,8 +97,8 @@ impl AdaptiveBuilder<AdaptiveStacked> {
     ///
     /// # Errors
     ///
-    /// [`LearnError::Keys`] if the keys cannot be read, [`LearnError::Build`] if an option is out of range.
-    pub fn build<M: Keys>(self, keys: &mut M) -> Result<AdaptiveStacked, LearnError<M::Error>> {
+    /// [`AdaptError::Store`] if the keys cannot be read, [`AdaptError::Build`] if an option is out of range.
+    pub fn build<M: Keys>(self, keys: &mut M) -> Result<AdaptiveStacked, AdaptError<M::Error>> {
         let Options { goal, shape, sample, memory } = self.options;
         goal.check()?;
         for (option, given) in [("sample", Some(sample)), ("lifetime", goal.lifetime)] {
@@ -151,8 +151,8 @@ pub enum Phase {
 /// What a false positive brought about.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum StackedOutcome {
-    /// The filter refuses the key already.
-    Refused,
+    /// The filter rejects the key already.
+    Rejected,
     /// It was counted. No layer is open, or the key is in it, or an earlier layer lets it pass for good.
     Counted,
     /// It went into the open layer.
@@ -177,7 +177,7 @@ pub enum StackedOutcome {
 /// let mut matches = [0; 5];
 /// for i in 0..100_000u64 {
 ///     let query = 1_000_000 + (i * i + 7) % 3001; // few keys, queried often
-///     if filter.ask(query)? {
+///     if filter.query(query)? {
 ///         // The table behind the filter has no such key.
 ///         matches[i as usize / 20_000] += 1;
 ///         filter.adapt(query, &mut keys)?;
@@ -236,37 +236,52 @@ impl AdaptiveStacked {
         AdaptiveBuilder { secret: None, options: Options { goal, shape: None, sample: 200_000, memory: 1 << 24 } }
     }
 
-    /// Whether a key may be in the set; a refusal is counted.
+    /// Returns `true` if the key matches; counts it if not. The rates that the filter compares are those of false positives among
+    /// these queries and those that it adapts to. [`contains`](AdaptiveFilter::contains) counts nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`QueryError::KeyType`] if the key type is not the filter's.
     #[inline]
-    pub fn ask<K: Key>(&mut self, key: K) -> Result<bool, QueryError> {
+    pub fn query<K: Key>(&mut self, key: K) -> Result<bool, QueryError> {
         let key = self.digest(key)?;
         let yes = self.contains_digest(key);
         if !yes {
-            self.refused(key);
+            self.count(key);
         }
         Ok(yes)
     }
 
-    /// Counts a query that [`AdaptiveStacked::contains`] refused, for callers that query through shared references. The rate is
-    /// that of false positives among these and those that are learned.
-    #[inline]
-    pub fn refused(&mut self, key: Digest) {
-        self.count(key);
-    }
-
-    /// Tells the filter of a false positive: a key that it let pass, and that is not in the set. (One that is in the set after all does no
-    /// harm but to the rate.)
+    /// Counts a false positive, and stores it if a layer is open. A member does no harm but to the counts.
     ///
     /// Now and then this reads all keys: when a layer is full, and when there is another plan.
     ///
     /// # Errors
-    /// A key of the other key type. Keys that cannot be read, or that are others than before: the filter is as it was but for
-    /// the counts, and the next false positive tries again.
-    pub fn adapt<K: Key, M: Keys>(&mut self, key: K, keys: &mut M) -> Result<StackedOutcome, LearnError<M::Error>> {
-        let key = self.digest(key)?;
+    ///
+    /// [`AdaptError::Change`] if the key type is not the filter's, [`AdaptError::Store`] and [`AdaptError::Inconsistent`] if the keys
+    /// cannot be read or are others than before. The filter is as it was but for the counts, and the next false positive tries again.
+    pub fn adapt<K: Key, M: Keys>(&mut self, key: K, keys: &mut M) -> Result<ChangeStats, AdaptError<M::Error>> {
+        let outcome = self.adapt_to(self.digest(key)?, keys)?;
+        let reads = matches!(outcome, StackedOutcome::Layered | StackedOutcome::Replanned);
+        let changed = outcome != StackedOutcome::Rejected;
+        Ok(ChangeStats { changed, reads: reads.into(), ..ChangeStats::default() })
+    }
+
+    /// As [`adapt`](Self::adapt), and says what happened.
+    #[cfg(feature = "internals")]
+    #[doc(hidden)]
+    pub fn traced_adapt<K: Key, M: Keys>(
+        &mut self,
+        key: K,
+        keys: &mut M,
+    ) -> Result<StackedOutcome, AdaptError<M::Error>> {
+        self.adapt_to(self.digest(key)?, keys)
+    }
+
+    fn adapt_to<M: Keys>(&mut self, key: Digest, keys: &mut M) -> Result<StackedOutcome, AdaptError<M::Error>> {
         self.count(key);
         if !self.contains_digest(key) {
-            return Ok(StackedOutcome::Refused);
+            return Ok(StackedOutcome::Rejected);
         }
         self.window.passed = self.window.passed.saturating_add(1);
         if self.phase == Phase::Remodelling {
@@ -336,7 +351,7 @@ impl AdaptiveStacked {
     }
 
     /// Freezes the open layer and builds the one after it, from the keys that it knows.
-    fn close<M: Keys>(&mut self, keys: &mut M) -> Result<(), LearnError<M::Error>> {
+    fn close<M: Keys>(&mut self, keys: &mut M) -> Result<(), AdaptError<M::Error>> {
         let Some(open) = &self.open else { return Ok(()) };
         let negative = || self.layers.iter().skip(1).step_by(2).chain([open]);
         let wanted = |key: Digest| negative().all(|layer| layer.part.contains(key));
@@ -400,7 +415,7 @@ impl AdaptiveStacked {
     }
 
     /// Once enough queries are counted: a shape, a plan, and a first layer.
-    fn remodel<M: Keys>(&mut self, keys: &mut M) -> Result<StackedOutcome, LearnError<M::Error>> {
+    fn remodel<M: Keys>(&mut self, keys: &mut M) -> Result<StackedOutcome, AdaptError<M::Error>> {
         if self.queries < self.sample {
             return Ok(StackedOutcome::Counted);
         }

@@ -171,7 +171,7 @@ pub trait Mechanism: AdaptiveFilter {
 
 /// How a key is removed.
 pub trait PlanRemoval: Mechanism {
-    /// Plans the removal of a key, as [`plan`](Mechanism::plan) does a task. A key that is not in the set is [`AdaptError::Absent`].
+    /// Plans the removal of a key, as [`plan`](Mechanism::plan) does a task. A key that is not in the set is [`AdaptError::NotMember`].
     fn plan_remove<M: ReverseMap>(&self, key: Digest, map: &mut M) -> Result<Self::Change, AdaptError<M::Error>>;
 }
 
@@ -202,7 +202,7 @@ pub trait Adapt: Mechanism {
     ///
     /// # Errors
     ///
-    /// [`AdaptError::Change`] if the key type is not the filter's, or the filter is full; [`AdaptError::Map`] if the map fails. No key is
+    /// [`AdaptError::Change`] if the key type is not the filter's, or the filter is full; [`AdaptError::Store`] if the map fails. No key is
     /// lost, and this one is not inserted.
     fn insert<K: Key, M: ReverseMap>(&mut self, key: K, map: &mut M) -> Result<ChangeStats, AdaptError<M::Error>> {
         let key = self.digest(key)?;
@@ -215,8 +215,8 @@ pub trait Adapt: Mechanism {
     ///
     /// # Errors
     ///
-    /// [`AdaptError::Present`] if the key is a member, [`AdaptError::Change`] if the key type is not the filter's or there is no room,
-    /// [`AdaptError::Map`] if the map fails. No key is lost.
+    /// [`AdaptError::Member`] if the key is a member, [`AdaptError::Change`] if the key type is not the filter's or there is no room,
+    /// [`AdaptError::Store`] if the map fails. No key is lost.
     fn adapt<K: Key, M: ReverseMap>(&mut self, key: K, map: &mut M) -> Result<ChangeStats, AdaptError<M::Error>> {
         let key = self.digest(key)?;
         self.run(Task::Adapt(key), map)
@@ -249,7 +249,7 @@ pub trait Remove: Adapt + PlanRemoval {
     ///
     /// # Errors
     ///
-    /// [`AdaptError::Absent`] if the key is no member, [`AdaptError::Change`] if the key type is not the filter's, [`AdaptError::Map`] if
+    /// [`AdaptError::NotMember`] if the key is no member, [`AdaptError::Change`] if the key type is not the filter's, [`AdaptError::Store`] if
     /// the map fails. The filter is as before.
     fn remove<K: Key, M: ReverseMap>(&mut self, key: K, map: &mut M) -> Result<ChangeStats, AdaptError<M::Error>> {
         let key = self.digest(key)?;

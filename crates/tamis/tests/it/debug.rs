@@ -77,7 +77,7 @@ fn adaptive_filters_and_their_options_are_brief() {
     let mut stacked = stack.build(&mut keys).unwrap();
     for key in KEYS..20 * KEYS {
         chained.adapt(key, &mut keys).unwrap();
-        if stacked.ask(key).unwrap() {
+        if stacked.query(key).unwrap() {
             stacked.adapt(key, &mut keys).unwrap();
         }
     }

@@ -101,7 +101,7 @@ impl Broom {
             }
         } else if !moving && table.yard.has(spot.hash) {
             let name = table.name(&spot);
-            ensure(filed(map, name)?.contains(&key), AdaptError::Ambiguous { name })?;
+            ensure(filed(map, name)?.contains(&key), AdaptError::ambiguous(name))?;
             return Ok(None);
         }
         ensure(room && table.takes(&spot, put.tail), full(self))?;
@@ -118,7 +118,7 @@ impl Broom {
         // A filter that is full still knows the keys it has.
         let Some(put) = self.plan_put(key, side, min_tail, false, map)? else { return Ok(None) };
         ensure(self.len < self.table.capacity(), full(self))?;
-        map.file(key, self.name(side, put.hash)).map_err(AdaptError::Map)?;
+        map.file(key, self.name(side, put.hash)).map_err(AdaptError::Store)?;
         Ok(Some(Change::Insert { side, put }))
     }
 
@@ -130,9 +130,9 @@ impl Broom {
             return Ok(None);
         }
         let found = filed(map, table.name(&spot))?;
-        ensure(!found.contains(&key), AdaptError::Present)?;
+        ensure(!found.contains(&key), AdaptError::Member)?;
         // Two keys that agree in 58 bits cannot be told apart: one of 2^58 pairs.
-        let Some(slot) = hit else { return Err(AdaptError::Ambiguous { name: table.name(&spot) }) };
+        let Some(slot) = hit else { return Err(AdaptError::ambiguous(table.name(&spot))) };
         let (_, its) = self.owner(side, &spot, slot, &found)?;
         let tail = (its.print.more ^ spot.print.more).trailing_zeros() + 1;
         ensure(table.lengthens(&its, slot, tail), full(self))?;
@@ -142,15 +142,15 @@ impl Broom {
     fn plan_move<M: ReverseMap>(&self, map: &mut M) -> Asked<Option<Change>, M> {
         let Some(key) = next_key(map, self.frontier.last)? else {
             // A map that ends too early would strand the rest under a hash function that is gone.
-            ensure(self.moved >= self.len, AdaptError::Order)?;
+            ensure(self.moved >= self.len, AdaptError::order())?;
             return Ok(Some(Change::Turn { next: self.larger() }));
         };
         let from = self.spot(key, Side::Old);
-        ensure(self.table.look(&from).hit.is_some() || self.table.yard.has(from.hash), AdaptError::Order)?;
-        let Some(put) = self.plan_put(key, Side::New, 0, true, map)? else { return Err(AdaptError::Order) };
+        ensure(self.table.look(&from).hit.is_some() || self.table.yard.has(from.hash), AdaptError::order())?;
+        let Some(put) = self.plan_put(key, Side::New, 0, true, map)? else { return Err(AdaptError::order()) };
         let names = (self.table.name(&from), self.name(Side::New, put.hash));
         // A key that is not filed there is not in the set, even if it matches.
-        done(map.refile(key, names.0, names.1), AdaptError::Order)?;
+        done(map.refile(key, names.0, names.1), AdaptError::order())?;
         Ok(Some(Change::Move { key, from: from.hash, put }))
     }
 
@@ -303,14 +303,14 @@ impl PlanRemoval for Broom {
         let (table, spot) = (self.table(side), self.spot(key, side));
         let look = table.look(&spot);
         let in_yard = table.yard.has(spot.hash);
-        ensure(look.hit.is_some() || in_yard, AdaptError::Absent)?;
+        ensure(look.hit.is_some() || in_yard, AdaptError::NotMember)?;
         let name = table.name(&spot);
         let found = filed(map, name)?;
-        ensure(found.contains(&key), AdaptError::Absent)?;
+        ensure(found.contains(&key), AdaptError::NotMember)?;
         if let Some(slot) = look.hit.filter(|_| !in_yard) {
-            ensure(self.owner(side, &spot, slot, &found)?.0 == key, AdaptError::Unfiled { name })?;
+            ensure(self.owner(side, &spot, slot, &found)?.0 == key, AdaptError::unfiled(name))?;
         }
-        done(map.unfile(key, name), AdaptError::Unfiled { name })?;
+        done(map.unfile(key, name), AdaptError::unfiled(name))?;
         Ok(BroomChange(Change::Remove { side, hash: spot.hash }))
     }
 }

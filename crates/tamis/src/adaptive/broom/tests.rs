@@ -45,7 +45,7 @@ fn oracle(mut broom: Broom, operations: u64, most: usize, seed: u64) -> (u64, u6
                 broom.remove(key, &mut map).unwrap();
                 set.remove(&key);
                 dead.push(key);
-                assert_eq!(broom.remove(key, &mut map), Err(AdaptError::Absent));
+                assert_eq!(broom.remove(key, &mut map), Err(AdaptError::NotMember));
             }
             other => {
                 let replay = other < 50 && !found.is_empty();
@@ -53,7 +53,7 @@ fn oracle(mut broom: Broom, operations: u64, most: usize, seed: u64) -> (u64, u6
                 let yes = broom.contains(key).unwrap();
                 if set.contains(&key) {
                     assert!(yes);
-                    assert_eq!(broom.adapt(key, &mut map), Err(AdaptError::Present));
+                    assert_eq!(broom.adapt(key, &mut map), Err(AdaptError::Member));
                 } else {
                     let stats = broom.adapt(key, &mut map).unwrap();
                     assert_eq!(stats.changed, yes);

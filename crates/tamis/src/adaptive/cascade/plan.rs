@@ -78,7 +78,7 @@ impl<L: Level> Cascade<L> {
             to = generation.open(key, to + 1);
         }
         ensure(self.len() < self.capacity() && generation.has_room(0, to), full(self))?;
-        map.file(key, self.name(side, to, key)).map_err(AdaptError::Map)?;
+        map.file(key, self.name(side, to, key)).map_err(AdaptError::Store)?;
         Ok(Some(Kind::Insert { key, to }))
     }
 
@@ -93,7 +93,7 @@ impl<L: Level> Cascade<L> {
         let generation = self.generation(side);
         let name = self.name(side, level, false_positive);
         let mut found = filed(map, name)?;
-        ensure(!found.contains(&false_positive), AdaptError::Present)?;
+        ensure(!found.contains(&false_positive), AdaptError::Member)?;
         // No key leaves the last level: hashes do not agree in 58 bits by chance.
         let Some(tier) = generation.tiers.get(level) else { return Ok(None) };
         // Whatever the map says: keys of this generation that are at this spot, at this level.
@@ -104,11 +104,11 @@ impl<L: Level> Cascade<L> {
         };
         found.retain(is_here);
         match tier.copies(false_positive) {
-            Some(copies) if copies > found.len() as u64 => return Err(AdaptError::Unfiled { name }),
-            Some(copies) if copies < found.len() as u64 => return Err(AdaptError::Ambiguous { name }),
+            Some(copies) if copies > found.len() as u64 => return Err(AdaptError::unfiled(name)),
+            Some(copies) if copies < found.len() as u64 => return Err(AdaptError::ambiguous(name)),
             // Some key set the bits, and none has left since.
             None if found.is_empty() && level == 0 && tier.len() == generation.live => {
-                return Err(AdaptError::Unfiled { name });
+                return Err(AdaptError::unfiled(name));
             }
             _ => {}
         }
@@ -123,7 +123,7 @@ impl<L: Level> Cascade<L> {
                     None => generation.has_room(level + 1, to),
                 };
                 ensure(room, full(self))?;
-                done(map.refile(key, name, self.name(side, to, key)), AdaptError::Unfiled { name })?;
+                done(map.refile(key, name, self.name(side, to, key)), AdaptError::unfiled(name))?;
                 Some((key, to))
             }
         };
@@ -142,14 +142,14 @@ impl<L: Level> Cascade<L> {
         };
         let Some(key) = next_key(map, self.frontier.last)? else {
             // Keys that are left in the old generation are not lost because a map does not know them.
-            return if self.now.live == 0 { Ok(Some(Kind::End)) } else { Err(AdaptError::Order) };
+            return if self.now.live == 0 { Ok(Some(Kind::End)) } else { Err(AdaptError::order()) };
         };
-        let from = self.now.alive(key, 0).filter(|_| self.now.live > 0).ok_or(AdaptError::Order)?;
+        let from = self.now.alive(key, 0).filter(|_| self.now.live > 0).ok_or(AdaptError::order())?;
         let to = next.open(key, 0);
         // A level takes a key that moves, even if it is full: otherwise a map that failed for long could stop the move for ever.
         ensure(to < next.tiers.len() || next.has_end(), full(self))?;
         let names = (self.name(Side::Old, from, key), self.name(Side::New, to, key));
-        done(map.refile(key, names.0, names.1), AdaptError::Order)?;
+        done(map.refile(key, names.0, names.1), AdaptError::order())?;
         Ok(Some(Kind::Move { key, from, to }))
     }
 
@@ -281,8 +281,8 @@ impl<L: Erase> Remove for Cascade<L> {}
 
 impl<L: Erase> PlanRemoval for Cascade<L> {
     fn plan_remove<M: ReverseMap>(&self, key: Digest, map: &mut M) -> Asked<CascadeChange<L>, M> {
-        let Some(from) = self.home(key, map)? else { return Err(AdaptError::Absent) };
-        done(map.unfile(key, self.name(self.side(key), from, key)), AdaptError::Absent)?;
+        let Some(from) = self.home(key, map)? else { return Err(AdaptError::NotMember) };
+        done(map.unfile(key, self.name(self.side(key), from, key)), AdaptError::NotMember)?;
         Ok(CascadeChange(Kind::Remove { key, from }))
     }
 }

@@ -101,7 +101,7 @@ impl LargeBroom {
             false => self.destination(print, hash, self.yard.has_room()),
         };
         let to = to.ok_or_else(|| full(self))?;
-        map.file(key, name(&print)).map_err(AdaptError::Map)?;
+        map.file(key, name(&print)).map_err(AdaptError::Store)?;
         change(Act::Insert { side, to }, WORDS_PER_PLAN)
     }
 
@@ -111,7 +111,7 @@ impl LargeBroom {
         }
         let print = self.print(false_positive);
         let keys = filed(map, name(&print))?;
-        ensure(!keys.contains(&false_positive), AdaptError::Present)?;
+        ensure(!keys.contains(&false_positive), AdaptError::Member)?;
         let Some(slot) = self.front.holder(&print) else { return change(Act::AddMoves, WORDS_PER_PLAN) };
         let hash = self.yard_hash(self.owner(&print, &keys)?);
         ensure(self.yard.has_room(), full(self))?;
@@ -124,12 +124,12 @@ impl LargeBroom {
                 0 if self.yard.tombstones(self.gone()) > 0 => change(Act::Sweep, 0),
                 0 => change(Act::Turn, 0),
                 // Keys that the map has lost would be lost with their hash function.
-                _ => Err(AdaptError::Order),
+                _ => Err(AdaptError::order()),
             };
         };
         let print = self.print(key);
         let from = match (self.front.holder(&print), self.yard.find(self.yard_hash(key))) {
-            (None, None) => return Err(AdaptError::Order),
+            (None, None) => return Err(AdaptError::order()),
             (Some(slot), None) => Source::Front(slot),
             (None, Some(word)) => Source::Backyard(word),
             // The slot is another key's, unless two keys have one hash in the yard.
@@ -143,7 +143,7 @@ impl LargeBroom {
         let room = self.yard.has_room() || matches!(from, Source::Backyard(_));
         let to = self.destination(there, key.salted(hashes.yard), room).ok_or_else(|| full(self))?;
         // A key that is not filed there is not in the set, even if it matches.
-        done(map.refile(key, name(&print), name(&there)), AdaptError::Order)?;
+        done(map.refile(key, name(&print), name(&there)), AdaptError::order())?;
         change(Act::Move { key, from, to }, 2 * WORDS_PER_PLAN)
     }
 
@@ -159,20 +159,20 @@ impl Remove for LargeBroom {}
 
 impl PlanRemoval for LargeBroom {
     fn plan_remove<M: ReverseMap>(&self, key: Digest, map: &mut M) -> Result<Change, AdaptError<M::Error>> {
-        ensure(self.contains_digest(key), AdaptError::Absent)?;
+        ensure(self.contains_digest(key), AdaptError::NotMember)?;
         let print = self.print(key);
         let keys = filed(map, name(&print))?;
-        ensure(keys.contains(&key), AdaptError::Absent)?;
+        ensure(keys.contains(&key), AdaptError::NotMember)?;
         let from = match (self.front.holder(&print), self.yard.find(self.yard_hash(key))) {
             (None, Some(word)) => Source::Backyard(word),
             // Not held; "contains" has said otherwise.
-            (None, None) => return Err(AdaptError::Absent),
+            (None, None) => return Err(AdaptError::NotMember),
             (Some(slot), word) => match self.owner(&print, &keys)? == key {
                 true => Source::Front(slot),
-                false => Source::Backyard(word.ok_or(AdaptError::Ambiguous { name: name(&print) })?),
+                false => Source::Backyard(word.ok_or(AdaptError::ambiguous(name(&print)))?),
             },
         };
-        done(map.unfile(key, name(&print)), AdaptError::Unfiled { name: name(&print) })?;
+        done(map.unfile(key, name(&print)), AdaptError::unfiled(name(&print)))?;
         Ok(Change { act: Act::Remove { side: self.frontier.side(key), from }, words: WORDS_PER_PLAN })
     }
 }

@@ -62,7 +62,7 @@ fn it_answers_as_a_set_does() {
                 }
                 0 | 1 => assert_eq!(broom.insert(key, &mut map).unwrap().changed, set.insert(key)),
                 2 if set.remove(&key) => assert!(broom.remove(key, &mut map).unwrap().changed),
-                2 => assert_eq!(broom.remove(key, &mut map), Err(AdaptError::Absent)),
+                2 => assert_eq!(broom.remove(key, &mut map), Err(AdaptError::NotMember)),
                 _ => {
                     let mut strangers = (0..50).map(|_| STRANGERS + (random(&mut state) >> 30));
                     let stranger = strangers.find(|&key| broom.contains(key).unwrap()).unwrap_or(STRANGERS);
@@ -72,8 +72,7 @@ fn it_answers_as_a_set_does() {
                     // One access for the repair, one for each step, and those of steps that met a collision.
                     assert!(stats.reads <= u32::from(yes) + stats.moved + 2, "{stats:?}");
                     assert!(
-                        set.is_empty()
-                            || set.contains(&key) == (broom.adapt(key, &mut map) == Err(AdaptError::Present))
+                        set.is_empty() || set.contains(&key) == (broom.adapt(key, &mut map) == Err(AdaptError::Member))
                     );
                 }
             }
@@ -253,11 +252,11 @@ fn a_map_that_fails_loses_no_key() {
         match set.contains(&key) {
             true => match broom.remove(key, &mut map) {
                 Ok(_) => assert!(set.remove(&key)),
-                Err(e) => assert_eq!(e, AdaptError::Map("broken")),
+                Err(e) => assert_eq!(e, AdaptError::Store("broken")),
             },
             false => match broom.insert(key, &mut map) {
                 Ok(_) => assert!(set.insert(key)),
-                Err(e) => assert_eq!(e, AdaptError::Map("broken")),
+                Err(e) => assert_eq!(e, AdaptError::Store("broken")),
             },
         }
         holds_all(&broom, set.iter().copied());
@@ -337,41 +336,41 @@ fn a_map_that_lies_is_found_out() {
 
     // It has lost the key, or knows others only.
     map.names.remove(&name);
-    assert_eq!(broom.adapt(stranger, &mut map), Err(AdaptError::Unfiled { name }));
+    assert_eq!(broom.adapt(stranger, &mut map), Err(AdaptError::unfiled(name)));
     map.names.insert(
         name,
         names.values().flatten().copied().filter(|&key| broom.print(key) != broom.print(digest)).collect(),
     );
-    assert_eq!(broom.adapt(stranger, &mut map), Err(AdaptError::Unfiled { name }));
+    assert_eq!(broom.adapt(stranger, &mut map), Err(AdaptError::unfiled(name)));
     // It knows two.
     let twin = (1 << 50..)
         .map(|key: u64| key.digest(&broom.frontier.hasher))
         .find(|&key| broom.print(key) == broom.print(digest))
         .unwrap();
     map.names.insert(name, [names[&name][0], twin].to_vec());
-    assert_eq!(broom.adapt(stranger, &mut map), Err(AdaptError::Ambiguous { name }));
+    assert_eq!(broom.adapt(stranger, &mut map), Err(AdaptError::ambiguous(name)));
     let key = (0..500u64).find(|key| key.digest(&broom.frontier.hasher) == names[&name][0]).unwrap();
-    assert_eq!(broom.remove(key, &mut map), Err(AdaptError::Ambiguous { name }));
+    assert_eq!(broom.remove(key, &mut map), Err(AdaptError::ambiguous(name)));
     // The same one twice is one.
     map.names.insert(name, [names[&name][0]; 2].to_vec());
     assert!(broom.adapt(stranger, &mut map).unwrap().changed);
     // Steps: no key although there are, a key that is not held, one that does not come next.
-    assert_eq!((broom.pending_moves(), broom.run(Task::Move, &mut map)), (STEPS, Err(AdaptError::Order)));
+    assert_eq!((broom.pending_moves(), broom.run(Task::Move, &mut map)), (STEPS, Err(AdaptError::order())));
     map.next = (1 << 51..).map(|key: u64| key.digest(&broom.frontier.hasher)).find(|&key| !broom.contains_digest(key));
-    assert_eq!(broom.run(Task::Move, &mut map), Err(AdaptError::Order));
+    assert_eq!(broom.run(Task::Move, &mut map), Err(AdaptError::order()));
     map.next = (0..500u64).map(|key| key.digest(&broom.frontier.hasher)).min();
-    assert_eq!(broom.run(Task::Move, &mut map), Err(AdaptError::Order));
+    assert_eq!(broom.run(Task::Move, &mut map), Err(AdaptError::order()));
     map.agrees = true;
     assert!(broom.run(Task::Move, &mut map).unwrap().changed);
-    assert_eq!(broom.run(Task::Move, &mut map), Err(AdaptError::Order));
+    assert_eq!(broom.run(Task::Move, &mut map), Err(AdaptError::order()));
     // A removal that the map knows nothing of, or does not make.
     map.agrees = false;
     let key = (0..500u64)
         .find(|key| broom.print(key.digest(&broom.frontier.hasher)) != broom.print(map.next.unwrap()))
         .unwrap();
-    assert!(matches!(broom.remove(key, &mut map), Err(AdaptError::Unfiled { .. })));
+    assert!(matches!(broom.remove(key, &mut map), Err(AdaptError::Inconsistent(_))));
     map.names.clear();
-    assert_eq!(broom.remove(7u64, &mut map), Err(AdaptError::Absent));
+    assert_eq!(broom.remove(7u64, &mut map), Err(AdaptError::NotMember));
     holds_all(&broom, 0..500);
 }
 

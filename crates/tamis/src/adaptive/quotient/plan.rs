@@ -158,14 +158,14 @@ impl AdaptiveQuotient {
         }
         ensure(self.len() < self.capacity, full(self))?;
         let arrival = self.arrive(key, place, None, || Ok(keys))?;
-        map.file(key, name(&place, arrival.to)).map_err(AdaptError::Map)?;
+        map.file(key, name(&place, arrival.to)).map_err(AdaptError::Store)?;
         Ok(Some(Kind::Insert { side, arrival }))
     }
 
     fn plan_adapt<M: ReverseMap>(&self, key: Digest, map: &mut M) -> Asked<Option<Kind>, M> {
         let place = self.place_of(key);
         let (home, keys) = self.home(key, &place, map)?;
-        ensure(home.is_none(), AdaptError::Present)?;
+        ensure(home.is_none(), AdaptError::Member)?;
         // No hashes agree by chance in all 58 bits of a whole hash.
         let Some(found) = self.in_table(&place) else { return Ok(None) };
         let from = if let Match::Long(entry) = found { Some(entry) } else { None };
@@ -178,7 +178,7 @@ impl AdaptiveQuotient {
         }
         ensure(self.whole.len() < self.whole.capacity(), full(self))?;
         let refiled = map.refile(key, owner.base, name(&owner, Match::Whole));
-        done(refiled, AdaptError::Unfiled { name: owner.base })?;
+        done(refiled, AdaptError::unfiled(owner.base))?;
         Ok(Some(Kind::Lift { place: owner, from: found }))
     }
 
@@ -188,17 +188,17 @@ impl AdaptiveQuotient {
                 (0, 0) => Ok(Some(Kind::Turn)),
                 (0, _) => Ok(Some(Kind::Sweep)),
                 // Keys that are left are not lost because a map does not know them.
-                _ => Err(AdaptError::Order),
+                _ => Err(AdaptError::order()),
             };
         };
         let place = self.place(key, Side::Old);
         let from = if self.is_whole(&place) { Some(Match::Whole) } else { self.in_table(&place) };
         let other_function = |from: &Match| matches!(from, Match::Long(entry) if entry.parity != place.parity);
         let from = from.filter(|from| self.old > 0 && !other_function(from));
-        let from = from.ok_or(AdaptError::Order)?;
+        let from = from.ok_or(AdaptError::order())?;
         let there = self.place(key, Side::New);
         let arrival = self.arrive(key, there, Some((place.base, from)), || filed(map, there.base))?;
-        done(map.refile(key, name(&place, from), name(&there, arrival.to)), AdaptError::Order)?;
+        done(map.refile(key, name(&place, from), name(&there, arrival.to)), AdaptError::order())?;
         Ok(Some(Kind::Move { key, place, from, arrival }))
     }
 
@@ -368,8 +368,8 @@ impl Remove for AdaptiveQuotient {}
 impl PlanRemoval for AdaptiveQuotient {
     fn plan_remove<M: ReverseMap>(&self, key: Digest, map: &mut M) -> Asked<QuotientChange, M> {
         let (side, place) = (self.frontier.side(key), self.place_of(key));
-        let (Some(from), _) = self.home(key, &place, map)? else { return Err(AdaptError::Absent) };
-        done(map.unfile(key, name(&place, from)), AdaptError::Absent)?;
+        let (Some(from), _) = self.home(key, &place, map)? else { return Err(AdaptError::NotMember) };
+        done(map.unfile(key, name(&place, from)), AdaptError::NotMember)?;
         Ok(QuotientChange(Kind::Remove { side, place, from }))
     }
 }

@@ -183,7 +183,7 @@ fn keys_that_agree_are_kept_whole() {
     let other = trial::digest(&filter, 2);
     change(&mut filter, other, &mut map);
     assert!(filter.contains(2u64).unwrap() && !filter.insert(2u64, &mut map).unwrap().changed);
-    assert_eq!(filter.adapt(2u64, &mut map), Err(AdaptError::Present));
+    assert_eq!(filter.adapt(2u64, &mut map), Err(AdaptError::Member));
     filter.remove(2u64, &mut map).unwrap();
     assert!(!filter.contains(2u64).unwrap());
     if filter.buried() == 1 {

@@ -5,7 +5,7 @@ use std::convert::Infallible;
 use super::*;
 use crate::adaptive::file::{self, Kind};
 use crate::error::ChangeError;
-use crate::hash::{Hasher, KeyType, scramble};
+use crate::hash::scramble;
 
 const BASES: [Base; 3] = [Base::Bloom, Base::Cuckoo, Base::Quotient];
 const KEY: [u64; 2] = [11, 12];
@@ -54,10 +54,10 @@ fn drive(
     let (mut events, mut passed) = (vec![], 0);
     for _ in 0..queries {
         let query = load.draw();
-        if filter.ask(query).unwrap() {
+        if filter.query(query).unwrap() {
             passed += 1;
-            let event = filter.adapt(query, keys).unwrap();
-            if !matches!(event, StackedOutcome::Counted | StackedOutcome::Stored | StackedOutcome::Refused) {
+            let event = filter.traced_adapt(query, keys).unwrap();
+            if !matches!(event, StackedOutcome::Counted | StackedOutcome::Stored | StackedOutcome::Rejected) {
                 complete(filter, keys);
                 events.push(event);
             }
@@ -87,8 +87,8 @@ fn no_key_is_refused_and_what_was_learned_is() {
             let mut layered = 0;
             while layered == 0 {
                 let query = load.draw();
-                if filter.ask(query).unwrap() {
-                    let event = filter.adapt(query, &mut keys).unwrap();
+                if filter.query(query).unwrap() {
+                    let event = filter.traced_adapt(query, &mut keys).unwrap();
                     assert!(matches!(
                         event,
                         StackedOutcome::Layered | StackedOutcome::Stored | StackedOutcome::Counted
@@ -111,7 +111,7 @@ fn no_key_is_refused_and_what_was_learned_is() {
             let frozen: Vec<Vec<u8>> = filter.layers.iter().map(|layer| layer.part.payload().to_vec()).collect();
             for _ in 0..20_000 {
                 let query = load.draw();
-                if filter.ask(query).unwrap() {
+                if filter.query(query).unwrap() {
                     filter.adapt(query, &mut keys).unwrap();
                 }
                 if filter.layers() < 3 {
@@ -227,18 +227,15 @@ struct Flaky {
 }
 
 impl Keys for Flaky {
+    type Key = u64;
     type Error = &'static str;
 
-    fn key_type(&self) -> KeyType {
-        KeyType::U64
-    }
-
-    fn each(&mut self, hasher: &Hasher, take: &mut dyn FnMut(Digest)) -> Result<(), &'static str> {
+    fn for_each(&mut self, visit: &mut dyn FnMut(&u64)) -> Result<(), &'static str> {
         self.calls += 1;
         let fails = !self.calls.is_multiple_of(self.every);
         // Half of the keys come before it breaks.
         let end = if fails { self.keys.len() / 2 } else { self.keys.len() };
-        self.keys[..end].iter().for_each(|key| take(key.digest(hasher)));
+        self.keys[..end].iter().for_each(visit);
         if fails { Err("broken") } else { Ok(()) }
     }
 }
@@ -254,12 +251,12 @@ fn keys_that_cannot_be_read_do_no_harm() {
         let (mut errors, mut layered) = (0, 0);
         for _ in 0..100_000 {
             let query = load.draw();
-            if filter.ask(query).unwrap() {
-                match filter.adapt(query, &mut flaky) {
+            if filter.query(query).unwrap() {
+                match filter.traced_adapt(query, &mut flaky) {
                     Ok(StackedOutcome::Layered) => layered += 1,
                     Ok(_) => {}
                     Err(e) => {
-                        assert_eq!(e.to_string(), "keys: broken");
+                        assert_eq!(e.to_string(), "store of the keys: broken");
                         assert!(filter.layers() == 1 && filter.phase() == Phase::Collecting);
                         errors += 1;
                         complete(&filter, &list);
@@ -271,7 +268,7 @@ fn keys_that_cannot_be_read_do_no_harm() {
         assert_eq!((errors, layered), (3, 1), "{base:?}");
     }
     let mut broken = Flaky { keys: keys(10), calls: 0, every: 2 };
-    assert!(matches!(options(Base::Bloom).build(&mut broken), Err(LearnError::Keys("broken"))));
+    assert!(matches!(options(Base::Bloom).build(&mut broken), Err(AdaptError::Store("broken"))));
 }
 
 /// Keys that are not those of the filter make no layer.
@@ -286,7 +283,7 @@ fn other_keys_are_refused() {
     let mut told = vec![];
     for i in 0..200_000 {
         let query = load.draw();
-        if filter.ask(query).unwrap()
+        if filter.query(query).unwrap()
             && let Err(e) = filter.adapt(query, &mut lies[i % 4].clone())
         {
             told.push(e.to_string());
@@ -294,13 +291,17 @@ fn other_keys_are_refused() {
     }
     complete(&filter, &list);
     assert_eq!(filter.layers(), 1);
-    assert!(told.contains(&"keys: 1999 came, expected the 2000 that the filter was made of".to_string()));
-    assert!(told.contains(&"keys: as many as the filter was made of, 2000, but not the same".to_string()));
+    assert!(told.contains(&"keys: 1999 keys; expected the 2000 that the filter was made of".to_string()));
+    assert!(
+        told.contains(
+            &"keys: 2000 keys, but not those that the filter was made of; expected the same keys".to_string()
+        )
+    );
     // A list of another key type, and then the right one.
     let query = (0..).map(scramble).find(|&i| filter.contains(i).unwrap() && !list.contains(&i)).unwrap();
-    let error: LearnError<Infallible> = filter.adapt(query, &mut vec!["text"]).unwrap_err();
-    assert!(matches!(error, LearnError::Change(ChangeError::KeyType(_))));
-    assert_eq!(filter.adapt(query, &mut list.clone()).unwrap(), StackedOutcome::Layered);
+    let error: AdaptError<Infallible> = filter.adapt(query, &mut vec!["text"]).unwrap_err();
+    assert!(matches!(error, AdaptError::Change(ChangeError::KeyType(_))));
+    assert_eq!(filter.traced_adapt(query, &mut list.clone()).unwrap(), StackedOutcome::Layered);
     complete(&filter, &list);
 }
 
@@ -313,7 +314,7 @@ fn what_makes_no_sense_is_refused() {
         assert!(build(AdaptiveStacked::with_bits_per_key(bits).shape(shape())).is_err());
     }
     let mut filter = options(Base::Bloom).build(&mut keys(10)).unwrap();
-    assert!(filter.contains("text").is_err() && filter.ask("text").is_err());
+    assert!(filter.contains("text").is_err() && filter.query("text").is_err());
     assert!(filter.adapt("text", &mut keys(10)).is_err());
     // Without a key of its own every filter has another secret.
     let secret = || AdaptiveStacked::with_bits_per_key(10.0).shape(shape()).build(&mut keys(10)).unwrap();
@@ -328,7 +329,7 @@ fn a_key_that_is_learned_is_still_found() {
         let mut filter = options(base).lifetime(100_000).build(&mut list).unwrap();
         let mut layered = 0;
         for key in list.clone() {
-            layered += u32::from(filter.adapt(key, &mut list).unwrap() == StackedOutcome::Layered);
+            layered += u32::from(filter.traced_adapt(key, &mut list).unwrap() == StackedOutcome::Layered);
             assert!(filter.contains(key).unwrap());
         }
         assert!(layered > 0);
@@ -397,7 +398,7 @@ fn damaged_snapshots_do_no_harm() {
             let Ok(mut filter) = AdaptiveStacked::restore(bytes) else { return };
             opened += 1;
             for i in 0..200 {
-                filter.ask(scramble(i)).unwrap();
+                filter.query(scramble(i)).unwrap();
                 filter.adapt(scramble(i), &mut list).ok();
             }
             filter.snapshot().unwrap();
@@ -425,5 +426,23 @@ fn damaged_snapshots_do_no_harm() {
             try_out(&fields, &payloads, 300);
         }
         assert!(opened > 20, "{opened}");
+    }
+}
+
+/// Without a shape it counts queries first, and then plans as if it had been given one.
+#[test]
+fn a_stack_that_knows_no_queries_counts_them_first() {
+    let mut list = keys(3000);
+    let builder = AdaptiveStacked::with_bits_per_key(10.0).secret(KEY).lifetime(400_000).sample(20_000);
+    let mut filter = builder.clone().build(&mut list).unwrap();
+    assert_eq!((filter.phase(), filter.layers()), (Phase::Remodelling, 1));
+    let again = AdaptiveStacked::restore(filter.snapshot().unwrap()).unwrap();
+    assert_eq!((again.phase(), again.layers()), (Phase::Remodelling, 1));
+    let (events, _) = drive(&mut filter, &mut Load::new(1.0, 100_000, 1), &mut list, 200_000);
+    assert_eq!(events[..2], [StackedOutcome::Replanned, StackedOutcome::Layered]);
+    assert_eq!((filter.phase(), filter.layers()), (Phase::Stacked, 3));
+    for (builder, option) in [(builder.clone().sample(0), "sample"), (builder.lifetime(0), "lifetime")] {
+        let error = builder.build(&mut list).map(|_| ()).unwrap_err().to_string();
+        assert!(error.starts_with(&format!("{option} 0: out of range; expected 1 to")), "{error}");
     }
 }

@@ -61,7 +61,6 @@ pub use builder::AdaptiveBuilder;
 #[cfg(feature = "papers")]
 pub use cascade::{Cascade, CuckooCascade, Cuckoos, Erase, Level, QuotientCascade, Quotients, Schedule};
 pub use chained::AdaptiveChained;
-pub use dictionary::MemoryDictionary;
 pub use error::{AdaptError, Inconsistency};
 pub use guarded::{Counts, Dictionary, Guarded};
 pub use keys::Keys;

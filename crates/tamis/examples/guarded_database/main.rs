@@ -92,8 +92,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("  plain filter     {plain_reads:>8} {plain_in_vain:>8}");
     println!("  broom filter     {reads:>8} {:>8}", reads - found);
     println!(
-        "the broom filter was wrong {} times; to repair that it read the database {} times more and wrote {writes} rows",
-        counts.false_positives, counts.map_reads
+        "the broom filter was wrong {} times; to adapt it read the database {} times more and wrote {writes} rows",
+        counts.false_positives,
+        reads - found - counts.false_positives
     );
     println!("filters: {} bytes plain, {} bytes broom", bytes.1, bytes.0);
 

@@ -64,12 +64,12 @@ impl Dictionary<str> for Failing {
         self.ask()?.get(key)
     }
 
-    fn put(&mut self, key: &str, value: u64) -> Result<Option<u64>, Error> {
-        self.ask()?.put(key, value)
+    fn insert(&mut self, key: &str, value: u64) -> Result<Option<u64>, Error> {
+        self.ask()?.insert(key, value)
     }
 
-    fn take(&mut self, key: &str) -> Result<Option<u64>, Error> {
-        self.ask()?.take(key)
+    fn remove(&mut self, key: &str) -> Result<Option<u64>, Error> {
+        self.ask()?.remove(key)
     }
 }
 

@@ -98,8 +98,8 @@ impl Simulated {
         self.widest_block = self.widest_block.max(found.widest_block);
         self.yard_peak = self.yard_peak.max(found.in_yard);
         self.yard_room = found.yard_room;
-        self.grave_peak = self.grave_peak.max(found.buried);
-        self.grave_room = found.grave_room;
+        self.grave_peak = self.grave_peak.max(found.tombstones);
+        self.grave_room = found.tombstone_room;
         self.bits_per_item = self.bits_per_item.max(8.0 * broom.memory_bytes() as f64 / broom.len().max(1) as f64);
         found
     }

@@ -11,13 +11,13 @@
 //!
 //! * A lookup stops at the first level whose spot is not dead: alive or absent. A key lives at the first level where its spot is not dead.
 //!   Both hold for keys that come later, so no insertion brings a false positive back.
-//! * Marks stay when a key is removed: *remove, insert, ask again* finds the same spots dead. Keys can be removed from quotient and cuckoo levels.
+//! * Marks stay when a key is removed: *remove, insert, query again* finds the same spots dead. Keys can be removed from quotient and cuckoo levels.
 //!   A Bloom filter cannot clear bits that keys share, so [`AdaptiveBloom`](super::AdaptiveBloom) has no removal.
-//! * A key has one name in the reverse map, that of its spot at its level. A repair reads the map once per key that moves.
+//! * A key has one name in the reverse map, that of its spot at its level. Adapting reads the map once per key that moves.
 //!
 //! **Generations.** Nothing makes a dead spot alive again but a new hash function. A generation in which `n / steps` spots have died
 //! is replaced: an empty one with new salts is made, and keys move to it in the order of their digests,
-//! `moves_per_adapt` for each false positive and a few per insertion and removal; the frontier says which of the two a query asks. At rest there is one generation, and
+//! `moves_per_adapt` for each false positive and a few per insertion and removal; the frontier says which of the two a query reads. At rest there is one generation, and
 //! nothing is due. The move is over before the old generation runs full: [`Sizes::of`](generation::Sizes::of) has the proof.
 //!
 //! **Moving several keys.** A spot may have several keys, and each is one write to the map, which may fail. So keys leave one at a time; until

@@ -1,10 +1,10 @@
-//! keys, false positives as they come -> a filter and an exact bit that knows them: `P E` that learns ([Chained] section 4.1).
+//! keys, false positives as they come -> a filter and an exact bit that rejects them: `P E` that adapts ([Chained] section 4.1).
 //!
 //! ```text
-//!   learn    P ──yes──▶ a list of false positives          ┐ enough are new: only E is built again,
+//!   adapt    P ──yes──▶ a list of false positives          ┐ enough are new: only E is built again,
 //!   E        1 for every key, 0 for every one of the list  ┘ from the keys and the whole list
 //!
-//!   ask      P ──no──▶ no
+//!   query    P ──no──▶ no
 //!            │yes
 //!            E, once there is one ──▶ yes or no
 //! ```
@@ -83,7 +83,11 @@ impl AdaptiveBuilder<AdaptiveChained> {
     }
 }
 
-/// A filter whose exact bit learns false positives.
+/// Filter of a fixed set with an exact bit for reported false positives.
+///
+/// Every member matches. A reported false positive is rejected from the next [`rebuild`](Self::rebuild) on, and matches until then. When
+/// [`max_false_positives`](AdaptiveBuilder::max_false_positives) are stored, new ones match for good. It keeps no rate against an
+/// attacker: it is for queries that repeat.
 ///
 /// ```
 /// use tamis::adaptive::{AdaptiveChained, AdaptiveFilter};
@@ -113,7 +117,7 @@ pub struct AdaptiveChained {
     pending: BTreeSet<Digest>,
 }
 
-brief_debug!(AdaptiveChained, it => keys: it.len(), learned: it.listed(), bytes: it.memory_bytes());
+brief_debug!(AdaptiveChained, it => keys: it.len(), false_positives: it.listed(), bytes: it.memory_bytes());
 
 /// A ribbon, and the number of its salt.
 #[derive(Clone, Debug)]

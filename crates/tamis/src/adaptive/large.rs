@@ -8,12 +8,12 @@
 //! ```
 //!
 //! Almost every key has a slot: a *signature* of 16 bits that no other key of its bin has, and beside it the *rest* of its
-//! remainder, as many bits as the rate asks for. Keys that find their bin full or their signature taken go to
-//! the back yard, where 61 bits of another hash stand for them. Nothing has to be asked of the map for that.
+//! remainder, as many bits as the rate needs. Keys that find their bin full or their signature taken go to
+//! the back yard, where 61 bits of another hash stand for them. That reads no map.
 //!
-//! **A repair** evicts the key behind the false positive from its slot into the back yard. Its hash there has nothing to do with
+//! **Adapting** evicts the key behind the false positive from its slot into the back yard. Its hash there has nothing to do with
 //! its slot, so it does not match the same false positive again. The price is a yard that fills, and the answer is to
-//! move [`STEPS`](crate::math::large::STEPS) keys to the next hash function for every repair; so few of them are needed that this is cheap.
+//! move [`STEPS`](crate::math::large::STEPS) keys to the next hash function for every false positive; so few of them are needed that this is cheap.
 //! The yard never fills, however long an attack goes on: see [`math::large`](crate::math::large).
 //!
 //! **Removing a key that was evicted** leaves a tombstone. When the key comes back it goes into the yard at once, for if it got its slot again,
@@ -51,9 +51,9 @@ use yard::{Backyard, EVICTED};
 /// Slots of the yard that a step looks through for tombstones that are no longer needed.
 const SLOTS_PER_SWEEP: u32 = 16;
 
-/// A broom filter for low rates.
+/// Adaptive filter for rates from 2^-24 to 2^-40, for any sequence of queries.
 ///
-/// It is made for a number of keys and does not grow: one more is [`ChangeError::Full`](crate::error::ChangeError::Full).
+/// It does not grow: a key more than its capacity is [`ChangeError::Full`](crate::error::ChangeError::Full).
 ///
 /// ```
 /// use tamis::adaptive::{Adapt, AdaptiveFilter, LargeBroom, Memory, Remove};

@@ -1,4 +1,4 @@
-//! keys in and out, false positives repaired -> a quotient filter, and beside it the fingerprints that had to be longer (\[Broom\] section 3.1).
+//! keys inserted and removed, false positives reported -> a quotient filter, and beside it the fingerprints that had to be longer (\[Broom\] section 3.1).
 //!
 //! The plain way to extendible fingerprints. A quotient table holds a *base* of every key, `log2 n/eps` bits, as a multiset. A key whose
 //! fingerprint is longer than that has an entry in a small hash table too: the base again, 1 to 18 more bits of its hash, and how many. Most
@@ -11,15 +11,15 @@
 //!          otherwise                          no
 //! ```
 //!
-//! The rules are those of the broom filter: no fingerprint is a prefix of another, of whichever hash function; a repair makes the fingerprint of
+//! The rules are those of the broom filter: no fingerprint is a prefix of another, of whichever hash function; adapting makes the fingerprint of
 //! the one key to blame longer; a key that is inserted where it would be taken for another makes both longer. A key that would need more than 18
 //! bits leaves the quotient table and is kept as 58 bits of another hash.
 //!
 //! * **Removed keys.** The entry of a removed key stays as a *tombstone*: it matches no query, but a key that is inserted under the same hash function
-//!   and agrees with it gets a fingerprint that is at least as long. So removing and inserting a key does not undo what a repair did.
-//! * **Steps.** A repair moves 32 keys (`steps`) to the next hash function, a removal that leaves a tombstone three times as many; both functions share one table. When all have moved, tombstones
+//!   and agrees with it gets a fingerprint that is at least as long. So removing and inserting a key does not undo what adapting did.
+//! * **Steps.** A false positive moves 32 keys (`steps`) to the next hash function, a removal that leaves a tombstone three times as many; both functions share one table. When all have moved, tombstones
 //!   of the old function are swept out, 64 slots a step, and the functions change places.
-//! * **Room.** Let an epoch have N steps and c be `steps`. Entries of keys come from the repairs of the last epoch: c L <= N. A tombstone is gone after two, and
+//! * **Room.** Let an epoch have N steps and c be `steps`. Entries of keys come from the false positives of the last epoch: c L <= N. A tombstone is gone after two, and
 //!   cost c when it became longer and 3 c when its key was removed: c L + 4 c B <= 3 N. So L + B is at most 3/2 N / c, and there is room for that many, and for keys that
 //!   collide among themselves, about n eps. It does not grow: a filter that holds its capacity is full.
 //!
@@ -83,7 +83,7 @@ pub struct AdaptiveQuotient {
 
 brief_debug!(AdaptiveQuotient, it => keys: it.len(), capacity: it.capacity, rate: it.rate, bytes: it.memory_bytes());
 
-/// Keys that are moved for a repair.
+/// Keys that are moved for each false positive.
 const DEFAULT_STEPS: u32 = 32;
 /// What they can be.
 const STEPS: std::ops::RangeInclusive<u32> = 4..=128;
@@ -175,7 +175,7 @@ impl AdaptiveQuotient {
 
     /// How many removed keys have tombstones.
     #[cfg(test)]
-    fn buried(&self) -> u64 {
+    fn tombstones(&self) -> u64 {
         self.tombstones.iter().sum()
     }
 

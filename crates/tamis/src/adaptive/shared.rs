@@ -41,11 +41,6 @@ impl<F: Adapt> Shared<F> {
         Shared { filter: RwLock::new(filter), writer: Mutex::new(()) }
     }
 
-    /// Returns the filter.
-    pub fn into_inner(self) -> F {
-        self.filter.into_inner().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Calls `with` with the filter as it is between two changes, for instance to make a snapshot.
     pub fn read<R>(&self, with: impl FnOnce(&F) -> R) -> R {
         // A thread that panicked while it read has changed nothing, and `apply` does not panic.

@@ -1,32 +1,34 @@
-//! keys, how skewed the queries are, false positives as they come -> a stack that learns which negatives to refuse ([Stacked] section 6).
+//! keys, how skewed the queries are, false positives as they come -> a stack that learns which negatives to reject ([Stacked] section 6).
 //!
 //! It answers from the first moment, by its first layer, and the false positives that are reported fill its second:
 //!
 //! ```text
-//!   Collecting     P            N (open, not asked yet) ◀── false positives
+//!   Collecting     P            N (open, not read yet) ◀── false positives
 //!                  │ N is full: it is frozen, and the keys that it knows by chance make the next P
 //!                  ▼
 //!   Stacked        P  N  P      (or Collecting again, with another N, if the plan has more layers)
 //!                  │ half as many false positives again as expected
 //!                  ▼
-//!   Collecting     P            the upper layers are dropped: other values are asked for now
+//!   Collecting     P            the upper layers are dropped: other values are queried now
 //!                  │ and when it is stacked again that did not help
 //!                  ▼
 //!   Remodelling    P            queries are counted; then there is another plan, and another first layer
 //! ```
 //!
 //! * **Nothing goes into a frozen layer.** A key that N does not know is answered with yes there, so it is in no later layer. Were N to
-//!   learn it afterwards, it would be refused: a false negative.
-//! * **An open layer is not asked.** It would reject no key: what it knows is decided by the layer after it.
+//!   learn it afterwards, it would be rejected: a false negative.
+//! * **An open layer is not read.** It would reject no key: what it knows is decided by the layer after it.
 //! * **Full** is a Bloom filter half of whose bits are set, or a cuckoo or quotient filter with as many entries as it was made for. A
 //!   stack whose few negatives never fill the layer is finished after twice the queries that the plan foresaw.
 //! * **The keys** are read again, through [`Keys`], for every layer on keys. If that fails the filter is as it was, and right; the
 //!   next false positive tries again.
 //!
+//! **No shape.** A filter that is given no shape of its queries begins with counting, as after *Remodelling*.
+//!
 //! **Two ways to plan.** Without a lifetime the plan is that of the best stacked filter on such queries, however long it takes to fill. With
 //! one it has three layers, and watches just as long as pays over that many queries ([`quick`](crate::math::stack::quick)).
 //!
-//! **Monitoring.** Refusals and false positives are counted in windows (`window.rs`). The paper rebuilds where the rate *differs* by half;
+//! **Monitoring.** Rejections and false positives are counted in windows (`window.rs`). The paper rebuilds where the rate *differs* by half;
 //! a rate that is lower is left alone here. The expected rate follows from the *shape*, so that must be right.
 //!
 //! **What is promised.** Every key is found, in every state. A negative that was learned passes a finished stack only by a chance of
@@ -140,7 +142,7 @@ impl AdaptiveBuilder<AdaptiveStacked> {
 /// What a stack that learns is doing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Phase {
-    /// False positives fill a layer that is not asked yet.
+    /// False positives fill a layer that is not read yet.
     Collecting,
     /// All layers of the plan are there.
     Stacked,
@@ -167,7 +169,11 @@ pub enum StackedOutcome {
     Replanned,
 }
 
-/// A stack that learns which negatives to refuse.
+/// Stacked filter of a fixed set that learns from its false positives which keys to reject.
+///
+/// Every member matches. It first counts [`sample`](AdaptiveBuilder::sample) negative queries, then plans its layers, and fills them with
+/// reported false positives. When queries change and too many match, it begins again. It keeps no rate against an attacker: it is for
+/// queries of which some are frequent.
 ///
 /// ```
 /// use tamis::adaptive::{AdaptiveFilter, AdaptiveStacked};
@@ -194,7 +200,7 @@ pub struct AdaptiveStacked {
     sample: u64,
     memory: u64,
     plan: Plan,
-    /// Those that are asked: an odd number, the first never dropped.
+    /// Those that are read: an odd number, the first never dropped.
     layers: Vec<Layer>,
     open: Option<Layer>,
     phase: Phase,
@@ -207,7 +213,7 @@ pub struct AdaptiveStacked {
     /// The share of queries on what had been seen when the third layer was built.
     psi: f64,
     window: Window,
-    /// Counts queries where they are modelled anew; none once the shape is known.
+    /// Counts queries where they are modelled again; none once the shape is known.
     counter: Option<Counter>,
 }
 
@@ -389,7 +395,7 @@ impl AdaptiveStacked {
         self.open = open;
     }
 
-    /// Other values are asked for now: the first layer stays, and the second is empty again.
+    /// Other values are queried now: the first layer stays, and the second is empty again.
     fn drop_upper(&mut self) -> Result<(), BuildError> {
         let open = self.empty_layer(1, self.made)?;
         self.made += 1;

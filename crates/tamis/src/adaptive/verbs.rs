@@ -303,7 +303,7 @@ pub(super) fn run<F: Mechanism, M: ReverseMap>(
     for _ in 0..MAX_CHANGES_PER_ADAPT {
         let mut made = plan_and_apply(access, task, &mut map, &mut stats);
         if matches!(made, Err(AdaptError::Change(ChangeError::Full { .. }))) && task != Task::Move {
-            // Steps make room: those that are due, and a few for a repair, which would have made some due.
+            // Steps make room: those that are due, and a few for a false positive, which would have made some due.
             let few = if is_adapt { MIN_ADAPT_MOVES } else { 0 };
             for _ in 0..access.read(F::pending_moves).clamp(few, MAX_MOVES_PER_TASK) {
                 step(access, &mut map, &mut stats)?;
@@ -320,7 +320,7 @@ pub(super) fn run<F: Mechanism, M: ReverseMap>(
     if stats.changed || task == Task::Move {
         make_due_steps(access, &mut map, &mut stats);
     }
-    // A step may have moved the very key that was repaired, or one that it meets, to the next hash function.
+    // A step may have moved the very key that was adapted to, or one that it meets, to the next hash function.
     if is_adapt && stats.moved > 0 {
         for _ in 0..MAX_CHANGES_PER_ADAPT {
             let Ok(true) = plan_and_apply(access, task, &mut map, &mut stats) else { break };

@@ -1,6 +1,6 @@
 //! keys, one at a time -> a Bloom filter that grows fuller, and its snapshot as a file.
 //!
-//! A Bloom filter takes keys whenever they come; its rate rises with them and is what was asked for when it holds as many as it was made for.
+//! Keys can be inserted at any time. The rate rises with them and reaches its goal at the capacity.
 
 use bytes::Bytes;
 
@@ -13,11 +13,11 @@ use crate::leaves::bloom::{Classic, SplitBlock, classic, split};
 use crate::leaves::change::{Change, Layer, Owned};
 use crate::leaves::{Entry, Leaf};
 
-/// A Bloom filter that keys can be added to.
+/// Bloom filter that keys are inserted into.
 ///
-/// Without a secret others can choose keys. They cannot stop the filter or slow it down, but [`rate`](Bloom::fpr) is no longer
-/// right: keys whose bits are all different raise it, from 1 % to 8 % in a classic filter at its capacity, and some strangers pass for sure.
-/// If others choose keys, give the filter a keyed hash: see [`Hasher::random_secret`].
+/// If others choose keys, give it a secret: see [`Hasher::random_secret`]. Without one, chosen keys cannot stop the filter or slow it
+/// down, but [`fpr`](Bloom::fpr) is no longer right: keys whose bits all differ raise it, from 1 % to 8 % in a classic filter at its
+/// capacity, and some unlisted keys match for sure.
 ///
 /// ```
 /// use tamis::{Bloom, Filter};
@@ -45,13 +45,21 @@ impl Bloom {
         Ok(Bloom(Core { hasher, key_type, table: Box::new(Owned::zeros(geometry)?) }))
     }
 
-    /// Adds a key. Adding one again changes nothing but the count.
+    /// Inserts a key. Inserting one again changes nothing but the count.
+    ///
+    /// # Errors
+    ///
+    /// [`ChangeError::KeyType`] if the key type is not the filter's.
     pub fn insert<K: Key>(&mut self, key: K) -> Result<(), ChangeError> {
         let digest = self.0.digest(key)?;
         Ok(self.0.table.insert(digest)?)
     }
 
-    /// Takes up a snapshot, or any filter file of one shard that is a single Bloom filter. The payload is checked.
+    /// Returns the filter of a snapshot, or of any filter file of one shard that is a single Bloom filter. All of it is checked.
+    ///
+    /// # Errors
+    ///
+    /// [`FormatError`] if the bytes are no such file, or damaged.
     pub fn restore(bytes: impl Into<Bytes>) -> Result<Bloom, FormatError> {
         let is_bloom = |leaf: &Leaf| SplitBlock::of(leaf).is_some() || Classic::of(leaf).is_some();
         let find = |leaf: &Leaf| if is_bloom(leaf) { leaf.layers()?.pop() } else { None };

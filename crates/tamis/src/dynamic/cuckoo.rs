@@ -13,11 +13,11 @@ use crate::hash::{Key, KeyType};
 use crate::leaves::change::{Layer, Owned};
 use crate::leaves::{Entry, cuckoo};
 
-/// A cuckoo filter: keys can be added and removed.
+/// Cuckoo filter that keys are inserted into and removed from.
 ///
-/// Without a secret the table has a random number, and other bytes in each filter with the same keys: if the places of keys were
+/// Without a secret the table has a random number, and equal keys make other bytes each time: if the places of keys were
 /// known in advance, nine keys could be chosen that fill it. The number is in the snapshot. If others choose keys and can read the
-/// snapshot too, give the filter a keyed hash: see [`Hasher::random_secret`](crate::Hasher::random_secret). The bytes then follow from the secret and from what was done.
+/// snapshot too, give the filter a secret: see [`Hasher::random_secret`](crate::Hasher::random_secret). The bytes then follow from the secret and from what was done.
 ///
 /// ```
 /// use tamis::{Cuckoo, Filter};
@@ -44,10 +44,15 @@ impl Cuckoo {
         DynamicBuilder::new(capacity)
     }
 
-    /// Adds a key. The same key can be added up to eight times, and removed as often.
+    /// Inserts a key. A key can be inserted up to eight times, and removed as often.
     ///
-    /// A table without a place for the key is [`ChangeError::Full`], and nothing is changed. Up to its capacity a filter takes distinct
-    /// keys, but for one filter in a hundred thousand; and beyond it a few percent more, at a higher rate.
+    /// Up to its capacity a filter takes distinct keys, but for one filter in a hundred thousand; and beyond it a few percent more, at a
+    /// higher rate.
+    ///
+    /// # Errors
+    ///
+    /// [`ChangeError::Full`] if there is no slot for the key, [`ChangeError::KeyType`] if the key type is not the filter's. Nothing
+    /// changes.
     ///
     /// ```
     /// use tamis::{ChangeError, Cuckoo};
@@ -62,20 +67,28 @@ impl Cuckoo {
         Ok(self.0.table.insert(digest)?)
     }
 
-    /// Removes one copy of a key; false if the filter does not have it.
+    /// Removes one copy of a key. Returns `false` if the filter does not match it.
     ///
-    /// Remove only what was added: a stranger that the filter takes for a key would remove that key.
+    /// Remove only what was inserted: an unlisted key that matches would remove another key.
+    ///
+    /// # Errors
+    ///
+    /// [`ChangeError::KeyType`] if the key type is not the filter's.
     pub fn remove<K: Key>(&mut self, key: K) -> Result<bool, ChangeError> {
         let digest = self.0.digest(key)?;
         Ok(self.0.table.remove(digest))
     }
 
-    /// How many keys it was made for.
+    /// Returns the number of keys that it was made for.
     pub fn capacity(&self) -> u64 {
         self.0.table.geometry.capacity
     }
 
-    /// Takes up a snapshot, or any filter file of one shard that is a single cuckoo filter. The payload is checked.
+    /// Returns the filter of a snapshot, or of any filter file of one shard that is a single cuckoo filter. All of it is checked.
+    ///
+    /// # Errors
+    ///
+    /// [`FormatError`] if the bytes are no such file, or damaged.
     pub fn restore(bytes: impl Into<Bytes>) -> Result<Cuckoo, FormatError> {
         let find = |leaf: &_| cuckoo::Cuckoo::of(leaf)?.parts().first().map(Owned::from);
         match Core::read(bytes.into(), "cuckoo filter", 1, find)? {

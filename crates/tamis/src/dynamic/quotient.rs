@@ -5,8 +5,8 @@
 //! was never inserted may delete another: delete only what is in.
 //!
 //! **Growing** doubles the slots and takes one bit from every remainder. Fingerprints stay what they are, hence the keys are not
-//! needed again; the rate for a given number of keys stays too, and with twice the keys it is twice as high. Who will grow k times
-//! and needs a rate at the end asks for a rate 2^k times lower at the start.
+//! needed again; the rate for a given number of keys stays too, and with twice the keys it is twice as high. A filter that
+//! grows k times and needs a rate at the end is made for a rate 2^k times lower.
 //!
 //! **Chosen keys** that crowd in a table without a secret are spread by a random number, which the file then has. Ordinary keys never
 //! need it, and give the same bytes each time.
@@ -24,9 +24,9 @@ use crate::leaves::quotient::{Changing, OwnedQuotient};
 use crate::leaves::{Entry, Geometry, quotient};
 use crate::math::quotient::size;
 
-/// A quotient filter that keys can be added to and taken out of.
+/// Quotient filter that keys are inserted into and removed from. It counts copies, merges and grows.
 ///
-/// If others choose keys and can read the snapshot too, give the filter a keyed hash: see [`Hasher::random_secret`](crate::Hasher::random_secret). Without one they can
+/// If others choose keys and can read the snapshot too, give the filter a secret: see [`Hasher::random_secret`](crate::Hasher::random_secret). Without one they can
 /// compute which keys share a fingerprint, and keys that crowd in the table.
 ///
 /// ```
@@ -62,13 +62,22 @@ impl Quotient {
         &self.core.table.held
     }
 
-    /// Adds a key, or another copy of it. A filter that holds [`capacity`](Self::capacity) keys is full: see [`grow`](Self::grow).
+    /// Inserts a key, or another copy of it.
+    ///
+    /// # Errors
+    ///
+    /// [`ChangeError::Full`] if the filter holds [`capacity`](Self::capacity) keys: see [`grow`](Self::grow).
+    /// [`ChangeError::KeyType`] if the key type is not the filter's. Nothing changes.
     pub fn insert<K: Key>(&mut self, key: K) -> Result<(), ChangeError> {
         let digest = self.core.digest(key)?;
         Ok(self.core.table.insert(digest)?)
     }
 
-    /// Adds a key; a full filter grows first.
+    /// Inserts a key. A full filter grows first.
+    ///
+    /// # Errors
+    ///
+    /// [`ChangeError::KeyType`] if the key type is not the filter's, and the errors of [`grow`](Self::grow).
     ///
     /// ```
     /// let mut filter = tamis::Quotient::with_capacity(10).fpr(0.0001).build::<u64>()?;
@@ -86,45 +95,62 @@ impl Quotient {
         Ok(())
     }
 
-    /// Takes out one copy of a key; false if there is none. Only what was inserted may be removed: a stranger may share its
-    /// fingerprint with a key.
+    /// Removes one copy of a key. Returns `false` if the filter does not match it.
+    ///
+    /// Remove only what was inserted: an unlisted key that matches would remove another key.
+    ///
+    /// # Errors
+    ///
+    /// [`ChangeError::KeyType`] if the key type is not the filter's.
     pub fn remove<K: Key>(&mut self, key: K) -> Result<bool, ChangeError> {
         let digest = self.core.digest(key)?;
         Ok(self.core.table.remove(digest))
     }
 
-    /// Whether the key may be in it.
+    /// Returns `true` for every member and for a share [`fpr`](Self::fpr) of unlisted keys.
+    ///
+    /// # Errors
+    ///
+    /// [`QueryError::KeyType`] if the key type is not the filter's.
     #[inline]
     pub fn contains<K: Key>(&self, key: K) -> Result<bool, QueryError> {
         Ok(self.ask.call(self.table(), self.core.digest(key)?))
     }
 
-    /// How many copies of the key are in it; never too few, and rarely too many.
+    /// Returns how often a key was inserted: never too few, and rarely too many.
+    ///
+    /// # Errors
+    ///
+    /// [`QueryError::KeyType`] if the key type is not the filter's.
     pub fn count<K: Key>(&self, key: K) -> Result<u64, QueryError> {
         Ok(self.core.table.count(self.core.digest(key)?))
     }
 
-    /// How many keys are in it, copies counted.
+    /// Returns the number of keys, copies counted.
     pub fn len(&self) -> u64 {
         self.table().keys()
     }
 
-    /// Whether none is.
+    /// Returns `true` if there are no keys.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// How many keys it takes: at least what was asked for, twice that after growing.
+    /// Returns the number of keys that fit: at least what the builder was given, twice that after growing.
     pub fn capacity(&self) -> u64 {
         self.table().geometry.capacity()
     }
 
-    /// The share of strangers it lets through now, if its keys are distinct; less if some are there twice.
+    /// Returns the share of unlisted keys that match now, if keys are distinct. With copies it is lower.
     pub fn fpr(&self) -> f64 {
         self.table().geometry.fpr()
     }
 
-    /// Doubles the capacity. Keys and rate stay; the error is that remainders are one bit long already, or that there is no memory.
+    /// Doubles the capacity. Keys and rate stay.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError::CannotGrow`] if remainders have one bit already, [`BuildError::NoMemory`] if there is no memory.
     ///
     /// ```
     /// let mut filter = tamis::Quotient::with_capacity(100).build::<u64>()?;
@@ -140,8 +166,13 @@ impl Quotient {
         Ok(())
     }
 
-    /// Adds all keys of another filter. Both must have the same hash and the same keys' key type, and have been made with the same
-    /// capacity and rate; how often each has grown does not matter. If there is no room, or they differ, nothing is changed.
+    /// Inserts all keys of another filter. Both must have been built with equal key types, hashes, capacities and rates; how often each has
+    /// grown does not matter.
+    ///
+    /// # Errors
+    ///
+    /// [`ChangeError::Unlike`] if they differ, [`ChangeError::Full`] if there is no room, [`BuildError::NoMemory`] if there is no memory.
+    /// Nothing changes.
     ///
     /// ```
     /// let empty = tamis::Quotient::with_capacity(100).build::<u64>()?;
@@ -154,7 +185,7 @@ impl Quotient {
     /// ```
     pub fn merge(&mut self, other: &Quotient) -> Result<(), Error> {
         let differ = [
-            (self.core.key_type != other.core.key_type, "the key_type of their keys"),
+            (self.core.key_type != other.core.key_type, "their key types"),
             (self.core.hasher != other.core.hasher, "their hash"),
             (self.table().geometry.range() != other.table().geometry.range(), "the number of their fingerprints"),
         ];
@@ -165,13 +196,21 @@ impl Quotient {
         Ok(())
     }
 
-    /// The filter as a file.
+    /// Returns the filter as a file, which [`Filter::open`](crate::Filter::open) and [`restore`](Self::restore) read.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError::NoMemory`] or another [`BuildError`] if there is no memory for the file.
     pub fn snapshot(&self) -> Result<Vec<u8>, BuildError> {
         let whole = self.core.table.whole()?;
         self.core.write(whole.tag(), self.len(), whole.encoded())
     }
 
-    /// Takes up a snapshot, or any filter file of one shard that is a single quotient filter. All of it is checked.
+    /// Returns the filter of a snapshot, or of any filter file of one shard that is a single quotient filter. All of it is checked.
+    ///
+    /// # Errors
+    ///
+    /// [`FormatError`] if the bytes are no such file, or damaged.
     pub fn restore(bytes: impl Into<Bytes>) -> Result<Quotient, FormatError> {
         let find = |leaf: &_| quotient::Quotient::of(leaf)?.parts().first().map(Owned::from);
         let found = Core::read(bytes.into(), "quotient filter", 1 + OwnedQuotient::CHECK, find)?;

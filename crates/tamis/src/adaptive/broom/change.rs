@@ -165,7 +165,7 @@ impl Broom {
             return None;
         }
         let now = &self.table.plan;
-        let larger = plan(self.table.capacity().checked_mul(2)?, self.rate, now.words, self.moved_per_repair);
+        let larger = plan(self.table.capacity().checked_mul(2)?, self.rate, now.words, self.moves_per_adapt);
         larger.map(|plan| Box::new(Table::new(plan)))
     }
 
@@ -244,7 +244,7 @@ impl Mechanism for Broom {
             }
             Change::Remove { side, hash } => self.remove(side, hash),
             Change::Lengthen { side, hash, tail } => {
-                self.frontier.add_moves(self.moved_per_repair);
+                self.frontier.add_moves(self.moves_per_adapt);
                 let table = self.table_mut(side);
                 table.lengthen(&table.spot(hash), tail)
             }

@@ -410,6 +410,5 @@ fn readers_never_miss_a_key() {
         }
         done.store(1, Ordering::Release);
     });
-    let broom = shared.into_inner();
-    assert!(broom.epoch() > 3 && broom.len() == 6000);
+    shared.read(|broom| assert!(broom.epoch() > 3 && broom.len() == 6000));
 }

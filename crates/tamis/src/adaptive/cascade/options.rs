@@ -27,7 +27,7 @@ pub(super) struct Shape {
     pub(super) steps: u32,
 }
 
-/// Keys that can be moved for a repair: the worst case of a task bounds them.
+/// Keys that can be moved for each false positive: the worst case of a task bounds them.
 pub(super) const STEPS: std::ops::RangeInclusive<u32> = 4..=128;
 const DEFAULT_STEPS: u32 = 32;
 pub(super) const MAX_KEYS: u64 = 1 << 36;

@@ -186,14 +186,14 @@ fn keys_that_agree_are_kept_whole() {
     assert_eq!(filter.adapt(2u64, &mut map), Err(AdaptError::Member));
     filter.remove(2u64, &mut map).unwrap();
     assert!(!filter.contains(2u64).unwrap());
-    if filter.buried() == 1 {
+    if filter.tombstones() == 1 {
         filter.insert(2u64, &mut map).unwrap();
         assert_eq!((filter.whole_keys, filter.contains(2u64)), (1, Ok(true)));
     }
     while filter.epoch() < 2 {
         filter.run(Task::Move, &mut map).unwrap();
     }
-    assert_eq!((filter.buried(), filter.whole_keys), (0, 0));
+    assert_eq!((filter.tombstones(), filter.whole_keys), (0, 0));
     assert!(filter.contains(1u64).unwrap());
 }
 

@@ -100,7 +100,7 @@ fn merging_needs_the_same_fingerprints() {
     let mut one = new(100, 0.01);
     (0..60u64).for_each(|key| one.insert(key).unwrap());
     let mut others = vec![
-        (seeded(3, 100, 0.01).build::<str>().unwrap(), "the key_type of their keys"),
+        (seeded(3, 100, 0.01).build::<str>().unwrap(), "their key types"),
         (seeded(4, 100, 0.01).build::<u64>().unwrap(), "their hash"),
         (new(101, 0.01), "the number of their fingerprints"),
         (new(100, 0.001), "the number of their fingerprints"),

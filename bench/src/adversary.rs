@@ -20,10 +20,9 @@ use std::{fmt, thread};
 
 use clap::Args;
 use serde::Serialize;
-use tamis::KeyType;
 use tamis::adaptive::{
-    AdaptiveBloom, AdaptiveChained, AdaptiveQuotient, AdaptiveStacked, Block, Broom, CascadeOptions, CuckooCascade,
-    LargeBroom, Options as BroomOptions, QuotientCascade, Remove, Schedule,
+    AdaptiveBloom, AdaptiveBuilder, AdaptiveChained, AdaptiveQuotient, AdaptiveStacked, Broom, CuckooCascade,
+    LargeBroom, QuotientCascade, Remove, Schedule,
 };
 use tamis::internals::math::large;
 
@@ -104,17 +103,17 @@ pub(crate) fn adaptive<F: Remove + 'static>(filter: F) -> Built {
     Ok(Box::new(Adaptive::new(filter)))
 }
 
-fn broom(keys: u64, secret: [u64; 2]) -> BroomOptions {
-    BroomOptions::new(KeyType::Integer, keys, RATE).secret(secret)
+fn broom(keys: u64, secret: [u64; 2]) -> AdaptiveBuilder<Broom> {
+    Broom::with_capacity(keys).fpr(RATE).secret(secret)
 }
 
-fn cascade(keys: u64, secret: [u64; 2]) -> CascadeOptions {
-    CascadeOptions::new(KeyType::Integer, keys, RATE).secret(secret)
+fn cascade(keys: u64, secret: [u64; 2]) -> AdaptiveBuilder<QuotientCascade> {
+    QuotientCascade::with_capacity(keys).fpr(RATE).secret(secret)
 }
 
 /// A broom filter of large remainders at 2^-bits. Its rates begin at 2^-10; a key that moves may meet a whole fingerprint, and pays again.
 fn large_broom(bits: u32, keys: u64, secret: [u64; 2]) -> Built {
-    adaptive(LargeBroom::with_secret(secret, KeyType::Integer, keys, 1.0 / f64::from(1 << bits))?)
+    adaptive(LargeBroom::with_capacity(keys).fpr(1.0 / f64::from(1 << bits)).secret(secret).build::<u64>()?)
 }
 
 fn large_steps(bits: u32) -> f64 {
@@ -140,19 +139,21 @@ pub(crate) fn entries() -> Vec<Entry> {
     use Expected::{Fails, Holds, Shown};
     let entry = |name, expected, steps, build| Entry { name, expected, steps, build };
     vec![
-        entry("broom", Holds, 4.0, |n, key| adaptive(Broom::with(&broom(n, key))?)),
-        entry("broom compact", Holds, 4.0, |n, key| adaptive(Broom::with(&broom(n, key).block(Block::Large))?)),
+        entry("broom", Holds, 4.0, |n, key| adaptive(broom(n, key).build::<u64>()?)),
+        entry("broom compact", Holds, 4.0, |n, key| adaptive(broom(n, key).compact().build::<u64>()?)),
         entry("large broom 2^-10", Holds, large_steps(10), |n, key| large_broom(10, n, key)),
         entry("adaptive quotient", Holds, 32.0, |n, key| {
-            adaptive(AdaptiveQuotient::with_secret(KeyType::Integer, n, RATE, 32, key)?)
+            adaptive(AdaptiveQuotient::with_capacity(n).fpr(RATE).secret(key).build::<u64>()?)
         }),
-        entry("quotient cascade", Holds, 32.0, |n, key| adaptive::<QuotientCascade>(cascade(n, key).build()?)),
+        entry("quotient cascade", Holds, 32.0, |n, key| adaptive(cascade(n, key).build::<u64>()?)),
         entry("quotient cascade log*", Holds, 32.0, |n, key| {
-            adaptive::<QuotientCascade>(cascade(n, key).schedule(Schedule::LogStar).build()?)
+            adaptive(cascade(n, key).schedule(Schedule::LogStar).build::<u64>()?)
         }),
-        entry("cuckoo cascade", Holds, 32.0, |n, key| adaptive::<CuckooCascade>(cascade(n, key).build()?)),
+        entry("cuckoo cascade", Holds, 32.0, |n, key| {
+            adaptive(CuckooCascade::with_capacity(n).fpr(RATE).secret(key).build::<u64>()?)
+        }),
         entry("adaptive Bloom", Holds, 32.0, |n, key| {
-            let filter: AdaptiveBloom = cascade(n, key).build()?;
+            let filter = AdaptiveBloom::with_capacity(n).fpr(RATE).secret(key).build::<u64>()?;
             Ok(Box::new(Adaptive::without_removal(filter)))
         }),
         entry("adaptive cuckoo 11 bit", Shown, 0.0, |n, key| Ok(Box::new(AdaptiveCuckoo::new(n, 11, key)))),

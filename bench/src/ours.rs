@@ -55,7 +55,7 @@ pub(crate) fn filters() -> Vec<Candidate> {
 
 /// Keys are added one by one to a filter that is full in the end.
 fn quotient(keys: &[u64], rate: f64) -> Outcome {
-    let mut filter = tamis::Quotient::new(KeyType::Integer, Hasher::seeded(0), keys.len() as u64, rate)?;
+    let mut filter = tamis::Quotient::with_capacity(keys.len() as u64).fpr(rate).build::<u64>()?;
     let refused = keys.iter().filter(|&&key| filter.insert(key).is_err()).count();
     let mut built = Built::new(filter, |f, key| f.contains(key).unwrap_or(false));
     built.refused = refused;
@@ -86,7 +86,7 @@ fn from_keys(name: &str, Wanted { kind, effort, rate }: Wanted) -> Candidate {
 /// Keys are added one by one, as those of a set that changes.
 fn one_by_one(name: &str, rate: f64) -> Candidate {
     let build = move |keys: &[u64], _| {
-        let mut filter = Cuckoo::new(KeyType::Integer, Hasher::seeded(0), keys.len() as u64, rate)?;
+        let mut filter = Cuckoo::with_capacity(keys.len() as u64).fpr(rate).build::<u64>()?;
         let refused = keys.iter().filter(|&&key| filter.insert(key).is_err()).count();
         let mut built = Built::new(filter, |f, key| f.contains(key).unwrap_or(false));
         built.refused = refused;

@@ -11,8 +11,9 @@
 use std::error::Error;
 
 use serde::Serialize;
-use tamis::adaptive::{AdaptiveStacked, Phase, StackOptions, StackedOutcome};
+use tamis::adaptive::{AdaptiveFilter, AdaptiveStacked};
 use tamis::internals::Shape;
+use tamis::internals::adaptive::{Phase, StackedOutcome};
 use tamis::internals::math::stack::{Limits, Size, fixed, quick};
 use tamis_bench::measure;
 use tamis_bench::stream::{Stream, scramble};
@@ -114,10 +115,9 @@ pub(super) fn figure6(options: &Options) -> Result<Figure6, Box<dyn Error>> {
         let key = [scramble(options.seed), scramble(round as u64)];
         let mut keys = load.keys.clone();
         // One layer, by the same code and the same hash: nothing can be learned of queries that nobody knows.
-        let none = StackOptions::new(BITS, Shape::new([], 1.0)?).secret(key);
-        let plain = AdaptiveStacked::build(none, &mut keys)?;
-        let options_here = StackOptions::new(BITS, shape.clone()).lifetime(options.lifetime as u64).secret(key);
-        let mut stack = AdaptiveStacked::build(options_here, &mut keys)?;
+        let builder = AdaptiveStacked::with_bits_per_key(BITS).secret(key);
+        let plain = builder.clone().shape(Shape::new([], 1.0)?).build(&mut keys)?;
+        let mut stack = builder.shape(shape.clone()).lifetime(options.lifetime as u64).build(&mut keys)?;
         let share = |filter: &AdaptiveStacked| {
             strangers.iter().filter(|&&value| filter.contains(value) == Ok(true)).count() as f64 / STRANGERS as f64
         };
@@ -164,11 +164,11 @@ pub(super) fn figure6(options: &Options) -> Result<Figure6, Box<dyn Error>> {
                 asked += count;
             }
             if workload == 1 && stack.phase() == Phase::Stacked {
-                figure.bits[0] = figure.bits[0].max(stack.bytes() as f64 * 8.0 / n as f64);
+                figure.bits[0] = figure.bits[0].max(stack.memory_bytes() as f64 * 8.0 / n as f64);
             }
             figure.lost += keys.iter().filter(|&&key| stack.contains(key) != Ok(true)).count();
         }
-        figure.bits[1] = plain.bytes() as f64 * 8.0 / n as f64;
+        figure.bits[1] = plain.memory_bytes() as f64 * 8.0 / n as f64;
         figure.noticed += noticed.unwrap_or(0) as f64 / rounds as f64;
     }
     let late = figure.stack.iter().find(|span| span.workload == 1 && span.doing == Doing::Stacked);
@@ -188,8 +188,8 @@ fn ask_and_learn(
 ) -> Result<Vec<StackedOutcome>, String> {
     let mut events = vec![];
     for &value in queries {
-        if stack.ask(value).map_err(|e| e.to_string())? {
-            events.push(stack.adapt(value, keys).map_err(|e| e.to_string())?);
+        if stack.query(value).map_err(|e| e.to_string())? {
+            events.push(stack.traced_adapt(value, keys).map_err(|e| e.to_string())?);
         }
     }
     Ok(events)

@@ -13,10 +13,10 @@
 //!
 //! A fingerprint is never 0, which is an empty slot. Both buckets of a key come from its hash, not from the fingerprint: the mirror knows the key.
 
-use tamis::adaptive::ChangeStats;
 use tamis::internals::Salt;
 use tamis::{Digest, Hasher};
 
+use crate::adversary::subject::Cost;
 use crate::bits::Bits;
 use crate::stream::Stream;
 
@@ -132,8 +132,8 @@ impl AdaptiveCuckoo {
     }
 
     /// Puts a key in. The error is a full table, as it was before.
-    pub(crate) fn insert(&mut self, key: Digest) -> Result<ChangeStats, String> {
-        let mut stats = ChangeStats { changed: true, ..ChangeStats::default() };
+    pub(crate) fn insert(&mut self, key: Digest) -> Result<Cost, String> {
+        let mut stats = Cost { changed: true, ..Cost::default() };
         let mut walk: Vec<usize> = Vec::new();
         let mut carried = key;
         loop {
@@ -174,18 +174,18 @@ impl AdaptiveCuckoo {
     }
 
     /// Takes a key out.
-    pub(crate) fn remove(&mut self, key: Digest) -> Result<ChangeStats, String> {
+    pub(crate) fn remove(&mut self, key: Digest) -> Result<Cost, String> {
         let hashed = self.hash(key);
         let at = AdaptiveCuckoo::slots(&hashed).find(|&at| self.mirror[at] == Some(key)).ok_or("no such key")?;
         self.put(at, None);
         self.len -= 1;
-        Ok(ChangeStats { changed: true, words: 3, reads: 1, writes: 1, ..ChangeStats::default() })
+        Ok(Cost { changed: true, words: 3, reads: 1, writes: 1, ..Cost::default() })
     }
 
     /// Advances every slot that takes the key for its own; the keys in those slots are added to `found`.
-    pub(crate) fn adapt(&mut self, key: Digest, found: &mut Vec<Digest>) -> Result<ChangeStats, String> {
+    pub(crate) fn adapt(&mut self, key: Digest, found: &mut Vec<Digest>) -> Result<Cost, String> {
         let hashed = self.hash(key);
-        let mut stats = ChangeStats { words: 2, ..ChangeStats::default() };
+        let mut stats = Cost { words: 2, ..Cost::default() };
         for at in AdaptiveCuckoo::slots(&hashed) {
             let cell = self.cell(at);
             if cell == 0 || !AdaptiveCuckoo::takes(cell, &hashed) {

@@ -6,8 +6,8 @@
 use std::error::Error;
 
 use serde::Serialize;
-use tamis::KeyType;
-use tamis::adaptive::{Block, Broom, LargeBroom, Memory, Options as BroomOptions, Remove, Statistics};
+use tamis::adaptive::{Broom, LargeBroom, Memory, Remove};
+use tamis::internals::adaptive::{Block, Statistics};
 use tamis::internals::math::large;
 
 use super::Options;
@@ -98,9 +98,9 @@ impl Simulated {
         self.widest_block = self.widest_block.max(found.widest_block);
         self.yard_peak = self.yard_peak.max(found.in_yard);
         self.yard_room = found.yard_room;
-        self.grave_peak = self.grave_peak.max(found.buried);
-        self.grave_room = found.grave_room;
-        self.bits_per_item = self.bits_per_item.max(8.0 * broom.bytes() as f64 / broom.len().max(1) as f64);
+        self.grave_peak = self.grave_peak.max(found.tombstones);
+        self.grave_room = found.tombstone_room;
+        self.bits_per_item = self.bits_per_item.max(8.0 * broom.memory_bytes() as f64 / broom.len().max(1) as f64);
         found
     }
 }
@@ -113,14 +113,15 @@ pub(super) fn run(options: &Options) -> Result<Vec<Simulated>, Box<dyn Error>> {
         let key = [secret, scramble(secret)];
         for (name, block) in [("broom", Block::Medium), ("broom compact", Block::Large)] {
             if named(name) {
-                let how = BroomOptions::new(KeyType::Integer, keys, RATE).block(block).secret(key);
-                all.push(simulate(options, name, Broom::with(&how)?, keys));
+                let builder = Broom::with_capacity(keys).fpr(RATE).block(block).secret(key);
+                all.push(simulate(options, name, builder.build::<u64>()?, keys));
             }
         }
         for (name, bits) in LARGE {
             let rate = 1.0 / f64::from(1 << bits);
             if named(name) && (options.epochs * keys) as f64 / f64::from(large::STEPS) / rate <= MOST {
-                all.push(simulate(options, name, LargeBroom::with_secret(key, KeyType::Integer, keys, rate)?, keys));
+                let builder = LargeBroom::with_capacity(keys).fpr(rate).secret(key);
+                all.push(simulate(options, name, builder.build::<u64>()?, keys));
             }
         }
     }
@@ -188,12 +189,12 @@ fn churn(
     for i in 0..count {
         let at = ((u128::from(dice.draw()) * members.len() as u128) >> 64) as usize;
         let stats = broom.remove(members[at], map)?;
-        deletes += u64::from(stats.reads - stats.moved.min(stats.reads));
+        deletes += u64::from(stats.reads - stats.moved().min(stats.reads));
         if i % 2 == 0 {
             members[at] = dice.draw() | 1;
         }
         let stats = broom.insert(members[at], map)?;
-        inserts += u64::from(stats.reads - stats.moved.min(stats.reads));
+        inserts += u64::from(stats.reads - stats.moved().min(stats.reads));
         if i % (count / 16).max(1) == 0 {
             found.look(broom);
         }

@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 use std::error::Error;
 
 use serde::Serialize;
-use tamis::adaptive::ChangeStats;
 
 use super::Options;
 use crate::adversary::Entry;
-use crate::adversary::subject::Work;
+use crate::adversary::subject::{self, Work};
 use crate::stream::{Stream, scramble};
 use crate::table::Table;
 
@@ -55,7 +54,7 @@ struct Cost {
 }
 
 impl Cost {
-    fn note(&mut self, stats: ChangeStats) {
+    fn note(&mut self, stats: subject::Cost) {
         self.words.note(stats.words);
         self.reads.note(stats.reads);
         self.accesses.note(stats.reads + stats.writes);
@@ -176,7 +175,7 @@ pub(super) fn table(options: &Options, all: &[Worst]) -> Table {
         columns: names.map(String::from).to_vec(),
         rows,
         note: format!(
-            "words: of the filter, read or written by one operation and the moves that it makes, as its ChangeStats say; map: reads and writes of \
+            "words: of the filter, read or written by one operation and the moves that it makes, as its statistics say; map: reads and writes of \
              the reverse map. An operation in eight inserts, one deletes; a third of the queries are for old false positives, and a third of the keys that \
              come were there before.{faults}"
         ),

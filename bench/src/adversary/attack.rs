@@ -4,10 +4,9 @@
 //! end all keys are asked for: a filter that loses one has failed, whatever its rate.
 
 use tamis::Digest;
-use tamis::adaptive::ChangeStats;
 
 use super::claim::{Claim, Meter};
-use super::subject::{Subject, Work};
+use super::subject::{Cost, Subject, Work};
 use crate::stream::Stream;
 
 /// Questions between two checks of a key.
@@ -79,7 +78,7 @@ impl Attack {
     }
 
     /// Notes what a piece of work came to; `None` after an error.
-    fn done(&mut self, done: Result<ChangeStats, String>) -> Option<ChangeStats> {
+    fn done(&mut self, done: Result<Cost, String>) -> Option<Cost> {
         match done {
             Ok(stats) => {
                 self.progress += u64::from(stats.moved);
@@ -134,7 +133,7 @@ impl Attack {
         }
     }
 
-    fn count(&mut self, done: Result<ChangeStats, String>) {
+    fn count(&mut self, done: Result<Cost, String>) {
         if let Some(stats) = self.done(done) {
             self.reads += u64::from(stats.reads);
             self.writes += u64::from(stats.writes);

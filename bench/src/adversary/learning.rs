@@ -4,12 +4,12 @@
 
 use std::cell::RefCell;
 
-use tamis::adaptive::{AdaptiveChained, AdaptiveStacked, ChainOptions, ChangeStats, StackOptions};
+use tamis::adaptive::{AdaptiveChained, AdaptiveFilter, AdaptiveStacked};
 use tamis::internals::Shape;
 use tamis::{Digest, Hasher};
 
 use super::RATE;
-use super::subject::{Subject, Work};
+use super::subject::{Cost, Subject, Work};
 
 /// Bits per key at which one Bloom filter has the rate.
 const BITS: f64 = 11.55;
@@ -41,12 +41,12 @@ impl Learner for AdaptiveStacked {
     fn build(keys: &mut Vec<u64>, key: [u64; 2]) -> Result<AdaptiveStacked, String> {
         let n = keys.len() as u64;
         let shape = Shape::zipf(1.0, 100 * n, 50 * n).map_err(|e| e.to_string())?;
-        let options = StackOptions::new(BITS, shape).lifetime(10 * n).secret(key);
-        AdaptiveStacked::build(options, keys).map_err(|e| e.to_string())
+        let builder = AdaptiveStacked::with_bits_per_key(BITS).shape(shape).lifetime(10 * n).secret(key);
+        builder.build(keys).map_err(|e| e.to_string())
     }
 
     fn has(&mut self, key: u64) -> bool {
-        self.ask(key).unwrap_or(false)
+        self.query(key).unwrap_or(false)
     }
 
     fn adapt(&mut self, key: u64, keys: &mut Vec<u64>) -> Result<(), String> {
@@ -54,13 +54,13 @@ impl Learner for AdaptiveStacked {
     }
 
     fn size(&self) -> usize {
-        self.bytes()
+        self.memory_bytes()
     }
 }
 
 impl Learner for AdaptiveChained {
     fn build(keys: &mut Vec<u64>, key: [u64; 2]) -> Result<AdaptiveChained, String> {
-        AdaptiveChained::build(ChainOptions::new(RATE).secret(key), keys).map_err(|e| e.to_string())
+        AdaptiveChained::with_fpr(RATE).secret(key).build(keys).map_err(|e| e.to_string())
     }
 
     fn has(&mut self, key: u64) -> bool {
@@ -72,7 +72,7 @@ impl Learner for AdaptiveChained {
     }
 
     fn size(&self) -> usize {
-        self.bytes()
+        self.memory_bytes()
     }
 }
 
@@ -81,7 +81,7 @@ impl<F: Learner> Subject for Learning<F> {
         self.filter.borrow_mut().as_mut().is_some_and(|filter| filter.has(key))
     }
 
-    fn work(&mut self, work: Work, key: u64) -> Result<ChangeStats, String> {
+    fn work(&mut self, work: Work, key: u64) -> Result<Cost, String> {
         match work {
             Work::Insert => {
                 self.keys.push(key);
@@ -95,10 +95,10 @@ impl<F: Learner> Subject for Learning<F> {
                 if let Some(filter) = self.filter.borrow_mut().as_mut() {
                     filter.adapt(key, &mut self.keys)?;
                 }
-                return Ok(ChangeStats { changed: yes, ..ChangeStats::default() });
+                return Ok(Cost { changed: yes, ..Cost::default() });
             }
         }
-        Ok(ChangeStats { changed: true, ..ChangeStats::default() })
+        Ok(Cost { changed: true, ..Cost::default() })
     }
 
     fn bits(&self) -> u64 {

@@ -5,7 +5,7 @@ use std::error::Error;
 use std::time::Duration;
 
 use tamis::adaptive::{Adapt, AdaptError, ChangeStats, Remove, ReverseMap};
-use tamis::{Bloom, Digest, Hasher, KeyType, Quotient};
+use tamis::{Bloom, Digest, Hasher, Quotient};
 
 use super::log::Watched;
 use crate::adaptive::cuckoo::AdaptiveCuckoo;
@@ -19,13 +19,30 @@ pub(crate) enum Work {
     Report,
 }
 
+/// What an operation did, and what it cost.
+#[derive(Clone, Copy, Default, Debug, PartialEq)]
+pub(crate) struct Cost {
+    pub(crate) changed: bool,
+    pub(crate) moved: u32,
+    pub(crate) words: u32,
+    pub(crate) reads: u32,
+    pub(crate) writes: u32,
+}
+
+impl From<ChangeStats> for Cost {
+    fn from(stats: ChangeStats) -> Cost {
+        let (moved, words) = (stats.moved(), stats.words());
+        Cost { changed: stats.changed, moved, words, reads: stats.reads, writes: stats.writes }
+    }
+}
+
 /// A filter with whatever it needs beside it.
 pub(crate) trait Subject {
     /// Whether the key may be in the set.
     fn ask(&self, key: u64) -> bool;
 
     /// Puts in a key that is not there, takes one out that is, or reports a key that is not in the set though the filter said so.
-    fn work(&mut self, work: Work, key: u64) -> Result<ChangeStats, String>;
+    fn work(&mut self, work: Work, key: u64) -> Result<Cost, String>;
 
     /// Bits of the filter, without its reverse map.
     fn bits(&self) -> u64;
@@ -44,7 +61,7 @@ pub(crate) trait Subject {
     }
 
     /// The keys that the filter was told to be behind this false positive, as it reports it. Empty: nobody tells.
-    fn accused(&mut self, key: u64) -> Result<(ChangeStats, Vec<Digest>), String> {
+    fn accused(&mut self, key: u64) -> Result<(Cost, Vec<Digest>), String> {
         self.work(Work::Report, key).map(|stats| (stats, Vec::new()))
     }
 
@@ -62,8 +79,8 @@ pub(crate) trait Subject {
     }
 
     /// Does the work on every key; what it cost together.
-    fn work_all(&mut self, work: Work, keys: &[u64]) -> Result<ChangeStats, String> {
-        let mut all = ChangeStats::default();
+    fn work_all(&mut self, work: Work, keys: &[u64]) -> Result<Cost, String> {
+        let mut all = Cost::default();
         for &key in keys {
             let stats = self.work(work, key)?;
             all.moved += stats.moved;
@@ -105,14 +122,14 @@ impl<F: Adapt> Subject for Adaptive<F> {
     }
 
     #[inline]
-    fn work(&mut self, work: Work, key: u64) -> Result<ChangeStats, String> {
+    fn work(&mut self, work: Work, key: u64) -> Result<Cost, String> {
         let done = match (work, self.remove) {
             (Work::Insert, _) => self.filter.insert(key, &mut self.map),
             (Work::Delete, Some(remove)) => remove(&mut self.filter, key, &mut self.map),
             (Work::Delete, None) => return Err("keys cannot be removed".into()),
             (Work::Report, _) => self.filter.adapt(key, &mut self.map),
         };
-        done.map_err(|e| e.to_string())
+        done.map(Cost::from).map_err(|e| e.to_string())
     }
 
     fn deletes(&self) -> bool {
@@ -120,7 +137,7 @@ impl<F: Adapt> Subject for Adaptive<F> {
     }
 
     fn bits(&self) -> u64 {
-        8 * self.filter.bytes() as u64
+        8 * self.filter.memory_bytes() as u64
     }
 
     fn fpr(&self) -> f64 {
@@ -131,7 +148,7 @@ impl<F: Adapt> Subject for Adaptive<F> {
         Some(self.filter.epoch())
     }
 
-    fn accused(&mut self, key: u64) -> Result<(ChangeStats, Vec<Digest>), String> {
+    fn accused(&mut self, key: u64) -> Result<(Cost, Vec<Digest>), String> {
         self.map.start();
         let done = self.work(Work::Report, key);
         let log = self.map.stop();
@@ -164,13 +181,13 @@ pub(crate) struct Plain<F> {
 /// Our quotient filter, with a keyed hash.
 pub(crate) fn quotient(capacity: u64, rate: f64, key: [u64; 2]) -> Result<Plain<Quotient>, Box<dyn Error>> {
     let hasher = Hasher::secret(key);
-    Ok(Plain { filter: Quotient::new(KeyType::Integer, hasher, capacity, rate)?, hasher })
+    Ok(Plain { filter: Quotient::with_capacity(capacity).fpr(rate).hasher(hasher).build::<u64>()?, hasher })
 }
 
 /// Our classic Bloom filter, with a keyed hash.
 pub(crate) fn bloom(capacity: u64, rate: f64, key: [u64; 2]) -> Result<Plain<Bloom>, Box<dyn Error>> {
     let hasher = Hasher::secret(key);
-    Ok(Plain { filter: Bloom::classic(KeyType::Integer, hasher, capacity, rate)?, hasher })
+    Ok(Plain { filter: Bloom::with_capacity(capacity).fpr(rate).classic().hasher(hasher).build::<u64>()?, hasher })
 }
 
 impl Subject for Plain<Quotient> {
@@ -180,7 +197,7 @@ impl Subject for Plain<Quotient> {
     }
 
     #[inline]
-    fn work(&mut self, work: Work, key: u64) -> Result<ChangeStats, String> {
+    fn work(&mut self, work: Work, key: u64) -> Result<Cost, String> {
         match work {
             Work::Insert => self.filter.insert(key).map_err(|e| e.to_string())?,
             Work::Delete => match self.filter.remove(key) {
@@ -190,7 +207,7 @@ impl Subject for Plain<Quotient> {
             },
             Work::Report => {}
         }
-        Ok(ChangeStats { changed: work != Work::Report, ..ChangeStats::default() })
+        Ok(Cost { changed: work != Work::Report, ..Cost::default() })
     }
 
     fn bits(&self) -> u64 {
@@ -213,13 +230,13 @@ impl Subject for Plain<Bloom> {
         self.filter.contains(key).unwrap_or(false)
     }
 
-    fn work(&mut self, work: Work, key: u64) -> Result<ChangeStats, String> {
+    fn work(&mut self, work: Work, key: u64) -> Result<Cost, String> {
         match work {
             Work::Insert => self.filter.insert(key).map_err(|e| e.to_string())?,
             Work::Delete => return Err("a Bloom filter does not delete".into()),
             Work::Report => {}
         }
-        Ok(ChangeStats { changed: work != Work::Report, ..ChangeStats::default() })
+        Ok(Cost { changed: work != Work::Report, ..Cost::default() })
     }
 
     fn bits(&self) -> u64 {
@@ -246,7 +263,7 @@ impl Subject for AdaptiveCuckoo {
     }
 
     #[inline]
-    fn work(&mut self, work: Work, key: u64) -> Result<ChangeStats, String> {
+    fn work(&mut self, work: Work, key: u64) -> Result<Cost, String> {
         let key = AdaptiveCuckoo::digest(self, key);
         match work {
             Work::Insert => self.insert(key),
@@ -263,7 +280,7 @@ impl Subject for AdaptiveCuckoo {
         AdaptiveCuckoo::fpr(self)
     }
 
-    fn accused(&mut self, key: u64) -> Result<(ChangeStats, Vec<Digest>), String> {
+    fn accused(&mut self, key: u64) -> Result<(Cost, Vec<Digest>), String> {
         let mut found = Vec::new();
         let stats = self.adapt(AdaptiveCuckoo::digest(self, key), &mut found)?;
         Ok((stats, found))
@@ -289,13 +306,13 @@ impl Subject for Plain<qfilter::Filter> {
     }
 
     #[inline]
-    fn work(&mut self, work: Work, key: u64) -> Result<ChangeStats, String> {
+    fn work(&mut self, work: Work, key: u64) -> Result<Cost, String> {
         match work {
             Work::Insert => self.filter.insert_duplicated(key).map_err(|e| format!("{e:?}"))?,
             Work::Delete if !self.filter.remove(key) => return Err("a key was not found".into()),
             Work::Delete | Work::Report => {}
         }
-        Ok(ChangeStats { changed: work != Work::Report, ..ChangeStats::default() })
+        Ok(Cost { changed: work != Work::Report, ..Cost::default() })
     }
 
     fn bits(&self) -> u64 {

@@ -3,10 +3,9 @@
 #![allow(clippy::unwrap_used)]
 use std::collections::{HashMap, HashSet};
 
-use tamis::adaptive::ChangeStats;
 use tamis::{Digest, Hasher};
 
-use super::subject::Work;
+use super::subject::{Cost, Work};
 use super::*;
 
 /// Fingerprints of eight bits, counted exactly, and a list of keys to refuse: adaptive, at any cost of space.
@@ -54,7 +53,7 @@ impl Subject for Denier {
         held && !self.denied.get(&name).is_some_and(|denied| denied.contains(&key))
     }
 
-    fn work(&mut self, work: Work, key: u64) -> Result<ChangeStats, String> {
+    fn work(&mut self, work: Work, key: u64) -> Result<Cost, String> {
         let yes = self.ask(key);
         let key = self.digest(key);
         let name = self.name(key);
@@ -73,7 +72,7 @@ impl Subject for Denier {
                     denied.clear();
                 }
             }
-            Work::Report if !yes => return Ok(ChangeStats::default()),
+            Work::Report if !yes => return Ok(Cost::default()),
             Work::Report => {
                 denied.insert(key);
                 self.reports += 1;
@@ -86,7 +85,7 @@ impl Subject for Denier {
             }
         }
         let reads = if self.fault == Fault::Asks { 3 } else { 1 };
-        Ok(ChangeStats { changed: true, reads, ..ChangeStats::default() })
+        Ok(Cost { changed: true, reads, ..Cost::default() })
     }
 
     fn bits(&self) -> u64 {
@@ -98,7 +97,7 @@ impl Subject for Denier {
         RATE
     }
 
-    fn accused(&mut self, key: u64) -> Result<(ChangeStats, Vec<Digest>), String> {
+    fn accused(&mut self, key: u64) -> Result<(Cost, Vec<Digest>), String> {
         let stats = self.work(Work::Report, key)?;
         let name = self.name(self.digest(key));
         Ok((stats, self.held.get(&name).cloned().unwrap_or_default()))

@@ -71,7 +71,7 @@ mod serde;
 pub mod sets;
 
 #[cfg(feature = "build")]
-pub use dynamic::{bloom::Bloom, cuckoo::Cuckoo, quotient::Quotient, stacked::Stacked};
+pub use dynamic::{bloom::Bloom, builder::DynamicBuilder, cuckoo::Cuckoo, quotient::Quotient, stacked::Stacked};
 pub use error::{BuildError, ChangeError, Error, FormatError, Lack, QueryError, ValueError};
 #[cfg(all(feature = "build", feature = "papers"))]
 pub use filter::build::Papers;
@@ -122,6 +122,11 @@ pub mod internals {
     #[cfg(all(feature = "build", feature = "sets"))]
     pub mod tune {
         pub use crate::sets::tune::*;
+    }
+
+    #[cfg(feature = "adaptive")]
+    pub mod adaptive {
+        pub use crate::adaptive::internals::*;
     }
 
     #[cfg(feature = "build")]

@@ -17,8 +17,8 @@ use std::error::Error;
 use std::fs;
 
 use store::Store;
-use tamis::adaptive::{Adapt, Broom, Guarded, Options};
-use tamis::{Hasher, KeyType, Quotient};
+use tamis::adaptive::{AdaptiveFilter, Broom, Guarded};
+use tamis::{Hasher, Quotient};
 
 const LIST: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../data/quickstart/deny.txt");
 const OTHERS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../data/quickstart/allow.txt");
@@ -46,8 +46,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let file = folder.path().join("hosts.redb");
     // Filters of the same rate; the plain one is a quotient filter, which the broom filter is a relative of. The keys are fixed here so that every
     // run prints the same; `Broom::new` takes a secret of the operating system's.
-    let broom = Broom::with(&Options::new(KeyType::Bytes, keys.len() as u64, RATE).secret([1, 2]))?;
-    let mut plain = Quotient::new(KeyType::Bytes, Hasher::secret([3, 4]), keys.len() as u64, RATE)?;
+    let broom = Broom::with_capacity(keys.len() as u64).fpr(RATE).secret([1, 2]).build::<str>()?;
+    let mut plain =
+        Quotient::with_capacity(keys.len() as u64).fpr(RATE).hasher(Hasher::secret([3, 4])).build::<str>()?;
     let store = Store::open(&file, *broom.hasher())?;
     let mut hosts = Guarded::new(broom, store);
     for (number, key) in (0..).zip(&keys) {
@@ -58,7 +59,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (broom, mut store) = hosts.into_parts();
     store.commit(&broom.snapshot()?)?;
     let before = (store.reads, store.writes);
-    let bytes = (broom.bytes(), plain.snapshot()?.len());
+    let bytes = (broom.memory_bytes(), plain.snapshot()?.len());
     let mut hosts = Guarded::new(broom, store);
 
     let mut random = Random(2024);
@@ -91,10 +92,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("  plain filter     {plain_reads:>8} {plain_in_vain:>8}");
     println!("  broom filter     {reads:>8} {:>8}", reads - found);
     println!(
-        "the broom filter was wrong {} times; to repair that it read the database {} times more and wrote {writes} rows",
-        counts.false_positives, counts.map_reads
+        "the broom filter was wrong {} times; to adapt it read the database {} times more and wrote {writes} rows",
+        counts.false_positives,
+        reads - found - counts.false_positives
     );
-    println!("filters: {} bytes plain, {} bytes broom; {} epochs", bytes.1, bytes.0, broom.epoch());
+    println!("filters: {} bytes plain, {} bytes broom", bytes.1, bytes.0);
 
     // Work that is given up half-way: the tables go back to the last commit, and so does the filter that was committed with them.
     let mut hosts = Guarded::new(broom, store);

@@ -152,7 +152,7 @@ impl Dictionary<str> for Store {
         Ok(self.batch()?.open_table(VALUES)?.get(key)?.map(|value| value.value()))
     }
 
-    fn put(&mut self, key: &str, value: u64) -> Result<Option<u64>, Error> {
+    fn insert(&mut self, key: &str, value: u64) -> Result<Option<u64>, Error> {
         self.writes += 1;
         let digest = key.digest(&self.hasher);
         let batch = self.batch()?;
@@ -163,7 +163,7 @@ impl Dictionary<str> for Store {
         Ok(old)
     }
 
-    fn take(&mut self, key: &str) -> Result<Option<u64>, Error> {
+    fn remove(&mut self, key: &str) -> Result<Option<u64>, Error> {
         self.writes += 1;
         Ok(self.batch()?.open_table(VALUES)?.remove(key)?.map(|value| value.value()))
     }

@@ -27,9 +27,8 @@ use crate::math::bloom::one_minus_exp;
 /// Levels of Bloom filters.
 ///
 /// ```
-/// use tamis::adaptive::{Adapt, AdaptiveBloom, Memory};
-/// use tamis::KeyType;
-/// let mut filter = AdaptiveBloom::new(KeyType::Integer, 1000, 0.01)?;
+/// use tamis::adaptive::{Adapt, AdaptiveFilter, AdaptiveBloom, Memory};
+/// let mut filter = AdaptiveBloom::with_capacity(1000).build::<u64>()?;
 /// let mut map = Memory::new();
 /// for key in 0..1000u64 {
 ///     filter.insert(key, &mut map)?;
@@ -171,14 +170,13 @@ impl Store for Segments {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::adaptive::{Adapt, CascadeOptions, Memory, trial};
-    use crate::hash::KeyType;
+    use crate::adaptive::{Adapt, Memory, trial};
 
     /// Segments of m cells, k of them: an unlisted key matches with (1 - (1 - 1/m)^n)^k.
     #[test]
     fn rates_are_those_of_the_formula() {
         let (n, goal) = (50_000, 1.0 / 64.0);
-        let mut filter: AdaptiveBloom = CascadeOptions::new(KeyType::Integer, n, goal).secret([1, 2]).build().unwrap();
+        let mut filter = AdaptiveBloom::with_capacity(n).fpr(goal).secret([1, 2]).build::<u64>().unwrap();
         let mut map = Memory::new();
         (0..n).for_each(|key| assert!(filter.insert(key, &mut map).unwrap().changed));
         let (cells, segments) = size(n, goal).unwrap();

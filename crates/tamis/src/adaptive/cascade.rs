@@ -11,13 +11,13 @@
 //!
 //! * A lookup stops at the first level whose spot is not dead: alive or absent. A key lives at the first level where its spot is not dead.
 //!   Both hold for keys that come later, so no insertion brings a false positive back.
-//! * Marks stay when a key is removed: *remove, insert, ask again* finds the same spots dead. Keys can be removed from quotient and cuckoo levels.
+//! * Marks stay when a key is removed: *remove, insert, query again* finds the same spots dead. Keys can be removed from quotient and cuckoo levels.
 //!   A Bloom filter cannot clear bits that keys share, so [`AdaptiveBloom`](super::AdaptiveBloom) has no removal.
-//! * A key has one name in the reverse map, that of its spot at its level. A repair reads the map once per key that moves.
+//! * A key has one name in the reverse map, that of its spot at its level. Adapting reads the map once per key that moves.
 //!
 //! **Generations.** Nothing makes a dead spot alive again but a new hash function. A generation in which `n / steps` spots have died
 //! is replaced: an empty one with new salts is made, and keys move to it in the order of their digests,
-//! [`steps`](CascadeOptions::steps) per repair and a few per insertion and removal; the frontier says which of the two a query asks. At rest there is one generation, and
+//! `moves_per_adapt` for each false positive and a few per insertion and removal; the frontier says which of the two a query reads. At rest there is one generation, and
 //! nothing is due. The move is over before the old generation runs full: [`Sizes::of`](generation::Sizes::of) has the proof.
 //!
 //! **Moving several keys.** A spot may have several keys, and each is one write to the map, which may fail. So keys leave one at a time; until
@@ -45,24 +45,23 @@ mod snapshot;
 pub use cuckoo::Cuckoos;
 pub(crate) use level::Store;
 pub use level::{Erase, Level};
-pub use options::{CascadeOptions, Schedule};
+pub use options::Schedule;
 pub use quotient::Quotients;
 
 use self::generation::{Generation, Sizes};
-use self::options::Shape;
-pub use self::plan::CascadeChange;
-use super::Adapt;
+use self::options::{More, Shape};
+use super::builder::AdaptiveBuilder;
 use super::frontier::{Frontier, Side};
+use super::{Adapt, AdaptiveFilter};
 use crate::debug::brief_debug;
 use crate::error::BuildError;
-use crate::hash::{Digest, Hasher, KeyType};
+use crate::hash::{Digest, Hasher};
 
 /// Levels of quotient filters.
 ///
 /// ```
-/// use tamis::adaptive::{Adapt, Memory, QuotientCascade, Remove};
-/// use tamis::KeyType;
-/// let mut filter = QuotientCascade::new(KeyType::Bytes, 1000, 0.01)?;
+/// use tamis::adaptive::{Adapt, AdaptiveFilter, Memory, QuotientCascade, Remove};
+/// let mut filter = QuotientCascade::with_capacity(1000).build::<str>()?;
 /// let mut map = Memory::new();
 /// filter.insert("ann", &mut map)?;
 /// assert!(filter.contains("ann")?);
@@ -75,9 +74,8 @@ pub type QuotientCascade = Cascade<Quotients>;
 /// Levels of cuckoo filters.
 ///
 /// ```
-/// use tamis::adaptive::{Adapt, CuckooCascade, Memory};
-/// use tamis::KeyType;
-/// let mut filter = CuckooCascade::new(KeyType::Integer, 1000, 0.01)?;
+/// use tamis::adaptive::{Adapt, AdaptiveFilter, CuckooCascade, Memory};
+/// let mut filter = CuckooCascade::with_capacity(1000).build::<u64>()?;
 /// let mut map = Memory::new();
 /// for key in 0..1000u64 {
 ///     filter.insert(key, &mut map)?;
@@ -102,15 +100,15 @@ pub struct Cascade<L> {
     closing: Option<(Digest, usize)>,
 }
 
-brief_debug!(Cascade<L: Level>, it => kind: L::KIND, keys: it.len(), capacity: it.capacity(), rate: it.fpr(), bytes: it.bytes());
+brief_debug!(Cascade<L: Level>, it => kind: L::KIND, keys: it.len(), capacity: it.capacity(), rate: it.fpr(), bytes: it.memory_bytes());
 
 impl<L: Level> Cascade<L> {
-    /// An empty filter for `capacity` keys and a rate of at most a half, with a secret of the operating system's.
-    pub fn new(key_type: KeyType, capacity: u64, rate: f64) -> Result<Cascade<L>, BuildError> {
-        CascadeOptions::new(key_type, capacity, rate).build()
+    /// Starts a filter for `capacity` keys and a rate of 1e-7 to 0.5.
+    pub fn with_capacity(capacity: u64) -> AdaptiveBuilder<Cascade<L>> {
+        AdaptiveBuilder::new(capacity, More::default())
     }
 
-    fn empty(shape: Shape, hasher: Hasher) -> Result<Cascade<L>, BuildError> {
+    fn of(shape: Shape, hasher: Hasher) -> Result<Cascade<L>, BuildError> {
         let sizes = Sizes::of::<L>(&shape);
         let frontier = Frontier::new(hasher, shape.key_type);
         let now = Generation::new(&sizes, frontier.salt(Side::Old))?;

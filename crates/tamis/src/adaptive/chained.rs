@@ -1,10 +1,10 @@
-//! keys, false positives as they come -> a filter and an exact bit that knows them: `P E` that learns ([Chained] section 4.1).
+//! keys, false positives as they come -> a filter and an exact bit that rejects them: `P E` that adapts ([Chained] section 4.1).
 //!
 //! ```text
-//!   learn    P ──yes──▶ a list of false positives          ┐ enough are new: only E is built again,
+//!   adapt    P ──yes──▶ a list of false positives          ┐ enough are new: only E is built again,
 //!   E        1 for every key, 0 for every one of the list  ┘ from the keys and the whole list
 //!
-//!   ask      P ──no──▶ no
+//!   query    P ──no──▶ no
 //!            │yes
 //!            E, once there is one ──▶ yes or no
 //! ```
@@ -22,73 +22,82 @@ use std::collections::BTreeSet;
 
 use bytes::Bytes;
 
+use super::builder::{AdaptiveBuilder, Built, check_fpr};
 use super::file::{self, Kind};
-use super::keys::{KeySet, Keys, LearnError, of_key_set};
+use super::keys::{KeySet, Keys};
+use super::{AdaptError, AdaptiveFilter, ChangeStats, Kept};
 use crate::debug::brief_debug;
-use crate::error::{BuildError, ChangeError, FormatError, QueryError};
+use crate::error::{BuildError, ChangeError, FormatError};
+use crate::filter::options::set;
 use crate::format::{Reader, put_varint};
-use crate::hash::{Digest, Hasher, Key, KeyType, Mismatch, Salt};
+use crate::hash::{Digest, Hasher, Key, KeyType, Salt};
 use crate::leaves::ribbon::{self, Ribbon};
 use crate::leaves::{Design, Geometry, Query, Values};
 
-/// What a filter with an exact bit that learns is to be: see [`AdaptiveChained::build`].
-#[derive(Clone, Copy)]
-pub struct ChainOptions {
-    rate: f64,
+/// The options of an [`AdaptiveChained`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Options {
+    fpr: f64,
     rebuild_every: Option<u64>,
     max_false_positives: Option<u64>,
-    secret: Option<[u64; 2]>,
 }
 
-brief_debug!(ChainOptions, it => rate: it.rate, every: it.rebuild_every, most: it.max_false_positives);
+impl Built for AdaptiveChained {
+    type Options = Options;
+}
 
-impl ChainOptions {
-    /// A first filter with at most this rate for unlisted keys.
-    pub fn new(rate: f64) -> ChainOptions {
-        ChainOptions { rate, rebuild_every: None, max_false_positives: None, secret: None }
+impl AdaptiveBuilder<AdaptiveChained> {
+    set! {
+        /// Sets how many new false positives make another exact bit, at least 1. The default is one for every 64 keys, and at least 16.
+        rebuild_every(positives: u64) => options.rebuild_every = Some(positives);
+
+        /// Sets how many false positives are stored. The default is the number of keys, and at least 1024.
+        max_false_positives(positives: u64) => options.max_false_positives = Some(positives);
     }
 
-    /// How many new false positives make another exact bit; unless set, one for every 64 keys, and 16 at least.
-    pub fn rebuild_every(mut self, positives: u64) -> ChainOptions {
-        self.rebuild_every = Some(positives.max(1));
-        self
-    }
-
-    /// How many false positives are remembered; unless set, as many as keys, and 1024 at least.
-    pub fn max_false_positives(mut self, positives: u64) -> ChainOptions {
-        self.max_false_positives = Some(positives);
-        self
-    }
-
-    /// The secret key of the hash. Otherwise the operating system draws one.
-    pub fn secret(mut self, secret: [u64; 2]) -> ChainOptions {
-        self.secret = Some(secret);
-        self
+    /// Reads the keys and makes the filter. Keys take 16 bytes of memory each meanwhile, as in every build of the exact bit.
+    ///
+    /// # Errors
+    ///
+    /// [`AdaptError::Store`] if the keys cannot be read, [`AdaptError::Build`] if the rate is below 2^-32 or another option is out of range.
+    pub fn build<M: Keys>(self, keys: &mut M) -> Result<AdaptiveChained, AdaptError<M::Error>> {
+        let Options { fpr, rebuild_every, max_false_positives } = self.options;
+        check_fpr(fpr)?;
+        if rebuild_every == Some(0) {
+            return Err(
+                BuildError::Range { option: "rebuild_every", given: 0.0, least: 1.0, most: u64::MAX as f64 }.into()
+            );
+        }
+        let width = width(fpr)?;
+        let (set, digests) = KeySet::new(self.secret, keys)?;
+        Ok(AdaptiveChained {
+            first: layer(&digests, Values::Fingerprints, width, 0, &set.hasher)?,
+            rebuild_every: rebuild_every.unwrap_or((set.keys / 64).max(16)),
+            max_false_positives: max_false_positives.unwrap_or(set.keys.max(1024)),
+            made: 1,
+            exact: None,
+            stored: vec![],
+            pending: BTreeSet::new(),
+            set,
+        })
     }
 }
 
-/// What a false positive brought about in [`AdaptiveChained`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum ChainedOutcome {
-    /// The filter refuses the key already.
-    Refused,
-    /// It is in the list, and still matches until the next build.
-    Listed,
-    /// The exact bit was built: every false positive of the list is rejected from now on.
-    Built,
-}
-
-/// A filter whose exact bit learns false positives.
+/// Filter of a fixed set with an exact bit for reported false positives.
+///
+/// Every member matches. A reported false positive is rejected from the next [`rebuild`](Self::rebuild) on, and matches until then. When
+/// [`max_false_positives`](AdaptiveBuilder::max_false_positives) are stored, new ones match for good. It keeps no rate against an
+/// attacker: it is for queries that repeat.
 ///
 /// ```
-/// use tamis::adaptive::{AdaptiveChained, ChainOptions};
+/// use tamis::adaptive::{AdaptiveChained, AdaptiveFilter};
 /// let mut keys: Vec<u64> = (0..1000).collect();
-/// let mut filter = AdaptiveChained::build(ChainOptions::new(1.0 / 64.0).rebuild_every(500), &mut keys)?;
+/// let mut filter = AdaptiveChained::with_fpr(1.0 / 64.0).rebuild_every(500).build(&mut keys)?;
 /// let passing: Vec<u64> = (1000..10_000).filter(|&key| filter.contains(key) == Ok(true)).collect();
 /// for &key in &passing {
 ///     filter.adapt(key, &mut keys)?;
 /// }
-/// filter.rebuild_exact(&mut keys)?;
+/// filter.rebuild(&mut keys)?;
 /// assert!(passing.iter().all(|&key| filter.contains(key) == Ok(false)));
 /// assert!((0..1000u64).all(|key| filter.contains(key) == Ok(true)));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -108,7 +117,7 @@ pub struct AdaptiveChained {
     pending: BTreeSet<Digest>,
 }
 
-brief_debug!(AdaptiveChained, it => keys: it.len(), learned: it.adapted(), bytes: it.bytes());
+brief_debug!(AdaptiveChained, it => keys: it.len(), false_positives: it.listed(), bytes: it.memory_bytes());
 
 /// A ribbon, and the number of its salt.
 #[derive(Clone, Debug)]
@@ -125,61 +134,47 @@ impl Layer {
 }
 
 impl AdaptiveChained {
-    /// The first filter, on all keys. They take 16 bytes each meanwhile, as in every build of the exact bit.
-    ///
-    /// # Errors
-    /// Keys that cannot be read; a rate below 2^-32 or no rate.
-    pub fn build<M: Keys>(options: ChainOptions, keys: &mut M) -> Result<AdaptiveChained, LearnError<M::Error>> {
-        let ChainOptions { rate, rebuild_every, max_false_positives, secret } = options;
-        let width = width(rate)?;
-        let (set, digests) = KeySet::new(secret, keys)?;
-        Ok(AdaptiveChained {
-            first: layer(&digests, Values::Fingerprints, width, 0, &set.hasher)?,
-            rebuild_every: rebuild_every.unwrap_or((set.keys / 64).max(16)),
-            max_false_positives: max_false_positives.unwrap_or(set.keys.max(1024)),
-            made: 1,
-            exact: None,
-            stored: vec![],
-            pending: BTreeSet::new(),
-            set,
-        })
+    /// Starts a filter whose first part has at most this false positive rate, 2^-32 or more.
+    pub fn with_fpr(p: f64) -> AdaptiveBuilder<AdaptiveChained> {
+        let options = Options { fpr: p, rebuild_every: None, max_false_positives: None };
+        AdaptiveBuilder { secret: None, options }
     }
 
-    /// Whether the key of this digest may be in the set.
-    pub fn contains_digest(&self, key: Digest) -> bool {
-        self.first.contains(key) && self.exact.as_ref().is_none_or(|exact| exact.contains(key))
-    }
-
-    /// Tells the filter of a false positive. When enough are new this reads all keys and builds the exact bit.
+    /// Stores a false positive. When enough are new, this reads all keys and builds the exact bit: from then on the filter rejects
+    /// every stored false positive. Until then they match.
     ///
     /// # Errors
-    /// A key of the other key type; a list that is full, and then this key goes on matching; keys that cannot be read or are others than before. The filter
-    /// answers as before, and what was listed stays so.
-    pub fn adapt<K: Key, M: Keys>(&mut self, key: K, keys: &mut M) -> Result<ChainedOutcome, LearnError<M::Error>> {
+    ///
+    /// [`AdaptError::Change`] if the key type is not the filter's, or [`max_false_positives`](AdaptiveBuilder::max_false_positives) are
+    /// stored: then this key goes on matching. [`AdaptError::Store`] and [`AdaptError::Inconsistent`] if the keys cannot be read or are
+    /// others than before. The filter answers as before, and what is stored stays so.
+    pub fn adapt<K: Key, M: Keys>(&mut self, key: K, keys: &mut M) -> Result<ChangeStats, AdaptError<M::Error>> {
         let key = self.digest(key)?;
         if !self.contains_digest(key) {
-            return Ok(ChainedOutcome::Refused);
+            return Ok(ChangeStats::default());
         }
-        let known = self.adapted();
+        let known = self.listed();
         if known >= self.max_false_positives && !self.pending.contains(&key) {
-            // What is listed is refused at least.
-            self.rebuild_exact(keys)?;
-            return Err(LearnError::Change(ChangeError::Full { keys: known, capacity: self.max_false_positives }));
+            // What is stored is rejected at least.
+            self.rebuild(keys)?;
+            return Err(ChangeError::Full { keys: known, capacity: self.max_false_positives }.into());
         }
         self.pending.insert(key);
-        match (self.pending.len() as u64) < self.rebuild_every {
-            true => Ok(ChainedOutcome::Listed),
-            false => self.rebuild_exact(keys).map(|()| ChainedOutcome::Built),
+        let rebuilds = self.pending.len() as u64 >= self.rebuild_every;
+        if rebuilds {
+            self.rebuild(keys)?;
         }
+        Ok(ChangeStats { changed: true, reads: rebuilds.into(), ..ChangeStats::default() })
     }
 
-    /// Builds the exact bit now, if there is anything new for it to know.
+    /// Builds the exact bit now, if a false positive was stored since it was built.
     ///
-    /// A false positive that is a key after all is forgotten: it passes.
+    /// A stored key that is a member after all is dropped: it matches.
     ///
     /// # Errors
-    /// As [`AdaptiveChained::adapt`].
-    pub fn rebuild_exact<M: Keys>(&mut self, keys: &mut M) -> Result<(), LearnError<M::Error>> {
+    ///
+    /// [`AdaptError::Store`] and [`AdaptError::Inconsistent`] if the keys cannot be read or are others than before.
+    pub fn rebuild<M: Keys>(&mut self, keys: &mut M) -> Result<(), AdaptError<M::Error>> {
         if self.pending.is_empty() {
             return Ok(());
         }
@@ -200,29 +195,49 @@ impl AdaptiveChained {
         Ok(())
     }
 
-    /// How many false positives it remembers, and the exact bit knows or will know.
+    /// How many false positives are stored.
+    #[cfg(feature = "internals")]
+    #[doc(hidden)]
     pub fn adapted(&self) -> u64 {
-        (self.stored.len() + self.pending.len()) as u64
+        self.listed()
     }
 
-    /// The share of unlisted keys that match.
-    pub fn fpr(&self) -> f64 {
+    fn listed(&self) -> u64 {
+        (self.stored.len() + self.pending.len()) as u64
+    }
+}
+
+impl AdaptiveFilter for AdaptiveChained {
+    fn len(&self) -> u64 {
+        self.set.keys
+    }
+
+    fn fpr(&self) -> f64 {
         self.first.ribbon.fpr() * self.exact.as_ref().map_or(1.0, |exact| exact.ribbon.fpr())
     }
 
-    /// Bytes of the filter and the exact bit; the list is not among them.
-    pub fn bytes(&self) -> usize {
+    fn memory_bytes(&self) -> usize {
         self.first.payload.len() + self.exact.as_ref().map_or(0, |exact| exact.payload.len())
     }
+}
 
-    /// The filter as a file, with its list. The secret key is in it.
+impl Kept for AdaptiveChained {
+    fn hash(&self) -> (&Hasher, KeyType) {
+        (&self.set.hasher, self.set.key_type)
+    }
+
+    fn contains_digest(&self, key: Digest) -> bool {
+        self.first.contains(key) && self.exact.as_ref().is_none_or(|exact| exact.contains(key))
+    }
+
+    /// The filter with its list.
     ///
     /// ```text
     ///   sum over the keys u64 | every | most | ever built | whether there is an exact bit u8      numbers without a type: varints
     ///   per layer: number of its salt | geometry
     ///   payloads: the first filter, the exact bit if there is one, digests that it knows (hi, lo), ascending, digests that are new
     /// ```
-    pub fn snapshot(&self) -> Result<Vec<u8>, BuildError> {
+    fn encoded(&self) -> Result<Vec<u8>, BuildError> {
         let mut fields = self.set.sum.to_le_bytes().to_vec();
         file::put_varints(&mut fields, [self.rebuild_every, self.max_false_positives, self.made]);
         fields.push(u8::from(self.exact.is_some()));
@@ -240,8 +255,7 @@ impl AdaptiveChained {
         file::write(Kind::Chained, self.set.hasher, self.set.key_type, self.set.keys, &fields, &payloads)
     }
 
-    /// Takes up a snapshot. All of it is checked.
-    pub fn restore(bytes: impl Into<Bytes>) -> Result<AdaptiveChained, FormatError> {
+    fn decoded(bytes: Bytes) -> Result<AdaptiveChained, FormatError> {
         let file = file::read(bytes, Kind::Chained)?;
         let mut from = file.fields();
         let set = file.key_set(&mut from)?;
@@ -263,8 +277,6 @@ impl AdaptiveChained {
         Ok(AdaptiveChained { set, rebuild_every, max_false_positives, made, first, exact, stored, pending })
     }
 }
-
-of_key_set!(AdaptiveChained);
 
 /// The fewest 256ths of a bit that reach a rate.
 fn width(rate: f64) -> Result<u16, BuildError> {

@@ -1,8 +1,8 @@
 //! a digest -> the side of the frontier it lies on, and that side's hash function (\[Broom\] section 3.1, "Changing hash functions").
 //!
 //! Repairs make fingerprints longer, and nothing ever makes them shorter but a new hash function. So the keys are moved to a new one,
-//! a few for every repair, in the order of their digests: keys up to the frontier have moved, those after it have not, and the same
-//! comparison tells which function a *query* is asked by. When all have moved the new function becomes the old one, and another is
+//! a few for every false positive, in the order of their digests: keys up to the frontier have moved, those after it have not, and the same
+//! comparison tells which function a *query* uses. When all have moved the new function becomes the old one, and another is
 //! drawn: an *epoch* is over.
 //!
 //! The paper walks through the keys in their own order. Digests are a keyed hash of them: no caller can choose keys that lie close before the
@@ -24,7 +24,7 @@ pub(crate) enum Side {
 
 /// How keys are hashed, and how far they have moved.
 #[derive(Clone, Debug)]
-pub(crate) struct Frontier {
+pub struct Frontier {
     pub(crate) hasher: Hasher,
     pub(crate) key_type: KeyType,
     /// Moves that are still to be made.

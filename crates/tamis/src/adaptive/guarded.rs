@@ -1,60 +1,62 @@
-//! a filter + a dictionary -> lookups that learn: ask the filter, ask the dictionary, repair, count.
+//! a filter + a dictionary -> lookups that adapt: query the filter, then the dictionary, adapt, count.
 
-use super::{AdaptError, ChangeStats, Remove, ReverseMap};
+use super::{AdaptError, Remove, ReverseMap};
 use crate::debug::brief_debug;
 use crate::hash::Key;
 
-/// A dictionary behind a filter: the keys with their values, and the [`ReverseMap`] of the filter.
+/// Dictionary behind a filter: the keys with their values, and the [`ReverseMap`] of the filter.
+///
+/// A [`HashMap`](std::collections::HashMap) and a [`Memory`](super::Memory), as a pair, are one.
 pub trait Dictionary<K: ?Sized>: ReverseMap {
-    /// What a key leads to.
+    /// Type of the values.
     type Value;
 
-    /// The value of a key.
+    /// Returns the value of a key.
+    ///
+    /// # Errors
+    ///
+    /// Those of the dictionary, as for all methods.
     fn get(&mut self, key: &K) -> Result<Option<Self::Value>, Self::Error>;
 
-    /// Gives a key a value; returns the one it had.
-    fn put(&mut self, key: &K, value: Self::Value) -> Result<Option<Self::Value>, Self::Error>;
+    /// Sets the value of a key; returns the one it had.
+    ///
+    /// # Errors
+    ///
+    /// As [`get`](Self::get). A call that fails has changed nothing.
+    fn insert(&mut self, key: &K, value: Self::Value) -> Result<Option<Self::Value>, Self::Error>;
 
-    /// Takes a key out; returns its value.
-    fn take(&mut self, key: &K) -> Result<Option<Self::Value>, Self::Error>;
+    /// Removes a key; returns its value.
+    ///
+    /// # Errors
+    ///
+    /// As [`insert`](Self::insert).
+    fn remove(&mut self, key: &K) -> Result<Option<Self::Value>, Self::Error>;
 }
 
-/// What lookups came to.
+/// Numbers of lookups. Those that are neither rejected nor false positives returned a value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub struct Counts {
-    /// Lookups.
+    /// Lookups in all.
     pub lookups: u64,
-    /// Lookups that the filter answered alone.
-    pub refused: u64,
-    /// Lookups that found a value.
-    pub found: u64,
-    /// Lookups that the dictionary was asked for in vain.
+    /// Lookups that the filter rejected: the dictionary was not read.
+    pub rejected: u64,
+    /// Lookups that matched, of keys that the dictionary does not have.
     pub false_positives: u64,
-    /// Those of them that could not be repaired, since the map failed or there was no room.
-    pub unrepaired: u64,
-    /// Reads of the reverse map, for repairs, insertions and removals.
-    pub map_reads: u64,
-    /// Writes of the reverse map.
-    pub map_writes: u64,
+    /// False positives that the filter could not adapt to, because the map failed or there was no room.
+    pub failed: u64,
 }
 
-impl Counts {
-    fn add(&mut self, stats: ChangeStats) {
-        self.map_reads += u64::from(stats.reads);
-        self.map_writes += u64::from(stats.writes);
-    }
-}
-
-/// A filter and the dictionary it guards. The filter must be able to remove keys: an insertion that the dictionary refuses is undone.
+/// Filter and the dictionary behind it. The filter must be able to remove keys: an insertion that the dictionary rejects is undone.
 ///
 /// ```
-/// use tamis::adaptive::{Broom, Guarded, MemoryDictionary};
-/// use tamis::KeyType;
-/// let broom = Broom::new(KeyType::Bytes, 1000, 0.01)?;
-/// let mut ages = Guarded::new(broom, MemoryDictionary::<String, u32>::new());
+/// use std::collections::HashMap;
+/// use tamis::adaptive::{Broom, Guarded, Memory};
+/// let broom = Broom::with_capacity(1000).build::<str>()?;
+/// let mut ages = Guarded::new(broom, (HashMap::<String, u32>::new(), Memory::new()));
 /// ages.insert("ann", 41)?;
 /// assert_eq!(ages.get("ann")?, Some(41));
-/// assert_eq!(ages.get("bob")?, None); // the table is not even asked, most of the time
+/// assert_eq!(ages.get("bob")?, None); // the dictionary is not read, most of the time
 /// assert_eq!(ages.remove("ann")?, Some(41));
 /// assert_eq!(ages.counts().lookups, 2);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -69,60 +71,69 @@ pub struct Guarded<F, S> {
 brief_debug!(Guarded<F: std::fmt::Debug, S>, it => filter: it.filter, lookups: it.counts.lookups);
 
 impl<F: Remove, S> Guarded<F, S> {
-    /// A filter and its dictionary. The keys that the filter holds must be those of the dictionary, filed in its reverse map.
+    /// Takes a filter and its dictionary. The keys of the filter must be those of the dictionary, filed in its reverse map.
     pub fn new(filter: F, store: S) -> Guarded<F, S> {
         Guarded { filter, store, counts: Counts::default() }
     }
 
-    /// The filter.
+    /// Returns the filter.
     pub fn filter(&self) -> &F {
         &self.filter
     }
 
-    /// The dictionary.
+    /// Returns the dictionary.
     pub fn store(&self) -> &S {
         &self.store
     }
 
-    /// What lookups came to so far.
+    /// Returns the numbers of lookups so far.
     pub fn counts(&self) -> Counts {
         self.counts
     }
 
-    /// Filter and dictionary again.
+    /// Returns filter and dictionary.
     pub fn into_parts(self) -> (F, S) {
         (self.filter, self.store)
     }
 
-    /// The value of a key. A false positive is repaired on the way.
+    /// Returns the value of a key. The filter adapts to a false positive.
+    ///
+    /// # Errors
+    ///
+    /// [`AdaptError::Change`] if the key type is not the filter's, [`AdaptError::Store`] if the dictionary fails.
     pub fn get<K: Key + ?Sized>(&mut self, key: &K) -> Result<Option<S::Value>, AdaptError<S::Error>>
     where
         S: Dictionary<K>,
     {
         if !self.filter.contains_digest(self.filter.digest(key)?) {
             self.counts.lookups += 1;
-            self.counts.refused += 1;
+            self.counts.rejected += 1;
             return Ok(None);
         }
-        let value = self.store.get(key).map_err(AdaptError::Map)?;
+        let value = self.store.get(key).map_err(AdaptError::Store)?;
         self.counts.lookups += 1;
         match value {
-            Some(_) => self.counts.found += 1,
+            Some(_) => {}
             None => {
                 self.counts.false_positives += 1;
-                // The answer is known, whatever becomes of the repair; the next false positive tries again.
+                // The answer is right, whether or not the filter adapts; the next false positive tries again.
                 match self.filter.adapt(key, &mut self.store) {
-                    Ok(stats) => self.counts.add(stats),
+                    Ok(_) => {}
                     // It is filed and has no value: what a removal left that failed half-way.
-                    Err(AdaptError::Present) => self.forget(key),
-                    Err(_) => self.counts.unrepaired += 1,
+                    Err(AdaptError::Member) => self.forget(key),
+                    Err(_) => self.counts.failed += 1,
                 }
             }
         }
         Ok(value)
     }
 
-    /// Gives a key a value; returns the one it had. A filter without room for the key is an error, and nothing is changed.
+    /// Sets the value of a key; returns the one it had.
+    ///
+    /// # Errors
+    ///
+    /// [`AdaptError::Change`] if the key type is not the filter's or the filter is full, [`AdaptError::Store`] if the dictionary fails.
+    /// Nothing changes.
     pub fn insert<K: Key + ?Sized>(
         &mut self,
         key: &K,
@@ -131,27 +142,28 @@ impl<F: Remove, S> Guarded<F, S> {
     where
         S: Dictionary<K>,
     {
-        // First the filter: a key that it knows and the dictionary does not is a question in vain, the other way round it is lost.
-        let stats = self.filter.insert(key, &mut self.store)?;
-        self.counts.add(stats);
-        let put = self.store.put(key, value);
-        if put.is_err() && stats.changed {
+        // First the filter: a key that it has and the dictionary has not costs a lookup, the other way round the key is lost.
+        let is_new = self.filter.insert(key, &mut self.store)?.changed;
+        let put = self.store.insert(key, value);
+        if put.is_err() && is_new {
             self.forget(key);
         }
-        put.map_err(AdaptError::Map)
+        put.map_err(AdaptError::Store)
     }
 
-    /// Takes a key without a value out of the filter. If that fails it costs a lookup, which tries again.
+    /// Removes a key without a value from the filter. If that fails it costs a lookup, which tries again.
     fn forget<K: Key + ?Sized>(&mut self, key: &K)
     where
         S: ReverseMap,
     {
-        if let Ok(stats) = self.filter.remove(key, &mut self.store) {
-            self.counts.add(stats);
-        }
+        self.filter.remove(key, &mut self.store).ok();
     }
 
-    /// Takes a key out; returns its value. A key that is not there is no error here.
+    /// Removes a key; returns its value, or `None` if there is no such key.
+    ///
+    /// # Errors
+    ///
+    /// [`AdaptError::Change`] if the key type is not the filter's, [`AdaptError::Store`] if the dictionary fails.
     pub fn remove<K: Key + ?Sized>(&mut self, key: &K) -> Result<Option<S::Value>, AdaptError<S::Error>>
     where
         S: Dictionary<K>,
@@ -159,8 +171,8 @@ impl<F: Remove, S> Guarded<F, S> {
         if !self.filter.contains_digest(self.filter.digest(key)?) {
             return Ok(None);
         }
-        let value = self.store.take(key).map_err(AdaptError::Map)?;
-        // A filter that could not be told costs a lookup in vain, and is told then.
+        let value = self.store.remove(key).map_err(AdaptError::Store)?;
+        // If this fails, a lookup of the key tries again.
         self.forget(key);
         Ok(value)
     }

@@ -8,12 +8,12 @@
 //! ```
 //!
 //! Almost every key has a slot: a *signature* of 16 bits that no other key of its bin has, and beside it the *rest* of its
-//! remainder, as many bits as the rate asks for. Keys that find their bin full or their signature taken go to
-//! the back yard, where 61 bits of another hash stand for them. Nothing has to be asked of the map for that.
+//! remainder, as many bits as the rate needs. Keys that find their bin full or their signature taken go to
+//! the back yard, where 61 bits of another hash stand for them. That reads no map.
 //!
-//! **A repair** evicts the key behind the false positive from its slot into the back yard. Its hash there has nothing to do with
+//! **Adapting** evicts the key behind the false positive from its slot into the back yard. Its hash there has nothing to do with
 //! its slot, so it does not match the same false positive again. The price is a yard that fills, and the answer is to
-//! move [`STEPS`](crate::math::large::STEPS) keys to the next hash function for every repair; so few of them are needed that this is cheap.
+//! move [`STEPS`](crate::math::large::STEPS) keys to the next hash function for every false positive; so few of them are needed that this is cheap.
 //! The yard never fills, however long an attack goes on: see [`math::large`](crate::math::large).
 //!
 //! **Removing a key that was evicted** leaves a tombstone. When the key comes back it goes into the yard at once, for if it got its slot again,
@@ -27,7 +27,7 @@
 //! **Names.** A key is filed under its bin, signature and rest, in the yard as well: being evicted writes nothing to the map.
 //!
 //! Two keys with the same 61 bits (one pair in 2^61) share the answer "yes" until the next hash function; no key is ever lost by it,
-//! but the one with a slot cannot be removed while the other is in the yard: [`AdaptError::Unfiled`](super::AdaptError::Unfiled).
+//! but the one with a slot cannot be removed while the other is in the yard: [`AdaptError::Inconsistent`](super::AdaptError::Inconsistent).
 
 mod codec;
 mod front;
@@ -36,29 +36,29 @@ mod yard;
 
 use std::io;
 
+use super::builder::{AdaptiveBuilder, Built, Empty, Sizing};
 use super::frontier::{Frontier, Side};
-use super::{Adapt, AdaptError, ReverseMap, Task};
+use super::{Adapt, AdaptError, AdaptiveFilter, Mechanism, ReverseMap, Task};
 use crate::debug::brief_debug;
 use crate::error::BuildError;
 use crate::hash::{Digest, Hasher, KeyType, Salt};
 use crate::math::large::{STEPS, shape};
 use front::{Front, Print};
-pub use plan::Change as LargeChange;
+use plan::Change as LargeChange;
 use plan::{Act, Destination, Source};
 use yard::{Backyard, EVICTED};
 
 /// Slots of the yard that a step looks through for tombstones that are no longer needed.
 const SLOTS_PER_SWEEP: u32 = 16;
 
-/// A broom filter for low rates.
+/// Adaptive filter for rates from 2^-24 to 2^-40, for any sequence of queries.
 ///
-/// It is made for a number of keys and does not grow: one more is [`ChangeError::Full`](crate::error::ChangeError::Full).
+/// It does not grow: a key more than its capacity is [`ChangeError::Full`](crate::error::ChangeError::Full).
 ///
 /// ```
-/// use tamis::adaptive::{Adapt, LargeBroom, Memory, Remove};
-/// use tamis::KeyType;
+/// use tamis::adaptive::{Adapt, AdaptiveFilter, LargeBroom, Memory, Remove};
 /// let mut map = Memory::new();
-/// let mut broom = LargeBroom::new(KeyType::Bytes, 1000, 1e-6)?;
+/// let mut broom = LargeBroom::with_capacity(1000).fpr(1e-6).build::<str>()?;
 /// broom.insert("ann", &mut map)?;
 /// assert!(broom.contains("ann")?);
 /// if broom.contains("bob")? {
@@ -80,7 +80,29 @@ pub struct LargeBroom {
     old: u64,
 }
 
-brief_debug!(LargeBroom, it => keys: it.len(), capacity: it.capacity, rate: it.rate, bytes: it.bytes());
+brief_debug!(LargeBroom, it => keys: it.len(), capacity: it.capacity, rate: it.rate, bytes: it.memory_bytes());
+
+impl Built for LargeBroom {
+    type Options = Sizing<()>;
+}
+
+impl Empty for LargeBroom {
+    type More = ();
+
+    fn empty(sizing: &Sizing<()>, key_type: KeyType, hasher: Hasher) -> Result<LargeBroom, BuildError> {
+        let Sizing { capacity, fpr: rate, .. } = *sizing;
+        let none = BuildError::NoSize { structure: "broom filter of large remainders", keys: capacity, rate };
+        let shape = shape(capacity, rate).ok_or(none)?;
+        let front = Front::new(shape.bins, shape.rest);
+        let yard = Backyard::new(shape.yard_slots, shape.yard_keys);
+        let (Some(front), Some(yard)) = (front, yard) else {
+            return Err(io::Error::from(io::ErrorKind::OutOfMemory).into());
+        };
+        let frontier = Frontier::new(hasher, key_type);
+        let hashes = hashes(&frontier);
+        Ok(LargeBroom { capacity, rate, frontier, hashes, front, yard, old: 0 })
+    }
+}
 
 /// The three hashes of a side of the frontier.
 #[derive(Clone, Copy, Debug)]
@@ -98,42 +120,14 @@ fn hashes(frontier: &Frontier) -> [Hashes; 2] {
 }
 
 impl LargeBroom {
-    /// An empty filter for `capacity` keys that keeps this rate; the secret is the operating system's.
-    pub fn new(key_type: KeyType, capacity: u64, rate: f64) -> Result<LargeBroom, BuildError> {
-        LargeBroom::with(Hasher::random_secret()?, key_type, capacity, rate)
-    }
-
-    /// The same with a given secret.
-    ///
-    /// ```
-    /// use tamis::adaptive::{Adapt, LargeBroom};
-    /// let broom = LargeBroom::with_secret([1, 2], tamis::KeyType::Integer, 1000, 1e-9)?;
-    /// assert_eq!((broom.len(), broom.capacity()), (0, 1000));
-    /// # Ok::<(), tamis::Error>(())
-    /// ```
-    pub fn with_secret(
-        secret: [u64; 2],
-        key_type: KeyType,
-        capacity: u64,
-        rate: f64,
-    ) -> Result<LargeBroom, BuildError> {
-        LargeBroom::with(Hasher::secret(secret), key_type, capacity, rate)
-    }
-
-    fn with(hasher: Hasher, key_type: KeyType, capacity: u64, rate: f64) -> Result<LargeBroom, BuildError> {
-        let none = BuildError::NoSize { structure: "broom filter of large remainders", keys: capacity, rate };
-        let shape = shape(capacity, rate).filter(|_| rate < 1.0).ok_or(none)?;
-        let front = Front::new(shape.bins, shape.rest);
-        let yard = Backyard::new(shape.yard_slots, shape.yard_keys);
-        let (Some(front), Some(yard)) = (front, yard) else {
-            return Err(io::Error::from(io::ErrorKind::OutOfMemory).into());
-        };
-        let frontier = Frontier::new(hasher, key_type);
-        let hashes = hashes(&frontier);
-        Ok(LargeBroom { capacity, rate, frontier, hashes, front, yard, old: 0 })
+    /// Starts a filter for `capacity` keys.
+    pub fn with_capacity(capacity: u64) -> AdaptiveBuilder<LargeBroom> {
+        AdaptiveBuilder::new(capacity, ())
     }
 
     /// Keys and tombstones in the back yard, and how many it may hold.
+    #[cfg(feature = "internals")]
+    #[doc(hidden)]
     pub fn yard(&self) -> (u64, u64) {
         (self.yard.taken(), self.yard.limit)
     }
@@ -190,14 +184,18 @@ impl LargeBroom {
     }
 }
 
-impl Adapt for LargeBroom {
+impl Mechanism for LargeBroom {
     type Change = LargeChange;
+
+    fn frontier(&self) -> &Frontier {
+        &self.frontier
+    }
 
     fn plan<M: ReverseMap>(&self, task: Task, map: &mut M) -> Result<Option<LargeChange>, AdaptError<M::Error>> {
         match task {
             Task::Insert(key) => self.plan_insert(key, map),
-            Task::Repair(key) => self.plan_repair(key, map),
-            Task::Move => self.plan_step(map),
+            Task::Adapt(key) => self.plan_adapt(key, map),
+            Task::Move => self.plan_move(map),
         }
     }
 
@@ -247,33 +245,25 @@ impl Adapt for LargeBroom {
         };
         planning + making
     }
+}
 
-    #[inline]
-    fn contains_digest(&self, key: Digest) -> bool {
-        let hashes = &self.hashes[self.frontier.side(key) as usize];
-        let (bin, signature) = self.front.place(key.salted(hashes.place));
-        if let Some(slot) = self.front.find(bin, signature)
-            && self.front.rest(slot) == self.front.rest_of(key.salted(hashes.rest))
-        {
-            return true;
-        }
-        self.yard.find(key.salted(hashes.yard)).is_some()
-    }
-
+impl AdaptiveFilter for LargeBroom {
     fn len(&self) -> u64 {
         self.front.keys + self.yard.keys
     }
 
-    fn capacity(&self) -> u64 {
-        self.capacity
-    }
-
-    fn bytes(&self) -> usize {
+    fn memory_bytes(&self) -> usize {
         size_of::<LargeBroom>() + self.front.bytes() + self.yard.bytes()
     }
 
     fn fpr(&self) -> f64 {
         self.rate
+    }
+}
+
+impl Adapt for LargeBroom {
+    fn capacity(&self) -> u64 {
+        self.capacity
     }
 }
 

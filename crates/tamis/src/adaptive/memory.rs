@@ -9,8 +9,8 @@ use super::ReverseMap;
 use crate::debug::brief_debug;
 use crate::hash::{Digest, scramble};
 
-/// A reverse map in memory: some 48 bytes per key, a few memory accesses per question, for fewer than 2^32 - 1 keys. When their number has doubled it is
-/// linked anew, all at once.
+/// Reverse map in memory: about 48 bytes per key and a few memory accesses per call, for fewer than 2^32 - 1 keys. When their number has
+/// doubled, all keys are linked again.
 ///
 /// ```
 /// use tamis::adaptive::{Memory, ReverseMap};
@@ -59,27 +59,35 @@ impl Default for Memory {
 }
 
 impl Memory {
-    /// An empty map.
+    /// Returns an empty map.
     pub fn new() -> Memory {
         Memory { bits: MIN_BUCKET_BITS, heads: empty(MIN_BUCKET_BITS), nodes: vec![], free: END, len: 0 }
     }
 
     /// How many keys are filed.
+    #[cfg(feature = "internals")]
+    #[doc(hidden)]
     pub fn len(&self) -> usize {
         self.len
     }
 
     /// Whether none is.
+    #[cfg(feature = "internals")]
+    #[doc(hidden)]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
     /// Whether a key is filed.
+    #[cfg(feature = "internals")]
+    #[doc(hidden)]
     pub fn contains(&self, key: Digest) -> bool {
         self.chain(ORDER, self.order(key)).any(|at| self.nodes[at as usize].key == key)
     }
 
     /// All keys, in no order.
+    #[cfg(feature = "internals")]
+    #[doc(hidden)]
     pub fn keys(&self) -> impl Iterator<Item = Digest> + '_ {
         let heads = self.heads[ORDER].iter();
         heads.flat_map(|&head| self.from(ORDER, head)).map(|at| self.nodes[at as usize].key)

@@ -1,4 +1,4 @@
-//! keys in and out, false positives repaired -> a quotient filter, and beside it the fingerprints that had to be longer (\[Broom\] section 3.1).
+//! keys inserted and removed, false positives reported -> a quotient filter, and beside it the fingerprints that had to be longer (\[Broom\] section 3.1).
 //!
 //! The plain way to extendible fingerprints. A quotient table holds a *base* of every key, `log2 n/eps` bits, as a multiset. A key whose
 //! fingerprint is longer than that has an entry in a small hash table too: the base again, 1 to 18 more bits of its hash, and how many. Most
@@ -11,15 +11,15 @@
 //!          otherwise                          no
 //! ```
 //!
-//! The rules are those of the broom filter: no fingerprint is a prefix of another, of whichever hash function; a repair makes the fingerprint of
+//! The rules are those of the broom filter: no fingerprint is a prefix of another, of whichever hash function; adapting makes the fingerprint of
 //! the one key to blame longer; a key that is inserted where it would be taken for another makes both longer. A key that would need more than 18
 //! bits leaves the quotient table and is kept as 58 bits of another hash.
 //!
 //! * **Removed keys.** The entry of a removed key stays as a *tombstone*: it matches no query, but a key that is inserted under the same hash function
-//!   and agrees with it gets a fingerprint that is at least as long. So removing and inserting a key does not undo what a repair did.
-//! * **Steps.** A repair moves 32 keys (`steps`) to the next hash function, a removal that leaves a tombstone three times as many; both functions share one table. When all have moved, tombstones
+//!   and agrees with it gets a fingerprint that is at least as long. So removing and inserting a key does not undo what adapting did.
+//! * **Steps.** A false positive moves 32 keys (`steps`) to the next hash function, a removal that leaves a tombstone three times as many; both functions share one table. When all have moved, tombstones
 //!   of the old function are swept out, 64 slots a step, and the functions change places.
-//! * **Room.** Let an epoch have N steps and c be `steps`. Entries of keys come from the repairs of the last epoch: c L <= N. A tombstone is gone after two, and
+//! * **Room.** Let an epoch have N steps and c be `steps`. Entries of keys come from the false positives of the last epoch: c L <= N. A tombstone is gone after two, and
 //!   cost c when it became longer and 3 c when its key was removed: c L + 4 c B <= 3 N. So L + B is at most 3/2 N / c, and there is room for that many, and for keys that
 //!   collide among themselves, about n eps. It does not grow: a filter that holds its capacity is full.
 //!
@@ -31,12 +31,13 @@ mod plan;
 mod snapshot;
 
 use self::entry::{BASE_BITS, Entry, Match, Place, SHIFT, Whole};
-pub use self::plan::QuotientChange;
-use super::Adapt;
+use super::AdaptiveFilter;
+use super::builder::{AdaptiveBuilder, Built, Empty, Sizing, check_range};
 use super::frontier::{Frontier, Side};
 use super::words::{Scattered, Words};
 use crate::debug::brief_debug;
 use crate::error::BuildError;
+use crate::filter::options::set;
 use crate::hash::{Digest, Hasher, KeyType, Salt};
 use crate::leaves::quotient::OwnedQuotient;
 use crate::math::quotient::size;
@@ -44,9 +45,8 @@ use crate::math::quotient::size;
 /// A quotient filter that makes fingerprints longer where they were mistaken.
 ///
 /// ```
-/// use tamis::adaptive::{Adapt, AdaptiveQuotient, Memory};
-/// use tamis::KeyType;
-/// let mut filter = AdaptiveQuotient::new(KeyType::Integer, 1000, 0.01)?;
+/// use tamis::adaptive::{Adapt, AdaptiveFilter, AdaptiveQuotient, Memory};
+/// let mut filter = AdaptiveQuotient::with_capacity(1000).build::<u64>()?;
 /// let mut map = Memory::new();
 /// for key in 0..1000u64 {
 ///     filter.insert(key, &mut map)?;
@@ -81,14 +81,12 @@ pub struct AdaptiveQuotient {
     swept: usize,
 }
 
-brief_debug!(AdaptiveQuotient, it => keys: it.len(), capacity: it.capacity, rate: it.rate, bytes: it.bytes());
+brief_debug!(AdaptiveQuotient, it => keys: it.len(), capacity: it.capacity, rate: it.rate, bytes: it.memory_bytes());
 
-/// Keys that are moved for a repair.
+/// Keys that are moved for each false positive.
 const DEFAULT_STEPS: u32 = 32;
 /// What they can be.
 const STEPS: std::ops::RangeInclusive<u32> = 4..=128;
-/// The lowest rate and the highest.
-const RATES: std::ops::RangeInclusive<f64> = 1e-7..=0.5;
 
 /// What is to be made, and how large its tables are.
 struct Sizes {
@@ -103,9 +101,9 @@ struct Sizes {
 
 impl Sizes {
     fn new(capacity: u64, rate: f64, steps: u32) -> Result<Sizes, BuildError> {
-        if !STEPS.contains(&steps) || !RATES.contains(&rate) {
-            return Err(BuildError::RateAndSteps { rate, steps });
-        }
+        check_range("fpr", rate, 1e-7..=0.5)?;
+        let (least, most) = STEPS.into_inner();
+        check_range("moves_per_adapt", steps, least.into()..=most.into())?;
         let fits = |&(slots, remainder): &(u64, u32)| slots.leading_zeros() + BASE_BITS >= 64 + remainder;
         let (structure, bits) = ("adaptive quotient filter", BASE_BITS);
         let many = BuildError::Fingerprints { structure, keys: capacity, rate, bits };
@@ -116,36 +114,40 @@ impl Sizes {
     }
 }
 
-impl AdaptiveQuotient {
-    /// An empty filter for `capacity` keys and a rate of at most a half, with a secret of the operating system's.
-    pub fn new(key_type: KeyType, capacity: u64, rate: f64) -> Result<AdaptiveQuotient, BuildError> {
-        AdaptiveQuotient::with(key_type, capacity, rate, DEFAULT_STEPS, Hasher::random_secret()?)
-    }
+impl Built for AdaptiveQuotient {
+    type Options = Sizing<u32>;
+}
 
-    /// The same with this secret, and `steps` keys (4 to 128) moved for a repair. With more of them, fewer keys have longer fingerprints at a time: the
-    /// filter is smaller.
-    ///
-    /// ```
-    /// use tamis::adaptive::{Adapt, AdaptiveQuotient};
-    /// use tamis::KeyType;
-    /// let of = |steps| AdaptiveQuotient::with_secret(KeyType::Integer, 10_000, 0.01, steps, [1, 2]);
-    /// assert!(of(64)?.bytes() < of(16)?.bytes());
-    /// # Ok::<(), tamis::Error>(())
-    /// ```
-    pub fn with_secret(
-        key_type: KeyType,
-        capacity: u64,
-        rate: f64,
-        steps: u32,
-        key: [u64; 2],
-    ) -> Result<Self, BuildError> {
-        AdaptiveQuotient::with(key_type, capacity, rate, steps, Hasher::secret(key))
-    }
+impl Empty for AdaptiveQuotient {
+    /// Keys that are moved for each false positive.
+    type More = u32;
 
-    fn with(key_type: KeyType, capacity: u64, rate: f64, steps: u32, hasher: Hasher) -> Result<Self, BuildError> {
-        let sizes = Sizes::new(capacity, rate, steps)?;
+    fn empty(sizing: &Sizing<u32>, key_type: KeyType, hasher: Hasher) -> Result<AdaptiveQuotient, BuildError> {
+        let sizes = Sizes::new(sizing.capacity, sizing.fpr, sizing.more)?;
         let held = OwnedQuotient::empty(sizes.table, Salt::new(0))?;
         AdaptiveQuotient::of(key_type, hasher, &sizes, held)
+    }
+}
+
+impl AdaptiveBuilder<AdaptiveQuotient> {
+    set! {
+        /// Sets how many keys each false positive moves to the next hash function, 4 to 128; the default is 32. With more of them, fewer
+        /// keys have longer fingerprints at a time: the filter is smaller.
+        ///
+        /// ```
+        /// use tamis::adaptive::{AdaptiveFilter, AdaptiveQuotient};
+        /// let of = |moves| AdaptiveQuotient::with_capacity(10_000).moves_per_adapt(moves).build::<u64>();
+        /// assert!(of(64)?.memory_bytes() < of(16)?.memory_bytes());
+        /// # Ok::<(), tamis::Error>(())
+        /// ```
+        moves_per_adapt(keys: u32) => options.more = keys;
+    }
+}
+
+impl AdaptiveQuotient {
+    /// Starts a filter for `capacity` keys and a rate of 1e-7 to 0.5.
+    pub fn with_capacity(capacity: u64) -> AdaptiveBuilder<AdaptiveQuotient> {
+        AdaptiveBuilder::new(capacity, DEFAULT_STEPS)
     }
 
     fn of(
@@ -171,13 +173,9 @@ impl AdaptiveQuotient {
         })
     }
 
-    /// How many keys have longer fingerprints, or are kept whole.
-    pub fn extended(&self) -> u64 {
-        (self.long.len() + self.whole.len()) as u64 - self.buried()
-    }
-
-    /// How many removed keys are remembered.
-    pub fn buried(&self) -> u64 {
+    /// How many removed keys have tombstones.
+    #[cfg(test)]
+    fn tombstones(&self) -> u64 {
         self.tombstones.iter().sum()
     }
 

@@ -1,25 +1,24 @@
 //! one writer, many readers -> a filter that both can use at once.
 //!
-//! **The guarantee.** A reader sees the filter between two changes, never in the middle of one. So *a key whose insertion had returned before
-//! a query began, and whose removal begins after it ends, is answered with yes*, whatever goes on meanwhile. A repair that has returned is
-//! in force until the key, or one that it meets by chance, is moved to the next hash function.
+//! **The guarantee.** A reader sees the filter between two changes, never in the middle of one. So *a key matches if its insertion returned
+//! before the query began and its removal begins after the query ends*, whatever happens meanwhile. A key that the filter adapted to is
+//! rejected until it, or a key that it meets by chance, moves to the next hash function.
 //!
-//! Writers plan beside the readers, which is when the reverse map is asked, and keep them out only while a planned change is made:
-//! a bounded number of words of memory. One writer plans at a time.
+//! Writers plan while readers go on, and that is when the reverse map is read. They keep readers out only while a planned change is
+//! made: a bounded number of words of memory. One writer plans at a time.
 
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 
 use super::verbs::{self, Access};
 use super::{Adapt, AdaptError, ChangeStats, Remove, ReverseMap, Task};
-use crate::error::{BuildError, QueryError};
+use crate::error::QueryError;
 use crate::hash::Key;
 
-/// An adaptive filter for several threads.
+/// Adaptive filter for several threads: many query it while one changes it.
 ///
 /// ```
 /// use tamis::adaptive::{Broom, Memory, Shared};
-/// use tamis::KeyType;
-/// let shared = Shared::new(Broom::new(KeyType::Integer, 1000, 0.01)?);
+/// let shared = Shared::new(Broom::with_capacity(1000).build::<u64>()?);
 /// std::thread::scope(|scope| {
 ///     scope.spawn(|| {
 ///         let mut map = Memory::new();
@@ -37,55 +36,61 @@ pub struct Shared<F> {
 }
 
 impl<F: Adapt> Shared<F> {
-    /// Shares a filter.
+    /// Takes a filter to share.
     pub fn new(filter: F) -> Shared<F> {
         Shared { filter: RwLock::new(filter), writer: Mutex::new(()) }
     }
 
-    /// The filter alone again.
-    pub fn into_inner(self) -> F {
-        self.filter.into_inner().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Looks at the filter as it is between two changes.
-    pub fn look<R>(&self, with: impl FnOnce(&F) -> R) -> R {
-        // A thread that panicked while it looked has changed nothing, and `apply` does not panic.
+    /// Calls `with` with the filter as it is between two changes, for instance to make a snapshot.
+    pub fn read<R>(&self, with: impl FnOnce(&F) -> R) -> R {
+        // A thread that panicked while it read has changed nothing, and `apply` does not panic.
         with(&self.filter.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Whether a key may be in the set.
+    /// Returns `true` for every member: see [`AdaptiveFilter::contains`](super::AdaptiveFilter::contains).
+    ///
+    /// # Errors
+    ///
+    /// [`QueryError::KeyType`] if the key type is not the filter's.
     pub fn contains<K: Key>(&self, key: K) -> Result<bool, QueryError> {
         // Hashing needs no lock; neither hash nor key type ever changes.
-        let (hasher, key_type) = self.look(|filter| (*filter.hasher(), filter.key_type()));
+        let (hasher, key_type) = self.read(|filter| (*filter.hasher(), filter.key_type()));
         let key = key_type.digest(key, &hasher)?;
-        Ok(self.look(|filter| filter.contains_digest(key)))
+        Ok(self.read(|filter| filter.contains_digest(key)))
     }
 
-    /// Puts a key in; see [`Adapt::insert`].
+    /// Inserts a key: see [`Adapt::insert`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Adapt::insert`].
     pub fn insert<K: Key, M: ReverseMap>(&self, key: K, map: &mut M) -> Result<ChangeStats, AdaptError<M::Error>> {
-        let task = Task::Insert(self.look(|filter| filter.digest(key))?);
+        let task = Task::Insert(self.read(|filter| filter.digest(key))?);
         self.run(task, map)
     }
 
-    /// Removes a key; see [`Remove::remove`].
+    /// Removes a key: see [`Remove::remove`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Remove::remove`].
     pub fn remove<K: Key, M: ReverseMap>(&self, key: K, map: &mut M) -> Result<ChangeStats, AdaptError<M::Error>>
     where
         F: Remove,
     {
-        let key = self.look(|filter| filter.digest(key))?;
+        let key = self.read(|filter| filter.digest(key))?;
         let _writer = self.lock_writer();
         verbs::remove(&mut &*self, key, map)
     }
 
-    /// Makes the filter refuse a key that is not in the set; see [`Adapt::adapt`].
+    /// Makes the filter reject a key that is no member: see [`Adapt::adapt`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Adapt::adapt`].
     pub fn adapt<K: Key, M: ReverseMap>(&self, key: K, map: &mut M) -> Result<ChangeStats, AdaptError<M::Error>> {
-        let task = Task::Repair(self.look(|filter| filter.digest(key))?);
+        let task = Task::Adapt(self.read(|filter| filter.digest(key))?);
         self.run(task, map)
-    }
-
-    /// The filter as a file, as it is between two changes.
-    pub fn snapshot(&self) -> Result<Vec<u8>, BuildError> {
-        self.look(F::snapshot)
     }
 
     fn run<M: ReverseMap>(&self, task: Task, map: &mut M) -> Result<ChangeStats, AdaptError<M::Error>> {
@@ -100,7 +105,7 @@ impl<F: Adapt> Shared<F> {
 
 impl<F: Adapt> Access<F> for &Shared<F> {
     fn read<R>(&self, with: impl FnOnce(&F) -> R) -> R {
-        self.look(with)
+        Shared::read(self, with)
     }
 
     fn change<R>(&mut self, with: impl FnOnce(&mut F) -> R) -> R {

@@ -1,32 +1,34 @@
-//! keys, how skewed the queries are, false positives as they come -> a stack that learns which negatives to refuse ([Stacked] section 6).
+//! keys, how skewed the queries are, false positives as they come -> a stack that learns which negatives to reject ([Stacked] section 6).
 //!
 //! It answers from the first moment, by its first layer, and the false positives that are reported fill its second:
 //!
 //! ```text
-//!   Collecting     P            N (open, not asked yet) ◀── false positives
+//!   Collecting     P            N (open, not read yet) ◀── false positives
 //!                  │ N is full: it is frozen, and the keys that it knows by chance make the next P
 //!                  ▼
 //!   Stacked        P  N  P      (or Collecting again, with another N, if the plan has more layers)
 //!                  │ half as many false positives again as expected
 //!                  ▼
-//!   Collecting     P            the upper layers are dropped: other values are asked for now
+//!   Collecting     P            the upper layers are dropped: other values are queried now
 //!                  │ and when it is stacked again that did not help
 //!                  ▼
 //!   Remodelling    P            queries are counted; then there is another plan, and another first layer
 //! ```
 //!
 //! * **Nothing goes into a frozen layer.** A key that N does not know is answered with yes there, so it is in no later layer. Were N to
-//!   learn it afterwards, it would be refused: a false negative.
-//! * **An open layer is not asked.** It would reject no key: what it knows is decided by the layer after it.
+//!   learn it afterwards, it would be rejected: a false negative.
+//! * **An open layer is not read.** It would reject no key: what it knows is decided by the layer after it.
 //! * **Full** is a Bloom filter half of whose bits are set, or a cuckoo or quotient filter with as many entries as it was made for. A
 //!   stack whose few negatives never fill the layer is finished after twice the queries that the plan foresaw.
 //! * **The keys** are read again, through [`Keys`], for every layer on keys. If that fails the filter is as it was, and right; the
 //!   next false positive tries again.
 //!
+//! **No shape.** A filter that is given no shape of its queries begins with counting, as after *Remodelling*.
+//!
 //! **Two ways to plan.** Without a lifetime the plan is that of the best stacked filter on such queries, however long it takes to fill. With
 //! one it has three layers, and watches just as long as pays over that many queries ([`quick`](crate::math::stack::quick)).
 //!
-//! **Monitoring.** Refusals and false positives are counted in windows (`window.rs`). The paper rebuilds where the rate *differs* by half;
+//! **Monitoring.** Rejections and false positives are counted in windows (`window.rs`). The paper rebuilds where the rate *differs* by half;
 //! a rate that is lower is left alone here. The expected rate follows from the *shape*, so that must be right.
 //!
 //! **What is promised.** Every key is found, in every state. A negative that was learned passes a finished stack only by a chance of
@@ -35,14 +37,17 @@
 
 use crate::debug::brief_debug;
 use crate::error::{BuildError, QueryError};
+use crate::filter::options::set;
 use crate::gather::counter::{Counter, ONE};
-use crate::hash::{Digest, Hasher, Key, KeyType, Mismatch, Salt};
+use crate::hash::{Digest, Key, Salt};
 use crate::leaves::change;
 use crate::math::shape::Shape;
 use crate::math::stack::{expected_rate, observed, unknown_rate};
 use crate::plan::Base;
 
-use super::keys::{KeySet, Keys, LearnError, of_key_set};
+use super::builder::{AdaptiveBuilder, Built};
+use super::keys::{KeySet, Keys};
+use super::{AdaptError, AdaptiveFilter, ChangeStats, Kept};
 
 mod codec;
 mod plan;
@@ -51,157 +56,64 @@ mod window;
 use plan::{Plan, StackGoal, half_set};
 use window::{Verdict, Window};
 
-/// What a stack that learns is to be: see [`AdaptiveStacked::build`].
-#[derive(Clone)]
-pub struct StackOptions {
-    goal: StackGoal,
-    shape: Shape,
-    secret: Option<[u64; 2]>,
-    sample: u64,
-    memory: u64,
-}
-
-brief_debug!(StackOptions, it => goal: it.goal, sample: it.sample, memory: it.memory);
-
-impl StackOptions {
-    /// Bloom layers of so many bits per key in all, for queries of this shape; the best stack in the end, however long it takes.
-    pub fn new(bits: f64, shape: Shape) -> StackOptions {
-        let goal = StackGoal { base: Base::Bloom, bits, lifetime: None };
-        StackOptions { goal, shape, secret: None, sample: 200_000, memory: 1 << 24 }
-    }
-
-    /// Layers of another kind: Bloom, cuckoo or quotient filters.
-    pub fn base(mut self, base: Base) -> StackOptions {
-        self.goal.base = base;
-        self
-    }
-
-    /// Three layers, and the fewest false positives over so many negative queries, those before the third layer included.
-    pub fn lifetime(mut self, queries: u64) -> StackOptions {
-        self.goal.lifetime = Some(queries);
-        self
-    }
-
-    /// The secret key of the hash. Otherwise the operating system draws one.
-    pub fn secret(mut self, secret: [u64; 2]) -> StackOptions {
-        self.secret = Some(secret);
-        self
-    }
-
-    /// How many negative queries are counted when the workload is modelled anew, and bytes of memory for that; 200,000 and 16 MiB
-    /// unless set.
-    pub fn sample(mut self, queries: u64, memory: u64) -> StackOptions {
-        (self.sample, self.memory) = (queries.max(1), memory);
-        self
-    }
-}
-
-/// What a stack that learns is doing.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Phase {
-    /// False positives fill a layer that is not asked yet.
-    Collecting,
-    /// All layers of the plan are there.
-    Stacked,
-    /// The first layer answers, and queries are counted for another plan.
-    Remodelling,
-}
-
-/// What a false positive brought about.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum StackedOutcome {
-    /// The filter refuses the key already.
-    Refused,
-    /// It was counted. No layer is open, or the key is in it, or an earlier layer lets it pass for good.
-    Counted,
-    /// It went into the open layer.
-    Stored,
-    /// The open layer is frozen, and there is another layer on keys.
-    Layered,
-    /// The rate was too high: the upper layers are gone, and the second one is open again.
-    Dropped,
-    /// That had not helped: queries are counted now.
-    Counting,
-    /// There is another plan, and another first layer.
-    Replanned,
-}
-
-/// A stack that learns which negatives to refuse.
-///
-/// ```
-/// use tamis::adaptive::{AdaptiveStacked, Phase, StackOptions};
-/// use tamis::internals::Shape;
-/// let mut keys: Vec<u64> = (0..10_000).collect();
-/// // Zipf's law over a million values; 300,000 queries are to come.
-/// let shape = Shape::zipf(1.0, 1_000_000, 500_000)?;
-/// let options = StackOptions::new(8.0, shape).lifetime(300_000);
-/// let mut filter = AdaptiveStacked::build(options, &mut keys)?;
-/// let mut passed = [0, 0];
-/// for i in 0..60_000u64 {
-///     let query = 1_000_000 + (i * i + 7) % 3001; // few values, asked for often
-///     if filter.ask(query)? {
-///         // The table behind the filter has no such key:
-///         passed[usize::from(filter.phase() == Phase::Stacked)] += 1;
-///         filter.adapt(query, &mut keys)?;
-///     }
-/// }
-/// assert!(filter.phase() == Phase::Stacked && passed[1] < passed[0]);
-/// assert!(keys.iter().all(|&key| filter.contains(key) == Ok(true)));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-pub struct AdaptiveStacked {
-    set: KeySet,
-    goal: StackGoal,
-    shape: Shape,
-    sample: u64,
-    memory: u64,
-    plan: Plan,
-    /// Those that are asked: an odd number, the first never dropped.
-    layers: Vec<Layer>,
-    open: Option<Layer>,
-    phase: Phase,
-    /// Whether the upper layers were dropped and no window has been good since.
-    dropped: bool,
-    /// How many layers were ever begun: the number of the next salt.
-    made: u64,
-    /// Negative queries since the first layer was alone.
-    queries: u64,
-    /// The share of queries on what had been seen when the third layer was built.
-    psi: f64,
-    window: Window,
-    /// Counts queries where they are modelled anew; none once the shape is known.
-    counter: Option<Counter>,
-}
-
-brief_debug!(AdaptiveStacked, it => keys: it.len(), layers: it.layers(), phase: it.phase, bytes: it.bytes());
-
-/// A layer, and the number of its salt.
+/// The options of an [`AdaptiveStacked`].
 #[derive(Clone, Debug)]
-struct Layer {
-    number: u64,
-    part: Box<dyn change::Layer>,
-    /// Entries that were put in one by one.
-    entries: u64,
+pub(crate) struct Options {
+    goal: StackGoal,
+    /// None: it is counted first.
+    shape: Option<Shape>,
+    sample: u64,
+    memory: u64,
 }
 
-/// The entries of an open layer that takes no more.
-const FULL: u64 = u64::MAX;
-/// How many times the queries that the plan foresaw a layer stays open.
-const MAX_OPEN_PERIODS: u64 = 2;
-/// How often a layer is looked at while it fills.
-const FILL_CHECKS: u64 = 64;
+impl Built for AdaptiveStacked {
+    type Options = Options;
+}
 
-impl AdaptiveStacked {
-    /// The first layer on all keys, and an empty second one.
-    ///
-    /// Keys take 16 bytes each meanwhile. Bits are those of all layers together; small sets may take a few bytes more.
+impl AdaptiveBuilder<AdaptiveStacked> {
+    set! {
+        /// Plans for this many negative queries in all, those before the last layer included: three layers, and the fewest false
+        /// positives over them. By default the plan is the best stack in the end, however long it takes to fill.
+        lifetime(queries: u64) => options.goal.lifetime = Some(queries);
+
+        /// Sets how many negative queries are counted before a plan is made. The default is 200,000. Counting takes up to 16 MiB.
+        sample(queries: u64) => options.sample = queries;
+    }
+
+    #[cfg(feature = "internals")]
+    set! {
+        /// Layers of another structure.
+        #[doc(hidden)]
+        base(base: Base) => options.goal.base = base;
+
+        /// A workload that is known: nothing is counted.
+        #[doc(hidden)]
+        shape(shape: Shape) => options.shape = Some(shape);
+
+        /// Bytes for counting.
+        #[doc(hidden)]
+        counting_memory(bytes: u64) => options.memory = bytes;
+    }
+
+    /// Reads the keys and makes the filter. Keys take 16 bytes of memory each meanwhile.
     ///
     /// # Errors
-    /// Keys that cannot be read; a [`Base`] that takes no keys after it was built; bits per key that are too few or no number.
-    pub fn build<M: Keys>(options: StackOptions, keys: &mut M) -> Result<AdaptiveStacked, LearnError<M::Error>> {
-        let StackOptions { goal, shape, secret, sample, memory } = options;
+    ///
+    /// [`AdaptError::Store`] if the keys cannot be read, [`AdaptError::Build`] if an option is out of range.
+    pub fn build<M: Keys>(self, keys: &mut M) -> Result<AdaptiveStacked, AdaptError<M::Error>> {
+        let Options { goal, shape, sample, memory } = self.options;
         goal.check()?;
-        let (set, digests) = KeySet::new(secret, keys)?;
+        for (option, given) in [("sample", Some(sample)), ("lifetime", goal.lifetime)] {
+            if given == Some(0) {
+                return Err(BuildError::Range { option, given: 0.0, least: 1.0, most: u64::MAX as f64 }.into());
+            }
+        }
+        let (set, digests) = KeySet::new(self.secret, keys)?;
+        let counts_first = shape.is_none();
+        let shape = match shape {
+            Some(shape) => shape,
+            None => Shape::new([], 1.0).map_err(BuildError::from)?,
+        };
         let mut filter = AdaptiveStacked {
             set,
             plan: goal.plan(digests.len() as u64, &shape),
@@ -220,50 +132,162 @@ impl AdaptiveStacked {
             counter: None,
         };
         filter.build_first_layer(&digests)?;
+        if counts_first {
+            filter.start_remodelling();
+        }
         Ok(filter)
     }
+}
 
-    /// Whether a key may be in the set; a refusal is counted.
+/// What a stack that learns is doing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Phase {
+    /// False positives fill a layer that is not read yet.
+    Collecting,
+    /// All layers of the plan are there.
+    Stacked,
+    /// The first layer answers, and queries are counted for another plan.
+    Remodelling,
+}
+
+/// What a false positive brought about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum StackedOutcome {
+    /// The filter rejects the key already.
+    Rejected,
+    /// It was counted. No layer is open, or the key is in it, or an earlier layer lets it pass for good.
+    Counted,
+    /// It went into the open layer.
+    Stored,
+    /// The open layer is frozen, and there is another layer on keys.
+    Layered,
+    /// The rate was too high: the upper layers are gone, and the second one is open again.
+    Dropped,
+    /// That had not helped: queries are counted now.
+    Counting,
+    /// There is another plan, and another first layer.
+    Replanned,
+}
+
+/// Stacked filter of a fixed set that learns from its false positives which keys to reject.
+///
+/// Every member matches. It first counts [`sample`](AdaptiveBuilder::sample) negative queries, then plans its layers, and fills them with
+/// reported false positives. When queries change and too many match, it begins again. It keeps no rate against an attacker: it is for
+/// queries of which some are frequent.
+///
+/// ```
+/// use tamis::adaptive::{AdaptiveFilter, AdaptiveStacked};
+/// let mut keys: Vec<u64> = (0..10_000).collect();
+/// let builder = AdaptiveStacked::with_bits_per_key(8.0).sample(20_000).lifetime(300_000);
+/// let mut filter = builder.build(&mut keys)?;
+/// let mut matches = [0; 5];
+/// for i in 0..100_000u64 {
+///     let query = 1_000_000 + (i * i + 7) % 3001; // few keys, queried often
+///     if filter.query(query)? {
+///         // The table behind the filter has no such key.
+///         matches[i as usize / 20_000] += 1;
+///         filter.adapt(query, &mut keys)?;
+///     }
+/// }
+/// assert!(matches[4] < matches[0]);
+/// assert!(keys.iter().all(|&key| filter.contains(key) == Ok(true)));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct AdaptiveStacked {
+    set: KeySet,
+    goal: StackGoal,
+    shape: Shape,
+    sample: u64,
+    memory: u64,
+    plan: Plan,
+    /// Those that are read: an odd number, the first never dropped.
+    layers: Vec<Layer>,
+    open: Option<Layer>,
+    phase: Phase,
+    /// Whether the upper layers were dropped and no window has been good since.
+    dropped: bool,
+    /// How many layers were ever begun: the number of the next salt.
+    made: u64,
+    /// Negative queries since the first layer was alone.
+    queries: u64,
+    /// The share of queries on what had been seen when the third layer was built.
+    psi: f64,
+    window: Window,
+    /// Counts queries where they are modelled again; none once the shape is known.
+    counter: Option<Counter>,
+}
+
+brief_debug!(AdaptiveStacked, it => keys: it.len(), layers: it.layers.len(), phase: it.phase, bytes: it.memory_bytes());
+
+/// A layer, and the number of its salt.
+#[derive(Clone, Debug)]
+struct Layer {
+    number: u64,
+    part: Box<dyn change::Layer>,
+    /// Entries that were put in one by one.
+    entries: u64,
+}
+
+/// The entries of an open layer that takes no more.
+const FULL: u64 = u64::MAX;
+/// How many times the queries that the plan foresaw a layer stays open.
+const MAX_OPEN_PERIODS: u64 = 2;
+/// How often a layer is looked at while it fills.
+const FILL_CHECKS: u64 = 64;
+
+impl AdaptiveStacked {
+    /// Starts a filter of this many bits per key in all layers, 1 to 1024. Small sets may take a few bytes more.
+    pub fn with_bits_per_key(bits: f64) -> AdaptiveBuilder<AdaptiveStacked> {
+        let goal = StackGoal { base: Base::Bloom, bits, lifetime: None };
+        AdaptiveBuilder { secret: None, options: Options { goal, shape: None, sample: 200_000, memory: 1 << 24 } }
+    }
+
+    /// Returns `true` if the key matches; counts it if not. The rates that the filter compares are those of false positives among
+    /// these queries and those that it adapts to. [`contains`](AdaptiveFilter::contains) counts nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`QueryError::KeyType`] if the key type is not the filter's.
     #[inline]
-    pub fn ask<K: Key>(&mut self, key: K) -> Result<bool, QueryError> {
+    pub fn query<K: Key>(&mut self, key: K) -> Result<bool, QueryError> {
         let key = self.digest(key)?;
         let yes = self.contains_digest(key);
         if !yes {
-            self.refused(key);
+            self.count(key);
         }
         Ok(yes)
     }
 
-    /// Counts a query that [`AdaptiveStacked::contains`] refused, for callers that query through shared references. The rate is
-    /// that of false positives among these and those that are learned.
-    #[inline]
-    pub fn refused(&mut self, key: Digest) {
-        self.count(key);
-    }
-
-    /// Whether the key of this digest may be in the set.
-    #[inline]
-    pub fn contains_digest(&self, key: Digest) -> bool {
-        match self.layers.iter().position(|layer| !layer.part.contains(key)) {
-            // A layer on negatives does not know it: yes. One on keys: no.
-            Some(layer) => layer % 2 == 1,
-            None => true,
-        }
-    }
-
-    /// Tells the filter of a false positive: a key that it let pass, and that is not in the set. (One that is in the set after all does no
-    /// harm but to the rate.)
+    /// Counts a false positive, and stores it if a layer is open. A member does no harm but to the counts.
     ///
     /// Now and then this reads all keys: when a layer is full, and when there is another plan.
     ///
     /// # Errors
-    /// A key of the other key type. Keys that cannot be read, or that are others than before: the filter is as it was but for
-    /// the counts, and the next false positive tries again.
-    pub fn adapt<K: Key, M: Keys>(&mut self, key: K, keys: &mut M) -> Result<StackedOutcome, LearnError<M::Error>> {
-        let key = self.digest(key)?;
+    ///
+    /// [`AdaptError::Change`] if the key type is not the filter's, [`AdaptError::Store`] and [`AdaptError::Inconsistent`] if the keys
+    /// cannot be read or are others than before. The filter is as it was but for the counts, and the next false positive tries again.
+    pub fn adapt<K: Key, M: Keys>(&mut self, key: K, keys: &mut M) -> Result<ChangeStats, AdaptError<M::Error>> {
+        let outcome = self.adapt_to(self.digest(key)?, keys)?;
+        let reads = matches!(outcome, StackedOutcome::Layered | StackedOutcome::Replanned);
+        let changed = outcome != StackedOutcome::Rejected;
+        Ok(ChangeStats { changed, reads: reads.into(), ..ChangeStats::default() })
+    }
+
+    /// As [`adapt`](Self::adapt), and says what happened.
+    #[cfg(feature = "internals")]
+    #[doc(hidden)]
+    pub fn traced_adapt<K: Key, M: Keys>(
+        &mut self,
+        key: K,
+        keys: &mut M,
+    ) -> Result<StackedOutcome, AdaptError<M::Error>> {
+        self.adapt_to(self.digest(key)?, keys)
+    }
+
+    fn adapt_to<M: Keys>(&mut self, key: Digest, keys: &mut M) -> Result<StackedOutcome, AdaptError<M::Error>> {
         self.count(key);
         if !self.contains_digest(key) {
-            return Ok(StackedOutcome::Refused);
+            return Ok(StackedOutcome::Rejected);
         }
         self.window.passed = self.window.passed.saturating_add(1);
         if self.phase == Phase::Remodelling {
@@ -333,13 +357,13 @@ impl AdaptiveStacked {
     }
 
     /// Freezes the open layer and builds the one after it, from the keys that it knows.
-    fn close<M: Keys>(&mut self, keys: &mut M) -> Result<(), LearnError<M::Error>> {
+    fn close<M: Keys>(&mut self, keys: &mut M) -> Result<(), AdaptError<M::Error>> {
         let Some(open) = &self.open else { return Ok(()) };
         let negative = || self.layers.iter().skip(1).step_by(2).chain([open]);
         let wanted = |key: Digest| negative().all(|layer| layer.part.contains(key));
         let left = self.set.read(keys, wanted)?;
         let index = self.layers.len() + 1;
-        let taken = 8.0 * (self.bytes() as f64);
+        let taken = 8.0 * (self.memory_bytes() as f64);
         let rest = self.plan.bits_from(index + 1, self.goal.size(), self.set.keys);
         let room = self.goal.bits * self.set.keys as f64 - taken - rest;
         let part = self.goal.closed(&left, room, self.salt(self.made))?;
@@ -371,7 +395,7 @@ impl AdaptiveStacked {
         self.open = open;
     }
 
-    /// Other values are asked for now: the first layer stays, and the second is empty again.
+    /// Other values are queried now: the first layer stays, and the second is empty again.
     fn drop_upper(&mut self) -> Result<(), BuildError> {
         let open = self.empty_layer(1, self.made)?;
         self.made += 1;
@@ -397,7 +421,7 @@ impl AdaptiveStacked {
     }
 
     /// Once enough queries are counted: a shape, a plan, and a first layer.
-    fn remodel<M: Keys>(&mut self, keys: &mut M) -> Result<StackedOutcome, LearnError<M::Error>> {
+    fn remodel<M: Keys>(&mut self, keys: &mut M) -> Result<StackedOutcome, AdaptError<M::Error>> {
         if self.queries < self.sample {
             return Ok(StackedOutcome::Counted);
         }
@@ -443,38 +467,46 @@ impl AdaptiveStacked {
 
     /// The rate that is expected now, over all negative queries; windows are compared with it. Layers after the third are left out: how
     /// much of what is known they hold is not foreseen, and little is left for them.
-    pub fn expected(&self) -> f64 {
+    fn expected(&self) -> f64 {
         let rates = self.rates();
         expected_rate(self.psi, rates.get(..3).unwrap_or(&rates[..rates.len().min(1)]))
     }
 
-    /// The rate on values that were not learned: the bound for any query that does not depend on earlier answers.
-    pub fn fpr(&self) -> f64 {
-        unknown_rate(&self.rates())
-    }
-
     /// What it is doing.
+    #[cfg(feature = "internals")]
+    #[doc(hidden)]
     pub fn phase(&self) -> Phase {
         self.phase
     }
 
     /// How many layers answer.
+    #[cfg(feature = "internals")]
+    #[doc(hidden)]
     pub fn layers(&self) -> usize {
         self.layers.len()
     }
 
     /// The rates of the planned layers, and the negative queries that the first of them shall answer alone.
+    #[cfg(feature = "internals")]
+    #[doc(hidden)]
     pub fn planned(&self) -> (&[f64], u64) {
         (&self.plan.alphas, self.plan.queries)
     }
+}
 
-    /// Bytes of all layers, the open one too.
-    pub fn bytes(&self) -> usize {
+impl AdaptiveFilter for AdaptiveStacked {
+    fn len(&self) -> u64 {
+        self.set.keys
+    }
+
+    fn fpr(&self) -> f64 {
+        unknown_rate(&self.rates())
+    }
+
+    fn memory_bytes(&self) -> usize {
         self.layers.iter().chain(&self.open).map(|layer| layer.part.payload().len()).sum()
     }
 }
-
-of_key_set!(AdaptiveStacked);
 
 #[cfg(test)]
 mod tests;

@@ -82,7 +82,7 @@ pub(super) fn oracle<F: Removal>(mut filter: F, rounds: u64, universe: usize, se
                         repaired.clear();
                     }
                 }
-                Some(Err(e)) => assert!(e == AdaptError::Absent && !keys.contains(&key), "round {round}: {e:?}"),
+                Some(Err(e)) => assert!(e == AdaptError::NotMember && !keys.contains(&key), "round {round}: {e:?}"),
             },
             _ => {
                 let stranger = if random.below(4) == 0 { key } else { STRANGERS + random.below(1 << 16) as u64 };
@@ -96,7 +96,7 @@ pub(super) fn oracle<F: Removal>(mut filter: F, rounds: u64, universe: usize, se
                             _ => repaired.clear(),
                         }
                     }
-                    Err(e) => assert!(e == AdaptError::Present && keys.contains(&stranger), "round {round}: {e:?}"),
+                    Err(e) => assert!(e == AdaptError::Member && keys.contains(&stranger), "round {round}: {e:?}"),
                 }
             }
         }
@@ -135,7 +135,7 @@ pub(super) fn failing_map<F: Removal>(make: impl Fn() -> F, n: u64) {
                 match f() {
                     Ok(done) => return done,
                     // Steps that were not made for long fill a generation; they are made up for.
-                    Err(AdaptError::Map(_) | AdaptError::Change(ChangeError::Full { .. })) => *failures += 1,
+                    Err(AdaptError::Store(_) | AdaptError::Change(ChangeError::Full { .. })) => *failures += 1,
                     Err(e) => panic!("{e:?}"),
                 }
             }
@@ -294,7 +294,7 @@ where
         if filter.contains(stranger).unwrap() {
             let stats = filter.adapt(stranger, map).unwrap();
             assert!(stats.changed);
-            (bytes, words) = (bytes.max(filter.bytes()), words.max(stats.words));
+            (bytes, words) = (bytes.max(filter.memory_bytes()), words.max(stats.words));
             done += 1;
         }
     }

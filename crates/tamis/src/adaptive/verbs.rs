@@ -1,4 +1,4 @@
-//! a filter + a reverse map + a task -> a change, planned and then made: the verbs of adaptive filters.
+//! a filter + a reverse map + a task -> a change, planned and then made: the operations of adaptive filters.
 
 use bytes::Bytes;
 
@@ -8,139 +8,218 @@ use super::{AdaptError, ReverseMap};
 use crate::error::{BuildError, ChangeError, FormatError, QueryError};
 use crate::hash::{Digest, Hasher, Key, KeyType, Mismatch};
 
-/// What an adaptive filter can be asked to do.
+/// What an adaptive filter does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Task {
-    /// Put a key in.
+    /// Insert a key.
     Insert(Digest),
-    /// This key is not in the set, and the filter said it was.
-    Repair(Digest),
+    /// Reject this key, which is not in the set and matches.
+    Adapt(Digest),
     /// Move the next key to the next hash function.
     Move,
 }
 
-/// What a task did, and what it cost.
+/// What an operation did, and what it cost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub struct ChangeStats {
-    /// Whether anything was done: not if a key was there already, or if the filter refused the key to repair.
+    /// Whether the filter changed: not if the key to insert is a member, or the key to adapt to is rejected already.
     pub changed: bool,
-    /// Steps that were made meanwhile: keys that were moved to the next hash function, and turns.
-    pub moved: u32,
-    /// Words of the filter that were read or written.
-    pub words: u32,
-    /// How often the reverse map was read.
+    /// Reads of the reverse map, or of all keys.
     pub reads: u32,
-    /// How often the reverse map was written.
+    /// Writes of the reverse map.
     pub writes: u32,
+    /// Keys that were moved to the next hash function meanwhile, and turns.
+    pub(super) moved: u32,
+    /// Words of the filter that were read or written.
+    pub(super) words: u32,
 }
 
-/// What a filter is behind the verbs. It seals them: the trial of this crate knows all filters that have them.
-pub(crate) trait Kept: Sized {
-    /// The keyed hash, the keys' key type, and the moves.
-    fn frontier(&self) -> &Frontier;
+#[cfg(feature = "internals")]
+impl ChangeStats {
+    /// Keys that were moved to the next hash function meanwhile, and turns.
+    #[doc(hidden)]
+    pub fn moved(&self) -> u32 {
+        self.moved
+    }
 
-    /// See [`Adapt::snapshot`].
+    /// Words of the filter that were read or written.
+    #[doc(hidden)]
+    pub fn words(&self) -> u32 {
+        self.words
+    }
+}
+
+/// What an adaptive filter is behind its methods. It seals them: the trial of this crate has all filters.
+pub trait Kept: Sized {
+    /// The keyed hash, and the key type of the keys.
+    fn hash(&self) -> (&Hasher, KeyType);
+
+    /// Whether the key of this digest matches.
+    fn contains_digest(&self, key: Digest) -> bool;
+
+    /// See [`AdaptiveFilter::snapshot`].
     fn encoded(&self) -> Result<Vec<u8>, BuildError>;
 
-    /// See [`Adapt::restore`].
+    /// See [`AdaptiveFilter::restore`].
     fn decoded(bytes: Bytes) -> Result<Self, FormatError>;
+
+    /// The digest of a key.
+    #[inline]
+    fn digest<K: Key>(&self, key: K) -> Result<Digest, Mismatch> {
+        let (hasher, key_type) = self.hash();
+        key_type.digest(key, hasher)
+    }
 }
 
-/// A filter that can be told of its false positives.
+/// Methods that all adaptive filters have.
 ///
-/// Every call gets the same reverse map. [`adapt`](Self::adapt) is for keys that the caller knows to be absent. Filters that keys can be removed
-/// from implement [`Remove`] too.
-#[allow(private_bounds)]
-pub trait Adapt: Kept {
+/// ```
+/// use tamis::adaptive::{AdaptiveChained, AdaptiveFilter};
+/// let mut keys = vec!["ann", "bob"];
+/// let filter = AdaptiveChained::with_fpr(0.01).build(&mut keys)?;
+/// let again = AdaptiveChained::restore(filter.snapshot()?)?;
+/// assert!(again.contains("ann")? && again.len() == 2);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub trait AdaptiveFilter: Kept {
+    /// Returns the number of keys.
+    fn len(&self) -> u64;
+
+    /// Returns the false positive rate of unlisted keys.
+    fn fpr(&self) -> f64;
+
+    /// Returns the bytes of memory that the filter takes, without its reverse map or list of false positives.
+    fn memory_bytes(&self) -> usize;
+
+    /// Returns `true` if there are no keys.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Returns the key type.
+    fn key_type(&self) -> KeyType {
+        self.hash().1
+    }
+
+    /// Returns the keyed hash. It makes the digests that a [`ReverseMap`] stores.
+    fn hasher(&self) -> &Hasher {
+        self.hash().0
+    }
+
+    /// Returns `true` for every member, and for some other keys.
+    ///
+    /// # Errors
+    ///
+    /// [`QueryError::KeyType`] if the key type is not the filter's.
+    #[inline]
+    fn contains<K: Key>(&self, key: K) -> Result<bool, QueryError> {
+        Ok(self.contains_digest(self.digest(key)?))
+    }
+
+    /// Returns the filter as a file. The secret is in it.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError::NoMemory`] or another [`BuildError`] if there is no memory for the file.
+    fn snapshot(&self) -> Result<Vec<u8>, BuildError> {
+        self.encoded()
+    }
+
+    /// Returns the filter of a snapshot. All of it is checked.
+    ///
+    /// # Errors
+    ///
+    /// [`FormatError`] if the bytes are no snapshot of such a filter, or damaged.
+    fn restore(bytes: impl Into<Bytes>) -> Result<Self, FormatError> {
+        Self::decoded(bytes.into())
+    }
+}
+
+/// How a filter over a reverse map changes: what has to change is planned first, then made.
+pub trait Mechanism: AdaptiveFilter {
     /// A change that is ready to be made.
     type Change;
 
-    /// Looks for what a task has to change, and tells the map. `None`: nothing is to be done. The filter stays as it is.
+    /// The hash functions, and the moves from one to the next.
+    fn frontier(&self) -> &Frontier;
+
+    /// Looks for what a task has to change, and writes to the map. `None`: nothing is to be done. The filter stays as it is.
     ///
-    /// A change must be made, and at once: the map has been told, and the change fits the filter that it was planned for and no other.
+    /// A change must be made, and at once: the map has changed, and the change fits the filter that it was planned for and no other.
     /// [`run`](Self::run) does so.
     fn plan<M: ReverseMap>(&self, task: Task, map: &mut M) -> Result<Option<Self::Change>, AdaptError<M::Error>>;
 
     /// Makes a planned change; returns how many words planning and making it touched.
     fn apply(&mut self, change: Self::Change) -> u32;
 
-    /// Returns the number of [`Task::Move`]s that are still pending: key moves to the next hash function. Each later call makes a bounded number of them.
+    /// The number of key moves to the next hash function that are still to be made. Each later call makes a bounded number of them.
     fn pending_moves(&self) -> u32 {
         self.frontier().pending_moves
     }
-
-    /// Whether the key of this digest may be in the set.
-    fn contains_digest(&self, key: Digest) -> bool;
-
-    /// The keyed hash.
-    fn hasher(&self) -> &Hasher {
-        &self.frontier().hasher
-    }
-
-    /// The key type of the keys.
-    fn key_type(&self) -> KeyType {
-        self.frontier().key_type
-    }
-
-    /// How many keys it holds.
-    fn len(&self) -> u64;
-
-    /// How many keys it takes.
-    fn capacity(&self) -> u64;
-
-    /// Bytes of memory it has allocated; the reverse map is not among them.
-    fn bytes(&self) -> usize;
-
-    /// The rate that it holds.
-    fn fpr(&self) -> f64;
 
     /// How often all keys have got a new hash function.
     fn epoch(&self) -> u64 {
         self.frontier().epoch
     }
 
-    /// The filter as a file. The secret key is in it.
-    fn snapshot(&self) -> Result<Vec<u8>, BuildError> {
-        self.encoded()
+    /// Carries out a task, and the moves that are due after it.
+    fn run<M: ReverseMap>(&mut self, task: Task, map: &mut M) -> Result<ChangeStats, AdaptError<M::Error>> {
+        run(&mut Owned(self), task, map)
     }
+}
 
-    /// Takes up a snapshot. All of it is checked.
-    fn restore(bytes: impl Into<Bytes>) -> Result<Self, FormatError> {
-        Self::decoded(bytes.into())
-    }
+/// How a key is removed.
+pub trait PlanRemoval: Mechanism {
+    /// Plans the removal of a key, as [`plan`](Mechanism::plan) does a task. A key that is not in the set is [`AdaptError::NotMember`].
+    fn plan_remove<M: ReverseMap>(&self, key: Digest, map: &mut M) -> Result<Self::Change, AdaptError<M::Error>>;
+}
 
-    /// Whether it holds none.
-    fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
+/// An adaptive filter over a [`ReverseMap`]: keys are inserted, and each reported false positive is rejected from then on.
+///
+/// Every call gets the same reverse map. Most of these filters implement [`Remove`] too.
+///
+/// ```
+/// use tamis::adaptive::{Adapt, AdaptiveFilter, Broom, Memory};
+/// let mut filter = Broom::with_capacity(1000).build::<u64>()?;
+/// let mut map = Memory::new();
+/// for key in 0..1000u64 {
+///     filter.insert(key, &mut map)?;
+/// }
+/// for query in 1000..10_000u64 {
+///     if filter.contains(query)? {
+///         filter.adapt(query, &mut map)?;
+///     }
+///     assert!(!filter.contains(query)?);
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub trait Adapt: Mechanism {
+    /// Returns the number of keys that fit.
+    fn capacity(&self) -> u64;
 
-    /// The digest of a key.
-    #[inline]
-    fn digest<K: Key>(&self, key: K) -> Result<Digest, Mismatch> {
-        self.key_type().digest(key, self.hasher())
-    }
-
-    /// Whether a key may be in the set.
-    #[inline]
-    fn contains<K: Key>(&self, key: K) -> Result<bool, QueryError> {
-        Ok(self.contains_digest(self.digest(key)?))
-    }
-
-    /// Puts a key in. Nothing is changed if it is there.
+    /// Inserts a key. Nothing changes if it is a member.
+    ///
+    /// # Errors
+    ///
+    /// [`AdaptError::Change`] if the key type is not the filter's, or the filter is full; [`AdaptError::Store`] if the map fails. No key is
+    /// lost, and this one is not inserted.
     fn insert<K: Key, M: ReverseMap>(&mut self, key: K, map: &mut M) -> Result<ChangeStats, AdaptError<M::Error>> {
         let key = self.digest(key)?;
         self.run(Task::Insert(key), map)
     }
 
-    /// Makes the filter refuse a key that is not in the set, if there is room for it. Nothing is changed if it does already; a key of the set is an error.
+    /// Makes the filter reject a key that is not in the set. Nothing changes if it does already.
+    ///
+    /// Later changes may make it match again by chance, at the filter's rate, as any other key.
+    ///
+    /// # Errors
+    ///
+    /// [`AdaptError::Member`] if the key is a member, [`AdaptError::Change`] if the key type is not the filter's or there is no room,
+    /// [`AdaptError::Store`] if the map fails. No key is lost.
     fn adapt<K: Key, M: ReverseMap>(&mut self, key: K, map: &mut M) -> Result<ChangeStats, AdaptError<M::Error>> {
         let key = self.digest(key)?;
-        self.run(Task::Repair(key), map)
-    }
-
-    /// Carries out a task, and the steps that are due after it.
-    fn run<M: ReverseMap>(&mut self, task: Task, map: &mut M) -> Result<ChangeStats, AdaptError<M::Error>> {
-        run(&mut Owned(self), task, map)
+        self.run(Task::Adapt(key), map)
     }
 }
 
@@ -149,8 +228,8 @@ pub trait Adapt: Kept {
 /// `AdaptiveBloom` does not implement it. The bits of a removed key would stay set, so that the key would match.
 ///
 /// ```
-/// use tamis::adaptive::{Adapt, Broom, Memory, Remove};
-/// let mut filter = Broom::new(tamis::KeyType::Bytes, 1000, 0.01)?;
+/// use tamis::adaptive::{Adapt, AdaptiveFilter, Broom, Memory, Remove};
+/// let mut filter = Broom::with_capacity(1000).build::<str>()?;
 /// let mut map = Memory::new();
 /// filter.insert("ann", &mut map)?;
 /// filter.remove("ann", &mut map)?;
@@ -160,16 +239,18 @@ pub trait Adapt: Kept {
 ///
 /// ```compile_fail
 /// use tamis::adaptive::{Adapt, AdaptiveBloom, Memory, Remove};
-/// let mut filter = AdaptiveBloom::new(tamis::KeyType::Bytes, 1000, 0.01).unwrap();
+/// let mut filter = AdaptiveBloom::with_capacity(1000).build::<str>().unwrap();
 /// let mut map = Memory::new();
 /// filter.insert("ann", &mut map).unwrap();
 /// filter.remove("ann", &mut map).unwrap(); // no such method
 /// ```
-pub trait Remove: Adapt {
-    /// Plans the removal of a key, as [`plan`](Adapt::plan) does a task. A key that is not in the set is [`AdaptError::Absent`].
-    fn plan_remove<M: ReverseMap>(&self, key: Digest, map: &mut M) -> Result<Self::Change, AdaptError<M::Error>>;
-
-    /// Removes a key. One that is not in the set is an error.
+pub trait Remove: Adapt + PlanRemoval {
+    /// Removes a key.
+    ///
+    /// # Errors
+    ///
+    /// [`AdaptError::NotMember`] if the key is no member, [`AdaptError::Change`] if the key type is not the filter's, [`AdaptError::Store`] if
+    /// the map fails. The filter is as before.
     fn remove<K: Key, M: ReverseMap>(&mut self, key: K, map: &mut M) -> Result<ChangeStats, AdaptError<M::Error>> {
         let key = self.digest(key)?;
         remove(&mut Owned(self), key, map)
@@ -200,30 +281,30 @@ impl<F> Access<F> for Owned<'_, F> {
 
 /// Moves after one task: they bound the worst case of every task.
 const MAX_MOVES_PER_TASK: u32 = 128;
-/// Moves of a repair that finds no room.
-const MIN_REPAIR_MOVES: u32 = 8;
+/// Moves of an adaptation that finds no room.
+const MIN_ADAPT_MOVES: u32 = 8;
 /// With more pending moves a task fails unless one of them succeeds. Until then a map that fails in a move fails no task.
 const MAX_PENDING_MOVES: u32 = 4096;
 /// A false positive collides with one key of a broom filter, and with a few keys of a cascade.
-const MAX_CHANGES_PER_REPAIR: u32 = 64;
+const MAX_CHANGES_PER_ADAPT: u32 = 64;
 
-/// See [`Adapt::run`].
-pub(super) fn run<F: Adapt, M: ReverseMap>(
+/// See [`Mechanism::run`].
+pub(super) fn run<F: Mechanism, M: ReverseMap>(
     access: &mut impl Access<F>,
     task: Task,
     map: &mut M,
 ) -> Asked<ChangeStats, M> {
-    let is_repair = matches!(task, Task::Repair(_));
+    let is_adapt = matches!(task, Task::Adapt(_));
     let mut stats = ChangeStats::default();
     let mut map = Metered { map, reads: 0, writes: 0 };
     if task != Task::Move && access.read(F::pending_moves) > MAX_PENDING_MOVES {
         step(access, &mut map, &mut stats)?;
     }
-    for _ in 0..MAX_CHANGES_PER_REPAIR {
+    for _ in 0..MAX_CHANGES_PER_ADAPT {
         let mut made = plan_and_apply(access, task, &mut map, &mut stats);
         if matches!(made, Err(AdaptError::Change(ChangeError::Full { .. }))) && task != Task::Move {
-            // Steps make room: those that are due, and a few for a repair, which would have made some due.
-            let few = if is_repair { MIN_REPAIR_MOVES } else { 0 };
+            // Steps make room: those that are due, and a few for a false positive, which would have made some due.
+            let few = if is_adapt { MIN_ADAPT_MOVES } else { 0 };
             for _ in 0..access.read(F::pending_moves).clamp(few, MAX_MOVES_PER_TASK) {
                 step(access, &mut map, &mut stats)?;
             }
@@ -231,7 +312,7 @@ pub(super) fn run<F: Adapt, M: ReverseMap>(
         }
         let made = made?;
         stats.changed |= made;
-        if !made || !is_repair {
+        if !made || !is_adapt {
             break;
         }
     }
@@ -239,9 +320,9 @@ pub(super) fn run<F: Adapt, M: ReverseMap>(
     if stats.changed || task == Task::Move {
         make_due_steps(access, &mut map, &mut stats);
     }
-    // A step may have moved the very key that was repaired, or one that it meets, to the next hash function.
-    if is_repair && stats.moved > 0 {
-        for _ in 0..MAX_CHANGES_PER_REPAIR {
+    // A step may have moved the very key that was adapted to, or one that it meets, to the next hash function.
+    if is_adapt && stats.moved > 0 {
+        for _ in 0..MAX_CHANGES_PER_ADAPT {
             let Ok(true) = plan_and_apply(access, task, &mut map, &mut stats) else { break };
         }
     }
@@ -249,7 +330,7 @@ pub(super) fn run<F: Adapt, M: ReverseMap>(
 }
 
 /// Plans a task and makes the change; false if nothing is to be done.
-fn plan_and_apply<F: Adapt, M: ReverseMap>(
+fn plan_and_apply<F: Mechanism, M: ReverseMap>(
     access: &mut impl Access<F>,
     task: Task,
     map: &mut M,
@@ -261,7 +342,7 @@ fn plan_and_apply<F: Adapt, M: ReverseMap>(
 }
 
 /// See [`Remove::remove`]. A removal makes room, so it does not wait for steps that need some.
-pub(super) fn remove<F: Remove, M: ReverseMap>(
+pub(super) fn remove<F: PlanRemoval, M: ReverseMap>(
     access: &mut impl Access<F>,
     key: Digest,
     map: &mut M,
@@ -275,7 +356,7 @@ pub(super) fn remove<F: Remove, M: ReverseMap>(
 }
 
 /// The steps that are due after a task. The task itself is done: a step that fails stays due.
-fn make_due_steps<F: Adapt, M: ReverseMap>(access: &mut impl Access<F>, map: &mut M, stats: &mut ChangeStats) {
+fn make_due_steps<F: Mechanism, M: ReverseMap>(access: &mut impl Access<F>, map: &mut M, stats: &mut ChangeStats) {
     for _ in 0..access.read(F::pending_moves).min(MAX_MOVES_PER_TASK) {
         if step(access, map, stats).is_err() {
             break;
@@ -284,7 +365,11 @@ fn make_due_steps<F: Adapt, M: ReverseMap>(access: &mut impl Access<F>, map: &mu
 }
 
 /// One step that is due.
-fn step<F: Adapt, M: ReverseMap>(access: &mut impl Access<F>, map: &mut M, stats: &mut ChangeStats) -> Asked<(), M> {
+fn step<F: Mechanism, M: ReverseMap>(
+    access: &mut impl Access<F>,
+    map: &mut M,
+    stats: &mut ChangeStats,
+) -> Asked<(), M> {
     stats.moved += u32::from(plan_and_apply(access, Task::Move, map, stats)?);
     Ok(())
 }

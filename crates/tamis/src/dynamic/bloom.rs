@@ -1,9 +1,10 @@
 //! keys, one at a time -> a Bloom filter that grows fuller, and its snapshot as a file.
 //!
-//! A Bloom filter takes keys whenever they come; its rate rises with them and is what was asked for when it holds as many as it was made for.
+//! Keys can be inserted at any time. The rate rises with them and reaches its goal at the capacity.
 
 use bytes::Bytes;
 
+use super::builder::{DynamicBuilder, Empty, Options};
 use super::core::{Core, SALT, of_layer};
 use crate::debug::brief_debug;
 use crate::error::{BuildError, ChangeError, FormatError, QueryError};
@@ -12,15 +13,15 @@ use crate::leaves::bloom::{Classic, SplitBlock, classic, split};
 use crate::leaves::change::{Change, Layer, Owned};
 use crate::leaves::{Entry, Leaf};
 
-/// A Bloom filter that keys can be added to.
+/// Bloom filter that keys are inserted into.
 ///
-/// Without a secret others can choose keys. They cannot stop the filter or slow it down, but [`rate`](Bloom::fpr) is no longer
-/// right: keys whose bits are all different raise it, from 1 % to 8 % in a classic filter at its capacity, and some strangers pass for sure.
-/// If others choose keys, give the filter a keyed hash: see [`Hasher::random_secret`].
+/// If others choose keys, give it a secret: see [`Hasher::random_secret`]. Without one, chosen keys cannot stop the filter or slow it
+/// down, but [`fpr`](Bloom::fpr) is no longer right: keys whose bits all differ raise it, from 1 % to 8 % in a classic filter at its
+/// capacity, and some unlisted keys match for sure.
 ///
 /// ```
-/// use tamis::{Bloom, KeyType, Filter, Hasher};
-/// let mut seen = Bloom::split_block(KeyType::Bytes, Hasher::seeded(0), 1000, 0.01)?;
+/// use tamis::{Bloom, Filter};
+/// let mut seen = Bloom::with_capacity(1000).fpr(0.01).build::<str>()?;
 /// seen.insert("ann")?;
 /// assert!(seen.contains("ann")?);
 /// let filter = Filter::open(seen.snapshot()?)?;
@@ -35,35 +36,52 @@ brief_debug!(Bloom, it => keys: it.len(), bytes: it.0.table.payload().len(), has
 of_layer!(Bloom);
 
 impl Bloom {
-    /// An empty split-block Bloom filter: `rate` is reached with `capacity` keys.
-    pub fn split_block(key_type: KeyType, hasher: Hasher, capacity: u64, rate: f64) -> Result<Bloom, BuildError> {
-        let params = split::Params::for_rate(capacity.max(1), rate)?;
-        Bloom::empty(key_type, hasher, SplitBlock::new(&params, 0, SALT)?)
+    /// Starts a filter for `capacity` keys. With more keys its false positive rate is above [`fpr`](DynamicBuilder::fpr).
+    pub fn with_capacity(capacity: u64) -> DynamicBuilder<Bloom> {
+        DynamicBuilder::new(capacity)
     }
 
-    /// An empty classic Bloom filter: `rate` is reached with `capacity` keys.
-    pub fn classic(key_type: KeyType, hasher: Hasher, capacity: u64, rate: f64) -> Result<Bloom, BuildError> {
-        let params = classic::Params::for_rate(capacity.max(1), rate)?;
-        Bloom::empty(key_type, hasher, Classic::new(&params, 0, SALT)?)
-    }
-
-    fn empty(key_type: KeyType, hasher: Hasher, geometry: impl Change) -> Result<Bloom, BuildError> {
+    fn of(key_type: KeyType, hasher: Hasher, geometry: impl Change) -> Result<Bloom, BuildError> {
         Ok(Bloom(Core { hasher, key_type, table: Box::new(Owned::zeros(geometry)?) }))
     }
 
-    /// Adds a key. Adding one again changes nothing but the count.
+    /// Inserts a key. Inserting one again changes nothing but the count.
+    ///
+    /// # Errors
+    ///
+    /// [`ChangeError::KeyType`] if the key type is not the filter's.
     pub fn insert<K: Key>(&mut self, key: K) -> Result<(), ChangeError> {
         let digest = self.0.digest(key)?;
         Ok(self.0.table.insert(digest)?)
     }
 
-    /// Takes up a snapshot, or any filter file of one shard that is a single Bloom filter. The payload is checked.
+    /// Returns the filter of a snapshot, or of any filter file of one shard that is a single Bloom filter. All of it is checked.
+    ///
+    /// # Errors
+    ///
+    /// [`FormatError`] if the bytes are no such file, or damaged.
     pub fn restore(bytes: impl Into<Bytes>) -> Result<Bloom, FormatError> {
         let is_bloom = |leaf: &Leaf| SplitBlock::of(leaf).is_some() || Classic::of(leaf).is_some();
         let find = |leaf: &Leaf| if is_bloom(leaf) { leaf.layers()?.pop() } else { None };
         match Core::read(bytes.into(), "Bloom filter", 1, find)? {
             Some((core, _)) => Ok(Bloom(core)),
             None => Err(FormatError::invalid("not a Bloom filter: only those take more keys")),
+        }
+    }
+}
+
+impl Empty for Bloom {
+    fn empty(options: &Options, key_type: KeyType) -> Result<Bloom, BuildError> {
+        let Options { capacity, fpr, hasher, other_form } = *options;
+        match other_form {
+            false => {
+                let params = split::Params::for_rate(capacity.max(1), fpr)?;
+                Bloom::of(key_type, hasher, SplitBlock::new(&params, 0, SALT)?)
+            }
+            true => {
+                let params = classic::Params::for_rate(capacity.max(1), fpr)?;
+                Bloom::of(key_type, hasher, Classic::new(&params, 0, SALT)?)
+            }
         }
     }
 }
@@ -75,11 +93,8 @@ mod tests {
     use crate::Filter;
 
     fn both(capacity: u64) -> [Bloom; 2] {
-        let hasher = Hasher::seeded(3);
-        [
-            Bloom::split_block(KeyType::Integer, hasher, capacity, 0.01).unwrap(),
-            Bloom::classic(KeyType::Integer, hasher, capacity, 0.01).unwrap(),
-        ]
+        let builder = Bloom::with_capacity(capacity).fpr(0.01).hasher(Hasher::seeded(3));
+        [builder.clone().build::<u64>().unwrap(), builder.classic().build::<u64>().unwrap()]
     }
 
     #[test]
@@ -126,7 +141,7 @@ mod tests {
         let hasher = Hasher::seeded(3);
         let split = SplitBlock::new(&split::Params::for_rate(10, 0.01).unwrap(), u64::MAX, SALT).unwrap();
         let classic = Classic::new(&classic::Params::for_rate(10, 0.01).unwrap(), u64::MAX, SALT).unwrap();
-        let full = [Bloom::empty(KeyType::Integer, hasher, split), Bloom::empty(KeyType::Integer, hasher, classic)];
+        let full = [Bloom::of(KeyType::Integer, hasher, split), Bloom::of(KeyType::Integer, hasher, classic)];
         for bloom in full {
             let mut bloom = Bloom::restore(bloom.unwrap().snapshot().unwrap()).unwrap();
             bloom.insert(1u64).unwrap();
@@ -145,6 +160,6 @@ mod tests {
         bytes[at] ^= 1;
         assert!(Bloom::restore(bytes).is_err());
         assert!(both(10)[0].insert("text").is_err());
-        assert!(Bloom::split_block(KeyType::Integer, Hasher::seeded(0), 10, 0.0).is_err());
+        assert!(Bloom::with_capacity(10).fpr(0.0).build::<u64>().is_err());
     }
 }

@@ -16,28 +16,36 @@ pub(super) const SALT: Salt = Salt::new(0);
 macro_rules! of_layer {
     ($filter:ty) => {
         impl $filter {
-            /// Whether the key may be there.
+            /// Returns `true` for every member and for a share [`fpr`](Self::fpr) of unlisted keys.
+            ///
+            /// # Errors
+            ///
+            /// [`QueryError::KeyType`] if the key type is not the filter's.
             #[inline]
             pub fn contains<K: Key>(&self, key: K) -> Result<bool, QueryError> {
                 Ok(self.0.table.contains(self.0.digest(key)?))
             }
 
-            /// How many keys it holds; one that was added twice counts twice.
+            /// Returns the number of keys. A key that was inserted twice counts twice.
             pub fn len(&self) -> u64 {
                 self.0.table.keys()
             }
 
-            /// Whether it holds none.
+            /// Returns `true` if there are no keys.
             pub fn is_empty(&self) -> bool {
                 self.len() == 0
             }
 
-            /// The share of strangers it lets through now.
+            /// Returns the share of unlisted keys that match now.
             pub fn fpr(&self) -> f64 {
                 self.0.table.fpr()
             }
 
-            /// The filter as a file.
+            /// Returns the filter as a file, which [`Filter::open`](crate::Filter::open) and `restore` read.
+            ///
+            /// # Errors
+            ///
+            /// [`BuildError::NoMemory`] or another [`BuildError`] if there is no memory for the file.
             pub fn snapshot(&self) -> Result<Vec<u8>, BuildError> {
                 self.0.write(self.0.table.tag(), self.len(), self.0.table.encoded())
             }

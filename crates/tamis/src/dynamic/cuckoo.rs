@@ -4,23 +4,24 @@
 
 use bytes::Bytes;
 
+use super::builder::{DynamicBuilder, Empty, Options};
 use super::core::{Core, SALT, of_layer};
 use crate::debug::brief_debug;
 use crate::error::{BuildError, ChangeError, FormatError, QueryError};
 use crate::hash::attempts::random_number;
-use crate::hash::{Hasher, Key, KeyType};
+use crate::hash::{Key, KeyType};
 use crate::leaves::change::{Layer, Owned};
 use crate::leaves::{Entry, cuckoo};
 
-/// A cuckoo filter: keys can be added and removed.
+/// Cuckoo filter that keys are inserted into and removed from.
 ///
-/// Without a secret the table has a random number, and other bytes in each filter with the same keys: if the places of keys were
+/// Without a secret the table has a random number, and equal keys make other bytes each time: if the places of keys were
 /// known in advance, nine keys could be chosen that fill it. The number is in the snapshot. If others choose keys and can read the
-/// snapshot too, give the filter a keyed hash: see [`Hasher::random_secret`]. The bytes then follow from the secret and from what was done.
+/// snapshot too, give the filter a secret: see [`Hasher::random_secret`](crate::Hasher::random_secret). The bytes then follow from the secret and from what was done.
 ///
 /// ```
-/// use tamis::{Cuckoo, KeyType, Filter, Hasher};
-/// let mut online = Cuckoo::new(KeyType::Bytes, Hasher::seeded(0), 1000, 0.001)?;
+/// use tamis::{Cuckoo, Filter};
+/// let mut online = Cuckoo::with_capacity(1000).fpr(0.001).build::<str>()?;
 /// online.insert("ann")?;
 /// online.insert("bob")?;
 /// assert!(online.remove("ann")?);
@@ -35,44 +36,27 @@ pub struct Cuckoo(Core<Owned<cuckoo::Cuckoo>>);
 
 brief_debug!(Cuckoo, it => keys: it.len(), capacity: it.capacity(), bytes: it.0.table.payload.len(), hasher: it.0.hasher);
 
-/// The number of a new table. With a secret nobody knows the places of keys, whatever it is.
-fn number(hasher: &Hasher) -> u32 {
-    if hasher.is_secret() { 0 } else { random_number() }
-}
-
 of_layer!(Cuckoo);
 
 impl Cuckoo {
-    /// An empty filter: `rate` is reached with `capacity` keys.
-    pub fn new(key_type: KeyType, hasher: Hasher, capacity: u64, rate: f64) -> Result<Cuckoo, BuildError> {
-        Cuckoo::empty(key_type, hasher, cuckoo::Cuckoo::empty(capacity, rate, false, SALT, number(&hasher))?)
+    /// Starts a filter for `capacity` keys.
+    pub fn with_capacity(capacity: u64) -> DynamicBuilder<Cuckoo> {
+        DynamicBuilder::new(capacity)
     }
 
-    /// An empty filter with semi-sorted buckets: one bit per key smaller, and slower.
+    /// Inserts a key. A key can be inserted up to eight times, and removed as often.
+    ///
+    /// Up to its capacity a filter takes distinct keys, but for one filter in a hundred thousand; and beyond it a few percent more, at a
+    /// higher rate.
+    ///
+    /// # Errors
+    ///
+    /// [`ChangeError::Full`] if there is no slot for the key, [`ChangeError::KeyType`] if the key type is not the filter's. Nothing
+    /// changes.
     ///
     /// ```
-    /// use tamis::{Cuckoo, KeyType, Hasher};
-    /// let of = |new: fn(_, _, _, _) -> _| new(KeyType::Integer, Hasher::seeded(0), 10_000, 0.001);
-    /// let (plain, small) = (of(Cuckoo::new)?, of(Cuckoo::semi_sorted)?);
-    /// assert!(small.snapshot()?.len() + 10_000 / 8 <= plain.snapshot()?.len());
-    /// # Ok::<(), tamis::Error>(())
-    /// ```
-    pub fn semi_sorted(key_type: KeyType, hasher: Hasher, capacity: u64, rate: f64) -> Result<Cuckoo, BuildError> {
-        Cuckoo::empty(key_type, hasher, cuckoo::Cuckoo::empty(capacity, rate, true, SALT, number(&hasher))?)
-    }
-
-    fn empty(key_type: KeyType, hasher: Hasher, geometry: cuckoo::Cuckoo) -> Result<Cuckoo, BuildError> {
-        Ok(Cuckoo(Core { hasher, key_type, table: Owned::zeros(geometry)? }))
-    }
-
-    /// Adds a key. The same key can be added up to eight times, and removed as often.
-    ///
-    /// A table without a place for the key is [`ChangeError::Full`], and nothing is changed. Up to its capacity a filter takes distinct
-    /// keys, but for one filter in a hundred thousand; and beyond it a few percent more, at a higher rate.
-    ///
-    /// ```
-    /// use tamis::{Cuckoo, KeyType, Hasher, ChangeError};
-    /// let mut small = Cuckoo::new(KeyType::Integer, Hasher::seeded(0), 100, 0.01)?;
+    /// use tamis::{ChangeError, Cuckoo};
+    /// let mut small = Cuckoo::with_capacity(100).build::<u64>()?;
     /// let full = (0..1000u64).find_map(|key| small.insert(key).err());
     /// assert_eq!(full, Some(ChangeError::Full { keys: small.len(), capacity: 100 }));
     /// assert!((0..small.len()).all(|key| small.contains(key) == Ok(true)));
@@ -83,26 +67,50 @@ impl Cuckoo {
         Ok(self.0.table.insert(digest)?)
     }
 
-    /// Removes one copy of a key; false if the filter does not have it.
+    /// Removes one copy of a key. Returns `false` if the filter does not match it.
     ///
-    /// Remove only what was added: a stranger that the filter takes for a key would remove that key.
+    /// Remove only what was inserted: an unlisted key that matches would remove another key.
+    ///
+    /// # Errors
+    ///
+    /// [`ChangeError::KeyType`] if the key type is not the filter's.
     pub fn remove<K: Key>(&mut self, key: K) -> Result<bool, ChangeError> {
         let digest = self.0.digest(key)?;
         Ok(self.0.table.remove(digest))
     }
 
-    /// How many keys it was made for.
+    /// Returns the number of keys that it was made for.
     pub fn capacity(&self) -> u64 {
         self.0.table.geometry.capacity
     }
 
-    /// Takes up a snapshot, or any filter file of one shard that is a single cuckoo filter. The payload is checked.
+    /// Returns the filter of a snapshot, or of any filter file of one shard that is a single cuckoo filter. All of it is checked.
+    ///
+    /// # Errors
+    ///
+    /// [`FormatError`] if the bytes are no such file, or damaged.
     pub fn restore(bytes: impl Into<Bytes>) -> Result<Cuckoo, FormatError> {
         let find = |leaf: &_| cuckoo::Cuckoo::of(leaf)?.parts().first().map(Owned::from);
         match Core::read(bytes.into(), "cuckoo filter", 1, find)? {
             Some((core, _)) => Ok(Cuckoo(core)),
             None => Err(FormatError::invalid("not a cuckoo filter")),
         }
+    }
+}
+
+impl Empty for Cuckoo {
+    fn empty(options: &Options, key_type: KeyType) -> Result<Cuckoo, BuildError> {
+        // With a secret the places of keys are unknown, whatever the number.
+        let number = if options.hasher.is_secret() { 0 } else { random_number() };
+        Cuckoo::numbered(options, key_type, number)
+    }
+}
+
+impl Cuckoo {
+    fn numbered(options: &Options, key_type: KeyType, number: u32) -> Result<Cuckoo, BuildError> {
+        let Options { capacity, fpr, hasher, other_form } = *options;
+        let geometry = cuckoo::Cuckoo::empty(capacity, fpr, other_form, SALT, number)?;
+        Ok(Cuckoo(Core { hasher, key_type, table: Owned::zeros(geometry)? }))
     }
 }
 

@@ -5,32 +5,33 @@
 //! was never inserted may delete another: delete only what is in.
 //!
 //! **Growing** doubles the slots and takes one bit from every remainder. Fingerprints stay what they are, hence the keys are not
-//! needed again; the rate for a given number of keys stays too, and with twice the keys it is twice as high. Who will grow k times
-//! and needs a rate at the end asks for a rate 2^k times lower at the start.
+//! needed again; the rate for a given number of keys stays too, and with twice the keys it is twice as high. A filter that
+//! grows k times and needs a rate at the end is made for a rate 2^k times lower.
 //!
 //! **Chosen keys** that crowd in a table without a secret are spread by a random number, which the file then has. Ordinary keys never
 //! need it, and give the same bytes each time.
 
 use bytes::Bytes;
 
+use super::builder::{DynamicBuilder, Empty, Options};
 use super::core::{Core, SALT};
 use crate::arch::QueryFn;
 use crate::debug::brief_debug;
 use crate::error::{BuildError, ChangeError, Error, FormatError, QueryError};
-use crate::hash::{Hasher, Key, KeyType};
+use crate::hash::{Key, KeyType};
 use crate::leaves::change::{Layer, Owned};
 use crate::leaves::quotient::{Changing, OwnedQuotient};
 use crate::leaves::{Entry, Geometry, quotient};
 use crate::math::quotient::size;
 
-/// A quotient filter that keys can be added to and taken out of.
+/// Quotient filter that keys are inserted into and removed from. It counts copies, merges and grows.
 ///
-/// If others choose keys and can read the snapshot too, give the filter a keyed hash: see [`Hasher::random_secret`]. Without one they can
+/// If others choose keys and can read the snapshot too, give the filter a secret: see [`Hasher::random_secret`](crate::Hasher::random_secret). Without one they can
 /// compute which keys share a fingerprint, and keys that crowd in the table.
 ///
 /// ```
-/// use tamis::{KeyType, Filter, Hasher, Quotient};
-/// let mut seen = Quotient::new(KeyType::Bytes, Hasher::seeded(0), 1000, 0.01)?;
+/// use tamis::{Filter, Quotient};
+/// let mut seen = Quotient::with_capacity(1000).build::<str>()?;
 /// seen.insert("ann")?;
 /// seen.insert("ann")?;
 /// seen.insert("bob")?;
@@ -52,28 +53,34 @@ pub struct Quotient {
 brief_debug!(Quotient, it => keys: it.len(), capacity: it.capacity(), bytes: it.table().payload.len(), hasher: it.core.hasher);
 
 impl Quotient {
-    /// An empty filter for `capacity` keys or a few more: with that many it lets at most `rate` of the strangers through.
-    pub fn new(key_type: KeyType, hasher: Hasher, capacity: u64, rate: f64) -> Result<Quotient, BuildError> {
-        let found = size(capacity.max(1), rate).filter(|_| rate < 1.0);
-        let size = found.ok_or(BuildError::NoSize { structure: "quotient filter", keys: capacity, rate })?;
-        Ok(Core { hasher, key_type, table: OwnedQuotient::empty(size, SALT)?.into() }.into())
+    /// Starts a filter for `capacity` keys or a few more. Full, it [grows](Self::grow) at the caller's call.
+    pub fn with_capacity(capacity: u64) -> DynamicBuilder<Quotient> {
+        DynamicBuilder::new(capacity)
     }
 
     fn table(&self) -> &OwnedQuotient {
         &self.core.table.held
     }
 
-    /// Adds a key, or another copy of it. A filter that holds [`capacity`](Self::capacity) keys is full: see [`grow`](Self::grow).
+    /// Inserts a key, or another copy of it.
+    ///
+    /// # Errors
+    ///
+    /// [`ChangeError::Full`] if the filter holds [`capacity`](Self::capacity) keys: see [`grow`](Self::grow).
+    /// [`ChangeError::KeyType`] if the key type is not the filter's. Nothing changes.
     pub fn insert<K: Key>(&mut self, key: K) -> Result<(), ChangeError> {
         let digest = self.core.digest(key)?;
         Ok(self.core.table.insert(digest)?)
     }
 
-    /// Adds a key; a full filter grows first.
+    /// Inserts a key. A full filter grows first.
+    ///
+    /// # Errors
+    ///
+    /// [`ChangeError::KeyType`] if the key type is not the filter's, and the errors of [`grow`](Self::grow).
     ///
     /// ```
-    /// use tamis::{KeyType, Hasher, Quotient};
-    /// let mut filter = Quotient::new(KeyType::Integer, Hasher::seeded(0), 10, 0.0001)?;
+    /// let mut filter = tamis::Quotient::with_capacity(10).fpr(0.0001).build::<u64>()?;
     /// for key in 0..1000u64 {
     ///     filter.insert_growing(key)?;
     /// }
@@ -88,49 +95,65 @@ impl Quotient {
         Ok(())
     }
 
-    /// Takes out one copy of a key; false if there is none. Only what was inserted may be removed: a stranger may share its
-    /// fingerprint with a key.
+    /// Removes one copy of a key. Returns `false` if the filter does not match it.
+    ///
+    /// Remove only what was inserted: an unlisted key that matches would remove another key.
+    ///
+    /// # Errors
+    ///
+    /// [`ChangeError::KeyType`] if the key type is not the filter's.
     pub fn remove<K: Key>(&mut self, key: K) -> Result<bool, ChangeError> {
         let digest = self.core.digest(key)?;
         Ok(self.core.table.remove(digest))
     }
 
-    /// Whether the key may be in it.
+    /// Returns `true` for every member and for a share [`fpr`](Self::fpr) of unlisted keys.
+    ///
+    /// # Errors
+    ///
+    /// [`QueryError::KeyType`] if the key type is not the filter's.
     #[inline]
     pub fn contains<K: Key>(&self, key: K) -> Result<bool, QueryError> {
         Ok(self.ask.call(self.table(), self.core.digest(key)?))
     }
 
-    /// How many copies of the key are in it; never too few, and rarely too many.
+    /// Returns how often a key was inserted: never too few, and rarely too many.
+    ///
+    /// # Errors
+    ///
+    /// [`QueryError::KeyType`] if the key type is not the filter's.
     pub fn count<K: Key>(&self, key: K) -> Result<u64, QueryError> {
         Ok(self.core.table.count(self.core.digest(key)?))
     }
 
-    /// How many keys are in it, copies counted.
+    /// Returns the number of keys, copies counted.
     pub fn len(&self) -> u64 {
         self.table().keys()
     }
 
-    /// Whether none is.
+    /// Returns `true` if there are no keys.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// How many keys it takes: at least what was asked for, twice that after growing.
+    /// Returns the number of keys that fit: at least what the builder was given, twice that after growing.
     pub fn capacity(&self) -> u64 {
         self.table().geometry.capacity()
     }
 
-    /// The share of strangers it lets through now, if its keys are distinct; less if some are there twice.
+    /// Returns the share of unlisted keys that match now, if keys are distinct. With copies it is lower.
     pub fn fpr(&self) -> f64 {
         self.table().geometry.fpr()
     }
 
-    /// Doubles the capacity. Keys and rate stay; the error is that remainders are one bit long already, or that there is no memory.
+    /// Doubles the capacity. Keys and rate stay.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError::CannotGrow`] if remainders have one bit already, [`BuildError::NoMemory`] if there is no memory.
     ///
     /// ```
-    /// use tamis::{KeyType, Hasher, Quotient};
-    /// let mut filter = Quotient::new(KeyType::Integer, Hasher::seeded(0), 100, 0.01)?;
+    /// let mut filter = tamis::Quotient::with_capacity(100).build::<u64>()?;
     /// (0..100u64).try_for_each(|key| filter.insert(key))?;
     /// let (capacity, rate) = (filter.capacity(), filter.fpr());
     /// filter.grow()?;
@@ -143,12 +166,16 @@ impl Quotient {
         Ok(())
     }
 
-    /// Adds all keys of another filter. Both must have the same hash and the same keys' key type, and have been made with the same
-    /// capacity and rate; how often each has grown does not matter. If there is no room, or they differ, nothing is changed.
+    /// Inserts all keys of another filter. Both must have been built with equal key types, hashes, capacities and rates; how often each has
+    /// grown does not matter.
+    ///
+    /// # Errors
+    ///
+    /// [`ChangeError::Unlike`] if they differ, [`ChangeError::Full`] if there is no room, [`BuildError::NoMemory`] if there is no memory.
+    /// Nothing changes.
     ///
     /// ```
-    /// use tamis::{KeyType, Hasher, Quotient};
-    /// let empty = Quotient::new(KeyType::Integer, Hasher::seeded(0), 100, 0.01)?;
+    /// let empty = tamis::Quotient::with_capacity(100).build::<u64>()?;
     /// let (mut one, mut two) = (empty.clone(), empty);
     /// one.insert(1u64)?;
     /// two.insert(2u64)?;
@@ -158,7 +185,7 @@ impl Quotient {
     /// ```
     pub fn merge(&mut self, other: &Quotient) -> Result<(), Error> {
         let differ = [
-            (self.core.key_type != other.core.key_type, "the key_type of their keys"),
+            (self.core.key_type != other.core.key_type, "their key types"),
             (self.core.hasher != other.core.hasher, "their hash"),
             (self.table().geometry.range() != other.table().geometry.range(), "the number of their fingerprints"),
         ];
@@ -169,13 +196,21 @@ impl Quotient {
         Ok(())
     }
 
-    /// The filter as a file.
+    /// Returns the filter as a file, which [`Filter::open`](crate::Filter::open) and [`restore`](Self::restore) read.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError::NoMemory`] or another [`BuildError`] if there is no memory for the file.
     pub fn snapshot(&self) -> Result<Vec<u8>, BuildError> {
         let whole = self.core.table.whole()?;
         self.core.write(whole.tag(), self.len(), whole.encoded())
     }
 
-    /// Takes up a snapshot, or any filter file of one shard that is a single quotient filter. All of it is checked.
+    /// Returns the filter of a snapshot, or of any filter file of one shard that is a single quotient filter. All of it is checked.
+    ///
+    /// # Errors
+    ///
+    /// [`FormatError`] if the bytes are no such file, or damaged.
     pub fn restore(bytes: impl Into<Bytes>) -> Result<Quotient, FormatError> {
         let find = |leaf: &_| quotient::Quotient::of(leaf)?.parts().first().map(Owned::from);
         let found = Core::read(bytes.into(), "quotient filter", 1 + OwnedQuotient::CHECK, find)?;
@@ -188,6 +223,15 @@ impl Quotient {
             Some(table) => Ok(Core { hasher, key_type, table }.into()),
             None => Err(FormatError::invalid("the slots of the quotient filter contradict one another")),
         }
+    }
+}
+
+impl Empty for Quotient {
+    fn empty(options: &Options, key_type: KeyType) -> Result<Quotient, BuildError> {
+        let Options { capacity, fpr, hasher, .. } = *options;
+        let none = BuildError::NoSize { structure: "quotient filter", keys: capacity, rate: fpr };
+        let size = size(capacity.max(1), fpr).ok_or(none)?;
+        Ok(Core { hasher, key_type, table: OwnedQuotient::empty(size, SALT)?.into() }.into())
     }
 }
 

@@ -5,15 +5,15 @@
 //!
 //! ```text
 //!   P   the key goes in
-//!   N   does not know the key?  the walk ends: whoever asks for the key gets a yes here
+//!   N   does not know the key?  the walk ends: the key matches here
 //!   P   the key goes in
 //!   ..
 //! ```
 //!
 //! The layers on negatives never change, so a key that is taken out walks the very same path. It may have been a known negative
 //! itself: then every `N` knows it, and it goes into every `P`. The deep ones are small, and full
-//! first; one that nobody reached when the stack was built has no room at all. What is lost is precision, not truth: known negatives that the first
-//! layer refused are in no other layer, and a new key may make one of them pass it. Its rate is then the first layer's.
+//! first; one that no key reached when the stack was built has no room at all. What is lost is precision, not truth: known negatives that the first
+//! layer rejected are in no other layer, and a new key may make one of them match it. Its rate is then the first layer's.
 //!
 //! A walk that finds a full layer undoes what it did.
 
@@ -28,7 +28,7 @@ use crate::hash::{Digest, Key, KeyType, Mismatch};
 use crate::leaves::Role;
 use crate::leaves::change::{self, MAX_LAYER_BYTES};
 
-/// A filter of layers that take keys, and give them back if they are cuckoo or quotient filters.
+/// Stacked filter that keys are inserted into, and removed from if its layers are cuckoo or quotient filters.
 ///
 /// ```
 /// use tamis::{Base, Kind, Stacked};
@@ -69,8 +69,12 @@ impl Layer {
 }
 
 impl Stacked {
-    /// Takes up a filter whose steps are Bloom, cuckoo or quotient filters in turn on keys and on negatives; one step is enough.
-    /// The payload is checked.
+    /// Returns the filter of a snapshot or filter file whose layers are Bloom, cuckoo or quotient filters, in turn on members and on
+    /// negatives; one layer is enough. All of it is checked.
+    ///
+    /// # Errors
+    ///
+    /// [`FormatError`] if the bytes are no such file, or damaged.
     pub fn restore(bytes: impl Into<Bytes>) -> Result<Stacked, FormatError> {
         let bytes = bytes.into();
         format::verify(&bytes)?;
@@ -91,7 +95,11 @@ impl Stacked {
         Ok(Stacked { header, layers })
     }
 
-    /// Adds a key. If a layer has no room for it nothing is changed.
+    /// Inserts a key.
+    ///
+    /// # Errors
+    ///
+    /// [`ChangeError::Full`] if a layer has no room for it, [`ChangeError::KeyType`] if the key type is not the filter's. Nothing changes.
     pub fn insert<K: Key>(&mut self, key: K) -> Result<(), ChangeError> {
         let key = self.digest(key)?;
         let shard = key.shard(self.header.shard_bits);
@@ -112,14 +120,19 @@ impl Stacked {
         Ok(())
     }
 
-    /// Takes out a key that was put in, or that the filter was built from; false, and nothing is changed, if it is not there. To take
-    /// out a key that is none, and passes by chance, may take out another one.
+    /// Removes a key. Returns `false`, and changes nothing, if the filter does not match it.
+    ///
+    /// Remove members only: an unlisted key that matches would remove another key.
+    ///
+    /// # Errors
+    ///
+    /// [`ChangeError::Unsupported`] if layers are Bloom filters, [`ChangeError::KeyType`] if the key type is not the filter's.
     pub fn remove<K: Key>(&mut self, key: K) -> Result<bool, ChangeError> {
         let key = self.digest(key)?;
         let shard = key.shard(self.header.shard_bits);
         let fixed = |layer: &Layer| layer.role == Role::Positive && layer.parts.iter().any(|part| !part.removes());
         if self.layers.iter().any(fixed) {
-            return Err(ChangeError::Unsupported { what: "Bloom filters give no keys back" });
+            return Err(ChangeError::Unsupported { what: "keys cannot be removed from a Bloom filter" });
         }
         let path = self.path(key, shard);
         if !path.iter().all(|&layer| self.layers[layer].contains(shard, key)) {
@@ -141,7 +154,11 @@ impl Stacked {
         (0..last).step_by(2).collect()
     }
 
-    /// Whether the key may be in the set.
+    /// Returns `true` for every member, and for some other keys.
+    ///
+    /// # Errors
+    ///
+    /// [`QueryError::KeyType`] if the key type is not the filter's.
     pub fn contains<K: Key>(&self, key: K) -> Result<bool, QueryError> {
         let key = self.digest(key)?;
         let shard = key.shard(self.header.shard_bits);
@@ -153,22 +170,26 @@ impl Stacked {
         self.header.key_type.digest(key, &self.header.hasher)
     }
 
-    /// How many keys it holds.
+    /// Returns the number of keys.
     pub fn len(&self) -> u64 {
         self.header.keys
     }
 
-    /// Whether it holds none.
+    /// Returns `true` if there are no keys.
     pub fn is_empty(&self) -> bool {
         self.header.keys == 0
     }
 
-    /// The key type of its keys.
+    /// Returns the key type.
     pub fn key_type(&self) -> KeyType {
         self.header.key_type
     }
 
-    /// The filter as a file.
+    /// Returns the filter as a file, which [`Filter::open`](crate::Filter::open) and [`restore`](Self::restore) read.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError::NoMemory`] or another [`BuildError`] if there is no memory for the file.
     pub fn snapshot(&self) -> Result<Vec<u8>, BuildError> {
         let kinds = |layer: &Layer| layer.parts.first().map(|part| [layer.role.encode(), part.tag()]);
         let kinds = self.layers.iter().filter_map(kinds).collect();

@@ -153,7 +153,6 @@ enum BuildError {
     /// A number of parts that a structure cannot have.
     Size { structure: &'static str, what: &'static str, given: u64, least: u64, most: u64 } => "{structure}: {}", match (*what, *least) {
         ("slots", _) => format!("slots of {given} bits, {least}..={most} are possible"),
-        ("steps", _) => format!("{given} steps, expected {least} to {most}"),
         (what, 0) => format!("{given} {what}, at most {most}"),
         (what, _) => format!("{given} {what}, {least} to {most} are possible"),
     };
@@ -181,9 +180,7 @@ enum BuildError {
     /// An adaptive filter with more fingerprints than its tables can tell apart.
     Fingerprints { structure: &'static str, keys: u64, rate: f64, bits: u32 } =>
         "{structure}: {keys} keys at a rate of {rate} have more than 2^{bits} fingerprints";
-    /// A rate and a number of steps that an adaptive quotient filter cannot have.
-    RateAndSteps { rate: f64, steps: u32 } =>
-        "adaptive quotient filter: a rate of {rate} and {steps} steps, expected 1e-7 to 0.5 and 4 to 128";
+
     /// A frozen index has no such option; `option` is the name of its method.
     Frozen { option: &'static str } => "a frozen index has no {}", match *option {
         "bits_per_pair" => "budget: it takes what its lists need",

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::rc::Rc;
 
 use redb::Error;
-use tamis::adaptive::{AdaptError, Broom, Dictionary, Guarded, LargeBroom, Options, Remove, ReverseMap};
-use tamis::{Digest, KeyType};
+use tamis::Digest;
+use tamis::adaptive::{AdaptError, Broom, Dictionary, Guarded, LargeBroom, Remove, ReverseMap};
 
 use super::mix;
 use store::Store;
@@ -64,12 +64,12 @@ impl Dictionary<str> for Failing {
         self.ask()?.get(key)
     }
 
-    fn put(&mut self, key: &str, value: u64) -> Result<Option<u64>, Error> {
-        self.ask()?.put(key, value)
+    fn insert(&mut self, key: &str, value: u64) -> Result<Option<u64>, Error> {
+        self.ask()?.insert(key, value)
     }
 
-    fn take(&mut self, key: &str) -> Result<Option<u64>, Error> {
-        self.ask()?.take(key)
+    fn remove(&mut self, key: &str) -> Result<Option<u64>, Error> {
+        self.ask()?.remove(key)
     }
 }
 
@@ -142,14 +142,14 @@ fn through_transactions<F: Remove>(file: &Path, filter: F, keys: u64) {
 #[test]
 fn a_broom_filter_and_its_database_stay_together() {
     let folder = tempfile::tempdir().unwrap();
-    let options = Options::new(KeyType::Bytes, 300, 1.0 / 64.0).secret([1, 2]);
-    through_transactions(&folder.path().join("broom.redb"), Broom::with(&options).unwrap(), 240);
+    let filter = Broom::with_capacity(300).fpr(1.0 / 64.0).secret([1, 2]).build::<str>().unwrap();
+    through_transactions(&folder.path().join("broom.redb"), filter, 240);
 }
 
 #[test]
 fn a_broom_filter_of_large_remainders_and_its_database_stay_together() {
     let folder = tempfile::tempdir().unwrap();
     // The highest rate that it has, so that there is something to repair.
-    let filter = LargeBroom::with_secret([1, 2], KeyType::Bytes, 300, 0.5).unwrap();
+    let filter = LargeBroom::with_capacity(300).fpr(0.5).secret([1, 2]).build::<str>().unwrap();
     through_transactions(&folder.path().join("large.redb"), filter, 240);
 }

@@ -228,19 +228,19 @@ impl Structure {
                 Built { bytes: index.as_bytes().len(), passed: 0, most: 0.0 }
             }
             Structure::Bloom => {
-                let mut filter = Bloom::split_block(K::KEY_TYPE, Hasher::seeded(0), keys.len() as u64, 0.02).unwrap();
+                let mut filter = Bloom::with_capacity(keys.len() as u64).fpr(0.02).build::<K>().unwrap();
                 keys.iter().for_each(|key| filter.insert(key).map(|_| ()).unwrap());
                 let passed = passing(&|key| filter.contains(key).unwrap());
                 Built { bytes: filter.snapshot().unwrap().len(), passed, most: 0.02 }
             }
             Structure::Cuckoo => {
-                let mut filter = Cuckoo::new(K::KEY_TYPE, Hasher::seeded(0), keys.len() as u64, 0.02).unwrap();
+                let mut filter = Cuckoo::with_capacity(keys.len() as u64).fpr(0.02).build::<K>().unwrap();
                 keys.iter().for_each(|key| filter.insert(key).unwrap());
                 let passed = passing(&|key| filter.contains(key).unwrap());
                 Built { bytes: filter.snapshot().unwrap().len(), passed, most: 0.02 }
             }
             Structure::Quotient => {
-                let mut filter = Quotient::new(K::KEY_TYPE, Hasher::seeded(0), keys.len() as u64, 0.02).unwrap();
+                let mut filter = Quotient::with_capacity(keys.len() as u64).fpr(0.02).build::<K>().unwrap();
                 keys.iter().for_each(|key| filter.insert(key).unwrap());
                 let passed = passing(&|key| filter.contains(key).unwrap());
                 Built { bytes: filter.snapshot().unwrap().len(), passed, most: 0.02 }

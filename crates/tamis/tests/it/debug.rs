@@ -1,12 +1,13 @@
 //! `{:?}` of everything that has a secret -> short, and nothing of the secret.
 
+use std::collections::HashMap;
 use std::fmt::Debug;
 
 use tamis::adaptive::{
-    Adapt, AdaptiveBloom, AdaptiveChained, AdaptiveQuotient, AdaptiveStacked, Broom, CascadeOptions, ChainOptions,
-    CuckooCascade, Guarded, LargeBroom, Memory, MemoryDictionary, Options, QuotientCascade, Remove, Shared,
-    StackOptions, Task,
+    Adapt, AdaptiveBloom, AdaptiveChained, AdaptiveQuotient, AdaptiveStacked, Broom, CuckooCascade, Guarded,
+    LargeBroom, Memory, QuotientCascade, Remove, Shared,
 };
+use tamis::internals::adaptive::Task;
 use tamis::internals::{Counter, ONE, Shape};
 use tamis::sets::Editor;
 use tamis::{Bloom, Cuckoo, Digest, Hasher, Key, KeyType, Kind, Quotient, Stacked};
@@ -57,35 +58,35 @@ where
 
 #[test]
 fn adaptive_filters_and_their_options_are_brief() {
-    let cascade = CascadeOptions::new(KeyType::Integer, 2 * KEYS, 0.01).secret(SECRET);
-    let broom = Options::new(KeyType::Integer, 2 * KEYS, 0.01).secret(SECRET);
-    let chain = ChainOptions::new(0.01).rebuild_every(50).secret(SECRET);
-    let stack = StackOptions::new(8.0, Shape::zipf(1.0, 5000, 5000).unwrap()).secret(SECRET);
-    check("CascadeOptions", &cascade);
-    check("Options", &broom);
-    check("ChainOptions", &chain);
-    check("StackOptions", &stack);
-    removing::<QuotientCascade>("QuotientCascade", cascade.build().unwrap());
-    removing::<CuckooCascade>("CuckooCascade", cascade.build().unwrap());
-    adaptive::<AdaptiveBloom>("AdaptiveBloom", cascade.build().unwrap());
-    removing("Broom", Broom::with(&broom).unwrap());
-    removing("LargeBroom", LargeBroom::with_secret(SECRET, KeyType::Integer, 2 * KEYS, 0.001).unwrap());
-    removing("AdaptiveQuotient", AdaptiveQuotient::with_secret(KeyType::Integer, 2 * KEYS, 0.01, 32, SECRET).unwrap());
+    let cascade = QuotientCascade::with_capacity(2 * KEYS).secret(SECRET);
+    let broom = Broom::with_capacity(2 * KEYS).secret(SECRET);
+    let chain = AdaptiveChained::with_fpr(0.01).rebuild_every(50).secret(SECRET);
+    let shape = Shape::zipf(1.0, 5000, 5000).unwrap();
+    let stack = AdaptiveStacked::with_bits_per_key(8.0).shape(shape).secret(SECRET);
+    check("AdaptiveBuilder<Cascade>", &cascade);
+    check("AdaptiveBuilder<Broom>", &broom);
+    check("AdaptiveBuilder<AdaptiveChained>", &chain);
+    check("AdaptiveBuilder<AdaptiveStacked>", &stack);
+    removing("QuotientCascade", cascade.build::<u64>().unwrap());
+    removing("CuckooCascade", CuckooCascade::with_capacity(2 * KEYS).secret(SECRET).build::<u64>().unwrap());
+    adaptive("AdaptiveBloom", AdaptiveBloom::with_capacity(2 * KEYS).secret(SECRET).build::<u64>().unwrap());
+    removing("Broom", broom.clone().build::<u64>().unwrap());
+    removing("LargeBroom", LargeBroom::with_capacity(2 * KEYS).fpr(0.001).secret(SECRET).build::<u64>().unwrap());
+    removing("AdaptiveQuotient", AdaptiveQuotient::with_capacity(2 * KEYS).secret(SECRET).build::<u64>().unwrap());
     let mut keys: Vec<u64> = (0..KEYS).collect();
-    let mut chained = AdaptiveChained::build(chain, &mut keys).unwrap();
-    let mut stacked = AdaptiveStacked::build(stack, &mut keys).unwrap();
+    let mut chained = chain.build(&mut keys).unwrap();
+    let mut stacked = stack.build(&mut keys).unwrap();
     for key in KEYS..20 * KEYS {
         chained.adapt(key, &mut keys).unwrap();
-        if stacked.ask(key).unwrap() {
+        if stacked.query(key).unwrap() {
             stacked.adapt(key, &mut keys).unwrap();
         }
     }
     check("AdaptiveChained", &chained);
     check("AdaptiveStacked", &stacked);
-    let mut guarded = Guarded::new(Broom::with(&broom).unwrap(), MemoryDictionary::<u64, u64>::new());
+    let mut guarded = Guarded::new(broom.build::<u64>().unwrap(), (HashMap::<u64, u64>::new(), Memory::new()));
     (0..KEYS).for_each(|key| assert!(guarded.insert(&key, key).is_ok()));
     check("Guarded", &guarded);
-    check("MemoryDictionary", guarded.store());
 }
 
 #[test]
@@ -110,9 +111,11 @@ fn filters_maps_and_indexes_are_brief() {
     }
     let spare = tamis::build(0..KEYS).secret(SECRET).kind(Kind::Cuckoo).extra_capacity(0.5).finish().unwrap();
     check("Stacked", &Stacked::restore(spare.as_bytes().to_vec()).unwrap());
-    let mut quotient = Quotient::new(KeyType::Integer, hasher, KEYS, 0.01).unwrap();
-    let mut cuckoo = Cuckoo::new(KeyType::Integer, hasher, KEYS, 0.01).unwrap();
-    let mut bloom = Bloom::classic(KeyType::Integer, hasher, KEYS, 0.01).unwrap();
+    let mut quotient = Quotient::with_capacity(KEYS).hasher(hasher).build::<u64>().unwrap();
+    let mut cuckoo = Cuckoo::with_capacity(KEYS).hasher(hasher).build::<u64>().unwrap();
+    let bloom = Bloom::with_capacity(KEYS).hasher(hasher).classic();
+    check("DynamicBuilder", &bloom);
+    let mut bloom = bloom.build::<u64>().unwrap();
     for key in 0..KEYS {
         quotient.insert(key).unwrap();
         cuckoo.insert(key).unwrap();

@@ -45,7 +45,7 @@ impl<F: Remove> Victim<F> {
         let yes = self.filter.contains(key).unwrap();
         if yes {
             self.wrong += 1;
-            self.moved += u64::from(self.filter.adapt(key, &mut self.map).unwrap().moved);
+            self.moved += u64::from(self.filter.adapt(key, &mut self.map).unwrap().moved());
         }
         yes
     }
@@ -68,7 +68,7 @@ fn attack<F: Remove>(filter: F, keys: u64, rounds: u64, how: Attack) -> (u64, u6
         let dice = mix(1 << 50 | round);
         let at = (dice % live.len() as u64) as usize;
         let key = live[at];
-        victim.moved += u64::from(victim.filter.remove(key, &mut victim.map).unwrap().moved);
+        victim.moved += u64::from(victim.filter.remove(key, &mut victim.map).unwrap().moved());
         gone.push(key);
         let old = |gone: &[u64], i: u64| gone[(mix(dice ^ i) % gone.len() as u64) as usize];
         let unlisted = |i: u64| mix(1 << 60 | round << 8 | i);

@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use tamis::adaptive::{
-    Adapt, AdaptiveBloom, AdaptiveChained, AdaptiveQuotient, AdaptiveStacked, Broom, CuckooCascade, LargeBroom,
-    QuotientCascade,
+    AdaptiveBloom, AdaptiveChained, AdaptiveFilter, AdaptiveQuotient, AdaptiveStacked, Broom, CuckooCascade,
+    LargeBroom, QuotientCascade,
 };
 use tamis::sets::Editor;
-use tamis::{Bloom, Cuckoo, Filter, FormatError, KeyType, Kind, Map, Quotient, Sequence, Sets, Stacked};
+use tamis::{Bloom, Cuckoo, Filter, FormatError, Kind, Map, Quotient, Sequence, Sets, Stacked};
 
 use super::corrupt::Random;
 use super::repair::{HEADER, Parts};
@@ -169,14 +169,15 @@ fn small() -> Vec<(String, Vec<u8>)> {
     }
     for rate in [0.5, 0.01] {
         for capacity in [1, 1000, 30_000] {
-            let quotient = AdaptiveQuotient::with_secret(KeyType::Integer, capacity, rate, 4, [1, 2]).unwrap();
-            files.push((format!("adaptive quotient, {capacity} keys at {rate}"), quotient.snapshot().unwrap()));
-            let options =
-                tamis::adaptive::CascadeOptions::new(KeyType::Integer, capacity, rate).secret([1, 2]).steps(4);
-            let cascade: QuotientCascade = options.build().unwrap();
-            files.push((format!("quotient cascade, {capacity} keys at {rate}"), cascade.snapshot().unwrap()));
-            let cascade: CuckooCascade = options.build().unwrap();
-            files.push((format!("cuckoo cascade, {capacity} keys at {rate}"), cascade.snapshot().unwrap()));
+            let quotient = AdaptiveQuotient::with_capacity(capacity).fpr(rate).moves_per_adapt(4);
+            let quotient = quotient.secret([1, 2]).build::<u64>().unwrap().snapshot().unwrap();
+            files.push((format!("adaptive quotient, {capacity} keys at {rate}"), quotient));
+            let cascade = QuotientCascade::with_capacity(capacity).fpr(rate).moves_per_adapt(4);
+            let cascade = cascade.secret([1, 2]).build::<u64>().unwrap().snapshot().unwrap();
+            files.push((format!("quotient cascade, {capacity} keys at {rate}"), cascade));
+            let cascade = CuckooCascade::with_capacity(capacity).fpr(rate).moves_per_adapt(4);
+            let cascade = cascade.secret([1, 2]).build::<u64>().unwrap().snapshot().unwrap();
+            files.push((format!("cuckoo cascade, {capacity} keys at {rate}"), cascade));
         }
     }
     files

@@ -1,9 +1,9 @@
 //! a task -> what it changes, planned without touching anything; a change -> made, without asking anybody.
 
-use super::super::frontier::Side;
+use super::super::frontier::{Frontier, Side};
 use super::super::map::{Asked, done, ensure, filed, next_key, only};
 use super::super::verbs::full;
-use super::super::{Adapt, AdaptError, Remove, ReverseMap, Task};
+use super::super::{Adapt, AdaptError, AdaptiveFilter, Mechanism, PlanRemoval, Remove, ReverseMap, Task};
 use super::{Broom, Spot, Table};
 use crate::debug::brief_debug;
 use crate::hash::Digest;
@@ -101,7 +101,7 @@ impl Broom {
             }
         } else if !moving && table.yard.has(spot.hash) {
             let name = table.name(&spot);
-            ensure(filed(map, name)?.contains(&key), AdaptError::Ambiguous { name })?;
+            ensure(filed(map, name)?.contains(&key), AdaptError::ambiguous(name))?;
             return Ok(None);
         }
         ensure(room && table.takes(&spot, put.tail), full(self))?;
@@ -118,11 +118,11 @@ impl Broom {
         // A filter that is full still knows the keys it has.
         let Some(put) = self.plan_put(key, side, min_tail, false, map)? else { return Ok(None) };
         ensure(self.len < self.table.capacity(), full(self))?;
-        map.file(key, self.name(side, put.hash)).map_err(AdaptError::Map)?;
+        map.file(key, self.name(side, put.hash)).map_err(AdaptError::Store)?;
         Ok(Some(Change::Insert { side, put }))
     }
 
-    fn plan_repair<M: ReverseMap>(&self, key: Digest, map: &mut M) -> Asked<Option<Change>, M> {
+    fn plan_adapt<M: ReverseMap>(&self, key: Digest, map: &mut M) -> Asked<Option<Change>, M> {
         let side = self.frontier.side(key);
         let (table, spot) = (self.table(side), self.spot(key, side));
         let hit = table.look(&spot).hit;
@@ -130,27 +130,27 @@ impl Broom {
             return Ok(None);
         }
         let found = filed(map, table.name(&spot))?;
-        ensure(!found.contains(&key), AdaptError::Present)?;
+        ensure(!found.contains(&key), AdaptError::Member)?;
         // Two keys that agree in 58 bits cannot be told apart: one of 2^58 pairs.
-        let Some(slot) = hit else { return Err(AdaptError::Ambiguous { name: table.name(&spot) }) };
+        let Some(slot) = hit else { return Err(AdaptError::ambiguous(table.name(&spot))) };
         let (_, its) = self.owner(side, &spot, slot, &found)?;
         let tail = (its.print.more ^ spot.print.more).trailing_zeros() + 1;
         ensure(table.lengthens(&its, slot, tail), full(self))?;
         Ok(Some(Change::Lengthen { side, hash: its.hash, tail }))
     }
 
-    fn plan_step<M: ReverseMap>(&self, map: &mut M) -> Asked<Option<Change>, M> {
+    fn plan_move<M: ReverseMap>(&self, map: &mut M) -> Asked<Option<Change>, M> {
         let Some(key) = next_key(map, self.frontier.last)? else {
             // A map that ends too early would strand the rest under a hash function that is gone.
-            ensure(self.moved >= self.len, AdaptError::Order)?;
+            ensure(self.moved >= self.len, AdaptError::order())?;
             return Ok(Some(Change::Turn { next: self.larger() }));
         };
         let from = self.spot(key, Side::Old);
-        ensure(self.table.look(&from).hit.is_some() || self.table.yard.has(from.hash), AdaptError::Order)?;
-        let Some(put) = self.plan_put(key, Side::New, 0, true, map)? else { return Err(AdaptError::Order) };
+        ensure(self.table.look(&from).hit.is_some() || self.table.yard.has(from.hash), AdaptError::order())?;
+        let Some(put) = self.plan_put(key, Side::New, 0, true, map)? else { return Err(AdaptError::order()) };
         let names = (self.table.name(&from), self.name(Side::New, put.hash));
         // A key that is not filed there is not in the set, even if it matches.
-        done(map.refile(key, names.0, names.1), AdaptError::Order)?;
+        done(map.refile(key, names.0, names.1), AdaptError::order())?;
         Ok(Some(Change::Move { key, from: from.hash, put }))
     }
 
@@ -165,7 +165,7 @@ impl Broom {
             return None;
         }
         let now = &self.table.plan;
-        let larger = plan(self.table.capacity().checked_mul(2)?, self.rate, now.words, self.moved_per_repair);
+        let larger = plan(self.table.capacity().checked_mul(2)?, self.rate, now.words, self.moves_per_adapt);
         larger.map(|plan| Box::new(Table::new(plan)))
     }
 
@@ -214,14 +214,18 @@ impl Broom {
     }
 }
 
-impl Adapt for Broom {
+impl Mechanism for Broom {
     type Change = BroomChange;
+
+    fn frontier(&self) -> &Frontier {
+        &self.frontier
+    }
 
     fn plan<M: ReverseMap>(&self, task: Task, map: &mut M) -> Asked<Option<BroomChange>, M> {
         let change = match task {
             Task::Insert(key) => self.plan_insert(key, map),
-            Task::Repair(key) => self.plan_repair(key, map),
-            Task::Move => self.plan_step(map),
+            Task::Adapt(key) => self.plan_adapt(key, map),
+            Task::Move => self.plan_move(map),
         };
         Ok(change?.map(BroomChange))
     }
@@ -240,7 +244,7 @@ impl Adapt for Broom {
             }
             Change::Remove { side, hash } => self.remove(side, hash),
             Change::Lengthen { side, hash, tail } => {
-                self.frontier.add_moves(self.moved_per_repair);
+                self.frontier.add_moves(self.moves_per_adapt);
                 let table = self.table_mut(side);
                 table.lengthen(&table.spot(hash), tail)
             }
@@ -268,21 +272,14 @@ impl Adapt for Broom {
             }
         }
     }
+}
 
-    #[inline]
-    fn contains_digest(&self, key: Digest) -> bool {
-        self.ask.call(self, key)
-    }
-
+impl AdaptiveFilter for Broom {
     fn len(&self) -> u64 {
         self.len
     }
 
-    fn capacity(&self) -> u64 {
-        self.table.capacity()
-    }
-
-    fn bytes(&self) -> usize {
+    fn memory_bytes(&self) -> usize {
         let next = self.next.as_ref().map_or(0, Table::bytes);
         size_of::<Broom>() + self.table.bytes() + next
     }
@@ -292,20 +289,28 @@ impl Adapt for Broom {
     }
 }
 
-impl Remove for Broom {
+impl Adapt for Broom {
+    fn capacity(&self) -> u64 {
+        self.table.capacity()
+    }
+}
+
+impl Remove for Broom {}
+
+impl PlanRemoval for Broom {
     fn plan_remove<M: ReverseMap>(&self, key: Digest, map: &mut M) -> Asked<BroomChange, M> {
         let side = self.frontier.side(key);
         let (table, spot) = (self.table(side), self.spot(key, side));
         let look = table.look(&spot);
         let in_yard = table.yard.has(spot.hash);
-        ensure(look.hit.is_some() || in_yard, AdaptError::Absent)?;
+        ensure(look.hit.is_some() || in_yard, AdaptError::NotMember)?;
         let name = table.name(&spot);
         let found = filed(map, name)?;
-        ensure(found.contains(&key), AdaptError::Absent)?;
+        ensure(found.contains(&key), AdaptError::NotMember)?;
         if let Some(slot) = look.hit.filter(|_| !in_yard) {
-            ensure(self.owner(side, &spot, slot, &found)?.0 == key, AdaptError::Unfiled { name })?;
+            ensure(self.owner(side, &spot, slot, &found)?.0 == key, AdaptError::unfiled(name))?;
         }
-        done(map.unfile(key, name), AdaptError::Unfiled { name })?;
+        done(map.unfile(key, name), AdaptError::unfiled(name))?;
         Ok(BroomChange(Change::Remove { side, hash: spot.hash }))
     }
 }

@@ -1,7 +1,7 @@
 //! a broom filter <-> a file.
 //!
 //! ```text
-//!   fields:    rate f64 | keys moved for each repair | grows 0 or 1 | steps due | keys moved | frontier
+//!   fields:    rate f64 | keys moved for each false positive | grows 0 or 1 | steps due | keys moved | frontier
 //!              | number of tables 1 or 2 | per table: blocks, words, load, quotients, remainder, counter, room of the yard
 //!   payloads:  per table: blocks, yard, tombstones
 //! ```
@@ -19,16 +19,22 @@ use super::table::{Table, tombstone_capacity};
 use super::tombstones::Tombstones;
 use crate::error::{BuildError, FormatError};
 use crate::format::Reader;
+use crate::hash::{Digest, Hasher, KeyType};
 use crate::math::broom::{MAX_KEYS, MAX_REMAINDER, Plan};
 
 impl Kept for Broom {
-    fn frontier(&self) -> &Frontier {
-        &self.frontier
+    fn hash(&self) -> (&Hasher, KeyType) {
+        (&self.frontier.hasher, self.frontier.key_type)
+    }
+
+    #[inline]
+    fn contains_digest(&self, key: Digest) -> bool {
+        self.ask.call(self, key)
     }
 
     fn encoded(&self) -> Result<Vec<u8>, BuildError> {
         let mut fields = self.rate.to_le_bytes().to_vec();
-        let (moves, due) = (self.moved_per_repair.into(), self.frontier.pending_moves.into());
+        let (moves, due) = (self.moves_per_adapt.into(), self.frontier.pending_moves.into());
         put_varints(&mut fields, [moves, self.grows.into(), due, self.moved]);
         self.frontier.encode(&mut fields);
         let tables: Vec<&Table> = [Some(&self.table), self.next.as_ref()].into_iter().flatten().collect();
@@ -47,7 +53,7 @@ impl Kept for Broom {
         let file = file::read(bytes, Kind::Broom)?;
         let mut from = file.fields();
         let rate = file::rate(&mut from)?;
-        let moved_per_repair = from.within("keys moved for each repair", 1..=64)? as u32;
+        let moves_per_adapt = from.within("keys moved for each false positive", 1..=64)? as u32;
         let grows = from.within("whether it grows", 0..=1)? == 1;
         let pending_moves = from.within("steps due", 0..=u32::MAX.into())? as u32;
         let len = file.header.keys;
@@ -66,7 +72,7 @@ impl Kept for Broom {
         FormatError::check(keys == len, || format!("header: {len} keys, and {keys} in the tables"))?;
         let mut made = made.into_iter();
         let Some(table) = made.next() else { return Err(FormatError::invalid("directory: no tables")) };
-        let empty = Broom::of(rate, moved_per_repair, grows, frontier, table);
+        let empty = Broom::of(rate, moves_per_adapt, grows, frontier, table);
         Ok(Broom { next: made.next(), len, moved, ..empty })
     }
 }

@@ -5,19 +5,19 @@ use std::collections::HashSet;
 
 use super::super::file::{self, Kind};
 use super::super::testing::{Flaky, Liar, Random};
-use super::super::{AdaptError, Memory, Remove, ReverseMap, Shared};
+use super::super::{AdaptError, Kept, Mechanism, Memory, Remove, ReverseMap, Shared};
 use super::tombstones::Tombstones;
 use super::*;
 use crate::error::ChangeError;
 use crate::math::broom::Plan;
 
-fn options(capacity: u64, rate: f64) -> Options {
-    Options::new(KeyType::Integer, capacity, rate).secret([1, 2])
+fn options(capacity: u64, rate: f64) -> AdaptiveBuilder<Broom> {
+    Broom::with_capacity(capacity).fpr(rate).secret([1, 2])
 }
 
 /// A filter whose blocks hold more keys than they should: the yard is busy.
 fn crowded(capacity: u64, block: Block, percent: u32) -> Broom {
-    let mut broom = Broom::with(&options(capacity, 1.0 / 256.0).block(block)).unwrap();
+    let mut broom = options(capacity, 1.0 / 256.0).block(block).build::<u64>().unwrap();
     let now = broom.table.plan;
     let load = now.load * percent / 100;
     let blocks = capacity.div_ceil(load.into());
@@ -45,7 +45,7 @@ fn oracle(mut broom: Broom, operations: u64, most: usize, seed: u64) -> (u64, u6
                 broom.remove(key, &mut map).unwrap();
                 set.remove(&key);
                 dead.push(key);
-                assert_eq!(broom.remove(key, &mut map), Err(AdaptError::Absent));
+                assert_eq!(broom.remove(key, &mut map), Err(AdaptError::NotMember));
             }
             other => {
                 let replay = other < 50 && !found.is_empty();
@@ -53,7 +53,7 @@ fn oracle(mut broom: Broom, operations: u64, most: usize, seed: u64) -> (u64, u6
                 let yes = broom.contains(key).unwrap();
                 if set.contains(&key) {
                     assert!(yes);
-                    assert_eq!(broom.adapt(key, &mut map), Err(AdaptError::Present));
+                    assert_eq!(broom.adapt(key, &mut map), Err(AdaptError::Member));
                 } else {
                     let stats = broom.adapt(key, &mut map).unwrap();
                     assert_eq!(stats.changed, yes);
@@ -89,20 +89,20 @@ fn no_key_is_ever_lost() {
 #[test]
 fn every_rate_works() {
     for rate in [0.6, 0.3, 0.05, 0.01, 1e-4] {
-        oracle(Broom::with(&options(500, rate)).unwrap(), 60_000, 500, 9);
+        oracle(options(500, rate).build::<u64>().unwrap(), 60_000, 500, 9);
     }
 }
 
 #[test]
 fn the_smallest_filters_work() {
     for capacity in 0..6 {
-        oracle(Broom::with(&options(capacity, 0.1)).unwrap(), 5000, capacity as usize, capacity);
+        oracle(options(capacity, 0.1).build::<u64>().unwrap(), 5000, capacity as usize, capacity);
     }
 }
 
 #[test]
 fn growing_loses_nothing() {
-    let growing = Broom::with(&options(16, 0.02).growing()).unwrap();
+    let growing = options(16, 0.02).growing().build::<u64>().unwrap();
     oracle(growing, 300_000, usize::MAX, 3);
 }
 
@@ -110,7 +110,7 @@ fn growing_loses_nothing() {
 #[test]
 fn a_growing_filter_is_never_full() {
     for (capacity, block) in [(1, Block::Small), (100, Block::Medium), (5000, Block::Large)] {
-        let mut broom = Broom::with(&options(capacity, 0.01).growing().block(block)).unwrap();
+        let mut broom = options(capacity, 0.01).growing().block(block).build::<u64>().unwrap();
         let (mut map, mut most) = (Memory::new(), 0);
         for key in 0..40_000u64 {
             let stats = broom.insert(key, &mut map).unwrap();
@@ -188,7 +188,7 @@ fn deleting_as_the_paper_does_brings_pairs_back() {
 fn strangers_pass_as_often_as_was_promised() {
     for block in [Block::Small, Block::Medium, Block::Large] {
         for rate in [0.2, 1.0 / 256.0] {
-            let mut broom = Broom::with(&options(50_000, rate).block(block)).unwrap();
+            let mut broom = options(50_000, rate).block(block).build::<u64>().unwrap();
             let mut map = Memory::new();
             (0..50_000u64).for_each(|key| assert!(broom.insert(key, &mut map).unwrap().changed));
             let asked = 400_000;
@@ -207,8 +207,8 @@ fn strangers_pass_as_often_as_was_promised() {
 #[test]
 fn it_is_as_small_as_promised() {
     for (block, most) in [(Block::Medium, 13.3), (Block::Large, 12.8)] {
-        let broom = Broom::with(&options(1_000_000, 1.0 / 256.0).block(block)).unwrap();
-        let bits = broom.bytes() as f64 * 8.0 / 1e6;
+        let broom = options(1_000_000, 1.0 / 256.0).block(block).build::<u64>().unwrap();
+        let bits = broom.memory_bytes() as f64 * 8.0 / 1e6;
         assert!(bits <= most, "{bits} bits per key");
         let tombstones = 32.0 * 1.3 * broom.table.tombstones.room as f64 / 1e6;
         assert!(tombstones < 1.1, "{tombstones} bits per key more while keys come and go");
@@ -217,7 +217,7 @@ fn it_is_as_small_as_promised() {
 
 #[test]
 fn full_is_an_error_and_changes_nothing() {
-    let mut broom = Broom::with(&options(100, 0.01)).unwrap();
+    let mut broom = options(100, 0.01).build::<u64>().unwrap();
     let mut map = Memory::new();
     let capacity = broom.capacity();
     (0..capacity).for_each(|key| assert!(broom.insert(key, &mut map).unwrap().changed));
@@ -229,7 +229,7 @@ fn full_is_an_error_and_changes_nothing() {
     broom.remove(0u64, &mut map).unwrap();
     assert!(broom.insert(capacity, &mut map).unwrap().changed);
     assert!(broom.insert("text", &mut map).is_err());
-    assert!(Broom::new(KeyType::Integer, 10, 0.0).is_err() && Broom::new(KeyType::Integer, u64::MAX, 0.1).is_err());
+    assert!(options(10, 0.0).build::<u64>().is_err() && options(u64::MAX, 0.1).build::<u64>().is_err());
 }
 
 /// A yard without room: clear errors, no key lost, and room again after a removal.
@@ -257,7 +257,7 @@ fn a_full_yard_is_an_error() {
 #[test]
 fn a_map_that_fails_loses_nothing() {
     for every in [1, 2, 3, 7, 20] {
-        let mut broom = Broom::with(&options(300, 0.05).growing()).unwrap();
+        let mut broom = options(300, 0.05).growing().build::<u64>().unwrap();
         let mut map = Flaky::new(Memory::new(), every);
         let (mut live, mut failures) = (vec![], 0);
         let mut random = Random(every);
@@ -286,7 +286,7 @@ fn a_map_that_fails_loses_nothing() {
 #[test]
 fn a_map_that_lies_loses_nothing() {
     let mut random = Random(5);
-    let mut broom = Broom::with(&options(1000, 0.05)).unwrap();
+    let mut broom = options(1000, 0.05).build::<u64>().unwrap();
     let mut honest = Memory::new();
     let keys: Vec<u64> = (0..1000).map(|_| random.next()).collect();
     keys.iter().for_each(|&key| assert!(broom.insert(key, &mut honest).unwrap().changed));
@@ -308,7 +308,7 @@ fn a_map_that_lies_loses_nothing() {
 /// Every byte of fields and payloads changed, checksums made right: an error, or a filter that works without a panic.
 #[test]
 fn damaged_snapshots_never_panic() {
-    let mut broom = Broom::with(&options(60, 0.05).growing()).unwrap();
+    let mut broom = options(60, 0.05).growing().build::<u64>().unwrap();
     let mut map = Memory::new();
     (0..60u64).for_each(|key| assert!(broom.insert(key, &mut map).unwrap().changed));
     (1000..6000u64).for_each(|key| assert!(broom.adapt(key, &mut map).is_ok()));
@@ -356,7 +356,7 @@ fn damaged_snapshots_never_panic() {
 /// A repair reads the map once, and once for every key it moves; a negative, and an insertion that meets nobody, never.
 #[test]
 fn the_map_is_asked_as_seldom_as_promised() {
-    let mut broom = Broom::with(&options(20_000, 1.0 / 256.0)).unwrap();
+    let mut broom = options(20_000, 1.0 / 256.0).build::<u64>().unwrap();
     let mut map = Memory::new();
     let mut reads = 0;
     for key in 0..20_000u64 {
@@ -378,7 +378,7 @@ fn the_map_is_asked_as_seldom_as_promised() {
 #[test]
 fn readers_never_miss_a_key() {
     use std::sync::atomic::{AtomicU64, Ordering};
-    let shared = Shared::new(Broom::with(&options(64, 0.05).growing()).unwrap());
+    let shared = Shared::new(options(64, 0.05).growing().build::<u64>().unwrap());
     let (inserted, done) = (AtomicU64::new(0), AtomicU64::new(0));
     std::thread::scope(|scope| {
         for thread in 0..3 {
@@ -410,6 +410,5 @@ fn readers_never_miss_a_key() {
         }
         done.store(1, Ordering::Release);
     });
-    let broom = shared.into_inner();
-    assert!(broom.epoch() > 3 && broom.len() == 6000);
+    shared.read(|broom| assert!(broom.epoch() > 3 && broom.len() == 6000));
 }

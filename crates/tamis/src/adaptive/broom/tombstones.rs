@@ -1,6 +1,6 @@
 //! deleted keys with long fingerprints -> the length each must have again.
 //!
-//! Without them, removing and inserting the key y behind a false positive x would undo its repair: y would come back with a
+//! Without them, removing and inserting the key y behind a false positive x would undo what adapting did: y would come back with a
 //! short fingerprint, and x would match again. \[Broom\] section 4.2 deletes like that, and 98 of 100 replays match then.
 //!
 //! An entry is 24 bits of a hash, the hash function's number modulo 4 and the length, in one of two buckets of a cache line each.
@@ -120,13 +120,13 @@ impl Tombstones {
     /// Room for `room` entries with these cells, or without any.
     pub(super) fn decode(bytes: &[u8], room: usize) -> Result<Tombstones, FormatError> {
         let (found, expected) = (bytes.len(), 4 * size(room));
-        let reason = || format!("graveyard: {found} bytes, expected {expected} or none");
+        let reason = || format!("tombstones: {found} bytes, expected {expected} or none");
         FormatError::check(found == 0 || found == expected, reason)?;
         let cells: Vec<u32> =
             words_of(bytes)?.into_iter().flat_map(|word| [word as u32, (word >> 32) as u32]).collect();
         let len = cells.iter().filter(|&&cell| cell != 0).count();
         let fits = len <= room && cells.iter().all(|&cell| cell == 0 || cell & LENGTH != 0);
-        FormatError::check(fits, || "graveyard: an entry without a length, or too many entries")?;
+        FormatError::check(fits, || "tombstones: an entry without a length, or too many entries")?;
         Ok(Tombstones { cells, len, room, broom: 0 })
     }
 }

@@ -25,8 +25,8 @@ pub(super) struct Sizes {
 }
 
 impl Sizes {
-    /// A spot dies with a repair, and a repair during a move moves `steps` keys: a move of n keys is over after `burst` = n / steps
-    /// repairs. A generation wants to be replaced after `burst` spots died, at most as many die while it is, and so 2 `burst` is
+    /// A spot dies with a false positive, and one during a move moves `steps` keys: a move of n keys is over after `burst` = n / steps
+    /// of them. A generation is replaced after `burst` spots died, at most as many die while it is, and so 2 `burst` is
     /// room enough for any queries. (While it is filled, a generation gets at most `burst` dead spots: then it is not worn yet.)
     ///
     /// Of the spots of level i that die, a share of eps_(i+1) is a false positive again in the next level: the same query, asked again. \[Broom\] has

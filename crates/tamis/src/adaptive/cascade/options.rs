@@ -1,8 +1,9 @@
-//! wishes -> the shape of a cascade.
+//! options -> the shape of a cascade.
 
 use super::{Cascade, Level};
-use crate::debug::brief_debug;
+use crate::adaptive::builder::{AdaptiveBuilder, Built, Empty, Sizing, check_range};
 use crate::error::BuildError;
+use crate::filter::options::set;
 use crate::hash::{Hasher, KeyType};
 
 /// How the rates of the levels fall.
@@ -26,72 +27,62 @@ pub(super) struct Shape {
     pub(super) steps: u32,
 }
 
-/// Keys that can be moved for a repair: the worst case of a task bounds them.
+/// Keys that can be moved for each false positive: the worst case of a task bounds them.
 pub(super) const STEPS: std::ops::RangeInclusive<u32> = 4..=128;
 const DEFAULT_STEPS: u32 = 32;
 pub(super) const MAX_KEYS: u64 = 1 << 36;
-/// The lowest rate and the highest.
-const RATES: std::ops::RangeInclusive<f64> = 1e-7..=0.5;
 
 impl Shape {
     pub(super) fn check(self) -> Result<Shape, BuildError> {
-        let ((least, most), given) = (RATES.into_inner(), self.rate);
-        if !(least..=most).contains(&given) {
-            return Err(BuildError::Range { option: "fpr", given, least, most });
-        }
+        check_range("fpr", self.rate, 1e-7..=0.5)?;
         BuildError::check_size("cascade", "keys", self.capacity, 0..=MAX_KEYS)?;
         let (least, most) = STEPS.into_inner();
-        BuildError::check_size("cascade", "steps", self.steps.into(), least.into()..=most.into())?;
+        check_range("moves_per_adapt", self.steps, least.into()..=most.into())?;
         Ok(self)
     }
 }
 
-/// A cascade to be made.
-///
-/// ```
-/// use tamis::adaptive::{Adapt, CascadeOptions, QuotientCascade, Schedule};
-/// use tamis::KeyType;
-/// let options = CascadeOptions::new(KeyType::Integer, 1000, 0.01);
-/// let filter: QuotientCascade = options.secret([1, 2]).schedule(Schedule::LogStar).steps(64).build()?;
-/// assert_eq!((filter.capacity(), filter.fpr()), (1000, 0.01));
-/// # Ok::<(), tamis::Error>(())
-/// ```
-#[derive(Clone, Copy)]
-pub struct CascadeOptions {
-    shape: Shape,
-    secret: Option<[u64; 2]>,
+/// The options that only cascades have.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct More {
+    schedule: Schedule,
+    steps: u32,
 }
 
-brief_debug!(CascadeOptions, it => shape: it.shape);
-
-impl CascadeOptions {
-    /// A cascade for `capacity` keys with this rate, squared from level to level; 32 keys are moved for a repair.
-    pub fn new(key_type: KeyType, capacity: u64, rate: f64) -> CascadeOptions {
-        let shape = Shape { key_type, capacity, rate, schedule: Schedule::Squaring, steps: DEFAULT_STEPS };
-        CascadeOptions { shape, secret: None }
+impl Default for More {
+    fn default() -> More {
+        More { schedule: Schedule::Squaring, steps: DEFAULT_STEPS }
     }
+}
 
-    /// The secret key; without it the operating system gives one.
-    pub fn secret(mut self, secret: [u64; 2]) -> CascadeOptions {
-        self.secret = Some(secret);
-        self
+impl<L> Built for Cascade<L> {
+    type Options = Sizing<More>;
+}
+
+impl<L: Level> Empty for Cascade<L> {
+    type More = More;
+
+    fn empty(sizing: &Sizing<More>, key_type: KeyType, hasher: Hasher) -> Result<Cascade<L>, BuildError> {
+        let Sizing { capacity, fpr: rate, more: More { schedule, steps } } = *sizing;
+        Cascade::of(Shape { key_type, capacity, rate, schedule, steps }.check()?, hasher)
     }
+}
 
-    /// How the rates of the levels fall.
-    pub fn schedule(mut self, schedule: Schedule) -> CascadeOptions {
-        self.shape.schedule = schedule;
-        self
-    }
+impl<L: Level> AdaptiveBuilder<Cascade<L>> {
+    set! {
+        /// Sets how the rates of the levels fall.
+        schedule(schedule: Schedule) => options.more.schedule = schedule;
 
-    /// How many keys are moved for a repair while a generation is replaced, 4 to 128: with more, the levels after the first are smaller.
-    pub fn steps(mut self, steps: u32) -> CascadeOptions {
-        self.shape.steps = steps;
-        self
-    }
-
-    /// The filter, empty.
-    pub fn build<L: Level>(self) -> Result<Cascade<L>, BuildError> {
-        let hasher = Hasher::secret_or_random(self.secret)?;
-        Cascade::empty(self.shape.check()?, hasher)
+        /// Sets how many keys each false positive moves while a generation is replaced, 4 to 128; the default is 32. With more, the levels
+        /// after the first are smaller.
+        ///
+        /// ```
+        /// use tamis::adaptive::{Adapt, AdaptiveFilter, QuotientCascade, Schedule};
+        /// let builder = QuotientCascade::with_capacity(1000).schedule(Schedule::LogStar).moves_per_adapt(64);
+        /// let filter = builder.build::<u64>()?;
+        /// assert_eq!((filter.capacity(), filter.fpr()), (1000, 0.01));
+        /// # Ok::<(), tamis::Error>(())
+        /// ```
+        moves_per_adapt(keys: u32) => options.more.steps = keys;
     }
 }

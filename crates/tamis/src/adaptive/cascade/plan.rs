@@ -2,10 +2,10 @@
 
 use super::generation::Generation;
 use super::{Cascade, Erase, Level};
-use crate::adaptive::frontier::Side;
+use crate::adaptive::frontier::{Frontier, Side};
 use crate::adaptive::map::{Asked, done, ensure, filed, next_key};
 use crate::adaptive::verbs::full;
-use crate::adaptive::{Adapt, AdaptError, Remove, ReverseMap, Task};
+use crate::adaptive::{Adapt, AdaptError, AdaptiveFilter, Mechanism, PlanRemoval, Remove, ReverseMap, Task};
 use crate::debug::brief_debug;
 use crate::error::ChangeError;
 use crate::hash::Digest;
@@ -78,7 +78,7 @@ impl<L: Level> Cascade<L> {
             to = generation.open(key, to + 1);
         }
         ensure(self.len() < self.capacity() && generation.has_room(0, to), full(self))?;
-        map.file(key, self.name(side, to, key)).map_err(AdaptError::Map)?;
+        map.file(key, self.name(side, to, key)).map_err(AdaptError::Store)?;
         Ok(Some(Kind::Insert { key, to }))
     }
 
@@ -93,7 +93,7 @@ impl<L: Level> Cascade<L> {
         let generation = self.generation(side);
         let name = self.name(side, level, false_positive);
         let mut found = filed(map, name)?;
-        ensure(!found.contains(&false_positive), AdaptError::Present)?;
+        ensure(!found.contains(&false_positive), AdaptError::Member)?;
         // No key leaves the last level: hashes do not agree in 58 bits by chance.
         let Some(tier) = generation.tiers.get(level) else { return Ok(None) };
         // Whatever the map says: keys of this generation that are at this spot, at this level.
@@ -104,11 +104,11 @@ impl<L: Level> Cascade<L> {
         };
         found.retain(is_here);
         match tier.copies(false_positive) {
-            Some(copies) if copies > found.len() as u64 => return Err(AdaptError::Unfiled { name }),
-            Some(copies) if copies < found.len() as u64 => return Err(AdaptError::Ambiguous { name }),
+            Some(copies) if copies > found.len() as u64 => return Err(AdaptError::unfiled(name)),
+            Some(copies) if copies < found.len() as u64 => return Err(AdaptError::ambiguous(name)),
             // Some key set the bits, and none has left since.
             None if found.is_empty() && level == 0 && tier.len() == generation.live => {
-                return Err(AdaptError::Unfiled { name });
+                return Err(AdaptError::unfiled(name));
             }
             _ => {}
         }
@@ -123,14 +123,14 @@ impl<L: Level> Cascade<L> {
                     None => generation.has_room(level + 1, to),
                 };
                 ensure(room, full(self))?;
-                done(map.refile(key, name, self.name(side, to, key)), AdaptError::Unfiled { name })?;
+                done(map.refile(key, name, self.name(side, to, key)), AdaptError::unfiled(name))?;
                 Some((key, to))
             }
         };
         Ok(Some(Kind::Close { false_positive, level, moved, last: found.len() <= 1 }))
     }
 
-    fn plan_step<M: ReverseMap>(&self, map: &mut M) -> Asked<Option<Kind<L>>, M> {
+    fn plan_move<M: ReverseMap>(&self, map: &mut M) -> Asked<Option<Kind<L>>, M> {
         let Some(next) = &self.next else {
             if !self.now.is_worn() {
                 return Ok(None);
@@ -142,14 +142,14 @@ impl<L: Level> Cascade<L> {
         };
         let Some(key) = next_key(map, self.frontier.last)? else {
             // Keys that are left in the old generation are not lost because a map does not know them.
-            return if self.now.live == 0 { Ok(Some(Kind::End)) } else { Err(AdaptError::Order) };
+            return if self.now.live == 0 { Ok(Some(Kind::End)) } else { Err(AdaptError::order()) };
         };
-        let from = self.now.alive(key, 0).filter(|_| self.now.live > 0).ok_or(AdaptError::Order)?;
+        let from = self.now.alive(key, 0).filter(|_| self.now.live > 0).ok_or(AdaptError::order())?;
         let to = next.open(key, 0);
         // A level takes a key that moves, even if it is full: otherwise a map that failed for long could stop the move for ever.
         ensure(to < next.tiers.len() || next.has_end(), full(self))?;
         let names = (self.name(Side::Old, from, key), self.name(Side::New, to, key));
-        done(map.refile(key, names.0, names.1), AdaptError::Order)?;
+        done(map.refile(key, names.0, names.1), AdaptError::order())?;
         Ok(Some(Kind::Move { key, from, to }))
     }
 
@@ -161,21 +161,23 @@ impl<L: Level> Cascade<L> {
     }
 }
 
-impl<L: Level> Adapt for Cascade<L> {
+impl<L: Level> Mechanism for Cascade<L> {
     type Change = CascadeChange<L>;
+
+    fn frontier(&self) -> &Frontier {
+        &self.frontier
+    }
 
     fn plan<M: ReverseMap>(&self, task: Task, map: &mut M) -> Asked<Option<CascadeChange<L>>, M> {
         let kind = match (task, self.closing) {
             (Task::Insert(key), _) => self.plan_insert(key, map),
             // What was begun comes first.
-            (Task::Repair(_) | Task::Move, Some((false_positive, level))) => {
-                self.plan_close(false_positive, level, map)
-            }
-            (Task::Repair(key), None) => match self.generation(self.side(key)).alive(key, 0) {
+            (Task::Adapt(_) | Task::Move, Some((false_positive, level))) => self.plan_close(false_positive, level, map),
+            (Task::Adapt(key), None) => match self.generation(self.side(key)).alive(key, 0) {
                 Some(level) => self.plan_close(key, level, map),
                 None => Ok(None),
             },
-            (Task::Move, None) => self.plan_step(map),
+            (Task::Move, None) => self.plan_move(map),
         };
         Ok(kind?.map(CascadeChange))
     }
@@ -253,21 +255,14 @@ impl<L: Level> Adapt for Cascade<L> {
             None => self.now.is_worn().into(),
         }
     }
+}
 
-    #[inline]
-    fn contains_digest(&self, key: Digest) -> bool {
-        self.generation(self.side(key)).alive(key, 0).is_some()
-    }
-
+impl<L: Level> AdaptiveFilter for Cascade<L> {
     fn len(&self) -> u64 {
         self.now.live + self.next.as_ref().map_or(0, |next| next.live)
     }
 
-    fn capacity(&self) -> u64 {
-        self.shape.capacity
-    }
-
-    fn bytes(&self) -> usize {
+    fn memory_bytes(&self) -> usize {
         self.now.bytes() + self.next.as_ref().map_or(0, |next| next.bytes())
     }
 
@@ -276,10 +271,18 @@ impl<L: Level> Adapt for Cascade<L> {
     }
 }
 
-impl<L: Erase> Remove for Cascade<L> {
+impl<L: Level> Adapt for Cascade<L> {
+    fn capacity(&self) -> u64 {
+        self.shape.capacity
+    }
+}
+
+impl<L: Erase> Remove for Cascade<L> {}
+
+impl<L: Erase> PlanRemoval for Cascade<L> {
     fn plan_remove<M: ReverseMap>(&self, key: Digest, map: &mut M) -> Asked<CascadeChange<L>, M> {
-        let Some(from) = self.home(key, map)? else { return Err(AdaptError::Absent) };
-        done(map.unfile(key, self.name(self.side(key), from, key)), AdaptError::Absent)?;
+        let Some(from) = self.home(key, map)? else { return Err(AdaptError::NotMember) };
+        done(map.unfile(key, self.name(self.side(key), from, key)), AdaptError::NotMember)?;
         Ok(CascadeChange(Kind::Remove { key, from }))
     }
 }

@@ -13,16 +13,22 @@ use bytes::Bytes;
 use super::generation::{Generation, Sizes};
 use super::options::{MAX_KEYS, STEPS, Shape};
 use super::{Cascade, Level, Schedule};
-use crate::adaptive::Adapt;
+use crate::adaptive::AdaptiveFilter;
 use crate::adaptive::file;
 use crate::adaptive::frontier::{Frontier, Side};
 use crate::adaptive::verbs::Kept;
 use crate::error::{BuildError, FormatError};
 use crate::format::put_varint;
+use crate::hash::{Digest, Hasher, KeyType};
 
 impl<L: Level> Kept for Cascade<L> {
-    fn frontier(&self) -> &Frontier {
-        &self.frontier
+    fn hash(&self) -> (&Hasher, KeyType) {
+        (&self.frontier.hasher, self.frontier.key_type)
+    }
+
+    #[inline]
+    fn contains_digest(&self, key: Digest) -> bool {
+        self.generation(self.side(key)).alive(key, 0).is_some()
     }
 
     fn encoded(&self) -> Result<Vec<u8>, BuildError> {

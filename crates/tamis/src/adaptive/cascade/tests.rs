@@ -2,11 +2,15 @@
 use super::*;
 use crate::adaptive::testing::Random;
 use crate::adaptive::trial::{self, Removal};
-use crate::adaptive::{Memory, Remove, Segments, Task};
+use crate::adaptive::{Kept, Mechanism, Memory, Remove, Segments, Task};
 use crate::error::ChangeError;
 
+fn builder<L: Level>(capacity: u64, rate: f64, steps: u32) -> AdaptiveBuilder<Cascade<L>> {
+    Cascade::with_capacity(capacity).fpr(rate).moves_per_adapt(steps).secret([1, 2])
+}
+
 fn made<L: Level>(capacity: u64, rate: f64, steps: u32) -> Cascade<L> {
-    CascadeOptions::new(KeyType::Integer, capacity, rate).secret([1, 2]).steps(steps).build().unwrap()
+    builder::<L>(capacity, rate, steps).build::<u64>().unwrap()
 }
 
 /// A test for every kind of level.
@@ -69,7 +73,7 @@ mod check {
         }
         for (capacity, rate, steps) in [(10, 0.0, 8), (10, 0.7, 8), (10, f64::NAN, 8), (1 << 40, 0.1, 8), (10, 0.1, 3)]
         {
-            let wrong = CascadeOptions::new(KeyType::Integer, capacity, rate).steps(steps).build::<L>();
+            let wrong = builder::<L>(capacity, rate, steps).build::<u64>();
             assert!(
                 matches!(wrong, Err(BuildError::Range { .. } | BuildError::Size { .. })),
                 "{capacity}, {rate}, {steps}"
@@ -155,13 +159,12 @@ mod check {
     {
         let mut seen = 0;
         for seed in 0..200 {
-            let mut filter: Cascade<L> =
-                CascadeOptions::new(KeyType::Integer, 100, 0.5).secret([seed, 2]).steps(4).build().unwrap();
+            let mut filter = builder::<L>(100, 0.5, 4).secret([seed, 2]).build::<u64>().unwrap();
             let mut map = Memory::new();
             (0..100u64).for_each(|key| assert!(filter.insert(key, &mut map).unwrap().changed));
             let Some(&stranger) = trial::false_positives(&filter, 0, 100, 1).first() else { continue };
             // One change of a repair, and then something else comes.
-            let task = Task::Repair(trial::digest(&filter, stranger));
+            let task = Task::Adapt(trial::digest(&filter, stranger));
             let change = filter.plan(task, &mut map).unwrap().unwrap();
             filter.apply(change);
             if filter.closing.is_none() {
@@ -224,10 +227,8 @@ mod check {
     where
         Cascade<L>: Removal,
     {
-        let build = |capacity, rate| {
-            let options = CascadeOptions::new(KeyType::Integer, capacity, rate).secret([1, 2]);
-            options.schedule(Schedule::LogStar).steps(8).build::<L>().unwrap()
-        };
+        let build =
+            |capacity, rate| builder::<L>(capacity, rate, 8).schedule(Schedule::LogStar).build::<u64>().unwrap();
         let filter = build(100_000, 0.25);
         let rates: Vec<f64> = filter.sizes.tiers.iter().map(|size| -size.rate.log2()).collect();
         // 2 bits; 2 / sqrt(1/4) = 4 bits; 2 / 2^-4 = 32 bits, of which there are 26.
@@ -269,7 +270,7 @@ fn rates_are_those_of_the_first_level() {
 #[test]
 fn bits_per_key() {
     fn of<L: Level>() -> [f64; 3] {
-        [16, 32, 64].map(|steps| 8.0 * made::<L>(100_000, 1.0 / 256.0, steps).bytes() as f64 / 1e5)
+        [16, 32, 64].map(|steps| 8.0 * made::<L>(100_000, 1.0 / 256.0, steps).memory_bytes() as f64 / 1e5)
     }
     let table = [
         ("quotient", of::<Quotients>(), [17.0, 14.0, 12.5]),
@@ -288,8 +289,7 @@ fn the_last_key_of_a_closing_spot_may_be_removed() {
     fn check<L: Erase>() {
         let mut tried = 0;
         for seed in 0..200u64 {
-            let mut filter: Cascade<L> =
-                CascadeOptions::new(KeyType::Integer, 100, 0.5).secret([seed, 3]).build().unwrap();
+            let mut filter = builder::<L>(100, 0.5, 32).secret([seed, 3]).build::<u64>().unwrap();
             let mut map = Memory::new();
             (0..100u64).for_each(|key| assert!(filter.insert(key, &mut map).unwrap().changed));
             let Some(stranger) = (1000..2000u64).find(|&key| {
@@ -299,7 +299,7 @@ fn the_last_key_of_a_closing_spot_may_be_removed() {
                 continue;
             };
             let stranger = filter.digest(stranger).unwrap();
-            let change = filter.plan(Task::Repair(stranger), &mut map).unwrap().unwrap();
+            let change = filter.plan(Task::Adapt(stranger), &mut map).unwrap().unwrap();
             filter.apply(change);
             if filter.closing.is_none() {
                 continue;

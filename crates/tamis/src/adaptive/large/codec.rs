@@ -11,16 +11,29 @@ use bytes::Bytes;
 
 use super::front::Front;
 use super::yard::Backyard;
-use super::{Adapt, LargeBroom, hashes};
+use super::{AdaptiveFilter, LargeBroom, hashes};
 use crate::adaptive::file::{self, Kind, bytes_of, put_varints, words_of};
 use crate::adaptive::frontier::Frontier;
 use crate::adaptive::verbs::Kept;
 use crate::error::{BuildError, FormatError};
+use crate::hash::{Digest, Hasher, KeyType};
 use crate::math::large::{MAX_KEYS, MAX_REST};
 
 impl Kept for LargeBroom {
-    fn frontier(&self) -> &Frontier {
-        &self.frontier
+    fn hash(&self) -> (&Hasher, KeyType) {
+        (&self.frontier.hasher, self.frontier.key_type)
+    }
+
+    #[inline]
+    fn contains_digest(&self, key: Digest) -> bool {
+        let hashes = &self.hashes[self.frontier.side(key) as usize];
+        let (bin, signature) = self.front.place(key.salted(hashes.place));
+        if let Some(slot) = self.front.find(bin, signature)
+            && self.front.rest(slot) == self.front.rest_of(key.salted(hashes.rest))
+        {
+            return true;
+        }
+        self.yard.find(key.salted(hashes.yard)).is_some()
     }
 
     fn encoded(&self) -> Result<Vec<u8>, BuildError> {

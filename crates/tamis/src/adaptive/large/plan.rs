@@ -1,12 +1,12 @@
 //! a task + what the map says -> a change of the filter, or the reason why there is none.
 
+use super::LargeBroom;
 use super::front::{self, Print};
 use super::yard::{EVICTED, NO_FREE_SLOT, tombstone_word};
-use super::{Adapt, LargeBroom};
 use crate::adaptive::frontier::Side;
 use crate::adaptive::map::{done, ensure, filed, next_key, only};
 use crate::adaptive::verbs::full;
-use crate::adaptive::{AdaptError, Remove, ReverseMap};
+use crate::adaptive::{AdaptError, AdaptiveFilter, Kept, PlanRemoval, Remove, ReverseMap};
 use crate::debug::brief_debug;
 use crate::hash::Digest;
 
@@ -101,35 +101,35 @@ impl LargeBroom {
             false => self.destination(print, hash, self.yard.has_room()),
         };
         let to = to.ok_or_else(|| full(self))?;
-        map.file(key, name(&print)).map_err(AdaptError::Map)?;
+        map.file(key, name(&print)).map_err(AdaptError::Store)?;
         change(Act::Insert { side, to }, WORDS_PER_PLAN)
     }
 
-    pub(super) fn plan_repair<M: ReverseMap>(&self, false_positive: Digest, map: &mut M) -> Planned<M::Error> {
+    pub(super) fn plan_adapt<M: ReverseMap>(&self, false_positive: Digest, map: &mut M) -> Planned<M::Error> {
         if !self.contains_digest(false_positive) {
             return Ok(None);
         }
         let print = self.print(false_positive);
         let keys = filed(map, name(&print))?;
-        ensure(!keys.contains(&false_positive), AdaptError::Present)?;
+        ensure(!keys.contains(&false_positive), AdaptError::Member)?;
         let Some(slot) = self.front.holder(&print) else { return change(Act::AddMoves, WORDS_PER_PLAN) };
         let hash = self.yard_hash(self.owner(&print, &keys)?);
         ensure(self.yard.has_room(), full(self))?;
         change(Act::Evict { slot, hash }, WORDS_PER_PLAN)
     }
 
-    pub(super) fn plan_step<M: ReverseMap>(&self, map: &mut M) -> Planned<M::Error> {
+    pub(super) fn plan_move<M: ReverseMap>(&self, map: &mut M) -> Planned<M::Error> {
         let Some(key) = next_key(map, self.frontier.last)? else {
             return match self.old {
                 0 if self.yard.tombstones(self.gone()) > 0 => change(Act::Sweep, 0),
                 0 => change(Act::Turn, 0),
                 // Keys that the map has lost would be lost with their hash function.
-                _ => Err(AdaptError::Order),
+                _ => Err(AdaptError::order()),
             };
         };
         let print = self.print(key);
         let from = match (self.front.holder(&print), self.yard.find(self.yard_hash(key))) {
-            (None, None) => return Err(AdaptError::Order),
+            (None, None) => return Err(AdaptError::order()),
             (Some(slot), None) => Source::Front(slot),
             (None, Some(word)) => Source::Backyard(word),
             // The slot is another key's, unless two keys have one hash in the yard.
@@ -143,7 +143,7 @@ impl LargeBroom {
         let room = self.yard.has_room() || matches!(from, Source::Backyard(_));
         let to = self.destination(there, key.salted(hashes.yard), room).ok_or_else(|| full(self))?;
         // A key that is not filed there is not in the set, even if it matches.
-        done(map.refile(key, name(&print), name(&there)), AdaptError::Order)?;
+        done(map.refile(key, name(&print), name(&there)), AdaptError::order())?;
         change(Act::Move { key, from, to }, 2 * WORDS_PER_PLAN)
     }
 
@@ -155,22 +155,24 @@ impl LargeBroom {
     }
 }
 
-impl Remove for LargeBroom {
+impl Remove for LargeBroom {}
+
+impl PlanRemoval for LargeBroom {
     fn plan_remove<M: ReverseMap>(&self, key: Digest, map: &mut M) -> Result<Change, AdaptError<M::Error>> {
-        ensure(self.contains_digest(key), AdaptError::Absent)?;
+        ensure(self.contains_digest(key), AdaptError::NotMember)?;
         let print = self.print(key);
         let keys = filed(map, name(&print))?;
-        ensure(keys.contains(&key), AdaptError::Absent)?;
+        ensure(keys.contains(&key), AdaptError::NotMember)?;
         let from = match (self.front.holder(&print), self.yard.find(self.yard_hash(key))) {
             (None, Some(word)) => Source::Backyard(word),
             // Not held; "contains" has said otherwise.
-            (None, None) => return Err(AdaptError::Absent),
+            (None, None) => return Err(AdaptError::NotMember),
             (Some(slot), word) => match self.owner(&print, &keys)? == key {
                 true => Source::Front(slot),
-                false => Source::Backyard(word.ok_or(AdaptError::Ambiguous { name: name(&print) })?),
+                false => Source::Backyard(word.ok_or(AdaptError::ambiguous(name(&print)))?),
             },
         };
-        done(map.unfile(key, name(&print)), AdaptError::Unfiled { name: name(&print) })?;
+        done(map.unfile(key, name(&print)), AdaptError::unfiled(name(&print)))?;
         Ok(Change { act: Act::Remove { side: self.frontier.side(key), from }, words: WORDS_PER_PLAN })
     }
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use super::*;
 use crate::adaptive::testing::Liar;
-use crate::adaptive::{AdaptError, Memory, Remove, file};
+use crate::adaptive::{AdaptError, Kept, Memory, PlanRemoval, Remove, file};
 use crate::error::ChangeError;
 use crate::hash::{Key, scramble};
 
@@ -14,9 +14,13 @@ fn random(state: &mut u64) -> u64 {
     *state
 }
 
+fn builder(capacity: u64, rate: f64) -> AdaptiveBuilder<LargeBroom> {
+    LargeBroom::with_capacity(capacity).fpr(rate).secret([1, 2])
+}
+
 /// A filter whose rate is that of its signatures alone, about 2^-10: false positives come quickly.
 fn coarse(capacity: u64) -> LargeBroom {
-    LargeBroom::with_secret([1, 2], KeyType::Integer, capacity, 0.5).unwrap()
+    builder(capacity, 0.5).build::<u64>().unwrap()
 }
 
 fn filled(mut broom: LargeBroom, keys: u64) -> (LargeBroom, Memory) {
@@ -46,7 +50,7 @@ fn it_answers_as_a_set_does() {
     for (capacity, rate, seed) in
         [(0, 0.5, 1), (1, 0.5, 2), (2, 1e-4, 3), (3, 1e-6, 4), (70, 0.5, 5), (900, 0.5, 6), (900, 1e-9, 7)]
     {
-        let mut broom = LargeBroom::with_secret([seed, 0], KeyType::Integer, capacity, rate).unwrap();
+        let mut broom = builder(capacity, rate).secret([seed, 0]).build::<u64>().unwrap();
         let (mut map, mut set, mut state) = (Memory::new(), HashSet::new(), seed);
         let rounds = if std::env::var_os("TAMIS_SLOW").is_some() { 600_000 } else { 60_000 };
         for round in 0..rounds {
@@ -58,7 +62,7 @@ fn it_answers_as_a_set_does() {
                 }
                 0 | 1 => assert_eq!(broom.insert(key, &mut map).unwrap().changed, set.insert(key)),
                 2 if set.remove(&key) => assert!(broom.remove(key, &mut map).unwrap().changed),
-                2 => assert_eq!(broom.remove(key, &mut map), Err(AdaptError::Absent)),
+                2 => assert_eq!(broom.remove(key, &mut map), Err(AdaptError::NotMember)),
                 _ => {
                     let mut strangers = (0..50).map(|_| STRANGERS + (random(&mut state) >> 30));
                     let stranger = strangers.find(|&key| broom.contains(key).unwrap()).unwrap_or(STRANGERS);
@@ -68,8 +72,7 @@ fn it_answers_as_a_set_does() {
                     // One access for the repair, one for each step, and those of steps that met a collision.
                     assert!(stats.reads <= u32::from(yes) + stats.moved + 2, "{stats:?}");
                     assert!(
-                        set.is_empty()
-                            || set.contains(&key) == (broom.adapt(key, &mut map) == Err(AdaptError::Present))
+                        set.is_empty() || set.contains(&key) == (broom.adapt(key, &mut map) == Err(AdaptError::Member))
                     );
                 }
             }
@@ -121,7 +124,7 @@ fn a_repaired_stranger_is_refused_for_as_long_as_its_function_is_in_use() {
     let mut repaired = vec![];
     for _ in 0..40 {
         let stranger = false_positive(&broom, &mut from);
-        let task = Task::Repair(stranger.digest(&broom.frontier.hasher));
+        let task = Task::Adapt(stranger.digest(&broom.frontier.hasher));
         // Without steps: no hash function changes.
         let change = broom.plan(task, &mut map).unwrap().unwrap();
         broom.apply(change);
@@ -249,11 +252,11 @@ fn a_map_that_fails_loses_no_key() {
         match set.contains(&key) {
             true => match broom.remove(key, &mut map) {
                 Ok(_) => assert!(set.remove(&key)),
-                Err(e) => assert_eq!(e, AdaptError::Map("broken")),
+                Err(e) => assert_eq!(e, AdaptError::Store("broken")),
             },
             false => match broom.insert(key, &mut map) {
                 Ok(_) => assert!(set.insert(key)),
-                Err(e) => assert_eq!(e, AdaptError::Map("broken")),
+                Err(e) => assert_eq!(e, AdaptError::Store("broken")),
             },
         }
         holds_all(&broom, set.iter().copied());
@@ -333,41 +336,41 @@ fn a_map_that_lies_is_found_out() {
 
     // It has lost the key, or knows others only.
     map.names.remove(&name);
-    assert_eq!(broom.adapt(stranger, &mut map), Err(AdaptError::Unfiled { name }));
+    assert_eq!(broom.adapt(stranger, &mut map), Err(AdaptError::unfiled(name)));
     map.names.insert(
         name,
         names.values().flatten().copied().filter(|&key| broom.print(key) != broom.print(digest)).collect(),
     );
-    assert_eq!(broom.adapt(stranger, &mut map), Err(AdaptError::Unfiled { name }));
+    assert_eq!(broom.adapt(stranger, &mut map), Err(AdaptError::unfiled(name)));
     // It knows two.
     let twin = (1 << 50..)
         .map(|key: u64| key.digest(&broom.frontier.hasher))
         .find(|&key| broom.print(key) == broom.print(digest))
         .unwrap();
     map.names.insert(name, [names[&name][0], twin].to_vec());
-    assert_eq!(broom.adapt(stranger, &mut map), Err(AdaptError::Ambiguous { name }));
+    assert_eq!(broom.adapt(stranger, &mut map), Err(AdaptError::ambiguous(name)));
     let key = (0..500u64).find(|key| key.digest(&broom.frontier.hasher) == names[&name][0]).unwrap();
-    assert_eq!(broom.remove(key, &mut map), Err(AdaptError::Ambiguous { name }));
+    assert_eq!(broom.remove(key, &mut map), Err(AdaptError::ambiguous(name)));
     // The same one twice is one.
     map.names.insert(name, [names[&name][0]; 2].to_vec());
     assert!(broom.adapt(stranger, &mut map).unwrap().changed);
     // Steps: no key although there are, a key that is not held, one that does not come next.
-    assert_eq!((broom.pending_moves(), broom.run(Task::Move, &mut map)), (STEPS, Err(AdaptError::Order)));
+    assert_eq!((broom.pending_moves(), broom.run(Task::Move, &mut map)), (STEPS, Err(AdaptError::order())));
     map.next = (1 << 51..).map(|key: u64| key.digest(&broom.frontier.hasher)).find(|&key| !broom.contains_digest(key));
-    assert_eq!(broom.run(Task::Move, &mut map), Err(AdaptError::Order));
+    assert_eq!(broom.run(Task::Move, &mut map), Err(AdaptError::order()));
     map.next = (0..500u64).map(|key| key.digest(&broom.frontier.hasher)).min();
-    assert_eq!(broom.run(Task::Move, &mut map), Err(AdaptError::Order));
+    assert_eq!(broom.run(Task::Move, &mut map), Err(AdaptError::order()));
     map.agrees = true;
     assert!(broom.run(Task::Move, &mut map).unwrap().changed);
-    assert_eq!(broom.run(Task::Move, &mut map), Err(AdaptError::Order));
+    assert_eq!(broom.run(Task::Move, &mut map), Err(AdaptError::order()));
     // A removal that the map knows nothing of, or does not make.
     map.agrees = false;
     let key = (0..500u64)
         .find(|key| broom.print(key.digest(&broom.frontier.hasher)) != broom.print(map.next.unwrap()))
         .unwrap();
-    assert!(matches!(broom.remove(key, &mut map), Err(AdaptError::Unfiled { .. })));
+    assert!(matches!(broom.remove(key, &mut map), Err(AdaptError::Inconsistent(_))));
     map.names.clear();
-    assert_eq!(broom.remove(7u64, &mut map), Err(AdaptError::Absent));
+    assert_eq!(broom.remove(7u64, &mut map), Err(AdaptError::NotMember));
     holds_all(&broom, 0..500);
 }
 
@@ -463,14 +466,15 @@ fn damaged_snapshots_are_refused_or_harmless() {
 #[test]
 fn what_cannot_be_is_said() {
     for (capacity, rate) in [(10, 0.0), (10, 1.0), (10, -1.0), (10, f64::NAN), (1 << 33, 0.1), (1000, 1e-25)] {
-        let e = LargeBroom::with_secret([1, 2], KeyType::Integer, capacity, rate).unwrap_err().to_string();
-        assert!(e.starts_with("broom filter of large remainders: no size gives a rate of"), "{e}");
+        let e = builder(capacity, rate).build::<u64>().unwrap_err().to_string();
+        let range = format!("fpr {rate}: out of range; expected 0 to 1");
+        assert!(e == range || e.starts_with("broom filter of large remainders: no size gives a rate of"), "{e}");
     }
 }
 
 /// The secret of the operating system differs, and so does what is let through.
 #[test]
 fn a_secret_is_a_secret() {
-    let secrets = [0; 2].map(|_| LargeBroom::new(KeyType::Integer, 10, 1e-6).unwrap().hasher().words());
+    let secrets = [0; 2].map(|_| LargeBroom::with_capacity(10).fpr(1e-6).build::<u64>().unwrap().hasher().words());
     assert_ne!(secrets[0], secrets[1]);
 }

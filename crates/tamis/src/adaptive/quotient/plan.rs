@@ -2,9 +2,10 @@
 
 use super::entry::{Entry, MAX_EXTRA_BITS, Match, Place, Whole};
 use super::{AdaptiveQuotient, Side};
+use crate::adaptive::frontier::Frontier;
 use crate::adaptive::map::{Asked, done, ensure, filed, next_key, only};
 use crate::adaptive::verbs::full;
-use crate::adaptive::{Adapt, AdaptError, Remove, ReverseMap, Task};
+use crate::adaptive::{Adapt, AdaptError, AdaptiveFilter, Mechanism, PlanRemoval, Remove, ReverseMap, Task};
 use crate::debug::brief_debug;
 use crate::hash::Digest;
 use crate::leaves::change::Layer;
@@ -157,14 +158,14 @@ impl AdaptiveQuotient {
         }
         ensure(self.len() < self.capacity, full(self))?;
         let arrival = self.arrive(key, place, None, || Ok(keys))?;
-        map.file(key, name(&place, arrival.to)).map_err(AdaptError::Map)?;
+        map.file(key, name(&place, arrival.to)).map_err(AdaptError::Store)?;
         Ok(Some(Kind::Insert { side, arrival }))
     }
 
-    fn plan_repair<M: ReverseMap>(&self, key: Digest, map: &mut M) -> Asked<Option<Kind>, M> {
+    fn plan_adapt<M: ReverseMap>(&self, key: Digest, map: &mut M) -> Asked<Option<Kind>, M> {
         let place = self.place_of(key);
         let (home, keys) = self.home(key, &place, map)?;
-        ensure(home.is_none(), AdaptError::Present)?;
+        ensure(home.is_none(), AdaptError::Member)?;
         // No hashes agree by chance in all 58 bits of a whole hash.
         let Some(found) = self.in_table(&place) else { return Ok(None) };
         let from = if let Match::Long(entry) = found { Some(entry) } else { None };
@@ -177,27 +178,27 @@ impl AdaptiveQuotient {
         }
         ensure(self.whole.len() < self.whole.capacity(), full(self))?;
         let refiled = map.refile(key, owner.base, name(&owner, Match::Whole));
-        done(refiled, AdaptError::Unfiled { name: owner.base })?;
+        done(refiled, AdaptError::unfiled(owner.base))?;
         Ok(Some(Kind::Lift { place: owner, from: found }))
     }
 
-    fn plan_step<M: ReverseMap>(&self, map: &mut M) -> Asked<Option<Kind>, M> {
+    fn plan_move<M: ReverseMap>(&self, map: &mut M) -> Asked<Option<Kind>, M> {
         let Some(key) = next_key(map, self.frontier.last)? else {
             return match (self.old, self.tombstones[self.parity(Side::Old)]) {
                 (0, 0) => Ok(Some(Kind::Turn)),
                 (0, _) => Ok(Some(Kind::Sweep)),
                 // Keys that are left are not lost because a map does not know them.
-                _ => Err(AdaptError::Order),
+                _ => Err(AdaptError::order()),
             };
         };
         let place = self.place(key, Side::Old);
         let from = if self.is_whole(&place) { Some(Match::Whole) } else { self.in_table(&place) };
         let other_function = |from: &Match| matches!(from, Match::Long(entry) if entry.parity != place.parity);
         let from = from.filter(|from| self.old > 0 && !other_function(from));
-        let from = from.ok_or(AdaptError::Order)?;
+        let from = from.ok_or(AdaptError::order())?;
         let there = self.place(key, Side::New);
         let arrival = self.arrive(key, there, Some((place.base, from)), || filed(map, there.base))?;
-        done(map.refile(key, name(&place, from), name(&there, arrival.to)), AdaptError::Order)?;
+        done(map.refile(key, name(&place, from), name(&there, arrival.to)), AdaptError::order())?;
         Ok(Some(Kind::Move { key, place, from, arrival }))
     }
 
@@ -257,14 +258,18 @@ impl AdaptiveQuotient {
     }
 }
 
-impl Adapt for AdaptiveQuotient {
+impl Mechanism for AdaptiveQuotient {
     type Change = QuotientChange;
+
+    fn frontier(&self) -> &Frontier {
+        &self.frontier
+    }
 
     fn plan<M: ReverseMap>(&self, task: Task, map: &mut M) -> Asked<Option<QuotientChange>, M> {
         let kind = match task {
             Task::Insert(key) => self.plan_insert(key, map),
-            Task::Repair(key) => self.plan_repair(key, map),
-            Task::Move => self.plan_step(map),
+            Task::Adapt(key) => self.plan_adapt(key, map),
+            Task::Move => self.plan_move(map),
         };
         Ok(kind?.map(QuotientChange))
     }
@@ -336,22 +341,14 @@ impl Adapt for AdaptiveQuotient {
         // Steps make room: where there is none they come before all else.
         if self.is_full() { u32::MAX } else { self.frontier.pending_moves }
     }
+}
 
-    #[inline]
-    fn contains_digest(&self, key: Digest) -> bool {
-        let place = self.place_of(key);
-        self.in_table(&place).is_some() || self.is_whole(&place)
-    }
-
+impl AdaptiveFilter for AdaptiveQuotient {
     fn len(&self) -> u64 {
         self.held.keys() + self.spare.len() as u64 + self.whole_keys
     }
 
-    fn capacity(&self) -> u64 {
-        self.capacity
-    }
-
-    fn bytes(&self) -> usize {
+    fn memory_bytes(&self) -> usize {
         self.held.payload.capacity() + 8 * self.spare.capacity() + self.long.bytes() + self.whole.bytes()
     }
 
@@ -360,11 +357,19 @@ impl Adapt for AdaptiveQuotient {
     }
 }
 
-impl Remove for AdaptiveQuotient {
+impl Adapt for AdaptiveQuotient {
+    fn capacity(&self) -> u64 {
+        self.capacity
+    }
+}
+
+impl Remove for AdaptiveQuotient {}
+
+impl PlanRemoval for AdaptiveQuotient {
     fn plan_remove<M: ReverseMap>(&self, key: Digest, map: &mut M) -> Asked<QuotientChange, M> {
         let (side, place) = (self.frontier.side(key), self.place_of(key));
-        let (Some(from), _) = self.home(key, &place, map)? else { return Err(AdaptError::Absent) };
-        done(map.unfile(key, name(&place, from)), AdaptError::Absent)?;
+        let (Some(from), _) = self.home(key, &place, map)? else { return Err(AdaptError::NotMember) };
+        done(map.unfile(key, name(&place, from)), AdaptError::NotMember)?;
         Ok(QuotientChange(Kind::Remove { side, place, from }))
     }
 }

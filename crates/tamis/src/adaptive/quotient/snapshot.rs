@@ -9,21 +9,27 @@ use bytes::Bytes;
 
 use super::entry::{Entry, Whole};
 use super::{AdaptiveQuotient, STEPS, Sizes};
-use crate::adaptive::Adapt;
+use crate::adaptive::AdaptiveFilter;
 use crate::adaptive::file::{self, Kind, bytes_of, put_varints, words_of};
 use crate::adaptive::frontier::Frontier;
 use crate::adaptive::verbs::Kept;
 use crate::adaptive::words::cost;
 use crate::error::{BuildError, FormatError};
-use crate::hash::Salt;
+use crate::hash::{Digest, Hasher, KeyType, Salt};
 use crate::leaves::quotient::OwnedQuotient;
 
 /// Bases without a slot, more than chance has.
 const MAX_SPARE_BASES: u64 = 64;
 
 impl Kept for AdaptiveQuotient {
-    fn frontier(&self) -> &Frontier {
-        &self.frontier
+    fn hash(&self) -> (&Hasher, KeyType) {
+        (&self.frontier.hasher, self.frontier.key_type)
+    }
+
+    #[inline]
+    fn contains_digest(&self, key: Digest) -> bool {
+        let place = self.place_of(key);
+        self.in_table(&place).is_some() || self.is_whole(&place)
     }
 
     fn encoded(&self) -> Result<Vec<u8>, BuildError> {

@@ -3,11 +3,15 @@ use super::entry::MAX_EXTRA_BITS;
 use super::*;
 use crate::adaptive::file::Kind;
 use crate::adaptive::testing::Random;
-use crate::adaptive::{AdaptError, Memory, Remove, ReverseMap, Task, trial};
+use crate::adaptive::{Adapt, AdaptError, Mechanism, Memory, Remove, ReverseMap, Task, trial};
 use crate::error::ChangeError;
 
+fn builder(capacity: u64, rate: f64, steps: u32) -> AdaptiveBuilder<AdaptiveQuotient> {
+    AdaptiveQuotient::with_capacity(capacity).fpr(rate).moves_per_adapt(steps).secret([1, 2])
+}
+
 fn made(capacity: u64, rate: f64, steps: u32) -> AdaptiveQuotient {
-    AdaptiveQuotient::with_secret(KeyType::Integer, capacity, rate, steps, [1, 2]).unwrap()
+    builder(capacity, rate, steps).build::<u64>().unwrap()
 }
 
 fn filled(capacity: u64, rate: f64, steps: u32) -> (AdaptiveQuotient, Memory) {
@@ -50,9 +54,9 @@ fn the_smallest_filters_work() {
         trial::oracle(made(capacity, 0.3, 4), 600, 60, capacity);
     }
     for (capacity, rate, steps) in [(10, 0.0, 8), (10, 0.7, 8), (10, f64::NAN, 8), (1 << 37, 0.01, 8), (10, 0.1, 3)] {
-        let wrong = AdaptiveQuotient::with_secret(KeyType::Integer, capacity, rate, steps, [1, 2]);
+        let wrong = builder(capacity, rate, steps).build::<u64>();
         assert!(
-            matches!(wrong, Err(BuildError::RateAndSteps { .. } | BuildError::Fingerprints { .. })),
+            matches!(wrong, Err(BuildError::Range { .. } | BuildError::Fingerprints { .. })),
             "{capacity}, {rate}, {steps}"
         );
     }
@@ -118,7 +122,7 @@ fn removed_keys_come_back_as_long_as_they_were() {
     let mut random = Random(1);
     let mut came_back = 0;
     for seed in 0..20 {
-        let mut filter = AdaptiveQuotient::with_secret(KeyType::Integer, 4000, 0.05, 4, [seed, 9]).unwrap();
+        let mut filter = builder(4000, 0.05, 4).secret([seed, 9]).build::<u64>().unwrap();
         let mut map = Memory::new();
         (0..4000u64).for_each(|key| assert!(filter.insert(key, &mut map).unwrap().changed));
         let epoch = filter.epoch();
@@ -179,17 +183,17 @@ fn keys_that_agree_are_kept_whole() {
     let other = trial::digest(&filter, 2);
     change(&mut filter, other, &mut map);
     assert!(filter.contains(2u64).unwrap() && !filter.insert(2u64, &mut map).unwrap().changed);
-    assert_eq!(filter.adapt(2u64, &mut map), Err(AdaptError::Present));
+    assert_eq!(filter.adapt(2u64, &mut map), Err(AdaptError::Member));
     filter.remove(2u64, &mut map).unwrap();
     assert!(!filter.contains(2u64).unwrap());
-    if filter.buried() == 1 {
+    if filter.tombstones() == 1 {
         filter.insert(2u64, &mut map).unwrap();
         assert_eq!((filter.whole_keys, filter.contains(2u64)), (1, Ok(true)));
     }
     while filter.epoch() < 2 {
         filter.run(Task::Move, &mut map).unwrap();
     }
-    assert_eq!((filter.buried(), filter.whole_keys), (0, 0));
+    assert_eq!((filter.tombstones(), filter.whole_keys), (0, 0));
     assert!(filter.contains(1u64).unwrap());
 }
 
@@ -224,7 +228,7 @@ fn the_rate_holds_under_attack() {
 #[test]
 fn deleting_and_inserting_all_keys_fills_no_table() {
     for (n, rate, steps) in [(4000u64, 1.0 / 64.0, 16), (2000, 1.0 / 8.0, 32), (4000, 1.0 / 256.0, 8)] {
-        let mut filter = AdaptiveQuotient::with_secret(KeyType::Integer, n, rate, steps, [5, 6]).unwrap();
+        let mut filter = builder(n, rate, steps).secret([5, 6]).build::<u64>().unwrap();
         let mut map = Memory::new();
         (0..n).for_each(|key| assert!(filter.insert(key, &mut map).unwrap().changed));
         let (mut repairs, mut stranger) = (0, 1u64 << 40);

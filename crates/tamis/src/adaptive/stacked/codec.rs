@@ -2,11 +2,12 @@
 
 use bytes::Bytes;
 
+use crate::adaptive::Kept;
 use crate::adaptive::file::{self, Kind, put_varints};
 use crate::error::{BuildError, FormatError};
 use crate::format::Reader;
 use crate::gather::counter::Counter;
-use crate::hash::Salt;
+use crate::hash::{Digest, Hasher, KeyType, Salt};
 use crate::leaves::{Entry, Leaf, bloom, cuckoo, quotient};
 use crate::math::shape::Shape;
 use crate::plan::Base;
@@ -20,9 +21,20 @@ const MAX_LAYERS: u64 = 15;
 /// More classes of queries than a shape has.
 const MAX_CLASSES: usize = 4096;
 
-impl AdaptiveStacked {
-    /// The filter as a file. The secret key is in it.
-    ///
+impl Kept for AdaptiveStacked {
+    fn hash(&self) -> (&Hasher, KeyType) {
+        (&self.set.hasher, self.set.key_type)
+    }
+
+    #[inline]
+    fn contains_digest(&self, key: Digest) -> bool {
+        match self.layers.iter().position(|layer| !layer.part.contains(key)) {
+            // A layer on negatives does not have it: yes. One on keys: no.
+            Some(layer) => layer % 2 == 1,
+            None => true,
+        }
+    }
+
     /// ```text
     ///   base u8, the tag of its leaf | bits per key f64 | lifetime + 1, or 0 | sample | memory      numbers without a type: varints
     ///   sum over the keys u64 | phase u8 | dropped u8 | layers ever made | queries | psi f64 | window: queries, passed
@@ -31,7 +43,7 @@ impl AdaptiveStacked {
     ///   per layer, the open one last: number of its salt | entries | geometry
     ///   payloads: the classes of queries (share f64, values u64), then the layers
     /// ```
-    pub fn snapshot(&self) -> Result<Vec<u8>, BuildError> {
+    fn encoded(&self) -> Result<Vec<u8>, BuildError> {
         let mut fields = vec![tag(self.goal.base)];
         fields.extend(self.goal.bits.to_le_bytes());
         let lifetime = self.goal.lifetime.map_or(0, |queries| queries.saturating_add(1));
@@ -56,8 +68,7 @@ impl AdaptiveStacked {
         file::write(Kind::Stacked, self.set.hasher, self.set.key_type, self.set.keys, &fields, &payloads)
     }
 
-    /// Takes up a snapshot. All of it is checked.
-    pub fn restore(bytes: impl Into<Bytes>) -> Result<AdaptiveStacked, FormatError> {
+    fn decoded(bytes: Bytes) -> Result<AdaptiveStacked, FormatError> {
         let file = file::read(bytes, Kind::Stacked)?;
         let mut from = file.fields();
         let base = base(from.u8()?)?;

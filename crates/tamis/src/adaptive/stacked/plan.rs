@@ -17,10 +17,10 @@ const MIN_OPEN_ENTRIES: u64 = 8;
 /// Bits of the smallest layer, and bits per entry of the largest: more make no filter better.
 const MIN_LAYER_BITS: f64 = 64.0;
 const MAX_BITS_PER_ENTRY: f64 = 64.0;
-/// More queries than anybody will ask.
+/// More queries than there will be.
 const MAX_QUERIES: u64 = 1 << 44;
 
-/// What the caller asked for; the part of it that stays.
+/// The goal of the caller; the part of it that stays.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct StackGoal {
     pub(super) base: Base,
@@ -52,7 +52,7 @@ impl StackGoal {
                 Err(BuildError::Unfit { kind: self.base.alone().name(), lacks: Lack::Learning })
             }
             (_, given) if !(1.0..=1024.0).contains(&given) => {
-                Err(BuildError::Range { option: "bits", given, least: 1.0, most: 1024.0 })
+                Err(BuildError::Range { option: "bits_per_key", given, least: 1.0, most: 1024.0 })
             }
             _ => Ok(()),
         }
@@ -96,7 +96,7 @@ impl StackGoal {
                 let size = quotients::size(capacity, rate).ok_or_else(|| no_size(capacity, rate))?;
                 Box::new(OwnedQuotient::empty(size, salt)?)
             }
-            // `check` has refused those that are no Bloom filter.
+            // `check` has rejected those that are no Bloom filter.
             Base::Bloom | Base::Ribbon | Base::Fuse | Base::Fuse4 => {
                 Box::new(Owned::zeros(Classic::new(&classic::Params::for_rate(capacity, rate)?, 0, salt)?)?)
             }

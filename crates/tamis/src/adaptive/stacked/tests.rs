@@ -39,8 +39,9 @@ impl Load {
     }
 }
 
-fn options(base: Base) -> StackOptions {
-    StackOptions::new(10.0, Shape::zipf(1.0, 100_000, 50_000).unwrap()).base(base).secret(KEY)
+fn options(base: Base) -> AdaptiveBuilder<AdaptiveStacked> {
+    let shape = Shape::zipf(1.0, 100_000, 50_000).unwrap();
+    AdaptiveStacked::with_bits_per_key(10.0).shape(shape).base(base).secret(KEY)
 }
 
 /// Asks and reports; returns what happened, and how often a query passed.
@@ -53,10 +54,10 @@ fn drive(
     let (mut events, mut passed) = (vec![], 0);
     for _ in 0..queries {
         let query = load.draw();
-        if filter.ask(query).unwrap() {
+        if filter.query(query).unwrap() {
             passed += 1;
-            let event = filter.adapt(query, keys).unwrap();
-            if !matches!(event, StackedOutcome::Counted | StackedOutcome::Stored | StackedOutcome::Refused) {
+            let event = filter.traced_adapt(query, keys).unwrap();
+            if !matches!(event, StackedOutcome::Counted | StackedOutcome::Stored | StackedOutcome::Rejected) {
                 complete(filter, keys);
                 events.push(event);
             }
@@ -77,8 +78,8 @@ fn no_key_is_refused_and_what_was_learned_is() {
         for lifetime in [None, Some(400_000)] {
             let mut keys = keys(3000);
             let mut options = options(base);
-            options.goal.lifetime = lifetime;
-            let mut filter = AdaptiveStacked::build(options, &mut keys).unwrap();
+            options.options.goal.lifetime = lifetime;
+            let mut filter = options.build(&mut keys).unwrap();
             assert_eq!((filter.phase(), filter.layers()), (Phase::Collecting, 1), "{base:?}: {:?}", filter.plan);
             complete(&filter, &keys);
             let mut load = Load::new(1.0, 100_000, 1);
@@ -86,8 +87,8 @@ fn no_key_is_refused_and_what_was_learned_is() {
             let mut layered = 0;
             while layered == 0 {
                 let query = load.draw();
-                if filter.ask(query).unwrap() {
-                    let event = filter.adapt(query, &mut keys).unwrap();
+                if filter.query(query).unwrap() {
+                    let event = filter.traced_adapt(query, &mut keys).unwrap();
                     assert!(matches!(
                         event,
                         StackedOutcome::Layered | StackedOutcome::Stored | StackedOutcome::Counted
@@ -97,7 +98,11 @@ fn no_key_is_refused_and_what_was_learned_is() {
                 }
             }
             complete(&filter, &keys);
-            assert!(filter.layers() == 3 && filter.bytes() as f64 * 8.0 < 10.4 * 3000.0, "{}", filter.bytes());
+            assert!(
+                filter.layers() == 3 && filter.memory_bytes() as f64 * 8.0 < 10.4 * 3000.0,
+                "{}",
+                filter.memory_bytes()
+            );
             // Those that pass are as many as the third layer lets pass by chance.
             let passing = learned.iter().filter(|&&query| filter.contains(query).unwrap()).count() as f64;
             let mean = learned.len() as f64 * filter.rates()[2];
@@ -106,7 +111,7 @@ fn no_key_is_refused_and_what_was_learned_is() {
             let frozen: Vec<Vec<u8>> = filter.layers.iter().map(|layer| layer.part.payload().to_vec()).collect();
             for _ in 0..20_000 {
                 let query = load.draw();
-                if filter.ask(query).unwrap() {
+                if filter.query(query).unwrap() {
                     filter.adapt(query, &mut keys).unwrap();
                 }
                 if filter.layers() < 3 {
@@ -126,7 +131,7 @@ fn the_phases_follow_each_other() {
     for base in BASES {
         let mut keys = keys(3000);
         let mut filter =
-            AdaptiveStacked::build(options(base).lifetime(400_000).sample(20_000, 1 << 20), &mut keys).unwrap();
+            options(base).lifetime(400_000).sample(20_000).counting_memory(1 << 20).build(&mut keys).unwrap();
         let planned = filter.plan.clone();
         let (events, _) = drive(&mut filter, &mut Load::new(1.0, 100_000, 1), &mut keys, 400_000);
         assert_eq!((&events[..], filter.phase()), (&[StackedOutcome::Layered][..], Phase::Stacked), "{base:?}");
@@ -152,7 +157,7 @@ fn rates_are_those_of_the_formulas() {
         for round in 0..rounds {
             let mut keys = keys(5000);
             let options = options(base).lifetime(1_000_000).secret([round, 5]);
-            let mut filter = AdaptiveStacked::build(options, &mut keys).unwrap();
+            let mut filter = options.build(&mut keys).unwrap();
             let mut load = Load::new(1.0, 100_000, 100 + round);
             while filter.phase() == Phase::Collecting {
                 drive(&mut filter, &mut load, &mut keys, 1000);
@@ -183,7 +188,7 @@ fn the_mean_rate_is_that_of_the_plan() {
     for round in 0..12 {
         let mut keys = keys(5000);
         let options = options(Base::Bloom).lifetime(200_000).secret([round, 6]);
-        let mut filter = AdaptiveStacked::build(options, &mut keys).unwrap();
+        let mut filter = options.build(&mut keys).unwrap();
         let mut load = Load::new(1.0, 100_000, 200 + round);
         passed += drive(&mut filter, &mut load, &mut keys, 200_000).1;
         let shape = Shape::zipf(1.0, 100_000, 50_000).unwrap();
@@ -202,10 +207,10 @@ fn every_small_number_of_keys() {
         for n in (0..12).chain([40, 1000]) {
             for lifetime in [None, Some(20_000)] {
                 let mut keys = keys(n);
-                let mut options =
-                    StackOptions::new(4.0, Shape::zipf(1.0, 2000, 2000).unwrap()).base(base).secret([n, 1]);
-                options.goal.lifetime = lifetime;
-                let mut filter = AdaptiveStacked::build(options, &mut keys).unwrap();
+                let shape = Shape::zipf(1.0, 2000, 2000).unwrap();
+                let mut options = AdaptiveStacked::with_bits_per_key(4.0).shape(shape).base(base).secret([n, 1]);
+                options.options.goal.lifetime = lifetime;
+                let mut filter = options.build(&mut keys).unwrap();
                 assert_eq!((filter.len(), filter.is_empty()), (n, n == 0));
                 drive(&mut filter, &mut Load::new(1.0, 2000, n + 1), &mut keys, 3000);
                 complete(&filter, &keys);
@@ -222,18 +227,15 @@ struct Flaky {
 }
 
 impl Keys for Flaky {
+    type Key = u64;
     type Error = &'static str;
 
-    fn key_type(&self) -> KeyType {
-        KeyType::Integer
-    }
-
-    fn each(&mut self, hasher: &Hasher, take: &mut dyn FnMut(Digest)) -> Result<(), &'static str> {
+    fn for_each(&mut self, visit: &mut dyn FnMut(&u64)) -> Result<(), &'static str> {
         self.calls += 1;
         let fails = !self.calls.is_multiple_of(self.every);
         // Half of the keys come before it breaks.
         let end = if fails { self.keys.len() / 2 } else { self.keys.len() };
-        self.keys[..end].iter().for_each(|key| take(key.digest(hasher)));
+        self.keys[..end].iter().for_each(visit);
         if fails { Err("broken") } else { Ok(()) }
     }
 }
@@ -243,18 +245,18 @@ fn keys_that_cannot_be_read_do_no_harm() {
     for base in BASES {
         let list = keys(2000);
         let mut flaky = Flaky { keys: list.clone(), calls: 3, every: 4 };
-        let built = AdaptiveStacked::build(options(base).lifetime(100_000), &mut flaky);
+        let built = options(base).lifetime(100_000).build(&mut flaky);
         let mut filter = built.unwrap();
         let mut load = Load::new(1.0, 100_000, 1);
         let (mut errors, mut layered) = (0, 0);
         for _ in 0..100_000 {
             let query = load.draw();
-            if filter.ask(query).unwrap() {
-                match filter.adapt(query, &mut flaky) {
+            if filter.query(query).unwrap() {
+                match filter.traced_adapt(query, &mut flaky) {
                     Ok(StackedOutcome::Layered) => layered += 1,
                     Ok(_) => {}
                     Err(e) => {
-                        assert_eq!(e.to_string(), "keys: broken");
+                        assert_eq!(e.to_string(), "store of the keys: broken");
                         assert!(filter.layers() == 1 && filter.phase() == Phase::Collecting);
                         errors += 1;
                         complete(&filter, &list);
@@ -266,14 +268,14 @@ fn keys_that_cannot_be_read_do_no_harm() {
         assert_eq!((errors, layered), (3, 1), "{base:?}");
     }
     let mut broken = Flaky { keys: keys(10), calls: 0, every: 2 };
-    assert!(matches!(AdaptiveStacked::build(options(Base::Bloom), &mut broken), Err(LearnError::Keys("broken"))));
+    assert!(matches!(options(Base::Bloom).build(&mut broken), Err(AdaptError::Store("broken"))));
 }
 
 /// Keys that are not those of the filter make no layer.
 #[test]
 fn other_keys_are_refused() {
     let list = keys(2000);
-    let mut filter = AdaptiveStacked::build(options(Base::Bloom).lifetime(100_000), &mut list.clone()).unwrap();
+    let mut filter = options(Base::Bloom).lifetime(100_000).build(&mut list.clone()).unwrap();
     let mut load = Load::new(1.0, 100_000, 1);
     let mut others = list.clone();
     others[7] = 1;
@@ -281,7 +283,7 @@ fn other_keys_are_refused() {
     let mut told = vec![];
     for i in 0..200_000 {
         let query = load.draw();
-        if filter.ask(query).unwrap()
+        if filter.query(query).unwrap()
             && let Err(e) = filter.adapt(query, &mut lies[i % 4].clone())
         {
             told.push(e.to_string());
@@ -289,29 +291,33 @@ fn other_keys_are_refused() {
     }
     complete(&filter, &list);
     assert_eq!(filter.layers(), 1);
-    assert!(told.contains(&"keys: 1999 came, expected the 2000 that the filter was made of".to_string()));
-    assert!(told.contains(&"keys: as many as the filter was made of, 2000, but not the same".to_string()));
+    assert!(told.contains(&"keys: 1999 keys; expected the 2000 that the filter was made of".to_string()));
+    assert!(
+        told.contains(
+            &"keys: 2000 keys, but not those that the filter was made of; expected the same keys".to_string()
+        )
+    );
     // A list of another key type, and then the right one.
     let query = (0..).map(scramble).find(|&i| filter.contains(i).unwrap() && !list.contains(&i)).unwrap();
-    let error: LearnError<Infallible> = filter.adapt(query, &mut vec!["text"]).unwrap_err();
-    assert!(matches!(error, LearnError::Change(ChangeError::KeyType(_))));
-    assert_eq!(filter.adapt(query, &mut list.clone()).unwrap(), StackedOutcome::Layered);
+    let error: AdaptError<Infallible> = filter.adapt(query, &mut vec!["text"]).unwrap_err();
+    assert!(matches!(error, AdaptError::Change(ChangeError::KeyType(_))));
+    assert_eq!(filter.traced_adapt(query, &mut list.clone()).unwrap(), StackedOutcome::Layered);
     complete(&filter, &list);
 }
 
 #[test]
 fn what_makes_no_sense_is_refused() {
     let shape = || Shape::zipf(1.0, 1000, 1000).unwrap();
-    let build = |options: StackOptions| AdaptiveStacked::build(options, &mut keys(10)).map(|_| ());
-    assert!(build(StackOptions::new(10.0, shape()).base(Base::Ribbon)).is_err());
+    let build = |options: AdaptiveBuilder<AdaptiveStacked>| options.build(&mut keys(10)).map(|_| ());
+    assert!(build(AdaptiveStacked::with_bits_per_key(10.0).shape(shape()).base(Base::Ribbon)).is_err());
     for bits in [0.0, -1.0, f64::NAN, 1e9] {
-        assert!(build(StackOptions::new(bits, shape())).is_err());
+        assert!(build(AdaptiveStacked::with_bits_per_key(bits).shape(shape())).is_err());
     }
-    let mut filter = AdaptiveStacked::build(options(Base::Bloom), &mut keys(10)).unwrap();
-    assert!(filter.contains("text").is_err() && filter.ask("text").is_err());
+    let mut filter = options(Base::Bloom).build(&mut keys(10)).unwrap();
+    assert!(filter.contains("text").is_err() && filter.query("text").is_err());
     assert!(filter.adapt("text", &mut keys(10)).is_err());
     // Without a key of its own every filter has another secret.
-    let secret = || AdaptiveStacked::build(StackOptions::new(10.0, shape()), &mut keys(10)).unwrap();
+    let secret = || AdaptiveStacked::with_bits_per_key(10.0).shape(shape()).build(&mut keys(10)).unwrap();
     assert!(secret().hasher().is_secret() && secret().hasher().words() != secret().hasher().words());
 }
 
@@ -320,10 +326,10 @@ fn what_makes_no_sense_is_refused() {
 fn a_key_that_is_learned_is_still_found() {
     for base in BASES {
         let mut list = keys(2000);
-        let mut filter = AdaptiveStacked::build(options(base).lifetime(100_000), &mut list).unwrap();
+        let mut filter = options(base).lifetime(100_000).build(&mut list).unwrap();
         let mut layered = 0;
         for key in list.clone() {
-            layered += u32::from(filter.adapt(key, &mut list).unwrap() == StackedOutcome::Layered);
+            layered += u32::from(filter.traced_adapt(key, &mut list).unwrap() == StackedOutcome::Layered);
             assert!(filter.contains(key).unwrap());
         }
         assert!(layered > 0);
@@ -337,7 +343,7 @@ fn snapshots_go_on() {
     for base in BASES {
         let mut list = keys(2000);
         let mut filter =
-            AdaptiveStacked::build(options(base).lifetime(100_000).sample(10_000, 1 << 20), &mut list).unwrap();
+            options(base).lifetime(100_000).sample(10_000).counting_memory(1 << 20).build(&mut list).unwrap();
         let mut seen = HashSet::new();
         let loads = [(1.0, 100_000, 1), (1.0, 100_000, 2), (0.0, 1 << 24, 3)];
         for (exponent, values, start) in loads {
@@ -347,8 +353,8 @@ fn snapshots_go_on() {
                 let mut again = AdaptiveStacked::restore(filter.snapshot().unwrap()).unwrap();
                 complete(&again, &list);
                 assert_eq!(
-                    (again.phase(), again.layers(), again.bytes()),
-                    (filter.phase(), filter.layers(), filter.bytes())
+                    (again.phase(), again.layers(), again.memory_bytes()),
+                    (filter.phase(), filter.layers(), filter.memory_bytes())
                 );
                 assert!((again.expected() / filter.expected() - 1.0).abs() < 1e-9);
                 for i in 0..2000 {
@@ -370,7 +376,7 @@ fn snapshots_go_on() {
 fn damaged_snapshots_do_no_harm() {
     for (base, queries) in [(Base::Bloom, 0), (Base::Bloom, 60_000), (Base::Cuckoo, 60_000), (Base::Quotient, 2000)] {
         let mut list = keys(300);
-        let mut filter = AdaptiveStacked::build(options(base).lifetime(60_000), &mut list).unwrap();
+        let mut filter = options(base).lifetime(60_000).build(&mut list).unwrap();
         drive(&mut filter, &mut Load::new(1.0, 100_000, 1), &mut list, queries);
         let bytes = filter.snapshot().unwrap();
         for end in (0..bytes.len()).step_by(7) {
@@ -392,7 +398,7 @@ fn damaged_snapshots_do_no_harm() {
             let Ok(mut filter) = AdaptiveStacked::restore(bytes) else { return };
             opened += 1;
             for i in 0..200 {
-                filter.ask(scramble(i)).unwrap();
+                filter.query(scramble(i)).unwrap();
                 filter.adapt(scramble(i), &mut list).ok();
             }
             filter.snapshot().unwrap();
@@ -420,5 +426,23 @@ fn damaged_snapshots_do_no_harm() {
             try_out(&fields, &payloads, 300);
         }
         assert!(opened > 20, "{opened}");
+    }
+}
+
+/// Without a shape it counts queries first, and then plans as if it had been given one.
+#[test]
+fn a_stack_that_knows_no_queries_counts_them_first() {
+    let mut list = keys(3000);
+    let builder = AdaptiveStacked::with_bits_per_key(10.0).secret(KEY).lifetime(400_000).sample(20_000);
+    let mut filter = builder.clone().build(&mut list).unwrap();
+    assert_eq!((filter.phase(), filter.layers()), (Phase::Remodelling, 1));
+    let again = AdaptiveStacked::restore(filter.snapshot().unwrap()).unwrap();
+    assert_eq!((again.phase(), again.layers()), (Phase::Remodelling, 1));
+    let (events, _) = drive(&mut filter, &mut Load::new(1.0, 100_000, 1), &mut list, 200_000);
+    assert_eq!(events[..2], [StackedOutcome::Replanned, StackedOutcome::Layered]);
+    assert_eq!((filter.phase(), filter.layers()), (Phase::Stacked, 3));
+    for (builder, option) in [(builder.clone().sample(0), "sample"), (builder.lifetime(0), "lifetime")] {
+        let error = builder.build(&mut list).map(|_| ()).unwrap_err().to_string();
+        assert!(error.starts_with(&format!("{option} 0: out of range; expected 1 to")), "{error}");
     }
 }

@@ -1,4 +1,4 @@
-//! refusals and false positives, one by one -> whether their rate is the expected one.
+//! rejections and false positives, one by one -> whether their rate is the expected one.
 //!
 //! A window ends after [`FALSE_POSITIVES_PER_WINDOW`] false positives were due. One that had half as many more by then is *bad*: with 100 due that
 //! is five standard deviations, one window in two million, if false positives come one by one. They come in clumps where one value is
@@ -15,7 +15,7 @@ const MAX_QUERIES: f64 = (1u64 << 40) as f64;
 /// Queries since the window began.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Window {
-    /// Negative queries: those that were refused, and those that passed.
+    /// Negative queries: those that were rejected, and those that matched.
     pub(super) queries: u64,
     pub(super) passed: u64,
 }
@@ -32,7 +32,7 @@ pub(super) enum Verdict {
 }
 
 impl Window {
-    /// Judges the queries so far where such a rate is expected; a window that is over begins anew.
+    /// Judges the queries so far where such a rate is expected; a window that is over begins again.
     pub(super) fn judge(&mut self, expected: f64) -> Verdict {
         let length = (FALSE_POSITIVES_PER_WINDOW as f64 / expected.max(f64::MIN_POSITIVE)).min(MAX_QUERIES) as u64;
         let verdict = match self.queries > length {

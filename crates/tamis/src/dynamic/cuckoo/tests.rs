@@ -6,19 +6,16 @@ use std::collections::HashMap;
 use proptest::prelude::*;
 
 use super::*;
-use crate::hash::Digest;
+use crate::hash::{Digest, Hasher};
 use crate::{Effort, Filter, Kind};
 
-type New = fn(KeyType, Hasher, u64, f64) -> Result<Cuckoo, BuildError>;
 /// With number 0, so that a test does the same each time.
-const FORMS: [New; 2] = [|a, b, c, d| fixed(a, b, c, d, false), |a, b, c, d| fixed(a, b, c, d, true)];
-
-fn fixed(key_type: KeyType, hasher: Hasher, capacity: u64, rate: f64, semi_sorted: bool) -> Result<Cuckoo, BuildError> {
-    Cuckoo::empty(key_type, hasher, cuckoo::Cuckoo::empty(capacity, rate, semi_sorted, SALT, 0)?)
+fn fixed(capacity: u64, fpr: f64, hasher: Hasher, other_form: bool) -> Cuckoo {
+    Cuckoo::numbered(&Options { capacity, fpr, hasher, other_form }, KeyType::Integer, 0).unwrap()
 }
 
 fn both(capacity: u64, rate: f64) -> [Cuckoo; 2] {
-    FORMS.map(|new| new(KeyType::Integer, Hasher::seeded(3), capacity, rate).unwrap())
+    [false, true].map(|semi_sorted| fixed(capacity, rate, Hasher::seeded(3), semi_sorted))
 }
 
 #[test]
@@ -50,7 +47,7 @@ fn no_keys_are_unlucky() {
     for (capacity, tables) in [(10, 2000), (50, 1000), (100, 500), (300, 200), (1000, 100), (4000, 30), (100_000, 2)] {
         for rate in [0.42, 0.2, 0.1, 0.01] {
             for table in 0..tables * rounds {
-                let mut filter = FORMS[0](KeyType::Integer, Hasher::seeded(table), capacity, rate).unwrap();
+                let mut filter = fixed(capacity, rate, Hasher::seeded(table), false);
                 let refused = (0..capacity).find(|&key| filter.insert(key).is_err());
                 assert_eq!(refused, None, "capacity {capacity}, rate {rate}, seed {table}");
             }
@@ -118,8 +115,9 @@ impl Key for Chosen {
 #[test]
 fn no_keys_can_be_chosen_that_fill_it() {
     let capacity = 100_000;
-    for new in [Cuckoo::new, Cuckoo::semi_sorted] {
-        let mut filter = new(KeyType::Integer, Hasher::seeded(0), capacity, 0.01).unwrap();
+    let builder = Cuckoo::with_capacity(capacity);
+    for builder in [builder.clone(), builder.semi_sorted()] {
+        let mut filter = builder.build::<u64>().unwrap();
         for number in 0..1000 {
             for digest in SALT.child(number).alike(number, 40) {
                 filter.insert(Chosen(digest)).unwrap();
@@ -128,14 +126,14 @@ fn no_keys_can_be_chosen_that_fill_it() {
         let restored = Cuckoo::restore(filter.snapshot().unwrap()).unwrap();
         assert!(SALT.child(0).alike(0, 40).into_iter().all(|digest| restored.contains(Chosen(digest)).unwrap()));
     }
-    let mut known = FORMS[0](KeyType::Integer, Hasher::seeded(0), capacity, 0.01).unwrap();
+    let mut known = fixed(capacity, 0.01, Hasher::seeded(0), false);
     let taken = SALT.child(0).alike(0, 40).into_iter().take_while(|&digest| known.insert(Chosen(digest)).is_ok());
     assert_eq!(taken.count(), 8);
 }
 
 #[test]
 fn the_number_is_random_unless_there_is_a_secret() {
-    let of = |hasher| Cuckoo::new(KeyType::Integer, hasher, 10, 0.01).unwrap().snapshot().unwrap();
+    let of = |hasher| Cuckoo::with_capacity(10).hasher(hasher).build::<u64>().unwrap().snapshot().unwrap();
     let seeded: std::collections::HashSet<Vec<u8>> = (0..20).map(|_| of(Hasher::seeded(0))).collect();
     assert!(seeded.len() >= 19, "{} of 20", seeded.len());
     assert_eq!(of(Hasher::secret([1, 2])), of(Hasher::secret([1, 2])));
@@ -187,11 +185,10 @@ fn what_cannot_be_taken_up_is_refused() {
     assert_eq!(error(&bytes), "damaged: the checksum of the payload does not match");
     assert!(plain.contains("text").is_err() && plain.clone().insert("text").is_err());
     for rate in [0.0, 1.0, -1.0, f64::NAN] {
-        let error = Cuckoo::new(KeyType::Integer, Hasher::seeded(0), 10, rate).unwrap_err().to_string();
+        let error = Cuckoo::with_capacity(10).fpr(rate).build::<u64>().unwrap_err().to_string();
         assert_eq!(error, format!("fpr {rate}: out of range; expected 0 to 1"));
     }
-    let error =
-        |capacity, rate| Cuckoo::new(KeyType::Integer, Hasher::seeded(0), capacity, rate).unwrap_err().to_string();
+    let error = |capacity, rate| Cuckoo::with_capacity(capacity).fpr(rate).build::<u64>().unwrap_err().to_string();
     assert!(error(10, 1e-12).contains("more than 32 bits"));
     assert!(error(u64::MAX, 0.01).contains("buckets, at most"));
     assert!(error(1 << 41, 0.01).contains("no memory for a table"));
@@ -233,10 +230,10 @@ proptest! {
     fn a_multiset_agrees(
         changes in prop::collection::vec((any::<bool>(), 0..60u64), 0..600),
         capacity in 0..120u64,
-        form in 0..2usize,
+        semi_sorted in any::<bool>(),
         seed in any::<u64>(),
     ) {
-        let mut filter = FORMS[form](KeyType::Integer, Hasher::seeded(seed), capacity, 1e-8).unwrap();
+        let mut filter = fixed(capacity, 1e-8, Hasher::seeded(seed), semi_sorted);
         let mut oracle: HashMap<u64, u64> = HashMap::new();
         let mut total = 0;
         for (i, (add, key)) in changes.into_iter().enumerate() {

@@ -6,10 +6,14 @@ use std::collections::HashMap;
 use proptest::prelude::*;
 
 use super::*;
-use crate::{Error, Filter, Kind};
+use crate::{Error, Filter, Hasher, Kind};
+
+fn seeded(seed: u64, capacity: u64, rate: f64) -> DynamicBuilder<Quotient> {
+    Quotient::with_capacity(capacity).fpr(rate).hasher(Hasher::seeded(seed))
+}
 
 fn new(capacity: u64, rate: f64) -> Quotient {
-    Quotient::new(KeyType::Integer, Hasher::seeded(3), capacity, rate).unwrap()
+    seeded(3, capacity, rate).build::<u64>().unwrap()
 }
 
 #[test]
@@ -96,8 +100,8 @@ fn merging_needs_the_same_fingerprints() {
     let mut one = new(100, 0.01);
     (0..60u64).for_each(|key| one.insert(key).unwrap());
     let mut others = vec![
-        (Quotient::new(KeyType::Bytes, Hasher::seeded(3), 100, 0.01).unwrap(), "the key_type of their keys"),
-        (Quotient::new(KeyType::Integer, Hasher::seeded(4), 100, 0.01).unwrap(), "their hash"),
+        (seeded(3, 100, 0.01).build::<str>().unwrap(), "their key types"),
+        (seeded(4, 100, 0.01).build::<u64>().unwrap(), "their hash"),
         (new(101, 0.01), "the number of their fingerprints"),
         (new(100, 0.001), "the number of their fingerprints"),
     ];
@@ -122,9 +126,9 @@ fn what_is_no_quotient_filter_is_refused() {
     assert_eq!(error, "invalid file: not a quotient filter");
     assert!(new(10, 0.1).insert("text").is_err() && new(10, 0.1).contains("text").is_err());
     for rate in [0.0, 1.0, -1.0, 2.0, f64::NAN, 1e-12] {
-        assert!(Quotient::new(KeyType::Integer, Hasher::seeded(0), 10, rate).is_err(), "{rate}");
+        assert!(Quotient::with_capacity(10).fpr(rate).build::<u64>().is_err(), "{rate}");
     }
-    assert!(Quotient::new(KeyType::Integer, Hasher::seeded(0), u64::MAX, 0.1).is_err());
+    assert!(Quotient::with_capacity(u64::MAX).fpr(0.1).build::<u64>().is_err());
 }
 
 /// A file whose checksums are right and whose slots are not.

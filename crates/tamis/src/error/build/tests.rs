@@ -180,7 +180,6 @@ fn what_is_wrong_with_a_structure() {
         (size("cuckoo filter", "buckets", 17, 0), "cuckoo filter: 17 buckets, at most 16"),
         (size("CSC-Bloom", "hash functions", 0, 1), "CSC-Bloom: 0 hash functions, 1 to 16 are possible"),
         (size("CSC-Cuckoo", "slots", 3, 4), "CSC-Cuckoo: slots of 3 bits, 4..=16 are possible"),
-        (size("cascade", "steps", 3, 4), "cascade: 3 steps, expected 4 to 16"),
         (
             Empty { structure: "classic Bloom filter", what: "bits", keys: 9 },
             "classic Bloom filter: no bits for 9 keys",
@@ -206,10 +205,6 @@ fn what_is_wrong_with_a_structure() {
         (
             Fingerprints { structure: "cascade", keys: 9, rate: 0.1, bits: 57 },
             "cascade: 9 keys at a rate of 0.1 have more than 2^57 fingerprints",
-        ),
-        (
-            RateAndSteps { rate: 0.7, steps: 3 },
-            "adaptive quotient filter: a rate of 0.7 and 3 steps, expected 1e-7 to 0.5 and 4 to 128",
         ),
         (Range { option: "fpr", given: 0.7, least: 1e-7, most: 0.5 }, "fpr 0.7: out of range; expected 1e-7 to 0.5"),
         (Range { option: "bits", given: 0.5, least: 1.0, most: 1024.0 }, "bits 0.5: out of range; expected 1 to 1024"),

@@ -1,0 +1,142 @@
+//! a capacity and a few options -> an empty filter that changes.
+
+use std::marker::PhantomData;
+
+use crate::debug::brief_debug;
+use crate::error::BuildError;
+use crate::filter::options::set;
+use crate::hash::{Hasher, Key, KeyType};
+
+/// Builder of a [`Bloom`](crate::Bloom), [`Cuckoo`](crate::Cuckoo) or [`Quotient`](crate::Quotient) filter: see their
+/// `with_capacity`.
+///
+/// ```
+/// use tamis::{Cuckoo, Hasher};
+/// let mut online = Cuckoo::with_capacity(1000).fpr(0.001).hasher(Hasher::seeded(7)).build::<str>()?;
+/// online.insert("ann")?;
+/// assert!(online.contains("ann")?);
+/// # Ok::<(), tamis::Error>(())
+/// ```
+#[must_use = "nothing is made before `build`"]
+pub struct DynamicBuilder<F> {
+    options: Options,
+    of: PhantomData<fn() -> F>,
+}
+
+brief_debug!(DynamicBuilder<F>, it => options: it.options);
+
+impl<F> Clone for DynamicBuilder<F> {
+    fn clone(&self) -> DynamicBuilder<F> {
+        DynamicBuilder { options: self.options, of: PhantomData }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Options {
+    pub(super) capacity: u64,
+    pub(super) fpr: f64,
+    pub(super) hasher: Hasher,
+    /// The other form of the structure: a classic Bloom filter, semi-sorted buckets.
+    pub(super) other_form: bool,
+}
+
+/// An empty filter from options that were checked.
+pub(super) trait Empty: Sized {
+    fn empty(options: &Options, key_type: KeyType) -> Result<Self, BuildError>;
+}
+
+impl<F> DynamicBuilder<F> {
+    pub(super) fn new(capacity: u64) -> DynamicBuilder<F> {
+        let options = Options { capacity, fpr: 0.01, hasher: Hasher::seeded(0), other_form: false };
+        DynamicBuilder { options, of: PhantomData }
+    }
+
+    set! {
+        /// Sets the share of unlisted keys that match once the filter holds its capacity, above 0 and below 1. The default is 0.01.
+        fpr(p: f64) => options.fpr = p;
+
+        /// Sets the hash: a seed, a secret, or [`Hasher::foreign`] for keys of type [`Digest`](crate::Digest). The default is
+        /// `Hasher::seeded(0)`.
+        hasher(hasher: Hasher) => options.hasher = hasher;
+    }
+}
+
+#[allow(private_bounds)] // Only the three filters are built.
+impl<F: Empty> DynamicBuilder<F> {
+    /// Makes the empty filter, for keys of type `K`: `u64`, `str`, `[u8]`, ..
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError::Range`] if the rate is out of range, [`BuildError::NoEffect`] if the hash is foreign and keys are no digests,
+    /// another [`BuildError`] if no table has this capacity and rate, or there is no memory for it.
+    pub fn build<K: Key + ?Sized>(self) -> Result<F, BuildError> {
+        let Options { fpr: given, hasher, .. } = self.options;
+        if !(given > 0.0 && given < 1.0) {
+            return Err(BuildError::Range { option: "fpr", given, least: 0.0, most: 1.0 });
+        }
+        if hasher.is_foreign() && K::KEY_TYPE != KeyType::Digest {
+            return Err(BuildError::NoEffect { option: "hasher", needs: "keys of type Digest with Hasher::foreign" });
+        }
+        F::empty(&self.options, K::KEY_TYPE)
+    }
+}
+
+impl DynamicBuilder<crate::Bloom> {
+    set! {
+        /// Makes a classic Bloom filter instead of a split-block one: smaller and slower.
+        ///
+        /// ```
+        /// use tamis::Bloom;
+        /// let builder = Bloom::with_capacity(10_000).fpr(0.001);
+        /// let (split, classic) = (builder.clone().build::<u64>()?, builder.classic().build::<u64>()?);
+        /// assert!(classic.snapshot()?.len() < split.snapshot()?.len());
+        /// # Ok::<(), tamis::Error>(())
+        /// ```
+        classic() => options.other_form = true;
+    }
+}
+
+impl DynamicBuilder<crate::Cuckoo> {
+    set! {
+        /// Makes semi-sorted buckets: one bit per key smaller, and slower.
+        ///
+        /// ```
+        /// use tamis::Cuckoo;
+        /// let builder = Cuckoo::with_capacity(10_000).fpr(0.001);
+        /// let (plain, small) = (builder.clone().build::<u64>()?, builder.semi_sorted().build::<u64>()?);
+        /// assert!(small.snapshot()?.len() + 10_000 / 8 <= plain.snapshot()?.len());
+        /// # Ok::<(), tamis::Error>(())
+        /// ```
+        semi_sorted() => options.other_form = true;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use crate::{Bloom, Cuckoo, Digest, Hasher, Quotient};
+
+    #[test]
+    fn rates_out_of_range_are_errors() {
+        for rate in [0.0, 1.0, -1.0, f64::INFINITY, f64::NAN] {
+            let errors = [
+                Bloom::with_capacity(10).fpr(rate).build::<u64>().unwrap_err(),
+                Bloom::with_capacity(10).fpr(rate).classic().build::<u64>().unwrap_err(),
+                Cuckoo::with_capacity(10).fpr(rate).build::<u64>().unwrap_err(),
+                Quotient::with_capacity(10).fpr(rate).build::<u64>().unwrap_err(),
+            ];
+            let sentence = format!("fpr {rate}: out of range; expected 0 to 1");
+            assert!(errors.iter().all(|error| error.to_string() == sentence), "{errors:?}");
+        }
+    }
+
+    #[test]
+    fn a_foreign_hash_is_for_digests() {
+        let builder = Quotient::with_capacity(10).hasher(Hasher::foreign(1));
+        let error = builder.clone().build::<str>().unwrap_err().to_string();
+        assert_eq!(error, "hasher: no effect; expected keys of type Digest with Hasher::foreign");
+        let mut filter = builder.build::<Digest>().unwrap();
+        filter.insert(Digest::from_hash(7)).unwrap();
+        assert!(filter.contains(Digest::from_hash(7)).unwrap() && filter.contains("seven").is_err());
+    }
+}

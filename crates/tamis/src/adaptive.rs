@@ -65,6 +65,8 @@ mod error;
 mod file;
 mod frontier;
 mod guarded;
+#[cfg(feature = "internals")]
+pub(crate) mod internals;
 mod keys;
 mod large;
 mod map;
@@ -99,11 +101,3 @@ pub use shared::Shared;
 pub use stacked::AdaptiveStacked;
 pub use verbs::{Adapt, AdaptiveFilter, ChangeStats, Remove};
 use verbs::{Kept, Mechanism, PlanRemoval, Task};
-
-/// What benchmarks and tests of the repository use too.
-#[cfg(feature = "internals")]
-pub(crate) mod internals {
-    pub use super::broom::{Block, Statistics};
-    pub use super::stacked::{Phase, StackedOutcome};
-    pub use super::verbs::{Kept, Mechanism, PlanRemoval, Task};
-}

@@ -2,6 +2,8 @@
 
 use std::marker::PhantomData;
 
+use super::bloom::Bloom;
+use super::cuckoo::Cuckoo;
 use crate::debug::brief_debug;
 use crate::error::BuildError;
 use crate::filter::options::set;
@@ -81,7 +83,7 @@ impl<F: Empty> DynamicBuilder<F> {
     }
 }
 
-impl DynamicBuilder<crate::Bloom> {
+impl DynamicBuilder<Bloom> {
     set! {
         /// Makes a classic Bloom filter instead of a split-block one: smaller and slower.
         ///
@@ -96,7 +98,7 @@ impl DynamicBuilder<crate::Bloom> {
     }
 }
 
-impl DynamicBuilder<crate::Cuckoo> {
+impl DynamicBuilder<Cuckoo> {
     set! {
         /// Makes semi-sorted buckets: one bit per key smaller, and slower.
         ///

@@ -104,7 +104,7 @@ fn steps(filter: &Filter) -> String {
     let letter = |role: Role| match role {
         Role::Positive => 'P',
         Role::Negative => 'N',
-        Role::Exact => 'E',
+        _ => 'E',
     };
     let letters: String = filter.layers().map(|layer| letter(layer.role)).collect();
     let mut structures: Vec<&str> = filter.layers().map(|layer| layer.structure).collect();
@@ -114,7 +114,7 @@ fn steps(filter: &Filter) -> String {
 
 /// Takes in keys and what to expect.
 fn taken(load: &Load, Wanted { kind, told, .. }: Wanted, bits: f64) -> Result<Sealed<'static>, tamis::Error> {
-    let limits = Limits { memory: MEMORY, ..Limits::default() };
+    let limits = Limits::default().memory(MEMORY);
     // Buckets of cuckoo filters in a stack are semi-sorted, and so shall they be alone.
     let effort = if kind == Kind::Cuckoo { Effort::Smallest } else { Effort::Balanced };
     let mut build = tamis::stream().kind(kind).effort(effort).bits_per_key(bits).limits(limits);

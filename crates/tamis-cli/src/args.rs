@@ -215,7 +215,8 @@ pub(crate) struct LimitArgs {
 impl LimitArgs {
     /// What a build gets of this, with a bar, and an end when it is interrupted.
     pub(crate) fn common(&self, interrupt: &Interrupt) -> Options<'static> {
-        let limits = Limits { memory: self.memory, disk: self.disk.unwrap_or(u64::MAX), tmp: self.tmp.clone() };
+        let limits = Limits::default().memory(self.memory).disk(self.disk.unwrap_or(u64::MAX));
+        let limits = self.tmp.iter().fold(limits, |limits, folder| limits.tmp(folder));
         let common = Options::default().limits(limits).cancel(interrupt.flag()).progress(Bar::callback());
         self.threads.into_iter().fold(common, |common, threads| common.threads(threads))
     }

@@ -22,7 +22,7 @@ fn main() -> Result<(), Error> {
     assert!((0..2_000_000u64).step_by(999).all(|key| large.contains(key).is_ok_and(|yes| yes)));
 
     // More keys than the limit allows need temporary files.
-    let limits = Limits { memory: 4 << 20, ..Limits::default() };
+    let limits = Limits::default().memory(4 << 20);
     let limited = tamis::build(0..2_000_000u64).limits(limits).finish();
     assert_eq!(matches!(limited, Err(Error::Build(BuildError::MemoryLimit { .. }))), !cfg!(feature = "spill"));
     Ok(())

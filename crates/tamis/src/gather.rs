@@ -31,6 +31,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::debug::brief_debug;
 use crate::error::BuildError;
 use crate::hash::Digest;
+use crate::names::named;
 
 pub mod counter;
 mod crowd;
@@ -82,20 +83,37 @@ pub(crate) fn shard_bits(n: u64, per_shard: u64) -> u32 {
 /// How much memory and disk a build may use.
 ///
 /// ```
-/// let limits = tamis::Limits { memory: 256 << 20, tmp: Some("/var/tmp".into()), ..Default::default() };
-/// assert_eq!(limits.disk, u64::MAX);
+/// let limits = tamis::Limits::default().memory(256 << 20).disk(10 << 30).tmp("/var/tmp");
+/// let filter = tamis::build(0..1000).limits(limits).finish()?;
+/// # assert!(filter.contains(7)?);
+/// # Ok::<(), tamis::Error>(())
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// Bytes of memory for the whole build, as far as gathering and sorting keys go, all threads together; 2 GiB unless set. At
-    /// least 4 MiB are used. More keys go to temporary files; without the feature `spill` they are an error. A build gives 5/8 of it to the keys; a [`Workspace`] of your own takes all of it. Shards under
-    /// construction come on top: about 60 MB per thread, and more where excluded keys are part of the first leaf (as in
-    /// [`Kind::Naive`](crate::Kind::Naive)): they do not count for the number of shards.
-    pub memory: u64,
-    /// Bytes of temporary files; no limit unless set.
-    pub disk: u64,
-    /// Where temporary files are created; the system's directory for them unless set. They have no name and vanish with the process.
-    pub tmp: Option<PathBuf>,
+    pub(crate) memory: u64,
+    pub(crate) disk: u64,
+    pub(crate) tmp: Option<PathBuf>,
+}
+
+impl Limits {
+    /// Sets the bytes of memory for gathering and sorting keys, all threads together. The default is 2 GiB, and at least 4 MiB are
+    /// used.
+    ///
+    /// More keys go to temporary files; without the feature `spill` they are an error. Shards under construction come on top:
+    /// about 60 MB per thread, and more where excluded keys are part of the first leaf, as in [`Kind::Naive`](crate::Kind::Naive).
+    pub fn memory(self, bytes: u64) -> Limits {
+        Limits { memory: bytes, ..self }
+    }
+
+    /// Sets the bytes of temporary files. By default there is no limit.
+    pub fn disk(self, bytes: u64) -> Limits {
+        Limits { disk: bytes, ..self }
+    }
+
+    /// Sets the folder of temporary files. The default is the system's. The files have no name and vanish with the process.
+    pub fn tmp(self, folder: impl Into<PathBuf>) -> Limits {
+        Limits { tmp: Some(folder.into()), ..self }
+    }
 }
 
 impl Default for Limits {
@@ -110,6 +128,7 @@ impl Default for Limits {
 /// assert_eq!(tamis::OnConflict::default(), tamis::OnConflict::Error);
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub enum OnConflict {
     /// The build fails with [`BuildError::Conflict`], which says how many and which.
     #[default]
@@ -119,6 +138,8 @@ pub enum OnConflict {
     /// It is dropped from the keys and stays a negative.
     Drop,
 }
+
+named!(OnConflict: "error" => Error, "keep" => Keep, "drop" => Drop);
 
 /// What is known about the keys before a filter is planned: counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -6,14 +6,17 @@ use std::fmt;
 ///
 /// ```
 /// let error = "bloom".parse::<tamis::maps::Kind>().unwrap_err();
-/// assert_eq!(error.to_string(), "unknown name; expected one of auto, compressed, ribbon, fuse");
+/// assert_eq!(error.to_string(), "unknown; expected auto, compressed, ribbon or fuse");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NameError(pub(crate) &'static [&'static str]);
+pub struct NameError(pub(crate) Vec<&'static str>);
 
 impl fmt::Display for NameError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "unknown name; expected one of {}", self.0.join(", "))
+        match &self.0[..] {
+            [names @ .., last] if !names.is_empty() => write!(f, "unknown; expected {} or {last}", names.join(", ")),
+            names => write!(f, "unknown; expected {}", names.join(", ")),
+        }
     }
 }
 
@@ -29,12 +32,12 @@ macro_rules! named {
         }
 
         impl std::str::FromStr for $type {
-            type Err = $crate::NameError;
+            type Err = $crate::names::NameError;
 
-            fn from_str(name: &str) -> Result<$type, $crate::NameError> {
+            fn from_str(name: &str) -> Result<$type, $crate::names::NameError> {
                 match name {
                     $($name => Ok($type::$variant),)+
-                    _ => Err($crate::NameError(&[$($name),+])),
+                    _ => Err($crate::names::NameError(vec![$($name),+])),
                 }
             }
         }
@@ -44,7 +47,7 @@ pub(crate) use named;
 
 #[cfg(all(test, feature = "build", feature = "sets"))]
 mod tests {
-    use crate::{maps, sets};
+    use crate::{Effort, Kind, Layout, OnConflict, maps, sets};
 
     #[test]
     fn names_are_read_as_they_are_printed() {
@@ -56,7 +59,19 @@ mod tests {
         }
         for wrong in ["", "Bloom", "bloom "] {
             let error = wrong.parse::<sets::Kind>().map_err(|error| error.to_string());
-            assert_eq!(error, Err("unknown name; expected one of auto, bloom, cuckoo, frozen".to_string()));
+            assert_eq!(error, Err("unknown; expected auto, bloom, cuckoo or frozen".to_string()));
+        }
+        for &(name, kind) in Kind::ALL {
+            assert_eq!((kind.to_string().as_str(), name.parse()), (name, Ok(kind)));
+        }
+        for effort in [Effort::Fast, Effort::Balanced, Effort::Smallest] {
+            assert_eq!(effort.to_string().parse(), Ok(effort));
+        }
+        for layout in [Layout::Auto, Layout::Compact, Layout::Local] {
+            assert_eq!(layout.to_string().parse(), Ok(layout));
+        }
+        for policy in [OnConflict::Error, OnConflict::Keep, OnConflict::Drop] {
+            assert_eq!(policy.to_string().parse(), Ok(policy));
         }
         assert_eq!(format!("{:<8}|", sets::Kind::Bloom), "bloom   |");
     }

@@ -8,7 +8,7 @@ use std::path::Path;
 
 /// The modules of `src`, each behind all that it may use; those on one line do not use each other.
 const LAYERS: [&str; 16] = [
-    "debug",
+    "debug names",
     "hash",
     "error",
     "arch",

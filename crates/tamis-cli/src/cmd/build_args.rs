@@ -8,7 +8,7 @@ use tamis::{BuildError, Effort, Kind, Lack, Layout, OnConflict};
 
 use super::any_builder::AnyBuilder;
 use super::{at, count, key_bytes};
-use crate::args::{self, HashAndLimitArgs, InputArgs, one_of};
+use crate::args::{self, HashAndLimitArgs, InputArgs};
 use crate::failure::{self, Conflict};
 use crate::input::{self, Counts, KeyRef, Places, Source, expect, total_bytes};
 use crate::interrupt::Interrupt;
@@ -56,21 +56,21 @@ pub(crate) struct BuildArgs {
     pub(super) excluded_fpr: Option<f64>,
     /// What to do with a key that is a member and excluded: error (list them, exit code 4), keep (it is a member) or drop (it
     /// is excluded)
-    #[arg(long, value_name = "WHAT", default_value = "error", value_parser = on_conflict, requires = "exclude")]
+    #[arg(long, value_name = "WHAT", default_value = "error", requires = "exclude")]
     pub(super) on_conflict: OnConflict,
     /// Structure: auto, ribbon, fuse, fuse4, bloom, classic-bloom, cuckoo or quotient; with --exclude or --workload also
     /// steered, chained, cascade, integrated or naive, the last four also with the structure of their layers (chained-fuse,
     /// cascade-bloom, ...); with --workload also stacked, alone or with the structure of its layers
-    #[arg(long, default_value = "auto", value_parser = kind)]
+    #[arg(long, default_value = "auto")]
     kind: Kind,
     /// Keys that fit in all, or +20% more than there are; of bloom, classic-bloom, cuckoo, quotient, and stacked on the last three
     #[arg(long, value_name = "N|+P%", value_parser = capacity)]
     capacity: Option<Capacity>,
     /// Effort to find a smaller filter: fast, balanced or smallest
-    #[arg(long, default_value = "balanced", value_parser = effort)]
+    #[arg(long, default_value = "balanced")]
     effort: Effort,
     /// Order of bits, with --exclude: auto, compact (smallest) or local (faster queries for members)
-    #[arg(long, default_value = "auto", value_parser = layout)]
+    #[arg(long, default_value = "auto")]
     layout: Layout,
     #[command(flatten)]
     shared: HashAndLimitArgs,
@@ -108,22 +108,6 @@ fn capacity(text: &str) -> Result<Capacity, String> {
         share.map(Capacity::Share).or_else(|| text.parse().ok().filter(|_| !text.starts_with('+')).map(Capacity::Keys));
     found
         .ok_or_else(|| "not a capacity; expected a number of keys, like 120000, or a share more, like +20%".to_string())
-}
-
-fn kind(name: &str) -> Result<Kind, String> {
-    one_of(name, Kind::ALL)
-}
-
-pub(super) fn on_conflict(name: &str) -> Result<OnConflict, String> {
-    one_of(name, &[("error", OnConflict::Error), ("keep", OnConflict::Keep), ("drop", OnConflict::Drop)])
-}
-
-pub(super) fn effort(name: &str) -> Result<Effort, String> {
-    one_of(name, &[("fast", Effort::Fast), ("balanced", Effort::Balanced), ("smallest", Effort::Smallest)])
-}
-
-fn layout(name: &str) -> Result<Layout, String> {
-    one_of(name, &[("auto", Layout::Auto), ("compact", Layout::Compact), ("local", Layout::Local)])
 }
 
 impl BuildArgs {

@@ -8,7 +8,6 @@ use anyhow::Result;
 use serde_json::{Value, json};
 use tamis::{Filter, OnConflict};
 
-use super::build_args::on_conflict;
 use super::{check_partitions, count, grouped, key_bytes, open, print, print_json, query_error, short};
 use crate::Outcome;
 use crate::args::{self, InputArgs};
@@ -34,7 +33,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE", num_args = 1..)]
     exclude: Vec<PathBuf>,
     /// What a key in both lists is: error (the exit code is 4), keep (a member) or drop (excluded), as with build
-    #[arg(long, value_name = "WHAT", default_value = "error", value_parser = on_conflict, requires_all = ["keys", "exclude"])]
+    #[arg(long, value_name = "WHAT", default_value = "error", requires_all = ["keys", "exclude"])]
     on_conflict: OnConflict,
     #[command(flatten)]
     input: InputArgs,

@@ -1,9 +1,11 @@
 //! a leaf's answer -> the filter's answer, or the next step: the role of a leaf in a list of steps.
 
 use crate::error::FormatError;
+use crate::names::named;
 
-/// What an answer of the step's leaf means.
+/// What a layer stores, and so what its answer means.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum Role {
     /// Stores members: a miss means that the filter rejects the key.
     Positive,
@@ -12,6 +14,8 @@ pub enum Role {
     /// Stores members and the negatives that reach it: its answer is final.
     Exact,
 }
+
+named!(Role: "positive" => Positive, "negative" => Negative, "exact" => Exact);
 
 impl Role {
     /// The answer of the filter, if the leaf's answer ends the query.

@@ -8,6 +8,7 @@ use super::{Plan, Request, by_default};
 use crate::error::BuildError;
 use crate::leaves::Structure;
 use crate::leaves::integrated::IntegratedVariant;
+use crate::names::{NameError, named};
 
 /// What a filter shall reach for strangers: keys that nobody listed.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -38,7 +39,8 @@ macro_rules! kinds {
 
         #[allow(unused_variables, reason = "not every row looks at the parts of its kind")]
         impl Kind {
-            /// Every kind with its name on the command line.
+            /// Every kind with its name.
+            #[doc(hidden)]
             pub const ALL: &[(&'static str, Kind)] = &[$($(($name, $value)),+),*];
 
             pub(super) fn traits(self) -> Traits {
@@ -230,6 +232,24 @@ impl Kind {
         Kind::ALL.iter().find(|(_, known)| *known == self).map_or("custom", |(name, _)| name)
     }
 }
+
+impl std::fmt::Display for Kind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl std::str::FromStr for Kind {
+    type Err = NameError;
+
+    fn from_str(name: &str) -> Result<Kind, NameError> {
+        let found = Kind::ALL.iter().find(|(known, _)| *known == name).map(|&(_, kind)| kind);
+        found.ok_or_else(|| NameError(Kind::ALL.iter().map(|&(name, _)| name).collect()))
+    }
+}
+
+named!(Effort: "fast" => Fast, "balanced" => Balanced, "smallest" => Smallest);
+named!(Layout: "auto" => Auto, "compact" => Compact, "local" => Local);
 
 /// The elementary structure under a construction of several.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

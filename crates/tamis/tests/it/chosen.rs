@@ -374,7 +374,7 @@ fn chosen_keys_give_the_same_bytes_however_they_come() {
             let build = || tamis::stream().exact().kind(kind).with_excluded();
             let whole = tamis::build(keys).exclude(others).kind(kind).exact().finish().unwrap();
             for (threads, memory) in [(1, 4 << 20), (2, 4 << 20), (3, 1 << 30)] {
-                let limits = tamis::Limits { memory, ..Default::default() };
+                let limits = tamis::Limits::default().memory(memory);
                 let mut parts = build().threads(threads).limits(limits).start();
                 // Backwards, with repetitions, the sides in turns.
                 for (i, key) in keys.iter().rev().enumerate() {
@@ -411,7 +411,7 @@ fn crowded_shards_are_spread() {
         (0..).filter(|&key: &u64| hasher.integer(key).to_bits() >> 124 == 3).take(1_700_000).collect();
     let sizes = |keys: &[u64], there: &[u64]| {
         let filter = tamis::build(keys).finish().unwrap();
-        let limits = tamis::Limits { memory: 8 << 20, ..Default::default() };
+        let limits = tamis::Limits::default().memory(8 << 20);
         let again = tamis::build(keys.iter().rev()).threads(1).limits(limits).finish().unwrap();
         assert!(filter.as_bytes() == again.as_bytes());
         let map = tamis::map(keys.iter().map(|key| (key, key % 3))).finish().unwrap();

@@ -13,7 +13,7 @@ use super::{SHAPES, ask_many, integers};
 fn several_shards_whatever_the_threads_and_the_memory() {
     const N: u64 = 2_000_000;
     let dir = tempfile::tempdir().unwrap();
-    let limits = Limits { memory: 1, tmp: Some(dir.path().into()), ..Limits::default() };
+    let limits = Limits::default().memory(1).tmp(dir.path());
     let asked: Vec<u64> = integers(2000, 1).zip(integers(2000, 2)).flat_map(|(key, other)| [key, other]).collect();
     for (kind, effort) in
         [(Kind::Ribbon, Effort::Balanced), (Kind::Fuse, Effort::Balanced), (Kind::Bloom, Effort::Balanced)]
@@ -70,7 +70,7 @@ fn files(dir: &Path) -> usize {
 #[test]
 fn a_disk_limit_is_an_error() {
     let dir = tempfile::tempdir().unwrap();
-    let limits = Limits { memory: 1, disk: 1 << 20, tmp: Some(dir.path().into()) };
+    let limits = Limits::default().memory(1).disk(1 << 20).tmp(dir.path());
     let refused = tamis::build(integers(700_000, 1)).limits(limits).finish().unwrap_err();
     assert_eq!(refused.to_string(), "temporary files would exceed the disk limit of 1048576 bytes");
     assert!(matches!(refused, Error::Build(BuildError::DiskLimit { limit: 1048576 })));
@@ -79,7 +79,7 @@ fn a_disk_limit_is_an_error() {
 
 #[test]
 fn a_missing_directory_for_temporary_files_is_named() {
-    let limits = Limits { memory: 1, tmp: Some("/no/such/place".into()), ..Limits::default() };
+    let limits = Limits::default().memory(1).tmp("/no/such/place");
     let refused = tamis::build(integers(700_000, 1)).limits(limits).finish().unwrap_err();
     assert!(refused.to_string().contains("/no/such/place"), "{refused}");
 }

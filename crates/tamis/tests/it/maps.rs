@@ -279,7 +279,7 @@ fn two_values_for_a_key_are_an_error() {
     for memory in [1, 1 << 30] {
         let many = || integers(300_000, 1).chain(integers(300_000, 1).step_by(1000)).map(|key| (key, key % 7));
         let torn = many().chain([(integers(1, 1).next().unwrap(), 9)]);
-        let limits = Limits { memory, ..Limits::default() };
+        let limits = Limits::default().memory(memory);
         assert!(tamis::map(many()).options(tamis::Options::default().limits(limits.clone())).finish().is_ok());
         let error = tamis::map(torn).options(tamis::Options::default().limits(limits)).finish().unwrap_err();
         assert_eq!(error.to_string(), "1 key has two values: pairs 0 and 300300");
@@ -368,7 +368,7 @@ fn files_of_another_kind_are_named() {
 #[test]
 fn the_pairs_alone_decide_the_bytes() {
     let dir = tempfile::tempdir().unwrap();
-    let limits = Limits { memory: 1, tmp: Some(dir.path().into()), ..Limits::default() };
+    let limits = Limits::default().memory(1).tmp(dir.path());
     for shape in SHAPES {
         for (law, value) in [LAWS[3], LAWS[6], LAWS[8]] {
             let pairs: Vec<(u64, u64)> = pairs(150_000, value).collect();

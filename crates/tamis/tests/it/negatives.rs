@@ -93,7 +93,7 @@ macro_rules! laws {
                         let want = |build: FilterBuilder<'static>| if exact { want(build).exact() } else { want(build) };
                         let first = want(tamis::build(keys.clone()).exclude(negatives.clone())).threads(1).finish().unwrap();
                         let mut others = vec![];
-                        let tiny = Limits { memory: 1, ..Limits::default() };
+                        let tiny = Limits::default().memory(1);
                         let build = tamis::build(reversed(&keys)).exclude(reversed(&negatives));
                         others.push(want(build).limits(tiny).threads(2).finish().unwrap());
                         let twice = [&negatives[..], &negatives[..t as usize / 2]].concat();
@@ -293,7 +293,7 @@ fn a_key_among_ten_million_negatives() {
         let build = tamis::build(integers(keys, 1)).exclude(integers(t, 2)).fpr(1.0 / 256.0);
         let path = tempfile::NamedTempFile::new().unwrap().into_temp_path();
         // So little disk that the negatives cannot be on it, and so little memory that they cannot be there.
-        let limits = Limits { memory: 4 << 20, disk: 1 << 20, tmp: None };
+        let limits = Limits::default().memory(4 << 20).disk(1 << 20);
         let report = build.limits(limits).finish_to(&path).unwrap();
         assert!(report.stats.estimated);
         assert!((report.stats.negatives as f64 / t as f64 - 1.0).abs() < 0.04, "{}", report.stats.negatives);
@@ -412,7 +412,7 @@ fn delta_changes_the_size_and_nothing_else() {
 #[test]
 fn shards_and_spills_agree() {
     let (n, t) = (1_600_000, 400_000);
-    let limits = |memory| Limits { memory, ..Limits::default() };
+    let limits = |memory| Limits::default().memory(memory);
     let build = || tamis::build(integers(n, 1)).exclude(integers(t, 2)).fpr(0.1);
     let filter = build().limits(limits(8 << 20)).threads(2).finish().unwrap();
     assert_eq!(filter.shards(), 2);

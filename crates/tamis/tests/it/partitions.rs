@@ -234,7 +234,7 @@ fn equal_sets_give_equal_bytes() {
             _ => rows.extend(rows.clone()),
         }
         let memory = [1, 12 << 20, 2 << 30, 1][round as usize];
-        let limits = Limits { memory, tmp: Some(dir.path().into()), ..Limits::default() };
+        let limits = Limits::default().memory(memory).tmp(dir.path());
         let other = build(start().threads(1 + round as usize % 3).limits(limits), &rows).unwrap();
         assert!(other.as_bytes() == first.as_bytes(), "round {round}");
     }
@@ -272,7 +272,7 @@ fn conflicts_are_those_of_one_label() {
         for (policy, found) in
             [(OnConflict::Error, None), (OnConflict::Keep, Some(true)), (OnConflict::Drop, Some(false))]
         {
-            let limits = Limits { memory, ..Limits::default() };
+            let limits = Limits::default().memory(memory);
             let mut all = tamis::stream().exact().on_conflict(policy).limits(limits).partitioned();
             for i in 0..50_000u64 {
                 all.push(["a", "b"][i as usize % 2], i).unwrap();
@@ -314,7 +314,7 @@ fn conflicts_are_those_of_one_label() {
 fn many_negatives_stream_through_the_sieve() {
     let negatives = if std::env::var_os("TAMIS_SLOW").is_some() { 5_000_000u64 } else { 400_000 };
     let build = |memory: u64| {
-        let limits = Limits { memory, ..Limits::default() };
+        let limits = Limits::default().memory(memory);
         let mut all = tamis::stream().exact().limits(limits).partitioned();
         for i in 0..negatives {
             all.exclude(["a", "b", "c"][(i % 3) as usize], mix(i)).unwrap();
@@ -332,7 +332,7 @@ fn many_negatives_stream_through_the_sieve() {
 
 #[test]
 fn limits_progress_and_cancelling() {
-    let limits = Limits { memory: 1, disk: 1 << 20, ..Limits::default() };
+    let limits = Limits::default().memory(1).disk(1 << 20);
     let refused = build(tamis::stream().exact().limits(limits), &many()).unwrap_err();
     assert!(matches!(refused, Error::Build(BuildError::DiskLimit { limit: 1048576 })), "{refused}");
 

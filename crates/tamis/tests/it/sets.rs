@@ -225,7 +225,7 @@ fn the_bytes_depend_on_the_pairs_alone() {
         let whole =
             build(want(tamis::sets::stream()).options(tamis::Options::default().threads(1)), law.1, &lists).unwrap();
         lists.reverse();
-        let limits = Limits { memory: 1 << 20, ..Limits::default() };
+        let limits = Limits::default().memory(1 << 20);
         let turned = build(
             want(tamis::sets::stream()).options(tamis::Options::default().threads(3).limits(limits)),
             law.1,

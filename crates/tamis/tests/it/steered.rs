@@ -68,7 +68,7 @@ fn light_ones_pass_first() {
     assert!(of_heavy < 0.7 * all, "{of_heavy} {all}");
     let mut reversed = negatives;
     reversed.reverse();
-    let tiny = Limits { memory: 1, ..Limits::default() };
+    let tiny = Limits::default().memory(1);
     assert!(build(reversed).limits(tiny).threads(3).finish().unwrap().as_bytes() == filter.as_bytes());
 }
 

@@ -9,7 +9,6 @@ use serde_json::json;
 use tamis::maps::{self, Collector, Kind, Report, Value};
 use tamis::{BuildError, Effort, Layout, Map};
 
-use super::super::build_args::effort;
 use super::super::output::Output;
 use super::super::{at, bits_per_key, blank, grouped, overhead};
 use super::{PairArgs, ValueBits, fpr_line, kind, layers, nodes, values, words};
@@ -53,7 +52,7 @@ pub(crate) struct Args {
     #[arg(long, default_value = "auto", value_parser = typing)]
     values: Typing,
     /// Effort to find a smaller map: fast, balanced or smallest
-    #[arg(long, default_value = "balanced", value_parser = effort)]
+    #[arg(long, default_value = "balanced")]
     effort: Effort,
     /// Order of bits in compressed maps: compact (smallest) or local (fewer cache lines)
     #[arg(long, default_value = "compact", value_parser = layout)]

@@ -210,7 +210,7 @@ impl Editor {
             // One of them may name it by mistake, and to take it out there would take out another's.
             _ => {
                 let what =
-                    "several segments name this pair, and which of them hold it is not known; build the index anew";
+                    "several segments name this pair, and which of them hold it is not known; build the index again";
                 return Err(ChangeError::Unsupported { what }.into());
             }
         };

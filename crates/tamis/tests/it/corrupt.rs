@@ -211,7 +211,7 @@ fn foreign_files_are_told_apart() {
     {
         let error = Filter::open_unverified(foreign.to_vec()).unwrap_err();
         assert_eq!(error, FormatError::Magic);
-        assert_eq!(error.to_string(), "not a tamis file (the first eight bytes are not its mark)");
+        assert_eq!(error.to_string(), "not a tamis file: the first eight bytes are not its mark");
     }
     // Sent as text, with its line ends translated.
     let file = files().remove(1).1;
@@ -291,7 +291,7 @@ fn impossible_partitions_are_named() {
         ("the file holds a map, expected a filter", &|p| p.header[13] = 2),
         ("the file holds a sequence, expected a filter", &|p| p.header[13] = 3),
         ("invalid file: header: shards of a partitioned file, expected none", &|p| p.header[12] = 1),
-        ("invalid file: header: 2^0 shards, or reserved bytes that are not 0", &|p| p.header[14] = 1),
+        ("header flags 1 is not supported by this release", &|p| p.header[14] = 1),
         ("truncated or damaged: directory needs 8 bytes, found 7", &|p| p.directory.truncate(7)),
         ("invalid file: directory: shard bits of a group is 25, expected 0 to 24", &|p| p.directory[9] = 25),
         ("invalid file: directory: too short for", &|p| p.directory[9] = 24),

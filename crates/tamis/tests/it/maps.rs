@@ -310,7 +310,8 @@ fn values_that_were_not_declared_are_an_error() {
 /// Options out of range, contradictions, and options that cannot matter: from a builder and from its collector.
 #[test]
 fn options_that_cannot_be_met_are_named() {
-    let cases: [(fn(MapBuilder<()>) -> MapBuilder<()>, &str); 8] = [
+    type Case = (fn(MapBuilder<()>) -> MapBuilder<()>, &'static str);
+    let cases: [Case; 8] = [
         (|build| build.fingerprint(33), "fingerprint 33: out of range; expected 0 to 32"),
         (|build| build.width(0), "width 0: out of range; expected 1 to 64"),
         (|build| build.width(65), "width 65: out of range; expected 1 to 64"),
@@ -342,10 +343,10 @@ fn queries_of_the_wrong_kind_are_refused() {
         Err(QueryError::KeyType(Mismatch { filter: KeyType::Bytes, query: KeyType::Integer }))
     );
     assert_eq!(numbers.get_many(&[1u64]).unwrap_err().to_string(), "wrong key type integer; expected bytes");
-    assert_eq!(numbers.get_bytes("a").unwrap_err().to_string(), "the values of this map are numbers");
+    assert_eq!(numbers.get_bytes("a").unwrap_err().to_string(), "the values of the map are numbers, not bytes");
     let words = tamis::map([("a", "x"), ("b", "y")]).finish().unwrap();
-    assert_eq!(words.get_u64("a").unwrap_err().to_string(), "the values of this map are bytes");
-    assert_eq!(words.get_many_u64(&["a"], &mut [None]).unwrap_err().to_string(), "the values of this map are bytes");
+    assert_eq!(words.get_u64("a").unwrap_err().to_string(), "the values of the map are bytes, not numbers");
+    assert_eq!(words.get_many_u64(&["a"], &mut [None]).unwrap_err().to_string(), "the values of the map are bytes, not numbers");
     assert_eq!(numbers.get_many_u64(&["a"], &mut []), Err(QueryError::Length { keys: 1, answers: 0 }));
 }
 

@@ -182,7 +182,7 @@ fn what_cannot_be_taken_up_is_refused() {
     let [plain, _] = both(10, 0.01);
     let mut bytes = plain.snapshot().unwrap();
     bytes[50] ^= 1;
-    assert_eq!(error(&bytes), "damaged: the checksum of the payload does not match");
+    assert_eq!(error(&bytes), "damaged: the checksum of the payload does not match; copy or build the file again");
     assert!(plain.contains("text").is_err() && plain.clone().insert("text").is_err());
     for rate in [0.0, 1.0, -1.0, f64::NAN] {
         let error = Cuckoo::with_capacity(10).fpr(rate).build::<u64>().unwrap_err().to_string();

@@ -265,7 +265,7 @@ fn what_is_wrong_with_maps_and_sets() {
         ),
         (
             CannotAdd { difference: Difference::KeyTypes { ours: KeyType::Bytes, theirs: KeyType::Integer } },
-            "the pairs cannot be added: their keys are bytes and u64",
+            "the pairs cannot be added: their keys are bytes and integer",
         ),
         (
             CannotMerge { difference: Difference::Seeds { ours: 0, theirs: 7 } },

@@ -72,7 +72,7 @@ pub mod sets;
 
 #[cfg(feature = "build")]
 pub use dynamic::{bloom::Bloom, builder::DynamicBuilder, cuckoo::Cuckoo, quotient::Quotient, stacked::Stacked};
-pub use error::{BuildError, ChangeError, Error, FormatError, Lack, QueryError, ValueError};
+pub use error::{BuildError, ChangeError, Error, FormatError, QueryError, ValueError};
 #[cfg(all(feature = "build", feature = "papers"))]
 pub use filter::build::Papers;
 #[cfg(feature = "build")]
@@ -106,7 +106,7 @@ pub use sets::sets;
 #[cfg(feature = "internals")]
 #[doc(hidden)]
 pub mod internals {
-    pub use crate::error::Difference;
+    pub use crate::error::{Difference, Lack};
     pub use crate::hash::Salt;
     #[cfg(feature = "build")]
     pub use crate::{

@@ -79,7 +79,10 @@ fn read_all(
             total += check(weight)?;
             match total < MAX_TOTAL {
                 true => Ok(weight),
-                false => Err("the weights up to here add up to 2^44 or more; scale them down".to_string()),
+                false => {
+                    Err("the weights up to here add up to 2^44 or more; expected less; scale the weights down"
+                        .to_string())
+                }
             }
         });
         match added {

@@ -291,18 +291,18 @@ impl<'a> Options<'a> {
         }
         let papers = &self.papers;
         let knobs = [
-            ("delta", papers.delta.is_some(), matches!(self.kind, Kind::Cascade(_)), "Kind::Cascade"),
+            ("delta", papers.delta.is_some(), matches!(self.kind, Kind::Cascade(_)), "kind cascade"),
             (
                 "first_bits",
                 papers.first_bits.is_some(),
                 matches!(self.kind, Kind::Chained(_) | Kind::Integrated(..) | Kind::Steered | Kind::Auto),
-                "Kind::Chained, Integrated or Steered",
+                "kind chained, integrated or steered",
             ),
             (
                 "steered_columns",
                 papers.steered_columns.is_some(),
                 matches!(self.kind, Kind::Steered | Kind::Auto),
-                "Kind::Steered",
+                "kind steered",
             ),
         ];
         if let Some(&(option, .., needs)) = knobs.iter().find(|(_, given, fits, _)| *given && !fits) {
@@ -314,7 +314,7 @@ impl<'a> Options<'a> {
             (Some(bits), _) if bits != 0.0 && !(1.0..=32.0).contains(&bits) => range("first_bits", bits, 1.0, 32.0),
             (_, Some(&slack)) => range("steered_columns", slack, 0.03125, 4.0),
             _ if columns.count() > Columns::MAX_COLUMNS => {
-                Err(BuildError::TooMany { what: "steered columns", most: Columns::MAX_COLUMNS as u64 })
+                Err(BuildError::TooMany { what: "steered_columns", most: Columns::MAX_COLUMNS as u64 })
             }
             _ => Ok(()),
         }

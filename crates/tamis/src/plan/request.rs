@@ -100,8 +100,8 @@ impl Request {
 
     /// No width reaches the rate.
     pub(crate) fn too_low(&self) -> BuildError {
-        let wanted = if let Goal::Fpr(rate) = self.goal { rate } else { 0.0 };
-        BuildError::Rate { kind: self.kind.name(), wanted, lowest: 2.4e-10 }
+        let fpr = if let Goal::Fpr(rate) = self.goal { rate } else { 0.0 };
+        BuildError::Rate { kind: self.kind.name(), fpr, lowest: 2.4e-10 }
     }
 
     /// Bits for the payload of a filter of several steps, where the goal is a budget.

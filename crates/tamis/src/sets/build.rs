@@ -488,7 +488,7 @@ impl Settings {
         // Without a filter in front a frozen index has a set list for every key.
         let unfiltered = self.existence.is_some_and(|rate| rate >= 1.0);
         if self.kind()? == Kind::Frozen && unfiltered && self.false_sets.is_some() {
-            return Err(BuildError::NoEffect { option: "false_sets", needs: "a filter, or Kind::Bloom or Cuckoo" });
+            return Err(BuildError::NoEffect { option: "false_sets", needs: "a filter, or kind bloom or cuckoo" });
         }
         Ok(())
     }

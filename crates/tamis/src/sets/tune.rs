@@ -378,17 +378,14 @@ pub fn tune(kind: Sketch, sizes: &SetSizes, goal: TuneGoal, options: &Options) -
     };
     match goal {
         TuneGoal::Targets { false_sets, member_false_sets } => {
-            for (target, given) in [
-                ("false sets for false_sets keys", false_sets),
-                ("false sets for member_false_sets keys", member_false_sets),
-            ] {
+            for (target, given) in [("false_sets", false_sets), ("member_false_sets", member_false_sets)] {
                 positive(target, given)?;
                 if sizes.sets > 0 && given > f64::from(sizes.sets) {
                     return Err(BuildError::MoreThanSets { target, given, sets: sizes.sets });
                 }
             }
         }
-        TuneGoal::BitsPerPair(bits) => positive("bits per pair", bits)?,
+        TuneGoal::BitsPerPair(bits) => positive("bits_per_pair", bits)?,
     }
     search::search(kind, sizes, goal, options)
 }

@@ -83,9 +83,9 @@ fn the_other_domain_is_refused_not_guessed() {
     assert_eq!((text.key_type(), numbers.key_type()), (KeyType::Bytes, KeyType::Integer));
     let refused = text.contains(7u64).unwrap_err();
     assert_eq!(refused, QueryError::KeyType(Mismatch { filter: KeyType::Bytes, query: KeyType::Integer }));
-    assert_eq!(refused.to_string(), "the filter holds bytes keys and was asked for a u64 key");
+    assert_eq!(refused.to_string(), "wrong key type integer; expected bytes");
     let refused = numbers.contains("7").unwrap_err();
-    assert_eq!(refused.to_string(), "the filter holds u64 keys and was asked for a bytes key");
+    assert_eq!(refused.to_string(), "wrong key type bytes; expected integer");
     assert_eq!(numbers.contains_into(&["7"], &mut [false]), Err(refused));
     // Even of an empty filter, and in an empty batch: the question is wrong, not the answer.
     assert!(tamis::build([0u64; 0]).finish().unwrap().contains("x").is_err());
@@ -98,7 +98,7 @@ fn a_collector_takes_one_domain() {
     keys.push("a").unwrap();
     let refused = keys.push(1u64).unwrap_err();
     assert!(matches!(refused, BuildError::MixedKeyTypes));
-    assert_eq!(refused.to_string(), "some keys are integers and some are bytes; a filter holds one kind");
+    assert_eq!(refused.to_string(), "keys: of two key types; expected one key type");
     // What was taken before stays, and the collector is of use.
     keys.push("b").unwrap();
     let filter = keys.finish().unwrap();

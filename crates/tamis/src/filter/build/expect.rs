@@ -18,8 +18,8 @@ use crate::hash::Digest;
 use crate::math::shape::Shape;
 use crate::plan::{Comparison, Expected, Goal, PlannedDesign, compare};
 
-/// Why the share of unlisted queries may be wrong: a list of popular names that was cut off shows none.
-const NO_ESTIMATE: &str = "no expected key has a count of 1, so the share of queries for unlisted keys cannot be estimated and counts as 0: if the list was cut off, expect more of it or set `unlisted_share`";
+/// Why the share of unlisted queries may be wrong: the top of a list of popular keys has no rare ones.
+const NO_ESTIMATE: &str = "unlisted_share: cannot be estimated and counts as 0, because no expected key has weight 1; if the workload is only the top of a list, set it";
 
 /// What became of a workload.
 #[derive(Clone, PartialEq, Debug)]

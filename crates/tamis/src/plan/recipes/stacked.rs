@@ -52,7 +52,7 @@ pub(crate) fn steps(base: Base, request: &Request, shape: &Shape, cap: f64) -> R
             let aims = [1.0, 0.985, 0.97, 0.93].map(|less| Aim::LeastRate { bits: less * bits });
             (aims.to_vec(), size.alpha(bits).min(MAX_RATE))
         }
-        Goal::Exact | Goal::ExcludedFpr(_) => return Err(request.unfit(Lack::ExactLayer)),
+        Goal::Exact | Goal::ExcludedFpr(_) => return Err(request.unfit(Lack::Exactness)),
     };
     let search = |aim: Aim, efpb: f64| {
         let limits = Limits { aim, most_efpb: Some(efpb), most_checks: None, epsilon: RATE_TOLERANCE * alone };

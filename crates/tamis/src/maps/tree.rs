@@ -66,7 +66,7 @@ impl Target {
 
 /// A place where ways part.
 #[derive(Debug)]
-#[allow(clippy::large_enum_variant, reason = "there are a dozen, and a query shall have no pointer to follow")]
+#[allow(clippy::large_enum_variant, reason = "there are a dozen, and a query must have no pointer to follow")]
 pub(crate) enum Node {
     Exact { steps: Steps, ask: Option<QueryFn<Steps>>, yes: Target, no: Target },
     Flat(Flat),

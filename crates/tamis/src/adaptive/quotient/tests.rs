@@ -103,7 +103,7 @@ fn repairs_hold() {
     while filter.epoch() < 3 {
         let found = trial::false_positives(&filter, queries, 1000, 1);
         let Some(&stranger) = found.first() else { continue };
-        queries = stranger - trial::STRANGERS + 1;
+        queries = stranger - trial::UNLISTED + 1;
         filter.adapt(stranger, &mut map).unwrap();
         repaired.push(stranger);
         // Keys that move are new to all strangers: a few of these pass again.
@@ -209,7 +209,7 @@ fn the_rate_holds_under_attack() {
         for _ in 0..20_000 {
             let replay = random.below(2) == 0 && !positives.is_empty();
             from += 1;
-            let stranger = if replay { positives[random.below(positives.len())] } else { trial::STRANGERS + from };
+            let stranger = if replay { positives[random.below(positives.len())] } else { trial::UNLISTED + from };
             if filter.contains(stranger).unwrap() {
                 passed += 1;
                 positives.push(stranger);

@@ -1,4 +1,4 @@
-//! a filter -> what every adaptive filter must stand: operations beside an oracle, maps that fail or lie, snapshots, damage.
+//! a filter -> what every adaptive filter must stand: operations next to an oracle, maps that fail or lie, snapshots, damage.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::collections::BTreeSet;
@@ -46,12 +46,12 @@ pub(super) fn check<F: Adapt>(filter: &F, keys: &BTreeSet<u64>) {
     }
 }
 
-/// Strangers that the filter lets through, from `from` on; as many as are wanted, or as the first `tries` have.
+/// Unlisted keys that the filter lets through, from `from` on; as many as are wanted, or as the first `tries` have.
 pub(super) fn false_positives<F: Adapt>(filter: &F, from: u64, tries: u64, wanted: usize) -> Vec<u64> {
     (UNLISTED + from..UNLISTED + from + tries).filter(|&key| filter.contains(key).unwrap()).take(wanted).collect()
 }
 
-/// Random operations beside a set: nobody is lost, removed keys can be repaired and come back, repairs hold until the hash function or the set
+/// Random operations next to a set: nobody is lost, removed keys can be repaired and come back, repairs hold until the hash function or the set
 /// changes, a snapshot goes on as the filter does.
 pub(super) fn oracle<F: Removal>(mut filter: F, rounds: u64, universe: usize, seed: u64) {
     let mut map = Memory::new();

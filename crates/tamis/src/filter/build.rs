@@ -359,8 +359,8 @@ macro_rules! setters {
 setters! {
     /// Sets the largest share of unlisted keys that match. The default is 0.01.
     ///
-    /// With a [`workload`](Self::workload) it is the ceiling beside [`workload_fpr`](Self::workload_fpr) or
-    /// [`bits_per_key`](Self::bits_per_key), and 1 lifts it.
+    /// With a [`workload`](Self::workload) it is the ceiling, 1 for none, and
+    /// [`workload_fpr`](Self::workload_fpr) or [`bits_per_key`](Self::bits_per_key) is the goal.
     fpr(p: f64) => goals.fpr = Some(p);
 
     /// Sets the size: at most this many bits per key, the whole file counted. The filter has the lowest fpr of that size.
@@ -663,7 +663,7 @@ pub struct Report {
     pub workload: Option<WorkloadReport>,
 }
 
-/// Plans, builds and writes a filter to `out`, which is told how many bytes to expect. Where queries are expected the plan is made
+/// Plans, builds and writes a filter to `out`, which gets the number of bytes first. Where queries are expected the plan is made
 /// already.
 fn write(
     shards: &Shards,

@@ -52,7 +52,7 @@ mod tests {
     use crate::leaves::{Geometry, Query, ShardedLeaf};
     use crate::{BuildError, Digest, FormatError, Hasher};
 
-    /// Keys are even, strangers odd.
+    /// Keys are even, unlisted keys odd.
     fn digests(n: u64, stranger: u64) -> Vec<Digest> {
         let hasher = Hasher::seeded(5);
         (0..n).map(|i| hasher.integer(2 * i + stranger)).collect()
@@ -77,7 +77,7 @@ mod tests {
         out.into_iter().filter(|&yes| yes).count()
     }
 
-    /// The mean share of strangers that are let in, over filters with different salts, and the error of that mean.
+    /// The mean share of unlisted keys that are let in, over filters with different salts, and the error of that mean.
     fn measure<G: Query>(salts: u64, strangers: u64, build: impl Fn(Salt, &mut Vec<u8>) -> G) -> (f64, f64) {
         let strangers = digests(strangers, 1);
         let rates: Vec<f64> = (0..salts)

@@ -5,7 +5,7 @@ use super::{Effort, Goal, Kind, Layout, Step};
 use crate::error::{BuildError, Lack};
 use crate::leaves::Role;
 
-/// What is wanted, and of how many keys.
+/// The options of a plan, and the number of keys.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Request {
     pub(crate) keys: u64,
@@ -83,7 +83,7 @@ impl Request {
         }
     }
 
-    /// The kind cannot do what is wanted.
+    /// The error of a kind that lacks something.
     pub(crate) fn unfit(&self, lacks: Lack) -> BuildError {
         BuildError::Unfit { kind: self.kind.name(), lacks }
     }

@@ -259,7 +259,7 @@ impl Editor {
         both.then_some(Difference::Common)
     }
 
-    /// Puts the segments of another index beside those that are here.
+    /// Puts the segments of another index next to those that are here.
     fn attach(&mut self, theirs: &Index) -> Result<(), Error> {
         if self.index.segments.len() + theirs.segments.len() > MAX_SEGMENTS {
             return Err(TOO_MANY.into());

@@ -33,7 +33,7 @@ fn holds_all(broom: &LargeBroom, keys: impl IntoIterator<Item = u64>) {
     keys.into_iter().for_each(|key| assert!(broom.contains(key).unwrap(), "{key}"));
 }
 
-/// The next stranger that is let through.
+/// The next unlisted key that is let through.
 fn false_positive(broom: &LargeBroom, from: &mut u64) -> u64 {
     loop {
         *from += 1;

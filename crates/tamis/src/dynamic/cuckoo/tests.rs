@@ -225,7 +225,7 @@ fn hostile_snapshots_neither_panic_nor_loop() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// A multiset of at most eight copies of a key is the oracle. Fingerprints are wide enough that no stranger passes.
+    /// A multiset of at most eight copies of a key is the oracle. Fingerprints are wide enough that no unlisted key passes.
     #[test]
     fn a_multiset_agrees(
         changes in prop::collection::vec((any::<bool>(), 0..60u64), 0..600),

@@ -1,4 +1,4 @@
-//! queries to expect -> which of them a filter shall know, and what came of it.
+//! expected queries -> which of them a filter covers, and the measured rates.
 //!
 //! ```text
 //!   expect(key, weight)* ──▶ Counter ──▶ those that are no keys ──▶ Shape ──▶ planner ──▶ a plan, and how many to know
@@ -134,7 +134,7 @@ impl Workload {
         Ok(())
     }
 
-    /// What was planned, beside what the filter does.
+    /// What was planned, next to what the filter does.
     pub(super) fn outcome(&self, design: &PlannedDesign, keys: u64, filter: Option<&Filter>) -> WorkloadReport {
         let bits = |bits: f64| bits / keys.max(1) as f64;
         let measured = filter.map(|filter| Rates {
@@ -161,7 +161,7 @@ impl Workload {
         }
     }
 
-    /// The share of negative queries that pass: all that were counted are asked for.
+    /// The share of negative queries that pass: all that were counted are queried.
     fn passing(&self, filter: &Filter) -> f64 {
         let (mut passing, mut all) = (0.0, 0.0);
         let (mut digests, mut answers) = ([Digest::default(); ROUND], [false; ROUND]);

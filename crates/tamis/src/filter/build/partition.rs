@@ -39,7 +39,7 @@ use crate::plan::{Goal, Plan, Step, plan};
 /// Takes in keys that carry labels: issuers, countries, tables.
 ///
 /// Every label spends the bits that its own number of excluded keys calls for, and the labels share one file. A key belongs to
-/// its label: it may be wanted under one and excluded under another. Keys and excluded keys come in any order.
+/// its partition: it may be a member of one and excluded in another. Keys and excluded keys come in any order.
 ///
 /// ```
 /// let mut keys = tamis::stream().exact().partitioned();
@@ -404,7 +404,7 @@ fn write_groups(
         let rate = steps::rate(&steps);
         rates.push(match options.goal {
             Goal::Exact => 1.0,
-            // More negatives than strangers call for make a filter stricter than it was asked to be.
+            // More negatives than unlisted keys call for make a filter stricter than it was asked to be.
             Goal::Fpr(asked) if count.negatives > 0 => asked.max(rate),
             Goal::Fpr(_) | Goal::BitsPerKey(_) | Goal::ExcludedFpr(_) => rate,
         });

@@ -40,7 +40,7 @@ fn the_planner_beats_stacked_bloom_by_far() {
             assert!((1.70e-3..1.78e-3).contains(&stacked), "{stacked}");
             assert!(rate_of(&comparison, "stacked-cuckoo") <= 2.0e-3);
         }
-        // Strangers fare no worse than with the best plain Bloom filter.
+        // Unlisted keys fare no worse than with the best plain Bloom filter.
         assert!(design.prediction.fpr <= rate_of(&comparison, "classic-bloom"));
     }
 }

@@ -10,7 +10,7 @@ use tamis::{BuildError, FormatError};
 
 use crate::cmd::grouped;
 use crate::input::{self, Place};
-use crate::{interrupt, json, screen};
+use crate::{interrupt, json, screen, usage};
 
 /// What is at fault, and with it the exit code.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -136,8 +136,15 @@ pub(crate) fn report(error: &Error) -> ExitCode {
         return ExitCode::from(kind.code());
     }
     let conflicts = error.downcast_ref::<Failure>().map_or(&[][..], |failure| &failure.conflicts);
-    write(kind, &format!("{error:#}"), conflicts);
+    let causes: Vec<String> = error.chain().map(shown).collect();
+    write(kind, &causes.join(": "), conflicts);
     ExitCode::from(kind.code())
+}
+
+/// A cause; one of the library, which names methods, with the options of the command instead.
+fn shown(cause: &(dyn std::error::Error + 'static)) -> String {
+    let built = matches!(cause.downcast_ref(), Some(tamis::Error::Build(_))) || cause.is::<BuildError>();
+    if built { usage::in_options(&cause.to_string()) } else { cause.to_string() }
 }
 
 /// Writes an error: on one line, followed by a line for each conflict that is known.

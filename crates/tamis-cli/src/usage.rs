@@ -1,6 +1,41 @@
-//! what the parser of the command line found -> one line: the option, what is wrong with it, what was expected.
+//! what the parser of the command line, or the library, found -> one line: the option, what is wrong with it, what was expected.
 
+use clap::CommandFactory as _;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+
+use crate::cmd::grouped;
+use crate::json;
+
+/// A sentence of the library with options of this command instead of methods, and numbers as the command line writes them.
+///
+/// Options are the words of the subject, which ends at the first colon. Behind it only those that mean nothing else.
+pub(crate) fn in_options(sentence: &str) -> String {
+    let top = crate::Cli::command();
+    let find = |at: Option<clap::Command>, name| at.and_then(|at| at.find_subcommand(name).cloned());
+    let command = json::command().unwrap_or_default().split(' ').fold(Some(top), find);
+    let option = |word: &str| {
+        let all = command.iter().flat_map(clap::Command::get_arguments);
+        all.filter(|arg| arg.get_id() == word).find_map(|arg| Some(format!("--{}", arg.get_long()?)))
+    };
+    let (subject, rest) = sentence.split_once(": ").map_or(("", sentence), |(subject, rest)| (subject, rest));
+    let subject = words(subject, &option);
+    let rest = words(rest, &|word| match word {
+        "fpr" | "kind" => option(word),
+        word if word.contains('_') => option(word),
+        word if word.len() > 3 => word.parse().ok().map(grouped),
+        _ => None,
+    });
+    if subject.is_empty() { rest } else { format!("{subject}: {rest}") }
+}
+
+/// The text with some of its words replaced.
+fn words(text: &str, replaced: &dyn Fn(&str) -> Option<String>) -> String {
+    let replace = |part: &str| {
+        let word = part.trim_end_matches([' ', ',', ';', ':']);
+        replaced(word).map_or_else(|| part.to_string(), |new| new + &part[word.len()..])
+    };
+    text.split_inclusive(' ').map(replace).collect()
+}
 
 /// The one line.
 pub(crate) fn message(error: &clap::Error) -> String {

@@ -1,4 +1,4 @@
-//! what went wrong -> one line that says what was found and what was expected.
+//! what went wrong -> one line: the subject, what is wrong, what was expected, what to do.
 
 use std::fmt;
 use std::io;
@@ -71,7 +71,9 @@ impl FormatError {
 impl fmt::Display for FormatError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            FormatError::Magic => f.write_str("not a tamis file: the first eight bytes are not its mark"),
+            FormatError::Magic => {
+                f.write_str("not a tamis file: wrong first eight bytes; expected a file that tamis wrote")
+            }
             FormatError::Unsupported { what, number } => {
                 write!(f, "{what} {number} is not supported by this release; upgrade tamis")
             }
@@ -84,7 +86,7 @@ impl fmt::Display for FormatError {
             FormatError::Invalid { reason } => write!(f, "invalid file: {reason}"),
             FormatError::Form { found, expected } => {
                 let article = |what: &str| if what.starts_with('a') { "an" } else { "a" };
-                write!(f, "the file holds {} {found}, expected {} {expected}", article(found), article(expected))
+                write!(f, "the file holds {} {found}; expected {} {expected}", article(found), article(expected))
             }
             FormatError::Checksum { part } => {
                 write!(f, "damaged: the checksum of the {part} does not match; copy or build the file again")
@@ -123,7 +125,7 @@ impl fmt::Display for QueryError {
         match self {
             QueryError::KeyType(mismatch) => mismatch.fmt(f),
             QueryError::Length { keys, answers } => {
-                write!(f, "a slice of {answers} answers for {keys} keys; expected as many")
+                write!(f, "answers: a slice of {answers} for {keys} keys; expected as many")
             }
             QueryError::Partition { partitioned: true } => {
                 f.write_str("the filter is partitioned; expected a partition with the key")
@@ -131,9 +133,11 @@ impl fmt::Display for QueryError {
             QueryError::Partition { partitioned: false } => {
                 f.write_str("the filter is not partitioned; expected a key without a partition")
             }
-            QueryError::Values { found: KeyType::Bytes } => f.write_str("the values of the map are bytes, not numbers"),
+            QueryError::Values { found: KeyType::Bytes } => {
+                f.write_str("the values of the map are bytes; expected numbers")
+            }
             QueryError::Values { found: KeyType::Integer | KeyType::Digest | KeyType::Fields } => {
-                f.write_str("the values of the map are numbers, not bytes")
+                f.write_str("the values of the map are numbers; expected bytes")
             }
         }
     }
@@ -145,11 +149,11 @@ impl fmt::Display for QueryError {
 pub enum ChangeError {
     /// The key is of the wrong key type.
     KeyType(Mismatch),
-    /// The filter has no room for another key.
+    /// The filter is full.
     Full {
         /// Keys it holds.
         keys: u64,
-        /// Keys it was made for.
+        /// Keys that fit.
         capacity: u64,
     },
     /// Two filters cannot become one.
@@ -169,9 +173,9 @@ impl fmt::Display for ChangeError {
         match self {
             ChangeError::KeyType(mismatch) => mismatch.fmt(f),
             ChangeError::Full { keys, capacity } => {
-                write!(f, "the filter is full: it holds {keys} keys and was made for {capacity}")
+                write!(f, "capacity {capacity}: full with {keys} keys; build a larger filter")
             }
-            ChangeError::Unlike { what } => write!(f, "the filters cannot be merged: they differ in {what}"),
+            ChangeError::Unlike { what } => write!(f, "merge: the filters differ in {what}; expected the same"),
             ChangeError::Unsupported { what } => f.write_str(what),
         }
     }
@@ -319,7 +323,7 @@ mod tests {
         let key_type = "wrong key type integer; expected bytes";
         for (error, sentence) in [
             (QueryError::from(mismatch), key_type),
-            (QueryError::Length { keys: 3, answers: 2 }, "a slice of 2 answers for 3 keys; expected as many"),
+            (QueryError::Length { keys: 3, answers: 2 }, "answers: a slice of 2 for 3 keys; expected as many"),
             (
                 QueryError::Partition { partitioned: true },
                 "the filter is partitioned; expected a partition with the key",
@@ -328,20 +332,20 @@ mod tests {
                 QueryError::Partition { partitioned: false },
                 "the filter is not partitioned; expected a key without a partition",
             ),
-            (QueryError::Values { found: KeyType::Bytes }, "the values of the map are bytes, not numbers"),
-            (QueryError::Values { found: KeyType::Integer }, "the values of the map are numbers, not bytes"),
+            (QueryError::Values { found: KeyType::Bytes }, "the values of the map are bytes; expected numbers"),
+            (QueryError::Values { found: KeyType::Integer }, "the values of the map are numbers; expected bytes"),
         ] {
             assert_eq!([error.to_string(), Error::from(error).to_string()], [sentence; 2]);
         }
         for (error, sentence) in [
             (ChangeError::from(mismatch), key_type),
-            (ChangeError::Full { keys: 9, capacity: 8 }, "the filter is full: it holds 9 keys and was made for 8"),
-            (ChangeError::Unlike { what: "their hash" }, "the filters cannot be merged: they differ in their hash"),
-            (ChangeError::Unsupported { what: "Bloom filters give no keys back" }, "Bloom filters give no keys back"),
+            (ChangeError::Full { keys: 9, capacity: 8 }, "capacity 8: full with 9 keys; build a larger filter"),
+            (ChangeError::Unlike { what: "their hash" }, "merge: the filters differ in their hash; expected the same"),
+            (ChangeError::Unsupported { what: "remove: a Bloom filter" }, "remove: a Bloom filter"),
         ] {
             assert_eq!([error.to_string(), Error::from(error).to_string()], [sentence; 2]);
         }
-        let mixed = "some keys are integers and some are bytes; a filter holds one kind";
+        let mixed = "keys: of two key types; expected one key type";
         assert_eq!(BuildError::from(mismatch).to_string(), mixed);
         assert_eq!(KeyType::Integer.check(KeyType::Integer), Ok(()));
     }

@@ -109,7 +109,7 @@ pub(crate) use finish;
 enum Target {
     /// A device or pipe, written as it is.
     Direct(File),
-    /// A temporary file, perhaps with a name, beside the place that it takes at the end.
+    /// A temporary file, perhaps with a name, next to the place that it takes at the end.
     Temporary(File, Option<Part>, PathBuf),
 }
 

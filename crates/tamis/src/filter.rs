@@ -1,4 +1,4 @@
-//! keys -> bytes -> yes or no: filters, built and asked.
+//! keys -> bytes -> yes or no: filters, built and queried.
 //!
 //! ```text
 //!   options      what filters, maps and sets may use to be built

@@ -338,7 +338,7 @@ impl Shards {
         self.negatives.as_ref().filter(|_| self.stats.conflicts > 0 && self.on_conflict == policy)
     }
 
-    /// Shows all negatives to `ask`, some at a time, which says of each what it likes.
+    /// Shows all negatives to `ask`, some at a time; it returns an answer for each.
     pub(crate) fn listed_negatives(
         &self,
         stop: Stop<'_>,

@@ -1,6 +1,6 @@
 //! key -> Digest: a key is hashed once, to 128 bits, and never seen again.
 //!
-//! Everything behind this file works on [`Digest`]s. A layer that needs random bits of its own asks
+//! Everything behind this file works on [`Digest`]s. A layer that needs random bits of its own calls
 //! [`Digest::salted`] with its [`Salt`]; two layers with different salts err independently, which is what every
 //! composite filter relies on (layers that share their bits err together: a trap of public code).
 //!
@@ -12,7 +12,7 @@
 //!   bits random (the shape of wyhash: two multiplications and a fold);
 //! * with a secret key, both go through SipHash-2-4-128, where an adversary may choose keys or queries.
 //!
-//! Shards are ranges of digests. Where somebody chose keys whose digests all lie in one, they are *mixed*: a bijection that follows from
+//! Shards are ranges of digests. Where keys were chosen whose digests all lie in one, they are *mixed*: a bijection that follows from
 //! all keys, and that the file names, spreads them again.
 //!
 //! Which one, its seed and the key's key type are in the file: a filter of strings refuses an integer.
@@ -280,7 +280,7 @@ impl Hasher {
         Hasher { kind: HashKind::Secret, words: key, integer: 0 }
     }
 
-    /// The caller's own hash: keys are [`Digest`]s. `id` is stored, so that files of different hashes can be told apart.
+    /// The caller's own hash: keys are [`Digest`]s. `id` is stored, so that files of different hashes can be distinguished.
     ///
     /// A filter of such digests is queried by digests. It returns an error for any other key, because its hash is unknown: what
     /// [`bytes`](Self::bytes) and [`integer`](Self::integer) make of a key here has nothing to do with the caller's.

@@ -1,25 +1,89 @@
-//! keys -> a few bits each -> yes or no: membership filters that know what they must refuse.
+//! keys -> a few bits each -> yes or no: membership filters that match no excluded key.
 //!
-//! A filter answers "is this key in the set?" in a few bits per key: always yes for a key of the set, and rarely for
-//! another.
+//! A filter uses a few bits per key to tell whether a key is in a set. It matches every member, no excluded key, and unlisted
+//! keys at a rate that you choose.
 //!
 //! ```
 //! let filter = tamis::build(["ads.example", "spam.example"]).fpr(0.01).finish()?;
 //! assert!(filter.contains("spam.example")?);
 //!
 //! let bytes = filter.as_bytes().to_vec(); // to disk, into a message, into the program itself
-//! assert!(tamis::Filter::open(bytes)?.contains("ads.example")?);
+//! let blocked = tamis::Filter::open(bytes)?.into_typed::<str>()?; // checks the key type once
+//! assert!(blocked.contains("ads.example")); // a `bool`
 //! # Ok::<(), tamis::Error>(())
 //! ```
 //!
-//! The path of a key, and the modules along it:
+//! [`FilterBuilder::finish_to`] writes a file, [`Filter::read`] opens it. [`stream`] takes keys one by one, and
+//! [`Options`] is one policy for many filters.
 //!
-//! ```text
-//!   keys ──hash──▶ digests ──shard──▶ shards ──plan──▶ plan ──build──▶ bytes ──query──▶ yes / no
-//!                                                     leaves, steps, format
+//! **Excluded keys** never match ([`FilterBuilder::exclude`]):
+//!
+//! ```
+//! let popular = ["news.example", "mail.example"];
+//! let filter = tamis::build(["ads.example", "spam.example"]).exclude(popular).fpr(0.01).finish()?;
+//! assert!(!filter.contains("news.example")? && !filter.contains("mail.example")?);
+//! # Ok::<(), tamis::Error>(())
 //! ```
 //!
-//! Without the feature `build` (on by default) only the last arrow is left, with few dependencies.
+//! **Exact** filters are the smallest, for programs that query only members and excluded keys ([`FilterBuilder::exact`]):
+//!
+//! ```
+//! let filter = tamis::build(0..1000).exclude(1000..100_000).exact().finish()?;
+//! assert!(filter.contains(7)? && !filter.contains(7000)?);
+//! # Ok::<(), tamis::Error>(())
+//! ```
+//!
+//! **Workloads** are expected queries with their weights. The filter spends its bits on the frequent ones
+//! ([`FilterBuilder::workload`]):
+//!
+//! ```
+//! let queries = (1000..3000u64).map(|key| (key, 1e6 / key as f64));
+//! let filter = tamis::build(0..1000u64).workload(queries).bits_per_key(10.0).finish()?;
+//! assert!(filter.contains(7)?);
+//! # Ok::<(), tamis::Error>(())
+//! ```
+//!
+//! **Maps** store a value for every key ([`maps`]):
+//!
+//! ```
+//! let map = tamis::map([("ann", 30u64), ("bob", 41)]).finish()?;
+//! assert_eq!(map.get_u64("bob")?, Some(41));
+//! # Ok::<(), tamis::Error>(())
+//! ```
+//!
+//! **Set indexes** tell which of many sets hold a key ([`sets`](mod@sets)):
+//!
+//! ```
+//! let index = tamis::sets([("ann", "red"), ("bob", "red"), ("ann", "blue")]).finish()?;
+//! assert_eq!(index.find("ann")?.len(), 2);
+//! # Ok::<(), tamis::Error>(())
+//! ```
+//!
+//! **Adaptive filters** reject a false positive once it is reported ([`adaptive`]):
+//!
+//! ```
+//! use tamis::adaptive::{Adapt, AdaptiveFilter, Broom, Memory};
+//! let (mut filter, mut map) = (Broom::with_capacity(1000).fpr(0.01).build::<str>()?, Memory::new());
+//! filter.insert("ann", &mut map)?;
+//! assert!(filter.contains("ann")?);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! [`Bloom`], [`Cuckoo`], [`Quotient`] and [`Stacked`] are filters whose keys change; [`bounds`] has the least sizes possible.
+//!
+//! # Features
+//!
+//! | feature | adds |
+//! |---|---|
+//! | `build` | all builders; without it the crate opens and queries every file |
+//! | `spill` | temporary files for builds past the memory limit |
+//! | `secret` | secrets from the operating system ([`Hasher::random_secret`]) |
+//! | `mmap` | files as memory maps ([`Filter::mmap`]) |
+//! | `maps`, `sets`, `adaptive` | the modules of these names |
+//! | `serde` | `Serialize` and `Deserialize` of [`Filter`], [`Map`], [`Sequence`] and [`Sets`] |
+//! | `papers` | what only figures of papers need |
+//!
+//! All but the last two are on by default.
 
 // Which feature an item needs, on pages that all features are documented on.
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -27,7 +91,7 @@
 #![deny(clippy::wildcard_enum_match_arm)]
 // `clippy.toml` says which, and why; tests compare with them.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
-// Encoders live beside their decoders, and tools of maps, sets and adaptive filters in the rooms before them: with fewer features
+// Encoders live next to their decoders, and tools of maps, sets and adaptive filters in the rooms before them: with fewer features
 // some have no caller, and with other processors than these some instruction sets.
 #![cfg_attr(
     not(all(
@@ -72,7 +136,7 @@ pub mod sets;
 
 #[cfg(feature = "build")]
 pub use dynamic::{bloom::Bloom, builder::DynamicBuilder, cuckoo::Cuckoo, quotient::Quotient, stacked::Stacked};
-pub use error::{BuildError, ChangeError, Error, FormatError, Lack, QueryError, ValueError};
+pub use error::{BuildError, ChangeError, Error, FormatError, QueryError, ValueError};
 #[cfg(all(feature = "build", feature = "papers"))]
 pub use filter::build::Papers;
 #[cfg(feature = "build")]
@@ -106,7 +170,7 @@ pub use sets::sets;
 #[cfg(feature = "internals")]
 #[doc(hidden)]
 pub mod internals {
-    pub use crate::error::Difference;
+    pub use crate::error::{Difference, Lack};
     pub use crate::hash::Salt;
     #[cfg(feature = "build")]
     pub use crate::{

@@ -11,7 +11,7 @@ use std::thread::{Builder, scope};
 
 use crate::error::{BuildError, Error};
 
-/// Asked now and then from any thread; `true` ends the work with [`BuildError::Cancelled`].
+/// Called now and then from any thread; `true` ends the work with [`BuildError::Cancelled`].
 pub type Stop<'a> = &'a (dyn Fn() -> bool + Sync);
 
 /// Fails when the caller wants to stop.
@@ -92,7 +92,7 @@ fn pool(count: usize, threads: usize, work: &(dyn Fn(usize) -> bool + Sync)) {
     let worker = || {
         while !over.load(Ordering::Relaxed) {
             let job = next.fetch_add(1, Ordering::Relaxed);
-            // A panic shall end the others, too.
+            // A panic must end the others, too.
             let goes_on = job < count && {
                 let done = catch_unwind(AssertUnwindSafe(|| work(job)));
                 done.unwrap_or_else(|panic| {

@@ -53,7 +53,7 @@ impl Step {
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Plan {
     pub(crate) steps: Vec<Step>,
-    /// A filter on the keys alone that lets through every negative which the plan's first step lets through, for this number of
+    /// A filter on the keys alone that matches every negative which the plan's first step matches, for this number of
     /// negatives and for any larger one.
     pub(crate) sieve: Option<Structure>,
 }

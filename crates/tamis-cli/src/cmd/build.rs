@@ -18,6 +18,7 @@ use crate::Outcome;
 use crate::args::ReportArgs;
 use crate::interrupt::Interrupt;
 use crate::mapped::{self, VerifyArgs};
+use crate::usage;
 
 /// Build a filter from keys
 ///
@@ -104,7 +105,7 @@ fn as_fields(args: &BuildArgs, inputs: &Inputs, built: &Built) -> serde_json::Va
             "covered": workload.covered,
             "covered_share": workload.covered_share,
             "max_fpr": workload.max_fpr,
-            "warnings": workload.warnings,
+            "warnings": workload.warnings.iter().map(|warning| usage::in_options(warning)).collect::<Vec<_>>(),
             "predicted": rates(&workload.predicted),
             "measured": workload.measured.as_ref().map(rates),
         })
@@ -183,7 +184,7 @@ fn as_text(args: &BuildArgs, output: &Output, inputs: &Inputs, built: &Built) ->
             None => "the default; --fpr changes it".to_string(),
         };
         let _ = writeln!(out, "max fpr     {} ({origin})", percent(w.max_fpr));
-        w.warnings.iter().for_each(|warning| out += &format!("warning     {warning}\n"));
+        w.warnings.iter().for_each(|warning| out += &format!("warning     {}\n", usage::in_options(warning)));
     }
     if stats.conflicts > 0 {
         let became = if args.on_conflict == OnConflict::Keep { "kept as members" } else { "excluded" };

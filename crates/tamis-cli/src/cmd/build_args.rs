@@ -4,10 +4,10 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use anyhow::{Error, Result, anyhow, bail};
-use tamis::{BuildError, Effort, Kind, Lack, Layout, OnConflict};
+use tamis::{BuildError, Effort, Kind, Layout, OnConflict};
 
 use super::any_builder::AnyBuilder;
-use super::{at, count, key_bytes};
+use super::{at, key_bytes};
 use crate::args::{self, HashAndLimitArgs, InputArgs};
 use crate::failure::{self, Conflict};
 use crate::input::{self, Counts, KeyRef, Places, Source, expect, total_bytes};
@@ -169,52 +169,17 @@ impl BuildArgs {
         Ok((keys, inputs))
     }
 
-    /// An error of the library in terms of files and options; `output` is where the filter would go.
+    /// An error of the library in terms of files; `output` is where the filter would go.
     pub(super) fn explain(&self, sources: &Sources, inputs: &Inputs, error: Error, output: Option<&str>) -> Error {
-        let Some(tamis::Error::Build(cause)) = error.downcast_ref() else {
-            return match output {
+        match error.downcast_ref() {
+            Some(tamis::Error::Build(BuildError::Conflict { count, first })) => {
+                self.conflict(sources, inputs, *count, first)
+            }
+            Some(tamis::Error::Build(_)) => error,
+            _ => match output {
                 Some(output) => at(error, output),
                 None => error,
-            };
-        };
-        match cause {
-            BuildError::Conflict { count, first } => self.conflict(sources, inputs, *count, first),
-            BuildError::Cancelled => error,
-            cause => anyhow!("{}", self.in_options(cause)),
-        }
-    }
-
-    /// What could not be built, with the options that say so.
-    fn in_options(&self, error: &BuildError) -> String {
-        match error {
-            BuildError::NothingExcluded => {
-                "--exclude: no excluded key is left, so every key would match; expected at least one that is not a member, or --fpr or --bits-per-key as the goal".to_string()
-            }
-            BuildError::Budget { keys, given, needed } => {
-                format!("--bits-per-key {given}: too small for {}; expected at least {}", count(*keys, "key"), up(*needed))
-            }
-            BuildError::UnlistedBudget { given, fpr, needed } => {
-                format!("--fpr {fpr:?}: not possible with --bits-per-key {given}; expected at least {} bits per key", up(*needed))
-            }
-            BuildError::Rate { kind, wanted, lowest } => {
-                format!("--fpr {wanted:?}: too small for --kind {kind}; expected at least {lowest:e}")
-            }
-            BuildError::NoSize { structure, keys, rate } => {
-                format!("--fpr {rate:?}: too small for a {structure} of {}; expected more", count(*keys, "key"))
-            }
-            BuildError::DiskLimit { limit } => {
-                format!("--disk {limit}: too small for the temporary files; expected more disk, or more --memory")
-            }
-            BuildError::Unfit { kind, lacks: Lack::Negatives } => {
-                format!("--kind {kind}: cannot exclude keys; expected steered, chained, cascade, integrated or naive")
-            }
-            BuildError::Unfit { kind, lacks: Lack::MoreKeys } => format!(
-                "--capacity: keys cannot be inserted with --kind {kind}; expected bloom, classic-bloom, cuckoo, quotient, stacked-bloom, stacked-cuckoo or stacked-quotient"
-            ),
-            BuildError::Unfit { kind, .. } => format!("--kind {kind}: {error}"),
-            BuildError::Instead { cause, kinds } if kinds.is_empty() => self.in_options(cause),
-            BuildError::Instead { cause, kinds } => format!("{}; use --kind {}", self.in_options(cause), kinds.join(", ")),
-            error => error.to_string(),
+            },
         }
     }
 
@@ -258,11 +223,6 @@ fn of_another_type(option: &str, error: Error) -> Error {
         }
         _ => error,
     }
-}
-
-/// A bound with two digits that still holds.
-fn up(number: f64) -> f64 {
-    (100.0 * number).ceil() / 100.0
 }
 
 /// The inputs by what they are for.

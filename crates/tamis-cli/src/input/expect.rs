@@ -79,7 +79,10 @@ fn read_all(
             total += check(weight)?;
             match total < MAX_TOTAL {
                 true => Ok(weight),
-                false => Err("the weights up to here add up to 2^44 or more; scale them down".to_string()),
+                false => {
+                    Err("the weights up to here add up to 2^44 or more; expected less; scale the weights down"
+                        .to_string())
+                }
             }
         });
         match added {
@@ -169,8 +172,8 @@ fn spaced(lines: &[(u64, &[u8])]) -> Result<Option<Spaced>, (u64, String)> {
     }
     let all = |spaced: Spaced| lines.iter().all(|(_, line)| spaced.split(line).is_some());
     let unclear = |at: u64, what: String| {
-        let wanted = "expected key<TAB>weight on every line (key<TAB>1 for a log), or the output of uniq -c";
-        Err((at, format!("{what}; {wanted}")))
+        let expected = "expected key<TAB>weight on every line (key<TAB>1 for a log), or the output of uniq -c";
+        Err((at, format!("{what}; {expected}")))
     };
     if all(Spaced::Before) {
         return match lines.iter().any(|(_, line)| line.starts_with(b" ")) {

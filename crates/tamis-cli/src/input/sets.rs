@@ -378,8 +378,7 @@ mod tests {
             assert_eq!(dir.error(words, &read_options(), false), expected, "{words:?}");
         }
         assert!(
-            dir.error(&["=@/a.txt"], &read_options(), false)
-                .ends_with("the name of a set is empty, expected a letter at least")
+            dir.error(&["=@/a.txt"], &read_options(), false).ends_with("set name: empty; expected at least one letter")
         );
         let kmers = ReadOptions { kmer: Some(3), ..read_options() };
         assert_eq!(
@@ -405,7 +404,7 @@ mod tests {
         assert_eq!(pairs("a\tx,y\r\n\nb\ty:2\na\tz", read_options()).unwrap(), ["a x 1", "a y 1", "b y:2 1", "a z 1"]);
         assert_eq!(pairs("a\tx:7,y\nb\tq:r:1\n", counts()).unwrap(), ["a x 7", "a y 1", "b q:r 1"]);
         assert_eq!(pairs(" a\t x , y z \n", trimmed()).unwrap(), ["a x 1", "a y z 1"]);
-        let empty = "the name of a set is empty, expected a letter at least";
+        let empty = "set name: empty; expected at least one letter";
         for (text, read_options, expected) in [
             ("a\tx\nb\n", read_options(), "line 2: \"b\" has no tab; expected key<TAB>set[,set...]"),
             ("a\tx\n\nb\tx,,y\n", read_options(), &format!("line 3: {empty}")),
@@ -416,7 +415,7 @@ mod tests {
             (
                 "a\tx\ty\n",
                 read_options(),
-                "line 1: the name of the set \"x\\ty\" has a comma, a tab or the end of a line, expected none of them",
+                "line 1: set name \"x\\ty\": a comma, a tab, a NUL or the end of a line in it; expected none of them",
             ),
             ("a\tx:0\n", counts(), "line 1: the count of \"x:0\" is not a number from 1"),
             ("a\tx:y\n", counts(), "line 1: the count of \"x:y\" is not a number from 1"),

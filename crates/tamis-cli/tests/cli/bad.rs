@@ -80,7 +80,7 @@ fn files_that_are_not_filters() {
     dir.put("empty", "");
     dir.run("build keys.txt -o good.tamis").text(0);
     let good = dir.read("good.tamis");
-    let mark = "not a tamis file (the first eight bytes are not its mark)";
+    let mark = "not a tamis file: wrong first eight bytes; expected a file that tamis wrote";
     let damaged = "damaged: the checksum of the header and directory does not match";
     let changed = |at: usize, to: u8| {
         let mut bytes = good.clone();

@@ -128,7 +128,7 @@ const ERRORS: &[(&str, i32, &str, &str)] = &[
         "build keys.txt -o x --fpr 1e-15 --kind quotient",
         2,
         "--fpr 1e-15: ",
-        "too small for a quotient filter of 1,000 keys; expected more",
+        "too small for a quotient filter of 1,000 keys; expected a larger --fpr or fewer keys",
     ),
     (
         "sets build words.txt -o x --kind frozen --bits-per-pair 9",

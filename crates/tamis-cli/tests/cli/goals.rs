@@ -23,7 +23,7 @@ fn equal_bytes_for_any_threads_and_memory() {
 
     // Temporary files would be larger than allowed.
     let message = dir.error("build --integers --memory 4M --disk 1M keys.txt -o out.tamis");
-    assert_eq!(message, "temporary files would exceed the disk limit of 1048576 bytes");
+    assert_eq!(message, "--disk 1048576: too small for the temporary files; expected a higher limit of disk or memory");
 }
 
 #[test]

@@ -271,7 +271,7 @@ fn seeds_threads_and_memory() {
     assert!(build("") == build("--memory 4M --tmp tmp --disk 1G"));
     dir.run("map verify m.tamis --pairs pairs").text(0);
     let message = dir.error("map build pairs -o m.tamis --memory 4M --disk 1M");
-    assert_eq!(message, "temporary files would exceed the disk limit of 1048576 bytes");
+    assert_eq!(message, "--disk 1048576: too small for the temporary files; expected a higher limit of disk or memory");
 }
 
 #[test]
@@ -321,7 +321,10 @@ fn alphabets() {
     dir.feed("map build -o m.tamis --alphabet digits", "").text(0);
     fs::remove_file(dir.path("m.tamis")).unwrap();
     for (line, expected) in [
-        ("pairs --alphabet colours.gz", "pairs: line 1: the value \"1\" is not one of the 2 that were declared"),
+        (
+            "pairs --alphabet colours.gz",
+            "pairs: line 1: value \"1\": not declared; expected one of the 2 declared values",
+        ),
         (
             "pairs --alphabet colours.gz --values numbers",
             "colours.gz: line 1: the value \"red\" is not an integer; expected 0 to 2^64 - 1",
@@ -353,7 +356,12 @@ fn pairs_that_are_wrong() {
         ("cut", "a\t1\0b\0", "-0", "cut: record 2: \"b\" has no tab; expected key<TAB>value"),
         ("words", "a\t1\n\nb\ttwo\n", "--values numbers", &format!("words: line 3: the value \"two\" {numbers}")),
         ("words", "a\t-1\n", "--width 8", &format!("words: line 1: the value \"-1\" {numbers}")),
-        ("large", "a\t255\nb\t256\n", "--width 8", "large: line 2: the value 256 does not fit in 8 bits"),
+        (
+            "large",
+            "a\t255\nb\t256\n",
+            "--width 8",
+            "large: line 2: value 256: does not fit in 8 bits; expected at most 255",
+        ),
         (
             "mixed.jsonl",
             "{\"k\":1,\"v\":1}\n{\"k\":2,\"v\":\"x\"}\n",

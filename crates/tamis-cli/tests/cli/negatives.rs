@@ -169,7 +169,7 @@ fn a_layout_can_be_chosen() {
     dir.run("verify --integers e.tamis --keys keys.txt --exclude others.txt").text(0);
     assert_ne!(dir.run(&format!("{build} compact")).json(0)["layers"], local["layers"]);
     let error = dir.error("build --integers keys.txt --exclude others.txt -o e.tamis --layout local --kind naive");
-    assert!(error.contains("the local layout is one of steered"), "{error}");
+    assert!(error.contains("--layout local: not possible with --kind"), "{error}");
 }
 
 #[test]

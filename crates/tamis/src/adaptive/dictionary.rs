@@ -1,4 +1,4 @@
-//! a hash map beside a reverse map -> a dictionary: for tests, examples and caches.
+//! a hash map next to a reverse map -> a dictionary: for tests, examples and caches.
 
 use std::borrow::Borrow;
 use std::collections::HashMap;

@@ -22,9 +22,9 @@ use crate::hash::Mismatch;
 pub enum AdaptError<E> {
     /// The key type is wrong, or the filter is full.
     Change(ChangeError),
-    /// The key to adapt to is a member: the match was right.
+    /// The key to adapt to is a member: the match is right.
     Member,
-    /// The key to remove is no member.
+    /// The key to remove is not a member.
     NotMember,
     /// The reverse map, the dictionary or the store of the keys failed.
     Store(E),
@@ -95,8 +95,10 @@ impl<E: fmt::Display> fmt::Display for AdaptError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             AdaptError::Change(e) => e.fmt(f),
-            AdaptError::Member => f.write_str("the key is a member: it must match"),
-            AdaptError::NotMember => f.write_str("the key is not a member: it cannot be removed"),
+            AdaptError::Member => {
+                f.write_str("key: a member, so its match is right; expected a key that is not a member")
+            }
+            AdaptError::NotMember => f.write_str("key: not a member; expected a member"),
             AdaptError::Store(e) => write!(f, "store of the keys: {e}"),
             AdaptError::Inconsistent(e) => e.fmt(f),
             AdaptError::Build(e) => e.fmt(f),

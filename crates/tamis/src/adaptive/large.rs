@@ -7,7 +7,7 @@
 //!   hash 3 ──▶ 61 bits ──▶ │ hash │ hash │ ···                   back yard: 2 to 8 % of the keys
 //! ```
 //!
-//! Almost every key has a slot: a *signature* of 16 bits that no other key of its bin has, and beside it the *rest* of its
+//! Almost every key has a slot: a *signature* of 16 bits that no other key of its bin has, and next to it the *rest* of its
 //! remainder, as many bits as the rate needs. Keys that find their bin full or their signature taken go to
 //! the back yard, where 61 bits of another hash stand for them. That reads no map.
 //!

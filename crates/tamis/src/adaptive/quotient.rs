@@ -1,4 +1,4 @@
-//! keys inserted and removed, false positives reported -> a quotient filter, and beside it the fingerprints that had to be longer (\[Broom\] section 3.1).
+//! keys inserted and removed, false positives reported -> a quotient filter, and next to it the fingerprints that had to be longer (\[Broom\] section 3.1).
 //!
 //! The plain way to extendible fingerprints. A quotient table holds a *base* of every key, `log2 n/eps` bits, as a multiset. A key whose
 //! fingerprint is longer than that has an entry in a small hash table too: the base again, 1 to 18 more bits of its hash, and how many. Most

@@ -486,7 +486,7 @@ impl AdaptiveStacked {
         self.layers.len()
     }
 
-    /// The rates of the planned layers, and the negative queries that the first of them shall answer alone.
+    /// The rates of the planned layers, and the negative queries that the first of them must answer alone.
     #[cfg(feature = "internals")]
     #[doc(hidden)]
     pub fn planned(&self) -> (&[f64], u64) {

@@ -136,7 +136,7 @@ impl ReverseMap for Liar {
     fn next(&mut self, after: Option<Digest>) -> Result<Option<Digest>, Self::Error> {
         match (self.lie, after) {
             (Lie::Back, Some(after)) => Ok(Some(after)),
-            // After the frontier, close behind it, and a stranger to the filter but for chance.
+            // After the frontier, close behind it, and an unlisted key to the filter but for chance.
             (Lie::Unknown, after) => Ok(Some(after.map_or(Digest { hi: 1, lo: 1 }, |d| Digest { lo: !d.lo, ..d }))),
             (Lie::End, _) => Ok(None),
             _ => self.inner.next(after),

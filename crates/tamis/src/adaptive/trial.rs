@@ -1,4 +1,4 @@
-//! a filter -> what every adaptive filter must stand: operations beside an oracle, maps that fail or lie, snapshots, damage.
+//! a filter -> what every adaptive filter must stand: operations next to an oracle, maps that fail or lie, snapshots, damage.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::collections::BTreeSet;
@@ -12,8 +12,8 @@ use super::{
 use crate::error::ChangeError;
 use crate::hash::{Digest, Key};
 
-/// Keys are below this, strangers are not.
-pub(super) const STRANGERS: u64 = 1 << 32;
+/// Keys are below this, unlisted keys are not.
+pub(super) const UNLISTED: u64 = 1 << 32;
 
 /// Removal where a filter has it, so that tests of all filters are written once.
 pub(super) trait Removal: Adapt {
@@ -46,12 +46,12 @@ pub(super) fn check<F: Adapt>(filter: &F, keys: &BTreeSet<u64>) {
     }
 }
 
-/// Strangers that the filter lets through, from `from` on; as many as are wanted, or as the first `tries` have.
+/// Unlisted keys that the filter lets through, from `from` on; as many as are wanted, or as the first `tries` have.
 pub(super) fn false_positives<F: Adapt>(filter: &F, from: u64, tries: u64, wanted: usize) -> Vec<u64> {
-    (STRANGERS + from..STRANGERS + from + tries).filter(|&key| filter.contains(key).unwrap()).take(wanted).collect()
+    (UNLISTED + from..UNLISTED + from + tries).filter(|&key| filter.contains(key).unwrap()).take(wanted).collect()
 }
 
-/// Random operations beside a set: nobody is lost, removed keys can be repaired and come back, repairs hold until the hash function or the set
+/// Random operations next to a set: nobody is lost, removed keys can be repaired and come back, repairs hold until the hash function or the set
 /// changes, a snapshot goes on as the filter does.
 pub(super) fn oracle<F: Removal>(mut filter: F, rounds: u64, universe: usize, seed: u64) {
     let mut map = Memory::new();
@@ -85,28 +85,28 @@ pub(super) fn oracle<F: Removal>(mut filter: F, rounds: u64, universe: usize, se
                 Some(Err(e)) => assert!(e == AdaptError::NotMember && !keys.contains(&key), "round {round}: {e:?}"),
             },
             _ => {
-                let stranger = if random.below(4) == 0 { key } else { STRANGERS + random.below(1 << 16) as u64 };
-                let passed = filter.contains(stranger).unwrap();
-                match filter.adapt(stranger, &mut map) {
+                let unlisted = if random.below(4) == 0 { key } else { UNLISTED + random.below(1 << 16) as u64 };
+                let passed = filter.contains(unlisted).unwrap();
+                match filter.adapt(unlisted, &mut map) {
                     Ok(stats) => {
-                        assert!(!keys.contains(&stranger) && stats.changed == passed);
+                        assert!(!keys.contains(&unlisted) && stats.changed == passed);
                         assert!(stats.changed || stats.reads == 0, "a refusal reads nothing");
                         match stats.moved {
-                            0 => repaired.push(stranger),
+                            0 => repaired.push(unlisted),
                             _ => repaired.clear(),
                         }
                     }
-                    Err(e) => assert!(e == AdaptError::Member && keys.contains(&stranger), "round {round}: {e:?}"),
+                    Err(e) => assert!(e == AdaptError::Member && keys.contains(&unlisted), "round {round}: {e:?}"),
                 }
             }
         }
         assert_eq!(map.len(), keys.len());
         if round % 64 == 0 {
             check(&filter, &keys);
-            for &stranger in &repaired {
+            for &unlisted in &repaired {
                 assert!(
-                    keys.contains(&stranger) || !filter.contains(stranger).unwrap(),
-                    "round {round}: {stranger} again"
+                    keys.contains(&unlisted) || !filter.contains(unlisted).unwrap(),
+                    "round {round}: {unlisted} again"
                 );
             }
         }
@@ -114,8 +114,8 @@ pub(super) fn oracle<F: Removal>(mut filter: F, rounds: u64, universe: usize, se
             let again = F::restore(filter.snapshot().unwrap()).unwrap();
             let (a, b) = (again.snapshot().unwrap(), filter.snapshot().unwrap());
             assert!(a == b && again.epoch() == filter.epoch() && again.pending_moves() == filter.pending_moves());
-            for stranger in STRANGERS..STRANGERS + 500 {
-                assert_eq!(again.contains(stranger), filter.contains(stranger));
+            for unlisted in UNLISTED..UNLISTED + 500 {
+                assert_eq!(again.contains(unlisted), filter.contains(unlisted));
             }
             filter = again;
         }
@@ -148,8 +148,8 @@ pub(super) fn failing_map<F: Removal>(make: impl Fn() -> F, n: u64) {
         for key in 0..n {
             until(|| filter.insert(key, &mut map), &mut failures);
             keys.insert(key);
-            for stranger in false_positives(&filter, key * 100, 100, 3) {
-                until(|| filter.adapt(stranger, &mut map), &mut failures);
+            for unlisted in false_positives(&filter, key * 100, 100, 3) {
+                until(|| filter.adapt(unlisted, &mut map), &mut failures);
                 check(&filter, &keys);
             }
             if key % 5 == 4 && take(&mut filter, key - 2, &mut map, &mut failures) {
@@ -173,8 +173,8 @@ pub(super) fn lying_map<F: Adapt + Clone>(mut filter: F, n: u64) {
     for (number, mut liar) in Liar::all(map).into_iter().enumerate() {
         let mut filter = filter.clone();
         let mut refused = 0;
-        for stranger in false_positives(&filter, 0, 200_000, 400) {
-            refused += u64::from(filter.adapt(stranger, &mut liar).is_err());
+        for unlisted in false_positives(&filter, 0, 200_000, 400) {
+            refused += u64::from(filter.adapt(unlisted, &mut liar).is_err());
             let lost = keys.iter().find(|&&key| !filter.contains(key).unwrap());
             assert_eq!(lost, None, "lie {number}");
         }
@@ -204,7 +204,7 @@ pub(super) fn damage<F: Removal>(filter: &F, kind: Kind) {
         let mut map = Memory::new();
         for key in 0..40u64 {
             let _ = filter.insert(key, &mut map);
-            let _ = filter.adapt(STRANGERS + key, &mut map);
+            let _ = filter.adapt(UNLISTED + key, &mut map);
             let _ = filter.take(key * 3, &mut map);
         }
     };
@@ -250,14 +250,14 @@ pub(super) fn churn_and_replay<F: Remove>(mut filter: F, n: u64, wanted: usize) 
     assert_eq!(found.len(), wanted);
     // A key that moves to a level may meet one of those that were sent there before: so once more, until all are refused.
     for _ in 0..100 {
-        for &stranger in &found {
-            let stats = filter.adapt(stranger, &mut map).unwrap();
-            assert!(!filter.contains(stranger).unwrap());
+        for &unlisted in &found {
+            let stats = filter.adapt(unlisted, &mut map).unwrap();
+            assert!(!filter.contains(unlisted).unwrap());
             assert_eq!(stats.moved, 0, "the filter is too small for this test");
         }
     }
     let repaired = found;
-    assert!(repaired.iter().all(|&stranger| !filter.contains(stranger).unwrap()), "replayed");
+    assert!(repaired.iter().all(|&unlisted| !filter.contains(unlisted).unwrap()), "replayed");
     for round in 0..2 {
         let mut moved = 0;
         for key in 0..n {
@@ -265,23 +265,23 @@ pub(super) fn churn_and_replay<F: Remove>(mut filter: F, n: u64, wanted: usize) 
             moved += filter.insert(key, &mut map).unwrap().moved;
         }
         assert_eq!((moved, filter.epoch()), (0, epoch), "the filter is too small for this test");
-        let back = repaired.iter().filter(|&&stranger| filter.contains(stranger).unwrap()).count();
+        let back = repaired.iter().filter(|&&unlisted| filter.contains(unlisted).unwrap()).count();
         assert_eq!(back, 0, "round {round}: {back} of {} came back", repaired.len());
     }
 }
 
-/// The share of strangers that pass lies within five deviations of `expected`.
+/// The share of unlisted keys that pass lies within five deviations of `expected`.
 pub(super) fn rate<F: Adapt>(filter: &F, expected: f64, queries: u64) {
     let found = false_positives(filter, 0, queries, usize::MAX).len() as f64;
     let mean = expected * queries as f64;
     let deviation = (mean * (1.0 - expected)).sqrt();
     assert!(
         (found - mean).abs() <= 5.0 * deviation,
-        "{found} of {queries} strangers passed, expected {mean:.0} ± {deviation:.0}"
+        "{found} of {queries} unlisted keys passed, expected {mean:.0} ± {deviation:.0}"
     );
 }
 
-/// Fresh strangers until `repairs` of them were repaired: returns the number of queries, the most bytes, the most words of a repair.
+/// Fresh unlisted keys until `repairs` of them were repaired: returns the number of queries, the most bytes, the most words of a repair.
 pub(super) fn attack<F: Adapt, M: ReverseMap>(filter: &mut F, map: &mut M, from: u64, repairs: u64) -> (u64, usize, u32)
 where
     M::Error: Debug + PartialEq,
@@ -289,10 +289,10 @@ where
     let (mut queries, mut bytes, mut words) = (0, 0, 0);
     let mut done = 0;
     while done < repairs {
-        let stranger = STRANGERS + from + queries;
+        let unlisted = UNLISTED + from + queries;
         queries += 1;
-        if filter.contains(stranger).unwrap() {
-            let stats = filter.adapt(stranger, map).unwrap();
+        if filter.contains(unlisted).unwrap() {
+            let stats = filter.adapt(unlisted, map).unwrap();
             assert!(stats.changed);
             (bytes, words) = (bytes.max(filter.memory_bytes()), words.max(stats.words));
             done += 1;

@@ -1,4 +1,4 @@
-//! words -> a table that finds each by some of its bits: whole hashes, and fingerprints with something beside them.
+//! words -> a table that finds each by some of its bits: whole hashes, and fingerprints with something next to them.
 //!
 //! Open addressing with linear probing, at most four slots of five in use. Removing a word moves later words back. No slot is ever
 //! marked as deleted, so searches stay short however often words change.

@@ -4,7 +4,7 @@
 ///
 /// # Safety
 ///
-/// Nobody may change or truncate the file while the bytes live.
+/// The file must not be changed or truncated while the bytes live.
 #[cfg(feature = "mmap")]
 pub(crate) unsafe fn map(path: &std::path::Path) -> std::io::Result<bytes::Bytes> {
     let file = std::fs::File::open(path)?;

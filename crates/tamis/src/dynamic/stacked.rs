@@ -132,7 +132,9 @@ impl Stacked {
         let shard = key.shard(self.header.shard_bits);
         let fixed = |layer: &Layer| layer.role == Role::Positive && layer.parts.iter().any(|part| !part.removes());
         if self.layers.iter().any(fixed) {
-            return Err(ChangeError::Unsupported { what: "keys cannot be removed from a Bloom filter" });
+            return Err(ChangeError::Unsupported {
+                what: "remove: keys cannot be removed from a Bloom filter; expected cuckoo or quotient",
+            });
         }
         let path = self.path(key, shard);
         if !path.iter().all(|&layer| self.layers[layer].contains(shard, key)) {

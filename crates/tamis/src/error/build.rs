@@ -43,28 +43,31 @@ macro_rules! sentences {
 
 sentences! {
 /// Why a filter, a map, a sequence or a set index could not be built.
+///
+/// The sentence of each starts with the method or the value at fault: `fpr 2: out of range; expected 0 to 1`.
 enum BuildError {
     /// Keys that are members and excluded: how many, and the first few as (position among the keys, position among the excluded), from 0.
     Conflict { count: u64, first: Vec<(u64, u64)> } =>
-        "{count} {} both wanted and excluded{}; if they differ, their digests were made equal, which a secret key prevents",
-        if *count == 1 { "key is" } else { "keys are" }, places(first, "key", "= negative");
+        "exclude: {count} {} also {}{}; expected none; use on_conflict, or secret if the keys differ",
+        if *count == 1 { "key is" } else { "keys are" }, if *count == 1 { "a member" } else { "members" },
+        positions(first, |member, excluded| format!("key {member} = excluded key {excluded}"));
     /// Keys of a map that come with two values: how many, and the first few as the positions of two of their pairs, from 0.
-    TwoValues { count: u64, first: Vec<(u64, u64)> } => "{count} {} two values{}",
-        if *count == 1 { "key has" } else { "keys have" }, places(first, "pairs", "and");
+    TwoValues { count: u64, first: Vec<(u64, u64)> } => "pairs: {count} {} two values{}; expected one value for each key",
+        if *count == 1 { "key has" } else { "keys have" }, positions(first, |one, other| format!("pairs {one} and {other}"));
     /// An exact filter, or one that may match a share of the excluded keys, without any excluded key: it would match every key.
     NothingExcluded =>
-        "exact: no key is excluded, so every key would match; expected excluded keys, or a rate or bits per key as the goal";
+        "exclude: no excluded key is left, so every key would match; expected one that is not a member, or fpr or bits_per_key as the goal";
     /// Two goals where one is possible; both are names of methods.
     TwoGoals { first: &'static str, second: &'static str } => "{first}, {second}: two goals; expected one";
     /// An option that the other options leave without effect; `option` is the name of its method.
     NoEffect { option: &'static str, needs: &'static str } => "{option}: no effect; expected {needs}";
     /// The keys are of two key types.
-    MixedKeyTypes => "some keys are integers and some are bytes; a filter holds one kind";
+    MixedKeyTypes => "keys: of two key types; expected one key type";
     /// The keys need more memory than this, and the crate was compiled without temporary files.
     MemoryLimit { bytes: u64 } =>
-        "the keys need more than {bytes} bytes of memory; raise the memory limit, or enable the feature `spill`";
+        "memory {bytes}: too small for the keys; expected a higher limit; use the feature `spill` for temporary files";
     /// The temporary files would grow past the limit of the caller, in bytes.
-    DiskLimit { limit: u64 } => "temporary files would exceed the disk limit of {limit} bytes";
+    DiskLimit { limit: u64 } => "disk {limit}: too small for the temporary files; expected a higher limit of disk or memory";
     /// The flag that the caller gave to [`cancel`](crate::FilterBuilder::cancel) became true.
     Cancelled => "cancelled";
     /// Reading keys back or writing temporary files failed; `path` is the folder of temporary files, where it is known.
@@ -72,144 +75,132 @@ enum BuildError {
         path.as_ref().map(|path| format!("{}: ", path.display())).unwrap_or_default();
     /// An option of a builder outside its range; `option` is the name of its method.
     Range { option: &'static str, given: f64, least: f64, most: f64 } =>
-        "{option} {}: out of range; expected {} to {most}", short(*given), short(*least);
+        "{option} {}: out of range; expected {} to {}", short(*given), short(*least), short(*most);
     /// Fewer bits per key than the smallest file takes.
     Budget { keys: u64, given: f64, needed: f64 } =>
-        "{given} bits per key are too few for {keys} keys; the smallest that works is {needed:.2}";
+        "bits_per_key {}: too small for {keys} keys; expected at least {:.2}", short(*given), up(*needed);
     /// More unlisted keys would match than may.
-    UnlistedFpr { fpr: f64, most: f64 } => "unlisted keys would match at a rate of {fpr:.3e} at least, above {most}";
+    UnlistedFpr { fpr: f64, most: f64 } =>
+        "fpr {}: not possible with the other options; expected at least {:.3e}", short(*most), 1.0005 * fpr;
     /// A weight of an expected query that is negative, not finite, below 2^-20 or above 2^43.
-    Weight { weight: f64 } => "a weight of {}",
+    Weight { weight: f64 } => "weight {}: {}", short(*weight),
         match *weight {
-            weight if !weight.is_finite() || weight < 0.0 => format!("{} makes no sense, expected a number from 0 to 2^43", short(weight)),
-            weight if weight > 1.0 => format!("{} is more than 2^43; scale the weights down", short(weight)),
-            weight => format!("{} is less than 2^-20; scale the weights up", short(weight)),
+            weight if !weight.is_finite() || weight < 0.0 => "out of range; expected 0 to 2^43",
+            weight if weight > 1.0 => "too large; expected at most 2^43; scale the weights down",
+            _ => "too small; expected 0, or at least 2^-20; scale the weights up",
         };
-    /// More keys than a file, or a group of labels, holds.
-    TooManyKeys { keys: u64, place: &'static str } => "{keys} keys are more than a {place} holds";
+    /// More keys than a file, or a group of partitions, holds.
+    TooManyKeys { keys: u64, place: &'static str } => "keys: {keys} are more than a {place} holds; expected fewer";
     /// There is no memory for a table.
-    NoMemory { bytes: u64 } => "no memory for a table of {bytes} bytes";
-    /// A value of a map, or the name or number of a set, that cannot be taken.
+    NoMemory { bytes: u64 } => "table: {bytes} bytes cannot be allocated; expected fewer keys or more memory";
+    /// A value of a map, or the name or number of a set, that is not possible.
     Value(error: ValueError) => "{error}";
     hidden:
     /// No seed gave a solvable system. Distinct digests make this practically impossible; equal ones make it certain.
     Unsolvable { structure: &'static str, keys: usize, attempts: u32 } =>
-        "{structure}: no solution for {keys} keys after {attempts} seeds; are two of them equal?";
+        "{structure}: no solution for {keys} keys after {attempts} seeds; expected distinct digests";
     /// A false positive rate below the lowest of the structure.
-    Rate { kind: &'static str, wanted: f64, lowest: f64 } => "{} bits{}; the lowest is {lowest:e}",
-        match *kind {
-            "cuckoo" => format!("cuckoo filter: a rate of {wanted} needs fingerprints of more than 32"),
-            _ => format!("a rate of {wanted} needs more than 32"),
-        },
-        if *kind == "cuckoo" { "" } else { " per key" };
+    Rate { kind: &'static str, fpr: f64, lowest: f64 } =>
+        "fpr {}: too small for kind {kind}; expected at least {lowest:e}", short(*fpr);
     /// A false positive rate that takes more bits per key than the structure can have.
     BitsPerKey { structure: &'static str, needed: f64 } =>
-        "{structure}: a rate this low needs {needed:.0} bits per key, at most 2^24 are possible";
+        "fpr: too small for a {structure}, which would take {} bits per key; expected at most 2^24", short(needed.round());
     /// A kind of structure that lacks what the other options call for.
     Unfit { kind: &'static str, lacks: Lack } => "{}", lacks.sentence(kind);
     /// No structure of these bits per key keeps the false positive rate.
     UnlistedBudget { given: f64, fpr: f64, needed: f64 } =>
-        "no structure of {given} bits per key keeps the rate of unlisted keys at {fpr}, which takes {needed:.2} at least";
+        "fpr {}: not possible with bits_per_key {}; expected at least {:.2} bits per key", short(*fpr), short(*given), up(*needed);
     /// More expected queries would match than may.
-    Workload { rate: f64, goal: f64 } => "expected queries would pass at a rate of {rate:.2e}, above {goal}";
+    Workload { rate: f64, goal: f64 } =>
+        "workload_fpr {}: not possible with the other options; expected at least {:.3e}", short(*goal), 1.0005 * rate;
     /// A limit for unlisted keys, no expected query, and a goal that is not a rate; `goal` is the name of its method.
     NothingExpected { goal: &'static str } =>
-        "{} says nothing of unknown keys, and no query is expected: a rate is what they need",
-        if *goal == "bits_per_key" { "a budget of bits" } else { "an exact set" };
-    /// An expected query that comes after excluded keys were let go.
-    WorkloadLate => "expected queries must be announced with `with_workload`, or come before the excluded keys";
-    /// Conflicts shall drop keys while queries are expected: the plan is made before it is known which.
-    WorkloadDrop =>
-        "keys that are excluded cannot be dropped while queries are expected: keep them, or leave them out";
+        "fpr, {goal}: two goals, because the workload is empty; expected one, or a workload with queries";
+    /// An expected query that comes after excluded keys were sieved.
+    WorkloadLate => "push_query: called after exclude; expected before; use with_workload on the builder";
+    /// Conflicts drop members while queries are expected: the plan is made before it is known which.
+    WorkloadDrop => "on_conflict drop: not possible with a workload; expected error or keep";
     /// The weights of the expected queries have a sum of 2^44 or more.
-    Weights => "the counts of the expected queries add up to more than 2^44; scale them down";
+    Weights => "workload: the weights add up to 2^44 or more; expected less; scale the weights down";
     /// The expected queries are not a workload.
     Shape(error: ShapeError) => "{error}";
     /// The plan failed for the keys and the extra capacity together.
-    Capacity { cause: Box<BuildError> } => "counted with the keys to come: {cause}";
+    Capacity { cause: Box<BuildError> } => "{cause}; keys up to the capacity count";
     /// The plan failed for a kind that was named; these other kinds reach the goal.
-    Instead { cause: Box<BuildError>, kinds: Vec<&'static str> } => "{cause}; {}{}",
-        if kinds.is_empty() { "no other structure could" } else { "these could: " }, kinds.join(", ");
+    Instead { cause: Box<BuildError>, kinds: Vec<&'static str> } => "{cause}{}{}",
+        if kinds.is_empty() { "" } else { "; use kind " }, kinds.join(", ");
     /// The plan of a partition failed: of the bits per key, the table of partition names takes so many.
-    Labels { cause: Box<BuildError>, given: f64, labels: f64 } =>
-        "{cause}; of {given} bits per key the table of labels takes {labels:.2}";
-    /// More labels, sets, segments, set lists or compressed values than are possible.
-    TooMany { what: &'static str, most: u64 } => "{}", match *what {
-        "labels" => "more labels than 2^32 - 1".to_string(),
-        "segments" => format!("more than {most} segments; build anew"),
-        "set lists" => format!("more than {most} different lists of sets"),
-        "compressed values" => format!("more than {most} different values are not compressed; use ribbon or fuse"),
-        what => format!("more than {most} {what}"),
+    PartitionTable { cause: Box<BuildError>, given: f64, table: f64 } =>
+        "{cause}; the table of partitions takes {table:.2} of {} bits per key", short(*given);
+    /// More partitions, sets, segments, set lists, compressed values or steered columns than are possible.
+    TooMany { what: &'static str, most: u64 } => "{what}: too many; expected at most {most}{}", match *what {
+        "segments" => "; build the index again",
+        "compressed values" => "; use kind ribbon or fuse",
+        _ => "",
     };
     /// No size of a structure reaches the rate.
     NoSize { structure: &'static str, keys: u64, rate: f64 } =>
-        "{structure}: no size gives a rate of {rate} with {keys} keys{}",
-        if *structure == "quotient filter" { "; remainders have 32 bits at most" } else { "" };
+        "fpr {}: too small for a {structure} of {keys} keys; expected a larger fpr or fewer keys", short(*rate);
     /// No size of a broom filter reaches the rate.
     BroomSize { keys: u64, rate: f64, remainder: u32, most: u64 } =>
-        "broom filter: no size for a rate of {rate} with {keys} keys, expected at least 2^-{remainder} and at most {most} keys";
+        "fpr {}: not possible for a broom filter of {keys} keys; expected at least 2^-{remainder} and at most {most} keys", short(*rate);
     /// Bits per key that are not a size of the structure.
-    NotASize { structure: &'static str, keys: u64, bits: f64 } => "{structure}: {bits} bits for each of {keys} keys is not a size";
+    NotASize { structure: &'static str, keys: u64, bits: f64 } =>
+        "bits_per_key {}: not a size of a {structure} of {keys} keys; expected more than 0, and fewer keys if it is", short(*bits);
     /// A number of parts that a structure cannot have.
-    Size { structure: &'static str, what: &'static str, given: u64, least: u64, most: u64 } => "{structure}: {}", match (*what, *least) {
-        ("slots", _) => format!("slots of {given} bits, {least}..={most} are possible"),
-        (what, 0) => format!("{given} {what}, at most {most}"),
-        (what, _) => format!("{given} {what}, {least} to {most} are possible"),
-    };
+    Size { structure: &'static str, what: &'static str, given: u64, least: u64, most: u64 } => "{structure}: {}; expected {}",
+        if *what == "slots" { format!("slots of {given} bits") } else { format!("{given} {what}") },
+        if *least == 0 { format!("at most {most}") } else { format!("{least} to {most}") };
     /// A table without parts for its keys.
-    Empty { structure: &'static str, what: &'static str, keys: usize } => "{structure}: no {what} for {keys} keys";
+    Empty { structure: &'static str, what: &'static str, keys: usize } => "{structure}: no {what} for {keys} keys; expected some";
     /// Values, or a first stage, of a width that the structure cannot have.
-    Width { structure: &'static str, given: f64, most: u32 } => "{} {given}", match *structure {
-        "binary fuse" => format!("a binary fuse has 1 to {most} bits per value, not"),
-        "ribbon" => format!("a ribbon holds values of 1 to {most} bits, not of"),
-        structure => format!("the first stage of an {structure} filter has 1 to {most} bits, not"),
-    };
+    Width { structure: &'static str, given: f64, most: u32 } => "{} {}{}; expected 1 to {most}",
+        if *structure == "integrated" { "first_bits".into() } else { format!("{structure}: values of") }, short(*given),
+        if *structure == "integrated" { ": out of range" } else { " bits" };
     /// Values that are not as many as the keys.
-    Values { given: usize, keys: usize } => "{given} values for {keys} keys";
+    Values { given: usize, keys: usize } => "values: {given} for {keys} keys; expected as many";
     /// Given values of a width that is not a whole number of bits.
-    PartOfABit => "given values need a whole number of bits";
+    PartOfABit => "values: the width is not a whole number of bits; expected one";
     /// Bits and hash functions that a classic Bloom filter cannot have.
     ClassicSize { bits: u64, hashes: u8, most_bits: u64, most_hashes: u32 } =>
-        "classic Bloom filter: {bits} bits and {hashes} hash functions, at most {most_bits} and 1 to {most_hashes} are possible";
+        "classic Bloom filter: {bits} bits and {hashes} hash functions; expected at most {most_bits} and 1 to {most_hashes}";
     /// Slots and remainders that a quotient filter cannot have.
-    QuotientSize { slots: u64, remainder: u32 } => "quotient filter: {slots} slots of {remainder} bits are too many";
+    QuotientSize { slots: u64, remainder: u32 } => "quotient filter: {slots} slots of {remainder} bits; expected fewer slots or bits";
     /// A quotient filter whose remainders have no bit left to double it.
-    CannotGrow { keys: u64 } => "the filter of {keys} keys cannot grow: no bits are left in its remainders";
+    CannotGrow { keys: u64 } => "grow: the remainders of {keys} keys have 1 bit; expected at least 2; build a larger filter";
     /// Parameters that no steered column, or local filter, has.
-    Parameters { structure: &'static str, keys: usize, given: String } => "{keys} keys with {given} are no {structure}";
+    Parameters { structure: &'static str, keys: usize, given: String } => "{structure}: {given} is not possible for {keys} keys; expected less";
     /// An adaptive filter with more fingerprints than its tables can tell apart.
     Fingerprints { structure: &'static str, keys: u64, rate: f64, bits: u32 } =>
-        "{structure}: {keys} keys at a rate of {rate} have more than 2^{bits} fingerprints";
+        "fpr {}: too small for a {structure} of {keys} keys, which would have more than 2^{bits} fingerprints; expected a larger fpr or fewer keys",
+        short(*rate);
 
     /// A frozen index has no such option; `option` is the name of its method.
-    Frozen { option: &'static str } => "a frozen index has no {}", match *option {
-        "bits_per_pair" => "budget: it takes what its lists need",
-        "capacity" => "capacity",
-        option => option,
-    };
-    /// A census of sets that contradicts itself: keys of `multiplicity` sets are listed after keys of `last`.
+    Frozen { option: &'static str } => "{option}: not possible with kind frozen; expected bloom or cuckoo";
+    /// Sizes of sets that contradict themselves: keys of `multiplicity` sets are listed after keys of `last`.
     Census { sets: u32, multiplicity: u32, last: u32 } =>
-        "a census of {sets} sets lists keys of {multiplicity} sets after keys of {last}; they ascend from 1 to {sets}";
+        "multiplicities: keys of {multiplicity} sets after keys of {last}; expected ascending numbers from 1 to {sets}";
     /// A target of a sketch that is not a positive number.
-    NotPositive { target: &'static str, given: f64 } => "{target} must be a positive number, not {given}";
+    NotPositive { target: &'static str, given: f64 } => "{target} {}: out of range; expected a number above 0", short(*given);
     /// A target of a sketch above the number of sets.
     MoreThanSets { target: &'static str, given: f64, sets: u32 } =>
-        "{target}: {given} were allowed, and there are {sets} sets in all";
+        "{target} {}: out of range; expected at most {sets}, the number of sets", short(*given);
     /// No table of at most 2^48 bits has so few false sets.
     FalseSets { false_sets: f64, member_false_sets: f64 } =>
-        "no table of at most 2^48 bits has {false_sets} false sets for unlisted keys and {member_false_sets} for members";
+        "false_sets {}, member_false_sets {}: would take more than 2^48 bits; expected larger numbers",
+        short(*false_sets), short(*member_false_sets);
     /// No table fits into so many bits per pair.
-    BitsPerPair { given: f64 } => "no table fits into {given} bits per pair";
+    BitsPerPair { given: f64 } => "bits_per_pair {}: too small for a table; expected more", short(*given);
     /// A number of partitions that does not go with the number of repetitions.
     Partitions { structure: &'static str, partitions: u32, repetitions: u32, least: u32, most: u32 } =>
-        "{structure}: {partitions} partitions with {repetitions} repetitions, {least}..={most} are possible";
+        "{structure}: {partitions} partitions with {repetitions} repetitions; expected {least} to {most}";
     /// More partitions than go with the number of sets.
     SetPartitions { partitions: u32, sets: u32, most: u32 } =>
-        "{partitions} partitions of {sets} sets, at most {most} are possible";
+        "shape: {partitions} partitions of {sets} sets; expected at most {most}";
     /// Two indexes that cannot be merged.
-    CannotMerge { difference: Difference } => "the indexes cannot be merged: {difference}";
+    CannotMerge { difference: Difference } => "merge: {difference}";
     /// Pairs that cannot be added to an index.
-    CannotAdd { difference: Difference } => "the pairs cannot be added: {difference}";
+    CannotAdd { difference: Difference } => "add: {difference}";
 }
 }
 
@@ -218,42 +209,42 @@ sentences! {
 #[derive(Clone, Copy, PartialEq)]
 enum ShapeError {
     /// A weight that is negative, infinite or not a number.
-    Weight { found: f64 } => "the weight of a query is {found}; it must be a number from 0 on";
-    /// A share of unseen queries, or an exponent, that is out of range.
-    Parameter { what: &'static str, found: f64, allowed: &'static str } => "{what} is {found}; it must be {allowed}";
-    /// More values than 64 bits count.
-    TooMany => "more than 2^64 known values";
+    Weight { found: f64 } => "weight {}: out of range; expected 0 or more", short(*found);
+    /// A share of unlisted queries, or an exponent, that is out of range.
+    Parameter { what: &'static str, found: f64, allowed: &'static str } => "{what} {}: out of range; expected {allowed}", short(*found);
+    /// More keys than 64 bits count.
+    TooMany => "workload: too many keys; expected fewer than 2^64";
 }
 }
 
 sentences! {
-/// Why a value of a map, or a set of an index, is refused.
+/// Why a value of a map, or a set of an index, is rejected.
 enum ValueError {
 
     hidden:
     /// A number that needs more bits than declared.
-    Width { number: u64, bits: u32 } => "the value {number} does not fit in {bits} bits";
+    Width { number: u64, bits: u32 } => "value {number}: does not fit in {bits} bits; expected at most {}",
+        u64::MAX.checked_shr(64u32.saturating_sub(*bits)).unwrap_or(0);
     /// A value, as it is shown, that is not a number where numbers are declared.
-    NotANumber { value: String, bits: u32 } => "the value {value} is not a number of {bits} bits";
+    NotANumber { value: String, bits: u32 } => "value {value}: not a number; expected a number of {bits} bits";
     /// A value, as it is shown, that is not in the alphabet.
-    Undeclared { value: String, declared: usize } => "the value {value} is not one of the {declared} that were declared";
+    Undeclared { value: String, declared: usize } => "value {value}: not declared; expected one of the {declared} declared values";
     /// Numbers and bytes in one map.
-    Mixed => "some values are numbers and some are bytes; a map holds one kind";
+    Mixed => "values: numbers and bytes; expected one of the two";
     /// More different values than a table of them holds.
-    TooMany { most: u64 } => "more than {most} different values that are no numbers";
+    TooMany { most: u64 } => "values: too many different values that are not numbers; expected at most {most}";
     /// A set without a name.
-    NoName => "the name of a set is empty, expected a letter at least";
+    NoName => "set name: empty; expected at least one letter";
     /// A name of a set that is too long.
-    LongName { bytes: usize, most: usize } => "the name of a set has {bytes} bytes, expected at most {most}";
+    LongName { bytes: usize, most: usize } => "set name: {bytes} bytes; expected at most {most}";
     /// A name of a set with a character that separates names.
-    Separator { name: String } =>
-        "the name of the set {name:?} has a comma, a tab or the end of a line, expected none of them";
+    Separator { name: String } => "set name {name:?}: a comma, a tab, a NUL or the end of a line in it; expected none of them";
     /// A name that no set has.
-    NoSet { name: String } => "no set is named {name:?}";
+    NoSet { name: String } => "set {name:?}: no such set; expected a name of the index";
     /// A number that no set has.
-    NoSetNumber { set: u32 } => "there is no set {set}";
+    NoSetNumber { set: u32 } => "set {set}: no such set; expected an id of the index";
     /// A number that no set of a builder has.
-    NotFromSet { set: u32, sets: usize } => "set {set} of {sets}: numbers come from `set`";
+    NotFromSet { set: u32, sets: usize } => "set {set}: no such set; expected one of the {sets} ids that `set` returned";
 }
 }
 
@@ -261,17 +252,17 @@ sentences! {
 /// What two indexes, or an index and pairs, do not share.
 enum Difference {
     /// Lengths of k-mers; 0 if keys are something else.
-    Kmers { ours: u32, theirs: u32 } => "their keys are {} and {}", kmers(*ours), kmers(*theirs);
+    Kmers { ours: u32, theirs: u32 } => "keys are {} and {}; expected k-mers of one length, or none", kmers(*ours), kmers(*theirs);
     /// Key types.
-    KeyTypes { ours: KeyType, theirs: KeyType } => "their keys are {ours} and {theirs}";
+    KeyTypes { ours: KeyType, theirs: KeyType } => "key types {ours} and {theirs}; expected the same";
     /// Seeds.
-    Seeds { ours: u64, theirs: u64 } => "their seeds are {ours} and {theirs}";
+    Seeds { ours: u64, theirs: u64 } => "seeds {ours} and {theirs}; expected the same";
     /// Secrets.
-    Secrets => "their secret keys differ";
+    Secrets => "two secrets; expected the same";
     /// One has a secret and the other has none.
-    OneSecret => "one is hashed with a secret key and the other is not";
+    OneSecret => "one hash has a secret and the other has none; expected the same hash";
     /// Nothing: a segment is in both, so its pairs would count twice.
-    Common => "they have pairs in common: a segment of one is a segment of the other";
+    Common => "a segment is in both indexes, so its pairs would count twice; expected different pairs";
 }
 }
 
@@ -283,17 +274,15 @@ pub enum Lack {
     Negatives,
     /// It makes false positives rare, and cannot rule them out for excluded keys.
     Exclusion,
-    /// It is not exact without excluded keys.
+    /// It cannot be exact.
     Exactness,
-    /// None of its layers is exact.
-    ExactLayer,
     /// It cannot store an exact bit.
     ExactBit,
     /// It cannot match a chosen share of the excluded keys.
     Share,
     /// Keys cannot be inserted after it was built.
     MoreKeys,
-    /// Keys cannot be inserted, so a stack of it cannot learn.
+    /// Keys cannot be inserted, so a stack of it cannot adapt.
     Learning,
     /// It has no local layout.
     LocalLayout,
@@ -305,40 +294,35 @@ pub enum Lack {
 
 impl Lack {
     fn sentence(self, kind: &str) -> String {
-        let sentence = match self {
-            Lack::Negatives => {
-                return format!(
-                    "{kind} knows only its keys; to exclude others use steered, chained, cascade, integrated or naive"
-                );
+        const EXCLUDING: &str = "steered, chained, cascade, integrated or naive";
+        match self {
+            Lack::Negatives => format!("kind {kind}: cannot exclude keys; expected {EXCLUDING}"),
+            Lack::Exclusion => format!("kind {kind}: excluded keys could match; expected {EXCLUDING}"),
+            Lack::Exactness => format!("kind {kind}: cannot be exact; expected {EXCLUDING}"),
+            Lack::ExactBit => format!("kind {kind}: cannot store an exact layer; expected ribbon or fuse"),
+            Lack::Share => format!("excluded_fpr: not possible with kind {kind}; expected auto or steered"),
+            Lack::MoreKeys => format!(
+                "capacity: keys cannot be inserted with kind {kind}; expected bloom, classic-bloom, cuckoo, quotient, stacked-bloom, stacked-cuckoo or stacked-quotient"
+            ),
+            Lack::Learning => format!("base {kind}: keys cannot be inserted; expected bloom, cuckoo or quotient"),
+            Lack::LocalLayout => format!("layout local: not possible with kind {kind}; expected auto or steered"),
+            Lack::LocalBudget => {
+                "layout local: not possible with bits_per_key; expected fpr or exact as the goal".into()
             }
-            Lack::Exclusion => {
-                "a stack makes false positives rare among the keys it knows, and excluded keys must never match: use steered, chained, cascade, integrated or naive"
-            }
-            Lack::Exactness => "an exact filter needs the keys that are not in the set",
-            Lack::ExactLayer => "no layer of a stack is exact: use steered, chained, cascade, integrated or naive",
-            Lack::ExactBit => "Bloom, cuckoo and quotient filters cannot hold an exact bit",
-            Lack::Share => "a share of the excluded keys may match only where columns are steered: use steered",
-            Lack::MoreKeys => {
-                "room for more keys is for structures that take them: use bloom, classic-bloom, cuckoo, quotient, stacked-bloom, stacked-cuckoo or stacked-quotient"
-            }
-            Lack::Learning => {
-                "a stack that learns is made of Bloom, cuckoo or quotient filters: others take no keys later"
-            }
-            Lack::LocalLayout => "the local layout is one of steered columns; leave out the kind, or the layout",
-            Lack::LocalBudget => "the local layout keeps no budget of bits: ask for a rate, or for an exact set",
-            Lack::FuseTable => "integrated filters are made of fuse tables: use fuse or fuse4",
-        };
-        sentence.into()
+            Lack::FuseTable => format!("kind integrated: not possible with {kind}; expected fuse or fuse4"),
+        }
     }
 }
 
-/// Pairs of positions, as the end of a sentence.
-fn places(first: &[(u64, u64)], lead: &str, between: &str) -> String {
-    let mut places = String::new();
-    for (i, (one, other)) in first.iter().enumerate() {
-        places += &format!("{} {lead} {one} {between} {other}", if i == 0 { ":" } else { "," });
-    }
-    places
+/// Pairs of positions, in brackets.
+fn positions(first: &[(u64, u64)], each: impl Fn(u64, u64) -> String) -> String {
+    let shown: Vec<String> = first.iter().map(|&(one, other)| each(one, other)).collect();
+    if shown.is_empty() { String::new() } else { format!(" ({})", shown.join(", ")) }
+}
+
+/// A bound with two digits that still holds.
+fn up(number: f64) -> f64 {
+    (100.0 * number).ceil() / 100.0
 }
 
 /// A number without hundreds of digits.
@@ -347,12 +331,12 @@ fn short(number: f64) -> String {
 }
 
 fn kmers(length: u32) -> String {
-    if length == 0 { "no k-mers".to_string() } else { format!("{length}-mers") }
+    if length == 0 { "not k-mers".to_string() } else { format!("{length}-mers") }
 }
 
 #[cfg(feature = "build")]
 impl BuildError {
-    /// Refuses a number of parts that a structure cannot have.
+    /// Checks a number of parts of a structure.
     pub(crate) fn check_size(
         structure: &'static str,
         what: &'static str,

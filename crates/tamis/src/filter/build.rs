@@ -291,18 +291,18 @@ impl<'a> Options<'a> {
         }
         let papers = &self.papers;
         let knobs = [
-            ("delta", papers.delta.is_some(), matches!(self.kind, Kind::Cascade(_)), "Kind::Cascade"),
+            ("delta", papers.delta.is_some(), matches!(self.kind, Kind::Cascade(_)), "kind cascade"),
             (
                 "first_bits",
                 papers.first_bits.is_some(),
                 matches!(self.kind, Kind::Chained(_) | Kind::Integrated(..) | Kind::Steered | Kind::Auto),
-                "Kind::Chained, Integrated or Steered",
+                "kind chained, integrated or steered",
             ),
             (
                 "steered_columns",
                 papers.steered_columns.is_some(),
                 matches!(self.kind, Kind::Steered | Kind::Auto),
-                "Kind::Steered",
+                "kind steered",
             ),
         ];
         if let Some(&(option, .., needs)) = knobs.iter().find(|(_, given, fits, _)| *given && !fits) {
@@ -314,7 +314,7 @@ impl<'a> Options<'a> {
             (Some(bits), _) if bits != 0.0 && !(1.0..=32.0).contains(&bits) => range("first_bits", bits, 1.0, 32.0),
             (_, Some(&slack)) => range("steered_columns", slack, 0.03125, 4.0),
             _ if columns.count() > Columns::MAX_COLUMNS => {
-                Err(BuildError::TooMany { what: "steered columns", most: Columns::MAX_COLUMNS as u64 })
+                Err(BuildError::TooMany { what: "steered_columns", most: Columns::MAX_COLUMNS as u64 })
             }
             _ => Ok(()),
         }
@@ -359,8 +359,8 @@ macro_rules! setters {
 setters! {
     /// Sets the largest share of unlisted keys that match. The default is 0.01.
     ///
-    /// With a [`workload`](Self::workload) it is the ceiling beside [`workload_fpr`](Self::workload_fpr) or
-    /// [`bits_per_key`](Self::bits_per_key), and 1 lifts it.
+    /// With a [`workload`](Self::workload) it is the ceiling, 1 for none, and
+    /// [`workload_fpr`](Self::workload_fpr) or [`bits_per_key`](Self::bits_per_key) is the goal.
     fpr(p: f64) => goals.fpr = Some(p);
 
     /// Sets the size: at most this many bits per key, the whole file counted. The filter has the lowest fpr of that size.
@@ -663,7 +663,7 @@ pub struct Report {
     pub workload: Option<WorkloadReport>,
 }
 
-/// Plans, builds and writes a filter to `out`, which is told how many bytes to expect. Where queries are expected the plan is made
+/// Plans, builds and writes a filter to `out`, which gets the number of bytes first. Where queries are expected the plan is made
 /// already.
 fn write(
     shards: &Shards,

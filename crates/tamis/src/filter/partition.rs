@@ -10,7 +10,7 @@
 //!   key ────hash──▶ digest, mixed with the label's ────┘
 //! ```
 //!
-//! The key's digest is mixed with the label's, so that one key under two labels is two things, and may be wanted under one
+//! The key's digest is mixed with the label's, so that one key under two labels is two things, and may be a member under one
 //! and excluded under the other. The table has a few bytes per label. A label that it does not know has no keys: the
 //! answer is no. A fingerprint is long enough that an unknown label is taken for a known one less than once in 2^32.
 //!
@@ -101,7 +101,7 @@ impl Partitions {
         self.groups.get((self.table.find(label)? as usize).wrapping_sub(1))
     }
 
-    /// The share of strangers that pass under a key's label, on average over the keys.
+    /// The share of unlisted keys that pass under a key's label, on average over the keys.
     pub(crate) fn fpr(&self) -> f64 {
         let keys: f64 = self.groups.iter().map(|group| group.keys as f64).sum();
         let passing: f64 = self.groups.iter().map(|group| group.keys as f64 * steps::rate(&group.steps)).sum();
@@ -259,7 +259,7 @@ mod tests {
         }
     }
 
-    /// Two labels that meet under the first salt are told apart under another; equal ones never are.
+    /// Two labels that meet under the first salt are distinguished under another; equal ones never are.
     #[test]
     fn fingerprints_that_meet_get_another_salt() {
         let hasher = Hasher::seeded(0);

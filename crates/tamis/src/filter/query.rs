@@ -1,4 +1,4 @@
-//! bytes -> Filter: open, ask, verify.
+//! bytes -> Filter: open, query, verify.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
 //! a list of steps + a digest -> yes or no: the evaluator of every filter.
 //!
-//! A filter is a list of steps, and every step asks one leaf:
+//! A filter is a list of steps, and every step queries one leaf:
 //!
 //! ```text
 //!   Refuse   leaf on the keys         "no" ends with no               P
@@ -11,7 +11,7 @@
 //!
 //! Bloom, fuse and ribbon filters are `P`; longer lists are made by the recipes. A leaf that decides is a filter like the
 //! others, of one bit as a rule, that holds the negatives which got this far with the wrong fingerprint
-//! (`Values::Signed`): it never errs on a key it was built on, and lets half of the strangers through.
+//! (`Values::Signed`): it never errs on a key it was built on, and matches half of the unlisted keys.
 //!
 //! One evaluator serves all lists, alone and in batches: each step answers for the keys that are still undecided, and the
 //! survivors are moved together before the next, so that every step prefetches a full batch.
@@ -118,7 +118,7 @@ impl Steps {
         self.ask.call(self, key)
     }
 
-    /// The answer for a key that the first step leaves undecided. Apart: the first step shall not keep registers for it.
+    /// The answer for a key that the first step leaves undecided. Apart: the first step must not keep registers for it.
     #[inline(never)]
     fn later_steps(&self, key: Digest) -> bool {
         for step in self.rest.iter() {
@@ -129,7 +129,7 @@ impl Steps {
         true
     }
 
-    /// A function for keys of which nothing is known: all steps are asked, without waiting for the first. Where any answer is as
+    /// A function for keys of which nothing is known: all steps are queried, without waiting for the first. Where any answer is as
     /// likely as the other, a step more costs less than a branch that cannot be foreseen.
     pub(crate) fn branchless_fn(&self) -> Option<QueryFn<Steps>> {
         let steered =
@@ -148,7 +148,7 @@ impl Steps {
     }
 }
 
-/// Steered columns and one bit that decides, all of them asked; whether there is one shard.
+/// Steered columns and one exact bit, all of them queried; whether there is one shard.
 struct Branchless<const SINGLE: bool>;
 
 impl<const SINGLE: bool> Branchless<SINGLE> {
@@ -218,7 +218,7 @@ pub(crate) fn contains_many(steps: &Steps, file: &[u8], keys: &[Digest], out: &m
     }
 }
 
-/// The same for keys of which nothing is known. Of two steps the second is asked for all of them: about half would be left, and to move
+/// The same for keys of which nothing is known. Of two steps the second is queried for all of them: about half would be left, and to move
 /// those together costs as much.
 pub(crate) fn contains_many_at_once(steps: &Steps, file: &[u8], keys: &[Digest], out: &mut [bool]) {
     match (&steps.first, &steps.rest[..]) {

@@ -1,4 +1,4 @@
-//! queries in any order -> how often each value was asked for: exact while memory lasts, then exact for the frequent ones.
+//! queries in any order -> how often each key was queried: exact while memory lasts, then exact for the frequent ones.
 //!
 //! ```text
 //!   digest, weight ──▶ table ──── full: the lightest leave ────▶ sketch
@@ -20,7 +20,7 @@
 //! pushed. What is still in the sketch at the end is *outside*: queries of values that are not known.
 //!
 //! Estimates depend on the salt of the sketch, which cannot be random: one log must give one result. It is a hash of all entries
-//! in the table when the first of them leave. Aiming at it takes all that others have asked for by then, and gains little: no
+//! in the table when the first of them leave. Aiming at it takes all that others have queried by then, and gains little: no
 //! count in the table changes, and what moves from one value to another is at most as heavy as those that left.
 //!
 //! Weights are integers, 2^20 to the query ([`ONE`]), so that sums do not depend on the order of the log.
@@ -264,7 +264,7 @@ fn heaviest(class: usize) -> u64 {
 
 const INITIAL_SLOTS: usize = 64;
 
-/// Room behind the last home, so that the vector is rarely longer than asked for.
+/// Room behind the last home, so that the vector is rarely longer than requested.
 const TAIL_SLOTS: usize = 64;
 
 #[derive(Debug)]
@@ -392,7 +392,7 @@ impl Sketch {
     }
 }
 
-/// How often each value was asked for.
+/// How often each key was queried.
 #[derive(Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Counts {
@@ -400,7 +400,7 @@ pub struct Counts {
     pub known: Vec<(Digest, u64)>,
     /// All units: those of `known` and those outside.
     pub queries: u64,
-    /// How many known values were asked for exactly once.
+    /// How many known keys were queried exactly once.
     pub once: u64,
     /// Units of values that are not known, for want of memory.
     pub outside: u64,
@@ -411,8 +411,8 @@ pub struct Counts {
 brief_debug!(Counts, it => known: it.known.len(), queries: it.queries, once: it.once, outside: it.outside, exact: it.exact);
 
 impl Counts {
-    /// The share of queries to come that ask for a value that is not known, as \[Stacked\] 5.1 estimates it: take each query
-    /// out of the log in turn, and see whether its value is then gone. It is for those asked for once, and those outside
+    /// The share of expected queries for a key that is not known, as \[Stacked\] 5.1 estimates it: take each query
+    /// out of the log in turn, and see whether its value is then gone. It is for those queried once, and those outside
     /// were never known. 0 for no queries.
     pub fn unseen(&self) -> f64 {
         match self.queries {

@@ -1,6 +1,6 @@
 //! sorted records -> whether they crowd in one shard, and a number that follows from all of them: what spreads them again.
 //!
-//! The number is a hash of the hashes of cells, ranges of digests with the same top bits: cells can be hashed side by side, and by whoever
+//! The number is a hash of the hashes of cells, ranges of digests with the same top bits: cells can be hashed side by side, and by any thread that
 //! holds only some of them.
 
 use super::intake::Sorted;

@@ -72,7 +72,7 @@ impl<R: Record> Intake<R> {
         Ok(())
     }
 
-    /// Lets records go that `keep`, asked for a part of them at a time, says no to; those on disk stay.
+    /// Drops records that `keep`, called for a part of them at a time, says no to; those on disk stay.
     pub(crate) fn retain(&mut self, mut keep: impl FnMut(&[R], &mut [bool])) {
         let mut kept = 0;
         let mut answers = [false; PART];
@@ -184,7 +184,7 @@ fn room<R: Record>(memory: u64) -> usize {
     usize::try_from(memory / 8 * 5 / R::SIZE as u64).unwrap_or(usize::MAX).max(MIN_ROOM)
 }
 
-/// Records that [`Intake::retain`] asks for at a time.
+/// Records that [`Intake::retain`] reads at a time.
 const PART: usize = 256;
 /// The smallest buffer, in records.
 const MIN_ROOM: usize = 16;
@@ -203,7 +203,7 @@ brief_debug!(Sorted<R>, it => records: it.count);
 enum Store<R> {
     /// Sorted and distinct.
     Memory(Vec<R>),
-    /// The same, and somebody else's too.
+    /// The same, and of other intakes too.
     Shared(Arc<Vec<R>>),
     /// Runs, each sorted and distinct.
     Disk(Spill),

@@ -18,7 +18,7 @@ pub trait Record: Copy + Send + Sync + 'static {
     /// Where it stood in the input, if that is kept.
     fn ordinal(&self) -> Option<u64>;
 
-    /// How often it was listed, or is asked for.
+    /// How often it was listed, or is queried.
     fn weight(&self) -> u64 {
         1
     }
@@ -110,7 +110,7 @@ macro_rules! as_words {
 pub struct Tagged {
     /// The key's digest.
     pub digest: Digest,
-    /// How often it is asked for; the weights of equal keys add up and stop at `u64::MAX`.
+    /// How often it is queried; the weights of equal keys add up and stop at `u64::MAX`.
     pub weight: u64,
     /// Its position in the input, from 0; the first one of equal keys.
     pub ordinal: u64,

@@ -5,8 +5,8 @@
 //! estimate never falls while digests are added: the k-th smallest only gets smaller. Up to k distinct digests the number is
 //! exact; beyond, one standard deviation is 1 / sqrt(k - 2), 0.8 %.
 //!
-//! The numbers must be random for whoever chose the digests: with those that everybody can compute, 16,500 small ones look like 10^15,
-//! and a million large ones like 16,384. So they are salted, with a hash of all *keys*. It is asked for when there are more than can be
+//! The numbers must be random for anyone who chose the digests: with those that anyone can compute, 16,500 small ones look like 10^15,
+//! and a million large ones like 16,384. So they are salted, with a hash of all *keys*. It is computed when there are more than can be
 //! counted.
 
 use super::sort::sort_distinct;
@@ -142,7 +142,7 @@ mod tests {
         }
     }
 
-    /// Also where chance would have it otherwise, and at the end of the range. Nobody hashes the keys for them.
+    /// Also where chance would have it otherwise, and at the end of the range. The keys are not hashed for them.
     #[test]
     fn up_to_k_the_number_is_exact() {
         for seed in 0..20 {

@@ -1,7 +1,7 @@
 //! two sides in runs -> spans of digests that fit in memory: some cells together, one cell, or a part of one.
 //!
 //! Runs are read by cells, ranges of digests with the same top bits. Random digests fill cells evenly, and a few of them fit in any
-//! limit. Digests that somebody chose may all lie in one. Such a cell is cut where its own records say: every so many of each run
+//! limit. Chosen digests may all lie in one. Such a cell is cut where its own records say: every so many of each run
 //! are looked at, and after as many as fit comes a border. Runs are sorted, so that a part of a cell is still one piece of each.
 
 use std::ops::Range;

@@ -1,9 +1,9 @@
 //! the digests that a leaf reads -> the numbers of the salts that it tries, one after the other.
 //!
-//! Without a secret all hashes are public, and whoever supplies keys can choose them so that a given salt does not tell them
+//! Without a secret all hashes are public, and anyone who supplies keys can choose them so that a given salt does not tell them
 //! apart. A list of 64 salts that is known in advance is stopped by 64 pairs of keys. So only the first salt is known in advance.
 //! The others come from a hash of the whole set: every key that is added, taken out or exchanged changes all of them, and
-//! whoever wants to aim at one has to find keys that are bad for the very salt that these keys lead to.
+//! anyone who aims at one has to find keys that are bad for the very salt that these keys lead to.
 //!
 //! ```text
 //!   attempt 0      number 0                                      ordinary keys: no cost at all
@@ -77,7 +77,7 @@ pub(crate) fn numbers(keys: usize, hash: impl Fn() -> u64) -> impl Iterator<Item
     })
 }
 
-/// Bits that nobody can foresee. The standard library has them from the operating system, once for each thread, and scrambles them
+/// Bits that no one can foresee. The standard library has them from the operating system, once for each thread, and scrambles them
 /// with SipHash-1-3: what is seen of them tells nothing about others.
 pub(crate) fn random() -> u64 {
     RandomState::new().hash_one(KEY)

@@ -52,7 +52,7 @@ mod tests {
     use crate::leaves::{Geometry, Query, ShardedLeaf};
     use crate::{BuildError, Digest, FormatError, Hasher};
 
-    /// Keys are even, strangers odd.
+    /// Keys are even, unlisted keys odd.
     fn digests(n: u64, stranger: u64) -> Vec<Digest> {
         let hasher = Hasher::seeded(5);
         (0..n).map(|i| hasher.integer(2 * i + stranger)).collect()
@@ -77,7 +77,7 @@ mod tests {
         out.into_iter().filter(|&yes| yes).count()
     }
 
-    /// The mean share of strangers that are let in, over filters with different salts, and the error of that mean.
+    /// The mean share of unlisted keys that are let in, over filters with different salts, and the error of that mean.
     fn measure<G: Query>(salts: u64, strangers: u64, build: impl Fn(Salt, &mut Vec<u8>) -> G) -> (f64, f64) {
         let strangers = digests(strangers, 1);
         let rates: Vec<f64> = (0..salts)
@@ -102,7 +102,7 @@ mod tests {
             100.0 * sigma / mean
         );
         // Too few false positives would make any formula agree.
-        assert!(sigma < 0.03 * mean, "{what}: too few strangers for a verdict: {mean} +- {sigma}");
+        assert!(sigma < 0.03 * mean, "{what}: too few unlisted keys for a verdict: {mean} +- {sigma}");
         assert!((mean - formula).abs() < 4.0 * sigma, "{what}: measured {mean} +- {sigma}, formula {formula}");
     }
 
@@ -142,7 +142,7 @@ mod tests {
                         assert_eq!(count(&column, &file, &keys), keys.len());
                         let yes = count(&column, &file, &strangers);
                         // Small tables differ; the rates are measured below.
-                        assert!(yes as f64 <= 12.0 + 600.0 * again.fpr(), "{n} keys: {yes} of 300 strangers");
+                        assert!(yes as f64 <= 12.0 + 600.0 * again.fpr(), "{n} keys: {yes} of 300 unlisted keys");
                         if n == 0 {
                             assert_eq!((payload.len(), yes), (0, 0));
                             assert_eq!(geometry.fpr(), 0.0);
@@ -175,7 +175,7 @@ mod tests {
                         let kept: Vec<_> = keys.iter().filter(|key| key.shard(3) != 3).copied().collect();
                         assert_eq!(count(&column, &file, &kept), kept.len());
                         let yes = count(&column, &file, &strangers);
-                        assert!((10..1200).contains(&yes), "{yes} of 3000 strangers");
+                        assert!((10..1200).contains(&yes), "{yes} of 3000 unlisted keys");
                         let lost: Vec<_> = keys.iter().filter(|key| key.shard(3) == 3).copied().collect();
                         assert_eq!(count(&column, &file, &lost), 0);
                         for n in [0, 1, 2, 63, 64, 65, 127, 128, 129] {

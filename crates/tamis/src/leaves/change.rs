@@ -67,7 +67,7 @@ impl<G: Clone> From<&Part<G>> for Owned<G> {
     }
 }
 
-/// Bytes of memory that a layer takes beside its payload, at most.
+/// Bytes of memory that a layer takes next to its payload, at most.
 pub(crate) const MAX_LAYER_BYTES: u64 = 128;
 
 /// One layer of a filter that changes, whatever its leaf.

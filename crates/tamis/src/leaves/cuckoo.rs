@@ -11,7 +11,7 @@
 //! table. With an even number and an odd r the two buckets always differ; with an odd number one bucket in all of them is its own
 //! other one.
 //!
-//! What a stranger meets depends on no placement: it passes if some key has its fingerprint and its pair of buckets. That is why
+//! What an unlisted key meets depends on no placement: it passes if some key has its fingerprint and its pair of buckets. That is why
 //! [`crate::math::cuckoo::rate`] is exact at every load.
 //!
 //! A query compares four fingerprints at once in each bucket: two cache lines. Changes are in [`change`]; `semi-sorted` buckets

@@ -326,7 +326,7 @@ fn contains<C: Cells, const K: usize, V: View>(cells: C, of: &V::Of, payload: &[
         .is_some_and(|mask| V::is_final(of, mask) || V::resolve(of, payload, key))
 }
 
-/// Asks on. Apart, and with few arguments, because the few keys it serves shall not cost the others registers.
+/// Asks on. Apart, and with few arguments, because the few keys it serves must not cost the others registers.
 #[inline(never)]
 fn resolve<V: View>(part: &Part<V::Of>, key: Digest) -> bool {
     V::resolve(&part.geometry, &part.payload, key)

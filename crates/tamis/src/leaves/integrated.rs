@@ -19,7 +19,7 @@
 //! ```
 //!
 //! A key agrees in all bits, an element of F differs in one of stage two, other negatives differ in stage one, and a
-//! stranger, for whom all bits are coins, agrees in w + 1 of them with probability 2^-(w+1): the rate of a plain filter
+//! unlisted key, for whom all bits are coins, agrees in w + 1 of them with probability 2^-(w+1): the rate of a plain filter
 //! of w + 1 bits, at the price of its lookup.
 //!
 //! **Room.** Stage two has s + f elements where stage one has s. [`IntegratedVariant`] are the ways to find room for the others:
@@ -27,9 +27,9 @@
 //! ```text
 //!   One       a table for s + f; one bit                        (s + f) (w + 1)       the plain query
 //!   Two       a table for s; two bits, a hash says which counts  s (w + 2)            one mask more
-//!   Hybrid    a table for s; one bit; a hashed share of about    s (w + 1) + f        a few ask the rest as well
+//!   Hybrid    a table for s; one bit; a hashed share of about    s (w + 1) + f        a few query the rest too
 //!             f elements has its bit in a second table, the *rest*
-//!   General   as Two; some keys are stored in both bits, as      s (w + 2)            a lower rate for strangers
+//!   General   as Two; some keys are stored in both bits, as      s (w + 2)            a lower rate for unlisted keys
 //!             many as there is room for, and check both
 //! ```
 //!
@@ -37,7 +37,7 @@
 //! table would cost w + 2. General with f > s is Two.
 //!
 //! **Construction.** The stages are peeled one after the other on one geometry. They share the seed: when stage two
-//! cannot be peeled, the next seed is tried, the keys let other negatives through, and F is gathered anew.
+//! cannot be peeled, the next seed is tried, the keys let other negatives through, and F is gathered again.
 //!
 //! Ribbons could hold the stages too ([FPFS] leaves it to later work); a steered ribbon is smaller and asked as fast.
 //!
@@ -68,7 +68,7 @@ mod rule;
 #[cfg(test)]
 pub(crate) use build::build;
 
-/// How an integrated filter finds room for the negatives that its first stage lets through.
+/// Where an integrated filter stores the negatives that match its first stage.
 ///
 /// `s` is the number of keys, `f` that of such negatives; the first stage has w bits.
 ///
@@ -78,7 +78,7 @@ pub(crate) use build::build;
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum IntegratedVariant {
-    /// One second-stage bit in a table for s + f elements: asked exactly like a plain filter of w + 1 bits.
+    /// One second-stage bit in a table for s + f elements: queried exactly like a plain filter of w + 1 bits.
     One,
     /// Two second-stage bits in a table for s elements; every element has one of them. For f close to s.
     Two,
@@ -86,7 +86,7 @@ pub enum IntegratedVariant {
     /// behind. The smallest, and for most members as fast as [`IntegratedVariant::One`].
     #[default]
     Hybrid,
-    /// Like [`IntegratedVariant::Two`], but room that is left over is used to store keys in both bits: fewer strangers match.
+    /// Like [`IntegratedVariant::Two`], but slots that are left over store keys in both bits: fewer unlisted keys match.
     General,
 }
 
@@ -139,7 +139,7 @@ pub(crate) struct Integrated {
     fuse: Fuse,
     /// Where elements without a bit in the word have theirs: a table of one bit, behind the other in the payload.
     ///
-    /// There a key reads its coin, an element of F the other side, and a stranger either with probability 1/2.
+    /// There a key reads its coin, an element of F the other side, and an unlisted key either with probability 1/2.
     rest: Box<Fuse>,
 }
 

@@ -24,7 +24,7 @@
 //! They cannot fail. The exact columns `E` hold keys and survivors, each in the one that a bit of its hash chooses, and are bumped
 //! ribbons inside the same rows: where a bucket of rows cannot take all, those with the smallest offsets are bumped, two bits
 //! per bucket and column say which, and their exact bit is in the *rest*, an ordinary ribbon of one bit. Where there are many more
-//! elements than rows, a hashed share of them is in the rest from the start. So the construction as a whole cannot fail either. A stranger passes with 2^-(columns + 1).
+//! elements than rows, a hashed share of them is in the rest from the start. So the construction as a whole cannot fail either. An unlisted key passes with 2^-(columns + 1).
 //!
 //! **What it costs.** All columns have as many rows: n (1 + s). Separate ones may each have what serves best; here s must suit
 //! all of them. The exact columns together should be full: s is such that 1 + 2 s survivors per key are left, and the

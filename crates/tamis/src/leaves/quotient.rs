@@ -25,7 +25,7 @@
 //! (`attempts.rs`), and one that changes a random one (`changing.rs`).
 //!
 //! Copies of one fingerprint have one place under every number. A table that changes keeps the first 64 in its slots and counts
-//! the others beside them, until it is written to a file: so a million copies of a key cost no more than a million keys. In a file
+//! the others next to them, until it is written to a file: so a million copies of a key cost no more than a million keys. In a file
 //! they are in the slots; queries skip through a long run block by block.
 //!
 //! Paper: [Quotient] Pandey, Bender, Johnson, Patro 2017, sections 3 and 4. Unlike there, `offset` counts what earlier blocks

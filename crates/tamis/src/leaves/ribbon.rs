@@ -421,7 +421,7 @@ impl Ribbon {
         self.value_and_mask(payload, h).0
     }
 
-    /// What a key that the first level passed on reads. Apart, because the few keys it serves shall not cost the others
+    /// What a key that the first level passed on reads. Apart, because the few keys it serves must not cost the others
     /// registers.
     #[inline(never)]
     fn deep<K: Lookup, O: Outcome>(&self, payload: &[u8], h: u64) -> O {

@@ -95,7 +95,7 @@ fn read<G: Kind>(column: &ShardedLeaf<G>, file: &[u8], level: Level, asked: &[Di
     plain
 }
 
-/// Strangers may read anything that fits, but all ways read the same.
+/// Unlisted keys may read anything that fits, but all ways read the same.
 fn every_way<G: Kind>(shards: &[Vec<Digest>], step: usize, widths: &[u16]) {
     let strangers: Vec<Digest> = digests(150_300).split_off(150_000);
     let keys: Vec<Digest> = shards.iter().flatten().step_by(step).copied().collect();

@@ -163,7 +163,7 @@ impl<I> MapBuilder<I> {
     ///
     /// ```
     /// let error = tamis::map([("ann", "red"), ("bob", "green")]).alphabet(["red", "blue"]).finish().unwrap_err();
-    /// assert_eq!(error.to_string(), "the value \"green\" is not one of the 2 that were declared");
+    /// assert_eq!(error.to_string(), "value \"green\": not declared; expected one of the 2 declared values");
     /// ```
     pub fn alphabet<V: ToValue>(mut self, values: impl IntoIterator<Item = V>) -> Self {
         let mut alphabet = Alphabet::default();
@@ -413,7 +413,7 @@ impl Settings {
             _ => {}
         }
         if self.layout == Layout::Local && matches!(self.kind, Kind::Ribbon | Kind::Fuse) {
-            return Err(BuildError::NoEffect { option: "layout", needs: "Kind::Compressed" });
+            return Err(BuildError::NoEffect { option: "layout", needs: "kind compressed" });
         }
         let Some(Alphabet { numbers, bytes }) = self.alphabet.as_deref() else { return Ok(()) };
         // Of several the first in order, so that the message is the same every time.

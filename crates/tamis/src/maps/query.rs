@@ -48,7 +48,7 @@ impl Map {
     /// ```
     /// let filter = tamis::build(["ann"]).finish()?;
     /// let error = tamis::Map::open(filter.as_bytes().to_vec()).unwrap_err();
-    /// assert_eq!(error.to_string(), "the file holds a filter, expected a map");
+    /// assert_eq!(error.to_string(), "the file holds a filter; expected a map");
     /// # Ok::<(), tamis::Error>(())
     /// ```
     pub fn open_unverified(bytes: impl Into<Source>) -> Result<Map, FormatError> {

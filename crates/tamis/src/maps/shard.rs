@@ -56,7 +56,7 @@ impl Symbols {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shape<'a> {
     front: u32,
-    /// Bits beside the values of the first node.
+    /// Bits next to the values of the first node.
     fingerprint: u32,
     flats: Flats,
     root: Target,
@@ -140,7 +140,7 @@ impl<'a> Shape<'a> {
         (self.front > 0).then(|| Flats::Ribbon { wide: false }.leaf(self.front))
     }
 
-    /// Bits beside the values of a node.
+    /// Bits next to the values of a node.
     fn beside(&self, node: usize) -> u32 {
         if node == 0 { self.fingerprint } else { 0 }
     }

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! A child has a higher number than its parent, so that every walk ends. The front is a filter of fingerprints for maps that
-//! recognise absent keys; where the first node is flat it holds the fingerprints itself, beside its values.
+//! recognise absent keys; where the first node is flat it holds the fingerprints itself, next to its values.
 
 use std::sync::Arc;
 
@@ -66,7 +66,7 @@ impl Target {
 
 /// A place where ways part.
 #[derive(Debug)]
-#[allow(clippy::large_enum_variant, reason = "there are a dozen, and a query shall have no pointer to follow")]
+#[allow(clippy::large_enum_variant, reason = "there are a dozen, and a query must have no pointer to follow")]
 pub(crate) enum Node {
     Exact { steps: Steps, ask: Option<QueryFn<Steps>>, yes: Target, no: Target },
     Flat(Flat),
@@ -81,7 +81,7 @@ pub(crate) struct Flat {
     /// The others, 32 bits each; the last one the rest.
     more: Box<[(Leaf, QueryFn<Leaf, u32>)]>,
     bits: u32,
-    /// Bits above the value that tell keys from strangers.
+    /// Bits above the value that tell keys from unlisted keys.
     fingerprint: u32,
     to: Destination,
 }
@@ -329,7 +329,7 @@ impl Tree {
         }
     }
 
-    /// The share of strangers that get a value.
+    /// The share of unlisted keys that get a value.
     pub(crate) fn fpr(&self) -> f64 {
         match (&self.front, self.root, &self.nodes[..]) {
             (Some(steps), ..) => steps::rate(steps),

@@ -17,7 +17,7 @@ use std::f64::consts::LOG2_E;
 ///
 /// \[Chained\], Theorem 2.1, with Shannon's entropy H:
 /// `f(eps, lambda) = (lambda + 1) H(1 / (lambda + 1)) - (eps lambda + 1) H(1 / (eps lambda + 1))`.
-/// No negatives cost nothing; infinitely many are strangers, and cost `log2(1 / eps)`.
+/// No negatives cost nothing; infinitely many are unlisted keys, and cost `log2(1 / eps)`.
 ///
 /// ```
 /// use tamis::bounds::f;
@@ -76,14 +76,14 @@ fn ring(x: f64) -> f64 {
 pub struct Least {
     /// Bits of the whole filter.
     pub bits: f64,
-    /// The share of strangers that pass: `FPP'` of \[FPFS\], at most what was allowed.
+    /// The share of unlisted keys that pass: `FPP'` of \[FPFS\], at most what was allowed.
     pub rate: f64,
 }
 
-/// The least bits of a filter for `s` keys that refuses `t` known negatives and lets a share `fpp` of strangers pass.
+/// The least bits of a filter for `s` keys that rejects `t` known negatives and matches a share `fpp` of unlisted keys.
 ///
 /// \[FPFS\], section 3.2: the least of `s log2(1/p) + t log2(1/(1-p))` over `p <= fpp`. The derivative vanishes at
-/// `p = s / (s + t)`. When that is allowed, the bound is `s f(0, t / s)`: strangers are refused for nothing.
+/// `p = s / (s + t)`. When that is allowed, the bound is `s f(0, t / s)`: rejecting unlisted keys then takes no bits.
 ///
 /// ```
 /// use tamis::bounds::{f, free_set};
@@ -152,7 +152,7 @@ mod tests {
         }
     }
 
-    /// With more and more negatives the bound tends to that of strangers, from below and without a step.
+    /// With more and more negatives the bound tends to that of unlisted keys, from below and without a step.
     #[test]
     fn f_ends_at_the_bound_of_approximate_filters() {
         for eps in [1e-9, 0.01, 0.25, 0.999] {

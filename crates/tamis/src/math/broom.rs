@@ -40,7 +40,7 @@ impl Plan {
         (self.blocks as f64 * 64.0 * f64::from(self.words) + BACKYARD_ENTRY_BITS * self.yard as f64) / keys as f64
     }
 
-    /// The share of strangers that pass when the filter is full.
+    /// The share of unlisted keys that pass when the filter is full.
     pub fn fpr(&self) -> f64 {
         f64::from(self.load) / f64::from(self.quotients) * exp2(-f64::from(self.remainder))
     }

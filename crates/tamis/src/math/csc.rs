@@ -3,9 +3,9 @@
 //! A table holds pairs (key, set). A key's hash is an anchor, the set is an offset from it, so that a query reads whole rows. Each
 //! function takes what \[CSC\] takes and says where it differs:
 //!
-//! * Equation 2 and Theorem 3 have the slots of a bucket twice; a stranger is compared with `2 |S| / m` fingerprints, not `2 a |S| / m`.
+//! * Equation 2 and Theorem 3 have the slots of a bucket twice; an unlisted key is compared with `2 |S| / m` fingerprints, not `2 a |S| / m`.
 //! * Theorem 2 bounds what [`zeros`] and [`Rows::offsets`] say exactly: two sets of one key that share a partition set the same bits.
-//! * A key does not collide with itself as a stranger does. In a Bloom table its own hash cannot have set the bit of a set it is not in.
+//! * A key does not collide with itself as an unlisted key does. In a Bloom table its own hash cannot have set the bit of a set it is not in.
 //!   In a cuckoo table its pairs have one fingerprint, and the second bucket of one may be the first bucket of another; slots that know
 //!   in which of their buckets they are keep them apart, at the price of a bit of the fingerprint.
 //!
@@ -22,7 +22,7 @@ pub struct Rows {
     pub sets: u32,
     /// How many tables; with one there are no partitions.
     pub repetitions: u32,
-    /// To how many partitions the sets are hashed, anew in each table. Not looked at for one table.
+    /// To how many partitions the sets are hashed, again in each table. Not looked at for one table.
     pub partitions: u32,
 }
 
@@ -89,12 +89,12 @@ pub fn bloom_column(m: f64, k: u32, zeros: f64, d: f64) -> f64 {
     if rest <= zeros { 0.0 } else { power(1.0 - zeros / rest, u64::from(k)) }
 }
 
-/// The probability that no pair has the fingerprint and the pair of buckets that a stranger has in a given column (\[CSC\], equation 2,
+/// The probability that no pair has the fingerprint and the pair of buckets that an unlisted key has in a given column (\[CSC\], equation 2,
 /// corrected): the product over all keys of `1 - 2 v / (m F)` with `F = 2^bits - 2`, twice the number of fingerprints. The keys come as (sets `v`, number of
 /// keys).
 ///
 /// ```
-/// // The table is full to 95 %: a stranger is compared with 7.6 fingerprints, and not with four times as many.
+/// // The table is full to 95 %: an unlisted key is compared with 7.6 fingerprints, and not with four times as many.
 /// let misses = tamis::internals::math::csc::misses(250_000.0, 12, [(1.0, 950_000.0)]);
 /// assert!(((1.0 - misses) * 4094.0 - 7.6).abs() < 0.01);
 /// ```
@@ -104,7 +104,7 @@ pub fn misses(m: f64, bits: u32, keys: impl IntoIterator<Item = (f64, f64)>) -> 
     1.0 - one_minus_exp(sum)
 }
 
-/// How many values a slot has: a fingerprint, which is not zero, and one bit that says in which of its two buckets it is. A stranger meets
+/// How many values a slot has: a fingerprint, which is not zero, and one bit that says in which of its two buckets it is. An unlisted key meets
 /// one of two buckets with one of them.
 pub fn fingerprints(bits: u32) -> f64 {
     ((1u64 << bits.clamp(2, 63)) - 2) as f64

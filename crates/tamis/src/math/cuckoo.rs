@@ -23,7 +23,7 @@ pub const MAX_BUCKETS: u64 = 1 << 40;
 /// The false positive rate of a cuckoo filter of `buckets` buckets of four fingerprints of `bits` bits that holds `n` keys.
 ///
 /// ```
-/// // Full to 95 % a stranger is compared with 7.6 fingerprints.
+/// // Full to 95 % an unlisted key is compared with 7.6 fingerprints.
 /// let rate = tamis::internals::math::cuckoo::rate(950_000, 250_000, 12);
 /// assert!((rate * 4095.0 - 7.6).abs() < 0.01);
 /// ```
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn rates_of_tables_that_can_be_counted() {
-        // One bucket: a stranger is compared with every key.
+        // One bucket: an unlisted key is compared with every key.
         close(rate(3, 1, 4), 1.0 - (14.0f64 / 15.0).powi(3), 1e-14);
         // Two buckets are one pair.
         close(rate(5, 2, 5), 1.0 - (30.0f64 / 31.0).powi(5), 1e-14);

@@ -1,7 +1,7 @@
 //! keys and slots -> false positive rate, and back: the formulas of the quotient filter.
 //!
 //! A quotient filter of `m` slots and remainders of `r` bits keeps, of every key, a fingerprint below `M = m 2^r`, and keeps it
-//! exactly (\[Quotient\] sections 2 and 3). A stranger is let through if its fingerprint is that of a key: `1 - (1 - 1/M)^n`.
+//! exactly (\[Quotient\] sections 2 and 3). An unlisted key is let through if its fingerprint is that of a key: `1 - (1 - 1/M)^n`.
 //!
 //! Only additions, multiplications and divisions are used: a planned size is the same integer on every platform.
 
@@ -17,7 +17,7 @@ pub const MAX_FINGERPRINTS: u64 = 1 << 62;
 /// Metadata of a slot, in bits: two bits, and an eighth for the offset of its block.
 const METADATA_BITS: f64 = 2.125;
 
-/// The share of strangers that a quotient filter of `slots` slots lets through if it holds `n` keys.
+/// The share of unlisted keys that a quotient filter of `slots` slots lets through if it holds `n` keys.
 ///
 /// ```
 /// let rate = tamis::internals::math::quotient::rate(950_000, 1_000_000, 8);

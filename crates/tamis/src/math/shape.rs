@@ -70,8 +70,8 @@ impl Shape {
 
     fn of(classes: &mut dyn Iterator<Item = (f64, u64)>, unseen: f64) -> Result<Shape, ShapeError> {
         if !(0.0..=1.0).contains(&unseen) {
-            let what = "the share of unseen queries";
-            return Err(ShapeError::Parameter { what, found: unseen, allowed: "from 0 to 1" });
+            let what = "unlisted_share";
+            return Err(ShapeError::Parameter { what, found: unseen, allowed: "0 to 1" });
         }
         let mut sorted = Vec::new();
         let mut known = 0u64;
@@ -115,8 +115,8 @@ impl Shape {
     /// An exponent outside 0 to 16.
     pub fn zipf(exponent: f64, values: u64, known: u64) -> Result<Shape, ShapeError> {
         if !(0.0..=16.0).contains(&exponent) {
-            let what = "the exponent of a Zipf law";
-            return Err(ShapeError::Parameter { what, found: exponent, allowed: "from 0 to 16" });
+            let what = "exponent";
+            return Err(ShapeError::Parameter { what, found: exponent, allowed: "0 to 16" });
         }
         let known = known.min(values);
         if known == 0 {

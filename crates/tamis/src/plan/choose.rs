@@ -1,12 +1,12 @@
-//! counts, what is expected to be asked, a goal -> every design side by side, and the best of them.
+//! counts, expected queries, a goal -> every design side by side, and the best of them.
 //!
 //! One family of lists of steps covers all designs, and all are judged alike, by what they do on the expected queries:
 //!
 //! ```text
-//!   workload rate = psi * (share of listed negatives let through) + (1 - psi) * (share of strangers let through)
+//!   workload rate = psi * (share of known negatives that match) + (1 - psi) * (share of unlisted keys that match)
 //! ```
 //!
-//! where psi is the share of queries that fall on the values a filter was told of. How many it is told of, the heaviest first, is a
+//! where psi is the share of queries that fall on the keys that a filter covers. How many it covers, the heaviest first, is a
 //! choice too: every one costs bits, and the light ones are not worth them. For a filter and an exact bit (`P E`) with nu of them per
 //! key, L bits before the exact one and C bits of file per bit of information,
 //!
@@ -40,12 +40,12 @@ pub(crate) struct Expected<'a> {
 /// With queries to expect and a budget of bits, unlisted keys match at most so many times as often as with a plain filter of the same kind and
 /// budget, unless [`fpr`](crate::FilterBuilder::workload_fpr) says otherwise.
 ///
-/// It is half a bit, and in no paper: \[Stacked\] limits the rate of unlisted keys (EFPB) only where it is asked to, and a sample that shows none
+/// It is half a bit, and in no paper: \[Stacked\] limits the rate of unlisted keys (EFPB) only on request, and a sample that shows none
 /// of them would then give them all away.
 ///
 /// ```
 /// use tamis::internals::GUARD;
-/// let popular = (1000..3000u64).map(|site| (site, 2.0)); // none was asked for once
+/// let popular = (1000..3000u64).map(|site| (site, 2.0)); // none was queried once
 /// let plain = tamis::build(0..1000u64).bits_per_key(9.0).finish()?;
 /// let filter = tamis::build(0..1000u64).bits_per_key(9.0).workload(popular).finish()?;
 /// assert!(filter.fpr() <= GUARD * plain.fpr());
@@ -76,7 +76,7 @@ pub(crate) struct PlannedDesign {
     pub(crate) cap: f64,
 }
 
-/// What strangers count at least, as a share of the queries: a sample never says that there will be none.
+/// What unlisted keys count at least, as a share of the queries: a sample never says that there will be none.
 pub(crate) const MIN_UNLISTED_SHARE: f64 = 1e-6;
 
 impl PlannedDesign {
@@ -195,7 +195,7 @@ pub(super) fn design(
         };
         return judge(steps, known);
     }
-    // With values that it knows, strangers may pass a little more often.
+    // With values that it knows, unlisted keys may pass a little more often.
     let planned = |known: u64| {
         let goal = match request.goal {
             Goal::Fpr(goal) => {

@@ -143,23 +143,23 @@ fn reasons(candidates: &[Candidate], request: &Request, expected: Option<Expecte
     };
     let mut reasons = vec![];
     let rate = |forecast: &Prediction| forecast.workload_fpr.unwrap_or(forecast.fpr);
-    let whom = if expected.is_some() { "expected queries" } else { "unknown keys" };
+    let whom = if expected.is_some() { "negative queries" } else { "unlisted keys" };
     let others = candidates.iter().filter(|c| !c.chosen && eligible(c.kind, request.effort));
     let others = || others.clone().filter_map(|c| Some((c.name, c.prediction.as_ref().ok()?)));
     match request.goal {
-        _ if request.kind != Kind::Auto => reasons.push(format!("{name} was asked for")),
+        _ if request.kind != Kind::Auto => reasons.push(format!("kind {name} was given")),
         Goal::BitsPerKey(budget) => {
             let next = others().min_by(|a, b| rate(a.1).total_cmp(&rate(b.1)));
             let next = next.map_or(String::new(), |(name, f)| format!("; the next best, {name}, {}", percent(rate(f))));
             reasons.push(format!(
-                "{name} lets the fewest {whom} through within {budget} bits per key: {}{next}",
+                "{name} matches the fewest {whom} within {budget} bits per key: {}{next}",
                 percent(rate(chosen))
             ));
         }
         Goal::Fpr(_) | Goal::Exact | Goal::ExcludedFpr(_) => {
             let next = others().min_by(|a, b| a.1.bits_per_key.total_cmp(&b.1.bits_per_key));
             let next =
-                next.map_or(String::new(), |(name, f)| format!("; the next, {name}, takes {:.2}", f.bits_per_key));
+                next.map_or(String::new(), |(name, f)| format!("; the next best, {name}, {:.2}", f.bits_per_key));
             reasons.push(format!(
                 "{name} is the smallest that reaches the goal: {:.2} bits per key{next}",
                 chosen.bits_per_key
@@ -169,7 +169,7 @@ fn reasons(candidates: &[Candidate], request: &Request, expected: Option<Expecte
     if let Some(Expected { shape, .. }) = expected {
         let psi = shape.mass(chosen.covered);
         reasons.push(format!(
-            "it knows {} of {} expected keys, {} of the queries; {} of the queries are for keys outside the sample",
+            "it covers {} of {} keys of the workload, {} of the negative queries; {} are for unlisted keys",
             chosen.covered,
             shape.known(),
             percent(psi),
@@ -183,7 +183,7 @@ fn reasons(candidates: &[Candidate], request: &Request, expected: Option<Expecte
             && rate(f) > rate(chosen)
         {
             reasons.push(format!(
-                "{plain}, the best that knows only the keys, lets {:.1} times as many through",
+                "{plain}, the best without the workload, matches {:.1} times as many",
                 rate(f) / rate(chosen)
             ));
         }

@@ -10,17 +10,17 @@ use crate::leaves::Structure;
 use crate::leaves::integrated::IntegratedVariant;
 use crate::names::{NameError, named};
 
-/// What a filter shall reach for strangers: keys that nobody listed.
+/// Goal of a filter for unlisted keys.
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[non_exhaustive]
 pub enum Goal {
-    /// At most this share of them is let through; the filter is as small as that allows.
+    /// At most this share of them matches; the filter is as small as that allows.
     Fpr(f64),
-    /// At most this many bits per key, file and all; as few strangers as that allows.
+    /// At most this many bits per key, file and all; as few matches of unlisted keys as that allows.
     BitsPerKey(f64),
-    /// Strangers will not be asked for, or do not matter: the smallest filter that is right about every listed key.
+    /// Unlisted keys get arbitrary answers: the smallest filter that is right for every listed key.
     Exact,
-    /// Of the listed negatives at most this share is let through, of their weight if they have weights; strangers do not
+    /// Of the known negatives at most this share matches, of their weight if they have weights; unlisted keys do not
     /// matter. For [`Kind::Steered`], which is the default.
     ExcludedFpr(f64),
 }
@@ -72,7 +72,7 @@ kinds! {
 /// | [`Ribbon`](Kind::Ribbon) | 8.03 | the smallest; the default |
 /// | [`Fuse`](Kind::Fuse) | 9.05 | the fastest answers of the static ones |
 /// | [`Fuse4`](Kind::Fuse4) | 8.62 | between the two |
-/// | [`Bloom`](Kind::Bloom) | 12.9 | the fastest to build and to ask; one cache line; keys can be added |
+/// | [`Bloom`](Kind::Bloom) | 12.9 | the fastest to build and to query; one cache line; keys can be added |
 /// | [`ClassicBloom`](Kind::ClassicBloom) | 11.5 | keys can be added |
 /// | [`Cuckoo`](Kind::Cuckoo) | 11.6 | keys can be added and removed; 10.5 with [`Effort::Smallest`] |
 /// | [`Quotient`](Kind::Quotient) | 10.7 | keys can be added, counted, merged and taken out again |
@@ -82,8 +82,8 @@ kinds! {
 /// | kind | what it is | good for |
 /// |---|---|---|
 /// | [`Steered`](Kind::Steered) | a filter, columns that are steered against the excluded keys, one exact bit | the smallest; the default |
-/// | [`Chained`](Kind::Chained) | a filter, then one exact bit | faster to build and to ask, up to 10 % larger |
-/// | [`Integrated`](Kind::Integrated) | the same in one word | members; on fuse with [`IntegratedVariant::One`](crate::IntegratedVariant::One) they are asked for as in a plain filter |
+/// | [`Chained`](Kind::Chained) | a filter, then one exact bit | faster to build and to query, up to 10 % larger |
+/// | [`Integrated`](Kind::Integrated) | the same in one word | members; on fuse with [`IntegratedVariant::One`](crate::IntegratedVariant::One) they are queried as in a plain filter |
 /// | [`Cascade`](Kind::Cascade) | filters of each other's errors | Bloom filters all the way |
 /// | [`Naive`](Kind::Naive) | one filter on both sides | few excluded keys |
 ///
@@ -202,7 +202,7 @@ pub(super) enum Chosen {
     Always,
     /// Unless it must be built fast.
     NotFast,
-    /// Other kinds have its size and are asked faster, or take less memory.
+    /// Other kinds have its size and are queried faster, or take less memory.
     Never,
 }
 
@@ -273,7 +273,7 @@ pub enum Base {
 /// How hard to look for a smaller filter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Effort {
-    /// The quickest to build and to ask: a fuse filter where the choice is free.
+    /// The fastest to build and to query: a fuse filter where the choice is free.
     Fast,
     /// A ribbon with bands of 64 bits; against excluded keys, a search of 64 states.
     #[default]

@@ -10,7 +10,7 @@ use crate::leaves::{Role, cuckoo, fuse, quotient, ribbon};
 use crate::math::quotient as quotients;
 
 impl Base {
-    /// A leaf of a given width; `nested` if narrower ones on the same keys shall be its first bits.
+    /// A leaf of a given width; `nested` if narrower ones on the same keys must be its first bits.
     pub(crate) fn leaf(self, request: &Request, width: u16, nested: bool) -> Result<Structure, BuildError> {
         let wide = request.effort == Effort::Smallest;
         Ok(match self {
@@ -40,7 +40,7 @@ impl Base {
         if self == Base::Bloom { Base::Ribbon.leaf(request, 256, false) } else { self.leaf(request, 256, false) }
     }
 
-    /// A leaf for `n` keys with this rate for strangers, or less.
+    /// A leaf for `n` keys with this rate for unlisted keys, or less.
     pub(crate) fn with_rate(self, request: &Request, n: u64, rate: f64) -> Result<Structure, BuildError> {
         match self {
             Base::Bloom => {

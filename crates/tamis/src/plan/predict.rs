@@ -1,10 +1,10 @@
 //! steps + counts -> what a filter of these steps will do: bits, rates, cache lines.
 //!
-//! Three sorts of keys walk through the steps: members, listed negatives, and strangers. At every step a share of those that are
+//! Three sorts of keys walk through the steps: members, listed negatives, and unlisted keys. At every step a share of those that are
 //! still undecided goes on, and the rest has its answer:
 //!
 //! ```text
-//!            members                    listed negatives          strangers
+//!            members                    listed negatives          unlisted keys
 //!   Refuse   all go on                  a share goes on,          a share goes on,
 //!                                       the rest gets a no        the rest gets a no
 //!   Admit    a share goes on,           all go on                 a share goes on,
@@ -23,9 +23,9 @@ pub(crate) struct LayersPrediction {
     pub(crate) bits: f64,
     /// The share of listed negatives that get a yes.
     pub(crate) known_fpr: f64,
-    /// The share of strangers that get a yes.
+    /// The share of unlisted keys that get a yes.
     pub(crate) fpr: f64,
-    /// Cache lines that a query reads: of a member, of a listed negative, of a stranger.
+    /// Cache lines that a query reads: of a member, of a listed negative, of an unlisted key.
     pub(crate) lines: [f64; 3],
 }
 
@@ -47,7 +47,7 @@ pub(crate) fn predict(steps: &[Step], request: &Request) -> LayersPrediction {
         let keys = here.members * request.keys as f64;
         let negatives = here.listed * request.negatives as f64;
         let whole = |x: f64| x.ceil() as u64;
-        // Shares of members, listed negatives and strangers that the leaf says yes to.
+        // Shares of members, listed negatives and unlisted keys that the leaf says yes to.
         let yes = match role {
             Role::Positive => {
                 let rate = structure.rate_at(whole(keys));

@@ -5,7 +5,7 @@ use super::{Effort, Goal, Kind, Layout, Step};
 use crate::error::{BuildError, Lack};
 use crate::leaves::Role;
 
-/// What is wanted, and of how many keys.
+/// The options of a plan, and the number of keys.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Request {
     pub(crate) keys: u64,
@@ -83,7 +83,7 @@ impl Request {
         }
     }
 
-    /// The kind cannot do what is wanted.
+    /// The error of a kind that lacks something.
     pub(crate) fn unfit(&self, lacks: Lack) -> BuildError {
         BuildError::Unfit { kind: self.kind.name(), lacks }
     }
@@ -100,8 +100,8 @@ impl Request {
 
     /// No width reaches the rate.
     pub(crate) fn too_low(&self) -> BuildError {
-        let wanted = if let Goal::Fpr(rate) = self.goal { rate } else { 0.0 };
-        BuildError::Rate { kind: self.kind.name(), wanted, lowest: 2.4e-10 }
+        let fpr = if let Goal::Fpr(rate) = self.goal { rate } else { 0.0 };
+        BuildError::Rate { kind: self.kind.name(), fpr, lowest: 2.4e-10 }
     }
 
     /// Bits for the payload of a filter of several steps, where the goal is a budget.

@@ -119,13 +119,14 @@ fn budgets_are_spent_and_not_exceeded() {
 fn what_makes_no_sense_is_refused() {
     let reason = |request: Request| plan(&request).unwrap_err().to_string();
     let excluded = request(10, 10);
-    assert!(reason(Request { kind: Kind::Ribbon, ..excluded }).starts_with("ribbon knows only its keys"));
+    assert!(reason(Request { kind: Kind::Ribbon, ..excluded }).starts_with("kind ribbon: cannot exclude"));
     assert!(
-        reason(Request { kind: Kind::Bloom, goal: Goal::Exact, ..request(10, 0) }).starts_with("an exact filter needs")
+        reason(Request { kind: Kind::Bloom, goal: Goal::Exact, ..request(10, 0) })
+            .starts_with("kind bloom: cannot be exact")
     );
     assert!(
         reason(Request { kind: Kind::Chained(Base::Bloom), ..excluded })
-            .starts_with("Bloom, cuckoo and quotient filters cannot")
+            .starts_with("kind bloom: cannot store an exact layer")
     );
     for delta in [0.0, 1.0, -1.0, f64::NAN, f64::INFINITY] {
         let cascade = Request { kind: Kind::Cascade(Base::Fuse), delta, ..excluded };

@@ -488,7 +488,7 @@ impl Settings {
         // Without a filter in front a frozen index has a set list for every key.
         let unfiltered = self.existence.is_some_and(|rate| rate >= 1.0);
         if self.kind()? == Kind::Frozen && unfiltered && self.false_sets.is_some() {
-            return Err(BuildError::NoEffect { option: "false_sets", needs: "a filter, or Kind::Bloom or Cuckoo" });
+            return Err(BuildError::NoEffect { option: "false_sets", needs: "a filter, or kind bloom or cuckoo" });
         }
         Ok(())
     }
@@ -548,7 +548,7 @@ impl Settings {
         let (tuned, segment) = loop {
             let tuned = self.tuned(kind, &planned, aim)?;
             let segment = sketch::build(pairs, set_sizes, tuned.shape, capacity, self.counts, &|| self.common.stop())?;
-            // What lists beside the table take is known when they are there.
+            // What lists next to the table take is known when they are there.
             let over = budget.map_or(0.0, |budget| segment.bits() / budget);
             attempts += 1;
             if over <= 1.001 || attempts == MAX_ATTEMPTS || self.shape.is_some() || capacity < MIN_BUDGET_PAIRS {
@@ -584,7 +584,7 @@ impl Settings {
         let sketch = if kind == Kind::Cuckoo { tune::Sketch::Cuckoo } else { tune::Sketch::Bloom };
         // Where its size is given, what it keeps out is no concern of the table.
         let existence = self.existence.map(|_| false);
-        // A list beside the table has no counts.
+        // A list next to the table has no counts.
         let heavy = if self.counts { Some(u32::MAX) } else { self.heavy };
         // With partitions a set that comes later would share the places of others: a row for all is as long as there are sets.
         let repetitions = if self.capacity > 0 { 1 } else { tune::Options::default().repetitions };

@@ -13,7 +13,7 @@
 //!
 //! A slot's lowest bit says whether its fingerprint is in its second bucket; the others are the fingerprint, which is never zero.
 //! Without that bit a key's own pairs answer for other sets wherever its two runs overlap: a false set in ten answers if sets are
-//! many and the table is small. With it they cannot, and a stranger meets as many equal slots as with a fingerprint one bit
+//! many and the table is small. With it they cannot, and an unlisted key meets as many equal slots as with a fingerprint one bit
 //! longer. Pairs that could be confused are alike in both buckets, so it does not matter which copy is taken out.
 //!
 //! With several repetitions there are as many tables, and sets share buckets by partitions ([`Groups`]). Each pair has its

@@ -197,8 +197,7 @@ impl Editor {
             segment.find(key, &mut scratch, &mut ids);
             if ids.binary_search(&set).is_ok() {
                 if !segment.gives_back(key) {
-                    let what =
-                        "only cuckoo sketches and sketches with counts give pairs back; a whole set can be marked";
+                    let what = "remove: the sketch cannot remove pairs; expected a cuckoo sketch or one with counts; use remove_set for a whole set";
                     return Err(ChangeError::Unsupported { what }.into());
                 }
                 holding.push(at);
@@ -209,8 +208,7 @@ impl Editor {
             [at] => self.index.segments[at].remove(key, set),
             // One of them may name it by mistake, and to take it out there would take out another's.
             _ => {
-                let what =
-                    "several segments name this pair, and which of them hold it is not known; build the index again";
+                let what = "remove: several segments match this pair; expected one; build the index again";
                 return Err(ChangeError::Unsupported { what }.into());
             }
         };
@@ -234,7 +232,7 @@ impl Editor {
     /// both.merge(&two)?;
     /// assert_eq!(both.find("ann")?, [0, 1]);
     /// let other = tamis::sets([("eve", "red")]).seed(7).finish()?;
-    /// assert_eq!(both.merge(&other).unwrap_err().to_string(), "the indexes cannot be merged: their seeds are 0 and 7");
+    /// assert_eq!(both.merge(&other).unwrap_err().to_string(), "merge: seeds 0 and 7; expected the same");
     /// # Ok::<(), tamis::Error>(())
     /// ```
     pub fn merge(&mut self, other: &Sets) -> Result<(), Error> {
@@ -261,7 +259,7 @@ impl Editor {
         both.then_some(Difference::Common)
     }
 
-    /// Puts the segments of another index beside those that are here.
+    /// Puts the segments of another index next to those that are here.
     fn attach(&mut self, theirs: &Index) -> Result<(), Error> {
         if self.index.segments.len() + theirs.segments.len() > MAX_SEGMENTS {
             return Err(TOO_MANY.into());

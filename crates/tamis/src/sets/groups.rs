@@ -22,7 +22,7 @@ pub(crate) const MAX_REPETITIONS: u32 = 8;
 /// The most partitions; the members of all of them are tabled in memory.
 pub(crate) const MAX_PARTITIONS: u32 = 1 << 20;
 
-/// New sets that are put in their places one by one; more of them and the tables are made anew.
+/// New sets that are put in their places one by one; more of them and the tables are made again.
 const MAX_INSERTED_SETS: u32 = 16;
 
 /// How many tables a sketch has, and how many partitions each of them: one table has none, and a place for every set.

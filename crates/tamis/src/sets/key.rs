@@ -1,4 +1,4 @@
-//! digest -> the 96 bits of it that an index keeps: beside them a pair's set fits in 16 bytes.
+//! digest -> the 96 bits of it that an index keeps: next to them a pair's set fits in 16 bytes.
 //!
 //! Pairs are sorted by the millions before anything is built, and sorting them is most of the work. With the set's id in the low 32 bits a pair
 //! is an ordinary digest: the intake, the radix sort and the runs on disk take it as it is, equal pairs fall together, and the pairs of one key are

@@ -45,7 +45,7 @@ impl Sets {
     /// ```
     /// let filter = tamis::build(["ann"]).finish()?;
     /// let error = tamis::Sets::open(filter.as_bytes().to_vec()).unwrap_err();
-    /// assert_eq!(error.to_string(), "the file holds a filter, expected a set index");
+    /// assert_eq!(error.to_string(), "the file holds a filter; expected a set index");
     /// # Ok::<(), tamis::Error>(())
     /// ```
     pub fn open_unverified(bytes: impl Into<Source>) -> Result<Sets, FormatError> {

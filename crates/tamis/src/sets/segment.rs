@@ -136,7 +136,7 @@ impl Numbers {
     }
 }
 
-/// A sketch with what stands before it and beside it.
+/// A sketch with what stands before it and next to it.
 #[derive(Clone, Debug)]
 pub(crate) struct Sketch {
     pub(crate) body: Body,
@@ -407,7 +407,7 @@ impl Sketch {
         Ok(Sketch { body, groups, existence, heavy, extra, words })
     }
 
-    /// The most pairs of so many sets that can be in it: in the table, and listed beside it.
+    /// The most pairs of so many sets that can be in it: in the table, and listed next to it.
     pub(super) fn capacity(&self, sets: u32) -> u64 {
         let listed = (self.heavy.len() as u64 + self.extra.len() as u64).saturating_mul(sets.into());
         listed.saturating_add(with_body!(&self.body, body => body.capacity()))

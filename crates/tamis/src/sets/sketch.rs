@@ -43,7 +43,7 @@ impl Sketch {
         Ok(Sketch { body, groups, existence, heavy: Side::default(), extra: Side::default(), words })
     }
 
-    /// Puts a pair into the table, or beside it where that is full; false if it is listed there already.
+    /// Puts a pair into the table, or next to it where that is full; false if it is listed there already.
     pub(super) fn add(&mut self, key: Digest, set: u32, times: u8) -> bool {
         let Sketch { body, groups, words, extra, .. } = self;
         let full = match body {

@@ -7,7 +7,7 @@
 //! What the search finds, mostly. At the right number of hashes, bits do not depend on repetitions: \[CSC\] gains from three of them
 //! because it keeps to three hashes. One table has the shortest query for some hundred sets, and no false sets by shared partitions;
 //! repetitions shorten the rows of many thousand sets. An existence filter in front costs `1.44 log2(1/e)` bits per *key* and makes
-//! strangers rarer for all its pairs. A key in very many sets is cheaper as an exact list.
+//! unlisted keys rarer for all its pairs. A key in very many sets is cheaper as an exact list.
 //!
 //! ```
 //! use tamis::internals::tune::{SetSizes, Options, Sketch, TuneGoal, tune};
@@ -113,7 +113,7 @@ impl Body {
         }
     }
 
-    /// Bits that a counter adds to a cell: it takes the place of a bit, and stands beside a fingerprint.
+    /// Bits that a counter adds to a cell: it takes the place of a bit, and stands next to a fingerprint.
     fn counter(&self) -> f64 {
         match self {
             Body::Bloom { .. } => COUNTER_BITS - 1.0,
@@ -188,7 +188,7 @@ pub enum TuneGoal {
         /// For a key that is in some, on average.
         member_false_sets: f64,
     },
-    /// The fewest false sets in so many bits per pair (key, set): for keys that are there first, then for strangers. The space is at
+    /// The fewest false sets in so many bits per pair (key, set): for keys that are there first, then for unlisted keys. The space is at
     /// least 512 bits.
     BitsPerPair(f64),
 }
@@ -196,11 +196,11 @@ pub enum TuneGoal {
 /// What a search may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
-    /// An existence filter: yes, no, or where it pays. In a given space it is made where strangers would else get more false sets than with the paper's settings.
+    /// An existence filter: yes, no, or where it pays. In a given space it is made where unlisted keys would else get more false sets than with the paper's settings.
     pub existence: Option<bool>,
     /// Keys in more sets than this go to the side table; without a limit the search finds one. `Some(u32::MAX)`: none go.
     pub heavy: Option<u32>,
-    /// A byte for a count in the place of every bit of a Bloom table, beside every slot of a cuckoo table.
+    /// A byte for a count in the place of every bit of a Bloom table, next to every slot of a cuckoo table.
     pub counting: bool,
     /// The most repetitions, 1 to 4.
     pub repetitions: u32,
@@ -323,7 +323,7 @@ pub fn present_at(sizes: &SetSizes, shape: &Shape, v: u32) -> f64 {
     Filled::new(&shape.body, sizes.sets, shape.heavy, &sizes.groups()).false_sets(f64::from(v))
 }
 
-/// The bits that counters add: a byte in the place of each bit of a Bloom table, beside each slot of a cuckoo table.
+/// The bits that counters add: a byte in the place of each bit of a Bloom table, next to each slot of a cuckoo table.
 pub fn counters(shape: &Shape) -> f64 {
     shape.body.size().1 * shape.body.counter()
 }
@@ -378,17 +378,14 @@ pub fn tune(kind: Sketch, sizes: &SetSizes, goal: TuneGoal, options: &Options) -
     };
     match goal {
         TuneGoal::Targets { false_sets, member_false_sets } => {
-            for (target, given) in [
-                ("false sets for false_sets keys", false_sets),
-                ("false sets for member_false_sets keys", member_false_sets),
-            ] {
+            for (target, given) in [("false_sets", false_sets), ("member_false_sets", member_false_sets)] {
                 positive(target, given)?;
                 if sizes.sets > 0 && given > f64::from(sizes.sets) {
                     return Err(BuildError::MoreThanSets { target, given, sets: sizes.sets });
                 }
             }
         }
-        TuneGoal::BitsPerPair(bits) => positive("bits per pair", bits)?,
+        TuneGoal::BitsPerPair(bits) => positive("bits_per_pair", bits)?,
     }
     search::search(kind, sizes, goal, options)
 }

@@ -481,10 +481,10 @@ fn every_golden_file_has_a_filter() {
 fn other_files_are_refused() {
     let filter = tamis::build(0..10u64).finish().unwrap();
     let error = Broom::restore(filter.as_bytes().to_vec()).unwrap_err();
-    assert_eq!(error.to_string(), "the file holds a filter, expected a broom filter");
+    assert_eq!(error.to_string(), "the file holds a filter; expected a broom filter");
     let file = broom(10, 0.1).snapshot().unwrap();
     let error = Filter::open(file.clone()).unwrap_err();
-    assert_eq!(error.to_string(), "the file holds an adaptive filter, expected a filter");
+    assert_eq!(error.to_string(), "the file holds an adaptive filter; expected a filter");
     let mut parts = Parts::of(&file).unwrap();
     parts.directory[0] = 99;
     let error = Broom::restore(parts.file()).unwrap_err().to_string();

@@ -211,7 +211,7 @@ fn foreign_files_are_told_apart() {
     {
         let error = Filter::open_unverified(foreign.to_vec()).unwrap_err();
         assert_eq!(error, FormatError::Magic);
-        assert_eq!(error.to_string(), "not a tamis file: the first eight bytes are not its mark");
+        assert_eq!(error.to_string(), "not a tamis file: wrong first eight bytes; expected a file that tamis wrote");
     }
     // Sent as text, with its line ends translated.
     let file = files().remove(1).1;
@@ -287,9 +287,9 @@ fn impossible_partitions_are_named() {
     let labels = sound.directory.len() - 5 * 6;
     for (expected, edit) in [
         ("form 6 is not supported by this release", &(|p: &mut Parts| p.header[13] = 6) as &dyn Fn(&mut Parts)),
-        ("the file holds a set index, expected a filter", &|p| p.header[13] = 4),
-        ("the file holds a map, expected a filter", &|p| p.header[13] = 2),
-        ("the file holds a sequence, expected a filter", &|p| p.header[13] = 3),
+        ("the file holds a set index; expected a filter", &|p| p.header[13] = 4),
+        ("the file holds a map; expected a filter", &|p| p.header[13] = 2),
+        ("the file holds a sequence; expected a filter", &|p| p.header[13] = 3),
         ("invalid file: header: shards of a partitioned file, expected none", &|p| p.header[12] = 1),
         ("header flags 1 is not supported by this release", &|p| p.header[14] = 1),
         ("truncated or damaged: directory needs 8 bytes, found 7", &|p| p.directory.truncate(7)),

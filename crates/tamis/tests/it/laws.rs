@@ -120,7 +120,7 @@ fn batches(filter: &Filter) {
         }
     }
     let refused = filter.contains_into(&asked, &mut [false; 999]).unwrap_err();
-    assert_eq!(refused.to_string(), "a slice of 999 answers for 1000 keys; expected as many");
+    assert_eq!(refused.to_string(), "answers: a slice of 999 for 1000 keys; expected as many");
 }
 
 /// Threads, order and repetition leave no trace.

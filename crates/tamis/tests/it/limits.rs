@@ -72,7 +72,10 @@ fn a_disk_limit_is_an_error() {
     let dir = tempfile::tempdir().unwrap();
     let limits = Limits::default().memory(1).disk(1 << 20).tmp(dir.path());
     let refused = tamis::build(integers(700_000, 1)).limits(limits).finish().unwrap_err();
-    assert_eq!(refused.to_string(), "temporary files would exceed the disk limit of 1048576 bytes");
+    assert_eq!(
+        refused.to_string(),
+        "disk 1048576: too small for the temporary files; expected a higher limit of disk or memory"
+    );
     assert!(matches!(refused, Error::Build(BuildError::DiskLimit { limit: 1048576 })));
     assert_eq!(files(dir.path()), 0);
 }

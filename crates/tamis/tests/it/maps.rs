@@ -273,7 +273,10 @@ fn empty_maps_know_nobody() {
 fn two_values_for_a_key_are_an_error() {
     let pairs = [("a", 1u64), ("b", 2), ("c", 3), ("b", 2), ("a", 4), ("a", 1), ("c", 5), ("a", 6)];
     let error = tamis::map(pairs).finish().unwrap_err();
-    assert_eq!(error.to_string(), "2 keys have two values: pairs 0 and 4, pairs 2 and 6");
+    assert_eq!(
+        error.to_string(),
+        "pairs: 2 keys have two values (pairs 0 and 4, pairs 2 and 6); expected one value for each key"
+    );
     assert!(matches!(error, Error::Build(BuildError::TwoValues { count: 2, .. })));
     // Whatever the order in which pairs meet, the first one counts and the first one that contradicts it is named.
     for memory in [1, 1 << 30] {
@@ -282,7 +285,10 @@ fn two_values_for_a_key_are_an_error() {
         let limits = Limits::default().memory(memory);
         assert!(tamis::map(many()).options(tamis::Options::default().limits(limits.clone())).finish().is_ok());
         let error = tamis::map(torn).options(tamis::Options::default().limits(limits)).finish().unwrap_err();
-        assert_eq!(error.to_string(), "1 key has two values: pairs 0 and 300300");
+        assert_eq!(
+            error.to_string(),
+            "pairs: 1 key has two values (pairs 0 and 300300); expected one value for each key"
+        );
     }
 }
 
@@ -290,20 +296,23 @@ fn two_values_for_a_key_are_an_error() {
 fn values_that_were_not_declared_are_an_error() {
     let refused = |build: Result<Map, Error>| build.unwrap_err().to_string();
     let numbers = || tamis::map([("a", 1u64), ("b", 256)]);
-    assert_eq!(refused(numbers().width(8).finish()), "the value 256 does not fit in 8 bits");
+    assert_eq!(refused(numbers().width(8).finish()), "value 256: does not fit in 8 bits; expected at most 255");
     assert!(numbers().width(9).finish().is_ok() && numbers().width(64).finish().is_ok());
     assert_eq!(
         refused(numbers().alphabet([1u64, 2, 3]).finish()),
-        "the value 256 is not one of the 3 that were declared"
+        "value 256: not declared; expected one of the 3 declared values"
     );
     assert!(numbers().alphabet([1u64, 256, 3]).finish().is_ok());
     let words = || tamis::map([("a", "x"), ("b", "y")]);
-    assert_eq!(refused(words().alphabet(["x"]).finish()), "the value \"y\" is not one of the 1 that were declared");
-    assert_eq!(refused(words().width(3).finish()), "the value \"x\" is not a number of 3 bits");
+    assert_eq!(
+        refused(words().alphabet(["x"]).finish()),
+        "value \"y\": not declared; expected one of the 1 declared values"
+    );
+    assert_eq!(refused(words().width(3).finish()), "value \"x\": not a number; expected a number of 3 bits");
     let mut mixed = tamis::maps::stream().start();
     mixed.push("a", 1u64).unwrap();
     let error = mixed.push("b", "one").unwrap_err();
-    assert_eq!(error.to_string(), "some values are numbers and some are bytes; a map holds one kind");
+    assert_eq!(error.to_string(), "values: numbers and bytes; expected one of the two");
     assert!(matches!(mixed.push(1u64, 1u64).unwrap_err(), BuildError::MixedKeyTypes));
 }
 
@@ -315,13 +324,13 @@ fn options_that_cannot_be_met_are_named() {
         (|build| build.fingerprint(33), "fingerprint 33: out of range; expected 0 to 32"),
         (|build| build.width(0), "width 0: out of range; expected 1 to 64"),
         (|build| build.width(65), "width 65: out of range; expected 1 to 64"),
-        (|build| build.kind(Kind::Fuse).layout(Layout::Local), "layout: no effect; expected Kind::Compressed"),
-        (|build| build.layout(Layout::Local).kind(Kind::Ribbon), "layout: no effect; expected Kind::Compressed"),
-        (|build| build.width(3).alphabet([7u64, 9, 8]), "the value 9 does not fit in 3 bits"),
-        (|build| build.alphabet(["x", "a"]).width(3), "the value \"a\" is not a number of 3 bits"),
+        (|build| build.kind(Kind::Fuse).layout(Layout::Local), "layout: no effect; expected kind compressed"),
+        (|build| build.layout(Layout::Local).kind(Kind::Ribbon), "layout: no effect; expected kind compressed"),
+        (|build| build.width(3).alphabet([7u64, 9, 8]), "value 9: does not fit in 3 bits; expected at most 7"),
+        (|build| build.alphabet(["x", "a"]).width(3), "value \"a\": not a number; expected a number of 3 bits"),
         (
             |build| build.alphabet([Value::Number(1), Value::Bytes(b"a")]),
-            "some values are numbers and some are bytes; a map holds one kind",
+            "values: numbers and bytes; expected one of the two",
         ),
     ];
     for (want, expected) in cases {
@@ -456,7 +465,7 @@ fn very_many_values_are_a_function() {
     assert_eq!((map.distinct(), map.entropy()), (None, None));
     assert!((0..n).step_by(1013).all(|key| map.get_u64(key) == Ok(Some(key))));
     let error = build().kind(Kind::Compressed).finish().unwrap_err();
-    assert_eq!(error.to_string(), "more than 4194304 different values are not compressed; use ribbon or fuse");
+    assert_eq!(error.to_string(), "compressed values: too many; expected at most 4194304; use kind ribbon or fuse");
 }
 
 fn sequences<T: ToValue + Clone>(symbols: &[T], what: &str) {
@@ -655,8 +664,8 @@ fn impossible_fields_are_named() {
         ("invalid file: directory: the front of a map is one filter that refuses, or none", &|p| {
             drop(p.directory.splice(1..2, [1, 1, 3, 0]))
         }),
-        ("the file holds a sequence, expected a map", &|p| p.header[13] = 3),
-        ("the file holds a filter, expected a map", &|p| p.header[13] = 0),
+        ("the file holds a sequence; expected a map", &|p| p.header[13] = 3),
+        ("the file holds a filter; expected a map", &|p| p.header[13] = 0),
         ("invalid file: directory: bytes after its end", &|p| p.directory.push(0)),
     ] {
         let text = change(edit);

@@ -98,7 +98,7 @@ fn a_collector_takes_one_domain() {
     keys.push("a").unwrap();
     let refused = keys.push(1u64).unwrap_err();
     assert!(matches!(refused, BuildError::MixedKeyTypes));
-    assert_eq!(refused.to_string(), "some keys are integers and some are bytes; a filter holds one kind");
+    assert_eq!(refused.to_string(), "keys: of two key types; expected one key type");
     // What was taken before stays, and the collector is of use.
     keys.push("b").unwrap();
     let filter = keys.finish().unwrap();

@@ -376,7 +376,7 @@ fn many() -> Vec<Row> {
 fn goals_that_cannot_be_reached_say_why() {
     let rows = rows();
     let error = |start| build(start, &rows).unwrap_err().to_string();
-    assert!(error(tamis::stream().bits_per_key(2.0)).contains("the table of labels takes"), "budget");
-    assert!(error(tamis::stream().fpr(0.01).kind(Kind::Bloom)).contains("knows only its keys"));
+    assert!(error(tamis::stream().bits_per_key(2.0)).contains("the table of partitions takes"), "budget");
+    assert!(error(tamis::stream().fpr(0.01).kind(Kind::Bloom)).contains("cannot exclude keys"));
     assert!(error(tamis::stream().fpr(2.0)).contains("fpr 2: out of range"));
 }

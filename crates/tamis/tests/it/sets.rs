@@ -389,17 +389,20 @@ fn what_cannot_be_merged_says_why() {
     let one = || tamis::sets([(1u64, "a")]);
     let base = one().kmer(31).finish().unwrap();
     for (other, expected) in [
-        (one().kmer(21).finish().unwrap(), "their keys are 31-mers and 21-mers"),
-        (one().finish().unwrap(), "their keys are 31-mers and no k-mers"),
-        (one().kmer(31).options(tamis::Options::default().seed(9)).finish().unwrap(), "their seeds are 0 and 9"),
+        (one().kmer(21).finish().unwrap(), "keys are 31-mers and 21-mers; expected k-mers of one length, or none"),
+        (one().finish().unwrap(), "keys are 31-mers and not k-mers; expected k-mers of one length, or none"),
+        (
+            one().kmer(31).options(tamis::Options::default().seed(9)).finish().unwrap(),
+            "seeds 0 and 9; expected the same",
+        ),
         (
             one().kmer(31).options(tamis::Options::default().secret([1, 2])).finish().unwrap(),
-            "one is hashed with a secret key and the other is not",
+            "one hash has a secret and the other has none; expected the same hash",
         ),
-        (tamis::sets([("x", "a")]).kmer(31).finish().unwrap(), "their keys are integer and bytes"),
+        (tamis::sets([("x", "a")]).kmer(31).finish().unwrap(), "key types integer and bytes; expected the same"),
     ] {
         let error = Editor::new(&base).unwrap().merge(&other).unwrap_err().to_string();
-        assert_eq!(error, format!("the indexes cannot be merged: {expected}"));
+        assert_eq!(error, format!("merge: {expected}"));
     }
     Editor::new(&base).unwrap().merge(&tamis::sets([("x", "a")].into_iter().take(0)).finish().unwrap()).unwrap();
 }
@@ -423,16 +426,25 @@ fn options_that_cannot_be_met_are_named() {
             },
             "shape, false_sets: two goals; expected one",
         ),
-        (|build| build.kind(Kind::Frozen).capacity(9), "a frozen index has no capacity"),
-        (|build| build.kind(Kind::Frozen).counts(true), "a frozen index has no counts"),
+        (
+            |build| build.kind(Kind::Frozen).capacity(9),
+            "capacity: not possible with kind frozen; expected bloom or cuckoo",
+        ),
+        (
+            |build| build.kind(Kind::Frozen).counts(true),
+            "counts: not possible with kind frozen; expected bloom or cuckoo",
+        ),
         (
             |build| build.kind(Kind::Frozen).bits_per_pair(9.0),
-            "a frozen index has no budget: it takes what its lists need",
+            "bits_per_pair: not possible with kind frozen; expected bloom or cuckoo",
         ),
-        (|build| build.kind(Kind::Frozen).member_false_sets(0.2), "a frozen index has no member_false_sets"),
+        (
+            |build| build.kind(Kind::Frozen).member_false_sets(0.2),
+            "member_false_sets: not possible with kind frozen; expected bloom or cuckoo",
+        ),
         (
             |build| build.without_filter().false_sets(0.1),
-            "false_sets: no effect; expected a filter, or Kind::Bloom or Cuckoo",
+            "false_sets: no effect; expected a filter, or kind bloom or cuckoo",
         ),
         (|build| build.existence(2e9), "existence 2000000000: out of range; expected 1e-9 to 1000000000"),
     ];
@@ -478,7 +490,10 @@ fn bad_input_is_refused() {
     let index = tamis::sets([(1u64, "a")]).finish().unwrap();
     assert!(index.find("1").unwrap_err().to_string().contains("wrong key type bytes"));
     let mut pairs = tamis::sets::stream().start();
-    assert_eq!(pairs.push(1u64, 0).unwrap_err().to_string(), "set 0 of 0: numbers come from `set`");
+    assert_eq!(
+        pairs.push(1u64, 0).unwrap_err().to_string(),
+        "set 0: no such set; expected one of the 0 ids that `set` returned"
+    );
     let long = "x".repeat(5000);
     assert!(pairs.set(&long).unwrap_err().to_string().contains("at most 4096"));
     let set = pairs.set("a").unwrap();
@@ -492,8 +507,8 @@ fn bad_input_is_refused() {
         assert!(tamis::sets([("a", "b")]).existence(wrong).finish().is_err());
     }
     let mut editor = Editor::new(&index).unwrap();
-    assert_eq!(editor.remove_set("b").unwrap_err().to_string(), "no set is named \"b\"");
-    assert_eq!(text(editor.insert(5u64, 7).unwrap_err()), "there is no set 7");
+    assert_eq!(editor.remove_set("b").unwrap_err().to_string(), "set \"b\": no such set; expected a name of the index");
+    assert_eq!(text(editor.insert(5u64, 7).unwrap_err()), "set 7: no such set; expected an id of the index");
     assert!(text(editor.remove(1u64, 0).unwrap_err()).starts_with("only cuckoo sketches"));
     assert!(!editor.remove(2u64, 0).unwrap());
     assert!(Filter::open(index.as_bytes().to_vec()).is_err() && Map::open(index.as_bytes().to_vec()).is_err());
@@ -830,5 +845,5 @@ fn equal_pairs_are_added_once() {
     }
     let index = tamis::sets([("ann", "red")]).finish().unwrap();
     let error = Editor::new(&index).unwrap().add(more(&index, [(1, "red")])).unwrap_err();
-    assert_eq!(error.to_string(), "the pairs cannot be added: their keys are bytes and integer");
+    assert_eq!(error.to_string(), "add: key types bytes and integer; expected the same");
 }

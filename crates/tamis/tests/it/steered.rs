@@ -1,6 +1,7 @@
 //! steered columns by hand and by plan -> shares that pass, weights, sizes.
 
-use tamis::{BuildError, Effort, Error, FilterBuilder, Kind, Lack, Limits, Papers};
+use tamis::internals::Lack;
+use tamis::{BuildError, Effort, Error, FilterBuilder, Kind, Limits, Papers};
 
 use super::{ask_many, integers};
 
@@ -114,7 +115,7 @@ fn columns_that_cannot_be() {
     );
     assert_eq!(
         says(chained().papers(Papers::default().delta(0.5)).finish()),
-        "delta: no effect; expected Kind::Cascade"
+        "delta: no effect; expected kind cascade"
     );
     assert_eq!(says(chained().exact().fpr(0.1).finish()), "exact, fpr: two goals; expected one");
     let cuckoo = tamis::build(0..10u64).kind(Kind::Cuckoo).capacity(20).extra_capacity(0.5);

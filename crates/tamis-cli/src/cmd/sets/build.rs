@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, bail};
 use serde_json::json;
 use tamis::sets::{self, Collector, Kind, Report};
 use tamis::{BuildError, Sets};
@@ -150,9 +150,6 @@ pub(super) fn write(output: &Output, pairs: Collector) -> Result<(Report, Option
     );
     let built = output.build(pairs, Collector::finish_with_report, finish_to, open, Sets::as_bytes);
     built.map_err(|error| match error.downcast_ref() {
-        Some(tamis::Error::Build(BuildError::Frozen { option })) => {
-            anyhow!("--{}: not possible with --kind frozen; expected bloom or cuckoo", option.replace('_', "-"))
-        }
         Some(tamis::Error::Build(_)) => error,
         _ => at(error, &output.to_string()),
     })

@@ -228,7 +228,7 @@ impl Table {
             let spot = self.spot(word & Ordered::FIND);
             let look = self.look(&spot);
             let tail = look.need.max(Ordered::length(word));
-            // Beside a key whose fingerprint is a prefix of its hash it must stay where it is.
+            // Next to a key whose fingerprint is a prefix of its hash it must stay where it is.
             if look.hit.is_none() && self.shape.takes(self.block(block), tail) {
                 home = Some((at, spot, tail));
                 break;

@@ -25,7 +25,7 @@ fn crowded(capacity: u64, block: Block, percent: u32) -> Broom {
     broom
 }
 
-/// Random operations beside a set. Returns false positives, and how often all keys moved.
+/// Random operations next to a set. Returns false positives, and how often all keys moved.
 fn oracle(mut broom: Broom, operations: u64, most: usize, seed: u64) -> (u64, u64) {
     let mut random = Random(seed);
     let mut map = Memory::new();
@@ -125,7 +125,7 @@ fn a_growing_filter_is_never_full() {
     }
 }
 
-/// A pair of a stranger and a key that collided once must not collide again under the same hash functions: keys move to the yard and back,
+/// A pair of an unlisted key and a key that collided once must not collide again under the same hash functions: keys move to the yard and back,
 /// are deleted and inserted, and the filter is too full.
 fn repeated_pairs(mut broom: Broom, keys: usize, epochs: u64, remember: bool) -> (u64, u64) {
     let mut random = Random(1234);
@@ -374,7 +374,7 @@ fn the_map_is_asked_as_seldom_as_promised() {
     assert!(each <= 5.02, "{each} reads for each repair");
 }
 
-/// Readers beside a writer that inserts, repairs, removes and grows: what was in before a query began, and stays, is found.
+/// Readers next to a writer that inserts, repairs, removes and grows: what was in before a query began, and stays, is found.
 #[test]
 fn readers_never_miss_a_key() {
     use std::sync::atomic::{AtomicU64, Ordering};

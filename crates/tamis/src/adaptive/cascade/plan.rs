@@ -137,7 +137,7 @@ impl<L: Level> Cascade<L> {
             }
             // Made here, where readers need not wait for it.
             let next = Generation::new(&self.sizes, self.frontier.salt(Side::New));
-            let what = "no memory for the next generation of an adaptive filter";
+            let what = "table: the next generation of the filter cannot be allocated; expected more memory";
             return Ok(Some(Kind::Begin(Box::new(next.map_err(|_| ChangeError::Unsupported { what })?))));
         };
         let Some(key) = next_key(map, self.frontier.last)? else {

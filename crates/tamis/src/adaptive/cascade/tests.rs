@@ -207,7 +207,7 @@ mod check {
                     0 if !positives.is_empty() => positives[random.below(positives.len())],
                     _ => {
                         from += 1;
-                        trial::STRANGERS + from
+                        trial::UNLISTED + from
                     }
                 };
                 asked += 1;

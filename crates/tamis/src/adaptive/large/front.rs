@@ -1,4 +1,4 @@
-//! bins of signatures, the rest of each remainder beside them -> who holds a slot (\[Broom\] section 4.3, the front yard).
+//! bins of signatures, the rest of each remainder next to them -> who holds a slot (\[Broom\] section 4.3, the front yard).
 //!
 //! A bin is two cache lines of 64 signatures, compared all at once. The signature of a key is unique in its bin, so there is at most
 //! one slot whose rest is worth a look.

@@ -66,7 +66,7 @@ fn change<E>(act: Act, words: u32) -> Planned<E> {
 
 /// The name of a print: what the keys that have it are filed under. Other prints may share it.
 fn name(print: &Print) -> u64 {
-    // The low bits of a bin and a signature are all that one word holds beside a long rest.
+    // The low bits of a bin and a signature are all that one word holds next to a long rest.
     let place = (print.bin as u64) << 16 | u64::from(print.signature);
     place.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ print.rest
 }

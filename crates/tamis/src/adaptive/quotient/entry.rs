@@ -7,7 +7,7 @@
 
 /// Bits of a base.
 pub(super) const BASE_BITS: u32 = 38;
-/// The most bits beside a base.
+/// The most bits next to a base.
 pub(super) const MAX_EXTRA_BITS: u32 = 18;
 /// Bits of an entry after the base.
 pub(super) const SHIFT: u32 = 64 - BASE_BITS;

@@ -89,7 +89,7 @@ fn rates_are_those_of_the_table() {
     let n = 50_000;
     let (filter, _) = filled(n, 1.0 / 64.0, 16);
     let (slots, remainder) = size(n, 1.0 / 64.0).unwrap();
-    // Keys that collide among themselves are longer already, and a few strangers fewer pass.
+    // Keys that collide among themselves are longer already, and a few unlisted keys fewer pass.
     trial::rate(&filter, crate::math::quotient::rate(n, slots, remainder) * (1.0 - 0.5 / 64.0), 400_000);
     prefix_free(&filter);
 }
@@ -103,10 +103,10 @@ fn repairs_hold() {
     while filter.epoch() < 3 {
         let found = trial::false_positives(&filter, queries, 1000, 1);
         let Some(&stranger) = found.first() else { continue };
-        queries = stranger - trial::STRANGERS + 1;
+        queries = stranger - trial::UNLISTED + 1;
         filter.adapt(stranger, &mut map).unwrap();
         repaired.push(stranger);
-        // Keys that move are new to all strangers: a few of these pass again.
+        // Keys that move are new to all unlisted keys: a few of these pass again.
         let again = repaired.iter().filter(|&&stranger| filter.contains(stranger).unwrap()).count();
         assert!(again <= 5 + repaired.len() / 4, "{again} of {}", repaired.len());
         if queries % 64 == 0 {
@@ -209,7 +209,7 @@ fn the_rate_holds_under_attack() {
         for _ in 0..20_000 {
             let replay = random.below(2) == 0 && !positives.is_empty();
             from += 1;
-            let stranger = if replay { positives[random.below(positives.len())] } else { trial::STRANGERS + from };
+            let stranger = if replay { positives[random.below(positives.len())] } else { trial::UNLISTED + from };
             if filter.contains(stranger).unwrap() {
                 passed += 1;
                 positives.push(stranger);
@@ -224,7 +224,7 @@ fn the_rate_holds_under_attack() {
     assert!((0..capacity).all(|key| filter.contains(key).unwrap()));
 }
 
-/// Strangers are repaired at full speed while all keys go and come again: the table of longer fingerprints is never full.
+/// Unlisted keys are repaired at full speed while all keys go and come again: the table of longer fingerprints is never full.
 #[test]
 fn deleting_and_inserting_all_keys_fills_no_table() {
     for (n, rate, steps) in [(4000u64, 1.0 / 64.0, 16), (2000, 1.0 / 8.0, 32), (4000, 1.0 / 256.0, 8)] {

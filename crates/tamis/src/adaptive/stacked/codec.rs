@@ -90,7 +90,7 @@ impl Kept for AdaptiveStacked {
         let alphas = (0..planned).map(|_| number(&mut from, "rate", 0.0, 1.0)).collect::<Result<Vec<_>, _>>()?;
         let known = number(&mut from, "known negatives", 0.0, (1u64 << 48) as f64)?;
         let plan = Plan { alphas, known, queries: from.varint()? };
-        let unseen = number(&mut from, "share of unseen queries", 0.0, 1.0)?;
+        let unseen = number(&mut from, "share of unlisted queries", 0.0, 1.0)?;
         let count = from.within("layers", 1..=planned)?;
         let is_open = from.within("open layer", 0..=1)? == 1;
         let fits = match phase {

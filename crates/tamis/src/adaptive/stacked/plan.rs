@@ -26,11 +26,11 @@ pub(super) struct StackGoal {
     pub(super) base: Base,
     /// Bits per key.
     pub(super) bits: f64,
-    /// Negative queries to expect in all, if the stack shall be finished soon.
+    /// Negative queries to expect in all, if the stack must be finished soon.
     pub(super) lifetime: Option<u64>,
 }
 
-/// The layers to build, and how long the first of them shall take.
+/// The layers to build, and how long the first of them must take.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Plan {
     /// The rates of the layers, an odd number.

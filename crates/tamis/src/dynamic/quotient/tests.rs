@@ -54,7 +54,7 @@ fn small_and_odd_capacities() {
             let error = filter.insert(7u64).unwrap_err();
             let keys = filter.len();
             assert_eq!(error, ChangeError::Full { keys, capacity: keys });
-            assert_eq!(error.to_string(), format!("the filter is full: it holds {keys} keys and was made for {keys}"));
+            assert_eq!(error.to_string(), format!("capacity {keys}: full with {keys} keys; build a larger filter"));
         }
     }
 }
@@ -88,7 +88,7 @@ fn growing_ends_where_the_bits_do() {
         }
     };
     assert!(grown > 3);
-    assert_eq!(error, "the filter of 0 keys cannot grow: no bits are left in its remainders");
+    assert_eq!(error, "grow: the remainders of 0 keys have 1 bit; expected at least 2; build a larger filter");
     let mut filter = new(1, 0.3);
     let error = (0..1000u64).find_map(|key| filter.insert_growing(key).err()).unwrap();
     assert!(matches!(error, Error::Build(BuildError::CannotGrow { .. })));
@@ -108,11 +108,11 @@ fn merging_needs_the_same_fingerprints() {
     let before = one.snapshot().unwrap();
     for (other, what) in &mut others {
         let error = one.merge(other).unwrap_err();
-        assert_eq!(error.to_string(), format!("the filters cannot be merged: they differ in {what}"));
+        assert_eq!(error.to_string(), format!("merge: the filters differ in {what}; expected the same"));
     }
     let twin = one.clone();
     let error = one.merge(&twin).unwrap_err();
-    assert_eq!(error.to_string(), "the filter is full: it holds 60 keys and was made for 100");
+    assert_eq!(error.to_string(), "capacity 100: full with 60 keys; build a larger filter");
     assert!(before == one.snapshot().unwrap());
     one.grow().unwrap();
     one.merge(&twin).unwrap();

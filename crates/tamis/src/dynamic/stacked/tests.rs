@@ -25,7 +25,7 @@ fn keys_go_in_and_out() {
     for base in BASES {
         let mut stack = stack(base, 0.5);
         let mut inside: HashSet<u64> = (0..5000).collect();
-        // Strangers, and keys that were known negatives.
+        // Unlisted keys, and keys that were known negatives.
         for key in (30_000..32_000).chain(10_000..10_050) {
             stack.insert(key).unwrap();
             inside.insert(key);

@@ -41,7 +41,7 @@ pub struct Collector<'a> {
 struct Negatives {
     intake: Intake<Tagged>,
     sketch: Sketch,
-    /// How many distinct ones there will be, if somebody has counted them.
+    /// How many distinct ones there will be, if they were counted.
     counted: Option<u64>,
     /// How many of them are excluded, where the others are queries to expect.
     excluded: Option<u64>,
@@ -165,7 +165,7 @@ impl<'a> Collector<'a> {
         options.common.report_progress(negatives.count, Progress::Excluded { keys: negatives.count, total: None })
     }
 
-    /// Adds a query to expect, with how often it is asked: see [`FilterBuilder::workload`](super::FilterBuilder::workload).
+    /// Adds an expected query with its weight: see [`FilterBuilder::workload`](super::FilterBuilder::workload).
     ///
     /// ```
     /// let mut keys = tamis::stream().bits_per_key(12.0).with_workload().start();
@@ -248,7 +248,7 @@ impl<'a> Collector<'a> {
     }
 }
 
-/// Keys that crowd in one shard get digests that are mixed: by a number that follows from all of them, so that nobody can have
+/// Keys that crowd in one shard get digests that are mixed: by a number that follows from all of them, so that no one can have
 /// chosen them for it.
 fn spread(shards: Shards, options: &mut Options<'_>) -> Result<Shards, BuildError> {
     if options.common.hasher.is_secret() || !shards.is_crowded(&|| options.common.stop())? {
@@ -271,7 +271,7 @@ pub struct Sealed<'a> {
     negatives: Option<Negatives>,
     expected: Option<Counter>,
     sieve: Sieve,
-    /// Negatives that were not yet looked at: a sieve is asked for many at a time.
+    /// Negatives that were not yet looked at: a sieve is queried for many at a time.
     batch: Vec<Digest>,
 }
 
@@ -426,7 +426,7 @@ impl<'a> Sealed<'a> {
         Ok(Sealed { options, shards, sieve, negatives: None, ..self })
     }
 
-    /// Counts the queries to expect, plans for them, and makes those the filter shall know its negatives.
+    /// Counts the expected queries, plans for them, and makes those that the filter covers its negatives.
     fn plan_workload(mut self) -> Result<(Self, Option<WorkloadPlan>), Error> {
         self.sieve_batch()?;
         let Some(counter) = self.expected.take() else { return Ok((self, None)) };
@@ -440,7 +440,7 @@ impl<'a> Sealed<'a> {
             counts.known.sort_unstable();
         }
         let Some(workload) = Workload::new(counts, &self.shards, &self.options)? else {
-            // Nobody is expected but keys: what is asked of strangers holds for all the others.
+            // Nobody is expected but keys: what is asked of unlisted keys holds for all the others.
             self.options.goal = goal_with_max_fpr(self.options.goal, self.options.cap)?;
             return Ok((self, None));
         };

@@ -1,4 +1,4 @@
-//! queries to expect -> which of them a filter shall know, and what came of it.
+//! expected queries -> which of them a filter covers, and the measured rates.
 //!
 //! ```text
 //!   expect(key, weight)* ──▶ Counter ──▶ those that are no keys ──▶ Shape ──▶ planner ──▶ a plan, and how many to know
@@ -18,8 +18,8 @@ use crate::hash::Digest;
 use crate::math::shape::Shape;
 use crate::plan::{Comparison, Expected, Goal, PlannedDesign, compare};
 
-/// Why the share of unlisted queries may be wrong: a list of popular names that was cut off shows none.
-const NO_ESTIMATE: &str = "no expected key has a count of 1, so the share of queries for unlisted keys cannot be estimated and counts as 0: if the list was cut off, expect more of it or set `unlisted_share`";
+/// Why the share of unlisted queries may be wrong: the top of a list of popular keys has no rare ones.
+const NO_ESTIMATE: &str = "unlisted_share: cannot be estimated and counts as 0, because no expected key has weight 1; if the workload is only the top of a list, set it";
 
 /// What became of a workload.
 #[derive(Clone, PartialEq, Debug)]
@@ -134,7 +134,7 @@ impl Workload {
         Ok(())
     }
 
-    /// What was planned, beside what the filter does.
+    /// What was planned, next to what the filter does.
     pub(super) fn outcome(&self, design: &PlannedDesign, keys: u64, filter: Option<&Filter>) -> WorkloadReport {
         let bits = |bits: f64| bits / keys.max(1) as f64;
         let measured = filter.map(|filter| Rates {
@@ -161,7 +161,7 @@ impl Workload {
         }
     }
 
-    /// The share of negative queries that pass: all that were counted are asked for.
+    /// The share of negative queries that pass: all that were counted are queried.
     fn passing(&self, filter: &Filter) -> f64 {
         let (mut passing, mut all) = (0.0, 0.0);
         let (mut digests, mut answers) = ([Digest::default(); ROUND], [false; ROUND]);

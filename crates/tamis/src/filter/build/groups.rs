@@ -85,7 +85,7 @@ pub(super) fn share_bound(count: Count, share: f64) -> f64 {
     keys * (part(lambda) - part(share * lambda))
 }
 
-/// The ends of the runs of bins whose sum of costs is least, for a filter that lets a share `rate` of strangers pass.
+/// The ends of the runs of bins whose sum of costs is least, for a filter that matches a share `rate` of unlisted keys.
 fn cut(bins: &[Count], rate: f64) -> Vec<usize> {
     // Whole bits: sums do not depend on how they are added up.
     let cost = |count: Count| match count.keys {

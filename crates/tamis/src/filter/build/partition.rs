@@ -39,7 +39,7 @@ use crate::plan::{Goal, Plan, Step, plan};
 /// Takes in keys that carry labels: issuers, countries, tables.
 ///
 /// Every label spends the bits that its own number of excluded keys calls for, and the labels share one file. A key belongs to
-/// its label: it may be wanted under one and excluded under another. Keys and excluded keys come in any order.
+/// its partition: it may be a member of one and excluded in another. Keys and excluded keys come in any order.
 ///
 /// ```
 /// let mut keys = tamis::stream().exact().partitioned();
@@ -228,7 +228,7 @@ impl Labels {
         }
         let label = Label::new(hasher, text);
         let next = u32::try_from(self.numbers.len()).ok().filter(|&next| next < u32::MAX);
-        let next = next.ok_or(BuildError::TooMany { what: "labels", most: u32::MAX.into() })?;
+        let next = next.ok_or(BuildError::TooMany { what: "partitions", most: u32::MAX.into() })?;
         let number = *self.numbers.entry(label.digest()).or_insert(next);
         // A label of a megabyte is not worth a copy.
         if text.len() <= 1024 {
@@ -325,7 +325,7 @@ impl<'a> Gather<'a> {
         let part = |(sealed, count): (Sealed, &Count)| {
             let (shards, sieve) = sealed.into_parts()?;
             if shards.bits > MAX_SHARD_BITS {
-                return Err(BuildError::TooManyKeys { keys: count.keys, place: "group of labels" }.into());
+                return Err(BuildError::TooManyKeys { keys: count.keys, place: "group of partitions" }.into());
             }
             let request = self.group_options(count).request(count.keys, count.negatives);
             let plan = plan(&request).map_err(|error| self.explain(error))?;
@@ -353,7 +353,7 @@ impl<'a> Gather<'a> {
     fn explain(&self, error: BuildError) -> BuildError {
         let Goal::BitsPerKey(given) = self.options.goal else { return error };
         let keys: u64 = self.groups.iter().map(|count| count.keys).sum();
-        BuildError::Labels { cause: error.into(), given, labels: self.table as f64 / keys.max(1) as f64 }
+        BuildError::PartitionTable { cause: error.into(), given, table: self.table as f64 / keys.max(1) as f64 }
     }
 }
 
@@ -404,7 +404,7 @@ fn write_groups(
         let rate = steps::rate(&steps);
         rates.push(match options.goal {
             Goal::Exact => 1.0,
-            // More negatives than strangers call for make a filter stricter than it was asked to be.
+            // More negatives than unlisted keys call for make a filter stricter than it was asked to be.
             Goal::Fpr(asked) if count.negatives > 0 => asked.max(rate),
             Goal::Fpr(_) | Goal::BitsPerKey(_) | Goal::ExcludedFpr(_) => rate,
         });

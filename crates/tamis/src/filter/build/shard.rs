@@ -125,7 +125,7 @@ mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
     use std::sync::Arc;
 
-    /// A callback may panic while workers wait for the writer: the panic goes on, and nobody waits for ever.
+    /// A callback may panic while workers wait for the writer: the panic goes on, and no worker waits for ever.
     #[test]
     fn a_callback_that_panics_ends_the_build() {
         let (send, heard) = std::sync::mpsc::channel();

@@ -1,4 +1,4 @@
-//! keys, complete; negatives, one after the other -> the few negatives that stage one will let through.
+//! keys, complete; negatives, one after the other -> the few negatives that match stage one.
 //!
 //! A chained filter stores only the negatives that pass its first stage, which is built from the keys alone. So when the keys
 //! are complete, a million negatives per key need no room: stage one is built at once, and what it refuses is forgotten.
@@ -10,7 +10,7 @@
 //! ```
 //!
 //! The width of stage one grows with the number of negatives, which is known at the end. A filter of fewer bits on the same keys
-//! refuses nothing that a wider one lets through: it is made of the same columns (`Structure::nested`). So the sieve has the
+//! refuses nothing that matches a wider one: it is made of the same columns (`Structure::nested`). So the sieve has the
 //! width for the negatives seen so far, and is built again when that grows: a logarithmic number of times. The bytes of the
 //! filter are those without a sieve.
 
@@ -108,7 +108,7 @@ impl Sieve {
         Ok(true)
     }
 
-    /// The plan for these keys and negatives, and what it is for: `shards.approx_negatives` of them, unless somebody chose negatives that pass stage
+    /// The plan for these keys and negatives, and what it is for: `shards.approx_negatives` of them, unless negatives were chosen to pass stage
     /// one. Then it is for as many ordinary ones as would leave as many behind it, with a wider one, and so on.
     pub(super) fn plan(&mut self, shards: &Shards, options: &Options) -> Result<(Request, Plan), Error> {
         let request = |like| options.request(shards.stats.keys, like);

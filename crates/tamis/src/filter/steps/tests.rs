@@ -95,7 +95,7 @@ fn check(shard_bits: u32, steps: &[Planned], asked: &[u64]) -> Filter {
         let passed = strangers.iter().filter(|&key| filter.contains(key).unwrap()).count() as f64;
         let expected = filter.fpr() * 4e4;
         let sigma = (expected * (1.0 - filter.fpr())).sqrt();
-        // Bloom leaves differ from their mean by more than the chance of the strangers.
+        // Bloom leaves differ from their mean by more than the chance of the unlisted keys.
         assert!((passed - expected).abs() <= 5.0 * sigma + 0.02 * expected, "{passed} pass, expected {expected:.0}");
     }
     filter

@@ -95,7 +95,7 @@ impl Query for Classic {
     #[inline(always)]
     fn contains(&self, payload: &[u8], key: Digest) -> bool {
         let mut probe = self.probe(key);
-        // Half of the bits are set, so a stranger is refused after two positions on average, but which of them refuses nobody can
+        // Half of the bits are set, so an unlisted key is refused after two positions on average, but which of them refuses nobody can
         // foresee, and a branch for each costs more than a look. Three are looked at at once, then the others.
         let all =
             |probe: &mut Probe, count: u8| (0..count).fold(true, |all, _| probe.next(self.bits).is_set(payload) & all);

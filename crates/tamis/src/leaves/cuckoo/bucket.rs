@@ -126,7 +126,7 @@ impl<W: Word, const SEMI: bool> Buckets<W, SEMI> {
             return zero(raw ^ all, self.ones, self.tops) != W::from(0);
         }
         let high = self.bits - 4;
-        // Most strangers leave here. Lanes without bits are all alike.
+        // Most unlisted keys leave here. Lanes without bits are all alike.
         if high > 0 {
             let ones = lanes(W::from(1), high);
             let all = lanes(W::from(fingerprint >> 4), high);

@@ -245,7 +245,7 @@ fn table(
     if !(rate > 0.0 && rate < 1.0) {
         return Err(BuildError::Range { option: "fpr", given: rate, least: 0.0, most: 1.0 });
     }
-    let none = BuildError::Rate { kind: "cuckoo", wanted: rate, lowest: 1e-9 };
+    let none = BuildError::Rate { kind: "cuckoo", fpr: rate, lowest: 1e-9 };
     cuckoo::table(n, choice, least, rate, semi_sorted).ok_or(none)
 }
 

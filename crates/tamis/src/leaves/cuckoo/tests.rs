@@ -7,7 +7,7 @@ use super::*;
 use crate::Hasher;
 use crate::leaves::change::Change;
 
-/// Keys are even, strangers odd.
+/// Keys are even, unlisted keys odd.
 fn digests(n: u64, stranger: u64) -> Vec<Digest> {
     let hasher = Hasher::seeded(5);
     (0..n).map(|i| hasher.integer(2 * i + stranger)).collect()

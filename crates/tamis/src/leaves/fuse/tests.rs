@@ -98,7 +98,7 @@ fn functions_of_every_width_return_their_values() {
     }
 }
 
-/// Strangers pass as often as `rate` says, within four and a half sigma.
+/// Unlisted keys pass as often as `rate` says, within four and a half sigma.
 #[test]
 fn rates_are_as_computed() {
     let keys = digests(30_000, 3);
@@ -324,7 +324,7 @@ fn narrow_filters_are_the_low_bits_of_wide_ones() {
     }
 }
 
-/// Keys are found, the others are not, and strangers pass as they pass any filter of this width.
+/// Keys are found, the others are not, and unlisted keys pass as they pass any filter of this width.
 #[test]
 fn signed_values_tell_keys_from_negatives() {
     for (n, width) in [(1, 256), (2, 256), (300, 256), (300, 1024), (30_000, 256), (30_000, 768)] {

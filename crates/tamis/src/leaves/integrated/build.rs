@@ -38,7 +38,7 @@ impl Params {
         }
     }
 
-    /// The share of strangers that match, or a little more: what General makes of room that is left depends on the
+    /// The share of unlisted keys that match, or a little more: what General makes of room that is left depends on the
     /// data.
     pub(crate) fn fpr(&self) -> f64 {
         Rule::new(self.first.into(), self.parts, 0).fpr()

@@ -1,4 +1,4 @@
-//! keys and negatives -> laws of the integrated filter: nobody missed, nobody listed let through, strangers by the
+//! keys and negatives -> laws of the integrated filter: nobody missed, nobody listed let through, unlisted keys by the
 //! rate.
 #![allow(clippy::unwrap_used)]
 
@@ -98,7 +98,7 @@ fn large_sets_are_exact() {
     }
 }
 
-/// Strangers pass as often as the geometry says, within four and a half standard deviations, and never more than the
+/// Unlisted keys pass as often as the geometry says, within four and a half standard deviations, and never more than the
 /// parameters promise.
 #[test]
 fn rates_are_what_the_geometry_says() {
@@ -114,7 +114,7 @@ fn rates_are_what_the_geometry_says() {
             assert!(built.fpr() <= params.fpr() && built.fpr() >= params.fpr() / 2.0, "{params:?}");
         }
     }
-    // With few survivors General lets through hardly more than half as many strangers as Two.
+    // With few survivors General lets through hardly more than half as many unlisted keys as Two.
     let params = Params { arity: Arity::Three, first: 7, parts: IntegratedVariant::General };
     let (built, _) = make(&keys, &negatives[..20_000], &params);
     assert!(built.fpr() < 0.51 * params.fpr(), "{}", built.fpr());

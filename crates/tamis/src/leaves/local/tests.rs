@@ -111,7 +111,7 @@ fn unlisted_keys_match_as_often_as_the_leaf_says() {
     }
 }
 
-/// Strangers pass as often as promised.
+/// Unlisted keys pass as often as promised.
 #[test]
 fn strangers_pass_as_promised() {
     for columns in [1, 3, 5] {

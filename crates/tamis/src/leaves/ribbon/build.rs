@@ -20,7 +20,7 @@ pub(crate) struct Params {
     pub(crate) width: u16,
     /// Whether bands have 128 coefficients instead of 64: smaller, slower to build and to ask.
     pub(crate) wide: bool,
-    /// Whether a filter of one bit shall be the first column of wider ones on the same keys. Two bits and more always are.
+    /// Whether a filter of one bit must be the first column of wider ones on the same keys. Two bits and more always are.
     pub(crate) nested: bool,
 }
 
@@ -118,7 +118,7 @@ pub(crate) fn build(
         return Err(BuildError::Width { structure: "ribbon", given, most: MAX_WIDTH });
     }
     let start = out.len();
-    // Of a filter's keys alone: a narrow one shall have the columns of a wide one.
+    // Of a filter's keys alone: a narrow one must have the columns of a wide one.
     for (attempt, number) in numbers(keys.len(), || SetHash::of(keys)) {
         let salted = salt.child(number);
         let strict = params.strict(values);

@@ -115,7 +115,7 @@ impl<const R: usize, const PART: bool> Lookup for Columns<R, PART> {
 }
 
 /// Bumped ribbons with bands of 64 bits and more than eight columns: one kernel for all of them. The first eight columns refuse
-/// nearly every stranger, so a check reads the others one by one; a value reads all of them, eight at a time.
+/// nearly every unlisted key, so a check reads the others one by one; a value reads all of them, eight at a time.
 #[derive(Clone, Copy)]
 pub(super) struct Broad;
 

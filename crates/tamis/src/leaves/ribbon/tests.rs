@@ -148,7 +148,7 @@ fn functions_of_every_width_return_their_values() {
     }
 }
 
-/// The share of strangers lies within four standard deviations of what the geometry says.
+/// The share of unlisted keys lies within four standard deviations of what the geometry says.
 #[test]
 fn rates_are_what_the_geometry_says() {
     let strangers = digests(300_000, 2);
@@ -235,7 +235,7 @@ fn impossible_widths_are_refused() {
     ] {
         let params = Params { width, ..FILTER };
         let error = build(&keys, values, &params, Salt::new(0), 1, &mut vec![]).unwrap_err();
-        assert!(error.to_string().starts_with("a ribbon holds values of 1 to 32 bits, not of"), "{error}");
+        assert!(error.to_string().starts_with("ribbon: values of "), "{error}");
     }
 }
 
@@ -328,7 +328,7 @@ fn narrow_filters_are_the_first_columns_of_wide_ones() {
     }
 }
 
-/// Keys are found, the others are not, and strangers pass as they pass any filter of this width.
+/// Keys are found, the others are not, and unlisted keys pass as they pass any filter of this width.
 #[test]
 fn signed_values_tell_keys_from_negatives() {
     for (n, width) in [(1, 256), (2, 256), (300, 256), (300, 1024), (30_000, 256), (30_000, 768)] {

@@ -98,7 +98,7 @@ fn census(rows: Option<Rows>) -> impl Iterator<Item = (f64, f64)> {
     CENSUS.into_iter().map(move |(v, keys)| (rows.map_or(f64::from(v), |r| r.offsets(f64::from(v))), f64::from(keys)))
 }
 
-/// Whole tables, built anew: rows in 64-bit words that rotate, as the format has them. One sample per table, so that what the keys of
+/// Whole tables, built again: rows in 64-bit words that rotate, as the format has them. One sample per table, so that what the keys of
 /// one table have in common counts as one.
 fn simulate_bloom(rows: Rows, words: u64, k: usize, tables: usize) {
     let mut dice = Dice(u64::from(rows.repetitions) * 1000 + k as u64);

@@ -1,4 +1,4 @@
-//! keys, known negatives, delta -> `P N P N E`: every filter lists what the one before lets through wrongly ([Chained] 4.3.2).
+//! keys, known negatives, delta -> `P N P N E`: every filter stores the wrong matches of the one before ([Chained] 4.3.2).
 //!
 //! ```text
 //!   P   the keys                          refuses all but a share delta / lambda of the negatives: delta n are left
@@ -30,7 +30,7 @@ pub(crate) fn steps(base: Base, request: &Request) -> Result<Vec<Step>, BuildErr
     if !(delta > 0.0 && delta < 1.0) {
         return Err(BuildError::Range { option: "delta", given: delta, least: 0.0, most: 1.0 });
     }
-    // The shorter list first; but what strangers get depends on the first, so only where they do not matter.
+    // The shorter list first; but what unlisted keys get depends on the first, so only where they do not matter.
     let swapped = goal == Goal::Exact && negatives < keys;
     let (long, short) = if swapped { (keys, negatives) } else { (negatives, keys) };
     let fair = delta * short.max(1) as f64 / long.max(1) as f64;

@@ -1,19 +1,19 @@
-//! keys, known negatives, a goal -> `P E`: a filter, then one exact bit for whoever passes ([Chained] sections 4.1 and 4.2).
+//! keys, known negatives, a goal -> `P E`: a filter, then one exact bit for what passes ([Chained] sections 4.1 and 4.2).
 //!
 //! ```text
 //!   keys       ──▶ P, w bits ──all──▶ E, one bit ──▶ yes
 //!   negatives  ──▶ P ──2^-w of them──▶ E ──▶ no
-//!   strangers  ──▶ P ──2^-w of them──▶ E ──half──▶ yes        rate 2^-(w+1)
+//!   unlisted   ──▶ P ──2^-w of them──▶ E ──half──▶ yes        rate 2^-(w+1)
 //! ```
 //!
 //! With `lambda` negatives per key this takes C w + C (1 + lambda 2^-w) bits per key, C a little above 1: a bit more in `P` costs
 //! one bit per key and halves the negatives that `E` must know. For exactness alone w is about log2 lambda (Algorithm 1, and the
-//! Remark of Theorem 4.1: at most 1.11 C times the bound); with a goal for strangers it is at least what the goal asks for (strategy (a)
+//! Remark of Theorem 4.1: at most 1.11 C times the bound); with a goal for unlisted keys it is at least what the goal needs (strategy (a)
 //! of section 4.2.1, the "two filters" of [FPFS] section 3.5, their `a` chosen by size instead of a rule). Strategy (b), which
-//! promises strangers that pass `E` more seldom, does not hold for structures that xor: it is a formula in `docs/math.md`.
+//! promises unlisted keys that pass `E` more seldom, does not hold for structures that xor: it is a formula in `docs/math.md`.
 //!
 //! Where there are more keys than negatives, the same with the sides exchanged, `N E`: a filter on the negatives admits what
-//! it does not know. For exactness only: strangers nearly all get a yes.
+//! it does not know. For exactness only: unlisted keys nearly all get a yes.
 
 use crate::error::BuildError;
 use crate::leaves::Role;
@@ -101,7 +101,7 @@ fn smallest(
     others: u64,
 ) -> Result<(u16, f64), BuildError> {
     let n = listed.max(1);
-    // Half a percent is granted to the first stage: of two widths that are as good, the wider is better for strangers.
+    // Half a percent is granted to the first stage: of two widths that are as good, the wider is better for unlisted keys.
     let per_bit = 0.995 * base.leaf(request, 2048, true)?.bits(n, 0) / 8.0;
     let per_key = base.leaf(request, 256, false)?.bits(2 * n, 0) / (2 * n) as f64;
     let mut best = (0, f64::INFINITY);

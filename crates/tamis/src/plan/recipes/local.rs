@@ -3,7 +3,7 @@
 //! ```text
 //!   keys       ──▶ (P, w bits) ──all──▶ c steered columns, exact bit ──▶ yes
 //!   negatives  ──▶ (P) ──2^-w──▶ fewer than half a column ──▶ exact bit ──▶ no
-//!   strangers  rate 2^-(w + c + 1)
+//!   unlisted keys  rate 2^-(w + c + 1)
 //! ```
 //!
 //! For every number of columns and every slack the bits of the octets and of the rest are known (`leaves/local/size.rs`), and the
@@ -28,13 +28,13 @@ const MAX_SLACK: u16 = 512;
 const MAX_SIZE_RATIO: f64 = 1.005;
 /// Sets of fewer keys are in the caches anyway.
 const MIN_KEYS: u64 = 100_000;
-/// What it is worth, in bits per key, that nobody has to ask the rest.
+/// What it is worth, in bits per key, that the rest need not be queried.
 const REST_QUERY_COST_BITS: f64 = 0.3;
 
-/// Whether a request gets it: where it was asked for, or where nobody said and it costs next to nothing.
+/// Whether a request gets it: where it was given, or where it was left open and costs next to nothing.
 ///
 /// Of an exact set with far more keys than negatives the negatives are stored, and no leaf that is built on the keys comes
-/// near. Unasked, only where no filter comes first: how wide that is would depend on the layout, and the sieve could not know.
+/// near. Left open, only where no filter comes first: how wide that is would depend on the layout, and the sieve could not know.
 pub(crate) fn wanted(request: &Request) -> Result<bool, BuildError> {
     let Request { keys, negatives, goal, .. } = *request;
     let possible = match goal {

@@ -1,8 +1,8 @@
 //! keys, the queries to expect, a goal -> `P N P .. P`: layers in turn on keys and on frequent negatives ([Stacked] section 3).
 //!
 //! ```text
-//!   keys               ──▶ P ──all──▶ N ──few──▶ P ──all──▶ N ──▶ ..        whoever N does not know gets its yes
-//!   frequent negatives ──▶ P ──few──▶ N ──all──▶ P ──few──▶ N ──▶ ..        whoever P does not know gets its no
+//!   keys               ──▶ P ──all──▶ N ──few──▶ P ──all──▶ N ──▶ ..        what N does not know gets its yes
+//!   frequent negatives ──▶ P ──few──▶ N ──all──▶ P ──few──▶ N ──▶ ..        what P does not know gets its no
 //!   other queries      ──▶ P ──few──▶ N ──▶ nearly all get a yes
 //! ```
 //!
@@ -12,7 +12,7 @@
 //! hash functions and rounded tables, so at last all rates are raised or lowered together until the leaves keep the budget, and the search goes on
 //! with less where they then match more unlisted keys than they may.
 //!
-//! Wherever a leaf can hold an exact bit, `P E` ([`super::chained`]) is better on every count: nothing it knows passes, strangers pass
+//! Wherever a leaf can hold an exact bit, `P E` ([`super::chained`]) is better on every count: nothing it knows passes, unlisted keys pass
 //! less often, and it takes fewer bits. Stacks are for leaves that cannot, and for those that take keys after they were built
 //! ([`crate::Stacked`]).
 
@@ -52,7 +52,7 @@ pub(crate) fn steps(base: Base, request: &Request, shape: &Shape, cap: f64) -> R
             let aims = [1.0, 0.985, 0.97, 0.93].map(|less| Aim::LeastRate { bits: less * bits });
             (aims.to_vec(), size.alpha(bits).min(MAX_RATE))
         }
-        Goal::Exact | Goal::ExcludedFpr(_) => return Err(request.unfit(Lack::ExactLayer)),
+        Goal::Exact | Goal::ExcludedFpr(_) => return Err(request.unfit(Lack::Exactness)),
     };
     let search = |aim: Aim, efpb: f64| {
         let limits = Limits { aim, most_efpb: Some(efpb), most_checks: None, epsilon: RATE_TOLERANCE * alone };
@@ -103,7 +103,7 @@ pub(crate) fn steps(base: Base, request: &Request, shape: &Shape, cap: f64) -> R
     best.map(|(_, steps, known)| (steps, known))
 }
 
-/// Without the layers that make next to no difference: what of the known values gets past the others is little against what strangers do.
+/// Without the layers that make next to no difference: what of the known values gets past the others is little against what unlisted keys do.
 pub(crate) fn shortened(mut stack: Stack, shape: &Shape) -> Stack {
     let psi = shape.mass(stack.known);
     let enough = |alphas: &[f64]| {

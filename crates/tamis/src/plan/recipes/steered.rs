@@ -11,7 +11,7 @@
 //! mu bits per key instead of one.
 //!
 //! * **Exact**: the smallest of all. With fewer negatives than keys the sides are exchanged.
-//! * **A rate or a budget for strangers**: columns on the keys only, because `Admit` says yes to half of all strangers. Every
+//! * **A rate or a budget for unlisted keys**: columns on the keys only, because a negative layer says yes to half of all unlisted keys. Every
 //!   column halves them as a plain bit does, so that w shrinks by the number of columns; where steering saves nothing the plan
 //!   is the chained filter.
 //! * **A share of the negatives may pass** (`Goal::ExcludedFpr`): no exact bit; the last column may be for a part of the keys. Where
@@ -136,12 +136,12 @@ fn sieve(request: &Request) -> Result<Option<Structure>, BuildError> {
     if bits == 0 { Ok(None) } else { filter(request, bits.min(32) * 256).map(Some) }
 }
 
-/// The share of strangers that steps let through.
+/// The share of unlisted keys that match all steps.
 fn rate(steps: &[Step]) -> f64 {
     steps.iter().map(|step| step.structure.rate_at(1)).product()
 }
 
-/// A plain filter. Bands of 64 whatever the effort: others are asked twice as slowly, and save next to nothing.
+/// A plain filter. Bands of 64 whatever the effort: others are queried twice as slowly, and save next to nothing.
 fn filter(request: &Request, width: u16) -> Result<Structure, BuildError> {
     Base::Ribbon.leaf(&Request { effort: Effort::Balanced, ..*request }, width, true)
 }

@@ -57,7 +57,7 @@ impl Layout {
         Some(exp2(low))
     }
 
-    /// False sets for a stranger, and for all keys together: what `Filled` says, with all that does not depend on the body done before.
+    /// False sets for an unlisted key, and for all keys together: what `Filled` says, with all that does not depend on the body done before.
     /// The sum over keys of `-ln(1 - d/m)` is the same for bodies of one size: it is kept in `ready`, with the size.
     pub(super) fn false_sets(&self, body: &Body, ready: &mut Option<(f64, f64)>) -> (f64, f64) {
         let (m, chance, hashes) = match *body {

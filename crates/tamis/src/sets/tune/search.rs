@@ -285,7 +285,7 @@ impl Field<'_> {
             let tested = layout.mean + f64::from(self.sets) * (shared + (1.0 - shared) * rate);
             known += tested * f64::from(layout.rows.repetitions) * CANDIDATE_LINES;
         }
-        // Half of the queries are taken to be for strangers, which a filter in front stops.
+        // Half of the queries are taken to be for unlisted keys, which a filter in front stops.
         let cost = match existence {
             Some(rate) => 1.0 + known * 0.5 * (1.0 + rate),
             None => known,

@@ -79,7 +79,7 @@ fn commands_print_what_is_shown() {
         for (command, shown) in commands(&fs::read_to_string(&page).unwrap()) {
             // `cargo run --release -- ..` is the program; what else cargo does is not run here.
             let tamis = format!("tamis() {{ '{}' \"$@\"; }}", env!("CARGO_BIN_EXE_tamis"));
-            let cargo = "cargo() { [ \"$1\" = run ] || return 0; shift 3; tamis \"$@\"; }";
+            let cargo = "cargo() { [ \"$1 $3\" = \"run --\" ] || return 0; shift 3; tamis \"$@\"; }";
             dir.put("example.sh", format!("{tamis}\n{cargo}\n{command}\n"));
             let run = Run::from(dir.around("sh", "example.sh").output().unwrap());
             let printed = String::from_utf8(run.out).unwrap() + &run.err;

@@ -84,7 +84,8 @@ fn commands_print_what_is_shown() {
             let run = Run::from(dir.around("sh", "example.sh").output().unwrap());
             let printed = String::from_utf8(run.out).unwrap() + &run.err;
             let any = shown == [".."];
-            let same = shown.len() == printed.lines().count() && shown.iter().zip(printed.lines()).all(|(a, b)| alike(a, b));
+            let same =
+                shown.len() == printed.lines().count() && shown.iter().zip(printed.lines()).all(|(a, b)| alike(a, b));
             if !any && !same {
                 let shown = shown.join("\n");
                 wrong.push(format!("{}: $ {command}\nshown:\n{shown}\nprinted:\n{printed}", page.display()));

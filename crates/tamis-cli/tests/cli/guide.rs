@@ -5,8 +5,11 @@ use std::path::{Path, PathBuf};
 
 use crate::test_dir::{Run, TestDir};
 
-/// A number may differ this much from the one that is shown: a better plan need not change every page at once.
+/// A number may differ by this share from the one that is shown: a better plan need not change every page at once.
 const TOLERANCE: f64 = 0.05;
+
+/// Fractions, such as percents above a bound, may differ by this much.
+const FRACTION_TOLERANCE: f64 = 0.2;
 
 /// README and the pages of the guide.
 fn pages() -> Vec<PathBuf> {
@@ -44,7 +47,10 @@ fn alike(shown: &str, printed: &str) -> bool {
         return printed.starts_with(start);
     }
     let ((shown, numbers), (printed, others)) = (numbers_of(shown), numbers_of(printed));
-    let near = |(a, b): (&f64, &f64)| (a - b).abs() <= TOLERANCE * a.abs().max(b.abs());
+    let near = |(a, b): (&f64, &f64)| {
+        let (distance, fractions) = ((a - b).abs(), a.fract() != 0.0 && b.fract() != 0.0);
+        distance <= TOLERANCE * a.max(*b) || (fractions && distance <= FRACTION_TOLERANCE)
+    };
     shown == printed && numbers.len() == others.len() && numbers.iter().zip(&others).all(near)
 }
 
@@ -112,7 +118,7 @@ fn links_lead_to_files() {
 
 #[test]
 fn numbers_are_compared_loosely() {
-    assert!(alike("size  79,160 bytes, 1.8 %", "size  79,200 bytes, 1.8 %"));
+    assert!(alike("size  79,160 bytes, 1.8 %", "size  79,200 bytes, 1.9 %"));
     assert!(!alike("size  79,160 bytes", "size  89,160 bytes"));
     assert!(!alike("2 keys", "2 sets") && !alike("0 false negatives", "1 false negatives"));
     assert!(alike("layer 0 positive: ..", "layer 0 positive: ribbon"));

@@ -198,3 +198,34 @@ pub mod internals {
         pub use crate::gather::*;
     }
 }
+
+/// README and guide, whose Rust blocks are tests. They are files of the repository, and no part of the package.
+#[cfg(doctest)]
+mod pages {
+    #[doc = include_str!("../../../README.md")]
+    mod readme {}
+    #[doc = include_str!("../../../docs/guide/excluded-keys.md")]
+    mod excluded_keys {}
+    #[doc = include_str!("../../../docs/guide/exact-sets.md")]
+    mod exact_sets {}
+    #[doc = include_str!("../../../docs/guide/workloads.md")]
+    mod workloads {}
+    #[doc = include_str!("../../../docs/guide/partitions.md")]
+    mod partitions {}
+    #[doc = include_str!("../../../docs/guide/maps.md")]
+    mod maps {}
+    #[doc = include_str!("../../../docs/guide/many-sets.md")]
+    mod many_sets {}
+    #[doc = include_str!("../../../docs/guide/changing-filters.md")]
+    mod changing_filters {}
+    #[doc = include_str!("../../../docs/guide/adaptive-filters.md")]
+    mod adaptive_filters {}
+    #[doc = include_str!("../../../docs/guide/choosing.md")]
+    mod choosing {}
+    #[doc = include_str!("../../../docs/guide/hostile.md")]
+    mod hostile {}
+    #[doc = include_str!("../../../docs/guide/operating.md")]
+    mod operating {}
+    #[doc = include_str!("../../../docs/guide/coming-from.md")]
+    mod coming_from {}
+}

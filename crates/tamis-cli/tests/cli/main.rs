@@ -8,6 +8,8 @@ mod errors;
 mod expect;
 mod formats;
 mod goals;
+#[cfg(unix)]
+mod guide;
 mod maps;
 mod negatives;
 #[cfg(unix)]

@@ -522,7 +522,7 @@ fn a_key_that_is_typed_is_answered_before_the_next() {
     assert_eq!(run.err, "tamis: standard input: line 3: \"x\" is not an integer; expected -2^63 to 2^64 - 1\n");
 }
 
-/// The pipe of the README.
+/// The example of docs/guide/maps.md.
 #[test]
 fn hosts_by_their_last_label() {
     let dir = TestDir::new();

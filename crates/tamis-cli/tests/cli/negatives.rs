@@ -115,7 +115,7 @@ fn exact_is_small() {
     dir.run("verify --integers e.tamis --keys keys.txt --exclude others.txt").text(0);
 }
 
-/// What the README says of 100,000 keys, and few excluded ones among them.
+/// What docs/benchmarks.md says of 100,000 keys, and few excluded ones among them.
 #[test]
 fn exact_sets_are_near_the_bound() {
     let dir = TestDir::new();

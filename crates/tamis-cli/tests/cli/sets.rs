@@ -689,7 +689,7 @@ fn a_key_that_is_typed_is_answered_before_the_next() {
     reader.join().unwrap().unwrap();
 }
 
-/// The example of the README: words of host names, by the endings they occur under.
+/// The example of docs/guide/many-sets.md: words of host names, by the endings they occur under.
 #[test]
 fn words_by_the_endings_of_their_hosts() {
     let dir = TestDir::new();

@@ -265,3 +265,68 @@ fn typed_filters_answer_alike() {
     let error = parts.finish().unwrap().typed::<u64>().map(drop);
     assert_eq!(error, Err(QueryError::Partition { partitioned: true }));
 }
+
+/// Lists of different types add up, and so do workloads.
+#[test]
+fn lists_may_come_in_several_calls() {
+    let texts: Vec<String> = (0..500).map(|i| format!("b{i}")).collect();
+    let build = || tamis::build((0..1000).map(|i| format!("a{i}"))).exclude(&texts).exclude(["c", "d"]);
+    let filter = build().exact().finish().unwrap();
+    assert!((0..1000).all(|i| filter.contains(format!("a{i}")) == Ok(true)));
+    assert!(texts.iter().map(String::as_str).chain(["c", "d"]).all(|key| filter.contains(key) == Ok(false)));
+    assert_eq!(filter.excluded_len(), 502);
+    let (_, report) = build().workload([("x", 3.0)]).workload([("y", 2.0), ("x", 1.0)]).finish_with_report().unwrap();
+    let workload = report.workload.unwrap();
+    assert_eq!((workload.keys, workload.queries), (2, 6.0));
+    // An integer is no text, wherever it comes.
+    let mixed = tamis::build(["a"]).exclude([1]).finish().unwrap_err();
+    assert!(matches!(mixed, tamis::Error::Build(tamis::BuildError::MixedKeyTypes)), "{mixed}");
+}
+
+/// Options serve many builds; what has no effect on one is an error there.
+#[test]
+fn options_serve_many_builds() {
+    let options = tamis::Options::default().seed(7).threads(2);
+    let filter = options.clone().fpr(0.001).build(0..100).finish().unwrap();
+    assert_eq!(filter.as_bytes(), tamis::build(0..100).fpr(0.001).seed(7).finish().unwrap().as_bytes());
+    let map = options.clone().map((0..100).map(|key| (key, 3u64))).finish().unwrap();
+    assert_eq!((map.get_u64(5), map.hasher()), (Ok(Some(3)), filter.hasher()));
+    let index = options.clone().sets([("ann", "red")]).finish().unwrap();
+    assert_eq!(index.hasher(), filter.hasher());
+    let error = options.clone().fpr(0.1).map([("a", 1u64)]).finish().unwrap_err().to_string();
+    assert_eq!(error, "fpr: no effect; expected a filter");
+    let error = options.kind(tamis::Kind::Fuse).sets([("ann", "red")]).finish().unwrap_err().to_string();
+    assert_eq!(error, "kind: no effect; expected a filter");
+    for threads in [0, 1025] {
+        let error = tamis::build([1]).threads(threads).finish().unwrap_err().to_string();
+        assert_eq!(error, format!("threads {threads}: out of range; expected 1 to 1024"));
+    }
+}
+
+/// Digests are taken over, sorted or not, repeated or not, and shared where the caller keeps them.
+#[test]
+fn digests_are_taken_over() {
+    use std::sync::Arc;
+    use tamis::{Hasher, KeyType};
+    let hasher = Hasher::seeded(3);
+    let keys: Vec<u64> = (0..3000).collect();
+    let expected = tamis::build(&keys).seed(3).finish().unwrap();
+    let mut digests = hasher.digests(&keys);
+    digests.extend_from_within(..10);
+    let unsorted = tamis::build_digests(digests.clone(), hasher, KeyType::Integer).finish().unwrap();
+    digests.sort_unstable();
+    digests.dedup();
+    let sorted = Arc::new(digests);
+    let shared = tamis::build_digests(Arc::clone(&sorted), hasher, KeyType::Integer).finish().unwrap();
+    assert!(unsorted == expected && shared == expected);
+    let excluded = hasher.digests(&[5000, 5001, 7]);
+    let build = || tamis::build_digests(Arc::clone(&sorted), hasher, KeyType::Integer);
+    let error = build().exclude_digests(excluded.clone()).finish().unwrap_err();
+    let at = sorted.iter().position(|digest| *digest == excluded[2]).unwrap() as u64;
+    assert!(
+        matches!(&error, tamis::Error::Build(tamis::BuildError::Conflict { count: 1, first }) if *first == [(at, 2)]),
+        "{error}"
+    );
+    let filter = build().exclude_digests(excluded[..1].to_vec()).exclude([5001]).finish().unwrap();
+    assert!(filter.contains(7) == Ok(true) && filter.contains(5000) == Ok(false) && filter.contains(5001) == Ok(false));
+}

@@ -263,10 +263,7 @@ impl From<io::Error> for Error {
 impl From<BuildError> for Error {
     /// What a build could not read or write is the same error as anywhere else.
     fn from(error: BuildError) -> Error {
-        match error {
-            BuildError::Io { path, error } => Error::Io { path, error },
-            error => Error::Build(error),
-        }
+        if let BuildError::Io { path, error } = error { Error::Io { path, error } } else { Error::Build(error) }
     }
 }
 
@@ -279,10 +276,7 @@ impl From<io::Error> for BuildError {
 /// For functions that read keys and return `io::Result`.
 impl From<BuildError> for io::Error {
     fn from(error: BuildError) -> io::Error {
-        match error {
-            BuildError::Io { path: None, error } => error,
-            error => io::Error::other(error),
-        }
+        if let BuildError::Io { path: None, error } = error { error } else { io::Error::other(error) }
     }
 }
 

@@ -198,6 +198,10 @@ impl std::fmt::Display for KeyType {
 
 impl KeyType {
     /// Checks that a key of the key type `query` fits a filter whose keys are of this one.
+    ///
+    /// # Errors
+    ///
+    /// [`Mismatch`] if the two differ.
     #[inline(always)]
     pub fn check(self, query: KeyType) -> Result<(), Mismatch> {
         if self == query { Ok(()) } else { Err(Mismatch { filter: self, query }) }
@@ -211,7 +215,7 @@ impl KeyType {
     }
 }
 
-/// A key of a key type the filter was not built from: "no" would be a guess.
+/// Error: the key type of a key is not that of the filter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Mismatch {
     /// The filter's key type.
@@ -314,7 +318,11 @@ impl Hasher {
         if self.kind == HashKind::Mixed { Hasher::seeded(self.words[0]) } else { self }
     }
 
-    /// The keyed hash with a secret that the operating system draws.
+    /// Returns the secret hash with a secret that the operating system draws.
+    ///
+    /// # Errors
+    ///
+    /// An error of the operating system if it has no random bits.
     #[cfg(feature = "secret")]
     pub fn random_secret() -> std::io::Result<Hasher> {
         Ok(Hasher::secret([getrandom::u64()?, getrandom::u64()?]))

@@ -44,6 +44,10 @@ impl Filter {
     /// let error = tamis::Filter::open(&b"not a filter"[..]).unwrap_err();
     /// assert_eq!(error, tamis::FormatError::Magic);
     /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`FormatError`] if the bytes are not those of a filter that this release supports.
     pub fn open_unverified(bytes: impl Into<Source>) -> Result<Filter, FormatError> {
         let bytes = bytes.into().0;
         let budget = Budget::of(&bytes);

@@ -170,7 +170,7 @@ enum BuildError {
     CannotGrow { keys: u64 } => "grow: the remainders of {keys} keys have 1 bit; expected at least 2; build a larger filter";
     /// Parameters that no steered column, or local filter, has.
     Parameters { structure: &'static str, keys: usize, given: String } => "{structure}: {given} is not possible for {keys} keys; expected less";
-    /// An adaptive filter with more fingerprints than its tables can tell apart.
+    /// An adaptive filter with more fingerprints than its tables can distinguish.
     Fingerprints { structure: &'static str, keys: u64, rate: f64, bits: u32 } =>
         "fpr {}: too small for a {structure} of {keys} keys, which would have more than 2^{bits} fingerprints; expected a larger fpr or fewer keys",
         short(*rate);

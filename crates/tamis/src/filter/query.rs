@@ -404,9 +404,9 @@ pub struct Group {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct LayerInfo {
-    /// The group that it belongs to, in a partitioned filter.
+    /// Group that it belongs to, in a partitioned filter.
     pub group: Option<usize>,
-    /// What its answer means.
+    /// Meaning of its answer.
     pub role: Role,
     /// Name of the structure.
     pub structure: &'static str,

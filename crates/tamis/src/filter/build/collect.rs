@@ -282,7 +282,7 @@ fn spread(shards: Shards, options: &mut Options<'_>) -> Result<Shards, BuildErro
     Ok(shards)
 }
 
-/// All keys of a filter to be; takes keys to exclude.
+/// Builder of a filter whose keys are complete; takes excluded keys and expected queries.
 pub struct Sealed<'a> {
     options: Options<'a>,
     /// How many excluded keys will come, if that is known.

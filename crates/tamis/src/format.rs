@@ -86,7 +86,7 @@ pub(crate) struct Header {
 pub(crate) enum Form {
     /// A list of steps.
     Filter = 0,
-    /// A list of steps per group of labels.
+    /// A list of steps per group of partitions.
     Partitioned = 1,
     /// A tree that leads keys to values.
     Map = 2,
@@ -94,7 +94,7 @@ pub(crate) enum Form {
     Sequence = 3,
     /// Segments that lead keys to lists of sets.
     Sets = 4,
-    /// A filter that repairs itself.
+    /// An adaptive filter.
     Adaptive = 5,
 }
 

@@ -10,7 +10,7 @@
 //! * an integer takes one 64 x 64 -> 128 bit multiplication. The low half of the product by an odd constant is a bijection of
 //!   the integer, so distinct integers have distinct digests; [`Digest::salted`] is the second round that makes the
 //!   bits random (the shape of wyhash: two multiplications and a fold);
-//! * with a secret key, both go through SipHash-2-4-128, where an adversary may choose keys or queries.
+//! * with a secret, both go through SipHash-2-4-128, where an adversary may choose keys or queries.
 //!
 //! Shards are ranges of digests. Where keys were chosen whose digests all lie in one, they are *mixed*: a bijection that follows from
 //! all keys, and that the file names, spreads them again.
@@ -97,7 +97,7 @@ impl Digest {
         fold(self.hi ^ salt.a, self.lo.wrapping_add(salt.b))
     }
 
-    /// The top `bits` bits: the shard of this key. `bits` is at most 32.
+    /// Returns the top `bits` bits, at most 32: the shard of this key.
     #[inline(always)]
     pub fn shard(self, bits: u32) -> usize {
         // Two shifts, because a shift by 64 is not defined and `bits` may be 0.
@@ -171,7 +171,7 @@ impl Salt {
     }
 }
 
-/// What the keys of a filter are. Querying with a key of another type is an error.
+/// Key type of a filter. Querying with a key of another type is an error.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum KeyType {
@@ -198,6 +198,10 @@ impl std::fmt::Display for KeyType {
 
 impl KeyType {
     /// Checks that a key of the key type `query` fits a filter whose keys are of this one.
+    ///
+    /// # Errors
+    ///
+    /// [`Mismatch`] if the two differ.
     #[inline(always)]
     pub fn check(self, query: KeyType) -> Result<(), Mismatch> {
         if self == query { Ok(()) } else { Err(Mismatch { filter: self, query }) }
@@ -211,7 +215,7 @@ impl KeyType {
     }
 }
 
-/// A key of a key type the filter was not built from: "no" would be a guess.
+/// Error: the key type of a key is not that of the filter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Mismatch {
     /// The filter's key type.
@@ -247,11 +251,11 @@ const INTEGER: u64 = 0x9fb2_1c65_1e98_df25;
 /// What tells an integer below zero from its complement: the fractions of the square roots of 2 and 3.
 const NEGATIVE: (u64, u64) = (0x6a09_e667_f3bc_c908, 0xbb67_ae85_84ca_a73b);
 
-/// The hash function of one filter: unkeyed with a public seed, or keyed with a secret.
+/// Hash function of a filter: with a public seed, with a secret, or the caller's.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Hasher {
     kind: HashKind,
-    /// The seed or the caller's number and the number of the mix, or the two words of the secret key.
+    /// The seed or the caller's number and the number of the mix, or the two words of the secret.
     words: [u64; 2],
     /// The scrambled seed, ready for the integer path.
     integer: u64,
@@ -275,12 +279,12 @@ impl Hasher {
         Hasher { kind: HashKind::Seeded, words: [seed, 0], integer: scramble(seed) }
     }
 
-    /// SipHash-2-4-128 with a secret key, for keys or queries chosen by an adversary.
+    /// Returns the hash with a secret, SipHash-2-4-128, for keys or queries that an adversary chooses.
     pub fn secret(key: [u64; 2]) -> Hasher {
         Hasher { kind: HashKind::Secret, words: key, integer: 0 }
     }
 
-    /// The caller's own hash: keys are [`Digest`]s. `id` is stored, so that files of different hashes can be distinguished.
+    /// Returns the hash of a caller who makes digests: keys are [`Digest`]s. `id` is stored, so that files of different hashes can be distinguished.
     ///
     /// A filter of such digests is queried by digests. It returns an error for any other key, because its hash is unknown: what
     /// [`bytes`](Self::bytes) and [`integer`](Self::integer) make of a key here has nothing to do with the caller's.
@@ -314,7 +318,11 @@ impl Hasher {
         if self.kind == HashKind::Mixed { Hasher::seeded(self.words[0]) } else { self }
     }
 
-    /// The keyed hash with a secret that the operating system draws.
+    /// Returns the secret hash with a secret that the operating system draws.
+    ///
+    /// # Errors
+    ///
+    /// An error of the operating system if it has no random bits.
     #[cfg(feature = "secret")]
     pub fn random_secret() -> std::io::Result<Hasher> {
         Ok(Hasher::secret([getrandom::u64()?, getrandom::u64()?]))
@@ -332,12 +340,12 @@ impl Hasher {
         key.map_or_else(Hasher::random_secret, |key| Ok(Hasher::secret(key)))
     }
 
-    /// Whether this is the keyed hash.
+    /// Returns true if the hash has a secret.
     pub fn is_secret(&self) -> bool {
         self.kind == HashKind::Secret
     }
 
-    /// Whether digests are the caller's.
+    /// Returns true if digests are the caller's.
     pub fn is_foreign(&self) -> bool {
         self.kind == HashKind::Foreign
     }
@@ -346,12 +354,12 @@ impl Hasher {
         self.kind
     }
 
-    /// The seed and zero (or the number of a mix), or the secret key: what the file stores.
+    /// Returns what the file stores: the seed and zero (or the number of a mix), or the secret.
     pub fn words(&self) -> [u64; 2] {
         self.words
     }
 
-    /// The digest of a string of bytes.
+    /// Returns the digest of a string of bytes.
     #[inline]
     pub fn bytes(&self, key: &[u8]) -> Digest {
         if self.kind != HashKind::Seeded {
@@ -493,7 +501,7 @@ impl Hasher {
     }
 }
 
-/// A key with several fields, while it is hashed: see [`Hasher::fields`].
+/// Hash of a key of several fields: see [`Hasher::fields`].
 ///
 /// A field of bytes is written as 0, its length as 8 bytes and its bytes; an integer as 1 and 8 bytes or, below zero, as 2 and the 8
 /// bytes of its complement. Numbers are little-endian. The digest is that of what was written.

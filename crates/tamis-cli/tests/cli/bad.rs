@@ -118,6 +118,9 @@ fn files_that_are_not_filters() {
     for line in
         ["inspect bad.tamis", "query bad.tamis keys.txt", "verify bad.tamis", "verify bad.tamis --keys keys.txt"]
     {
-        assert_eq!(dir.run(line).failure(3), "bad.tamis: damaged: the checksum of the payload does not match");
+        assert_eq!(
+            dir.run(line).failure(3),
+            "bad.tamis: damaged: the checksum of the payload does not match; copy or build the file again"
+        );
     }
 }

@@ -491,7 +491,7 @@ fn files_of_the_other_kind() {
     dir.run("inspect bad.tamis --no-verify").text(0);
     assert_eq!(
         dir.run("map verify bad.tamis").failure(3),
-        "bad.tamis: damaged: the checksum of the payload does not match"
+        "bad.tamis: damaged: the checksum of the payload does not match; copy or build the file again"
     );
     bytes.truncate(100);
     dir.put("bad.tamis", &bytes);

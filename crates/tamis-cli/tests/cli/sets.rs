@@ -642,7 +642,7 @@ fn files_of_the_other_kind() {
     dir.put("bad.tamis", &bytes);
     assert_eq!(
         dir.run("sets verify bad.tamis").failure(3),
-        "bad.tamis: damaged: the checksum of the payload does not match"
+        "bad.tamis: damaged: the checksum of the payload does not match; copy or build the file again"
     );
     bytes.truncate(100);
     dir.put("bad.tamis", &bytes);

@@ -170,7 +170,7 @@ enum BuildError {
     CannotGrow { keys: u64 } => "grow: the remainders of {keys} keys have 1 bit; expected at least 2; build a larger filter";
     /// Parameters that no steered column, or local filter, has.
     Parameters { structure: &'static str, keys: usize, given: String } => "{structure}: {given} is not possible for {keys} keys; expected less";
-    /// An adaptive filter with more fingerprints than its tables can tell apart.
+    /// An adaptive filter with more fingerprints than its tables can distinguish.
     Fingerprints { structure: &'static str, keys: u64, rate: f64, bits: u32 } =>
         "fpr {}: too small for a {structure} of {keys} keys, which would have more than 2^{bits} fingerprints; expected a larger fpr or fewer keys",
         short(*rate);
@@ -272,8 +272,6 @@ enum Difference {
 pub enum Lack {
     /// It cannot exclude keys.
     Negatives,
-    /// It makes false positives rare, and cannot rule them out for excluded keys.
-    Exclusion,
     /// It cannot be exact.
     Exactness,
     /// It cannot store an exact bit.
@@ -297,9 +295,8 @@ impl Lack {
         const EXCLUDING: &str = "steered, chained, cascade, integrated or naive";
         match self {
             Lack::Negatives => format!("kind {kind}: cannot exclude keys; expected {EXCLUDING}"),
-            Lack::Exclusion => format!("kind {kind}: excluded keys could match; expected {EXCLUDING}"),
             Lack::Exactness => format!("kind {kind}: cannot be exact; expected {EXCLUDING}"),
-            Lack::ExactBit => format!("kind {kind}: cannot store an exact layer; expected ribbon or fuse"),
+            Lack::ExactBit => format!("kind {kind}: cannot store an exact layer; expected layers of ribbon or fuse"),
             Lack::Share => format!("excluded_fpr: not possible with kind {kind}; expected auto or steered"),
             Lack::MoreKeys => format!(
                 "capacity: keys cannot be inserted with kind {kind}; expected bloom, classic-bloom, cuckoo, quotient, stacked-bloom, stacked-cuckoo or stacked-quotient"

@@ -651,15 +651,15 @@ impl<'a> FilterBuilder<'a> {
     }
 }
 
-/// What a build read and wrote.
+/// Report of a build: what it read and wrote.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Report {
-    /// What was read.
+    /// Numbers of keys that were read.
     pub stats: Stats,
-    /// The length of the file.
+    /// Length of the file.
     pub bytes: u64,
-    /// What became of the workload, if there is one.
+    /// Predicted and measured rates of the workload, if there is one.
     pub workload: Option<WorkloadReport>,
 }
 

@@ -9,7 +9,7 @@ use crate::gather::{Limits, Workspace};
 use crate::hash::Hasher;
 use crate::plan::Effort;
 
-/// How far a build has come.
+/// Progress of a build.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Progress {

@@ -44,6 +44,10 @@ impl Filter {
     /// let error = tamis::Filter::open(&b"not a filter"[..]).unwrap_err();
     /// assert_eq!(error, tamis::FormatError::Magic);
     /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`FormatError`] if the bytes are not those of a filter that this release supports.
     pub fn open_unverified(bytes: impl Into<Source>) -> Result<Filter, FormatError> {
         let bytes = bytes.into().0;
         let budget = Budget::of(&bytes);
@@ -400,9 +404,9 @@ pub struct Group {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct LayerInfo {
-    /// The group that it belongs to, in a partitioned filter.
+    /// Group that it belongs to, in a partitioned filter.
     pub group: Option<usize>,
-    /// What its answer means.
+    /// Meaning of its answer.
     pub role: Role,
     /// Name of the structure.
     pub structure: &'static str,

@@ -15,9 +15,9 @@ pub struct Candidate {
     pub name: &'static str,
     /// The structure.
     pub kind: Kind,
-    /// Whether the planner chooses this one.
+    /// True for the one that the planner chooses.
     pub chosen: bool,
-    /// What is predicted, or why the design cannot reach the goal.
+    /// Prediction, or why the design cannot reach the goal.
     pub prediction: Result<Prediction, String>,
 }
 
@@ -43,7 +43,7 @@ pub struct Prediction {
     pub member_lines: f64,
 }
 
-/// All designs side by side.
+/// Designs that reach a goal or fail, compared.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub struct Comparison {

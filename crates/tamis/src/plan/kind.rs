@@ -251,7 +251,7 @@ impl std::str::FromStr for Kind {
 named!(Effort: "fast" => Fast, "balanced" => Balanced, "smallest" => Smallest);
 named!(Layout: "auto" => Auto, "compact" => Compact, "local" => Local);
 
-/// The elementary structure under a construction of several.
+/// Structure of the layers of a kind that has several.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub enum Base {
@@ -270,7 +270,7 @@ pub enum Base {
     Quotient,
 }
 
-/// How hard to look for a smaller filter.
+/// Effort to find a smaller filter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Effort {
     /// The fastest to build and to query: a fuse filter where the choice is free.
@@ -283,7 +283,7 @@ pub enum Effort {
     Smallest,
 }
 
-/// How the bits of an exact set are laid out.
+/// Order of the bits of an exact filter.
 ///
 /// ```
 /// use tamis::Layout;

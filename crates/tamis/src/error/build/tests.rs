@@ -140,12 +140,8 @@ fn what_is_wrong_with_goals() {
 fn what_a_kind_lacks() {
     for (lacks, sentence) in [
         (Lack::Negatives, "kind ribbon: cannot exclude keys; expected steered, chained, cascade, integrated or naive"),
-        (
-            Lack::Exclusion,
-            "kind ribbon: excluded keys could match; expected steered, chained, cascade, integrated or naive",
-        ),
         (Lack::Exactness, "kind ribbon: cannot be exact; expected steered, chained, cascade, integrated or naive"),
-        (Lack::ExactBit, "kind ribbon: cannot store an exact layer; expected ribbon or fuse"),
+        (Lack::ExactBit, "kind ribbon: cannot store an exact layer; expected layers of ribbon or fuse"),
         (Lack::Share, "excluded_fpr: not possible with kind ribbon; expected auto or steered"),
         (
             Lack::MoreKeys,

@@ -109,6 +109,11 @@ impl<'a> Collector<'a> {
     }
 
     /// Adds a key. Equal keys count once.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError::MixedKeyTypes`] if the key type is not that of earlier keys, [`BuildError::Cancelled`], and errors of limits and
+    /// temporary files.
     pub fn push<K: Key>(&mut self, key: K) -> Result<(), BuildError> {
         same_key_type::<K>(&mut self.options.key_type)?;
         let options = &self.options;
@@ -149,6 +154,10 @@ impl<'a> Collector<'a> {
     /// assert!(filter.contains("ads.example")? && !filter.contains("news.example")?);
     /// # Ok::<(), tamis::Error>(())
     /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`push`](Self::push).
     pub fn exclude<K: Key>(&mut self, key: K) -> Result<(), BuildError> {
         same_key_type::<K>(&mut self.options.key_type)?;
         let options = &self.options;
@@ -177,12 +186,16 @@ impl<'a> Collector<'a> {
     /// assert!(filter.contains(7u64)? && !filter.contains(5000u64)?);
     /// # Ok::<(), tamis::Error>(())
     /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`push`](Self::push), and [`BuildError::Weight`] if the weight is negative, not finite, below 2^-20 or above 2^43.
     pub fn push_query<K: Key>(&mut self, key: K, weight: f64) -> Result<(), BuildError> {
         same_key_type::<K>(&mut self.options.key_type)?;
         take_expected(&mut self.expected, key.digest(&self.options.common.hasher), weight, &self.options)
     }
 
-    /// No more keys will come: negatives can be let go from now on.
+    /// Ends the keys: from now on excluded keys that the first layer rejects are not stored.
     ///
     /// ```
     /// let mut keys = tamis::stream().fpr(0.01).with_excluded().start();
@@ -197,6 +210,11 @@ impl<'a> Collector<'a> {
     /// assert!(filter.contains(7u64)? && !filter.contains(77_777u64)?);
     /// # Ok::<(), tamis::Error>(())
     /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Build`] if an option is out of range or without effect, the goal cannot be reached, or the build is cancelled;
+    /// [`Error::Io`] if temporary files fail.
     pub fn seal(self) -> Result<Sealed<'a>, Error> {
         let Collector { mut options, workspace, keys, mut negatives, expected, count, .. } = self;
         options.expecting |= expected.is_some();
@@ -216,6 +234,10 @@ impl<'a> Collector<'a> {
     }
 
     /// Builds the filter in memory.
+    ///
+    /// # Errors
+    ///
+    /// As [`FilterBuilder::finish`](super::FilterBuilder::finish).
     pub fn finish(self) -> Result<Filter, Error> {
         self.seal()?.finish()
     }
@@ -260,7 +282,7 @@ fn spread(shards: Shards, options: &mut Options<'_>) -> Result<Shards, BuildErro
     Ok(shards)
 }
 
-/// All keys of a filter to be; takes keys to exclude.
+/// Builder of a filter whose keys are complete; takes excluded keys and expected queries.
 pub struct Sealed<'a> {
     options: Options<'a>,
     /// How many excluded keys will come, if that is known.
@@ -337,13 +359,21 @@ impl<'a> Sealed<'a> {
     }
 
     /// Adds a key that must never match.
+    ///
+    /// # Errors
+    ///
+    /// As [`Collector::push`].
     pub fn exclude<K: Key>(&mut self, key: K) -> Result<(), Error> {
         same_key_type::<K>(&mut self.options.key_type)?;
         self.exclude_digest(key.digest(&self.options.common.hasher))
     }
 
-    /// Adds a query to expect: see [`FilterBuilder::workload`](super::FilterBuilder::workload). Where keys to exclude came before, it must have been
+    /// Adds an expected query with its weight: see [`FilterBuilder::workload`](super::FilterBuilder::workload). After excluded keys it must be
     /// announced with [`with_workload`](super::FilterBuilder::with_workload).
+    ///
+    /// # Errors
+    ///
+    /// As [`Collector::push_query`], and if excluded keys came before and no workload was announced.
     pub fn push_query<K: Key>(&mut self, key: K, weight: f64) -> Result<(), Error> {
         same_key_type::<K>(&mut self.options.key_type)?;
         if self.sieve.is_active() {
@@ -457,7 +487,11 @@ impl<'a> Sealed<'a> {
         Ok((self, Some(WorkloadPlan { workload, comparison, design })))
     }
 
-    /// All designs side by side, and which of them [`finish`](Sealed::finish) would build: see [`FilterBuilder::plan`](super::FilterBuilder::plan).
+    /// Returns all designs, and which of them [`finish`](Sealed::finish) would build: see [`FilterBuilder::plan`](super::FilterBuilder::plan).
+    ///
+    /// # Errors
+    ///
+    /// As [`FilterBuilder::plan`](super::FilterBuilder::plan).
     pub fn plan(self) -> Result<Comparison, Error> {
         let (sealed, planned) = self.plan_workload()?;
         if let Some(planned) = planned {
@@ -469,13 +503,21 @@ impl<'a> Sealed<'a> {
     }
 
     /// Builds the filter in memory.
+    ///
+    /// # Errors
+    ///
+    /// As [`FilterBuilder::finish`](super::FilterBuilder::finish).
     pub fn finish(self) -> Result<Filter, Error> {
         let (sealed, planned) = self.plan_workload()?;
         let (bytes, _) = to_memory(|out| sealed.write(planned.map(|planned| planned.design.plan), out))?;
         Ok(Filter::open_unverified(bytes)?)
     }
 
-    /// Builds the filter in memory and says what was read.
+    /// Builds the filter in memory and returns a report of it.
+    ///
+    /// # Errors
+    ///
+    /// As [`FilterBuilder::finish`](super::FilterBuilder::finish).
     pub fn finish_with_report(self) -> Result<(Filter, Report), Error> {
         let (sealed, planned) = self.plan_workload()?;
         let plan = planned.as_ref().map(|planned| planned.design.plan.clone());
@@ -486,6 +528,10 @@ impl<'a> Sealed<'a> {
     }
 
     /// Builds the filter into a file: see [`FilterBuilder::finish_to`](super::FilterBuilder::finish_to).
+    ///
+    /// # Errors
+    ///
+    /// As [`FilterBuilder::finish_to`](super::FilterBuilder::finish_to).
     pub fn finish_to(self, path: impl AsRef<Path>) -> Result<Report, Error> {
         let path = path.as_ref();
         let (sealed, planned) = self.plan_workload()?;

@@ -21,7 +21,7 @@ use crate::plan::{Comparison, Expected, Goal, PlannedDesign, compare};
 /// Why the share of unlisted queries may be wrong: the top of a list of popular keys has no rare ones.
 const NO_ESTIMATE: &str = "unlisted_share: cannot be estimated and counts as 0, because no expected key has weight 1; if the workload is only the top of a list, set it";
 
-/// What became of a workload.
+/// Report of a workload: what the filter covers, predicted and measured rates.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub struct WorkloadReport {
@@ -31,21 +31,21 @@ pub struct WorkloadReport {
     pub keys: u64,
     /// Distinct members among them, which were dropped.
     pub dropped_members: u64,
-    /// Whether every value was counted; otherwise memory was short, and the light ones count as unlisted.
+    /// True if every key was counted; otherwise memory was short, and the light ones count as unlisted.
     pub counted: bool,
     /// The share of negative queries outside the workload.
     pub unlisted_share: f64,
     /// Expected keys that the filter stores, heaviest first.
     pub covered: u64,
-    /// The share of negative queries that are for those.
+    /// The share of negative queries that are for covered keys.
     pub covered_share: f64,
     /// The largest rate for unlisted keys that the planner allowed: what [`fpr`](super::FilterBuilder::fpr) says, or its default; 1 for an exact filter.
     pub max_fpr: f64,
-    /// What may be wrong with the queries, in sentences.
+    /// Warnings about the queries, in sentences.
     pub warnings: Vec<String>,
-    /// What the planner computed.
+    /// Rates that the planner computed.
     pub predicted: Rates,
-    /// What the filter does, where it could be read.
+    /// Rates of the built filter, where it could be read.
     pub measured: Option<Rates>,
 }
 

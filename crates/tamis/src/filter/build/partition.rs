@@ -84,17 +84,25 @@ impl<'a> Partitioned<'a> {
         Partitioned { options, workspace, labels: Labels::default(), keys, negatives }
     }
 
-    /// Adds a key under a label. Equal keys under equal labels count once.
-    pub fn push<K: Key>(&mut self, label: impl AsRef<[u8]>, key: K) -> Result<(), BuildError> {
-        let (digest, label) = self.record(label.as_ref(), key)?;
+    /// Adds a key to a partition. Equal keys of one partition count once.
+    ///
+    /// # Errors
+    ///
+    /// As [`Collector::push`](super::Collector::push), and [`BuildError::TooMany`] above 2^32 - 1 partitions.
+    pub fn push<K: Key>(&mut self, partition: impl AsRef<[u8]>, key: K) -> Result<(), BuildError> {
+        let (digest, label) = self.record(partition.as_ref(), key)?;
         let Partitioned { options, keys, .. } = self;
         keys.push(Labelled { digest, label, ordinal: keys.count() }, &|| options.common.stop())?;
         options.common.report_progress(keys.count(), Progress::Read { keys: keys.count(), total: None })
     }
 
-    /// Adds a key that must never match under this label.
-    pub fn exclude<K: Key>(&mut self, label: impl AsRef<[u8]>, key: K) -> Result<(), BuildError> {
-        let (digest, label) = self.record(label.as_ref(), key)?;
+    /// Adds a key that must never match in this partition.
+    ///
+    /// # Errors
+    ///
+    /// As [`push`](Self::push).
+    pub fn exclude<K: Key>(&mut self, partition: impl AsRef<[u8]>, key: K) -> Result<(), BuildError> {
+        let (digest, label) = self.record(partition.as_ref(), key)?;
         let Partitioned { options, negatives, .. } = self;
         negatives.push(Labelled { digest, label, ordinal: negatives.count() }, &|| options.common.stop())?;
         options.common.report_progress(negatives.count(), Progress::Excluded { keys: negatives.count(), total: None })
@@ -108,17 +116,29 @@ impl<'a> Partitioned<'a> {
     }
 
     /// Builds the filter in memory.
+    ///
+    /// # Errors
+    ///
+    /// As [`FilterBuilder::finish`](super::FilterBuilder::finish).
     pub fn finish(self) -> Result<Filter, Error> {
         Ok(self.finish_with_report()?.0)
     }
 
-    /// Builds the filter in memory and says what was read.
+    /// Builds the filter in memory and returns a report of it.
+    ///
+    /// # Errors
+    ///
+    /// As [`FilterBuilder::finish`](super::FilterBuilder::finish).
     pub fn finish_with_report(self) -> Result<(Filter, Report), Error> {
         let (bytes, report) = to_memory(|out| self.write(out))?;
         Ok((Filter::open_unverified(bytes)?, report))
     }
 
     /// Builds the filter into a file: see [`FilterBuilder::finish_to`](super::FilterBuilder::finish_to).
+    ///
+    /// # Errors
+    ///
+    /// As [`FilterBuilder::finish_to`](super::FilterBuilder::finish_to).
     pub fn finish_to(self, path: impl AsRef<Path>) -> Result<Report, Error> {
         to_file(path.as_ref(), self.options.common.hasher, |out| self.write(out))
     }

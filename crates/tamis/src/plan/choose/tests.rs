@@ -161,7 +161,7 @@ fn what_cannot_be_reached_says_what_could() {
     assert!(error.contains("too small for 100000 keys; expected at least "), "{error}");
     let excluded = Request { kind: Kind::Stacked(Base::Bloom), ..request(1000, 10, Goal::Fpr(0.01)) };
     let error = compare(&excluded, expected).unwrap_err().to_string();
-    assert!(error.contains("excluded keys could match; expected steered"), "{error}");
+    assert!(error.contains("kind stacked-bloom: cannot exclude keys; expected steered"), "{error}");
 }
 
 /// All sizes, skews and goals give a plan or an error, and the plan is quick.

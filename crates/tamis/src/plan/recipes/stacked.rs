@@ -37,7 +37,7 @@ const STRICTER_FACTOR: f64 = 0.85;
 /// keys; a single layer, which matches the fewest, where none does.
 pub(crate) fn steps(base: Base, request: &Request, shape: &Shape, cap: f64) -> Result<(Vec<Step>, u64), BuildError> {
     if request.negatives > 0 {
-        return Err(request.unfit(Lack::Exclusion));
+        return Err(request.unfit(Lack::Negatives));
     }
     let (size, whole) = (size(base), matches!(base, Base::Cuckoo | Base::Quotient));
     let per_key = |bits: f64| bits / request.keys.max(1) as f64;

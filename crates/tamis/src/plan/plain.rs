@@ -18,7 +18,7 @@ impl Base {
             Base::Fuse => fuse::Params { arity: fuse::Arity::Three, width }.into(),
             Base::Fuse4 => fuse::Params { arity: fuse::Arity::Four, width }.into(),
             Base::Bloom | Base::Cuckoo | Base::Quotient => {
-                return Err(request.unfit(Lack::ExactBit));
+                return Err(BuildError::Unfit { kind: self.alone().name(), lacks: Lack::ExactBit });
             }
         })
     }

@@ -126,7 +126,7 @@ fn what_makes_no_sense_is_refused() {
     );
     assert!(
         reason(Request { kind: Kind::Chained(Base::Bloom), ..excluded })
-            .starts_with("kind chained-bloom: cannot store an exact layer")
+            .starts_with("kind classic-bloom: cannot store an exact layer")
     );
     for delta in [0.0, 1.0, -1.0, f64::NAN, f64::INFINITY] {
         let cascade = Request { kind: Kind::Cascade(Base::Fuse), delta, ..excluded };

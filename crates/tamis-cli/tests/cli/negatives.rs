@@ -145,7 +145,10 @@ fn an_allowed_share_matches() {
     let errors = [
         ("--excluded-fpr 0.1 --exact", "--excluded-fpr: cannot be used with --exact"),
         ("--excluded-fpr 1.5", "expected a share above 0 and below 1"),
-        ("--excluded-fpr 0.1 --kind chained", "only where columns are steered"),
+        (
+            "--excluded-fpr 0.1 --kind chained",
+            "--excluded-fpr: not possible with --kind chained; expected auto or steered",
+        ),
     ];
     for (more, expected) in errors {
         let error = dir.error(&format!("build --integers keys.txt --exclude others.txt -o f.tamis {more}"));

@@ -56,7 +56,7 @@ enum BuildError {
         if *count == 1 { "key has" } else { "keys have" }, positions(first, |one, other| format!("pairs {one} and {other}"));
     /// An exact filter, or one that may match a share of the excluded keys, without any excluded key: it would match every key.
     NothingExcluded =>
-        "exclude: no excluded key is left, so every key would match; expected one that is not a member, or fpr or bits_per_key as the goal";
+        "exclude: no excluded key is left, so every key would match; expected at least one that is not a member, or fpr or bits_per_key as the goal";
     /// Two goals where one is possible; both are names of methods.
     TwoGoals { first: &'static str, second: &'static str } => "{first}, {second}: two goals; expected one";
     /// An option that the other options leave without effect; `option` is the name of its method.

@@ -218,7 +218,8 @@ fn foreign_files_are_told_apart() {
     let translated: Vec<u8> = file.iter().copied().filter(|&byte| byte != b'\r').collect();
     assert_eq!(Filter::open_unverified(translated).unwrap_err(), FormatError::Magic);
     let path = tempfile::NamedTempFile::new().unwrap().into_temp_path();
-    assert_eq!(crate::mapped::filter(&path).unwrap_err().to_string(), FormatError::Magic.to_string(), "an empty file");
+    let empty = format!("{}: {}", path.display(), FormatError::Magic);
+    assert_eq!(crate::mapped::filter(&path).unwrap_err().to_string(), empty);
 }
 
 #[test]

@@ -352,12 +352,12 @@ fn queries_of_the_wrong_kind_are_refused() {
         Err(QueryError::KeyType(Mismatch { filter: KeyType::Bytes, query: KeyType::Integer }))
     );
     assert_eq!(numbers.get_many(&[1u64]).unwrap_err().to_string(), "wrong key type integer; expected bytes");
-    assert_eq!(numbers.get_bytes("a").unwrap_err().to_string(), "the values of the map are numbers, not bytes");
+    assert_eq!(numbers.get_bytes("a").unwrap_err().to_string(), "the values of the map are numbers; expected bytes");
     let words = tamis::map([("a", "x"), ("b", "y")]).finish().unwrap();
-    assert_eq!(words.get_u64("a").unwrap_err().to_string(), "the values of the map are bytes, not numbers");
+    assert_eq!(words.get_u64("a").unwrap_err().to_string(), "the values of the map are bytes; expected numbers");
     assert_eq!(
         words.get_many_u64(&["a"], &mut [None]).unwrap_err().to_string(),
-        "the values of the map are bytes, not numbers"
+        "the values of the map are bytes; expected numbers"
     );
     assert_eq!(numbers.get_many_u64(&["a"], &mut []), Err(QueryError::Length { keys: 1, answers: 0 }));
 }

@@ -297,7 +297,10 @@ fn an_editor_keeps_what_it_was_told() {
                     match editor.remove(key, id) {
                         Ok(removed) => assert!(removed, "round {round}"),
                         Err(error) => {
-                            assert!(error.to_string().starts_with("several segments name this pair"), "{error}");
+                            assert!(
+                                error.to_string().starts_with("remove: several segments match this pair"),
+                                "{error}"
+                            );
                             continue;
                         }
                     }
@@ -509,7 +512,7 @@ fn bad_input_is_refused() {
     let mut editor = Editor::new(&index).unwrap();
     assert_eq!(editor.remove_set("b").unwrap_err().to_string(), "set \"b\": no such set; expected a name of the index");
     assert_eq!(text(editor.insert(5u64, 7).unwrap_err()), "set 7: no such set; expected an id of the index");
-    assert!(text(editor.remove(1u64, 0).unwrap_err()).starts_with("only cuckoo sketches"));
+    assert!(text(editor.remove(1u64, 0).unwrap_err()).starts_with("remove: the sketch cannot remove pairs"));
     assert!(!editor.remove(2u64, 0).unwrap());
     assert!(Filter::open(index.as_bytes().to_vec()).is_err() && Map::open(index.as_bytes().to_vec()).is_err());
     let stop = Arc::new(AtomicBool::new(true));

@@ -102,7 +102,7 @@ fn columns_that_cannot_be() {
     }
     assert_eq!(
         says(steered().papers(Papers::default().steered_columns(&[0.06; 9])).finish()),
-        "more than 8 steered columns"
+        "steered_columns: too many; expected at most 8"
     );
     for bits in [0.5, 33.0, -1.0, f64::NAN] {
         let expected = format!("first_bits {bits}: out of range; expected 1 to 32");

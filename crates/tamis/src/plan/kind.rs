@@ -136,7 +136,7 @@ enum Kind for request {
         Traits::keys(Always).growing(true), leaf plain::quotient(request),
         "quotient" = Kind::Quotient;
 
-    /// A filter, columns whose free bits are chosen against the excluded keys, and one exact bit: see [`FilterBuilder::steered_columns`](crate::FilterBuilder::steered_columns).
+    /// A filter, columns whose free bits are chosen against the excluded keys, and one exact bit: see `Papers::steered_columns`.
     Steered:
         Traits::keys(NotFast).negatives(), recipe by_default(request),
         "steered" = Kind::Steered;

@@ -369,7 +369,7 @@ impl<'a> Sealed<'a> {
     }
 
     /// Adds an expected query with its weight: see [`FilterBuilder::workload`](super::FilterBuilder::workload). After excluded keys it must be
-    /// announced with [`with_workload`](super::FilterBuilder::with_workload).
+    /// announced with [`with_workload`](super::Options::with_workload).
     ///
     /// # Errors
     ///

@@ -111,7 +111,7 @@ fn columns_that_cannot_be() {
     let chained = || listed(10, 10).kind(Kind::Chained(tamis::Base::Ribbon));
     assert_eq!(
         says(chained().papers(Papers::default().steered_columns(&[0.1])).finish()),
-        "steered_columns: no effect; expected Kind::Steered"
+        "steered_columns: no effect; expected kind steered"
     );
     assert_eq!(
         says(chained().papers(Papers::default().delta(0.5)).finish()),

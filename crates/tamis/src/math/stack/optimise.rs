@@ -1,6 +1,6 @@
 //! a workload and limits -> a stack: how many negatives to know, how many layers, and their rates.
 //!
-//! Three searches, by what a filter can do: [`fixed`] gives all layers one rate, [`varied`] polishes it, [`integer`] is
+//! Three searches, by what a filter can do: `fixed` gives all layers one rate, `varied` polishes it, `integer` is
 //! for fingerprints of whole bits. More known negatives always let fewer queries through and take more room, so two of
 //! the three parts of a plan fix the third; each search uses that in its own way.
 

@@ -8,7 +8,7 @@ use crate::math::stack::Size;
 /// Stacks looked at from one start, at most.
 const MAX_LOOKS: u32 = 2000;
 
-/// The stack of [`super::fixed`], polished by a search over the rates of all layers and the number of negatives
+/// The stack of `fixed`, polished by a search over the rates of all layers and the number of negatives
 /// (\[Stacked\], section 5.2.2, *Varying FPRs*); never worse.
 ///
 /// The paper polishes with a general method for limits. Here the first layer's rate follows from the others: it takes

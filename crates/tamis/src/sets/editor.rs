@@ -231,7 +231,7 @@ impl Editor {
     /// let mut both = tamis::sets::Editor::new(&one)?;
     /// both.merge(&two)?;
     /// assert_eq!(both.find("ann")?, [0, 1]);
-    /// let other = tamis::sets([("eve", "red")]).seed(7).finish()?;
+    /// let other = tamis::Options::default().seed(7).sets([("eve", "red")]).finish()?;
     /// assert_eq!(both.merge(&other).unwrap_err().to_string(), "merge: seeds 0 and 7; expected the same");
     /// # Ok::<(), tamis::Error>(())
     /// ```

@@ -83,7 +83,7 @@
 //! | `serde` | `Serialize` and `Deserialize` of [`Filter`], [`Map`], [`Sequence`] and [`Sets`] |
 //! | `papers` | what only figures of papers need |
 //!
-//! All but the last two are on by default.
+//! The first four are on by default: `cargo add tamis --features maps,sets,adaptive` adds the modules.
 
 // Which feature an item needs, on pages that all features are documented on.
 #![cfg_attr(docsrs, feature(doc_cfg))]

@@ -7,17 +7,18 @@
 //! ```text
 //!   Kernel::run::<Base>     any processor                      the scalar twin of everything below
 //!   Kernel::run::<V3>       popcnt, bmi, lzcnt, avx2           most x86-64 since 2013
-//!   Kernel::run::<V4>       V3 and avx512 f, bw, vl, vbmi, vpopcntdq   servers since 2019
+//!   Kernel::run::<V4>       V3 and gfni, avx512 f, bw, vl, vbmi, vpopcntdq   servers since 2019
 //! ```
 //!
 //! Tests run every kernel at every level of [`Level::available`] and compare bytes and answers.
 #![allow(unsafe_code)]
 
 use crate::hash::Digest;
+use octet::{Octet, Word};
 
 pub(crate) mod arena;
 pub(crate) mod block;
-mod parity;
+pub(crate) mod octet;
 mod select;
 
 /// A loop that [`dispatch`] compiles for several instruction sets. `run` must be `#[inline(always)]`.
@@ -35,10 +36,29 @@ pub(crate) trait Isa: Copy + 'static {
     /// Whether loops have a form of their own for files of one shard. x86-64 processors without AVX2 do with one form.
     const QUICK: bool = true;
 
-    /// Bit `j` of the result is the parity of word `j` of `first` under `low` and word `j` of `second` under `high`.
+    /// Bit `j` of the result is the parity of column `j` of eight octets, `stride` bytes apart, under a band of 64 coefficients. There
+    /// are eight columns at most; higher bits than `stride` mean nothing. Nothing if it would read beyond the end.
     #[inline(always)]
-    fn parities<const R: usize>(first: &[u8], second: &[u8], low: u64, high: u64) -> u32 {
-        parity::scalar::<R>(first, second, low, high)
+    fn parities(octets: &[u8], stride: usize, band: u64) -> Option<u32> {
+        (octets.len() >= 7 * stride + 8).then(|| octet::parities(octets, stride, band))
+    }
+
+    /// The same for 9 to 32 columns.
+    #[inline(always)]
+    fn broad_parities(octets: &[u8], stride: usize, band: u64) -> u32 {
+        octet::broad_parities(octets, stride, band)
+    }
+
+    /// Adds a row to an octet; returns the entries that it was added to.
+    #[inline(always)]
+    fn add_row<W: Word>(octet: &mut Octet<W>, pivot: u32, head: u8, tail: W) -> u32 {
+        octet::add(octet, pivot, head, tail)
+    }
+
+    /// Back substitution of octets of rows whose values are bytes; `out` is as long as `rows`.
+    #[inline(always)]
+    fn solve(rows: &[[u64; 8]], out: &mut [u64]) {
+        octet::solve(rows, out);
     }
 
     /// Whether the eight bits of `hash` are all set in a block of a split-block Bloom filter.
@@ -97,6 +117,27 @@ macro_rules! v3 {
 #[derive(Clone, Copy)]
 pub(crate) struct V3;
 impl Isa for V3 {
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    fn parities(octets: &[u8], stride: usize, band: u64) -> Option<u32> {
+        // SAFETY: only `dispatch` and `QueryFn` name V3, after detection found avx2.
+        unsafe { octet::parities_avx2(octets, stride, band) }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    fn add_row<W: Word>(octet: &mut Octet<W>, pivot: u32, head: u8, tail: W) -> u32 {
+        // SAFETY: as above.
+        unsafe { octet::add_avx2(octet, pivot, head, tail) }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    fn solve(rows: &[[u64; 8]], out: &mut [u64]) {
+        // SAFETY: as above.
+        unsafe { octet::solve_avx2(rows, out) }
+    }
+
     v3!();
 }
 
@@ -106,13 +147,23 @@ pub(crate) struct V4;
 impl Isa for V4 {
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
-    fn parities<const R: usize>(first: &[u8], second: &[u8], low: u64, high: u64) -> u32 {
-        // A few columns are as fast one by one.
-        if R < 5 {
-            return parity::scalar::<R>(first, second, low, high);
-        }
+    fn parities(octets: &[u8], stride: usize, band: u64) -> Option<u32> {
         // SAFETY: only `dispatch` and `QueryFn` name V4, after detection found its features.
-        unsafe { parity::avx512::<R>(first, second, low, high) }
+        unsafe { octet::parities_avx512(octets, stride, band) }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    fn add_row<W: Word>(octet: &mut Octet<W>, pivot: u32, head: u8, tail: W) -> u32 {
+        // SAFETY: as above.
+        unsafe { octet::add_avx512(octet, pivot, head, tail) }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    fn solve(rows: &[[u64; 8]], out: &mut [u64]) {
+        // SAFETY: as above.
+        unsafe { octet::solve_avx512(rows, out) }
     }
 
     v3!();
@@ -147,7 +198,8 @@ impl Level {
                 && has!("avx512bw")
                 && has!("avx512vl")
                 && has!("avx512vbmi")
-                && has!("avx512vpopcntdq");
+                && has!("avx512vpopcntdq")
+                && has!("gfni");
             if v3 {
                 return Level(if v4 { Set::V4 } else { Set::V3 });
             }
@@ -202,7 +254,7 @@ fn run_v3<K: Kernel>(kernel: K) -> K::Output {
 }
 
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "popcnt,bmi1,bmi2,lzcnt,avx2,avx512f,avx512bw,avx512vl,avx512vbmi,avx512vpopcntdq")]
+#[target_feature(enable = "popcnt,bmi1,bmi2,lzcnt,avx2,avx512f,avx512bw,avx512vl,avx512vbmi,avx512vpopcntdq,gfni")]
 fn run_v4<K: Kernel>(kernel: K) -> K::Output {
     kernel.run::<V4>()
 }
@@ -269,7 +321,7 @@ fn answer_v3<T, O, A: Answer<T, O>>(asked: &T, key: Digest) -> O {
 }
 
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "popcnt,bmi1,bmi2,lzcnt,avx2,avx512f,avx512bw,avx512vl,avx512vbmi,avx512vpopcntdq")]
+#[target_feature(enable = "popcnt,bmi1,bmi2,lzcnt,avx2,avx512f,avx512bw,avx512vl,avx512vbmi,avx512vpopcntdq,gfni")]
 fn answer_v4<T, O, A: Answer<T, O>>(asked: &T, key: Digest) -> O {
     A::answer::<V4>(asked, key)
 }

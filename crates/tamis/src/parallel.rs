@@ -30,6 +30,12 @@ pub(crate) fn each<J: Send, T: Send>(jobs: Vec<J>, threads: usize, work: impl Fn
     run(jobs, threads, |job| Ok(work(job))).unwrap_or_default()
 }
 
+/// The processors there are. Found once: to find out takes longer than to build a filter of a hundred keys.
+pub(crate) fn available() -> usize {
+    static AVAILABLE: std::sync::OnceLock<usize> = std::sync::OnceLock::new();
+    *AVAILABLE.get_or_init(|| std::thread::available_parallelism().map_or(1, |n| n.get()))
+}
+
 /// Runs every job on at most `threads` threads, this one among them, and returns the results in the order of the jobs.
 ///
 /// After an error no new job is started; of several errors the one of the earliest job is returned.

@@ -280,16 +280,16 @@ impl Kept for AdaptiveChained {
 
 /// The fewest 256ths of a bit that reach a rate.
 fn width(rate: f64) -> Result<u16, BuildError> {
-    let params = |width| ribbon::Params { width, wide: false, nested: false };
+    let params = |width| ribbon::Params { width, tight: false, nested: false };
     let none = BuildError::Range { option: "fpr", given: rate, least: 1.0 / (1u64 << 32) as f64, most: 1.0 };
     (256..=32 * 256).find(|&width| params(width).rate_at(1) <= rate).ok_or(none)
 }
 
 /// A ribbon on sorted distinct keys.
 fn layer(keys: &[Digest], values: Values<'_>, width: u16, number: u64, hasher: &Hasher) -> Result<Layer, BuildError> {
-    let params = ribbon::Params { width, wide: false, nested: false };
+    let params = ribbon::Params { width, tight: false, nested: false };
     let mut payload = vec![];
-    let ribbon = ribbon::build(keys, values, &params, Salt::secret(hasher, number), 1, &mut payload)?;
+    let ribbon = ribbon::build(keys, values, &params, Salt::secret(hasher, number), 0, 1, &mut payload)?;
     Ok(Layer { number, ribbon, payload })
 }
 

@@ -62,7 +62,7 @@ impl Default for Common<'_> {
             hasher: Hasher::seeded(0),
             effort: Effort::Balanced,
             limits: Limits::default(),
-            threads: std::thread::available_parallelism().map_or(1, |n| n.get()),
+            threads: crate::parallel::available(),
             progress: None,
             cancel: Arc::default(),
             unused: None,
@@ -138,6 +138,7 @@ impl Common<'_> {
     }
 
     /// Calls the progress callback if enough keys came since the last call.
+    #[inline]
     pub(crate) fn report_progress(&self, count: u64, progress: Progress) -> Result<(), BuildError> {
         if count.is_multiple_of(PROGRESS_INTERVAL) {
             self.check_cancel()?;

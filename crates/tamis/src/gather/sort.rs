@@ -41,6 +41,8 @@ const BUCKET: usize = MAX_CACHED_RECORDS / 4;
 const LEAF: usize = 4;
 /// So many records are left to the insertion sort.
 const MAX_INSERTION_SORT: usize = 32;
+/// So many are sorted by comparisons before the heads of buckets are cleared.
+const MAX_COMPARISON_SORT: usize = 128;
 /// Fewer records are not worth a second thread.
 const MIN_SHARED_RECORDS: usize = 1 << 16;
 
@@ -65,7 +67,14 @@ pub(crate) fn sort_distinct<R: Record>(records: &mut Vec<R>, threads: usize, sto
         check(stop)?;
         differ |= part.iter().fold(0, |bits, r| bits | (r.digest().hi ^ first));
     }
-    let digit = Digit::below(64 - differ.leading_zeros(), records.len(), BUCKET);
+    let top = 64 - differ.leading_zeros();
+    if records.len() <= MAX_CACHED_RECORDS {
+        sort(records, top, DEPTH, &mut Vec::new(), stop)?;
+        let kept = distinct(records);
+        records.truncate(kept);
+        return Ok(());
+    }
+    let digit = Digit::below(top, records.len(), BUCKET);
     let bounds = match threads {
         1 => split(records, digit, stop)?,
         _ => split_shared(records, digit, threads, stop)?,
@@ -156,7 +165,7 @@ fn sort<R: Record>(
         return Ok(());
     }
     check(stop)?;
-    if depth == 0 || top == 0 {
+    if depth == 0 || top == 0 || records.len() <= MAX_COMPARISON_SORT {
         records.sort_unstable_by_key(R::order);
         return Ok(());
     }

@@ -63,7 +63,8 @@ fn compare<L: Query>(chosen: &[Digest], most: f64, what: &str, build: impl Fn(&[
 
 fn ribbons() -> impl Iterator<Item = ribbon::Params> {
     let forms = [(false, false), (true, false), (false, true)];
-    let params = move |width: u16| forms.map(|(wide, nested)| ribbon::Params { width: width * 256, wide, nested });
+    let params =
+        move |width: u16| forms.map(|(wide, nested)| ribbon::Params { width: width * 256, tight: wide, nested });
     [1, 8, 9].into_iter().flat_map(params)
 }
 
@@ -78,7 +79,7 @@ fn pairs_for_every_number_of_a_list_stop_nobody() {
         }
         for params in ribbons() {
             compare(&keys, 1.2, &format!("{params:?}"), |keys, out| {
-                ribbon::build(keys, Values::Fingerprints, &params, SALT, 1, out).unwrap()
+                ribbon::build(keys, Values::Fingerprints, &params, SALT, 0, 1, out).unwrap()
             });
         }
         let params = cuckoo::Params { bits: 8, semi_sorted: false, places: 1 << 16 };
@@ -97,8 +98,8 @@ fn values_of_chosen_keys_are_held() {
         let leaf = fuse::build(&keys, given, &params, SALT, &mut out).unwrap();
         assert!(keys.iter().zip(&values).all(|(&key, &value)| leaf.get(&out, key) == value), "fuse");
         out.clear();
-        let params = ribbon::Params { width: 3 * 256, wide: false, nested: false };
-        let leaf = ribbon::build(&keys, given, &params, SALT, 1, &mut out).unwrap();
+        let params = ribbon::Params { width: 3 * 256, tight: false, nested: false };
+        let leaf = ribbon::build(&keys, given, &params, SALT, 0, 1, &mut out).unwrap();
         assert!(keys.iter().zip(&values).all(|(&key, &value)| leaf.get(&out, key) == value), "ribbon");
     }
 }
@@ -134,7 +135,7 @@ fn crowds_take_no_more_bits() {
         }
         for params in ribbons() {
             compare(&keys, 1.02, &format!("{params:?}"), |keys, out| {
-                ribbon::build(keys, Values::Fingerprints, &params, SALT, 1, out).unwrap()
+                ribbon::build(keys, Values::Fingerprints, &params, SALT, 0, 1, out).unwrap()
             });
         }
         let params = cuckoo::Params { bits: 12, semi_sorted: false, places: 69_000 };

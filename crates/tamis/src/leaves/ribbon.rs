@@ -2,60 +2,63 @@
 //!
 //! # The idea
 //!
-//! Every key is one linear equation over GF(2): the parity of the solution bits under a random band of `w` coefficients,
-//! starting at a row that its hash chooses, must equal the key's value. Sorted by start the equations form a ribbon:
+//! Every key is one linear equation over GF(2): the parity of the solution bits under a random band of 64 coefficients, starting at
+//! a row that its hash chooses, must equal the key's value. Sorted by start the equations form a ribbon:
 //!
 //! ```text
 //!   start row ->
 //!   key a   1 0 1 1 0 . . . . . . .          w = 5 coefficients per key, n keys, m rows.
-//!   key b   . 1 1 0 0 1 . . . . . .          Elimination never leaves the band, so a step costs one
-//!   key c   . . . 1 0 1 1 0 . . . .          word operation; back substitution from the last row
-//!   key d   . . . . . 1 1 0 1 1 . .          gives one column of solution bits per value bit.
+//!   key b   . 1 1 0 0 1 . . . . . .          Elimination never leaves the band; back substitution
+//!   key c   . . . 1 0 1 1 0 . . . .          from the last row gives one column of solution bits
+//!   key d   . . . . . 1 1 0 1 1 . .          per value bit.
 //! ```
 //!
-//! A query is `width` parities of two words. There are two ways to make the system solvable:
+//! A query is one parity per column. There are two ways to make the system solvable:
 //!
-//! * **standard** [Ribbon]: a few percent more rows than keys, another salt when it fails. For a few thousand keys; with more
-//!   the needed slack grows.
-//! * **bumped** [BuRR]: *fewer* rows than keys. Rows come in buckets; where a bucket cannot take all its keys, those with
-//!   the smallest offsets are *bumped* to the next level, in one of three steps that two bits per bucket record. Overloading the
-//!   first level by 2 or 4 % leaves almost no row empty: .4 % overhead at 8 bits, and construction never restarts.
+//! * **standard** [Ribbon]: a few percent more rows than keys. For some thousands of keys; with more the needed slack grows.
+//! * **bumped** [BuRR]: *fewer* rows than keys. Rows come in buckets; where a bucket cannot take all its keys, those with the
+//!   smallest offsets are *bumped* to the next level, and a threshold per bucket records which. Overloading the first level by
+//!   2 % leaves almost no row empty.
 //!
-//! # Layout
+//! # Octets
 //!
-//! Rows come in blocks of 64, and the words of all columns of a block lie side by side, so a query touches two (w = 64) or
-//! three (w = 128) neighbouring blocks:
+//! Bands start at multiples of eight rows. Eight rows are an *octet*: in the table one byte per column, so that a query of `r` columns
+//! reads `8 r` neighbouring bytes from a byte on, whatever its start. All columns are evaluated before the one comparison, because
+//! leaving early costs more in mispredicted branches than it saves.
 //!
 //! ```text
-//!   level 0: block 0 [col 0 | col 1 | .. | col r-1] block 1 [..] ..  thresholds, 2 bits per bucket;  level 1: ..
+//!   level 0: octet 0 [col 0 | col 1 | .. | col r-1]  octet 1 [..] ..   thresholds;   level 1: ..
 //! ```
 //!
-//! All columns are evaluated before the one comparison: leaving early after each column costs more in mispredicted
-//! branches than it saves (two to three times slower). With a *fractional* width r + p, blocks from `cut` on have one column more;
-//! a key checks the extra bit when its first block has it.
+//! With a *fractional* width r + p, octets from `cut` on have one column more; a key checks the extra bit when its first octet has it.
 //!
-//! A level is eliminated in *strips* of 65,536 or 98,304 rows that end in `pad` rows of their own: strips are independent, so
-//! two or three of them advance in lockstep, each hiding the other's load latency.
+//! The row of a key is monotone in its digest, as long as digests are spread evenly. So sorted digests are in the order of
+//! elimination, and nothing is sorted again. Where they crowd, too many keys are bumped: that attempt has failed, and the next
+//! one takes places from a salted hash.
+//!
+//! A level is eliminated in *strips* of 16,384 or 32,768 rows. A strip spills into the first octets of the next one, whose own keys
+//! there are bumped: strips are independent, so two of them advance in lockstep, and threads share them out.
+//!
+//! Up to three columns have bands of 128 coefficients: a byte of threshold per 256 rows would be a percent of the table.
 //!
 //! # Why not the neighbours
 //!
-//! Binary fuse filters need 9-13 % more space for the same rate and answer a little faster; Bloom filters need 44 % and more.
+//! Binary fuse filters need 9-13 % more space for the same rate; Bloom filters need 44 % and more.
 //!
 //! Papers: [Ribbon] section 2, [BuRR] sections 3 and 4 (bumping, thresholds, the overloaded first level).
 
 use std::marker::PhantomData;
 
-use crate::arch::{self, Level as Cpu, QueryFn};
+use crate::arch::{self, Level as Cpu, QueryFn, octet};
 use crate::error::FormatError;
 use crate::format::{Reader, put_varint};
 use crate::hash::MAX_NUMBER;
-use crate::hash::{Digest, Salt, fold, scramble};
+use crate::hash::{Digest, Salt, fold, reduce, scramble};
 #[cfg(feature = "maps")]
 use crate::leaves::Leaf;
 use crate::leaves::{Geometry, Never, Query, ShardedLeaf, Way, bits_in_words};
 use crate::math::portable::exp2;
-use kernel::{Any, Bit, Broad, Columns, Deep, Many, One};
-use kernel::{Lookup, Outcome};
+use kernel::{Any, Bit, Broad, Columns, Deep, Lookup, Many, One, Outcome};
 
 #[macro_use]
 mod kernel;
@@ -74,91 +77,65 @@ pub(crate) const MAX_WIDTH: u32 = 32;
 /// The constants of one kind of level. Their numbers are in files: an entry of [`SHAPES`] never changes.
 #[derive(Debug, PartialEq, Eq)]
 struct Shape {
-    /// Coefficients per key: 64 or 128.
-    band: u32,
-    /// Rows per bucket; 0: one bucket, as large as the level needs (the standard ribbon).
-    bucket: u64,
-    /// A bucket may bump its keys with offsets below `bumps[1]`, below `bumps[2]`, or all.
-    bumps: [u64; 4],
-    /// Whether the level has thresholds at all.
-    bumping: bool,
-    /// Starts are multiples of this: 1, or 8 where a query reads whole bytes.
-    align: u64,
-    /// log2 of the buckets per strip.
-    strip: u32,
-    /// Rows at the end of a strip that belong to no bucket: at least `band`, so that strips are independent.
-    pad: u64,
+    /// Octets of a band: 8 or 16.
+    band: u64,
+    /// log2 of the rows per bucket.
+    bucket: u32,
+    thresholds: Thresholds,
 }
 
-/// Found by a search over about 70 configurations; `cargo run --release -p tamis-bench -- filters` shows what they reach.
+/// Which keys a bucket bumps: those with offsets below a threshold.
+#[derive(Debug, PartialEq, Eq)]
+enum Thresholds {
+    /// No keys: the level takes all.
+    None,
+    /// One byte for each bucket.
+    Bytes,
+    /// Two bits for each bucket, which choose one of these.
+    Steps([u64; 4]),
+}
+
 #[rustfmt::skip]
 const SHAPES: [Shape; 4] = [
-    // Standard: small sets and last levels.
-    Shape { band: 128, bucket: 0, bumps: [0; 4], bumping: false, align: 1, strip: 0, pad: 127 },
-    // Bumped, w = 64.
-    Shape { band: 64, bucket: 192, bumps: [0, 24, 56, 192], bumping: true, align: 1, strip: 9, pad: 64 },
-    // Bumped, w = 128: one bit, read as sixteen bytes; more bits.
-    Shape { band: 128, bucket: 512, bumps: [0, 40, 104, 512], bumping: true, align: 8, strip: 7, pad: 128 },
-    Shape { band: 128, bucket: 512, bumps: [0, 40, 104, 512], bumping: true, align: 1, strip: 7, pad: 128 },
+    Shape { band: 8, bucket: 8, thresholds: Thresholds::None },
+    Shape { band: 8, bucket: 8, thresholds: Thresholds::Bytes },
+    Shape { band: 16, bucket: 9, thresholds: Thresholds::None },
+    Shape { band: 16, bucket: 9, thresholds: Thresholds::Steps(STEPS) },
 ];
-const STANDARD: usize = 0;
+/// The second is above what a neighbouring strip spills: 120 rows.
+const STEPS: [u64; 4] = [0, 40, 128, 512];
+/// Bands of 64 coefficients, without thresholds and with.
+const SMALL: usize = 0;
 const NARROW: usize = 1;
-const BIT: usize = 2;
+/// Bands of 128.
+const SMALL_WIDE: usize = 2;
 const WIDE: usize = 3;
 
 /// More rows than this in one level are refused: 2^40 of them are a terabit per column.
 const MAX_ROWS: u64 = 1 << 40;
 
-/// The numbers of a level that a query computes with. A kernel knows them when it is compiled, because they follow from the
-/// shape: what is left of the arithmetic are shifts.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Frame {
-    /// Rows per bucket.
-    bucket: u64,
-    /// `!(align - 1)`.
-    align: u64,
-    /// `bumps` of the shape, 16 bits each; 0 for none.
-    bumps: u64,
-    strip: u32,
-    pad: u64,
-}
-
-impl Frame {
-    const fn of(shape: &Shape, bucket: u64) -> Frame {
-        let [a, b, c, d] = shape.bumps;
-        Frame {
-            bucket: if shape.bucket == 0 { bucket } else { shape.bucket },
-            align: !(shape.align - 1),
-            bumps: a | b << 16 | c << 32 | d << 48,
-            strip: shape.strip,
-            pad: shape.pad,
+impl Shape {
+    /// Bytes of the thresholds for so many rows.
+    fn thresholds_len(&self, rows: u64) -> u64 {
+        let buckets = rows.div_ceil(1 << self.bucket);
+        match self.thresholds {
+            Thresholds::None => 0,
+            Thresholds::Bytes => buckets,
+            Thresholds::Steps(_) => buckets.div_ceil(4),
         }
     }
 
-    /// Bucket and offset: two multiplications, no division, any bucket size.
+    /// Whether the bucket of a row passes its keys on to the next level. Thresholds start at `at`.
     #[inline(always)]
-    fn bucket_of(self, buckets: u64, h: u64) -> (u64, u64) {
-        let p = h as u128 * buckets as u128;
-        ((p >> 64) as u64, (((p as u64) >> 32) * self.bucket) >> 32)
-    }
-
-    /// The first row of a key's band.
-    #[inline(always)]
-    fn row(self, bucket: u64, offset: u64) -> u64 {
-        bucket * self.bucket + (offset & self.align) + (bucket >> self.strip) * self.pad
-    }
-
-    /// Whether the bucket passes keys with this offset on to the next level. Thresholds start at `at`.
-    #[inline(always)]
-    fn bumped(self, payload: &[u8], at: u64, bucket: u64, offset: u64) -> bool {
-        self.bumps != 0 && offset < self.threshold(payload, at, bucket)
-    }
-
-    #[inline(always)]
-    fn threshold(self, payload: &[u8], at: u64, bucket: u64) -> u64 {
-        let byte = payload.get((at + bucket / 4) as usize).copied().unwrap_or(0);
-        let step = (byte >> (2 * (bucket & 3))) & 3;
-        (self.bumps >> (16 * step)) & 0xffff
+    fn bumped(&self, payload: &[u8], at: u64, row: u64) -> bool {
+        let bucket = row >> self.bucket;
+        let byte = |i: u64| payload.get((at + i) as usize).copied().unwrap_or(0);
+        let threshold = match self.thresholds {
+            Thresholds::None => return false,
+            Thresholds::Bytes => u64::from(byte(bucket)),
+            Thresholds::Steps(steps) => steps[(byte(bucket / 4) >> (2 * (bucket & 3))) as usize & 3],
+        };
+        row & ((1 << self.bucket) - 1) < threshold
     }
 }
 
@@ -170,143 +147,102 @@ struct Level {
     attempt: u32,
     /// What that rehash starts from.
     twist: u64,
-    buckets: u64,
-    frame: Frame,
-    /// Coefficients beyond the last row of a tiny level are cut off.
-    mask: u128,
-    /// Columns of every block; from which block on there is one more, and how many blocks there are.
+    /// Rows where bands start, a multiple of eight.
+    rows: u64,
+    /// Columns of every octet; from which octet on there is one more.
     whole: u32,
     cut: u64,
-    blocks: u64,
     /// Offsets in the payload: rows, then thresholds.
     rows_at: u64,
     bumps_at: u64,
 }
 
 impl Level {
-    /// The level with `buckets` buckets (of `bucket` rows, for the standard shape), its bytes placed from `at` on.
-    fn new(shape: usize, attempt: u32, buckets: u64, bucket: u64, width: Width, at: u64) -> Level {
-        let s = &SHAPES[shape];
-        let tiny = shape == STANDARD && bucket == 0;
-        let frame = Frame::of(s, bucket.max(1));
-        let strips = buckets.div_ceil(1 << s.strip);
-        let rows = match shape {
-            // A tiny standard level has one start and fewer rows than coefficients.
-            STANDARD if tiny => 64,
-            STANDARD => bucket + s.pad,
-            _ => buckets * s.bucket + strips * s.pad,
-        };
-        let blocks = rows.div_ceil(64);
-        let starts = if shape == STANDARD { frame.bucket } else { rows };
-        let cut = width.cut(starts);
-        let words = blocks * width.whole as u64 + blocks.saturating_sub(cut);
-        let mask = if tiny { u64::MAX as u128 } else { u128::MAX };
-        Level {
+    /// The level with bands in `rows` rows, its bytes placed from `at` on.
+    fn new(shape: usize, attempt: u32, rows: u64, width: Width, at: u64) -> Level {
+        let cut = width.cut(rows);
+        let mut level = Level {
             shape: shape as u8,
             attempt,
             twist: scramble(attempt as u64),
-            buckets,
-            frame,
-            mask,
+            rows,
             whole: width.whole,
             cut,
-            blocks,
             rows_at: at,
-            bumps_at: at + words * 8,
-        }
+            bumps_at: 0,
+        };
+        level.bumps_at = level.octet_at(rows / 8 + level.shape().band - 1) as u64;
+        level
     }
 
     /// The probability that a random value agrees with a stored one: one bit more is compared beyond the cut.
     fn fpr(&self, width: Width) -> f64 {
-        let starts = if self.shape as usize == STANDARD { self.frame.bucket } else { self.blocks * 64 };
-        let wide = 1.0 - (self.cut as f64 * 64.0 / starts as f64).min(1.0);
+        let wide = 1.0 - (self.cut as f64 * 8.0 / self.rows as f64).min(1.0);
         (1.0 - wide / 2.0) * exp2(-f64::from(width.whole))
     }
 
-    /// Rows per bucket; 0 for a tiny level, which has one start.
-    fn bucket(&self) -> u64 {
-        if self.mask == u128::MAX { self.frame.bucket } else { 0 }
-    }
-
-    /// Bytes of the thresholds.
-    fn steps_len(&self) -> u64 {
-        if self.shape().bumping { self.buckets.div_ceil(4) } else { 0 }
-    }
-
+    #[inline(always)]
     fn shape(&self) -> &'static Shape {
         &SHAPES[self.shape as usize]
     }
 
     /// Where the level's bytes end.
     fn end(&self) -> u64 {
-        self.bumps_at + self.steps_len()
+        self.bumps_at + self.shape().thresholds_len(self.rows)
     }
 
-    /// The hash that this level sees of a key whose hash on the level before was `h`.
+    /// The coefficients that this level sees of a key whose coefficients on the level before were these.
     #[inline]
-    fn rehash(&self, h: u64) -> u64 {
-        fold(h ^ self.twist, 0xd6e8_feb8_6659_fd93)
+    fn rehash(&self, band: u64) -> u64 {
+        fold(band ^ self.twist, 0xd6e8_feb8_6659_fd93)
     }
 
-    /// Bucket and offset of a key.
-    #[cfg(feature = "build")]
+    /// Where an octet starts, in bytes.
     #[inline(always)]
-    fn bucket_of(&self, h: u64) -> (u64, u64) {
-        self.frame.bucket_of(self.buckets, h)
+    fn octet_at(&self, octet: u64) -> usize {
+        (self.rows_at + octet * u64::from(self.whole) + octet.saturating_sub(self.cut)) as usize
     }
 
-    /// Where block `block` starts, in bytes, with `whole` columns before the cut.
-    #[inline(always)]
-    fn block_at(&self, whole: u32, block: u64) -> usize {
-        (self.rows_at + (block * whole as u64 + block.saturating_sub(self.cut)) * 8) as usize
-    }
-
-    /// The value under a key's band: any band, any width, any bytes. What the kernels below do faster.
-    fn value(&self, width: Width, payload: &[u8], h: u64, row: u64) -> u32 {
-        let (block, shift) = (row / 64, row % 64);
-        let band = band(h, self.shape()) & self.mask;
-        let words = [(band << shift) as u64, ((band << shift) >> 64) as u64, ((band >> 1) >> (127 - shift)) as u64];
-        let columns = width.columns(block >= self.cut);
+    /// The value under a key's band: any band, any width, any bytes. What the kernels do faster.
+    fn value(&self, payload: &[u8], band: u64, row: u64) -> u32 {
+        let (octet, whole) = (row / 8, self.whole as usize);
+        let columns = whole + (octet >= self.cut) as usize;
+        let octets = self.shape().band;
+        if octet >= self.cut || octet + octets <= self.cut {
+            // All octets have as many columns.
+            let bytes = |from: u64| payload.get(self.octet_at(octet + from)..).unwrap_or(&[]);
+            let parities = if columns > 8 { octet::broad_parities } else { octet::parities };
+            let far = if octets == 8 { 0 } else { parities(bytes(8), columns, far(band)) };
+            return (parities(bytes(0), columns, band) ^ far) & (u32::MAX >> (32 - columns));
+        }
         let mut value = 0;
-        for column in 0..columns {
-            let mut x = 0;
-            for (i, word) in words.iter().enumerate() {
-                let at = self.block_at(width.whole, block + i as u64) + 8 * column as usize;
-                x ^= word & load(payload, at);
+        for k in 0..octets {
+            let coefficients = (if k < 8 { band } else { far(band) } >> (8 * (k & 7))) as u8;
+            let bytes = payload.get(self.octet_at(octet + k)..).unwrap_or(&[]).iter().take(columns);
+            for (column, byte) in bytes.enumerate() {
+                value ^= ((byte & coefficients).count_ones() & 1) << column;
             }
-            value |= (x.count_ones() & 1) << column;
         }
         value
     }
 }
 
-/// Eight bytes at `at`, as far as they exist.
+/// A place for a key with these coefficients, where its digest does not give it one.
 #[inline(always)]
-fn load(payload: &[u8], at: usize) -> u64 {
-    match payload.get(at..).and_then(|rest| rest.first_chunk()) {
-        Some(bytes) => u64::from_le_bytes(*bytes),
-        None => 0,
-    }
+fn place(band: u64) -> u64 {
+    fold(band ^ 0x8ebc_6af0_9c88_c6e3, 0xe703_7ed1_a0b4_28db)
 }
 
-/// The coefficients of a key. Bit 0 belongs to the first row; it is set where starts may be anywhere.
+/// The second half of a band of 128 coefficients.
 #[inline(always)]
-fn band(h: u64, shape: &Shape) -> u128 {
-    let low = fold(h, BAND.0);
-    if shape.band == 64 {
-        return (low | 1) as u128;
-    }
-    let high = fold(h, BAND.1);
-    // With aligned starts the first coefficient is random; one bit of the low word is set, so that it is never zero.
-    let low = low | if shape.align == 1 { 1 } else { 1 << 63 };
-    (high as u128) << 64 | low as u128
+fn far(band: u64) -> u64 {
+    fold(band, 0x5895_67b8_45fb_2c9d)
 }
-const BAND: (u64, u64) = (0xe703_7ed1_a0b4_28db, 0x8ebc_6af0_9c88_c6e3);
 
-/// The fingerprint of a key: bits that the start does not use.
+/// The fingerprint of a key. Its bits depend on the coefficients, but no sum of coefficients is one of them.
 #[inline(always)]
-fn fingerprint(h: u64) -> u32 {
-    h as u32
+fn fingerprint(band: u64) -> u32 {
+    (band.wrapping_mul(0x9e6c_63d0_876a_68ed) >> 32) as u32
 }
 
 /// Bits per value: `whole`, and one more from a cut on that leaves `part` 256ths of the starts with it, or a little more.
@@ -317,21 +253,19 @@ pub(crate) struct Width {
 }
 
 impl Width {
-    /// The first block with an extra column, for a level where keys start in the first `starts` rows: so that `part` 256ths
-    /// of the starts, and no fewer, lie beyond it.
-    fn cut(self, starts: u64) -> u64 {
-        if self.part == 0 { u64::MAX } else { starts * (256 - self.part as u64) / (256 * 64) }
+    /// The first octet with an extra column, for a level where bands start in the first `rows` rows: so that `part` 256ths of the
+    /// starts, and no fewer, lie beyond it.
+    fn cut(self, rows: u64) -> u64 {
+        if self.part == 0 { u64::MAX } else { rows * (256 - self.part as u64) / (256 * 8) }
     }
 
-    /// Columns of a block on one side of the cut.
-    #[inline(always)]
-    fn columns(self, extra: bool) -> u32 {
-        self.whole + extra as u32
+    /// Columns, with the one that only some octets have.
+    fn columns(self) -> u32 {
+        self.whole + (self.part > 0) as u32
     }
 
-    #[inline(always)]
     fn mask(self, extra: bool) -> u32 {
-        u32::MAX >> (32 - self.columns(extra)) // 1..=32 columns: the width is checked when it is made
+        u32::MAX >> (32 - self.whole - extra as u32) // 1..=32 columns: the width is checked when it is made
     }
 }
 
@@ -341,6 +275,8 @@ pub(crate) struct Ribbon {
     pub(in crate::leaves) cpu: Cpu,
     salt: Salt,
     number: u32,
+    /// Top bits in which the digests agree: places come from those below.
+    skip: u32,
     width: Width,
     fast: Fast,
     /// Levels, the first one apart because nearly all queries end there. No level: no keys.
@@ -349,34 +285,29 @@ pub(crate) struct Ribbon {
     empty: bool,
 }
 
-/// Which straight-line kernel answers for the first level and those of its shape.
+/// Which straight-line kernel answers for the first level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fast {
-    /// Bands of 64: the columns to read; with a fraction, the last one is there only in some blocks.
-    Columns { columns: u8, part: bool },
-    /// Bumped, bands of 64, more than eight columns.
-    Broad,
-    /// Bands of 128, one bit, starts on bytes.
-    Bit,
-    /// Standard, a whole width: the columns to read at once, eight at most. Only values have kernels for it.
-    Small { columns: u8 },
-    /// Anything else.
-    Any,
+struct Fast {
+    shape: u8,
+    /// Whether some octets have a column more.
+    part: bool,
+    /// More than eight columns.
+    broad: bool,
+    /// One.
+    bit: bool,
+    /// Eight.
+    eight: bool,
 }
 
 impl Ribbon {
-    fn new(salt: Salt, number: u32, width: Width, first: Option<Level>, rest: Box<[Level]>) -> Ribbon {
+    fn new(salt: Salt, number: u32, skip: u32, width: Width, first: Option<Level>, rest: Box<[Level]>) -> Ribbon {
         let empty = first.is_none();
-        let first = first.unwrap_or(Level::new(STANDARD, 0, 0, 0, width, 0));
-        let columns = width.columns(width.part > 0);
-        let fast = match first.shape().band {
-            64 if columns <= 8 => Fast::Columns { columns: columns as u8, part: width.part > 0 },
-            64 => Fast::Broad,
-            128 if columns == 1 && first.shape().align == 8 => Fast::Bit,
-            _ if first.shape as usize == STANDARD && width.part == 0 => Fast::Small { columns: columns.min(8) as u8 },
-            _ => Fast::Any,
-        };
-        Ribbon { cpu: Cpu::detect(), salt: salt.child(number as u64), number, width, fast, first, rest, empty }
+        let first = first.unwrap_or(Level::new(SMALL, 0, 8, width, 0));
+        let columns = width.columns();
+        let (part, broad, bit) = (width.part > 0, columns > 8, columns == 1);
+        let fast = Fast { shape: first.shape, part, broad, bit, eight: columns == 8 && !part };
+        let (cpu, salt) = (Cpu::detect(), salt.child(number as u64));
+        Ribbon { cpu, salt, number, skip, width, fast, first, rest, empty }
     }
 
     /// Bits of a value times 256.
@@ -393,39 +324,47 @@ impl Ribbon {
         (!self.empty).then_some(&self.first).into_iter().chain(&self.rest)
     }
 
+    /// What chooses the row of a key with these coefficients on the first level.
+    #[inline(always)]
+    fn first_place(&self, key: Digest, band: u64) -> u64 {
+        if self.number == 0 { key.hi << self.skip } else { place(band) }
+    }
+
     /// The value and the mask of valid bits for any key on any level, without any kernel.
-    fn value_and_mask(&self, payload: &[u8], mut h: u64) -> (u32, u32) {
+    fn value_and_mask(&self, payload: &[u8], key: Digest) -> (u32, u32) {
+        let mut band = key.salted(self.salt);
+        let mut h = self.first_place(key, band);
         for (i, level) in self.levels().enumerate() {
             if i > 0 {
-                h = level.rehash(h);
+                band = level.rehash(band);
+                h = place(band);
             }
-            let (bucket, offset) = level.frame.bucket_of(level.buckets, h);
-            if !level.frame.bumped(payload, level.bumps_at, bucket, offset) {
-                let row = level.frame.row(bucket, offset);
-                return (level.value(self.width, payload, h, row), self.width.mask(row / 64 >= level.cut));
+            let row = reduce(h, level.rows);
+            if !level.shape().bumped(payload, level.bumps_at, row) {
+                return (level.value(payload, band, row), self.width.mask(row / 8 >= level.cut));
             }
         }
         (0, 0) // no builder leaves a key without a level; hostile bytes may
     }
 
-    /// Whether a key with this hash reads what a member reads, without any kernel.
+    /// Whether a key reads what a member reads, without any kernel.
     #[inline(never)]
-    fn matches(&self, payload: &[u8], h: u64) -> bool {
-        let (value, mask) = self.value_and_mask(payload, h);
-        !self.empty && (value ^ fingerprint(h)) & mask == 0
+    fn matches(&self, payload: &[u8], key: Digest) -> bool {
+        let (value, mask) = self.value_and_mask(payload, key);
+        !self.empty && (value ^ fingerprint(key.salted(self.salt))) & mask == 0
     }
 
-    /// The value of a key with this hash, without any kernel.
+    /// The value of a key, without any kernel.
     #[inline(never)]
-    fn read(&self, payload: &[u8], h: u64) -> u32 {
-        self.value_and_mask(payload, h).0
+    fn read(&self, payload: &[u8], key: Digest) -> u32 {
+        self.value_and_mask(payload, key).0
     }
 
     /// What a key that the first level passed on reads. Apart, because the few keys it serves must not cost the others
     /// registers.
     #[inline(never)]
-    fn deep<K: Lookup, O: Outcome>(&self, payload: &[u8], h: u64) -> O {
-        arch::dispatch(self.cpu, Deep::<K, O> { ribbon: self, payload, h, kinds: PhantomData })
+    fn deep<K: Lookup, O: Outcome>(&self, payload: &[u8], key: Digest) -> O {
+        arch::dispatch(self.cpu, Deep::<K, O> { ribbon: self, payload, key, kinds: PhantomData })
     }
 }
 
@@ -433,7 +372,7 @@ impl Query for Ribbon {
     const HAS_VALUES: bool = true;
 
     fn contains(&self, payload: &[u8], key: Digest) -> bool {
-        self.matches(payload, key.salted(self.salt))
+        self.matches(payload, key)
     }
 
     fn same_kernel(&self, other: &Ribbon) -> bool {
@@ -465,7 +404,7 @@ impl Query for Ribbon {
     }
 
     fn get(&self, payload: &[u8], key: Digest) -> u32 {
-        self.read(payload, key.salted(self.salt))
+        self.read(payload, key)
     }
 
     #[cfg(feature = "maps")]
@@ -482,8 +421,7 @@ impl Query for Ribbon {
 /// Directory entry, all varints:
 ///
 /// ```text
-///   number of the salt | width * 256 | 0 | number of levels | per level: shape, attempt, buckets
-///                                                                  (standard shape: rows per bucket instead of buckets)
+///   number of the salt | width * 256 | skipped bits | number of levels | per level: shape, attempt, rows / 8
 /// ```
 impl Geometry for Ribbon {
     const NAME: &'static str = "ribbon";
@@ -491,13 +429,12 @@ impl Geometry for Ribbon {
     fn encode(&self, out: &mut Vec<u8>) {
         put_varint(out, self.number as u64);
         put_varint(out, self.width() as u64);
-        put_varint(out, 0);
+        put_varint(out, self.skip as u64);
         put_varint(out, self.levels().count() as u64);
         for level in self.levels() {
             put_varint(out, level.shape as u64);
             put_varint(out, level.attempt as u64);
-            let standard = level.shape as usize == STANDARD;
-            put_varint(out, if standard { level.bucket() } else { level.buckets });
+            put_varint(out, level.rows / 8);
         }
     }
 
@@ -505,31 +442,22 @@ impl Geometry for Ribbon {
         let number = from.within("salt", 0..=MAX_NUMBER)? as u32;
         let width = from.within("width", 256..=MAX_WIDTH as u64 * 256)? as u32;
         let width = Width { whole: width / 256, part: width % 256 };
-        from.within("homogeneous", 0..=0)?;
+        let skip = from.within("skipped bits", 0..=63)? as u32;
         let count = from.within("levels", 0..=64)?;
         let (mut first, mut rest) = (None, from.room(count.saturating_sub(1))?);
         let mut at = 0;
         for _ in 0..count {
             let shape = from.within("shape", 0..=SHAPES.len() as u64 - 1)? as usize;
             let attempt = from.within("attempt", 0..=u32::MAX as u64)? as u32;
-            let level = match shape {
-                STANDARD => {
-                    // The offset in a bucket is a 32-bit fraction.
-                    let bucket = from.within("rows", 0..=u32::MAX as u64)?;
-                    Level::new(STANDARD, attempt, 1, bucket, width, at)
-                }
-                _ => {
-                    let buckets = from.within("buckets", 1..=MAX_ROWS / SHAPES[shape].bucket)?;
-                    Level::new(shape, attempt, buckets, 0, width, at)
-                }
-            };
+            let rows = 8 * from.within("octets", 1..=MAX_ROWS / 8)?;
+            let level = Level::new(shape, attempt, rows, width, at);
             at = level.end();
             match first {
                 None => first = Some(level),
                 Some(_) => rest.push(level),
             }
         }
-        Ok(Ribbon::new(salt, number, width, first, rest.into()))
+        Ok(Ribbon::new(salt, number, skip, width, first, rest.into()))
     }
 
     fn payload_len(&self) -> u64 {
@@ -541,11 +469,12 @@ impl Geometry for Ribbon {
     }
 
     fn details(&self) -> String {
-        let kind = if self.first.shape().bumping { "bumped" } else { "standard" };
+        let Shape { band, thresholds, .. } = self.first.shape();
+        let kind = if *thresholds == Thresholds::None { "standard" } else { "bumped" };
         let levels = match self.levels().count() {
             1 => "1 level".to_string(),
             n => format!("{n} levels"),
         };
-        format!("{} bits, {kind}, band {}, {levels}", bits_in_words(self.width()), self.first.shape().band)
+        format!("{} bits, {kind}, band {}, {levels}", bits_in_words(self.width()), 8 * band)
     }
 }

@@ -48,6 +48,12 @@ impl Strips {
         Strips { skip, number, salt: salt.child(number.into()).child(0) }
     }
 
+    /// Top bits in which the digests agree.
+    #[cfg(feature = "build")]
+    pub(super) fn skip(&self) -> u32 {
+        self.skip
+    }
+
     /// The salt of the leaf, below the step's.
     pub(super) fn leaf(&self, salt: Salt) -> Salt {
         if self.number == 0 { salt } else { salt.child(self.number.into()) }

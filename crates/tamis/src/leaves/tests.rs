@@ -37,8 +37,8 @@ impl Kind for Ribbon {
 
     fn build(keys: &[Digest], values: &[u32], variant: u32, bits: u16, out: &mut Vec<u8>) -> Ribbon {
         let (wide, nested) = (variant == 1, variant == 2);
-        let params = ribbon::Params { width: bits * 256, wide, nested };
-        ribbon::build(keys, Values::Given(values), &params, Salt::new(5), 1, out).unwrap()
+        let params = ribbon::Params { width: bits * 256, tight: wide, nested };
+        ribbon::build(keys, Values::Given(values), &params, Salt::new(5), 0, 1, out).unwrap()
     }
 
     fn on(mut self, level: Level) -> Ribbon {

@@ -375,7 +375,7 @@ impl Flats {
     pub(super) fn leaf(self, bits: u32) -> Structure {
         let width = 256 * bits as u16;
         match self {
-            Flats::Ribbon { wide } => ribbon::Params { width, wide, nested: false }.into(),
+            Flats::Ribbon { wide } => ribbon::Params { width, tight: wide, nested: false }.into(),
             Flats::Fuse => fuse::Params { arity: fuse::Arity::Three, width }.into(),
         }
     }

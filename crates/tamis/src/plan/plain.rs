@@ -12,9 +12,9 @@ use crate::math::quotient as quotients;
 impl Base {
     /// A leaf of a given width; `nested` if narrower ones on the same keys must be its first bits.
     pub(crate) fn leaf(self, request: &Request, width: u16, nested: bool) -> Result<Structure, BuildError> {
-        let wide = request.effort == Effort::Smallest;
+        let tight = request.effort == Effort::Smallest;
         Ok(match self {
-            Base::Ribbon => ribbon::Params { width, wide, nested }.into(),
+            Base::Ribbon => ribbon::Params { width, tight, nested }.into(),
             Base::Fuse => fuse::Params { arity: fuse::Arity::Three, width }.into(),
             Base::Fuse4 => fuse::Params { arity: fuse::Arity::Four, width }.into(),
             Base::Bloom | Base::Cuckoo | Base::Quotient => {
@@ -76,8 +76,8 @@ pub(super) fn plain(kind: Kind, request: &Request) -> Result<Plan, BuildError> {
 }
 
 pub(super) fn ribbon(request: &Request) -> Result<Structure, BuildError> {
-    let wide = request.effort == Effort::Smallest;
-    fit_width(request, |width| ribbon::Params { width, wide, nested: false }.into())
+    let tight = request.effort == Effort::Smallest;
+    fit_width(request, |width| ribbon::Params { width, tight, nested: false }.into())
 }
 
 pub(super) fn fuse3(request: &Request) -> Result<Structure, BuildError> {

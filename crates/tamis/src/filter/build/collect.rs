@@ -114,6 +114,7 @@ impl<'a> Collector<'a> {
     ///
     /// [`BuildError::MixedKeyTypes`] if the key type is not that of earlier keys, [`BuildError::Cancelled`], and errors of limits and
     /// temporary files.
+    #[inline]
     pub fn push<K: Key>(&mut self, key: K) -> Result<(), BuildError> {
         same_key_type::<K>(&mut self.options.key_type)?;
         let options = &self.options;

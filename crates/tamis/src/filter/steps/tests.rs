@@ -12,8 +12,8 @@ use crate::leaves::{Sides, Values, Work, fuse, ribbon};
 use crate::plan::Structure;
 use bytes::Bytes;
 
-const RIBBON_4: Structure = Structure::Ribbon(ribbon::Params { width: 1024, wide: false, nested: false });
-const RIBBON_1: Structure = Structure::Ribbon(ribbon::Params { width: 256, wide: false, nested: false });
+const RIBBON_4: Structure = Structure::Ribbon(ribbon::Params { width: 1024, tight: false, nested: false });
+const RIBBON_1: Structure = Structure::Ribbon(ribbon::Params { width: 256, tight: false, nested: false });
 const FUSE_3: Structure = Structure::Fuse(fuse::Params { arity: fuse::Arity::Three, width: 768 });
 const FUSE_1: Structure = Structure::Fuse(fuse::Params { arity: fuse::Arity::Four, width: 256 });
 const BLOOM_6: Structure = Structure::Bloom(classic::PerKey { bits_per_key: 6 * 256, hashes: 4 });

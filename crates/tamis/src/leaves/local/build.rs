@@ -127,7 +127,15 @@ impl<'a> Build<'a> {
         debug_assert_eq!(local.rest_at, (out.len() - start) as u64);
         rest.sort_unstable();
         let (bumped, values): (Vec<Digest>, Vec<u32>) = rest.into_iter().unzip();
-        let built = ribbon::build(&bumped, Values::Given(&values), &REST_PARAMS, salt.child(REST), threads, out);
+        let built = ribbon::build(
+            &bumped,
+            Values::Given(&values),
+            &REST_PARAMS,
+            salt.child(REST),
+            local.places.skip(),
+            threads,
+            out,
+        );
         let rest = built.inspect_err(|_| out.truncate(start))?;
         Ok(Local::new(local.places, size, local.share, local.surplus, salt, Some(rest)))
     }

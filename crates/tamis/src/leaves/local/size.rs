@@ -110,4 +110,4 @@ fn full_stretches(slack: u16) -> f64 {
 }
 
 /// The ribbon of the rest.
-pub(super) const REST_PARAMS: ribbon::Params = ribbon::Params { width: 256, wide: false, nested: false };
+pub(super) const REST_PARAMS: ribbon::Params = ribbon::Params { width: 256, tight: false, nested: false };

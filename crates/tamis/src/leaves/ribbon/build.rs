@@ -2,12 +2,14 @@
 
 use std::ops::Range;
 
-use super::eliminate::{Item, Lane, Lockstep, ROWS, Rhs, Rows, Solve, Valued};
-use super::{BIT, Level, MAX_WIDTH, NARROW, Ribbon, SHAPES, STANDARD, WIDE, Width, fingerprint};
+use super::eliminate::{Broad, Lane, Lockstep, Narrow, Solve, Source, Tail, Task, Wide, partition};
+use super::{
+    Level, MAX_WIDTH, NARROW, Ribbon, SHAPES, SMALL, SMALL_WIDE, Shape, Thresholds, WIDE, Width, fingerprint, place,
+};
 use crate::arch::{self, Level as Cpu};
 use crate::error::BuildError;
 use crate::hash::attempts::{ATTEMPTS, SetHash, numbers};
-use crate::hash::{Digest, Salt};
+use crate::hash::{Digest, Salt, reduce};
 use crate::leaves::design::lines_of;
 use crate::leaves::{Design, Geometry, Sides, Values, Work};
 use crate::math::portable::exp2;
@@ -18,16 +20,18 @@ use crate::parallel::each;
 pub(crate) struct Params {
     /// Bits per value times 256; a fraction only with fingerprints.
     pub(crate) width: u16,
-    /// Whether bands have 128 coefficients instead of 64: smaller, slower to build and to ask.
-    pub(crate) wide: bool,
-    /// Whether a filter of one bit must be the first column of wider ones on the same keys. Two bits and more always are.
+    /// Whether more keys are bumped, so that fewer rows stay free: smaller, slower to build and to query.
+    pub(crate) tight: bool,
+    /// Whether a narrow filter must be the first columns of wider ones on the same keys.
     pub(crate) nested: bool,
 }
 
 /// Sets up to this size become a standard ribbon, in one level.
-const SMALL: usize = 10_000;
+const MAX_STANDARD: usize = 20_000;
 /// What a bumped ribbon's levels leave over becomes a standard level once it is this small.
-const LAST: usize = 3_000;
+const LAST: usize = 4_000;
+/// Fewer keys have bands of 64: a standard level is at least as long as a band.
+const MIN_WIDE: usize = 200;
 /// A standard level tries this many hashes before it gets more rows.
 const TRIES: u32 = 6;
 /// A level bumps a few percent of its keys. Of keys that crowd in a few places it bumps more, and each of them takes its bits on
@@ -41,12 +45,18 @@ impl Params {
         Width { whole: self.width as u32 / 256, part: self.width as u32 % 256 }
     }
 
-    /// The shape of the first level for more than a few keys.
-    fn shape(&self) -> usize {
-        match self.wide {
-            _ if self.width == 256 && !self.nested => BIT,
-            true => WIDE,
-            false => NARROW,
+    /// Whether bands have 128 coefficients: where a threshold of a byte for 256 rows would be too much.
+    fn wide(&self) -> bool {
+        self.width().columns() <= 3 && !self.nested
+    }
+
+    /// The shape of a level of `n` keys, the first one or a later one.
+    fn shape(&self, n: usize, standard: usize) -> usize {
+        match (self.wide(), n <= standard) {
+            (true, true) if n >= MIN_WIDE => SMALL_WIDE,
+            (_, true) => SMALL,
+            (true, false) => WIDE,
+            (false, false) => NARROW,
         }
     }
 
@@ -54,66 +64,98 @@ impl Params {
     /// chance, and the wider the values the more rarely; not to make use of it costs nothing from two bits on, and makes a
     /// narrow filter the first columns of a wide one on the same keys: what passes the wide one passes the narrow one.
     fn strict(&self, values: Values<'_>) -> bool {
-        matches!(values, Values::Fingerprints) && self.shape() != BIT
+        matches!(values, Values::Fingerprints) && !self.wide()
     }
 
-    /// Rows of a first level of `n` keys: fewer than keys where it is overloaded.
-    fn rows(&self, n: u64) -> u64 {
-        n * 1000 / if self.shape() == NARROW { 1040 } else { 1020 }
-    }
-
-    /// Buckets of a level of `n` keys.
-    fn buckets(&self, n: u64) -> u64 {
-        let shape = &SHAPES[self.shape()];
-        let rows = self.rows(n);
-        // Half of the pad rows get used.
-        let pads = rows.div_ceil(shape.bucket << shape.strip) * shape.pad / 2;
-        (rows.saturating_sub(pads) + shape.bucket / 2).div_euclid(shape.bucket).max(1)
-    }
-
-    /// The payload in bits for `n` keys, or a little more: what is bumped is not known before building. The two constants
-    /// cover what was seen with 10,001 to 1,400,000 keys and every width; half a percent too much is the rule, 2 % the most.
-    fn payload_bits(&self, n: u64) -> f64 {
-        let width = self.width as f64 / 256.0;
-        match n {
-            0 => 0.0,
-            1..=10_000 => {
-                let level = Level::new(STANDARD, 0, 1, self.starts(n, 0), self.width(), 0);
-                level.end() as f64 * 8.0
-            }
-            _ => {
-                let bucket = SHAPES[self.shape()].bucket as f64;
-                (n as f64 * 1.003 + (bucket * 0.625).max(336.0)) * width + n as f64 * 2.2 / bucket
-            }
+    /// Rows where bands of `n` keys start, at a given attempt.
+    fn rows(&self, shape: usize, n: u64, attempt: u32) -> u64 {
+        let Shape { band, bucket, thresholds } = &SHAPES[shape];
+        if *thresholds != Thresholds::None {
+            // Fewer rows than keys.
+            let rows = n * 1000 / if self.tight { 1045 } else { 1020 };
+            let buckets = (rows + (1 << bucket) / 2) >> bucket;
+            return buckets.max(1) << bucket;
         }
+        let slack = if shape == SMALL { n / 14 } else { n / 40 };
+        let octets = (n + slack + 4).div_ceil(8);
+        let octets = octets + u64::from(attempt / TRIES) * (1 + octets / 48);
+        8 * octets.saturating_sub(band - 1).max(1)
     }
 
-    /// Starts of a standard level of `n` keys at the given attempt; 0 for a level of 64 rows.
-    fn starts(&self, n: u64, attempt: u32) -> u64 {
-        // 1.2 % and four rows of slack, and more after every few failures.
-        let relaxed = (attempt / TRIES) as u64;
-        let rows = n + 4 + n * (12 + 10 * relaxed) / 1000 + 8 * relaxed;
-        // Whole blocks, because they are stored whole.
-        match rows.div_ceil(64) {
-            ..=1 => 0,
-            blocks => blocks * 64 - SHAPES[STANDARD].pad,
+    /// The payload in bits for `n` keys, or a little more: what is bumped is not known before building.
+    fn payload_bits(&self, n: u64) -> f64 {
+        if n == 0 {
+            return 0.0;
+        }
+        let shape = self.shape(n.min(usize::MAX as u64) as usize, MAX_STANDARD);
+        let level = Level::new(shape, 0, self.rows(shape, n, 0), self.width(), 0);
+        let bits = level.end() as f64 * 8.0;
+        match SHAPES[shape].thresholds {
+            Thresholds::None => bits,
+            // What is bumped takes its bits on the next level.
+            _ => bits + (n as f64 * if self.tight { 0.052 } else { 0.028 } + 150.0) * self.width as f64 / 256.0,
         }
     }
 }
 
-/// Builds a ribbon on distinct keys and appends its payload to `out`.
+/// Sorted distinct digests that are spread evenly: a key's place is its digest, its value its fingerprint.
+#[derive(Clone, Copy)]
+struct Plain<'a> {
+    keys: &'a [Digest],
+    salt: Salt,
+    skip: u32,
+}
+
+impl Source for Plain<'_> {
+    fn len(self) -> usize {
+        self.keys.len()
+    }
+    #[inline(always)]
+    fn place(self, i: usize) -> u64 {
+        self.keys[i].hi << self.skip
+    }
+    #[inline(always)]
+    fn equation(self, i: usize, mask: u32) -> (u64, u32) {
+        let band = self.keys[i].salted(self.salt);
+        (band, fingerprint(band) & mask)
+    }
+}
+
+/// A key on its way from level to level.
+#[derive(Clone, Copy, Default)]
+struct Item {
+    place: u64,
+    band: u64,
+    value: u32,
+}
+
+impl Source for &[Item] {
+    fn len(self) -> usize {
+        <[Item]>::len(self)
+    }
+    #[inline(always)]
+    fn place(self, i: usize) -> u64 {
+        self[i].place
+    }
+    #[inline(always)]
+    fn equation(self, i: usize, mask: u32) -> (u64, u32) {
+        (self[i].band, self[i].value & mask)
+    }
+}
+
+/// Builds a ribbon on distinct keys, whose top `skip` bits agree, and appends its payload to `out`.
 pub(crate) fn build(
     keys: &[Digest],
     values: Values<'_>,
     params: &Params,
     salt: Salt,
+    skip: u32,
     threads: usize,
     out: &mut Vec<u8>,
 ) -> Result<Ribbon, BuildError> {
     let (cpu, width) = (Cpu::detect(), params.width());
-    let columns = width.whole + (width.part > 0) as u32;
     let given = !matches!(values, Values::Fingerprints);
-    if width.whole == 0 || columns > MAX_WIDTH || (width.part > 0 && given) {
+    if width.whole == 0 || width.columns() > MAX_WIDTH || (width.part > 0 && given) {
         let given = f64::from(params.width) / 256.0;
         return Err(BuildError::Width { structure: "ribbon", given, most: MAX_WIDTH });
     }
@@ -122,24 +164,29 @@ pub(crate) fn build(
     for (attempt, number) in numbers(keys.len(), || SetHash::of(keys)) {
         let salted = salt.child(number);
         let strict = params.strict(values);
-        let mut builder = Builder { cpu, threads, params, width, columns, strict, out, start, levels: vec![] };
-        let hash = |i: usize| keys[i].salted(salted);
-        let solved = match values {
-            Values::Fingerprints => builder.keys(keys.len(), attempt, hash),
-            Values::Given(_) | Values::Signed(_) => builder.keys(keys.len(), attempt, |i| {
-                let hash = hash(i);
+        let mut builder = Builder { cpu, threads, params, width, attempt, strict, out, start, levels: vec![] };
+        let quick = number == 0 && !given && width.columns() <= 8 && !params.wide();
+        let solved = if keys.is_empty() {
+            true
+        } else if quick && keys.is_sorted_by_key(|key| key.hi << skip) {
+            builder.levels::<Narrow, _>(Plain { keys, salt: salted, skip })
+        } else {
+            let item = |(i, key): (usize, &Digest)| {
+                let band = key.salted(salted);
+                let place = if number == 0 { key.hi << skip } else { place(band) };
                 let value = match values {
                     Values::Given(values) => values.get(i).copied().unwrap_or(0),
-                    Values::Signed(wanted) => fingerprint(hash) ^ !wanted.get(i).is_none_or(|&yes| yes) as u32,
-                    Values::Fingerprints => fingerprint(hash),
+                    Values::Signed(wanted) => fingerprint(band) ^ !wanted.get(i).is_none_or(|&yes| yes) as u32,
+                    Values::Fingerprints => fingerprint(band),
                 };
-                Valued { hash, value }
-            }),
+                Item { place, band, value }
+            };
+            builder.items(keys.iter().enumerate().map(item).collect())
         };
         if solved {
             let mut levels = builder.levels.into_iter();
             let first = levels.next();
-            let ribbon = Ribbon::new(salt, number as u32, width, first, levels.collect());
+            let ribbon = Ribbon::new(salt, number as u32, skip, width, first, levels.collect());
             debug_assert_eq!(ribbon.payload_len(), (out.len() - start) as u64);
             return Ok(ribbon);
         }
@@ -153,7 +200,7 @@ struct Builder<'a> {
     threads: usize,
     params: &'a Params,
     width: Width,
-    columns: u32,
+    attempt: u32,
     /// See [`Params::strict`].
     strict: bool,
     out: &'a mut Vec<u8>,
@@ -162,211 +209,163 @@ struct Builder<'a> {
     levels: Vec<Level>,
 }
 
-/// Keys of a level, strip by strip.
-struct Scattered<T> {
-    level: Level,
-    keys: Vec<T>,
-    /// Where every strip ends.
-    ends: Vec<usize>,
-}
-
-/// Sorts the keys of a level by their strips. Twice over the keys, because hashing is cheaper than memory.
-fn scatter<T: Item>(level: Level, n: usize, key: impl Fn(usize) -> T) -> Scattered<T> {
-    let shape = level.shape();
-    let strip = |key: T| (level.bucket_of(key.hash()).0 >> shape.strip) as usize;
-    let mut ends = vec![0usize; level.buckets.div_ceil(1 << shape.strip) as usize + 1];
-    for i in 0..n {
-        ends[strip(key(i))] += 1;
-    }
-    let mut sum = 0;
-    for end in &mut ends {
-        sum += std::mem::replace(end, sum);
-    }
-    let mut keys = vec![T::default(); n];
-    for i in 0..n {
-        let key = key(i);
-        let at = &mut ends[strip(key)];
-        keys[*at] = key;
-        *at += 1;
-    }
-    Scattered { level, keys, ends }
+/// Some strips of a level.
+struct Solved {
+    octets: Vec<u8>,
+    /// One per bucket.
+    thresholds: Vec<u8>,
+    bumped: Vec<u32>,
+    failed: bool,
 }
 
 impl Builder<'_> {
-    /// All levels. Scattering is what differs from key to key; the rest is compiled for kinds of items, widths and bands.
-    fn keys<T: Item>(&mut self, n: usize, attempt: u32, key: impl Fn(usize) -> T) -> bool {
-        match n {
-            0 => true,
-            // The salt of the whole structure is what changes between attempts.
-            1..=SMALL => self.standard(&(0..n).map(key).collect::<Vec<T>>(), attempt, 0),
-            _ => {
-                let level = self.level(self.params.shape(), 0, self.params.buckets(n as u64), 0);
-                let bumped = self.bumping(&scatter(level, n, key));
-                self.later(n, bumped)
-            }
+    /// All levels for items in any order. Runs that are sorted, as those of two sides of a shard, are only merged.
+    fn items(&mut self, mut items: Vec<Item>) -> bool {
+        items.sort_by_key(|item| item.place);
+        match (self.params.wide(), self.width.columns()) {
+            // A few keys have narrow bands, and most builds few keys.
+            (true, _) if items.len() >= MIN_WIDE => self.levels::<Wide, _>(&items[..]),
+            (_, ..=8) => self.levels::<Narrow, _>(&items[..]),
+            _ => self.levels::<Broad, _>(&items[..]),
         }
     }
 
-    /// The levels after the first.
-    fn later(&mut self, mut taken: usize, mut bumped: Vec<Valued>) -> bool {
-        while bumped.len() > LAST {
-            if self.levels.len() > LEVELS || bumped.len() > taken / BUMPED {
+    /// All levels, the first of these keys.
+    fn levels<T: Tail, S: Source>(&mut self, source: S) -> bool {
+        let mut taken = source.len();
+        let shape = self.params.shape(taken, MAX_STANDARD);
+        if SHAPES[shape].thresholds == Thresholds::None {
+            let level = self.level(shape, 0, self.params.rows(shape, taken as u64, self.attempt));
+            return self.take::<T, S>(level, source).is_some();
+        }
+        let level = self.level(shape, 0, self.params.rows(shape, taken as u64, 0));
+        let Some(mut bumped) = self.take::<T, S>(level, source) else { return false };
+        while !bumped.is_empty() {
+            if self.levels.len() > LEVELS || bumped.len() > taken / BUMPED + 200 {
                 return false;
             }
             taken = bumped.len();
-            let level = self.level(self.params.shape(), 0, self.params.buckets(taken as u64), 0);
-            let key = |i: usize| Valued { hash: level.rehash(bumped[i].hash), ..bumped[i] };
-            bumped = self.bumping(&scatter(level, taken, key));
+            let narrow = self.params.shape(taken, LAST);
+            let shape = if T::OCTETS == 15 && narrow == SMALL { SMALL_WIDE } else { narrow };
+            let standard = SHAPES[shape].thresholds == Thresholds::None;
+            let next = (0..if standard { ATTEMPTS } else { 1 }).find_map(|attempt| {
+                let level = self.level(shape, attempt, self.params.rows(shape, taken as u64, attempt));
+                let mut items: Vec<Item> = bumped.clone();
+                for item in &mut items {
+                    item.band = level.rehash(item.band);
+                    item.place = place(item.band);
+                }
+                items.sort_by_key(|item| item.place);
+                self.take::<T, &[Item]>(level, &items)
+            });
+            let Some(next) = next else { return false };
+            bumped = next;
         }
-        bumped.is_empty()
-            || (0..ATTEMPTS).any(|attempt| {
-                let level = self.level(STANDARD, attempt, 1, 0);
-                let rehashed = |&key: &Valued| Valued { hash: level.rehash(key.hash), ..key };
-                self.standard(&bumped.iter().map(rehashed).collect::<Vec<Valued>>(), attempt, attempt)
-            })
-    }
-
-    /// A level placed behind what is written so far.
-    fn level(&self, shape: usize, attempt: u32, buckets: u64, bucket: u64) -> Level {
-        Level::new(shape, attempt, buckets, bucket, self.width, (self.out.len() - self.start) as u64)
-    }
-
-    fn mask(&self) -> u32 {
-        u32::MAX >> (32 - self.columns)
-    }
-
-    /// One level of one bucket that must take every key.
-    fn standard<T: Item>(&mut self, keys: &[T], attempt: u32, rehash: u32) -> bool {
-        let level = self.level(STANDARD, rehash, 1, self.params.starts(keys.len() as u64, attempt));
-        match self.columns {
-            ..=8 => self.take_all::<T, u8>(level, keys),
-            _ => self.take_all::<T, u32>(level, keys),
-        }
-    }
-
-    fn take_all<T: Item, V: Rhs>(&mut self, level: Level, keys: &[T]) -> bool {
-        let rows = level.blocks as usize * 64;
-        if rows > ROWS {
-            return false;
-        }
-        let mut lane = Lane::<T, V>::new();
-        lane.load(&level, 0, 1, rows, keys);
-        let lanes = std::slice::from_mut(&mut lane);
-        arch::dispatch(
-            self.cpu,
-            Lockstep::<T, V, true> { lanes, level: &level, mask: self.mask(), strict: self.strict },
-        );
-        if !lane.bumped.is_empty() {
-            return false;
-        }
-        let blocks = self.solve::<V, true>(&level, &lane.rows, 0, level.blocks);
-        self.out.extend_from_slice(&blocks);
-        self.levels.push(level);
         true
     }
 
-    /// One level of many buckets; returns the keys it passes on.
-    fn bumping<T: Item>(&mut self, scattered: &Scattered<T>) -> Vec<Valued> {
-        let solve = match (self.columns, scattered.level.shape().band) {
-            (..=8, 64) => Builder::take_some::<T, u8, false>,
-            (..=8, _) => Builder::take_some::<T, u8, true>,
-            (_, 64) => Builder::take_some::<T, u32, false>,
-            (_, _) => Builder::take_some::<T, u32, true>,
-        };
-        let level = scattered.level;
-        let solved = self.in_groups(&level, &|groups, together| solve(self, scattered, groups, together));
-        self.close(level, solved)
+    /// A level placed behind what is written so far.
+    fn level(&self, shape: usize, attempt: u32, rows: u64) -> Level {
+        Level::new(shape, attempt, rows, self.width, (self.out.len() - self.start) as u64)
     }
 
-    /// Strips in threes, which advance together, or in twos where threads would wait for one another; several threads take
-    /// ranges of these groups. What comes out is the same.
-    fn in_groups(&self, level: &Level, solve: &(dyn Fn(Range<usize>, usize) -> Solved + Sync)) -> Vec<Solved> {
-        let strips = level.buckets.div_ceil(1 << level.shape().strip) as usize;
-        let together = if self.threads > 1 && strips < 12 * self.threads { 2 } else { 3 };
-        let groups = strips.div_ceil(together);
-        let workers = self.threads.clamp(1, groups.max(1));
-        let ranges = (0..workers).map(|i| groups * i / workers..groups * (i + 1) / workers).collect();
-        each(ranges, workers, |range| solve(range, together))
-    }
-
-    /// A range of groups of strips.
-    fn take_some<T: Item, V: Rhs, const WIDE: bool>(
-        &self,
-        scattered: &Scattered<T>,
-        groups: Range<usize>,
-        together: usize,
-    ) -> Solved {
-        let Scattered { level, keys, ends } = scattered;
-        let (shape, buckets, mask) = (level.shape(), level.buckets, self.mask());
-        let (bucket, per_strip) = (shape.bucket, 1u64 << shape.strip);
-        let strips = buckets.div_ceil(per_strip) as usize;
-        let mut lanes: Vec<Lane<T, V>> = (0..strips.min(together)).map(|_| Lane::new()).collect();
-        let mut solved = Solved { blocks: vec![], steps: vec![], bumped: vec![] };
-        for group in groups.map(|group| together * group) {
-            let count = (strips - group).min(together);
-            for (i, lane) in lanes.iter_mut().enumerate().take(count) {
-                let strip = group + i;
-                let first = strip as u64 * per_strip;
-                let inside = (buckets - first).min(per_strip);
-                let start = if strip == 0 { 0 } else { ends[strip - 1] };
-                let rows = (inside * bucket + shape.pad) as usize;
-                lane.load(level, first, inside as usize, rows, &keys[start..ends[strip]]);
-            }
-            let lanes = &mut lanes[..count];
-            arch::dispatch(self.cpu, Lockstep::<T, V, WIDE> { lanes, level, mask, strict: self.strict });
-            for (i, lane) in lanes.iter().enumerate() {
-                let first = (group + i) as u64 * per_strip;
-                let inside = (buckets - first).min(per_strip);
-                let block = (first * bucket + (group + i) as u64 * shape.pad) / 64;
-                let blocks = self.solve::<V, WIDE>(level, &lane.rows, block, (inside * bucket + shape.pad) / 64);
-                solved.blocks.extend_from_slice(&blocks);
-                solved.steps.extend_from_slice(&lane.steps);
-                solved.bumped.extend(lane.bumped.iter().map(|key| key.rehashed(mask, key.hash())));
-            }
+    /// Writes one level; returns the keys it passes on, or nothing if it cannot be solved.
+    fn take<T: Tail, S: Source>(&mut self, level: Level, source: S) -> Option<Vec<Item>> {
+        let mask = u32::MAX >> (32 - self.width.columns());
+        let task = Task { shape: level.shape(), rows: level.rows, mask, strict: self.strict };
+        let strips = strips(&task, source);
+        // In twos, which advance together; several threads take ranges of these pairs. What comes out is the same.
+        let pairs = strips.len().div_ceil(2);
+        let workers = self.threads.clamp(1, pairs.max(1));
+        let ranges = (0..workers).map(|i| pairs * i / workers..pairs * (i + 1) / workers).collect();
+        let solved = each(ranges, workers, |range: Range<usize>| {
+            let strips = &strips[2 * range.start..strips.len().min(2 * range.end)];
+            solve_strips::<T, S>(self.cpu, &level, &task, source, strips)
+        });
+        if solved.iter().any(|part| part.failed) {
+            return None;
         }
-        solved
-    }
-
-    /// Writes a level of many buckets; returns the keys it passes on.
-    fn close(&mut self, level: Level, solved: Vec<Solved>) -> Vec<Valued> {
+        let mut codes = Vec::with_capacity((level.rows >> task.shape.bucket) as usize + 1);
         let mut bumped = vec![];
-        let mut steps = vec![0u8; level.buckets.div_ceil(4) as usize];
-        let mut bucket = 0;
-        for mut part in solved {
-            self.out.extend_from_slice(&part.blocks);
-            bumped.append(&mut part.bumped);
-            for step in part.steps {
-                steps[bucket / 4] |= step << (2 * (bucket % 4));
-                bucket += 1;
+        for part in solved {
+            self.out.extend_from_slice(&part.octets);
+            codes.extend_from_slice(&part.thresholds);
+            bumped.extend(part.bumped.iter().map(|&i| {
+                let (band, value) = source.equation(i as usize, mask);
+                Item { place: 0, band, value }
+            }));
+        }
+        match task.shape.thresholds {
+            Thresholds::None => {}
+            Thresholds::Bytes => self.out.extend_from_slice(&codes),
+            Thresholds::Steps(_) => {
+                let byte = |codes: &[u8]| codes.iter().rev().fold(0, |byte, code| byte << 2 | code);
+                self.out.extend(codes.chunks(4).map(byte));
             }
         }
-        self.out.extend_from_slice(&steps);
         self.levels.push(level);
-        bumped
-    }
-
-    /// The blocks of eliminated rows, the first of which is `first`.
-    fn solve<V: Rhs, const WIDE: bool>(&self, level: &Level, rows: &Rows<V>, first: u64, blocks: u64) -> Vec<u8> {
-        let columns = self.columns as usize;
-        let mut words = vec![0u64; blocks as usize * columns];
-        let solve = Solve::<V, WIDE> { rows, blocks: blocks as usize, columns, words: &mut words };
-        arch::dispatch(self.cpu, solve);
-        let mut bytes = Vec::with_capacity(words.len() * 8);
-        for (block, words) in (first..).zip(words.chunks_exact(columns)) {
-            for word in &words[..self.width.columns(block >= level.cut) as usize] {
-                bytes.extend_from_slice(&word.to_le_bytes());
-            }
-        }
-        bytes
+        Some(bumped)
     }
 }
 
-/// Some strips of a level.
-struct Solved {
-    blocks: Vec<u8>,
-    /// One per bucket.
-    steps: Vec<u8>,
-    bumped: Vec<Valued>,
+/// The strips of a level: their rows, and the numbers of their keys.
+fn strips<S: Source>(task: &Task, source: S) -> Vec<(Range<u64>, Range<usize>)> {
+    // A standard level is one strip: its keys cannot be bumped.
+    let rows = match task.shape.thresholds {
+        Thresholds::None => task.rows,
+        _ if task.rows < 1 << 18 => 1 << 14,
+        _ => 1 << 15,
+    };
+    let (mut strips, mut first, mut from) = (vec![], 0, 0);
+    while first < task.rows {
+        let end = task.rows.min(first + rows);
+        let to = from + partition(source.len() - from, |i| reduce(source.place(from + i), task.rows) < end);
+        strips.push((first..end, from..to));
+        (first, from) = (end, to);
+    }
+    strips
+}
+
+/// Solves consecutive strips, two at a time.
+fn solve_strips<T: Tail, S: Source>(
+    cpu: Cpu,
+    level: &Level,
+    task: &Task,
+    source: S,
+    strips: &[(Range<u64>, Range<usize>)],
+) -> Solved {
+    let mut lanes: Vec<Lane<T>> = (0..strips.len().min(2)).map(|_| Lane::new()).collect();
+    let mut words = vec![];
+    let mut solved = Solved { octets: vec![], thresholds: vec![], bumped: vec![], failed: false };
+    for pair in strips.chunks(2) {
+        let lanes = &mut lanes[..pair.len()];
+        for (lane, (rows, keys)) in lanes.iter_mut().zip(pair) {
+            lane.load(task, source, rows.clone(), keys.clone());
+        }
+        arch::dispatch(cpu, Lockstep { lanes, source, task });
+        for (lane, (rows, _)) in lanes.iter().zip(pair) {
+            solved.failed |= lane.failed;
+            if solved.failed {
+                return solved;
+            }
+            // A strip begins where the one before has spilled to.
+            let spill = |row: u64| if row == 0 { 0 } else { row / 8 + T::OCTETS as u64 };
+            let first = spill(rows.start);
+            words.clear();
+            words.resize(lane.octets.len() * T::GROUPS, 0);
+            arch::dispatch(cpu, Solve::<T> { octets: &lane.octets, out: &mut words });
+            solved.octets.reserve(level.octet_at(spill(rows.end)) - level.octet_at(first));
+            for (octet, words) in (first..).zip(words.chunks_exact(T::GROUPS)) {
+                let columns = level.whole as usize + (octet >= level.cut) as usize;
+                for (column, word) in (0..columns).step_by(8).zip(words) {
+                    solved.octets.extend_from_slice(&word.to_le_bytes()[..8.min(columns - column)]);
+                }
+            }
+            solved.thresholds.extend_from_slice(&lane.thresholds);
+            solved.bumped.extend_from_slice(&lane.bumped);
+        }
+    }
+    solved
 }
 
 impl Design for Params {
@@ -382,9 +381,10 @@ impl Design for Params {
         (1.0 - width.part as f64 / 512.0) * exp2(-f64::from(width.whole))
     }
 
-    /// Two blocks of 64 rows, all columns of a block side by side; a single column is read as sixteen bytes.
+    /// The octets of a band, all columns side by side.
     fn lines(&self) -> [f64; 2] {
-        [lines_of(16.0 * f64::from(self.width.div_ceil(256).max(1))); 2]
+        let octets = if self.wide() { 16.0 } else { 8.0 };
+        [lines_of(octets * f64::from(self.width().columns().max(1))); 2]
     }
 
     fn nested(self) -> Option<Params> {
@@ -392,7 +392,7 @@ impl Design for Params {
     }
 
     fn build(&self, sides: &mut Sides<'_>, work: &Work<'_>, out: &mut Vec<u8>) -> Result<Ribbon, BuildError> {
-        sides.stored(|keys, values| build(keys, values, self, work.salt, work.threads, out))
+        sides.stored(|keys, values| build(keys, values, self, work.salt, work.skip, work.threads, out))
     }
 }
 

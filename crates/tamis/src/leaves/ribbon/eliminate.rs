@@ -1,411 +1,439 @@
-//! keys of one strip -> solved rows, thresholds, bumped keys: Gaussian elimination inside the band.
+//! keys of one strip -> solved rows, thresholds, bumped keys: Gaussian elimination by octets.
 //!
-//! A strip is eliminated bucket by bucket, left to right, and inside a bucket in three classes: first the keys that are bumped
-//! last. When a key finds no row, the rows its class took in this bucket are given back (rows are only ever added, so that
-//! is all there is to undo), and the class and those after it are bumped.
+//! Buckets go left to right, the keys of a bucket right to left, so that sorted keys are read where they lie. The rows of an octet are
+//! kept as their sums ([`Octet`]): an equation passes an octet by two look-ups, however many rows the octet has.
 //!
-//! One elimination step is a load that depends on the step before, about five nanoseconds of waiting. [`Lockstep`] therefore
-//! advances up to three strips in turn: three chains of loads in flight instead of one.
+//! ```text
+//!   head  (8 coefficients in octet o)    -> what is left of them: nothing, go on to octet o + 1;
+//!   tail  (value | octets o + 1 .. )        or something: its lowest bit is a new pivot, and the sums take in the new row
+//! ```
 //!
-//! Row arrays have a constant power-of-two length and indices are masked with it, so the compiler needs no bounds checks.
+//! Starts are multiples of eight, and an equation only ever meets rows that start at or before its octet. So it never reaches
+//! further than the band of a key that starts here: a head and a tail of fixed size hold it always.
+//!
+//! What a bucket cannot take shows at its left end, where its neighbour has already spilled over. There an equation is left without
+//! coefficients: it and the keys further left are bumped, up to the next threshold that can be recorded. Keys that went in below
+//! that threshold are taken back: adding a row is an exclusive or of some entries, and doing it again undoes it.
+//!
+//! A look-up waits for the one before. [`Lockstep`] therefore advances two strips in turn.
 
-use super::{Level, band, fingerprint};
+use std::ops::Range;
+
+use super::{Shape, Thresholds};
+use crate::arch::octet::{Octet, Word, transpose};
 use crate::arch::{Isa, Kernel};
+use crate::hash::reduce;
 
-/// Rows of one lane: the largest strip and its pad.
-pub(super) const ROWS: usize = 1 << 17;
-const MASK: usize = ROWS - 1;
+/// The bits of a tail.
+pub(super) trait Tail: Copy + Send + Sync + 'static {
+    type Word: Word;
+    /// Bits of the value, which come first.
+    const VALUE: u32;
+    /// Octets of coefficients behind them: those of a band but the first.
+    const OCTETS: usize;
+    /// Words of eight columns.
+    const GROUPS: usize = Self::VALUE as usize / 8;
 
-/// A right-hand side: bytes while the width allows, because rows should stay in the second-level cache.
-pub(super) trait Rhs: Copy + Default + PartialEq + Send + std::ops::BitXor<Output = Self> + 'static {
-    const BYTE: bool;
-    fn new(value: u32) -> Self;
-    fn bits(self) -> u32;
-}
-impl Rhs for u8 {
-    const BYTE: bool = true;
+    /// Back substitution.
     #[inline(always)]
-    fn new(value: u32) -> u8 {
-        value as u8
+    fn solve<I: Isa>(octets: &[[Self::Word; 8]], out: &mut [u64])
+    where
+        Self: Sized,
+    {
+        solve::<Self>(octets, out);
     }
+
+    /// The tail of a band.
+    fn new(band: u64, far: impl Fn() -> u64, value: u32) -> Self::Word;
+
     #[inline(always)]
-    fn bits(self) -> u32 {
-        self as u32
+    fn value(tail: Self::Word) -> u32 {
+        tail.low() & (u32::MAX >> (32 - Self::VALUE))
     }
-}
-impl Rhs for u32 {
-    const BYTE: bool = false;
+
+    /// The head and the tail as the next octet sees them.
     #[inline(always)]
-    fn new(value: u32) -> u32 {
-        value
+    fn advance(tail: Self::Word) -> (u8, Self::Word) {
+        let coefficients = tail >> Self::VALUE;
+        (coefficients.low() as u8, (coefficients >> 8) << Self::VALUE ^ Self::Word::from(Self::value(tail)))
     }
+
     #[inline(always)]
-    fn bits(self) -> u32 {
-        self
+    fn has_coefficients(tail: Self::Word) -> bool {
+        tail >> Self::VALUE != Self::Word::default()
     }
 }
 
-/// A key on its way into the system: its hash on this level, and its value (or the means to know it).
-pub(super) trait Item: Copy + Default + Send + Sync + 'static {
-    fn hash(self) -> u64;
-    /// The value under `mask`.
-    fn value(self, mask: u32) -> u32;
-    /// The same key with the hash of the next level.
-    fn rehashed(self, mask: u32, hash: u64) -> Valued;
-}
-
-/// A key whose value is its fingerprint.
-impl Item for u64 {
+/// Bands of 64, values of up to eight bits.
+#[derive(Clone, Copy)]
+pub(super) struct Narrow;
+impl Tail for Narrow {
+    type Word = u64;
+    const VALUE: u32 = 8;
+    const OCTETS: usize = 7;
     #[inline(always)]
-    fn hash(self) -> u64 {
-        self
+    fn new(band: u64, _: impl Fn() -> u64, value: u32) -> u64 {
+        band & !255 | u64::from(value & 255)
     }
+
     #[inline(always)]
-    fn value(self, mask: u32) -> u32 {
-        fingerprint(self) & mask
-    }
-    fn rehashed(self, mask: u32, hash: u64) -> Valued {
-        Valued { hash, value: self.value(mask) }
+    fn solve<I: Isa>(octets: &[[u64; 8]], out: &mut [u64]) {
+        I::solve(octets, out);
     }
 }
 
-/// A key with a value of its own.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Valued {
-    pub(super) hash: u64,
-    pub(super) value: u32,
-}
-impl Item for Valued {
+/// Bands of 64, values of up to 32 bits.
+#[derive(Clone, Copy)]
+pub(super) struct Broad;
+impl Tail for Broad {
+    type Word = u128;
+    const VALUE: u32 = 32;
+    const OCTETS: usize = 7;
     #[inline(always)]
-    fn hash(self) -> u64 {
-        self.hash
+    fn new(band: u64, _: impl Fn() -> u64, value: u32) -> u128 {
+        u128::from(band >> 8) << 32 | u128::from(value)
     }
+}
+
+/// Bands of 128, values of up to eight bits.
+#[derive(Clone, Copy)]
+pub(super) struct Wide;
+impl Tail for Wide {
+    type Word = u128;
+    const VALUE: u32 = 8;
+    const OCTETS: usize = 15;
     #[inline(always)]
-    fn value(self, mask: u32) -> u32 {
-        self.value & mask
-    }
-    fn rehashed(self, _: u32, hash: u64) -> Valued {
-        Valued { hash, ..self }
+    fn new(band: u64, far: impl Fn() -> u64, value: u32) -> u128 {
+        u128::from(far()) << 64 | u128::from(band & !255) | u128::from(value & 255)
     }
 }
 
-/// A key's equation, shifted so that its first coefficient belongs to row `row`.
-#[derive(Clone, Copy, Default)]
-struct Equation<V> {
-    low: u64,
-    high: u64,
-    value: V,
-    row: usize,
+/// The keys of a level, in the order of their places.
+pub(super) trait Source: Copy + Send + Sync {
+    fn len(self) -> usize;
+    /// What chooses the row.
+    fn place(self, i: usize) -> u64;
+    /// The coefficients, and the value under `mask`.
+    fn equation(self, i: usize, mask: u32) -> (u64, u32);
 }
 
-/// Coefficients of the solved rows: low words, high words (w = 128), right-hand sides. A used row has bit 0 of its low word
-/// set.
-pub(super) struct Rows<V> {
-    low: Box<[u64; ROWS]>,
-    high: Box<[u64; ROWS]>,
-    rhs: Box<[V; ROWS]>,
-}
-
-/// One strip: its keys, sorted into (bucket, class) bins, and its rows.
-pub(super) struct Lane<T, V> {
-    /// First bucket of the strip.
-    bucket: u64,
-    keys: Vec<T>,
-    /// Where each bin starts in `keys`; four bins per bucket, the last one always empty.
-    bins: Vec<u32>,
-    /// The bin of each key, while they are sorted.
-    bin_of: Vec<u16>,
-    /// The bin being inserted, the key in it, and where the bin starts and ends.
-    bin: usize,
-    at: usize,
-    start: usize,
-    end: usize,
-    /// Rows taken by the current bin.
-    taken: Vec<u32>,
-    pub(super) rows: Rows<V>,
-    pub(super) bumped: Vec<T>,
-    /// One threshold step per bucket.
-    pub(super) steps: Vec<u8>,
-}
-
-impl<T: Item, V: Rhs> Lane<T, V> {
-    pub(super) fn new() -> Lane<T, V> {
-        Lane {
-            bucket: 0,
-            keys: vec![],
-            bins: vec![],
-            bin_of: vec![],
-            bin: 0,
-            at: 0,
-            start: 0,
-            end: 0,
-            taken: vec![],
-            rows: Rows { low: boxed(0), high: boxed(0), rhs: boxed(V::default()) },
-            bumped: vec![],
-            steps: vec![],
-        }
-    }
-
-    /// Takes on a strip of `buckets` buckets and `rows` rows: sorts its keys into bins by counting.
-    pub(super) fn load(&mut self, level: &Level, first: u64, buckets: usize, rows: usize, keys: &[T]) {
-        let bumps = level.shape().bumps;
-        let bin = |key: T| {
-            let (bucket, offset) = level.bucket_of(key.hash());
-            // Class 0 is bumped last, so it goes first.
-            (bucket - first) as usize * 4 + (offset < bumps[1]) as usize + (offset < bumps[2]) as usize
-        };
-        self.bucket = first;
-        self.bins.clear();
-        self.bins.resize(buckets * 4 + 1, 0);
-        self.bin_of.clear();
-        self.bin_of.reserve(keys.len());
-        for &key in keys {
-            let bin = bin(key);
-            self.bin_of.push(bin as u16); // a strip has 512 buckets at most
-            self.bins[bin] += 1;
-        }
-        let mut sum = 0;
-        for count in &mut self.bins {
-            sum += *count;
-            *count = sum;
-        }
-        self.keys.clear();
-        self.keys.resize(keys.len(), T::default());
-        // From the back, so that each bin's counter ends at its start and equal bins keep their order.
-        for (&key, &bin) in keys.iter().zip(&self.bin_of).rev() {
-            let start = &mut self.bins[bin as usize];
-            *start -= 1;
-            self.keys[*start as usize] = key;
-        }
-        let rows = rows.min(ROWS);
-        self.rows.low[..rows].fill(0);
-        self.rows.rhs[..rows].fill(V::default());
-        self.bumped.clear();
-        self.steps.clear();
-        self.steps.resize(buckets, 0);
-        self.bin = usize::MAX;
-        (self.at, self.start, self.end) = (0, 0, 0);
-        self.taken.clear();
-    }
-
-    /// Turns to the equation of the next key; false when the strip is done.
-    #[inline(always)]
-    fn next<const WIDE: bool>(&mut self, e: &mut Equation<V>, level: &Level, mask: u32) -> bool {
-        if self.at >= self.end && !self.next_bin() {
-            return false;
-        }
-        let Some(&key) = self.keys.get(self.at) else { return false };
-        let h = key.hash();
-        let (bucket, offset) = level.bucket_of(h);
-        let row = ((bucket - self.bucket) * level.frame.bucket + (offset & level.frame.align)) as usize;
-        let band = band(h, level.shape());
-        let value = V::new(key.value(mask));
-        if !WIDE {
-            *e = Equation { low: band as u64, high: 0, value, row };
-            return true;
-        }
-        let band = band & level.mask;
-        let skip = band.trailing_zeros() & 63; // the low word is never zero
-        let band = band >> skip;
-        *e = Equation { low: band as u64, high: (band >> 64) as u64, value, row: row + skip as usize };
-        true
-    }
-
-    #[inline(never)]
-    fn next_bin(&mut self) -> bool {
-        loop {
-            self.bin = self.bin.wrapping_add(1);
-            let (Some(&start), Some(&end)) = (self.bins.get(self.bin), self.bins.get(self.bin + 1)) else {
-                return false;
-            };
-            if start < end {
-                (self.at, self.start, self.end) = (start as usize, start as usize, end as usize);
-                self.taken.clear();
-                return true;
-            }
-        }
-    }
-
-    /// Bumps the current class and those after it in this bucket.
-    #[inline(never)]
-    fn bump(&mut self) {
-        for &row in &self.taken {
-            self.rows.low[row as usize & MASK] = 0;
-            self.rows.rhs[row as usize & MASK] = V::default();
-        }
-        let (bucket, class) = (self.bin / 4, self.bin % 4);
-        self.steps[bucket] = 3 - class as u8;
-        let end = self.bins[bucket * 4 + 4] as usize;
-        self.bumped.extend_from_slice(&self.keys[self.start..end]);
-        self.bin = bucket * 4 + 3;
-        (self.at, self.end) = (0, 0);
-    }
-
-    /// One step of elimination; false when the strip is done.
-    #[inline(always)]
-    fn step<const WIDE: bool>(&mut self, e: &mut Equation<V>, level: &Level, mask: u32, strict: bool) -> bool {
-        let i = e.row & MASK;
-        let pivot = self.rows.low[i];
-        if pivot == 0 {
-            self.rows.low[i] = e.low;
-            if WIDE {
-                self.rows.high[i] = e.high;
-            }
-            self.rows.rhs[i] = e.value;
-            self.taken.push(i as u32);
-            self.at += 1;
-            return self.next::<WIDE>(e, level, mask);
-        }
-        e.low ^= pivot;
-        if WIDE {
-            e.high ^= self.rows.high[i];
-        }
-        e.value = e.value ^ self.rows.rhs[i];
-        if e.low == 0 {
-            if WIDE && e.high != 0 {
-                let skip = e.high.trailing_zeros();
-                *e = Equation { low: e.high >> skip, high: 0, row: e.row + 64 + skip as usize, ..*e };
-                return true;
-            }
-            // The equation says nothing new, or contradicts the others.
-            if e.value == V::default() && !strict {
-                self.at += 1;
-            } else {
-                self.bump();
-            }
-            return self.next::<WIDE>(e, level, mask);
-        }
-        let skip = e.low.trailing_zeros() & 63;
-        e.low >>= skip;
-        if WIDE {
-            e.low |= (e.high << 1) << (63 - skip);
-            e.high >>= skip;
-        }
-        e.row += skip as usize;
-        true
-    }
-}
-
-/// A zeroed array on the heap; pages that are never touched cost nothing.
-fn boxed<V: Copy>(zero: V) -> Box<[V; ROWS]> {
-    match vec![zero; ROWS].into_boxed_slice().try_into() {
-        Ok(array) => array,
-        Err(_) => Box::new([zero; ROWS]), // cannot happen: the lengths agree
-    }
-}
-
-/// Eliminates up to three loaded strips at once.
-pub(super) struct Lockstep<'a, T, V, const WIDE: bool> {
-    pub(super) lanes: &'a mut [Lane<T, V>],
-    pub(super) level: &'a Level,
+/// What is the same for all strips of a level.
+#[derive(Clone, Copy)]
+pub(super) struct Task {
+    pub(super) shape: &'static Shape,
+    /// Rows of the level where bands start.
+    pub(super) rows: u64,
+    /// The bits of a value.
     pub(super) mask: u32,
     /// Whether a dependent equation is refused even where it agrees with the others.
     pub(super) strict: bool,
 }
 
-impl<T: Item, V: Rhs, const WIDE: bool> Kernel for Lockstep<'_, T, V, WIDE> {
+/// A row that was added: its octet in the window, its pivot, and the entries it was added to. No entries: it was not.
+#[derive(Clone, Copy, Default)]
+struct Added {
+    entries: u32,
+    octet: u16,
+    pivot: u16,
+}
+
+/// One strip on its way.
+pub(super) struct Lane<T: Tail> {
+    /// The octets of the bucket in progress and those it spills into; a power of two of them.
+    window: Vec<Octet<T::Word>>,
+    /// Finished octets: the tails of their rows, zero for a free row. Coefficients inside an octet are left only where rows are free, and
+    /// free rows are zero.
+    pub(super) octets: Vec<[T::Word; 8]>,
+    /// One threshold per bucket, as it is recorded.
+    pub(super) thresholds: Vec<u8>,
+    /// The keys that are passed on, by their number.
+    pub(super) bumped: Vec<u32>,
+    /// Whether a bucket could not do without its last keys.
+    pub(super) failed: bool,
+    /// How the keys of the bucket went in, counted from its first one.
+    log: Vec<Added>,
+    /// First row of the bucket in progress, and first row behind the strip.
+    bucket: u64,
+    end: u64,
+    /// Octets at the window's front that belong to the strip before.
+    alien: usize,
+    /// The keys of the bucket are `from..to`; those from `at` on are done.
+    from: usize,
+    at: usize,
+    to: usize,
+    last: usize,
+}
+
+/// An equation that has no coefficient before `octet` of the window.
+#[derive(Clone, Copy, Default)]
+struct Equation<W> {
+    head: u8,
+    tail: W,
+    octet: usize,
+}
+
+impl<T: Tail> Lane<T> {
+    pub(super) fn new() -> Lane<T> {
+        Lane {
+            window: vec![],
+            octets: vec![],
+            thresholds: vec![],
+            bumped: vec![],
+            failed: false,
+            log: vec![],
+            bucket: 0,
+            end: 0,
+            alien: 0,
+            from: 0,
+            at: 0,
+            to: 0,
+            last: 0,
+        }
+    }
+
+    /// Takes on the strip of some rows, whose keys have these numbers.
+    pub(super) fn load<S: Source>(&mut self, task: &Task, source: S, rows: Range<u64>, keys: Range<usize>) {
+        let octets = (rows.end - rows.start).min(1 << task.shape.bucket) as usize / 8 + T::OCTETS;
+        let size = octets.next_power_of_two();
+        if self.window.len() < size {
+            self.window.resize(size, Octet::empty());
+        }
+        self.octets.clear();
+        self.octets.reserve((rows.end - rows.start) as usize / 8 + T::OCTETS);
+        self.thresholds.clear();
+        self.bumped.clear();
+        self.failed = false;
+        (self.bucket, self.end, self.alien) = (rows.start, rows.end, 0);
+        (self.to, self.last) = (keys.start, keys.end);
+        self.enter(task, source);
+        if rows.start > 0 {
+            // The strip before spills into these rows: keys that start there are bumped, and those below the next threshold.
+            self.alien = T::OCTETS;
+            let recorded = threshold_above(task.shape, 8 * T::OCTETS as u64 - 1);
+            let below =
+                |i: usize| recorded.is_some_and(|(least, _)| reduce(source.place(i), task.rows) < rows.start + least);
+            let first = self.from + partition(self.to - self.from, |i| below(self.from + i));
+            self.bumped.extend(self.from as u32..first as u32);
+            self.from = first;
+            self.record(recorded.map(|(_, code)| code));
+        }
+    }
+
+    fn record(&mut self, code: Option<u8>) {
+        match (code, self.thresholds.last_mut()) {
+            (Some(code), Some(threshold)) => *threshold = code,
+            _ => self.failed = true,
+        }
+    }
+
+    /// Finds the keys of the bucket that starts at `self.bucket`.
+    fn enter<S: Source>(&mut self, task: &Task, source: S) {
+        let end = (self.bucket + (1 << task.shape.bucket)).min(self.end);
+        self.from = self.to;
+        let below = |i: usize| reduce(source.place(i), task.rows) < end;
+        // Twice as many keys as rows are more than a bucket has, unless they crowd.
+        let near = self.from + (2 << task.shape.bucket);
+        let near = if near < self.last && !below(near) { near } else { self.last };
+        self.to = self.from + partition(near - self.from, |i| below(self.from + i));
+        self.at = self.to;
+        if self.log.len() < self.to - self.from {
+            self.log.resize(self.to - self.from, Added::default());
+        }
+        self.thresholds.push(0);
+    }
+
+    /// Leaves a bucket: its rows are finished.
+    #[inline(never)]
+    fn next_bucket<S: Source>(&mut self, task: &Task, source: S) -> bool {
+        let rows = (self.end - self.bucket).min(1 << task.shape.bucket);
+        let (octets, last) = (rows as usize / 8, self.bucket + rows >= self.end);
+        let finished = if last { octets + T::OCTETS } else { octets };
+        for octet in &self.window[std::mem::take(&mut self.alien)..finished] {
+            let row = |pivot| octet.tails[Octet::<T::Word>::entry_of(pivot)];
+            self.octets.push([row(0), row(1), row(2), row(3), row(4), row(5), row(6), row(7)]);
+        }
+        if last {
+            self.window[..finished].fill(Octet::empty());
+            return false;
+        }
+        self.window.copy_within(octets..octets + T::OCTETS, 0);
+        self.window[T::OCTETS..octets + T::OCTETS].fill(Octet::empty());
+        self.bucket += rows;
+        self.enter(task, source);
+        true
+    }
+
+    /// Turns to the equation of the next key; false when the strip is done.
+    #[inline(always)]
+    fn next<S: Source>(&mut self, e: &mut Equation<T::Word>, task: &Task, source: S) -> bool {
+        while self.at == self.from {
+            if self.failed || !self.next_bucket(task, source) {
+                return false;
+            }
+        }
+        self.at -= 1;
+        let (band, value) = source.equation(self.at, task.mask);
+        let row = reduce(source.place(self.at), task.rows) - self.bucket;
+        let tail = T::new(band, || super::far(band), value);
+        *e = Equation { head: band as u8, tail, octet: row as usize / 8 };
+        true
+    }
+
+    /// Takes the equation through one octet; false when the strip is done.
+    #[inline(always)]
+    fn step<I: Isa, S: Source>(&mut self, e: &mut Equation<T::Word>, task: &Task, source: S) -> bool {
+        let mask = self.window.len() - 1;
+        let octet = &mut self.window[e.octet & mask];
+        let (head, tail) = octet.reduce(e.head, e.tail);
+        if head == 0 {
+            if T::has_coefficients(tail) {
+                (e.head, e.tail) = T::advance(tail);
+                e.octet += 1;
+                return true;
+            }
+            self.settle(T::value(tail) != 0, task, source);
+        } else {
+            let pivot = head.trailing_zeros();
+            let entries = I::add_row(octet, pivot, head, tail);
+            if let Some(added) = self.log.get_mut(self.at - self.from) {
+                *added = Added { entries, octet: e.octet as u16, pivot: pivot as u16 };
+            }
+        }
+        self.next(e, task, source)
+    }
+
+    /// No coefficient is left: the equation contradicts the others, or says nothing new.
+    #[inline(never)]
+    fn settle<S: Source>(&mut self, contradiction: bool, task: &Task, source: S) {
+        if let Some(added) = self.log.get_mut(self.at - self.from) {
+            added.entries = 0;
+        }
+        if contradiction || task.strict {
+            self.bump(task, source);
+        }
+    }
+
+    /// Bumps the key in hand, and all keys of the bucket below the next threshold.
+    fn bump<S: Source>(&mut self, task: &Task, source: S) {
+        let offset = |i: usize| reduce(source.place(i), task.rows) - self.bucket;
+        let Some((threshold, code)) = threshold_above(task.shape, offset(self.at)) else {
+            self.failed = true;
+            self.at = self.from;
+            return;
+        };
+        let mut end = self.at + 1;
+        while end < self.to && offset(end) < threshold {
+            let Added { entries, octet, pivot } = self.log[end - self.from];
+            if entries != 0 {
+                self.window[octet as usize].remove(pivot.into(), entries);
+            }
+            end += 1;
+        }
+        self.bumped.extend(self.from as u32..end as u32);
+        self.record(Some(code));
+        self.at = self.from;
+    }
+}
+
+/// The least threshold above an offset, and how it is recorded.
+fn threshold_above(shape: &Shape, offset: u64) -> Option<(u64, u8)> {
+    match shape.thresholds {
+        Thresholds::None => None,
+        Thresholds::Bytes => u8::try_from(offset + 1).ok().map(|code| (offset + 1, code)),
+        Thresholds::Steps(steps) => (1..4).map(|code| (steps[code as usize], code)).find(|&(step, _)| step > offset),
+    }
+}
+
+/// How many of the first `n` numbers satisfy a condition that the others do not.
+pub(super) fn partition(n: usize, below: impl Fn(usize) -> bool) -> usize {
+    let (mut from, mut to) = (0, n);
+    while from < to {
+        let middle = from + (to - from) / 2;
+        match below(middle) {
+            true => from = middle + 1,
+            false => to = middle,
+        }
+    }
+    from
+}
+
+/// Eliminates one or two loaded strips.
+pub(super) struct Lockstep<'a, T: Tail, S> {
+    pub(super) lanes: &'a mut [Lane<T>],
+    pub(super) source: S,
+    pub(super) task: &'a Task,
+}
+
+impl<T: Tail, S: Source> Kernel for Lockstep<'_, T, S> {
     type Output = ();
     #[inline(always)]
     fn run<I: Isa>(self) {
-        let Lockstep { lanes, level, mask, strict } = self;
-        let level = *level;
+        let Lockstep { lanes, source, task } = self;
+        let task = *task;
         // Local equations stay in registers.
-        let (mut x, mut y, mut z) = (Equation::default(), Equation::default(), Equation::default());
-        macro_rules! turn {
-            ($lane:ident, $equation:ident) => {
-                $lane.step::<WIDE>(&mut $equation, &level, mask, strict)
-            };
-        }
+        let (mut e, mut f) = (Equation::default(), Equation::default());
         match lanes {
-            [a, b, c] => {
-                let mut on = [
-                    a.next::<WIDE>(&mut x, &level, mask),
-                    b.next::<WIDE>(&mut y, &level, mask),
-                    c.next::<WIDE>(&mut z, &level, mask),
-                ];
-                while on[0] && on[1] && on[2] {
-                    on = [turn!(a, x), turn!(b, y), turn!(c, z)];
+            [a, b] => {
+                let mut on = (a.next(&mut e, &task, source), b.next(&mut f, &task, source));
+                while on.0 && on.1 {
+                    on = (a.step::<I, S>(&mut e, &task, source), b.step::<I, S>(&mut f, &task, source));
                 }
-                // One lane is done: the other two keep each other busy.
-                while on[0] && on[1] {
-                    (on[0], on[1]) = (turn!(a, x), turn!(b, y));
+                while on.0 {
+                    on.0 = a.step::<I, S>(&mut e, &task, source);
                 }
-                while on[1] && on[2] {
-                    (on[1], on[2]) = (turn!(b, y), turn!(c, z));
+                while on.1 {
+                    on.1 = b.step::<I, S>(&mut f, &task, source);
                 }
-                while on[0] && on[2] {
-                    (on[0], on[2]) = (turn!(a, x), turn!(c, z));
-                }
-                while on[0] && turn!(a, x) {}
-                while on[1] && turn!(b, y) {}
-                while on[2] && turn!(c, z) {}
             }
             lanes => {
                 for a in lanes {
-                    let on = a.next::<WIDE>(&mut x, &level, mask);
-                    while on && turn!(a, x) {}
+                    let mut on = a.next(&mut e, &task, source);
+                    while on {
+                        on = a.step::<I, S>(&mut e, &task, source);
+                    }
                 }
             }
         }
     }
 }
 
-/// Solves a strip from its last row to its first: one word per block and column, written to `words` (block-major).
-pub(super) struct Solve<'a, V, const WIDE: bool> {
-    pub(super) rows: &'a Rows<V>,
-    pub(super) blocks: usize,
-    pub(super) columns: usize,
-    pub(super) words: &'a mut [u64],
+/// Solves the octets of a strip from the last to the first; `out` gets [`Tail::GROUPS`] words of eight columns for each.
+pub(super) struct Solve<'a, T: Tail> {
+    pub(super) octets: &'a [[T::Word; 8]],
+    pub(super) out: &'a mut [u64],
 }
 
-impl<V: Rhs, const WIDE: bool> Kernel for Solve<'_, V, WIDE> {
+impl<T: Tail> Kernel for Solve<'_, T> {
     type Output = ();
     #[inline(always)]
     fn run<I: Isa>(self) {
-        // Right-hand sides of one byte have eight columns at most, wider ones more.
-        if !V::BYTE {
-            return self.columns::<32>();
-        }
-        match self.columns {
-            1 => self.columns::<1>(),
-            2 => self.columns::<2>(),
-            3 => self.columns::<3>(),
-            4 => self.columns::<4>(),
-            5 => self.columns::<5>(),
-            6 => self.columns::<6>(),
-            7 => self.columns::<7>(),
-            _ => self.columns::<8>(),
-        }
+        T::solve::<I>(self.octets, self.out);
     }
 }
 
-impl<V: Rhs, const WIDE: bool> Solve<'_, V, WIDE> {
-    #[inline(always)]
-    fn columns<const C: usize>(self) {
-        let Solve { rows, blocks, columns, words } = self;
-        let columns = if C == 32 { columns } else { C };
-        // The solution bits of the 128 rows above the current one, per column.
-        let mut near = [0u64; C];
-        let mut far = [0u64; C];
-        for (block, words) in words.chunks_exact_mut(columns).enumerate().take(blocks).rev() {
-            for row in (block * 64..block * 64 + 64).rev() {
-                let low = rows.low[row & MASK];
-                let value = rows.rhs[row & MASK].bits();
-                let high = if WIDE && low != 0 { rows.high[row & MASK] } else { 0 };
-                let (a, b) = if WIDE { (low >> 1 | high << 63, high >> 1) } else { (low >> 1, 0) };
-                for j in 0..columns {
-                    let mut x = a & near[j];
-                    if WIDE {
-                        x ^= b & far[j];
-                    }
-                    let bit = (x.count_ones() ^ (value >> j)) as u64 & 1;
-                    if WIDE {
-                        far[j] = far[j] << 1 | near[j] >> 63;
-                    }
-                    near[j] = near[j] << 1 | bit;
-                }
+/// Back substitution, for any band and value: see [`octet::solve`](crate::arch::octet).
+fn solve<T: Tail>(octets: &[[T::Word; 8]], out: &mut [u64]) {
+    let mut sums = [[[0u32; 16]; 2]; 16];
+    for (o, (rows, out)) in octets.iter().zip(out.chunks_exact_mut(T::GROUPS)).enumerate().rev() {
+        let mut solved = [0u32; 8];
+        for (solved, &row) in solved.iter_mut().zip(rows) {
+            *solved = T::value(row);
+            let mut coefficients = row >> T::VALUE;
+            for k in 1..=T::OCTETS {
+                let byte = coefficients.low() as usize;
+                let [low, high] = &sums[(o + k) % 16];
+                *solved ^= low[byte & 15] ^ high[byte >> 4 & 15];
+                coefficients = coefficients >> 8;
             }
-            words.copy_from_slice(&near[..columns]);
+        }
+        for (half, sums) in sums[o % 16].iter_mut().enumerate() {
+            for x in 1..16usize {
+                sums[x] = sums[x & (x - 1)] ^ solved[4 * half + x.trailing_zeros() as usize];
+            }
+        }
+        for (group, out) in out.iter_mut().enumerate() {
+            let byte = |value: &u32| u64::from(value >> (8 * group) & 255);
+            *out = transpose(solved.iter().rev().fold(0, |word, value| word << 8 | byte(value)));
         }
     }
 }

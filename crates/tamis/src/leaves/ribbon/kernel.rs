@@ -1,191 +1,128 @@
-//! a level and a hash -> the value there, or whether a member reads it: the straight-line queries of a ribbon.
+//! a level and a key -> the value there, or whether a member reads it: the straight-line queries of a ribbon.
 //!
-//! One kernel per shape and number of columns, compiled for every instruction set. What a kernel knows when it is compiled,
-//! the frame of its levels and the number of columns, is not computed with; what it does not serve goes the plain way of
-//! [`Outcome::plainly`], which gives the same answers.
+//! One kernel per shape, compiled for every instruction set. The number of columns is no constant: it is where octets lie and which of
+//! the parities count. What a kernel does not serve goes the plain way of [`Outcome::plainly`], which gives the same answers.
 
 use std::marker::PhantomData;
 
-use super::{BAND, BIT, Fast, Frame, Level, NARROW, Ribbon, SHAPES, Shape, band, fingerprint, load};
+use super::{Level, Ribbon, SHAPES, WIDE, far, fingerprint, place};
 use crate::arch::{self, Answer, Isa, Kernel};
-use crate::hash::{Digest, fold};
+use crate::hash::{Digest, reduce};
 use crate::leaves::{Part, ShardedLeaf};
 
-/// A way to read a level's value, for one shape and width.
+/// A way to read a level's value, for one shape.
 pub(super) trait Lookup: Copy + 'static {
     const SHAPE: usize;
-    const FRAME: Frame = Frame::of(&SHAPES[Self::SHAPE], 0);
-    /// The thresholds of four buckets, for every byte that records their steps.
-    const THRESHOLDS: &'static [[u16; 4]; 256] = &thresholds(&SHAPES[Self::SHAPE]);
-    /// As [`Kernel::V4`]: up to three columns are read one by one.
-    const V4: bool = Self::BYTES > 48;
-    /// Bytes that a check reads from its first block on, or nearly all.
-    const BYTES: usize;
-
-    /// The numbers of a level: known when this is compiled, but for levels whose buckets are as large as they need.
-    #[inline(always)]
-    fn frame(_: &Level) -> Frame {
-        Self::FRAME
-    }
-
-    /// Bytes that a value takes from its first block on.
-    #[inline(always)]
-    fn span(_: &Level) -> usize {
-        Self::BYTES
-    }
+    /// As [`Kernel::V4`].
+    const V4: bool = true;
 
     /// Where in the payload a row's query starts to read.
-    fn place(level: &Level, row: u64) -> usize;
+    #[inline(always)]
+    fn place(level: &Level, row: u64) -> usize {
+        level.octet_at(row / 8)
+    }
+
+    /// Bytes that a value takes from there on.
+    #[inline(always)]
+    fn span(level: &Level) -> usize {
+        (SHAPES[Self::SHAPE].band * u64::from(level.whole)) as usize
+    }
 
     /// The bits of a value that starts at a row.
-    fn mask(level: &Level, row: u64) -> u32;
-
-    /// The value at a row, no bits outside its mask; nothing if the payload is too short.
-    fn value<I: Isa>(level: &Level, payload: &[u8], h: u64, row: u64) -> Option<u32>;
-
-    /// Whether the value at a row is `expected`; nothing if the payload is too short.
     #[inline(always)]
-    fn check<I: Isa>(level: &Level, payload: &[u8], h: u64, expected: u32, row: u64) -> Option<bool> {
-        Some((Self::value::<I>(level, payload, h, row)? ^ expected) & Self::mask(level, row) == 0)
+    fn mask(level: &Level, row: u64) -> u32 {
+        u32::MAX >> (32 - level.whole - (row / 8 >= level.cut) as u32)
     }
 
-    /// The row of a hash, and whether it was bumped from this level.
+    /// The value at a row, with any bits outside its mask; nothing if the kernel does not serve this row.
+    fn value<I: Isa>(level: &Level, payload: &[u8], band: u64, row: u64) -> Option<u32>;
+
+    /// The row of a key, and whether it was bumped from this level.
     #[inline(always)]
     fn locate(level: &Level, payload: &[u8], h: u64) -> (u64, bool) {
-        let frame = Self::frame(level);
-        let (bucket, offset) = frame.bucket_of(level.buckets, h);
-        (frame.row(bucket, offset), Self::bumped(payload, level.bumps_at, bucket, offset))
-    }
-
-    /// [`Frame::bumped`], with one look at a table.
-    #[inline(always)]
-    fn bumped(payload: &[u8], at: u64, bucket: u64, offset: u64) -> bool {
-        if !SHAPES[Self::SHAPE].bumping {
-            return false;
-        }
-        let byte = payload.get((at + bucket / 4) as usize).copied().unwrap_or(0);
-        offset < Self::THRESHOLDS[byte as usize][(bucket & 3) as usize] as u64
+        let row = reduce(h, level.rows);
+        (row, SHAPES[Self::SHAPE].bumped(payload, level.bumps_at, row))
     }
 }
 
-const fn thresholds(shape: &Shape) -> [[u16; 4]; 256] {
-    let mut table = [[0; 4]; 256];
-    let mut i = 0;
-    while i < 1024 {
-        table[i / 4][i % 4] = shape.bumps[(i / 4) >> (2 * (i % 4)) & 3] as u16;
-        i += 1;
-    }
-    table
-}
-
-/// Bands of 64 bits.
+/// Up to eight columns, `R` of them unless that is 0. `PART`: some octets have one more than others.
 #[derive(Clone, Copy)]
-pub(super) struct Columns<const R: usize, const PART: bool>;
+pub(super) struct Columns<const SHAPE: usize, const PART: bool, const R: u32>;
 
-impl<const R: usize, const PART: bool> Lookup for Columns<R, PART> {
-    const SHAPE: usize = NARROW;
-    const BYTES: usize = 16 * R;
+impl<const SHAPE: usize, const PART: bool, const R: u32> Columns<SHAPE, PART, R> {
+    #[inline(always)]
+    fn whole(level: &Level) -> u32 {
+        if R > 0 { R } else { level.whole }
+    }
+}
+
+impl<const SHAPE: usize, const PART: bool, const R: u32> Lookup for Columns<SHAPE, PART, R> {
+    const SHAPE: usize = SHAPE;
 
     #[inline(always)]
     fn place(level: &Level, row: u64) -> usize {
         match PART {
-            true => level.block_at(R as u32 - 1, row >> 6),
-            false => (level.rows_at + (row >> 6) * (8 * R as u64)) as usize,
+            true => level.octet_at(row / 8),
+            false => (level.rows_at + row / 8 * u64::from(Self::whole(level))) as usize,
         }
     }
 
     #[inline(always)]
     fn mask(level: &Level, row: u64) -> u32 {
-        u32::MAX >> (32 - R as u32 + (PART && row >> 6 < level.cut) as u32)
+        u32::MAX >> (32 - Self::whole(level) - (PART && row / 8 >= level.cut) as u32)
     }
 
     #[inline(always)]
-    fn value<I: Isa>(level: &Level, payload: &[u8], h: u64, row: u64) -> Option<u32> {
-        let (low, high) = spread(h, row);
-        let first = Self::place(level, row);
-        if !PART {
-            let at = first & (usize::MAX >> 1);
-            let (first, second) = payload.get(at..at + 16 * R)?.split_at(8 * R);
-            return Some(I::parities::<R>(first, second, low, high));
-        }
-        let second = level.block_at(R as u32 - 1, (row >> 6) + 1);
-        let value = I::parities::<R>(words::<R>(payload, first)?, words::<R>(payload, second)?, low, high);
-        Some(value & Self::mask(level, row))
-    }
-}
-
-/// Bumped ribbons with bands of 64 bits and more than eight columns: one kernel for all of them. The first eight columns refuse
-/// nearly every unlisted key, so a check reads the others one by one; a value reads all of them, eight at a time.
-#[derive(Clone, Copy)]
-pub(super) struct Broad;
-
-impl Lookup for Broad {
-    const SHAPE: usize = NARROW;
-    const BYTES: usize = 16 * 8;
-
-    #[inline(always)]
-    fn place(level: &Level, row: u64) -> usize {
-        level.block_at(level.whole, row >> 6)
-    }
-
-    #[inline(always)]
-    fn span(level: &Level) -> usize {
-        16 * level.whole as usize
-    }
-
-    #[inline(always)]
-    fn mask(level: &Level, row: u64) -> u32 {
-        u32::MAX >> (32 - level.whole - (row >> 6 >= level.cut) as u32)
-    }
-
-    #[inline(always)]
-    fn value<I: Isa>(level: &Level, payload: &[u8], h: u64, row: u64) -> Option<u32> {
-        let (low, high) = spread(h, row);
-        let block = row >> 6;
-        let (first, second) = (level.block_at(level.whole, block), level.block_at(level.whole, block + 1));
-        let last = level.whole + (block >= level.cut) as u32 - 8;
-        let (mut value, mut column) = (0, 0);
-        loop {
-            // The last eight may overlap those before: equal bits.
-            let at = 8 * column as usize;
-            let (first, second) = (words::<8>(payload, first + at)?, words::<8>(payload, second + at)?);
-            value |= I::parities::<8>(first, second, low, high) << column;
-            if column >= last {
-                return Some(value);
+    fn value<I: Isa>(level: &Level, payload: &[u8], band: u64, row: u64) -> Option<u32> {
+        let mut stride = Self::whole(level) as usize;
+        if PART {
+            let octet = row / 8;
+            let beyond = octet >= level.cut;
+            if !beyond && octet + SHAPES[SHAPE].band > level.cut {
+                return None; // octets of both kinds
             }
-            column = last.min(column + 8);
+            stride += beyond as usize;
         }
-    }
-
-    #[inline(always)]
-    fn check<I: Isa>(level: &Level, payload: &[u8], h: u64, expected: u32, row: u64) -> Option<bool> {
-        let (low, high) = spread(h, row);
-        let block = row >> 6;
-        let (first, second) = (level.block_at(level.whole, block), level.block_at(level.whole, block + 1));
-        let value = I::parities::<8>(words::<8>(payload, first)?, words::<8>(payload, second)?, low, high);
-        if (value ^ expected) & 0xff != 0 {
-            return Some(false);
+        let bytes = payload.get(Self::place(level, row)..)?;
+        let near = I::parities(bytes, stride, band)?;
+        if SHAPES[SHAPE].band == 8 {
+            return Some(near);
         }
-        let columns = level.whole + (block >= level.cut) as u32;
-        let agrees = |column: u32| {
-            let at = |block| load(payload, block + 8 * column as usize);
-            (low & at(first) ^ high & at(second)).count_ones() & 1 == expected >> column & 1
-        };
-        Some((8..columns).all(agrees))
+        Some(near ^ I::parities(bytes.get(8 * stride..)?, stride, far(band))?)
     }
 }
 
-/// Bands of 128 bits that start on a byte, one column.
+/// More than eight columns, eight at a time.
 #[derive(Clone, Copy)]
-pub(super) struct Bit;
+pub(super) struct Broad<const SHAPE: usize>;
 
-impl Lookup for Bit {
-    const SHAPE: usize = BIT;
-    const BYTES: usize = 16;
+impl<const SHAPE: usize> Lookup for Broad<SHAPE> {
+    const SHAPE: usize = SHAPE;
+
+    #[inline(always)]
+    fn value<I: Isa>(level: &Level, payload: &[u8], band: u64, row: u64) -> Option<u32> {
+        let octet = row / 8;
+        let beyond = octet >= level.cut;
+        if SHAPES[SHAPE].band != 8 || (!beyond && octet + 8 > level.cut) {
+            return None;
+        }
+        let stride = level.whole as usize + beyond as usize;
+        let bytes = payload.get(Self::place(level, row)..)?.get(..8 * stride)?;
+        Some(I::broad_parities(bytes, stride, band))
+    }
+}
+
+/// Bands of 128 coefficients, one column.
+#[derive(Clone, Copy)]
+pub(super) struct Bit<const SHAPE: usize>;
+
+impl<const SHAPE: usize> Lookup for Bit<SHAPE> {
+    const SHAPE: usize = SHAPE;
+    const V4: bool = false;
 
     #[inline(always)]
     fn place(level: &Level, row: u64) -> usize {
-        (level.rows_at + (row >> 3)) as usize
+        (level.rows_at + row / 8) as usize
     }
 
     #[inline(always)]
@@ -194,75 +131,56 @@ impl Lookup for Bit {
     }
 
     #[inline(always)]
-    fn value<I: Isa>(level: &Level, payload: &[u8], h: u64, row: u64) -> Option<u32> {
-        let band = band(h, &SHAPES[BIT]);
-        let at = Self::place(level, row);
-        let bytes: &[u8; 16] = payload.get(at..)?.first_chunk()?;
-        let x = u128::from_le_bytes(*bytes) & band;
+    fn value<I: Isa>(level: &Level, payload: &[u8], band: u64, row: u64) -> Option<u32> {
+        let bytes: &[u8; 16] = payload.get(Self::place(level, row)..)?.first_chunk()?;
+        let x = u128::from_le_bytes(*bytes) & (u128::from(far(band)) << 64 | u128::from(band));
         Some((x as u64 ^ (x >> 64) as u64).count_ones() & 1)
     }
 }
 
-/// `R` words from `at` on, if they are there.
-#[inline(always)]
-fn words<const R: usize>(payload: &[u8], at: usize) -> Option<&[u8]> {
-    // A place is far below 2^63; saying so spares a check for overflow.
-    let at = at & (usize::MAX >> 1);
-    payload.get(at..at + 8 * R)
-}
-
-/// A band of 64 coefficients, split over the two blocks it covers.
-#[inline(always)]
-pub(super) fn spread(h: u64, row: u64) -> (u64, u64) {
-    let band = fold(h, BAND.0) | 1;
-    // 63 minus the shift, as the complement of its six bits.
-    (band << (row & 63), (band >> 1) >> (!row & 63))
-}
-
 /// Calls `$run!(kernel)` with the kernel of a ribbon, or `$any`.
 macro_rules! with_kernel {
-    ($ribbon:expr, $any:expr, $run:ident) => {
-        with_kernel!($ribbon, $any, $run:
-            (1 false) (2 false) (3 false) (4 false) (5 false) (6 false) (7 false) (8 false)
-            (2 true) (3 true) (4 true) (5 true) (6 true) (7 true) (8 true))
-    };
-    ($ribbon:expr, $any:expr, $run:ident: $(($columns:literal $part:literal))*) => {
-        match $ribbon.fast {
-            $(Fast::Columns { columns: $columns, part: $part } => $run!(Columns<$columns, $part>),)*
-            Fast::Broad => $run!(Broad),
-            Fast::Bit => $run!(Bit),
+    ($ribbon:expr, $any:expr, $run:ident) => {{
+        use crate::leaves::ribbon::{Fast, NARROW, SMALL, SMALL_WIDE, WIDE};
+        let Fast { shape, part, broad, bit, eight } = $ribbon.fast;
+        match (shape as usize, part, broad, bit) {
+            (SMALL, ..) if eight => $run!(Columns<SMALL, false, 8>),
+            (NARROW, ..) if eight => $run!(Columns<NARROW, false, 8>),
+            (SMALL, _, true, _) => $run!(Broad<SMALL>),
+            (NARROW, _, true, _) => $run!(Broad<NARROW>),
+            (SMALL, true, ..) => $run!(Columns<SMALL, true, 0>),
+            (SMALL, false, ..) => $run!(Columns<SMALL, false, 0>),
+            (NARROW, true, ..) => $run!(Columns<NARROW, true, 0>),
+            (NARROW, false, ..) => $run!(Columns<NARROW, false, 0>),
+            (SMALL_WIDE, _, _, true) => $run!(Bit<SMALL_WIDE>),
+            (WIDE, _, _, true) => $run!(Bit<WIDE>),
+            (SMALL_WIDE, true, false, _) => $run!(Columns<SMALL_WIDE, true, 0>),
+            (SMALL_WIDE, false, false, _) => $run!(Columns<SMALL_WIDE, false, 0>),
+            (WIDE, true, false, _) => $run!(Columns<WIDE, true, 0>),
+            (WIDE, false, false, _) => $run!(Columns<WIDE, false, 0>),
             _ => $any,
         }
-    };
+    }};
 }
 
 /// What a query finds out: whether a member reads this, or the value itself.
 pub(super) trait Outcome: Copy {
-    /// At a row; nothing if the payload is too short. `key` is the hash of the key on the first level, `h` on this one.
-    fn at<K: Lookup, I: Isa>(level: &Level, payload: &[u8], key: u64, h: u64, row: u64) -> Option<Self>;
+    /// At a row; nothing if the kernel does not serve it. `key` are the coefficients on the first level, `band` those on this one.
+    fn at<K: Lookup, I: Isa>(level: &Level, payload: &[u8], key: u64, band: u64, row: u64) -> Option<Self>;
 
-    /// Asks for the bytes at a place.
-    fn prefetch<K: Lookup>(level: &Level, payload: &[u8], at: usize);
-
-    /// For a hash, without any kernel.
-    fn plainly(ribbon: &Ribbon, payload: &[u8], h: u64) -> Self;
+    /// For a key, without any kernel.
+    fn plainly(ribbon: &Ribbon, payload: &[u8], key: Digest) -> Self;
 }
 
 impl Outcome for bool {
     #[inline(always)]
-    fn at<K: Lookup, I: Isa>(level: &Level, payload: &[u8], key: u64, h: u64, row: u64) -> Option<bool> {
-        K::check::<I>(level, payload, h, fingerprint(key), row)
+    fn at<K: Lookup, I: Isa>(level: &Level, payload: &[u8], key: u64, band: u64, row: u64) -> Option<bool> {
+        Some((K::value::<I>(level, payload, band, row)? ^ fingerprint(key)) & K::mask(level, row) == 0)
     }
 
     #[inline(always)]
-    fn prefetch<K: Lookup>(_: &Level, payload: &[u8], at: usize) {
-        arch::prefetch(payload, at);
-        arch::prefetch(payload, at + K::BYTES - 1);
-    }
-
-    #[inline(always)]
-    fn plainly(ribbon: &Ribbon, payload: &[u8], h: u64) -> bool {
-        ribbon.matches(payload, h)
+    fn plainly(ribbon: &Ribbon, payload: &[u8], key: Digest) -> bool {
+        ribbon.matches(payload, key)
     }
 }
 
@@ -270,19 +188,19 @@ impl Ribbon {
     /// Whether the only bit of a key is `bit`; nothing where no kernel serves.
     #[inline(always)]
     pub(in crate::leaves) fn bit_is<I: Isa>(&self, payload: &[u8], key: Digest, bit: u32) -> Option<bool> {
-        if self.fast != Fast::Bit {
+        if !self.fast.bit || self.fast.shape as usize != WIDE {
             return None;
         }
-        let h = key.salted(self.salt);
-        let (row, bumped) = Bit::locate(&self.first, payload, h);
-        if bumped { None } else { Bit::check::<I>(&self.first, payload, h, bit, row) }
+        let band = key.salted(self.salt);
+        let (row, bumped) = Bit::<WIDE>::locate(&self.first, payload, self.first_place(key, band));
+        if bumped { None } else { Some(Bit::<WIDE>::value::<I>(&self.first, payload, band, row)? == bit) }
     }
 }
 
 impl ShardedLeaf<Ribbon> {
     /// Whether [`Part::bit`] serves most keys.
     pub(crate) fn is_bit(&self) -> bool {
-        self.parts().iter().all(|part| part.geometry.fast == Fast::Bit)
+        self.parts().iter().all(|part| part.geometry.fast.bit && part.geometry.fast.shape as usize == WIDE)
     }
 }
 
@@ -291,9 +209,8 @@ impl Part<Ribbon> {
     #[inline(always)]
     pub(crate) fn bit<I: Isa>(&self, key: Digest) -> bool {
         let (ribbon, payload) = (&self.geometry, &self.payload[..]);
-        let h = key.salted(ribbon.salt);
-        let says = ribbon.bit_is::<I>(payload, key, fingerprint(h));
-        says.unwrap_or_else(|| ribbon.deep::<Bit, bool>(payload, h))
+        let says = ribbon.bit_is::<I>(payload, key, fingerprint(key.salted(ribbon.salt)) & 1);
+        says.unwrap_or_else(|| ribbon.deep::<Bit<WIDE>, bool>(payload, key))
     }
 }
 
@@ -301,7 +218,7 @@ impl Part<Ribbon> {
 pub(super) struct Deep<'a, K, O> {
     pub(super) ribbon: &'a Ribbon,
     pub(super) payload: &'a [u8],
-    pub(super) h: u64,
+    pub(super) key: Digest,
     pub(super) kinds: PhantomData<(K, O)>,
 }
 
@@ -310,30 +227,31 @@ impl<K: Lookup, O: Outcome> Kernel for Deep<'_, K, O> {
     type Output = O;
     #[inline(always)]
     fn run<I: Isa>(self) -> O {
-        let Deep { ribbon, payload, h, .. } = self;
+        let Deep { ribbon, payload, key, .. } = self;
         if I::QUICK
-            && let Some((level, hash, row)) = ribbon.deeper::<K>(payload, h)
-            && let Some(found) = O::at::<K, I>(level, payload, h, hash, row)
+            && let Some((level, band, row)) = ribbon.deeper::<K>(payload, key)
+            && let Some(found) = O::at::<K, I>(level, payload, key.salted(ribbon.salt), band, row)
         {
             return found;
         }
-        O::plainly(ribbon, payload, h)
+        O::plainly(ribbon, payload, key)
     }
 }
 
 impl Ribbon {
-    /// The first later level that has a key, with its hash and row there; nothing if it has another shape than the first.
+    /// The first later level that has a key, with its coefficients and row there; nothing if bands differ from those of the first.
     #[inline(always)]
-    fn deeper<K: Lookup>(&self, payload: &[u8], mut h: u64) -> Option<(&Level, u64, u64)> {
+    fn deeper<K: Lookup>(&self, payload: &[u8], key: Digest) -> Option<(&Level, u64, u64)> {
+        let mut band = key.salted(self.salt);
         for level in &self.rest {
-            // All levels but the last have the shape of the first.
-            if level.shape != self.first.shape {
+            // All levels but the last have thresholds, and the last one none.
+            if level.shape().band != SHAPES[K::SHAPE].band {
                 return None;
             }
-            h = level.rehash(h);
-            let (row, bumped) = K::locate(level, payload, h);
-            if !bumped {
-                return Some((level, h, row));
+            band = level.rehash(band);
+            let row = reduce(place(band), level.rows);
+            if !level.shape().bumped(payload, level.bumps_at, row) {
+                return Some((level, band, row));
             }
         }
         None
@@ -350,14 +268,14 @@ impl<K: Lookup, O: Outcome> Answer<Part<Ribbon>, O> for One<K> {
     fn answer<I: Isa>(part: &Part<Ribbon>, key: Digest) -> O {
         let (ribbon, payload) = (&part.geometry, &part.payload[..]);
         let level = &ribbon.first;
-        let h = key.salted(ribbon.salt);
-        let (row, bumped) = K::locate(level, payload, h);
+        let band = key.salted(ribbon.salt);
+        let (row, bumped) = K::locate(level, payload, ribbon.first_place(key, band));
         if bumped {
-            return ribbon.deep::<K, O>(payload, h);
+            return ribbon.deep::<K, O>(payload, key);
         }
-        match O::at::<K, I>(level, payload, h, h, row) {
+        match O::at::<K, I>(level, payload, band, band, row) {
             Some(found) => found,
-            None => O::plainly(ribbon, payload, h),
+            None => O::plainly(ribbon, payload, key),
         }
     }
 }
@@ -368,7 +286,7 @@ pub(super) struct Any;
 impl<O: Outcome> Answer<Part<Ribbon>, O> for Any {
     #[inline(always)]
     fn answer<I: Isa>(part: &Part<Ribbon>, key: Digest) -> O {
-        O::plainly(&part.geometry, &part.payload, key.salted(part.geometry.salt))
+        O::plainly(&part.geometry, &part.payload, key)
     }
 }
 
@@ -395,10 +313,13 @@ impl<K: Lookup, O: Outcome> Kernel for Many<'_, K, O> {
 
 /// What the first look at up to [`BATCH`] keys finds.
 struct Places {
-    hashes: [u64; BATCH],
+    bands: [u64; BATCH],
     rows: [u64; BATCH],
     bumped: [u8; BATCH],
 }
+
+/// Bytes that come from memory at once.
+const LINE: usize = 64;
 
 // Indices: iterators of several slices are a third more code for each of a hundred forms.
 #[allow(clippy::needless_range_loop)]
@@ -406,7 +327,7 @@ impl<K: Lookup, O: Outcome> Many<'_, K, O> {
     #[inline(always)]
     fn rounds<I: Isa, const SINGLE: bool>(self) {
         let Many { leaf, keys, out, .. } = self;
-        let mut places = Places { hashes: [0; BATCH], rows: [0; BATCH], bumped: [0; BATCH] };
+        let mut places = Places { bands: [0; BATCH], rows: [0; BATCH], bumped: [0; BATCH] };
         let mut done = 0;
         while done < keys.len() {
             let end = keys.len().min(done + BATCH);
@@ -415,10 +336,10 @@ impl<K: Lookup, O: Outcome> Many<'_, K, O> {
             for i in 0..keys.len() {
                 let part = leaf.part_of::<SINGLE>(keys[i]);
                 let (ribbon, payload) = (&part.geometry, &part.payload[..]);
-                let h = places.hashes[i];
-                out[i] = match O::at::<K, I>(&ribbon.first, payload, h, h, places.rows[i]) {
+                let band = places.bands[i];
+                out[i] = match O::at::<K, I>(&ribbon.first, payload, band, band, places.rows[i]) {
                     Some(found) => found,
-                    None => O::plainly(ribbon, payload, h),
+                    None => O::plainly(ribbon, payload, keys[i]),
                 };
             }
             Self::ask_bumped(leaf, keys, &places, count, out);
@@ -434,11 +355,13 @@ impl<K: Lookup, O: Outcome> Many<'_, K, O> {
             let part = leaf.part_of::<SINGLE>(keys[i]);
             let (ribbon, payload) = (&part.geometry, &part.payload[..]);
             let level = &ribbon.first;
-            let h = keys[i].salted(ribbon.salt);
-            let (row, bumped) = K::locate(level, payload, h);
-            places.hashes[i] = h;
+            let band = keys[i].salted(ribbon.salt);
+            let (row, bumped) = K::locate(level, payload, ribbon.first_place(keys[i], band));
+            places.bands[i] = band;
             places.rows[i] = row;
-            O::prefetch::<K>(level, payload, K::place(level, row));
+            let (at, last) = (K::place(level, row), K::span(level) - 1);
+            (0..last).step_by(LINE).for_each(|line| arch::prefetch(payload, at + line));
+            arch::prefetch(payload, at + last);
             places.bumped[count % BATCH] = i as u8;
             count += bumped as usize;
         }
@@ -450,7 +373,7 @@ impl<K: Lookup, O: Outcome> Many<'_, K, O> {
         for &i in &places.bumped[..count] {
             let i = i as usize;
             let part = leaf.part(keys[i]);
-            out[i] = part.geometry.deep::<K, O>(&part.payload, places.hashes[i]);
+            out[i] = part.geometry.deep::<K, O>(&part.payload, keys[i]);
         }
     }
 }

@@ -47,7 +47,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: Args) -> Result<Outcome> {
     args.report.apply();
     let sources = args.build.sources()?;
-    let output = Output::new(&args.output, sources.all(), "filter")?;
+    let output = Output::new("-o", &args.output, sources.all(), "filter")?;
     let interrupt = Interrupt::install()?;
     let (keys, inputs) = args.build.gather(&sources, &interrupt)?;
     interrupt.build()?;

@@ -82,22 +82,23 @@ fn reasons_agree_with_the_table() {
     ] {
         let plan = dir.run(&format!("{line} --json")).json(0);
         let reason = plan["reasons"][0].as_str().unwrap();
-        let bits = |chosen: bool| {
-            let all = plan["candidates"].as_array().unwrap().iter().filter(move |c| c["chosen"] == chosen);
-            all.filter(|c| reason.contains(&format!("{} ", c["kind"].as_str().unwrap())) || !chosen)
-                .filter_map(|c| Some((c["kind"].as_str().unwrap(), c["bits_per_key"].as_f64()?)))
+        let bits = |name: &str| {
+            let candidate = plan["candidates"].as_array().unwrap().iter().find(|c| c["kind"] == name);
+            candidate.unwrap()["bits_per_key"].as_f64().unwrap()
         };
-        let (name, chosen) = bits(true).next().unwrap();
-        assert!(reason.starts_with(name), "{reason}");
-        let named = bits(false).filter(|(name, _)| reason.contains(&format!("; {name} is smaller: ")));
-        match named.map(|(_, bits)| bits).next() {
+        let name = plan["kind"].as_str().unwrap();
+        assert!(reason.starts_with(&format!("{name} ")), "{reason}");
+        let other = reason.split_once(" is smaller: ").map(|(before, _)| before.rsplit(' ').next().unwrap());
+        match other {
             Some(other) => {
                 smaller += 1;
-                assert!(other < chosen && !reason.contains("the smallest"), "{reason}");
+                assert!(bits(other) < bits(name) && !reason.contains("the smallest"), "{reason}");
             }
             None => {
                 smallest += 1;
                 assert!(reason.contains("is the smallest that reaches the goal: "), "{reason}");
+                let all = plan["candidates"].as_array().unwrap().iter().filter_map(|c| c["bits_per_key"].as_f64());
+                assert!(all.fold(f64::INFINITY, f64::min) > bits(name) - 0.001, "{reason}");
             }
         }
     }
@@ -108,13 +109,13 @@ fn reasons_agree_with_the_table() {
 fn pages_show_the_plan() {
     let dir = dir();
     for (line, excluded) in [
-        ("plan keys", "0 excluded keys: there are none."),
-        ("plan keys --exclude others", "3,000 excluded keys: none matches."),
-        ("plan keys --exclude others --exact", "3,000 excluded keys: none matches."),
-        ("plan keys --exclude others --excluded-fpr 0.1", "3,000 excluded keys: about "),
-        ("plan keys --workload visits --bits-per-key 9", "0 and 1,999 excluded and covered keys: none matches."),
-        ("plan keys --exclude none --exact", "0 excluded keys: there are none."),
-        ("plan keys --kind fuse --fpr 1e-9", "0 excluded keys: there are none."),
+        ("plan keys", "excluded keys, 0: there are none"),
+        ("plan keys --exclude others", "excluded keys, 3,000: none matches"),
+        ("plan keys --exclude others --exact", "excluded keys, 3,000: none matches"),
+        ("plan keys --exclude others --excluded-fpr 0.1", "excluded keys, 3,000: "),
+        ("plan keys --workload visits --bits-per-key 9", "covered keys, 1,999: none matches"),
+        ("plan keys --exclude none --exact", "excluded keys, 0: there are none"),
+        ("plan keys --kind fuse --fpr 1e-9", "excluded keys, 0: there are none"),
     ] {
         let text = dir.run(&format!("{line} --html page")).text(0);
         assert_eq!(text, dir.run(line).text(0));
@@ -123,7 +124,7 @@ fn pages_show_the_plan() {
         let chosen = text.lines().find_map(|line| line.strip_prefix("*  ")).unwrap();
         let cells: Vec<&str> = chosen.split_whitespace().collect();
         let name = cells[0];
-        for what in [excluded, "3,000 members: all match.", "Unlisted keys: about ", "lower bound", name] {
+        for what in [excluded, "members, 3,000: all match", "unlisted keys: about ", "lower bound", name] {
             assert!(words.contains(what), "{line}: {what}");
         }
         // Curves of all designs, one of them chosen, with the bound and one point.
@@ -169,7 +170,7 @@ fn pages_that_cannot_be_made() {
             "plan keys --bits-per-key 0.1 --html page",
             "--bits-per-key 0.1: too small for 3,000 keys; expected at least ",
         ),
-        ("plan keys --exclude others --fpr 1e-12 --html page", "--fpr 0.000000000001: "),
+        ("plan keys --exclude others --fpr 1e-12 --html page", "--fpr 1e-12: too small for "),
         ("plan keys --kind fuse --exclude others --html page", "--kind fuse: cannot exclude keys; expected "),
         ("plan missing --html page", "missing: "),
         ("plan missing.csv --column a --partition-column b", "--partition-column: not possible with plan; expected "),

@@ -75,8 +75,7 @@ pub struct Comparison {
     /// Number of excluded keys; an estimate if there are many.
     pub excluded: u64,
     request: Request,
-    /// The workload, and the ceiling for unlisted keys.
-    expected: Option<(Shape, Option<f64>)>,
+    workload: Option<Shape>,
 }
 
 impl Comparison {
@@ -85,8 +84,8 @@ impl Comparison {
         self.candidates.iter().find(|candidate| candidate.chosen)
     }
 
-    /// Plans for the same keys, excluded keys and workload, but for another false positive rate: the share of unlisted keys
-    /// that may match, or with a workload of its negative queries.
+    /// Plans for the same keys, excluded keys and workload, but for another goal: at most a share `fpr` of unlisted keys
+    /// matches, and of the negative queries of the workload.
     ///
     /// # Errors
     ///
@@ -99,7 +98,7 @@ impl Comparison {
     /// # Ok::<(), tamis::Error>(())
     /// ```
     pub fn at_fpr(&self, fpr: f64) -> Result<Comparison, BuildError> {
-        let expected = self.expected.as_ref().map(|(shape, cap)| Expected { shape, cap: *cap });
+        let expected = self.workload.as_ref().map(|shape| Expected { shape, cap: None });
         Ok(compare(&Request { goal: Goal::Fpr(fpr), ..self.request }, expected)?.0)
     }
 }
@@ -139,15 +138,15 @@ pub(crate) fn compare(
         candidates.insert(0, candidate(&(Kind::Auto, Ok(chosen.clone())), true));
     }
     let reasons = reasons(&candidates, request, expected, chosen.cap);
-    let expected = expected.map(|Expected { shape, cap }| (shape.clone(), cap));
+    let workload = expected.map(|expected| expected.shape.clone());
     let (keys, excluded) = (request.keys, request.negatives);
-    Ok((Comparison { candidates, reasons, keys, excluded, request: *request, expected }, chosen))
+    Ok((Comparison { candidates, reasons, keys, excluded, request: *request, workload }, chosen))
 }
 
 /// Why a kind cannot reach the goal, without its name, which is in the same row: kinds that fail alike read alike.
 fn why_not(kind: Kind, error: &BuildError) -> String {
-    let text = error.to_string().replace(&format!("kind {}", kind.name()), "this kind");
-    text.strip_prefix("this kind: ").unwrap_or(&text).to_string()
+    let text = error.to_string().replace(&format!("kind {}", kind.name()), "this structure");
+    text.strip_prefix("this structure: ").unwrap_or(&text).to_string()
 }
 
 /// The layers of a plan; the request has all known negatives.

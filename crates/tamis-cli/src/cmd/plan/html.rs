@@ -2,7 +2,6 @@
 //!
 //! Sizes in pictures are units of their `viewBox`; a browser scales them to the width of the page.
 
-use std::cmp::Ordering;
 use std::fmt::{self, Display, Write as _};
 
 use tamis::{Candidate, Comparison, PredictedLayer, Prediction, Role};
@@ -30,28 +29,7 @@ impl<T: Display> Display for Text<T> {
     }
 }
 
-const STYLE: &str = "
-:root { color-scheme: light dark; --page: #fff; --text: #1c2024; --soft: #5c6570; --line: #d5dae0; --positive: #3b7fc4;
-  --negative: #d9772b; --exact: #2f9e68; --rest: #9aa3ad; }
-@media (prefers-color-scheme: dark) { :root { --page: #15181c; --text: #e6e9ec; --soft: #a4acb6; --line: #3b424b;
-  --positive: #5b9ee0; --negative: #e8935a; --exact: #48b883; --rest: #6b747e; } }
-body { margin: 0 auto; padding: 1rem; max-width: 72rem; background: var(--page); color: var(--text);
-  font: 16px/1.5 system-ui, sans-serif; overflow-wrap: anywhere; }
-h1 { font-size: 1.5rem; margin: 0 0 .5rem; } h2 { font-size: 1.15rem; margin: 1.5rem 0 .5rem; }
-p, ul { margin: .4rem 0; } ul { padding-left: 1.2rem; } .soft, figcaption { color: var(--soft); font-size: .9rem; }
-.two { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 30rem), 1fr)); gap: 0 2rem; }
-figure { margin: 0; } svg { display: block; width: 100%; height: auto; } svg text { fill: var(--text); font-size: 14px; }
-.grid { stroke: var(--line); } .bound { stroke: var(--text); stroke-width: 2; stroke-dasharray: 6 4; }
-.point { fill: var(--page); stroke: var(--text); stroke-width: 3; }
-.curve { fill: none; stroke-width: 2; } .chosen { stroke-width: 4; } .variant { stroke-width: 1; opacity: .55; }
-.positive { fill: var(--positive); } .negative { fill: var(--negative); } .exact { fill: var(--exact); } .rest { fill: var(--rest); }
-.key { display: inline-block; width: .8em; height: .8em; margin-right: .35em; border-radius: .15em; }
-.wide { overflow-x: auto; } table { border-collapse: collapse; font-size: .9rem; font-variant-numeric: tabular-nums; }
-th, td { padding: .2rem .7rem .2rem 0; text-align: right; white-space: nowrap; border-bottom: 1px solid var(--line); }
-th { font-weight: 600; } th:nth-child(-n+2), td:nth-child(-n+2), .left { text-align: left !important; }
-td svg { width: 5rem; height: .5rem; display: inline-block; margin-right: .5rem; background: var(--line); }
-tr.star td { font-weight: 700; } dt { font-weight: 600; float: left; clear: left; width: 7rem; } dd { margin-left: 7.5rem; }
-";
+const STYLE: &str = include_str!("page.css");
 
 /// One colour for all designs of a family, readable on light and dark.
 fn colour(kind: &str) -> &'static str {
@@ -110,21 +88,18 @@ fn excluded(plan: &Comparison) -> String {
     approx(plan.excluded, plan.excluded >= 1 << 14)
 }
 
-/// The rate that a goal limits.
-fn rate(design: &Prediction) -> f64 {
-    design.workload_fpr.unwrap_or(design.fpr)
-}
-
-/// The chosen design, then the smallest of every family: these are drawn in full.
+/// The chosen design, then of every other family the one closest to its lower bound: these are drawn in full.
 fn leading(plan: &Comparison) -> Vec<(&'static str, &Prediction)> {
-    let design = |c: &'_ Candidate| Some((!c.chosen, c.prediction.as_ref().ok()?.bits_per_key));
-    let mut all: Vec<&Candidate> = plan.candidates.iter().filter(|c| c.prediction.is_ok()).collect();
-    all.sort_by(|a, b| design(a).partial_cmp(&design(b)).unwrap_or(Ordering::Equal));
+    let designs = plan.candidates.iter().filter_map(|c| Some((c.chosen, c.name, c.prediction.as_ref().ok()?)));
+    let mut all: Vec<(bool, &str, &Prediction)> = designs.collect();
+    let order = |(chosen, _, design): &(bool, &str, &Prediction)| {
+        if *chosen { f64::NEG_INFINITY } else { design.bits_per_key / design.bound }
+    };
+    all.sort_by(|a, b| order(a).total_cmp(&order(b)));
     let mut leading: Vec<(&str, &Prediction)> = vec![];
-    for candidate in all {
-        let Ok(design) = &candidate.prediction else { continue };
-        if leading.iter().all(|(other, _)| colour(other) != colour(candidate.name)) {
-            leading.push((candidate.name, design));
+    for (_, name, design) in all {
+        if leading.iter().all(|(other, _)| colour(other) != colour(name)) {
+            leading.push((name, design));
         }
     }
     leading
@@ -143,7 +118,7 @@ fn key(colour: &str, name: &str) -> String {
 /// Bits per key of every design for rates of 1/2, 1/4, 1/8 and so on, with the lower bound and the chosen point.
 fn curves(plan: &Comparison, chosen: &Prediction, leading: &[(&'static str, &Prediction)]) -> String {
     let halvings = |rate: f64| -rate.max(f64::MIN_POSITIVE).log2();
-    let last = (halvings(rate(chosen)).ceil() + 2.0).clamp(20.0, 32.0);
+    let last = (halvings(chosen.fpr).ceil() + 2.0).clamp(20.0, 32.0);
     let plans = (1..=last as i32).filter_map(|i| Some((f64::from(i), plan.at_fpr(2f64.powi(-i)).ok()?)));
     let plans: Vec<(f64, Comparison)> = plans.collect();
     // Points of one curve.
@@ -191,29 +166,29 @@ fn curves(plan: &Comparison, chosen: &Prediction, leading: &[(&'static str, &Pre
         out += &curve(class, colour(name), name, bits);
     }
     out += &curve("curve bound", "var(--text)", "lower bound", bound);
-    let (at, high) = (x(halvings(rate(chosen))), y(chosen.bits_per_key));
-    let whom = if chosen.workload_fpr.is_some() { "negative queries of the workload" } else { "unlisted keys" };
+    let (at, high) = (x(halvings(chosen.fpr)), y(chosen.bits_per_key));
     let _ = write!(
         out,
         "</g>\n<circle class=\"point\" cx=\"{at:.1}\" cy=\"{high:.1}\" r=\"7\"/>\n{}</svg>\n\
          <figcaption>Bits per key. The circle is the chosen design and the thick line its size at other rates. The dashed \
          line is the lower bound. Thin lines are variants.<br>\n",
-        label("middle", left + width / 2.0, top + height + 42.0, format!("share of {whom} that match"))
+        label("middle", left + width / 2.0, top + height + 42.0, "share of unlisted keys that match")
     );
     leading.iter().for_each(|(name, _)| out += &key(colour(name), name));
     out + "</figcaption>\n</figure>\n"
 }
 
-/// Layers of the leading designs as bars of bits per key, with the lower bound of the chosen one.
+/// Layers of the leading designs as bars of bits per key, with the lower bound of the chosen one behind the labels.
 fn layers(chosen: &Prediction, leading: &[(&'static str, &Prediction)]) -> String {
     let widest = leading.iter().map(|row| row.1.bits_per_key).fold(0.0, f64::max).min(4.0 * chosen.bits_per_key);
     let (left, width, height) = (118.0, 330.0, leading.len() * 30 + 8);
     let mut out = format!(
         "<figure>\n<svg viewBox=\"0 0 520 {height}\" role=\"img\" aria-label=\"Bits per key of each layer\">\n"
     );
+    let mut labels = String::new();
     for (i, (name, design)) in leading.iter().enumerate() {
         let (top, mut at) = (30.0 * i as f64 + 4.0, left);
-        out += &label("end", left - 8.0, top + 16.0, name);
+        labels += &label("end", left - 8.0, top + 16.0, name);
         let stored: f64 = design.layers.iter().map(|layer| layer.bits_per_key).sum();
         let rest = ("rest".to_string(), "header and directory", design.bits_per_key - stored);
         let parts = design.layers.iter().map(|layer| (role(layer.role), layer.structure, layer.bits_per_key));
@@ -227,14 +202,14 @@ fn layers(chosen: &Prediction, leading: &[(&'static str, &Prediction)]) -> Strin
             );
             at += wide;
         }
-        out += &label("start", at + 6.0, top + 16.0, format!("{:.2}", design.bits_per_key));
+        labels += &label("start", at + 6.0, top + 16.0, format!("{:.2}", design.bits_per_key));
     }
     let bound = left + width * chosen.bound / widest;
     let _ = write!(
         out,
-        "<path class=\"bound\" d=\"M{bound:.1} 0v{height}\"/>\n</svg>\n\
-         <figcaption>Bits per key, layer by layer, of the chosen design and of the smallest of every other family. The dashed \
-         line is the lower bound for the rates of the chosen one.<br>\n"
+        "<path class=\"bound\" d=\"M{bound:.1} 0v{height}\"/>\n{labels}</svg>\n\
+         <figcaption>Bits per key, layer by layer, of the chosen design and of the best of every other family. \
+         The dashed line is the lower bound for the rates of the chosen one.<br>\n"
     );
     for class in ["positive", "negative", "exact"] {
         out += &key(&format!("var(--{class})"), class);
@@ -244,12 +219,12 @@ fn layers(chosen: &Prediction, leading: &[(&'static str, &Prediction)]) -> Strin
 
 /// Which keys reach which layer of the chosen design, and the answers that they get.
 fn answers(plan: &Comparison, chosen: &Prediction) -> String {
+    let (sort, sizes) = match (plan.excluded, chosen.covered) {
+        (_, 0) => ("excluded", excluded(plan)),
+        (0, covered) => ("covered", grouped(covered)),
+        (_, covered) => ("excluded and covered", format!("{} and {}", excluded(plan), grouped(covered))),
+    };
     let known = plan.excluded + chosen.covered;
-    let (mut sort, mut sizes) = ("excluded", excluded(plan));
-    if chosen.covered > 0 {
-        sort = "excluded and covered";
-        let _ = write!(sizes, " and {}", grouped(chosen.covered));
-    }
     let answer = match known {
         0 => "there are none".to_string(),
         _ if chosen.excluded_fpr > 0.0 => format!("about {} match", percent(chosen.excluded_fpr)),
@@ -257,8 +232,8 @@ fn answers(plan: &Comparison, chosen: &Prediction) -> String {
     };
     let (members, unlisted) = (grouped(plan.keys), percent(chosen.fpr));
     let mut out = format!(
-        "<ul>\n<li>{members} members: all match.</li>\n<li>{sizes} {sort} keys: {answer}.</li>\n\
-         <li>Unlisted keys: about {unlisted} match.</li>\n</ul>\n<div class=\"wide\"><table>\n<tr><th>layer</th>\
+        "<ul>\n<li>members, {members}: all match</li>\n<li>{sort} keys, {sizes}: {answer}</li>\n\
+         <li>unlisted keys: about {unlisted} match</li>\n</ul>\n<div class=\"wide\"><table>\n<tr><th>layer</th>\
          <th>what it does</th><th class=\"left\">members</th><th class=\"left\">{sort}</th><th class=\"left\">unlisted</th></tr>\n"
     );
     let mut row = |name: String, does: &str, shares: [f64; 3]| {

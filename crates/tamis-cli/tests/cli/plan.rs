@@ -4,8 +4,8 @@ use super::test_dir::{TestDir, numbers, quickstart};
 
 fn dir() -> TestDir {
     let dir = TestDir::new();
-    dir.put("keys", numbers(0..3000));
-    dir.put("others", numbers(10_000..13_000));
+    dir.put("keys", numbers(0..6000));
+    dir.put("others", numbers(10_000..16_000));
     dir.put("visits", (1..2000).map(|i| format!("q{i}\t{}\n", 100_000 / i)).collect::<String>());
     dir.put("none", "");
     dir
@@ -58,7 +58,7 @@ fn tables_explain_themselves() {
     // The bytes are those of the bits.
     let plan = dir.run("plan keys --exclude others --json").json(0);
     for candidate in plan["candidates"].as_array().unwrap().iter().filter(|c| c["reason"].is_null()) {
-        let bits = candidate["bits_per_key"].as_f64().unwrap() * 3000.0;
+        let bits = candidate["bits_per_key"].as_f64().unwrap() * 6000.0;
         assert_eq!(candidate["bytes"].as_f64().unwrap(), (bits / 8.0 - 1e-6).ceil(), "{candidate}");
     }
     let text = dir.run("plan keys --exclude others --fpr 1e-12").complaint();
@@ -110,11 +110,10 @@ fn pages_show_the_plan() {
     let dir = dir();
     for (line, excluded) in [
         ("plan keys", "excluded keys, 0: there are none"),
-        ("plan keys --exclude others", "excluded keys, 3,000: none matches"),
-        ("plan keys --exclude others --exact", "excluded keys, 3,000: none matches"),
-        ("plan keys --exclude others --excluded-fpr 0.1", "excluded keys, 3,000: "),
+        ("plan keys --exclude others", "excluded keys, 6,000: none matches"),
+        ("plan keys --exclude others --exact", "excluded keys, 6,000: none matches"),
+        ("plan keys --exclude others --excluded-fpr 0.1", "excluded keys, 6,000: about "),
         ("plan keys --workload visits --bits-per-key 9", "covered keys, 1,999: none matches"),
-        ("plan keys --exclude none --exact", "excluded keys, 0: there are none"),
         ("plan keys --kind fuse --fpr 1e-9", "excluded keys, 0: there are none"),
     ] {
         let text = dir.run(&format!("{line} --html page")).text(0);
@@ -122,9 +121,9 @@ fn pages_show_the_plan() {
         let page = String::from_utf8(dir.read("page")).unwrap();
         let words = parse(&page);
         let chosen = text.lines().find_map(|line| line.strip_prefix("*  ")).unwrap();
-        let cells: Vec<&str> = chosen.split_whitespace().collect();
-        let name = cells[0];
-        for what in [excluded, "members, 3,000: all match", "unlisted keys: about ", "lower bound", name] {
+        let name = chosen.split_whitespace().next().unwrap();
+        assert!(!chosen.contains(" -"), "no design is below its bound: {text}");
+        for what in [excluded, "members, 6,000: all match", "unlisted keys: about ", "lower bound", name] {
             assert!(words.contains(what), "{line}: {what}");
         }
         // Curves of all designs, one of them chosen, with the bound and one point.
@@ -132,9 +131,7 @@ fn pages_show_the_plan() {
         assert_eq!([count("curve chosen\""), count("<circle "), count("curve bound\"")], [1; 3], "{line}");
         assert!(count("<polyline ") > usize::from(!line.contains("--kind")) * 5 + 1, "{line}");
         assert!(page.contains("prefers-color-scheme: dark") && page.contains("width=device-width"));
-        if !line.contains("none") {
-            assert!(count("<rect class=\"positive\" x=") + count("<rect class=\"exact\" x=") > 0, "{line}");
-        }
+        assert!(count("<rect class=\"positive\" x=") + count("<rect class=\"exact\" x=") > 0, "{line}");
     }
     // A page may go to standard output, the report then goes to standard error.
     let run = dir.run("plan keys --html -");
@@ -149,7 +146,7 @@ fn pages_show_the_plan() {
 fn names_with_markup_are_escaped() {
     let dir = dir();
     let name = "<script>alert('1')&\"x\".txt";
-    dir.put(name, numbers(0..3000));
+    dir.put(name, numbers(0..6000));
     let run = dir.command("plan --html page").args([name, "--exclude", "others"]).output().unwrap();
     assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
     let page = String::from_utf8(dir.read("page")).unwrap();
@@ -168,10 +165,14 @@ fn pages_that_cannot_be_made() {
         ("plan none --html page", "--html: no keys to plan for; expected at least one"),
         (
             "plan keys --bits-per-key 0.1 --html page",
-            "--bits-per-key 0.1: too small for 3,000 keys; expected at least ",
+            "--bits-per-key 0.1: too small for 6,000 keys; expected at least ",
         ),
         ("plan keys --exclude others --fpr 1e-12 --html page", "--fpr 1e-12: too small for "),
         ("plan keys --kind fuse --exclude others --html page", "--kind fuse: cannot exclude keys; expected "),
+        (
+            "plan keys --exclude none --exact --html page",
+            "--exclude: no excluded key is left, so every key would match",
+        ),
         ("plan missing --html page", "missing: "),
         ("plan missing.csv --column a --partition-column b", "--partition-column: not possible with plan; expected "),
     ] {

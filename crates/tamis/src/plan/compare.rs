@@ -5,7 +5,7 @@ use super::predict::predict;
 use super::{Goal, Kind, Request, Step, plan};
 use crate::error::BuildError;
 use crate::leaves::Role;
-use crate::math::bounds::free_set;
+use crate::math::bounds::{f, free_set};
 use crate::math::shape::Shape;
 
 /// One design, planned for the goal.
@@ -174,7 +174,10 @@ fn predicted(design: &PlannedDesign, request: &Request, expected: Option<Expecte
         covered: *known,
         bytes: (prediction.bits / 8.0).ceil() as u64,
         bits_per_key: prediction.bits / keys,
-        bound: free_set(request.keys, negatives, strangers).bits / keys,
+        bound: match request.goal {
+            Goal::ExcludedFpr(share) => f(share, request.negatives as f64 / keys),
+            _ => free_set(request.keys, negatives, strangers).bits / keys,
+        },
         workload_fpr: *workload_fpr,
         excluded_fpr: prediction.known_fpr,
         fpr: prediction.fpr,

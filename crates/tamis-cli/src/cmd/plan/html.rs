@@ -154,7 +154,9 @@ fn curves(plan: &Comparison, chosen: &Prediction, leading: &[(&'static str, &Pre
         out += &label("middle", at, top + height + 18.0, format!("{}%", 10f64.powi(2 - power)));
     }
     out += "<g clip-path=\"url(#box)\">\n";
-    for Candidate { name, chosen, .. } in &plan.candidates {
+    // The chosen one above the others.
+    let (chosen_one, others): (Vec<_>, Vec<_>) = plan.candidates.iter().partition(|c| c.chosen);
+    for Candidate { name, chosen, .. } in others.into_iter().chain(chosen_one) {
         let class = match leading.iter().any(|(leader, _)| leader == name) {
             _ if *chosen => "curve chosen",
             true => "curve",

@@ -176,7 +176,9 @@ fn predicted(design: &PlannedDesign, request: &Request, expected: Option<Expecte
         bits_per_key: prediction.bits / keys,
         bound: match request.goal {
             Goal::ExcludedFpr(share) => f(share, request.negatives as f64 / keys),
-            _ => free_set(request.keys, negatives, strangers).bits / keys,
+            Goal::Fpr(_) | Goal::BitsPerKey(_) | Goal::Exact => {
+                free_set(request.keys, negatives, strangers).bits / keys
+            }
         },
         workload_fpr: *workload_fpr,
         excluded_fpr: prediction.known_fpr,

@@ -187,6 +187,11 @@ macro_rules! leaves {
                 match self { $(Structure::$name(_) => $tag,)* }
             }
 
+            /// The structure's name, as [`Leaf::name`] has it.
+            pub(crate) fn name(&self) -> &'static str {
+                match self { $(Structure::$name(_) => <$geometry>::NAME,)* }
+            }
+
             /// See [`Design::bits`].
             pub(crate) fn bits(&self, listed: u64, others: u64) -> f64 {
                 match self { $(Structure::$name(design) => design.bits(listed, others),)* }

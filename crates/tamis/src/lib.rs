@@ -160,7 +160,7 @@ pub use maps::{map, sequence};
 pub use math::bounds;
 pub use names::NameError;
 #[cfg(feature = "build")]
-pub use plan::{Base, Candidate, Comparison, Effort, Kind, Layout, Prediction};
+pub use plan::{Base, Candidate, Comparison, Effort, Kind, Layout, PredictedLayer, Prediction};
 #[cfg(feature = "sets")]
 pub use sets::Sets;
 #[cfg(all(feature = "build", feature = "sets"))]

@@ -27,7 +27,7 @@ use budget::file_bits;
 pub use choose::GUARD;
 pub(crate) use choose::{Expected, MIN_UNLISTED_SHARE, PlannedDesign};
 pub(crate) use compare::compare;
-pub use compare::{Candidate, Comparison, Prediction};
+pub use compare::{Candidate, Comparison, PredictedLayer, Prediction};
 pub use kind::{Base, Effort, Goal, Kind, Layout};
 use plain::plain;
 pub(crate) use predict::predict;

@@ -2,9 +2,8 @@
 
 use std::path::Path;
 
-use anyhow::{Result, bail};
-use tamis::Comparison;
-use tamis::{Collector, Filter, Partitioned, Report, Sealed};
+use anyhow::{Error, Result, anyhow, bail};
+use tamis::{Collector, Comparison, Filter, Partitioned, Report, Sealed};
 
 use crate::input::KeyRef;
 
@@ -16,6 +15,11 @@ pub(crate) enum AnyBuilder {
     Sealed(Box<Sealed<'static>>),
     /// Takes both, each with a partition.
     Partitioned(Box<Partitioned<'static>>),
+}
+
+/// The error of a plan for partitions.
+pub(crate) fn no_partitions() -> Error {
+    anyhow!("--partition-column: not possible with plan; expected keys without partitions")
 }
 
 impl AnyBuilder {
@@ -82,9 +86,7 @@ impl AnyBuilder {
         Ok(match self {
             AnyBuilder::Collecting(keys) => keys.seal()?.plan()?,
             AnyBuilder::Sealed(keys) => keys.plan()?,
-            AnyBuilder::Partitioned(_) => {
-                bail!("--partition-column: not possible with plan; expected keys without partitions")
-            }
+            AnyBuilder::Partitioned(_) => return Err(no_partitions()),
         })
     }
 

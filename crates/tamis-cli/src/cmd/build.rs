@@ -47,7 +47,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: Args) -> Result<Outcome> {
     args.report.apply();
     let sources = args.build.sources()?;
-    let output = Output::new(&args.output, sources.all(), "filter")?;
+    let output = Output::new("-o", &args.output, sources.all(), "filter")?;
     let interrupt = Interrupt::install()?;
     let (keys, inputs) = args.build.gather(&sources, &interrupt)?;
     interrupt.build()?;
@@ -179,7 +179,7 @@ fn as_text(args: &BuildArgs, output: &Output, inputs: &Inputs, built: &Built) ->
         let origin = match args.bits_per_key {
             _ if args.fpr.is_some() => "--fpr".to_string(),
             _ if args.exact => "--exact".to_string(),
-            Some(_) => "1.42 times a plain filter; --fpr changes it".to_string(),
+            Some(_) => "the default of --bits-per-key; --fpr changes it".to_string(),
             None if args.workload_fpr.is_some() => "--workload-fpr; --fpr changes it".to_string(),
             None => "the default; --fpr changes it".to_string(),
         };

@@ -75,7 +75,7 @@ pub(crate) struct BuildArgs {
     #[command(flatten)]
     shared: HashAndLimitArgs,
     #[command(flatten)]
-    input: InputArgs,
+    pub(super) input: InputArgs,
 }
 
 fn rate(text: &str) -> Result<f64, String> {
@@ -141,6 +141,16 @@ impl BuildArgs {
         sources.all().try_for_each(Source::check)?;
         self.shared.limits.check()?;
         Ok(sources)
+    }
+
+    /// The goal, as options.
+    pub(super) fn goal(&self) -> String {
+        let shares =
+            [("--workload-fpr", self.workload_fpr), ("--excluded-fpr", self.excluded_fpr), ("--fpr", self.fpr)];
+        let given = shares.iter().filter_map(|(option, share)| Some(format!("{option} {}", (*share)?)));
+        let bits = self.bits_per_key.map(|bits| format!("--bits-per-key {bits}"));
+        let all: Vec<String> = self.exact.then(|| "--exact".to_string()).into_iter().chain(bits).chain(given).collect();
+        if all.is_empty() { "--fpr 0.01, the default".to_string() } else { all.join(", ") }
     }
 
     /// Reads everything.
@@ -233,6 +243,11 @@ pub(super) struct Sources {
 }
 
 impl Sources {
+    /// Files of members, of excluded keys and of expected queries.
+    pub(super) fn by_purpose(&self) -> [&[Source]; 3] {
+        [&self.keys, &self.excluded, &self.expected]
+    }
+
     pub(super) fn all(&self) -> impl Iterator<Item = &Source> {
         self.keys.iter().chain(&self.excluded).chain(&self.expected)
     }

@@ -5,10 +5,10 @@ use std::fs;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, bail};
+use anyhow::{Error, Result, bail};
 use serde_json::Value;
 
-use super::print;
+use super::{print, to_stdout};
 use crate::args::ReportArgs;
 use crate::input::{Identity, Source};
 use crate::{json, screen};
@@ -32,29 +32,34 @@ impl fmt::Display for Output {
 }
 
 impl Output {
-    /// `what` goes there. Finds out now what would stop the writing after an hour of reading.
-    pub(super) fn new<'a>(path: &Path, mut sources: impl Iterator<Item = &'a Source>, what: &str) -> Result<Output> {
+    /// `what` goes there, by `option`. Finds out now what would stop the writing after an hour of reading.
+    pub(super) fn new<'a>(
+        option: &str,
+        path: &Path,
+        mut sources: impl Iterator<Item = &'a Source>,
+        what: &str,
+    ) -> Result<Output> {
         if path.as_os_str() == "-" {
             if io::stdout().is_terminal() {
-                bail!("-o -: standard output is a terminal; expected a file or a pipe for the {what}");
+                bail!("{option} -: standard output is a terminal; expected a file or a pipe for the {what}");
             }
             return Ok(Output::Stdout);
         }
         // A link stays, and what it points to is replaced.
         let real = fs::canonicalize(path);
         match fs::metadata(path) {
-            Ok(data) if data.is_dir() => bail!("-o {}: is a directory; expected a file to write", path.display()),
+            Ok(data) if data.is_dir() => bail!("{option} {}: is a directory; expected a file to write", path.display()),
             Ok(data) if !data.is_file() => return Ok(Output::Device(path.to_path_buf())),
             _ => {}
         }
         let replaced = Identity::of_path(path);
         if let Some(source) = sources.find(|source| replaced.is_some() && source.identity() == replaced) {
             let input = if *source == Source::Stdin { "standard input" } else { "a file of keys" };
-            bail!("-o {}: is {input}; expected another file for the {what}", path.display());
+            bail!("{option} {}: is {input}; expected another file for the {what}", path.display());
         }
         let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
         if !dir.is_dir() {
-            bail!("-o {}: no directory {}; expected one that exists", path.display(), dir.display());
+            bail!("{option} {}: no directory {}; expected one that exists", path.display(), dir.display());
         }
         Ok(Output::File(if path.is_symlink() { real.unwrap_or(path.to_path_buf()) } else { path.to_path_buf() }))
     }
@@ -80,6 +85,23 @@ impl Output {
             Output::File(path) => (finish_to(builder, path)?, Some(open(path)?)),
             Output::Device(path) => (finish_to(builder, path)?, None),
         })
+    }
+
+    /// Writes all of a file that is in memory. A regular file is replaced when the new one is complete.
+    pub(super) fn write(&self, bytes: &[u8]) -> Result<()> {
+        let written = match self {
+            Output::Stdout => return to_stdout(io::stdout().write_all(bytes).and_then(|()| io::stdout().flush())),
+            Output::Device(path) => {
+                fs::OpenOptions::new().write(true).open(path).and_then(|mut to| to.write_all(bytes))
+            }
+            Output::File(path) => {
+                let part = path.with_file_name(format!(".tamis-{}.part", std::process::id()));
+                let written = fs::write(&part, bytes).and_then(|()| fs::rename(&part, path));
+                // Half a page is of no use; where nothing was written there is nothing to remove.
+                written.inspect_err(|_| drop(fs::remove_file(&part)))
+            }
+        };
+        written.map_err(|error| Error::new(error).context(self.to_string()))
     }
 
     /// Prints a report, as text or as fields, where it does not end up in the file.

@@ -147,7 +147,7 @@ fn query_error(path: &Path, error: QueryError) -> Error {
 
 /// Where a changed index goes: to a file of its own, or where it was.
 fn changed(index: &Path, output: Option<&PathBuf>, inputs: &[input::Source]) -> Result<Output> {
-    Output::new(output.map_or(index, PathBuf::as_path), inputs.iter(), "index")
+    Output::new("-o", output.map_or(index, PathBuf::as_path), inputs.iter(), "index")
 }
 
 /// Writes a changed index; returns it as it can be read.

@@ -32,6 +32,7 @@ use std::ops::ControlFlow;
 
 use anyhow::{Result, bail};
 use memchr::{memchr, memchr_iter, memrchr};
+use tamis::BuildError;
 
 use super::lines::Lines;
 use super::sink::{Sink, quote, trim};
@@ -48,7 +49,7 @@ impl Options {
 }
 
 /// Gives every query of `inputs` to `visit`, in order. The options are those of [`Options::for_queries`], and progress is
-/// that of [`super::for_each`]. All weights together are less than 2^44.
+/// that of [`super::for_each`]. A weight that the library does not take is an error that names the line.
 pub(crate) fn for_each(
     inputs: &[Source],
     options: &Options,
@@ -69,44 +70,23 @@ fn read_all(
     if options.second_column.is_some() && options.column.is_none() {
         bail!("--weight-column: not possible without --workload-column; expected both");
     }
-    let mut total = 0.0;
     let (counts, _) = read_checked(inputs, options, stdin, progress, &mut |key, count, _| {
-        let weighed = match count.map(|count| count.text) {
-            None | Some(b"1") => Ok(1.0),
-            Some(text) => number(text),
+        let weight = match count.map(|count| count.text) {
+            None | Some(b"1") => 1.0,
+            Some(text) => match number(text) {
+                Ok(weight) => weight,
+                Err(message) => return Ok(Err(message)),
+            },
         };
-        let added = weighed.and_then(|weight| {
-            total += check(weight)?;
-            match total < MAX_TOTAL {
-                true => Ok(weight),
-                false => {
-                    Err("the weights up to here add up to 2^44 or more; expected less; scale the weights down"
-                        .to_string())
-                }
+        let Err(error) = visit(key, weight) else { return Ok(Ok(())) };
+        match error.downcast_ref() {
+            Some(tamis::Error::Build(refused @ (BuildError::Weight { .. } | BuildError::Weights))) => {
+                Ok(Err(refused.to_string()))
             }
-        });
-        match added {
-            Ok(weight) => visit(key, weight).map(Ok),
-            Err(message) => Ok(Err(message)),
+            _ => Err(error),
         }
     })?;
     Ok(counts)
-}
-
-/// What the weights of a workload must stay below, all together.
-const MAX_TOTAL: f64 = (1u64 << 44) as f64;
-
-/// A weight that the library takes. An error here names the line, one of the library does not.
-fn check(weight: f64) -> Result<f64, String> {
-    const LEAST: f64 = 1.0 / (1 << 20) as f64;
-    const MOST: f64 = (1u64 << 43) as f64;
-    match weight {
-        0.0 | LEAST..=MOST => Ok(weight),
-        0.0..LEAST => Err(format!("weight {weight:e}; expected 0, or 2^-20 to 2^43; scale the weights up")),
-        MOST.. => Err(format!("weight {weight:e}; expected 0, or 2^-20 to 2^43; scale the weights down")),
-        weight if weight.is_nan() => Err("weight NaN; expected 0 to 2^43".to_string()),
-        weight => Err(format!("negative weight {weight}; expected 0 to 2^43")),
-    }
 }
 
 /// A count as it is written, of any size and sign.
@@ -314,12 +294,13 @@ mod tests {
             fs::write(&path, bytes)?;
         }
         let mut queries = Vec::new();
+        let mut library = tamis::Options::default().with_workload().start();
         let counts = read_all(&[Source::from(path)], options, &mut &bytes[..], &mut |_| {}, &mut |key, weight| {
             queries.push(match key {
                 KeyRef::Bytes(key) => (String::from_utf8_lossy(key).into_owned(), weight),
                 KeyRef::Integer(key) => (format!("+{key}"), weight),
             });
-            Ok(())
+            Ok(library.push_query(0u64, weight).map_err(tamis::Error::from)?)
         });
         // The folder's name is random.
         let folder = format!("{}/", folder.path().display());
@@ -488,14 +469,14 @@ mod tests {
     #[test]
     fn counts_that_make_no_sense_are_refused_with_their_line() {
         let cases: [(&str, &str); 14] = [
-            ("-1", "negative weight -1; expected 0 to 2^43"),
-            ("-1e-300", "negative weight -"),
-            ("nan", "weight NaN; expected 0 to 2^43"),
-            ("inf", "scale the weights down"),
-            ("-Infinity", "negative weight -inf; expected 0 to 2^43"),
-            ("1e400", "scale the weights down"),
-            ("1e300", "weight 1e300; expected 0, or 2^-20 to 2^43; scale the weights down"),
-            ("0.0000001", "weight 1e-7; expected 0, or 2^-20 to 2^43; scale the weights up"),
+            ("-1", "weight -1: out of range; expected 0 to 2^43"),
+            ("-1e-300", "weight -1e-300: out of range"),
+            ("nan", "weight NaN: out of range; expected 0 to 2^43"),
+            ("inf", "weight inf: out of range"),
+            ("-Infinity", "weight -inf: out of range; expected 0 to 2^43"),
+            ("1e400", "weight inf: out of range"),
+            ("1e300", "weight 1e300: too large; expected at most 2^43; scale the weights down"),
+            ("0.0000001", "weight 1e-7: too small; expected 0, or at least 2^-20; scale the weights up"),
             ("", "\"\" is not a weight"),
             ("1,000", "\"1,000\" is not a weight"),
             ("0x10", "\"0x10\" is not a weight"),
@@ -542,7 +523,7 @@ mod tests {
         let both = columns("q", Some("n"));
         for (name, text, options, what) in [
             ("l.csv", &b"q,n\na,\n"[..], &both, "l.csv: line 2: \"\" is not a weight"),
-            ("l.csv", b"q,n\na,-4\n", &both, "l.csv: line 2: negative weight -4; expected 0 to 2^43"),
+            ("l.csv", b"q,n\na,-4\n", &both, "l.csv: line 2: weight -4: out of range; expected 0 to 2^43"),
             ("l.csv", b"q,n\na,4\n", &plain(), "--workload-column NAME"),
             ("l.csv", b"q,m\na,4\n", &both, "no column \"n\""),
             ("l.jsonl", b"{\"q\":\"a\",\"n\":1.5}\n", &both, "l.jsonl: line 1: the weight is "),

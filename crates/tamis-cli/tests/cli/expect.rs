@@ -80,7 +80,7 @@ fn the_ceiling_is_said() {
     dir.put("cut", (1..1000).map(|i| format!("query{i}\t{}\n", 9000 / i)).collect::<String>());
     for (goal, ceiling) in [
         ("--fpr 0.001", "0.100 % (--fpr)"),
-        ("--bits-per-key 9", " (1.42 times a plain filter; --fpr changes it)"),
+        ("--bits-per-key 9", " (the default of --bits-per-key; --fpr changes it)"),
         ("--workload-fpr 0.001 --fpr 1", "100 % (--fpr)"),
         ("--workload-fpr 0.001", "0.100 % (--workload-fpr; --fpr changes it)"),
         ("--exact", "100 % (--exact)"),

@@ -15,6 +15,7 @@ mod negatives;
 #[cfg(unix)]
 mod outputs;
 mod partitions;
+mod plan;
 mod sets;
 #[cfg(unix)]
 mod signals;

@@ -310,6 +310,13 @@ fn counts_of_pairs() {
     let red = json!({ "set": "red", "id": 0, "count": 5 });
     assert_eq!(found["set_list"], json!([red, { "set": "blue", "id": 1, "count": 1 }]));
     dir.run("sets verify i.tamis --pairs pairs --counts").text(0);
+    // An index without counts has none to print.
+    dir.put("uncounted", "ann\tred\n");
+    dir.run("sets build --pairs uncounted -o plain.tamis").text(0);
+    assert_eq!(
+        dir.error("sets query plain.tamis --counts --key ann"),
+        "--counts: plain.tamis has no counts; expected an index built with --counts"
+    );
     // Lines that come again are counted too.
     dir.put("words", "a\nb\na\n");
     dir.run("sets build words --counts -o w.tamis").text(0);

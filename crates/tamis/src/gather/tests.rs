@@ -503,7 +503,7 @@ fn a_cancelled_spill_can_be_repeated() {
         if n == 1000 {
             break;
         }
-        match intake.push(digest(n), &|| asked.fetch_add(1, Ordering::Relaxed) >= attempt % 25) {
+        match intake.push(digest(n), &|| asked.fetch_add(1, Ordering::Relaxed) >= attempt % 7) {
             Ok(()) => n += 1,
             Err(_) => refused += 1,
         }

@@ -493,7 +493,7 @@ impl Geometry for Fuse {
     }
 
     fn details(&self) -> String {
-        format!("{} bits, {} probes, segments of {}", bits_in_words(self.width), self.probes(), self.len)
+        format!("{}, {} probes, segments of {}", bits_in_words(self.width), self.probes(), self.len)
     }
 }
 

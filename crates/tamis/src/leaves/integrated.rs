@@ -308,7 +308,8 @@ impl Geometry for Integrated {
             return "no keys".into();
         }
         let (first, parts) = (self.rule.first, self.rule.parts.in_words());
-        format!("{first} bits and {parts}, in a binary fuse of {}", self.fuse.details())
+        let bits = if first == 1 { "bit" } else { "bits" };
+        format!("{first} {bits} and {parts}, in a binary fuse of {}", self.fuse.details())
     }
 }
 

@@ -120,8 +120,9 @@ pub(crate) trait Entry: Sized {
 }
 
 /// A width in 256ths of a bit, as a person writes it.
-pub(crate) fn bits_in_words(width: u16) -> f64 {
-    (f64::from(width) / 2.56).round() / 100.0
+pub(crate) fn bits_in_words(width: u16) -> String {
+    let bits = (f64::from(width) / 2.56).round() / 100.0;
+    format!("{bits} bit{}", if bits == 1.0 { "" } else { "s" })
 }
 
 /// One shard's part of a leaf.

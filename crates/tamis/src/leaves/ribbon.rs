@@ -475,6 +475,6 @@ impl Geometry for Ribbon {
             1 => "1 level".to_string(),
             n => format!("{n} levels"),
         };
-        format!("{} bits, {kind}, band {}, {levels}", bits_in_words(self.width()), 8 * band)
+        format!("{}, {kind}, band {}, {levels}", bits_in_words(self.width()), 8 * band)
     }
 }

@@ -358,11 +358,12 @@ impl Tree {
                     (Some(number), depth, "yes or no".to_string(), steps.iter().map(|step| &step.leaf).collect())
                 }
                 Node::Flat(Flat { leaf, more, bits, to, fingerprint, .. }) => {
+                    let unit = if *bits == 1 { "bit" } else { "bits" };
                     let what = match to {
                         Destination::Symbols(_) if *fingerprint > 0 => {
-                            format!("values of {bits} bits, {fingerprint} more to recognise keys")
+                            format!("values of {bits} {unit}, {fingerprint} more to recognise keys")
                         }
-                        Destination::Symbols(_) => format!("values of {bits} bits"),
+                        Destination::Symbols(_) => format!("values of {bits} {unit}"),
                         Destination::Children(children) => {
                             children.iter().for_each(&mut below);
                             format!("{} ways", children.len())

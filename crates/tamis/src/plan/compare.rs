@@ -5,7 +5,8 @@ use super::predict::predict;
 use super::{Goal, Kind, Request, Step, plan};
 use crate::error::BuildError;
 use crate::leaves::Role;
-use crate::math::bounds::free_set;
+use crate::math::bounds::{f, free_set};
+use crate::math::shape::Shape;
 
 /// One design, planned for the goal.
 #[derive(Clone, PartialEq, Debug)]
@@ -25,22 +26,40 @@ pub struct Candidate {
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub struct Prediction {
-    /// Its layers, one letter each: `P` positive, `N` negative, `E` exact.
-    pub layers: String,
+    /// Its layers, in the order of queries.
+    pub layers: Vec<PredictedLayer>,
     /// Expected keys that it covers, heaviest first.
     pub covered: u64,
+    /// Bytes of the whole file.
+    pub bytes: u64,
     /// Bits per key, file and all.
     pub bits_per_key: f64,
     /// Lower bound: the least bits per key of any filter with the same rates.
     pub bound: f64,
     /// The share of negative queries of the workload that match (EFPR in \[Stacked\]); none without a workload.
     pub workload_fpr: Option<f64>,
+    /// The share of excluded and covered keys that match.
+    pub excluded_fpr: f64,
     /// The share of unlisted keys that match (EFPB).
     pub fpr: f64,
     /// Cache lines that a negative query reads, about: an expected one with a workload, else one for an unlisted key.
     pub lines: f64,
     /// Cache lines that the query for a member reads, about.
     pub member_lines: f64,
+}
+
+/// One layer of a design.
+#[derive(Clone, PartialEq, Debug)]
+#[non_exhaustive]
+pub struct PredictedLayer {
+    /// What it stores, and what its answer means.
+    pub role: Role,
+    /// Name of its structure.
+    pub structure: &'static str,
+    /// Bits per key of the set.
+    pub bits_per_key: f64,
+    /// The shares of members, of excluded and covered keys, and of unlisted keys whose answer the layers before it leave open.
+    pub reached_by: [f64; 3],
 }
 
 /// Designs that reach a goal or fail, compared.
@@ -51,12 +70,36 @@ pub struct Comparison {
     pub candidates: Vec<Candidate>,
     /// Why the chosen one was chosen, in sentences.
     pub reasons: Vec<String>,
+    /// Number of keys.
+    pub keys: u64,
+    /// Number of excluded keys; an estimate if there are many.
+    pub excluded: u64,
+    request: Request,
+    workload: Option<Shape>,
 }
 
 impl Comparison {
     /// Returns the design that the planner chooses.
     pub fn chosen(&self) -> Option<&Candidate> {
         self.candidates.iter().find(|candidate| candidate.chosen)
+    }
+
+    /// Plans for the same keys, excluded keys and workload, but for another goal: at most a share `fpr` of unlisted keys
+    /// matches, and of the negative queries of the workload.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`] if `fpr` is not between 0 and 1, exclusive, or if no design reaches it.
+    ///
+    /// ```
+    /// let plan = tamis::build(0..1000).exclude(1000..9000).exact().plan()?;
+    /// let sizes = [0.1, 0.01, 0.001].map(|fpr| plan.at_fpr(fpr).ok()?.chosen()?.prediction.as_ref().ok().map(|p| p.bytes));
+    /// assert!(sizes.is_sorted());
+    /// # Ok::<(), tamis::Error>(())
+    /// ```
+    pub fn at_fpr(&self, fpr: f64) -> Result<Comparison, BuildError> {
+        let expected = self.workload.as_ref().map(|shape| Expected { shape, cap: None });
+        Ok(compare(&Request { goal: Goal::Fpr(fpr), ..self.request }, expected)?.0)
     }
 }
 
@@ -87,7 +130,7 @@ pub(crate) fn compare(
         name: kind.name(),
         kind: *kind,
         chosen,
-        prediction: design.as_ref().map(|design| predicted(design, request, expected)).map_err(BuildError::to_string),
+        prediction: design.as_ref().map(|design| predicted(design, request, expected)).map_err(|e| why_not(*kind, e)),
     };
     let mut candidates: Vec<Candidate> =
         designs.iter().enumerate().map(|(i, both)| candidate(both, Some(i) == found)).collect();
@@ -95,16 +138,27 @@ pub(crate) fn compare(
         candidates.insert(0, candidate(&(Kind::Auto, Ok(chosen.clone())), true));
     }
     let reasons = reasons(&candidates, request, expected, chosen.cap);
-    Ok((Comparison { candidates, reasons }, chosen))
+    let workload = expected.map(|expected| expected.shape.clone());
+    let (keys, excluded) = (request.keys, request.negatives);
+    Ok((Comparison { candidates, reasons, keys, excluded, request: *request, workload }, chosen))
 }
 
-fn letters(steps: &[Step]) -> String {
-    let letter = |step: &Step| match step.role {
-        Role::Positive => "P",
-        Role::Negative => "N",
-        Role::Exact => "E",
+/// Why a kind cannot reach the goal, without its name, which is in the same row: kinds that fail alike read alike.
+fn why_not(kind: Kind, error: &BuildError) -> String {
+    let text = error.to_string().replace(&format!("kind {}", kind.name()), "this structure");
+    text.strip_prefix("this structure: ").unwrap_or(&text).to_string()
+}
+
+/// The layers of a plan; the request has all known negatives.
+fn layers(steps: &[Step], request: &Request) -> Vec<PredictedLayer> {
+    let bits = |end: usize| request.bits_of(&steps[..end]);
+    let layer = |(i, step): (usize, &Step)| PredictedLayer {
+        role: step.role,
+        structure: step.structure.name(),
+        bits_per_key: (bits(i + 1) - bits(i)) / request.keys.max(1) as f64,
+        reached_by: predict(&steps[..i], request).undecided,
     };
-    steps.iter().map(letter).collect::<Vec<_>>().join(" ")
+    steps.iter().enumerate().map(layer).collect()
 }
 
 fn predicted(design: &PlannedDesign, request: &Request, expected: Option<Expected<'_>>) -> Prediction {
@@ -116,11 +170,18 @@ fn predicted(design: &PlannedDesign, request: &Request, expected: Option<Expecte
     let strangers = if request.goal == Goal::Exact { 1.0 } else { prediction.fpr };
     let psi = expected.map_or(0.0, |expected| expected.shape.mass(*known));
     Prediction {
-        layers: letters(&plan.steps),
+        layers: layers(&plan.steps, &Request { negatives: request.negatives.saturating_add(*known), ..*request }),
         covered: *known,
+        bytes: (prediction.bits / 8.0).ceil() as u64,
         bits_per_key: prediction.bits / keys,
-        bound: free_set(request.keys, negatives, strangers).bits / keys,
+        bound: match request.goal {
+            Goal::ExcludedFpr(share) => f(share, request.negatives as f64 / keys),
+            Goal::Fpr(_) | Goal::BitsPerKey(_) | Goal::Exact => {
+                free_set(request.keys, negatives, strangers).bits / keys
+            }
+        },
         workload_fpr: *workload_fpr,
+        excluded_fpr: prediction.known_fpr,
         fpr: prediction.fpr,
         lines: psi * prediction.lines[1] + (1.0 - psi) * prediction.lines[2],
         member_lines: prediction.lines[0],
@@ -146,26 +207,34 @@ fn reasons(candidates: &[Candidate], request: &Request, expected: Option<Expecte
     let whom = if expected.is_some() { "negative queries" } else { "unlisted keys" };
     let others = candidates.iter().filter(|c| !c.chosen && eligible(c.kind, request.effort));
     let others = || others.clone().filter_map(|c| Some((c.name, c.prediction.as_ref().ok()?)));
-    match request.goal {
-        _ if request.kind != Kind::Auto => reasons.push(format!("kind {name} was given")),
-        Goal::BitsPerKey(budget) => {
-            let next = others().min_by(|a, b| rate(a.1).total_cmp(&rate(b.1)));
-            let next = next.map_or(String::new(), |(name, f)| format!("; the next best, {name}, {}", percent(rate(f))));
-            reasons.push(format!(
-                "{name} matches the fewest {whom} within {budget} bits per key: {}{next}",
-                percent(rate(chosen))
-            ));
+    let budget = if let Goal::BitsPerKey(bits) = request.goal { Some(bits) } else { None };
+    let measure = |f: &Prediction| if budget.is_some() { rate(f) } else { f.bits_per_key };
+    let show = |f: &Prediction| if budget.is_some() { percent(rate(f)) } else { format!("{:.3}", f.bits_per_key) };
+    let unit = if budget.is_some() { "" } else { " bits per key" };
+    let best = match budget {
+        Some(bits) => {
+            format!("matches the fewest {whom} within {bits} bit{} per key", if bits == 1.0 { "" } else { "s" })
         }
-        Goal::Fpr(_) | Goal::Exact | Goal::ExcludedFpr(_) => {
-            let next = others().min_by(|a, b| a.1.bits_per_key.total_cmp(&b.1.bits_per_key));
-            let next =
-                next.map_or(String::new(), |(name, f)| format!("; the next best, {name}, {:.2}", f.bits_per_key));
-            reasons.push(format!(
-                "{name} is the smallest that reaches the goal: {:.2} bits per key{next}",
-                chosen.bits_per_key
-            ));
+        None => "is the smallest that reaches the goal".to_string(),
+    };
+    let better = if budget.is_some() { format!("matches fewer {whom}") } else { "is smaller".to_string() };
+    reasons.push(match others().min_by(|a, b| measure(a.1).total_cmp(&measure(b.1))) {
+        _ if request.kind != Kind::Auto => format!("kind {name} was given"),
+        // Of two that are nearly as good, the planner takes the one that reads fewer lines. Without a workload it looks at sizes
+        // only among designs of its effort and layout.
+        Some((other, f)) if show(f) == show(chosen) => {
+            format!("{name} {best}: {}{unit}; {other} is as good", show(chosen))
         }
-    }
+        Some((other, f)) if measure(f) < measure(chosen) => {
+            let why = match expected {
+                Some(_) => "reads fewer cache lines for unlisted keys".to_string(),
+                None => format!("is the default at effort {}", request.effort),
+            };
+            format!("{name} {why}; {other} {better}: {} against {}{unit}", show(f), show(chosen))
+        }
+        Some((other, f)) => format!("{name} {best}: {}{unit}; the next best, {other}, {}", show(chosen), show(f)),
+        None => format!("{name} {best}: {}{unit}", show(chosen)),
+    });
     if let Some(Expected { shape, .. }) = expected {
         let psi = shape.mass(chosen.covered);
         reasons.push(format!(
@@ -176,7 +245,9 @@ fn reasons(candidates: &[Candidate], request: &Request, expected: Option<Expecte
             percent(shape.unseen())
         ));
         reasons.push(format!("at most {} of unlisted keys may match", percent(cap)));
-        let plain = others().filter(|(_, f)| f.layers == "P").min_by(|a, b| rate(a.1).total_cmp(&rate(b.1)));
+        let plain = others()
+            .filter(|(_, f)| matches!(&f.layers[..], [layer] if layer.role == Role::Positive))
+            .min_by(|a, b| rate(a.1).total_cmp(&rate(b.1)));
         if let Some((plain, f)) = plain
             && let Goal::BitsPerKey(_) = request.goal
             && rate(chosen) > 0.0

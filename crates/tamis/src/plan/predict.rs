@@ -27,6 +27,8 @@ pub(crate) struct LayersPrediction {
     pub(crate) fpr: f64,
     /// Cache lines that a query reads: of a member, of a listed negative, of an unlisted key.
     pub(crate) lines: [f64; 3],
+    /// The shares of members, of listed negatives and of unlisted keys that no step gave an answer.
+    pub(crate) undecided: [f64; 3],
 }
 
 /// The share of each sort that is still undecided.
@@ -65,7 +67,7 @@ pub(crate) fn predict(steps: &[Step], request: &Request) -> LayersPrediction {
         }
         if *role == Role::Exact {
             let strangers = (admitted + here.strangers * yes[2]).min(1.0);
-            return LayersPrediction { bits, known_fpr: 0.0, fpr: strangers, lines };
+            return LayersPrediction { bits, known_fpr: 0.0, fpr: strangers, lines, undecided: [0.0; 3] };
         }
         if *role == Role::Negative {
             admitted += here.strangers * (1.0 - yes[2]);
@@ -74,5 +76,6 @@ pub(crate) fn predict(steps: &[Step], request: &Request) -> LayersPrediction {
         here.listed *= yes[1];
         here.strangers *= yes[2];
     }
-    LayersPrediction { bits, known_fpr: here.listed.min(1.0), fpr: (admitted + here.strangers).min(1.0), lines }
+    let undecided = [here.members, here.listed, here.strangers].map(|share| share.min(1.0));
+    LayersPrediction { bits, known_fpr: undecided[1], fpr: (admitted + here.strangers).min(1.0), lines, undecided }
 }

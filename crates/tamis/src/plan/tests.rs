@@ -212,3 +212,28 @@ fn every_share_has_a_plan() {
         }
     }
 }
+
+/// The layers of a prediction are its bits and its rates, in parts; a lower rate never takes fewer bytes.
+#[test]
+fn layers_add_up_and_sizes_grow() {
+    for goal in [Goal::Fpr(0.01), Goal::BitsPerKey(9.0), Goal::Exact, Goal::ExcludedFpr(0.1)] {
+        let request = Request { goal, ..request(100_000, 30_000) };
+        let plan = compare(&request, None).unwrap().0;
+        assert_eq!((plan.keys, plan.excluded), (100_000, 30_000));
+        for design in plan.candidates.iter().filter_map(|c| c.prediction.as_ref().ok()) {
+            let stored: f64 = design.layers.iter().map(|layer| layer.bits_per_key).sum();
+            let rest = (design.bits_per_key - stored) * 100_000.0;
+            assert!((rest - file_bits(100_000, design.layers.len(), stored)).abs() < 1.0, "{goal:?} {design:?}");
+            assert!(design.bits_per_key >= design.bound, "{goal:?} {design:?}");
+            assert_eq!(design.layers[0].reached_by, [1.0; 3]);
+            for pair in design.layers.windows(2) {
+                let falls = |i: usize| pair[0].reached_by[i] - pair[1].reached_by[i];
+                let stored = if pair[0].role == Role::Positive { 0 } else { 1 };
+                assert!((0..3).all(|i| falls(i) >= 0.0) && falls(stored) == 0.0, "{design:?}");
+            }
+        }
+        let size = |fpr| plan.at_fpr(fpr).unwrap().chosen().unwrap().prediction.as_ref().unwrap().bytes;
+        assert!((1..20).map(|bits| size(2f64.powi(-bits))).is_sorted(), "{goal:?}");
+        assert!(plan.at_fpr(0.0).is_err() && plan.at_fpr(f64::NAN).is_err());
+    }
+}

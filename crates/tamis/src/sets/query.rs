@@ -7,6 +7,7 @@ use bytes::Bytes;
 
 use super::index::{Index, by_name};
 use super::info::SegmentInfo;
+use super::segment::Segment;
 use crate::debug::brief_debug;
 use crate::error::{FormatError, QueryError};
 use crate::format::{self, Budget, Form, Source, equal_by_bytes, from_bytes};
@@ -136,6 +137,11 @@ impl Sets {
     pub fn frequencies<K: Key>(&self, key: K) -> Result<Vec<(u32, u8)>, QueryError> {
         self.index.check::<K>()?;
         Ok(self.index.frequencies(self.index.digest_of(&key)))
+    }
+
+    /// Returns true if a segment counts how often each pair was pushed: see [`frequencies`](Self::frequencies).
+    pub fn has_counts(&self) -> bool {
+        self.index.segments.iter().any(Segment::has_counts)
     }
 
     /// Returns the number of sets, without removed ones.

@@ -233,6 +233,14 @@ pub(super) fn distinct(ids: &mut Vec<u32>, start: usize) {
 }
 
 impl Segment {
+    /// Whether it counts how often a pair was added.
+    pub(crate) fn has_counts(&self) -> bool {
+        match &self.content {
+            Content::Sketch(sketch) => with_body!(&sketch.body, body => body.counting),
+            Content::Frozen(..) => false,
+        }
+    }
+
     /// Appends the sets of a key, numbers of the file, ascending.
     pub(crate) fn find(&self, key: Digest, scratch: &mut Scratch, ids: &mut Vec<u32>) {
         let start = ids.len();

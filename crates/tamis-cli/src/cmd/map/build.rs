@@ -93,7 +93,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     input::check_stdin_once(sources.iter().chain(&declared))?;
     sources.iter().chain(&declared).try_for_each(Source::check)?;
     args.shared.limits.check()?;
-    let output = Output::new(&args.output, sources.iter().chain(&declared), "map")?;
+    let output = Output::new("-o", &args.output, sources.iter().chain(&declared), "map")?;
     let interrupt = Interrupt::install()?;
     let alphabet = if declared.is_empty() { None } else { Some(Alphabet::read(&declared, typing)?) };
     let build = options(&args, &interrupt)?;

@@ -82,7 +82,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     }
     let (inputs, read_options) = args.members.find(args.kmer, args.counts)?;
     args.shared.limits.check()?;
-    let output = Output::new(&args.output, inputs.sources().iter(), "index")?;
+    let output = Output::new("-o", &args.output, inputs.sources().iter(), "index")?;
     let interrupt = Interrupt::install()?;
     let mut intake = Intake::new(options(&args, &interrupt)?.start());
     // A set without keys is a set.

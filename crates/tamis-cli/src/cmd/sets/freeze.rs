@@ -57,7 +57,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     let options = args.input.options(index.kmer(), &sources)?;
     sources.iter().try_for_each(Source::check)?;
     args.limits.check()?;
-    let output = Output::new(&args.output, sources.iter(), "index")?;
+    let output = Output::new("-o", &args.output, sources.iter(), "index")?;
     let interrupt = Interrupt::install()?;
     let build = sets::stream().options(args.limits.common(&interrupt));
     let build = build.like(&index).kind(Kind::Frozen).false_sets(args.false_sets);

@@ -34,7 +34,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     let _lock = Lock::new(&args.output, &args.indexes)?;
     let indexes =
         args.indexes.iter().map(|path| open(path, VerifyArgs { no_verify: true })).collect::<Result<Vec<_>>>()?;
-    let output = Output::new(&args.output, std::iter::empty(), "index")?;
+    let output = Output::new("-o", &args.output, std::iter::empty(), "index")?;
     let interrupt = Interrupt::install()?;
     let mut all: Option<Editor> = None;
     // An index without keys goes with any other, so the first that has some is what the others are held against.

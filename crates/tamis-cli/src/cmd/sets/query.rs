@@ -92,6 +92,9 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         None if args.threshold.is_some() => {
             bail!("--threshold: the keys of {} are no k-mers; expected an index of k-mers", shown(&args.index))
         }
+        None if args.counts && !index.has_counts() => {
+            bail!("--counts: {} has no counts; expected an index built with --counts", shown(&args.index))
+        }
         None => query_keys(&args, &index, &sources, &options, &mut all)?,
     };
     let found = if args.together() { report(&args, &index, &mut all)? } else { found };

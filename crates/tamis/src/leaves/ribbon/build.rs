@@ -26,10 +26,10 @@ pub(crate) struct Params {
     pub(crate) nested: bool,
 }
 
-/// Sets up to this size become a standard ribbon, in one level.
+/// Sets up to this size become a standard ribbon, in one level; with bands of 128, where every bit counts, only up to half of it.
 const MAX_STANDARD: usize = 20_000;
 /// What a bumped ribbon's levels leave over becomes a standard level once it is this small.
-const LAST: usize = 4_000;
+const LAST: usize = 6_000;
 /// Fewer keys have bands of 64: a standard level is at least as long as a band.
 const MIN_WIDE: usize = 200;
 /// A standard level tries this many hashes before it gets more rows.
@@ -50,9 +50,9 @@ impl Params {
         self.width().columns() <= 3 && !self.nested
     }
 
-    /// The shape of a level of `n` keys, the first one or a later one.
+    /// The shape of a level of `n` keys, which is standard up to so many.
     fn shape(&self, n: usize, standard: usize) -> usize {
-        match (self.wide(), n <= standard) {
+        match (self.wide(), n <= if self.wide() { standard / 2 } else { standard }) {
             (true, true) if n >= MIN_WIDE => SMALL_WIDE,
             (_, true) => SMALL,
             (true, false) => WIDE,
@@ -76,7 +76,7 @@ impl Params {
             let buckets = (rows + (1 << bucket) / 2) >> bucket;
             return buckets.max(1) << bucket;
         }
-        let slack = if shape == SMALL { n / 14 } else { n / 40 };
+        let slack = if shape == SMALL { n / 14 } else { n / 64 };
         let octets = (n + slack + 4).div_ceil(8);
         let octets = octets + u64::from(attempt / TRIES) * (1 + octets / 48);
         8 * octets.saturating_sub(band - 1).max(1)

@@ -9,6 +9,7 @@
 //!   cargo run --release -p tamis-bench -- adversary
 //!   cargo run --release -p tamis-bench -- adaptive
 //!   cargo run --release -p tamis-bench -- adaptive --simulate
+//!   cargo run --release -p tamis-bench -- sizes
 //!   cargo run --release -p tamis-bench -- steer-table
 //! ```
 //!
@@ -39,6 +40,8 @@ pub mod measure;
 pub mod ours;
 #[cfg(feature = "peers")]
 pub mod peers;
+mod record;
+mod sizes;
 mod steer_table;
 pub mod stream;
 pub mod table;
@@ -69,6 +72,8 @@ enum Experiment {
     SteerTable(steer_table::Options),
     /// Filters under attack: somebody watches their answers and tries to be let in more often than promised.
     Adversary(adversary::Options),
+    /// Sizes by rate, and by what is promised about keys outside the set: nothing is timed.
+    Sizes(sizes::Options),
     /// Adaptive filters at several loads: bits per item, time of every operation, the worst operation.
     Adaptive(adaptive::Options),
 }
@@ -85,6 +90,7 @@ fn run(Cli { experiment, output }: &Cli) -> Result<bool, Box<dyn Error>> {
         },
         Experiment::SteerTable(options) => plain(&steer_table::run(options)?),
         Experiment::Adversary(options) => output.publish(&adversary::run(options)?),
+        Experiment::Sizes(options) => output.publish(&sizes::run(options)?),
         Experiment::Adaptive(options) => output.publish(&adaptive::run(options)?),
     }
 }

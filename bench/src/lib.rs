@@ -11,6 +11,7 @@
 //!   cargo run --release -p tamis-bench -- adaptive --simulate
 //!   cargo run --release -p tamis-bench -- sizes
 //!   cargo run --release -p tamis-bench -- steer-table
+//!   cargo run --release -p tamis-bench -- figures
 //! ```
 //!
 //! One file per experiment. An experiment turns [`candidate::Candidate`]s into a [`table::Report`], [`table`] prints it. The
@@ -33,6 +34,7 @@ mod certificates;
 mod count_log;
 mod end_to_end;
 mod exact;
+mod figures;
 mod filters;
 pub mod listed;
 pub mod machine;
@@ -74,6 +76,8 @@ enum Experiment {
     Adversary(adversary::Options),
     /// Sizes by rate, and by what is promised about keys outside the set: nothing is timed.
     Sizes(sizes::Options),
+    /// Pictures of recorded results (`--record`), as SVG.
+    Figures(figures::Options),
     /// Adaptive filters at several loads: bits per item, time of every operation, the worst operation.
     Adaptive(adaptive::Options),
 }
@@ -91,6 +95,7 @@ fn run(Cli { experiment, output }: &Cli) -> Result<bool, Box<dyn Error>> {
         Experiment::SteerTable(options) => plain(&steer_table::run(options)?),
         Experiment::Adversary(options) => output.publish(&adversary::run(options)?),
         Experiment::Sizes(options) => output.publish(&sizes::run(options)?),
+        Experiment::Figures(options) => plain(&figures::run(options)?),
         Experiment::Adaptive(options) => output.publish(&adaptive::run(options)?),
     }
 }

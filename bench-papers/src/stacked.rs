@@ -37,6 +37,9 @@ pub(crate) struct Options {
     /// Budgets of the planner's part in bits per key.
     #[arg(long, value_delimiter = ',', default_values_t = [8.0, 10.0, 12.0])]
     budgets: Vec<f64>,
+    /// Exponents of Zipf's law of the planner's part.
+    #[arg(long, value_delimiter = ',', default_values_t = ETAS)]
+    etas: Vec<f64>,
     /// Rounds of timings; the tables show medians. (The paper has 25.)
     #[arg(long, default_value_t = 5)]
     rounds: usize,
@@ -136,8 +139,8 @@ pub(crate) fn run(options: &Options) -> Result<Report<'_>, Box<dyn Error>> {
     if options.n == 0 || options.negatives_per_key == 0 || options.queries == 0 {
         return Err("--n, --negatives-per-key and --queries must be at least 1".into());
     }
-    if options.lifetime == 0 {
-        return Err("--lifetime must be at least 1".into());
+    if options.lifetime == 0 || !options.etas.iter().all(|eta| (0.0..=4.0).contains(eta)) {
+        return Err("--lifetime must be at least 1, --etas from 0 to 4".into());
     }
     let wanted = |part| !options.adaptive && options.part.contains(&part);
     Ok(Report {

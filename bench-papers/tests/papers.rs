@@ -98,8 +98,10 @@ fn stacked_filters() {
     }
     for pair in report["planner"].as_array().unwrap() {
         let (stacked, planner) = (&pair["stacked"], &pair["planner"]);
-        [stacked, planner].into_iter().for_each(kept);
+        [&pair["bloom"], &pair["ribbon"], stacked, planner].into_iter().for_each(kept);
         assert!(number(planner, "efpr") < number(stacked, "efpr"), "{pair}");
+        // Whatever the queries, bits per key buy a Bloom filter less.
+        assert!(number(&pair["ribbon"], "efpr") < 0.5 * number(&pair["bloom"], "efpr"), "{pair}");
         assert!(planner["known"].as_u64().unwrap() > 0 && planner["exact"] == true, "{pair}");
         // More than a million unknown values are asked for: what passes of them is near what was planned.
         for row in [stacked, planner] {

@@ -9,7 +9,9 @@
 //!   cargo run --release -p tamis-bench -- adversary
 //!   cargo run --release -p tamis-bench -- adaptive
 //!   cargo run --release -p tamis-bench -- adaptive --simulate
+//!   cargo run --release -p tamis-bench -- sizes
 //!   cargo run --release -p tamis-bench -- steer-table
+//!   cargo run --release -p tamis-bench -- figures
 //! ```
 //!
 //! One file per experiment. An experiment turns [`candidate::Candidate`]s into a [`table::Report`], [`table`] prints it. The
@@ -32,6 +34,7 @@ mod certificates;
 mod count_log;
 mod end_to_end;
 mod exact;
+mod figures;
 mod filters;
 pub mod listed;
 pub mod machine;
@@ -39,6 +42,8 @@ pub mod measure;
 pub mod ours;
 #[cfg(feature = "peers")]
 pub mod peers;
+mod record;
+mod sizes;
 mod steer_table;
 pub mod stream;
 pub mod table;
@@ -69,6 +74,10 @@ enum Experiment {
     SteerTable(steer_table::Options),
     /// Filters under attack: somebody watches their answers and tries to be let in more often than promised.
     Adversary(adversary::Options),
+    /// Sizes by rate, and by what is promised about keys outside the set: nothing is timed.
+    Sizes(sizes::Options),
+    /// Pictures of recorded results (`--record`), as SVG.
+    Figures(figures::Options),
     /// Adaptive filters at several loads: bits per item, time of every operation, the worst operation.
     Adaptive(adaptive::Options),
 }
@@ -85,6 +94,8 @@ fn run(Cli { experiment, output }: &Cli) -> Result<bool, Box<dyn Error>> {
         },
         Experiment::SteerTable(options) => plain(&steer_table::run(options)?),
         Experiment::Adversary(options) => output.publish(&adversary::run(options)?),
+        Experiment::Sizes(options) => output.publish(&sizes::run(options)?),
+        Experiment::Figures(options) => plain(&figures::run(options)?),
         Experiment::Adaptive(options) => output.publish(&adaptive::run(options)?),
     }
 }

@@ -1,4 +1,4 @@
-//! rows -> Markdown and JSON.
+//! rows -> Markdown, JSON and records.
 
 use std::error::Error;
 use std::fmt;
@@ -8,6 +8,8 @@ use std::process::ExitCode;
 
 use clap::Args;
 use serde::Serialize;
+
+use crate::record;
 
 /// A head line, a table, a note: what is printed.
 pub struct Table {
@@ -68,11 +70,18 @@ pub struct Output {
     /// Write the results as JSON to this file; `-` prints JSON instead of the table.
     #[arg(long, global = true, value_name = "FILE")]
     json: Option<PathBuf>,
+    /// Add the rows to this file as JSON lines, in place of those of the same command.
+    #[arg(long, global = true, value_name = "FILE")]
+    record: Option<PathBuf>,
 }
 
 impl Output {
-    /// Prints the tables and writes the JSON, or prints the JSON instead. Returns whether the report is clean.
+    /// Prints the tables and writes the JSON, or prints the JSON instead, and records the rows. Returns whether the report
+    /// is clean.
     pub fn publish(&self, report: &impl Report) -> Result<bool, Box<dyn Error>> {
+        if let Some(file) = &self.record {
+            record::add(file, &record::command(), report)?;
+        }
         let json = || serde_json::to_string_pretty(report).map(|text| text + "\n");
         if self.json.as_deref() == Some(Path::new("-")) {
             print!("{}", json()?);

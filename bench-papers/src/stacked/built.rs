@@ -16,6 +16,7 @@ pub(super) struct Wanted {
 }
 
 pub(super) const PLAIN: Wanted = Wanted { name: "Bloom", kind: Kind::ClassicBloom, told: false };
+pub(super) const RIBBON: Wanted = Wanted { name: "ribbon", kind: Kind::Ribbon, told: false };
 pub(super) const STACKED: Wanted = Wanted { name: "stacked Bloom", kind: Kind::Stacked(Base::Bloom), told: true };
 pub(super) const PLANNER: Wanted = Wanted { name: "planner", kind: Kind::Auto, told: true };
 

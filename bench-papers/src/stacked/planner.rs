@@ -1,9 +1,9 @@
-//! skews and budgets -> the planner's choice beside the stacked Bloom filter.
+//! skews and budgets -> the planner's choice beside the stacked Bloom filter and plain filters.
 
 use serde::Serialize;
 use tamis_bench::table::Table;
 
-use super::built::{PLANNER, Row, STACKED, build, rate, times_less};
+use super::built::{PLAIN, PLANNER, RIBBON, Row, STACKED, build, rate, times_less};
 use super::load::Load;
 use super::{BITS, ETAS, Options};
 
@@ -11,6 +11,8 @@ use super::{BITS, ETAS, Options};
 #[derive(Serialize)]
 pub(super) struct Pair {
     eta: f64,
+    bloom: Row,
+    ribbon: Row,
     stacked: Row,
     planner: Row,
     /// How many times fewer were hoped for.
@@ -24,29 +26,33 @@ const GOALS: [f64; 4] = [20.0, 27.0, 36.0, 48.0];
 pub(super) fn run(options: &Options) -> Result<Vec<Pair>, String> {
     let total = options.negatives();
     let mut pairs = Vec::new();
-    for (eta, goal) in ETAS.into_iter().zip(GOALS) {
+    for &eta in &options.etas {
         let load = Load::random(options.n, total, total / 2, eta, options.seed);
         for &bits in &options.budgets {
-            let [stacked, planner] = [build(&load, STACKED, bits)?.row, build(&load, PLANNER, bits)?.row];
-            pairs.push(Pair { eta, stacked, planner, goal: (bits == BITS).then_some(goal) });
+            let row = |wanted| build(&load, wanted, bits).map(|built| built.row);
+            let goal = ETAS.into_iter().zip(GOALS).find(|(of, _)| *of == eta && bits == BITS).map(|(_, goal)| goal);
+            let [bloom, ribbon, stacked, planner] = [row(PLAIN)?, row(RIBBON)?, row(STACKED)?, row(PLANNER)?];
+            pairs.push(Pair { eta, bloom, ribbon, stacked, planner, goal });
         }
     }
     Ok(pairs)
 }
 
 impl Pair {
-    /// Both filters.
+    /// All filters.
     pub(super) fn rows(&self) -> impl Iterator<Item = &Row> {
-        [&self.stacked, &self.planner].into_iter()
+        [&self.bloom, &self.ribbon, &self.stacked, &self.planner].into_iter()
     }
 }
 
 /// The pairs as Markdown.
 pub(super) fn table(pairs: &[Pair], options: &Options) -> Table {
     let cells = |pair: &Pair| {
-        let Pair { eta, stacked, planner, goal } = pair;
+        let Pair { eta, bloom, ribbon, stacked, planner, goal } = pair;
         vec![
             format!("{}, {eta}", planner.budget),
+            rate(bloom.efpr),
+            rate(ribbon.efpr),
             rate(stacked.predicted),
             rate(stacked.efpr),
             rate(stacked.unknown_rate),
@@ -58,11 +64,13 @@ pub(super) fn table(pairs: &[Pair], options: &Options) -> Table {
             times_less(stacked.efpr, planner.efpr),
             goal.map_or("-".into(), |goal| format!("{goal}")),
             format!("{} of {}", planner.known_passing, planner.known),
-            [stacked.wrong(), planner.wrong()].join(" ").trim().to_string(),
+            pair.rows().map(Row::wrong).collect::<Vec<_>>().join(" ").trim().to_string(),
         ]
     };
     let columns = [
         "budget, eta",
+        "Bloom EFPR",
+        "ribbon EFPR",
         "stacked Bloom predicted",
         "EFPR",
         "EFPB",

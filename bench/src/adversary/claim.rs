@@ -77,7 +77,8 @@ pub(super) struct Meter {
     pub(super) wrong: u64,
     window: u64,
     in_window: u64,
-    worst_window: u64,
+    /// Wrong answers of every window so far.
+    pub(super) windows: Vec<u64>,
     span: u64,
     /// The numbers of the queries that were answered wrongly, the last `span` queries only.
     recent: VecDeque<u64>,
@@ -92,7 +93,7 @@ impl Meter {
             wrong: 0,
             window,
             in_window: 0,
-            worst_window: 0,
+            windows: Vec::new(),
             span,
             recent: VecDeque::new(),
             worst_span: 0,
@@ -112,18 +113,17 @@ impl Meter {
         }
         self.asked += 1;
         if self.asked.is_multiple_of(self.window) {
-            self.worst_window = self.worst_window.max(self.in_window);
-            self.in_window = 0;
+            self.windows.push(std::mem::take(&mut self.in_window));
         }
     }
 
     /// All queries, the worst window, and any `span` queries in a row: a sustained rate (\[Broom\] section 2) leaves eps n + O(sqrt(eps n log n)) of n.
     pub(super) fn claims(&self, rate: f64) -> Vec<Claim> {
         let mut claims = vec![Claim::rate("all", self.wrong, self.asked, rate)];
-        let windows = self.asked / self.window;
-        if windows > 0 {
+        if let Some(&worst) = self.windows.iter().max() {
+            let windows = self.windows.len();
             let limit = most(rate * self.window as f64, CHANCE / windows as f64);
-            claims.push(Claim::new(format!("worst of {windows} windows"), self.worst_window as f64, limit as f64));
+            claims.push(Claim::new(format!("worst of {windows} windows"), worst as f64, limit as f64));
         }
         if self.asked >= self.span {
             let n = self.span as f64;
@@ -160,7 +160,8 @@ mod tests {
         for i in 0..100 {
             meter.note((38..42).contains(&i) || i == 55 || i == 70);
         }
-        assert_eq!((meter.asked, meter.wrong, meter.worst_window, meter.worst_span), (100, 6, 2, 4));
+        assert_eq!((meter.asked, meter.wrong, meter.worst_span), (100, 6, 4));
+        assert_eq!(meter.windows, [0, 0, 0, 2, 2, 1, 0, 1, 0, 0]);
         let claims = meter.claims(0.06);
         assert!(claims.iter().all(Claim::holds), "{claims:?}");
         let claims = meter.claims(0.001);

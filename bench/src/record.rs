@@ -1,0 +1,154 @@
+//! a report -> lines of JSON, one for every measured row, kept in a file: what pictures are drawn from.
+//!
+//! ```text
+//!   {"command": .., "machine": {..}, "options": {..}, "part": "groups", "group": {"lambda": 3, ..}, "row": {"name": .., ..}}
+//! ```
+//!
+//! A row is an element of a list of the report; an element that has `rows` of its own is a group, and its other fields go
+//! with each of them. A file has one run of every command: a run takes the place of an earlier one with the same words.
+
+use std::error::Error;
+use std::fs;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+type Fields = Map<String, Value>;
+
+/// A measured row and where it comes from.
+#[derive(Clone, Serialize, Deserialize)]
+pub(crate) struct Line {
+    pub(crate) command: String,
+    machine: Value,
+    pub(crate) options: Value,
+    /// The list of the report that it is in.
+    pub(crate) part: String,
+    /// Fields of its group.
+    pub(crate) group: Value,
+    pub(crate) row: Value,
+}
+
+/// The words of this process, those with spaces quoted.
+pub(crate) fn command() -> String {
+    let words = std::env::args().enumerate().map(|(i, word)| match i {
+        0 => Path::new(&word).file_stem().map_or(word.clone(), |name| name.to_string_lossy().into_owned()),
+        _ if word.contains(' ') => format!("\"{word}\""),
+        _ => word,
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// Adds the rows of a report to a file, in place of those of the same command.
+pub(crate) fn add(file: &Path, command: &str, report: &impl Serialize) -> Result<(), Box<dyn Error>> {
+    let mut lines = if file.exists() { read(file)? } else { Vec::new() };
+    lines.retain(|line| line.command != command);
+    lines.extend(rows(command, serde_json::to_value(report)?));
+    let mut text = String::new();
+    for line in &lines {
+        text += &serde_json::to_string(line)?;
+        text.push('\n');
+    }
+    fs::write(file, text).map_err(|e| format!("{}: {e}", file.display()).into())
+}
+
+/// The lines of a file.
+pub(crate) fn read(file: &Path) -> Result<Vec<Line>, String> {
+    let text = fs::read_to_string(file).map_err(|e| format!("{}: {e}", file.display()))?;
+    let line = |(i, line): (usize, &str)| {
+        serde_json::from_str(line).map_err(|e| format!("{}: line {}: {e}", file.display(), i + 1))
+    };
+    text.lines().enumerate().map(line).collect()
+}
+
+/// All rows of a report.
+fn rows(command: &str, report: Value) -> Vec<Line> {
+    let Value::Object(mut report) = report else { return Vec::new() };
+    let [machine, options] = ["machine", "options"].map(|field| report.remove(field).unwrap_or_default());
+    let mut lines = Vec::new();
+    for (part, value) in report {
+        collect(value, Fields::new(), &mut |group, row| {
+            let (group, row) = (short(Value::Object(group)), short(row));
+            let (command, machine, options) = (command.to_string(), machine.clone(), options.clone());
+            lines.push(Line { command, machine, options, part: part.clone(), group, row });
+        });
+    }
+    lines
+}
+
+/// Finds the rows in a value, each with the fields of its group.
+fn collect(value: Value, group: Fields, found: &mut impl FnMut(Fields, Value)) {
+    match value {
+        Value::Array(items) => {
+            for item in items {
+                match item {
+                    Value::Object(mut fields) => match fields.remove("rows") {
+                        Some(rows) => collect(rows, group.clone().into_iter().chain(fields).collect(), found),
+                        None => found(group.clone(), Value::Object(fields)),
+                    },
+                    Value::Array(_) => collect(item, group.clone(), found),
+                    _ => {}
+                }
+            }
+        }
+        Value::Object(fields) => fields.into_iter().for_each(|(_, value)| collect(value, group.clone(), found)),
+        _ => {}
+    }
+}
+
+/// The same with seven digits of every number and without what is not there: more is noise.
+fn short(value: Value) -> Value {
+    match value {
+        Value::Number(number) if number.is_f64() => {
+            number.as_f64().and_then(|x| format!("{x:.6e}").parse::<f64>().ok()).map_or(Value::Null, Value::from)
+        }
+        Value::Array(items) => items.into_iter().map(short).collect(),
+        Value::Object(fields) => {
+            let fields = fields.into_iter().map(|(name, value)| (name, short(value)));
+            Value::Object(fields.filter(|(_, value)| !value.is_null()).collect())
+        }
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn every_row_is_a_line_with_its_group() {
+        let report = json!({
+            "machine": {"cores": 2}, "options": {"n": 5}, "reference": "x",
+            "groups": [{"lambda": 2.0, "rows": [{"name": "a", "bits": 0.1 + 0.2}, {"name": "b", "times": null}]}],
+            "figure": {"shifts": [{"at": 1, "claims": [{"what": "all"}]}]},
+        });
+        let lines = rows("bench exact", report);
+        let found: Vec<_> = lines.iter().map(|line| (line.part.as_str(), &line.group, &line.row)).collect();
+        let group = json!({"lambda": 2.0});
+        let expected = [
+            ("figure", &json!({}), &json!({"at": 1, "claims": [{"what": "all"}]})),
+            ("groups", &group, &json!({"name": "a", "bits": 0.3})),
+            ("groups", &group, &json!({"name": "b"})),
+        ];
+        assert_eq!(found, expected);
+        assert!(lines.iter().all(|line| line.machine["cores"] == 2 && line.options["n"] == 5));
+    }
+
+    /// A second run of a command takes the place of the first, and other commands stay.
+    #[test]
+    fn a_file_has_one_run_of_every_command() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("x.jsonl");
+        for (command, bits) in [("a", 1), ("b", 2), ("a", 3)] {
+            add(&file, command, &json!({"rows": [{"bits": bits}, {"bits": bits}]})).unwrap();
+        }
+        let found: Vec<_> =
+            read(&file).unwrap().into_iter().map(|line| (line.command, line.row["bits"].clone())).collect();
+        let expected = [("b", 2), ("b", 2), ("a", 3), ("a", 3)].map(|(name, bits)| (name.to_string(), json!(bits)));
+        assert_eq!(found, expected);
+        fs::write(&file, "{}\n").unwrap();
+        assert!(read(&file).err().unwrap().contains("x.jsonl: line 1: "));
+    }
+}

@@ -39,7 +39,7 @@
 //! A level is eliminated in *strips* of 16,384 or 32,768 rows. A strip spills into the first octets of the next one, whose own keys
 //! there are bumped: strips are independent, so two of them advance in lockstep, and threads share them out.
 //!
-//! Up to three columns have bands of 128 coefficients: a byte of threshold per 256 rows would be a percent of the table.
+//! Up to four columns, and eight at effort smallest, have bands of 128 coefficients: there a byte of threshold per 256 rows is too much.
 //!
 //! # Why not the neighbours
 //!

@@ -45,9 +45,9 @@ impl Params {
         Width { whole: self.width as u32 / 256, part: self.width as u32 % 256 }
     }
 
-    /// Whether bands have 128 coefficients: where a threshold of a byte for 256 rows would be too much.
+    /// Whether bands have 128 coefficients: where a byte of threshold for 256 rows, a 32nd of a bit per key, would be too much.
     fn wide(&self) -> bool {
-        self.width().columns() <= 3 && !self.nested
+        self.width().columns() <= if self.tight { 8 } else { 4 } && !self.nested
     }
 
     /// The shape of a level of `n` keys, which is standard up to so many.
@@ -72,12 +72,19 @@ impl Params {
         let Shape { band, bucket, thresholds } = &SHAPES[shape];
         if *thresholds != Thresholds::None {
             // Fewer rows than keys.
-            let rows = n * 1000 / if self.tight { 1045 } else { 1020 };
+            let load = if shape == WIDE {
+                1030
+            } else if self.tight {
+                1045
+            } else {
+                1020
+            };
+            let rows = n * 1000 / load;
             let buckets = (rows + (1 << bucket) / 2) >> bucket;
             return buckets.max(1) << bucket;
         }
-        let slack = if shape == SMALL { n / 14 } else { n / 64 };
-        let octets = (n + slack + 4).div_ceil(8);
+        let slack = if shape == SMALL { n / 14 + 4 } else { n / 64 + 8 };
+        let octets = (n + slack).div_ceil(8);
         let octets = octets + u64::from(attempt / TRIES) * (1 + octets / 48);
         8 * octets.saturating_sub(band - 1).max(1)
     }
@@ -88,13 +95,16 @@ impl Params {
             return 0.0;
         }
         let shape = self.shape(n.min(usize::MAX as u64) as usize, MAX_STANDARD);
-        let level = Level::new(shape, 0, self.rows(shape, n, 0), self.width(), 0);
-        let bits = level.end() as f64 * 8.0;
-        match SHAPES[shape].thresholds {
-            Thresholds::None => bits,
-            // What is bumped takes its bits on the next level.
-            _ => bits + (n as f64 * if self.tight { 0.052 } else { 0.028 } + 150.0) * self.width as f64 / 256.0,
-        }
+        let rows = self.rows(shape, n, 0);
+        let bits = Level::new(shape, 0, rows, self.width(), 0).end() as f64 * 8.0;
+        // Rows that stay free, the fewest keys that are bumped, and what a key takes on the next level.
+        let (free, fewest, again) = match SHAPES[shape].thresholds {
+            Thresholds::None => return bits,
+            Thresholds::Bytes => (0.0045, 0.004, 1.075),
+            Thresholds::Steps(_) => (0.004, 0.004, 1.02),
+        };
+        let bumped = (n as f64 - (1.0 - free) * rows as f64).max(fewest * n as f64) + 40.0;
+        bits + (bumped * again + 8.0 * SHAPES[shape].band as f64) * f64::from(self.width) / 256.0
     }
 }
 

@@ -95,7 +95,8 @@ fn several_strips_on_every_instruction_set() {
 /// when TAMIS_SLOW is set.
 fn every_n(width: u16) {
     let step = if std::env::var_os("TAMIS_SLOW").is_some() { 1 } else { 7 };
-    let chosen = |n: &usize| *n <= 2000 || (9_950..10_100).contains(n) || (19_950..20_100).contains(n) || n.is_multiple_of(step);
+    let chosen =
+        |n: &usize| *n <= 2000 || (9_950..10_100).contains(n) || (19_950..20_100).contains(n) || n.is_multiple_of(step);
     let mut all = digests(21_000, 1);
     all.sort_unstable_by_key(|digest| digest.lo);
     let params = Params { width, ..FILTER };

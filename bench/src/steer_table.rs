@@ -22,16 +22,17 @@ pub(crate) struct Options {
     /// Only every so many lines, for a quick look.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
     step: u16,
-    /// Only beams of 64 states.
-    #[arg(long)]
-    balanced: bool,
+    /// Only searches of so many states.
+    #[arg(long, value_delimiter = ',', default_values_t = [64, 512, 2048])]
+    states: Vec<u16>,
 }
 
-/// Both tables, as they stand in the source.
+/// All tables, as they stand in the source.
 pub(crate) fn run(options: &Options) -> Result<String, Box<dyn Error>> {
     let mut source = String::new();
-    let beams = [("SHARE_64", Effort::Balanced), ("SHARE_512", Effort::Smallest)];
-    for (name, effort) in beams.into_iter().take(if options.balanced { 1 } else { 2 }) {
+    let beams = [(64, Effort::Fast), (512, Effort::Balanced), (2048, Effort::Smallest)];
+    for (states, effort) in beams.into_iter().filter(|(states, _)| options.states.contains(states)) {
+        let name = format!("SHARE_{states}");
         writeln!(source, "#[rustfmt::skip]")?;
         writeln!(source, "pub(super) const {name}: [[u32; SLACKS.len()]; LINES] = [")?;
         for line in LINES.step_by(options.step.into()) {

@@ -55,11 +55,15 @@ pub(in crate::leaves) mod beam;
 #[cfg(feature = "build")]
 mod build;
 #[cfg(feature = "build")]
+mod history;
+#[cfg(feature = "build")]
+mod states;
+#[cfg(feature = "build")]
 mod survivors;
 #[cfg(feature = "build")]
 mod table;
 #[cfg(feature = "build")]
-pub(crate) use beam::{BALANCED, SMALLEST};
+pub(crate) use beam::{BALANCED, FAST, SMALLEST};
 #[cfg(feature = "build")]
 pub(crate) use build::Params;
 #[cfg(test)]

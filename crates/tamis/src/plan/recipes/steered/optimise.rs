@@ -14,8 +14,7 @@
 use std::sync::OnceLock;
 
 use super::MIN_SLACK_SMALL_SET;
-use crate::leaves::steered::SMALLEST;
-use crate::leaves::steered::share;
+use crate::leaves::steered::{FAST, SMALLEST, share};
 use crate::math::portable::log2;
 
 /// A column to build: which side is listed, and its slack in 1024ths.
@@ -51,9 +50,14 @@ pub(super) struct Values {
 impl Values {
     /// Computed once.
     pub(super) fn of(beam: u16) -> &'static Values {
-        static BALANCED: OnceLock<Values> = OnceLock::new();
-        static WIDE: OnceLock<Values> = OnceLock::new();
-        if beam == SMALLEST { &WIDE } else { &BALANCED }.get_or_init(|| Values::compute(beam))
+        static ALL: [OnceLock<Values>; 3] = [const { OnceLock::new() }; 3];
+        let [fast, balanced, smallest] = &ALL;
+        let values = match beam {
+            FAST => fast,
+            SMALLEST => smallest,
+            _ => balanced,
+        };
+        values.get_or_init(|| Values::compute(beam))
     }
 
     fn compute(beam: u16) -> Values {

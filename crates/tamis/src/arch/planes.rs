@@ -518,9 +518,9 @@ mod tests {
             for (lane, &value) in children[0].iter().enumerate() {
                 assert_eq!(below(&children[0], limit) >> lane & 1 == 1, value < limit);
             }
-            let (bit, mut planes, mut scores, mut origins) = (1 << (split.row % 64), groups[0], [0; LANES], children[0]);
-            let group =
-                Group { planes: &mut planes, scores: &mut scores, origins: &mut origins, children: &children };
+            let (bit, mut planes, mut scores, mut origins) =
+                (1 << (split.row % 64), groups[0], [0; LANES], children[0]);
+            let group = Group { planes: &mut planes, scores: &mut scores, origins: &mut origins, children: &children };
             let (mut twins, mut dead) = settle(group, split);
             // Every child that lives on is there once, or is the second of a state that is returned.
             let now = |lane: usize| (window(&planes, lane), scores[lane], origins[lane]);

@@ -12,34 +12,43 @@ use tamis::{Effort, Kind};
 const SLACKS: [u16; 14] = [32, 48, 64, 80, 96, 128, 160, 208, 256, 320, 416, 512, 640, 800];
 /// Others per key: 2^(i/2).
 const LINES: std::ops::RangeInclusive<i32> = -6..=10;
+/// Lines up to this one are measured on four times the keys.
+const FEW: i32 = -4;
 
 /// What to measure.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Keys of every column.
-    #[arg(long, default_value_t = 500_000)]
+    /// Keys of every column: four strips and more, so that chance does not choose plans.
+    #[arg(long, default_value_t = 250_000)]
     n: u64,
     /// Only every so many lines, for a quick look.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
     step: u16,
-    /// Only beams of 64 states.
-    #[arg(long)]
-    balanced: bool,
+    /// Only searches of so many states.
+    #[arg(long, value_delimiter = ',', default_values_t = [64, 512, 2048])]
+    states: Vec<u16>,
 }
 
-/// Both tables, as they stand in the source.
+/// All tables, as they stand in the source.
 pub(crate) fn run(options: &Options) -> Result<String, Box<dyn Error>> {
     let mut source = String::new();
-    let beams = [("SHARE_64", Effort::Balanced), ("SHARE_512", Effort::Smallest)];
-    for (name, effort) in beams.into_iter().take(if options.balanced { 1 } else { 2 }) {
+    let beams = [(64, Effort::Fast), (512, Effort::Balanced), (2048, Effort::Smallest)];
+    for (states, effort) in beams.into_iter().filter(|(states, _)| options.states.contains(states)) {
+        let name = format!("SHARE_{states}");
         writeln!(source, "#[rustfmt::skip]")?;
         writeln!(source, "pub(super) const {name}: [[u32; SLACKS.len()]; LINES] = [")?;
         for line in LINES.step_by(options.step.into()) {
-            let others = (options.n as f64 * 2f64.powf(f64::from(line) / 2.0)).round() as u64;
-            eprintln!("{name}: {:.3} others per key", others as f64 / options.n as f64);
-            let shares: Result<Vec<String>, _> =
-                SLACKS.iter().map(|&slack| Ok(share(options.n, others, slack, effort)?.to_string())).collect();
-            writeln!(source, "    [{}],", shares.map_err(|e: tamis::Error| e)?.join(", "))?;
+            // Of few others next to none pass, and chance would show.
+            let n = if line <= FEW { 4 * options.n } else { options.n };
+            let others = (n as f64 * 2f64.powf(f64::from(line) / 2.0)).round() as u64;
+            eprintln!("{name}: {:.3} others per key", others as f64 / n as f64);
+            let (mut shares, mut least) = (vec![], u64::MAX);
+            for slack in SLACKS {
+                // More slack leaves fewer, whatever chance says of the last few.
+                least = share(n, others, slack, effort)?.min(least - 1);
+                shares.push(least.to_string());
+            }
+            writeln!(source, "    [{}],", shares.join(", "))?;
         }
         writeln!(source, "];\n")?;
     }

@@ -7,7 +7,7 @@
 //! ```text
 //!   Kernel::run::<Base>     any processor                      the scalar twin of everything below
 //!   Kernel::run::<V3>       popcnt, bmi, lzcnt, avx2           most x86-64 since 2013
-//!   Kernel::run::<V4>       V3 and gfni, avx512 f, bw, vl, vbmi, vpopcntdq   servers since 2019
+//!   Kernel::run::<V4>       V3, avx512 f, bw, vl, vbmi, vbmi2, bitalg, vpopcntdq, gfni   servers since 2019
 //! ```
 //!
 //! Tests run every kernel at every level of [`Level::available`] and compare bytes and answers.
@@ -15,10 +15,14 @@
 
 use crate::hash::Digest;
 use octet::{Octet, Word};
+#[cfg(feature = "build")]
+use planes::{Group, LANES, Planes, Shorts, Split};
 
 pub(crate) mod arena;
 pub(crate) mod block;
 pub(crate) mod octet;
+#[cfg(feature = "build")]
+pub(crate) mod planes;
 mod select;
 
 /// A loop that [`dispatch`] compiles for several instruction sets. `run` must be `#[inline(always)]`.
@@ -78,6 +82,27 @@ pub(crate) trait Isa: Copy + 'static {
     fn select(word: u64, rank: u32) -> u32 {
         select::scalar(word, rank)
     }
+
+    /// Bit `i` of byte `l` is the parity of window `l` of a group under equation `i`.
+    #[cfg(feature = "build")]
+    #[inline(always)]
+    fn answers(planes: &[Planes], equations: &[u64; 8], out: &mut [[u8; LANES]]) {
+        planes::answers(planes, equations, out);
+    }
+
+    /// Which numbers are less than `limit`.
+    #[cfg(feature = "build")]
+    #[inline(always)]
+    fn below(values: &Shorts, limit: u16) -> u64 {
+        planes::below(values, limit)
+    }
+
+    /// States become their children: those whose second child found no place, and the places that are left.
+    #[cfg(feature = "build")]
+    #[inline(always)]
+    fn settle(group: Group<'_>, split: Split) -> (u64, u64) {
+        planes::settle(group, split)
+    }
 }
 
 /// Portable code.
@@ -113,6 +138,32 @@ macro_rules! v3 {
     };
 }
 
+/// The inner loops of the steered search, by the functions of a module of `planes`.
+macro_rules! search {
+    ($set:ident) => {
+        #[cfg(all(feature = "build", target_arch = "x86_64"))]
+        #[inline(always)]
+        fn answers(planes: &[Planes], equations: &[u64; 8], out: &mut [[u8; LANES]]) {
+            // SAFETY: only `dispatch` names this set, after detection found its features.
+            unsafe { planes::$set::answers(planes, equations, out) }
+        }
+
+        #[cfg(all(feature = "build", target_arch = "x86_64"))]
+        #[inline(always)]
+        fn below(values: &Shorts, limit: u16) -> u64 {
+            // SAFETY: as above.
+            unsafe { planes::$set::below(values, limit) }
+        }
+
+        #[cfg(all(feature = "build", target_arch = "x86_64"))]
+        #[inline(always)]
+        fn settle(group: Group<'_>, split: Split) -> (u64, u64) {
+            // SAFETY: as above.
+            unsafe { planes::$set::settle(group, split) }
+        }
+    };
+}
+
 /// See the module's table.
 #[derive(Clone, Copy)]
 pub(crate) struct V3;
@@ -139,6 +190,7 @@ impl Isa for V3 {
     }
 
     v3!();
+    search!(avx2);
 }
 
 /// See the module's table.
@@ -167,6 +219,7 @@ impl Isa for V4 {
     }
 
     v3!();
+    search!(avx512);
 }
 
 /// An instruction set this processor has. Only detection makes one.
@@ -198,6 +251,8 @@ impl Level {
                 && has!("avx512bw")
                 && has!("avx512vl")
                 && has!("avx512vbmi")
+                && has!("avx512vbmi2")
+                && has!("avx512bitalg")
                 && has!("avx512vpopcntdq")
                 && has!("gfni");
             if v3 {
@@ -254,7 +309,9 @@ fn run_v3<K: Kernel>(kernel: K) -> K::Output {
 }
 
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "popcnt,bmi1,bmi2,lzcnt,avx2,avx512f,avx512bw,avx512vl,avx512vbmi,avx512vpopcntdq,gfni")]
+#[target_feature(
+    enable = "popcnt,bmi1,bmi2,lzcnt,avx2,avx512f,avx512bw,avx512vl,avx512vbmi,avx512vbmi2,avx512bitalg,avx512vpopcntdq,gfni"
+)]
 fn run_v4<K: Kernel>(kernel: K) -> K::Output {
     kernel.run::<V4>()
 }
@@ -321,7 +378,9 @@ fn answer_v3<T, O, A: Answer<T, O>>(asked: &T, key: Digest) -> O {
 }
 
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "popcnt,bmi1,bmi2,lzcnt,avx2,avx512f,avx512bw,avx512vl,avx512vbmi,avx512vpopcntdq,gfni")]
+#[target_feature(
+    enable = "popcnt,bmi1,bmi2,lzcnt,avx2,avx512f,avx512bw,avx512vl,avx512vbmi,avx512vbmi2,avx512bitalg,avx512vpopcntdq,gfni"
+)]
 fn answer_v4<T, O, A: Answer<T, O>>(asked: &T, key: Digest) -> O {
     A::answer::<V4>(asked, key)
 }

@@ -83,13 +83,13 @@ pub(crate) fn plan(request: &Request) -> Result<Plan, BuildError> {
     kind.recipe(request).unwrap_or_else(|| plain(kind, request))
 }
 
-/// The default: what takes the least room, or the least time at [`Effort::Fast`].
+/// The default: what takes the least room, or the least time at [`Effort::Fast`], unless steering was named.
 fn by_default(request: &Request) -> Result<Plan, BuildError> {
-    let Request { keys, negatives, goal, effort, .. } = *request;
+    let Request { keys, negatives, goal, kind, effort, .. } = *request;
     match goal {
         _ if negatives == 0 => plain(if effort == Effort::Fast { Kind::Fuse } else { Kind::Ribbon }, request),
         _ if local::wanted(request)? => local::plan(request),
-        _ if effort != Effort::Fast => steered::plan(request),
+        _ if effort != Effort::Fast || kind == Kind::Steered => steered::plan(request),
         // Nothing is known of which keys it may let pass. A share that no width reaches is left to an exact set.
         Goal::ExcludedFpr(share) => {
             let goal = Goal::Fpr(steered::aim(share, keys, negatives));

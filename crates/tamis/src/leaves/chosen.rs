@@ -161,7 +161,7 @@ fn shared(n: usize, seed: u64) -> [(&'static str, Vec<Digest>); 4] {
 /// Bits of the column and one for each of the others that is left, and it answers right.
 fn steer(keys: &[Digest], others: &[Digest], share: u16) -> usize {
     let mut left = RejectSide { digests: others.to_vec(), weights: vec![] };
-    let params = steered::Params { slack: 160, beam: steered::BALANCED, share };
+    let params = steered::Params { slack: 160, beam: steered::FAST, share };
     let mut out = vec![];
     let leaf = steered::build_on(Level::detect(), keys, &mut left, &params, &WORK, &mut out).unwrap();
     let mut geometry = vec![];
@@ -203,7 +203,7 @@ fn steered_columns_refuse_the_doubles_of_keys() {
 
 #[test]
 fn local_leaves_hold_chosen_keys_in_as_many_bytes() {
-    let params = local::Params { columns: 2, exact: 2, slack: 160, beam: steered::BALANCED };
+    let params = local::Params { columns: 2, exact: 2, slack: 160, beam: steered::FAST };
     let make = |keys: &[Digest], negatives: &[Digest]| {
         let (mut out, mut geometry) = (vec![], vec![]);
         let leaf = local::build_on(Level::detect(), keys, negatives, &params, &WORK, &mut out).unwrap();
@@ -230,7 +230,7 @@ fn ordinary_keys_are_built_at_once() {
             for (seed, slack) in (0..).zip([64, 100, 160, 512, 2000]) {
                 let (keys, others) = (ordinary(n, 2 * seed + 1), ordinary((n as f64 * mu) as usize, 2 * seed + 2));
                 let mut left = RejectSide { digests: others.clone(), weights: vec![] };
-                let params = steered::Params { slack, beam: steered::BALANCED, share: 256 };
+                let params = steered::Params { slack, beam: steered::FAST, share: 256 };
                 let (mut out, mut geometry) = (vec![], vec![]);
                 steered::build_on(Level::detect(), &keys, &mut left, &params, &WORK, &mut out)
                     .unwrap()
@@ -240,7 +240,7 @@ fn ordinary_keys_are_built_at_once() {
                     (0..4).map(|_| from.varint().unwrap()).last()
                 };
                 assert_eq!(plain(&geometry), Some(0), "{n} keys, {mu} others each, slack {slack}");
-                let params = local::Params { columns: 2, exact: 1, slack: slack.min(512), beam: steered::BALANCED };
+                let params = local::Params { columns: 2, exact: 1, slack: slack.min(512), beam: steered::FAST };
                 let (mut out, mut geometry) = (vec![], vec![]);
                 local::build_on(Level::detect(), &keys, &others, &params, &WORK, &mut out)
                     .unwrap()

@@ -30,7 +30,7 @@
 //! and that is the least that any structure needs which is right on lambda negatives per key and passes 2^-(r+1) of all others: the
 //! bound of the false-positive-free set. It is a sum over what must be told apart: r + 1 bits for a key, and for a negative
 //! the surprise that it is not among the 2^-(r+1) that agree with a key by chance. A chain of a filter and an exact bit spends
-//! .47 bit per key more than the bound, because its filter is blind; a beam of 64 loses a tenth of that.
+//! .47 bit per key more than the bound, because its filter is blind; a beam loses a tenth of that and less.
 //!
 //! **Strips.** The rows lie in strips of about 65,536, which are independent, so that strips are built on several threads and what
 //! the search remembers stays small. The strip follows from the top bits of the digest, by which keys and negatives are sorted
@@ -38,7 +38,7 @@
 //! at once. The last 56 rows of a strip start no band.
 //!
 //! **Why not the neighbours.** A bumped ribbon has no free rows to choose. Trying many seeds finds the best of a few; the best of
-//! 2^(sn) needs a search. A trellis with all states would need 2^64 of them; a beam of 64 comes within a tenth.
+//! 2^(sn) needs a search. A trellis with all states would need 2^64 of them; a beam of 512 comes near.
 //!
 //! Papers: [Ribbon], on homogeneous ribbons. Steering is new here; the search is the M-algorithm of trellis source coding.
 
@@ -55,11 +55,15 @@ pub(in crate::leaves) mod beam;
 #[cfg(feature = "build")]
 mod build;
 #[cfg(feature = "build")]
+mod history;
+#[cfg(feature = "build")]
+mod states;
+#[cfg(feature = "build")]
 mod survivors;
 #[cfg(feature = "build")]
 mod table;
 #[cfg(feature = "build")]
-pub(crate) use beam::{BALANCED, SMALLEST};
+pub(crate) use beam::{BALANCED, FAST, SMALLEST};
 #[cfg(feature = "build")]
 pub(crate) use build::Params;
 #[cfg(test)]

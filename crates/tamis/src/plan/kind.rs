@@ -273,13 +273,13 @@ pub enum Base {
 /// Effort to find a smaller filter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Effort {
-    /// The fastest to build and to query: a fuse filter where the choice is free.
+    /// The fastest to build and to query: a fuse filter where the choice is free; for [`Kind::Steered`], a search of 64 states.
     Fast,
-    /// A ribbon with bands of 64 bits; against excluded keys, a search of 64 states.
+    /// A ribbon with bands of 64 bits; against excluded keys, a search of 512 states.
     #[default]
     Balanced,
     /// A ribbon with bands of 128 bits: a few tenths of a percent smaller, twice as slow to build. Against excluded keys, a
-    /// search of 512 states.
+    /// search of 2048 states.
     Smallest,
 }
 

@@ -1,7 +1,7 @@
 //! others per key, slack, beam -> the share of the others that pass one steered column: measured, not computed.
 //!
-//! What a beam of infinitely many states would reach is a formula (`math::bounds::steered`); what 64 or 512 reach is
-//! not. The tables are made by
+//! What a beam of infinitely many states would reach is a formula (`math::bounds::steered`); what 64, 512 or 2048
+//! reach is not. The tables are made by
 //!
 //! ```text
 //!   cargo run --release -p tamis-bench -- steer-table
@@ -10,8 +10,8 @@
 //! which prints them as they stand in `table.rs`. Between their points the share is taken to be linear in the slack and in the
 //! logarithm of the others per key.
 
-use super::table::{SHARE_64, SHARE_512};
-use crate::leaves::steered::SMALLEST;
+use super::table::{SHARE_64, SHARE_512, SHARE_2048};
+use super::{FAST, SMALLEST};
 use crate::math::portable::log2;
 
 /// Slacks of the columns of a table, in 1024ths.
@@ -23,7 +23,11 @@ const PER_OCTAVE: f64 = 2.0;
 
 /// The share of `mu` others per key that pass a column with this slack, in 1024ths.
 pub(crate) fn share(mu: f64, slack: f64, beam: u16) -> f64 {
-    let table = if beam == SMALLEST { &SHARE_512 } else { &SHARE_64 };
+    let table = match beam {
+        FAST => &SHARE_64,
+        SMALLEST => &SHARE_2048,
+        _ => &SHARE_512,
+    };
     let line = ((log2(mu.max(1e-9)) - FIRST) * PER_OCTAVE).clamp(0.0, (LINES - 1) as f64);
     let above = (line as usize).min(LINES - 2);
     let part = line - above as f64;
@@ -42,7 +46,7 @@ mod tests {
 
     #[test]
     fn more_slack_and_fewer_others_leave_fewer() {
-        for beam in [BALANCED, SMALLEST] {
+        for beam in [FAST, BALANCED, SMALLEST] {
             let mut before = [1.0; 60];
             for slack in (32..=800).step_by(8) {
                 let now: [f64; 60] =
@@ -61,11 +65,12 @@ mod tests {
             let mu = 2f64.powf(f64::from(i) / 2.0);
             for slack in SLACKS {
                 let ideal = crate::math::bounds::steered(mu, f64::from(slack) / 1024.0);
-                for beam in [BALANCED, SMALLEST] {
+                for beam in [FAST, BALANCED, SMALLEST] {
                     let measured = share(mu, slack.into(), beam);
                     assert!(measured > ideal, "{line} {slack} {beam}: {measured} {ideal}");
                 }
-                assert!(share(mu, slack.into(), SMALLEST) <= share(mu, slack.into(), BALANCED) + 0.002);
+                let [few, some, many] = [FAST, BALANCED, SMALLEST].map(|beam| share(mu, slack.into(), beam));
+                assert!(many < some && some < few, "{line} {slack}: {many} {some} {few}");
             }
         }
     }

@@ -12,7 +12,6 @@
 use crate::error::{BuildError, Lack};
 use crate::leaves::Role;
 use crate::leaves::local::{MAX_STEERED, Params};
-use crate::leaves::steered::{BALANCED, SMALLEST};
 use crate::math::portable::exp2;
 use crate::plan::recipes::steered;
 use crate::plan::{Base, Effort, Goal, Layout, Plan, Request, Step};
@@ -73,7 +72,7 @@ pub(crate) fn plan(request: &Request) -> Result<Plan, BuildError> {
 /// The steps of a request.
 fn steps(request: &Request) -> Result<Vec<Step>, BuildError> {
     let mu = request.negatives as f64 / request.keys.max(1) as f64;
-    let beam = if request.effort == Effort::Smallest { SMALLEST } else { BALANCED };
+    let beam = steered::beam(request);
     let filter = |width: u16| Base::Ribbon.leaf(request, width, true);
     let (width, params) = match request.goal {
         Goal::Exact | Goal::ExcludedFpr(_) => {
@@ -133,6 +132,7 @@ fn best(mu: f64, beam: u16, columns: std::ops::RangeInclusive<u8>, least: u16) -
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::leaves::steered::BALANCED;
 
     /// What the essay of the leaf promises.
     #[test]

@@ -23,7 +23,7 @@
 use crate::error::BuildError;
 use crate::gather::Stats;
 use crate::leaves::Role;
-use crate::leaves::steered::{BALANCED, Params, SMALLEST};
+use crate::leaves::steered::{BALANCED, FAST, Params, SMALLEST};
 use crate::math::portable::{exp2, log2};
 use crate::plan::recipes::chained;
 use crate::plan::{Base, Effort, Goal, Plan, Request, Step, Structure};
@@ -120,8 +120,13 @@ fn whole_bits(listed: u64, others: u64) -> u16 {
     (0..32).find(|&bits| others >> bits <= MAX_NEGATIVES_PER_KEY * listed).unwrap_or(32)
 }
 
-fn beam(request: &Request) -> u16 {
-    if request.effort == Effort::Smallest { SMALLEST } else { BALANCED }
+/// States of the search.
+pub(super) fn beam(request: &Request) -> u16 {
+    match request.effort {
+        Effort::Fast => FAST,
+        Effort::Balanced => BALANCED,
+        Effort::Smallest => SMALLEST,
+    }
 }
 
 /// The filter that the first step will hold at least.

@@ -72,13 +72,7 @@ impl Params {
         let Shape { band, bucket, thresholds } = &SHAPES[shape];
         if *thresholds != Thresholds::None {
             // Fewer rows than keys.
-            let load = if shape == WIDE {
-                1030
-            } else if self.tight {
-                1045
-            } else {
-                1020
-            };
+            let load = if self.tight && shape == NARROW { 1045 } else { 1020 };
             let rows = n * 1000 / load;
             let buckets = (rows + (1 << bucket) / 2) >> bucket;
             return buckets.max(1) << bucket;

@@ -77,7 +77,7 @@ impl<W: Word> Octet<W> {
         let own = Self::entry_of(pivot);
         let (head, tail) = (self.heads[own], self.tails[own]);
         for x in (0..32).filter(|x| entries >> x & 1 == 1) {
-            self.heads[x] = self.heads[x] ^ head;
+            self.heads[x] ^= head;
             self.tails[x] = self.tails[x] ^ tail;
         }
     }
@@ -99,8 +99,8 @@ const NIBBLES: [u8; 32] = {
 #[inline(always)]
 pub(super) fn add<W: Word>(octet: &mut Octet<W>, pivot: u32, head: u8, tail: W) -> u32 {
     let mut entries = 0;
-    for x in 0..32 {
-        let left = (octet.heads[x] ^ NIBBLES[x]) >> pivot & 1;
+    for (x, nibble) in NIBBLES.iter().enumerate() {
+        let left = (octet.heads[x] ^ nibble) >> pivot & 1;
         entries |= u32::from(left) << x;
         octet.heads[x] ^= head & left.wrapping_neg();
         octet.tails[x] = octet.tails[x] ^ (tail & W::all(left == 1));

@@ -36,10 +36,10 @@
 //! elimination, and nothing is sorted again. Where they crowd, too many keys are bumped: that attempt has failed, and the next
 //! one takes places from a salted hash.
 //!
-//! A level is eliminated in *strips* of 16,384 or 32,768 rows. A strip spills into the first octets of the next one, whose own keys
+//! A level is eliminated in *strips* of 16,384 to 65,536 rows. A strip spills into the first octets of the next one, whose own keys
 //! there are bumped: strips are independent, so two of them advance in lockstep, and threads share them out.
 //!
-//! Up to four columns, and eight at effort smallest, have bands of 128 coefficients: there a byte of threshold per 256 rows is too much.
+//! Up to four columns have bands of 128 coefficients: there a byte of threshold per 256 rows is too much.
 //!
 //! # Why not the neighbours
 //!

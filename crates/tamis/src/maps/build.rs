@@ -31,7 +31,7 @@ use crate::leaves::Role;
 use crate::leaves::{fuse, ribbon};
 use crate::names::named;
 use crate::parallel::in_order;
-use crate::plan::{Effort, Layout, Structure};
+use crate::plan::{Layout, Structure};
 
 /// Starts a map of these pairs. Values are unsigned integers, text or bytes.
 ///
@@ -364,10 +364,7 @@ struct Planned {
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Flats {
-    Ribbon {
-        /// Bands of 128: smaller, and read more slowly.
-        wide: bool,
-    },
+    Ribbon,
     Fuse,
 }
 
@@ -375,7 +372,8 @@ impl Flats {
     pub(super) fn leaf(self, bits: u32) -> Structure {
         let width = 256 * bits as u16;
         match self {
-            Flats::Ribbon { wide } => ribbon::Params { width, tight: wide, nested: false }.into(),
+            // The bits of a map are what it is for.
+            Flats::Ribbon => ribbon::Params { width, tight: true, nested: false }.into(),
             Flats::Fuse => fuse::Params { arity: fuse::Arity::Three, width }.into(),
         }
     }
@@ -479,9 +477,7 @@ impl Settings {
             fingerprint: self.fingerprint,
             structure: match self.kind {
                 Kind::Fuse => Flats::Fuse,
-                Kind::Auto | Kind::Compressed | Kind::Ribbon => {
-                    Flats::Ribbon { wide: effort == Effort::Smallest && !uniform }
-                }
+                Kind::Auto | Kind::Compressed | Kind::Ribbon => Flats::Ribbon,
             },
             root: tree.root,
             nodes: tree.nodes,
@@ -504,8 +500,7 @@ impl Settings {
             _ if counted.keys == 0 => (Target::Symbol(0), vec![]),
             _ => (Target::Node(0), vec![Node::Symbols { bits, first: 0 }]),
         };
-        // Bands of 64 whatever the effort: others save a fifth of a percent and are read four times as slowly.
-        let structure = if self.kind == Kind::Fuse { Flats::Fuse } else { Flats::Ribbon { wide: false } };
+        let structure = if self.kind == Kind::Fuse { Flats::Fuse } else { Flats::Ribbon };
         let values = flat_bits(counted.keys, bits) / 8.0;
         let marks = counted.keys as f64 * f64::from(self.fingerprint) / 8.0;
         let planned = Planned {

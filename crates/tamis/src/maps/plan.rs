@@ -307,7 +307,7 @@ impl Planner<'_> {
 
 /// Payload bits of a flat node, about.
 pub(crate) fn flat_bits(keys: u64, bits: u32) -> f64 {
-    let leaf = |bits: u32| ribbon::Params { width: 256 * bits as u16, tight: false, nested: false }.bits(keys, 0);
+    let leaf = |bits: u32| ribbon::Params { width: 256 * bits as u16, tight: true, nested: false }.bits(keys, 0);
     let rest = bits % WORD_BITS;
     f64::from(bits / WORD_BITS) * leaf(WORD_BITS) + if rest > 0 { leaf(rest) } else { 0.0 }
 }

@@ -137,7 +137,7 @@ impl<'a> Shape<'a> {
     }
 
     fn front(&self) -> Option<Structure> {
-        (self.front > 0).then(|| Flats::Ribbon { wide: false }.leaf(self.front))
+        (self.front > 0).then(|| Flats::Ribbon.leaf(self.front))
     }
 
     /// Bits next to the values of a node.

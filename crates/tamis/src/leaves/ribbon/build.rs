@@ -29,7 +29,7 @@ pub(crate) struct Params {
 /// Sets up to this size become a standard ribbon, in one level; with bands of 128, where every bit counts, only up to half of it.
 const MAX_STANDARD: usize = 20_000;
 /// What a bumped ribbon's levels leave over becomes a standard level once it is this small.
-const LAST: usize = 6_000;
+const LAST: usize = 1_200;
 /// Fewer keys have bands of 64: a standard level is at least as long as a band.
 const MIN_WIDE: usize = 200;
 /// A standard level tries this many hashes before it gets more rows.
@@ -47,7 +47,7 @@ impl Params {
 
     /// Whether bands have 128 coefficients: where a byte of threshold for 256 rows, a 32nd of a bit per key, would be too much.
     fn wide(&self) -> bool {
-        self.width().columns() <= if self.tight { 8 } else { 4 } && !self.nested
+        self.width().columns() <= 4 && !self.nested
     }
 
     /// The shape of a level of `n` keys, which is standard up to so many.
@@ -72,7 +72,11 @@ impl Params {
         let Shape { band, bucket, thresholds } = &SHAPES[shape];
         if *thresholds != Thresholds::None {
             // Fewer rows than keys.
-            let load = if self.tight && shape == NARROW { 1045 } else { 1020 };
+            let load = match shape {
+                NARROW if self.tight => 1045,
+                NARROW => 1028,
+                _ => 1020,
+            };
             let rows = n * 1000 / load;
             let buckets = (rows + (1 << bucket) / 2) >> bucket;
             return buckets.max(1) << bucket;
@@ -317,8 +321,10 @@ fn strips<S: Source>(task: &Task, source: S) -> Vec<(Range<u64>, Range<usize>)> 
     // A standard level is one strip: its keys cannot be bumped.
     let rows = match task.shape.thresholds {
         Thresholds::None => task.rows,
-        _ if task.rows < 1 << 18 => 1 << 14,
-        _ => 1 << 15,
+        // Their neighbours spill further.
+        Thresholds::Steps(_) => 1 << 16,
+        Thresholds::Bytes if task.rows < 1 << 18 => 1 << 14,
+        Thresholds::Bytes => 1 << 15,
     };
     let (mut strips, mut first, mut from) = (vec![], 0, 0);
     while first < task.rows {

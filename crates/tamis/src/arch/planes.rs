@@ -464,7 +464,7 @@ mod tests {
         let groups = (0..3).map(|_| std::array::from_fn(|_| std::array::from_fn(|_| random() as u8))).collect();
         let equations = std::array::from_fn(|_| random());
         // Few values, so that some are equal to the limit; the largest too.
-        let mut number = || random().is_multiple_of(9).then_some(u16::MAX).unwrap_or(40_000 + (random() % 9) as u16);
+        let mut number = || if random().is_multiple_of(9) { u16::MAX } else { 40_000 + (random() % 9) as u16 };
         let children = [std::array::from_fn(|_| number()), std::array::from_fn(|_| number())];
         let limit = number();
         // All densities: from no child to two of every state.
@@ -526,13 +526,13 @@ mod tests {
             let now = |lane: usize| (window(&planes, lane), scores[lane], origins[lane]);
             let mut found: Vec<_> = (0..LANES).filter(|lane| (split.lanes & !dead) >> lane & 1 == 1).map(now).collect();
             let mut expected = vec![];
-            for lane in 0..LANES {
+            for (lane, origin) in children[0].into_iter().enumerate() {
                 for (one, mask) in [(false, split.zero), (true, split.one)] {
                     let second = one != split.first && twins >> lane & 1 == 1;
                     if mask >> lane & 1 == 1 && !second {
                         let window = window(&groups[0], lane) & !bit | if one { bit } else { 0 };
                         let score = children[usize::from(one)][lane].wrapping_sub(split.best);
-                        expected.push((window, score, children[0][lane]));
+                        expected.push((window, score, origin));
                     }
                 }
             }

@@ -26,7 +26,7 @@ pub(crate) struct Params {
     pub(crate) nested: bool,
 }
 
-/// Sets up to this size become a standard ribbon, in one level; with bands of 128, where every bit counts, only up to half of it.
+/// Sets up to this size become a standard ribbon, in one level; up to a half or a quarter of it where every bit counts.
 const MAX_STANDARD: usize = 20_000;
 /// What a bumped ribbon's levels leave over becomes a standard level once it is this small.
 const LAST: usize = 1_200;
@@ -52,7 +52,14 @@ impl Params {
 
     /// The shape of a level of `n` keys, which is standard up to so many.
     fn shape(&self, n: usize, standard: usize) -> usize {
-        match (self.wide(), n <= if self.wide() { standard / 2 } else { standard }) {
+        let less = if self.wide() {
+            2
+        } else if self.tight {
+            4
+        } else {
+            1
+        };
+        match (self.wide(), n <= standard / less) {
             (true, true) if n >= MIN_WIDE => SMALL_WIDE,
             (_, true) => SMALL,
             (true, false) => WIDE,

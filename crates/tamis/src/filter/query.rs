@@ -323,9 +323,9 @@ impl Filter {
     /// was built.
     ///
     /// ```
-    /// let filter = tamis::build(0..3000u64).fpr(1.0 / 256.0).finish()?;
+    /// let filter = tamis::build(0..30_000u64).fpr(1.0 / 256.0).finish()?;
     /// let (bits, bound) = (filter.as_bytes().len() as f64 * 8.0, filter.lower_bound());
-    /// assert!(bound / 3000.0 > 7.9 && bits > bound && bits < 1.1 * bound);
+    /// assert!(bound / 30_000.0 > 7.9 && bits > bound && bits < 1.1 * bound);
     /// # Ok::<(), tamis::Error>(())
     /// ```
     pub fn lower_bound(&self) -> f64 {

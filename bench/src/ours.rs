@@ -29,7 +29,7 @@ pub(crate) fn filters() -> Vec<Candidate> {
     const QUOTIENT: f64 = 0.95 * BITS8;
     let rows = [
         ("ribbon 8 bit", Ribbon, Balanced, BITS8),
-        ("ribbon 8 bit, band 128", Ribbon, Smallest, BITS8),
+        ("ribbon 8 bit, smallest", Ribbon, Smallest, BITS8),
         ("ribbon 3 bit", Ribbon, Balanced, 0.125),
         ("ribbon 1 bit", Ribbon, Balanced, 0.5),
         ("ribbon 1 %", Ribbon, Balanced, 0.01),

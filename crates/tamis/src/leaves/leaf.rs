@@ -12,12 +12,12 @@
 //!
 //! ```text
 //!   Step::new ─▶ Leaf::query_fn ─▶ ShardedLeaf::query_fn ─▶ Ribbon::query_fn                  which shape?
-//!                                                                │  One<Columns<8, false>>
+//!                                                                │  One<Columns<..>>
 //!   Filter::contains ── one indirect call ──▶ v4(leaf, digest) ◀─┴─ ShardedLeaf::by           which processor?
 //! ```
 //!
-//! * The *shape* is a type that implements [`Answer`] for a [`Part`]: widths are constants of it. A ribbon that is told its
-//!   number of columns at run time is 1.2 to 1.8 times slower.
+//! * The *shape* is a type that implements [`Answer`] for a [`Part`]: what matters is a constant of it: the bands of a
+//!   ribbon and the form of its thresholds, the width of a fuse table.
 //! * The *processor* is a `Level`, which `arch.rs` turns into one of three copies of the function.
 //! * The *way* to the leaf is a [`Way`]. A list of steps whose first leaf has one shard has a function that starts at the list and
 //!   looks for no shard: a fifth less for the shortest queries, and a "no" of the first leaf is the answer at once. The

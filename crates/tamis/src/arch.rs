@@ -23,6 +23,7 @@ pub(crate) mod block;
 pub(crate) mod octet;
 #[cfg(feature = "build")]
 pub(crate) mod planes;
+pub(crate) mod rows;
 mod select;
 
 /// A loop that [`dispatch`] compiles for several instruction sets. `run` must be `#[inline(always)]`.
@@ -388,12 +389,18 @@ fn answer_v4<T, O, A: Answer<T, O>>(asked: &T, key: Digest) -> O {
 /// Asks for the cache line of `items[at]`. Only a hint: any `at` is allowed.
 #[inline(always)]
 pub(crate) fn prefetch<T>(items: &[T], at: usize) {
+    prefetch_at(items.as_ptr().wrapping_add(at).cast());
+}
+
+/// Asks for the cache line of an address.
+#[inline(always)]
+fn prefetch_at(at: *const u8) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         // SAFETY: prefetching never faults, whatever the address, and SSE is part of x86-64.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(items.as_ptr().wrapping_add(at) as *const i8) }
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) }
     }
     #[cfg(not(target_arch = "x86_64"))]
-    let _ = (items, at);
+    let _ = at;
 }

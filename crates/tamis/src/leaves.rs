@@ -109,6 +109,11 @@ macro_rules! leaves {
                 match self { $(Leaf::$name(leaf) => leaf.parts().len(),)* }
             }
 
+            /// Whether a query of it looks for no shard: there is one, or the leaf finds it by itself.
+            pub(crate) fn is_single(&self) -> bool {
+                self.shards() == 1 || matches!(self, Leaf::Ribbon(leaf) if leaf.is_uniform())
+            }
+
             /// Length of one shard's payload.
             pub(crate) fn payload_len(&self, shard: usize) -> u64 {
                 match self {

@@ -16,10 +16,11 @@
 //! One evaluator serves all lists, alone and in batches: each step answers for the keys that are still undecided, and the
 //! survivors are moved together before the next, so that every step prefetches a full batch.
 
+use crate::arch::rows::Rows;
 use crate::arch::{Answer, Isa, Level, QueryFn};
 use crate::hash::Digest;
 pub(crate) use crate::leaves::Role;
-use crate::leaves::{Entry, Leaf, Part, Way};
+use crate::leaves::{Entry, Leaf, ShardedLeaf, Way};
 
 /// One step of a filter.
 #[derive(Debug, Clone)]
@@ -50,23 +51,28 @@ pub(crate) struct Steps {
     /// Whether the answer of the first leaf is the answer.
     single: bool,
     ask: QueryFn<Steps>,
+    /// Of the first leaf, if it is a ribbon: nothing to look for on the way to them.
+    rows: Rows,
 }
 
-/// The way to the first leaf of a list, of one shard; `REST` if other steps follow.
+/// The way to the first leaf of a list; `REST` if other steps follow.
 struct First<const REST: bool>;
 
 impl<const REST: bool> Way for First<REST> {
     type Asked = Steps;
+    const SINGLE: bool = true;
 
     #[inline(always)]
-    fn part<G: Entry>(steps: &Steps, key: Digest) -> Option<&Part<G>> {
+    fn leaf<G: Entry>(steps: &Steps) -> Option<&ShardedLeaf<G>> {
         match &steps.first {
-            Some(step) => match G::of(&step.leaf) {
-                Some(leaf) => Some(leaf.part_of::<true>(key)),
-                None => None,
-            },
+            Some(step) => G::of(&step.leaf),
             None => None,
         }
+    }
+
+    #[inline(always)]
+    fn rows(steps: &Steps) -> Option<&Rows> {
+        Some(&steps.rows)
     }
 
     #[inline(always)]
@@ -98,13 +104,14 @@ impl Steps {
             Some(Role::Negative) | None => false,
         };
         let ask = match &first {
-            Some(Step { role: Role::Positive | Role::Exact, leaf, .. }) if leaf.shards() == 1 => match single {
+            Some(Step { role: Role::Positive | Role::Exact, leaf, .. }) if leaf.is_single() => match single {
                 true => leaf.query_fn::<First<false>>(),
                 false => leaf.query_fn::<First<true>>(),
             },
             Some(_) | None => QueryFn::portable::<OneByOne>(),
         };
-        Steps { first, rest, single, ask }
+        let rows = first.as_ref().and_then(|step| Leaf::rows(&step.leaf)).cloned().unwrap_or_else(Rows::none);
+        Steps { first, rest, single, ask, rows }
     }
 
     /// All steps in order.

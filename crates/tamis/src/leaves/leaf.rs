@@ -32,6 +32,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::Leaf;
+use crate::arch::rows::{self, Rows};
 use crate::arch::{Answer, Isa, Level, QueryFn};
 use crate::error::FormatError;
 use crate::format::Reader;
@@ -75,6 +76,11 @@ pub(crate) trait Query: Geometry + Entry {
 
     /// Whether the functions below, chosen by `self`, also fit `other`.
     fn same_kernel(&self, other: &Self) -> bool;
+
+    /// Where the first level lies in the payload, of a leaf that has its rows checked when it is opened.
+    fn first_level(&self) -> Option<(rows::Form, rows::Place)> {
+        None
+    }
 
     /// The function that answers for one key where all shards have the kernel of this one.
     fn query_fn<W: Way>(&self, leaf: &ShardedLeaf<Self>) -> QueryFn<W::Asked>;
@@ -144,6 +150,8 @@ pub(crate) struct ShardedLeaf<G> {
     first: Part<G>,
     /// Whether all parts have the kernel of the first.
     uniform: bool,
+    /// The rows of all parts, of a leaf that has them checked.
+    rows: Rows,
 }
 
 impl<G: Query> ShardedLeaf<G> {
@@ -152,7 +160,7 @@ impl<G: Query> ShardedLeaf<G> {
         let first = parts.first().filter(|_| parts.len() as u64 == 1 << bits)?.clone();
         let uniform = parts.iter().all(|part| first.geometry.same_kernel(&part.geometry));
         let parts = if bits == 0 { Arc::default() } else { Arc::new(parts) };
-        Some(ShardedLeaf { bits, parts, first, uniform })
+        Some(ShardedLeaf { bits, parts, first, uniform, rows: Rows::none() })
     }
 
     /// Reads the geometries of all parts and leaves their places open.
@@ -181,8 +189,11 @@ impl<G: Query> ShardedLeaf<G> {
             let payload = Bytes::copy_from_slice(file.get(range.clone()).unwrap_or(&[]));
             Part { geometry, payload, start: range.start }
         };
+        let parts: Vec<Part<G>> = parts.into_iter().map(part).collect();
         #[allow(clippy::unwrap_used)]
-        ShardedLeaf::new(bits, parts.into_iter().map(part).collect()).unwrap()
+        let mut leaf = ShardedLeaf::new(bits, parts.clone()).unwrap();
+        parts.into_iter().enumerate().for_each(|(shard, part)| leaf.set_place(shard, part.start, part.payload));
+        leaf
     }
 
     /// The reference for one key, for tests.
@@ -252,6 +263,12 @@ impl<G: Query> ShardedLeaf<G> {
         if let Some(part) = Arc::get_mut(&mut self.parts).and_then(|parts| parts.get_mut(shard)) {
             (part.start, part.payload) = (start, payload);
         }
+        if shard + 1 == self.parts().len() {
+            let level =
+                |part: &Part<G>| part.geometry.first_level().map(|(form, place)| (part.payload.clone(), form, place));
+            let levels: Option<Vec<_>> = self.parts().iter().map(level).collect();
+            self.rows = levels.map_or_else(Rows::none, |levels| Rows::new(&levels));
+        }
     }
 }
 
@@ -265,7 +282,18 @@ impl<G: Entry> ShardedLeaf<G> {
 impl<G> ShardedLeaf<G> {
     /// A leaf of one part.
     pub(crate) fn single(part: Part<G>) -> ShardedLeaf<G> {
-        ShardedLeaf { bits: 0, parts: Arc::default(), first: part, uniform: true }
+        ShardedLeaf { bits: 0, parts: Arc::default(), first: part, uniform: true, rows: Rows::none() }
+    }
+
+    /// The rows of all parts, once all payloads have their places.
+    #[inline(always)]
+    pub(crate) fn rows(&self) -> &Rows {
+        &self.rows
+    }
+
+    /// Whether all parts have the kernel of the first.
+    pub(crate) fn is_uniform(&self) -> bool {
+        self.uniform
     }
 
     /// All parts, in the order of the shards.
@@ -321,9 +349,14 @@ impl Output for u32 {
 pub(crate) trait Way: 'static {
     /// A leaf, or a list of steps that starts with it.
     type Asked: 'static;
+    /// Whether the leaf has one shard, or is a ribbon, which finds the shard of a key by itself.
+    const SINGLE: bool;
 
-    /// The part for a key, if the leaf has this geometry.
-    fn part<G: Entry>(asked: &Self::Asked, key: Digest) -> Option<&Part<G>>;
+    /// The leaf, if it has this geometry.
+    fn leaf<G: Entry>(asked: &Self::Asked) -> Option<&ShardedLeaf<G>>;
+
+    /// The rows of the leaf, if it is a ribbon.
+    fn rows(asked: &Self::Asked) -> Option<&Rows>;
 
     /// The answer for a key, from the leaf's own.
     #[inline(always)]
@@ -334,13 +367,16 @@ pub(crate) trait Way: 'static {
 
 impl Way for Leaf {
     type Asked = Leaf;
+    const SINGLE: bool = false;
 
     #[inline(always)]
-    fn part<G: Entry>(leaf: &Leaf, key: Digest) -> Option<&Part<G>> {
-        match G::of(leaf) {
-            Some(leaf) => Some(leaf.part(key)),
-            None => None,
-        }
+    fn leaf<G: Entry>(leaf: &Leaf) -> Option<&ShardedLeaf<G>> {
+        G::of(leaf)
+    }
+
+    #[inline(always)]
+    fn rows(leaf: &Leaf) -> Option<&Rows> {
+        if let Leaf::Ribbon(leaf) = leaf { Some(&leaf.rows) } else { None }
     }
 }
 
@@ -353,8 +389,11 @@ impl<W: Way, G: Entry, O: Output, A: Answer<Part<G>, O>> Answer<W::Asked, O> for
     #[inline(always)]
     fn answer<I: Isa>(asked: &W::Asked, key: Digest) -> O {
         // Not by a closure: it would be compiled for any processor.
-        match W::part::<G>(asked, key) {
-            Some(part) => A::answer::<I>(part, key).of::<W>(asked, key),
+        match W::leaf::<G>(asked) {
+            Some(leaf) => {
+                let part = if W::SINGLE { leaf.part_of::<true>(key) } else { leaf.part(key) };
+                A::answer::<I>(part, key).of::<W>(asked, key)
+            }
             None => O::MISSING,
         }
     }

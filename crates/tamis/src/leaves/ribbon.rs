@@ -49,7 +49,7 @@
 
 use std::marker::PhantomData;
 
-use crate::arch::{self, Level as Cpu, QueryFn, octet};
+use crate::arch::{self, Level as Cpu, QueryFn, octet, rows};
 use crate::error::FormatError;
 use crate::format::{Reader, put_varint};
 use crate::hash::MAX_NUMBER;
@@ -125,17 +125,31 @@ impl Shape {
         }
     }
 
-    /// Whether the bucket of a row passes its keys on to the next level. Thresholds start at `at`.
+    /// log2 of the rows that share a byte of thresholds; 63, all rows, where there are none.
     #[inline(always)]
-    fn bumped(&self, payload: &[u8], at: u64, row: u64) -> bool {
-        let bucket = row >> self.bucket;
-        let byte = |i: u64| payload.get((at + i) as usize).copied().unwrap_or(0);
+    const fn shift(&self) -> u32 {
+        match self.thresholds {
+            Thresholds::None => 63,
+            Thresholds::Bytes => self.bucket,
+            Thresholds::Steps(_) => self.bucket + 2,
+        }
+    }
+
+    /// Whether a row's keys are passed on to the next level, by the byte of thresholds for this row.
+    #[inline(always)]
+    fn is_bumped(&self, byte: u8, row: u64) -> bool {
         let threshold = match self.thresholds {
             Thresholds::None => return false,
-            Thresholds::Bytes => u64::from(byte(bucket)),
-            Thresholds::Steps(steps) => steps[(byte(bucket / 4) >> (2 * (bucket & 3))) as usize & 3],
+            Thresholds::Bytes => u64::from(byte),
+            Thresholds::Steps(steps) => steps[(byte >> (2 * (row >> self.bucket & 3))) as usize & 3],
         };
         row & ((1 << self.bucket) - 1) < threshold
+    }
+
+    /// The same; thresholds start at `at`.
+    #[inline(always)]
+    fn bumped(&self, payload: &[u8], at: u64, row: u64) -> bool {
+        self.is_bumped(payload.get((at + (row >> self.shift())) as usize).copied().unwrap_or(0), row)
     }
 }
 
@@ -201,6 +215,17 @@ impl Level {
     #[inline(always)]
     fn octet_at(&self, octet: u64) -> usize {
         (self.rows_at + octet * u64::from(self.whole) + octet.saturating_sub(self.cut)) as usize
+    }
+
+    /// The payload from the octet of a row on, and the bytes of an octet; nothing if octets of the band differ.
+    #[inline(always)]
+    fn octets<'a>(&self, payload: &'a [u8], row: u64) -> Option<(&'a [u8], usize)> {
+        let octet = row / 8;
+        let beyond = octet >= self.cut;
+        if !beyond && octet + self.shape().band > self.cut {
+            return None;
+        }
+        Some((payload.get(self.octet_at(octet)..)?, self.whole as usize + beyond as usize))
     }
 
     /// The value under a key's band: any band, any width, any bytes. What the kernels do faster.
@@ -274,6 +299,8 @@ impl Width {
 pub(crate) struct Ribbon {
     pub(in crate::leaves) cpu: Cpu,
     salt: Salt,
+    /// The salt of number 0.
+    plain: Salt,
     number: u32,
     /// Top bits in which the digests agree: places come from those below.
     skip: u32,
@@ -306,8 +333,8 @@ impl Ribbon {
         let columns = width.columns();
         let (part, broad, bit) = (width.part > 0, columns > 8, columns == 1);
         let fast = Fast { shape: first.shape, part, broad, bit, eight: columns == 8 && !part };
-        let (cpu, salt) = (Cpu::detect(), salt.child(number as u64));
-        Ribbon { cpu, salt, number, skip, width, fast, first, rest, empty }
+        let (plain, salt) = (salt.child(0), salt.child(number as u64));
+        Ribbon { cpu: Cpu::detect(), salt, plain, number, skip, width, fast, first, rest, empty }
     }
 
     /// Bits of a value times 256.
@@ -382,13 +409,26 @@ impl Query for Ribbon {
     fn query_fn<W: Way>(&self, leaf: &ShardedLeaf<Ribbon>) -> QueryFn<W::Asked> {
         macro_rules! run {
             ($kernel:ty) => {
-                leaf.by::<W, One<$kernel>, _>(self.cpu)
+                if self.skip == 0 {
+                    QueryFn::new::<One<W, $kernel, true>>(self.cpu)
+                } else {
+                    QueryFn::new::<One<W, $kernel, false>>(self.cpu)
+                }
             };
         }
         match self.empty {
             true => QueryFn::portable::<Never>(),
             false => with_kernel!(self, leaf.by::<W, Any, _>(self.cpu), run),
         }
+    }
+
+    fn first_level(&self) -> Option<(rows::Form, rows::Place)> {
+        let Level { rows, whole, cut, bumps_at: bumps, .. } = self.first;
+        let shape = self.first.shape();
+        let (band, columns, shift) = (shape.band as u8, whole as u8, shape.shift() as u8);
+        let form = rows::Form { salt: self.plain, skip: self.skip, band, columns, shift };
+        let bumps = if shape.thresholds == Thresholds::None { 0 } else { bumps };
+        (!self.empty).then_some((form, rows::Place { rows, bumps, cut, salted: self.number > 0 }))
     }
 
     fn contains_many(&self, leaf: &ShardedLeaf<Ribbon>, _: &[u8], keys: &[Digest], out: &mut [bool]) {

@@ -344,8 +344,8 @@ impl Random {
 fn repaired_mutations_never_panic() {
     let number = |name: &str, otherwise| std::env::var(name).map_or(otherwise, |text| text.parse().unwrap());
     let seed = number("TAMIS_MUTATE_SEED", 0);
-    let end = Instant::now() + Duration::from_secs(number("TAMIS_MUTATE_SECONDS", 3));
     let files = large_files();
+    let end = Instant::now() + Duration::from_secs(number("TAMIS_MUTATE_SECONDS", 3));
     let mut random = Random(seed << 32);
     let asked: Vec<u64> = integers(40, 1).chain(integers(40, 2)).collect();
     let (mut tried, mut opened) = (0u64, 0u64);

@@ -81,7 +81,6 @@ impl Params {
             // Fewer rows than keys.
             let load = match shape {
                 NARROW if self.tight => 1045,
-                NARROW => 1028,
                 _ => 1020,
             };
             let rows = n * 1000 / load;

@@ -1,94 +1,64 @@
-//! a level and a key -> the value there, or whether a member reads it: the straight-line queries of a ribbon.
+//! a leaf and a key -> the value there, or whether a member reads it: the straight-line queries of a ribbon.
 //!
 //! One kernel per shape, compiled for every instruction set. The number of columns is no constant: it is where octets lie and which of
-//! the parities count. What a kernel does not serve goes the plain way of [`Outcome::plainly`], which gives the same answers.
+//! the parities count. A kernel reads the first level by [`Rows`](crate::arch::rows::Rows), which were checked when the file was opened.
+//! What a kernel does not serve goes the plain way of [`Outcome::plainly`], which gives the same answers.
 
 use std::marker::PhantomData;
 
-use super::{Level, Ribbon, SHAPES, WIDE, far, fingerprint, place};
-use crate::arch::{self, Answer, Isa, Kernel};
-use crate::hash::{Digest, reduce};
-use crate::leaves::{Part, ShardedLeaf};
+use super::{Level, Ribbon, SHAPES, Thresholds, WIDE, far, fingerprint, place};
+use crate::arch::rows::{self, Found, View};
+use crate::arch::{Answer, Isa, Kernel};
+use crate::hash::{Digest, Salt, reduce};
+use crate::leaves::leaf::Output;
+use crate::leaves::{Part, ShardedLeaf, Way};
 
 /// A way to read a level's value, for one shape.
-pub(super) trait Lookup: Copy + 'static {
+pub(super) trait Lookup: rows::Shape + 'static {
     const SHAPE: usize;
     /// As [`Kernel::V4`].
     const V4: bool = true;
 
-    /// Where in the payload a row's query starts to read.
-    #[inline(always)]
-    fn place(level: &Level, row: u64) -> usize {
-        level.octet_at(row / 8)
-    }
+    /// The value under a band that starts with these octets, with any bits beyond its columns; nothing if the kernel does not serve
+    /// them.
+    fn value<I: Isa>(octets: &[u8], stride: usize, band: u64) -> Option<u32>;
 
-    /// Bytes that a value takes from there on.
+    /// Whether a key is bumped from its row.
     #[inline(always)]
-    fn span(level: &Level) -> usize {
-        (SHAPES[Self::SHAPE].band * u64::from(level.whole)) as usize
+    fn is_bumped(found: &Found<'_, Self>) -> bool {
+        SHAPES[Self::SHAPE].thresholds != Thresholds::None
+            && SHAPES[Self::SHAPE].is_bumped(found.threshold(), found.row)
     }
+}
 
-    /// The bits of a value that starts at a row.
-    #[inline(always)]
-    fn mask(level: &Level, row: u64) -> u32 {
-        u32::MAX >> (32 - level.whole - (row / 8 >= level.cut) as u32)
-    }
-
-    /// The value at a row, with any bits outside its mask; nothing if the kernel does not serve this row.
-    fn value<I: Isa>(level: &Level, payload: &[u8], band: u64, row: u64) -> Option<u32>;
-
-    /// The row of a key, and whether it was bumped from this level.
-    #[inline(always)]
-    fn locate(level: &Level, payload: &[u8], h: u64) -> (u64, bool) {
-        let row = reduce(h, level.rows);
-        (row, SHAPES[Self::SHAPE].bumped(payload, level.bumps_at, row))
-    }
+/// The constants of a kernel, by its shape.
+macro_rules! shape {
+    ($shape:expr, $columns:expr, $part:expr) => {
+        const BAND: u8 = SHAPES[$shape].band as u8;
+        const SHIFT: u8 = SHAPES[$shape].shift() as u8;
+        const COLUMNS: u8 = $columns;
+        const PART: bool = $part;
+    };
 }
 
 /// Up to eight columns, `R` of them unless that is 0. `PART`: some octets have one more than others.
 #[derive(Clone, Copy)]
-pub(super) struct Columns<const SHAPE: usize, const PART: bool, const R: u32>;
+pub(super) struct Columns<const SHAPE: usize, const PART: bool, const R: u8>;
 
-impl<const SHAPE: usize, const PART: bool, const R: u32> Columns<SHAPE, PART, R> {
-    #[inline(always)]
-    fn whole(level: &Level) -> u32 {
-        if R > 0 { R } else { level.whole }
-    }
+impl<const SHAPE: usize, const PART: bool, const R: u8> rows::Shape for Columns<SHAPE, PART, R> {
+    shape!(SHAPE, R, PART);
 }
 
-impl<const SHAPE: usize, const PART: bool, const R: u32> Lookup for Columns<SHAPE, PART, R> {
+impl<const SHAPE: usize, const PART: bool, const R: u8> Lookup for Columns<SHAPE, PART, R> {
     const SHAPE: usize = SHAPE;
 
     #[inline(always)]
-    fn place(level: &Level, row: u64) -> usize {
-        match PART {
-            true => level.octet_at(row / 8),
-            false => (level.rows_at + row / 8 * u64::from(Self::whole(level))) as usize,
-        }
-    }
-
-    #[inline(always)]
-    fn mask(level: &Level, row: u64) -> u32 {
-        u32::MAX >> (32 - Self::whole(level) - (PART && row / 8 >= level.cut) as u32)
-    }
-
-    #[inline(always)]
-    fn value<I: Isa>(level: &Level, payload: &[u8], band: u64, row: u64) -> Option<u32> {
-        let mut stride = Self::whole(level) as usize;
-        if PART {
-            let octet = row / 8;
-            let beyond = octet >= level.cut;
-            if !beyond && octet + SHAPES[SHAPE].band > level.cut {
-                return None; // octets of both kinds
-            }
-            stride += beyond as usize;
-        }
-        let bytes = payload.get(Self::place(level, row)..)?;
-        let near = I::parities(bytes, stride, band)?;
+    fn value<I: Isa>(octets: &[u8], stride: usize, band: u64) -> Option<u32> {
+        let near = I::parities(octets, stride, band)?;
         if SHAPES[SHAPE].band == 8 {
             return Some(near);
         }
-        Some(near ^ I::parities(bytes.get(8 * stride..)?, stride, far(band))?)
+        Some(near ^ I::parities(octets.get(8 * stride..)?, stride, far(band))?)
     }
 }
 
@@ -96,19 +66,19 @@ impl<const SHAPE: usize, const PART: bool, const R: u32> Lookup for Columns<SHAP
 #[derive(Clone, Copy)]
 pub(super) struct Broad<const SHAPE: usize>;
 
+impl<const SHAPE: usize> rows::Shape for Broad<SHAPE> {
+    shape!(SHAPE, 0, true);
+}
+
 impl<const SHAPE: usize> Lookup for Broad<SHAPE> {
     const SHAPE: usize = SHAPE;
 
     #[inline(always)]
-    fn value<I: Isa>(level: &Level, payload: &[u8], band: u64, row: u64) -> Option<u32> {
-        let octet = row / 8;
-        let beyond = octet >= level.cut;
-        if SHAPES[SHAPE].band != 8 || (!beyond && octet + 8 > level.cut) {
+    fn value<I: Isa>(octets: &[u8], stride: usize, band: u64) -> Option<u32> {
+        if SHAPES[SHAPE].band != 8 {
             return None;
         }
-        let stride = level.whole as usize + beyond as usize;
-        let bytes = payload.get(Self::place(level, row)..)?.get(..8 * stride)?;
-        Some(I::broad_parities(bytes, stride, band))
+        Some(I::broad_parities(octets.get(..8 * stride)?, stride, band))
     }
 }
 
@@ -116,24 +86,17 @@ impl<const SHAPE: usize> Lookup for Broad<SHAPE> {
 #[derive(Clone, Copy)]
 pub(super) struct Bit<const SHAPE: usize>;
 
+impl<const SHAPE: usize> rows::Shape for Bit<SHAPE> {
+    shape!(SHAPE, 1, false);
+}
+
 impl<const SHAPE: usize> Lookup for Bit<SHAPE> {
     const SHAPE: usize = SHAPE;
     const V4: bool = false;
 
     #[inline(always)]
-    fn place(level: &Level, row: u64) -> usize {
-        (level.rows_at + row / 8) as usize
-    }
-
-    #[inline(always)]
-    fn mask(_: &Level, _: u64) -> u32 {
-        1
-    }
-
-    #[inline(always)]
-    fn value<I: Isa>(level: &Level, payload: &[u8], band: u64, row: u64) -> Option<u32> {
-        let bytes: &[u8; 16] = payload.get(Self::place(level, row)..)?.first_chunk()?;
-        let x = u128::from_le_bytes(*bytes) & (u128::from(far(band)) << 64 | u128::from(band));
+    fn value<I: Isa>(octets: &[u8], _: usize, band: u64) -> Option<u32> {
+        let x = u128::from_le_bytes(*octets.first_chunk()?) & (u128::from(far(band)) << 64 | u128::from(band));
         Some((x as u64 ^ (x >> 64) as u64).count_ones() & 1)
     }
 }
@@ -165,17 +128,24 @@ macro_rules! with_kernel {
 
 /// What a query finds out: whether a member reads this, or the value itself.
 pub(super) trait Outcome: Copy {
-    /// At a row; nothing if the kernel does not serve it. `key` are the coefficients on the first level, `band` those on this one.
-    fn at<K: Lookup, I: Isa>(level: &Level, payload: &[u8], key: u64, band: u64, row: u64) -> Option<Self>;
+    /// Under a band that starts with these octets; nothing if the kernel does not serve them. `key` are the coefficients on the first level,
+    /// `band` those on this one.
+    fn at<K: Lookup, I: Isa>(octets: &[u8], stride: usize, key: u64, band: u64) -> Option<Self>;
 
     /// For a key, without any kernel.
     fn plainly(ribbon: &Ribbon, payload: &[u8], key: Digest) -> Self;
 }
 
+/// The bits of a value of so many columns, 1 to 32.
+#[inline(always)]
+pub(super) fn mask(columns: usize) -> u32 {
+    u32::MAX >> (32 - columns as u32 & 31)
+}
+
 impl Outcome for bool {
     #[inline(always)]
-    fn at<K: Lookup, I: Isa>(level: &Level, payload: &[u8], key: u64, band: u64, row: u64) -> Option<bool> {
-        Some((K::value::<I>(level, payload, band, row)? ^ fingerprint(key)) & K::mask(level, row) == 0)
+    fn at<K: Lookup, I: Isa>(octets: &[u8], stride: usize, key: u64, band: u64) -> Option<bool> {
+        Some((K::value::<I>(octets, stride, band)? ^ fingerprint(key)) & mask(stride) == 0)
     }
 
     #[inline(always)]
@@ -191,9 +161,13 @@ impl Ribbon {
         if !self.fast.bit || self.fast.shape as usize != WIDE {
             return None;
         }
-        let band = key.salted(self.salt);
-        let (row, bumped) = Bit::<WIDE>::locate(&self.first, payload, self.first_place(key, band));
-        if bumped { None } else { Some(Bit::<WIDE>::value::<I>(&self.first, payload, band, row)? == bit) }
+        let (level, band) = (&self.first, key.salted(self.salt));
+        let row = reduce(self.first_place(key, band), level.rows);
+        if SHAPES[WIDE].bumped(payload, level.bumps_at, row) {
+            return None;
+        }
+        let octets = payload.get((level.rows_at + row / 8) as usize..)?;
+        Some(Bit::<WIDE>::value::<I>(octets, 1, band)? == bit)
     }
 }
 
@@ -230,7 +204,8 @@ impl<K: Lookup, O: Outcome> Kernel for Deep<'_, K, O> {
         let Deep { ribbon, payload, key, .. } = self;
         if I::QUICK
             && let Some((level, band, row)) = ribbon.deeper::<K>(payload, key)
-            && let Some(found) = O::at::<K, I>(level, payload, key.salted(ribbon.salt), band, row)
+            && let Some((octets, stride)) = level.octets(payload, row)
+            && let Some(found) = O::at::<K, I>(octets, stride, key.salted(ribbon.salt), band)
         {
             return found;
         }
@@ -239,44 +214,65 @@ impl<K: Lookup, O: Outcome> Kernel for Deep<'_, K, O> {
 }
 
 impl Ribbon {
-    /// The first later level that has a key, with its coefficients and row there; nothing if bands differ from those of the first.
+    /// The first level that has a key, with its coefficients and row there; nothing if bands differ from those of the first.
     #[inline(always)]
     fn deeper<K: Lookup>(&self, payload: &[u8], key: Digest) -> Option<(&Level, u64, u64)> {
         let mut band = key.salted(self.salt);
-        for level in &self.rest {
-            // All levels but the last have thresholds, and the last one none.
-            if level.shape().band != SHAPES[K::SHAPE].band {
-                return None;
-            }
-            band = level.rehash(band);
-            let row = reduce(place(band), level.rows);
+        let mut row = reduce(self.first_place(key, band), self.first.rows);
+        let mut level = &self.first;
+        let mut rest = self.rest.iter();
+        // All levels but the last have thresholds, and the last one none.
+        while level.shape().band == SHAPES[K::SHAPE].band {
             if !level.shape().bumped(payload, level.bumps_at, row) {
                 return Some((level, band, row));
             }
+            level = rest.next()?;
+            band = level.rehash(band);
+            row = reduce(place(band), level.rows);
         }
         None
     }
 }
 
-/// One query.
-pub(super) struct One<K>(PhantomData<K>);
+/// One query, of rows that [`Way::rows`] gives; `SINGLE` as for [`Rows::view`](rows::Rows::view).
+pub(super) struct One<W, K, const SINGLE: bool>(PhantomData<(W, K)>);
 
-impl<K: Lookup, O: Outcome> Answer<Part<Ribbon>, O> for One<K> {
+impl<W: Way, K: Lookup, O: Outcome + Output, const SINGLE: bool> Answer<W::Asked, O> for One<W, K, SINGLE> {
     const V4: bool = K::V4;
 
     #[inline(always)]
-    fn answer<I: Isa>(part: &Part<Ribbon>, key: Digest) -> O {
-        let (ribbon, payload) = (&part.geometry, &part.payload[..]);
-        let level = &ribbon.first;
-        let band = key.salted(ribbon.salt);
-        let (row, bumped) = K::locate(level, payload, ribbon.first_place(key, band));
-        if bumped {
-            return ribbon.deep::<K, O>(payload, key);
+    fn answer<I: Isa>(asked: &W::Asked, key: Digest) -> O {
+        // Not by closures: they would be compiled for any processor.
+        if let Some(rows) = W::rows(asked)
+            && let Some(view) = rows.view::<K, SINGLE>()
+            && let Some(found) = view.find(key.hi)
+            && !K::is_bumped(&found)
+        {
+            let band = key.salted(rows.salt);
+            if let Some((octets, stride)) = found.octets()
+                && let Some(found) = O::at::<K, I>(octets, stride, band, band)
+            {
+                return found.of::<W>(asked, key);
+            }
         }
-        match O::at::<K, I>(level, payload, band, band, row) {
-            Some(found) => found,
-            None => O::plainly(ribbon, payload, key),
-        }
+        deep::<W, K, O>(asked, key)
+    }
+}
+
+/// The answer for a key that the first level passed on. Apart, because the few keys it serves must not cost the others registers.
+#[inline(never)]
+fn deep<W: Way, K: Lookup, O: Outcome + Output>(asked: &W::Asked, key: Digest) -> O {
+    match W::leaf::<Ribbon>(asked) {
+        Some(leaf) => leaf.deep::<K, O>(key).of::<W>(asked, key),
+        None => O::MISSING,
+    }
+}
+
+impl ShardedLeaf<Ribbon> {
+    /// What a key reads that the first level passed on.
+    fn deep<K: Lookup, O: Outcome>(&self, key: Digest) -> O {
+        let part = self.part(key);
+        part.geometry.deep::<K, O>(&part.payload, key)
     }
 }
 
@@ -306,74 +302,50 @@ impl<K: Lookup, O: Outcome> Kernel for Many<'_, K, O> {
     type Output = ();
     #[inline(always)]
     fn run<I: Isa>(self) {
-        // With one part its geometry stays in registers.
-        if I::QUICK && self.leaf.parts().len() == 1 { self.rounds::<I, true>() } else { self.rounds::<I, false>() }
+        let rows = self.leaf.rows();
+        if let Some(view) = rows.view::<K, true>().filter(|_| I::QUICK) {
+            self.rounds::<I, true>(rows.salt, view);
+        } else if let Some(view) = rows.view::<K, false>() {
+            self.rounds::<I, false>(rows.salt, view);
+        } else {
+            self.leaf.one_by_one(self.keys, self.out, O::plainly);
+        }
     }
 }
 
-/// What the first look at up to [`BATCH`] keys finds.
-struct Places {
-    bands: [u64; BATCH],
-    rows: [u64; BATCH],
-    bumped: [u8; BATCH],
-}
-
-/// Bytes that come from memory at once.
-const LINE: usize = 64;
-
-// Indices: iterators of several slices are a third more code for each of a hundred forms.
-#[allow(clippy::needless_range_loop)]
 impl<K: Lookup, O: Outcome> Many<'_, K, O> {
     #[inline(always)]
-    fn rounds<I: Isa, const SINGLE: bool>(self) {
+    fn rounds<I: Isa, const SINGLE: bool>(self, salt: Salt, view: View<'_, K, SINGLE>) {
         let Many { leaf, keys, out, .. } = self;
-        let mut places = Places { bands: [0; BATCH], rows: [0; BATCH], bumped: [0; BATCH] };
-        let mut done = 0;
-        while done < keys.len() {
-            let end = keys.len().min(done + BATCH);
-            let (keys, out) = (&keys[done..end], &mut out[done..end]);
-            let count = Self::find::<SINGLE>(leaf, keys, &mut places);
-            for i in 0..keys.len() {
-                let part = leaf.part_of::<SINGLE>(keys[i]);
-                let (ribbon, payload) = (&part.geometry, &part.payload[..]);
-                let band = places.bands[i];
-                out[i] = match O::at::<K, I>(&ribbon.first, payload, band, band, places.rows[i]) {
-                    Some(found) => found,
-                    None => O::plainly(ribbon, payload, keys[i]),
+        let (mut passed_on, mut places) = ([0u8; BATCH], [None; BATCH]);
+        for (keys, out) in keys.chunks(BATCH).zip(out.chunks_mut(BATCH)) {
+            let mut count = 0;
+            for (i, (key, place)) in keys.iter().zip(&mut places).enumerate() {
+                *place = view.find(key.hi);
+                let bumped = match place {
+                    Some(found) => {
+                        found.prefetch();
+                        K::is_bumped(found)
+                    }
+                    None => true,
                 };
+                passed_on[count % BATCH] = i as u8;
+                count += bumped as usize;
             }
-            Self::ask_bumped(leaf, keys, &places, count, out);
-            done = end;
-        }
-    }
-
-    /// Finds and prefetches the places of up to [`BATCH`] keys; returns how many are bumped. For any processor, and inlined.
-    #[inline(always)]
-    fn find<const SINGLE: bool>(leaf: &ShardedLeaf<Ribbon>, keys: &[Digest], places: &mut Places) -> usize {
-        let mut count = 0;
-        for i in 0..keys.len() {
-            let part = leaf.part_of::<SINGLE>(keys[i]);
-            let (ribbon, payload) = (&part.geometry, &part.payload[..]);
-            let level = &ribbon.first;
-            let band = keys[i].salted(ribbon.salt);
-            let (row, bumped) = K::locate(level, payload, ribbon.first_place(keys[i], band));
-            places.bands[i] = band;
-            places.rows[i] = row;
-            let (at, last) = (K::place(level, row), K::span(level) - 1);
-            (0..last).step_by(LINE).for_each(|line| arch::prefetch(payload, at + line));
-            arch::prefetch(payload, at + last);
-            places.bumped[count % BATCH] = i as u8;
-            count += bumped as usize;
-        }
-        count
-    }
-
-    /// The answers for the bumped keys of a batch.
-    fn ask_bumped(leaf: &ShardedLeaf<Ribbon>, keys: &[Digest], places: &Places, count: usize, out: &mut [O]) {
-        for &i in &places.bumped[..count] {
-            let i = i as usize;
-            let part = leaf.part(keys[i]);
-            out[i] = part.geometry.deep::<K, O>(&part.payload, keys[i]);
+            for ((key, place), out) in keys.iter().zip(&places).zip(out.iter_mut()) {
+                let band = key.salted(salt);
+                if let Some(found) = place
+                    && let Some((octets, stride)) = found.octets()
+                    && let Some(found) = O::at::<K, I>(octets, stride, band, band)
+                {
+                    *out = found;
+                } else {
+                    *out = leaf.deep::<K, O>(*key);
+                }
+            }
+            for &i in &passed_on[..count] {
+                out[i as usize] = leaf.deep::<K, O>(keys[i as usize]);
+            }
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use std::marker::PhantomData;
 
-use super::kernel::{Any, Bit, Broad, Columns, Lookup, Many, One, Outcome};
-use super::{Level, Ribbon};
+use super::Ribbon;
+use super::kernel::{Any, Bit, Broad, Columns, Lookup, Many, One, Outcome, mask};
 use crate::arch::{self, Isa, QueryFn};
 use crate::hash::Digest;
 use crate::leaves::{Leaf, Never, Query, ShardedLeaf};
@@ -12,7 +12,7 @@ use crate::leaves::{Leaf, Never, Query, ShardedLeaf};
 pub(super) fn value_fn(ribbon: &Ribbon, leaf: &ShardedLeaf<Ribbon>) -> QueryFn<Leaf, u32> {
     macro_rules! run {
         ($kernel:ty) => {
-            leaf.by::<Leaf, One<$kernel>, _>(ribbon.cpu)
+            QueryFn::new::<One<Leaf, $kernel, false>>(ribbon.cpu)
         };
     }
     match ribbon.empty {
@@ -36,8 +36,8 @@ pub(super) fn get_many(ribbon: &Ribbon, leaf: &ShardedLeaf<Ribbon>, keys: &[Dige
 
 impl Outcome for u32 {
     #[inline(always)]
-    fn at<K: Lookup, I: Isa>(level: &Level, payload: &[u8], _: u64, band: u64, row: u64) -> Option<u32> {
-        Some(K::value::<I>(level, payload, band, row)? & K::mask(level, row))
+    fn at<K: Lookup, I: Isa>(octets: &[u8], stride: usize, _: u64, band: u64) -> Option<u32> {
+        Some(K::value::<I>(octets, stride, band)? & mask(stride))
     }
 
     #[inline(always)]

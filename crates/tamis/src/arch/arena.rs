@@ -24,6 +24,24 @@ pub(crate) fn read(path: &std::path::Path) -> std::io::Result<bytes::Bytes> {
     Ok(arena.finish())
 }
 
+/// Asks for huge pages for memory that is not in use yet: fewer faults while it is filled, and fewer misses of the address cache.
+#[cfg(feature = "build")]
+pub(crate) fn huge_pages<T>(memory: &mut [std::mem::MaybeUninit<T>]) {
+    #[cfg(all(feature = "mmap", target_os = "linux"))]
+    {
+        /// What huge pages are made of where they are 2 MiB; other sizes are the system's to refuse.
+        const HUGE: usize = 2 << 20;
+        let (start, len) = (memory.as_mut_ptr() as usize, size_of_val(memory));
+        let (first, end) = (start.next_multiple_of(HUGE), (start + len) / HUGE * HUGE);
+        if first < end {
+            // SAFETY: advice changes no byte of these whole pages, which are all of the slice; a refusal is as good.
+            unsafe { libc::madvise(first as *mut libc::c_void, end - first, libc::MADV_HUGEPAGE) };
+        }
+    }
+    #[cfg(not(all(feature = "mmap", target_os = "linux")))]
+    let _ = memory;
+}
+
 /// Where a file goes, memory or disk.
 pub(crate) trait Output: std::io::Write {
     /// Announces about how many bytes will come.

@@ -59,6 +59,13 @@ impl<W: Word> Octet<W> {
         Octet { tails: [W::default(); 32], heads: [0; 32] }
     }
 
+    /// Takes all rows out.
+    #[inline]
+    pub(crate) fn clear(&mut self) {
+        self.tails.fill(W::default());
+        self.heads.fill(0);
+    }
+
     /// Adds the rows to an equation that has coefficients at their pivots.
     #[inline(always)]
     pub(crate) fn reduce(&self, head: u8, tail: W) -> (u8, W) {

@@ -204,7 +204,7 @@ impl<'a> Options<'a> {
     pub fn build<K: Key>(self, keys: impl IntoIterator<Item = K> + 'a) -> FilterBuilder<'a> {
         let feed: Feed<'a, Collector<'a>> = Box::new(move |collector| {
             let keys = keys.into_iter();
-            collector.total = total(&keys);
+            collector.expect(total(&keys));
             keys.into_iter().try_for_each(|key| Ok(collector.push(key)?))
         });
         let options = Options { key_type: Some(K::KEY_TYPE), ..self };

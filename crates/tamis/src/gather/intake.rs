@@ -16,6 +16,7 @@ use super::record::Record;
 use super::sort::{ascend, sort_distinct};
 use super::span::{Side, Span};
 use super::spill::Spill;
+use crate::arch::arena::huge_pages;
 use crate::debug::brief_debug;
 use crate::error::BuildError;
 use crate::hash::Digest;
@@ -151,6 +152,21 @@ impl<R: Record> Intake<R> {
         Ok(Sorted { store, count: self.count, memory: self.memory, workspace: self.workspace })
     }
 
+    /// Makes room for so many records that will come, or for those that fit.
+    pub(crate) fn expect(&mut self, records: u64) {
+        let records = usize::try_from(records).unwrap_or(usize::MAX).min(self.room);
+        if self.buffer.capacity() < records {
+            // Where this much is not to be had, the buffer grows as records come.
+            let _ = self.reserve(records);
+        }
+    }
+
+    fn reserve(&mut self, records: usize) -> Result<(), std::collections::TryReserveError> {
+        self.buffer.try_reserve_exact(records - self.buffer.len())?;
+        huge_pages(self.buffer.spare_capacity_mut());
+        Ok(())
+    }
+
     /// Leaves the buffer with space for one record at least.
     #[cold]
     fn make_room(&mut self, stop: Stop<'_>) -> Result<(), BuildError> {
@@ -158,7 +174,7 @@ impl<R: Record> Intake<R> {
         if have < self.room {
             let want = have.saturating_mul(2).clamp(MIN_ROOM, self.room);
             // Where the system has no more memory to give, the disk has to do.
-            match self.buffer.try_reserve_exact(want - self.buffer.len()) {
+            match self.reserve(want) {
                 Ok(()) => return Ok(()),
                 Err(_) if have == 0 => return Err(io::Error::from(io::ErrorKind::OutOfMemory).into()),
                 Err(_) => {}

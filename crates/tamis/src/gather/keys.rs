@@ -78,6 +78,11 @@ impl KeyIntake {
         }
     }
 
+    /// Makes room for so many records that will come.
+    pub(crate) fn expect(&mut self, records: u64) {
+        with_records!(KeyIntake, self, intake => intake.expect(records));
+    }
+
     /// How many records came in.
     pub(crate) fn count(&self) -> u64 {
         with_records!(KeyIntake, self, intake => intake.count())

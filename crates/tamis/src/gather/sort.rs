@@ -25,24 +25,24 @@
 //! * [Ska] M. Skarupke, "I wrote a faster sorting algorithm", 2016: the loop without cycles.
 //! * [PARADIS] M. Cho et al., "PARADIS: an efficient parallel algorithm for in-place radix sort", VLDB 2015, section 3.
 
+use std::ops::Range;
+
 use super::record::Record;
 use crate::error::BuildError;
 use crate::parallel::{Stop, check, run};
 
-/// Bits of one digit at most: the heads of all buckets stay in the first-level cache.
-const DIGIT: u32 = 11;
+/// Bits of one digit at most: the heads of all buckets, short ones, stay in the first-level cache.
+const DIGIT: u32 = 13;
 /// Passes before the comparison sort takes over.
 const DEPTH: u32 = 4;
 /// A bucket of this many records is sorted by way of a copy: 256 or 512 KiB.
 const MAX_CACHED_RECORDS: usize = 1 << 14;
 /// Passes in place aim at buckets of this size, so that few exceed `MAX_CACHED_RECORDS`.
-const BUCKET: usize = MAX_CACHED_RECORDS / 4;
+const BUCKET: usize = MAX_CACHED_RECORDS / 2;
 /// The last pass aims at buckets of this size.
-const LEAF: usize = 4;
+const LEAF: usize = 2;
 /// So many records are left to the insertion sort.
 const MAX_INSERTION_SORT: usize = 32;
-/// So many are sorted by comparisons before the heads of buckets are cleared.
-const MAX_COMPARISON_SORT: usize = 128;
 /// Fewer records are not worth a second thread.
 const MIN_SHARED_RECORDS: usize = 1 << 16;
 
@@ -69,7 +69,7 @@ pub(crate) fn sort_distinct<R: Record>(records: &mut Vec<R>, threads: usize, sto
     }
     let top = 64 - differ.leading_zeros();
     if records.len() <= MAX_CACHED_RECORDS {
-        sort(records, top, DEPTH, &mut Vec::new(), stop)?;
+        sort(records, top, DEPTH, &mut Scratch::new(), stop)?;
         let kept = distinct(records);
         records.truncate(kept);
         return Ok(());
@@ -86,12 +86,22 @@ pub(crate) fn sort_distinct<R: Record>(records: &mut Vec<R>, threads: usize, sto
         buckets.push(bucket);
         rest = tail;
     }
-    let kept = run(buckets, threads, |bucket| {
-        sort(bucket, digit.shift, DEPTH - 1, &mut Vec::new(), stop)?;
-        Ok(distinct(bucket))
+    // Several buckets are a job: they share the space for copies.
+    let mut jobs = vec![];
+    while !buckets.is_empty() {
+        let rest = buckets.split_off(buckets.len().min(digit.count().div_ceil(16 * threads)));
+        jobs.push(std::mem::replace(&mut buckets, rest));
+    }
+    let kept = run(jobs, threads, |job| {
+        let mut scratch = Scratch::new();
+        let sorted = job.into_iter().map(|bucket| {
+            sort(bucket, digit.shift, DEPTH - 1, &mut scratch, stop)?;
+            Ok(distinct(bucket))
+        });
+        sorted.collect::<Result<Vec<usize>, BuildError>>()
     })?;
     let mut end = 0;
-    for (&start, kept) in bounds.iter().zip(kept) {
+    for (&start, kept) in bounds.iter().zip(kept.into_iter().flatten()) {
         if end < start {
             records.copy_within(start..start + kept, end);
         }
@@ -157,7 +167,7 @@ fn sort<R: Record>(
     records: &mut [R],
     top: u32,
     depth: u32,
-    copy: &mut Vec<R>,
+    scratch: &mut Scratch<R>,
     stop: Stop<'_>,
 ) -> Result<(), BuildError> {
     if records.len() <= MAX_INSERTION_SORT {
@@ -165,19 +175,15 @@ fn sort<R: Record>(
         return Ok(());
     }
     check(stop)?;
-    if depth == 0 || top == 0 || records.len() <= MAX_COMPARISON_SORT {
+    if depth == 0 || top == 0 {
         records.sort_unstable_by_key(R::order);
         return Ok(());
     }
     if records.len() <= MAX_CACHED_RECORDS {
         let digit = Digit::below(top, records.len(), LEAF);
-        let ends = scatter(records, digit, copy);
-        let mut start = 0;
-        for end in ends[..digit.count()].iter().map(|&end| end as usize) {
-            if end - start > MAX_INSERTION_SORT {
-                sort(&mut records[start..end], digit.shift, depth - 1, copy, stop)?;
-            }
-            start = end;
+        let crowded = scatter(records, digit, scratch);
+        for bucket in crowded {
+            sort(&mut records[bucket], digit.shift, depth - 1, scratch, stop)?;
         }
         insertion_sort(records);
         return Ok(());
@@ -185,28 +191,46 @@ fn sort<R: Record>(
     let digit = Digit::below(top, records.len(), BUCKET);
     let bounds = split(records, digit, stop)?;
     for pair in bounds[..=digit.count()].windows(2) {
-        sort(&mut records[pair[0]..pair[1]], digit.shift, depth - 1, copy, stop)?;
+        sort(&mut records[pair[0]..pair[1]], digit.shift, depth - 1, scratch, stop)?;
     }
     Ok(())
 }
 
-/// [`split`] by way of a copy, for [`MAX_CACHED_RECORDS`] records at most; returns where buckets end.
-fn scatter<R: Record>(records: &mut [R], digit: Digit, copy: &mut Vec<R>) -> [u16; BUCKETS] {
-    // One small array does it all: counts become starts, and each start moves on to be the end.
-    let mut heads = [0u16; BUCKETS];
-    records.iter().for_each(|record| heads[digit.of(record)] += 1);
+/// What a sort by way of a copy needs: used again for the next bucket.
+struct Scratch<R> {
+    copy: Vec<R>,
+    /// Counts become starts, and each start moves on to be the end.
+    heads: Vec<u16>,
+}
+
+impl<R> Scratch<R> {
+    const fn new() -> Scratch<R> {
+        Scratch { copy: Vec::new(), heads: Vec::new() }
+    }
+}
+
+/// [`split`] by way of a copy, for [`MAX_CACHED_RECORDS`] records at most; returns the buckets that are too large for an insertion sort.
+fn scatter<R: Record>(records: &mut [R], digit: Digit, scratch: &mut Scratch<R>) -> Vec<Range<usize>> {
+    let Scratch { copy, heads } = scratch;
+    heads.clear();
+    heads.resize(digit.count(), 0);
+    // The mask shows the compiler that no index is out of bounds.
+    let (heads, mask) = (&mut heads[..], digit.count() - 1);
+    records.iter().for_each(|record| heads[digit.of(record) & mask] += 1);
     let mut start = 0;
-    for head in &mut heads[..digit.count()] {
+    for head in heads.iter_mut() {
         start += std::mem::replace(head, start);
     }
     copy.clear();
     copy.extend_from_slice(records);
     for record in copy {
-        let head = &mut heads[digit.of(record)];
+        let head = &mut heads[digit.of(record) & mask];
         records[*head as usize] = *record;
         *head += 1;
     }
-    heads
+    let mut start = 0;
+    let buckets = heads.iter().map(|&end| std::mem::replace(&mut start, end as usize)..end as usize);
+    buckets.filter(|bucket| bucket.len() > MAX_INSERTION_SORT).collect()
 }
 
 #[inline(always)]

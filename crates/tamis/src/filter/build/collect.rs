@@ -30,7 +30,7 @@ use crate::plan::{Comparison, Plan, compare};
 pub struct Collector<'a> {
     options: Options<'a>,
     /// How many keys will come, if that is known.
-    pub(super) total: Option<u64>,
+    total: Option<u64>,
     workspace: Arc<Workspace>,
     keys: KeyIntake,
     negatives: Option<Negatives>,
@@ -106,6 +106,12 @@ impl<'a> Collector<'a> {
         let keys = KeyIntake::new(&workspace, memory, options.places);
         let negatives = options.places.then(|| Negatives::new(&workspace, memory));
         Collector { options, total: None, workspace, keys, negatives, expected: None, count: 0 }
+    }
+
+    /// Says how many keys will come, if that is known.
+    pub(super) fn expect(&mut self, total: Option<u64>) {
+        self.total = total;
+        self.keys.expect(total.unwrap_or(0));
     }
 
     /// Adds a key. Equal keys count once.

@@ -12,7 +12,6 @@ use crate::hash::attempts::{ATTEMPTS, SetHash, numbers};
 use crate::hash::{Digest, Salt, reduce};
 use crate::leaves::design::lines_of;
 use crate::leaves::{Design, Geometry, Sides, Values, Work};
-use crate::math::portable::exp2;
 use crate::parallel::each;
 
 /// What kind of ribbon to build.
@@ -367,10 +366,13 @@ fn solve_strips<T: Tail, S: Source>(
             // A strip begins where the one before has spilled to.
             let spill = |row: u64| if row == 0 { 0 } else { row / 8 + T::OCTETS as u64 };
             let first = spill(rows.start);
-            words.clear();
             words.resize(lane.octets.len() * T::GROUPS, 0);
             arch::dispatch(cpu, Solve::<T> { octets: &lane.octets, out: &mut words });
             solved.octets.reserve(level.octet_at(spill(rows.end)) - level.octet_at(first));
+            if level.whole == 8 && level.cut == u64::MAX {
+                solved.octets.extend(words.iter().flat_map(|word| word.to_le_bytes()));
+                words.clear();
+            }
             for (octet, words) in (first..).zip(words.chunks_exact(T::GROUPS)) {
                 let columns = level.whole as usize + (octet >= level.cut) as usize;
                 for (column, word) in (0..columns).step_by(8).zip(words) {
@@ -394,7 +396,8 @@ impl Design for Params {
     /// The probability that an unlisted key reads what a member reads.
     fn rate_at(&self, _: u64) -> f64 {
         let width = self.width();
-        (1.0 - width.part as f64 / 512.0) * exp2(-f64::from(width.whole))
+        // The planner tries a dozen widths, also for a hundred keys: no power where a quotient is as exact.
+        (1.0 - width.part as f64 / 512.0) / (1u64 << width.whole) as f64
     }
 
     /// The octets of a band, all columns side by side.

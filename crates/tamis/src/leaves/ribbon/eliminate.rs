@@ -196,7 +196,7 @@ impl<T: Tail> Lane<T> {
         let octets = (rows.end - rows.start).min(1 << task.shape.bucket) as usize / 8 + T::OCTETS;
         let size = octets.next_power_of_two();
         if self.window.len() < size {
-            self.window.resize(size, Octet::empty());
+            self.window.resize_with(size, Octet::empty);
         }
         self.octets.clear();
         self.octets.reserve((rows.end - rows.start) as usize / 8 + T::OCTETS);
@@ -253,11 +253,11 @@ impl<T: Tail> Lane<T> {
             self.octets.push([row(0), row(1), row(2), row(3), row(4), row(5), row(6), row(7)]);
         }
         if last {
-            self.window[..finished].fill(Octet::empty());
+            self.window[..finished].iter_mut().for_each(Octet::clear);
             return false;
         }
         self.window.copy_within(octets..octets + T::OCTETS, 0);
-        self.window[T::OCTETS..octets + T::OCTETS].fill(Octet::empty());
+        self.window[T::OCTETS..octets + T::OCTETS].iter_mut().for_each(Octet::clear);
         self.bucket += rows;
         self.enter(task, source);
         true

@@ -7,7 +7,7 @@
 //! ```text
 //!   Kernel::run::<Base>     any processor                      the scalar twin of everything below
 //!   Kernel::run::<V3>       popcnt, bmi, lzcnt, avx2           most x86-64 since 2013
-//!   Kernel::run::<V4>       V3, avx512 f, bw, vl, vbmi, vbmi2, bitalg, vpopcntdq, gfni   servers since 2019
+//!   Kernel::run::<V4>       V3, avx512 f, bw, dq, vl, vbmi, vbmi2, bitalg, vpopcntdq, gfni   servers since 2019
 //! ```
 //!
 //! Tests run every kernel at every level of [`Level::available`] and compare bytes and answers.
@@ -64,6 +64,12 @@ pub(crate) trait Isa: Copy + 'static {
     #[inline(always)]
     fn solve(rows: &[[u64; 8]], out: &mut [u64]) {
         octet::solve(rows, out);
+    }
+
+    /// The same for rows of bands of 128.
+    #[inline(always)]
+    fn solve_wide(rows: &[[u128; 8]], out: &mut [u64]) {
+        octet::solve_wide(rows, out);
     }
 
     /// Whether the eight bits of `hash` are all set in a block of a split-block Bloom filter.
@@ -219,6 +225,13 @@ impl Isa for V4 {
         unsafe { octet::solve_avx512(rows, out) }
     }
 
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    fn solve_wide(rows: &[[u128; 8]], out: &mut [u64]) {
+        // SAFETY: as above.
+        unsafe { octet::solve_wide_avx512(rows, out) }
+    }
+
     v3!();
     search!(avx512);
 }
@@ -250,6 +263,7 @@ impl Level {
             let v3 = has!("popcnt") && has!("bmi1") && has!("bmi2") && has!("lzcnt") && has!("avx2");
             let v4 = has!("avx512f")
                 && has!("avx512bw")
+                && has!("avx512dq")
                 && has!("avx512vl")
                 && has!("avx512vbmi")
                 && has!("avx512vbmi2")
@@ -311,7 +325,7 @@ fn run_v3<K: Kernel>(kernel: K) -> K::Output {
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(
-    enable = "popcnt,bmi1,bmi2,lzcnt,avx2,avx512f,avx512bw,avx512vl,avx512vbmi,avx512vbmi2,avx512bitalg,avx512vpopcntdq,gfni"
+    enable = "popcnt,bmi1,bmi2,lzcnt,avx2,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,avx512bitalg,avx512vpopcntdq,gfni"
 )]
 fn run_v4<K: Kernel>(kernel: K) -> K::Output {
     kernel.run::<V4>()
@@ -380,7 +394,7 @@ fn answer_v3<T, O, A: Answer<T, O>>(asked: &T, key: Digest) -> O {
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(
-    enable = "popcnt,bmi1,bmi2,lzcnt,avx2,avx512f,avx512bw,avx512vl,avx512vbmi,avx512vbmi2,avx512bitalg,avx512vpopcntdq,gfni"
+    enable = "popcnt,bmi1,bmi2,lzcnt,avx2,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,avx512bitalg,avx512vpopcntdq,gfni"
 )]
 fn answer_v4<T, O, A: Answer<T, O>>(asked: &T, key: Digest) -> O {
     A::answer::<V4>(asked, key)

@@ -154,7 +154,7 @@ pub(super) fn add_avx2<W: Word>(octet: &mut Octet<W>, pivot: u32, head: u8, tail
 /// The same.
 #[cfg(target_arch = "x86_64")]
 #[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,bmi2")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
 pub(super) fn add_avx512<W: Word>(octet: &mut Octet<W>, pivot: u32, head: u8, tail: W) -> u32 {
     use std::arch::x86_64::*;
     let (heads, tails) = (&raw mut octet.heads, &raw mut octet.tails);
@@ -329,19 +329,29 @@ pub(crate) fn transpose(x: u64) -> u64 {
 /// Back substitution for bands of 64 and values of a byte. Eight rows are an octet, each with its value in byte 0 and its coefficients
 /// in the `k`-th octet from here in byte `k`; a free row is zero. From the last octet to the first, `out` gets eight columns each.
 pub(super) fn solve(rows: &[[u64; 8]], out: &mut [u64]) {
-    // The sums of rows 0..4 and of rows 4..8, for every nibble; those of octet o at o % 8.
-    let mut sums = [[[0u8; 16]; 2]; 8];
+    solve_rows(rows, out, u64::to_le_bytes);
+}
+
+/// The same for bands of 128.
+pub(super) fn solve_wide(rows: &[[u128; 8]], out: &mut [u64]) {
+    solve_rows(rows, out, u128::to_le_bytes);
+}
+
+#[inline(always)]
+fn solve_rows<W: Copy, const BAND: usize>(rows: &[[W; 8]], out: &mut [u64], bytes: impl Fn(W) -> [u8; BAND]) {
+    // The sums of rows 0..4 and of rows 4..8, for every nibble; those of octet o at o % BAND.
+    let mut sums = [[[0u8; 16]; 2]; BAND];
     for (o, (rows, out)) in rows.iter().zip(out).enumerate().rev() {
         let mut solved = [0u8; 8];
         for (solved, &row) in solved.iter_mut().zip(rows) {
-            *solved = row as u8;
-            for k in 1..8 {
-                let byte = (row >> (8 * k)) as usize & 255;
-                let [low, high] = &sums[(o + k) % 8];
-                *solved ^= low[byte & 15] ^ high[byte >> 4];
+            let row = bytes(row);
+            *solved = row[0];
+            for k in 1..BAND {
+                let [low, high] = &sums[(o + k) % BAND];
+                *solved ^= low[row[k] as usize & 15] ^ high[row[k] as usize >> 4];
             }
         }
-        for (half, sums) in sums[o % 8].iter_mut().enumerate() {
+        for (half, sums) in sums[o % BAND].iter_mut().enumerate() {
             for x in 1..16usize {
                 sums[x] = sums[x & (x - 1)] ^ solved[4 * half + x.trailing_zeros() as usize];
             }
@@ -419,6 +429,48 @@ pub(super) fn solve_avx512(rows: &[[u64; 8]], out: &mut [u64]) {
         let x = _mm512_xor_si512(x, _mm512_shuffle_epi32::<0b01_00_11_10>(x));
         let columns = _mm512_gf2p8affine_epi64_epi8::<0>(identity, _mm512_shuffle_epi8(x, reverse));
         *out = _mm_cvtsi128_si64(_mm512_castsi512_si128(columns)) as u64;
+        later = _mm512_mask_permutexvar_epi64(_mm512_shuffle_epi8(columns, reverse), 0b1111_1101, up, later);
+    }
+}
+
+/// Bytes of eight rows of sixteen: byte `k` of row `i` becomes byte `i` of word `k`, for the first eight `k` and for the others.
+#[cfg(target_arch = "x86_64")]
+const WIDE_ROWS: [[u8; 64]; 2] = {
+    let mut tables = [[0; 64]; 2];
+    let mut i = 0;
+    while i < 128 {
+        tables[i / 64][i % 64] = (16 * (i % 8) + i / 8) as u8;
+        i += 1;
+    }
+    tables
+};
+
+/// The same for bands of 128: sixteen products.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
+pub(super) fn solve_wide_avx512(rows: &[[u128; 8]], out: &mut [u64]) {
+    use std::arch::x86_64::*;
+    // SAFETY: the tables have 64 bytes.
+    let [near, far] = unsafe { [0, 1].map(|half| _mm512_loadu_si512(WIDE_ROWS[half].as_ptr().cast())) };
+    let reverse = _mm512_set4_epi32(0x0809_0a0b, 0x0c0d_0e0f, 0x0001_0203, 0x0405_0607);
+    let identity = _mm512_set1_epi64(0x8040_2010_0804_0201_u64 as i64);
+    let up = _mm512_setr_epi64(0, 0, 1, 2, 3, 4, 5, 6);
+    // Words as in `solve_avx512`; those of `beyond` have the matrices from the eighth octet on.
+    let mut later = _mm512_maskz_set1_epi64(1, 0x0102_0408_1020_4080);
+    let mut beyond = _mm512_setzero_si512();
+    for (rows, out) in rows.iter().zip(out).rev() {
+        // SAFETY: eight rows are 128 bytes.
+        let [low, high] = unsafe { [0, 1].map(|half| _mm512_loadu_si512(rows.as_ptr().cast::<__m512i>().add(half))) };
+        let x = _mm512_xor_si512(
+            _mm512_gf2p8affine_epi64_epi8::<0>(_mm512_permutex2var_epi8(low, near, high), later),
+            _mm512_gf2p8affine_epi64_epi8::<0>(_mm512_permutex2var_epi8(low, far, high), beyond),
+        );
+        let x = _mm512_xor_si512(x, _mm512_shuffle_i64x2::<0b01_00_11_10>(x, x));
+        let x = _mm512_xor_si512(x, _mm512_shuffle_i64x2::<0b10_11_00_01>(x, x));
+        let x = _mm512_xor_si512(x, _mm512_shuffle_epi32::<0b01_00_11_10>(x));
+        let columns = _mm512_gf2p8affine_epi64_epi8::<0>(identity, _mm512_shuffle_epi8(x, reverse));
+        *out = _mm_cvtsi128_si64(_mm512_castsi512_si128(columns)) as u64;
+        beyond = _mm512_alignr_epi64::<7>(beyond, later);
         later = _mm512_mask_permutexvar_epi64(_mm512_shuffle_epi8(columns, reverse), 0b1111_1101, up, later);
     }
 }
@@ -513,25 +565,34 @@ mod tests {
         rows_come_and_go::<u128>(|random| u128::from(scramble(!random)) << 64 | u128::from(random));
     }
 
-    struct Solve<'a>(&'a [[u64; 8]], &'a mut [u64]);
+    struct Solve<'a>(&'a [[u64; 8]], &'a [[u128; 8]], [&'a mut [u64]; 2]);
     impl Kernel for Solve<'_> {
         type Output = ();
         #[inline(always)]
         fn run<I: Isa>(self) {
-            I::solve(self.0, self.1);
+            let [narrow, wide] = self.2;
+            I::solve(self.0, narrow);
+            I::solve_wide(self.1, wide);
         }
     }
 
     #[test]
     fn every_level_solves_alike() {
-        for len in [0, 1, 2, 9, 100] {
+        for len in [0, 1, 2, 9, 17, 100] {
             let rows: Vec<[u64; 8]> = (0..len).map(|o| std::array::from_fn(|i| scramble(o << 3 | i as u64))).collect();
-            let mut right = vec![0; rows.len()];
-            solve(&rows, &mut right);
+            let wide: Vec<[u128; 8]> =
+                rows.iter().map(|rows| rows.map(|row| u128::from(scramble(row)) << 64 | u128::from(row))).collect();
+            // Rows whose second half is empty are those of bands of 64.
+            let half: Vec<[u128; 8]> = rows.iter().map(|rows| rows.map(u128::from)).collect();
+            let mut right = [vec![0; rows.len()], vec![0; rows.len()], vec![0; rows.len()]];
+            solve(&rows, &mut right[0]);
+            solve_wide(&wide, &mut right[1]);
+            solve_wide(&half, &mut right[2]);
+            assert_eq!(right[0], right[2], "{len}");
             for level in Level::available() {
-                let mut found = vec![1; rows.len()];
-                dispatch(level, Solve(&rows, &mut found));
-                assert_eq!(found, right, "{level:?} {len}");
+                let (mut narrow, mut found) = (vec![1; rows.len()], vec![1; rows.len()]);
+                dispatch(level, Solve(&rows, &wide, [&mut narrow, &mut found]));
+                assert_eq!([&narrow, &found], [&right[0], &right[1]], "{level:?} {len}");
             }
         }
     }

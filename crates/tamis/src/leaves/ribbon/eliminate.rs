@@ -106,6 +106,11 @@ impl Tail for Wide {
     fn new(band: u64, far: impl Fn() -> u64, value: u32) -> u128 {
         u128::from(far()) << 64 | u128::from(band & !255) | u128::from(value & 255)
     }
+
+    #[inline(always)]
+    fn solve<I: Isa>(octets: &[[u128; 8]], out: &mut [u64]) {
+        I::solve_wide(octets, out);
+    }
 }
 
 /// The keys of a level, in the order of their places.

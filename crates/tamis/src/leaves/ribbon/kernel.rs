@@ -139,7 +139,7 @@ pub(super) trait Outcome: Copy {
 /// The bits of a value of so many columns, 1 to 32.
 #[inline(always)]
 pub(super) fn mask(columns: usize) -> u32 {
-    u32::MAX >> (32 - columns as u32 & 31)
+    u32::MAX >> ((32 - columns as u32) & 31)
 }
 
 impl Outcome for bool {

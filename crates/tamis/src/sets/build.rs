@@ -27,7 +27,7 @@ use crate::debug::brief_debug;
 use crate::error::{BuildError, Error, ValueError};
 use crate::file::finish;
 use crate::filter::build::same_key_type;
-use crate::filter::options::{Common, Progress, common, set};
+use crate::filter::options::{Common, Progress, check_capacity, common, set};
 use crate::gather::{KeyIntake, Keys, Tagged, Workspace};
 use crate::hash::{Digest, Hasher, Key, KeyType};
 
@@ -533,6 +533,7 @@ impl Settings {
             report.false_sets = rate.min(1.0) * list;
             return Ok(Some(segment));
         }
+        check_capacity(self.capacity, set_sizes.pairs())?;
         let capacity = self.capacity.max(set_sizes.pairs());
         if capacity == 0 {
             return Ok(None);

@@ -414,7 +414,7 @@ fn what_cannot_be_merged_says_why() {
 #[test]
 fn options_that_cannot_be_met_are_named() {
     type Case = (fn(SetsBuilder<()>) -> SetsBuilder<()>, &'static str);
-    let cases: [Case; 12] = [
+    let cases: [Case; 13] = [
         (|build| build.kmer(0), "kmer 0: out of range; expected 1 to 31"),
         (|build| build.kmer(32), "kmer 32: out of range; expected 1 to 31"),
         (|build| build.bits_per_pair(2e9), "bits_per_pair 2000000000: out of range; expected 1e-9 to 1000000000"),
@@ -432,6 +432,10 @@ fn options_that_cannot_be_met_are_named() {
         (
             |build| build.kind(Kind::Frozen).capacity(9),
             "capacity: not possible with kind frozen; expected bloom or cuckoo",
+        ),
+        (
+            |build| build.kind(Kind::Cuckoo).capacity(1 << 41),
+            "capacity 2199023255552: out of range; expected 0 to 4294967296",
         ),
         (
             |build| build.kind(Kind::Frozen).counts(true),

@@ -335,7 +335,7 @@ impl<'a> Options<'a> {
 }
 
 /// How many items an iterator has, if it knows.
-fn total(keys: &impl Iterator) -> Option<u64> {
+pub(crate) fn total(keys: &impl Iterator) -> Option<u64> {
     let (least, most) = keys.size_hint();
     (most == Some(least)).then_some(least as u64)
 }

@@ -81,11 +81,11 @@ macro_rules! set {
     )+};
 }
 
-/// The method of a builder that has a [`Common`] at this place.
+/// The method of a builder, of lifetime `'a`, that has a [`Common`] at this place.
 macro_rules! common {
     ($($common:ident).+) => {
         /// Sets the options that all builds share. Options that only filters have are errors when the build starts.
-        pub fn options(mut self, options: crate::filter::build::Options<'static>) -> Self {
+        pub fn options(mut self, options: crate::filter::build::Options<'a>) -> Self {
             self.$($common).+ = options.into_common();
             self
         }

@@ -43,15 +43,15 @@ const LAWS: [Law; 9] = [
     ("all different", |i| i),
 ];
 
-fn want<I>(build: MapBuilder<I>, shape: Shape) -> MapBuilder<I> {
+fn want<I>(build: MapBuilder<'_, I>, shape: Shape) -> MapBuilder<'_, I> {
     want_with(build, shape, tamis::Options::default())
 }
 
-fn want_with<I>(
-    build: MapBuilder<I>,
+fn want_with<'a, I>(
+    build: MapBuilder<'a, I>,
     (_, kind, effort, layout): Shape,
-    options: tamis::Options<'static>,
-) -> MapBuilder<I> {
+    options: tamis::Options<'a>,
+) -> MapBuilder<'a, I> {
     build.kind(kind).options(options.effort(effort)).layout(layout)
 }
 

@@ -779,7 +779,7 @@ fn agree<K: tamis::Key>(index: &Sets, keys: &[K], what: &str) {
 }
 
 /// Pairs to add to an index.
-fn more<'a>(index: &Sets, pairs: impl IntoIterator<Item = (u64, &'a str)>) -> tamis::sets::Collector {
+fn more<'a>(index: &Sets, pairs: impl IntoIterator<Item = (u64, &'a str)>) -> tamis::sets::Collector<'static> {
     let mut collector = tamis::sets::stream().like(index).kind(Kind::Cuckoo).start();
     for (key, set) in pairs {
         let set = collector.set(set).unwrap();

@@ -91,6 +91,7 @@ impl Digest {
     }
 
     /// 64 bits of this key for the owner of `salt`, independent of the bits for any other salt.
+    #[doc(hidden)]
     #[inline(always)]
     pub fn salted(self, salt: Salt) -> u64 {
         // Two different operations: equal ones on neighbouring words make compilers use a vector for two scalars.
@@ -99,7 +100,7 @@ impl Digest {
 
     /// Returns the top `bits` bits, at most 32: the shard of this key.
     #[inline(always)]
-    pub fn shard(self, bits: u32) -> usize {
+    pub(crate) fn shard(self, bits: u32) -> usize {
         // Two shifts, because a shift by 64 is not defined and `bits` may be 0.
         ((self.hi >> 1) >> (63 - bits)) as usize
     }

@@ -15,7 +15,7 @@
 //! Shards are ranges of digests. Where keys were chosen whose digests all lie in one, they are *mixed*: a bijection that follows from
 //! all keys, and that the file names, spreads them again.
 //!
-//! Which one, its seed and the key's key type are in the file: a filter of strings refuses an integer.
+//! Which one, its seed and the key's key type are in the file: a filter of strings rejects an integer.
 
 use std::hash::Hasher as _;
 
@@ -145,7 +145,7 @@ impl Salt {
 
     /// The salt with this number of a keyed hash: as secret as its key.
     pub(crate) fn secret(hasher: &Hasher, number: u64) -> Salt {
-        // Another key than the one that hashes keys: a key that somebody chose must not hash to a salt.
+        // Another key than the one that hashes keys: a chosen key must not hash to a salt.
         let [a, b] = hasher.words;
         let Digest { hi, lo } = Hasher::secret([scramble(a), scramble(!b)]).u64(number);
         Salt { a: hi, b: lo }

@@ -345,7 +345,7 @@ fn options_that_cannot_be_met_are_named() {
 }
 
 #[test]
-fn queries_of_the_wrong_kind_are_refused() {
+fn queries_of_the_wrong_kind_are_rejected() {
     let numbers = tamis::map([("a", 1u64), ("b", 2)]).finish().unwrap();
     assert_eq!(
         numbers.get(1u64),

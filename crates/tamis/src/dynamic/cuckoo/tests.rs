@@ -173,7 +173,7 @@ fn a_built_filter_can_be_taken_up() {
 }
 
 #[test]
-fn what_cannot_be_taken_up_is_refused() {
+fn what_cannot_be_taken_up_is_rejected() {
     let error = |bytes: &[u8]| Cuckoo::restore(bytes.to_vec()).unwrap_err().to_string();
     let ribbon = crate::build(0..500u64).finish().unwrap();
     assert_eq!(error(ribbon.as_bytes()), "invalid file: not a cuckoo filter");

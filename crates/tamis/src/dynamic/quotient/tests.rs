@@ -120,7 +120,7 @@ fn merging_needs_the_same_fingerprints() {
 }
 
 #[test]
-fn what_is_no_quotient_filter_is_refused() {
+fn what_is_no_quotient_filter_is_rejected() {
     let ribbon = crate::build(0..500u64).finish().unwrap();
     let error = Quotient::restore(ribbon.as_bytes().to_vec()).unwrap_err().to_string();
     assert_eq!(error, "invalid file: not a quotient filter");
@@ -138,7 +138,7 @@ fn forged(filter: &Quotient, change: impl Fn(&mut Vec<u8>)) -> Vec<u8> {
 }
 
 #[test]
-fn hostile_snapshots_are_refused() {
+fn hostile_snapshots_are_rejected() {
     let mut filter = new(300, 0.05);
     (0..250u64).for_each(|key| filter.insert(key).unwrap());
     let len = filter.core.table.held.payload.len();

@@ -5,11 +5,11 @@
 //! steps before it left them undecided, and takes them in the way it needs:
 //!
 //! ```text
-//!            undecided keys      undecided negatives           a leaf that is       takes   
-//!   Reject   stored              those that pass are left      stored on one side   Sides::stored
+//!            undecided keys      undecided negatives           a leaf that is       takes
+//!   Positive stored              those that pass are left      stored on one side   Sides::stored
 //!   Negative those that pass     stored                        steered: it thins    Sides::steered
 //!            are left                                          the other side out
-//!   Decide   stored              and stored, with the wrong    right about both     Sides::both, Sides::streamed
+//!   Exact    stored              and stored, with the wrong    right about both     Sides::both, Sides::streamed
 //!                                fingerprint
 //! ```
 //!

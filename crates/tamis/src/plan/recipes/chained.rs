@@ -53,7 +53,7 @@ pub(crate) fn steps(base: Base, request: &Request) -> Result<Vec<Step>, BuildErr
         }
         (None, Goal::Fpr(rate)) => {
             let least = request.least_width(|width| Ok(first(width)?.rate_at(1) * exact.rate_at(1) <= rate))?;
-            // A goal that the exact bit alone reaches needs it without a first stage.
+            // Where the exact bit alone reaches the goal, there is no first stage.
             let none = (exact.rate_at(1) <= rate).then_some(0);
             smallest(base, request, none.into_iter().chain(least..=32 * 256), keys, negatives)?.0
         }

@@ -14,7 +14,7 @@ use crate::error::BuildError;
 use crate::filter::options::{Common, Progress, set};
 use crate::gather::{Limits, OnConflict};
 use crate::hash::{Digest, Hasher, Key, KeyType};
-use crate::plan::{Columns, Effort, Goal, Kind, Layout, Request};
+use crate::plan::{Columns, Effort, Goal, Kind, Layout, MAX_EXTRA_CAPACITY, Request};
 
 /// Options of a build, for a program that builds many filters, maps or set indexes alike.
 ///
@@ -169,8 +169,20 @@ impl<'a> Options<'a> {
         self.key_type.unwrap_or(KeyType::Bytes)
     }
 
+    /// Rejects a capacity far above the number of keys. Planning does so too, but knows only their ratio.
+    pub(super) fn check_capacity(&self, keys: u64) -> Result<(), BuildError> {
+        let most = (MAX_EXTRA_CAPACITY + 1.0) * keys as f64;
+        match self.capacity.map(|capacity| capacity as f64) {
+            Some(given) if keys > 0 && given > most => {
+                Err(BuildError::Range { option: "capacity", given, least: 0.0, most })
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
     /// Rejects a goal for excluded keys alone where there are none: everything would match.
     pub(super) fn check_excluded(&self, keys: u64, excluded: u64) -> Result<(), BuildError> {
+        self.check_capacity(keys)?;
         match self.goal {
             Goal::Exact | Goal::ExcludedFpr(_) if keys > 0 && excluded == 0 => Err(BuildError::NothingExcluded),
             Goal::Exact | Goal::ExcludedFpr(_) | Goal::Fpr(_) | Goal::BitsPerKey(_) => Ok(()),

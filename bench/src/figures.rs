@@ -91,11 +91,21 @@ fn series(
     lines: &[&Line],
     point: impl Fn(&Line) -> Option<Result<(f64, f64), String>>,
 ) -> Result<Series, String> {
-    let points = lines.iter().filter_map(|line| point(line)).collect::<Result<Vec<_>, _>>()?;
-    if points.is_empty() {
-        return Err(format!("no point of \"{name}\""));
+    joined(name, colour, lines.iter().filter_map(|line| point(line)).collect::<Result<_, _>>()?)
+}
+
+/// A series of these points, of which there must be some.
+fn joined(name: &'static str, colour: Colour, points: Vec<(f64, f64)>) -> Result<Series, String> {
+    match points.is_empty() {
+        true => Err(format!("no point of \"{name}\"")),
+        false => Ok(Series { name, colour, points, dashed: false, label: Label::Right }),
     }
-    Ok(Series { name, colour, points, dashed: false, label: Label::Right })
+}
+
+/// The first row whose `field` starts with a name.
+fn named<'a>(lines: &[&'a Line], field: &str, name: &str) -> Result<&'a Line, String> {
+    let found = lines.iter().find(|line| line.row[field].as_str().is_some_and(|found| found.starts_with(name)));
+    found.copied().ok_or_else(|| format!("no row of \"{name}\""))
 }
 
 fn bound(name: &'static str, points: Vec<(f64, f64)>) -> Series {
@@ -156,7 +166,7 @@ fn rates(lines: &[Line]) -> Result<String, String> {
     let least = powers.map(|power| (f64::from(power), f64::from(power.ilog2()))).to_vec();
     Ok(Chart {
         title: "Size against rate",
-        subtitle: format!("{} random keys, the whole file", grouped(number(&lines[0].options, "n")?)),
+        subtitle: format!("{} random keys, the whole file", grouped(number(&lines[0].run.options, "n")?)),
         x: Axis {
             title: "fpr: the share of keys outside the set that match",
             from: 2.0,
@@ -190,11 +200,11 @@ fn rates(lines: &[Line]) -> Result<String, String> {
 fn exact(lines: &[Line]) -> Result<String, String> {
     let ours = part(lines, "groups")?;
     let paper = part(lines, "throughput")?;
-    let keys = grouped(number(&ours[0].options, "n")?);
+    let keys = grouped(number(&ours[0].run.options, "n")?);
     let of = |lines: &[&Line], name: &'static str, label, colour| {
         let point = |line: &Line| {
             let lambda = number(&line.group, "lambda")?;
-            let keys = number(&line.group, "keys").or_else(|_| number(&line.options, "n"))?;
+            let keys = number(&line.group, "keys").or_else(|_| number(&line.run.options, "n"))?;
             let over = number(&line.row, "median.bits")? / keys / bounds::f(0.0, lambda) - 1.0;
             Ok((lambda, 100.0 * over))
         };
@@ -238,7 +248,7 @@ fn skew(lines: &[Line]) -> Result<String, String> {
         let point = |line: &Line| Ok((number(&line.row, "eta")?, number(&line.row[field], "efpr")?));
         series(label, colour, &lines, |line| Some(point(line)))
     };
-    let options = &lines[0].options;
+    let options = &lines[0].run.options;
     let (n, each) = (number(options, "n")?, number(options, "negatives_per_key")?);
     Ok(Chart {
         title: "Negative queries that match, against the skew of the workload",
@@ -279,17 +289,16 @@ fn skew(lines: &[Line]) -> Result<String, String> {
 /// Rates over time under attack.
 fn attack(lines: &[Line]) -> Result<String, String> {
     let lines = part(lines, "outcomes")?;
-    let options = &lines[0].options;
+    let options = &lines[0].run.options;
     let (keys, window) = (number(options, "keys")?, number(options, "window")?);
     let most = number(options, "queries")? / 1e6;
     let of = |name: &'static str, label, colour| -> Result<Series, String> {
-        let line = lines.iter().find(|line| line.row["filter"] == name);
-        let row = &line.ok_or_else(|| format!("no row of \"{name}\""))?.row;
+        let row = &named(&lines, "filter", name)?.row;
         let promised = number(row, "promised_rate")? * window;
         let windows = row["windows"].as_array().ok_or("a row has no windows")?;
         let counts = windows.iter().map(|count| count.as_f64().unwrap_or_default());
-        let points = (1..).zip(counts).map(|(i, count)| (f64::from(i) * window / 1e6, count / promised)).collect();
-        Ok(Series { name: label, colour, points, dashed: false, label: Label::Right })
+        let points = (1..).zip(counts).map(|(i, count)| (f64::from(i) * window / 1e6, count / promised));
+        joined(label, colour, points.collect())
     };
     let millions: Vec<f64> = (0..=5).map(|i| f64::from(i) * most / 5.0).collect();
     Ok(Chart {
@@ -330,16 +339,14 @@ fn sets(lines: &[Line]) -> Result<String, String> {
     let (by_memory, tuned) = (under("Figure 7"), under("The preset"));
     // Budgets are in the heads of the columns: "5.0e7 bits, 13.5 a pair". None at all were seen where there is no point.
     let of = |name: &str, label, colour| -> Result<Series, String> {
-        let named = |line: &&&Line| line.row["name"].as_str().is_some_and(|found| found.starts_with(name));
-        let line = by_memory.iter().find(named).ok_or_else(|| format!("no row of \"{name}\""))?;
+        let line = named(&by_memory, "name", name)?;
         let empty = Vec::new();
         let [columns, values] =
             [&line.group["columns"], &line.row["values"]].map(|list| list.as_array().unwrap_or(&empty));
         let budget = |column: &Value| column.as_str()?.split(", ").nth(1)?.split(' ').next()?.parse::<f64>().ok();
         let points =
             columns[1..].iter().zip(values).filter_map(|(column, value)| Some((budget(column)?, value.as_f64()?)));
-        let points = points.filter(|point| point.1 > 0.0).collect();
-        Ok(Series { name: label, colour, points, dashed: false, label: Label::Right })
+        joined(label, colour, points.filter(|point| point.1 > 0.0).collect())
     };
     let frozen = |line: &Line| {
         let [bits, absent] =
@@ -354,7 +361,7 @@ fn sets(lines: &[Line]) -> Result<String, String> {
     tuned.label = Label::At(10.0, 4.0, Anchor::Start);
     Ok(Chart {
         title: "Many sets: false sets against memory",
-        subtitle: format!("2,456 sets with the sizes of RCV1-X, scale {}", number(&all[0].options, "scale")?),
+        subtitle: format!("2,456 sets with the sizes of RCV1-X, scale {}", number(&all[0].run.options, "scale")?),
         x: Axis {
             title: "memory in bits per pair of a key and a set",
             from: 5.0,

@@ -1,7 +1,8 @@
 //! a report -> lines of JSON, one for every measured row, kept in a file: what pictures are drawn from.
 //!
 //! ```text
-//!   {"command": .., "machine": {..}, "options": {..}, "part": "groups", "group": {"lambda": 3, ..}, "row": {"name": .., ..}}
+//!   {"command": .., "machine": {..}, "options": {..}}                                        a run: the rows below are of it
+//!   {"part": "groups", "group": {"lambda": 3, ..}, "row": {"name": .., ..}}
 //! ```
 //!
 //! A row is an element of a list of the report; an element that has `rows` of its own is a group, and its other fields go
@@ -10,21 +11,43 @@
 use std::error::Error;
 use std::fs;
 use std::path::Path;
+use std::rc::Rc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 type Fields = Map<String, Value>;
 
-/// A measured row and where it comes from.
-#[derive(Clone, Serialize, Deserialize)]
-pub(crate) struct Line {
+/// Where rows come from.
+#[derive(PartialEq, Serialize, Deserialize)]
+pub(crate) struct Run {
     pub(crate) command: String,
     machine: Value,
     pub(crate) options: Value,
+}
+
+/// A measured row.
+#[derive(Serialize, Deserialize)]
+struct Measured {
     /// The list of the report that it is in.
-    pub(crate) part: String,
+    part: String,
     /// Fields of its group.
+    group: Value,
+    row: Value,
+}
+
+/// A line of a file: a run, or a row of the run above it.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum Stored {
+    Run(Run),
+    Measured(Measured),
+}
+
+/// A measured row and where it comes from.
+pub(crate) struct Line {
+    pub(crate) run: Rc<Run>,
+    pub(crate) part: String,
     pub(crate) group: Value,
     pub(crate) row: Value,
 }
@@ -42,11 +65,16 @@ pub(crate) fn command() -> String {
 /// Adds the rows of a report to a file, in place of those of the same command.
 pub(crate) fn add(file: &Path, command: &str, report: &impl Serialize) -> Result<(), Box<dyn Error>> {
     let mut lines = if file.exists() { read(file)? } else { Vec::new() };
-    lines.retain(|line| line.command != command);
+    lines.retain(|line| line.run.command != command);
     lines.extend(rows(command, serde_json::to_value(report)?));
-    let mut text = String::new();
-    for line in &lines {
-        text += &serde_json::to_string(line)?;
+    let (mut text, mut last) = (String::new(), None);
+    for Line { run, part, group, row } in lines {
+        if last.as_ref() != Some(&run) {
+            text += &serde_json::to_string(&*run)?;
+            text.push('\n');
+            last = Some(run);
+        }
+        text += &serde_json::to_string(&Measured { part, group, row })?;
         text.push('\n');
     }
     fs::write(file, text).map_err(|e| format!("{}: {e}", file.display()).into())
@@ -55,22 +83,30 @@ pub(crate) fn add(file: &Path, command: &str, report: &impl Serialize) -> Result
 /// The lines of a file.
 pub(crate) fn read(file: &Path) -> Result<Vec<Line>, String> {
     let text = fs::read_to_string(file).map_err(|e| format!("{}: {e}", file.display()))?;
-    let line = |(i, line): (usize, &str)| {
-        serde_json::from_str(line).map_err(|e| format!("{}: line {}: {e}", file.display(), i + 1))
-    };
-    text.lines().enumerate().map(line).collect()
+    let (mut lines, mut last) = (Vec::new(), None);
+    for (i, line) in (1..).zip(text.lines()) {
+        let wrong = |e: &dyn std::fmt::Display| format!("{}: line {i}: {e}", file.display());
+        match serde_json::from_str(line).map_err(|e| wrong(&e))? {
+            Stored::Run(run) => last = Some(Rc::new(run)),
+            Stored::Measured(Measured { part, group, row }) => {
+                let run = last.clone().ok_or_else(|| wrong(&"a row before the command that measured it"))?;
+                lines.push(Line { run, part, group, row });
+            }
+        }
+    }
+    Ok(lines)
 }
 
 /// All rows of a report.
 fn rows(command: &str, report: Value) -> Vec<Line> {
     let Value::Object(mut report) = report else { return Vec::new() };
     let [machine, options] = ["machine", "options"].map(|field| report.remove(field).unwrap_or_default());
+    let run = Rc::new(Run { command: command.to_string(), machine, options });
     let mut lines = Vec::new();
     for (part, value) in report {
         collect(value, Fields::new(), &mut |group, row| {
             let (group, row) = (short(Value::Object(group)), short(row));
-            let (command, machine, options) = (command.to_string(), machine.clone(), options.clone());
-            lines.push(Line { command, machine, options, part: part.clone(), group, row });
+            lines.push(Line { run: Rc::clone(&run), part: part.clone(), group, row });
         });
     }
     lines
@@ -133,7 +169,7 @@ mod tests {
             ("groups", &group, &json!({"name": "b"})),
         ];
         assert_eq!(found, expected);
-        assert!(lines.iter().all(|line| line.machine["cores"] == 2 && line.options["n"] == 5));
+        assert!(lines.iter().all(|line| line.run.machine["cores"] == 2 && line.run.options["n"] == 5));
     }
 
     /// A second run of a command takes the place of the first, and other commands stay.
@@ -144,11 +180,15 @@ mod tests {
         for (command, bits) in [("a", 1), ("b", 2), ("a", 3)] {
             add(&file, command, &json!({"rows": [{"bits": bits}, {"bits": bits}]})).unwrap();
         }
-        let found: Vec<_> =
-            read(&file).unwrap().into_iter().map(|line| (line.command, line.row["bits"].clone())).collect();
+        let lines = read(&file).unwrap();
+        let found: Vec<_> = lines.iter().map(|line| (line.run.command.clone(), line.row["bits"].clone())).collect();
         let expected = [("b", 2), ("b", 2), ("a", 3), ("a", 3)].map(|(name, bits)| (name.to_string(), json!(bits)));
         assert_eq!(found, expected);
-        fs::write(&file, "{}\n").unwrap();
-        assert!(read(&file).err().unwrap().contains("x.jsonl: line 1: "));
+        // A line for each run, and one for each row.
+        assert_eq!(fs::read_to_string(&file).unwrap().lines().count(), 6);
+        for wrong in ["{}\n", "{\"part\": \"a\", \"group\": {}, \"row\": {}}\n"] {
+            fs::write(&file, wrong).unwrap();
+            assert!(read(&file).err().unwrap().contains("x.jsonl: line 1: "));
+        }
     }
 }

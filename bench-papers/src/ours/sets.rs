@@ -54,7 +54,7 @@ impl Index for Ours {
 }
 
 /// Declares the sets of a load, which get their own numbers, and pushes all its pairs.
-fn push(load: &Load, build: SetsBuilder<()>) -> Result<Collector, Box<dyn Error>> {
+fn push(load: &Load, build: SetsBuilder<'static, ()>) -> Result<Collector<'static>, Box<dyn Error>> {
     let mut collector = named(load, build)?;
     for (key, sets) in load.entries() {
         for &set in sets {
@@ -64,7 +64,7 @@ fn push(load: &Load, build: SetsBuilder<()>) -> Result<Collector, Box<dyn Error>
     Ok(collector)
 }
 
-fn named(load: &Load, build: SetsBuilder<()>) -> Result<Collector, Box<dyn Error>> {
+fn named(load: &Load, build: SetsBuilder<'static, ()>) -> Result<Collector<'static>, Box<dyn Error>> {
     let mut collector = build.start();
     for set in 0..load.sets {
         collector.set(&set.to_string())?;
@@ -73,12 +73,12 @@ fn named(load: &Load, build: SetsBuilder<()>) -> Result<Collector, Box<dyn Error
 }
 
 /// Builds an index of a load, and says how it came out.
-pub(crate) fn build(load: &Load, build: SetsBuilder<()>) -> Result<(Ours, Report), Box<dyn Error>> {
+pub(crate) fn build(load: &Load, build: SetsBuilder<'static, ()>) -> Result<(Ours, Report), Box<dyn Error>> {
     let (sets, report) = push(load, build)?.finish_with_report()?;
     Ok((Ours::new(sets), report))
 }
 
-fn boxed(load: &Load, how: SetsBuilder<()>) -> Built {
+fn boxed(load: &Load, how: SetsBuilder<'static, ()>) -> Built {
     Ok(Box::new(build(load, how)?.0))
 }
 

@@ -5,8 +5,8 @@
 
 /// `brief_debug!(Name<Parameter: Bound>, it => field: value, ..)`, or `Name<'a>`.
 macro_rules! brief_debug {
-    ($name:ident $(<$($life:lifetime)? $($param:ident $(: $bound:path)?),*>)?, $it:ident => $($field:ident: $value:expr),*) => {
-        impl$(<$($life)? $($param $(: $bound)?),*>)? std::fmt::Debug for $name$(<$($life)? $($param),*>)? {
+    ($name:ident $(<$($life:lifetime $(,)?)? $($param:ident $(: $bound:path)?),*>)?, $it:ident => $($field:ident: $value:expr),*) => {
+        impl$(<$($life,)? $($param $(: $bound)?),*>)? std::fmt::Debug for $name$(<$($life,)? $($param),*>)? {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 let $it = self;
                 f.debug_struct(stringify!($name))$(.field(stringify!($field), &$value))*.finish_non_exhaustive()

@@ -169,7 +169,7 @@ fn parent(path: &Path) -> &Path {
 struct Part(PathBuf);
 
 impl Part {
-    /// Makes a file under a name that is free; `make` refuses one that is taken.
+    /// Makes a file under a name that is free; `make` rejects one that is taken.
     fn new<R>(dir: &Path, mut make: impl FnMut(&Path) -> io::Result<R>) -> io::Result<(R, Part)> {
         let mut tries = 0..64;
         loop {
@@ -311,7 +311,7 @@ mod tests {
                     let mut target = Target::new(&path, false, unnamed).unwrap();
                     target.write_all(&[round; 5000]).unwrap();
                     let parts = names().len() - before.len();
-                    // Nobody can clean up behind a process that is killed here.
+                    // Nothing cleans up behind a process that is killed here.
                     assert_eq!(parts, if cfg!(all(target_os = "linux", feature = "spill")) { way } else { 1 });
                     target
                 };

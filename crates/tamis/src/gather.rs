@@ -154,7 +154,7 @@ pub struct Stats {
     /// Negatives that repeated an earlier one.
     pub duplicate_negatives: u64,
     /// Whether `negatives` and `duplicate_negatives` are estimates, with a standard deviation of 0.8 % of all: negatives that
-    /// stage one refuses are let go at once, and whether two of them were equal is not known.
+    /// stage one rejects are dropped at once, and whether two of them were equal is not known.
     pub estimated: bool,
     /// Distinct keys that were also listed as negatives.
     pub conflicts: u64,

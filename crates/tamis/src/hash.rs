@@ -15,7 +15,7 @@
 //! Shards are ranges of digests. Where keys were chosen whose digests all lie in one, they are *mixed*: a bijection that follows from
 //! all keys, and that the file names, spreads them again.
 //!
-//! Which one, its seed and the key's key type are in the file: a filter of strings refuses an integer.
+//! Which one, its seed and the key's key type are in the file: a filter of strings rejects an integer.
 
 use std::hash::Hasher as _;
 
@@ -91,6 +91,7 @@ impl Digest {
     }
 
     /// 64 bits of this key for the owner of `salt`, independent of the bits for any other salt.
+    #[doc(hidden)]
     #[inline(always)]
     pub fn salted(self, salt: Salt) -> u64 {
         // Two different operations: equal ones on neighbouring words make compilers use a vector for two scalars.
@@ -99,7 +100,7 @@ impl Digest {
 
     /// Returns the top `bits` bits, at most 32: the shard of this key.
     #[inline(always)]
-    pub fn shard(self, bits: u32) -> usize {
+    pub(crate) fn shard(self, bits: u32) -> usize {
         // Two shifts, because a shift by 64 is not defined and `bits` may be 0.
         ((self.hi >> 1) >> (63 - bits)) as usize
     }
@@ -144,7 +145,7 @@ impl Salt {
 
     /// The salt with this number of a keyed hash: as secret as its key.
     pub(crate) fn secret(hasher: &Hasher, number: u64) -> Salt {
-        // Another key than the one that hashes keys: a key that somebody chose must not hash to a salt.
+        // Another key than the one that hashes keys: a chosen key must not hash to a salt.
         let [a, b] = hasher.words;
         let Digest { hi, lo } = Hasher::secret([scramble(a), scramble(!b)]).u64(number);
         Salt { a: hi, b: lo }

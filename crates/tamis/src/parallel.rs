@@ -92,7 +92,7 @@ pub(crate) fn in_order<T: Send>(
 }
 
 /// Calls `work` with every number below `count`, each once and in order, on at most `threads` threads, this one among them, until
-/// it says false. A thread that the system refuses to start is done without; a panic goes on in the caller.
+/// it says false. A thread that the system rejects to start is done without; a panic goes on in the caller.
 fn pool(count: usize, threads: usize, work: &(dyn Fn(usize) -> bool + Sync)) {
     let (next, over) = (AtomicUsize::new(0), AtomicBool::new(false));
     let worker = || {
@@ -177,7 +177,7 @@ fn ordered(
     }
     scope(|scope| {
         let _over = StopWorkersOnDrop(&queue, &changed);
-        // A thread that the system refuses to start is done without; the first must start, or no job would be done.
+        // A thread that the system rejects to start is done without; the first must start, or no job would be done.
         Builder::new().spawn_scoped(scope, worker)?;
         for _ in 1..threads {
             if Builder::new().spawn_scoped(scope, worker).is_err() {

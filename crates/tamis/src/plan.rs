@@ -32,7 +32,7 @@ pub use kind::{Base, Effort, Goal, Kind, Layout};
 use plain::plain;
 pub(crate) use predict::predict;
 use recipes::{chained, local, steered};
-pub(crate) use request::{Columns, Request, most};
+pub(crate) use request::{Columns, MAX_EXTRA_CAPACITY, Request, most};
 use room::plan_with_capacity;
 
 /// One step to build.

@@ -71,6 +71,18 @@ const ERRORS: &[(&str, i32, &str, &str)] = &[
     ("build keys.txt -o x --format xml", 2, "--format xml: ", "expected text, csv, tsv, jsonl or parquet"),
     ("build keys.txt -o x --capacity many", 2, "--capacity many: ", "expected a number of keys"),
     (
+        "build keys.txt -o x --kind cuckoo --capacity 2199023255552",
+        2,
+        "--capacity 2199023255552: ",
+        "out of range; expected 0 to 1,001,000",
+    ),
+    (
+        "sets build words.txt -o x --kind cuckoo --capacity 2199023255552",
+        2,
+        "--capacity 2199023255552: ",
+        "out of range; expected 0 to 4,294,967,296",
+    ),
+    (
         "build keys.txt -o x --exclude excluded.txt --on-conflict no",
         2,
         "--on-conflict no: ",

@@ -5,7 +5,7 @@
 //! * **One segment per hash function.** The figure looks for the keys behind a dead cell through the one hash function that led to it. In
 //!   a table that all functions share, a key may have set that cell through another, would not be moved, and would be lost.
 //! * **The dead cell is always that of the first segment**, where the figure takes a random one: then a key has one cell it can be
-//!   asked for, one name in the reverse map. It is as good: cells follow from a secret, so no cell is known to anybody, and those of a false
+//!   needed, one name in the reverse map. It is as good: cells follow from a secret, so no cell is known to an attacker, and those of a false
 //!   positive in different segments are independent of one another; a rule that does not look at them favours none.
 //! * **No key is removed.** Other keys share its bits, so they would stay set and the removed key would match. There is no
 //!   [`Remove`](super::Remove) for this filter: with one, the rate would not hold for queries of removed keys.

@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use super::Adapt;
 use crate::debug::brief_debug;
 use crate::error::BuildError;
-use crate::filter::options::set;
+use crate::filter::options::{check_capacity, set};
 use crate::hash::{Hasher, Key, KeyType};
 
 /// Builder of an adaptive filter: see `with_capacity`, `with_fpr` and `with_bits_per_key` of the filters.
@@ -80,10 +80,11 @@ impl<F: Empty> AdaptiveBuilder<F> {
     ///
     /// # Errors
     ///
-    /// [`BuildError::Range`] if an option is out of range, another [`BuildError`] if no table has this capacity and rate, if there is
+    /// [`BuildError::Range`] if an option is out of range or the capacity above 2^32, another [`BuildError`] if no table has this capacity and rate, if there is
     /// no memory for it, or if the operating system gives no secret.
     pub fn build<K: Key + ?Sized>(self) -> Result<F, BuildError> {
         check_fpr(self.options.fpr)?;
+        check_capacity(self.options.capacity, 0)?;
         F::empty(&self.options, K::KEY_TYPE, Hasher::secret_or_random(self.secret)?)
     }
 }
@@ -105,5 +106,25 @@ pub(super) fn check_range(
     match (least..=most).contains(&given) {
         true => Ok(()),
         false => Err(BuildError::Range { option, given, least, most }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use crate::adaptive::{AdaptiveQuotient, Broom, LargeBroom};
+
+    /// The same bound for all: a larger table would be lent by the system, and the process killed when it fills.
+    #[test]
+    fn capacities_out_of_range_are_errors() {
+        for capacity in [(1 << 32) + 1, 1 << 41, u64::MAX] {
+            let errors = [
+                Broom::with_capacity(capacity).build::<u64>().unwrap_err(),
+                LargeBroom::with_capacity(capacity).build::<u64>().unwrap_err(),
+                AdaptiveQuotient::with_capacity(capacity).build::<u64>().unwrap_err(),
+            ];
+            let end = ": out of range; expected 0 to 4294967296";
+            assert!(errors.iter().map(ToString::to_string).all(|e| e.starts_with("capacity ") && e.ends_with(end)));
+        }
     }
 }

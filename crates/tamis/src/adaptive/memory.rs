@@ -257,7 +257,7 @@ mod tests {
         let all: BTreeSet<Digest> = map.keys().collect();
         assert!(all.iter().eq(names.keys()));
         assert_eq!(map.next(None).unwrap(), names.keys().next().copied());
-        // What is not there can be asked for.
+        // A key that is not there can be queried.
         assert!(!map.unfile(Digest { hi: 1, lo: 1 }, 0).unwrap());
         assert!(!map.refile(Digest { hi: 1, lo: 1 }, 0, 1).unwrap());
         assert_eq!(map.len(), names.len());

@@ -89,7 +89,7 @@ pub(super) enum Lie {
     End,
 }
 
-/// A map that does not tell the truth when it is asked, and keeps what it is told.
+/// A map that returns wrong keys, and stores the right ones.
 pub(super) struct Liar {
     inner: Memory,
     lie: Lie,

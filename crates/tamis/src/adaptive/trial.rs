@@ -38,7 +38,7 @@ impl Removal for Cascade<Segments> {
     }
 }
 
-/// The keys of a set; whoever is in it must be found.
+/// The keys of a set; every member must match.
 pub(super) fn check<F: Adapt>(filter: &F, keys: &BTreeSet<u64>) {
     assert_eq!(filter.len(), keys.len() as u64);
     for &key in keys {
@@ -51,7 +51,7 @@ pub(super) fn false_positives<F: Adapt>(filter: &F, from: u64, tries: u64, wante
     (UNLISTED + from..UNLISTED + from + tries).filter(|&key| filter.contains(key).unwrap()).take(wanted).collect()
 }
 
-/// Random operations next to a set: nobody is lost, removed keys can be repaired and come back, repairs hold until the hash function or the set
+/// Random operations next to a set: no key is lost, removed keys can be repaired and come back, repairs hold until the hash function or the set
 /// changes, a snapshot goes on as the filter does.
 pub(super) fn oracle<F: Removal>(mut filter: F, rounds: u64, universe: usize, seed: u64) {
     let mut map = Memory::new();
@@ -182,7 +182,7 @@ pub(super) fn lying_map<F: Adapt + Clone>(mut filter: F, n: u64) {
     }
 }
 
-/// Snapshots cut anywhere or with any byte changed are refused; with checksums made right again they are refused or go on without panic.
+/// Snapshots cut anywhere or with any byte changed are rejected; with checksums made right again they are rejected or go on without panic.
 pub(super) fn damage<F: Removal>(filter: &F, kind: Kind) {
     let bytes = filter.snapshot().unwrap();
     for len in (0..bytes.len()).step_by(1 + bytes.len() / 700) {
@@ -239,7 +239,7 @@ pub(super) fn damage<F: Removal>(filter: &F, kind: Kind) {
     assert!(accepted > 0, "nothing was let in: the test looks at nothing");
 }
 
-/// Remove every key, insert it again, ask again what was found to be false: nothing comes back while the hash function stays.
+/// Remove every key, insert it again, query again what was found to be false: nothing comes back while the hash function stays.
 pub(super) fn churn_and_replay<F: Remove>(mut filter: F, n: u64, wanted: usize) {
     let mut map = Memory::new();
     for key in 0..n {
@@ -248,7 +248,7 @@ pub(super) fn churn_and_replay<F: Remove>(mut filter: F, n: u64, wanted: usize) 
     let epoch = filter.epoch();
     let found = false_positives(&filter, 0, 10_000_000, wanted);
     assert_eq!(found.len(), wanted);
-    // A key that moves to a level may meet one of those that were sent there before: so once more, until all are refused.
+    // A key that moves to a level may meet one of those that were sent there before: so once more, until all are rejected.
     for _ in 0..100 {
         for &unlisted in &found {
             let stats = filter.adapt(unlisted, &mut map).unwrap();

@@ -391,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_yard_is_refused() {
+    fn a_damaged_yard_is_rejected() {
         let mut yard = Backyard::empty(100);
         (0..80u64).for_each(|i| assert!(yard.insert(Ordered::pack(scramble(i) & Ordered::FIND, 3)).is_some()));
         let words = yard.as_words();

@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_without_room_is_refused() {
+    fn a_table_without_room_is_rejected() {
         for kind in [crate::Kind::Bloom, crate::Kind::ClassicBloom] {
             let empty = crate::build([0u64; 0]).kind(kind).finish().unwrap();
             let error = Bloom::restore(empty.as_bytes().to_vec()).unwrap_err().to_string();
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_bloom_filter_is_refused() {
+    fn what_is_no_bloom_filter_is_rejected() {
         let ribbon = crate::build(0..500u64).finish().unwrap();
         let error = Bloom::restore(ribbon.as_bytes().to_vec()).unwrap_err().to_string();
         assert_eq!(error, "invalid file: not a Bloom filter: only those take more keys");

@@ -6,7 +6,7 @@ use super::bloom::Bloom;
 use super::cuckoo::Cuckoo;
 use crate::debug::brief_debug;
 use crate::error::BuildError;
-use crate::filter::options::set;
+use crate::filter::options::{check_capacity, set};
 use crate::hash::{Hasher, Key, KeyType};
 
 /// Builder of a [`Bloom`](crate::Bloom), [`Cuckoo`](crate::Cuckoo) or [`Quotient`](crate::Quotient) filter: see their
@@ -69,10 +69,11 @@ impl<F: Empty> DynamicBuilder<F> {
     ///
     /// # Errors
     ///
-    /// [`BuildError::Range`] if the rate is out of range, [`BuildError::NoEffect`] if the hash is foreign and keys are no digests,
+    /// [`BuildError::Range`] if the rate is out of range or the capacity above 2^32, [`BuildError::NoEffect`] if the hash is foreign and keys are no digests,
     /// another [`BuildError`] if no table has this capacity and rate, or there is no memory for it.
     pub fn build<K: Key + ?Sized>(self) -> Result<F, BuildError> {
-        let Options { fpr: given, hasher, .. } = self.options;
+        let Options { capacity, fpr: given, hasher, .. } = self.options;
+        check_capacity(capacity, 0)?;
         if !(given > 0.0 && given < 1.0) {
             return Err(BuildError::Range { option: "fpr", given, least: 0.0, most: 1.0 });
         }
@@ -129,6 +130,21 @@ mod tests {
             ];
             let sentence = format!("fpr {rate}: out of range; expected 0 to 1");
             assert!(errors.iter().all(|error| error.to_string() == sentence), "{errors:?}");
+        }
+    }
+
+    /// None of them may depend on the system for it: where memory is lent freely, the process would be killed.
+    #[test]
+    fn capacities_out_of_range_are_errors() {
+        for capacity in [(1 << 32) + 1, 1 << 41, u64::MAX] {
+            let errors = [
+                Bloom::with_capacity(capacity).build::<u64>().unwrap_err(),
+                Bloom::with_capacity(capacity).classic().build::<u64>().unwrap_err(),
+                Cuckoo::with_capacity(capacity).build::<u64>().unwrap_err(),
+                Quotient::with_capacity(capacity).build::<u64>().unwrap_err(),
+            ];
+            let end = ": out of range; expected 0 to 4294967296";
+            assert!(errors.iter().map(ToString::to_string).all(|e| e.starts_with("capacity ") && e.ends_with(end)));
         }
     }
 

@@ -52,7 +52,7 @@ pub(crate) fn decode_steps(from: &mut Reader<'_>, bits: u32, first: u64) -> Resu
         let role = Role::decode(from.u8()?)?;
         kinds.push((role, from.u8()?));
     }
-    // Once as they are, and once in the list that is asked.
+    // Once as they are, and once in the list that is queried.
     from.draw(count * size_of::<Step>() as u64)?;
     let mut steps = from.room(count)?;
     for (number, &(role, tag)) in kinds.iter().enumerate() {

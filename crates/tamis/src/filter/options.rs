@@ -81,17 +81,31 @@ macro_rules! set {
     )+};
 }
 
-/// The method of a builder that has a [`Common`] at this place.
+/// The method of a builder, of lifetime `'a`, that has a [`Common`] at this place.
 macro_rules! common {
     ($($common:ident).+) => {
         /// Sets the options that all builds share. Options that only filters have are errors when the build starts.
-        pub fn options(mut self, options: crate::filter::build::Options<'static>) -> Self {
+        pub fn options(mut self, options: crate::filter::build::Options<'a>) -> Self {
             self.$($common).+ = options.into_common();
             self
         }
     };
 }
 pub(crate) use {common, set};
+
+/// The most keys, or pairs, that an empty table is made for. Where memory is lent before it is there, a larger table would not fail: the
+/// system would end the process when the table fills.
+const MAX_CAPACITY: u64 = 1 << 32;
+
+/// Rejects a capacity that no table is made for; tables of more keys than that, which are there, may have their number.
+pub(crate) fn check_capacity(given: u64, keys: u64) -> Result<(), BuildError> {
+    match given <= MAX_CAPACITY.max(keys) {
+        true => Ok(()),
+        false => {
+            Err(BuildError::Range { option: "capacity", given: given as f64, least: 0.0, most: MAX_CAPACITY as f64 })
+        }
+    }
+}
 
 /// How often the progress callback is called while keys come in.
 pub(crate) const PROGRESS_INTERVAL: u64 = 1 << 16;

@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_that_no_writer_makes_are_refused() {
+    fn tables_that_no_writer_makes_are_rejected() {
         let mut bytes = vec![];
         encode_table(labels(3).into_iter(), &mut bytes).unwrap();
         assert!(decode(&bytes, 2).is_ok());
@@ -299,7 +299,7 @@ mod tests {
         let key = hasher.bytes(b"a");
         let [a, b] = [b"a", b"b"].map(|label| Label::new(&hasher, label));
         assert_ne!(a.mix(key), b.mix(key));
-        // Whoever carries its own name as a label is not special.
+        // A key that equals the name of its partition is not special.
         let own = |i: u64| Label::new(&hasher, &i.to_le_bytes()).mix(hasher.bytes(&i.to_le_bytes()));
         let mut tops: Vec<usize> = (0..1000).map(|i| own(i).shard(20)).collect();
         tops.sort_unstable();

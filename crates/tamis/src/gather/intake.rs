@@ -287,7 +287,7 @@ impl<R: Record> Sorted<R> {
             }
             Err(spill) => {
                 let mut records = spill.read(span, stop)?;
-                // Whoever loads ranges does so on several threads already.
+                // Ranges are loaded on several threads already.
                 sort_distinct(&mut records, 1, stop)?;
                 Ok(Cow::Owned(records))
             }

@@ -173,7 +173,7 @@ impl Record for Paired {
     #[inline(always)]
     fn merge(&mut self, other: &Paired) {
         let (first, later) = if self.ordinal <= other.ordinal { (*self, *other) } else { (*other, *self) };
-        // Whoever contradicts the later one agrees with the first, or comes after the later one: it need not be looked at
+        // What contradicts the later one agrees with the first, or comes after the later one: it need not be looked at
         // where the two differ.
         let rival = if first.value == later.value { later.rival } else { later.ordinal };
         *self = Paired { rival: first.rival.min(rival), ..first };

@@ -1,4 +1,4 @@
-//! many keys -> their answers, in two passes over a batch: every place is asked from memory before the first one is looked at.
+//! many keys -> their answers, in two passes over a batch: every place is prefetched before the first one is read.
 //!
 //! For leaves whose keys have one place each and need nothing after it. Ribbons, fuse tables, local and classic leaves have
 //! loops of their own.

@@ -67,7 +67,7 @@ mod tests {
         (ShardedLeaf::of(0, &file, vec![part]), file)
     }
 
-    /// Asks one by one, checks that asking together is the same, and counts.
+    /// Queries one by one, checks that queries together agree, and counts.
     fn count<G: Query + Clone>(column: &ShardedLeaf<G>, file: &[u8], keys: &[Digest]) -> usize {
         let mut out: Vec<bool> = keys.iter().map(|key| key.lo & 1 == 0).collect();
         column.contains_many(file, keys, &mut out);
@@ -168,7 +168,7 @@ mod tests {
                         })
                         .collect();
                     let column = ShardedLeaf::of(3, &file, parts);
-                    // The second file is long enough for the way that large tables are asked.
+                    // The second file is long enough for the way that large tables are queried.
                     let mut long = file.clone();
                     long.resize(file.len() + (4 << 20), 0xff);
                     for file in [file, long] {
@@ -207,7 +207,7 @@ mod tests {
                 }
 
                 #[test]
-                fn directories_out_of_range_are_refused() {
+                fn directories_out_of_range_are_rejected() {
                     let good: &[&[u8]] = &$directories.0;
                     let bad: &[&[u8]] = &$directories.1;
                     for bytes in good {
@@ -221,7 +221,7 @@ mod tests {
                 }
 
                 #[test]
-                fn sizes_that_are_none_are_refused() {
+                fn sizes_that_are_none_are_rejected() {
                     for bits in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e300] {
                         assert!(matches!(Params::for_bits_per_key(9, bits), Err(BuildError::NotASize { .. })));
                     }

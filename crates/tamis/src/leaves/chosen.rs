@@ -1,4 +1,4 @@
-//! keys that somebody chose -> every leaf is built, in about the bytes of ordinary keys.
+//! chosen keys -> every leaf is built, in about the bytes of ordinary keys.
 //!
 //! Three ways to choose: pairs with the same bits under each of the 64 salts that a list would have, keys in one place of the
 //! first salt, and keys that share the top bits of their digests.
@@ -178,7 +178,7 @@ fn steer(keys: &[Digest], others: &[Digest], share: u16) -> usize {
 }
 
 #[test]
-fn steered_columns_refuse_chosen_keys_as_well() {
+fn steered_columns_reject_chosen_keys_as_well() {
     let (n, m) = (150_000, 300_000);
     for share in [256, 128] {
         let usual = steer(&ordinary(n, 1), &ordinary(m, 2), share) as f64;
@@ -193,7 +193,7 @@ fn steered_columns_refuse_chosen_keys_as_well() {
 
 /// Others that are taken for a key each: they have its bits.
 #[test]
-fn steered_columns_refuse_the_doubles_of_keys() {
+fn steered_columns_reject_the_doubles_of_keys() {
     let pair = |i: u64| SALT.alike(i, 2);
     let (keys, others): (Vec<Digest>, Vec<Digest>) = (0..20_000).map(|i| (pair(i)[0], pair(i)[1])).unzip();
     let (keys, others) = (sorted(keys), sorted(others));

@@ -120,7 +120,7 @@ impl<W: Word, const SEMI: bool> Buckets<W, SEMI> {
     fn contains(&self, payload: &[u8], place: Place) -> bool {
         let Place { first, second, fingerprint } = place;
         let all = self.all(fingerprint);
-        // Both, whatever the first says: a branch that nobody can guess costs more.
+        // Both, whatever the first says: a branch that cannot be predicted costs more.
         self.has(payload, first, fingerprint, all) | self.has(payload, second, fingerprint, all)
     }
 

@@ -1,19 +1,19 @@
 //! a leaf to be + the two sides of a shard -> its size and rate, and its bytes: planning and building, for every leaf.
 //!
-//! A *design* is a leaf with its parameters, the same for every shard, as plain integers. The planner asks it for sizes and rates;
+//! A *design* is a leaf with its parameters, the same for every shard, as plain integers. The planner gets sizes and rates from it;
 //! the executor (`filter/build/shard.rs`) lets it build. It gets the two sides of a shard, keys and known negatives, as far as the
-//! steps before it left them undecided, and asks for them in the way it needs:
+//! steps before it left them undecided, and takes them in the way it needs:
 //!
 //! ```text
-//!            undecided keys      undecided negatives           a leaf that is       asks for
-//!   Refuse   stored              those that pass are left      stored on one side   Sides::stored
-//!   Admit    those that pass     stored                        steered: it thins    Sides::steered
+//!            undecided keys      undecided negatives           a leaf that is       takes
+//!   Positive stored              those that pass are left      stored on one side   Sides::stored
+//!   Negative those that pass     stored                        steered: it thins    Sides::steered
 //!            are left                                          the other side out
-//!   Decide   stored              and stored, with the wrong    right about both     Sides::both, Sides::streamed
+//!   Exact    stored              and stored, with the wrong    right about both     Sides::both, Sides::streamed
 //!                                fingerprint
 //! ```
 //!
-//! Until a step has refused most of them, negatives are read in parts and not kept: there may be more than memory holds.
+//! Until a step has rejected most of them, negatives are read in parts and not kept: there may be more than memory holds.
 
 use std::borrow::Cow;
 
@@ -42,7 +42,7 @@ pub(crate) trait Design: Copy + PartialEq + std::fmt::Debug + Send + Sync + 'sta
         if listed == 0 { 0.0 } else { self.rate_at(listed) }
     }
 
-    /// Cache lines that a query reads, about: if the answer is yes, and if it is no. What is asked so often that it stays near
+    /// Cache lines that a query reads, about: if the answer is yes, and if it is no. What is queried so often that it stays near
     /// the processor (thresholds, directories) is left out.
     fn lines(&self) -> [f64; 2];
 
@@ -52,7 +52,7 @@ pub(crate) trait Design: Copy + PartialEq + std::fmt::Debug + Send + Sync + 'sta
     }
 
     /// The same with the bits of a key that are compared rounded down to a whole number, if a filter of fewer whole bits on the same
-    /// keys refuses nothing that this one lets through.
+    /// keys rejects nothing that this one lets through.
     fn nested(self) -> Option<Self> {
         None
     }
@@ -138,7 +138,7 @@ impl RejectSide {
     }
 }
 
-/// Keys that are asked together.
+/// Keys that are queried together.
 const ROUND: usize = 256;
 
 /// Answers for many keys of the leaf that was just built.
@@ -160,7 +160,7 @@ fn pass(passes: &Passes<'_>, keys: &[Digest], weights: &[u32], passing: &mut Rej
 pub(crate) struct Sides<'a> {
     role: Role,
     keys: Cow<'a, [Digest]>,
-    /// What a leaf that refuses stores for the keys.
+    /// What a leaf that rejects stores for the keys.
     values: Values<'a>,
     listed: &'a dyn Listed,
     /// Negatives that are left, once they are in memory.

@@ -274,7 +274,7 @@ pub(in crate::leaves) fn fingerprint(h: u64) -> u32 {
 }
 
 /// How a query sees a geometry that has a fuse table in it: as nothing else, or with bits that do not count for every key
-/// and with somebody else to ask.
+/// and with another table to query.
 pub(in crate::leaves) trait View: 'static {
     type Of: 'static;
 
@@ -326,7 +326,7 @@ fn contains<C: Cells, const K: usize, V: View>(cells: C, of: &V::Of, payload: &[
         .is_some_and(|mask| V::is_final(of, mask) || V::resolve(of, payload, key))
 }
 
-/// Asks on. Apart, and with few arguments, because the few keys it serves must not cost the others registers.
+/// Queries on. Apart, and with few arguments, because the few keys it serves must not cost the others registers.
 #[inline(never)]
 fn resolve<V: View>(part: &Part<V::Of>, key: Digest) -> bool {
     V::resolve(&part.geometry, &part.payload, key)
@@ -362,7 +362,7 @@ impl<C: Cells, const K: usize> Answer<Part<Fuse>, u32> for Value<C, K> {
     }
 }
 
-/// What [`Query`] asks of a geometry, for one with a fuse table in it.
+/// What [`Query`] needs of a geometry, for one with a fuse table in it.
 impl Fuse {
     /// [`Query::contains`].
     pub(in crate::leaves) fn contains_in<V: View>(of: &V::Of, payload: &[u8], key: Digest) -> bool {

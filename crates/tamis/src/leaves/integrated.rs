@@ -39,9 +39,9 @@
 //! **Construction.** The stages are peeled one after the other on one geometry. They share the seed: when stage two
 //! cannot be peeled, the next seed is tried, the keys let other negatives through, and F is gathered again.
 //!
-//! Ribbons could hold the stages too ([FPFS] leaves it to later work); a steered ribbon is smaller and asked as fast.
+//! Ribbons could hold the stages too ([FPFS] leaves it to later work); a steered ribbon is smaller and as fast to query.
 //!
-//! **Why not the neighbours.** A chain of two filters has the size of Hybrid and asks twice for every member. A plain
+//! **Why not the neighbours.** A chain of two filters has the size of Hybrid and queries two for every member. A plain
 //! filter on S and T together with w + 1 bits for each ([FPFS] 3.4) has the query of One and pays for all of T.
 //!
 //! Papers: [FPFS] Reviriego, Sánchez-Macián, Walzer and Dillinger, *Approximate Membership Query Filters with a False

@@ -7,7 +7,7 @@
 //!
 //! # How a query finds its function
 //!
-//! A query takes 3 to 20 ns, so nothing is decided twice. When a file is opened every leaf is asked for a [`QueryFn`]: a pointer
+//! A query takes 3 to 20 ns, so nothing is decided twice. When a file is opened every leaf gives a [`QueryFn`]: a pointer
 //! to one function that is compiled for its shape and for the processor.
 //!
 //! ```text
@@ -259,7 +259,7 @@ impl<G: Query> ShardedLeaf<G> {
         if shard == 0 {
             (self.first.start, self.first.payload) = (start, payload.clone());
         }
-        // Nobody has a copy of a leaf that is being opened.
+        // There is no copy of a leaf that is being opened.
         if let Some(part) = Arc::get_mut(&mut self.parts).and_then(|parts| parts.get_mut(shard)) {
             (part.start, part.payload) = (start, payload);
         }
@@ -380,7 +380,7 @@ impl Way for Leaf {
     }
 }
 
-/// Asks the part of a leaf that the key belongs to.
+/// Queries the part of a leaf that the key belongs to.
 struct Ask<W, G, A>(PhantomData<(W, G, A)>);
 
 impl<W: Way, G: Entry, O: Output, A: Answer<Part<G>, O>> Answer<W::Asked, O> for Ask<W, G, A> {
@@ -399,7 +399,7 @@ impl<W: Way, G: Entry, O: Output, A: Answer<Part<G>, O>> Answer<W::Asked, O> for
     }
 }
 
-/// Asks the reference of a geometry.
+/// Queries the reference of a geometry.
 pub(super) struct Reference;
 
 impl<G: Query> Answer<Part<G>> for Reference {

@@ -1,7 +1,7 @@
 //! digests to match, digests never to match -> an exact set whose every question is answered by one short run of bytes.
 //!
-//! **The idea.** The smallest exact set is a row of ribbons: columns of one bit that are steered to refuse as many of the listed
-//! negatives as they can (`leaves/steered.rs`), then one exact bit for whoever is left. Each of them is a structure of its own,
+//! **The idea.** The smallest exact set is a row of ribbons: columns of one bit that are steered to reject as many of the listed
+//! negatives as they can (`leaves/steered.rs`), then one exact bit for the keys that are left. Each of them is a structure of its own,
 //! so a member pays for a cache miss in every one. Here all columns of a key have the *same place*. Rows come in octets, and the
 //! bytes of all columns lie side by side:
 //!
@@ -30,7 +30,7 @@
 //! all of them. The exact columns together should be full: s is such that 1 + 2 s survivors per key are left, and the
 //! bits per key are C (1 + s). Around lambda = 3, 8, 16, .. negatives per key that is what one wants anyway; in between
 //! it costs up to 4 %. With one exact column instead of two the rest takes the overflow: smaller there, and slower for the third of the
-//! members that ask it.
+//! members that query it.
 //!
 //! **Why not the neighbours.** An integrated ribbon has the same locality, but its columns are blind: .47 bit per key more. Blocks
 //! of 64 rows (as ribbons have them) would make a query read two words per column, twice the bytes of eight octets.
@@ -214,7 +214,7 @@ impl Local {
         self.outside(h) | (row % BUCKET < bump(byte >> (2 * (number % 4))))
     }
 
-    /// What the parities of all columns say, and whether the rest has to be asked as well.
+    /// What the parities of all columns say, and whether the rest has to be queried as well.
     #[inline(always)]
     fn verdict(&self, payload: &[u8], place: Place, parities: u64) -> (bool, bool) {
         let bumped = self.bumped(payload, place);
@@ -316,7 +316,7 @@ impl<const C: usize> Answer<Part<Local>> for Octets<C> {
 /// Keys per round of a batch.
 const BATCH: usize = 32;
 
-/// Many queries: all places first, prefetched, then all parities, then the few that ask the rest.
+/// Many queries: all places first, prefetched, then all parities, then the few that query the rest.
 struct Many<'a, const C: usize> {
     leaf: &'a ShardedLeaf<Local>,
     keys: &'a [Digest],

@@ -75,7 +75,7 @@ pub(crate) struct Quotient {
     remainder: u32,
     /// Which bijection leads from fingerprints to places; 0 for none.
     number: u32,
-    /// Blocks of 64 slots; a few more than `slots` ask for.
+    /// Blocks of 64 slots; a few more than `slots` needs.
     blocks: u64,
     /// Fingerprints in it.
     keys: u64,

@@ -1,7 +1,7 @@
 //! a digest -> its place among the strips of a leaf: by the digest's own bits, or by a hash where these were chosen.
 //!
 //! Leaves that lay their rows out in strips take the strip from the top bits of the digest: keys are sorted by them already, so that
-//! nothing has to be moved. But these bits are public, and whoever chooses keys with equal ones puts them all into one strip. The
+//! nothing has to be moved. But these bits are public, and an attacker who chooses keys with equal ones puts them all into one strip. The
 //! same goes for rows under a salt that is known in advance. So a leaf looks whether its keys lie as chance would have it. If not,
 //! it is built again under a number that follows from all its keys (`attempts.rs`), and then the strip is a hash of the digest
 //! as well:

@@ -22,7 +22,7 @@ use crate::arch::arena::Output;
 use crate::debug::brief_debug;
 use crate::error::{BuildError, Error, ValueError};
 use crate::file::finish;
-use crate::filter::build::same_key_type;
+use crate::filter::build::{same_key_type, total};
 use crate::filter::options::{Common, Progress, common, set};
 use crate::format::{Form, Header, MAX_SHARD_BITS, Writer, put_varint};
 use crate::gather::{Intake, Paired, Workspace, shard_bits};
@@ -40,7 +40,7 @@ use crate::plan::{Layout, Structure};
 /// assert_eq!(map.get_bytes("bob")?, Some(&b"blue"[..]));
 /// # Ok::<(), tamis::Error>(())
 /// ```
-pub fn map<I, K: Key, V: ToValue>(pairs: I) -> MapBuilder<I>
+pub fn map<'a, I, K: Key, V: ToValue>(pairs: I) -> MapBuilder<'a, I>
 where
     I: IntoIterator<Item = (K, V)>,
 {
@@ -58,7 +58,7 @@ where
 /// assert_eq!(pairs.finish()?.len(), 2);
 /// # Ok::<(), tamis::Error>(())
 /// ```
-pub fn stream() -> MapBuilder<()> {
+pub fn stream<'a>() -> MapBuilder<'a, ()> {
     MapBuilder { pairs: (), options: Settings::default() }
 }
 
@@ -95,17 +95,17 @@ named!(Kind: "auto" => Auto, "compressed" => Compressed, "ribbon" => Ribbon, "fu
 /// # Ok::<(), tamis::Error>(())
 /// ```
 #[must_use = "nothing is built before `finish`"]
-pub struct MapBuilder<I> {
+pub struct MapBuilder<'a, I> {
     pub(super) pairs: I,
-    pub(super) options: Settings,
+    pub(super) options: Settings<'a>,
 }
 
-brief_debug!(MapBuilder<I>, it => kind: it.options.kind, options: it.options.common);
+brief_debug!(MapBuilder<'a, I>, it => kind: it.options.kind, options: it.options.common);
 
 #[derive(Clone, Debug)]
-pub(super) struct Settings {
+pub(super) struct Settings<'a> {
     pub(super) form: Form,
-    pub(super) common: Common<'static>,
+    pub(super) common: Common<'a>,
     kind: Kind,
     layout: Layout,
     fingerprint: u32,
@@ -113,8 +113,8 @@ pub(super) struct Settings {
     alphabet: Option<Arc<Alphabet>>,
 }
 
-impl Default for Settings {
-    fn default() -> Settings {
+impl Default for Settings<'_> {
+    fn default() -> Self {
         let (common, layout) = (Common::default(), Layout::Compact);
         Settings { form: Form::Map, common, kind: Kind::Auto, layout, fingerprint: 0, width: None, alphabet: None }
     }
@@ -136,7 +136,7 @@ impl Alphabet {
     }
 }
 
-impl<I> MapBuilder<I> {
+impl<'a, I> MapBuilder<'a, I> {
     set! {
         /// Sets the structure. The default is [`Kind::Auto`].
         kind(kind: Kind) => options.kind = kind;
@@ -187,30 +187,32 @@ impl<I> MapBuilder<I> {
     common!(options.common);
 }
 
-impl crate::filter::build::Options<'static> {
+impl<'a> crate::filter::build::Options<'a> {
     /// Returns a builder of a map of these pairs: see [`map`].
-    pub fn map<I: IntoIterator<Item = (K, V)>, K: Key, V: ToValue>(self, pairs: I) -> MapBuilder<I> {
+    pub fn map<I: IntoIterator<Item = (K, V)>, K: Key, V: ToValue>(self, pairs: I) -> MapBuilder<'a, I> {
         map(pairs).options(self)
     }
 }
 
-impl MapBuilder<()> {
+impl<'a> MapBuilder<'a, ()> {
     /// Starts a collector of pairs.
-    pub fn start(self) -> Collector {
+    pub fn start(self) -> Collector<'a> {
         Collector::new(self.options, None)
     }
 }
 
-impl<I, K: Key, V: ToValue> MapBuilder<I>
+impl<'a, I, K: Key, V: ToValue> MapBuilder<'a, I>
 where
     I: IntoIterator<Item = (K, V)>,
 {
     finish!("map", Map, this => this.collect()?);
 
-    fn collect(self) -> Result<Collector, Error> {
+    fn collect(self) -> Result<Collector<'a>, Error> {
         self.options.check()?;
         let mut collector = Collector::new(self.options, Some(K::KEY_TYPE));
-        for (key, value) in self.pairs {
+        let pairs = self.pairs.into_iter();
+        collector.total = total(&pairs);
+        for (key, value) in pairs {
             collector.push(key, value)?;
         }
         Ok(collector)
@@ -234,25 +236,27 @@ pub struct Report {
 }
 
 /// Collector of the pairs of a map: see [`stream`]. It sorts pairs, and writes them to temporary files where memory is limited.
-pub struct Collector {
-    pub(super) options: Settings,
+pub struct Collector<'a> {
+    pub(super) options: Settings<'a>,
+    /// How many pairs come, where that is known.
+    pub(super) total: Option<u64>,
     key_type: Option<KeyType>,
     workspace: Arc<Workspace>,
     pairs: Intake<Paired>,
     values: Values,
 }
 
-impl fmt::Debug for Collector {
+impl fmt::Debug for Collector<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Collector of {} pairs: {:?}", self.pairs.count(), self.options.common)
     }
 }
 
-impl Collector {
-    pub(super) fn new(options: Settings, key_type: Option<KeyType>) -> Collector {
+impl<'a> Collector<'a> {
+    pub(super) fn new(options: Settings<'a>, key_type: Option<KeyType>) -> Collector<'a> {
         let workspace = options.common.workspace();
         let pairs = Intake::new(&workspace, workspace.memory);
-        Collector { options, key_type, workspace, pairs, values: Values::default() }
+        Collector { options, total: None, key_type, workspace, pairs, values: Values::default() }
     }
 
     /// Adds a key with its value. Equal pairs count once.
@@ -276,13 +280,13 @@ impl Collector {
         let value = self.values.number(value)?;
         let (digest, ordinal) = (key.digest(&common.hasher), self.pairs.count());
         self.pairs.push(Paired { digest, value, ordinal, rival: Paired::NONE }, &|| common.stop())?;
-        common.report_progress(self.pairs.count(), Progress::Read { keys: self.pairs.count(), total: None })
+        common.report_progress(self.pairs.count(), Progress::Read { keys: self.pairs.count(), total: self.total })
     }
 
     finish!("map", Map, this => this);
 
     pub(super) fn write(self, out: &mut dyn Output) -> Result<Report, Error> {
-        let Collector { options, key_type, workspace, pairs, values } = self;
+        let Collector { options, key_type, workspace, pairs, values, .. } = self;
         options.check()?;
         let common = &options.common;
         common.check()?;
@@ -396,7 +400,7 @@ const MIN_TABLED_VALUES: usize = 256;
 const MAX_FINGERPRINT: u32 = 32;
 const MAX_WIDTH: u32 = 64;
 
-impl Settings {
+impl Settings<'_> {
     /// Rejects options that are out of range, contradict each other, or have no effect.
     pub(super) fn check(&self) -> Result<(), BuildError> {
         let range = |option, given: u32, least: u32, most: u32| {

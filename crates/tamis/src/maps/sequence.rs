@@ -117,6 +117,7 @@ mod construction {
     use crate::debug::brief_debug;
     use crate::error::Error;
     use crate::file::finish;
+    use crate::filter::build::total;
     use crate::filter::options::common;
     use crate::format::Form;
     use crate::hash::KeyType;
@@ -132,13 +133,13 @@ mod construction {
     /// assert_eq!(sequence.get(7).unwrap().to_string(), "tue");
     /// # Ok::<(), tamis::Error>(())
     /// ```
-    pub fn sequence<I: IntoIterator<Item: ToValue>>(symbols: I) -> SequenceBuilder<I> {
+    pub fn sequence<'a, I: IntoIterator<Item: ToValue>>(symbols: I) -> SequenceBuilder<'a, I> {
         SequenceBuilder { build: map(std::iter::empty::<(u64, u64)>()), symbols }
     }
 
-    impl crate::filter::build::Options<'static> {
+    impl<'a> crate::filter::build::Options<'a> {
         /// Returns a builder of a sequence of these symbols: see [`sequence`].
-        pub fn sequence<I: IntoIterator<Item: ToValue>>(self, symbols: I) -> SequenceBuilder<I> {
+        pub fn sequence<I: IntoIterator<Item: ToValue>>(self, symbols: I) -> SequenceBuilder<'a, I> {
             sequence(symbols).options(self)
         }
     }
@@ -151,14 +152,14 @@ mod construction {
     /// # Ok::<(), tamis::Error>(())
     /// ```
     #[must_use = "nothing is built before `finish`"]
-    pub struct SequenceBuilder<I> {
-        build: MapBuilder<std::iter::Empty<(u64, u64)>>,
+    pub struct SequenceBuilder<'a, I> {
+        build: MapBuilder<'a, std::iter::Empty<(u64, u64)>>,
         symbols: I,
     }
 
-    brief_debug!(SequenceBuilder<I>, it => build: it.build);
+    brief_debug!(SequenceBuilder<'a, I>, it => build: it.build);
 
-    impl<I: IntoIterator<Item: ToValue>> SequenceBuilder<I> {
+    impl<'a, I: IntoIterator<Item: ToValue>> SequenceBuilder<'a, I> {
         /// Sets the structure. The default is [`Kind::Auto`].
         pub fn kind(self, kind: Kind) -> Self {
             SequenceBuilder { build: self.build.kind(kind), ..self }
@@ -183,12 +184,14 @@ mod construction {
 
         finish!("sequence", Sequence, this => this.collect()?);
 
-        fn collect(self) -> Result<Collector, Error> {
+        fn collect(self) -> Result<Collector<'a>, Error> {
             let mut options = self.build.options;
             options.form = Form::Sequence;
             options.check()?;
             let mut pairs = Collector::new(options, Some(KeyType::Integer));
-            for (position, symbol) in (0u64..).zip(self.symbols) {
+            let symbols = self.symbols.into_iter();
+            pairs.total = total(&symbols);
+            for (position, symbol) in (0u64..).zip(symbols) {
                 pairs.push(position, symbol)?;
             }
             Ok(pairs)

@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_that_no_writer_makes_are_refused() {
+    fn tables_that_no_writer_makes_are_rejected() {
         let refused = |bytes: &[u8]| decode(bytes).unwrap_err().to_string();
         assert_eq!(refused(&[3]), "kind of values 3 is not supported by this release; upgrade tamis");
         // Four million values in two bytes.

@@ -51,7 +51,7 @@ impl Target {
         );
     }
 
-    /// Reads a target of node `from`, or of nobody, among so many nodes.
+    /// Reads a target of node `from`, or of none, among so many nodes.
     fn decode(reader: &mut Reader<'_>, from: Option<u64>, nodes: u64) -> Result<Target, FormatError> {
         let code = reader.varint()?;
         match code & 1 {
@@ -263,7 +263,7 @@ impl Tree {
         Scratch(vec![Waiting { places: [0; ROUND + 1], count: 0 }; self.nodes.len()])
     }
 
-    /// The symbols of at most [`ROUND`] keys: node by node, so that every structure is asked for many keys at once.
+    /// The symbols of at most [`ROUND`] keys: node by node, so that every structure is queried for many keys at once.
     pub(crate) fn find_many(&self, file: &[u8], keys: &[Digest], out: &mut [Option<u64>], scratch: &mut Scratch) {
         let waiting = &mut scratch.0[..];
         let mut answers = [true; ROUND];
@@ -282,7 +282,7 @@ impl Tree {
             }
             waiting[number].count = 0;
             let (places, some) = (&places[..count], &mut asked[..count]);
-            // At the root, unless some were refused, all are waiting in order, and are asked for as they are.
+            // At the root, unless some were rejected, all are waiting in order, and are queried as they are.
             let asked = match count == keys.len() && self.root == Target::Node(number as u32) {
                 true => keys,
                 false => {

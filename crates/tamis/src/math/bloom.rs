@@ -118,7 +118,7 @@ fn occupancy(mut balls: u64, m: f64, k: usize) -> f64 {
             }
         }
     }
-    // Planners ask thousands of times, and most of these matrices is never looked at: they change places, and are not copied.
+    // Planners call it thousands of times, and most of these matrices is never read: they change places, and are not copied.
     let zeros = || Box::new([[0.0; SIDE]; SIDE]);
     let (mut step, mut free) = (zeros(), zeros());
     // The k balls of the query hit `distinct` bins. With m < k no more than m bins can be empty.
@@ -337,7 +337,7 @@ mod tests {
         for k in [1, 2, 3, 7, 12, 20, 32] {
             for n in [1, 10, 100, 300, 600, 1000, 4000, 40_000] {
                 let exact = occupancy(n * k as u64, 4096.0, k as usize);
-                // A few keys in a large table have rates that nobody will see, and the expansion is not made for them.
+                // A few keys in a large table have rates that no test can see, and the expansion is not made for them.
                 let tolerance = if exact < 1e-15 { 5e-2 } else { 1e-3 };
                 close(classic_rate(n, 4096, k), exact, tolerance);
                 let textbook = (1.0 - (1.0 - 1.0 / 4096f64).powi((n * k as u64) as i32)).powi(k as i32);

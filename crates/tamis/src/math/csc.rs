@@ -57,7 +57,7 @@ impl Rows {
         power(shared + (1.0 - shared) * rate, u64::from(self.repetitions.max(1)))
     }
 
-    /// The expected false sets for a key of `v` sets; of none, for a stranger.
+    /// The expected false sets for a key of `v` sets; of none, for an unlisted key.
     ///
     /// ```
     /// let rows = tamis::internals::math::csc::Rows { sets: 100, repetitions: 1, partitions: 0 };

@@ -1,6 +1,6 @@
 //! keys and buckets -> false positive rate, and back: the formulas of the cuckoo filter.
 //!
-//! A key has a fingerprint, one of `F = 2^bits - 1` values, and a pair of buckets, one of about `m / 2` (\[Cuckoo\]). A stranger is let
+//! A key has a fingerprint, one of `F = 2^bits - 1` values, and a pair of buckets, one of about `m / 2` (\[Cuckoo\]). An unlisted key is let
 //! through if some key has both in common with it: where the fingerprints lie, and who had to move, does not matter. So the rate is
 //! exact for any number of keys, not only for a full table, and the usual `1 - (1 - 1/2^bits)^8` is its value there, nearly.
 //!
@@ -15,7 +15,7 @@ pub const SLOTS: u64 = 4;
 /// The bits that a fingerprint can have.
 pub const BITS: RangeInclusive<u32> = 4..=32;
 /// The bits where keys come one by one. With four, more than eight keys of one fingerprint and one pair are no rarity: a hundredth of
-/// all tables of a million keys would refuse one.
+/// all tables of a million keys would reject one.
 pub const CHANGING_BITS: RangeInclusive<u32> = 5..=32;
 /// The most buckets.
 pub const MAX_BUCKETS: u64 = 1 << 40;

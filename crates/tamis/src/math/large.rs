@@ -13,7 +13,7 @@
 //! **Who is driven out.** Every false positive drives one key into the yard, and pays for [`STEPS`] steps of the frontier, which
 //! moves one key each to the next hash function, and so out of the yard. Removing such a key leaves its grave behind, and pays for
 //! as many steps again. At most `N / 32` keys and graves are then in the yard, where an epoch has `N` steps (`docs/math.md`). The yard has
-//! room for them beyond its share of keys without a slot ([`Shape::yard_keys`]): it never fills, whatever is asked and however long.
+//! room for them beyond its share of keys without a slot ([`Shape::yard_keys`]): it never fills, for any queries and however long.
 
 /// Slots of a bin.
 pub const SLOTS: u64 = 64;
@@ -68,7 +68,7 @@ impl Shape {
         self.bins * SLOTS * (16 + u64::from(self.rest)) + 64 * self.yard_slots
     }
 
-    /// The rate of `n` keys, of which some share is in the yard. A stranger is compared with the keys of one bin, and with all of the yard.
+    /// The rate of `n` keys, of which some share is in the yard. An unlisted key is compared with the keys of one bin, and with all of the yard.
     pub fn fpr(&self, n: u64) -> f64 {
         let front = n as f64 / (self.bins as f64 * SIGNATURES as f64 * (1u64 << self.rest.min(63)) as f64);
         front + self.yard_keys as f64 / (1u64 << YARD_BITS) as f64
@@ -155,7 +155,7 @@ mod tests {
         // Signatures of 8 bits collide often enough to be counted.
         let (share, _) = throw(40_000, 2000, 256, 12);
         let expected = 20.0 / 256.0;
-        // Keys in the yard collide with nobody: n (1 - share) do.
+        // Keys in the yard collide with no key: n (1 - share) do.
         assert!((share / (1.0 - share) / expected - 1.0).abs() < 0.03, "{share}, expected {expected}");
     }
 

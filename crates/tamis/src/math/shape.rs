@@ -57,7 +57,7 @@ struct Class {
 impl Shape {
     /// The law of values given as (weight of each, how many), in any order, and the share of queries on none of them.
     ///
-    /// Weights need no unit. Values of weight 0 are dropped: they are never asked. Without values every query is
+    /// Weights need no unit. Values of weight 0 are dropped: they are never queried. Without values every query is
     /// unseen. More than 4096 different weights are merged with their neighbours, by equal ratios; masses and counts
     /// stay exact where two merged classes meet, and are linear between.
     ///

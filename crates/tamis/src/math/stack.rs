@@ -3,7 +3,7 @@
 //! ```text
 //!    layer          1 keys      2 known     3 keys      ...   T, odd: keys
 //!    passes         alpha_1     alpha_2     alpha_3
-//!    else           refuse      accept      refuse            (past the last: accept)
+//!    else           reject      accept      reject            (past the last: accept)
 //!
 //!    key            passes 1, 3, 5 ...       gets to layer i if it passed 2, 4 ... before it
 //!    known          passes 2, 4, 6 ...       gets to layer i if it passed 1, 3 ... before it
@@ -72,7 +72,7 @@ impl Size {
     }
 }
 
-/// Layers a query is expected to ask, or the bounds of them, by what it asks for.
+/// Layers a query is expected to read, or the bounds of them, by the kind of its key.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Checks {
     /// For a key.
@@ -93,7 +93,7 @@ pub fn known_rate(alphas: &[f64]) -> f64 {
     alphas.iter().step_by(2).product()
 }
 
-/// The share of other negatives that pass: those each negative layer refuses, and those that get past the last layer
+/// The share of other negatives that pass: those each negative layer rejects, and those that get past the last layer
 /// (\[Stacked\], section 4.1). It is the bound for any query, EFPB (section 4.3).
 ///
 /// ```
@@ -199,7 +199,7 @@ pub fn endless_bits(size: Size, nu: f64, alpha: f64) -> f64 {
     size.bits(alpha) * (1.0 + nu * alpha) / (1.0 - alpha)
 }
 
-/// Layers a query is expected to ask, exactly: the sum of the probabilities that it gets to each (\[Stacked\], section
+/// Layers a query is expected to read, exactly: the sum of the probabilities that it gets to each (\[Stacked\], section
 /// 4.4).
 ///
 /// ```

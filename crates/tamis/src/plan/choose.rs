@@ -213,7 +213,7 @@ pub(super) fn design(
     }
     let mut worth = if request.goal == Goal::Exact { shape.known() } else { worth_knowing(&request, shape, cap)? };
     let mut best: Result<PlannedDesign, BuildError> = planned(worth);
-    // Leaves of few keys take more than the formula says: where it asks for too much, fewer are known, and none at last: that is the
+    // Leaves of few keys take more than the formula says: where it needs too much, fewer are known, and none at last: that is the
     // least rate for unlisted keys.
     for tries in 0..=MAX_COVERED_RETRIES {
         if best.is_ok() || worth == 0 || request.goal == Goal::Exact {

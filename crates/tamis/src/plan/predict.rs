@@ -5,11 +5,11 @@
 //!
 //! ```text
 //!            members                    listed negatives          unlisted keys
-//!   Refuse   all go on                  a share goes on,          a share goes on,
+//!   Positive all go on                  a share goes on,          a share goes on,
 //!                                       the rest gets a no        the rest gets a no
-//!   Admit    a share goes on,           all go on                 a share goes on,
+//!   Negative a share goes on,           all go on                 a share goes on,
 //!            the rest gets its yes                                the rest gets a yes
-//!   Decide   yes                        no                        a share gets a yes
+//!   Exact    yes                        no                        a share gets a yes
 //!   (end)    yes                        yes                       yes
 //! ```
 

@@ -1,9 +1,12 @@
-//! counts, a goal, wishes -> a request: what the recipes plan for, and the bits of what they plan.
+//! counts, a goal, options -> a request: what the recipes plan for, and the bits of what they plan.
 
 use super::budget::{allowed, file_bits, too_few};
 use super::{Effort, Goal, Kind, Layout, Step};
 use crate::error::{BuildError, Lack};
 use crate::leaves::Role;
+
+/// The most extra capacity, as a share of the keys.
+pub(crate) const MAX_EXTRA_CAPACITY: f64 = 1000.0;
 
 /// The options of a plan, and the number of keys.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -73,7 +76,9 @@ impl Request {
             Goal::Fpr(rate) if !(rate > 0.0 && rate < 1.0) => range("fpr", rate, 1.0),
             Goal::BitsPerKey(bits) if !(bits > 0.0 && bits <= 4096.0) => range("bits_per_key", bits, 4096.0),
             Goal::ExcludedFpr(share) if !(share > 0.0 && share < 1.0) => range("excluded_fpr", share, 1.0),
-            _ if !(self.spare >= 0.0 && self.spare <= 1000.0) => range("extra_capacity", self.spare, 1000.0),
+            _ if !(self.spare >= 0.0 && self.spare <= MAX_EXTRA_CAPACITY) => {
+                range("extra_capacity", self.spare, MAX_EXTRA_CAPACITY)
+            }
             _ if self.spare > 0.0 && !self.kind.traits().more_keys => Err(self.unfit(Lack::MoreKeys)),
             Goal::ExcludedFpr(_) if !steered => Err(self.unfit(Lack::Share)),
             _ if self.negatives > 0 && !self.kind.traits().negatives => Err(self.unfit(Lack::Negatives)),

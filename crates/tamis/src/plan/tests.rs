@@ -1,4 +1,4 @@
-//! requests -> plans: goals are met or refused, and more negatives never narrow the first step.
+//! requests -> plans: goals are met or rejected, and more negatives never narrow the first step.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use super::*;
@@ -22,7 +22,7 @@ fn request(keys: u64, negatives: u64) -> Request {
 
 /// A goal that no size reaches is an error, not a filter with another rate.
 #[test]
-fn a_bloom_filter_reaches_its_rate_or_is_refused() {
+fn a_bloom_filter_reaches_its_rate_or_is_rejected() {
     for n in [1, 10, 1000] {
         let plan = |rate| plan(&Request { goal: Goal::Fpr(rate), kind: Kind::ClassicBloom, ..request(n, 0) });
         for rate in [1e-300, 5e-324] {
@@ -116,7 +116,7 @@ fn budgets_are_spent_and_not_exceeded() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused() {
+fn what_makes_no_sense_is_rejected() {
     let reason = |request: Request| plan(&request).unwrap_err().to_string();
     let excluded = request(10, 10);
     assert!(reason(Request { kind: Kind::Ribbon, ..excluded }).starts_with("kind ribbon: cannot exclude"));

@@ -82,7 +82,7 @@ impl<'a> BitReader<'a> {
         value
     }
 
-    /// What [`BitWriter::put_gamma`] wrote; any number where nobody did.
+    /// What [`BitWriter::put_gamma`] wrote; any number where it wrote nothing.
     #[inline]
     pub(crate) fn take_gamma(&mut self) -> u32 {
         let more = self.peek().trailing_zeros().min(31);

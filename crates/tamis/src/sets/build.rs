@@ -26,8 +26,8 @@ use crate::arch::arena::Output;
 use crate::debug::brief_debug;
 use crate::error::{BuildError, Error, ValueError};
 use crate::file::finish;
-use crate::filter::build::same_key_type;
-use crate::filter::options::{Common, Progress, common, set};
+use crate::filter::build::{same_key_type, total};
+use crate::filter::options::{Common, Progress, check_capacity, common, set};
 use crate::gather::{KeyIntake, Keys, Tagged, Workspace};
 use crate::hash::{Digest, Hasher, Key, KeyType};
 
@@ -39,7 +39,7 @@ use crate::hash::{Digest, Hasher, Key, KeyType};
 /// assert_eq!(index.id("blue"), Some(1));
 /// # Ok::<(), tamis::Error>(())
 /// ```
-pub fn sets<I, K: Key, S: AsRef<str>>(pairs: I) -> SetsBuilder<I>
+pub fn sets<'a, I, K: Key, S: AsRef<str>>(pairs: I) -> SetsBuilder<'a, I>
 where
     I: IntoIterator<Item = (K, S)>,
 {
@@ -58,7 +58,7 @@ where
 /// assert_eq!(pairs.finish()?.pairs(), 3);
 /// # Ok::<(), tamis::Error>(())
 /// ```
-pub fn stream() -> SetsBuilder<()> {
+pub fn stream<'a>() -> SetsBuilder<'a, ()> {
     SetsBuilder { pairs: (), options: Settings::default() }
 }
 
@@ -72,16 +72,16 @@ pub fn stream() -> SetsBuilder<()> {
 /// # Ok::<(), tamis::Error>(())
 /// ```
 #[must_use = "nothing is built before `finish`"]
-pub struct SetsBuilder<I> {
+pub struct SetsBuilder<'a, I> {
     pairs: I,
-    options: Settings,
+    options: Settings<'a>,
 }
 
-brief_debug!(SetsBuilder<I>, it => kind: it.options.kind, options: it.options.common);
+brief_debug!(SetsBuilder<'a, I>, it => kind: it.options.kind, options: it.options.common);
 
 #[derive(Clone, Debug, Default)]
-struct Settings {
-    common: Common<'static>,
+struct Settings<'a> {
+    common: Common<'a>,
     kind: Kind,
     false_sets: Option<f64>,
     member_false_sets: Option<f64>,
@@ -112,14 +112,14 @@ impl Model {
     }
 }
 
-impl crate::filter::build::Options<'static> {
+impl<'a> crate::filter::build::Options<'a> {
     /// Returns a builder of an index of these sets: see [`sets`].
-    pub fn sets<I: IntoIterator<Item = (K, S)>, K: Key, S: AsRef<str>>(self, pairs: I) -> SetsBuilder<I> {
+    pub fn sets<I: IntoIterator<Item = (K, S)>, K: Key, S: AsRef<str>>(self, pairs: I) -> SetsBuilder<'a, I> {
         sets(pairs).options(self)
     }
 }
 
-impl<I> SetsBuilder<I> {
+impl<'a, I> SetsBuilder<'a, I> {
     set! {
         /// Sets the structure. The default is [`Kind::Auto`].
         kind(kind: Kind) => options.kind = kind;
@@ -177,7 +177,7 @@ impl<I> SetsBuilder<I> {
 /// What figures of the papers set by hand.
 #[cfg(feature = "internals")]
 #[doc(hidden)]
-impl<I> SetsBuilder<I> {
+impl<I> SetsBuilder<'_, I> {
     set! {
         /// Sets all parameters of a sketch.
         shape(shape: Shape) => options.shape = Some(shape);
@@ -190,23 +190,25 @@ impl<I> SetsBuilder<I> {
     }
 }
 
-impl SetsBuilder<()> {
+impl<'a> SetsBuilder<'a, ()> {
     /// Starts a collector of pairs.
-    pub fn start(self) -> Collector {
+    pub fn start(self) -> Collector<'a> {
         Collector::new(self.options, None)
     }
 }
 
-impl<I, K: Key, S: AsRef<str>> SetsBuilder<I>
+impl<'a, I, K: Key, S: AsRef<str>> SetsBuilder<'a, I>
 where
     I: IntoIterator<Item = (K, S)>,
 {
     finish!("index", Sets, this => this.collect()?);
 
-    fn collect(self) -> Result<Collector, Error> {
+    fn collect(self) -> Result<Collector<'a>, Error> {
         self.options.check()?;
         let mut collector = Collector::new(self.options, Some(K::KEY_TYPE));
-        for (key, name) in self.pairs {
+        let pairs = self.pairs.into_iter();
+        collector.total = total(&pairs);
+        for (key, name) in pairs {
             let set = collector.set(name.as_ref())?;
             collector.push(key, set)?;
         }
@@ -249,8 +251,10 @@ impl Report {
 }
 
 /// Collector of the pairs of an index: see [`stream`]. It sorts pairs, and writes them to temporary files where memory is limited.
-pub struct Collector {
-    options: Settings,
+pub struct Collector<'a> {
+    options: Settings<'a>,
+    /// How many pairs come, where that is known.
+    total: Option<u64>,
     key_type: Option<KeyType>,
     workspace: Arc<Workspace>,
     pairs: KeyIntake,
@@ -258,20 +262,20 @@ pub struct Collector {
     by_name: HashMap<Box<str>, u32>,
 }
 
-impl fmt::Debug for Collector {
+impl fmt::Debug for Collector<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Collector of {} pairs in {} sets", self.pairs.count(), self.names.len())
     }
 }
 
-impl Collector {
-    fn new(options: Settings, key_type: Option<KeyType>) -> Collector {
+impl<'a> Collector<'a> {
+    fn new(options: Settings<'a>, key_type: Option<KeyType>) -> Collector<'a> {
         let mut options = options.resolved();
         let workspace = options.common.workspace();
         let pairs = options.intake(&workspace);
         let names = std::mem::take(&mut options.names);
         let by_name = by_name(&names);
-        Collector { options, key_type, workspace, pairs, names, by_name }
+        Collector { options, total: None, key_type, workspace, pairs, names, by_name }
     }
 
     /// Returns the id of the set with this name, a new one unless there is such a set. A set may stay without keys.
@@ -314,7 +318,7 @@ impl Collector {
         let common = &self.options.common;
         let digest = key::pair(key::truncate_digest(key.digest(&common.hasher)), set);
         self.pairs.push(Tagged { digest, weight: times, ordinal: 0 }, &|| common.stop())?;
-        common.report_progress(self.pairs.count(), Progress::Read { keys: self.pairs.count(), total: None })
+        common.report_progress(self.pairs.count(), Progress::Read { keys: self.pairs.count(), total: self.total })
     }
 
     /// Hands every distinct pair to `take`, in the order of the keys; those that it does not take stay. Returns how many pairs repeated another.
@@ -349,7 +353,7 @@ impl Collector {
 
     fn write(self, out: &mut dyn Output) -> Result<Report, Error> {
         let common = self.options.common.clone();
-        common.report(Progress::Read { keys: self.pairs.count(), total: None });
+        common.report(Progress::Read { keys: self.pairs.count(), total: Some(self.pairs.count()) });
         let (index, mut report) = self.into_index()?;
         common.check_cancel()?;
         out.expect(index.approx_bytes());
@@ -433,7 +437,7 @@ const GOALS: RangeInclusive<f64> = 1e-9..=1e9;
 /// Sets to expect where none is known.
 const DEFAULT_SETS: u32 = 64;
 
-impl Settings {
+impl Settings<'_> {
     /// Takes sets, hash and k-mers from another index.
     fn join(&mut self, index: &Index) {
         self.common.hasher = index.hasher;
@@ -442,7 +446,7 @@ impl Settings {
     }
 
     /// The options as pairs come in: those of the model, unless some are set.
-    fn resolved(mut self) -> Settings {
+    fn resolved(mut self) -> Self {
         let goals = [self.false_sets, self.member_false_sets, self.budget, self.existence];
         let plain = self.kind == Kind::Auto && self.capacity == 0 && !self.counts && self.shape.is_none();
         if let Some(model) = self.model.take().filter(|_| plain && goals == [None; 4]) {
@@ -533,6 +537,7 @@ impl Settings {
             report.false_sets = rate.min(1.0) * list;
             return Ok(Some(segment));
         }
+        check_capacity(self.capacity, set_sizes.pairs())?;
         let capacity = self.capacity.max(set_sizes.pairs());
         if capacity == 0 {
             return Ok(None);

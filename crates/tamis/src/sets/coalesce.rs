@@ -46,7 +46,7 @@ pub(crate) const BLOCK: usize = 64;
 
 /// Appends the places of the ones of some words, the lowest of which counts as `base`.
 ///
-/// Where the ones are nobody can guess, and a branch for each word would cost more than all the rest of a query. So the words that have some are
+/// Where the ones are cannot be predicted, and a branch for each word would cost more than all the rest of a query. So the words that have some are
 /// listed first, every word writes its number, and what counts is whether it had one; then two places are written for each of them, and what counts is how
 /// many it has.
 #[inline(always)]
@@ -101,7 +101,7 @@ pub(crate) fn coalesce(groups: &Groups, rows: &[u64], out: &mut Vec<u32>) {
     let next = rows.clone().nth(after as usize).unwrap_or(&[]);
     let marked =
         |row: &[u64], place: u32| (row.get(place as usize / 64).copied().unwrap_or(0) >> (place % 64) & 1) as usize;
-    // All candidates are written, and those that stay are counted: a branch that nobody can guess costs more.
+    // All candidates are written, and those that stay are counted: a branch that cannot be predicted costs more.
     let start = out.len();
     let mut kept = start;
     for (base, &word) in (0..).step_by(64).zip(row) {
@@ -131,7 +131,7 @@ pub(crate) fn coalesce(groups: &Groups, rows: &[u64], out: &mut Vec<u32>) {
     out[start..].sort_unstable();
 }
 
-/// The same where nobody knows the members of partitions: every set is looked at.
+/// The same where the members of partitions are not known: every set is looked at.
 #[cold]
 #[inline(never)]
 fn every<'a>(groups: &Groups, rows: impl Iterator<Item = &'a [u64]> + Clone, out: &mut Vec<u32>) {

@@ -1,4 +1,4 @@
-//! (key, set) pairs -> one Bloom filter for all sets, asked for all of them at once ([CSC] section 4).
+//! (key, set) pairs -> one Bloom filter for all sets, queried for all of them at once ([CSC] section 4).
 //!
 //! A key's hashes do not choose bits but anchors: the places where rows start, one bit for each set. Bit i of all k rows says that the key
 //! is in set i, so a query is an AND of k rows, and every pair of the same number of hashes fills the table alike, however unequal
@@ -31,7 +31,7 @@ mod kernel;
 const MAX_HASHES: u32 = 32;
 /// The most words of a table; the largest payload has 2^49 bytes.
 const MAX_WORDS: u64 = 1 << 40;
-/// Cache lines that are asked for ahead of a query.
+/// Cache lines that are prefetched ahead of a query.
 const PREFETCH_LINES: usize = 32;
 
 /// Two for each repetition.
@@ -138,7 +138,7 @@ impl CscBloom {
         Ok(CscBloom { words, hashes, repeats, counting })
     }
 
-    /// Asks for the first cache lines of a key's rows.
+    /// Prefetches the first cache lines of a key's rows.
     #[inline]
     pub(crate) fn prefetch(&self, payload: &[u8], key: Digest, sets: u32) {
         let width = self.repeats.width(sets);

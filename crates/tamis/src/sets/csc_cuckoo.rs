@@ -1,4 +1,4 @@
-//! (key, set) pairs -> one cuckoo filter for all sets, asked for all of them at once, that gives pairs back ([CSC] section 4.3).
+//! (key, set) pairs -> one cuckoo filter for all sets, queried for all of them at once, that gives pairs back ([CSC] section 4.3).
 //!
 //! A key has a fingerprint and an anchor; the pair of key and set i has that fingerprint, in one of two buckets of four slots:
 //!
@@ -40,7 +40,7 @@ mod kernel;
 /// Bits of a slot.
 const BITS: std::ops::RangeInclusive<u32> = 4..=16;
 const MAX_BUCKETS: u64 = 1 << 40;
-/// Cache lines that are asked for ahead of a query.
+/// Cache lines that are prefetched ahead of a query.
 const PREFETCH_LINES: u64 = 32;
 
 /// One for each repetition.
@@ -202,7 +202,7 @@ impl CscCuckoo {
         Ok(CscCuckoo { buckets, bits, repeats, counting: counting % 2 == 1, number })
     }
 
-    /// Asks for the first cache lines of a key's runs.
+    /// Prefetches the first cache lines of a key's runs.
     #[inline]
     pub(crate) fn prefetch(&self, payload: &[u8], key: Digest, sets: u32) {
         let width = self.repeats.width(sets);

@@ -314,7 +314,7 @@ impl Editor {
     /// assert_eq!(editor.find("ann")?, [0, 1]);
     /// # Ok::<(), tamis::Error>(())
     /// ```
-    pub fn add(&mut self, mut pairs: Collector) -> Result<Added, Error> {
+    pub fn add(&mut self, mut pairs: Collector<'_>) -> Result<Added, Error> {
         let (names, common) = pairs.common();
         if let Some(difference) = unlike(&self.index, common) {
             return Err(BuildError::CannotAdd { difference }.into());

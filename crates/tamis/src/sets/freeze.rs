@@ -94,7 +94,7 @@ pub(super) fn build(
     set_sizes: &SetSizes,
     sizes: &[u64],
     rate: f64,
-    common: &Common<'static>,
+    common: &Common<'_>,
 ) -> Result<(Segment, u64), Error> {
     let stop = || common.stop();
     let by_size = heaviest_first(&sizes[..set_sizes.sets as usize]);

@@ -11,7 +11,7 @@
 //! ```
 //!
 //! A present key gets its own list, exactly. An absent one gets nothing, but for the share that the filter lets through: it gets the list of some colour.
-//! Filter and map are whole files inside the file, asked by digest.
+//! Filter and map are whole files inside the file, queried by digest.
 
 use super::key::Hashed;
 use super::lists::Lists;
@@ -74,13 +74,13 @@ impl CachedLists {
     }
 }
 
-/// Keys that are asked for together.
+/// Keys that are queried together.
 pub(super) const BATCH: usize = crate::filter::steps::ROUND;
 
 impl Frozen {
     /// Appends the list of a key, as numbers of the file.
     pub(super) fn find(&self, key: Digest, cached: &CachedLists, numbers: &Numbers, ids: &mut Vec<u32>) {
-        // Both hold digests as bytes: `decode` made sure that they cannot refuse one.
+        // Both hold digests as bytes: `decode` made sure that they cannot reject one.
         if self.filter.as_ref().is_none_or(|filter| filter.contains(Hashed(key)) == Ok(true))
             && let Ok(Some(colour)) = self.map.get_u64(Hashed(key))
         {

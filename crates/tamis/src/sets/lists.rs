@@ -5,7 +5,7 @@
 //! costs its length.
 //!
 //! A [`Lists`] holds many of them. Where each begins is not written: lists stand in blocks of sixteen, a block knows where it starts and how
-//! long its shortest list is, and begins with how much longer the others are. Whoever orders lists by length pays a bit or two.
+//! long its shortest list is, and begins with how much longer the others are. Ordering lists by length costs a bit or two.
 //!
 //! ```text
 //!   headers, all of the same width         blocks

@@ -169,7 +169,7 @@ pub(crate) use with_body;
 /// What makes the existence filter's bits its own.
 pub(crate) const EXISTENCE_SALT: Salt = Salt::new(0x5e75);
 
-/// How many keys ahead rows are asked for.
+/// How many keys ahead rows are prefetched.
 const PREFETCH_KEYS: usize = 6;
 
 impl Sketch {
@@ -273,7 +273,7 @@ impl Segment {
         ids.truncate(kept);
     }
 
-    /// Tells the sets of a key, numbers of the file in any order, and how often it is in each: once where nobody counted.
+    /// Tells the sets of a key, numbers of the file in any order, and how often it is in each: once where there are no counts.
     pub(crate) fn frequencies(&self, key: Digest, scratch: &mut Scratch, mut found: impl FnMut(u32, u8)) {
         let mut ids = vec![];
         let Content::Sketch(sketch) = &self.content else {
@@ -386,7 +386,7 @@ impl Sketch {
             0 => None,
             _ => Some(SplitBlock::decode(from, EXISTENCE_SALT)?),
         };
-        // A filter without a table refuses everyone, also a key that is added later.
+        // A filter without a table rejects everyone, also a key that is added later.
         if existence.is_some_and(|filter| filter.payload_len() == 0) {
             return Err(FormatError::invalid("directory: a filter in front without a table"));
         }

@@ -14,7 +14,7 @@ use crate::hash::Digest;
 
 const DIGEST_BYTES: usize = 12;
 
-/// Keys and lists: as they are in a file, and unpacked once somebody changes them.
+/// Keys and lists: as they are in a file, and unpacked at the first change.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Side {
     packed: Packed,

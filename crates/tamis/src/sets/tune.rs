@@ -1,7 +1,7 @@
 //! how many keys are in how many sets -> sizes, hashes, repetitions: what a table of many sets should look like.
 //!
 //! A [`SetSizes`] says how many keys are in one set, in two, and so on. From it alone `math::csc` predicts how many false sets a
-//! [`Shape`] will report, for strangers and for keys that are there ([`predict`]), and [`tune`] searches the shapes for the smallest that
+//! [`Shape`] will report, for unlisted keys and for keys that are there ([`predict`]), and [`tune`] searches the shapes for the smallest that
 //! keeps two promises, or for the best in a given space.
 //!
 //! What the search finds, mostly. At the right number of hashes, bits do not depend on repetitions: \[CSC\] gains from three of them
@@ -157,7 +157,7 @@ impl Body {
 pub struct Shape {
     /// The table of pairs.
     pub body: Body,
-    /// The rate of the filter on all keys that is asked first, if there is one.
+    /// The rate of the filter on all keys that is queried first, if there is one.
     pub existence: Option<f64>,
     /// Keys in more sets than this are in the exact side table, not in the body.
     pub heavy: Option<u32>,
@@ -178,7 +178,7 @@ pub struct Tuned {
     pub lines: f64,
 }
 
-/// What is asked of a shape.
+/// What a shape must reach.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum TuneGoal {
     /// The fewest bits with at most so many false sets.

@@ -4,7 +4,7 @@ use std::ops::Deref;
 
 use bytes::Bytes;
 
-/// A payload: in the file it was opened from until somebody changes it.
+/// A payload: in the file it was opened from until the first change.
 #[derive(Clone, Debug)]
 pub(crate) enum Words {
     Shared(Bytes),

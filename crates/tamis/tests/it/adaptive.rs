@@ -193,7 +193,7 @@ fn replay<F: Removal>(mut filter: F, keys: u64, rate: f64) {
         assert_eq!(back as u64, gone);
         replayed(&mut filter, &mut map);
     }
-    // A stranger and a key that met may meet again under the next hash function, as any two may.
+    // An unlisted key and a key that met may meet again under the next hash function, as any two may.
     let most = rate * asked as f64;
     assert!(again as f64 <= most + 5.0 * most.sqrt(), "{again} of {asked} replays, {most} expected");
     assert!((0..keys).all(|key| filter.contains(key).unwrap()));
@@ -440,7 +440,7 @@ fn files_of_filters_that_learn_are_golden() {
     let stack = AdaptiveStacked::with_bits_per_key(8.0).shape(shape).lifetime(20_000).secret(KEY);
     let mut stack = stack.build(&mut keys).unwrap();
     let mut chain = AdaptiveChained::with_fpr(0.05).rebuild_every(20).secret(KEY).build(&mut keys).unwrap();
-    // Some strangers are asked for again and again.
+    // Some unlisted keys are asked for again and again.
     for query in 0..20_000u64 {
         let stranger = (1 << 40) + mix(query) % (1 + mix(query + 1) % 1000);
         if stack.query(stranger).unwrap() {
@@ -478,7 +478,7 @@ fn every_golden_file_has_a_filter() {
 }
 
 #[test]
-fn other_files_are_refused() {
+fn other_files_are_rejected() {
     let filter = tamis::build(0..10u64).finish().unwrap();
     let error = Broom::restore(filter.as_bytes().to_vec()).unwrap_err();
     assert_eq!(error.to_string(), "the file holds a filter; expected a broom filter");

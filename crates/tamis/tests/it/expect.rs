@@ -210,7 +210,7 @@ fn excluded_keys_never_match() {
 }
 
 #[test]
-fn bad_weights_and_goals_are_refused() {
+fn bad_weights_and_goals_are_rejected() {
     for weight in [-1.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e-12, 1e30] {
         let error = tamis::build(0..9u64).workload([(77u64, weight)]).finish().unwrap_err().to_string();
         assert!(error.contains("weight") || error.contains("count"), "{weight}: {error}");
@@ -252,7 +252,7 @@ fn expectations_come_in_time() {
     assert!(integers(200_000, 3).all(|key| filter.contains(key) == Ok(false)));
 }
 
-/// A cap on strangers holds where nothing but keys is expected, and where nothing is.
+/// A cap on unlisted keys holds where nothing but keys is expected, and where nothing is.
 #[test]
 fn a_cap_holds_without_expectations() {
     for queries in [0, 500] {

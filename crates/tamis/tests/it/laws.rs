@@ -62,7 +62,7 @@ macro_rules! laws {
             }
 
             #[test]
-            fn empty_filters_refuse_everything() {
+            fn empty_filters_reject_everything() {
                 for build in [want(tamis::build([0u64; 0])), want(tamis::build([0u64; 0])).bits_per_key(9.0)] {
                     let filter = build.finish().unwrap();
                     assert_eq!((filter.len(), filter.fpr()), (0, 0.0));
@@ -111,7 +111,7 @@ fn round_trip(filter: &Filter, n: u64) {
 }
 
 fn batches(filter: &Filter) {
-    // Keys and strangers in turn, so that both answers occur in every batch.
+    // Keys and unlisted keys in turn, so that both answers occur in every batch.
     let asked: Vec<u64> = integers(500, 1).zip(integers(500, 2)).flat_map(|(key, other)| [key, other]).collect();
     for len in [0, 1, 31, 32, 33, 255, 256, 257, 1000] {
         for asked in [&asked[..len], &asked[1000 - len..]] {

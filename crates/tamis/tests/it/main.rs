@@ -14,7 +14,7 @@
 //!   chosen    keys that somebody chose: no bytes more, no rate higher
 //!   debug     what `{:?}` shows of types that have a secret
 //!   adaptive_database  adaptive filters before a real database: failures, aborts, new starts
-//!   serde     values in JSON and in binary formats, and what is refused
+//!   serde     values in JSON and in binary formats, and what is rejected
 //!   programs  ten programs as users write them
 //!   memory    what opening takes, watched in the allocator   mapped    files as memory maps
 //! ```

@@ -43,15 +43,15 @@ const LAWS: [Law; 9] = [
     ("all different", |i| i),
 ];
 
-fn want<I>(build: MapBuilder<I>, shape: Shape) -> MapBuilder<I> {
+fn want<I>(build: MapBuilder<'_, I>, shape: Shape) -> MapBuilder<'_, I> {
     want_with(build, shape, tamis::Options::default())
 }
 
-fn want_with<I>(
-    build: MapBuilder<I>,
+fn want_with<'a, I>(
+    build: MapBuilder<'a, I>,
     (_, kind, effort, layout): Shape,
-    options: tamis::Options<'static>,
-) -> MapBuilder<I> {
+    options: tamis::Options<'a>,
+) -> MapBuilder<'a, I> {
     build.kind(kind).options(options.effort(effort)).layout(layout)
 }
 
@@ -345,7 +345,7 @@ fn options_that_cannot_be_met_are_named() {
 }
 
 #[test]
-fn queries_of_the_wrong_kind_are_refused() {
+fn queries_of_the_wrong_kind_are_rejected() {
     let numbers = tamis::map([("a", 1u64), ("b", 2)]).finish().unwrap();
     assert_eq!(
         numbers.get(1u64),

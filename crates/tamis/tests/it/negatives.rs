@@ -154,7 +154,7 @@ fn right(filter: &Filter, n: u64, t: u64, what: &str) {
     assert!(answers.iter().enumerate().all(|(i, &yes)| yes == ((i as u64) < n)), "{what}, in a batch");
 }
 
-/// Strangers pass as often as the filter says: within five standard deviations, and what the load of a Bloom filter does.
+/// Unlisted keys pass as often as the filter says: within five standard deviations, and what the load of a Bloom filter does.
 fn measured(filter: &Filter, what: &str) {
     let strangers: Vec<u64> = integers(60_000, 3).collect();
     let passed = ask_many(filter, &strangers).iter().filter(|yes| **yes).count() as f64;

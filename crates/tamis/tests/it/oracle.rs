@@ -1,4 +1,4 @@
-//! odd keys and odd sets -> the answers of a `HashSet`, except for strangers.
+//! odd keys and odd sets -> the answers of a `HashSet`, except for unlisted keys.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -77,7 +77,7 @@ fn equal_keys_are_one_key() {
 }
 
 #[test]
-fn the_other_domain_is_refused_not_guessed() {
+fn the_other_domain_is_rejected_not_guessed() {
     let text = tamis::build(["a", "b"]).finish().unwrap();
     let numbers = tamis::build([1u64, 2]).finish().unwrap();
     assert_eq!((text.key_type(), numbers.key_type()), (KeyType::Bytes, KeyType::Integer));
@@ -151,7 +151,7 @@ fn threads_share_a_filter() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Any small set of any bytes, any shape, any goal: members yes, strangers almost always no.
+    /// Any small set of any bytes, any shape, any goal: members yes, unlisted keys almost always no.
     #[test]
     fn any_set_of_bytes(
         keys in prop::collection::hash_set(prop::collection::vec(any::<u8>(), 0..12), 0..400),

@@ -205,9 +205,9 @@ fn the_bound_is_the_sum_over_the_labels() {
     assert!((filter.fpr() - rate).abs() < 1e-12);
 }
 
-/// Strangers pass at the promised rate under a known label.
+/// Unlisted keys pass at the promised rate under a known label.
 #[test]
-fn strangers_pass_at_the_rate() {
+fn unlisted_keys_pass_at_the_rate() {
     let rows: Vec<Row> = (0..20_000).map(|i| (["x", "y"][i as usize % 2].to_string(), mix(i), true)).collect();
     let filter = build(tamis::stream().fpr(0.03), &rows).unwrap();
     check(&filter, &rows, "rate");

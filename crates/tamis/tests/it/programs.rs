@@ -147,6 +147,20 @@ fn progress_and_cancel() -> Result<(), Error> {
         .finish()?;
     assert_eq!((filter.len(), seen.load(Ordering::Relaxed)), (200_000, 200_000));
 
+    // Maps and set indexes take the same callback, with what it borrows.
+    let pairs = AtomicU64::new(0);
+    let options = tamis::Options::default().progress(|progress| {
+        if let Progress::Read { keys, total } = progress {
+            assert_eq!(total, Some(100_000));
+            pairs.fetch_max(keys, Ordering::Relaxed);
+        }
+    });
+    let map = options.clone().map((0..100_000).map(|key| (key, 7u64))).finish()?;
+    let sets = options.clone().sets((0..100_000).map(|key| (key, "all"))).finish()?;
+    let letters = options.sequence((0..100_000).map(|at| at as u64 % 3)).finish()?;
+    assert_eq!((map.len(), sets.keys(), letters.len()), (100_000, 100_000, 100_000));
+    assert_eq!(pairs.load(Ordering::Relaxed), 100_000);
+
     button.store(true, Ordering::Relaxed);
     let stopped = tamis::build(0..200_000).cancel(button).finish();
     assert!(matches!(stopped, Err(Error::Build(BuildError::Cancelled))));

@@ -24,7 +24,7 @@ fn check(name: &str, kind: Kind, effort: Effort, n: u64, goal: f64) {
     let filter = tamis::build(integers(n, 1)).kind(kind).effort(effort).fpr(goal).finish().unwrap();
     let rate = filter.fpr();
     assert!(rate <= goal * 1.0001, "{name}, {n} keys: promises {rate}, asked for {goal}");
-    // Enough strangers for a sigma of 4 % of the rate; of the lowest rates, as many as a test has time for.
+    // Enough unlisted keys for a sigma of 4 % of the rate; of the lowest rates, as many as a test has time for.
     let strangers = ((600.0 / rate) as u64).clamp(20_000, 4_000_000);
     let expected = strangers as f64 * rate;
     let sigma = (expected * (1.0 - rate)).sqrt();
@@ -50,7 +50,7 @@ fn small(name: &str, kind: Kind, effort: Effort, n: u64, goal: f64) {
     let count = shares.len() as f64;
     let (mean, promised) = (shares.iter().sum::<f64>() / count, promised / count);
     let variance = shares.iter().map(|share| (share - mean).powi(2)).sum::<f64>() / (count - 1.0);
-    // Both the chance of the strangers and that of the filters is in the variance of the shares.
+    // Both the chance of the unlisted keys and that of the filters is in the variance of the shares.
     let sigma = (variance / count).sqrt().max((goal / (count * EACH as f64)).sqrt());
     assert!(promised <= goal * 1.0001, "{name}, {n} keys: promises {promised}, asked for {goal}");
     assert!(mean <= goal + 4.0 * sigma, "{name}, {n} keys, goal {goal}: {mean} pass, +- {sigma}");
@@ -124,7 +124,7 @@ fn refused(build: tamis::FilterBuilder<'_>) -> String {
 }
 
 #[test]
-fn impossible_goals_are_refused_in_words() {
+fn impossible_goals_are_rejected_in_words() {
     for &(name, kind, effort) in SHAPES {
         let build = || tamis::build(integers(100, 1)).kind(kind).effort(effort);
         for (rate, text) in [(0.0, "0"), (1.0, "1"), (-0.5, "-0.5"), (f64::NAN, "NaN"), (f64::INFINITY, "inf")] {
@@ -174,7 +174,7 @@ fn the_smallest_budget_is_named_and_works() {
 }
 
 #[test]
-fn more_bits_let_fewer_strangers_through() {
+fn more_bits_let_fewer_unlisted_keys_through() {
     for &(name, kind, effort) in SHAPES {
         let rate = |bits| {
             let build = tamis::build(integers(20_000, 1)).kind(kind).effort(effort).bits_per_key(bits);

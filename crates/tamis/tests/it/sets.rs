@@ -153,7 +153,7 @@ fn no_set_is_missed_for_larger_n() {
     }
 }
 
-/// What was asked for is what strangers get.
+/// What was asked for is what unlisted keys get.
 #[test]
 fn false_sets_are_as_many_as_asked_for() {
     let law = LAWS[3];
@@ -291,7 +291,7 @@ fn an_editor_keeps_what_it_was_told() {
             let pair = (key, set.clone());
             match random.below(10) {
                 0 if kind == Kind::Cuckoo => {
-                    // Only what was put in is taken out: a stranger's fingerprint may be another's.
+                    // Only what was put in is taken out: an unlisted key's fingerprint may be another's.
                     let Some(count) = known.get_mut(&pair) else { continue };
                     let id = editor.id(&set).unwrap();
                     match editor.remove(key, id) {
@@ -414,7 +414,7 @@ fn what_cannot_be_merged_says_why() {
 #[test]
 fn options_that_cannot_be_met_are_named() {
     type Case = (fn(SetsBuilder<()>) -> SetsBuilder<()>, &'static str);
-    let cases: [Case; 12] = [
+    let cases: [Case; 13] = [
         (|build| build.kmer(0), "kmer 0: out of range; expected 1 to 31"),
         (|build| build.kmer(32), "kmer 32: out of range; expected 1 to 31"),
         (|build| build.bits_per_pair(2e9), "bits_per_pair 2000000000: out of range; expected 1e-9 to 1000000000"),
@@ -432,6 +432,10 @@ fn options_that_cannot_be_met_are_named() {
         (
             |build| build.kind(Kind::Frozen).capacity(9),
             "capacity: not possible with kind frozen; expected bloom or cuckoo",
+        ),
+        (
+            |build| build.kind(Kind::Cuckoo).capacity(1 << 41),
+            "capacity 2199023255552: out of range; expected 0 to 4294967296",
         ),
         (
             |build| build.kind(Kind::Frozen).counts(true),
@@ -488,7 +492,7 @@ fn empty_indexes_check_the_key_type() {
 }
 
 #[test]
-fn bad_input_is_refused() {
+fn bad_input_is_rejected() {
     let text = |error: Error| error.to_string();
     let index = tamis::sets([(1u64, "a")]).finish().unwrap();
     assert!(index.find("1").unwrap_err().to_string().contains("wrong key type bytes"));
@@ -622,7 +626,7 @@ fn an_index_freezes() {
     assert_eq!((frozen.kmer(), frozen.sets(), frozen.hasher()), (Some(31), 100, sketch.hasher()));
     assert!(frozen.segments().all(|segment| segment.kind == Kind::Frozen));
     for key in keys {
-        // A key that the sketch finds nowhere is not in the frozen index, and a stranger there.
+        // A key that the sketch finds nowhere is not in the frozen index, and an unlisted key there.
         let expected = sketch.find(key).unwrap();
         if !expected.is_empty() {
             assert_eq!(frozen.find(key).unwrap(), expected);
@@ -775,7 +779,7 @@ fn agree<K: tamis::Key>(index: &Sets, keys: &[K], what: &str) {
 }
 
 /// Pairs to add to an index.
-fn more<'a>(index: &Sets, pairs: impl IntoIterator<Item = (u64, &'a str)>) -> tamis::sets::Collector {
+fn more<'a>(index: &Sets, pairs: impl IntoIterator<Item = (u64, &'a str)>) -> tamis::sets::Collector<'static> {
     let mut collector = tamis::sets::stream().like(index).kind(Kind::Cuckoo).start();
     for (key, set) in pairs {
         let set = collector.set(set).unwrap();

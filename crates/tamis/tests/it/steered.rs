@@ -91,7 +91,7 @@ fn columns_by_hand() {
     }
 }
 
-/// What is out of range, or has no effect, is refused: nothing is clamped or ignored.
+/// What is out of range, or has no effect, is rejected: nothing is clamped or ignored.
 #[test]
 fn columns_that_cannot_be() {
     let steered = || listed(10, 10).kind(Kind::Steered).exact();

@@ -131,7 +131,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     Ok(Outcome::Yes)
 }
 
-fn options(args: &Args, interrupt: &Interrupt) -> Result<maps::MapBuilder<()>> {
+fn options(args: &Args, interrupt: &Interrupt) -> Result<maps::MapBuilder<'static, ()>> {
     let build = maps::stream().options(args.shared.common(interrupt)?.effort(args.effort));
     let build = build.kind(args.kind).fingerprint(args.fingerprint).layout(args.layout);
     Ok(args.width.into_iter().fold(build, |build, bits| build.width(bits)))
@@ -169,13 +169,13 @@ impl Alphabet {
 
 /// The pairs of a map; the first value tells whether an alphabet of digits is one of numbers or of text.
 struct Intake {
-    build: Option<(maps::MapBuilder<()>, Option<Alphabet>)>,
-    pairs: Option<Box<Collector>>,
+    build: Option<(maps::MapBuilder<'static, ()>, Option<Alphabet>)>,
+    pairs: Option<Box<Collector<'static>>>,
 }
 
 impl Intake {
     /// The builder of pairs; the first value decides.
-    fn open(&mut self, first: Option<Value<'_>>) -> Result<&mut Collector> {
+    fn open(&mut self, first: Option<Value<'_>>) -> Result<&mut Collector<'static>> {
         if let Some((build, alphabet)) = self.build.take() {
             let numbers = first.is_some_and(|value| value.as_u64().is_some());
             let typing = if numbers { Typing::Numbers } else { Typing::Text };
@@ -189,16 +189,16 @@ impl Intake {
     }
 
     /// All pairs are in.
-    fn close(mut self) -> Result<Box<Collector>> {
+    fn close(mut self) -> Result<Box<Collector<'static>>> {
         self.open(None)?;
         self.pairs.ok_or_else(|| anyhow!("there are no pairs"))
     }
 }
 
 /// Builds the map where it goes; it comes back where it can be read again.
-fn write(output: &Output, pairs: Collector) -> Result<(Report, Option<Map>)> {
+fn write(output: &Output, pairs: Collector<'static>) -> Result<(Report, Option<Map>)> {
     let (finish_to, open) = (
-        |pairs: Collector, path: &Path| pairs.finish_to(path),
+        |pairs: Collector<'static>, path: &Path| pairs.finish_to(path),
         |path: &Path| mapped::map(path, VerifyArgs { no_verify: true }),
     );
     output.build(pairs, Collector::finish_with_report, finish_to, open, Map::as_bytes)

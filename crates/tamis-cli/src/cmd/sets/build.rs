@@ -100,7 +100,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     Ok(Outcome::Yes)
 }
 
-fn options(args: &Args, interrupt: &Interrupt) -> Result<sets::SetsBuilder<()>> {
+fn options(args: &Args, interrupt: &Interrupt) -> Result<sets::SetsBuilder<'static, ()>> {
     let build = sets::stream().options(args.shared.common(interrupt)?).kind(args.kind).capacity(args.capacity);
     let build = args.false_sets.into_iter().fold(build.counts(args.counts), |build, sets| build.false_sets(sets));
     let build = args.member_false_sets.into_iter().fold(build, |build, sets| build.member_false_sets(sets));
@@ -111,13 +111,13 @@ fn options(args: &Args, interrupt: &Interrupt) -> Result<sets::SetsBuilder<()>> 
 
 /// Members of sets on their way in.
 pub(super) struct Intake {
-    pub(super) pairs: Collector,
+    pub(super) pairs: Collector<'static>,
     /// The set of the last one: nearly always that of the next.
     last: Option<(String, u32)>,
 }
 
 impl Intake {
-    pub(super) fn new(pairs: Collector) -> Intake {
+    pub(super) fn new(pairs: Collector<'static>) -> Intake {
         Intake { pairs, last: None }
     }
 
@@ -143,9 +143,9 @@ impl Intake {
 }
 
 /// Builds the index where it goes; it comes back where it can be read again.
-pub(super) fn write(output: &Output, pairs: Collector) -> Result<(Report, Option<Sets>)> {
+pub(super) fn write(output: &Output, pairs: Collector<'static>) -> Result<(Report, Option<Sets>)> {
     let (finish_to, open) = (
-        |pairs: Collector, path: &Path| pairs.finish_to(path),
+        |pairs: Collector<'static>, path: &Path| pairs.finish_to(path),
         |path: &Path| mapped::sets(path, VerifyArgs { no_verify: true }),
     );
     let built = output.build(pairs, Collector::finish_with_report, finish_to, open, Sets::as_bytes);

@@ -113,7 +113,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
 struct Freezer<'a> {
     path: &'a Path,
     index: &'a Sets,
-    pairs: Collector,
+    pairs: Collector<'static>,
     keys: u64,
     rejected: u64,
 }

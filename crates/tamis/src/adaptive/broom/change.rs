@@ -1,4 +1,4 @@
-//! a task -> what it changes, planned without touching anything; a change -> made, without asking anybody.
+//! a task -> what it changes, planned without touching anything; a change -> made, without reading the map.
 
 use super::super::frontier::{Frontier, Side};
 use super::super::map::{Asked, done, ensure, filed, next_key, only};

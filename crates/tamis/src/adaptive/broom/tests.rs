@@ -185,7 +185,7 @@ fn deleting_as_the_paper_does_brings_pairs_back() {
 }
 
 #[test]
-fn strangers_pass_as_often_as_was_promised() {
+fn unlisted_keys_pass_as_often_as_was_promised() {
     for block in [Block::Small, Block::Medium, Block::Large] {
         for rate in [0.2, 1.0 / 256.0] {
             let mut broom = options(50_000, rate).block(block).build::<u64>().unwrap();

@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn damaged_cells_are_refused() {
+    fn damaged_cells_are_rejected() {
         let mut tombstones = Tombstones::new(10);
         tombstones.insert(1 << 50, 1, 4);
         let bytes = tombstones.encode();

@@ -29,7 +29,7 @@ impl Sizes {
     /// of them. A generation is replaced after `burst` spots died, at most as many die while it is, and so 2 `burst` is
     /// room enough for any queries. (While it is filled, a generation gets at most `burst` dead spots: then it is not worn yet.)
     ///
-    /// Of the spots of level i that die, a share of eps_(i+1) is a false positive again in the next level: the same query, asked again. \[Broom\] has
+    /// Of the spots of level i that die, a share of eps_(i+1) is a false positive again in the next level: the same query, repeated. \[Broom\] has
     /// the levels shrink in this way until n / (3 log n) keys are left, and those are kept exactly.
     pub(super) fn of<L: Level>(shape: &Shape) -> Sizes {
         let n = shape.capacity;

@@ -15,7 +15,7 @@ fn complete(filter: &AdaptiveChained, keys: &[u64]) {
     assert!(keys.iter().all(|&key| filter.contains(key).unwrap()));
 }
 
-/// Unlisted keys that repeat: keys stay, and after every build all that was ever learned is refused.
+/// Unlisted keys that repeat: keys stay, and after every build all that was ever learned is rejected.
 #[test]
 fn known_false_positives_never_pass_again() {
     for n in (0..30).chain([100, 2000, 12_000]) {

@@ -74,7 +74,7 @@ fn a_lying_map_loses_nothing() {
 }
 
 #[test]
-fn damaged_files_are_refused_or_harmless() {
+fn damaged_files_are_rejected_or_harmless() {
     let (mut filter, mut map) = filled(60, 0.3, 4);
     trial::damage(&filter, Kind::Quotient);
     trial::attack(&mut filter, &mut map, 0, 7);
@@ -94,7 +94,7 @@ fn rates_are_those_of_the_table() {
     prefix_free(&filter);
 }
 
-/// What was repaired is refused as long as its hash function lives, whatever is repaired meanwhile.
+/// What was repaired is rejected as long as its hash function lives, whatever is repaired meanwhile.
 #[test]
 fn repairs_hold() {
     let (mut filter, mut map) = filled(3000, 0.1, 4);

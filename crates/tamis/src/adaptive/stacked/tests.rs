@@ -71,9 +71,9 @@ fn complete(filter: &AdaptiveStacked, keys: &[u64]) {
     assert!(keys.iter().all(|&key| filter.contains(key).unwrap()), "a key is refused, {:?}", filter.phase());
 }
 
-/// Every state, every base, both plans: keys are there, what was learned is refused, and frozen layers stay as they are.
+/// Every state, every base, both plans: keys are there, what was learned is rejected, and frozen layers stay as they are.
 #[test]
-fn no_key_is_refused_and_what_was_learned_is() {
+fn no_key_is_rejected_and_what_was_learned_is() {
     for base in BASES {
         for lifetime in [None, Some(400_000)] {
             let mut keys = keys(3000);
@@ -273,7 +273,7 @@ fn keys_that_cannot_be_read_do_no_harm() {
 
 /// Keys that are not those of the filter make no layer.
 #[test]
-fn other_keys_are_refused() {
+fn other_keys_are_rejected() {
     let list = keys(2000);
     let mut filter = options(Base::Bloom).lifetime(100_000).build(&mut list.clone()).unwrap();
     let mut load = Load::new(1.0, 100_000, 1);
@@ -306,7 +306,7 @@ fn other_keys_are_refused() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused() {
+fn what_makes_no_sense_is_rejected() {
     let shape = || Shape::zipf(1.0, 1000, 1000).unwrap();
     let build = |options: AdaptiveBuilder<AdaptiveStacked>| options.build(&mut keys(10)).map(|_| ());
     assert!(build(AdaptiveStacked::with_bits_per_key(10.0).shape(shape()).base(Base::Ribbon)).is_err());

@@ -2,7 +2,7 @@
 //!
 //! A window ends after [`FALSE_POSITIVES_PER_WINDOW`] false positives were due. One that had half as many more by then is *bad*: with 100 due that
 //! is five standard deviations, one window in two million, if false positives come one by one. They come in clumps where one value is
-//! asked for often; but those are the values that the second layer holds. Fewer than expected are no reason to do anything: the
+//! queried often; but those are the values that the second layer holds. Fewer than expected are no reason to do anything: the
 //! filter is better than was hoped.
 
 /// False positives that are due in a window: the least count that is judged.

@@ -173,7 +173,7 @@ fn a_built_filter_can_be_taken_up() {
 }
 
 #[test]
-fn what_cannot_be_taken_up_is_refused() {
+fn what_cannot_be_taken_up_is_rejected() {
     let error = |bytes: &[u8]| Cuckoo::restore(bytes.to_vec()).unwrap_err().to_string();
     let ribbon = crate::build(0..500u64).finish().unwrap();
     assert_eq!(error(ribbon.as_bytes()), "invalid file: not a cuckoo filter");
@@ -190,8 +190,6 @@ fn what_cannot_be_taken_up_is_refused() {
     }
     let error = |capacity, rate| Cuckoo::with_capacity(capacity).fpr(rate).build::<u64>().unwrap_err().to_string();
     assert!(error(10, 1e-12).starts_with("fpr 1e-12: too small for kind cuckoo"));
-    assert!(error(u64::MAX, 0.01).contains("buckets; expected at most"));
-    assert!(error(1 << 41, 0.01).contains("bytes cannot be allocated"));
 }
 
 /// A payload that nobody wrote, behind a checksum that holds: all calls end, and counts stay what they can be.

@@ -86,7 +86,7 @@ fn a_full_layer_changes_nothing() {
 }
 
 #[test]
-fn what_is_no_stack_is_refused() {
+fn what_is_no_stack_is_rejected() {
     let ribbon = crate::build(0..500u64).finish().unwrap();
     let error = Stacked::restore(ribbon.as_bytes().to_vec()).unwrap_err().to_string();
     assert!(error.contains("a layer is a ribbon"), "{error}");
@@ -105,7 +105,7 @@ fn what_is_no_stack_is_refused() {
     assert!(one.remove(7u64).unwrap() && !one.remove(1_000_000u64).unwrap_or(true));
 }
 
-/// Deep layers that no key reached have no table: a key that would go there is refused, and none is lost.
+/// Deep layers that no key reached have no table: a key that would go there is rejected, and none is lost.
 #[test]
 fn no_key_is_lost_in_an_empty_layer() {
     for base in BASES {

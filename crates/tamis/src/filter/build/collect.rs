@@ -59,7 +59,7 @@ impl Negatives {
     fn distinct(&mut self, shards: &Shards, options: &Options<'_>) -> Result<u64, BuildError> {
         match self.counted {
             Some(counted) => Ok(counted),
-            // Whoever knows all keys can still forge the estimate, but not beyond what came.
+            // An attacker who knows all keys can still forge the estimate, but not beyond what came.
             None => {
                 let distinct = self.sketch.distinct(|| shards.set_hash(&|| options.common.stop()))?;
                 Ok(distinct.min(self.count + self.count / 16))
@@ -398,7 +398,7 @@ impl<'a> Sealed<'a> {
         if self.batch.len() < ROUND { Ok(()) } else { self.sieve_batch() }
     }
 
-    /// Lets go what the sieve refuses and keeps the rest.
+    /// Lets go what the sieve rejects and keeps the rest.
     fn sieve_batch(&mut self) -> Result<(), Error> {
         let Sealed { options, total, workspace, shards, negatives, sieve, batch, .. } = self;
         if batch.is_empty() {
@@ -477,7 +477,7 @@ impl<'a> Sealed<'a> {
             counts.known.sort_unstable();
         }
         let Some(workload) = Workload::new(counts, &self.shards, &self.options)? else {
-            // Nobody is expected but keys: what is asked of unlisted keys holds for all the others.
+            // Only keys are expected: the goal for unlisted keys holds for all others.
             self.options.goal = goal_with_max_fpr(self.options.goal, self.options.cap)?;
             return Ok((self, None));
         };
@@ -545,7 +545,7 @@ impl<'a> Sealed<'a> {
         let plan = planned.as_ref().map(|planned| planned.design.plan.clone());
         let mut report = to_file(path, sealed.options.common.hasher, |out| sealed.write(plan, out))?;
         if let Some(planned) = planned {
-            // A pipe cannot be asked.
+            // A pipe does not know its length.
             let filter = if path.is_file() { Some(Filter::read_unverified(path)?) } else { None };
             report.workload = Some(planned.workload.outcome(&planned.design, report.stats.keys, filter.as_ref()));
         }

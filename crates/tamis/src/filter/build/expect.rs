@@ -105,6 +105,7 @@ impl Workload {
     ) -> Result<(Comparison, PlannedDesign), BuildError> {
         check(options.cap)?;
         let expected = Expected { shape: &self.shape, cap: options.cap };
+        options.check_capacity(keys)?;
         let (mut comparison, design) = compare(&options.request(keys, excluded), Some(expected))?;
         comparison.reasons.extend_from_slice(&self.warnings);
         Ok((comparison, design))

@@ -44,7 +44,7 @@ impl Goals {
         set.iter().find(|(_, set)| *set).map(|(name, _)| *name)
     }
 
-    /// Refuses two goals, and what matters with a workload alone. With a workload `fpr` is no goal but a ceiling.
+    /// Rejects two goals, and what matters with a workload alone. With a workload `fpr` is no goal but a ceiling.
     pub(super) fn check(&self, workload: bool) -> Result<(), BuildError> {
         let goals = [
             ("exact", self.exact),

@@ -424,7 +424,7 @@ fn write_groups(
         let rate = steps::rate(&steps);
         rates.push(match options.goal {
             Goal::Exact => 1.0,
-            // More negatives than unlisted keys call for make a filter stricter than it was asked to be.
+            // More negatives than unlisted keys call for make a filter stricter than its goal.
             Goal::Fpr(asked) if count.negatives > 0 => asked.max(rate),
             Goal::Fpr(_) | Goal::BitsPerKey(_) | Goal::ExcludedFpr(_) => rate,
         });

@@ -1,7 +1,7 @@
 //! keys, complete; negatives, one after the other -> the few negatives that match stage one.
 //!
 //! A chained filter stores only the negatives that pass its first stage, which is built from the keys alone. So when the keys
-//! are complete, a million negatives per key need no room: stage one is built at once, and what it refuses is forgotten.
+//! are complete, a million negatives per key need no room: stage one is built at once, and what it rejects is forgotten.
 //!
 //! ```text
 //!   700,000,000 negatives ──▶ sieve, w bits ──▶ about 2,500 are kept
@@ -10,7 +10,7 @@
 //! ```
 //!
 //! The width of stage one grows with the number of negatives, which is known at the end. A filter of fewer bits on the same keys
-//! refuses nothing that matches a wider one: it is made of the same columns (`Structure::nested`). So the sieve has the
+//! rejects nothing that matches a wider one: it is made of the same columns (`Structure::nested`). So the sieve has the
 //! width for the negatives seen so far, and is built again when that grows: a logarithmic number of times. The bytes of the
 //! filter are those without a sieve.
 
@@ -36,7 +36,7 @@ fn without(options: &Options) -> bool {
     options.on_conflict == OnConflict::Drop || matches!(options.goal, Goal::BitsPerKey(_)) || options.expecting
 }
 
-/// Refuses negatives that stage one will refuse.
+/// Rejects negatives that stage one will reject.
 pub(super) struct Sieve {
     filter: Option<(Structure, Filter)>,
     /// When to look next, in negatives.
@@ -72,7 +72,7 @@ impl Sieve {
             return Ok(false);
         }
         let request = options.request(shards.stats.keys, distinct()?);
-        // Building it pays when it can be asked as often as it has keys, and must fit in what a build may use. Fewer distinct
+        // Building it pays when it is queried as often as it has keys, and must fit in what a build may use. Fewer distinct
         // negatives than keys may yet be listed themselves by the first stage, and then none can be let go.
         if request.negatives < request.keys || request.keys == 0 {
             self.next = count + (count / 8).max(LOOK);
@@ -135,7 +135,7 @@ impl Sieve {
             }
             like = ((left as f64 / rate) as u64).clamp(like, Sketch::MAX_DISTINCT);
         }
-        // Whatever passes all of them, more bits would not refuse.
+        // Whatever passes all of them, more bits would not reject.
         let request = request(shards.approx_negatives);
         let planned = plan(&request)?;
         Ok((request, planned))

@@ -95,7 +95,7 @@ impl Query for Classic {
     #[inline(always)]
     fn contains(&self, payload: &[u8], key: Digest) -> bool {
         let mut probe = self.probe(key);
-        // Half of the bits are set, so an unlisted key is refused after two positions on average, but which of them refuses nobody can
+        // Half of the bits are set, so an unlisted key is rejected after two positions on average, but which of them rejects no branch can
         // foresee, and a branch for each costs more than a look. Three are looked at at once, then the others.
         let all =
             |probe: &mut Probe, count: u8| (0..count).fold(true, |all, _| probe.next(self.bits).is_set(payload) & all);
@@ -150,8 +150,8 @@ fn ask_many<'a>(small: bool, keys: &[Digest], out: &mut [bool], at: impl Fn(Dige
     }
 }
 
-/// All keys of a batch take their first position, those that are left the second, and so on: a cache line is asked for one
-/// round before it is read, and never for a key that is already refused. No branch depends on a bit of the table.
+/// All keys of a batch take their first position, those that are left the second, and so on: a cache line is prefetched one
+/// round before it is read, and never for a key that is already rejected. No branch depends on a bit of the table.
 #[inline(always)]
 fn ask_batch<'a>(keys: &[Digest], out: &mut [bool], at: impl Fn(Digest) -> (&'a Classic, &'a [u8])) {
     #[derive(Clone, Copy)]
@@ -256,7 +256,7 @@ mod build {
             classic_rate(listed, self.table(listed), self.hashes.into())
         }
 
-        /// Half of the bits are set: an unlisted key is refused at the second position, on average.
+        /// Half of the bits are set: an unlisted key is rejected at the second position, on average.
         fn lines(&self) -> [f64; 2] {
             [f64::from(self.hashes), f64::from(self.hashes).min(2.0)]
         }

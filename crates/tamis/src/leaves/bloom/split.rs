@@ -9,7 +9,7 @@
 //!          block = hash * blocks >> 64      bit of lane i = l * odd[i] >> 27
 //! ```
 //!
-//! The processor's vector instructions are chosen when a file is opened, not when a key is asked for: a query for one key is
+//! The processor's vector instructions are chosen when a file is opened, not when a key is queried: a query for one key is
 //! one indirect call ([`QueryFn`](crate::arch::QueryFn)), and a batch is dispatched once.
 
 use super::BATCH;
@@ -50,7 +50,7 @@ impl SplitBlock {
         (usize::try_from(reduce(hash, self.blocks)).unwrap_or(usize::MAX), hash as u32)
     }
 
-    /// Asks a payload that is no part of a file for many keys; `out` is as long as `keys`.
+    /// Queries a payload that is no part of a file for many keys; `out` is as long as `keys`.
     pub(crate) fn contains_many(&self, payload: &[u8], keys: &[Digest], out: &mut [bool]) {
         ask_payload::<One, BATCH>(self.level, *self, payload, keys, out);
     }

@@ -187,7 +187,7 @@ impl<W: Word, const SEMI: bool> Buckets<W, SEMI> {
 
     #[inline(always)]
     fn pack(&self, lanes: W) -> W {
-        // The nibble first: it decides the order, and the rest makes the order the same whoever came first.
+        // The nibble first: it decides the order, and the rest makes the order independent of who came first.
         let [a, b, c, d] = descending(self.four(lanes)); // empty lanes last
         let high = self.bits - 4;
         (0..).zip([a, b, c, d]).fold(W::from(rank(a >> 28, b >> 28, c >> 28, d >> 28)), |packed, (k, turned)| {
@@ -231,7 +231,7 @@ const fn rank(a: u32, b: u32, c: u32, d: u32) -> u32 {
     a * (a + 1) * (a + 2) * (a + 3) / 24 + b * (b + 1) * (b + 2) / 6 + c * (c + 1) / 2 + d
 }
 
-/// The nibbles with each number, the largest lowest; zeros where there are none, which only a damaged file asks for.
+/// The nibbles with each number, the largest lowest; zeros where there are none, which only a damaged file needs.
 static NIBBLES: [u16; 4096] = {
     let mut all = [0; 4096];
     let mut quad = 0u32;

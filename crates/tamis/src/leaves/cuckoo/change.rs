@@ -2,7 +2,7 @@
 //!
 //! A key goes into the emptier of its buckets. If both are full, others must make room: a breadth-first search from the two
 //! looks at the other buckets of all fingerprints there, then at those of the fingerprints in these, until one has a free lane. Only then
-//! is anything moved, from the free lane backwards: nobody is left over, and a search that finds nothing has changed nothing.
+//! is anything moved, from the free lane backwards: no key is left over, and a search that finds nothing has changed nothing.
 //!
 //! ```text
 //!   [full]──x──▶[full]──y──▶[free]       y moves, then x, then the new one takes the place of x

@@ -182,7 +182,7 @@ fn every_level_gives_the_same_answers() {
 }
 
 #[test]
-fn impossible_directories_are_refused() {
+fn impossible_directories_are_rejected() {
     let decode = |bytes: &[u8]| Cuckoo::decode(&mut Reader::new(bytes, "test"), Salt::new(1));
     for (expected, bytes) in [
         ("test: bits of a fingerprint is 3, expected 4 to 32", &[1, 3, 0, 0, 1, 1][..]),

@@ -1,4 +1,4 @@
-//! many keys -> their answers or values: all cells are asked from memory before the first one is looked at.
+//! many keys -> their answers or values: all cells are prefetched before the first one is read.
 
 // Indices: iterators of several slices are a third more code for each of ninety forms.
 #![allow(clippy::needless_range_loop)]
@@ -11,7 +11,7 @@ use crate::hash::Digest;
 use crate::leaves::ShardedLeaf;
 use crate::leaves::pack::Cells;
 
-/// Keys whose cells are asked from memory before the first one is looked at.
+/// Keys whose cells are prefetched before the first one is read.
 const BLOCK: usize = 64;
 
 /// The cells are those of the first part and give the type; every shard has its own cut.

@@ -97,7 +97,7 @@ pub(crate) fn build(
     built
 }
 
-/// Keys asked at once while F is gathered.
+/// Keys queried at once while F is gathered.
 const ROUND: usize = 1024;
 
 /// The negatives that match stage one, sorted.
@@ -131,7 +131,7 @@ impl<H: Fn(Digest) -> u64 + Copy> Elements<'_, H> {
         keys.chain(self.survivors.iter().map(move |&key| (key, hash(key), false)))
     }
 
-    /// The rows of one column: keys that check it, and elements of F that it refuses; with all fingerprint bits, right
+    /// The rows of one column: keys that check it, and elements of F that it rejects; with all fingerprint bits, right
     /// for the ones and wrong for the others.
     fn rows(
         &self,

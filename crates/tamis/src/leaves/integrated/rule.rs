@@ -1,15 +1,15 @@
 //! hash -> the second-stage bits that count for it.
 //!
 //! One multiplication gives thirteen bits that depend on all of the hash, so that they know nothing of its places and
-//! its fingerprint ([FPFS] 3.6 asks for that), and one more for the rest:
+//! its fingerprint ([FPFS] 3.6 demands that), and one more for the rest:
 //!
 //! ```text
 //!   dice = h * odd constant     63 .. 52: weight | 51: pick | 50: coin
 //!
 //!               weight < share      otherwise
 //!   One         first bit           (share is all)
-//!   Hybrid      first bit           none: ask the rest
-//!   Two         bit `pick`          none: ask the rest
+//!   Hybrid      first bit           none: query the rest
+//!   Two         bit `pick`          none: query the rest
 //!   General     both bits           bit `pick`
 //! ```
 //!
@@ -61,7 +61,7 @@ impl Rule {
         self.masks[((dice & 1) << 1 | (dice < self.limit) as u64) as usize]
     }
 
-    /// The bit in which an element of F is refused; if it does not count, the rest is asked.
+    /// The bit in which an element of F is rejected; if it does not count, the rest is queried.
     #[inline(always)]
     pub(super) fn pick(&self, h: u64) -> u32 {
         self.picks[(h.wrapping_mul(DICE) >> 51 & 1) as usize]

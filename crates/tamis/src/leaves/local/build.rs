@@ -50,7 +50,7 @@ pub(in crate::leaves) fn build_on(
     if let Some(steered) = build.steer()? {
         return build.finish(steered, salt, out);
     }
-    // Under a number of their own nobody can have chosen them: it is the last attempt.
+    // Under a number of their own they cannot have been chosen: it is the last attempt.
     let mut set = SetHash::new();
     set.add(keys);
     set.add(negatives);

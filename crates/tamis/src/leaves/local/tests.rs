@@ -94,7 +94,7 @@ fn every_instruction_set_and_any_threads_give_the_same_bytes() {
     }
 }
 
-/// However few there are to refuse, and however few rows are free.
+/// However few there are to reject, and however few rows are free.
 #[test]
 fn unlisted_keys_match_as_often_as_the_leaf_says() {
     let unlisted = digests(1 << 50..(1 << 50) + 200_000);
@@ -113,7 +113,7 @@ fn unlisted_keys_match_as_often_as_the_leaf_says() {
 
 /// Unlisted keys pass as often as promised.
 #[test]
-fn strangers_pass_as_promised() {
+fn unlisted_keys_pass_as_promised() {
     for columns in [1, 3, 5] {
         let params = Params { columns, exact: 2, slack: 100, beam: BALANCED };
         let (local, bytes) = made(Level::detect(), 30_000, 30_000 << columns, &params, 2);

@@ -44,7 +44,7 @@ impl Params {
         u64::try_from(wanted).unwrap_or(u64::MAX).max(slots(n))
     }
 
-    /// The slots beyond those that were asked for: the end of every shard, rounded to a block.
+    /// The slots beyond those of the plan: the end of every shard, rounded to a block.
     pub(crate) fn spare(n: u64, shards: u64) -> u64 {
         shards * (n.div_ceil(shards).min(SPARE) + BLOCK as u64)
     }

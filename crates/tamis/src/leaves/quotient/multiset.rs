@@ -1,6 +1,6 @@
 //! fingerprints in and out -> a quotient table: for callers that compute their own fingerprints, and have a secret.
 //!
-//! These tables keep number 0 and all copies in their slots: what a snapshot holds is the payload, and nobody can choose what is put in.
+//! These tables keep number 0 and all copies in their slots: what a snapshot holds is the payload, and no caller chooses what is put in.
 
 use super::Quotient;
 use super::build::{Add, Count, Delete};

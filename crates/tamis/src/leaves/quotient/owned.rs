@@ -34,7 +34,7 @@ impl OwnedQuotient {
         Ok(owned)
     }
 
-    /// The fastest way to ask for one key.
+    /// The fastest way to query one key.
     pub(crate) fn ask(&self) -> QueryFn<OwnedQuotient> {
         QueryFn::new::<One>(self.geometry.level)
     }

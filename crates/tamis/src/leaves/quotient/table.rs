@@ -189,7 +189,7 @@ impl Table {
 
     /// Whether a quotient's run has a remainder.
     ///
-    /// Which of a few slots a run starts and ends at nobody can predict: in the common case, a short run that ends in its own
+    /// Which of a few slots a run starts and ends at cannot be predicted: in the common case, a short run that ends in its own
     /// block, nothing branches on it. `ones` is that of [`lanes`].
     #[inline(always)]
     pub(super) fn has<I: Isa>(self, payload: &[u8], quotient: usize, remainder: u64, ones: u64) -> bool {

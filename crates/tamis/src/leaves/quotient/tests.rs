@@ -271,7 +271,7 @@ fn a_flood_of_one_fingerprint_is_built() {
 }
 
 #[test]
-fn directories_that_no_writer_makes_are_refused() {
+fn directories_that_no_writer_makes_are_rejected() {
     let bad: [&[u8]; 8] = [
         &[1, 0, 1, 0, 0],
         &[1, 33, 1, 0, 0],

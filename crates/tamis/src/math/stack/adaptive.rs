@@ -58,7 +58,7 @@ pub fn watched(shape: &Shape, known: f64, most: u64) -> u64 {
     low
 }
 
-/// Three layers that learn what to refuse, and what they are expected to do.
+/// Three layers that learn what to reject, and what they are expected to do.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Quick {
     /// Negative queries to watch before the third layer is built: N_o.

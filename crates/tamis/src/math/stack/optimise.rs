@@ -55,7 +55,7 @@ pub struct Limits {
     pub aim: Aim,
     /// The largest rate on unknown values: the bound for any query.
     pub most_efpb: Option<f64>,
-    /// The most layers that a negative query may be expected to ask.
+    /// The most layers that a negative query may be expected to read.
     pub most_checks: Option<f64>,
     /// How far from the best a search may end, in rate or in bits per key. Searches stop at a hundredth of the best if
     /// that is less, and do not go below a ten-thousandth of it. A rate of a thousandth of this is as good as none.
@@ -97,7 +97,7 @@ impl Limits {
         self.most_efpb.unwrap_or(1.0)
     }
 
-    /// Whether a negative query may ask so many layers, `psi` of them for known values.
+    /// Whether a negative query may read so many layers, `psi` of them for known values.
     pub(super) fn allows(&self, psi: f64, checks: &Checks) -> bool {
         self.most_checks.is_none_or(|most| psi * checks.known + (1.0 - psi) * checks.unknown <= most)
     }
@@ -116,7 +116,7 @@ pub struct Stack {
     pub efpb: f64,
     /// Bits per key.
     pub bits: f64,
-    /// Layers asked.
+    /// Layers read.
     pub checks: Checks,
 }
 
@@ -251,7 +251,7 @@ impl Problem<'_> {
         }
     }
 
-    /// The largest mass of known negatives that the limit on layers allows. They ask more layers than others.
+    /// The largest mass of known negatives that the limit on layers allows. They read more layers than others.
     fn most_mass(&self, checks: &Checks) -> Option<f64> {
         match self.limits.most_checks {
             Some(most) if most < checks.unknown => None,

@@ -46,7 +46,7 @@ fn the_planner_beats_stacked_bloom_by_far() {
 }
 
 #[test]
-fn a_cap_on_strangers_is_kept() {
+fn a_cap_on_unlisted_keys_is_kept() {
     let shape = zipf(1.0);
     for cap in [0.5, 0.01, 0.001, 1e-5] {
         let expected = Expected { shape: &shape, cap: Some(cap) };
@@ -58,7 +58,7 @@ fn a_cap_on_strangers_is_kept() {
     }
 }
 
-/// A cap is kept by what is built, rounded as it is, and a larger one is never refused.
+/// A cap is kept by what is built, rounded as it is, and a larger one is never rejected.
 #[test]
 fn a_cap_that_a_lower_one_keeps_is_kept() {
     let classes = (1..=1000u64).map(|rank| ((20_000_000 / (rank * 200)) as f64, 200));

@@ -1,9 +1,9 @@
 //! keys, known negatives, delta -> `P N P N E`: every filter stores the wrong matches of the one before ([Chained] 4.3.2).
 //!
 //! ```text
-//!   P   the keys                          refuses all but a share delta / lambda of the negatives: delta n are left
-//!   N   those negatives                   admits all but delta^2 of the keys
-//!   P   those keys                        refuses all but delta^2 of the negatives of the step before
+//!   P   the keys                          rejects all but a share delta / lambda of the negatives: delta n are left
+//!   N   those negatives                   matches all but delta^2 of the keys
+//!   P   those keys                        rejects all but delta^2 of the negatives of the step before
 //!   N   ..                                every list is delta times the one before
 //!   E   what is left of both sides, one exact bit each
 //! ```

@@ -12,7 +12,7 @@
 //! of section 4.2.1, the "two filters" of [FPFS] section 3.5, their `a` chosen by size instead of a rule). Strategy (b), which
 //! promises unlisted keys that pass `E` more seldom, does not hold for structures that xor: it is a formula in `docs/math.md`.
 //!
-//! Where there are more keys than negatives, the same with the sides exchanged, `N E`: a filter on the negatives admits what
+//! Where there are more keys than negatives, the same with the sides exchanged, `N E`: a filter on the negatives matches what
 //! it does not know. For exactness only: unlisted keys nearly all get a yes.
 
 use crate::error::BuildError;
@@ -53,7 +53,7 @@ pub(crate) fn steps(base: Base, request: &Request) -> Result<Vec<Step>, BuildErr
         }
         (None, Goal::Fpr(rate)) => {
             let least = request.least_width(|width| Ok(first(width)?.rate_at(1) * exact.rate_at(1) <= rate))?;
-            // Whoever asks for no more than the exact bit gives has it without a first stage.
+            // Where the exact bit alone reaches the goal, there is no first stage.
             let none = (exact.rate_at(1) <= rate).then_some(0);
             smallest(base, request, none.into_iter().chain(least..=32 * 256), keys, negatives)?.0
         }
@@ -88,7 +88,7 @@ pub(crate) fn steps(base: Base, request: &Request) -> Result<Vec<Step>, BuildErr
     })
 }
 
-/// The width that makes both stages together smallest, and their bits, for a first stage on `listed` keys that refuses `others`.
+/// The width that makes both stages together smallest, and their bits, for a first stage on `listed` keys that rejects `others`.
 ///
 /// What a leaf really takes goes in steps (rows come in blocks, segments in powers of two), and a minimum over steps may fall back
 /// to a narrower first stage when negatives are added. So the leaves count with what they take per bit at this number of keys:

@@ -35,7 +35,7 @@ impl CscBloom {
         });
     }
 
-    /// Asks for the cache lines that [`CscBloom::insert_list`] will change.
+    /// Prefetches the cache lines that [`CscBloom::insert_list`] will change.
     pub(crate) fn prefetch_list(&self, payload: &[u8], groups: &Groups, key: Digest, sets: &[u32]) {
         for t in 0..self.repeats.repetitions {
             let start = (u64::from(t) * self.table_len()) as usize;
@@ -61,7 +61,7 @@ impl CscBloom {
     }
 
     /// Takes a pair out once; false, and nothing is changed, if it is not there or nothing is counted. A count that is
-    /// saturated stays: nobody knows how often to lower it.
+    /// saturated stays: how often to lower it is not known.
     pub(crate) fn remove(&self, payload: &mut [u8], groups: &Groups, key: Digest, set: u32) -> bool {
         let complete = payload.len() as u64 >= self.payload_len();
         if !self.counting || !complete {

@@ -77,7 +77,7 @@ impl CscCuckoo {
         Ok(())
     }
 
-    /// Asks for the cache lines where [`CscCuckoo::insert_list`] will look first.
+    /// Prefetches the cache lines where [`CscCuckoo::insert_list`] will look first.
     pub(crate) fn prefetch_list(&self, payload: &[u8], groups: &Groups, key: Digest, sets: &[u32]) {
         for (t, &run) in (0..self.repeats.repetitions).zip(&self.runs(key)) {
             for (bucket, _) in sets.iter().flat_map(|&set| self.pair(run, groups.offset(t, set))) {
@@ -98,7 +98,7 @@ impl CscCuckoo {
         self.put(payload, groups, &self.runs(key), set, times)
     }
 
-    /// Takes a pair out once; false, and nothing is changed, if it is not there. A count that is saturated stays: nobody knows
+    /// Takes a pair out once; false, and nothing is changed, if it is not there. A count that is saturated stays: it is not known
     /// how often to lower it.
     pub(crate) fn remove(&self, payload: &mut [u8], groups: &Groups, key: Digest, set: u32) -> bool {
         let mut slots = [0; MAX_REPETITIONS as usize];

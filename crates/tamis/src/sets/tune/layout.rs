@@ -97,7 +97,7 @@ fn buckets(pairs: f64, clump: f64, columns: u32, bits: u32) -> u64 {
     roomy.saturating_add((6.0 * clump) as u64).max(u64::from(columns))
 }
 
-/// Numbers of partitions to try: those at which partitions shared by chance are as rare as `d` false sets ask, and shares of all sets.
+/// Numbers of partitions to try: those at which partitions shared by chance are as rare as `d` false sets need, and shares of all sets.
 pub(super) fn partitions(sets: u32, repetitions: u32, mean: f64, d: f64) -> Vec<u32> {
     if repetitions == 1 {
         return vec![0];

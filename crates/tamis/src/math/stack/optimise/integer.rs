@@ -170,7 +170,7 @@ impl<'a> Search<'a> {
         if unknown > limits.efpb() {
             return f64::INFINITY;
         }
-        // Whatever follows, the next layer is asked.
+        // Whatever follows, the next layer is read.
         let mut checks = node.sums.checks;
         checks.known += node.known;
         checks.unknown += node.keys * node.known;
@@ -205,7 +205,7 @@ mod tests {
     use super::super::Limits;
     use super::*;
 
-    /// The guarantee holds: no search that a planner asks for is cut off, not even where all queries are known.
+    /// The guarantee holds: no search of a planner is cut off, not even where all queries are known.
     #[test]
     fn searches_come_to_their_end() {
         let shapes = [(1.0, 0.0), (1.0, 0.01), (0.5, 0.2), (1.25, 0.3)].map(|(exponent, unseen)| {

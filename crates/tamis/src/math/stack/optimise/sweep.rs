@@ -4,7 +4,7 @@ use super::{Aim, Limits};
 use crate::math::shape::Shape;
 use crate::math::stack::step;
 
-/// Filters that refuse all known negatives, told apart by how many these are per key and by their rate on other values.
+/// Filters that reject all known negatives, told apart by how many these are per key and by their rate on other values.
 pub(crate) trait Family {
     /// The least rate on other values in so many bits per key, if it can be done.
     fn rate(&mut self, nu: f64, bits: f64) -> Option<f64>;

@@ -12,7 +12,7 @@ const MAX_LOOKS: u32 = 2000;
 /// (\[Stacked\], section 5.2.2, *Varying FPRs*); never worse.
 ///
 /// The paper polishes with a general method for limits. Here the first layer's rate follows from the others: it takes
-/// what the budget leaves, or what the rate asks for. So there is no limit to keep in the search, and steps along the
+/// what the budget leaves, or what the rate needs. So there is no limit to keep in the search, and steps along the
 /// coordinates, halved when none helps, are enough.
 ///
 /// ```

@@ -14,12 +14,15 @@
 #![allow(unsafe_code)]
 
 use crate::hash::Digest;
+use lanes::{Lanes, Places};
 use octet::{Octet, Word};
 #[cfg(feature = "build")]
 use planes::{Group, LANES, Planes, Shorts, Split};
 
 pub(crate) mod arena;
 pub(crate) mod block;
+pub(crate) mod columns;
+pub(crate) mod lanes;
 pub(crate) mod octet;
 #[cfg(feature = "build")]
 pub(crate) mod planes;
@@ -48,10 +51,32 @@ pub(crate) trait Isa: Copy + 'static {
         (octets.len() >= 7 * stride + 8).then(|| octet::parities(octets, stride, band))
     }
 
-    /// The same for 9 to 32 columns.
+    /// The same for 9 to 32 columns, zero above them.
     #[inline(always)]
-    fn broad_parities(octets: &[u8], stride: usize, band: u64) -> u32 {
-        octet::broad_parities(octets, stride, band)
+    fn broad_parities(octets: &[u8], stride: usize, band: u64) -> Option<u32> {
+        (octets.len() >= 8 * stride).then(|| octet::broad_parities(octets, stride, band))
+    }
+
+    /// How many bits lie from the parity of a column to that of the next one in what [`Isa::columns`] returns.
+    const APART: u32 = 8;
+
+    /// Every [`Isa::APART`]-th bit of the result is the parity of a column of eight octets of `C` bytes, under the mask of a hash: see
+    /// `columns.rs`. Other bits mean nothing. Nothing if it would read beyond the end.
+    #[inline(always)]
+    fn columns<const C: usize>(octets: &[u8], h: u64, masks: &[u64; 8], first: u32) -> Option<u64> {
+        columns::scalar::<C>(octets, h, masks, first)
+    }
+
+    /// Where an exact bit and `N` steered columns of a key are: see `lanes.rs`.
+    #[inline(always)]
+    fn places<const N: usize>(lanes: &Lanes, key: Digest, place: u64) -> Places {
+        lanes::places::<N>(lanes, key, place)
+    }
+
+    /// Bit `i` of the result is the parity of the bit, which is lane 0, or of a column; higher bits than `N` mean nothing.
+    #[inline(always)]
+    fn odd<const N: usize>(file: &[u8], places: &Places) -> u32 {
+        lanes::odd::<N>(file, places)
     }
 
     /// Adds a row to an octet; returns the entries that it was added to.
@@ -184,6 +209,13 @@ impl Isa for V3 {
 
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
+    fn broad_parities(octets: &[u8], stride: usize, band: u64) -> Option<u32> {
+        // SAFETY: as above.
+        unsafe { octet::broad_parities_avx2(octets, stride, band) }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
     fn add_row<W: Word>(octet: &mut Octet<W>, pivot: u32, head: u8, tail: W) -> u32 {
         // SAFETY: as above.
         unsafe { octet::add_avx2(octet, pivot, head, tail) }
@@ -209,6 +241,46 @@ impl Isa for V4 {
     fn parities(octets: &[u8], stride: usize, band: u64) -> Option<u32> {
         // SAFETY: only `dispatch` and `QueryFn` name V4, after detection found its features.
         unsafe { octet::parities_avx512(octets, stride, band) }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    fn broad_parities(octets: &[u8], stride: usize, band: u64) -> Option<u32> {
+        // SAFETY: as above.
+        unsafe { octet::broad_parities_avx512(octets, stride, band) }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    const APART: u32 = 1;
+
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    fn columns<const C: usize>(octets: &[u8], h: u64, masks: &[u64; 8], first: u32) -> Option<u64> {
+        // SAFETY: as above.
+        unsafe {
+            match C {
+                ..=4 => columns::four_avx512::<C>(octets, h, masks, first),
+                _ => columns::eight_avx512::<C>(octets, h, masks, first),
+            }
+        }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    fn places<const N: usize>(lanes: &Lanes, key: Digest, place: u64) -> Places {
+        match N {
+            // SAFETY: as above.
+            ..=3 => unsafe { lanes::places_avx512(lanes, key, place) },
+            _ => lanes::places::<N>(lanes, key, place),
+        }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    fn odd<const N: usize>(file: &[u8], places: &Places) -> u32 {
+        // SAFETY: as above.
+        let odd = if N <= 3 { unsafe { lanes::odd_avx512::<N>(file, places) } } else { None };
+        odd.unwrap_or_else(|| lanes::odd::<N>(file, places))
     }
 
     #[cfg(target_arch = "x86_64")]

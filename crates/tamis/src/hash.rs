@@ -151,6 +151,11 @@ impl Salt {
         Salt { a: hi, b: lo }
     }
 
+    /// Its words, for those who compute [`Digest::salted`] themselves.
+    pub(crate) fn words(self) -> [u64; 2] {
+        [self.a, self.b]
+    }
+
     /// The `i`-th salt below this one: a retry with other bits, or a level of a structure with several.
     pub const fn child(self, i: u64) -> Salt {
         let a = scramble(self.a ^ scramble(i));

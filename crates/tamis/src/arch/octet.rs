@@ -228,6 +228,101 @@ pub(crate) fn broad_parities(bytes: &[u8], stride: usize, band: u64) -> u32 {
     }
 }
 
+/// The same, up to sixteen columns in one pass and more in another; nothing if it would read too far.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+#[target_feature(enable = "avx2,bmi2")]
+pub(super) fn broad_parities_avx2(bytes: &[u8], stride: usize, band: u64) -> Option<u32> {
+    use std::arch::x86_64::*;
+    let from = stride.saturating_sub(16);
+    if stride > 32 || bytes.len() < from + 7 * stride + 16 {
+        return None;
+    }
+    let band = _mm256_set1_epi64x(band as i64);
+    let half = |from: usize| {
+        let mut sum = _mm256_setzero_si256();
+        for k in [0, 2, 4, 6] {
+            // SAFETY: two loads of sixteen bytes, the last of which ends where `bytes` was found to reach.
+            let octets = unsafe {
+                let octet = |k: usize| _mm_loadu_si128(bytes.as_ptr().add(from + k * stride).cast());
+                _mm256_set_m128i(octet(k + 1), octet(k))
+            };
+            let spread = _mm256_set_m128i(_mm_set1_epi8(k as i8 + 1), _mm_set1_epi8(k as i8));
+            sum = _mm256_xor_si256(sum, _mm256_and_si256(octets, _mm256_shuffle_epi8(band, spread)));
+        }
+        let sum = _mm_xor_si128(_mm256_castsi256_si128(sum), _mm256_extracti128_si256::<1>(sum));
+        odd_bytes(sum)
+    };
+    let low = half(0);
+    // The last sixteen may overlap the first: equal bits.
+    let value = if from == 0 { low } else { low | half(from) << from };
+    Some(_bzhi_u32(value, stride as u32))
+}
+
+/// Bit `i` is the parity of byte `i`.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+#[target_feature(enable = "avx2")]
+fn odd_bytes(sum: std::arch::x86_64::__m128i) -> u32 {
+    use std::arch::x86_64::*;
+    // The parity of a byte is that of its nibbles together: a sign in a table of sixteen.
+    let nibbles = _mm_and_si128(_mm_xor_si128(sum, _mm_srli_epi16::<4>(sum)), _mm_set1_epi8(15));
+    let odd = _mm_setr_epi8(0, -1, -1, 0, -1, 0, 0, -1, -1, 0, 0, -1, 0, -1, -1, 0);
+    _mm_movemask_epi8(_mm_shuffle_epi8(odd, nibbles)) as u32
+}
+
+/// Byte `k` of column `j` in a row of octets of 9 to 16 columns, in the order of `k + 8 j`.
+#[cfg(target_arch = "x86_64")]
+const BROAD_COLUMNS: [[u8; 128]; 8] = {
+    let mut columns = [[0; 128]; 8];
+    let mut i = 0;
+    while i < 8 * 128 {
+        let (stride, at) = (9 + i / 128, i % 128);
+        columns[i / 128][at] = (at % 8 * stride + at / 8) as u8 & 127;
+        i += 1;
+    }
+    columns
+};
+
+/// The same.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,avx512bitalg,avx512vpopcntdq,bmi2")]
+pub(super) fn broad_parities_avx512(bytes: &[u8], stride: usize, band: u64) -> Option<u32> {
+    use std::arch::x86_64::*;
+    if !(9..=32).contains(&stride) || bytes.len() < 8 * stride {
+        return None;
+    }
+    let at = bytes.as_ptr();
+    if stride <= 16 {
+        let columns = &BROAD_COLUMNS[stride - 9];
+        // SAFETY: eight octets of 9 to 16 bytes are 64 bytes and up to 64 more, and what is masked out is not read; the table has 128 bytes.
+        let [first, second, low, high] = unsafe {
+            [
+                _mm512_loadu_si512(at.cast()),
+                _mm512_maskz_loadu_epi8(_bzhi_u64(u64::MAX, 8 * stride as u32 - 64), at.add(64).cast()),
+                _mm512_loadu_si512(columns.as_ptr().cast()),
+                _mm512_loadu_si512(columns.as_ptr().add(64).cast()),
+            ]
+        };
+        let band = _mm512_set1_epi64(band as i64);
+        let odd = |columns: __m512i| {
+            let words = _mm512_and_si512(_mm512_permutex2var_epi8(first, columns, second), band);
+            u32::from(_mm512_test_epi64_mask(_mm512_popcnt_epi64(words), _mm512_set1_epi64(1)))
+        };
+        return Some(_bzhi_u32(odd(low) | odd(high) << 8, stride as u32));
+    }
+    let band = _mm256_set1_epi64x(band as i64);
+    let mut sum = _mm256_setzero_si256();
+    for k in 0..8 {
+        // SAFETY: what is masked out is not read, and `bytes` has eight octets.
+        let octet = unsafe { _mm256_maskz_loadu_epi8(_bzhi_u32(u32::MAX, stride as u32), at.add(k * stride).cast()) };
+        let spread = _mm256_shuffle_epi8(band, _mm256_set1_epi8(k as i8));
+        sum = _mm256_xor_si256(sum, _mm256_and_si256(octet, spread));
+    }
+    Some(_mm256_test_epi8_mask(_mm256_popcnt_epi8(sum), _mm256_set1_epi8(1)))
+}
+
 /// Two octets of up to eight columns: which of two bytes of the band belongs to each byte, and where to find the second octet.
 #[cfg(target_arch = "x86_64")]
 const PAIRS: [[[u8; 16]; 2]; 9] = {
@@ -273,10 +368,7 @@ pub(super) fn parities_avx2(bytes: &[u8], stride: usize, band: u64) -> Option<u3
     );
     let sum = _mm_xor_si128(_mm256_castsi256_si128(sum), _mm256_extracti128_si256::<1>(sum));
     let sum = _mm_xor_si128(sum, _mm_shuffle_epi8(sum, second));
-    // The parity of a byte is that of its nibbles together: a sign in a table of sixteen.
-    let nibbles = _mm_and_si128(_mm_xor_si128(sum, _mm_srli_epi16::<4>(sum)), _mm_set1_epi8(15));
-    let odd = _mm_setr_epi8(0, -1, -1, 0, -1, 0, 0, -1, -1, 0, 0, -1, 0, -1, -1, 0);
-    Some(_mm_movemask_epi8(_mm_shuffle_epi8(odd, nibbles)) as u32)
+    Some(odd_bytes(sum))
 }
 
 /// Byte `k` of column `j` in a row of octets.
@@ -490,6 +582,15 @@ mod tests {
         }
     }
 
+    struct BroadParities<'a>(&'a [u8], usize, u64);
+    impl Kernel for BroadParities<'_> {
+        type Output = Option<u32>;
+        #[inline(always)]
+        fn run<I: Isa>(self) -> Option<u32> {
+            I::broad_parities(self.0, self.1, self.2)
+        }
+    }
+
     /// The definition: the parity of each column, bit by bit.
     fn expected(bytes: &[u8], stride: usize, band: u64) -> u32 {
         let bit = |column: usize, row: usize| {
@@ -516,11 +617,13 @@ mod tests {
         for i in 0..2000u64 {
             let stride = 9 + i as usize % 24;
             let bytes: Vec<u8> = (0..i % 300).map(|j| scramble(i << 9 | j) as u8).collect();
-            assert_eq!(
-                broad_parities(&bytes, stride, scramble(i)),
-                expected(&bytes, stride, scramble(i)),
-                "{stride} {i}"
-            );
+            let right = expected(&bytes, stride, scramble(i));
+            assert_eq!(broad_parities(&bytes, stride, scramble(i)), right, "{stride} {i}");
+            for level in Level::available() {
+                let found = dispatch(level, BroadParities(&bytes, stride, scramble(i)));
+                assert!(found.is_none_or(|found| found == right), "{level:?} {stride} {i}");
+                assert!(found.is_some() || bytes.len() < 8 * stride + 16, "{level:?} {stride} {i}");
+            }
         }
     }
 

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 
 use super::partition::{Group, MAX_GROUPS, Partitions, Table};
-use super::steps::{Step, Steps};
+use super::steps::{Step, Steps, branchless};
 use crate::error::FormatError;
 use crate::format::{Budget, Form, Header, MAX_SHARD_BITS, Places, Reader, parts};
 use crate::hash::Salt;
@@ -53,7 +53,7 @@ pub(crate) fn decode_steps(from: &mut Reader<'_>, bits: u32, first: u64) -> Resu
         kinds.push((role, from.u8()?));
     }
     // Once as they are, and once in the list that is queried.
-    from.draw(count * size_of::<Step>() as u64)?;
+    from.draw(count * size_of::<Step>() as u64 + branchless::memory(&kinds, shards))?;
     let mut steps = from.room(count)?;
     for (number, &(role, tag)) in kinds.iter().enumerate() {
         let leaf = Leaf::decode(tag, from, bits, Salt::new(first + number as u64))?;
@@ -81,7 +81,7 @@ fn decode_partitions(from: &mut Reader<'_>, places: &mut Places<'_>) -> Result<P
         let (keys, negatives) = (from.varint()?, from.varint()?);
         let mut steps = decode_steps(from, shard_bits, 0)?;
         lay_out(places, &mut steps, shard_bits)?;
-        let steps = Steps::new(steps);
+        let steps = Steps::new(steps, places.bytes);
         groups.push(Group { steps, shard_bits, keys, negatives });
     }
     let table = Table::decode(from, groups.len(), places.bytes)?;

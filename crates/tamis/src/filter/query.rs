@@ -57,7 +57,7 @@ impl Filter {
     /// The same on a budget.
     pub(crate) fn within(bytes: Bytes, budget: &Budget) -> Result<Filter, FormatError> {
         let Contents { header, steps, partitions } = open(&bytes, budget)?;
-        let steps = Steps::new(steps);
+        let steps = Steps::new(steps, &bytes);
         let plain = (header.hasher.kind() == HashKind::Seeded && partitions.is_none()).then_some(header.key_type);
         Ok(Filter { bytes, header, steps, plain, partitions: partitions.map(Arc::new) })
     }

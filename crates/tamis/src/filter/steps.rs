@@ -14,13 +14,19 @@
 //! (`Values::Signed`): it never errs on a key it was built on, and matches half of the unlisted keys.
 //!
 //! One evaluator serves all lists, alone and in batches: each step answers for the keys that are still undecided, and the
-//! survivors are moved together before the next, so that every step prefetches a full batch.
+//! survivors are moved together before the next, so that every step prefetches a full batch. Steered columns and an exact bit at the
+//! end of a list are one query: `branchless.rs`.
+
+use bytes::Bytes;
 
 use crate::arch::rows::Rows;
-use crate::arch::{Answer, Isa, Level, QueryFn};
+use crate::arch::{Answer, Isa, QueryFn};
 use crate::hash::Digest;
 pub(crate) use crate::leaves::Role;
 use crate::leaves::{Entry, Leaf, ShardedLeaf, Way};
+use branchless::Branchless;
+
+pub(super) mod branchless;
 
 /// One step of a filter.
 #[derive(Debug, Clone)]
@@ -50,7 +56,11 @@ pub(crate) struct Steps {
     rest: Box<[Step]>,
     /// Whether the answer of the first leaf is the answer.
     single: bool,
+    /// The steered columns and the exact bit at the end, if there are such.
+    branchless: Option<Box<Branchless>>,
     ask: QueryFn<Steps>,
+    /// Answers for a key that the first step leaves undecided.
+    later: QueryFn<Steps>,
     /// Of the first leaf, if it is a ribbon: nothing to look for on the way to them.
     rows: Rows,
 }
@@ -77,7 +87,7 @@ impl<const REST: bool> Way for First<REST> {
 
     #[inline(always)]
     fn go_on(steps: &Steps, yes: bool, key: Digest) -> bool {
-        if REST { yes && steps.later_steps(key) } else { yes }
+        if REST { yes && steps.later.call(steps, key) } else { yes }
     }
 }
 
@@ -89,13 +99,42 @@ impl Answer<Steps> for OneByOne {
     fn answer<I: Isa>(steps: &Steps, key: Digest) -> bool {
         match steps.first.as_ref().and_then(|step| step.ends(key)) {
             Some(answer) => answer,
-            None => steps.later_steps(key),
+            None => steps.later.call(steps, key),
         }
     }
 }
 
+/// The second and last step.
+struct Second;
+
+impl Answer<Steps> for Second {
+    #[inline(always)]
+    fn answer<I: Isa>(steps: &Steps, key: Digest) -> bool {
+        match &steps.rest[..] {
+            [step, ..] => step.ask.call(&step.leaf, key),
+            [] => true,
+        }
+    }
+}
+
+/// One step after the other from the second on.
+struct Later;
+
+impl Answer<Steps> for Later {
+    #[inline(always)]
+    fn answer<I: Isa>(steps: &Steps, key: Digest) -> bool {
+        for step in steps.rest.iter() {
+            if let Some(answer) = step.ends(key) {
+                return answer;
+            }
+        }
+        true
+    }
+}
+
 impl Steps {
-    pub(crate) fn new(steps: Vec<Step>) -> Steps {
+    /// A list whose payloads are in `file`.
+    pub(crate) fn new(steps: Vec<Step>, file: &Bytes) -> Steps {
         let mut steps = steps.into_iter();
         let (first, rest) = (steps.next(), steps.collect::<Box<[Step]>>());
         let single = match first.as_ref().map(|step| step.role) {
@@ -103,15 +142,21 @@ impl Steps {
             Some(Role::Exact) => true,
             Some(Role::Negative) | None => false,
         };
-        let ask = match &first {
+        let branchless = Branchless::new(first.as_ref(), &rest, file);
+        let at_once = |from: usize| branchless.as_ref().filter(|steps| steps.from == from).map(|steps| steps.ask);
+        let later = at_once(1).unwrap_or_else(|| match &rest[..] {
+            [Step { role: Role::Positive | Role::Exact, .. }] => QueryFn::portable::<Second>(),
+            _ => QueryFn::portable::<Later>(),
+        });
+        let ask = at_once(0).unwrap_or_else(|| match &first {
             Some(Step { role: Role::Positive | Role::Exact, leaf, .. }) if leaf.is_single() => match single {
                 true => leaf.query_fn::<First<false>>(),
                 false => leaf.query_fn::<First<true>>(),
             },
             Some(_) | None => QueryFn::portable::<OneByOne>(),
-        };
+        });
         let rows = first.as_ref().and_then(|step| Leaf::rows(&step.leaf)).cloned().unwrap_or_else(Rows::none);
-        Steps { first, rest, single, ask, rows }
+        Steps { first, rest, single, branchless, ask, later, rows }
     }
 
     /// All steps in order.
@@ -124,65 +169,6 @@ impl Steps {
     pub(crate) fn contains(&self, key: Digest) -> bool {
         self.ask.call(self, key)
     }
-
-    /// The answer for a key that the first step leaves undecided. Apart: the first step must not keep registers for it.
-    #[inline(never)]
-    fn later_steps(&self, key: Digest) -> bool {
-        for step in self.rest.iter() {
-            if let Some(answer) = step.ends(key) {
-                return answer;
-            }
-        }
-        true
-    }
-
-    /// A function for keys of which nothing is known: all steps are queried, without waiting for the first. Where any answer is as
-    /// likely as the other, a step more costs less than a branch that cannot be foreseen.
-    pub(crate) fn branchless_fn(&self) -> Option<QueryFn<Steps>> {
-        let steered =
-            |step: &Step| matches!(step, Step { role: Role::Positive | Role::Negative, leaf: Leaf::Steered(_), .. });
-        match self.rest.split_last() {
-            Some((Step { role: Role::Exact, leaf: Leaf::Ribbon(last), .. }, others))
-                if others.iter().chain(&self.first).all(steered) && last.is_bit() =>
-            {
-                Some(match last.parts().len() {
-                    1 => QueryFn::new::<Branchless<true>>(Level::detect()),
-                    _ => QueryFn::new::<Branchless<false>>(Level::detect()),
-                })
-            }
-            _ => None,
-        }
-    }
-}
-
-/// Steered columns and one exact bit, all of them queried; whether there is one shard.
-struct Branchless<const SINGLE: bool>;
-
-impl<const SINGLE: bool> Branchless<SINGLE> {
-    /// The answer from a steered column on, if it is `yes` behind it.
-    #[inline(always)]
-    fn before(step: &Step, key: Digest, yes: bool) -> bool {
-        let Leaf::Steered(leaf) = &step.leaf else { return yes };
-        let passes = leaf.part_of::<SINGLE>(key).passes(key);
-        passes & yes | !passes & (step.role == Role::Negative)
-    }
-}
-
-impl<const SINGLE: bool> Answer<Steps> for Branchless<SINGLE> {
-    #[inline(always)]
-    fn answer<I: Isa>(steps: &Steps, key: Digest) -> bool {
-        let Some((Step { leaf: Leaf::Ribbon(last), .. }, others)) = steps.rest.split_last() else {
-            return steps.contains(key);
-        };
-        let mut yes = last.part_of::<SINGLE>(key).bit::<I>(key);
-        for step in others.iter().rev() {
-            yes = Self::before(step, key, yes);
-        }
-        match &steps.first {
-            Some(step) => Self::before(step, key, yes),
-            None => yes,
-        }
-    }
 }
 
 /// Keys per round: the survivors of one step are a full batch for the next.
@@ -193,6 +179,11 @@ pub(crate) fn contains_many(steps: &Steps, file: &[u8], keys: &[Digest], out: &m
     if let Some(Step { leaf, .. }) = steps.first.as_ref().filter(|_| steps.single) {
         return leaf.contains_many(file, keys, out);
     }
+    let done = steps.contains_many_at_once(0, keys, out);
+    if done == keys.len() {
+        return;
+    }
+    let (keys, out) = (&keys[done..], &mut out[done..]);
     // The undecided keys and where their answers go; the rest is decided.
     let mut open = [Digest::default(); ROUND];
     let mut places = [0u16; ROUND];
@@ -203,7 +194,17 @@ pub(crate) fn contains_many(steps: &Steps, file: &[u8], keys: &[Digest], out: &m
         *place = i as u16;
     }
     out[..count].fill(true);
-    for Step { role, leaf, .. } in steps.iter() {
+    for (number, Step { role, leaf, .. }) in steps.iter().enumerate() {
+        let done =
+            if number > 0 { steps.contains_many_at_once(number, &open[..count], &mut answers[..count]) } else { 0 };
+        if done > 0 {
+            for (&place, &answer) in places.iter().zip(&answers[..done]) {
+                out[place as usize] = answer;
+            }
+            open.copy_within(done..count, 0);
+            places.copy_within(done..count, 0);
+            count -= done;
+        }
         leaf.contains_many(file, &open[..count], &mut answers[..count]);
         // Members come in crowds: where all pass there is nothing to move.
         if *role != Role::Exact && answers[..count].iter().fold(true, |all, yes| all & yes) {

@@ -18,7 +18,7 @@
 //! ```
 //!
 //! A query reads 16 to 64 contiguous bytes, one or two cache lines, and evaluates everything without a branch. As many octets as fit
-//! in a word are taken at once, so four columns cost half of eight.
+//! in a word are taken at once, so four columns cost half of eight. With AVX-512 all words are one register (`arch/columns.rs`).
 //!
 //! **The columns.** `P` columns are homogeneous and steered one after the other, each against the negatives that pass those before.
 //! They cannot fail. The exact columns `E` hold keys and survivors, each in the one that a bit of its hash chooses, and are bumped
@@ -29,19 +29,20 @@
 //! **What it costs.** All columns have as many rows: n (1 + s). Separate ones may each have what serves best; here s must suit
 //! all of them. The exact columns together should be full: s is such that 1 + 2 s survivors per key are left, and the
 //! bits per key are C (1 + s). Around lambda = 3, 8, 16, .. negatives per key that is what one wants anyway; in between
-//! it costs up to 4 %. With one exact column instead of two the rest takes the overflow: smaller there, and slower for the third of the
-//! members that query it.
+//! it costs up to 4 %. With one exact column instead of two the rest takes the overflow: smaller there, and slower. A third of the members
+//! have their bit in it, so that every query reads the rest: a branch for it could not be predicted.
 //!
 //! **Why not the neighbours.** An integrated ribbon has the same locality, but its columns are blind: .47 bit per key more. Blocks
 //! of 64 rows (as ribbons have them) would make a query read two words per column, twice the bytes of eight octets.
 //!
 //! Papers: [BuRR] section 3 for bumping; [FPFS] 3.6 for stages that share their places.
 
-use crate::arch::{self, Answer, Isa, Kernel, Level, QueryFn, prefetch};
+use crate::arch::columns::span;
+use crate::arch::{self, Answer, Base, Isa, Kernel, Level, QueryFn, prefetch};
 use crate::error::FormatError;
 use crate::format::{Reader, put_varint};
-use crate::hash::{Digest, Salt, fold, reduce};
-use crate::leaves::ribbon::Ribbon;
+use crate::hash::{Digest, Salt, reduce};
+use crate::leaves::ribbon::{ExactBit, Ribbon};
 use crate::leaves::steered::SURPLUS;
 use crate::leaves::strips::{LEAST, MAX_ROWS, Strips, TAIL};
 use crate::leaves::{Geometry, Never, Part, Query, ShardedLeaf, Way};
@@ -89,26 +90,9 @@ const MASKS: [u64; 8] = [
     0x2127_599b_f432_5c37,
 ];
 
-/// Octets of `C` columns that a word of eight bytes takes in: a power of two.
-const fn octets_per_word(columns: usize) -> usize {
-    match columns {
-        ..=2 => 4,
-        3 | 4 => 2,
-        _ => 1,
-    }
-}
-
 /// What the last word of a query reads beyond the last octet.
 const fn pad(columns: usize) -> u64 {
-    (8 - octets_per_word(columns) * columns) as u64
-}
-
-/// The first word of a mask: its first octet begins with the key's row, whose bit is set in every column.
-#[inline(always)]
-fn head(columns: usize, word: u64, row: u64) -> u64 {
-    let bytes = 0x0101_0101_0101_0101 >> (64 - 8 * columns);
-    let bit = bytes << (row % 8);
-    (word & !(bit - bytes)) | bit
+    (span(columns) - 8 * columns) as u64
 }
 
 /// How to read one shard.
@@ -125,11 +109,15 @@ pub(crate) struct Local {
     strips: u64,
     /// Rows of a strip, a multiple of 8.
     rows: u64,
+    /// Thresholds of a strip.
+    thresholds: u64,
     salt: Salt,
     /// Where thresholds and rest start in the payload.
     steps_at: u64,
     rest_at: u64,
     rest: Option<Box<Ribbon>>,
+    /// The rest where so many elements have their bit in it that every query reads it.
+    rest_bit: Option<ExactBit>,
     level: Level,
 }
 
@@ -155,11 +143,25 @@ impl Local {
         let Size { steered, exact, strips, rows } = size;
         let columns = steered + exact;
         let steps_at = strips * (rows / 8) * u64::from(columns) + pad(columns as usize);
-        let buckets = strips * rows.div_ceil(BUCKET);
-        let rest_at = steps_at + (buckets * u64::from(exact)).div_ceil(4);
-        let level = Level::detect();
-        let (rest, salt) = (rest.map(Box::new), places.leaf(salt));
-        Local { places, steered, exact, share, surplus, strips, rows, salt, steps_at, rest_at, rest, level }
+        let thresholds = rows.div_ceil(BUCKET) * u64::from(exact);
+        let rest_at = steps_at + (strips * thresholds).div_ceil(4);
+        let rest_bit = rest.as_ref().filter(|_| exact == 1).and_then(|rest| rest.exact_bit(rest_at));
+        Local {
+            places,
+            steered,
+            exact,
+            share,
+            surplus,
+            strips,
+            rows,
+            thresholds,
+            salt: places.leaf(salt),
+            steps_at,
+            rest_at,
+            rest: rest.map(Box::new),
+            rest_bit,
+            level: Level::detect(),
+        }
     }
 
     fn empty(salt: Salt) -> Local {
@@ -208,19 +210,20 @@ impl Local {
     #[inline(always)]
     fn bumped(&self, payload: &[u8], place: Place) -> bool {
         let Place { h, strip, row } = place;
-        let bucket = strip * self.rows.div_ceil(BUCKET) + row / BUCKET;
-        let number = bucket * u64::from(self.exact) + u64::from(self.pick(h));
+        // One or two to a bucket.
+        let number = strip * self.thresholds + ((row / BUCKET) << (self.exact - 1)) + u64::from(self.pick(h));
         let byte = payload.get((self.steps_at + number / 4) as usize).copied().unwrap_or(0);
         self.outside(h) | (row % BUCKET < bump(byte >> (2 * (number % 4))))
     }
 
     /// What the parities of all columns say, and whether the rest has to be queried as well.
     #[inline(always)]
-    fn verdict(&self, payload: &[u8], place: Place, parities: u64) -> (bool, bool) {
+    fn verdict<I: Isa>(&self, payload: &[u8], place: Place, parities: u64) -> (bool, bool) {
         let bumped = self.bumped(payload, place);
-        let exact = 8 * (self.steered + self.pick(place.h));
-        let counts = !(u64::MAX << (8 * self.steered)) | u64::from(!bumped) << exact;
-        ((parities ^ coin(place.h) << exact) & counts & 0x0101_0101_0101_0101 == 0, bumped)
+        let every = if I::APART == 8 { 0x0101_0101_0101_0101 } else { u64::MAX };
+        let steered = parities & every & !(u64::MAX << (I::APART * self.steered));
+        let exact = parities >> (I::APART * (self.steered + self.pick(place.h))) ^ coin(place.h);
+        (steered | exact & u64::from(!bumped) == 0, bumped)
     }
 
     /// Whether the rest has the key's fingerprint bit.
@@ -264,52 +267,37 @@ fn weight(h: u64) -> u32 {
 struct Octets<const C: usize>;
 
 impl<const C: usize> Octets<C> {
-    const TAKEN: usize = octets_per_word(C);
-    /// Bytes that a query reads.
-    const SPAN: usize = 8 * C + 8 - Self::TAKEN * C;
-
     /// Where a query starts to read.
     #[inline(always)]
     fn at(local: &Local, place: Place) -> usize {
         (place.strip * (local.rows / 8) + place.row / 8) as usize * C
     }
 
-    /// The parity of each column, in the lowest bit of its byte; other bits hold anything.
+    /// What the octets say, and whether the rest has to be asked as well.
     #[inline(always)]
-    fn parities(payload: &[u8], at: usize, place: Place) -> u64 {
-        // Geometry is checked, so that the bytes are there.
-        let Some(bytes) = payload.get(at..).and_then(|rest| rest.get(..Self::SPAN)) else { return 0 };
-        let mut x = load(bytes, 0) & head(C, fold(place.h, MASKS[0]), place.row);
-        let mut k = 1;
-        while k < 8 / Self::TAKEN {
-            x ^= load(bytes, k * Self::TAKEN * C) & fold(place.h, MASKS[k]);
-            k += 1;
-        }
-        if Self::TAKEN == 4 {
-            x ^= x >> (16 * C);
-        }
-        if Self::TAKEN >= 2 {
-            x ^= x >> (8 * C);
-        }
-        x ^= x >> 4;
-        x ^= x >> 2;
-        x ^ x >> 1
+    fn verdict<I: Isa>(local: &Local, payload: &[u8], at: usize, place: Place) -> (bool, bool) {
+        // Geometry is checked, so that the bytes are there. No place is that far; saying so spares a check for overflow.
+        let at = at & (usize::MAX >> 1);
+        let octets = payload.get(at..at + span(C)).unwrap_or(&[]);
+        let parities = I::columns::<C>(octets, place.h, &MASKS, (place.row % 8) as u32).unwrap_or(0);
+        local.verdict::<I>(payload, place, parities)
     }
 }
 
-#[inline(always)]
-fn load(bytes: &[u8], at: usize) -> u64 {
-    bytes.get(at..).and_then(|rest| rest.first_chunk()).map_or(0, |bytes| u64::from_le_bytes(*bytes))
-}
-
 impl<const C: usize> Answer<Part<Local>> for Octets<C> {
+    const V4: bool = true;
+
     #[inline(always)]
     fn answer<I: Isa>(part: &Part<Local>, key: Digest) -> bool {
         let (local, payload) = (&part.geometry, &part.payload[..]);
         let place = local.place(key);
-        let parities = Self::parities(payload, Self::at(local, place), place);
-        let (yes, open) = local.verdict(payload, place, parities);
-        yes && (!open || local.rest_says(payload, key))
+        let (yes, open) = Self::verdict::<I>(local, payload, Self::at(local, place), place);
+        let Some(rest) = &local.rest_bit else { return yes && (!open || local.rest_says(payload, key)) };
+        let (octet, odd) = rest.lane.find_bit(payload, key, key.hi << rest.skip);
+        if rest.bumped(payload, octet, u32::from(!(yes & open))) {
+            return local.rest_says(payload, key);
+        }
+        yes & (!open | (u64::from(odd) == coin(place.h)))
     }
 }
 
@@ -329,15 +317,15 @@ impl<const C: usize> Kernel for Many<'_, C> {
     fn run<I: Isa>(self) {
         let Many { leaf, keys, out } = self;
         if I::QUICK && leaf.parts().len() == 1 {
-            rounds::<C, true>(leaf, keys, out)
+            rounds::<I, C, true>(leaf, keys, out)
         } else {
-            rounds::<C, false>(leaf, keys, out)
+            rounds::<I, C, false>(leaf, keys, out)
         }
     }
 }
 
 #[inline(always)]
-fn rounds<const C: usize, const SINGLE: bool>(leaf: &ShardedLeaf<Local>, keys: &[Digest], out: &mut [bool]) {
+fn rounds<I: Isa, const C: usize, const SINGLE: bool>(leaf: &ShardedLeaf<Local>, keys: &[Digest], out: &mut [bool]) {
     let mut places = [(0, Place::default()); BATCH];
     let mut open = [0u8; BATCH];
     for (keys, out) in keys.chunks(BATCH).zip(out.chunks_mut(BATCH)) {
@@ -353,8 +341,7 @@ fn rounds<const C: usize, const SINGLE: bool>(leaf: &ShardedLeaf<Local>, keys: &
         for (i, (out, &(at, place))) in out.iter_mut().zip(&places).enumerate() {
             let Some(&key) = keys.get(i) else { break };
             let part = leaf.part_of::<SINGLE>(key);
-            let parities = Octets::<C>::parities(&part.payload, at, place);
-            let (yes, bumped) = part.geometry.verdict(&part.payload, place, parities);
+            let (yes, bumped) = Octets::<C>::verdict::<I>(&part.geometry, &part.payload, at, place);
             *out = yes;
             open[asking % BATCH] = i as u8;
             asking += (yes && bumped) as usize;
@@ -390,10 +377,10 @@ impl Query for Local {
         let place = self.place(key);
         macro_rules! run {
             ($columns:literal) => {
-                Octets::<$columns>::parities(payload, Octets::<$columns>::at(self, place), place)
+                Octets::<$columns>::verdict::<Base>(self, payload, Octets::<$columns>::at(self, place), place)
             };
         }
-        let (yes, open) = self.verdict(payload, place, with_columns!(self.columns(), run));
+        let (yes, open) = with_columns!(self.columns(), run);
         yes && (!open || self.rest_says(payload, key))
     }
 

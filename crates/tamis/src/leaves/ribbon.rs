@@ -58,6 +58,7 @@ use crate::hash::{Digest, Salt, fold, reduce, scramble};
 use crate::leaves::Leaf;
 use crate::leaves::{Geometry, Never, Query, ShardedLeaf, Way, bits_in_words};
 use crate::math::portable::exp2;
+pub(crate) use kernel::ExactBit;
 use kernel::{Any, Bit, Broad, Columns, Deep, Lookup, Many, One, Outcome};
 
 #[macro_use]
@@ -261,12 +262,13 @@ fn place(band: u64) -> u64 {
 /// The second half of a band of 128 coefficients.
 #[inline(always)]
 fn far(band: u64) -> u64 {
-    fold(band, 0x5895_67b8_45fb_2c9d)
+    fold(band, FAR)
 }
+const FAR: u64 = 0x5895_67b8_45fb_2c9d;
 
 /// The fingerprint of a key. Its bits depend on the coefficients, but no sum of coefficients is one of them.
 #[inline(always)]
-fn fingerprint(band: u64) -> u32 {
+pub(crate) fn fingerprint(band: u64) -> u32 {
     (band.wrapping_mul(0x9e6c_63d0_876a_68ed) >> 32) as u32
 }
 

@@ -42,6 +42,7 @@
 //!
 //! Papers: [Ribbon], on homogeneous ribbons. Steering is new here; the search is the M-algorithm of trellis source coding.
 
+use crate::arch::lanes::Lane;
 use crate::arch::{Answer, Isa, Level, QueryFn, prefetch};
 use crate::error::FormatError;
 use crate::format::{Reader, put_varint};
@@ -134,10 +135,13 @@ fn passes(payload: &[u8], (at, band): (usize, u64)) -> bool {
 }
 
 impl Part<Steered> {
-    /// Whether a key passes; nobody does where there are no keys.
-    #[inline(always)]
-    pub(crate) fn passes(&self, key: Digest) -> bool {
-        !self.geometry.is_empty() & passes(&self.payload, self.geometry.find(key))
+    /// The numbers of a column that knows every key, and how many top bits of a digest it skips.
+    pub(crate) fn lane(&self) -> Option<(Lane, u32)> {
+        let Steered { places, strips, rows, share, salt, .. } = self.geometry;
+        let known = share == WHOLE && strips > 0;
+        let (rows, octets) = (rows - TAIL, rows / 8);
+        let lane = Lane { salt: salt.words(), rows, strips, octets, at: self.start as u64, factor: BAND };
+        Some((lane, places.by_bits().filter(|_| known)?))
     }
 }
 

@@ -54,6 +54,11 @@ impl Strips {
         self.skip
     }
 
+    /// The bits of a digest by which it is placed begin behind so many; nothing where it is placed by a hash.
+    pub(super) fn by_bits(&self) -> Option<u32> {
+        (self.number == 0).then_some(self.skip)
+    }
+
     /// The salt of the leaf, below the step's.
     pub(super) fn leaf(&self, salt: Salt) -> Salt {
         if self.number == 0 { salt } else { salt.child(self.number.into()) }

@@ -68,7 +68,7 @@ impl Target {
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant, reason = "there are a dozen, and a query must have no pointer to follow")]
 pub(crate) enum Node {
-    Exact { steps: Steps, ask: Option<QueryFn<Steps>>, yes: Target, no: Target },
+    Exact { steps: Steps, yes: Target, no: Target },
     Flat(Flat),
 }
 
@@ -248,8 +248,12 @@ impl Tree {
                 Target::Symbol(symbol) => return Some(symbol),
                 Target::Node(node) => {
                     at = match self.nodes.get(node as usize)? {
-                        Node::Exact { steps, ask, yes, no, .. } => {
-                            if ask.map_or_else(|| steps.contains(key), |ask| ask.call(steps, key)) { *yes } else { *no }
+                        Node::Exact { steps, yes, no } => {
+                            if steps.contains(key) {
+                                *yes
+                            } else {
+                                *no
+                            }
                         }
                         Node::Flat(flat) => flat.get(key)?,
                     }
@@ -456,11 +460,7 @@ pub(crate) fn open(bytes: &Bytes, expected: Form, budget: &Budget) -> Result<Con
     let mut nodes = from.room(count)?;
     for (steps, ways) in raw {
         nodes.push(match ways {
-            Ways::Exact { yes, no } => {
-                let steps = Steps::new(steps);
-                let ask = steps.branchless_fn();
-                Node::Exact { steps, ask, yes, no }
-            }
+            Ways::Exact { yes, no } => Node::Exact { steps: Steps::new(steps, bytes), yes, no },
             Ways::Flat { bits, fingerprint, to } => {
                 let mut leaves = Vec::with_capacity(steps.len());
                 for Step { leaf, .. } in steps {
@@ -474,7 +474,7 @@ pub(crate) fn open(bytes: &Bytes, expected: Form, budget: &Budget) -> Result<Con
             }
         });
     }
-    let front = if front.is_empty() { None } else { Some(Steps::new(front)) };
+    let front = if front.is_empty() { None } else { Some(Steps::new(front, bytes)) };
     Ok(Contents { header, tree: Tree { front, root, nodes: nodes.into() }, table, table_len, entropy })
 }
 

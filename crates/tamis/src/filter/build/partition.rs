@@ -18,6 +18,8 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
+use bytes::Bytes;
+
 use super::collect::{Sealed, same_key_type};
 use super::groups::{Count, bound as bound_of, choose, share_bound};
 use super::shard::build_shard;
@@ -420,7 +422,8 @@ fn write_groups(
             put_varint(&mut directory, number);
         }
         directory.extend_from_slice(list);
-        let steps = Steps::new(decode_steps(&mut Reader::new(list, "directory"), bits(part), 0)?);
+        let steps = decode_steps(&mut Reader::new(list, "directory"), bits(part), 0)?;
+        let steps = Steps::new(steps, &Bytes::new());
         let rate = steps::rate(&steps);
         rates.push(match options.goal {
             Goal::Exact => 1.0,

@@ -2,13 +2,14 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
+use crate::arch::Level;
 use crate::filter::open::{Contents, open as open_filter};
 use crate::filter::query::Filter;
 use crate::format::{Budget, Form, Header, Writer};
 use crate::hash::Salt;
 use crate::hash::{Hasher, KeyType, scramble};
 use crate::leaves::bloom::{classic, split};
-use crate::leaves::{Sides, Values, Work, fuse, ribbon};
+use crate::leaves::{Sides, Values, Work, fuse, ribbon, steered};
 use crate::plan::Structure;
 use bytes::Bytes;
 
@@ -187,6 +188,80 @@ fn a_list_of_negatives_and_an_exact_bit() {
             assert!(negatives.iter().all(|key| filter.contains(key) == Ok(false)), "{q:?} {e:?}, {n} negatives");
         }
     }
+}
+
+/// Which of `keys` the steps of a file leave undecided.
+fn undecided(steps: &[Step], keys: &[u64]) -> Vec<u64> {
+    let open = |step: &Step, key| step.role.ends(step.leaf.contains(digest(key))).is_none();
+    keys.iter().copied().filter(|&key| steps.iter().all(|step| open(step, key))).collect()
+}
+
+/// A file of these columns, behind a plain filter or not, and an exact bit.
+fn columns(shard_bits: u32, plain: bool, roles: &[Role], keys: &[u64], negatives: &[u64]) -> Vec<Planned> {
+    let column = Structure::Steered(steered::Params { slack: 100, beam: steered::FAST, share: 256 });
+    let mut steps: Vec<Planned> = vec![];
+    let roles = plain.then_some((Role::Positive, RIBBON_4)).into_iter().chain(roles.iter().map(|&role| (role, column)));
+    for (role, structure) in roles.chain([(Role::Exact, RIBBON_1)]) {
+        let before = if steps.is_empty() { vec![] } else { open(write(shard_bits, &steps)).steps };
+        let [keys, negatives] = [keys, negatives].map(|all| undecided(&before, all));
+        steps.push((
+            role,
+            structure,
+            match role {
+                Role::Positive => bits(&keys, true),
+                Role::Negative => bits(&negatives, true),
+                Role::Exact => [bits(&keys, true), bits(&negatives, false)].concat(),
+            },
+        ));
+    }
+    steps
+}
+
+/// `P .. P E`, with `N` among the `P`: by one call where that is possible, and always the answers of the definition. So too on bytes that no
+/// builder wrote, at every level.
+#[test]
+fn steered_columns_and_an_exact_bit() {
+    use Role::{Negative as N, Positive as P};
+    let lists: [&[Role]; 7] = [&[P], &[P, P], &[P, N], &[N, P], &[P, P, P], &[P, N, P, N], &[P, P, P, P, P]];
+    // One by one, and by one call.
+    let mut lists_of = [0, 0];
+    for (shard_bits, n) in [(0, 1), (0, 500), (1, 900), (3, 20), (2, 30_000)] {
+        let (keys, negatives) = (numbers(n, 1), numbers(3 * n, 2));
+        let asked = [&keys[..], &negatives, &numbers(1000, 3)].concat();
+        for (roles, plain) in lists.iter().flat_map(|&roles| [(roles, false), (roles, true)]) {
+            let planned = columns(shard_bits, plain, roles, &keys, &negatives);
+            let filter = check(shard_bits, &planned, &asked);
+            assert!(keys.iter().all(|key| filter.contains(key) == Ok(true)), "{roles:?}, {n} keys");
+            assert!(negatives.iter().all(|key| filter.contains(key) == Ok(false)), "{roles:?}, {n} keys");
+            let mut bytes = write(shard_bits, &planned);
+            let payloads: usize = filter.layers().map(|layer| layer.bytes as usize).sum();
+            for hostile in [false, true] {
+                if hostile {
+                    bytes[48..48 + payloads].iter_mut().zip(0..).for_each(|(byte, i)| *byte = scramble(i) as u8);
+                }
+                let file = Bytes::from(bytes.clone());
+                let steps = open(bytes.clone()).steps;
+                let expected: Vec<bool> = asked.iter().map(|&key| evaluate(&steps, digest(key))).collect();
+                let digests: Vec<Digest> = asked.iter().map(|&key| digest(key)).collect();
+                for level in Level::available() {
+                    let steps = level.force(|| Steps::new(open(bytes.clone()).steps, &file));
+                    // Shards without keys, a second attempt at a leaf and more columns than there are lanes go step by step.
+                    assert!(roles.len() < 5 || steps.branchless.is_none(), "{level:?} {roles:?} {n}");
+                    lists_of[steps.branchless.is_some() as usize] += 1;
+                    assert!(
+                        digests.iter().map(|&key| steps.contains(key)).eq(expected.iter().copied()),
+                        "{level:?} {roles:?} {n}"
+                    );
+                    let mut out = vec![false; asked.len()];
+                    for (keys, out) in digests.chunks(ROUND).zip(out.chunks_mut(ROUND)) {
+                        contains_many(&steps, &file, keys, out);
+                    }
+                    assert!(out == expected, "{level:?} {roles:?} {n}, in batches");
+                }
+            }
+        }
+    }
+    assert!(lists_of[1] > 100 && 4 * lists_of[1] > lists_of[0], "{lists_of:?}");
 }
 
 /// What follows a deciding step is never asked.

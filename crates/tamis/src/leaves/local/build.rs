@@ -6,11 +6,9 @@
 
 use super::exact::{self, Equation};
 use super::size::{FULL, Params, REST_PARAMS};
-use super::{
-    BUCKET, Local, MASKS, MAX_EXACT, MAX_ROWS, MAX_STEERED, REST, Size, TAIL, WHOLE, bump, coin, head, octets_per_word,
-    pad,
-};
+use super::{BUCKET, Local, MASKS, MAX_EXACT, MAX_ROWS, MAX_STEERED, REST, Size, TAIL, WHOLE, bump, coin, pad};
 use crate::arch::Level;
+use crate::arch::columns::{head, octets_per_word};
 use crate::error::BuildError;
 use crate::format::bytes_of;
 use crate::hash::attempts::{SetHash, number};

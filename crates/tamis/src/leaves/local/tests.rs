@@ -2,7 +2,8 @@
 use super::*;
 use crate::hash::scramble;
 use crate::leaves::Work;
-use crate::leaves::steered::{BALANCED, SMALLEST};
+use crate::leaves::steered::{BALANCED, FAST, SMALLEST};
+use crate::leaves::{Entry, Leaf};
 
 fn digests(range: std::ops::Range<u64>) -> Vec<Digest> {
     let mut digests: Vec<Digest> = range.map(|i| Digest { hi: scramble(i), lo: scramble(!i) }).collect();
@@ -39,6 +40,40 @@ fn right(local: &Local, bytes: &[u8], n: u64, others: u64, what: &str) {
         let mut out = vec![!is_key; asked.len()];
         column.contains_many(bytes, &asked, &mut out);
         assert!(out.iter().all(|&yes| yes == is_key), "{what}, in a batch");
+    }
+}
+
+/// The function for one key and the batch give the answers of the reference at every level, on bytes that no builder wrote too.
+#[test]
+fn every_level_gives_the_answers_of_the_reference() {
+    let asked: Vec<Digest> = digests(0..3000).into_iter().chain(negatives(6000)).collect();
+    for columns in 0..=6 {
+        for exact in 1..=2 {
+            if columns + exact < 2 {
+                continue;
+            }
+            let params = Params { columns, exact, slack: 100, beam: FAST };
+            let (local, mut bytes) = made(Level::detect(), 3000, 12_000, &params, 2);
+            for hostile in [false, true] {
+                if hostile {
+                    bytes.iter_mut().zip(0..).for_each(|(byte, i)| *byte = scramble(i) as u8);
+                }
+                let right: Vec<bool> = asked.iter().map(|&key| local.contains(&bytes, key)).collect();
+                for level in Level::available() {
+                    let local = Local { level, ..local.clone() };
+                    let leaf = ShardedLeaf::of(0, &bytes, vec![(local, 0..bytes.len())]);
+                    let one = leaf.query_fn::<Leaf>();
+                    let mut out = vec![false; asked.len()];
+                    leaf.contains_many(&bytes, &asked, &mut out);
+                    assert!(out == right, "{level:?} {params:?}, in a batch");
+                    let leaf = Local::listed(leaf);
+                    assert!(
+                        asked.iter().zip(&right).all(|(&key, &yes)| one.call(&leaf, key) == yes),
+                        "{level:?} {params:?}"
+                    );
+                }
+            }
+        }
     }
 }
 

@@ -6,7 +6,8 @@
 
 use std::marker::PhantomData;
 
-use super::{Level, Ribbon, SHAPES, Thresholds, WIDE, far, fingerprint, place};
+use super::{FAR, Level, Ribbon, SHAPES, SMALL_WIDE, STEPS, Thresholds, WIDE, far, fingerprint, place};
+use crate::arch::lanes::Lane;
 use crate::arch::rows::{self, Found, View};
 use crate::arch::{Answer, Isa, Kernel};
 use crate::hash::{Digest, Salt, reduce};
@@ -62,15 +63,15 @@ impl<const SHAPE: usize, const PART: bool, const R: u8> Lookup for Columns<SHAPE
     }
 }
 
-/// More than eight columns, eight at a time.
+/// More than eight columns. `PART`: some octets have one more than others.
 #[derive(Clone, Copy)]
-pub(super) struct Broad<const SHAPE: usize>;
+pub(super) struct Broad<const SHAPE: usize, const PART: bool>;
 
-impl<const SHAPE: usize> rows::Shape for Broad<SHAPE> {
-    shape!(SHAPE, 0, true);
+impl<const SHAPE: usize, const PART: bool> rows::Shape for Broad<SHAPE, PART> {
+    shape!(SHAPE, 0, PART);
 }
 
-impl<const SHAPE: usize> Lookup for Broad<SHAPE> {
+impl<const SHAPE: usize, const PART: bool> Lookup for Broad<SHAPE, PART> {
     const SHAPE: usize = SHAPE;
 
     #[inline(always)]
@@ -78,7 +79,7 @@ impl<const SHAPE: usize> Lookup for Broad<SHAPE> {
         if SHAPES[SHAPE].band != 8 {
             return None;
         }
-        Some(I::broad_parities(octets.get(..8 * stride)?, stride, band))
+        I::broad_parities(octets, stride, band)
     }
 }
 
@@ -109,8 +110,9 @@ macro_rules! with_kernel {
         match (shape as usize, part, broad, bit) {
             (SMALL, ..) if eight => $run!(Columns<SMALL, false, 8>),
             (NARROW, ..) if eight => $run!(Columns<NARROW, false, 8>),
-            (SMALL, _, true, _) => $run!(Broad<SMALL>),
-            (NARROW, _, true, _) => $run!(Broad<NARROW>),
+            (SMALL, _, true, _) => $run!(Broad<SMALL, true>),
+            (NARROW, true, true, _) => $run!(Broad<NARROW, true>),
+            (NARROW, false, true, _) => $run!(Broad<NARROW, false>),
             (SMALL, true, ..) => $run!(Columns<SMALL, true, 0>),
             (SMALL, false, ..) => $run!(Columns<SMALL, false, 0>),
             (NARROW, true, ..) => $run!(Columns<NARROW, true, 0>),
@@ -171,20 +173,53 @@ impl Ribbon {
     }
 }
 
-impl ShardedLeaf<Ribbon> {
-    /// Whether [`Part::bit`] serves most keys.
-    pub(crate) fn is_bit(&self) -> bool {
-        self.parts().iter().all(|part| part.geometry.fast.bit && part.geometry.fast.shape as usize == WIDE)
+/// A ribbon of one bit that is queried along with other columns.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ExactBit {
+    pub(crate) lane: Lane,
+    /// Top bits of a digest that its place does not depend on.
+    pub(crate) skip: u32,
+    /// Where the thresholds start, two bits to a bucket of 64 octets.
+    thresholds_at: u64,
+    /// How many octets of its bucket each of the four bumps, a byte each.
+    thresholds: u64,
+}
+
+impl ExactBit {
+    /// Whether the keys of an octet are passed on to the next level; no if `known` is not 0. The one comparison stands for two
+    /// conditions, of which compilers would make two branches.
+    #[inline(always)]
+    pub(crate) fn bumped(&self, file: &[u8], octet: u64, known: u32) -> bool {
+        let byte = file.get((self.thresholds_at + (octet >> 8)) as usize).copied().unwrap_or(0);
+        let step = byte >> (octet >> 5 & 6) & 3;
+        (octet & 63) + (u64::from(known) << 8) < self.thresholds >> (8 * step) & 255
+    }
+}
+
+impl Ribbon {
+    /// The numbers of one bit whose place follows from the bits of a digest, in a file where the payload starts at `start`.
+    pub(in crate::leaves) fn exact_bit(&self, start: u64) -> Option<ExactBit> {
+        let Ribbon { salt, number, skip, fast, first: Level { rows, rows_at, bumps_at, .. }, empty, .. } = *self;
+        let steps = match (fast.shape as usize, fast.bit && !empty && number == 0) {
+            (WIDE, true) => STEPS,
+            (SMALL_WIDE, true) => [0; 4],
+            _ => return None,
+        };
+        let thresholds = steps.iter().rev().fold(0, |word, step| (word << 8) | (step / 8));
+        let lane = Lane { salt: salt.words(), rows: 0, strips: rows / 8, octets: 1, at: start + rows_at, factor: FAR };
+        Some(ExactBit { lane, skip, thresholds_at: start + bumps_at, thresholds })
     }
 }
 
 impl Part<Ribbon> {
-    /// Whether a key's only bit is that of a member.
-    #[inline(always)]
-    pub(crate) fn bit<I: Isa>(&self, key: Digest) -> bool {
-        let (ribbon, payload) = (&self.geometry, &self.payload[..]);
-        let says = ribbon.bit_is::<I>(payload, key, fingerprint(key.salted(ribbon.salt)) & 1);
-        says.unwrap_or_else(|| ribbon.deep::<Bit<WIDE>, bool>(payload, key))
+    /// The numbers of an exact bit, for a query that reads the file.
+    pub(crate) fn exact_bit(&self) -> Option<ExactBit> {
+        self.geometry.exact_bit(self.start as u64)
+    }
+
+    /// Whether a key that the first level passed on has the only bit of a member.
+    pub(crate) fn deep_bit(&self, key: Digest) -> bool {
+        self.geometry.deep::<Bit<WIDE>, bool>(&self.payload, key)
     }
 }
 

@@ -229,10 +229,10 @@ impl States {
     /// A state in two places.
     #[inline(always)]
     fn copy(&mut self, from: usize, to: usize) {
+        let window = self.window(from).to_le_bytes();
         let ((from, a), (to, b)) = ((from / LANES, from % LANES), (to / LANES, to % LANES));
-        let planes = self.planes[from];
-        for (plane, source) in self.planes[to].iter_mut().zip(&planes) {
-            plane[b] = source[a];
+        for (plane, byte) in self.planes[to].iter_mut().zip(window) {
+            plane[b] = byte;
         }
         self.scores[to][b] = self.scores[from][a];
         self.origins[to][b] = self.origins[from][a];

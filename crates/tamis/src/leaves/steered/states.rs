@@ -34,6 +34,8 @@ pub(super) struct States {
     limit: u16,
     /// Lanes by a hash of their windows, four places for each: 0 for none, else the lane and 1.
     table: Vec<u16>,
+    /// Their windows.
+    windows: Vec<[u64; LANES]>,
 }
 
 impl States {
@@ -51,6 +53,7 @@ impl States {
             places: Vec::with_capacity(groups * LANES),
             limit: 1,
             table: vec![0; (4 * groups * LANES).next_power_of_two()],
+            windows: vec![[0; LANES]; groups],
         }
     }
 
@@ -240,20 +243,27 @@ impl States {
     }
 
     /// Keeps the best of the states whose windows are equal in the bits of `mask`.
+    #[inline(always)]
     pub(super) fn drop_copies(&mut self, mask: u64) {
+        for (planes, windows) in self.planes.iter().zip(&mut self.windows) {
+            *windows = std::array::from_fn(|lane| window(planes, lane) & mask);
+        }
         self.table.fill(0);
         let (last, mut count) = (self.table.len() - 1, 0);
         for lane in 0..self.live {
-            let window = self.window(lane) & mask;
+            let window = self.windows.as_flattened()[lane];
             let mut at = (window.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize & last;
             loop {
                 let Some(other) = usize::from(self.table[at]).checked_sub(1) else {
                     self.table[at] = count as u16 + 1;
-                    self.copy(lane, count);
+                    if count < lane {
+                        self.windows.as_flattened_mut()[count] = window;
+                        self.copy(lane, count);
+                    }
                     count += 1;
                     break;
                 };
-                if self.window(other) & mask == window {
+                if self.windows.as_flattened()[other] == window {
                     if self.scores[lane / LANES][lane % LANES] < self.scores[other / LANES][other % LANES] {
                         self.copy(lane, other);
                     }

@@ -411,9 +411,9 @@ impl Shards {
         }))
     }
 
-    /// Nobody but the build of the shards will read the negatives: if there is one, it may use them up.
+    /// Nobody but the build of the shards will read the negatives: if there is one, and no conflict, it may use them up.
     pub(crate) fn hand_over(&mut self) {
-        if self.bits == 0 && self.negatives_in_memory(0).is_some() {
+        if self.bits == 0 && self.stats.conflicts == 0 && self.negatives_in_memory(0).is_some() {
             let negatives = self.negatives.take();
             *self.alone.get_mut().unwrap_or_else(PoisonError::into_inner) = negatives.and_then(Keys::into_plain);
         }

@@ -230,7 +230,8 @@ fn ordinary_keys_are_built_at_once() {
             for (seed, slack) in (0..).zip([64, 100, 160, 512, 2000]) {
                 let (keys, others) = (ordinary(n, 2 * seed + 1), ordinary((n as f64 * mu) as usize, 2 * seed + 2));
                 let mut left = RejectSide { digests: (&others[..]).into(), weights: vec![] };
-                let params = steered::Params { slack, beam: steered::FAST, share: 256 };
+                let beam = if n > 10_000 { steered::FAST } else { steered::BALANCED };
+                let params = steered::Params { slack, beam, share: 256 };
                 let (mut out, mut geometry) = (vec![], vec![]);
                 steered::build_on(Level::detect(), &keys, &mut left, &params, &WORK, &mut out)
                     .unwrap()
@@ -240,7 +241,7 @@ fn ordinary_keys_are_built_at_once() {
                     (0..4).map(|_| from.varint().unwrap()).last()
                 };
                 assert_eq!(plain(&geometry), Some(0), "{n} keys, {mu} others each, slack {slack}");
-                let params = local::Params { columns: 2, exact: 1, slack: slack.min(512), beam: steered::FAST };
+                let params = local::Params { columns: 2, exact: 1, slack: slack.min(512), beam };
                 let (mut out, mut geometry) = (vec![], vec![]);
                 local::build_on(Level::detect(), &keys, &others, &params, &WORK, &mut out)
                     .unwrap()

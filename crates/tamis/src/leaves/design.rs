@@ -244,6 +244,8 @@ impl<'a> Sides<'a> {
                 let both = [keys, negatives].concat();
                 let mut wanted = vec![true; both.len()];
                 wanted[keys.len()..].fill(false);
+                // It is the answer: nobody needs the sides any more.
+                (self.keys, self.left) = (Cow::default(), Some(RejectSide::default()));
                 build(&both, Values::Signed(&wanted))
             }
         }

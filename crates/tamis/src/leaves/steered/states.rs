@@ -194,8 +194,9 @@ impl States {
         for children in &mut self.children[groups - 1] {
             children[used..].fill(NONE);
         }
-        let mut least = [NONE; LANES];
-        for children in self.children[..groups].as_flattened() {
+        // As many as one register holds.
+        let mut least = [NONE; 32];
+        for children in self.children[..groups].as_flattened().as_flattened().as_chunks::<32>().0 {
             for (least, &child) in least.iter_mut().zip(children) {
                 *least = child.min(*least);
             }

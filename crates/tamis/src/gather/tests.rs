@@ -563,3 +563,30 @@ fn pairs_merge_in_any_order() {
         }
     }
 }
+
+/// Negatives without places are shown with them all the same, and counted like those with.
+#[test]
+fn suspects_show_every_conflict() {
+    let keys = tagged(&(0..500).map(|i| (digest(i), 1)).collect::<Vec<_>>());
+    // Every conflict twice, among others.
+    let listed: Vec<Digest> = (0..3000).map(|i| digest(if i % 10 == 7 { i % 30 } else { 1000 + i % 1500 })).collect();
+    let negatives = tagged(&listed.iter().map(|&digest| (digest, 1)).collect::<Vec<_>>());
+    for memory in [10_000, 1 << 22] {
+        let workspace = workspace(memory, 1);
+        for on_conflict in POLICIES {
+            let alone = Shards::new(Keys::Tagged(intake(&keys, &workspace).unwrap()), None, on_conflict, GO).unwrap();
+            let Some(mut suspects) = alone.suspects(&workspace, GO).unwrap() else {
+                assert!(memory == 10_000, "500 keys have a filter of a kilobyte");
+                continue;
+            };
+            listed.chunks(7).zip((0..).step_by(7)).for_each(|(part, at)| suspects.look(part, at, GO).unwrap());
+            let plain = Keys::Plain(intake(&listed, &workspace).unwrap());
+            let got = alone.with_negatives(plain, Some(suspects.finish(GO).unwrap()), on_conflict, GO);
+            match (got, oracle(&keys, &negatives, on_conflict)) {
+                (Ok(shards), Ok(expected)) => assert_eq!(shards.stats, expected.stats),
+                (Err(BuildError::Conflict { count, first }), Err(expected)) => assert_eq!((count, first), expected),
+                (got, _) => panic!("{got:?}"),
+            }
+        }
+    }
+}

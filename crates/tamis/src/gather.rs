@@ -25,8 +25,8 @@
 use std::borrow::Cow;
 use std::io;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::debug::brief_debug;
 use crate::error::BuildError;
@@ -44,6 +44,7 @@ mod sketch;
 mod sort;
 mod span;
 mod spill;
+mod suspects;
 #[cfg(test)]
 mod tests;
 
@@ -52,6 +53,7 @@ use crate::parallel::{check, run};
 pub use intake::{Intake, Sorted};
 pub(crate) use keys::KeyIntake;
 pub use keys::Keys;
+use keys::with_records;
 pub(crate) use labels::{Tally, walk};
 pub(crate) use record::Labelled;
 #[cfg(feature = "maps")]
@@ -59,6 +61,7 @@ pub(crate) use record::Paired;
 pub use record::{Record, Tagged};
 pub(crate) use sketch::Sketch;
 use span::{Side, Span};
+pub(crate) use suspects::Suspects;
 
 /// A shard has at most this many keys, if its digests are spread evenly: 24 MB.
 pub(crate) const SHARD_KEYS: u64 = 1_500_000;
@@ -247,7 +250,9 @@ pub struct Shards {
     /// How many of them are only expected, and not excluded.
     pub(crate) expected: u64,
     keys: Keys,
-    negatives: Option<Sorted<Tagged>>,
+    negatives: Option<Keys>,
+    /// Those of the only shard, for whoever builds it.
+    alone: Mutex<Option<Vec<Digest>>>,
     on_conflict: OnConflict,
 }
 
@@ -257,17 +262,47 @@ impl Shards {
     /// Counts both sides.
     pub fn new(
         keys: Keys,
-        negatives: Option<Sorted<Tagged>>,
+        negatives: Option<Keys>,
         on_conflict: OnConflict,
         stop: Stop<'_>,
     ) -> Result<Shards, BuildError> {
-        let stats = keys.count_sides(negatives.as_ref(), stop)?.stats(
-            keys.count(),
-            negatives.as_ref().map_or(0, Sorted::count),
-            on_conflict,
-        )?;
+        Shards::with_suspects(keys, negatives, None, on_conflict, stop)
+    }
+
+    /// Counts both sides. Where negatives have no places, those that `suspects` has are shown in conflicts.
+    fn with_suspects(
+        keys: Keys,
+        negatives: Option<Keys>,
+        suspects: Option<Sorted<Tagged>>,
+        on_conflict: OnConflict,
+        stop: Stop<'_>,
+    ) -> Result<Shards, BuildError> {
+        let mut counts = keys.count_sides(negatives.as_ref(), stop)?;
+        let listed = negatives.as_ref().map_or(0, Keys::count);
+        if let Some(suspects) = suspects.filter(|_| counts.conflicts > 0) {
+            let both = keys.count_sides(Some(&Keys::Tagged(suspects)), stop)?;
+            (counts.first, counts.conflict_weight) = (both.first, both.conflict_weight);
+        }
+        if let Some(Keys::Plain(_)) = negatives {
+            // How often each was listed is not known, but how often all of them were.
+            counts.weight = listed.saturating_sub(counts.conflict_weight);
+        }
+        let stats = counts.stats(keys.count(), listed, on_conflict)?;
+        // Nobody asks for places any more.
+        let keys = if negatives.is_some() { keys.without_places() } else { keys };
         let bits = shard_bits(stats.keys, keys.side().workspace().shard_keys);
-        Ok(Shards { bits, stats, approx_negatives: 0, expected: 0, keys, negatives, on_conflict })
+        let alone = Mutex::new(None);
+        Ok(Shards { bits, stats, approx_negatives: 0, expected: 0, keys, negatives, alone, on_conflict })
+    }
+
+    /// What finds the negatives that may be keys, if conflicts are to be shown with their places.
+    pub(crate) fn suspects(&self, workspace: &Arc<Workspace>, stop: Stop<'_>) -> Result<Option<Suspects>, BuildError> {
+        Suspects::new(&self.keys, self.stats.keys, workspace, stop)
+    }
+
+    /// Whether keys have their places in the input.
+    pub(crate) fn has_places(&self) -> bool {
+        matches!(self.keys, Keys::Tagged(_))
     }
 
     /// Whether a shard has far more keys than chance would give it.
@@ -310,11 +345,12 @@ impl Shards {
     /// The same keys with other negatives.
     pub fn with_negatives(
         self,
-        negatives: Sorted<Tagged>,
+        negatives: Keys,
+        suspects: Option<Sorted<Tagged>>,
         on_conflict: OnConflict,
         stop: Stop<'_>,
     ) -> Result<Shards, BuildError> {
-        Shards::new(self.keys, Some(negatives), on_conflict, stop)
+        Shards::with_suspects(self.keys, Some(negatives), suspects, on_conflict, stop)
     }
 
     /// Loads the keys of one shard on this thread, sorted and distinct: a slice if everything stayed in memory.
@@ -325,16 +361,16 @@ impl Shards {
             Keys::Tagged(keys) => Cow::Owned(keys.range(self.bits, shard, stop)?.iter().map(|k| k.digest).collect()),
         };
         if let Some(negatives) = self.listed(OnConflict::Drop) {
-            negatives::each(negatives, self.bits, shard, stop, |part| {
+            with_records!(Keys, negatives, negatives => negatives::each(negatives, self.bits, shard, stop, |part| {
                 subtract(&mut keys, part);
                 Ok(())
-            })?;
+            }))?;
         }
         Ok(keys)
     }
 
     /// The negatives, if there are conflicts that `policy` resolves.
-    fn listed(&self, policy: OnConflict) -> Option<&Sorted<Tagged>> {
+    fn listed(&self, policy: OnConflict) -> Option<&Keys> {
         self.negatives.as_ref().filter(|_| self.stats.conflicts > 0 && self.on_conflict == policy)
     }
 
@@ -345,14 +381,14 @@ impl Shards {
         mut ask: impl FnMut(&[Digest], &mut [bool]),
     ) -> Result<(), BuildError> {
         let Some(negatives) = &self.negatives else { return Ok(()) };
-        let (mut digests, mut answers) = ([Digest::default(); PART], [false; PART]);
-        walk(negatives, None, stop, &mut |records| {
-            for records in records.chunks(PART) {
-                digests.iter_mut().zip(records).for_each(|(digest, record)| *digest = record.digest);
-                ask(&digests[..records.len()], &mut answers[..records.len()]);
-            }
-            Ok(())
-        })
+        let mut answers = [false; PART];
+        for span in span::all(negatives.side(), None, 1, stop)?.0 {
+            check(stop)?;
+            negatives.side().digests(&span, stop, &mut |digests| {
+                digests.chunks(PART).for_each(|digests| ask(digests, &mut answers[..digests.len()]));
+            })?;
+        }
+        Ok(())
     }
 
     /// Reads the negatives of one shard, whose keys are `keys`, in parts: sorted, distinct, and none of them a key.
@@ -361,18 +397,39 @@ impl Shards {
         shard: usize,
         keys: &[Digest],
         stop: Stop<'_>,
-        mut part: impl FnMut(&[Tagged]) -> Result<(), BuildError>,
+        part: &mut dyn FnMut(Part<'_>) -> Result<(), BuildError>,
     ) -> Result<(), BuildError> {
         let Some(negatives) = &self.negatives else { return Ok(()) };
         let keep = self.listed(OnConflict::Keep).is_some();
-        negatives::each(negatives, self.bits, shard, stop, |listed| match keep {
-            false => part(listed),
+        with_records!(Keys, negatives, negatives => negatives::each(negatives, self.bits, shard, stop, |listed| match keep {
+            false => part(listed.into()),
             true => {
                 let mut listed = Cow::Borrowed(listed);
                 subtract(&mut listed, keys);
-                part(&listed)
+                part((&*listed).into())
             }
-        })
+        }))
+    }
+
+    /// Nobody but the build of the shards will read the negatives: if there is one, and no conflict, it may use them up.
+    pub(crate) fn hand_over(&mut self) {
+        if self.bits == 0 && self.stats.conflicts == 0 && self.negatives_in_memory(0).is_some() {
+            let negatives = self.negatives.take();
+            *self.alone.get_mut().unwrap_or_else(PoisonError::into_inner) = negatives.and_then(Keys::into_plain);
+        }
+    }
+
+    /// All negatives, once, if they were handed over.
+    pub(crate) fn take_negatives(&self) -> Option<Vec<Digest>> {
+        self.alone.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// The negatives of one shard, if they are in memory as digests, and none of them is a key.
+    pub(crate) fn negatives_in_memory(&self, shard: usize) -> Option<&[Digest]> {
+        match self.negatives.as_ref().filter(|_| self.listed(OnConflict::Keep).is_none())? {
+            Keys::Plain(negatives) => negatives.slice(self.bits, shard),
+            Keys::Tagged(_) => None,
+        }
     }
 
     /// Bytes that the keys of this shard and a part of its negatives take at most, not counting a buffer of 64 KiB.
@@ -390,12 +447,37 @@ impl Shards {
             },
         };
         let negatives = match &self.negatives {
-            Some(negatives) if negatives.in_memory().is_none() || self.listed(OnConflict::Keep).is_some() => {
-                32 * negatives::largest(negatives, self.bits, shard)
-            }
-            _ => 0,
+            Some(negatives) => with_records!(Keys, negatives, negatives => {
+                if negatives.in_memory().is_none() || self.listed(OnConflict::Keep).is_some() {
+                    negatives::largest(negatives, self.bits, shard)
+                } else {
+                    0
+                }
+            }),
+            None => 0,
         };
         keys + negatives
+    }
+}
+
+/// Some negatives, with weights or without.
+#[derive(Clone, Copy, Debug)]
+pub enum Part<'a> {
+    /// All weigh the same.
+    Plain(&'a [Digest]),
+    /// Each with its weight.
+    Tagged(&'a [Tagged]),
+}
+
+impl<'a> From<&'a [Digest]> for Part<'a> {
+    fn from(digests: &'a [Digest]) -> Part<'a> {
+        Part::Plain(digests)
+    }
+}
+
+impl<'a> From<&'a [Tagged]> for Part<'a> {
+    fn from(records: &'a [Tagged]) -> Part<'a> {
+        Part::Tagged(records)
     }
 }
 

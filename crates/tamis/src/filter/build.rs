@@ -290,7 +290,7 @@ pub struct Report {
 /// Plans, builds and writes a filter to `out`, which gets the number of bytes first. Where queries are expected the plan is made
 /// already.
 fn write(
-    shards: &Shards,
+    shards: &mut Shards,
     sieve: &mut Sieve,
     planned: Option<Plan>,
     options: &Options<'_>,
@@ -306,6 +306,7 @@ fn write(
     // Where some of them may match, nothing is promised about any.
     let promised = !matches!(request.goal, Goal::ExcludedFpr(_)) && plan.promises(request.keys);
     let excluded = if promised { shards.excluded() } else { 0 };
+    shards.hand_over();
     let bytes = write_plan(shards, &plan, sieve.first(&plan), excluded, options, out)?;
     // The last shards do not check the flag, and a cancelled build leaves no file.
     options.common.check_cancel()?;

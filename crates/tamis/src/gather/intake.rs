@@ -3,8 +3,8 @@
 //! Records gather in one vector. A full vector is sorted and merged; if that frees half of it, which it does when keys repeat,
 //! gathering goes on. Otherwise it becomes a run in a temporary file ([`super::spill`]).
 //!
-//! Memory: five eighths of an intake's share hold records. The vector grows by doubling, and while it moves, old and new
-//! space are alive together: 15/16 of the share. The rest is for one block of writing and an index.
+//! Memory: nine sixteenths of an intake's share hold records. The vector grows by a half, so that little of it is empty, and while it
+//! moves, old and new space are alive together: 15/16 of the share. The rest is for one block of writing and an index.
 
 use std::borrow::Cow;
 use std::io;
@@ -73,14 +73,15 @@ impl<R: Record> Intake<R> {
         Ok(())
     }
 
-    /// Drops records that `keep`, called for a part of them at a time, says no to; those on disk stay.
-    pub(crate) fn retain(&mut self, mut keep: impl FnMut(&[R], &mut [bool])) {
+    /// Drops records that `keep`, called for the digests of a part of them at a time, says no to; those on disk stay.
+    pub(super) fn retain(&mut self, keep: &mut dyn FnMut(&[Digest], &mut [bool])) {
         let mut kept = 0;
-        let mut answers = [false; PART];
+        let (mut digests, mut answers) = ([Digest::default(); PART], [false; PART]);
         for start in (0..self.buffer.len()).step_by(PART) {
             let end = self.buffer.len().min(start + PART);
             let answers = &mut answers[..end - start];
-            keep(&self.buffer[start..end], answers);
+            digests.iter_mut().zip(&self.buffer[start..end]).for_each(|(digest, record)| *digest = record.digest());
+            keep(&digests[..end - start], answers);
             for (at, yes) in (start..end).zip(answers) {
                 self.buffer[kept] = self.buffer[at];
                 kept += *yes as usize;
@@ -90,13 +91,29 @@ impl<R: Record> Intake<R> {
     }
 
     /// Hands on all records, in some order, repeated or not.
-    pub(crate) fn scan(
-        &self,
-        stop: Stop<'_>,
-        mut part: impl FnMut(&[R]) -> Result<(), BuildError>,
-    ) -> Result<(), BuildError> {
+    fn scan(&self, stop: Stop<'_>, mut part: impl FnMut(&[R]) -> Result<(), BuildError>) -> Result<(), BuildError> {
         self.spill.as_ref().map_or(Ok(()), |spill| spill.scan(stop, &mut part))?;
         self.buffer.chunks(PART).try_for_each(part)
+    }
+
+    /// Hands on the digests of all records, in some order, repeated or not.
+    pub(super) fn scan_digests(
+        &self,
+        stop: Stop<'_>,
+        part: &mut dyn FnMut(&[Digest]) -> Result<(), BuildError>,
+    ) -> Result<(), BuildError> {
+        let mut digests = [Digest::default(); PART];
+        self.scan(stop, |records| {
+            records.chunks(PART).try_for_each(|records| {
+                digests.iter_mut().zip(records).for_each(|(digest, record)| *digest = record.digest());
+                part(&digests[..records.len()])
+            })
+        })
+    }
+
+    /// An intake of other records that may use the same memory.
+    pub(super) fn empty<T: Record>(&self) -> Intake<T> {
+        Intake::new(&self.workspace, self.memory)
     }
 
     /// The same records of other digests.
@@ -143,7 +160,10 @@ impl<R: Record> Intake<R> {
     pub fn finish(mut self, stop: Stop<'_>) -> Result<Sorted<R>, BuildError> {
         sort_distinct(&mut self.buffer, self.workspace.threads, stop)?;
         let store = match self.spill {
-            None => Store::Memory(self.buffer),
+            None => {
+                self.buffer.shrink_to_fit();
+                Store::Memory(self.buffer)
+            }
             Some(mut spill) => {
                 spill.write(&self.buffer, stop)?;
                 Store::Disk(spill)
@@ -172,7 +192,7 @@ impl<R: Record> Intake<R> {
     fn make_room(&mut self, stop: Stop<'_>) -> Result<(), BuildError> {
         let have = self.buffer.capacity();
         if have < self.room {
-            let want = have.saturating_mul(2).clamp(MIN_ROOM, self.room);
+            let want = have.saturating_add(have / 2).clamp(MIN_ROOM, self.room);
             // Where the system has no more memory to give, the disk has to do.
             match self.reserve(want) {
                 Ok(()) => return Ok(()),
@@ -197,7 +217,7 @@ impl<R: Record> Intake<R> {
 
 /// The most records that fit in so many bytes, with what a growing buffer takes.
 fn room<R: Record>(memory: u64) -> usize {
-    usize::try_from(memory / 8 * 5 / R::SIZE as u64).unwrap_or(usize::MAX).max(MIN_ROOM)
+    usize::try_from(memory / 16 * 9 / R::SIZE as u64).unwrap_or(usize::MAX).max(MIN_ROOM)
 }
 
 /// Records that [`Intake::retain`] reads at a time.
@@ -257,6 +277,23 @@ impl<R: Record> Sorted<R> {
         intake.mapped(map, stop)?.finish(stop)
     }
 
+    /// The digests alone, in the same place, if they stayed in memory.
+    pub(super) fn into_digests(self) -> Result<Sorted<Digest>, Sorted<R>> {
+        let Sorted { store: Store::Memory(records), count, memory, workspace } = self else { return Err(self) };
+        let mut digests: Vec<Digest> = records.into_iter().map(|record| record.digest()).collect();
+        digests.shrink_to_fit();
+        Ok(Sorted { store: Store::Memory(digests), count, memory, workspace })
+    }
+
+    /// All records, if they stayed in memory.
+    pub(super) fn into_memory(self) -> Option<Vec<R>> {
+        match self.store {
+            Store::Memory(records) => Some(records),
+            Store::Shared(records) => Some(Arc::unwrap_or_clone(records)),
+            Store::Disk(_) => None,
+        }
+    }
+
     /// All records, if they stayed in memory.
     pub fn in_memory(&self) -> Option<&[R]> {
         self.records().ok()
@@ -275,16 +312,23 @@ impl<R: Record> Sorted<R> {
         self.span(&self.workspace.cover(bits, index), stop)
     }
 
+    /// The same, where it is a slice.
+    pub(super) fn slice(&self, bits: u32, index: usize) -> Option<&[R]> {
+        self.in_memory().map(|records| self.within(records, &self.workspace.cover(bits, index)))
+    }
+
+    /// The records of a span, of all.
+    fn within<'a>(&self, records: &'a [R], span: &Span) -> &'a [R] {
+        let (bits, Range { start, end }) = (self.workspace.cell_bits, span.cells.clone());
+        let before = |r: &R| r.digest().shard(bits) < start || span.is_before(r.digest());
+        let records = &records[records.partition_point(before)..];
+        let inside = |r: &R| r.digest().shard(bits) < end && span.is_not_after(r.digest());
+        &records[..records.partition_point(inside)]
+    }
+
     pub(super) fn span(&self, span: &Span, stop: Stop<'_>) -> Result<Cow<'_, [R]>, BuildError> {
-        let bits = self.workspace.cell_bits;
         match self.records() {
-            Ok(records) => {
-                let Range { start, end } = span.cells;
-                let before = |r: &R| r.digest().shard(bits) < start || span.is_before(r.digest());
-                let records = &records[records.partition_point(before)..];
-                let inside = |r: &R| r.digest().shard(bits) < end && span.is_not_after(r.digest());
-                Ok(Cow::Borrowed(&records[..records.partition_point(inside)]))
-            }
+            Ok(records) => Ok(Cow::Borrowed(self.within(records, span))),
             Err(spill) => {
                 let mut records = spill.read(span, stop)?;
                 // Ranges are loaded on several threads already.

@@ -1,4 +1,4 @@
-//! keys as they come -> keys sorted, of one of two kinds of records: what filters and sets gather.
+//! keys or negatives as they come -> sorted, of one of two kinds of records: what filters and sets gather.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::error::BuildError;
 use crate::hash::Digest;
 use crate::parallel::Stop;
 
-/// The keys, with or without their places in the input.
+/// The keys or the negatives, with or without weights and their places in the input.
 pub enum Keys {
     /// 16 bytes each. A conflict with a negative is found and counted, but its examples need places.
     Plain(Sorted<Digest>),
@@ -28,6 +28,7 @@ macro_rules! with_records {
         }
     };
 }
+pub(super) use with_records;
 
 impl Keys {
     pub(super) fn side(&self) -> &dyn Side {
@@ -40,12 +41,31 @@ impl Keys {
     }
 
     /// Reads both sides once.
-    pub(super) fn count_sides(
-        &self,
-        negatives: Option<&Sorted<Tagged>>,
-        stop: Stop<'_>,
-    ) -> Result<SideCounts, BuildError> {
-        with_records!(Keys, self, keys => count_sides(keys, negatives, stop, |_, _| {}))
+    pub(super) fn count_sides(&self, negatives: Option<&Keys>, stop: Stop<'_>) -> Result<SideCounts, BuildError> {
+        with_records!(Keys, self, keys => match negatives {
+            None => count_sides::<_, Digest>(keys, None, stop, |_, _| {}),
+            Some(Keys::Plain(negatives)) => count_sides(keys, Some(negatives), stop, |_, _| {}),
+            Some(Keys::Tagged(negatives)) => count_sides(keys, Some(negatives), stop, |_, _| {}),
+        })
+    }
+
+    /// The digests, where there is nothing else and they are in memory.
+    pub(super) fn into_plain(self) -> Option<Vec<Digest>> {
+        match self {
+            Keys::Plain(keys) => keys.into_memory(),
+            Keys::Tagged(_) => None,
+        }
+    }
+
+    /// The digests alone, where they are; what is on disk stays as it is.
+    pub(super) fn without_places(self) -> Keys {
+        match self {
+            Keys::Tagged(keys) => match keys.into_digests() {
+                Ok(keys) => Keys::Plain(keys),
+                Err(keys) => Keys::Tagged(keys),
+            },
+            plain => plain,
+        }
     }
 
     /// A hash of the set of digests.
@@ -86,6 +106,39 @@ impl KeyIntake {
     /// How many records came in.
     pub(crate) fn count(&self) -> u64 {
         with_records!(KeyIntake, self, intake => intake.count())
+    }
+
+    /// Drops records that `keep`, called for some digests at a time, says no to; those on disk stay.
+    pub(crate) fn retain(&mut self, mut keep: impl FnMut(&[Digest], &mut [bool])) {
+        with_records!(KeyIntake, self, intake => intake.retain(&mut keep))
+    }
+
+    /// Hands on the digests of all records, in some order, repeated or not.
+    pub(crate) fn scan(
+        &self,
+        stop: Stop<'_>,
+        mut part: impl FnMut(&[Digest]) -> Result<(), BuildError>,
+    ) -> Result<(), BuildError> {
+        with_records!(KeyIntake, self, intake => intake.scan_digests(stop, &mut part))
+    }
+
+    /// The same records of other digests.
+    pub(crate) fn mapped(self, map: impl Fn(Digest) -> Digest, stop: Stop<'_>) -> Result<KeyIntake, BuildError> {
+        Ok(match self {
+            KeyIntake::Plain(intake) => KeyIntake::Plain(intake.mapped(map, stop)?),
+            KeyIntake::Tagged(intake) => KeyIntake::Tagged(intake.mapped(map, stop)?),
+        })
+    }
+
+    /// The same records with a weight of one and no place, where they had none: others with weights may follow.
+    pub(crate) fn with_weights(self, stop: Stop<'_>) -> Result<KeyIntake, BuildError> {
+        let KeyIntake::Plain(plain) = self else { return Ok(self) };
+        let mut intake = plain.empty();
+        plain.scan_digests(stop, &mut |digests| {
+            let tagged = |&digest| intake.push(Tagged { digest, weight: 1, ordinal: u64::MAX }, stop);
+            digests.iter().try_for_each(tagged)
+        })?;
+        Ok(KeyIntake::Tagged(intake))
     }
 
     /// From now on this intake may use `memory` bytes only.

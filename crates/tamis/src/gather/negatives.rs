@@ -34,12 +34,13 @@ pub(super) fn each<R: Record>(
     Ok(())
 }
 
-/// The most records that [`each`] holds at once, for what is on disk or is copied.
+/// The bytes that [`each`] holds at once, at most, of what is on disk or is copied.
 pub(super) fn largest<R: Record>(records: &Sorted<R>, bits: u32, shard: usize) -> u64 {
     let (all, part) = (records.at_most(bits, shard), records.workspace().part);
-    match records.in_memory() {
+    let most = match records.in_memory() {
         Some(_) => all.min(part),
         // Next to what was read, a part of it without conflicts.
         None => all.min(part * 5 / 4) + all.min(part),
-    }
+    };
+    R::SIZE as u64 * most
 }

@@ -50,12 +50,18 @@ fn content(shards: &Shards) -> Content {
     let load = |i| {
         let keys = shards.keys(i, GO).unwrap();
         let (mut negatives, mut largest) = (vec![], 0);
-        let part = |part: &[Tagged]| {
-            negatives.extend_from_slice(part);
-            largest = largest.max(part.len());
+        let mut part = |part: Part<'_>| {
+            let before = negatives.len();
+            match part {
+                Part::Plain(part) => {
+                    negatives.extend(part.iter().map(|&digest| Tagged { digest, weight: 1, ordinal: 0 }))
+                }
+                Part::Tagged(part) => negatives.extend_from_slice(part),
+            }
+            largest = largest.max(negatives.len() - before);
             Ok(())
         };
-        shards.negatives(i, &keys, GO, part).unwrap();
+        shards.negatives(i, &keys, GO, &mut part).unwrap();
         assert!(largest <= 4);
         if let Cow::Owned(keys) = &keys {
             assert!(16 * keys.len() as u64 <= shards.cost(i));
@@ -78,7 +84,7 @@ fn build(
         true => Keys::Plain(intake(&keys.iter().map(|k| k.digest).collect::<Vec<_>>(), workspace).unwrap()),
         false => Keys::Tagged(intake(keys, workspace).unwrap()),
     };
-    let negatives = negatives.map(|n| intake(n, workspace).unwrap());
+    let negatives = negatives.map(|n| Keys::Tagged(intake(n, workspace).unwrap()));
     match Shards::new(keys, negatives, on_conflict, GO) {
         Ok(shards) => Ok(content(&shards)),
         Err(BuildError::Conflict { count, first }) => Err((count, first)),
@@ -409,8 +415,8 @@ fn limited(memory: u64, disk: u64, dir: &std::path::Path) -> Arc<Workspace> {
 #[test]
 fn the_disk_limit_is_checked_before_writing() {
     let dir = tempfile::tempdir().unwrap();
-    // A limit of one byte is raised to the minimum: 163,840 digests to a run.
-    let n = MIN_MEMORY / 8 * 5 / 16;
+    // A limit of one byte is raised to the minimum: 147,456 digests to a run.
+    let n = MIN_MEMORY / 16 * 9 / 16;
     let run = 8 * 4097 + 16 * n;
     let keys: Vec<_> = (0..=n).map(digest).collect();
     let push = |disk| {
@@ -472,10 +478,10 @@ fn every_question_can_stop_the_work() {
             sides[0].push_slice(&keys, stop)?;
             sides[1].push_slice(&keys[..50], stop)?;
             let [keys, negatives] = sides.map(|side| side.finish(stop));
-            let shards = Shards::new(Keys::Tagged(keys?), Some(negatives?), OnConflict::Drop, stop)?;
+            let shards = Shards::new(Keys::Tagged(keys?), Some(Keys::Tagged(negatives?)), OnConflict::Drop, stop)?;
             (0..shards.count()).try_for_each(|i| {
                 let keys = shards.keys(i, stop)?;
-                shards.negatives(i, &keys, stop, |_| Ok(()))
+                shards.negatives(i, &keys, stop, &mut |_| Ok(()))
             })
         };
         let asked = AtomicUsize::new(0);
@@ -496,7 +502,7 @@ fn every_question_can_stop_the_work() {
 #[test]
 fn a_cancelled_spill_can_be_repeated() {
     let workspace = workspace(4000, 1);
-    let mut intake = Intake::new(&workspace, 2000);
+    let mut intake = Intake::new(&workspace, 1500);
     let (mut refused, mut n) = (0, 0);
     for attempt in 0..5000 {
         let asked = AtomicUsize::new(0);
@@ -554,6 +560,33 @@ fn pairs_merge_in_any_order() {
             let mut bytes = [0; Paired::SIZE];
             expected.write(&mut bytes);
             assert_eq!(Paired::read(&bytes), expected);
+        }
+    }
+}
+
+/// Negatives without places are shown with them all the same, and counted like those with.
+#[test]
+fn suspects_show_every_conflict() {
+    let keys = tagged(&(0..500).map(|i| (digest(i), 1)).collect::<Vec<_>>());
+    // Every conflict twice, among others.
+    let listed: Vec<Digest> = (0..3000).map(|i| digest(if i % 10 == 7 { i % 30 } else { 1000 + i % 1500 })).collect();
+    let negatives = tagged(&listed.iter().map(|&digest| (digest, 1)).collect::<Vec<_>>());
+    for memory in [10_000, 1 << 22] {
+        let workspace = workspace(memory, 1);
+        for on_conflict in POLICIES {
+            let alone = Shards::new(Keys::Tagged(intake(&keys, &workspace).unwrap()), None, on_conflict, GO).unwrap();
+            let Some(mut suspects) = alone.suspects(&workspace, GO).unwrap() else {
+                assert!(memory == 10_000, "500 keys have a filter of a kilobyte");
+                continue;
+            };
+            listed.chunks(7).zip((0..).step_by(7)).for_each(|(part, at)| suspects.look(part, at, GO).unwrap());
+            let plain = Keys::Plain(intake(&listed, &workspace).unwrap());
+            let got = alone.with_negatives(plain, Some(suspects.finish(GO).unwrap()), on_conflict, GO);
+            match (got, oracle(&keys, &negatives, on_conflict)) {
+                (Ok(shards), Ok(expected)) => assert_eq!(shards.stats, expected.stats),
+                (Err(BuildError::Conflict { count, first }), Err(expected)) => assert_eq!((count, first), expected),
+                (got, _) => panic!("{got:?}"),
+            }
         }
     }
 }

@@ -160,7 +160,7 @@ fn shared(n: usize, seed: u64) -> [(&'static str, Vec<Digest>); 4] {
 
 /// Bits of the column and one for each of the others that is left, and it answers right.
 fn steer(keys: &[Digest], others: &[Digest], share: u16) -> usize {
-    let mut left = RejectSide { digests: others.to_vec(), weights: vec![] };
+    let mut left = RejectSide { digests: others.into(), weights: vec![] };
     let params = steered::Params { slack: 160, beam: steered::FAST, share };
     let mut out = vec![];
     let leaf = steered::build_on(Level::detect(), keys, &mut left, &params, &WORK, &mut out).unwrap();
@@ -169,7 +169,7 @@ fn steer(keys: &[Digest], others: &[Digest], share: u16) -> usize {
     let leaf = steered::Steered::decode(&mut crate::format::Reader::new(&geometry, "test"), SALT).unwrap();
     assert!(keys.iter().all(|&key| leaf.contains(&out, key)));
     let passing: Vec<Digest> = others.iter().copied().filter(|&key| leaf.contains(&out, key)).collect();
-    assert!(passing == left.digests);
+    assert!(left.digests == passing);
     // Unlisted keys match at no higher rate either.
     let unlisted = ordinary(50_000, 99);
     let rate = unlisted.iter().filter(|&&key| leaf.contains(&out, key)).count() as f64 / 5e4;
@@ -229,8 +229,9 @@ fn ordinary_keys_are_built_at_once() {
         for mu in [0.1, 0.5, 1.0, 4.0, 20.0] {
             for (seed, slack) in (0..).zip([64, 100, 160, 512, 2000]) {
                 let (keys, others) = (ordinary(n, 2 * seed + 1), ordinary((n as f64 * mu) as usize, 2 * seed + 2));
-                let mut left = RejectSide { digests: others.clone(), weights: vec![] };
-                let params = steered::Params { slack, beam: steered::FAST, share: 256 };
+                let mut left = RejectSide { digests: (&others[..]).into(), weights: vec![] };
+                let beam = if n > 10_000 { steered::FAST } else { steered::BALANCED };
+                let params = steered::Params { slack, beam, share: 256 };
                 let (mut out, mut geometry) = (vec![], vec![]);
                 steered::build_on(Level::detect(), &keys, &mut left, &params, &WORK, &mut out)
                     .unwrap()
@@ -240,7 +241,7 @@ fn ordinary_keys_are_built_at_once() {
                     (0..4).map(|_| from.varint().unwrap()).last()
                 };
                 assert_eq!(plain(&geometry), Some(0), "{n} keys, {mu} others each, slack {slack}");
-                let params = local::Params { columns: 2, exact: 1, slack: slack.min(512), beam: steered::FAST };
+                let params = local::Params { columns: 2, exact: 1, slack: slack.min(512), beam };
                 let (mut out, mut geometry) = (vec![], vec![]);
                 local::build_on(Level::detect(), &keys, &others, &params, &WORK, &mut out)
                     .unwrap()

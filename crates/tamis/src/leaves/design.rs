@@ -101,6 +101,11 @@ pub(crate) type DigestSink<'a> = dyn FnMut(&[Digest], &[u32]) -> Result<(), Buil
 pub(crate) trait Listed {
     /// Hands all of them to `part`, piece by piece and in the same order every time; its errors are passed on.
     fn each(&self, part: &mut DigestSink<'_>) -> Result<(), BuildError>;
+
+    /// All of them, where they are in memory and worth the same.
+    fn in_memory(&self) -> Option<&[Digest]> {
+        None
+    }
 }
 
 /// In memory, and all worth the same.
@@ -108,34 +113,69 @@ impl Listed for &[Digest] {
     fn each(&self, part: &mut DigestSink<'_>) -> Result<(), BuildError> {
         part(self, &[])
     }
+
+    fn in_memory(&self) -> Option<&[Digest]> {
+        Some(self)
+    }
 }
 
 /// Digests that a leaf should reject.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct RejectSide {
+pub(crate) struct RejectSide<'a> {
     /// Sorted.
-    pub(crate) digests: Vec<Digest>,
+    pub(crate) digests: Cow<'a, [Digest]>,
     /// How much each of them matters, or nothing if they all matter the same.
     pub(crate) weights: Vec<u32>,
 }
 
-impl Listed for RejectSide {
+impl Listed for RejectSide<'_> {
     fn each(&self, part: &mut DigestSink<'_>) -> Result<(), BuildError> {
         part(&self.digests, &self.weights)
     }
 }
 
-impl RejectSide {
-    /// All of a list.
-    fn load(listed: &dyn Listed) -> Result<RejectSide, BuildError> {
-        let mut all = RejectSide::default();
+impl<'a> RejectSide<'a> {
+    /// All of a list, copied only if it must be.
+    fn load(listed: &'a dyn Listed) -> Result<RejectSide<'a>, BuildError> {
+        if let Some(digests) = listed.in_memory() {
+            return Ok(RejectSide { digests: Cow::Borrowed(digests), weights: vec![] });
+        }
+        let (mut all, mut all_weights) = (vec![], vec![]);
         listed.each(&mut |digests, weights| {
-            all.digests.extend_from_slice(digests);
-            all.weights.extend_from_slice(weights);
+            all.extend_from_slice(digests);
+            all_weights.extend_from_slice(weights);
             Ok(())
         })?;
-        Ok(all)
+        Ok(RejectSide { digests: Cow::Owned(all), weights: all_weights })
     }
+
+    /// Goes on with those that pass.
+    pub(super) fn keep(&mut self, passes: &[bool]) {
+        match &mut self.digests {
+            Cow::Owned(digests) => keep(digests, passes),
+            Cow::Borrowed(digests) => {
+                let passing = digests.iter().zip(passes).filter(|(_, passes)| **passes);
+                let mut kept = Vec::with_capacity(passes.iter().filter(|passes| **passes).count());
+                kept.extend(passing.map(|(digest, _)| *digest));
+                self.digests = Cow::Owned(kept);
+            }
+        }
+        if !self.weights.is_empty() {
+            keep(&mut self.weights, passes);
+        }
+    }
+}
+
+/// Drops items that do not pass. Which do is as good as random: a branch would be guessed wrong half of the time.
+fn keep<T: Copy>(items: &mut Vec<T>, passes: &[bool]) {
+    let mut kept = 0;
+    for (i, &passes) in passes.iter().enumerate() {
+        items[kept] = items[i];
+        kept += usize::from(passes);
+    }
+    items.truncate(kept);
+    // Most are gone, and the next step has needs of its own.
+    items.shrink_to_fit();
 }
 
 /// Keys that are queried together.
@@ -144,15 +184,12 @@ const ROUND: usize = 256;
 /// Answers for many keys of the leaf that was just built.
 pub(crate) type Passes<'a> = dyn Fn(&[Digest], &mut [bool]) + 'a;
 
-/// Appends those that pass, with their weights if they have any.
-fn pass(passes: &Passes<'_>, keys: &[Digest], weights: &[u32], passing: &mut RejectSide) {
-    let mut answers = [false; ROUND];
-    for (round, keys) in keys.chunks(ROUND).enumerate() {
-        let answers = &mut answers[..keys.len()];
+/// Appends the answers for so many keys.
+fn ask(passes: &Passes<'_>, keys: &[Digest], answers: &mut Vec<bool>) {
+    let start = answers.len();
+    answers.resize(start + keys.len(), false);
+    for (keys, answers) in keys.chunks(ROUND).zip(answers[start..].chunks_mut(ROUND)) {
         passes(keys, answers);
-        passing.digests.extend(keys.iter().zip(&*answers).filter(|(_, yes)| **yes).map(|(key, _)| *key));
-        let weights = weights.get(round * ROUND..).unwrap_or(&[]);
-        passing.weights.extend(weights.iter().zip(&*answers).filter(|(_, yes)| **yes).map(|(weight, _)| *weight));
     }
 }
 
@@ -164,7 +201,7 @@ pub(crate) struct Sides<'a> {
     values: Values<'a>,
     listed: &'a dyn Listed,
     /// Negatives that are left, once they are in memory.
-    left: Option<RejectSide>,
+    left: Option<RejectSide<'a>>,
     /// Whether the leaf has thinned the other side out itself.
     thinned: bool,
 }
@@ -174,6 +211,12 @@ impl<'a> Sides<'a> {
     pub(crate) fn new(keys: &'a [Digest], listed: &'a dyn Listed) -> Sides<'a> {
         let (role, keys, values) = (Role::Positive, Cow::Borrowed(keys), Values::Fingerprints);
         Sides { role, keys, values, listed, left: None, thinned: false }
+    }
+
+    /// The same, where all negatives are in memory and may be used up.
+    pub(crate) fn left(self, negatives: Option<Vec<Digest>>) -> Sides<'a> {
+        let side = |negatives| RejectSide { digests: Cow::Owned(negatives), weights: vec![] };
+        Sides { left: negatives.map(side), ..self }
     }
 
     /// Keys with what a leaf stores for them, and nothing to reject.
@@ -201,6 +244,8 @@ impl<'a> Sides<'a> {
                 let both = [keys, negatives].concat();
                 let mut wanted = vec![true; both.len()];
                 wanted[keys.len()..].fill(false);
+                // It is the answer: nobody needs the sides any more.
+                (self.keys, self.left) = (Cow::default(), Some(RejectSide::default()));
                 build(&both, Values::Signed(&wanted))
             }
         }
@@ -220,19 +265,17 @@ impl<'a> Sides<'a> {
     /// For a leaf on one side that looks at the other, and leaves in it those that pass.
     pub(super) fn steered<T>(
         &mut self,
-        build: impl FnOnce(&[Digest], &mut RejectSide) -> Result<T, BuildError>,
+        build: impl FnOnce(&[Digest], &mut RejectSide<'_>) -> Result<T, BuildError>,
     ) -> Result<T, BuildError> {
         self.thinned = true;
         if self.role == Role::Negative {
-            let mut side = RejectSide { digests: std::mem::take(&mut self.keys).into_owned(), weights: vec![] };
+            let mut side = RejectSide { digests: std::mem::take(&mut self.keys), weights: vec![] };
             let built = build(&self.load()?.1.digests, &mut side);
-            self.keys = Cow::Owned(side.digests);
+            self.keys = side.digests;
             return built;
         }
         let (keys, left) = self.load()?;
-        let built = build(keys, left);
-        left.digests.shrink_to_fit(); // most of them are gone, and the next step has needs of its own
-        built
+        build(keys, left)
     }
 
     /// For a leaf that holds all of both sides in memory.
@@ -247,7 +290,7 @@ impl<'a> Sides<'a> {
     }
 
     /// Both sides, the negatives in memory.
-    fn load(&mut self) -> Result<(&[Digest], &mut RejectSide), BuildError> {
+    fn load(&mut self) -> Result<(&[Digest], &mut RejectSide<'a>), BuildError> {
         if self.left.is_none() {
             self.left = Some(RejectSide::load(self.listed)?);
         }
@@ -261,17 +304,30 @@ impl<'a> Sides<'a> {
 
     /// Goes on with what passes the leaf that was just built.
     pub(crate) fn pass(&mut self, passes: &Passes<'_>) -> Result<(), BuildError> {
-        let mut passing = RejectSide::default();
+        let mut answers = vec![];
         if self.role == Role::Negative {
-            pass(passes, &self.keys, &[], &mut passing);
-            self.keys = Cow::Owned(passing.digests);
+            ask(passes, &self.keys, &mut answers);
+            let mut side = RejectSide { digests: std::mem::take(&mut self.keys), weights: vec![] };
+            side.keep(&answers);
+            self.keys = side.digests;
             return Ok(());
         }
-        self.streamed().1.each(&mut |digests, weights| {
-            pass(passes, digests, weights, &mut passing);
+        if self.left.is_some() || self.listed.in_memory().is_some() {
+            let (_, left) = self.load()?;
+            ask(passes, &left.digests, &mut answers);
+            left.keep(&answers);
+            return Ok(());
+        }
+        let (mut passing, mut passing_weights) = (vec![], vec![]);
+        self.listed.each(&mut |digests, weights| {
+            answers.clear();
+            ask(passes, digests, &mut answers);
+            passing.extend(digests.iter().zip(&answers).filter(|(_, passes)| **passes).map(|(digest, _)| *digest));
+            passing_weights
+                .extend(weights.iter().zip(&answers).filter(|(_, passes)| **passes).map(|(weight, _)| *weight));
             Ok(())
         })?;
-        self.left = Some(passing);
+        self.left = Some(RejectSide { digests: Cow::Owned(passing), weights: passing_weights });
         Ok(())
     }
 }

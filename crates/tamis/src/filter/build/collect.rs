@@ -22,9 +22,9 @@ use crate::filter::options::PROGRESS_INTERVAL;
 use crate::filter::query::Filter;
 use crate::filter::steps::ROUND;
 use crate::gather::counter::{Counter, units};
-use crate::gather::{Intake, KeyIntake, Keys, OnConflict, Shards, Sketch, Sorted, Tagged, Workspace};
+use crate::gather::{KeyIntake, Keys, OnConflict, Shards, Sketch, Sorted, Suspects, Tagged, Workspace};
 use crate::hash::{Digest, Key, KeyType};
-use crate::plan::{Comparison, Plan, compare};
+use crate::plan::{Comparison, Goal, Plan, compare};
 
 /// Takes keys in; sorts and spills them on the way.
 pub struct Collector<'a> {
@@ -39,7 +39,9 @@ pub struct Collector<'a> {
 }
 
 struct Negatives {
-    intake: Intake<Tagged>,
+    intake: KeyIntake,
+    /// Those that may be keys, where the others are kept without their places.
+    suspects: Option<Suspects>,
     sketch: Sketch,
     /// How many distinct ones there will be, if they were counted.
     counted: Option<u64>,
@@ -50,9 +52,20 @@ struct Negatives {
 }
 
 impl Negatives {
-    fn new(workspace: &Arc<Workspace>, memory: u64) -> Negatives {
-        let intake = Intake::new(workspace, memory);
-        Negatives { intake, sketch: Sketch::new(), counted: None, excluded: None, count: 0 }
+    fn new(workspace: &Arc<Workspace>, memory: u64, tagged: bool) -> Negatives {
+        let intake = KeyIntake::new(workspace, memory, tagged);
+        Negatives { intake, suspects: None, sketch: Sketch::new(), counted: None, excluded: None, count: 0 }
+    }
+
+    /// For keys that are complete.
+    fn beside(shards: &Shards, workspace: &Arc<Workspace>, options: &Options<'_>) -> Result<Negatives, BuildError> {
+        let weighed = options.expecting || matches!(options.goal, Goal::ExcludedFpr(_));
+        let suspects = match !weighed && shards.has_places() {
+            true => shards.suspects(workspace, &|| options.common.stop())?,
+            false => None,
+        };
+        let tagged = weighed || (shards.has_places() && suspects.is_none());
+        Ok(Negatives { suspects, ..Negatives::new(workspace, workspace.memory / 2, tagged) })
     }
 
     /// How many distinct ones there are, about.
@@ -71,10 +84,7 @@ impl Negatives {
     fn recount(&mut self, shards: &Shards, options: &Options<'_>) -> Result<(), BuildError> {
         let Negatives { intake, sketch, .. } = self;
         let stop = || options.common.stop();
-        intake.scan(&stop, |records| {
-            let digests: Vec<Digest> = records.iter().map(|record| record.digest).collect();
-            sketch.add(&digests, || shards.set_hash(&stop))
-        })
+        intake.scan(&stop, |digests| sketch.add(digests, || shards.set_hash(&stop)))
     }
 
     fn push(&mut self, digest: Digest, options: &Options<'_>) -> Result<(), BuildError> {
@@ -104,8 +114,7 @@ impl<'a> Collector<'a> {
         let workspace = options.common.workspace();
         let memory = if options.places { workspace.memory / 2 } else { workspace.memory };
         let keys = KeyIntake::new(&workspace, memory, options.places);
-        let negatives = options.places.then(|| Negatives::new(&workspace, memory));
-        Collector { options, total: None, workspace, keys, negatives, expected: None, count: 0 }
+        Collector { options, total: None, workspace, keys, negatives: None, expected: None, count: 0 }
     }
 
     /// Says how many keys will come, if that is known.
@@ -174,7 +183,7 @@ impl<'a> Collector<'a> {
                 // From now on there are two sides to share the memory.
                 let half = self.workspace.memory / 2;
                 self.keys.share(half, &|| options.common.stop())?;
-                none.insert(Negatives::new(&self.workspace, half))
+                none.insert(Negatives::new(&self.workspace, half, true))
             }
         };
         negatives.push(key.digest(&options.common.hasher), options)?;
@@ -351,7 +360,8 @@ impl<'a> Sealed<'a> {
         options: Options<'a>,
     ) -> Result<Self, Error> {
         let shards = Shards::new(Keys::Plain(keys), None, OnConflict::Error, &|| options.common.stop())?;
-        let listed = Negatives { counted: Some(negatives), ..Negatives::new(workspace, memory) };
+        let tagged = matches!(options.goal, Goal::ExcludedFpr(_));
+        let listed = Negatives { counted: Some(negatives), ..Negatives::new(workspace, memory, tagged) };
         Ok(Sealed::new(shards, Some(listed), workspace.clone(), options))
     }
 
@@ -404,15 +414,14 @@ impl<'a> Sealed<'a> {
         if batch.is_empty() {
             return Ok(());
         }
-        let negatives = negatives.get_or_insert_with(|| Negatives::new(workspace, workspace.memory / 2));
+        let negatives = match negatives {
+            Some(negatives) => negatives,
+            none => none.insert(Negatives::beside(shards, workspace, options)?),
+        };
         let count = negatives.count;
         if sieve.refresh(shards, || negatives.distinct(shards, options), count, options)? {
             // What an earlier, coarser sieve let through.
-            let mut digests = [Digest::default(); ROUND];
-            negatives.intake.retain(|records, keep| {
-                digests.iter_mut().zip(records).for_each(|(digest, record)| *digest = record.digest);
-                sieve.ask(&digests[..records.len()], keep);
-            });
+            negatives.intake.retain(|digests, keep| sieve.ask(digests, keep));
         }
         // More than a round if an error came between: what it left is still there, and nothing is lost.
         for batch in batch.chunks(ROUND) {
@@ -420,6 +429,9 @@ impl<'a> Sealed<'a> {
             sieve.ask(batch, &mut passing[..batch.len()]);
             if negatives.counted.is_none() {
                 negatives.sketch.add(batch, || shards.set_hash(&|| options.common.stop()))?;
+            }
+            if let Some(suspects) = &mut negatives.suspects {
+                suspects.look(batch, negatives.count, &|| options.common.stop())?;
             }
             for (&digest, passing) in batch.iter().zip(passing) {
                 if passing {
@@ -445,7 +457,9 @@ impl<'a> Sealed<'a> {
         options.common.report(Progress::Excluded { keys: listed.count, total: Some(listed.count) });
         let stop = || options.common.stop();
         let about = listed.distinct(&shards, &options)?;
-        let mut shards = shards.with_negatives(listed.intake.finish(&stop)?, options.on_conflict, &stop)?;
+        let suspects = listed.suspects.take().map(|suspects| suspects.finish(&stop)).transpose()?;
+        let negatives = listed.intake.finish(&stop)?;
+        let mut shards = shards.with_negatives(negatives, suspects, options.on_conflict, &stop)?;
         shards.approx_negatives = about;
         if let Some(excluded) = listed.excluded {
             shards.expected = about.saturating_sub(excluded);
@@ -487,7 +501,12 @@ impl<'a> Sealed<'a> {
             None => 0,
         };
         let (comparison, design) = workload.plan(shards.stats.keys, excluded, options)?;
-        let negatives = negatives.get_or_insert_with(|| Negatives::new(workspace, workspace.memory / 2));
+        let mut listed = match negatives.take() {
+            Some(listed) => listed,
+            None => Negatives::new(workspace, workspace.memory / 2, true),
+        };
+        listed.intake = listed.intake.with_weights(&|| options.common.stop())?;
+        let negatives = negatives.insert(listed);
         workload.heaviest(design.known, |record| negatives.intake.push(record, &|| options.common.stop()))?;
         negatives.counted = Some(excluded + design.known);
         negatives.excluded = Some(excluded);
@@ -566,8 +585,8 @@ impl<'a> Sealed<'a> {
     }
 
     fn write(self, plan: Option<Plan>, out: &mut dyn Output) -> Result<Report, Error> {
-        let Sealed { options, shards, mut sieve, .. } = self.finish_excluded()?;
-        write(&shards, &mut sieve, plan, &options, out)
+        let Sealed { options, mut shards, mut sieve, .. } = self.finish_excluded()?;
+        write(&mut shards, &mut sieve, plan, &options, out)
     }
 }
 

@@ -7,7 +7,7 @@ use super::{Common, Progress};
 use crate::error::{BuildError, Error};
 use crate::filter::query::Filter;
 use crate::format::{Encoded, Reader, Writer};
-use crate::gather::{Shards, Tagged};
+use crate::gather::{Part, Shards};
 use crate::hash::{Digest, Salt};
 use crate::leaves::design::{DigestSink, Listed};
 use crate::leaves::{Leaf, Sides, Work};
@@ -47,20 +47,18 @@ pub(super) fn build_shard(
     let weight_scale = WeightScale::new(plan, &shards.stats);
     let negatives = OfShard { shards, shard, keys: &keys, stop, weight_scale };
     let first = first.and_then(|filter| filter.part(shard));
-    build_steps(plan, &keys, &negatives, first, 0, Work { salt: Salt::new(0), skip: shards.bits, threads, stop })
+    let sides = Sides::new(&keys, &negatives).left(shards.take_negatives());
+    build_steps(plan, sides, first, 0, Work { salt: Salt::new(0), skip: shards.bits, threads, stop })
 }
 
-/// One part per step of a plan, whose salts have numbers from `salt` on; `first` is the first of them, if it is there already. Keys
-/// and negatives are sorted and distinct.
+/// One part per step of a plan, whose salts have numbers from `salt` on; `first` is the first of them, if it is there already.
 pub(crate) fn build_steps(
     plan: &Plan,
-    keys: &[Digest],
-    listed: &dyn Listed,
+    mut sides: Sides<'_>,
     mut first: Option<Encoded>,
     salt: u64,
     work: Work<'_>,
 ) -> Result<Vec<Encoded>, BuildError> {
-    let mut sides = Sides::new(keys, listed);
     let mut parts = Vec::with_capacity(plan.steps.len());
     for (number, Step { role, structure }) in plan.steps.iter().enumerate() {
         check(work.stop)?;
@@ -97,8 +95,12 @@ const PIECE: usize = 2048;
 
 impl Listed for OfShard<'_> {
     fn each(&self, part: &mut DigestSink<'_>) -> Result<(), BuildError> {
-        let (mut digests, mut weights) = (Vec::with_capacity(PIECE), vec![]);
-        self.shards.negatives(self.shard, self.keys, self.stop, |records: &[Tagged]| {
+        let (mut digests, mut weights) = (vec![], vec![]);
+        self.shards.negatives(self.shard, self.keys, self.stop, &mut |listed| {
+            let records = match listed {
+                Part::Plain(digests) => return part(digests, &[]),
+                Part::Tagged(records) => records,
+            };
             for records in records.chunks(PIECE) {
                 digests.clear();
                 digests.extend(records.iter().map(|record| record.digest));
@@ -110,6 +112,10 @@ impl Listed for OfShard<'_> {
             }
             Ok(())
         })
+    }
+
+    fn in_memory(&self) -> Option<&[Digest]> {
+        self.shards.negatives_in_memory(self.shard)
     }
 }
 

@@ -1,5 +1,7 @@
 //! digests to match, digests to refuse -> one steered column, and those of the second that pass it.
 
+use std::borrow::Cow;
+
 use super::beam::{Strip, scaled, search, surplus};
 use super::survivors::share;
 use super::{LEAST, MAX_ROWS, Steered, TAIL, WHOLE, passes};
@@ -47,7 +49,7 @@ impl Params {
     }
 
     /// How many others should be left over. Where some weigh more than others nobody knows.
-    fn left(&self, keys: usize, others: &RejectSide) -> f64 {
+    fn left(&self, keys: usize, others: &RejectSide<'_>) -> f64 {
         let count = others.digests.len() as f64;
         if others.weights.is_empty() { count * self.passing(count / keys as f64, keys as u64) } else { f64::INFINITY }
     }
@@ -85,7 +87,7 @@ impl Design for Params {
 pub(in crate::leaves) fn build_on(
     level: Level,
     keys: &[Digest],
-    others: &mut RejectSide,
+    others: &mut RejectSide<'_>,
     params: &Params,
     work: &Work<'_>,
     out: &mut Vec<u8>,
@@ -121,16 +123,17 @@ pub(in crate::leaves) fn build_on(
     Ok(built)
 }
 
-impl RejectSide {
+impl RejectSide<'_> {
     /// Sorts them by their places, weights and all.
     fn arrange(&mut self, place: &dyn Fn(Digest) -> u64) {
         let RejectSide { digests, weights } = self;
         if weights.is_empty() {
-            return sort_by_place(digests, place);
+            return sort_by_place(digests.to_mut(), place);
         }
         let mut both: Vec<(Digest, u32)> = digests.iter().copied().zip(weights.iter().copied()).collect();
         both.sort_unstable_by_key(|&(digest, _)| (place(digest), digest));
-        (*digests, *weights) = both.into_iter().unzip();
+        let (sorted, sorted_weights) = both.into_iter().unzip();
+        (*digests, *weights) = (Cow::Owned(sorted), sorted_weights);
     }
 }
 
@@ -148,78 +151,66 @@ struct Build<'a> {
 }
 
 impl Build<'_> {
-    /// The column, and in `others` those that pass; nothing, and `others` in some order, if they do not lie as chance has it.
-    fn run(&self, others: &mut RejectSide, out: &mut Vec<u8>) -> Result<Option<Steered>, BuildError> {
+    /// The column, and in `others` those that pass; nothing, and `others` as they were, if they do not lie as chance has it.
+    fn run(&self, others: &mut RejectSide<'_>, out: &mut Vec<u8>) -> Result<Option<Steered>, BuildError> {
         let Build { mut column, keys, level, params, threads, stop, left: expected_left } = *self;
-        let (strips, rows, total) = (column.strips, column.rows, others.digests.len());
-        let RejectSide { digests, weights } = others;
+        let (strips, rows) = (column.strips, column.rows);
+        let RejectSide { digests, weights } = &*others;
+        let total = digests.len();
         let mut jobs = Vec::with_capacity(strips as usize);
-        let (mut left, mut left_weights) = (&mut digests[..], &mut weights[..]);
         let strip_of = |digest| column.strip(digest);
-        let (key_ends, other_ends) = (ends(keys, strips, &strip_of), ends(left, strips, &strip_of));
+        let (key_ends, other_ends) = (ends(keys, strips, &strip_of), ends(digests, strips, &strip_of));
         let (mut start, mut taken) = (0, 0);
         let expected = |count: usize, share: f64| count as f64 * share / f64::from(WHOLE);
         let share = f64::from(params.share) / strips as f64;
         let mut crowded = false;
         for ((strip, &end), &other_end) in (0..).zip(&key_ends).zip(&other_ends) {
-            let count = other_end - taken;
-            let (others, later) = left.split_at_mut(count);
-            let (weights, later_weights) = left_weights.split_at_mut(count.min(left_weights.len()));
-            crowded |= too_many(end - start, expected(keys.len(), share)) || too_many(count, expected(total, share));
-            jobs.push(Job { strip, keys: &keys[start..end], others, weights });
-            (start, taken, left, left_weights) = (end, other_end, later, later_weights);
+            let (keys_here, others) = (&keys[start..end], &digests[taken..other_end]);
+            crowded |= too_many(keys_here.len(), expected(keys.len(), share));
+            crowded |= too_many(others.len(), expected(total, share));
+            jobs.push(Job { strip, keys: keys_here, others, weights: weights.get(taken..other_end).unwrap_or(&[]) });
+            (start, taken) = (end, other_end);
         }
-        let unknown = left.len();
+        let unknown = total - taken;
         crowded |= too_many(unknown, expected(total, f64::from(WHOLE - params.share)));
         let strict = expected_left.is_some();
         if crowded && strict {
             return Ok(None);
         }
-        let done = build_all(jobs, threads, stop, |job| {
-            let count = job.others.len();
-            Some((count, job.build(level, &column, params.beam, strict)?))
-        })?;
+        let done = build_all(jobs, threads, stop, |job| job.build(level, &column, params.beam, strict))?;
         let Some(done) = done else { return Ok(None) };
-        let kept: usize = done.iter().map(|(_, (_, kept))| kept).sum();
-        if expected_left.is_some_and(|left| too_many(kept + unknown, left)) {
-            return Ok(None);
-        }
-        // Those that pass move together, strip by strip; then those that the column does not know.
-        let (mut from, mut to) = (0, 0);
-        let mut close = |from: usize, count: usize, to: usize| {
-            digests.copy_within(from..from + count, to);
-            if !weights.is_empty() {
-                weights.copy_within(from..from + count, to);
-            }
-        };
         out.reserve(strips as usize * (rows / 8) as usize);
-        let (starts, mut zeros) = (rows - TAIL, 0);
-        for (count, (bits, kept)) in done {
+        let (length, starts, mut zeros) = (out.len(), rows - TAIL, 0);
+        let mut passes = Vec::with_capacity(total);
+        for (bits, passing) in done {
             zeros += surplus(std::slice::from_ref(&bits), starts as usize);
             out.extend_from_slice(&bytes_of(&bits)[..(rows / 8) as usize]);
-            close(from, kept, to);
-            (from, to) = (from + count, to + kept);
+            passes.extend_from_slice(&passing);
         }
-        close(from, unknown, to);
-        digests.truncate(to + unknown);
-        weights.truncate(to + unknown);
+        // Those that the column does not know pass.
+        passes.resize(total, true);
+        let kept = passes.iter().filter(|passes| **passes).count();
+        if expected_left.is_some_and(|left| too_many(kept, left)) {
+            out.truncate(length);
+            return Ok(None);
+        }
+        others.keep(&passes);
         column.surplus = scaled(zeros, 1, strips * starts);
         Ok(Some(column))
     }
 }
 
-/// One strip: its keys, and its others, in place.
+/// One strip: its keys, and its others.
 struct Job<'a> {
     strip: u64,
     keys: &'a [Digest],
-    others: &'a mut [Digest],
-    weights: &'a mut [u32],
+    others: &'a [Digest],
+    weights: &'a [u32],
 }
 
 impl Job<'_> {
-    /// The rows, 64 to a word, and how many others pass: these are at the front afterwards, and the rest behind them. Nothing, where
-    /// crowds matter, if there are any.
-    fn build(self, level: Level, column: &Steered, beam: u16, strict: bool) -> Option<(Vec<u64>, usize)> {
+    /// The rows, 64 to a word, and which of the others pass. Nothing, where crowds matter, if there are any.
+    fn build(self, level: Level, column: &Steered, beam: u16, strict: bool) -> Option<(Vec<u64>, Vec<bool>)> {
         let Job { strip, keys, others, weights } = self;
         let rows = column.rows as usize;
         let mut loads = vec![0u32; (rows - TAIL as usize).div_ceil(WINDOW)];
@@ -232,7 +223,7 @@ impl Job<'_> {
 
         // Bands sorted by row: how many start at each, then where; hashing twice is cheaper than keeping rows.
         let mut starts = vec![0u32; rows + 2];
-        for &other in others.iter() {
+        for &other in others {
             starts[column.equation(other).0 as usize + 2] += 1;
         }
         let windows = || starts[2..][..rows - TAIL as usize].chunks(WINDOW).map(|window| window.iter().sum());
@@ -258,16 +249,12 @@ impl Job<'_> {
         let bits = search(level, beam, strip);
         let bytes = bytes_of(&bits);
         let bytes = &bytes[..rows / 8];
-        let mut kept = 0;
-        for i in 0..others.len() {
-            let (row, band) = column.equation(others[i]);
-            others.swap(kept, i);
-            if !weights.is_empty() {
-                weights.swap(kept, i);
-            }
-            kept += passes(bytes, ((row / 8) as usize, band << (row % 8))) as usize;
-        }
-        Some((bits, kept))
+        let passes = others.iter().map(|&other| {
+            let (row, band) = column.equation(other);
+            passes(bytes, ((row / 8) as usize, band << (row % 8)))
+        });
+        let passing = passes.collect();
+        Some((bits, passing))
     }
 }
 

@@ -34,6 +34,8 @@ pub(super) struct States {
     limit: u16,
     /// Lanes by a hash of their windows, four places for each: 0 for none, else the lane and 1.
     table: Vec<u16>,
+    /// Their windows.
+    windows: Vec<[u64; LANES]>,
 }
 
 impl States {
@@ -51,6 +53,7 @@ impl States {
             places: Vec::with_capacity(groups * LANES),
             limit: 1,
             table: vec![0; (4 * groups * LANES).next_power_of_two()],
+            windows: vec![[0; LANES]; groups],
         }
     }
 
@@ -191,8 +194,9 @@ impl States {
         for children in &mut self.children[groups - 1] {
             children[used..].fill(NONE);
         }
-        let mut least = [NONE; LANES];
-        for children in self.children[..groups].as_flattened() {
+        // As many as one register holds.
+        let mut least = [NONE; 32];
+        for children in self.children[..groups].as_flattened().as_flattened().as_chunks::<32>().0 {
             for (least, &child) in least.iter_mut().zip(children) {
                 *least = child.min(*least);
             }
@@ -229,10 +233,10 @@ impl States {
     /// A state in two places.
     #[inline(always)]
     fn copy(&mut self, from: usize, to: usize) {
+        let window = self.window(from).to_le_bytes();
         let ((from, a), (to, b)) = ((from / LANES, from % LANES), (to / LANES, to % LANES));
-        let planes = self.planes[from];
-        for (plane, source) in self.planes[to].iter_mut().zip(&planes) {
-            plane[b] = source[a];
+        for (plane, byte) in self.planes[to].iter_mut().zip(window) {
+            plane[b] = byte;
         }
         self.scores[to][b] = self.scores[from][a];
         self.origins[to][b] = self.origins[from][a];
@@ -240,20 +244,27 @@ impl States {
     }
 
     /// Keeps the best of the states whose windows are equal in the bits of `mask`.
+    #[inline(always)]
     pub(super) fn drop_copies(&mut self, mask: u64) {
+        for (planes, windows) in self.planes.iter().zip(&mut self.windows) {
+            *windows = std::array::from_fn(|lane| window(planes, lane) & mask);
+        }
         self.table.fill(0);
         let (last, mut count) = (self.table.len() - 1, 0);
         for lane in 0..self.live {
-            let window = self.window(lane) & mask;
+            let window = self.windows.as_flattened()[lane];
             let mut at = (window.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize & last;
             loop {
                 let Some(other) = usize::from(self.table[at]).checked_sub(1) else {
                     self.table[at] = count as u16 + 1;
-                    self.copy(lane, count);
+                    if count < lane {
+                        self.windows.as_flattened_mut()[count] = window;
+                        self.copy(lane, count);
+                    }
                     count += 1;
                     break;
                 };
-                if self.window(other) & mask == window {
+                if self.windows.as_flattened()[other] == window {
                     if self.scores[lane / LANES][lane % LANES] < self.scores[other / LANES][other % LANES] {
                         self.copy(lane, other);
                     }

@@ -39,7 +39,8 @@
 //! A level is eliminated in *strips* of 16,384 to 65,536 rows. A strip spills into the first octets of the next one, whose own keys
 //! there are bumped: strips are independent, so two of them advance in lockstep, and threads share them out.
 //!
-//! Up to four columns have bands of 128 coefficients: there a byte of threshold per 256 rows is too much.
+//! Up to four columns have bands of 128 coefficients: there a byte of threshold per 256 rows is too much. Filters that nest have bands of
+//! 64 whatever their width, and two bits of threshold.
 //!
 //! # Why not the neighbours
 //!
@@ -97,11 +98,12 @@ enum Thresholds {
 }
 
 #[rustfmt::skip]
-const SHAPES: [Shape; 4] = [
+const SHAPES: [Shape; 5] = [
     Shape { band: 8, bucket: 8, thresholds: Thresholds::None },
     Shape { band: 8, bucket: 8, thresholds: Thresholds::Bytes },
     Shape { band: 16, bucket: 9, thresholds: Thresholds::None },
     Shape { band: 16, bucket: 9, thresholds: Thresholds::Steps(STEPS) },
+    Shape { band: 8, bucket: 8, thresholds: Thresholds::Steps([0, 24, 64, 256]) },
 ];
 /// The second is above what a neighbouring strip spills: 120 rows.
 const STEPS: [u64; 4] = [0, 40, 128, 512];
@@ -111,6 +113,8 @@ const NARROW: usize = 1;
 /// Bands of 128.
 const SMALL_WIDE: usize = 2;
 const WIDE: usize = 3;
+/// Bands of 64 for filters that nest, whatever their width: of one column, a byte of threshold for 256 rows would be 3 % of the table.
+const NESTED: usize = 4;
 
 /// More rows than this in one level are refused: 2^40 of them are a terabit per column.
 const MAX_ROWS: u64 = 1 << 40;

@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use super::eliminate::{Broad, Lane, Lockstep, Narrow, Solve, Source, Tail, Task, Wide, partition};
 use super::{
-    Level, MAX_WIDTH, NARROW, Ribbon, SHAPES, SMALL, SMALL_WIDE, Shape, Thresholds, WIDE, Width, fingerprint, place,
+    Level, MAX_WIDTH, NARROW, NESTED, Ribbon, SHAPES, SMALL, SMALL_WIDE, Shape, Thresholds, WIDE, Width, fingerprint,
+    place,
 };
 use crate::arch::{self, Level as Cpu};
 use crate::error::BuildError;
@@ -62,6 +63,7 @@ impl Params {
             (true, true) if n >= MIN_WIDE => SMALL_WIDE,
             (_, true) => SMALL,
             (true, false) => WIDE,
+            (false, false) if self.nested => NESTED,
             (false, false) => NARROW,
         }
     }
@@ -80,6 +82,7 @@ impl Params {
             // Fewer rows than keys.
             let load = match shape {
                 NARROW if self.tight => 1045,
+                NESTED => 1030,
                 _ => 1020,
             };
             let rows = n * 1000 / load;
@@ -104,6 +107,7 @@ impl Params {
         let (free, fewest, again) = match SHAPES[shape].thresholds {
             Thresholds::None => return bits,
             Thresholds::Bytes => (0.0045, 0.004, 1.075),
+            Thresholds::Steps(_) if shape == NESTED => (0.007, 0.01, 1.03),
             Thresholds::Steps(_) => (0.004, 0.004, 1.02),
         };
         let bumped = (n as f64 - (1.0 - free) * rows as f64).max(fewest * n as f64) + 40.0;

@@ -105,7 +105,7 @@ impl<const SHAPE: usize> Lookup for Bit<SHAPE> {
 /// Calls `$run!(kernel)` with the kernel of a ribbon, or `$any`.
 macro_rules! with_kernel {
     ($ribbon:expr, $any:expr, $run:ident) => {{
-        use crate::leaves::ribbon::{Fast, NARROW, SMALL, SMALL_WIDE, WIDE};
+        use crate::leaves::ribbon::{Fast, NARROW, NESTED, SMALL, SMALL_WIDE, WIDE};
         let Fast { shape, part, broad, bit, eight } = $ribbon.fast;
         match (shape as usize, part, broad, bit) {
             (SMALL, ..) if eight => $run!(Columns<SMALL, false, 8>),
@@ -113,6 +113,9 @@ macro_rules! with_kernel {
             (SMALL, _, true, _) => $run!(Broad<SMALL, true>),
             (NARROW, true, true, _) => $run!(Broad<NARROW, true>),
             (NARROW, false, true, _) => $run!(Broad<NARROW, false>),
+            (NESTED, _, true, _) => $run!(Broad<NESTED, true>),
+            (NESTED, true, ..) => $run!(Columns<NESTED, true, 0>),
+            (NESTED, false, ..) => $run!(Columns<NESTED, false, 0>),
             (SMALL, true, ..) => $run!(Columns<SMALL, true, 0>),
             (SMALL, false, ..) => $run!(Columns<SMALL, false, 0>),
             (NARROW, true, ..) => $run!(Columns<NARROW, true, 0>),

@@ -8,6 +8,7 @@
 //!   Kernel::run::<Base>     any processor                      the scalar twin of everything below
 //!   Kernel::run::<V3>       popcnt, bmi, lzcnt, avx2           most x86-64 since 2013
 //!   Kernel::run::<V4>       V3, avx512 f, bw, dq, vl, vbmi, vbmi2, bitalg, vpopcntdq, gfni   servers since 2019
+//!   Kernel::run::<Neon>     neon, little-endian                every usual aarch64
 //! ```
 //!
 //! Tests run every kernel at every level of [`Level::available`] and compare bytes and answers.
@@ -308,6 +309,55 @@ impl Isa for V4 {
     search!(avx512);
 }
 
+/// See the module's table.
+#[cfg(target_arch = "aarch64")]
+#[derive(Clone, Copy)]
+pub(crate) struct Neon;
+#[cfg(target_arch = "aarch64")]
+impl Isa for Neon {
+    #[inline(always)]
+    fn parities(octets: &[u8], stride: usize, band: u64) -> Option<u32> {
+        // SAFETY: only `dispatch` and `QueryFn` name Neon, after detection found it.
+        unsafe { octet::neon::parities(octets, stride, band) }
+    }
+
+    #[inline(always)]
+    fn broad_parities(octets: &[u8], stride: usize, band: u64) -> Option<u32> {
+        // SAFETY: as above.
+        unsafe { octet::neon::broad_parities(octets, stride, band) }
+    }
+
+    #[inline(always)]
+    fn add_row<W: Word>(octet: &mut Octet<W>, pivot: u32, head: u8, tail: W) -> u32 {
+        // SAFETY: as above.
+        unsafe { octet::neon::add(octet, pivot, head, tail) }
+    }
+
+    #[inline(always)]
+    fn solve(rows: &[[u64; 8]], out: &mut [u64]) {
+        // SAFETY: as above.
+        unsafe { octet::neon::solve::<u64, 4>(rows, out) }
+    }
+
+    #[inline(always)]
+    fn solve_wide(rows: &[[u128; 8]], out: &mut [u64]) {
+        // SAFETY: as above.
+        unsafe { octet::neon::solve::<u128, 8>(rows, out) }
+    }
+
+    #[inline(always)]
+    fn block_contains(block: &[u8; 32], hash: u32) -> bool {
+        // SAFETY: as above.
+        unsafe { block::neon::contains(block, hash) }
+    }
+
+    #[inline(always)]
+    fn block_insert(block: &mut [u8; 32], hash: u32) {
+        // SAFETY: as above.
+        unsafe { block::neon::insert(block, hash) }
+    }
+}
+
 /// An instruction set this processor has. Only detection makes one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Level(Set);
@@ -319,6 +369,8 @@ enum Set {
     V3,
     #[cfg(target_arch = "x86_64")]
     V4,
+    #[cfg(target_arch = "aarch64")]
+    Neon,
 }
 
 impl Level {
@@ -346,6 +398,11 @@ impl Level {
                 return Level(allowed(if v4 { Set::V4 } else { Set::V3 }));
             }
         }
+        // The kernels read lanes in the order of bytes in memory.
+        #[cfg(target_arch = "aarch64")]
+        if cfg!(target_endian = "little") && std::arch::is_aarch64_feature_detected!("neon") {
+            return Level(Set::Neon);
+        }
         Level(Set::Base)
     }
 
@@ -364,6 +421,8 @@ impl Level {
         let mut sets = vec![Set::Base];
         #[cfg(target_arch = "x86_64")]
         sets.extend([Set::V3, Set::V4]);
+        #[cfg(target_arch = "aarch64")]
+        sets.push(Set::Neon);
         sets.retain(|&s| s <= Level::detect().0);
         sets.into_iter().map(Level).collect()
     }
@@ -404,6 +463,9 @@ pub(crate) fn dispatch<K: Kernel>(level: Level, kernel: K) -> K::Output {
         // SAFETY: as above, for `run_v3`, whose features V4 has too.
         #[cfg(target_arch = "x86_64")]
         Set::V3 | Set::V4 => unsafe { run_v3(kernel) },
+        // SAFETY: as above, for `run_neon`.
+        #[cfg(target_arch = "aarch64")]
+        Set::Neon => unsafe { run_neon(kernel) },
     }
 }
 
@@ -419,6 +481,12 @@ fn run_v3<K: Kernel>(kernel: K) -> K::Output {
 )]
 fn run_v4<K: Kernel>(kernel: K) -> K::Output {
     kernel.run::<V4>()
+}
+
+#[cfg(target_arch = "aarch64")]
+#[target_feature(enable = "neon")]
+fn run_neon<K: Kernel>(kernel: K) -> K::Output {
+    kernel.run::<Neon>()
 }
 
 /// How something answers for one key: yes or no, or with a value. `answer` must be `#[inline(always)]`.
@@ -456,6 +524,8 @@ impl<T, O> QueryFn<T, O> {
             Set::V4 if A::V4 => QueryFn(answer_v4::<T, O, A>),
             #[cfg(target_arch = "x86_64")]
             Set::V3 | Set::V4 => QueryFn(answer_v3::<T, O, A>),
+            #[cfg(target_arch = "aarch64")]
+            Set::Neon => QueryFn(answer_neon::<T, O, A>),
         }
     }
 
@@ -488,6 +558,12 @@ fn answer_v3<T, O, A: Answer<T, O>>(asked: &T, key: Digest) -> O {
 )]
 fn answer_v4<T, O, A: Answer<T, O>>(asked: &T, key: Digest) -> O {
     A::answer::<V4>(asked, key)
+}
+
+#[cfg(target_arch = "aarch64")]
+#[target_feature(enable = "neon")]
+fn answer_neon<T, O, A: Answer<T, O>>(asked: &T, key: Digest) -> O {
+    A::answer::<Neon>(asked, key)
 }
 
 /// Asks for the cache line of `items[at]`. Only a hint: any `at` is allowed.

@@ -7,7 +7,8 @@
 //!   lane   0      1      2      3      4      5      6      7         one bit in each
 //! ```
 //!
-//! AVX2 computes the eight bits with one multiplication and two shifts, and tests them all with one `vptest`.
+//! AVX2 computes the eight bits with one multiplication and two shifts, and tests them all with one `vptest`. NEON does the
+//! same with two registers.
 
 /// One odd multiplier per lane: the constants of the split-block filter in the Apache Parquet format.
 const ODD: [u32; 8] =
@@ -67,6 +68,46 @@ mod avx2 {
         let at = block.as_mut_ptr().cast();
         // SAFETY: the block is 32 bytes and borrowed for writing; load and store need no alignment.
         unsafe { _mm256_storeu_si256(at, _mm256_or_si256(_mm256_loadu_si256(at), mask(hash))) }
+    }
+}
+
+#[cfg(target_arch = "aarch64")]
+pub(super) mod neon {
+    use std::arch::aarch64::*;
+
+    use super::ODD;
+
+    /// Half a block: the bits of four lanes.
+    #[inline]
+    #[target_feature(enable = "neon")]
+    fn mask(hash: u32, half: usize) -> uint8x16_t {
+        // SAFETY: `ODD` has eight numbers, four for each half.
+        let odd = unsafe { vld1q_u32(ODD.as_ptr().add(4 * (half & 1))) };
+        let bit = vshrq_n_u32::<27>(vmulq_u32(vdupq_n_u32(hash), odd));
+        vreinterpretq_u8_u32(vshlq_u32(vdupq_n_u32(1), vreinterpretq_s32_u32(bit)))
+    }
+
+    /// The twin of [`super::contains`].
+    #[inline]
+    #[target_feature(enable = "neon")]
+    pub(in crate::arch) fn contains(block: &[u8; 32], hash: u32) -> bool {
+        // SAFETY: the block is 32 bytes.
+        let [low, high] = unsafe { [vld1q_u8(block.as_ptr()), vld1q_u8(block.as_ptr().add(16))] };
+        let missing = vorrq_u8(vbicq_u8(mask(hash, 0), low), vbicq_u8(mask(hash, 1), high));
+        vmaxvq_u8(missing) == 0
+    }
+
+    /// The twin of [`super::insert`].
+    #[inline]
+    #[target_feature(enable = "neon")]
+    pub(in crate::arch) fn insert(block: &mut [u8; 32], hash: u32) {
+        for half in 0..2 {
+            // SAFETY: the block is 32 bytes and borrowed for writing.
+            unsafe {
+                let at = block.as_mut_ptr().add(16 * half);
+                vst1q_u8(at, vorrq_u8(vld1q_u8(at), mask(hash, half)));
+            }
+        }
     }
 }
 

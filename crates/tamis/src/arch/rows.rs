@@ -266,7 +266,7 @@ mod tests {
         for place in [
             Place { rows: 0, ..PLACE },
             Place { rows: 23, ..PLACE },
-            Place { rows: u64::MAX & !7, ..PLACE },
+            Place { rows: !7, ..PLACE },
             Place { bumps: 64, ..PLACE },
             Place { bumps: u64::MAX, ..PLACE },
             Place { rows: 8 * 40, ..PLACE },

@@ -121,18 +121,17 @@ impl Rows {
     }
 
     /// The rows of some shards, a power of two; none if not all of them are in the payloads, or if forms differ.
-    pub(crate) fn new(shards: &[(Bytes, Form, Place)]) -> Rows {
-        let Some(&(_, form, _)) = shards.first() else { return Rows::none() };
+    pub(crate) fn new<'a>(shards: impl ExactSizeIterator<Item = (&'a Bytes, Form, Place)> + Clone) -> Rows {
+        let (Some((_, form, _)), count) = (shards.clone().next(), shards.len()) else { return Rows::none() };
         let Form { salt, skip, band, columns, shift } = form;
         let valid = band > 0 && (1..=32).contains(&columns) && shift < 64 && skip < 64;
-        let fits = |(payload, of, place): &(Bytes, Form, Place)| *of == form && place.fits(of, payload.len());
         // Several shards are told apart by all bits that are skipped.
-        let told = shards.len() == 1 || shards.len() as u64 == 1 << skip;
-        if !valid || !told || !shards.iter().all(fits) {
+        let told = count == 1 || count as u64 == 1 << skip;
+        if !valid || !told || !shards.clone().all(|(payload, of, place)| of == form && place.fits(&of, payload.len())) {
             return Rows::none();
         }
-        let payloads: Arc<[Bytes]> = shards.iter().map(|(payload, ..)| payload.clone()).collect();
-        let level = |(payload, &(_, _, place)): (&Bytes, &(Bytes, Form, Place))| Level {
+        let payloads: Arc<[Bytes]> = shards.clone().map(|(payload, ..)| payload.clone()).collect();
+        let level = |(payload, (_, _, place)): (&Bytes, (&Bytes, Form, Place))| Level {
             payload: NonNull::from(&payload[0]),
             len: payload.len(),
             place,
@@ -141,6 +140,11 @@ impl Rows {
         let (code, first) = (code(band, columns, shift), levels[0]);
         let single = if skip == 0 && !first.place.salted { code } else { 0 };
         Rows { code, single, skip: 1 << skip, last: levels.len() - 1, salt, first, levels, _payloads: payloads }
+    }
+
+    /// Bytes that the rows of so many shards take.
+    pub(crate) fn memory(shards: u64) -> u64 {
+        256 + size_of::<Rows>() as u64 + shards * (size_of::<Level>() + size_of::<Bytes>()) as u64
     }
 
     /// The rows as a kernel reads them; nothing if its constants are others. `SINGLE`: only if there is one shard, whose digests have no
@@ -255,7 +259,7 @@ mod tests {
     const PLACE: Place = Place { rows: 24, bumps: 20, cut: u64::MAX, salted: false };
 
     fn has_rows(len: usize, form: Form, place: Place) -> bool {
-        let rows = Rows::new(&[(vec![1; len].into(), form, place)]);
+        let rows = Rows::new([(&vec![1; len].into(), form, place)].into_iter());
         rows.view::<Test<2>, true>().and_then(|rows| rows.find(5)).is_some()
     }
 
@@ -286,17 +290,18 @@ mod tests {
             assert!(!has_rows(640, form, PLACE), "{form:?}");
         }
         assert!(Rows::none().view::<Test<0>, true>().is_none() && Rows::none().view::<Test<0>, false>().is_none());
-        let two = vec![(vec![1; 64].into(), FORM, PLACE); 2];
-        assert!(Rows::new(&two).view::<Test<2>, false>().is_none());
+        let payload = vec![1; 64].into();
+        let two = [(&payload, FORM, PLACE); 2];
+        assert!(Rows::new(two.into_iter()).view::<Test<2>, false>().is_none());
     }
 
     #[test]
     fn every_digest_finds_a_row_of_its_shard() {
         let form = Form { columns: 1, skip: 2, ..FORM };
-        let payload = |shard: u8| (0..100).map(|i| i + 100 * (shard == 3) as u8).collect::<Vec<u8>>().into();
+        let payload = |shard: u8| Bytes::from((0..100).map(|i| i + 100 * (shard == 3) as u8).collect::<Vec<u8>>());
         let place = Place { rows: 80, bumps: 99, cut: 5, salted: false };
-        let shards: Vec<_> = (0..4).map(|shard| (payload(shard), form, place)).collect();
-        let rows = Rows::new(&shards);
+        let payloads = [0, 1, 2, 3].map(payload);
+        let rows = Rows::new(payloads.iter().map(|payload| (payload, form, place)));
         let rows = rows.view::<Test<0>, false>().expect("there are rows");
         for i in 0..=1000u64 {
             let hi = (u64::MAX / 1000).saturating_mul(i);

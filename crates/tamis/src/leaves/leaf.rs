@@ -151,7 +151,7 @@ pub(crate) struct ShardedLeaf<G> {
     /// Whether all parts have the kernel of the first.
     uniform: bool,
     /// The rows of all parts, of a leaf that has them checked.
-    rows: Rows,
+    rows: Option<Arc<Rows>>,
 }
 
 impl<G: Query> ShardedLeaf<G> {
@@ -160,7 +160,7 @@ impl<G: Query> ShardedLeaf<G> {
         let first = parts.first().filter(|_| parts.len() as u64 == 1 << bits)?.clone();
         let uniform = parts.iter().all(|part| first.geometry.same_kernel(&part.geometry));
         let parts = if bits == 0 { Arc::default() } else { Arc::new(parts) };
-        Some(ShardedLeaf { bits, parts, first, uniform, rows: Rows::none() })
+        Some(ShardedLeaf { bits, parts, first, uniform, rows: None })
     }
 
     /// Reads the geometries of all parts and leaves their places open.
@@ -169,11 +169,15 @@ impl<G: Query> ShardedLeaf<G> {
             |from: &mut Reader<'_>| Ok(Part { geometry: G::decode(from, salt)?, payload: Bytes::new(), start: 0 });
         let left = from.left();
         let first = part(from)?;
+        let size = left - from.left();
+        if first.geometry.first_level().is_some() {
+            from.draw(Rows::memory(1 << bits))?;
+        }
         if bits == 0 {
             return Ok(ShardedLeaf::single(first));
         }
         // The first part is kept twice.
-        from.draw(left - from.left())?;
+        from.draw(size)?;
         let mut parts = from.room(1 << bits)?;
         parts.push(first);
         for _ in 1..1u64 << bits {
@@ -263,11 +267,14 @@ impl<G: Query> ShardedLeaf<G> {
         if let Some(part) = Arc::get_mut(&mut self.parts).and_then(|parts| parts.get_mut(shard)) {
             (part.start, part.payload) = (start, payload);
         }
-        if shard + 1 == self.parts().len() {
-            let level =
-                |part: &Part<G>| part.geometry.first_level().map(|(form, place)| (part.payload.clone(), form, place));
-            let levels: Option<Vec<_>> = self.parts().iter().map(level).collect();
-            self.rows = levels.map_or_else(Rows::none, |levels| Rows::new(&levels));
+        if shard + 1 == self.parts().len() && self.first.geometry.first_level().is_some() {
+            let level = |part: &'_ Part<G>| part.geometry.first_level();
+            let levels = self.parts().iter().map(|part| level(part).map(|(form, place)| (&part.payload, form, place)));
+            // An empty part has no rows, and then all go without.
+            let all = levels.clone().all(|level| level.is_some());
+            let first = levels.clone().next().flatten();
+            self.rows =
+                first.filter(|_| all).map(|first| Arc::new(Rows::new(levels.map(|level| level.unwrap_or(first)))));
         }
     }
 }
@@ -282,13 +289,13 @@ impl<G: Entry> ShardedLeaf<G> {
 impl<G> ShardedLeaf<G> {
     /// A leaf of one part.
     pub(crate) fn single(part: Part<G>) -> ShardedLeaf<G> {
-        ShardedLeaf { bits: 0, parts: Arc::default(), first: part, uniform: true, rows: Rows::none() }
+        ShardedLeaf { bits: 0, parts: Arc::default(), first: part, uniform: true, rows: None }
     }
 
     /// The rows of all parts, once all payloads have their places.
     #[inline(always)]
-    pub(crate) fn rows(&self) -> &Rows {
-        &self.rows
+    pub(crate) fn rows(&self) -> Option<&Rows> {
+        self.rows.as_deref()
     }
 
     /// Whether all parts have the kernel of the first.
@@ -376,7 +383,7 @@ impl Way for Leaf {
 
     #[inline(always)]
     fn rows(leaf: &Leaf) -> Option<&Rows> {
-        if let Leaf::Ribbon(leaf) = leaf { Some(&leaf.rows) } else { None }
+        if let Leaf::Ribbon(leaf) = leaf { leaf.rows() } else { None }
     }
 }
 

@@ -340,7 +340,7 @@ impl<K: Lookup, O: Outcome> Kernel for Many<'_, K, O> {
     type Output = ();
     #[inline(always)]
     fn run<I: Isa>(self) {
-        let rows = self.leaf.rows();
+        let Some(rows) = self.leaf.rows() else { return self.leaf.one_by_one(self.keys, self.out, O::plainly) };
         if let Some(view) = rows.view::<K, true>().filter(|_| I::QUICK) {
             self.rounds::<I, true>(rows.salt, view);
         } else if let Some(view) = rows.view::<K, false>() {

@@ -70,7 +70,7 @@ kinds! {
 /// | kind | bits per key at 1/256 | good for |
 /// |---|---|---|
 /// | [`Ribbon`](Kind::Ribbon) | 8.06 | the smallest; the default |
-/// | [`Fuse`](Kind::Fuse) | 9.05 | the fastest answers of the static ones |
+/// | [`Fuse`](Kind::Fuse) | 9.05 | faster answers than a ribbon where the processor has no AVX-512 |
 /// | [`Fuse4`](Kind::Fuse4) | 8.62 | between the two |
 /// | [`Bloom`](Kind::Bloom) | 12.9 | the fastest to build and to query; one cache line; keys can be added |
 /// | [`ClassicBloom`](Kind::ClassicBloom) | 11.5 | keys can be added |

@@ -123,8 +123,8 @@ impl<'a> FilterBuilder<'a> {
     /// Adds keys that must never match. They are of the key type of the keys; it may be called several times.
     ///
     /// Nearly all of them are dropped at once, and the build stores the few that are hard to tell from the keys. This holds for
-    /// [`Kind::Steered`], which is the default, and for [`Kind::Chained`], unless the goal is
-    /// [`bits_per_key`](Self::bits_per_key) or [`excluded_fpr`](Self::excluded_fpr), or [`OnConflict::Drop`] is set. Otherwise they
+    /// [`Kind::Steered`](crate::Kind::Steered), which is the default, and for [`Kind::Chained`](crate::Kind::Chained), unless the goal is
+    /// [`bits_per_key`](Self::bits_per_key) or [`excluded_fpr`](Self::excluded_fpr), or [`OnConflict::Drop`](crate::OnConflict::Drop) is set. Otherwise they
     /// are gathered like keys.
     ///
     /// ```

@@ -64,7 +64,7 @@ impl Papers {
         delta(delta: f64) => delta = Some(delta);
 
         /// Sets the bits per key of the first of two stages, for [`Kind::Chained`], [`Kind::Integrated`] and [`Kind::Steered`]: 0 for
-        /// none, else 1 to 32. The goal then has no effect: see [`Filter::fpr`].
+        /// none, else 1 to 32. The goal then has no effect: see [`Filter::fpr`](crate::Filter::fpr).
         first_bits(bits: f64) => first_bits = Some(bits);
 
         /// Sets the columns of [`Kind::Steered`], at most eight: rows of each beyond one per key, as a share of the keys, between
@@ -112,7 +112,7 @@ impl<'a> Options<'a> {
         FilterBuilder { source: Source { keys: Some(feed), ..Source::default() }, options }
     }
 
-    /// Returns a builder of a filter of digests, which this hasher made: see [`build_digests`].
+    /// Returns a builder of a filter of digests, which this hasher made: see [`build_digests`](crate::build_digests).
     pub fn build_digests(self, digests: impl Into<Arc<Vec<Digest>>>, key_type: KeyType) -> FilterBuilder<'a> {
         let key_type = if self.common.hasher.is_foreign() { KeyType::Digest } else { key_type };
         let source = Source { digests: Some(digests.into()), ..Source::default() };
@@ -133,7 +133,7 @@ impl<'a> Options<'a> {
         /// Announces calls of [`Collector::exclude`]: keys keep their places in the input, so that a conflict can show them.
         with_excluded() => places = true;
 
-        /// Announces calls of [`Sealed::push_query`] after excluded keys, which are kept until then.
+        /// Announces calls of [`Sealed::push_query`](crate::Sealed::push_query) after excluded keys, which are kept until then.
         with_workload() => expecting = true;
     }
 
@@ -274,7 +274,7 @@ setters! {
     bits_per_key(bits: f64) => goals.bits_per_key = Some(bits);
 
     /// Builds the smallest filter that is right for all members and excluded keys; unlisted keys get arbitrary answers, at the
-    /// rate [`Filter::fpr`].
+    /// rate [`Filter::fpr`](crate::Filter::fpr).
     ///
     /// Without excluded keys or a workload the build fails with [`BuildError::NothingExcluded`]: every key would match.
     ///

@@ -120,19 +120,23 @@ impl Rows {
         }
     }
 
-    /// The rows of some shards, a power of two; none if not all of them are in the payloads, or if forms differ.
-    pub(crate) fn new<'a>(shards: impl ExactSizeIterator<Item = (&'a Bytes, Form, Place)> + Clone) -> Rows {
-        let (Some((_, form, _)), count) = (shards.clone().next(), shards.len()) else { return Rows::none() };
+    /// The rows of some shards, a power of two; none if not all of them are in the payloads, if forms differ, or if a shard has none.
+    pub(crate) fn new<'a>(shards: impl ExactSizeIterator<Item = Option<(&'a Bytes, Form, Place)>> + Clone) -> Rows {
+        let count = shards.len();
+        let Some(Some((_, form, _))) = shards.clone().next() else { return Rows::none() };
         let Form { salt, skip, band, columns, shift } = form;
         let valid = band > 0 && (1..=32).contains(&columns) && shift < 64 && skip < 64;
         // Several shards are told apart by all bits that are skipped.
-        let told = count == 1 || count as u64 == 1 << skip;
-        if !valid || !told || !shards.clone().all(|(payload, of, place)| of == form && place.fits(&of, payload.len())) {
+        let told = count == 1 || 1u64.checked_shl(skip) == Some(count as u64);
+        let fits = |(payload, of, place): (&Bytes, Form, Place)| of == form && place.fits(&of, payload.len());
+        if !valid || !told || !shards.clone().all(|shard| shard.is_some_and(fits)) {
             return Rows::none();
         }
+        let shards = shards.flatten();
         let payloads: Arc<[Bytes]> = shards.clone().map(|(payload, ..)| payload.clone()).collect();
         let level = |(payload, (_, _, place)): (&Bytes, (&Bytes, Form, Place))| Level {
-            payload: NonNull::from(&payload[0]),
+            // Of the whole payload: a pointer to its first byte would be good for that byte only.
+            payload: NonNull::from(&payload[..]).cast(),
             len: payload.len(),
             place,
         };
@@ -259,7 +263,7 @@ mod tests {
     const PLACE: Place = Place { rows: 24, bumps: 20, cut: u64::MAX, salted: false };
 
     fn has_rows(len: usize, form: Form, place: Place) -> bool {
-        let rows = Rows::new([(&vec![1; len].into(), form, place)].into_iter());
+        let rows = Rows::new([Some((&vec![1; len].into(), form, place))].into_iter());
         rows.view::<Test<2>, true>().and_then(|rows| rows.find(5)).is_some()
     }
 
@@ -291,7 +295,7 @@ mod tests {
         }
         assert!(Rows::none().view::<Test<0>, true>().is_none() && Rows::none().view::<Test<0>, false>().is_none());
         let payload = vec![1; 64].into();
-        let two = [(&payload, FORM, PLACE); 2];
+        let two = [Some((&payload, FORM, PLACE)); 2];
         assert!(Rows::new(two.into_iter()).view::<Test<2>, false>().is_none());
     }
 
@@ -301,7 +305,7 @@ mod tests {
         let payload = |shard: u8| Bytes::from((0..100).map(|i| i + 100 * (shard == 3) as u8).collect::<Vec<u8>>());
         let place = Place { rows: 80, bumps: 99, cut: 5, salted: false };
         let payloads = [0, 1, 2, 3].map(payload);
-        let rows = Rows::new(payloads.iter().map(|payload| (payload, form, place)));
+        let rows = Rows::new(payloads.iter().map(|payload| Some((payload, form, place))));
         let rows = rows.view::<Test<0>, false>().expect("there are rows");
         for i in 0..=1000u64 {
             let hi = (u64::MAX / 1000).saturating_mul(i);

@@ -3,7 +3,7 @@
 //! Digests are random bits, so a radix sort from the top needs few passes, each of which moves every record once:
 //!
 //! ```text
-//!   1,000,000 records ──8 bits──▶ 256 buckets of 4,000 ──10 bits──▶ 262,144 buckets of 4 ──▶ insertion sort
+//!   1,000,000 records ──7 bits──▶ 128 buckets of 8,000 ──12 bits──▶ 524,288 buckets of 2 ──▶ insertion sort
 //!                       in place                        by a copy in cache
 //! ```
 //!
@@ -11,7 +11,7 @@
 //! goes to the next free slot of its bucket, and the record from there comes to `i`. `i` moves on at once instead of following
 //! the record (American flag sort follows it), so that cache misses overlap; what is left is met in the next round [Ska]. Every
 //! step brings one record home: n steps for a pass. A bucket that fits in the cache is copied and read in order: no rounds, no
-//! branch to mispredict. Insertion sort runs over the whole bucket at the end, as buckets of four cost more to set up than to sort.
+//! branch to mispredict. Insertion sort runs over the whole bucket at the end, as buckets of two cost more to set up than to sort.
 //!
 //! With several threads the first pass is shared as in [PARADIS]: every bucket is cut into one stripe per thread, and a thread
 //! moves records between its own stripes only. A record whose stripe is full stays. Of random records few stay (the square root

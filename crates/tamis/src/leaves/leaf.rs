@@ -268,13 +268,11 @@ impl<G: Query> ShardedLeaf<G> {
             (part.start, part.payload) = (start, payload);
         }
         if shard + 1 == self.parts().len() && self.first.geometry.first_level().is_some() {
-            let level = |part: &'_ Part<G>| part.geometry.first_level();
-            let levels = self.parts().iter().map(|part| level(part).map(|(form, place)| (&part.payload, form, place)));
-            // An empty part has no rows, and then all go without.
-            let all = levels.clone().all(|level| level.is_some());
-            let first = levels.clone().next().flatten();
-            self.rows =
-                first.filter(|_| all).map(|first| Arc::new(Rows::new(levels.map(|level| level.unwrap_or(first)))));
+            let levels = self.parts().iter().map(|part| {
+                let (form, place) = part.geometry.first_level()?;
+                Some((&part.payload, form, place))
+            });
+            self.rows = Some(Arc::new(Rows::new(levels)));
         }
     }
 }

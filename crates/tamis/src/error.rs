@@ -49,6 +49,11 @@ pub enum FormatError {
         /// Which part: the header and directory, or the payload.
         part: &'static str,
     },
+    /// The secret of the file's hash is kept beside the file, and was not given, or is another one.
+    Secret {
+        /// Whether one was given.
+        given: bool,
+    },
 }
 
 impl FormatError {
@@ -84,6 +89,12 @@ impl fmt::Display for FormatError {
                 )
             }
             FormatError::Invalid { reason } => write!(f, "invalid file: {reason}"),
+            FormatError::Secret { given: false } => {
+                f.write_str("the secret is not in the file; expected to be given it")
+            }
+            FormatError::Secret { given: true } => {
+                f.write_str("wrong secret; expected the one that the file was built with")
+            }
             FormatError::Form { found, expected } => {
                 let article = |what: &str| if what.starts_with('a') { "an" } else { "a" };
                 write!(f, "the file holds {} {found}; expected {} {expected}", article(found), article(expected))

@@ -73,8 +73,9 @@ macro_rules! finish {
         pub fn finish_with_report(self) -> Result<($built, Report), Error> {
             let $this = self;
             let collector = $collector;
+            let secret = collector.options.common.needed_secret();
             let (bytes, report) = $crate::file::to_memory(|out| collector.write(out))?;
-            Ok(($built::open_unverified(bytes)?, report))
+            Ok(($built::opened(bytes, secret)?, report))
         }
 
         #[doc = concat!("Builds the ", $what, " into a file.")]

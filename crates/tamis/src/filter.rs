@@ -17,5 +17,6 @@ pub(crate) mod open;
 pub(crate) mod options;
 pub(crate) mod partition;
 pub(crate) mod query;
+pub(crate) mod remote;
 pub(crate) mod steps;
 pub(crate) mod typed;

@@ -1,23 +1,42 @@
-//! payloads and their directory <-> bytes: the header, the directory, the checksums, and the reader under every codec.
+//! payloads and their directory <-> bytes: the front, the directory in sections, the sums, and the reader under every codec.
 //!
 //! ```text
-//!   header, 48 bytes | payloads, shard by shard | directory | footer, 24 bytes
+//!   front, 16 bytes | payloads, shard by shard | directory: numbered sections | footer, 32 bytes
 //! ```
 //!
-//! A file is written front to back in one pass: what is known only at the end stands at the end. The footer's last four
-//! bytes close the file, so a cut is seen at once; one checksum covers header, directory and footer and is checked by every
-//! open; the other covers the payloads and is checked by `verify`. Payloads have no offsets in the directory: their lengths follow
-//! from their geometries, and `place` says where each one starts. So parts cannot overlap, whatever a file claims.
+//! A file is written front to back in one pass: what is known only at the end stands at the end. So one read of a file's last bytes
+//! opens it, also in a store that is far away. The footer's last four bytes close the file, so a cut is seen at once. The footer
+//! has the *identity* of the file, a hash of directory and flags, which every open checks. One section holds sums of the payloads,
+//! which `verify` checks. Payloads have no offsets in the directory: their lengths follow from their geometries, and [`unit`] says
+//! where each one starts. So parts cannot overlap, whatever a file claims.
+//!
+//! # Room to grow
+//!
+//! A section with an odd number must be known, one with an even number may be skipped; so may the flags of the second kind. A
+//! reader that meets an unknown number of the first kind says that it is not supported. What comes later is a new number and no new
+//! version.
 //!
 //! docs/format.md draws the bytes.
 
-use std::cell::Cell;
+mod reader;
+mod source;
+#[cfg(feature = "build")]
+mod write;
+
+use std::ops::Range;
 use std::path::Path;
 
 use bytes::Bytes;
-use xxhash_rust::xxh3::{Xxh3, xxh3_64};
+use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
-use crate::debug::brief_debug;
+#[cfg(feature = "build")]
+pub(crate) use reader::bytes_of;
+pub(crate) use reader::{Budget, Reader, put_varint};
+pub use source::Source;
+pub(crate) use source::{equal_by_bytes, from_bytes};
+#[cfg(feature = "build")]
+pub(crate) use write::{Encoded, Writer};
+
 use crate::error::{Error, FormatError};
 use crate::hash::{HashKind, Hasher, KeyType};
 
@@ -27,45 +46,34 @@ pub(crate) const VERSION: u16 = 1;
 /// The first byte is not text, the last two break when line ends are translated.
 const MAGIC: [u8; 8] = *b"\x89tamis\r\n";
 const CLOSING: [u8; 4] = *b"sieV";
-const HEADER: usize = 48;
-const FOOTER: usize = 24;
+const FRONT: usize = 16;
+const FOOTER: usize = 32;
 /// More shards than any builder makes (2^32 keys have 4,096).
 pub(crate) const MAX_SHARD_BITS: u32 = 24;
+/// A longer payload has a sum for each so many bytes of it, and starts on a cache line.
+pub(crate) const BLOCK: u64 = 1 << 16;
+/// The longest note of a caller.
+pub(crate) const MAX_METADATA: usize = 1 << 16;
 
-/// Opening a file takes at most `FREE_BYTES` bytes of memory, and `MEMORY_PER_BYTE` more for each of its bytes. docs/format.md promises 64 KiB: the
-/// other 4 KiB are for error messages and what else is not worth counting.
-const FREE_BYTES: u64 = 60 << 10;
-const MEMORY_PER_BYTE: u64 = 64;
-
-/// The memory that opening a file may still take.
-///
-/// A few bytes of a directory can speak of millions of parts. So every decoder draws on the budget before it allocates, and there is one
-/// budget for the whole file: the files inside a frozen segment draw on that of the index. What is freed again is not given back. It pays
-/// for time too where bytes can be worth any amount of it: a decision of the coder under a map's values counts as a byte.
-pub(crate) struct Budget(Cell<u64>);
-
-impl Budget {
-    /// For a file of these bytes.
-    pub(crate) fn of(file: &[u8]) -> Budget {
-        Budget(Cell::new(FREE_BYTES.saturating_add(MEMORY_PER_BYTE.saturating_mul(file.len() as u64))))
-    }
-
-    /// Takes so many bytes out of it.
-    pub(crate) fn draw(&self, bytes: u64) -> Result<(), FormatError> {
-        let none =
-            || FormatError::invalid("opening takes more memory than 64 KiB and 64 bytes for each byte of the file");
-        self.0.set(self.0.get().checked_sub(bytes).ok_or_else(none)?);
-        Ok(())
-    }
+/// Sections of a directory.
+mod section {
+    pub(super) const HEAD: u64 = 1;
+    pub(super) const SUMS: u64 = 2;
+    pub(super) const CONTENTS: u64 = 3;
+    pub(super) const PREPARATION: u64 = 5;
+    pub(super) const METADATA: u64 = 6;
 }
 
-/// What the header says.
+/// A flag that readers may ignore: a later release may not read this file.
+const MAY_CHANGE: u32 = 1;
+
+/// What the head of a directory says.
 ///
 /// ```text
-///    0  89 t a m i s 0d 0a                             magic
-///    8  version u16 | hash u8 | key_type u8 | shard bits u8 | form u8 | 0 0
-///   16  seed u64, 0 or the secret key, 2 x u64
-///   32  keys u64 | negatives u64
+///   form u8 | hash u8 | key type u8 | shard bits u8
+///   hash 0: seed varint      1: secret 2 x u64      2: seed varint, number u64      3: number, number of the mix or 0: varints
+///   4: check value u64; the secret is not in the file
+///   keys varint | negatives varint
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
@@ -79,9 +87,13 @@ pub(crate) struct Header {
     /// Distinct keys that were excluded and that the filter is right about, expected queries aside; an estimate if they are very
     /// many. For the reader's information. Of a map: how many distinct values there are.
     pub(crate) negatives: u64,
+    /// Whether the secret of the hash is kept outside the file.
+    pub(crate) secret_beside: bool,
+    /// Whether a later release may not read it.
+    pub(crate) may_change: bool,
 }
 
-/// What a file holds.
+/// What a file holds. Numbers 6 to 9 are reserved: docs/format.md.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
     /// A list of steps.
@@ -123,66 +135,81 @@ impl Form {
     }
 }
 
+/// What a file has instead of its secret: a wrong secret does not make it.
+fn secret_check(hasher: &Hasher) -> u64 {
+    hasher.bytes(b"the secret of a tamis file").hi
+}
+
 impl Header {
-    fn encode(&self) -> [u8; HEADER] {
-        let mut out = [0; HEADER];
-        out[..8].copy_from_slice(&MAGIC);
-        out[8..10].copy_from_slice(&VERSION.to_le_bytes());
-        out[10] = match self.hasher.kind() {
+    /// Of an empty set in one shard.
+    #[cfg(feature = "build")]
+    pub(crate) fn new(form: Form, hasher: Hasher, key_type: KeyType) -> Header {
+        let (secret_beside, may_change) = (false, form == Form::Adaptive);
+        Header { hasher, key_type, shard_bits: 0, form, keys: 0, negatives: 0, secret_beside, may_change }
+    }
+
+    #[cfg(feature = "build")]
+    fn encode(&self) -> Vec<u8> {
+        let kind = self.hasher.kind();
+        let hash = match kind {
             HashKind::Seeded => 0,
+            HashKind::Secret if self.secret_beside => 4,
             HashKind::Secret => 1,
             HashKind::Mixed => 2,
             HashKind::Foreign => 3,
         };
-        out[11] = match self.key_type {
+        let key_type = match self.key_type {
             KeyType::Bytes => 0,
             KeyType::Integer => 1,
             KeyType::Digest => 2,
             KeyType::Fields => 3,
         };
-        out[12] = self.shard_bits as u8;
-        out[13] = self.form as u8;
+        let mut out = vec![self.form as u8, hash, key_type, self.shard_bits as u8];
         let [a, b] = self.hasher.words();
-        out[16..24].copy_from_slice(&a.to_le_bytes());
-        out[24..32].copy_from_slice(&b.to_le_bytes());
-        out[32..40].copy_from_slice(&self.keys.to_le_bytes());
-        out[40..48].copy_from_slice(&self.negatives.to_le_bytes());
+        match kind {
+            HashKind::Seeded => put_varint(&mut out, a),
+            HashKind::Secret if self.secret_beside => {
+                out.extend_from_slice(&secret_check(&self.hasher).to_le_bytes());
+            }
+            HashKind::Secret => [a, b].iter().for_each(|word| out.extend_from_slice(&word.to_le_bytes())),
+            HashKind::Mixed => {
+                put_varint(&mut out, a);
+                out.extend_from_slice(&b.to_le_bytes());
+            }
+            HashKind::Foreign => [a, b].iter().for_each(|&word| put_varint(&mut out, word)),
+        }
+        put_varint(&mut out, self.keys);
+        put_varint(&mut out, self.negatives);
         out
     }
 
-    /// Checks the mark and the version; the fields are read once the checksum is known to hold.
-    fn check(bytes: &[u8]) -> Result<&[u8; HEADER], FormatError> {
-        let head = &bytes[..bytes.len().min(MAGIC.len())];
-        if head != &MAGIC[..head.len()] || head.is_empty() {
-            return Err(FormatError::Magic);
-        }
-        let found = bytes.len() as u64;
-        let needed = (HEADER + FOOTER) as u64;
-        let Some(header) = bytes.first_chunk::<HEADER>().filter(|_| found >= needed) else {
-            return Err(FormatError::Truncated { what: "the header", needed, found });
+    /// Reads a head; `secret` is what the caller knows.
+    fn decode(head: &[u8], flags: u32, secret: Option<[u64; 2]>) -> Result<Header, FormatError> {
+        let mut from = Reader::new(head, "header");
+        let [form, hash, key_type, shard_bits] = from.array()?;
+        let form = Form::decode(form)?;
+        let word = |from: &mut Reader<'_>| Ok::<_, FormatError>(u64::from_le_bytes(from.array()?));
+        let hasher = match hash {
+            0 => Hasher::seeded(from.varint()?),
+            1 => Hasher::secret([word(&mut from)?, word(&mut from)?]),
+            2 => Hasher::seeded(from.varint()?).mixed(word(&mut from)?),
+            3 => match (from.varint()?, from.varint()?) {
+                (number, 0) => Hasher::foreign(number),
+                (number, mix) => Hasher::foreign(number).mixed(mix),
+            },
+            4 => {
+                let check = word(&mut from)?;
+                let hasher = Hasher::secret(secret.ok_or(FormatError::Secret { given: false })?);
+                if secret_check(&hasher) != check {
+                    return Err(FormatError::Secret { given: true });
+                }
+                hasher
+            }
+            number => return Err(FormatError::unsupported("hash", number)),
         };
-        let version = u16::from_le_bytes([header[8], header[9]]);
-        match version {
-            VERSION => Ok(header),
-            0 => Err(FormatError::invalid("version is 0, expected 1")),
-            number => Err(FormatError::Unsupported { what: "format version", number: number.into() }),
+        if secret.is_some() && hash != 4 {
+            return Err(FormatError::invalid("a secret was given; expected none for a file that has its hash inside"));
         }
-    }
-
-    fn decode(header: &[u8; HEADER]) -> Result<Header, FormatError> {
-        let mut from = Reader::new(&header[10..], "header");
-        let [hash, key_type, shard_bits, form, zeros @ ..] = from.array::<6>()?;
-        let (a, b) = (u64::from_le_bytes(from.array()?), u64::from_le_bytes(from.array()?));
-        let (keys, negatives) = (u64::from_le_bytes(from.array()?), u64::from_le_bytes(from.array()?));
-        let hasher = match (hash, b) {
-            (0, 0) => Hasher::seeded(a),
-            (1, _) => Hasher::secret([a, b]),
-            (2, _) => Hasher::seeded(a).mixed(b),
-            (3, 0) => Hasher::foreign(a),
-            (3, _) => Hasher::foreign(a).mixed(b),
-            (0, _) => return Err(FormatError::invalid("header: a seed has 64 bits, the other 64 must be zero")),
-            (number, _) => return Err(FormatError::unsupported("hash", number)),
-        };
         let key_type = match key_type {
             0 => KeyType::Bytes,
             1 => KeyType::Integer,
@@ -193,32 +220,230 @@ impl Header {
         if hash == 3 && key_type != KeyType::Digest {
             return Err(FormatError::invalid(format!("header: hash is 3 for {key_type} keys, expected digests")));
         }
-        if zeros != [0; 2] {
-            return Err(FormatError::unsupported("header flags", u16::from_le_bytes(zeros)));
-        }
         FormatError::check(shard_bits as u32 <= MAX_SHARD_BITS, || format!("header: 2^{shard_bits} shards"))?;
-        let form = Form::decode(form)?;
         if matches!(form, Form::Partitioned | Form::Sets | Form::Adaptive) && shard_bits != 0 {
             let what = if form == Form::Partitioned { "partitioned file" } else { form.name() };
             return Err(FormatError::invalid(format!("header: shards of a {what}, expected none")));
         }
-        Ok(Header { hasher, key_type, shard_bits: shard_bits as u32, form, keys, negatives })
+        let (keys, negatives) = (from.varint()?, from.varint()?);
+        from.end()?;
+        let (secret_beside, may_change) = (hash == 4, flags & MAY_CHANGE != 0);
+        Ok(Header { hasher, key_type, shard_bits: shard_bits.into(), form, keys, negatives, secret_beside, may_change })
     }
 }
 
-/// Where a payload of `len` bytes starts, when everything before it ends at `end`: large ones on a cache line.
-pub(crate) fn place(end: u64, len: u64) -> u64 {
-    if len < 1 << 16 { end } else { end.next_multiple_of(64) }
+/// The end of a file, its hash checked: directory and footer.
+#[derive(Clone, Copy)]
+pub(crate) struct Tail<'a> {
+    head: &'a [u8],
+    contents: &'a [u8],
+    sums: Option<&'a [u8]>,
+    pub(crate) metadata: &'a [u8],
+    flags: u32,
+    pub(crate) identity: [u8; 16],
+    /// Bytes of directory and footer.
+    len: usize,
+    /// The version and the flags, as the front repeats them.
+    marks: [u8; 8],
 }
 
-/// Header and directory of a file, checked as far as their checksum goes, and the places for its payloads.
-pub(crate) fn parts<'a>(bytes: &'a Bytes, budget: &'a Budget) -> Result<(Header, Reader<'a>, Places<'a>), FormatError> {
-    let header = Header::check(bytes)?;
-    let (directory, _) = directory(bytes)?;
-    let header = Header::decode(header)?;
-    let from = Reader::budgeted(directory, "directory", budget);
-    let places = Places { end: HEADER as u64, last: (bytes.len() - FOOTER - directory.len()) as u64, bytes, budget };
-    Ok((header, from, places))
+impl<'a> Tail<'a> {
+    /// Reads the end of a file from bytes that end with it.
+    pub(crate) fn of(bytes: &'a [u8]) -> Result<Tail<'a>, FormatError> {
+        let found = bytes.len() as u64;
+        let truncated = |needed| FormatError::Truncated { what: "the footer", needed, found };
+        let Some((before, footer)) = bytes.split_last_chunk::<FOOTER>() else {
+            return Err(truncated(FOOTER as u64));
+        };
+        let mut from = Reader::new(footer, "footer");
+        let len = u32::from_le_bytes(from.array()?);
+        let marks = from.array::<8>()?;
+        let identity = from.array::<16>()?;
+        if from.array()? != CLOSING {
+            return Err(truncated(found + 1));
+        }
+        check_version([marks[0], marks[1]])?;
+        let Some(start) = before.len().checked_sub(len as usize) else {
+            let needed = u64::from(len) + FOOTER as u64;
+            return Err(FormatError::Truncated { what: "the directory", needed, found });
+        };
+        if xxh3_128(&bytes[start..before.len() + 12]).to_le_bytes() != identity {
+            return Err(FormatError::Checksum { part: "header and directory" });
+        }
+        let must = u16::from_le_bytes([marks[2], marks[3]]);
+        if must != 0 {
+            return Err(FormatError::unsupported("flags", must));
+        }
+        let flags = u32::from_le_bytes([marks[4], marks[5], marks[6], marks[7]]);
+        let mut tail = Tail {
+            head: &[],
+            contents: &[],
+            sums: None,
+            metadata: &[],
+            flags,
+            identity,
+            len: bytes.len() - start,
+            marks,
+        };
+        tail.sections(&before[start..])?;
+        Ok(tail)
+    }
+
+    /// Finds the sections of a directory.
+    fn sections(&mut self, directory: &'a [u8]) -> Result<(), FormatError> {
+        let mut from = Reader::new(directory, "directory");
+        let (mut last, mut missing) = (0, 2);
+        while !from.is_empty() {
+            let (number, len) = (from.varint()?, from.varint()?);
+            let section = from.take(len)?;
+            if number <= last {
+                return Err(FormatError::invalid(format!("directory: section {number} after section {last}")));
+            }
+            last = number;
+            match number {
+                section::HEAD => (self.head, missing) = (section, missing - 1),
+                section::SUMS => self.sums = Some(section),
+                section::CONTENTS => (self.contents, missing) = (section, missing - 1),
+                section::METADATA => self.metadata = section,
+                section::PREPARATION => {
+                    let how = Reader::new(section, "preparation of keys").varint()?;
+                    return Err(FormatError::unsupported("preparation of keys", how));
+                }
+                number if number % 2 == 1 => return Err(FormatError::unsupported("section", number)),
+                _ => {}
+            }
+        }
+        FormatError::check(missing == 0, || "directory: header or contents are missing")
+    }
+
+    /// The head, for a caller who knows this secret.
+    pub(crate) fn header(&self, secret: Option<[u64; 2]>) -> Result<Header, FormatError> {
+        Header::decode(self.head, self.flags, secret)
+    }
+
+    /// The contents, as their form reads them.
+    pub(crate) fn contents(&self, budget: &'a Budget) -> Reader<'a> {
+        Reader::budgeted(self.contents, "directory", budget)
+    }
+
+    /// Directory and footer, in bytes.
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// The sums of the payloads.
+    pub(crate) fn sums(&self) -> Result<Sums<'a>, FormatError> {
+        let none = || FormatError::invalid("directory: no sums of the payload, which cannot be verified");
+        Ok(Sums { from: Reader::new(self.sums.ok_or_else(none)?, "sums"), end: FRONT as u64 })
+    }
+}
+
+/// Rejects another version than that of this release.
+fn check_version(version: [u8; 2]) -> Result<(), FormatError> {
+    match u16::from_le_bytes(version) {
+        VERSION => Ok(()),
+        0 => Err(FormatError::invalid("version is 0, expected 1")),
+        number => Err(FormatError::unsupported("format version", number)),
+    }
+}
+
+/// The end of a whole file, and its front checked.
+pub(crate) fn tail(bytes: &[u8]) -> Result<Tail<'_>, FormatError> {
+    let head = &bytes[..bytes.len().min(MAGIC.len())];
+    if head != &MAGIC[..head.len()] || head.is_empty() {
+        return Err(FormatError::Magic);
+    }
+    let found = bytes.len() as u64;
+    let needed = (FRONT + FOOTER) as u64;
+    let Some(front) = bytes.first_chunk::<FRONT>().filter(|_| found >= needed) else {
+        return Err(FormatError::Truncated { what: "the header", needed, found });
+    };
+    check_version([front[8], front[9]])?;
+    let damaged = FormatError::Checksum { part: "header and directory" };
+    match Tail::of(&bytes[FRONT..]) {
+        Ok(tail) if tail.marks == front[8..] => Ok(tail),
+        // The whole file is here: nothing is missing that a longer tail would have.
+        Ok(_) | Err(FormatError::Truncated { what: "the directory", .. }) => Err(damaged),
+        Err(error) => Err(error),
+    }
+}
+
+/// The sums of a file, unit by unit in the order of the file.
+///
+/// ```text
+///   per unit that is not empty: 2 * length + 1 if it starts at a multiple of 64, varint; XXH3-64 of every 64 KB of it, u64
+/// ```
+///
+/// A unit is what is built and moved as a whole: a shard with all its layers, a table. Gaps before units are zeros.
+pub(crate) struct Sums<'a> {
+    from: Reader<'a>,
+    /// Where the unit before ends.
+    end: u64,
+}
+
+impl<'a> Sums<'a> {
+    /// The next unit: where it starts, its length, its sums.
+    pub(crate) fn next(&mut self) -> Result<Option<(u64, u64, &'a [u8])>, FormatError> {
+        if self.from.is_empty() {
+            return Ok(None);
+        }
+        let code = self.from.varint()?;
+        let (len, is_aligned) = (code >> 1, code & 1 == 1);
+        let start = if is_aligned { self.end.next_multiple_of(64) } else { self.end };
+        let sums = self.from.take(8 * len.div_ceil(BLOCK))?;
+        self.end = start.checked_add(len).filter(|&end| end < 1 << 63).ok_or_else(|| too_long(len))?;
+        Ok(Some((start, len, sums)))
+    }
+}
+
+fn too_long(len: u64) -> FormatError {
+    FormatError::invalid(format!("directory: a payload of {len} bytes"))
+}
+
+/// Whether these bytes have these sums.
+pub(crate) fn has_sums(unit: &[u8], sums: &[u8]) -> bool {
+    unit.chunks(BLOCK as usize).map(|block| xxh3_64(block).to_le_bytes()).eq(sums.chunks(8))
+}
+
+/// Where a part of `len` bytes starts in its unit, when the parts before it end at `end`: large ones on a cache line.
+fn place(end: u64, len: u64) -> u64 {
+    if len < BLOCK { end } else { end.next_multiple_of(64) }
+}
+
+/// The length of a unit of these parts, if it is one.
+pub(crate) fn unit_len(mut parts: impl Iterator<Item = u64>) -> Option<u64> {
+    let limit = |end: &u64| *end < 1 << 62;
+    parts.try_fold(0u64, |end, len| place(end, len).checked_add(len).filter(limit))
+}
+
+/// Where parts of these lengths lie in a unit that is one.
+pub(crate) fn places_in(lens: impl Iterator<Item = u64>) -> impl Iterator<Item = Range<usize>> {
+    lens.scan(0, |end, len| {
+        let at = place(*end, len);
+        *end = at + len;
+        Some(at as usize..*end as usize)
+    })
+}
+
+/// Whether a unit starts on a cache line: one of several shards, and a long one.
+pub(crate) fn is_aligned(len: u64, several: bool) -> bool {
+    len > 0 && (several || len >= BLOCK)
+}
+
+/// Where a unit starts, when everything before it ends at `end`.
+pub(crate) fn unit(end: u64, len: u64, several: bool) -> u64 {
+    if is_aligned(len, several) { end.next_multiple_of(64) } else { end }
+}
+
+/// Header and directory of a file, checked as far as their hash goes, and the places for its payloads.
+pub(crate) fn parts<'a>(
+    bytes: &'a Bytes,
+    secret: Option<[u64; 2]>,
+    budget: &'a Budget,
+) -> Result<(Header, Reader<'a>, Places<'a>), FormatError> {
+    let tail = tail(bytes)?;
+    let places = Places { end: FRONT as u64, last: (bytes.len() - tail.len) as u64, bytes, budget };
+    Ok((tail.header(secret)?, tail.contents(budget), places))
 }
 
 /// Gives payloads their places, one after the other.
@@ -235,18 +460,33 @@ pub(crate) struct Places<'a> {
 impl Places<'_> {
     /// The next payload, of so many bytes.
     pub(crate) fn take(&mut self, len: u64) -> Result<Bytes, FormatError> {
-        Ok(self.next(len)?.1)
+        let mut taken = Bytes::new();
+        self.shard(false, std::iter::once(len), |_, _, payload| taken = payload)?;
+        Ok(taken)
     }
 
-    /// Where it starts, too.
-    pub(crate) fn next(&mut self, len: u64) -> Result<(usize, Bytes), FormatError> {
-        let start = place(self.end, len);
-        let Some(next) = start.checked_add(len).filter(|&next| next <= self.last) else {
-            let found = self.last - self.end;
-            return Err(FormatError::Truncated { what: "the payload", needed: len, found });
-        };
-        self.end = next;
-        Ok((start as usize, self.bytes.slice(start as usize..next as usize)))
+    /// The next shard, of parts of these lengths: calls `put` with the number, the start and the bytes of each. `several` is whether it is
+    /// one of several shards.
+    pub(crate) fn shard(
+        &mut self,
+        several: bool,
+        lens: impl Iterator<Item = u64> + Clone,
+        mut put: impl FnMut(usize, usize, Bytes),
+    ) -> Result<(), FormatError> {
+        let found = self.last - self.end;
+        let truncated = |needed| FormatError::Truncated { what: "the payload", needed, found };
+        let len = unit_len(lens.clone()).ok_or_else(|| truncated(u64::MAX))?;
+        let start = unit(self.end, len, several);
+        if start.checked_add(len).is_none_or(|end| end > self.last) {
+            return Err(truncated(start - self.end + len));
+        }
+        let start = start as usize;
+        for (number, Range { start: from, end: to }) in places_in(lens).enumerate() {
+            put(number, start + from, self.bytes.slice(start + from..start + to));
+        }
+        let start = start as u64;
+        self.end = start + len;
+        Ok(())
     }
 
     /// Nothing may be left over.
@@ -258,185 +498,27 @@ impl Places<'_> {
     }
 }
 
-/// The directory's bytes and the payload's checksum, the closing mark and the checksum of all but the payload checked.
-fn directory(bytes: &[u8]) -> Result<(&[u8], u64), FormatError> {
-    let found = bytes.len() as u64;
-    let truncated = FormatError::Truncated { what: "the footer", needed: found + 1, found };
-    let Some((front, footer)) = bytes.split_last_chunk::<FOOTER>().filter(|(front, _)| front.len() >= HEADER) else {
-        return Err(truncated);
-    };
-    let mut from = Reader::new(footer, "footer");
-    let payload_sum = u64::from_le_bytes(from.array()?);
-    let len = u32::from_le_bytes(from.array()?) as usize;
-    let sum = u64::from_le_bytes(from.array()?);
-    if from.array()? != CLOSING {
-        return Err(truncated);
-    }
-    let Some(start) = front.len().checked_sub(len).filter(|&start| start >= HEADER) else {
-        return Err(FormatError::Checksum { part: "header and directory" });
-    };
-    if sum != meta_sum(&bytes[..HEADER], &bytes[start..front.len() + 12]) {
-        return Err(FormatError::Checksum { part: "header and directory" });
-    }
-    Ok((&front[start..], payload_sum))
-}
-
-/// The checksum of the header, and of the directory with the two fields that follow it.
-fn meta_sum(header: &[u8], directory: &[u8]) -> u64 {
-    let mut sum = Xxh3::new();
-    sum.update(header);
-    sum.update(directory);
-    sum.digest()
-}
-
-/// Bytes to be opened: a `Vec<u8>`, a `Box<[u8]>`, an `Arc<[u8]>`, a [`Bytes`], a `&'static [u8]` or what `include_bytes!` returns.
-///
-/// None of them is copied.
-///
-/// ```
-/// use std::sync::Arc;
-/// let shared: Arc<[u8]> = tamis::build(["ann", "bob"]).finish()?.as_bytes().into();
-/// let filter = tamis::Filter::open(shared.clone())?;
-/// assert_eq!(filter.as_bytes().as_ptr(), shared.as_ptr());
-/// # Ok::<(), tamis::Error>(())
-/// ```
-pub struct Source(pub(crate) Bytes);
-
-brief_debug!(Source, it => bytes: it.0.len());
-
-macro_rules! sources {
-    ($($type:ty: $from:expr;)*) => {$(
-        impl From<$type> for Source {
-            fn from(bytes: $type) -> Source {
-                Source($from(bytes))
-            }
-        }
-    )*};
-}
-
-sources! {
-    Bytes: Bytes::from;
-    Vec<u8>: Bytes::from;
-    Box<[u8]>: Bytes::from;
-    std::sync::Arc<[u8]>: Bytes::from_owner;
-    &'static [u8]: Bytes::from_static;
-}
-
-impl<const N: usize> From<&'static [u8; N]> for Source {
-    fn from(bytes: &'static [u8; N]) -> Source {
-        Source(Bytes::from_static(bytes))
-    }
-}
-
-/// The methods that all types have which are opened from bytes; `bytes` is the field that holds them.
-macro_rules! from_bytes {
-    ($($field:ident).+) => {
-        /// Opens bytes in memory and verifies them. They are not copied: see [`Source`](crate::Source).
-        ///
-        /// # Errors
-        ///
-        /// [`FormatError`](crate::FormatError) if the bytes are damaged, of another form, or of a version that this release cannot
-        /// read.
-        ///
-        /// # Complexity
-        ///
-        /// Reads every byte once, for the checksum. [`open_unverified`](Self::open_unverified) reads header and directory only.
-        pub fn open(bytes: impl Into<$crate::format::Source>) -> Result<Self, $crate::error::FormatError> {
-            let opened = Self::open_unverified(bytes)?;
-            opened.verify()?;
-            Ok(opened)
-        }
-
-        /// Maps a file into memory and opens it unverified: nothing is read but what queries touch.
-        ///
-        /// # Safety
-        ///
-        /// No process may change or truncate the file while the value or a clone of it lives. Replacing the file by renaming another
-        /// one over it, as `finish_to` does, is safe: the map keeps the old one.
-        ///
-        /// # Errors
-        ///
-        /// [`Error`](crate::Error) if the file cannot be read, or as for [`open`](Self::open), except for a damaged payload.
-        #[cfg(feature = "mmap")]
-        #[allow(unsafe_code)]
-        pub unsafe fn mmap(path: impl AsRef<std::path::Path>) -> Result<Self, $crate::error::Error> {
-            // SAFETY: the caller's promise is the one that is asked for.
-            let bytes = unsafe { $crate::arch::arena::map(path.as_ref()) };
-            $crate::format::open_file(path.as_ref(), bytes, Self::open_unverified)
-        }
-
-        /// Reads a whole file into memory, in huge pages where the system has them, and verifies it.
-        ///
-        /// # Errors
-        ///
-        /// As [`read_unverified`](Self::read_unverified), and if the payload is damaged.
-        pub fn read(path: impl AsRef<std::path::Path>) -> Result<Self, $crate::error::Error> {
-            let bytes = $crate::arch::arena::read(path.as_ref());
-            $crate::format::open_file(path.as_ref(), bytes, Self::open)
-        }
-
-        /// Reads a whole file into memory and checks header and directory only.
-        ///
-        /// # Errors
-        ///
-        /// [`Error`](crate::Error) if the file cannot be read, or if header or directory are damaged.
-        pub fn read_unverified(path: impl AsRef<std::path::Path>) -> Result<Self, $crate::error::Error> {
-            let bytes = $crate::arch::arena::read(path.as_ref());
-            $crate::format::open_file(path.as_ref(), bytes, Self::open_unverified)
-        }
-
-        /// Returns the version of the format that the file was written in.
-        pub fn version(&self) -> u16 {
-            $crate::format::version(&self.$($field).+)
-        }
-
-        /// Reads the whole payload and compares its checksum.
-        ///
-        /// # Errors
-        ///
-        /// [`FormatError::Checksum`](crate::FormatError::Checksum) if the payload was changed.
-        pub fn verify(&self) -> Result<(), $crate::error::FormatError> {
-            $crate::format::verify(&self.$($field).+)
-        }
-
-        /// Returns the bytes, to be stored and opened again.
-        pub fn as_bytes(&self) -> &[u8] {
-            &self.$($field).+
-        }
-
-        /// Returns the bytes without copying them.
-        pub fn into_bytes(self) -> bytes::Bytes {
-            self.$($field).+
-        }
-    };
-}
-
-/// What types that are bytes have in common: equal ones have equal bytes.
-macro_rules! equal_by_bytes {
-    ($type:ty) => {
-        impl AsRef<[u8]> for $type {
-            fn as_ref(&self) -> &[u8] {
-                self.as_bytes()
-            }
-        }
-
-        impl PartialEq for $type {
-            fn eq(&self, other: &Self) -> bool {
-                self.as_bytes() == other.as_bytes()
-            }
-        }
-
-        impl Eq for $type {}
-    };
-}
-pub(crate) use {equal_by_bytes, from_bytes};
-
 /// The version of a file that was opened.
 pub(crate) fn version(bytes: &[u8]) -> u16 {
     match bytes {
         [_, _, _, _, _, _, _, _, low, high, ..] => u16::from_le_bytes([*low, *high]),
         _ => VERSION,
     }
+}
+
+/// The identity of a file that was opened.
+pub(crate) fn identity(bytes: &[u8]) -> [u8; 16] {
+    bytes.split_last_chunk::<20>().and_then(|(_, end)| end.first_chunk()).copied().unwrap_or_default()
+}
+
+/// The caller's note in a file that was opened.
+pub(crate) fn metadata(bytes: &[u8]) -> &[u8] {
+    tail(bytes).map_or(&[], |tail| tail.metadata)
+}
+
+/// Whether a later release may not read a file that was opened.
+pub(crate) fn may_change(bytes: &[u8]) -> bool {
+    tail(bytes).is_ok_and(|tail| tail.flags & MAY_CHANGE != 0)
 }
 
 /// Opens the bytes of a file; errors name it.
@@ -448,223 +530,23 @@ pub(crate) fn open_file<T>(
     bytes.map_err(Error::from).and_then(|bytes| Ok(open(bytes)?)).map_err(|error| error.at(path))
 }
 
-/// Checks the payload's checksum.
+/// Checks the payload's sums, and that there is nothing beside it.
 pub(crate) fn verify(bytes: &[u8]) -> Result<(), FormatError> {
-    let (directory, sum) = directory(bytes)?;
-    let payload = &bytes[HEADER..bytes.len() - FOOTER - directory.len()];
-    if xxh3_64(payload) == sum { Ok(()) } else { Err(FormatError::Checksum { part: "payload" }) }
-}
-
-/// Writes a file front to back.
-#[cfg(feature = "build")]
-pub(crate) struct Writer<'a> {
-    out: &'a mut dyn std::io::Write,
-    header: [u8; HEADER],
-    /// Bytes written, and the running checksum of those after the header.
-    at: u64,
-    sum: Xxh3,
-    /// Step by step, the geometries of the shards so far.
-    geometries: Vec<Vec<u8>>,
-    kinds: Vec<[u8; 2]>,
-}
-
-/// One shard's part of one step, ready to be written.
-#[cfg(feature = "build")]
-pub(crate) struct Encoded {
-    pub(crate) geometry: Vec<u8>,
-    pub(crate) payload: Bytes,
-}
-
-#[cfg(feature = "build")]
-impl<'a> Writer<'a> {
-    /// Starts a file with these steps, each the byte of a role and the tag of a leaf.
-    pub(crate) fn new(
-        out: &'a mut dyn std::io::Write,
-        header: &Header,
-        kinds: Vec<[u8; 2]>,
-    ) -> std::io::Result<Writer<'a>> {
-        let header = header.encode();
-        out.write_all(&header)?;
-        let geometries = vec![vec![]; kinds.len()];
-        Ok(Writer { out, header, at: HEADER as u64, sum: Xxh3::new(), geometries, kinds })
-    }
-
-    /// Appends a shard: one part per step. Shards come in order.
-    pub(crate) fn shard(&mut self, parts: &[Encoded]) -> std::io::Result<()> {
-        for (at, part) in parts.iter().enumerate().take(self.geometries.len()) {
-            self.payload(&part.payload)?;
-            self.geometries[at].extend_from_slice(&part.geometry);
+    let tail = tail(bytes)?;
+    let payload = &bytes[..bytes.len() - tail.len];
+    let damaged = FormatError::Checksum { part: "payload" };
+    let mut sums = tail.sums()?;
+    let mut end = FRONT;
+    while let Some((start, len, sums)) = sums.next()? {
+        let (start, next) = (start as usize, (start + len) as usize);
+        let Some(unit) = payload.get(start..next) else { return Err(damaged) };
+        if payload[end..start].iter().any(|&byte| byte != 0) || !has_sums(unit, sums) {
+            return Err(damaged);
         }
-        Ok(())
+        end = next;
     }
-
-    /// Appends a payload.
-    pub(crate) fn payload(&mut self, payload: &[u8]) -> std::io::Result<()> {
-        let gap = place(self.at, payload.len() as u64) - self.at;
-        for bytes in [&[0; 64][..gap as usize], payload] {
-            self.out.write_all(bytes)?;
-            self.sum.update(bytes);
-            self.at += bytes.len() as u64;
-        }
-        Ok(())
-    }
-
-    /// Starts another list of steps: a partitioned file has one for every group.
-    pub(crate) fn start(&mut self, kinds: Vec<[u8; 2]>) {
-        self.geometries = vec![vec![]; kinds.len()];
-        self.kinds = kinds;
-    }
-
-    /// The list of steps so far, as a directory holds it.
-    pub(crate) fn list(&self) -> Vec<u8> {
-        let mut list = vec![];
-        put_varint(&mut list, self.kinds.len() as u64);
-        list.extend_from_slice(self.kinds.as_flattened());
-        for geometries in &self.geometries {
-            list.extend_from_slice(geometries);
-        }
-        list
-    }
-
-    /// The geometries of every step so far.
-    pub(crate) fn geometries(&self) -> &[Vec<u8>] {
-        &self.geometries
-    }
-
-    /// Writes directory and footer; returns the file's length.
-    pub(crate) fn finish(self) -> std::io::Result<u64> {
-        let directory = self.list();
-        self.close(directory)
-    }
-
-    /// The same with a directory that was put together elsewhere.
-    pub(crate) fn close(self, directory: Vec<u8>) -> std::io::Result<u64> {
-        let mut tail = directory;
-        let len = u32::try_from(tail.len()).map_err(|_| std::io::Error::other("the directory exceeds 4 GiB"))?;
-        tail.extend_from_slice(&self.sum.digest().to_le_bytes());
-        tail.extend_from_slice(&len.to_le_bytes());
-        let sum = meta_sum(&self.header, &tail);
-        tail.extend_from_slice(&sum.to_le_bytes());
-        tail.extend_from_slice(&CLOSING);
-        self.out.write_all(&tail)?;
-        Ok(self.at + tail.len() as u64)
-    }
+    if end == payload.len() { Ok(()) } else { Err(damaged) }
 }
 
-/// Words as bytes.
-#[cfg(feature = "build")]
-pub(crate) fn bytes_of(words: &[u64]) -> Vec<u8> {
-    words.iter().map(|word| word.to_le_bytes()).collect::<Vec<_>>().into_flattened()
-}
-
-/// Appends `value` in groups of seven bits, low group first: small numbers take one byte.
-pub(crate) fn put_varint(out: &mut Vec<u8>, mut value: u64) {
-    while value >= 0x80 {
-        out.push(value as u8 | 0x80);
-        value >>= 7;
-    }
-    out.push(value as u8);
-}
-
-/// Reads a directory. Every method checks that its bytes are there.
-pub(crate) struct Reader<'a> {
-    bytes: &'a [u8],
-    what: &'static str,
-    budget: Option<&'a Budget>,
-}
-
-impl<'a> Reader<'a> {
-    /// For bytes that are this library's own, or that speak of nothing that takes memory.
-    pub(crate) fn new(bytes: &'a [u8], what: &'static str) -> Reader<'a> {
-        Reader { bytes, what, budget: None }
-    }
-
-    /// For bytes of a file with this budget.
-    pub(crate) fn budgeted(bytes: &'a [u8], what: &'static str, budget: &'a Budget) -> Reader<'a> {
-        Reader { bytes, what, budget: Some(budget) }
-    }
-
-    /// See [`Budget::draw`].
-    pub(crate) fn draw(&self, bytes: u64) -> Result<(), FormatError> {
-        self.budget.map_or(Ok(()), |budget| budget.draw(bytes))
-    }
-
-    /// A vector with room for so many, which is never to grow.
-    pub(crate) fn room<T>(&self, count: u64) -> Result<Vec<T>, FormatError> {
-        self.draw(count.saturating_mul(size_of::<T>() as u64))?;
-        Ok(Vec::with_capacity(count as usize))
-    }
-
-    /// What may still be drawn.
-    pub(crate) fn left(&self) -> u64 {
-        self.budget.map_or(u64::MAX, |budget| budget.0.get())
-    }
-
-    /// The next `N` bytes.
-    pub(crate) fn array<const N: usize>(&mut self) -> Result<[u8; N], FormatError> {
-        let Some((head, rest)) = self.bytes.split_first_chunk::<N>() else {
-            let found = self.bytes.len() as u64;
-            return Err(FormatError::Truncated { what: self.what, needed: N as u64, found });
-        };
-        self.bytes = rest;
-        Ok(*head)
-    }
-
-    pub(crate) fn u8(&mut self) -> Result<u8, FormatError> {
-        Ok(u8::from_le_bytes(self.array()?))
-    }
-
-    /// A number written by [`put_varint`], in its shortest form.
-    pub(crate) fn varint(&mut self) -> Result<u64, FormatError> {
-        let mut value = 0u64;
-        for shift in (0..64).step_by(7) {
-            let byte = self.u8()?;
-            let group = (byte & 0x7f) as u64;
-            if (group << shift) >> shift != group || (byte == 0 && shift > 0) {
-                break;
-            }
-            value |= group << shift;
-            if byte < 0x80 {
-                return Ok(value);
-            }
-        }
-        Err(FormatError::invalid(format!("{}: a number is too long", self.what)))
-    }
-
-    /// A number that must lie in `range`.
-    pub(crate) fn within(&mut self, name: &str, range: std::ops::RangeInclusive<u64>) -> Result<u64, FormatError> {
-        let value = self.varint()?;
-        if range.contains(&value) {
-            return Ok(value);
-        }
-        let (low, high) = range.into_inner();
-        Err(FormatError::invalid(format!("{}: {name} is {value}, expected {low} to {high}", self.what)))
-    }
-
-    /// The next `len` bytes, where they are.
-    pub(crate) fn take(&mut self, len: u64) -> Result<&'a [u8], FormatError> {
-        let found = self.len();
-        let split = usize::try_from(len).ok().and_then(|len| self.bytes.split_at_checked(len));
-        let Some((head, rest)) = split else {
-            return Err(FormatError::Truncated { what: self.what, needed: len, found });
-        };
-        self.bytes = rest;
-        Ok(head)
-    }
-
-    pub(crate) fn len(&self) -> u64 {
-        self.bytes.len() as u64
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.bytes.is_empty()
-    }
-
-    /// Nothing may follow.
-    pub(crate) fn end(&self) -> Result<(), FormatError> {
-        match self.is_empty() {
-            true => Ok(()),
-            false => Err(FormatError::invalid(format!("{}: bytes after its end", self.what))),
-        }
-    }
-}
+#[cfg(all(test, feature = "build"))]
+mod tests;

@@ -76,7 +76,7 @@ const EXAMPLES: usize = 8;
 
 /// The number of top bits that choose the shard, for `n` distinct keys: the least that leaves at most `per_shard` to each.
 ///
-/// With [`SHARD_KEYS`], which only tests replace, a million keys are one shard, ten million are 8, a hundred million 128. It is part
+/// With [`SHARD_KEYS`], which is the default, a million keys are one shard, ten million are 8, a hundred million 128. It is part
 /// of the promise of equal bytes for equal sets, and must not depend on anything else.
 pub(crate) fn shard_bits(n: u64, per_shard: u64) -> u32 {
     // 31 bits serve 3 * 10^15 keys, and every index of a shard fits in 32 bits.
@@ -186,6 +186,11 @@ pub struct Workspace {
 impl Workspace {
     /// A workspace within these limits.
     pub fn new(limits: &Limits, threads: usize) -> Arc<Workspace> {
+        Workspace::sharded(limits, threads, SHARD_KEYS)
+    }
+
+    /// The same for shards of at most so many keys.
+    pub fn sharded(limits: &Limits, threads: usize, shard_keys: u64) -> Arc<Workspace> {
         Arc::new(Workspace {
             memory: limits.memory.max(MIN_MEMORY),
             threads: threads.max(1),
@@ -193,7 +198,7 @@ impl Workspace {
             tmp: limits.tmp.clone(),
             used: AtomicU64::new(0),
             cell_bits: CELL_BITS,
-            shard_keys: SHARD_KEYS,
+            shard_keys: shard_keys.max(1),
             part: negatives::PART,
         })
     }

@@ -126,6 +126,13 @@ macro_rules! leaves {
                 match self { $(Leaf::$name(leaf) => leaf.set_place(shard, start, payload),)* }
             }
 
+            /// One shard as a leaf of its own, its place left open.
+            pub(crate) fn alone(&self, shard: usize) -> Option<Leaf> {
+                match self {
+                    $(Leaf::$name(leaf) => leaf.alone(shard).map(Leaf::$name),)*
+                }
+            }
+
             /// The function that answers for one key.
             pub(crate) fn query_fn<W: Way>(&self) -> QueryFn<W::Asked> {
                 match self { $(Leaf::$name(leaf) => leaf.query_fn::<W>(),)* }

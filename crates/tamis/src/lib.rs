@@ -145,6 +145,7 @@ pub use filter::build::{
     build_digests, stream,
 };
 pub use filter::query::{Filter, Group, LayerInfo};
+pub use filter::remote::{Fetch, Remote};
 pub use filter::typed::Typed;
 pub use format::Source;
 #[cfg(feature = "build")]

@@ -52,7 +52,7 @@ pub(crate) fn write(
     fields: &[u8],
     payloads: &[Vec<u8>],
 ) -> Result<Vec<u8>, BuildError> {
-    let header = Header { hasher, key_type, shard_bits: 0, form: Form::Adaptive, keys, negatives: 0 };
+    let header = Header { keys, ..Header::new(Form::Adaptive, hasher, key_type) };
     let mut file = vec![];
     let mut writer = Writer::new(&mut file, &header, vec![])?;
     let mut directory = vec![kind as u8];
@@ -114,7 +114,7 @@ impl<'a> Payloads<'a> {
 pub(crate) fn read(bytes: impl Into<Bytes>, kind: Kind) -> Result<Read, FormatError> {
     let bytes = bytes.into();
     let budget = Budget::of(&bytes);
-    let (header, mut from, mut places) = format::parts(&bytes, &budget)?;
+    let (header, mut from, mut places) = format::parts(&bytes, None, &budget)?;
     // Payloads become words, and words become lists.
     from.draw(4 * bytes.len() as u64)?;
     format::verify(&bytes)?;

@@ -71,7 +71,7 @@ impl<T> Core<T> {
     /// A filter file of one shard and one step.
     pub(super) fn write(&self, tag: u8, keys: u64, part: Encoded) -> Result<Vec<u8>, BuildError> {
         let Core { hasher, key_type, .. } = *self;
-        let header = Header { hasher, key_type, shard_bits: 0, form: Form::Filter, keys, negatives: 0 };
+        let header = Header { keys, ..Header::new(Form::Filter, hasher, key_type) };
         let mut file = vec![];
         let mut writer = Writer::new(&mut file, &header, vec![[Role::Positive.encode(), tag]])?;
         writer.shard(&[part])?;
@@ -90,7 +90,7 @@ impl<T> Core<T> {
     ) -> Result<Option<(Core<T>, u64)>, FormatError> {
         format::verify(&bytes)?;
         let budget = Budget::of(&bytes);
-        let contents = open(&bytes, &budget)?;
+        let contents = open(&bytes, None, &budget)?;
         budget.draw(memory * bytes.len() as u64)?;
         let Header { hasher, key_type, keys, shard_bits, .. } = contents.header;
         FormatError::check(shard_bits == 0, || format!("a {name} in several shards cannot be taken up"))?;

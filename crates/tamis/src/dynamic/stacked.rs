@@ -79,7 +79,7 @@ impl Stacked {
         let bytes = bytes.into();
         format::verify(&bytes)?;
         let budget = Budget::of(&bytes);
-        let contents = open(&bytes, &budget)?;
+        let contents = open(&bytes, None, &budget)?;
         let header = contents.header;
         let parts = (contents.steps.len() as u64) << header.shard_bits;
         budget.draw(bytes.len() as u64 + parts * MAX_LAYER_BYTES)?;

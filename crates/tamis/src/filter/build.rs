@@ -328,9 +328,9 @@ fn write_plan(
     // A list of no steps has no parts to shard.
     let shard_bits = if plan.steps.is_empty() { 0 } else { shards.bits };
     let (hasher, key_type, keys) = (options.common.hasher, options.key_type(), shards.stats.keys);
-    let header = Header { hasher, key_type, shard_bits, form: Form::Filter, keys, negatives };
+    let header = Header { shard_bits, keys, negatives, ..options.common.header(Form::Filter, hasher, key_type) };
     let kinds = plan.steps.iter().map(Step::kind).collect();
-    let mut writer = Writer::new(out, &header, kinds)?;
+    let mut writer = Writer::new(out, &header, kinds)?.with_metadata(&options.common.metadata);
     if !plan.steps.is_empty() {
         shard::build_shards(shards, plan, first, &options.common, &mut writer)?;
     }

@@ -22,8 +22,8 @@ pub(crate) struct Contents {
 }
 
 /// Reads and checks everything of a filter but the payloads.
-pub(crate) fn open(bytes: &Bytes, budget: &Budget) -> Result<Contents, FormatError> {
-    let (header, mut from, mut places) = parts(bytes, budget)?;
+pub(crate) fn open(bytes: &Bytes, secret: Option<[u64; 2]>, budget: &Budget) -> Result<Contents, FormatError> {
+    let (header, mut from, mut places) = parts(bytes, secret, budget)?;
     let (steps, partitions) = match header.form {
         Form::Filter => (decode_steps(&mut from, header.shard_bits, 0)?, None),
         Form::Partitioned => (vec![], Some(decode_partitions(&mut from, &mut places)?)),
@@ -33,7 +33,7 @@ pub(crate) fn open(bytes: &Bytes, budget: &Budget) -> Result<Contents, FormatErr
     };
     from.end()?;
     let mut contents = Contents { header, steps, partitions };
-    lay_out(&mut places, &mut contents.steps, header.shard_bits)?;
+    lay_out(&mut places, &mut contents.steps.iter_mut().collect::<Vec<_>>(), header.shard_bits)?;
     places.check()?;
     Ok(contents)
 }
@@ -70,7 +70,7 @@ pub(crate) fn decode_steps(from: &mut Reader<'_>, bits: u32, first: u64) -> Resu
 ///   per group: shard bits        varint, 0 to 24
 ///              keys, negatives   varints
 ///              its list of steps, as in an ordinary directory
-///   the table of labels          see `partition::Table`
+///   the table of labels          see `partition::Table`; its entries are the last payload
 /// ```
 fn decode_partitions(from: &mut Reader<'_>, places: &mut Places<'_>) -> Result<Partitions, FormatError> {
     let bound = u64::from_le_bytes(from.array()?);
@@ -80,22 +80,22 @@ fn decode_partitions(from: &mut Reader<'_>, places: &mut Places<'_>) -> Result<P
         let shard_bits = from.within("shard bits of a group", 0..=MAX_SHARD_BITS as u64)? as u32;
         let (keys, negatives) = (from.varint()?, from.varint()?);
         let mut steps = decode_steps(from, shard_bits, 0)?;
-        lay_out(places, &mut steps, shard_bits)?;
+        lay_out(places, &mut steps.iter_mut().collect::<Vec<_>>(), shard_bits)?;
         let steps = Steps::new(steps, places.bytes);
         groups.push(Group { steps, shard_bits, keys, negatives });
     }
-    let table = Table::decode(from, groups.len(), places.bytes)?;
+    let table = Table::decode(from, groups.len(), |len| places.take(len))?;
     Ok(Partitions { groups, table, bound })
 }
 
 /// Gives every part of some steps its place, shard by shard.
-fn lay_out(places: &mut Places<'_>, steps: &mut [Step], bits: u32) -> Result<(), FormatError> {
-    (0..1usize << bits).try_for_each(|shard| steps.iter_mut().try_for_each(|step| put(places, &mut step.leaf, shard)))
-}
-
-/// Gives one part of a leaf its place.
-pub(crate) fn put(places: &mut Places<'_>, leaf: &mut Leaf, shard: usize) -> Result<(), FormatError> {
-    let (start, payload) = places.next(leaf.payload_len(shard))?;
-    leaf.set_place(shard, start, payload);
+pub(crate) fn lay_out(places: &mut Places<'_>, steps: &mut [&mut Step], bits: u32) -> Result<(), FormatError> {
+    let mut lens = Vec::with_capacity(steps.len());
+    for shard in 0..1usize << bits {
+        lens.clear();
+        lens.extend(steps.iter().map(|step| step.leaf.payload_len(shard)));
+        let put = |number: usize, start, payload| steps[number].leaf.set_place(shard, start, payload);
+        places.shard(bits > 0, lens.iter().copied(), put)?;
+    }
     Ok(())
 }

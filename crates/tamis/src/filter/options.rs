@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::error::BuildError;
-use crate::gather::{Limits, Workspace};
-use crate::hash::Hasher;
+use crate::format::{Form, Header, MAX_METADATA};
+use crate::gather::{Limits, SHARD_KEYS, Workspace};
+use crate::hash::{Hasher, KeyType};
 use crate::plan::Effort;
 
 /// Progress of a build.
@@ -45,6 +46,12 @@ pub(crate) struct Common<'a> {
     pub(crate) threads: usize,
     pub(crate) progress: Option<Arc<dyn Fn(Progress) + Send + Sync + 'a>>,
     pub(crate) cancel: Arc<AtomicBool>,
+    /// Whether the secret of the hash is kept outside the file.
+    pub(crate) secret_beside: bool,
+    /// The caller's note in the file.
+    pub(crate) metadata: Arc<[u8]>,
+    /// The most keys of a shard.
+    pub(crate) shard_keys: u64,
     /// The name of an option that was set and has no effect on this build.
     pub(crate) unused: Option<&'static str>,
 }
@@ -65,6 +72,9 @@ impl Default for Common<'_> {
             threads: crate::parallel::available(),
             progress: None,
             cancel: Arc::default(),
+            secret_beside: false,
+            metadata: Arc::default(),
+            shard_keys: SHARD_KEYS,
             unused: None,
         }
     }
@@ -115,15 +125,32 @@ pub(crate) const PROGRESS_INTERVAL: u64 = 1 << 16;
 const SORT_MEMORY_SHARE: (u64, u64) = (5, 8);
 
 impl Common<'_> {
+    /// The secret that a file of these options needs to be opened.
+    pub(crate) fn needed_secret(&self) -> Option<[u64; 2]> {
+        self.secret_beside.then(|| self.hasher.words())
+    }
+
+    /// The header of an empty set of this form.
+    pub(crate) fn header(&self, form: Form, hasher: Hasher, key_type: KeyType) -> Header {
+        Header { secret_beside: self.secret_beside, ..Header::new(form, hasher, key_type) }
+    }
+
     pub(crate) fn workspace(&self) -> Arc<Workspace> {
         let memory = self.limits.memory / SORT_MEMORY_SHARE.1 * SORT_MEMORY_SHARE.0;
-        Workspace::new(&Limits { memory, ..self.limits.clone() }, self.threads)
+        Workspace::sharded(&Limits { memory, ..self.limits.clone() }, self.threads, self.shard_keys)
     }
 
     /// Rejects options without effect, and a number of threads that no build has.
     pub(crate) fn check(&self) -> Result<(), BuildError> {
         if let Some(option) = self.unused {
             return Err(BuildError::NoEffect { option, needs: "a filter" });
+        }
+        if self.secret_beside && !self.hasher.is_secret() {
+            return Err(BuildError::NoEffect { option: "secret_beside", needs: "a secret" });
+        }
+        if self.metadata.len() > MAX_METADATA {
+            let (given, most) = (self.metadata.len() as f64, MAX_METADATA as f64);
+            return Err(BuildError::Range { option: "metadata", given, least: 0.0, most });
         }
         const MAX_THREADS: usize = 1024;
         match self.threads {

@@ -119,19 +119,23 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// Reads and checks a table, which is the last part of a directory; `bytes` is the file around it.
+    /// Reads and checks a table, which is the last part of a directory.
     ///
     /// ```text
     ///   labels                       varint, 0 to 2^32 - 1
     ///   number                       varint, 0 to 2^32 - 1: which child of the salt makes the fingerprints
-    ///   per label: fingerprint, 4 to 8 bytes; group u8, 0 for none
     /// ```
-    pub(crate) fn decode(from: &mut Reader<'_>, groups: usize, bytes: &Bytes) -> Result<Table, FormatError> {
+    ///
+    /// The payload of the length that is asked for has the entries: fingerprint, 4 to 8 bytes; group u8, 0 for none.
+    pub(crate) fn decode(
+        from: &mut Reader<'_>,
+        groups: usize,
+        payload: impl FnOnce(u64) -> Result<Bytes, FormatError>,
+    ) -> Result<Table, FormatError> {
         let labels = from.within("number of labels", 0..=u32::MAX as u64)?;
         let number = from.within("salt of the labels", 0..=MAX_NUMBER)?;
         let width = fingerprint_width(labels);
-        let entries = from.take(labels * (width as u64 + 1))?;
-        let table = Table { entries: bytes.slice_ref(entries), width, number };
+        let table = Table { entries: payload(labels * (width as u64 + 1))?, width, number };
         let mut last = None;
         for i in 0..table.len() {
             let (fingerprint, group) = table.entry(i);
@@ -195,12 +199,13 @@ impl Table {
     }
 }
 
-/// Labels, in the order of their digests, and their groups -> a table; none if two of them are equal.
+/// Labels, in the order of their digests, and their groups -> the entries of a table, and what the directory says of it; none if two of
+/// them are equal.
 #[cfg(feature = "build")]
 pub(crate) fn encode_table(
     labels: impl ExactSizeIterator<Item = (Label, u8)> + Clone,
     out: &mut Vec<u8>,
-) -> Option<()> {
+) -> Option<Vec<u8>> {
     let width = fingerprint_width(labels.len() as u64);
     let set = || {
         let mut hash = SetHash::new();
@@ -214,11 +219,12 @@ pub(crate) fn encode_table(
         if entries.is_sorted_by(|a, b| a.0 < b.0) {
             crate::format::put_varint(out, labels.len() as u64);
             crate::format::put_varint(out, number);
+            let mut payload = Vec::with_capacity(entries.len() * (width + 1));
             for (fingerprint, group) in entries {
-                out.extend_from_slice(&fingerprint.to_le_bytes()[..width]);
-                out.push(group as u8);
+                payload.extend_from_slice(&fingerprint.to_le_bytes()[..width]);
+                payload.push(group as u8);
             }
-            return Some(());
+            return Some(payload);
         }
     }
     None
@@ -234,10 +240,20 @@ mod tests {
         (0..n).map(|i| (Label::new(&hasher, &i.to_le_bytes()), (i % 4) as u8)).collect()
     }
 
+    /// A table from its bytes in the directory, and its entries after them.
     fn decode(bytes: &[u8], groups: usize) -> Result<Table, FormatError> {
-        let bytes = Bytes::copy_from_slice(bytes);
-        let mut from = Reader::new(&bytes, "directory");
-        Table::decode(&mut from, groups, &bytes)
+        let mut from = Reader::new(bytes, "directory");
+        let mut rest = Reader::new(bytes, "payload");
+        rest.varint()?;
+        rest.varint()?;
+        Table::decode(&mut from, groups, |len| Ok(Bytes::copy_from_slice(rest.take(len)?)))
+    }
+
+    fn encoded(labels: impl ExactSizeIterator<Item = (Label, u8)> + Clone) -> Option<Vec<u8>> {
+        let mut bytes = vec![];
+        let entries = encode_table(labels, &mut bytes)?;
+        bytes.extend_from_slice(&entries);
+        Some(bytes)
     }
 
     #[test]
@@ -249,8 +265,8 @@ mod tests {
     #[test]
     fn every_label_is_found_and_no_other() {
         for n in [0, 1, 2, 3, 255, 256, 257, 5000] {
-            let (known, mut bytes) = (labels(n), vec![]);
-            encode_table(known.iter().copied(), &mut bytes).unwrap();
+            let known = labels(n);
+            let bytes = encoded(known.iter().copied()).unwrap();
             let table = decode(&bytes, 3).unwrap();
             assert!(known.iter().all(|(label, group)| table.find(label) == Some(*group)), "{n}");
             assert_eq!((table.len() as u64, table.sizes(3).iter().sum::<u64>()), (n, n));
@@ -271,13 +287,12 @@ mod tests {
         let pair: Vec<Label> = pair.iter().map(|(_, i)| Label::new(&hasher, &i.to_le_bytes())).collect();
         assert_eq!(pair[0].fingerprint(0, 4), pair[1].fingerprint(0, 4));
         assert_ne!(pair[0].fingerprint(1, 4), pair[1].fingerprint(1, 4));
-        assert!(encode_table([(pair[0], 1), (pair[0], 1)].into_iter(), &mut vec![]).is_none());
+        assert!(encoded([(pair[0], 1), (pair[0], 1)].into_iter()).is_none());
     }
 
     #[test]
     fn tables_that_no_writer_makes_are_rejected() {
-        let mut bytes = vec![];
-        encode_table(labels(3).into_iter(), &mut bytes).unwrap();
+        let bytes = encoded(labels(3).into_iter()).unwrap();
         assert!(decode(&bytes, 2).is_ok());
         assert!(decode(&bytes, 1).unwrap_err().to_string().contains("the group of a label is 2, expected 0 to 1"));
         for cut in 0..bytes.len() {

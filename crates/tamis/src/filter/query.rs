@@ -49,14 +49,18 @@ impl Filter {
     ///
     /// [`FormatError`] if the bytes are not those of a filter that this release supports.
     pub fn open_unverified(bytes: impl Into<Source>) -> Result<Filter, FormatError> {
-        let bytes = bytes.into().0;
+        Filter::opened(bytes.into().0, None)
+    }
+
+    /// The same for a caller who knows this secret.
+    pub(crate) fn opened(bytes: Bytes, secret: Option<[u64; 2]>) -> Result<Filter, FormatError> {
         let budget = Budget::of(&bytes);
-        Filter::within(bytes, &budget)
+        Filter::within(bytes, secret, &budget)
     }
 
     /// The same on a budget.
-    pub(crate) fn within(bytes: Bytes, budget: &Budget) -> Result<Filter, FormatError> {
-        let Contents { header, steps, partitions } = open(&bytes, budget)?;
+    pub(crate) fn within(bytes: Bytes, secret: Option<[u64; 2]>, budget: &Budget) -> Result<Filter, FormatError> {
+        let Contents { header, steps, partitions } = open(&bytes, secret, budget)?;
         let steps = Steps::new(steps, &bytes);
         let plain = (header.hasher.kind() == HashKind::Seeded && partitions.is_none()).then_some(header.key_type);
         Ok(Filter { bytes, header, steps, plain, partitions: partitions.map(Arc::new) })

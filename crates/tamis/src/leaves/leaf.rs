@@ -290,6 +290,14 @@ impl<G> ShardedLeaf<G> {
         ShardedLeaf { bits: 0, parts: Arc::default(), first: part, uniform: true, rows: None }
     }
 
+    /// One shard as a leaf of its own.
+    pub(crate) fn alone(&self, shard: usize) -> Option<ShardedLeaf<G>>
+    where
+        G: Clone,
+    {
+        self.parts().get(shard).cloned().map(ShardedLeaf::single)
+    }
+
     /// The rows of all parts, once all payloads have their places.
     #[inline(always)]
     pub(crate) fn rows(&self) -> Option<&Rows> {

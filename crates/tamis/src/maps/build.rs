@@ -308,15 +308,13 @@ impl<'a> Collector<'a> {
         // A tree without nodes has no parts to shard.
         let bits = if shape.kinds().is_empty() { 0 } else { bits };
         let header = Header {
-            hasher,
-            key_type: key_type.unwrap_or(KeyType::Bytes),
             shard_bits: bits,
-            form: options.form,
             keys: counted.keys,
             negatives: counted.counts.as_ref().map_or(0, |counts| counts.len() as u64),
+            ..common.header(options.form, hasher, key_type.unwrap_or(KeyType::Bytes))
         };
         out.expect(plan.bytes);
-        let mut writer = Writer::new(out, &header, shape.kinds())?;
+        let mut writer = Writer::new(out, &header, shape.kinds())?.with_metadata(&common.metadata);
         let count = 1usize << bits;
         let inside = (common.threads / count).max(1);
         if !shape.kinds().is_empty() {
@@ -330,7 +328,8 @@ impl<'a> Collector<'a> {
         let mut directory = vec![];
         put_varint(&mut directory, counted.entropy().unwrap_or(0.0).round() as u64);
         shape.encode(writer.geometries(), &mut directory);
-        directory.extend_from_slice(&plan.table);
+        put_varint(&mut directory, plan.table.len() as u64);
+        writer.payload(&plan.table)?;
         let bytes = writer.close(directory)?;
         common.check_cancel()?;
         Ok(Report {

@@ -52,14 +52,23 @@ impl Map {
     /// # Ok::<(), tamis::Error>(())
     /// ```
     pub fn open_unverified(bytes: impl Into<Source>) -> Result<Map, FormatError> {
-        let bytes = bytes.into().0;
+        Map::opened(bytes.into().0, None)
+    }
+
+    /// The same for a caller who knows this secret.
+    pub(crate) fn opened(bytes: Bytes, secret: Option<[u64; 2]>) -> Result<Map, FormatError> {
         let budget = Budget::of(&bytes);
-        Map::within(bytes, Form::Map, &budget)
+        Map::within(bytes, Form::Map, secret, &budget)
     }
 
     /// A file of this form, on a budget.
-    pub(crate) fn within(bytes: Bytes, form: Form, budget: &Budget) -> Result<Map, FormatError> {
-        let Contents { header, tree, table, table_len, entropy } = tree::open(&bytes, form, budget)?;
+    pub(crate) fn within(
+        bytes: Bytes,
+        form: Form,
+        secret: Option<[u64; 2]>,
+        budget: &Budget,
+    ) -> Result<Map, FormatError> {
+        let Contents { header, tree, table, table_len, entropy } = tree::open(&bytes, form, secret, budget)?;
         let plain = (header.hasher.kind() == HashKind::Seeded && header.keys > 0).then_some(header.key_type);
         let quick = match table {
             Table::Offset(least) => tree.function().map(|function| (function, least)),

@@ -1,5 +1,7 @@
 //! symbols in order -> bytes -> the symbol at any position: a map whose keys are positions.
 
+use bytes::Bytes;
+
 use super::query::Map;
 use super::value::Value;
 use crate::error::FormatError;
@@ -34,9 +36,13 @@ impl Sequence {
     ///
     /// [`FormatError`] as for [`open`](Self::open), except for a damaged payload.
     pub fn open_unverified(bytes: impl Into<Source>) -> Result<Sequence, FormatError> {
-        let bytes = bytes.into().0;
+        Sequence::opened(bytes.into().0, None)
+    }
+
+    /// The same for a caller who knows this secret.
+    pub(crate) fn opened(bytes: Bytes, secret: Option<[u64; 2]>) -> Result<Sequence, FormatError> {
         let budget = Budget::of(&bytes);
-        let map = Map::within(bytes, Form::Sequence, &budget)?;
+        let map = Map::within(bytes, Form::Sequence, secret, &budget)?;
         match map.key_type() {
             KeyType::Integer => Ok(Sequence { map }),
             other @ (KeyType::Bytes | KeyType::Digest | KeyType::Fields) => {

@@ -17,7 +17,7 @@ use bytes::Bytes;
 use super::table::Table;
 use crate::arch::QueryFn;
 use crate::error::FormatError;
-use crate::filter::open::{decode_steps, put};
+use crate::filter::open::{decode_steps, lay_out};
 use crate::filter::steps::{self, ROUND, Step, Steps};
 use crate::format::{self, Budget, Form, Header, Reader};
 use crate::hash::{Digest, Salt};
@@ -421,8 +421,13 @@ enum Ways {
 /// ```
 ///
 /// Salts have the numbers of the leaves in this order.
-pub(crate) fn open(bytes: &Bytes, expected: Form, budget: &Budget) -> Result<Contents, FormatError> {
-    let (header, mut from, mut places) = format::parts(bytes, budget)?;
+pub(crate) fn open(
+    bytes: &Bytes,
+    expected: Form,
+    secret: Option<[u64; 2]>,
+    budget: &Budget,
+) -> Result<Contents, FormatError> {
+    let (header, mut from, mut places) = format::parts(bytes, secret, budget)?;
     if header.form != expected {
         return Err(FormatError::Form { found: header.form.name(), expected: expected.name() });
     }
@@ -447,16 +452,17 @@ pub(crate) fn open(bytes: &Bytes, expected: Form, budget: &Budget) -> Result<Con
         salt += node.0.len() as u64;
         raw.push(node);
     }
-    let before = from.len();
-    let table = Table::decode(&mut from, bytes)?;
-    let table_len = before - from.len();
+    let table_len = from.varint()?;
     from.end()?;
 
-    for shard in 0..1usize << bits {
-        let steps = raw.iter_mut().flat_map(|(steps, _)| steps);
-        front.iter_mut().chain(steps).try_for_each(|step| put(&mut places, &mut step.leaf, shard))?;
-    }
+    from.draw(salt * size_of::<&Step>() as u64)?;
+    let steps = raw.iter_mut().flat_map(|(steps, _)| steps);
+    lay_out(&mut places, &mut front.iter_mut().chain(steps).collect::<Vec<_>>(), bits)?;
+    let values = places.take(table_len)?;
     places.check()?;
+    let mut values = Reader::budgeted(&values, "table of values", budget);
+    let table = Table::decode(&mut values, bytes)?;
+    values.end()?;
     let mut nodes = from.room(count)?;
     for (steps, ways) in raw {
         nodes.push(match ways {

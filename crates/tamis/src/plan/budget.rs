@@ -4,12 +4,15 @@ use super::Goal;
 use crate::error::BuildError;
 use crate::gather::{SHARD_KEYS, shard_bits};
 
-/// Everything of a file that is not payload: header, footer, and for every part an entry in the directory and, before a
-/// payload of 64 KiB or more, a gap.
+/// Everything of a file that is not payload: front, head and footer; for every part an entry in the directory; sums for every 64 KB of a
+/// shard; before shards and parts that start on cache lines, a gap.
 pub(super) fn file_bits(n: u64, steps: usize, bits_per_key: f64) -> f64 {
-    let parts = ((steps as u64) << shard_bits(n, SHARD_KEYS)) as f64;
-    let large = (n as f64 * bits_per_key / (8 << 16) as f64).floor().min(parts);
-    8.0 * (76.0 + 24.0 * parts + 64.0 * large)
+    let shards = (1u64 << shard_bits(n, SHARD_KEYS)) as f64;
+    let parts = steps as f64 * shards;
+    let blocks = n as f64 * bits_per_key / (8 << 16) as f64;
+    let large = blocks.floor().min(parts);
+    let aligned = if blocks < 1.0 { 0.0 } else { shards };
+    8.0 * (68.0 + 24.0 * parts + 12.0 * shards + 8.0 * blocks + 64.0 * (large + aligned))
 }
 
 /// All bits of a budget; a little more, lest 16.56 bits for each of 100 keys be rounded to less than 1656.

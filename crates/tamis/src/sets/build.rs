@@ -391,6 +391,8 @@ impl<'a> Collector<'a> {
             removed: names.len() as u32 - report.sets,
             names,
             segments: segment.into_iter().collect(),
+            secret_beside: common.secret_beside,
+            metadata: common.metadata.clone(),
         };
         Ok((index, report))
     }

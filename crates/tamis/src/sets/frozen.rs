@@ -145,9 +145,9 @@ impl Frozen {
         let mut lists = Lists::decode(from, sets)?;
         let filter = match filter {
             0 => None,
-            len => Some(Filter::within(places.take(len)?, places.budget)?),
+            len => Some(Filter::within(places.take(len)?, None, places.budget)?),
         };
-        let map = Map::within(places.take(map)?, Form::Map, places.budget)?;
+        let map = Map::within(places.take(map)?, Form::Map, None, places.budget)?;
         lists.payload = places.take(lists.payload_len())?;
         let (colours, numbers) = CachedLists::limits(&lists);
         // Itself, and the first lists.

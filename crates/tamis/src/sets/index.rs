@@ -5,6 +5,7 @@
 //! ```
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use super::coalesce::Scratch;
 use super::frozen::BATCH;
@@ -53,6 +54,10 @@ pub(crate) struct Index {
     pub(crate) names: Vec<SetEntry>,
     pub(crate) segments: Vec<Segment>,
     pub(crate) removed: u32,
+    /// Whether the secret of the hash is kept outside the file.
+    pub(crate) secret_beside: bool,
+    /// The caller's note.
+    pub(crate) metadata: Arc<[u8]>,
 }
 
 #[derive(Clone, Debug)]
@@ -168,28 +173,37 @@ impl Index {
         }
     }
 
-    pub(crate) fn decode(header: &Header, mut from: Reader<'_>, mut places: Places<'_>) -> Result<Index, FormatError> {
+    pub(crate) fn decode(
+        header: &Header,
+        metadata: &[u8],
+        mut from: Reader<'_>,
+        mut places: Places<'_>,
+    ) -> Result<Index, FormatError> {
         let kmer = from.within("length of k-mers", 0..=u64::from(MAX_KMER))? as u32;
         let count = from.within("number of sets", 0..=u64::from(MAX_SETS))?;
+        let listed = from.varint()?;
+        let listed = places.take(listed)?;
+        let mut list = Reader::budgeted(&listed, "names", places.budget);
         // A set takes three bytes at least.
-        if count > from.len() / 3 {
-            return Err(FormatError::invalid(format!("directory: too short for {count} sets")));
+        if count > list.len() / 3 {
+            return Err(FormatError::invalid(format!("names: too short for {count} sets")));
         }
         let mut names: Vec<SetEntry> = from.room(count)?;
         for _ in 0..count {
-            let len = from.varint()?;
-            let name = str::from_utf8(from.take(len)?)
-                .map_err(|_| FormatError::invalid("directory: the name of a set is not text"))?;
-            check_name(name).map_err(|reason| FormatError::invalid(format!("directory: {reason}")))?;
-            from.draw(len)?;
-            let removed = from.within("mark of a set", 0..=1)? == 1;
-            names.push(SetEntry { name: name.into(), removed, pairs: from.varint()? });
+            let len = list.varint()?;
+            let name = str::from_utf8(list.take(len)?)
+                .map_err(|_| FormatError::invalid("names: the name of a set is not text"))?;
+            check_name(name).map_err(|reason| FormatError::invalid(format!("names: {reason}")))?;
+            list.draw(len)?;
+            let removed = list.within("mark of a set", 0..=1)? == 1;
+            names.push(SetEntry { name: name.into(), removed, pairs: list.varint()? });
         }
+        list.end()?;
         let mut sorted: Vec<&str> = from.room(count)?;
         sorted.extend(names.iter().filter(|entry| !entry.removed).map(|entry| &*entry.name));
         sorted.sort_unstable();
         if let Some(two) = sorted.windows(2).find(|two| two[0] == two[1]) {
-            return Err(FormatError::invalid(format!("directory: two sets are named {:?}", two[0])));
+            return Err(FormatError::invalid(format!("names: two sets are named {:?}", two[0])));
         }
         let count = from.within("number of segments", 0..=MAX_SEGMENTS as u64)?;
         let sets = names.len() as u32;
@@ -200,28 +214,32 @@ impl Index {
         from.end()?;
         places.check()?;
         let removed = names.iter().filter(|entry| entry.removed).count() as u32;
-        Ok(Index { hasher: header.hasher, key_type: header.key_type, kmer, names, segments, removed })
+        from.draw(metadata.len() as u64)?;
+        let Header { hasher, key_type, secret_beside, .. } = *header;
+        let metadata = metadata.into();
+        Ok(Index { hasher, key_type, kmer, names, segments, removed, secret_beside, metadata })
     }
 
     #[cfg(feature = "build")]
     pub(crate) fn write(&self, out: &mut dyn std::io::Write) -> std::io::Result<u64> {
         let header = Header {
-            hasher: self.hasher,
-            key_type: self.key_type,
-            shard_bits: 0,
-            form: Form::Sets,
             keys: self.keys(),
             negatives: self.pairs(),
+            secret_beside: self.secret_beside,
+            ..Header::new(Form::Sets, self.hasher, self.key_type)
         };
-        let mut writer = Writer::new(out, &header, vec![])?;
-        let mut directory = vec![];
-        put_varint(&mut directory, u64::from(self.kmer));
-        put_varint(&mut directory, self.names.len() as u64);
+        let mut writer = Writer::new(out, &header, vec![])?.with_metadata(&self.metadata);
+        let mut names = vec![];
         for SetEntry { name, removed, pairs } in &self.names {
-            put_varint(&mut directory, name.len() as u64);
-            directory.extend_from_slice(name.as_bytes());
-            directory.push(*removed as u8);
-            put_varint(&mut directory, *pairs);
+            put_varint(&mut names, name.len() as u64);
+            names.extend_from_slice(name.as_bytes());
+            names.push(*removed as u8);
+            put_varint(&mut names, *pairs);
+        }
+        writer.payload(&names)?;
+        let mut directory = vec![];
+        for number in [u64::from(self.kmer), self.names.len() as u64, names.len() as u64] {
+            put_varint(&mut directory, number);
         }
         put_varint(&mut directory, self.segments.len() as u64);
         for segment in &self.segments {

@@ -50,13 +50,17 @@ impl Sets {
     /// # Ok::<(), tamis::Error>(())
     /// ```
     pub fn open_unverified(bytes: impl Into<Source>) -> Result<Sets, FormatError> {
-        let bytes = bytes.into().0;
+        Sets::opened(bytes.into().0, None)
+    }
+
+    /// The same for a caller who knows this secret.
+    pub(crate) fn opened(bytes: Bytes, secret: Option<[u64; 2]>) -> Result<Sets, FormatError> {
         let budget = Budget::of(&bytes);
-        let (header, from, places) = format::parts(&bytes, &budget)?;
+        let (header, from, places) = format::parts(&bytes, secret, &budget)?;
         if header.form != Form::Sets {
             return Err(FormatError::Form { found: header.form.name(), expected: Form::Sets.name() });
         }
-        let index = Index::decode(&header, from, places)?;
+        let index = Index::decode(&header, format::metadata(&bytes), from, places)?;
         Ok(Sets { index: Arc::new(index), bytes, by_name: Arc::default() })
     }
 

@@ -16,7 +16,7 @@ use tamis::{ChangeError, Digest, Filter, FormatError};
 use super::corrupt::Random;
 use super::memory::watched;
 use super::mix;
-use super::repair::Parts;
+use super::repair::{HASH, Parts};
 
 /// The secret of every filter here: golden files need one.
 const KEY: [u64; 2] = [0x0123_4567_89ab_cdef, 0xfedc_ba98_7654_3210];
@@ -337,7 +337,7 @@ fn damaged<F: Removal>(filter: F) {
         let mut parts = Parts::of(&file).unwrap();
         for _ in 0..1 + random.below(3) {
             match random.below(8) {
-                0 => random.edit(&mut parts.header),
+                0 => random.edit(&mut parts.head),
                 1..5 => random.edit(&mut parts.directory),
                 _ => random.edit(&mut parts.payload),
             }
@@ -489,8 +489,9 @@ fn other_files_are_rejected() {
     parts.directory[0] = 99;
     let error = Broom::restore(parts.file()).unwrap_err().to_string();
     assert_eq!(error, "invalid file: directory: kind is 99, expected 1 (broom filter)");
-    parts.header[10] = 0; // without a secret key
-    parts.header[24..32].fill(0);
+    // Without a secret key: a seed of one byte instead of sixteen.
+    parts.head[HASH] = 0;
+    parts.head.splice(4..20, [0]);
     let error = Broom::restore(parts.file()).unwrap_err().to_string();
     assert_eq!(error, "invalid file: header: an adaptive filter without a secret key");
     assert_eq!(Broom::restore(vec![]).unwrap_err(), FormatError::Magic);

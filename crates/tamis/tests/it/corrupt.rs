@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use tamis::{Filter, FormatError, Kind, Layout};
 
 use super::memory::watched;
-use super::repair::{FOOTER, HEADER, Parts};
+use super::repair::{BITS, FOOTER, FORM, FRONT, HASH, KEY_TYPE, Parts};
 use super::{SHAPES, ask_many, integers, is_plain, mix};
 
 /// One small file of every shape: one standard level, 4-wise, 3-wise, Bloom; ribbons with several levels; several steps.
@@ -123,14 +123,17 @@ fn trailing_bytes_are_an_error() {
 fn every_changed_byte_of_the_frame_is_found_by_open() {
     for (name, file) in files() {
         let payload = Parts::of(&file).unwrap().payload.len();
-        for at in (0..HEADER).chain(HEADER + payload..file.len()) {
+        for at in (0..FRONT).chain(FRONT + payload..file.len()) {
             let mut changed = file.clone();
             for flip in 1..=255 {
                 changed[at] = file[at] ^ flip;
                 let error = Filter::open_unverified(changed.clone()).expect_err(&name);
+                let version = file.len() - FOOTER + 4;
                 match at {
                     0..8 => assert_eq!(error, FormatError::Magic),
-                    8..10 => assert!(matches!(error, FormatError::Unsupported { .. } | FormatError::Invalid { .. })),
+                    _ if (8..10).contains(&at) || (version..version + 2).contains(&at) => {
+                        assert!(matches!(error, FormatError::Unsupported { .. } | FormatError::Invalid { .. }));
+                    }
                     _ if at >= file.len() - 4 => assert!(matches!(error, FormatError::Truncated { .. })),
                     _ => assert!(matches!(error, FormatError::Checksum { .. }), "{name}, byte {at}: {error}"),
                 }
@@ -144,7 +147,7 @@ fn every_changed_byte_of_the_payload_is_found_by_verify() {
     let asked: Vec<u64> = (0..64).collect();
     for (name, file) in files() {
         let payload = Parts::of(&file).unwrap().payload.len();
-        for at in HEADER..HEADER + payload {
+        for at in FRONT..FRONT + payload {
             for flip in [1, 0x10, 0x80, 0xff] {
                 let mut changed = file.clone();
                 changed[at] ^= flip;
@@ -153,7 +156,12 @@ fn every_changed_byte_of_the_payload_is_found_by_verify() {
                     let error = Filter::open(changed.clone()).unwrap_err();
                     assert_eq!(error, FormatError::Checksum { part: "payload" }, "{name}, byte {at}");
                 }
-                let filter = Filter::open_unverified(changed).unwrap();
+                let filter = match Filter::open_unverified(changed) {
+                    Ok(filter) => filter,
+                    // The table of partitions is read at once.
+                    Err(_) if name.starts_with("partitioned") => continue,
+                    Err(error) => panic!("{name}, byte {at}: {error}"),
+                };
                 assert_eq!(filter.verify(), Err(FormatError::Checksum { part: "payload" }), "{name}, byte {at}");
                 agree(&filter, &asked, &name);
             }
@@ -226,14 +234,14 @@ fn foreign_files_are_told_apart() {
 fn a_newer_version_is_named() {
     for version in [2u16, 3, 256, u16::MAX] {
         let mut parts = Parts::of(&files()[1].1).unwrap();
-        parts.header[8..10].copy_from_slice(&version.to_le_bytes());
+        parts.front[8..10].copy_from_slice(&version.to_le_bytes());
         let error = Filter::open_unverified(parts.file()).unwrap_err();
         assert_eq!(error, FormatError::Unsupported { what: "format version", number: version.into() });
         let text = format!("format version {version} is not supported by this release; upgrade tamis");
         assert_eq!(error.to_string(), text);
     }
     let mut parts = Parts::of(&files()[1].1).unwrap();
-    parts.header[8] = 0;
+    parts.front[8] = 0;
     assert_eq!(
         Filter::open_unverified(parts.file()).unwrap_err().to_string(),
         "invalid file: version is 0, expected 1"
@@ -251,17 +259,24 @@ fn impossible_fields_are_named() {
     for (expected, edit) in [
         (
             "hash 7 is not supported by this release; upgrade tamis",
-            &(|p: &mut Parts| p.header[10] = 7) as &dyn Fn(&mut Parts),
+            &(|p: &mut Parts| p.head[HASH] = 7) as &dyn Fn(&mut Parts),
         ),
-        ("key type 4 is not supported by this release; upgrade tamis", &|p| p.header[11] = 4),
-        ("invalid file: header: hash is 3 for integer keys, expected digests", &|p| p.header[10] = 3),
-        ("invalid file: header: 2^25 shards", &|p| p.header[12] = 25),
-        ("header flags 1 is not supported by this release", &|p| p.header[14] = 1),
-        ("invalid file: header: a seed has 64 bits", &|p| p.header[24] = 1),
+        ("key type 4 is not supported by this release; upgrade tamis", &|p| p.head[KEY_TYPE] = 4),
+        ("invalid file: header: hash is 3 for integer keys, expected digests", &|p| p.head[HASH] = 3),
+        ("invalid file: header: 2^25 shards", &|p| p.head[BITS] = 25),
+        ("flags 1 is not supported by this release", &|p| p.front[10] = 1),
+        ("the secret is not in the file; expected to be given it", &|p| {
+            p.head[HASH] = 4;
+            p.head.splice(4..5, [0; 8]);
+        }),
+        ("section 7 is not supported by this release", &|p| p.more.push((7, vec![]))),
+        ("preparation of keys 3 is not supported by this release", &|p| p.more.push((5, vec![3]))),
+        ("invalid file: directory: section 2 after section 3", &|p| p.more.push((2, vec![]))),
+        ("invalid file: header: bytes after its end", &|p| p.head.push(0)),
         ("invalid file: directory: number of steps is 65, expected 0 to 64", &|p| p.directory[0] = 65),
         ("role of a layer 3 is not supported by this release", &|p| p.directory[1] = 3),
         ("structure 99 is not supported by this release; upgrade tamis", &|p| p.directory[2] = 99),
-        ("invalid file: directory: too short for 1 steps of 16777216 shards", &|p| p.header[12] = 24),
+        ("invalid file: directory: too short for 1 steps of 16777216 shards", &|p| p.head[BITS] = 24),
         ("invalid file: directory: bytes after its end", &|p| p.directory.push(0)),
         ("invalid file: 3 bytes between payload and directory", &|p| p.payload.extend([0; 3])),
         ("truncated or damaged: the payload needs", &|p| p.payload.truncate(p.payload.len() - 1)),
@@ -271,6 +286,32 @@ fn impossible_fields_are_named() {
     ] {
         let text = change(edit);
         assert!(text.starts_with(expected), "{text}; expected {expected}");
+    }
+}
+
+/// Sections and flags that may be skipped are, whatever they hold.
+#[test]
+fn what_may_be_ignored_is() {
+    for (name, file) in files() {
+        let mut parts = Parts::of(&file).unwrap();
+        parts.more = vec![(4, b"another writer".to_vec()), (6, vec![7; 9]), (8, vec![]), (1 << 40, vec![0xff; 300])];
+        parts.front[12..].copy_from_slice(&[0xfe; 4]);
+        let (filter, plain) = (Filter::open(parts.file()).unwrap(), Filter::open(file).unwrap());
+        assert_eq!((filter.metadata(), filter.may_change(), filter.len()), (&[7; 9][..], false, plain.len()), "{name}");
+        assert_ne!(filter.identity(), plain.identity(), "{name}");
+    }
+}
+
+/// A plain filter of one shard spends little on everything but its payload.
+#[test]
+fn small_files_are_small() {
+    for n in [0, 1, 10, 1000, 7000] {
+        for kind in [Kind::Auto, Kind::Ribbon, Kind::Fuse, Kind::Bloom] {
+            let filter = tamis::build(integers(n, 1)).kind(kind).fpr(1.0 / 256.0).finish().unwrap();
+            let payload: u64 = filter.layers().map(|layer| layer.bytes).sum();
+            let beside = filter.as_bytes().len() as u64 - payload;
+            assert!(beside <= 110, "{kind:?}, {n} keys: {beside} bytes beside the payload");
+        }
     }
 }
 
@@ -284,29 +325,29 @@ fn impossible_partitions_are_named() {
         edit(&mut parts);
         Filter::open_unverified(parts.file()).unwrap_err().to_string()
     };
-    // Bound, number of groups; then shard bits, keys and negatives of the first. At the end five labels of six bytes.
-    let labels = sound.directory.len() - 5 * 6;
+    // Bound, number of groups; then shard bits, keys and negatives of the first. The last payload has five labels of six bytes.
+    let (labels, end) = (sound.payload.len() - 5 * 6, sound.directory.len());
     for (expected, edit) in [
-        ("form 6 is not supported by this release", &(|p: &mut Parts| p.header[13] = 6) as &dyn Fn(&mut Parts)),
-        ("the file holds a set index; expected a filter", &|p| p.header[13] = 4),
-        ("the file holds a map; expected a filter", &|p| p.header[13] = 2),
-        ("the file holds a sequence; expected a filter", &|p| p.header[13] = 3),
-        ("invalid file: header: shards of a partitioned file, expected none", &|p| p.header[12] = 1),
-        ("header flags 1 is not supported by this release", &|p| p.header[14] = 1),
+        ("form 6 is not supported by this release", &(|p: &mut Parts| p.head[FORM] = 6) as &dyn Fn(&mut Parts)),
+        ("the file holds a set index; expected a filter", &|p| p.head[FORM] = 4),
+        ("the file holds a map; expected a filter", &|p| p.head[FORM] = 2),
+        ("the file holds a sequence; expected a filter", &|p| p.head[FORM] = 3),
+        ("invalid file: header: shards of a partitioned file, expected none", &|p| p.head[BITS] = 1),
+        ("flags 256 is not supported by this release", &|p| p.front[11] = 1),
         ("truncated or damaged: directory needs 8 bytes, found 7", &|p| p.directory.truncate(7)),
         ("invalid file: directory: shard bits of a group is 25, expected 0 to 24", &|p| p.directory[9] = 25),
         ("invalid file: directory: too short for", &|p| p.directory[9] = 24),
-        ("invalid file: directory: the group of a label is 9, expected 0 to ", &|p| p.directory[labels + 5] = 9),
-        ("invalid file: directory: the labels are not in order", &|p| p.directory[labels + 4] = 0xff),
+        ("invalid file: directory: the group of a label is 9, expected 0 to ", &|p| p.payload[labels + 5] = 9),
+        ("invalid file: directory: the labels are not in order", &|p| p.payload[labels + 4] = 0xff),
         ("invalid file: directory: salt of the labels is 4294967296, expected 0 to 4294967295", &|p| {
-            p.directory.splice(labels - 1..labels, [0x80, 0x80, 0x80, 0x80, 0x10]);
+            p.directory.splice(end - 1..end, [0x80, 0x80, 0x80, 0x80, 0x10]);
         }),
-        ("truncated or damaged: directory needs 36 bytes, found 30", &|p| p.directory[labels - 2] = 6),
+        ("truncated or damaged: the payload needs 36 bytes, found 30", &|p| p.directory[end - 2] = 6),
         ("invalid file: directory: bytes after its end", &|p| p.directory.push(0)),
         ("invalid file: 3 bytes between payload and directory", &|p| p.payload.extend([0; 3])),
         ("truncated or damaged: the payload needs", &|p| p.payload.truncate(p.payload.len() - 1)),
         // Read as an ordinary file, the bound is no list of steps.
-        ("", &|p| p.header[13] = 0),
+        ("", &|p| p.head[FORM] = 0),
     ] {
         let text = change(edit);
         assert!(text.starts_with(expected), "{text}; expected {expected}");
@@ -352,7 +393,7 @@ fn repaired_mutations_never_panic() {
     while Instant::now() < end {
         let (name, file) = &files[random.below(files.len())];
         let mut parts = Parts::of(file).unwrap();
-        if random.below(4) == 0 && parts.header[13] == 0 {
+        if random.below(4) == 0 && parts.head[FORM] == 0 {
             // Two files as the steps of one: the geometries follow one another, as do the payloads.
             let other = Parts::of(&files[random.below(files.len())].1).unwrap();
             let (mine, theirs) = (&parts.directory, &other.directory);
@@ -364,8 +405,8 @@ fn repaired_mutations_never_panic() {
         for _ in 0..random.below(4) {
             match random.below(8) {
                 0 => {
-                    let at = 8 + random.below(HEADER - 8);
-                    parts.header[at] = [0, 1, 2, 24, 0xff][random.below(5)];
+                    let at = random.below(parts.head.len());
+                    parts.head[at] = [0, 1, 2, 24, 0xff][random.below(5)];
                 }
                 1 => random.edit(&mut parts.payload),
                 _ => random.edit(&mut parts.directory),

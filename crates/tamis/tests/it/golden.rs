@@ -7,13 +7,16 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use bytes::Bytes;
-use tamis::{Effort, Filter, KeyType, Kind, Layout};
+use tamis::{Base, Effort, Filter, KeyType, Kind, Layout};
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden");
 
 fn path(name: &str) -> PathBuf {
     Path::new(FOLDER).join(name).with_extension("tamis")
 }
+
+/// Of the file that does not have it.
+const SECRET: [u64; 2] = [7, 0xfedc_ba98_7654_3210];
 
 fn keys() -> impl Iterator<Item = String> {
     (0..1000).map(|i| format!("key-{i}"))
@@ -76,6 +79,16 @@ fn all() -> Vec<(String, Filter)> {
     all.push(("cuckoo-semi-sorted".into(), cuckoo.finish().unwrap()));
     all.push(("u64".into(), tamis::build(0..1000u64).finish().unwrap()));
     all.push(("keyed".into(), tamis::build(keys()).secret([0x0123_4567_89ab_cdef, 42]).finish().unwrap()));
+    let beside = tamis::build(keys()).secret(SECRET).secret_beside().metadata("a note");
+    all.push(("secret-beside".into(), beside.finish().unwrap()));
+    // Several shards, with one layer and with three; a part of more than 64 KB alone, and behind another.
+    let large = || (0..70_000).map(|i| format!("key-{i}"));
+    all.push(("shards".into(), tamis::build(many()).fpr(0.01).shard_bytes(4096).finish().unwrap()));
+    let exact = tamis::build(many()).exclude(others()).exact().shard_bytes(4096);
+    all.push(("shards-exact".into(), exact.finish().unwrap()));
+    all.push(("large".into(), tamis::build(large()).fpr(1.0 / 256.0).finish().unwrap()));
+    let chained = tamis::build(large()).exclude(others()).kind(Kind::Chained(Base::Fuse)).fpr(1.0 / 256.0);
+    all.push(("large-chained".into(), chained.finish().unwrap()));
     all.push(("empty".into(), tamis::build([""; 0]).finish().unwrap()));
     all.push(("partitioned".into(), partitioned()));
     all
@@ -121,7 +134,10 @@ fn every_golden_file_opens_and_answers() {
     for entry in std::fs::read_dir(FOLDER).unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_stem().unwrap().to_str().unwrap();
-        let filter = crate::mapped::filter(&path).unwrap_or_else(|e| panic!("{name}: {e}"));
+        let filter = match name {
+            "secret-beside" => Filter::open_with_secret(std::fs::read(&path).unwrap(), SECRET).unwrap(),
+            _ => crate::mapped::filter(&path).unwrap_or_else(|e| panic!("{name}: {e}")),
+        };
         filter.verify().unwrap();
         found += 1;
         if name == "partitioned" {
@@ -131,14 +147,18 @@ fn every_golden_file_opens_and_answers() {
         let (n, yes) = match name {
             "empty" => (0, 0),
             "u64" => (1000, (0..1000u64).filter(|key| filter.contains(key).unwrap()).count()),
-            _ if name.starts_with("ribbon-") => (12_000, keys().filter(|key| filter.contains(key).unwrap()).count()),
+            _ if name.starts_with("large") => (70_000, 1000),
+            _ if name.starts_with("ribbon-") || name.starts_with("shards") => {
+                (12_000, keys().filter(|key| filter.contains(key).unwrap()).count())
+            }
             _ => (1000, keys().filter(|key| filter.contains(key).unwrap()).count()),
         };
         assert_eq!((filter.len(), yes as u64), (n, n.min(1000)), "{name}");
         let excluded = others().take(filter.excluded_len() as usize);
         assert!(excluded.into_iter().all(|key| filter.contains(key) == Ok(false)), "{name}");
         assert_eq!(filter.key_type(), if name == "u64" { KeyType::Integer } else { KeyType::Bytes }, "{name}");
-        assert_eq!(filter.hasher().is_secret(), name == "keyed", "{name}");
+        assert_eq!(filter.hasher().is_secret(), ["keyed", "secret-beside"].contains(&name), "{name}");
+        assert_eq!(filter.shards() > 1, name.starts_with("shards"), "{name}");
     }
     assert_eq!(found, expected, "a golden file without a builder, or the reverse");
 }

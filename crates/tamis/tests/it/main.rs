@@ -61,6 +61,7 @@ mod oracle;
 mod partitions;
 mod programs;
 mod rates;
+mod remote;
 mod repair;
 mod serde;
 mod sets;

@@ -1,46 +1,114 @@
 //! changed bytes -> the same with checksums that hold: lets tests reach the decoder behind them.
 //!
 //! ```text
-//!   header, 48 bytes | payload | directory | payload sum u64, directory length u32, sum u64, "sieV"
+//!   front, 16 bytes | payload | sections: 1 head, 2 sums, 3 contents, .. | length u32, version and flags, identity, "sieV"
 //! ```
 
-use xxhash_rust::xxh3::{Xxh3, xxh3_64};
+use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
-pub(crate) const HEADER: usize = 48;
-pub(crate) const FOOTER: usize = 24;
+pub(crate) const FRONT: usize = 16;
+pub(crate) const FOOTER: usize = 32;
+/// Places of a head: form, hash, key type, log2 of the shards.
+pub(crate) const FORM: usize = 0;
+pub(crate) const HASH: usize = 1;
+pub(crate) const KEY_TYPE: usize = 2;
+pub(crate) const BITS: usize = 3;
 
-/// A file in its three parts; the footer follows from them.
+/// A file in its parts; the rest follows from them.
 #[derive(Clone, Debug)]
 pub(crate) struct Parts {
-    pub(crate) header: Vec<u8>,
+    pub(crate) front: Vec<u8>,
     pub(crate) payload: Vec<u8>,
+    /// Section 1.
+    pub(crate) head: Vec<u8>,
+    /// Section 3.
     pub(crate) directory: Vec<u8>,
+    /// Sections after these.
+    pub(crate) more: Vec<(u64, Vec<u8>)>,
+    /// Section 2, and the payload that it fits.
+    sums: Option<(Vec<u8>, Vec<u8>)>,
+}
+
+fn varint(from: &mut &[u8]) -> Option<u64> {
+    let mut value = 0;
+    for shift in (0..64).step_by(7) {
+        let (&byte, rest) = from.split_first()?;
+        *from = rest;
+        value |= u64::from(byte & 0x7f) << shift;
+        if byte < 0x80 {
+            return Some(value);
+        }
+    }
+    None
+}
+
+fn put_varint(out: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
 }
 
 impl Parts {
+    /// Parts of a file of one shard that starts at its front.
+    pub(crate) fn new(head: &[u8], payload: &[u8], directory: &[u8]) -> Parts {
+        let front = [&b"\x89tamis\r\n"[..], &[1, 0, 0, 0, 0, 0, 0, 0]].concat();
+        let [head, payload, directory] = [head, payload, directory].map(<[u8]>::to_vec);
+        Parts { front, payload, head, directory, more: vec![], sums: None }
+    }
+
     /// Takes a sound file apart; nothing when the lengths are impossible.
     pub(crate) fn of(file: &[u8]) -> Option<Parts> {
-        let front = file.len().checked_sub(FOOTER)?;
-        let len = u32::from_le_bytes(file.get(front + 8..front + 12)?.try_into().ok()?);
-        let start = front.checked_sub(len as usize).filter(|&start| start >= HEADER)?;
-        Some(Parts {
-            header: file[..HEADER].to_vec(),
-            payload: file[HEADER..start].to_vec(),
-            directory: file[start..front].to_vec(),
-        })
+        let end = file.len().checked_sub(FOOTER)?;
+        let len = u32::from_le_bytes(file.get(end..end + 4)?.try_into().ok()?);
+        let start = end.checked_sub(len as usize).filter(|&start| start >= FRONT)?;
+        let mut parts = Parts::new(&[], &file[FRONT..start], &[]);
+        parts.front = file[..FRONT].to_vec();
+        let mut from = &file[start..end];
+        while !from.is_empty() {
+            let (number, len) = (varint(&mut from)?, varint(&mut from)?);
+            let (section, rest) = from.split_at_checked(len as usize)?;
+            from = rest;
+            match number {
+                1 => parts.head = section.to_vec(),
+                2 => parts.sums = Some((section.to_vec(), parts.payload.clone())),
+                3 => parts.directory = section.to_vec(),
+                _ => parts.more.push((number, section.to_vec())),
+            }
+        }
+        Some(parts)
+    }
+
+    /// The sums of the payload: as they were if it is what it was, otherwise those of one unit.
+    fn sums(&self) -> Vec<u8> {
+        if let Some((sums, payload)) = &self.sums
+            && *payload == self.payload
+        {
+            return sums.clone();
+        }
+        let mut sums = vec![];
+        if !self.payload.is_empty() {
+            put_varint(&mut sums, 2 * self.payload.len() as u64);
+            self.payload.chunks(1 << 16).for_each(|block| sums.extend_from_slice(&xxh3_64(block).to_le_bytes()));
+        }
+        sums
     }
 
     /// The file, sums and all.
     pub(crate) fn file(&self) -> Vec<u8> {
-        let mut tail = self.directory.clone();
-        tail.extend_from_slice(&xxh3_64(&self.payload).to_le_bytes());
-        tail.extend_from_slice(&(self.directory.len() as u32).to_le_bytes());
-        let mut sum = Xxh3::new();
-        sum.update(&self.header);
-        sum.update(&tail);
-        tail.extend_from_slice(&sum.digest().to_le_bytes());
+        let mut tail = vec![];
+        let sections = [(1, self.head.clone()), (2, self.sums()), (3, self.directory.clone())];
+        for (number, bytes) in sections.iter().chain(&self.more) {
+            put_varint(&mut tail, *number);
+            put_varint(&mut tail, bytes.len() as u64);
+            tail.extend_from_slice(bytes);
+        }
+        tail.extend_from_slice(&(tail.len() as u32).to_le_bytes());
+        tail.extend_from_slice(&self.front[8..]);
+        tail.extend_from_slice(&xxh3_128(&tail).to_le_bytes());
         tail.extend_from_slice(b"sieV");
-        [&self.header[..], &self.payload, &tail].concat()
+        [&self.front[..], &self.payload, &tail].concat()
     }
 
     /// Gives the payload the length that the directory asks for, as far as the decoder's refusals tell: then the file opens

@@ -12,7 +12,7 @@ use tamis::{BuildError, Error, Filter, FormatError, KeyType, Limits, Map, Sets};
 
 use super::corrupt::Random;
 use super::memory::watched;
-use super::repair::{HEADER, Parts};
+use super::repair::{FRONT, Parts};
 use super::{integers, mix};
 
 /// Every way to build an index.
@@ -589,7 +589,7 @@ fn counts_of_one_set_are_right() {
 fn damaged_tables_are_not_taken_up() {
     let index = tamis::sets((0..500u64).map(|key| (key, "a"))).kind(Kind::Bloom).finish().unwrap();
     let mut bytes = index.as_bytes().to_vec();
-    bytes[HEADER + 100] ^= 1;
+    bytes[FRONT + 100] ^= 1;
     let damaged = Sets::open_unverified(bytes).unwrap();
     assert_eq!(Editor::new(&damaged).unwrap_err(), FormatError::Checksum { part: "payload" });
     assert!(Editor::new(&index).unwrap().merge(&damaged).is_err());
@@ -702,7 +702,7 @@ fn damaged_files_are_found() {
         for len in 0..file.len() {
             assert!(Sets::open_unverified(file[..len].to_vec()).is_err(), "{name}, {len} bytes");
         }
-        let payload = HEADER..HEADER + Parts::of(&file).unwrap().payload.len();
+        let payload = FRONT..FRONT + Parts::of(&file).unwrap().payload.len();
         for at in 0..file.len() {
             let mut changed = file.clone();
             changed[at] ^= 0x41;
@@ -712,7 +712,7 @@ fn damaged_files_are_found() {
                     assert_eq!(index.verify(), Err(FormatError::Checksum { part: "payload" }), "{name}, byte {at}");
                 }
                 // The files inside a frozen segment have sums of their own.
-                Err(_) => assert!(!payload.contains(&at) || file[at..].len() > 24, "{name}, byte {at}"),
+                Err(_) => assert!(!payload.contains(&at) || file[at..].len() > 32, "{name}, byte {at}"),
             }
         }
     }
@@ -732,7 +732,10 @@ fn repaired_mutations_never_panic() {
         let mut parts = Parts::of(file).unwrap();
         for _ in 0..random.below(4) {
             match random.below(8) {
-                0 => parts.header[8 + random.below(HEADER - 8)] = [0, 1, 2, 24, 0xff][random.below(5)],
+                0 => {
+                    let at = random.below(parts.head.len());
+                    parts.head[at] = [0, 1, 2, 24, 0xff][random.below(5)];
+                }
                 1..4 => random.edit(&mut parts.payload),
                 _ => random.edit(&mut parts.directory),
             }

@@ -535,8 +535,9 @@ impl<'a> Sealed<'a> {
     /// As [`FilterBuilder::finish`](super::FilterBuilder::finish).
     pub fn finish(self) -> Result<Filter, Error> {
         let (sealed, planned) = self.plan_workload()?;
+        let secret = sealed.options.common.needed_secret();
         let (bytes, _) = to_memory(|out| sealed.write(planned.map(|planned| planned.design.plan), out))?;
-        Ok(Filter::open_unverified(bytes)?)
+        Ok(Filter::opened(bytes, secret)?)
     }
 
     /// Builds the filter in memory and returns a report of it.
@@ -547,8 +548,9 @@ impl<'a> Sealed<'a> {
     pub fn finish_with_report(self) -> Result<(Filter, Report), Error> {
         let (sealed, planned) = self.plan_workload()?;
         let plan = planned.as_ref().map(|planned| planned.design.plan.clone());
+        let secret = sealed.options.common.needed_secret();
         let (bytes, mut report) = to_memory(|out| sealed.write(plan, out))?;
-        let filter = Filter::open_unverified(bytes)?;
+        let filter = Filter::opened(bytes, secret)?;
         report.workload = planned.map(|planned| planned.workload.outcome(&planned.design, filter.len(), Some(&filter)));
         Ok((filter, report))
     }

@@ -132,8 +132,9 @@ impl<'a> Partitioned<'a> {
     ///
     /// As [`FilterBuilder::finish`](super::FilterBuilder::finish).
     pub fn finish_with_report(self) -> Result<(Filter, Report), Error> {
+        let secret = self.options.common.needed_secret();
         let (bytes, report) = to_memory(|out| self.write(out))?;
-        Ok((Filter::open_unverified(bytes)?, report))
+        Ok((Filter::opened(bytes, secret)?, report))
     }
 
     /// Builds the filter into a file: see [`FilterBuilder::finish_to`](super::FilterBuilder::finish_to).
@@ -189,16 +190,13 @@ impl<'a> Partitioned<'a> {
         let parts = gather.plan(gather.negatives(sealed, keys, negatives)?)?;
 
         let header = Header {
-            hasher,
-            key_type: options.key_type(),
-            shard_bits: 0,
-            form: Form::Partitioned,
             keys: stats.keys,
             // Where some of them may match, nothing is promised about any.
             negatives: if matches!(options.goal, Goal::ExcludedFpr(_)) { 0 } else { stats.negatives },
+            ..options.common.header(Form::Partitioned, hasher, options.key_type())
         };
         out.expect(parts.iter().map(|part| part.bytes).sum::<u64>() + table / 8);
-        let mut writer = Writer::new(out, &header, vec![])?;
+        let mut writer = Writer::new(out, &header, vec![])?.with_metadata(&options.common.metadata);
         let (lists, rates) = write_groups(&parts, groups, &options, &mut writer)?;
 
         // In the order of digests, for sums of rounded numbers depend on theirs.
@@ -215,10 +213,11 @@ impl<'a> Partitioned<'a> {
         put_varint(&mut directory, groups.len() as u64);
         directory.extend_from_slice(&lists);
         let entry = |&(digest, number): &(Digest, u32)| (Label::of(digest), group_of[number as usize]);
-        if encode_table(labels.iter().map(entry), &mut directory).is_none() {
+        let Some(table) = encode_table(labels.iter().map(entry), &mut directory) else {
             let (structure, attempts) = ("table of labels", ATTEMPTS);
             return Err(BuildError::Unsolvable { structure, keys: labels.len(), attempts }.into());
-        }
+        };
+        writer.payload(&table)?;
         let bytes = writer.close(directory)?;
         // The last shards do not check the flag, and a cancelled build leaves no file.
         options.common.check_cancel()?;
@@ -400,13 +399,13 @@ fn write_groups(
         let Part { shards, sieve, plan, .. } = &parts[group];
         build_shard(shards, plan, sieve.first(plan), shard, inside, &|| options.common.stop())
     };
-    writer.start(vec![]);
+    writer.start(vec![], 0);
     let mut lists = vec![writer.list(); parts.len()];
     in_order(jobs.len(), options.common.threads, work, |job, built: Vec<Encoded>| {
         let (group, shard) = jobs[job];
         let Part { shards, plan, .. } = &parts[group];
         if shard == 0 {
-            writer.start(plan.steps.iter().map(Step::kind).collect());
+            writer.start(plan.steps.iter().map(Step::kind).collect(), bits(&parts[group]));
         }
         writer.shard(&built)?;
         if shard + 1 == shards.count() {

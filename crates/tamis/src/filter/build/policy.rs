@@ -14,7 +14,7 @@ use crate::error::BuildError;
 use crate::filter::options::{Common, Progress, set};
 use crate::gather::{Limits, OnConflict};
 use crate::hash::{Digest, Hasher, Key, KeyType};
-use crate::plan::{Columns, Effort, Goal, Kind, Layout, MAX_EXTRA_CAPACITY, Request};
+use crate::plan::{Columns, Effort, Goal, Kind, Layout, MAX_EXTRA_CAPACITY, Request, plan};
 
 /// Options of a build, for a program that builds many filters, maps or set indexes alike.
 ///
@@ -47,8 +47,13 @@ pub struct Options<'a> {
     pub(super) places: bool,
     /// That of the keys, once there is one.
     pub(super) key_type: Option<KeyType>,
+    /// Bytes of a shard at most, where it is to be read in one piece.
+    pub(super) shard_bytes: Option<u64>,
     pub(crate) common: Common<'a>,
 }
+
+/// Smaller shards would be all directory, larger ones are no different from the default.
+const SHARD_BYTES: std::ops::RangeInclusive<u64> = 1 << 12..=1 << 30;
 
 /// Parameters of the papers' structures, for `papers` of [`FilterBuilder`] and [`Options`]. The planner chooses what is not set.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -95,6 +100,7 @@ impl Default for Options<'_> {
             expecting: false,
             places: false,
             key_type: None,
+            shard_bytes: None,
             common: Common::default(),
         }
     }
@@ -161,6 +167,7 @@ impl<'a> Options<'a> {
             ("extra_capacity", *spare != 0.0),
             ("capacity", capacity.is_some()),
             ("with_workload", *expecting),
+            ("shard_bytes", self.shard_bytes.is_some()),
         ];
         goals.first().or_else(|| set.iter().find(|(_, set)| *set).map(|(name, _)| *name))
     }
@@ -192,13 +199,36 @@ impl<'a> Options<'a> {
     /// The options as keys come in.
     pub(super) fn resolved(mut self) -> Self {
         (self.goal, self.cap) = self.goals.resolve();
+        if let Some(bytes) = self.shard_bytes {
+            self.common.shard_keys = self.keys_of_shard(bytes);
+        }
         self
+    }
+
+    /// How many keys make a shard of so many bytes. Shards are cut before the plan is made, so one is made here for a shard, whose size it
+    /// says, and again for a shard of that size.
+    fn keys_of_shard(&self, bytes: u64) -> u64 {
+        let excluding = self.places || matches!(self.goal, Goal::Exact | Goal::ExcludedFpr(_));
+        let mut keys = bytes;
+        for _ in 0..4 {
+            let request = self.request(keys, if excluding { 16 * keys } else { 0 });
+            // What cannot be planned is an error later on.
+            let bits = plan(&request).map_or(16.0, |plan| request.bits_of(&plan.steps) / keys as f64);
+            // Shards differ by chance: five standard deviations.
+            let most = bytes as f64 * 8.0 / bits.max(0.5);
+            keys = ((most - 5.0 * most.sqrt()) as u64).max(1);
+        }
+        keys
     }
 
     /// Rejects options that contradict each other, have no effect, or are out of range.
     pub(super) fn check(&self) -> Result<(), BuildError> {
         self.goals.check(self.expecting)?;
         self.common.check()?;
+        if let Some(bytes) = self.shard_bytes.filter(|bytes| !SHARD_BYTES.contains(bytes)) {
+            let [given, least, most] = [bytes, *SHARD_BYTES.start(), *SHARD_BYTES.end()].map(|bytes| bytes as f64);
+            return Err(BuildError::Range { option: "shard_bytes", given, least, most });
+        }
         if self.capacity.is_some() && self.spare != 0.0 {
             return Err(BuildError::TwoGoals { first: "capacity", second: "extra_capacity" });
         }
@@ -368,6 +398,39 @@ setters! {
     /// one key. Chosen keys cannot stop a build or make it much larger. A query takes 2.0 to 2.2 times as long with a secret for
     /// names, about 3 times for integers.
     secret(secret: [u64; 2]) => common.hasher = Hasher::secret(secret);
+
+    /// Keeps the secret out of the file: only those who have it can open the file, by `open_with_secret`. A wrong secret is an error.
+    ///
+    /// ```
+    /// let bytes = tamis::build(["ann"]).secret([1, 2]).secret_beside().finish()?.into_bytes();
+    /// assert!(tamis::Filter::open(bytes.clone()).is_err());
+    /// assert!(tamis::Filter::open_with_secret(bytes.clone(), [1, 3]).is_err());
+    /// assert!(tamis::Filter::open_with_secret(bytes, [1, 2])?.contains("ann")?);
+    /// # Ok::<(), tamis::Error>(())
+    /// ```
+    secret_beside() => common.secret_beside = true;
+
+    /// Puts a note of the caller's into the file, at most 65,536 bytes: see [`Filter::metadata`](crate::Filter::metadata).
+    ///
+    /// ```
+    /// let filter = tamis::build(["ann"]).metadata("source: 2026-11-18").finish()?;
+    /// assert_eq!(filter.metadata(), b"source: 2026-11-18");
+    /// # Ok::<(), tamis::Error>(())
+    /// ```
+    metadata(note: impl AsRef<[u8]>) => common.metadata = note.as_ref().into();
+
+    /// Makes shards of at most about so many bytes, 4,096 to 2^30, so that a query of a file in a store reads no more than that: see
+    /// [`Remote`](crate::Remote). 65,536 is a good choice there. Elsewhere the default is smaller and faster.
+    ///
+    /// Where keys are excluded, their number is not known when shards are cut, and 16 for each member are assumed: with many more, shards are
+    /// larger. What many shards add to the file is not counted in [`bits_per_key`](Self::bits_per_key).
+    ///
+    /// ```
+    /// let filter = tamis::build(0..1_000_000).fpr(0.01).shard_bytes(65_536).finish()?;
+    /// assert_eq!(filter.shards(), 16);
+    /// # Ok::<(), tamis::Error>(())
+    /// ```
+    shard_bytes(bytes: u64) => shard_bytes = Some(bytes);
 
     /// Sets how hard to search for a smaller file.
     effort(effort: Effort) => common.effort = effort;

@@ -100,7 +100,7 @@ impl Sieve {
             return Ok(false);
         }
         let plan = Plan::new(vec![Step { role: Role::Positive, structure }]);
-        let common = Common { progress: None, ..options.common.clone() };
+        let common = Common { progress: None, secret_beside: false, ..options.common.clone() };
         let quiet = Options { common, ..options.clone() };
         let mut arena = Arena::new(plan.bytes(request));
         write_plan(shards, &plan, None, 0, &quiet, &mut arena)?;

@@ -25,7 +25,7 @@ type Planned = (Role, Structure, Vec<(u64, bool)>);
 
 fn open(bytes: Vec<u8>) -> Contents {
     let bytes = Bytes::from(bytes);
-    open_filter(&bytes, &Budget::of(&bytes)).unwrap()
+    open_filter(&bytes, None, &Budget::of(&bytes)).unwrap()
 }
 
 fn digest(key: u64) -> Digest {
@@ -33,14 +33,7 @@ fn digest(key: u64) -> Digest {
 }
 
 fn write(shard_bits: u32, steps: &[Planned]) -> Vec<u8> {
-    let header = Header {
-        hasher: Hasher::seeded(9),
-        key_type: KeyType::Integer,
-        shard_bits,
-        form: Form::Filter,
-        keys: 0,
-        negatives: 0,
-    };
+    let header = Header { shard_bits, ..Header::new(Form::Filter, Hasher::seeded(9), KeyType::Integer) };
     let kinds = steps.iter().map(|(role, structure, _)| [role.encode(), structure.tag()]).collect();
     let mut file = vec![];
     let mut writer = Writer::new(&mut file, &header, kinds).unwrap();
@@ -234,10 +227,10 @@ fn steered_columns_and_an_exact_bit() {
             assert!(keys.iter().all(|key| filter.contains(key) == Ok(true)), "{roles:?}, {n} keys");
             assert!(negatives.iter().all(|key| filter.contains(key) == Ok(false)), "{roles:?}, {n} keys");
             let mut bytes = write(shard_bits, &planned);
-            let payloads: usize = filter.layers().map(|layer| layer.bytes as usize).sum();
             for hostile in [false, true] {
                 if hostile {
-                    bytes[48..48 + payloads].iter_mut().zip(0..).for_each(|(byte, i)| *byte = scramble(i) as u8);
+                    let end = bytes.len() - crate::format::tail(&bytes).unwrap().len();
+                    bytes[16..end].iter_mut().zip(0..).for_each(|(byte, i)| *byte = scramble(i) as u8);
                 }
                 let file = Bytes::from(bytes.clone());
                 let steps = open(bytes.clone()).steps;

@@ -1,0 +1,179 @@
+//! a vector, a static array, a map of a file -> bytes to be opened, and the methods of every type that is opened from them.
+
+use bytes::Bytes;
+
+use crate::debug::brief_debug;
+
+/// Bytes to be opened: a `Vec<u8>`, a `Box<[u8]>`, an `Arc<[u8]>`, a [`Bytes`], a `&'static [u8]` or what `include_bytes!` returns.
+///
+/// None of them is copied.
+///
+/// ```
+/// use std::sync::Arc;
+/// let shared: Arc<[u8]> = tamis::build(["ann", "bob"]).finish()?.as_bytes().into();
+/// let filter = tamis::Filter::open(shared.clone())?;
+/// assert_eq!(filter.as_bytes().as_ptr(), shared.as_ptr());
+/// # Ok::<(), tamis::Error>(())
+/// ```
+pub struct Source(pub(crate) Bytes);
+
+brief_debug!(Source, it => bytes: it.0.len());
+
+macro_rules! sources {
+    ($($type:ty: $from:expr;)*) => {$(
+        impl From<$type> for Source {
+            fn from(bytes: $type) -> Source {
+                Source($from(bytes))
+            }
+        }
+    )*};
+}
+
+sources! {
+    Bytes: Bytes::from;
+    Vec<u8>: Bytes::from;
+    Box<[u8]>: Bytes::from;
+    std::sync::Arc<[u8]>: Bytes::from_owner;
+    &'static [u8]: Bytes::from_static;
+}
+
+impl<const N: usize> From<&'static [u8; N]> for Source {
+    fn from(bytes: &'static [u8; N]) -> Source {
+        Source(Bytes::from_static(bytes))
+    }
+}
+
+/// The methods that all types have which are opened from bytes; `bytes` is the field that holds them.
+macro_rules! from_bytes {
+    ($($field:ident).+) => {
+        /// Opens bytes in memory and verifies them. They are not copied: see [`Source`](crate::Source).
+        ///
+        /// # Errors
+        ///
+        /// [`FormatError`](crate::FormatError) if the bytes are damaged, of another form, or of a version that this release cannot
+        /// read.
+        ///
+        /// # Complexity
+        ///
+        /// Reads every byte once, for the checksum. [`open_unverified`](Self::open_unverified) reads header and directory only.
+        pub fn open(bytes: impl Into<$crate::format::Source>) -> Result<Self, $crate::error::FormatError> {
+            let bytes = bytes.into().0;
+            $crate::format::verify(&bytes)?;
+            Self::opened(bytes, None)
+        }
+
+        /// Opens and verifies bytes whose secret is not among them: see [`Options::secret_beside`](crate::Options::secret_beside).
+        ///
+        /// # Errors
+        ///
+        /// As [`open`](Self::open), and [`FormatError::Secret`](crate::FormatError::Secret) if the secret is not the one that the
+        /// file was built with.
+        pub fn open_with_secret(
+            bytes: impl Into<$crate::format::Source>,
+            secret: [u64; 2],
+        ) -> Result<Self, $crate::error::FormatError> {
+            let bytes = bytes.into().0;
+            $crate::format::verify(&bytes)?;
+            Self::opened(bytes, Some(secret))
+        }
+
+        /// Maps a file into memory and opens it unverified: nothing is read but what queries touch.
+        ///
+        /// # Safety
+        ///
+        /// No process may change or truncate the file while the value or a clone of it lives. Replacing the file by renaming another
+        /// one over it, as `finish_to` does, is safe: the map keeps the old one.
+        ///
+        /// # Errors
+        ///
+        /// [`Error`](crate::Error) if the file cannot be read, or as for [`open`](Self::open), except for a damaged payload.
+        #[cfg(feature = "mmap")]
+        #[allow(unsafe_code)]
+        pub unsafe fn mmap(path: impl AsRef<std::path::Path>) -> Result<Self, $crate::error::Error> {
+            // SAFETY: the caller's promise is the one that is asked for.
+            let bytes = unsafe { $crate::arch::arena::map(path.as_ref()) };
+            $crate::format::open_file(path.as_ref(), bytes, Self::open_unverified)
+        }
+
+        /// Reads a whole file into memory, in huge pages where the system has them, and verifies it.
+        ///
+        /// # Errors
+        ///
+        /// As [`read_unverified`](Self::read_unverified), and if the payload is damaged.
+        pub fn read(path: impl AsRef<std::path::Path>) -> Result<Self, $crate::error::Error> {
+            let bytes = $crate::arch::arena::read(path.as_ref());
+            $crate::format::open_file(path.as_ref(), bytes, Self::open)
+        }
+
+        /// Reads a whole file into memory and checks header and directory only.
+        ///
+        /// # Errors
+        ///
+        /// [`Error`](crate::Error) if the file cannot be read, or if header or directory are damaged.
+        pub fn read_unverified(path: impl AsRef<std::path::Path>) -> Result<Self, $crate::error::Error> {
+            let bytes = $crate::arch::arena::read(path.as_ref());
+            $crate::format::open_file(path.as_ref(), bytes, Self::open_unverified)
+        }
+
+        /// Returns the version of the format that the file was written in.
+        pub fn version(&self) -> u16 {
+            $crate::format::version(&self.$($field).+)
+        }
+
+        /// Returns the identity of the file, a hash of its directory, sums and flags: equal ones are the same file.
+        ///
+        /// It tells files apart that were made without intent to deceive: anyone can make two files with one identity.
+        pub fn identity(&self) -> [u8; 16] {
+            $crate::format::identity(&self.$($field).+)
+        }
+
+        /// Returns what [`Options::metadata`](crate::Options::metadata) put into the file; empty without it.
+        pub fn metadata(&self) -> &[u8] {
+            $crate::format::metadata(&self.$($field).+)
+        }
+
+        /// Returns true if a later release may not read the file, as its structure may still change.
+        pub fn may_change(&self) -> bool {
+            $crate::format::may_change(&self.$($field).+)
+        }
+
+        /// Reads the whole payload and compares its checksums.
+        ///
+        /// # Errors
+        ///
+        /// [`FormatError::Checksum`](crate::FormatError::Checksum) if the payload was changed.
+        pub fn verify(&self) -> Result<(), $crate::error::FormatError> {
+            $crate::format::verify(&self.$($field).+)
+        }
+
+        /// Returns the bytes, to be stored and opened again.
+        pub fn as_bytes(&self) -> &[u8] {
+            &self.$($field).+
+        }
+
+        /// Returns the bytes without copying them.
+        pub fn into_bytes(self) -> bytes::Bytes {
+            self.$($field).+
+        }
+    };
+}
+
+/// What types that are bytes have in common: equal ones have equal bytes.
+macro_rules! equal_by_bytes {
+    ($type:ty) => {
+        impl AsRef<[u8]> for $type {
+            fn as_ref(&self) -> &[u8] {
+                self.as_bytes()
+            }
+        }
+
+        impl PartialEq for $type {
+            fn eq(&self, other: &Self) -> bool {
+                self.as_bytes() == other.as_bytes()
+            }
+        }
+
+        impl Eq for $type {}
+    };
+}
+pub(crate) use {equal_by_bytes, from_bytes};

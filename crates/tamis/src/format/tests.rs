@@ -1,0 +1,131 @@
+#![allow(clippy::unwrap_used)]
+use super::*;
+
+fn header() -> Header {
+    Header { keys: 7, negatives: 300, ..Header::new(Form::Filter, Hasher::seeded(5), KeyType::Integer) }
+}
+
+/// A file of these payloads, which is no filter.
+fn file(header: &Header, shards: &[&[&[u8]]]) -> Vec<u8> {
+    let mut out = vec![];
+    let mut writer = Writer::new(&mut out, header, vec![[0, 1]; 3]).unwrap();
+    for parts in shards {
+        let encode = |payload: &&[u8]| Encoded { geometry: vec![9], payload: Bytes::copy_from_slice(payload) };
+        writer.shard(&parts.iter().map(encode).collect::<Vec<_>>()).unwrap();
+    }
+    writer.finish().unwrap();
+    out
+}
+
+#[test]
+fn heads_come_back() {
+    let hashers = [
+        Hasher::seeded(0),
+        Hasher::seeded(u64::MAX),
+        Hasher::secret([1, u64::MAX]),
+        Hasher::seeded(3).mixed(4),
+        Hasher::foreign(9),
+        Hasher::foreign(9).mixed(1),
+    ];
+    for hasher in hashers {
+        for key_type in [KeyType::Bytes, KeyType::Integer, KeyType::Digest, KeyType::Fields] {
+            if hasher.kind() == HashKind::Foreign && key_type != KeyType::Digest {
+                continue;
+            }
+            for form in [Form::Filter, Form::Map, Form::Sequence] {
+                let header = Header { shard_bits: 24, keys: u64::MAX, hasher, key_type, form, ..header() };
+                assert_eq!(Header::decode(&header.encode(), 0, None), Ok(header));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_secret_beside_is_needed_and_checked() {
+    let header = Header { hasher: Hasher::secret([5, 6]), secret_beside: true, ..header() };
+    let head = header.encode();
+    assert_eq!(Header::decode(&head, 0, Some([5, 6])), Ok(header));
+    assert_eq!(Header::decode(&head, 0, None), Err(FormatError::Secret { given: false }));
+    assert_eq!(Header::decode(&head, 0, Some([6, 5])), Err(FormatError::Secret { given: true }));
+    assert!(head.windows(8).all(|word| word != 5u64.to_le_bytes()));
+    // A file that has its secret, or needs none, is not opened with one: the caller means another file.
+    let inside = Header { secret_beside: false, ..header };
+    assert!(Header::decode(&inside.encode(), 0, Some([5, 6])).is_err());
+}
+
+/// Where shards and parts start: multiples of 64 for one of several, and for what is long.
+#[test]
+fn units_lie_where_the_page_says() {
+    let long = vec![1; BLOCK as usize + 3];
+    let starts = |header: &Header, shards: &[&[&[u8]]]| {
+        let bytes = Bytes::from(file(header, shards));
+        verify(&bytes).unwrap();
+        let budget = Budget::of(&bytes);
+        let (_, _, mut places) = parts(&bytes, None, &budget).unwrap();
+        let mut starts = vec![];
+        for parts in shards {
+            let lens = parts.iter().map(|part| part.len() as u64);
+            let put = |number: usize, start, payload: Bytes| {
+                assert_eq!(payload, parts[number]);
+                starts.push(start);
+            };
+            places.shard(header.shard_bits > 0, lens, put).unwrap();
+        }
+        places.check().unwrap();
+        starts
+    };
+    let (one, two) = (header(), Header { shard_bits: 1, ..header() });
+    assert_eq!(starts(&one, &[&[&[1; 5], &[2; 6], &[]]]), [16, 21, 27]);
+    assert_eq!(starts(&one, &[&[&[1; 5], &long, &[3]]]), [64, 128, 128 + 65_539]);
+    assert_eq!(starts(&two, &[&[&[1; 5], &[2; 6], &[]], &[&[1; 5], &[], &[3; 70]]]), [64, 69, 75, 128, 133, 133]);
+    assert_eq!(starts(&two, &[&[&[], &[], &[]], &[&[7], &[], &[]]]), [16, 16, 16, 64, 65, 65]);
+}
+
+/// Every byte of the payloads and of the gaps between them is covered.
+#[test]
+fn every_changed_byte_is_found() {
+    let long: Vec<u8> = (0..2 * BLOCK as usize + 100).map(|i| (i * 31) as u8).collect();
+    let header = Header { shard_bits: 1, ..header() };
+    let sound = file(&header, &[&[&[1; 5], &long, &[]], &[&[7], &[], &[8; 40]]]);
+    verify(&sound).unwrap();
+    let end = sound.len() - tail(&sound).unwrap().len();
+    for at in (FRONT..300).chain((300..end).step_by(997)).chain(end - 200..end) {
+        let mut changed = sound.clone();
+        changed[at] ^= 1;
+        assert_eq!(verify(&changed), Err(FormatError::Checksum { part: "payload" }), "byte {at}");
+    }
+    for at in end..sound.len() {
+        let mut changed = sound.clone();
+        changed[at] ^= 1;
+        assert!(tail(&changed).is_err(), "byte {at}");
+    }
+}
+
+#[test]
+fn a_tail_is_enough_to_open() {
+    let sound = file(&header(), &[&[&[1; 500], &[2; 6], &[]]]);
+    let len = tail(&sound).unwrap().len();
+    let from_tail = Tail::of(&sound[sound.len() - len..]).unwrap();
+    assert_eq!((from_tail.header(None), from_tail.identity), (Ok(header()), identity(&sound)));
+    // One that is too short says what it needs.
+    for cut in [0, 1, FOOTER - 1, FOOTER, len - 1] {
+        match Tail::of(&sound[sound.len() - cut..]).err() {
+            Some(FormatError::Truncated { needed, .. }) => {
+                assert_eq!(needed, if cut < FOOTER { 32 } else { len as u64 })
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+/// Sums that claim more than there is are an error, and nothing is read beyond the end.
+#[test]
+fn impossible_sums_are_refused() {
+    for (code, rest) in [(u64::MAX, 0), (2, 0), (2 << 40, 8), (u64::MAX >> 1, 80), (1 << 62, 8)] {
+        let mut section = vec![];
+        put_varint(&mut section, code);
+        section.extend(vec![0; rest]);
+        let mut sums = Sums { from: Reader::new(&section, "sums"), end: FRONT as u64 };
+        assert!(sums.next().is_err(), "{code}");
+    }
+}

@@ -5,14 +5,16 @@ use crate::error::BuildError;
 use crate::gather::{SHARD_KEYS, shard_bits};
 
 /// Everything of a file that is not payload: front, head and footer; for every part an entry in the directory; sums for every 64 KB of a
-/// shard; before shards and parts that start on cache lines, a gap.
+/// shard; before shards and parts that start on cache lines, a gap. Numbers are varints, so they grow with the keys.
 pub(super) fn file_bits(n: u64, steps: usize, bits_per_key: f64) -> f64 {
+    let digits = f64::from(n.max(1).ilog2() / 7 + 1);
     let shards = (1u64 << shard_bits(n, SHARD_KEYS)) as f64;
     let parts = steps as f64 * shards;
-    let blocks = n as f64 * bits_per_key / (8 << 16) as f64;
-    let large = blocks.floor().min(parts);
-    let aligned = if blocks < 1.0 { 0.0 } else { shards };
-    8.0 * (68.0 + 24.0 * parts + 12.0 * shards + 8.0 * blocks + 64.0 * (large + aligned))
+    let blocks = (n as f64 * bits_per_key / (8 << 16) as f64).floor();
+    let large = blocks.min(parts);
+    let aligned = if blocks == 0.0 { 0.0 } else { shards };
+    let numbers = 70.0 + digits + (10.0 + 4.0 * digits) * parts + (8.0 + digits) * shards;
+    8.0 * (numbers + 8.0 * blocks + 64.0 * (large + aligned))
 }
 
 /// All bits of a budget; a little more, lest 16.56 bits for each of 100 keys be rounded to less than 1656.

@@ -55,7 +55,7 @@ pub(crate) const BLOCK: u64 = 1 << 16;
 /// The longest note of a caller.
 pub(crate) const MAX_METADATA: usize = 1 << 16;
 
-/// Sections of a directory.
+/// Sections of a directory. Reserved: 4, the program that wrote the file; 7, a scorer; 8, a log of changes.
 mod section {
     pub(super) const HEAD: u64 = 1;
     pub(super) const SUMS: u64 = 2;
@@ -93,7 +93,7 @@ pub(crate) struct Header {
     pub(crate) may_change: bool,
 }
 
-/// What a file holds. Numbers 6 to 9 are reserved: docs/format.md.
+/// What a file holds. Reserved: 6, a patch; 7, a slice; 8, the manifest of slices; 9, rules for host names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
     /// A list of steps.
@@ -188,6 +188,14 @@ impl Header {
         let mut from = Reader::new(head, "header");
         let [form, hash, key_type, shard_bits] = from.array()?;
         let form = Form::decode(form)?;
+        // Before the hash: a file that is not supported says so to callers without its secret.
+        let key_type = match key_type {
+            0 => KeyType::Bytes,
+            1 => KeyType::Integer,
+            2 => KeyType::Digest,
+            3 => KeyType::Fields,
+            number => return Err(FormatError::unsupported("key type", number)),
+        };
         let word = |from: &mut Reader<'_>| Ok::<_, FormatError>(u64::from_le_bytes(from.array()?));
         let hasher = match hash {
             0 => Hasher::seeded(from.varint()?),
@@ -210,13 +218,6 @@ impl Header {
         if secret.is_some() && hash != 4 {
             return Err(FormatError::invalid("a secret was given; expected none for a file that has its hash inside"));
         }
-        let key_type = match key_type {
-            0 => KeyType::Bytes,
-            1 => KeyType::Integer,
-            2 => KeyType::Digest,
-            3 => KeyType::Fields,
-            number => return Err(FormatError::unsupported("key type", number)),
-        };
         if hash == 3 && key_type != KeyType::Digest {
             return Err(FormatError::invalid(format!("header: hash is 3 for {key_type} keys, expected digests")));
         }

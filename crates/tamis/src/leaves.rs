@@ -259,6 +259,13 @@ macro_rules! leaves {
     };
 }
 
+/// Whether the leaf with this tag is one whose bytes may still change: what only figures of papers need.
+#[cfg(feature = "build")]
+pub(crate) fn may_change(tag: u8) -> bool {
+    tag == <integrated::Integrated as Entry>::TAG
+}
+
+// Tag 10 is reserved: an exact bit that changes.
 leaves! {
     1 SplitBlock: bloom::SplitBlock, built by bloom::split::PerKey;
     2 Bloom: bloom::Classic, built by bloom::classic::PerKey;

@@ -175,6 +175,7 @@ pub mod internals {
     pub use crate::hash::Salt;
     #[cfg(feature = "build")]
     pub use crate::{
+        filter::build::with_shard_keys,
         gather::counter::{Counter, Counts, ONE, units},
         math::shape::{Shape, ShapeError},
         plan::{GUARD, Goal},

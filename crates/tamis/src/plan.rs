@@ -47,6 +47,11 @@ impl Step {
     pub(crate) fn kind(&self) -> [u8; 2] {
         [self.role.encode(), self.structure.tag()]
     }
+
+    /// Whether a later release may not read it.
+    pub(crate) fn may_change(&self) -> bool {
+        crate::leaves::may_change(self.structure.tag())
+    }
 }
 
 /// What will be built.

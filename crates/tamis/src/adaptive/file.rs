@@ -123,6 +123,9 @@ pub(crate) fn read(bytes: impl Into<Bytes>, kind: Kind) -> Result<Read, FormatEr
     }
     FormatError::check(header.hasher.is_secret(), || "header: an adaptive filter without a secret key")?;
     let (found, expected) = (from.u8()?, kind as u8);
+    if !(Kind::Broom as u8..=Kind::Chained as u8).contains(&found) {
+        return Err(FormatError::unsupported("kind of adaptive filter", found));
+    }
     let reason = || format!("directory: kind is {found}, expected {expected} ({})", kind.name());
     FormatError::check(found == expected, reason)?;
     let count = from.within("number of payloads", 0..=MAX_PAYLOADS)?;

@@ -35,6 +35,8 @@ pub use crate::filter::options::Progress;
 pub use collect::{Collector, Sealed};
 pub use expect::{Rates, WorkloadReport};
 pub use partition::Partitioned;
+#[cfg(feature = "internals")]
+pub use policy::with_shard_keys;
 pub use policy::{Options, Papers};
 use sieve::Sieve;
 #[cfg(feature = "maps")]
@@ -328,7 +330,9 @@ fn write_plan(
     // A list of no steps has no parts to shard.
     let shard_bits = if plan.steps.is_empty() { 0 } else { shards.bits };
     let (hasher, key_type, keys) = (options.common.hasher, options.key_type(), shards.stats.keys);
-    let header = Header { shard_bits, keys, negatives, ..options.common.header(Form::Filter, hasher, key_type) };
+    let may_change = plan.steps.iter().any(Step::may_change);
+    let header =
+        Header { shard_bits, keys, negatives, may_change, ..options.common.header(Form::Filter, hasher, key_type) };
     let kinds = plan.steps.iter().map(Step::kind).collect();
     let mut writer = Writer::new(out, &header, kinds)?.with_metadata(&options.common.metadata);
     if !plan.steps.is_empty() {

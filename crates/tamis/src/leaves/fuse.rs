@@ -466,11 +466,11 @@ impl Geometry for Fuse {
     }
 
     fn decode(from: &mut Reader<'_>, salt: Salt) -> Result<Fuse, FormatError> {
-        let arity = match from.within("probes", 0..=4)? {
+        let arity = match from.varint()? {
             0 => return Ok(Fuse::EMPTY),
             3 => Arity::Three,
             4 => Arity::Four,
-            other => return Err(FormatError::invalid(format!("fuse table: probes is {other}, expected 0, 3 or 4"))),
+            other => return Err(FormatError::unsupported("number of probes", other)),
         };
         let width = from.within("width", 256..=8192)? as u16;
         let log = from.within("log of the segment", 0..=MAX_LOG)?;

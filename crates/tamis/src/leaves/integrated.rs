@@ -269,14 +269,18 @@ impl Geometry for Integrated {
 
     fn decode(from: &mut Reader<'_>, salt: Salt) -> Result<Integrated, FormatError> {
         from.draw(size_of::<Fuse>() as u64)?;
-        let parts = match from.within("parts", 0..=4)? {
+        let parts = match from.varint()? {
             0 => return Ok(Integrated::empty()),
             1 => IntegratedVariant::One,
             2 => IntegratedVariant::Two,
             3 => IntegratedVariant::Hybrid,
-            _ => IntegratedVariant::General,
+            4 => IntegratedVariant::General,
+            number => return Err(FormatError::unsupported("variant of an integrated filter", number)),
         };
-        from.within("base", 0..=0)?;
+        match from.varint()? {
+            0 => {}
+            number => return Err(FormatError::unsupported("base of an integrated filter", number)),
+        }
         let share = from.within("share", 0..=WHOLE.into())? as u32;
         if parts == IntegratedVariant::One && share != WHOLE {
             return Err(FormatError::invalid("integrated filter: one bit for all, but not in a table for all"));

@@ -493,7 +493,9 @@ impl Geometry for Ribbon {
         let (mut first, mut rest) = (None, from.room(count.saturating_sub(1))?);
         let mut at = 0;
         for _ in 0..count {
-            let shape = from.within("shape", 0..=SHAPES.len() as u64 - 1)? as usize;
+            let number = from.varint()?;
+            let unknown = || FormatError::unsupported("shape of a ribbon", number);
+            let shape = usize::try_from(number).ok().filter(|&shape| shape < SHAPES.len()).ok_or_else(unknown)?;
             let attempt = from.within("attempt", 0..=u32::MAX as u64)? as u32;
             let rows = 8 * from.within("octets", 1..=MAX_ROWS / 8)?;
             let level = Level::new(shape, attempt, rows, width, at);

@@ -498,7 +498,7 @@ fn decode_node(
         return Ok((decode_steps(from, shards, salt)?, Ways::Exact { yes, no }));
     }
     if kind > CHILDREN {
-        return Err(FormatError::invalid(format!("directory: the kind of a node is {kind}, expected 0 to 2")));
+        return Err(FormatError::unsupported("kind of node", kind));
     }
     let widest = if kind == CHILDREN { MAX_FAN_BITS } else { 64 };
     let bits = from.within("bits of a node", 1..=widest.into())? as u32;

@@ -131,7 +131,8 @@ impl Numbers {
                 }
                 Ok(Numbers::listed(listed))
             }
-            _ => Err(FormatError::invalid(format!("directory: a segment of {count} sets does not fit {sets}"))),
+            0 | 1 => Err(FormatError::invalid(format!("directory: a segment of {count} sets does not fit {sets}"))),
+            way => Err(FormatError::unsupported("list of a segment's sets", way)),
         }
     }
 }

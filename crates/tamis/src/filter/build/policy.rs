@@ -52,6 +52,12 @@ pub struct Options<'a> {
     pub(crate) common: Common<'a>,
 }
 
+/// Options with shards of at most so many keys, in maps too: golden files of several shards would be large without.
+#[cfg(feature = "internals")]
+pub fn with_shard_keys(options: Options<'_>, keys: u64) -> Options<'_> {
+    Options { common: Common { shard_keys: keys, ..options.common }, ..options }
+}
+
 /// Smaller shards would be all directory, larger ones are no different from the default.
 const SHARD_BYTES: std::ops::RangeInclusive<u64> = 1 << 12..=1 << 30;
 

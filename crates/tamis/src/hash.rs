@@ -321,7 +321,11 @@ impl Hasher {
 
     /// The same hash, not mixed.
     pub(crate) fn unmixed(self) -> Hasher {
-        if self.kind == HashKind::Mixed { Hasher::seeded(self.words[0]) } else { self }
+        match self.kind {
+            HashKind::Mixed => Hasher::seeded(self.words[0]),
+            HashKind::Foreign => Hasher::foreign(self.words[0]),
+            HashKind::Seeded | HashKind::Secret => self,
+        }
     }
 
     /// Returns the secret hash with a secret that the operating system draws.

@@ -264,7 +264,7 @@ impl Filter {
     fn label(&self, label: &[u8]) -> Label {
         let hasher = &self.header.hasher;
         // Digests are mixed when they carry their label.
-        if hasher.kind() == HashKind::Mixed { Label::new(&hasher.unmixed(), label) } else { Label::new(hasher, label) }
+        Label::new(&hasher.unmixed(), label)
     }
 
     /// The digest of a key that carries a label.
@@ -272,8 +272,8 @@ impl Filter {
     fn digest_in<K: Key>(&self, label: &Label, key: &K) -> Digest {
         let hasher = &self.header.hasher;
         match hasher.kind() {
-            HashKind::Mixed => hasher.mix(label.mix(key.digest(&hasher.unmixed()))),
-            HashKind::Seeded | HashKind::Secret | HashKind::Foreign => label.mix(key.digest(hasher)),
+            HashKind::Mixed | HashKind::Foreign => hasher.mix(label.mix(key.digest(&hasher.unmixed()))),
+            HashKind::Seeded | HashKind::Secret => label.mix(key.digest(hasher)),
         }
     }
 

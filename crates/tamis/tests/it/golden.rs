@@ -7,7 +7,10 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use bytes::Bytes;
-use tamis::{Base, Effort, Filter, KeyType, Kind, Layout};
+use tamis::internals::with_shard_keys;
+use tamis::{Base, Digest, Effort, Filter, Hasher, Key, KeyType, Kind, Layout};
+
+use super::repair::Parts;
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden");
 
@@ -15,8 +18,8 @@ fn path(name: &str) -> PathBuf {
     Path::new(FOLDER).join(name).with_extension("tamis")
 }
 
-/// Of the file that does not have it.
-const SECRET: [u64; 2] = [7, 0xfedc_ba98_7654_3210];
+/// Of files that do not have it.
+pub(crate) const SECRET: [u64; 2] = [7, 0xfedc_ba98_7654_3210];
 
 fn keys() -> impl Iterator<Item = String> {
     (0..1000).map(|i| format!("key-{i}"))
@@ -25,6 +28,31 @@ fn keys() -> impl Iterator<Item = String> {
 /// Keys that are excluded.
 fn others() -> impl Iterator<Item = String> {
     (0..4000).map(|i| format!("other-{i}"))
+}
+
+/// A key of two fields.
+pub(crate) struct Flow(pub(crate) String, pub(crate) i64);
+
+impl Key for Flow {
+    const KEY_TYPE: KeyType = KeyType::Fields;
+
+    fn digest(&self, hasher: &Hasher) -> Digest {
+        hasher.fields().bytes(&self.0).integer(self.1).finish()
+    }
+}
+
+fn flow(i: i64) -> Flow {
+    Flow(format!("host-{i}"), i - 500)
+}
+
+/// Integers whose digests begin with three zeros: in several shards they crowd, and the hash is mixed.
+fn crowded() -> impl Iterator<Item = u64> {
+    (0..).filter(|&i: &u64| Hasher::seeded(0).integer(i).to_bits() >> 125 == 0).take(9000)
+}
+
+/// Digests of the caller's that crowd.
+fn crowded_digests() -> Vec<Digest> {
+    (0..9000).map(|i| Digest::from_bits((u128::from(super::mix(i)) << 61) | u128::from(i))).collect()
 }
 
 fn blessing() -> bool {
@@ -86,11 +114,42 @@ fn all() -> Vec<(String, Filter)> {
     all.push(("shards".into(), tamis::build(many()).fpr(0.01).shard_bytes(4096).finish().unwrap()));
     let exact = tamis::build(many()).exclude(others()).exact().shard_bytes(4096);
     all.push(("shards-exact".into(), exact.finish().unwrap()));
+    let local = tamis::build(many()).exclude(others()).exact().layout(Layout::Local).shard_bytes(4096);
+    all.push(("shards-local".into(), local.finish().unwrap()));
     all.push(("large".into(), tamis::build(large()).fpr(1.0 / 256.0).finish().unwrap()));
     let chained = tamis::build(large()).exclude(others()).kind(Kind::Chained(Base::Fuse)).fpr(1.0 / 256.0);
     all.push(("large-chained".into(), chained.finish().unwrap()));
     all.push(("empty".into(), tamis::build([""; 0]).finish().unwrap()));
     all.push(("partitioned".into(), partitioned()));
+    // Keys of every type; digests that crowd.
+    all.push(("integers".into(), tamis::build(-500..500i64).finish().unwrap()));
+    all.push(("lengths".into(), tamis::build((0..=600).map(|n| "x".repeat(n))).finish().unwrap()));
+    all.push(("fields".into(), tamis::build((0..1000).map(flow)).finish().unwrap()));
+    let hashed: Vec<Digest> = (0..1000).map(Digest::from_hash).collect();
+    let foreign = |digests| tamis::build_digests(digests, Hasher::foreign(7), KeyType::Digest).shard_bytes(4096);
+    all.push(("digests".into(), foreign(hashed).finish().unwrap()));
+    all.push(("digests-mixed".into(), foreign(crowded_digests()).finish().unwrap()));
+    all.push(("mixed".into(), tamis::build(crowded()).shard_bytes(4096).finish().unwrap()));
+    // Partitions in several shards, and with digests that crowd.
+    let options = || with_shard_keys(tamis::Options::default(), 2000);
+    let mut shards = options().exact().partitioned();
+    many().for_each(|key| shards.push("one", &key).unwrap());
+    many().take(100).for_each(|key| shards.push("two", &key).unwrap());
+    others().for_each(|key| shards.exclude("one", key).unwrap());
+    others().take(50).for_each(|key| shards.exclude("two", key).unwrap());
+    all.push(("partitioned-shards".into(), shards.finish().unwrap()));
+    let mut mixed = options().fpr(0.01).partitioned();
+    crowded().for_each(|key| mixed.push("one", key).unwrap());
+    mixed.push("two", 7).unwrap();
+    all.push(("partitioned-mixed".into(), mixed.finish().unwrap()));
+    let mut foreign = options().hasher(Hasher::foreign(7)).fpr(0.01).partitioned();
+    crowded_digests().iter().for_each(|key| foreign.push("one", key).unwrap());
+    all.push(("partitioned-digests".into(), foreign.finish().unwrap()));
+    // Sections and flags that readers skip.
+    let mut later = Parts::of(tamis::build(keys()).finish().unwrap().as_bytes()).unwrap();
+    later.more = vec![(4, b"a later writer".to_vec()), (1000, vec![0xff; 40])];
+    later.front[12..].copy_from_slice(&[0, 0, 0, 0x80]);
+    all.push(("skipped".into(), Filter::open(later.file()).unwrap()));
     all
 }
 
@@ -140,25 +199,55 @@ fn every_golden_file_opens_and_answers() {
         };
         filter.verify().unwrap();
         found += 1;
-        if name == "partitioned" {
-            ask_partitioned(&filter);
+        let members_in = |label: &str, n: usize| keys().take(n).all(|key| filter.contains_in(label, key) == Ok(true));
+        match name {
+            "partitioned" => ask_partitioned(&filter),
+            "partitioned-shards" => {
+                assert!(members_in("one", 1000) && members_in("two", 100));
+                assert!(filter.groups().any(|group| group.shards > 1), "{name}");
+            }
+            "partitioned-mixed" => {
+                assert!(crowded().all(|key| filter.contains_in("one", key) == Ok(true)));
+                assert_eq!(filter.contains_in("two", 7), Ok(true));
+            }
+            "partitioned-digests" => {
+                assert!(crowded_digests().iter().all(|key| filter.contains_in("one", key) == Ok(true)));
+            }
+            _ => {}
+        }
+        if filter.is_partitioned() {
             continue;
         }
         let (n, yes) = match name {
             "empty" => (0, 0),
             "u64" => (1000, (0..1000u64).filter(|key| filter.contains(key).unwrap()).count()),
-            _ if name.starts_with("large") => (70_000, 1000),
-            _ if name.starts_with("ribbon-") || name.starts_with("shards") => {
-                (12_000, keys().filter(|key| filter.contains(key).unwrap()).count())
+            "integers" => (1000, (-500..500).filter(|key| filter.contains(key).unwrap()).count()),
+            "lengths" => (601, (0..=600).filter(|&n| filter.contains("x".repeat(n)).unwrap()).count()),
+            "fields" => (1000, (0..1000).filter(|&i| filter.contains(flow(i)).unwrap()).count()),
+            "digests" => (1000, (0..1000).filter(|&i| filter.contains(Digest::from_hash(i)).unwrap()).count()),
+            "digests-mixed" => {
+                (9000, crowded_digests().iter().take(1000).filter(|key| filter.contains(key).unwrap()).count())
             }
-            _ => (1000, keys().filter(|key| filter.contains(key).unwrap()).count()),
+            "mixed" => (9000, crowded().take(1000).filter(|key| filter.contains(key).unwrap()).count()),
+            _ => {
+                let large = name.starts_with("ribbon-") || name.starts_with("shards");
+                let n = if name.starts_with("large") { 70_000 } else { if large { 12_000 } else { 1000 } };
+                (n, keys().filter(|key| filter.contains(key).unwrap()).count())
+            }
         };
         assert_eq!((filter.len(), yes as u64), (n, n.min(1000)), "{name}");
         let excluded = others().take(filter.excluded_len() as usize);
         assert!(excluded.into_iter().all(|key| filter.contains(key) == Ok(false)), "{name}");
-        assert_eq!(filter.key_type(), if name == "u64" { KeyType::Integer } else { KeyType::Bytes }, "{name}");
+        let key_type = match name {
+            "u64" | "integers" | "mixed" => KeyType::Integer,
+            "digests" | "digests-mixed" => KeyType::Digest,
+            "fields" => KeyType::Fields,
+            _ => KeyType::Bytes,
+        };
+        assert_eq!(filter.key_type(), key_type, "{name}");
+        assert_eq!(filter.may_change(), name.starts_with("integrated"), "{name}");
         assert_eq!(filter.hasher().is_secret(), ["keyed", "secret-beside"].contains(&name), "{name}");
-        assert_eq!(filter.shards() > 1, name.starts_with("shards"), "{name}");
+        assert_eq!(filter.shards() > 1, name.starts_with("shards") || name.ends_with("mixed"), "{name}");
     }
     assert_eq!(found, expected, "a golden file without a builder, or the reverse");
 }

@@ -15,6 +15,7 @@
 //!   debug     what `{:?}` shows of types that have a secret
 //!   adaptive_database  adaptive filters before a real database: failures, aborts, new starts
 //!   serde     values in JSON and in binary formats, and what is rejected
+//!   questions golden files and their answers as text      page      examples and numbers of docs/format.md
 //!   programs  ten programs as users write them
 //!   memory    what opening takes, watched in the allocator   mapped    files as memory maps
 //! ```
@@ -58,8 +59,10 @@ mod maps;
 mod memory;
 mod negatives;
 mod oracle;
+mod page;
 mod partitions;
 mod programs;
+mod questions;
 mod rates;
 mod remote;
 mod repair;

@@ -640,6 +640,10 @@ fn golden_lists() -> Vec<(u64, Vec<u32>)> {
     lists(400, ("golden", 90, |i, s| mix(i << 8 | s).is_multiple_of(3 + s) || i % 97 == 0))
 }
 
+fn large_lists() -> Lists {
+    lists(75_000, ("large", 8, |i, s| mix(i) % 8 == s || mix(i) % 5 == s))
+}
+
 fn golden() -> Vec<(String, Vec<u8>)> {
     let bytes = |index: Sets| index.as_bytes().to_vec();
     let mut all: Vec<(String, Vec<u8>)> = WAYS
@@ -657,6 +661,12 @@ fn golden() -> Vec<(String, Vec<u8>)> {
     all.push(("merged".into(), editor.snapshot().unwrap()));
     all.push(("text".into(), bytes(tamis::sets([("ann", "red"), ("bob", "red"), ("ann", "blue")]).finish().unwrap())));
     all.push(("empty".into(), bytes(tamis::sets([("", "")].into_iter().take(0)).finish().unwrap())));
+    let beside = || tamis::Options::default().secret(super::golden::SECRET).secret_beside().metadata("a note");
+    let frozen = build(tamis::sets::stream().kind(Kind::Frozen).options(beside()), 90, &golden_lists()).unwrap();
+    all.push(("secret-beside".into(), bytes(frozen)));
+    // A file inside the file above 64 KB.
+    let large = build(tamis::sets::stream().kind(Kind::Frozen), 8, &large_lists()).unwrap();
+    all.push(("large".into(), bytes(large)));
     all
 }
 
@@ -675,7 +685,10 @@ fn the_same_pairs_give_the_same_files() {
         }
         let file = std::fs::read(path(name)).unwrap_or_else(|e| panic!("{name}: {e}"));
         assert!(file == *bytes, "{name}: other bytes than the golden file's");
-        let index = crate::mapped::sets(path(name)).unwrap();
+        let index = match &name[..] {
+            "secret-beside" => Sets::open_with_secret(file, super::golden::SECRET).unwrap(),
+            _ => crate::mapped::sets(path(name)).unwrap(),
+        };
         index.verify().unwrap();
         // What the files say, not what was just built.
         match &name[..] {
@@ -688,6 +701,7 @@ fn the_same_pairs_give_the_same_files() {
                     assert!(list.iter().all(|&set| found.contains(&set) != (set == 5)));
                 }
             }
+            "large" => drop(holds(&index, &large_lists(), name)),
             _ => drop(holds(&index, &golden_lists(), name)),
         }
     }
@@ -697,7 +711,8 @@ fn the_same_pairs_give_the_same_files() {
 /// Every cut and every changed byte outside the payload is found; of the payload, by `verify`.
 #[test]
 fn damaged_files_are_found() {
-    for (name, file) in golden().into_iter().filter(|(_, file)| file.len() < 9000) {
+    let small = |(name, file): &(String, Vec<u8>)| file.len() < 9000 && name != "secret-beside";
+    for (name, file) in golden().into_iter().filter(small) {
         Sets::open(file.clone()).unwrap();
         for len in 0..file.len() {
             assert!(Sets::open_unverified(file[..len].to_vec()).is_err(), "{name}, {len} bytes");

@@ -1,0 +1,88 @@
+"""contents of a filter, plain or partitioned -> answers: sections 4 and 5 of docs/format.md."""
+
+from frame import check, known
+from hashes import child, salt, salted, scramble
+from leaves import LEAVES
+from xxh3 import M
+
+
+def read_layers(read, bits, first=0):
+    """A list of layers; their salts have numbers from `first` on. Payloads come later."""
+    kinds = []
+    for _ in range(read.varint(0, 64)):
+        role = known(read.u8(), range(3), "role")
+        kinds.append((role, known(read.u8(), LEAVES, "leaf")))
+    layers = []
+    for number, (role, tag) in enumerate(kinds):
+        shards = [LEAVES[tag](read, salt(first + number)) for _ in range(1 << bits)]
+        layers.append({"role": role, "tag": tag, "shards": shards, "payloads": []})
+    return layers
+
+
+def lay_out(file, layers, bits):
+    for shard in range(1 << bits):
+        lengths = [layer["shards"][shard].length for layer in layers]
+        for layer, payload in zip(layers, file.unit(lengths, bits > 0)):
+            layer["payloads"].append(payload)
+
+
+def part(layer, bits, digest):
+    shard = digest[0] >> 64 - bits if bits else 0
+    return layer["shards"][shard], layer["payloads"][shard]
+
+
+def answer(layers, bits, digest):
+    for layer in layers:
+        leaf, payload = part(layer, bits, digest)
+        says = leaf.says(payload, digest)
+        if layer["role"] == 2:
+            return says
+        if not says:
+            return layer["role"] == 1
+    return True
+
+
+class Filter:
+    def __init__(self, file):
+        self.file = file
+        self.layers = read_layers(file.contents, file.bits)
+        lay_out(file, self.layers, file.bits)
+        file.finish()
+
+    def by_digest(self, digest):
+        return answer(self.layers, self.file.bits, digest)
+
+    def get(self, key):
+        return self.by_digest(self.file.hash.of(key))
+
+
+class Partitioned:
+    def __init__(self, file):
+        read, self.file, self.groups = file.contents, file, []
+        read.u64()
+        for _ in range(read.varint(0, 255)):
+            bits = read.varint(0, 24)
+            read.varint(), read.varint()
+            layers = read_layers(read, bits)
+            lay_out(file, layers, bits)
+            self.groups.append((layers, bits))
+        count, self.number = read.varint(0, (1 << 32) - 1), read.varint(0, (1 << 32) - 1)
+        self.width = min(8, -(-(32 + (max(count, 1) - 1).bit_length()) // 8))
+        size = self.width + 1
+        (entries,) = file.unit([count * size])
+        self.table, last = {}, -1
+        for at in range(0, len(entries), size):
+            fingerprint = int.from_bytes(entries[at : at + self.width], "little")
+            check(fingerprint > last and entries[at + self.width] <= len(self.groups), "the table of partitions")
+            self.table[fingerprint], last = entries[at + self.width], fingerprint
+        file.finish()
+
+    def get(self, partition, key):
+        name, digest = self.file.hash.bytes(partition), self.file.hash.plain(key)
+        fingerprint = salted(name, child(salt(1 << 32), self.number)) >> 64 - 8 * self.width
+        group = self.table.get(fingerprint, 0)
+        if group == 0:
+            return False
+        layers, bits = self.groups[group - 1]
+        digest = digest[0] ^ scramble(name[0]), digest[1] + scramble(name[1]) & M
+        return answer(layers, bits, self.file.hash.mixed(digest))

@@ -85,7 +85,7 @@ fn the_allocator_is_watched() {
 }
 
 /// Opens a file of any form in every way there is for it; how many ways opened it.
-fn open_all(what: &str, file: &[u8]) -> usize {
+pub(crate) fn open_all(what: &str, file: &[u8]) -> usize {
     macro_rules! ways {
         ($($open:path),*) => {
             [$(watched(what, file.to_vec(), |file| $open(file).is_ok())),*].into_iter().filter(|&opened| opened).count()
@@ -110,7 +110,7 @@ fn open_all(what: &str, file: &[u8]) -> usize {
 }
 
 /// All golden files: every form and every kind.
-fn golden() -> Vec<(String, Vec<u8>)> {
+pub(crate) fn golden() -> Vec<(String, Vec<u8>)> {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
     let mut files = vec![];
     for folder in ["golden", "golden-maps", "golden-sets", "golden-adaptive"] {

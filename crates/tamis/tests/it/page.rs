@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use tamis::adaptive::{AdaptiveFilter, Broom};
-use tamis::{Digest, Filter, FormatError, Hasher, Kind, Map, Remote, Sets};
+use tamis::{Digest, Filter, FormatError, Hasher, Kind, Map, Remote, Sequence, Sets};
 
+use super::memory::{golden, open_all};
 use super::questions::Asked;
 use super::repair::{FORM, HASH, KEY_TYPE, Parts};
 
@@ -70,7 +71,13 @@ fn test_vectors_hold() {
         assert_eq!([format!("{:016x}", digest >> 64), format!("{:016x}", digest as u64)], [*hi, *lo], "{line}");
         count += 1;
     }
-    assert!(count > 25, "{count} vectors");
+    for line in chapter(&page, "Test vectors").filter(|line| line.starts_with("  xxh3-64 ")) {
+        let [_, key, sum] = line.split_whitespace().collect::<Vec<_>>()[..] else { panic!("{line}") };
+        let Asked::Bytes(bytes) = Asked::parse(key) else { panic!("{line}") };
+        assert_eq!(format!("{:016x}", xxhash_rust::xxh3::xxh3_64(&bytes)), sum, "{line}");
+        count += 1;
+    }
+    assert!(count > 50, "{count} vectors");
     for bits in [64, 128] {
         let hash = |i: u128| if bits == 64 { Digest::from_hash(i as u64) } else { Digest::from(i) };
         let text = format!("  {bits} bits  {:032x}  {:032x}", 1, hash(1).to_bits());
@@ -211,6 +218,29 @@ impl Parts {
         self.directory[at] = number as u8;
         self
     }
+}
+
+/// Files of every form: what readers may skip changes nothing, what they must know does.
+#[test]
+fn every_form_can_grow() {
+    let mut forms = [0; 6];
+    for (name, file) in golden().into_iter().filter(|(_, file)| file.len() < 20_000) {
+        let sound = Parts::of(&file).unwrap();
+        let ways = open_all(&name, &file);
+        let mut later = sound.clone();
+        later.more.push((2000, vec![0xff; 40]));
+        later.front[15] ^= 0x80;
+        assert_eq!(open_all(&name, &later.file()), ways, "{name}");
+        forms[usize::from(sound.head[FORM])] += 1;
+        later.front[11] = 0x80;
+        assert_eq!(open_all(&name, &later.file()), 0, "{name}");
+        let unsupported = FormatError::Unsupported { what: "flags", number: 0x8000 };
+        assert_eq!(Filter::open(later.file()).unwrap_err(), unsupported, "{name}");
+        assert_eq!(Map::open(later.file()).unwrap_err(), unsupported, "{name}");
+        assert_eq!(Sequence::open(later.file()).unwrap_err(), unsupported, "{name}");
+        assert_eq!(Sets::open(later.file()).unwrap_err(), unsupported, "{name}");
+    }
+    assert!(forms.iter().all(|&files| files > 0), "{forms:?}");
 }
 
 #[test]

@@ -97,7 +97,7 @@ class Hash:
 
     def integer(self, key):
         if self.number in (1, 4):
-            return siphash(key.to_bytes(8, "little") if key >= 0 else (key & M).to_bytes(8, "little") + b"\xff", *self.words)
+            return siphash((key & M).to_bytes(8, "little") + (b"\xff" if key < 0 else b""), *self.words)
         if key < 0:
             hi, lo = self.integer(~key)
             return hi ^ 0x6A09E667F3BCC908, lo ^ 0xBB67AE8584CAA73B

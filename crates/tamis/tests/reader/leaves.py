@@ -179,7 +179,7 @@ class Integrated:
         h = self.table.hash(digest)
         x = h * 0xA3B195354A39B70D & M
         weight, pick, coin = x >> 52, x >> 51 & 1, x >> 50 & 1
-        ask_rest, inside = False, weight < self.share
+        use_rest, inside = False, weight < self.share
         if self.parts == 1 or self.parts == 3 and inside:
             count = 1 << self.w
         elif self.parts == 2 and inside or self.parts == 4 and not inside:
@@ -187,12 +187,12 @@ class Integrated:
         elif self.parts == 4:
             count = 3 << self.w
         else:
-            count, ask_rest = 0, True
+            count, use_rest = 0, True
         mask = (1 << self.w) - 1 | count
         value, _ = self.table.word(payload[: self.table.length], digest)
         if (value ^ h >> 6 ^ h >> 32) & mask:
             return False
-        return not ask_rest or self.rest.value(payload[self.table.length :], digest) == coin
+        return not use_rest or self.rest.value(payload[self.table.length :], digest) == coin
 
 
 class Strips:

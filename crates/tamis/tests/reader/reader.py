@@ -14,6 +14,7 @@ from frame import File, Unsupported, Wrong
 from hashes import Hash, of_hash
 from maps import Map
 from sets import Sets
+from xxh3 import xxh3_64
 
 FORMS = {0: Filter, 1: Partitioned, 2: Map, 3: Map, 4: Sets}
 
@@ -57,6 +58,9 @@ def vectors(page):
             number, *stored = (int(word, 16) for word in words[1:-3])
             digest = Hash(number, tuple(stored)).of(parse(words[-3]))
             assert [f"{word:016x}" for word in digest] == words[-2:], line
+            count += 1
+        if line.startswith("  xxh3-64 "):
+            assert f"{xxh3_64(parse(words[1])):016x}" == words[2], line
             count += 1
         if line.startswith(("  64 bits  ", "  128 bits  ")):
             hi, lo = of_hash(int(words[2], 16), int(words[0]))

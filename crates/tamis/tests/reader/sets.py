@@ -69,9 +69,10 @@ class Side:
     def lay_out(self, file):
         if self.keys:
             (keys,) = file.unit([12 * self.keys])
-            places = range(0, len(keys), 12)
-            entry = lambda at: (int.from_bytes(keys[at : at + 8], "little"), int.from_bytes(keys[at + 8 : at + 12], "little"))
-            self.places = {entry(at): at // 12 for at in places}
+            self.places = {}
+            for at in range(0, len(keys), 12):
+                key = int.from_bytes(keys[at : at + 8], "little"), int.from_bytes(keys[at + 8 : at + 12], "little")
+                self.places[key] = at // 12
             (self.payload,) = file.unit([self.lists.length])
 
     def get(self, key, below):

@@ -8,6 +8,7 @@
 //! their lists, which [`Lists`] pays little for.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -110,8 +111,9 @@ pub(super) fn build(
     // Half of the memory holds the pairs; the map's records are larger than the filter's.
     let share = |part: u64| {
         let limits = Limits { memory: common.limits.memory / 6 * part, ..common.limits.clone() };
-        // Keys are hashed already.
-        Common { limits, hasher: Hasher::seeded(0), progress: None, ..common.clone() }
+        // Keys are hashed already, and what is said of the index stands outside it.
+        let (hasher, metadata) = (Hasher::seeded(0), Arc::default());
+        Common { limits, hasher, secret_beside: false, metadata, progress: None, ..common.clone() }
     };
     let options = |part: u64| stream().with_common(share(part));
     let mut filter = (rate < 1.0).then(|| options(1).kind(Kind::Ribbon).fpr(rate).start());

@@ -11,6 +11,7 @@
 //!   cargo run --release -p tamis-bench -- adaptive --simulate
 //!   cargo run --release -p tamis-bench -- sizes
 //!   cargo run --release -p tamis-bench -- steer-table
+//!   cargo run --release -p tamis-bench -- store
 //!   cargo run --release -p tamis-bench -- figures
 //! ```
 //!
@@ -45,6 +46,7 @@ pub mod peers;
 mod record;
 mod sizes;
 mod steer_table;
+mod store;
 pub mod stream;
 pub mod table;
 
@@ -78,6 +80,8 @@ enum Experiment {
     Sizes(sizes::Options),
     /// Pictures of recorded results (`--record`), as SVG.
     Figures(figures::Options),
+    /// A filter in a file that is read as a store would be: reads and bytes to open it and to query it.
+    Store(store::Options),
     /// Adaptive filters at several loads: bits per item, time of every operation, the worst operation.
     Adaptive(adaptive::Options),
 }
@@ -96,6 +100,7 @@ fn run(Cli { experiment, output }: &Cli) -> Result<bool, Box<dyn Error>> {
         Experiment::Adversary(options) => output.publish(&adversary::run(options)?),
         Experiment::Sizes(options) => output.publish(&sizes::run(options)?),
         Experiment::Figures(options) => plain(&figures::run(options)?),
+        Experiment::Store(options) => output.publish(&store::run(options)?),
         Experiment::Adaptive(options) => output.publish(&adaptive::run(options)?),
     }
 }

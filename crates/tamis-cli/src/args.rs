@@ -4,14 +4,15 @@ use std::ffi::OsString;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, bail};
 use clap::Args;
-use tamis::{Hasher, Limits, Options};
+use tamis::{Limits, Options};
 
 use crate::input::{self, Format, Source};
 use crate::interrupt::Interrupt;
 use crate::json;
 use crate::progress::{self, Bar};
+use crate::secret::{SecretFile, random};
 
 /// How to read keys.
 #[derive(Args, Clone, Debug)]
@@ -190,6 +191,13 @@ pub(crate) struct HashAndLimitArgs {
     /// Hash with a random secret, stored in the file, where others choose keys or queries; queries take 2 to 3 times as long
     #[arg(long, conflicts_with = "seed")]
     pub(crate) secret: bool,
+    /// Hash with the secret in this file, 32 hexadecimal digits, and keep it out of the output. A random one is written if there
+    /// is no such file, readable by its owner only
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["seed", "secret"])]
+    secret_file: Option<PathBuf>,
+    /// Note to store in the file, at most 65536 bytes; `tamis inspect` shows it
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+    metadata: String,
     #[command(flatten)]
     pub(crate) limits: LimitArgs,
 }
@@ -233,14 +241,19 @@ impl LimitArgs {
 }
 
 impl HashAndLimitArgs {
+    /// The secret that is kept outside the output.
+    pub(crate) fn secret_file(&self) -> Result<Option<SecretFile>> {
+        self.secret_file.as_deref().map(SecretFile::new).transpose()
+    }
+
     /// What a build gets of this; a secret key is 128 bits from the system.
-    pub(crate) fn common(&self, interrupt: &Interrupt) -> Result<Options<'static>> {
-        let common = self.limits.common(interrupt);
-        if !self.secret {
-            return Ok(common.seed(self.seed));
-        }
-        let hasher = Hasher::random_secret().map_err(|e| anyhow!("--secret: the system has no random numbers: {e}"))?;
-        Ok(common.hasher(hasher))
+    pub(crate) fn common(&self, secret: Option<&SecretFile>, interrupt: &Interrupt) -> Result<Options<'static>> {
+        let common = self.limits.common(interrupt).metadata(&self.metadata);
+        Ok(match secret {
+            Some(file) => common.secret(file.secret).secret_beside(),
+            None if self.secret => common.hasher(random("--secret")?),
+            None => common.seed(self.seed),
+        })
     }
 }
 

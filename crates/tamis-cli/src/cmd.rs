@@ -25,7 +25,7 @@ use tamis::{Filter, FormatError, Hasher, KeyType, Mismatch, QueryError};
 
 use crate::input::{Counts, KeyRef, Source};
 use crate::json;
-use crate::mapped::{self, VerifyArgs};
+use crate::mapped::{self, How};
 use crate::screen;
 
 /// Standard output was closed by its reader.
@@ -49,7 +49,7 @@ fn to_stdout(result: io::Result<()>) -> Result<()> {
 }
 
 /// Opens a filter; errors name the file.
-fn open(path: &Path, how: VerifyArgs) -> Result<Filter> {
+fn open(path: &Path, how: How) -> Result<Filter> {
     open_file(path, "filter", |path| mapped::filter(path, how))
 }
 
@@ -94,6 +94,12 @@ fn open_file<T>(path: &Path, what: &str, open: impl FnOnce(&Path) -> Result<T, t
         tamis::Error::Io { error, .. } if error.kind() == io::ErrorKind::NotFound => {
             anyhow!("{name}: no such file; expected {} file", with_article(what))
         }
+        tamis::Error::Format { error: FormatError::Secret { given: false }, .. } => {
+            anyhow!("{name}: its secret is not in the file; expected --secret-file FILE")
+        }
+        tamis::Error::Format { error: FormatError::NoSecret, .. } => {
+            anyhow!("--secret-file: {name} was built without it; expected no secret")
+        }
         error => at(Error::new(error), &name),
     })
 }
@@ -135,7 +141,7 @@ fn print_json(form: &'static str, fields: Value) -> Result<()> {
     print(&format!("{}\n", json::object(Some(form), fields)))
 }
 
-/// Adds what a file says about its hash to the fields of a report. A secret stays in the file.
+/// Adds what a file says about its hash to the fields of a report. A secret is not shown.
 fn put_hash(fields: &mut Value, hasher: &Hasher) {
     let hash = match (hasher.is_secret(), hasher.is_foreign()) {
         (true, _) => "siphash-2-4-128",

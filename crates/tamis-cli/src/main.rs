@@ -12,6 +12,7 @@ mod json;
 mod mapped;
 mod progress;
 mod screen;
+mod secret;
 mod usage;
 
 use std::process::ExitCode;
@@ -37,7 +38,7 @@ Exit codes:
   0    a match, or done; also if the reader of the output closes the pipe
   1    no match, or a wrong answer
   2    an error
-  3    a tamis file that is damaged or not supported
+  3    a tamis file that is damaged or not supported, or a wrong secret
   4    a conflict: a key is a member and excluded
   5    an unknown partition
   130  interrupted";

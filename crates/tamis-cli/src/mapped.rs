@@ -15,6 +15,21 @@ pub(crate) struct VerifyArgs {
     pub(crate) no_verify: bool,
 }
 
+/// How a file is opened.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct How {
+    pub(crate) no_verify: bool,
+    /// The secret of its hash, if it is not in the file.
+    pub(crate) secret: Option<[u64; 2]>,
+}
+
+impl How {
+    /// A file that this command just wrote.
+    pub(crate) fn written(secret: Option<[u64; 2]>) -> How {
+        How { no_verify: true, secret }
+    }
+}
+
 /// All of standard input, read once.
 fn stdin() -> io::Result<&'static [u8]> {
     static BYTES: OnceLock<Vec<u8>> = OnceLock::new();
@@ -28,15 +43,24 @@ fn stdin() -> io::Result<&'static [u8]> {
 
 macro_rules! mapped {
     ($($name:ident: $type:ty;)*) => {$(
-        pub(crate) fn $name(path: &Path, how: VerifyArgs) -> Result<$type, Error> {
+        pub(crate) fn $name(path: &Path, how: How) -> Result<$type, Error> {
             if path.as_os_str() == "-" {
                 let bytes = stdin()?;
-                let opened = if how.no_verify { <$type>::open_unverified(bytes) } else { <$type>::open(bytes) };
+                let opened = match how.secret {
+                    Some(secret) => <$type>::open_with_secret(bytes, secret),
+                    None if how.no_verify => <$type>::open_unverified(bytes),
+                    None => <$type>::open(bytes),
+                };
                 return Ok(opened?);
             }
             // SAFETY: a file of ours is replaced by renaming and never changed in place. Another program that cuts it while we
             // run can end this process, as with every tool that maps its input.
-            let opened = unsafe { <$type>::mmap(path) }?;
+            let opened = unsafe {
+                match how.secret {
+                    Some(secret) => <$type>::mmap_with_secret(path, secret),
+                    None => <$type>::mmap(path),
+                }
+            }?;
             if !how.no_verify {
                 opened.verify()?;
             }
@@ -58,22 +82,18 @@ pub(crate) enum Any {
     Map(Map),
     Sequence(Sequence),
     Sets(Sets),
-    /// A snapshot, of which the library shows nothing without its keys.
-    Adaptive {
-        bytes: u64,
-    },
+    /// The bytes of a snapshot, of which the library shows little without its keys.
+    Adaptive(Vec<u8>),
 }
 
 impl Any {
-    /// The version of its format.
-    pub(crate) fn version(&self) -> u16 {
+    pub(crate) fn bytes(&self) -> &[u8] {
         match self {
-            Any::Filter(filter) => filter.version(),
-            Any::Map(map) => map.version(),
-            Any::Sequence(sequence) => sequence.version(),
-            Any::Sets(sets) => sets.version(),
-            // The library found out what it is, so it knows the version, and there is one so far.
-            Any::Adaptive { .. } => 1,
+            Any::Filter(filter) => filter.as_bytes(),
+            Any::Map(map) => map.as_bytes(),
+            Any::Sequence(sequence) => sequence.as_bytes(),
+            Any::Sets(sets) => sets.as_bytes(),
+            Any::Adaptive(bytes) => bytes,
         }
     }
 
@@ -84,20 +104,20 @@ impl Any {
             Any::Map(_) => "map",
             Any::Sequence(_) => "sequence",
             Any::Sets(_) => "sets",
-            Any::Adaptive { .. } => "adaptive",
+            Any::Adaptive(_) => "adaptive",
         }
     }
 }
 
 /// Opens a file as what it says it is.
-pub(crate) fn any(path: &Path, how: VerifyArgs) -> Result<Any, Error> {
+pub(crate) fn any(path: &Path, how: How) -> Result<Any, Error> {
     match filter(path, how) {
         Err(Error::Format { error: FormatError::Form { found, expected }, .. }) => match found {
             "map" => map(path, how).map(Any::Map),
             "sequence" => sequence(path, how).map(Any::Sequence),
             "set index" => sets(path, how).map(Any::Sets),
-            "adaptive filter" if path.as_os_str() == "-" => Ok(Any::Adaptive { bytes: stdin()?.len() as u64 }),
-            "adaptive filter" => Ok(Any::Adaptive { bytes: path.metadata()?.len() }),
+            "adaptive filter" if path.as_os_str() == "-" => Ok(Any::Adaptive(stdin()?.to_vec())),
+            "adaptive filter" => Ok(Any::Adaptive(std::fs::read(path)?)),
             _ => Err(FormatError::Form { found, expected }.into()),
         },
         filter => filter.map(Any::Filter),

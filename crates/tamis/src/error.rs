@@ -54,6 +54,10 @@ pub enum FormatError {
         /// Whether one was given.
         given: bool,
     },
+    /// A secret was given for a file that has its hash inside.
+    NoSecret,
+    /// The last bytes are not the end of a tamis file.
+    Closing,
 }
 
 impl FormatError {
@@ -95,6 +99,10 @@ impl fmt::Display for FormatError {
             FormatError::Secret { given: true } => {
                 f.write_str("wrong secret; expected the one that the file was built with")
             }
+            FormatError::NoSecret => {
+                f.write_str("a secret was given; expected none, as the file holds all of its hash")
+            }
+            FormatError::Closing => f.write_str("wrong last four bytes; expected the end of a file that tamis wrote"),
             FormatError::Form { found, expected } => {
                 let article = |what: &str| if what.starts_with('a') { "an" } else { "a" };
                 write!(f, "the file holds {} {found}; expected {} {expected}", article(found), article(expected))

@@ -13,17 +13,15 @@ use bytes::Bytes;
 
 use crate::arch::arena::{Arena, Output};
 use crate::error::Error;
-use crate::hash::Hasher;
 
-/// Writes through a temporary file that takes its place when it is complete. Where the hash is keyed the file holds a secret, and
-/// only its owner may read it.
+/// Writes through a temporary file that takes its place when it is complete. Only its owner may read a file that holds a secret.
 pub(crate) fn to_file<R>(
     path: &Path,
-    hasher: Hasher,
+    secret: bool,
     write: impl FnOnce(&mut dyn Output) -> Result<R, Error>,
 ) -> Result<R, Error> {
     let write = || {
-        let mut target = Target::new(path, hasher.is_secret(), unnamed)?;
+        let mut target = Target::new(path, secret, unnamed)?;
         let report = to_writer(&mut target, write)?;
         target.commit()?;
         Ok(report)
@@ -88,7 +86,8 @@ macro_rules! finish {
         pub fn finish_to(self, path: impl AsRef<std::path::Path>) -> Result<Report, Error> {
             let $this = self;
             let collector = $collector;
-            $crate::file::to_file(path.as_ref(), collector.options.common.hasher, |out| collector.write(out))
+            let secret = collector.options.common.writes_secret();
+            $crate::file::to_file(path.as_ref(), secret, |out| collector.write(out))
         }
 
         #[doc = concat!("Builds the ", $what, " and writes it to `out`.")]

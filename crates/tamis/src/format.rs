@@ -32,7 +32,7 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 #[cfg(feature = "build")]
 pub(crate) use reader::bytes_of;
 pub(crate) use reader::{Budget, Reader, put_varint};
-pub use source::Source;
+pub use source::{FileInfo, Source};
 pub(crate) use source::{equal_by_bytes, from_bytes};
 #[cfg(feature = "build")]
 pub(crate) use write::{Encoded, Writer};
@@ -46,7 +46,7 @@ pub(crate) const VERSION: u16 = 1;
 /// The first byte is not text, the last two break when line ends are translated.
 const MAGIC: [u8; 8] = *b"\x89tamis\r\n";
 const CLOSING: [u8; 4] = *b"sieV";
-const FRONT: usize = 16;
+pub(crate) const FRONT: usize = 16;
 const FOOTER: usize = 32;
 /// More shards than any builder makes (2^32 keys have 4,096).
 pub(crate) const MAX_SHARD_BITS: u32 = 24;
@@ -63,6 +63,9 @@ mod section {
     pub(super) const PREPARATION: u64 = 5;
     pub(super) const METADATA: u64 = 6;
 }
+
+/// The number of the hash whose secret is not in the file.
+const SECRET_BESIDE: u8 = 4;
 
 /// A flag that readers may ignore: a later release may not read this file.
 const MAY_CHANGE: u32 = 1;
@@ -153,7 +156,7 @@ impl Header {
         let kind = self.hasher.kind();
         let hash = match kind {
             HashKind::Seeded => 0,
-            HashKind::Secret if self.secret_beside => 4,
+            HashKind::Secret if self.secret_beside => SECRET_BESIDE,
             HashKind::Secret => 1,
             HashKind::Mixed => 2,
             HashKind::Foreign => 3,
@@ -205,7 +208,7 @@ impl Header {
                 (number, 0) => Hasher::foreign(number),
                 (number, mix) => Hasher::foreign(number).mixed(mix),
             },
-            4 => {
+            SECRET_BESIDE => {
                 let check = word(&mut from)?;
                 let hasher = Hasher::secret(secret.ok_or(FormatError::Secret { given: false })?);
                 if secret_check(&hasher) != check {
@@ -215,8 +218,8 @@ impl Header {
             }
             number => return Err(FormatError::unsupported("hash", number)),
         };
-        if secret.is_some() && hash != 4 {
-            return Err(FormatError::invalid("a secret was given; expected none for a file that has its hash inside"));
+        if secret.is_some() && hash != SECRET_BESIDE {
+            return Err(FormatError::NoSecret);
         }
         if hash == 3 && key_type != KeyType::Digest {
             return Err(FormatError::invalid(format!("header: hash is 3 for {key_type} keys, expected digests")));
@@ -228,7 +231,7 @@ impl Header {
         }
         let (keys, negatives) = (from.varint()?, from.varint()?);
         from.end()?;
-        let (secret_beside, may_change) = (hash == 4, flags & MAY_CHANGE != 0);
+        let (secret_beside, may_change) = (hash == SECRET_BESIDE, flags & MAY_CHANGE != 0);
         Ok(Header { hasher, key_type, shard_bits: shard_bits.into(), form, keys, negatives, secret_beside, may_change })
     }
 }
@@ -252,16 +255,15 @@ impl<'a> Tail<'a> {
     /// Reads the end of a file from bytes that end with it.
     pub(crate) fn of(bytes: &'a [u8]) -> Result<Tail<'a>, FormatError> {
         let found = bytes.len() as u64;
-        let truncated = |needed| FormatError::Truncated { what: "the footer", needed, found };
         let Some((before, footer)) = bytes.split_last_chunk::<FOOTER>() else {
-            return Err(truncated(FOOTER as u64));
+            return Err(FormatError::Truncated { what: "the footer", needed: FOOTER as u64, found });
         };
         let mut from = Reader::new(footer, "footer");
         let len = u32::from_le_bytes(from.array()?);
         let marks = from.array::<8>()?;
         let identity = from.array::<16>()?;
         if from.array()? != CLOSING {
-            return Err(truncated(found + 1));
+            return Err(FormatError::Closing);
         }
         check_version([marks[0], marks[1]])?;
         let Some(start) = before.len().checked_sub(len as usize) else {
@@ -365,6 +367,7 @@ pub(crate) fn tail(bytes: &[u8]) -> Result<Tail<'_>, FormatError> {
         Ok(tail) if tail.marks == front[8..] => Ok(tail),
         // The whole file is here: nothing is missing that a longer tail would have.
         Ok(_) | Err(FormatError::Truncated { what: "the directory", .. }) => Err(damaged),
+        Err(FormatError::Closing) => Err(FormatError::Truncated { what: "the footer", needed: found + 1, found }),
         Err(error) => Err(error),
     }
 }
@@ -522,6 +525,20 @@ pub(crate) fn may_change(bytes: &[u8]) -> bool {
     tail(bytes).is_ok_and(|tail| tail.flags & MAY_CHANGE != 0)
 }
 
+/// What a file says of itself.
+fn info(bytes: &[u8]) -> Result<FileInfo, FormatError> {
+    let Tail { head, metadata, flags, identity, .. } = tail(bytes)?;
+    let [form, hash] = Reader::new(head, "header").array()?;
+    Ok(FileInfo {
+        form: Form::decode(form)?.name(),
+        version: version(bytes),
+        identity,
+        metadata: metadata.to_vec(),
+        may_change: flags & MAY_CHANGE != 0,
+        secret_beside: hash == SECRET_BESIDE,
+    })
+}
+
 /// Opens the bytes of a file; errors name it.
 pub(crate) fn open_file<T>(
     path: &Path,
@@ -539,8 +556,12 @@ pub(crate) fn verify(bytes: &[u8]) -> Result<(), FormatError> {
     let mut sums = tail.sums()?;
     let mut end = FRONT;
     while let Some((start, len, sums)) = sums.next()? {
+        // Compared as they are: a smaller word could hold another number.
+        if start + len > payload.len() as u64 {
+            return Err(damaged);
+        }
         let (start, next) = (start as usize, (start + len) as usize);
-        let Some(unit) = payload.get(start..next) else { return Err(damaged) };
+        let unit = &payload[start..next];
         if payload[end..start].iter().any(|&byte| byte != 0) || !has_sums(unit, sums) {
             return Err(damaged);
         }

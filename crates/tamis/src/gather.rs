@@ -30,6 +30,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::debug::brief_debug;
 use crate::error::BuildError;
+use crate::format::MAX_SHARD_BITS;
 use crate::hash::Digest;
 use crate::names::named;
 
@@ -79,8 +80,8 @@ const EXAMPLES: usize = 8;
 /// With [`SHARD_KEYS`], which is the default, a million keys are one shard, ten million are 8, a hundred million 128. It is part
 /// of the promise of equal bytes for equal sets, and must not depend on anything else.
 pub(crate) fn shard_bits(n: u64, per_shard: u64) -> u32 {
-    // 31 bits serve 3 * 10^15 keys, and every index of a shard fits in 32 bits.
-    (0..31).find(|&bits| n >> bits <= per_shard).unwrap_or(31)
+    // A file has no more. That many serve 2.5 * 10^13 keys; where shards are to be small, they are larger from then on.
+    (0..MAX_SHARD_BITS).find(|&bits| n >> bits <= per_shard).unwrap_or(MAX_SHARD_BITS)
 }
 
 /// How much memory and disk a build may use.

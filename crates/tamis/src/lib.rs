@@ -147,7 +147,7 @@ pub use filter::build::{
 pub use filter::query::{Filter, Group, LayerInfo};
 pub use filter::remote::{Fetch, Remote};
 pub use filter::typed::Typed;
-pub use format::Source;
+pub use format::{FileInfo, Source};
 #[cfg(feature = "build")]
 pub use gather::{Limits, OnConflict, Stats};
 pub use hash::{Digest, Fields, Hasher, Integer, Key, KeyType, Mismatch};
@@ -228,6 +228,8 @@ mod pages {
     mod hostile {}
     #[doc = include_str!("../../../docs/guide/operating.md")]
     mod operating {}
+    #[cfg_attr(unix, doc = include_str!("../../../docs/guide/storing.md"))]
+    mod storing {}
     #[doc = include_str!("../../../docs/guide/coming-from.md")]
     mod coming_from {}
 }

@@ -17,7 +17,8 @@ use super::{
 use crate::Outcome;
 use crate::args::ReportArgs;
 use crate::interrupt::Interrupt;
-use crate::mapped::{self, VerifyArgs};
+use crate::mapped::{self, How};
+use crate::secret::Created;
 use crate::usage;
 
 /// Build a filter from keys
@@ -49,10 +50,13 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     let sources = args.build.sources()?;
     let output = Output::new("-o", &args.output, sources.all(), "filter")?;
     let interrupt = Interrupt::install()?;
-    let (keys, inputs) = args.build.gather(&sources, &interrupt)?;
+    let secret = args.build.secret_file()?;
+    let (keys, inputs) = args.build.gather(&sources, secret.as_ref(), &interrupt)?;
     interrupt.build()?;
-    let built = write(&output, keys)
+    let created = secret.as_ref().map(|secret| secret.create(&args.output)).transpose()?;
+    let built = write(&output, keys, secret.as_ref().map(|file| file.secret))
         .map_err(|error| args.build.explain(&sources, &inputs, error, Some(&output.to_string())))?;
+    created.into_iter().for_each(Created::keep);
     let text = || as_text(&args.build, &output, &inputs, &built);
     output.report(args.report, "filter", text, || as_fields(&args.build, &inputs, &built))?;
     Ok(Outcome::Yes)
@@ -64,8 +68,8 @@ struct Built {
     filter: Option<Filter>,
 }
 
-fn write(output: &Output, keys: AnyBuilder) -> Result<Built> {
-    let open = |path: &Path| mapped::filter(path, VerifyArgs { no_verify: true });
+fn write(output: &Output, keys: AnyBuilder, secret: Option<[u64; 2]>) -> Result<Built> {
+    let open = |path: &Path| mapped::filter(path, How::written(secret));
     let (report, filter) = output.build(keys, AnyBuilder::finish, AnyBuilder::finish_to, open, Filter::as_bytes)?;
     Ok(Built { report, filter })
 }

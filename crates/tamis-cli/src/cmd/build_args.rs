@@ -13,6 +13,7 @@ use crate::failure::{self, Conflict};
 use crate::input::{self, Counts, KeyRef, Places, Source, expect, total_bytes};
 use crate::interrupt::Interrupt;
 use crate::progress::Bar;
+use crate::secret::SecretFile;
 
 /// The keys of a filter, and what it must reach.
 #[derive(clap::Args, Debug)]
@@ -72,6 +73,10 @@ pub(crate) struct BuildArgs {
     /// Order of bits, with --exclude: auto, compact (smallest) or local (faster queries for members)
     #[arg(long, default_value = "auto")]
     layout: Layout,
+    /// Bytes of a shard, 4K to 1G: what a query of a file in an object store reads. 64K is a good choice there [default: shards of
+    /// 1.5 million keys]
+    #[arg(long, value_name = "SIZE", value_parser = shard_bytes)]
+    shard_bytes: Option<u64>,
     #[command(flatten)]
     shared: HashAndLimitArgs,
     #[command(flatten)]
@@ -92,6 +97,13 @@ fn share(text: &str) -> Result<f64, String> {
 
 fn bits(text: &str) -> Result<f64, String> {
     args::number(text, |bits| bits > 0.0 && bits <= 4096.0, "bits above 0 and at most 4096, like 9.5")
+}
+
+fn shard_bytes(text: &str) -> Result<u64, String> {
+    match args::bytes(text)? {
+        bytes @ 4096..=0x4000_0000 => Ok(bytes),
+        _ => Err("out of range; expected 4K to 1G".to_string()),
+    }
 }
 
 /// How many keys fit.
@@ -143,6 +155,11 @@ impl BuildArgs {
         Ok(sources)
     }
 
+    /// The secret that is kept outside the filter.
+    pub(super) fn secret_file(&self) -> Result<Option<SecretFile>> {
+        self.shared.secret_file()
+    }
+
     /// The goal, as options.
     pub(super) fn goal(&self) -> String {
         let shares =
@@ -154,9 +171,14 @@ impl BuildArgs {
     }
 
     /// Reads everything.
-    pub(super) fn gather(&self, sources: &Sources, interrupt: &Interrupt) -> Result<(AnyBuilder, Inputs)> {
+    pub(super) fn gather(
+        &self,
+        sources: &Sources,
+        secret: Option<&SecretFile>,
+        interrupt: &Interrupt,
+    ) -> Result<(AnyBuilder, Inputs)> {
         let options = self.input.options(sources.keys.iter().chain(&sources.excluded))?;
-        let mut keys = new_builder(self, interrupt)?;
+        let mut keys = new_builder(self, secret, interrupt)?;
         let (read, places) = read("reading", &sources.keys, &options, |key, partition| keys.push(key, partition))?;
         let mut keys = keys.seal()?;
         let mut inputs = Inputs { keys: read, excluded: None, expected: None, places: [places, Places::default()] };
@@ -262,8 +284,8 @@ pub(super) struct Inputs {
     places: [Places; 2],
 }
 
-fn new_builder(args: &BuildArgs, interrupt: &Interrupt) -> Result<AnyBuilder> {
-    let build = args.shared.common(interrupt)?.kind(args.kind).effort(args.effort);
+fn new_builder(args: &BuildArgs, secret: Option<&SecretFile>, interrupt: &Interrupt) -> Result<AnyBuilder> {
+    let build = args.shared.common(secret, interrupt)?.kind(args.kind).effort(args.effort);
     let build = build.layout(args.layout).on_conflict(args.on_conflict);
     let build = match args.capacity {
         Some(Capacity::Keys(keys)) => build.capacity(keys),
@@ -277,6 +299,7 @@ fn new_builder(args: &BuildArgs, interrupt: &Interrupt) -> Result<AnyBuilder> {
     let build = args.workload_fpr.into_iter().fold(build, |build, p| build.workload_fpr(p));
     let build = args.excluded_fpr.into_iter().fold(build, |build, p| build.excluded_fpr(p));
     let build = args.bits_per_key.into_iter().fold(build, |build, bits| build.bits_per_key(bits));
+    let build = args.shard_bytes.into_iter().fold(build, |build, bytes| build.shard_bytes(bytes));
     let build = args.unlisted_share.into_iter().fold(build, |build, share| build.unlisted_share(share));
     Ok(match args.input.is_partitioned() {
         true => AnyBuilder::Partitioned(Box::new(build.partitioned())),

@@ -4,15 +4,17 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use serde_json::{Value, json};
-use tamis::Filter;
+use tamis::{FileInfo, Filter};
 
 use super::{
     approx, as_file, bits_per_key, bound, fpr_line, grouped, groups, hash_line, is_estimate, layer_lines, layers, map,
     open_file, overhead, partition_lines, partitions, print, put_hash, sets, shown, size_line,
 };
 use crate::Outcome;
+use crate::input;
 use crate::json;
 use crate::mapped::{self, Any, VerifyArgs};
+use crate::secret::SecretArgs;
 
 /// Show what is in a tamis file: a filter, a map, a sequence, a set index or an adaptive filter
 ///
@@ -31,10 +33,13 @@ pub(crate) struct Args {
     json: bool,
     #[command(flatten)]
     verify: VerifyArgs,
+    #[command(flatten)]
+    secret: SecretArgs,
 }
 
 pub(crate) fn run(args: Args) -> Result<Outcome> {
-    let any = open_file(&args.file, "tamis", |path| mapped::any(path, args.verify))?;
+    let how = args.secret.how(args.verify.no_verify)?;
+    let any = open_file(&args.file, "tamis", |path| mapped::any(path, how))?;
     let form = any.form();
     if args.names && form != "sets" {
         bail!("--names: {} is no set index; expected one", shown(&args.file));
@@ -45,17 +50,41 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         Any::Map(map) => map::inspect::report(map),
         Any::Sequence(sequence) => map::inspect::sequence(sequence),
         Any::Sets(index) => sets::inspect::report(index, args.names),
-        Any::Adaptive { bytes } => (json!({ "bytes": bytes }), size_line(*bytes, 0, None)),
+        Any::Adaptive(bytes) => (json!({ "bytes": bytes.len() }), size_line(bytes.len() as u64, 0, None)),
     };
+    let info = FileInfo::of(any.bytes())?;
+    let identity: String = info.identity.iter().map(|byte| format!("{byte:02x}")).collect();
     match args.json {
         true => {
-            fields["version"] = any.version().into();
+            let is_secret = fields.get("hash").is_some_and(|hash| hash == "siphash-2-4-128");
+            let place = if info.secret_beside { "outside" } else { "inside" };
+            fields["version"] = info.version.into();
+            fields["identity"] = identity.into();
+            fields["may_change"] = info.may_change.into();
+            fields["metadata"] = Value::Null;
+            if !info.metadata.is_empty() {
+                json::put(&mut fields, "metadata", &info.metadata);
+            }
+            fields["secret"] = is_secret.then_some(place).into();
             json::put_file(&mut fields, as_file(&args.file));
             super::print_json(form, fields)?;
         }
         false => {
-            let version = any.version();
-            print(&format!("file        {}: {form}, format version {version}\n{lines}", shown(&args.file)))?;
+            let mut out = format!("file        {}: {form}, format version {}\n", shown(&args.file), info.version);
+            out += &format!("identity    {identity}\n");
+            if info.may_change {
+                out += "may change  a later release may not read this file\n";
+            }
+            if !info.metadata.is_empty() {
+                // A note of anyone's must not reach the terminal as commands.
+                let text = str::from_utf8(&info.metadata).ok().filter(|text| !text.contains(char::is_control));
+                let text = text.map_or_else(|| input::quote(&info.metadata), str::to_string);
+                out += &format!("metadata    {text}\n");
+            }
+            if info.secret_beside {
+                out += "secret      not in the file\n";
+            }
+            print(&(out + &lines))?;
         }
     }
     Ok(Outcome::Yes)

@@ -16,7 +16,7 @@ use super::{MIN_KEYS_FOR_SHARE, explain, grouped, open_file, percent};
 use crate::Outcome;
 use crate::args::TextArgs;
 use crate::input;
-use crate::mapped::{self, VerifyArgs};
+use crate::mapped::{self, How};
 
 /// Build and query maps: a value for every key
 ///
@@ -63,7 +63,7 @@ impl PairArgs {
 }
 
 /// Opens a map; errors name the file.
-fn open(path: &Path, how: VerifyArgs) -> Result<Map> {
+fn open(path: &Path, how: How) -> Result<Map> {
     open_file(path, "map", |path| mapped::map(path, how))
 }
 

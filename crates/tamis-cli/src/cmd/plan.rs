@@ -41,7 +41,9 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     let sources = args.build.sources()?;
     let page = args.html.as_ref().map(|path| Output::new("--html", path, sources.all(), "page")).transpose()?;
     let interrupt = Interrupt::install()?;
-    let (keys, inputs) = args.build.gather(&sources, &interrupt)?;
+    // Nothing is built, so no secret is written.
+    let secret = args.build.secret_file()?;
+    let (keys, inputs) = args.build.gather(&sources, secret.as_ref(), &interrupt)?;
     interrupt.build()?;
     let plan = keys.plan().map_err(|error| args.build.explain(&sources, &inputs, error, None))?;
     let Some(page) = page else {

@@ -17,6 +17,7 @@ use crate::input::{At, KeyRef, SecondValue, Source};
 use crate::json;
 use crate::mapped::VerifyArgs;
 use crate::screen::{self, Stdout};
+use crate::secret::SecretArgs;
 
 /// Print the keys that match a filter, like grep -F -x -f
 ///
@@ -57,12 +58,14 @@ pub(crate) struct Args {
     input: InputArgs,
     #[command(flatten)]
     verify: VerifyArgs,
+    #[command(flatten)]
+    secret: SecretArgs,
 }
 
 pub(crate) fn run(args: Args) -> Result<Outcome> {
     let sources = args.keys.sources(&args.filter)?;
     let options = crate::input::Options { rows: args.rows, ..args.input.options(&sources)? };
-    let filter = open(&args.filter, args.verify)?;
+    let filter = open(&args.filter, args.secret.how(args.verify.no_verify)?)?;
     let partitioned = args.partition.is_some() || args.input.is_partitioned();
     check_partitions(&args.filter, &filter, partitioned, "--partition NAME or --partition-column NAME")?;
     if let Some(name) = args.partition.as_ref().filter(|name| filter.has_partition(name) == Ok(false)) {

@@ -27,7 +27,7 @@ use crate::args::TextArgs;
 use crate::input;
 use crate::input::kmers::Sequences;
 use crate::input::sets::{Inputs, ReadOptions};
-use crate::mapped::{self, VerifyArgs};
+use crate::mapped::{self, How};
 
 /// Build and query set indexes: which of many sets have a key as a member
 ///
@@ -136,7 +136,7 @@ fn check_sequences(
 }
 
 /// Opens an index; errors name the file.
-fn open(path: &Path, how: VerifyArgs) -> Result<Sets> {
+fn open(path: &Path, how: How) -> Result<Sets> {
     open_file(path, "set index", |path| mapped::sets(path, how))
 }
 
@@ -151,11 +151,11 @@ fn changed(index: &Path, output: Option<&PathBuf>, inputs: &[input::Source]) -> 
 }
 
 /// Writes a changed index; returns it as it can be read.
-fn save(output: &Output, editor: &Editor) -> Result<Sets> {
+fn save(output: &Output, editor: &Editor, secret: Option<[u64; 2]>) -> Result<Sets> {
     let write = || -> Result<Sets> {
         if let Output::File(path) = output {
             editor.save(path)?;
-            return Ok(mapped::sets(path, VerifyArgs { no_verify: true })?);
+            return Ok(mapped::sets(path, How::written(secret))?);
         }
         let bytes = editor.snapshot()?;
         match output {
@@ -166,7 +166,10 @@ fn save(output: &Output, editor: &Editor) -> Result<Sets> {
                 out.flush()?;
             }
         }
-        Ok(Sets::open(bytes)?)
+        Ok(match secret {
+            Some(secret) => Sets::open_with_secret(bytes, secret)?,
+            None => Sets::open(bytes)?,
+        })
     };
     write().map_err(|error| at(error, &output.to_string()))
 }

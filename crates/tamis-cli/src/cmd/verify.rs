@@ -14,8 +14,8 @@ use crate::args::{self, InputArgs};
 use crate::failure::{self, Conflict};
 use crate::input::{self, KeyRef, Options, Places, Source, total_bytes};
 use crate::json;
-use crate::mapped::VerifyArgs;
 use crate::progress::Bar;
+use crate::secret::SecretArgs;
 
 /// Check a filter file: its checksum and, with --keys and --exclude, its answers
 ///
@@ -37,6 +37,8 @@ pub(crate) struct Args {
     on_conflict: OnConflict,
     #[command(flatten)]
     input: InputArgs,
+    #[command(flatten)]
+    secret: SecretArgs,
     /// Report as JSON
     #[arg(long)]
     json: bool,
@@ -67,7 +69,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     let file = Source::from(args.filter.clone());
     input::check_stdin_once(lists.iter().flatten().chain([&file]))?;
     let options = args.input.options(lists.iter().flatten())?;
-    let filter = open(&args.filter, VerifyArgs::default())?;
+    let filter = open(&args.filter, args.secret.how(false)?)?;
     if lists.iter().any(|list| !list.is_empty()) {
         check_partitions(&args.filter, &filter, args.input.is_partitioned(), "--partition-column NAME")?;
     }

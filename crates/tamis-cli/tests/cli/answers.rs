@@ -79,7 +79,7 @@ fn the_round_of_all_commands() {
 
     let inspected = dir.run("inspect d.tamis").text(0);
     let first_words: Vec<_> = inspected.lines().map(|line| line.split_whitespace().next().unwrap()).collect();
-    assert_eq!(first_words, ["file", "keys", "hash", "size", "fpr", "shards", "layer"], "{inspected}");
+    assert_eq!(first_words, ["file", "identity", "keys", "hash", "size", "fpr", "shards", "layer"], "{inspected}");
     assert!(inspected.contains("93,514 (bytes)") && inspected.contains("seed 0\n"), "{inspected}");
 }
 
@@ -344,8 +344,8 @@ fn reports_in_json_have_their_fields() {
     assert_eq!((&layer["role"], &layer["structure"]), (&json!("positive"), &json!("ribbon")));
 
     let inspected = dir.run("inspect k.tamis --json").json(0);
-    let expected = "bits_per_key bound_bits_per_key bytes excluded excluded_estimated file fpr groups hash key_type keys \
-                    layers overhead partitions seed shards version";
+    let expected = "bits_per_key bound_bits_per_key bytes excluded excluded_estimated file fpr groups hash identity \
+                    key_type keys layers may_change metadata overhead partitions secret seed shards version";
     assert_eq!(fields(&inspected), expected);
     assert_eq!((&inspected["hash"], &inspected["seed"]), (&json!("xxh3-128"), &json!(7)));
     assert_eq!(inspected["version"], json!(1));
@@ -391,7 +391,7 @@ fn the_document_shows_what_is_printed() {
         assert_eq!(run.err, "", "{command}");
         printed = printed.replace(example, &format!("{command}\n{}", String::from_utf8(run.out).unwrap()));
     }
-    assert_eq!(examples.len(), 42);
+    assert_eq!(examples.len(), 43);
     let mut types = BTreeMap::new();
     for line in printed.lines().filter(|line| line.starts_with('{')) {
         one_type_per_field(&serde_json::from_str(line).unwrap(), &mut types);

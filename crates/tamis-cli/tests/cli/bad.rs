@@ -94,12 +94,13 @@ fn files_that_are_not_filters() {
         (b"one\ntwo\nthree\n".to_vec(), mark),
         (changed(0, 0), mark),
         (changed(8, 9), "format version 9 is not supported by this release; upgrade tamis"),
-        (changed(20, 1), damaged),
-        (changed(32, 1), damaged),
+        // A flag of the front that the footer does not have, and the last byte of the directory.
+        (changed(12, 1), damaged),
+        (changed(last - 32, good[last - 32] ^ 1), damaged),
         (changed(last - 10, good[last - 10] ^ 1), damaged),
         (
             good[..20].to_vec(),
-            "truncated or damaged: the header needs 72 bytes, found 20; copy or build the file again",
+            "truncated or damaged: the header needs 48 bytes, found 20; copy or build the file again",
         ),
         (good[..last].to_vec(), "truncated or damaged: the footer needs "),
         (good[..good.len() / 2].to_vec(), "truncated or damaged: the footer needs "),

@@ -22,6 +22,8 @@ fn dir() -> TestDir {
     dir.put("s.fa", ">s\nACGTACGT\n");
     dir.put("not.parquet", "PAR0");
     dir.put("archive.txt", b"PK\x03\x04....");
+    dir.put("good.secret", "00112233445566778899aabbccddeeff\n");
+    dir.put("wrong.secret", "00112233445566778899aabbccddeefe\n");
     for line in [
         "build keys.txt -o f.tamis",
         "build --integers keys.txt -o ints.tamis",
@@ -29,6 +31,9 @@ fn dir() -> TestDir {
         "map build good.tsv -o map.tamis",
         "sets build words.txt keys.txt -o sets.tamis",
         "sets build s.fa --kmer 5 -o kmers.tamis",
+        "build keys.txt --secret-file good.secret -o keyed.tamis",
+        "map build good.tsv --secret-file good.secret -o keyedmap.tamis",
+        "sets build words.txt --secret-file good.secret -o keyedsets.tamis",
     ] {
         dir.run(line).text(0);
     }
@@ -196,6 +201,66 @@ const ERRORS: &[(&str, i32, &str, &str)] = &[
         2,
         "--width: ",
         "not possible with --values text; expected numbers",
+    ),
+    ("build keys.txt -o x --shard-bytes 1K", 2, "--shard-bytes 1K: ", "out of range; expected 4K to 1G"),
+    ("build keys.txt -o x --shard-bytes 2G", 2, "--shard-bytes 2G: ", "out of range; expected 4K to 1G"),
+    // Secrets outside the file.
+    (
+        "build keys.txt -o x --secret --secret-file y",
+        2,
+        "--secret: ",
+        "cannot be used with --secret-file; expected one",
+    ),
+    ("build keys.txt -o x --seed 1 --secret-file y", 2, "--seed: ", "cannot be used with --secret-file; expected one"),
+    ("build keys.txt -o x --secret-file words.txt", 2, "--secret-file words.txt: ", "expected 32 hexadecimal digits"),
+    ("build keys.txt -o x --secret-file tmp", 2, "--secret-file tmp: ", "expected 32 hexadecimal digits"),
+    ("build keys.txt -o x --secret-file none/y", 2, "--secret-file none/y: ", "expected a file that can be written"),
+    ("build keys.txt -o x --secret-file x", 2, "--secret-file x: ", "is the file to build; expected another one"),
+    (
+        "build keys.txt -o x --secret-file y --bits-per-key 0.01",
+        2,
+        "--bits-per-key 0.01: ",
+        "too small for 1,000 keys; expected at least ",
+    ),
+    ("map build pairs.tsv -o x --secret-file y", 2, "pairs.tsv line 1 and pairs.tsv line 3: ", "expected one value"),
+    ("query keyed.tamis keys.txt", 2, "keyed.tamis: ", "its secret is not in the file; expected --secret-file FILE"),
+    ("verify keyed.tamis", 2, "keyed.tamis: ", "its secret is not in the file; expected --secret-file FILE"),
+    ("inspect keyed.tamis", 2, "keyed.tamis: ", "its secret is not in the file; expected --secret-file FILE"),
+    ("map get keyedmap.tamis --key a", 2, "keyedmap.tamis: ", "its secret is not in the file; expected --secret-file"),
+    ("sets query keyedsets.tamis --key one", 2, "keyedsets.tamis: ", "not in the file; expected --secret-file FILE"),
+    ("query keyed.tamis keys.txt --secret-file none", 2, "--secret-file none: ", "no such file; expected the one"),
+    ("query keyed.tamis keys.txt --secret-file words.txt", 2, "--secret-file words.txt: ", "not a secret; expected 32"),
+    (
+        "query f.tamis keys.txt --secret-file good.secret",
+        2,
+        "--secret-file: ",
+        "f.tamis was built without it; expected",
+    ),
+    ("query keyed.tamis --key 5 --secret-file wrong.secret", 3, "keyed.tamis: ", "wrong secret; expected the one that"),
+    ("verify keyed.tamis --secret-file wrong.secret", 3, "keyed.tamis: ", "wrong secret; expected the one that"),
+    ("inspect keyed.tamis --secret-file wrong.secret", 3, "keyed.tamis: ", "wrong secret; expected the one that"),
+    ("map get keyedmap.tamis --key a --secret-file wrong.secret", 3, "keyedmap.tamis: ", "wrong secret; expected"),
+    ("map verify keyedmap.tamis --secret-file wrong.secret", 3, "keyedmap.tamis: ", "wrong secret; expected"),
+    (
+        "sets query keyedsets.tamis --key one --secret-file wrong.secret",
+        3,
+        "keyedsets.tamis: ",
+        "wrong secret; expected",
+    ),
+    ("sets verify keyedsets.tamis --secret-file wrong.secret", 3, "keyedsets.tamis: ", "wrong secret; expected"),
+    ("sets add keyedsets.tamis keys.txt --secret-file wrong.secret", 3, "keyedsets.tamis: ", "wrong secret; expected"),
+    ("sets remove keyedsets.tamis words --secret-file wrong.secret", 3, "keyedsets.tamis: ", "wrong secret; expected"),
+    (
+        "sets freeze keyedsets.tamis words.txt -o x --secret-file wrong.secret",
+        3,
+        "keyedsets.tamis: ",
+        "wrong secret; expected the one that the file was built with",
+    ),
+    (
+        "sets merge keyedsets.tamis sets.tamis -o x --secret-file wrong.secret",
+        3,
+        "keyedsets.tamis: ",
+        "wrong secret; expected the one that the file was built with",
     ),
     // Paths.
     ("build missing.txt -o x", 2, "missing.txt: ", "no such file; expected a file of keys"),

@@ -16,6 +16,7 @@ mod negatives;
 mod outputs;
 mod partitions;
 mod plan;
+mod secrets;
 mod sets;
 #[cfg(unix)]
 mod signals;

@@ -60,9 +60,9 @@ fn the_round_of_all_commands() {
     assert_eq!(dir.run("map verify m.tamis").text(0), "checksum    right\n");
 
     let inspected = dir.run("inspect m.tamis").text(0);
-    let expected = ["file", "keys", "values", "hash", "size", "fpr", "shards"];
-    assert_eq!(first_words(&inspected)[..7], expected, "{inspected}");
-    let lines: Vec<&str> = inspected.lines().skip(7).collect();
+    let expected = ["file", "identity", "keys", "values", "hash", "size", "fpr", "shards"];
+    assert_eq!(first_words(&inspected)[..8], expected, "{inspected}");
+    let lines: Vec<&str> = inspected.lines().skip(8).collect();
     assert!(lines[0].starts_with("node 0      yes or no: "), "{inspected}");
     assert!(lines.iter().any(|line| line.starts_with("node 1        2 ways: ")), "{inspected}");
     assert!(inspected.contains("\ntable       ") && inspected.contains("\nrest        "), "{inspected}");

@@ -94,8 +94,8 @@ fn the_round_of_all_commands() {
         assert_eq!(dir.run("sets verify i.tamis").text(0), "checksum    right\n");
 
         let inspected = dir.run("inspect i.tamis --names").text(0);
-        let head = ["file", "sets", "keys", "pairs", "hash", "size", "false", "segment"];
-        assert_eq!(first_words(&inspected)[..8], head, "{inspected}");
+        let head = ["file", "identity", "sets", "keys", "pairs", "hash", "size", "false", "segment"];
+        assert_eq!(first_words(&inspected)[..9], head, "{inspected}");
         for line in ["set 0       blue: 2,000 keys\n", "set 1       none: 0 keys\n", "set 2       red: 2,000 keys\n"] {
             assert!(inspected.contains(line), "{inspected}");
         }

@@ -130,6 +130,11 @@ impl Common<'_> {
         self.secret_beside.then(|| self.hasher.words())
     }
 
+    /// Whether a file of these options has a secret in it.
+    pub(crate) fn writes_secret(&self) -> bool {
+        self.hasher.is_secret() && !self.secret_beside
+    }
+
     /// The header of an empty set of this form.
     pub(crate) fn header(&self, form: Form, hasher: Hasher, key_type: KeyType) -> Header {
         Header { secret_beside: self.secret_beside, ..Header::new(form, hasher, key_type) }

@@ -18,7 +18,7 @@ use super::open::decode_steps;
 use super::steps::{Step, Steps};
 use crate::debug::brief_debug;
 use crate::error::{Error, FormatError, QueryError};
-use crate::format::{Budget, Form, Header, Source, Tail, has_sums, unit_len};
+use crate::format::{Budget, FRONT, Form, Header, Source, Tail, has_sums, unit, unit_len};
 use crate::hash::{Digest, Hasher, Key, KeyType};
 
 /// Filter whose bytes are in a store: it says which ranges of the file it needs, and answers from those it was supplied with.
@@ -43,19 +43,25 @@ pub struct Remote {
     steps: Vec<Step>,
     shards: Vec<Shard>,
     sums: Box<[u8]>,
-    /// Shards that were supplied, those of the latest query last.
+    /// Shards that were supplied, in no order.
     cached: Vec<u32>,
     cached_bytes: u64,
     cache: u64,
+    /// How often `needs` was called.
+    clock: u64,
 }
 
 brief_debug!(Remote, it => keys: it.header.keys, shards: it.shards.len(), cached: it.cached.len(), hasher: it.header.hasher);
 
 /// Where a shard lies, where its sums are, and its layers once it was supplied.
 struct Shard {
+    /// Ascending, also where shards are empty.
     start: u64,
     len: u64,
-    sums: Range<usize>,
+    /// Where its sums end. They start where those of the shard before end.
+    sums: u32,
+    /// When it was needed last.
+    used: u64,
     steps: Option<Box<Steps>>,
 }
 
@@ -69,10 +75,10 @@ impl Remote {
     ///
     /// # Errors
     ///
-    /// [`FormatError::Truncated`] with the length that is needed if `tail` is too short, otherwise as [`Filter::open`](crate::Filter::open).
-    /// Partitioned filters, maps and set indexes cannot be opened in this way.
+    /// [`FormatError::Truncated`] with the length that is needed if `tail` is too short, [`FormatError::Closing`] if it is not the end of a
+    /// file, otherwise as [`Filter::open`](crate::Filter::open). Partitioned filters, maps and set indexes cannot be opened in this way.
     pub fn open(tail: impl Into<Source>, len: u64) -> Result<Remote, FormatError> {
-        Remote::opened(tail.into().0, len, None)
+        Remote::opened(&tail.into().0, len, None)
     }
 
     /// Opens a filter whose secret is kept beside its file: see [`open`](Self::open).
@@ -81,42 +87,42 @@ impl Remote {
     ///
     /// As [`open`](Self::open), and [`FormatError::Secret`] if the secret is not the one that the file was built with.
     pub fn open_with_secret(tail: impl Into<Source>, len: u64, secret: [u64; 2]) -> Result<Remote, FormatError> {
-        Remote::opened(tail.into().0, len, Some(secret))
+        Remote::opened(&tail.into().0, len, Some(secret))
     }
 
-    fn opened(bytes: Bytes, len: u64, secret: Option<[u64; 2]>) -> Result<Remote, FormatError> {
-        let tail = Tail::of(&bytes)?;
+    fn opened(bytes: &[u8], len: u64, secret: Option<[u64; 2]>) -> Result<Remote, FormatError> {
+        let tail = Tail::of(bytes)?;
         let header = tail.header(secret)?;
         if header.form != Form::Filter {
             let found = if header.form == Form::Partitioned { "partitioned filter" } else { header.form.name() };
             return Err(FormatError::Form { found, expected: "filter without partitions" });
         }
-        let budget = Budget::of(&bytes);
+        let budget = Budget::of(bytes);
         let mut from = tail.contents(&budget);
         let steps = decode_steps(&mut from, header.shard_bits, 0)?;
         from.end()?;
-        let (mut shards, mut all) = (from.room(1 << header.shard_bits)?, vec![]);
+        let (mut shards, mut all) = (from.room::<Shard>(1 << header.shard_bits)?, vec![]);
         let mut sums = tail.sums()?;
         let wrong = || FormatError::invalid("directory: its shards are not those of its sums");
+        let mut end = FRONT as u64;
         for shard in 0..1usize << header.shard_bits {
             let len = unit_len(steps.iter().map(|step| step.leaf.payload_len(shard))).ok_or_else(wrong)?;
-            let start = all.len();
-            let (place, sums) = match len {
-                0 => (0, &[][..]),
-                _ => match sums.next()? {
-                    Some((place, found, sums)) if found == len => (place, sums),
-                    _ => return Err(wrong()),
-                },
-            };
-            all.extend_from_slice(sums);
-            shards.push(Shard { start: place, len, sums: start..all.len(), steps: None });
+            let mut start = end;
+            if len > 0 {
+                let Some((place, found, sums)) = sums.next()? else { return Err(wrong()) };
+                // Where the whole file has it, so that both have the same answers.
+                if found != len || place != unit(end, len, header.shard_bits > 0) {
+                    return Err(wrong());
+                }
+                (start, end) = (place, place + len);
+                all.extend_from_slice(sums);
+            }
+            // A directory has less than 2^32 bytes, and sums are a part of it.
+            shards.push(Shard { start, len, sums: all.len() as u32, used: 0, steps: None });
         }
-        let end = shards.iter().rev().find(|shard| shard.len > 0).map_or(16, |shard| shard.start + shard.len);
-        if sums.next()?.is_some() || end.checked_add(tail.len() as u64) != Some(len) {
-            return Err(FormatError::invalid(format!(
-                "the file has {len} bytes; expected {}",
-                end.saturating_add(tail.len() as u64)
-            )));
+        let expected = end.saturating_add(tail.len() as u64);
+        if sums.next()?.is_some() || expected != len {
+            return Err(FormatError::invalid(format!("the file has {len} bytes; expected {expected}")));
         }
         Ok(Remote {
             header,
@@ -127,6 +133,7 @@ impl Remote {
             cached: vec![],
             cached_bytes: 0,
             cache: Self::DEFAULT_CACHE,
+            clock: 0,
         })
     }
 
@@ -166,45 +173,71 @@ impl Remote {
         self.cached_bytes
     }
 
+    /// A digest as the filter has it: one of the caller's may be mixed.
+    fn own(&self, digest: Digest) -> Digest {
+        match self.header.key_type {
+            KeyType::Digest => digest.digest(&self.header.hasher),
+            KeyType::Bytes | KeyType::Integer | KeyType::Fields => digest,
+        }
+    }
+
     fn shard(&self, digest: Digest) -> usize {
         digest.shard(self.header.shard_bits)
     }
 
     /// Returns the ranges of the file that answers for these digests need, ascending; neighbours are one range. Nothing is needed that was
-    /// supplied before and is still held. Shards that are not needed are let go where the cache is full.
+    /// supplied before and is still held. Shards that are not needed are let go where the cache is full, the least recently needed first.
+    ///
+    /// Digests are those of [`Filter::contains_digest`](crate::Filter::contains_digest).
     pub fn needs(&mut self, digests: &[Digest]) -> Vec<Range<u64>> {
-        let mut wanted: Vec<usize> = digests.iter().map(|&digest| self.shard(digest)).collect();
+        let shards = digests.iter().map(|&digest| self.shard(self.own(digest))).collect();
+        self.needs_of(shards)
+    }
+
+    /// The same for shards.
+    fn needs_of(&mut self, mut wanted: Vec<usize>) -> Vec<Range<u64>> {
         wanted.sort_unstable();
         wanted.dedup();
-        let is_wanted = |shard: &u32| wanted.binary_search(&(*shard as usize)).is_ok();
-        let missing = wanted.iter().filter(|&&shard| self.shards[shard].steps.is_none());
-        let incoming: u64 = missing.clone().map(|&shard| self.shards[shard].len).sum();
-        let mut ranges: Vec<Range<u64>> = vec![];
-        for &shard in missing {
-            let Shard { start, len, .. } = self.shards[shard];
+        self.clock += 1;
+        let (mut incoming, mut ranges) = (0u64, Vec::<Range<u64>>::new());
+        for number in wanted {
+            let shard = &mut self.shards[number];
+            shard.used = self.clock;
+            let &mut Shard { start, len, .. } = shard;
+            if len == 0 || shard.steps.is_some() {
+                continue;
+            }
+            incoming += len;
             match ranges.last_mut() {
-                _ if len == 0 => {}
                 // Only the zeros before a multiple of 64 lie between.
                 Some(last) if last.end.next_multiple_of(64) == start || last.end == start => last.end = start + len,
                 _ => ranges.push(start..start + len),
             }
         }
-        // The oldest that are not wanted go first.
-        let (kept, others): (Vec<u32>, Vec<u32>) = std::mem::take(&mut self.cached).into_iter().partition(is_wanted);
-        for shard in others {
-            let held = &mut self.shards[shard as usize];
-            if self.cached_bytes + incoming > self.cache {
-                held.steps = None;
-                self.cached_bytes -= held.len;
-            } else {
-                self.cached.push(shard);
-            }
+        if self.cached_bytes.saturating_add(incoming) > self.cache {
+            self.make_room(incoming);
         }
-        self.cached.extend(kept);
         ranges
     }
 
-    /// Takes the bytes of a range of the file, and keeps the shards that lie in it as a whole. Supplying a range again changes nothing.
+    /// Lets go of shards that are not needed now until so many bytes fit, or none is left.
+    fn make_room(&mut self, incoming: u64) {
+        let (shards, clock) = (&mut self.shards, self.clock);
+        self.cached.sort_unstable_by_key(|&shard| shards[shard as usize].used);
+        let left = &mut self.cached_bytes;
+        self.cached.retain(|&number| {
+            let shard = &mut shards[number as usize];
+            let stays = shard.used == clock || left.saturating_add(incoming) <= self.cache;
+            if !stays {
+                shard.steps = None;
+                *left -= shard.len;
+            }
+            stays
+        });
+    }
+
+    /// Takes the bytes of a range of the file, and keeps the shards that lie in it as a whole, at least until [`needs`](Self::needs) is called
+    /// again. Supplying a range again changes nothing.
     ///
     /// # Errors
     ///
@@ -216,20 +249,19 @@ impl Remote {
         if needed != found {
             return Err(FormatError::Truncated { what: "the range", needed, found });
         }
-        let first = self.shards.partition_point(|shard| shard.len == 0 || shard.start < range.start);
-        let inside =
-            |shard: &Shard| shard.len > 0 && shard.start >= range.start && shard.start + shard.len <= range.end;
+        let first = self.shards.partition_point(|shard| shard.start < range.start);
         let mut taken = vec![];
         for (number, shard) in self.shards.iter().enumerate().skip(first) {
-            if shard.len > 0 && shard.start >= range.end {
+            if shard.start + shard.len > range.end {
                 break;
             }
-            if !inside(shard) || shard.steps.is_some() {
+            if shard.len == 0 || shard.steps.is_some() {
                 continue;
             }
             let at = (shard.start - range.start) as usize;
             let unit = bytes.slice(at..at + shard.len as usize);
-            if !has_sums(&unit, &self.sums[shard.sums.clone()]) {
+            let sums = number.checked_sub(1).map_or(0, |before| self.shards[before].sums) as usize;
+            if !has_sums(&unit, &self.sums[sums..shard.sums as usize]) {
                 return Err(FormatError::Checksum { part: "range, or the file was replaced" });
             }
             taken.push((number, unit));
@@ -258,13 +290,20 @@ impl Remote {
         Steps::new(steps, unit)
     }
 
-    /// Returns the answer for a digest; nothing if its shard was not supplied, or was let go since.
+    /// Returns the answer for a digest, as [`Filter::contains_digest`](crate::Filter::contains_digest) does; nothing if its shard was not
+    /// supplied, or was let go since.
     pub fn answer(&self, digest: Digest) -> Option<bool> {
-        let shard = &self.shards[self.shard(digest)];
+        self.answer_own(self.own(digest))
+    }
+
+    /// The same for a digest as the filter has it.
+    fn answer_own(&self, digest: Digest) -> Option<bool> {
+        let number = self.shard(digest);
+        let shard = &self.shards[number];
         match &shard.steps {
             Some(steps) => Some(steps.contains(digest)),
             // A shard without payload has answers all the same.
-            None if shard.len == 0 => Some(self.steps_of(self.shard(digest), &Bytes::new()).contains(digest)),
+            None if shard.len == 0 => Some(self.steps_of(number, &Bytes::new()).contains(digest)),
             None => None,
         }
     }
@@ -300,7 +339,7 @@ impl<F> std::fmt::Debug for Fetch<F> {
 }
 
 /// What the first read takes of the end of a file.
-const TAIL: u64 = 1 << 20;
+const TAIL: u64 = 1_000_000;
 
 impl<F: FnMut(Range<u64>) -> io::Result<Bytes>> Fetch<F> {
     /// Opens a file of this length, by one read of its last megabyte; by two if its directory is longer.
@@ -308,11 +347,24 @@ impl<F: FnMut(Range<u64>) -> io::Result<Bytes>> Fetch<F> {
     /// # Errors
     ///
     /// [`Error::Io`] if `fetch` fails, and as [`Remote::open`].
-    pub fn open(len: u64, mut fetch: F) -> Result<Fetch<F>, Error> {
+    pub fn open(len: u64, fetch: F) -> Result<Fetch<F>, Error> {
+        Fetch::opened(len, None, fetch)
+    }
+
+    /// Opens a file whose secret is kept beside it: see [`open`](Self::open).
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Self::open), and [`FormatError::Secret`] if the secret is not the one that the file was built with.
+    pub fn open_with_secret(len: u64, secret: [u64; 2], fetch: F) -> Result<Fetch<F>, Error> {
+        Fetch::opened(len, Some(secret), fetch)
+    }
+
+    fn opened(len: u64, secret: Option<[u64; 2]>, mut fetch: F) -> Result<Fetch<F>, Error> {
         let mut tail = |bytes: u64| Ok::<_, Error>(fetch(len.saturating_sub(bytes)..len)?);
-        let remote = match Remote::open(tail(TAIL)?, len) {
-            Err(FormatError::Truncated { needed, .. }) if needed > TAIL && needed <= len => {
-                Remote::open(tail(needed)?, len)?
+        let remote = match Remote::opened(&tail(TAIL)?, len, secret) {
+            Err(FormatError::Truncated { what: "the directory", needed, .. }) if needed > TAIL && needed <= len => {
+                Remote::opened(&tail(needed)?, len, secret)?
             }
             opened => opened?,
         };
@@ -346,16 +398,21 @@ impl<F: FnMut(Range<u64>) -> io::Result<Bytes>> Fetch<F> {
     /// As [`contains`](Self::contains).
     pub fn contains_many<K: Key>(&mut self, keys: &[K]) -> Result<Vec<bool>, Error> {
         self.remote.key_type().check(K::KEY_TYPE).map_err(QueryError::from)?;
-        let digests: Vec<Digest> = keys.iter().map(|key| key.digest(self.remote.hasher())).collect();
-        self.contains_digests(&digests)
+        self.contains_own(&self.remote.hasher().digests(keys))
     }
 
-    /// Returns the answers for digests that the filter's hasher made.
+    /// Returns the answers for digests, as [`Filter::contains_digest`](crate::Filter::contains_digest) does.
     ///
     /// # Errors
     ///
     /// As [`contains`](Self::contains), the key type aside.
     pub fn contains_digests(&mut self, digests: &[Digest]) -> Result<Vec<bool>, Error> {
+        let own: Vec<Digest> = digests.iter().map(|&digest| self.remote.own(digest)).collect();
+        self.contains_own(&own)
+    }
+
+    /// The same for digests as the filter has them.
+    fn contains_own(&mut self, digests: &[Digest]) -> Result<Vec<bool>, Error> {
         // In the order of the file, so that no more is held than the cache may hold, and one shard.
         let mut order: Vec<usize> = (0..digests.len()).collect();
         order.sort_unstable_by_key(|&at| digests[at]);
@@ -363,31 +420,33 @@ impl<F: FnMut(Range<u64>) -> io::Result<Bytes>> Fetch<F> {
         let mut rest = &order[..];
         while !rest.is_empty() {
             let (some, later) = rest.split_at(self.round(digests, rest));
-            let wanted: Vec<Digest> = some.iter().map(|&at| digests[at]).collect();
-            for range in self.remote.needs(&wanted) {
+            let shards = some.iter().map(|&at| self.remote.shard(digests[at])).collect();
+            for range in self.remote.needs_of(shards) {
                 let bytes = (self.fetch)(range.clone())?;
                 self.remote.supply(range, bytes)?;
             }
-            for (&at, digest) in some.iter().zip(wanted) {
+            for &at in some {
                 let missing = || FormatError::invalid("a shard was not supplied");
-                answers[at] = self.remote.answer(digest).ok_or_else(missing)?;
+                answers[at] = self.remote.answer_own(digests[at]).ok_or_else(missing)?;
             }
             rest = later;
         }
         Ok(answers)
     }
 
-    /// How many of these digests, which ascend, have shards that fit the cache together; one at least.
+    /// How many of these digests, which ascend, have shards that fit the cache together; all of the first shard at least.
     fn round(&self, digests: &[Digest], order: &[usize]) -> usize {
-        let (mut bytes, mut last) = (0, usize::MAX);
+        let (mut bytes, mut last) = (0u64, None);
         let fits = |&at: &usize| {
             let shard = self.remote.shard(digests[at]);
-            if shard != last {
-                bytes += self.remote.shards[shard].len;
-                last = shard;
+            let (is_first, is_new) = (last.is_none(), last != Some(shard));
+            if is_new {
+                bytes = bytes.saturating_add(self.remote.shards[shard].len);
+                last = Some(shard);
             }
-            bytes <= self.remote.cache
+            // A shard that is larger than the cache is read alone.
+            !is_new || is_first || bytes <= self.remote.cache
         };
-        order.iter().copied().take_while(fits).count().max(1)
+        order.iter().copied().take_while(fits).count()
     }
 }

@@ -3,6 +3,7 @@
 use bytes::Bytes;
 
 use crate::debug::brief_debug;
+use crate::error::FormatError;
 
 /// Bytes to be opened: a `Vec<u8>`, a `Box<[u8]>`, an `Arc<[u8]>`, a [`Bytes`], a `&'static [u8]` or what `include_bytes!` returns.
 ///
@@ -40,6 +41,42 @@ sources! {
 impl<const N: usize> From<&'static [u8; N]> for Source {
     fn from(bytes: &'static [u8; N]) -> Source {
         Source(Bytes::from_static(bytes))
+    }
+}
+
+/// What a tamis file says of itself, whatever it holds: nothing of it is opened, and no secret is needed.
+///
+/// ```
+/// let filter = tamis::build(["ann"]).metadata("a list of names").finish()?;
+/// let info = tamis::FileInfo::of(filter.as_bytes())?;
+/// assert_eq!((info.form, info.metadata, info.secret_beside), ("filter", b"a list of names".to_vec(), false));
+/// # Ok::<(), tamis::Error>(())
+/// ```
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct FileInfo {
+    /// What it holds: a filter, a map, a sequence, a set index, or an adaptive filter.
+    pub form: &'static str,
+    /// The version of the format.
+    pub version: u16,
+    /// The identity: see [`Filter::identity`](crate::Filter::identity).
+    pub identity: [u8; 16],
+    /// The caller's note: see [`Filter::metadata`](crate::Filter::metadata).
+    pub metadata: Vec<u8>,
+    /// Whether a later release may not read it: see [`Filter::may_change`](crate::Filter::may_change).
+    pub may_change: bool,
+    /// Whether the secret of its hash is not in it, and must be given to open it.
+    pub secret_beside: bool,
+}
+
+impl FileInfo {
+    /// Reads header and directory of the bytes of a file.
+    ///
+    /// # Errors
+    ///
+    /// [`FormatError`] if they are damaged, or of a version or form that this release cannot read.
+    pub fn of(bytes: &[u8]) -> Result<FileInfo, FormatError> {
+        super::info(bytes)
     }
 }
 
@@ -95,6 +132,26 @@ macro_rules! from_bytes {
             $crate::format::open_file(path.as_ref(), bytes, Self::open_unverified)
         }
 
+        /// Maps a file whose secret is not in it: see [`mmap`](Self::mmap) and [`open_with_secret`](Self::open_with_secret).
+        ///
+        /// # Safety
+        ///
+        /// As [`mmap`](Self::mmap).
+        ///
+        /// # Errors
+        ///
+        /// As [`mmap`](Self::mmap), and [`FormatError::Secret`](crate::FormatError::Secret) for another secret.
+        #[cfg(feature = "mmap")]
+        #[allow(unsafe_code)]
+        pub unsafe fn mmap_with_secret(
+            path: impl AsRef<std::path::Path>,
+            secret: [u64; 2],
+        ) -> Result<Self, $crate::error::Error> {
+            // SAFETY: the caller's promise is the one that is asked for.
+            let bytes = unsafe { $crate::arch::arena::map(path.as_ref()) };
+            $crate::format::open_file(path.as_ref(), bytes, |bytes| Self::opened(bytes, Some(secret)))
+        }
+
         /// Reads a whole file into memory, in huge pages where the system has them, and verifies it.
         ///
         /// # Errors
@@ -103,6 +160,19 @@ macro_rules! from_bytes {
         pub fn read(path: impl AsRef<std::path::Path>) -> Result<Self, $crate::error::Error> {
             let bytes = $crate::arch::arena::read(path.as_ref());
             $crate::format::open_file(path.as_ref(), bytes, Self::open)
+        }
+
+        /// Reads and verifies a file whose secret is not in it: see [`open_with_secret`](Self::open_with_secret).
+        ///
+        /// # Errors
+        ///
+        /// As [`read`](Self::read), and [`FormatError::Secret`](crate::FormatError::Secret) for another secret.
+        pub fn read_with_secret(
+            path: impl AsRef<std::path::Path>,
+            secret: [u64; 2],
+        ) -> Result<Self, $crate::error::Error> {
+            let bytes = $crate::arch::arena::read(path.as_ref());
+            $crate::format::open_file(path.as_ref(), bytes, |bytes| Self::open_with_secret(bytes, secret))
         }
 
         /// Reads a whole file into memory and checks header and directory only.

@@ -243,12 +243,14 @@ fn edge_sizes() {
 #[test]
 fn the_number_of_shards_follows_from_the_number_of_keys() {
     let m = 1_000_000;
-    let known = [(0, 0), (1, 0), (m, 0), (10 * m, 3), (100 * m, 7), (1000 * m, 10), (u64::MAX, 31)];
+    let known = [(0, 0), (1, 0), (m, 0), (10 * m, 3), (100 * m, 7), (1000 * m, 10), (u64::MAX, MAX_SHARD_BITS)];
     known.into_iter().for_each(|(n, bits)| assert_eq!(shard_bits(n, SHARD_KEYS), bits, "{n} keys"));
-    for bits in 0..31 {
+    for bits in 0..MAX_SHARD_BITS {
         let last = (1_500_001 << bits) - 1;
         assert_eq!([last, last + 1].map(|n| shard_bits(n, SHARD_KEYS)), [bits, bits + 1]);
     }
+    // However small shards are to be, a file with more of them could not be opened.
+    assert_eq!([1 << 25, u64::MAX].map(|n| shard_bits(n, 1)), [MAX_SHARD_BITS; 2]);
 }
 
 /// With real cells and 2^15 shards: several shards to a cell.

@@ -442,7 +442,7 @@ const DEFAULT_SETS: u32 = 64;
 impl Settings<'_> {
     /// Takes sets, hash and k-mers from another index.
     fn join(&mut self, index: &Index) {
-        self.common.hasher = index.hasher;
+        (self.common.hasher, self.common.secret_beside) = (index.hasher, index.secret_beside);
         self.kmer = Some(index.kmer).filter(|&length| length > 0);
         self.names = index.names.iter().map(|entry| SetEntry { pairs: 0, ..entry.clone() }).collect();
     }

@@ -266,8 +266,10 @@ impl Editor {
         }
         if self.index.segments.is_empty() {
             (self.index.hasher, self.index.key_type) = (theirs.hasher, theirs.key_type);
-            self.index.kmer = theirs.kmer;
+            (self.index.kmer, self.index.secret_beside) = (theirs.kmer, theirs.secret_beside);
         }
+        // A secret that one of them keeps outside its file is kept outside that of both.
+        self.index.secret_beside |= theirs.secret_beside && !theirs.segments.is_empty();
         let mut numbers = vec![];
         for entry in &theirs.names {
             if entry.removed {
@@ -372,7 +374,7 @@ impl Editor {
     ///
     /// [`Error::Io`] if the file cannot be written.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<u64, Error> {
-        to_file(path.as_ref(), self.index.hasher, |out| Ok(self.index.write(out)?))
+        to_file(path.as_ref(), self.index.holds_secret(), |out| Ok(self.index.write(out)?))
     }
 }
 

@@ -249,6 +249,12 @@ impl Index {
         writer.close(directory)
     }
 
+    /// Whether its file has a secret in it.
+    #[cfg(feature = "build")]
+    pub(crate) fn holds_secret(&self) -> bool {
+        self.hasher.is_secret() && !self.secret_beside
+    }
+
     pub(crate) fn approx_bytes(&self) -> u64 {
         let mut sum = 4096 + self.names.len() as u64 * 32;
         for segment in &self.segments {

@@ -230,3 +230,220 @@ fn shard_bytes_are_a_limit() {
     assert_eq!(refused(4095), "shard_bytes 4095: out of range; expected 4096 to 1073741824");
     assert!(refused(u64::MAX).starts_with("shard_bytes"));
 }
+
+/// Shards without keys have no bytes, and lie between others; ranges of any cut find all that are inside them.
+#[test]
+fn empty_shards_are_no_obstacle() {
+    // All digests in a few of 16 shards. With a secret they are not mixed: only those who know it could choose them.
+    let digest = |shard: u64, i: u64| Digest::from_bits((u128::from(shard) << 124) | u128::from(i * 0x9e37_79b9) << 40);
+    let full = [0u64, 3, 9, 10, 15];
+    let digests: Vec<Digest> = full.into_iter().flat_map(|shard| (0..9000).map(move |i| digest(shard, i))).collect();
+    let options = || tamis::Options::default().secret([1, 2]).shard_bytes(4096);
+    let filter = options().build_digests(digests.clone(), tamis::KeyType::Bytes).fpr(0.01).finish().unwrap();
+    assert_eq!(filter.shards(), 16);
+    let file = filter.as_bytes();
+    let (len, fetch, _) = store(file);
+    let mut remote = Fetch::open(len, fetch).unwrap();
+    let others: Vec<Digest> = (0..16).flat_map(|shard| (15_000..15_050).map(move |i| digest(shard, i))).collect();
+    for asked in [&digests, &others] {
+        assert_eq!(remote.contains_digests(asked).unwrap(), filter.contains_many_digests(asked).unwrap());
+    }
+    // One range of all, and ranges that start or end inside a shard.
+    for cut in 0..40 {
+        let mut remote = Remote::open(file.to_vec(), len).unwrap();
+        let range = cut * len / 90..len - cut * len / 90;
+        remote.supply(range.clone(), file[range.start as usize..range.end as usize].to_vec()).unwrap();
+        let held = remote.cached_bytes();
+        assert!(cut > 0 || digests.iter().all(|&digest| remote.answer(digest) == Some(true)));
+        let needed = remote.needs(&digests);
+        let inside = |needed: &Range<u64>| needed.start >= range.start && needed.end <= range.end;
+        assert!(!needed.iter().any(inside), "{cut}: {needed:?} of {range:?}, {held} held");
+        for range in needed {
+            remote.supply(range.clone(), file[range.start as usize..range.end as usize].to_vec()).unwrap();
+        }
+        assert!(digests.iter().all(|&digest| remote.answer(digest) == Some(true)), "{cut}");
+    }
+}
+
+/// Digests of callers that all lie in one shard are mixed, in a store as in a whole file.
+#[test]
+fn digests_that_were_mixed_are_found() {
+    let digests: Vec<Digest> = (0..20_000u128).map(|i| Digest::from_bits((7 << 120) | (i << 90))).collect();
+    let options = tamis::Options::default().hasher(tamis::Hasher::foreign(5)).shard_bytes(4096);
+    let filter = options.build_digests(digests.clone(), tamis::KeyType::Digest).finish().unwrap();
+    assert_ne!(filter.hasher().words()[1], 0, "the digests were spread");
+    let (len, fetch, _) = store(filter.as_bytes());
+    let mut remote = Fetch::open(len, fetch).unwrap();
+    assert!(remote.contains_digests(&digests).unwrap().iter().all(|&yes| yes));
+    assert!(remote.contains_many(&digests).unwrap().iter().all(|&yes| yes));
+    let ranges = Remote::open(filter.as_bytes().to_vec(), len).unwrap().needs(&digests);
+    assert_eq!(ranges.len(), 1);
+    let mut remote = Remote::open(filter.as_bytes().to_vec(), len).unwrap();
+    remote.supply(0..len, filter.as_bytes().to_vec()).unwrap();
+    assert!(digests.iter().all(|&digest| remote.answer(digest) == Some(true)));
+}
+
+/// The shard that was needed longest ago is let go, and none that a query needs now.
+#[test]
+fn the_least_recently_needed_goes_first() {
+    let filter = tamis::build(integers(100_000, 1)).fpr(0.004).shard_bytes(4096).finish().unwrap();
+    let file = filter.as_bytes();
+    let mut digests: Vec<Digest> = integers(5000, 1).map(|key| filter.hasher().integer(key)).collect();
+    digests.sort_unstable();
+    let some = [0, 1000, 2000, 3000, 4000].map(|at| digests[at]);
+    let mut remote = Remote::open(file.to_vec(), file.len() as u64).unwrap();
+    let one = supplies(&mut remote, file, &some[..1])[0].1.len() as u64;
+    let mut remote = remote.with_cache(3 * one + one / 2);
+    let mut ask = |digest: Digest| {
+        for (range, bytes) in supplies(&mut remote, file, &[digest]) {
+            remote.supply(range, bytes).unwrap();
+        }
+        assert_eq!(remote.answer(digest), Some(true));
+        some.map(|digest| remote.answer(digest).is_some())
+    };
+    [0, 1, 2].into_iter().for_each(|i| assert!(ask(some[i])[i]));
+    ask(some[0]);
+    assert_eq!(ask(some[3]), [true, false, true, true, false]);
+    assert_eq!(ask(some[4]), [true, false, false, true, true]);
+    // What was supplied beyond the cache goes when the next query comes.
+    remote.supply(0..file.len() as u64, file.to_vec()).unwrap();
+    assert!(remote.cached_bytes() > 20 * one);
+    assert!(remote.needs(&some[..1]).is_empty());
+    assert!(remote.cached_bytes() <= 3 * one + one / 2 && remote.answer(some[0]) == Some(true));
+}
+
+/// A tail of just the directory is enough for every structure, and no other length opens with another answer or a panic.
+#[test]
+fn the_directory_alone_opens_every_structure() {
+    for (name, filter) in filters() {
+        let (file, len) = (filter.as_bytes(), filter.as_bytes().len() as u64);
+        let needed = match Remote::open(file[file.len() - 32..].to_vec(), len) {
+            Err(FormatError::Truncated { needed, .. }) => needed as usize,
+            other => panic!("{name}: {other:?}"),
+        };
+        Remote::open(file[file.len() - needed..].to_vec(), len).unwrap_or_else(|error| panic!("{name}: {error}"));
+        for cut in [0, 1, 4, 31, 32, 33, needed - 1] {
+            assert!(Remote::open(file[file.len() - cut..].to_vec(), len).is_err(), "{name}, {cut}");
+        }
+    }
+    let closing = Remote::open(vec![7; 5000], 5000).unwrap_err();
+    assert_eq!(closing, FormatError::Closing);
+    // What is no tamis file is read once.
+    let (len, fetch, reads) = store(&vec![7; 3 << 20]);
+    assert!(matches!(Fetch::open(len, fetch), Err(Error::Format { error: FormatError::Closing, .. })));
+    assert_eq!(reads.borrow().len(), 1);
+    for len in [0, 1, 31, 32] {
+        assert!(Fetch::open(len, |range: Range<u64>| Ok(vec![0; (range.end - range.start) as usize].into())).is_err());
+    }
+}
+
+/// Every form is opened with its secret: bytes, a file, a map of it, a store. Another secret, or none, is an error.
+#[test]
+fn secrets_that_are_not_in_the_file() {
+    let secret = [7, u64::MAX];
+    let options = || tamis::Options::default().secret(secret).secret_beside().metadata("a note");
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("file");
+    let has_secret = |bytes: &[u8]| bytes.windows(8).any(|word| word == u64::MAX.to_le_bytes());
+    macro_rules! check {
+        ($type:ident, $built:expr, $good:expr) => {{
+            let built: tamis::$type = $built;
+            let good: fn(&tamis::$type) -> bool = $good;
+            let info = tamis::FileInfo::of(built.as_bytes()).unwrap();
+            assert!(good(&built) && info.secret_beside && built.metadata() == b"a note");
+            assert_eq!((info.metadata, info.identity), (b"a note".to_vec(), built.identity()));
+            assert!(!has_secret(built.as_bytes()), stringify!($type));
+            std::fs::write(&path, built.as_bytes()).unwrap();
+            let bytes = || built.as_bytes().to_vec();
+            assert!(good(&tamis::$type::open_with_secret(bytes(), secret).unwrap()));
+            assert!(good(&tamis::$type::read_with_secret(&path, secret).unwrap()));
+            // SAFETY: nothing changes the file.
+            #[allow(unsafe_code)]
+            let map = |secret| unsafe { tamis::$type::mmap_with_secret(&path, secret) };
+            assert!(good(&map(secret).unwrap()));
+            assert_eq!(tamis::$type::open(bytes()).unwrap_err(), FormatError::Secret { given: false });
+            assert_eq!(tamis::$type::open_unverified(bytes()).unwrap_err(), FormatError::Secret { given: false });
+            for wrong in [[7, 7], [u64::MAX, 7], [0, 0]] {
+                let refused = FormatError::Secret { given: true };
+                assert_eq!(tamis::$type::open_with_secret(bytes(), wrong).unwrap_err(), refused);
+                let is_refused = |error: Error| matches!(error, Error::Format { error, .. } if error == refused);
+                assert!(is_refused(tamis::$type::read_with_secret(&path, wrong).unwrap_err()));
+                assert!(is_refused(map(wrong).unwrap_err()));
+            }
+        }};
+    }
+    let words = ["ann", "bob", "eve"];
+    check!(Filter, options().build(words).finish().unwrap(), |filter| filter.contains("bob").unwrap());
+    let pairs = || words.into_iter().zip([1u64, 2, 3]);
+    check!(Map, tamis::map(pairs()).options(options()).finish().unwrap(), |map| map.get_u64("bob") == Ok(Some(2)));
+    for kind in [tamis::sets::Kind::Bloom, tamis::sets::Kind::Cuckoo, tamis::sets::Kind::Frozen] {
+        let sets = words.into_iter().map(|word| (word, "red"));
+        let index = tamis::sets(sets).options(options()).kind(kind).finish().unwrap();
+        check!(Sets, index, |index| index.find("bob").unwrap() == [0]);
+    }
+    check!(Sequence, tamis::sequence(b"abc").options(options()).finish().unwrap(), |it| it.get(2).is_some());
+    // A workload is measured in the file.
+    let build = || options().build(0..3000).workload((3000..6000).map(|key| (key, 2.0))).workload_fpr(0.01);
+    assert!(build().finish_to(&path).unwrap().workload.unwrap().measured.is_some());
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let new = dir.path().join("new");
+        build().finish_to(&new).unwrap();
+        assert_ne!(std::fs::metadata(&new).unwrap().permissions().mode() & 0o077, 0, "there is no secret in it");
+    }
+    let bytes = std::fs::read(&path).unwrap();
+    let (len, fetch, _) = store(&bytes);
+    assert!(Fetch::open_with_secret(len, secret, fetch).unwrap().contains(7).unwrap());
+    for (given, error) in
+        [(None, FormatError::Secret { given: false }), (Some([7, 8]), FormatError::Secret { given: true })]
+    {
+        let (len, fetch, _) = store(&bytes);
+        let opened = match given {
+            None => Fetch::open(len, fetch),
+            Some(secret) => Fetch::open_with_secret(len, secret, fetch),
+        };
+        assert!(matches!(opened, Err(Error::Format { error: found, .. }) if found == error));
+    }
+    // A secret for a file that needs none.
+    let plain = tamis::build(words).finish().unwrap();
+    let error = Filter::open_with_secret(plain.as_bytes().to_vec(), secret).unwrap_err();
+    assert_eq!(error, FormatError::NoSecret);
+    assert!(!tamis::FileInfo::of(plain.as_bytes()).unwrap().secret_beside);
+    assert_eq!(error.to_string(), "a secret was given; expected none, as the file holds all of its hash");
+}
+
+/// What is made from an index keeps its secret outside, too.
+#[test]
+fn a_secret_stays_outside_when_an_index_changes() {
+    use tamis::sets::{Editor, Kind, stream};
+    let secret = [7, u64::MAX];
+    let has_secret = |bytes: &[u8]| bytes.windows(8).any(|word| word == u64::MAX.to_le_bytes());
+    let build = |key: &'static str, beside: bool| {
+        let options = tamis::Options::default().secret(secret);
+        let options = if beside { options.secret_beside() } else { options };
+        tamis::sets([(key, "red")]).kind(Kind::Bloom).options(options).finish().unwrap()
+    };
+    let index = build("ann", true);
+    let mut frozen = stream().like(&index).kind(Kind::Frozen).start();
+    frozen.push("ann", 0).unwrap();
+    assert!(!has_secret(frozen.finish().unwrap().as_bytes()));
+    let into = |start: &tamis::Sets, other: &tamis::Sets| {
+        let mut editor = Editor::new(start).unwrap();
+        editor.merge(other).unwrap();
+        has_secret(&editor.snapshot().unwrap())
+    };
+    let (inside, empty) = (build("bob", false), tamis::sets([("x", "y"); 0]).finish().unwrap());
+    assert!(has_secret(inside.as_bytes()) && !has_secret(index.as_bytes()));
+    assert!(!into(&index, &inside) && !into(&inside, &index) && !into(&empty, &index) && !into(&index, &empty));
+    assert!(into(&inside, &empty) && into(&empty, &inside));
+}
+
+/// Shards of a few keys, where a key has hundreds of bits: a file that opens.
+#[test]
+fn small_shards_of_long_keys() {
+    let filter =
+        tamis::build(integers(3000, 1)).bits_per_key(3000.0).kind(Kind::Bloom).shard_bytes(4096).finish().unwrap();
+    assert!(filter.shards() <= 4096, "{}", filter.shards());
+    assert!(integers(3000, 1).all(|key| filter.contains(key) == Ok(true)));
+}

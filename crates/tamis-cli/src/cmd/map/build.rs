@@ -17,8 +17,9 @@ use crate::args::{self, HashAndLimitArgs, ReportArgs, one_of};
 use crate::input::pairs::{self, Typing};
 use crate::input::{self, Counts, KeyRef, Options, Places, Source, total_bytes};
 use crate::interrupt::Interrupt;
-use crate::mapped::{self, VerifyArgs};
+use crate::mapped::{self, How};
 use crate::progress::Bar;
+use crate::secret::{Created, SecretFile};
 
 /// Build a map from keys and their values
 ///
@@ -96,7 +97,8 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     let output = Output::new("-o", &args.output, sources.iter().chain(&declared), "map")?;
     let interrupt = Interrupt::install()?;
     let alphabet = if declared.is_empty() { None } else { Some(Alphabet::read(&declared, typing)?) };
-    let build = options(&args, &interrupt)?;
+    let secret = args.shared.secret_file()?;
+    let build = options(&args, secret.as_ref(), &interrupt)?;
     let mut intake = Intake { build: Some((build, alphabet)), pairs: None };
     let bar = Bar::bytes("reading", total_bytes(&sources));
     let progress = &mut |bytes| bar.set_position(bytes);
@@ -116,7 +118,8 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     drop(bar);
     let pairs = intake.close()?;
     interrupt.build()?;
-    let (report, map) = match write(&output, *pairs) {
+    let created = secret.as_ref().map(|secret| secret.create(&args.output)).transpose()?;
+    let (report, map) = match write(&output, *pairs, secret.as_ref().map(|file| file.secret)) {
         Err(error) => match error.downcast_ref() {
             Some(tamis::Error::Build(BuildError::TwoValues { count, first })) => {
                 return Err(two_values(*count, first, &places));
@@ -126,13 +129,14 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         },
         Ok(built) => built,
     };
+    created.into_iter().for_each(Created::keep);
     let text = || as_text(&output, &counts, &report, map.as_ref());
     output.report(args.report, "map", text, || as_fields(&counts, &report, map.as_ref()))?;
     Ok(Outcome::Yes)
 }
 
-fn options(args: &Args, interrupt: &Interrupt) -> Result<maps::MapBuilder<'static, ()>> {
-    let build = maps::stream().options(args.shared.common(interrupt)?.effort(args.effort));
+fn options(args: &Args, secret: Option<&SecretFile>, interrupt: &Interrupt) -> Result<maps::MapBuilder<'static, ()>> {
+    let build = maps::stream().options(args.shared.common(secret, interrupt)?.effort(args.effort));
     let build = build.kind(args.kind).fingerprint(args.fingerprint).layout(args.layout);
     Ok(args.width.into_iter().fold(build, |build, bits| build.width(bits)))
 }
@@ -196,10 +200,10 @@ impl Intake {
 }
 
 /// Builds the map where it goes; it comes back where it can be read again.
-fn write(output: &Output, pairs: Collector<'static>) -> Result<(Report, Option<Map>)> {
+fn write(output: &Output, pairs: Collector<'static>, secret: Option<[u64; 2]>) -> Result<(Report, Option<Map>)> {
     let (finish_to, open) = (
         |pairs: Collector<'static>, path: &Path| pairs.finish_to(path),
-        |path: &Path| mapped::map(path, VerifyArgs { no_verify: true }),
+        |path: &Path| mapped::map(path, How::written(secret)),
     );
     output.build(pairs, Collector::finish_with_report, finish_to, open, Map::as_bytes)
 }

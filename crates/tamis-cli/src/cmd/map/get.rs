@@ -18,6 +18,7 @@ use crate::input::{At, KeyRef, SecondValue};
 use crate::json;
 use crate::mapped::VerifyArgs;
 use crate::screen::{self, Stdout};
+use crate::secret::SecretArgs;
 
 /// Print the values of keys: key, tab, value
 ///
@@ -46,12 +47,14 @@ pub(crate) struct Args {
     text: TextArgs,
     #[command(flatten)]
     verify: VerifyArgs,
+    #[command(flatten)]
+    secret: SecretArgs,
 }
 
 pub(crate) fn run(args: Args) -> Result<Outcome> {
     let sources = args.keys.sources(&args.map)?;
     let options = args.text.options(args.column.as_ref(), None, &sources)?;
-    let map = open(&args.map, args.verify)?;
+    let map = open(&args.map, args.secret.how(args.verify.no_verify)?)?;
     let mut query = BatchQuery::new(&map, &args);
     let counts = answer_all(&sources, &options, args.count, &mut query)?;
     let matches = query.matches;

@@ -13,8 +13,8 @@ use crate::args;
 use crate::input::pairs::{self, Typing};
 use crate::input::{self, KeyRef, Source, total_bytes};
 use crate::json;
-use crate::mapped::VerifyArgs;
 use crate::progress::Bar;
+use crate::secret::SecretArgs;
 
 /// Check a map file: its checksum and, with --pairs, that every key has its value
 ///
@@ -29,6 +29,8 @@ pub(crate) struct Args {
     pairs: Vec<PathBuf>,
     #[command(flatten)]
     input: PairArgs,
+    #[command(flatten)]
+    secret: SecretArgs,
     /// Report as JSON
     #[arg(long)]
     json: bool,
@@ -46,7 +48,7 @@ struct Wrong {
 }
 
 pub(crate) fn run(args: Args) -> Result<Outcome> {
-    let map = open(&args.map, VerifyArgs::default())?;
+    let map = open(&args.map, args.secret.how(false)?)?;
     let (mut checked, mut wrong, mut examples) = (0, 0u64, vec![]);
     if !args.pairs.is_empty() {
         let sources = args::sources(&args.pairs);

@@ -16,8 +16,8 @@ use crate::args::{LimitArgs, ReportArgs};
 use crate::input::sets::Read;
 use crate::input::{KeyRef, total_bytes};
 use crate::interrupt::Interrupt;
-use crate::mapped::VerifyArgs;
 use crate::progress::Bar;
+use crate::secret::SecretArgs;
 
 /// Add sets to an index, or keys to its sets
 ///
@@ -40,13 +40,16 @@ pub(crate) struct Args {
     #[command(flatten)]
     limits: LimitArgs,
     #[command(flatten)]
+    secret: SecretArgs,
+    #[command(flatten)]
     report: ReportArgs,
 }
 
 pub(crate) fn run(args: Args) -> Result<Outcome> {
     args.report.apply();
     let _lock = Lock::new(args.output.as_ref().unwrap_or(&args.index), [&args.index])?;
-    let index = open(&args.index, VerifyArgs { no_verify: true })?;
+    let how = args.secret.how(true)?;
+    let index = open(&args.index, how)?;
     let (inputs, read_options) = args.members.find(index.kmer(), false)?;
     args.limits.check()?;
     let output = changed(&args.index, args.output.as_ref(), inputs.sources())?;
@@ -74,7 +77,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     interrupt.build()?;
     let added = editor.add(intake.pairs).with_context(|| args.index.display().to_string())?;
     interrupt.check()?;
-    let after = save(&output, &editor)?;
+    let after = save(&output, &editor, how.secret)?;
     let new = after.sets().saturating_sub(index.sets());
     let text = || as_text(&output, &read, &added, new, &after);
     output.report(args.report, "sets", text, || as_fields(&read, &added, new, &after))?;

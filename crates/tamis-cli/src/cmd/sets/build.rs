@@ -17,8 +17,9 @@ use crate::input::kmers::MAX_K;
 use crate::input::sets::{Member, Read};
 use crate::input::{KeyRef, Visited, total_bytes};
 use crate::interrupt::Interrupt;
-use crate::mapped::{self, VerifyArgs};
+use crate::mapped::{self, How};
 use crate::progress::Bar;
+use crate::secret::{Created, SecretFile};
 
 /// Build an index from sets of keys
 ///
@@ -84,7 +85,8 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     args.shared.limits.check()?;
     let output = Output::new("-o", &args.output, inputs.sources().iter(), "index")?;
     let interrupt = Interrupt::install()?;
-    let mut intake = Intake::new(options(&args, &interrupt)?.start());
+    let secret = args.shared.secret_file()?;
+    let mut intake = Intake::new(options(&args, secret.as_ref(), &interrupt)?.start());
     // A set without keys is a set.
     for name in inputs.names() {
         intake.pairs.set(name).map_err(tamis::Error::from)?;
@@ -94,14 +96,16 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         inputs.for_each(&read_options, &mut |bytes| bar.set_position(bytes), &mut |member| intake.push(member))?;
     drop(bar);
     interrupt.build()?;
-    let (report, index) = write(&output, intake.pairs)?;
+    let created = secret.as_ref().map(|secret| secret.create(&args.output)).transpose()?;
+    let (report, index) = write(&output, intake.pairs, secret.as_ref().map(|file| file.secret))?;
+    created.into_iter().for_each(Created::keep);
     let text = || as_text(&args, &output, &read, &report, index.as_ref());
     output.report(args.report, "sets", text, || as_fields(&read, &report, index.as_ref()))?;
     Ok(Outcome::Yes)
 }
 
-fn options(args: &Args, interrupt: &Interrupt) -> Result<sets::SetsBuilder<'static, ()>> {
-    let build = sets::stream().options(args.shared.common(interrupt)?).kind(args.kind).capacity(args.capacity);
+fn options(args: &Args, secret: Option<&SecretFile>, interrupt: &Interrupt) -> Result<sets::SetsBuilder<'static, ()>> {
+    let build = sets::stream().options(args.shared.common(secret, interrupt)?).kind(args.kind).capacity(args.capacity);
     let build = args.false_sets.into_iter().fold(build.counts(args.counts), |build, sets| build.false_sets(sets));
     let build = args.member_false_sets.into_iter().fold(build, |build, sets| build.member_false_sets(sets));
     let build = args.bits_per_pair.into_iter().fold(build, |build, bits| build.bits_per_pair(bits));
@@ -143,10 +147,14 @@ impl Intake {
 }
 
 /// Builds the index where it goes; it comes back where it can be read again.
-pub(super) fn write(output: &Output, pairs: Collector<'static>) -> Result<(Report, Option<Sets>)> {
+pub(super) fn write(
+    output: &Output,
+    pairs: Collector<'static>,
+    secret: Option<[u64; 2]>,
+) -> Result<(Report, Option<Sets>)> {
     let (finish_to, open) = (
         |pairs: Collector<'static>, path: &Path| pairs.finish_to(path),
-        |path: &Path| mapped::sets(path, VerifyArgs { no_verify: true }),
+        |path: &Path| mapped::sets(path, How::written(secret)),
     );
     let built = output.build(pairs, Collector::finish_with_report, finish_to, open, Sets::as_bytes);
     built.map_err(|error| match error.downcast_ref() {

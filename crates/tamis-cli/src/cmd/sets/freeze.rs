@@ -18,8 +18,8 @@ use crate::args::{self, LimitArgs, ReportArgs};
 use crate::input::kmers::{self, Event};
 use crate::input::{self, Source, total_bytes};
 use crate::interrupt::Interrupt;
-use crate::mapped::VerifyArgs;
 use crate::progress::Bar;
+use crate::secret::SecretArgs;
 
 /// Freeze an index: build the smallest index with the same answers for these keys
 ///
@@ -44,13 +44,16 @@ pub(crate) struct Args {
     #[command(flatten)]
     limits: LimitArgs,
     #[command(flatten)]
+    secret: SecretArgs,
+    #[command(flatten)]
     report: ReportArgs,
 }
 
 pub(crate) fn run(args: Args) -> Result<Outcome> {
     args.report.apply();
     let _lock = Lock::new(&args.output, [&args.index])?;
-    let index = open(&args.index, VerifyArgs { no_verify: true })?;
+    let how = args.secret.how(true)?;
+    let index = open(&args.index, how)?;
     // The new file has a checksum of its own.
     index.verify().with_context(|| args.index.display().to_string())?;
     let sources = args::sources(&args.keys);
@@ -84,7 +87,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     drop(bar);
     interrupt.build()?;
     let Freezer { pairs, keys, rejected, .. } = freezer;
-    let (report, _) = write(&output, pairs)?;
+    let (report, _) = write(&output, pairs, how.secret)?;
     let text = || {
         let mut out = format!("queries     {}, {} rejected and left out\n", grouped(keys), grouped(rejected));
         out += &sequences(read.as_ref(), index.kmer());

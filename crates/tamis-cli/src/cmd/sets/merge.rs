@@ -12,7 +12,7 @@ use super::{false_sets_line, open, save, segments, size};
 use crate::Outcome;
 use crate::args::ReportArgs;
 use crate::interrupt::Interrupt;
-use crate::mapped::VerifyArgs;
+use crate::secret::SecretArgs;
 
 /// Merge indexes into one
 ///
@@ -27,13 +27,15 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
     #[command(flatten)]
+    secret: SecretArgs,
+    #[command(flatten)]
     report: ReportArgs,
 }
 
 pub(crate) fn run(args: Args) -> Result<Outcome> {
     let _lock = Lock::new(&args.output, &args.indexes)?;
-    let indexes =
-        args.indexes.iter().map(|path| open(path, VerifyArgs { no_verify: true })).collect::<Result<Vec<_>>>()?;
+    let how = args.secret.how(true)?;
+    let indexes = args.indexes.iter().map(|path| open(path, how)).collect::<Result<Vec<_>>>()?;
     let output = Output::new("-o", &args.output, std::iter::empty(), "index")?;
     let interrupt = Interrupt::install()?;
     let mut all: Option<Editor> = None;
@@ -53,7 +55,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     }
     let all = all.ok_or_else(|| anyhow!("INDEX: missing; expected two or more"))?;
     interrupt.build()?;
-    let after = save(&output, &all)?;
+    let after = save(&output, &all, how.secret)?;
     let bytes = after.as_bytes().len() as u64;
     let (false_sets, member_false_sets) = after.false_sets();
     let text = || {

@@ -20,6 +20,7 @@ use crate::json;
 use crate::mapped::VerifyArgs;
 use crate::progress::Bar;
 use crate::screen::{self, Stdout};
+use crate::secret::SecretArgs;
 
 /// Print the sets of keys: key, tab, sets with commas between them
 ///
@@ -63,6 +64,8 @@ pub(crate) struct Args {
     input: QueryArgs,
     #[command(flatten)]
     verify: VerifyArgs,
+    #[command(flatten)]
+    secret: SecretArgs,
 }
 
 /// Each sequencing error changes k k-mers: most k-mers of a member still match after a few.
@@ -81,7 +84,7 @@ impl Args {
 
 pub(crate) fn run(args: Args) -> Result<Outcome> {
     let sources = args.keys.sources(&args.index)?;
-    let index = open(&args.index, args.verify)?;
+    let index = open(&args.index, args.secret.how(args.verify.no_verify)?)?;
     let options = args.input.options(index.kmer(), &sources)?;
     let mut all = Tally::new(&index);
     let found = match index.kmer() {

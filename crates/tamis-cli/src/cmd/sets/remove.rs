@@ -12,7 +12,7 @@ use super::{changed, count, open, save, size};
 use crate::Outcome;
 use crate::args::ReportArgs;
 use crate::interrupt::Interrupt;
-use crate::mapped::VerifyArgs;
+use crate::secret::SecretArgs;
 
 /// Remove sets from an index
 ///
@@ -30,6 +30,8 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]
+    secret: SecretArgs,
+    #[command(flatten)]
     report: ReportArgs,
 }
 
@@ -38,7 +40,8 @@ const SHOWN: usize = 20;
 
 pub(crate) fn run(mut args: Args) -> Result<Outcome> {
     let _lock = Lock::new(args.output.as_ref().unwrap_or(&args.index), [&args.index])?;
-    let index = open(&args.index, VerifyArgs { no_verify: true })?;
+    let how = args.secret.how(true)?;
+    let index = open(&args.index, how)?;
     args.names.sort();
     args.names.dedup();
     let unknown: Vec<&str> = args.names.iter().map(String::as_str).filter(|name| index.id(name).is_none()).collect();
@@ -56,7 +59,7 @@ pub(crate) fn run(mut args: Args) -> Result<Outcome> {
         editor.remove_set(name).map_err(tamis::Error::from)?;
     }
     interrupt.build()?;
-    let after = save(&output, &editor)?;
+    let after = save(&output, &editor, how.secret)?;
     let bytes = after.as_bytes().len() as u64;
     let text = || {
         let (removed, left) = (count(args.names.len() as u64, "set"), grouped(after.sets().into()));

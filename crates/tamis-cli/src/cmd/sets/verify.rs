@@ -13,8 +13,8 @@ use crate::Outcome;
 use crate::input::sets::Member;
 use crate::input::{self, KeyRef, Number, Source, Visited, kmers, total_bytes};
 use crate::json;
-use crate::mapped::VerifyArgs;
 use crate::progress::Bar;
+use crate::secret::SecretArgs;
 
 /// Check an index file: its checksum and, given the files it was built from, that every key is in its sets
 ///
@@ -29,6 +29,8 @@ pub(crate) struct Args {
     /// Read set:COUNT with --pairs, and ignore the counts
     #[arg(long, requires = "pairs")]
     counts: bool,
+    #[command(flatten)]
+    secret: SecretArgs,
     /// Report as JSON
     #[arg(long)]
     json: bool,
@@ -38,7 +40,7 @@ pub(crate) struct Args {
 const EXAMPLES: usize = 5;
 
 pub(crate) fn run(args: Args) -> Result<Outcome> {
-    let index = open(&args.index, VerifyArgs::default())?;
+    let index = open(&args.index, args.secret.how(false)?)?;
     let queried = args.members.pairs || !args.members.inputs.is_empty();
     let mut checker = Checker::new(&args, &index);
     let mut examples = vec![];

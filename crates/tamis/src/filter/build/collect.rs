@@ -16,11 +16,12 @@ use std::sync::Arc;
 use super::expect::{Workload, WorkloadPlan, goal_with_max_fpr};
 use super::sieve::Sieve;
 use super::{Options, Progress, Report, to_file, to_memory, to_writer, write};
-use crate::arch::arena::Output;
+use crate::arch::arena::{self, Output};
 use crate::error::{BuildError, Error};
 use crate::filter::options::PROGRESS_INTERVAL;
 use crate::filter::query::Filter;
 use crate::filter::steps::ROUND;
+use crate::format::open_file;
 use crate::gather::counter::{Counter, units};
 use crate::gather::{KeyIntake, Keys, OnConflict, Shards, Sketch, Sorted, Suspects, Tagged, Workspace};
 use crate::hash::{Digest, Key, KeyType};
@@ -564,10 +565,13 @@ impl<'a> Sealed<'a> {
         let path = path.as_ref();
         let (sealed, planned) = self.plan_workload()?;
         let plan = planned.as_ref().map(|planned| planned.design.plan.clone());
-        let mut report = to_file(path, sealed.options.common.hasher, |out| sealed.write(plan, out))?;
+        let common = &sealed.options.common;
+        let (secret, inside) = (common.needed_secret(), common.writes_secret());
+        let mut report = to_file(path, inside, |out| sealed.write(plan, out))?;
         if let Some(planned) = planned {
             // A pipe does not know its length.
-            let filter = if path.is_file() { Some(Filter::read_unverified(path)?) } else { None };
+            let read = || open_file(path, arena::read(path), |bytes| Filter::opened(bytes, secret));
+            let filter = if path.is_file() { Some(read()?) } else { None };
             report.workload = Some(planned.workload.outcome(&planned.design, report.stats.keys, filter.as_ref()));
         }
         Ok(report)

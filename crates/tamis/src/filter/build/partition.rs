@@ -143,7 +143,7 @@ impl<'a> Partitioned<'a> {
     ///
     /// As [`FilterBuilder::finish_to`](super::FilterBuilder::finish_to).
     pub fn finish_to(self, path: impl AsRef<Path>) -> Result<Report, Error> {
-        to_file(path.as_ref(), self.options.common.hasher, |out| self.write(out))
+        to_file(path.as_ref(), self.options.common.writes_secret(), |out| self.write(out))
     }
 
     /// Builds the filter and writes it to `out`: see [`FilterBuilder::finish_into`](super::FilterBuilder::finish_into).

@@ -222,7 +222,7 @@ impl<'a> Options<'a> {
             let bits = plan(&request).map_or(16.0, |plan| request.bits_of(&plan.steps) / keys as f64);
             // Shards differ by chance: five standard deviations.
             let most = bytes as f64 * 8.0 / bits.max(0.5);
-            keys = ((most - 5.0 * most.sqrt()) as u64).max(1);
+            keys = ((most - 5.0 * most.sqrt()).max(most / 4.0) as u64).max(1);
         }
         keys
     }

@@ -14,6 +14,8 @@
 //! width for the negatives seen so far, and is built again when that grows: a logarithmic number of times. The bytes of the
 //! filter are those without a sieve.
 
+use std::sync::Arc;
+
 use super::{Common, Options, write_plan};
 use crate::arch::arena::Arena;
 use crate::error::{BuildError, Error};
@@ -100,7 +102,8 @@ impl Sieve {
             return Ok(false);
         }
         let plan = Plan::new(vec![Step { role: Role::Positive, structure }]);
-        let common = Common { progress: None, secret_beside: false, ..options.common.clone() };
+        let metadata = Arc::default();
+        let common = Common { progress: None, secret_beside: false, metadata, ..options.common.clone() };
         let quiet = Options { common, ..options.clone() };
         let mut arena = Arena::new(plan.bytes(request));
         write_plan(shards, &plan, None, 0, &quiet, &mut arena)?;

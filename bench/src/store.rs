@@ -1,0 +1,287 @@
+//! random keys -> a filter in a file that is read as a store would be: reads and bytes to open it and to query it.
+//!
+//! The store is a local file behind a function that counts. What a network adds is a time per read and per byte, so the counts are what
+//! matters. Nothing is kept but the digests of the keys, which the build sorts.
+
+use std::cell::RefCell;
+use std::error::Error;
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde::Serialize;
+use tamis::{Digest, Fetch, Filter, FormatError, Limits, Remote};
+
+use crate::machine::Machine;
+use crate::measure;
+use crate::stream::Stream;
+use crate::table::{self, Table};
+
+#[derive(Args, Serialize)]
+pub(crate) struct Options {
+    /// Number of keys.
+    #[arg(long, default_value_t = 10_000_000)]
+    n: u64,
+    /// Share of unlisted keys that match.
+    #[arg(long, default_value_t = 0.01)]
+    fpr: f64,
+    /// Bytes of a shard.
+    #[arg(long, default_value_t = 65_536)]
+    shard_bytes: u64,
+    /// GiB that keys are sorted in; beyond them temporary files are used. 10^9 keys need 30.
+    #[arg(long, default_value_t = 2)]
+    memory: u64,
+    /// Threads [default: all processors].
+    #[arg(long)]
+    threads: Option<usize>,
+    /// Queries one by one, of members and of others.
+    #[arg(long, default_value_t = 2000)]
+    queries: u64,
+    /// Keys of one batch.
+    #[arg(long, default_value_t = 10_000)]
+    batch: u64,
+    /// Members that are verified, evenly among all.
+    #[arg(long, default_value_t = 10_000_000)]
+    sample: u64,
+    /// Seed of the random keys.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Where the filter is written [default: the system's temporary directory].
+    #[arg(long, value_name = "DIR")]
+    #[serde(skip)]
+    tmp: Option<PathBuf>,
+}
+
+/// Reads of a store: how many, their bytes, the longest.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize)]
+struct Reads {
+    count: u64,
+    bytes: u64,
+    most: u64,
+}
+
+/// The experiment's results.
+#[derive(Serialize)]
+pub(crate) struct Report<'a> {
+    machine: Machine,
+    options: &'a Options,
+    file_bytes: u64,
+    bits_per_key: f64,
+    shards: u64,
+    /// The longest shard.
+    shard_most: u64,
+    /// Seconds.
+    build: f64,
+    /// The most memory that this process had when the filter was built: MiB.
+    peak: Option<f64>,
+    /// Directory and footer: what a read of the end must have.
+    tail: u64,
+    open: Reads,
+    /// Of single queries, nothing held before; the most reads of one of them.
+    single: Reads,
+    single_most: u64,
+    /// The same queries again.
+    cached: Reads,
+    batch: Reads,
+    verified: u64,
+    false_negatives: u64,
+    /// Of the single queries for others.
+    matches: u64,
+}
+
+/// The most memory that this process had so far, in MiB.
+fn peak() -> Option<f64> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    Some(line.trim().strip_suffix("kB")?.trim().parse::<f64>().ok()? / 1024.0)
+}
+
+/// Every `step`-th of the `n` keys, the last of each `step`.
+fn spread(options: &Options, count: u64) -> Vec<u64> {
+    let mut stream = Stream::new(options.seed);
+    let step = (options.n / count.max(1)).max(1);
+    (1..=options.n).map(|i| (i, stream.draw())).filter(|(i, _)| i % step == 0).map(|(_, key)| key).collect()
+}
+
+/// Builds, opens and queries.
+pub(crate) fn run(options: &Options) -> Result<Report<'_>, Box<dyn Error>> {
+    let dir = match &options.tmp {
+        Some(dir) => tempfile::tempdir_in(dir)?,
+        None => tempfile::tempdir()?,
+    };
+    let path = dir.path().join("keys.tamis");
+    let mut keys = Stream::new(options.seed);
+    let keys = (0..options.n).map(move |_| keys.draw());
+    let limits = Limits::default().memory(options.memory << 30).tmp(dir.path());
+    let mut build = tamis::build(keys).fpr(options.fpr).shard_bytes(options.shard_bytes).limits(limits);
+    if let Some(threads) = options.threads {
+        build = build.threads(threads);
+    }
+    let (built, time) = measure::wall(|| build.finish_to(&path));
+    let (file_bytes, peak) = (built?.bytes, peak());
+    eprintln!("built in {:.1} s", time.as_secs_f64());
+    query(
+        options,
+        &path,
+        Report {
+            machine: Machine::read(),
+            options,
+            file_bytes,
+            bits_per_key: file_bytes as f64 * 8.0 / options.n.max(1) as f64,
+            shards: 0,
+            shard_most: 0,
+            build: time.as_secs_f64(),
+            peak,
+            tail: 0,
+            open: Reads::default(),
+            single: Reads::default(),
+            single_most: 0,
+            cached: Reads::default(),
+            batch: Reads::default(),
+            verified: 0,
+            false_negatives: 0,
+            matches: 0,
+        },
+    )
+}
+
+/// Counts the reads of every kind of query.
+#[allow(unsafe_code)]
+fn query<'a>(options: &Options, path: &Path, mut report: Report<'a>) -> Result<Report<'a>, Box<dyn Error>> {
+    let (file, reads) = (File::open(path)?, RefCell::new(Reads::default()));
+    let len = file.metadata()?.len();
+    let read = |range: std::ops::Range<u64>| {
+        let bytes = range.end - range.start;
+        let Reads { count, bytes: all, most } = *reads.borrow();
+        *reads.borrow_mut() = Reads { count: count + 1, bytes: all + bytes, most: most.max(bytes) };
+        let mut buffer = vec![0; bytes as usize];
+        file.read_exact_at(&mut buffer, range.start)?;
+        Ok(buffer.into())
+    };
+    let mut store = Fetch::open(len, read)?;
+    report.open = reads.take();
+    // What is too short says how long it must be.
+    let mut end = vec![0; 32];
+    file.read_exact_at(&mut end, len - 32)?;
+    if let Err(FormatError::Truncated { needed, .. }) = Remote::open(end, len) {
+        report.tail = needed;
+    }
+    let members = spread(options, options.queries / 2);
+    // Of another stream: some may be members by chance, one in 2^64.
+    let others = Stream::new(options.seed ^ 0x7374_6f72_65).take((options.queries / 2) as usize);
+    for (key, is_member) in members.iter().map(|key| (key, true)).chain(others.iter().map(|key| (key, false))) {
+        let before = reads.borrow().count;
+        let answer = store.contains(key)?;
+        report.single_most = report.single_most.max(reads.borrow().count - before);
+        report.false_negatives += u64::from(is_member && !answer);
+        report.matches += u64::from(!is_member && answer);
+    }
+    report.single = reads.take();
+    // The last ones are still held.
+    for key in others.iter().rev().take(100) {
+        store.contains(key)?;
+    }
+    report.cached = reads.take();
+    // SAFETY: the file is in a folder of ours, and nothing changes it before the filter is gone.
+    let filter = unsafe { Filter::mmap(path) }?;
+    report.shards = filter.shards();
+    let mut fresh = Fetch::new(remote(&file, len, report.tail)?, read);
+    let keys = spread(options, options.batch);
+    let keys = &keys[..keys.len().min(options.batch as usize)];
+    report.false_negatives += fresh.contains_many(keys)?.iter().filter(|&&yes| !yes).count() as u64;
+    report.batch = reads.take();
+    let mut every = remote(&file, len, report.tail)?;
+    for shard in 0..report.shards {
+        let digest = Digest::from_bits(u128::from(shard) << (128 - report.shards.ilog2().max(1)));
+        for range in every.needs(&[digest]) {
+            report.shard_most = report.shard_most.max(range.end - range.start);
+        }
+    }
+    filter.verify()?;
+    let sample = spread(options, options.sample);
+    report.verified = sample.len() as u64;
+    for keys in sample.chunks(1 << 16) {
+        report.false_negatives += filter.contains_many(keys)?.iter().filter(|&&yes| !yes).count() as u64;
+    }
+    Ok(report)
+}
+
+/// The filter by just its directory.
+fn remote(file: &File, len: u64, tail: u64) -> Result<Remote, Box<dyn Error>> {
+    let mut bytes = vec![0; tail as usize];
+    file.read_exact_at(&mut bytes, len - tail)?;
+    Ok(Remote::open(bytes, len)?)
+}
+
+impl table::Report for Report<'_> {
+    fn is_clean(&self) -> bool {
+        self.false_negatives == 0
+    }
+
+    fn tables(&self) -> Vec<Table> {
+        let row = |name: &str, of: u64, Reads { count, bytes, most }: Reads| {
+            [name.to_string(), of.to_string(), count.to_string(), bytes.to_string(), most.to_string()].to_vec()
+        };
+        let queries = self.options.queries / 2 * 2;
+        let peak = self.peak.map_or("unknown".to_string(), |peak| format!("{peak:.0} MiB"));
+        vec![Table {
+            head: format!(
+                "A filter of {} keys in a store: fpr {}, shards of {} bytes, seed {}. {}.",
+                self.options.n, self.options.fpr, self.options.shard_bytes, self.options.seed, self.machine
+            ),
+            columns: ["what", "queries", "reads", "bytes", "longest read"].map(String::from).to_vec(),
+            rows: vec![
+                row("opening", 0, self.open),
+                row("one by one", queries, self.single),
+                row("the last 100 again", 100.min(queries / 2), self.cached),
+                row("one batch", self.options.batch, self.batch),
+            ],
+            note: format!(
+                "{} bytes, {:.3} bits per key, {} shards, the longest of {} bytes; directory and footer {} bytes. Built in {:.1} s, peak \
+                 memory {peak}. A single query took {} read at most. {} of {} others matched. {} members verified, {} false negatives.",
+                self.file_bytes,
+                self.bits_per_key,
+                self.shards,
+                self.shard_most,
+                self.tail,
+                self.build,
+                self.single_most,
+                self.matches,
+                queries / 2,
+                self.verified,
+                self.false_negatives
+            ),
+        }]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_store_is_opened_and_queried_in_few_reads() {
+        let options = Options {
+            n: 100_000,
+            fpr: 0.01,
+            shard_bytes: 4096,
+            memory: 1,
+            threads: Some(2),
+            queries: 200,
+            batch: 1000,
+            sample: 5000,
+            seed: 1,
+            tmp: None,
+        };
+        let report = run(&options).unwrap();
+        assert!(table::Report::is_clean(&report) && report.verified >= 5000);
+        assert_eq!((report.open.count, report.single_most), (1, 1));
+        assert!(report.shards == 32 && report.shard_most <= 4096 && report.single.most <= 4096);
+        assert!(report.batch.count <= 16 && report.cached.count == 0 && report.matches < 10);
+        assert!(report.tail < 2000 && report.peak.is_some_and(|peak| peak > 1.0));
+        assert!(table::Report::tables(&report)[0].to_string().contains("32 shards"));
+        assert_eq!(spread(&options, 10).len(), 10);
+    }
+}

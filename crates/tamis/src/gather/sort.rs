@@ -74,6 +74,13 @@ pub(crate) fn sort_distinct<R: Record>(records: &mut Vec<R>, threads: usize, sto
         records.truncate(kept);
         return Ok(());
     }
+    sort_large(records, top, threads, stop)
+}
+
+/// The same for records above whose bit `top` all agree, and which are too many for a copy in cache. Apart from it: to have room for its tables
+/// on the stack takes longer than to sort a hundred records.
+#[inline(never)]
+fn sort_large<R: Record>(records: &mut Vec<R>, top: u32, threads: usize, stop: Stop<'_>) -> Result<(), BuildError> {
     let digit = Digit::below(top, records.len(), BUCKET);
     let bounds = match threads {
         1 => split(records, digit, stop)?,
@@ -263,6 +270,7 @@ fn distinct<R: Record>(records: &mut [R]) -> usize {
 }
 
 /// Brings every record into its bucket.
+#[inline(never)]
 fn split<R: Record>(records: &mut [R], digit: Digit, stop: Stop<'_>) -> Result<Bounds, BuildError> {
     let bounds = bounds(&count(records, digit, stop)?);
     let mut heads = [0; BUCKETS];

@@ -334,19 +334,19 @@ impl<'a> Sealed<'a> {
     }
 
     /// Excluded keys that are hashed already. `keys` shows where conflicts are, if the keys were hashed too.
-    pub(super) fn exclude_digests(mut self, excluded: &[Digest], keys: Option<&[Digest]>) -> Result<Self, Error> {
+    pub(super) fn exclude_digests(&mut self, excluded: &[Digest], keys: Option<&[Digest]>) -> Result<(), Error> {
         let hasher = self.options.common.hasher;
         for digests in excluded.chunks(ROUND) {
             self.batch.extend(digests.iter().map(|&digest| hasher.mix(digest)));
             self.sieve_batch()?;
         }
-        let Some(keys) = keys.filter(|_| self.expected.is_none()) else { return Ok(self) };
+        let Some(keys) = keys.filter(|_| self.expected.is_none()) else { return Ok(()) };
         match self.finish_excluded() {
             // The digests are at hand: where they stand is easily found.
             Err(Error::Build(BuildError::Conflict { count, .. })) => {
                 Err(BuildError::Conflict { count, first: conflicts(keys, excluded) }.into())
             }
-            other => other.map(|()| self),
+            other => other,
         }
     }
 

@@ -157,7 +157,7 @@ pub(super) struct Lane<T: Tail> {
     pub(super) bumped: Vec<u32>,
     /// Whether a bucket could not do without its last keys.
     pub(super) failed: bool,
-    /// How the keys of the bucket went in, counted from its first one.
+    /// How the keys of the bucket went in, counted from its first one; empty where none is taken back.
     log: Vec<Added>,
     /// First row of the bucket in progress, and first row behind the strip.
     bucket: u64,
@@ -241,7 +241,8 @@ impl<T: Tail> Lane<T> {
         let near = if near < self.last && !below(near) { near } else { self.last };
         self.to = self.from + partition(near - self.from, |i| below(self.from + i));
         self.at = self.to;
-        if self.log.len() < self.to - self.from {
+        // Where there are no thresholds, no key is taken back.
+        if self.log.len() < self.to - self.from && task.shape.thresholds != Thresholds::None {
             self.log.resize(self.to - self.from, Added::default());
         }
         self.thresholds.push(0);

@@ -205,28 +205,28 @@ impl Isa for V3 {
     #[inline(always)]
     fn parities(octets: &[u8], stride: usize, band: u64) -> Option<u32> {
         // SAFETY: only `dispatch` and `QueryFn` name V3, after detection found avx2.
-        unsafe { octet::parities_avx2(octets, stride, band) }
+        unsafe { octet::x86::parities_avx2(octets, stride, band) }
     }
 
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     fn broad_parities(octets: &[u8], stride: usize, band: u64) -> Option<u32> {
         // SAFETY: as above.
-        unsafe { octet::broad_parities_avx2(octets, stride, band) }
+        unsafe { octet::x86::broad_parities_avx2(octets, stride, band) }
     }
 
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     fn add_row<W: Word>(octet: &mut Octet<W>, pivot: u32, head: u8, tail: W) -> u32 {
         // SAFETY: as above.
-        unsafe { octet::add_avx2(octet, pivot, head, tail) }
+        unsafe { octet::x86::add_avx2(octet, pivot, head, tail) }
     }
 
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     fn solve(rows: &[[u64; 8]], out: &mut [u64]) {
         // SAFETY: as above.
-        unsafe { octet::solve_avx2(rows, out) }
+        unsafe { octet::x86::solve_avx2(rows, out) }
     }
 
     v3!();
@@ -241,14 +241,14 @@ impl Isa for V4 {
     #[inline(always)]
     fn parities(octets: &[u8], stride: usize, band: u64) -> Option<u32> {
         // SAFETY: only `dispatch` and `QueryFn` name V4, after detection found its features.
-        unsafe { octet::parities_avx512(octets, stride, band) }
+        unsafe { octet::x86::parities_avx512(octets, stride, band) }
     }
 
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     fn broad_parities(octets: &[u8], stride: usize, band: u64) -> Option<u32> {
         // SAFETY: as above.
-        unsafe { octet::broad_parities_avx512(octets, stride, band) }
+        unsafe { octet::x86::broad_parities_avx512(octets, stride, band) }
     }
 
     #[cfg(target_arch = "x86_64")]
@@ -288,21 +288,21 @@ impl Isa for V4 {
     #[inline(always)]
     fn add_row<W: Word>(octet: &mut Octet<W>, pivot: u32, head: u8, tail: W) -> u32 {
         // SAFETY: as above.
-        unsafe { octet::add_avx512(octet, pivot, head, tail) }
+        unsafe { octet::x86::add_avx512(octet, pivot, head, tail) }
     }
 
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     fn solve(rows: &[[u64; 8]], out: &mut [u64]) {
         // SAFETY: as above.
-        unsafe { octet::solve_avx512(rows, out) }
+        unsafe { octet::x86::solve_avx512(rows, out) }
     }
 
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     fn solve_wide(rows: &[[u128; 8]], out: &mut [u64]) {
         // SAFETY: as above.
-        unsafe { octet::solve_wide_avx512(rows, out) }
+        unsafe { octet::x86::solve_wide_avx512(rows, out) }
     }
 
     v3!();

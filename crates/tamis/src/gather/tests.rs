@@ -574,7 +574,8 @@ fn suspects_show_every_conflict() {
     for memory in [10_000, 1 << 22] {
         let workspace = workspace(memory, 1);
         for on_conflict in POLICIES {
-            let mut shards = Shards::new(Keys::Tagged(intake(&keys, &workspace).unwrap()), None, on_conflict, GO).unwrap();
+            let mut shards =
+                Shards::new(Keys::Tagged(intake(&keys, &workspace).unwrap()), None, on_conflict, GO).unwrap();
             let Some(mut suspects) = shards.suspects(&workspace, GO).unwrap() else {
                 assert!(memory == 10_000, "500 keys have a filter of a kilobyte");
                 continue;

@@ -321,7 +321,16 @@ impl fmt::Debug for Sealed<'_> {
 
 impl<'a> Sealed<'a> {
     fn new(shards: Shards, negatives: Option<Box<Negatives>>, workspace: Arc<Workspace>, options: Options<'a>) -> Self {
-        Sealed { options, total: None, workspace, shards, negatives, expected: None, sieve: Sieve::new(), batch: vec![] }
+        Sealed {
+            options,
+            total: None,
+            workspace,
+            shards,
+            negatives,
+            expected: None,
+            sieve: Sieve::new(),
+            batch: vec![],
+        }
     }
 
     /// Keys that are hashed already.

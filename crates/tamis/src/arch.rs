@@ -82,8 +82,8 @@ pub(crate) trait Isa: Copy + 'static {
 
     /// Adds a row to an octet; returns the entries that it was added to.
     #[inline(always)]
-    fn add_row<W: Word>(octet: &mut Octet<W>, pivot: u32, head: u8, tail: W) -> u32 {
-        octet::add(octet, pivot, head, tail)
+    fn add_row<W: Word>(octet: &mut Octet<W>, head: u8, tail: W) -> u32 {
+        octet::add(octet, head, tail)
     }
 
     /// Back substitution of octets of rows whose values are bytes; `out` is as long as `rows`.
@@ -217,9 +217,9 @@ impl Isa for V3 {
 
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
-    fn add_row<W: Word>(octet: &mut Octet<W>, pivot: u32, head: u8, tail: W) -> u32 {
+    fn add_row<W: Word>(octet: &mut Octet<W>, head: u8, tail: W) -> u32 {
         // SAFETY: as above.
-        unsafe { octet::x86::add_avx2(octet, pivot, head, tail) }
+        unsafe { octet::x86::add_avx2(octet, head, tail) }
     }
 
     #[cfg(target_arch = "x86_64")]
@@ -286,9 +286,9 @@ impl Isa for V4 {
 
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
-    fn add_row<W: Word>(octet: &mut Octet<W>, pivot: u32, head: u8, tail: W) -> u32 {
+    fn add_row<W: Word>(octet: &mut Octet<W>, head: u8, tail: W) -> u32 {
         // SAFETY: as above.
-        unsafe { octet::x86::add_avx512(octet, pivot, head, tail) }
+        unsafe { octet::x86::add_avx512(octet, head, tail) }
     }
 
     #[cfg(target_arch = "x86_64")]
@@ -328,9 +328,9 @@ impl Isa for Neon {
     }
 
     #[inline(always)]
-    fn add_row<W: Word>(octet: &mut Octet<W>, pivot: u32, head: u8, tail: W) -> u32 {
+    fn add_row<W: Word>(octet: &mut Octet<W>, head: u8, tail: W) -> u32 {
         // SAFETY: as above.
-        unsafe { octet::neon::add(octet, pivot, head, tail) }
+        unsafe { octet::neon::add(octet, head, tail) }
     }
 
     #[inline(always)]

@@ -107,10 +107,10 @@ const NIBBLES: [u8; 32] = {
     nibbles
 };
 
-/// Adds a reduced row, whose lowest coefficient is at `pivot`, to every entry that has this coefficient left. Returns which.
+/// Adds a reduced row to every entry that has the coefficient at its pivot left, the lowest bit of its head. Returns which.
 #[inline(always)]
-pub(super) fn add<W: Word>(octet: &mut Octet<W>, pivot: u32, head: u8, tail: W) -> u32 {
-    let mut entries = 0;
+pub(super) fn add<W: Word>(octet: &mut Octet<W>, head: u8, tail: W) -> u32 {
+    let (pivot, mut entries) = (head.trailing_zeros() & 7, 0);
     for (x, nibble) in NIBBLES.iter().enumerate() {
         let left = (octet.heads[x] ^ nibble) >> pivot & 1;
         entries |= u32::from(left) << x;
@@ -285,12 +285,12 @@ mod tests {
         }
     }
 
-    struct Add<'a, W>(&'a mut Octet<W>, u32, u8, W);
+    struct Add<'a, W>(&'a mut Octet<W>, u8, W);
     impl<W: Word> Kernel for Add<'_, W> {
         type Output = u32;
         #[inline(always)]
         fn run<I: Isa>(self) -> u32 {
-            I::add_row(self.0, self.1, self.2, self.3)
+            I::add_row(self.0, self.1, self.2)
         }
     }
 
@@ -305,8 +305,8 @@ mod tests {
                     let (head, tail) = octet.reduce(random as u8, tail(random));
                     if head != 0 {
                         let pivot = head.trailing_zeros();
-                        let entries = dispatch(level, Add(&mut octet, pivot, head, tail));
-                        assert_eq!(add(&mut twin, pivot, head, tail), entries, "{level:?}");
+                        let entries = dispatch(level, Add(&mut octet, head, tail));
+                        assert_eq!(add(&mut twin, head, tail), entries, "{level:?}");
                         assert!(octet.heads == twin.heads && octet.tails == twin.tails, "{level:?}");
                         assert_eq!(octet.reduce(random as u8, W::default()).0, 0);
                         added.push((pivot, entries));

@@ -77,9 +77,9 @@ pub(in crate::arch) fn broad_parities(bytes: &[u8], stride: usize, band: u64) ->
 /// The twin of [`super::add`].
 #[inline]
 #[target_feature(enable = "neon")]
-pub(in crate::arch) fn add<W: Word>(octet: &mut Octet<W>, pivot: u32, head: u8, tail: W) -> u32 {
+pub(in crate::arch) fn add<W: Word>(octet: &mut Octet<W>, head: u8, tail: W) -> u32 {
     let (heads, tails) = (octet.heads.as_mut_ptr(), octet.tails.as_mut_ptr().cast::<u8>());
-    let bit = vdupq_n_u8(1 << (pivot & 7));
+    let bit = vdupq_n_u8(head & head.wrapping_neg());
     // Tails in a register, and the entries of the first one by byte.
     let step = 16 / size_of::<W>();
     let first = vcombine_u8(vdup_n_u8(0), vdup_n_u8(step as u8 - 1));

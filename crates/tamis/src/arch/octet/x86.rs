@@ -7,13 +7,13 @@ use super::{NIBBLES, Octet, PAIRS, Word, transpose};
 /// The twin of [`super::add`] with AVX2.
 #[inline]
 #[target_feature(enable = "avx2")]
-pub(in crate::arch) fn add_avx2<W: Word>(octet: &mut Octet<W>, pivot: u32, head: u8, tail: W) -> u32 {
+pub(in crate::arch) fn add_avx2<W: Word>(octet: &mut Octet<W>, head: u8, tail: W) -> u32 {
     let (heads, tails) = (&raw mut octet.heads, &raw mut octet.tails);
     let wide = size_of::<W>() == 16;
     // SAFETY: 32 heads are one vector and 32 tails are 8 or 16, all of them part of the octet that is borrowed; loads and stores need
     // no alignment. A tail of 16 bytes fills half a vector, which is read as such.
     unsafe {
-        let bit = _mm256_set1_epi8((1u8 << (pivot & 7)) as i8);
+        let bit = _mm256_set1_epi8((head & head.wrapping_neg()) as i8);
         let old = _mm256_loadu_si256(heads.cast());
         let nibbles = _mm256_loadu_si256(NIBBLES.as_ptr().cast());
         let has = _mm256_cmpeq_epi8(_mm256_and_si256(_mm256_xor_si256(old, nibbles), bit), bit);
@@ -41,14 +41,14 @@ pub(in crate::arch) fn add_avx2<W: Word>(octet: &mut Octet<W>, pivot: u32, head:
 /// The twin of [`super::add`] with AVX-512.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
-pub(in crate::arch) fn add_avx512<W: Word>(octet: &mut Octet<W>, pivot: u32, head: u8, tail: W) -> u32 {
+pub(in crate::arch) fn add_avx512<W: Word>(octet: &mut Octet<W>, head: u8, tail: W) -> u32 {
     let (heads, tails) = (&raw mut octet.heads, &raw mut octet.tails);
     let wide = size_of::<W>() == 16;
     // SAFETY: as above, with 4 or 8 vectors of tails.
     unsafe {
         let old = _mm256_loadu_si256(heads.cast());
         let left = _mm256_xor_si256(old, _mm256_loadu_si256(NIBBLES.as_ptr().cast()));
-        let entries = _mm256_test_epi8_mask(left, _mm256_set1_epi8((1u8 << (pivot & 7)) as i8));
+        let entries = _mm256_test_epi8_mask(left, _mm256_set1_epi8((head & head.wrapping_neg()) as i8));
         _mm256_storeu_si256(heads.cast(), _mm256_xor_si256(old, _mm256_maskz_set1_epi8(entries, head as i8)));
         let tails = tails.cast::<__m512i>();
         if wide {

@@ -174,7 +174,8 @@ pub(super) struct Lane<T: Tail> {
 /// An equation that has no coefficient before `octet` of the window.
 #[derive(Clone, Copy, Default)]
 struct Equation<W> {
-    head: u8,
+    /// Eight bits, in a word: bytes between fields would be copied with every equation.
+    head: usize,
     tail: W,
     octet: usize,
 }
@@ -291,7 +292,7 @@ impl<T: Tail> Lane<T> {
         let (band, value) = source.equation(key, task.mask);
         let row = reduce(source.place(key), task.rows) - self.bucket;
         let tail = T::new(band, || super::far(band), value);
-        *e = Equation { head: band as u8, tail, octet: row as usize / 8 };
+        *e = Equation { head: band as usize & 255, tail, octet: row as usize / 8 };
         true
     }
 
@@ -317,17 +318,18 @@ impl<T: Tail> Lane<T> {
     fn pass<I: Isa, S: Source>(&mut self, e: &mut Equation<T::Word>, task: &Task, source: S) -> bool {
         let mask = self.window.len() - 1;
         let octet = &mut self.window[e.octet & mask];
-        let (head, tail) = octet.reduce(e.head, e.tail);
+        let (head, tail) = octet.reduce(e.head as u8, e.tail);
         if head == 0 {
             if T::has_coefficients(tail) {
-                (e.head, e.tail) = T::advance(tail);
+                let (head, tail) = T::advance(tail);
+                (e.head, e.tail) = (head.into(), tail);
                 e.octet += 1;
                 return true;
             }
             self.settle(T::value(tail) != 0, task, source);
         } else {
             let pivot = head.trailing_zeros();
-            let entries = I::add_row(octet, pivot, head, tail);
+            let entries = I::add_row(octet, head, tail);
             if let Some(added) = self.log.get_mut(self.at - self.from) {
                 *added = Added { entries, octet: e.octet as u16, pivot: pivot as u16 };
             }
